@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/random.hpp"
@@ -99,6 +100,104 @@ TEST_F(FullStore, ValuesOfAllSizesFillHalfTheLimit) {
     EXPECT_GE(bytes, 16 * kMiB) << "round " << round;
     ASSERT_NO_FATAL_FAILURE(erase_all(*map, keys));
   }
+  expect_sound(*map);
+}
+
+// --- Snapshots -----------------------------------------------------------------------------------
+
+std::string numbered(std::uint64_t i) {
+  std::string digits = std::to_string(i);
+  return "key" + std::string(8 - digits.size(), '0') + digits;
+}
+
+/// Fills nine tenths of the store with values of 100 bytes; returns how many.
+std::uint64_t fill_most(const Store& store, Map& map, std::uint64_t limit) {
+  std::uint64_t items = 0;
+  const std::string value(100, '0');
+  while (store.memory_bytes() < limit / 10 * 9) {
+    for (int i = 0; i < 64; ++i) EXPECT_TRUE(map.put(numbered(items++), value));
+  }
+  return items;
+}
+
+/// Whether a snapshot either tells what was, or that it has expired.
+bool tells_what_was(const Snapshot& snapshot, std::uint64_t items, bool& expired) {
+  std::uint64_t seen = 0;
+  bool good = true;
+  const auto scanned = snapshot.scan("", "", [&](std::span<const Item> some) {
+    for (const Item& item : some) {
+      good = good && item.key == numbered(seen) && item.value == std::string(100, '0');
+      ++seen;
+    }
+    return true;
+  });
+  expired = !scanned && scanned.error().code == Code::snapshot_expired;
+  return good && (expired || (scanned && seen == items));
+}
+
+// A snapshot of a store that has little room besides: whoever took it may have stopped for ever.
+TEST_F(FullStore, ASnapshotYieldsToWritesAndErases) {
+  constexpr std::uint64_t kLimit = 32 * kMiB;
+  Store store = open_store({.memory_bytes_max = kLimit});
+  auto map = store.create_map("map");
+  ASSERT_TRUE(map);
+  const std::uint64_t items = fill_most(store, *map, kLimit);
+  for (int round = 1; round <= 3; ++round) {
+    const auto snapshot = map->snapshot();
+    ASSERT_TRUE(snapshot);
+    bool expired = false;
+    if (round == 1) {
+      EXPECT_TRUE(tells_what_was(*snapshot, items, expired));
+      EXPECT_FALSE(expired);
+    }
+    for (std::uint64_t i = 0; i < items; ++i) {
+      const auto put = map->put(numbered(i), std::string(100, static_cast<char>('0' + round)));
+      ASSERT_TRUE(put) << message(put.error()) << " round " << round << " item " << i;
+    }
+    const auto read = snapshot->get(numbered(0));
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().code, Code::snapshot_expired);
+    if (round == 1) {
+      EXPECT_TRUE(tells_what_was(*snapshot, items, expired) && expired);
+    }
+  }
+  const auto snapshot = map->snapshot();
+  ASSERT_TRUE(snapshot);
+  for (std::uint64_t i = 0; i < items; ++i) {
+    const auto erased = map->erase(numbered(i));
+    ASSERT_TRUE(erased && erased->applied) << i;
+  }
+  expect_sound(*map);
+}
+
+// What is written in one piece, with values of their own, and maps that are made.
+TEST_F(FullStore, ASnapshotYieldsToBatchesAndNewMaps) {
+  constexpr std::uint64_t kLimit = 32 * kMiB;
+  Store store = open_store({.memory_bytes_max = kLimit});
+  auto map = store.create_map("map");
+  ASSERT_TRUE(map);
+  const std::uint64_t items = fill_most(store, *map, kLimit) / 2;
+  for (std::uint64_t i = 0; i < items; ++i) ASSERT_TRUE(map->erase(numbered(i)));
+  const std::string large(200'000, 'l');
+  for (int round = 0; round < 10; ++round) {
+    const auto snapshot = map->snapshot();
+    ASSERT_TRUE(snapshot);
+    for (int i = 0; i < 5; ++i) {
+      WriteBatch batch;
+      for (int j = 0; j < 5; ++j) batch.put("large" + std::to_string(5 * i + j), large);
+      const auto written = map->write(batch);
+      ASSERT_TRUE(written) << message(written.error()) << " round " << round << " batch " << i;
+    }
+  }
+  const auto snapshot = map->snapshot();
+  ASSERT_TRUE(snapshot);
+  // All that may be held is; then memory is filled up.
+  for (int i = 0; i < 25; ++i) ASSERT_TRUE(map->put("large" + std::to_string(i), large));
+  auto ballast = store.create_map("ballast");
+  ASSERT_TRUE(ballast);
+  for (int i = 0; ballast->put("ballast" + std::to_string(i), large); ++i) {
+  }
+  EXPECT_EQ(snapshot->get("large1").error().code, Code::snapshot_expired);
   expect_sound(*map);
 }
 
@@ -217,6 +316,115 @@ TEST(FullStoreConcurrency, ErasesOfSeveralThreadsSucceed) {
   fill_and_erase_together([&]() -> Store& { return store; }, kSanitized ? 1 : 3, seed);
   const std::vector<std::string> wrong = map->audit();
   EXPECT_TRUE(wrong.empty()) << wrong.front();
+}
+
+/// All keys of a map have one value as of one version: each round writes all of them in one batch.
+std::string seen_in(const Snapshot& snapshot, std::size_t keys, bool& expired) {
+  std::string value;
+  std::size_t seen = 0;
+  const auto scanned = snapshot.scan("", "", [&](std::span<const Item> some) {
+    for (const Item& item : some) {
+      if (seen == 0) value.assign(item.value);
+      if (item.value != value || item.key != numbered(seen)) value = "torn";
+      ++seen;
+    }
+    return true;
+  });
+  expired = !scanned && scanned.error().code == Code::snapshot_expired;
+  if (!expired && (!scanned || seen != keys)) value = "incomplete";
+  return value;
+}
+
+// Snapshots expire while they are read: a reader sees one version whole, or that it has expired.
+TEST(FullStoreConcurrency, SnapshotsExpireUnderTheirReaders) {
+  constexpr std::size_t kKeys = 200;
+  constexpr std::size_t kReaders = 2;
+  Store store = open_store({.memory_bytes_max = kSmallStoreBytes});
+  // Its snapshots may hold next to nothing, so that they expire all the time.
+  auto map = store.create_map("map", {.node_bytes = 512, .snapshot_bytes_max = 64 * 1024});
+  ASSERT_TRUE(map);
+  std::atomic<bool> done{false};
+  std::atomic<std::uint64_t> expired_count{0};
+  std::atomic<std::uint64_t> whole_count{0};
+  const auto write_round = [&](std::uint64_t round) {
+    WriteBatch batch;
+    const std::string value = std::to_string(round) + std::string(60, 'v');
+    for (std::size_t i = 0; i < kKeys; ++i) batch.put(numbered(i), value);
+    ASSERT_TRUE(map->write(batch));
+  };
+  ASSERT_NO_FATAL_FAILURE(write_round(0));
+  std::vector<std::thread> readers;
+  for (std::size_t reader = 0; reader < kReaders; ++reader) {
+    readers.emplace_back([&] {
+      while (!done.load()) {
+        const auto snapshot = map->snapshot();
+        ASSERT_TRUE(snapshot);
+        std::string first;
+        for (bool expired = false; !expired && !done.load();) {
+          const std::string value = seen_in(*snapshot, kKeys, expired);
+          ASSERT_NE(value, "torn");
+          ASSERT_NE(value, "incomplete");
+          if (!expired && first.empty()) first = value;
+          if (!value.empty() && !first.empty()) {
+            ASSERT_EQ(value, first);
+          }
+          ++(expired ? expired_count : whole_count);
+        }
+      }
+    });
+  }
+  const std::uint64_t wanted = kSanitized ? 20 : 200;
+  for (std::uint64_t round = 1; expired_count < wanted || whole_count < wanted; ++round) {
+    if (testing::Test::HasFailure()) break;
+    write_round(round);
+  }
+  done = true;
+  for (std::thread& reader : readers) reader.join();
+  const std::vector<std::string> wrong = map->audit();
+  EXPECT_TRUE(wrong.empty()) << wrong.front();
+}
+
+class FullNode : public NodeFixture {};
+
+// A client that stops in the middle of a scan, or with a snapshot: what the node keeps for it goes
+// when others write.
+TEST_F(FullNode, AnUnreadScanYieldsToWritesAndErases) {
+  constexpr std::uint64_t kLimit = 32 * kMiB;
+  config_.memory.limit = kLimit;
+  start();
+  Store reader = connect();
+  Store writer = connect();
+  auto read = reader.create_map("map");
+  ASSERT_TRUE(read);
+  auto written = writer.open_map("map");
+  ASSERT_TRUE(written);
+  const std::uint64_t items = fill_most(writer, *written, kLimit);
+  const auto snapshot = read->snapshot();
+  ASSERT_TRUE(snapshot);
+  bool first = true;
+  std::uint64_t seen = 0;
+  const auto scanned = read->scan("", "", [&](std::span<const Item> some) {
+    for (const Item& item : some) {
+      EXPECT_EQ(item.key, numbered(seen++));
+      EXPECT_EQ(item.value, std::string(100, '0'));
+    }
+    if (!std::exchange(first, false)) return !testing::Test::HasFailure();
+    for (std::uint64_t i = 0; i < items; ++i) {
+      const auto put = written->put(numbered(i), std::string(100, '1'));
+      EXPECT_TRUE(put) << message(put.error());
+      if (!put) return false;
+    }
+    for (std::uint64_t i = items / 2; i < items; ++i) {
+      const auto erased = written->erase(numbered(i));
+      EXPECT_TRUE(erased && erased->applied);
+      if (!erased) return false;
+    }
+    return true;
+  });
+  ASSERT_FALSE(scanned);
+  EXPECT_EQ(scanned.error().code, Code::snapshot_expired) << message(scanned.error());
+  EXPECT_LT(seen, items);
+  EXPECT_EQ(snapshot->get(numbered(0)).error().code, Code::snapshot_expired);
 }
 
 class FullNodeConcurrency : public NodeFixture {};

@@ -20,7 +20,7 @@ enum class Code : std::uint16_t {
   value_too_long = 3,    ///< the value is longer than 16 MiB
   out_of_memory = 4,     ///< the memory limit is reached; nothing was changed, reads go on
   condition_failed = 5,  ///< a condition of a write batch did not hold; nothing was changed
-  snapshot_expired = 6,  ///< the snapshot held more memory than it may and was given up
+  snapshot_expired = 6,  ///< the snapshot held more memory than it may, or writes needed that
   /// the name is taken; detail, where it is a name of a store: the ObjectKind of what has it
   already_exists = 7,
   not_found = 8,              ///< there is no map or table (or file) of this name

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <thread>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -177,6 +178,16 @@ Result<std::uint32_t> BufferPool::take(SizeClass cls, std::span<std::uint64_t> o
   }
   if (const std::uint32_t n = grow(cls, out); n > 0) return n;
   return region_.out_of_memory();
+}
+
+Result<std::uint64_t> BufferPool::allocate_or_reclaim(SizeClass cls) {
+  constexpr int kTries = 64;
+  auto taken = allocate(cls);
+  for (int i = 0; !taken && i < kTries && reclaim_ && reclaim_(i != 0); ++i) {
+    taken = allocate(cls);
+    if (!taken) std::this_thread::yield();
+  }
+  return taken;
 }
 
 std::uint32_t BufferPool::take_locked(Class& c, SizeClass cls, std::span<std::uint64_t> out) {

@@ -32,10 +32,12 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/barrier.hpp"
@@ -78,6 +80,12 @@ class BufferPool {
   /// Cost: a lock; sometimes an extent of fresh memory. Before it fails it takes back what caches
   /// hold. Errors: out_of_memory (detail: limit, MiB).
   Result<std::uint64_t> allocate(SizeClass cls);
+  /// What frees memory that is held for others, more of it where it `insists`; whether there may be
+  /// some now, or will be soon. Set before the pool is used.
+  void set_reclaim(std::function<bool(bool insists)> reclaim) { reclaim_ = std::move(reclaim); }
+  /// As allocate(), but has memory reclaimed, some times over, where there is none. For what is
+  /// rarely allocated. Requires: the caller may do what the reclaiming function does.
+  Result<std::uint64_t> allocate_or_reclaim(SizeClass cls);
   /// Takes a buffer back: no reader that holds its reference may count on it any longer.
   /// Cost: a lock, one line. Requires: allocated with this class.
   void release(std::uint64_t offset, SizeClass cls);
@@ -222,6 +230,7 @@ class BufferPool {
   [[nodiscard]] std::uint64_t unit_bytes(UnitIndex unit) const;
 
   Region& region_;
+  std::function<bool(bool)> reclaim_;
   LazyArray<Unit> units_;  // by offset / kSlabBytes
   std::array<Class, kClasses> classes_;
   std::mutex slabs_mutex_;  // guards open_; taken before the region's lock

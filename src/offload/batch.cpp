@@ -60,10 +60,10 @@ struct BatchState {
   std::uint64_t starving_since_ns = 0;  // when it first found no memory
 };
 
-// As other writes it waits a while for memory that leases hold.
+// As other writes it waits a while for memory that leases hold, or readers of expired snapshots.
 bool may_try_again(Call& call, BatchState& state) {
   const bool starved = !*state.done && state.done->error().code == Code::out_of_memory;
-  if (!starved || !call.services().store.leases_hold_memory()) return false;
+  if (!starved || !call.services().store.others_hold_memory()) return false;
   const std::uint64_t now = base::monotonic_ns();
   if (state.starving_since_ns == 0) state.starving_since_ns = now;
   return now - state.starving_since_ns < tree::kLeasedTimeoutNs;

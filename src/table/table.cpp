@@ -77,7 +77,7 @@ Result<std::unique_ptr<Table>> Table::create(memory::BufferPool& pool, std::uint
 }
 
 Result<void> Table::open() {
-  const auto offset = pool_.allocate(kHeaderClass);
+  const auto offset = pool_.allocate_or_reclaim(kHeaderClass);
   if (!offset) return std::unexpected(offset.error());
   header_offset_ = *offset;
   header_ = pool_.at(*offset);
@@ -151,12 +151,12 @@ Result<void> Table::reserve(std::uint64_t count, Growth& growth) {
   };
   while (growth.list_parts.size() <
          parts(growth.pages_before + pages) - parts(growth.pages_before)) {
-    const auto offset = pool_.allocate(kListClass);
+    const auto offset = pool_.allocate_or_reclaim(kListClass);
     if (!offset) return std::unexpected(offset.error());
     growth.list_parts.push_back(*offset);
   }
   while (growth.pages.size() < pages) {
-    const auto offset = pool_.allocate(kPageClass);
+    const auto offset = pool_.allocate_or_reclaim(kPageClass);
     if (!offset) return std::unexpected(offset.error());
     growth.pages.push_back(*offset);
   }

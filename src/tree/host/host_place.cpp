@@ -89,11 +89,11 @@ bool HostPlaceBase::may_try_again(const Lane& lane) const {
   if (lane.attempts < kAttempts) return true;
   const StoreCore& store = map_.store;
   const bool erase = lane.task.request->op == Op::erase;
-  if (!erase && !store.leases_hold_memory()) return false;
+  if (!erase && !store.others_hold_memory()) return false;
   if (lane.attempts < (erase ? kEraseAttempts : kLeasedAttempts)) return true;
   const std::uint64_t waited = base::monotonic_ns() - lane.starving_since_ns;
   if (!erase) return waited < kLeasedTimeoutNs;
-  const bool waits = store.reclaimer.waits_for_readers() || store.dropped.size() != 0;
+  const bool waits = store.reclaimer.waits_for_readers() || store.others_hold_memory();
   return waits && (waited < kEraseNs || lane.attempts < kEraseAttemptsMax);
 }
 
@@ -112,7 +112,7 @@ bool HostPlaceBase::make_room(Lane& lane) {
                         map_.store.leases_hold_memory();
     if (claims) map_.store.leases.ask_for_sweep(map_.store.leases.oldest() + 1);
   }
-  tree::make_room(context_);
+  tree::make_room(context_, lane.attempts > 1);
   return true;
 }
 

@@ -42,7 +42,8 @@ class HostPlaceBase {
   /// Errors: value_too_long, out_of_memory.
   Result<void> begin_write(Lane& lane);
   WriteStep write(Lane& lane, wire::Ref leaf, std::uint64_t& wait_for);
-  /// Whether a write that found no memory tries again: twice, and for a while if leases hold some.
+  /// Whether a write that found no memory tries again: twice, and for a while if leases or
+  /// snapshots hold some, which then end, or expire.
   /// An erase more often, for it needs only what earlier ones have freed. That comes as soon as
   /// other threads let go of it, and a thread that was interrupted within a walk may take many
   /// milliseconds; or when leases that hold it are renewed, or ended.
@@ -60,7 +61,7 @@ class HostPlaceBase {
 
  private:
   static constexpr std::uint32_t kAttempts = 2;
-  static constexpr std::uint32_t kLeasedAttempts = 16;  // at least, while leases hold memory
+  static constexpr std::uint32_t kLeasedAttempts = 16;  // at least, while others hold memory
   static constexpr std::uint32_t kEraseAttempts = 64;
   static constexpr std::uint64_t kEraseNs = 1'000'000'000;
   static constexpr std::uint64_t kEraseClaimsNs = 100'000'000;  // then leases are ended for it

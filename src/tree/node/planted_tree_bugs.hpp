@@ -65,6 +65,8 @@ enum class Bug : std::uint8_t {
   moved_node_kept,             // what a cache has of a node outlives its mapping
   feed_check_ignored,          // halves of two entries of the feed are taken for one
   snapshot_not_held,           // old versions are freed although a snapshot needs them
+  snapshot_expiry_ignored,     // a walk goes on at a version that has expired
+  snapshots_never_yield,       // a write that finds no memory leaves snapshots what they hold
 };
 
 /// Steps between which another thread may do anything. A test that wants it done there, and not

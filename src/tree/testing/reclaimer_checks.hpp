@@ -9,7 +9,9 @@ namespace espalier::tree {
 /// A map, and buffers that are retired without ever having been nodes.
 class ReclaimerUnderTest {
  public:
-  explicit ReclaimerUnderTest(const MapOptions& options = {}) : tree(options) {}
+  explicit ReclaimerUnderTest(const MapOptions& options = {},
+                              std::uint64_t bytes_max = std::uint64_t{256} << 20)
+      : tree(options, bytes_max) {}
 
   /// Retires a fresh buffer at `version`; returns where it lies.
   std::uint64_t retire(std::uint64_t version) {
@@ -65,6 +67,60 @@ inline bool keeps_what_snapshots_need() {
   under.reclaimer().drop(map, held);
   under.collect();
   return kept && under.freed(offset);
+}
+
+/// Whether snapshots expire for who needs memory, the oldest first, and no more of them than that
+/// takes.
+inline bool gives_what_snapshots_hold() {
+  ReclaimerUnderTest under;
+  MapCore& map = under.tree.map();
+  const auto retire_some = [&] {
+    std::uint64_t offset = 0;
+    for (std::uint64_t bytes = 0; bytes < Reclaimer::kDueBytes; bytes += map.options.node_bytes) {
+      const std::uint64_t version = map.clock.take();
+      map.clock.done(version);
+      offset = under.retire(version);
+    }
+    return offset;
+  };
+  const auto first = under.reclaimer().hold(map, map.clock.released());
+  const std::uint64_t of_first = retire_some();
+  const auto second = under.reclaimer().hold(map, map.clock.released());
+  const std::uint64_t of_second = retire_some();
+  under.collect();
+  bool good = !under.freed(of_first) && !under.freed(of_second);
+  good = good && under.reclaimer().expire_oldest();
+  under.collect();
+  good = good && first->expired && under.freed(of_first);
+  good = good && !second->expired && !under.freed(of_second);
+  good = good && under.reclaimer().expire_oldest();
+  under.collect();
+  good = good && second->expired && under.freed(of_second);
+  good = good && !under.reclaimer().expire_oldest();  // there is none any more
+  under.reclaimer().drop(map, first);
+  under.reclaimer().drop(map, second);
+  return good;
+}
+
+/// Whether a walk at a version that has expired answers that, and no other.
+inline bool refuses_expired_versions() {
+  ReclaimerUnderTest under({.node_bytes = 512});
+  MapCore& map = under.tree.map();
+  under.tree.put("key", "before");
+  const auto held = under.reclaimer().hold(map, map.clock.released());
+  const auto read = [&] {
+    const Request get = TreeFixture::request(Op::get, "key");
+    return under.tree.run(get, *held);
+  };
+  for (int i = 0; i < 200; ++i) under.tree.put("key", "after" + std::to_string(i));
+  under.collect();
+  const auto before = read();
+  bool good = before.completion.ok && before.value == "before";
+  good = good && under.reclaimer().expire_oldest();
+  const auto after = read();
+  good = good && !after.completion.ok && after.completion.error.code == Code::snapshot_expired;
+  under.reclaimer().drop(map, held);
+  return good;
 }
 
 }  // namespace espalier::tree

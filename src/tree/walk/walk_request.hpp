@@ -8,6 +8,7 @@
 
 #include "espalier/condition.hpp"
 #include "espalier/types.hpp"
+#include "tree/node/planted_tree_bugs.hpp"
 #include "wire/ref.hpp"
 
 namespace espalier::tree {
@@ -16,7 +17,12 @@ namespace espalier::tree {
 struct HeldVersion {
   std::uint64_t version = 0;
   std::atomic<bool> expired{false};
+  std::uint64_t number = 0;  // those of a store, in the order in which they were held
   std::string owner;  // for operators: "process 12", "session 3"
+
+  [[nodiscard]] bool has_expired() const {
+    return expired.load(std::memory_order_seq_cst) && !planted(Bug::snapshot_expiry_ignored);
+  }
 };
 
 /// A request on its way to a lane.

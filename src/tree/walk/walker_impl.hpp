@@ -148,7 +148,7 @@ bool Walker<P>::prepare(Lane& lane) {
   if (lane.task.held != nullptr) {
     lane.read_version = lane.task.held->version;
     // Looked at only now that the guard holds: what expires from here on is kept for this walk.
-    if (lane.task.held->expired.load(std::memory_order_seq_cst)) {
+    if (lane.task.held->has_expired()) {
       refuse(lane, Code::snapshot_expired);
       place_.guard().end(lane.tick);
       return false;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <new>
+#include <thread>
 #include <vector>
 
 namespace espalier::tree {
@@ -10,6 +11,15 @@ namespace {
 
 // After a collection that freed nothing another may, once others have gone on.
 constexpr int kAttempts = 3;
+// While snapshots hold memory, or have until they expired.
+constexpr int kExpiringAttempts = 16;
+
+// Whether snapshots give memory back, perhaps once readers that were there have gone on.
+bool others_yield(const StoreCore& store) {
+  if (!store.reclaimer.waits_for_snapshots()) return false;
+  std::this_thread::yield();
+  return true;
+}
 
 // A batch in the form that the tree takes.
 class PreparedBatch {
@@ -84,7 +94,10 @@ class PreparedBatch {
       intent.key = &write_keys_[i];
       intent.value = write.value;
       if (!write.erase && write.value.size() > map_.geometry.inline_value_bytes_max) {
-        const auto value = store_value(context_, map_, write.value);
+        auto value = store_value(context_, map_, write.value);
+        for (int j = 0; !value && j < kExpiringAttempts && others_yield(map_.store); ++j) {
+          value = store_value(context_, map_, write.value);
+        }
         if (!value) return std::unexpected(value.error());
         stored_.push_back(*value);
         intent.out_of_line = true;
@@ -113,12 +126,14 @@ Result<BatchApplied> prepare_and_apply(ThreadContext& context, MapCore& map,
     return std::unexpected(done.error());
   }
   BatchOutcome outcome;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+  bool expire = true;  // whether snapshots held some before room was made
+  for (int attempt = 0; attempt < kAttempts || (expire && attempt < kExpiringAttempts); ++attempt) {
     context.slot.enter();
     outcome = write_batch(context, map, prepared.writes(), prepared.conditions());
     context.slot.exit();
     if (outcome.status != WriteStatus::out_of_memory) break;
-    make_room(context);
+    expire = others_yield(map.store);
+    make_room(context, attempt != 0);
   }
   if (outcome.status == WriteStatus::out_of_memory) return fail(Code::out_of_memory);
   BatchApplied applied;

@@ -34,7 +34,7 @@ Result<std::unique_ptr<MapCore>> MapCore::create(StoreCore& store, std::uint32_t
   if (!Geometry::valid(options)) return fail(Code::invalid_argument);
   std::unique_ptr<MapCore> map(new MapCore(store, id, std::move(name), options));
   map->spare_nodes.reserve(kSpareNodes);
-  const auto header = store.pool.allocate(kHeaderClass);
+  const auto header = store.pool.allocate_or_reclaim(kHeaderClass);
   if (!header) return std::unexpected(header.error());
   map->header_offset = *header;
   if (const auto table = map->table.create(store.region, store.pool, id); !table) {
@@ -50,7 +50,7 @@ Result<std::unique_ptr<MapCore>> MapCore::create(StoreCore& store, std::uint32_t
 
 Result<void> MapCore::make_root() {
   if (const auto lids = table.reserve(1); !lids) return lids;
-  const auto buffer = store.pool.allocate(node_class);
+  const auto buffer = store.pool.allocate_or_reclaim(node_class);
   if (!buffer) return std::unexpected(buffer.error());
   root = table.allocate();
   NodeFrame frame;
@@ -160,10 +160,17 @@ void MapCore::refill_spares(memory::BufferCache& cache) {
   spares_taken.store(false, std::memory_order_relaxed);
 }
 
-void make_room(ThreadContext& context) {
+bool StoreCore::free_some(memory::BufferCache& cache, bool insists) {
+  bool freed = reclaimer.collect(cache);
+  if (freed && !insists) return true;
+  if (reclaimer.expire_oldest()) freed = reclaimer.collect(cache) || freed;
+  return freed || reclaimer.waits_for_snapshots();
+}
+
+void make_room(ThreadContext& context, bool insists) {
   StoreCore& store = context.store;
   store.dropped.collect();
-  store.reclaimer.collect(context.cache);
+  store.free_some(context.cache, insists);
   store.maps.for_each([](MapCore& map) { map.repack_spares(); });
   store.pool.recall();
   if (store.leases_hold_memory()) store.leases.ask_for_sweep();

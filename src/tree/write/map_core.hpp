@@ -44,14 +44,31 @@ struct StoreCore {
         pool(region),
         epochs(base::EpochTable::create(region.header(), participants_max)),
         leases(epochs),
-        reclaimer(pool, epochs, leases),
-        dropped(epochs, leases) {}
+        reclaimer(pool, epochs, leases, region.limit_bytes() / Reclaimer::kSnapshotShare),
+        dropped(epochs, leases) {
+    pool.set_reclaim([this](bool insists) {
+      memory::BufferCache cache(pool);
+      return free_some(cache, insists);
+    });
+  }
+  StoreCore(const StoreCore&) = delete;
+  StoreCore& operator=(const StoreCore&) = delete;
 
   /// Whether leases keep memory that would be free without them. It is theirs for a bounded time:
   /// each is renewed, or lost, or ended when leases hold too much.
   [[nodiscard]] bool leases_hold_memory() const {
     return reclaimer.waits_for_leases() || dropped.size() != 0;
   }
+  /// Whether a write that finds no memory should try again: some will be free, for leases end, and
+  /// snapshots expire.
+  [[nodiscard]] bool others_hold_memory() const {
+    return leases_hold_memory() || reclaimer.waits_for_snapshots();
+  }
+
+  /// Frees what waits and can be freed; where that is nothing, or `insists`, for it was not enough
+  /// before, the oldest snapshots expire. Whether anything was freed, or some will be. Cost: a
+  /// heavy barrier or two. Requires: no lock is held but the catalogue's or a map's structure lock.
+  bool free_some(memory::BufferCache& cache, bool insists);
 
   memory::Region region;
   memory::BufferPool pool;
@@ -203,13 +220,15 @@ struct ThreadContext {
   std::uint32_t index;   // picks the shard of counters
 };
 
-/// For a write that finds no memory: frees what waits and can be freed, gives back all that is put
-/// by and keeps memory from other classes of buffers, and asks for a sweep of leases if they hold
-/// some. Cost: a heavy barrier or two, the pool's locks. Requires: no lock is held; what the worker
-/// itself exposes holds back what waits.
-void make_room(ThreadContext& context);
+/// For a write that finds no memory: frees what waits and can be freed, has the oldest snapshots
+/// expire where that is nothing or `insists`, gives back all that is put by and keeps memory from
+/// other classes of buffers, and asks for a sweep of leases if they hold some. Cost: a heavy
+/// barrier or two, the pool's locks. Requires: no lock is held; what the worker itself exposes
+/// holds back what waits.
+void make_room(ThreadContext& context, bool insists = false);
 
-/// How long a write that finds no memory waits for what leases hold: two renewals, and a sweep.
+/// How long a write that finds no memory waits for what leases hold (two renewals, and a sweep), or
+/// for readers of snapshots that have expired.
 inline constexpr std::uint64_t kLeasedTimeoutNs =
     2 * base::LeaseTerms{}.renew_every_ns + 20'000'000;
 

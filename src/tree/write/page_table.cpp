@@ -31,7 +31,7 @@ Result<void> PageTable::create(memory::Region& region, memory::BufferPool& pool,
   base_ = region.at(0);
   map_id_ = map_id;
   feed_.attach(region, pool, map_id);
-  const auto offset = pool.allocate(kDirectoryClass);
+  const auto offset = pool.allocate_or_reclaim(kDirectoryClass);
   if (!offset) return std::unexpected(offset.error());
   directory_offset_ = *offset;
   directory_ = region.at(*offset);

@@ -34,10 +34,7 @@ void Reclaimer::free(RetiredNode* node, memory::BufferCache* cache) {
 
 bool Reclaimer::needed(const PerMap& state, std::uint64_t version) {
   if (planted(Bug::snapshot_not_held)) return false;
-  for (const HeldVersion& held : state.versions) {
-    if (!held.expired.load(std::memory_order_relaxed)) return held.version < version;
-  }
-  return false;
+  return !state.versions.empty() && state.versions.front().version < version;
 }
 
 void Reclaimer::add(MapCore& map) {
@@ -90,7 +87,8 @@ bool Reclaimer::collect(memory::BufferCache& cache) noexcept {
     if (needed(state, node->retired.version)) {
       state.held.push(node);
       state.held_bytes += memory::BufferPool::class_bytes(size_class);
-      expire_beyond_limit(state, map.options.snapshot_bytes_max);
+      held_bytes_ += memory::BufferPool::class_bytes(size_class);
+      expire_beyond_limits(state, map.options.snapshot_bytes_max);
     } else {
       free(node, &cache);
       freed = true;
@@ -111,6 +109,11 @@ bool Reclaimer::waits_for_readers() const {
   });
 }
 
+bool Reclaimer::waits_for_snapshots() const {
+  const std::lock_guard lock(mutex_);
+  return held_bytes_ != 0 || (!stamped_.empty() && stamped_.front().stamp <= expired_stamp_);
+}
+
 bool Reclaimer::waits_for_leases() const {
   const std::uint64_t leased = leases_->oldest();
   const std::lock_guard lock(mutex_);
@@ -124,21 +127,55 @@ void Reclaimer::release_held(PerMap& state) {
     if (needed(state, node->retired.version)) {
       state.held.push(node);
     } else {
-      state.held_bytes -= memory::BufferPool::class_bytes(node->retired.size_class);
+      const std::uint64_t bytes = memory::BufferPool::class_bytes(node->retired.size_class);
+      state.held_bytes -= bytes;
+      held_bytes_ -= bytes;
       stamp(node, epoch);
     }
   });
 }
 
-void Reclaimer::expire_beyond_limit(PerMap& state, std::uint64_t bytes_max) {
-  while (state.held_bytes > bytes_max) {
-    const auto oldest = std::find_if(
-        state.versions.begin(), state.versions.end(),
-        [](const HeldVersion& held) { return !held.expired.load(std::memory_order_relaxed); });
-    if (oldest == state.versions.end()) break;
-    oldest->expired.store(true, std::memory_order_seq_cst);
-    release_held(state);
+// A walk at it exposes its epoch before it looks whether it has expired. One that saw that it has
+// not exposes an epoch that is no newer than the stamp of what is released here.
+void Reclaimer::expire_first(PerMap& state) {
+  const auto oldest = state.versions.begin();
+  oldest->expired.store(true, std::memory_order_seq_cst);
+  state.expired.splice(state.expired.end(), state.versions, oldest);
+  ++expired_count_;
+  release_held(state);
+  expired_stamp_ = epochs_.current();
+}
+
+// Of all maps whose snapshots hold something. Returns whether there was one.
+bool Reclaimer::expire_oldest_of_all() {
+  PerMap* oldest = nullptr;
+  for (auto& [map, state] : maps_) {
+    if (state.held_bytes == 0 || state.versions.empty()) continue;
+    if (oldest == nullptr ||
+        state.versions.front().number < oldest->versions.front().number) {
+      oldest = &state;
+    }
   }
+  if (oldest == nullptr) return false;
+  expire_first(*oldest);
+  return true;
+}
+
+void Reclaimer::expire_beyond_limits(PerMap& state, std::uint64_t map_bytes_max) {
+  while (state.held_bytes > map_bytes_max && !state.versions.empty()) expire_first(state);
+  while (held_bytes_ > snapshot_bytes_max_ && expire_oldest_of_all()) {
+  }
+}
+
+bool Reclaimer::expire_oldest() noexcept {
+  if (planted(Bug::snapshots_never_yield)) return false;
+  const std::lock_guard lock(mutex_);
+  // What waits for readers holds all that is stamped later back, too: to expire more frees nothing.
+  if (!stamped_.empty() && stamped_.front().stamp <= expired_stamp_) return false;
+  const std::uint64_t before = held_bytes_;
+  bool any = false;
+  while (before - held_bytes_ < kDueBytes && expire_oldest_of_all()) any = true;
+  return any;
 }
 
 std::list<HeldVersion>::iterator Reclaimer::hold(MapCore& map, std::uint64_t version,
@@ -150,6 +187,7 @@ std::list<HeldVersion>::iterator Reclaimer::hold(MapCore& map, std::uint64_t ver
   while (after != versions.begin() && std::prev(after)->version > version) --after;
   const auto held = versions.emplace(after);
   held->version = version;
+  held->number = next_number_++;
   held->owner = std::move(owner);
   return held;
 }
@@ -157,8 +195,13 @@ std::list<HeldVersion>::iterator Reclaimer::hold(MapCore& map, std::uint64_t ver
 void Reclaimer::drop(MapCore& map, std::list<HeldVersion>::iterator held) noexcept {
   const std::lock_guard lock(mutex_);
   PerMap& state = of(map);
+  if (held->expired.load(std::memory_order_relaxed)) {
+    state.expired.erase(held);
+    return;
+  }
+  const bool oldest = held == state.versions.begin();  // else older ones need all that it does
   state.versions.erase(held);
-  release_held(state);
+  if (oldest) release_held(state);
 }
 
 void Reclaimer::forget(MapCore& map) noexcept {
@@ -167,6 +210,7 @@ void Reclaimer::forget(MapCore& map) noexcept {
   if (found == maps_.end()) return;  // it was never added
   while (!found->second.unreleased.empty()) free(found->second.unreleased.pop(), nullptr);
   while (!found->second.held.empty()) free(found->second.held.pop(), nullptr);
+  held_bytes_ -= found->second.held_bytes;
   maps_.erase(found);
   stamped_.sort_out([&](RetiredNode* node) {
     if (node->map == &map) {
@@ -175,6 +219,16 @@ void Reclaimer::forget(MapCore& map) noexcept {
       stamped_.push(node);
     }
   });
+}
+
+Reclaimer::Snapshots Reclaimer::snapshots() const {
+  const std::lock_guard lock(mutex_);
+  Snapshots all;
+  for (const auto& [map, state] : maps_) all.count += state.versions.size();
+  all.bytes = held_bytes_;
+  all.bytes_max = snapshot_bytes_max_;
+  all.expired = expired_count_;
+  return all;
 }
 
 std::uint64_t Reclaimer::bytes_held_by_leases() const {
@@ -217,7 +271,6 @@ std::vector<Holder> Reclaimer::snapshot_holders() const {
   for (const auto& [map, state] : maps_) {
     const std::size_t first = holders.size();
     for (const HeldVersion& held : state.versions) {  // they ascend
-      if (held.expired.load(std::memory_order_relaxed)) continue;
       holders.push_back({Holder::Kind::snapshot, held.owner, map->name, held.version, 0});
     }
     const auto of_map = std::span(holders).subspan(first);
@@ -250,7 +303,7 @@ Reclaimer::Waiting Reclaimer::waiting(const MapCore& map, bool list) const {
     if (other != &map) continue;
     state.unreleased.for_each(add);
     state.held.for_each(add);
-    result.snapshots = state.versions.size();
+    result.snapshots = state.versions.size() + state.expired.size();
   }
   stamped_.for_each(add);
   return result;

@@ -12,8 +12,9 @@
 //    before may still read at an older version and be led to it.
 // 2. A buffer that a snapshot may need (snapshot version < w) is held; when the last such snapshot
 //    goes, it is stamped anew.
-// 3. Snapshots of one map hold at most its limit; beyond it the oldest of them expires.
-//
+// 3. Snapshots of one map hold at most its limit, and those of all maps together a share of the
+//    store's memory; beyond that the oldest of them expire, and so they do where a write finds no
+//    memory. What such a snapshot held is stamped anew: walks at it that have begun still read it.
 // 4. A buffer is free only when every exposed epoch and every lease is newer than its stamp.
 // 5. What was unlinked is never lost for want of memory: the elements of all lists were there
 //    before it was unlinked (retired_list.hpp), and to collect asks the heap for nothing.
@@ -42,8 +43,13 @@ namespace espalier::tree {
 
 class Reclaimer {
  public:
-  Reclaimer(memory::BufferPool& pool, base::EpochTable epochs, const base::LeaseTable& leases)
-      : pool_(&pool), epochs_(epochs), leases_(&leases) {}
+  /// Of a store's memory, the part that the snapshots of all its maps may hold together.
+  static constexpr std::uint64_t kSnapshotShare = 4;
+
+  /// `snapshot_bytes_max`: what the snapshots of all maps may hold together.
+  Reclaimer(memory::BufferPool& pool, base::EpochTable epochs, const base::LeaseTable& leases,
+            std::uint64_t snapshot_bytes_max)
+      : pool_(&pool), epochs_(epochs), leases_(&leases), snapshot_bytes_max_(snapshot_bytes_max) {}
 
   /// Begins to serve a map, until forget(). Errors: std::bad_alloc.
   void add(MapCore& map);
@@ -54,6 +60,9 @@ class Reclaimer {
   /// Whether something would be freed if readers, here or elsewhere, let go of it, or writes under
   /// way were released.
   [[nodiscard]] bool waits_for_readers() const;
+  /// Whether snapshots keep some of it, or have until they expired, and readers that were there
+  /// still do.
+  [[nodiscard]] bool waits_for_snapshots() const;
   /// Whether a lease keeps some of it.
   [[nodiscard]] bool waits_for_leases() const;
   /// What makes collecting worthwhile: it interrupts every core that runs one of our threads, which
@@ -70,6 +79,10 @@ class Reclaimer {
   std::list<HeldVersion>::iterator hold(MapCore& map, std::uint64_t version,
                                         std::string owner = {});
   void drop(MapCore& map, std::list<HeldVersion>::iterator held) noexcept;
+  /// For a write that finds no memory: expires the oldest snapshots of all maps until kDueBytes
+  /// that they held wait for readers alone, or none holds anything. Not while a reader holds what
+  /// the last ones held. Returns whether any was expired.
+  bool expire_oldest() noexcept;
 
   /// Forgets a map that is being dropped and frees all that waits for it.
   void forget(MapCore& map) noexcept;
@@ -80,6 +93,14 @@ class Reclaimer {
     std::uint64_t lids = 0;
     std::uint64_t snapshots = 0;
   };
+  /// The snapshots of all maps together.
+  struct Snapshots {
+    std::uint64_t count = 0;      // that hold, or may come to hold, something
+    std::uint64_t bytes = 0;      // that they hold
+    std::uint64_t bytes_max = 0;  // that they may
+    std::uint64_t expired = 0;    // since the store was opened
+  };
+  [[nodiscard]] Snapshots snapshots() const;
   /// Bytes that leases hold back, and no epoch: what would be free without them.
   [[nodiscard]] std::uint64_t bytes_held_by_leases() const;
   /// For each of these epochs, which ascend, the bytes that wait and that a reader keeps, perhaps
@@ -97,6 +118,7 @@ class Reclaimer {
     RetiredList held;
     std::uint64_t held_bytes = 0;
     std::list<HeldVersion> versions;  // ascending
+    std::list<HeldVersion> expired;   // until they are dropped
   };
   /// A stock that is used up is filled up to so many, from what was freed.
   static constexpr std::size_t kStocked = 8;
@@ -108,15 +130,22 @@ class Reclaimer {
   void free(RetiredNode* node, memory::BufferCache* cache);
   [[nodiscard]] static bool needed(const PerMap& state, std::uint64_t version);
   void release_held(PerMap& state);
-  void expire_beyond_limit(PerMap& state, std::uint64_t bytes_max);
+  void expire_first(PerMap& state);
+  bool expire_oldest_of_all();
+  void expire_beyond_limits(PerMap& state, std::uint64_t map_bytes_max);
 
   memory::BufferPool* pool_;
   base::EpochTable epochs_;
   const base::LeaseTable* leases_;
+  const std::uint64_t snapshot_bytes_max_;
   mutable std::mutex mutex_;  // guards all below
   std::unordered_map<MapCore*, PerMap> maps_;
   RetiredList stamped_;  // stamps ascend
   RetiredStock spares_;
+  std::uint64_t held_bytes_ = 0;     // of all maps
+  std::uint64_t next_number_ = 1;    // of a held version
+  std::uint64_t expired_count_ = 0;  // versions, ever
+  std::uint64_t expired_stamp_ = 0;  // of what the last one to expire held
   std::atomic<std::uint32_t> retired_since_{0};
   std::atomic<std::uint64_t> retired_bytes_since_{0};
 };

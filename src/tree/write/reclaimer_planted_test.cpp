@@ -24,5 +24,21 @@ TEST(ReclaimerPlanted, ForgettingSnapshotsIsNoticed) {
   EXPECT_TRUE(keeps_what_snapshots_need());
 }
 
+TEST(ReclaimerPlanted, SnapshotsThatNeverYieldAreNoticed) {
+  {
+    const base::Planted planted(Bug::snapshots_never_yield);
+    EXPECT_FALSE(gives_what_snapshots_hold());
+  }
+  EXPECT_TRUE(gives_what_snapshots_hold());
+}
+
+TEST(ReclaimerPlanted, ReadingAtAnExpiredVersionIsNoticed) {
+  {
+    const base::Planted planted(Bug::snapshot_expiry_ignored);
+    EXPECT_FALSE(refuses_expired_versions());
+  }
+  EXPECT_TRUE(refuses_expired_versions());
+}
+
 }  // namespace
 }  // namespace espalier::tree

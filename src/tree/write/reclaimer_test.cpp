@@ -82,6 +82,86 @@ TEST(Reclaimer, ExpiresTheOldestSnapshotBeyondTheLimit) {
   EXPECT_TRUE(under.freed(offsets[2]) && under.freed(offsets[3]));
 }
 
+TEST(Reclaimer, ExpiresTheOldestOfAllMapsBeyondTheShareOfTheStore) {
+  constexpr std::uint64_t kBuffers = 1024;  // of 8 KiB: a quarter of the store
+  ReclaimerUnderTest under({}, kBuffers * 8192 * Reclaimer::kSnapshotShare);
+  MapCore& map = under.tree.map();
+  auto other = std::move(*MapCore::create(under.tree.store(), 2, "other", {}));
+  const auto retire_in = [&](MapCore& in) {
+    const std::uint64_t offset = *under.tree.context().cache.allocate(in.node_class);
+    const std::uint64_t version = released_version(in);
+    go_live(in.at(offset), version);
+    under.retire(in, {offset, version, in.node_class, 0});
+    return offset;
+  };
+  // The older one's version is higher: versions of two maps say nothing about what came first.
+  for (int i = 0; i < 10; ++i) released_version(*other);
+  const auto older = under.reclaimer().hold(*other, other->clock.released());
+  const auto newer = under.reclaimer().hold(map, map.clock.released());
+  const std::uint64_t offset_older = retire_in(*other);
+  const std::uint64_t offset_newer = retire_in(map);
+  for (std::uint64_t i = 2; i < kBuffers; ++i) retire_in(map);
+  under.collect();
+  EXPECT_EQ(under.reclaimer().snapshots().bytes, kBuffers * 8192);
+  EXPECT_EQ(under.reclaimer().snapshots().bytes_max, kBuffers * 8192);
+  EXPECT_FALSE(older->expired || newer->expired);
+  retire_in(map);
+  under.collect();
+  EXPECT_TRUE(older->expired);
+  EXPECT_FALSE(newer->expired);
+  EXPECT_TRUE(under.freed(offset_older));
+  EXPECT_FALSE(under.freed(offset_newer));
+  EXPECT_EQ(under.reclaimer().snapshots().count, 1u);
+  EXPECT_EQ(under.reclaimer().snapshots().expired, 1u);
+  under.reclaimer().drop(*other, older);
+  under.reclaimer().drop(map, newer);
+  under.collect();
+  EXPECT_TRUE(under.freed(offset_newer));
+  EXPECT_EQ(under.reclaimer().snapshots().bytes, 0u);
+  other.reset();
+}
+
+TEST(Reclaimer, ExpiresTheOldestSnapshotsForWritesThatFindNoMemory) {
+  EXPECT_TRUE(gives_what_snapshots_hold());
+}
+
+TEST(Reclaimer, AWalkAtAnExpiredVersionIsRefused) { EXPECT_TRUE(refuses_expired_versions()); }
+
+// What was expired waits for a reader: nothing is gained by expiring the next.
+TEST(Reclaimer, ExpiresNoMoreWhileAReaderHoldsWhatTheLastOneHeld) {
+  ReclaimerUnderTest under;
+  MapCore& map = under.tree.map();
+  const auto retire_some = [&] {
+    std::uint64_t offset = 0;
+    for (int i = 0; i < 128; ++i) offset = under.retire(released_version(map));
+    return offset;
+  };
+  const auto first = under.reclaimer().hold(map, map.clock.released());
+  const std::uint64_t of_first = retire_some();
+  const auto second = under.reclaimer().hold(map, map.clock.released());
+  const std::uint64_t of_second = retire_some();
+  under.collect();
+  auto reader = std::move(*under.tree.store().epochs.join());
+  reader.enter();
+  EXPECT_TRUE(under.reclaimer().expire_oldest());
+  EXPECT_TRUE(first->expired);
+  under.collect();
+  EXPECT_FALSE(under.freed(of_first));
+  EXPECT_TRUE(under.reclaimer().waits_for_snapshots());
+  EXPECT_FALSE(under.reclaimer().expire_oldest());
+  reader.exit();
+  under.collect();
+  EXPECT_TRUE(under.freed(of_first));
+  EXPECT_FALSE(second->expired || under.freed(of_second));
+  EXPECT_TRUE(under.reclaimer().expire_oldest());
+  under.collect();
+  EXPECT_TRUE(second->expired && under.freed(of_second));
+  under.reclaimer().drop(map, first);
+  under.reclaimer().drop(map, second);
+  under.collect();
+  EXPECT_FALSE(under.reclaimer().waits_for_snapshots());
+}
+
 TEST(Reclaimer, ReleasesLidsWithTheirBuffers) {
   ReclaimerUnderTest under;
   MapCore& map = under.tree.map();
