@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/descriptor_limit.hpp"
 #include "base/unix_address.hpp"
 #include "espalier/map.hpp"
 #include "espalier/sequencer.hpp"
@@ -86,6 +87,126 @@ TEST_F(NodeAccess, OtherUsersMayReadAndWriteAndNotMakeOrDrop) {
   EXPECT_EQ(done, "open: done\nput: done\nget: done\nsnapshot: done\nlist: done\ncreate map: " +
                       refused + "\ndrop map: " + refused + "\ncreate sequencer: " + refused + "\n");
   EXPECT_EQ(connect().open_map("default").has_value(), ::geteuid() == 0);
+}
+
+/// Connects as often as may be, without a word. Returns how often it was not refused at once.
+std::vector<memory::Descriptor> connect_silently(const std::string& path, std::size_t times) {
+  std::vector<memory::Descriptor> sockets;
+  const auto address = base::UnixAddress::file(path);
+  for (std::size_t i = 0; i < times; ++i) {
+    memory::Descriptor client(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    if (::connect(client.number(), address->get(), address->bytes()) != 0) break;
+    sockets.push_back(std::move(client));
+  }
+  return sockets;
+}
+
+// One user has a quarter of the places of those who have said nothing yet, so that others, and who
+// runs the node, get in at once.
+TEST_F(NodeAccess, OneUserLeavesPlacesForOthersAtTheSocket) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+  base::raise_descriptor_limit();
+  Child greedy([](Line& line) {
+    std::string path;
+    if (!line.receive(path)) return 1;
+    if (seteuid(kNobody) != 0) return 2;
+    const auto sockets = connect_silently(path, node::Listener::kPendingMax + 100);
+    if (!line.send(std::to_string(sockets.size()))) return 3;
+    return line.receive(path) ? 0 : 4;
+  });
+  Child other([](Line& line) {
+    std::string address;
+    if (!line.receive(address)) return 1;
+    if (seteuid(kNobody - 1) != 0) return 2;
+    const auto store = Store::connect(address);
+    return line.send(store ? "done" : message(store.error())) ? 0 : 3;
+  });
+  open_to_others();
+  ASSERT_TRUE(greedy.line().send(socket()));
+  std::string answer;
+  ASSERT_TRUE(greedy.line().receive(answer));
+  ASSERT_EQ(answer, std::to_string(node::Listener::kPendingMax + 100));
+  while (node_->connections_refused() == 0) std::this_thread::yield();
+  EXPECT_LE(node_->connections_pending(), node::Listener::kUserPendingMax);
+  EXPECT_TRUE(Store::connect("unix:" + socket()));
+  ASSERT_TRUE(other.line().send("unix:" + socket()));
+  ASSERT_TRUE(other.line().receive(answer));
+  EXPECT_EQ(answer, "done");
+  EXPECT_EQ(other.wait(), 0);
+  ASSERT_TRUE(greedy.line().send("enough"));
+  EXPECT_EQ(greedy.wait(), 0);
+}
+
+// One user has half of all places, and some are kept for who runs the node.
+TEST_F(NodeAccess, OneUserLeavesConnectionsForOthers) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+  const auto connect_all = [](Line& line) {
+    std::string path;
+    if (!line.receive(path)) return 1;
+    const uid_t user = kNobody - (path.front() == '1' ? 1 : 0);
+    if (seteuid(user) != 0) return 2;
+    std::vector<std::unique_ptr<RawClient>> clients;
+    for (int i = 0; i < 100; ++i) {
+      if (auto client = RawClient::open(path.substr(1), {64, 64, 1})) {
+        clients.push_back(std::move(*client));
+      }
+    }
+    if (!line.send(std::to_string(clients.size()))) return 3;
+    return line.receive(path) ? 0 : 4;
+  };
+  Child first(connect_all);
+  Child second(connect_all);
+  config_.clients.connections_max = 32;
+  open_to_others();
+  std::string answer;
+  ASSERT_TRUE(first.line().send("0" + socket()) && first.line().receive(answer));
+  EXPECT_EQ(answer, "16");
+  ASSERT_TRUE(second.line().send("1" + socket()) && second.line().receive(answer));
+  EXPECT_EQ(answer, "14");
+  const auto own = RawClient::open(socket(), {64, 64, 1});
+  EXPECT_TRUE(own) << "two are kept for it";
+  ASSERT_TRUE(first.line().send("enough") && second.line().send("enough"));
+  EXPECT_EQ(first.wait() + second.wait(), 0);
+}
+
+TEST_F(NodeAccess, ANarrowerSocketModeEndsTheSessionsThatItExcludes) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+  std::mutex mutex;
+  std::vector<std::string> ended;
+  options_.audit = [&](const offload::AuditRecord& record) {
+    const std::lock_guard lock(mutex);
+    if (record.act == "end_session") ended.push_back(record.name);
+  };
+  Child other([](Line& line) {
+    std::string path;
+    if (!line.receive(path)) return 1;
+    if (seteuid(kNobody) != 0) return 2;
+    const auto client = RawClient::open(path, {64, 64, 1});
+    if (!client || !line.send("connected")) return 3;
+    char byte = 0;
+    const ssize_t got = recv((*client)->socket(), &byte, 1, 0);  // until it is ended
+    return line.send(got <= 0 || byte != 0 ? "ended" : "?") ? 0 : 4;
+  });
+  open_to_others();
+  Store own = connect();
+  auto map = own.open_map("default");
+  ASSERT_TRUE(map && map->put("k", "v"));
+  std::string answer;
+  ASSERT_TRUE(other.line().send(socket()) && other.line().receive(answer));
+  ASSERT_EQ(answer, "connected");
+  node::Config wider = config_;
+  wider.node.socket_mode = 0662;  // for others as before
+  EXPECT_TRUE(node_->change(wider).empty());
+  node::Config narrower = config_;
+  narrower.node.socket_mode = 0660;
+  EXPECT_TRUE(node_->change(narrower).empty());
+  ASSERT_TRUE(other.line().receive(answer));
+  EXPECT_EQ(answer, "ended");
+  EXPECT_EQ(other.wait(), 0);
+  EXPECT_TRUE(map->get("k")) << "its own user goes on";
+  while (node_->connections() != 1) std::this_thread::yield();
+  node_.reset();  // hands over what it has for the audit
+  EXPECT_EQ(ended, std::vector<std::string>{"user " + std::to_string(kNobody)});
 }
 
 TEST_F(NodeAccess, TheRefusalNamesTheRole) {

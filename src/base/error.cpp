@@ -59,18 +59,22 @@ std::string_view sentence(Code code) {
              "shorten it, or create the map with larger nodes.";
     case Code::value_too_long: return "The value is longer than 16 MiB; split it into several.";
     case Code::out_of_memory:
-      return "The memory limit is reached and nothing was changed; erase items, close snapshots, "
-             "or raise memory_bytes_max.";
+      return "The memory limit is reached and nothing was changed; erase items, or raise "
+             "memory_bytes_max (of a node memory.limit, and for connections "
+             "clients.ring_bytes_max).";
     case Code::condition_failed:
       return "A condition of the batch did not hold and nothing was changed; "
              "read the items again and retry.";
     case Code::snapshot_expired:
-      return "The snapshot held more memory than it may and was given up; take a new one, "
-             "or raise snapshot_bytes_max.";
+      return "The snapshot held more memory than it may, or writes needed that, and it was given "
+             "up; take a new one, or raise the map's snapshot_bytes_max or memory_bytes_max (of a "
+             "node memory.limit).";
     case Code::already_exists: return "This name is taken; open what exists, or choose another.";
     case Code::not_found: return "There is nothing of this name; check how it is spelled.";
     case Code::too_many_participants:
-      return "All places for threads are taken; end some, or raise participants_max.";
+      return "All places for threads, clients or snapshots that there may be are taken; end some, "
+             "or raise participants_max (of a node clients.connections_max or "
+             "clients.principal_connections_max).";
     case Code::system: return "The operating system refused: ";
     case Code::corrupt:
       return "The bytes are not what they should be; restore them from a good copy.";

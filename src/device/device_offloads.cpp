@@ -83,7 +83,7 @@ Next snapshot_open(Call& call) {
   auto& link = static_cast<RelayLink&>(call.host_link());
   auto snapshot = std::make_shared<RelayedSnapshot>(link, call.map_number(), answer->header.version,
                                                     answer->header.read_version);
-  const auto number = call.connection().hold(std::move(snapshot));
+  const auto number = call.connection().hold(std::move(snapshot), call.account());
   if (!number) return call.fail(number.error());
   wire::ResponseHeader header{};
   header.version = *number;
@@ -158,7 +158,8 @@ Done done_of(OffloadId id) {
     case OffloadId::noop:
     case OffloadId::cancel:
     case OffloadId::snapshot_close:
-    case OffloadId::pipeline_drop: return Done::here;
+    case OffloadId::pipeline_drop:
+    case OffloadId::node_stats: return Done::here;
     case OffloadId::get:
     case OffloadId::floor:
     case OffloadId::scan:
@@ -193,8 +194,7 @@ Done done_of(OffloadId id) {
     case OffloadId::release_confirm:
     case OffloadId::map_stats:
     case OffloadId::object_drop:
-    case OffloadId::object_list:
-    case OffloadId::node_stats: return Done::by_host;
+    case OffloadId::object_list: return Done::by_host;
     default: return Done::refused;
   }
 }

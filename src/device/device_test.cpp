@@ -12,7 +12,10 @@
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
+#include "client/impl.hpp"
 #include "device/testing/device_fixture.hpp"
+#include "node/numbers_format.hpp"
+#include "offload/connection.hpp"
 #include "tree/walk/next_step.hpp"
 #include "tree/write/map_core.hpp"
 
@@ -218,6 +221,58 @@ TEST_F(DeviceTest, TheFeedIsCounted) {
     EXPECT_GE(map.feed.entries, numbers.feed_changes);
   }
   EXPECT_EQ(node::numbers_of(*host_).device.round_trips, 0u);
+}
+
+// What operators ask a device for is about the device: its workers, its clients, its cache.
+TEST_F(DeviceTest, ItTellsItsOwnNumbers) {
+  start();
+  Store host = connect_to_host();
+  Map at_host = *host.create_map("m", {});
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(at_host.put("key" + std::to_string(i), "value"));
+  Store device = connect_to_device();
+  Map at_device = *device.open_map("m");
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(*at_device.get("key" + std::to_string(i)));
+  const auto asked = [](const Store& store) {
+    const auto bytes = client::StoreImpl::of(store).node_numbers();
+    EXPECT_TRUE(bytes);
+    return bytes ? *node::decode(*bytes) : node::NodeNumbers{};
+  };
+  const auto gets = [](const node::NodeNumbers& numbers) {
+    for (const node::OffloadNumbers& offload : numbers.offloads) {
+      if (offload.id == wire::OffloadId::get) return offload.requests;
+    }
+    return std::uint64_t{0};
+  };
+  const node::NodeNumbers of_device = asked(device);
+  EXPECT_EQ(of_device.device.is_device, 1u);
+  EXPECT_GT(of_device.device.round_trips, 0u);
+  EXPECT_GE(gets(of_device), 100u);
+  EXPECT_TRUE(of_device.maps.empty());
+  const node::NodeNumbers of_host = asked(host);
+  EXPECT_EQ(of_host.device.is_device, 0u);
+  EXPECT_LT(gets(of_host), 100u);
+  EXPECT_FALSE(of_host.maps.empty());
+}
+
+// A client of a device has the snapshots that it would have at the host, however many the device's
+// other clients hold.
+TEST_F(DeviceTest, EachClientHasTheSnapshotsThatItWouldHaveAtTheHost) {
+  start();
+  std::vector<Store> stores;
+  std::vector<Snapshot> snapshots;
+  stores.push_back(connect_to_device());
+  ASSERT_TRUE(stores.back().create_map("m", {}));
+  for (int client = 0; client < 3; ++client) {
+    if (client != 0) stores.push_back(connect_to_device());
+    const Map map = *stores.back().open_map("m");
+    for (std::size_t i = 0; i < offload::Connection::kSnapshotsMax; ++i) {
+      auto snapshot = map.snapshot();
+      ASSERT_TRUE(snapshot) << "client " << client << ", " << i << ": "
+                            << message(snapshot.error());
+      snapshots.push_back(std::move(*snapshot));
+    }
+    EXPECT_EQ(map.snapshot().error().code, Code::too_many_participants);
+  }
 }
 
 /// Holds answers against what was put.

@@ -62,6 +62,8 @@ struct Config {
     std::string secrets;  ///< a file; empty: nobody proves who he is
     bool open = false;    ///< without it, addresses of networks are for whoever comes
     std::uint32_t connections_max = 10'000;
+    std::uint32_t principal_connections_max = 0;  ///< 0: half of those
+    std::uint64_t ring_bytes_max = 0;             ///< 0: by memory.limit
     std::uint32_t in_flight_max = 256;
     std::uint64_t response_bytes_max = std::uint64_t{4} << 20;
     std::uint64_t message_bytes_max = std::uint64_t{256} << 20;

@@ -121,7 +121,17 @@ constexpr std::array kSettings{
         "Whether, without such a file, whoever reaches an address of a network may do all."),
     row<Config, &Config::clients, &Clients::connections_max>(
         "clients.connections_max", {Kind::count, 1, 65'536}, "10000",
-        "Connections at a time; more are turned away."),
+        "Connections at a time; more are turned away. One in 16, 64 at most, is kept for the "
+        "node's own user, root, and secrets of the role admin."),
+    row<Config, &Config::clients, &Clients::principal_connections_max>(
+        "clients.principal_connections_max", {Kind::count, 0, 65'536}, "0",
+        "Connections of one secret, user or address, but for those for whom some are kept; 0: half "
+        "of clients.connections_max."),
+    row<Config, &Config::clients, &Clients::ring_bytes_max>(
+        "clients.ring_bytes_max", {Kind::bytes, 0, 64 * kGiB}, "0B",
+        "Memory of the rings of all connections together, of which one secret, user or address has "
+        "half at most; as it fills, those who come get smaller rings. 0: a quarter of "
+        "memory.limit, and at least 256MiB."),
     row<Config, &Config::clients, &Clients::in_flight_max>(
         "clients.in_flight_max", {Kind::count, 1, 256}, "256",
         "Requests of one connection that may be in flight."),

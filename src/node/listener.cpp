@@ -19,7 +19,7 @@ namespace espalier::node {
 namespace {
 
 constexpr std::uint64_t kHelloNs = 5'000'000'000;  // so long a client may be silent
-constexpr std::size_t kPendingMax = 1024;
+constexpr std::uint32_t kNoUser = ~std::uint32_t{0};  // the system does not say which
 constexpr std::uint32_t kSlotsMax = 1u << 14;  // of one ring: 1 MiB
 
 /// As the audit log has it.
@@ -42,14 +42,12 @@ bool watch(int epoll, int descriptor) {
 
 Listener::Listener(const Config& config, offload::Services& services,
                    const offload::Secrets* secrets, std::uint64_t node_id,
-                   std::function<void(PendingClient)> serve,
-                   std::function<std::uint32_t()> connections)
+                   std::function<void(PendingClient)> serve)
     : config_(config),
       secrets_(secrets),
       authenticator_(secrets, users_, node_id),
       services_(services),
-      serve_(std::move(serve)),
-      connections_(std::move(connections)) {}
+      serve_(std::move(serve)) {}
 
 Listener::~Listener() { stop(); }
 
@@ -109,14 +107,35 @@ void Listener::accept_all() {
       if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) rest();
       return;
     }
-    if (pending_.size() >= kPendingMax) {
-      refuse_client(client.number(), {Code::too_many_participants, 0, kPendingMax});
+    const int number = client.number();
+    const auto peer = base::peer_user(number);
+    const std::uint32_t user = peer ? peer->user : kNoUser;
+    if (const auto error = denied_to_wait(user)) {
+      refuse_client(number, *error);
       continue;
     }
-    const int number = client.number();
     if (!watch(epoll_.number(), number)) continue;
-    pending_.emplace(number, Pending{std::move(client), base::monotonic_ns() + kHelloNs});
+    pending_.emplace(number,
+                     Pending{std::move(client), base::monotonic_ns() + kHelloNs, user, {}});
+    ++pending_of_user_[user];
+    pending_count_.store(static_cast<std::uint32_t>(pending_.size()), std::memory_order_relaxed);
   }
+}
+
+bool Listener::runs_node(std::uint32_t user) const {
+  return access_of_user(user, users_).may_at_once(offload::Right::admin);
+}
+
+// Whom it keeps from waiting here until it has said hello: no user has all places, and some are
+// kept for those who run the node.
+std::optional<Error> Listener::denied_to_wait(std::uint32_t user) const {
+  const bool runs = runs_node(user);
+  const std::uint32_t all = runs ? kPendingMax : kPendingMax - kPendingKept;
+  const std::uint32_t own = runs ? 2 * kUserPendingMax : kUserPendingMax;
+  if (pending_.size() >= all) return Error{Code::too_many_participants, 0, kPendingMax};
+  const auto of_user = pending_of_user_.find(user);
+  if (of_user == pending_of_user_.end() || of_user->second < own) return std::nullopt;
+  return Error{Code::too_many_participants, 0, own};
 }
 
 // Who cannot be let in for want of descriptors is told so, with the one that is kept for that.
@@ -141,11 +160,12 @@ void Listener::refuse_client(int socket, const Error& error) {
 void Listener::audit_refusal(int socket, std::string_view act, const std::string& name,
                              const Error& error) {
   refused_.fetch_add(1, std::memory_order_relaxed);
-  services_.audit.refused([&] {
+  const auto peer = base::peer_user(socket);
+  const std::string principal = peer ? offload::principal_of_user(peer->user) : std::string();
+  services_.audit.refused(principal, [&] {
     offload::AuditRecord record;
     record.act = act;
     record.name = name;
-    const auto peer = base::peer_user(socket);
     record.address = peer ? address_of(*peer) : "unix";
     record.outcome = error;
     return record;
@@ -158,12 +178,11 @@ void Listener::rest() {
   resting_ = true;
 }
 
-Result<std::unique_ptr<offload::Connection>> Listener::admit(const wire::Hello& hello) const {
+Result<std::unique_ptr<offload::Connection>> Listener::admit(const wire::Hello& hello,
+                                                             const offload::Access& access,
+                                                             const std::string& principal) {
   if (hello.protocol != wire::kProtocolVersion) {
     return fail(Code::unsupported, wire::kProtocolVersion);
-  }
-  if (connections_() >= config_.clients.connections_max) {
-    return fail(Code::too_many_participants, config_.clients.connections_max);
   }
   // A client gets what it asks for, within the limits of what a ring can be.
   const auto ring = [](std::uint32_t lines) {
@@ -173,7 +192,15 @@ Result<std::unique_ptr<offload::Connection>> Listener::admit(const wire::Hello& 
   layout.request_slots = ring(hello.request_slots);
   layout.response_slots = ring(hello.response_slots);
   layout.response_rings = std::clamp(hello.response_rings, 1u, wire::kResponseRingsMax);
-  return offload::Connection::create(layout, services_.budget);
+  const auto account = services_.principals.of(principal);
+  const bool runs_node = access.may_at_once(offload::Right::admin);
+  auto place = services_.connections.take_smaller(account, runs_node, layout);
+  if (!place) return std::unexpected(place.error());
+  auto connection = offload::Connection::create(layout, services_.budget);
+  if (!connection) return connection;
+  (*connection)->account = account;
+  (*connection)->place = std::move(*place);
+  return connection;
 }
 
 void Listener::greet(int socket) {
@@ -184,7 +211,7 @@ void Listener::greet(int socket) {
       peer ? take(at->second, *peer, receive_client_packet(socket)) : std::unexpected(peer.error());
   if (!taken) refuse_client(socket, taken.error());
   const bool served = !at->second.socket;
-  if (!taken || served) end(socket);
+  if (!taken || served) end(at);
 }
 
 // Returns without an error where it has a connection, or may go on.
@@ -213,17 +240,19 @@ Result<void> Listener::take_hello(Pending& pending, const base::PeerUser& peer,
                                   const wire::Hello& hello) {
   const LocalAuthenticator::Proof& proof = pending.proof;
   if (proof.challenge && !proof.owner) return fail(Code::invalid_argument);
-  auto connection = admit(hello);
+  offload::Access access = proof.owner ? proof.owner->access : access_of_user(peer.user, users_);
+  auto connection = admit(hello, access,
+                          proof.owner ? offload::principal_of_secret(access.who())
+                                      : offload::principal_of_user(peer.user));
   if (!connection) return std::unexpected(connection.error());
   PendingClient client;
   client.connection = std::move(*connection);
   client.connection->peer = "process " + std::to_string(peer.process);
   client.connection->address = address_of(peer);
-  client.connection->access = proof.owner ? proof.owner->access : access_of_user(peer.user, users_);
-  client.connection->account =
-      services_.principals.of(proof.owner ? offload::principal_of_secret(proof.owner->access.who())
-                                          : offload::principal_of_user(peer.user));
+  client.connection->access = std::move(access);
   client.user = peer.user;
+  client.socket_class =
+      socket_class_of(pending.socket.number(), peer.user, config_.node.socket);
   if (proof.owner) {
     client.may_stay = [secrets = secrets_, name = proof.owner->access.who(),
                        line = proof.owner->line] { return secrets->still(name, line); };
@@ -234,26 +263,28 @@ Result<void> Listener::take_hello(Pending& pending, const base::PeerUser& peer,
   return {};
 }
 
-void Listener::end(int socket) {
-  const auto at = pending_.find(socket);
+void Listener::end(std::unordered_map<int, Pending>::iterator at) {
   authenticator_.ended(at->second.proof);
+  const auto of_user = pending_of_user_.find(at->second.user);
+  if (--of_user->second == 0) pending_of_user_.erase(of_user);
   pending_.erase(at);
+  pending_count_.store(static_cast<std::uint32_t>(pending_.size()), std::memory_order_relaxed);
 }
 
 void Listener::drop_late() {
   const std::uint64_t now = base::monotonic_ns();
   waits_to_refuse_ = false;
-  std::erase_if(pending_, [&](const auto& entry) {
-    const Pending& pending = entry.second;
-    const bool refused = pending.proof.refused_ns != 0;
-    if (now < (refused ? pending.proof.refused_ns : pending.until_ns)) {
+  for (auto at = pending_.begin(); at != pending_.end();) {
+    const auto late = at++;
+    const LocalAuthenticator::Proof& proof = late->second.proof;
+    const bool refused = proof.refused_ns != 0;
+    if (now < (refused ? proof.refused_ns : late->second.until_ns)) {
       waits_to_refuse_ = waits_to_refuse_ || refused;
-      return false;
+      continue;
     }
-    if (refused) LocalAuthenticator::refuse(entry.first, pending.proof);
-    authenticator_.ended(pending.proof);
-    return true;
-  });
+    if (refused) LocalAuthenticator::refuse(late->first, proof);
+    end(late);
+  }
 }
 
 }  // namespace espalier::node

@@ -140,6 +140,16 @@ void messages_shed(Samples& samples, const NodeNumbers& numbers) {
   samples.add(numbers.connects.messages_shed);
 }
 
+template <auto Member>
+void of_snapshots(Samples& samples, const NodeNumbers& numbers) {
+  samples.add(numbers.snapshots.*Member);
+}
+
+template <auto Member>
+void of_connections(Samples& samples, const NodeNumbers& numbers) {
+  samples.add(numbers.connections.*Member);
+}
+
 void authentications(Samples& samples, const NodeNumbers& numbers) {
   const wire::AccessTotals& access = numbers.access;
   samples.add(access.authenticated, {{"result", "accepted"}});
@@ -217,6 +227,23 @@ constexpr Metric kMetrics[] = {
      of_workers<&WorkerNumbers::connections>},
     {"espalier_connections_refused_total", "counter", "", "Clients turned away as they came.",
      of_node<&NodeNumbers::connections_refused>},
+    {"espalier_connections_limit", "gauge", "", "Clients that may be connected.",
+     of_connections<&wire::ConnectionTotals::connections_max>},
+    {"espalier_principal_connections_limit", "gauge", "",
+     "The same of one principal: a secret, a user or an address.",
+     of_connections<&wire::ConnectionTotals::principal_max>},
+    {"espalier_connections_limited_total", "counter", "",
+     "Clients turned away for what their principal has already, or what is kept for those who run "
+     "the node.",
+     of_connections<&wire::ConnectionTotals::limited>},
+    {"espalier_pending_connections", "gauge", "",
+     "Clients at the socket that have not said hello yet.",
+     of_connections<&wire::ConnectionTotals::pending>},
+    {"espalier_ring_bytes", "gauge", "",
+     "Memory of the rings of all clients, as they are laid out.",
+     of_connections<&wire::ConnectionTotals::ring_bytes>},
+    {"espalier_ring_limit_bytes", "gauge", "", "What it may be: clients.ring_bytes_max.",
+     of_connections<&wire::ConnectionTotals::ring_bytes_max>},
     {"espalier_requests_denied_total", "counter", "",
      "Requests refused, for the role of their client does not allow them.",
      of_access<&wire::AccessTotals::denied>},
@@ -305,6 +332,16 @@ constexpr Metric kMetrics[] = {
      of_node<&NodeNumbers::leased_bytes>},
     {"espalier_memory_dropped_bytes", "gauge", "", "Memory of dropped maps that waits for leases.",
      of_node<&NodeNumbers::dropped_bytes>},
+    {"espalier_snapshots", "gauge", "", "Snapshots of all maps, and versions that long scans hold.",
+     of_snapshots<&wire::SnapshotTotals::count>},
+    {"espalier_snapshot_bytes", "gauge", "", "Memory of old versions that these hold.",
+     of_snapshots<&wire::SnapshotTotals::bytes>},
+    {"espalier_snapshot_limit_bytes", "gauge", "",
+     "What that may be for all maps together, a quarter of memory.limit.",
+     of_snapshots<&wire::SnapshotTotals::bytes_max>},
+    {"espalier_snapshots_expired_total", "counter", "",
+     "Snapshots that were given up, for they held too much, or writes needed the memory.",
+     of_snapshots<&wire::SnapshotTotals::expired>},
     {"espalier_dropped_maps", "gauge", "", "Dropped maps whose memory waits for leases.",
      of_node<&NodeNumbers::dropped_maps>},
     {"espalier_leases", "gauge", "", "Leases of clients that read by themselves.",

@@ -55,21 +55,8 @@ struct SequencerNumbers {
   wire::SequencerFacts facts{};
 };
 
-/// What a device has read of its host and remembers of it; node_stats, which asks the host, does
-/// not tell. All zeros elsewhere.
-struct DeviceNumbers {
-  std::uint64_t round_trips = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t descents = 0;
-  std::uint64_t hits = 0;
-  std::uint64_t remembered_bytes = 0;
-  std::uint64_t balanced = 0;
-  std::uint64_t forwarded = 0;
-  std::uint64_t feed_reads = 0;
-  std::uint64_t feed_changes = 0;
-  std::uint64_t feed_replaced = 0;
-  std::uint64_t feed_behind = 0;
-};
+/// What a device has read of its host and remembers of it. All zeros elsewhere.
+using DeviceNumbers = wire::DeviceTotals;
 
 /// Of all fabrics (fabric::ConnectCounts); the metrics alone tell them.
 struct ConnectNumbers {
@@ -95,6 +82,8 @@ struct NodeNumbers {
   wire::IndexReadTotals index_reads{};  ///< of all maps
   wire::AccessTotals access{};
   ConnectNumbers connects;
+  wire::SnapshotTotals snapshots{};  ///< of all maps
+  wire::ConnectionTotals connections{};
   std::uint64_t refused = 0;
   std::uint64_t connections_refused = 0;
   std::uint64_t client_wakes = 0;
@@ -114,7 +103,7 @@ struct NodeNumbers {
   std::uint64_t dropped_maps = 0;
   std::uint64_t dropped_bytes = 0;
   std::vector<tree::Holder> holders;  ///< of most bytes first
-  DeviceNumbers device;
+  DeviceNumbers device{};
 };
 
 /// Reads them while the node works: each is right, they are not of one instant. The node must not

@@ -70,6 +70,16 @@ TEST(Metrics, AreWhatAStrictReaderTakes) {
   EXPECT_EQ(authentications.at({{"result", "limited"}}), 26);
   EXPECT_EQ(read.at("espalier_pending_peers").at(), 27);
   EXPECT_EQ(read.at("espalier_audit_left_out_total").at(), 28);
+  EXPECT_EQ(read.at("espalier_snapshots").at(), 31);
+  EXPECT_EQ(read.at("espalier_snapshot_bytes").at(), 32);
+  EXPECT_EQ(read.at("espalier_snapshot_limit_bytes").at(), 33);
+  EXPECT_EQ(read.at("espalier_snapshots_expired_total").at(), 34);
+  EXPECT_EQ(read.at("espalier_connections_limit").at(), 41);
+  EXPECT_EQ(read.at("espalier_principal_connections_limit").at(), 42);
+  EXPECT_EQ(read.at("espalier_connections_limited_total").at(), 43);
+  EXPECT_EQ(read.at("espalier_pending_connections").at(), 44);
+  EXPECT_EQ(read.at("espalier_ring_bytes").at(), 45);
+  EXPECT_EQ(read.at("espalier_ring_limit_bytes").at(), 46);
   const ReadMetric& held = read.at("espalier_held_bytes");
   EXPECT_EQ(held.at({{"kind", "snapshot"}, {"owner", "process 12"}, {"map", "default"}}), 8192);
   EXPECT_EQ(held.at({{"kind", "lease"}, {"owner", "session 3"}, {"map", ""}}), 4096);

@@ -34,6 +34,17 @@ Result<std::unique_ptr<Node>> Node::start(const Config& config, const NodeOption
   return node;
 }
 
+namespace {
+
+// By default a part of the limit, but enough for some hundreds of clients where that is small.
+std::uint64_t ring_bytes_max(const Config& config, const tree::StoreCore& store) {
+  if (config.clients.ring_bytes_max != 0) return config.clients.ring_bytes_max;
+  constexpr std::uint64_t kLeast = std::uint64_t{256} << 20;
+  return std::max(kLeast, store.region.limit_bytes() / 4);
+}
+
+}  // namespace
+
 // A worker has two epoch slots for each map that it serves.
 Result<void> Node::open_store() {
   // Collecting looks at every slot, so there are no more than are likely to be wanted.
@@ -57,6 +68,9 @@ Result<void> Node::open_store() {
   services_ =
       std::make_unique<offload::Services>(*store_, config_.clients.message_bytes_max,
                                           options_.own_offloads, helpers, options_.device_offloads);
+  services_->connections.set({.connections_max = config_.clients.connections_max,
+                              .principal_max = config_.clients.principal_connections_max,
+                              .ring_bytes_max = ring_bytes_max(config_, *store_)});
   services_->asymmetric = base::register_asymmetric_barriers();
   if (options_.audit) {
     try {
@@ -115,8 +129,8 @@ Result<void> Node::open_workers() {
     });
     (*least)->enqueue(std::move(pending));
   };
-  listener_ = std::make_unique<Listener>(config_, *services_, secrets_.get(), node_id(), serve,
-                                         [this] { return connections(); });
+  listener_ =
+      std::make_unique<Listener>(config_, *services_, secrets_.get(), node_id(), serve);
   // Before the first client comes, and after all that is told about is there.
   services_->numbers.set([this] { return encode(numbers_of(*this)); });
   return listener_->start();
@@ -128,7 +142,6 @@ Result<void> Node::open_fabrics() {
   fabric.node_id = node_id();
   fabric.silence_ns = options_.silence_ns;
   fabric.secrets = secrets_.get();
-  fabric.has_room = [this] { return connections() < config_.clients.connections_max; };
   for (const std::string_view each : node::fabric_addresses(config_.node.fabric)) {
     Worker& worker = *workers_[fabric_addresses_.size() % workers_.size()];
     auto address = worker.listen(std::string(each), fabric);

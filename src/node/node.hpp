@@ -84,6 +84,8 @@ class Node {
   [[nodiscard]] const offload::AuthenticationCounts& authentication_counts() const {
     return listener_->authentication_counts();
   }
+  /// Clients at the socket that have not said hello.
+  [[nodiscard]] std::uint32_t connections_pending() const { return listener_->pending(); }
   /// Where it listens for clients of the fabric, with what was free for it to take.
   [[nodiscard]] const std::vector<std::string>& fabric_addresses() const {
     return fabric_addresses_;

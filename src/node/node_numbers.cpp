@@ -123,6 +123,7 @@ void add_device(NodeNumbers& numbers, const Node& node) {
   for (const auto& worker : node.workers()) {
     const offload::HostCounts* const counts = worker->host_counts();
     if (counts == nullptr) continue;
+    device.is_device = 1;
     device.round_trips += counts->round_trips.load(kRelaxed);
     device.bytes += counts->bytes.load(kRelaxed);
     device.descents += counts->descents.load(kRelaxed);
@@ -211,6 +212,11 @@ NodeNumbers numbers_of(const Node& node) {
   add_helpers(numbers, node);
   numbers.index_reads = totals_of(node.services().index_reads);
   add_access(numbers, node);
+  const tree::Reclaimer::Snapshots snapshots = store.reclaimer.snapshots();
+  numbers.snapshots = {snapshots.count, snapshots.bytes, snapshots.bytes_max, snapshots.expired};
+  const offload::ConnectionLimits::Numbers places = node.services().connections.numbers();
+  numbers.connections = {places.connections_max,     places.principal_max, places.refused,
+                         node.connections_pending(), places.ring_bytes,    places.ring_bytes_max};
   return numbers;
 }
 

@@ -54,6 +54,9 @@ Header header_of(const NodeNumbers& numbers) {
   header.helpers = numbers.helpers;
   header.index_reads = numbers.index_reads;
   header.access = numbers.access;
+  header.snapshots = numbers.snapshots;
+  header.connections = numbers.connections;
+  header.device = numbers.device;
   header.version_bytes = static_cast<std::uint32_t>(numbers.version.size());
   header.offloads = static_cast<std::uint32_t>(
       std::ranges::count_if(numbers.offloads, [](const auto& o) { return o.requests != 0; }));
@@ -73,6 +76,9 @@ NodeNumbers from_header(const Header& header) {
   numbers.helpers = header.helpers;
   numbers.index_reads = header.index_reads;
   numbers.access = header.access;
+  numbers.snapshots = header.snapshots;
+  numbers.connections = header.connections;
+  numbers.device = header.device;
   return numbers;
 }
 

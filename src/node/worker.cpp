@@ -113,11 +113,9 @@ Result<std::string> Worker::listen(const std::string& address, const Fabric& fab
       config_.node.one_sided && listening->endpoint->properties().transport != "ofi";
   options.sessions_max = config_.clients.connections_max;
   options.resume_ns = std::uint64_t{config_.clients.resume_seconds} * 1'000'000'000;
-  options.admit = [this, has_room = fabric.has_room](bool comes) {
-    if (comes && !has_room()) return false;
+  options.count = [this](bool comes) {
     if (!comes) ++gone_;
     counts_.clients.fetch_add(comes ? 1 : ~std::uint32_t{0}, std::memory_order_relaxed);
-    return true;
   };
   fabrics_.push_back(std::make_unique<offload::FabricClients>(
       std::move(listening->endpoint), services_, *scheduler_, *doorbells_, std::move(options)));
@@ -331,10 +329,12 @@ bool Worker::adopt() {
   return !pending_clients.empty();
 }
 
+// Sessions of users whom the socket would not let in any more, or whose secret is not what it was.
 void Worker::end_unwelcome() {
   std::vector<int> unwelcome;
   for (const auto& [socket, client] : clients_) {
-    if (!client.may_stay()) unwelcome.push_back(socket);
+    const bool let_in = is_let_in(client.socket_class, times_.socket_mode);
+    if (!let_in || !client.may_stay()) unwelcome.push_back(socket);
   }
   for (const int socket : unwelcome) {
     const offload::Connection& connection = *clients_.at(socket).connection;
@@ -347,7 +347,7 @@ bool Worker::welcome(PendingClient pending) {
   offload::Connection& connection = *pending.connection;
   const int socket = pending.socket.number();
   // The configuration may have changed since it was let in.
-  if (!pending.may_stay()) {
+  if (!pending.may_stay() || !is_let_in(pending.socket_class, times_.socket_mode)) {
     refuse(socket, {Code::not_permitted, 0, 0});
     return false;
   }
@@ -387,7 +387,8 @@ bool Worker::welcome(PendingClient pending) {
   }
   connection.memory().close_descriptor();
   connection.owner_number = socket;
-  clients_.at(socket) = Client{std::move(pending.socket), &connection, std::move(pending.may_stay)};
+  clients_.at(socket) = Client{std::move(pending.socket), &connection, pending.socket_class,
+                               std::move(pending.may_stay)};
   client_table_->add(std::move(pending.connection));
   return true;
 }
@@ -402,6 +403,7 @@ void Worker::remove(int socket) {
   counts_.clients.fetch_sub(1, std::memory_order_relaxed);
   scheduler_->remove(connection);
 }
+
 
 void Worker::end_broken() {
   while (!broken_.empty()) {

@@ -24,6 +24,7 @@
 #include "memory/shared_memory.hpp"
 #include "node/config.hpp"
 #include "node/event_fd.hpp"
+#include "node/peer_user.hpp"
 #include "offload/fabric_clients.hpp"
 #include "offload/scheduler.hpp"
 
@@ -34,6 +35,7 @@ struct PendingClient {
   memory::Descriptor socket;
   std::unique_ptr<offload::Connection> connection;
   std::uint32_t user = 0;
+  SocketClass socket_class = SocketClass::others;
   /// Whether what it was let in for holds as the node is configured now; any thread.
   std::function<bool()> may_stay = [] { return true; };
 };
@@ -44,12 +46,14 @@ struct WorkerTimes {
       : spin_ns(std::uint64_t{config.node.spin_us} * 1000),
         sweep_ns(std::uint64_t{config.node.sweep_ms} * 1'000'000),
         sweep_asleep_ms(static_cast<int>(config.node.sweep_asleep_ms)),
-        stuck_ns(std::uint64_t{config.clients.stuck_seconds} * 1'000'000'000) {}
+        stuck_ns(std::uint64_t{config.clients.stuck_seconds} * 1'000'000'000),
+        socket_mode(config.node.socket_mode) {}
 
   std::uint64_t spin_ns;
   std::uint64_t sweep_ns;
   int sweep_asleep_ms;
   std::uint64_t stuck_ns;
+  std::uint32_t socket_mode;
 };
 
 /// Numbers about one worker.
@@ -92,7 +96,6 @@ class Worker {
   struct Fabric {
     std::uint64_t node_id = 0;
     std::uint64_t silence_ns = 0;               // as in offload::FabricClientsOptions
-    std::function<bool()> has_room;             // for one more client of the node; any thread
     const offload::Secrets* secrets = nullptr;  // null: nobody can prove who it is
   };
   /// Serves clients at this address of the fabric, too. Before start(). Returns the address with
@@ -166,6 +169,7 @@ class Worker {
   struct Client {
     memory::Descriptor socket;
     offload::Connection* connection;
+    SocketClass socket_class = SocketClass::others;
     std::function<bool()> may_stay;
   };
   std::unordered_map<int, Client> clients_;

@@ -6,22 +6,48 @@
 
 namespace espalier::offload {
 
-void AuditLog::refill() {
-  const std::uint64_t now = now_ns_();
-  if (now < filled_ns_) return;
-  const std::uint64_t more = (now - filled_ns_) / kRefillNs;
-  tokens_ = std::min(kBurst, tokens_ + std::min(more, kBurst));
-  filled_ns_ += more * kRefillNs;
+void AuditLog::Bucket::refill(std::uint64_t now_ns) {
+  if (now_ns < filled_ns) return;
+  const std::uint64_t more = (now_ns - filled_ns) / kRefillNs;
+  tokens = std::min(kBurst, tokens + std::min(more, kBurst));
+  filled_ns += more * kRefillNs;
 }
 
-bool AuditLog::take_token() {
+bool AuditLog::Bucket::take(std::uint64_t now_ns) {
+  refill(now_ns);
+  if (tokens == 0) return false;
+  --tokens;
+  return true;
+}
+
+// One that is full again says nothing: it can be made anew when it is wanted.
+AuditLog::Bucket& AuditLog::bucket_of(std::string_view principal, std::uint64_t now_ns) {
+  const bool place = principal.starts_with("address ");
+  Buckets& buckets = place ? places_ : known_;
+  const std::size_t most = place ? kPlacesMax : kKnownMax;
+  if (const auto known = buckets.find(principal); known != buckets.end()) return known->second;
+  if (buckets.size() >= most && now_ns - swept_ns_ >= kRefillNs) {
+    swept_ns_ = now_ns;
+    std::erase_if(buckets, [&](const auto& entry) {
+      Bucket now = entry.second;
+      now.refill(now_ns);
+      return now.tokens == kBurst;
+    });
+  }
+  if (buckets.size() >= most) return rest_;
+  return buckets.try_emplace(std::string(principal), now_ns).first->second;
+}
+
+bool AuditLog::take_token(std::string_view principal) noexcept {
   if (!is_open()) return false;
   const std::lock_guard lock(mutex_);
-  refill();
-  if (tokens_ != 0) {
-    --tokens_;
-    return true;
+  const std::uint64_t now = now_ns_();
+  Bucket* bucket = &rest_;
+  try {
+    bucket = &bucket_of(principal, now);
+  } catch (const std::bad_alloc&) {  // it shares that of the others
   }
+  if (bucket->take(now)) return true;
   ++left_out_;
   if (++untold_ == 1) changed_.notify_all();
   return false;
@@ -35,6 +61,7 @@ void AuditLog::add(AuditRecord record) {
     return;
   }
   record.left_out = untold_;
+  told_ns_ = now_ns_();
   waiting_.push_back(std::move(record));
   untold_ = 0;
   changed_.notify_all();
@@ -53,9 +80,10 @@ std::optional<AuditRecord> AuditLog::take() {
     waiting_.pop_front();
     return record;
   }
-  refill();
-  if (untold_ == 0 || (tokens_ == 0 && !stopped_)) return std::nullopt;
-  tokens_ -= std::min<std::uint64_t>(tokens_, 1);
+  if (untold_ == 0) return std::nullopt;
+  const std::uint64_t now = now_ns_();
+  if (now - told_ns_ < kRefillNs && !stopped_) return std::nullopt;
+  told_ns_ = now;
   AuditRecord record;
   record.refusal = true;
   record.left_out = std::exchange(untold_, 0);

@@ -13,8 +13,8 @@ namespace {
 class AuditLogTest : public testing::Test {
  protected:
   AuditLogTest() { log_.open(); }
-  void refuse(const std::string& name) {
-    log_.refused([&] {
+  void refuse(const std::string& name, const std::string& principal = "user 1000") {
+    log_.refused(principal, [&] {
       ++made_;
       AuditRecord record;
       record.act = "put";
@@ -79,6 +79,32 @@ TEST_F(AuditLogTest, LeavesOutRefusalsThatComeTooFastAndTellsHowMany) {
   EXPECT_EQ(log_.left_out(), 1001u);
 }
 
+TEST_F(AuditLogTest, OnePrincipalLeavesOutNoRefusalsOfOthers) {
+  for (std::uint64_t i = 0; i < AuditLog::kBurst + 1000; ++i) refuse("noisy", "user 1000");
+  refuse("user", "user 1001");
+  refuse("secret", "secret alice");
+  refuse("place", "address 192.0.2.1");
+  const auto taken = take_all();
+  ASSERT_EQ(taken.size(), AuditLog::kBurst + 3);
+  EXPECT_EQ(taken[AuditLog::kBurst].name, "user");
+  EXPECT_EQ(taken[AuditLog::kBurst].left_out, 1000u);
+  EXPECT_EQ(taken[AuditLog::kBurst + 1].name, "secret");
+  EXPECT_EQ(taken[AuditLog::kBurst + 2].name, "place");
+}
+
+// There are as many addresses as a peer likes to forge.
+TEST_F(AuditLogTest, AddressesWithoutNumberLeaveOutNoneOfUsersAndAreBounded) {
+  for (int i = 0; i < 100'000; ++i) refuse("flood", "address " + std::to_string(i));
+  EXPECT_LE(made_, AuditLog::kPlacesMax + AuditLog::kBurst);
+  const std::uint64_t before = made_;
+  refuse("user", "user 1001");
+  EXPECT_EQ(made_, before + 1);
+  take_all();
+  now_ns_ += 2 * AuditLog::kRefillNs;  // all buckets of addresses are full again, and forgotten
+  for (int i = 0; i < 10; ++i) refuse("later", "address later " + std::to_string(i));
+  EXPECT_EQ(made_, before + 11);
+}
+
 TEST_F(AuditLogTest, WhatThereIsNoMemoryForIsCounted) {
   log_.acted([]() -> AuditRecord { throw std::bad_alloc(); });
   act("a");
@@ -137,7 +163,7 @@ TEST(AuditLog, KeepsNothingWhileNobodyTakes) {
     return AuditRecord{};
   };
   log.acted(make);
-  log.refused(make);
+  log.refused("user 1", make);
   EXPECT_FALSE(log.take());
   EXPECT_EQ(log.left_out(), 0u);
 }

@@ -66,6 +66,8 @@ class Call {
   [[nodiscard]] Connection& connection() { return *request_.connection; }
   /// Who asks: the connection's client, or the one on whose behalf it relays.
   [[nodiscard]] PrincipalView principal() const;
+  /// Whether the connection's client relays it for another.
+  [[nodiscard]] bool on_behalf() const { return request_.on_behalf(); }
   /// On whose account that goes. Cost: a reference counted; of a relayed request a look-up.
   [[nodiscard]] PrincipalRef account() const;
   /// That of its answer.

@@ -40,17 +40,45 @@ Connection::Connection(const wire::ConnectionLayout& layout, memory::SharedMemor
 
 Connection::~Connection() {
   for (rings::ResponseRing& ring : rings_) ring.clear();
+  for (const auto& [number, kept] : snapshots_) uncount(kept);
 }
 
-Result<std::uint64_t> Connection::hold(std::shared_ptr<HeldSnapshot> snapshot) {
-  if (snapshots_.size() >= kSnapshotsMax) return fail(Code::too_many_participants, kSnapshotsMax);
-  snapshots_.emplace(next_snapshot_, std::move(snapshot));
+Result<std::uint64_t> Connection::hold(std::shared_ptr<HeldSnapshot> snapshot,
+                                       const PrincipalRef& whose, bool on_behalf) {
+  if (!on_behalf && own_snapshots_ >= kSnapshotsMax) {
+    return fail(Code::too_many_participants, kSnapshotsMax);
+  }
+  if (whose && whose->snapshots.fetch_add(1, std::memory_order_relaxed) >= kPrincipalSnapshotsMax) {
+    whose->snapshots.fetch_sub(1, std::memory_order_relaxed);
+    return fail(Code::too_many_participants, kPrincipalSnapshotsMax);
+  }
+  KeptSnapshot kept{std::move(snapshot), whose, on_behalf};
+  if (!on_behalf) ++own_snapshots_;
+  try {
+    snapshots_.emplace(next_snapshot_, kept);
+  } catch (...) {
+    uncount(kept);
+    throw;
+  }
   return next_snapshot_++;
+}
+
+void Connection::uncount(const KeptSnapshot& kept) {
+  if (!kept.on_behalf) --own_snapshots_;
+  if (kept.account) kept.account->snapshots.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool Connection::drop_snapshot(std::uint64_t number) {
+  const auto found = snapshots_.find(number);
+  if (found == snapshots_.end()) return false;
+  uncount(found->second);
+  snapshots_.erase(found);
+  return true;
 }
 
 std::shared_ptr<HeldSnapshot> Connection::snapshot(std::uint64_t number) const {
   const auto found = snapshots_.find(number);
-  return found == snapshots_.end() ? nullptr : found->second;
+  return found == snapshots_.end() ? nullptr : found->second.snapshot;
 }
 
 AuditRecord end_of_session(const Connection& connection) {

@@ -15,6 +15,7 @@
 #include "memory/shared_memory.hpp"
 #include "offload/access.hpp"
 #include "offload/audit_log.hpp"
+#include "offload/connection_limits.hpp"
 #include "offload/helper_job.hpp"
 #include "offload/landing_host.hpp"
 #include "offload/loaded_pipelines.hpp"
@@ -35,6 +36,8 @@ class Connection {
  public:
   /// Most snapshots that one client may hold.
   static constexpr std::size_t kSnapshotsMax = 64;
+  /// Most that one principal may hold, by all its connections, those to devices included.
+  static constexpr std::size_t kPrincipalSnapshotsMax = 1024;
 
   /// How a client reaches the rings: it maps the same memory, or a link carries them.
   enum class Reach : std::uint8_t { shared, mirrored };
@@ -54,9 +57,12 @@ class Connection {
   /// What carries its rings; null: its client shares the memory.
   [[nodiscard]] rings::RingLink* link() { return link_.get(); }
 
-  /// Snapshots by the number that the client knows. Errors: too_many_participants.
-  Result<std::uint64_t> hold(std::shared_ptr<HeldSnapshot> snapshot);
-  bool drop_snapshot(std::uint64_t number) { return snapshots_.erase(number) != 0; }
+  /// Snapshots by the number that the client knows. `whose`: on whose account. Of those that a
+  /// device holds for its clients, of which it lets each have kSnapshotsMax, only the principal's
+  /// are limited here. Errors: too_many_participants.
+  Result<std::uint64_t> hold(std::shared_ptr<HeldSnapshot> snapshot, const PrincipalRef& whose,
+                             bool on_behalf = false);
+  bool drop_snapshot(std::uint64_t number);
   [[nodiscard]] std::shared_ptr<HeldSnapshot> snapshot(std::uint64_t number) const;
 
   std::string peer;     // for operators: "process 12", "session 3"
@@ -77,6 +83,7 @@ class Connection {
   bool closing = false;           // ends when nothing of it is in flight
   Access access;                  // what it may do; who made it says so
   PrincipalRef account;           // of its principal; who made it says so, too
+  ConnectionPlace place;          // among all of the node
   RelayedAccounts relayed;        // of those on whose behalf it asks
   /// For each response ring, the requests that wait until it has room.
   std::vector<StalledRequests> stalled;
@@ -107,7 +114,15 @@ class Connection {
   memory::SharedMemory memory_;
   std::unique_ptr<rings::RingLink> link_;
   std::vector<rings::ResponseRing> rings_;
-  std::unordered_map<std::uint64_t, std::shared_ptr<HeldSnapshot>> snapshots_;
+  struct KeptSnapshot {
+    std::shared_ptr<HeldSnapshot> snapshot;
+    PrincipalRef account;  // null: it was never counted
+    bool on_behalf = false;
+  };
+  void uncount(const KeptSnapshot& kept);
+
+  std::unordered_map<std::uint64_t, KeptSnapshot> snapshots_;
+  std::size_t own_snapshots_ = 0;  // those that it holds for itself
   std::uint64_t next_snapshot_ = 1;
 };
 

@@ -39,6 +39,12 @@ std::uint32_t beyond_own(const rings::RingLink& link) {
   return link.posts() - std::min(link.posts(), kPostsOwn);
 }
 
+/// Whether a client is one of those for whom some places are kept: an administrator of all who has
+/// proven that, or a user whom only the node's own socket lets in.
+bool runs_node(const Access& access, std::string_view principal) {
+  return access.may_at_once(Right::admin) && !principal.starts_with("address ");
+}
+
 // So that each has posts of his own, and all of these fit.
 std::uint32_t most_sessions(const FabricClientsOptions& options) {
   const std::uint32_t own = options.posts_max - shared_posts(options.posts_max);
@@ -350,20 +356,21 @@ Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello
       std::clamp<std::uint32_t>(hello.response_rings, 1, wire::kResponseRingsMax);
   const auto token = new_token();
   if (!token) return std::unexpected(token.error());
-  // For each there are receives, and room to tell of them.
-  if (sessions_.size() >= most_sessions(options_) || !options_.admit(true)) {
-    return fail(Code::too_many_participants);
+  // For each there are receives, and room to tell of them; some of them for who runs the node.
+  const bool runs = runs_node(access, principal);
+  const std::uint32_t most = most_sessions(options_);
+  if (sessions_.size() >= most - (runs ? 0 : ConnectionLimits::kept_of(most))) {
+    return fail(Code::too_many_participants, most);
   }
-  const auto give_up = [this](const Error& error) {
-    options_.admit(false);
-    return std::unexpected(error);
-  };
+  const PrincipalRef account = services_.principals.of(principal);
+  auto place = services_.connections.take(account, runs, layout);
+  if (!place) return std::unexpected(place.error());
   const auto doorbell = doorbells_.open(kUser);
-  if (!doorbell) return give_up(doorbell.error());
+  if (!doorbell) return std::unexpected(doorbell.error());
   auto connection = Connection::create(layout, services_.budget, Connection::Reach::mirrored);
   if (!connection) {
     doorbells_.close(doorbell->place);
-    return give_up(connection.error());
+    return std::unexpected(connection.error());
   }
   auto session = std::make_unique<Session>();
   session->token = *token;
@@ -373,7 +380,8 @@ Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello
   const std::uint64_t number = ++services_.sessions_begun;
   session->connection->peer = "session " + std::to_string(number);
   session->connection->access = access;
-  session->connection->account = services_.principals.of(principal);
+  session->connection->account = account;
+  session->connection->place = std::move(*place);
   session->connection->address = address_of(peer);
   if (options_.one_sided) {
     session->connection->one_sided = std::make_unique<OneSidedHost>(
@@ -393,6 +401,7 @@ Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello
   }
   scheduler_.clients().add(std::move(*connection));
   counts_.sessions.fetch_add(1, std::memory_order_relaxed);
+  options_.count(true);
   return sessions_.emplace(*token, std::move(session)).first->second.get();
 }
 
@@ -582,7 +591,7 @@ void FabricClients::remove(Session& session) {
   writes_ -= session.writes.size();
   sessions_.erase(session.token);
   counts_.sessions.fetch_sub(1, std::memory_order_relaxed);
-  options_.admit(false);
+  options_.count(false);
   scheduler_.remove(connection);
 }
 

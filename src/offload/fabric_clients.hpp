@@ -37,9 +37,8 @@ namespace espalier::offload {
 
 struct FabricClientsOptions {
   std::uint64_t node_id = 0;
-  /// Whether one more client may come. Called with true before one is let in, and with false when
-  /// one has gone; what it returns then does not matter.
-  std::function<bool(bool comes)> admit = [](bool) { return true; };
+  /// Called with true when one more client has come, and with false when one has gone.
+  std::function<void(bool comes)> count = [](bool) {};
   std::uint32_t request_slots_max = 4096;     ///< of one client
   std::uint32_t response_slots_max = 4096;    ///< of one of its rings
   std::uint64_t resume_ns = 60'000'000'000;   ///< for which a lost client may come back

@@ -117,7 +117,8 @@ std::string FabricClients::address_of(std::string_view peer) const {
 
 void FabricClients::audit_refusal(std::string_view act, std::string_view name,
                                   std::string_view peer, const Error& why) {
-  services_.audit.refused([&] {
+  // Whose peer proves nothing is known by its place alone, whatever name it says.
+  services_.audit.refused(principal_of_peer(peer), [&] {
     AuditRecord record;
     record.act = act;
     record.name = name;

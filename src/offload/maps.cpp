@@ -71,7 +71,8 @@ Next snapshot_open(Call& call) {
   const auto number = [&] {
     const base::ExposedEpoch exposed(map.calls.slot);
     version = map.released();
-    return call.connection().hold(map.hold(version, call.connection().peer));
+    return call.connection().hold(map.hold(version, call.connection().peer), call.account(),
+                                  call.on_behalf());
   }();
   if (!number) return call.fail(number.error());
   wire::ResponseHeader header{};

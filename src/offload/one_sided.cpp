@@ -215,6 +215,7 @@ const Offload kOneSidedOffloads[] = {
      .right = Right::admin,
      .limits = {.map = true},
      .object = Names::all,
+     .routine = true,
      .step = index_generation},
     {.id = wire::OffloadId::lease_renew,
      .name = "lease_renew",

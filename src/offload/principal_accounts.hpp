@@ -68,6 +68,14 @@ struct PrincipalAccount {
   HelperShare helpers;
   LaneShare lanes;
   QueryShare queries;
+
+  /// Connections of it, by whatever way. Under the lock of ConnectionLimits.
+  struct Connections {
+    std::uint32_t count = 0;
+    std::uint64_t ring_bytes = 0;
+  } connections;
+  /// Snapshots that it holds, at whatever connection, its own or a device's. Any thread.
+  std::atomic<std::uint32_t> snapshots{0};
 };
 /// Never null where a connection is served.
 using PrincipalRef = std::shared_ptr<PrincipalAccount>;

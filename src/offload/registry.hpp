@@ -60,6 +60,9 @@ struct Offload {
   Limits limits;
   /// Of offloads on maps `nothing` means by_id.
   Names object = Names::nothing;
+  /// Of those that take an administrator: it is done again and again in the course of what another
+  /// one has begun, so the audit log has only what of it fails.
+  bool routine = false;
   /// Its key is a secret: the message's copy is overwritten whatever becomes of the request.
   bool secret_key = false;
 

@@ -2,6 +2,7 @@
 // Scheduler of scheduler.hpp: whether a client may ask for what it asks for, and what is kept of
 // that for those who audit the node.
 #include <cstring>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -95,7 +96,12 @@ bool Scheduler::check_access(Request& request) {
 }
 
 void Scheduler::audit_refusal(const Request& request, const Error& why) noexcept {
-  services_.audit.refused([&] { return record_of(request, why, services_.catalog()); });
+  const auto record = [&] { return record_of(request, why, services_.catalog()); };
+  try {
+    services_.audit.refused(account_of(request)->name, record);
+  } catch (const std::bad_alloc&) {  // for the account of who relays
+    services_.audit.refused({}, record);
+  }
 }
 
 // What its role did not allow has a record of its own.
@@ -103,6 +109,7 @@ void Scheduler::audit_act(const Request& request, const wire::ResponseHeader& he
                           std::initializer_list<std::string_view> payload) noexcept {
   const auto code = static_cast<Code>(header.code);
   if (code == Code::not_permitted) return;
+  if (request.offload->routine && code == Code::invalid) return;
   services_.audit.acted([&] {
     const bool done = code == Code::invalid;
     return record_of(request, {code, 0, done ? 0 : detail_of(payload)}, services_.catalog());

@@ -13,6 +13,7 @@
 
 #include "base/sequencers.hpp"
 #include "offload/audit_log.hpp"
+#include "offload/connection_limits.hpp"
 #include "offload/helper_pool.hpp"
 #include "offload/index_reads.hpp"
 #include "offload/lane_queue.hpp"
@@ -76,6 +77,7 @@ struct Services {
   AuditLog audit;
   PrincipalAccounts principals;
   LaneRounds lane_rounds;
+  ConnectionLimits connections;
   /// How many requests wait until it has enough for their answers.
   std::atomic<std::uint64_t> waiting_for_memory{0};
   /// Sessions over fabrics that began: the last one's number, by which operators know it.

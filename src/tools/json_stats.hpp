@@ -96,6 +96,43 @@ inline void set_stats(nlohmann::ordered_json& object, const wire::SequencerFacts
   return object;
 }
 
+[[nodiscard]] inline nlohmann::ordered_json snapshots_json(const wire::SnapshotTotals& snapshots) {
+  nlohmann::ordered_json object;
+  object["count"] = snapshots.count;
+  object["bytes"] = snapshots.bytes;
+  object["limit_bytes"] = snapshots.bytes_max;
+  object["expired"] = snapshots.expired;
+  return object;
+}
+
+[[nodiscard]] inline nlohmann::ordered_json connections_json(
+    const wire::ConnectionTotals& connections) {
+  nlohmann::ordered_json object;
+  object["limit"] = connections.connections_max;
+  object["principal_limit"] = connections.principal_max;
+  object["limited"] = connections.limited;
+  object["pending"] = connections.pending;
+  object["ring_bytes"] = connections.ring_bytes;
+  object["ring_limit_bytes"] = connections.ring_bytes_max;
+  return object;
+}
+
+[[nodiscard]] inline nlohmann::ordered_json device_json(const wire::DeviceTotals& device) {
+  nlohmann::ordered_json object;
+  object["round_trips"] = device.round_trips;
+  object["bytes"] = device.bytes;
+  object["descents"] = device.descents;
+  object["hits"] = device.hits;
+  object["remembered_bytes"] = device.remembered_bytes;
+  object["balanced"] = device.balanced;
+  object["forwarded"] = device.forwarded;
+  object["feed_reads"] = device.feed_reads;
+  object["feed_changes"] = device.feed_changes;
+  object["feed_replaced"] = device.feed_replaced;
+  object["feed_behind"] = device.feed_behind;
+  return object;
+}
+
 /// Sets a member of `object` for each number of a table.
 inline void set_stats(nlohmann::ordered_json& object, const wire::TableNumbers& stats) {
   object["rows"] = stats.rows;

@@ -142,6 +142,10 @@ void print_memory(std::ostream& out, const node::NodeNumbers& numbers) {
                        format_count(numbers.leases), format_bytes(numbers.leased_bytes),
                        format_count(numbers.dropped_maps), format_bytes(numbers.dropped_bytes));
   }
+  const wire::SnapshotTotals& snapshots = numbers.snapshots;
+  out << fmt::format("snapshots   {} hold {} of {}, {} expired\n", format_count(snapshots.count),
+                     format_bytes(snapshots.bytes), format_bytes(snapshots.bytes_max),
+                     format_count(snapshots.expired));
   for (const tree::Holder& holder : numbers.holders) {
     out << "held by     " << holder_line(holder) << '\n';
   }
@@ -179,6 +183,29 @@ void print_access(std::ostream& out, const node::NodeNumbers& numbers) {
       format_count(access.audit_left_out));
 }
 
+void print_device(std::ostream& out, const node::NodeNumbers& numbers) {
+  const wire::DeviceTotals& device = numbers.device;
+  if (device.is_device == 0) return;
+  out << fmt::format(
+      "device      {} round trips to its host, {} read; cache {}, asked {} times, knew {}; {} "
+      "reads by the host\n",
+      format_count(device.round_trips), format_bytes(device.bytes),
+      format_bytes(device.remembered_bytes), format_count(device.descents),
+      format_count(device.hits), format_count(device.forwarded));
+}
+
+void print_connections(std::ostream& out, const node::NodeNumbers& numbers) {
+  const wire::ConnectionTotals& of = numbers.connections;
+  std::uint64_t connected = 0;
+  for (const node::WorkerNumbers& worker : numbers.workers) connected += worker.connections;
+  out << fmt::format(
+      "connections {} of {}, {} of one principal at most; {} pending, {} beyond a limit; rings {} "
+      "of {}\n",
+      format_count(connected), format_count(of.connections_max), format_count(of.principal_max),
+      format_count(of.pending), format_count(of.limited), format_bytes(of.ring_bytes),
+      format_bytes(of.ring_bytes_max));
+}
+
 /// Prints one part after the other, with an empty line between them where people read.
 class Parts {
  public:
@@ -202,6 +229,8 @@ class Parts {
       print_memory(out_, numbers);
       print_helpers(out_, numbers);
       print_index_reads(out_, numbers);
+      print_device(out_, numbers);
+      print_connections(out_, numbers);
       print_access(out_, numbers);
       return;
     }
@@ -210,6 +239,9 @@ class Parts {
     object["queries"] = queries_json(numbers.queries);
     object["helpers"] = helpers_json(numbers.helpers);
     object["index_reads"] = index_reads_json(numbers.index_reads);
+    object["snapshots"] = snapshots_json(numbers.snapshots);
+    object["connections"] = connections_json(numbers.connections);
+    if (numbers.device.is_device != 0) object["device"] = device_json(numbers.device);
     object["access"] = access_json(numbers.access);
     out_ << object.dump() << '\n';
   }
@@ -228,6 +260,11 @@ Outcome<int> print_table(Parts& parts, const std::string& name, const Store& sto
                          const std::string& address) {
   const auto numbers = needed_numbers_of(store, address);
   if (!numbers) return std::unexpected(numbers.error());
+  if (numbers->device.is_device != 0) {
+    return failed(
+        fmt::format("the device at {} has numbers of its own and none of tables", address),
+        "Ask its host.");
+  }
   const auto found = std::ranges::find(numbers->tables, name, &node::TableNumbers::name);
   if (found == numbers->tables.end()) {
     return failed(

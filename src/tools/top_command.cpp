@@ -187,6 +187,9 @@ void print_json(std::ostream& out, const TopView& view, const std::string& addre
   object["queries"] = queries_json(view.numbers.queries);
   object["queries_per_s"] = rounded(view.queries_per_s);
   object["helpers"] = helpers_json(view.numbers.helpers);
+  object["snapshots"] = snapshots_json(view.numbers.snapshots);
+  object["connection_limits"] = connections_json(view.numbers.connections);
+  if (view.numbers.device.is_device != 0) object["device"] = device_json(view.numbers.device);
   object["access"] = access_json(view.numbers.access);
   object["holders"] = array_of(view.numbers.holders, holder_json);
   out << object.dump() << '\n';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers of a node as they travel: the answer to `node_stats`.
 //
-//   0                   416
+//   0                   592
 //   +-------------------+---------+----------------+---------------+-----------+-------------+-----
 //   | NodeNumbersHeader | version | OffloadNumbers | WorkerNumbers | MapEntry, | TableEntry, | ...
 //   |                   | (text)  |                |               | its name  | its name    |
@@ -73,6 +73,45 @@ struct AccessTotals {
 };
 static_assert(sizeof(AccessTotals) == 64 && std::has_unique_object_representations_v<AccessTotals>);
 
+/// Snapshots of all maps, and the old versions that they keep.
+struct SnapshotTotals {
+  std::uint64_t count;
+  std::uint64_t bytes;
+  std::uint64_t bytes_max;  // that they may keep together
+  std::uint64_t expired;    // ever
+};
+static_assert(sizeof(SnapshotTotals) == 32 &&
+              std::has_unique_object_representations_v<SnapshotTotals>);
+
+/// Places for connections, and the memory of their rings.
+struct ConnectionTotals {
+  std::uint64_t connections_max;
+  std::uint64_t principal_max;  // of one principal
+  std::uint64_t limited;        // refused for that, or for what is kept for who runs the node
+  std::uint64_t pending;        // at the socket, that have not said hello
+  std::uint64_t ring_bytes;
+  std::uint64_t ring_bytes_max;
+};
+static_assert(sizeof(ConnectionTotals) == 48 &&
+              std::has_unique_object_representations_v<ConnectionTotals>);
+
+/// What a device does at its host; all zeros: the node is none.
+struct DeviceTotals {
+  std::uint64_t is_device;    // 1
+  std::uint64_t round_trips;  // READs' that its walks waited for
+  std::uint64_t bytes;        // that it read of its host's memory
+  std::uint64_t descents;     // that its cache was asked for
+  std::uint64_t hits;
+  std::uint64_t remembered_bytes;
+  std::uint64_t balanced;   // nodes that it knew and read all the same
+  std::uint64_t forwarded;  // reads that it had its host do
+  std::uint64_t feed_reads;
+  std::uint64_t feed_changes;
+  std::uint64_t feed_replaced;
+  std::uint64_t feed_behind;
+};
+static_assert(sizeof(DeviceTotals) == 96 && std::has_unique_object_representations_v<DeviceTotals>);
+
 /// Counters begin at 0 when the node starts.
 struct NodeNumbersHeader {
   std::uint64_t started_us;  // when the process started, microseconds since 1970
@@ -109,8 +148,14 @@ struct NodeNumbersHeader {
   std::uint32_t sequencers;       // that are told of: kSequencersTold at most
   std::uint32_t reserved;
   AccessTotals access;
+  SnapshotTotals snapshots;
+  ConnectionTotals connections;
+  DeviceTotals device;
 };
-static_assert(sizeof(NodeNumbersHeader) == 416);
+static_assert(sizeof(NodeNumbersHeader) == 592);
+static_assert(offsetof(NodeNumbersHeader, snapshots) == 416);
+static_assert(offsetof(NodeNumbersHeader, connections) == 448);
+static_assert(offsetof(NodeNumbersHeader, device) == 496);
 static_assert(offsetof(NodeNumbersHeader, index_reads) == 304);
 static_assert(offsetof(NodeNumbersHeader, sequencer_count) == 336);
 static_assert(offsetof(NodeNumbersHeader, access) == 352);

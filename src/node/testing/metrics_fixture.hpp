@@ -59,6 +59,8 @@ inline NodeNumbers some_numbers() {
                     .limited = 26,
                     .pending = 27,
                     .audit_left_out = 28};
+  numbers.snapshots = {.count = 31, .bytes = 32, .bytes_max = 33, .expired = 34};
+  numbers.connections = {41, 42, 43, 44, 45, 46};
   numbers.refused = 11;
   numbers.holders = {{tree::Holder::Kind::snapshot, "process 12", "default", 77, 8192},
                      {tree::Holder::Kind::lease, "session 3", "", 41, 4096}};
