@@ -123,8 +123,8 @@ struct ScanOptions {
 };
 
 /// A consistent view of a map at one version. While it lives, old versions are kept for it, up to
-/// MapOptions::snapshot_bytes_max for all snapshots of the map together, and a quarter of the store's
-/// memory for those of all maps; beyond that, and where writes find no memory, the oldest
+/// MapOptions::snapshot_bytes_max for all snapshots of the map together, and a quarter of the
+/// store's memory for those of all maps; beyond that, and where writes find no memory, the oldest
 /// snapshots expire and their calls return snapshot_expired. Thread: any.
 ///
 /// Cost of reads: as in Map, and one leaf more for each change of the leaf's node since then.
