@@ -8,7 +8,6 @@
 // each of them waits behind it; ours is to wait no more than twice as long as alone.
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -74,7 +73,7 @@ class RequestFlood {
       while (sent() < due) send();
       port_->flush();
       static_cast<void>(port_->receive());  // so that no answer fills the socket
-      std::this_thread::sleep_for(std::chrono::nanoseconds(kPauseNs));
+      port_->wait(kPauseNs);
     }
   }
   void send() {

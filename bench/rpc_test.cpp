@@ -111,8 +111,8 @@ TEST(RunRpcConcurrency, TheMapIsMeasuredOnceHereAndOverEachTransport) {
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
 }
 
-// What it costs the session depends on the machine; that it is served meanwhile, and is the one that
-// was there before, does not.
+// What it costs the session depends on the machine; that it is served meanwhile, and is the one
+// that was there before, does not.
 TEST(RunRpcConcurrency, ASessionIsServedBesideAFloodOfRequestsForConnections) {
   RpcOptions options = tiny("flood");
   options.floods = {0, 20'000};

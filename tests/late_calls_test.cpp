@@ -4,6 +4,7 @@
 // handles itself, and in which what calls late was there before the library had anything to end.
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <optional>
@@ -141,6 +142,7 @@ int live(Line& line, const std::function<Result<Store>()>& connect) {
 }
 
 std::string said_by(const std::function<Result<Store>()>& connect) {
+  std::fflush(nullptr);  // or the child writes it once more
   Child child([&](Line& line) { return live(line, connect); });
   std::string said;
   if (!child.line().receive(said)) said = "it died\n";

@@ -22,8 +22,8 @@
 // Threads. Stores, maps and snapshots are for any number of threads at a time; items, batches and
 // pipelines for one.
 //
-// Processes. Handles are for the process that made them: in one that it forks, every call that needs
-// the store returns ESPALIER_FORKED, and giving handles back only forgets them.
+// Processes. Handles are for the process that made them: in one that it forks, every call that
+// needs the store returns ESPALIER_FORKED, and giving handles back only forgets them.
 #ifndef ESPALIER_ESPALIER_H
 #define ESPALIER_ESPALIER_H
 

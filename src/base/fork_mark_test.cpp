@@ -52,21 +52,21 @@ TEST(ForkMark, CopiesAreNotDestroyed) {
 }
 
 TEST(PerProcess, AChildHasOneOfItsOwn) {
-  struct Kept {
+  struct Guarded {
     std::mutex mutex;
     int value = 1;
   };
-  static constinit PerProcess<Kept> kept;
-  Kept& ours = kept.get();
+  static constinit PerProcess<Guarded> one;
+  Guarded& ours = one.get();
   ours.value = 2;
-  EXPECT_EQ(&kept.get(), &ours);
+  EXPECT_EQ(&one.get(), &ours);
   const std::lock_guard lock(ours.mutex);
   EXPECT_TRUE(in_child([&] {
-    Kept& own = kept.get();
+    Guarded& own = one.get();
     const std::lock_guard another(own.mutex);
-    return &own != &ours && own.value == 1 && &kept.get() == &own;
+    return &own != &ours && own.value == 1 && &one.get() == &own;
   }));
-  EXPECT_EQ(kept.get().value, 2);
+  EXPECT_EQ(one.get().value, 2);
 }
 
 bool is_open(int number) { return dup2(number, number) == number; }

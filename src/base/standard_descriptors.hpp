@@ -5,8 +5,8 @@
 
 namespace espalier::base {
 
-/// Opens those of the three that are closed, so that what reads or writes them meets an error, as it
-/// would where they are closed. Ends the process where that cannot be. Call it first in main().
+/// Opens those of the three that are closed, so that what reads or writes them meets an error, as
+/// it would where they are closed. Ends the process where that cannot be. Call it first in main().
 void open_standard_descriptors();
 
 /// The number of a descriptor that was made just now; where it is that of a standard one, of a

@@ -8,8 +8,8 @@
 
 namespace espalier::base {
 
-/// Has it closed in each process that is forked from now on. Numbers from 65536 on are inherited all
-/// the same.
+/// Has it closed in each process that is forked from now on. Numbers from 65536 on are inherited
+/// all the same.
 void close_in_children(int number);
 /// Takes that back, which must be done before it is closed.
 void inherit_again(int number);

@@ -31,7 +31,8 @@ Result<std::unique_ptr<StoreImpl>> EmbeddedStore::open(const StoreOptions& optio
 }
 
 EmbeddedStore::EmbeddedStore(memory::Region region, const StoreOptions& options)
-    : shared_(base::make_shared_until_fork<tree::StoreCore>(std::move(region), options.participants_max)),
+    : shared_(base::make_shared_until_fork<tree::StoreCore>(std::move(region),
+                                                            options.participants_max)),
       core_(*shared_),
       regexes_(options.regexes),
       sessions_(base::make_shared_until_fork<CallContextPool>(core_)) {}

@@ -36,8 +36,8 @@ struct LinkProverOptions {
 
 /// Cost: three round trips; while the node has as many peers as it takes, another try now and then.
 /// `hello` has the sizes of the rings that will be asked for.
-/// Errors: those of Endpoint::connect(); system (ECONNREFUSED, ETIMEDOUT; ECONNRESET: the node ended
-/// it, again and again; no memory may be locked),
+/// Errors: those of Endpoint::connect(); system (ECONNREFUSED, ETIMEDOUT; ECONNRESET: the node
+/// ended it, again and again; no memory may be locked),
 /// unsupported (no libcrypto), corrupt (what answers is no node), not_permitted (detail 5: the node
 /// does not know this name and secret; 6: it has not proven that it does), and why else the node
 /// refused.

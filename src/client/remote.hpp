@@ -66,8 +66,8 @@ class ReadTraffic {
   std::atomic<std::uint64_t> asides_{0};
 };
 
-/// Sessions of one store: connects when one is needed and there is none. Copies that fork() makes of
-/// them, and of what they hand out, are left as they are: make_shared_until_fork() makes all.
+/// Sessions of one store: connects when one is needed and there is none. Copies that fork() makes
+/// of them, and of what they hand out, are left as they are: make_shared_until_fork() makes all.
 class RemoteSessions {
  public:
   RemoteSessions(NodeAddress address, const StoreOptions& options)

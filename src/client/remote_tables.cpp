@@ -274,8 +274,8 @@ TableResult<std::shared_ptr<TableImpl>> RemoteTables::create(std::string_view na
   if (!info) return std::unexpected(std::move(info.error()));
   // What is written and read later relies on it.
   if (info->schema != schema) return nonsense("the node made a table of other columns");
-  return base::make_shared_until_fork<RemoteTable>(sessions_, (*session)->rings->connection().node_id(),
-                                       *std::move(info));
+  return base::make_shared_until_fork<RemoteTable>(
+      sessions_, (*session)->rings->connection().node_id(), *std::move(info));
 }
 
 TableResult<std::shared_ptr<TableImpl>> RemoteTables::open(std::string_view name) {
@@ -284,8 +284,8 @@ TableResult<std::shared_ptr<TableImpl>> RemoteTables::open(std::string_view name
   if (!session) return refuse_table(session.error());
   auto info = ask_for_table(**session, name, wire::OffloadId::table_open);
   if (!info) return std::unexpected(std::move(info.error()));
-  return base::make_shared_until_fork<RemoteTable>(sessions_, (*session)->rings->connection().node_id(),
-                                       *std::move(info));
+  return base::make_shared_until_fork<RemoteTable>(
+      sessions_, (*session)->rings->connection().node_id(), *std::move(info));
 }
 
 TableResult<void> RemoteTables::drop(std::string_view name) {

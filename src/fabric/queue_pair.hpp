@@ -111,6 +111,10 @@ class QueuePair {
   /// Ends the connection from this side: what is in flight is flushed at once.
   virtual void close() = 0;
 
+  /// Whether the peer has shown that it knows of the connection. Who accepted one is connected
+  /// before, and of some transports the request may have come in the name of another machine.
+  [[nodiscard]] virtual bool peer_knows() const { return state_ == State::connected; }
+
  protected:
   /// Requires: options.sends is given.
   QueuePair(std::uint32_t number, const QueuePairOptions& options, const Properties& properties);

@@ -65,8 +65,8 @@ class AddressRange {
   base::ForkMark mark_;
 };
 
-/// Maps so many bytes of a file (or, with -1, of no file) at a multiple of 2 MiB, to be read only, and
-/// not in a process that is forked.
+/// Maps so many bytes of a file (or, with -1, of no file) at a multiple of 2 MiB, to be read only,
+/// and not in a process that is forked.
 /// Huge pages can carry a mapping of shared memory only if it begins there. nullptr: errno says why
 /// not.
 [[nodiscard]] std::byte* map_aligned(std::uint64_t bytes, int file);

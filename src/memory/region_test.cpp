@@ -120,6 +120,7 @@ TEST(Region, ReadsAsZerosWhereNothingWasTaken) {
 using RegionDeathTest = ::testing::Test;
 
 TEST(RegionDeathTest, MistakesAreAsserted) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a fork has no memory of the region
   Region region = reserve(4);
   const std::uint64_t offset = *region.take(1);
   EXPECT_DEATH(region.give(0, kExtentBytes), "offset > 0");

@@ -24,8 +24,8 @@
 
 namespace espalier::memory {
 
-/// Owns a file descriptor, which is none of the standard ones: where those are closed, what somebody
-/// writes to them must not come here.
+/// Owns a file descriptor, which is none of the standard ones: where those are closed, what
+/// somebody writes to them must not come here.
 class Descriptor {
  public:
   Descriptor() = default;

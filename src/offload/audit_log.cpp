@@ -61,7 +61,7 @@ void AuditLog::add(AuditRecord record) {
     return;
   }
   record.left_out = untold_;
-  told_ns_ = now_ns_();
+  if (untold_ != 0) told_ns_ = now_ns_();
   waiting_.push_back(std::move(record));
   untold_ = 0;
   changed_.notify_all();
@@ -82,7 +82,7 @@ std::optional<AuditRecord> AuditLog::take() {
   }
   if (untold_ == 0) return std::nullopt;
   const std::uint64_t now = now_ns_();
-  if (now - told_ns_ < kRefillNs && !stopped_) return std::nullopt;
+  if (told_ns_ != 0 && now - told_ns_ < kRefillNs && !stopped_) return std::nullopt;
   told_ns_ = now;
   AuditRecord record;
   record.refusal = true;

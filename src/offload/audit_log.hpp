@@ -124,7 +124,7 @@ class AuditLog {
   Buckets places_;              // of addresses
   Bucket rest_;                 // of all others
   std::uint64_t swept_ns_ = 0;  // when full buckets were last looked for
-  std::uint64_t told_ns_ = 0;   // when the last record came, or what was left out was told
+  std::uint64_t told_ns_ = 0;   // when it was last told what was left out
   std::uint64_t untold_ = 0;    // left out, and not told yet
   std::uint64_t left_out_ = 0;  // ever
   bool stopped_ = false;

@@ -85,7 +85,7 @@ TEST_F(ConnectionLimitsTest, RingsShrinkAsTheirMemoryIsTaken) {
     places_.push_back(std::move(*place));
   }
   EXPECT_EQ(before, least.bytes());
-  EXPECT_GT(taken, kMax / 2 / asked.bytes() * 3);
+  EXPECT_GT(taken, kMax / 2 / asked.bytes() * 2);
   EXPECT_LE(limits_.numbers().ring_bytes, kMax / 2);
   wire::ConnectionLayout layout = asked;
   EXPECT_TRUE(limits_.take_smaller(other_, false, layout));

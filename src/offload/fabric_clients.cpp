@@ -521,9 +521,7 @@ void FabricClients::maintain() {
       session->connection->one_sided->fence();
     }
     remove_dead_writes(*session);
-    if (session->pair && session->pair->state() == fabric::QueuePair::State::connected) {
-      session->met = true;
-    }
+    if (session->pair && session->pair->peer_knows()) session->met = true;
     const bool ended = session->pair && session->pair->state() == fabric::QueuePair::State::error;
     const std::uint64_t wait_ns =
         session->awaited ? LinkAuthenticator::kTimeoutNs : options_.resume_ns;

@@ -112,7 +112,7 @@ class FabricClients {
     std::unique_ptr<fabric::QueuePair> pair;
     std::unique_ptr<fabric::QueuePair> reads;  // by which the client READs, if it wants to
     std::vector<std::unique_ptr<fabric::QueuePair>> writes;  // by which it WRITEs its windows
-    bool met = false;                // a pair of it was connected: it knows its name
+    bool met = false;                // the peer of a pair has shown itself: it knows its name
     bool awaited = false;            // it was proven, and its first pair is to come
     HelloNumbers hellos;             // of its client's hellos, where proofs are asked
     crypto::SecretPool::Slot key;    // by which they are signed

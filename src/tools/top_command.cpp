@@ -8,9 +8,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "client/impl.hpp"
 #include "cmdline/number_option.hpp"
 #include "node/numbers_format.hpp"
+#include "tools/asked_numbers.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
 #include "tools/json_record.hpp"

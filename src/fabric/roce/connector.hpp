@@ -17,9 +17,10 @@
 //
 // Invariants
 // I1. What an unknown peer can make this remember is bounded: kAskedMax requests that are not
-//     decided, or were refused, each for kAskedNs or kRefusedNs. Of peers that are not proven there are no more
-//     than kUnprovenMax, decided ones too: then a request is answered by one REJ, which is as long
-//     and never said again, with a cookie that proves who brings it back (connection_cookies.hpp).
+//     decided, or were refused, each for kAskedNs or kRefusedNs. Of peers that are not proven there
+//     are no more than kUnprovenMax, decided ones too: then a request is answered by one REJ, which
+//     is as long and never said again, with a cookie that proves who brings it back
+//     (connection_cookies.hpp).
 // I2. A message is believed only from where the peer of the connection sends (peer_address.hpp).
 // I3. A flood of requests keeps nobody out: where there is no room, a request takes the place of
 //     any other, so that each that comes is as likely to be decided; and where room is short, those

@@ -53,8 +53,8 @@ class RoceHostile : public ::testing::Test {
   HostileScene all;
 };
 
-/// Machines that are where they say, and want nothing but a place: each brings the cookie that it is
-/// sent.
+/// Machines that are where they say, and want nothing but a place: each brings the cookie that it
+/// is sent.
 class Crowd {
  public:
   explicit Crowd(HostileScene& scene) : all(scene) {

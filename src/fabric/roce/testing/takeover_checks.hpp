@@ -52,7 +52,6 @@ class AttackedPort final : public PacketPort {
   std::span<const Arrived> receive() override {
     if (forged_.empty()) return port_->receive();
     burst_ = std::exchange(forged_, {});
-    bytes_.clear();
     return burst_;
   }
   [[nodiscard]] std::uint64_t now_ns() const override { return port_->now_ns(); }
@@ -64,6 +63,7 @@ class AttackedPort final : public PacketPort {
 
   /// What begins here arrives with the next turn. Requires: no more than kForgedMax at a time.
   std::span<std::byte> forge(const PortAddress& from, std::size_t bytes) {
+    if (forged_.empty()) bytes_.clear();  // what was taken is dealt with
     const std::size_t at = bytes_.size();
     bytes_.resize(at + bytes);
     const std::span<std::byte> made(bytes_.data() + at, bytes);
@@ -346,10 +346,11 @@ inline std::string known_while_it_is_asked_for(std::uint64_t seed, const IpAddre
   const bool may_be_card = node_port == wire::roce::kUdpPort && !ip.is_loopback();
   const auto* const asked = std::get_if<RequestMessage>(&scene.client.port.messages.at(0).body);
   if (asked == nullptr) return "no request";
+  const std::uint32_t id = asked->ids.local;
   for (int i = 0; i < 2000; ++i) {
     const PortAddress from = other_port(scene);
     if (may_be_card && from.udp_port >= kFlowPorts) continue;
-    const ConnectionIds ids{static_cast<std::uint32_t>(scene.random()) | 1, asked->ids.local};
+    const ConnectionIds ids{static_cast<std::uint32_t>(scene.random()) | 1, id};
     scene.forge(scene.client, from, draw_message(scene.random, ids));
     static_cast<void>(scene.take_forged(scene.client));
   }
