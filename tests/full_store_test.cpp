@@ -114,7 +114,7 @@ std::string numbered(std::uint64_t i) {
 std::uint64_t fill_most(const Store& store, Map& map, std::uint64_t limit) {
   std::uint64_t items = 0;
   const std::string value(100, '0');
-  while (store.memory_bytes() < limit / 10 * 9) {
+  while (store.memory_bytes().value_or(limit) < limit / 10 * 9) {
     for (int i = 0; i < 64; ++i) EXPECT_TRUE(map.put(numbered(items++), value));
   }
   return items;

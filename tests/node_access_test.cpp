@@ -104,12 +104,12 @@ std::vector<memory::Descriptor> connect_silently(const std::string& path, std::s
 // One user has a quarter of the places of those who have said nothing yet, so that others, and who
 // runs the node, get in at once.
 TEST_F(NodeAccess, OneUserLeavesPlacesForOthersAtTheSocket) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
   base::raise_descriptor_limit();
   Child greedy([](Line& line) {
     std::string path;
     if (!line.receive(path)) return 1;
-    if (seteuid(kNobody) != 0) return 2;
+    if (::seteuid(kNobody) != 0) return 2;
     const auto sockets = connect_silently(path, node::Listener::kPendingMax + 100);
     if (!line.send(std::to_string(sockets.size()))) return 3;
     return line.receive(path) ? 0 : 4;
@@ -117,7 +117,7 @@ TEST_F(NodeAccess, OneUserLeavesPlacesForOthersAtTheSocket) {
   Child other([](Line& line) {
     std::string address;
     if (!line.receive(address)) return 1;
-    if (seteuid(kNobody - 1) != 0) return 2;
+    if (::seteuid(kNobody - 1) != 0) return 2;
     const auto store = Store::connect(address);
     return line.send(store ? "done" : message(store.error())) ? 0 : 3;
   });
@@ -139,12 +139,12 @@ TEST_F(NodeAccess, OneUserLeavesPlacesForOthersAtTheSocket) {
 
 // One user has half of all places, and some are kept for who runs the node.
 TEST_F(NodeAccess, OneUserLeavesConnectionsForOthers) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
   const auto connect_all = [](Line& line) {
     std::string path;
     if (!line.receive(path)) return 1;
     const uid_t user = kNobody - (path.front() == '1' ? 1 : 0);
-    if (seteuid(user) != 0) return 2;
+    if (::seteuid(user) != 0) return 2;
     std::vector<std::unique_ptr<RawClient>> clients;
     for (int i = 0; i < 100; ++i) {
       if (auto client = RawClient::open(path.substr(1), {64, 64, 1})) {
@@ -170,7 +170,7 @@ TEST_F(NodeAccess, OneUserLeavesConnectionsForOthers) {
 }
 
 TEST_F(NodeAccess, ANarrowerSocketModeEndsTheSessionsThatItExcludes) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
   std::mutex mutex;
   std::vector<std::string> ended;
   options_.audit = [&](const offload::AuditRecord& record) {
@@ -180,11 +180,11 @@ TEST_F(NodeAccess, ANarrowerSocketModeEndsTheSessionsThatItExcludes) {
   Child other([](Line& line) {
     std::string path;
     if (!line.receive(path)) return 1;
-    if (seteuid(kNobody) != 0) return 2;
+    if (::seteuid(kNobody) != 0) return 2;
     const auto client = RawClient::open(path, {64, 64, 1});
     if (!client || !line.send("connected")) return 3;
     char byte = 0;
-    const ssize_t got = recv((*client)->socket(), &byte, 1, 0);  // until it is ended
+    const ssize_t got = ::recv((*client)->socket(), &byte, 1, 0);  // until it is ended
     return line.send(got <= 0 || byte != 0 ? "ended" : "?") ? 0 : 4;
   });
   open_to_others();

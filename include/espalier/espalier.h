@@ -165,8 +165,8 @@ typedef struct espalier_store_options {
   uint64_t cache_bytes;
   /// of a store on a node; null: that of the file that ESPALIER_SECRET_FILE names
   const espalier_secret* secret;
-  /// of a store on a node of this machine: as which user the node runs, where the client's own, root
-  /// and the owner of the socket's folder are not meant; -1: as ESPALIER_NODE_USER says
+  /// of a store on a node of this machine: as which user the node runs, where the client's own,
+  /// root and the owner of the socket's folder are not meant; -1: as ESPALIER_NODE_USER says
   int64_t node_user;
 } espalier_store_options;
 #define ESPALIER_STORE_OPTIONS_INIT \
@@ -302,8 +302,8 @@ typedef struct espalier_map_stats {
 } espalier_map_stats;
 #define ESPALIER_MAP_STATS_INIT \
   { sizeof(espalier_map_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-/// The caller sets stats->struct_bytes, as ESPALIER_MAP_STATS_INIT does. Where the numbers cannot be
-/// asked for, of one shard or of all, they stay as they are.
+/// The caller sets stats->struct_bytes, as ESPALIER_MAP_STATS_INIT does. Where the numbers cannot
+/// be asked for, of one shard or of all, they stay as they are.
 espalier_code espalier_map_get_stats(const espalier_map* map, espalier_map_stats* stats);
 
 // --- single operations ---------------------------------------------------------------------------

@@ -307,8 +307,8 @@ class Store {
   ///
   /// Errors: invalid_argument (no such kind of address; that file has no such line), system (nobody
   /// listens there, or not for us; ETIMEDOUT: nobody answers; that file cannot be read),
-  /// not_permitted (detail 4: the node wants a secret; 5: it knows another; 6: it knows none; 7: see
-  /// StoreOptions::node_user),
+  /// not_permitted (detail 4: the node wants a secret; 5: it knows another; 6: it knows none;
+  /// 7: see StoreOptions::node_user),
   /// too_many_participants, unsupported (another version), corrupt, connection_lost.
   static Result<Store> connect(std::string_view address, const StoreOptions& options = {});
   /// Why connect() takes no such address: a sentence with the address and what was expected. Empty:

@@ -17,7 +17,7 @@ void raise_generation() { detail::fork_generation.fetch_add(1, std::memory_order
 // be initialised later, and could be in the middle of that when another thread forks.
 [[gnu::constructor(101)]] void watch_forks() {
   // Without the handler a child would write into what is its parent's.
-  if (pthread_atfork(nullptr, nullptr, raise_generation) != 0) std::abort();
+  if (::pthread_atfork(nullptr, nullptr, raise_generation) != 0) std::abort();
 }
 
 }  // namespace

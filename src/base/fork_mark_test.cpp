@@ -17,8 +17,8 @@ namespace {
 // Runs `holds` in a child, and says whether it did.
 template <class Holds>
 bool in_child(const Holds& holds) {
-  const pid_t child = fork();
-  if (child == 0) _exit(holds() ? 7 : 1);
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(holds() ? 7 : 1);
   return wait_for_child(child) == 7;
 }
 
@@ -69,21 +69,21 @@ TEST(PerProcess, AChildHasOneOfItsOwn) {
   EXPECT_EQ(one.get().value, 2);
 }
 
-bool is_open(int number) { return dup2(number, number) == number; }
+bool is_open(int number) { return ::dup2(number, number) == number; }
 
 TEST(Uninherited, IsClosedInChildren) {
   int ends[2];
   int others[2];
-  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, others), 0);
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, others), 0);
   close_in_children(ends[0]);
   close_in_children(others[0]);
   inherit_again(others[0]);
   EXPECT_TRUE(in_child(
       [&] { return !is_open(ends[0]) && is_open(ends[1]) && is_open(others[0]); }));
-  EXPECT_EQ(write(ends[0], "x", 1), 1);
+  EXPECT_EQ(::write(ends[0], "x", 1), 1);
   inherit_again(ends[0]);
-  for (const int number : {ends[0], ends[1], others[0], others[1]}) close(number);
+  for (const int number : {ends[0], ends[1], others[0], others[1]}) ::close(number);
 }
 
 }  // namespace

@@ -15,9 +15,9 @@ Result<void> make_private_folder(const std::string& path) {
   if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) return refused_by_system();
   struct stat found{};
   if (::lstat(path.c_str(), &found) != 0) return refused_by_system();
-  const bool is_ours =
-      S_ISDIR(found.st_mode) && found.st_uid == ::geteuid() && (found.st_mode & ALLPERMS) == S_IRWXU;
-  return is_ours ? Result<void>() : fail(Code::not_permitted);
+  const bool is_private = (found.st_mode & ALLPERMS) == S_IRWXU;
+  const bool is_ours = S_ISDIR(found.st_mode) && found.st_uid == ::geteuid();
+  return is_ours && is_private ? Result<void>() : fail(Code::not_permitted);
 }
 
 }  // namespace espalier::base

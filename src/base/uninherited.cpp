@@ -26,13 +26,13 @@ void close_all() {
   for (std::size_t word = 0; word < used; ++word) {
     std::uint64_t bits = words[word].exchange(0, std::memory_order_relaxed);
     for (; bits != 0; bits &= bits - 1) {
-      close(static_cast<int>(word * kWordBits + static_cast<std::size_t>(std::countr_zero(bits))));
+      ::close(static_cast<int>(word * kWordBits + static_cast<std::size_t>(std::countr_zero(bits))));
     }
   }
 }
 
 [[gnu::constructor(101)]] void close_in_forks() {
-  if (pthread_atfork(nullptr, nullptr, close_all) != 0) std::abort();
+  if (::pthread_atfork(nullptr, nullptr, close_all) != 0) std::abort();
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ class Exchange {
     if (pair_->state() == QueuePair::State::error) {
       const Error why = why_not_connected(*pair_, at_once);
       // A node that asks for no proof has none to give.
-      if (why.code == Code::unsupported) return std::unexpected(not_proven());
+      if (why.code == Code::unsupported) return std::unexpected(node_not_proven());
       return std::unexpected(why);
     }
     const auto welcome = read_welcome(pair_->peer_data());

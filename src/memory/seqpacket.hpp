@@ -17,9 +17,9 @@ namespace espalier::memory {
 inline constexpr std::size_t kPassedDescriptorsMax = 8;
 
 /// Connects to who listens for packets at that path, and waits until there is room among those who
-/// wait to be accepted. Neither that nor receive_packet() there takes longer than `timeout_ms`; 0: as
-/// long as it takes. Errors: invalid_argument (no path of a socket), system (EAGAIN: there was no
-/// room in time).
+/// wait to be accepted. Neither that nor receive_packet() takes longer than `timeout_ms`; 0: no
+/// limit. Errors: invalid_argument (no path of a socket), system (EAGAIN: there was no room in
+/// time).
 Result<Descriptor> connect_packets(const std::string& path, std::uint32_t timeout_ms = 0);
 
 /// Sends all of a packet, with copies of the descriptors, and does not wait for room. Requires: not

@@ -31,12 +31,12 @@ TEST(SharedMemory, IsZeroedAndTheSameForAllWhoAttach) {
 
 // Where a program has closed its standard descriptors, what it writes there is not for the memory.
 TEST(SharedMemory, TakesNoStandardDescriptor) {
-  const pid_t child = fork();
+  const pid_t child = ::fork();
   if (child == 0) {
     for (int number = 0; number <= 2; ++number) close(number);
     const auto made = SharedMemory::create("test", kBytes);
     const auto copy = made->read_only();
-    _exit(made->descriptor() > 2 && copy->number() > 2 && write(2, "x", 1) < 0 ? 7 : 1);
+    ::_exit(made->descriptor() > 2 && copy->number() > 2 && ::write(2, "x", 1) < 0 ? 7 : 1);
   }
   EXPECT_EQ(base::wait_for_child(child), 7);
 }
@@ -44,18 +44,18 @@ TEST(SharedMemory, TakesNoStandardDescriptor) {
 // There it is not mapped, and something else may be.
 TEST(SharedMemory, IsNoMemoryOfAForkedProcess) {
   std::optional<SharedMemory> made = *SharedMemory::create("test", kBytes);
-  const pid_t child = fork();
+  const pid_t child = ::fork();
   if (child == 0) {
     const auto mapped = [](const void* at) {
       unsigned char resident = 0;
-      return mincore(const_cast<void*>(at), 4096, &resident) == 0;
+      return ::mincore(const_cast<void*>(at), 4096, &resident) == 0;
     };
     std::byte* const at = made->at(0);
     const bool before = mapped(at);
     const void* const other =
-        mmap(at, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        ::mmap(at, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     made.reset();
-    _exit(!before && other == at && mapped(at) ? 7 : 1);
+    ::_exit(!before && other == at && mapped(at) ? 7 : 1);
   }
   EXPECT_EQ(base::wait_for_child(child), 7);
   *made->at(0) = std::byte{1};

@@ -30,8 +30,8 @@ inline constexpr std::string_view kDefaultFile = "/etc/espalier/espalier.toml";
 struct World {
   /// All variables. Of two with the same name the first counts, as for getenv().
   std::vector<std::pair<std::string, std::string>> environment;
-  /// The content of a file. Errors: not_found if there is none; unsupported: it is a FIFO; others as
-  /// they come.
+  /// The content of a file. Errors: not_found if there is none; unsupported: it is a FIFO; others
+  /// as they come.
   std::function<Result<std::string>(const std::string& path)> read_file;
   std::uint64_t user_id = 0;
   std::uint64_t memory_bytes = 0;  ///< of the machine, or of the control group; 0: not known

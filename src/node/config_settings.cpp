@@ -228,8 +228,8 @@ std::string flag_name(std::string_view key) {
 }
 
 bool is_variable_of_others(std::string_view name) {
-  // ESPALIER_AT and ESPALIER_NODE_USER say which node commands ask, ESPALIER_ISA caps the kernels of the tree; the others
-  // are of tests and scripts.
+  // ESPALIER_AT and ESPALIER_NODE_USER say which node commands ask, ESPALIER_ISA caps the
+  // kernels of the tree; the others are of tests and scripts.
   constexpr std::array<std::string_view, 19> kOthers{
       "ESPALIER_AT",           "ESPALIER_ISA",          "ESPALIER_SEED",     "ESPALIER_STEPS",
       "ESPALIER_FUZZ_RUNS",    "ESPALIER_FUZZ_SECONDS", "ESPALIER_JOBS",     "ESPALIER_RUN_KEYS",

@@ -47,7 +47,7 @@ bool is_loopback_host(std::string_view host) {
   if (name == "localhost" || name == "[::1]") return true;
   in_addr address{};
   constexpr std::uint32_t kLoopbackNet = 127;
-  return inet_pton(AF_INET, name.c_str(), &address) == 1 &&
+  return ::inet_pton(AF_INET, name.c_str(), &address) == 1 &&
          ntohl(address.s_addr) >> 24 == kLoopbackNet;
 }
 

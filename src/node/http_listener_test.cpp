@@ -46,7 +46,8 @@ TEST_F(HttpListenerConcurrency, HasNothingElse) {
     EXPECT_EQ(status_of(get(port(), path)), "HTTP/1.1 404 Not Found") << path;
   }
   for (const char* method : {"HEAD", "POST", "PUT", "DELETE", "OPTIONS"}) {
-    const std::string request = std::string(method) + " /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    const std::string request =
+        std::string(method) + " /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
     EXPECT_EQ(status_of(exchange(port(), request)), "HTTP/1.1 404 Not Found") << method;
   }
 }

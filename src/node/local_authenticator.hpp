@@ -37,9 +37,9 @@ class LocalAuthenticator {
                      std::uint64_t node_id)
       : secrets_(secrets), users_(users), node_id_(node_id) {}
 
-  /// Challenges a client that wants to prove a secret. Followed by ended(). Errors: unsupported (the
-  /// node has no secrets), invalid_argument (it was challenged before), too_many_participants (as
-  /// many of its user prove something as may), connection_lost, system.
+  /// Challenges a client that wants to prove a secret. Followed by ended(). Errors: unsupported
+  /// (the node has no secrets), invalid_argument (it was challenged before), too_many_participants
+  /// (as many of its user prove something as may), connection_lost, system.
   Result<void> challenge(int socket, const base::PeerUser& peer, Proof& proof);
   /// Takes its answer: proven if it has an owner now, else to be refused at refused_ns. Errors: why
   /// there is neither: invalid_argument (there was no challenge, or an answer before),

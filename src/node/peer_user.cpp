@@ -47,25 +47,6 @@ bool is_let_in(SocketClass of, std::uint32_t mode) {
   return (mode & 0002) != 0;
 }
 
-bool maps_all_users(std::string_view uid_map) {
-  std::istringstream lines{std::string(uid_map)};
-  std::uint64_t mapped = 0;
-  std::uint64_t inside = 0;
-  std::uint64_t outside = 0;
-  std::uint64_t count = 0;
-  while (lines >> inside >> outside >> count) mapped += count;
-  return mapped >= kNoUser;  // extents do not overlap, and this one is nobody's
-}
-
-KnownUsers known_users() {
-  KnownUsers known{::geteuid()};
-  if (maps_all_users(text_of("/proc/self/uid_map"))) return known;
-  std::istringstream overflow(text_of("/proc/sys/kernel/overflowuid"));
-  std::uint32_t user = 0;
-  known.unmapped = overflow >> user ? user : kUnmappedUser;
-  return known;
-}
-
 offload::Access access_of_user(std::uint32_t user, const base::KnownUsers& known) {
   const bool own = base::is_own_or_root(user, known);
   return {"user " + std::to_string(user), own ? offload::Right::admin : offload::Right::write};

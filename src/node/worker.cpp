@@ -333,8 +333,8 @@ bool Worker::adopt() {
 void Worker::end_unwelcome() {
   std::vector<int> unwelcome;
   for (const auto& [socket, client] : clients_) {
-    const bool let_in = is_let_in(client.socket_class, times_.socket_mode);
-    if (!let_in || !client.may_stay()) unwelcome.push_back(socket);
+    const bool accepted = is_let_in(client.socket_class, times_.socket_mode);
+    if (!accepted || !client.may_stay()) unwelcome.push_back(socket);
   }
   for (const int socket : unwelcome) {
     const offload::Connection& connection = *clients_.at(socket).connection;

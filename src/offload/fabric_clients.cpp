@@ -474,12 +474,6 @@ fabric::QueuePairOptions FabricClients::pair_options(fabric::Domain domain) {
   return options;
 }
 
-void FabricClients::refuse(const fabric::ConnectRequest& request, const Error& error) {
-  counts_.refused.fetch_add(1, std::memory_order_relaxed);
-  audit_refusal("connect", {}, request.peer, error);
-  send_refusal(request, error);
-}
-
 // Where a refusal cannot carry the reason, a connection is made that does. There are so many at a
 // time: the oldest makes room, for its peer has had as long to hear as all after it took to come.
 void FabricClients::send_refusal(const fabric::ConnectRequest& request, const Error& error) {

@@ -111,6 +111,12 @@ void FabricClients::send_late_refusals() {
   });
 }
 
+void FabricClients::refuse(const fabric::ConnectRequest& request, const Error& error) {
+  counts_.refused.fetch_add(1, std::memory_order_relaxed);
+  audit_refusal("connect", {}, request.peer, error);
+  send_refusal(request, error);
+}
+
 std::string FabricClients::address_of(std::string_view peer) const {
   return std::string(endpoint_->properties().transport) + " " + std::string(peer);
 }

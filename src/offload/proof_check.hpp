@@ -31,8 +31,8 @@ Result<wire::LinkProof> read_proof(std::span<const std::byte> message);
 /// comes of the proof.
 using Grant =
     std::function<Result<wire::LinkToken>(const Secrets::Owner&, const crypto::SecretBytes& key)>;
-/// Checks a proof, and proves in return that the node knows the secret. Every wrong proof is refused
-/// by the same words, and has cost as much, whether there is such a name or not.
+/// Checks a proof, and proves in return that the node knows the secret. Every wrong proof is
+/// refused by the same words, and has cost as much, whether there is such a name or not.
 /// Errors: not_permitted (detail 5), unsupported (no libcrypto), those of `grant`, and where no
 /// memory can be locked system.
 Result<wire::LinkProven> answer_proof(const Secrets& secrets, const wire::LinkChallenge& challenge,

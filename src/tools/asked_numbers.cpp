@@ -11,9 +11,9 @@
 namespace espalier::tools {
 namespace {
 
-Outcome<node::NodeNumbers> decoded(const Result<std::string>& told, const std::string& address) {
-  if (!told) return call_failed(fmt::format("ask the node at {}", address), told.error());
-  auto numbers = node::decode(*told);
+Outcome<node::NodeNumbers> decoded(const Result<std::string>& reply, const std::string& address) {
+  if (!reply) return call_failed(fmt::format("ask the node at {}", address), reply.error());
+  auto numbers = node::decode(*reply);
   if (numbers) return std::move(*numbers);
   return failed(fmt::format("what the node at {} tells is not to be understood", address),
                 "It may be newer than this command.");
@@ -23,23 +23,23 @@ Outcome<node::NodeNumbers> decoded(const Result<std::string>& told, const std::s
 
 Outcome<std::optional<node::NodeNumbers>> numbers_of(const Store& store,
                                                      const std::string& address) {
-  const auto told = client::StoreImpl::of(store).node_numbers();
-  if (!told &&
-      (told.error().code == Code::unsupported || told.error().code == Code::not_permitted)) {
+  const auto reply = client::StoreImpl::of(store).node_numbers();
+  if (!reply &&
+      (reply.error().code == Code::unsupported || reply.error().code == Code::not_permitted)) {
     return std::nullopt;
   }
-  auto numbers = decoded(told, address);
+  auto numbers = decoded(reply, address);
   if (!numbers) return std::unexpected(numbers.error());
   return std::move(*numbers);
 }
 
 Outcome<node::NodeNumbers> needed_numbers_of(const Store& store, const std::string& address) {
-  const auto told = client::StoreImpl::of(store).node_numbers();
-  if (!told && told.error().code == Code::unsupported) {
+  const auto reply = client::StoreImpl::of(store).node_numbers();
+  if (!reply && reply.error().code == Code::unsupported) {
     return failed(fmt::format("the node at {} does not tell its numbers", address),
                   "It is older than this command.");
   }
-  return decoded(told, address);
+  return decoded(reply, address);
 }
 
 }  // namespace espalier::tools

@@ -33,9 +33,9 @@ class FileWriter {
 /// What is known about a file without opening it.
 struct FileInfo {
   bool exists = false;
-  std::optional<std::uint64_t> size_bytes;  ///< regular files only
-  bool is_fifo = false;  ///< to open it waits for a writer
-  std::string stamp;     ///< changes when the file changes; empty if it is not there
+  std::optional<std::uint64_t> size_bytes{};  ///< regular files only
+  bool is_fifo = false;                       ///< to open it waits for a writer
+  std::string stamp{};  ///< changes when the file changes; empty if it is not there
 };
 
 /// Opens files by name. All errors are Code::system with errno as detail.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The README and the documents keep their promises: their programs are those that are compiled and
-// run, every command in them runs as it is typed and prints what it says, and no link leads nowhere.
+// The README and the documents keep their promises: their programs are those that are compiled
+// and run, every command in them runs as it is typed and prints what it says, and no link
+// leads nowhere.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -31,8 +31,7 @@ using wire::OffloadId;
 class LyingClient {
  public:
   LyingClient(const std::string& address, std::string_view map)
-      : connection_(
-            *client::connect_to(*client::parse_node_address(address), client::KnownSecret::of({}))),
+      : connection_(*client::connect_to(*client::parse_node_address(address))),
         rings_(*client::ThreadRings::open(connection_)),
         link_(*connection_->open_beside(wire::LinkWay::reads)),
         requests_(*rings_, 1) {

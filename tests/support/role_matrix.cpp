@@ -136,7 +136,7 @@ const std::vector<Row>& rows() {
 Result<std::unique_ptr<client::ThreadRings>> open_rings(const std::string& address,
                                                         const ClientSecret& secret) {
   auto connection = client::connect_to(client::parse_node_address(address).value(),
-                                       client::KnownSecret::of(secret));
+                                       {.secret = client::KnownSecret::of(secret)});
   if (!connection) return std::unexpected(connection.error());
   return client::ThreadRings::open(std::move(*connection));
 }

@@ -231,11 +231,7 @@ class LinkWorld {
     options.posts_max = options_.posts_max;
     options.sessions_max = options_.sessions_max;
     options.secrets = options_.secrets ? &secrets_ : nullptr;
-    options.admit = [this](bool comes) {
-      if (comes && admitted_ >= options_.sessions_max) return false;
-      admitted_ += comes ? 1 : -1;
-      return true;
-    };
+    options.count = [this](bool comes) { admitted_ += comes ? 1 : -1; };
     return options;
   }
 

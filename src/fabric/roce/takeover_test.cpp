@@ -194,10 +194,10 @@ class UdpTakeover : public ::testing::Test {
   static memory::Descriptor socket_at(PortAddress& from) {
     memory::Descriptor made(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     const int whole = IP_PMTUDISC_DO;
-    setsockopt(made.number(), IPPROTO_IP, IP_MTU_DISCOVER, &whole, sizeof whole);
+    ::setsockopt(made.number(), IPPROTO_IP, IP_MTU_DISCOVER, &whole, sizeof whole);
     for (;; ++from.udp_port) {
       const SocketAddress name(from);
-      if (bind(made.number(), name.get(), name.bytes) == 0) return made;
+      if (::bind(made.number(), name.get(), name.bytes) == 0) return made;
     }
   }
   /// Right in all but where it comes from.
@@ -212,7 +212,7 @@ class UdpTakeover : public ::testing::Test {
     write_packet(ib.data(), headers, {});
     Icrc({from.ip, at.address().ip, from.udp_port, at.address().udp_port, true}).seal(ib);
     const SocketAddress to(at.address());
-    ASSERT_EQ(sendto(socket.number(), ib.data(), ib.size(), 0, to.get(), to.bytes),
+    ASSERT_EQ(::sendto(socket.number(), ib.data(), ib.size(), 0, to.get(), to.bytes),
               static_cast<ssize_t>(ib.size()));
   }
 

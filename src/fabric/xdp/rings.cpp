@@ -72,7 +72,7 @@ Result<void> Rings::make_frames(std::uint64_t bytes) {
   memory_ = static_cast<std::byte*>(at);
   memory_bytes_ = bytes;
   // The system has its pages: after a fork, a write would give this process others.
-  if (madvise(at, bytes, MADV_DONTFORK) != 0) return base::refused_by_system();
+  if (::madvise(at, bytes, MADV_DONTFORK) != 0) return base::refused_by_system();
   // Its rings are those of queue 0.
   queues_.push_back(std::make_unique<Queue>());
   xsk_umem_config config{};
