@@ -26,7 +26,8 @@ void close_all() {
   for (std::size_t word = 0; word < used; ++word) {
     std::uint64_t bits = words[word].exchange(0, std::memory_order_relaxed);
     for (; bits != 0; bits &= bits - 1) {
-      ::close(static_cast<int>(word * kWordBits + static_cast<std::size_t>(std::countr_zero(bits))));
+      const auto bit = static_cast<std::size_t>(std::countr_zero(bits));
+      ::close(static_cast<int>(word * kWordBits + bit));
     }
   }
 }

@@ -113,7 +113,7 @@ TEST_F(Completion, BashTakesItsScript) {
 TEST_F(Completion, BashOffersWhatFits) {
   EXPECT_EQ(offered("espalier exp"), "export");
   EXPECT_EQ(offered("espalier map \"\""), "list create drop");
-  EXPECT_EQ(offered("espalier map create --node"), "--node-bytes");
+  EXPECT_EQ(offered("espalier map create --node"), "--node-bytes --node-user");
   EXPECT_EQ(offered("espalier serve --node-cor"), "--node-cores");
   EXPECT_EQ(offered("espalier serve --log-level w"), "warn");
   EXPECT_EQ(offered("espalier get --format j"), "json-lines");

@@ -107,7 +107,8 @@ TEST_F(SecretFileOption, AFileThatCannotBeUsedIsToldAtOnce) {
   EXPECT_THAT(tool.err(), HasSubstr("has mode 0644"));
 }
 
-/// Counts the commands below one that take an address of a node, and those that have the option.
+/// Counts the commands below one that take an address of a node, and those that have the options.
+/// A device, which serves, takes the user of its host's node from the environment alone.
 void count(CLI::App& app, std::size_t& connecting, std::size_t& having) {
   for (CLI::App* const command : app.get_subcommands({})) {
     count(*command, connecting, having);
@@ -115,7 +116,8 @@ void count(CLI::App& app, std::size_t& connecting, std::size_t& having) {
       return command->get_option_no_throw(name) != nullptr;
     };
     connecting += has("--at") || has("--shard") || has("--node-host") ? 1 : 0;
-    having += has("--secret-file") && has("--node-user") ? 1 : 0;
+    const bool serves = has("--node-host");
+    having += has("--secret-file") && (has("--node-user") || serves) ? 1 : 0;
   }
 }
 
