@@ -198,7 +198,7 @@ TEST_F(NodeAccess, ANarrowerSocketModeEndsTheSessionsThatItExcludes) {
   wider.node.socket_mode = 0662;  // for others as before
   EXPECT_TRUE(node_->change(wider).empty());
   node::Config narrower = config_;
-  narrower.node.socket_mode = 0660;
+  narrower.node.socket_mode = 0600;  // it came by the group of the file
   EXPECT_TRUE(node_->change(narrower).empty());
   ASSERT_TRUE(other.line().receive(answer));
   EXPECT_EQ(answer, "ended");

@@ -35,7 +35,7 @@ class RefusedClient : public testing::Test {
     EXPECT_TRUE(listens->listen("1"));
     offload::FabricClientsOptions options;
     options.now_ns = [this] { return network_.now_ns(); };
-    options.admit = [this](bool comes) { return !comes || has_room_; };
+    serving_.services().connections.set({.connections_max = 0});
     clients_ = std::make_unique<offload::FabricClients>(std::move(listens), serving_.services(),
                                                         serving_.scheduler(), serving_.doorbells(),
                                                         std::move(options));
@@ -43,6 +43,7 @@ class RefusedClient : public testing::Test {
       serving_.doorbells().close(connection.doorbell);
     };
   }
+  void make_room() { serving_.services().connections.set({}); }
   ~RefusedClient() override {
     clients_.reset();
     while (!serving_.scheduler().idle()) serving_.scheduler().turn();
@@ -64,14 +65,13 @@ class RefusedClient : public testing::Test {
         fabric::NumberSource::of_seed(last));
   }
   void turn() {
-    if (room_at_ns_ != 0 && network_.now_ns() >= room_at_ns_) has_room_ = true;
+    if (room_at_ns_ != 0 && network_.now_ns() >= room_at_ns_) make_room();
     clients_->turn();
     serving_.scheduler().turn();
     clients_->turn();
   }
 
   fabric::roce::PacketNetwork network_{1};
-  bool has_room_ = false;
   std::uint64_t room_at_ns_ = 0;  // then there is; 0: never
   offload::SchedulerFixture serving_;
   std::unique_ptr<offload::FabricClients> clients_;
@@ -99,7 +99,7 @@ TEST_F(RefusedClient, IsToldWhyHoweverManyAre) {
 // A good request in the name of a machine that is not there: the session that it makes is not
 // heard of again, and what goes to that machine is three messages of the request's own length.
 TEST_F(RefusedClient, ThatIsNotThereGetsThreeMessages) {
-  has_room_ = true;
+  make_room();
   const PortAddress from{IpAddress::v4(10, 0, 0, 9), 4791};
   const PortAddress to{IpAddress::v4(10, 0, 0, 1), 4791};
   std::size_t bytes = 0;

@@ -34,7 +34,7 @@ TEST(ConfigPrint, ShowsEveryValueWithItsOrigin) {
   ASSERT_TRUE(loaded.has_value());
   EXPECT_EQ(print(*loaded),
             R"([node]
-socket = "/tmp/espalier-1000/espalier.sock"    # default
+socket = "/tmp/espalier-1000/espalier.sock"  # default
 socket_mode = "0600"                  # default
 place = "host"                        # default
 host = ""                             # default

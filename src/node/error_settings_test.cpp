@@ -15,8 +15,8 @@ namespace espalier::node {
 namespace {
 
 /// Options of a store in the process, and of a map.
-constexpr std::array<std::string_view, 3> kOptions = {"memory_bytes_max", "participants_max",
-                                                      "snapshot_bytes_max"};
+constexpr std::array<std::string_view, 4> kOptions = {"memory_bytes_max", "node_user",
+                                                      "participants_max", "snapshot_bytes_max"};
 
 bool in_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';

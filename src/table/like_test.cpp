@@ -152,9 +152,9 @@ TEST(Like, TextsTakeATimeInProportionToTheirLength) {
   ASSERT_EQ(taken, 20u * 20 * 1000);
   const std::string any(500, '_');
   const std::string pairs = [] {
-    std::string pairs;
-    for (int i = 0; i < 100; ++i) pairs += "a_";
-    return pairs;
+    std::string made;
+    for (int i = 0; i < 100; ++i) made += "a_";
+    return made;
   }();
   for (const std::string& pattern :
        {"%" + std::string(500, 'a') + "b%", "%" + any + "b%", "%" + any + "%" + any + "b",
