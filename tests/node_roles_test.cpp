@@ -2,7 +2,8 @@
 // Every request by every role over every transport: refused or done, as the table of
 // tests/support/role_matrix.cpp has it.
 //
-// What comes by unix and shm has the role of its user; what comes by a network that of its secret.
+// What comes by unix and shm has the role of its user, or of its secret where it has one; what comes
+// by a network that of its secret.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -106,7 +107,8 @@ TEST_F(NodeRoles, ItsOwnUserIsAnAdministratorOverUnixShmAndMemif) {
     const std::string_view by = std::string_view(address).substr(0, address.find(':'));
     restore("");
     const Objects asked = objects("");
-    expect_as_written(ask_all(address, secret("reader"), asked), {Right::admin}, asked, by);
+    expect_as_written(ask_all(address, {}, asked), {Right::admin}, asked, by);
+    expect_as_written(ask_all(address, secret("reader"), asked), {Right::read}, asked, by);
   }
 }
 

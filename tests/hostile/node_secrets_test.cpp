@@ -382,6 +382,7 @@ TEST(NodeWithoutSecrets, IsNotTakenForOneThatKnowsThem) {
   const auto node = node::Node::start(config);
   ASSERT_TRUE(node);
   std::array<std::byte, ClientSecret::kBytes> bytes{};
+  bytes[0] = std::byte{1};
   const StoreOptions options{.secret = *ClientSecret::make("writer", bytes)};
   for (const std::string& address : {"unix:" + config.node.socket, config.node.fabric}) {
     EXPECT_EQ(error_of(Store::connect(address, options)), secret_refusal(6)) << address;
