@@ -166,6 +166,10 @@ TEST_P(TableNodes, ShareNamesListAndNumbersWithMaps) {
   ASSERT_TRUE(bytes) << message(bytes.error());
   const auto numbers = node::decode(*bytes);
   ASSERT_TRUE(numbers);
+  if (std::string_view(GetParam()) == "device") {  // whose numbers are its own
+    EXPECT_TRUE(numbers->tables.empty());
+    return;
+  }
   ASSERT_EQ(numbers->tables.size(), 1u);
   EXPECT_EQ(numbers->tables[0].name, "t");
   EXPECT_EQ(numbers->tables[0].stats.rows, kRows);
