@@ -114,10 +114,16 @@ std::string numbered(std::uint64_t i) {
 std::uint64_t fill_most(const Store& store, Map& map, std::uint64_t limit) {
   std::uint64_t items = 0;
   const std::string value(100, '0');
-  while (store.memory_bytes().value_or(limit) < limit / 10 * 9) {
-    for (int i = 0; i < 64; ++i) EXPECT_TRUE(map.put(numbered(items++), value));
+  if (store.memory_bytes()) {
+    while (store.memory_bytes().value_or(limit) < limit / 10 * 9) {
+      for (int i = 0; i < 64; ++i) EXPECT_TRUE(map.put(numbered(items++), value));
+    }
+    return items;
   }
-  return items;
+  // A node does not tell: it is filled until it refuses, and given a tenth back.
+  while (map.put(numbered(items), value)) ++items;
+  for (std::uint64_t i = items / 10 * 9; i < items; ++i) EXPECT_TRUE(map.erase(numbered(i)));
+  return items / 10 * 9;
 }
 
 /// Whether a snapshot either tells what was, or that it has expired.

@@ -79,7 +79,11 @@ class World {
   void expect_all_well() {
     EXPECT_TRUE(holds(map_, reference_.contents()));
     EXPECT_EQ(map_.stats()->items, reference_.contents().size());
-    for (const auto& [snapshot, contents] : snapshots_) EXPECT_TRUE(holds(snapshot, contents));
+    for (const auto& [snapshot, contents] : snapshots_) {
+      // Where writes found no memory, the oldest were given up for them.
+      if (is_expired(snapshot)) continue;
+      EXPECT_TRUE(holds(snapshot, contents));
+    }
     const std::vector<std::string> wrong = map_.audit();
     EXPECT_TRUE(wrong.empty()) << wrong.front();
   }
@@ -97,6 +101,11 @@ class World {
 
  private:
   tree::MapCore& core() { return client::EmbeddedMap::of(map_).core(); }
+
+  static bool is_expired(const Snapshot& snapshot) {
+    const auto scanned = snapshot.scan("", "", [](std::span<const Item>) { return false; });
+    return !scanned && scanned.error().code == Code::snapshot_expired;
+  }
 
   template <class Readable>
   static bool holds(const Readable& readable, const Contents& contents) {
