@@ -2,8 +2,8 @@
 // Every request by every role over every transport: refused or done, as the table of
 // tests/support/role_matrix.cpp has it.
 //
-// What comes by unix and shm has the role of its user, or of its secret where it has one; what comes
-// by a network that of its secret.
+// What comes by unix and shm has the role of its user, or of its secret where it has one; what
+// comes by a network that of its secret.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
