@@ -266,7 +266,7 @@ TEST_F(TableOffloads, SoManyQueriesRunAndTheOthersWait) {
   }));
   // Those that have begun wait for their clients, and have no places any more.
   EXPECT_TRUE(node_.run_until([&] { return node_.services().queries.running() == 0; }));
-  EXPECT_GE(node_.services().queries.opened(), QueryLimits::kOpen / 2);
+  EXPECT_EQ(node_.services().queries.opened(), kReaders * kAskedByEach);
   EXPECT_TRUE(call(OffloadId::noop, "").answers());
   std::uint64_t bytes = 0;
   std::uint32_t answered = 0;
