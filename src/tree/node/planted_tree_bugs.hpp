@@ -67,6 +67,7 @@ enum class Bug : std::uint8_t {
   snapshot_not_held,           // old versions are freed although a snapshot needs them
   snapshot_expiry_ignored,     // a walk goes on at a version that has expired
   snapshots_never_yield,       // a write that finds no memory leaves snapshots what they hold
+  expiry_not_stamped,          // what was stamped and not held goes under walks at an expiring version
 };
 
 /// Steps between which another thread may do anything. A test that wants it done there, and not

@@ -102,6 +102,37 @@ inline bool gives_what_snapshots_hold() {
   return good;
 }
 
+/// Whether what a walk at a version reads stays for it when that version expires, even where it was
+/// stamped before the walk began: until then only the version kept it.
+inline bool keeps_what_walks_at_expiring_versions_read() {
+  ReclaimerUnderTest under;
+  MapCore& map = under.tree.map();
+  const auto retire_one = [&] {
+    const std::uint64_t version = map.clock.take();
+    map.clock.done(version);
+    return under.retire(version);
+  };
+  const auto held = under.reclaimer().hold(map, map.clock.released());
+  retire_one();
+  under.collect();  // it is held, so that there is something to expire
+  auto before = std::move(*under.tree.store().epochs.join());
+  before.enter();
+  const std::uint64_t offset = retire_one();
+  under.collect();  // stamps it; the reader keeps it from being looked at
+  auto walk = std::move(*under.tree.store().epochs.join());
+  walk.enter();
+  bool good = !held->has_expired();
+  good = good && under.reclaimer().expire_oldest();
+  before.exit();
+  under.collect();
+  good = good && !under.freed(offset);
+  walk.exit();
+  under.collect();
+  good = good && under.freed(offset);
+  under.reclaimer().drop(map, held);
+  return good;
+}
+
 /// Whether a walk at a version that has expired answers that, and no other.
 inline bool refuses_expired_versions() {
   ReclaimerUnderTest under({.node_bytes = 512});

@@ -142,8 +142,20 @@ void Reclaimer::expire_first(PerMap& state) {
   oldest->expired.store(true, std::memory_order_seq_cst);
   state.expired.splice(state.expired.end(), state.versions, oldest);
   ++expired_count_;
-  release_held(state);
   expired_stamp_ = epochs_.current();
+  if (!planted(Bug::expiry_not_stamped)) stamp_anew(state, oldest->version);
+  release_held(state);
+}
+
+// What is stamped already, and has not been seen to be needed yet: a walk at `version` may have
+// begun after that stamp and read it all the same.
+void Reclaimer::stamp_anew(const PerMap& state, std::uint64_t version) {
+  RetiredList anew;
+  stamped_.sort_out([&](RetiredNode* node) {
+    const bool read = node->retired.version > version && &of(*node->map) == &state;
+    (read ? anew : stamped_).push(node);
+  });
+  while (!anew.empty()) stamp(anew.pop(), expired_stamp_);
 }
 
 // Of all maps whose snapshots hold something. Returns whether there was one.

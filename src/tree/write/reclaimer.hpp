@@ -14,7 +14,8 @@
 //    goes, it is stamped anew.
 // 3. Snapshots of one map hold at most its limit, and those of all maps together a share of the
 //    store's memory; beyond that the oldest of them expire, and so they do where a write finds no
-//    memory. What such a snapshot held is stamped anew: walks at it that have begun still read it.
+//    memory. What such a snapshot needed, held or still stamped, is stamped anew: walks at it that
+//    have begun still read it.
 // 4. A buffer is free only when every exposed epoch and every lease is newer than its stamp.
 // 5. What was unlinked is never lost for want of memory: the elements of all lists were there
 //    before it was unlinked (retired_list.hpp), and to collect asks the heap for nothing.
@@ -131,6 +132,7 @@ class Reclaimer {
   [[nodiscard]] static bool needed(const PerMap& state, std::uint64_t version);
   void release_held(PerMap& state);
   void expire_first(PerMap& state);
+  void stamp_anew(const PerMap& state, std::uint64_t version);
   bool expire_oldest_of_all();
   void expire_beyond_limits(PerMap& state, std::uint64_t map_bytes_max);
 

@@ -32,6 +32,14 @@ TEST(ReclaimerPlanted, SnapshotsThatNeverYieldAreNoticed) {
   EXPECT_TRUE(gives_what_snapshots_hold());
 }
 
+TEST(ReclaimerPlanted, FreeingUnderAWalkAtAnExpiringVersionIsNoticed) {
+  {
+    const base::Planted planted(Bug::expiry_not_stamped);
+    EXPECT_FALSE(keeps_what_walks_at_expiring_versions_read());
+  }
+  EXPECT_TRUE(keeps_what_walks_at_expiring_versions_read());
+}
+
 TEST(ReclaimerPlanted, ReadingAtAnExpiredVersionIsNoticed) {
   {
     const base::Planted planted(Bug::snapshot_expiry_ignored);

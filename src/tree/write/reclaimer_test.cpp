@@ -125,6 +125,10 @@ TEST(Reclaimer, ExpiresTheOldestSnapshotsForWritesThatFindNoMemory) {
   EXPECT_TRUE(gives_what_snapshots_hold());
 }
 
+TEST(Reclaimer, KeepsWhatWalksAtExpiringVersionsRead) {
+  EXPECT_TRUE(keeps_what_walks_at_expiring_versions_read());
+}
+
 TEST(Reclaimer, AWalkAtAnExpiredVersionIsRefused) { EXPECT_TRUE(refuses_expired_versions()); }
 
 // What was expired waits for a reader: nothing is gained by expiring the next.
