@@ -264,9 +264,11 @@ TEST_F(TableOffloads, SoManyQueriesRunAndTheOthersWait) {
     }
     return taken == kReaders * kAskedByEach;
   }));
-  // Those that have begun wait for their clients, and have no places any more.
-  EXPECT_TRUE(node_.run_until([&] { return node_.services().queries.running() == 0; }));
-  EXPECT_EQ(node_.services().queries.opened(), kReaders * kAskedByEach);
+  // Those that have begun wait for their clients, and have no places any more. A request whose
+  // response ring was full when it was taken has not begun, and so is not open.
+  const QueryLimits& queries = node_.services().queries;
+  EXPECT_TRUE(node_.run_until([&] { return queries.running() == 0; }));
+  EXPECT_GE(queries.opened(), QueryLimits::kRunning);
   EXPECT_TRUE(call(OffloadId::noop, "").answers());
   std::uint64_t bytes = 0;
   std::uint32_t answered = 0;
