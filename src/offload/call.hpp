@@ -121,6 +121,9 @@ class Call {
   /// The last message. Of the header, flags, code and versions count.
   Next answer(const wire::ResponseHeader& header,
               std::initializer_list<std::string_view> payload = {});
+  /// The same of a read with a long payload, before which `message` has room for the header
+  /// (long_value.hpp). Cost: a piece of it.
+  Next answer_long(const wire::ResponseHeader& header, std::vector<std::byte> message);
   /// `words`: for people, behind what the code says.
   Next fail(Error error, std::string_view words = {});
   /// Whether an answer with so many bytes of payload can be sent or deferred now. To be asked
@@ -131,6 +134,8 @@ class Call {
   /// A message before the last: a part of a streamed answer. Ends nothing.
   void send_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
                   std::initializer_list<std::string_view> payload);
+  void send_long_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
+                       std::vector<std::byte> message);
   /// Whether one was sent.
   [[nodiscard]] bool has_streamed() const { return request_.streamed; }
 
@@ -143,6 +148,8 @@ class Call {
   }
   [[nodiscard]] espalier::Request& walk_in_hand() { return request_.walk; }
   Next walk(const tree::HeldVersion* held = nullptr, const Condition& condition = {});
+  /// A write whose value is there already; it stays until the walk has ended.
+  Next walk(tree::StagedValue& staged);
   Next again();
   Next writable();
   Next released(std::uint64_t version);

@@ -182,6 +182,16 @@ void ClientTable::send(Connection& connection, std::uint32_t ring, wire::Respons
     watch_backlog(connection);
 }
 
+void ClientTable::send_long(Connection& connection, std::uint32_t ring, wire::ResponseKind kind,
+                            std::uint32_t tag, const wire::ResponseHeader& header,
+                            std::vector<std::byte> message) {
+  if (connection.closing) return;
+  rings::ResponseRing& to = connection.ring(ring);
+  to.send_long(kind, tag, header, std::move(message));
+  touch(to);
+  if (to.backlog_bytes() != 0) watch_backlog(connection);
+}
+
 ClientTable::Fit ClientTable::fits(Connection& connection, std::uint32_t ring,
                                    std::uint64_t bytes) {
   rings::ResponseRing& to = connection.ring(ring);

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Offloads on one key: get, put, insert, update, erase; and the no-op, by which rings are measured.
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "offload/long_value.hpp"
 #include "offload/reads.hpp"
 #include "offload/walk_answer.hpp"
 
@@ -12,17 +17,29 @@ Error bad_payload(std::string_view payload) {
 
 Next noop(Call& call) { return call.answer({}); }
 
-/// The snapshot that a get reads, which must stay until its walk has ended.
 struct GetState {
-  std::shared_ptr<HeldSnapshot> held;
+  std::shared_ptr<HeldSnapshot> held;  // what it reads, until its walk has ended
+  std::unique_ptr<LongAnswer> answer;
+  wire::ResponseHeader header{};  // of that
 };
 
-// A value that the client has no room for is read again when it has.
+// What does not fit yet is read again when it does.
+Next got(Call& call, const Completion& found) {
+  if (!found.ok) return call.fail(found.error);
+  if (!call.response_fits(found.value.size())) return call.writable();
+  if (found.value.size() > kLongValueBytes) [[unlikely]] {
+    GetState& state = call.state<GetState>();
+    state.header = header_of(found);
+    state.answer = LongAnswer::begin(call, {}, found.value);
+    if (state.answer) return state.answer->copy(call);
+  }
+  return call.answer(header_of(found), {found.value});
+}
+
 Next get(Call& call) {
-  if (const Completion* const found = call.walked()) {
-    if (!found->ok) return call.fail(found->error);
-    if (!call.response_fits(found->value.size())) return call.writable();
-    return call.answer(header_of(*found), {found->value});
+  if (const Completion* const found = call.walked()) return got(call, *found);
+  if (const GetState* const state = call.find_state<GetState>(); state && state->answer) {
+    return call.answer_long(state->header, state->answer->take());
   }
   call.new_walk(Op::get);
   if (!call.at_snapshot()) [[likely]] {
@@ -37,9 +54,30 @@ Next get(Call& call) {
   return call.walk(source.held());
 }
 
+/// A long value that is copied before the walk that writes it.
+struct WriteState {
+  bool asked = false;
+  std::optional<tree::StagedValue> staged;
+};
+
+template <Op kOp>
+Next write_long(Call& call) {
+  WriteState& state = call.state<WriteState>();
+  if (!std::exchange(state.asked, true)) {
+    if (auto staged = call.map().stage(call.payload())) {
+      return copy_staged(call, state.staged.emplace(*std::move(staged)));
+    }
+  }
+  call.new_walk(kOp).value = call.payload();
+  return state.staged ? call.walk(*state.staged) : call.walk();
+}
+
 template <Op kOp>
 Next write(Call& call) {
   if (const Completion* const done = call.walked()) return answer_walk(call, *done);
+  const std::size_t bytes = call.payload().size();
+  if (bytes > kLongValueBytes && bytes <= wire::kValueBytesMax) [[unlikely]]
+    return write_long<kOp>(call);
   call.new_walk(kOp).value = call.payload();
   return call.walk();
 }

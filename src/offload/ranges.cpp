@@ -6,12 +6,15 @@
 // read the same; between two walks other requests go on, and the client takes what was sent. With
 // the map's versions off there is nothing to hold: each walk then reads what is there.
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.hpp"
 #include "offload/connection.hpp"
+#include "offload/long_value.hpp"
+#include "offload/payload_reader.hpp"
 #include "offload/reads.hpp"
 #include "offload/walk_answer.hpp"
 #include "tree/write/estimate.hpp"
@@ -26,7 +29,8 @@ constexpr std::uint64_t kStepItems = 8192;
 struct RangeState {
   std::shared_ptr<HeldSnapshot> held;  // what it reads: a snapshot, or what its first walk read
   std::vector<std::byte> items;        // as they will travel
-  std::string last_key;                // delivered so far
+  std::unique_ptr<LongAnswer> long_answer;  // these, the last with a long value
+  std::string last_key;                     // delivered so far
   std::string from;  // where the walk in hand began: the last key of the one before
   std::uint64_t delivered = 0;
   std::uint64_t delivered_before = 0;  // when the walk in hand began
@@ -67,14 +71,24 @@ Next go_on_range(Call& call, RangeState& state) {
   return call.walk(state.held ? &state.held->version() : nullptr);
 }
 
-void append(std::vector<std::byte>& to, const Item& item) {
+// An item with so much of its value.
+void append(std::vector<std::byte>& to, const Item& item, std::string_view value) {
   const auto header = wire::item_header(item.version, item.key.size(), item.value.size());
   const std::size_t at = to.size();
-  to.resize(at + sizeof header + item.key.size() + item.value.size());
+  to.resize(at + sizeof header + item.key.size() + value.size());
   std::byte* out = to.data() + at;
   std::memcpy(out, &header, sizeof header);
   rings::copy_few(out + sizeof header, item.key.data(), item.key.size());
-  rings::copy_few(out + sizeof header + item.key.size(), item.value.data(), item.value.size());
+  rings::copy_few(out + sizeof header + item.key.size(), value.data(), value.size());
+}
+
+// Where the value cannot stay where it is, it is copied at once.
+void append_long(Call& call, RangeState& state, const Item& item) {
+  append(state.items, item, {});
+  state.long_answer = LongAnswer::begin(call, std::move(state.items), item.value);
+  if (state.long_answer) return;
+  const auto value = bytes_of_text(item.value);
+  state.items.insert(state.items.end(), value.begin(), value.end());
 }
 
 // The first item of a walk that goes on was delivered by the one before. Where no version is held
@@ -95,10 +109,14 @@ bool stop(RangeState& state, const Item& last) {
 bool take_items(Call& call, std::span<const Item> items) {
   RangeState& state = call.state<RangeState>();
   for (const Item& item : new_items(state, items)) {
-    append(state.items, item);
+    if (item.value.size() > kLongValueBytes) [[unlikely]] {
+      append_long(call, state, item);
+    } else {
+      append(state.items, item, item.value);
+    }
     ++state.delivered;
     const bool all = state.limit != 0 && state.delivered >= state.limit;
-    if (all || state.items.size() >= kStepBytes) return stop(state, item);
+    if (all || state.items.size() >= kStepBytes || state.long_answer) return stop(state, item);
   }
   return true;
 }
@@ -132,34 +150,52 @@ Next answer_items(Call& call, const wire::ResponseHeader& header, std::vector<st
   return next;
 }
 
+[[nodiscard]] bool is_over(const RangeState& state) {
+  return !state.more || state.cancelled || (state.limit != 0 && state.delivered >= state.limit);
+}
+
+// What its last walk has found goes to the client.
+Next deliver(Call& call, RangeState& state) {
+  const bool over = is_over(state);
+  if (state.long_answer) {
+    std::vector<std::byte> message = state.long_answer->take();
+    state.long_answer.reset();
+    if (over) return call.answer_long(header_of(state), std::move(message));
+    call.send_long_chunk(wire::ChunkKind::items, header_of(state), std::move(message));
+  } else {
+    if (over) return answer_items(call, header_of(state), std::move(state.items));
+    const std::string_view items = text_of(state.items);
+    if (!items.empty()) call.send_chunk(wire::ChunkKind::items, header_of(state), {items});
+    give_items_back(call, state);
+  }
+  state.going_on = true;
+  return call.writable();
+}
+
 // A walk of it has ended.
 Next ranged(Call& call, RangeState& state, const Completion& done) {
   if (!done.ok) return call.fail(done.error);
   if (!state.going_on) state.read_version = done.read_version;
-  const std::string_view items{reinterpret_cast<const char*>(state.items.data()),
-                               state.items.size()};
-  if (!items.empty() && !call.response_fits(items.size())) {
+  const std::size_t bytes = state.long_answer ? state.long_answer->bytes() : state.items.size();
+  if (bytes != 0 && !call.response_fits(bytes)) {
     // What was found waits for its client as keys to begin with, not as items.
+    state.long_answer.reset();
     give_items_back(call, state);
     state.delivered = state.delivered_before;
     state.once_more = true;
     return call.writable();
   }
-  const bool all = state.cancelled || (state.limit != 0 && state.delivered >= state.limit);
-  if (!state.more || all) {
-    return answer_items(call, header_of(state), std::move(state.items));
+  if (!is_over(state) && !state.held) {
+    state.held = call.map().hold(done.read_version, call.connection().peer);
   }
-  if (!state.held) state.held = call.map().hold(done.read_version, call.connection().peer);
-  if (!items.empty()) call.send_chunk(wire::ChunkKind::items, header_of(state), {items});
-  give_items_back(call, state);
-  state.going_on = true;
-  return call.writable();
+  return state.long_answer ? state.long_answer->copy(call) : deliver(call, state);
 }
 
 template <Op kOp, bool kCounts = false>
 Next range(Call& call) {
   RangeState& state = call.state<RangeState>();
   if (const Completion* const done = call.walked()) return ranged(call, state, *done);
+  if (state.long_answer) return deliver(call, state);
   if (state.cancelled) return call.answer(header_of(state));
   return state.going_on ? go_on_range(call, state) : start_range(call, state, kOp, kCounts);
 }
@@ -171,31 +207,42 @@ Next cancel(Call& call) {
   return call.answer({});
 }
 
-/// The snapshot that a floor reads.
 struct FloorState {
-  std::shared_ptr<HeldSnapshot> held;
+  std::shared_ptr<HeldSnapshot> held;  // what it reads
+  std::unique_ptr<LongAnswer> answer;
+  wire::ResponseHeader header{};  // of that
 };
 
-Next floor(Call& call) {
-  const Completion* const found = call.walked();
-  if (found == nullptr) {
-    FloorState& state = call.state<FloorState>();
-    const ReadSource source = read_source(call, state.held);
-    if (!source.found) return call.fail({Code::not_found, 0, 0});
-    state.held = source.snapshot;
-    call.new_walk(Op::floor);
-    return call.walk(source.held());
-  }
-  if (!found->ok) return call.fail(found->error);
-  const std::size_t item_bytes = sizeof(wire::ItemHeader) + found->key.size() + found->value.size();
+Next found_floor(Call& call, const Completion& found) {
+  if (!found.ok) return call.fail(found.error);
+  const std::size_t item_bytes = sizeof(wire::ItemHeader) + found.key.size() + found.value.size();
   if (!call.response_fits(item_bytes)) return call.writable();
   wire::ResponseHeader header{};
-  header.read_version = found->read_version;
-  if (!found->found) return call.answer(header);
+  header.read_version = found.read_version;
+  if (!found.found) return call.answer(header);
   header.flags = wire::kFound;
-  header.version = found->version;
-  const auto item = wire::item_header(found->version, found->key.size(), found->value.size());
-  return call.answer(header, {base::bytes_of(item), found->key, found->value});
+  header.version = found.version;
+  if (found.value.size() > kLongValueBytes) [[unlikely]] {
+    FloorState& state = call.state<FloorState>();
+    std::vector<std::byte> head;
+    append(head, {found.key, found.value, found.version}, {});
+    state.header = header;
+    state.answer = LongAnswer::begin(call, std::move(head), found.value);
+    if (state.answer) return state.answer->copy(call);
+  }
+  const auto item = wire::item_header(found.version, found.key.size(), found.value.size());
+  return call.answer(header, {base::bytes_of(item), found.key, found.value});
+}
+
+Next floor(Call& call) {
+  if (const Completion* const found = call.walked()) return found_floor(call, *found);
+  FloorState& state = call.state<FloorState>();
+  if (state.answer) return call.answer_long(state.header, state.answer->take());
+  const ReadSource source = read_source(call, state.held);
+  if (!source.found) return call.fail({Code::not_found, 0, 0});
+  state.held = source.snapshot;
+  call.new_walk(Op::floor);
+  return call.walk(source.held());
 }
 
 Next count_estimate(Call& call) {

@@ -338,14 +338,15 @@ void Scheduler::end_timing(Request& request) {
 
 // --- walks ---------------------------------------------------------------------------------------
 
-void Scheduler::walk(Request& request, const tree::HeldVersion* held, const Condition& condition) {
+void Scheduler::walk(Request& request, const WalkTerms& terms) {
   if (in_walk_) {
-    deferred_.push_back({&request, held, condition});
+    deferred_.push_back({&request, terms});
     return;
   }
   if (!is_long(request.walk)) [[likely]]
-    return begin_walk(request, held, condition);
-  ESPALIER_ASSERT(condition.kind == ConditionKind::none);
+    return begin_walk(request, terms);
+  const tree::HeldVersion* const held = terms.held;
+  ESPALIER_ASSERT(terms.condition.kind == ConditionKind::none);
   PrincipalRef& account = long_walks_[request.index].account;
   account = account_of(request);
   if (lanes_.take(account, *request.connection, {&request, held})) begin_long_walk(request, held);
@@ -354,21 +355,22 @@ void Scheduler::walk(Request& request, const tree::HeldVersion* held, const Cond
 // It has its lane.
 void Scheduler::begin_long_walk(Request& request, const tree::HeldVersion* held) {
   try {
-    begin_walk(request, held, {});
+    begin_walk(request, {held, {}, nullptr});
   } catch (const std::bad_alloc&) {
     give_lane_back(request, 0);
     throw;
   }
 }
 
-void Scheduler::begin_walk(Request& request, const tree::HeldVersion* held,
-                           const Condition& condition) {
+void Scheduler::begin_walk(Request& request, const WalkTerms& terms) {
   ServedMap& map = *request.map;
   request.walk.tag = request.index;
-  if (held == nullptr && condition.kind == ConditionKind::none) {
+  tree::WalkRequest walk{&request.walk, this, terms.held, {}, terms.condition};
+  walk.staged = terms.staged;
+  if (walk.plain()) {
     map.submit(request.walk, *this);
   } else {
-    map.submit({&request.walk, this, held, {}, condition});
+    map.submit(walk);
   }
   maps_.begin_walks(map);
 }
@@ -410,6 +412,14 @@ bool Scheduler::items(std::uint64_t tag, std::span<const Item> items) {
 }
 
 // --- answers -------------------------------------------------------------------------------------
+
+void Scheduler::answer_long(Request& request, const wire::ResponseHeader& header,
+                            std::vector<std::byte> message) {
+  clients_.send_long(*request.connection, request.ring(), wire::ResponseKind::answer,
+                     request.header.tag, header, std::move(message));
+  if (request.timed) end_timing(request);
+  release(request);
+}
 
 void Scheduler::answer(Request& request, const wire::ResponseHeader& header,
                        std::initializer_list<std::string_view> payload) {
@@ -493,6 +503,11 @@ Next Call::answer(const wire::ResponseHeader& header,
   return {};
 }
 
+Next Call::answer_long(const wire::ResponseHeader& header, std::vector<std::byte> message) {
+  scheduler_.answer_long(request_, header, std::move(message));
+  return {};
+}
+
 Next Call::fail(Error error, std::string_view words) {
   scheduler_.fail(request_, error, words);
   return {};
@@ -512,8 +527,21 @@ void Call::send_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
   request_.streamed = true;
 }
 
+void Call::send_long_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
+                           std::vector<std::byte> message) {
+  header.flags = static_cast<std::uint8_t>(kind);
+  scheduler_.clients_.send_long(*request_.connection, request_.ring(), wire::ResponseKind::chunk,
+                                request_.header.tag, header, std::move(message));
+  request_.streamed = true;
+}
+
 Next Call::walk(const tree::HeldVersion* held, const Condition& condition) {
-  scheduler_.walk(request_, held, condition);
+  scheduler_.walk(request_, {held, condition, nullptr});
+  return {};
+}
+
+Next Call::walk(tree::StagedValue& staged) {
+  scheduler_.walk(request_, {nullptr, {}, &staged});
   return {};
 }
 

@@ -150,8 +150,14 @@ class Scheduler final : private Handler, private PostedRequests {
   void end_timing(Request& request);
   void publish_in_flight();
 
-  void walk(Request& request, const tree::HeldVersion* held, const Condition& condition);
-  void begin_walk(Request& request, const tree::HeldVersion* held, const Condition& condition);
+  /// What goes with a request's walk.
+  struct WalkTerms {
+    const tree::HeldVersion* held = nullptr;
+    Condition condition{};
+    tree::StagedValue* staged = nullptr;
+  };
+  void walk(Request& request, const WalkTerms& terms);
+  void begin_walk(Request& request, const WalkTerms& terms);
   void begin_long_walk(Request& request, const tree::HeldVersion* held);
   void give_lane_back(const Request& request, std::uint64_t items);
   void wait_until_writable(Request& request);
@@ -159,6 +165,8 @@ class Scheduler final : private Handler, private PostedRequests {
   void hand_over(Request& request, std::unique_ptr<HelperJob> job, std::uint64_t deadline_ns);
   [[nodiscard]] ClientId helper_client_of(const Request& request);
   void resume(Request& request);
+  void answer_long(Request& request, const wire::ResponseHeader& header,
+                   std::vector<std::byte> message);
   void answer(Request& request, const wire::ResponseHeader& header,
               std::initializer_list<std::string_view> payload);
   void fail(Request& request, Error error, std::string_view words = {});
@@ -190,8 +198,7 @@ class Scheduler final : private Handler, private PostedRequests {
   /// A walk that a step began inside another walk's epoch, where none may begin.
   struct Deferred {
     Request* request;
-    const tree::HeldVersion* held;
-    Condition condition;
+    WalkTerms terms;
   };
   /// Of a request whose walk has a lane, or waits for one.
   struct LongWalk {

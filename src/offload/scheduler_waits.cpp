@@ -46,7 +46,7 @@ bool Scheduler::go_on_deferred() {
     if (each.request->connection->closing) {
       release(*each.request);
     } else {
-      guarded(*each.request, [&] { walk(*each.request, each.held, each.condition); });
+      guarded(*each.request, [&] { walk(*each.request, each.terms); });
     }
   }
   going_deferred_.clear();

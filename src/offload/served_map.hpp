@@ -8,12 +8,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "offload/snapshot.hpp"
 #include "tree/host/host_executor.hpp"
+#include "tree/write/staged_value.hpp"
 
 namespace espalier::offload {
 
@@ -34,6 +36,14 @@ class ServedMap {
   /// versions.
   [[nodiscard]] virtual std::shared_ptr<HeldSnapshot> hold(std::uint64_t version,
                                                            const std::string& owner) = 0;
+  /// Keeps what a walk has found where it is, within that walk's completion or items, until the pin
+  /// goes. None: not here; what was found is to be copied at once.
+  [[nodiscard]] virtual base::EpochPin pin() { return {}; }
+  /// A buffer for a value that is to be written, into which it can be copied before. Nothing: not
+  /// here, or there is no memory for it now. The map stays as long as that lives.
+  [[nodiscard]] virtual std::optional<tree::StagedValue> stage(std::string_view /*value*/) {
+    return std::nullopt;
+  }
   /// Whether it lost its name: no request that begins may find it.
   [[nodiscard]] virtual bool dropped() const = 0;
   /// The newest version that readers see.
@@ -64,6 +74,10 @@ class HostMap final : public ServedMap {
   [[nodiscard]] bool keeps_versions() const override { return core->options.versions; }
   [[nodiscard]] std::shared_ptr<HeldSnapshot> hold(std::uint64_t version,
                                                    const std::string& owner) override;
+  [[nodiscard]] base::EpochPin pin() override {
+    return core->store.pins.pin(walks_.slot.exposed());
+  }
+  [[nodiscard]] std::optional<tree::StagedValue> stage(std::string_view value) override;
   [[nodiscard]] bool dropped() const override {
     return core->dropped.load(std::memory_order_acquire);
   }

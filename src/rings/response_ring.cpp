@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rings/response_ring.hpp"
 
-#include <cstring>
+#include <algorithm>
 #include <utility>
 
 #include "base/bytes.hpp"
@@ -9,23 +9,22 @@
 
 namespace espalier::rings {
 
-void ResponseRing::defer(wire::ResponseHeader header,
-                         std::initializer_list<std::string_view> parts) {
-  backlog_.push_back(base::joined(base::bytes_of(header), parts));
-  backlog_bytes_ += header.bytes;
-  share_->take_anyway(header.bytes);
+void ResponseRing::defer(std::vector<std::byte> message) {
+  const std::size_t bytes = message.size();
+  backlog_.push_back(std::move(message));
+  backlog_bytes_ += bytes;
+  share_->take_anyway(bytes);
   if (backlog_.size() == 1) {
-    sending_ = MessageStream(backlog_.front().data(), header.bytes, tail_);
+    sending_ = MessageStream(backlog_.front().data(), static_cast<std::uint32_t>(bytes), tail_);
     flush_pending();
   }
 }
 
 bool ResponseRing::flush_pending() {
-  bool wrote = false;
+  std::uint64_t left = kFlushSlots;
   while (!backlog_.empty()) {
-    const std::uint32_t slots = sending_.write(space_, space_.ask_room(tail_));
+    left -= sending_.write(space_, std::min(space_.ask_room(tail_), left));
     tail_ = sending_.slot();
-    wrote = wrote || slots != 0;
     if (!sending_.done()) break;
     backlog_bytes_ -= backlog_.front().size();
     share_->give(backlog_.front().size());
@@ -34,7 +33,7 @@ bool ResponseRing::flush_pending() {
     const std::vector<std::byte>& next = backlog_.front();
     sending_ = MessageStream(next.data(), static_cast<std::uint32_t>(next.size()), tail_);
   }
-  return wrote;
+  return left != kFlushSlots;
 }
 
 void ResponseRing::clear() {

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/atomic_bytes.hpp"
+#include "base/bytes.hpp"
 #include "rings/message_budget.hpp"
 #include "rings/ring.hpp"
 #include "wire/message.hpp"
@@ -36,21 +38,20 @@ class alignas(64) ResponseRing {
             std::initializer_list<std::string_view> parts) {
     std::size_t payload = 0;
     for (const std::string_view part : parts) payload += part.size();
-    const wire::ResponseHeader header{
-        .sequence = 0,
-        .bytes = static_cast<std::uint32_t>(sizeof header + payload),
-        .tag = tag,
-        .kind = static_cast<std::uint8_t>(kind),
-        .flags = fields.flags,
-        .code = fields.code,
-        .version = fields.version,
-        .read_version = fields.read_version,
-    };
-    if (!has_room(header.bytes)) return defer(header, parts);
+    const wire::ResponseHeader header = header_of(kind, tag, fields, payload);
+    if (!has_room(header.bytes)) return defer(base::joined(base::bytes_of(header), parts));
     MessageWriter writer(space_, tail_);
     writer.header(wire::words_of(header));
     for (const std::string_view part : parts) writer.put(part.data(), part.size());
     tail_ = writer.finish();
+  }
+  /// The same with a long payload, before which `message` has room for the header: by the backlog,
+  /// from which it goes in pieces, so that no more than one of them is copied here.
+  void send_long(wire::ResponseKind kind, std::uint32_t tag, const wire::ResponseHeader& fields,
+                 std::vector<std::byte> message) {
+    base::store_plain(message.data(),
+                      header_of(kind, tag, fields, message.size() - wire::kResponseHeaderBytes));
+    defer(std::move(message));
   }
   /// Whether a message of so many bytes would go straight into slots.
   [[nodiscard]] bool has_room(std::uint64_t bytes) {
@@ -58,8 +59,11 @@ class alignas(64) ResponseRing {
     const std::uint32_t slots = wire::slots_of(static_cast<std::uint32_t>(bytes));
     return space_.room(tail_) >= slots || space_.ask_room(tail_) >= slots;
   }
-  /// Writes what the backlog holds, as far as there is room. Returns whether anything was written.
+  /// Writes what the backlog holds, as far as there is room and up to kFlushSlots. Returns whether
+  /// anything was written.
   bool flush_pending();
+  /// 256 KiB: as much as takes some dozen microseconds.
+  static constexpr std::uint64_t kFlushSlots = 4096;
   [[nodiscard]] std::uint64_t backlog_bytes() const { return backlog_bytes_; }
   /// Drops the backlog: no client will read it.
   void clear();
@@ -79,7 +83,21 @@ class alignas(64) ResponseRing {
   [[nodiscard]] std::byte* sleeping_word() const {
     return side_ + offsetof(wire::ResponseSide, sleeping);
   }
-  void defer(wire::ResponseHeader header, std::initializer_list<std::string_view> parts);
+  [[nodiscard]] static wire::ResponseHeader header_of(wire::ResponseKind kind, std::uint32_t tag,
+                                                      const wire::ResponseHeader& fields,
+                                                      std::size_t payload) {
+    return {
+        .sequence = 0,
+        .bytes = static_cast<std::uint32_t>(sizeof fields + payload),
+        .tag = tag,
+        .kind = static_cast<std::uint8_t>(kind),
+        .flags = fields.flags,
+        .code = fields.code,
+        .version = fields.version,
+        .read_version = fields.read_version,
+    };
+  }
+  void defer(std::vector<std::byte> message);
 
   // What a message needs that finds room: one line.
   SlotSpace space_;

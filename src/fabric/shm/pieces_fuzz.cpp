@@ -198,7 +198,7 @@ class Hostile {
     options.receive_depth = 16;
     options.receive_retries = (choices & 1) != 0 ? 0 : 7;
     pair_ = std::make_unique<Pair>(1, options, world().endpoint->properties(),
-                                   Host{*world().table, reader_, service_, pairs_});
+                                   Host{*world().table, reader_, service_, pairs_, {}});
     want(pair_->accept(1, link_, {}).has_value(), "the pair cannot accept");
     wire::FabricWelcome welcome{};
     std::array<Descriptor, 2> descriptors;

@@ -34,7 +34,9 @@ using rings::Response;
 inline constexpr wire::ConnectionLayout kSmallRings{64, 64, 1};
 
 /// Of both, since tests seldom care whose an option is.
-struct FixtureOptions : SchedulerOptions, ClientTableOptions {};
+struct FixtureOptions : SchedulerOptions, ClientTableOptions {
+  HelperOptions helpers{};
+};
 
 class SchedulerFixture {
  public:
@@ -52,7 +54,7 @@ class SchedulerFixture {
                             std::span<const Offload> own_offloads = {},
                             const OffloadTable* instead = nullptr)
       : store_(region(), 64),
-        services_(store_, message_bytes_max, own_offloads, {}, instead),
+        services_(store_, message_bytes_max, own_offloads, options.helpers, instead),
         doorbells_(must(rings::Doorbells::reserve(4096))),
         client_table_(services_, doorbells_, options),
         scheduler_(std::make_unique<Scheduler>(services_, client_table_, options)) {

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
+#include "tree/write/staged_value.hpp"
 
 namespace espalier::tree {
 namespace {
@@ -53,6 +54,11 @@ Result<void> HostPlaceBase::begin_write(Lane& lane) {
     return fail(Code::value_too_long, wire::kValueBytesMax);
   }
   if (request.op == Op::erase || request.value.size() <= map_.geometry.inline_value_bytes_max) {
+    return {};
+  }
+  if (lane.task.staged != nullptr) {
+    lane.value = lane.task.staged->take();
+    lane.stored_value = true;
     return {};
   }
   const auto value = store_value(context_, map_, request.value);

@@ -133,6 +133,24 @@ inline bool keeps_what_walks_at_expiring_versions_read() {
   return good;
 }
 
+/// Whether what a walk has found stays while its epoch is pinned, although the walk has ended.
+inline bool keeps_what_is_pinned() {
+  ReclaimerUnderTest under;
+  MapCore& map = under.tree.map();
+  auto walk = std::move(*under.tree.store().epochs.join());
+  walk.enter();
+  const std::uint64_t version = map.clock.take();
+  map.clock.done(version);
+  const std::uint64_t offset = under.retire(version);
+  base::EpochPin pin = under.tree.store().pins.pin(walk.exposed());
+  walk.exit();
+  under.collect();
+  const bool kept = !under.freed(offset);
+  pin = base::EpochPin();
+  under.collect();
+  return kept && under.freed(offset);
+}
+
 /// Whether a walk at a version that has expired answers that, and no other.
 inline bool refuses_expired_versions() {
   ReclaimerUnderTest under({.node_bytes = 512});

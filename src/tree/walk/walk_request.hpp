@@ -13,6 +13,8 @@
 
 namespace espalier::tree {
 
+class StagedValue;
+
 /// A version that somebody holds on to.
 struct HeldVersion {
   std::uint64_t version = 0;
@@ -33,10 +35,12 @@ struct WalkRequest {
   wire::Ref hint{};                   // enter here first
   Condition condition{};              // of a write: on the key's newest state
   bool past_cache = false;            // not in place: what is remembered has misled it
+  StagedValue* staged = nullptr;      // of a write, in place: its value, which the walk takes
 
-  /// Nothing but the request: no version to read, no place to enter, no condition.
+  /// Nothing but the request: no version to read, no place to enter, no condition, no value that is
+  /// there already.
   [[nodiscard]] bool plain() const {
-    return held == nullptr && !hint && condition.kind == ConditionKind::none;
+    return held == nullptr && !hint && condition.kind == ConditionKind::none && staged == nullptr;
   }
 };
 

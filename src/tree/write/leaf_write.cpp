@@ -8,6 +8,7 @@
 #include "base/assert.hpp"
 #include "tree/node/planted_tree_bugs.hpp"
 #include "tree/write/log_merge.hpp"
+#include "tree/write/staged_value.hpp"
 
 namespace espalier::tree {
 namespace {
@@ -108,19 +109,6 @@ void append_and_unlock(MapCore& map, std::byte* leaf, const WriteIntent& intent,
   publish_entry(at, version);
   unlock(leaf, lock.entries() + 1, lock.units() + log_bytes(intent) / wire::kLogUnitBytes);
   outcome.version = outcome.wait_for = version;
-}
-
-// Writes what is to be read of a value but its header's first 24 bytes. A walk with an old hint may
-// look at a node's head here, and at its second line if the node was one when it came.
-void write_value(std::byte* at, std::uint32_t map_id, std::string_view value) {
-  std::byte head[sizeof(wire::NodeHeader)] = {};
-  const std::size_t in_head = std::min(value.size(), sizeof head - sizeof(wire::ValueHeader));
-  base::store_plain<std::uint64_t>(head + offsetof(wire::ValueHeader, bytes), value.size());
-  if (in_head != 0) std::memcpy(head + sizeof(wire::ValueHeader), value.data(), in_head);
-  write_shared_head(at, map_id, head);
-  if (value.size() > in_head) {
-    std::memcpy(at + sizeof head, value.data() + in_head, value.size() - in_head);
-  }
 }
 
 // Before the leaf is locked. False: nothing can be handed to the reclaimer.
@@ -363,20 +351,10 @@ WriteOutcome write_to_leaf(ThreadContext& context, MapCore& map, std::byte* leaf
 }
 
 Result<wire::ValueRef> store_value(ThreadContext& context, MapCore& map, std::string_view value) {
-  const auto size_class = memory::BufferPool::class_of(sizeof(wire::ValueHeader) + value.size());
-  auto offset = context.cache.allocate(size_class);
-  if (!offset) {
-    make_room(context);
-    offset = context.cache.allocate(size_class);
-  }
-  if (!offset) return std::unexpected(offset.error());
-  std::byte* at = map.at(*offset);
-  write_value(at, map.id, value);
-  go_live(at, wire::kNoNode);
-  map.value_bytes.fetch_add(memory::BufferPool::class_bytes(size_class), std::memory_order_relaxed);
-  const auto generation =
-      base::load_shared<std::uint32_t>(at + offsetof(wire::ValueHeader, generation));
-  return wire::ValueRef{wire::Ref::make(*offset, generation).bits, value.size()};
+  auto staged = StagedValue::begin(context, map, value);
+  if (!staged) return std::unexpected(staged.error());
+  staged->copy(value.size());
+  return staged->take();
 }
 
 void discard_value(ThreadContext& context, MapCore& map, const wire::ValueRef& value) {

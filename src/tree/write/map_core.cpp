@@ -48,7 +48,18 @@ Result<std::unique_ptr<MapCore>> MapCore::create(StoreCore& store, std::uint32_t
   return map;
 }
 
+// Without spares an erase in a full store might be refused, so there is no map without them.
+Result<void> MapCore::put_spares_by() {
+  while (spare_nodes.size() < spares_wanted()) {
+    const auto spare = store.pool.allocate_or_reclaim(node_class);
+    if (!spare) return std::unexpected(spare.error());
+    spare_nodes.push_back(*spare);
+  }
+  return {};
+}
+
 Result<void> MapCore::make_root() {
+  if (const auto spares = put_spares_by(); !spares) return spares;
   if (const auto lids = table.reserve(1); !lids) return lids;
   const auto buffer = store.pool.allocate_or_reclaim(node_class);
   if (!buffer) return std::unexpected(buffer.error());
@@ -80,12 +91,6 @@ Result<void> MapCore::make_root() {
       base::load_shared<std::uint32_t>(header + offsetof(wire::MapHeader, generation));
   directory_offset = table.directory_offset();
   clock.attach(header, options.versions);
-  // Best effort: without spares an erase in a full store may be refused, as every write may.
-  while (spare_nodes.size() < spares_wanted()) {
-    const auto spare = store.pool.allocate(node_class);
-    if (!spare) break;
-    spare_nodes.push_back(*spare);
-  }
   return {};
 }
 

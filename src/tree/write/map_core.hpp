@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/epoch.hpp"
+#include "base/epoch_pins.hpp"
 #include "base/lease_table.hpp"
 #include "catalog/catalog.hpp"
 #include "espalier/types.hpp"
@@ -44,7 +45,7 @@ struct StoreCore {
         pool(region),
         epochs(base::EpochTable::create(region.header(), participants_max)),
         leases(epochs),
-        reclaimer(pool, epochs, leases, region.limit_bytes() / Reclaimer::kSnapshotShare),
+        reclaimer(pool, epochs, leases, pins, region.limit_bytes() / Reclaimer::kSnapshotShare),
         dropped(epochs, leases) {
     pool.set_reclaim([this](bool insists) {
       memory::BufferCache cache(pool);
@@ -74,6 +75,7 @@ struct StoreCore {
   memory::BufferPool pool;
   base::EpochTable epochs;
   base::LeaseTable leases;  // of readers elsewhere
+  base::EpochPins pins;     // of what is copied after its walk has ended
   Reclaimer reclaimer;
   MapRegistry maps;  // for audits
   DroppedMaps dropped;
@@ -189,6 +191,7 @@ class MapCore final : public MapView, public catalog::Object {
  private:
   MapCore(StoreCore& store_in, std::uint32_t id_in, std::string name_in,
           const MapOptions& options_in);
+  Result<void> put_spares_by();
   Result<void> make_root();
 
   /// Where giving back the nodes of a dropped map has come to.

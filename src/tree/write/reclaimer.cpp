@@ -75,8 +75,10 @@ bool Reclaimer::collect(memory::BufferCache& cache) noexcept {
     }
   }
   epochs_.advance();
-  // Epochs first: a lease that is granted after the look at them holds no older one.
+  // Epochs first: a lease that is granted after the look at them holds no older one, and a pin was
+  // taken while its epoch was exposed.
   std::uint64_t oldest = epochs_.oldest();
+  if (!planted(Bug::pin_not_counted)) oldest = std::min(oldest, pins_->oldest());
   if (!planted(Bug::lease_not_counted)) oldest = std::min(oldest, leases_->oldest());
   bool freed = false;
   while (!stamped_.empty() && stamped_.front().stamp < oldest) {

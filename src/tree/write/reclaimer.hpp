@@ -16,7 +16,8 @@
 //    store's memory; beyond that the oldest of them expire, and so they do where a write finds no
 //    memory. What such a snapshot needed, held or still stamped, is stamped anew: walks at it that
 //    have begun still read it.
-// 4. A buffer is free only when every exposed epoch and every lease is newer than its stamp.
+// 4. A buffer is free only when every exposed or pinned epoch and every lease is newer than its
+//    stamp.
 // 5. What was unlinked is never lost for want of memory: the elements of all lists were there
 //    before it was unlinked (retired_list.hpp), and to collect asks the heap for nothing.
 //
@@ -33,6 +34,7 @@
 #include <vector>
 
 #include "base/epoch.hpp"
+#include "base/epoch_pins.hpp"
 #include "base/lease_table.hpp"
 #include "memory/buffer_pool.hpp"
 #include "tree/walk/walk_request.hpp"
@@ -49,8 +51,12 @@ class Reclaimer {
 
   /// `snapshot_bytes_max`: what the snapshots of all maps may hold together.
   Reclaimer(memory::BufferPool& pool, base::EpochTable epochs, const base::LeaseTable& leases,
-            std::uint64_t snapshot_bytes_max)
-      : pool_(&pool), epochs_(epochs), leases_(&leases), snapshot_bytes_max_(snapshot_bytes_max) {}
+            const base::EpochPins& pins, std::uint64_t snapshot_bytes_max)
+      : pool_(&pool),
+        epochs_(epochs),
+        leases_(&leases),
+        pins_(&pins),
+        snapshot_bytes_max_(snapshot_bytes_max) {}
 
   /// Begins to serve a map, until forget(). Errors: std::bad_alloc.
   void add(MapCore& map);
@@ -139,6 +145,7 @@ class Reclaimer {
   memory::BufferPool* pool_;
   base::EpochTable epochs_;
   const base::LeaseTable* leases_;
+  const base::EpochPins* pins_;
   const std::uint64_t snapshot_bytes_max_;
   mutable std::mutex mutex_;  // guards all below
   std::unordered_map<MapCore*, PerMap> maps_;

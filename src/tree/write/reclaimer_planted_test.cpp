@@ -40,6 +40,14 @@ TEST(ReclaimerPlanted, FreeingUnderAWalkAtAnExpiringVersionIsNoticed) {
   EXPECT_TRUE(keeps_what_walks_at_expiring_versions_read());
 }
 
+TEST(ReclaimerPlanted, FreeingWhatIsPinnedIsNoticed) {
+  {
+    const base::Planted planted(Bug::pin_not_counted);
+    EXPECT_FALSE(keeps_what_is_pinned());
+  }
+  EXPECT_TRUE(keeps_what_is_pinned());
+}
+
 TEST(ReclaimerPlanted, ReadingAtAnExpiredVersionIsNoticed) {
   {
     const base::Planted planted(Bug::snapshot_expiry_ignored);

@@ -129,6 +129,8 @@ TEST(Reclaimer, KeepsWhatWalksAtExpiringVersionsRead) {
   EXPECT_TRUE(keeps_what_walks_at_expiring_versions_read());
 }
 
+TEST(Reclaimer, KeepsWhatIsPinned) { EXPECT_TRUE(keeps_what_is_pinned()); }
+
 TEST(Reclaimer, AWalkAtAnExpiredVersionIsRefused) { EXPECT_TRUE(refuses_expired_versions()); }
 
 // What was expired waits for a reader: nothing is gained by expiring the next.

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Epochs that are held beyond the walk that exposed them: what the walk found stays readable, by
+// whatever thread, until its pin goes.
+//
+// Why a reclaimer that looks at the exposed epochs first, and then at the pins, misses none: a pin is
+// taken while the walk's epoch is still exposed. If the scan of the slots saw that exposed, it held
+// the memory back; if it saw that the walk had ended, the pin was there before that, and the look at
+// the pins, which comes later, finds it.
+//
+// Thread: any.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace espalier::base {
+
+class EpochPins;
+
+/// One hold on an epoch, until it is destroyed.
+class EpochPin {
+ public:
+  EpochPin() = default;
+  EpochPin(EpochPin&& other) noexcept
+      : pins_(std::exchange(other.pins_, nullptr)), epoch_(other.epoch_) {}
+  EpochPin& operator=(EpochPin&& other) noexcept {
+    std::swap(pins_, other.pins_);
+    std::swap(epoch_, other.epoch_);
+    return *this;
+  }
+  ~EpochPin();
+  explicit operator bool() const { return pins_ != nullptr; }
+
+ private:
+  friend class EpochPins;
+  EpochPin(EpochPins& pins, std::uint64_t epoch) : pins_(&pins), epoch_(epoch) {}
+
+  EpochPins* pins_ = nullptr;
+  std::uint64_t epoch_ = 0;
+};
+
+/// The pins outlive none of their owners' memory: EpochPins outlives them.
+class EpochPins {
+ public:
+  static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
+
+  EpochPins() = default;
+  EpochPins(const EpochPins&) = delete;
+  EpochPins& operator=(const EpochPins&) = delete;
+
+  /// Requires: the caller's walk exposes this epoch, or an older one. Cost: a lock.
+  /// Errors: std::bad_alloc, and nothing is held.
+  [[nodiscard]] EpochPin pin(std::uint64_t epoch) {
+    const std::lock_guard lock(mutex_);
+    ++counts_[epoch];
+    return EpochPin(*this, epoch);
+  }
+  /// What carries a stamp below this no pin holds back; kNone if there is none.
+  [[nodiscard]] std::uint64_t oldest() const {
+    const std::lock_guard lock(mutex_);
+    return counts_.empty() ? kNone : counts_.begin()->first;
+  }
+
+ private:
+  friend class EpochPin;
+  void unpin(std::uint64_t epoch) {
+    const std::lock_guard lock(mutex_);
+    const auto found = counts_.find(epoch);
+    if (--found->second == 0) counts_.erase(found);
+  }
+
+  mutable std::mutex mutex_;
+  std::map<std::uint64_t, std::uint32_t> counts_;
+};
+
+inline EpochPin::~EpochPin() {
+  if (pins_ != nullptr) pins_->unpin(epoch_);
+}
+
+}  // namespace espalier::base

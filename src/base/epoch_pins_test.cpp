@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/epoch_pins.hpp"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+namespace espalier::base {
+namespace {
+
+TEST(EpochPins, TheOldestIsHeldUntilItsLastPinGoes) {
+  EpochPins pins;
+  EXPECT_EQ(pins.oldest(), EpochPins::kNone);
+  EpochPin newer = pins.pin(9);
+  EpochPin older = pins.pin(5);
+  {
+    const EpochPin again = pins.pin(5);
+    EXPECT_EQ(pins.oldest(), 5u);
+  }
+  EXPECT_EQ(pins.oldest(), 5u);
+  older = EpochPin();
+  EXPECT_EQ(pins.oldest(), 9u);
+  EpochPin moved(std::move(newer));
+  EXPECT_TRUE(moved);
+  EXPECT_EQ(pins.oldest(), 9u);
+  moved = EpochPin();
+  EXPECT_EQ(pins.oldest(), EpochPins::kNone);
+}
+
+}  // namespace
+}  // namespace espalier::base
