@@ -68,7 +68,7 @@ enum class Bug : std::uint8_t {
   snapshot_expiry_ignored,     // a walk goes on at a version that has expired
   snapshots_never_yield,       // a write that finds no memory leaves snapshots what they hold
   pin_not_counted,             // what a walk found is freed although its epoch is pinned
-  expiry_not_stamped,          // what was stamped and not held goes under walks at an expiring version
+  expiry_not_stamped,          // what was stamped and not held goes under walks at that version
 };
 
 /// Steps between which another thread may do anything. A test that wants it done there, and not
