@@ -365,12 +365,11 @@ void Scheduler::begin_long_walk(Request& request, const tree::HeldVersion* held)
 void Scheduler::begin_walk(Request& request, const WalkTerms& terms) {
   ServedMap& map = *request.map;
   request.walk.tag = request.index;
-  tree::WalkRequest walk{&request.walk, this, terms.held, {}, terms.condition};
-  walk.staged = terms.staged;
-  if (walk.plain()) {
+  if (terms.held == nullptr && terms.condition.kind == ConditionKind::none &&
+      terms.staged == nullptr) {
     map.submit(request.walk, *this);
   } else {
-    map.submit(walk);
+    map.submit({&request.walk, this, terms.held, {}, terms.condition, false, terms.staged});
   }
   maps_.begin_walks(map);
 }
