@@ -2,10 +2,10 @@
 // Epochs that are held beyond the walk that exposed them: what the walk found stays readable, by
 // whatever thread, until its pin goes.
 //
-// Why a reclaimer that looks at the exposed epochs first, and then at the pins, misses none: a pin is
-// taken while the walk's epoch is still exposed. If the scan of the slots saw that exposed, it held
-// the memory back; if it saw that the walk had ended, the pin was there before that, and the look at
-// the pins, which comes later, finds it.
+// Why a reclaimer that looks at the exposed epochs first, and then at the pins, misses none: a pin
+// is taken while the walk's epoch is still exposed. If the scan of the slots saw that exposed, it
+// held the memory back; if it saw that the walk had ended, the pin was there before that, and the
+// look at the pins, which comes later, finds it.
 //
 // Thread: any.
 #pragma once

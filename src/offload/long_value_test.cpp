@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long values are copied by helpers in bounded steps, and come whole, whatever is written meanwhile.
+// Long values are copied by helpers in bounded steps, and come whole, whatever is written
+// meanwhile.
 #include "offload/long_value.hpp"
 
 #include <gtest/gtest.h>
