@@ -121,9 +121,8 @@ class Call {
   /// The last message. Of the header, flags, code and versions count.
   Next answer(const wire::ResponseHeader& header,
               std::initializer_list<std::string_view> payload = {});
-  /// The same of a read with a long payload, before which `message` has room for the header
-  /// (long_value.hpp). Cost: a piece of it.
-  Next answer_long(const wire::ResponseHeader& header, std::vector<std::byte> message);
+  /// The same of a read with a message that was promised to its ring (long_value.hpp).
+  Next answer(const wire::ResponseHeader& header, std::vector<std::byte> message);
   /// `words`: for people, behind what the code says.
   Next fail(Error error, std::string_view words = {});
   /// Whether an answer with so many bytes of payload can be sent or deferred now. To be asked
@@ -134,8 +133,8 @@ class Call {
   /// A message before the last: a part of a streamed answer. Ends nothing.
   void send_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
                   std::initializer_list<std::string_view> payload);
-  void send_long_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
-                       std::vector<std::byte> message);
+  void send_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
+                  std::vector<std::byte> message);
   /// Whether one was sent.
   [[nodiscard]] bool has_streamed() const { return request_.streamed; }
 
@@ -160,6 +159,9 @@ class Call {
   /// another step when the client ends, and behind a deadline, on base::monotonic_ns().
   Next helper_steps(std::function<JobStep(StepContext&)> work,
                     std::uint64_t deadline_ns = JobOptions::kNoDeadline);
+  /// The same without a deadline; where the client has too many jobs the step is called again after
+  /// a moment, and nothing has run.
+  Next helper_steps_when_possible(std::function<JobStep(StepContext&)> work);
   /// Until base::monotonic_ns() is at least this.
   Next at(std::uint64_t monotonic_ns);
   /// Until the host has answered, or a piece of its answer has come: host_answer().
@@ -175,6 +177,7 @@ class Call {
 
  private:
   [[nodiscard]] HandlerState::Spares& spares();
+  [[nodiscard]] std::unique_ptr<HelperJob> job_of(std::function<JobStep(StepContext&)> work);
 
   Scheduler& scheduler_;
   Request& request_;

@@ -182,14 +182,14 @@ void ClientTable::send(Connection& connection, std::uint32_t ring, wire::Respons
     watch_backlog(connection);
 }
 
-void ClientTable::send_long(Connection& connection, std::uint32_t ring, wire::ResponseKind kind,
-                            std::uint32_t tag, const wire::ResponseHeader& header,
-                            std::vector<std::byte> message) {
-  if (connection.closing) return;
+void ClientTable::send_promised(Connection& connection, std::uint32_t ring,
+                                wire::ResponseKind kind, std::uint32_t tag,
+                                const wire::ResponseHeader& header,
+                                std::vector<std::byte> message) {
   rings::ResponseRing& to = connection.ring(ring);
-  to.send_long(kind, tag, header, std::move(message));
-  touch(to);
-  if (to.backlog_bytes() != 0) watch_backlog(connection);
+  if (connection.closing) return to.take_back(message.size());
+  to.send_promised(kind, tag, header, std::move(message));
+  watch_backlog(connection);
 }
 
 ClientTable::Fit ClientTable::fits(Connection& connection, std::uint32_t ring,

@@ -106,10 +106,10 @@ class ClientTable {
   /// Errors: std::bad_alloc, and nothing was sent.
   void send(Connection& connection, std::uint32_t ring, wire::ResponseKind kind, std::uint32_t tag,
             const wire::ResponseHeader& header, std::initializer_list<std::string_view> payload);
-  /// The same with a long payload, before which `message` has room for the header.
-  void send_long(Connection& connection, std::uint32_t ring, wire::ResponseKind kind,
-                 std::uint32_t tag, const wire::ResponseHeader& header,
-                 std::vector<std::byte> message);
+  /// Sends what was promised to the ring.
+  void send_promised(Connection& connection, std::uint32_t ring, wire::ResponseKind kind,
+                     std::uint32_t tag, const wire::ResponseHeader& header,
+                     std::vector<std::byte> message);
   /// Whether a message with so many bytes can be sent or deferred now, its header included.
   enum class Fit : std::uint8_t { yes, ring_is_full, memory_is_short };
   [[nodiscard]] Fit fits(Connection& connection, std::uint32_t ring, std::uint64_t bytes);

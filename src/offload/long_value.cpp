@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "offload/long_value.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "offload/connection.hpp"
@@ -10,42 +9,58 @@
 
 namespace espalier::offload {
 
-LongAnswer::LongAnswer(base::EpochPin pin, rings::MessageShare& share, std::vector<std::byte> head,
+LongAnswer::LongAnswer(base::EpochPin pin, rings::ResponseRing& ring, std::string_view head,
                        std::string_view value)
-    : pin_(std::move(pin)), share_(share), head_(std::move(head)), value_(value) {
-  share_.take_anyway(bytes());  // who asks has looked whether there is as much
+    : pin_(std::move(pin)),
+      ring_(ring),
+      payload_bytes_(head.size() + value.size()),
+      message_(wire::kResponseHeaderBytes),
+      value_(value) {
+  const auto bytes = bytes_of_text(head);
+  message_.insert(message_.end(), bytes.begin(), bytes.end());
 }
 
-std::unique_ptr<LongAnswer> LongAnswer::begin(Call& call, std::vector<std::byte>&& head,
+std::unique_ptr<LongAnswer> LongAnswer::begin(Call& call, std::string_view head,
                                               std::string_view value) {
   base::EpochPin pin = call.map().pin();
   if (!pin) return nullptr;
-  return std::unique_ptr<LongAnswer>(
-      new LongAnswer(std::move(pin), call.connection().share, std::move(head), value));
+  rings::ResponseRing& ring = call.connection().ring(call.response_ring());
+  return std::unique_ptr<LongAnswer>(new LongAnswer(std::move(pin), ring, head, value));
+}
+
+LongAnswer::~LongAnswer() {
+  if (promised_) ring_.take_back(message_bytes());
 }
 
 Next LongAnswer::copy(Call& call) {
-  return call.helper_steps([this](StepContext& context) { return step(context); });
+  if (!std::exchange(promised_, true)) ring_.promise(message_bytes());
+  return call.helper_steps_when_possible([this](StepContext& context) { return step(context); });
 }
 
 JobStep LongAnswer::step(StepContext& context) {
-  if (message_.empty()) {
-    message_.reserve(wire::kResponseHeaderBytes + bytes());
-    message_.resize(wire::kResponseHeaderBytes);
-    message_.insert(message_.end(), head_.begin(), head_.end());
-  }
-  while (copied_ != value_.size()) {
-    const auto piece = bytes_of_text(value_.substr(copied_, kCopiedBytes));
+  message_.reserve(message_bytes());
+  while (!value_.empty()) {
+    const auto piece = bytes_of_text(value_.substr(0, kCopiedBytes));
     message_.insert(message_.end(), piece.begin(), piece.end());
-    copied_ += piece.size();
-    if (context.should_return()) return JobStep::again;
+    value_.remove_prefix(piece.size());
+    if (context.should_return() && !value_.empty()) return JobStep::again;
   }
   pin_ = base::EpochPin();
   return JobStep::done;
 }
 
+Next LongAnswer::answer(Call& call) {
+  promised_ = false;
+  return call.answer(header, std::move(message_));
+}
+
+void LongAnswer::send_items(Call& call, const wire::ResponseHeader& fields) {
+  promised_ = false;
+  call.send_chunk(wire::ChunkKind::items, fields, std::move(message_));
+}
+
 Next copy_staged(Call& call, tree::StagedValue& staged) {
-  return call.helper_steps([&staged](StepContext& context) {
+  return call.helper_steps_when_possible([&staged](StepContext& context) {
     while (!staged.copy(kCopiedBytes)) {
       if (context.should_return()) return JobStep::again;
     }

@@ -9,13 +9,12 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/epoch_pins.hpp"
 #include "offload/call.hpp"
-#include "rings/message_budget.hpp"
+#include "rings/response_ring.hpp"
 #include "tree/write/staged_value.hpp"
 
 namespace espalier::offload {
@@ -25,38 +24,54 @@ inline constexpr std::size_t kLongValueBytes = std::size_t{256} << 10;
 /// What is copied between two looks at the clock.
 inline constexpr std::size_t kCopiedBytes = std::size_t{64} << 10;
 
-/// A message whose last part is a long value.
+/// A message whose last part is a long value. From copy() on it counts as a part of its ring's
+/// backlog.
 class LongAnswer {
  public:
   /// Within the completion, or the items, of the walk that found the value. `head` comes before it.
-  /// Null: it cannot be pinned here, and `head` is as it was.
-  static std::unique_ptr<LongAnswer> begin(Call& call, std::vector<std::byte>&& head,
+  /// Null: it cannot be pinned here.
+  static std::unique_ptr<LongAnswer> begin(Call& call, std::string_view head,
                                            std::string_view value);
   LongAnswer(const LongAnswer&) = delete;
   LongAnswer& operator=(const LongAnswer&) = delete;
-  ~LongAnswer() { share_.give(bytes()); }
+  ~LongAnswer();
 
   /// Of the payload.
-  [[nodiscard]] std::size_t bytes() const { return head_.size() + value_.size(); }
-  /// Copies on a helper; then the request's step is called again.
+  [[nodiscard]] std::size_t payload_bytes() const { return payload_bytes_; }
+  /// Copies on a helper; then, or if that could not begin yet, the request's step is called again.
+  /// Requires: the payload fits.
   Next copy(Call& call);
-  /// The message, before its payload room for its header. Requires: all was copied.
-  [[nodiscard]] std::vector<std::byte> take() { return std::move(message_); }
+  [[nodiscard]] bool is_whole() const { return value_.empty(); }
+  /// Ends the request. Requires: it is whole.
+  Next answer(Call& call);
+  /// Sends it as items before the last. Requires: it is whole.
+  void send_items(Call& call, const wire::ResponseHeader& fields);
+
+  wire::ResponseHeader header{};  ///< of the answer
 
  private:
-  LongAnswer(base::EpochPin pin, rings::MessageShare& share, std::vector<std::byte> head,
+  LongAnswer(base::EpochPin pin, rings::ResponseRing& ring, std::string_view head,
              std::string_view value);
   JobStep step(StepContext& context);
+  [[nodiscard]] std::size_t message_bytes() const {
+    return wire::kResponseHeaderBytes + payload_bytes_;
+  }
 
   base::EpochPin pin_;
-  rings::MessageShare& share_;  // its client's, which outlives the request
-  std::vector<std::byte> head_;
-  std::string_view value_;
-  std::size_t copied_ = 0;  // of the value
-  std::vector<std::byte> message_;
+  rings::ResponseRing& ring_;  // its client's, which outlives the request
+  std::size_t payload_bytes_;
+  bool promised_ = false;           // to the ring, and not sent yet
+  std::vector<std::byte> message_;  // as far as it was copied; begins with room for its header
+  std::string_view value_;          // the rest
 };
 
-/// Copies a value on a helper; then the request's step is called again.
+/// Copies what is left to copy, or answers.
+inline Next go_on(Call& call, LongAnswer& answer) {
+  return answer.is_whole() ? answer.answer(call) : answer.copy(call);
+}
+
+/// Copies a value on a helper; then, or if that could not begin yet, the request's step is called
+/// again.
 Next copy_staged(Call& call, tree::StagedValue& staged);
 
 }  // namespace espalier::offload

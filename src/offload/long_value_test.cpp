@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -72,6 +73,55 @@ TEST_F(LongValues, StepsOfHelpersCopyOnePieceEach) {
   EXPECT_EQ(got.payload, value);
   EXPECT_GE(steps() - before, pieces);
   EXPECT_EQ(node_.services().budget.used(), 0u);
+}
+
+// Its rings have room for many of them, and it reads none.
+TEST_F(LongValues, AClientThatDoesNotReadHasFewInTheMaking) {
+  constexpr std::size_t kBytes = 900'000;
+  ASSERT_TRUE(put("key", long_value('v', kBytes)).applied());
+  auto& slow = node_.connect({4096, 16384, 4}, 2);
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    wire::RequestHeader header =
+        request_of(i % 2 == 0 ? OffloadId::get : OffloadId::scan, node_.map(), i);
+    header.ring = static_cast<std::uint8_t>(i % 4);
+    slow->post(message_of(header, "key", ""));
+  }
+  slow->ring();
+  std::uint64_t most = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    node_.turn();
+    most = std::max(most, node_.services().budget.used());
+  }
+  EXPECT_GT(most, kBytes);
+  EXPECT_LE(most, 4 * (ClientTableOptions{}.response_bytes_max + kBytes));
+  for (std::uint32_t answered = 0; answered < 100;) {
+    for (std::uint32_t ring = 0; ring < 4; ++ring) {
+      while (const auto response = slow->receive(ring)) answered += response->answers() ? 1 : 0;
+    }
+    node_.turn();
+  }
+  EXPECT_EQ(node_.services().budget.used(), 0u);
+}
+
+// They are few, and each is tried again until it runs.
+TEST(LongValuesWithFewJobs, AreAllAnswered) {
+  FixtureOptions options = short_steps();
+  options.helpers.client_jobs_max = 1;
+  SchedulerFixture node{options};
+  auto& client = node.connect({4096, 4096, 1});
+  const std::string value = long_value('v', 600'000);
+  ASSERT_TRUE(node.call(client, request_of(OffloadId::put, node.map()), "key", value).applied());
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    client->post(message_of(request_of(i % 2 == 0 ? OffloadId::get : OffloadId::put, node.map(), i),
+                            i % 2 == 0 ? "key" : "other", i % 2 == 0 ? "" : value));
+  }
+  client->ring();
+  for (int i = 0; i < 8; ++i) {
+    const Response response = node.wait(client);
+    ASSERT_NE(response.header.kind, 0) << "nothing came";
+    EXPECT_EQ(response.header.code, 0);
+    EXPECT_EQ(response.payload, response.header.tag % 2 == 0 ? value : "");
+  }
 }
 
 TEST_F(LongValues, ShortOnesNeedNoHelper) {

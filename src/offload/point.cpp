@@ -20,7 +20,6 @@ Next noop(Call& call) { return call.answer({}); }
 struct GetState {
   std::shared_ptr<HeldSnapshot> held;  // what it reads, until its walk has ended
   std::unique_ptr<LongAnswer> answer;
-  wire::ResponseHeader header{};  // of that
 };
 
 // What does not fit yet is read again when it does.
@@ -29,9 +28,11 @@ Next got(Call& call, const Completion& found) {
   if (!call.response_fits(found.value.size())) return call.writable();
   if (found.value.size() > kLongValueBytes) [[unlikely]] {
     GetState& state = call.state<GetState>();
-    state.header = header_of(found);
     state.answer = LongAnswer::begin(call, {}, found.value);
-    if (state.answer) return state.answer->copy(call);
+    if (state.answer) {
+      state.answer->header = header_of(found);
+      return state.answer->copy(call);
+    }
   }
   return call.answer(header_of(found), {found.value});
 }
@@ -39,7 +40,7 @@ Next got(Call& call, const Completion& found) {
 Next get(Call& call) {
   if (const Completion* const found = call.walked()) return got(call, *found);
   if (const GetState* const state = call.find_state<GetState>(); state && state->answer) {
-    return call.answer_long(state->header, state->answer->take());
+    return go_on(call, *state->answer);
   }
   call.new_walk(Op::get);
   if (!call.at_snapshot()) [[likely]] {
@@ -56,20 +57,18 @@ Next get(Call& call) {
 
 /// A long value that is copied before the walk that writes it.
 struct WriteState {
-  bool asked = false;
   std::optional<tree::StagedValue> staged;
 };
 
 template <Op kOp>
 Next write_long(Call& call) {
-  WriteState& state = call.state<WriteState>();
-  if (!std::exchange(state.asked, true)) {
-    if (auto staged = call.map().stage(call.payload())) {
-      return copy_staged(call, state.staged.emplace(*std::move(staged)));
-    }
+  if (!call.has_state<WriteState>()) {
+    call.state<WriteState>().staged = call.map().stage(call.payload());
   }
+  std::optional<tree::StagedValue>& staged = call.state<WriteState>().staged;
+  if (staged && !staged->is_whole()) return copy_staged(call, *staged);
   call.new_walk(kOp).value = call.payload();
-  return state.staged ? call.walk(*state.staged) : call.walk();
+  return staged ? call.walk(*staged) : call.walk();
 }
 
 template <Op kOp>

@@ -85,7 +85,7 @@ void append(std::vector<std::byte>& to, const Item& item, std::string_view value
 // Where the value cannot stay where it is, it is copied at once.
 void append_long(Call& call, RangeState& state, const Item& item) {
   append(state.items, item, {});
-  state.long_answer = LongAnswer::begin(call, std::move(state.items), item.value);
+  state.long_answer = LongAnswer::begin(call, text_of(state.items), item.value);
   if (state.long_answer) return;
   const auto value = bytes_of_text(item.value);
   state.items.insert(state.items.end(), value.begin(), value.end());
@@ -158,16 +158,17 @@ Next answer_items(Call& call, const wire::ResponseHeader& header, std::vector<st
 Next deliver(Call& call, RangeState& state) {
   const bool over = is_over(state);
   if (state.long_answer) {
-    std::vector<std::byte> message = state.long_answer->take();
+    if (!state.long_answer->is_whole()) return state.long_answer->copy(call);
+    state.long_answer->header = header_of(state);
+    if (over) return state.long_answer->answer(call);
+    state.long_answer->send_items(call, header_of(state));
     state.long_answer.reset();
-    if (over) return call.answer_long(header_of(state), std::move(message));
-    call.send_long_chunk(wire::ChunkKind::items, header_of(state), std::move(message));
   } else {
     if (over) return answer_items(call, header_of(state), std::move(state.items));
     const std::string_view items = text_of(state.items);
     if (!items.empty()) call.send_chunk(wire::ChunkKind::items, header_of(state), {items});
-    give_items_back(call, state);
   }
+  give_items_back(call, state);
   state.going_on = true;
   return call.writable();
 }
@@ -176,7 +177,8 @@ Next deliver(Call& call, RangeState& state) {
 Next ranged(Call& call, RangeState& state, const Completion& done) {
   if (!done.ok) return call.fail(done.error);
   if (!state.going_on) state.read_version = done.read_version;
-  const std::size_t bytes = state.long_answer ? state.long_answer->bytes() : state.items.size();
+  const std::size_t bytes =
+      state.long_answer ? state.long_answer->payload_bytes() : state.items.size();
   if (bytes != 0 && !call.response_fits(bytes)) {
     // What was found waits for its client as keys to begin with, not as items.
     state.long_answer.reset();
@@ -188,7 +190,7 @@ Next ranged(Call& call, RangeState& state, const Completion& done) {
   if (!is_over(state) && !state.held) {
     state.held = call.map().hold(done.read_version, call.connection().peer);
   }
-  return state.long_answer ? state.long_answer->copy(call) : deliver(call, state);
+  return deliver(call, state);
 }
 
 template <Op kOp, bool kCounts = false>
@@ -210,7 +212,6 @@ Next cancel(Call& call) {
 struct FloorState {
   std::shared_ptr<HeldSnapshot> held;  // what it reads
   std::unique_ptr<LongAnswer> answer;
-  wire::ResponseHeader header{};  // of that
 };
 
 Next found_floor(Call& call, const Completion& found) {
@@ -226,9 +227,11 @@ Next found_floor(Call& call, const Completion& found) {
     FloorState& state = call.state<FloorState>();
     std::vector<std::byte> head;
     append(head, {found.key, found.value, found.version}, {});
-    state.header = header;
-    state.answer = LongAnswer::begin(call, std::move(head), found.value);
-    if (state.answer) return state.answer->copy(call);
+    state.answer = LongAnswer::begin(call, text_of(head), found.value);
+    if (state.answer) {
+      state.answer->header = header;
+      return state.answer->copy(call);
+    }
   }
   const auto item = wire::item_header(found.version, found.key.size(), found.value.size());
   return call.answer(header, {base::bytes_of(item), found.key, found.value});
@@ -237,7 +240,7 @@ Next found_floor(Call& call, const Completion& found) {
 Next floor(Call& call) {
   if (const Completion* const found = call.walked()) return found_floor(call, *found);
   FloorState& state = call.state<FloorState>();
-  if (state.answer) return call.answer_long(state.header, state.answer->take());
+  if (state.answer) return go_on(call, *state.answer);
   const ReadSource source = read_source(call, state.held);
   if (!source.found) return call.fail({Code::not_found, 0, 0});
   state.held = source.snapshot;

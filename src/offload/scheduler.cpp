@@ -412,14 +412,6 @@ bool Scheduler::items(std::uint64_t tag, std::span<const Item> items) {
 
 // --- answers -------------------------------------------------------------------------------------
 
-void Scheduler::answer_long(Request& request, const wire::ResponseHeader& header,
-                            std::vector<std::byte> message) {
-  clients_.send_long(*request.connection, request.ring(), wire::ResponseKind::answer,
-                     request.header.tag, header, std::move(message));
-  if (request.timed) end_timing(request);
-  release(request);
-}
-
 void Scheduler::answer(Request& request, const wire::ResponseHeader& header,
                        std::initializer_list<std::string_view> payload) {
   ESPALIER_ASSERT(request.connection != nullptr);  // taken, and not answered yet
@@ -502,8 +494,12 @@ Next Call::answer(const wire::ResponseHeader& header,
   return {};
 }
 
-Next Call::answer_long(const wire::ResponseHeader& header, std::vector<std::byte> message) {
-  scheduler_.answer_long(request_, header, std::move(message));
+Next Call::answer(const wire::ResponseHeader& header, std::vector<std::byte> message) {
+  scheduler_.clients_.send_promised(*request_.connection, request_.ring(),
+                                    wire::ResponseKind::answer, request_.header.tag, header,
+                                    std::move(message));
+  if (request_.timed) scheduler_.end_timing(request_);
+  scheduler_.release(request_);
   return {};
 }
 
@@ -526,11 +522,12 @@ void Call::send_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
   request_.streamed = true;
 }
 
-void Call::send_long_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
-                           std::vector<std::byte> message) {
+void Call::send_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
+                      std::vector<std::byte> message) {
   header.flags = static_cast<std::uint8_t>(kind);
-  scheduler_.clients_.send_long(*request_.connection, request_.ring(), wire::ResponseKind::chunk,
-                                request_.header.tag, header, std::move(message));
+  scheduler_.clients_.send_promised(*request_.connection, request_.ring(),
+                                    wire::ResponseKind::chunk, request_.header.tag, header,
+                                    std::move(message));
   request_.streamed = true;
 }
 
@@ -566,14 +563,22 @@ Next Call::helper(std::function<void()> work) {
   });
 }
 
+std::unique_ptr<HelperJob> Call::job_of(std::function<JobStep(StepContext&)> work) {
+  return std::make_unique<RequestJob>(
+      std::move(work), [&scheduler = scheduler_, &request = request_] { scheduler.resume(request); },
+      request_);
+}
+
 Next Call::helper_steps(std::function<JobStep(StepContext&)> work, std::uint64_t deadline_ns) {
-  scheduler_.hand_over(
-      request_,
-      std::make_unique<RequestJob>(
-          std::move(work),
-          [&scheduler = scheduler_, &request = request_] { scheduler.resume(request); }, request_),
-      deadline_ns);
-  return {};
+  const auto begun = scheduler_.hand_over(request_, job_of(std::move(work)), deadline_ns);
+  return begun ? Next() : fail(begun.error());
+}
+
+Next Call::helper_steps_when_possible(std::function<JobStep(StepContext&)> work) {
+  constexpr std::uint64_t kMomentNs = 1'000'000;
+  const auto begun =
+      scheduler_.hand_over(request_, job_of(std::move(work)), JobOptions::kNoDeadline);
+  return begun ? Next() : at(base::monotonic_ns() + kMomentNs);
 }
 
 Next Call::post(const Post& post) {

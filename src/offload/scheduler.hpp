@@ -162,11 +162,11 @@ class Scheduler final : private Handler, private PostedRequests {
   void give_lane_back(const Request& request, std::uint64_t items);
   void wait_until_writable(Request& request);
   void wait_until(Request& request, std::uint64_t monotonic_ns);
-  void hand_over(Request& request, std::unique_ptr<HelperJob> job, std::uint64_t deadline_ns);
+  /// Errors: out_of_memory (its client has too many jobs), and nothing was done.
+  Result<void> hand_over(Request& request, std::unique_ptr<HelperJob> job,
+                         std::uint64_t deadline_ns);
   [[nodiscard]] ClientId helper_client_of(const Request& request);
   void resume(Request& request);
-  void answer_long(Request& request, const wire::ResponseHeader& header,
-                   std::vector<std::byte> message);
   void answer(Request& request, const wire::ResponseHeader& header,
               std::initializer_list<std::string_view> payload);
   void fail(Request& request, Error error, std::string_view words = {});

@@ -150,13 +150,17 @@ bool Scheduler::wants_more(Request& request) {
 }
 
 // On the account of its client, which may have only so many jobs.
-void Scheduler::hand_over(Request& request, std::unique_ptr<HelperJob> job,
-                          std::uint64_t deadline_ns) {
-  if (request.connection->closing) return release(request);
+Result<void> Scheduler::hand_over(Request& request, std::unique_ptr<HelperJob> job,
+                                  std::uint64_t deadline_ns) {
+  if (request.connection->closing) {
+    release(request);
+    return {};
+  }
   const auto submitted =
       services_.helpers.submit(std::move(job), {helper_client_of(request), deadline_ns});
-  if (!submitted) return fail(request, submitted.error());
+  if (!submitted) return std::unexpected(submitted.error());
   ++handed_over_;
+  return {};
 }
 
 // A client of the pool's for each principal of a connection; for more than some hundreds, which a

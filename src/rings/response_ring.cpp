@@ -11,13 +11,19 @@ namespace espalier::rings {
 
 void ResponseRing::defer(std::vector<std::byte> message) {
   const std::size_t bytes = message.size();
+  queue(std::move(message));
+  promise(bytes);
+  if (backlog_.size() == 1) flush_pending();
+}
+
+void ResponseRing::queue(std::vector<std::byte> message) {
   backlog_.push_back(std::move(message));
-  backlog_bytes_ += bytes;
-  share_->take_anyway(bytes);
-  if (backlog_.size() == 1) {
-    sending_ = MessageStream(backlog_.front().data(), static_cast<std::uint32_t>(bytes), tail_);
-    flush_pending();
-  }
+  if (backlog_.size() == 1) begin_sending();
+}
+
+void ResponseRing::begin_sending() {
+  const std::vector<std::byte>& next = backlog_.front();
+  sending_ = MessageStream(next.data(), static_cast<std::uint32_t>(next.size()), tail_);
 }
 
 bool ResponseRing::flush_pending() {
@@ -26,12 +32,9 @@ bool ResponseRing::flush_pending() {
     left -= sending_.write(space_, std::min(space_.ask_room(tail_), left));
     tail_ = sending_.slot();
     if (!sending_.done()) break;
-    backlog_bytes_ -= backlog_.front().size();
-    share_->give(backlog_.front().size());
+    take_back(backlog_.front().size());
     backlog_.pop_front();
-    if (backlog_.empty()) break;
-    const std::vector<std::byte>& next = backlog_.front();
-    sending_ = MessageStream(next.data(), static_cast<std::uint32_t>(next.size()), tail_);
+    if (!backlog_.empty()) begin_sending();
   }
   return left != kFlushSlots;
 }

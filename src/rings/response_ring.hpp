@@ -39,23 +39,34 @@ class alignas(64) ResponseRing {
     std::size_t payload = 0;
     for (const std::string_view part : parts) payload += part.size();
     const wire::ResponseHeader header = header_of(kind, tag, fields, payload);
-    if (!has_room(header.bytes)) return defer(base::joined(base::bytes_of(header), parts));
+    if (!has_room(header.bytes)) [[unlikely]]
+      return defer(base::joined(base::bytes_of(header), parts));
     MessageWriter writer(space_, tail_);
     writer.header(wire::words_of(header));
     for (const std::string_view part : parts) writer.put(part.data(), part.size());
     tail_ = writer.finish();
   }
-  /// The same with a long payload, before which `message` has room for the header: by the backlog,
-  /// from which it goes in pieces, so that no more than one of them is copied here.
-  void send_long(wire::ResponseKind kind, std::uint32_t tag, const wire::ResponseHeader& fields,
-                 std::vector<std::byte> message) {
+  /// A message of so many bytes is made elsewhere: from now on they count as a backlog.
+  void promise(std::uint64_t bytes) {
+    backlog_bytes_ += bytes;
+    share_->take_anyway(bytes);
+  }
+  /// It will not be sent after all.
+  void take_back(std::uint64_t bytes) {
+    backlog_bytes_ -= bytes;
+    share_->give(bytes);
+  }
+  /// Sends what was promised: room for the header, then the payload.
+  void send_promised(wire::ResponseKind kind, std::uint32_t tag, const wire::ResponseHeader& fields,
+                     std::vector<std::byte> message) {
     base::store_plain(message.data(),
                       header_of(kind, tag, fields, message.size() - wire::kResponseHeaderBytes));
-    defer(std::move(message));
+    queue(std::move(message));
   }
-  /// Whether a message of so many bytes would go straight into slots.
+  /// Whether a message of so many bytes would go straight into slots. Long ones never do: from the
+  /// backlog they go in pieces.
   [[nodiscard]] bool has_room(std::uint64_t bytes) {
-    if (backlog_bytes_ != 0 || bytes > wire::kMessageBytesMax) return false;
+    if (backlog_bytes_ != 0 || bytes > kFlushSlots * wire::kRingSlotPayload) return false;
     const std::uint32_t slots = wire::slots_of(static_cast<std::uint32_t>(bytes));
     return space_.room(tail_) >= slots || space_.ask_room(tail_) >= slots;
   }
@@ -98,11 +109,13 @@ class alignas(64) ResponseRing {
     };
   }
   void defer(std::vector<std::byte> message);
+  void queue(std::vector<std::byte> message);
+  void begin_sending();
 
   // What a message needs that finds room: one line.
   SlotSpace space_;
   std::uint64_t tail_ = 0;
-  std::uint64_t backlog_bytes_ = 0;  // 0: there is no backlog
+  std::uint64_t backlog_bytes_ = 0;  // with what is promised; 0: there is no backlog
   bool touched_ = false;
   std::byte* side_ = nullptr;
   MessageShare* share_ = nullptr;

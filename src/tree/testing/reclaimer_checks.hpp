@@ -145,10 +145,10 @@ inline bool keeps_what_is_pinned() {
   base::EpochPin pin = under.tree.store().pins.pin(walk.exposed());
   walk.exit();
   under.collect();
-  const bool kept = !under.freed(offset);
+  const bool kept = !under.freed(offset) && under.reclaimer().waits_for_pins();
   pin = base::EpochPin();
   under.collect();
-  return kept && under.freed(offset);
+  return kept && under.freed(offset) && !under.reclaimer().waits_for_pins();
 }
 
 /// Whether a walk at a version that has expired answers that, and no other.

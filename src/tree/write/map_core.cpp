@@ -169,7 +169,7 @@ bool StoreCore::free_some(memory::BufferCache& cache, bool insists) {
   bool freed = reclaimer.collect(cache);
   if (freed && !insists) return true;
   if (reclaimer.expire_oldest()) freed = reclaimer.collect(cache) || freed;
-  return freed || reclaimer.waits_for_snapshots();
+  return freed || reclaimer.waits_for_snapshots() || reclaimer.waits_for_pins();
 }
 
 void make_room(ThreadContext& context, bool insists) {

@@ -60,10 +60,10 @@ struct StoreCore {
   [[nodiscard]] bool leases_hold_memory() const {
     return reclaimer.waits_for_leases() || dropped.size() != 0;
   }
-  /// Whether a write that finds no memory should try again: some will be free, for leases end, and
-  /// snapshots expire.
+  /// Whether a write that finds no memory should try again: some will be free, for leases end,
+  /// snapshots expire, and what is pinned is soon copied.
   [[nodiscard]] bool others_hold_memory() const {
-    return leases_hold_memory() || reclaimer.waits_for_snapshots();
+    return leases_hold_memory() || reclaimer.waits_for_snapshots() || reclaimer.waits_for_pins();
   }
 
   /// Frees what waits and can be freed; where that is nothing, or `insists`, for it was not enough

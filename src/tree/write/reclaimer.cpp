@@ -90,7 +90,7 @@ bool Reclaimer::collect(memory::BufferCache& cache) noexcept {
       state.held.push(node);
       state.held_bytes += memory::BufferPool::class_bytes(size_class);
       held_bytes_ += memory::BufferPool::class_bytes(size_class);
-      expire_beyond_limits(state, map.options.snapshot_bytes_max);
+      expire_beyond_limits(map, state);
     } else {
       free(node, &cache);
       freed = true;
@@ -116,6 +116,12 @@ bool Reclaimer::waits_for_snapshots() const {
   return held_bytes_ != 0 || (!stamped_.empty() && stamped_.front().stamp <= expired_stamp_);
 }
 
+bool Reclaimer::waits_for_pins() const {
+  const std::uint64_t pinned = pins_->oldest();
+  const std::lock_guard lock(mutex_);
+  return !stamped_.empty() && stamped_.back().stamp >= pinned;  // stamps ascend
+}
+
 bool Reclaimer::waits_for_leases() const {
   const std::uint64_t leased = leases_->oldest();
   const std::lock_guard lock(mutex_);
@@ -139,44 +145,46 @@ void Reclaimer::release_held(PerMap& state) {
 
 // A walk at it exposes its epoch before it looks whether it has expired. One that saw that it has
 // not exposes an epoch that is no newer than the stamp of what is released here.
-void Reclaimer::expire_first(PerMap& state) {
+void Reclaimer::expire_first(const MapCore* map, PerMap& state) {
   const auto oldest = state.versions.begin();
   oldest->expired.store(true, std::memory_order_seq_cst);
   state.expired.splice(state.expired.end(), state.versions, oldest);
   ++expired_count_;
-  expired_stamp_ = epochs_.current();
-  if (!planted(Bug::expiry_not_stamped)) stamp_anew(state, oldest->version);
+  if (!planted(Bug::expiry_not_stamped)) stamp_anew(map, oldest->version);
   release_held(state);
+  expired_stamp_ = epochs_.current();
 }
 
 // What is stamped already, and has not been seen to be needed yet: a walk at `version` may have
 // begun after that stamp and read it all the same.
-void Reclaimer::stamp_anew(const PerMap& state, std::uint64_t version) {
+void Reclaimer::stamp_anew(const MapCore* map, std::uint64_t version) {
+  const std::uint64_t epoch = epochs_.current();
   RetiredList anew;
   stamped_.sort_out([&](RetiredNode* node) {
-    const bool read = node->retired.version > version && &of(*node->map) == &state;
-    (read ? anew : stamped_).push(node);
+    (node->map == map && node->retired.version > version ? anew : stamped_).push(node);
   });
-  while (!anew.empty()) stamp(anew.pop(), expired_stamp_);
+  while (!anew.empty()) stamp(anew.pop(), epoch);
 }
 
 // Of all maps whose snapshots hold something. Returns whether there was one.
 bool Reclaimer::expire_oldest_of_all() {
-  PerMap* oldest = nullptr;
-  for (auto& [map, state] : maps_) {
+  auto oldest = maps_.end();
+  for (auto each = maps_.begin(); each != maps_.end(); ++each) {
+    const PerMap& state = each->second;
     if (state.held_bytes == 0 || state.versions.empty()) continue;
-    if (oldest == nullptr ||
-        state.versions.front().number < oldest->versions.front().number) {
-      oldest = &state;
+    if (oldest == maps_.end() ||
+        state.versions.front().number < oldest->second.versions.front().number) {
+      oldest = each;
     }
   }
-  if (oldest == nullptr) return false;
-  expire_first(*oldest);
+  if (oldest == maps_.end()) return false;
+  expire_first(oldest->first, oldest->second);
   return true;
 }
 
-void Reclaimer::expire_beyond_limits(PerMap& state, std::uint64_t map_bytes_max) {
-  while (state.held_bytes > map_bytes_max && !state.versions.empty()) expire_first(state);
+void Reclaimer::expire_beyond_limits(const MapCore& map, PerMap& state) {
+  const std::uint64_t map_bytes_max = map.options.snapshot_bytes_max;
+  while (state.held_bytes > map_bytes_max && !state.versions.empty()) expire_first(&map, state);
   while (held_bytes_ > snapshot_bytes_max_ && expire_oldest_of_all()) {
   }
 }
@@ -184,8 +192,12 @@ void Reclaimer::expire_beyond_limits(PerMap& state, std::uint64_t map_bytes_max)
 bool Reclaimer::expire_oldest() noexcept {
   if (planted(Bug::snapshots_never_yield)) return false;
   const std::lock_guard lock(mutex_);
-  // What waits for readers holds all that is stamped later back, too: to expire more frees nothing.
-  if (!stamped_.empty() && stamped_.front().stamp <= expired_stamp_) return false;
+  // What waits for readers, or is pinned, holds all that is stamped later back, too: to expire more
+  // frees nothing.
+  if (!stamped_.empty() && (stamped_.front().stamp <= expired_stamp_ ||
+                            stamped_.front().stamp >= pins_->oldest())) {
+    return false;
+  }
   const std::uint64_t before = held_bytes_;
   bool any = false;
   while (before - held_bytes_ < kDueBytes && expire_oldest_of_all()) any = true;
@@ -247,7 +259,7 @@ Reclaimer::Snapshots Reclaimer::snapshots() const {
 
 std::uint64_t Reclaimer::bytes_held_by_leases() const {
   const std::uint64_t leased = leases_->oldest();
-  const std::uint64_t exposed = epochs_.oldest();
+  const std::uint64_t exposed = std::min(epochs_.oldest(), pins_->oldest());
   const std::lock_guard lock(mutex_);
   std::uint64_t bytes = 0;
   stamped_.for_each([&](const RetiredNode& node) {

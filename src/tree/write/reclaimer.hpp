@@ -70,6 +70,8 @@ class Reclaimer {
   /// Whether snapshots keep some of it, or have until they expired, and readers that were there
   /// still do.
   [[nodiscard]] bool waits_for_snapshots() const;
+  /// Whether what is being copied keeps some of it, for that moment.
+  [[nodiscard]] bool waits_for_pins() const;
   /// Whether a lease keeps some of it.
   [[nodiscard]] bool waits_for_leases() const;
   /// What makes collecting worthwhile: it interrupts every core that runs one of our threads, which
@@ -137,10 +139,10 @@ class Reclaimer {
   void free(RetiredNode* node, memory::BufferCache* cache);
   [[nodiscard]] static bool needed(const PerMap& state, std::uint64_t version);
   void release_held(PerMap& state);
-  void expire_first(PerMap& state);
-  void stamp_anew(const PerMap& state, std::uint64_t version);
+  void expire_first(const MapCore* map, PerMap& state);
+  void stamp_anew(const MapCore* map, std::uint64_t version);
   bool expire_oldest_of_all();
-  void expire_beyond_limits(PerMap& state, std::uint64_t map_bytes_max);
+  void expire_beyond_limits(const MapCore& map, PerMap& state);
 
   memory::BufferPool* pool_;
   base::EpochTable epochs_;

@@ -55,7 +55,7 @@ bool StagedValue::copy(std::size_t bytes) {
     std::memcpy(at + sizeof(wire::ValueHeader) + copied_, value_.data() + copied_, piece);
   }
   copied_ += piece;
-  return copied_ == value_.size();
+  return is_whole();
 }
 
 wire::ValueRef StagedValue::take() {

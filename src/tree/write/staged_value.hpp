@@ -29,6 +29,7 @@ class StagedValue {
 
   /// Copies so many bytes more, at least the first few. Returns whether all are there.
   bool copy(std::size_t bytes);
+  [[nodiscard]] bool is_whole() const { return copied_ == value_.size(); }
   /// The value, of which the caller disposes from now on. Requires: all of it was copied.
   [[nodiscard]] wire::ValueRef take();
 
