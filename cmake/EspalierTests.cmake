@@ -313,7 +313,7 @@ function(espalier_command_tests)
   target_compile_definitions(commands_test PRIVATE
     ESPALIER_PROGRAM="$<TARGET_FILE:espalier_program>"
     ESPALIER_LINEITEM="$<TARGET_FILE:lineitem_program>"
-    $<$<BOOL:${ESPALIER_HARDEN}>:ESPALIER_HARDEN>)
+    $<$<AND:$<BOOL:${ESPALIER_HARDEN}>,$<NOT:$<BOOL:${ESPALIER_SANITIZERS}>>,$<CONFIG:Release>>:ESPALIER_HARDENED>)
   # Tests of documents call it; where ./test leaves bench_test out, tests/quick.txt leaves those.
   espalier_is_quick(bench_test bench_is_quick)
   if(TARGET espalier_bench_program AND bench_is_quick)

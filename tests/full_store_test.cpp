@@ -143,8 +143,10 @@ bool tells_what_was(const Snapshot& snapshot, std::uint64_t items, bool& expired
   return good && (expired || (scanned && seen == items));
 }
 
+class FullStoreSnapshots : public FullStore {};
+
 // A snapshot of a store that has little room besides: whoever took it may have stopped for ever.
-TEST_F(FullStore, ASnapshotYieldsToWritesAndErases) {
+TEST_F(FullStoreSnapshots, ASnapshotYieldsToWritesAndErases) {
   constexpr std::uint64_t kLimit = 32 * kMiB;
   Store store = open_store({.memory_bytes_max = kLimit});
   auto map = store.create_map("map");
@@ -179,7 +181,7 @@ TEST_F(FullStore, ASnapshotYieldsToWritesAndErases) {
 }
 
 // What is written in one piece, with values of their own, and maps that are made.
-TEST_F(FullStore, ASnapshotYieldsToBatchesAndNewMaps) {
+TEST_F(FullStoreSnapshots, ASnapshotYieldsToBatchesAndNewMaps) {
   constexpr std::uint64_t kLimit = 32 * kMiB;
   Store store = open_store({.memory_bytes_max = kLimit});
   auto map = store.create_map("map");

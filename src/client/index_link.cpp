@@ -78,7 +78,7 @@ Result<void> IndexLink::keep() {
   ask.offload = wire::OffloadId::lease_renew;
   ask.payload = base::bytes_of(renewal);
   const auto reply = requests_.call(ask);
-  if (!reply) return fail(Code::connection_lost);
+  if (!reply) return std::unexpected(reply.error());
   epoch_ = reply->header.version;
   renewed_ns_ = now;
   return {};
@@ -125,7 +125,7 @@ Result<place::FeedCursor> IndexLink::follow() {
 
 Result<place::LeafCounts> IndexLink::read_counts() {
   const auto reply = ask_of_map(wire::OffloadId::index_counts);
-  if (!reply) return fail(Code::connection_lost);
+  if (!reply) return std::unexpected(reply.error());
   if (reply->header.version != opening_.keyed->key) return fail(Code::contended);
   place::LeafCounts counts;
   std::string_view rows = reply->payload;

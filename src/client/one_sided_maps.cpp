@@ -59,7 +59,7 @@ Result<place::OneSidedReader*> OneSidedMaps::open(RemoteRequests& requests,
                                                   NodeConnection& connection, std::uint32_t map) {
   if (link_ && link_->pair().state() == fabric::QueuePair::State::error) close();
   if (const auto known = maps_.find(map); known != maps_.end()) return &known->second->reader;
-  if (connection.lost()) return fail(Code::connection_lost);
+  if (connection.lost()) return std::unexpected(connection.lost_error());
   const std::uint64_t began = base::monotonic_ns();
   // Without a connection for READs none of the maps can be opened.
   if (began < failed_until_ns_ && (!link_ || failed_map_ == map)) return std::unexpected(failure_);

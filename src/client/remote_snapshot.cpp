@@ -30,7 +30,7 @@ void RemoteSnapshot::close() {
 }
 
 Result<void> RemoteSnapshot::open() {
-  if (!begin_open()) return fail(Code::connection_lost);
+  if (!begin_open()) return std::unexpected(connection().lost_error());
   return finish_open();
 }
 
