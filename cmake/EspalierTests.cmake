@@ -312,8 +312,10 @@ function(espalier_command_tests)
   add_dependencies(commands_test espalier_program lineitem_program)
   target_compile_definitions(commands_test PRIVATE
     ESPALIER_PROGRAM="$<TARGET_FILE:espalier_program>"
-    ESPALIER_LINEITEM="$<TARGET_FILE:lineitem_program>"
-    $<$<AND:$<BOOL:${ESPALIER_HARDEN}>,$<NOT:$<BOOL:${ESPALIER_SANITIZERS}>>,$<CONFIG:Release>>:ESPALIER_HARDENED>)
+    ESPALIER_LINEITEM="$<TARGET_FILE:lineitem_program>")
+  if(ESPALIER_HARDEN AND NOT ESPALIER_SANITIZERS)
+    target_compile_definitions(commands_test PRIVATE $<$<CONFIG:Release>:ESPALIER_HARDENED>)
+  endif()
   # Tests of documents call it; where ./test leaves bench_test out, tests/quick.txt leaves those.
   espalier_is_quick(bench_test bench_is_quick)
   if(TARGET espalier_bench_program AND bench_is_quick)

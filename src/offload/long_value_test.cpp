@@ -21,7 +21,7 @@ using wire::OffloadId;
 /// A step is over after its first piece.
 FixtureOptions short_steps() {
   FixtureOptions options;
-  options.helpers.step_ns = 0;
+  options.helpers.step_ns = 1;
   return options;
 }
 
@@ -190,7 +190,7 @@ TEST_F(LongValues, WhatIsReplacedMeanwhileComesWhole) {
     client_->post(message_of(request_of(offload, node_.map()), key, ""));
     client_->ring();
     node_.turns(3);
-    for (int i = 0; i < 30; ++i) {
+    for (int i = 0; i < 20; ++i) {
       const std::string other(2 << 20, static_cast<char>('a' + i % 20));
       ASSERT_TRUE(
           node_.call(writer, request_of(OffloadId::put, node_.map()), "key", other).applied());

@@ -167,7 +167,10 @@ void MapCore::refill_spares(memory::BufferCache& cache) {
 
 bool StoreCore::free_some(memory::BufferCache& cache, bool insists) {
   bool freed = reclaimer.collect(cache);
-  if (freed && !insists) return true;
+  // Where there is room for the longest buffer, what a write has not found is no memory of the
+  // store's: the heap has failed it.
+  const bool full = region.taken_bytes() + memory::kBufferBytesMax > region.limit_bytes();
+  if ((freed && !insists) || !full) return freed;
   if (reclaimer.expire_oldest()) freed = reclaimer.collect(cache) || freed;
   return freed || reclaimer.waits_for_snapshots() || reclaimer.waits_for_pins();
 }

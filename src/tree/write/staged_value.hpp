@@ -24,7 +24,13 @@ class StagedValue {
         offset_(other.offset_),
         value_(other.value_),
         copied_(other.copied_) {}
-  StagedValue& operator=(StagedValue&&) = delete;
+  StagedValue& operator=(StagedValue&& other) noexcept {
+    std::swap(map_, other.map_);
+    std::swap(offset_, other.offset_);
+    std::swap(value_, other.value_);
+    std::swap(copied_, other.copied_);
+    return *this;
+  }
   ~StagedValue();
 
   /// Copies so many bytes more, at least the first few. Returns whether all are there.
