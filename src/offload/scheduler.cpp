@@ -565,8 +565,8 @@ Next Call::helper(std::function<void()> work) {
 
 std::unique_ptr<HelperJob> Call::job_of(std::function<JobStep(StepContext&)> work) {
   return std::make_unique<RequestJob>(
-      std::move(work), [&scheduler = scheduler_, &request = request_] { scheduler.resume(request); },
-      request_);
+      std::move(work),
+      [&scheduler = scheduler_, &request = request_] { scheduler.resume(request); }, request_);
 }
 
 Next Call::helper_steps(std::function<JobStep(StepContext&)> work, std::uint64_t deadline_ns) {
