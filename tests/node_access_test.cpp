@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/descriptor_limit.hpp"
+#include "base/places.hpp"
 #include "base/unix_address.hpp"
 #include "espalier/map.hpp"
 #include "espalier/sequencer.hpp"
@@ -245,10 +246,43 @@ TEST_F(NodeAccess, RefusalsAreInTheAuditLog) {
     EXPECT_EQ(record.act, "connect");
     EXPECT_EQ(record.address, me);
   }
-  EXPECT_EQ(records[0].outcome, (Error{Code::too_many_participants, 0, 1}));
+  EXPECT_EQ(records[0].outcome, base::full_error(base::Places::connections, 1));
   EXPECT_EQ(records[1].outcome.code, Code::invalid_argument);
   lock.unlock();
   node_.reset();  // which has records for us until then
+}
+
+// What no setting changes is not said to be one's.
+TEST_F(NodeAccess, SaysWhatIsFullAndWhatToDo) {
+  std::mutex mutex;
+  std::vector<Error> refusals;
+  options_.audit = [&](const offload::AuditRecord& record) {
+    const std::lock_guard lock(mutex);
+    refusals.push_back(record.outcome);
+  };
+  base::raise_descriptor_limit();
+  start();
+  Store store = connect();
+  auto map = store.open_map("default");
+  ASSERT_TRUE(map);
+  std::vector<Snapshot> snapshots;
+  Error error{};
+  while (error.code == Code::invalid) {
+    auto snapshot = map->snapshot();
+    if (snapshot)
+      snapshots.push_back(std::move(*snapshot));
+    else
+      error = snapshot.error();
+  }
+  EXPECT_EQ(error, base::full_error(base::Places::principal_snapshots, 1024));
+  EXPECT_THAT(message(error), testing::HasSubstr("1024 snapshots, by all its connections"));
+  const std::uint32_t most = 2 * node::Listener::kUserPendingMax;  // of who runs the node
+  const auto silent = connect_silently(socket(), most + 1);
+  ASSERT_EQ(silent.size(), most + 1);
+  while (node_->connections_refused() == 0) std::this_thread::yield();
+  node_.reset();  // hands over what it has for the audit
+  ASSERT_EQ(refusals.size(), 1u);
+  EXPECT_EQ(refusals[0], base::full_error(base::Places::user_hellos, most));
 }
 
 }  // namespace

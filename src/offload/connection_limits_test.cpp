@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/places.hpp"
+
 namespace espalier::offload {
 namespace {
 
@@ -36,9 +38,9 @@ class ConnectionLimitsTest : public testing::Test {
 
 TEST_F(ConnectionLimitsTest, OnePrincipalHasHalfAndSomeIsKeptForWhoRunsTheNode) {
   EXPECT_EQ(take_all(greedy_), 80u);
-  EXPECT_EQ(error_, (Error{Code::too_many_participants, 0, 80}));
+  EXPECT_EQ(error_, base::full_error(base::Places::principal_connections, 80));
   EXPECT_EQ(take_all(other_), 70u);  // a sixteenth is kept
-  EXPECT_EQ(error_, (Error{Code::too_many_participants, 0, 160}));
+  EXPECT_EQ(error_, base::full_error(base::Places::connections, 160));
   EXPECT_EQ(take_all(root_), 0u) << "it does not say that it runs the node";
   EXPECT_EQ(take_all(root_, true), 10u);
   EXPECT_EQ(limits_.numbers().connections, 160u);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/places.hpp"
 #include "base/system_error.hpp"
 #include "fabric/planted_fabric_bugs.hpp"
 
@@ -360,7 +361,7 @@ Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello
   const bool runs = runs_node(access, principal);
   const std::uint32_t most = most_sessions(options_);
   if (sessions_.size() >= most - (runs ? 0 : ConnectionLimits::kept_of(most))) {
-    return fail(Code::too_many_participants, most);
+    return base::full(base::Places::sessions, most);
   }
   const PrincipalRef account = services_.principals.of(principal);
   auto place = services_.connections.take(account, runs, layout);

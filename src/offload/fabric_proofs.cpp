@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/places.hpp"
 #include "crypto/link_proof.hpp"
 #include "offload/fabric_clients.hpp"
 
@@ -96,7 +97,7 @@ void FabricClients::refuse_late(const fabric::ConnectRequest& request, const Err
   audit_refusal("authenticate", {}, request.peer, error);
   const std::uint64_t wait_ns = authenticator_->count_wrong(request.peer);
   if (late_refusals_.size() >= kLateMax) {
-    return send_refusal(request, {Code::too_many_participants, 0, kLateMax});
+    return send_refusal(request, base::full_error(base::Places::late_refusals, kLateMax));
   }
   late_refusals_.push_back({request, error, options_.now_ns() + wait_ns});
 }

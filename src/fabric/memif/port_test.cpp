@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/places.hpp"
 #include "base/random.hpp"
 #include "base/temporary_folder.hpp"
 #include "base/unix_address.hpp"
@@ -279,7 +280,7 @@ TEST_F(MemifPorts, NoLinkIsFree) {
   done.store(true);
   refuses.join();
   ASSERT_FALSE(none);
-  EXPECT_EQ(none.error(), fail(Code::too_many_participants, kLinksMax).error());
+  EXPECT_EQ(none.error(), base::full_error(base::Places::links, kLinksMax));
   EXPECT_EQ(refused.size(), kLinksMax);
 }
 
