@@ -129,10 +129,13 @@ Result<void> Node::open_workers() {
     });
     (*least)->enqueue(std::move(pending));
   };
-  listener_ =
-      std::make_unique<Listener>(config_, *services_, secrets_.get(), node_id(), serve);
+  listener_ = std::make_unique<Listener>(config_, *services_, secrets_.get(), node_id(), serve);
   // Before the first client comes, and after all that is told about is there.
-  services_->numbers.set([this] { return encode(numbers_of(*this)); });
+  services_->numbers.set([this](offload::NumbersSource::For whom) {
+    NodeNumbers numbers = numbers_of(*this);
+    if (whom != offload::NumbersSource::For::administrators) numbers.principals.clear();
+    return encode(numbers);
+  });
   return listener_->start();
 }
 

@@ -125,6 +125,21 @@ TEST_F(AccessTest, ARoleForAPrefixSeesNothingThatConcernsAll) {
   EXPECT_EQ(names, std::vector<std::string>{"orders/new"});
 }
 
+// Those of secrets, users and addresses are nobody else's business.
+TEST_F(AccessTest, OnlyAnAdministratorLearnsTheNamesOfPrincipals) {
+  node_.services().numbers.set([](NumbersSource::For whom) {
+    return std::string(whom == NumbersSource::For::administrators ? "all names" : "numbers");
+  });
+  const auto numbers_for = [&](Access access) {
+    SchedulerFixture::Client& client = connect(std::move(access));
+    return std::string(node_.call(client, request_of(OffloadId::node_stats, 0, ++tag_)).payload);
+  };
+  EXPECT_EQ(numbers_for({"a", Right::admin}), "all names");
+  EXPECT_EQ(numbers_for({"w", Right::write}), "numbers");
+  EXPECT_EQ(numbers_for({"r", Right::read}), "numbers");
+  node_.services().numbers.set(nullptr);
+}
+
 TEST(AccessAccounts, AreOfThePrincipalThatAsksOrOnWhoseBehalfItIs) {
   SchedulerFixture node({}, std::uint64_t{64} << 20, {&kWhose, 1});
   const auto ask = [&](SchedulerFixture::Client& client, const PrincipalView* on_behalf) {

@@ -79,8 +79,21 @@ void ConnectionLimits::give(PrincipalAccount& account, std::uint64_t ring_bytes)
 
 ConnectionLimits::Numbers ConnectionLimits::numbers() const {
   const std::lock_guard lock(mutex_);
-  return {connections_, options_.connections_max, principal_max(),
-          ring_bytes_,  options_.ring_bytes_max,  refused_};
+  Numbers numbers;
+  numbers.connections = connections_;
+  numbers.connections_max = options_.connections_max;
+  numbers.principal_max = principal_max();
+  numbers.ring_bytes = ring_bytes_;
+  numbers.ring_bytes_max = options_.ring_bytes_max;
+  numbers.principal_ring_bytes_max = options_.ring_bytes_max / 2;
+  numbers.kept = kept_of(options_.connections_max);
+  numbers.refused = refused_;
+  return numbers;
+}
+
+PrincipalAccount::Connections ConnectionLimits::taken_by(const PrincipalAccount& account) const {
+  const std::lock_guard lock(mutex_);
+  return account.connections;
 }
 
 }  // namespace espalier::offload

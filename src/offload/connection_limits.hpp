@@ -95,9 +95,13 @@ class ConnectionLimits {
     std::uint64_t principal_max = 0;
     std::uint64_t ring_bytes = 0;
     std::uint64_t ring_bytes_max = 0;
+    std::uint64_t principal_ring_bytes_max = 0;
+    std::uint64_t kept = 0;     ///< places, for those who run the node
     std::uint64_t refused = 0;  ///< for the part of their principal, or what is kept for others
   };
   [[nodiscard]] Numbers numbers() const;
+  /// What this one has.
+  [[nodiscard]] PrincipalAccount::Connections taken_by(const PrincipalAccount& account) const;
 
  private:
   friend class ConnectionPlace;

@@ -45,9 +45,13 @@ TEST_F(ConnectionLimitsTest, OnePrincipalHasHalfAndSomeIsKeptForWhoRunsTheNode) 
   EXPECT_EQ(take_all(root_, true), 10u);
   EXPECT_EQ(limits_.numbers().connections, 160u);
   EXPECT_EQ(limits_.numbers().refused, 3u);
+  EXPECT_EQ(limits_.numbers().kept, 10u);
+  EXPECT_EQ(limits_.taken_by(*other_).count, 70u);
+  EXPECT_EQ(limits_.taken_by(*other_).ring_bytes, 70 * layout_.bytes());
   places_.clear();
   EXPECT_EQ(limits_.numbers().connections, 0u);
   EXPECT_EQ(limits_.numbers().ring_bytes, 0u);
+  EXPECT_EQ(limits_.taken_by(*other_).count, 0u);
   EXPECT_EQ(take_all(root_, true), 160u) << "who runs the node has no part, but all";
 }
 

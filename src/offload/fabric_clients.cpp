@@ -540,14 +540,6 @@ void FabricClients::maintain() {
   remove_ended();
 }
 
-void FabricClients::copy_connect_counts() {
-  const fabric::ConnectCounts now = endpoint_->connect_counts();
-  counts_.cookies_sent.store(now.cookies_sent, std::memory_order_relaxed);
-  counts_.cookies_accepted.store(now.cookies_accepted, std::memory_order_relaxed);
-  counts_.cookies_refused.store(now.cookies_refused, std::memory_order_relaxed);
-  counts_.messages_shed.store(now.shed, std::memory_order_relaxed);
-}
-
 // What an ended pair has left behind may be a close note; what others say meanwhile does not
 // matter.
 bool FabricClients::has_had_its_say(Session& session) {

@@ -332,7 +332,7 @@ TEST_F(SchedulerTest, TellsTheNumbersOfAMap) {
 
 TEST_F(SchedulerTest, TellsTheNumbersOfItsNode) {
   const std::string numbers(100'000, 'n');
-  node_.services().numbers.set([&] { return numbers; });
+  node_.services().numbers.set([&](NumbersSource::For) { return numbers; });
   EXPECT_EQ(call(OffloadId::node_stats).payload, numbers);
   expect_error(call(OffloadId::node_stats, "key"), Code::invalid_argument, 3);
   expect_error(call(OffloadId::node_stats, {}, "p"), Code::invalid_argument, 1);

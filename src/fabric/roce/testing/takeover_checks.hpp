@@ -324,6 +324,7 @@ inline std::string known_but_for_the_port(std::uint64_t seed, const IpAddress& i
       const std::uint64_t answered = scene.take_forged(*at);
       if (answered != allowed) return "something is answered that is not the peer's";
       if (at->endpoint.counters().foreign != foreign + of_pairs) return "not all were counted";
+      if (at->endpoint.connect_counts().foreign != foreign + of_pairs) return "nobody is told";
       if (at->queue.waiting() != 0) return "somebody else's answer was taken";
       for (int i = 0; i < 1000 && at->queue.waiting() == 0; ++i) scene.turn();
       std::array<Completion, 2> done;
@@ -399,6 +400,7 @@ inline std::string psns_searched(std::uint64_t seed, std::uint64_t packets) {
       }
       if (scene.take_forged(*at) != 0) return "a wrong PSN is answered";
       if (at->endpoint.counters().out_of_window != counted + forged) return "not all were counted";
+      if (at->endpoint.connect_counts().out_of_window != counted + forged) return "nobody is told";
     }
   }
   return scene.works();
