@@ -71,6 +71,17 @@ TEST_F(ConnectionLimitsTest, RingsOfOnePrincipalTakeHalfOfTheirMemory) {
   EXPECT_EQ(limits_.numbers().ring_bytes, 160 * bytes);
 }
 
+TEST_F(ConnectionLimitsTest, ByDefaultRingsAreAPartOfTheStoresMemory) {
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  EXPECT_EQ(ConnectionLimits::default_ring_bytes(1024 * kMiB), 256 * kMiB);
+  EXPECT_EQ(ConnectionLimits::default_ring_bytes(256 * kMiB), 64 * kMiB);
+  EXPECT_EQ(ConnectionLimits::default_ring_bytes(64 * kMiB), 32 * kMiB);
+  EXPECT_EQ(ConnectionLimits::default_ring_bytes(4 * kMiB), 32 * kMiB);
+  // With the rings of a usual client, one principal has a dozen even there, and a hundred smaller.
+  const wire::ConnectionLayout usual{512, 1024, wire::kResponseRingsMax};
+  EXPECT_GE(16 * kMiB / usual.bytes(), 12u);
+}
+
 TEST_F(ConnectionLimitsTest, RingsShrinkAsTheirMemoryIsTaken) {
   constexpr std::uint64_t kMax = std::uint64_t{64} << 20;
   limits_.set({.connections_max = 10'000, .ring_bytes_max = kMax});
