@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/descriptor_limit.hpp"
+#include "base/places.hpp"
 #include "base/unix_address.hpp"
 #include "espalier/map.hpp"
 #include "espalier/sequencer.hpp"
@@ -245,10 +247,78 @@ TEST_F(NodeAccess, RefusalsAreInTheAuditLog) {
     EXPECT_EQ(record.act, "connect");
     EXPECT_EQ(record.address, me);
   }
-  EXPECT_EQ(records[0].outcome, (Error{Code::too_many_participants, 0, 1}));
+  EXPECT_EQ(records[0].outcome, base::full_error(base::Places::connections, 1));
   EXPECT_EQ(records[1].outcome.code, Code::invalid_argument);
   lock.unlock();
   node_.reset();  // which has records for us until then
+}
+
+// However often one user is refused, refusals of others are in the audit log.
+TEST_F(NodeAccess, RefusalsAtTheSocketAreLimitedForEachUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+  std::mutex mutex;
+  std::map<std::string, std::size_t> refusals;
+  options_.audit = [&](const offload::AuditRecord& record) {
+    const std::lock_guard lock(mutex);
+    if (!record.act.empty()) ++refusals[record.address.substr(record.address.rfind(' ') + 1)];
+  };
+  Child other([](Line& line) {
+    std::string path;
+    if (!line.receive(path)) return 1;
+    if (::seteuid(kNobody) != 0) return 2;
+    for (const auto& client : connect_silently(path, offload::AuditLog::kBurst + 10)) {
+      if (::send(client.number(), "hello", 5, MSG_NOSIGNAL) != 5) return 3;
+      char answer[256];
+      if (::recv(client.number(), answer, sizeof answer, 0) <= 0) return 4;
+    }
+    return line.send("refused") ? 0 : 5;
+  });
+  open_to_others();
+  std::string answer;
+  ASSERT_TRUE(other.line().send(socket()) && other.line().receive(answer));
+  EXPECT_EQ(other.wait(), 0);
+  for (const auto& client : connect_silently(socket(), 3)) {
+    ASSERT_EQ(::send(client.number(), "hello", 5, MSG_NOSIGNAL), 5);
+    char refusal[256];
+    ASSERT_GT(::recv(client.number(), refusal, sizeof refusal, 0), 0);
+  }
+  node_.reset();  // hands over what it has for the audit
+  EXPECT_GE(refusals[std::to_string(kNobody)], offload::AuditLog::kBurst);
+  EXPECT_LT(refusals[std::to_string(kNobody)], offload::AuditLog::kBurst + 10);
+  EXPECT_EQ(refusals["0"], 3u);
+}
+
+// What no setting changes is not said to be one's.
+TEST_F(NodeAccess, SaysWhatIsFullAndWhatToDo) {
+  std::mutex mutex;
+  std::vector<Error> refusals;
+  options_.audit = [&](const offload::AuditRecord& record) {
+    const std::lock_guard lock(mutex);
+    refusals.push_back(record.outcome);
+  };
+  base::raise_descriptor_limit();
+  start();
+  Store store = connect();
+  auto map = store.open_map("default");
+  ASSERT_TRUE(map);
+  std::vector<Snapshot> snapshots;
+  Error error{};
+  while (error.code == Code::invalid) {
+    auto snapshot = map->snapshot();
+    if (snapshot)
+      snapshots.push_back(std::move(*snapshot));
+    else
+      error = snapshot.error();
+  }
+  EXPECT_EQ(error, base::full_error(base::Places::principal_snapshots, 1024));
+  EXPECT_THAT(message(error), testing::HasSubstr("1024 snapshots, by all its connections"));
+  const std::uint32_t most = 2 * node::Listener::kUserPendingMax;  // of who runs the node
+  const auto silent = connect_silently(socket(), most + 1);
+  ASSERT_EQ(silent.size(), most + 1);
+  while (node_->connections_refused() == 0) std::this_thread::yield();
+  node_.reset();  // hands over what it has for the audit
+  ASSERT_EQ(refusals.size(), 1u);
+  EXPECT_EQ(refusals[0], base::full_error(base::Places::user_hellos, most));
 }
 
 }  // namespace

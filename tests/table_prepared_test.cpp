@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/places.hpp"
 #include "tests/support/tables_anywhere.hpp"
 
 namespace espalier {
@@ -163,7 +164,7 @@ TEST_P(TablePrepared, ASessionKeepsSoManyAndNoMore) {
     return;
   }
   ASSERT_FALSE(more);
-  EXPECT_EQ(more.error().error, (Error{Code::too_many_participants, 0, 256}));
+  EXPECT_EQ(more.error().error, base::full_error(base::Places::pipelines, 256));
   EXPECT_THAT(message(more.error()), HasSubstr("keeps 256 pipelines already"));
   EXPECT_TRUE(kept.front().run() && kept.back().run());
   kept.pop_back();

@@ -7,6 +7,7 @@
 #include <bit>
 #include <utility>
 
+#include "base/places.hpp"
 #include "base/process_id.hpp"
 
 namespace espalier::base {
@@ -112,7 +113,7 @@ Result<EpochSlot> EpochTable::join() {
       return EpochSlot(&slots_[i], &header_->global_epoch, self->bits, asymmetric());
     }
   } while (sweep_dead() > 0);
-  return fail(Code::too_many_participants, count_);
+  return full(Places::participants, count_);
 }
 
 std::uint64_t EpochTable::current() const {

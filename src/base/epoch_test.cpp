@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/child_process.hpp"
+#include "base/places.hpp"
 
 namespace espalier::base {
 namespace {
@@ -124,7 +125,7 @@ TEST(EpochTable, SlotsAreTakenAndLeft) {
   EXPECT_EQ(table.participants(), 2u);
   const auto none = table.join();
   ASSERT_FALSE(none);
-  EXPECT_EQ(none.error(), (Error{Code::too_many_participants, 0, 2}));
+  EXPECT_EQ(none.error(), full_error(Places::participants, 2));
 
   a->enter();
   table.advance();

@@ -3,6 +3,7 @@
 
 #include <system_error>
 
+#include "base/places.hpp"
 #include "espalier/kind.hpp"
 
 namespace espalier {
@@ -72,9 +73,7 @@ std::string_view sentence(Code code) {
     case Code::already_exists: return "This name is taken; open what exists, or choose another.";
     case Code::not_found: return "There is nothing of this name; check how it is spelled.";
     case Code::too_many_participants:
-      return "All places for threads, clients or snapshots that there may be are taken; end some, "
-             "or raise participants_max (of a node clients.connections_max or "
-             "clients.principal_connections_max).";
+      return "All places that there may be of this kind are taken; end some of what has them.";
     case Code::system: return "The operating system refused: ";
     case Code::corrupt:
       return "The bytes are not what they should be; restore them from a good copy.";
@@ -125,6 +124,9 @@ std::string message(const Error& error) {
   std::string text(sentence(error.code));
   if (error.code == Code::system) {
     return text + std::generic_category().message(static_cast<int>(error.detail)) + ".";
+  }
+  if (error.code == Code::too_many_participants) {
+    if (const std::string full = base::full_message(error); !full.empty()) return full;
   }
   const std::uint32_t packet_bytes = error.detail >> 16;
   if (error.code == Code::connection_lost && packet_bytes != 0) {

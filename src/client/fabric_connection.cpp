@@ -103,21 +103,41 @@ Result<NodeConnection::WritableMemory> FabricConnection::offer_memory(std::uint6
 
 // --- connecting ----------------------------------------------------------------------------------
 
+// The hello says which memory and which rings it has, so a node that has no memory for its part of
+// these cannot give others: it refuses, and is asked for smaller ones.
 Result<void> FabricConnection::connect_first() {
   if (!layout_.valid()) return fail(Code::invalid_argument);
-  auto memory = memory::SharedMemory::create("espalier-rings", layout_.bytes());
-  if (!memory) return std::unexpected(memory.error());
-  memory_ = std::move(*memory);
-  link_ = std::make_unique<rings::RingLink>(rings::RingLink::Side::client, memory_.at(0), layout_);
   // Those who write into our memory need no buffers beside it.
   const bool sent = options_.way == wire::LinkWay::send;
   buffers_.resize(sent ? std::size_t{kReceives} * rings::RingLink::kMirroredBytesMax : 0);
   post_receives();
+  for (;;) {
+    auto connected = connect_with_rings();
+    if (connected) break;
+    const wire::ConnectionLayout smaller{std::max(layout_.request_slots / 2, wire::kRingSlotsMin),
+                                         std::max(layout_.response_slots / 2, wire::kRingSlotsMin),
+                                         layout_.response_rings};
+    if (connected.error().code != Code::out_of_memory || smaller == layout_) return connected;
+    layout_ = smaller;
+    drop_pair();
+    region_ = {};
+    proven_.reset();
+    token_ = {};
+  }
+  state_ = State::up;
+  return {};
+}
+
+Result<void> FabricConnection::connect_with_rings() {
+  auto memory = memory::SharedMemory::create("espalier-rings", layout_.bytes());
+  if (!memory) return std::unexpected(memory.error());
+  memory_ = std::move(*memory);
+  link_ = std::make_unique<rings::RingLink>(rings::RingLink::Side::client, memory_.at(0), layout_);
   if (auto proven = prove(); !proven) return proven;
   const std::uint64_t until = options_.now_ns() + options_.timeout_ns;
   for (;;) {
     auto connected = connect_until(until);
-    if (connected) break;
+    if (connected) return {};
     const std::uint64_t again = options_.now_ns() + kAgainNs;
     if (!may_pass(connected.error()) || again >= until) return connected;
     drop_pair();
@@ -126,8 +146,6 @@ Result<void> FabricConnection::connect_first() {
       endpoint_->wait(kConnectionNapNs);
     }
   }
-  state_ = State::up;
-  return {};
 }
 
 Result<void> FabricConnection::connect_until(std::uint64_t until_ns) {

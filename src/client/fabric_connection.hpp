@@ -56,8 +56,8 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
  public:
   /// Errors: those of fabric::open_for_connecting but connection_lost; system (ECONNREFUSED: nobody
   /// serves there; ETIMEDOUT: nobody answers; EAGAIN: no thread is to be had), corrupt (what
-  /// answers is no node), and why the node refused: unsupported, too_many_participants;
-  /// not_permitted, as prove_link() has it.
+  /// answers is no node), and why the node refused: unsupported, too_many_participants,
+  /// out_of_memory (of rings, the smallest too); not_permitted, as prove_link() has it.
   static Result<std::shared_ptr<FabricConnection>> open(const fabric::FabricAddress& address,
                                                         FabricConnectionOptions options = {});
   /// The same through an endpoint that is there, without the keepalive thread of the process.
@@ -92,6 +92,8 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
 
   FabricConnection(fabric::Connecting way, const FabricConnectionOptions& options);
   Result<void> connect_first();
+  /// With rings of `layout_`.
+  Result<void> connect_with_rings();
   Result<void> connect_until(std::uint64_t until_ns);
   Result<void> prove();
   Result<void> dial();

@@ -136,6 +136,26 @@ TEST_F(RefusedClient, ComesInWhenThereIsRoom) {
   EXPECT_LT(network_.now_ns(), room_at_ns_ + 200 * kRefusedMs);
 }
 
+// A node cannot give it other rings than it says it has, so it asks again with smaller ones.
+TEST_F(RefusedClient, ComesInWithSmallerRingsWhereMemoryIsShort) {
+  const wire::ConnectionLayout smaller{128, 256, wire::kResponseRingsMax};
+  // One address has half of it.
+  serving_.services().connections.set({.ring_bytes_max = 2 * smaller.bytes() + (64 << 10)});
+  const auto opened = open();
+  ASSERT_TRUE(opened) << message(opened.error());
+  EXPECT_EQ(clients_->counts().sessions, 1u);
+  EXPECT_EQ(clients_->counts().refused, 2u);
+  EXPECT_EQ(serving_.services().connections.numbers().ring_bytes, smaller.bytes());
+}
+
+TEST_F(RefusedClient, SaysThatThereIsNoMemoryForTheSmallestRingsEither) {
+  serving_.services().connections.set({.ring_bytes_max = 128 << 10});
+  const auto opened = open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::out_of_memory);
+  EXPECT_EQ(clients_->counts().sessions, 0u);
+}
+
 TEST_F(RefusedClient, SaysTheNodesReasonWhenItsTimeIsUp) {
   const std::uint64_t begun = network_.now_ns();
   const auto opened = open();

@@ -9,6 +9,7 @@
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
 #include "base/cpu.hpp"
+#include "base/places.hpp"
 
 namespace espalier::client {
 namespace {
@@ -22,7 +23,7 @@ constexpr std::uint64_t kLongestSleepNs = 50'000'000;  // a lost node is found a
 
 Result<std::unique_ptr<ThreadRings>> ThreadRings::open(std::shared_ptr<NodeConnection> connection) {
   const auto ring = connection->take_ring();
-  if (!ring) return fail(Code::too_many_participants, wire::kResponseRingsMax);
+  if (!ring) return base::full(base::Places::response_rings, wire::kResponseRingsMax);
   return std::unique_ptr<ThreadRings>(new ThreadRings(std::move(connection), *ring));
 }
 

@@ -254,9 +254,8 @@ TEST_F(DeviceTest, ItTellsItsOwnNumbers) {
   EXPECT_FALSE(of_host.maps.empty());
 }
 
-// A client of a device has the snapshots that it would have at the host, however many the device's
-// other clients hold.
-// The device's one connection to its host holds more than a client's may.
+// However many the device's other clients hold: its one connection to its host holds more than a
+// client's may.
 TEST_F(DeviceTest, EachClientHasTheSnapshotsThatItWouldHaveAtTheHost) {
   start();
   std::vector<Store> stores;

@@ -39,12 +39,14 @@ struct ConnectRequest {
   std::vector<std::byte> data;
 };
 
-/// About those who ask for connections in names that may not be theirs, where a transport has such.
+/// About packets in names that may not be their senders', where a transport has such.
 struct ConnectCounts {
   std::uint64_t cookies_sent = 0;      ///< requests that were sent back with one, and forgotten
   std::uint64_t cookies_accepted = 0;  ///< that came back
   std::uint64_t cookies_refused = 0;   ///< that were not right, or too old
   std::uint64_t shed = 0;              ///< messages that were too many in a turn: as if lost
+  std::uint64_t foreign = 0;           ///< packets for a pair that are not from its peer
+  std::uint64_t out_of_window = 0;     ///< that its peer cannot have sent now
 };
 
 class Endpoint {

@@ -131,7 +131,7 @@ constexpr std::array kSettings{
         "clients.ring_bytes_max", {Kind::bytes, 0, 64 * kGiB}, "0B",
         "Memory of the rings of all connections together, of which one secret, user or address has "
         "half at most; as it fills, those who come get smaller rings. 0: a quarter of "
-        "memory.limit, and at least 256MiB."),
+        "memory.limit, and at least 32MiB."),
     row<Config, &Config::clients, &Clients::in_flight_max>(
         "clients.in_flight_max", {Kind::count, 1, 256}, "256",
         "Requests of one connection that may be in flight."),

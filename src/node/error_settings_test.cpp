@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
+#include "base/places.hpp"
 #include "espalier/error.hpp"
 #include "node/config_settings.hpp"
 
@@ -53,6 +56,28 @@ TEST(ErrorSettings, MessagesNameSettingsThatThereAre) {
       EXPECT_EQ(unknown_setting(message({static_cast<Code>(code), 0, detail})), "") << code;
     }
   }
+}
+
+TEST(ErrorSettings, WhatIsFullIsSaidAndASettingOnlyWhereItHelps) {
+  const std::map<base::Places, std::string> settings = {
+      {base::Places::participants, "participants_max"},
+      {base::Places::connections, "clients.connections_max"},
+      {base::Places::principal_connections, "clients.principal_connections_max"}};
+  std::set<std::string> messages;
+  for (std::uint8_t number = 1; number <= 18; ++number) {
+    const auto places = static_cast<base::Places>(number);
+    const std::string text = message(base::full_error(places, 4321));
+    EXPECT_EQ(unknown_setting(text), "");
+    const auto setting = settings.find(places);
+    if (setting == settings.end()) {
+      EXPECT_EQ(text.find("_max"), std::string::npos) << text;
+    } else {
+      EXPECT_NE(text.find("raise " + setting->second + "."), std::string::npos) << text;
+    }
+    messages.insert(text);
+  }
+  EXPECT_EQ(messages.size(), 18u);
+  EXPECT_EQ(message(fail(Code::too_many_participants, 64).error()).find("_max"), std::string::npos);
 }
 
 }  // namespace

@@ -13,9 +13,14 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/places.hpp"
 #include "base/system_error.hpp"
 
 namespace espalier::node {
+
+using base::full_error;
+using base::Places;
+
 namespace {
 
 constexpr std::uint64_t kHelloNs = 5'000'000'000;  // so long a client may be silent
@@ -132,10 +137,10 @@ std::optional<Error> Listener::denied_to_wait(std::uint32_t user) const {
   const bool runs = runs_node(user);
   const std::uint32_t all = runs ? kPendingMax : kPendingMax - kPendingKept;
   const std::uint32_t own = runs ? 2 * kUserPendingMax : kUserPendingMax;
-  if (pending_.size() >= all) return Error{Code::too_many_participants, 0, kPendingMax};
+  if (pending_.size() >= all) return full_error(Places::hellos, kPendingMax);
   const auto of_user = pending_of_user_.find(user);
   if (of_user == pending_of_user_.end() || of_user->second < own) return std::nullopt;
-  return Error{Code::too_many_participants, 0, own};
+  return full_error(Places::user_hellos, own);
 }
 
 // Who cannot be let in for want of descriptors is told so, with the one that is kept for that.
@@ -145,7 +150,7 @@ bool Listener::reject() {
       ::accept4(socket_->number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   const bool answered = static_cast<bool>(client);
   if (answered) {
-    refuse_client(client.number(), {Code::too_many_participants, 0, 0});
+    refuse_client(client.number(), full_error(Places::descriptors));
     client.close();
   }
   spare_ = open_spare();

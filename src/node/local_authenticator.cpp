@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 #include "base/clock.hpp"
+#include "base/places.hpp"
 #include "base/system_error.hpp"
 #include "node/handshake_packets.hpp"
 #include "offload/principal_accounts.hpp"
@@ -30,7 +31,7 @@ Result<void> LocalAuthenticator::challenge(int socket, const base::PeerUser& pee
   const std::string source = offload::principal_of_user(peer.user);
   if (!sources_.enter(source, base::monotonic_ns())) {
     counts_.limited.fetch_add(1, std::memory_order_relaxed);
-    return fail(Code::too_many_participants);
+    return base::full(base::Places::proofs);
   }
   const auto made = offload::make_challenge(node_id_, told_user(peer.user, users_), draw);
   if (!made || !send_to_client(socket, *made)) {

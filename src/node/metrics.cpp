@@ -140,6 +140,16 @@ void messages_shed(Samples& samples, const NodeNumbers& numbers) {
   samples.add(numbers.connects.messages_shed);
 }
 
+void packets_dropped(Samples& samples, const NodeNumbers& numbers) {
+  samples.add(numbers.connects.foreign, {{"reason", "foreign"}});
+  samples.add(numbers.connects.out_of_window, {{"reason", "out_of_window"}});
+}
+
+template <auto Member>
+void of_principals(Samples& samples, const NodeNumbers& numbers) {
+  samples.add(numbers.principal_totals.*Member);
+}
+
 template <auto Member>
 void of_snapshots(Samples& samples, const NodeNumbers& numbers) {
   samples.add(numbers.snapshots.*Member);
@@ -232,6 +242,9 @@ constexpr Metric kMetrics[] = {
     {"espalier_principal_connections_limit", "gauge", "",
      "The same of one principal: a secret, a user or an address.",
      of_connections<&wire::ConnectionTotals::principal_max>},
+    {"espalier_connections_kept", "gauge", "",
+     "Of the places for clients, those that are kept for those who run the node.",
+     of_connections<&wire::ConnectionTotals::kept>},
     {"espalier_connections_limited_total", "counter", "",
      "Clients turned away for what their principal has already, or what is kept for those who run "
      "the node.",
@@ -239,11 +252,31 @@ constexpr Metric kMetrics[] = {
     {"espalier_pending_connections", "gauge", "",
      "Clients at the socket that have not said hello yet.",
      of_connections<&wire::ConnectionTotals::pending>},
+    {"espalier_pending_connections_limit", "gauge", "", "What that may be.",
+     of_connections<&wire::ConnectionTotals::pending_max>},
+    {"espalier_user_pending_connections_limit", "gauge", "",
+     "The same of one user; of one that runs the node twice as many.",
+     of_connections<&wire::ConnectionTotals::user_pending_max>},
     {"espalier_ring_bytes", "gauge", "",
      "Memory of the rings of all clients, as they are laid out.",
      of_connections<&wire::ConnectionTotals::ring_bytes>},
     {"espalier_ring_limit_bytes", "gauge", "", "What it may be: clients.ring_bytes_max.",
      of_connections<&wire::ConnectionTotals::ring_bytes_max>},
+    {"espalier_principal_ring_limit_bytes", "gauge", "", "The same of one principal.",
+     of_connections<&wire::ConnectionTotals::principal_ring_bytes_max>},
+    {"espalier_principals", "gauge", "", "Principals that have connections or snapshots.",
+     of_principals<&wire::PrincipalTotals::count>},
+    {"espalier_principal_connections_most", "gauge", "",
+     "Connections of the principal that has most.",
+     of_principals<&wire::PrincipalTotals::connections_most>},
+    {"espalier_principal_ring_bytes_most", "gauge", "",
+     "Memory of the rings of the principal that has most.",
+     of_principals<&wire::PrincipalTotals::ring_bytes_most>},
+    {"espalier_principal_snapshots_most", "gauge", "",
+     "Snapshots of the principal that holds most.",
+     of_principals<&wire::PrincipalTotals::snapshots_most>},
+    {"espalier_principal_snapshots_limit", "gauge", "", "What that may be.",
+     of_snapshots<&wire::SnapshotTotals::principal_max>},
     {"espalier_requests_denied_total", "counter", "",
      "Requests refused, for the role of their client does not allow them.",
      of_access<&wire::AccessTotals::denied>},
@@ -261,6 +294,11 @@ constexpr Metric kMetrics[] = {
     {"espalier_connection_messages_shed_total", "counter", "",
      "Connection messages over roce that were dropped, for too many came in one turn.",
      messages_shed},
+    {"espalier_packets_dropped_total", "counter", "reason",
+     "Packets over roce for a pair that were dropped and not answered: foreign (not from its "
+     "peer), "
+     "or out_of_window (its peer cannot have sent it now).",
+     packets_dropped},
     {"espalier_audit_left_out_total", "counter", "",
      "Refusals and acts of which the audit log has no line, for too many came.",
      of_access<&wire::AccessTotals::audit_left_out>},

@@ -58,12 +58,12 @@ struct SequencerNumbers {
 /// What a device has read of its host and remembers of it. All zeros elsewhere.
 using DeviceNumbers = wire::DeviceTotals;
 
-/// Of all fabrics (fabric::ConnectCounts); the metrics alone tell them.
-struct ConnectNumbers {
-  std::uint64_t cookies_sent = 0;
-  std::uint64_t cookies_accepted = 0;
-  std::uint64_t cookies_refused = 0;
-  std::uint64_t messages_shed = 0;
+/// What one principal has of what is shared.
+struct PrincipalNumbers {
+  std::string name;  ///< "secret alice", "user 1000", "address 192.0.2.1"
+  std::uint64_t connections = 0;
+  std::uint64_t ring_bytes = 0;
+  std::uint64_t snapshots = 0;
 };
 
 struct NodeNumbers {
@@ -81,9 +81,13 @@ struct NodeNumbers {
   wire::HelperTotals helpers{};
   wire::IndexReadTotals index_reads{};  ///< of all maps
   wire::AccessTotals access{};
-  ConnectNumbers connects;
+  wire::ConnectTotals connects{};    ///< of all fabrics (fabric::ConnectCounts)
   wire::SnapshotTotals snapshots{};  ///< of all maps
   wire::ConnectionTotals connections{};
+  wire::PrincipalTotals principal_totals{};
+  /// Those that have most of what one may have, the first of them first; not in the metrics, which
+  /// everybody of the machine may read.
+  std::vector<PrincipalNumbers> principals;
   std::uint64_t refused = 0;
   std::uint64_t connections_refused = 0;
   std::uint64_t client_wakes = 0;

@@ -80,20 +80,37 @@ TEST(Metrics, AreWhatAStrictReaderTakes) {
   EXPECT_EQ(read.at("espalier_pending_connections").at(), 44);
   EXPECT_EQ(read.at("espalier_ring_bytes").at(), 45);
   EXPECT_EQ(read.at("espalier_ring_limit_bytes").at(), 46);
+  EXPECT_EQ(read.at("espalier_principal_ring_limit_bytes").at(), 47);
+  EXPECT_EQ(read.at("espalier_connections_kept").at(), 48);
+  EXPECT_EQ(read.at("espalier_pending_connections_limit").at(), 49);
+  EXPECT_EQ(read.at("espalier_user_pending_connections_limit").at(), 50);
   const ReadMetric& held = read.at("espalier_held_bytes");
   EXPECT_EQ(held.at({{"kind", "snapshot"}, {"owner", "process 12"}, {"map", "default"}}), 8192);
   EXPECT_EQ(held.at({{"kind", "lease"}, {"owner", "session 3"}, {"map", ""}}), 4096);
 }
 
-TEST(Metrics, CookiesOfConnections) {
-  NodeNumbers numbers = some_numbers();
-  numbers.connects = {7, 5, 2, 9};
-  const ReadMetrics read = MetricsReader::read(metrics_text(numbers));
+TEST(Metrics, PacketsInNamesOfOthers) {
+  const ReadMetrics read = MetricsReader::read(metrics_text(some_numbers()));
   const ReadMetric& cookies = read.at("espalier_connection_cookies_total");
-  EXPECT_EQ(cookies.at({{"result", "sent"}}), 7);
-  EXPECT_EQ(cookies.at({{"result", "accepted"}}), 5);
-  EXPECT_EQ(cookies.at({{"result", "refused"}}), 2);
-  EXPECT_EQ(read.at("espalier_connection_messages_shed_total").at(), 9);
+  EXPECT_EQ(cookies.at({{"result", "sent"}}), 51);
+  EXPECT_EQ(cookies.at({{"result", "accepted"}}), 52);
+  EXPECT_EQ(cookies.at({{"result", "refused"}}), 53);
+  EXPECT_EQ(read.at("espalier_connection_messages_shed_total").at(), 54);
+  const ReadMetric& packets = read.at("espalier_packets_dropped_total");
+  EXPECT_EQ(packets.at({{"reason", "foreign"}}), 55);
+  EXPECT_EQ(packets.at({{"reason", "out_of_window"}}), 56);
+}
+
+// Everybody of the machine may read them.
+TEST(Metrics, TellWhatPrincipalsHaveAndNotWhoTheyAre) {
+  const std::string text = metrics_text(some_numbers());
+  EXPECT_EQ(text.find("alice"), std::string::npos);
+  const ReadMetrics read = MetricsReader::read(text);
+  EXPECT_EQ(read.at("espalier_principals").at(), 61);
+  EXPECT_EQ(read.at("espalier_principal_connections_most").at(), 62);
+  EXPECT_EQ(read.at("espalier_principal_ring_bytes_most").at(), 63);
+  EXPECT_EQ(read.at("espalier_principal_snapshots_most").at(), 64);
+  EXPECT_EQ(read.at("espalier_principal_snapshots_limit").at(), 35);
 }
 
 TEST(Metrics, DurationsAreAHistogramInSeconds) {

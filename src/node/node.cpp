@@ -34,17 +34,6 @@ Result<std::unique_ptr<Node>> Node::start(const Config& config, const NodeOption
   return node;
 }
 
-namespace {
-
-// By default a part of the limit, but enough for some hundreds of clients where that is small.
-std::uint64_t ring_bytes_max(const Config& config, const tree::StoreCore& store) {
-  if (config.clients.ring_bytes_max != 0) return config.clients.ring_bytes_max;
-  constexpr std::uint64_t kLeast = std::uint64_t{256} << 20;
-  return std::max(kLeast, store.region.limit_bytes() / 4);
-}
-
-}  // namespace
-
 // A worker has two epoch slots for each map that it serves.
 Result<void> Node::open_store() {
   // Collecting looks at every slot, so there are no more than are likely to be wanted.
@@ -68,9 +57,13 @@ Result<void> Node::open_store() {
   services_ =
       std::make_unique<offload::Services>(*store_, config_.clients.message_bytes_max,
                                           options_.own_offloads, helpers, options_.device_offloads);
+  const std::uint64_t ring_bytes = config_.clients.ring_bytes_max;
   services_->connections.set({.connections_max = config_.clients.connections_max,
                               .principal_max = config_.clients.principal_connections_max,
-                              .ring_bytes_max = ring_bytes_max(config_, *store_)});
+                              .ring_bytes_max = ring_bytes != 0
+                                                    ? ring_bytes
+                                                    : offload::ConnectionLimits::default_ring_bytes(
+                                                          store_->region.limit_bytes())});
   services_->asymmetric = base::register_asymmetric_barriers();
   if (options_.audit) {
     try {
@@ -129,10 +122,13 @@ Result<void> Node::open_workers() {
     });
     (*least)->enqueue(std::move(pending));
   };
-  listener_ =
-      std::make_unique<Listener>(config_, *services_, secrets_.get(), node_id(), serve);
+  listener_ = std::make_unique<Listener>(config_, *services_, secrets_.get(), node_id(), serve);
   // Before the first client comes, and after all that is told about is there.
-  services_->numbers.set([this] { return encode(numbers_of(*this)); });
+  services_->numbers.set([this](offload::NumbersSource::For whom) {
+    NodeNumbers numbers = numbers_of(*this);
+    if (whom != offload::NumbersSource::For::administrators) numbers.principals.clear();
+    return encode(numbers);
+  });
   return listener_->start();
 }
 

@@ -159,8 +159,59 @@ void add_access(NodeNumbers& numbers, const Node& node) {
       numbers.connects.cookies_accepted += asked.cookies_accepted.load(kRelaxed);
       numbers.connects.cookies_refused += asked.cookies_refused.load(kRelaxed);
       numbers.connects.messages_shed += asked.messages_shed.load(kRelaxed);
+      numbers.connects.foreign += asked.foreign.load(kRelaxed);
+      numbers.connects.out_of_window += asked.out_of_window.load(kRelaxed);
       if (fabric->authentication_counts() != nullptr) add(*fabric->authentication_counts());
     }
+  }
+}
+
+/// How near it is to what one principal may have, of what it is nearest to.
+double part_of(const PrincipalNumbers& of, const NodeNumbers& numbers) {
+  const auto part = [](std::uint64_t has, std::uint64_t most) {
+    return static_cast<double>(has) / static_cast<double>(std::max<std::uint64_t>(most, 1));
+  };
+  const wire::ConnectionTotals& limits = numbers.connections;
+  return std::max({part(of.connections, limits.principal_max),
+                   part(of.ring_bytes, limits.principal_ring_bytes_max),
+                   part(of.snapshots, numbers.snapshots.principal_max)});
+}
+
+void add_places(NodeNumbers& numbers, const Node& node) {
+  const offload::ConnectionLimits& limits = node.services().connections;
+  const tree::Reclaimer::Snapshots snapshots = node.store().reclaimer.snapshots();
+  numbers.snapshots = {snapshots.count,
+                       snapshots.bytes,
+                       snapshots.bytes_max,
+                       snapshots.expired,
+                       offload::Connection::kPrincipalSnapshotsMax,
+                       offload::Connection::kSnapshotsMax};
+  const offload::ConnectionLimits::Numbers places = limits.numbers();
+  numbers.connections = {.connections_max = places.connections_max,
+                         .principal_max = places.principal_max,
+                         .limited = places.refused,
+                         .pending = node.connections_pending(),
+                         .ring_bytes = places.ring_bytes,
+                         .ring_bytes_max = places.ring_bytes_max,
+                         .principal_ring_bytes_max = places.principal_ring_bytes_max,
+                         .kept = places.kept,
+                         .pending_max = Listener::kPendingMax,
+                         .user_pending_max = Listener::kUserPendingMax};
+  wire::PrincipalTotals& totals = numbers.principal_totals;
+  for (const offload::PrincipalRef& account : node.services().principals.all()) {
+    const auto taken = limits.taken_by(*account);
+    const std::uint64_t held = account->snapshots.load(std::memory_order_relaxed);
+    if (taken.count == 0 && held == 0) continue;
+    ++totals.count;
+    totals.connections_most = std::max<std::uint64_t>(totals.connections_most, taken.count);
+    totals.ring_bytes_most = std::max(totals.ring_bytes_most, taken.ring_bytes);
+    totals.snapshots_most = std::max(totals.snapshots_most, held);
+    numbers.principals.push_back({account->name, taken.count, taken.ring_bytes, held});
+  }
+  std::ranges::sort(numbers.principals, std::ranges::greater(),
+                    [&](const PrincipalNumbers& of) { return part_of(of, numbers); });
+  if (numbers.principals.size() > wire::kPrincipalsTold) {
+    numbers.principals.resize(wire::kPrincipalsTold);
   }
 }
 
@@ -212,11 +263,7 @@ NodeNumbers numbers_of(const Node& node) {
   add_helpers(numbers, node);
   numbers.index_reads = totals_of(node.services().index_reads);
   add_access(numbers, node);
-  const tree::Reclaimer::Snapshots snapshots = store.reclaimer.snapshots();
-  numbers.snapshots = {snapshots.count, snapshots.bytes, snapshots.bytes_max, snapshots.expired};
-  const offload::ConnectionLimits::Numbers places = node.services().connections.numbers();
-  numbers.connections = {places.connections_max,     places.principal_max, places.refused,
-                         node.connections_pending(), places.ring_bytes,    places.ring_bytes_max};
+  add_places(numbers, node);
   return numbers;
 }
 

@@ -56,6 +56,8 @@ Header header_of(const NodeNumbers& numbers) {
   header.access = numbers.access;
   header.snapshots = numbers.snapshots;
   header.connections = numbers.connections;
+  header.connects = numbers.connects;
+  header.principal_totals = numbers.principal_totals;
   header.device = numbers.device;
   header.version_bytes = static_cast<std::uint32_t>(numbers.version.size());
   header.offloads = static_cast<std::uint32_t>(
@@ -65,6 +67,7 @@ Header header_of(const NodeNumbers& numbers) {
   header.tables = static_cast<std::uint32_t>(numbers.tables.size());
   header.holders = static_cast<std::uint32_t>(numbers.holders.size());
   header.sequencers = static_cast<std::uint32_t>(numbers.sequencers.size());
+  header.principals = static_cast<std::uint32_t>(numbers.principals.size());
   return header;
 }
 
@@ -78,6 +81,8 @@ NodeNumbers from_header(const Header& header) {
   numbers.access = header.access;
   numbers.snapshots = header.snapshots;
   numbers.connections = header.connections;
+  numbers.connects = header.connects;
+  numbers.principal_totals = header.principal_totals;
   numbers.device = header.device;
   return numbers;
 }
@@ -158,6 +163,12 @@ std::string encode(const NodeNumbers& numbers) {
     bytes.append(base::bytes_of(wire::SequencerEntry{sequencer.facts, name_bytes, 0}));
     bytes += sequencer.name;
   }
+  for (const PrincipalNumbers& principal : numbers.principals) {
+    const auto name_bytes = static_cast<std::uint32_t>(principal.name.size());
+    bytes.append(base::bytes_of(wire::PrincipalEntry{principal.connections, principal.ring_bytes,
+                                                     principal.snapshots, name_bytes, 0}));
+    bytes += principal.name;
+  }
   return bytes;
 }
 
@@ -190,6 +201,11 @@ Result<NodeNumbers> decode(std::string_view bytes) {
   for (std::uint32_t i = 0; i < header.sequencers && reader.good(); ++i) {
     const auto entry = reader.take<wire::SequencerEntry>();
     numbers.sequencers.push_back({std::string(reader.text(entry.name_bytes)), entry.facts});
+  }
+  for (std::uint32_t i = 0; i < header.principals && reader.good(); ++i) {
+    const auto entry = reader.take<wire::PrincipalEntry>();
+    numbers.principals.push_back({std::string(reader.text(entry.name_bytes)), entry.connections,
+                                  entry.ring_bytes, entry.snapshots});
   }
   if (!reader.complete()) return fail(Code::corrupt);
   return numbers;

@@ -55,6 +55,12 @@ TEST(NumbersFormat, CarriesAllThatTheMetricsTell) {
   EXPECT_EQ(read->uptime_ns, numbers.uptime_ns);
   ASSERT_EQ(read->offloads.size(), 1U);  // nobody asked for the other one
   EXPECT_EQ(read->offloads[0].id, wire::OffloadId::get);
+  EXPECT_EQ(read->snapshots.connection_max, 36u);
+  ASSERT_EQ(read->principals.size(), 1u);
+  EXPECT_EQ(read->principals[0].name, "secret alice");
+  EXPECT_EQ(read->principals[0].connections, 71u);
+  EXPECT_EQ(read->principals[0].ring_bytes, 72u);
+  EXPECT_EQ(read->principals[0].snapshots, 73u);
   NodeNumbers asked = numbers;
   asked.offloads.pop_back();
   EXPECT_EQ(metrics_text(*read), metrics_text(asked));
@@ -75,12 +81,14 @@ TEST(NumbersFormat, LiesAsItsPictureSays) {
   EXPECT_EQ(header.tables, 2U);
   EXPECT_EQ(header.holders, 2U);
   EXPECT_EQ(header.sequencers, 1U);
+  EXPECT_EQ(header.principals, 1U);
   EXPECT_EQ(bytes.size(), sizeof header + 5 + sizeof(wire::OffloadNumbers) +
                               2 * sizeof(wire::WorkerNumbers) + 2 * sizeof(wire::MapEntry) +
                               std::strlen("default") + 5 + 2 * sizeof(wire::TableEntry) +
                               std::strlen("sales") + 2 + 2 * sizeof(wire::HolderEntry) +
                               std::strlen("process 12default") + std::strlen("session 3") +
-                              sizeof(wire::SequencerEntry) + std::strlen("orders"));
+                              sizeof(wire::SequencerEntry) + std::strlen("orders") +
+                              sizeof(wire::PrincipalEntry) + std::strlen("secret alice"));
 }
 
 TEST(NumbersFormat, AnEmptyNodeHasAHeader) {

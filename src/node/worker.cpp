@@ -404,7 +404,6 @@ void Worker::remove(int socket) {
   scheduler_->remove(connection);
 }
 
-
 void Worker::end_broken() {
   while (!broken_.empty()) {
     offload::Connection* const connection = broken_.back();

@@ -52,6 +52,19 @@ const Offload kWhose{.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
                      .limits = {.payload_bytes_max = 4096},
                      .step = whose};
 
+/// Something that administrators do all the time.
+const Offload kRoutine{
+    .id = static_cast<OffloadId>(wire::kOwnOffloadIds),
+    .name = "routine",
+    .format = "argument: 1 to fail",
+    .summary = "does nothing, or fails",
+    .right = Right::admin,
+    .limits = {},
+    .routine = true,
+    .step = [](Call& call) {
+      return call.argument() == 0 ? call.answer({}) : call.fail({Code::not_found, 0, 0});
+    }};
+
 constexpr Right kRoles[] = {Right::none, Right::read, Right::write, Right::admin};
 
 // What the request says besides does not matter: who may not is refused before it is looked at.
@@ -123,6 +136,21 @@ TEST_F(AccessTest, ARoleForAPrefixSeesNothingThatConcernsAll) {
   std::vector<std::string> names;
   for (const auto& [name, value] : items_of(list.payload)) names.push_back(name);
   EXPECT_EQ(names, std::vector<std::string>{"orders/new"});
+}
+
+// Those of secrets, users and addresses are nobody else's business.
+TEST_F(AccessTest, OnlyAnAdministratorLearnsTheNamesOfPrincipals) {
+  node_.services().numbers.set([](NumbersSource::For whom) {
+    return std::string(whom == NumbersSource::For::administrators ? "all names" : "numbers");
+  });
+  const auto numbers_for = [&](Access access) {
+    SchedulerFixture::Client& client = connect(std::move(access));
+    return std::string(node_.call(client, request_of(OffloadId::node_stats, 0, ++tag_)).payload);
+  };
+  EXPECT_EQ(numbers_for({"a", Right::admin}), "all names");
+  EXPECT_EQ(numbers_for({"w", Right::write}), "numbers");
+  EXPECT_EQ(numbers_for({"r", Right::read}), "numbers");
+  node_.services().numbers.set(nullptr);
 }
 
 TEST(AccessAccounts, AreOfThePrincipalThatAsksOrOnWhoseBehalfItIs) {
@@ -246,6 +274,75 @@ TEST_F(AccessTest, ADeviceChecksRolesAndLeavesNumbersToItsHost) {
   EXPECT_TRUE(shop.knows_that_it_may_use(7));
   EXPECT_FALSE(shop.knows_that_it_may_use(8));
   EXPECT_TRUE(Access("all", Right::read).knows_that_it_may_use(8));
+}
+
+/// The acts of all records that there are, but for those that tell of what was left out.
+std::vector<std::string> acts_of(AuditLog& audit) {
+  std::vector<std::string> acts;
+  while (const auto record = audit.take()) {
+    if (!record->act.empty()) acts.push_back(record->act);
+  }
+  return acts;
+}
+
+TEST(AccessAudit, WhatIsRoutineHasALineOnlyWhereItFails) {
+  SchedulerFixture node({}, std::uint64_t{64} << 20, {&kRoutine, 1});
+  AuditLog& audit = node.services().audit;
+  audit.open();
+  SchedulerFixture::Client& client = node.connect();
+  wire::RequestHeader header = request_of(kRoutine.id, 0);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(node.call(client, header).code(), Code::invalid);
+  EXPECT_EQ(acts_of(audit), std::vector<std::string>{});
+  header.argument = 1;
+  EXPECT_EQ(node.call(client, header).code(), Code::not_found);
+  EXPECT_EQ(acts_of(audit), std::vector<std::string>{"routine"});
+  EXPECT_EQ(node.call(client, request_of(OffloadId::object_drop, 0), "m").code(), Code::invalid);
+  EXPECT_EQ(acts_of(audit), std::vector<std::string>{"object_drop"}) << "an act of any other kind";
+}
+
+// Of switches it is told who begins to fill their tables, not each generation of these.
+TEST(AccessAudit, AGenerationOfTablesIsRoutineAndNothingElseIs) {
+  for (const Offload& offload : all_offloads()) {
+    EXPECT_EQ(offload.routine, offload.id == OffloadId::index_generation) << offload.name;
+  }
+}
+
+// Each has a rate of its own, whichever connection it comes by, its own or a device's. That lets
+// one more pass with each second that this takes.
+TEST_F(AccessTest, RefusalsAreLimitedForThePrincipalThatAsks) {
+  AuditLog& audit = node_.services().audit;
+  audit.open();
+  const auto reader = [&](std::uint32_t user) -> SchedulerFixture::Client& {
+    SchedulerFixture::Client& client = node_.connect(kSmallRings, user);
+    client.connection->access = Access("user " + std::to_string(user), Right::read);
+    return client;
+  };
+  const auto refused = [&](SchedulerFixture::Client& client, std::size_t times) {
+    for (std::size_t i = 0; i < times; ++i) {
+      EXPECT_EQ(ask(client, OffloadId::put, node_.map(), "k", "v").code, Code::not_permitted);
+    }
+  };
+  refused(reader(7), AuditLog::kBurst);
+  EXPECT_EQ(acts_of(audit).size(), AuditLog::kBurst);
+  refused(reader(7), 3);
+  EXPECT_LT(acts_of(audit).size(), 3u) << "by another connection it is who it is";
+  refused(reader(8), 3);
+  EXPECT_EQ(acts_of(audit).size(), 3u);
+  SchedulerFixture::Client& device = node_.connect(kSmallRings, 9);
+  const auto relayed = [&](std::string_view name, std::size_t times) {
+    const std::string principal = bytes_of({Right::read, name, ""});
+    wire::RequestHeader header = request_of(OffloadId::object_drop, 0, ++tag_);
+    header.ring |= wire::kOnBehalf;
+    for (std::size_t i = 0; i < times; ++i) {
+      EXPECT_EQ(node_.call(device, header, "m", principal).code(), Code::not_permitted);
+    }
+  };
+  relayed("user 7", 3);
+  EXPECT_LT(acts_of(audit).size(), 3u) << "it has had its part at the host";
+  relayed("alice", AuditLog::kBurst + 3);
+  EXPECT_LT(acts_of(audit).size(), AuditLog::kBurst + 3);
+  relayed("bob", 3);
+  EXPECT_EQ(acts_of(audit).size(), 3u);
 }
 
 // Else a role for a prefix would reach others' objects through the one that was forgotten.

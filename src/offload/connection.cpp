@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/places.hpp"
+
 namespace espalier::offload {
 
 Result<std::unique_ptr<Connection>> Connection::create(const wire::ConnectionLayout& layout,
@@ -46,11 +48,11 @@ Connection::~Connection() {
 Result<std::uint64_t> Connection::hold(std::shared_ptr<HeldSnapshot> snapshot,
                                        const PrincipalRef& whose, bool on_behalf) {
   if (!on_behalf && own_snapshots_ >= kSnapshotsMax) {
-    return fail(Code::too_many_participants, kSnapshotsMax);
+    return base::full(base::Places::connection_snapshots, kSnapshotsMax);
   }
   if (whose && whose->snapshots.fetch_add(1, std::memory_order_relaxed) >= kPrincipalSnapshotsMax) {
     whose->snapshots.fetch_sub(1, std::memory_order_relaxed);
-    return fail(Code::too_many_participants, kPrincipalSnapshotsMax);
+    return base::full(base::Places::principal_snapshots, kPrincipalSnapshotsMax);
   }
   KeptSnapshot kept{std::move(snapshot), whose, on_behalf};
   if (!on_behalf) ++own_snapshots_;

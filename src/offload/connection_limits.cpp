@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/places.hpp"
+
 namespace espalier::offload {
 
 ConnectionPlace::~ConnectionPlace() {
@@ -30,14 +32,14 @@ Result<ConnectionPlace> ConnectionLimits::take(const PrincipalRef& account, bool
                                                const wire::ConnectionLayout& layout) {
   const std::lock_guard lock(mutex_);
   const std::uint32_t all = options_.connections_max;
-  if (connections_ >= all) return fail(Code::too_many_participants, all);
+  if (connections_ >= all) return base::full(base::Places::connections, all);
   if (!runs_node && connections_ >= all - kept_of(all)) {
     ++refused_;
-    return fail(Code::too_many_participants, all);
+    return base::full(base::Places::connections, all);
   }
   if (!runs_node && account->connections.count >= principal_max()) {
     ++refused_;
-    return fail(Code::too_many_participants, principal_max());
+    return base::full(base::Places::principal_connections, principal_max());
   }
   const std::uint64_t bytes = layout.bytes();
   if (bytes > ring_bytes_left(*account, runs_node)) {
@@ -77,8 +79,21 @@ void ConnectionLimits::give(PrincipalAccount& account, std::uint64_t ring_bytes)
 
 ConnectionLimits::Numbers ConnectionLimits::numbers() const {
   const std::lock_guard lock(mutex_);
-  return {connections_, options_.connections_max, principal_max(),
-          ring_bytes_,  options_.ring_bytes_max,  refused_};
+  Numbers numbers;
+  numbers.connections = connections_;
+  numbers.connections_max = options_.connections_max;
+  numbers.principal_max = principal_max();
+  numbers.ring_bytes = ring_bytes_;
+  numbers.ring_bytes_max = options_.ring_bytes_max;
+  numbers.principal_ring_bytes_max = options_.ring_bytes_max / 2;
+  numbers.kept = kept_of(options_.connections_max);
+  numbers.refused = refused_;
+  return numbers;
+}
+
+PrincipalAccount::Connections ConnectionLimits::taken_by(const PrincipalAccount& account) const {
+  const std::lock_guard lock(mutex_);
+  return account.connections;
 }
 
 }  // namespace espalier::offload

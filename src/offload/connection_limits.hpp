@@ -64,12 +64,19 @@ class ConnectionLimits {
   /// Of the places and of the memory of rings, one in so many is kept for those who run the node.
   static constexpr std::uint32_t kReserve = 16;
   static constexpr std::uint32_t kReserveMax = 64;  ///< places
+  static constexpr std::uint64_t kRingBytesLeast = std::uint64_t{32} << 20;
   /// One connection has one in so many parts of what is left of the memory of rings.
   static constexpr std::uint32_t kRingPart = 16;
 
   /// Of so many places, those that are kept.
   [[nodiscard]] static std::uint32_t kept_of(std::uint32_t places) {
     return std::min(kReserveMax, places / kReserve);
+  }
+
+  /// What rings may take of a node whose store may take `memory_bytes`, where nothing else is said:
+  /// a quarter of that, but enough for a hundred clients with small rings where that is little.
+  [[nodiscard]] static std::uint64_t default_ring_bytes(std::uint64_t memory_bytes) {
+    return std::max(kRingBytesLeast, memory_bytes / 4);
   }
 
   explicit ConnectionLimits(const ConnectionLimitsOptions& options = {}) : options_(options) {}
@@ -95,9 +102,13 @@ class ConnectionLimits {
     std::uint64_t principal_max = 0;
     std::uint64_t ring_bytes = 0;
     std::uint64_t ring_bytes_max = 0;
+    std::uint64_t principal_ring_bytes_max = 0;
+    std::uint64_t kept = 0;     ///< places, for those who run the node
     std::uint64_t refused = 0;  ///< for the part of their principal, or what is kept for others
   };
   [[nodiscard]] Numbers numbers() const;
+  /// What this one has.
+  [[nodiscard]] PrincipalAccount::Connections taken_by(const PrincipalAccount& account) const;
 
  private:
   friend class ConnectionPlace;

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/places.hpp"
+
 namespace espalier::offload {
 namespace {
 
@@ -36,16 +38,20 @@ class ConnectionLimitsTest : public testing::Test {
 
 TEST_F(ConnectionLimitsTest, OnePrincipalHasHalfAndSomeIsKeptForWhoRunsTheNode) {
   EXPECT_EQ(take_all(greedy_), 80u);
-  EXPECT_EQ(error_, (Error{Code::too_many_participants, 0, 80}));
+  EXPECT_EQ(error_, base::full_error(base::Places::principal_connections, 80));
   EXPECT_EQ(take_all(other_), 70u);  // a sixteenth is kept
-  EXPECT_EQ(error_, (Error{Code::too_many_participants, 0, 160}));
+  EXPECT_EQ(error_, base::full_error(base::Places::connections, 160));
   EXPECT_EQ(take_all(root_), 0u) << "it does not say that it runs the node";
   EXPECT_EQ(take_all(root_, true), 10u);
   EXPECT_EQ(limits_.numbers().connections, 160u);
   EXPECT_EQ(limits_.numbers().refused, 3u);
+  EXPECT_EQ(limits_.numbers().kept, 10u);
+  EXPECT_EQ(limits_.taken_by(*other_).count, 70u);
+  EXPECT_EQ(limits_.taken_by(*other_).ring_bytes, 70 * layout_.bytes());
   places_.clear();
   EXPECT_EQ(limits_.numbers().connections, 0u);
   EXPECT_EQ(limits_.numbers().ring_bytes, 0u);
+  EXPECT_EQ(limits_.taken_by(*other_).count, 0u);
   EXPECT_EQ(take_all(root_, true), 160u) << "who runs the node has no part, but all";
 }
 
@@ -63,6 +69,17 @@ TEST_F(ConnectionLimitsTest, RingsOfOnePrincipalTakeHalfOfTheirMemory) {
   EXPECT_EQ(take_all(other_), 70u);
   EXPECT_EQ(take_all(root_, true), 10u);
   EXPECT_EQ(limits_.numbers().ring_bytes, 160 * bytes);
+}
+
+TEST_F(ConnectionLimitsTest, ByDefaultRingsAreAPartOfTheStoresMemory) {
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  EXPECT_EQ(ConnectionLimits::default_ring_bytes(1024 * kMiB), 256 * kMiB);
+  EXPECT_EQ(ConnectionLimits::default_ring_bytes(256 * kMiB), 64 * kMiB);
+  EXPECT_EQ(ConnectionLimits::default_ring_bytes(64 * kMiB), 32 * kMiB);
+  EXPECT_EQ(ConnectionLimits::default_ring_bytes(4 * kMiB), 32 * kMiB);
+  // With the rings of a usual client, one principal has a dozen even there, and a hundred smaller.
+  const wire::ConnectionLayout usual{512, 1024, wire::kResponseRingsMax};
+  EXPECT_GE(16 * kMiB / usual.bytes(), 12u);
 }
 
 TEST_F(ConnectionLimitsTest, RingsShrinkAsTheirMemoryIsTaken) {

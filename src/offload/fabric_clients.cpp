@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/places.hpp"
 #include "base/system_error.hpp"
 #include "fabric/planted_fabric_bugs.hpp"
 
@@ -360,7 +361,7 @@ Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello
   const bool runs = runs_node(access, principal);
   const std::uint32_t most = most_sessions(options_);
   if (sessions_.size() >= most - (runs ? 0 : ConnectionLimits::kept_of(most))) {
-    return fail(Code::too_many_participants, most);
+    return base::full(base::Places::sessions, most);
   }
   const PrincipalRef account = services_.principals.of(principal);
   auto place = services_.connections.take(account, runs, layout);
@@ -537,14 +538,6 @@ void FabricClients::maintain() {
     }
   }
   remove_ended();
-}
-
-void FabricClients::copy_connect_counts() {
-  const fabric::ConnectCounts now = endpoint_->connect_counts();
-  counts_.cookies_sent.store(now.cookies_sent, std::memory_order_relaxed);
-  counts_.cookies_accepted.store(now.cookies_accepted, std::memory_order_relaxed);
-  counts_.cookies_refused.store(now.cookies_refused, std::memory_order_relaxed);
-  counts_.messages_shed.store(now.shed, std::memory_order_relaxed);
 }
 
 // What an ended pair has left behind may be a close note; what others say meanwhile does not

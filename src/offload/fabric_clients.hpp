@@ -72,6 +72,8 @@ struct FabricCounts {
   std::atomic<std::uint64_t> cookies_accepted{0};
   std::atomic<std::uint64_t> cookies_refused{0};
   std::atomic<std::uint64_t> messages_shed{0};
+  std::atomic<std::uint64_t> foreign{0};
+  std::atomic<std::uint64_t> out_of_window{0};
 };
 
 class FabricClients {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// FabricClients of fabric_clients.hpp: clients who prove who they are, where the node has secrets.
+// FabricClients of fabric_clients.hpp: clients who prove who they are, where the node has secrets;
+// and what the endpoint counts of those who are not who they say.
 #include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/places.hpp"
 #include "crypto/link_proof.hpp"
 #include "offload/fabric_clients.hpp"
 
@@ -35,8 +37,7 @@ Result<wire::LinkToken> FabricClients::admit_proven(const wire::LinkHello& hello
                                                     const std::string& peer) {
   auto slot = options_.secrets->pool()->take();
   if (!slot) return std::unexpected(slot.error());
-  const auto made =
-      new_session(hello, owner.access, principal_of_secret(owner.access.who()), peer);
+  const auto made = new_session(hello, owner.access, principal_of_secret(owner.access.who()), peer);
   if (!made) return std::unexpected(made.error());
   Session& session = **made;
   session.key = std::move(*slot);
@@ -96,7 +97,7 @@ void FabricClients::refuse_late(const fabric::ConnectRequest& request, const Err
   audit_refusal("authenticate", {}, request.peer, error);
   const std::uint64_t wait_ns = authenticator_->count_wrong(request.peer);
   if (late_refusals_.size() >= kLateMax) {
-    return send_refusal(request, {Code::too_many_participants, 0, kLateMax});
+    return send_refusal(request, base::full_error(base::Places::late_refusals, kLateMax));
   }
   late_refusals_.push_back({request, error, options_.now_ns() + wait_ns});
 }
@@ -132,6 +133,16 @@ void FabricClients::audit_refusal(std::string_view act, std::string_view name,
     record.outcome = why;
     return record;
   });
+}
+
+void FabricClients::copy_connect_counts() {
+  const fabric::ConnectCounts now = endpoint_->connect_counts();
+  counts_.cookies_sent.store(now.cookies_sent, std::memory_order_relaxed);
+  counts_.cookies_accepted.store(now.cookies_accepted, std::memory_order_relaxed);
+  counts_.cookies_refused.store(now.cookies_refused, std::memory_order_relaxed);
+  counts_.messages_shed.store(now.shed, std::memory_order_relaxed);
+  counts_.foreign.store(now.foreign, std::memory_order_relaxed);
+  counts_.out_of_window.store(now.out_of_window, std::memory_order_relaxed);
 }
 
 // What became of those whom an administrator took out of the secrets.

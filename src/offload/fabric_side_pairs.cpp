@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "base/places.hpp"
 #include "offload/fabric_clients.hpp"
 #include "wire/landing.hpp"
 
@@ -50,7 +51,7 @@ Result<void> FabricClients::accept_writes(const fabric::ConnectRequest& request,
   }
   remove_dead_writes(session);
   if (session.writes.size() >= wire::kLandingWindowsMax) {
-    return fail(Code::too_many_participants, wire::kLandingWindowsMax);
+    return base::full(base::Places::landing_windows, wire::kLandingWindowsMax);
   }
   auto pair = accept_beside(request, hello, session);
   if (!pair) return std::unexpected(pair.error());

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/bytes.hpp"
+#include "base/places.hpp"
 #include "dataplane/planted_dataplane_bugs.hpp"
 #include "offload/map_reads.hpp"
 #include "offload/prefix_of_most.hpp"
@@ -23,7 +24,7 @@ Result<std::shared_ptr<IndexedMap>> IndexHost::offer(const std::shared_ptr<tree:
     const bool good = few || prefix.starts_with(offered.prefix_);
     if (good && !(offered.provisional_ && !prefix.empty())) return known->second;
   } else if (maps_.size() >= kMapsMax) {
-    return fail(Code::too_many_participants, kMapsMax);
+    return base::full(base::Places::indexed_maps, kMapsMax);
   }
   auto made = std::make_shared<IndexedMap>();
   made->map_ = map;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/bytes.hpp"
+#include "base/places.hpp"
 #include "wire/landing.hpp"
 
 namespace espalier::offload {
@@ -23,7 +24,7 @@ Result<LandingHost::Opened> LandingHost::open(std::uint64_t bytes) {
     return fail(Code::invalid_argument, LandingRegion::kBytesMax);
   }
   if (windows_.size() >= wire::kLandingWindowsMax) {
-    return fail(Code::too_many_participants, wire::kLandingWindowsMax);
+    return base::full(base::Places::landing_windows, wire::kLandingWindowsMax);
   }
   const std::uint64_t taken = base::round_up(bytes, kPageBytes);
   if (!share_.allows(bytes_ + taken) || !budget_.take(taken)) return fail(Code::out_of_memory);

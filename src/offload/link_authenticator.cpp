@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "base/places.hpp"
 #include "offload/proof_check.hpp"
 
 namespace espalier::offload {
@@ -40,7 +41,7 @@ Result<void> LinkAuthenticator::challenge(const fabric::ConnectRequest& request,
   std::string source = source_of(request.peer);
   if (!enter(source)) {
     counts_.limited.fetch_add(1, std::memory_order_relaxed);
-    return fail(Code::too_many_participants, kPendingMax);
+    return base::full(base::Places::proofs, kPendingMax);
   }
   auto peer = std::make_unique<PendingPeer>();
   peer->name = request.peer;

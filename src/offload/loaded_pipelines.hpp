@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/places.hpp"
 #include "espalier/error.hpp"
 #include "rings/message_budget.hpp"
 #include "table/pipeline_message.hpp"
@@ -40,7 +41,7 @@ class LoadedPipelines {
   /// out_of_memory.
   Result<std::uint64_t> keep(LoadedPipeline pipeline) {
     const std::size_t bytes = table::encoded_bytes(pipeline.message) + kOverheadBytes;
-    if (kept_.size() >= kMost) return fail(Code::too_many_participants, kMost);
+    if (kept_.size() >= kMost) return base::full(base::Places::pipelines, kMost);
     if (!share_.take(bytes)) return fail(Code::out_of_memory);
     kept_.emplace(next_, Entry{std::make_shared<const LoadedPipeline>(std::move(pipeline)), bytes});
     return next_++;

@@ -19,7 +19,11 @@ Next node_stats(Call& call) {
   NodeStatsState& state = call.state<NodeStatsState>();
   if (!std::exchange(state.asked, true)) {
     const NumbersSource& source = call.services().numbers;
-    return call.helper([&source, &state] { state.numbers = source.text(); });
+    const PrincipalView who = call.principal();
+    const auto whom = who.role == Right::admin && who.prefix.empty()
+                          ? NumbersSource::For::administrators
+                          : NumbersSource::For::all;
+    return call.helper([&source, &state, whom] { state.numbers = source.text(whom); });
   }
   if (!state.numbers) return call.fail({Code::unsupported, 0, 0});
   if (!call.response_fits(state.numbers->size())) return call.writable();

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/places.hpp"
 #include "offload/payload_reader.hpp"
 #include "offload/testing/items.hpp"
 #include "offload/testing/scheduler_fixture.hpp"
@@ -331,7 +332,7 @@ TEST_F(SchedulerTest, TellsTheNumbersOfAMap) {
 
 TEST_F(SchedulerTest, TellsTheNumbersOfItsNode) {
   const std::string numbers(100'000, 'n');
-  node_.services().numbers.set([&] { return numbers; });
+  node_.services().numbers.set([&](NumbersSource::For) { return numbers; });
   EXPECT_EQ(call(OffloadId::node_stats).payload, numbers);
   expect_error(call(OffloadId::node_stats, "key"), Code::invalid_argument, 3);
   expect_error(call(OffloadId::node_stats, {}, "p"), Code::invalid_argument, 1);
@@ -360,8 +361,9 @@ TEST_F(SchedulerTest, AClientHoldsAtMostSoManySnapshots) {
   for (std::size_t i = 0; i < Connection::kSnapshotsMax; ++i) {
     ASSERT_EQ(call(OffloadId::snapshot_open).header.code, 0);
   }
-  expect_error(call(OffloadId::snapshot_open), Code::too_many_participants,
-               Connection::kSnapshotsMax);
+  expect_error(
+      call(OffloadId::snapshot_open), Code::too_many_participants,
+      base::full_error(base::Places::connection_snapshots, Connection::kSnapshotsMax).detail);
   EXPECT_EQ(node_.core().store.reclaimer.waiting(node_.core(), false).snapshots,
             Connection::kSnapshotsMax);
 }

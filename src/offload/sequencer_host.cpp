@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/places.hpp"
+
 namespace espalier::offload {
 namespace {
 
@@ -28,7 +30,7 @@ Result<wire::SequencerGrant> SequencerHost::open(sequencer::Sequencer& of) {
   }
   if (known != words_.end()) words_.erase(known);
   if (words_.size() >= kWordsMax) forget_sealed();
-  if (words_.size() >= kWordsMax) return fail(Code::too_many_participants, kWordsMax);
+  if (words_.size() >= kWordsMax) return base::full(base::Places::sequencer_words, kWordsMax);
   const memory::SharedMemory& memory = window->page->memory();
   auto key = regions_.offer({memory.at(0), memory.bytes(), memory.descriptor(), 0},
                             fabric::RemoteRights::atomic, domain_);

@@ -31,21 +31,24 @@ namespace espalier::offload {
 /// Where the numbers of the whole node come from, which schedulers do not know. Thread: any.
 class NumbersSource {
  public:
-  /// `tell` gathers them, in the bytes of wire/node_numbers.hpp; null: nobody does. What was set
+  /// Whom they are told: administrators learn the names of others, too.
+  enum class For : std::uint8_t { all, administrators };
+
+  /// `text` gathers them, in the bytes of wire/node_numbers.hpp; null: nobody does. What was set
   /// before is not running any more when this returns.
-  void set(std::function<std::string()> text) {
+  void set(std::function<std::string(For)> text) {
     const std::lock_guard lock(mutex_);
     text_ = std::move(text);
   }
   /// The numbers; nothing if nobody tells them.
-  [[nodiscard]] std::optional<std::string> text() const {
+  [[nodiscard]] std::optional<std::string> text(For whom) const {
     const std::lock_guard lock(mutex_);
-    return text_ ? std::optional(text_()) : std::nullopt;
+    return text_ ? std::optional(text_(whom)) : std::nullopt;
   }
 
  private:
   mutable std::mutex mutex_;  // held while they are gathered
-  std::function<std::string()> text_;
+  std::function<std::string(For)> text_;
 };
 
 struct Services {

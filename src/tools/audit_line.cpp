@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/places.hpp"
 #include "offload/access.hpp"
 
 namespace espalier::tools {
@@ -61,6 +62,10 @@ std::string audit_line(const offload::AuditRecord& record) {
   append_field(line, "outcome", code == Code::invalid ? "done" : name(code));
   if (code == Code::not_permitted) {
     append_field(line, "reason", reason_of(record.outcome.detail));
+  } else if (code == Code::too_many_participants) {
+    append_field(line, "reason", base::name(base::places_of(record.outcome)));
+    const std::uint32_t most = base::places_max_of(record.outcome);
+    if (most != 0) line += fmt::format(" detail={}", most);
   } else if (code != Code::invalid && record.outcome.detail != 0) {
     line += fmt::format(" detail={}", record.outcome.detail);
   }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/places.hpp"
+
 namespace espalier::tools {
 namespace {
 
@@ -40,6 +42,19 @@ TEST(AuditLine, SaysWhatAnAdministratorDidAndWhatCameOfIt) {
             "from=\"unix process 12 of user 1000\" object=m");
   record.outcome = {Code::wrong_kind, 0, 3};
   EXPECT_EQ(audit_line(record).find("outcome=wrong_kind detail=3"), 22u);
+}
+
+TEST(AuditLine, SaysOfWhatThereAreNoMorePlaces) {
+  AuditRecord record;
+  record.act = "connect";
+  record.address = "unix";
+  record.outcome = base::full_error(base::Places::user_hellos, 256);
+  EXPECT_EQ(audit_line(record),
+            "audit act=connect outcome=too_many_participants reason=user_hellos detail=256 "
+            "from=unix");
+  record.outcome = base::full_error(base::Places::descriptors);
+  EXPECT_EQ(audit_line(record),
+            "audit act=connect outcome=too_many_participants reason=descriptors from=unix");
 }
 
 TEST(AuditLine, NamesTheDeviceThatRelays) {

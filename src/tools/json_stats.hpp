@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "espalier/types.hpp"
+#include "node/metrics.hpp"
 #include "tools/json_record.hpp"
 #include "tree/write/holders.hpp"
 #include "wire/node_numbers.hpp"
@@ -102,6 +103,8 @@ inline void set_stats(nlohmann::ordered_json& object, const wire::SequencerFacts
   object["bytes"] = snapshots.bytes;
   object["limit_bytes"] = snapshots.bytes_max;
   object["expired"] = snapshots.expired;
+  object["principal_limit"] = snapshots.principal_max;
+  object["connection_limit"] = snapshots.connection_max;
   return object;
 }
 
@@ -114,6 +117,32 @@ inline void set_stats(nlohmann::ordered_json& object, const wire::SequencerFacts
   object["pending"] = connections.pending;
   object["ring_bytes"] = connections.ring_bytes;
   object["ring_limit_bytes"] = connections.ring_bytes_max;
+  object["principal_ring_limit_bytes"] = connections.principal_ring_bytes_max;
+  object["kept"] = connections.kept;
+  object["pending_limit"] = connections.pending_max;
+  object["user_pending_limit"] = connections.user_pending_max;
+  return object;
+}
+
+/// Of packets over roce in names that may not be their senders'.
+[[nodiscard]] inline nlohmann::ordered_json connects_json(const wire::ConnectTotals& connects) {
+  nlohmann::ordered_json object;
+  object["cookies_sent"] = connects.cookies_sent;
+  object["cookies_accepted"] = connects.cookies_accepted;
+  object["cookies_refused"] = connects.cookies_refused;
+  object["messages_shed"] = connects.messages_shed;
+  object["foreign"] = connects.foreign;
+  object["out_of_window"] = connects.out_of_window;
+  return object;
+}
+
+/// What one has of what principals share.
+[[nodiscard]] inline nlohmann::ordered_json principal_json(const node::PrincipalNumbers& of) {
+  nlohmann::ordered_json object;
+  set_bytes(object, "principal", of.name);
+  object["connections"] = of.connections;
+  object["ring_bytes"] = of.ring_bytes;
+  object["snapshots"] = of.snapshots;
   return object;
 }
 

@@ -2,9 +2,14 @@
 // Commands on a node in this process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "base/unix_address.hpp"
+#include "memory/shared_memory.hpp"
 #include "tools/testing/node_fixture.hpp"
 
 namespace espalier::tools {
@@ -152,6 +157,53 @@ TEST_F(NodeCommands, StatsTellsOfEveryMap) {
   EXPECT_EQ(object["items"], 1);
   EXPECT_GT(object["node_bytes"], 0);
   EXPECT_EQ(object["feed"]["followers"], 0);
+}
+
+// Of a node that is at work: who holds most of what all share, and what there is of it.
+TEST_F(NodeCommands, StatsTellsOfLimitsAndOfWhoIsNearThem) {
+  const auto silent = base::UnixAddress::file(config.node.socket);
+  ASSERT_TRUE(silent);
+  const memory::Descriptor pending(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::connect(pending.number(), silent->get(), silent->bytes()), 0);
+  const Store store = *Store::connect(address);
+  const Snapshot held = *store.open_map("default")->snapshot();
+  while (node->connections_pending() != 1) std::this_thread::yield();
+  ASSERT_EQ(run({"stats", "--json"}), kOk);
+  const std::string out = tool.out();
+  const auto last = out.rfind('\n', out.size() - 2);
+  const auto numbers = nlohmann::json::parse(out.substr(last == std::string::npos ? 0 : last + 1));
+  const auto& connections = numbers["connections"];
+  EXPECT_EQ(connections["limit"], 10'000);
+  EXPECT_EQ(connections["principal_limit"], 5'000);
+  EXPECT_EQ(connections["kept"], 64);
+  EXPECT_EQ(connections["pending"], 1);
+  EXPECT_EQ(connections["pending_limit"], 1024);
+  EXPECT_EQ(connections["user_pending_limit"], 256);
+  EXPECT_EQ(connections["principal_ring_limit_bytes"],
+            connections["ring_limit_bytes"].get<std::uint64_t>() / 2);
+  EXPECT_EQ(numbers["snapshots"]["count"], 1);
+  EXPECT_EQ(numbers["snapshots"]["principal_limit"], 1024);
+  EXPECT_EQ(numbers["snapshots"]["connection_limit"], 64);
+  EXPECT_EQ(numbers["roce"]["cookies_sent"], 0);
+  EXPECT_EQ(numbers["roce"]["foreign"], 0);
+  EXPECT_EQ(numbers["roce"]["out_of_window"], 0);
+  const auto& principals = numbers["principals"];
+  ASSERT_EQ(principals.size(), 1u);
+  EXPECT_EQ(principals[0]["principal"], "user " + std::to_string(::geteuid()));
+  EXPECT_GE(principals[0]["connections"], 2) << "this store's, and that which asks";
+  EXPECT_EQ(principals[0]["ring_bytes"], connections["ring_bytes"]);
+  EXPECT_EQ(principals[0]["snapshots"], 1);
+  ASSERT_EQ(run({"stats"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr(" expired; 1,024 of one principal at most\n"));
+  EXPECT_THAT(tool.out(), HasSubstr(" of 10,000, 5,000 of one principal at most, 64 kept for who "
+                                    "runs the node; 0 beyond a limit\n"
+                                    "pending     1 of 1,024 at the socket, 256 of one user"));
+  EXPECT_THAT(tool.out(), HasSubstr("\nprincipal   user " + std::to_string(::geteuid()) + ": "));
+  ASSERT_EQ(run({"top", "--once"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr("; 0 /s clients beyond a limit, 1 pending\n"));
+  EXPECT_THAT(tool.out(), HasSubstr("\nsnapshots 1 hold "));
+  ASSERT_EQ(run({"top", "--once", "--json"}), kOk);
+  EXPECT_EQ(nlohmann::json::parse(tool.out())["principals"][0]["snapshots"], 1);
 }
 
 TEST_F(NodeCommands, StatsAndTopTellOfSequencers) {

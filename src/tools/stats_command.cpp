@@ -143,9 +143,10 @@ void print_memory(std::ostream& out, const node::NodeNumbers& numbers) {
                        format_count(numbers.dropped_maps), format_bytes(numbers.dropped_bytes));
   }
   const wire::SnapshotTotals& snapshots = numbers.snapshots;
-  out << fmt::format("snapshots   {} hold {} of {}, {} expired\n", format_count(snapshots.count),
-                     format_bytes(snapshots.bytes), format_bytes(snapshots.bytes_max),
-                     format_count(snapshots.expired));
+  out << fmt::format("snapshots   {} hold {} of {}, {} expired; {} of one principal at most\n",
+                     format_count(snapshots.count), format_bytes(snapshots.bytes),
+                     format_bytes(snapshots.bytes_max), format_count(snapshots.expired),
+                     format_count(snapshots.principal_max));
   for (const tree::Holder& holder : numbers.holders) {
     out << "held by     " << holder_line(holder) << '\n';
   }
@@ -199,11 +200,41 @@ void print_connections(std::ostream& out, const node::NodeNumbers& numbers) {
   std::uint64_t connected = 0;
   for (const node::WorkerNumbers& worker : numbers.workers) connected += worker.connections;
   out << fmt::format(
-      "connections {} of {}, {} of one principal at most; {} pending, {} beyond a limit; rings {} "
-      "of {}\n",
+      "connections {} of {}, {} of one principal at most, {} kept for who runs the node; {} beyond "
+      "a limit\n",
       format_count(connected), format_count(of.connections_max), format_count(of.principal_max),
-      format_count(of.pending), format_count(of.limited), format_bytes(of.ring_bytes),
-      format_bytes(of.ring_bytes_max));
+      format_count(of.kept), format_count(of.limited));
+  out << fmt::format("pending     {} of {} at the socket, {} of one user at most\n",
+                     format_count(of.pending), format_count(of.pending_max),
+                     format_count(of.user_pending_max));
+  out << fmt::format("rings       {} of {}, {} of one principal at most\n",
+                     format_bytes(of.ring_bytes), format_bytes(of.ring_bytes_max),
+                     format_bytes(of.principal_ring_bytes_max));
+  for (const node::PrincipalNumbers& principal : numbers.principals) {
+    out << fmt::format("principal   {}: {} connections, {} of rings, {} snapshots\n",
+                       encode(principal.name, Encoding::escaped),
+                       format_count(principal.connections), format_bytes(principal.ring_bytes),
+                       format_count(principal.snapshots));
+  }
+  const std::uint64_t untold = numbers.principal_totals.count - numbers.principals.size();
+  if (!numbers.principals.empty() && numbers.principal_totals.count > numbers.principals.size()) {
+    out << fmt::format("            and {} others\n", format_count(untold));
+  }
+}
+
+void print_connects(std::ostream& out, const node::NodeNumbers& numbers) {
+  const wire::ConnectTotals& of = numbers.connects;
+  if (of.cookies_sent + of.cookies_accepted + of.cookies_refused + of.messages_shed + of.foreign +
+          of.out_of_window ==
+      0) {
+    return;
+  }
+  out << fmt::format(
+      "roce        {} cookies sent, {} accepted, {} refused; {} messages too many; {} packets not "
+      "from the peer, {} out of the window\n",
+      format_count(of.cookies_sent), format_count(of.cookies_accepted),
+      format_count(of.cookies_refused), format_count(of.messages_shed), format_count(of.foreign),
+      format_count(of.out_of_window));
 }
 
 /// Prints one part after the other, with an empty line between them where people read.
@@ -231,6 +262,7 @@ class Parts {
       print_index_reads(out_, numbers);
       print_device(out_, numbers);
       print_connections(out_, numbers);
+      print_connects(out_, numbers);
       print_access(out_, numbers);
       return;
     }
@@ -241,6 +273,9 @@ class Parts {
     object["index_reads"] = index_reads_json(numbers.index_reads);
     object["snapshots"] = snapshots_json(numbers.snapshots);
     object["connections"] = connections_json(numbers.connections);
+    object["principals"] = nlohmann::ordered_json::array();
+    for (const auto& of : numbers.principals) object["principals"].push_back(principal_json(of));
+    object["roce"] = connects_json(numbers.connects);
     if (numbers.device.is_device != 0) object["device"] = device_json(numbers.device);
     object["access"] = access_json(numbers.access);
     out_ << object.dump() << '\n';

@@ -189,6 +189,8 @@ void print_json(std::ostream& out, const TopView& view, const std::string& addre
   object["helpers"] = helpers_json(view.numbers.helpers);
   object["snapshots"] = snapshots_json(view.numbers.snapshots);
   object["connection_limits"] = connections_json(view.numbers.connections);
+  object["principals"] = array_of(view.numbers.principals, principal_json);
+  object["roce"] = connects_json(view.numbers.connects);
   if (view.numbers.device.is_device != 0) object["device"] = device_json(view.numbers.device);
   object["access"] = access_json(view.numbers.access);
   object["holders"] = array_of(view.numbers.holders, holder_json);

@@ -141,8 +141,8 @@ TEST_F(TopCommand, ShowsThatTheNodeIsGoneAndFindsTheNextOne) {
   };
   EXPECT_EQ(run({"top"}), kOk);
   ASSERT_THAT(stage.pictures, SizeIs(3));
-  EXPECT_THAT(stage.pictures[1].at(7).text, StartsWith("! cannot ask the node at " + address));
-  EXPECT_EQ(stage.pictures[2].at(7).text, "");
+  EXPECT_THAT(stage.pictures[1].at(8).text, StartsWith("! cannot ask the node at " + address));
+  EXPECT_EQ(stage.pictures[2].at(8).text, "");
 }
 
 TEST_F(TopCommand, FailsWhereThereIsNoNode) {

@@ -45,6 +45,47 @@ std::string cut(std::string text, std::size_t columns) {
   return text;
 }
 
+void add_client_lines(std::vector<std::string>& lines, const TopView& view) {
+  const node::NodeNumbers& numbers = view.numbers;
+  lines.push_back(fmt::format("clients   {} connected, {} /s woken, {} /s turned away",
+                              short_number(view.connections), short_number(view.client_wakes_per_s),
+                              short_number(view.connections_refused_per_s)));
+  const wire::ConnectionTotals& places = numbers.connections;
+  lines.push_back(fmt::format("rings     {} of {}; {} /s clients beyond a limit, {} pending",
+                              format_bytes(places.ring_bytes), format_bytes(places.ring_bytes_max),
+                              short_number(view.limited_per_s), short_number(places.pending)));
+  const wire::AccessTotals& access = numbers.access;
+  if (access.authenticated + access.denied + access.pending + rejected(access) != 0) {
+    lines.push_back(
+        fmt::format("access    {} /s authenticated, {} /s not, {} pending; {} /s requests denied",
+                    short_number(view.authenticated_per_s), short_number(view.rejected_per_s),
+                    short_number(access.pending), short_number(view.denied_per_s)));
+  }
+  lines.push_back(fmt::format("workers   {}, {} /s sleeps, {} /s wake-ups", numbers.workers.size(),
+                              short_number(view.sleeps_per_s), short_number(view.wake_ups_per_s)));
+}
+
+void add_memory_lines(std::vector<std::string>& lines, const TopView& view) {
+  const node::NodeNumbers& numbers = view.numbers;
+  lines.push_back(fmt::format(
+      "memory    {} of {} ({:.1f} %), {} of {} in arriving messages",
+      format_bytes(numbers.memory_taken_bytes), format_bytes(numbers.memory_limit_bytes),
+      percent(numbers.memory_taken_bytes, numbers.memory_limit_bytes),
+      format_bytes(numbers.long_message_bytes), format_bytes(numbers.long_message_limit_bytes)));
+  const std::string tables =
+      view.tables.empty() ? "" : fmt::format(" {} tables,", format_bytes(view.table_bytes));
+  lines.push_back(fmt::format("          {} nodes, {} values,{} {} retired, {} spare",
+                              format_bytes(view.node_bytes), format_bytes(view.value_bytes), tables,
+                              format_bytes(view.retired_bytes), format_bytes(view.spare_bytes)));
+  const wire::SnapshotTotals& snapshots = numbers.snapshots;
+  if (snapshots.count + snapshots.expired != 0) {
+    lines.push_back(fmt::format("snapshots {} hold {} of {}, {} /s expired",
+                                short_number(snapshots.count), format_bytes(snapshots.bytes),
+                                format_bytes(snapshots.bytes_max),
+                                short_number(view.snapshots_expired_per_s)));
+  }
+}
+
 std::vector<std::string> summary_lines(const TopView& view, const TopPicture& picture) {
   const node::NodeNumbers& numbers = view.numbers;
   std::vector<std::string> lines;
@@ -58,18 +99,7 @@ std::vector<std::string> summary_lines(const TopView& view, const TopPicture& pi
       fmt::format("requests  {} /s, {} in flight; {} /s refused, {} /s found without a doorbell",
                   short_number(view.requests_per_s), short_number(view.in_flight),
                   short_number(view.refused_per_s), short_number(view.unannounced_per_s)));
-  lines.push_back(fmt::format("clients   {} connected, {} /s woken, {} /s turned away",
-                              short_number(view.connections), short_number(view.client_wakes_per_s),
-                              short_number(view.connections_refused_per_s)));
-  const wire::AccessTotals& access = numbers.access;
-  if (access.authenticated + access.denied + access.pending + rejected(access) != 0) {
-    lines.push_back(
-        fmt::format("access    {} /s authenticated, {} /s not, {} pending; {} /s requests denied",
-                    short_number(view.authenticated_per_s), short_number(view.rejected_per_s),
-                    short_number(access.pending), short_number(view.denied_per_s)));
-  }
-  lines.push_back(fmt::format("workers   {}, {} /s sleeps, {} /s wake-ups", numbers.workers.size(),
-                              short_number(view.sleeps_per_s), short_number(view.wake_ups_per_s)));
+  add_client_lines(lines, view);
   if (!view.tables.empty()) {
     const wire::QueryTotals& queries = numbers.queries;
     lines.push_back(
@@ -83,16 +113,13 @@ std::vector<std::string> summary_lines(const TopView& view, const TopPicture& pi
         short_number(numbers.helpers.threads), 100 * std::clamp(view.helpers_busy, 0.0, 1.0),
         short_number(numbers.helpers.ready), short_number(numbers.helpers.waiting)));
   }
-  lines.push_back(fmt::format(
-      "memory    {} of {} ({:.1f} %), {} of {} in arriving messages",
-      format_bytes(numbers.memory_taken_bytes), format_bytes(numbers.memory_limit_bytes),
-      percent(numbers.memory_taken_bytes, numbers.memory_limit_bytes),
-      format_bytes(numbers.long_message_bytes), format_bytes(numbers.long_message_limit_bytes)));
-  const std::string tables =
-      view.tables.empty() ? "" : fmt::format(" {} tables,", format_bytes(view.table_bytes));
-  lines.push_back(fmt::format("          {} nodes, {} values,{} {} retired, {} spare",
-                              format_bytes(view.node_bytes), format_bytes(view.value_bytes), tables,
-                              format_bytes(view.retired_bytes), format_bytes(view.spare_bytes)));
+  add_memory_lines(lines, view);
+  if (numbers.device.is_device != 0) {
+    lines.push_back(fmt::format(
+        "device    {} /s round trips, {} /s read; knew {:.1f} %; {} /s by its host",
+        short_number(view.device_round_trips_per_s), byte_rate(view.device_bytes_per_s),
+        100 * std::clamp(view.device_hits, 0.0, 1.0), short_number(view.device_forwarded_per_s)));
+  }
   if (view.feed_followers != 0) {
     lines.push_back(fmt::format("feeds     {} followers, {} /s moves told",
                                 short_number(view.feed_followers),

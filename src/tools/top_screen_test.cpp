@@ -28,6 +28,9 @@ node::NodeNumbers some_numbers() {
   numbers.epoch_participants = 6;
   numbers.epoch_participants_limit = 256;
   numbers.workers = {{3, 2, 3723, 3723}, {0, 1, 0, 0}};
+  numbers.connections.ring_bytes = 3 << 20;
+  numbers.connections.ring_bytes_max = std::uint64_t{2} << 30;
+  numbers.connections.pending = 4;
   node::MapNumbers pairs;
   pairs.stats.retired_bytes = 1 << 20;
   pairs.stats.snapshots = 1;
@@ -103,6 +106,7 @@ TEST(TopScreen, FitsTheUsualTerminal) {
             R"(espalier 0.1.0 at unix:/tmp/node.sock, up 1:02:03; rates of the last 1.0 s
 requests  1.23 M /s, 3 in flight; 2 /s refused, 0 /s found without a doorbell
 clients   3 connected, 12 /s woken, 0 /s turned away
+rings     3.0 MiB of 2.0 GiB; 0 /s clients beyond a limit, 4 pending
 workers   2, 1 /s sleeps, 1 /s wake-ups
 memory    1.0 GiB of 8.0 GiB (12.5 %), 0 B of 256.0 MiB in arriving messages
           900.0 MiB nodes, 10.0 MiB values, 1.0 MiB retired, 113.0 MiB spare
@@ -116,7 +120,6 @@ object_list                0   0.0 %         -         -         -         1
    items height   nodes  B/item  writes/s unreleased    retired snaps  map
   10.0 M      3  56.2 k    44.1     235 k          7    1.0 MiB     1  pairs
    663 k      3  3.81 k    44.1         0          0        0 B     0  words
-
 
 
 
@@ -146,6 +149,26 @@ TopView view_with_tables() {
   return view;
 }
 
+TEST(TopScreen, ShowsADeviceAndSnapshotsWhereThereAreSome) {
+  TopView view = some_view();
+  EXPECT_EQ(drawn(view, {80, 24}).find("snapshots "), std::string::npos);
+  EXPECT_EQ(drawn(view, {80, 24}).find("device "), std::string::npos);
+  view.numbers.snapshots = {2, 1 << 20, 16 << 20, 5, 1024, 64};
+  view.snapshots_expired_per_s = 3;
+  view.limited_per_s = 7;
+  view.numbers.device.is_device = 1;
+  view.device_round_trips_per_s = 12'345;
+  view.device_bytes_per_s = 2 << 20;
+  view.device_hits = 0.987;
+  view.device_forwarded_per_s = 6;
+  const std::string text = drawn(view, {80, 24});
+  EXPECT_THAT(text, HasSubstr("; 7 /s clients beyond a limit, 4 pending\n"));
+  EXPECT_THAT(text, HasSubstr("\nsnapshots 2 hold 1.0 MiB of 16.0 MiB, 3 /s expired\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\ndevice    12.3 k /s round trips, 2.0 MiB /s read; knew 98.7 %; 6 /s "
+                        "by its host\n"));
+}
+
 TEST(TopScreen, ShowsTablesWhereThereAreSome) {
   const std::string text = drawn(view_with_tables(), {80, 30});
   EXPECT_THAT(text, HasSubstr(R"(
@@ -167,7 +190,7 @@ memory    )"));
   EXPECT_THAT(small, HasSubstr("  map\n"));
   EXPECT_THAT(small, HasSubstr("offload "));
   const auto whole = draw_top(view_with_tables(), {"a"}, {4096, 0});
-  EXPECT_EQ(whole.size(), 9U + 1 + 4 + 1 + 3 + 1 + 3);
+  EXPECT_EQ(whole.size(), 10U + 1 + 4 + 1 + 3 + 1 + 3);
 }
 
 TEST(TopScreen, ShowsSequencersAndFeedsWhereThereAreSome) {
@@ -192,7 +215,7 @@ TEST(TopScreen, ShowsSequencersAndFeedsWhereThereAreSome) {
     EXPECT_EQ(draw_top(view, {"a"}, {80, rows}).size(), rows);
   }
   const auto whole = draw_top(view, {"a"}, {4096, 0});
-  EXPECT_EQ(whole.size(), 10U + 1 + 4 + 1 + 3 + 1 + 3 + 1 + 3);
+  EXPECT_EQ(whole.size(), 11U + 1 + 4 + 1 + 3 + 1 + 3 + 1 + 3);
 }
 
 TEST(TopScreen, ShowsAllOfItWhereThereIsNoScreen) {
@@ -202,7 +225,7 @@ TEST(TopScreen, ShowsAllOfItWhereThereIsNoScreen) {
   const auto lines = draw_top(view, {"unix:/tmp/node.sock"}, {4096, 0});
   EXPECT_EQ(lines.front().text,
             "espalier 0.1.0 at unix:/tmp/node.sock, up 1:02:03; rates since its start");
-  EXPECT_EQ(lines.size(), 7U + 1 + 4 + 1 + 43);
+  EXPECT_EQ(lines.size(), 8U + 1 + 4 + 1 + 43);
   EXPECT_THAT(lines.back().text, HasSubstr("  m9"));
 }
 
@@ -241,9 +264,9 @@ TEST(TopScreen, TellsHowManyRowsDidNotFit) {
   for (int i = 0; i < 98; ++i) view.maps.push_back({"m" + std::to_string(i), {}, 0, 0, 0});
   const auto lines = draw_top(view, {"a"}, {80, 24});
   ASSERT_EQ(lines.size(), 24U);
-  EXPECT_EQ(lines[22].text, "... 92 more");
-  EXPECT_THAT(lines[8].text, HasSubstr("offload"));
-  EXPECT_THAT(lines[11].text, HasSubstr("object_list")) << "what is short is shown whole";
+  EXPECT_EQ(lines[22].text, "... 93 more");
+  EXPECT_THAT(lines[9].text, HasSubstr("offload"));
+  EXPECT_THAT(lines[12].text, HasSubstr("object_list")) << "what is short is shown whole";
 }
 
 TEST(TopScreen, StaysWithinAnyWindow) {

@@ -129,6 +129,17 @@ T like(const std::vector<T>& all, const T& one, Member member) {
   return at == all.end() ? T{} : *at;
 }
 
+void add_device(TopView& view, const wire::DeviceTotals& before, const Pace& pace) {
+  const wire::DeviceTotals& now = view.numbers.device;
+  view.device_round_trips_per_s = pace(before.round_trips, now.round_trips);
+  view.device_bytes_per_s = pace(before.bytes, now.bytes);
+  view.device_forwarded_per_s = pace(before.forwarded, now.forwarded);
+  const std::uint64_t descents = moved(before.descents, now.descents);
+  if (descents == 0) return;
+  view.device_hits =
+      static_cast<double>(moved(before.hits, now.hits)) / static_cast<double>(descents);
+}
+
 void add_sums(TopView& view, const node::NodeNumbers& before, const Pace& pace) {
   const node::NodeNumbers& now = view.numbers;
   view.refused_per_s = pace(before.refused, now.refused);
@@ -138,6 +149,9 @@ void add_sums(TopView& view, const node::NodeNumbers& before, const Pace& pace) 
   view.denied_per_s = pace(before.access.denied, now.access.denied);
   view.authenticated_per_s = pace(before.access.authenticated, now.access.authenticated);
   view.rejected_per_s = pace(rejected(before.access), rejected(now.access));
+  view.limited_per_s = pace(before.connections.limited, now.connections.limited);
+  view.snapshots_expired_per_s = pace(before.snapshots.expired, now.snapshots.expired);
+  add_device(view, before.device, pace);
   for (std::size_t i = 0; i < now.workers.size(); ++i) {
     const node::WorkerNumbers& worker = now.workers[i];
     const auto earlier = i < before.workers.size() ? before.workers[i] : node::WorkerNumbers{};

@@ -80,6 +80,12 @@ struct TopView {
   std::vector<SequencerRates> sequencers;
   std::uint64_t feed_followers = 0;  ///< of all maps, and the next one
   double feed_moves_per_s = 0;
+  double limited_per_s = 0;  ///< clients beyond a limit of their principal, or what is kept
+  double snapshots_expired_per_s = 0;
+  double device_round_trips_per_s = 0;  ///< of a device, and the next three
+  double device_bytes_per_s = 0;
+  double device_forwarded_per_s = 0;
+  double device_hits = 0;  ///< the part of the ways down that its cache knew to the leaf
 };
 
 /// What moved between two readings of the same node. Without an earlier one, or if the node was

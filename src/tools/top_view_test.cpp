@@ -91,6 +91,24 @@ TEST(TopView, MapsAndOffloadsMayComeAndGo) {
   EXPECT_EQ(view.sleeps_per_s, 1000);
 }
 
+TEST(TopView, ADeviceHasRatesOfItsOwn) {
+  auto before = reading(10 * kSecond, 1000, 50);
+  before.device = {1, 100, 1000, 10, 0, 0, 0, 0, 0, 0, 0, 0};
+  before.connections.limited = 3;
+  before.snapshots.expired = 1;
+  auto now = reading(12 * kSecond, 5000, 250);
+  now.device = {1, 300, 9000, 50, 30, 0, 0, 8, 0, 0, 0, 0};
+  now.connections.limited = 13;
+  now.snapshots.expired = 5;
+  const TopView view = view_of(&before, now);
+  EXPECT_EQ(view.device_round_trips_per_s, 100);
+  EXPECT_EQ(view.device_bytes_per_s, 4000);
+  EXPECT_EQ(view.device_forwarded_per_s, 4);
+  EXPECT_EQ(view.device_hits, 0.75);
+  EXPECT_EQ(view.limited_per_s, 5);
+  EXPECT_EQ(view.snapshots_expired_per_s, 2);
+}
+
 node::NodeNumbers with_table(std::uint64_t uptime_ns, std::uint64_t queries) {
   node::NodeNumbers numbers = reading(uptime_ns, 1000, 50);
   node::TableNumbers table;

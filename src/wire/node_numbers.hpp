@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers of a node as they travel: the answer to `node_stats`.
 //
-//   0                   592
+//   0                   720
 //   +-------------------+---------+----------------+---------------+-----------+-------------+-----
 //   | NodeNumbersHeader | version | OffloadNumbers | WorkerNumbers | MapEntry, | TableEntry, | ...
 //   |                   | (text)  |                |               | its name  | its name    |
 //   +-------------------+---------+----------------+---------------+-----------+-------------+-----
 //                                   `offloads`       `workers`       `maps`      `tables` of them
 //
-// and then `holders` of HolderEntry, each with two names, and `sequencers` of SequencerEntry, each
-// with its name.
+// and then `holders` of HolderEntry, each with two names, `sequencers` of SequencerEntry and
+// `principals` of PrincipalEntry, each with its name.
 //
 // Each follows the one before without a gap. src/node/numbers_format.hpp writes and reads them.
 #pragma once
@@ -77,10 +77,12 @@ static_assert(sizeof(AccessTotals) == 64 && std::has_unique_object_representatio
 struct SnapshotTotals {
   std::uint64_t count;
   std::uint64_t bytes;
-  std::uint64_t bytes_max;  // that they may keep together
-  std::uint64_t expired;    // ever
+  std::uint64_t bytes_max;       // that they may keep together
+  std::uint64_t expired;         // ever
+  std::uint64_t principal_max;   // that one principal may hold
+  std::uint64_t connection_max;  // and one connection
 };
-static_assert(sizeof(SnapshotTotals) == 32 &&
+static_assert(sizeof(SnapshotTotals) == 48 &&
               std::has_unique_object_representations_v<SnapshotTotals>);
 
 /// Places for connections, and the memory of their rings.
@@ -91,9 +93,35 @@ struct ConnectionTotals {
   std::uint64_t pending;        // at the socket, that have not said hello
   std::uint64_t ring_bytes;
   std::uint64_t ring_bytes_max;
+  std::uint64_t principal_ring_bytes_max;
+  std::uint64_t kept;              // places, for who runs the node
+  std::uint64_t pending_max;       // at the socket
+  std::uint64_t user_pending_max;  // of one user
 };
-static_assert(sizeof(ConnectionTotals) == 48 &&
+static_assert(sizeof(ConnectionTotals) == 80 &&
               std::has_unique_object_representations_v<ConnectionTotals>);
+
+/// Packets over `roce` in names that may not be their senders'.
+struct ConnectTotals {
+  std::uint64_t cookies_sent;  // requests for connections that were forgotten
+  std::uint64_t cookies_accepted;
+  std::uint64_t cookies_refused;
+  std::uint64_t messages_shed;  // that were too many in a turn
+  std::uint64_t foreign;        // packets for a pair that are not from its peer
+  std::uint64_t out_of_window;  // or that its peer cannot have sent now
+};
+static_assert(sizeof(ConnectTotals) == 48 &&
+              std::has_unique_object_representations_v<ConnectTotals>);
+
+/// Among whom all that is shared: those that have something of it now.
+struct PrincipalTotals {
+  std::uint64_t count;
+  std::uint64_t connections_most;  // of one, and so the others
+  std::uint64_t ring_bytes_most;
+  std::uint64_t snapshots_most;
+};
+static_assert(sizeof(PrincipalTotals) == 32 &&
+              std::has_unique_object_representations_v<PrincipalTotals>);
 
 /// What a device does at its host; all zeros: the node is none.
 struct DeviceTotals {
@@ -146,16 +174,20 @@ struct NodeNumbersHeader {
   IndexReadTotals index_reads;
   std::uint64_t sequencer_count;  // that there are
   std::uint32_t sequencers;       // that are told of: kSequencersTold at most
-  std::uint32_t reserved;
+  std::uint32_t principals;       // that are told of: kPrincipalsTold at most
   AccessTotals access;
   SnapshotTotals snapshots;
   ConnectionTotals connections;
+  ConnectTotals connects;
+  PrincipalTotals principal_totals;
   DeviceTotals device;
 };
-static_assert(sizeof(NodeNumbersHeader) == 592);
+static_assert(sizeof(NodeNumbersHeader) == 720);
 static_assert(offsetof(NodeNumbersHeader, snapshots) == 416);
-static_assert(offsetof(NodeNumbersHeader, connections) == 448);
-static_assert(offsetof(NodeNumbersHeader, device) == 496);
+static_assert(offsetof(NodeNumbersHeader, connections) == 464);
+static_assert(offsetof(NodeNumbersHeader, connects) == 544);
+static_assert(offsetof(NodeNumbersHeader, principal_totals) == 592);
+static_assert(offsetof(NodeNumbersHeader, device) == 624);
 static_assert(offsetof(NodeNumbersHeader, index_reads) == 304);
 static_assert(offsetof(NodeNumbersHeader, sequencer_count) == 336);
 static_assert(offsetof(NodeNumbersHeader, access) == 352);
@@ -249,5 +281,20 @@ struct SequencerEntry {
 };
 static_assert(sizeof(SequencerEntry) == 48 && offsetof(SequencerEntry, name_bytes) == 40);
 static_assert(std::has_unique_object_representations_v<SequencerEntry>);
+
+/// Principals that are told of, those that have most of their part, at most; and to administrators
+/// alone, for their names are those of secrets, users and addresses.
+inline constexpr std::uint32_t kPrincipalsTold = 16;
+
+/// Of one principal; its name follows.
+struct PrincipalEntry {
+  std::uint64_t connections;
+  std::uint64_t ring_bytes;
+  std::uint64_t snapshots;
+  std::uint32_t name_bytes;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(PrincipalEntry) == 32 && offsetof(PrincipalEntry, name_bytes) == 24);
+static_assert(std::has_unique_object_representations_v<PrincipalEntry>);
 
 }  // namespace espalier::wire

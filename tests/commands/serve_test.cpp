@@ -11,9 +11,11 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/temporary_folder.hpp"
 #include "espalier/map.hpp"
 #include "tests/support/node_program.hpp"
@@ -41,6 +43,29 @@ class Serve : public ::testing::Test {
     return {std::istreambuf_iterator<char>(in), {}};
   }
 
+  /// Runs a program without this standard descriptor, and with an output that nobody reads. Returns
+  /// whether it opens /dev/null by that number, after what its loader opens.
+  [[nodiscard]] bool opens_null(const std::string& number,
+                                const std::vector<std::string>& program) const {
+    std::error_code failed;  // it does not run yet, or has nothing by this number
+    fs::remove(folder / "output", failed);
+    std::vector<std::string> words{"/bin/sh", "-c",
+                                   "mkfifo output; exec 9<>output; echo $$ > pid; exec \"$0\" "
+                                   "\"$@\" >&9 " +
+                                       number + ">&-"};
+    words.insert(words.end(), program.begin(), program.end());
+    const test::NodeProgram running(folder.path(), words);
+    constexpr std::uint64_t kLongNs = 30'000'000'000;
+    for (const base::Stopwatch watch; watch.elapsed_ns() < kLongNs;) {
+      std::this_thread::yield();
+      const std::string pid = content("pid").substr(0, content("pid").find('\n'));
+      const fs::path process = fs::path("/proc") / pid;
+      if (pid.empty() || fs::read_symlink(process / "exe", failed) != program.front()) continue;
+      if (fs::read_symlink(process / "fd" / number, failed) == "/dev/null") return true;
+    }
+    return false;
+  }
+
   /// Runs a command line in which $E is the program and $A the node's address. Keeps its output.
   int run(const std::string& line) {
     const std::string script = "cd '" + folder.string() + "' && E='" ESPALIER_PROGRAM "' && A='" +
@@ -59,8 +84,7 @@ class Serve : public ::testing::Test {
 // node's memory must not.
 TEST_F(Serve, ServesWithoutStandardDescriptors) {
   for (const std::string closed : {"<&-", ">&-", "2>&-", "<&- >&- 2>&-"}) {
-    std::vector<std::string> words{"/bin/sh", "-c",
-                                   "echo $$ > pid; exec \"$0\" \"$@\" " + closed};
+    std::vector<std::string> words{"/bin/sh", "-c", "echo $$ > pid; exec \"$0\" \"$@\" " + closed};
     for (const std::string& word : serve({"--map", "default"})) words.push_back(word);
     test::NodeProgram node(folder.path(), words);
     ASSERT_EQ(node.next_message(), "READY=1") << closed;
@@ -84,6 +108,24 @@ TEST_F(Serve, CommandsWithoutStandardDescriptors) {
   EXPECT_NE(run("$E --version >&-"), 0);
   EXPECT_EQ(run("$E --version <&-"), 0) << err;
   EXPECT_EQ(run("$E --version 2>&-"), 0) << err;
+}
+
+// So it is with each program that people call. These work for long, without a word.
+TEST_F(Serve, LineitemOpensStandardDescriptorsToo) {
+  for (const std::string closed : {"0", "2"}) {
+    EXPECT_TRUE(opens_null(closed, {ESPALIER_LINEITEM, "100"})) << closed;
+  }
+}
+
+using ServeSlow = Serve;
+
+TEST_F(ServeSlow, BenchmarksOpenStandardDescriptorsToo) {
+  const std::string program = fs::path(ESPALIER_PROGRAM).parent_path() / "espalier-bench";
+  for (const std::string closed : {"0", "2"}) {
+    EXPECT_TRUE(opens_null(closed, {program, "ycsb", "--target", "embedded", "--keys", "1000",
+                                    "--ops", "4000000000", "--probe-rounds", "0"}))
+        << closed;
+  }
 }
 
 TEST_F(Serve, ServesCommandsUntilItIsTerminated) {

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/places.hpp"
 #include "base/unix_address.hpp"
 #include "memory/seqpacket.hpp"
 #include "tests/support/hostile.hpp"
@@ -385,7 +386,7 @@ TEST_P(HostileTest, MoreConnectionsThanMayBeAreRefused) {
   while (node_->connections() != 5) std::this_thread::yield();
   const auto refused = RawClient::open(socket(), kRings);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error(), (Error{Code::too_many_participants, 0, 5}));
+  EXPECT_EQ(refused.error(), base::full_error(base::Places::connections, 5));
   clients.pop_back();
   while (node_->connections() != 4) std::this_thread::yield();
   EXPECT_NE(open(), nullptr);

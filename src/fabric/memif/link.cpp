@@ -68,6 +68,7 @@ Result<std::unique_ptr<MemifLink>> MemifLink::dial(const std::string& path, std:
   if (!address) return std::unexpected(address.error());
   memory::Descriptor made(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!made) return base::refused_by_system();
+  made.close_in_children();
   while (::connect(made.number(), address->get(), address->bytes()) != 0) {
     if (errno == EINTR) continue;
     if (errno == ECONNREFUSED || errno == ENOENT) return fail(Code::connection_lost);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/places.hpp"
 #include "base/system_error.hpp"
 #include "fabric/memif/link.hpp"
 #include "fabric/roce/frame.hpp"
@@ -178,7 +179,7 @@ Result<void> Port::open_any() {
   while (true) {
     look_at_links();
     if (links() != 0) return {};
-    if (numbers_refused_ == kLinksMax) return fail(Code::too_many_participants, kLinksMax);
+    if (numbers_refused_ == kLinksMax) return base::full(base::Places::links, kLinksMax);
     const std::uint64_t now = now_ns();
     if (now >= until) return fail(Code::system, ETIMEDOUT);
     wait(std::min(until - now, kDialAgainNs));

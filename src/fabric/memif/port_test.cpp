@@ -10,13 +10,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
+#include <filesystem>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/child_process.hpp"
+#include "base/places.hpp"
 #include "base/random.hpp"
 #include "base/temporary_folder.hpp"
 #include "base/unix_address.hpp"
@@ -279,7 +284,7 @@ TEST_F(MemifPorts, NoLinkIsFree) {
   done.store(true);
   refuses.join();
   ASSERT_FALSE(none);
-  EXPECT_EQ(none.error(), fail(Code::too_many_participants, kLinksMax).error());
+  EXPECT_EQ(none.error(), base::full_error(base::Places::links, kLinksMax));
   EXPECT_EQ(refused.size(), kLinksMax);
 }
 
@@ -399,6 +404,29 @@ TEST_F(MemifPorts, KilledPeersLeaveTheLinkFree) {
   EXPECT_EQ(far->counters().not_ours + far->counters().wrong_icrc, 0u);
   const Port near = connecting(1);
   await_links(*near, 1, *far, 1);
+  expect_way(*near, *far);
+}
+
+/// Sockets of this process.
+std::size_t open_sockets() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::count_if(begin(all), end(all), [](const auto& entry) {
+    std::error_code gone;  // that by which they are read
+    return std::filesystem::read_symlink(entry, gone).string().starts_with("socket:");
+  }));
+}
+
+// Else the other side would not see that a process has ended while a child of it lives.
+TEST_F(MemifPorts, AChildHasNoSocketOfALinkThatItsParentMade) {
+  const Port far = listening();
+  const std::size_t listens = open_sockets();
+  const Port near = connecting(7);
+  await_links(*near, 1, *far, 1);
+  EXPECT_EQ(open_sockets(), listens + 2);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) ::_exit(static_cast<int>(open_sockets() - listens));
+  EXPECT_EQ(base::wait_for_child(child), 1) << "that of who accepts is its own";
   expect_way(*near, *far);
 }
 

@@ -49,8 +49,8 @@ class RoceEndpoint final : public Endpoint {
   using Endpoint::reject;
   void reject(const ConnectRequest& request, std::span<const std::byte> data) override;
   [[nodiscard]] ConnectCounts connect_counts() const override {
-    return {counters_.cookies_sent, counters_.cookies_accepted, counters_.cookies_refused,
-            counters_.messages_shed};
+    return {counters_.cookies_sent,  counters_.cookies_accepted, counters_.cookies_refused,
+            counters_.messages_shed, counters_.foreign,          counters_.out_of_window};
   }
   void progress() override;
   void flush() override;

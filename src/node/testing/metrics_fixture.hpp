@@ -6,6 +6,14 @@
 
 namespace espalier::node {
 
+inline void add_places(NodeNumbers& numbers) {
+  numbers.snapshots = {31, 32, 33, 34, 35, 36};
+  numbers.connections = {41, 42, 43, 44, 45, 46, 47, 48, 49, 50};
+  numbers.connects = {51, 52, 53, 54, 55, 56};
+  numbers.principal_totals = {61, 62, 63, 64};
+  numbers.principals = {{"secret alice", 71, 72, 73}};
+}
+
 inline NodeNumbers some_numbers() {
   NodeNumbers numbers;
   numbers.version = "1.2.3";
@@ -59,8 +67,7 @@ inline NodeNumbers some_numbers() {
                     .limited = 26,
                     .pending = 27,
                     .audit_left_out = 28};
-  numbers.snapshots = {.count = 31, .bytes = 32, .bytes_max = 33, .expired = 34};
-  numbers.connections = {41, 42, 43, 44, 45, 46};
+  add_places(numbers);
   numbers.refused = 11;
   numbers.holders = {{tree::Holder::Kind::snapshot, "process 12", "default", 77, 8192},
                      {tree::Holder::Kind::lease, "session 3", "", 41, 4096}};

@@ -5,6 +5,7 @@
 
 #include "base/assert.hpp"
 #include "base/atomic_bytes.hpp"
+#include "base/places.hpp"
 #include "tree/node/leaf_builder.hpp"
 
 namespace espalier::tree {
@@ -45,7 +46,7 @@ void MappingFeed::destroy() {
 
 Result<wire::FeedPlace> MappingFeed::add_follower() {
   const std::lock_guard lock(mutex_);
-  if (followers_ == kFollowersMax) return fail(Code::too_many_participants, kFollowersMax);
+  if (followers_ == kFollowersMax) return base::full(base::Places::feed_followers, kFollowersMax);
   if (offset_ == 0) {
     const auto made = pool_->allocate(kClass);
     if (!made) return std::unexpected(made.error());
