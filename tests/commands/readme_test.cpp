@@ -2,7 +2,9 @@
 // The README and the documents keep their promises: their programs are those that are compiled
 // and run, every command in them runs as it is typed and prints what it says, and no link
 // leads nowhere.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +16,7 @@
 #include <tuple>
 #include <vector>
 
+#include "memory/shared_memory.hpp"
 #include "tests/support/played_document.hpp"
 
 namespace espalier {
@@ -136,6 +139,9 @@ TEST_P(DocumentsSlow, CommandsRunAsTheyAreTyped) {
   const auto& [document, as_other] = GetParam();
   // tests/skips.txt lists these.
   if (as_other && ::geteuid() != 0) GTEST_SKIP() << "only root can type as another user";
+  // The other typing of the same document wants the same ports.
+  const memory::Descriptor alone(::open((kRoot / document).c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_EQ(::flock(alone.number(), LOCK_EX), 0);
   test::Workplace workplace(fs::path(ESPALIER_PROGRAM).parent_path(), kRoot, as_other);
   for (const test::Block& block : test::blocks_of(read(kRoot / document))) {
     for (const test::Typed& typed : test::commands_of(block)) {
