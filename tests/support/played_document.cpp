@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <stdexcept>
 
 namespace espalier::test {
@@ -94,8 +95,11 @@ std::vector<Typed> commands_of(const Block& block) {
 Workplace::Workplace(const fs::path& programs, const fs::path& sources, bool as_other)
     : as_other_(as_other) {
   fs::create_directories(folder_ / "build/release");
-  fs::create_directories(folder_ / "tests/data");
-  fs::copy_file(sources / "tests/data/elements.csv", folder_ / "tests/data/elements.csv");
+  for (const fs::path file : {"tests/data/elements.csv", "src/dataplane/frames/program.txt"}) {
+    const fs::path copy = folder_.path() / file;
+    fs::create_directories(copy.parent_path());
+    fs::copy_file(sources / file, copy);
+  }
   const fs::path bin = folder_ / "build/release/bin";
   if (as_other_) {
     // The build may lie where others may not look.
@@ -128,12 +132,14 @@ std::string Workplace::shell_line(const std::string& script) const {
   const std::string user = std::to_string(kOtherUser);
   const std::string other =
       "setpriv --reuid=" + user + " --regid=" + user + " --clear-groups --pdeathsig=KILL ";
-  return (as_other_ ? other : std::string()) + "/bin/sh " + quoted((folder_ / script).string());
+  return (as_other_ ? other : std::string()) + "/bin/bash " + quoted((folder_ / script).string());
 }
 
 std::string Workplace::run(const std::string& command, bool fails) {
+  // What comes first in a pipe may fail no more than what comes last.
   write_file(folder_ / "typed", "cd " + quoted(folder_.string()) +
                                     "\numask 022\nunset ESPALIER_AT XDG_RUNTIME_DIR NOTIFY_SOCKET\n"
+                                    "set -o pipefail\n"
                                     "export HOME=\"$PWD\" PATH=\"$PWD/build/release/bin:$PATH\"\n" +
                                     exports_ + command + "\n");
   const std::string errors = (folder_ / "errors").string();
@@ -153,17 +159,19 @@ std::string Workplace::run(const std::string& command, bool fails) {
 void Workplace::start(const std::string& command) {
   const std::string name = "background" + std::to_string(started_++);
   const fs::path log = folder_ / (name + ".log");
-  write_file(folder_ / name, "cd " + quoted(folder_.string()) +
-                                 "\numask 022\nexport HOME=\"$PWD\" PATH=" +
-                                 "\"$PWD/build/release/bin:/usr/bin:/bin\"\n" + exports_ + "exec " +
-                                 command + " >" + quoted(log.string()) + " 2>&1\n");
+  // A node without a socket of its own listens in the folder that a service of systemd has.
+  write_file(folder_ / name,
+             "cd " + quoted(folder_.string()) +
+                 "\numask 022\nexport HOME=\"$PWD\" RUNTIME_DIRECTORY=\"$PWD\" PATH=" +
+                 "\"$PWD/build/release/bin:/usr/bin:/bin\"\n" + exports_ + "exec " + command +
+                 " >" + quoted(log.string()) + " 2>&1\n");
   std::unique_ptr<NodeProgram> program;
   {
     const NoMask others_may_notify;
     program = std::make_unique<NodeProgram>(
         folder_.path(), std::vector<std::string>{"/bin/sh", "-c", "exec " + shell_line(name)});
   }
-  if (command.find(" serve ") != std::string::npos) {
+  if (std::regex_search(command, std::regex("espalier serve\\b"))) {
     EXPECT_EQ(program->next_message(), "READY=1") << command << '\n' << text_of_file(log);
   } else {
     // The others say so when they have begun.
