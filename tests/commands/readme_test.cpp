@@ -98,7 +98,10 @@ constexpr NotTyped kNotTyped[] = {
     {"docs/command.md", "espalier top --at ",
      "a terminal is wanted; tests/commands/top_test.cpp has one"},
     {"docs/switches.md", "build/release/bin/espalier-bench ", "minutes; bench_test, tiny"},
-    {"docs/design/index_in_network.md", "", "p4c and the model of a switch are no packages"},
+    {"docs/design/index_in_network.md", "p4c-bm2-ss ", "p4c is no package"},
+    {"docs/design/index_in_network.md", "simple_switch ", "the model of a switch is no package"},
+    {"docs/design/index_in_network.md", "until echo | simple_switch_CLI ", "as simple_switch"},
+    {"docs/design/index_in_network.md", "printf 'table_add ", "as simple_switch"},
     {"docs/testing.md", "",
      "hours; ./test all does it, tests/scripts_test.cpp looks at what it types"},
 };
