@@ -3,6 +3,7 @@
 // and run, every command in them runs as it is typed and prints what it says, and no link
 // leads nowhere.
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -147,6 +148,29 @@ TEST(Readme, EveryReasonNotToTypeACommandIsNeeded) {
     }
     EXPECT_TRUE(found) << not_typed.document << ": " << not_typed.begin;
   }
+}
+
+TEST(Readme, NoDocumentHasACommandWhereNobodyTypesIt) {
+  for (const fs::path& document : documents()) {
+    EXPECT_THAT(test::untyped_commands_of(read(kRoot / document)), ::testing::IsEmpty())
+        << document << ": into a block of ```sh or ```console";
+  }
+}
+
+TEST(Readme, ACommandWhereNobodyTypesItIsFound) {
+  using ::testing::ElementsAre;
+  using ::testing::IsEmpty;
+  EXPECT_THAT(test::untyped_commands_of("As in\n\n    espalier get a\n    $ ls\n\n\t./run\n"),
+              ElementsAre("    espalier get a", "    $ ls", "\t./run"));
+  EXPECT_THAT(test::untyped_commands_of("```\nespalier\nA=1 B= build/x y\n```\n    cmake .\n"),
+              ElementsAre("espalier", "A=1 B= build/x y", "    cmake ."));
+  EXPECT_THAT(test::untyped_commands_of("- a list\n  ```sh\n  ls\n  ```\n~~~\n~~~\n"),
+              ElementsAre("  ```sh", "  ```", "~~~", "~~~"));
+  EXPECT_THAT(test::untyped_commands_of("```bash\nespalier top\n```\n```console\n$ ls\n```\n"),
+              ElementsAre("espalier top"));
+  EXPECT_THAT(test::untyped_commands_of("espalier is a tree\n- it\n  espalier\n```sh\n./run\n```\n"
+                                        "```cpp\nespalier::Map map;\n```\n    espaliered fruit\n"),
+              IsEmpty());
 }
 
 /// By whom a document is typed.

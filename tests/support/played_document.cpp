@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 #include <regex>
+#include <sstream>
 #include <stdexcept>
 
 namespace espalier::test {
@@ -90,6 +91,34 @@ std::vector<Typed> commands_of(const Block& block) {
     goes_on = line.ends_with('\\');
   }
   return commands;
+}
+
+std::vector<std::string> untyped_commands_of(const std::string& document) {
+  const std::regex command(
+      R"(\$ |([A-Z_]+=\S* +)*(((\.|\.\.|~|build|scripts)/\S+|espalier|espalier-bench|apt|apt-get)"
+      R"(|cat|cmake|ctest|echo|export|git|g\+\+|make|ninja|openssl|printf|python3|source|sudo)"
+      R"(|systemctl|zcat)( |$)))");
+  constexpr std::size_t kIndented = 4;
+  std::vector<std::string> found;
+  std::istringstream lines(document);
+  bool fenced = false;
+  bool typed = false;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t blanks = line.find_first_not_of(" \t");
+    if (blanks == std::string::npos) continue;
+    const std::string text = line.substr(blanks);
+    if (text.starts_with("```") || text.starts_with("~~~")) {
+      if (blanks != 0 || text.starts_with("~~~")) found.push_back(line);
+      typed = !fenced && (text == "```sh" || text == "```console");
+      fenced = !fenced;
+      continue;
+    }
+    const bool block = fenced ? !typed : blanks >= kIndented || line.front() == '\t';
+    if (block && std::regex_search(text, command, std::regex_constants::match_continuous)) {
+      found.push_back(line);
+    }
+  }
+  return found;
 }
 
 Workplace::Workplace(const fs::path& programs, const fs::path& sources, bool as_other)
