@@ -32,7 +32,8 @@ TEST(BenchDocuments, EveryBenchmarkIsInTheManualPageAndTheDocumentOfTheCommand) 
   ASSERT_GE(commands.size(), 7U);
   for (const CLI::App* command : commands) {
     EXPECT_THAT(page, ::testing::HasSubstr(".TP\n\\fB" + command->get_name() + "\\fR "));
-    EXPECT_THAT(document, ::testing::HasSubstr("    espalier-bench " + command->get_name() + " "));
+    const std::string row = "| `espalier-bench " + command->get_name() + "` |";
+    EXPECT_THAT(document, ::testing::HasSubstr(row));
   }
 }
 

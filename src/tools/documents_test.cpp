@@ -69,7 +69,7 @@ TEST(Documents, EveryCommandIsInTheManualPage) {
 TEST(Documents, EveryCommandIsInTheDocumentOfTheCommand) {
   const std::string text = read("docs/command.md");
   for (const std::string& command : all_commands()) {
-    EXPECT_THAT(text, HasSubstr("    espalier " + command + " ")) << command;
+    EXPECT_THAT(text, HasSubstr("| `espalier " + command + "` |")) << command;
   }
 }
 

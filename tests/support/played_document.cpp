@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <regex>
+#include <sstream>
 #include <stdexcept>
 
 namespace espalier::test {
@@ -91,11 +93,42 @@ std::vector<Typed> commands_of(const Block& block) {
   return commands;
 }
 
+std::vector<std::string> untyped_commands_of(const std::string& document) {
+  const std::regex command(
+      R"(\$ |([A-Z_]+=\S* +)*(((\.|\.\.|~|build|scripts)/\S+|espalier|espalier-bench|apt|apt-get)"
+      R"(|cat|cmake|ctest|echo|export|git|g\+\+|make|ninja|openssl|printf|python3|source|sudo)"
+      R"(|systemctl|zcat)( |$)))");
+  constexpr std::size_t kIndented = 4;
+  std::vector<std::string> found;
+  std::istringstream lines(document);
+  bool fenced = false;
+  bool typed = false;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t blanks = line.find_first_not_of(" \t");
+    if (blanks == std::string::npos) continue;
+    const std::string text = line.substr(blanks);
+    if (text.starts_with("```") || text.starts_with("~~~")) {
+      if (blanks != 0 || text.starts_with("~~~")) found.push_back(line);
+      typed = !fenced && (text == "```sh" || text == "```console");
+      fenced = !fenced;
+      continue;
+    }
+    const bool block = fenced ? !typed : blanks >= kIndented || line.front() == '\t';
+    if (block && std::regex_search(text, command, std::regex_constants::match_continuous)) {
+      found.push_back(line);
+    }
+  }
+  return found;
+}
+
 Workplace::Workplace(const fs::path& programs, const fs::path& sources, bool as_other)
     : as_other_(as_other) {
   fs::create_directories(folder_ / "build/release");
-  fs::create_directories(folder_ / "tests/data");
-  fs::copy_file(sources / "tests/data/elements.csv", folder_ / "tests/data/elements.csv");
+  for (const fs::path file : {"tests/data/elements.csv", "src/dataplane/frames/program.txt"}) {
+    const fs::path copy = folder_.path() / file;
+    fs::create_directories(copy.parent_path());
+    fs::copy_file(sources / file, copy);
+  }
   const fs::path bin = folder_ / "build/release/bin";
   if (as_other_) {
     // The build may lie where others may not look.
@@ -128,12 +161,14 @@ std::string Workplace::shell_line(const std::string& script) const {
   const std::string user = std::to_string(kOtherUser);
   const std::string other =
       "setpriv --reuid=" + user + " --regid=" + user + " --clear-groups --pdeathsig=KILL ";
-  return (as_other_ ? other : std::string()) + "/bin/sh " + quoted((folder_ / script).string());
+  return (as_other_ ? other : std::string()) + "/bin/bash " + quoted((folder_ / script).string());
 }
 
 std::string Workplace::run(const std::string& command, bool fails) {
+  // What comes first in a pipe may fail no more than what comes last.
   write_file(folder_ / "typed", "cd " + quoted(folder_.string()) +
                                     "\numask 022\nunset ESPALIER_AT XDG_RUNTIME_DIR NOTIFY_SOCKET\n"
+                                    "set -o pipefail\n"
                                     "export HOME=\"$PWD\" PATH=\"$PWD/build/release/bin:$PATH\"\n" +
                                     exports_ + command + "\n");
   const std::string errors = (folder_ / "errors").string();
@@ -153,17 +188,19 @@ std::string Workplace::run(const std::string& command, bool fails) {
 void Workplace::start(const std::string& command) {
   const std::string name = "background" + std::to_string(started_++);
   const fs::path log = folder_ / (name + ".log");
-  write_file(folder_ / name, "cd " + quoted(folder_.string()) +
-                                 "\numask 022\nexport HOME=\"$PWD\" PATH=" +
-                                 "\"$PWD/build/release/bin:/usr/bin:/bin\"\n" + exports_ + "exec " +
-                                 command + " >" + quoted(log.string()) + " 2>&1\n");
+  // A node without a socket of its own listens in the folder that a service of systemd has.
+  write_file(folder_ / name,
+             "cd " + quoted(folder_.string()) +
+                 "\numask 022\nexport HOME=\"$PWD\" RUNTIME_DIRECTORY=\"$PWD\" PATH=" +
+                 "\"$PWD/build/release/bin:/usr/bin:/bin\"\n" + exports_ + "exec " + command +
+                 " >" + quoted(log.string()) + " 2>&1\n");
   std::unique_ptr<NodeProgram> program;
   {
     const NoMask others_may_notify;
     program = std::make_unique<NodeProgram>(
         folder_.path(), std::vector<std::string>{"/bin/sh", "-c", "exec " + shell_line(name)});
   }
-  if (command.find(" serve ") != std::string::npos) {
+  if (std::regex_search(command, std::regex("espalier serve\\b"))) {
     EXPECT_EQ(program->next_message(), "READY=1") << command << '\n' << text_of_file(log);
   } else {
     // The others say so when they have begun.

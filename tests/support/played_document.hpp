@@ -37,6 +37,11 @@ struct Typed {
 /// ends with a backslash goes on in the next one. Of another language: none.
 [[nodiscard]] std::vector<Typed> commands_of(const Block& block);
 
+/// The lines of a document that look like commands, and that commands_of has in none of its blocks:
+/// in a block that is made by indentation, or in one of another language, or of a fence that does
+/// not begin its line.
+[[nodiscard]] std::vector<std::string> untyped_commands_of(const std::string& document);
+
 /// A user without rights, of whom no file of the project is.
 inline constexpr unsigned kOtherUser = 65534;
 
