@@ -387,7 +387,7 @@ TEST(RingFormat, NumbersOfANode) {
             std::string(8, '\0') +
                 "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0"s +
                 "\x0a\0\0\0\0\0\0\0"s + "\x0b\0\0\0\0\0\0\0"s + "\x0c\0\0\0\0\0\0\0"s +
-                std::string(232, '\0'));
+                std::string(360, '\0'));
   SequencerEntry sequencer{};
   sequencer.facts.first = 1;
   sequencer.facts.epoch = 2;
