@@ -25,20 +25,20 @@ class EpochPin {
  public:
   EpochPin() = default;
   EpochPin(EpochPin&& other) noexcept
-      : pins_(std::exchange(other.pins_, nullptr)), epoch_(other.epoch_) {}
+      : epoch_pins_(std::exchange(other.epoch_pins_, nullptr)), epoch_(other.epoch_) {}
   EpochPin& operator=(EpochPin&& other) noexcept {
-    std::swap(pins_, other.pins_);
+    std::swap(epoch_pins_, other.epoch_pins_);
     std::swap(epoch_, other.epoch_);
     return *this;
   }
   ~EpochPin();
-  explicit operator bool() const { return pins_ != nullptr; }
+  explicit operator bool() const { return epoch_pins_ != nullptr; }
 
  private:
   friend class EpochPins;
-  EpochPin(EpochPins& pins, std::uint64_t epoch) : pins_(&pins), epoch_(epoch) {}
+  EpochPin(EpochPins& epoch_pins, std::uint64_t epoch) : epoch_pins_(&epoch_pins), epoch_(epoch) {}
 
-  EpochPins* pins_ = nullptr;
+  EpochPins* epoch_pins_ = nullptr;
   std::uint64_t epoch_ = 0;
 };
 
@@ -77,7 +77,7 @@ class EpochPins {
 };
 
 inline EpochPin::~EpochPin() {
-  if (pins_ != nullptr) pins_->unpin(epoch_);
+  if (epoch_pins_ != nullptr) epoch_pins_->unpin(epoch_);
 }
 
 }  // namespace espalier::base

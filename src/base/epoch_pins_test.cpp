@@ -9,22 +9,22 @@ namespace espalier::base {
 namespace {
 
 TEST(EpochPins, TheOldestIsHeldUntilItsLastPinGoes) {
-  EpochPins pins;
-  EXPECT_EQ(pins.oldest(), EpochPins::kNone);
-  EpochPin newer = pins.pin(9);
-  EpochPin older = pins.pin(5);
+  EpochPins epoch_pins;
+  EXPECT_EQ(epoch_pins.oldest(), EpochPins::kNone);
+  EpochPin newer = epoch_pins.pin(9);
+  EpochPin older = epoch_pins.pin(5);
   {
-    const EpochPin again = pins.pin(5);
-    EXPECT_EQ(pins.oldest(), 5u);
+    const EpochPin again = epoch_pins.pin(5);
+    EXPECT_EQ(epoch_pins.oldest(), 5u);
   }
-  EXPECT_EQ(pins.oldest(), 5u);
+  EXPECT_EQ(epoch_pins.oldest(), 5u);
   older = EpochPin();
-  EXPECT_EQ(pins.oldest(), 9u);
+  EXPECT_EQ(epoch_pins.oldest(), 9u);
   EpochPin moved(std::move(newer));
   EXPECT_TRUE(moved);
-  EXPECT_EQ(pins.oldest(), 9u);
+  EXPECT_EQ(epoch_pins.oldest(), 9u);
   moved = EpochPin();
-  EXPECT_EQ(pins.oldest(), EpochPins::kNone);
+  EXPECT_EQ(epoch_pins.oldest(), EpochPins::kNone);
 }
 
 }  // namespace

@@ -206,7 +206,7 @@ TEST_F(LongValues, WhatIsReplacedMeanwhileComesWhole) {
     EXPECT_EQ(offload == OffloadId::get ? whole : items_of({{}, whole}).at(0).second, first);
   }
   EXPECT_TRUE(node_.run_until_idle());
-  EXPECT_EQ(node_.store().pins.oldest(), base::EpochPins::kNone);
+  EXPECT_EQ(node_.store().epoch_pins.oldest(), base::EpochPins::kNone);
   const auto wrong = node_.audit();
   EXPECT_TRUE(wrong.empty()) << wrong.front();
 }
@@ -228,7 +228,7 @@ TEST_F(LongValues, AClientThatEndsLeavesNothing) {
     }
   }
   EXPECT_EQ(node_.services().budget.used(), 0u);
-  EXPECT_EQ(node_.store().pins.oldest(), base::EpochPins::kNone);
+  EXPECT_EQ(node_.store().epoch_pins.oldest(), base::EpochPins::kNone);
   if (read(OffloadId::get, "k").header.flags == 0) {
     EXPECT_EQ(node_.core().memory_bytes(), before);
   }

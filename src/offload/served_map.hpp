@@ -75,7 +75,7 @@ class HostMap final : public ServedMap {
   [[nodiscard]] std::shared_ptr<HeldSnapshot> hold(std::uint64_t version,
                                                    const std::string& owner) override;
   [[nodiscard]] base::EpochPin pin() override {
-    return core->store.pins.pin(walks_.slot.exposed());
+    return core->store.epoch_pins.pin(walks_.slot.exposed());
   }
   [[nodiscard]] std::optional<tree::StagedValue> stage(std::string_view value) override;
   [[nodiscard]] bool dropped() const override {

@@ -142,7 +142,7 @@ inline bool keeps_what_is_pinned() {
   const std::uint64_t version = map.clock.take();
   map.clock.done(version);
   const std::uint64_t offset = under.retire(version);
-  base::EpochPin pin = under.tree.store().pins.pin(walk.exposed());
+  base::EpochPin pin = under.tree.store().epoch_pins.pin(walk.exposed());
   walk.exit();
   under.collect();
   const bool kept = !under.freed(offset) && under.reclaimer().waits_for_pins();

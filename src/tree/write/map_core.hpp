@@ -45,7 +45,8 @@ struct StoreCore {
         pool(region),
         epochs(base::EpochTable::create(region.header(), participants_max)),
         leases(epochs),
-        reclaimer(pool, epochs, leases, pins, region.limit_bytes() / Reclaimer::kSnapshotShare),
+        reclaimer(pool, epochs, leases, epoch_pins,
+                  region.limit_bytes() / Reclaimer::kSnapshotShare),
         dropped(epochs, leases) {
     pool.set_reclaim([this](bool insists) {
       memory::BufferCache cache(pool);
@@ -74,8 +75,8 @@ struct StoreCore {
   memory::Region region;
   memory::BufferPool pool;
   base::EpochTable epochs;
-  base::LeaseTable leases;  // of readers elsewhere
-  base::EpochPins pins;     // of what is copied after its walk has ended
+  base::LeaseTable leases;     // of readers elsewhere
+  base::EpochPins epoch_pins;  // of what is copied after its walk has ended
   Reclaimer reclaimer;
   MapRegistry maps;  // for audits
   DroppedMaps dropped;

@@ -78,7 +78,7 @@ bool Reclaimer::collect(memory::BufferCache& cache) noexcept {
   // Epochs first: a lease that is granted after the look at them holds no older one, and a pin was
   // taken while its epoch was exposed.
   std::uint64_t oldest = epochs_.oldest();
-  if (!planted(Bug::pin_not_counted)) oldest = std::min(oldest, pins_->oldest());
+  if (!planted(Bug::pin_not_counted)) oldest = std::min(oldest, epoch_pins_->oldest());
   if (!planted(Bug::lease_not_counted)) oldest = std::min(oldest, leases_->oldest());
   bool freed = false;
   while (!stamped_.empty() && stamped_.front().stamp < oldest) {
@@ -117,7 +117,7 @@ bool Reclaimer::waits_for_snapshots() const {
 }
 
 bool Reclaimer::waits_for_pins() const {
-  const std::uint64_t pinned = pins_->oldest();
+  const std::uint64_t pinned = epoch_pins_->oldest();
   const std::lock_guard lock(mutex_);
   return !stamped_.empty() && stamped_.back().stamp >= pinned;  // stamps ascend
 }
@@ -195,7 +195,7 @@ bool Reclaimer::expire_oldest() noexcept {
   // What waits for readers, or is pinned, holds all that is stamped later back, too: to expire more
   // frees nothing.
   if (!stamped_.empty() && (stamped_.front().stamp <= expired_stamp_ ||
-                            stamped_.front().stamp >= pins_->oldest())) {
+                            stamped_.front().stamp >= epoch_pins_->oldest())) {
     return false;
   }
   const std::uint64_t before = held_bytes_;
@@ -259,7 +259,7 @@ Reclaimer::Snapshots Reclaimer::snapshots() const {
 
 std::uint64_t Reclaimer::bytes_held_by_leases() const {
   const std::uint64_t leased = leases_->oldest();
-  const std::uint64_t exposed = std::min(epochs_.oldest(), pins_->oldest());
+  const std::uint64_t exposed = std::min(epochs_.oldest(), epoch_pins_->oldest());
   const std::lock_guard lock(mutex_);
   std::uint64_t bytes = 0;
   stamped_.for_each([&](const RetiredNode& node) {

@@ -51,11 +51,11 @@ class Reclaimer {
 
   /// `snapshot_bytes_max`: what the snapshots of all maps may hold together.
   Reclaimer(memory::BufferPool& pool, base::EpochTable epochs, const base::LeaseTable& leases,
-            const base::EpochPins& pins, std::uint64_t snapshot_bytes_max)
+            const base::EpochPins& epoch_pins, std::uint64_t snapshot_bytes_max)
       : pool_(&pool),
         epochs_(epochs),
         leases_(&leases),
-        pins_(&pins),
+        epoch_pins_(&epoch_pins),
         snapshot_bytes_max_(snapshot_bytes_max) {}
 
   /// Begins to serve a map, until forget(). Errors: std::bad_alloc.
@@ -147,7 +147,7 @@ class Reclaimer {
   memory::BufferPool* pool_;
   base::EpochTable epochs_;
   const base::LeaseTable* leases_;
-  const base::EpochPins* pins_;
+  const base::EpochPins* epoch_pins_;
   const std::uint64_t snapshot_bytes_max_;
   mutable std::mutex mutex_;  // guards all below
   std::unordered_map<MapCore*, PerMap> maps_;
