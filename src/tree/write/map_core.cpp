@@ -59,7 +59,6 @@ Result<void> MapCore::put_spares_by() {
 }
 
 Result<void> MapCore::make_root() {
-  if (const auto spares = put_spares_by(); !spares) return spares;
   if (const auto lids = table.reserve(1); !lids) return lids;
   const auto buffer = store.pool.allocate_or_reclaim(node_class);
   if (!buffer) return std::unexpected(buffer.error());
@@ -91,7 +90,7 @@ Result<void> MapCore::make_root() {
       base::load_shared<std::uint32_t>(header + offsetof(wire::MapHeader, generation));
   directory_offset = table.directory_offset();
   clock.attach(header, options.versions);
-  return {};
+  return put_spares_by();
 }
 
 // Others must not come upon it while its nodes go.
