@@ -2,6 +2,7 @@
 #include "rings/response_ring.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/bytes.hpp"
@@ -10,14 +11,20 @@
 namespace espalier::rings {
 
 void ResponseRing::defer(std::vector<std::byte> message) {
-  const std::size_t bytes = message.size();
+  promise(message.size());
   queue(std::move(message));
-  promise(bytes);
   if (backlog_.size() == 1) flush_pending();
 }
 
+// Of what was promised. Where there is no memory for it, it will not be sent.
 void ResponseRing::queue(std::vector<std::byte> message) {
-  backlog_.push_back(std::move(message));
+  const std::size_t bytes = message.size();
+  try {
+    backlog_.push_back(std::move(message));
+  } catch (const std::bad_alloc&) {
+    take_back(bytes);
+    throw;
+  }
   if (backlog_.size() == 1) begin_sending();
 }
 

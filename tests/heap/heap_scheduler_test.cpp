@@ -43,12 +43,17 @@ std::string batch_put(const std::string& key, const std::string& value) {
 
 std::vector<NodeRequest> node_requests() {
   const std::string long_value(6000, 'l');
+  const std::string very_long_value(300'000, 'l');  // that a helper copies
   return {
       {"Noop", OffloadId::noop, {}, {}, false},
       {"Get", OffloadId::get, "key 105"},
       {"GetAStoredValue", OffloadId::get, "key 107"},
       {"Put", OffloadId::put, "key 105", "another value"},
       {"PutALongValue", OffloadId::put, "key 107", long_value},
+      {"GetAVeryLongValue", OffloadId::get, "very long"},
+      {"FindAVeryLongValue", OffloadId::floor, "very long and more"},
+      {"ScanToAVeryLongValue", OffloadId::scan, "key 199"},
+      {"PutAVeryLongValue", OffloadId::put, "key 107", very_long_value},
       {"Insert", OffloadId::insert, "a new key", "another value"},
       {"Erase", OffloadId::erase, "key 105"},
       {"Floor", OffloadId::floor, "key 105 and more"},
@@ -78,6 +83,9 @@ class HeapScheduler : public ::testing::TestWithParam<NodeRequest> {
       const std::string value(i % 7 == 0 ? 5000 : 20, 'v');
       ASSERT_TRUE(node.call(client, request_of(OffloadId::put, node.map()), key, value).applied());
     }
+    const std::string value(300'000, 'v');
+    ASSERT_TRUE(
+        node.call(client, request_of(OffloadId::put, node.map()), "very long", value).applied());
   }
 };
 
@@ -120,6 +128,7 @@ TEST_P(HeapScheduler, NoMemoryAtEveryAllocation) {
       const Response again = node.call(client, message);
       EXPECT_EQ(again.code(), Code::invalid);
       EXPECT_TRUE(node.run_until_idle());
+      EXPECT_EQ(node.services().budget.used(), 0u);
       const std::vector<std::string> wrong = node.audit();
       EXPECT_TRUE(wrong.empty()) << wrong.front();
       ASSERT_FALSE(HasFailure());
