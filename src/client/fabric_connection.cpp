@@ -111,13 +111,17 @@ Result<void> FabricConnection::connect_first() {
   const bool sent = options_.way == wire::LinkWay::send;
   buffers_.resize(sent ? std::size_t{kReceives} * rings::RingLink::kMirroredBytesMax : 0);
   post_receives();
+  const std::uint64_t until = options_.now_ns() + options_.timeout_ns;
   for (;;) {
-    auto connected = connect_with_rings();
+    auto connected = connect_with_rings(until);
     if (connected) break;
     const wire::ConnectionLayout smaller{std::max(layout_.request_slots / 2, wire::kRingSlotsMin),
                                          std::max(layout_.response_slots / 2, wire::kRingSlotsMin),
                                          layout_.response_rings};
-    if (connected.error().code != Code::out_of_memory || smaller == layout_) return connected;
+    if (connected.error().code != Code::out_of_memory || smaller == layout_ ||
+        options_.now_ns() >= until) {
+      return connected;
+    }
     layout_ = smaller;
     drop_pair();
     region_ = {};
@@ -128,18 +132,17 @@ Result<void> FabricConnection::connect_first() {
   return {};
 }
 
-Result<void> FabricConnection::connect_with_rings() {
+Result<void> FabricConnection::connect_with_rings(std::uint64_t until_ns) {
   auto memory = memory::SharedMemory::create("espalier-rings", layout_.bytes());
   if (!memory) return std::unexpected(memory.error());
   memory_ = std::move(*memory);
   link_ = std::make_unique<rings::RingLink>(rings::RingLink::Side::client, memory_.at(0), layout_);
   if (auto proven = prove(); !proven) return proven;
-  const std::uint64_t until = options_.now_ns() + options_.timeout_ns;
   for (;;) {
-    auto connected = connect_until(until);
+    auto connected = connect_until(until_ns);
     if (connected) return {};
     const std::uint64_t again = options_.now_ns() + kAgainNs;
-    if (!may_pass(connected.error()) || again >= until) return connected;
+    if (!may_pass(connected.error()) || again >= until_ns) return connected;
     drop_pair();
     while (options_.now_ns() < again) {
       endpoint_->progress();

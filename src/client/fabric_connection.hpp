@@ -92,8 +92,8 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
 
   FabricConnection(fabric::Connecting way, const FabricConnectionOptions& options);
   Result<void> connect_first();
-  /// With rings of `layout_`.
-  Result<void> connect_with_rings();
+  /// With rings of `layout_`. Proofs have a time of their own.
+  Result<void> connect_with_rings(std::uint64_t until_ns);
   Result<void> connect_until(std::uint64_t until_ns);
   Result<void> prove();
   Result<void> dial();

@@ -17,15 +17,11 @@
 #include "base/system_error.hpp"
 
 namespace espalier::node {
-
-using base::full_error;
-using base::Places;
-
 namespace {
 
-constexpr std::uint64_t kHelloNs = 5'000'000'000;  // so long a client may be silent
+constexpr std::uint64_t kHelloNs = 5'000'000'000;     // so long a client may be silent
 constexpr std::uint32_t kNoUser = ~std::uint32_t{0};  // the system does not say which
-constexpr std::uint32_t kSlotsMax = 1u << 14;  // of one ring: 1 MiB
+constexpr std::uint32_t kSlotsMax = 1u << 14;         // of one ring: 1 MiB
 
 /// As the audit log has it.
 std::string address_of(const base::PeerUser& peer) {
@@ -120,8 +116,7 @@ void Listener::accept_all() {
       continue;
     }
     if (!watch(epoll_.number(), number)) continue;
-    pending_.emplace(number,
-                     Pending{std::move(client), base::monotonic_ns() + kHelloNs, user, {}});
+    pending_.emplace(number, Pending{std::move(client), base::monotonic_ns() + kHelloNs, user, {}});
     ++pending_of_user_[user];
     pending_count_.store(static_cast<std::uint32_t>(pending_.size()), std::memory_order_relaxed);
   }
@@ -137,10 +132,10 @@ std::optional<Error> Listener::denied_to_wait(std::uint32_t user) const {
   const bool runs = runs_node(user);
   const std::uint32_t all = runs ? kPendingMax : kPendingMax - kPendingKept;
   const std::uint32_t own = runs ? 2 * kUserPendingMax : kUserPendingMax;
-  if (pending_.size() >= all) return full_error(Places::hellos, kPendingMax);
+  if (pending_.size() >= all) return base::full_error(base::Places::hellos, kPendingMax);
   const auto of_user = pending_of_user_.find(user);
   if (of_user == pending_of_user_.end() || of_user->second < own) return std::nullopt;
-  return full_error(Places::user_hellos, own);
+  return base::full_error(base::Places::user_hellos, own);
 }
 
 // Who cannot be let in for want of descriptors is told so, with the one that is kept for that.
@@ -150,7 +145,7 @@ bool Listener::reject() {
       ::accept4(socket_->number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   const bool answered = static_cast<bool>(client);
   if (answered) {
-    refuse_client(client.number(), full_error(Places::descriptors));
+    refuse_client(client.number(), base::full_error(base::Places::descriptors));
     client.close();
   }
   spare_ = open_spare();
@@ -256,8 +251,7 @@ Result<void> Listener::take_hello(Pending& pending, const base::PeerUser& peer,
   client.connection->address = address_of(peer);
   client.connection->access = std::move(access);
   client.user = peer.user;
-  client.socket_class =
-      socket_class_of(pending.socket.number(), peer.user, config_.node.socket);
+  client.socket_class = socket_class_of(pending.socket.number(), peer.user, config_.node.socket);
   if (proof.owner) {
     client.may_stay = [secrets = secrets_, name = proof.owner->access.who(),
                        line = proof.owner->line] { return secrets->still(name, line); };

@@ -59,6 +59,15 @@ void LongAnswer::send_items(Call& call, const wire::ResponseHeader& fields) {
   call.send_chunk(wire::ChunkKind::items, fields, std::move(message_));
 }
 
+std::optional<Next> begin_long(Call& call, const wire::ResponseHeader& header,
+                               std::string_view head, std::string_view value) {
+  ItemReadState& state = call.state<ItemReadState>();
+  state.answer = LongAnswer::begin(call, head, value);
+  if (!state.answer) return std::nullopt;
+  state.answer->header = header;
+  return state.answer->copy(call);
+}
+
 Next copy_staged(Call& call, tree::StagedValue& staged) {
   return call.helper_steps_when_possible([&staged](StepContext& context) {
     while (!staged.copy(kCopiedBytes)) {

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -64,6 +65,17 @@ class LongAnswer {
   std::vector<std::byte> message_;  // as far as it was copied; begins with room for its header
   std::string_view value_;          // the rest
 };
+
+/// What a read of one item keeps.
+struct ItemReadState {
+  std::shared_ptr<HeldSnapshot> held;  // what it reads, until its walk has ended
+  std::unique_ptr<LongAnswer> answer;
+};
+
+/// Begins an answer with a long value, where a walk has found it. Nothing: it cannot be pinned here,
+/// and is to be answered at once.
+std::optional<Next> begin_long(Call& call, const wire::ResponseHeader& header,
+                               std::string_view head, std::string_view value);
 
 /// Copies what is left to copy, or answers.
 inline Next go_on(Call& call, LongAnswer& answer) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Offloads on one key: get, put, insert, update, erase; and the no-op, by which rings are measured.
-#include <memory>
 #include <optional>
 #include <utility>
 
@@ -17,29 +16,19 @@ Error bad_payload(std::string_view payload) {
 
 Next noop(Call& call) { return call.answer({}); }
 
-struct GetState {
-  std::shared_ptr<HeldSnapshot> held;  // what it reads, until its walk has ended
-  std::unique_ptr<LongAnswer> answer;
-};
-
 // What does not fit yet is read again when it does.
 Next got(Call& call, const Completion& found) {
   if (!found.ok) return call.fail(found.error);
   if (!call.response_fits(found.value.size())) return call.writable();
   if (found.value.size() > kLongValueBytes) [[unlikely]] {
-    GetState& state = call.state<GetState>();
-    state.answer = LongAnswer::begin(call, {}, found.value);
-    if (state.answer) {
-      state.answer->header = header_of(found);
-      return state.answer->copy(call);
-    }
+    if (const auto begun = begin_long(call, header_of(found), {}, found.value)) return *begun;
   }
   return call.answer(header_of(found), {found.value});
 }
 
 Next get(Call& call) {
   if (const Completion* const found = call.walked()) return got(call, *found);
-  if (const GetState* const state = call.find_state<GetState>(); state && state->answer) {
+  if (const ItemReadState* const state = call.find_state<ItemReadState>(); state && state->answer) {
     return go_on(call, *state->answer);
   }
   call.new_walk(Op::get);
@@ -47,7 +36,7 @@ Next get(Call& call) {
     if (!call.payload().empty()) return call.fail(bad_payload(call.payload()));
     return call.walk();
   }
-  GetState& state = call.state<GetState>();
+  ItemReadState& state = call.state<ItemReadState>();
   const ReadSource source = read_source(call, state.held);
   if (!source.found) return call.fail({Code::not_found, 0, 0});
   if (!source.payload.empty()) return call.fail(bad_payload(source.payload));

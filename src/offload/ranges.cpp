@@ -209,11 +209,6 @@ Next cancel(Call& call) {
   return call.answer({});
 }
 
-struct FloorState {
-  std::shared_ptr<HeldSnapshot> held;  // what it reads
-  std::unique_ptr<LongAnswer> answer;
-};
-
 Next found_floor(Call& call, const Completion& found) {
   if (!found.ok) return call.fail(found.error);
   const std::size_t item_bytes = sizeof(wire::ItemHeader) + found.key.size() + found.value.size();
@@ -224,14 +219,9 @@ Next found_floor(Call& call, const Completion& found) {
   header.flags = wire::kFound;
   header.version = found.version;
   if (found.value.size() > kLongValueBytes) [[unlikely]] {
-    FloorState& state = call.state<FloorState>();
     std::vector<std::byte> head;
     append(head, {found.key, found.value, found.version}, {});
-    state.answer = LongAnswer::begin(call, text_of(head), found.value);
-    if (state.answer) {
-      state.answer->header = header;
-      return state.answer->copy(call);
-    }
+    if (const auto begun = begin_long(call, header, text_of(head), found.value)) return *begun;
   }
   const auto item = wire::item_header(found.version, found.key.size(), found.value.size());
   return call.answer(header, {base::bytes_of(item), found.key, found.value});
@@ -239,7 +229,7 @@ Next found_floor(Call& call, const Completion& found) {
 
 Next floor(Call& call) {
   if (const Completion* const found = call.walked()) return found_floor(call, *found);
-  FloorState& state = call.state<FloorState>();
+  ItemReadState& state = call.state<ItemReadState>();
   if (state.answer) return go_on(call, *state.answer);
   const ReadSource source = read_source(call, state.held);
   if (!source.found) return call.fail({Code::not_found, 0, 0});
