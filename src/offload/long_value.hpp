@@ -72,8 +72,8 @@ struct ItemReadState {
   std::unique_ptr<LongAnswer> answer;
 };
 
-/// Begins an answer with a long value, where a walk has found it. Nothing: it cannot be pinned here,
-/// and is to be answered at once.
+/// Begins an answer with a long value, where a walk has found it. Nothing: it cannot be pinned
+/// here, and is to be answered at once.
 std::optional<Next> begin_long(Call& call, const wire::ResponseHeader& header,
                                std::string_view head, std::string_view value);
 

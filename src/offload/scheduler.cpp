@@ -270,7 +270,7 @@ void Scheduler::step(Request& request) noexcept {
 // An offload throws before it has handed its request on, so the request is in no list.
 void Scheduler::answer_no_memory(Request& request) noexcept {
   if (request.connection == nullptr) return;
-  request.state.clear(spare_states_);  // a long answer that it had begun leaves its ring to this one
+  request.state.clear(spare_states_);  // a long answer that was begun leaves its ring to this
   fail(request, {Code::out_of_memory, 0, 0});
 }
 
