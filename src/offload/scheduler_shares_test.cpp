@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "offload/scheduler.hpp"
 #include "offload/testing/scheduler_fixture.hpp"
 

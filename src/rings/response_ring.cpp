@@ -10,7 +10,9 @@
 
 namespace espalier::rings {
 
-void ResponseRing::defer(std::vector<std::byte> message) {
+void ResponseRing::defer(const wire::ResponseHeader& header,
+                         std::initializer_list<std::string_view> parts) {
+  std::vector<std::byte> message = base::joined(base::bytes_of(header), parts);
   promise(message.size());
   queue(std::move(message));
   if (backlog_.size() == 1) flush_pending();

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "base/atomic_bytes.hpp"
-#include "base/bytes.hpp"
 #include "rings/message_budget.hpp"
 #include "rings/ring.hpp"
 #include "wire/message.hpp"
@@ -40,7 +39,7 @@ class alignas(64) ResponseRing {
     for (const std::string_view part : parts) payload += part.size();
     const wire::ResponseHeader header = header_of(kind, tag, fields, payload);
     if (!has_room(header.bytes)) [[unlikely]]
-      return defer(base::joined(base::bytes_of(header), parts));
+      return defer(header, parts);
     MessageWriter writer(space_, tail_);
     writer.header(wire::words_of(header));
     for (const std::string_view part : parts) writer.put(part.data(), part.size());
@@ -108,7 +107,7 @@ class alignas(64) ResponseRing {
         .read_version = fields.read_version,
     };
   }
-  void defer(std::vector<std::byte> message);
+  void defer(const wire::ResponseHeader& header, std::initializer_list<std::string_view> parts);
   void queue(std::vector<std::byte> message);
   void begin_sending();
 
