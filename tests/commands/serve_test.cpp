@@ -235,6 +235,8 @@ TEST_F(Serve, SaysWhyItCannotStart) {
   EXPECT_EQ(run("$E serve --node-cores none --metrics-port -1"), 2);
   EXPECT_THAT(err, HasSubstr("node.cores cannot be 'none'"));
   EXPECT_THAT(err, HasSubstr("metrics.port cannot be '-1'"));
+  EXPECT_NE(run("mkfifo fifo; $E serve --config fifo"), 0);  // into which nobody writes
+  EXPECT_THAT(err, HasSubstr("it is a FIFO"));
 
   test::NodeProgram node(folder.path(), this->serve());
   ASSERT_EQ(node.next_message(), "READY=1") << content("log");

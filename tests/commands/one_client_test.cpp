@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one user of a node's program can do to the others, with commands and sockets alone.
+#include <gtest/gtest.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/temporary_folder.hpp"
+#include "base/unix_address.hpp"
+#include "memory/shared_memory.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/node_program.hpp"
+
+namespace espalier {
+namespace {
+
+/// A command that runs beside the test, and writes into a pipe of which nothing is taken yet.
+class Beside {
+ public:
+  explicit Beside(const std::string& line) : pipe_(::popen(line.c_str(), "r"), &::pclose) {}
+
+  /// Waits until it has written something. Returns false if it has ended with nothing.
+  [[nodiscard]] bool has_begun() const {
+    const int first = ::fgetc(pipe_.get());
+    return first != EOF && ::ungetc(first, pipe_.get()) == first;
+  }
+  /// Takes all of it. Returns how many lines it wrote; nothing: it failed.
+  std::size_t lines() {
+    std::size_t count = 0;
+    std::array<char, 65536> some{};
+    while (const std::size_t got = ::fread(some.data(), 1, some.size(), pipe_.get())) {
+      count += static_cast<std::size_t>(std::count(some.begin(), some.begin() + got, '\n'));
+    }
+    return ::pclose(pipe_.release()) == 0 ? count : 0;
+  }
+
+ private:
+  std::unique_ptr<FILE, int (*)(FILE*)> pipe_;
+};
+
+class OneClient : public ::testing::Test {
+ protected:
+  OneClient() { ::chmod(folder_.path().c_str(), 0711); }
+
+  [[nodiscard]] std::string socket() const { return folder_ / "s"; }
+  [[nodiscard]] std::string command(const std::string& words) const {
+    return "exec '" ESPALIER_PROGRAM "' " + words + " --at unix:" + socket();
+  }
+  int run(const std::string& words) const {
+    return ::system((command(words) + " > '" + (folder_ / "out").string() + "'").c_str());
+  }
+
+  base::TemporaryFolder folder_;
+  test::NodeProgram node_{
+      folder_.path(),
+      {ESPALIER_PROGRAM, "serve", "--node-socket", socket(), "--node-socket-mode", "0666",
+       "--memory-limit", "64MiB", "--memory-huge-pages", "no"}};
+};
+
+// As many queries run at a time as have a reader each that stops. Others are answered meanwhile, so
+// none of those has waited for so long that it was ended.
+TEST_F(OneClient, ReadersThatStopLeaveQueriesToOthers) {
+  constexpr std::size_t kRows = 12'500;
+  constexpr std::size_t kReaders = 64;
+  ASSERT_EQ(node_.next_message(), "READY=1");
+  {
+    std::ofstream rows(folder_ / "rows.csv");
+    rows << "id,words\n";
+    for (std::size_t i = 0; i < kRows; ++i) rows << i << ',' << std::string(72, 'x') << '\n';
+  }
+  ASSERT_EQ(run("table create t 'id i32 not null, words char(72) not null'"), 0);
+  ASSERT_EQ(run("table load t '" + (folder_ / "rows.csv").string() + "'"), 0);
+  std::vector<Beside> readers;
+  for (std::size_t i = 0; i < kReaders; ++i) {
+    readers.emplace_back(command("table query --quiet --format csv 'select * from t'"));
+  }
+  for (const Beside& reader : readers) ASSERT_TRUE(reader.has_begun());
+  EXPECT_EQ(run("table query --quiet 'select count(*) from t'"), 0);
+  for (Beside& reader : readers) EXPECT_EQ(reader.lines(), kRows + 1);
+}
+
+// More connections than a node keeps of those who have not said anything yet.
+TEST_F(OneClient, SilentConnectionsOfOneUserLeaveRoomForTheOperator) {
+  constexpr std::size_t kConnections = 1500;
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+  ASSERT_EQ(node_.next_message(), "READY=1");
+  test::Child other([&](test::Line& line) {
+    constexpr uid_t kNobody = 65534;
+    if (::seteuid(kNobody) != 0) return 2;
+    const auto address = base::UnixAddress::file(socket());
+    std::vector<memory::Descriptor> sockets;
+    for (std::size_t i = 0; i < kConnections; ++i) {
+      sockets.emplace_back(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+      if (::connect(sockets.back().number(), address->get(), address->bytes()) != 0) break;
+    }
+    std::string end;
+    return line.send("connected") && line.receive(end) ? 0 : 3;
+  });
+  std::string word;
+  ASSERT_TRUE(other.line().receive(word));
+  EXPECT_EQ(run("put a 1"), 0);
+  EXPECT_EQ(run("stats"), 0);
+  ASSERT_TRUE(other.line().send("end"));
+  EXPECT_EQ(other.wait(), 0);
+}
+
+}  // namespace
+}  // namespace espalier
