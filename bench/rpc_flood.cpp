@@ -5,7 +5,8 @@
 // One client asks one worker over `roce`, one no-op at a time, and the latency of each counts. A
 // thread sends requests for connections to the same UDP port of the loopback interface, each with
 // numbers of its own, and reads none of the answers. A session of a node that does its work for
-// each of them waits behind it; ours is to wait no more than twice as long as alone.
+// each of them waits behind it; ours is to wait no more than twice as long as alone. The same flood
+// to a port that nobody reads tells how much of that is the sender's, who takes a core.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -23,6 +24,7 @@
 #include "bench/own_node.hpp"
 #include "bench/probe.hpp"
 #include "bench/run_rpc.hpp"
+#include "client/pause.hpp"
 #include "fabric/roce/connection_message.hpp"
 #include "fabric/roce/ip_service.hpp"
 #include "fabric/roce/udp_port.hpp"
@@ -39,21 +41,20 @@ constexpr std::uint64_t kPauseNs = 100'000;  // what is due after that leaves to
 /// Asks for connections at a rate, until it is destroyed.
 class RequestFlood {
  public:
-  /// Errors: throws std::runtime_error. `address`: of a node, "roce://127.0.0.1:PORT/SERVICE".
-  RequestFlood(std::string_view address, std::uint64_t each_second, std::uint64_t seed)
+  /// Errors: throws std::runtime_error. `address`: of a node, "roce://127.0.0.1:PORT/SERVICE", to
+  /// whose port they go; else to one that nobody reads.
+  RequestFlood(std::string_view address, bool to_node, std::uint64_t each_second,
+               std::uint64_t seed)
       : each_second_(each_second), random_(seed) {
     if (each_second == 0) return;
     const std::size_t slash = address.rfind('/');
     const std::size_t host = address.find("//") + 2;
     const auto to = fabric::roce::parse_address(address.substr(host, slash - host));
-    fabric::roce::UdpPortOptions options;
-    options.address = *fabric::roce::parse_address("127.0.0.1");
-    options.address.udp_port = 0;
-    auto port = fabric::roce::UdpPort::open(options);
-    if (!to || !port) throw std::runtime_error("cannot send requests for connections");
-    to_ = *to;
+    if (!to) throw std::runtime_error("cannot send requests for connections");
     service_ = static_cast<std::uint16_t>(std::stoul(std::string(address.substr(slash + 1))));
-    port_ = std::move(*port);
+    port_ = open_port();
+    if (!to_node) unread_ = open_port();
+    to_ = to_node ? *to : unread_->address();
     thread_ = std::thread([this] { run(); });
   }
   ~RequestFlood() {
@@ -66,14 +67,21 @@ class RequestFlood {
   [[nodiscard]] std::uint64_t sent() const { return sent_.load(std::memory_order_relaxed); }
 
  private:
+  static std::unique_ptr<fabric::roce::UdpPort> open_port() {
+    fabric::roce::UdpPortOptions options;
+    options.address = *fabric::roce::parse_address("127.0.0.1");
+    options.address.udp_port = 0;
+    auto port = fabric::roce::UdpPort::open(options);
+    if (!port) throw std::runtime_error("cannot send requests for connections");
+    return std::move(*port);
+  }
   void run() {
     const std::uint64_t begun = base::monotonic_ns();
     while (!stopping_.load(std::memory_order_relaxed)) {
       const std::uint64_t due = (base::monotonic_ns() - begun) * each_second_ / 1'000'000'000;
       while (sent() < due) send();
       port_->flush();
-      static_cast<void>(port_->receive());  // so that no answer fills the socket
-      port_->wait(kPauseNs);
+      client::pause_for(kPauseNs);  // answers fill the socket, and then are dropped
     }
   }
   void send() {
@@ -103,18 +111,20 @@ class RequestFlood {
   PortAddress to_;
   std::uint16_t service_ = 0;
   std::unique_ptr<fabric::roce::UdpPort> port_;
+  std::unique_ptr<fabric::roce::UdpPort> unread_;
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint64_t> sent_{0};
   std::thread thread_;
 };
 
-PointSample measure_flooded(std::uint64_t each_second, const RpcOptions& options) {
+PointSample measure_flooded(std::uint64_t each_second, bool to_node, const RpcOptions& options) {
   node::Config config = spinning_node_config();
   prepare(config, NodeTransport::roce_udp);
   const auto node = start_own_node(config);
   const std::string address = address_of(*node, NodeTransport::roce_udp);
   PointSample sample;
-  RequestFlood flood(address, each_second, options.seed);  // on any core, as a stranger would be
+  // On any core, as a stranger would be.
+  RequestFlood flood(address, to_node, each_second, options.seed);
   run_pinned([&] {
     NoopClient client(address, {});
     base::Histogram cold;
@@ -128,22 +138,28 @@ PointSample measure_flooded(std::uint64_t each_second, const RpcOptions& options
   return sample;
 }
 
+MeasuredPoint flood_point(std::uint64_t each_second, bool to_node, const RpcOptions& options) {
+  MeasuredPoint point;
+  point.target = name(TargetKind::node);
+  point.workload = "noop";
+  point.parameters["client_threads"] = 1;
+  point.parameters["node_cores"] = 1;
+  point.parameters["transport"] = name(NodeTransport::roce_udp);
+  point.parameters["connection_requests_per_second"] = each_second;
+  point.parameters["flood_to"] = to_node ? "node" : "nobody";
+  point.threads = 2 + (each_second != 0 ? 1 : 0);
+  point.answers = "noop beside a flood";
+  point.measure = [=] { return measure_flooded(each_second, to_node, options); };
+  return point;
+}
+
 }  // namespace
 
 std::vector<MeasuredPoint> flood_points(const RpcOptions& options) {
   std::vector<MeasuredPoint> points;
   for (const std::uint64_t each_second : options.floods) {
-    MeasuredPoint point;
-    point.target = name(TargetKind::node);
-    point.workload = "noop";
-    point.parameters["client_threads"] = 1;
-    point.parameters["node_cores"] = 1;
-    point.parameters["transport"] = name(NodeTransport::roce_udp);
-    point.parameters["connection_requests_per_second"] = each_second;
-    point.threads = 2 + (each_second != 0 ? 1 : 0);
-    point.answers = "noop beside a flood";
-    point.measure = [each_second, options] { return measure_flooded(each_second, options); };
-    points.push_back(std::move(point));
+    points.push_back(flood_point(each_second, true, options));
+    if (each_second != 0) points.push_back(flood_point(each_second, false, options));
   }
   return points;
 }

@@ -119,9 +119,12 @@ TEST(RunRpcConcurrency, ASessionIsServedBesideAFloodOfRequestsForConnections) {
   options.repeats = 1;
   options.ops = 2000;
   const PointLines lines = run(options);
-  ASSERT_EQ(lines.runs.size(), 2u);
+  ASSERT_EQ(lines.runs.size(), 3u);
   EXPECT_EQ(lines.runs[0].at("requests_sent"), 0);
   EXPECT_GT(lines.runs[1].at("requests_sent"), 0);
+  EXPECT_EQ(lines.runs[1].at("flood_to"), "node");
+  EXPECT_GT(lines.runs[2].at("requests_sent"), 0);
+  EXPECT_EQ(lines.runs[2].at("flood_to"), "nobody");
   for (const Json& line : lines.runs) {
     EXPECT_EQ(line.at("ops"), 2000);
     EXPECT_LE(line.at("ns_p50"), line.at("ns_p99"));
