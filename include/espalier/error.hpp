@@ -23,9 +23,11 @@ enum class Code : std::uint16_t {
   snapshot_expired = 6,  ///< the snapshot held more memory than it may, or writes needed that
   /// the name is taken; detail, where it is a name of a store: the ObjectKind of what has it
   already_exists = 7,
-  not_found = 8,              ///< there is no map or table (or file) of this name
-  too_many_participants = 9,  ///< all epoch slots are taken; close sessions or raise the limit
-  system = 10,                ///< the operating system refused; detail is errno
+  not_found = 8,  ///< there is no map or table (or file) of this name
+  /// there is no more place; the detail's high 8 bits tell of what (epoch slots, connections, those
+  /// of one principal, snapshots and others), message() in words; the rest is how many there are
+  too_many_participants = 9,
+  system = 10,  ///< the operating system refused; detail is errno
   /// bytes that should be a structure of ours are not; detail tells which rule
   corrupt = 11,
   unsupported = 12,  ///< this build or machine cannot do it
