@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "offload/principal_accounts.hpp"
 #include "offload/testing/helper_jobs.hpp"
 
 namespace espalier::offload {
@@ -111,6 +112,35 @@ TEST(HelperPoolConcurrency, JobsOfAClientAndOfAllAreLimited) {
   EXPECT_EQ(submit(one), std::nullopt);
   ASSERT_TRUE(ends.wait(6));
   EXPECT_EQ(ends.of(JobEnd::cancelled), 1u);
+}
+
+// A principal may have as many jobs as are left, by however many connections: so one has half, the
+// next half of the rest, and there is always one more for who comes last.
+TEST(HelperPoolConcurrency, JobsOfOnePrincipalLeaveSomeToOthers) {
+  PrincipalAccounts principals;
+  HelperPool pool({.client_jobs_max = 3, .jobs_max = 16});
+  Blocker blocker(pool);  // so that none of these begins
+  Ends ends;
+  const auto submit_all = [&](const char* principal) {
+    std::size_t jobs = 0;
+    for (int connection = 0; connection < 16; ++connection) {
+      const ClientId client = pool.add_client(principals.of(principal));
+      while (pool.submit(counting_job(ends, 1), {.client = client})) ++jobs;
+    }
+    return jobs;
+  };
+  EXPECT_EQ(submit_all("user 1"), 8u);
+  EXPECT_EQ(submit_all("user 2"), 4u);
+  EXPECT_EQ(submit_all("user 3"), 2u);
+  EXPECT_EQ(submit_all("user 1"), 0u);
+  EXPECT_EQ(submit_all("user 4"), 1u);
+  blocker.open();
+  ASSERT_TRUE(ends.wait(15));
+  while (pool.numbers().running + pool.numbers().ready != 0) std::this_thread::yield();
+  Blocker again(pool);
+  EXPECT_EQ(submit_all("user 2"), 8u) << "what has ended counts no more";
+  again.open();
+  ASSERT_TRUE(ends.wait(23));
 }
 
 // Any thread may wake a job during a step, after the step has looked; here it does so itself.
