@@ -3,19 +3,26 @@
 #include <gtest/gtest.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstdint>
 #include <fstream>
 #include <memory>
+#include <new>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/temporary_folder.hpp"
 #include "base/unix_address.hpp"
+#include "espalier/map.hpp"
 #include "memory/shared_memory.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/node_program.hpp"
@@ -46,6 +53,8 @@ class Beside {
  private:
   std::unique_ptr<FILE, int (*)(FILE*)> pipe_;
 };
+
+constexpr uid_t kNobody = 65534;
 
 class OneClient : public ::testing::Test {
  protected:
@@ -94,7 +103,6 @@ TEST_F(OneClient, SilentConnectionsOfOneUserLeaveRoomForTheOperator) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
   ASSERT_EQ(node_.next_message(), "READY=1");
   test::Child other([&](test::Line& line) {
-    constexpr uid_t kNobody = 65534;
     if (::seteuid(kNobody) != 0) return 2;
     const auto address = base::UnixAddress::file(socket());
     std::vector<memory::Descriptor> sockets;
@@ -109,6 +117,53 @@ TEST_F(OneClient, SilentConnectionsOfOneUserLeaveRoomForTheOperator) {
   ASSERT_TRUE(other.line().receive(word));
   EXPECT_EQ(run("put a 1"), 0);
   EXPECT_EQ(run("stats"), 0);
+  ASSERT_TRUE(other.line().send("end"));
+  EXPECT_EQ(other.wait(), 0);
+}
+
+// Two hundred counts in flight of one user: as many of them as end let another one's gets through
+// between, not one get for all of them.
+TEST_F(OneClient, CountsLeaveGetsToOthers) {
+  constexpr std::size_t kCounts = 200;
+  constexpr std::size_t kItems = 20'000;
+  constexpr std::uint64_t kRounds = 5;
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+  ASSERT_EQ(node_.next_message(), "READY=1");
+  void* const shared = ::mmap(nullptr, sizeof(std::atomic<std::uint64_t>), PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  auto& counted = *new (shared) std::atomic<std::uint64_t>(0);
+  test::Child other([&](test::Line& line) {
+    std::string word;
+    if (!line.receive(word) || ::seteuid(kNobody) != 0) return 2;
+    const auto store = Store::connect("unix:" + socket());
+    if (!store) return 3;
+    const auto map = store->open_map("default");
+    if (!map) return 3;
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < kCounts; ++i) {
+      threads.emplace_back([&](const std::stop_token& stop) {
+        while (!stop.stop_requested() && map->count("", "") == kItems) ++counted;
+      });
+    }
+    return line.receive(word) ? 0 : 4;
+  });
+  {
+    std::ofstream items(folder_ / "items");
+    for (std::size_t i = 0; i < kItems; ++i) items << "key" << i << '\n';
+  }
+  ASSERT_EQ(run("load '" + (folder_ / "items").string() + "'"), 0);
+  const auto store = Store::connect("unix:" + socket());
+  ASSERT_TRUE(store) << message(store.error());
+  const auto map = store->open_map("default");
+  ASSERT_TRUE(map) << message(map.error());
+  ASSERT_TRUE(other.line().send("begin"));
+  while (counted < kCounts) std::this_thread::yield();
+  std::uint64_t gets = 0;
+  for (const std::uint64_t end = counted + kRounds * kCounts; counted < end; ++gets) {
+    ASSERT_TRUE(map->get("key7"));
+  }
+  EXPECT_GT(gets, 10 * kRounds) << "while " << kRounds * kCounts << " counts ended";
   ASSERT_TRUE(other.line().send("end"));
   EXPECT_EQ(other.wait(), 0);
 }
