@@ -139,7 +139,7 @@ TEST_F(OneClient, CountsLeaveGetsToOthers) {
     const auto store = Store::connect("unix:" + socket());
     if (!store) return 3;
     const auto map = store->open_map("default");
-    if (!map) return 3;
+    if (!map || !line.send("begun")) return 3;
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < kCounts; ++i) {
       threads.emplace_back([&](const std::stop_token& stop) {
@@ -157,7 +157,8 @@ TEST_F(OneClient, CountsLeaveGetsToOthers) {
   ASSERT_TRUE(store) << message(store.error());
   const auto map = store->open_map("default");
   ASSERT_TRUE(map) << message(map.error());
-  ASSERT_TRUE(other.line().send("begin"));
+  std::string word;
+  ASSERT_TRUE(other.line().send("begin") && other.line().receive(word));
   while (counted < kCounts) std::this_thread::yield();
   std::uint64_t gets = 0;
   for (const std::uint64_t end = counted + kRounds * kCounts; counted < end; ++gets) {
