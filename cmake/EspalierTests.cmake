@@ -259,7 +259,8 @@ function(espalier_spanning_tests)
   if(ESPALIER_BUILD_PLANTED)
     # There is no node with switches: what needs one or other processes is left out.
     set(nodes "/(child|client_processes|forked_node|hostile|load_worker|node_fixture|node_program")
-    string(APPEND nodes "|role_fixture|role_matrix|rolling_load|terminal_program)\\.cpp$")
+    string(APPEND nodes "|played_document|role_fixture|role_matrix|rolling_load")
+    string(APPEND nodes "|terminal_program)\\.cpp$")
     list(FILTER support EXCLUDE REGEX "${nodes}")
     # Of a device all is there but the node that it runs in.
     file(GLOB device CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/device/*.cpp)
