@@ -115,7 +115,8 @@ PassTime pass_over(const TableData& data, Use&& use) {
 }  // namespace
 
 TableData::TableData(const TableSpec& spec)
-    : region_(value_or_throw(memory::Region::reserve({.bytes_max = spec.bytes + spec.bytes / 8 +
+    : spec_(spec),
+      region_(value_or_throw(memory::Region::reserve({.bytes_max = spec.bytes + spec.bytes / 8 +
                                                                    (std::uint64_t{64} << 20)}),
                              "no memory for the table")),
       pool_(region_) {

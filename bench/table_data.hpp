@@ -71,6 +71,7 @@ class TableData {
   static std::shared_ptr<const TableData> of(const TableSpec& spec);
   static void forget();
 
+  [[nodiscard]] const TableSpec& spec() const { return spec_; }
   [[nodiscard]] const std::shared_ptr<table::Table>& table() const { return table_; }
   [[nodiscard]] std::uint64_t rows() const { return table_->rows(); }
   [[nodiscard]] std::uint64_t bytes() const { return rows() * table_->schema().row_bytes(); }
@@ -81,6 +82,7 @@ class TableData {
  private:
   void append(std::span<std::byte> rows, std::optional<table::CtrCipher>& cipher);
 
+  TableSpec spec_;
   memory::Region region_;
   memory::BufferPool pool_;
   catalog::Catalog catalog_;

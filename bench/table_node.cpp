@@ -69,11 +69,12 @@ bool read_all(int line, std::span<std::byte> bytes) {
   return true;
 }
 
-[[noreturn]] void be_the_server(int line, pid_t parent, const TableData& data,
+[[noreturn]] void be_the_server(int line, pid_t parent, const TableSpec& spec,
                                 std::span<const std::byte> message) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);
   try {
+    const TableData data(spec);
     const HugeBuffer result(std::max<std::uint64_t>(data.bytes(), 4096));
     std::byte asked{};
     while (read_all(line, {&asked, 1})) {
@@ -155,7 +156,7 @@ std::shared_ptr<const TableNode> TableNode::of(const std::shared_ptr<const Table
 
 void TableNode::forget() { kept_.reset(); }
 
-KeepingServer::KeepingServer(const TableData& data, std::span<const std::byte> message) {
+KeepingServer::KeepingServer(const TableSpec& spec, std::span<const std::byte> message) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     throw std::runtime_error("cannot make a pair of sockets");
@@ -167,7 +168,7 @@ KeepingServer::KeepingServer(const TableData& data, std::span<const std::byte> m
   if (process_ < 0) throw std::runtime_error("cannot start a process");
   if (process_ == 0) {
     line_.close();
-    be_the_server(child_line.number(), parent, data, message);
+    be_the_server(child_line.number(), parent, spec, message);
   }
 }
 

@@ -59,8 +59,8 @@ class TableNode {
 /// sends it. Errors: throws std::runtime_error.
 class KeepingServer {
  public:
-  /// Forks: the process has the table because this one has. Requires: `data` lives as long.
-  KeepingServer(const TableData& data, std::span<const std::byte> message);
+  /// Forks: the process makes a table of the same rows, for regions are not a child's.
+  KeepingServer(const TableSpec& spec, std::span<const std::byte> message);
   ~KeepingServer();
   KeepingServer(const KeepingServer&) = delete;
   KeepingServer& operator=(const KeepingServer&) = delete;

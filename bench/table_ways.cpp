@@ -271,8 +271,8 @@ TableWay local_way(const std::shared_ptr<const TableData>& data, std::vector<std
 
 TableWay remote_way(const std::shared_ptr<const TableData>& data,
                     const std::vector<std::byte>& message) {
-  const auto server = std::make_shared<const KeepingServer>(*data, message);
-  return {[data, server](std::span<std::byte> into) { return server->ask(into); }, {}};
+  const auto server = std::make_shared<const KeepingServer>(data->spec(), message);
+  return {[server](std::span<std::byte> into) { return server->ask(into); }, {}};
 }
 
 TableWay pull_way(const std::shared_ptr<const TableData>& data, NodeTransport transport,
