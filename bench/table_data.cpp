@@ -161,13 +161,11 @@ void TableData::append(std::span<std::byte> rows, std::optional<table::CtrCipher
 }
 
 std::shared_ptr<const TableData> TableData::kept_;
-TableSpec TableData::kept_for_;
 
 std::shared_ptr<const TableData> TableData::of(const TableSpec& spec) {
-  if (!kept_ || kept_for_ != spec) {
+  if (!kept_ || kept_->spec() != spec) {
     kept_.reset();
     kept_ = std::make_shared<const TableData>(spec);
-    kept_for_ = spec;
   }
   return kept_;
 }

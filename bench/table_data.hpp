@@ -89,7 +89,6 @@ class TableData {
   std::shared_ptr<table::Table> table_;
 
   static std::shared_ptr<const TableData> kept_;
-  static TableSpec kept_for_;
 };
 
 /// One query, and what its point says of it.
