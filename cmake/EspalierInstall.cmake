@@ -79,16 +79,17 @@ if(ESPALIER_BUILD_TOOLS)
                 ${PROJECT_SOURCE_DIR}/docs/man/espalier-serve.1
           DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   # Where programs go is known for sure when they are installed: `cmake --install` takes a prefix.
-  # A stage (DESTDIR) is no part of it.
+  # A stage (DESTDIR) is no part of it. Two may install at a time, each to its own prefix.
   install(CODE "
     set(ESPALIER_PROGRAM \"${CMAKE_INSTALL_BINDIR}/espalier\")
     if(NOT IS_ABSOLUTE \"\${ESPALIER_PROGRAM}\")
       get_filename_component(prefix \"\${CMAKE_INSTALL_PREFIX}\" ABSOLUTE)
       set(ESPALIER_PROGRAM \"\${prefix}/\${ESPALIER_PROGRAM}\")
     endif()
-    configure_file(\"${PROJECT_SOURCE_DIR}/dist/espalier.service.in\"
-                   \"${PROJECT_BINARY_DIR}/espalier.service\" @ONLY)")
-  install(FILES ${PROJECT_BINARY_DIR}/espalier.service DESTINATION lib/systemd/system)
+    string(SHA1 unit \"\${ESPALIER_PROGRAM}\")
+    set(unit \"${PROJECT_BINARY_DIR}/units/\${unit}/espalier.service\")
+    configure_file(\"${PROJECT_SOURCE_DIR}/dist/espalier.service.in\" \"\${unit}\" @ONLY)
+    file(INSTALL \"\${unit}\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/lib/systemd/system\")")
   install(FILES ${PROJECT_SOURCE_DIR}/dist/espalier.sysusers DESTINATION lib/sysusers.d
           RENAME espalier.conf)
 endif()
