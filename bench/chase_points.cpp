@@ -64,15 +64,14 @@ Next follow(Call& call) {
 }
 
 offload::Offload follow_offload(const ChaseBlock& list) {
-  return {.id = kFollow,
-          .name = "follow",
-          .format = "argument: how many links; payload: 8 bytes, a node of the list",
-          .summary = "answers the node at the end of the last link",
-          .right = offload::Right::read,
-          .limits = {.payload_bytes_min = sizeof(std::uint64_t),
-                     .payload_bytes_max = sizeof(std::uint64_t)},
-          .step = follow,
-          .context = &list};
+  return {{.id = kFollow,
+           .name = "follow",
+           .format = "argument: how many links; payload: 8 bytes, a node of the list",
+           .summary = "answers the node at the end of the last link",
+           .right = offload::Right::read,
+           .limits = {.payload_bytes_min = sizeof(std::uint64_t),
+                      .payload_bytes_max = sizeof(std::uint64_t)}},
+          {.step = follow, .context = &list}};
 }
 
 /// One thread's chases, each with a request in flight.
@@ -129,7 +128,7 @@ class Chaser {
   }
 
   void send(std::uint32_t number, std::uint64_t node) {
-    client::Outgoing request;
+    wire::CallMessage request;
     request.offload = kFollow;
     request.argument = links_per_request_;
     request.payload = {reinterpret_cast<const char*>(&node), sizeof node};

@@ -73,7 +73,7 @@ std::uint64_t NoopClient::wait_for_answer() {
 }
 
 void NoopClient::send(std::uint32_t lane, std::uint32_t count) {
-  client::Outgoing noop;
+  wire::CallMessage noop;
   noop.offload = wire::OffloadId::noop;
   noop.payload = payload_;
   if (count > 1)

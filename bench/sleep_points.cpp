@@ -57,7 +57,7 @@ class Sleeper {
 };
 
 void round_trip(client::ThreadRings& lane, Trips& trips) {
-  client::Outgoing noop;
+  wire::CallMessage noop;
   noop.offload = wire::OffloadId::noop;
   client::Incoming response;
   const base::Stopwatch trip;

@@ -92,7 +92,7 @@ class DeviceAccess : public RoleFixture {
     const auto rings = roles::open_rings(device_fabric_, secret(name));
     if (!rings) return rings.error();
     client::RemoteRequests requests(**rings, 1);
-    client::Outgoing get;
+    wire::CallMessage get;
     get.offload = wire::OffloadId::get;
     get.map = map;
     get.key = "k";

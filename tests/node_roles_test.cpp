@@ -65,12 +65,12 @@ TEST_F(NodeRoles, OverNetworksEachIsRefusedOrDoneAsWritten) {
 
 // Of a program that runs the node itself, and whose row says no right.
 TEST_F(NodeRoles, OwnOffloadsAreForTheNamesOfARoleToo) {
-  const offload::Offload own{.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
-                             .name = "own",
-                             .format = "nothing",
-                             .summary = "answers",
-                             .limits = {.map = true},
-                             .step = [](offload::Call& call) { return call.answer({}); }};
+  const offload::Offload own{{.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
+                              .name = "own",
+                              .format = "nothing",
+                              .summary = "answers",
+                              .limits = {.map = true}},
+                             {.step = [](offload::Call& call) { return call.answer({}); }}};
   options_.own_offloads = {&own, 1};
   begin();
   const Error other_names{Code::not_permitted, 0, 0};
@@ -81,7 +81,7 @@ TEST_F(NodeRoles, OwnOffloadsAreForTheNamesOfARoleToo) {
       SCOPED_TRACE(name + " asks for '" + prefix + "m'");
       const auto rings = roles::open_rings(node_->fabric_addresses().at(1), secret(name)).value();
       client::RemoteRequests requests(*rings, 1);
-      client::Outgoing ask;
+      wire::CallMessage ask;
       ask.offload = own.id;
       ask.map = map;
       const auto reply = requests.call(ask);

@@ -105,7 +105,7 @@ class SequencerByRings {
   }
   bool send() {
     if (!next_) next_ = draw();
-    client::Outgoing request;
+    wire::CallMessage request;
     request.map = numbers_->id();
     const wire::SequencerAdvance advance{next_->epoch, 0, 0};
     switch (next_->kind) {

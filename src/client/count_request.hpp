@@ -11,12 +11,13 @@
 namespace espalier::client {
 
 /// Only the number travels back. Errors: key_too_long.
-[[nodiscard]] inline Result<Outgoing> count_request(std::string_view low, std::string_view high,
-                                                    std::uint32_t max_key_bytes) {
+[[nodiscard]] inline Result<wire::CallMessage> count_request(std::string_view low,
+                                                             std::string_view high,
+                                                             std::uint32_t max_key_bytes) {
   if (low.size() > max_key_bytes || high.size() > max_key_bytes) {
     return fail(Code::key_too_long, max_key_bytes);
   }
-  Outgoing outgoing;
+  wire::CallMessage outgoing;
   outgoing.offload = wire::OffloadId::count;
   outgoing.key = low;
   outgoing.payload = high;

@@ -73,7 +73,7 @@ class HeldAcknowledgement : public testing::Test {
 
   /// Asks once, and returns when it has the answer and has said that it wants nothing more.
   void ask() {
-    Outgoing request;
+    wire::CallMessage request;
     request.offload = wire::OffloadId::noop;
     ASSERT_TRUE(rings_->send(request, 7));
     rings_->ring();

@@ -8,6 +8,9 @@
 
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
+#include "client/opened_map.hpp"
+#include "client/typed_call.hpp"
+#include "tree/calls.hpp"
 
 namespace espalier::client {
 namespace {
@@ -42,19 +45,14 @@ IndexLink::IndexLink(std::shared_ptr<NodeConnection> connection, std::unique_ptr
       link_(std::move(link)) {}
 
 Result<void> IndexLink::open_map(std::string_view name) {
-  Outgoing ask;
-  ask.offload = wire::OffloadId::map_open;
-  ask.key = name;
-  const auto opened = requests_.call(ask);
+  const auto opened = open_map_by(requests_, name, false);
   if (!opened) return std::unexpected(opened.error());
-  const auto number = static_cast<std::uint32_t>(opened->header.version);
-  ask = {};
-  ask.offload = wire::OffloadId::index_open;
-  ask.map = number;
+  const std::uint32_t number = opened->id;
   renewed_ns_ = base::monotonic_ns();
-  const auto reply = requests_.call(ask);
-  if (!reply) return std::unexpected(reply.error());
-  auto opening = OneSidedOpening::read(reply->payload);
+  Reply answer;
+  const auto described = ask(requests_, map_calls::OpenIndex{number}, answer);
+  if (!described) return std::unexpected(described.error().error);
+  auto opening = OneSidedOpening::read(described->fields_there);
   if (!opening) return std::unexpected(opening.error());
   opening_ = std::move(*opening);
   if (!opening_.keyed || !opening_.redirect) return fail(Code::unsupported);
@@ -73,37 +71,28 @@ Result<void> IndexLink::open_map(std::string_view name) {
 Result<void> IndexLink::keep() {
   const std::uint64_t now = base::monotonic_ns();
   if (now - renewed_ns_ < opening_.lease.lost_after_ns / kRenewShare) return {};
-  const wire::LeaseRenewal renewal{opening_.lease.lease, epoch_};
-  Outgoing ask;
-  ask.offload = wire::OffloadId::lease_renew;
-  ask.payload = base::bytes_of(renewal);
-  const auto reply = requests_.call(ask);
-  if (!reply) return std::unexpected(reply.error());
-  epoch_ = reply->header.version;
+  const auto renewed = ask(requests_, map_calls::RenewLease{0, {opening_.lease.lease, epoch_}, {}});
+  if (!renewed) return std::unexpected(renewed.error());
+  epoch_ = renewed->epoch;
   renewed_ns_ = now;
   return {};
 }
 
-Result<Reply> IndexLink::ask_of_map(wire::OffloadId offload, std::uint32_t argument) {
-  Outgoing ask;
-  ask.offload = offload;
-  ask.map = view_->id;
-  ask.argument = argument;
-  return requests_.call(ask);
-}
-
 Result<void> IndexLink::begin_generation() {
-  const auto reply = ask_of_map(wire::OffloadId::index_generation);
-  if (!reply) return std::unexpected(reply.error());
-  const auto place = read_redirect_place(reply->payload);
+  Reply answer;
+  const auto described = ask(requests_, map_calls::NextGeneration{view_->id, 0}, answer);
+  if (!described) return std::unexpected(described.error().error);
+  const auto place = read_redirect_place(described->fields_there);
   if (!place) return std::unexpected(place.error());
   opening_.redirect = *place;
   return {};
 }
 
 Result<void> IndexLink::end_generations_before() {
-  const auto reply = ask_of_map(wire::OffloadId::index_generation, wire::kEndsGenerations);
-  if (!reply) return std::unexpected(reply.error());
+  Reply answer;
+  const auto ended =
+      ask(requests_, map_calls::NextGeneration{view_->id, wire::kEndsGenerations}, answer);
+  if (!ended) return std::unexpected(ended.error().error);
   return {};
 }
 
@@ -116,19 +105,21 @@ Result<void> IndexLink::check_map() {
 }
 
 Result<place::FeedCursor> IndexLink::follow() {
-  const auto reply = ask_of_map(wire::OffloadId::feed_open);
-  if (!reply) return std::unexpected(reply.error());
-  const auto place = read_feed_place(reply->payload);
+  Reply answer;
+  const auto described = ask(requests_, map_calls::OpenFeed{view_->id}, answer);
+  if (!described) return std::unexpected(described.error().error);
+  const auto place = read_feed_place(described->fields_there);
   if (!place) return std::unexpected(place.error());
   return place::FeedCursor::create(*place, *view_);
 }
 
 Result<place::LeafCounts> IndexLink::read_counts() {
-  const auto reply = ask_of_map(wire::OffloadId::index_counts);
-  if (!reply) return std::unexpected(reply.error());
-  if (reply->header.version != opening_.keyed->key) return fail(Code::contended);
+  Reply answer;
+  const auto counted = ask(requests_, map_calls::CountLeaves{view_->id, 0}, answer);
+  if (!counted) return std::unexpected(counted.error().error);
+  if (counted->keyed_key != opening_.keyed->key) return fail(Code::contended);
   place::LeafCounts counts;
-  std::string_view rows = reply->payload;
+  std::string_view rows = counted->rows;
   wire::LeafCount row{};
   for (; rows.size() >= sizeof row; rows.remove_prefix(sizeof row)) {
     std::memcpy(&row, rows.data(), sizeof row);

@@ -66,7 +66,6 @@ class IndexLink final : public place::RegionSource {
   IndexLink(std::shared_ptr<NodeConnection> connection, std::unique_ptr<ThreadRings> rings,
             std::unique_ptr<SideLink> link);
   Result<void> open_map(std::string_view name);
-  Result<Reply> ask_of_map(wire::OffloadId offload, std::uint32_t argument = 0);
 
   const std::shared_ptr<NodeConnection> connection_;
   const std::unique_ptr<ThreadRings> rings_;

@@ -123,7 +123,7 @@ class ImpatientNode {
 
 /// Whether the node answers.
 bool answers(ThreadRings& rings) {
-  Outgoing request;
+  wire::CallMessage request;
   request.offload = wire::OffloadId::noop;
   if (!rings.send(request, 7)) return false;
   rings.ring();

@@ -2,11 +2,10 @@
 #include "client/landing_writer.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
-#include "base/bytes.hpp"
 #include "base/clock.hpp"
+#include "client/typed_call.hpp"
 
 namespace espalier::client {
 namespace {
@@ -29,12 +28,9 @@ bool LandingWriter::open(RemoteRequests& requests, NodeConnection& connection) {
   if (!link) return false;
   // The window of a pair that failed is as good as another.
   if (grant_.window == 0) {
-    Outgoing ask;
-    ask.offload = wire::OffloadId::landing_open;
-    ask.payload = base::bytes_of(kWindowBytes);
-    const auto reply = requests.call(ask);
-    if (!reply || reply->payload.size() < sizeof grant_) return false;
-    std::memcpy(&grant_, reply->payload.data(), sizeof grant_);
+    const auto opened = ask(requests, table_calls::OpenWindow{kWindowBytes});
+    if (!opened) return false;
+    grant_ = opened->grant;
   }
   link_ = std::move(*link);
   return grant_.window != 0;
@@ -77,29 +73,20 @@ bool LandingWriter::prepare(RemoteRequests& requests, NodeConnection& connection
   return open(requests, connection) && bytes <= grant_.bytes;
 }
 
-std::optional<std::expected<Reply, Refusal>> LandingWriter::append(RemoteRequests& requests,
-                                                                   NodeConnection& connection,
-                                                                   std::uint32_t table,
-                                                                   std::span<const std::byte> rows,
-                                                                   std::string_view reservation) {
+std::optional<std::expected<table_calls::Appended, Refusal>> LandingWriter::append(
+    RemoteRequests& requests, NodeConnection& connection, std::uint32_t table,
+    std::span<const std::byte> rows, std::string_view reservation) {
   if (!prepare(requests, connection, rows.size())) return std::nullopt;
   if (!write(rows)) {
     // What is still on its way may land in the window later, so it is not used again.
-    Outgoing give_back;
-    give_back.offload = wire::OffloadId::landing_close;
-    give_back.payload = base::bytes_of(grant_.window);
-    static_cast<void>(requests.call(give_back));
+    static_cast<void>(ask(requests, table_calls::CloseWindow{grant_.window}));
     link_.reset();
     grant_ = {};
     return std::nullopt;
   }
-  const wire::LandedRows there{grant_.window, 0, rows.size()};
-  Outgoing request;
-  request.offload = wire::OffloadId::table_commit;
-  request.map = table;
-  request.key = reservation;
-  request.payload = base::bytes_of(there);
-  return requests.ask(request, {});
+  Reply answer;
+  return ask(requests, table_calls::Commit{table, reservation, {grant_.window, 0, rows.size()}},
+             answer);
 }
 
 }  // namespace espalier::client

@@ -18,6 +18,7 @@
 
 #include "client/remote_pipeline.hpp"
 #include "client/side_link.hpp"
+#include "table/calls.hpp"
 #include "wire/landing.hpp"
 
 namespace espalier::client {
@@ -41,11 +42,9 @@ class LandingWriter {
   /// reservation where `reservation` is its number in bytes and not empty. Returns what the node
   /// answered; nothing if the rows must go by messages, and then the node was not asked to append.
   /// Cost: that of prepare(); then the WRITEs, and a request.
-  std::optional<std::expected<Reply, Refusal>> append(RemoteRequests& requests,
-                                                      NodeConnection& connection,
-                                                      std::uint32_t table,
-                                                      std::span<const std::byte> rows,
-                                                      std::string_view reservation = {});
+  std::optional<std::expected<table_calls::Appended, Refusal>> append(
+      RemoteRequests& requests, NodeConnection& connection, std::uint32_t table,
+      std::span<const std::byte> rows, std::string_view reservation = {});
 
  private:
   bool open(RemoteRequests& requests, NodeConnection& connection);

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "base/bytes.hpp"
 #include "base/clock.hpp"
 #include "client/one_sided_opening.hpp"
+#include "client/typed_call.hpp"
 
 namespace espalier::client {
 namespace {
@@ -18,15 +18,10 @@ constexpr std::uint64_t kKeepNs = 1'000'000;  // at most, in which the keepalive
 constexpr std::uint64_t kPauseNs = 100'000'000;
 constexpr std::uint64_t kPauseFactor = 4;
 
-// What it points to must live until it is sent. Which leaves were read travels with it.
-Outgoing renewal_request(const wire::LeaseRenewal& renewal, std::uint32_t map,
-                         const tree::LeafSamples& samples) {
-  Outgoing ask;
-  ask.offload = wire::OffloadId::lease_renew;
-  ask.map = map;
-  ask.payload = base::bytes_of(renewal);
-  ask.more_payload = text_of(std::as_bytes(samples.leaves()));
-  return ask;
+// Which leaves were read travels with it.
+map_calls::RenewLease renewal_of(const place::LeaseGuard::Asked& asked, std::uint32_t map,
+                                 const tree::LeafSamples& samples) {
+  return {map, {asked.id, asked.oldest}, text_of(std::as_bytes(samples.leaves()))};
 }
 
 }  // namespace
@@ -83,14 +78,12 @@ Result<place::OneSidedReader*> OneSidedMaps::open_anew(RemoteRequests& requests,
     }
     link_ = std::move(*link);
   }
-  Outgoing ask;
-  ask.offload = wire::OffloadId::one_sided_open;
-  ask.map = map;
-  ask.argument = options_.by_key ? wire::kReadsByKey : 0;
   const std::uint64_t asked_ns = base::monotonic_ns();
-  const auto reply = requests.call(ask);
-  if (!reply) return std::unexpected(reply.error());
-  const auto opening = OneSidedOpening::read(reply->payload);
+  Reply answer;
+  const auto described =
+      ask(requests, map_calls::OpenReads{map, options_.by_key ? wire::kReadsByKey : 0U}, answer);
+  if (!described) return std::unexpected(described.error().error);
+  const auto opening = OneSidedOpening::read(described->fields_there);
   if (!opening) return std::unexpected(opening.error());
   const auto view = opening->view_of(map);
   if (!view) return std::unexpected(view.error());
@@ -119,12 +112,10 @@ Result<place::OneSidedReader*> OneSidedMaps::open_anew(RemoteRequests& requests,
 // Where it is refused, entries of the cache are found out by leaves alone.
 void OneSidedMaps::follow(RemoteRequests& requests, std::uint32_t map,
                           place::OneSidedReader& reader) {
-  Outgoing ask;
-  ask.offload = wire::OffloadId::feed_open;
-  ask.map = map;
-  const auto reply = requests.call(ask);
-  if (!reply) return;
-  const auto place = read_feed_place(reply->payload);
+  Reply answer;
+  const auto described = ask(requests, map_calls::OpenFeed{map}, answer);
+  if (!described) return;
+  const auto place = read_feed_place(described->fields_there);
   if (!place) return;
   if (const auto cursor = place::FeedCursor::create(*place, reader.view())) reader.follow(*cursor);
 }
@@ -145,15 +136,15 @@ void OneSidedMaps::ask_renewal(RemoteRequests& requests, std::uint32_t map,
                                place::OneSidedReader& reader,
                                const place::LeaseGuard::Asked& asked) {
   if (asked.id == 0) return reader.lease().end_all();  // another comes with another reader
-  const wire::LeaseRenewal renewal{asked.id, asked.oldest};
-  const auto reply = requests.call(renewal_request(renewal, map, reader.samples()));
+  const auto renewed = ask(requests, renewal_of(asked, map, reader.samples()));
   reader.samples().clear();
-  take_renewal(reader.lease(), reply);
+  take_renewal(reader.lease(), renewed);
 }
 
-void OneSidedMaps::take_renewal(place::LeaseGuard& lease, const Result<Reply>& reply) {
-  if (!reply) return lease.end_all();
-  lease.renewed(reply->header.version, base::monotonic_ns());
+void OneSidedMaps::take_renewal(place::LeaseGuard& lease,
+                                const Result<map_calls::Renewed>& renewed) {
+  if (!renewed) return lease.end_all();
+  lease.renewed(renewed->epoch, base::monotonic_ns());
 }
 
 void OneSidedMaps::keep(RemoteRequests& requests) {
@@ -165,11 +156,11 @@ void OneSidedMaps::keep(RemoteRequests& requests) {
     auto asked = lease.due(now);
     if (!asked) asked = lease.idle_due(now);
     if (!asked) continue;
-    const wire::LeaseRenewal renewal{asked->id, asked->oldest};
+    const wire::RequestMessage<map_calls::RenewLease> renewal(
+        renewal_of(*asked, map, opened->reader.samples()));
     if (asked->id == 0) {
       lease.end_all();
-    } else if (requests.send_alone(renewal_request(renewal, map, opened->reader.samples()),
-                                   static_cast<std::uint32_t>(kept_.size()))) {
+    } else if (requests.send_alone(renewal.get(), static_cast<std::uint32_t>(kept_.size()))) {
       opened->reader.samples().clear();
       kept_.push_back(&lease);
     } else {
@@ -195,7 +186,10 @@ void OneSidedMaps::take_kept(RemoteRequests& requests) {
   while (const auto answered = requests.take_alone()) {
     if (answered->ticket >= kept_.size()) continue;
     place::LeaseGuard* const lease = std::exchange(kept_[answered->ticket], nullptr);
-    if (lease != nullptr) take_renewal(*lease, answered->reply);
+    if (lease == nullptr) continue;
+    const auto& reply = answered->reply;
+    take_renewal(*lease, reply ? reply_in<map_calls::Renewed>(*reply)
+                               : Result<map_calls::Renewed>(std::unexpected(reply.error())));
   }
   const bool all = std::ranges::all_of(kept_, [](const auto* lease) { return lease == nullptr; });
   if (all) kept_.clear();

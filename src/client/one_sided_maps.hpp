@@ -15,6 +15,7 @@
 #include "client/remote_pipeline.hpp"
 #include "client/side_link.hpp"
 #include "place/one_sided_reader.hpp"
+#include "tree/calls.hpp"
 
 namespace espalier::client {
 
@@ -63,7 +64,7 @@ class OneSidedMaps {
   struct OpenedMap;
   static void ask_renewal(RemoteRequests& requests, std::uint32_t map,
                           place::OneSidedReader& reader, const place::LeaseGuard::Asked& asked);
-  static void take_renewal(place::LeaseGuard& lease, const Result<Reply>& reply);
+  static void take_renewal(place::LeaseGuard& lease, const Result<map_calls::Renewed>& renewed);
   void take_kept(RemoteRequests& requests);
 
   Result<place::OneSidedReader*> open_anew(RemoteRequests& requests, NodeConnection& connection,

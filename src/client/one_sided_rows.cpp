@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <coroutine>
 
-#include "base/bytes.hpp"
 #include "base/clock.hpp"
 #include "client/one_sided_maps.hpp"
 #include "client/one_sided_opening.hpp"
+#include "client/typed_call.hpp"
+#include "table/calls.hpp"
+#include "tree/calls.hpp"
 
 namespace espalier::client {
 namespace {
@@ -22,13 +24,11 @@ Result<void> OneSidedRows::open() {
   auto link = session.rings->connection().open_beside(wire::LinkWay::reads);
   if (!link) return fail(Code::connection_lost);  // whatever it is, it says nothing of the table
   link_ = std::move(*link);
-  Outgoing ask;
-  ask.offload = wire::OffloadId::one_sided_table;
-  ask.map = read_.table;
   const std::uint64_t asked_ns = base::monotonic_ns();
-  const auto reply = session.requests.call(ask);
-  if (!reply) return std::unexpected(reply.error());
-  const auto opening = OneSidedOpening::read(reply->payload);
+  Reply answer;
+  const auto opened = ask(session.requests, table_calls::OpenReads{read_.table}, answer);
+  if (!opened) return std::unexpected(opened.error().error);
+  const auto opening = OneSidedOpening::read(opened->described);
   if (!opening) return std::unexpected(opening.error());
   const auto place = opening->place_of(read_.table);
   if (!place) return std::unexpected(place.error());
@@ -78,13 +78,11 @@ void OneSidedRows::close() {
 
 bool OneSidedRows::renew() {
   if (const auto asked = lease_->due(base::monotonic_ns())) {
-    const wire::LeaseRenewal renewal{asked->id, asked->oldest};
-    Outgoing ask;
-    ask.offload = wire::OffloadId::lease_renew;
-    ask.payload = base::bytes_of(renewal);
-    const auto reply = asked->id == 0 ? fail(Code::not_found) : (*session_)->requests.call(ask);
-    if (reply) {
-      lease_->renewed(reply->header.version, base::monotonic_ns());
+    const map_calls::RenewLease renewal{0, {asked->id, asked->oldest}, {}};
+    const auto renewed =
+        asked->id == 0 ? fail(Code::not_found) : ask((*session_)->requests, renewal);
+    if (renewed) {
+      lease_->renewed(renewed->epoch, base::monotonic_ns());
     } else {
       lease_->end_all();
     }

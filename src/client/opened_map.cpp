@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/opened_map.hpp"
 
-#include <cstring>
 #include <utility>
+
+#include "tree/calls.hpp"
 
 namespace espalier::client {
 namespace {
@@ -11,26 +12,20 @@ constexpr std::uint32_t kFaults = 100;  // details from here on are those of sha
 
 }  // namespace
 
-Result<OpenedMap> OpenedMap::read(const Reply& reply) {
-  OpenedMap opened;
-  std::string_view payload = reply.payload;
-  if (payload.size() < sizeof opened.shape) return fail(Code::corrupt);
-  std::memcpy(&opened.shape, payload.data(), sizeof opened.shape);
-  payload.remove_prefix(sizeof opened.shape);
-  opened.id = static_cast<std::uint32_t>(reply.header.version);
-  if (payload.empty()) return opened;
-  auto shard = wire::read_shard_map(payload, opened.shape.key_bytes_max);
+Result<OpenedMap> OpenedMap::read(const Reply& answer) {
+  const auto reply = wire::read_reply<map_calls::Opened>(answer.header, answer.payload);
+  if (!reply) return fail(Code::corrupt);
+  OpenedMap opened{reply->id, reply->shape, {}};
+  if (reply->shard_map.empty()) return opened;
+  auto shard = wire::read_shard_map(reply->shard_map, opened.shape.key_bytes_max);
   if (!shard) return fail(Code::corrupt, kFaults + static_cast<std::uint32_t>(shard.error()));
   opened.shard = std::move(*shard);
   return opened;
 }
 
 Result<OpenedMap> open_map_by(RemoteRequests& requests, std::string_view name, bool knows_shards) {
-  Outgoing open;
-  open.offload = wire::OffloadId::map_open;
-  open.key = name;
-  open.argument = knows_shards ? 1 : 0;
-  const auto reply = requests.call(open);
+  const wire::RequestMessage<map_calls::Open> open({name, knows_shards ? 1U : 0U});
+  const auto reply = requests.call(open.get());
   if (!reply) return std::unexpected(reply.error());
   return OpenedMap::read(*reply);
 }

@@ -22,7 +22,7 @@ struct OpenedMap {
   std::optional<wire::ShardMap> shard;  // nothing: the whole map lies there
 
   /// Errors: corrupt (detail, of a shard map that is none: 100 + its wire::ShardFault).
-  static Result<OpenedMap> read(const Reply& reply);
+  static Result<OpenedMap> read(const Reply& answer);
 };
 
 /// Asks a node for a map by its name, and waits. `knows_shards`: else a shard is refused.

@@ -170,7 +170,7 @@ class RemoteMap final : public MapImpl {
   Result<Scope> scope(RemoteRequests& requests, const NodeConnection& connection);
 
  private:
-  Result<Reply> call(Outgoing request);
+  Result<Reply> call(wire::CallMessage request);
 
   const std::shared_ptr<RemoteSessions> sessions_;
   const std::string name_;
@@ -204,8 +204,9 @@ class RemoteStore final : public StoreImpl {
   void trim() override {}
 
  private:
-  Result<MapImpl*> keep(std::string_view name, Outgoing request);
-  Result<MapImpl*> keep(RemoteSession& session, const Outgoing& request);
+  /// The map that a request by its name makes or opens.
+  Result<MapImpl*> keep(const wire::CallMessage& request);
+  Result<MapImpl*> keep(RemoteSession& session, const wire::CallMessage& request);
   Result<void> drop_others(std::string_view name, const wire::ShardMap& map);
   MapImpl* keep_sharded(RemoteSession& session, std::string_view name, const OpenedMap& opened);
 

@@ -4,17 +4,19 @@
 #include <algorithm>
 #include <string_view>
 
+#include "client/typed_call.hpp"
+#include "table/calls.hpp"
+
 namespace espalier::client {
 namespace {
 
 void drop(RemoteSession& session, std::span<const std::uint64_t> numbers) {
-  constexpr std::size_t kTogether = 256;
+  constexpr std::size_t kTogether = table_calls::kPipelinesMax;
   while (!numbers.empty()) {
     const auto some = numbers.first(std::min(kTogether, numbers.size()));
-    Outgoing request;
-    request.offload = wire::OffloadId::pipeline_drop;
-    request.payload = text_of(std::as_bytes(some));
-    static_cast<void>(session.requests.call(request));  // a connection that is lost has none
+    // A connection that is lost has none.
+    static_cast<void>(
+        ask(session.requests, table_calls::DropPipelines{text_of(std::as_bytes(some))}));
     numbers = numbers.subspan(some.size());
   }
 }
@@ -32,16 +34,14 @@ TableResult<std::uint64_t> RemoteKept::number(RemoteSession& session, std::uint3
   LoadedNumbers& loaded = connection->loaded();
   if (const auto known = loaded.find(this)) return *known;
   drop(session, loaded.take_dropped());
-  Outgoing request;
-  request.offload = wire::OffloadId::pipeline_load;
-  request.map = table;
-  request.payload = text_of(pipeline_);
-  const auto reply = session.requests.ask(request);
-  if (!reply) return std::unexpected(reply.error());
+  Reply answer;
+  const auto kept =
+      ask(session.requests, table_calls::LoadPipeline{table, text_of(pipeline_)}, answer);
+  if (!kept) return std::unexpected(kept.error());
   const std::lock_guard lock(mutex_);
   std::erase_if(at_, [](const auto& at) { return at.expired(); });
   at_.push_back(connection);
-  loaded.keep(this, reply->header.version);
+  loaded.keep(this, kept->pipeline);
   return *loaded.find(this);
 }
 

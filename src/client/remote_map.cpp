@@ -13,6 +13,8 @@
 #include "client/opened_map.hpp"
 #include "client/remote.hpp"
 #include "client/remote_snapshot.hpp"
+#include "client/typed_call.hpp"
+#include "tree/calls.hpp"
 #include "tree/map_forms.hpp"
 #include "tree/write/batch.hpp"
 
@@ -156,7 +158,7 @@ Result<Written> RemoteMap::write_if(Op op, std::string_view key, std::string_vie
   if (by_value) comparison.expected_bytes = static_cast<std::uint32_t>(condition.value.size());
   std::string head(base::bytes_of(comparison));
   if (by_value) head += condition.value;
-  Outgoing outgoing;
+  wire::CallMessage outgoing;
   outgoing.offload = wire::OffloadId::compare_and_set;
   outgoing.key = key;
   outgoing.payload = head;
@@ -168,7 +170,7 @@ Result<Written> RemoteMap::write_if(Op op, std::string_view key, std::string_vie
 
 Result<std::uint64_t> RemoteMap::add(std::string_view key, std::uint64_t amount) {
   if (key.empty() || key.size() > max_key_bytes_) return fail(Code::key_too_long, max_key_bytes_);
-  Outgoing outgoing;
+  wire::CallMessage outgoing;
   outgoing.offload = wire::OffloadId::add;
   outgoing.key = key;
   outgoing.payload = base::bytes_of(amount);
@@ -228,7 +230,7 @@ Result<Written> RemoteMap::write(const WriteBatch& batch) {
       return fail(Code::invalid_argument, wire::kMessageBytesMax);
     }
   }
-  Outgoing outgoing;
+  wire::CallMessage outgoing;
   outgoing.offload = wire::OffloadId::write_batch;
   outgoing.argument = static_cast<std::uint32_t>(batch.writes().size() + batch.conditions().size());
   outgoing.payload = payload;
@@ -237,7 +239,7 @@ Result<Written> RemoteMap::write(const WriteBatch& batch) {
   return written_of(reply->header);
 }
 
-Result<Reply> RemoteMap::call(Outgoing request) {
+Result<Reply> RemoteMap::call(wire::CallMessage request) {
   const auto session = RemoteLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
   const auto place = scope(**session);
@@ -325,14 +327,13 @@ Result<std::unique_ptr<PipelineImpl>> RemoteMap::open_pipeline(std::uint32_t in_
 }
 
 Result<MapStats> RemoteMap::stats() {
-  Outgoing outgoing;
-  outgoing.offload = wire::OffloadId::map_stats;
-  const auto reply = call(outgoing);
+  const auto session = RemoteLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  const auto place = scope(**session);
+  if (!place) return std::unexpected(place.error());
+  const auto reply = ask((*session)->requests, map_calls::Stats{place->map});
   if (!reply) return std::unexpected(reply.error());
-  wire::MapNumbers numbers{};
-  if (reply->payload.size() != sizeof numbers) return fail(Code::corrupt);
-  std::memcpy(&numbers, reply->payload.data(), sizeof numbers);
-  return tree::stats_of(numbers);
+  return tree::stats_of(reply->numbers);
 }
 
 }  // namespace espalier::client

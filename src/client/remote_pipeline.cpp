@@ -8,6 +8,7 @@
 
 #include "base/assert.hpp"
 #include "wire/node.hpp"
+#include "wire/session_calls.hpp"
 
 namespace espalier::client {
 namespace {
@@ -131,7 +132,7 @@ bool RemoteRequests::send_some(Batch& batch) {
     return true;
   }
   prepare(batch);
-  for (const Outgoing& next : prepared_) {
+  for (const wire::CallMessage& next : prepared_) {
     const std::uint32_t number = free_.back();
     try {
       if (!rings_.send(next, number)) return false;
@@ -171,8 +172,8 @@ Code RemoteRequests::refuse(const Request& request, const Scope& scope) {
   return Code::invalid;
 }
 
-Outgoing RemoteRequests::outgoing(const Request& request, const Scope& scope) {
-  Outgoing outgoing;
+wire::CallMessage RemoteRequests::outgoing(const Request& request, const Scope& scope) {
+  wire::CallMessage outgoing;
   outgoing.offload = offload_of(request.op);
   outgoing.map = scope.map;
   outgoing.key = request.key;
@@ -198,7 +199,7 @@ void RemoteRequests::prepare(const Batch& batch) {
        batch.requests.first(std::min(batch.requests.size(), free_.size()))) {
     const bool first = prepared_.empty();
     if (!first && refuse(request, batch.scope) != Code::invalid) break;
-    const Outgoing next = outgoing(request, batch.scope);
+    const wire::CallMessage next = outgoing(request, batch.scope);
     const std::uint32_t its = ThreadRings::slots_of(next);
     if (!first && slots + its > rings_.batch_slots_max()) break;
     slots += its;
@@ -247,11 +248,10 @@ void RemoteRequests::refuse_items(Place& place) {
 
 void RemoteRequests::stop(Place& place) {
   place.stopped = true;
-  Outgoing cancel;
-  cancel.offload = wire::OffloadId::cancel;
-  cancel.argument = static_cast<std::uint32_t>(&place - places_.data());
+  const wire::RequestMessage<session_calls::Cancel> cancel(
+      {static_cast<std::uint32_t>(&place - places_.data())});
   // Where it cannot be sent now, the scan runs to its end, and nobody hears of it.
-  if (rings_.send(cancel, static_cast<std::uint32_t>(places_.size()))) rings_.ring();
+  if (rings_.send(cancel.get(), static_cast<std::uint32_t>(places_.size()))) rings_.ring();
 }
 
 void RemoteRequests::finish(std::uint32_t number, const Incoming& response) {
@@ -313,14 +313,14 @@ void RemoteRequests::lose_all() {
   }
 }
 
-Result<Reply> RemoteRequests::call(const Outgoing& request) {
+Result<Reply> RemoteRequests::call(const wire::CallMessage& request) {
   auto reply = ask(request);
   if (!reply) return std::unexpected(reply.error().error);
   return std::move(*reply);
 }
 
 // Sends what is no request of a map's. Returns false if the connection is lost.
-bool RemoteRequests::send_whole(const Outgoing& request, std::uint32_t tag) {
+bool RemoteRequests::send_whole(const wire::CallMessage& request, std::uint32_t tag) {
   while (!rings_.send(request, tag)) {
     if (rings_.lost()) return false;
     rings_.ring();
@@ -331,7 +331,7 @@ bool RemoteRequests::send_whole(const Outgoing& request, std::uint32_t tag) {
   return true;
 }
 
-bool RemoteRequests::begin(const Outgoing& request) {
+bool RemoteRequests::begin(const wire::CallMessage& request) {
   ESPALIER_ASSERT(pending() == 0);
   return send_whole(request, begun_tag());
 }
@@ -348,13 +348,11 @@ std::optional<Incoming> RemoteRequests::take_piece() {
 }
 
 bool RemoteRequests::cancel_begun() {
-  Outgoing cancel;
-  cancel.offload = wire::OffloadId::cancel;
-  cancel.argument = begun_tag();
-  return send_aside(cancel);
+  const wire::RequestMessage<session_calls::Cancel> cancel({begun_tag()});
+  return send_aside(cancel.get());
 }
 
-bool RemoteRequests::send_aside(const Outgoing& request) {
+bool RemoteRequests::send_aside(const wire::CallMessage& request) {
   if (!rings_.send(request, begun_tag() - 1)) return false;
   rings_.ring();
   return true;
@@ -371,7 +369,8 @@ Refusal RemoteRequests::refusal_of(const Incoming& piece) {
   return refusal;
 }
 
-std::expected<Reply, Refusal> RemoteRequests::ask(const Outgoing& request, const ChunkSink& sink) {
+std::expected<Reply, Refusal> RemoteRequests::ask(const wire::CallMessage& request,
+                                                  const ChunkSink& sink) {
   if (!begin(request)) return std::unexpected(Refusal{rings_.lost_error(), {}});
   return await(sink);
 }
@@ -397,7 +396,7 @@ std::expected<Reply, Refusal> RemoteRequests::await(const ChunkSink& sink) {
 }
 
 // Tags behind those of places, of a cancel, and of call().
-bool RemoteRequests::send_alone(const Outgoing& request, std::uint32_t ticket) {
+bool RemoteRequests::send_alone(const wire::CallMessage& request, std::uint32_t ticket) {
   ESPALIER_ASSERT(pending() == 0);
   const auto first = static_cast<std::uint32_t>(places_.size()) + 2;
   if (rings_.lost() || !rings_.send(request, first + ticket)) return false;

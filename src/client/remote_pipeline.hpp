@@ -68,14 +68,14 @@ class RemoteRequests {
   /// Sends a message that is no request of a map's, and waits for its answer.
   /// Errors: connection_lost, and what the node answers; std::bad_alloc, before anything is sent of
   /// a long message, or when the node has done what it asks. Requires: nothing is pending.
-  Result<Reply> call(const Outgoing& request);
+  Result<Reply> call(const wire::CallMessage& request);
   /// The same, of an offload that streams its answer, or says in words what was wrong. Where the
   /// sink wants no more, the node is told, and its answer waited for.
-  std::expected<Reply, Refusal> ask(const Outgoing& request, const ChunkSink& sink = {});
+  std::expected<Reply, Refusal> ask(const wire::CallMessage& request, const ChunkSink& sink = {});
 
   // The same piece by piece. Nothing else may be in flight.
   /// Sends a message. False: the connection is lost.
-  bool begin(const Outgoing& request);
+  bool begin(const wire::CallMessage& request);
   /// Waits for the whole answer, as ask() does.
   std::expected<Reply, Refusal> await(const ChunkSink& sink = {});
   /// The next piece of its answer, if one has come; there until the next call.
@@ -87,7 +87,7 @@ class RemoteRequests {
   /// sent now, and everything comes.
   bool cancel_begun();
   /// Sends a message besides, whose answer nobody wants. False: it cannot be sent now.
-  bool send_aside(const Outgoing& request);
+  bool send_aside(const wire::CallMessage& request);
   [[nodiscard]] static bool is_last(const Incoming& piece) {
     return piece.header.kind != static_cast<std::uint8_t>(wire::ResponseKind::chunk);
   }
@@ -102,7 +102,7 @@ class RemoteRequests {
   };
   /// Sends one; `ticket` tells its answer from those of others. False: there is no room now, or the
   /// connection is lost.
-  bool send_alone(const Outgoing& request, std::uint32_t ticket);
+  bool send_alone(const wire::CallMessage& request, std::uint32_t ticket);
   /// Takes the next answer, if one has come.
   std::optional<Answered> take_alone();
   /// Sleeps until take_alone() may bring one. False: the connection is lost.
@@ -124,13 +124,13 @@ class RemoteRequests {
     std::uint64_t items = 0;
   };
 
-  bool send_whole(const Outgoing& request, std::uint32_t tag);
+  bool send_whole(const wire::CallMessage& request, std::uint32_t tag);
   // Of an answer that is taken piece by piece; that of a cancel is one below.
   [[nodiscard]] std::uint32_t begun_tag() const {
     return static_cast<std::uint32_t>(places_.size()) + 1;
   }
   void send_more();
-  [[nodiscard]] static Outgoing outgoing(const Request& request, const Scope& scope);
+  [[nodiscard]] static wire::CallMessage outgoing(const Request& request, const Scope& scope);
   void prepare(const Batch& batch);
   bool send_some(Batch& batch);
   [[nodiscard]] static Code refuse(const Request& request, const Scope& scope);
@@ -147,7 +147,7 @@ class RemoteRequests {
   std::vector<Place> places_;
   std::vector<std::uint32_t> free_;
   std::deque<Batch> batches_;
-  std::vector<Outgoing> prepared_;  // that are to be sent together
+  std::vector<wire::CallMessage> prepared_;  // that are to be sent together
   std::size_t queued_ = 0;
   std::size_t busy_ = 0;
   std::uint64_t completed_ = 0;

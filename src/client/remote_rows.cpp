@@ -3,18 +3,16 @@
 
 #include <cstring>
 
-#include "base/bytes.hpp"
+#include "table/calls.hpp"
 
 namespace espalier::client {
 
 TableResult<std::unique_ptr<TableRun>> RemoteRows::begin(HeldSession session, RemoteRead read) {
-  const wire::RowsWanted wanted{read.range.first, read.range.count};
-  Outgoing request;
-  request.offload = wire::OffloadId::table_read;
-  request.map = read.table;
-  request.payload = base::bytes_of(wanted);
+  const wire::RequestMessage<table_calls::Read> request(
+      {read.table, {read.range.first, read.range.count}});
   // A chunk is any number of words: where its rows lie, then rows.
-  auto chunks = RemoteRun::begin(std::move(session), request, wire::kRowAlignment, read.limits);
+  auto chunks =
+      RemoteRun::begin(std::move(session), request.get(), wire::kRowAlignment, read.limits);
   if (!chunks) return std::unexpected(std::move(chunks.error()));
   return std::unique_ptr<TableRun>(new RemoteRows(*std::move(chunks), std::move(read)));
 }

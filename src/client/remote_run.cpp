@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "client/typed_call.hpp"
+#include "table/calls.hpp"
 
 namespace espalier::client {
 namespace {
@@ -53,10 +55,7 @@ TableResult<std::unique_ptr<TableRun>> RemoteRun::begin(HeldSession session, std
                                                         std::span<const std::byte> pipeline,
                                                         std::size_t row_bytes,
                                                         const RunLimits& limits) {
-  Outgoing request;
-  request.offload = wire::OffloadId::table_query;
-  request.map = table;
-  request.payload = text_of(pipeline);
+  table_calls::Query query{table, 0, {}, text_of(pipeline)};
   std::optional<RunSecrets> secrets;
   if (limits.keys.table != nullptr || limits.keys.result != nullptr) {
     auto made = RunSecrets::make(limits.keys);
@@ -64,19 +63,19 @@ TableResult<std::unique_ptr<TableRun>> RemoteRun::begin(HeldSession session, std
       return refuse_table(made.error(), std::string(kWhatKeysNeed));
     }
     secrets.emplace(*std::move(made));
-    request.key = secrets->key();
+    query.keys = secrets->key();
   }
   const bool offered = limits.into_buffers &&
                        session->results.offer(session->requests, session->rings->connection());
-  request.argument = time_of(limits) << wire::kQueryTimeShift;
-  if (offered) request.argument |= wire::kQueryIntoBuffers;
-  if (!session->requests.begin(request)) return refuse_table(session->rings->lost_error());
+  query.options = time_of(limits) << wire::kQueryTimeShift;
+  if (offered) query.options |= wire::kQueryIntoBuffers;
+  if (!begin_asking(session->requests, query)) return refuse_table(session->rings->lost_error());
   return std::unique_ptr<TableRun>(
       new RemoteRun(std::move(session), row_bytes, limits, std::move(secrets)));
 }
 
 TableResult<std::unique_ptr<TableRun>> RemoteRun::begin(HeldSession session,
-                                                        const Outgoing& request,
+                                                        const wire::CallMessage& request,
                                                         std::size_t row_bytes,
                                                         const RunLimits& limits) {
   if (!session->requests.begin(request)) return refuse_table(session->rings->lost_error());
@@ -141,9 +140,11 @@ RemoteRun::Piece RemoteRun::placed_rows(std::string_view payload) {
 }
 
 std::optional<std::string_view> RemoteRun::take_numbers(const Incoming& last) {
-  if (last.header.code != 0 || last.payload.size() < sizeof numbers_) return std::nullopt;
-  std::memcpy(&numbers_, last.payload.data(), sizeof numbers_);
-  return last.payload.substr(sizeof numbers_);
+  if (last.header.code != 0) return std::nullopt;
+  const auto end = wire::read_reply<table_calls::RowsEnd>(last.header, last.payload);
+  if (!end) return std::nullopt;
+  numbers_ = end->numbers;
+  return end->rows;
 }
 
 // The last rows are copied: the message that they came in is the session's, and that goes back.

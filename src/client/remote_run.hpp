@@ -47,7 +47,8 @@ class RemoteRun final : public TableRun {
                                                       std::size_t row_bytes,
                                                       const RunLimits& limits);
   /// The same of any request that is answered by chunks of rows, and at last QueryNumbers and rows.
-  static TableResult<std::unique_ptr<TableRun>> begin(HeldSession session, const Outgoing& request,
+  static TableResult<std::unique_ptr<TableRun>> begin(HeldSession session,
+                                                      const wire::CallMessage& request,
                                                       std::size_t row_bytes,
                                                       const RunLimits& limits);
   ~RemoteRun() override { RemoteRun::end(); }

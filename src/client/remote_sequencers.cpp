@@ -1,27 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/remote_sequencers.hpp"
 
-#include <cstring>
-#include <optional>
 #include <string>
 #include <utility>
 
-#include "base/bytes.hpp"
+#include "catalog/calls.hpp"
+#include "client/typed_call.hpp"
+#include "sequencer/calls.hpp"
 #include "wire/object.hpp"
 
 namespace espalier::client {
 namespace {
-
-// From any bytes.
-Result<wire::SequencerFacts> read_facts(std::string_view payload) {
-  wire::SequencerFacts facts{};
-  if (payload.size() != sizeof facts) return fail(Code::corrupt);
-  std::memcpy(&facts, payload.data(), sizeof facts);
-  const bool bounded = facts.epoch != wire::kAnyEpoch && facts.epoch <= wire::kSequencerEpochMax &&
-                       facts.first <= facts.next && facts.next <= wire::kSequencerEnd;
-  if (!bounded) return fail(Code::corrupt);
-  return facts;
-}
 
 class RemoteSequencer final : public SequencerImpl {
  public:
@@ -34,18 +23,18 @@ class RemoteSequencer final : public SequencerImpl {
 
   Result<sequencer::Range> take(std::uint32_t of_epoch, std::uint32_t count) override;
   Result<wire::SequencerFacts> seal(std::uint32_t of_epoch) override {
-    return change(wire::OffloadId::sequencer_seal, base::bytes_of(of_epoch));
+    return change(sequencer_calls::Seal{number_, of_epoch});
   }
   Result<wire::SequencerFacts> advance(std::uint32_t of_epoch, std::uint64_t at_least) override {
-    const wire::SequencerAdvance advance{of_epoch, 0, at_least};
-    return change(wire::OffloadId::sequencer_advance, base::bytes_of(advance));
+    return change(sequencer_calls::Advance{number_, {of_epoch, 0, at_least}});
   }
   Result<wire::SequencerFacts> facts() override;
 
  private:
   /// A session that leads to the node which numbered it. Errors: not_found (another has come).
   Result<RemoteLease> reach();
-  Result<wire::SequencerFacts> change(wire::OffloadId offload, std::string_view payload);
+  template <class Change>
+  Result<wire::SequencerFacts> change(const Change& asked);
 
   const std::shared_ptr<RemoteSessions> sessions_;
   const std::uint64_t node_;
@@ -66,117 +55,93 @@ Result<sequencer::Range> RemoteSequencer::take(std::uint32_t of_epoch, std::uint
     return (*session)->adder.take((*session)->requests, (*session)->rings->connection(), number_,
                                   of_epoch, count);
   }
-  Outgoing request;
-  request.offload = wire::OffloadId::sequencer_take;
-  request.map = number_;
-  request.argument = count;
-  request.payload = base::bytes_of(of_epoch);
-  const auto reply = (*session)->requests.call(request);
-  if (!reply) return std::unexpected(reply.error());
-  const std::uint64_t first = reply->header.version;
-  if (reply->header.read_version != of_epoch || first > wire::kSequencerEnd ||
+  const auto taken = ask((*session)->requests, sequencer_calls::Take{number_, count, of_epoch});
+  if (!taken) return std::unexpected(taken.error());
+  const std::uint64_t first = taken->first;
+  if (taken->epoch != of_epoch || first > wire::kSequencerEnd ||
       count > wire::kSequencerEnd - first) {
     return fail(Code::corrupt);
   }
   return sequencer::Range{first, count, of_epoch};
 }
 
-Result<wire::SequencerFacts> RemoteSequencer::change(wire::OffloadId offload,
-                                                     std::string_view payload) {
+template <class Change>
+Result<wire::SequencerFacts> RemoteSequencer::change(const Change& asked) {
   const auto session = reach();
   if (!session) return std::unexpected(session.error());
-  Outgoing request;
-  request.offload = offload;
-  request.map = number_;
-  request.payload = payload;
-  const auto reply = (*session)->requests.call(request);
-  if (!reply) return std::unexpected(reply.error());
-  return read_facts(reply->payload);
+  const auto now = ask((*session)->requests, asked);
+  if (!now) return std::unexpected(now.error());
+  return now->facts;
 }
 
 Result<wire::SequencerFacts> RemoteSequencer::facts() {
   const auto session = reach();
   if (!session) return std::unexpected(session.error());
-  Outgoing request;
-  request.offload = wire::OffloadId::sequencer_open;
-  request.key = name();
-  const auto reply = (*session)->requests.call(request);
-  if (!reply) return std::unexpected(reply.error());
-  if (reply->header.version != number_) return fail(Code::not_found);  // another of its name
-  return read_facts(reply->payload);
+  const auto opened = ask((*session)->requests, sequencer_calls::Open{name()});
+  if (!opened) return std::unexpected(opened.error());
+  if (opened->id != number_) return fail(Code::not_found);  // another of its name
+  return opened->facts;
 }
 
-Outgoing drop_request(std::string_view name) {
-  Outgoing request;
-  request.offload = wire::OffloadId::object_drop;
-  request.key = name;
-  request.argument = static_cast<std::uint32_t>(ObjectKind::sequencer);
-  return request;
+object_calls::Drop dropping(std::string_view name) {
+  return object_calls::drop(name, ObjectKind::sequencer);
 }
 
+/// Makes one or opens it, as asked.
+template <class Request>
 Result<std::shared_ptr<SequencerImpl>> reach_by_name(
     const std::shared_ptr<RemoteSessions>& sessions, RemoteSession& session,
-    const Outgoing& request) {
-  const auto reply = session.requests.call(request);
-  if (!reply) return std::unexpected(reply.error());
-  const auto facts = read_facts(reply->payload);
-  if (!facts) return std::unexpected(facts.error());
-  return base::make_shared_until_fork<RemoteSequencer>(
-      sessions, std::string(request.key), session.rings->connection().node_id(),
-      static_cast<std::uint32_t>(reply->header.version), facts->epoch);
+    const Request& request) {
+  const auto opened = ask(session.requests, request);
+  if (!opened) return std::unexpected(opened.error());
+  return base::make_shared_until_fork<RemoteSequencer>(sessions, std::string(request.name),
+                                                       session.rings->connection().node_id(),
+                                                       opened->id, opened->facts.epoch);
 }
 
 }  // namespace
 
 Result<std::shared_ptr<SequencerImpl>> RemoteSequencers::create(std::string_view name,
                                                                 std::uint64_t first) {
-  Outgoing request;
-  request.offload = wire::OffloadId::sequencer_create;
-  request.key = name;
-  request.payload = base::bytes_of(first);
   const auto session = RemoteLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
   try {
-    return reach_by_name(sessions_, **session, request);
+    return reach_by_name(sessions_, **session, sequencer_calls::Create{name, first});
   } catch (...) {  // no memory for what the node made: then it is to go again
-    static_cast<void>((*session)->requests.call(drop_request(name)));
+    static_cast<void>(ask((*session)->requests, dropping(name)));
     throw;
   }
 }
 
 Result<std::shared_ptr<SequencerImpl>> RemoteSequencers::open(std::string_view name) {
-  Outgoing request;
-  request.offload = wire::OffloadId::sequencer_open;
-  request.key = name;
   const auto session = RemoteLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
-  return reach_by_name(sessions_, **session, request);
+  return reach_by_name(sessions_, **session, sequencer_calls::Open{name});
 }
 
 Result<void> RemoteSequencers::drop(std::string_view name) {
   const auto session = RemoteLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
-  const auto reply = (*session)->requests.call(drop_request(name));
-  if (!reply) return std::unexpected(reply.error());
+  const auto dropped = ask((*session)->requests, dropping(name));
+  if (!dropped) return std::unexpected(dropped.error());
   return {};
 }
 
 Result<std::vector<SequencerInfo>> RemoteSequencers::list() {
   const auto session = RemoteLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
-  Outgoing request;
-  request.offload = wire::OffloadId::object_list;
-  request.argument = static_cast<std::uint32_t>(ObjectKind::sequencer);
-  const auto reply = (*session)->requests.call(request);
-  if (!reply) return std::unexpected(reply.error());
+  Reply answer;
+  const auto listed = ask((*session)->requests, object_calls::list(ObjectKind::sequencer), answer);
+  if (!listed) return std::unexpected(listed.error().error);
   std::vector<SequencerInfo> all;
-  std::string_view left = reply->payload;
+  std::string_view left = listed->items;
   Item item;
   while (take_item(left, item)) {
     if (item.value.size() < sizeof(wire::ObjectEntry)) return fail(Code::corrupt);
-    const auto facts = read_facts(item.value.substr(sizeof(wire::ObjectEntry)));
-    if (!facts) return std::unexpected(facts.error());
-    all.push_back({std::string(item.key), *facts});
+    const auto of_item =
+        wire::read_reply<sequencer_calls::Facts>({}, item.value.substr(sizeof(wire::ObjectEntry)));
+    if (!of_item) return fail(Code::corrupt);
+    all.push_back({std::string(item.key), of_item->facts});
   }
   return all;
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/remote_snapshot.hpp"
 
-#include <cstring>
 #include <utility>
 
 #include "base/bytes.hpp"
 #include "client/count_request.hpp"
+#include "client/typed_call.hpp"
+#include "tree/calls.hpp"
 
 namespace espalier::client {
 
@@ -23,10 +24,8 @@ RemoteSnapshot::~RemoteSnapshot() {
 void RemoteSnapshot::close() {
   const std::uint64_t number = std::exchange(scope_.snapshot, 0);
   if (number == 0) return;
-  Outgoing close;
-  close.offload = wire::OffloadId::snapshot_close;
-  close.payload = base::bytes_of(number);
-  static_cast<void>(askers_.front()->requests.call(close));  // a lost connection has closed it
+  // A lost connection has closed it.
+  static_cast<void>(client::ask(askers_.front()->requests, map_calls::CloseSnapshot{number}));
 }
 
 Result<void> RemoteSnapshot::open() {
@@ -35,70 +34,47 @@ Result<void> RemoteSnapshot::open() {
 }
 
 bool RemoteSnapshot::begin_open() {
-  Outgoing outgoing;
-  outgoing.offload = wire::OffloadId::snapshot_open;
-  outgoing.map = scope_.map;
-  return requests().begin(outgoing);
+  return begin_asking(requests(), map_calls::OpenSnapshot{scope_.map});
 }
 
 Result<void> RemoteSnapshot::finish_open() {
-  const auto reply = finish();
-  if (!reply) return std::unexpected(reply.error());
-  scope_.snapshot = reply->header.version;
-  version_ = reply->header.read_version;
+  const auto opened = finish_asking<map_calls::OpenSnapshot>(requests());
+  if (!opened) return std::unexpected(opened.error());
+  scope_.snapshot = opened->number;
+  version_ = opened->version;
   return {};
 }
 
 bool RemoteSnapshot::begin_collect() {
-  Outgoing outgoing;
-  outgoing.offload = wire::OffloadId::map_stats;
-  outgoing.map = scope_.map;
-  return requests().begin(outgoing);
+  return begin_asking(requests(), map_calls::Stats{scope_.map});
 }
 
 Result<Version> RemoteSnapshot::finish_collect() {
-  const auto reply = finish();
+  const auto reply = finish_asking<map_calls::Stats>(requests());
   if (!reply) return std::unexpected(reply.error());
-  wire::MapNumbers numbers{};
-  if (reply->payload.size() != sizeof numbers) return fail(Code::corrupt);
-  std::memcpy(&numbers, reply->payload.data(), sizeof numbers);
-  return numbers.read_version;
+  return reply->numbers.read_version;
 }
 
 bool RemoteSnapshot::begin_hold() {
-  Outgoing outgoing;
-  outgoing.offload = wire::OffloadId::release_hold;
-  outgoing.map = scope_.map;
-  return requests().begin(outgoing);
+  return begin_asking(requests(), map_calls::HoldRelease{scope_.map});
 }
 
 Result<void> RemoteSnapshot::finish_hold() {
-  const auto reply = finish();
-  if (!reply) return std::unexpected(reply.error());
-  hold_ = reply->header.version;
+  const auto held = finish_asking<map_calls::HoldRelease>(requests());
+  if (!held) return std::unexpected(held.error());
+  hold_ = held->hold;
   return {};
 }
 
 bool RemoteSnapshot::begin_confirm() {
-  Outgoing outgoing;
-  outgoing.offload = wire::OffloadId::release_confirm;
-  outgoing.map = scope_.map;
-  outgoing.payload = base::bytes_of(hold_);
-  return requests().begin(outgoing);
+  return begin_asking(requests(), map_calls::ConfirmRelease{scope_.map, hold_});
 }
 
 Result<std::optional<Version>> RemoteSnapshot::finish_confirm() {
   hold_ = 0;
-  const auto reply = finish();
-  if (!reply) return std::unexpected(reply.error());
-  if ((reply->header.flags & wire::kFound) == 0) return std::optional<Version>{};
-  return std::optional(reply->header.read_version);
-}
-
-Result<Reply> RemoteSnapshot::finish() {
-  auto reply = requests().await();
-  if (!reply) return std::unexpected(reply.error().error);
-  return std::move(*reply);
+  const auto confirmed = finish_asking<map_calls::ConfirmRelease>(requests());
+  if (!confirmed) return std::unexpected(confirmed.error());
+  return confirmed->stood ? std::optional<Version>(confirmed->version) : std::nullopt;
 }
 
 // Asks on the snapshot's own lane; from inside a sink of the same snapshot on another lane of its

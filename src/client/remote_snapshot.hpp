@@ -56,7 +56,6 @@ class RemoteSnapshot final : public SnapshotImpl, public CutPart {
 
   template <class Ask>
   std::invoke_result_t<Ask, RemoteRequests&> ask(Ask ask);
-  Result<Reply> finish();
 
   const std::shared_ptr<RemoteSessions> sessions_;
   std::recursive_mutex mutex_;  // a snapshot may be read by several threads, its lanes by one

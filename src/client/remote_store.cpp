@@ -2,7 +2,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/bytes.hpp"
+#include "catalog/calls.hpp"
 #include "catalog/catalog.hpp"
 #include "client/opened_map.hpp"
 #include "client/peer_sessions.hpp"
@@ -10,18 +10,18 @@
 #include "client/remote_sequencers.hpp"
 #include "client/remote_tables.hpp"
 #include "client/sharded_map.hpp"
+#include "client/typed_call.hpp"
+#include "sequencer/calls.hpp"
+#include "tree/calls.hpp"
 #include "tree/map_forms.hpp"
 #include "wire/object.hpp"
+#include "wire/session_calls.hpp"
 
 namespace espalier::client {
 namespace {
 
-Outgoing drop_request(std::string_view name) {
-  Outgoing request;
-  request.offload = wire::OffloadId::object_drop;
-  request.key = name;
-  request.argument = static_cast<std::uint32_t>(ObjectKind::map);
-  return request;
+object_calls::Drop dropping(std::string_view name) {
+  return object_calls::drop(name, ObjectKind::map);
 }
 
 }  // namespace
@@ -60,22 +60,21 @@ tree::WalkTraffic RemoteStore::read_traffic() const {
 
 // Handles are raw pointers and stay valid, so a map that was opened is kept, even if one of the
 // same name is made later.
-Result<MapImpl*> RemoteStore::keep(std::string_view name, Outgoing request) {
+Result<MapImpl*> RemoteStore::keep(const wire::CallMessage& request) {
   const auto session = RemoteLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
-  request.key = name;
   try {
     return keep(**session, request);
   } catch (...) {  // no memory for what the node made: then it is to go again
-    if (request.offload == wire::OffloadId::map_create) {
-      static_cast<void>((*session)->requests.call(drop_request(name)));
+    if (request.offload == map_calls::Create::kCall.id) {
+      static_cast<void>(ask((*session)->requests, dropping(request.key)));
     }
     throw;
   }
 }
 
 // Throws std::bad_alloc when the node has answered, and not before: the message is short.
-Result<MapImpl*> RemoteStore::keep(RemoteSession& session, const Outgoing& request) {
+Result<MapImpl*> RemoteStore::keep(RemoteSession& session, const wire::CallMessage& request) {
   const std::string_view name = request.key;
   const auto reply = session.requests.call(request);
   if (!reply) return std::unexpected(reply.error());
@@ -112,19 +111,14 @@ MapImpl* RemoteStore::keep_sharded(RemoteSession& session, std::string_view name
 
 Result<MapImpl*> RemoteStore::create_map(std::string_view name, const MapOptions& options) {
   if (!catalog::Catalog::is_name(name)) return fail(Code::invalid_argument);
-  const wire::MapShape shape = tree::shape_of(options);
-  Outgoing request;
-  request.offload = wire::OffloadId::map_create;
-  request.payload = base::bytes_of(shape);
-  return keep(name, request);
+  const wire::RequestMessage<map_calls::Create> create({name, tree::shape_of(options)});
+  return keep(create.get());
 }
 
 Result<MapImpl*> RemoteStore::open_map(std::string_view name) {
   if (!catalog::Catalog::is_name(name)) return fail(Code::not_found);
-  Outgoing request;
-  request.offload = wire::OffloadId::map_open;
-  request.argument = 1;  // it takes no part for the whole
-  return keep(name, request);
+  const wire::RequestMessage<map_calls::Open> open({name, 1});  // it takes no part for the whole
+  return keep(open.get());
 }
 
 Result<void> RemoteStore::drop_map(std::string_view name) {
@@ -135,8 +129,8 @@ Result<void> RemoteStore::drop_map(std::string_view name) {
   const auto opened = open_map_by(requests, name, true);
   if (!opened) return std::unexpected(opened.error());
   const auto others = opened->shard ? drop_others(name, *opened->shard) : Result<void>();
-  const auto reply = requests.call(drop_request(name));
-  if (!reply) return std::unexpected(reply.error());
+  const auto dropped = ask(requests, dropping(name));
+  if (!dropped) return std::unexpected(dropped.error());
   return others;
 }
 
@@ -155,8 +149,8 @@ Result<void> RemoteStore::drop_others(std::string_view name, const wire::ShardMa
       if (!opened && is_outdated(opened.error())) return {};
       if (!opened) return std::unexpected(opened.error());
       if (!opened->shard || opened->shard->uid != map.uid) return {};
-      const auto reply = (*session)->requests.call(drop_request(name));
-      if (!reply) return std::unexpected(reply.error());
+      const auto dropped = ask((*session)->requests, dropping(name));
+      if (!dropped) return std::unexpected(dropped.error());
       return {};
     };
     if (const auto dropped = drop(); !dropped && all) {
@@ -177,23 +171,20 @@ std::unique_ptr<SequencersImpl> RemoteStore::sequencers() {
 Result<std::string> RemoteStore::node_numbers() {
   const auto session = RemoteLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
-  Outgoing request;
-  request.offload = wire::OffloadId::node_stats;
-  auto reply = (*session)->requests.call(request);
-  if (!reply) return std::unexpected(reply.error());
-  return std::move(reply->payload);
+  Reply answer;
+  const auto numbers = ask((*session)->requests, session_calls::NodeStats{}, answer);
+  if (!numbers) return std::unexpected(numbers.error().error);
+  return std::move(answer.payload);
 }
 
 Result<std::vector<ObjectInfo>> RemoteStore::objects(ObjectKind kind) {
   const auto session = RemoteLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
-  Outgoing request;
-  request.offload = wire::OffloadId::object_list;
-  request.argument = static_cast<std::uint32_t>(kind);
-  const auto reply = (*session)->requests.call(request);
-  if (!reply) return std::unexpected(reply.error());
+  Reply answer;
+  const auto listed = ask((*session)->requests, object_calls::list(kind), answer);
+  if (!listed) return std::unexpected(listed.error().error);
   std::vector<ObjectInfo> objects;
-  std::string_view left = reply->payload;
+  std::string_view left = listed->items;
   Item item;
   while (take_item(left, item)) {
     wire::ObjectEntry entry{};
@@ -209,13 +200,9 @@ Result<std::vector<ObjectInfo>> RemoteStore::objects(ObjectKind kind) {
 Result<std::uint64_t> RemoteStore::sequence(std::string_view name, std::uint32_t count) {
   const auto session = RemoteLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
-  Outgoing request;
-  request.offload = wire::OffloadId::sequence;
-  request.key = name;
-  request.argument = count;
-  const auto reply = (*session)->requests.call(request);
-  if (!reply) return std::unexpected(reply.error());
-  return reply->header.version;
+  const auto counted = ask((*session)->requests, sequencer_calls::Count{name, count});
+  if (!counted) return std::unexpected(counted.error());
+  return counted->first;
 }
 
 }  // namespace espalier::client

@@ -7,12 +7,15 @@
 #include <utility>
 
 #include "base/bytes.hpp"
+#include "catalog/calls.hpp"
 #include "client/one_sided_rows.hpp"
 #include "client/remote_kept.hpp"
 #include "client/remote_rows.hpp"
 #include "client/remote_run.hpp"
 #include "client/sealed_rows.hpp"
+#include "client/typed_call.hpp"
 #include "espalier/kind.hpp"
+#include "table/calls.hpp"
 #include "wire/object.hpp"
 #include "wire/table.hpp"
 
@@ -47,26 +50,22 @@ std::optional<TableInfo> read_info(std::string_view name, std::uint64_t number,
   return info;
 }
 
-TableResult<Reply> ask(RemoteSession& session, const Outgoing& request) {
-  auto reply = session.requests.ask(request);
+// In words, where the node has none.
+template <class T>
+TableResult<T> in_words(std::expected<T, Refusal> reply) {
   if (!reply && reply.error().error.code == Code::unsupported && reply.error().words.empty()) {
     return refuse_table(reply.error().error, "this node knows no tables: it is an older one");
   }
   return reply;
 }
 
-TableResult<TableInfo> ask_for_table(RemoteSession& session, std::string_view name,
-                                     wire::OffloadId offload,
-                                     std::span<const std::byte> payload = {},
-                                     std::uint32_t argument = 0) {
-  Outgoing request;
-  request.argument = argument;
-  request.offload = offload;
-  request.key = name;
-  request.payload = text_of(payload);
-  const auto reply = ask(session, request);
-  if (!reply) return std::unexpected(reply.error());
-  auto info = read_info(name, reply->header.version, reply->payload);
+/// A table that is made or opened.
+template <class Request>
+TableResult<TableInfo> ask_for_table(RemoteSession& session, const Request& request) {
+  Reply answer;
+  const auto opened = in_words(ask(session.requests, request, answer));
+  if (!opened) return std::unexpected(opened.error());
+  auto info = read_info(request.name, opened->id, opened->description);
   if (!info) return nonsense("the node answered with what is no table");
   return std::move(*info);
 }
@@ -125,7 +124,7 @@ TableResult<std::uint32_t> RemoteTable::number(RemoteSession& session) {
   const std::uint64_t node = session.rings->connection().node_id();
   const std::lock_guard lock(mutex_);
   if (node == node_) return number_;
-  const auto info = ask_for_table(session, name(), wire::OffloadId::table_open);
+  const auto info = ask_for_table(session, table_calls::Open{name()});
   if (!info) return std::unexpected(info.error());
   if (info->schema != schema()) {
     return refuse_table({Code::dropped, 0, 0},
@@ -145,7 +144,7 @@ TableResult<wire::TableFacts> RemoteTable::facts() {
   if (!session) return refuse_table(session.error());
   const auto own = number(**session);
   if (!own) return std::unexpected(own.error());
-  const auto info = ask_for_table(**session, name(), wire::OffloadId::table_open);
+  const auto info = ask_for_table(**session, table_calls::Open{name()});
   if (!info) return std::unexpected(info.error());
   if (info->number != *own) {
     return refuse_table({Code::dropped, 0, 0}, "the table was dropped; this is another");
@@ -167,18 +166,15 @@ TableResult<std::uint64_t> RemoteTable::append(std::span<const std::byte> rows) 
 TableResult<std::uint64_t> RemoteTable::append_rows(RemoteSession& session, std::uint32_t table,
                                                     std::span<const std::byte> rows,
                                                     std::string_view reservation) {
-  auto reply = session.landing.append(session.requests, session.rings->connection(), table, rows,
-                                      reservation);
-  if (!reply) {
-    Outgoing request;
-    request.offload = wire::OffloadId::table_append;
-    request.map = table;
-    request.key = reservation;
-    request.payload = text_of(rows);
-    reply = ask(session, request);
-  }
-  if (!*reply) return std::unexpected(reply->error());
-  return (*reply)->header.version;
+  auto written = session.landing.append(session.requests, session.rings->connection(), table, rows,
+                                        reservation);
+  Reply answer;
+  const auto appended =
+      in_words(written ? *std::move(written)
+                       : ask(session.requests,
+                             table_calls::Append{table, reservation, text_of(rows)}, answer));
+  if (!appended) return std::unexpected(appended.error());
+  return appended->first_row;
 }
 
 TableResult<std::uint64_t> RemoteTable::append_encrypted(std::span<std::byte> rows,
@@ -193,14 +189,13 @@ TableResult<std::uint64_t> RemoteTable::append_encrypted(std::span<std::byte> ro
   const std::size_t row_bytes = schema().row_bytes();
   // Others wait while slots are reserved, so what takes long is done before.
   (*session)->landing.prepare((*session)->requests, (*session)->rings->connection(), rows.size());
-  Outgoing request;
-  request.offload = wire::OffloadId::table_reserve;
-  request.map = *own;
-  request.argument = static_cast<std::uint32_t>(rows.size() / row_bytes);
-  const auto reserved = ask(**session, request);
+  Reply answer;
+  const auto reserved = in_words(
+      ask((*session)->requests,
+          table_calls::Reserve{*own, static_cast<std::uint32_t>(rows.size() / row_bytes)}, answer));
   if (!reserved) return std::unexpected(reserved.error());
-  const std::uint64_t reservation = reserved->header.version;
-  if (!seal_rows(rows, row_bytes, reserved->payload, cipher)) {
+  const std::uint64_t reservation = reserved->reservation;
+  if (!seal_rows(rows, row_bytes, reserved->slots, cipher)) {
     return nonsense("the node reserved other slots than it was asked for");
   }
   return append_rows(**session, *own, rows, base::bytes_of(reservation));
@@ -269,8 +264,9 @@ TableResult<std::shared_ptr<TableImpl>> RemoteTables::create(std::string_view na
   if (!session) return refuse_table(session.error());
   std::vector<std::byte> bytes(schema.encoded_bytes());
   schema.encode(bytes);
-  auto info = ask_for_table(**session, name, wire::OffloadId::table_create, bytes,
-                            encrypted ? wire::kCreateEncrypted : 0);
+  auto info = ask_for_table(
+      **session,
+      table_calls::Create{name, encrypted ? wire::kCreateEncrypted : 0U, text_of(bytes)});
   if (!info) return std::unexpected(std::move(info.error()));
   // What is written and read later relies on it.
   if (info->schema != schema) return nonsense("the node made a table of other columns");
@@ -282,7 +278,7 @@ TableResult<std::shared_ptr<TableImpl>> RemoteTables::open(std::string_view name
   if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
   const auto session = RemoteLease::take(sessions_);
   if (!session) return refuse_table(session.error());
-  auto info = ask_for_table(**session, name, wire::OffloadId::table_open);
+  auto info = ask_for_table(**session, table_calls::Open{name});
   if (!info) return std::unexpected(std::move(info.error()));
   return base::make_shared_until_fork<RemoteTable>(
       sessions_, (*session)->rings->connection().node_id(), *std::move(info));
@@ -292,25 +288,22 @@ TableResult<void> RemoteTables::drop(std::string_view name) {
   if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
   const auto session = RemoteLease::take(sessions_);
   if (!session) return refuse_table(session.error());
-  Outgoing request;
-  request.offload = wire::OffloadId::object_drop;
-  request.key = name;
-  request.argument = static_cast<std::uint32_t>(ObjectKind::table);
-  const auto reply = ask(**session, request);
-  if (!reply) return std::unexpected(reply.error());
+  Reply answer;
+  const auto dropped =
+      in_words(ask((*session)->requests, object_calls::drop(name, ObjectKind::table), answer));
+  if (!dropped) return std::unexpected(dropped.error());
   return {};
 }
 
 TableResult<std::vector<TableInfo>> RemoteTables::list() {
   const auto session = RemoteLease::take(sessions_);
   if (!session) return refuse_table(session.error());
-  Outgoing request;
-  request.offload = wire::OffloadId::object_list;
-  request.argument = static_cast<std::uint32_t>(ObjectKind::table);
-  const auto reply = ask(**session, request);
-  if (!reply) return std::unexpected(reply.error());
+  Reply answer;
+  const auto listed =
+      in_words(ask((*session)->requests, object_calls::list(ObjectKind::table), answer));
+  if (!listed) return std::unexpected(listed.error());
   std::vector<TableInfo> tables;
-  std::string_view left = reply->payload;
+  std::string_view left = listed->items;
   Item item;
   while (take_item(left, item)) {
     const std::string_view value = item.value;

@@ -30,7 +30,7 @@ struct Answers final : Handler {
   std::map<std::uint64_t, std::size_t> items_of;
 };
 
-constexpr Outgoing kNoop{.offload = wire::OffloadId::noop};
+constexpr wire::CallMessage kNoop{.offload = wire::OffloadId::noop};
 
 class RemoteTest : public testing::Test {
  protected:

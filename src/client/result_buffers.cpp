@@ -3,8 +3,9 @@
 
 #include <algorithm>
 
-#include "base/bytes.hpp"
 #include "base/clock.hpp"
+#include "client/typed_call.hpp"
+#include "table/calls.hpp"
 
 namespace espalier::client {
 namespace {
@@ -31,10 +32,7 @@ bool ResultBuffers::offer(RemoteRequests& requests, NodeConnection& connection) 
   offer.buffer_bytes = kBufferBytes;
   offer.buffers = kBuffers;
   offer.key = memory->remote.key;
-  Outgoing request;
-  request.offload = wire::OffloadId::result_open;
-  request.payload = base::bytes_of(offer);
-  const auto reply = requests.call(request);
+  const auto reply = ask(requests, table_calls::OfferBuffers{offer});
   // The memory stays offered, and nobody knows of it.
   refused_ = !reply && reply.error().code != Code::connection_lost;
   if (reply) memory_ = memory->at;
@@ -53,10 +51,9 @@ std::optional<std::span<const std::byte>> ResultBuffers::find(
 void ReadBuffers::give_back(RemoteRequests& requests) {
   while (!buffers_.empty()) {
     const std::size_t count = std::min<std::size_t>(buffers_.size(), wire::kResultBuffersMax);
-    Outgoing request;
-    request.offload = wire::OffloadId::result_return;
-    request.payload = text_of(std::as_bytes(std::span(buffers_).first(count)));
-    if (!requests.send_aside(request)) return;
+    const wire::RequestMessage<table_calls::ReturnBuffers> message(
+        {text_of(std::as_bytes(std::span(buffers_).first(count)))});
+    if (!requests.send_aside(message.get())) return;
     buffers_.erase(buffers_.begin(), buffers_.begin() + static_cast<std::ptrdiff_t>(count));
   }
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/sequencer_adder.hpp"
 
-#include <cstring>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "client/typed_call.hpp"
+#include "sequencer/calls.hpp"
 
 namespace espalier::client {
 namespace {
@@ -27,19 +28,9 @@ Result<void> SequencerAdder::open_link(NodeConnection& connection) {
 
 Result<wire::SequencerGrant> SequencerAdder::ask_word(RemoteRequests& requests,
                                                       std::uint32_t number) {
-  Outgoing ask;
-  ask.offload = wire::OffloadId::one_sided_sequencer;
-  ask.map = number;
-  const auto reply = requests.call(ask);
-  if (!reply) return std::unexpected(reply.error());
-  return read_grant(reply->payload);
-}
-
-Result<wire::SequencerGrant> SequencerAdder::read_grant(std::string_view payload) {
-  wire::SequencerGrant grant{};
-  if (payload.size() != sizeof grant) return fail(Code::corrupt);
-  std::memcpy(&grant, payload.data(), sizeof grant);
-  return grant;
+  const auto granted = ask(requests, sequencer_calls::OpenWord{number});
+  if (!granted) return std::unexpected(granted.error());
+  return granted->grant;
 }
 
 std::optional<std::uint64_t> SequencerAdder::add(const wire::SequencerGrant& to,

@@ -31,9 +31,6 @@ class SequencerAdder {
   /// connection has no such pair; too_many_participants, connection_lost (the numbers may be lost).
   Result<sequencer::Range> take(RemoteRequests& requests, NodeConnection& connection,
                                 std::uint32_t number, std::uint32_t epoch, std::uint32_t count);
-  /// What a node answers to one_sided_sequencer. What it names need not be there, for a FETCH_ADD
-  /// that is refused has no answer. Errors: corrupt (it is longer or shorter).
-  [[nodiscard]] static Result<wire::SequencerGrant> read_grant(std::string_view payload);
 
  private:
   Result<void> open_link(NodeConnection& connection);

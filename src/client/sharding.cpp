@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/sharding.hpp"
 
-#include <cstring>
 #include <memory>
 #include <utility>
 
-#include "base/bytes.hpp"
+#include "catalog/calls.hpp"
 #include "client/draw_seed.hpp"
 #include "client/node_address.hpp"
 #include "client/opened_map.hpp"
 #include "client/remote.hpp"
+#include "client/typed_call.hpp"
+#include "tree/calls.hpp"
 #include "tree/map_forms.hpp"
 
 namespace espalier::client {
@@ -45,36 +46,22 @@ class Asked {
 
 std::expected<void, Refusal> create(Asked& node, std::string_view name, const MapOptions& options,
                                     const wire::ShardMap& map) {
-  const wire::MapShape shape = tree::shape_of(options);
   const std::string bytes = wire::bytes_of(map);
-  Outgoing request;
-  request.offload = wire::OffloadId::shard_create;
-  request.key = name;
-  request.payload = base::bytes_of(shape);
-  request.more_payload = bytes;
-  auto reply = node.requests().ask(request);
-  if (!reply) return std::unexpected(std::move(reply.error()));
+  Reply answer;
+  auto made =
+      ask(node.requests(), map_calls::CreateShard{name, tree::shape_of(options), bytes}, answer);
+  if (!made) return std::unexpected(std::move(made.error()));
   return {};
 }
 
 bool drop(Asked& node, std::string_view name) {
-  Outgoing request;
-  request.offload = wire::OffloadId::object_drop;
-  request.key = name;
-  request.argument = static_cast<std::uint32_t>(ObjectKind::map);
-  return node.requests().call(request).has_value();
+  return ask(node.requests(), object_calls::drop(name, ObjectKind::map)).has_value();
 }
 
 Result<MapStats> stats(Asked& node, std::uint32_t id) {
-  Outgoing request;
-  request.offload = wire::OffloadId::map_stats;
-  request.map = id;
-  const auto reply = node.requests().call(request);
+  const auto reply = ask(node.requests(), map_calls::Stats{id});
   if (!reply) return std::unexpected(reply.error());
-  wire::MapNumbers numbers{};
-  if (reply->payload.size() != sizeof numbers) return fail(Code::corrupt);
-  std::memcpy(&numbers, reply->payload.data(), sizeof numbers);
-  return tree::stats_of(numbers);
+  return tree::stats_of(reply->numbers);
 }
 
 void look_at(ShardReport& report, const std::string& name, const wire::ShardMap& map,

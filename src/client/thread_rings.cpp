@@ -43,7 +43,8 @@ bool ThreadRings::reserve(std::uint64_t slots) {
   return true;
 }
 
-wire::RequestHeader ThreadRings::header_of(const Outgoing& request, std::uint32_t tag) const {
+wire::RequestHeader ThreadRings::header_of(const wire::CallMessage& request,
+                                           std::uint32_t tag) const {
   wire::RequestHeader header{};
   header.bytes = static_cast<std::uint32_t>(request.bytes());
   header.tag = tag;
@@ -56,7 +57,7 @@ wire::RequestHeader ThreadRings::header_of(const Outgoing& request, std::uint32_
   return header;
 }
 
-bool ThreadRings::send(const Outgoing& request, std::uint32_t tag) {
+bool ThreadRings::send(const wire::CallMessage& request, std::uint32_t tag) {
   const wire::RequestHeader header = header_of(request, tag);
   const std::uint32_t slots = wire::slots_of(header.bytes);
   if (slots > batch_slots_max()) return send_long(header, request);
@@ -75,7 +76,7 @@ bool ThreadRings::send(const Outgoing& request, std::uint32_t tag) {
   return true;
 }
 
-bool ThreadRings::begin_send(const Outgoing& request, std::uint32_t tag) {
+bool ThreadRings::begin_send(const wire::CallMessage& request, std::uint32_t tag) {
   ESPALIER_ASSERT(stream_.done());
   if (slots_of(request) <= batch_slots_max()) return send(request, tag);
   const wire::RequestHeader header = header_of(request, tag);
@@ -100,7 +101,7 @@ bool ThreadRings::send_rest() {
 }
 
 // The node reads requests only from those who take its answers, so these are taken meanwhile.
-bool ThreadRings::send_long(wire::RequestHeader header, const Outgoing& request) {
+bool ThreadRings::send_long(wire::RequestHeader header, const wire::CallMessage& request) {
   const std::vector<std::byte> message =
       base::joined(base::bytes_of(header),
                    {request.key, request.payload, request.more_payload, request.principal});

@@ -16,7 +16,7 @@
 
 #include "client/node_connection.hpp"
 #include "rings/message_reader.hpp"
-#include "wire/message.hpp"
+#include "wire/call_message.hpp"
 
 namespace espalier::client {
 
@@ -24,24 +24,6 @@ namespace espalier::client {
 [[nodiscard]] inline std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
-
-/// A request on its way out. What it points to must live until it is sent.
-struct Outgoing {
-  wire::OffloadId offload = wire::OffloadId::invalid;
-  bool at_snapshot = false;
-  std::uint32_t map = 0;
-  std::uint32_t argument = 0;
-  std::string_view key{};
-  std::string_view payload{};       ///< and
-  std::string_view more_payload{};  ///< behind it
-  /// On whose behalf it is relayed, as wire/principal.hpp draws it; empty: nobody's.
-  std::string_view principal{};
-
-  [[nodiscard]] std::size_t bytes() const {
-    return wire::kRequestHeaderBytes + key.size() + payload.size() + more_payload.size() +
-           principal.size();
-  }
-};
 
 /// A response that has come. The bytes stay until the next one is received.
 struct Incoming {
@@ -59,7 +41,7 @@ class ThreadRings {
   ThreadRings& operator=(const ThreadRings&) = delete;
 
   /// Slots that a request will take.
-  [[nodiscard]] static std::uint32_t slots_of(const Outgoing& request) {
+  [[nodiscard]] static std::uint32_t slots_of(const wire::CallMessage& request) {
     return wire::slots_of(static_cast<std::uint32_t>(request.bytes()));
   }
   /// Most slots that a request may take to be sent at once.
@@ -71,10 +53,10 @@ class ThreadRings {
   /// Writes a request into the ring; the node may not see it before ring(). Returns false if there
   /// is no room now: then responses must be received first. A message that is long for the ring is
   /// sent to its end, however long that takes; false then says that the connection is lost.
-  bool send(const Outgoing& request, std::uint32_t tag);
+  bool send(const wire::CallMessage& request, std::uint32_t tag);
   /// The same, but never waits: of a message that is long for the ring as much goes as there is
   /// room for now, the rest by send_rest(), and nothing else is sent meanwhile.
-  bool begin_send(const Outgoing& request, std::uint32_t tag);
+  bool begin_send(const wire::CallMessage& request, std::uint32_t tag);
   /// Sends more of what was begun. Returns whether all of it is sent.
   bool send_rest();
   /// Tells the node of what was sent. Cost: a store; a system call if the node sleeps.
@@ -108,8 +90,9 @@ class ThreadRings {
 
  private:
   ThreadRings(std::shared_ptr<NodeConnection> connection, std::uint32_t ring);
-  [[nodiscard]] wire::RequestHeader header_of(const Outgoing& request, std::uint32_t tag) const;
-  bool send_long(wire::RequestHeader header, const Outgoing& request);
+  [[nodiscard]] wire::RequestHeader header_of(const wire::CallMessage& request,
+                                              std::uint32_t tag) const;
+  bool send_long(wire::RequestHeader header, const wire::CallMessage& request);
   bool take(rings::MessageBuffer& into);
   bool keep_for_later(rings::MessageBuffer& response);
   bool spin_for_response();

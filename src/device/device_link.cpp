@@ -42,9 +42,10 @@ std::unique_ptr<offload::ServedMap> DeviceLink::serve(std::uint32_t number) {
   return std::make_unique<DeviceMap>(maps_, number);
 }
 
-void DeviceLink::post(offload::Request& request, const offload::Post& post) {
-  if (rings_ && post.long_answer) return streams_.post(request, post);
-  if (rings_) return rings_->post(request, post);
+void DeviceLink::post(offload::Request& request, const wire::CallMessage& message,
+                      offload::AnswerPace pace) {
+  if (rings_ && pace == offload::AnswerPace::as_taken) return streams_.post(request, message);
+  if (rings_) return rings_->post(request, message);
   failed_.push_back(&request);
 }
 

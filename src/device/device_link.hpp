@@ -40,7 +40,8 @@ class DeviceLink final : public RelayLink {
   ~DeviceLink() override;
 
   [[nodiscard]] std::unique_ptr<offload::ServedMap> serve(std::uint32_t number) override;
-  void post(offload::Request& request, const offload::Post& post) override;
+  void post(offload::Request& request, const wire::CallMessage& message,
+            offload::AnswerPace pace) override;
   void cancel(const offload::Request& request) override;
   bool turn(offload::PostedRequests& posted) override;
   [[nodiscard]] bool waits() const override;

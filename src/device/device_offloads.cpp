@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "device/device_map.hpp"
 #include "device/relay.hpp"
 #include "device/relay_link.hpp"
@@ -20,6 +21,7 @@ using offload::Call;
 using offload::Limits;
 using offload::Next;
 using offload::Offload;
+using wire::AtDevice;
 using wire::OffloadId;
 
 const Offload& node_offload(const Call& call) {
@@ -142,60 +144,24 @@ Next refuse(Call& call) {
 // What a request must be like, the host says.
 constexpr Limits kAnything{.key_bytes_max = 65535, .payload_bytes_max = wire::kMessageBytesMax};
 
-enum class Done : std::uint8_t {
-  here,
-  by_walks,
-  by_host,
-  open_object,
-  snapshot_open,
-  load_pipeline,
-  rows,
-  refused
-};
-
-Done done_of(OffloadId id) {
-  switch (id) {
-    case OffloadId::noop:
-    case OffloadId::cancel:
-    case OffloadId::snapshot_close:
-    case OffloadId::pipeline_drop:
-    case OffloadId::node_stats: return Done::here;
-    case OffloadId::get:
-    case OffloadId::floor:
-    case OffloadId::scan:
-    case OffloadId::scan_reverse:
-    case OffloadId::scan_floor:
-    case OffloadId::count: return Done::by_walks;
-    case OffloadId::snapshot_open: return Done::snapshot_open;
-    case OffloadId::map_create:
-    case OffloadId::map_open:
-    case OffloadId::table_create:
-    case OffloadId::table_open: return Done::open_object;
-    case OffloadId::pipeline_load: return Done::load_pipeline;
+/// What it has handlers of its own for, and what these change of the node's.
+void serve_by_kind(Offload& made) {
+  switch (made.id) {
+    case OffloadId::snapshot_open:
+      made.step = snapshot_open;
+      made.client_gone = close_opened_snapshot;
+      return;
+    case OffloadId::pipeline_load:
+      made.step = load_pipeline;
+      made.client_gone = drop_loaded_pipeline;
+      return;
     case OffloadId::table_read:
-    case OffloadId::table_query: return Done::rows;
-    case OffloadId::put:
-    case OffloadId::insert:
-    case OffloadId::update:
-    case OffloadId::erase:
-    case OffloadId::compare_and_set:
-    case OffloadId::add:
-    case OffloadId::write_batch:
-    case OffloadId::count_estimate:
-    case OffloadId::table_append:
-    case OffloadId::sequence:
-    case OffloadId::sequencer_create:
-    case OffloadId::sequencer_open:
-    case OffloadId::sequencer_take:
-    case OffloadId::sequencer_seal:
-    case OffloadId::sequencer_advance:
-    case OffloadId::shard_create:
-    case OffloadId::release_hold:
-    case OffloadId::release_confirm:
-    case OffloadId::map_stats:
-    case OffloadId::object_drop:
-    case OffloadId::object_list: return Done::by_host;
-    default: return Done::refused;
+    case OffloadId::table_query:
+      made.step = relay_rows;
+      made.wants_more = wants_more;
+      made.cancel = cancel_relay;
+      return;
+    default: ESPALIER_ASSERT(false);
   }
 }
 
@@ -212,38 +178,25 @@ DeviceOffloads::DeviceOffloads(const std::string& host)
 }
 
 Offload DeviceOffloads::of(const Offload& node) const {
+  if (node.at_device == AtDevice::here) return node;
   Offload made = node;
-  switch (done_of(node.id)) {
-    case Done::here: return made;
-    case Done::by_walks:
-      made.context = &node;
-      made.step = read;
-      if (node.cancel != nullptr) made.cancel = cancel_read;
-      return made;
-    case Done::by_host: made.step = ask_host; break;
-    case Done::open_object: made.step = open_object; break;
-    case Done::load_pipeline:
-      made.step = load_pipeline;
-      made.client_gone = drop_loaded_pipeline;
-      break;
-    case Done::rows:
-      made.step = relay_rows;
-      made.wants_more = wants_more;
-      made.limits = kAnything;
-      made.cancel = cancel_relay;
-      return made;
-    case Done::snapshot_open:
-      made.step = snapshot_open;
-      made.client_gone = close_opened_snapshot;
-      break;
-    case Done::refused:
-      made.step = refuse;
-      made.context = &refusal_;
-      break;
+  if (node.at_device == AtDevice::walked) {
+    made.context = &node;
+    made.step = read;
+    if (node.cancel != nullptr) made.cancel = cancel_read;
+    return made;
   }
   made.limits = kAnything;
   made.items = nullptr;
   made.cancel = nullptr;
+  switch (node.at_device) {
+    case AtDevice::relayed: made.step = node.opens ? open_object : ask_host; break;
+    case AtDevice::by_kind: serve_by_kind(made); break;
+    default:
+      made.step = refuse;
+      made.context = &refusal_;
+      break;
+  }
   return made;
 }
 

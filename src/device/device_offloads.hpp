@@ -1,12 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device does itself and what it has its host do.
-//
-//   here      noop, cancel; get, floor, scans and counts of the newest state, by walks over READs
-//   relayed   writes, batches, counters, sequencers, maps as a whole, snapshots and reads at them,
-//             lists and numbers; and any read that could not be done here
-//   streamed  queries of tables and reading their rows: as fast as the client takes what comes
-//   refused   one-sided access, windows to write and buffers for results; for encrypted tables,
-//             reservations and keys: clients ask the host for these
+// The calls as a device serves them, by what each row says of devices (wire/call_row.hpp).
 //
 // A get or a scan is the same handler as on a node: it knows a ServedMap, whoever walks that.
 //

@@ -33,7 +33,7 @@ class Asker {
   }
   /// The answer, in words that are the same for the same answers.
   std::string ask(wire::OffloadId id, std::string_view key, std::string_view high) {
-    client::Outgoing request;
+    wire::CallMessage request;
     request.offload = id;
     request.map = map_;
     request.key = key;

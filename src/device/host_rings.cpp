@@ -11,31 +11,18 @@ namespace {
 
 constexpr std::uint32_t kNobody = ~std::uint32_t{0};  // the tag of what nobody waits for
 
-client::Outgoing outgoing_of(const offload::Post& post) {
-  client::Outgoing outgoing;
-  outgoing.offload = post.offload;
-  outgoing.at_snapshot = post.at_snapshot;
-  outgoing.map = post.map;
-  outgoing.argument = post.argument;
-  outgoing.key = post.key;
-  outgoing.payload = post.payload;
-  outgoing.more_payload = post.more_payload;
-  outgoing.principal = post.principal;
-  return outgoing;
-}
-
 }  // namespace
 
-void HostRings::post(offload::Request& request, const offload::Post& post) {
-  queue_.push_back({post, {}, {&request, {}, false}});
+void HostRings::post(offload::Request& request, const wire::CallMessage& message) {
+  queue_.push_back({message, {}, {&request, {}, false}});
 }
 
 void HostRings::ask(wire::OffloadId offload, std::uint32_t map, std::string payload,
                     OnAnswer on_answer) {
-  offload::Post post;
-  post.offload = offload;
-  post.map = map;
-  queue_.push_back({post, std::move(payload), {nullptr, std::move(on_answer), false}});
+  wire::CallMessage message;
+  message.offload = offload;
+  message.map = map;
+  queue_.push_back({message, std::move(payload), {nullptr, std::move(on_answer), false}});
 }
 
 void HostRings::cancel(const offload::Request& request) {
@@ -51,10 +38,10 @@ void HostRings::cancel(const offload::Request& request) {
 // It names a tag, so it goes before whatever could take that tag anew: the host begins requests in
 // the order in which they come.
 void HostRings::queue_cancel(std::uint32_t tag) {
-  offload::Post post;
-  post.offload = wire::OffloadId::cancel;
-  post.argument = tag;
-  queue_.push_front({post, {}, {}});
+  wire::CallMessage message;
+  message.offload = wire::OffloadId::cancel;
+  message.argument = tag;
+  queue_.push_front({message, {}, {}});
 }
 
 bool HostRings::turn(offload::PostedRequests& posted, int pieces_max) {
@@ -83,9 +70,9 @@ bool HostRings::send_queued() {
 bool HostRings::send_first() {
   Queued& first = queue_.front();
   const bool awaited = first.waiting.request != nullptr || first.waiting.on_answer;
-  if (!first.payload.empty()) first.post.payload = first.payload;
+  if (!first.payload.empty()) first.message.payload = first.payload;
   const std::uint32_t tag = awaited ? take_place(first.waiting) : kNobody;
-  if (!rings_->begin_send(outgoing_of(first.post), tag)) {
+  if (!rings_->begin_send(first.message, tag)) {
     if (awaited) {
       places_[tag] = {};
       free_.push_back(tag);

@@ -26,7 +26,7 @@ class HostRings final : public HostAsker {
   HostRings(const HostRings&) = delete;
   HostRings& operator=(const HostRings&) = delete;
 
-  void post(offload::Request& request, const offload::Post& post);
+  void post(offload::Request& request, const wire::CallMessage& message);
   /// The same for the device itself, with a payload that is kept here.
   void ask(wire::OffloadId offload, std::uint32_t map, std::string payload,
            OnAnswer on_answer) override;
@@ -55,7 +55,7 @@ class HostRings final : public HostAsker {
     bool incomplete = false;  // a piece was lost, for there was no memory for it
   };
   struct Queued {
-    offload::Post post;
+    wire::CallMessage message;
     std::string payload;  // of the device's own
     Waiting waiting;
   };

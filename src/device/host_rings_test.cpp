@@ -25,9 +25,9 @@ class HostRingsFixture : public ::testing::Test, protected offload::PostedReques
     rings_ = std::make_unique<HostRings>(std::move(*rings));
   }
   void post(offload::Request& request, wire::OffloadId offload) {
-    offload::Post post;
-    post.offload = offload;
-    rings_->post(request, post);
+    wire::CallMessage message;
+    message.offload = offload;
+    rings_->post(request, message);
   }
   bool turn() { return rings_->turn(*this); }
   void answered(offload::Request& request, const offload::HostAnswer& answer) override {

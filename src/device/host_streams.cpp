@@ -26,9 +26,9 @@ void HostStreams::go_by(std::shared_ptr<client::NodeConnection> connection) {
   connection_ = std::move(connection);
 }
 
-void HostStreams::post(offload::Request& request, const offload::Post& post) {
+void HostStreams::post(offload::Request& request, const wire::CallMessage& message) {
   if (waiting_.size() >= kWaitingMost) return refused_.push_back(&request);
-  waiting_.push_back({&request, post});
+  waiting_.push_back({&request, message});
 }
 
 std::size_t HostStreams::pending() const {
@@ -53,7 +53,7 @@ void HostStreams::begin_waiting() {
     const Waiting first = waiting_.front();
     waiting_.pop_front();
     stream->request = first.request;
-    stream->rings->post(*first.request, first.post);
+    stream->rings->post(*first.request, first.message);
     if (first.cancelled) stream->rings->cancel(*first.request);
   }
 }

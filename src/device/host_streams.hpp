@@ -28,7 +28,7 @@ class HostStreams {
   static constexpr std::size_t kWaitingMost = 32;
 
   /// Begins it in the next turn, or when a stream is free. Requires: there is a connection.
-  void post(offload::Request& request, const offload::Post& post);
+  void post(offload::Request& request, const wire::CallMessage& message);
   /// The rest of the answer to this request is not wanted.
   void cancel(const offload::Request& request);
   /// Hands on what has come and is wanted. Returns whether there was anything.
@@ -51,7 +51,7 @@ class HostStreams {
   class Ending;
   struct Waiting {
     offload::Request* request;
-    offload::Post post;
+    wire::CallMessage message;
     bool cancelled = false;
   };
 

@@ -40,10 +40,9 @@ class HostStreamsTest : public ::testing::Test, protected offload::PostedRequest
     others_ = std::move(*others);
   }
   void post(offload::Request& request) {
-    offload::Post post;
-    post.offload = wire::OffloadId::table_query;
-    post.long_answer = true;
-    streams_.post(request, post);
+    wire::CallMessage message;
+    message.offload = wire::OffloadId::table_query;
+    streams_.post(request, message);
   }
   void answered(offload::Request& request, const offload::HostAnswer& answer) override {
     ++pieces_[&request];
@@ -157,7 +156,7 @@ TEST_F(HostStreamsTest, ACancelMayOutliveItsRequest) {
   ASSERT_EQ(requests.size(), 1u);
   const std::uint32_t tag = requests.front().tag;
   post(second_);
-  client::Outgoing outgoing;
+  wire::CallMessage outgoing;
   outgoing.offload = wire::OffloadId::noop;
   while (others_->begin_send(outgoing, 1)) {  // until the ring is full
   }

@@ -76,40 +76,40 @@ std::uint64_t RelayedSnapshot::number() const {
 
 namespace {
 
-Next begin(Call& call, RelayState& state, bool long_answer) {
-  offload::Post post;
-  post.offload = call.offload().id;
-  post.map = call.map_number();
-  post.argument = call.argument();
-  post.key = call.key();
-  post.payload = state.payload.empty() ? call.payload() : client::text_of(state.payload);
-  post.long_answer = long_answer;
+Next begin(Call& call, RelayState& state, offload::AnswerPace pace) {
+  wire::CallMessage message;
+  message.offload = call.offload().id;
+  message.map = call.map_number();
+  message.argument = call.argument();
+  message.key = call.key();
+  message.payload = state.payload.empty() ? call.payload() : client::text_of(state.payload);
   state.principal = offload::bytes_of(call.principal());
-  post.principal = state.principal;
+  message.principal = state.principal;
   if (call.at_snapshot()) {
     const offload::ReadSource source = offload::read_source(call, nullptr);
     if (!source.found) return call.fail({Code::not_found, 0, 0});
     state.held = source.snapshot;
     state.host_snapshot = static_cast<const RelayedSnapshot&>(*state.held).number();
     if (state.host_snapshot == 0) return call.fail({Code::connection_lost, 0, 0});
-    post.at_snapshot = true;
-    post.payload = base::bytes_of(state.host_snapshot);
-    post.more_payload = source.payload;
+    message.at_snapshot = true;
+    message.payload = base::bytes_of(state.host_snapshot);
+    message.more_payload = source.payload;
   }
-  const std::size_t bytes = wire::kRequestHeaderBytes + post.key.size() + post.payload.size() +
-                            post.more_payload.size() + post.principal.size();
-  if (bytes > wire::kMessageBytesMax) return call.fail({Code::invalid_argument, 0, 0}, kTooLong);
-  return call.post(post);
+  if (message.bytes() > wire::kMessageBytesMax)
+    return call.fail({Code::invalid_argument, 0, 0}, kTooLong);
+  return call.post(message, pace);
 }
 
 }  // namespace
 
-Next begin_relay(Call& call) { return begin(call, call.new_state<RelayState>(), false); }
+Next begin_relay(Call& call) {
+  return begin(call, call.new_state<RelayState>(), offload::AnswerPace::at_once);
+}
 
 Next begin_long_relay(Call& call, std::vector<std::byte> payload) {
   RelayState& state = call.new_state<RelayState>();
   state.payload = std::move(payload);
-  return begin(call, state, true);
+  return begin(call, state, offload::AnswerPace::as_taken);
 }
 
 bool wants_more(Call& call) {

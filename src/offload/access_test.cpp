@@ -44,26 +44,26 @@ Next whose(Call& call) {
   const PrincipalRef account = call.account();
   return call.answer({}, {account->name});
 }
-const Offload kWhose{.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
-                     .name = "whose",
-                     .format = "nothing",
-                     .summary = "answers whose account it is on",
-                     .right = Right::none,
-                     .limits = {.payload_bytes_max = 4096},
-                     .step = whose};
+const Offload kWhose{{.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
+                      .name = "whose",
+                      .format = "nothing",
+                      .summary = "answers whose account it is on",
+                      .right = Right::none,
+                      .limits = {.payload_bytes_max = 4096}},
+                     {.step = whose}};
 
 /// Something that administrators do all the time.
-const Offload kRoutine{
-    .id = static_cast<OffloadId>(wire::kOwnOffloadIds),
-    .name = "routine",
-    .format = "argument: 1 to fail",
-    .summary = "does nothing, or fails",
-    .right = Right::admin,
-    .limits = {},
-    .routine = true,
-    .step = [](Call& call) {
-      return call.argument() == 0 ? call.answer({}) : call.fail({Code::not_found, 0, 0});
-    }};
+const Offload kRoutine{{.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
+                        .name = "routine",
+                        .format = "argument: 1 to fail",
+                        .summary = "does nothing, or fails",
+                        .right = Right::admin,
+                        .limits = {},
+                        .routine = true},
+                       {.step = [](Call& call) {
+                         return call.argument() == 0 ? call.answer({})
+                                                     : call.fail({Code::not_found, 0, 0});
+                       }}};
 
 constexpr Right kRoles[] = {Right::none, Right::read, Right::write, Right::admin};
 
@@ -230,12 +230,12 @@ TEST_F(AccessTest, WhatIsRelayedIsForTheRoleOfThePrincipal) {
 
 // A program's own offload whose row says no right, of a map that it asks for by a number.
 TEST(AccessOfOwnOffloads, ARoleForAPrefixReachesNoOtherMap) {
-  const Offload own{.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
-                    .name = "own",
-                    .format = "nothing",
-                    .summary = "answers",
-                    .limits = {.map = true},
-                    .step = [](Call& call) { return call.answer({}); }};
+  const Offload own{{.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
+                     .name = "own",
+                     .format = "nothing",
+                     .summary = "answers",
+                     .limits = {.map = true}},
+                    {.step = [](Call& call) { return call.answer({}); }}};
   SchedulerFixture node({}, std::uint64_t{1} << 20, {&own, 1});
   const auto make_map = [&](std::string_view name) {
     return tree::create_map(node.store(), name, MapOptions{}).value()->id;
@@ -349,8 +349,9 @@ TEST_F(AccessTest, RefusalsAreLimitedForThePrincipalThatAsks) {
 TEST(AccessTable, EveryOffloadThatNamesAnObjectSaysHow) {
   for (const Offload& offload : all_offloads()) {
     SCOPED_TRACE(offload.name);
-    const bool by_name = offload.format.find("'s name") != std::string_view::npos;
-    const bool by_id = offload.format.find("map: ") != std::string_view::npos;
+    const std::string format = offload.request_format();
+    const bool by_name = format.find("'s name") != std::string_view::npos;
+    const bool by_id = format.find("map: ") != std::string_view::npos;
     EXPECT_FALSE(by_name && by_id);
     if (by_name) {
       EXPECT_EQ(offload.object, Names::by_name);

@@ -11,10 +11,13 @@
 #include <string_view>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "offload/call.hpp"
 #include "offload/connection.hpp"
+#include "offload/typed_call.hpp"
 #include "table/append_run.hpp"
+#include "table/calls.hpp"
 #include "table/table.hpp"
 
 namespace espalier::offload {
@@ -44,18 +47,15 @@ inline Next go_on_appending(Call& call, AppendState& state) {
   });
 }
 
-/// Appends rows of a source, which the state keeps from now on. The request's key names the
-/// reservation of its session that they fill, where the table is encrypted.
-inline Next begin_append(Call& call, AppendState& state,
+/// Appends rows of a source, which the state keeps from now on. `reservation`: the number of one of
+/// its session that they fill, where the table is encrypted; else empty.
+inline Next begin_append(Call& call, AppendState& state, std::string_view reservation,
                          std::unique_ptr<const table::AppendSource> source, std::uint64_t rows) {
-  const std::string_view key = call.key();
   std::optional<table::ReservationClaim> claim;
-  if (!key.empty()) {
-    if (key.size() != sizeof claim->number) {
-      return call.fail({Code::invalid_argument, 0, 0}, "the key is no reservation's number");
-    }
+  if (!reservation.empty()) {
+    ESPALIER_ASSERT(reservation.size() == sizeof claim->number);
     claim.emplace().reserver = call.connection().reserver;
-    std::memcpy(&claim->number, key.data(), sizeof claim->number);
+    std::memcpy(&claim->number, reservation.data(), sizeof claim->number);
   }
   state.source = std::move(source);
   state.run.emplace(*state.table, *state.source, rows, std::move(claim));
@@ -75,9 +75,7 @@ inline Next end_append(Call& call, AppendState& state) {
     const table::AppendError& error = result.error();
     return call.fail(error.error, table::describe(error, state.table->schema()));
   }
-  wire::ResponseHeader header{};
-  header.version = *result;
-  return call.answer(header);
+  return answer(call, table_calls::Appended{*result});
 }
 
 }  // namespace espalier::offload

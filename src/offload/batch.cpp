@@ -124,14 +124,16 @@ Next write_batch(Call& call) {
 }
 
 const Offload kBatchOffloads[] = {
-    {.id = wire::OffloadId::write_batch,
-     .name = "write_batch",
-     .format = "argument: how many entries; payload: each a BatchEntry, its key, its value",
-     .summary = "writes all under one version if all conditions hold; else condition_failed, with "
-                "the number of the first that does not",
-     .right = Right::write,
-     .limits = {.map = true, .payload_bytes_max = wire::kMessageBytesMax},
-     .step = write_batch},
+    {{.id = wire::OffloadId::write_batch,
+      .name = "write_batch",
+      .format = "argument: how many entries; payload: each a BatchEntry, its key, its value",
+      .summary = "writes all under one version if all conditions hold; else condition_failed, with "
+                 "the number of the first that does not",
+      .right = Right::write,
+      .limits = {.map = true, .payload_bytes_max = wire::kMessageBytesMax},
+      .at_device = wire::AtDevice::relayed,
+      .changes = true},
+     {.step = write_batch}},
 };
 
 }  // namespace

@@ -165,8 +165,8 @@ class Call {
   /// Until base::monotonic_ns() is at least this.
   Next at(std::uint64_t monotonic_ns);
   /// Until the host has answered, or a piece of its answer has come: host_answer().
-  /// Requires: this is a device.
-  Next post(const Post& post);
+  /// What it points to must stay until then. Requires: this is a device.
+  Next post(const wire::CallMessage& message, AnswerPace pace = AnswerPace::at_once);
   /// Until the next piece of an answer of which one has come.
   Next more_of_answer() { return {}; }
   [[nodiscard]] HostLink& host_link();

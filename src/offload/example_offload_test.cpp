@@ -51,14 +51,13 @@ Next sum_of_range(Call& call) {
 }
 
 const Offload kSumOfRange{
-    .id = static_cast<wire::OffloadId>(wire::kOwnOffloadIds),
-    .name = "sum_of_range",
-    .format = "key: low; payload: high",
-    .summary = "answers the sum of the values of 8 bytes in [low, high), and how many there are",
-    .right = Right::read,
-    .limits = {.map = true, .payload_bytes_max = 65535},
-    .step = sum_of_range,
-    .items = add_items};
+    {.id = static_cast<wire::OffloadId>(wire::kOwnOffloadIds),
+     .name = "sum_of_range",
+     .format = "key: low; payload: high",
+     .summary = "answers the sum of the values of 8 bytes in [low, high), and how many there are",
+     .right = Right::read,
+     .limits = {.map = true, .payload_bytes_max = 65535}},
+    {.step = sum_of_range, .items = add_items}};
 
 }  // namespace espalier::offload
 // [docs/offloads.md]

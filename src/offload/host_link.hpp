@@ -15,25 +15,15 @@
 #include <string_view>
 
 #include "espalier/error.hpp"
-#include "wire/message.hpp"
+#include "wire/call_message.hpp"
 
 namespace espalier::offload {
 
 struct Request;
 class ServedMap;
 
-/// What is asked of the host. The bytes must stay until the answer, or its first piece, has come.
-struct Post {
-  wire::OffloadId offload = wire::OffloadId::invalid;
-  bool at_snapshot = false;
-  bool long_answer = false;  ///< its pieces are taken as fast as the client takes them
-  std::uint32_t map = 0;
-  std::uint32_t argument = 0;
-  std::string_view key{};
-  std::string_view payload{};       ///< and
-  std::string_view more_payload{};  ///< behind it
-  std::string_view principal{};     ///< on whose behalf; empty: the device's own
-};
+/// How the host's answer is taken: at once, or piece by piece as fast as the client takes it.
+enum class AnswerPace : std::uint8_t { at_once, as_taken };
 
 /// A piece of the host's answer. Its bytes are there until whoever is told returns.
 struct HostAnswer {
@@ -85,7 +75,7 @@ class HostLink {
   /// The map of this number, whether there is one or not: its walks tell.
   [[nodiscard]] virtual std::unique_ptr<ServedMap> serve(std::uint32_t number) = 0;
   /// Has the host do something for this request, which is told of each piece of the answer.
-  virtual void post(Request& request, const Post& post) = 0;
+  virtual void post(Request& request, const wire::CallMessage& message, AnswerPace pace) = 0;
   /// The rest of the answer is not wanted; the last piece still comes.
   virtual void cancel(const Request& request) = 0;
   /// Takes what has come, and keeps the link. Returns whether anything was done or is awaited.

@@ -5,39 +5,37 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "base/bytes.hpp"
 #include "offload/append_call.hpp"
 #include "offload/connection.hpp"
 #include "offload/landing_host.hpp"
-#include "offload/payload_reader.hpp"
+#include "offload/typed_call.hpp"
+#include "table/calls.hpp"
 #include "table/table.hpp"
-#include "wire/landing.hpp"
 
 namespace espalier::offload {
 namespace {
 
 constexpr const char* kNoWindow = "this session has no such window";
 
-Next landing_open(Call& call) {
+Next open_window(Call& call, const table_calls::OpenWindow& asked) {
   LandingHost* const host = call.connection().landing.get();
   if (host == nullptr) return call.fail({Code::unsupported, 0, 0});
-  const auto opened = host->open(PayloadReader(call.payload()).take<std::uint64_t>());
+  const auto opened = host->open(asked.bytes);
   if (!opened) return call.fail(opened.error());
   wire::LandingGrant grant{};
   grant.window = opened->window;
   grant.base = opened->region.base;
   grant.bytes = opened->region.bytes;
   grant.key = opened->region.key;
-  return call.answer({}, {base::bytes_of(grant)});
+  return answer(call, table_calls::WindowOpened{grant});
 }
 
-Next landing_close(Call& call) {
+Next close_window(Call& call, const table_calls::CloseWindow& asked) {
   LandingHost* const host = call.connection().landing.get();
-  const auto window = PayloadReader(call.payload()).take<std::uint64_t>();
-  if (host == nullptr || !host->close(window)) {
+  if (host == nullptr || !host->close(asked.window)) {
     return call.fail({Code::not_found, 0, 0}, kNoWindow);
   }
-  return call.answer({});
+  return answer(call, wire::Nothing{});
 }
 
 /// Rows in a window. The window lasts as long as this.
@@ -57,13 +55,13 @@ class LandedSource final : public table::AppendSource {
 };
 
 // The first step of a commit: everything that the client says is checked here.
-Next begin_commit(Call& call, AppendState& state) {
-  const auto rows_there = PayloadReader(call.payload()).take<wire::LandedRows>();
+Next begin_commit(Call& call, AppendState& state, const table_calls::Commit& asked) {
+  const wire::LandedRows& rows_there = asked.rows;
   LandingHost* const host = call.connection().landing.get();
   auto window = host == nullptr ? nullptr : host->find(rows_there.window);
   if (!window) return call.fail({Code::not_found, 0, 0}, kNoWindow);
-  state.table = call.services().catalog().find<table::Table>(call.map_number());
-  if (!state.table) return call.fail({Code::not_found, 0, call.map_number()});
+  state.table = call.services().catalog().find<table::Table>(asked.table);
+  if (!state.table) return call.fail({Code::not_found, 0, asked.table});
   const std::uint32_t row_bytes = state.table->schema().row_bytes();
   const std::uint64_t bytes = window->region().bytes();
   if (rows_there.offset > bytes || rows_there.bytes > bytes - rows_there.offset ||
@@ -74,44 +72,20 @@ Next begin_commit(Call& call, AppendState& state) {
   if (rows_there.bytes % row_bytes != 0) {
     return fail_for_part_of_a_row(call, row_bytes);
   }
-  return begin_append(call, state,
+  return begin_append(call, state, asked.reservation,
                       std::make_unique<LandedSource>(std::move(window), rows_there.offset),
                       rows_there.bytes / row_bytes);
 }
 
-Next table_commit(Call& call) {
+Next commit(Call& call, const table_calls::Commit& asked) {
   AppendState& state = call.state<AppendState>();
-  return state.run ? end_append(call, state) : begin_commit(call, state);
+  return state.run ? end_append(call, state) : begin_commit(call, state, asked);
 }
 
-constexpr Limits kWord{.payload_bytes_min = 8, .payload_bytes_max = 8};
-
 const Offload kLandingOffloads[] = {
-    {.id = wire::OffloadId::landing_open,
-     .name = "landing_open",
-     .format = "8 bytes: how many the client wants to write",
-     .summary = "gives this session a window of memory to WRITE; answers a LandingGrant",
-     .right = Right::write,
-     .limits = kWord,
-     .step = landing_open},
-    {.id = wire::OffloadId::landing_close,
-     .name = "landing_close",
-     .format = "8 bytes: the window's number",
-     .summary = "takes a window back",
-     .right = Right::write,
-     .limits = kWord,
-     .step = landing_close},
-    {.id = wire::OffloadId::table_commit,
-     .name = "table_commit",
-     .format = "map: the table's id; payload: LandedRows; key: of an encrypted table, a "
-               "reservation's number",
-     .summary = "appends all rows that lie in a window, or none; answers the number of the first",
-     .right = Right::write,
-     .limits = {.key_bytes_max = sizeof(std::uint64_t),
-                .payload_bytes_min = sizeof(wire::LandedRows),
-                .payload_bytes_max = sizeof(wire::LandedRows)},
-     .object = Names::by_id,
-     .step = table_commit},
+    serve<table_calls::OpenWindow, open_window>(),
+    serve<table_calls::CloseWindow, close_window>(),
+    serve<table_calls::Commit, commit>(),
 };
 
 }  // namespace

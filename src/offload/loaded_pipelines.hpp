@@ -16,6 +16,7 @@
 #include "base/places.hpp"
 #include "espalier/error.hpp"
 #include "rings/message_budget.hpp"
+#include "table/calls.hpp"
 #include "table/pipeline_message.hpp"
 
 namespace espalier::offload {
@@ -27,7 +28,7 @@ struct LoadedPipeline {
 
 class LoadedPipelines {
  public:
-  static constexpr std::size_t kMost = 256;  // of one session
+  static constexpr std::size_t kMost = table_calls::kPipelinesMax;  // of one session
 
   /// `share`: of the session's messages; it lives as long.
   explicit LoadedPipelines(rings::MessageShare& share) : share_(share) {}

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "offload/connection.hpp"
+#include "offload/typed_call.hpp"
+#include "table/calls.hpp"
 #include "table/loaded_pipeline.hpp"
 
 namespace espalier::offload {
@@ -36,9 +38,7 @@ Next keep_pipeline(Call& call, LoadedPipeline pipeline) {
                      many ? "this session keeps 256 pipelines already: drop one that is not needed"
                           : "the node has no memory for another pipeline of this session");
   }
-  wire::ResponseHeader header{};
-  header.version = *number;
-  return call.answer(header);
+  return answer(call, table_calls::Loaded{*number});
 }
 
 }  // namespace espalier::offload

@@ -5,7 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "offload/call.hpp"
+#include "offload/typed_call.hpp"
+#include "wire/session_calls.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -15,7 +16,7 @@ struct NodeStatsState {
   std::optional<std::string> numbers;  // none: nobody tells them
 };
 
-Next node_stats(Call& call) {
+Next node_stats(Call& call, const session_calls::NodeStats&) {
   NodeStatsState& state = call.state<NodeStatsState>();
   if (!std::exchange(state.asked, true)) {
     const NumbersSource& source = call.services().numbers;
@@ -27,19 +28,10 @@ Next node_stats(Call& call) {
   }
   if (!state.numbers) return call.fail({Code::unsupported, 0, 0});
   if (!call.response_fits(state.numbers->size())) return call.writable();
-  return call.answer({}, {*state.numbers});
+  return answer(call, session_calls::NodeNumbers{*state.numbers});
 }
 
-const Offload kNodeOffloads[] = {
-    {.id = wire::OffloadId::node_stats,
-     .name = "node_stats",
-     .format = "nothing",
-     .summary = "answers the node's numbers, those of its workers, offloads, maps and tables",
-     .right = Right::read,
-     .limits = {},
-     .object = Names::all,
-     .step = node_stats},
-};
+const Offload kNodeOffloads[] = {serve<session_calls::NodeStats, node_stats>()};
 
 }  // namespace
 

@@ -6,43 +6,36 @@
 #include <utility>
 
 #include "base/bytes.hpp"
+#include "catalog/calls.hpp"
 #include "offload/connection.hpp"
 #include "offload/free_dropped.hpp"
-#include "offload/object_calls.hpp"
+#include "offload/typed_call.hpp"
 #include "wire/object.hpp"
 
 namespace espalier::offload {
 namespace {
 
-/// The kind that a request's argument names; none: no number of a kind.
-std::optional<ObjectKind> kind_of(std::uint32_t argument) {
-  if (argument > 255) return std::nullopt;
-  return static_cast<ObjectKind>(argument);
-}
-
 struct DropState {
   std::optional<Result<void>> done;
 };
 
-Next object_drop(Call& call) {
+Next drop(Call& call, const object_calls::Drop& asked) {
   DropState& state = call.state<DropState>();
   if (!state.done) {
-    const auto kind = kind_of(call.argument());
-    if (!kind) return call.fail({Code::invalid_argument, 0, call.argument()});
     catalog::Catalog& catalog = call.services().catalog();
     tree::DroppedMaps& maps = call.services().store.dropped;
-    return call.helper_steps(
-        [&catalog, &maps, &state, name = call.key(), kind = *kind](StepContext& context) {
-          if (!state.done) {
-            const auto dropped = catalog.drop(name, kind);
-            state.done = dropped ? Result<void>() : std::unexpected(dropped.error());
-          }
-          // Its memory goes back here, if nothing else holds it.
-          return free_dropped(maps, context);
-        });
+    return call.helper_steps([&catalog, &maps, &state, name = asked.name,
+                              kind = static_cast<ObjectKind>(asked.kind)](StepContext& context) {
+      if (!state.done) {
+        const auto dropped = catalog.drop(name, kind);
+        state.done = dropped ? Result<void>() : std::unexpected(dropped.error());
+      }
+      // Its memory goes back here, if nothing else holds it.
+      return free_dropped(maps, context);
+    });
   }
   if (!*state.done) return call.fail(state.done->error());
-  return call.answer({});
+  return answer(call, wire::Nothing{});
 }
 
 struct ListState {
@@ -65,54 +58,26 @@ void add_item(ListState& list, const catalog::Entry& entry) {
   ++list.count;
 }
 
-// As the items of a scan.
-Next object_list(Call& call) {
+Next list(Call& call, const object_calls::List& asked) {
   ListState& state = call.state<ListState>();
   if (!std::exchange(state.asked, true)) {
-    const auto kind = kind_of(call.argument());
-    if (!kind) return call.fail({Code::invalid_argument, 0, call.argument()});
     const catalog::Catalog& catalog = call.services().catalog();
     // Of others' objects not even the names are told.
-    return call.helper(
-        [&catalog, &state, kind = *kind, prefix = std::string(call.principal().prefix)] {
-          for (const catalog::EntryPointer& entry : catalog.list(kind)) {
-            if (entry->name.starts_with(prefix)) add_item(state, *entry);
-          }
-        });
+    return call.helper([&catalog, &state, kind = static_cast<ObjectKind>(asked.kind),
+                        prefix = std::string(call.principal().prefix)] {
+      for (const catalog::EntryPointer& entry : catalog.list(kind)) {
+        if (entry->name.starts_with(prefix)) add_item(state, *entry);
+      }
+    });
   }
   if (!call.response_fits(state.items.size())) return call.writable();
-  wire::ResponseHeader header{};
-  header.version = state.count;
-  return call.answer(header, {state.items});
+  return answer(call, object_calls::Listed{state.count, state.items});
 }
 
-const Offload kObjectOffloads[] = {
-    {.id = wire::OffloadId::object_drop,
-     .name = "object_drop",
-     .format = "key: the object's name; argument: its kind, 0 for any",
-     .summary = "removes a map, table or sequencer; its memory comes back when nobody reads it any "
-                "more, and queries of it that run end with dropped",
-     .right = Right::admin,
-     .limits = kObjectName,
-     .object = Names::by_name,
-     .step = object_drop},
-    {.id = wire::OffloadId::object_list,
-     .name = "object_list",
-     .format = "argument: a kind, 0 for all",
-     .summary = "answers the names and numbers of all objects, and an ObjectEntry of each with its "
-                "MapShape, its TableFacts and schema, or its SequencerFacts, as items",
-     .right = Right::read,
-     .limits = {},
-     .step = object_list},
-};
+const Offload kObjectOffloads[] = {serve<object_calls::Drop, drop>(),
+                                   serve<object_calls::List, list>()};
 
 }  // namespace
-
-Next answer_object(Call& call, std::uint32_t id, const catalog::Object& object) {
-  wire::ResponseHeader header{};
-  header.version = id;
-  return call.answer(header, {object.description()});
-}
 
 std::span<const Offload> object_offloads() { return kObjectOffloads; }
 

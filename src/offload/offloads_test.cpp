@@ -59,7 +59,8 @@ TEST_F(SchedulerTest, TheTableHasEveryOffloadOnceWithAWordAboutIt) {
     EXPECT_GT(static_cast<std::uint32_t>(offload.id), last);
     last = static_cast<std::uint32_t>(offload.id);
     EXPECT_EQ(find_offload(static_cast<std::uint8_t>(offload.id))->name, offload.name);
-    EXPECT_FALSE(offload.name.empty() || offload.format.empty() || offload.summary.empty());
+    EXPECT_FALSE(offload.name.empty() || offload.request_format().empty() ||
+                 offload.summary.empty());
     EXPECT_LE(offload.limits.payload_bytes_min, offload.limits.payload_bytes_max);
     EXPECT_LE(offload.limits.key_bytes_min, offload.limits.map ? 0 : offload.limits.key_bytes_max);
   }
@@ -78,18 +79,18 @@ TEST_F(SchedulerTest, NoopAnswersAndHandsTheTagBack) {
 // One that counts down, a turn for each step, and answers what its context says.
 TEST(SchedulerOwnOffloads, RunInStepsWithTheirContext) {
   const std::string word = "done";
-  Offload own{.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
-              .name = "count-down",
-              .format = "argument: from where",
-              .summary = "answers a word",
-              .limits = {},
-              .step =
-                  [](Call& call) {
-                    std::uint32_t& steps = call.state<std::uint32_t>();
-                    if (steps++ <= call.argument()) return call.again();
-                    return call.answer({}, {static_cast<const char*>(call.offload().context)});
-                  },
-              .context = word.c_str()};
+  Offload own{{.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
+               .name = "count-down",
+               .format = "argument: from where",
+               .summary = "answers a word",
+               .limits = {}},
+              {.step =
+                   [](Call& call) {
+                     std::uint32_t& steps = call.state<std::uint32_t>();
+                     if (steps++ <= call.argument()) return call.again();
+                     return call.answer({}, {static_cast<const char*>(call.offload().context)});
+                   },
+               .context = word.c_str()}};
   SchedulerFixture node({}, std::uint64_t{1} << 20, {&own, 1});
   SchedulerFixture::Client& client = node.connect();
   wire::RequestHeader header = request_of(own.id, 0, 7);

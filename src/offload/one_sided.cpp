@@ -10,11 +10,11 @@
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
-#include "offload/call.hpp"
 #include "offload/connection.hpp"
 #include "offload/one_sided_fields.hpp"
 #include "offload/one_sided_host.hpp"
-#include "offload/payload_reader.hpp"
+#include "offload/typed_call.hpp"
+#include "tree/calls.hpp"
 #include "wire/one_sided.hpp"
 
 namespace espalier::offload {
@@ -96,21 +96,21 @@ Next open_by_key(Call& call, OneSidedHost& host, bool fills_tables) {
   return answer_one_sided(call, host, wire::FieldKind::map, base::bytes_of(place), more);
 }
 
-Next one_sided_open(Call& call) {
+Next open_reads(Call& call, const map_calls::OpenReads& asked) {
   OneSidedHost* const host = call.connection().one_sided.get();
   const tree::MapCore& core = *call.host_map().core;
   if (host == nullptr || !core.options.versions) {
     return call.fail({Code::unsupported, 0, 0});
   }
-  if ((call.argument() & ~wire::kReadsByKey) != 0) return call.fail({Code::unsupported, 0, 0});
-  if (call.argument() != 0) return open_by_key(call, *host, false);
+  if ((asked.ways & ~wire::kReadsByKey) != 0) return call.fail({Code::unsupported, 0, 0});
+  if (asked.ways != 0) return open_by_key(call, *host, false);
   const wire::MapPlace place = place_of(core);
   std::string more;
   add_borders(more, core);
   return answer_one_sided(call, *host, wire::FieldKind::map, base::bytes_of(place), more);
 }
 
-Next index_open(Call& call) {
+Next open_index(Call& call, const map_calls::OpenIndex&) {
   OneSidedHost* const host = call.connection().one_sided.get();
   if (host == nullptr || !call.map().keeps_versions()) {
     return call.fail({Code::unsupported, 0, 0});
@@ -118,46 +118,44 @@ Next index_open(Call& call) {
   return open_by_key(call, *host, true);
 }
 
-Next index_generation(Call& call) {
+Next next_generation(Call& call, const map_calls::NextGeneration& asked) {
   OneSidedHost* const host = call.connection().one_sided.get();
-  if (host == nullptr || (call.argument() & ~wire::kEndsGenerations) != 0) {
+  if (host == nullptr || (asked.what & ~wire::kEndsGenerations) != 0) {
     return call.fail({Code::unsupported, 0, 0});
   }
   std::string fields;
-  if (call.argument() == wire::kEndsGenerations) {
-    const auto ended = host->end_generations_before(call.map_number());
+  if (asked.what == wire::kEndsGenerations) {
+    const auto ended = host->end_generations_before(asked.map);
     if (!ended) return call.fail(ended.error());
   } else {
-    const auto redirect = host->begin_generation(call.map_number());
+    const auto redirect = host->begin_generation(asked.map);
     if (!redirect) return call.fail(redirect.error());
     add_redirect(fields, *redirect);
   }
-  return call.answer({}, {fields});
+  return answer(call, map_calls::Described{fields});
 }
 
 // What a client counted is a hint: leaves of a map that is not there count nowhere.
-void count_leaves(Call& call, std::string_view lids) {
+void count_leaves(Call& call, const map_calls::RenewLease& asked) {
+  const std::string_view lids = asked.leaves;
   std::array<wire::Lid, wire::kSampledLeavesMax> leaves{};
   if (lids.empty() || lids.size() % sizeof(wire::Lid) != 0 || lids.size() > sizeof leaves) return;
   std::memcpy(leaves.data(), lids.data(), lids.size());
-  const auto map = call.services().catalog().find<tree::MapCore>(call.map_number());
+  const auto map = call.services().catalog().find<tree::MapCore>(asked.map);
   if (map == nullptr) return;
   map->heat.add(std::span(leaves).first(lids.size() / sizeof(wire::Lid)), base::monotonic_ns());
 }
 
-Next lease_renew(Call& call) {
+Next renew_lease(Call& call, const map_calls::RenewLease& asked) {
   OneSidedHost* const host = call.connection().one_sided.get();
   if (host == nullptr) return call.fail({Code::unsupported, 0, 0});
-  const auto renewal = PayloadReader(call.payload()).take<wire::LeaseRenewal>();
-  const auto epoch = host->renew(renewal.lease, renewal.oldest, base::monotonic_ns());
+  const auto epoch = host->renew(asked.renewal.lease, asked.renewal.oldest, base::monotonic_ns());
   if (!epoch) return call.fail(epoch.error());
-  count_leaves(call, call.payload().substr(sizeof renewal));
-  wire::ResponseHeader header{};
-  header.version = *epoch;
-  return call.answer(header);
+  count_leaves(call, asked);
+  return answer(call, map_calls::Renewed{*epoch});
 }
 
-Next feed_open(Call& call) {
+Next open_feed(Call& call, const map_calls::OpenFeed&) {
   OneSidedHost* const host = call.connection().one_sided.get();
   const std::shared_ptr<tree::MapCore>& core = call.host_map().core;
   if (host == nullptr || !core->options.versions) return call.fail({Code::unsupported, 0, 0});
@@ -165,11 +163,11 @@ Next feed_open(Call& call) {
   if (!place) return call.fail(place.error());
   std::string fields;
   add_field(fields, wire::FieldKind::feed, base::bytes_of(*place));
-  return call.answer({}, {fields});
+  return answer(call, map_calls::Described{fields});
 }
 
-Next index_counts(Call& call) {
-  const std::size_t wanted = call.argument() != 0 ? call.argument() : tree::LeafHeat::kLeavesMax;
+Next count_leaves_read(Call& call, const map_calls::CountLeaves& asked) {
+  const std::size_t wanted = asked.most != 0 ? asked.most : tree::LeafHeat::kLeavesMax;
   std::string rows;
   for (const auto& [lid, answers] :
        call.host_map().core->heat.most_read(wanted, base::monotonic_ns())) {
@@ -178,73 +176,18 @@ Next index_counts(Call& call) {
   }
   if (!call.response_fits(rows.size())) return call.writable();
   OneSidedHost* const host = call.connection().one_sided.get();
-  wire::ResponseHeader header{};
-  if (host != nullptr && host->index() != nullptr) {
-    header.version = host->index()->keyed_key(call.map_number());
-  }
-  return call.answer(header, {rows});
+  const bool by_key = host != nullptr && host->index() != nullptr;
+  return answer(call,
+                map_calls::LeavesCounted{by_key ? host->index()->keyed_key(asked.map) : 0, rows});
 }
 
 const Offload kOneSidedOffloads[] = {
-    {.id = wire::OffloadId::one_sided_open,
-     .name = "one_sided_open",
-     .format = "map: the map to be walked; argument: 1 for READs by key",
-     .summary = "offers the node's memory to be read by this session alone, and grants it a lease; "
-                "answers fields (wire/one_sided.hpp)",
-     .right = Right::read,
-     .limits = {.map = true},
-     .object = Names::all,
-     .step = one_sided_open,
-     .items = take_end},
-    {.id = wire::OffloadId::index_open,
-     .name = "index_open",
-     .format = "map: the map whose READs by key are to be redirected",
-     .summary = "as one_sided_open for READs by key, for who fills the tables of switches; a field "
-                "more names the key that they write",
-     .right = Right::admin,
-     .limits = {.map = true},
-     .object = Names::all,
-     .step = index_open,
-     .items = take_end},
-    {.id = wire::OffloadId::index_generation,
-     .name = "index_generation",
-     .format = "map: a map that the session has opened by index_open; argument: 1 where no switch "
-               "has tables of earlier generations any more, else 0",
-     .summary = "answers the key that a new generation of tables writes; the one before stays good "
-                "until the next; or makes void all but the newest",
-     .right = Right::admin,
-     .limits = {.map = true},
-     .object = Names::all,
-     .routine = true,
-     .step = index_generation},
-    {.id = wire::OffloadId::lease_renew,
-     .name = "lease_renew",
-     .format = "LeaseRenewal: the lease, and the oldest epoch of walks in flight; then up to 32 "
-               "LIDs of leaves of a map",
-     .summary = "renews a lease, and counts an answer of each of these leaves; answers the present "
-                "epoch as version",
-     .right = Right::read,
-     .limits = {.payload_bytes_min = sizeof(wire::LeaseRenewal),
-                .payload_bytes_max =
-                    sizeof(wire::LeaseRenewal) + wire::kSampledLeavesMax * sizeof(wire::Lid)},
-     .step = lease_renew},
-    {.id = wire::OffloadId::index_counts,
-     .name = "index_counts",
-     .format = "map: the map; argument: how many leaves at most, 0 for all that are known",
-     .summary = "answers which leaves are read most, and how often (wire/one_sided.hpp); as "
-                "version, the key by which clients that open the map now READ it",
-     .right = Right::read,
-     .limits = {.map = true},
-     .step = index_counts},
-    {.id = wire::OffloadId::feed_open,
-     .name = "feed_open",
-     .format = "map: a map of which the session holds a lease",
-     .summary =
-         "tells the map's nodes that move in a ring of the memory, until the session's leases "
-         "end; answers where that is (wire/mapping_feed.hpp)",
-     .right = Right::read,
-     .limits = {.map = true},
-     .step = feed_open},
+    serve<map_calls::OpenReads, open_reads>({.items = take_end}),
+    serve<map_calls::OpenIndex, open_index>({.items = take_end}),
+    serve<map_calls::NextGeneration, next_generation>(),
+    serve<map_calls::RenewLease, renew_lease>(),
+    serve<map_calls::CountLeaves, count_leaves_read>(),
+    serve<map_calls::OpenFeed, open_feed>(),
 };
 
 }  // namespace
@@ -269,8 +212,8 @@ Next answer_one_sided(Call& call, OneSidedHost& host, wire::FieldKind kind, std:
   offered.bytes = region->bytes;
   offered.key = region->key;
   const base::LeaseTerms& terms = host.terms();
-  const wire::LeaseGrant grant{lease->id, lease->epoch, terms.renew_every_ns,
-                               terms.believed_for_ns, terms.lost_after_ns};
+  const wire::LeaseGrant grant{lease->id, lease->epoch, terms.renew_every_ns, terms.believed_for_ns,
+                               terms.lost_after_ns};
   std::string fields;
   add_field(fields, wire::FieldKind::region, base::bytes_of(offered));
   add_field(fields, kind, place);

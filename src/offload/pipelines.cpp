@@ -6,11 +6,11 @@
 #include <string>
 #include <utility>
 
-#include "base/bytes.hpp"
-#include "offload/call.hpp"
 #include "offload/connection.hpp"
 #include "offload/loaded_run.hpp"
 #include "offload/payload_reader.hpp"
+#include "offload/typed_call.hpp"
+#include "table/calls.hpp"
 #include "table/pipeline.hpp"
 #include "table/table.hpp"
 
@@ -37,13 +37,13 @@ table::PipelineResult<table::PipelineMessage> checked(std::span<const std::byte>
   return message;
 }
 
-Next pipeline_load(Call& call) {
+Next load(Call& call, const table_calls::LoadPipeline& asked) {
   LoadState& state = call.state<LoadState>();
   if (!state.table) {
-    state.table = call.services().catalog().find<table::Table>(call.map_number());
-    if (!state.table) return call.fail({Code::not_found, 0, call.map_number()});
+    state.table = call.services().catalog().find<table::Table>(asked.table);
+    if (!state.table) return call.fail({Code::not_found, 0, asked.table});
     return call.helper(
-        [&state, bytes = bytes_of_text(call.payload()), &regexes = call.services().regexes] {
+        [&state, bytes = bytes_of_text(asked.pipeline), &regexes = call.services().regexes] {
           state.done.emplace(checked(bytes, *state.table, regexes));
         });
   }
@@ -53,36 +53,20 @@ Next pipeline_load(Call& call) {
 }
 
 // Those that are not there were dropped before.
-Next pipeline_drop(Call& call) {
+Next drop(Call& call, const table_calls::DropPipelines& asked) {
   std::uint64_t dropped = 0;
-  for (std::string_view left = call.payload(); left.size() >= sizeof(std::uint64_t);
+  for (std::string_view left = asked.numbers; left.size() >= sizeof(std::uint64_t);
        left.remove_prefix(sizeof(std::uint64_t))) {
     std::uint64_t number = 0;
     std::memcpy(&number, left.data(), sizeof number);
     dropped += call.connection().pipelines.drop(number) ? 1 : 0;
   }
-  wire::ResponseHeader header{};
-  header.version = dropped;
-  return call.answer(header);
+  return answer(call, table_calls::Dropped{dropped});
 }
 
 const Offload kPipelineOffloads[] = {
-    {.id = wire::OffloadId::pipeline_load,
-     .name = "pipeline_load",
-     .format = "map: the table's id; payload: a pipeline",
-     .summary = "checks a pipeline and keeps it for this session; answers its number",
-     .right = Right::read,
-     .limits = {.payload_bytes_max = wire::kPipelineBytesMax},
-     .object = Names::by_id,
-     .step = pipeline_load},
-    {.id = wire::OffloadId::pipeline_drop,
-     .name = "pipeline_drop",
-     .format = "payload: numbers of pipelines, 8 bytes each",
-     .summary = "forgets them; answers how many there were",
-     .right = Right::read,
-     .limits = {.payload_bytes_min = sizeof(std::uint64_t),
-                .payload_bytes_max = LoadedPipelines::kMost * sizeof(std::uint64_t)},
-     .step = pipeline_drop},
+    serve<table_calls::LoadPipeline, load>(),
+    serve<table_calls::DropPipelines, drop>(),
 };
 
 }  // namespace

@@ -18,7 +18,9 @@ namespace {
 class ManualHost final : public HostLink {
  public:
   std::unique_ptr<ServedMap> serve(std::uint32_t) override { return nullptr; }
-  void post(Request& request, const Post&) override { posted.push_back(&request); }
+  void post(Request& request, const wire::CallMessage&, AnswerPace) override {
+    posted.push_back(&request);
+  }
   void cancel(const Request& request) override { cancelled.push_back(&request); }
   bool turn(PostedRequests& requests) override {
     const bool moved = !answers.empty();
@@ -57,14 +59,13 @@ Next ask_the_host(Call& call) {
 void give_back(Call& call) { given_back.push_back(call.host_answer()->header.version); }
 
 constexpr auto kAsk = static_cast<wire::OffloadId>(wire::kOwnOffloadIds);
-constexpr Offload kOwn[] = {{.id = kAsk,
-                             .name = "ask",
-                             .format = "",
-                             .summary = "has the host answer",
-                             .right = Right::none,
-                             .limits = {},
-                             .step = ask_the_host,
-                             .client_gone = give_back}};
+constexpr Offload kOwn[] = {{{.id = kAsk,
+                              .name = "ask",
+                              .format = "",
+                              .summary = "has the host answer",
+                              .right = Right::none,
+                              .limits = {}},
+                             {.step = ask_the_host, .client_gone = give_back}}};
 
 class PostedRequestsFixture : public ::testing::Test {
  protected:

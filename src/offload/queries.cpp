@@ -12,7 +12,6 @@
 
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
-#include "offload/call.hpp"
 #include "offload/connection.hpp"
 #include "offload/counted_query.hpp"
 #include "offload/loaded_run.hpp"
@@ -20,9 +19,10 @@
 #include "offload/query_run.hpp"
 #include "offload/reader_wait.hpp"
 #include "offload/result_host.hpp"
+#include "offload/typed_call.hpp"
+#include "table/calls.hpp"
 #include "table/loaded_pipeline.hpp"
 #include "table/table.hpp"
-#include "wire/table_calls.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -31,8 +31,8 @@ constexpr std::uint64_t kPlaceNs = 1'000'000;  // between two looks whether it h
 constexpr std::uint64_t kHalfNs = 200'000;     // for half of the buffers, where some are free
 
 struct QueryState {
-  std::vector<std::byte> message;  // of a loaded pipeline, with this run's constants
-  std::optional<SecretKeys> keys;  // until it runs
+  std::vector<std::byte> message;             // of a loaded pipeline, with this run's constants
+  std::optional<SecretKeys> keys;             // until it runs
   std::unique_ptr<QueryLimits::Query> query;  // outlives the run
   CountedQuery counted;
   std::unique_ptr<QueryRun> run;
@@ -52,14 +52,13 @@ Next answer_query(Call& call, QueryState& state, std::string_view rows) {
   }
   numbers.bytes_sent += rows.size();
   state.counted.sent(numbers);
-  wire::ResponseHeader header{};
-  header.version = numbers.rows_sent;
-  return call.answer(header, {base::bytes_of(numbers), rows});
+  return answer(call, table_calls::RowsEnd{numbers.rows_sent, numbers, rows});
 }
 
 // The buffers of the request's response ring, where it wants its rows there.
-std::optional<RunRefusal> take_buffers(Call& call, QueryState& state) {
-  if ((call.argument() & wire::kQueryIntoBuffers) == 0) return std::nullopt;
+std::optional<RunRefusal> take_buffers(Call& call, QueryState& state,
+                                       const table_calls::Query& asked) {
+  if ((asked.options & wire::kQueryIntoBuffers) == 0) return std::nullopt;
   const ResultHost* const host = call.connection().results.get();
   if (host != nullptr) state.buffers = host->find(call.response_ring());
   if (state.buffers) return std::nullopt;
@@ -67,8 +66,8 @@ std::optional<RunRefusal> take_buffers(Call& call, QueryState& state) {
 }
 
 // From when the request came.
-void take_deadline(Call& call, QueryState& state) {
-  const std::uint64_t ms = call.argument() >> wire::kQueryTimeShift;
+void take_deadline(const table_calls::Query& asked, QueryState& state) {
+  const std::uint64_t ms = asked.options >> wire::kQueryTimeShift;
   if (ms != 0) state.deadline_ns = base::monotonic_ns() + ms * 1'000'000;
 }
 
@@ -84,9 +83,9 @@ Next end_late(Call& call, QueryState& state) {
 Next go_on(Call& call, QueryState& state);
 
 // So many queries run, so many are open, and more are refused.
-Next begin_query(Call& call, QueryState& state) {
+Next begin_query(Call& call, QueryState& state, const table_calls::Query& asked) {
   Services& services = call.services();
-  if (const std::string_view key = call.key(); !key.empty() && !state.counted.begun()) {
+  if (const std::string_view key = asked.keys; !key.empty() && !state.counted.begun()) {
     if (key.size() != sizeof(wire::RunKeys)) {
       call.wipe_key();
       services.query_counts.refused.fetch_add(1, std::memory_order_relaxed);
@@ -102,19 +101,19 @@ Next begin_query(Call& call, QueryState& state) {
     state.keys.emplace(*std::move(keys));
   }
   if (!state.counted.begun()) {
-    auto found = services.catalog().find<table::Table>(call.map_number());
+    auto found = services.catalog().find<table::Table>(asked.table);
     if (!found) {
       services.query_counts.refused.fetch_add(1, std::memory_order_relaxed);
-      return call.fail({Code::not_found, 0, call.map_number()});
+      return call.fail({Code::not_found, 0, asked.table});
     }
     state.counted.begin(std::move(found), services.query_counts);
-    take_deadline(call, state);
-    if (const auto refusal = take_buffers(call, state)) {
+    take_deadline(asked, state);
+    if (const auto refusal = take_buffers(call, state, asked)) {
       state.counted.refuse();
       return call.fail(refusal->error, refusal->words);
     }
   }
-  if (const auto payload = bytes_of_text(call.payload());
+  if (const auto payload = bytes_of_text(asked.pipeline);
       table::is_loaded_run(payload) && state.message.empty()) {
     auto message =
         message_of_run(call.connection().pipelines, state.counted.table()->id(), payload);
@@ -137,10 +136,10 @@ Next begin_query(Call& call, QueryState& state) {
   }
   if (!state.query->take_place()) return call.at(base::monotonic_ns() + kPlaceNs);
   state.counted.run();
-  const std::string_view pipeline = state.message.empty() ? call.payload() : text_of(state.message);
-  state.run = std::make_unique<QueryRun>(state.counted.table(), pipeline, limits,
-                                         state.query->account(), services.regexes, Services::draw(),
-                                         std::move(state.keys));
+  const std::string_view pipeline = state.message.empty() ? asked.pipeline : text_of(state.message);
+  state.run =
+      std::make_unique<QueryRun>(state.counted.table(), pipeline, limits, state.query->account(),
+                                 services.regexes, Services::draw(), std::move(state.keys));
   return go_on(call, state);
 }
 
@@ -277,9 +276,9 @@ Next end_query(Call& call, QueryState& state, std::string_view rows) {
 
 // By turns: helpers fill the stage, or buffers, and the scheduler sends it, or tells of them, once
 // the client has taken what was sent before, or has a buffer to write into.
-Next table_query(Call& call) {
+Next query(Call& call, const table_calls::Query& asked) {
   QueryState& state = call.state<QueryState>();
-  if (!state.run) return begin_query(call, state);
+  if (!state.run) return begin_query(call, state, asked);
   QueryRun& run = *state.run;
   state.counted.read(run.numbers());
   // Of what will not be told of, the buffers are the node's again when the run ends.
@@ -301,21 +300,7 @@ void cancel_query(Call& call) {
   }
 }
 
-const Offload kQueryOffloads[] = {
-    {.id = wire::OffloadId::table_query,
-     .name = "table_query",
-     .format = "map: the table's id; payload: a pipeline; key: RunKeys, if it needs any; argument: "
-               "1 into buffers, and twice the milliseconds that it may take",
-     .summary = "runs it beside the memory; chunks of result rows, then QueryNumbers and the last "
-                "rows",
-     .right = Right::read,
-     .limits = {.key_bytes_max = sizeof(wire::RunKeys),
-                .payload_bytes_max = wire::kPipelineBytesMax},
-     .object = Names::by_id,
-     .secret_key = true,
-     .step = table_query,
-     .cancel = cancel_query},
-};
+const Offload kQueryOffloads[] = {serve<table_calls::Query, query>({.cancel = cancel_query})};
 
 }  // namespace
 

@@ -16,8 +16,10 @@
 #include "offload/long_value.hpp"
 #include "offload/payload_reader.hpp"
 #include "offload/reads.hpp"
+#include "offload/typed_call.hpp"
 #include "offload/walk_answer.hpp"
 #include "tree/write/estimate.hpp"
+#include "wire/session_calls.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -204,9 +206,9 @@ Next range(Call& call) {
 
 void cancel_range(Call& call) { call.state<RangeState>().cancelled = true; }
 
-Next cancel(Call& call) {
-  call.cancel(call.argument());
-  return call.answer({});
+Next cancel(Call& call, const session_calls::Cancel& asked) {
+  call.cancel(asked.tag);
+  return answer(call, wire::Nothing{});
 }
 
 Next found_floor(Call& call, const Completion& found) {
@@ -255,15 +257,14 @@ constexpr Limits kEstimate{.map = true, .payload_bytes_max = 65535, .keys = Keys
 
 constexpr Offload scan_offload(wire::OffloadId id, std::string_view name, std::string_view format,
                                std::string_view summary, Next (*step)(Call&)) {
-  return {.id = id,
-          .name = name,
-          .format = format,
-          .summary = summary,
-          .right = Right::read,
-          .limits = kRange,
-          .step = step,
-          .items = take_items,
-          .cancel = cancel_range};
+  return {{.id = id,
+           .name = name,
+           .format = format,
+           .summary = summary,
+           .right = Right::read,
+           .limits = kRange,
+           .at_device = wire::AtDevice::walked},
+          {.step = step, .items = take_items, .cancel = cancel_range}};
 }
 
 const Offload kRangeOffloads[] = {
@@ -276,37 +277,31 @@ const Offload kRangeOffloads[] = {
     scan_offload(wire::OffloadId::scan_floor, "scan_floor", "as scan",
                  "answers the items from the floor of low up to and including high",
                  range<Op::scan_floor>),
-    {.id = wire::OffloadId::floor,
-     .name = "floor",
-     .format = "key; snapshot",
-     .summary = "answers the item with the largest key not above this one",
-     .right = Right::read,
-     .limits = kFloor,
-     .step = floor},
-    {.id = wire::OffloadId::count,
-     .name = "count",
-     .format = "key: low; snapshot; payload: high",
-     .summary = "answers how many items [low, high) has",
-     .right = Right::read,
-     .limits = kRange,
-     .step = range<Op::scan, true>,
-     .items = count_items,
-     .cancel = cancel_range},
-    {.id = wire::OffloadId::count_estimate,
-     .name = "count_estimate",
-     .format = "key: low; payload: high",
-     .summary = "answers about how many items [low, high) has, at the cost of two descents",
-     .right = Right::read,
-     .limits = kEstimate,
-     .step = count_estimate},
-    {.id = wire::OffloadId::cancel,
-     .name = "cancel",
-     .format = "argument: the tag of a scan, count, table_read or table_query of the same response "
-               "ring",
-     .summary = "ends it early: it is answered with what it has",
-     .right = Right::none,
-     .limits = {},
-     .step = cancel},
+    {{.id = wire::OffloadId::floor,
+      .name = "floor",
+      .format = "key; snapshot",
+      .summary = "answers the item with the largest key not above this one",
+      .right = Right::read,
+      .limits = kFloor,
+      .at_device = wire::AtDevice::walked},
+     {.step = floor}},
+    {{.id = wire::OffloadId::count,
+      .name = "count",
+      .format = "key: low; snapshot; payload: high",
+      .summary = "answers how many items [low, high) has",
+      .right = Right::read,
+      .limits = kRange,
+      .at_device = wire::AtDevice::walked},
+     {.step = range<Op::scan, true>, .items = count_items, .cancel = cancel_range}},
+    {{.id = wire::OffloadId::count_estimate,
+      .name = "count_estimate",
+      .format = "key: low; payload: high",
+      .summary = "answers about how many items [low, high) has, at the cost of two descents",
+      .right = Right::read,
+      .limits = kEstimate,
+      .at_device = wire::AtDevice::relayed},
+     {.step = count_estimate}},
+    serve<session_calls::Cancel, cancel>(),
 };
 
 }  // namespace

@@ -9,63 +9,20 @@
 #include <string_view>
 
 #include "espalier/types.hpp"
-#include "wire/message.hpp"
+#include "wire/call_row.hpp"
 
 namespace espalier::offload {
 
 class Call;
 class Next;
 
-/// What a client must be allowed to do to ask for an offload.
-enum class Right : std::uint8_t {
-  none = 0,  ///< whoever is connected
-  read = 1,
-  write = 2,
-  admin = 3,  ///< what concerns all clients: making and dropping
-};
+using wire::Keys;
+using wire::Limits;
+using wire::Names;
+using wire::Right;
 
-/// Which keys a request names, of which a node that has a shard of a map asks whether it has them.
-enum class Keys : std::uint8_t {
-  none = 0,   ///< none, or its offload asks
-  one = 1,    ///< its key
-  range = 2,  ///< all from its key up to what ends its payload
-};
-
-/// How a request says which object it concerns, of which a node asks whether the client may use it.
-enum class Names : std::uint8_t {
-  nothing = 0,  ///< it concerns none, or only what the client has been given before
-  by_id = 1,    ///< its header has the object's number
-  by_name = 2,  ///< its key is the object's name
-  all = 3,      ///< it concerns the whole store
-};
-
-/// What a request of an offload must look like before its handler sees it.
-struct Limits {
-  bool map = false;  // names a map that is there
-  std::uint32_t key_bytes_min = 0;
-  std::uint32_t key_bytes_max = 0;  // of offloads on maps, the map itself says
-  std::uint32_t payload_bytes_min = 0;
-  std::uint32_t payload_bytes_max = 0;
-  bool at_snapshot = false;  // may read at a snapshot, which then begins its payload
-  Keys keys = Keys::none;    // of its map
-};
-
-struct Offload {
-  wire::OffloadId id = wire::OffloadId::invalid;
-  std::string_view name;
-  std::string_view format;   ///< of the request, beyond its header
-  std::string_view summary;  ///< what it does and answers
-  /// Of one that names an object never `none`, which would let roles for other names have it.
-  Right right = Right::admin;
-  Limits limits;
-  /// Of offloads on maps `nothing` means by_id.
-  Names object = Names::nothing;
-  /// Of those that take an administrator: it is done again and again in the course of what another
-  /// one has begun, so the audit log has only what of it fails.
-  bool routine = false;
-  /// Its key is a secret: the message's copy is overwritten whatever becomes of the request.
-  bool secret_key = false;
-
+/// What is done for a request, and when.
+struct CallHandler {
   /// Does what can be done now: see call.hpp. Must neither wait nor run for more than some
   /// microseconds. After a walk it runs inside the walk's epoch.
   Next (*step)(Call&) = nullptr;
@@ -81,6 +38,8 @@ struct Offload {
   /// What its functions want to know besides; of those below, nothing.
   const void* context = nullptr;
 };
+
+struct Offload : wire::CallRow, CallHandler {};
 
 /// The offloads by their number; null: there is none of this number.
 using OffloadTable = std::array<const Offload*, 256>;

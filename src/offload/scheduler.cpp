@@ -583,9 +583,9 @@ Next Call::helper_steps_when_possible(std::function<JobStep(StepContext&)> work)
   return begun ? Next() : at(base::monotonic_ns() + kMomentNs);
 }
 
-Next Call::post(const Post& post) {
+Next Call::post(const wire::CallMessage& message, AnswerPace pace) {
   ESPALIER_ASSERT(scheduler_.options_.host != nullptr);
-  scheduler_.options_.host->post(request_, post);
+  scheduler_.options_.host->post(request_, message, pace);
   return {};
 }
 

@@ -17,13 +17,12 @@ namespace {
 constexpr auto kOwn = static_cast<wire::OffloadId>(wire::kOwnOffloadIds);
 
 Offload own_offload(Next (*step)(Call&), const void* context = nullptr, bool map = false) {
-  return {.id = kOwn,
-          .name = "own",
-          .format = "anything",
-          .summary = "answers",
-          .limits = {.map = map, .key_bytes_max = 100, .payload_bytes_max = 1000},
-          .step = step,
-          .context = context};
+  return {{.id = kOwn,
+           .name = "own",
+           .format = "anything",
+           .summary = "answers",
+           .limits = {.map = map, .key_bytes_max = 100, .payload_bytes_max = 1000}},
+          {.step = step, .context = context}};
 }
 
 /// Counts how many of it live, to see that states end with their requests.

@@ -5,9 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "base/bytes.hpp"
-#include "offload/object_calls.hpp"
-#include "offload/payload_reader.hpp"
+#include "offload/typed_call.hpp"
+#include "tree/calls.hpp"
 #include "tree/map_forms.hpp"
 #include "tree/write/map_object.hpp"
 #include "wire/shard.hpp"
@@ -25,77 +24,41 @@ Next refuse(Call& call, wire::ShardFault fault) {
                    wire::text_of(fault));
 }
 
-Next shard_create(Call& call) {
+Next create(Call& call, const map_calls::CreateShard& asked) {
   CreateState& state = call.state<CreateState>();
   if (!state.done) {
-    PayloadReader reader(call.payload());
-    const auto shape = reader.take<wire::MapShape>();
-    if (shape.versions > 1 || shape.key_bytes_max != 0) {
-      return call.fail({Code::invalid_argument, 0, shape.versions});
-    }
     constexpr std::uint32_t kAnyKey = 65535;  // what this map's keys may be, making it tells
-    auto shard = wire::read_shard_map(reader.rest(), kAnyKey);
+    auto shard = wire::read_shard_map(asked.shard_map, kAnyKey);
     if (!shard) return refuse(call, shard.error());
     tree::StoreCore& store = call.services().store;
-    return call.helper([&store, &state, name = call.key(), options = tree::options_of(shape),
+    return call.helper([&store, &state, name = asked.name, options = tree::options_of(asked.shape),
                         shard = std::move(*shard)] {
       state.done = tree::create_shard(store, name, options, shard);
     });
   }
   if (!*state.done) return call.fail(state.done->error());
-  return answer_object(call, (**state.done)->id, ***state.done);
+  return answer(call, tree::opened_of(***state.done));
 }
 
-Next release_hold(Call& call) {
+Next hold_release(Call& call, const map_calls::HoldRelease&) {
   HostMap& map = call.host_map();
   if (!map.keeps_versions()) return call.fail({Code::unsupported, 0, 0});
   const std::uint64_t number = map.core->clock.hold();
   if (number == 0) return call.fail({Code::busy, 0, 0});
-  wire::ResponseHeader header{};
-  header.version = number;
-  header.read_version = map.released();
-  return call.answer(header);
+  return answer(call, map_calls::ReleaseHeld{number, map.released()});
 }
 
-Next release_confirm(Call& call) {
+Next confirm_release(Call& call, const map_calls::ConfirmRelease& asked) {
   HostMap& map = call.host_map();
-  const auto number = PayloadReader(call.payload()).take<std::uint64_t>();
   // Before the hold ends, which lets the version rise.
   const std::uint64_t version = map.released();
-  wire::ResponseHeader header{};
-  if (map.core->clock.end_hold(number)) header.flags = wire::kFound;
-  header.read_version = version;
-  return call.answer(header);
+  return answer(call, map_calls::ReleaseConfirmed{map.core->clock.end_hold(asked.hold), version});
 }
 
 const Offload kShardOffloads[] = {
-    {.id = wire::OffloadId::shard_create,
-     .name = "shard_create",
-     .format = "key: the map's name, 1 to 255 bytes; MapShape, and the shard map",
-     .summary = "makes an empty shard of a map that lies on several nodes; answers its number and "
-                "shape",
-     .right = Right::admin,
-     .limits = {.key_bytes_min = 1,
-                .key_bytes_max = kObjectName.key_bytes_max,
-                .payload_bytes_min = sizeof(wire::MapShape) + sizeof(wire::ShardMapHeader),
-                .payload_bytes_max = sizeof(wire::MapShape) + wire::kShardMapBytesMax},
-     .object = Names::by_name,
-     .step = shard_create},
-    {.id = wire::OffloadId::release_hold,
-     .name = "release_hold",
-     .format = "nothing",
-     .summary = "keeps the map's read version where it is, for 1 ms at most and once in 50 ms; "
-                "answers the hold's number and the version",
-     .right = Right::read,
-     .limits = {.map = true},
-     .step = release_hold},
-    {.id = wire::OffloadId::release_confirm,
-     .name = "release_confirm",
-     .format = "8 bytes: the hold's number",
-     .summary = "ends a hold; answers whether it stood until now, and the read version until then",
-     .right = Right::read,
-     .limits = {.map = true, .payload_bytes_min = 8, .payload_bytes_max = 8},
-     .step = release_confirm},
+    serve<map_calls::CreateShard, create>(),
+    serve<map_calls::HoldRelease, hold_release>(),
+    serve<map_calls::ConfirmRelease, confirm_release>(),
 };
 
 }  // namespace

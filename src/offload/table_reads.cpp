@@ -9,14 +9,13 @@
 
 #include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
-#include "offload/call.hpp"
 #include "offload/connection.hpp"
 #include "offload/one_sided_fields.hpp"
-#include "offload/payload_reader.hpp"
 #include "offload/reader_wait.hpp"
+#include "offload/typed_call.hpp"
+#include "table/calls.hpp"
 #include "table/snapshot.hpp"
 #include "table/table.hpp"
-#include "wire/table_calls.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -34,15 +33,13 @@ struct ReadState {
 };
 
 Next answer_read(Call& call, const ReadState& state) {
-  wire::ResponseHeader header{};
-  header.version = state.numbers.rows_sent;
-  return call.answer(header, {base::bytes_of(state.numbers)});
+  return answer(call, table_calls::RowsEnd{state.numbers.rows_sent, state.numbers, {}});
 }
 
-bool begin_read(Call& call, ReadState& state) {
-  auto found = call.services().catalog().find<table::Table>(call.map_number());
+bool begin_read(Call& call, ReadState& state, const table_calls::Read& asked) {
+  auto found = call.services().catalog().find<table::Table>(asked.table);
   if (!found) return false;
-  const auto wanted = PayloadReader(call.payload()).take<wire::RowsWanted>();
+  const wire::RowsWanted& wanted = asked.rows;
   state.snapshot.emplace(std::move(found));
   const std::uint64_t rows = state.snapshot->rows();
   state.next_row = std::min(wanted.first_row, rows);
@@ -67,10 +64,10 @@ void send_rows(Call& call, ReadState& state, const table::RowSpan& rows, std::si
 }
 
 // A chunk in each turn, once the client has taken what was sent before.
-Next table_read(Call& call) {
+Next read(Call& call, const table_calls::Read& asked) {
   ReadState& state = call.state<ReadState>();
-  if (!state.snapshot && !begin_read(call, state)) {
-    return call.fail({Code::not_found, 0, call.map_number()});
+  if (!state.snapshot && !begin_read(call, state, asked)) {
+    return call.fail({Code::not_found, 0, asked.table});
   }
   const bool over = state.cancelled || state.next_row == state.end_row;
   std::size_t bytes = 0;
@@ -100,9 +97,9 @@ void cancel_read(Call& call) {
   if (ReadState* const state = call.find_state<ReadState>()) state->cancelled = true;
 }
 
-Next one_sided_table(Call& call) {
-  const auto found = call.services().catalog().find<table::Table>(call.map_number());
-  if (!found) return call.fail({Code::not_found, 0, call.map_number()});
+Next open_reads(Call& call, const table_calls::OpenReads& asked) {
+  const auto found = call.services().catalog().find<table::Table>(asked.table);
+  if (!found) return call.fail({Code::not_found, 0, asked.table});
   OneSidedHost* const host = call.connection().one_sided.get();
   if (host == nullptr) return call.fail({Code::unsupported, 0, 0});
   wire::TablePlace place{};
@@ -114,24 +111,8 @@ Next one_sided_table(Call& call) {
 }
 
 const Offload kTableReadOffloads[] = {
-    {.id = wire::OffloadId::table_read,
-     .name = "table_read",
-     .format = "map: the table's id; payload: RowsWanted",
-     .summary = "reads rows as they lie; chunks of RowsPlace and rows, then QueryNumbers",
-     .right = Right::read,
-     .limits = {.payload_bytes_min = sizeof(wire::RowsWanted),
-                .payload_bytes_max = sizeof(wire::RowsWanted)},
-     .object = Names::by_id,
-     .step = table_read,
-     .cancel = cancel_read},
-    {.id = wire::OffloadId::one_sided_table,
-     .name = "one_sided_table",
-     .format = "map: the id of the table to be read",
-     .summary = "as one_sided_open, of a table",
-     .right = Right::read,
-     .limits = {},
-     .object = Names::all,
-     .step = one_sided_table},
+    serve<table_calls::Read, read>({.cancel = cancel_read}),
+    serve<table_calls::OpenReads, open_reads>(),
 };
 
 }  // namespace

@@ -6,12 +6,12 @@
 #include <string>
 #include <utility>
 
-#include "base/bytes.hpp"
 #include "base/clock.hpp"
 #include "offload/append_call.hpp"
 #include "offload/connection.hpp"
-#include "offload/object_calls.hpp"
 #include "offload/payload_reader.hpp"
+#include "offload/typed_call.hpp"
+#include "table/calls.hpp"
 #include "table/table_object.hpp"
 #include "wire/table_calls.hpp"
 
@@ -23,43 +23,40 @@ struct TableState {
   std::optional<Result<std::shared_ptr<table::Table>>> done;
 };
 
-Next table_create(Call& call) {
-  TableState& state = call.state<TableState>();
-  if (!state.done) {
-    auto schema = table::Schema::decode(bytes_of_text(call.payload()));
-    if (!schema) return call.fail({Code::invalid_argument, 0, 0}, "these bytes are no schema");
-    if ((call.argument() & ~wire::kCreateEncrypted) != 0) {
-      return call.fail({Code::invalid_argument, 0, call.argument()}, "an unknown flag");
-    }
-    tree::StoreCore& store = call.services().store;
-    const table::TableOptions options{.encrypted = call.argument() == wire::kCreateEncrypted};
-    return call.helper([&store, &state, options, name = call.key(), schema = std::move(*schema)] {
-      state.done = table::create_table(store.catalog, store.pool, name, schema, options);
-    });
-  }
-  if (!*state.done) return call.fail(state.done->error());
-  return answer_object(call, (**state.done)->id(), ***state.done);
+Next answer_opened(Call& call, const Result<std::shared_ptr<table::Table>>& opened) {
+  if (!opened) return call.fail(opened.error());
+  return answer(call, table_calls::Opened{(*opened)->id(), (*opened)->description()});
 }
 
-Next table_open(Call& call) {
-  const auto opened = call.services().catalog().open<table::Table>(call.key());
-  if (!opened) return call.fail(opened.error());
-  return answer_object(call, (*opened)->id(), **opened);
+Next create(Call& call, const table_calls::Create& asked) {
+  TableState& state = call.state<TableState>();
+  if (state.done) return answer_opened(call, *state.done);
+  auto schema = table::Schema::decode(bytes_of_text(asked.schema));
+  if (!schema) return call.fail({Code::invalid_argument, 0, 0}, "these bytes are no schema");
+  tree::StoreCore& store = call.services().store;
+  const table::TableOptions options{.encrypted = asked.flags == wire::kCreateEncrypted};
+  return call.helper([&store, &state, options, name = asked.name, schema = std::move(*schema)] {
+    state.done = table::create_table(store.catalog, store.pool, name, schema, options);
+  });
+}
+
+Next open(Call& call, const table_calls::Open& asked) {
+  return answer_opened(call, call.services().catalog().open<table::Table>(asked.name));
 }
 
 // --- appending -----------------------------------------------------------------------------------
 
-Next table_append(Call& call) {
+Next append(Call& call, const table_calls::Append& asked) {
   AppendState& state = call.state<AppendState>();
   if (!state.table) {
-    state.table = call.services().catalog().find<table::Table>(call.map_number());
-    if (!state.table) return call.fail({Code::not_found, 0, call.map_number()});
+    state.table = call.services().catalog().find<table::Table>(asked.table);
+    if (!state.table) return call.fail({Code::not_found, 0, asked.table});
     const std::uint32_t row_bytes = state.table->schema().row_bytes();
-    if (call.payload().size() % row_bytes != 0) {
+    if (asked.rows.size() % row_bytes != 0) {
       return fail_for_part_of_a_row(call, row_bytes);
     }
-    const auto rows = bytes_of_text(call.payload());
-    return begin_append(call, state, std::make_unique<table::SpanSource>(rows),
+    const auto rows = bytes_of_text(asked.rows);
+    return begin_append(call, state, asked.reservation, std::make_unique<table::SpanSource>(rows),
                         rows.size() / row_bytes);
   }
   return end_append(call, state);
@@ -75,20 +72,20 @@ struct ReserveState {
   std::optional<Result<table::Reservation>> done;
 };
 
-Next table_reserve(Call& call) {
+Next reserve(Call& call, const table_calls::Reserve& asked) {
   ReserveState& state = call.state<ReserveState>();
   if (!state.table) {
-    state.table = call.services().catalog().find<table::Table>(call.map_number());
-    if (!state.table) return call.fail({Code::not_found, 0, call.map_number()});
+    state.table = call.services().catalog().find<table::Table>(asked.table);
+    if (!state.table) return call.fail({Code::not_found, 0, asked.table});
     // No more than one append can fill.
     const std::uint64_t most = wire::kMessageBytesMax / state.table->schema().row_bytes();
-    if (call.argument() > most) {
+    if (asked.rows > most) {
       return call.fail({Code::invalid_argument, 0, 0}, "too many rows for one append");
     }
     state.since_ns = base::monotonic_ns();
   }
   if (!state.done) {
-    return call.helper([&state, rows = call.argument(), reserver = call.connection().reserver] {
+    return call.helper([&state, rows = asked.rows, reserver = call.connection().reserver] {
       state.done.emplace(state.table->reserve_slots(rows, base::monotonic_ns(), reserver));
     });
   }
@@ -102,50 +99,16 @@ Next table_reserve(Call& call) {
     const bool plain = error.code == Code::unsupported;
     return call.fail(error, plain ? "the table is not encrypted" : "");
   }
-  wire::ResponseHeader header{};
-  header.version = (*state.done)->number;
   const auto& slots = (*state.done)->slots;
-  return call.answer(header, {text_of(std::as_bytes(std::span(slots)))});
+  return answer(
+      call, table_calls::Reserved{(*state.done)->number, text_of(std::as_bytes(std::span(slots)))});
 }
 
 const Offload kTableOffloads[] = {
-    {.id = wire::OffloadId::table_create,
-     .name = "table_create",
-     .format = "key: the table's name, 1 to 255 bytes; payload: its schema; argument: 1 encrypted",
-     .summary = "makes an empty table; answers its number, TableFacts and schema",
-     .right = Right::admin,
-     .limits = {.key_bytes_min = 1,
-                .key_bytes_max = kObjectName.key_bytes_max,
-                .payload_bytes_max = wire::kSchemaBytesMax},
-     .object = Names::by_name,
-     .step = table_create},
-    {.id = wire::OffloadId::table_open,
-     .name = "table_open",
-     .format = "key: the table's name",
-     .summary = "answers a table's number, TableFacts and schema",
-     .right = Right::read,
-     .limits = kObjectName,
-     .object = Names::by_name,
-     .step = table_open},
-    {.id = wire::OffloadId::table_append,
-     .name = "table_append",
-     .format = "map: the table's id; payload: whole rows; key: of an encrypted table, a "
-               "reservation's number",
-     .summary = "appends all rows or none; answers the number of the first",
-     .right = Right::write,
-     .limits = {.key_bytes_max = sizeof(std::uint64_t),
-                .payload_bytes_max = wire::kMessageBytesMax},
-     .object = Names::by_id,
-     .step = table_append},
-    {.id = wire::OffloadId::table_reserve,
-     .name = "table_reserve",
-     .format = "map: the table's id; argument: how many rows",
-     .summary = "reserves slots of an encrypted table for one append; answers the reservation's "
-                "number, and where they lie",
-     .right = Right::write,
-     .limits = {},
-     .object = Names::by_id,
-     .step = table_reserve},
+    serve<table_calls::Create, create>(),
+    serve<table_calls::Open, open>(),
+    serve<table_calls::Append, append>(),
+    serve<table_calls::Reserve, reserve>(),
 };
 
 }  // namespace

@@ -349,6 +349,8 @@ TEST_F(TableOffloads, AQueryIsCountedInOneStateUntilItsEnd) {
   EXPECT_EQ(counts.waiting, 0u);
   EXPECT_TRUE(node_.run_until([&] { return counts.rows_read != 0; })) << "before it has ended";
   EXPECT_LT(counts.rows_read, 200'000u);
+  ASSERT_TRUE(node_.run_until([&] { return node_.services().queries.running() == 0; }))
+      << "while it waits for its reader others may have its place";
   {
     auto taken = take_places();
     SchedulerFixture::Client* const second = ask();
@@ -435,7 +437,7 @@ TEST_F(TableOffloads, ADeadlineEndsAQueryThatWaitsForAHelper) {
 TEST(SecretKeys, AreThoseOfTheOffloadsThatTakeKeysOfRuns) {
   EXPECT_TRUE(find_offload(static_cast<std::uint8_t>(OffloadId::table_query))->secret_key);
   for (const auto& offload : all_offloads()) {
-    const bool takes_keys = offload.format.find("RunKeys") != std::string_view::npos;
+    const bool takes_keys = offload.request_format().find("RunKeys") != std::string::npos;
     EXPECT_EQ(offload.secret_key, takes_keys) << offload.name;
   }
 }

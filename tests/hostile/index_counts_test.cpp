@@ -24,7 +24,6 @@
 namespace espalier::test {
 namespace {
 
-using client::Outgoing;
 using wire::OffloadId;
 
 /// A session that holds a lease of a map, and says with its renewals whatever it is told to say.
@@ -35,7 +34,7 @@ class LyingClient {
         rings_(*client::ThreadRings::open(connection_)),
         link_(*connection_->open_beside(wire::LinkWay::reads)),
         requests_(*rings_, 1) {
-    Outgoing ask;
+    wire::CallMessage ask;
     ask.offload = OffloadId::map_open;
     ask.key = map;
     map_ = static_cast<std::uint32_t>((*requests_.call(ask)).header.version);
@@ -49,7 +48,7 @@ class LyingClient {
   /// Renews its lease with these bytes behind, as of leaves of a map. False: that was refused.
   bool renew(std::uint32_t map, std::string_view leaves) {
     const wire::LeaseRenewal renewal{lease_.lease, lease_.epoch};
-    Outgoing ask;
+    wire::CallMessage ask;
     ask.offload = OffloadId::lease_renew;
     ask.map = map;
     ask.payload = base::bytes_of(renewal);

@@ -33,7 +33,6 @@ namespace espalier {
 namespace {
 
 using client::Incoming;
-using client::Outgoing;
 using client::RemoteRequests;
 using wire::OffloadId;
 

@@ -155,7 +155,7 @@ class ByHand {
         link_(*connection_->open_beside(wire::LinkWay::writes)) {}
 
   std::uint32_t number_of(std::string_view name) {
-    client::Outgoing request;
+    wire::CallMessage request;
     request.offload = wire::OffloadId::sequencer_open;
     request.key = name;
     const auto reply = requests_.ask(request);
@@ -163,7 +163,7 @@ class ByHand {
     return reply ? static_cast<std::uint32_t>(reply->header.version) : 0;
   }
   wire::SequencerGrant word_of(std::string_view name) {
-    client::Outgoing request;
+    wire::CallMessage request;
     request.offload = wire::OffloadId::one_sided_sequencer;
     request.map = number_of(name);
     const auto reply = requests_.ask(request);
@@ -278,7 +278,7 @@ TEST_F(SequencersWithoutAtomics, AreRefusedInWords) {
   const auto connection = *client::FabricConnection::open(*fabric::parse(address()));
   const auto rings = *client::ThreadRings::open(connection);
   client::RemoteRequests requests(*rings, 1);
-  client::Outgoing request;
+  wire::CallMessage request;
   request.offload = wire::OffloadId::one_sided_sequencer;
   request.map = 2;
   const auto reply = requests.ask(request);

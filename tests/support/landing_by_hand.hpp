@@ -42,7 +42,7 @@ class ByHand {
 
   std::expected<Reply, Refusal> ask(OffloadId id, std::uint32_t map, std::string_view payload,
                                     std::string_view key = {}, std::uint32_t argument = 0) {
-    client::Outgoing request;
+    wire::CallMessage request;
     request.offload = id;
     request.map = map;
     request.key = key;

@@ -42,7 +42,7 @@ class ResultsByHand {
 
   std::optional<Error> ask(wire::OffloadId id, std::string_view payload, std::uint32_t map = 0,
                            std::uint32_t argument = 0) {
-    client::Outgoing request;
+    wire::CallMessage request;
     request.offload = id;
     request.payload = payload;
     request.map = map;
@@ -57,7 +57,7 @@ class ResultsByHand {
     return ask(wire::OffloadId::result_open, base::bytes_of(offer));
   }
   void begin(std::uint32_t table) {
-    client::Outgoing request;
+    wire::CallMessage request;
     request.offload = wire::OffloadId::table_query;
     request.map = table;
     request.payload = client::text_of(pipeline_);
@@ -69,7 +69,7 @@ class ResultsByHand {
     give_back(std::vector<std::uint32_t>(buffers));
   }
   void give_back(const std::vector<std::uint32_t>& buffers) {
-    client::Outgoing request;
+    wire::CallMessage request;
     request.offload = wire::OffloadId::result_return;
     request.payload = client::text_of(std::as_bytes(std::span(buffers)));
     ASSERT_TRUE(requests_.send_aside(request));

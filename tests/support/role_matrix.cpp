@@ -144,7 +144,7 @@ Result<std::unique_ptr<client::ThreadRings>> open_rings(const std::string& addre
 namespace {
 
 /// Whose rows come in chunks is no matter here.
-Result<client::Reply> ask_one(client::RemoteRequests& requests, const client::Outgoing& ask) {
+Result<client::Reply> ask_one(client::RemoteRequests& requests, const wire::CallMessage& ask) {
   if (ask.offload != OffloadId::table_query && ask.offload != OffloadId::table_read) {
     return requests.call(ask);
   }
@@ -167,7 +167,7 @@ std::vector<Error> ask_all(const std::string& address, const ClientSecret& secre
     std::string payload = row.payload;
     if (row.says == Says::version) payload = number(before.header.version);
     if (row.says == Says::payload) payload = (before.payload + number(77)).substr(0, 8);
-    client::Outgoing ask;
+    wire::CallMessage ask;
     ask.offload = row.id;
     ask.map = row.on == On::nothing ? 0 : objects.numbers.at(row.on);
     ask.argument = row.argument;

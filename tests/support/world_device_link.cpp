@@ -63,12 +63,13 @@ std::uint64_t WorldDeviceLink::way_ns() {
                                                : random_.between(1'000, 20'000);
 }
 
-void WorldDeviceLink::post(offload::Request& request, const offload::Post& post) {
+void WorldDeviceLink::post(offload::Request& request, const wire::CallMessage& message,
+                           offload::AnswerPace /*pace*/) {
   ++world_counts_.device_relayed;
   relayed_.insert({request.connection, request.header.tag});
   Waiting waiting;
-  waiting.question = {post.offload, post.map, post.argument, std::string(post.key),
-                      std::string(post.payload)};
+  waiting.question = {message.offload, message.map, message.argument, std::string(message.key),
+                      std::string(message.payload)};
   waiting.request = &request;
   send(std::move(waiting));
 }

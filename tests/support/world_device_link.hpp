@@ -41,7 +41,8 @@ class WorldDeviceLink final : public device::RelayLink, private device::HostAske
 
   // --- for the scheduler and the offloads --------------------------------------------------------
   [[nodiscard]] std::unique_ptr<offload::ServedMap> serve(std::uint32_t number) override;
-  void post(offload::Request& request, const offload::Post& post) override;
+  void post(offload::Request& request, const wire::CallMessage& message,
+            offload::AnswerPace pace) override;
   void cancel(const offload::Request&) override {}  // the answer comes all the same
   bool turn(offload::PostedRequests& posted) override;
   [[nodiscard]] bool waits() const override { return !waiting_.empty(); }

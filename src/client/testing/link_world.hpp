@@ -353,7 +353,7 @@ class LinkWorld {
   }
 
   bool send(const Asked& asked, LinkReached& reached) {
-    Outgoing request;
+    wire::CallMessage request;
     request.offload = asked.offload;
     request.key = asked.key;
     request.payload = asked.value;

@@ -80,7 +80,7 @@ class ResultWorld {
 
     const wire::ResultOffer offer{memory_->remote.base, buffer_bytes_, buffers_,
                                   memory_->remote.key, 0};
-    Outgoing request;
+    wire::CallMessage request;
     request.offload = wire::OffloadId::result_open;
     request.payload = base::bytes_of(offer);
     if (!requests_->begin(request)) return "cannot offer buffers";
@@ -138,7 +138,7 @@ class ResultWorld {
   std::string query(ResultsReached& reached) {
     const auto wanted = draw_query();
     if (!wanted) return {};
-    Outgoing request;
+    wire::CallMessage request;
     request.offload = wire::OffloadId::table_query;
     request.map = table_->id();
     request.argument = wire::kQueryIntoBuffers;
@@ -208,7 +208,7 @@ class ResultWorld {
     for (const std::uint32_t buffer : given) {
       std::memset(memory_->at + std::size_t{buffer} * buffer_bytes_, 0xEE, buffer_bytes_);
     }
-    Outgoing request;
+    wire::CallMessage request;
     request.offload = wire::OffloadId::result_return;
     request.payload = text_of(std::as_bytes(std::span(given)));
     while (!requests_->send_aside(request)) world_.attend();

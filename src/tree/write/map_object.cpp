@@ -51,8 +51,12 @@ Result<std::shared_ptr<MapCore>> create_shard(StoreCore& store, std::string_view
   });
 }
 
+map_calls::Opened opened_of(const MapCore& map) {
+  return {map.id, shape_of(map.options, map.geometry.key_bytes_max), {}};
+}
+
 std::string MapCore::description() const {
-  return std::string(base::bytes_of(tree::shape_of(options, geometry.key_bytes_max)));
+  return std::string(base::bytes_of(opened_of(*this).shape));
 }
 
 catalog::ObjectNumbers MapCore::numbers() const { return {items.sum(), memory_bytes()}; }

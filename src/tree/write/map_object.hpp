@@ -9,6 +9,7 @@
 #include <memory>
 #include <string_view>
 
+#include "tree/calls.hpp"
 #include "tree/write/map_core.hpp"
 
 namespace espalier::tree {
@@ -23,5 +24,8 @@ Result<std::shared_ptr<MapCore>> create_map(StoreCore& store, std::string_view n
 /// these options; detail: a wire::ShardFault).
 Result<std::shared_ptr<MapCore>> create_shard(StoreCore& store, std::string_view name,
                                               const MapOptions& options, wire::ShardMap shard);
+
+/// What those are told who make or open one; of a shard without its shard map.
+[[nodiscard]] map_calls::Opened opened_of(const MapCore& map);
 
 }  // namespace espalier::tree

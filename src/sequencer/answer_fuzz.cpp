@@ -10,9 +10,10 @@
 #include <string_view>
 
 #include "base/testing/fuzz_input.hpp"
-#include "client/sequencer_adder.hpp"
+#include "sequencer/answer.hpp"
+#include "sequencer/calls.hpp"
 
-namespace espalier::client {
+namespace espalier::sequencer {
 namespace {
 
 using base::want;
@@ -21,10 +22,12 @@ void run(const std::uint8_t* data, std::size_t size) {
   const std::unique_ptr<char[]> exact(new char[size]);  // so that a byte too far is seen
   if (size != 0) std::memcpy(exact.get(), data, size);
   const std::string_view all(exact.get(), size);
-  const auto whole = SequencerAdder::read_grant(all);
-  want(!whole || size == sizeof(wire::SequencerGrant), "bytes that nobody looked at");
-  const auto grant = SequencerAdder::read_grant(all.substr(0, sizeof(wire::SequencerGrant)));
-  if (!grant) return want(grant.error().code == Code::corrupt, "refused as something else");
+  const bool whole = wire::read_reply<sequencer_calls::Granted>({}, all).has_value();
+  want(whole == (size == sizeof(wire::SequencerGrant)), "a grant of another length");
+  const auto granted =
+      wire::read_reply<sequencer_calls::Granted>({}, all.substr(0, sizeof(wire::SequencerGrant)));
+  if (!granted) return;
+  const wire::SequencerGrant& grant = granted->grant;
   std::string_view rest = all.substr(sizeof(wire::SequencerGrant));
   std::uint32_t count = 0;
   if (rest.size() < sizeof count) return;
@@ -34,24 +37,24 @@ void run(const std::uint8_t* data, std::size_t size) {
   std::uint64_t word = 0;
   for (; rest.size() >= sizeof word; rest.remove_prefix(sizeof word)) {
     std::memcpy(&word, rest.data(), sizeof word);
-    const auto range = sequencer::check_answer(word, grant->epoch, count);
+    const auto range = check_answer(word, grant.epoch, count);
     if (!range) continue;
     want(!wire::sequencer_sealed(word), "numbers of a sealed epoch");
-    want(range->epoch == grant->epoch && wire::sequencer_epoch(word) == grant->epoch,
+    want(range->epoch == grant.epoch && wire::sequencer_epoch(word) == grant.epoch,
          "numbers of another epoch");
     want(range->count == count && range->first == wire::sequencer_counter(word),
          "other numbers than were taken");
     want(range->first <= wire::kSequencerEnd && count <= wire::kSequencerEnd - range->first,
          "numbers beyond the end");
-    const auto next = sequencer::check_answer(word + count, grant->epoch, count);
+    const auto next = check_answer(word + count, grant.epoch, count);
     want(!next || next->first == range->first + count, "a number twice, or left out");
   }
 }
 
 }  // namespace
-}  // namespace espalier::client
+}  // namespace espalier::sequencer
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  espalier::client::run(data, size);
+  espalier::sequencer::run(data, size);
   return 0;
 }

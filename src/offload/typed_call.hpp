@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Handlers that are given their request as what it is, and answer with their reply: reading,
+// refusing and writing are the codec's (wire/call_codec.hpp).
+#pragma once
+
+#include "offload/call.hpp"
+#include "offload/registry.hpp"
+#include "wire/call_codec.hpp"
+
+namespace espalier::offload {
+
+/// Ends a call with its reply.
+template <class Reply>
+Next answer(Call& call, const Reply& reply) {
+  const wire::ReplyMessage<Reply> message(reply);
+  return call.answer(message.header(), {message.payload(), message.more_payload()});
+}
+/// Or with why there is none.
+template <class Reply>
+Next answer(Call& call, const Result<Reply>& reply) {
+  return reply ? answer(call, *reply) : call.fail(reply.error());
+}
+
+template <class Request, Next (*kStep)(Call&, const Request&)>
+Next read_and_step(Call& call) {
+  const auto request =
+      wire::read_request<Request>(call.map_number(), call.argument(), call.key(), call.payload());
+  if (!request) return call.fail({Code::invalid_argument, 0, 0});
+  if (const auto fault = wire::fault_of(*request)) {
+    return call.fail({Code::invalid_argument, 0, fault->detail}, fault->words);
+  }
+  return kStep(call, *request);
+}
+
+/// The row of a call and its handler. `kStep` is called again as Call says, with the same request.
+template <class Request, Next (*kStep)(Call&, const Request&)>
+[[nodiscard]] constexpr Offload serve(CallHandler more = {}) {
+  more.step = &read_and_step<Request, kStep>;
+  return {wire::kRow<Request>, more};
+}
+
+}  // namespace espalier::offload

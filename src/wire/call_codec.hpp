@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// The codec of calls: each request and each reply names its members once, in `fields`, where they
+// lie in a message and what people call them. What walks the fields writes a message, reads one,
+// tells the lengths that it may have, or describes it. docs/design/kinds.md says why.
+//
+//   struct Take {
+//     static constexpr CallRow kCall{.id = ..., .name = "take", ...};  // lengths are worked out
+//     using Reply = Taken;
+//     std::uint32_t counter = 0;
+//     std::uint32_t count = 0;
+//     static constexpr void fields(auto& self, auto& message) {
+//       message.object(self.counter, "the counter's id");
+//       message.argument(self.count, "how many numbers");
+//     }
+//     std::optional<Fault> fault() const;  // what lengths cannot tell; may be left out
+//   };
+//
+// Fields of a request: object, hint (an object that need not be there, nor be permitted), argument,
+// name, key, fixed, rest; of a reply: version, read_version,
+// flag, fixed, rest. What is fixed comes before the rest, which is the last. Ranges of bytes point
+// into the message that was read, and into what is to be written.
+//
+// Thread: plain values. Nothing here allocates but description().
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "wire/call_message.hpp"
+#include "wire/call_row.hpp"
+
+namespace espalier::wire {
+
+/// What is wrong with a message whose lengths are right.
+struct Fault {
+  std::uint32_t detail = 0;
+  std::string_view words{};  ///< for people
+};
+
+/// What lies in a payload byte for byte.
+template <class T>
+concept Fixed = std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>;
+
+inline constexpr std::uint32_t kObjectNameBytesMax = 255;
+inline constexpr std::uint32_t kNoLimit = kMessageBytesMax;
+
+template <class M>
+[[nodiscard]] std::optional<Fault> fault_of(const M& message) {
+  if constexpr (requires { message.fault(); }) return message.fault();
+  return std::nullopt;
+}
+
+/// A request that says no more than its header's call, or a reply that says only that it is done.
+struct Nothing {
+  static constexpr void fields(auto&, auto&) {}
+};
+
+// --- lengths -------------------------------------------------------------------------------------
+
+/// Works out what lengths a message may have.
+class MessageMeasure {
+ public:
+  constexpr void object(auto&, std::string_view) {}
+  constexpr void hint(auto&) {}
+  constexpr void argument(auto&, std::string_view) {}
+  constexpr void name(auto& self, std::string_view label) {
+    key(self, label, 1, kObjectNameBytesMax);
+  }
+  constexpr void key(auto&, std::string_view, std::uint32_t min, std::uint32_t max) {
+    limits_.key_bytes_min = min;
+    limits_.key_bytes_max = max;
+  }
+  constexpr void version(auto&) {}
+  constexpr void read_version(auto&) {}
+  constexpr void flag(bool&, std::uint8_t) {}
+  template <Fixed T>
+  constexpr void fixed(T&, std::string_view = {}) {
+    if (has_rest_) misplaced();
+    fixed_bytes_ += sizeof(T);
+    limits_.payload_bytes_min += sizeof(T);
+    limits_.payload_bytes_max += sizeof(T);
+  }
+  constexpr void rest(auto&, std::string_view = {}, std::uint32_t max = kNoLimit,
+                      std::uint32_t min = 0) {
+    if (has_rest_) misplaced();
+    has_rest_ = true;
+    limits_.payload_bytes_min += min;
+    limits_.payload_bytes_max = std::min(limits_.payload_bytes_max + max, kMessageBytesMax);
+  }
+
+  [[nodiscard]] constexpr const Limits& limits() const { return limits_; }
+  [[nodiscard]] constexpr std::uint32_t fixed_bytes() const { return fixed_bytes_; }
+  [[nodiscard]] constexpr bool has_rest() const { return has_rest_; }
+
+ private:
+  // Not constexpr, so that whoever writes such fields cannot compile them.
+  static void misplaced() {}
+
+  Limits limits_;
+  std::uint32_t fixed_bytes_ = 0;
+  bool has_rest_ = false;
+};
+
+template <class M>
+[[nodiscard]] consteval MessageMeasure measure_of() {
+  M none{};
+  MessageMeasure measure;
+  M::fields(none, measure);
+  return measure;
+}
+
+// --- writing -------------------------------------------------------------------------------------
+
+/// A request as it is to be sent. The request's ranges of bytes must live as long.
+template <class R>
+class RequestMessage {
+ public:
+  explicit RequestMessage(const R& request) {
+    message_.offload = R::kCall.id;
+    R::fields(request, *this);
+    message_.payload = {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
+  }
+  RequestMessage(const RequestMessage&) = delete;
+  RequestMessage& operator=(const RequestMessage&) = delete;
+
+  [[nodiscard]] const CallMessage& get() const { return message_; }
+
+  // Of fields.
+  void object(std::uint32_t number, std::string_view) { message_.map = number; }
+  void hint(std::uint32_t number) { message_.map = number; }
+  void argument(std::uint32_t value, std::string_view) { message_.argument = value; }
+  void name(std::string_view text, std::string_view) { message_.key = text; }
+  void key(std::string_view text, std::string_view, std::uint32_t, std::uint32_t) {
+    message_.key = text;
+  }
+  template <Fixed T>
+  void fixed(const T& value, std::string_view) {
+    std::memcpy(bytes_.data() + filled_, &value, sizeof value);
+    filled_ += sizeof value;
+  }
+  void rest(std::string_view bytes, std::string_view, std::uint32_t = kNoLimit, std::uint32_t = 0) {
+    message_.more_payload = bytes;
+  }
+
+ private:
+  CallMessage message_;
+  std::array<std::byte, measure_of<R>().fixed_bytes()> bytes_;
+  std::size_t filled_ = 0;
+};
+
+/// A reply as it is to be sent: what of its header counts, and its payload. The same holds of its
+/// ranges.
+template <class R>
+class ReplyMessage {
+ public:
+  explicit ReplyMessage(const R& reply) { R::fields(reply, *this); }
+  ReplyMessage(const ReplyMessage&) = delete;
+  ReplyMessage& operator=(const ReplyMessage&) = delete;
+
+  [[nodiscard]] const ResponseHeader& header() const { return header_; }
+  [[nodiscard]] std::string_view payload() const {
+    return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
+  }
+  /// Behind it.
+  [[nodiscard]] std::string_view more_payload() const { return rest_; }
+
+  // Of fields.
+  void version(std::uint64_t value) { header_.version = value; }
+  void read_version(std::uint64_t value) { header_.read_version = value; }
+  void flag(bool set, std::uint8_t bit) {
+    if (set) header_.flags |= bit;
+  }
+  template <Fixed T>
+  void fixed(const T& value, std::string_view = {}) {
+    std::memcpy(bytes_.data() + filled_, &value, sizeof value);
+    filled_ += sizeof value;
+  }
+  void rest(std::string_view bytes, std::string_view = {}, std::uint32_t = kNoLimit,
+            std::uint32_t = 0) {
+    rest_ = bytes;
+  }
+
+ private:
+  ResponseHeader header_{};
+  std::array<std::byte, measure_of<R>().fixed_bytes()> bytes_;
+  std::size_t filled_ = 0;
+  std::string_view rest_;
+};
+
+// --- reading -------------------------------------------------------------------------------------
+
+/// What requests and replies read alike.
+class PayloadTaker {
+ public:
+  explicit PayloadTaker(std::string_view payload) : left_(payload) {}
+  template <Fixed T>
+  void fixed(T& value, std::string_view = {}) {
+    if (left_.size() < sizeof value) {
+      short_ = true;
+      return;
+    }
+    std::memcpy(&value, left_.data(), sizeof value);
+    left_.remove_prefix(sizeof value);
+  }
+  void rest(std::string_view& bytes, std::string_view = {}, std::uint32_t max = kNoLimit,
+            std::uint32_t min = 0) {
+    bytes = std::exchange(left_, {});
+    if (bytes.size() > max || bytes.size() < min) short_ = true;
+  }
+  /// Whether there was neither too little nor too much.
+  [[nodiscard]] bool fits() const { return !short_ && left_.empty(); }
+
+ private:
+  std::string_view left_;
+  bool short_ = false;
+};
+
+class RequestReader : public PayloadTaker {
+ public:
+  RequestReader(std::uint32_t object, std::uint32_t argument, std::string_view key,
+                std::string_view payload)
+      : PayloadTaker(payload), object_(object), argument_(argument), key_(key) {}
+  void object(std::uint32_t& number, std::string_view) { number = object_; }
+  void hint(std::uint32_t& number) { number = object_; }
+  void argument(std::uint32_t& value, std::string_view) { value = argument_; }
+  void name(std::string_view& text, std::string_view) { text = key_; }
+  void key(std::string_view& text, std::string_view, std::uint32_t, std::uint32_t) { text = key_; }
+
+ private:
+  std::uint32_t object_;
+  std::uint32_t argument_;
+  std::string_view key_;
+};
+
+class ReplyReader : public PayloadTaker {
+ public:
+  ReplyReader(const ResponseHeader& header, std::string_view payload)
+      : PayloadTaker(payload), header_(header) {}
+  template <std::unsigned_integral T>
+  void version(T& value) {
+    take(header_.version, value);
+  }
+  template <std::unsigned_integral T>
+  void read_version(T& value) {
+    take(header_.read_version, value);
+  }
+  void flag(bool& set, std::uint8_t bit) { set = (header_.flags & bit) != 0; }
+  [[nodiscard]] bool fits() const { return PayloadTaker::fits() && !wide_; }
+
+ private:
+  template <class T>
+  void take(std::uint64_t from, T& value) {
+    value = static_cast<T>(from);
+    if (from > std::numeric_limits<T>::max()) wide_ = true;
+  }
+  const ResponseHeader& header_;
+  bool wide_ = false;
+};
+
+/// Of any bytes whose key has a length that the row allows. None: a payload of another length.
+template <class R>
+[[nodiscard]] std::optional<R> read_request(std::uint32_t object, std::uint32_t argument,
+                                            std::string_view key, std::string_view payload) {
+  R request;
+  RequestReader reader(object, argument, key, payload);
+  R::fields(request, reader);
+  return reader.fits() ? std::optional(request) : std::nullopt;
+}
+
+/// Of any answer without an error. None: it is no such reply, or has a fault.
+template <class R>
+[[nodiscard]] std::optional<R> read_reply(const ResponseHeader& header, std::string_view payload) {
+  R reply;
+  ReplyReader reader(header, payload);
+  R::fields(reply, reader);
+  if (!reader.fits() || fault_of(reply)) return std::nullopt;
+  return reply;
+}
+
+// --- describing ----------------------------------------------------------------------------------
+
+class MessageDescriber {
+ public:
+  void object(auto&, std::string_view label) { add("map", label); }
+  void hint(auto&) {}
+  void argument(auto&, std::string_view label) { add("argument", label); }
+  void name(auto& self, std::string_view label) { key(self, label, 1, kObjectNameBytesMax); }
+  void key(auto&, std::string_view label, std::uint32_t min, std::uint32_t max) {
+    std::string lengths(label);
+    lengths.append(", ").append(std::to_string(min)).append(" to ").append(std::to_string(max));
+    add("key", lengths.append(" bytes"));
+  }
+  template <class T>
+  void fixed(T&, std::string_view label) {
+    add(std::to_string(sizeof(T)) + " bytes", label);
+  }
+  void rest(auto&, std::string_view label, std::uint32_t = kNoLimit, std::uint32_t = 0) {
+    add("payload", label);
+  }
+
+  std::string text;
+
+ private:
+  void add(std::string_view where, std::string_view what) {
+    if (!text.empty()) text += "; ";
+    text.append(where).append(": ").append(what);
+  }
+};
+
+/// "key: the counter's name, 1 to 255 bytes; argument: how many numbers; 4 bytes: the epoch".
+template <class R>
+[[nodiscard]] std::string description_of() {
+  R none{};
+  MessageDescriber describer;
+  R::fields(none, describer);
+  return describer.text.empty() ? "nothing" : describer.text;
+}
+
+/// Calls by their requests, for what is done with each.
+template <class... Requests>
+struct CallList {};
+
+/// The row of a call, with the lengths that its fields have; what else its limits say stays.
+template <class R>
+inline constexpr CallRow kRow = [] {
+  CallRow row = R::kCall;
+  const Limits lengths = measure_of<R>().limits();
+  row.limits.key_bytes_min = lengths.key_bytes_min;
+  row.limits.key_bytes_max = lengths.key_bytes_max;
+  row.limits.payload_bytes_min = lengths.payload_bytes_min;
+  row.limits.payload_bytes_max = lengths.payload_bytes_max;
+  row.describe = &description_of<R>;
+  return row;
+}();
+
+}  // namespace espalier::wire

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What there is to know of a call before anybody makes it: one row for each, which the node, its
+// clients, devices, tests and documents share. docs/design/kinds.md says why.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "wire/message.hpp"
+
+namespace espalier::wire {
+
+/// What a client must be allowed to do to make a call.
+enum class Right : std::uint8_t {
+  none = 0,  ///< whoever is connected
+  read = 1,
+  write = 2,
+  admin = 3,  ///< what concerns all clients: making and dropping
+};
+
+/// Which keys a request names, of which a node that has a shard of a map asks whether it has them.
+enum class Keys : std::uint8_t {
+  none = 0,   ///< none, or its handler asks
+  one = 1,    ///< its key
+  range = 2,  ///< all from its key up to what ends its payload
+};
+
+/// How a request says which object it concerns, of which a node asks whether the client may use it.
+enum class Names : std::uint8_t {
+  nothing = 0,  ///< it concerns none, or only what the client has been given before
+  by_id = 1,    ///< its header has the object's number
+  by_name = 2,  ///< its key is the object's name
+  all = 3,      ///< it concerns the whole store
+};
+
+/// What a device does with a request (docs/design/device.md).
+enum class AtDevice : std::uint8_t {
+  refused = 0,  ///< its client is to ask the host
+  here = 1,     ///< what a node does
+  walked = 2,   ///< the same over READs; what these cannot do, the host does
+  relayed = 3,  ///< its host does it
+  by_kind = 4,  ///< a handler for devices
+};
+
+/// Of what length a request must be before its handler sees it.
+struct Limits {
+  bool map = false;  // names a map that is there
+  std::uint32_t key_bytes_min = 0;
+  std::uint32_t key_bytes_max = 0;  // of calls on maps, the map itself says
+  std::uint32_t payload_bytes_min = 0;
+  std::uint32_t payload_bytes_max = 0;
+  bool at_snapshot = false;  // may read at a snapshot, which then begins its payload
+  Keys keys = Keys::none;    // of its map
+};
+
+struct CallRow {
+  OffloadId id = OffloadId::invalid;
+  std::string_view name;
+  std::string_view format{};  ///< of the request, beyond its header
+  std::string_view summary;   ///< what it does and answers
+  /// Of one that names an object never `none`, which would let roles for other names have it.
+  Right right = Right::admin;
+  Limits limits{};
+  /// Of calls on maps `nothing` means by_id.
+  Names object = Names::nothing;
+  AtDevice at_device = AtDevice::refused;
+  /// It may change an object, or make or drop one.
+  bool changes = false;
+  /// Its answer's version is the number of the object that it names.
+  bool opens = false;
+  /// Of those that take an administrator: it is done again and again in the course of what another
+  /// one has begun, so the audit log has only what of it fails.
+  bool routine = false;
+  /// Its key is a secret: the message's copy is overwritten whatever becomes of the request.
+  bool secret_key = false;
+  /// What its fields say of the format (wire/call_codec.hpp); null: `format` does.
+  std::string (*describe)() = nullptr;
+
+  [[nodiscard]] std::string request_format() const {
+    return describe != nullptr ? describe() : std::string(format);
+  }
+};
+
+}  // namespace espalier::wire

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls that concern no object: what a session asks of its node.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "wire/call_codec.hpp"
+
+namespace espalier::session_calls {
+
+struct Cancel {
+  static constexpr wire::CallRow kCall{.id = wire::OffloadId::cancel,
+                                       .name = "cancel",
+                                       .summary = "ends it early: it is answered with what it has",
+                                       .right = wire::Right::none,
+                                       .at_device = wire::AtDevice::here};
+  using Reply = wire::Nothing;
+
+  std::uint32_t tag = 0;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.argument(
+        self.tag, "the tag of a scan, count, table_read or table_query of the same response ring");
+  }
+};
+
+/// What wire/node_numbers.hpp draws.
+struct NodeNumbers {
+  std::string_view bytes;
+
+  static constexpr void fields(auto& self, auto& message) { message.rest(self.bytes); }
+};
+
+struct NodeStats {
+  static constexpr wire::CallRow kCall{
+      .id = wire::OffloadId::node_stats,
+      .name = "node_stats",
+      .summary = "answers the node's numbers, those of its workers, offloads, maps and tables",
+      .right = wire::Right::read,
+      .object = wire::Names::all,
+      .at_device = wire::AtDevice::here};
+  using Reply = NodeNumbers;
+
+  static constexpr void fields(auto&, auto&) {}
+};
+
+using All = wire::CallList<Cancel, NodeStats>;
+
+}  // namespace espalier::session_calls
