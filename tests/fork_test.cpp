@@ -487,6 +487,7 @@ TEST(Fork, CCallsAreRefusedInAChild) {
               espalier_store* own = nullptr;
               complaints.expect("one of its own opens",
                                 espalier_store_open("embedded", &c.options, &own) == ESPALIER_OK);
+              complaints.expect("and closes", espalier_store_close(own) == ESPALIER_OK);
             }),
             "");
   EXPECT_EQ(espalier_map_put(c.map, espalier_text("k"), espalier_text("v"), nullptr), ESPALIER_OK);

@@ -15,6 +15,12 @@
 namespace espalier::client {
 namespace {
 
+// What the session has opened is there until its leases end: then the node knows of it no more. A
+// map that was dropped is found missing when it is opened again.
+Error lost_if_fenced(const Error& error) {
+  return error.code == Code::not_found ? Error{Code::connection_lost, 0, 0} : error;
+}
+
 constexpr std::uint64_t kIndexNapNs = 1'000'000;
 constexpr std::uint32_t kSpins = 2000;  // looks in vain before a nap
 // A lease is lost after more than twice that.
@@ -81,7 +87,7 @@ Result<void> IndexLink::keep() {
 Result<void> IndexLink::begin_generation() {
   Reply answer;
   const auto described = ask(requests_, map_calls::NextGeneration{view_->id, 0}, answer);
-  if (!described) return std::unexpected(described.error().error);
+  if (!described) return std::unexpected(lost_if_fenced(described.error().error));
   const auto place = read_redirect_place(described->fields_there);
   if (!place) return std::unexpected(place.error());
   opening_.redirect = *place;
@@ -92,7 +98,7 @@ Result<void> IndexLink::end_generations_before() {
   Reply answer;
   const auto ended =
       ask(requests_, map_calls::NextGeneration{view_->id, wire::kEndsGenerations}, answer);
-  if (!ended) return std::unexpected(ended.error().error);
+  if (!ended) return std::unexpected(lost_if_fenced(ended.error().error));
   return {};
 }
 
