@@ -78,7 +78,7 @@ Result<void> IndexLink::keep() {
   const std::uint64_t now = base::monotonic_ns();
   if (now - renewed_ns_ < opening_.lease.lost_after_ns / kRenewShare) return {};
   const auto renewed = ask(requests_, map_calls::RenewLease{0, {opening_.lease.lease, epoch_}, {}});
-  if (!renewed) return std::unexpected(renewed.error());
+  if (!renewed) return std::unexpected(lost_if_fenced(renewed.error()));
   epoch_ = renewed->epoch;
   renewed_ns_ = now;
   return {};
