@@ -29,6 +29,7 @@
 
 #include "catalog/object.hpp"
 #include "espalier/error.hpp"
+#include "wire/object.hpp"
 
 namespace espalier::catalog {
 
@@ -43,7 +44,7 @@ using EntryPointer = std::shared_ptr<const Entry>;
 
 class Catalog {
  public:
-  static constexpr std::size_t kNameBytesMax = 255;
+  static constexpr std::size_t kNameBytesMax = wire::kObjectNameBytesMax;
   [[nodiscard]] static bool is_name(std::string_view name) {
     return !name.empty() && name.size() <= kNameBytesMax;
   }

@@ -57,7 +57,7 @@ Result<void> IndexLink::open_map(std::string_view name) {
   renewed_ns_ = base::monotonic_ns();
   Reply answer;
   const auto described = ask(requests_, map_calls::OpenIndex{number}, answer);
-  if (!described) return std::unexpected(described.error().error);
+  if (!described) return std::unexpected(described.error());
   auto opening = OneSidedOpening::read(described->fields_there);
   if (!opening) return std::unexpected(opening.error());
   opening_ = std::move(*opening);
@@ -87,7 +87,7 @@ Result<void> IndexLink::keep() {
 Result<void> IndexLink::begin_generation() {
   Reply answer;
   const auto described = ask(requests_, map_calls::NextGeneration{view_->id, 0}, answer);
-  if (!described) return std::unexpected(lost_if_fenced(described.error().error));
+  if (!described) return std::unexpected(lost_if_fenced(described.error()));
   const auto place = read_redirect_place(described->fields_there);
   if (!place) return std::unexpected(place.error());
   opening_.redirect = *place;
@@ -98,7 +98,7 @@ Result<void> IndexLink::end_generations_before() {
   Reply answer;
   const auto ended =
       ask(requests_, map_calls::NextGeneration{view_->id, wire::kEndsGenerations}, answer);
-  if (!ended) return std::unexpected(lost_if_fenced(ended.error().error));
+  if (!ended) return std::unexpected(lost_if_fenced(ended.error()));
   return {};
 }
 
@@ -113,7 +113,7 @@ Result<void> IndexLink::check_map() {
 Result<place::FeedCursor> IndexLink::follow() {
   Reply answer;
   const auto described = ask(requests_, map_calls::OpenFeed{view_->id}, answer);
-  if (!described) return std::unexpected(described.error().error);
+  if (!described) return std::unexpected(described.error());
   const auto place = read_feed_place(described->fields_there);
   if (!place) return std::unexpected(place.error());
   return place::FeedCursor::create(*place, *view_);
@@ -122,7 +122,7 @@ Result<place::FeedCursor> IndexLink::follow() {
 Result<place::LeafCounts> IndexLink::read_counts() {
   Reply answer;
   const auto counted = ask(requests_, map_calls::CountLeaves{view_->id, 0}, answer);
-  if (!counted) return std::unexpected(counted.error().error);
+  if (!counted) return std::unexpected(counted.error());
   if (counted->keyed_key != opening_.keyed->key) return fail(Code::contended);
   place::LeafCounts counts;
   std::string_view rows = counted->rows;

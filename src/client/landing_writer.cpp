@@ -85,8 +85,8 @@ std::optional<std::expected<table_calls::Appended, Refusal>> LandingWriter::appe
     return std::nullopt;
   }
   Reply answer;
-  return ask(requests, table_calls::Commit{table, reservation, {grant_.window, 0, rows.size()}},
-             answer);
+  return ask_in_words(
+      requests, table_calls::Commit{table, reservation, {grant_.window, 0, rows.size()}}, answer);
 }
 
 }  // namespace espalier::client

@@ -82,7 +82,7 @@ Result<place::OneSidedReader*> OneSidedMaps::open_anew(RemoteRequests& requests,
   Reply answer;
   const auto described =
       ask(requests, map_calls::OpenReads{map, options_.by_key ? wire::kReadsByKey : 0U}, answer);
-  if (!described) return std::unexpected(described.error().error);
+  if (!described) return std::unexpected(described.error());
   const auto opening = OneSidedOpening::read(described->fields_there);
   if (!opening) return std::unexpected(opening.error());
   const auto view = opening->view_of(map);

@@ -27,7 +27,7 @@ Result<void> OneSidedRows::open() {
   const std::uint64_t asked_ns = base::monotonic_ns();
   Reply answer;
   const auto opened = ask(session.requests, table_calls::OpenReads{read_.table}, answer);
-  if (!opened) return std::unexpected(opened.error().error);
+  if (!opened) return std::unexpected(opened.error());
   const auto opening = OneSidedOpening::read(opened->described);
   if (!opening) return std::unexpected(opening.error());
   const auto place = opening->place_of(read_.table);

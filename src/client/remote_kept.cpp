@@ -36,7 +36,7 @@ TableResult<std::uint64_t> RemoteKept::number(RemoteSession& session, std::uint3
   drop(session, loaded.take_dropped());
   Reply answer;
   const auto kept =
-      ask(session.requests, table_calls::LoadPipeline{table, text_of(pipeline_)}, answer);
+      ask_in_words(session.requests, table_calls::LoadPipeline{table, text_of(pipeline_)}, answer);
   if (!kept) return std::unexpected(kept.error());
   const std::lock_guard lock(mutex_);
   std::erase_if(at_, [](const auto& at) { return at.expired(); });

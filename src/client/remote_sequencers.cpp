@@ -132,7 +132,7 @@ Result<std::vector<SequencerInfo>> RemoteSequencers::list() {
   if (!session) return std::unexpected(session.error());
   Reply answer;
   const auto listed = ask((*session)->requests, object_calls::list(ObjectKind::sequencer), answer);
-  if (!listed) return std::unexpected(listed.error().error);
+  if (!listed) return std::unexpected(listed.error());
   std::vector<SequencerInfo> all;
   std::string_view left = listed->items;
   Item item;

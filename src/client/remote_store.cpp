@@ -173,7 +173,7 @@ Result<std::string> RemoteStore::node_numbers() {
   if (!session) return std::unexpected(session.error());
   Reply answer;
   const auto numbers = ask((*session)->requests, session_calls::NodeStats{}, answer);
-  if (!numbers) return std::unexpected(numbers.error().error);
+  if (!numbers) return std::unexpected(numbers.error());
   return std::move(answer.payload);
 }
 
@@ -182,7 +182,7 @@ Result<std::vector<ObjectInfo>> RemoteStore::objects(ObjectKind kind) {
   if (!session) return std::unexpected(session.error());
   Reply answer;
   const auto listed = ask((*session)->requests, object_calls::list(kind), answer);
-  if (!listed) return std::unexpected(listed.error().error);
+  if (!listed) return std::unexpected(listed.error());
   std::vector<ObjectInfo> objects;
   std::string_view left = listed->items;
   Item item;

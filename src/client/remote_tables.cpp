@@ -63,7 +63,7 @@ TableResult<T> in_words(std::expected<T, Refusal> reply) {
 template <class Request>
 TableResult<TableInfo> ask_for_table(RemoteSession& session, const Request& request) {
   Reply answer;
-  const auto opened = in_words(ask(session.requests, request, answer));
+  const auto opened = in_words(ask_in_words(session.requests, request, answer));
   if (!opened) return std::unexpected(opened.error());
   auto info = read_info(request.name, opened->id, opened->description);
   if (!info) return nonsense("the node answered with what is no table");
@@ -169,9 +169,9 @@ TableResult<std::uint64_t> RemoteTable::append_rows(RemoteSession& session, std:
   auto written = session.landing.append(session.requests, session.rings->connection(), table, rows,
                                         reservation);
   Reply answer;
-  const auto appended =
-      in_words(written ? *std::move(written)
-                       : ask(session.requests,
+  const auto appended = in_words(
+      written ? *std::move(written)
+              : ask_in_words(session.requests,
                              table_calls::Append{table, reservation, text_of(rows)}, answer));
   if (!appended) return std::unexpected(appended.error());
   return appended->first_row;
@@ -190,9 +190,9 @@ TableResult<std::uint64_t> RemoteTable::append_encrypted(std::span<std::byte> ro
   // Others wait while slots are reserved, so what takes long is done before.
   (*session)->landing.prepare((*session)->requests, (*session)->rings->connection(), rows.size());
   Reply answer;
-  const auto reserved = in_words(
-      ask((*session)->requests,
-          table_calls::Reserve{*own, static_cast<std::uint32_t>(rows.size() / row_bytes)}, answer));
+  const auto reserved = in_words(ask_in_words(
+      (*session)->requests,
+      table_calls::Reserve{*own, static_cast<std::uint32_t>(rows.size() / row_bytes)}, answer));
   if (!reserved) return std::unexpected(reserved.error());
   const std::uint64_t reservation = reserved->reservation;
   if (!seal_rows(rows, row_bytes, reserved->slots, cipher)) {
@@ -289,8 +289,8 @@ TableResult<void> RemoteTables::drop(std::string_view name) {
   const auto session = RemoteLease::take(sessions_);
   if (!session) return refuse_table(session.error());
   Reply answer;
-  const auto dropped =
-      in_words(ask((*session)->requests, object_calls::drop(name, ObjectKind::table), answer));
+  const auto dropped = in_words(
+      ask_in_words((*session)->requests, object_calls::drop(name, ObjectKind::table), answer));
   if (!dropped) return std::unexpected(dropped.error());
   return {};
 }
@@ -300,7 +300,7 @@ TableResult<std::vector<TableInfo>> RemoteTables::list() {
   if (!session) return refuse_table(session.error());
   Reply answer;
   const auto listed =
-      in_words(ask((*session)->requests, object_calls::list(ObjectKind::table), answer));
+      in_words(ask_in_words((*session)->requests, object_calls::list(ObjectKind::table), answer));
   if (!listed) return std::unexpected(listed.error());
   std::vector<TableInfo> tables;
   std::string_view left = listed->items;

@@ -48,8 +48,8 @@ std::expected<void, Refusal> create(Asked& node, std::string_view name, const Ma
                                     const wire::ShardMap& map) {
   const std::string bytes = wire::bytes_of(map);
   Reply answer;
-  auto made =
-      ask(node.requests(), map_calls::CreateShard{name, tree::shape_of(options), bytes}, answer);
+  auto made = ask_in_words(node.requests(),
+                           map_calls::CreateShard{name, tree::shape_of(options), bytes}, answer);
   if (!made) return std::unexpected(std::move(made.error()));
   return {};
 }

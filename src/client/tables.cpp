@@ -4,12 +4,12 @@
 #include <cerrno>
 
 #include "base/clock.hpp"
+#include "catalog/catalog.hpp"
 
 namespace espalier::client {
 
 std::optional<TableError> wrong_with_name(std::string_view name) {
-  constexpr std::size_t kNameBytesMax = 255;
-  if (!name.empty() && name.size() <= kNameBytesMax) return std::nullopt;
+  if (catalog::Catalog::is_name(name)) return std::nullopt;
   return TableError{{Code::invalid_argument, 0, 0}, "a table's name has 1 to 255 bytes"};
 }
 

@@ -42,17 +42,27 @@ Result<typename Request::Reply> finish_asking(RemoteRequests& requests) {
   return reply_in<typename Request::Reply>(*answer);
 }
 
-/// The same of a reply that ends with bytes, which `answer` then holds, or of one whose refusal is
-/// to have its words. Errors: as RemoteRequests::ask; corrupt.
+/// The same of a call whose refusal has words for people; `answer` holds the bytes of the reply.
+/// Errors: as RemoteRequests::ask; corrupt.
 template <class Request>
-std::expected<typename Request::Reply, Refusal> ask(RemoteRequests& requests,
-                                                    const Request& request, Reply& answer) {
+std::expected<typename Request::Reply, Refusal> ask_in_words(RemoteRequests& requests,
+                                                             const Request& request,
+                                                             Reply& answer) {
   const wire::RequestMessage<Request> message(request);
   auto answered = requests.ask(message.get());
   if (!answered) return std::unexpected(std::move(answered.error()));
   answer = std::move(*answered);
   const auto reply = wire::read_reply<typename Request::Reply>(answer.header, answer.payload);
   if (!reply) return std::unexpected(Refusal{{Code::corrupt, 0, 0}, {}});
+  return *reply;
+}
+
+/// The same of a reply that ends with bytes, without words. Errors: as ask().
+template <class Request>
+Result<typename Request::Reply> ask(RemoteRequests& requests, const Request& request,
+                                    Reply& answer) {
+  auto reply = ask_in_words(requests, request, answer);
+  if (!reply) return std::unexpected(reply.error().error);
   return *reply;
 }
 

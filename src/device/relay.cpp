@@ -95,8 +95,9 @@ Next begin(Call& call, RelayState& state, offload::AnswerPace pace) {
     message.payload = base::bytes_of(state.host_snapshot);
     message.more_payload = source.payload;
   }
-  if (message.bytes() > wire::kMessageBytesMax)
+  if (message.bytes() > wire::kMessageBytesMax) {
     return call.fail({Code::invalid_argument, 0, 0}, kTooLong);
+  }
   return call.post(message, pace);
 }
 

@@ -15,11 +15,6 @@ Next answer(Call& call, const Reply& reply) {
   const wire::ReplyMessage<Reply> message(reply);
   return call.answer(message.header(), {message.payload(), message.more_payload()});
 }
-/// Or with why there is none.
-template <class Reply>
-Next answer(Call& call, const Result<Reply>& reply) {
-  return reply ? answer(call, *reply) : call.fail(reply.error());
-}
 
 template <class Request, Next (*kStep)(Call&, const Request&)>
 Next read_and_step(Call& call) {

@@ -34,10 +34,11 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 
 #include "wire/call_message.hpp"
 #include "wire/call_row.hpp"
+#include "wire/object.hpp"
+#include "wire/payload_reader.hpp"
 
 namespace espalier::wire {
 
@@ -51,7 +52,6 @@ struct Fault {
 template <class T>
 concept Fixed = std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>;
 
-inline constexpr std::uint32_t kObjectNameBytesMax = 255;
 inline constexpr std::uint32_t kNoLimit = kMessageBytesMax;
 
 template <class M>
@@ -200,36 +200,31 @@ class ReplyMessage {
 // --- reading -------------------------------------------------------------------------------------
 
 /// What requests and replies read alike.
-class PayloadTaker {
+class FieldReader {
  public:
-  explicit PayloadTaker(std::string_view payload) : left_(payload) {}
+  explicit FieldReader(std::string_view payload) : payload_(payload) {}
   template <Fixed T>
   void fixed(T& value, std::string_view = {}) {
-    if (left_.size() < sizeof value) {
-      short_ = true;
-      return;
-    }
-    std::memcpy(&value, left_.data(), sizeof value);
-    left_.remove_prefix(sizeof value);
+    value = payload_.take<T>();
   }
   void rest(std::string_view& bytes, std::string_view = {}, std::uint32_t max = kNoLimit,
             std::uint32_t min = 0) {
-    bytes = std::exchange(left_, {});
-    if (bytes.size() > max || bytes.size() < min) short_ = true;
+    bytes = payload_.text(payload_.rest().size());
+    if (bytes.size() > max || bytes.size() < min) within_limits_ = false;
   }
   /// Whether there was neither too little nor too much.
-  [[nodiscard]] bool fits() const { return !short_ && left_.empty(); }
+  [[nodiscard]] bool fits() const { return within_limits_ && payload_.complete(); }
 
  private:
-  std::string_view left_;
-  bool short_ = false;
+  PayloadReader payload_;
+  bool within_limits_ = true;
 };
 
-class RequestReader : public PayloadTaker {
+class RequestReader : public FieldReader {
  public:
   RequestReader(std::uint32_t object, std::uint32_t argument, std::string_view key,
                 std::string_view payload)
-      : PayloadTaker(payload), object_(object), argument_(argument), key_(key) {}
+      : FieldReader(payload), object_(object), argument_(argument), key_(key) {}
   void object(std::uint32_t& number, std::string_view) { number = object_; }
   void hint(std::uint32_t& number) { number = object_; }
   void argument(std::uint32_t& value, std::string_view) { value = argument_; }
@@ -242,10 +237,10 @@ class RequestReader : public PayloadTaker {
   std::string_view key_;
 };
 
-class ReplyReader : public PayloadTaker {
+class ReplyReader : public FieldReader {
  public:
   ReplyReader(const ResponseHeader& header, std::string_view payload)
-      : PayloadTaker(payload), header_(header) {}
+      : FieldReader(payload), header_(header) {}
   template <std::unsigned_integral T>
   void version(T& value) {
     take(header_.version, value);
@@ -255,7 +250,7 @@ class ReplyReader : public PayloadTaker {
     take(header_.read_version, value);
   }
   void flag(bool& set, std::uint8_t bit) { set = (header_.flags & bit) != 0; }
-  [[nodiscard]] bool fits() const { return PayloadTaker::fits() && !wide_; }
+  [[nodiscard]] bool fits() const { return FieldReader::fits() && !wide_; }
 
  private:
   template <class T>

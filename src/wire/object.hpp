@@ -9,6 +9,9 @@
 
 namespace espalier::wire {
 
+/// Of an object's name, which has one byte at least.
+inline constexpr std::uint32_t kObjectNameBytesMax = 255;
+
 /// What its kind tells of it follows: of a map MapShape, of a table TableFacts and its schema, of a
 /// sequencer SequencerFacts.
 struct ObjectEntry {
