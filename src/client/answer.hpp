@@ -31,6 +31,13 @@ Result<std::optional<FoundItem>> find_item(Runner& runner, Op op, std::string_vi
 /// The condition that a key's item is still as it was found. It points into `found`.
 [[nodiscard]] Condition unchanged(const std::optional<Found>& found, bool versions);
 
+/// Errors: key_too_long, of bounds that no key of the map can be.
+[[nodiscard]] inline Result<void> check_bounds(std::string_view low, std::string_view high,
+                                               std::uint32_t key_bytes_max) {
+  if (low.size() <= key_bytes_max && high.size() <= key_bytes_max) return {};
+  return fail(Code::key_too_long, key_bytes_max);
+}
+
 /// What a scan asks for; a limit that is out of reach is none. Errors: invalid_argument (see
 /// ScanOptions).
 Result<Request> scan_request(std::string_view low, std::string_view high, ScanOptions options);

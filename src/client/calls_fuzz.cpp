@@ -12,6 +12,7 @@
 #include "sequencer/calls.hpp"
 #include "table/calls.hpp"
 #include "tree/calls.hpp"
+#include "tree/item_calls.hpp"
 #include "wire/session_calls.hpp"
 #include "wire/testing/call_checks.hpp"
 
@@ -33,17 +34,18 @@ void run(const std::uint8_t* data, std::size_t size) {
   if (left.size() <= sizeof said) return;
   std::memcpy(&said, left.data(), sizeof said);
   left.remove_prefix(sizeof said);
-  wire::CallBytes bytes{said.object, said.argument, {}, {}, {}};
+  wire::CallBytes bytes;
+  bytes.object = said.object;
+  bytes.argument = said.argument;
+  bytes.at_snapshot = (said.object & 1) != 0;
   bytes.header.version = said.version;
   bytes.header.read_version = said.read_version;
   bytes.header.flags = static_cast<std::uint8_t>(said.argument);
   bytes.key = left.substr(1, static_cast<std::uint8_t>(left.front()));
   bytes.payload = left.substr(1 + bytes.key.size());
-  wire::check_calls(object_calls::All(), bytes);
-  wire::check_calls(sequencer_calls::All(), bytes);
-  wire::check_calls(session_calls::All(), bytes);
-  wire::check_calls(table_calls::All(), bytes);
-  wire::check_calls(map_calls::All(), bytes);
+  wire::check_calls(object_calls::All() + sequencer_calls::All() + session_calls::All() +
+                        table_calls::All() + map_calls::All() + map_calls::AllOnItems(),
+                    bytes);
 }
 
 }  // namespace

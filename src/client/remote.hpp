@@ -170,7 +170,8 @@ class RemoteMap final : public MapImpl {
   Result<Scope> scope(RemoteRequests& requests, const NodeConnection& connection);
 
  private:
-  Result<Reply> call(wire::CallMessage request);
+  template <class Request>
+  Result<typename Request::Reply> ask_here(Request request);
 
   const std::shared_ptr<RemoteSessions> sessions_;
   const std::string name_;

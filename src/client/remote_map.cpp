@@ -8,27 +8,22 @@
 
 #include "base/bytes.hpp"
 #include "client/answer.hpp"
-#include "client/count_request.hpp"
 #include "client/one_sided_pipeline.hpp"
 #include "client/opened_map.hpp"
 #include "client/remote.hpp"
 #include "client/remote_snapshot.hpp"
 #include "client/typed_call.hpp"
+#include "tree/batch_entries.hpp"
 #include "tree/calls.hpp"
+#include "tree/item_calls.hpp"
 #include "tree/map_forms.hpp"
 #include "tree/write/batch.hpp"
 
 namespace espalier::client {
 namespace {
 
-template <class T>
-void append(std::string& to, const T& value) {
-  to += base::bytes_of(value);
-}
-
-Written written_of(const wire::ResponseHeader& header) {
-  const bool applied = (header.flags & wire::kApplied) != 0;
-  return {applied ? header.version : 0, applied, (header.flags & wire::kFound) != 0};
+Written written_of(const map_calls::ItemWritten& reply) {
+  return {reply.applied ? reply.version : 0, reply.applied, reply.found};
 }
 
 class RemotePipeline final : public PipelineImpl {
@@ -156,30 +151,17 @@ Result<Written> RemoteMap::write_if(Op op, std::string_view key, std::string_vie
   comparison.erase = op == Op::erase ? 1 : 0;
   const bool by_value = condition.kind == ConditionKind::value;
   if (by_value) comparison.expected_bytes = static_cast<std::uint32_t>(condition.value.size());
-  std::string head(base::bytes_of(comparison));
-  if (by_value) head += condition.value;
-  wire::CallMessage outgoing;
-  outgoing.offload = wire::OffloadId::compare_and_set;
-  outgoing.key = key;
-  outgoing.payload = head;
-  outgoing.more_payload = value;
-  const auto reply = call(outgoing);
+  const std::string_view expected = by_value ? condition.value : std::string_view();
+  const auto reply = ask_here(map_calls::CompareAndSet{0, key, comparison, expected, value});
   if (!reply) return std::unexpected(reply.error());
-  return written_of(reply->header);
+  return written_of(*reply);
 }
 
 Result<std::uint64_t> RemoteMap::add(std::string_view key, std::uint64_t amount) {
   if (key.empty() || key.size() > max_key_bytes_) return fail(Code::key_too_long, max_key_bytes_);
-  wire::CallMessage outgoing;
-  outgoing.offload = wire::OffloadId::add;
-  outgoing.key = key;
-  outgoing.payload = base::bytes_of(amount);
-  const auto reply = call(outgoing);
+  const auto reply = ask_here(map_calls::Add{0, key, amount});
   if (!reply) return std::unexpected(reply.error());
-  std::uint64_t sum = 0;
-  if (reply->payload.size() != sizeof sum) return fail(Code::corrupt);
-  std::memcpy(&sum, reply->payload.data(), sizeof sum);
-  return sum;
+  return reply->sum;
 }
 
 // What is refused beside the memory is refused here in the same order, before anything travels.
@@ -204,48 +186,38 @@ Result<void> RemoteMap::check(const WriteBatch& batch) const {
 
 Result<Written> RemoteMap::write(const WriteBatch& batch) {
   if (const auto good = check(batch); !good) return std::unexpected(good.error());
-  std::string payload;
-  const auto add = [&payload](wire::BatchKind kind, std::string_view key,
-                              const Condition& condition, std::string_view value) {
-    wire::BatchEntry entry{};
-    entry.version = condition.version;
-    entry.value_bytes = static_cast<std::uint32_t>(value.size());
-    entry.key_bytes = static_cast<std::uint16_t>(key.size());
-    entry.kind = static_cast<std::uint8_t>(kind);
-    entry.condition = static_cast<std::uint8_t>(condition.kind);
-    append(payload, entry);
-    payload += key;
-    payload += value;
-    return payload.size() <= wire::kMessageBytesMax - 64;
+  std::string entries;
+  const auto add = [&entries](const tree::BatchStep& step) {
+    tree::append_step(entries, step);
+    return entries.size() <= wire::kMessageBytesMax - 64;
   };
   for (const auto& check : batch.conditions()) {
-    const Condition condition = check.condition();
-    if (!add(wire::BatchKind::check, check.key, condition, condition.value)) {
+    if (!add({wire::BatchKind::check, check.key, {}, check.condition()})) {
       return fail(Code::invalid_argument, wire::kMessageBytesMax);
     }
   }
   for (const auto& write : batch.writes()) {
-    if (!add(write.erase ? wire::BatchKind::erase : wire::BatchKind::put, write.key, {},
-             write.value)) {
+    const auto kind = write.erase ? wire::BatchKind::erase : wire::BatchKind::put;
+    if (!add({kind, write.key, write.value, {}})) {
       return fail(Code::invalid_argument, wire::kMessageBytesMax);
     }
   }
-  wire::CallMessage outgoing;
-  outgoing.offload = wire::OffloadId::write_batch;
-  outgoing.argument = static_cast<std::uint32_t>(batch.writes().size() + batch.conditions().size());
-  outgoing.payload = payload;
-  const auto reply = call(outgoing);
+  const std::size_t count = batch.writes().size() + batch.conditions().size();
+  const auto reply =
+      ask_here(map_calls::BatchToWrite{0, static_cast<std::uint32_t>(count), entries});
   if (!reply) return std::unexpected(reply.error());
-  return written_of(reply->header);
+  return written_of(*reply);
 }
 
-Result<Reply> RemoteMap::call(wire::CallMessage request) {
+// The request names the map by its number on the node that is asked.
+template <class Request>
+Result<typename Request::Reply> RemoteMap::ask_here(Request request) {
   const auto session = RemoteLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
   const auto place = scope(**session);
   if (!place) return std::unexpected(place.error());
   request.map = place->map;
-  return (*session)->requests.call(request);
+  return ask((*session)->requests, request);
 }
 
 Result<std::uint64_t> RemoteMap::scan(std::string_view low, std::string_view high,
@@ -256,20 +228,21 @@ Result<std::uint64_t> RemoteMap::scan(std::string_view low, std::string_view hig
 }
 
 Result<std::uint64_t> RemoteMap::count(std::string_view low, std::string_view high) {
-  const auto outgoing = count_request(low, high, max_key_bytes_);
-  if (!outgoing) return std::unexpected(outgoing.error());
-  const auto reply = call(*outgoing);
+  if (const auto fit = check_bounds(low, high, max_key_bytes_); !fit) {
+    return std::unexpected(fit.error());
+  }
+  const auto reply = ask_here(map_calls::Count{0, low, {}, high});
   if (!reply) return std::unexpected(reply.error());
-  return reply->header.version;
+  return reply->count;
 }
 
 Result<std::uint64_t> RemoteMap::count_estimate(std::string_view low, std::string_view high) {
-  auto outgoing = count_request(low, high, max_key_bytes_);
-  if (!outgoing) return std::unexpected(outgoing.error());
-  outgoing->offload = wire::OffloadId::count_estimate;
-  const auto reply = call(*outgoing);
+  if (const auto fit = check_bounds(low, high, max_key_bytes_); !fit) {
+    return std::unexpected(fit.error());
+  }
+  const auto reply = ask_here(map_calls::CountEstimate{0, low, high});
   if (!reply) return std::unexpected(reply.error());
-  return reply->header.version;
+  return reply->count;
 }
 
 Result<std::unique_ptr<RemoteSnapshot>> RemoteMap::prepare_snapshot() {
@@ -327,11 +300,7 @@ Result<std::unique_ptr<PipelineImpl>> RemoteMap::open_pipeline(std::uint32_t in_
 }
 
 Result<MapStats> RemoteMap::stats() {
-  const auto session = RemoteLease::take(sessions_);
-  if (!session) return std::unexpected(session.error());
-  const auto place = scope(**session);
-  if (!place) return std::unexpected(place.error());
-  const auto reply = ask((*session)->requests, map_calls::Stats{place->map});
+  const auto reply = ask_here(map_calls::Stats{});
   if (!reply) return std::unexpected(reply.error());
   return tree::stats_of(reply->numbers);
 }

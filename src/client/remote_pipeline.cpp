@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "wire/items.hpp"
 #include "wire/node.hpp"
 #include "wire/session_calls.hpp"
 
@@ -46,21 +47,6 @@ Error error_of(const Incoming& response) {
 }
 
 }  // namespace
-
-bool take_item(std::string_view& payload, Item& item) {
-  wire::ItemHeader header;
-  if (payload.size() < sizeof header) return false;
-  std::memcpy(&header, payload.data(), sizeof header);
-  payload.remove_prefix(sizeof header);
-  if (header.key_bytes > payload.size()) return false;
-  item.key = payload.substr(0, header.key_bytes);
-  payload.remove_prefix(header.key_bytes);
-  if (header.value_bytes > payload.size()) return false;
-  item.value = payload.substr(0, header.value_bytes);
-  payload.remove_prefix(header.value_bytes);
-  item.version = header.version;
-  return true;
-}
 
 RemoteRequests::RemoteRequests(ThreadRings& rings, std::uint32_t in_flight)
     : rings_(rings), places_(in_flight) {
@@ -233,7 +219,7 @@ void RemoteRequests::take_items(Place& place, std::string_view payload) {
   while (!place.stopped) {
     items_.clear();
     Item item;
-    while (items_.size() < kItemsTogether && take_item(payload, item)) items_.push_back(item);
+    while (items_.size() < kItemsTogether && wire::take_item(payload, item)) items_.push_back(item);
     if (items_.empty()) return;
     place.items += items_.size();
     if (!place.handler->items(place.request->tag, items_)) stop(place);
@@ -275,7 +261,7 @@ void RemoteRequests::finish(std::uint32_t number, const Incoming& response) {
   }
   Item item;
   std::string_view payload = response.payload;
-  if (request.op == Op::floor && completion.found && take_item(payload, item)) {
+  if (request.op == Op::floor && completion.found && wire::take_item(payload, item)) {
     completion.key = item.key;
     completion.value = item.value;
   }

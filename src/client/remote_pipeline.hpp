@@ -44,9 +44,6 @@ struct Scope {
   std::uint64_t snapshot = 0;  // its number; 0: none
 };
 
-/// Takes the first item off `payload`. Returns false if there is no whole one.
-bool take_item(std::string_view& payload, Item& item);
-
 class RemoteRequests {
  public:
   RemoteRequests(ThreadRings& rings, std::uint32_t in_flight);

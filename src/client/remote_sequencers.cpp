@@ -7,6 +7,7 @@
 #include "catalog/calls.hpp"
 #include "client/typed_call.hpp"
 #include "sequencer/calls.hpp"
+#include "wire/items.hpp"
 #include "wire/object.hpp"
 
 namespace espalier::client {
@@ -136,7 +137,7 @@ Result<std::vector<SequencerInfo>> RemoteSequencers::list() {
   std::vector<SequencerInfo> all;
   std::string_view left = listed->items;
   Item item;
-  while (take_item(left, item)) {
+  while (wire::take_item(left, item)) {
     if (item.value.size() < sizeof(wire::ObjectEntry)) return fail(Code::corrupt);
     const auto of_item =
         wire::read_reply<sequencer_calls::Facts>({}, item.value.substr(sizeof(wire::ObjectEntry)));

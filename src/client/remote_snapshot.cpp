@@ -3,10 +3,10 @@
 
 #include <utility>
 
-#include "base/bytes.hpp"
-#include "client/count_request.hpp"
+#include "client/answer.hpp"
 #include "client/typed_call.hpp"
 #include "tree/calls.hpp"
+#include "tree/item_calls.hpp"
 
 namespace espalier::client {
 
@@ -102,16 +102,14 @@ Result<void> RemoteSnapshot::run(const Request& request, Handler& handler) {
 }
 
 Result<std::uint64_t> RemoteSnapshot::count(std::string_view low, std::string_view high) {
-  auto outgoing = count_request(low, high, scope_.max_key_bytes);
-  if (!outgoing) return std::unexpected(outgoing.error());
-  outgoing->map = scope_.map;
-  outgoing->at_snapshot = true;
-  outgoing->payload = base::bytes_of(scope_.snapshot);
-  outgoing->more_payload = high;
+  if (const auto fit = check_bounds(low, high, scope_.max_key_bytes); !fit) {
+    return std::unexpected(fit.error());
+  }
+  const map_calls::Count request{scope_.map, low, scope_.snapshot, high};
   return ask([&](RemoteRequests& requests) -> Result<std::uint64_t> {
-    const auto reply = requests.call(*outgoing);
+    const auto reply = client::ask(requests, request);
     if (!reply) return std::unexpected(reply.error());
-    return reply->header.version;
+    return reply->count;
   });
 }
 

@@ -14,6 +14,7 @@
 #include "sequencer/calls.hpp"
 #include "tree/calls.hpp"
 #include "tree/map_forms.hpp"
+#include "wire/items.hpp"
 #include "wire/object.hpp"
 #include "wire/session_calls.hpp"
 
@@ -186,7 +187,7 @@ Result<std::vector<ObjectInfo>> RemoteStore::objects(ObjectKind kind) {
   std::vector<ObjectInfo> objects;
   std::string_view left = listed->items;
   Item item;
-  while (take_item(left, item)) {
+  while (wire::take_item(left, item)) {
     wire::ObjectEntry entry{};
     if (item.value.size() < sizeof entry) return fail(Code::corrupt);
     std::memcpy(&entry, item.value.data(), sizeof entry);

@@ -16,6 +16,7 @@
 #include "client/typed_call.hpp"
 #include "espalier/kind.hpp"
 #include "table/calls.hpp"
+#include "wire/items.hpp"
 #include "wire/object.hpp"
 #include "wire/table.hpp"
 
@@ -305,7 +306,7 @@ TableResult<std::vector<TableInfo>> RemoteTables::list() {
   std::vector<TableInfo> tables;
   std::string_view left = listed->items;
   Item item;
-  while (take_item(left, item)) {
+  while (wire::take_item(left, item)) {
     const std::string_view value = item.value;
     if (value.size() < sizeof(wire::ObjectEntry)) return nonsense("the node's list is cut off");
     auto info = read_info(item.key, item.version, value.substr(sizeof(wire::ObjectEntry)));

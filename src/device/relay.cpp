@@ -86,14 +86,15 @@ Next begin(Call& call, RelayState& state, offload::AnswerPace pace) {
   state.principal = offload::bytes_of(call.principal());
   message.principal = state.principal;
   if (call.at_snapshot()) {
-    const offload::ReadSource source = offload::read_source(call, nullptr);
-    if (!source.found) return call.fail({Code::not_found, 0, 0});
+    const auto number = call.snapshot_number();
+    const offload::ReadSource source = offload::read_source(call, number, nullptr);
+    if (!number || !source.found) return call.fail({Code::not_found, 0, 0});
     state.held = source.snapshot;
     state.host_snapshot = static_cast<const RelayedSnapshot&>(*state.held).number();
     if (state.host_snapshot == 0) return call.fail({Code::connection_lost, 0, 0});
     message.at_snapshot = true;
     message.payload = base::bytes_of(state.host_snapshot);
-    message.more_payload = source.payload;
+    message.more_payload = call.payload_behind_snapshot();
   }
   if (message.bytes() > wire::kMessageBytesMax) {
     return call.fail({Code::invalid_argument, 0, 0}, kTooLong);

@@ -345,6 +345,41 @@ TEST_F(AccessTest, RefusalsAreLimitedForThePrincipalThatAsks) {
   EXPECT_EQ(acts_of(audit).size(), 3u);
 }
 
+// Of every call, for every role: what the row says is all that decides.
+TEST(AccessTable, EachRoleMayWhatTheRowsSay) {
+  SchedulerFixture node;
+  std::uint32_t tag = 0;
+  for (const Right role : {Right::none, Right::read, Right::write, Right::admin}) {
+    SchedulerFixture::Client& client = node.connect();
+    client.connection->access = Access("someone", role);
+    for (const Offload& offload : all_offloads()) {
+      SCOPED_TRACE(std::string(offload.name) + " as " + std::string(name(role)));
+      const Response answer = node.call(client, request_of(offload.id, 0, ++tag));
+      const bool may = role >= offload.right;
+      EXPECT_EQ(answer.code() == Code::not_permitted, !may);
+      if (!may) EXPECT_EQ(answer.detail(), static_cast<std::uint32_t>(offload.right));
+    }
+  }
+  EXPECT_EQ(node.catalog().names().size(), 1u) << "what was asked for was nothing";
+}
+
+// The same where a role is for some names only: it may ask for these, and for nothing of others'.
+TEST(AccessTable, ARoleForSomeNamesReachesNoOthers) {
+  SchedulerFixture node;
+  SchedulerFixture::Client& client = node.connect();
+  client.connection->access = Access("someone", Right::admin, "own/");
+  std::uint32_t tag = 0;
+  for (const Offload& offload : all_offloads()) {
+    SCOPED_TRACE(offload.name);
+    const bool on_map = offload.limits.map && offload.object == Names::nothing;
+    const bool names = on_map || offload.object != Names::nothing;
+    const bool by_name = offload.object == Names::by_name;
+    const auto header = request_of(offload.id, node.map(), ++tag);
+    const Response answer = node.call(client, header, by_name ? "m" : "");
+    EXPECT_EQ(answer.code() == Code::not_permitted, names);
+  }
+}
+
 // Else a role for a prefix would reach others' objects through the one that was forgotten.
 TEST(AccessTable, EveryOffloadThatNamesAnObjectSaysHow) {
   for (const Offload& offload : all_offloads()) {

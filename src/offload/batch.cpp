@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "offload/call.hpp"
-#include "offload/payload_reader.hpp"
+#include "offload/typed_call.hpp"
+#include "tree/batch_entries.hpp"
+#include "tree/item_calls.hpp"
 #include "tree/write/batch.hpp"
 
 namespace espalier::offload {
@@ -20,22 +21,14 @@ struct Entries {
 
   /// Returns false if the payload is no batch of so many entries.
   bool read(std::string_view payload, std::uint32_t count) {
-    PayloadReader reader(payload);
-    for (; count != 0 && reader.good(); --count) {
-      const auto entry = reader.take<wire::BatchEntry>();
-      const std::string_view key = reader.text(entry.key_bytes);
-      const std::string_view value = reader.text(entry.value_bytes);
-      const auto condition = wire::condition_kind(entry.condition);
-      if (!reader.good() || !condition) return false;
-      const auto kind = static_cast<wire::BatchKind>(entry.kind);
-      if ((kind == wire::BatchKind::check) == (condition == ConditionKind::none)) return false;
-      switch (kind) {
-        case wire::BatchKind::check:
-          checks.push_back({key, {*condition, entry.version, value}});
-          break;
-        case wire::BatchKind::put: writes.push_back({key, value, false}); break;
-        case wire::BatchKind::erase: writes.push_back({key, {}, true}); break;
-        default: return false;
+    wire::PayloadReader reader(payload);
+    for (; count != 0; --count) {
+      const auto step = tree::take_step(reader);
+      if (!step) return false;
+      if (step->kind == wire::BatchKind::check) {
+        checks.push_back({step->key, step->condition});
+      } else {
+        writes.push_back({step->key, step->value, step->kind == wire::BatchKind::erase});
       }
     }
     return reader.complete();
@@ -90,27 +83,23 @@ Next answer_batch(Call& call, const tree::BatchApplied& done) {
   tree::Reclaimer& reclaimer = call.services().store.reclaimer;
   if (reclaimer.due()) reclaimer.collect(call.host_map().calls.cache);
   if (done.failed_check) return call.fail({Code::condition_failed, 0, *done.failed_check});
-  wire::ResponseHeader header{};
-  header.version = done.version;
-  header.flags = wire::kApplied;
-  if (done.existed) header.flags |= wire::kFound;
-  return call.answer(header);
+  return answer(call, map_calls::ItemWritten{done.existed, true, done.version, 0});
 }
 
-Next write_batch(Call& call) {
+Next write_batch(Call& call, const map_calls::BatchToWrite& asked) {
   BatchState& state = call.state<BatchState>();
   if (!state.done) {
     // So many would be refused below, after they had taken several times the request's memory.
-    if (call.argument() > tree::kBatchWritesMax + tree::kBatchChecksMax) {
-      return call.fail({Code::invalid_argument, 0, call.argument()});
+    if (asked.count > tree::kBatchWritesMax + tree::kBatchChecksMax) {
+      return call.fail({Code::invalid_argument, 0, asked.count});
     }
     HostMap& map = call.host_map();
-    if (call.argument() > kEntriesHere || call.payload().size() > kBytesHere) {
+    if (asked.count > kEntriesHere || asked.entries.size() > kBytesHere) {
       return call.helper(
-          [&state, &core = *map.core, payload = call.payload(), count = call.argument(),
+          [&state, &core = *map.core, payload = asked.entries, count = asked.count,
            shard = call.shard()] { state.done = apply_elsewhere(core, payload, count, shard); });
     }
-    state.done = apply(map.calls, *map.core, call.payload(), call.argument());
+    state.done = apply(map.calls, *map.core, asked.entries, asked.count);
   }
   if (may_try_again(call, state)) {
     state.done.reset();
@@ -123,18 +112,7 @@ Next write_batch(Call& call) {
   return answer_batch(call, *done);
 }
 
-const Offload kBatchOffloads[] = {
-    {{.id = wire::OffloadId::write_batch,
-      .name = "write_batch",
-      .format = "argument: how many entries; payload: each a BatchEntry, its key, its value",
-      .summary = "writes all under one version if all conditions hold; else condition_failed, with "
-                 "the number of the first that does not",
-      .right = Right::write,
-      .limits = {.map = true, .payload_bytes_max = wire::kMessageBytesMax},
-      .at_device = wire::AtDevice::relayed,
-      .changes = true},
-     {.step = write_batch}},
-};
+const Offload kBatchOffloads[] = {serve<map_calls::BatchToWrite, write_batch>()};
 
 }  // namespace
 

@@ -21,6 +21,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,7 @@
 #include "offload/request.hpp"
 #include "offload/served_map.hpp"
 #include "offload/services.hpp"
+#include "wire/call_codec.hpp"
 
 namespace espalier::offload {
 
@@ -57,11 +59,21 @@ class Call {
   [[nodiscard]] const Offload& offload() const { return *request_.offload; }
   [[nodiscard]] std::string_view key() const { return request_.key(); }
   [[nodiscard]] std::string_view payload() const { return request_.payload(); }
+  /// All of it, for a codec.
+  [[nodiscard]] wire::RequestBytes bytes() const {
+    return {map_number(), argument(), key(), payload(), at_snapshot()};
+  }
   /// Overwrites a key that is secret.
   void wipe_key() { request_.wipe_key(); }
   [[nodiscard]] std::uint32_t argument() const { return request_.header.argument; }
   /// Whether it reads at a snapshot, which begins its payload.
-  [[nodiscard]] bool at_snapshot() const { return (request_.header.ring & wire::kAtSnapshot) != 0; }
+  [[nodiscard]] bool at_snapshot() const { return request_.at_snapshot(); }
+  [[nodiscard]] std::optional<std::uint64_t> snapshot_number() const {
+    return request_.snapshot_number();
+  }
+  [[nodiscard]] std::string_view payload_behind_snapshot() const {
+    return request_.payload_behind_snapshot();
+  }
   [[nodiscard]] std::uint32_t map_number() const { return request_.header.map; }
   [[nodiscard]] Connection& connection() { return *request_.connection; }
   /// Who asks: the connection's client, or the one on whose behalf it relays.

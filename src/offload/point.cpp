@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Offloads on one key: get, put, insert, update, erase; and the no-op, by which rings are measured.
 #include <optional>
-#include <utility>
+#include <string_view>
 
 #include "offload/long_value.hpp"
 #include "offload/reads.hpp"
+#include "offload/typed_call.hpp"
 #include "offload/walk_answer.hpp"
+#include "tree/item_calls.hpp"
+#include "wire/session_calls.hpp"
 
 namespace espalier::offload {
 namespace {
 
-Error bad_payload(std::string_view payload) {
-  return {Code::invalid_argument, 0, static_cast<std::uint32_t>(payload.size())};
-}
-
-Next noop(Call& call) { return call.answer({}); }
+Next noop(Call& call, const session_calls::Noop&) { return answer(call, wire::Nothing{}); }
 
 // What does not fit yet is read again when it does.
 Next got(Call& call, const Completion& found) {
@@ -26,20 +25,17 @@ Next got(Call& call, const Completion& found) {
   return call.answer(header_of(found), {found.value});
 }
 
-Next get(Call& call) {
+Next get(Call& call, const map_calls::Get& asked) {
   if (const Completion* const found = call.walked()) return got(call, *found);
   if (const ItemReadState* const state = call.find_state<ItemReadState>(); state && state->answer) {
     return go_on(call, *state->answer);
   }
   call.new_walk(Op::get);
-  if (!call.at_snapshot()) [[likely]] {
-    if (!call.payload().empty()) return call.fail(bad_payload(call.payload()));
+  if (!asked.snapshot) [[likely]]
     return call.walk();
-  }
   ItemReadState& state = call.state<ItemReadState>();
-  const ReadSource source = read_source(call, state.held);
+  const ReadSource source = read_source(call, asked.snapshot, state.held);
   if (!source.found) return call.fail({Code::not_found, 0, 0});
-  if (!source.payload.empty()) return call.fail(bad_payload(source.payload));
   state.held = source.snapshot;
   return call.walk(source.held());
 }
@@ -49,88 +45,36 @@ struct WriteState {
   std::optional<tree::StagedValue> staged;
 };
 
-template <Op kOp>
-Next write_long(Call& call) {
-  if (!call.has_state<WriteState>()) {
-    call.state<WriteState>().staged = call.map().stage(call.payload());
-  }
+Next write_long(Call& call, Op op, std::string_view value) {
+  if (!call.has_state<WriteState>()) call.state<WriteState>().staged = call.map().stage(value);
   std::optional<tree::StagedValue>& staged = call.state<WriteState>().staged;
   if (staged && !staged->is_whole()) return copy_staged(call, *staged);
-  call.new_walk(kOp).value = call.payload();
+  call.new_walk(op).value = value;
   return staged ? call.walk(*staged) : call.walk();
 }
 
 template <Op kOp>
-Next write(Call& call) {
+Next write(Call& call, std::string_view value) {
   if (const Completion* const done = call.walked()) return answer_walk(call, *done);
-  const std::size_t bytes = call.payload().size();
-  if (bytes > kLongValueBytes && bytes <= wire::kValueBytesMax) [[unlikely]]
-    return write_long<kOp>(call);
-  call.new_walk(kOp).value = call.payload();
+  if (value.size() > kLongValueBytes && value.size() <= wire::kValueBytesMax) [[unlikely]]
+    return write_long(call, kOp, value);
+  call.new_walk(kOp).value = value;
   return call.walk();
 }
 
-constexpr Limits kRead{.map = true,
-                       .payload_bytes_max = sizeof(std::uint64_t),
-                       .at_snapshot = true,
-                       .keys = Keys::one};
-constexpr Limits kErase{.map = true, .keys = Keys::one};
-constexpr Limits kWrite{
-    .map = true, .payload_bytes_max = wire::kMessageBytesMax, .keys = Keys::one};
+Next put(Call& call, const map_calls::Put& asked) { return write<Op::put>(call, asked.value); }
+Next insert(Call& call, const map_calls::Insert& asked) {
+  return write<Op::insert>(call, asked.value);
+}
+Next update(Call& call, const map_calls::Update& asked) {
+  return write<Op::update>(call, asked.value);
+}
+Next erase(Call& call, const map_calls::Erase&) { return write<Op::erase>(call, {}); }
 
 const Offload kPointOffloads[] = {
-    {{.id = wire::OffloadId::noop,
-      .name = "noop",
-      .format = "nothing",
-      .summary = "answers",
-      .right = Right::none,
-      .limits = {.key_bytes_max = 65535, .payload_bytes_max = wire::kMessageBytesMax},
-      .at_device = wire::AtDevice::here},
-     {.step = noop}},
-    {{.id = wire::OffloadId::get,
-      .name = "get",
-      .format = "key; snapshot, if the header says so",
-      .summary = "answers whether the key is there, its value, and its version",
-      .right = Right::read,
-      .limits = kRead,
-      .at_device = wire::AtDevice::walked},
-     {.step = get}},
-    {{.id = wire::OffloadId::put,
-      .name = "put",
-      .format = "key; value",
-      .summary = "inserts or replaces",
-      .right = Right::write,
-      .limits = kWrite,
-      .at_device = wire::AtDevice::relayed,
-      .changes = true},
-     {.step = write<Op::put>}},
-    {{.id = wire::OffloadId::insert,
-      .name = "insert",
-      .format = "key; value",
-      .summary = "writes if the key is absent; answers whether it did",
-      .right = Right::write,
-      .limits = kWrite,
-      .at_device = wire::AtDevice::relayed,
-      .changes = true},
-     {.step = write<Op::insert>}},
-    {{.id = wire::OffloadId::update,
-      .name = "update",
-      .format = "key; value",
-      .summary = "writes if the key is present; answers whether it did",
-      .right = Right::write,
-      .limits = kWrite,
-      .at_device = wire::AtDevice::relayed,
-      .changes = true},
-     {.step = write<Op::update>}},
-    {{.id = wire::OffloadId::erase,
-      .name = "erase",
-      .format = "key",
-      .summary = "removes the key if it is there; answers whether it was",
-      .right = Right::write,
-      .limits = kErase,
-      .at_device = wire::AtDevice::relayed,
-      .changes = true},
-     {.step = write<Op::erase>}},
+    serve<session_calls::Noop, noop>(), serve<map_calls::Get, get>(),
+    serve<map_calls::Put, put>(),       serve<map_calls::Insert, insert>(),
+    serve<map_calls::Update, update>(), serve<map_calls::Erase, erase>(),
 };
 
 }  // namespace

@@ -7,7 +7,9 @@
 // the map's versions off there is nothing to hold: each walk then reads what is there.
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include "offload/reads.hpp"
 #include "offload/typed_call.hpp"
 #include "offload/walk_answer.hpp"
+#include "tree/item_calls.hpp"
 #include "tree/write/estimate.hpp"
 #include "wire/session_calls.hpp"
 
@@ -45,16 +48,24 @@ struct RangeState {
   bool cancelled = false;              // the client wants no more
 };
 
-Next start_range(Call& call, RangeState& state, Op op, bool counts) {
-  const ReadSource source = read_source(call, state.held);
+/// What is asked for, of whichever call.
+struct AskedRange {
+  Op op = Op::scan;
+  std::string_view high{};
+  std::uint32_t limit = 0;  // 0: none
+  std::optional<std::uint64_t> snapshot{};
+};
+
+Next start_range(Call& call, RangeState& state, const AskedRange& asked) {
+  const ReadSource source = read_source(call, asked.snapshot, state.held);
   if (!source.found) return call.fail({Code::not_found, 0, 0});
   state.held = source.snapshot;
   state.items = call.items_memory();
-  state.limit = counts ? 0 : call.argument();
+  state.limit = asked.limit;
   state.more = false;
   state.once_more = false;
-  espalier::Request& walk = call.new_walk(op);
-  walk.high = source.payload;
+  espalier::Request& walk = call.new_walk(asked.op);
+  walk.high = asked.high;
   walk.limit = static_cast<std::uint32_t>(state.limit);
   return call.walk(source.held());
 }
@@ -195,13 +206,21 @@ Next ranged(Call& call, RangeState& state, const Completion& done) {
   return deliver(call, state);
 }
 
-template <Op kOp, bool kCounts = false>
-Next range(Call& call) {
+Next read_range(Call& call, const AskedRange& asked) {
   RangeState& state = call.state<RangeState>();
   if (const Completion* const done = call.walked()) return ranged(call, state, *done);
   if (state.long_answer) return deliver(call, state);
   if (state.cancelled) return call.answer(header_of(state));
-  return state.going_on ? go_on_range(call, state) : start_range(call, state, kOp, kCounts);
+  return state.going_on ? go_on_range(call, state) : start_range(call, state, asked);
+}
+
+template <Op kOp, class Asked>
+Next scan(Call& call, const Asked& asked) {
+  return read_range(call, {kOp, asked.high, asked.limit, asked.snapshot});
+}
+
+Next count(Call& call, const map_calls::Count& asked) {
+  return read_range(call, {Op::scan, asked.high, 0, asked.snapshot});
 }
 
 void cancel_range(Call& call) { call.state<RangeState>().cancelled = true; }
@@ -229,78 +248,34 @@ Next found_floor(Call& call, const Completion& found) {
   return call.answer(header, {base::bytes_of(item), found.key, found.value});
 }
 
-Next floor(Call& call) {
+Next floor(Call& call, const map_calls::Floor& asked) {
   if (const Completion* const found = call.walked()) return found_floor(call, *found);
   ItemReadState& state = call.state<ItemReadState>();
   if (state.answer) return go_on(call, *state.answer);
-  const ReadSource source = read_source(call, state.held);
+  const ReadSource source = read_source(call, asked.snapshot, state.held);
   if (!source.found) return call.fail({Code::not_found, 0, 0});
   state.held = source.snapshot;
   call.new_walk(Op::floor);
   return call.walk(source.held());
 }
 
-Next count_estimate(Call& call) {
+Next count_estimate(Call& call, const map_calls::CountEstimate& asked) {
   HostMap& map = call.host_map();
-  const auto estimate = tree::estimate_range(map.calls, *map.core, call.key(), call.payload());
+  const auto estimate = tree::estimate_range(map.calls, *map.core, asked.low, asked.high);
   if (!estimate) return call.fail(estimate.error());
-  wire::ResponseHeader header{};
-  header.version = *estimate;
-  return call.answer(header);
+  return answer(call, map_calls::Estimated{*estimate});
 }
 
-constexpr Limits kRange{
-    .map = true, .payload_bytes_max = 65535, .at_snapshot = true, .keys = Keys::range};
-constexpr Limits kFloor{
-    .map = true, .payload_bytes_max = 65535, .at_snapshot = true, .keys = Keys::one};
-constexpr Limits kEstimate{.map = true, .payload_bytes_max = 65535, .keys = Keys::range};
-
-constexpr Offload scan_offload(wire::OffloadId id, std::string_view name, std::string_view format,
-                               std::string_view summary, Next (*step)(Call&)) {
-  return {{.id = id,
-           .name = name,
-           .format = format,
-           .summary = summary,
-           .right = Right::read,
-           .limits = kRange,
-           .at_device = wire::AtDevice::walked},
-          {.step = step, .items = take_items, .cancel = cancel_range}};
-}
+constexpr CallHandler kScans{.items = take_items, .cancel = cancel_range};
+constexpr CallHandler kCounts{.items = count_items, .cancel = cancel_range};
 
 const Offload kRangeOffloads[] = {
-    scan_offload(wire::OffloadId::scan, "scan",
-                 "key: low; argument: limit, 0 for none; snapshot; payload: high",
-                 "answers the items of [low, high), ascending; empty bounds are none",
-                 range<Op::scan>),
-    scan_offload(wire::OffloadId::scan_reverse, "scan_reverse", "as scan",
-                 "answers the same items, descending", range<Op::scan_reverse>),
-    scan_offload(wire::OffloadId::scan_floor, "scan_floor", "as scan",
-                 "answers the items from the floor of low up to and including high",
-                 range<Op::scan_floor>),
-    {{.id = wire::OffloadId::floor,
-      .name = "floor",
-      .format = "key; snapshot",
-      .summary = "answers the item with the largest key not above this one",
-      .right = Right::read,
-      .limits = kFloor,
-      .at_device = wire::AtDevice::walked},
-     {.step = floor}},
-    {{.id = wire::OffloadId::count,
-      .name = "count",
-      .format = "key: low; snapshot; payload: high",
-      .summary = "answers how many items [low, high) has",
-      .right = Right::read,
-      .limits = kRange,
-      .at_device = wire::AtDevice::walked},
-     {.step = range<Op::scan, true>, .items = count_items, .cancel = cancel_range}},
-    {{.id = wire::OffloadId::count_estimate,
-      .name = "count_estimate",
-      .format = "key: low; payload: high",
-      .summary = "answers about how many items [low, high) has, at the cost of two descents",
-      .right = Right::read,
-      .limits = kEstimate,
-      .at_device = wire::AtDevice::relayed},
-     {.step = count_estimate}},
+    serve<map_calls::Scan, scan<Op::scan>>(kScans),
+    serve<map_calls::ScanReverse, scan<Op::scan_reverse>>(kScans),
+    serve<map_calls::ScanFloor, scan<Op::scan_floor>>(kScans),
+    serve<map_calls::Floor, floor>(),
+    serve<map_calls::Count, count>(kCounts),
+    serve<map_calls::CountEstimate, count_estimate>(),
     serve<session_calls::Cancel, cancel>(),
 };
 

@@ -2,7 +2,9 @@
 // One request in flight, as the scheduler keeps it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/bytes.hpp"
@@ -59,6 +61,18 @@ struct alignas(64) Request {
   [[nodiscard]] std::string_view payload() const {
     const std::uint32_t begin = wire::kRequestKeyOffset + header.key_bytes;
     return {text() + begin, header.bytes - begin};
+  }
+  /// Whether it reads at a snapshot, whose number then begins its payload.
+  [[nodiscard]] bool at_snapshot() const { return (header.ring & wire::kAtSnapshot) != 0; }
+  [[nodiscard]] std::string_view payload_behind_snapshot() const {
+    const std::string_view all = payload();
+    return at_snapshot() ? all.substr(std::min(all.size(), sizeof(std::uint64_t))) : all;
+  }
+  /// None: it names none, or is too short for that.
+  [[nodiscard]] std::optional<std::uint64_t> snapshot_number() const {
+    const std::string_view all = payload();
+    if (!at_snapshot() || all.size() < sizeof(std::uint64_t)) return std::nullopt;
+    return base::load_plain<std::uint64_t>(reinterpret_cast<const std::byte*>(all.data()));
   }
 
  private:

@@ -4,39 +4,35 @@
 // flight comes to an end, and the maps are sound.
 //
 // Input: a byte for each step. An even one says how many lines of 60 bytes of the input to write;
-// an odd one is about credits, doorbells, answers and turns.
+// an odd one is about credits, doorbells, answers and turns, or makes a request of any call.
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "base/testing/fuzz_input.hpp"
+#include "catalog/calls.hpp"
 #include "offload/testing/scheduler_fixture.hpp"
+#include "sequencer/calls.hpp"
+#include "table/calls.hpp"
+#include "tree/calls.hpp"
+#include "tree/item_calls.hpp"
+#include "wire/session_calls.hpp"
+#include "wire/testing/call_maker.hpp"
 
 namespace espalier::offload {
 namespace {
 
 using base::want;
 
-/// Reads the input from its front; behind the end come zeros.
-class Input {
- public:
-  Input(const std::uint8_t* data, std::size_t size) : at_(data), left_(size) {}
-  [[nodiscard]] bool empty() const { return left_ == 0; }
-  std::uint8_t byte() {
-    if (left_ == 0) return 0;
-    --left_;
-    return *at_++;
-  }
-  std::string bytes(std::size_t count) {
-    std::string taken(count, '\0');
-    for (char& c : taken) c = static_cast<char>(byte());
-    return taken;
-  }
+/// Of everything that can be asked for.
+constexpr auto kCalls = session_calls::All() + object_calls::All() + map_calls::All() +
+                        map_calls::AllOnItems() + table_calls::All() + sequencer_calls::All();
 
- private:
-  const std::uint8_t* at_;
-  std::size_t left_;
-};
+std::string bytes_from(base::FuzzInput& input, std::size_t count) {
+  std::string taken(count, '\0');
+  for (char& c : taken) c = static_cast<char>(input.byte());
+  return taken;
+}
 
 /// The node, and a client that does as it should. They are made once, for inputs are many.
 struct World {
@@ -51,27 +47,40 @@ struct World {
   SchedulerFixture::Client& good;
 };
 
-void step(World& world, SchedulerFixture::Client& client, Input& input) {
+// Something that a client may send, whatever it says.
+void ask(SchedulerFixture::Client& client, base::FuzzInput& input) {
+  const wire::MadeCall made = wire::make_one(kCalls, input.byte(), input, {"m", "t", "s"});
+  wire::RequestHeader header = request_of(made.id, made.object, input.byte());
+  header.argument = made.argument;
+  header.ring = static_cast<std::uint8_t>(input.byte() % 2);
+  if (made.at_snapshot) header.ring |= wire::kAtSnapshot;
+  client->post(message_of(header, made.key, made.payload));
+  client->flush();
+  client->ring();
+}
+
+void step(World& world, SchedulerFixture::Client& client, base::FuzzInput& input) {
   const std::uint8_t what = input.byte();
   if (what % 2 == 0) {
     for (int lines = what / 2 % 8 + 1; lines != 0; --lines) {
       if (client->space().ask_room(client->tail()) == 0) return;
-      client->write_slot(input.bytes(wire::kRingSlotPayload));
+      client->write_slot(bytes_from(input, wire::kRingSlotPayload));
     }
     client->ring();
     return;
   }
   std::byte* const memory = client->memory();
-  switch (what / 2 % 4) {
+  switch (what / 2 % 5) {
     case 0: world.node.turns(what / 8 + 1); break;
     case 1: static_cast<void>(client->receive(what / 8 % 2)); break;
     case 2: {
       const std::uint64_t word = input.byte() * 8 % wire::kConnectionPageBytes;
-      const std::string value = input.bytes(8);
+      const std::string value = bytes_from(input, 8);
       base::store_shared(memory + word, base::load_plain<std::uint64_t>(
                                             reinterpret_cast<const std::byte*>(value.data())));
       break;
     }
+    case 3: ask(client, input); break;
     default:
       base::store_shared(client.doorbells.at(4 * input.byte()), std::uint32_t{input.byte()});
       break;
@@ -88,11 +97,11 @@ World& world_for_an_input() {
   return *world;
 }
 
-void run(Input input) {
+void run(base::FuzzInput input) {
   World& world = world_for_an_input();
   SchedulerFixture& node = world.node;
   SchedulerFixture::Client& client = node.connect({64, 64, 2});
-  while (!input.empty() && !client.ended) step(world, client, input);
+  while (!input.over() && !client.ended) step(world, client, input);
   client->ring();
   node.turns(20);
   if (!client.ended) node.disconnect(client);

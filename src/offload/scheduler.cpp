@@ -29,10 +29,7 @@ bool in_shard(const wire::ShardMap& map, const Request& request) {
   const wire::KeyBounds own = map.bounds(map.own);
   // What no map takes, the offload refuses.
   if (keys == Keys::one) return request.key().empty() || own.has(request.key());
-  const bool at_snapshot = (request.header.ring & wire::kAtSnapshot) != 0;
-  std::string_view high = request.payload();
-  high.remove_prefix(std::min(high.size(), at_snapshot ? sizeof(std::uint64_t) : 0));
-  return own.has_range(request.key(), high);
+  return own.has_range(request.key(), request.payload_behind_snapshot());
 }
 
 // Whether a walk may pass many items, and so needs a lane that is counted. Not of a walk as it was

@@ -12,15 +12,23 @@ namespace espalier::offload {
 /// Ends a call with its reply.
 template <class Reply>
 Next answer(Call& call, const Reply& reply) {
+  constexpr wire::MessageMeasure kMeasure = wire::measure_of<Reply>();
   const wire::ReplyMessage<Reply> message(reply);
-  return call.answer(message.header(), {message.payload(), message.more_payload()});
+  if constexpr (kMeasure.fixed_bytes() == 0) {
+    if constexpr (!kMeasure.has_rest()) return call.answer(message.header());
+    return call.answer(message.header(), {message.more_payload()});
+  } else {
+    return call.answer(message.header(), {message.payload(), message.more_payload()});
+  }
 }
 
 template <class Request, Next (*kStep)(Call&, const Request&)>
 Next read_and_step(Call& call) {
-  const auto request =
-      wire::read_request<Request>(call.map_number(), call.argument(), call.key(), call.payload());
-  if (!request) return call.fail({Code::invalid_argument, 0, 0});
+  const auto request = wire::read_request<Request>(call.bytes());
+  if (!request) {
+    const auto bytes = static_cast<std::uint32_t>(call.payload().size());
+    return call.fail({Code::invalid_argument, 0, bytes});
+  }
   if (const auto fault = wire::fault_of(*request)) {
     return call.fail({Code::invalid_argument, 0, fault->detail}, fault->words);
   }

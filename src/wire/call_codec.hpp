@@ -16,9 +16,10 @@
 //   };
 //
 // Fields of a request: object, hint (an object that need not be there, nor be permitted), argument,
-// name, key, fixed, rest; of a reply: version, read_version,
-// flag, fixed, rest. What is fixed comes before the rest, which is the last. Ranges of bytes point
-// into the message that was read, and into what is to be written.
+// name, key, item_key (of whatever length its map takes), snapshot, fixed, sized (as many bytes as
+// a field before it says), rest; of a reply: version, read_version, flag, fixed, rest. A snapshot
+// is the first in the payload, the rest the last, and what is fixed comes before what is sized.
+// Ranges of bytes point into the message that was read, and into what is to be written.
 //
 // Thread: plain values. Nothing here allocates but description().
 #pragma once
@@ -80,15 +81,26 @@ class MessageMeasure {
     limits_.key_bytes_min = min;
     limits_.key_bytes_max = max;
   }
+  constexpr void item_key(auto&, std::string_view) {}
+  constexpr void snapshot(auto&) {
+    if (limits_.payload_bytes_max != 0) misplaced();
+    limits_.at_snapshot = true;
+    limits_.payload_bytes_max += sizeof(std::uint64_t);
+  }
   constexpr void version(auto&) {}
   constexpr void read_version(auto&) {}
   constexpr void flag(bool&, std::uint8_t) {}
   template <Fixed T>
   constexpr void fixed(T&, std::string_view = {}) {
-    if (has_rest_) misplaced();
+    if (has_sized_ || has_rest_) misplaced();
     fixed_bytes_ += sizeof(T);
     limits_.payload_bytes_min += sizeof(T);
     limits_.payload_bytes_max += sizeof(T);
+  }
+  constexpr void sized(auto&, std::size_t, std::string_view) {
+    if (has_rest_) misplaced();
+    has_sized_ = true;
+    limits_.payload_bytes_max = kMessageBytesMax;
   }
   constexpr void rest(auto&, std::string_view = {}, std::uint32_t max = kNoLimit,
                       std::uint32_t min = 0) {
@@ -100,6 +112,7 @@ class MessageMeasure {
 
   [[nodiscard]] constexpr const Limits& limits() const { return limits_; }
   [[nodiscard]] constexpr std::uint32_t fixed_bytes() const { return fixed_bytes_; }
+  [[nodiscard]] constexpr bool has_sized() const { return has_sized_; }
   [[nodiscard]] constexpr bool has_rest() const { return has_rest_; }
 
  private:
@@ -108,6 +121,7 @@ class MessageMeasure {
 
   Limits limits_;
   std::uint32_t fixed_bytes_ = 0;
+  bool has_sized_ = false;
   bool has_rest_ = false;
 };
 
@@ -121,14 +135,15 @@ template <class M>
 
 // --- writing -------------------------------------------------------------------------------------
 
-/// A request as it is to be sent. The request's ranges of bytes must live as long.
+/// A request as it is to be sent. The request and its ranges of bytes must live as long.
+/// Cost: what is sized is copied once, into memory of the heap.
 template <class R>
 class RequestMessage {
  public:
   explicit RequestMessage(const R& request) {
     message_.offload = R::kCall.id;
     R::fields(request, *this);
-    message_.payload = {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
+    if constexpr (!kLimits.at_snapshot) message_.payload = {bytes_.data(), bytes_.size()};
   }
   RequestMessage(const RequestMessage&) = delete;
   RequestMessage& operator=(const RequestMessage&) = delete;
@@ -143,18 +158,33 @@ class RequestMessage {
   void key(std::string_view text, std::string_view, std::uint32_t, std::uint32_t) {
     message_.key = text;
   }
+  void item_key(std::string_view text, std::string_view) { message_.key = text; }
+  void snapshot(const std::optional<std::uint64_t>& number) {
+    static_assert(kFixedBytes == 0);
+    message_.at_snapshot = number.has_value();
+    if (number) message_.payload = {reinterpret_cast<const char*>(&*number), sizeof *number};
+  }
   template <Fixed T>
   void fixed(const T& value, std::string_view) {
-    std::memcpy(bytes_.data() + filled_, &value, sizeof value);
-    filled_ += sizeof value;
+    if constexpr (kGrows) {
+      bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+    } else {
+      std::memcpy(bytes_.data() + filled_, &value, sizeof value);
+      filled_ += sizeof value;
+    }
   }
+  void sized(std::string_view bytes, std::size_t, std::string_view) { bytes_.append(bytes); }
   void rest(std::string_view bytes, std::string_view, std::uint32_t = kNoLimit, std::uint32_t = 0) {
     message_.more_payload = bytes;
   }
 
  private:
+  static constexpr Limits kLimits = measure_of<R>().limits();
+  static constexpr std::uint32_t kFixedBytes = measure_of<R>().fixed_bytes();
+  static constexpr bool kGrows = measure_of<R>().has_sized();
+
   CallMessage message_;
-  std::array<std::byte, measure_of<R>().fixed_bytes()> bytes_;
+  std::conditional_t<kGrows, std::string, std::array<char, kFixedBytes>> bytes_;
   std::size_t filled_ = 0;
 };
 
@@ -207,6 +237,9 @@ class FieldReader {
   void fixed(T& value, std::string_view = {}) {
     value = payload_.take<T>();
   }
+  void sized(std::string_view& bytes, std::size_t size, std::string_view = {}) {
+    bytes = payload_.text(size);
+  }
   void rest(std::string_view& bytes, std::string_view = {}, std::uint32_t max = kNoLimit,
             std::uint32_t min = 0) {
     bytes = payload_.text(payload_.rest().size());
@@ -220,21 +253,35 @@ class FieldReader {
   bool within_limits_ = true;
 };
 
+/// A request as it came.
+struct RequestBytes {
+  std::uint32_t object = 0;
+  std::uint32_t argument = 0;
+  std::string_view key{};
+  std::string_view payload{};
+  bool at_snapshot = false;
+};
+
 class RequestReader : public FieldReader {
  public:
-  RequestReader(std::uint32_t object, std::uint32_t argument, std::string_view key,
-                std::string_view payload)
-      : FieldReader(payload), object_(object), argument_(argument), key_(key) {}
-  void object(std::uint32_t& number, std::string_view) { number = object_; }
-  void hint(std::uint32_t& number) { number = object_; }
-  void argument(std::uint32_t& value, std::string_view) { value = argument_; }
-  void name(std::string_view& text, std::string_view) { text = key_; }
-  void key(std::string_view& text, std::string_view, std::uint32_t, std::uint32_t) { text = key_; }
+  explicit RequestReader(const RequestBytes& bytes) : FieldReader(bytes.payload), bytes_(bytes) {}
+  void object(std::uint32_t& number, std::string_view) { number = bytes_.object; }
+  void hint(std::uint32_t& number) { number = bytes_.object; }
+  void argument(std::uint32_t& value, std::string_view) { value = bytes_.argument; }
+  void name(std::string_view& text, std::string_view) { text = bytes_.key; }
+  void key(std::string_view& text, std::string_view, std::uint32_t, std::uint32_t) {
+    text = bytes_.key;
+  }
+  void item_key(std::string_view& text, std::string_view) { text = bytes_.key; }
+  void snapshot(std::optional<std::uint64_t>& number) {
+    if (!bytes_.at_snapshot) return;
+    std::uint64_t value = 0;
+    fixed(value);
+    number = value;
+  }
 
  private:
-  std::uint32_t object_;
-  std::uint32_t argument_;
-  std::string_view key_;
+  const RequestBytes& bytes_;
 };
 
 class ReplyReader : public FieldReader {
@@ -264,10 +311,9 @@ class ReplyReader : public FieldReader {
 
 /// Of any bytes whose key has a length that the row allows. None: a payload of another length.
 template <class R>
-[[nodiscard]] std::optional<R> read_request(std::uint32_t object, std::uint32_t argument,
-                                            std::string_view key, std::string_view payload) {
+[[nodiscard]] std::optional<R> read_request(const RequestBytes& bytes) {
   R request;
-  RequestReader reader(object, argument, key, payload);
+  RequestReader reader(bytes);
   R::fields(request, reader);
   return reader.fits() ? std::optional(request) : std::nullopt;
 }
@@ -295,10 +341,13 @@ class MessageDescriber {
     lengths.append(", ").append(std::to_string(min)).append(" to ").append(std::to_string(max));
     add("key", lengths.append(" bytes"));
   }
+  void item_key(auto&, std::string_view label) { add("key", label); }
+  void snapshot(auto&) { add("8 bytes, if the header says so", "a snapshot"); }
   template <class T>
   void fixed(T&, std::string_view label) {
     add(std::to_string(sizeof(T)) + " bytes", label);
   }
+  void sized(auto&, std::size_t, std::string_view label) { add("then", label); }
   void rest(auto&, std::string_view label, std::uint32_t = kNoLimit, std::uint32_t = 0) {
     add("payload", label);
   }
@@ -324,6 +373,12 @@ template <class R>
 /// Calls by their requests, for what is done with each.
 template <class... Requests>
 struct CallList {};
+/// Those of several lists.
+template <class... Left, class... Right>
+[[nodiscard]] constexpr CallList<Left..., Right...> operator+(CallList<Left...>,
+                                                              CallList<Right...>) {
+  return {};
+}
 
 /// The row of a call, with the lengths that its fields have; what else its limits say stays.
 template <class R>
@@ -334,6 +389,7 @@ inline constexpr CallRow kRow = [] {
   row.limits.key_bytes_max = lengths.key_bytes_max;
   row.limits.payload_bytes_min = lengths.payload_bytes_min;
   row.limits.payload_bytes_max = lengths.payload_bytes_max;
+  row.limits.at_snapshot = lengths.at_snapshot;
   row.describe = &description_of<R>;
   return row;
 }();

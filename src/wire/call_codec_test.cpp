@@ -100,7 +100,7 @@ TEST(CallCodec, ARequestIsReadAsItWasWritten) {
   const std::string payload = payload_of(message);
   EXPECT_EQ(payload, std::string(base::bytes_of(asked.pair)) +
                          std::string(base::bytes_of(asked.number)) + "words");
-  const auto read = read_request<Store>(message.map, message.argument, message.key, payload);
+  const auto read = read_request<Store>({message.map, message.argument, message.key, payload});
   ASSERT_TRUE(read);
   EXPECT_EQ(read->map, 3u);
   EXPECT_EQ(read->count, 5u);
@@ -119,9 +119,9 @@ TEST(CallCodec, APayloadOfAnotherLengthIsNoRequest) {
   const std::string whole = payload;
   for (payload += "x!"; !payload.empty(); payload.pop_back()) {
     const bool good = payload.size() > sizeof(Pair) + 8 && payload.size() <= sizeof(Pair) + 8 + 6;
-    EXPECT_EQ(read_request<Store>(0, 1, "here", payload).has_value(), good) << payload.size();
+    EXPECT_EQ(read_request<Store>({0, 1, "here", payload}).has_value(), good) << payload.size();
   }
-  EXPECT_FALSE(read_request<Store>(0, 1, "here", {}));
+  EXPECT_FALSE(read_request<Store>({0, 1, "here", {}}));
 }
 
 TEST(CallCodec, AFaultHasItsWords) {
@@ -158,6 +158,67 @@ TEST(CallCodec, WhatIsNoReplyIsNotRead) {
   EXPECT_FALSE(read_reply<Stored>(header, payload)) << "a place that is too far";
   const Pair wrong{5, 4};
   EXPECT_FALSE(read_reply<Stored>(message.header(), base::bytes_of(wrong))) << "a fault";
+}
+
+struct Look {
+  static constexpr CallRow kCall{.id = OffloadId::noop, .name = "look", .summary = "looks"};
+  std::uint32_t map = 0;
+  std::string_view key;
+  std::optional<std::uint64_t> snapshot;
+  std::string_view high;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.object(self.map, "the map's id");
+    message.item_key(self.key, "where");
+    message.snapshot(self.snapshot);
+    message.rest(self.high, "until", 5);
+  }
+};
+
+TEST(CallCodec, ASnapshotBeginsThePayloadIfTheHeaderSaysSo) {
+  const Look look{3, "from", 77, "to"};
+  const RequestMessage<Look> message(look);
+  EXPECT_TRUE(message.get().at_snapshot);
+  const std::string payload = payload_of(message.get());
+  EXPECT_EQ(payload, std::string(base::bytes_of(std::uint64_t{77})) + "to");
+  const auto at = read_request<Look>({3, 0, "from", payload, true});
+  ASSERT_TRUE(at);
+  EXPECT_EQ(at->snapshot, 77u);
+  EXPECT_EQ(at->high, "to");
+  EXPECT_FALSE(read_request<Look>({3, 0, "from", payload, false})) << "longer than high may be";
+  EXPECT_FALSE(read_request<Look>({3, 0, "from", "1234567", true})) << "no number";
+  const auto newest = read_request<Look>({3, 0, "from", "to", false});
+  ASSERT_TRUE(newest);
+  EXPECT_FALSE(newest->snapshot);
+  EXPECT_TRUE(kRow<Look>.limits.at_snapshot);
+  EXPECT_EQ(kRow<Look>.limits.payload_bytes_max, 8u + 5);
+  EXPECT_FALSE(RequestMessage<Look>(*newest).get().at_snapshot);
+}
+
+struct Swap {
+  static constexpr CallRow kCall{.id = OffloadId::noop, .name = "swap", .summary = "swaps"};
+  std::uint64_t bytes = 0;
+  std::string_view before;
+  std::string_view after;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.fixed(self.bytes, "how long");
+    message.sized(self.before, self.bytes, "what is there");
+    message.rest(self.after, "what is to be there");
+  }
+};
+
+TEST(CallCodec, WhatIsSizedIsAsLongAsItsFieldSays) {
+  const Swap swap{3, "old", "new!"};
+  const RequestMessage<Swap> message(swap);
+  const std::string payload = payload_of(message.get());
+  EXPECT_EQ(payload, std::string(base::bytes_of(swap.bytes)) + "oldnew!");
+  const auto read = read_request<Swap>({0, 0, {}, payload});
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->before, "old");
+  EXPECT_EQ(read->after, "new!");
+  const std::uint64_t more = 1000;
+  EXPECT_FALSE(read_request<Swap>({0, 0, {}, std::string(base::bytes_of(more)) + "oldnew!"}));
 }
 
 TEST(CallCodec, NothingIsNothing) {

@@ -9,6 +9,24 @@
 
 namespace espalier::session_calls {
 
+/// By which the way to a node is measured.
+struct Noop {
+  static constexpr wire::CallRow kCall{.id = wire::OffloadId::noop,
+                                       .name = "noop",
+                                       .summary = "answers",
+                                       .right = wire::Right::none,
+                                       .at_device = wire::AtDevice::here};
+  using Reply = wire::Nothing;
+
+  std::string_view key;
+  std::string_view payload;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.key(self.key, "anything", 0, 65535);
+    message.rest(self.payload, "anything");
+  }
+};
+
 struct Cancel {
   static constexpr wire::CallRow kCall{.id = wire::OffloadId::cancel,
                                        .name = "cancel",
@@ -45,6 +63,6 @@ struct NodeStats {
   static constexpr void fields(auto&, auto&) {}
 };
 
-using All = wire::CallList<Cancel, NodeStats>;
+using All = wire::CallList<Noop, Cancel, NodeStats>;
 
 }  // namespace espalier::session_calls

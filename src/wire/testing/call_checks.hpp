@@ -12,33 +12,36 @@
 
 namespace espalier::wire {
 
-/// A message as it came.
-struct CallBytes {
-  std::uint32_t object = 0;
-  std::uint32_t argument = 0;
-  std::string_view key;
-  std::string_view payload;
+/// A message as it came; of a reply the payload alone counts of its request.
+struct CallBytes : RequestBytes {
   ResponseHeader header{};
 };
 
-/// Whether a node's scheduler would let lengths like these through.
-[[nodiscard]] inline bool within(const Limits& limits, const CallBytes& bytes) {
-  return bytes.key.size() >= limits.key_bytes_min && bytes.key.size() <= limits.key_bytes_max &&
-         bytes.payload.size() >= limits.payload_bytes_min &&
-         bytes.payload.size() <= limits.payload_bytes_max;
+/// Whether a request of such lengths must be read: of what is sized, its own bytes say more.
+template <class Request>
+[[nodiscard]] bool is_to_be_read(const CallBytes& bytes) {
+  const Limits& limits = kRow<Request>.limits;
+  const std::uint32_t number = limits.at_snapshot ? sizeof(std::uint64_t) : 0;
+  const std::uint32_t in_front = bytes.at_snapshot ? number : 0;
+  const bool key_fits = limits.map || (bytes.key.size() >= limits.key_bytes_min &&
+                                       bytes.key.size() <= limits.key_bytes_max);
+  return key_fits && bytes.payload.size() >= limits.payload_bytes_min + in_front &&
+         bytes.payload.size() <= limits.payload_bytes_max - number + in_front &&
+         !measure_of<Request>().has_sized();
 }
 
 template <class Request>
 void check_request(const CallBytes& bytes) {
-  const auto request =
-      read_request<Request>(bytes.object, bytes.argument, bytes.key, bytes.payload);
-  const bool lengths = within(kRow<Request>.limits, bytes);
-  if (lengths) base::want(request.has_value(), "lengths that the row allows are not read");
+  const auto request = read_request<Request>(bytes);
+  if (is_to_be_read<Request>(bytes)) {
+    base::want(request.has_value(), "lengths that the row allows are not read");
+  }
   if (!request) return;
   static_cast<void>(fault_of(*request));
   const RequestMessage<Request> again(*request);
   const CallMessage& message = again.get();
   base::want(message.offload == Request::kCall.id, "another call");
+  base::want(!message.at_snapshot || bytes.at_snapshot, "a snapshot that was not named");
   std::string payload(message.payload);
   payload += message.more_payload;
   base::want(payload == bytes.payload, "another payload");
