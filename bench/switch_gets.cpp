@@ -96,7 +96,7 @@ class OwnLine {
     while (controller_->rounds() == 0) std::this_thread::yield();
   }
   [[nodiscard]] const offload::IndexReadCounts& met() const {
-    return node_->services().index_reads;
+    return node_->services().part<offload::MapServices>().index_reads;
   }
   [[nodiscard]] std::string address() const { return "roce+memif:" + path("clients"); }
 

@@ -28,7 +28,7 @@ TEST_F(InNetwork, AGetTakesOneTrip) {
   for (std::uint64_t i = 0; i < 8'000; i += 171) expect_trips(1, key_of(i), &controller);
   expect_trips(1, "user9", &controller);  // it is not there
   EXPECT_GE(switch_->redirected(), before + 8'000 / 171);
-  const offload::IndexReadCounts& met = node_->services().index_reads;
+  const offload::IndexReadCounts& met = node_->services().part<offload::MapServices>().index_reads;
   EXPECT_GE(met.resolved.load(), 1u) << "before there were tables";
   EXPECT_GE(met.leaves.load(), 8'000u / 171);
   EXPECT_TRUE(did(controller) == Did::nothing || lost_);
@@ -52,7 +52,7 @@ TEST_F(InNetwork, TablesFollowLeavesThatMove) {
     expect_trips(1, key_of(random.below(5'000)), &controller);  // once it was told
   }
   EXPECT_GT(controller.changes(), 0u);
-  EXPECT_GT(behind + node_->services().index_reads.followed.load(), 0u) << "none was late";
+  EXPECT_GT(behind + node_->services().part<offload::MapServices>().index_reads.followed.load(), 0u) << "none was late";
   put(key_of(4'999'999), std::string(3'000, 'v'));  // nodes split
   for (std::uint64_t i = 6'000; i < 9'000; ++i) put(key_of(i), std::string(40, 'w'));
   EXPECT_EQ(did(controller), Did::installed) << "the tree has another shape";

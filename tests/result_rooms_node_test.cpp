@@ -85,7 +85,7 @@ class ResultRooms : public test::NodeOverEachWay {
     EXPECT_GT(at, rows_.size() - kStage);
   }
   void await_no_query() const {
-    const auto& counts = node_->services().query_counts;
+    const auto& counts = node_->services().part<offload::TableServices>().query_counts;
     while (counts.running.load() + counts.waiting.load() != 0) std::this_thread::yield();
   }
 

@@ -10,6 +10,7 @@
 #include "device/relay_link.hpp"
 #include "offload/call.hpp"
 #include "offload/connection.hpp"
+#include "offload/held_snapshots.hpp"
 #include "offload/loaded_run.hpp"
 #include "offload/payload_reader.hpp"
 #include "table/loaded_pipeline.hpp"
@@ -85,7 +86,8 @@ Next snapshot_open(Call& call) {
   auto& link = static_cast<RelayLink&>(call.host_link());
   auto snapshot = std::make_shared<RelayedSnapshot>(link, call.map_number(), answer->header.version,
                                                     answer->header.read_version);
-  const auto number = call.connection().hold(std::move(snapshot), call.account());
+  const auto number =
+      offload::HeldSnapshots::of(call.connection()).hold(std::move(snapshot), call.account());
   if (!number) return call.fail(number.error());
   wire::ResponseHeader header{};
   header.version = *number;
@@ -120,7 +122,8 @@ Next relay_rows(Call& call) {
   const auto payload = std::as_bytes(std::span(call.payload()));
   const bool is_query = call.offload().id == OffloadId::table_query;
   if (!is_query || !table::is_loaded_run(payload)) return begin_long_relay(call);
-  auto message = offload::message_of_run(call.connection().pipelines, call.map_number(), payload);
+  auto message = offload::message_of_run(offload::LoadedPipelines::of(call.connection()),
+                                         call.map_number(), payload);
   if (!message) return call.fail(message.error().error, message.error().words);
   return begin_long_relay(call, *std::move(message));
 }

@@ -100,8 +100,8 @@ void add_tables(NodeNumbers& numbers, const Node& node) {
           counts.rows_read.load(kRelaxed), counts.bytes_read.load(kRelaxed),
           counts.rows_sent.load(kRelaxed), counts.bytes_sent.load(kRelaxed)}});
   }
-  numbers.queries = totals_of(node.services().query_counts);
-  numbers.result_buffer_bytes = node.services().result_buffer_bytes.load(kRelaxed);
+  numbers.queries = totals_of(node.services().part<offload::TableServices>().query_counts);
+  numbers.result_buffer_bytes = node.services().part<offload::TableServices>().result_buffer_bytes.load(kRelaxed);
 }
 
 void add_sequencers(NodeNumbers& numbers, const Node& node) {
@@ -184,8 +184,8 @@ void add_places(NodeNumbers& numbers, const Node& node) {
                        snapshots.bytes,
                        snapshots.bytes_max,
                        snapshots.expired,
-                       offload::Connection::kPrincipalSnapshotsMax,
-                       offload::Connection::kSnapshotsMax};
+                       offload::HeldSnapshots::kPrincipalMost,
+                       offload::HeldSnapshots::kMost};
   const offload::ConnectionLimits::Numbers places = limits.numbers();
   numbers.connections = {.connections_max = places.connections_max,
                          .principal_max = places.principal_max,
@@ -261,7 +261,7 @@ NodeNumbers numbers_of(const Node& node) {
   add_sequencers(numbers, node);
   add_device(numbers, node);
   add_helpers(numbers, node);
-  numbers.index_reads = totals_of(node.services().index_reads);
+  numbers.index_reads = totals_of(node.services().part<offload::MapServices>().index_reads);
   add_access(numbers, node);
   add_places(numbers, node);
   return numbers;

@@ -357,7 +357,9 @@ TEST(AccessTable, EachRoleMayWhatTheRowsSay) {
       const Response answer = node.call(client, request_of(offload.id, 0, ++tag));
       const bool may = role >= offload.right;
       EXPECT_EQ(answer.code() == Code::not_permitted, !may);
-      if (!may) EXPECT_EQ(answer.detail(), static_cast<std::uint32_t>(offload.right));
+      if (!may) {
+        EXPECT_EQ(answer.detail(), static_cast<std::uint32_t>(offload.right));
+      }
     }
   }
   EXPECT_EQ(node.catalog().names().size(), 1u) << "what was asked for was nothing";

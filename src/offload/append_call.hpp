@@ -15,6 +15,7 @@
 #include "base/clock.hpp"
 #include "offload/call.hpp"
 #include "offload/connection.hpp"
+#include "offload/table_session.hpp"
 #include "offload/typed_call.hpp"
 #include "table/append_run.hpp"
 #include "table/calls.hpp"
@@ -54,7 +55,7 @@ inline Next begin_append(Call& call, AppendState& state, std::string_view reserv
   std::optional<table::ReservationClaim> claim;
   if (!reservation.empty()) {
     ESPALIER_ASSERT(reservation.size() == sizeof claim->number);
-    claim.emplace().reserver = call.connection().reserver;
+    claim.emplace().reserver = TableSession::reserver_of(call.connection());
     std::memcpy(&claim->number, reservation.data(), sizeof claim->number);
   }
   state.source = std::move(source);

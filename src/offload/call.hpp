@@ -32,12 +32,12 @@
 #include "offload/request.hpp"
 #include "offload/served_map.hpp"
 #include "offload/services.hpp"
+#include "offload/typed_slots.hpp"
 #include "wire/call_codec.hpp"
 
 namespace espalier::offload {
 
 class Scheduler;
-class TakeBatches;
 
 /// How a step ended. Only a Call makes one.
 class [[nodiscard]] Next {
@@ -94,6 +94,11 @@ class Call {
   [[nodiscard]] Services& services();
   /// Of counters: this scheduler's own.
   [[nodiscard]] std::uint32_t shard() const;
+  /// What this scheduler keeps for an offload; made when first asked for.
+  template <class P>
+  [[nodiscard]] P& scheduler_part() {
+    return scheduler_parts().template of<P>();
+  }
   /// What this offload keeps for the request; made when first asked for.
   template <class S>
   [[nodiscard]] S& state() {
@@ -182,13 +187,12 @@ class Call {
   /// Until the next piece of an answer of which one has come.
   Next more_of_answer() { return {}; }
   [[nodiscard]] HostLink& host_link();
-  /// Those of this scheduler's turn.
-  [[nodiscard]] TakeBatches& take_batches();
   /// The host need say no more than its last piece.
   void cancel_post();
 
  private:
   [[nodiscard]] HandlerState::Spares& spares();
+  [[nodiscard]] TypedSlots<SchedulerPart>& scheduler_parts();
   [[nodiscard]] std::unique_ptr<HelperJob> job_of(std::function<JobStep(StepContext&)> work);
 
   Scheduler& scheduler_;

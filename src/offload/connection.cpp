@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "base/places.hpp"
-
 namespace espalier::offload {
 
 Result<std::unique_ptr<Connection>> Connection::create(const wire::ConnectionLayout& layout,
@@ -42,45 +40,6 @@ Connection::Connection(const wire::ConnectionLayout& layout, memory::SharedMemor
 
 Connection::~Connection() {
   for (rings::ResponseRing& ring : rings_) ring.clear();
-  for (const auto& [number, kept] : snapshots_) uncount(kept);
-}
-
-Result<std::uint64_t> Connection::hold(std::shared_ptr<HeldSnapshot> snapshot,
-                                       const PrincipalRef& whose, bool on_behalf) {
-  if (!on_behalf && own_snapshots_ >= kSnapshotsMax) {
-    return base::full(base::Places::connection_snapshots, kSnapshotsMax);
-  }
-  if (whose && whose->snapshots.fetch_add(1, std::memory_order_relaxed) >= kPrincipalSnapshotsMax) {
-    whose->snapshots.fetch_sub(1, std::memory_order_relaxed);
-    return base::full(base::Places::principal_snapshots, kPrincipalSnapshotsMax);
-  }
-  KeptSnapshot kept{std::move(snapshot), whose, on_behalf};
-  if (!on_behalf) ++own_snapshots_;
-  try {
-    snapshots_.emplace(next_snapshot_, kept);
-  } catch (...) {
-    uncount(kept);
-    throw;
-  }
-  return next_snapshot_++;
-}
-
-void Connection::uncount(const KeptSnapshot& kept) {
-  if (!kept.on_behalf) --own_snapshots_;
-  if (kept.account) kept.account->snapshots.fetch_sub(1, std::memory_order_relaxed);
-}
-
-bool Connection::drop_snapshot(std::uint64_t number) {
-  const auto found = snapshots_.find(number);
-  if (found == snapshots_.end()) return false;
-  uncount(found->second);
-  snapshots_.erase(found);
-  return true;
-}
-
-std::shared_ptr<HeldSnapshot> Connection::snapshot(std::uint64_t number) const {
-  const auto found = snapshots_.find(number);
-  return found == snapshots_.end() ? nullptr : found->second.snapshot;
 }
 
 AuditRecord end_of_session(const Connection& connection) {

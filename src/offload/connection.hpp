@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One client, as the worker that serves it sees it: its memory, its rings, what of it is in flight,
-// and the versions that it holds.
+// and what kinds of objects keep for it.
 //
 // Thread: one at a time: that of its worker.
 #pragma once
@@ -17,28 +17,17 @@
 #include "offload/audit_log.hpp"
 #include "offload/connection_limits.hpp"
 #include "offload/helper_job.hpp"
-#include "offload/landing_host.hpp"
-#include "offload/loaded_pipelines.hpp"
-#include "offload/one_sided_host.hpp"
 #include "offload/principal_accounts.hpp"
 #include "offload/request.hpp"
-#include "offload/result_host.hpp"
-#include "offload/sequencer_host.hpp"
-#include "offload/snapshot.hpp"
+#include "offload/session_parts.hpp"
 #include "rings/message_reader.hpp"
 #include "rings/response_ring.hpp"
 #include "rings/ring_link.hpp"
-#include "table/reserver.hpp"
 
 namespace espalier::offload {
 
 class Connection {
  public:
-  /// Most snapshots that one client may hold.
-  static constexpr std::size_t kSnapshotsMax = 64;
-  /// Most that one principal may hold, by all its connections, those to devices included.
-  static constexpr std::size_t kPrincipalSnapshotsMax = 1024;
-
   /// How a client reaches the rings: it maps the same memory, or a link carries them.
   enum class Reach : std::uint8_t { shared, mirrored };
 
@@ -56,14 +45,6 @@ class Connection {
   [[nodiscard]] std::span<const rings::ResponseRing> response_rings() const { return rings_; }
   /// What carries its rings; null: its client shares the memory.
   [[nodiscard]] rings::RingLink* link() { return link_.get(); }
-
-  /// Snapshots by the number that the client knows. `whose`: on whose account. Of those that a
-  /// device holds for its clients, of which it lets each have kSnapshotsMax, only the principal's
-  /// are limited here. Errors: too_many_participants.
-  Result<std::uint64_t> hold(std::shared_ptr<HeldSnapshot> snapshot, const PrincipalRef& whose,
-                             bool on_behalf = false);
-  bool drop_snapshot(std::uint64_t number);
-  [[nodiscard]] std::shared_ptr<HeldSnapshot> snapshot(std::uint64_t number) const;
 
   std::string peer;     // for operators: "process 12", "session 3"
   std::string address;  // where it comes from: "unix process 12 of user 0", "roce 192.0.2.1:4791"
@@ -89,22 +70,13 @@ class Connection {
   std::vector<StalledRequests> stalled;
   std::uint32_t stalled_count = 0;
   std::uint32_t timed_count = 0;  // requests that wait for a time
-  /// Those that it has loaded.
-  LoadedPipelines pipelines{share};
-  /// What lets it read the store by itself; null: it may not.
-  std::unique_ptr<OneSidedHost> one_sided;
-  /// What it may write by itself; null: nothing.
-  std::unique_ptr<LandingHost> landing;
-  /// As which it reserves slots of encrypted tables: what it leaves unfilled ends with it.
-  const std::shared_ptr<const table::Reserver> reserver = std::make_shared<const table::Reserver>();
-  /// Where results are written that it wants so; null: nowhere.
-  std::unique_ptr<ResultHost> results;
-  /// The words that it may add to by itself; null: none.
-  std::unique_ptr<SequencerHost> sequencers;
+  /// The node's side of what carries its rings; null: its client shares the memory, or is gone.
+  std::unique_ptr<LinkSide> side;
+  SessionParts parts;
   ClientId helper_client = kNodeClient;  // of the jobs of its requests; the node's: none was made
   /// The same of those on whose behalf it asks, by the number of their account.
   std::unordered_map<std::uint64_t, ClientId> relayed_helper_clients;
-  int owner_number = -1;                 // by which whoever handed it over knows it
+  int owner_number = -1;  // by which whoever handed it over knows it
 
  private:
   Connection(const wire::ConnectionLayout& layout, memory::SharedMemory memory,
@@ -114,16 +86,6 @@ class Connection {
   memory::SharedMemory memory_;
   std::unique_ptr<rings::RingLink> link_;
   std::vector<rings::ResponseRing> rings_;
-  struct KeptSnapshot {
-    std::shared_ptr<HeldSnapshot> snapshot;
-    PrincipalRef account;  // null: it was never counted
-    bool on_behalf = false;
-  };
-  void uncount(const KeptSnapshot& kept);
-
-  std::unordered_map<std::uint64_t, KeptSnapshot> snapshots_;
-  std::size_t own_snapshots_ = 0;  // those that it holds for itself
-  std::uint64_t next_snapshot_ = 1;
 };
 
 /// What the audit log says where the node ends a session that may not stay.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sequencers: counters that hand out numbers, each once [DPU §6.2].
+#include "offload/sequencer_services.hpp"
 #include "offload/typed_call.hpp"
 #include "sequencer/calls.hpp"
 
@@ -7,7 +8,7 @@ namespace espalier::offload {
 namespace {
 
 Next count(Call& call, const sequencer_calls::Count& asked) {
-  const auto first = call.services().sequencers.take(asked.name, asked.count);
+  const auto first = call.services().part<SequencerServices>().counters.take(asked.name, asked.count);
   if (!first) return call.fail(first.error());
   return answer(call, sequencer_calls::Counted{*first});
 }

@@ -57,8 +57,8 @@ std::uint32_t most_receives(const FabricClientsOptions& options) {
 }
 
 // Beside the posts of rings, of which they take none.
-std::uint32_t most_result_writes(const FabricClientsOptions& options) {
-  return static_cast<std::uint32_t>(ResultHost::kWritesMax) * most_sessions(options);
+std::uint32_t most_part_posts(const FabricClientsOptions& options) {
+  return static_cast<std::uint32_t>(kPartPostsMax) * most_sessions(options);
 }
 
 bool all_zero(const wire::LinkToken& token) { return token[0] == 0 && token[1] == 0; }
@@ -74,18 +74,16 @@ FabricClients::FabricClients(std::unique_ptr<fabric::Endpoint> endpoint, Service
                              Scheduler& scheduler, rings::Doorbells& doorbells,
                              FabricClientsOptions options)
     : endpoint_(std::move(endpoint)),
+      side_{services, endpoint_->regions(), endpoint_->properties(), options.one_sided},
       services_(services),
       scheduler_(scheduler),
       doorbells_(doorbells),
       options_(std::move(options)),
       completions_(*endpoint_,
-                   most_receives(options_) + options_.posts_max + most_result_writes(options_)),
+                   most_receives(options_) + options_.posts_max + most_part_posts(options_)),
       receives_(completions_, most_receives(options_)) {
-  // Keys that sessions share are known to transports of packets alone, and where such are tried.
-  const std::string_view transport = endpoint_->properties().transport;
-  if (options_.one_sided && (transport == "roce" || transport == "sim")) {
-    index_ =
-        std::make_unique<IndexHost>(services_.store, endpoint_->regions(), &services_.index_reads);
+  if (options_.one_sided) {
+    leases_.emplace(services_, [this](const auto& sessions) { fence(sessions); });
   }
   if (options_.secrets != nullptr) make_authenticator();
   post_receives();
@@ -125,7 +123,7 @@ bool FabricClients::turn() {
   // Asking a socket costs as much as several turns of the scheduler: less often, while nobody
   // comes.
   if (idle_turns_ >= kIdleTurns && turns_ % kIdleLook != 0) return false;
-  if (options_.one_sided) sweep_if_asked();
+  if (leases_) leases_->turn(options_.now_ns());
   bool moved = mirror_active();
   Completion batch[64];
   for (int i = 0; i < 4; ++i) {
@@ -155,7 +153,7 @@ bool FabricClients::has_news() {
 std::uint64_t FabricClients::sleep_limit_ns() const {
   if (!active_.empty()) return kNapNs;
   if (!late_refusals_.empty()) return kHouseNs;
-  const bool leased = options_.one_sided && services_.store.leases.size() != 0;
+  const bool leased = leases_ && leases_->any();
   return leased ? std::min(options_.silence_ns, kHouseNs) : options_.silence_ns;
 }
 
@@ -204,8 +202,8 @@ void FabricClients::take(const Completion& completion) {
   if (!receive) {
     if (session == nullptr) return;
     Connection& connection = *session->connection;
-    if (ResultHost::is_of_result(completion)) {
-      connection.results->completed(completion);
+    if (SessionParts::is_of_part(completion)) {
+      connection.parts.completed(completion);
     } else {
       connection.link()->completed(completion);
     }
@@ -248,7 +246,7 @@ void FabricClients::activate(Session& session) {
 bool FabricClients::has_more(const Session& session) const {
   Connection& connection = *session.connection;
   return connection.in_flight != 0 || connection.backlogged || connection.link()->busy() ||
-         connection.results->writes() != 0 ||
+         connection.parts.busy() ||
          connection.link()->delivered_behind(0, connection.requests.slots().head());
 }
 
@@ -384,22 +382,7 @@ Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello
   session->connection->account = account;
   session->connection->place = std::move(*place);
   session->connection->address = address_of(peer);
-  if (options_.one_sided) {
-    session->connection->one_sided = std::make_unique<OneSidedHost>(
-        services_.store, endpoint_->regions(), session->domain, number, index_.get());
-  }
-  session->connection->results = std::make_unique<ResultHost>(layout.response_rings);
-  // A peer that is told that its WRITEs are done relies on their being there for us to read.
-  if (endpoint_->properties().write_is_placed) {
-    session->connection->landing = std::make_unique<LandingHost>(
-        endpoint_->regions(), session->domain, endpoint_->properties().peer_maps_memory,
-        services_.budget, session->connection->share);
-  }
-  // All who add to a word must be seen by one atomic unit, the node's own adds included.
-  if (options_.one_sided && endpoint_->properties().atomic_with_processor) {
-    session->connection->sequencers =
-        std::make_unique<SequencerHost>(endpoint_->regions(), session->domain);
-  }
+  session->connection->side = std::make_unique<LinkSide>(LinkSide{side_, session->domain, number});
   scheduler_.clients().add(std::move(*connection));
   counts_.sessions.fetch_add(1, std::memory_order_relaxed);
   options_.count(true);
@@ -456,7 +439,7 @@ Result<void> FabricClients::attach(Session& session, const fabric::ConnectReques
   session.completions_before_close = 0;
   session.heard_ns = options_.now_ns();
   by_pair_.insert_or_assign(session.pair->number(), Numbered{&session, next_before});
-  connection.results->attach(*session.pair);  // before its rings tell of what is written
+  connection.parts.attach(*session.pair);  // before its rings tell of what is written
   connection.link()->attach(*session.pair,
                             {static_cast<wire::LinkWay>(hello.way), hello.key, hello.base});
   activate(session);
@@ -508,12 +491,12 @@ void FabricClients::maintain() {
     }
     return refused.until_ns < now || refused.pair->state() == fabric::QueuePair::State::error;
   });
-  if (options_.one_sided) sweep_leases(now);
+  if (leases_) leases_->sweep(now);
   end_unknown();
   for (const auto& [token, session] : sessions_) {
     if (session->reads && session->reads->state() == fabric::QueuePair::State::error) {
       session->reads.reset();
-      session->connection->one_sided->fence();
+      session->connection->parts.fence();
     }
     remove_dead_writes(*session);
     if (session->pair && session->pair->peer_knows()) session->met = true;
@@ -558,7 +541,7 @@ void FabricClients::lose(Session& session) {
   by_pair_.erase(session.pair->number());
   session.pair->close();
   session.pair.reset();
-  session.connection->results->detach();
+  session.connection->parts.detach();
   session.region.revoke();
   session.lost_ns = options_.now_ns();
 }
@@ -568,9 +551,8 @@ void FabricClients::remove(Session& session) {
   std::erase(active_, &session);
   std::erase(to_remove_, &session);
   Connection& connection = *session.connection;
-  connection.one_sided.reset();
-  connection.landing.reset();
-  connection.sequencers.reset();
+  connection.parts.end();
+  connection.side.reset();
   if (session.reads) session.reads->close();
   for (const auto& pair : session.writes) pair->close();
   writes_ -= session.writes.size();
@@ -578,6 +560,14 @@ void FabricClients::remove(Session& session) {
   counts_.sessions.fetch_sub(1, std::memory_order_relaxed);
   options_.count(false);
   scheduler_.remove(connection);
+}
+
+// Their leases have ended: what they can reach is fenced first.
+void FabricClients::fence(const std::unordered_set<std::uint64_t>& sessions) {
+  for (const auto& [token, session] : sessions_) {
+    Connection& connection = *session->connection;
+    if (sessions.contains(connection.side->session_number)) connection.parts.fence();
+  }
 }
 
 bool FabricClients::end_broken(const Connection& connection) {

@@ -21,15 +21,19 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "fabric/endpoint.hpp"
 #include "offload/hello_numbers.hpp"
+#include "offload/lease_sweeper.hpp"
 #include "offload/link_authenticator.hpp"
 #include "offload/scheduler.hpp"
 #include "offload/secrets.hpp"
+#include "offload/session_parts.hpp"
 #include "rings/ring_link.hpp"
 #include "wire/ring_link.hpp"
 
@@ -193,8 +197,7 @@ class FabricClients {
   void activate(Session& session);
   void maintain();
   void copy_connect_counts();
-  void sweep_leases(std::uint64_t now_ns);
-  void sweep_if_asked();
+  void fence(const std::unordered_set<std::uint64_t>& sessions);
   void remove_ended();
   void send_close();
   void lose(Session& session);
@@ -202,7 +205,7 @@ class FabricClients {
   Result<std::uint64_t> draw();
 
   std::unique_ptr<fabric::Endpoint> endpoint_;
-  std::unique_ptr<IndexHost> index_;  // null: no switch can be on the way
+  EndpointSide side_;
   Services& services_;
   Scheduler& scheduler_;
   rings::Doorbells& doorbells_;
@@ -226,10 +229,7 @@ class FabricClients {
   std::uint32_t turns_ = 0;
   std::uint32_t idle_turns_ = 0;
   std::uint64_t house_ns_ = 0;
-  std::uint64_t dropped_stamp_ = 0;     // of the dropped map that has waited longest
-  std::uint64_t dropped_since_ns_ = 0;  // when it was seen first
-  std::uint64_t swept_ns_ = 0;          // leases
-  std::uint64_t sweeps_seen_ = 0;       // of those that were asked for
+  std::optional<LeaseSweeper> leases_;  // none: the node offers no memory
   FabricCounts counts_;
 };
 

@@ -34,7 +34,7 @@ Result<void> FabricClients::accept_reads(const fabric::ConnectRequest& request,
   if (!pair) return std::unexpected(pair.error());
   // What was read by the pair before this one is over, and so are its leases: nobody renews them.
   if (session.reads) session.reads->close();
-  session.connection->one_sided->fence();
+  session.connection->parts.fence();
   session.reads = std::move(*pair);
   return {};
 }
@@ -46,9 +46,7 @@ Result<void> FabricClients::accept_writes(const fabric::ConnectRequest& request,
   const auto known = sessions_.find(hello.token);
   if (known == sessions_.end()) return fail(Code::not_found);
   Session& session = *known->second;
-  if (!session.connection->landing && !session.connection->sequencers) {
-    return fail(Code::unsupported);
-  }
+  if (!side_.lets_write() && !side_.lets_add()) return fail(Code::unsupported);
   remove_dead_writes(session);
   if (session.writes.size() >= wire::kLandingWindowsMax) {
     return base::full(base::Places::landing_windows, wire::kLandingWindowsMax);

@@ -7,9 +7,19 @@
 #include "base/places.hpp"
 #include "dataplane/planted_dataplane_bugs.hpp"
 #include "offload/map_reads.hpp"
+#include "offload/map_services.hpp"
 #include "offload/prefix_of_most.hpp"
+#include "offload/services.hpp"
 
 namespace espalier::offload {
+
+// Keys that sessions share are known to transports of packets alone, and where such are tried.
+IndexHost* IndexHost::of(EndpointSide& endpoint) {
+  const std::string_view transport = endpoint.properties.transport;
+  if (!endpoint.one_sided || (transport != "roce" && transport != "sim")) return nullptr;
+  return &endpoint.parts.of<IndexHost>(endpoint.services.store, endpoint.regions,
+                                       &endpoint.services.part<MapServices>().index_reads);
+}
 
 Result<std::shared_ptr<IndexedMap>> IndexHost::offer(const std::shared_ptr<tree::MapCore>& map,
                                                      std::string_view low, std::string_view high) {

@@ -20,6 +20,7 @@
 
 #include "fabric/region_table.hpp"
 #include "offload/index_reads.hpp"
+#include "offload/session_parts.hpp"
 #include "tree/write/map_core.hpp"
 
 namespace espalier::offload {
@@ -44,8 +45,10 @@ class IndexedMap {
   fabric::Registration keyed_;
 };
 
-class IndexHost {
+class IndexHost final : public EndpointPart {
  public:
+  /// The endpoint's, made when first asked for; null: no READ there can carry a key.
+  [[nodiscard]] static IndexHost* of(EndpointSide& endpoint);
   static constexpr std::size_t kMapsMax = 64;
 
   /// `counts`: as of MapReads; all outlive it.

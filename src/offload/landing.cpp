@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kNoWindow = "this session has no such window";
 
 Next open_window(Call& call, const table_calls::OpenWindow& asked) {
-  LandingHost* const host = call.connection().landing.get();
+  LandingHost* const host = LandingHost::of(call.connection());
   if (host == nullptr) return call.fail({Code::unsupported, 0, 0});
   const auto opened = host->open(asked.bytes);
   if (!opened) return call.fail(opened.error());
@@ -31,7 +31,7 @@ Next open_window(Call& call, const table_calls::OpenWindow& asked) {
 }
 
 Next close_window(Call& call, const table_calls::CloseWindow& asked) {
-  LandingHost* const host = call.connection().landing.get();
+  LandingHost* const host = LandingHost::of(call.connection());
   if (host == nullptr || !host->close(asked.window)) {
     return call.fail({Code::not_found, 0, 0}, kNoWindow);
   }
@@ -57,7 +57,7 @@ class LandedSource final : public table::AppendSource {
 // The first step of a commit: everything that the client says is checked here.
 Next begin_commit(Call& call, AppendState& state, const table_calls::Commit& asked) {
   const wire::LandedRows& rows_there = asked.rows;
-  LandingHost* const host = call.connection().landing.get();
+  LandingHost* const host = LandingHost::of(call.connection());
   auto window = host == nullptr ? nullptr : host->find(rows_there.window);
   if (!window) return call.fail({Code::not_found, 0, 0}, kNoWindow);
   state.table = call.services().catalog().find<table::Table>(asked.table);

@@ -5,6 +5,8 @@
 
 #include "base/bytes.hpp"
 #include "base/places.hpp"
+#include "offload/connection.hpp"
+#include "offload/services.hpp"
 #include "wire/landing.hpp"
 
 namespace espalier::offload {
@@ -14,8 +16,20 @@ constexpr std::uint64_t kPageBytes = 4096;  // whole ones are taken
 
 }  // namespace
 
-LandingHost::~LandingHost() {
+LandingHost* LandingHost::of(Connection& connection) {
+  const LinkSide* const side = connection.side.get();
+  if (side == nullptr || !side->endpoint.lets_write()) return nullptr;
+  const EndpointSide& endpoint = side->endpoint;
+  return &connection.parts.of<LandingHost>(endpoint.regions, side->domain,
+                                           endpoint.properties.peer_maps_memory,
+                                           endpoint.services.budget, connection.share);
+}
+
+// Rows of which a request is still copying are there until it has.
+void LandingHost::end() {
   for (const auto& [number, window] : windows_) window->revoke();
+  windows_.clear();
+  bytes_ = 0;
 }
 
 Result<LandingHost::Opened> LandingHost::open(std::uint64_t bytes) {

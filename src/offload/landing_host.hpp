@@ -14,9 +14,12 @@
 #include <unordered_map>
 
 #include "fabric/landing_region.hpp"
+#include "offload/session_parts.hpp"
 #include "rings/message_budget.hpp"
 
 namespace espalier::offload {
+
+class Connection;
 
 /// One window. Gives its bytes back to the budget when it ends.
 class LandingWindow {
@@ -37,8 +40,10 @@ class LandingWindow {
 };
 
 /// One session's.
-class LandingHost {
+class LandingHost final : public SessionPart {
  public:
+  /// The session's, made when first asked for; null: it may write nothing.
+  [[nodiscard]] static LandingHost* of(Connection& connection);
   /// `regions`, `domain`: of the endpoint and the queue pairs of the session. `share`: of its
   /// connection; both it and `budget` outlive this, and the budget all windows.
   LandingHost(fabric::RegionTable& regions, fabric::Domain domain, bool peer_maps_memory,
@@ -48,7 +53,7 @@ class LandingHost {
         peer_maps_memory_(peer_maps_memory),
         budget_(budget),
         share_(share) {}
-  ~LandingHost();
+  ~LandingHost() override { end(); }
   LandingHost(const LandingHost&) = delete;
   LandingHost& operator=(const LandingHost&) = delete;
 
@@ -62,6 +67,7 @@ class LandingHost {
   /// Null: the session has no such window.
   [[nodiscard]] std::shared_ptr<const LandingWindow> find(std::uint64_t window) const;
   bool close(std::uint64_t window);
+  void end() override;
 
  private:
   fabric::RegionTable& regions_;

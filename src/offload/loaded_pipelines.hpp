@@ -15,6 +15,7 @@
 
 #include "base/places.hpp"
 #include "espalier/error.hpp"
+#include "offload/connection.hpp"
 #include "rings/message_budget.hpp"
 #include "table/calls.hpp"
 #include "table/pipeline_message.hpp"
@@ -26,13 +27,17 @@ struct LoadedPipeline {
   table::PipelineMessage message;
 };
 
-class LoadedPipelines {
+class LoadedPipelines final : public SessionPart {
  public:
+  /// The session's, made when first asked for.
+  [[nodiscard]] static LoadedPipelines& of(Connection& connection) {
+    return connection.parts.of<LoadedPipelines>(connection.share);
+  }
   static constexpr std::size_t kMost = table_calls::kPipelinesMax;  // of one session
 
   /// `share`: of the session's messages; it lives as long.
   explicit LoadedPipelines(rings::MessageShare& share) : share_(share) {}
-  ~LoadedPipelines() {
+  ~LoadedPipelines() override {
     for (const auto& [number, kept] : kept_) share_.give(kept.bytes);
   }
   LoadedPipelines(const LoadedPipelines&) = delete;

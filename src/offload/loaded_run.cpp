@@ -31,7 +31,7 @@ std::expected<std::vector<std::byte>, RunRefusal> message_of_run(
 }
 
 Next keep_pipeline(Call& call, LoadedPipeline pipeline) {
-  const auto number = call.connection().pipelines.keep(std::move(pipeline));
+  const auto number = LoadedPipelines::of(call.connection()).keep(std::move(pipeline));
   if (!number) {
     const bool many = number.error().code == Code::too_many_participants;
     return call.fail(number.error(),

@@ -8,6 +8,7 @@
 
 #include "base/exposed_epoch.hpp"
 #include "offload/connection.hpp"
+#include "offload/held_snapshots.hpp"
 #include "offload/typed_call.hpp"
 #include "tree/calls.hpp"
 #include "tree/map_forms.hpp"
@@ -64,15 +65,16 @@ Next open_snapshot(Call& call, const map_calls::OpenSnapshot&) {
   const auto number = [&] {
     const base::ExposedEpoch exposed(map.calls.slot);
     version = map.released();
-    return call.connection().hold(map.hold(version, call.connection().peer), call.account(),
-                                  call.on_behalf());
+    return HeldSnapshots::of(call.connection())
+        .hold(map.hold(version, call.connection().peer), call.account(), call.on_behalf());
   }();
   if (!number) return call.fail(number.error());
   return answer(call, map_calls::SnapshotOpened{*number, version});
 }
 
 Next close_snapshot(Call& call, const map_calls::CloseSnapshot& asked) {
-  if (!call.connection().drop_snapshot(asked.number)) return call.fail({Code::not_found, 0, 0});
+  if (!HeldSnapshots::of(call.connection()).drop(asked.number))
+    return call.fail({Code::not_found, 0, 0});
   return answer(call, wire::Nothing{});
 }
 

@@ -359,14 +359,14 @@ TEST_F(SchedulerTest, HoldsSnapshots) {
 }
 
 TEST_F(SchedulerTest, AClientHoldsAtMostSoManySnapshots) {
-  for (std::size_t i = 0; i < Connection::kSnapshotsMax; ++i) {
+  for (std::size_t i = 0; i < HeldSnapshots::kMost; ++i) {
     ASSERT_EQ(call(OffloadId::snapshot_open).header.code, 0);
   }
   expect_error(
       call(OffloadId::snapshot_open), Code::too_many_participants,
-      base::full_error(base::Places::connection_snapshots, Connection::kSnapshotsMax).detail);
+      base::full_error(base::Places::connection_snapshots, HeldSnapshots::kMost).detail);
   EXPECT_EQ(node_.core().store.reclaimer.waiting(node_.core(), false).snapshots,
-            Connection::kSnapshotsMax);
+            HeldSnapshots::kMost);
 }
 
 // --- every field that cannot be ------------------------------------------------------------------

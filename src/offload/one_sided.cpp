@@ -11,6 +11,7 @@
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
 #include "offload/connection.hpp"
+#include "offload/indexed_reads.hpp"
 #include "offload/one_sided_fields.hpp"
 #include "offload/one_sided_host.hpp"
 #include "offload/typed_call.hpp"
@@ -67,8 +68,8 @@ void add_redirect(std::string& to, const fabric::RemoteRegion& redirect) {
 
 // What most keys begin with is told by the first and the last of them.
 Next open_by_key(Call& call, OneSidedHost& host, bool fills_tables) {
-  IndexHost* const index = host.index();
-  if (index == nullptr) return call.fail({Code::unsupported, 0, 0});
+  IndexedReads& reads = IndexedReads::of(call.connection(), host);
+  if (reads.index() == nullptr) return call.fail({Code::unsupported, 0, 0});
   if (!call.has_state<MapEnds>()) {
     call.new_state<MapEnds>();
     return walk_to_end(call, Op::scan);
@@ -78,16 +79,16 @@ Next open_by_key(Call& call, OneSidedHost& host, bool fills_tables) {
   MapEnds& ends = call.state<MapEnds>();
   if (++ends.walks == 1) return walk_to_end(call, Op::scan_reverse);
   const std::shared_ptr<tree::MapCore>& core = call.host_map().core;
-  const auto map = index->offer(core, ends.low, ends.high);
+  const auto map = reads.index()->offer(core, ends.low, ends.high);
   if (!map) return call.fail(map.error());
   if (const auto offered = host.offer(); !offered) return call.fail(offered.error());
-  if (const auto admitted = host.admit(*map); !admitted) return call.fail(admitted.error());
+  if (const auto admitted = reads.admit(*map); !admitted) return call.fail(admitted.error());
   std::string more;
   const wire::KeyedPlace keyed{(*map)->keyed_key(),
                                static_cast<std::uint32_t>((*map)->prefix().size())};
   add_field(more, wire::FieldKind::keyed, std::string(base::bytes_of(keyed)) + (*map)->prefix());
   if (fills_tables) {
-    const auto redirect = host.open_redirect(*map);
+    const auto redirect = reads.open_redirect(*map);
     if (!redirect) return call.fail(redirect.error());
     add_redirect(more, *redirect);
   }
@@ -97,7 +98,7 @@ Next open_by_key(Call& call, OneSidedHost& host, bool fills_tables) {
 }
 
 Next open_reads(Call& call, const map_calls::OpenReads& asked) {
-  OneSidedHost* const host = call.connection().one_sided.get();
+  OneSidedHost* const host = OneSidedHost::of(call.connection());
   const tree::MapCore& core = *call.host_map().core;
   if (host == nullptr || !core.options.versions) {
     return call.fail({Code::unsupported, 0, 0});
@@ -111,7 +112,7 @@ Next open_reads(Call& call, const map_calls::OpenReads& asked) {
 }
 
 Next open_index(Call& call, const map_calls::OpenIndex&) {
-  OneSidedHost* const host = call.connection().one_sided.get();
+  OneSidedHost* const host = OneSidedHost::of(call.connection());
   if (host == nullptr || !call.map().keeps_versions()) {
     return call.fail({Code::unsupported, 0, 0});
   }
@@ -119,16 +120,17 @@ Next open_index(Call& call, const map_calls::OpenIndex&) {
 }
 
 Next next_generation(Call& call, const map_calls::NextGeneration& asked) {
-  OneSidedHost* const host = call.connection().one_sided.get();
+  OneSidedHost* const host = OneSidedHost::of(call.connection());
   if (host == nullptr || (asked.what & ~wire::kEndsGenerations) != 0) {
     return call.fail({Code::unsupported, 0, 0});
   }
+  IndexedReads& reads = IndexedReads::of(call.connection(), *host);
   std::string fields;
   if (asked.what == wire::kEndsGenerations) {
-    const auto ended = host->end_generations_before(asked.map);
+    const auto ended = reads.end_generations_before(asked.map);
     if (!ended) return call.fail(ended.error());
   } else {
-    const auto redirect = host->begin_generation(asked.map);
+    const auto redirect = reads.begin_generation(asked.map);
     if (!redirect) return call.fail(redirect.error());
     add_redirect(fields, *redirect);
   }
@@ -147,7 +149,7 @@ void count_leaves(Call& call, const map_calls::RenewLease& asked) {
 }
 
 Next renew_lease(Call& call, const map_calls::RenewLease& asked) {
-  OneSidedHost* const host = call.connection().one_sided.get();
+  OneSidedHost* const host = OneSidedHost::of(call.connection());
   if (host == nullptr) return call.fail({Code::unsupported, 0, 0});
   const auto epoch = host->renew(asked.renewal.lease, asked.renewal.oldest, base::monotonic_ns());
   if (!epoch) return call.fail(epoch.error());
@@ -156,10 +158,10 @@ Next renew_lease(Call& call, const map_calls::RenewLease& asked) {
 }
 
 Next open_feed(Call& call, const map_calls::OpenFeed&) {
-  OneSidedHost* const host = call.connection().one_sided.get();
+  OneSidedHost* const host = OneSidedHost::of(call.connection());
   const std::shared_ptr<tree::MapCore>& core = call.host_map().core;
   if (host == nullptr || !core->options.versions) return call.fail({Code::unsupported, 0, 0});
-  const auto place = host->follow(core);
+  const auto place = IndexedReads::of(call.connection(), *host).follow(core);
   if (!place) return call.fail(place.error());
   std::string fields;
   add_field(fields, wire::FieldKind::feed, base::bytes_of(*place));
@@ -175,10 +177,10 @@ Next count_leaves_read(Call& call, const map_calls::CountLeaves& asked) {
     rows += base::bytes_of(row);
   }
   if (!call.response_fits(rows.size())) return call.writable();
-  OneSidedHost* const host = call.connection().one_sided.get();
-  const bool by_key = host != nullptr && host->index() != nullptr;
-  return answer(call,
-                map_calls::LeavesCounted{by_key ? host->index()->keyed_key(asked.map) : 0, rows});
+  const LinkSide* const side = call.connection().side.get();
+  const IndexHost* const index = side != nullptr ? IndexHost::of(side->endpoint) : nullptr;
+  const std::uint64_t key = index != nullptr ? index->keyed_key(asked.map) : 0;
+  return answer(call, map_calls::LeavesCounted{key, rows});
 }
 
 const Offload kOneSidedOffloads[] = {

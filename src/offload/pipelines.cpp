@@ -9,6 +9,7 @@
 #include "offload/connection.hpp"
 #include "offload/loaded_run.hpp"
 #include "offload/payload_reader.hpp"
+#include "offload/table_services.hpp"
 #include "offload/typed_call.hpp"
 #include "table/calls.hpp"
 #include "table/pipeline.hpp"
@@ -43,7 +44,7 @@ Next load(Call& call, const table_calls::LoadPipeline& asked) {
     state.table = call.services().catalog().find<table::Table>(asked.table);
     if (!state.table) return call.fail({Code::not_found, 0, asked.table});
     return call.helper(
-        [&state, bytes = bytes_of_text(asked.pipeline), &regexes = call.services().regexes] {
+        [&state, bytes = bytes_of_text(asked.pipeline), &regexes = call.services().part<TableServices>().regexes] {
           state.done.emplace(checked(bytes, *state.table, regexes));
         });
   }
@@ -59,7 +60,7 @@ Next drop(Call& call, const table_calls::DropPipelines& asked) {
        left.remove_prefix(sizeof(std::uint64_t))) {
     std::uint64_t number = 0;
     std::memcpy(&number, left.data(), sizeof number);
-    dropped += call.connection().pipelines.drop(number) ? 1 : 0;
+    dropped += LoadedPipelines::of(call.connection()).drop(number) ? 1 : 0;
   }
   return answer(call, table_calls::Dropped{dropped});
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offloads on one key: get, put, insert, update, erase; and the no-op, by which rings are measured.
+// Offloads on one key: get, put, insert, update, erase.
 #include <optional>
 #include <string_view>
 
@@ -8,12 +8,9 @@
 #include "offload/typed_call.hpp"
 #include "offload/walk_answer.hpp"
 #include "tree/item_calls.hpp"
-#include "wire/session_calls.hpp"
 
 namespace espalier::offload {
 namespace {
-
-Next noop(Call& call, const session_calls::Noop&) { return answer(call, wire::Nothing{}); }
 
 // What does not fit yet is read again when it does.
 Next got(Call& call, const Completion& found) {
@@ -72,9 +69,9 @@ Next update(Call& call, const map_calls::Update& asked) {
 Next erase(Call& call, const map_calls::Erase&) { return write<Op::erase>(call, {}); }
 
 const Offload kPointOffloads[] = {
-    serve<session_calls::Noop, noop>(), serve<map_calls::Get, get>(),
-    serve<map_calls::Put, put>(),       serve<map_calls::Insert, insert>(),
-    serve<map_calls::Update, update>(), serve<map_calls::Erase, erase>(),
+    serve<map_calls::Get, get>(),       serve<map_calls::Put, put>(),
+    serve<map_calls::Insert, insert>(), serve<map_calls::Update, update>(),
+    serve<map_calls::Erase, erase>(),
 };
 
 }  // namespace

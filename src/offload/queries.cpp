@@ -19,6 +19,7 @@
 #include "offload/query_run.hpp"
 #include "offload/reader_wait.hpp"
 #include "offload/result_host.hpp"
+#include "offload/table_services.hpp"
 #include "offload/typed_call.hpp"
 #include "table/calls.hpp"
 #include "table/loaded_pipeline.hpp"
@@ -59,7 +60,7 @@ Next answer_query(Call& call, QueryState& state, std::string_view rows) {
 std::optional<RunRefusal> take_buffers(Call& call, QueryState& state,
                                        const table_calls::Query& asked) {
   if ((asked.options & wire::kQueryIntoBuffers) == 0) return std::nullopt;
-  const ResultHost* const host = call.connection().results.get();
+  const ResultHost* const host = ResultHost::of(call.connection());
   if (host != nullptr) state.buffers = host->find(call.response_ring());
   if (state.buffers) return std::nullopt;
   return RunRefusal{{Code::not_found, 0, 0}, "this response ring has no buffers for results"};
@@ -85,17 +86,18 @@ Next go_on(Call& call, QueryState& state);
 // So many queries run, so many are open, and more are refused.
 Next begin_query(Call& call, QueryState& state, const table_calls::Query& asked) {
   Services& services = call.services();
+  TableServices& tables = services.part<TableServices>();
   if (const std::string_view key = asked.keys; !key.empty() && !state.counted.begun()) {
     if (key.size() != sizeof(wire::RunKeys)) {
       call.wipe_key();
-      services.query_counts.refused.fetch_add(1, std::memory_order_relaxed);
+      tables.query_counts.refused.fetch_add(1, std::memory_order_relaxed);
       return call.fail({Code::invalid_argument, 0, 0}, "these bytes are no keys of a run");
     }
     auto keys = SecretKeys::make();
     if (keys) std::memcpy(&**keys, key.data(), key.size());
     call.wipe_key();
     if (!keys) {
-      services.query_counts.refused.fetch_add(1, std::memory_order_relaxed);
+      tables.query_counts.refused.fetch_add(1, std::memory_order_relaxed);
       return call.fail(keys.error(), "this node may lock no more memory for keys (RLIMIT_MEMLOCK)");
     }
     state.keys.emplace(*std::move(keys));
@@ -103,10 +105,10 @@ Next begin_query(Call& call, QueryState& state, const table_calls::Query& asked)
   if (!state.counted.begun()) {
     auto found = services.catalog().find<table::Table>(asked.table);
     if (!found) {
-      services.query_counts.refused.fetch_add(1, std::memory_order_relaxed);
+      tables.query_counts.refused.fetch_add(1, std::memory_order_relaxed);
       return call.fail({Code::not_found, 0, asked.table});
     }
-    state.counted.begin(std::move(found), services.query_counts);
+    state.counted.begin(std::move(found), tables.query_counts);
     take_deadline(asked, state);
     if (const auto refusal = take_buffers(call, state, asked)) {
       state.counted.refuse();
@@ -115,8 +117,8 @@ Next begin_query(Call& call, QueryState& state, const table_calls::Query& asked)
   }
   if (const auto payload = bytes_of_text(asked.pipeline);
       table::is_loaded_run(payload) && state.message.empty()) {
-    auto message =
-        message_of_run(call.connection().pipelines, state.counted.table()->id(), payload);
+    auto message = message_of_run(LoadedPipelines::of(call.connection()),
+                                  state.counted.table()->id(), payload);
     if (!message) {
       state.counted.fail();
       return call.fail(message.error().error, message.error().words);
@@ -128,7 +130,7 @@ Next begin_query(Call& call, QueryState& state, const table_calls::Query& asked)
     return call.fail({Code::dropped, 0, 0});
   }
   if (is_late(state)) return end_late(call, state);
-  QueryLimits& limits = services.queries;
+  QueryLimits& limits = tables.queries;
   if (!state.query) state.query = limits.open(call.account(), &call.connection());
   if (!state.query) {
     state.counted.refuse();
@@ -139,7 +141,7 @@ Next begin_query(Call& call, QueryState& state, const table_calls::Query& asked)
   const std::string_view pipeline = state.message.empty() ? asked.pipeline : text_of(state.message);
   state.run =
       std::make_unique<QueryRun>(state.counted.table(), pipeline, limits, state.query->account(),
-                                 services.regexes, Services::draw(), std::move(state.keys));
+                                 tables.regexes, Services::draw(), std::move(state.keys));
   return go_on(call, state);
 }
 
@@ -163,7 +165,7 @@ bool goes_into_buffer(Call& call, QueryState& state) {
     state.buffers.reset();
     return false;
   }
-  state.results.emplace(*call.connection().results, state.buffers, block);
+  state.results.emplace(*ResultHost::of(call.connection()), state.buffers, block);
   return true;
 }
 
@@ -177,7 +179,8 @@ Next refuse_buffers(Call& call, QueryState& state) {
 // they are there already.
 void tell_of(Call& call, QueryState& state, const wire::ResultPlace& place) {
   state.reader.took();
-  call.services().result_buffer_bytes.fetch_add(place.bytes, std::memory_order_relaxed);
+  call.services().part<TableServices>().result_buffer_bytes.fetch_add(place.bytes,
+                                                                      std::memory_order_relaxed);
   call.send_chunk(wire::ChunkKind::placed, {}, {base::bytes_of(place)});
 }
 

@@ -22,7 +22,6 @@
 #include "offload/walk_answer.hpp"
 #include "tree/item_calls.hpp"
 #include "tree/write/estimate.hpp"
-#include "wire/session_calls.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -225,11 +224,6 @@ Next count(Call& call, const map_calls::Count& asked) {
 
 void cancel_range(Call& call) { call.state<RangeState>().cancelled = true; }
 
-Next cancel(Call& call, const session_calls::Cancel& asked) {
-  call.cancel(asked.tag);
-  return answer(call, wire::Nothing{});
-}
-
 Next found_floor(Call& call, const Completion& found) {
   if (!found.ok) return call.fail(found.error);
   const std::size_t item_bytes = sizeof(wire::ItemHeader) + found.key.size() + found.value.size();
@@ -276,7 +270,6 @@ const Offload kRangeOffloads[] = {
     serve<map_calls::Floor, floor>(),
     serve<map_calls::Count, count>(kCounts),
     serve<map_calls::CountEstimate, count_estimate>(),
-    serve<session_calls::Cancel, cancel>(),
 };
 
 }  // namespace

@@ -3,14 +3,14 @@
 
 #include <utility>
 
-#include "offload/connection.hpp"
+#include "offload/held_snapshots.hpp"
 
 namespace espalier::offload {
 
 ReadSource read_source(Call& call, std::optional<std::uint64_t> number,
                        std::shared_ptr<HeldSnapshot> holds) {
   if (!number) return {};
-  if (!holds) holds = call.connection().snapshot(*number);
+  if (!holds) holds = HeldSnapshots::of(call.connection()).find(*number);
   const bool found = holds != nullptr && holds->map() == call.map_number();
   return {std::move(holds), found};
 }

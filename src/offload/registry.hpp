@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "espalier/types.hpp"
+#include "offload/typed_slots.hpp"
 #include "wire/call_row.hpp"
 
 namespace espalier::offload {
@@ -53,6 +54,17 @@ using OffloadTable = std::array<const Offload*, 256>;
 /// right.
 [[nodiscard]] OffloadTable offload_table_with(std::span<const Offload> own);
 
+/// A kind of object, as those know it who know no kind.
+struct Kind {
+  std::string_view name;
+  /// Its calls, one group for each file.
+  std::span<const std::span<const Offload>> calls;
+  /// Makes what a node keeps for all its objects; null: nothing.
+  void (*make_part)(TypedSlots<NodePart>& parts) = nullptr;
+};
+/// All kinds; the first one is what a session asks of the node itself.
+[[nodiscard]] std::span<const Kind> all_kinds();
+
 // One group of offloads per file.
 std::span<const Offload> point_offloads();
 std::span<const Offload> range_offloads();
@@ -62,6 +74,7 @@ std::span<const Offload> object_offloads();
 std::span<const Offload> map_offloads();
 std::span<const Offload> shard_offloads();
 std::span<const Offload> counter_offloads();
+std::span<const Offload> session_offloads();
 std::span<const Offload> node_offloads();
 std::span<const Offload> one_sided_offloads();
 std::span<const Offload> table_offloads();

@@ -9,10 +9,16 @@
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "fabric/planted_fabric_bugs.hpp"
+#include "offload/connection.hpp"
 
 namespace espalier::offload {
 
 using fabric::Status;
+
+ResultHost* ResultHost::of(Connection& connection) {
+  if (connection.side == nullptr) return nullptr;
+  return &connection.parts.of<ResultHost>(connection.layout().response_rings);
+}
 
 Result<void> ResultHost::open(std::uint32_t ring, const wire::ResultOffer& offer) {
   const bool sizes = offer.buffers != 0 && offer.buffers <= wire::kResultBuffersMax &&

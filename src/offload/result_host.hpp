@@ -29,9 +29,12 @@
 
 #include "espalier/error.hpp"
 #include "fabric/queue_pair.hpp"
+#include "offload/session_parts.hpp"
 #include "wire/result_buffers.hpp"
 
 namespace espalier::offload {
+
+class Connection;
 
 /// The buffers of one response ring.
 struct ResultSet {
@@ -45,10 +48,12 @@ struct ResultSet {
   [[nodiscard]] std::uint32_t all() const { return (std::uint32_t{1} << offer.buffers) - 1; }
 };
 
-class ResultHost {
+class ResultHost final : public SessionPart {
  public:
-  /// WRITEs of one session that have not ended. The completion queue has room for as many of each.
-  static constexpr std::size_t kWritesMax = 4;
+  /// The session's, made when first asked for; null: nobody could write there.
+  [[nodiscard]] static ResultHost* of(Connection& connection);
+  /// WRITEs of one session that have not ended.
+  static constexpr std::size_t kWritesMax = kPartPostsMax;
 
   explicit ResultHost(std::uint32_t response_rings) : sets_(response_rings) {}
   ResultHost(const ResultHost&) = delete;
@@ -64,20 +69,17 @@ class ResultHost {
   [[nodiscard]] std::shared_ptr<ResultSet> find(std::uint32_t ring) const { return sets_[ring]; }
 
   /// Writes by this pair from now on, which lives until detach(). First of all what had not ended.
-  void attach(fabric::QueuePair& pair);
-  void detach();
+  void attach(fabric::QueuePair& pair) override;
+  void detach() override;
   [[nodiscard]] bool attached() const { return pair_ != nullptr; }
-  /// Whether a completion is of such a WRITE.
-  [[nodiscard]] static bool is_of_result(const fabric::Completion& completion) {
-    return (completion.work_id & kMark) != 0;
-  }
-  void completed(const fabric::Completion& completion);
+  void completed(const fabric::Completion& completion) override;
   [[nodiscard]] bool may_write() const { return pair_ != nullptr && writes_.size() < kWritesMax; }
   /// Begins to write the first `bytes` of `from`, which it takes. False: not now, and it has taken
   /// nothing.
   bool write(const std::shared_ptr<ResultSet>& set, std::uint64_t to, std::vector<std::byte>& from,
              std::size_t bytes);
   [[nodiscard]] std::size_t writes() const { return writes_.size(); }
+  [[nodiscard]] bool busy() const override { return !writes_.empty(); }
   /// The buffers as memory to store to, where the transport maps it; null: not now, or never.
   [[nodiscard]] std::shared_ptr<fabric::PeerMemory> map(const ResultSet& set) const;
   /// Memory of WRITEs that have ended, for the next block; empty: there is none.
@@ -85,8 +87,6 @@ class ResultHost {
   void keep_spare(std::vector<std::byte> spare);
 
  private:
-  // Beside those of rings, whose numbers are less.
-  static constexpr std::uint64_t kMark = std::uint64_t{1} << 63;
   struct Write {
     std::uint64_t number;
     std::shared_ptr<ResultSet> set;
@@ -100,7 +100,7 @@ class ResultHost {
   std::vector<std::shared_ptr<ResultSet>> sets_;  // by ring
   fabric::QueuePair* pair_ = nullptr;
   std::deque<Write> writes_;  // that have not ended, in order
-  std::uint64_t next_ = kMark;
+  std::uint64_t next_ = kPartMark;
   std::vector<std::vector<std::byte>> spares_;
 };
 

@@ -13,7 +13,7 @@ namespace espalier::offload {
 namespace {
 
 Next offer_buffers(Call& call, const table_calls::OfferBuffers& asked) {
-  ResultHost* const host = call.connection().results.get();
+  ResultHost* const host = ResultHost::of(call.connection());
   if (host == nullptr) return call.fail({Code::unsupported, 0, 0});
   const auto opened = host->open(call.response_ring(), asked.offer);
   if (opened) return answer(call, wire::Nothing{});
@@ -25,7 +25,7 @@ Next offer_buffers(Call& call, const table_calls::OfferBuffers& asked) {
 }
 
 Next return_buffers(Call& call, const table_calls::ReturnBuffers& asked) {
-  ResultHost* const host = call.connection().results.get();
+  ResultHost* const host = ResultHost::of(call.connection());
   std::uint32_t buffers[wire::kResultBuffersMax];
   std::memcpy(buffers, asked.numbers.data(), asked.numbers.size());
   const auto given =

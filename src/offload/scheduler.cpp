@@ -480,7 +480,7 @@ void Scheduler::cancel(const Request& asks, std::uint32_t tag) {
 // --- what offloads call --------------------------------------------------------------------------
 
 Services& Call::services() { return scheduler_.services_; }
-TakeBatches& Call::take_batches() { return scheduler_.take_batches_; }
+TypedSlots<SchedulerPart>& Call::scheduler_parts() { return scheduler_.parts_; }
 std::uint32_t Call::shard() const { return scheduler_.options_.shard; }
 HandlerState::Spares& Call::spares() { return scheduler_.spare_states_; }
 std::vector<std::byte> Call::items_memory() { return scheduler_.items_memory(); }

@@ -49,7 +49,7 @@
 #include "offload/lane_queue.hpp"
 #include "offload/map_table.hpp"
 #include "offload/registry.hpp"
-#include "offload/take_batch.hpp"
+#include "offload/typed_slots.hpp"
 
 namespace espalier::offload {
 
@@ -219,7 +219,7 @@ class Scheduler final : private Handler, private PostedRequests {
   const SchedulerOptions options_;
   const OffloadTable& offloads_;
   MapTable maps_;
-  TakeBatches take_batches_;
+  TypedSlots<SchedulerPart> parts_;
   std::size_t first_ = 0;  // of the watched clients, whose turn is next
   std::vector<std::unique_ptr<Request>> places_;
   std::vector<Request*> free_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/places.hpp"
+#include "offload/connection.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -13,6 +14,12 @@ wire::SequencerGrant grant_of(const fabric::Registration& key, std::uint32_t epo
 }
 
 }  // namespace
+
+SequencerHost* SequencerHost::of(Connection& connection) {
+  const LinkSide* const side = connection.side.get();
+  if (side == nullptr || !side->endpoint.lets_add()) return nullptr;
+  return &connection.parts.of<SequencerHost>(side->endpoint.regions, side->domain);
+}
 
 // By a sealed word nobody takes anything, whoever sealed it.
 void SequencerHost::forget_sealed() {

@@ -14,12 +14,17 @@
 #include <unordered_map>
 
 #include "fabric/region_table.hpp"
+#include "offload/session_parts.hpp"
 #include "sequencer/sequencer.hpp"
 
 namespace espalier::offload {
 
-class SequencerHost {
+class Connection;
+
+class SequencerHost final : public SessionPart {
  public:
+  /// The session's, made when first asked for; null: it may add to no word.
+  [[nodiscard]] static SequencerHost* of(Connection& connection);
   /// Words of one session at a time, those that are sealed not counted.
   static constexpr std::size_t kWordsMax = 64;
 
@@ -32,6 +37,7 @@ class SequencerHost {
   /// Lets the session add to the word of the present epoch. Cost: a registration, if it may not
   /// already. Errors: those of Sequencer::window and RegionTable::offer; too_many_participants.
   Result<wire::SequencerGrant> open(sequencer::Sequencer& of);
+  void end() override { words_.clear(); }
 
  private:
   struct Word {

@@ -43,7 +43,7 @@ struct TakeState {
 };
 
 Next begin_take(Call& call, const sequencer_calls::Take& asked) {
-  TakeBatches& batches = call.take_batches();
+  TakeBatches& batches = call.scheduler_part<TakeBatches>();
   auto batch = batches.find(asked.sequencer, asked.epoch, asked.count);
   if (batch == nullptr) {
     auto from = find(call);
@@ -88,7 +88,7 @@ Next advance(Call& call, const sequencer_calls::Advance& asked) {
 }
 
 Next open_word(Call& call, const sequencer_calls::OpenWord&) {
-  SequencerHost* const host = call.connection().sequencers.get();
+  SequencerHost* const host = SequencerHost::of(call.connection());
   if (host == nullptr) {
     return call.fail({Code::unsupported, 0, 0},
                      "this connection's transport has no atomics that the node's processor keeps "

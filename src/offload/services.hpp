@@ -11,19 +11,16 @@
 #include <string>
 #include <utility>
 
-#include "base/sequencers.hpp"
+#include "base/assert.hpp"
 #include "offload/audit_log.hpp"
 #include "offload/connection_limits.hpp"
 #include "offload/helper_pool.hpp"
-#include "offload/index_reads.hpp"
 #include "offload/lane_queue.hpp"
 #include "offload/principal_accounts.hpp"
-#include "offload/query_limits.hpp"
 #include "offload/reader_wait.hpp"
 #include "offload/registry.hpp"
-#include "regex/regex_cache.hpp"
+#include "offload/typed_slots.hpp"
 #include "rings/message_budget.hpp"
-#include "table/query_counts.hpp"
 #include "tree/write/map_core.hpp"
 
 namespace espalier::offload {
@@ -61,12 +58,22 @@ struct Services {
         budget(message_bytes_max),
         offloads(instead != nullptr ? *instead : offload_table_with(own)),
         helpers(helper_options) {
+    for (const Kind& kind : all_kinds()) {
+      if (kind.make_part != nullptr) kind.make_part(parts);
+    }
     store.dropped.free_in_steps(true);
   }
   ~Services() { store.dropped.free_in_steps(false); }
   Services(const Services&) = delete;
   Services& operator=(const Services&) = delete;
 
+  /// What the node keeps for a kind.
+  template <class P>
+  [[nodiscard]] P& part() const {
+    P* const made = parts.find<P>();
+    ESPALIER_ASSERT(made != nullptr);
+    return *made;
+  }
   [[nodiscard]] catalog::Catalog& catalog() const { return store.catalog; }
   /// A seed that clients cannot guess. Cost: a system call. Thread: any.
   [[nodiscard]] static std::uint64_t draw();
@@ -86,18 +93,11 @@ struct Services {
   /// Sessions over fabrics that began: the last one's number, by which operators know it.
   std::atomic<std::uint64_t> sessions_begun{0};
   const OffloadTable offloads;
-  base::Sequencers sequencers;
   NumbersSource numbers;
-  QueryLimits queries;
   /// A query or a read whose client takes nothing for so long ends.
   std::atomic<std::uint64_t> reader_timeout_ns{ReaderWait::kTimeoutNs};
-  /// Bytes of results that were written into buffers of clients.
-  std::atomic<std::uint64_t> result_buffer_bytes{0};
-  IndexReadCounts index_reads;
-  table::QueryCounts query_counts;  // of all tables
-  /// Jobs that free dropped maps (offload/free_dropped.hpp).
-  std::atomic<std::uint32_t> freeing_jobs{0};
-  regex::RegexCache regexes;
+  /// What the node keeps for kinds (registry.hpp); all of it is made with the services.
+  TypedSlots<NodePart> parts;
   HelperPool helpers;
   /// Barriers of those who go to sleep are heavy, so that others need only light ones.
   bool asymmetric = false;

@@ -100,7 +100,7 @@ void cancel_read(Call& call) {
 Next open_reads(Call& call, const table_calls::OpenReads& asked) {
   const auto found = call.services().catalog().find<table::Table>(asked.table);
   if (!found) return call.fail({Code::not_found, 0, asked.table});
-  OneSidedHost* const host = call.connection().one_sided.get();
+  OneSidedHost* const host = OneSidedHost::of(call.connection());
   if (host == nullptr) return call.fail({Code::unsupported, 0, 0});
   wire::TablePlace place{};
   place.header_offset = found->header_offset();

@@ -10,6 +10,7 @@
 #include "offload/append_call.hpp"
 #include "offload/connection.hpp"
 #include "offload/payload_reader.hpp"
+#include "offload/table_session.hpp"
 #include "offload/typed_call.hpp"
 #include "table/calls.hpp"
 #include "table/table_object.hpp"
@@ -85,7 +86,7 @@ Next reserve(Call& call, const table_calls::Reserve& asked) {
     state.since_ns = base::monotonic_ns();
   }
   if (!state.done) {
-    return call.helper([&state, rows = asked.rows, reserver = call.connection().reserver] {
+    return call.helper([&state, rows = asked.rows, reserver = TableSession::reserver_of(call.connection())] {
       state.done.emplace(state.table->reserve_slots(rows, base::monotonic_ns(), reserver));
     });
   }

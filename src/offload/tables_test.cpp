@@ -68,7 +68,7 @@ class TableOffloads : public testing::Test {
     std::vector<std::unique_ptr<QueryLimits::Query>> taken;
     for (std::uint32_t i = 0; i < QueryLimits::kRunning; ++i) {
       const PrincipalRef account = node_.services().principals.of("place " + std::to_string(i));
-      taken.push_back(node_.services().queries.open(account, nullptr));
+      taken.push_back(node_.services().part<TableServices>().queries.open(account, nullptr));
       EXPECT_TRUE(taken.back() && taken.back()->take_place());
     }
     return taken;
@@ -210,8 +210,8 @@ TEST_F(TableOffloads, RegularExpressionsAreCompiledOnceAndRefusedInWords) {
     EXPECT_EQ(numbers_of(answered).rows_passed, 100u);
     EXPECT_EQ(numbers_of(answered).rows_read, std::uint64_t{kRows});
   }
-  EXPECT_EQ(node_.services().regexes.numbers().hits, 1u);
-  EXPECT_EQ(node_.services().regexes.numbers().misses, 1u);
+  EXPECT_EQ(node_.services().part<TableServices>().regexes.numbers().hits, 1u);
+  EXPECT_EQ(node_.services().part<TableServices>().regexes.numbers().misses, 1u);
   const Response refused = found("e[0-9");
   EXPECT_EQ(refused.code(), Code::invalid_argument);
   EXPECT_NE(refused.payload.find("operator 1 (filter): the regular expression is wrong at 2"),
@@ -266,7 +266,7 @@ TEST_F(TableOffloads, SoManyQueriesRunAndTheOthersWait) {
   }));
   // Those that have begun wait for their clients, and have no places any more. A request whose
   // response ring was full when it was taken has not begun, and so is not open.
-  const QueryLimits& queries = node_.services().queries;
+  const QueryLimits& queries = node_.services().part<TableServices>().queries;
   EXPECT_TRUE(node_.run_until([&] { return queries.running() == 0; }));
   EXPECT_GE(queries.opened(), QueryLimits::kRunning);
   EXPECT_TRUE(call(OffloadId::noop, "").answers());
@@ -285,7 +285,7 @@ TEST_F(TableOffloads, SoManyQueriesRunAndTheOthersWait) {
   EXPECT_EQ(bytes, std::uint64_t{kReaders} * kAskedByEach *
                        (kRowsHere * schema_.row_bytes() + sizeof(wire::QueryNumbers)));
   EXPECT_TRUE(node_.run_until_idle());
-  EXPECT_EQ(node_.services().queries.running(), 0u);
+  EXPECT_EQ(node_.services().part<TableServices>().queries.running(), 0u);
 }
 
 // The places of those that wait for their readers are others'.
@@ -298,21 +298,21 @@ TEST_F(TableOffloads, ReadersThatTakeNothingKeepNoQueryFromRunning) {
         ->post(message_of(request_of(OffloadId::table_query, table_, 1), "", everything(schema_)));
     (*slow.back())->ring();
   }
-  const auto& counts = node_.services().query_counts;
+  const auto& counts = node_.services().part<TableServices>().query_counts;
   ASSERT_TRUE(node_.run_until([&] { return counts.running >= QueryLimits::kRunning; }));
   EXPECT_EQ(call(OffloadId::table_query, "", everything(schema_)).header.code, 0);
-  EXPECT_TRUE(node_.run_until([&] { return node_.services().queries.running() == 0; }));
+  EXPECT_TRUE(node_.run_until([&] { return node_.services().part<TableServices>().queries.running() == 0; }));
   EXPECT_LE(counts.running, QueryLimits::kBegun / 2) << "the rest waits with little memory";
   for (SchedulerFixture::Client* const client : slow) node_.disconnect(*client);
   EXPECT_TRUE(node_.run_until_idle());
-  EXPECT_EQ(node_.services().queries.opened(), 0u);
+  EXPECT_EQ(node_.services().part<TableServices>().queries.opened(), 0u);
 }
 
 TEST_F(TableOffloads, QueriesAreCountedOfTheirTableAndOfTheNode) {
   fill(20'000);
   const auto table = node_.catalog().find<table::Table>(table_);
   const table::QueryCounts& counts = table->query_counts();
-  const table::QueryCounts& of_node = node_.services().query_counts;
+  const table::QueryCounts& of_node = node_.services().part<TableServices>().query_counts;
   ASSERT_EQ(call(OffloadId::table_query, "", everything(schema_)).header.code, 0);
   EXPECT_EQ(counts.ended, 1u);
   EXPECT_EQ(counts.rows_read, 20'000u);
@@ -349,7 +349,7 @@ TEST_F(TableOffloads, AQueryIsCountedInOneStateUntilItsEnd) {
   EXPECT_EQ(counts.waiting, 0u);
   EXPECT_TRUE(node_.run_until([&] { return counts.rows_read != 0; })) << "before it has ended";
   EXPECT_LT(counts.rows_read, 200'000u);
-  ASSERT_TRUE(node_.run_until([&] { return node_.services().queries.running() == 0; }))
+  ASSERT_TRUE(node_.run_until([&] { return node_.services().part<TableServices>().queries.running() == 0; }))
       << "while it waits for its reader others may have its place";
   {
     auto taken = take_places();
@@ -357,7 +357,7 @@ TEST_F(TableOffloads, AQueryIsCountedInOneStateUntilItsEnd) {
     EXPECT_EQ(counts.waiting, 1u);
     for (int i = 0; i < 5000; ++i) {
       const PrincipalRef account = node_.services().principals.of("p" + std::to_string(i));
-      if (auto query = node_.services().queries.open(account, nullptr)) {
+      if (auto query = node_.services().part<TableServices>().queries.open(account, nullptr)) {
         taken.push_back(std::move(query));
       }
     }
@@ -384,7 +384,7 @@ TEST_F(TableOffloads, ADeadlineEndsAQueryWhoseClientTakesNothing) {
   const std::uint64_t begin_ns = base::monotonic_ns();
   slow->post(message_of(header, "", everything(schema_)));
   slow->ring();
-  const auto& counts = node_.services().query_counts;
+  const auto& counts = node_.services().part<TableServices>().query_counts;
   ASSERT_TRUE(node_.run_until([&] { return counts.failed == 1; }));
   EXPECT_GE(base::monotonic_ns() - begin_ns, kMs * 1'000'000u);
   Response last = node_.wait(slow);
@@ -403,7 +403,7 @@ TEST_F(TableOffloads, ADeadlineEndsAQueryThatWaitsForAPlace) {
   waiting->post(message_of(header, "", everything(schema_)));
   waiting->ring();
   EXPECT_EQ(node_.wait(waiting).code(), Code::system);
-  EXPECT_EQ(node_.services().query_counts.waiting, 0u);
+  EXPECT_EQ(node_.services().part<TableServices>().query_counts.waiting, 0u);
 }
 
 TEST_F(TableOffloads, ADeadlineEndsAQueryThatWaitsForAHelper) {
@@ -451,7 +451,7 @@ TEST_F(TableOffloads, AQueryThatWaitsForAPlaceEndsWhenItsTableIsDropped) {
   node_.turns(5'000);
   ASSERT_EQ(call(OffloadId::object_drop, "t").header.code, 0);
   EXPECT_EQ(node_.wait(waiting).code(), Code::dropped);
-  EXPECT_EQ(node_.services().query_counts.failed, 1u);
+  EXPECT_EQ(node_.services().part<TableServices>().query_counts.failed, 1u);
 }
 
 TEST_F(TableOffloads, AClientThatGoesInMidQueryLeavesNothing) {

@@ -19,6 +19,7 @@
 #include <optional>
 #include <utility>
 
+#include "offload/typed_slots.hpp"
 #include "sequencer/sequencer.hpp"
 
 namespace espalier::offload {
@@ -57,7 +58,7 @@ class TakeBatch {
 };
 
 /// The batches of one scheduler that may be joined, of the sequencers that were asked last.
-class TakeBatches {
+class TakeBatches final : public SchedulerPart {
  public:
   /// The open one of a sequencer; null: there is none, or it takes no more.
   [[nodiscard]] std::shared_ptr<TakeBatch> find(std::uint32_t id, std::uint32_t epoch,

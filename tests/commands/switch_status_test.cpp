@@ -30,7 +30,7 @@ TEST_F(SwitchStatus, StatusAtANodeTellsMissesAndWhatIsHeld) {
         << tool.err();
     return nlohmann::json::parse(tool.out());
   };
-  const offload::IndexReadCounts& met = node_->services().index_reads;
+  const offload::IndexReadCounts& met = node_->services().part<offload::MapServices>().index_reads;
   for (const char* const name :
        {"node_reads_resolved", "node_reads_at_leaves", "node_held_bytes"}) {
     EXPECT_EQ(status().at(name), 0) << name;

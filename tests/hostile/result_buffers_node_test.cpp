@@ -218,8 +218,8 @@ class HostileResults : public ResultNodes {
     EXPECT_GT(came.buffer_bytes, 0u);
   }
   [[nodiscard]] std::uint64_t busy_queries() const {
-    return node_->services().query_counts.running.load() +
-           node_->services().query_counts.waiting.load();
+    return node_->services().part<offload::TableServices>().query_counts.running.load() +
+           node_->services().part<offload::TableServices>().query_counts.waiting.load();
   }
 };
 INSTANTIATE_TEST_SUITE_P(By, HostileResults, ::testing::Values("shm", "roce", "ofi", "roce_known"),
@@ -436,7 +436,7 @@ TEST_P(ResultNodesConcurrency, ThreadsReadEachItsOwnBuffers) {
     });
   }
   for (std::thread& reader : readers) reader.join();
-  EXPECT_GT(node_->services().result_buffer_bytes.load(), 11 * wanted.size());
+  EXPECT_GT(node_->services().part<offload::TableServices>().result_buffer_bytes.load(), 11 * wanted.size());
 }
 
 // --- a client that dies --------------------------------------------------------------------------
@@ -478,7 +478,7 @@ TEST_P(KilledReaders, LeaveNothing) {
   EXPECT_EQ(said, "streams");
   child_->kill();
   child_->wait();
-  const auto& counts = node_->services().query_counts;
+  const auto& counts = node_->services().part<offload::TableServices>().query_counts;
   // A test that fails here hangs, and the watchdog of all tests ends it.
   while (counts.running.load() + counts.waiting.load() != 0 || node_->connections() != 1) {
     std::this_thread::yield();

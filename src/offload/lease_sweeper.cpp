@@ -1,34 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// FabricClients of fabric_clients.hpp: whose leases end, so that memory comes back.
-#include <algorithm>
-#include <unordered_set>
-#include <utility>
+#include "offload/lease_sweeper.hpp"
 
-#include "offload/fabric_clients.hpp"
+#include <algorithm>
+
 #include "offload/free_dropped.hpp"
+#include "offload/services.hpp"
 
 namespace espalier::offload {
 namespace {
 
-constexpr std::uint64_t kSweepNs = 1'000'000;  // between sweeps of leases that are asked for
+constexpr std::uint64_t kSweepNs = 1'000'000;  // between sweeps that are asked for
 constexpr std::uint64_t kLeasedShare = 8;      // of the memory: so much of it leases alone may hold
 
 }  // namespace
 
-// Writes that are short of memory do not wait for the next round of the house.
-void FabricClients::sweep_if_asked() {
+bool LeaseSweeper::any() const { return services_.store.leases.size() != 0; }
+
+void LeaseSweeper::turn(std::uint64_t now_ns) {
   const std::uint64_t asked = services_.store.leases.sweeps_asked();
-  if (asked == sweeps_seen_) return;
-  const std::uint64_t now = options_.now_ns();
-  if (now - swept_ns_ < kSweepNs) return;
+  if (asked == sweeps_seen_ || now_ns - swept_ns_ < kSweepNs) return;
   sweeps_seen_ = asked;
-  sweep_leases(now);
+  sweep(now_ns);
 }
 
-// A session whose lease was not renewed is fenced; and, when leases alone hold more than an eighth
-// of the memory, those that hold the oldest epoch; and those that keep erases from going on. A map
-// that was dropped counts once every lease that is renewed has had the time to come after it.
-void FabricClients::sweep_leases(std::uint64_t now_ns) {
+// A map that was dropped counts once every lease that is renewed has had the time to come after it.
+void LeaseSweeper::sweep(std::uint64_t now_ns) {
   swept_ns_ = now_ns;
   tree::StoreCore& store = services_.store;
   const std::uint64_t stamp = store.dropped.oldest_stamp();
@@ -43,12 +39,7 @@ void FabricClients::sweep_leases(std::uint64_t now_ns) {
   const std::uint64_t before = now_ns < lost_after_ns ? 0 : now_ns - lost_after_ns;
   std::unordered_set<std::uint64_t> late;
   for (const auto& lease : store.leases.overdue(before, epoch)) late.insert(lease.owner);
-  if (!late.empty()) {
-    for (const auto& [token, session] : sessions_) {
-      OneSidedHost& host = *session->connection->one_sided;
-      if (late.contains(host.session())) host.fence();
-    }
-  }
+  if (!late.empty()) fence_(late);
   if (store.dropped.due()) begin_to_free(services_);
 }
 
