@@ -17,6 +17,7 @@
 #include "dataplane/planted_dataplane_bugs.hpp"
 #include "dataplane/process_switch.hpp"
 #include "fabric/sim/testing/two_ends.hpp"
+#include "offload/indexed_reads.hpp"
 #include "offload/map_reads.hpp"
 #include "offload/one_sided_host.hpp"
 #include "place/index_follower.hpp"
@@ -43,10 +44,10 @@ class LeaseScene {
   explicit LeaseScene(std::uint64_t seed) : world_(seed) {
     for (int i = 0; i < 2000; ++i) user_.put(key(i), "value");
     map_ = *index_.offer(core_, key(0), key(1999));
-    for (offload::OneSidedHost* const session : {&controller_, &reader_}) {
-      EXPECT_TRUE(session->offer());
-      EXPECT_TRUE(session->grant(world_.now_ns()));
-      EXPECT_TRUE(session->admit(map_));
+    for (Session* const session : {&controller_, &reader_}) {
+      EXPECT_TRUE(session->memory.offer());
+      EXPECT_TRUE(session->memory.grant(world_.now_ns()));
+      EXPECT_TRUE(session->maps.admit(map_));
     }
     fill_tables();
     world_.middle = [this](fabric::RegionKey& key, std::uint64_t& address) {
@@ -76,18 +77,21 @@ class LeaseScene {
     return true;
   }
   /// As the node's sweep of leases does when a session was not heard of.
-  void lose_lease() { controller_.fence(); }
+  void lose_lease() {
+    controller_.memory.fence();
+    controller_.maps.fence();
+  }
   [[nodiscard]] bool begin_generation() {
-    return controller_.begin_generation(core_->id).has_value();
+    return controller_.maps.begin_generation(core_->id).has_value();
   }
   [[nodiscard]] bool end_generations_before() {
-    return controller_.end_generations_before(core_->id).has_value();
+    return controller_.maps.end_generations_before(core_->id).has_value();
   }
   void empty_switch() { function_.install({}); }
   [[nodiscard]] std::uint64_t redirected() const { return through_.counters().redirected; }
 
   void fill_tables() {
-    const auto redirect = controller_.open_redirect(map_);
+    const auto redirect = controller_.maps.open_redirect(map_);
     ASSERT_TRUE(redirect);
     const dataplane::MapKeys keys{map_->keyed_key(), redirect->key};
     place::IndexFollower follower(keys, map_->prefix(), redirect->base, {.ranges = 500});
@@ -113,8 +117,15 @@ class LeaseScene {
   std::unique_ptr<fabric::Endpoint> client_ = world_.add_node("client");
   offload::IndexHost index_{store_, host_->regions()};
   std::shared_ptr<offload::IndexedMap> map_;
-  offload::OneSidedHost controller_{store_, host_->regions(), kController, 1, &index_};
-  offload::OneSidedHost reader_{store_, host_->regions(), kReader, 2, &index_};
+  struct Session {
+    Session(LeaseScene& scene, fabric::Domain domain, std::uint64_t number)
+        : memory(scene.store_, scene.host_->regions(), domain, number),
+          maps(memory, scene.host_->regions(), &scene.index_) {}
+    offload::OneSidedHost memory;
+    offload::IndexedReads maps;
+  };
+  Session controller_{*this, kController, 1};
+  Session reader_{*this, kReader, 2};
   dataplane::InstalledFunction function_;
   dataplane::ProcessSwitch through_{function_};
   fabric::sim::End here_{*client_};

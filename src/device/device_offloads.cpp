@@ -12,6 +12,7 @@
 #include "offload/connection.hpp"
 #include "offload/held_snapshots.hpp"
 #include "offload/loaded_run.hpp"
+#include "offload/map_walks.hpp"
 #include "offload/payload_reader.hpp"
 #include "table/loaded_pipeline.hpp"
 
@@ -39,7 +40,7 @@ bool is_the_clients(Code code) {
 Next after_failure(Call& call, const Error& error) {
   if (is_the_clients(error.code)) return call.fail(error);
   if (call.has_streamed()) return call.fail({Code::contended, 0, 1});
-  if (error.code == Code::not_found) static_cast<DeviceMap&>(call.map()).drop();
+  if (error.code == Code::not_found) static_cast<DeviceMap&>(offload::map_of(call)).drop();
   return begin_relay(call);
 }
 
@@ -48,7 +49,7 @@ Next read(Call& call) {
   const Completion* const walked = call.walked();
   if (walked != nullptr && !walked->ok) return after_failure(call, walked->error);
   if (walked == nullptr && !call.has_any_state()) {
-    const auto& map = static_cast<DeviceMap&>(call.map());
+    const auto& map = static_cast<DeviceMap&>(offload::map_of(call));
     // Of a map that its client did not open here, the host knows the name, and whether it may.
     const bool here =
         map.walks() && call.connection().access.knows_that_it_may_use(call.map_number());
@@ -190,6 +191,8 @@ Offload DeviceOffloads::of(const Offload& node) const {
     return made;
   }
   made.limits = kAnything;
+  made.executor = nullptr;
+  made.sampled = nullptr;
   made.items = nullptr;
   made.cancel = nullptr;
   switch (node.at_device) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "offload/map_walks.hpp"
 #include "offload/typed_call.hpp"
 #include "tree/batch_entries.hpp"
 #include "tree/item_calls.hpp"
@@ -81,7 +82,7 @@ Result<tree::BatchApplied> apply_elsewhere(tree::MapCore& map, std::string_view 
 
 Next answer_batch(Call& call, const tree::BatchApplied& done) {
   tree::Reclaimer& reclaimer = call.services().store.reclaimer;
-  if (reclaimer.due()) reclaimer.collect(call.host_map().calls.cache);
+  if (reclaimer.due()) reclaimer.collect(host_map_of(call).calls.cache);
   if (done.failed_check) return call.fail({Code::condition_failed, 0, *done.failed_check});
   return answer(call, map_calls::ItemWritten{done.existed, true, done.version, 0});
 }
@@ -93,7 +94,7 @@ Next write_batch(Call& call, const map_calls::BatchToWrite& asked) {
     if (asked.count > tree::kBatchWritesMax + tree::kBatchChecksMax) {
       return call.fail({Code::invalid_argument, 0, asked.count});
     }
-    HostMap& map = call.host_map();
+    HostMap& map = host_map_of(call);
     if (asked.count > kEntriesHere || asked.entries.size() > kBytesHere) {
       return call.helper(
           [&state, &core = *map.core, payload = asked.entries, count = asked.count,
@@ -108,11 +109,11 @@ Next write_batch(Call& call, const map_calls::BatchToWrite& asked) {
   const Result<tree::BatchApplied>& done = *state.done;
   if (!done) return call.fail(done.error());
   // The answer waits for the release of the version under which all was written.
-  if (!std::exchange(state.released, true)) return call.released(done->wait_for);
+  if (!std::exchange(state.released, true)) return wait_for_release(call, done->wait_for);
   return answer_batch(call, *done);
 }
 
-const Offload kBatchOffloads[] = {serve<map_calls::BatchToWrite, write_batch>()};
+const Offload kBatchOffloads[] = {serve_map<map_calls::BatchToWrite, write_batch>()};
 
 }  // namespace
 

@@ -6,10 +6,10 @@
 // for is there. Each step ends with an answer, or with what it waits for next; the types see to it
 // that it ends with one of these:
 //
-//   walk         until a walk of its map has ended; walked() is then what it found
+//   handed_over  until its executor has done its part; of maps that is a walk (map_walks.hpp), and
+//                walked() is then what it found
 //   again        until the next turn, so that others go on
 //   writable     until the client has taken what is deferred for it
-//   released     until its map has released a version
 //   helper       until another thread has done some work
 //   at           until a time
 //   post         until the host has answered, where that is another node (host_link.hpp)
@@ -30,7 +30,6 @@
 #include "offload/host_link.hpp"
 #include "offload/principal.hpp"
 #include "offload/request.hpp"
-#include "offload/served_map.hpp"
 #include "offload/services.hpp"
 #include "offload/typed_slots.hpp"
 #include "wire/call_codec.hpp"
@@ -87,10 +86,10 @@ class Call {
 
   // --- what it works on --------------------------------------------------------------------------
 
-  /// Requires: its row says that it names a map.
-  [[nodiscard]] ServedMap& map() { return *request_.map; }
-  /// The same, for what only the host can do.
-  [[nodiscard]] HostMap& host_map() { return static_cast<HostMap&>(*request_.map); }
+  /// As its executor knows it.
+  [[nodiscard]] Request& request() { return request_; }
+  /// That of this scheduler. Requires: the offload is carried out by it.
+  [[nodiscard]] Executor& executor(const ExecutorKind& kind);
   [[nodiscard]] Services& services();
   /// Of counters: this scheduler's own.
   [[nodiscard]] std::uint32_t shard() const;
@@ -126,10 +125,6 @@ class Call {
   [[nodiscard]] const Completion* walked() const { return walked_; }
   /// The piece of the host's answer that has come. Null: this step was not called by one.
   [[nodiscard]] const HostAnswer* host_answer() const { return host_answer_; }
-  /// Memory for the items of a scan, empty: what an earlier scan left, if there is any.
-  [[nodiscard]] std::vector<std::byte> items_memory();
-  /// Gives it back, for another scan or to the system.
-  void keep_memory(std::vector<std::byte> items);
   /// Ends what another request of the same client and response ring does, if it can be ended.
   void cancel(std::uint32_t tag);
 
@@ -155,7 +150,7 @@ class Call {
   /// Whether one was sent.
   [[nodiscard]] bool has_streamed() const { return request_.streamed; }
 
-  /// The walk that a step fills in before it calls walk(); what it points to must live until then.
+  /// The walk that a step fills in before it ends with begin_walk() (map_walks.hpp); what it points to must live until then.
   espalier::Request& new_walk(Op op) {
     request_.walk = {};
     request_.walk.op = op;
@@ -163,12 +158,10 @@ class Call {
     return request_.walk;
   }
   [[nodiscard]] espalier::Request& walk_in_hand() { return request_.walk; }
-  Next walk(const tree::HeldVersion* held = nullptr, const Condition& condition = {});
-  /// A write whose value is there already; it stays until the walk has ended.
-  Next walk(tree::StagedValue& staged);
+  /// An executor has it, and calls the step again.
+  Next handed_over() { return {}; }
   Next again();
   Next writable();
-  Next released(std::uint64_t version);
   /// Runs `work` on a helper. The request's state and bytes may be used by it, and by nobody else
   /// meanwhile. Answers out_of_memory, and runs nothing, if the client has too many jobs.
   Next helper(std::function<void()> work);

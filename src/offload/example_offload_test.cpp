@@ -11,8 +11,7 @@
 #include <cstring>
 
 #include "base/bytes.hpp"
-#include "offload/call.hpp"
-#include "offload/registry.hpp"
+#include "offload/map_walks.hpp"
 
 namespace espalier::offload {
 
@@ -40,7 +39,7 @@ Next sum_of_range(Call& call) {
   const Completion* const walked = call.walked();
   if (walked == nullptr) {
     call.new_walk(Op::scan).high = call.payload();  // from the request's key on
-    return call.walk();
+    return begin_walk(call);
   }
   if (!walked->ok) return call.fail(walked->error);
   const SumState& state = call.state<SumState>();
@@ -57,7 +56,7 @@ const Offload kSumOfRange{
      .summary = "answers the sum of the values of 8 bytes in [low, high), and how many there are",
      .right = Right::read,
      .limits = {.map = true, .payload_bytes_max = 65535}},
-    {.step = sum_of_range, .items = add_items}};
+    {.step = sum_of_range, .executor = &kMapWalks, .items = add_items}};
 
 }  // namespace espalier::offload
 // [docs/offloads.md]

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "offload/connection.hpp"
+#include "offload/map_walks.hpp"
 #include "offload/payload_reader.hpp"
 #include "wire/message.hpp"
 
@@ -22,7 +23,7 @@ LongAnswer::LongAnswer(base::EpochPin pin, rings::ResponseRing& ring, std::strin
 
 std::unique_ptr<LongAnswer> LongAnswer::begin(Call& call, std::string_view head,
                                               std::string_view value) {
-  base::EpochPin pin = call.map().pin();
+  base::EpochPin pin = map_of(call).pin();
   if (!pin) return nullptr;
   rings::ResponseRing& ring = call.connection().ring(call.response_ring());
   return std::unique_ptr<LongAnswer>(new LongAnswer(std::move(pin), ring, head, value));

@@ -15,6 +15,7 @@
 
 #include "base/epoch_pins.hpp"
 #include "offload/call.hpp"
+#include "offload/snapshot.hpp"
 #include "rings/response_ring.hpp"
 #include "tree/write/staged_value.hpp"
 

@@ -9,6 +9,7 @@
 #include "base/exposed_epoch.hpp"
 #include "offload/connection.hpp"
 #include "offload/held_snapshots.hpp"
+#include "offload/map_walks.hpp"
 #include "offload/typed_call.hpp"
 #include "tree/calls.hpp"
 #include "tree/map_forms.hpp"
@@ -51,7 +52,7 @@ Next create(Call& call, const map_calls::Create& asked) {
 }
 
 Next stats(Call& call, const map_calls::Stats&) {
-  HostMap& map = call.host_map();
+  HostMap& map = host_map_of(call);
   return answer(call,
                 map_calls::Numbers{tree::numbers_of(tree::stats_of(*map.core, map.calls.slot))});
 }
@@ -59,7 +60,7 @@ Next stats(Call& call, const map_calls::Stats&) {
 // --- snapshots -----------------------------------------------------------------------------------
 
 Next open_snapshot(Call& call, const map_calls::OpenSnapshot&) {
-  HostMap& map = call.host_map();
+  HostMap& map = host_map_of(call);
   if (!map.keeps_versions()) return call.fail({Code::unsupported, 0, 0});
   std::uint64_t version = 0;
   const auto number = [&] {
@@ -79,11 +80,11 @@ Next close_snapshot(Call& call, const map_calls::CloseSnapshot& asked) {
 }
 
 const Offload kMapOffloads[] = {
-    serve<map_calls::Create, create>(),
-    serve<map_calls::Open, open>(),
-    serve<map_calls::Stats, stats>(),
-    serve<map_calls::OpenSnapshot, open_snapshot>(),
-    serve<map_calls::CloseSnapshot, close_snapshot>(),
+    serve_map<map_calls::Create, create>(),
+    serve_map<map_calls::Open, open>(),
+    serve_map<map_calls::Stats, stats>(),
+    serve_map<map_calls::OpenSnapshot, open_snapshot>(),
+    serve_map<map_calls::CloseSnapshot, close_snapshot>(),
 };
 
 }  // namespace

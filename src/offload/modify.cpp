@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/bytes.hpp"
+#include "offload/map_walks.hpp"
 #include "offload/typed_call.hpp"
 #include "offload/walk_answer.hpp"
 #include "tree/item_calls.hpp"
@@ -17,7 +18,7 @@ Next compare_and_set(Call& call, const map_calls::CompareAndSet& asked) {
   if (const Completion* const done = call.walked()) return answer_walk(call, *done);
   call.new_walk(asked.comparison.erase != 0 ? Op::erase : Op::put).value = asked.value;
   const Kind kind = *wire::condition_kind(asked.comparison.kind);  // no fault was found
-  return call.walk(nullptr, {kind, asked.comparison.version, asked.expected});
+  return begin_walk(call, nullptr, {kind, asked.comparison.version, asked.expected});
 }
 
 // --- add: a get, and a put on the condition that nothing came between ----------------------------
@@ -31,7 +32,7 @@ struct AddState {
 Next begin_add(Call& call) {
   call.state<AddState>().writing = false;
   call.new_walk(Op::get);
-  return call.walk();
+  return begin_walk(call);
 }
 
 Next put_sum(Call& call, const Completion& found, std::uint64_t amount) {
@@ -47,12 +48,12 @@ Next put_sum(Call& call, const Completion& found, std::uint64_t amount) {
   state.sum = sum;
   state.writing = true;
   Condition condition;
-  const bool versions = call.map().keeps_versions();
+  const bool versions = map_of(call).keeps_versions();
   condition.kind = !found.found ? Kind::absent : versions ? Kind::version : Kind::value;
   condition.version = found.version;
   condition.value = state.expected;
   call.new_walk(Op::put).value = base::bytes_of(state.sum);
-  return call.walk(nullptr, condition);
+  return begin_walk(call, nullptr, condition);
 }
 
 Next add(Call& call, const map_calls::Add& asked) {
@@ -66,8 +67,8 @@ Next add(Call& call, const map_calls::Add& asked) {
   return answer(call, map_calls::Summed{done->found, true, done->version, state.sum});
 }
 
-const Offload kModifyOffloads[] = {serve<map_calls::CompareAndSet, compare_and_set>(),
-                                   serve<map_calls::Add, add>()};
+const Offload kModifyOffloads[] = {serve_map<map_calls::CompareAndSet, compare_and_set>(),
+                                   serve_map<map_calls::Add, add>()};
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #include "base/clock.hpp"
 #include "offload/connection.hpp"
 #include "offload/indexed_reads.hpp"
+#include "offload/map_walks.hpp"
 #include "offload/one_sided_fields.hpp"
 #include "offload/one_sided_host.hpp"
 #include "offload/typed_call.hpp"
@@ -58,7 +59,7 @@ bool take_end(Call& call, std::span<const Item> items) {
 
 Next walk_to_end(Call& call, Op op) {
   call.new_walk(op).limit = 1;
-  return call.walk();
+  return begin_walk(call);
 }
 
 void add_redirect(std::string& to, const fabric::RemoteRegion& redirect) {
@@ -78,7 +79,7 @@ Next open_by_key(Call& call, OneSidedHost& host, bool fills_tables) {
   if (walked != nullptr && !walked->ok) return call.fail(walked->error);
   MapEnds& ends = call.state<MapEnds>();
   if (++ends.walks == 1) return walk_to_end(call, Op::scan_reverse);
-  const std::shared_ptr<tree::MapCore>& core = call.host_map().core;
+  const std::shared_ptr<tree::MapCore>& core = host_map_of(call).core;
   const auto map = reads.index()->offer(core, ends.low, ends.high);
   if (!map) return call.fail(map.error());
   if (const auto offered = host.offer(); !offered) return call.fail(offered.error());
@@ -99,7 +100,7 @@ Next open_by_key(Call& call, OneSidedHost& host, bool fills_tables) {
 
 Next open_reads(Call& call, const map_calls::OpenReads& asked) {
   OneSidedHost* const host = OneSidedHost::of(call.connection());
-  const tree::MapCore& core = *call.host_map().core;
+  const tree::MapCore& core = *host_map_of(call).core;
   if (host == nullptr || !core.options.versions) {
     return call.fail({Code::unsupported, 0, 0});
   }
@@ -113,7 +114,7 @@ Next open_reads(Call& call, const map_calls::OpenReads& asked) {
 
 Next open_index(Call& call, const map_calls::OpenIndex&) {
   OneSidedHost* const host = OneSidedHost::of(call.connection());
-  if (host == nullptr || !call.map().keeps_versions()) {
+  if (host == nullptr || !map_of(call).keeps_versions()) {
     return call.fail({Code::unsupported, 0, 0});
   }
   return open_by_key(call, *host, true);
@@ -159,7 +160,7 @@ Next renew_lease(Call& call, const map_calls::RenewLease& asked) {
 
 Next open_feed(Call& call, const map_calls::OpenFeed&) {
   OneSidedHost* const host = OneSidedHost::of(call.connection());
-  const std::shared_ptr<tree::MapCore>& core = call.host_map().core;
+  const std::shared_ptr<tree::MapCore>& core = host_map_of(call).core;
   if (host == nullptr || !core->options.versions) return call.fail({Code::unsupported, 0, 0});
   const auto place = IndexedReads::of(call.connection(), *host).follow(core);
   if (!place) return call.fail(place.error());
@@ -172,7 +173,7 @@ Next count_leaves_read(Call& call, const map_calls::CountLeaves& asked) {
   const std::size_t wanted = asked.most != 0 ? asked.most : tree::LeafHeat::kLeavesMax;
   std::string rows;
   for (const auto& [lid, answers] :
-       call.host_map().core->heat.most_read(wanted, base::monotonic_ns())) {
+       host_map_of(call).core->heat.most_read(wanted, base::monotonic_ns())) {
     const wire::LeafCount row{lid, answers};
     rows += base::bytes_of(row);
   }
@@ -184,12 +185,12 @@ Next count_leaves_read(Call& call, const map_calls::CountLeaves& asked) {
 }
 
 const Offload kOneSidedOffloads[] = {
-    serve<map_calls::OpenReads, open_reads>({.items = take_end}),
-    serve<map_calls::OpenIndex, open_index>({.items = take_end}),
-    serve<map_calls::NextGeneration, next_generation>(),
-    serve<map_calls::RenewLease, renew_lease>(),
-    serve<map_calls::CountLeaves, count_leaves_read>(),
-    serve<map_calls::OpenFeed, open_feed>(),
+    serve_map<map_calls::OpenReads, open_reads>({.items = take_end}),
+    serve_map<map_calls::OpenIndex, open_index>({.items = take_end}),
+    serve_map<map_calls::NextGeneration, next_generation>(),
+    serve_map<map_calls::RenewLease, renew_lease>(),
+    serve_map<map_calls::CountLeaves, count_leaves_read>(),
+    serve_map<map_calls::OpenFeed, open_feed>(),
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "offload/indexed_reads.hpp"
 #include "offload/testing/scheduler_fixture.hpp"
 #include "tree/write/map_object.hpp"
 
@@ -23,13 +24,27 @@ memory::Region shared_region() {
 
 class Following : public ::testing::Test {
  protected:
-  std::unique_ptr<OneSidedHost> session(std::uint64_t number) {
-    return std::make_unique<OneSidedHost>(store_, *regions_, fabric::Domain{3}, number);
+  struct Session {
+    OneSidedHost memory;
+    fabric::RegionTable& regions;
+    IndexedReads reads{memory, regions, nullptr};
+
+    Result<wire::FeedPlace> follow(const std::shared_ptr<tree::MapCore>& map) {
+      return reads.follow(map);
+    }
+    void fence() {
+      memory.fence();
+      reads.fence();
+    }
+  };
+  std::unique_ptr<Session> session(std::uint64_t number) {
+    return std::unique_ptr<Session>(
+        new Session{{store_, *regions_, fabric::Domain{3}, number}, *regions_});
   }
-  std::unique_ptr<OneSidedHost> leased_session(std::uint64_t number) {
+  std::unique_ptr<Session> leased_session(std::uint64_t number) {
     auto made = session(number);
-    EXPECT_TRUE(made->offer());
-    EXPECT_TRUE(made->grant(1));
+    EXPECT_TRUE(made->memory.offer());
+    EXPECT_TRUE(made->memory.grant(1));
     return made;
   }
   std::shared_ptr<tree::MapCore> make_map(const std::string& name) {

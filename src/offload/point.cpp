@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "offload/long_value.hpp"
+#include "offload/map_walks.hpp"
 #include "offload/reads.hpp"
 #include "offload/typed_call.hpp"
 #include "offload/walk_answer.hpp"
@@ -29,12 +30,12 @@ Next get(Call& call, const map_calls::Get& asked) {
   }
   call.new_walk(Op::get);
   if (!asked.snapshot) [[likely]]
-    return call.walk();
+    return begin_walk(call);
   ItemReadState& state = call.state<ItemReadState>();
   const ReadSource source = read_source(call, asked.snapshot, state.held);
   if (!source.found) return call.fail({Code::not_found, 0, 0});
   state.held = source.snapshot;
-  return call.walk(source.held());
+  return begin_walk(call, source.held());
 }
 
 /// A long value that is copied before the walk that writes it.
@@ -43,11 +44,11 @@ struct WriteState {
 };
 
 Next write_long(Call& call, Op op, std::string_view value) {
-  if (!call.has_state<WriteState>()) call.state<WriteState>().staged = call.map().stage(value);
+  if (!call.has_state<WriteState>()) call.state<WriteState>().staged = map_of(call).stage(value);
   std::optional<tree::StagedValue>& staged = call.state<WriteState>().staged;
   if (staged && !staged->is_whole()) return copy_staged(call, *staged);
   call.new_walk(op).value = value;
-  return staged ? call.walk(*staged) : call.walk();
+  return staged ? begin_walk(call, *staged) : begin_walk(call);
 }
 
 template <Op kOp>
@@ -56,7 +57,7 @@ Next write(Call& call, std::string_view value) {
   if (value.size() > kLongValueBytes && value.size() <= wire::kValueBytesMax) [[unlikely]]
     return write_long(call, kOp, value);
   call.new_walk(kOp).value = value;
-  return call.walk();
+  return begin_walk(call);
 }
 
 Next put(Call& call, const map_calls::Put& asked) { return write<Op::put>(call, asked.value); }
@@ -69,9 +70,11 @@ Next update(Call& call, const map_calls::Update& asked) {
 Next erase(Call& call, const map_calls::Erase&) { return write<Op::erase>(call, {}); }
 
 const Offload kPointOffloads[] = {
-    serve<map_calls::Get, get>(),       serve<map_calls::Put, put>(),
-    serve<map_calls::Insert, insert>(), serve<map_calls::Update, update>(),
-    serve<map_calls::Erase, erase>(),
+    serve_map<map_calls::Get, get>({.sampled = count_leaf}),
+    serve_map<map_calls::Put, put>(),
+    serve_map<map_calls::Insert, insert>(),
+    serve_map<map_calls::Update, update>(),
+    serve_map<map_calls::Erase, erase>(),
 };
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "base/bytes.hpp"
 #include "offload/connection.hpp"
 #include "offload/long_value.hpp"
+#include "offload/map_walks.hpp"
 #include "offload/payload_reader.hpp"
 #include "offload/reads.hpp"
 #include "offload/typed_call.hpp"
@@ -59,20 +60,20 @@ Next start_range(Call& call, RangeState& state, const AskedRange& asked) {
   const ReadSource source = read_source(call, asked.snapshot, state.held);
   if (!source.found) return call.fail({Code::not_found, 0, 0});
   state.held = source.snapshot;
-  state.items = call.items_memory();
+  state.items = items_memory(call);
   state.limit = asked.limit;
   state.more = false;
   state.once_more = false;
   espalier::Request& walk = call.new_walk(asked.op);
   walk.high = asked.high;
   walk.limit = static_cast<std::uint32_t>(state.limit);
-  return call.walk(source.held());
+  return begin_walk(call, source.held());
 }
 
 // The next walk of the same scan, or the one in hand once more.
 Next go_on_range(Call& call, RangeState& state) {
   espalier::Request& walk = call.walk_in_hand();
-  state.items = call.items_memory();
+  state.items = items_memory(call);
   state.more = false;
   if (!std::exchange(state.once_more, false)) state.from.swap(state.last_key);
   state.delivered_before = state.delivered;
@@ -80,7 +81,7 @@ Next go_on_range(Call& call, RangeState& state) {
   (state.skip_last ? walk.key : walk.high) = state.from;
   const std::uint64_t left = state.limit == 0 ? 0 : state.limit - state.delivered;
   walk.limit = left == 0 ? 0 : static_cast<std::uint32_t>(left + (state.skip_last ? 1 : 0));
-  return call.walk(state.held ? &state.held->version() : nullptr);
+  return begin_walk(call, state.held ? &state.held->version() : nullptr);
 }
 
 // An item with so much of its value.
@@ -144,7 +145,7 @@ bool count_items(Call& call, std::span<const Item> items) {
 
 // Items need memory, which a scan does not keep while it waits.
 void give_items_back(Call& call, RangeState& state) {
-  call.keep_memory(std::exchange(state.items, std::vector<std::byte>()));
+  keep_memory(call, std::exchange(state.items, std::vector<std::byte>()));
 }
 
 wire::ResponseHeader header_of(const RangeState& state) {
@@ -158,7 +159,7 @@ wire::ResponseHeader header_of(const RangeState& state) {
 Next answer_items(Call& call, const wire::ResponseHeader& header, std::vector<std::byte> items) {
   const Next next =
       call.answer(header, {{reinterpret_cast<const char*>(items.data()), items.size()}});
-  call.keep_memory(std::move(items));
+  keep_memory(call, std::move(items));
   return next;
 }
 
@@ -200,7 +201,7 @@ Next ranged(Call& call, RangeState& state, const Completion& done) {
     return call.writable();
   }
   if (!is_over(state) && !state.held) {
-    state.held = call.map().hold(done.read_version, call.connection().peer);
+    state.held = map_of(call).hold(done.read_version, call.connection().peer);
   }
   return deliver(call, state);
 }
@@ -250,26 +251,26 @@ Next floor(Call& call, const map_calls::Floor& asked) {
   if (!source.found) return call.fail({Code::not_found, 0, 0});
   state.held = source.snapshot;
   call.new_walk(Op::floor);
-  return call.walk(source.held());
+  return begin_walk(call, source.held());
 }
 
 Next count_estimate(Call& call, const map_calls::CountEstimate& asked) {
-  HostMap& map = call.host_map();
+  HostMap& map = host_map_of(call);
   const auto estimate = tree::estimate_range(map.calls, *map.core, asked.low, asked.high);
   if (!estimate) return call.fail(estimate.error());
   return answer(call, map_calls::Estimated{*estimate});
 }
 
-constexpr CallHandler kScans{.items = take_items, .cancel = cancel_range};
+constexpr CallHandler kScans{.items = take_items, .cancel = cancel_range, .sampled = count_leaf};
 constexpr CallHandler kCounts{.items = count_items, .cancel = cancel_range};
 
 const Offload kRangeOffloads[] = {
-    serve<map_calls::Scan, scan<Op::scan>>(kScans),
-    serve<map_calls::ScanReverse, scan<Op::scan_reverse>>(kScans),
-    serve<map_calls::ScanFloor, scan<Op::scan_floor>>(kScans),
-    serve<map_calls::Floor, floor>(),
-    serve<map_calls::Count, count>(kCounts),
-    serve<map_calls::CountEstimate, count_estimate>(),
+    serve_map<map_calls::Scan, scan<Op::scan>>(kScans),
+    serve_map<map_calls::ScanReverse, scan<Op::scan_reverse>>(kScans),
+    serve_map<map_calls::ScanFloor, scan<Op::scan_floor>>(kScans),
+    serve_map<map_calls::Floor, floor>({.sampled = count_leaf}),
+    serve_map<map_calls::Count, count>(kCounts),
+    serve_map<map_calls::CountEstimate, count_estimate>(),
 };
 
 }  // namespace

@@ -16,6 +16,8 @@ namespace espalier::offload {
 
 class Call;
 class Next;
+struct ExecutorKind;
+struct Request;
 
 using wire::Keys;
 using wire::Limits;
@@ -27,6 +29,8 @@ struct CallHandler {
   /// Does what can be done now: see call.hpp. Must neither wait nor run for more than some
   /// microseconds. After a walk it runs inside the walk's epoch.
   Next (*step)(Call&) = nullptr;
+  /// By what it is carried out; null: by its steps alone.
+  const ExecutorKind* executor = nullptr;
   /// A walk of it delivers items; false ends the walk.
   bool (*items)(Call&, std::span<const Item>) = nullptr;
   /// The client wants no more of it. Null: it cannot be ended early.
@@ -36,6 +40,8 @@ struct CallHandler {
   void (*client_gone)(Call&) = nullptr;
   /// Whether the client has room for another piece of the host's long answer. Null: always.
   bool (*wants_more)(Call&) = nullptr;
+  /// One in about 64 of its answers was given at this time, from where the request's walk is now.
+  void (*sampled)(Request& request, std::uint64_t now_ns) = nullptr;
   /// What its functions want to know besides; of those below, nothing.
   const void* context = nullptr;
 };

@@ -10,6 +10,7 @@
 #include "base/bytes.hpp"
 #include "base/chain.hpp"
 #include "espalier/types.hpp"
+#include "offload/executor.hpp"
 #include "offload/handler_state.hpp"
 #include "rings/message_reader.hpp"
 
@@ -17,7 +18,6 @@ namespace espalier::offload {
 
 class Connection;
 struct Offload;
-class ServedMap;
 
 /// What an answer is made of comes first, in two lines that the walk asks for in time: of all that
 /// many walks in flight touch, little is still near when it is needed again. A request whose
@@ -31,7 +31,7 @@ struct alignas(64) Request {
   espalier::Request walk{};  // of the walk
   Connection* connection = nullptr;
   const Offload* offload = nullptr;  // null until it has begun
-  ServedMap* map = nullptr;
+  WorkedOn* works_on = nullptr;      // null: nothing that its executor must keep for it
   /// What the request says: a copy that nobody else can change.
   wire::RequestHeader header{};
   std::uint32_t index = 0;

@@ -16,29 +16,6 @@ namespace {
 constexpr std::uint32_t kBurst = 16;  // requests that a ring gives at its turn
 constexpr std::uint32_t kTurnsToMaintain = 256;
 
-// Whether its answer is that of the leaf of its key.
-bool reads_a_leaf(wire::OffloadId id) {
-  using enum wire::OffloadId;
-  return id == get || id == floor || id == scan || id == scan_reverse || id == scan_floor;
-}
-
-// Whether the node's own shard has all keys that a request names.
-bool in_shard(const wire::ShardMap& map, const Request& request) {
-  const Keys keys = request.offload->limits.keys;
-  if (keys == Keys::none) return true;
-  const wire::KeyBounds own = map.bounds(map.own);
-  // What no map takes, the offload refuses.
-  if (keys == Keys::one) return request.key().empty() || own.has(request.key());
-  return own.has_range(request.key(), request.payload_behind_snapshot());
-}
-
-// Whether a walk may pass many items, and so needs a lane that is counted. Not of a walk as it was
-// before its offload changed it.
-bool is_long(const espalier::Request& walk) {
-  const bool scan = walk.op == Op::scan || walk.op == Op::scan_reverse || walk.op == Op::scan_floor;
-  return scan && (walk.limit == 0 || walk.limit > Scheduler::kShortWalkItems);
-}
-
 /// What a request has helpers do; then the request goes on, or where there was no memory for that,
 /// is answered so.
 class RequestJob final : public HelperJob {
@@ -67,16 +44,26 @@ class RequestJob final : public HelperJob {
 
 }  // namespace
 
+// One of each kind that any offload is carried out by.
+std::vector<Scheduler::Carried> Scheduler::make_executors(Scheduler& scheduler, Services& services,
+                                                          const SchedulerOptions& options) {
+  std::vector<Carried> made;
+  for (const Offload* const offload : services.offloads) {
+    const ExecutorKind* const kind = offload != nullptr ? offload->executor : nullptr;
+    if (kind == nullptr || std::ranges::find(made, kind, &Carried::kind) != made.end()) continue;
+    made.push_back({kind, kind->make({scheduler, services, options.shard, options.host})});
+  }
+  return made;
+}
+
 Scheduler::Scheduler(Services& services, ClientTable& clients, const SchedulerOptions& options)
     : services_(services),
       clients_(clients),
       options_(options),
       offloads_(services.offloads),
-      maps_(services, options.shard, options.host),
-      lanes_(services.lane_rounds, kLongWalks) {
+      executors_(make_executors(*this, services, options)) {
   for (std::uint32_t i = 0; i < kInFlight; ++i) add_place();
   std::ranges::reverse(free_);
-  spare_items_.reserve(kSpares);
 }
 
 Scheduler::~Scheduler() { ESPALIER_ASSERT(idle() && handed_over_ == 0); }
@@ -94,7 +81,7 @@ bool Scheduler::turn() {
   took_ = take_requests();
   moved = took_ || moved;
   if (options_.host != nullptr) moved = options_.host->turn(*this) || moved;
-  moved = maps_.step() || moved;
+  for (const Carried& each : executors_) moved = each.executor->turn() || moved;
   moved = go_on() || moved;
   if (clients_.waits_for_clients()) {
     moved = clients_.flush_backlogs([this](Connection& connection, std::uint32_t ring) {
@@ -107,7 +94,7 @@ bool Scheduler::turn() {
     publish_in_flight();
     if (clients_.maintain()) {
       try {
-        maps_.let_go_of_dropped();
+        for (const Carried& each : executors_) each.executor->maintain();
       } catch (const std::bad_alloc&) {  // the next time, then
       }
     }
@@ -118,8 +105,9 @@ bool Scheduler::turn() {
 bool Scheduler::has_news() {
   clients_.listen(turns_);
   publish_in_flight();  // for whoever sleeps next may sleep for long
-  // Nobody tells when a version is released.
-  return has_resumed_.load(std::memory_order_acquire) || !releases_.empty() ||
+  return has_resumed_.load(std::memory_order_acquire) ||
+         std::ranges::any_of(executors_,
+                             [](const Carried& each) { return each.executor->has_news(); }) ||
          (options_.host != nullptr && options_.host->waits()) ||
          std::ranges::any_of(clients_.watched(), [this](const Connection* connection) {
            return !connection->broken && may_stall(*connection) && connection->requests.ready();
@@ -190,7 +178,7 @@ bool Scheduler::take_from(Connection& connection, std::uint32_t burst) {
     free_.pop_back();
     request.header = base::load_plain<wire::RequestHeader>(request.message.data());
     request.connection = &connection;
-    request.map = nullptr;
+    request.works_on = nullptr;
     request.offload = nullptr;
     request.refused = taken == rings::Taken::refused;
     request.no_memory = false;
@@ -229,15 +217,14 @@ void Scheduler::add_place() {
   const auto make_room = [places](auto&... lists) {
     (base::reserve_more(lists, places - lists.size()), ...);
   };
-  make_room(places_, free_, again_, going_on_, deferred_, going_deferred_, releases_, times_,
-            long_walks_);
+  make_room(places_, free_, again_, going_on_, times_);
+  for (const Carried& each : executors_) each.executor->make_room(places);
   {
     const std::lock_guard lock(mutex_);
     make_room(resumed_, going_resumed_);
   }
   places_.push_back(std::make_unique<Request>());
   places_.back()->index = static_cast<std::uint32_t>(places - 1);
-  long_walks_.emplace_back();
   free_.push_back(places_.back().get());
 }
 
@@ -255,11 +242,11 @@ void Scheduler::begin(Request& request) {
   if (good) step(request);
 }
 
-void Scheduler::step(Request& request) noexcept {
+void Scheduler::go_on_with(Request& request, const Completion* walked) noexcept {
   if (request.no_memory) [[unlikely]]
     return answer_no_memory(request);
   guarded(request, [&] {
-    Call call(*this, request);
+    Call call(*this, request, walked);
     static_cast<void>(request.offload->step(call));
   });
 }
@@ -293,15 +280,8 @@ bool Scheduler::check(Request& request) {
   }
   const std::uint32_t payload =
       request.header.bytes - wire::kRequestHeaderBytes - request.header.key_bytes;
-  if (limits.map) {
-    request.map = maps_.find(request.header.map);
-    if (request.map == nullptr) {
-      fail(request, {Code::not_found, 0, request.header.map});
-      return false;
-    }
-    ++request.map->users;
-  } else if (request.header.key_bytes < limits.key_bytes_min ||
-             request.header.key_bytes > limits.key_bytes_max) {
+  if (!limits.map && (request.header.key_bytes < limits.key_bytes_min ||
+                      request.header.key_bytes > limits.key_bytes_max)) {
     fail(request, {Code::invalid_argument, 0, request.header.key_bytes});
     return false;
   }
@@ -309,12 +289,8 @@ bool Scheduler::check(Request& request) {
     fail(request, {Code::invalid_argument, 0, payload});
     return false;
   }
-  if (limits.map && request.map->shard != nullptr && !in_shard(*request.map->shard, request))
-      [[unlikely]] {
-    fail(request, {Code::wrong_shard, 0, request.map->shard->own});
-    return false;
-  }
-  return true;
+  const ExecutorKind* const kind = request.offload->executor;
+  return kind == nullptr || executor(*kind).admit(request);
 }
 
 // Distances from 1 to 127 that look like chance: requests often come in a rhythm, and at fixed
@@ -330,83 +306,7 @@ void Scheduler::end_timing(Request& request) {
   const std::uint64_t now = base::monotonic_ns();
   counts_.durations[SchedulerCounts::place_of(request.header.offload)].record(
       now - request.timed_since_ns);
-  if (request.map != nullptr && reads_a_leaf(request.offload->id)) {
-    request.map->count_answer(request.key(), now);
-  }
-}
-
-// --- walks ---------------------------------------------------------------------------------------
-
-void Scheduler::walk(Request& request, const WalkTerms& terms) {
-  if (in_walk_) {
-    deferred_.push_back({&request, terms});
-    return;
-  }
-  if (!is_long(request.walk)) [[likely]]
-    return begin_walk(request, terms);
-  const tree::HeldVersion* const held = terms.held;
-  ESPALIER_ASSERT(terms.condition.kind == ConditionKind::none);
-  PrincipalRef& account = long_walks_[request.index].account;
-  account = account_of(request);
-  if (lanes_.take(account, *request.connection, {&request, held})) begin_long_walk(request, held);
-}
-
-// It has its lane.
-void Scheduler::begin_long_walk(Request& request, const tree::HeldVersion* held) {
-  try {
-    begin_walk(request, {held, {}, nullptr});
-  } catch (const std::bad_alloc&) {
-    give_lane_back(request, 0);
-    throw;
-  }
-}
-
-void Scheduler::begin_walk(Request& request, const WalkTerms& terms) {
-  ServedMap& map = *request.map;
-  request.walk.tag = request.index;
-  if (terms.held == nullptr && terms.condition.kind == ConditionKind::none &&
-      terms.staged == nullptr) {
-    map.submit(request.walk, *this);
-  } else {
-    map.submit({&request.walk, this, terms.held, {}, terms.condition, false, terms.staged});
-  }
-  maps_.begin_walks(map);
-}
-
-void Scheduler::give_lane_back(const Request& request, std::uint64_t items) {
-  const LongWalk walk = std::exchange(long_walks_[request.index], LongWalk{});
-  lanes_.give_back(*walk.account, LaneRounds::cost(items, walk.bytes));
-}
-
-void Scheduler::done(const Completion& completion) {
-  Request& request = *places_[completion.tag];
-  if (is_long(request.walk)) [[unlikely]]
-    give_lane_back(request, completion.items);
-  in_walk_ = true;
-  if (request.no_memory) [[unlikely]] {
-    answer_no_memory(request);
-  } else {
-    guarded(request, [&] {
-      Call call(*this, request, &completion);
-      static_cast<void>(request.offload->step(call));
-    });
-  }
-  in_walk_ = false;
-}
-
-bool Scheduler::items(std::uint64_t tag, std::span<const Item> items) {
-  Request& request = *places_[tag];
-  if (is_long(request.walk)) {
-    std::uint64_t& bytes = long_walks_[tag].bytes;
-    for (const Item& item : items) bytes += item.key.size() + item.value.size();
-  }
-  Call call(*this, request);
-  try {
-    return request.offload->items(call, items);
-  } catch (const std::bad_alloc&) {  // the walk ends, and then the request
-    request.no_memory = true;
-    return false;
-  }
+  if (request.offload->sampled != nullptr) request.offload->sampled(request, now);
 }
 
 // --- answers -------------------------------------------------------------------------------------
@@ -454,8 +354,8 @@ void Scheduler::release(Request& request) {
                      request.header.key_bytes <= request.header.bytes - wire::kRequestHeaderBytes;
   if (offload != nullptr && offload->secret_key && whole) [[unlikely]]
     request.wipe_key();
-  if (request.map != nullptr) --request.map->users;
-  request.map = nullptr;
+  if (request.works_on != nullptr) --request.works_on->users;
+  request.works_on = nullptr;
   request.connection = nullptr;
   request.message.clear();
   request.state.clear(spare_states_);
@@ -483,8 +383,7 @@ Services& Call::services() { return scheduler_.services_; }
 TypedSlots<SchedulerPart>& Call::scheduler_parts() { return scheduler_.parts_; }
 std::uint32_t Call::shard() const { return scheduler_.options_.shard; }
 HandlerState::Spares& Call::spares() { return scheduler_.spare_states_; }
-std::vector<std::byte> Call::items_memory() { return scheduler_.items_memory(); }
-void Call::keep_memory(std::vector<std::byte> items) { scheduler_.keep_memory(std::move(items)); }
+Executor& Call::executor(const ExecutorKind& kind) { return scheduler_.executor(kind); }
 void Call::cancel(std::uint32_t tag) { scheduler_.cancel(request_, tag); }
 
 Next Call::answer(const wire::ResponseHeader& header,
@@ -530,16 +429,6 @@ void Call::send_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
   request_.streamed = true;
 }
 
-Next Call::walk(const tree::HeldVersion* held, const Condition& condition) {
-  scheduler_.walk(request_, {held, condition, nullptr});
-  return {};
-}
-
-Next Call::walk(tree::StagedValue& staged) {
-  scheduler_.walk(request_, {nullptr, {}, &staged});
-  return {};
-}
-
 Next Call::again() {
   scheduler_.again_.push_back(&request_);
   return {};
@@ -547,11 +436,6 @@ Next Call::again() {
 
 Next Call::writable() {
   scheduler_.wait_until_writable(request_);
-  return {};
-}
-
-Next Call::released(std::uint64_t version) {
-  scheduler_.releases_.push_back({&request_, version});
   return {};
 }
 

@@ -6,10 +6,8 @@
 //
 // Fairness: rings take turns, and each gives a burst at a time; no ring has more in flight than
 // its share of what the scheduler holds. A request that would run long gives way after a step of
-// bounded length and goes on behind the others. Of walks that run long only kLongWalks have a lane
-// at a time; the lanes go to principals by turns (lane_queue.hpp), and a request that waits for one
-// counts for nothing among those in flight, as does one that helpers work at: neither keeps out
-// what others ask. Short walks, which go in groups, wait for none of that.
+// bounded length and goes on behind the others. What waits for its turn in a kind's executor, or
+// for helpers, counts for nothing among those in flight: it does not keep out what others ask.
 //
 // A request whose response ring is full is stalled until its client has read: it counts for nothing
 // then, for others must not wait for that client, nor must those of the same client that answer to
@@ -46,8 +44,8 @@
 #include "offload/call.hpp"
 #include "offload/client_table.hpp"
 #include "offload/durations.hpp"
-#include "offload/lane_queue.hpp"
-#include "offload/map_table.hpp"
+#include "offload/executor.hpp"
+#include "offload/host_link.hpp"
 #include "offload/registry.hpp"
 #include "offload/typed_slots.hpp"
 
@@ -72,24 +70,17 @@ struct SchedulerCounts {
   Durations durations[wire::kOffloadIds];
 };
 
-class Scheduler final : private Handler, private PostedRequests {
+class Scheduler final : private PostedRequests {
  public:
   static constexpr std::uint32_t kInFlight = 256;  ///< of one scheduler
   /// Requests of one client that may be stalled: as many as all its threads may have sent.
   static constexpr std::uint32_t kStalledMax = wire::kResponseRingsMax * 256;
   /// And of all clients together, each its share: so much memory clients that never read may take.
   static constexpr std::uint32_t kStalledMaxOfAll = 65536;
-  /// Walks of many items that run together. Fewer than a map has lanes: short walks that need one
-  /// find some free.
-  static constexpr std::uint32_t kLongWalks = 24;
-  /// A walk of so few items is none, whatever takes it.
-  static constexpr std::uint32_t kShortWalkItems = 256;
-  static constexpr std::size_t kSpares = 32;  ///< memory of scans that is kept for others
-
   /// `services`, `clients` and the link to a host outlive it.
   Scheduler(Services& services, ClientTable& clients, const SchedulerOptions& options);
   /// Requires: all connections are removed, and turn() was called until idle().
-  ~Scheduler() override;
+  ~Scheduler();
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
@@ -112,11 +103,32 @@ class Scheduler final : private Handler, private PostedRequests {
   /// call the scheduler.
   std::function<void()> wake = [] {};
 
+  // --- what executors call -----------------------------------------------------------------------
+
+  /// The request of this number.
+  [[nodiscard]] Request& place(std::uint64_t index) { return *places_[index]; }
+  /// Calls its step. `walked`: what its walk has found; null: it waited for something else.
+  void go_on_with(Request& request, const Completion* walked = nullptr) noexcept;
+  /// Does what is to be done for a request, and answers it with out_of_memory if that throws
+  /// std::bad_alloc.
+  template <class Work>
+  void guarded(Request& request, const Work& work) noexcept {
+    try {
+      work();
+    } catch (const std::bad_alloc&) {
+      answer_no_memory(request);
+    }
+  }
+  void fail(Request& request, Error error, std::string_view words = {});
+  /// So many more of its requests wait for their turn in an executor, or fewer.
+  void count_aside(std::ptrdiff_t more) { set_aside_ += static_cast<std::size_t>(more); }
+  /// Ends a request whose client is gone. Requires: it is in no list.
+  void release(Request& request);
+  [[nodiscard]] PrincipalRef account_of(const Request& request);
+
  private:
   friend class Call;  // through which offloads reach what follows
 
-  void done(const Completion& completion) override;
-  bool items(std::uint64_t tag, std::span<const Item> items) override;
   void answered(Request& request, const HostAnswer& answer) override;
   bool wants_more(Request& request) override;
   void end_without_memory(Request& request, bool last);
@@ -129,37 +141,16 @@ class Scheduler final : private Handler, private PostedRequests {
   /// Those in flight that are not stalled, do not wait for a time or a lane, and are not with
   /// helpers.
   [[nodiscard]] std::size_t busy() const {
-    return places_.size() - free_.size() - stalled_ - times_.size() - lanes_.waiting() -
-           handed_over_;
+    return places_.size() - free_.size() - stalled_ - times_.size() - set_aside_ - handed_over_;
   }
   void begin(Request& request);
   [[nodiscard]] bool check(Request& request);
-  void step(Request& request) noexcept;
-  /// Does what is to be done for a request, and answers it with out_of_memory if that throws
-  /// std::bad_alloc.
-  template <class Work>
-  void guarded(Request& request, const Work& work) noexcept {
-    try {
-      work();
-    } catch (const std::bad_alloc&) {
-      answer_no_memory(request);
-    }
-  }
+  void step(Request& request) noexcept { go_on_with(request); }
   void answer_no_memory(Request& request) noexcept;
   void begin_timing(Request& request);
   void end_timing(Request& request);
   void publish_in_flight();
 
-  /// What goes with a request's walk.
-  struct WalkTerms {
-    const tree::HeldVersion* held = nullptr;
-    Condition condition{};
-    tree::StagedValue* staged = nullptr;
-  };
-  void walk(Request& request, const WalkTerms& terms);
-  void begin_walk(Request& request, const WalkTerms& terms);
-  void begin_long_walk(Request& request, const tree::HeldVersion* held);
-  void give_lane_back(const Request& request, std::uint64_t items);
   void wait_until_writable(Request& request);
   void wait_until(Request& request, std::uint64_t monotonic_ns);
   /// Errors: out_of_memory (its client has too many jobs), and nothing was done.
@@ -169,22 +160,14 @@ class Scheduler final : private Handler, private PostedRequests {
   void resume(Request& request);
   void answer(Request& request, const wire::ResponseHeader& header,
               std::initializer_list<std::string_view> payload);
-  void fail(Request& request, Error error, std::string_view words = {});
   void cancel(const Request& asks, std::uint32_t tag);
-  [[nodiscard]] PrincipalRef account_of(const Request& request);
   [[nodiscard]] bool check_access(Request& request);
   void audit_refusal(const Request& request, const Error& why) noexcept;
   void audit_act(const Request& request, const wire::ResponseHeader& header,
                  std::initializer_list<std::string_view> payload) noexcept;
   [[nodiscard]] bool response_fits(Request& request, std::uint64_t bytes);
-  [[nodiscard]] std::vector<std::byte> items_memory();
-  void keep_memory(std::vector<std::byte> items);
-  void release(Request& request);
 
   bool go_on();
-  bool go_on_deferred();
-  bool go_on_in_lanes();
-  bool go_on_released();
   bool go_on_timed();
   void take_resumed();
 
@@ -195,20 +178,19 @@ class Scheduler final : private Handler, private PostedRequests {
   [[nodiscard]] bool may_stall(const Connection& connection) const;
   void drop_waiting(Connection& connection);
 
-  /// A walk that a step began inside another walk's epoch, where none may begin.
-  struct Deferred {
-    Request* request;
-    WalkTerms terms;
+  /// A kind's requests are carried out by it.
+  struct Carried {
+    const ExecutorKind* kind;
+    std::unique_ptr<Executor> executor;
   };
-  /// Of a request whose walk has a lane, or waits for one.
-  struct LongWalk {
-    PrincipalRef account;
-    std::uint64_t bytes = 0;  // that it has passed
-  };
-  struct WaitsForRelease {
-    Request* request;
-    std::uint64_t version;
-  };
+  [[nodiscard]] static std::vector<Carried> make_executors(Scheduler& scheduler, Services& services,
+                                                           const SchedulerOptions& options);
+  [[nodiscard]] Executor& executor(const ExecutorKind& kind) const {
+    std::size_t at = 0;
+    while (executors_[at].kind != &kind) ++at;
+    return *executors_[at].executor;
+  }
+
   struct WaitsForTime {
     Request* request;
     std::uint64_t ns;
@@ -218,28 +200,22 @@ class Scheduler final : private Handler, private PostedRequests {
   ClientTable& clients_;
   const SchedulerOptions options_;
   const OffloadTable& offloads_;
-  MapTable maps_;
+  const std::vector<Carried> executors_;
   TypedSlots<SchedulerPart> parts_;
   std::size_t first_ = 0;  // of the watched clients, whose turn is next
   std::vector<std::unique_ptr<Request>> places_;
   std::vector<Request*> free_;
   std::vector<Request*> again_;
   std::vector<Request*> going_on_;  // of them, in this turn
-  std::vector<Deferred> deferred_;
-  std::vector<Deferred> going_deferred_;  // of them, in this turn
-  LaneQueue lanes_;
-  std::vector<LongWalk> long_walks_;  // of each place
-  std::vector<WaitsForRelease> releases_;
   std::vector<WaitsForTime> times_;
-  std::vector<std::vector<std::byte>> spare_items_;  // memory of scans that have ended
   HandlerState::Spares spare_states_;
-  bool in_walk_ = false;  // a walk tells what it has found
   bool taking_ = true;
   bool took_ = false;  // requests, in the last turn
   std::uint32_t turns_ = 0;
   std::uint32_t until_timed_ = 1;  // requests
   std::uint32_t timed_ = 0;
   std::uint32_t handed_over_ = 0;
+  std::size_t set_aside_ = 0;  // by executors
   std::uint32_t stalled_ = 0;  // of all clients
 
   std::mutex mutex_;  // guards resumed_

@@ -12,16 +12,12 @@
 namespace espalier::offload {
 namespace {
 
-constexpr std::size_t kSpareBytes = std::size_t{128} << 10;
 constexpr std::size_t kGoOnTogether = 16;  // requests of one ring, when it has room again
 
 }  // namespace
 
 bool Scheduler::go_on() {
   bool moved = false;
-  if (!deferred_.empty()) moved = go_on_deferred();
-  if (lanes_.waiting() != 0) [[unlikely]]
-    moved = go_on_in_lanes() || moved;
   if (!again_.empty()) {
     going_on_.swap(again_);  // what is to go on again comes in the next turn
     for (Request* request : going_on_) {
@@ -34,48 +30,7 @@ bool Scheduler::go_on() {
     going_on_.clear();
     moved = true;
   }
-  if (!releases_.empty()) moved = go_on_released() || moved;
   if (!times_.empty()) moved = go_on_timed() || moved;
-  return moved;
-}
-
-// Walks that were to begin inside another's epoch.
-bool Scheduler::go_on_deferred() {
-  going_deferred_.swap(deferred_);
-  for (const Deferred& each : going_deferred_) {
-    if (each.request->connection->closing) {
-      release(*each.request);
-    } else {
-      guarded(*each.request, [&] { walk(*each.request, each.terms); });
-    }
-  }
-  going_deferred_.clear();
-  return true;
-}
-
-// Walks that waited for a lane.
-bool Scheduler::go_on_in_lanes() {
-  bool moved = false;
-  while (const auto next = lanes_.next()) {
-    guarded(*next->request, [&] { begin_long_walk(*next->request, next->held); });
-    moved = true;
-  }
-  return moved;
-}
-
-bool Scheduler::go_on_released() {
-  bool moved = false;
-  for (std::size_t i = 0; i < releases_.size();) {
-    const WaitsForRelease waiting = releases_[i];
-    if (waiting.request->map->released() < waiting.version) {
-      ++i;
-      continue;
-    }
-    releases_[i] = releases_.back();
-    releases_.pop_back();
-    step(*waiting.request);
-    moved = true;
-  }
   return moved;
 }
 
@@ -209,23 +164,6 @@ void Scheduler::take_resumed() {
   going_resumed_.clear();
 }
 
-// --- memory for items ----------------------------------------------------------------------------
-
-void Scheduler::keep_memory(std::vector<std::byte> items) {
-  if (items.capacity() == 0 || items.capacity() > kSpareBytes || spare_items_.size() >= kSpares) {
-    return;
-  }
-  items.clear();
-  spare_items_.push_back(std::move(items));
-}
-
-std::vector<std::byte> Scheduler::items_memory() {
-  if (spare_items_.empty()) return {};
-  std::vector<std::byte> items = std::move(spare_items_.back());
-  spare_items_.pop_back();
-  return items;
-}
-
 // --- clients that do not take their answers ------------------------------------------------------
 
 void Scheduler::wait_until_writable(Request& request) {
@@ -315,11 +253,7 @@ void Scheduler::drop_waiting(Connection& connection) {
     release(*waiting.request);
     return true;
   });
-  if (lanes_.waiting() == 0) return;
-  lanes_.drop(connection, [this](const LaneQueue::Walk& walk) {
-    long_walks_[walk.request->index] = {};
-    release(*walk.request);
-  });
+  for (const Carried& each : executors_) each.executor->drop(connection);
 }
 
 }  // namespace espalier::offload

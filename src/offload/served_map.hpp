@@ -13,13 +13,14 @@
 #include <string_view>
 #include <utility>
 
+#include "offload/executor.hpp"
 #include "offload/snapshot.hpp"
 #include "tree/host/host_executor.hpp"
 #include "tree/write/staged_value.hpp"
 
 namespace espalier::offload {
 
-class ServedMap {
+class ServedMap : public WorkedOn {
  public:
   virtual ~ServedMap() = default;
   ServedMap(const ServedMap&) = delete;
@@ -55,8 +56,7 @@ class ServedMap {
 
   /// Of a shard: which keys it has. Null: all of them.
   const wire::ShardMap* shard = nullptr;
-  std::uint32_t users = 0;  ///< requests in flight that name it
-  bool walking = false;     ///< has walks in flight
+  bool walking = false;  ///< has walks in flight
 
  protected:
   ServedMap() = default;

@@ -97,7 +97,7 @@ class EndpointPart {
 struct EndpointSide {
   Services& services;
   fabric::RegionTable& regions;
-  const fabric::Endpoint::Properties& properties;
+  const fabric::Properties& properties;
   bool one_sided = false;  ///< the node offers its memory
   TypedSlots<EndpointPart> parts{};
 

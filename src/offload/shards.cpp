@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "offload/map_walks.hpp"
 #include "offload/typed_call.hpp"
 #include "tree/calls.hpp"
 #include "tree/map_forms.hpp"
@@ -41,7 +42,7 @@ Next create(Call& call, const map_calls::CreateShard& asked) {
 }
 
 Next hold_release(Call& call, const map_calls::HoldRelease&) {
-  HostMap& map = call.host_map();
+  HostMap& map = host_map_of(call);
   if (!map.keeps_versions()) return call.fail({Code::unsupported, 0, 0});
   const std::uint64_t number = map.core->clock.hold();
   if (number == 0) return call.fail({Code::busy, 0, 0});
@@ -49,16 +50,16 @@ Next hold_release(Call& call, const map_calls::HoldRelease&) {
 }
 
 Next confirm_release(Call& call, const map_calls::ConfirmRelease& asked) {
-  HostMap& map = call.host_map();
+  HostMap& map = host_map_of(call);
   // Before the hold ends, which lets the version rise.
   const std::uint64_t version = map.released();
   return answer(call, map_calls::ReleaseConfirmed{map.core->clock.end_hold(asked.hold), version});
 }
 
 const Offload kShardOffloads[] = {
-    serve<map_calls::CreateShard, create>(),
-    serve<map_calls::HoldRelease, hold_release>(),
-    serve<map_calls::ConfirmRelease, confirm_release>(),
+    serve_map<map_calls::CreateShard, create>(),
+    serve_map<map_calls::HoldRelease, hold_release>(),
+    serve_map<map_calls::ConfirmRelease, confirm_release>(),
 };
 
 }  // namespace

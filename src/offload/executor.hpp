@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What carries out a kind's requests by turns, for one scheduler: a batch of them together, whatever
+// the kind makes of that. The scheduler asks it for one turn in each of its own, and it calls the
+// scheduler back (Scheduler::go_on_with) for each request that can go on.
+//
+// Thread: that of the scheduler.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace espalier::offload {
+
+class Connection;
+class HostLink;
+class Scheduler;
+struct Request;
+struct Services;
+
+/// What requests in flight work on: it stays as long as any does.
+struct WorkedOn {
+  std::uint32_t users = 0;  ///< requests in flight that name it
+};
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// Finds what a request names, and sets its `works_on`; or answers the request, and returns
+  /// false. Errors: std::bad_alloc.
+  [[nodiscard]] virtual bool admit(Request& request) = 0;
+  /// Goes on with what is in flight, for a bounded time. Returns whether there was anything.
+  virtual bool turn() = 0;
+  /// Whether a turn may find something of which nobody tells.
+  [[nodiscard]] virtual bool has_news() const { return false; }
+  /// Now and then, between turns.
+  virtual void maintain() {}
+  /// There will be so many places for requests: room for all of them, so that none fails later.
+  virtual void make_room(std::size_t places) = 0;
+  /// What waits here of a connection that has ended, and is in no other hands, is to be released.
+  virtual void drop(const Connection& connection) = 0;
+
+ protected:
+  Executor() = default;
+};
+
+/// What an executor is made for.
+struct ExecutorContext {
+  Scheduler& scheduler;
+  Services& services;
+  std::uint32_t shard = 0;   ///< of counters: a number for each scheduler
+  HostLink* host = nullptr;  ///< where its objects lie; null: in the services' own store
+};
+
+/// Makes a kind's executor. Its address tells kinds apart.
+struct ExecutorKind {
+  std::unique_ptr<Executor> (*make)(const ExecutorContext& context);
+};
+
+}  // namespace espalier::offload
