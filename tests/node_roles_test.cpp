@@ -17,6 +17,7 @@
 #include "client/remote_pipeline.hpp"
 #include "client/thread_rings.hpp"
 #include "offload/call.hpp"
+#include "offload/map_walks.hpp"
 #include "offload/registry.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/role_fixture.hpp"
@@ -70,7 +71,8 @@ TEST_F(NodeRoles, OwnOffloadsAreForTheNamesOfARoleToo) {
                               .format = "nothing",
                               .summary = "answers",
                               .limits = {.map = true}},
-                             {.step = [](offload::Call& call) { return call.answer({}); }}};
+                             {.step = [](offload::Call& call) { return call.answer({}); },
+                              .executor = &offload::kMapWalks}};
   options_.own_offloads = {&own, 1};
   begin();
   const Error other_names{Code::not_permitted, 0, 0};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "offload/call.hpp"
+#include "offload/map_walks.hpp"
 #include "offload/principal.hpp"
 #include "offload/testing/items.hpp"
 #include "offload/testing/scheduler_fixture.hpp"
@@ -235,7 +236,7 @@ TEST(AccessOfOwnOffloads, ARoleForAPrefixReachesNoOtherMap) {
                      .format = "nothing",
                      .summary = "answers",
                      .limits = {.map = true}},
-                    {.step = [](Call& call) { return call.answer({}); }}};
+                    {.step = [](Call& call) { return call.answer({}); }, .executor = &kMapWalks}};
   SchedulerFixture node({}, std::uint64_t{1} << 20, {&own, 1});
   const auto make_map = [&](std::string_view name) {
     return tree::create_map(node.store(), name, MapOptions{}).value()->id;

@@ -28,6 +28,8 @@ void add(OffloadTable& by_id, std::span<const Offload> more) {
     // Who needs no right is not asked which objects its role is for.
     const bool names_object = offload.limits.map || offload.object != Names::nothing;
     ESPALIER_ASSERT(!names_object || offload.right != Right::none);
+    // By which the map is found before the first step.
+    ESPALIER_ASSERT(!offload.limits.map || offload.executor != nullptr);
     place = &offload;
   }
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "offload/access.hpp"
+#include "offload/map_walks.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -82,6 +83,8 @@ TEST(RegistryDeathTest, WhatNamesAnObjectTakesARight) {
   own.limits.map = true;
   EXPECT_DEATH(static_cast<void>(offload_table_with({&own, 1})), "names_object");
   own.right = Right::read;
+  EXPECT_DEATH(static_cast<void>(offload_table_with({&own, 1})), "executor");
+  own.executor = &kMapWalks;
   static_cast<void>(offload_table_with({&own, 1}));
   EXPECT_EQ(Offload{}.right, Right::admin) << "what is forgotten is for administrators";
 }
