@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "offload/kinds.hpp"
 #include "offload/map_walks.hpp"
 #include "offload/typed_call.hpp"
 #include "tree/batch_entries.hpp"

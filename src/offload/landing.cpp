@@ -7,6 +7,7 @@
 #include "base/assert.hpp"
 #include "offload/append_call.hpp"
 #include "offload/connection.hpp"
+#include "offload/kinds.hpp"
 #include "offload/landing_host.hpp"
 #include "offload/typed_call.hpp"
 #include "table/calls.hpp"

@@ -9,6 +9,7 @@
 #include "catalog/calls.hpp"
 #include "offload/connection.hpp"
 #include "offload/free_dropped.hpp"
+#include "offload/kinds.hpp"
 #include "offload/typed_call.hpp"
 #include "wire/object.hpp"
 

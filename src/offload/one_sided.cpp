@@ -12,6 +12,7 @@
 #include "base/clock.hpp"
 #include "offload/connection.hpp"
 #include "offload/indexed_reads.hpp"
+#include "offload/kinds.hpp"
 #include "offload/map_walks.hpp"
 #include "offload/one_sided_fields.hpp"
 #include "offload/one_sided_host.hpp"

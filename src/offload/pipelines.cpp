@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "offload/connection.hpp"
+#include "offload/kinds.hpp"
 #include "offload/loaded_run.hpp"
 #include "offload/payload_reader.hpp"
 #include "offload/table_services.hpp"

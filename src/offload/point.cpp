@@ -3,6 +3,7 @@
 #include <optional>
 #include <string_view>
 
+#include "offload/kinds.hpp"
 #include "offload/long_value.hpp"
 #include "offload/map_walks.hpp"
 #include "offload/reads.hpp"

@@ -14,6 +14,7 @@
 #include "base/clock.hpp"
 #include "offload/connection.hpp"
 #include "offload/counted_query.hpp"
+#include "offload/kinds.hpp"
 #include "offload/loaded_run.hpp"
 #include "offload/payload_reader.hpp"
 #include "offload/query_run.hpp"

@@ -5,9 +5,6 @@
 #include <vector>
 
 #include "base/assert.hpp"
-#include "offload/map_services.hpp"
-#include "offload/sequencer_services.hpp"
-#include "offload/table_services.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -40,29 +37,7 @@ OffloadTable index(std::span<const Offload> all) {
   return by_id;
 }
 
-template <class Part>
-void make_part(TypedSlots<NodePart>& parts) {
-  parts.make<Part>();
-}
-
 }  // namespace
-
-std::span<const Kind> all_kinds() {
-  static const std::span<const Offload> session[] = {session_offloads(), object_offloads(),
-                                                     node_offloads()};
-  static const std::span<const Offload> map[] = {
-      point_offloads(), range_offloads(), modify_offloads(),   batch_offloads(),
-      map_offloads(),   shard_offloads(), one_sided_offloads()};
-  static const std::span<const Offload> table[] = {table_offloads(),      query_offloads(),
-                                                   table_read_offloads(), pipeline_offloads(),
-                                                   landing_offloads(),    result_offloads()};
-  static const std::span<const Offload> sequencer[] = {sequencer_offloads(), counter_offloads()};
-  static const Kind kinds[] = {{"session", session, nullptr},
-                               {"map", map, make_part<MapServices>},
-                               {"table", table, make_part<TableServices>},
-                               {"sequencer", sequencer, make_part<SequencerServices>}};
-  return kinds;
-}
 
 std::span<const Offload> all_offloads() {
   static const std::vector<Offload> all = gather();

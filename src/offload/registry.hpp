@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Offloads: the named operations that run beside the memory. All that is known of one stands in one
-// place, its row of the table in registry.cpp; docs/offloads.md says how to add one.
+// place, its row beside its handler; docs/offloads.md says how to add one.
 #pragma once
 
 #include <array>
@@ -68,27 +68,8 @@ struct Kind {
   /// Makes what a node keeps for all its objects; null: nothing.
   void (*make_part)(TypedSlots<NodePart>& parts) = nullptr;
 };
-/// All kinds; the first one is what a session asks of the node itself.
+/// All kinds; the first one is what a session asks of the node itself. The one place in which a
+/// node's kinds are named defines it (kinds.cpp).
 [[nodiscard]] std::span<const Kind> all_kinds();
-
-// One group of offloads per file.
-std::span<const Offload> point_offloads();
-std::span<const Offload> range_offloads();
-std::span<const Offload> modify_offloads();
-std::span<const Offload> batch_offloads();
-std::span<const Offload> object_offloads();
-std::span<const Offload> map_offloads();
-std::span<const Offload> shard_offloads();
-std::span<const Offload> counter_offloads();
-std::span<const Offload> session_offloads();
-std::span<const Offload> node_offloads();
-std::span<const Offload> one_sided_offloads();
-std::span<const Offload> table_offloads();
-std::span<const Offload> query_offloads();
-std::span<const Offload> table_read_offloads();
-std::span<const Offload> pipeline_offloads();
-std::span<const Offload> landing_offloads();
-std::span<const Offload> result_offloads();
-std::span<const Offload> sequencer_offloads();
 
 }  // namespace espalier::offload

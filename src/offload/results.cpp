@@ -5,6 +5,7 @@
 #include <string>
 
 #include "offload/connection.hpp"
+#include "offload/kinds.hpp"
 #include "offload/result_host.hpp"
 #include "offload/typed_call.hpp"
 #include "table/calls.hpp"

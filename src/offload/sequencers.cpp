@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "offload/connection.hpp"
+#include "offload/kinds.hpp"
 #include "offload/sequencer_host.hpp"
 #include "offload/take_batch.hpp"
 #include "offload/typed_call.hpp"

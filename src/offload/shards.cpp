@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "offload/kinds.hpp"
 #include "offload/map_walks.hpp"
 #include "offload/typed_call.hpp"
 #include "tree/calls.hpp"

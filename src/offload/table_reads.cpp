@@ -10,6 +10,7 @@
 #include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
 #include "offload/connection.hpp"
+#include "offload/kinds.hpp"
 #include "offload/one_sided_fields.hpp"
 #include "offload/reader_wait.hpp"
 #include "offload/typed_call.hpp"

@@ -9,6 +9,7 @@
 #include "base/clock.hpp"
 #include "offload/append_call.hpp"
 #include "offload/connection.hpp"
+#include "offload/kinds.hpp"
 #include "offload/payload_reader.hpp"
 #include "offload/table_session.hpp"
 #include "offload/typed_call.hpp"
