@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -18,6 +19,7 @@
 #include "base/clock.hpp"
 #include "base/temporary_folder.hpp"
 #include "espalier/map.hpp"
+#include "tests/support/child.hpp"
 #include "tests/support/node_program.hpp"
 
 namespace espalier {
@@ -131,7 +133,7 @@ TEST_F(ServeSlow, BenchmarksOpenStandardDescriptorsToo) {
 TEST_F(Serve, ServesCommandsUntilItIsTerminated) {
   test::NodeProgram node(folder.path(), serve({"--map", "default", "--map", "words"}));
   ASSERT_EQ(node.next_message(), "READY=1") << content("log");
-  struct stat socket {};
+  struct stat socket{};
   ASSERT_EQ(::stat((folder / "s").c_str(), &socket), 0);
   EXPECT_EQ(socket.st_mode & 0777U, 0600U);
 
@@ -252,12 +254,45 @@ TEST_F(Serve, ReadsItsConfigurationFromAFile) {
                                       "[log]\nlevel = \"error\"\n";
   test::NodeProgram node(folder.path(), {ESPALIER_PROGRAM, "serve", "--config", "n.toml"});
   ASSERT_EQ(node.next_message(), "READY=1") << content("log");
-  struct stat socket {};
+  struct stat socket{};
   ASSERT_EQ(::stat((folder / "s").c_str(), &socket), 0);
   EXPECT_EQ(socket.st_mode & 0777U, 0660U);
   EXPECT_EQ(content("log"), "");
   EXPECT_EQ(run("$E serve --config n.toml --print-config"), 0);
   EXPECT_THAT(out, HasSubstr("socket_mode = \"0660\"                  # file n.toml:3\n"));
+}
+
+// Who may no longer connect has no session any more, whenever it began.
+TEST_F(Serve, ANarrowedSocketModeEndsTheSessionsOfOthers) {
+  constexpr uid_t kNobody = 65534;
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+  ::chmod(folder.path().c_str(), 0711);
+  const auto write = [&](const std::string& mode) {
+    std::ofstream(folder / "n.toml") << "[node]\nsocket = \"s\"\nsocket_mode = \"" << mode
+                                     << "\"\n[memory]\nlimit = \"64MiB\"\nhuge_pages = false\n";
+  };
+  write("0666");
+  test::NodeProgram node(folder.path(), {ESPALIER_PROGRAM, "serve", "--config", "n.toml"});
+  ASSERT_EQ(node.next_message(), "READY=1") << content("log");
+  test::Child other([&](test::Line& line) {
+    const std::string address = "unix:" + (folder / "s").string();
+    if (::seteuid(kNobody) != 0) return 2;
+    const auto store = Store::connect(address);
+    if (!store) return 3;
+    const auto map = store->open_map("default");
+    if (!map || !map->get("a") || !line.send("in")) return 4;
+    while (map->get("a")) {
+    }
+    return Store::connect(address) ? 5 : 0;
+  });
+  std::string word;
+  ASSERT_TRUE(other.line().receive(word));
+  write("0600");
+  node.send(SIGHUP);
+  EXPECT_THAT(node.next_message().value_or(""), StartsWith("RELOADING=1"));
+  EXPECT_EQ(node.next_message(), "READY=1") << content("log");
+  EXPECT_EQ(other.wait(), 0) << content("log");
+  EXPECT_EQ(run("$E put --at $A apple 1.20"), 0) << err;
 }
 
 TEST_F(Serve, AHangupMakesItReadItsConfigurationAgain) {
@@ -284,7 +319,7 @@ TEST_F(Serve, AHangupMakesItReadItsConfigurationAgain) {
               HasSubstr("node.socket stays \"s\": to make it \"t\" takes a restart"));
   EXPECT_THAT(content("log"), HasSubstr("map 'words' is not made: espalier map create"));
   EXPECT_THAT(content("log"), HasSubstr("map 'default' stays: espalier map drop"));
-  struct stat socket {};
+  struct stat socket{};
   ASSERT_EQ(::stat((folder / "s").c_str(), &socket), 0);
   EXPECT_EQ(socket.st_mode & 0777U, 0660U);
 
