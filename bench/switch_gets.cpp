@@ -25,6 +25,7 @@
 #include "client/controller_thread.hpp"
 #include "client/impl.hpp"
 #include "dataplane/running_switch.hpp"
+#include "offload/map_services.hpp"
 #include "offload/services.hpp"
 
 namespace espalier::bench {

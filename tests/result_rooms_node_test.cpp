@@ -15,6 +15,7 @@
 #include "base/random.hpp"
 #include "client/impl.hpp"
 #include "client/tables.hpp"
+#include "offload/table_services.hpp"
 #include "table/pipeline_builder.hpp"
 #include "table/value.hpp"
 #include "tests/support/column_pipeline.hpp"

@@ -29,6 +29,7 @@
 #include "device/host_rings.hpp"
 #include "device/host_streams.hpp"
 #include "device/relay_link.hpp"
+#include "offload/served_map.hpp"
 
 namespace espalier::device {
 

@@ -18,6 +18,7 @@
 #include "base/clock.hpp"
 #include "device/map_reader.hpp"
 #include "offload/served_map.hpp"
+#include "offload/snapshot.hpp"
 
 namespace espalier::device {
 

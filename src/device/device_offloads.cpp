@@ -11,6 +11,7 @@
 #include "offload/call.hpp"
 #include "offload/connection.hpp"
 #include "offload/held_snapshots.hpp"
+#include "offload/loaded_pipelines.hpp"
 #include "offload/loaded_run.hpp"
 #include "offload/map_walks.hpp"
 #include "offload/payload_reader.hpp"

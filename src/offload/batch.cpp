@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "offload/kinds.hpp"
 #include "offload/map_walks.hpp"
+#include "offload/served_map.hpp"
 #include "offload/typed_call.hpp"
 #include "tree/batch_entries.hpp"
 #include "tree/item_calls.hpp"

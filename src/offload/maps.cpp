@@ -11,6 +11,7 @@
 #include "offload/held_snapshots.hpp"
 #include "offload/kinds.hpp"
 #include "offload/map_walks.hpp"
+#include "offload/served_map.hpp"
 #include "offload/typed_call.hpp"
 #include "tree/calls.hpp"
 #include "tree/map_forms.hpp"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/places.hpp"
+#include "offload/held_snapshots.hpp"
 #include "offload/payload_reader.hpp"
 #include "offload/testing/items.hpp"
 #include "offload/testing/scheduler_fixture.hpp"

@@ -8,6 +8,7 @@
 
 #include "offload/connection.hpp"
 #include "offload/kinds.hpp"
+#include "offload/loaded_pipelines.hpp"
 #include "offload/loaded_run.hpp"
 #include "offload/payload_reader.hpp"
 #include "offload/table_services.hpp"

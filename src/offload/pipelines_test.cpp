@@ -8,6 +8,7 @@
 
 #include "base/bytes.hpp"
 #include "base/random.hpp"
+#include "offload/loaded_pipelines.hpp"
 #include "offload/payload_reader.hpp"
 #include "offload/testing/scheduler_fixture.hpp"
 #include "table/loaded_pipeline.hpp"

@@ -9,6 +9,7 @@
 
 #include "offload/call.hpp"
 #include "offload/host_link.hpp"
+#include "offload/served_map.hpp"
 #include "offload/testing/scheduler_fixture.hpp"
 
 namespace espalier::offload {

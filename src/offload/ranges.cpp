@@ -20,6 +20,8 @@
 #include "offload/map_walks.hpp"
 #include "offload/payload_reader.hpp"
 #include "offload/reads.hpp"
+#include "offload/served_map.hpp"
+#include "offload/snapshot.hpp"
 #include "offload/typed_call.hpp"
 #include "offload/walk_answer.hpp"
 #include "tree/item_calls.hpp"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "offload/held_snapshots.hpp"
+#include "offload/snapshot.hpp"
 
 namespace espalier::offload {
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "offload/call.hpp"
+#include "offload/snapshot.hpp"
 
 namespace espalier::offload {
 

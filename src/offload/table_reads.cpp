@@ -12,6 +12,7 @@
 #include "offload/connection.hpp"
 #include "offload/kinds.hpp"
 #include "offload/one_sided_fields.hpp"
+#include "offload/one_sided_host.hpp"
 #include "offload/reader_wait.hpp"
 #include "offload/typed_call.hpp"
 #include "table/calls.hpp"

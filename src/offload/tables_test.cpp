@@ -11,7 +11,9 @@
 
 #include "base/clock.hpp"
 #include "offload/payload_reader.hpp"
+#include "offload/query_limits.hpp"
 #include "offload/query_run.hpp"
+#include "offload/table_services.hpp"
 #include "offload/testing/scheduler_fixture.hpp"
 #include "table/pipeline_builder.hpp"
 #include "table/table.hpp"

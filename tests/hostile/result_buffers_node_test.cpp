@@ -19,6 +19,7 @@
 #include "client/result_buffers.hpp"
 #include "client/tables.hpp"
 #include "node/metrics.hpp"
+#include "offload/table_services.hpp"
 #include "table/pipeline_builder.hpp"
 #include "table/testing/random_pipeline.hpp"
 #include "table/value.hpp"

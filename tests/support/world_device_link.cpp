@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "offload/request.hpp"
+#include "offload/served_map.hpp"
 
 namespace espalier::test {
 namespace {

@@ -23,6 +23,7 @@
 #include "device/host_maps.hpp"
 #include "device/relay_link.hpp"
 #include "offload/connection.hpp"
+#include "offload/served_map.hpp"
 #include "tests/support/world_host.hpp"
 
 namespace espalier::test {

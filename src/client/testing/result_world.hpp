@@ -22,6 +22,8 @@
 #include "base/bytes.hpp"
 #include "client/remote_pipeline.hpp"
 #include "client/testing/link_world.hpp"
+#include "offload/query_limits.hpp"
+#include "offload/table_services.hpp"
 #include "table/pipeline.hpp"
 #include "table/pipeline_builder.hpp"
 #include "table/snapshot_source.hpp"
