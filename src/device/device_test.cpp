@@ -16,6 +16,7 @@
 #include "device/testing/device_fixture.hpp"
 #include "node/numbers_format.hpp"
 #include "offload/connection.hpp"
+#include "offload/held_snapshots.hpp"
 #include "tree/walk/next_step.hpp"
 #include "tree/write/map_core.hpp"
 
@@ -265,7 +266,7 @@ TEST_F(DeviceTest, EachClientHasTheSnapshotsThatItWouldHaveAtTheHost) {
   for (int client = 0; client < 3; ++client) {
     if (client != 0) stores.push_back(connect_to_device());
     Map map = *stores.back().open_map("m");
-    for (std::size_t i = 0; i < offload::Connection::kSnapshotsMax; ++i) {
+    for (std::size_t i = 0; i < offload::HeldSnapshots::kMost; ++i) {
       ASSERT_TRUE(map.put("k", std::to_string(snapshots.size())));
       auto snapshot = map.snapshot();
       ASSERT_TRUE(snapshot) << "client " << client << ", " << i << ": "

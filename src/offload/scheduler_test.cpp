@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "offload/map_walks.hpp"
 #include "offload/testing/scheduler_fixture.hpp"
 
 namespace espalier::offload {
@@ -22,7 +23,7 @@ Offload own_offload(Next (*step)(Call&), const void* context = nullptr, bool map
            .format = "anything",
            .summary = "answers",
            .limits = {.map = map, .key_bytes_max = 100, .payload_bytes_max = 1000}},
-          {.step = step, .context = context}};
+          {.step = step, .executor = map ? &kMapWalks : nullptr, .context = context}};
 }
 
 /// Counts how many of it live, to see that states end with their requests.
@@ -42,13 +43,13 @@ Next follow_keys(Call& call) {
   const Completion* const found = call.walked();
   if (found == nullptr) {
     call.new_walk(Op::get);
-    return call.walk();
+    return begin_walk(call);
   }
   if (!found->ok) return call.fail(found->error);
   if (!found->found) return call.answer({}, {state.text});
   state.text.assign(found->value);
   call.new_walk(Op::get).key = state.text;
-  return call.walk();
+  return begin_walk(call);
 }
 
 TEST(SchedulerWaits, AWalkMayBeginAnother) {
