@@ -53,7 +53,8 @@ TEST_F(InNetwork, TablesFollowLeavesThatMove) {
     expect_trips(1, key_of(random.below(5'000)), &controller);  // once it was told
   }
   EXPECT_GT(controller.changes(), 0u);
-  EXPECT_GT(behind + node_->services().part<offload::MapServices>().index_reads.followed.load(), 0u) << "none was late";
+  EXPECT_GT(behind + node_->services().part<offload::MapServices>().index_reads.followed.load(), 0u)
+      << "none was late";
   put(key_of(4'999'999), std::string(3'000, 'v'));  // nodes split
   for (std::uint64_t i = 6'000; i < 9'000; ++i) put(key_of(i), std::string(40, 'w'));
   EXPECT_EQ(did(controller), Did::installed) << "the tree has another shape";

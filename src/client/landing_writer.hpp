@@ -23,7 +23,7 @@
 
 namespace espalier::client {
 
-class LandingWriter {
+class LandingWriter final : public LanePart {
  public:
   /// Bytes of a window; rows that need more go by messages.
   static constexpr std::uint64_t kWindowBytes = std::uint64_t{8} << 20;

@@ -23,10 +23,10 @@
 
 namespace espalier::client {
 
-class OneSidedCaller final : public KeepaliveTarget {
+class OneSidedCaller final : public LanePart, public KeepaliveTarget {
  public:
   explicit OneSidedCaller(const WalkOptions& options) : maps_(1, options) {}
-  ~OneSidedCaller();
+  ~OneSidedCaller() override;
   OneSidedCaller(const OneSidedCaller&) = delete;
   OneSidedCaller& operator=(const OneSidedCaller&) = delete;
 

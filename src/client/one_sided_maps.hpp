@@ -14,16 +14,11 @@
 
 #include "client/remote_pipeline.hpp"
 #include "client/side_link.hpp"
+#include "client/walk_options.hpp"
 #include "place/one_sided_reader.hpp"
 #include "tree/calls.hpp"
 
 namespace espalier::client {
-
-/// How walks go about it.
-struct WalkOptions {
-  std::uint64_t cache_bytes = 0;  ///< what is remembered of nodes, at most
-  bool by_key = false;            ///< they begin with READs that carry a key
-};
 
 class OneSidedMaps {
  public:

@@ -16,13 +16,12 @@
 #include <string>
 #include <vector>
 
+#include "base/typed_slots.hpp"
 #include "client/impl.hpp"
-#include "client/landing_writer.hpp"
 #include "client/node_address.hpp"
-#include "client/one_sided_caller.hpp"
 #include "client/remote_pipeline.hpp"
-#include "client/result_buffers.hpp"
-#include "client/sequencer_adder.hpp"
+#include "client/walk_options.hpp"
+#include "tree/walk/access.hpp"
 #include "wire/shard.hpp"
 
 namespace espalier::client {
@@ -34,14 +33,11 @@ class ShardedMap;
 
 /// A lane, and the requests of the calls that use it one at a time.
 struct RemoteSession {
-  RemoteSession(std::unique_ptr<ThreadRings> lane_in, const WalkOptions& walks)
-      : rings(std::move(lane_in)), requests(*rings, 1), one_sided(walks) {}
+  explicit RemoteSession(std::unique_ptr<ThreadRings> lane_in)
+      : rings(std::move(lane_in)), requests(*rings, 1) {}
   std::unique_ptr<ThreadRings> rings;
   RemoteRequests requests;
-  OneSidedCaller one_sided;  // used only if the store asks for that access
-  LandingWriter landing;     // of many rows
-  ResultBuffers results;     // of queries
-  SequencerAdder adder;      // as one_sided
+  base::TypedSlots<LanePart> parts;  // what kinds of objects keep with it
   bool busy = false;
   bool spoiled = false;  // an answer may still come that nobody waits for: not to be used again
 };

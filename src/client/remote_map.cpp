@@ -8,6 +8,7 @@
 
 #include "base/bytes.hpp"
 #include "client/answer.hpp"
+#include "client/one_sided_caller.hpp"
 #include "client/one_sided_pipeline.hpp"
 #include "client/opened_map.hpp"
 #include "client/remote.hpp"
@@ -99,10 +100,10 @@ Result<void> RemoteMap::run(const Request& request, Handler& handler) {
   if (!place) return std::unexpected(place.error());
   if (sessions_->reads_alone() && OneSidedCaller::serves(request.op)) {
     RemoteSession& by = **session;
-    const tree::WalkTraffic before = by.one_sided.traffic();
-    const auto done =
-        by.one_sided.run(by.requests, by.rings->connection(), place->map, request, handler);
-    sessions_->traffic().add(before, by.one_sided.traffic());
+    auto& alone = by.parts.of<OneSidedCaller>(sessions_->walks());
+    const tree::WalkTraffic before = alone.traffic();
+    const auto done = alone.run(by.requests, by.rings->connection(), place->map, request, handler);
+    sessions_->traffic().add(before, alone.traffic());
     if (!done) return std::unexpected(done.error());
     if (*done) return {};
   }
@@ -267,7 +268,7 @@ Result<std::unique_ptr<PipelineImpl>> RemoteMap::open_pipeline(std::uint32_t in_
   if (!rings) return std::unexpected(rings.error());
   Scope place;
   {
-    RemoteSession session(std::move(*rings), {});
+    RemoteSession session(std::move(*rings));
     const auto found = scope(session);
     *rings = std::move(session.rings);
     if (!found) {

@@ -37,6 +37,12 @@ using Refusal = TableError;
 /// until it returns.
 using ChunkSink = std::function<bool(wire::ChunkKind kind, std::string_view payload)>;
 
+/// What a kind of object keeps with a lane, for the calls that use it.
+class LanePart {
+ public:
+  virtual ~LanePart() = default;
+};
+
 /// What a walk of requests is told besides them: which map, and what to read it as of.
 struct Scope {
   std::uint32_t map = 0;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "client/result_buffers.hpp"
 #include "client/typed_call.hpp"
 #include "table/calls.hpp"
 
@@ -65,8 +66,8 @@ TableResult<std::unique_ptr<TableRun>> RemoteRun::begin(HeldSession session, std
     secrets.emplace(*std::move(made));
     query.keys = secrets->key();
   }
-  const bool offered = limits.into_buffers &&
-                       session->results.offer(session->requests, session->rings->connection());
+  const bool offered = limits.into_buffers && session->parts.of<ResultBuffers>().offer(
+                                                  session->requests, session->rings->connection());
   query.options = time_of(limits) << wire::kQueryTimeShift;
   if (offered) query.options |= wire::kQueryIntoBuffers;
   if (!begin_asking(session->requests, query)) return refuse_table(session->rings->lost_error());
@@ -126,7 +127,7 @@ RemoteRun::Piece RemoteRun::placed_rows(std::string_view payload) {
   std::optional<std::span<const std::byte>> rows;
   if (payload.size() == sizeof place) {
     std::memcpy(&place, payload.data(), sizeof place);
-    rows = (*session_)->results.find(place);
+    rows = (*session_)->parts.of<ResultBuffers>().find(place);
   }
   if (!rows || rows->empty()) {
     cancel();

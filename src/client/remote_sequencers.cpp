@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "catalog/calls.hpp"
+#include "client/sequencer_adder.hpp"
 #include "client/typed_call.hpp"
 #include "sequencer/calls.hpp"
 #include "wire/items.hpp"
@@ -53,8 +54,8 @@ Result<sequencer::Range> RemoteSequencer::take(std::uint32_t of_epoch, std::uint
   const auto session = reach();
   if (!session) return std::unexpected(session.error());
   if (sessions_->reads_alone()) {
-    return (*session)->adder.take((*session)->requests, (*session)->rings->connection(), number_,
-                                  of_epoch, count);
+    return (*session)->parts.of<SequencerAdder>().take(
+        (*session)->requests, (*session)->rings->connection(), number_, of_epoch, count);
   }
   const auto taken = ask((*session)->requests, sequencer_calls::Take{number_, count, of_epoch});
   if (!taken) return std::unexpected(taken.error());

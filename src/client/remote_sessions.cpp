@@ -55,7 +55,7 @@ Result<std::shared_ptr<RemoteSession>> RemoteSessions::acquire() {
   auto rings = open_lane();
   if (!rings) return std::unexpected(rings.error());
   try {
-    return base::make_shared_until_fork<RemoteSession>(std::move(*rings), walks_);
+    return base::make_shared_until_fork<RemoteSession>(std::move(*rings));
   } catch (...) {  // no memory: the lane stays for another try, unless it went with the session
     if (*rings) release(std::move(*rings));
     throw;

@@ -8,6 +8,7 @@
 
 #include "base/bytes.hpp"
 #include "catalog/calls.hpp"
+#include "client/landing_writer.hpp"
 #include "client/one_sided_rows.hpp"
 #include "client/remote_kept.hpp"
 #include "client/remote_rows.hpp"
@@ -167,8 +168,8 @@ TableResult<std::uint64_t> RemoteTable::append(std::span<const std::byte> rows) 
 TableResult<std::uint64_t> RemoteTable::append_rows(RemoteSession& session, std::uint32_t table,
                                                     std::span<const std::byte> rows,
                                                     std::string_view reservation) {
-  auto written = session.landing.append(session.requests, session.rings->connection(), table, rows,
-                                        reservation);
+  auto written = session.parts.of<LandingWriter>().append(
+      session.requests, session.rings->connection(), table, rows, reservation);
   Reply answer;
   const auto appended = in_words(
       written ? *std::move(written)
@@ -189,7 +190,8 @@ TableResult<std::uint64_t> RemoteTable::append_encrypted(std::span<std::byte> ro
   if (!own) return std::unexpected(own.error());
   const std::size_t row_bytes = schema().row_bytes();
   // Others wait while slots are reserved, so what takes long is done before.
-  (*session)->landing.prepare((*session)->requests, (*session)->rings->connection(), rows.size());
+  (*session)->parts.of<LandingWriter>().prepare((*session)->requests,
+                                                (*session)->rings->connection(), rows.size());
   Reply answer;
   const auto reserved = in_words(ask_in_words(
       (*session)->requests,

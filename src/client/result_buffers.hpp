@@ -21,7 +21,7 @@
 
 namespace espalier::client {
 
-class ResultBuffers {
+class ResultBuffers final : public LanePart {
  public:
   static constexpr std::uint32_t kBuffers = 16;
   static constexpr std::uint32_t kBufferBytes = std::uint32_t{256} << 10;

@@ -19,7 +19,7 @@
 
 namespace espalier::client {
 
-class SequencerAdder {
+class SequencerAdder final : public LanePart {
  public:
   SequencerAdder() = default;
   SequencerAdder(const SequencerAdder&) = delete;

@@ -104,7 +104,8 @@ void add_tables(NodeNumbers& numbers, const Node& node) {
           counts.rows_sent.load(kRelaxed), counts.bytes_sent.load(kRelaxed)}});
   }
   numbers.queries = totals_of(node.services().part<offload::TableServices>().query_counts);
-  numbers.result_buffer_bytes = node.services().part<offload::TableServices>().result_buffer_bytes.load(kRelaxed);
+  numbers.result_buffer_bytes =
+      node.services().part<offload::TableServices>().result_buffer_bytes.load(kRelaxed);
 }
 
 void add_sequencers(NodeNumbers& numbers, const Node& node) {

@@ -28,10 +28,10 @@
 
 #include "espalier/types.hpp"
 #include "offload/host_link.hpp"
+#include "offload/node_parts.hpp"
 #include "offload/principal.hpp"
 #include "offload/request.hpp"
 #include "offload/services.hpp"
-#include "offload/typed_slots.hpp"
 #include "wire/call_codec.hpp"
 
 namespace espalier::offload {
@@ -150,7 +150,8 @@ class Call {
   /// Whether one was sent.
   [[nodiscard]] bool has_streamed() const { return request_.streamed; }
 
-  /// The walk that a step fills in before it ends with begin_walk() (map_walks.hpp); what it points to must live until then.
+  /// The walk that a step fills in before it ends with begin_walk() (map_walks.hpp); what it points
+  /// to must live until then.
   espalier::Request& new_walk(Op op) {
     request_.walk = {};
     request_.walk.op = op;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What carries out a kind's requests by turns, for one scheduler: a batch of them together, whatever
-// the kind makes of that. The scheduler asks it for one turn in each of its own, and it calls the
-// scheduler back (Scheduler::go_on_with) for each request that can go on.
+// What carries out a kind's requests by turns, for one scheduler: a batch of them together, in
+// whatever way the kind has. The scheduler asks it for one turn in each of its own, and it calls
+// the scheduler back (Scheduler::go_on_with) for each request that can go on.
 //
 // Thread: that of the scheduler.
 #pragma once

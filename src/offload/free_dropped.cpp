@@ -16,7 +16,9 @@ class FreeDropped final : public HelperJob {
       : services_(services), kept_(std::move(kept)) {
     services_.part<MapServices>().freeing_jobs.fetch_add(1, std::memory_order_relaxed);
   }
-  ~FreeDropped() override { services_.part<MapServices>().freeing_jobs.fetch_sub(1, std::memory_order_relaxed); }
+  ~FreeDropped() override {
+    services_.part<MapServices>().freeing_jobs.fetch_sub(1, std::memory_order_relaxed);
+  }
   JobStep step(StepContext& context) override {
     kept_.reset();
     return free_dropped(services_.store.dropped, context);
@@ -38,7 +40,9 @@ JobStep free_dropped(tree::DroppedMaps& dropped, const StepContext& context) {
 
 // Refused only where the pool ends; the store frees what is left then.
 void begin_to_free(Services& services, std::shared_ptr<const void> kept) {
-  if (kept == nullptr && services.part<MapServices>().freeing_jobs.load(std::memory_order_relaxed) != 0) return;
+  if (kept == nullptr &&
+      services.part<MapServices>().freeing_jobs.load(std::memory_order_relaxed) != 0)
+    return;
   static_cast<void>(
       services.helpers.submit(std::make_unique<FreeDropped>(services, std::move(kept))));
 }

@@ -25,7 +25,7 @@ Result<std::uint64_t> HeldSnapshots::hold(std::shared_ptr<HeldSnapshot> snapshot
     whose->snapshots.fetch_sub(1, std::memory_order_relaxed);
     return base::full(base::Places::principal_snapshots, kPrincipalMost);
   }
-  Kept kept{std::move(snapshot), whose, on_behalf};
+  Entry kept{std::move(snapshot), whose, on_behalf};
   if (!on_behalf) ++own_;
   try {
     snapshots_.emplace(next_, kept);
@@ -36,7 +36,7 @@ Result<std::uint64_t> HeldSnapshots::hold(std::shared_ptr<HeldSnapshot> snapshot
   return next_++;
 }
 
-void HeldSnapshots::uncount(const Kept& kept) {
+void HeldSnapshots::uncount(const Entry& kept) {
   if (!kept.on_behalf) --own_;
   if (kept.account) kept.account->snapshots.fetch_sub(1, std::memory_order_relaxed);
 }

@@ -42,14 +42,14 @@ class HeldSnapshots final : public SessionPart {
   [[nodiscard]] std::shared_ptr<HeldSnapshot> find(std::uint64_t number) const;
 
  private:
-  struct Kept {
+  struct Entry {
     std::shared_ptr<HeldSnapshot> snapshot;
     PrincipalRef account;  // null: it was never counted
     bool on_behalf = false;
   };
-  void uncount(const Kept& kept);
+  void uncount(const Entry& kept);
 
-  std::unordered_map<std::uint64_t, Kept> snapshots_;
+  std::unordered_map<std::uint64_t, Entry> snapshots_;
   std::size_t own_ = 0;  // those that it holds for itself
   std::uint64_t next_ = 1;
 };

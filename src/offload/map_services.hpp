@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "offload/index_reads.hpp"
-#include "offload/typed_slots.hpp"
+#include "offload/node_parts.hpp"
 
 namespace espalier::offload {
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -453,9 +454,10 @@ TEST_F(SchedulerTest, RefusesAKeyLongerThanItsMessage) {
 }
 
 TEST_F(SchedulerTest, RefusesComparisonsThatMakeNoSense) {
-  const auto refused = [this](wire::Comparison comparison, std::string_view rest) {
+  const auto refused = [this](wire::Comparison comparison, std::string_view rest,
+                              std::optional<std::uint32_t> detail = std::nullopt) {
     expect_error(call(OffloadId::compare_and_set, "a", bytes_of(comparison).append(rest)),
-                 Code::invalid_argument, comparison.kind);
+                 Code::invalid_argument, detail.value_or(comparison.kind));
   };
   wire::Comparison comparison{};
   comparison.kind = static_cast<std::uint8_t>(ConditionKind::version) + 1;
@@ -472,9 +474,9 @@ TEST_F(SchedulerTest, RefusesComparisonsThatMakeNoSense) {
   refused(comparison, {});
   comparison = {};
   comparison.expected_bytes = 6;
-  refused(comparison, "short");
+  refused(comparison, "short", sizeof comparison + 5);
   comparison.expected_bytes = ~0u;
-  refused(comparison, "short");
+  refused(comparison, "short", sizeof comparison + 5);
   EXPECT_FALSE(call(OffloadId::get, "a").found());
 }
 
@@ -547,7 +549,7 @@ TEST_F(SchedulerTest, RefusesSnapshotsThatAreNotOfThisMapOrClient) {
   header.ring = wire::kAtSnapshot;
   expect_error(node_.call(client_, header, "a", number(mine)), Code::not_found, 0);
   header.map = node_.map();
-  expect_error(node_.call(client_, header, "a", "1234567"), Code::not_found, 0);
+  expect_error(node_.call(client_, header, "a", "1234567"), Code::invalid_argument, 7);
   EXPECT_EQ(node_.call(node_.connect(), header, "a", number(mine)).code(), Code::not_found);
   EXPECT_EQ(node_.call(client_, header, "a", number(mine)).header.code, 0);
 }

@@ -45,10 +45,10 @@ Next load(Call& call, const table_calls::LoadPipeline& asked) {
   if (!state.table) {
     state.table = call.services().catalog().find<table::Table>(asked.table);
     if (!state.table) return call.fail({Code::not_found, 0, asked.table});
-    return call.helper(
-        [&state, bytes = bytes_of_text(asked.pipeline), &regexes = call.services().part<TableServices>().regexes] {
-          state.done.emplace(checked(bytes, *state.table, regexes));
-        });
+    return call.helper([&state, bytes = bytes_of_text(asked.pipeline),
+                        &regexes = call.services().part<TableServices>().regexes] {
+      state.done.emplace(checked(bytes, *state.table, regexes));
+    });
   }
   auto& done = *state.done;
   if (!done) return call.fail({Code::invalid_argument, 0, 0}, done.error().message());

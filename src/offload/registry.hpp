@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "espalier/types.hpp"
-#include "offload/typed_slots.hpp"
+#include "offload/node_parts.hpp"
 #include "wire/call_row.hpp"
 
 namespace espalier::offload {

@@ -45,12 +45,12 @@ class RequestJob final : public HelperJob {
 }  // namespace
 
 // One of each kind that any offload is carried out by.
-std::vector<Scheduler::Carried> Scheduler::make_executors(Scheduler& scheduler, Services& services,
-                                                          const SchedulerOptions& options) {
-  std::vector<Carried> made;
+std::vector<Scheduler::OfKind> Scheduler::make_executors(Scheduler& scheduler, Services& services,
+                                                         const SchedulerOptions& options) {
+  std::vector<OfKind> made;
   for (const Offload* const offload : services.offloads) {
     const ExecutorKind* const kind = offload != nullptr ? offload->executor : nullptr;
-    if (kind == nullptr || std::ranges::find(made, kind, &Carried::kind) != made.end()) continue;
+    if (kind == nullptr || std::ranges::find(made, kind, &OfKind::kind) != made.end()) continue;
     made.push_back({kind, kind->make({scheduler, services, options.shard, options.host})});
   }
   return made;
@@ -81,7 +81,7 @@ bool Scheduler::turn() {
   took_ = take_requests();
   moved = took_ || moved;
   if (options_.host != nullptr) moved = options_.host->turn(*this) || moved;
-  for (const Carried& each : executors_) moved = each.executor->turn() || moved;
+  for (const OfKind& each : executors_) moved = each.executor->turn() || moved;
   moved = go_on() || moved;
   if (clients_.waits_for_clients()) {
     moved = clients_.flush_backlogs([this](Connection& connection, std::uint32_t ring) {
@@ -94,7 +94,7 @@ bool Scheduler::turn() {
     publish_in_flight();
     if (clients_.maintain()) {
       try {
-        for (const Carried& each : executors_) each.executor->maintain();
+        for (const OfKind& each : executors_) each.executor->maintain();
       } catch (const std::bad_alloc&) {  // the next time, then
       }
     }
@@ -107,7 +107,7 @@ bool Scheduler::has_news() {
   publish_in_flight();  // for whoever sleeps next may sleep for long
   return has_resumed_.load(std::memory_order_acquire) ||
          std::ranges::any_of(executors_,
-                             [](const Carried& each) { return each.executor->has_news(); }) ||
+                             [](const OfKind& each) { return each.executor->has_news(); }) ||
          (options_.host != nullptr && options_.host->waits()) ||
          std::ranges::any_of(clients_.watched(), [this](const Connection* connection) {
            return !connection->broken && may_stall(*connection) && connection->requests.ready();
@@ -218,7 +218,7 @@ void Scheduler::add_place() {
     (base::reserve_more(lists, places - lists.size()), ...);
   };
   make_room(places_, free_, again_, going_on_, times_);
-  for (const Carried& each : executors_) each.executor->make_room(places);
+  for (const OfKind& each : executors_) each.executor->make_room(places);
   {
     const std::lock_guard lock(mutex_);
     make_room(resumed_, going_resumed_);

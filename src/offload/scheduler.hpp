@@ -46,8 +46,8 @@
 #include "offload/durations.hpp"
 #include "offload/executor.hpp"
 #include "offload/host_link.hpp"
+#include "offload/node_parts.hpp"
 #include "offload/registry.hpp"
-#include "offload/typed_slots.hpp"
 
 namespace espalier::offload {
 
@@ -179,12 +179,12 @@ class Scheduler final : private PostedRequests {
   void drop_waiting(Connection& connection);
 
   /// A kind's requests are carried out by it.
-  struct Carried {
+  struct OfKind {
     const ExecutorKind* kind;
     std::unique_ptr<Executor> executor;
   };
-  [[nodiscard]] static std::vector<Carried> make_executors(Scheduler& scheduler, Services& services,
-                                                           const SchedulerOptions& options);
+  [[nodiscard]] static std::vector<OfKind> make_executors(Scheduler& scheduler, Services& services,
+                                                          const SchedulerOptions& options);
   [[nodiscard]] Executor& executor(const ExecutorKind& kind) const {
     std::size_t at = 0;
     while (executors_[at].kind != &kind) ++at;
@@ -200,7 +200,7 @@ class Scheduler final : private PostedRequests {
   ClientTable& clients_;
   const SchedulerOptions options_;
   const OffloadTable& offloads_;
-  const std::vector<Carried> executors_;
+  const std::vector<OfKind> executors_;
   TypedSlots<SchedulerPart> parts_;
   std::size_t first_ = 0;  // of the watched clients, whose turn is next
   std::vector<std::unique_ptr<Request>> places_;

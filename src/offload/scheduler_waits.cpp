@@ -253,7 +253,7 @@ void Scheduler::drop_waiting(Connection& connection) {
     release(*waiting.request);
     return true;
   });
-  for (const Carried& each : executors_) each.executor->drop(connection);
+  for (const OfKind& each : executors_) each.executor->drop(connection);
 }
 
 }  // namespace espalier::offload

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/sequencers.hpp"
-#include "offload/typed_slots.hpp"
+#include "offload/node_parts.hpp"
 
 namespace espalier::offload {
 

@@ -16,10 +16,10 @@
 #include "offload/connection_limits.hpp"
 #include "offload/helper_pool.hpp"
 #include "offload/lane_queue.hpp"
+#include "offload/node_parts.hpp"
 #include "offload/principal_accounts.hpp"
 #include "offload/reader_wait.hpp"
 #include "offload/registry.hpp"
-#include "offload/typed_slots.hpp"
 #include "rings/message_budget.hpp"
 #include "tree/write/map_core.hpp"
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "fabric/endpoint.hpp"
-#include "offload/typed_slots.hpp"
+#include "offload/node_parts.hpp"
 
 namespace espalier::offload {
 

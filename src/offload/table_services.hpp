@@ -5,8 +5,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "offload/node_parts.hpp"
 #include "offload/query_limits.hpp"
-#include "offload/typed_slots.hpp"
 #include "regex/regex_cache.hpp"
 #include "table/query_counts.hpp"
 

@@ -87,9 +87,10 @@ Next reserve(Call& call, const table_calls::Reserve& asked) {
     state.since_ns = base::monotonic_ns();
   }
   if (!state.done) {
-    return call.helper([&state, rows = asked.rows, reserver = TableSession::reserver_of(call.connection())] {
-      state.done.emplace(state.table->reserve_slots(rows, base::monotonic_ns(), reserver));
-    });
+    return call.helper(
+        [&state, rows = asked.rows, reserver = TableSession::reserver_of(call.connection())] {
+          state.done.emplace(state.table->reserve_slots(rows, base::monotonic_ns(), reserver));
+        });
   }
   if (!*state.done) {
     const Error error = state.done->error();

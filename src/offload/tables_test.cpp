@@ -303,7 +303,8 @@ TEST_F(TableOffloads, ReadersThatTakeNothingKeepNoQueryFromRunning) {
   const auto& counts = node_.services().part<TableServices>().query_counts;
   ASSERT_TRUE(node_.run_until([&] { return counts.running >= QueryLimits::kRunning; }));
   EXPECT_EQ(call(OffloadId::table_query, "", everything(schema_)).header.code, 0);
-  EXPECT_TRUE(node_.run_until([&] { return node_.services().part<TableServices>().queries.running() == 0; }));
+  EXPECT_TRUE(node_.run_until(
+      [&] { return node_.services().part<TableServices>().queries.running() == 0; }));
   EXPECT_LE(counts.running, QueryLimits::kBegun / 2) << "the rest waits with little memory";
   for (SchedulerFixture::Client* const client : slow) node_.disconnect(*client);
   EXPECT_TRUE(node_.run_until_idle());
@@ -351,8 +352,9 @@ TEST_F(TableOffloads, AQueryIsCountedInOneStateUntilItsEnd) {
   EXPECT_EQ(counts.waiting, 0u);
   EXPECT_TRUE(node_.run_until([&] { return counts.rows_read != 0; })) << "before it has ended";
   EXPECT_LT(counts.rows_read, 200'000u);
-  ASSERT_TRUE(node_.run_until([&] { return node_.services().part<TableServices>().queries.running() == 0; }))
-      << "while it waits for its reader others may have its place";
+  ASSERT_TRUE(node_.run_until([&] {
+    return node_.services().part<TableServices>().queries.running() == 0;
+  })) << "while it waits for its reader others may have its place";
   {
     auto taken = take_places();
     SchedulerFixture::Client* const second = ask();

@@ -19,7 +19,7 @@
 #include <optional>
 #include <utility>
 
-#include "offload/typed_slots.hpp"
+#include "offload/node_parts.hpp"
 #include "sequencer/sequencer.hpp"
 
 namespace espalier::offload {

@@ -5,14 +5,15 @@
 
 #include <string_view>
 
-#include "espalier/types.hpp"
 #include "wire/message.hpp"
 #include "wire/payload_reader.hpp"
 
 namespace espalier::wire {
 
-/// Takes the first item off `payload`. Returns false if there is no whole one.
-[[nodiscard]] inline bool take_item(std::string_view& payload, Item& item) {
+/// Takes the first item off `payload`: key, value and version. Returns false if there is no whole
+/// one.
+template <class Item>
+[[nodiscard]] bool take_item(std::string_view& payload, Item& item) {
   PayloadReader reader(payload);
   const auto header = reader.take<ItemHeader>();
   item.key = reader.text(header.key_bytes);

@@ -437,7 +437,8 @@ TEST_P(ResultNodesConcurrency, ThreadsReadEachItsOwnBuffers) {
     });
   }
   for (std::thread& reader : readers) reader.join();
-  EXPECT_GT(node_->services().part<offload::TableServices>().result_buffer_bytes.load(), 11 * wanted.size());
+  EXPECT_GT(node_->services().part<offload::TableServices>().result_buffer_bytes.load(),
+            11 * wanted.size());
 }
 
 // --- a client that dies --------------------------------------------------------------------------

@@ -120,7 +120,9 @@ class ResultWorld {
     if (!message) return std::nullopt;
     wanted.message = *message;
     auto pipeline = table::check_pipeline(wanted.message, schema);
-    if (!pipeline || !table::compile_regexes(*pipeline, world_.node().services().part<offload::TableServices>().regexes)) {
+    if (!pipeline ||
+        !table::compile_regexes(*pipeline,
+                                world_.node().services().part<offload::TableServices>().regexes)) {
       return std::nullopt;
     }
     table::SnapshotSource source(table_);

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace espalier::offload {
+namespace espalier::base {
 
 /// `Part`: what the owner knows of all of them.
 template <class Part>
@@ -64,16 +64,4 @@ class TypedSlots {
   std::vector<Slot> slots_;
 };
 
-/// What a scheduler keeps for a kind. Thread: the scheduler's.
-class SchedulerPart {
- public:
-  virtual ~SchedulerPart() = default;
-};
-
-/// What a node keeps for a kind. Thread: any.
-class NodePart {
- public:
-  virtual ~NodePart() = default;
-};
-
-}  // namespace espalier::offload
+}  // namespace espalier::base

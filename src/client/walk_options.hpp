@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// How maps are walked by a client that reads the memory by itself.
+#pragma once
+
+#include <cstdint>
+
+namespace espalier::client {
+
+/// How walks go about it.
+struct WalkOptions {
+  std::uint64_t cache_bytes = 0;  ///< what is remembered of nodes, at most
+  bool by_key = false;            ///< they begin with READs that carry a key
+};
+
+}  // namespace espalier::client
