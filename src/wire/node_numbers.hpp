@@ -18,10 +18,17 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "espalier/kind.hpp"
 #include "wire/message.hpp"
 #include "wire/sequencer.hpp"
 
 namespace espalier::wire {
+
+/// Whether objects of this kind are in these numbers. Of all others there are samples alone
+/// (wire/samples.hpp).
+[[nodiscard]] constexpr bool is_in_node_stats(ObjectKind kind) {
+  return kind == ObjectKind::map || kind == ObjectKind::table || kind == ObjectKind::sequencer;
+}
 
 /// Buckets of durations: what docs/metrics.md says about their bounds.
 inline constexpr std::uint32_t kDurationBuckets = 54;

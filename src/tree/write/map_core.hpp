@@ -170,6 +170,7 @@ class MapCore final : public MapView, public catalog::Object {
   /// wire::MapShape.
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] catalog::ObjectNumbers numbers() const override;
+  void add_samples(catalog::SampleList& to) const override;
   /// Bytes of all its buffers: nodes, values, page table, what is reserved and what waits.
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
