@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/process_id.hpp"
+#include "catalog/samples.hpp"
 #include "node/metrics.hpp"
 #include "node/node.hpp"
 #include "sequencer/sequencer.hpp"
@@ -264,6 +265,12 @@ NodeNumbers numbers_of(const Node& node) {
   numbers.index_reads = totals_of(node.services().index_reads);
   add_access(numbers, node);
   add_places(numbers, node);
+  return numbers;
+}
+
+NodeNumbers numbers_and_samples_of(const Node& node) {
+  NodeNumbers numbers = numbers_of(node);
+  numbers.sampled = catalog::samples_of(node.catalog(), {.beyond_node_stats = true});
   return numbers;
 }
 
