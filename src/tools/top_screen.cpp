@@ -12,6 +12,7 @@
 #include "cmdline/short_number.hpp"
 #include "cmdline/text_codec.hpp"
 #include "tools/numbers.hpp"
+#include "tools/shown_samples.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -235,6 +236,44 @@ std::vector<std::string> sequencer_lines(const TopView& view, TopSort sort) {
   return lines;
 }
 
+/// One sample of an object of a kind that has no columns of its own.
+struct SampleLine {
+  std::string name;  ///< of its object, any bytes
+  double size = 0;
+  double per_s = 0;
+  std::string text;
+};
+
+SampleLine line_of(const ObjectRates& rates, std::size_t number) {
+  const wire::Sample& sample = rates.object.samples[number];
+  const bool is_bytes = sample.unit == "bytes";
+  const std::optional<double> per_s = rates.per_s[number];
+  const std::string value = sample.unit.empty() ? short_number(sample.value) : shown_value(sample);
+  const std::string rise = !per_s ? "-" : (is_bytes ? byte_rate(*per_s) : short_number(*per_s));
+  return {rates.object.name, static_cast<double>(sample.value), per_s.value_or(0),
+          fmt::format("{:>12}{:>11}  {} of {} {}", value, rise, shown_name(sample),
+                      shown_kind(rates.object), cmdline::escaped(rates.object.name))};
+}
+
+std::vector<std::string> sample_lines(const TopView& view, TopSort sort) {
+  const auto rank = [sort](const SampleLine& sample) {
+    if (sort == TopSort::name) return std::pair(0.0, 0.0);
+    return sort == TopSort::size ? std::pair(sample.size, 0.0)
+                                 : std::pair(sample.per_s, sample.size);
+  };
+  std::vector<SampleLine> all;
+  for (const ObjectRates& rates : view.objects) {
+    for (std::size_t i = 0; i < rates.object.samples.size(); ++i) all.push_back(line_of(rates, i));
+  }
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format("{:>12}{:>11}  {}", "value", "rise/s", "sample"));
+  for (const SampleLine* line : sorted(all, rank)) lines.push_back(line->text);
+  if (const std::uint64_t objects = view.numbers.sampled.left_out(); objects != 0) {
+    lines.push_back(fmt::format("... and those of {} other objects", short_number(objects)));
+  }
+  return lines;
+}
+
 /// A table in so much room; its last row tells how many did not fit.
 void add_table(std::vector<ScreenLine>& to, std::vector<std::string> lines, std::size_t room) {
   if (room == 0) return;
@@ -276,19 +315,24 @@ std::vector<ScreenLine> draw_top(const TopView& view, const TopPicture& picture,
   auto tables = view.tables.empty() ? std::vector<std::string>{} : table_lines(view, picture.sort);
   auto sequencers =
       view.sequencers.empty() ? std::vector<std::string>{} : sequencer_lines(view, picture.sort);
-  // Gaps between the lists, and a line of keys. Tables and sequencers get a quarter each, offloads
-  // and maps half of the rest each, and what the others leave.
-  const std::size_t used =
-      lines.size() + 2 + (tables.empty() ? 0 : 1) + (sequencers.empty() ? 0 : 1);
+  auto samples =
+      view.objects.empty() ? std::vector<std::string>{} : sample_lines(view, picture.sort);
+  // Gaps between the lists, and a line of keys. Tables, sequencers and samples get a quarter each,
+  // offloads and maps half of the rest each, and what the others leave.
+  const std::size_t used = lines.size() + 2 + (tables.empty() ? 0 : 1) +
+                           (sequencers.empty() ? 0 : 1) + (samples.empty() ? 0 : 1);
   const std::size_t first_two = offloads.size() + maps.size();
-  const std::size_t all = first_two + tables.size() + sequencers.size();
+  const std::size_t first_four = first_two + tables.size() + sequencers.size();
+  const std::size_t all = first_four + samples.size();
   const std::size_t room = whole ? all : std::max(size.rows, used) - used;
   const auto share = [room](std::size_t of, std::size_t others) {
     return std::min(of, std::max(room / 4, room - std::min(room, others)));
   };
-  const std::size_t for_sequencers = share(sequencers.size(), first_two + tables.size());
-  const std::size_t for_tables = share(tables.size(), first_two + for_sequencers);
-  const std::size_t rest = room - std::min(room, for_tables + for_sequencers);
+  const std::size_t for_samples = share(samples.size(), first_four);
+  const std::size_t for_sequencers =
+      share(sequencers.size(), first_two + tables.size() + for_samples);
+  const std::size_t for_tables = share(tables.size(), first_two + for_sequencers + for_samples);
+  const std::size_t rest = room - std::min(room, for_tables + for_sequencers + for_samples);
   const std::size_t for_maps =
       std::min(maps.size(), std::max(rest / 2, rest - std::min(rest, offloads.size())));
   add_table(lines, std::move(offloads), rest - for_maps);
@@ -298,6 +342,8 @@ std::vector<ScreenLine> draw_top(const TopView& view, const TopPicture& picture,
   add_table(lines, std::move(tables), for_tables);
   if (!sequencers.empty()) lines.push_back({""});
   add_table(lines, std::move(sequencers), for_sequencers);
+  if (!samples.empty()) lines.push_back({""});
+  add_table(lines, std::move(samples), for_samples);
   if (!whole) {
     lines.resize(std::max<std::size_t>(size.rows, 1) - 1);
     lines.push_back({fmt::format("q quits, s sorts: now by {}", name(picture.sort))});

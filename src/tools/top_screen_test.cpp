@@ -269,8 +269,42 @@ TEST(TopScreen, TellsHowManyRowsDidNotFit) {
   EXPECT_THAT(lines[12].text, HasSubstr("object_list")) << "what is short is shown whole";
 }
 
+/// An object of a kind that no picture knows.
+ObjectRates some_object(std::string name, std::uint64_t lookups, double per_s) {
+  using wire::SampleType;
+  return {{static_cast<ObjectKind>(200),
+           "",
+           1,
+           std::move(name),
+           {{"lookups", "", "Asked.", SampleType::counter, {}, lookups},
+            {"queued_bytes", "bytes", "Waiting.", SampleType::gauge, {{"queue", "in"}}, 3072}}},
+          {per_s, std::nullopt}};
+}
+
+TEST(TopScreen, SamplesOfOtherKindsHaveALineEach) {
+  TopView view = some_view();
+  view.objects = {some_object("beta", 12'000, 1'500), some_object("alpha", 100, 2)};
+  view.numbers.sampled.objects = {view.objects[0].object, view.objects[1].object};
+  view.numbers.sampled.count = 5;
+  EXPECT_THAT(drawn(view, {4096, 0}),
+              HasSubstr("\n\n"
+                        "       value     rise/s  sample\n"
+                        "      12.0 k     1.50 k  lookups of kind 200 beta\n"
+                        "         100          2  lookups of kind 200 alpha\n"
+                        "     3.0 KiB          -  queued_bytes{queue=in} of kind 200 alpha\n"
+                        "     3.0 KiB          -  queued_bytes{queue=in} of kind 200 beta\n"
+                        "... and those of 3 other objects\n"));
+  EXPECT_THAT(drawn(view, {4096, 0}, TopSort::name),
+              HasSubstr("lookups of kind 200 alpha\n"
+                        "     3.0 KiB          -  queued_bytes{queue=in} of kind 200 alpha\n"
+                        "      12.0 k     1.50 k  lookups of kind 200 beta\n"));
+  view.objects[0].object.kind_name = "hash";
+  EXPECT_THAT(drawn(view, {4096, 0}), HasSubstr("lookups of hash beta\n"));
+}
+
 TEST(TopScreen, StaysWithinAnyWindow) {
   TopView view = some_view();
+  view.objects = {some_object(std::string(300, 'o'), 1, 1)};
   view.maps[0].name = std::string(300, 'n');
   for (std::size_t rows = 1; rows < 40; ++rows) {
     for (const std::size_t columns : {1, 7, 40, 79, 80, 300}) {
@@ -303,6 +337,9 @@ TEST(TopScreen, NothingFromTheNodeSteersTheTerminal) {
     view.numbers.version = garbage();
     view.maps[0].name = garbage();
     view.tables[0].name = garbage();
+    view.objects = {some_object(garbage(), random(), 1e300)};
+    view.objects[0].object.samples[1].labels[0].value = garbage();
+    view.numbers.sampled.count = random();
     view.tables[1].read_bytes_per_s = 1e300;
     view.helpers_busy = std::numeric_limits<double>::quiet_NaN();
     view.maps[1].bytes_per_item = std::numeric_limits<double>::infinity();

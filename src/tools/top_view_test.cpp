@@ -239,6 +239,34 @@ TEST(TopView, BearsNumbersThatCannotBe) {
   EXPECT_EQ(view_of(nullptr, node::NodeNumbers{}).requests_per_s, 0);
 }
 
+TEST(TopView, CountersOfOtherKindsHaveRates) {
+  using wire::SampleType;
+  const auto at = [](std::uint64_t uptime_ns, std::uint32_t id, std::uint64_t lookups) {
+    node::NodeNumbers numbers = reading(uptime_ns, 1, 10);
+    numbers.sampled.objects = {
+        {static_cast<ObjectKind>(200),
+         "",
+         id,
+         "a",
+         {{"items", "", "", SampleType::gauge, {}, 5},
+          {"lookups", "", "", SampleType::counter, {{"queue", "in"}}, lookups},
+          {"lookups", "", "", SampleType::counter, {{"queue", "out"}}, lookups / 2}}}};
+    return numbers;
+  };
+  using Rates = std::vector<std::optional<double>>;
+  const node::NodeNumbers before = at(kSecond, 7, 100);
+  const TopView view = view_of(&before, at(3 * kSecond, 7, 140));
+  ASSERT_EQ(view.objects.size(), 1U);
+  EXPECT_EQ(view.objects[0].per_s, (Rates{std::nullopt, 20, 10}));
+  EXPECT_EQ(view_of(nullptr, at(2 * kSecond, 7, 140)).objects[0].per_s,
+            (Rates{std::nullopt, 70, 35}));
+  EXPECT_EQ(view_of(&before, at(3 * kSecond, 8, 140)).objects[0].per_s,
+            (Rates{std::nullopt, 70, 35}))
+      << "another object of the same name";
+  EXPECT_EQ(view_of(&before, at(3 * kSecond, 7, 1)).objects[0].per_s, (Rates{std::nullopt, 0, 0}))
+      << "which no counter does";
+}
+
 TEST(TopView, TellsWhatHoldsMemory) {
   node::NodeNumbers numbers = reading(kSecond, 1, 10);
   numbers.epoch = 20;
