@@ -71,15 +71,12 @@ void add_workers(NodeNumbers& numbers, const Node& node) {
   }
 }
 
-// Within an epoch, for the height is read from the root, which may be replaced meanwhile.
 void add_maps(NodeNumbers& numbers, const Node& node) {
-  auto slot = node.store().epochs.join();
-  if (!slot) return;
   for (const catalog::EntryPointer& entry : node.catalog().list(ObjectKind::map)) {
     const auto& map = static_cast<const tree::MapCore&>(*entry->object);
     const tree::MappingFeed::Numbers feed = map.table.feed().numbers();
     numbers.maps.push_back(
-        {entry->name, tree::stats_of(map, *slot), {feed.entries, feed.gaps, feed.followers}});
+        {entry->name, tree::stats_of(map), {feed.entries, feed.gaps, feed.followers}});
   }
 }
 

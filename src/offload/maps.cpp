@@ -51,8 +51,7 @@ Next create(Call& call, const map_calls::Create& asked) {
 
 Next stats(Call& call, const map_calls::Stats&) {
   HostMap& map = call.host_map();
-  return answer(call,
-                map_calls::Numbers{tree::numbers_of(tree::stats_of(*map.core, map.calls.slot))});
+  return answer(call, map_calls::Numbers{tree::numbers_of(tree::stats_of(*map.core))});
 }
 
 // --- snapshots -----------------------------------------------------------------------------------

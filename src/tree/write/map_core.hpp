@@ -183,6 +183,7 @@ class MapCore final : public MapView, public catalog::Object {
   }
   static constexpr std::uint64_t kNearLeaves = 100'000;
   std::atomic<std::uint64_t> interior_nodes{0};
+  std::atomic<std::uint32_t> height{1};  // levels of nodes; a lone leaf is 1
   std::atomic<std::uint64_t> value_bytes{0};
   ShardedCounter log_merges;
   std::atomic<std::uint64_t> splits{0};

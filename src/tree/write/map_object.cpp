@@ -63,11 +63,10 @@ std::string MapCore::description() const {
 
 catalog::ObjectNumbers MapCore::numbers() const { return {items.sum(), memory_bytes()}; }
 
-// The names are those of the node's metrics of maps.
+// The names are those of the node's metrics of maps; only that metrics of its feed are
+// espalier_feed_, and not espalier_map_feed_.
 void MapCore::add_samples(catalog::SampleList& to) const {
-  auto slot = store.epochs.join();
-  if (!slot) return;  // all places for readers are taken
-  const MapStats stats = stats_of(*this, *slot);
+  const MapStats stats = stats_of(*this);
   to.gauge({"items", "", "Items."}, stats.items);
   to.gauge({"leaves", "", "Leaf nodes."}, stats.leaves);
   to.gauge({"interior_nodes", "", "Nodes above the leaves."}, stats.interior_nodes);
