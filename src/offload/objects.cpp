@@ -76,22 +76,34 @@ Next list(Call& call, const object_calls::List& asked) {
 }
 
 struct SamplesState {
+  std::optional<catalog::Sampling> sampling;  // until all is taken
   bool asked = false;
   std::uint64_t count = 0;
   std::string items;
 };
+
+JobStep take_samples(SamplesState& state, const StepContext& context) {
+  while (state.sampling->step()) {
+    if (context.should_return()) return JobStep::again;
+  }
+  const wire::SampledObjects found = state.sampling->take();
+  state.sampling.reset();
+  state.count = found.count;
+  state.items = wire::items_of(found.objects);
+  return JobStep::done;
+}
 
 Next samples(Call& call, const object_calls::Samples& asked) {
   SamplesState& state = call.state<SamplesState>();
   if (!std::exchange(state.asked, true)) {
     const catalog::Catalog& catalog = call.services().catalog();
     // Of others' objects not even the names are told.
-    return call.helper(
+    return call.helper_steps(
         [&catalog, &state,
-         choice = catalog::choice_of(asked.wanted, asked.name, call.principal().prefix)] {
-          const wire::SampledObjects found = catalog::samples_of(catalog, choice);
-          state.count = found.count;
-          state.items = wire::items_of(found.objects);
+         choice = catalog::choice_of(asked.wanted, asked.name, call.principal().prefix)](
+            const StepContext& context) mutable {
+          if (!state.sampling) state.sampling.emplace(catalog, std::move(choice));
+          return take_samples(state, context);
         });
   }
   if (!call.response_fits(state.items.size())) return call.writable();
