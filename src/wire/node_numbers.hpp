@@ -24,8 +24,9 @@
 
 namespace espalier::wire {
 
-/// Whether objects of this kind are in these numbers. Of all others there are samples alone
-/// (wire/samples.hpp).
+/// Whether node_stats tells objects of this kind: these and no others, in any version. A kind that
+/// comes later is told by samples alone (wire/samples.hpp); else programs of today would show it
+/// twice, or not at all.
 [[nodiscard]] constexpr bool is_in_node_stats(ObjectKind kind) {
   return kind == ObjectKind::map || kind == ObjectKind::table || kind == ObjectKind::sequencer;
 }

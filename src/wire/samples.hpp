@@ -46,7 +46,7 @@ inline constexpr std::size_t kSampleWordBytesMax = 63;
 /// Of helps, and of labels' values.
 inline constexpr std::size_t kSampleTextBytesMax = 255;
 
-/// Of `flags`: only objects of kinds that node_stats does not tell of.
+/// Of `flags`: only objects of kinds that node_stats does not tell (is_in_node_stats()).
 inline constexpr std::uint8_t kSamplesBeyondNodeStats = 1;
 
 /// Of which objects the samples are wanted.
@@ -74,6 +74,10 @@ enum class SampleType : std::uint8_t {
   counter = 1,  ///< only rises while its object lives
   gauge = 2,    ///< rises and falls
 };
+/// Whether this version knows what it is.
+[[nodiscard]] constexpr bool is_known(SampleType type) {
+  return type == SampleType::counter || type == SampleType::gauge;
+}
 
 /// One sample; its name, unit and help follow, and then its labels.
 struct SampleEntry {
@@ -156,17 +160,31 @@ struct SampledObjects {
   return is_sample_word(unit) && name.ends_with(unit) && name[name.size() - unit.size() - 1] == '_';
 }
 
+/// Whether metrics would take it for the name of a series of theirs: they append "_total" to the
+/// names of counters, and the others to those of histograms.
+[[nodiscard]] inline bool is_name_of_metrics(std::string_view name) {
+  constexpr std::string_view kEnds[] = {"_total", "_count", "_sum", "_bucket"};
+  return std::ranges::any_of(
+      kEnds, [&](std::string_view end) { return name.ends_with(end) || name == end.substr(1); });
+}
+
+/// Whether a sample has such a label. Names that end with "_hex" are those under which JSON has
+/// values that are not text.
+[[nodiscard]] inline bool is_label_name(std::string_view name, std::string_view kind_word) {
+  return is_sample_word(name) && name != kind_word && !name.ends_with("_hex");
+}
+
 /// Whether a sample can be sent. `kind_word`: of its object, which labels do not take for a name,
 /// for metrics have the object's name under it.
 [[nodiscard]] inline bool is_good(const Sample& sample, std::string_view kind_word) {
-  if (sample.type != SampleType::counter && sample.type != SampleType::gauge) return false;
+  if (!is_known(sample.type)) return false;
   if (!is_sample_word(sample.name) || !ends_with_unit(sample.name, sample.unit)) return false;
-  if (sample.name.ends_with("_total")) return false;  // which metrics append to a counter's name
+  if (is_name_of_metrics(sample.name)) return false;
   if (sample.help.size() > kSampleTextBytesMax || sample.labels.size() > kSampleLabelsMax) {
     return false;
   }
   for (auto label = sample.labels.begin(); label != sample.labels.end(); ++label) {
-    if (!is_sample_word(label->name) || label->name == kind_word) return false;
+    if (!is_label_name(label->name, kind_word)) return false;
     if (label->value.size() > kSampleTextBytesMax) return false;
     const auto same = [&](const SampleLabel& other) { return other.name == label->name; };
     if (std::any_of(sample.labels.begin(), label, same)) return false;
@@ -214,19 +232,15 @@ inline void append(std::string& bytes, const Sample& sample) {
   return item.append(object.name).append(value);
 }
 
-/// The items of as many of these objects as fit into an answer, from the first on. Requires: each
-/// is_good().
+/// The items of these objects. Requires: each is_good(), and together they fit into an answer.
 [[nodiscard]] inline std::string items_of(const std::vector<SampledObject>& objects) {
   std::string items;
-  for (const SampledObject& object : objects) {
-    const std::string item = item_of(object);
-    if (items.size() + item.size() > kSamplesBytesMax) break;
-    items += item;
-  }
+  for (const SampledObject& object : objects) items += item_of(object);
   return items;
 }
 
-/// Reads one off the front; what was short, the reader says. None: it is no sample.
+/// Reads one off the front; what was short, the reader says. None: it is no sample. Of one whose
+/// type is not is_known() nothing is looked at but the lengths.
 [[nodiscard]] inline std::optional<Sample> take_sample(PayloadReader& reader,
                                                        std::string_view kind_word) {
   const auto entry = reader.take<SampleEntry>();
@@ -236,18 +250,21 @@ inline void append(std::string& bytes, const Sample& sample) {
   sample.name = reader.text(entry.name_bytes);
   sample.unit = reader.text(entry.unit_bytes);
   sample.help = reader.text(entry.help_bytes);
-  if (entry.reserved != 0 || entry.labels > kSampleLabelsMax) return std::nullopt;
+  bool reserved = entry.reserved != 0;
   for (std::uint8_t i = 0; i < entry.labels; ++i) {
     const auto head = reader.take<SampleLabelEntry>();
-    if (head.reserved != 0) return std::nullopt;
+    reserved = reserved || head.reserved != 0;
     std::string name(reader.text(head.name_bytes));
     sample.labels.push_back({std::move(name), std::string(reader.text(head.value_bytes))});
   }
-  if (!reader.good() || !is_good(sample, kind_word)) return std::nullopt;
+  if (!reader.good() || sample.type == SampleType::invalid) return std::nullopt;
+  if (!is_known(sample.type)) return sample;
+  if (reserved || !is_good(sample, kind_word)) return std::nullopt;
   return sample;
 }
 
-/// Reads an object off the front; what was short, the reader says. None: it is no such item.
+/// Reads an object off the front, without its samples of types that only later versions know; what
+/// was short, the reader says. None: it is no such item.
 [[nodiscard]] inline std::optional<SampledObject> take_sampled_object(PayloadReader& reader) {
   const auto item = reader.take<ItemHeader>();
   SampledObject object;
@@ -267,6 +284,7 @@ inline void append(std::string& bytes, const Sample& sample) {
   for (std::uint16_t i = 0; i < entry.samples; ++i) {
     auto sample = take_sample(value, word);
     if (!sample) return std::nullopt;
+    if (!is_known(sample->type)) continue;
     object.samples.push_back(*std::move(sample));
   }
   if (!reader.good() || !value.complete()) return std::nullopt;

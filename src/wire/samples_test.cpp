@@ -51,23 +51,6 @@ TEST(SamplesFormat, WhatIsWrittenIsRead) {
   EXPECT_EQ(read_sampled_objects(""), std::vector<SampledObject>{});
 }
 
-TEST(SamplesFormat, ObjectsThatDoNotFitAreLeftOut) {
-  SampledObject large = some_object();
-  while (large.samples.size() < kSamplesMax) {
-    large.samples.push_back({"a",
-                             "",
-                             std::string(kSampleTextBytesMax, 'h'),
-                             SampleType::gauge,
-                             {{"b", std::string(kSampleTextBytesMax, 'v')}},
-                             1});
-  }
-  const std::size_t one = item_of(large).size();
-  const std::vector<SampledObject> objects(kSamplesBytesMax / one + 2, large);
-  const auto read = read_sampled_objects(items_of(objects));
-  ASSERT_TRUE(read);
-  EXPECT_EQ(read->size(), kSamplesBytesMax / one);
-}
-
 TEST(SamplesFormat, TheLargestObjectFits) {
   SampledObject object{ObjectKind::map, "map", 1, std::string(kObjectNameBytesMax, 'n'), {}};
   Sample most{"",
@@ -109,6 +92,8 @@ TEST(Samples, NamesAreWordsOfMetrics) {
   EXPECT_FALSE(ends_with_unit("bytes_queued", "bytes"));
   EXPECT_FALSE(ends_with_unit("s", "bytes"));
   EXPECT_FALSE(ends_with_unit("a_\n", "\n"));
+  EXPECT_TRUE(is_name_of_metrics("count"));
+  EXPECT_FALSE(is_name_of_metrics("recount"));
 }
 
 TEST(Samples, AreRefusedForEachThingThatIsWrong) {
@@ -123,13 +108,17 @@ TEST(Samples, AreRefusedForEachThingThatIsWrong) {
       [](SampledObject& of) { of.samples[0].name = "lo st"; },
       [](SampledObject& of) { of.samples[0].name = ""; },
       [](SampledObject& of) { of.samples[0].name = "lost_total"; },
+      [](SampledObject& of) { of.samples[0].name = "total"; },
+      [](SampledObject& of) { of.samples[0].name = "lost_count"; },
+      [](SampledObject& of) { of.samples[0].name = "sum"; },
+      [](SampledObject& of) { of.samples[0].name = "lost_bucket"; },
       [](SampledObject& of) { of.samples[0].unit = "bytes"; },
       [](SampledObject& of) { of.samples[0].help.assign(256, 'h'); },
       [](SampledObject& of) { of.samples[0].type = SampleType::invalid; },
-      [](SampledObject& of) { of.samples[0].type = static_cast<SampleType>(3); },
       [](SampledObject& of) { of.samples[0].labels[0].name = "way"; },
       [](SampledObject& of) { of.samples[0].labels[0].name = "queue"; },
       [](SampledObject& of) { of.samples[0].labels[0].name = "a\"b"; },
+      [](SampledObject& of) { of.samples[0].labels[0].name = "way_hex"; },
       [](SampledObject& of) { of.samples[0].labels[0].value.assign(256, 'v'); },
       [](SampledObject& of) {
         for (char c = 'a'; c < 'i'; ++c) of.samples[0].labels.push_back({std::string(1, c), ""});
@@ -140,6 +129,23 @@ TEST(Samples, AreRefusedForEachThingThatIsWrong) {
     SampledObject object = some_object();
     changes[i](object);
     EXPECT_FALSE(read_sampled_objects(item_of(object))) << "change " << i;
+  }
+}
+
+// Those of a later version: only their lengths are looked at.
+TEST(Samples, OfTypesThatNobodyKnowsAreSkipped) {
+  const SampledObject good = some_object();
+  SampledObject later = good;
+  Sample odd = good.samples[0];
+  odd.type = static_cast<SampleType>(3);
+  odd.name = "Odd name";
+  odd.labels.resize(20, {"", "\x1b"});
+  later.samples.insert(later.samples.begin() + 1, odd);
+  EXPECT_FALSE(is_good(later));
+  const std::string item = item_of(later);
+  EXPECT_EQ(read_sampled_objects(item), std::vector<SampledObject>{good});
+  for (std::size_t bytes = 1; bytes < item.size(); ++bytes) {
+    EXPECT_FALSE(read_sampled_objects(std::string_view(item).substr(0, bytes))) << bytes;
   }
 }
 
