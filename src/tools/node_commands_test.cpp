@@ -209,6 +209,14 @@ TEST_F(NodeCommands, StatsTellsOfLimitsAndOfWhoIsNearThem) {
   EXPECT_EQ(nlohmann::json::parse(tool.out())["principals"][0]["snapshots"], 1);
 }
 
+// Who has been let in does not count as one that has not said hello.
+TEST_F(NodeCommands, WhoIsConnectedIsNotPending) {
+  for (int i = 0; i < 200; ++i) {
+    const Store store = *Store::connect(address);
+    ASSERT_EQ(node->connections_pending(), 0u) << i;
+  }
+}
+
 TEST_F(NodeCommands, StatsAndTopTellOfSequencers) {
   ASSERT_EQ(tool.run({"seq", "create", "--at", address, "orders"}), kOk) << tool.err();
   ASSERT_EQ(tool.run({"seq", "take", "--at", address, "orders", "16"}), kOk) << tool.err();
