@@ -169,6 +169,7 @@ void objects(Samples& samples, const NodeNumbers& numbers) {
   samples.add(std::uint64_t{numbers.maps.size()}, {{"kind", name(ObjectKind::map)}});
   samples.add(std::uint64_t{numbers.tables.size()}, {{"kind", name(ObjectKind::table)}});
   samples.add(numbers.sequencer_count, {{"kind", name(ObjectKind::sequencer)}});
+  samples.add(numbers.sampled.count, {{"kind", "other"}});
 }
 
 static_assert(wire::kSampledObjectsMax == 256, "as the page says");
@@ -343,9 +344,12 @@ constexpr Metric kMetrics[] = {
      "READs by key, and what they met: no table, or by a table a leaf, a node above, or nothing.",
      index_reads},
 
-    {"espalier_objects", "gauge", "kind", "Objects that have a name.", objects},
+    {"espalier_objects", "gauge", "kind",
+     "Objects that have a name; other: of all kinds of which this page has samples alone.",
+     objects},
     {"espalier_objects_left_out", "gauge", "",
-     "Objects of other kinds that this page leaves out: it has the 256 that take most memory.",
+     "Objects of other kinds that this page leaves out: it has the 256 that take most memory, or "
+     "fewer if their samples are long.",
      objects_left_out},
     {"espalier_memory_taken_bytes", "gauge", "", "Memory that all objects take together.",
      of_node<&NodeNumbers::memory_taken_bytes>},

@@ -109,8 +109,8 @@ struct NodeNumbers {
   std::uint64_t dropped_bytes = 0;
   std::vector<tree::Holder> holders;  ///< of most bytes first
   DeviceNumbers device{};
-  /// Of objects of kinds that nothing above tells of. Not in the answer to node_stats: who has it
-  /// from there asks for these by object_samples.
+  /// Of objects of kinds that node_stats does not tell (wire::is_in_node_stats); who has these
+  /// numbers from there asks for them by object_samples.
   wire::SampledObjects sampled;
 };
 

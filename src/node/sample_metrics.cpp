@@ -59,7 +59,6 @@ void append_sample_metrics(std::string& page, const wire::SampledObjects& sample
         family.type = sample.type;
         family.help = help_text(sample.help);
       }
-      if (family.type != sample.type) continue;
       std::string labels;
       append_label(labels, word, object.name);
       for (const wire::SampleLabel& label : sample.labels) {

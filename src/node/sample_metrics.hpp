@@ -19,8 +19,8 @@ namespace espalier::node {
 [[nodiscard]] std::string metric_name(const wire::Sample& sample, std::string_view kind_word);
 
 /// Appends the samples of these objects, each metric once and all its lines together. What would
-/// make the page unreadable is left out: a metric of the node's table, one of another type than its
-/// first sample has, and a series that is there already.
+/// make the page unreadable is left out: a metric of the node's table, and a series that is there
+/// already. Requires: each is wire::is_good(), so that no gauge has the name of a counter.
 void append_sample_metrics(std::string& page, const wire::SampledObjects& sampled);
 
 }  // namespace espalier::node

@@ -52,6 +52,7 @@ TEST(SampleMetrics, AreThoseOfAKindThatNobodyKnows) {
   EXPECT_EQ(read.at("espalier_kind_200_lookups_total").type, "counter");
   EXPECT_EQ(read.at("espalier_hash_lookups_total").at({{"hash", "one"}}), 6);
   EXPECT_EQ(read.at("espalier_objects_left_out").at(), 4);
+  EXPECT_EQ(read.at("espalier_objects").at({{"kind", "other"}}), 7);
 }
 
 TEST(SampleMetrics, NoBytesOfObjectsBreakThePage) {
