@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
@@ -13,6 +15,7 @@
 #include "base/unix_address.hpp"
 #include "catalog/testing/some_objects.hpp"
 #include "memory/shared_memory.hpp"
+#include "tools/asked_numbers.hpp"
 #include "tools/testing/node_fixture.hpp"
 
 namespace espalier::tools {
@@ -293,9 +296,54 @@ TEST_F(NodeSamples, StatsTellsOfOneObjectWhateverItsKind) {
                             " has no object 'none'\n  espalier list shows all that it has, with "
                             "kinds.\n");
   EXPECT_EQ(run({"stats", "--object", "a", "--map", "b"}), kUsage);
+  EXPECT_EQ(run({"stats", "--object", "a", "--table", "b"}), kUsage);
+  EXPECT_EQ(run({"stats", "--map", "a", "--table", "b"}), kUsage);
+  EXPECT_EQ(run({"stats", "--object", ""}), kUsage);
+  EXPECT_EQ(run({"stats", "--table", ""}), kUsage);
 }
 
-TEST_F(NodeSamples, OfThousandsOfObjectsTheLargestAreShown) {
+TEST_F(NodeSamples, TopGoesWithoutThoseOfADeviceAndOfANodeThatIsGone) {
+  make("later");
+  const Store store = *Store::connect(address);
+  auto numbers = *needed_numbers_of(store, address);
+  const auto of_node = samples_beside(numbers, store, address);
+  ASSERT_TRUE(of_node && *of_node);
+  EXPECT_EQ((*of_node)->objects.size(), 1u);
+  numbers.device.is_device = 1;
+  const auto of_device = samples_beside(numbers, store, address);
+  ASSERT_TRUE(of_device);
+  EXPECT_FALSE(of_device->has_value()) << "its host's, and of its host's uptime";
+  numbers.device.is_device = 0;
+  node.reset();
+  const auto of_none = samples_beside(numbers, store, address);
+  ASSERT_TRUE(of_none) << of_none.error().what;
+  EXPECT_FALSE(of_none->has_value());
+}
+
+// node_stats is refused to such a client; each object is shown once all the same.
+TEST_F(NodeSamples, StatsOfARoleForAPrefixTellsOfItsOwnObjects) {
+  const std::string secrets = (folder / "secrets").string();
+  std::ofstream(secrets) << "clerk read 0" << std::string(63, 'c') << " orders/*\n";
+  ASSERT_EQ(::chmod(secrets.c_str(), 0600), 0);
+  config.clients.secrets = secrets;
+  node.reset();
+  NodeTool::SetUp();
+  for (const std::string prefix : {"", "orders/"}) {
+    make(prefix + "later");
+    ASSERT_EQ(run_map({"create", prefix + "map"}), kOk) << tool.err();
+    ASSERT_EQ(tool.run({"seq", "create", "--at", address, prefix + "seq"}), kOk) << tool.err();
+  }
+  ASSERT_EQ(run({"stats", "--json", "--secret-file", secrets}), kOk) << tool.err();
+  std::vector<std::string> shown;
+  std::istringstream lines(tool.out());
+  for (std::string line; std::getline(lines, line);) {
+    const auto object = nlohmann::json::parse(line);
+    shown.push_back(object.contains("map") ? object["map"] : object["name"]);
+  }
+  EXPECT_EQ(shown, (std::vector<std::string>{"orders/map", "orders/seq", "orders/later"}));
+}
+
+TEST_F(NodeSamples, OfMoreObjectsThanFitTheLargestAreShown) {
   for (int i = 0; i < 300; ++i) make("o" + std::string(1 + i % 7, 'x') + std::to_string(i));
   ASSERT_EQ(run({"stats"}), kOk) << tool.err();
   EXPECT_THAT(tool.out(), HasSubstr("\n\nleft out    44 objects that take less memory; --object "
@@ -313,9 +361,9 @@ TEST_F(NodeSamples, OfThousandsOfObjectsTheLargestAreShown) {
 TEST_F(NodeSamples, TopTellsOfKindsThatItDoesNotKnow) {
   make("odd\x1b\n")->lookups = 1234;
   ASSERT_EQ(run({"top", "--once"}), kOk) << tool.err();
-  EXPECT_THAT(tool.out(), HasSubstr("  lookups of kind 200 odd\\x1b\\n\n"));
+  EXPECT_THAT(tool.out(), HasSubstr("  odd\\x1b\\n: lookups (kind 200)\n"));
   EXPECT_THAT(tool.out(),
-              HasSubstr("     3.0 KiB          -  queued_bytes{queue=in} of kind 200 "));
+              HasSubstr("     3.0 KiB          -  odd\\x1b\\n: queued_bytes{queue=in} "));
   EXPECT_EQ(tool.out().find('\x1b'), std::string::npos);
   ASSERT_EQ(run({"top", "--once", "--json"}), kOk);
   const auto object = nlohmann::json::parse(tool.out());

@@ -13,9 +13,9 @@
 
 namespace espalier::tools {
 
-std::string shown_kind(const wire::SampledObject& object) {
-  if (!object.kind_name.empty()) return cmdline::escaped(object.kind_name);
-  return fmt::format("kind {}", static_cast<int>(object.kind));
+std::string shown_kind(ObjectKind kind, std::string_view kind_name) {
+  if (!kind_name.empty()) return cmdline::escaped(kind_name);
+  return fmt::format("kind {}", static_cast<int>(kind));
 }
 
 std::string shown_name(const wire::Sample& sample) {

@@ -9,13 +9,17 @@
 #include <nlohmann/json_fwd.hpp>
 #include <ostream>
 #include <string>
+#include <string_view>
 
 #include "wire/samples.hpp"
 
 namespace espalier::tools {
 
-/// "hash", or "kind 200" for one without a name, as espalier list has it.
-[[nodiscard]] std::string shown_kind(const wire::SampledObject& object);
+/// "hash", or "kind 200" for one without a name: a later version's.
+[[nodiscard]] std::string shown_kind(ObjectKind kind, std::string_view kind_name);
+[[nodiscard]] inline std::string shown_kind(const wire::SampledObject& object) {
+  return shown_kind(object.kind, object.kind_name);
+}
 
 /// "lookups", or "queued_bytes{queue=in}".
 [[nodiscard]] std::string shown_name(const wire::Sample& sample);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // espalier stats: numbers about the maps, tables and sequencers of a node, and samples of objects
-// of all other kinds, of which it knows none.
+// of all kinds that node_stats does not tell.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -372,11 +372,14 @@ Outcome<int> print_stats(Environment& environment, const StatsOptions& options) 
     for (const node::TableNumbers& table : numbers->tables) parts.table(table);
     for (const node::SequencerNumbers& sequencer : numbers->sequencers) parts.sequencer(sequencer);
   }
-  const auto others = other_samples_of(*store, *address);
-  if (!others) return std::unexpected(others.error());
-  for (const wire::SampledObject& object : others->objects) parts.object(object);
-  parts.left_out(others->left_out());
+  const auto others =
+      numbers ? other_samples_of(*store, *address) : samples_but_of_maps(*store, *address);
+  if (others) {
+    for (const wire::SampledObject& object : others->objects) parts.object(object);
+    parts.left_out(others->left_out());
+  }
   if (numbers) parts.node(*numbers);
+  if (!others) return std::unexpected(others.error());
   return kOk;
 }
 
@@ -391,14 +394,10 @@ void add_stats_command(CLI::App& app, Environment& environment, Action& chosen) 
   add_map_name_option(command, options->map_name);
   command.get_option("--map")->description(
       "Print numbers of this map only, and none of the memory");
-  command.add_option("--table", options->table_name, "Print numbers of this table only")
-      ->type_name("NAME")
+  add_name_option(command, "--table", "Print numbers of this table only", options->table_name)
       ->excludes("--map");
-  command
-      .add_option("--object", options->object_name,
-                  "Print the samples of this object only, whatever its kind")
-      ->type_name("NAME")
-      ->excludes("--map", "--table");
+  add_name_option(command, "--object", "Print the samples of this object only, whatever its kind",
+                  options->object_name);
   command.footer(
       "Examples:\n"
       "  espalier stats --at unix:/run/espalier/espalier.sock\n"
@@ -406,6 +405,10 @@ void add_stats_command(CLI::App& app, Environment& environment, Action& chosen) 
       "  espalier stats --at unix:/run/espalier/espalier.sock --table sales\n"
       "  espalier stats --at unix:/run/espalier/espalier.sock --object sales --json\n");
   command.callback([options, &environment, &chosen] {
+    // Not by excludes(): help has more than one of them in any order.
+    if (options->object_name && (options->map_name || options->table_name)) {
+      throw CLI::ValidationError("--object", "goes with neither --map nor --table");
+    }
     chosen = reporting(environment,
                        [options, &environment] { return print_stats(environment, *options); });
   });

@@ -55,11 +55,14 @@ class Readings {
   Outcome<TopView> next() {
     auto numbers = needed_numbers_of(store_, address_);
     if (!numbers) return std::unexpected(numbers.error());
-    auto sampled = other_samples_of(store_, address_);
+    auto sampled = samples_beside(*numbers, store_, address_);
     if (!sampled) return std::unexpected(sampled.error());
-    numbers->sampled = *std::move(sampled);
+    const bool has_samples = sampled->has_value();
+    if (has_samples) numbers->sampled = **std::move(sampled);
     TopView view = view_of(last_ ? &*last_ : nullptr, std::move(*numbers));
     last_ = view.numbers;
+    // All were left out: the next reading has nothing to compare its samples with.
+    if (!has_samples) last_->sampled.count = 1;
     return view;
   }
   [[nodiscard]] const std::string& address() const { return address_; }

@@ -288,18 +288,49 @@ TEST(TopScreen, SamplesOfOtherKindsHaveALineEach) {
   view.numbers.sampled.count = 5;
   EXPECT_THAT(drawn(view, {4096, 0}),
               HasSubstr("\n\n"
-                        "       value     rise/s  sample\n"
-                        "      12.0 k     1.50 k  lookups of kind 200 beta\n"
-                        "         100          2  lookups of kind 200 alpha\n"
-                        "     3.0 KiB          -  queued_bytes{queue=in} of kind 200 alpha\n"
-                        "     3.0 KiB          -  queued_bytes{queue=in} of kind 200 beta\n"
+                        "       value     rise/s  object: sample (kind)\n"
+                        "      12.0 k     1.50 k  beta: lookups (kind 200)\n"
+                        "         100          2  alpha: lookups (kind 200)\n"
+                        "     3.0 KiB          -  alpha: queued_bytes{queue=in} (kind 200)\n"
+                        "     3.0 KiB          -  beta: queued_bytes{queue=in} (kind 200)\n"
                         "... and those of 3 other objects\n"));
   EXPECT_THAT(drawn(view, {4096, 0}, TopSort::name),
-              HasSubstr("lookups of kind 200 alpha\n"
-                        "     3.0 KiB          -  queued_bytes{queue=in} of kind 200 alpha\n"
-                        "      12.0 k     1.50 k  lookups of kind 200 beta\n"));
+              HasSubstr("alpha: lookups (kind 200)\n"
+                        "     3.0 KiB          -  alpha: queued_bytes{queue=in} (kind 200)\n"
+                        "      12.0 k     1.50 k  beta: lookups (kind 200)\n"));
   view.objects[0].object.kind_name = "hash";
-  EXPECT_THAT(drawn(view, {4096, 0}), HasSubstr("lookups of hash beta\n"));
+  EXPECT_THAT(drawn(view, {4096, 0}), HasSubstr("beta: lookups (hash)\n"));
+}
+
+TEST(TopScreen, TellsHowManySamplesDidNotFit) {
+  TopView view = some_view();
+  for (int i = 0; i < 20; ++i) {
+    view.objects.push_back(some_object("o" + std::to_string(10 + i), 1, 40.0 - i));
+  }
+  view.numbers.sampled.count = 10;  // which tells of none of them
+  constexpr std::size_t kAll = 40 + 1;
+  std::size_t most = 0;
+  for (std::size_t rows = 16; rows < 90; ++rows) {
+    std::vector<std::string> shown;
+    bool in_table = false;
+    for (const ScreenLine& line : draw_top(view, {"a"}, {80, rows})) {
+      if (in_table && !line.text.empty() && !line.text.starts_with("q quits")) {
+        shown.push_back(line.text);
+      }
+      in_table = in_table || line.text.ends_with("object: sample (kind)");
+    }
+    most = std::max(most, shown.size());
+    if (shown.empty()) continue;
+    std::size_t left = 0;
+    if (shown.back().ends_with(" more")) {
+      left = std::stoul(shown.back().substr(4));
+      shown.pop_back();
+    } else {
+      EXPECT_EQ(shown.back(), "... and those of 10 other objects");
+    }
+    EXPECT_EQ(shown.size() + left, kAll) << rows;
+  }
+  EXPECT_EQ(most, kAll);
 }
 
 TEST(TopScreen, StaysWithinAnyWindow) {

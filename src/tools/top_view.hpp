@@ -52,7 +52,8 @@ struct SequencerRates {
 /// One object of a kind that nothing else here tells of.
 struct ObjectRates {
   wire::SampledObject object;
-  std::vector<std::optional<double>> per_s;  ///< of each sample; nothing: it is a gauge
+  /// Of each sample. Nothing: it is a gauge, or the reading before may have left out this object.
+  std::vector<std::optional<double>> per_s;
 };
 
 struct TopView {

@@ -267,6 +267,32 @@ TEST(TopView, CountersOfOtherKindsHaveRates) {
       << "which no counter does";
 }
 
+TEST(TopView, AnObjectThatWasPerhapsLeftOutHasNoRate) {
+  const auto at = [](std::uint64_t uptime_ns, std::vector<std::uint32_t> ids, std::uint64_t count,
+                     std::uint64_t lookups) {
+    node::NodeNumbers numbers = reading(uptime_ns, 1, 10);
+    numbers.sampled.count = count;
+    for (const std::uint32_t id : ids) {
+      numbers.sampled.objects.push_back(
+          {static_cast<ObjectKind>(200),
+           "",
+           id,
+           "a",
+           {{"lookups", "", "", wire::SampleType::counter, {}, lookups}}});
+    }
+    return numbers;
+  };
+  using Rates = std::vector<std::optional<double>>;
+  const node::NodeNumbers some = at(kSecond, {7}, 2, 1000);
+  const TopView view = view_of(&some, at(2 * kSecond, {7, 8}, 2, 1010));
+  ASSERT_EQ(view.objects.size(), 2U);
+  EXPECT_EQ(view.objects[0].per_s, Rates{10});
+  EXPECT_EQ(view.objects[1].per_s, Rates{std::nullopt});
+  const node::NodeNumbers all = at(kSecond, {7}, 1, 1000);
+  EXPECT_EQ(view_of(&all, at(2 * kSecond, {7, 8}, 2, 1010)).objects[1].per_s, Rates{1010})
+      << "it is new";
+}
+
 TEST(TopView, TellsWhatHoldsMemory) {
   node::NodeNumbers numbers = reading(kSecond, 1, 10);
   numbers.epoch = 20;
