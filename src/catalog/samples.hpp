@@ -22,8 +22,8 @@ namespace espalier::catalog {
 /// in the metrics of a node it stands behind "espalier_" and the kind ("espalier_map_items"). A
 /// counter only rises while the object lives, and metrics add "_total" to its name. `help` is a
 /// sentence for people. Labels tell apart samples of one name; their values may be any bytes, of
-/// which wire::kSampleTextBytesMax are kept. Samples beyond wire::kSamplesMax are left out: how many
-/// there are may depend on data.
+/// which wire::kSampleTextBytesMax are kept. Samples beyond wire::kSamplesMax are left out:
+/// data may say how many there are.
 /// Whoever may read the object sees all of it, and every user of the machine where the node serves
 /// metrics: no keys, no values, and no names of principals.
 /// Requires: of names, units, helps and types what wire::is_good() asks for.

@@ -35,7 +35,6 @@ TEST(Metrics, AreWhatAStrictReaderTakes) {
   EXPECT_EQ(read.at("espalier_objects").at({{"kind", "map"}}), 1);
   EXPECT_EQ(read.at("espalier_objects").at({{"kind", "table"}}), 1);
   EXPECT_EQ(read.at("espalier_objects").at({{"kind", "sequencer"}}), 1);
-  EXPECT_EQ(read.at("espalier_objects").at({{"kind", "other"}}), 0);
   const Labels orders = {{"sequencer", "orders"}};
   EXPECT_EQ(read.at("espalier_sequencer_next").at(orders), 1234);
   EXPECT_EQ(read.at("espalier_sequencer_epoch").at(orders), 3);
