@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <stdexcept>
@@ -11,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "catalog/testing/some_objects.hpp"
 #include "client/impl.hpp"
 #include "client/remote_pipeline.hpp"
 #include "client/thread_rings.hpp"
@@ -178,6 +181,39 @@ TEST_F(DeviceAccess, ARoleForAPrefixIsGoodForObjectsOfSuchNames) {
   EXPECT_EQ(get_by_number("shop", number_of(admin, "people")), role_refusal(0));
   EXPECT_EQ(get_by_number("shop", number_of(admin, "orders/new")), Error{});
   EXPECT_EQ(get_by_number("shop", 9999).code, Code::not_found);
+}
+
+TEST_F(DeviceAccess, SamplesAreTheHostsAndOfAClientsOwnObjects) {
+  static std::atomic<int> living{0};  // outlives the node
+  for (const std::string prefix : {"", kPrefix}) {
+    make(prefix);
+    ASSERT_TRUE(catalog::create_some<catalog::SomeLater>(node_->catalog(), prefix + "l", living));
+  }
+  ASSERT_TRUE(start_device_as("device"));
+  const auto names_for = [this](const std::string& client, const std::string& name = "",
+                                std::uint8_t flags = 0) {
+    wire::SamplesWanted wanted{};
+    wanted.objects_max = 256;
+    wanted.flags = flags;
+    const Store store = come_as(client);
+    const auto sampled = client::StoreImpl::of(store).samples(wanted, name);
+    std::vector<std::string> names;
+    if (!sampled) return std::vector<std::string>{message(sampled.error())};
+    for (const wire::SampledObject& object : sampled->objects) {
+      EXPECT_FALSE(object.samples.empty()) << object.name;
+      names.push_back(object.name);
+    }
+    EXPECT_EQ(sampled->count, names.size());
+    std::ranges::sort(names);
+    return names;
+  };
+  const std::string own = kPrefix;
+  EXPECT_THAT(names_for("clerk"), ElementsAre(own + "l", own + "m", own + "s", own + "t"));
+  EXPECT_THAT(names_for("clerk", "m"), ElementsAre());
+  EXPECT_THAT(names_for("clerk", own + "m"), ElementsAre(own + "m"));
+  EXPECT_THAT(names_for("clerk", "", wire::kSamplesBeyondNodeStats), ElementsAre(own + "l"));
+  EXPECT_THAT(names_for("reader", "m"), ElementsAre("m"));
+  EXPECT_THAT(names_for("reader", "", wire::kSamplesBeyondNodeStats), ElementsAre("l", own + "l"));
 }
 
 TEST_F(DeviceAccess, TheHostKnowsOnWhoseBehalfADeviceAsks) {

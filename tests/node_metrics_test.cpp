@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "catalog/testing/some_objects.hpp"
 #include "client/impl.hpp"
 #include "node/metrics.hpp"
 #include "node/numbers_format.hpp"
@@ -80,6 +81,27 @@ TEST_F(NodeMetricsConcurrency, TellWhatClientsDid) {
     last = scrape();
   } while (last.at("espalier_connections").sum() != 0 ||
            last.at("espalier_requests_in_flight").sum() != 0);
+}
+
+// Also while it goes: by name, no kind is known here.
+TEST_F(NodeMetricsConcurrency, TellOfKindsThatTheNodeDoesNotKnow) {
+  static std::atomic<int> living{0};  // outlives the node
+  start();
+  const auto make = [&](const std::string& name) {
+    return catalog::create_some<catalog::SomeLater>(node_->catalog(), name, living).value();
+  };
+  make("odd\x1b\"\n")->lookups = 12;
+  const Labels odd = {{"kind_200", "odd\\x1b\"\\x0a"}};
+  node::ReadMetrics now = scrape();
+  EXPECT_EQ(now.at("espalier_kind_200_items").at(odd), 3);
+  EXPECT_EQ(now.at("espalier_kind_200_lookups_total").at(odd), 12);
+  EXPECT_EQ(now.at("espalier_kind_200_queued_bytes").samples.size(), 2u);
+  EXPECT_EQ(now.at("espalier_objects_left_out").at(), 0);
+  for (int i = 0; i < 299; ++i) make("o" + std::to_string(i));
+  now = scrape();
+  EXPECT_EQ(now.at("espalier_kind_200_items").samples.size(), 256u);
+  EXPECT_EQ(now.at("espalier_objects_left_out").at(), 44);
+  EXPECT_EQ(now.at("espalier_map_items").at({{"map", "default"}}), 0) << "as it was";
 }
 
 TEST_F(NodeMetricsConcurrency, AreReadWhileClientsWorkAndMapsComeAndGo) {

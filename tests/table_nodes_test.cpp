@@ -160,6 +160,16 @@ TEST_P(TableNodes, ShareNamesListAndNumbersWithMaps) {
   EXPECT_EQ((*objects)[1].id, info.number);
   EXPECT_EQ((*objects)[1].entries, kRows);
   EXPECT_EQ((*objects)[1].memory_bytes, info.facts.memory_bytes);
+  wire::SamplesWanted wanted{};
+  wanted.objects_max = 2;
+  const auto sampled = client::StoreImpl::of(*store_).samples(wanted, {});
+  ASSERT_TRUE(sampled) << message(sampled.error());
+  EXPECT_EQ(sampled->count, 2u);
+  ASSERT_EQ(sampled->objects.size(), 2u);
+  EXPECT_EQ(sampled->objects[0].name, "t") << "which takes more memory";
+  EXPECT_EQ(sampled->objects[0].id, info.number);
+  EXPECT_EQ(sampled->objects[0].samples[0].name, "rows");
+  EXPECT_EQ(sampled->objects[0].samples[0].value, kRows);
   ASSERT_TRUE(table->run(everything(), schema_.row_bytes(),
                          [](std::span<const std::byte>) { return true; }));
   const auto bytes = client::StoreImpl::of(*store_).node_numbers();

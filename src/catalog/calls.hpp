@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls on objects of all kinds: listing and dropping them.
+// The calls on objects of all kinds: listing them, their statistics, and dropping them.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,8 @@
 
 #include "espalier/kind.hpp"
 #include "wire/call_codec.hpp"
+#include "wire/object.hpp"
+#include "wire/samples.hpp"
 
 namespace espalier::object_calls {
 
@@ -73,6 +75,44 @@ struct List {
 };
 [[nodiscard]] inline List list(ObjectKind kind) { return {static_cast<std::uint32_t>(kind)}; }
 
-using All = wire::CallList<Drop, List>;
+struct Sampled {
+  std::uint64_t count = 0;  ///< of the objects that were asked for, told of or not
+  std::string_view items;   ///< what wire/samples.hpp draws
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.version(self.count);
+    message.rest(self.items, "items", wire::kSamplesBytesMax);
+  }
+};
+
+struct Samples {
+  static constexpr wire::CallRow kCall{
+      .id = wire::OffloadId::object_samples,
+      .name = "object_samples",
+      .summary =
+          "answers the statistics of objects of whatever kind as labelled samples, of those "
+          "that take most memory, and how many objects there are",
+      .right = wire::Right::read,
+      .at_device = wire::AtDevice::relayed};
+  using Reply = Sampled;
+
+  std::string_view name;  ///< empty: all
+  wire::SamplesWanted wanted{};
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.key(self.name, "one object by name, or nothing for all", 0, wire::kObjectNameBytesMax);
+    message.fixed(self.wanted, "SamplesWanted");
+  }
+  [[nodiscard]] std::optional<wire::Fault> fault() const {
+    if (wanted.objects_max == 0 || wanted.objects_max > wire::kSampledObjectsMax) {
+      return wire::Fault{wanted.objects_max};
+    }
+    if ((wanted.flags & ~wire::kSamplesBeyondNodeStats) != 0) return wire::Fault{wanted.flags};
+    if (wanted.reserved != 0) return wire::Fault{wanted.reserved};
+    return std::nullopt;
+  }
+};
+
+using All = wire::CallList<Drop, List, Samples>;
 
 }  // namespace espalier::object_calls

@@ -93,6 +93,11 @@ class Catalog {
   /// The object with this id; null: there is none, or no longer.
   [[nodiscard]] EntryPointer find_any(std::uint32_t id) const { return look_up(id); }
 
+  /// The object with this name; null: there is none.
+  [[nodiscard]] EntryPointer find_any(std::string_view name) const {
+    return look_up(name, ObjectKind::any).value_or(nullptr);
+  }
+
   /// Those of a kind, by ascending names.
   [[nodiscard]] std::vector<EntryPointer> list(ObjectKind kind = ObjectKind::any) const;
   [[nodiscard]] std::vector<std::string> names(ObjectKind kind = ObjectKind::any) const;

@@ -13,6 +13,8 @@
 
 namespace espalier::catalog {
 
+class SampleList;
+
 /// Numbers that every kind has, each right but not all of one instant.
 struct ObjectNumbers {
   std::uint64_t entries = 0;  ///< items of a map, rows of a table
@@ -32,6 +34,10 @@ class Object {
   [[nodiscard]] virtual std::string description() const = 0;
   /// Cost: some counters, and a lock of its own.
   [[nodiscard]] virtual ObjectNumbers numbers() const = 0;
+  /// Adds its statistics, for whoever shows them without knowing its kind (catalog/samples.hpp).
+  /// Each is right, they are not all of one instant. Cost: as numbers(), and their text. Must not
+  /// wait.
+  virtual void add_samples(SampleList& to) const = 0;
 
  protected:
   Object() = default;

@@ -112,6 +112,8 @@ class EmbeddedStore final : public StoreImpl {
   Result<MapImpl*> open_map(std::string_view name) override;
   Result<void> drop_map(std::string_view name) override;
   Result<std::vector<ObjectInfo>> objects(ObjectKind kind) override;
+  Result<wire::SampledObjects> samples(const wire::SamplesWanted& wanted,
+                                       std::string_view name) override;
   Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) override {
     return sequencers_.take(name, count);
   }

@@ -197,7 +197,7 @@ Result<std::unique_ptr<PipelineImpl>> EmbeddedMap::open_pipeline(std::uint32_t i
 Result<MapStats> EmbeddedMap::stats() {
   const auto session = SessionLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
-  return tree::stats_of(*core_, (*session)->thread.slot);
+  return tree::stats_of(*core_);
 }
 
 // What one map took of the store's memory can only be told from what all of them have.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/machine_memory.hpp"
+#include "catalog/samples.hpp"
 #include "client/embedded.hpp"
 #include "client/embedded_sequencers.hpp"
 #include "client/embedded_tables.hpp"
@@ -103,6 +104,11 @@ Result<std::vector<ObjectInfo>> EmbeddedStore::objects(ObjectKind kind) {
     objects.push_back({entry->kind, entry->id, entry->name, numbers.entries, numbers.memory_bytes});
   }
   return objects;
+}
+
+Result<wire::SampledObjects> EmbeddedStore::samples(const wire::SamplesWanted& wanted,
+                                                    std::string_view name) {
+  return catalog::samples_of(core_.catalog, catalog::choice_of(wanted, name));
 }
 
 void EmbeddedStore::trim() {

@@ -28,6 +28,7 @@
 #include "espalier/map.hpp"
 #include "tree/walk/access.hpp"
 #include "tree/write/leaf_write.hpp"
+#include "wire/samples.hpp"
 
 namespace espalier::client {
 
@@ -139,6 +140,10 @@ class StoreImpl : public Interface {
   /// What it keeps of a kind, by ascending names.
   virtual Result<std::vector<ObjectInfo>> objects(ObjectKind kind) = 0;
   Result<std::vector<std::string>> map_names();
+  /// Statistics of the objects that `wanted` says, or of the one with this name.
+  /// Cost: one round trip. Errors: unsupported (an older node), corrupt.
+  virtual Result<wire::SampledObjects> samples(const wire::SamplesWanted& wanted,
+                                               std::string_view name) = 0;
   /// Requires: a good name, and a count above 0.
   virtual Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) = 0;
 

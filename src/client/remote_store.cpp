@@ -198,6 +198,18 @@ Result<std::vector<ObjectInfo>> RemoteStore::objects(ObjectKind kind) {
   return objects;
 }
 
+Result<wire::SampledObjects> RemoteStore::samples(const wire::SamplesWanted& wanted,
+                                                  std::string_view name) {
+  const auto session = RemoteLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  Reply answer;
+  const auto sampled = ask((*session)->requests, object_calls::Samples{name, wanted}, answer);
+  if (!sampled) return std::unexpected(sampled.error());
+  auto objects = wire::read_sampled_objects(sampled->items);
+  if (!objects) return fail(Code::corrupt);
+  return wire::SampledObjects{sampled->count, *std::move(objects)};
+}
+
 Result<std::uint64_t> RemoteStore::sequence(std::string_view name, std::uint32_t count) {
   const auto session = RemoteLease::take(sessions_);
   if (!session) return std::unexpected(session.error());

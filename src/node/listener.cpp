@@ -207,19 +207,22 @@ void Listener::greet(int socket) {
   const auto at = pending_.find(socket);
   if (at == pending_.end()) return;
   const auto peer = base::peer_user(socket);
-  const auto taken =
+  auto taken =
       peer ? take(at->second, *peer, receive_client_packet(socket)) : std::unexpected(peer.error());
   if (!taken) refuse_client(socket, taken.error());
-  const bool served = !at->second.socket;
-  if (!taken || served) end(at);
+  if (taken && !*taken) return;
+  end(at);  // first: who is served and asks is not counted as pending any more
+  if (taken) serve_(*std::move(*taken));
 }
 
-// Returns without an error where it has a connection, or may go on.
-Result<void> Listener::take(Pending& pending, const base::PeerUser& peer,
-                            const ClientPacket& packet) {
+// Returns nothing where it may go on.
+Result<std::optional<PendingClient>> Listener::take(Pending& pending, const base::PeerUser& peer,
+                                                    const ClientPacket& packet) {
   const int socket = pending.socket.number();
   if (std::holds_alternative<wire::ProofAsk>(packet)) {
-    return authenticator_.challenge(socket, peer, pending.proof);
+    const auto challenged = authenticator_.challenge(socket, peer, pending.proof);
+    if (!challenged) return std::unexpected(challenged.error());
+    return std::nullopt;
   }
   if (const auto* const answer = std::get_if<wire::LinkProof>(&packet)) {
     const auto taken = authenticator_.take(socket, *answer, pending.proof);
@@ -229,15 +232,17 @@ Result<void> Listener::take(Pending& pending, const base::PeerUser& peer,
       audit_refusal(socket, "authenticate", std::string(offload::name_of(*answer)),
                     pending.proof.refusal);
     }
-    return taken;
+    if (!taken) return std::unexpected(taken.error());
+    return std::nullopt;
   }
   const auto* const hello = std::get_if<wire::Hello>(&packet);
-  return hello != nullptr ? take_hello(pending, peer, *hello) : fail(Code::invalid_argument);
+  if (hello == nullptr) return fail(Code::invalid_argument);
+  return take_hello(pending, peer, *hello);
 }
 
 // Who has proven a secret comes as that, whatever its user may do.
-Result<void> Listener::take_hello(Pending& pending, const base::PeerUser& peer,
-                                  const wire::Hello& hello) {
+Result<PendingClient> Listener::take_hello(Pending& pending, const base::PeerUser& peer,
+                                           const wire::Hello& hello) {
   const LocalAuthenticator::Proof& proof = pending.proof;
   if (proof.challenge && !proof.owner) return fail(Code::invalid_argument);
   offload::Access access = proof.owner ? proof.owner->access : access_of_user(peer.user, users_);
@@ -258,8 +263,7 @@ Result<void> Listener::take_hello(Pending& pending, const base::PeerUser& peer,
   }
   ::epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, pending.socket.number(), nullptr);
   client.socket = std::move(pending.socket);
-  serve_(std::move(client));
-  return {};
+  return client;
 }
 
 void Listener::end(std::unordered_map<int, Pending>::iterator at) {

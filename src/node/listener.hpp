@@ -75,8 +75,10 @@ class Listener {
   bool reject();
   void rest();
   void greet(int socket);
-  Result<void> take(Pending& pending, const base::PeerUser& peer, const ClientPacket& packet);
-  Result<void> take_hello(Pending& pending, const base::PeerUser& peer, const wire::Hello& hello);
+  Result<std::optional<PendingClient>> take(Pending& pending, const base::PeerUser& peer,
+                                            const ClientPacket& packet);
+  Result<PendingClient> take_hello(Pending& pending, const base::PeerUser& peer,
+                                   const wire::Hello& hello);
   void end(std::unordered_map<int, Pending>::iterator at);
   void refuse_client(int socket, const Error& error);
   void audit_refusal(int socket, std::string_view act, const std::string& name, const Error& error);

@@ -10,6 +10,7 @@
 
 #include "espalier/kind.hpp"
 #include "node/config_text.hpp"
+#include "node/sample_metrics.hpp"
 
 namespace espalier::node {
 
@@ -38,17 +39,6 @@ class Samples {
 namespace {
 
 constexpr double kNsPerSecond = 1e9;
-
-void append_escaped(std::string& out, std::string_view value) {
-  for (const char c : value) {
-    switch (c) {
-      case '\\': out += "\\\\"; break;
-      case '"': out += "\\\""; break;
-      case '\n': out += "\\n"; break;
-      default: out += c;
-    }
-  }
-}
 
 template <auto Member>
 void of_node(Samples& samples, const NodeNumbers& numbers) {
@@ -179,6 +169,12 @@ void objects(Samples& samples, const NodeNumbers& numbers) {
   samples.add(std::uint64_t{numbers.maps.size()}, {{"kind", name(ObjectKind::map)}});
   samples.add(std::uint64_t{numbers.tables.size()}, {{"kind", name(ObjectKind::table)}});
   samples.add(numbers.sequencer_count, {{"kind", name(ObjectKind::sequencer)}});
+  samples.add(numbers.sampled.count, {{"kind", "other"}});
+}
+
+static_assert(wire::kSampledObjectsMax == 256, "as the page says");
+void objects_left_out(Samples& samples, const NodeNumbers& numbers) {
+  samples.add(numbers.sampled.left_out());
 }
 
 void index_reads(Samples& samples, const NodeNumbers& numbers) {
@@ -348,7 +344,13 @@ constexpr Metric kMetrics[] = {
      "READs by key, and what they met: no table, or by a table a leaf, a node above, or nothing.",
      index_reads},
 
-    {"espalier_objects", "gauge", "kind", "Objects that have a name.", objects},
+    {"espalier_objects", "gauge", "kind",
+     "Objects that have a name; other: of all kinds of which this page has samples alone.",
+     objects},
+    {"espalier_objects_left_out", "gauge", "",
+     "Objects of other kinds that this page leaves out: it has the 256 that take most memory, or "
+     "fewer if their samples are long.",
+     objects_left_out},
     {"espalier_memory_taken_bytes", "gauge", "", "Memory that all objects take together.",
      of_node<&NodeNumbers::memory_taken_bytes>},
     {"espalier_memory_limit_bytes", "gauge", "", "Memory that all objects may take together.",
@@ -534,6 +536,17 @@ void Samples::add_histogram(const offload::DurationCounts& counts, Label label) 
   line("_count", {label}, fmt::format("{}", sum));
 }
 
+void append_escaped(std::string& out, std::string_view value) {
+  for (const char c : value) {
+    switch (c) {
+      case '\\': out += "\\\\"; break;
+      case '"': out += "\\\""; break;
+      case '\n': out += "\\n"; break;
+      default: out += c;
+    }
+  }
+}
+
 std::span<const Metric> metrics() { return kMetrics; }
 
 std::string metrics_text(const NodeNumbers& numbers) {
@@ -544,6 +557,7 @@ std::string metrics_text(const NodeNumbers& numbers) {
     Samples samples(text, metric.name);
     metric.write(samples, numbers);
   }
+  append_sample_metrics(text, numbers.sampled);
   return text;
 }
 

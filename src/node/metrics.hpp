@@ -20,6 +20,7 @@
 #include "tree/write/holders.hpp"
 #include "wire/message.hpp"
 #include "wire/node_numbers.hpp"
+#include "wire/samples.hpp"
 
 namespace espalier::node {
 
@@ -108,12 +109,18 @@ struct NodeNumbers {
   std::uint64_t dropped_bytes = 0;
   std::vector<tree::Holder> holders;  ///< of most bytes first
   DeviceNumbers device{};
+  /// Of objects of kinds that node_stats does not tell (wire::is_in_node_stats); who has these
+  /// numbers from there asks for them by object_samples.
+  wire::SampledObjects sampled;
 };
 
 /// Reads them while the node works: each is right, they are not of one instant. The node must not
 /// stop meanwhile. Cost: some 100 us, most of it for looking at every place for epochs; a heavy
 /// barrier; and for each map the reclaimer's lock.
 [[nodiscard]] NodeNumbers numbers_of(const Node& node);
+/// The same with the samples of other kinds, for the node's page: numbers_of() is also what
+/// node_stats answers, which has none. Cost: besides, that of catalog::samples_of().
+[[nodiscard]] NodeNumbers numbers_and_samples_of(const Node& node);
 
 class Samples;
 
@@ -128,11 +135,14 @@ struct Metric {
 /// In the order in which they are told.
 [[nodiscard]] std::span<const Metric> metrics();
 
-/// All metrics of a node. A time is told for offloads of which one was taken.
+/// All metrics of a node, and behind them those made of samples (sample_metrics.hpp). A time is
+/// told for offloads of which one was taken.
 [[nodiscard]] std::string metrics_text(const NodeNumbers& numbers);
 
 /// An object's name as a label has it: no two names look alike. Names are any bytes, labels are
 /// UTF-8.
 [[nodiscard]] std::string shown_name(std::string_view name);
+/// Appends the value of a label as it stands between quotes.
+void append_escaped(std::string& out, std::string_view value);
 
 }  // namespace espalier::node

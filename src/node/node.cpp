@@ -152,7 +152,8 @@ Result<void> Node::open_fabrics() {
 
 Result<void> Node::open_metrics() {
   if (!options_.metrics_at_any_port) return serve_metrics_at(config_.metrics.port);
-  http_ = std::make_unique<HttpListener>([this] { return metrics_text(numbers_of(*this)); });
+  http_ = std::make_unique<HttpListener>(
+      [this] { return metrics_text(numbers_and_samples_of(*this)); });
   return http_->start(0);
 }
 
@@ -194,7 +195,8 @@ std::vector<Node::NotChanged> Node::change(const Config& wanted) {
 Result<void> Node::serve_metrics_at(std::uint16_t port) {
   std::unique_ptr<HttpListener> next;
   if (port != 0) {
-    next = std::make_unique<HttpListener>([this] { return metrics_text(numbers_of(*this)); });
+    next = std::make_unique<HttpListener>(
+        [this] { return metrics_text(numbers_and_samples_of(*this)); });
     if (const auto started = next->start(port); !started) return started;
   }
   http_ = std::move(next);

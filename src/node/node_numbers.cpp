@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/process_id.hpp"
+#include "catalog/samples.hpp"
 #include "node/metrics.hpp"
 #include "node/node.hpp"
 #include "offload/held_snapshots.hpp"
@@ -73,15 +74,12 @@ void add_workers(NodeNumbers& numbers, const Node& node) {
   }
 }
 
-// Within an epoch, for the height is read from the root, which may be replaced meanwhile.
 void add_maps(NodeNumbers& numbers, const Node& node) {
-  auto slot = node.store().epochs.join();
-  if (!slot) return;
   for (const catalog::EntryPointer& entry : node.catalog().list(ObjectKind::map)) {
     const auto& map = static_cast<const tree::MapCore&>(*entry->object);
     const tree::MappingFeed::Numbers feed = map.table.feed().numbers();
     numbers.maps.push_back(
-        {entry->name, tree::stats_of(map, *slot), {feed.entries, feed.gaps, feed.followers}});
+        {entry->name, tree::stats_of(map), {feed.entries, feed.gaps, feed.followers}});
   }
 }
 
@@ -268,6 +266,12 @@ NodeNumbers numbers_of(const Node& node) {
   numbers.index_reads = totals_of(node.services().part<offload::MapServices>().index_reads);
   add_access(numbers, node);
   add_places(numbers, node);
+  return numbers;
+}
+
+NodeNumbers numbers_and_samples_of(const Node& node) {
+  NodeNumbers numbers = numbers_of(node);
+  numbers.sampled = catalog::samples_of(node.catalog(), {.beyond_node_stats = true});
   return numbers;
 }
 

@@ -13,6 +13,7 @@
 #include "offload/principal.hpp"
 #include "offload/testing/items.hpp"
 #include "offload/testing/scheduler_fixture.hpp"
+#include "wire/samples.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -137,6 +138,46 @@ TEST_F(AccessTest, ARoleForAPrefixSeesNothingThatConcernsAll) {
   std::vector<std::string> names;
   for (const auto& [name, value] : items_of(list.payload)) names.push_back(name);
   EXPECT_EQ(names, std::vector<std::string>{"orders/new"});
+}
+
+// Of all objects or of one by name: those of others are not there.
+TEST_F(AccessTest, ARoleForAPrefixSeesTheSamplesOfItsOwnObjects) {
+  make_map("orders/new");
+  make_map("people");
+  wire::SamplesWanted wanted{};
+  wanted.objects_max = wire::kSampledObjectsMax;
+  const auto names_for = [&](SchedulerFixture::Client& client, std::string_view name) {
+    const Response answer = node_.call(client, request_of(OffloadId::object_samples, 0, ++tag_),
+                                       name, base::bytes_of(wanted));
+    EXPECT_EQ(answer.code(), Code::invalid);
+    std::vector<std::string> names;
+    const auto objects = wire::read_sampled_objects(answer.payload);
+    if (!objects) return std::vector<std::string>{"none"};
+    for (const wire::SampledObject& object : *objects) names.push_back(object.name);
+    EXPECT_EQ(answer.header.version, names.size());
+    std::ranges::sort(names);
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  SchedulerFixture::Client& shop = connect({"shop", Right::read, "orders/"});
+  EXPECT_EQ(names_for(shop, ""), Names{"orders/new"});
+  EXPECT_EQ(names_for(shop, "orders/new"), Names{"orders/new"});
+  EXPECT_EQ(names_for(shop, "people"), Names{});
+  EXPECT_EQ(names_for(shop, "orders/old"), Names{});
+  SchedulerFixture::Client& all = connect({"all", Right::read});
+  EXPECT_EQ(names_for(all, ""), (Names{"m", "orders/new", "people"}));
+  EXPECT_EQ(names_for(all, "people"), Names{"people"});
+  // A device asks on behalf of its clients.
+  SchedulerFixture::Client& device = connect({"device", Right::admin});
+  wire::RequestHeader header = request_of(OffloadId::object_samples, 0, ++tag_);
+  header.ring |= wire::kOnBehalf;
+  const std::string payload =
+      std::string(base::bytes_of(wanted)) + bytes_of({Right::read, "shop", "orders/"});
+  const Response relayed = node_.call(device, header, {}, payload);
+  ASSERT_EQ(relayed.code(), Code::invalid);
+  const auto objects = wire::read_sampled_objects(relayed.payload);
+  ASSERT_TRUE(objects && objects->size() == 1);
+  EXPECT_EQ(objects->front().name, "orders/new");
 }
 
 // Those of secrets, users and addresses are nobody else's business.
@@ -403,11 +444,11 @@ TEST(AccessTable, EveryOffloadThatNamesAnObjectSaysHow) {
     }
     if (offload.object == Names::nothing && !offload.limits.map) {
       // What a client has got before, or nothing at all.
-      constexpr OffloadId kOfItsOwn[] = {OffloadId::noop,           OffloadId::cancel,
-                                         OffloadId::snapshot_close, OffloadId::object_list,
-                                         OffloadId::lease_renew,    OffloadId::landing_open,
-                                         OffloadId::landing_close,  OffloadId::pipeline_drop,
-                                         OffloadId::result_open,    OffloadId::result_return};
+      constexpr OffloadId kOfItsOwn[] = {
+          OffloadId::noop,          OffloadId::cancel,        OffloadId::snapshot_close,
+          OffloadId::object_list,   OffloadId::lease_renew,   OffloadId::landing_open,
+          OffloadId::landing_close, OffloadId::pipeline_drop, OffloadId::result_open,
+          OffloadId::result_return, OffloadId::object_samples};
       EXPECT_NE(std::ranges::find(kOfItsOwn, offload.id), std::end(kOfItsOwn));
     }
   }

@@ -54,9 +54,8 @@ Next create(Call& call, const map_calls::Create& asked) {
 }
 
 Next stats(Call& call, const map_calls::Stats&) {
-  HostMap& map = host_map_of(call);
-  return answer(call,
-                map_calls::Numbers{tree::numbers_of(tree::stats_of(*map.core, map.calls.slot))});
+  const HostMap& map = host_map_of(call);
+  return answer(call, map_calls::Numbers{tree::numbers_of(tree::stats_of(*map.core))});
 }
 
 // --- snapshots -----------------------------------------------------------------------------------

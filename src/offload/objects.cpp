@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offloads on objects of all kinds: listing and dropping them. What takes time by their number or
-// by the size of one runs on a helper.
+// Offloads on objects of all kinds: listing them, their statistics, and dropping them. What takes
+// time by their number or by the size of one runs on a helper.
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "base/bytes.hpp"
 #include "catalog/calls.hpp"
+#include "catalog/samples.hpp"
 #include "offload/connection.hpp"
 #include "offload/free_dropped.hpp"
 #include "offload/kinds.hpp"
@@ -75,8 +76,44 @@ Next list(Call& call, const object_calls::List& asked) {
   return answer(call, object_calls::Listed{state.count, state.items});
 }
 
+struct SamplesState {
+  std::optional<catalog::Sampling> sampling;  // until all is taken
+  bool asked = false;
+  std::uint64_t count = 0;
+  std::string items;
+};
+
+JobStep take_samples(SamplesState& state, const StepContext& context) {
+  while (state.sampling->step()) {
+    if (context.should_return()) return JobStep::again;
+  }
+  const wire::SampledObjects found = state.sampling->take();
+  state.sampling.reset();
+  state.count = found.count;
+  state.items = wire::items_of(found.objects);
+  return JobStep::done;
+}
+
+Next samples(Call& call, const object_calls::Samples& asked) {
+  SamplesState& state = call.state<SamplesState>();
+  if (!std::exchange(state.asked, true)) {
+    const catalog::Catalog& catalog = call.services().catalog();
+    // Of others' objects not even the names are told.
+    return call.helper_steps(
+        [&catalog, &state,
+         choice = catalog::choice_of(asked.wanted, asked.name, call.principal().prefix)](
+            const StepContext& context) mutable {
+          if (!state.sampling) state.sampling.emplace(catalog, std::move(choice));
+          return take_samples(state, context);
+        });
+  }
+  if (!call.response_fits(state.items.size())) return call.writable();
+  return answer(call, object_calls::Sampled{state.count, state.items});
+}
+
 const Offload kObjectOffloads[] = {serve<object_calls::Drop, drop>(),
-                                   serve<object_calls::List, list>()};
+                                   serve<object_calls::List, list>(),
+                                   serve<object_calls::Samples, samples>()};
 
 }  // namespace
 

@@ -2,17 +2,21 @@
 // Offloads on objects, whatever their kind: names that are one object's, lists, drops.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "catalog/testing/some_objects.hpp"
 #include "offload/payload_reader.hpp"
 #include "offload/testing/items.hpp"
 #include "offload/testing/scheduler_fixture.hpp"
 #include "table/schema.hpp"
 #include "wire/object.hpp"
+#include "wire/samples.hpp"
 #include "wire/table_calls.hpp"
 
 namespace espalier::offload {
@@ -134,6 +138,99 @@ TEST_F(ObjectOffloads, ListsObjectsOfEachKind) {
   EXPECT_TRUE(list(77).empty()) << "a kind of a later version";
   expect_error(call(OffloadId::object_list, {}, {}, 256), Code::invalid_argument, 256);
   expect_error(call(OffloadId::object_drop, "m", {}, 1u << 31), Code::invalid_argument, 1u << 31);
+}
+
+std::string samples_wanted(std::uint32_t objects_max, ObjectKind kind = ObjectKind::any,
+                           std::uint8_t flags = 0, std::uint16_t reserved = 0) {
+  return std::string(
+      bytes_of(wire::SamplesWanted{objects_max, static_cast<std::uint8_t>(kind), flags, reserved}));
+}
+
+constexpr auto kLater = static_cast<ObjectKind>(200);
+
+class SampledOffloads : public ObjectOffloads {
+ protected:
+  /// The names of the objects that are told of.
+  std::vector<std::string> names(std::string_view name, const std::string& wanted) {
+    const Response answer = call(OffloadId::object_samples, name, wanted);
+    EXPECT_EQ(answer.code(), Code::invalid);
+    count_ = answer.header.version;
+    const auto objects = wire::read_sampled_objects(answer.payload);
+    if (!objects) return {"not to be read"};
+    std::vector<std::string> names;
+    for (const wire::SampledObject& object : *objects) names.push_back(object.name);
+    return names;
+  }
+  void make_later(std::string_view name) {
+    static std::atomic<int> living{0};  // outlives the node
+    ASSERT_TRUE(catalog::create_some<catalog::SomeLater>(node_.services().catalog(), name, living));
+  }
+
+  std::uint64_t count_ = 0;
+};
+using Names = std::vector<std::string>;
+
+TEST_F(SampledOffloads, TellNumbersOfEveryKind) {
+  ASSERT_EQ(call(OffloadId::table_create, "t", schema_bytes()).header.code, 0);
+  const std::uint64_t first = 7;
+  ASSERT_EQ(call(OffloadId::sequencer_create, "s", std::string(bytes_of(first))).header.code, 0);
+  make_later("l");
+  put("a", "1");
+  const Response answer = call(OffloadId::object_samples, {}, samples_wanted(256));
+  ASSERT_EQ(answer.code(), Code::invalid);
+  EXPECT_EQ(answer.header.version, 4u);
+  const auto objects = wire::read_sampled_objects(answer.payload);
+  ASSERT_TRUE(objects && objects->size() == 4);
+  const auto value_of = [&](std::string_view object, std::string_view sample) {
+    const auto found = std::ranges::find(*objects, object, &wire::SampledObject::name);
+    const auto at = std::ranges::find(found->samples, sample, &wire::Sample::name);
+    EXPECT_NE(at, found->samples.end()) << object << ' ' << sample;
+    return at == found->samples.end() ? 0 : at->value;
+  };
+  EXPECT_EQ(value_of("m", "items"), 1u);
+  EXPECT_EQ(value_of("m", "height"), 1u);
+  EXPECT_GT(value_of("m", "node_bytes"), 0u);
+  EXPECT_EQ(value_of("t", "rows"), 0u);
+  EXPECT_EQ(value_of("t", "memory_bytes"), wire::kTableHeaderBytes);
+  EXPECT_EQ(value_of("s", "next"), 7u);
+  EXPECT_EQ(value_of("s", "epoch"), 1u);
+  EXPECT_EQ(value_of("l", "items"), 3u);
+  const auto later = std::ranges::find(*objects, "l", &wire::SampledObject::name);
+  EXPECT_EQ(later->kind, kLater);
+  EXPECT_EQ(later->kind_name, "");
+  const auto map = std::ranges::find(*objects, "m", &wire::SampledObject::name);
+  EXPECT_EQ(map->kind_name, "map");
+  EXPECT_EQ(map->id, node_.map());
+}
+
+TEST_F(SampledOffloads, TellOfThoseThatTakeMostMemory) {
+  for (const std::string name : {"a", "ccc", "bb", "dd"}) make_later(name);
+  EXPECT_EQ(names("", samples_wanted(256, kLater)), (Names{"ccc", "bb", "dd", "a"}));
+  EXPECT_EQ(count_, 4u);
+  EXPECT_EQ(names("", samples_wanted(2, kLater)), (Names{"ccc", "bb"}));
+  EXPECT_EQ(count_, 4u) << "that there are more is told";
+  EXPECT_EQ(names("", samples_wanted(256, ObjectKind::map)), Names{"m"});
+  EXPECT_EQ(names("", samples_wanted(256, ObjectKind::any, wire::kSamplesBeyondNodeStats)),
+            (Names{"ccc", "bb", "dd", "a"}));
+  EXPECT_EQ(names("dd", samples_wanted(1)), Names{"dd"});
+  EXPECT_EQ(count_, 1u);
+  EXPECT_EQ(names("dd", samples_wanted(1, ObjectKind::map)), Names{}) << "it is of another kind";
+  EXPECT_EQ(names("d", samples_wanted(1)), Names{});
+  EXPECT_EQ(count_, 0u);
+}
+
+TEST_F(SampledOffloads, RefuseWhatNoClientAsksFor) {
+  const auto refused = [this](std::string_view payload, std::uint32_t detail) {
+    expect_error(call(OffloadId::object_samples, {}, payload), Code::invalid_argument, detail);
+  };
+  refused(samples_wanted(0), 0);
+  refused(samples_wanted(257), 257);
+  refused(samples_wanted(1, ObjectKind::any, 2), 2);
+  refused(samples_wanted(1, ObjectKind::any, 0, 9), 9);
+  refused("1234567", 7);
+  refused("123456789", 9);
+  const std::string too_long(256, 'n');
+  EXPECT_NE(call(OffloadId::object_samples, too_long, samples_wanted(1)).code(), Code::invalid);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/bytes.hpp"
+#include "catalog/samples.hpp"
 
 namespace espalier::sequencer {
 
@@ -179,6 +180,16 @@ catalog::ObjectNumbers Sequencer::numbers() const {
   const std::lock_guard lock(mutex_);
   examine();
   return {next_ - first_, sizeof(Sequencer) + (page_ != nullptr ? WordPage::kBytes : 0)};
+}
+
+// The names are those of the node's metrics of sequencers.
+void Sequencer::add_samples(catalog::SampleList& to) const {
+  const wire::SequencerFacts now = facts();
+  to.gauge({"next", "", "All numbers that it gave are below."}, now.next);
+  to.gauge({"epoch", "", "Its epoch."}, now.epoch);
+  to.gauge({"sealed", "", "1: its epoch has ended."}, (now.flags & wire::kSequencerIsSealed) != 0);
+  to.counter({"requests", "", "Requests for its numbers that the node answered."}, now.requests);
+  to.counter({"adds", "", "Adds to its word that the node made for them."}, now.adds);
 }
 
 Result<std::shared_ptr<Sequencer>> create_sequencer(catalog::Catalog& catalog,

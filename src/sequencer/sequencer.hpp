@@ -86,6 +86,7 @@ class Sequencer final : public catalog::Object {
   void set_dropped() override;
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] catalog::ObjectNumbers numbers() const override;
+  void add_samples(catalog::SampleList& to) const override;
 
  private:
   // Of all these: requires the lock.

@@ -145,6 +145,7 @@ class Table final : public catalog::Object {
   /// wire::TableFacts and the schema.
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] catalog::ObjectNumbers numbers() const override;
+  void add_samples(catalog::SampleList& to) const override;
 
   /// Where readers from elsewhere begin: offset in the region.
   [[nodiscard]] std::uint64_t header_offset() const { return header_offset_; }

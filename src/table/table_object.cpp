@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/bytes.hpp"
+#include "catalog/samples.hpp"
 #include "wire/table_calls.hpp"
 
 namespace espalier::table {
@@ -43,6 +44,35 @@ std::string Table::description() const {
 catalog::ObjectNumbers Table::numbers() const {
   const TableStats of = stats();
   return {of.rows, of.memory_bytes};
+}
+
+// The names are those of the node's metrics of tables.
+void Table::add_samples(catalog::SampleList& to) const {
+  const TableStats of = stats();
+  const auto count = [](const std::atomic<std::uint64_t>& number) {
+    return number.load(std::memory_order_relaxed);
+  };
+  to.gauge({"rows", "", "Rows."}, of.rows);
+  to.gauge({"row_bytes", "bytes", "Bytes of one row."}, of.row_bytes);
+  to.gauge({"pages", "", "Pages of rows."}, of.pages);
+  to.gauge({"memory_bytes", "bytes", "Memory of pages, page list and header."}, of.memory_bytes);
+  to.gauge({"queries_running", "", "Queries of it that run."}, count(query_counts_.running));
+  to.gauge({"queries_waiting", "", "Queries of it that wait for a place to run."},
+           count(query_counts_.waiting));
+  to.counter({"queries_ended", "", "Queries of it that ended as the client wanted."},
+             count(query_counts_.ended));
+  to.counter({"queries_failed", "", "Queries of it that ended with an error."},
+             count(query_counts_.failed));
+  to.counter({"queries_refused", "", "Queries of it for which there was no place to run or wait."},
+             count(query_counts_.refused));
+  to.counter({"read_rows", "", "Rows that queries have read beside the memory."},
+             count(query_counts_.rows_read));
+  to.counter({"read_bytes", "bytes", "Bytes that queries have read beside the memory."},
+             count(query_counts_.bytes_read));
+  to.counter({"sent_rows", "", "Rows of results that were sent to clients."},
+             count(query_counts_.rows_sent));
+  to.counter({"sent_bytes", "bytes", "Bytes of results that were sent to clients."},
+             count(query_counts_.bytes_sent));
 }
 
 }  // namespace espalier::table

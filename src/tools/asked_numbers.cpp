@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "client/impl.hpp"
+#include "cmdline/text_codec.hpp"
 #include "tools/data_place.hpp"
 
 namespace espalier::tools {
@@ -17,6 +20,34 @@ Outcome<node::NodeNumbers> decoded(const Result<std::string>& reply, const std::
   if (numbers) return std::move(*numbers);
   return failed(fmt::format("what the node at {} tells is not to be understood", address),
                 "It may be newer than this command.");
+}
+
+std::unexpected<Failure> not_understood(const std::string& address) {
+  return failed(
+      fmt::format("what the node at {} tells of its objects is not to be understood", address),
+      "It may be newer than this command.");
+}
+
+Outcome<wire::SampledObjects> understood(Result<wire::SampledObjects> reply,
+                                         const std::string& address) {
+  if (reply) return *std::move(reply);
+  if (reply.error().code != Code::corrupt) {
+    return call_failed(fmt::format("ask the node at {}", address), reply.error());
+  }
+  return not_understood(address);
+}
+
+constexpr wire::SamplesWanted kBeyondNodeStats = {wire::kSampledObjectsMax, 0,
+                                                  wire::kSamplesBeyondNodeStats, 0};
+wire::SamplesWanted wanted_of(ObjectKind kind) {
+  return {wire::kSampledObjectsMax, static_cast<std::uint8_t>(kind), 0, 0};
+}
+
+// None of a node that is older than this command.
+Result<wire::SampledObjects> samples(const Store& store, const wire::SamplesWanted& wanted) {
+  auto reply = client::StoreImpl::of(store).samples(wanted, {});
+  if (!reply && reply.error().code == Code::unsupported) return wire::SampledObjects{};
+  return reply;
 }
 
 }  // namespace
@@ -40,6 +71,55 @@ Outcome<node::NodeNumbers> needed_numbers_of(const Store& store, const std::stri
                   "It is older than this command.");
   }
   return decoded(reply, address);
+}
+
+Outcome<wire::SampledObjects> other_samples_of(const Store& store, const std::string& address) {
+  return understood(samples(store, kBeyondNodeStats), address);
+}
+
+Outcome<wire::SampledObjects> samples_but_of_maps(const Store& store, const std::string& address) {
+  wire::SampledObjects all;
+  for (const wire::SamplesWanted& wanted :
+       {wanted_of(ObjectKind::table), wanted_of(ObjectKind::sequencer), kBeyondNodeStats}) {
+    auto some = understood(samples(store, wanted), address);
+    if (!some) return some;
+    all.count += some->count;
+    std::ranges::move(some->objects, std::back_inserter(all.objects));
+  }
+  return all;
+}
+
+Outcome<std::optional<wire::SampledObjects>> samples_beside(const node::NodeNumbers& numbers,
+                                                            const Store& store,
+                                                            const std::string& address) {
+  if (numbers.device.is_device != 0) return std::nullopt;
+  auto reply = samples(store, kBeyondNodeStats);
+  if (!reply &&
+      (reply.error().code == Code::out_of_memory || reply.error().code == Code::connection_lost)) {
+    return std::nullopt;
+  }
+  auto sampled = understood(std::move(reply), address);
+  if (!sampled) return std::unexpected(sampled.error());
+  return *std::move(sampled);
+}
+
+Outcome<wire::SampledObject> samples_of(const Store& store, const std::string& address,
+                                        const std::string& name) {
+  wire::SamplesWanted wanted{};
+  wanted.objects_max = 1;
+  auto reply = client::StoreImpl::of(store).samples(wanted, name);
+  if (!reply && reply.error().code == Code::unsupported) {
+    return failed(fmt::format("the node at {} does not tell numbers of any object", address),
+                  "It is older than this command.");
+  }
+  auto sampled = understood(std::move(reply), address);
+  if (!sampled) return std::unexpected(sampled.error());
+  if (sampled->objects.empty()) {
+    return failed(fmt::format("the node at {} has no object '{}'", address, cmdline::escaped(name)),
+                  "espalier list shows all that it has, with kinds.");
+  }
+  if (sampled->objects.front().name != name) return not_understood(address);
+  return std::move(sampled->objects.front());
 }
 
 }  // namespace espalier::tools

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of a node, asked of it.
+// The numbers of a node and of its objects, asked of it.
 //
 // Thread: any.
 #pragma once
@@ -10,6 +10,7 @@
 #include "espalier/map.hpp"
 #include "node/numbers_format.hpp"
 #include "tools/environment.hpp"
+#include "wire/samples.hpp"
 
 namespace espalier::tools {
 
@@ -20,5 +21,22 @@ namespace espalier::tools {
 /// The same, but fails there too.
 [[nodiscard]] Outcome<node::NodeNumbers> needed_numbers_of(const Store& store,
                                                            const std::string& address);
+
+/// The samples of objects of kinds that node_stats does not tell, that this client may read. None
+/// of a node that is older than this command.
+[[nodiscard]] Outcome<wire::SampledObjects> other_samples_of(const Store& store,
+                                                             const std::string& address);
+/// The samples of all objects but maps, for a client to which the numbers above are not told, and
+/// which asks for maps by themselves. Cost: three round trips.
+[[nodiscard]] Outcome<wire::SampledObjects> samples_but_of_maps(const Store& store,
+                                                                const std::string& address);
+/// The samples of other objects beside numbers that were told. Nothing of a device, which has
+/// numbers of its own and its host's objects; nor where the node is out of memory or gone.
+[[nodiscard]] Outcome<std::optional<wire::SampledObjects>> samples_beside(
+    const node::NodeNumbers& numbers, const Store& store, const std::string& address);
+/// The samples of one object, of whatever kind. Fails where there is none.
+[[nodiscard]] Outcome<wire::SampledObject> samples_of(const Store& store,
+                                                      const std::string& address,
+                                                      const std::string& name);
 
 }  // namespace espalier::tools

@@ -14,6 +14,7 @@
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
 #include "tools/json_record.hpp"
+#include "tools/shown_samples.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -24,10 +25,7 @@ struct ListOptions {
 };
 
 void print(Environment& environment, const ListOptions& options, const client::ObjectInfo& object) {
-  const std::string_view named = name(object.kind);
-  // A later version's kind still has a number.
-  const std::string kind =
-      named.empty() ? fmt::format("kind {}", static_cast<int>(object.kind)) : std::string(named);
+  const std::string kind = shown_kind(object.kind, name(object.kind));
   if (options.json) {
     nlohmann::ordered_json json;
     json["kind"] = kind;

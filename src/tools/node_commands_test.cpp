@@ -3,13 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "base/unix_address.hpp"
+#include "catalog/testing/some_objects.hpp"
 #include "memory/shared_memory.hpp"
+#include "tools/asked_numbers.hpp"
 #include "tools/testing/node_fixture.hpp"
 
 namespace espalier::tools {
@@ -206,6 +212,14 @@ TEST_F(NodeCommands, StatsTellsOfLimitsAndOfWhoIsNearThem) {
   EXPECT_EQ(nlohmann::json::parse(tool.out())["principals"][0]["snapshots"], 1);
 }
 
+// Who has been let in does not count as one that has not said hello.
+TEST_F(NodeCommands, WhoIsConnectedIsNotPending) {
+  for (int i = 0; i < 200; ++i) {
+    const Store store = *Store::connect(address);
+    ASSERT_EQ(node->connections_pending(), 0u) << i;
+  }
+}
+
 TEST_F(NodeCommands, StatsAndTopTellOfSequencers) {
   ASSERT_EQ(tool.run({"seq", "create", "--at", address, "orders"}), kOk) << tool.err();
   ASSERT_EQ(tool.run({"seq", "take", "--at", address, "orders", "16"}), kOk) << tool.err();
@@ -220,6 +234,145 @@ TEST_F(NodeCommands, StatsAndTopTellOfSequencers) {
   EXPECT_EQ(object["sequencers"][0]["sequencer"], "orders");
   EXPECT_EQ(object["sequencers"][0]["next"], 16);
   EXPECT_EQ(object["maps"][0]["feed"]["entries"], 0);
+}
+
+class NodeSamples : public NodeTool {
+ protected:
+  using Later = catalog::SomeLater;
+  /// An object of a kind that neither the node nor the command knows.
+  std::shared_ptr<Later> make(const std::string& name) {
+    static std::atomic<int> living{0};  // outlives the node
+    return catalog::create_some<Later>(node->catalog(), name, living).value();
+  }
+  /// The last line of JSON that has this member.
+  [[nodiscard]] nlohmann::json line_with(const std::string& member) const {
+    std::istringstream lines(tool.out());
+    nlohmann::json found;
+    for (std::string line; std::getline(lines, line);) {
+      auto object = nlohmann::json::parse(line);
+      if (object.contains(member)) found = std::move(object);
+    }
+    return found;
+  }
+};
+
+TEST_F(NodeSamples, StatsTellsOfKindsThatItDoesNotKnow) {
+  make("odd\x1b\n")->lookups = 1234;
+  ASSERT_EQ(run({"stats"}), kOk) << tool.err();
+  EXPECT_THAT(tool.out(), StartsWith("map         default\n"));
+  EXPECT_THAT(tool.out(), HasSubstr("odd\\x1b\\n\nitems "));
+  EXPECT_THAT(tool.out(), HasSubstr("Bytes that wait.\nlookups "));
+  EXPECT_THAT(tool.out(), HasSubstr("1,234    Times that it was asked.\n\nall         "));
+  EXPECT_EQ(tool.out().find('\x1b'), std::string::npos);
+  ASSERT_EQ(run({"stats", "--json"}), kOk) << tool.err();
+  const auto object = line_with("samples");
+  EXPECT_EQ(object["kind"], "kind 200");
+  EXPECT_EQ(object["name"], "odd\x1b\n");
+  ASSERT_EQ(object["samples"].size(), 4u);
+  EXPECT_EQ(object["samples"][0]["name"], "items");
+  EXPECT_EQ(object["samples"][1]["labels"]["queue"], "in");
+  EXPECT_EQ(object["samples"][1]["unit"], "bytes");
+  EXPECT_EQ(object["samples"][2]["labels"]["queue_hex"], "6f64641b225c0aff");
+  EXPECT_EQ(object["samples"][3]["type"], "counter");
+  EXPECT_EQ(object["samples"][3]["value"], 1234);
+  EXPECT_TRUE(line_with("objects_left_out").is_null());
+  EXPECT_EQ(line_with("memory")["memory"]["limit_bytes"], 64 << 20) << "as it was";
+}
+
+TEST_F(NodeSamples, StatsTellsOfOneObjectWhateverItsKind) {
+  make("later");
+  ASSERT_EQ(tool.run({"seq", "create", "--at", address, "orders"}), kOk) << tool.err();
+  ASSERT_EQ(run({"put", "a", "1"}), kOk);
+  ASSERT_EQ(run({"stats", "--object", "default"}), kOk) << tool.err();
+  EXPECT_THAT(tool.out(), StartsWith("map             default\nitems           1"));
+  EXPECT_THAT(tool.out(), HasSubstr("\nread_version "));
+  ASSERT_EQ(run({"stats", "--object", "orders", "--json"}), kOk) << tool.err();
+  EXPECT_EQ(line_with("samples")["kind"], "sequencer");
+  EXPECT_EQ(line_with("samples")["samples"][0]["name"], "next");
+  ASSERT_EQ(run({"stats", "--object", "later"}), kOk) << tool.err();
+  EXPECT_THAT(tool.out(), StartsWith("kind 200"));
+  EXPECT_EQ(run({"stats", "--object", "none"}), kFailed);
+  EXPECT_EQ(tool.err(), "espalier: error: the node at " + address +
+                            " has no object 'none'\n  espalier list shows all that it has, with "
+                            "kinds.\n");
+  EXPECT_EQ(run({"stats", "--object", "a", "--map", "b"}), kUsage);
+  EXPECT_EQ(run({"stats", "--object", "a", "--table", "b"}), kUsage);
+  EXPECT_EQ(run({"stats", "--map", "a", "--table", "b"}), kUsage);
+  EXPECT_EQ(run({"stats", "--object", ""}), kUsage);
+  EXPECT_EQ(run({"stats", "--table", ""}), kUsage);
+}
+
+TEST_F(NodeSamples, TopGoesWithoutThoseOfADeviceAndOfANodeThatIsGone) {
+  make("later");
+  const Store store = *Store::connect(address);
+  auto numbers = *needed_numbers_of(store, address);
+  const auto of_node = samples_beside(numbers, store, address);
+  ASSERT_TRUE(of_node && *of_node);
+  EXPECT_EQ((*of_node)->objects.size(), 1u);
+  numbers.device.is_device = 1;
+  const auto of_device = samples_beside(numbers, store, address);
+  ASSERT_TRUE(of_device);
+  EXPECT_FALSE(of_device->has_value()) << "its host's, and of its host's uptime";
+  numbers.device.is_device = 0;
+  node.reset();
+  const auto of_none = samples_beside(numbers, store, address);
+  ASSERT_TRUE(of_none) << of_none.error().what;
+  EXPECT_FALSE(of_none->has_value());
+}
+
+// node_stats is refused to such a client; each object is shown once all the same.
+TEST_F(NodeSamples, StatsOfARoleForAPrefixTellsOfItsOwnObjects) {
+  const std::string secrets = (folder / "secrets").string();
+  std::ofstream(secrets) << "clerk read 0" << std::string(63, 'c') << " orders/*\n";
+  ASSERT_EQ(::chmod(secrets.c_str(), 0600), 0);
+  config.clients.secrets = secrets;
+  node.reset();
+  NodeTool::SetUp();
+  for (const std::string prefix : {"", "orders/"}) {
+    make(prefix + "later");
+    ASSERT_EQ(run_map({"create", prefix + "map"}), kOk) << tool.err();
+    ASSERT_EQ(tool.run({"seq", "create", "--at", address, prefix + "seq"}), kOk) << tool.err();
+  }
+  ASSERT_EQ(run({"stats", "--json", "--secret-file", secrets}), kOk) << tool.err();
+  std::vector<std::string> shown;
+  std::istringstream lines(tool.out());
+  for (std::string line; std::getline(lines, line);) {
+    const auto object = nlohmann::json::parse(line);
+    shown.push_back(object.contains("map") ? object["map"] : object["name"]);
+  }
+  EXPECT_EQ(shown, (std::vector<std::string>{"orders/map", "orders/seq", "orders/later"}));
+}
+
+TEST_F(NodeSamples, OfMoreObjectsThanFitTheLargestAreShown) {
+  for (int i = 0; i < 300; ++i) make("o" + std::string(1 + i % 7, 'x') + std::to_string(i));
+  ASSERT_EQ(run({"stats"}), kOk) << tool.err();
+  EXPECT_THAT(tool.out(), HasSubstr("\n\nleft out    44 objects that take less memory; --object "
+                                    "NAME shows one\n\nall         "));
+  ASSERT_EQ(run({"stats", "--json"}), kOk);
+  EXPECT_EQ(line_with("objects_left_out")["objects_left_out"], 44);
+  ASSERT_EQ(run({"top", "--once"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr("\n... and those of 44 other objects\n"));
+  ASSERT_EQ(run({"top", "--once", "--json"}), kOk);
+  const auto object = nlohmann::json::parse(tool.out());
+  EXPECT_EQ(object["objects"].size(), 256u);
+  EXPECT_EQ(object["objects_left_out"], 44);
+}
+
+TEST_F(NodeSamples, TopTellsOfKindsThatItDoesNotKnow) {
+  make("odd\x1b\n")->lookups = 1234;
+  ASSERT_EQ(run({"top", "--once"}), kOk) << tool.err();
+  EXPECT_THAT(tool.out(), HasSubstr("  odd\\x1b\\n: lookups (kind 200)\n"));
+  EXPECT_THAT(tool.out(),
+              HasSubstr("     3.0 KiB          -  odd\\x1b\\n: queued_bytes{queue=in} "));
+  EXPECT_EQ(tool.out().find('\x1b'), std::string::npos);
+  ASSERT_EQ(run({"top", "--once", "--json"}), kOk);
+  const auto object = nlohmann::json::parse(tool.out());
+  ASSERT_EQ(object["objects"].size(), 1u);
+  EXPECT_EQ(object["objects"][0]["name"], "odd\x1b\n");
+  EXPECT_EQ(object["objects"][0]["samples"][3]["value"], 1234);
+  EXPECT_GT(object["objects"][0]["samples"][3]["per_s"], 0);
+  EXPECT_FALSE(object["objects"][0]["samples"][0].contains("per_s")) << "it rises and falls";
+  EXPECT_EQ(object["objects_left_out"], 0);
 }
 
 TEST_F(NodeCommands, PingMeasuresRoundTrips) {

@@ -129,10 +129,7 @@ void add_source_options(CLI::App& command, SourceOptions& options, bool position
 
 void add_access_options(CLI::App& command, Access& access) {
   const auto add = [&](const std::string& name, Access of, const std::string& what) {
-    return command
-        .add_flag_callback(
-            name, [&access, of] { access = of; }, what)
-        ->group("Data");
+    return command.add_flag_callback(name, [&access, of] { access = of; }, what)->group("Data");
   };
   CLI::Option* const one_sided =
       add("--one-sided", Access::one_sided,
@@ -181,14 +178,18 @@ void add_identity_options(CLI::App& app, std::optional<std::string>& secret_file
       ->group("Node");
 }
 
+CLI::Option* add_name_option(CLI::App& command, const std::string& option,
+                             const std::string& description, std::optional<std::string>& name) {
+  return add_text_option(command, option, "NAME", description,
+                         [&name](const std::string& text) -> std::optional<std::string> {
+                           if (text.empty()) return "is no name";
+                           name = text;
+                           return std::nullopt;
+                         });
+}
+
 void add_map_name_option(CLI::App& command, std::optional<std::string>& name) {
-  add_text_option(command, "--map", "NAME", "Map of the node (default: default)",
-                  [&name](const std::string& text) -> std::optional<std::string> {
-                    if (text.empty()) return "is no name";
-                    name = text;
-                    return std::nullopt;
-                  })
-      ->group("Node");
+  add_name_option(command, "--map", "Map of the node (default: default)", name)->group("Node");
 }
 
 std::vector<const CLI::Option*> add_map_options(CLI::App& command, MapOptions& options) {

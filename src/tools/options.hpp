@@ -36,6 +36,9 @@ void add_address_option(CLI::App& command, std::optional<std::string>& at);
 /// Adds --secret-file and --node-user to each command below `app` that connects to nodes.
 void add_identity_options(CLI::App& app, std::optional<std::string>& secret_file,
                           std::optional<std::uint32_t>& node_user);
+/// Adds an option whose value is the name of an object: not empty.
+CLI::Option* add_name_option(CLI::App& command, const std::string& option,
+                             const std::string& description, std::optional<std::string>& name);
 /// Adds --map, the name of a map on a node.
 void add_map_name_option(CLI::App& command, std::optional<std::string>& name);
 /// Adds an option that takes a size such as 512M.

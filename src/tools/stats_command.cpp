@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier stats: numbers about the maps, tables and sequencers of a node.
+// espalier stats: numbers about the maps, tables and sequencers of a node, and samples of objects
+// of all kinds that node_stats does not tell.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -14,6 +15,7 @@
 #include "tools/json_record.hpp"
 #include "tools/json_stats.hpp"
 #include "tools/numbers.hpp"
+#include "tools/shown_samples.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -22,6 +24,7 @@ struct StatsOptions {
   std::optional<std::string> at;
   std::optional<std::string> map_name;
   std::optional<std::string> table_name;
+  std::optional<std::string> object_name;
   bool json = false;
 };
 
@@ -254,6 +257,25 @@ class Parts {
     begin();
     json_ ? print_json(out_, table) : print_text(out_, table);
   }
+  /// Of whatever kind.
+  void object(const wire::SampledObject& object) {
+    begin();
+    if (!json_) return print_object(out_, object);
+    out_ << object_json(object).dump() << '\n';
+  }
+  /// Of how many there is nothing more.
+  void left_out(std::uint64_t objects) {
+    if (objects == 0) return;
+    begin();
+    if (!json_) {
+      out_ << fmt::format("left out    {} objects that take less memory; --object NAME shows one\n",
+                          format_count(objects));
+      return;
+    }
+    nlohmann::ordered_json object;
+    object["objects_left_out"] = objects;
+    out_ << object.dump() << '\n';
+  }
   void node(const node::NodeNumbers& numbers) {
     begin();
     if (!json_) {
@@ -316,6 +338,14 @@ Feed feed_of(const std::optional<node::NodeNumbers>& numbers, const std::string&
   return found == numbers->maps.end() ? Feed() : Feed(found->feed);
 }
 
+Outcome<int> print_object(Parts& parts, const std::string& name, const Store& store,
+                          const std::string& address) {
+  const auto object = samples_of(store, address, name);
+  if (!object) return std::unexpected(object.error());
+  parts.object(*object);
+  return kOk;
+}
+
 Outcome<int> print_stats(Environment& environment, const StatsOptions& options) {
   const auto address = required_address(environment, options.at);
   if (!address) return std::unexpected(address.error());
@@ -323,6 +353,7 @@ Outcome<int> print_stats(Environment& environment, const StatsOptions& options) 
   if (!store) return std::unexpected(store.error());
   Parts parts(environment, options.json);
   if (options.table_name) return print_table(parts, *options.table_name, *store, *address);
+  if (options.object_name) return print_object(parts, *options.object_name, *store, *address);
   const auto asked = numbers_of(*store, *address);
   if (!asked) return std::unexpected(asked.error());
   const std::optional<node::NodeNumbers>& numbers = *asked;
@@ -336,10 +367,19 @@ Outcome<int> print_stats(Environment& environment, const StatsOptions& options) 
     if (!stats) return std::unexpected(stats.error());
     parts.map(name, *stats, feed_of(numbers, name));
   }
-  if (options.map_name || !numbers) return kOk;
-  for (const node::TableNumbers& table : numbers->tables) parts.table(table);
-  for (const node::SequencerNumbers& sequencer : numbers->sequencers) parts.sequencer(sequencer);
-  parts.node(*numbers);
+  if (options.map_name) return kOk;
+  if (numbers) {
+    for (const node::TableNumbers& table : numbers->tables) parts.table(table);
+    for (const node::SequencerNumbers& sequencer : numbers->sequencers) parts.sequencer(sequencer);
+  }
+  const auto others =
+      numbers ? other_samples_of(*store, *address) : samples_but_of_maps(*store, *address);
+  if (others) {
+    for (const wire::SampledObject& object : others->objects) parts.object(object);
+    parts.left_out(others->left_out());
+  }
+  if (numbers) parts.node(*numbers);
+  if (!others) return std::unexpected(others.error());
   return kOk;
 }
 
@@ -347,22 +387,28 @@ Outcome<int> print_stats(Environment& environment, const StatsOptions& options) 
 
 void add_stats_command(CLI::App& app, Environment& environment, Action& chosen) {
   const auto options = std::make_shared<StatsOptions>();
-  CLI::App& command = *app.add_subcommand(
-      "stats", "Print numbers about the maps, tables and sequencers of a node, and its memory");
+  CLI::App& command =
+      *app.add_subcommand("stats", "Print numbers about the objects of a node, and its memory");
   add_json_option(command, options->json);
   add_address_option(command, options->at);
   add_map_name_option(command, options->map_name);
   command.get_option("--map")->description(
       "Print numbers of this map only, and none of the memory");
-  command.add_option("--table", options->table_name, "Print numbers of this table only")
-      ->type_name("NAME")
+  add_name_option(command, "--table", "Print numbers of this table only", options->table_name)
       ->excludes("--map");
+  add_name_option(command, "--object", "Print the samples of this object only, whatever its kind",
+                  options->object_name);
   command.footer(
       "Examples:\n"
       "  espalier stats --at unix:/run/espalier/espalier.sock\n"
       "  espalier stats --at unix:/run/espalier/espalier.sock --map words --json\n"
-      "  espalier stats --at unix:/run/espalier/espalier.sock --table sales\n");
+      "  espalier stats --at unix:/run/espalier/espalier.sock --table sales\n"
+      "  espalier stats --at unix:/run/espalier/espalier.sock --object sales --json\n");
   command.callback([options, &environment, &chosen] {
+    // Not by excludes(): help has more than one of them in any order.
+    if (options->object_name && (options->map_name || options->table_name)) {
+      throw CLI::ValidationError("--object", "goes with neither --map nor --table");
+    }
     chosen = reporting(environment,
                        [options, &environment] { return print_stats(environment, *options); });
   });

@@ -15,6 +15,7 @@
 #include "tools/data_place.hpp"
 #include "tools/json_record.hpp"
 #include "tools/json_stats.hpp"
+#include "tools/shown_samples.hpp"
 #include "tools/top_screen.hpp"
 #include "tools/top_view.hpp"
 
@@ -54,8 +55,14 @@ class Readings {
   Outcome<TopView> next() {
     auto numbers = needed_numbers_of(store_, address_);
     if (!numbers) return std::unexpected(numbers.error());
+    auto sampled = samples_beside(*numbers, store_, address_);
+    if (!sampled) return std::unexpected(sampled.error());
+    const bool has_samples = sampled->has_value();
+    if (has_samples) numbers->sampled = **std::move(sampled);
     TopView view = view_of(last_ ? &*last_ : nullptr, std::move(*numbers));
     last_ = view.numbers;
+    // All were left out: the next reading has nothing to compare its samples with.
+    if (!has_samples) last_->sampled.count = 1;
     return view;
   }
   [[nodiscard]] const std::string& address() const { return address_; }
@@ -114,6 +121,14 @@ Json table_json(const TableRates& table) {
   object["queries_per_s"] = rounded(table.queries_per_s);
   object["read_bytes_per_s"] = rounded(table.read_bytes_per_s);
   object["sent_bytes_per_s"] = rounded(table.sent_bytes_per_s);
+  return object;
+}
+
+Json rates_json(const ObjectRates& rates) {
+  Json object = object_json(rates.object);
+  for (std::size_t i = 0; i < rates.per_s.size(); ++i) {
+    if (rates.per_s[i]) object["samples"][i]["per_s"] = rounded(*rates.per_s[i]);
+  }
   return object;
 }
 
@@ -184,6 +199,8 @@ void print_json(std::ostream& out, const TopView& view, const std::string& addre
   object["maps"] = array_of(view.maps, map_json);
   object["tables"] = array_of(view.tables, table_json);
   object["sequencers"] = array_of(view.sequencers, sequencer_json);
+  object["objects"] = array_of(view.objects, rates_json);
+  object["objects_left_out"] = view.numbers.sampled.left_out();
   object["queries"] = queries_json(view.numbers.queries);
   object["queries_per_s"] = rounded(view.queries_per_s);
   object["helpers"] = helpers_json(view.numbers.helpers);
@@ -308,7 +325,7 @@ void add_top_command(CLI::App& app, Environment& environment, Action& chosen) {
       ->excludes(count);
   command
       .add_option("-s,--sort", options->sort,
-                  "What offloads, maps, tables and sequencers are sorted by")
+                  "What offloads, maps, tables, sequencers and samples are sorted by")
       ->check(CLI::IsMember({"activity", "size", "name"}).description(""))
       ->type_name("activity|size|name")
       ->capture_default_str();

@@ -85,12 +85,16 @@ TEST_F(TopCommand, JsonHasALineForEachInterval) {
   EXPECT_GT(first["epochs"]["participants"], 0);
   EXPECT_EQ(second["since_start"], false);
   EXPECT_GT(second["interval_s"], 0);
-  // Between the two readings the node was asked for its numbers once: the second time.
+  // Between the two readings the node was asked for its numbers and samples once: the second time.
   for (const auto& offload : second["offloads"]) {
-    const bool itself = offload["offload"] == "node_stats";
-    EXPECT_EQ(offload["requests_per_s"] > 0, itself) << offload;
-    if (itself) {
+    const bool numbers = offload["offload"] == "node_stats";
+    const bool samples = offload["offload"] == "object_samples";
+    EXPECT_EQ(offload["requests_per_s"] > 0, numbers || samples) << offload;
+    if (numbers) {
       EXPECT_EQ(offload["requests"], 2);
+    }
+    if (samples) {
+      EXPECT_EQ(offload["requests"], 1) << "they are asked for behind the numbers";
     }
   }
 }

@@ -12,6 +12,7 @@
 #include "cmdline/short_number.hpp"
 #include "cmdline/text_codec.hpp"
 #include "tools/numbers.hpp"
+#include "tools/shown_samples.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -235,16 +236,77 @@ std::vector<std::string> sequencer_lines(const TopView& view, TopSort sort) {
   return lines;
 }
 
-/// A table in so much room; its last row tells how many did not fit.
-void add_table(std::vector<ScreenLine>& to, std::vector<std::string> lines, std::size_t room) {
+/// One sample of an object of a kind that has no columns of its own.
+struct SampleRow {
+  std::string_view name;  ///< of its object, any bytes
+  const ObjectRates* rates;
+  std::size_t number;
+
+  [[nodiscard]] const wire::Sample& sample() const { return rates->object.samples[number]; }
+  [[nodiscard]] std::optional<double> per_s() const { return rates->per_s[number]; }
+};
+
+// The object first: a narrow window shows of its samples at least whose they are.
+std::string line_of(const SampleRow& row) {
+  const wire::Sample& sample = row.sample();
+  const bool is_bytes = sample.unit == "bytes";
+  const std::optional<double> per_s = row.per_s();
+  const std::string value = sample.unit.empty() ? short_number(sample.value) : shown_value(sample);
+  const std::string rise = !per_s ? "-" : (is_bytes ? byte_rate(*per_s) : short_number(*per_s));
+  return fmt::format("{:>12}{:>11}  {}: {} ({})", value, rise, cmdline::escaped(row.name),
+                     shown_name(sample), shown_kind(row.rates->object));
+}
+
+/// With the heading, and a line of the objects that the node left out.
+std::size_t sample_line_count(const TopView& view) {
+  if (view.objects.empty()) return 0;
+  std::size_t count = view.numbers.sampled.left_out() == 0 ? 1 : 2;
+  for (const ObjectRates& rates : view.objects) count += rates.object.samples.size();
+  return count;
+}
+
+/// The first lines, `room` at most.
+std::vector<std::string> sample_lines(const TopView& view, TopSort sort, std::size_t room) {
+  const auto rank = [sort](const SampleRow& row) {
+    const auto size = static_cast<double>(row.sample().value);
+    if (sort == TopSort::name) return std::pair(0.0, 0.0);
+    return sort == TopSort::size ? std::pair(size, 0.0) : std::pair(row.per_s().value_or(0), size);
+  };
+  std::vector<std::string> lines;
+  if (room == 0 || view.objects.empty()) return lines;
+  std::vector<SampleRow> all;
+  for (const ObjectRates& rates : view.objects) {
+    for (std::size_t i = 0; i < rates.object.samples.size(); ++i) {
+      all.push_back({rates.object.name, &rates, i});
+    }
+  }
+  lines.push_back(fmt::format("{:>12}{:>11}  {}", "value", "rise/s", "object: sample (kind)"));
+  for (const SampleRow* row : sorted(all, rank)) {
+    if (lines.size() == room) return lines;
+    lines.push_back(line_of(*row));
+  }
+  const std::uint64_t objects = view.numbers.sampled.left_out();
+  if (objects != 0 && lines.size() != room) {
+    lines.push_back(fmt::format("... and those of {} other objects", short_number(objects)));
+  }
+  return lines;
+}
+
+/// A table of `all` lines, of which the first are here, in so much room; its last row tells how
+/// many did not fit. Requires: as many lines are here as have room.
+void add_table(std::vector<ScreenLine>& to, std::vector<std::string> lines, std::size_t room,
+               std::size_t all) {
   if (room == 0) return;
-  if (lines.size() > room) {
-    const std::size_t left = lines.size() - room + 1;
+  if (all > room) {
     lines.resize(room);
-    if (room > 1) lines.back() = fmt::format("... {} more", left);
+    if (room > 1) lines.back() = fmt::format("... {} more", all - room + 1);
   }
   bool heading = true;
   for (std::string& line : lines) to.push_back({std::move(line), std::exchange(heading, false)});
+}
+void add_table(std::vector<ScreenLine>& to, std::vector<std::string> lines, std::size_t room) {
+  const std::size_t all = lines.size();
+  add_table(to, std::move(lines), room, all);
 }
 
 }  // namespace
@@ -276,19 +338,23 @@ std::vector<ScreenLine> draw_top(const TopView& view, const TopPicture& picture,
   auto tables = view.tables.empty() ? std::vector<std::string>{} : table_lines(view, picture.sort);
   auto sequencers =
       view.sequencers.empty() ? std::vector<std::string>{} : sequencer_lines(view, picture.sort);
-  // Gaps between the lists, and a line of keys. Tables and sequencers get a quarter each, offloads
-  // and maps half of the rest each, and what the others leave.
-  const std::size_t used =
-      lines.size() + 2 + (tables.empty() ? 0 : 1) + (sequencers.empty() ? 0 : 1);
+  const std::size_t samples = sample_line_count(view);
+  // Gaps between the lists, and a line of keys. Tables, sequencers and samples get a quarter each,
+  // offloads and maps half of the rest each, and what the others leave.
+  const std::size_t used = lines.size() + 2 + (tables.empty() ? 0 : 1) +
+                           (sequencers.empty() ? 0 : 1) + (samples == 0 ? 0 : 1);
   const std::size_t first_two = offloads.size() + maps.size();
-  const std::size_t all = first_two + tables.size() + sequencers.size();
+  const std::size_t first_four = first_two + tables.size() + sequencers.size();
+  const std::size_t all = first_four + samples;
   const std::size_t room = whole ? all : std::max(size.rows, used) - used;
   const auto share = [room](std::size_t of, std::size_t others) {
     return std::min(of, std::max(room / 4, room - std::min(room, others)));
   };
-  const std::size_t for_sequencers = share(sequencers.size(), first_two + tables.size());
-  const std::size_t for_tables = share(tables.size(), first_two + for_sequencers);
-  const std::size_t rest = room - std::min(room, for_tables + for_sequencers);
+  const std::size_t for_samples = share(samples, first_four);
+  const std::size_t for_sequencers =
+      share(sequencers.size(), first_two + tables.size() + for_samples);
+  const std::size_t for_tables = share(tables.size(), first_two + for_sequencers + for_samples);
+  const std::size_t rest = room - std::min(room, for_tables + for_sequencers + for_samples);
   const std::size_t for_maps =
       std::min(maps.size(), std::max(rest / 2, rest - std::min(rest, offloads.size())));
   add_table(lines, std::move(offloads), rest - for_maps);
@@ -298,6 +364,8 @@ std::vector<ScreenLine> draw_top(const TopView& view, const TopPicture& picture,
   add_table(lines, std::move(tables), for_tables);
   if (!sequencers.empty()) lines.push_back({""});
   add_table(lines, std::move(sequencers), for_sequencers);
+  if (samples != 0) lines.push_back({""});
+  add_table(lines, sample_lines(view, picture.sort, for_samples), for_samples, samples);
   if (!whole) {
     lines.resize(std::max<std::size_t>(size.rows, 1) - 1);
     lines.push_back({fmt::format("q quits, s sorts: now by {}", name(picture.sort))});

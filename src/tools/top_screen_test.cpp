@@ -269,8 +269,73 @@ TEST(TopScreen, TellsHowManyRowsDidNotFit) {
   EXPECT_THAT(lines[12].text, HasSubstr("object_list")) << "what is short is shown whole";
 }
 
+/// An object of a kind that no picture knows.
+ObjectRates some_object(std::string name, std::uint64_t lookups, double per_s) {
+  using wire::SampleType;
+  return {{static_cast<ObjectKind>(200),
+           "",
+           1,
+           std::move(name),
+           {{"lookups", "", "Asked.", SampleType::counter, {}, lookups},
+            {"queued_bytes", "bytes", "Waiting.", SampleType::gauge, {{"queue", "in"}}, 3072}}},
+          {per_s, std::nullopt}};
+}
+
+TEST(TopScreen, SamplesOfOtherKindsHaveALineEach) {
+  TopView view = some_view();
+  view.objects = {some_object("beta", 12'000, 1'500), some_object("alpha", 100, 2)};
+  view.numbers.sampled.objects = {view.objects[0].object, view.objects[1].object};
+  view.numbers.sampled.count = 5;
+  EXPECT_THAT(drawn(view, {4096, 0}),
+              HasSubstr("\n\n"
+                        "       value     rise/s  object: sample (kind)\n"
+                        "      12.0 k     1.50 k  beta: lookups (kind 200)\n"
+                        "         100          2  alpha: lookups (kind 200)\n"
+                        "     3.0 KiB          -  alpha: queued_bytes{queue=in} (kind 200)\n"
+                        "     3.0 KiB          -  beta: queued_bytes{queue=in} (kind 200)\n"
+                        "... and those of 3 other objects\n"));
+  EXPECT_THAT(drawn(view, {4096, 0}, TopSort::name),
+              HasSubstr("alpha: lookups (kind 200)\n"
+                        "     3.0 KiB          -  alpha: queued_bytes{queue=in} (kind 200)\n"
+                        "      12.0 k     1.50 k  beta: lookups (kind 200)\n"));
+  view.objects[0].object.kind_name = "hash";
+  EXPECT_THAT(drawn(view, {4096, 0}), HasSubstr("beta: lookups (hash)\n"));
+}
+
+TEST(TopScreen, TellsHowManySamplesDidNotFit) {
+  TopView view = some_view();
+  for (int i = 0; i < 20; ++i) {
+    view.objects.push_back(some_object("o" + std::to_string(10 + i), 1, 40.0 - i));
+  }
+  view.numbers.sampled.count = 10;  // which tells of none of them
+  constexpr std::size_t kAll = 40 + 1;
+  std::size_t most = 0;
+  for (std::size_t rows = 16; rows < 90; ++rows) {
+    std::vector<std::string> shown;
+    bool in_table = false;
+    for (const ScreenLine& line : draw_top(view, {"a"}, {80, rows})) {
+      if (in_table && !line.text.empty() && !line.text.starts_with("q quits")) {
+        shown.push_back(line.text);
+      }
+      in_table = in_table || line.text.ends_with("object: sample (kind)");
+    }
+    most = std::max(most, shown.size());
+    if (shown.empty()) continue;
+    std::size_t left = 0;
+    if (shown.back().ends_with(" more")) {
+      left = std::stoul(shown.back().substr(4));
+      shown.pop_back();
+    } else {
+      EXPECT_EQ(shown.back(), "... and those of 10 other objects");
+    }
+    EXPECT_EQ(shown.size() + left, kAll) << rows;
+  }
+  EXPECT_EQ(most, kAll);
+}
+
 TEST(TopScreen, StaysWithinAnyWindow) {
   TopView view = some_view();
+  view.objects = {some_object(std::string(300, 'o'), 1, 1)};
   view.maps[0].name = std::string(300, 'n');
   for (std::size_t rows = 1; rows < 40; ++rows) {
     for (const std::size_t columns : {1, 7, 40, 79, 80, 300}) {
@@ -303,6 +368,9 @@ TEST(TopScreen, NothingFromTheNodeSteersTheTerminal) {
     view.numbers.version = garbage();
     view.maps[0].name = garbage();
     view.tables[0].name = garbage();
+    view.objects = {some_object(garbage(), random(), 1e300)};
+    view.objects[0].object.samples[1].labels[0].value = garbage();
+    view.numbers.sampled.count = random();
     view.tables[1].read_bytes_per_s = 1e300;
     view.helpers_busy = std::numeric_limits<double>::quiet_NaN();
     view.maps[1].bytes_per_item = std::numeric_limits<double>::infinity();

@@ -122,6 +122,31 @@ SequencerRates rates_of(const node::SequencerNumbers& before, const node::Sequen
   return rates;
 }
 
+// An id is one object's for ever, so counters go on where it is the same; they never fall. One that
+// was not read before is new, and its counters began at 0, unless it may have been left out.
+ObjectRates rates_of(const wire::SampledObjects& before, const wire::SampledObject& now,
+                     const Pace& pace) {
+  ObjectRates rates{now, {}};
+  const auto last = std::ranges::find(before.objects, now.id, &wire::SampledObject::id);
+  const bool is_known = last != before.objects.end();
+  const bool has_rates = is_known || before.left_out() == 0;
+  for (const wire::Sample& sample : now.samples) {
+    if (sample.type != wire::SampleType::counter || !has_rates) {
+      rates.per_s.emplace_back();
+      continue;
+    }
+    std::uint64_t earlier = 0;
+    if (is_known) {
+      const auto same = std::ranges::find_if(last->samples, [&](const wire::Sample& other) {
+        return other.name == sample.name && other.labels == sample.labels;
+      });
+      if (same != last->samples.end()) earlier = same->value;
+    }
+    rates.per_s.emplace_back(pace(earlier, sample.value));
+  }
+  return rates;
+}
+
 /// The element of `all` that is like `one` by this member; a new one if there is none.
 template <class T, class Member>
 T like(const std::vector<T>& all, const T& one, Member member) {
@@ -213,6 +238,9 @@ TopView view_of(const node::NodeNumbers* before, node::NodeNumbers now) {
   for (const node::SequencerNumbers& sequencer : view.numbers.sequencers) {
     const auto last = like(earlier.sequencers, sequencer, &node::SequencerNumbers::name);
     view.sequencers.push_back(rates_of(last, sequencer, pace));
+  }
+  for (const wire::SampledObject& object : view.numbers.sampled.objects) {
+    view.objects.push_back(rates_of(earlier.sampled, object, pace));
   }
   return view;
 }

@@ -49,6 +49,13 @@ struct SequencerRates {
   double adds_per_s = 0;  ///< that the node made for these
 };
 
+/// One object of a kind that nothing else here tells of.
+struct ObjectRates {
+  wire::SampledObject object;
+  /// Of each sample. Nothing: it is a gauge, or the reading before may have left out this object.
+  std::vector<std::optional<double>> per_s;
+};
+
 struct TopView {
   node::NodeNumbers numbers;
   double seconds = 0;        ///< length of the interval
@@ -78,6 +85,7 @@ struct TopView {
   std::vector<MapRates> maps;
   std::vector<TableRates> tables;
   std::vector<SequencerRates> sequencers;
+  std::vector<ObjectRates> objects;  ///< of all other kinds
   std::uint64_t feed_followers = 0;  ///< of all maps, and the next one
   double feed_moves_per_s = 0;
   double limited_per_s = 0;  ///< clients beyond a limit of their principal, or what is kept

@@ -239,6 +239,60 @@ TEST(TopView, BearsNumbersThatCannotBe) {
   EXPECT_EQ(view_of(nullptr, node::NodeNumbers{}).requests_per_s, 0);
 }
 
+TEST(TopView, CountersOfOtherKindsHaveRates) {
+  using wire::SampleType;
+  const auto at = [](std::uint64_t uptime_ns, std::uint32_t id, std::uint64_t lookups) {
+    node::NodeNumbers numbers = reading(uptime_ns, 1, 10);
+    numbers.sampled.objects = {
+        {static_cast<ObjectKind>(200),
+         "",
+         id,
+         "a",
+         {{"items", "", "", SampleType::gauge, {}, 5},
+          {"lookups", "", "", SampleType::counter, {{"queue", "in"}}, lookups},
+          {"lookups", "", "", SampleType::counter, {{"queue", "out"}}, lookups / 2}}}};
+    return numbers;
+  };
+  using Rates = std::vector<std::optional<double>>;
+  const node::NodeNumbers before = at(kSecond, 7, 100);
+  const TopView view = view_of(&before, at(3 * kSecond, 7, 140));
+  ASSERT_EQ(view.objects.size(), 1U);
+  EXPECT_EQ(view.objects[0].per_s, (Rates{std::nullopt, 20, 10}));
+  EXPECT_EQ(view_of(nullptr, at(2 * kSecond, 7, 140)).objects[0].per_s,
+            (Rates{std::nullopt, 70, 35}));
+  EXPECT_EQ(view_of(&before, at(3 * kSecond, 8, 140)).objects[0].per_s,
+            (Rates{std::nullopt, 70, 35}))
+      << "another object of the same name";
+  EXPECT_EQ(view_of(&before, at(3 * kSecond, 7, 1)).objects[0].per_s, (Rates{std::nullopt, 0, 0}))
+      << "which no counter does";
+}
+
+TEST(TopView, AnObjectThatWasPerhapsLeftOutHasNoRate) {
+  const auto at = [](std::uint64_t uptime_ns, std::vector<std::uint32_t> ids, std::uint64_t count,
+                     std::uint64_t lookups) {
+    node::NodeNumbers numbers = reading(uptime_ns, 1, 10);
+    numbers.sampled.count = count;
+    for (const std::uint32_t id : ids) {
+      numbers.sampled.objects.push_back(
+          {static_cast<ObjectKind>(200),
+           "",
+           id,
+           "a",
+           {{"lookups", "", "", wire::SampleType::counter, {}, lookups}}});
+    }
+    return numbers;
+  };
+  using Rates = std::vector<std::optional<double>>;
+  const node::NodeNumbers some = at(kSecond, {7}, 2, 1000);
+  const TopView view = view_of(&some, at(2 * kSecond, {7, 8}, 2, 1010));
+  ASSERT_EQ(view.objects.size(), 2U);
+  EXPECT_EQ(view.objects[0].per_s, Rates{10});
+  EXPECT_EQ(view.objects[1].per_s, Rates{std::nullopt});
+  const node::NodeNumbers all = at(kSecond, {7}, 1, 1000);
+  EXPECT_EQ(view_of(&all, at(2 * kSecond, {7, 8}, 2, 1010)).objects[1].per_s, Rates{1010})
+      << "it is new";
+}
+
 TEST(TopView, TellsWhatHoldsMemory) {
   node::NodeNumbers numbers = reading(kSecond, 1, 10);
   numbers.epoch = 20;

@@ -76,8 +76,9 @@ enum class OffloadId : std::uint8_t {
   release_confirm = 58,      // map: a map; payload: 8 bytes, a hold
   feed_open = 59,            // map: a map; answers field `feed` of wire/one_sided.hpp
   index_generation = 60,     // map: the map; argument: what is wanted; answers field `redirect`
+  object_samples = 61,       // key: a name, or nothing; payload: SamplesWanted
 };
-inline constexpr std::uint32_t kOffloadIds = 61;
+inline constexpr std::uint32_t kOffloadIds = 62;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;

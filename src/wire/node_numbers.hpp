@@ -18,10 +18,18 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "espalier/kind.hpp"
 #include "wire/message.hpp"
 #include "wire/sequencer.hpp"
 
 namespace espalier::wire {
+
+/// Whether node_stats tells objects of this kind: these and no others, in any version. A kind that
+/// comes later is told by samples alone (wire/samples.hpp); else programs of today would show it
+/// twice, or not at all.
+[[nodiscard]] constexpr bool is_in_node_stats(ObjectKind kind) {
+  return kind == ObjectKind::map || kind == ObjectKind::table || kind == ObjectKind::sequencer;
+}
 
 /// Buckets of durations: what docs/metrics.md says about their bounds.
 inline constexpr std::uint32_t kDurationBuckets = 54;

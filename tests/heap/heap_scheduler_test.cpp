@@ -10,8 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "offload/testing/scheduler_fixture.hpp"
 #include "tests/heap/failing_heap.hpp"
+#include "wire/samples.hpp"
 
 namespace espalier::test {
 namespace {
@@ -69,6 +71,11 @@ std::vector<NodeRequest> node_requests() {
       {"OpenSnapshot", OffloadId::snapshot_open},
       {"OpenAMap", OffloadId::map_open, "m", {}, false},
       {"ListObjects", OffloadId::object_list, {}, {}, false},
+      {"SampleObjects",
+       OffloadId::object_samples,
+       {},
+       std::string(base::bytes_of(wire::SamplesWanted{256, 0, 0, 0})),
+       false},
   };
 }
 

@@ -16,6 +16,7 @@
 #include "table/pipeline_builder.hpp"
 #include "table/schema.hpp"
 #include "tree/map_forms.hpp"
+#include "wire/samples.hpp"
 #include "wire/sequencer.hpp"
 #include "wire/shard.hpp"
 #include "wire/table_calls.hpp"
@@ -70,6 +71,7 @@ const std::vector<Row>& rows() {
   const std::string shape(base::bytes_of(tree::shape_of(MapOptions{})));
   const std::string row(schema().row_bytes(), '\0');
   const std::string no_rows(base::bytes_of(wire::RowsWanted{~std::uint64_t{0}, 1}));
+  const std::string samples_wanted(base::bytes_of(wire::SamplesWanted{256, 0, 0, 0}));
   static const std::vector<Row> all = {
       {OffloadId::noop, none, Names::nothing, done},
       {OffloadId::cancel, none, Names::nothing, done},
@@ -104,6 +106,7 @@ const std::vector<Row>& rows() {
       {OffloadId::shard_create, admin, Names::by_name, done, On::nothing, "made_shard",
        shape + shard_map()},
       {OffloadId::object_list, read, Names::nothing, done},
+      {OffloadId::object_samples, read, Names::nothing, done, On::nothing, "", samples_wanted},
       {OffloadId::object_drop, admin, Names::by_name, done, On::nothing, "made_shard"},
       {OffloadId::node_stats, read, Names::all, done},
       {OffloadId::sequence, write, Names::by_name, done, On::nothing, "counter", "", 1},

@@ -10,8 +10,12 @@
 #include <utility>
 
 #include "catalog/catalog.hpp"
+#include "catalog/samples.hpp"
 
 namespace espalier::catalog {
+
+/// What terminals, JSON and metrics must not be handed as it is.
+inline constexpr const char* kOddText = "odd\x1b\"\\\n\xff";
 
 /// Counts those of it that live.
 template <ObjectKind kOfKind>
@@ -28,10 +32,17 @@ class SomeObject final : public Object {
   void set_dropped() override { ++times_dropped; }
   [[nodiscard]] std::string description() const override { return "made of nothing"; }
   [[nodiscard]] ObjectNumbers numbers() const override { return {id, name.size()}; }
+  void add_samples(SampleList& to) const override {
+    to.gauge({"items", "", "Items."}, 3);
+    to.gauge({"queued_bytes", "bytes", "Bytes that wait."}, 3 << 10, {{"queue", "in"}});
+    to.gauge({"queued_bytes", "bytes", "Bytes that wait."}, 5, {{"queue", kOddText}});
+    to.counter({"lookups", "", "Times that it was asked."}, lookups);
+  }
 
   const std::uint32_t id;
   const std::string name;
   std::atomic<int> times_dropped{0};
+  std::atomic<std::uint64_t> lookups{0};
 
  private:
   std::atomic<int>& living_;
@@ -42,14 +53,21 @@ using SomeTable = SomeObject<ObjectKind::table>;
 /// Of a later version: the catalogue knows no list of kinds.
 using SomeLater = SomeObject<static_cast<ObjectKind>(200)>;
 
+/// Makes one in any catalogue, a node's for instance. `living` outlives it.
+template <class T>
+Result<std::shared_ptr<T>> create_some(Catalog& catalog, std::string_view name,
+                                       std::atomic<int>& living) {
+  return catalog.create<T>(
+      name, [&living](std::uint32_t id, std::string own) -> Result<std::shared_ptr<T>> {
+        return std::make_shared<T>(id, std::move(own), living);
+      });
+}
+
 /// A catalogue, and how many of its objects live.
 struct SomeCatalog {
   template <class T>
   Result<std::shared_ptr<T>> create(std::string_view name) {
-    return catalog.create<T>(
-        name, [this](std::uint32_t id, std::string own) -> Result<std::shared_ptr<T>> {
-          return std::make_shared<T>(id, std::move(own), living);
-        });
+    return create_some<T>(catalog, name, living);
   }
 
   std::atomic<int> living{0};

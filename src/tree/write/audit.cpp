@@ -19,7 +19,10 @@ class TreeAudit {
     audit_map_header(map_, report_);
     const wire::Ref root = map_.table.get(map_.root);
     if (report_.expect(in_region(map_, root, map_.geometry.node_bytes), "it has no root")) {
-      visit({map_.root, root, map_.view(root).level(), {}, {}});
+      const std::uint32_t level = map_.view(root).level();
+      report_.expect(map_.height == level + 1, "its height is said to be ", map_.height.load(),
+                     " and the root has level ", level);
+      visit({map_.root, root, level, {}, {}});
     }
     report_.set_place("map " + std::to_string(map_.id) + ": ");
     std::sort(content_.lids.begin(), content_.lids.end());

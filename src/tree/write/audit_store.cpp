@@ -79,6 +79,10 @@ void audit_lids(const MapCore& map, const Reclaimer::Waiting& waiting, const Tre
 
 void audit_waiting(const MapCore& map, const Reclaimer::Waiting& waiting, TreeContent& content,
                    Report& report) {
+  std::uint64_t bytes = 0;
+  for (const Retired& one : waiting.buffers) bytes += memory::class_bytes(one.size_class);
+  report.expect(waiting.bytes == bytes, "the counter of retired bytes says ", waiting.bytes,
+                " and there are ", bytes);
   for (const Retired& one : waiting.buffers) {
     content.buffers.push_back({one.offset, one.size_class});
     report.expect(one.version <= map.clock.taken(), "a buffer waits for a version not taken yet");

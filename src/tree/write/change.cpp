@@ -400,6 +400,9 @@ void Change::commit(std::uint64_t version) noexcept {
       if (node.fresh_lid == fresh) map_->table.set(node.lid, map_->ref_of(node.node), version);
     }
   }
+  for (const NewNode& node : built_) {
+    if (node.lid == map_->root) map_->height.store(node.level + 1, std::memory_order_relaxed);
+  }
   for (const DeadNode& dead : dead_) {
     supersede(dead.node, version, successor_of(dead));
     if (view(dead.node).leaf()) unlock(dead.node);

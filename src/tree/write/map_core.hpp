@@ -170,6 +170,7 @@ class MapCore final : public MapView, public catalog::Object {
   /// wire::MapShape.
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] catalog::ObjectNumbers numbers() const override;
+  void add_samples(catalog::SampleList& to) const override;
   /// Bytes of all its buffers: nodes, values, page table, what is reserved and what waits.
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
@@ -182,6 +183,7 @@ class MapCore final : public MapView, public catalog::Object {
   }
   static constexpr std::uint64_t kNearLeaves = 100'000;
   std::atomic<std::uint64_t> interior_nodes{0};
+  std::atomic<std::uint32_t> height{1};  // levels of nodes; a lone leaf is 1
   std::atomic<std::uint64_t> value_bytes{0};
   ShardedCounter log_merges;
   std::atomic<std::uint64_t> splits{0};

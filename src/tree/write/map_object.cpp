@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "base/bytes.hpp"
+#include "catalog/samples.hpp"
 #include "tree/map_forms.hpp"
+#include "tree/write/map_stats.hpp"
 
 namespace espalier::tree {
 namespace {
@@ -60,5 +62,34 @@ std::string MapCore::description() const {
 }
 
 catalog::ObjectNumbers MapCore::numbers() const { return {items.sum(), memory_bytes()}; }
+
+// The names are those of the node's metrics of maps; only that metrics of its feed are
+// espalier_feed_, and not espalier_map_feed_.
+void MapCore::add_samples(catalog::SampleList& to) const {
+  const MapStats stats = stats_of(*this);
+  to.gauge({"items", "", "Items."}, stats.items);
+  to.gauge({"leaves", "", "Leaf nodes."}, stats.leaves);
+  to.gauge({"interior_nodes", "", "Nodes above the leaves."}, stats.interior_nodes);
+  to.gauge({"height", "", "Levels of nodes; a lone leaf is 1."}, stats.height);
+  to.gauge({"node_bytes", "bytes", "Memory of nodes in the tree."}, stats.node_bytes);
+  to.gauge({"value_bytes", "bytes", "Memory of values that lie beside the nodes."},
+           stats.value_bytes);
+  to.gauge({"retired_bytes", "bytes",
+            "Memory that is unlinked and waits for readers or snapshots before it is free."},
+           stats.retired_bytes);
+  to.gauge({"snapshots", "", "Snapshots held; they keep old versions."}, stats.snapshots);
+  to.gauge({"read_version", "", "The version at which reads begin."}, stats.read_version);
+  to.gauge({"write_version", "", "The last version that a write has taken."}, stats.write_version);
+  to.counter({"log_merges", "", "Leaves rebuilt because their logs were full."}, stats.log_merges);
+  to.counter({"splits", "", "Leaves split."}, stats.splits);
+  to.counter({"redistributions", "", "Splits avoided by giving items to a neighbour."},
+             stats.redistributions);
+  to.counter({"merges", "", "Nodes merged."}, stats.merges);
+  const MappingFeed::Numbers feed = table.feed().numbers();
+  to.gauge({"feed_followers", "", "Readers from elsewhere that follow its mapping feed."},
+           feed.followers);
+  to.counter({"feed_entries", "", "Moves of nodes that its mapping feed has told."}, feed.entries);
+  to.counter({"feed_gaps", "", "Times that entries of its feed may be missing."}, feed.gaps);
+}
 
 }  // namespace espalier::tree

@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <set>
+#include <string_view>
+#include <vector>
 
+#include "catalog/samples.hpp"
 #include "tree/testing/map_objects.hpp"
 #include "wire/message.hpp"
 
@@ -101,6 +105,28 @@ TEST_F(MapObjects, TellWhatTheyAreMadeOf) {
   MapUser user(context, made);
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(user.put(TreeFixture::numbered(i), "v").ok);
   EXPECT_EQ(made->numbers().entries, 10u);
+}
+
+TEST_F(MapObjects, TellTheirStatisticsAlsoWhereNoPlaceForAReaderIsFree) {
+  const auto made = *create("one", {.node_bytes = 1024, .log_bytes = 256});
+  {
+    ThreadContext context(store_, std::move(*store_.epochs.join()), 0);
+    MapUser user(context, made);
+    for (int i = 0; i < 1000; ++i) ASSERT_TRUE(user.put(TreeFixture::numbered(i), "v").ok);
+  }
+  std::vector<base::EpochSlot> all;
+  while (auto slot = store_.epochs.join()) all.push_back(std::move(*slot));
+  catalog::SampleList list;
+  made->add_samples(list);
+  const std::vector<wire::Sample> samples = list.take();
+  const auto value_of = [&](std::string_view name) {
+    const auto found = std::ranges::find(samples, name, &wire::Sample::name);
+    return found == samples.end() ? 0 : found->value;
+  };
+  EXPECT_EQ(value_of("items"), 1000u);
+  EXPECT_EQ(value_of("height"), made->node(made->root).level() + 1);
+  EXPECT_GT(value_of("height"), 1u);
+  EXPECT_EQ(value_of("retired_bytes"), store_.reclaimer.waiting(*made, true).bytes);
 }
 
 }  // namespace

@@ -3,15 +3,13 @@
 
 namespace espalier::tree {
 
-MapStats stats_of(const MapCore& core, base::EpochSlot& slot) {
+MapStats stats_of(const MapCore& core) {
   const auto waiting = core.store.reclaimer.waiting(core, false);
   MapStats stats;
   stats.items = core.items.sum();
   stats.leaves = core.leaves.load(std::memory_order_relaxed);
   stats.interior_nodes = core.interior_nodes.load(std::memory_order_relaxed);
-  slot.enter();
-  stats.height = core.node(core.root).level() + 1;
-  slot.exit();
+  stats.height = core.height.load(std::memory_order_relaxed);
   stats.node_bytes = (stats.leaves + stats.interior_nodes) * core.options.node_bytes;
   stats.value_bytes = core.value_bytes.load(std::memory_order_relaxed);
   stats.retired_bytes = waiting.bytes;

@@ -7,9 +7,7 @@
 namespace espalier::tree {
 
 /// Reads them without stopping anything: each is right, they are not of one instant.
-/// `slot`: exposes an epoch while the root is looked at.
-/// Cost: counters, and the reclaimer's lock. Thread: the slot's.
-/// Requires: the slot exposes nothing.
-MapStats stats_of(const MapCore& core, base::EpochSlot& slot);
+/// Cost: counters, and the reclaimer's lock. Thread: any.
+MapStats stats_of(const MapCore& core);
 
 }  // namespace espalier::tree

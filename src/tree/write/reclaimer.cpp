@@ -10,6 +10,13 @@
 #include "tree/write/map_core.hpp"
 
 namespace espalier::tree {
+namespace {
+
+std::uint64_t bytes_of(const Retired& retired) {
+  return retired.offset == 0 ? 0 : memory::BufferPool::class_bytes(retired.size_class);
+}
+
+}  // namespace
 
 void Reclaimer::stamp(RetiredNode* node, std::uint64_t epoch) {
   node->stamp = epoch;
@@ -48,7 +55,7 @@ void Reclaimer::retire(MapCore& map, RetiredStock& stock,
   PerMap& state = of(map);
   std::uint64_t bytes = 0;
   for (const Retired& one : retired) {
-    if (one.offset != 0) bytes += memory::BufferPool::class_bytes(one.size_class);
+    bytes += bytes_of(one);
     RetiredNode* const node = stock.take();
     node->retired = one;
     node->map = &map;
@@ -58,6 +65,7 @@ void Reclaimer::retire(MapCore& map, RetiredStock& stock,
       state.unreleased.push(node);
     }
   }
+  state.retired_bytes += bytes;
   while (stock.size() < kStocked && spares_.size() != 0) stock.put(spares_.take());
   base::count_own(retired_since_, static_cast<std::uint32_t>(retired.size()));
   base::count_own(retired_bytes_since_, bytes);
@@ -92,6 +100,7 @@ bool Reclaimer::collect(memory::BufferCache& cache) noexcept {
       held_bytes_ += memory::BufferPool::class_bytes(size_class);
       expire_beyond_limits(map, state);
     } else {
+      state.retired_bytes -= bytes_of(node->retired);
       free(node, &cache);
       freed = true;
       // First what erases have taken of the spares: else writes of other threads, short of memory
@@ -317,21 +326,21 @@ std::vector<Holder> Reclaimer::snapshot_holders() const {
 Reclaimer::Waiting Reclaimer::waiting(const MapCore& map, bool list) const {
   const std::lock_guard lock(mutex_);
   Waiting result;
-  const auto add = [&](const RetiredNode& node) {
-    const Retired& one = node.retired;
-    if (node.map != &map) return true;
-    if (one.offset != 0) result.bytes += memory::BufferPool::class_bytes(one.size_class);
-    if (one.lid != 0) ++result.lids;
-    if (list && one.offset != 0) result.buffers.push_back(one);
-    return true;
-  };
-  for (const auto& [other, state] : maps_) {
-    if (other != &map) continue;
+  if (const auto found = maps_.find(&map); found != maps_.end()) {
+    const PerMap& state = found->second;
+    result.bytes = state.retired_bytes;
+    result.snapshots = state.versions.size() + state.expired.size();
+    if (!list) return result;
+    const auto add = [&](const RetiredNode& node) {
+      if (node.map != &map) return true;
+      if (node.retired.lid != 0) ++result.lids;
+      if (node.retired.offset != 0) result.buffers.push_back(node.retired);
+      return true;
+    };
     state.unreleased.for_each(add);
     state.held.for_each(add);
-    result.snapshots = state.versions.size() + state.expired.size();
+    stamped_.for_each(add);
   }
-  stamped_.for_each(add);
   return result;
 }
 

@@ -118,7 +118,8 @@ class Reclaimer {
       std::span<const std::uint64_t> epochs) const;
   /// The snapshots of all maps; those that have expired hold nothing and are left out.
   [[nodiscard]] std::vector<Holder> snapshot_holders() const;
-  /// What waits for one map.
+  /// What waits for one map: its bytes and snapshots, and where `list` also all else. Cost: without
+  /// `list` no more than the lock; with it a pass over what waits of all maps.
   [[nodiscard]] Waiting waiting(const MapCore& map, bool list) const;
 
  private:
@@ -126,6 +127,7 @@ class Reclaimer {
     RetiredList unreleased;
     RetiredList held;
     std::uint64_t held_bytes = 0;
+    std::uint64_t retired_bytes = 0;  // unreleased, held or stamped
     std::list<HeldVersion> versions;  // ascending
     std::list<HeldVersion> expired;   // until they are dropped
   };
@@ -150,7 +152,7 @@ class Reclaimer {
   const base::EpochPins* epoch_pins_;
   const std::uint64_t snapshot_bytes_max_;
   mutable std::mutex mutex_;  // guards all below
-  std::unordered_map<MapCore*, PerMap> maps_;
+  std::unordered_map<const MapCore*, PerMap> maps_;
   RetiredList stamped_;  // stamps ascend
   RetiredStock spares_;
   std::uint64_t held_bytes_ = 0;     // of all maps
