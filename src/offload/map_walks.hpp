@@ -113,6 +113,19 @@ template <class Asked, Next (*kStep)(Call&, const Asked&)>
   return serve<Asked, kStep>(more);
 }
 
+/// The same of a call whose step is over when its walk has ended: `kWalked` does what is left, and
+/// the request is not read again.
+template <class Asked, Next (*kStep)(Call&, const Asked&),
+          Next (*kWalked)(Call&, const Completion&)>
+[[nodiscard]] constexpr Offload serve_walk(CallHandler more = {}) {
+  Offload made = serve_map<Asked, kStep>(more);
+  made.step = [](Call& call) {
+    const Completion* const found = call.walked();
+    return found != nullptr ? kWalked(call, *found) : read_and_step<Asked, kStep>(call);
+  };
+  return made;
+}
+
 /// The map that a request works on. Requires: its row says that it names one, and its handler that
 /// it is carried out by kMapWalks.
 [[nodiscard]] inline ServedMap& map_of(Call& call) {

@@ -16,7 +16,6 @@ namespace {
 using Kind = ConditionKind;
 
 Next compare_and_set(Call& call, const map_calls::CompareAndSet& asked) {
-  if (const Completion* const done = call.walked()) return answer_walk(call, *done);
   call.new_walk(asked.comparison.erase != 0 ? Op::erase : Op::put).value = asked.value;
   const Kind kind = *wire::condition_kind(asked.comparison.kind);  // no fault was found
   return begin_walk(call, nullptr, {kind, asked.comparison.version, asked.expected});
@@ -68,8 +67,9 @@ Next add(Call& call, const map_calls::Add& asked) {
   return answer(call, map_calls::Summed{done->found, true, done->version, state.sum});
 }
 
-const Offload kModifyOffloads[] = {serve_map<map_calls::CompareAndSet, compare_and_set>(),
-                                   serve_map<map_calls::Add, add>()};
+const Offload kModifyOffloads[] = {
+    serve_walk<map_calls::CompareAndSet, compare_and_set, answer_walk>(),
+    serve_map<map_calls::Add, add>()};
 
 }  // namespace
 

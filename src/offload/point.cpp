@@ -25,7 +25,6 @@ Next got(Call& call, const Completion& found) {
 }
 
 Next get(Call& call, const map_calls::Get& asked) {
-  if (const Completion* const found = call.walked()) return got(call, *found);
   if (const ItemReadState* const state = call.find_state<ItemReadState>(); state && state->answer) {
     return go_on(call, *state->answer);
   }
@@ -54,7 +53,6 @@ Next write_long(Call& call, Op op, std::string_view value) {
 
 template <Op kOp>
 Next write(Call& call, std::string_view value) {
-  if (const Completion* const done = call.walked()) return answer_walk(call, *done);
   if (value.size() > kLongValueBytes && value.size() <= wire::kValueBytesMax) [[unlikely]]
     return write_long(call, kOp, value);
   call.new_walk(kOp).value = value;
@@ -70,12 +68,17 @@ Next update(Call& call, const map_calls::Update& asked) {
 }
 Next erase(Call& call, const map_calls::Erase&) { return write<Op::erase>(call, {}); }
 
+template <class Asked, Next (*kStep)(Call&, const Asked&)>
+constexpr Offload serve_write() {
+  return serve_walk<Asked, kStep, answer_walk>();
+}
+
 const Offload kPointOffloads[] = {
-    serve_map<map_calls::Get, get>({.sampled = count_leaf}),
-    serve_map<map_calls::Put, put>(),
-    serve_map<map_calls::Insert, insert>(),
-    serve_map<map_calls::Update, update>(),
-    serve_map<map_calls::Erase, erase>(),
+    serve_walk<map_calls::Get, get, got>({.sampled = count_leaf}),
+    serve_write<map_calls::Put, put>(),
+    serve_write<map_calls::Insert, insert>(),
+    serve_write<map_calls::Update, update>(),
+    serve_write<map_calls::Erase, erase>(),
 };
 
 }  // namespace

@@ -275,7 +275,6 @@ TEST_F(Serve, ANarrowedSocketModeEndsTheSessionsOfOthers) {
   test::NodeProgram node(folder.path(), {ESPALIER_PROGRAM, "serve", "--config", "n.toml"});
   ASSERT_EQ(node.next_message(), "READY=1") << content("log");
   test::Child other([&](test::Line& line) {
-    const std::string address = "unix:" + (folder / "s").string();
     if (::seteuid(kNobody) != 0) return 2;
     const auto store = Store::connect(address);
     if (!store) return 3;
