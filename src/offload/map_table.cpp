@@ -8,9 +8,7 @@
 
 namespace espalier::offload {
 
-ServedMap* MapTable::find(std::uint32_t number) {
-  if (number == last_number_ && last_ != nullptr && !last_->dropped()) [[likely]]
-    return last_;
+ServedMap* MapTable::look_up(std::uint32_t number) {
   auto known = maps_.find(number);
   if (known == maps_.end()) {
     auto served = serve(number);

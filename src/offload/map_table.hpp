@@ -23,7 +23,11 @@ class MapTable {
       : services_(services), shard_(shard), host_(host) {}
 
   /// The map of this number; null: there is none, or no longer. Errors: std::bad_alloc.
-  [[nodiscard]] ServedMap* find(std::uint32_t number);
+  [[nodiscard]] ServedMap* find(std::uint32_t number) {
+    if (number == last_number_ && last_ != nullptr && !last_->dropped()) [[likely]]
+      return last_;
+    return look_up(number);
+  }
   /// Has the map's walks stepped until none is in flight.
   void begin_walks(ServedMap& map) {
     if (map.walking) return;
@@ -36,6 +40,7 @@ class MapTable {
   void let_go_of_dropped();
 
  private:
+  [[nodiscard]] ServedMap* look_up(std::uint32_t number);
   [[nodiscard]] std::unique_ptr<ServedMap> serve(std::uint32_t number);
 
   Services& services_;

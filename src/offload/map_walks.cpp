@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kSpareBytes = std::size_t{128} << 10;
 
 // Whether the node's own shard has all keys that a request names.
-bool in_shard(const wire::ShardMap& map, const Request& request) {
+[[gnu::noinline]] bool in_shard(const wire::ShardMap& map, const Request& request) {
   const Keys keys = request.offload->limits.keys;
   if (keys == Keys::none) return true;
   const wire::KeyBounds own = map.bounds(map.own);
@@ -95,6 +95,15 @@ void MapWalks::drop(const Connection& connection) {
     scheduler_.release(*walk.request);
   });
   count_waiting();
+}
+
+void MapWalks::walk(Request& request) {
+  if (in_walk_ || is_long(request.walk)) [[unlikely]]
+    return walk(request, WalkTerms{});
+  ServedMap& map = static_cast<ServedMap&>(*request.works_on);
+  request.walk.tag = request.index;
+  map.submit(request.walk, *this);
+  maps_.begin_walks(map);
 }
 
 void MapWalks::walk(Request& request, const WalkTerms& terms) {

@@ -52,6 +52,8 @@ class MapWalks final : public Executor, private Handler {
     tree::StagedValue* staged = nullptr;
   };
   void walk(Request& request, const WalkTerms& terms);
+  /// The same of a walk of the newest state with nothing that goes with it.
+  void walk(Request& request);
   void wait_for_release(Request& request, std::uint64_t version) {
     releases_.push_back({&request, version});
   }
@@ -138,8 +140,11 @@ template <class Asked, Next (*kStep)(Call&, const Asked&),
 
 /// How a step ends that goes on when its walk has ended: Call::walked() is then what it found. The
 /// walk is the one that the step has filled in (Call::new_walk).
-inline Next begin_walk(Call& call, const tree::HeldVersion* held = nullptr,
-                       const Condition& condition = {}) {
+inline Next begin_walk(Call& call) {
+  MapWalks::of(call).walk(call.request());
+  return call.handed_over();
+}
+inline Next begin_walk(Call& call, const tree::HeldVersion* held, const Condition& condition = {}) {
   MapWalks::of(call).walk(call.request(), {held, condition, nullptr});
   return call.handed_over();
 }
