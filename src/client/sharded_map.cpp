@@ -262,8 +262,8 @@ Result<std::uint64_t> ShardedMap::count_estimate(std::string_view low, std::stri
 
 Result<std::uint64_t> ShardedMap::try_count(const Nodes& nodes, std::string_view low,
                                             std::string_view high, bool estimate) {
-  if (low.size() > max_key_bytes_ || high.size() > max_key_bytes_) {
-    return fail(Code::key_too_long, max_key_bytes_);
+  if (const auto fit = check_bounds(low, high, max_key_bytes_); !fit) {
+    return std::unexpected(fit.error());
   }
   Request range;
   range.op = Op::scan;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/sharded_snapshot.hpp"
 
+#include "client/answer.hpp"
+
 namespace espalier::client {
 
 Result<void> ShardedSnapshot::run(const Request& request, Handler& handler) {
@@ -25,7 +27,7 @@ Result<void> ShardedSnapshot::run(const Request& request, Handler& handler) {
 Result<std::uint64_t> ShardedSnapshot::count(std::string_view low, std::string_view high) {
   const wire::ShardMap& map = cut_.nodes->map();
   const std::uint32_t most = cut_.nodes->shape().key_bytes_max;
-  if (low.size() > most || high.size() > most) return fail(Code::key_too_long, most);
+  if (const auto fit = check_bounds(low, high, most); !fit) return std::unexpected(fit.error());
   Request range;
   range.op = Op::scan;
   range.key = low;
