@@ -6,7 +6,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(objects)
-foreach(module base wire memory catalog crypto fabric rings dataplane tree table sequencer place
+foreach(module base wire memory catalog crypto fabric rings dataplane tree table sequencer channel place
                client)
   get_target_property(type espalier_${module} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "catalog/testing/some_objects.hpp"
+#include "channel/objects.hpp"
 #include "client/impl.hpp"
 #include "client/remote_pipeline.hpp"
 #include "client/thread_rings.hpp"
@@ -102,8 +103,8 @@ class DeviceAccess : public RoleFixture {
     return error_of(requests.call(get));
   }
   static std::uint32_t number_of(const Store& store, const std::string& name) {
-    const auto maps = client::StoreImpl::of(store).objects(ObjectKind::map);
-    for (const client::ObjectInfo& map : maps.value()) {
+    const auto maps = channel::list(*client::StoreImpl::of(store).channel(), ObjectKind::map);
+    for (const channel::ListedObject& map : maps.value()) {
       if (map.name == name) return map.id;
     }
     return 0;
@@ -196,7 +197,7 @@ TEST_F(DeviceAccess, SamplesAreTheHostsAndOfAClientsOwnObjects) {
     wanted.objects_max = 256;
     wanted.flags = flags;
     const Store store = come_as(client);
-    const auto sampled = client::StoreImpl::of(store).samples(wanted, name);
+    const auto sampled = channel::samples(*client::StoreImpl::of(store).channel(), wanted, name);
     std::vector<std::string> names;
     if (!sampled) return std::vector<std::string>{message(sampled.error())};
     for (const wire::SampledObject& object : sampled->objects) {

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "channel/objects.hpp"
 #include "client/impl.hpp"
 #include "client/tables.hpp"
 #include "node/numbers_format.hpp"
@@ -152,17 +153,17 @@ TEST_P(TableNodes, ShareNamesListAndNumbersWithMaps) {
   EXPECT_EQ(tables_->open("default").error().error, (Error{Code::wrong_kind, 0, kMap}));
   EXPECT_EQ(tables_->drop("default").error().error, (Error{Code::wrong_kind, 0, kMap}));
   EXPECT_EQ(*store_->map_names(), std::vector<std::string>{"default"});
-  const auto objects = client::StoreImpl::of(*store_).objects(ObjectKind::any);
+  const auto objects = channel::list(*client::StoreImpl::of(*store_).channel());
   ASSERT_TRUE(objects) << message(objects.error());
   ASSERT_EQ(objects->size(), 2u);
   EXPECT_EQ((*objects)[0].kind, ObjectKind::map);
   EXPECT_EQ((*objects)[1].kind, ObjectKind::table);
   EXPECT_EQ((*objects)[1].id, info.number);
-  EXPECT_EQ((*objects)[1].entries, kRows);
-  EXPECT_EQ((*objects)[1].memory_bytes, info.facts.memory_bytes);
+  EXPECT_EQ((*objects)[1].numbers.entries, kRows);
+  EXPECT_EQ((*objects)[1].numbers.memory_bytes, info.facts.memory_bytes);
   wire::SamplesWanted wanted{};
   wanted.objects_max = 2;
-  const auto sampled = client::StoreImpl::of(*store_).samples(wanted, {});
+  const auto sampled = channel::samples(*client::StoreImpl::of(*store_).channel(), wanted);
   ASSERT_TRUE(sampled) << message(sampled.error());
   EXPECT_EQ(sampled->count, 2u);
   ASSERT_EQ(sampled->objects.size(), 2u);

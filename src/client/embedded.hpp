@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/sequencers.hpp"
+#include "channel/channel.hpp"
 #include "client/call_context.hpp"
 #include "client/impl.hpp"
 #include "tree/write/map_object.hpp"
@@ -101,6 +102,19 @@ class EmbeddedPipeline final : public PipelineImpl {
   std::unique_ptr<tree::MapExecutor> executor_;
 };
 
+/// The way to the objects of a store of this process; they stay as long as it, also when the store
+/// is gone.
+class EmbeddedChannel final : public channel::Channel {
+ public:
+  explicit EmbeddedChannel(std::shared_ptr<tree::StoreCore> core)
+      : Channel(&core->catalog), core_(std::move(core)) {}
+  std::expected<channel::Answer, channel::Refusal> ask(const wire::CallMessage& request,
+                                                       channel::NodeNumber node) override;
+
+ private:
+  const std::shared_ptr<tree::StoreCore> core_;
+};
+
 class EmbeddedStore final : public StoreImpl {
  public:
   /// Errors: as Store::open.
@@ -111,9 +125,6 @@ class EmbeddedStore final : public StoreImpl {
   Result<MapImpl*> create_map(std::string_view name, const MapOptions& options) override;
   Result<MapImpl*> open_map(std::string_view name) override;
   Result<void> drop_map(std::string_view name) override;
-  Result<std::vector<ObjectInfo>> objects(ObjectKind kind) override;
-  Result<wire::SampledObjects> samples(const wire::SamplesWanted& wanted,
-                                       std::string_view name) override;
   Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) override {
     return sequencers_.take(name, count);
   }
@@ -123,7 +134,7 @@ class EmbeddedStore final : public StoreImpl {
   Result<std::uint64_t> memory_bytes() override { return core_.region.taken_bytes(); }
   Result<std::string> node_numbers() override { return fail(Code::unsupported); }
   [[nodiscard]] std::unique_ptr<TablesImpl> tables() override;
-  [[nodiscard]] std::unique_ptr<SequencersImpl> sequencers() override;
+  [[nodiscard]] std::shared_ptr<channel::Channel> channel() override { return channel_; }
   void trim() override;
 
  private:
@@ -133,6 +144,7 @@ class EmbeddedStore final : public StoreImpl {
 
   const std::shared_ptr<tree::StoreCore> shared_;  // with all tables that somebody holds
   tree::StoreCore& core_;
+  const std::shared_ptr<EmbeddedChannel> channel_;
   const std::shared_ptr<table::RegexCompiler> regexes_;  // of StoreOptions; may be null
   base::Sequencers sequencers_;
   const std::shared_ptr<CallContextPool> sessions_;

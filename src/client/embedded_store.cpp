@@ -3,10 +3,9 @@
 
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/machine_memory.hpp"
-#include "catalog/samples.hpp"
 #include "client/embedded.hpp"
-#include "client/embedded_sequencers.hpp"
 #include "client/embedded_tables.hpp"
 
 namespace espalier::client {
@@ -17,6 +16,13 @@ constexpr std::uint32_t kParticipantsMax = 16384;
 static_assert(base::EpochTable::bytes(kParticipantsMax) <= memory::kExtentBytes);
 
 }  // namespace
+
+// What is of this process is not asked for by messages.
+std::expected<channel::Answer, channel::Refusal> EmbeddedChannel::ask(const wire::CallMessage&,
+                                                                      channel::NodeNumber) {
+  ESPALIER_ASSERT(false);
+  return std::unexpected(channel::Refusal({Code::unsupported, 0, 0}));
+}
 
 Result<std::unique_ptr<StoreImpl>> EmbeddedStore::open(const StoreOptions& options) {
   if (options.participants_max == 0 || options.participants_max > kParticipantsMax) {
@@ -35,6 +41,7 @@ EmbeddedStore::EmbeddedStore(memory::Region region, const StoreOptions& options)
     : shared_(base::make_shared_until_fork<tree::StoreCore>(std::move(region),
                                                             options.participants_max)),
       core_(*shared_),
+      channel_(base::make_shared_until_fork<EmbeddedChannel>(shared_)),
       regexes_(options.regexes),
       sessions_(base::make_shared_until_fork<CallContextPool>(core_)) {}
 
@@ -90,25 +97,7 @@ Result<void> EmbeddedStore::drop_map(std::string_view name) {
 }
 
 std::unique_ptr<TablesImpl> EmbeddedStore::tables() {
-  return std::make_unique<EmbeddedTables>(shared_, regexes_);
-}
-
-std::unique_ptr<SequencersImpl> EmbeddedStore::sequencers() {
-  return std::make_unique<EmbeddedSequencers>(shared_);
-}
-
-Result<std::vector<ObjectInfo>> EmbeddedStore::objects(ObjectKind kind) {
-  std::vector<ObjectInfo> objects;
-  for (const catalog::EntryPointer& entry : core_.catalog.list(kind)) {
-    const catalog::ObjectNumbers numbers = entry->object->numbers();
-    objects.push_back({entry->kind, entry->id, entry->name, numbers.entries, numbers.memory_bytes});
-  }
-  return objects;
-}
-
-Result<wire::SampledObjects> EmbeddedStore::samples(const wire::SamplesWanted& wanted,
-                                                    std::string_view name) {
-  return catalog::samples_of(core_.catalog, catalog::choice_of(wanted, name));
+  return std::make_unique<EmbeddedTables>(channel_, shared_, regexes_);
 }
 
 void EmbeddedStore::trim() {

@@ -304,20 +304,4 @@ TableResult<std::shared_ptr<TableImpl>> EmbeddedTables::open(std::string_view na
   return base::make_shared_until_fork<EmbeddedTable>(core_, regexes_, *std::move(opened));
 }
 
-TableResult<void> EmbeddedTables::drop(std::string_view name) {
-  if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
-  const auto dropped = core_->catalog.drop<table::Table>(name);
-  if (!dropped) return refuse_table(dropped.error());
-  return {};
-}
-
-TableResult<std::vector<TableInfo>> EmbeddedTables::list() {
-  std::vector<TableInfo> tables;
-  for (const catalog::EntryPointer& entry : core_->catalog.list(ObjectKind::table)) {
-    const auto& table = static_cast<const table::Table&>(*entry->object);
-    tables.push_back({entry->name, entry->id, table.schema(), facts_of(table), salt_of(table)});
-  }
-  return tables;
-}
-
 }  // namespace espalier::client

@@ -9,7 +9,7 @@
 
 #include <memory>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "client/embedded.hpp"
 #include "client/tables.hpp"
@@ -20,15 +20,13 @@ namespace espalier::client {
 class EmbeddedTables final : public TablesImpl {
  public:
   /// `regexes`: what compiles those of queries; or null, and they are refused.
-  EmbeddedTables(std::shared_ptr<tree::StoreCore> core,
+  EmbeddedTables(std::shared_ptr<channel::Channel> channel, std::shared_ptr<tree::StoreCore> core,
                  std::shared_ptr<table::RegexCompiler> regexes)
-      : core_(std::move(core)), regexes_(std::move(regexes)) {}
+      : TablesImpl(std::move(channel)), core_(std::move(core)), regexes_(std::move(regexes)) {}
 
   TableResult<std::shared_ptr<TableImpl>> create(std::string_view name, const table::Schema& schema,
                                                  bool encrypted) override;
   TableResult<std::shared_ptr<TableImpl>> open(std::string_view name) override;
-  TableResult<void> drop(std::string_view name) override;
-  TableResult<std::vector<TableInfo>> list() override;
 
  private:
   const std::shared_ptr<tree::StoreCore> core_;

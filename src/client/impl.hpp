@@ -24,15 +24,14 @@
 #include <vector>
 
 #include "base/fork_mark.hpp"
+#include "channel/channel.hpp"
 #include "espalier/kind.hpp"
 #include "espalier/map.hpp"
 #include "tree/walk/access.hpp"
 #include "tree/write/leaf_write.hpp"
-#include "wire/samples.hpp"
 
 namespace espalier::client {
 
-class SequencersImpl;
 class TablesImpl;
 
 /// Destroyed through this, and never copied, but by fork().
@@ -118,15 +117,6 @@ class MapImpl : public Runner {
   virtual Result<std::vector<std::string>> audit() = 0;
 };
 
-/// What is under a name of a store.
-struct ObjectInfo {
-  ObjectKind kind = ObjectKind::any;
-  std::uint32_t id = 0;
-  std::string name;
-  std::uint64_t entries = 0;  ///< items of a map, rows of a table, numbers of an epoch
-  std::uint64_t memory_bytes = 0;
-};
-
 /// A store. Costs and errors as in Store.
 class StoreImpl : public Interface {
  public:
@@ -137,13 +127,8 @@ class StoreImpl : public Interface {
   virtual Result<MapImpl*> create_map(std::string_view name, const MapOptions& options) = 0;
   virtual Result<MapImpl*> open_map(std::string_view name) = 0;
   virtual Result<void> drop_map(std::string_view name) = 0;
-  /// What it keeps of a kind, by ascending names.
-  virtual Result<std::vector<ObjectInfo>> objects(ObjectKind kind) = 0;
-  Result<std::vector<std::string>> map_names();
-  /// Statistics of the objects that `wanted` says, or of the one with this name.
-  /// Cost: one round trip. Errors: unsupported (an older node), corrupt.
-  virtual Result<wire::SampledObjects> samples(const wire::SamplesWanted& wanted,
-                                               std::string_view name) = 0;
+  /// The way to its objects; never null.
+  [[nodiscard]] virtual std::shared_ptr<channel::Channel> channel() = 0;
   /// Requires: a good name, and a count above 0.
   virtual Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) = 0;
 
@@ -154,8 +139,6 @@ class StoreImpl : public Interface {
   virtual Result<std::string> node_numbers() = 0;
   /// Its tables (client/tables.hpp); never null.
   [[nodiscard]] virtual std::unique_ptr<TablesImpl> tables() = 0;
-  /// Its sequencers (client/sequencers.hpp); never null.
-  [[nodiscard]] virtual std::unique_ptr<SequencersImpl> sequencers() = 0;
   /// What one-sided reads took: those of calls that ended, and of pipelines that are gone.
   [[nodiscard]] virtual tree::WalkTraffic read_traffic() const { return {}; }
   virtual void trim() = 0;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/typed_slots.hpp"
+#include "channel/channel.hpp"
 #include "client/impl.hpp"
 #include "client/node_address.hpp"
 #include "client/remote_pipeline.hpp"
@@ -64,10 +65,12 @@ class ReadTraffic {
 
 /// Sessions of one store: connects when one is needed and there is none. Copies that fork() makes
 /// of them, and of what they hand out, are left as they are: make_shared_until_fork() makes all.
-class RemoteSessions {
+class RemoteSessions final : public channel::Channel,
+                             public std::enable_shared_from_this<RemoteSessions> {
  public:
   RemoteSessions(NodeAddress address, const StoreOptions& options)
-      : address_(std::move(address)),
+      : Channel(nullptr),
+        address_(std::move(address)),
         access_(options.access),
         connecting_{KnownSecret::of(options.secret), options.node_user},
         walks_{.cache_bytes = options.cache_bytes, .by_key = options.access == Access::in_network} {
@@ -79,6 +82,9 @@ class RemoteSessions {
   [[nodiscard]] const WalkOptions& walks() const { return walks_; }
   [[nodiscard]] ReadTraffic& traffic() { return traffic_; }
 
+  std::expected<channel::Answer, Refusal> ask(const wire::CallMessage& request,
+                                              channel::NodeNumber node) override;
+
   /// Errors: as connect_to().
   Result<std::shared_ptr<RemoteSession>> acquire();
   void release(std::shared_ptr<RemoteSession> session) noexcept;
@@ -88,11 +94,8 @@ class RemoteSessions {
   /// Ends all connections: threads that used them may keep their sessions for long.
   void close();
   [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_relaxed); }
-  /// Whether another process made them, which forked this one.
-  [[nodiscard]] bool is_copy() const { return mark_.is_copy(); }
 
  private:
-  const base::ForkMark mark_;
   NodeAddress address_;
   const Access access_;
   const ConnectOptions connecting_;
@@ -110,6 +113,9 @@ class RemoteSessions {
 class RemoteLease {
  public:
   static Result<RemoteLease> take(const std::shared_ptr<RemoteSessions>& sessions);
+  /// One that leads to this node. Errors: besides, not_found (another has come).
+  static Result<RemoteLease> take_at(const std::shared_ptr<RemoteSessions>& sessions,
+                                     channel::NodeNumber node);
   RemoteLease(RemoteLease&& other) noexcept = default;
   RemoteLease& operator=(RemoteLease&&) = delete;
   ~RemoteLease();
@@ -190,15 +196,12 @@ class RemoteStore final : public StoreImpl {
   Result<MapImpl*> create_map(std::string_view name, const MapOptions& options) override;
   Result<MapImpl*> open_map(std::string_view name) override;
   Result<void> drop_map(std::string_view name) override;
-  Result<std::vector<ObjectInfo>> objects(ObjectKind kind) override;
-  Result<wire::SampledObjects> samples(const wire::SamplesWanted& wanted,
-                                       std::string_view name) override;
   Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) override;
   [[nodiscard]] const std::string& page_message() const override { return page_message_; }
   Result<std::uint64_t> memory_bytes() override { return fail(Code::unsupported); }
   Result<std::string> node_numbers() override;
   [[nodiscard]] std::unique_ptr<TablesImpl> tables() override;
-  [[nodiscard]] std::unique_ptr<SequencersImpl> sequencers() override;
+  [[nodiscard]] std::shared_ptr<channel::Channel> channel() override { return sessions_; }
   [[nodiscard]] tree::WalkTraffic read_traffic() const override;
   void trim() override {}
 

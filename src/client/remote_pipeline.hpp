@@ -18,20 +18,14 @@
 #include <string>
 #include <vector>
 
+#include "channel/channel.hpp"
 #include "client/impl.hpp"
 #include "client/thread_rings.hpp"
-#include "espalier/table_error.hpp"
 
 namespace espalier::client {
 
-/// The answer to something that is no request of a map's.
-struct Reply {
-  wire::ResponseHeader header{};
-  std::string payload;
-};
-
-/// What a node refused, perhaps with words for people behind what the code says.
-using Refusal = TableError;
+using channel::Refusal;
+using channel::Reply;
 
 /// Takes a chunk of a streamed answer; false: no more is wanted. Its bytes, aligned to 8, are there
 /// until it returns.

@@ -95,6 +95,24 @@ void RemoteSessions::close() {
   thread_lanes.drop([this](const RemoteSessions& sessions) { return &sessions == this; });
 }
 
+std::expected<channel::Answer, Refusal> RemoteSessions::ask(const wire::CallMessage& request,
+                                                            channel::NodeNumber node) {
+  const auto session = RemoteLease::take_at(shared_from_this(), node);
+  if (!session) return std::unexpected(Refusal(session.error()));
+  auto reply = (*session)->requests.ask(request);
+  if (!reply) return std::unexpected(std::move(reply.error()));
+  return channel::Answer{*std::move(reply), (*session)->rings->connection().node_id()};
+}
+
+Result<RemoteLease> RemoteLease::take_at(const std::shared_ptr<RemoteSessions>& sessions,
+                                         channel::NodeNumber node) {
+  auto session = take(sessions);
+  if (session && node != channel::kAnyNode && (*session)->rings->connection().node_id() != node) {
+    return fail(Code::not_found);
+  }
+  return session;
+}
+
 Result<RemoteLease> RemoteLease::take(const std::shared_ptr<RemoteSessions>& sessions) {
   ThreadLanes::Entry* own = thread_lanes.find(sessions.get());
   if (own != nullptr && !own->session->busy) {

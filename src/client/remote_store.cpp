@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstring>
 #include <utility>
 
 #include "catalog/calls.hpp"
@@ -7,15 +6,12 @@
 #include "client/opened_map.hpp"
 #include "client/peer_sessions.hpp"
 #include "client/remote.hpp"
-#include "client/remote_sequencers.hpp"
 #include "client/remote_tables.hpp"
 #include "client/sharded_map.hpp"
 #include "client/typed_call.hpp"
 #include "sequencer/calls.hpp"
 #include "tree/calls.hpp"
 #include "tree/map_forms.hpp"
-#include "wire/items.hpp"
-#include "wire/object.hpp"
 #include "wire/session_calls.hpp"
 
 namespace espalier::client {
@@ -165,10 +161,6 @@ std::unique_ptr<TablesImpl> RemoteStore::tables() {
   return std::make_unique<RemoteTables>(sessions_);
 }
 
-std::unique_ptr<SequencersImpl> RemoteStore::sequencers() {
-  return std::make_unique<RemoteSequencers>(sessions_);
-}
-
 Result<std::string> RemoteStore::node_numbers() {
   const auto session = RemoteLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
@@ -176,38 +168,6 @@ Result<std::string> RemoteStore::node_numbers() {
   const auto numbers = ask((*session)->requests, session_calls::NodeStats{}, answer);
   if (!numbers) return std::unexpected(numbers.error());
   return std::move(answer.payload);
-}
-
-Result<std::vector<ObjectInfo>> RemoteStore::objects(ObjectKind kind) {
-  const auto session = RemoteLease::take(sessions_);
-  if (!session) return std::unexpected(session.error());
-  Reply answer;
-  const auto listed = ask((*session)->requests, object_calls::list(kind), answer);
-  if (!listed) return std::unexpected(listed.error());
-  std::vector<ObjectInfo> objects;
-  std::string_view left = listed->items;
-  Item item;
-  while (wire::take_item(left, item)) {
-    wire::ObjectEntry entry{};
-    if (item.value.size() < sizeof entry) return fail(Code::corrupt);
-    std::memcpy(&entry, item.value.data(), sizeof entry);
-    objects.push_back({static_cast<ObjectKind>(entry.kind),
-                       static_cast<std::uint32_t>(item.version), std::string(item.key),
-                       entry.entries, entry.memory_bytes});
-  }
-  return objects;
-}
-
-Result<wire::SampledObjects> RemoteStore::samples(const wire::SamplesWanted& wanted,
-                                                  std::string_view name) {
-  const auto session = RemoteLease::take(sessions_);
-  if (!session) return std::unexpected(session.error());
-  Reply answer;
-  const auto sampled = ask((*session)->requests, object_calls::Samples{name, wanted}, answer);
-  if (!sampled) return std::unexpected(sampled.error());
-  auto objects = wire::read_sampled_objects(sampled->items);
-  if (!objects) return fail(Code::corrupt);
-  return wire::SampledObjects{sampled->count, *std::move(objects)};
 }
 
 Result<std::uint64_t> RemoteStore::sequence(std::string_view name, std::uint32_t count) {

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/remote_tables.hpp"
 
-#include <cstring>
 #include <mutex>
 #include <optional>
 #include <utility>
 
 #include "base/bytes.hpp"
-#include "catalog/calls.hpp"
 #include "client/landing_writer.hpp"
 #include "client/one_sided_rows.hpp"
 #include "client/remote_kept.hpp"
@@ -15,10 +13,7 @@
 #include "client/remote_run.hpp"
 #include "client/sealed_rows.hpp"
 #include "client/typed_call.hpp"
-#include "espalier/kind.hpp"
 #include "table/calls.hpp"
-#include "wire/items.hpp"
-#include "wire/object.hpp"
 #include "wire/table.hpp"
 
 namespace espalier::client {
@@ -26,39 +21,6 @@ namespace {
 
 std::unexpected<TableError> nonsense(std::string words) {
   return refuse_table({Code::corrupt, 0, 0}, std::move(words));
-}
-
-// Facts and a schema, from any bytes.
-std::optional<TableInfo> read_info(std::string_view name, std::uint64_t number,
-                                   std::string_view payload) {
-  wire::TableFacts facts{};
-  if (payload.size() < sizeof facts) return std::nullopt;
-  std::memcpy(&facts, payload.data(), sizeof facts);
-  payload.remove_prefix(sizeof facts);
-  if (facts.schema_bytes > payload.size()) return std::nullopt;
-  auto schema = table::Schema::decode(std::as_bytes(std::span(payload.data(), facts.schema_bytes)));
-  if (!schema || facts.row_bytes != schema->row_bytes()) return std::nullopt;
-  payload.remove_prefix(facts.schema_bytes);
-  TableInfo info{
-      std::string(name), static_cast<std::uint32_t>(number), std::move(*schema), facts, {}};
-  if (payload.empty()) return info;
-  wire::CipherFacts cipher{};
-  if (payload.size() != sizeof cipher) return std::nullopt;
-  std::memcpy(&cipher, payload.data(), sizeof cipher);
-  if (cipher.cipher != static_cast<std::uint32_t>(wire::TableCipher::aes_128_ctr)) {
-    return std::nullopt;
-  }
-  std::memcpy(info.salt.emplace().data(), cipher.salt, sizeof cipher.salt);
-  return info;
-}
-
-// In words, where the node has none.
-template <class T>
-TableResult<T> in_words(std::expected<T, Refusal> reply) {
-  if (!reply && reply.error().error.code == Code::unsupported && reply.error().words.empty()) {
-    return refuse_table(reply.error().error, "this node knows no tables: it is an older one");
-  }
-  return reply;
 }
 
 /// A table that is made or opened.
@@ -285,37 +247,6 @@ TableResult<std::shared_ptr<TableImpl>> RemoteTables::open(std::string_view name
   if (!info) return std::unexpected(std::move(info.error()));
   return base::make_shared_until_fork<RemoteTable>(
       sessions_, (*session)->rings->connection().node_id(), *std::move(info));
-}
-
-TableResult<void> RemoteTables::drop(std::string_view name) {
-  if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
-  const auto session = RemoteLease::take(sessions_);
-  if (!session) return refuse_table(session.error());
-  Reply answer;
-  const auto dropped = in_words(
-      ask_in_words((*session)->requests, object_calls::drop(name, ObjectKind::table), answer));
-  if (!dropped) return std::unexpected(dropped.error());
-  return {};
-}
-
-TableResult<std::vector<TableInfo>> RemoteTables::list() {
-  const auto session = RemoteLease::take(sessions_);
-  if (!session) return refuse_table(session.error());
-  Reply answer;
-  const auto listed =
-      in_words(ask_in_words((*session)->requests, object_calls::list(ObjectKind::table), answer));
-  if (!listed) return std::unexpected(listed.error());
-  std::vector<TableInfo> tables;
-  std::string_view left = listed->items;
-  Item item;
-  while (wire::take_item(left, item)) {
-    const std::string_view value = item.value;
-    if (value.size() < sizeof(wire::ObjectEntry)) return nonsense("the node's list is cut off");
-    auto info = read_info(item.key, item.version, value.substr(sizeof(wire::ObjectEntry)));
-    if (!info) return nonsense("the node's list has what is no table");
-    tables.push_back(std::move(*info));
-  }
-  return tables;
 }
 
 }  // namespace espalier::client

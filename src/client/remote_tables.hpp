@@ -10,7 +10,6 @@
 
 #include <memory>
 #include <string_view>
-#include <vector>
 
 #include "client/remote.hpp"
 #include "client/tables.hpp"
@@ -24,13 +23,11 @@ class RemoteTables final : public TablesImpl {
 
   /// The tables of the node to which a store's sessions lead.
   explicit RemoteTables(std::shared_ptr<RemoteSessions> sessions)
-      : sessions_(std::move(sessions)) {}
+      : TablesImpl(sessions), sessions_(std::move(sessions)) {}
 
   TableResult<std::shared_ptr<TableImpl>> create(std::string_view name, const table::Schema& schema,
                                                  bool encrypted) override;
   TableResult<std::shared_ptr<TableImpl>> open(std::string_view name) override;
-  TableResult<void> drop(std::string_view name) override;
-  TableResult<std::vector<TableInfo>> list() override;
 
  private:
   std::shared_ptr<RemoteSessions> sessions_;

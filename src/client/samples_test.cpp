@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "channel/objects.hpp"
 #include "client/impl.hpp"
 #include "espalier/map.hpp"
 #include "espalier/sequencer.hpp"
@@ -21,7 +22,7 @@ TEST(EmbeddedSamples, TellOfItsObjects) {
   ASSERT_TRUE(store.create_sequencer("s"));
   wire::SamplesWanted wanted{};
   wanted.objects_max = 8;
-  const auto all = StoreImpl::of(store).samples(wanted, {});
+  const auto all = channel::samples(*StoreImpl::of(store).channel(), wanted);
   ASSERT_TRUE(all) << message(all.error());
   EXPECT_EQ(all->count, 2u);
   const auto found = std::ranges::find(all->objects, "m", &wire::SampledObject::name);
@@ -30,11 +31,11 @@ TEST(EmbeddedSamples, TellOfItsObjects) {
   const auto items = std::ranges::find(found->samples, "items", &wire::Sample::name);
   ASSERT_NE(items, found->samples.end());
   EXPECT_EQ(items->value, 1u);
-  const auto one = StoreImpl::of(store).samples(wanted, "s");
+  const auto one = channel::samples(*StoreImpl::of(store).channel(), wanted, "s");
   ASSERT_TRUE(one && one->objects.size() == 1);
   EXPECT_EQ(one->objects.front().kind, ObjectKind::sequencer);
   wanted.flags = wire::kSamplesBeyondNodeStats;
-  EXPECT_EQ(StoreImpl::of(store).samples(wanted, {})->count, 0u);
+  EXPECT_EQ(channel::samples(*StoreImpl::of(store).channel(), wanted)->count, 0u);
 }
 
 }  // namespace

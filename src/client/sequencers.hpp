@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind Sequencer: sequencers of this process (embedded_sequencers.hpp) or of a node
-// (remote_sequencers.hpp). Which epoch a handle knows is kept above them, in sequencer.cpp.
+// What stands behind Sequencer: one object, reached by a channel. A node that starts anew knows
+// none of the numbers that were given before, so handles of the old one's say not_found, whatever
+// is there by that name. Of a store that was connected to read alone, numbers are taken by
+// FETCH_ADD (sequencer_adder.hpp).
 //
 // Thread: any.
 #pragma once
@@ -13,34 +15,43 @@
 #include <utility>
 #include <vector>
 
+#include "channel/reached.hpp"
 #include "client/impl.hpp"
 #include "espalier/sequencer.hpp"
 #include "sequencer/answer.hpp"
+#include "sequencer/execute.hpp"
 #include "wire/sequencer.hpp"
 
 namespace espalier::client {
 
+class RemoteSessions;
+
 /// One sequencer, and the epoch that its handle knows. Errors as in Sequencer.
-class SequencerImpl : public Interface {
+class SequencerImpl final : public Interface {
  public:
-  SequencerImpl(std::string name, std::uint32_t of_epoch)
-      : known_epoch(of_epoch), name_(std::move(name)) {}
+  using Object = channel::Reached<sequencer::Sequencer>;
+
+  SequencerImpl(Object object, std::uint32_t of_epoch, std::shared_ptr<RemoteSessions> adding)
+      : known_epoch(of_epoch), object_(std::move(object)), adding_(std::move(adding)) {}
   static Sequencer handle(std::shared_ptr<SequencerImpl> impl) {
     return Sequencer(std::move(impl));
   }
 
-  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::string& name() const { return object_.name(); }
 
   /// Numbers of this epoch. Requires: count is not 0.
-  virtual Result<sequencer::Range> take(std::uint32_t of_epoch, std::uint32_t count) = 0;
-  virtual Result<wire::SequencerFacts> seal(std::uint32_t of_epoch) = 0;
-  virtual Result<wire::SequencerFacts> advance(std::uint32_t of_epoch, std::uint64_t at_least) = 0;
-  virtual Result<wire::SequencerFacts> facts() = 0;
+  Result<sequencer::Range> take(std::uint32_t of_epoch, std::uint32_t count);
+  Result<wire::SequencerFacts> seal(std::uint32_t of_epoch);
+  Result<wire::SequencerFacts> advance(std::uint32_t of_epoch, std::uint64_t at_least);
+  Result<wire::SequencerFacts> facts();
 
   std::atomic<std::uint32_t> known_epoch;  ///< that its handle knows
 
  private:
-  const std::string name_;
+  Result<sequencer::Range> take_by_adding(std::uint32_t of_epoch, std::uint32_t count);
+
+  const Object object_;
+  const std::shared_ptr<RemoteSessions> adding_;  // that add to its word; null: it is asked
 };
 
 /// What a store tells of one of its sequencers.
@@ -49,14 +60,11 @@ struct SequencerInfo {
   wire::SequencerFacts facts{};
 };
 
-/// The sequencers of a store. Returned ones are never null. Errors: see Store.
-class SequencersImpl : public Interface {
- public:
-  virtual Result<std::shared_ptr<SequencerImpl>> create(std::string_view name,
-                                                        std::uint64_t first) = 0;
-  virtual Result<std::shared_ptr<SequencerImpl>> open(std::string_view name) = 0;
-  virtual Result<void> drop(std::string_view name) = 0;
-  virtual Result<std::vector<SequencerInfo>> list() = 0;
-};
+// The sequencers of a store. Returned ones are never null. Errors: see Store.
+Result<std::shared_ptr<SequencerImpl>> create_sequencer(
+    const std::shared_ptr<channel::Channel>& channel, std::string_view name, std::uint64_t first);
+Result<std::shared_ptr<SequencerImpl>> open_sequencer(
+    const std::shared_ptr<channel::Channel>& channel, std::string_view name);
+Result<std::vector<SequencerInfo>> list_sequencers(channel::Channel& channel);
 
 }  // namespace espalier::client

@@ -2,26 +2,17 @@
 #include <utility>
 
 #include "catalog/catalog.hpp"
+#include "channel/objects.hpp"
 #include "client/embedded.hpp"
 #include "client/public_call.hpp"
 #include "client/remote.hpp"
 
 namespace espalier {
 
-Result<std::vector<std::string>> client::StoreImpl::map_names() {
-  auto maps = objects(ObjectKind::map);
-  if (!maps) return std::unexpected(maps.error());
-  std::vector<std::string> names;
-  for (ObjectInfo& map : *maps) names.push_back(std::move(map.name));
-  return names;
-}
-
 using client::call;
 using client::or_out_of_memory;
 
-void client::DeleteBehind::operator()(StoreImpl* impl) const noexcept {
-  DeleteUnlessCopy()(impl);
-}
+void client::DeleteBehind::operator()(StoreImpl* impl) const noexcept { DeleteUnlessCopy()(impl); }
 
 Store::Store(std::unique_ptr<client::StoreImpl> impl) : impl_(impl.release()) {}
 Store::Store(Store&&) noexcept = default;
@@ -72,7 +63,13 @@ Result<void> Store::drop_map(std::string_view name) {
 }
 
 Result<std::vector<std::string>> Store::map_names() const {
-  return call(*impl_, [&] { return impl_->map_names(); });
+  return call(*impl_, [&]() -> Result<std::vector<std::string>> {
+    auto maps = channel::list(*impl_->channel(), ObjectKind::map);
+    if (!maps) return std::unexpected(maps.error());
+    std::vector<std::string> names;
+    for (channel::ListedObject& map : *maps) names.push_back(std::move(map.name));
+    return names;
+  });
 }
 
 Result<std::uint64_t> Store::sequence(std::string_view name, std::uint32_t count) {

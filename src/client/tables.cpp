@@ -2,15 +2,41 @@
 #include "client/tables.hpp"
 
 #include <cerrno>
+#include <cstring>
 
 #include "base/clock.hpp"
 #include "catalog/catalog.hpp"
+#include "channel/objects.hpp"
 
 namespace espalier::client {
 
 std::optional<TableError> wrong_with_name(std::string_view name) {
   if (catalog::Catalog::is_name(name)) return std::nullopt;
   return TableError{{Code::invalid_argument, 0, 0}, "a table's name has 1 to 255 bytes"};
+}
+
+std::optional<TableInfo> read_info(std::string_view name, std::uint64_t number,
+                                   std::string_view description) {
+  wire::TableFacts facts{};
+  if (description.size() < sizeof facts) return std::nullopt;
+  std::memcpy(&facts, description.data(), sizeof facts);
+  description.remove_prefix(sizeof facts);
+  if (facts.schema_bytes > description.size()) return std::nullopt;
+  auto schema =
+      table::Schema::decode(std::as_bytes(std::span(description.data(), facts.schema_bytes)));
+  if (!schema || facts.row_bytes != schema->row_bytes()) return std::nullopt;
+  description.remove_prefix(facts.schema_bytes);
+  TableInfo info{
+      std::string(name), static_cast<std::uint32_t>(number), std::move(*schema), facts, {}};
+  if (description.empty()) return info;
+  wire::CipherFacts cipher{};
+  if (description.size() != sizeof cipher) return std::nullopt;
+  std::memcpy(&cipher, description.data(), sizeof cipher);
+  if (cipher.cipher != static_cast<std::uint32_t>(wire::TableCipher::aes_128_ctr)) {
+    return std::nullopt;
+  }
+  std::memcpy(info.salt.emplace().data(), cipher.salt, sizeof cipher.salt);
+  return info;
 }
 
 std::optional<TableError> RunLimits::reached() const {
@@ -90,6 +116,23 @@ TableResult<wire::QueryNumbers> TableImpl::run(std::span<const std::byte> pipeli
     (*run)->end();
     return (*run)->numbers();
   }
+}
+
+TableResult<void> TablesImpl::drop(std::string_view name) {
+  if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
+  return in_words(channel::drop(*channel_, name, ObjectKind::table));
+}
+
+TableResult<std::vector<TableInfo>> TablesImpl::list() {
+  const auto listed = in_words(channel::list(*channel_, ObjectKind::table));
+  if (!listed) return std::unexpected(listed.error());
+  std::vector<TableInfo> tables;
+  for (const channel::ListedObject& object : *listed) {
+    auto info = read_info(object.name, object.id, object.description);
+    if (!info) return refuse_table({Code::corrupt, 0, 0}, "the node's list has what is no table");
+    tables.push_back(*std::move(info));
+  }
+  return tables;
 }
 
 }  // namespace espalier::client

@@ -47,6 +47,21 @@ struct TableInfo {
   std::optional<table::SaltBytes> salt;  ///< of its key, where its rows are encrypted
 };
 
+/// Reads the description of a table, facts and a schema, from any bytes. None: it is no such.
+[[nodiscard]] std::optional<TableInfo> read_info(std::string_view name, std::uint64_t number,
+                                                 std::string_view description);
+
+/// In words, where a node that refuses has none.
+template <class T, class E>
+TableResult<T> in_words(std::expected<T, E> reply) {
+  if (reply) return reply;
+  TableError refused(reply.error());
+  if (refused.error.code == Code::unsupported && refused.words.empty()) {
+    refused.words = "this node knows no tables: it is an older one";
+  }
+  return std::unexpected(std::move(refused));
+}
+
 inline constexpr std::string_view kWhatKeysNeed =
     "keys need libcrypto, and memory that may be locked (RLIMIT_MEMLOCK)";
 
@@ -181,16 +196,21 @@ class TableImpl : public Interface {
   TableOptions options_;
 };
 
-/// The tables of a store. Returned tables are never null.
+/// The tables of a store. Returned tables are never null. Errors: see Store.
 class TablesImpl : public Interface {
  public:
-  /// Errors: see Store.
   virtual TableResult<std::shared_ptr<TableImpl>> create(std::string_view name,
                                                          const table::Schema& schema,
                                                          bool encrypted) = 0;
   virtual TableResult<std::shared_ptr<TableImpl>> open(std::string_view name) = 0;
-  virtual TableResult<void> drop(std::string_view name) = 0;
-  virtual TableResult<std::vector<TableInfo>> list() = 0;
+  TableResult<void> drop(std::string_view name);
+  TableResult<std::vector<TableInfo>> list();
+
+ protected:
+  explicit TablesImpl(std::shared_ptr<channel::Channel> channel) : channel_(std::move(channel)) {}
+
+ private:
+  const std::shared_ptr<channel::Channel> channel_;
 };
 
 }  // namespace espalier::client

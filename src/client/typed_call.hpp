@@ -6,20 +6,13 @@
 #include <expected>
 #include <utility>
 
+#include "channel/objects.hpp"
 #include "client/remote_pipeline.hpp"
 #include "wire/call_codec.hpp"
 
 namespace espalier::client {
 
-/// The reply in an answer. Errors: corrupt (it is no such reply).
-template <class Reply>
-Result<Reply> reply_in(const client::Reply& answer) {
-  static_assert(!wire::measure_of<Reply>().has_rest(),
-                "its bytes would be gone: read the reply where they are");
-  const auto reply = wire::read_reply<Reply>(answer.header, answer.payload);
-  if (!reply) return fail(Code::corrupt);
-  return *reply;
-}
+using channel::reply_in;
 
 /// Asks a node, and waits for its reply. Errors: as RemoteRequests::call; corrupt.
 template <class Request>

@@ -9,7 +9,7 @@
 #include "offload/sequencer_host.hpp"
 #include "offload/take_batch.hpp"
 #include "offload/typed_call.hpp"
-#include "sequencer/calls.hpp"
+#include "sequencer/execute.hpp"
 #include "sequencer/sequencer.hpp"
 
 namespace espalier::offload {
@@ -22,20 +22,6 @@ std::shared_ptr<Sequencer> find(Call& call) {
 }
 
 Next fail_unknown(Call& call) { return call.fail({Code::not_found, 0, call.map_number()}); }
-
-Next answer_opened(Call& call, const Result<std::shared_ptr<Sequencer>>& opened) {
-  if (!opened) return call.fail(opened.error());
-  return answer(call, sequencer_calls::Opened{(*opened)->id(), (*opened)->facts()});
-}
-
-Next create(Call& call, const sequencer_calls::Create& asked) {
-  return answer_opened(
-      call, sequencer::create_sequencer(call.services().catalog(), asked.name, asked.first));
-}
-
-Next open(Call& call, const sequencer_calls::Open& asked) {
-  return answer_opened(call, call.services().catalog().open<Sequencer>(asked.name));
-}
 
 /// A request that has joined a batch.
 struct TakeState {
@@ -65,29 +51,6 @@ Next take(Call& call, const sequencer_calls::Take& asked) {
   return answer(call, sequencer_calls::Taken{taken->first, taken->epoch});
 }
 
-Next answer_facts(Call& call, const Result<wire::SequencerFacts>& facts) {
-  if (!facts) return call.fail(facts.error());
-  return answer(call, sequencer_calls::Facts{*facts});
-}
-
-Next seal(Call& call, const sequencer_calls::Seal& asked) {
-  const auto of = find(call);
-  if (of == nullptr) return fail_unknown(call);
-  return answer_facts(call, of->seal(asked.epoch));
-}
-
-Next advance(Call& call, const sequencer_calls::Advance& asked) {
-  const auto of = find(call);
-  if (of == nullptr) return fail_unknown(call);
-  const auto facts = of->advance(asked.to.epoch, asked.to.at_least);
-  if (!facts && facts.error() == Error{Code::invalid_argument, 0, 1}) {
-    return call.fail(facts.error(),
-                     "a client wrote over the word, so that nobody knows which numbers were given: "
-                     "name one above which all are free");
-  }
-  return answer_facts(call, facts);
-}
-
 Next open_word(Call& call, const sequencer_calls::OpenWord&) {
   SequencerHost* const host = SequencerHost::of(call.connection());
   if (host == nullptr) {
@@ -103,9 +66,12 @@ Next open_word(Call& call, const sequencer_calls::OpenWord&) {
 }
 
 const Offload kSequencerOffloads[] = {
-    serve<sequencer_calls::Create, create>(),   serve<sequencer_calls::Open, open>(),
-    serve<sequencer_calls::Take, take>(),       serve<sequencer_calls::Seal, seal>(),
-    serve<sequencer_calls::Advance, advance>(), serve<sequencer_calls::OpenWord, open_word>(),
+    serve_opening<sequencer_calls::Create>(),
+    serve_opening<sequencer_calls::Open>(),
+    serve<sequencer_calls::Take, take>(),
+    serve_on<Sequencer, sequencer_calls::Seal>(),
+    serve_on<Sequencer, sequencer_calls::Advance>(),
+    serve<sequencer_calls::OpenWord, open_word>(),
 };
 
 }  // namespace

@@ -34,6 +34,9 @@ struct Opened {
     message.version(self.id);
     message.fixed(self.facts);
   }
+  [[nodiscard]] static Opened of(const auto& sequencer) {
+    return {sequencer.id(), sequencer.facts()};
+  }
   [[nodiscard]] std::optional<wire::Fault> fault() const { return fault_of_facts(facts); }
 };
 

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "channel/objects.hpp"
 #include "client/impl.hpp"
 #include "cmdline/text_codec.hpp"
 #include "tools/data_place.hpp"
@@ -45,7 +46,7 @@ wire::SamplesWanted wanted_of(ObjectKind kind) {
 
 // None of a node that is older than this command.
 Result<wire::SampledObjects> samples(const Store& store, const wire::SamplesWanted& wanted) {
-  auto reply = client::StoreImpl::of(store).samples(wanted, {});
+  auto reply = channel::samples(*client::StoreImpl::of(store).channel(), wanted);
   if (!reply && reply.error().code == Code::unsupported) return wire::SampledObjects{};
   return reply;
 }
@@ -107,7 +108,7 @@ Outcome<wire::SampledObject> samples_of(const Store& store, const std::string& a
                                         const std::string& name) {
   wire::SamplesWanted wanted{};
   wanted.objects_max = 1;
-  auto reply = client::StoreImpl::of(store).samples(wanted, name);
+  auto reply = channel::samples(*client::StoreImpl::of(store).channel(), wanted, name);
   if (!reply && reply.error().code == Code::unsupported) {
     return failed(fmt::format("the node at {} does not tell numbers of any object", address),
                   "It is older than this command.");

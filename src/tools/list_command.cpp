@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "channel/objects.hpp"
 #include "client/impl.hpp"
 #include "client/tables.hpp"
 #include "tools/commands.hpp"
@@ -24,15 +25,16 @@ struct ListOptions {
   bool json = false;
 };
 
-void print(Environment& environment, const ListOptions& options, const client::ObjectInfo& object) {
+void print(Environment& environment, const ListOptions& options,
+           const channel::ListedObject& object) {
   const std::string kind = shown_kind(object.kind, name(object.kind));
   if (options.json) {
     nlohmann::ordered_json json;
     json["kind"] = kind;
     set_bytes(json, "name", object.name);
     json["id"] = object.id;
-    json["entries"] = object.entries;
-    json["memory_bytes"] = object.memory_bytes;
+    json["entries"] = object.numbers.entries;
+    json["memory_bytes"] = object.numbers.memory_bytes;
     environment.out << json.dump() << '\n';
     return;
   }
@@ -44,12 +46,12 @@ Outcome<int> list(Environment& environment, const ListOptions& options) {
   if (!address) return std::unexpected(address.error());
   auto store = connect(environment, *address);
   if (!store) return std::unexpected(store.error());
-  auto objects = client::StoreImpl::of(*store).objects(ObjectKind::any);
+  auto objects = channel::list(*client::StoreImpl::of(*store).channel());
   if (!objects) return call_failed("list what the node keeps", objects.error());
-  std::ranges::sort(*objects, {}, [](const client::ObjectInfo& object) {
+  std::ranges::sort(*objects, {}, [](const channel::ListedObject& object) {
     return std::pair(object.kind, std::string_view(object.name));
   });
-  for (const client::ObjectInfo& object : *objects) print(environment, options, object);
+  for (const channel::ListedObject& object : *objects) print(environment, options, object);
   return kOk;
 }
 

@@ -7,6 +7,8 @@
 #include <sstream>
 #include <tuple>
 
+#include "channel/objects.hpp"
+#include "client/impl.hpp"
 #include "espalier/sequencer.hpp"
 #include "espalier/table.hpp"
 
@@ -50,8 +52,8 @@ roles::Objects RoleFixture::objects(const std::string& prefix) const {
        {std::tuple{roles::On::map, ObjectKind::map, "m"},
         std::tuple{roles::On::table, ObjectKind::table, "t"},
         std::tuple{roles::On::sequencer, ObjectKind::sequencer, "s"}}) {
-    const auto all = client::StoreImpl::of(store).objects(kind);
-    for (const client::ObjectInfo& object : all.value()) {
+    const auto all = channel::list(*client::StoreImpl::of(store).channel(), kind);
+    for (const channel::ListedObject& object : all.value()) {
       if (object.name == prefix + name) found.numbers[on] = object.id;
     }
   }
@@ -61,10 +63,11 @@ roles::Objects RoleFixture::objects(const std::string& prefix) const {
 std::string RoleFixture::state(const std::string& but) const {
   std::ostringstream text;
   Store store = admin();
-  const auto all = client::StoreImpl::of(store).objects(ObjectKind::any);
-  for (const client::ObjectInfo& object : all.value()) {
+  const auto all = channel::list(*client::StoreImpl::of(store).channel());
+  for (const channel::ListedObject& object : all.value()) {
     if (object.name.starts_with(but)) continue;
-    text << static_cast<int>(object.kind) << ' ' << object.name << ' ' << object.entries << '\n';
+    text << static_cast<int>(object.kind) << ' ' << object.name << ' ' << object.numbers.entries
+         << '\n';
     if (object.kind != ObjectKind::map) continue;
     const auto scanned = store.open_map(object.name)->scan("", "", [&](auto items) {
       for (const Item& item : items) text << item.key << '=' << item.value << '\n';
@@ -82,8 +85,8 @@ std::string RoleFixture::state(const std::string& but) const {
 
 std::string RoleFixture::names() const {
   std::string text;
-  const auto all = client::StoreImpl::of(admin()).objects(ObjectKind::any);
-  for (const client::ObjectInfo& object : all.value()) text += object.name + "\n";
+  const auto all = channel::list(*client::StoreImpl::of(admin()).channel());
+  for (const channel::ListedObject& object : all.value()) text += object.name + "\n";
   return text;
 }
 

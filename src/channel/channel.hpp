@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way from a handle to the objects of a store: to those of this process, or to those of a node.
+// What a kind's handles ask for is a call (wire/call_codec.hpp); a handle is one class whichever
+// way it goes (channel/reached.hpp).
+//
+// An object of a node is known by a number, which only the node that gave it knows: one that starts
+// anew, or another at the same address, gives its own. So a call on an object says which node is
+// meant.
+//
+// Thread: any.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+
+#include "base/fork_mark.hpp"
+#include "catalog/catalog.hpp"
+#include "espalier/table_error.hpp"
+#include "wire/call_message.hpp"
+#include "wire/message.hpp"
+
+namespace espalier::channel {
+
+/// An answer without an error.
+struct Reply {
+  wire::ResponseHeader header{};
+  std::string payload;
+};
+
+/// Why there is none, perhaps with words for people behind what the code says.
+using Refusal = TableError;
+
+/// A node's number of this run; 0: whichever node is there.
+using NodeNumber = std::uint64_t;
+inline constexpr NodeNumber kAnyNode = 0;
+
+/// What a node answered, and which one.
+struct Answer {
+  Reply reply;
+  NodeNumber node = kAnyNode;
+};
+
+/// Made by base::make_shared_until_fork(), for copies that fork() makes are left as they are.
+class Channel {
+ public:
+  virtual ~Channel() = default;
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  /// The objects, where they are of this process: nothing is sent, and ask() is not for them. Null:
+  /// they lie on a node.
+  [[nodiscard]] catalog::Catalog* own_objects() const { return own_objects_; }
+  /// Sends a request to the node and waits for its answer.
+  /// Errors: what the node refused; not_found (another node than `node` has come), connection_lost
+  /// and whatever keeps this process from connecting. Cost: one round trip.
+  /// Requires: there are no own objects.
+  virtual std::expected<Answer, Refusal> ask(const wire::CallMessage& request, NodeNumber node) = 0;
+  /// Whether another process made it, which forked this one. Cost: a relaxed load.
+  [[nodiscard]] bool is_copy() const { return mark_.is_copy(); }
+
+ protected:
+  explicit Channel(catalog::Catalog* own_objects) : own_objects_(own_objects) {}
+
+ private:
+  const base::ForkMark mark_;
+  catalog::Catalog* const own_objects_;
+};
+
+}  // namespace espalier::channel

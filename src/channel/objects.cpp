@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "channel/objects.hpp"
+
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "catalog/calls.hpp"
+#include "catalog/samples.hpp"
+#include "wire/items.hpp"
+#include "wire/object.hpp"
+
+namespace espalier::channel {
+namespace {
+
+struct ListedItem {
+  std::string_view key;
+  std::string_view value;
+  std::uint64_t version = 0;
+};
+
+std::optional<ListedObject> object_of(const ListedItem& item) {
+  wire::ObjectEntry entry{};
+  if (item.value.size() < sizeof entry) return std::nullopt;
+  std::memcpy(&entry, item.value.data(), sizeof entry);
+  return ListedObject{static_cast<ObjectKind>(entry.kind),
+                      static_cast<std::uint32_t>(item.version),
+                      std::string(item.key),
+                      {entry.entries, entry.memory_bytes},
+                      std::string(item.value.substr(sizeof entry))};
+}
+
+std::vector<ListedObject> list_own(const catalog::Catalog& own, ObjectKind kind) {
+  std::vector<ListedObject> objects;
+  for (const catalog::EntryPointer& entry : own.list(kind)) {
+    objects.push_back({entry->kind, entry->id, entry->name, entry->object->numbers(),
+                       entry->object->description()});
+  }
+  return objects;
+}
+
+}  // namespace
+
+Result<std::vector<ListedObject>> list(Channel& channel, ObjectKind kind) {
+  if (channel.is_copy()) return fail(Code::forked);
+  if (const catalog::Catalog* const own = channel.own_objects()) return list_own(*own, kind);
+  const wire::RequestMessage<object_calls::List> message(object_calls::list(kind));
+  const auto answer = channel.ask(message.get(), kAnyNode);
+  if (!answer) return std::unexpected(answer.error().error);
+  const auto listed =
+      wire::read_reply<object_calls::Listed>(answer->reply.header, answer->reply.payload);
+  if (!listed) return fail(Code::corrupt);
+  std::vector<ListedObject> objects;
+  std::string_view left = listed->items;
+  for (ListedItem item; wire::take_item(left, item);) {
+    auto object = object_of(item);
+    if (!object) return fail(Code::corrupt);
+    objects.push_back(*std::move(object));
+  }
+  if (!left.empty()) return fail(Code::corrupt);
+  return objects;
+}
+
+Result<wire::SampledObjects> samples(Channel& channel, const wire::SamplesWanted& wanted,
+                                     std::string_view name) {
+  if (channel.is_copy()) return fail(Code::forked);
+  if (const catalog::Catalog* const own = channel.own_objects()) {
+    return catalog::samples_of(*own, catalog::choice_of(wanted, name));
+  }
+  const wire::RequestMessage<object_calls::Samples> message({name, wanted});
+  const auto answer = channel.ask(message.get(), kAnyNode);
+  if (!answer) return std::unexpected(answer.error().error);
+  const auto sampled =
+      wire::read_reply<object_calls::Sampled>(answer->reply.header, answer->reply.payload);
+  if (!sampled) return fail(Code::corrupt);
+  auto objects = wire::read_sampled_objects(sampled->items);
+  if (!objects) return fail(Code::corrupt);
+  return wire::SampledObjects{sampled->count, *std::move(objects)};
+}
+
+Result<void> drop(Channel& channel, std::string_view name, ObjectKind kind) {
+  if (channel.is_copy()) return fail(Code::forked);
+  if (catalog::Catalog* const own = channel.own_objects()) {
+    const auto dropped = own->drop(name, kind);
+    if (!dropped) return std::unexpected(dropped.error());
+    return {};
+  }
+  const auto dropped = ask(channel, object_calls::drop(name, kind));
+  if (!dropped) return std::unexpected(dropped.error());
+  return {};
+}
+
+}  // namespace espalier::channel

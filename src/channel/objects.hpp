@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be asked of objects of whatever kind, by whichever way (channel/channel.hpp).
+//
+// Thread: any.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "catalog/object.hpp"
+#include "channel/channel.hpp"
+#include "espalier/kind.hpp"
+#include "wire/call_codec.hpp"
+#include "wire/samples.hpp"
+
+namespace espalier::channel {
+
+/// The reply in an answer. Errors: corrupt (it is no such reply).
+template <class R>
+Result<R> reply_in(const Reply& answer) {
+  static_assert(!wire::measure_of<R>().has_rest(),
+                "its bytes would be gone: read the reply where they are");
+  const auto reply = wire::read_reply<R>(answer.header, answer.payload);
+  if (!reply) return fail(Code::corrupt);
+  return *reply;
+}
+
+/// Asks a node, and waits for its reply. Errors: as Channel::ask; forked, corrupt.
+template <class Request>
+Result<typename Request::Reply> ask(Channel& channel, const Request& request,
+                                    NodeNumber node = kAnyNode) {
+  if (channel.is_copy()) return fail(Code::forked);
+  const wire::RequestMessage<Request> message(request);
+  const auto answer = channel.ask(message.get(), node);
+  if (!answer) return std::unexpected(answer.error().error);
+  return reply_in<typename Request::Reply>(answer->reply);
+}
+
+/// What is under a name of a store.
+struct ListedObject {
+  ObjectKind kind = ObjectKind::any;
+  std::uint32_t id = 0;
+  std::string name;
+  catalog::ObjectNumbers numbers{};
+  std::string description;  ///< in the bytes of its kind
+};
+
+/// Those of a kind, by ascending names. Cost: one round trip.
+/// Errors: as Channel::ask; corrupt.
+Result<std::vector<ListedObject>> list(Channel& channel, ObjectKind kind = ObjectKind::any);
+
+/// Statistics of the objects that `wanted` says, or of the one with this name.
+/// Cost: one round trip. Errors: as Channel::ask; unsupported (an older node), corrupt.
+Result<wire::SampledObjects> samples(Channel& channel, const wire::SamplesWanted& wanted,
+                                     std::string_view name = {});
+
+/// Takes an object's name from it: whoever still holds it finds that there is none.
+/// Errors: not_found; wrong_kind (detail: its kind); as Channel::ask.
+Result<void> drop(Channel& channel, std::string_view name, ObjectKind kind);
+
+}  // namespace espalier::channel
