@@ -163,7 +163,9 @@ struct ChasePlan {
 
 PointSample measure_chase(const ChaseBlock& list, const ChasePlan& plan) {
   const std::vector<offload::Offload> own{follow_offload(list)};
-  const auto node = start_own_node(spinning_node_config(), {.own_offloads = own});
+  const std::span<const offload::Offload> calls(own);
+  const offload::Kind kind{.name = "list", .calls = {&calls, 1}};
+  const auto node = start_own_node(spinning_node_config(), {.own_kinds = {&kind, 1}});
   PointSample sample;
   run_pinned([&] {
     Chaser chaser(local_address(*node), plan.in_flight, plan.links_per_request, list.lines(),

@@ -286,6 +286,9 @@ function(espalier_spanning_tests)
   espalier_test_program(system_test SOURCES ${tests} LIBRARIES espalier_test_support)
   file(GLOB hostile CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/hostile/*_test.cpp)
   espalier_test_program(hostile_test SOURCES ${hostile} LIBRARIES espalier_test_support)
+  file(GLOB example_kind CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/example_kind/*.cpp)
+  espalier_test_program(example_kind_test SOURCES ${example_kind}
+                        LIBRARIES espalier_test_support)
   # Its operator new can fail: no other program has that one.
   file(GLOB heap_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/heap/*.cpp)
   if(TARGET espalier_node)

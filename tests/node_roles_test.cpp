@@ -73,7 +73,9 @@ TEST_F(NodeRoles, OwnOffloadsAreForTheNamesOfARoleToo) {
                               .limits = {.map = true}},
                              {.step = [](offload::Call& call) { return call.answer({}); },
                               .executor = &offload::kMapWalks}};
-  options_.own_offloads = {&own, 1};
+  const std::span<const offload::Offload> calls(&own, 1);
+  const offload::Kind own_kind{.name = "own", .calls = {&calls, 1}};
+  options_.own_kinds = {&own_kind, 1};
   begin();
   const Error other_names{Code::not_permitted, 0, 0};
   const Error takes_admin{Code::not_permitted, 0, 3};

@@ -15,6 +15,9 @@ enum class ObjectKind : std::uint8_t {
   sequencer = 3,
 };
 
+/// From here on the numbers are of kinds that programs define themselves (docs/offloads.md).
+inline constexpr std::uint8_t kOwnKinds = 128;
+
 /// "map", "table", "sequencer"; empty for what this version does not know.
 std::string_view name(ObjectKind kind);
 

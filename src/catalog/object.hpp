@@ -8,6 +8,7 @@
 #include <concepts>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "espalier/kind.hpp"
 
@@ -30,6 +31,8 @@ class Object {
   /// The object has lost its name: who still holds it should answer that there is none, and readers
   /// from elsewhere find it dead. Called once, under the catalogue's lock.
   virtual void set_dropped() = 0;
+  /// What people call its kind; empty: what name() of its number says.
+  [[nodiscard]] virtual std::string_view kind_name() const { return {}; }
   /// What it is made of, in the bytes of its kind (docs/formats/objects.md).
   [[nodiscard]] virtual std::string description() const = 0;
   /// Cost: some counters, and a lock of its own.

@@ -19,8 +19,9 @@ bool is_chosen(const Entry& entry, const SampleChoice& choice) {
 wire::SampledObject sampled(const Entry& entry) {
   SampleList list;
   entry.object->add_samples(list);
+  const std::string_view kind = entry.object->kind_name();
   wire::SampledObject object{.kind = entry.kind,
-                             .kind_name = std::string(name(entry.kind)),
+                             .kind_name = std::string(kind.empty() ? name(entry.kind) : kind),
                              .id = entry.id,
                              .name = entry.name,
                              .samples = list.take()};

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "catalog/object.hpp"
@@ -20,11 +21,11 @@ namespace espalier::channel {
 /// The reply in an answer. Errors: corrupt (it is no such reply).
 template <class R>
 Result<R> reply_in(const Reply& answer) {
-  static_assert(!wire::measure_of<R>().has_rest(),
+  static_assert(!wire::measure_of<R>().borrows(),
                 "its bytes would be gone: read the reply where they are");
-  const auto reply = wire::read_reply<R>(answer.header, answer.payload);
+  auto reply = wire::read_reply<R>(answer.header, answer.payload);
   if (!reply) return fail(Code::corrupt);
-  return *reply;
+  return *std::move(reply);
 }
 
 /// Asks a node, and waits for its reply. Errors: as Channel::ask; forked, corrupt.

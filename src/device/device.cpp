@@ -32,7 +32,7 @@ Result<std::uint64_t> find_host(const HostOptions& options) {
 }
 
 Device::Device(const node::Config& config, const DeviceOptions& options)
-    : config_(config), options_(options), offloads_(config.node.host) {
+    : config_(config), options_(options), offloads_(config.node.host, options.node.own_kinds) {
   config_.maps.clear();
   config_.memory.limit = kMemoryBytes;
   config_.node.one_sided = false;

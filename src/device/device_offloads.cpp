@@ -21,6 +21,7 @@ namespace espalier::device {
 namespace {
 
 using offload::Call;
+using offload::Kind;
 using offload::Limits;
 using offload::Next;
 using offload::Offload;
@@ -172,17 +173,22 @@ void serve_by_kind(Offload& made) {
 
 }  // namespace
 
-DeviceOffloads::DeviceOffloads(const std::string& host)
+DeviceOffloads::DeviceOffloads(const std::string& host, std::span<const Kind> own)
     : refusal_("this is a device; ask its host, at " + host) {
-  const auto all = offload::all_offloads();
-  offloads_.reserve(all.size());
-  for (const Offload& node : all) {
-    offloads_.push_back(of(node));
-    table_[static_cast<std::uint8_t>(node.id)] = &offloads_.back();
+  offloads_.reserve(table_.size());
+  for (const auto kinds : {offload::all_kinds(), own}) {
+    for (const Kind& kind : kinds) {
+      for (const auto group : kind.calls) {
+        for (const Offload& node : group) {
+          offloads_.push_back(of(kind, node));
+          table_[static_cast<std::uint8_t>(node.id)] = &offloads_.back();
+        }
+      }
+    }
   }
 }
 
-Offload DeviceOffloads::of(const Offload& node) const {
+Offload DeviceOffloads::of(const Kind& kind, const Offload& node) const {
   if (node.at_device == AtDevice::here) return node;
   Offload made = node;
   if (node.at_device == AtDevice::walked) {
@@ -198,7 +204,9 @@ Offload DeviceOffloads::of(const Offload& node) const {
   made.cancel = nullptr;
   switch (node.at_device) {
     case AtDevice::relayed: made.step = node.opens ? open_object : ask_host; break;
-    case AtDevice::by_kind: serve_by_kind(made); break;
+    case AtDevice::by_kind:
+      kind.serve_at_device != nullptr ? kind.serve_at_device(made) : serve_by_kind(made);
+      break;
     default:
       made.step = refuse;
       made.context = &refusal_;

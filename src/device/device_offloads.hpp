@@ -6,6 +6,7 @@
 // Thread: any, once it was made.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,15 +16,15 @@ namespace espalier::device {
 
 class DeviceOffloads {
  public:
-  /// `host`: its address, for those who are refused.
-  explicit DeviceOffloads(const std::string& host);
+  /// `host`: its address, for those who are refused. `own`: kinds of the program, which outlive this.
+  explicit DeviceOffloads(const std::string& host, std::span<const offload::Kind> own = {});
   DeviceOffloads(const DeviceOffloads&) = delete;
   DeviceOffloads& operator=(const DeviceOffloads&) = delete;
 
   [[nodiscard]] const offload::OffloadTable& table() const { return table_; }
 
  private:
-  [[nodiscard]] offload::Offload of(const offload::Offload& node) const;
+  [[nodiscard]] offload::Offload of(const offload::Kind& kind, const offload::Offload& node) const;
 
   const std::string refusal_;
   std::vector<offload::Offload> offloads_;

@@ -56,7 +56,7 @@ Result<void> Node::open_store() {
   helpers.threads = config_.node.helpers != 0 ? config_.node.helpers : config_.node.cores;
   services_ =
       std::make_unique<offload::Services>(*store_, config_.clients.message_bytes_max,
-                                          options_.own_offloads, helpers, options_.device_offloads);
+                                          options_.own_kinds, helpers, options_.device_offloads);
   const std::uint64_t ring_bytes = config_.clients.ring_bytes_max;
   services_->connections.set({.connections_max = config_.clients.connections_max,
                               .principal_max = config_.clients.principal_connections_max,

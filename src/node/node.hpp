@@ -26,8 +26,8 @@ namespace espalier::node {
 /// What no configuration says.
 struct NodeOptions {
   bool metrics_at_any_port = false;  ///< whatever metrics.port is; for tests
-  /// Offloads beside those that every node has (docs/offloads.md); they must outlive the node.
-  std::span<const offload::Offload> own_offloads{};
+  /// Kinds beside those that every node has (docs/offloads.md); they must outlive the node.
+  std::span<const offload::Kind> own_kinds{};
   /// Where to say at which address of the fabric it could not listen, if it is for that that it
   /// does not start.
   std::string* failed_address = nullptr;

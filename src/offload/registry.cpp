@@ -49,12 +49,16 @@ const OffloadTable& offload_table() {
   return by_id;
 }
 
-OffloadTable offload_table_with(std::span<const Offload> own) {
+OffloadTable offload_table_with(std::span<const Kind> own) {
   OffloadTable by_id = offload_table();
-  for (const Offload& offload : own) {
-    ESPALIER_ASSERT(static_cast<std::uint8_t>(offload.id) >= wire::kOwnOffloadIds);
+  for (const Kind& kind : own) {
+    for (const auto group : kind.calls) {
+      for (const Offload& offload : group) {
+        ESPALIER_ASSERT(static_cast<std::uint8_t>(offload.id) >= wire::kOwnOffloadIds);
+      }
+      add(by_id, group);
+    }
   }
-  add(by_id, own);
   return by_id;
 }
 

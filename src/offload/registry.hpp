@@ -55,11 +55,6 @@ using OffloadTable = std::array<const Offload*, 256>;
 /// All of them, by number.
 [[nodiscard]] std::span<const Offload> all_offloads();
 
-/// The table with a program's own beside them, which must live as long as it. Requires: their
-/// numbers are from wire::kOwnOffloadIds on, and each another; those that name an object take a
-/// right.
-[[nodiscard]] OffloadTable offload_table_with(std::span<const Offload> own);
-
 /// A kind of object, as those know it who know no kind.
 struct Kind {
   std::string_view name;
@@ -67,9 +62,16 @@ struct Kind {
   std::span<const std::span<const Offload>> calls;
   /// Makes what a node keeps for all its objects; null: nothing.
   void (*make_part)(TypedSlots<NodePart>& parts) = nullptr;
+  /// Gives a call whose row says `by_kind` what a device does for it; null: no row does.
+  void (*serve_at_device)(Offload& made) = nullptr;
 };
 /// All kinds; the first one is what a session asks of the node itself. The one place in which a
 /// node's kinds are named defines it (kinds.cpp).
 [[nodiscard]] std::span<const Kind> all_kinds();
+
+/// The table with the calls of a program's own kinds beside them, which must live as long as it.
+/// Requires: their numbers are from wire::kOwnOffloadIds on, and each another; those that name an
+/// object take a right.
+[[nodiscard]] OffloadTable offload_table_with(std::span<const Kind> own);
 
 }  // namespace espalier::offload

@@ -51,10 +51,16 @@ TEST(Registry, EveryOffloadHasANumberOfItsOwnAndAllItNeeds) {
   EXPECT_EQ(offload_table()[255], nullptr);
 }
 
+OffloadTable with(const Offload& own) {
+  const std::span<const Offload> calls(&own, 1);
+  const Kind kind{.name = "own", .calls = {&calls, 1}};
+  return offload_table_with({&kind, 1});
+}
+
 TEST(Registry, OffloadsOfAProgramStandBesideTheOthers) {
   Offload own = all_offloads().front();
   own.id = static_cast<wire::OffloadId>(wire::kOwnOffloadIds + 1);
-  const OffloadTable table = offload_table_with({&own, 1});
+  const OffloadTable table = with(own);
   EXPECT_EQ(table[wire::kOwnOffloadIds + 1], &own);
   EXPECT_EQ(table[wire::kOwnOffloadIds], nullptr);
   for (const Offload& offload : all_offloads()) {
@@ -66,7 +72,7 @@ TEST(Registry, OffloadsOfAProgramStandBesideTheOthers) {
 
 TEST(RegistryDeathTest, OffloadsOfAProgramTakeNoNumberOfTheProtocols) {
   Offload own = all_offloads().front();
-  EXPECT_DEATH(static_cast<void>(offload_table_with({&own, 1})), "kOwnOffloadIds");
+  EXPECT_DEATH(static_cast<void>(with(own)), "kOwnOffloadIds");
 }
 
 // Which is how a role for a prefix would reach the objects of others.
@@ -74,18 +80,18 @@ TEST(RegistryDeathTest, WhatNamesAnObjectTakesARight) {
   Offload own = all_offloads().front();
   own.id = static_cast<wire::OffloadId>(wire::kOwnOffloadIds);
   ASSERT_EQ(own.right, Right::none);
-  static_cast<void>(offload_table_with({&own, 1}));
+  static_cast<void>(with(own));
   for (const Names names : {Names::by_id, Names::by_name, Names::all}) {
     own.object = names;
-    EXPECT_DEATH(static_cast<void>(offload_table_with({&own, 1})), "names_object");
+    EXPECT_DEATH(static_cast<void>(with(own)), "names_object");
   }
   own.object = Names::nothing;
   own.limits.map = true;
-  EXPECT_DEATH(static_cast<void>(offload_table_with({&own, 1})), "names_object");
+  EXPECT_DEATH(static_cast<void>(with(own)), "names_object");
   own.right = Right::read;
-  EXPECT_DEATH(static_cast<void>(offload_table_with({&own, 1})), "executor");
+  EXPECT_DEATH(static_cast<void>(with(own)), "executor");
   own.executor = &kMapWalks;
-  static_cast<void>(offload_table_with({&own, 1}));
+  static_cast<void>(with(own));
   EXPECT_EQ(Offload{}.right, Right::admin) << "what is forgotten is for administrators";
 }
 

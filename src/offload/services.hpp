@@ -49,17 +49,19 @@ class NumbersSource {
 };
 
 struct Services {
-  /// `own`: offloads beside those of the registry, see offload_table_with(). `instead`: the table
+  /// `own`: kinds beside those of the registry, see offload_table_with(). `instead`: the table
   /// that serves in place of all these, of a device; null: none.
   Services(tree::StoreCore& store_in, std::uint64_t message_bytes_max,
-           std::span<const Offload> own = {}, const HelperOptions& helper_options = {},
+           std::span<const Kind> own = {}, const HelperOptions& helper_options = {},
            const OffloadTable* instead = nullptr)
       : store(store_in),
         budget(message_bytes_max),
         offloads(instead != nullptr ? *instead : offload_table_with(own)),
         helpers(helper_options) {
-    for (const Kind& kind : all_kinds()) {
-      if (kind.make_part != nullptr) kind.make_part(parts);
+    for (const auto kinds : {all_kinds(), own}) {
+      for (const Kind& kind : kinds) {
+        if (kind.make_part != nullptr) kind.make_part(parts);
+      }
     }
     store.dropped.free_in_steps(true);
   }

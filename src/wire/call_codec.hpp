@@ -19,9 +19,10 @@
 // name, key, item_key (of whatever length its map takes), snapshot, fixed, sized (as many bytes as
 // a field before it says), rest; of a reply: version, read_version, flag, fixed, rest. A snapshot
 // is the first in the payload, the rest the last, and what is fixed comes before what is sized.
-// Ranges of bytes point into the message that was read, and into what is to be written.
+// Ranges of bytes (std::string_view) point into the message that was read, and into what is to be
+// written; the rest of a reply may be OwnBytes, and then is a copy.
 //
-// Thread: plain values. Nothing here allocates but description().
+// Thread: plain values. Nothing here allocates but description(), and OwnBytes.
 #pragma once
 
 #include <algorithm>
@@ -35,6 +36,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "wire/call_message.hpp"
 #include "wire/call_row.hpp"
@@ -54,6 +56,18 @@ template <class T>
 concept Fixed = std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>;
 
 inline constexpr std::uint32_t kNoLimit = kMessageBytesMax;
+
+/// The rest of a reply that outlives the message. No std::string, for messages are measured when
+/// they are compiled, and clang cannot do so with that of libstdc++ 12.
+class OwnBytes {
+ public:
+  constexpr OwnBytes() = default;
+  explicit constexpr OwnBytes(std::string_view bytes) : bytes_(bytes.begin(), bytes.end()) {}
+  constexpr operator std::string_view() const { return {bytes_.data(), bytes_.size()}; }
+
+ private:
+  std::vector<char> bytes_;
+};
 
 template <class M>
 [[nodiscard]] std::optional<Fault> fault_of(const M& message) {
@@ -102,10 +116,12 @@ class MessageMeasure {
     has_sized_ = true;
     limits_.payload_bytes_max = kMessageBytesMax;
   }
-  constexpr void rest(auto&, std::string_view = {}, std::uint32_t max = kNoLimit,
+  template <class Bytes>
+  constexpr void rest(Bytes&, std::string_view = {}, std::uint32_t max = kNoLimit,
                       std::uint32_t min = 0) {
     if (has_rest_) misplaced();
     has_rest_ = true;
+    borrows_ = std::is_same_v<std::remove_const_t<Bytes>, std::string_view>;
     limits_.payload_bytes_min += min;
     limits_.payload_bytes_max = std::min(limits_.payload_bytes_max + max, kMessageBytesMax);
   }
@@ -114,6 +130,8 @@ class MessageMeasure {
   [[nodiscard]] constexpr std::uint32_t fixed_bytes() const { return fixed_bytes_; }
   [[nodiscard]] constexpr bool has_sized() const { return has_sized_; }
   [[nodiscard]] constexpr bool has_rest() const { return has_rest_; }
+  /// Whether what was read points into the message.
+  [[nodiscard]] constexpr bool borrows() const { return borrows_; }
 
  private:
   // Not constexpr, so that whoever writes such fields cannot compile them.
@@ -123,6 +141,7 @@ class MessageMeasure {
   std::uint32_t fixed_bytes_ = 0;
   bool has_sized_ = false;
   bool has_rest_ = false;
+  bool borrows_ = false;
 };
 
 template <class M>
@@ -244,6 +263,13 @@ class FieldReader {
             std::uint32_t min = 0) {
     bytes = payload_.text(payload_.rest().size());
     if (bytes.size() > max || bytes.size() < min) within_limits_ = false;
+  }
+  /// The same, copied.
+  void rest(OwnBytes& bytes, std::string_view label = {}, std::uint32_t max = kNoLimit,
+            std::uint32_t min = 0) {
+    std::string_view there;
+    rest(there, label, max, min);
+    bytes = OwnBytes(there);
   }
   /// Whether there was neither too little nor too much.
   [[nodiscard]] bool fits() const { return within_limits_ && payload_.complete(); }

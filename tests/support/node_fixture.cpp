@@ -63,7 +63,10 @@ void NodeFixture::start_device() {
   // A machine that tests may be so busy that nothing moves for seconds.
   host->timeout_ns = 20'000'000'000;
   host->silence_ns = 60'000'000'000;
-  auto device = device::Device::start(config, {.host = *host, .node = {}, .begun_anew = [] {}});
+  node::NodeOptions options;
+  options.own_kinds = options_.own_kinds;
+  auto device =
+      device::Device::start(config, {.host = *host, .node = options, .begun_anew = [] {}});
   ASSERT_TRUE(device) << message(device.error());
   device_ = std::move(*device);
 }

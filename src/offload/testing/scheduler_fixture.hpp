@@ -54,7 +54,8 @@ class SchedulerFixture {
                             std::span<const Offload> own_offloads = {},
                             const OffloadTable* instead = nullptr)
       : store_(region(), 64),
-        services_(store_, message_bytes_max, own_offloads, options.helpers, instead),
+        own_calls_(own_offloads),
+        services_(store_, message_bytes_max, {&own_kind_, 1}, options.helpers, instead),
         doorbells_(must(rings::Doorbells::reserve(4096))),
         client_table_(services_, doorbells_, options),
         scheduler_(std::make_unique<Scheduler>(services_, client_table_, options)) {
@@ -197,6 +198,8 @@ class SchedulerFixture {
   }
 
   tree::StoreCore store_;
+  const std::span<const Offload> own_calls_;
+  const Kind own_kind_{.name = "own", .calls = {&own_calls_, 1}};
   Services services_;
   rings::Doorbells doorbells_;
   ClientTable client_table_;

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// A queue for its users, wherever it lies: in a store of this process, on a node, or behind a
+// device.
+//
+// Thread: any.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "channel/reached.hpp"
+#include "client/impl.hpp"
+#include "tests/example_kind/calls.hpp"
+
+namespace espalier::example {
+
+class QueueHandle {
+ public:
+  /// Errors: already_exists, invalid_argument (a name of none or too many bytes); not_permitted,
+  /// connection_lost; of all calls.
+  static Result<QueueHandle> create(const Store& store, std::string_view name) {
+    return reach(store, queue_calls::Create{name});
+  }
+  /// Errors: not_found, wrong_kind.
+  static Result<QueueHandle> open(const Store& store, std::string_view name) {
+    return reach(store, queue_calls::Open{name});
+  }
+
+  /// Returns its number. Errors: not_found (it was dropped); out_of_memory (too much waits already);
+  /// invalid_argument (more than 65535 bytes).
+  [[nodiscard]] Result<std::uint64_t> push(std::string_view bytes) const {
+    if (bytes.size() > queue_calls::kBytesMax) return fail(Code::invalid_argument);
+    const auto pushed = queue_.ask(queue_calls::Push{queue_.number(), bytes});
+    if (!pushed) return std::unexpected(pushed.error());
+    return pushed->number;
+  }
+  /// The oldest; none: it is empty. Errors: not_found (it was dropped).
+  [[nodiscard]] Result<std::optional<Queue::Entry>> pop() const {
+    const auto popped = queue_.ask(queue_calls::Pop{queue_.number()});
+    if (!popped) return std::unexpected(popped.error());
+    if (!popped->found) return std::nullopt;
+    return Queue::Entry{popped->number, std::string(std::string_view(popped->bytes))};
+  }
+  /// Errors: not_found.
+  [[nodiscard]] Result<std::uint64_t> length() const {
+    const auto counted = queue_.ask(queue_calls::Count{queue_.number()});
+    if (!counted) return std::unexpected(counted.error());
+    return counted->pushed - counted->popped;
+  }
+
+ private:
+  explicit QueueHandle(channel::Reached<Queue> queue) : queue_(std::move(queue)) {}
+  template <class Request>
+  static Result<QueueHandle> reach(const Store& store, const Request& request) {
+    return channel::reach<Queue>(client::StoreImpl::of(store).channel(), request,
+                                 [](channel::Reached<Queue>&& queue, const queue_calls::Opened&) {
+                                   return QueueHandle(std::move(queue));
+                                 });
+  }
+
+  channel::Reached<Queue> queue_;
+};
+
+}  // namespace espalier::example

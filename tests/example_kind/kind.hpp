@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kind, as a node is given it (NodeOptions::own_kinds).
+#pragma once
+
+#include "offload/registry.hpp"
+
+namespace espalier::example {
+
+[[nodiscard]] const offload::Kind& queue_kind();
+
+}  // namespace espalier::example

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The structure of the example: a queue of byte strings, first in, first out. Each has a number,
+// one above that of the one before it.
+//
+// Thread: any.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "catalog/catalog.hpp"
+#include "espalier/error.hpp"
+
+namespace espalier::example {
+
+struct QueueNumbers {
+  std::uint64_t pushed = 0;  ///< since it was made, and the number of the next
+  std::uint64_t popped = 0;
+  std::uint64_t bytes = 0;  ///< of what is in it
+};
+
+class Queue final : public catalog::Object {
+ public:
+  static constexpr ObjectKind kKind{kOwnKinds};
+  /// What waits in one, at most.
+  static constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 20;
+  /// Of each that waits, besides its own.
+  static constexpr std::uint64_t kOverheadBytes = sizeof(std::string);
+
+  explicit Queue(std::uint32_t id) : id_(id) {}
+
+  struct Entry {
+    std::uint64_t number = 0;
+    std::string bytes;
+  };
+
+  [[nodiscard]] std::uint32_t id() const { return id_; }
+  /// Returns its number. Errors: not_found (it was dropped); out_of_memory (too much waits already).
+  Result<std::uint64_t> push(std::string_view bytes);
+  /// The oldest; none: it is empty. Errors: not_found (it was dropped).
+  Result<std::optional<Entry>> pop();
+  [[nodiscard]] QueueNumbers count() const;
+  /// What is wrong with it: nothing.
+  [[nodiscard]] std::vector<std::string> audit() const;
+
+  void set_dropped() override;
+  [[nodiscard]] std::string_view kind_name() const override { return "queue"; }
+  [[nodiscard]] std::string description() const override { return {}; }
+  [[nodiscard]] catalog::ObjectNumbers numbers() const override;
+  void add_samples(catalog::SampleList& to) const override;
+
+ private:
+  const std::uint32_t id_;
+  mutable std::mutex mutex_;  // guards all below
+  std::deque<std::string> waiting_;
+  QueueNumbers numbers_;
+  bool dropped_ = false;
+};
+
+}  // namespace espalier::example

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kind that a program defines for itself: one handle for a queue of this process, of a node, and
+// of a node behind a device; with roles, statistics and a list as any kind has them.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/random.hpp"
+#include "channel/objects.hpp"
+#include "tests/example_kind/client.hpp"
+#include "tests/example_kind/kind.hpp"
+#include "tests/support/role_fixture.hpp"
+#include "wire/testing/call_checks.hpp"
+
+namespace espalier::example {
+namespace {
+
+using test::NodeFixture;
+using test::RoleFixture;
+
+/// "embedded", or as NodeFixture reaches a node.
+class QueueOverEachWay : public NodeFixture, public ::testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override {
+    options_.own_kinds = {&queue_kind(), 1};
+    if (is_embedded()) {
+      StoreOptions options;
+      options.memory_bytes_max = std::uint64_t{64} << 20;
+      options.huge_pages = false;
+      store_.emplace(*Store::open(options));
+      return;
+    }
+    reach_by(GetParam());
+    start();
+    store_.emplace(connect());
+  }
+  [[nodiscard]] static bool is_embedded() { return std::string(GetParam()) == "embedded"; }
+  [[nodiscard]] channel::Channel& channel() const {
+    return *client::StoreImpl::of(*store_).channel();
+  }
+  /// What the queue itself finds wrong.
+  [[nodiscard]] std::vector<std::string> audit(const std::string& name) const {
+    const catalog::Catalog& objects = is_embedded() ? *channel().own_objects() : node_->catalog();
+    const auto queue = objects.open<Queue>(name);
+    return queue ? (*queue)->audit() : std::vector<std::string>{"there is none"};
+  }
+
+  std::optional<Store> store_;
+};
+
+TEST_P(QueueOverEachWay, FirstInFirstOut) {
+  const auto made = QueueHandle::create(*store_, "jobs");
+  ASSERT_TRUE(made) << message(made.error());
+  EXPECT_EQ(made->pop()->has_value(), false);
+  EXPECT_EQ(made->push("one"), 0u);
+  EXPECT_EQ(made->push(""), 1u);
+  const auto opened = QueueHandle::open(*store_, "jobs");
+  ASSERT_TRUE(opened) << message(opened.error());
+  EXPECT_EQ(opened->push(std::string(queue_calls::kBytesMax, 'x')), 2u);
+  EXPECT_EQ(opened->length(), 3u);
+  for (const std::string& bytes :
+       {std::string("one"), std::string(), std::string(queue_calls::kBytesMax, 'x')}) {
+    const auto entry = made->pop();
+    ASSERT_TRUE(entry && *entry);
+    EXPECT_EQ((*entry)->bytes, bytes);
+  }
+  EXPECT_EQ(opened->length(), 0u);
+  EXPECT_EQ(opened->pop()->has_value(), false);
+  EXPECT_EQ(audit("jobs"), std::vector<std::string>{});
+}
+
+TEST_P(QueueOverEachWay, WhatCannotBeIsRefused) {
+  const auto queue = QueueHandle::create(*store_, "jobs");
+  ASSERT_TRUE(queue);
+  EXPECT_EQ(QueueHandle::create(*store_, "jobs").error(),
+            (Error{Code::already_exists, 0, kOwnKinds}));
+  EXPECT_EQ(QueueHandle::create(*store_, "").error().code, Code::invalid_argument);
+  EXPECT_EQ(QueueHandle::create(*store_, std::string(256, 'n')).error().code,
+            Code::invalid_argument);
+  EXPECT_EQ(QueueHandle::open(*store_, "others").error().code, Code::not_found);
+  ASSERT_TRUE(store_->create_map("m"));
+  EXPECT_EQ(QueueHandle::open(*store_, "m").error(), (Error{Code::wrong_kind, 0, 1}));
+  EXPECT_EQ(store_->open_map("jobs").error(), (Error{Code::wrong_kind, 0, kOwnKinds}));
+  const std::string long_entry(queue_calls::kBytesMax, 'x');
+  EXPECT_EQ(queue->push(long_entry + "x").error().code, Code::invalid_argument);
+  std::uint64_t pushed = 0;
+  while (queue->push(long_entry)) ++pushed;
+  EXPECT_EQ(pushed, Queue::kBytesMax / (queue_calls::kBytesMax + Queue::kOverheadBytes));
+  EXPECT_EQ(queue->push(long_entry).error().code, Code::out_of_memory);
+  ASSERT_TRUE(queue->pop());
+  EXPECT_EQ(queue->push(long_entry), pushed);
+  EXPECT_EQ(audit("jobs"), std::vector<std::string>{});
+}
+
+TEST_P(QueueOverEachWay, AHandleOfADroppedOneFindsNone) {
+  const auto old = QueueHandle::create(*store_, "jobs");
+  ASSERT_TRUE(old && old->push("one"));
+  EXPECT_EQ(channel::drop(channel(), "jobs", ObjectKind::map).error().code, Code::wrong_kind);
+  ASSERT_TRUE(channel::drop(channel(), "jobs", Queue::kKind));
+  const auto young = QueueHandle::create(*store_, "jobs");
+  ASSERT_TRUE(young);
+  EXPECT_EQ(old->push("two").error().code, Code::not_found);
+  EXPECT_EQ(old->pop().error().code, Code::not_found);
+  EXPECT_EQ(old->length().error().code, Code::not_found);
+  EXPECT_EQ(young->length(), 0u);
+}
+
+TEST_P(QueueOverEachWay, IsListedAndCounted) {
+  ASSERT_TRUE(store_->create_map("a"));
+  const auto queue = QueueHandle::create(*store_, "jobs");
+  ASSERT_TRUE(queue && queue->push("one") && queue->push("three") && queue->pop());
+  const auto listed = channel::list(channel(), Queue::kKind);
+  ASSERT_TRUE(listed) << message(listed.error());
+  ASSERT_EQ(listed->size(), 1u);
+  EXPECT_EQ(listed->front().name, "jobs");
+  EXPECT_EQ(listed->front().kind, Queue::kKind);
+  EXPECT_EQ(listed->front().numbers.entries, 1u);
+  EXPECT_GT(listed->front().numbers.memory_bytes, sizeof(Queue));
+  wire::SamplesWanted wanted{};
+  wanted.objects_max = 10;
+  const auto sampled = channel::samples(channel(), wanted, "jobs");
+  ASSERT_TRUE(sampled) << message(sampled.error());
+  ASSERT_EQ(sampled->objects.size(), 1u);
+  const wire::SampledObject& object = sampled->objects.front();
+  EXPECT_EQ(object.kind_name, "queue");
+  std::map<std::string, std::uint64_t> values;
+  for (const wire::Sample& sample : object.samples) values[sample.name] = sample.value;
+  EXPECT_EQ(values, (std::map<std::string, std::uint64_t>{
+                        {"length", 1}, {"waiting_bytes", 5}, {"pushed", 2}, {"popped", 1}}));
+}
+
+TEST_P(QueueOverEachWay, AgreesWithAModel) {
+  base::Random random(base::seed_from_environment(20261129));
+  const auto queue = QueueHandle::create(*store_, "jobs");
+  ASSERT_TRUE(queue);
+  std::deque<std::string> model;
+  std::uint64_t pushed = 0;
+  std::uint64_t popped = 0;
+  for (int step = 0; step < 2000; ++step) {
+    if (random.below(2) == 0) {
+      std::string bytes(random.below(100), static_cast<char>('a' + random.below(26)));
+      ASSERT_EQ(queue->push(bytes), pushed++);
+      model.push_back(std::move(bytes));
+    } else {
+      const auto entry = queue->pop();
+      ASSERT_TRUE(entry) << message(entry.error());
+      ASSERT_EQ(entry->has_value(), !model.empty());
+      if (model.empty()) continue;
+      ASSERT_EQ((*entry)->number, popped++);
+      ASSERT_EQ((*entry)->bytes, model.front());
+      model.pop_front();
+    }
+    if (step % 50 == 0) {
+      ASSERT_EQ(queue->length(), model.size());
+      ASSERT_EQ(audit("jobs"), std::vector<std::string>{});
+    }
+  }
+}
+
+// Each entry comes once, and those of one thread in its order.
+TEST_P(QueueOverEachWay, ManyThreadsShareOne) {
+  constexpr std::uint64_t kEach = 300;
+  constexpr int kThreads = 2;
+  ASSERT_TRUE(QueueHandle::create(*store_, "jobs"));
+  std::atomic<std::uint64_t> left{kEach * kThreads};
+  std::vector<std::vector<Queue::Entry>> taken(kThreads);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      const auto queue = QueueHandle::open(*store_, "jobs");
+      for (std::uint64_t i = 0; i < kEach; ++i) {
+        EXPECT_TRUE(queue->push(std::to_string(thread) + " " + std::to_string(i)));
+      }
+    });
+    threads.emplace_back([&, thread] {
+      const auto queue = QueueHandle::open(*store_, "jobs");
+      while (left.load() != 0) {
+        auto entry = queue->pop();
+        ASSERT_TRUE(entry) << message(entry.error());
+        if (!*entry) continue;
+        taken[thread].push_back(*std::move(*entry));
+        --left;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::map<std::uint64_t, std::string> all;
+  for (const auto& part : taken) {
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      EXPECT_TRUE(i == 0 || part[i - 1].number < part[i].number);
+      EXPECT_TRUE(all.emplace(part[i].number, part[i].bytes).second) << "twice";
+    }
+  }
+  ASSERT_EQ(all.size(), kEach * kThreads);
+  std::vector<std::uint64_t> next(kThreads);
+  for (const auto& [number, bytes] : all) {
+    const int thread = bytes.front() - '0';
+    EXPECT_EQ(bytes, std::to_string(thread) + " " + std::to_string(next[thread]++));
+  }
+  EXPECT_EQ(audit("jobs"), std::vector<std::string>{});
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, QueueOverEachWay,
+                         ::testing::Values("embedded", "unix", "shm", "roce", "device"),
+                         test::way_name);
+
+class QueueRoles : public RoleFixture {
+ protected:
+  void SetUp() override {
+    write("clients", all_lines());
+    config_.clients.secrets = path("clients");
+    config_.node.fabric = "roce://127.0.0.1:0/1";
+    options_.own_kinds = {&queue_kind(), 1};
+    start();
+  }
+  [[nodiscard]] Store come_as(const std::string& name) const {
+    return *Store::connect(node_->fabric_addresses().front(), {.secret = secret(name)});
+  }
+};
+
+TEST_F(QueueRoles, ItsRowsSayWhoMayWhat) {
+  Store own = admin();
+  ASSERT_TRUE(QueueHandle::create(own, "jobs"));
+  ASSERT_TRUE(QueueHandle::create(own, std::string(kPrefix) + "jobs"));
+  const Error takes_write{Code::not_permitted, 0, 2};
+  const Error takes_admin{Code::not_permitted, 0, 3};
+  const Error other_names{Code::not_permitted, 0, 0};
+  const Store reader = come_as("reader");
+  const auto read = QueueHandle::open(reader, "jobs");
+  ASSERT_TRUE(read) << message(read.error());
+  EXPECT_EQ(read->length(), 0u);
+  EXPECT_EQ(read->push("x").error(), takes_write);
+  EXPECT_EQ(read->pop().error(), takes_write);
+  const Store writer = come_as("writer");
+  const auto written = QueueHandle::open(writer, "jobs");
+  ASSERT_TRUE(written && written->push("x"));
+  EXPECT_EQ(QueueHandle::create(writer, "more").error(), takes_admin);
+  const Store shop = come_as("shop");
+  EXPECT_EQ(QueueHandle::open(shop, "jobs").error(), other_names);
+  const auto of_shop = QueueHandle::open(shop, std::string(kPrefix) + "jobs");
+  ASSERT_TRUE(of_shop && of_shop->push("y"));
+  EXPECT_EQ(read->length(), 1u);
+}
+
+// Whatever bytes come: what is read writes the same again.
+TEST(QueueCalls, AnyBytesAreReadOrRefused) {
+  base::Random random(base::seed_from_environment(20261129));
+  for (int i = 0; i < 20000; ++i) {
+    std::string key(random.below(300), '\0');
+    std::string payload(random.below(100), '\0');
+    for (char& byte : key) byte = static_cast<char>(random.below(256));
+    for (char& byte : payload) byte = static_cast<char>(random.below(256));
+    wire::CallBytes bytes;
+    bytes.object = static_cast<std::uint32_t>(random());
+    bytes.argument = static_cast<std::uint32_t>(random());
+    bytes.header.version = random() >> random.below(64);
+    bytes.header.flags = static_cast<std::uint8_t>(random.below(256));
+    bytes.key = key;
+    bytes.payload = payload;
+    wire::check_calls(queue_calls::All(), bytes);
+  }
+}
+
+}  // namespace
+}  // namespace espalier::example
