@@ -117,7 +117,7 @@ TEST_P(CopyAccessShapes, AnswersAsInPlace) {
     for (std::uint64_t i = scaled(200); i != 0; --i) {
       const Question question = random_read(random, keys, map.geometry.key_bytes_max);
       const bool newest = held.empty() || random.one_in(2);
-      const tree::HeldVersion* version = newest ? nullptr : random.pick(held)->read().held;
+      const memory::HeldVersion* version = newest ? nullptr : random.pick(held)->read().held;
       host.ask(question, version);
       one.submit(question, version);
       one.drain();

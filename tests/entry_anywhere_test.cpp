@@ -210,14 +210,14 @@ TEST_F(EntryAnywhereConcurrency, OnlyRightAnswers) {
     threads.emplace_back([&] { write(other_writer, *hints[2], seed_ + 12); });
     threads.emplace_back([&] {
       read(*hints[3], *hints[5], seed_ + 13, reader.context,
-           [&](Question question, const tree::HeldVersion* held, wire::Ref hint) {
+           [&](Question question, const memory::HeldVersion* held, wire::Ref hint) {
              if (!question.key.empty() || !question.high.empty()) {
                reader.ask(std::move(question), held, hint);
              }
            });
     });
     read(*hints[4], *hints[6], seed_ + 14, scene_.context,
-         [&](Question question, const tree::HeldVersion* held, wire::Ref hint) {
+         [&](Question question, const memory::HeldVersion* held, wire::Ref hint) {
            if (!question.key.empty() || !question.high.empty()) {
              copy_reader.submit(std::move(question), held, hint);
            }

@@ -124,7 +124,7 @@ TEST(MemoryRules, AnExtentKeepsWhatItHolds) {
 
 // Until the superseding version is released, readers may still begin at versions before it.
 TEST(MemoryRules, ABufferIsStampedAfterTheReleaseOfWhatSupersededIt) {
-  expect_rejected(Bug::stamp_at_unlink, []() -> Wrong {
+  expect_rejected(memory::Bug::stamp_at_unlink, []() -> Wrong {
     Scene scene(kNoLog);
     scene.write({{"k", "old"}});
     const std::uint64_t open = scene.map->clock.take();  // keeps what follows from being released
@@ -138,7 +138,7 @@ TEST(MemoryRules, ABufferIsStampedAfterTheReleaseOfWhatSupersededIt) {
 }
 
 TEST(MemoryRules, SnapshotsKeepWhatTheyNeed) {
-  expect_rejected(Bug::snapshot_not_held, []() -> Wrong {
+  expect_rejected(memory::Bug::snapshot_not_held, []() -> Wrong {
     constexpr int kItems = 30;
     Scene scene(kNoLog);
     scene.fill(kItems, "old");
@@ -151,6 +151,23 @@ TEST(MemoryRules, SnapshotsKeepWhatTheyNeed) {
       if (!wrong.empty()) return wrong;
     }
     return {};
+  });
+}
+
+TEST(MemoryRules, AWalkAtAnExpiredVersionIsRefused) {
+  expect_rejected(memory::Bug::snapshot_expiry_ignored, []() -> Wrong {
+    Scene scene(kNoLog);
+    scene.write({{"k", "old"}});
+    const HeldHere held(*scene.map, scene.context);
+    scene.write({{"k", "new"}});
+    scene.collect();
+    Wrong wrong = differs("at the held version", "old", scene.b.get("k", held.read()));
+    if (!wrong.empty()) return wrong;
+    if (!scene.store.reclaimer.expire_oldest()) return "nothing has expired";
+    scene.b.begin(Op::get, "k", {}, held.read());
+    if (!scene.b.finish()) return "no answer at the expired version";
+    const Completion& refused = scene.b.completion();
+    return !refused.ok && refused.error.code == Code::snapshot_expired ? "" : "it was answered";
   });
 }
 

@@ -139,9 +139,10 @@ TEST_P(OneSidedNode, TheNodeTellsWhoHoldsMemory) {
     EXPECT_EQ(numbers.leases, 1u);
     std::string lease;
     std::string held;
-    for (const tree::Holder& holder : numbers.holders) {
-      if (holder.kind == tree::Holder::Kind::lease) lease = holder.owner;
-      if (holder.kind == tree::Holder::Kind::snapshot) held = holder.map + " by " + holder.owner;
+    for (const memory::Holder& holder : numbers.holders) {
+      using Kind = memory::Holder::Kind;
+      if (holder.kind == Kind::lease) lease = holder.owner;
+      if (holder.kind == Kind::snapshot) held = holder.object + " by " + holder.owner;
     }
     EXPECT_TRUE(lease.starts_with("session ")) << lease;
     EXPECT_TRUE(held.starts_with("m by session ")) << held;

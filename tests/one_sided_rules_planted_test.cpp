@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 
+#include "memory/planted_memory_bugs.hpp"
 #include "tests/support/one_sided_world.hpp"
 #include "tests/support/planting.hpp"
 
@@ -174,7 +175,7 @@ TEST(OneSidedRules, AVersionIsWrittenAfterWhatItIsOf) {
 
 // Where leases count, nothing that a walk can reach is used again while it goes on.
 TEST(OneSidedRules, ALeaseKeepsMemoryFromBeingUsedAgain) {
-  expect_rejected(Bug::lease_not_counted, [] { return any_change(calm(), 5); });
+  expect_rejected(memory::Bug::lease_not_counted, [] { return any_change(calm(), 5); });
 }
 
 TEST(OneSidedRules, AReaderIsFencedBeforeItsLeaseEnds) {

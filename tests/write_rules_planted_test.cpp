@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "memory/planted_memory_bugs.hpp"
 #include "tests/support/planting.hpp"
 #include "tests/support/scene.hpp"
 
@@ -41,7 +42,7 @@ class OpenVersion {
 };
 
 TEST(WriteRules, VersionsAreReleasedInOrder) {
-  expect_rejected(Bug::release_out_of_order, []() -> Wrong {
+  expect_rejected(memory::Bug::release_out_of_order, []() -> Wrong {
     Scene scene;
     scene.a.put("k", "old");
     OpenVersion open(*scene.map);

@@ -77,7 +77,7 @@ class EmbeddedSnapshot final : public SnapshotImpl {
 
  private:
   EmbeddedMap& map_;
-  std::list<tree::HeldVersion>::iterator held_;
+  std::list<memory::HeldVersion>::iterator held_;
 };
 
 class EmbeddedPipeline final : public PipelineImpl {

@@ -124,7 +124,7 @@ Result<Written> EmbeddedMap::write(const WriteBatch& batch) {
   if (!applied) return std::unexpected(applied.error());
   const bool at_once = tree::planted(tree::Bug::acknowledge_before_release);
   while (!at_once && core_->clock.released_now() < applied->wait_for) std::this_thread::yield();
-  tree::Reclaimer& reclaimer = core_->store.reclaimer;
+  memory::Reclaimer& reclaimer = core_->store.reclaimer;
   if (reclaimer.due()) reclaimer.collect(thread.cache);
   if (applied->failed_check) return fail(Code::condition_failed, *applied->failed_check);
   return Written{applied->version, true, applied->existed};

@@ -109,7 +109,7 @@ struct MapReader {
   /// Nothing: the map has all keys.
   std::optional<client::OneSidedOpening::Borders> borders;
   /// Versions that are held by this reader's lease.
-  std::unordered_set<const tree::HeldVersion*> held;
+  std::unordered_set<const memory::HeldVersion*> held;
 
  private:
   Counted descents_;
@@ -131,14 +131,14 @@ class LeaseSnapshot final : public offload::HeldSnapshot {
                 const std::string& owner);
   ~LeaseSnapshot() override;
 
-  [[nodiscard]] const tree::HeldVersion& version() const override { return held_; }
+  [[nodiscard]] const memory::HeldVersion& version() const override { return held_; }
   [[nodiscard]] std::uint32_t map() const override { return map_; }
 
  private:
   std::shared_ptr<MapReader> reader_;
   std::uint32_t map_;
   std::uint32_t tick_;
-  tree::HeldVersion held_;
+  memory::HeldVersion held_;
 };
 
 }  // namespace espalier::device

@@ -45,7 +45,7 @@ class RelayedSnapshot final : public offload::HeldSnapshot {
   RelayedSnapshot(RelayLink& link, std::uint32_t map, std::uint64_t number, std::uint64_t version);
   ~RelayedSnapshot() override;
 
-  [[nodiscard]] const tree::HeldVersion& version() const override { return held_; }
+  [[nodiscard]] const memory::HeldVersion& version() const override { return held_; }
   [[nodiscard]] std::uint32_t map() const override { return map_; }
   /// Its number at the host; 0: that connection has ended, and with it the snapshot.
   [[nodiscard]] std::uint64_t number() const;
@@ -55,7 +55,7 @@ class RelayedSnapshot final : public offload::HeldSnapshot {
   const std::uint64_t connection_;
   const std::uint32_t map_;
   const std::uint64_t number_;
-  tree::HeldVersion held_;
+  memory::HeldVersion held_;
 };
 
 /// Has the host do what was asked, whatever was done of it here.

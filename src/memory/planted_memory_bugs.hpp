@@ -10,7 +10,18 @@ namespace espalier::memory {
 
 enum class Bug : std::uint8_t {
   none,
-  extent_changes_class,  // an empty extent of nodes is cut into values
+  extent_changes_class,       // an empty extent of nodes is cut into values
+  release_out_of_order,       // releases its own version without waiting for earlier ones
+  holds_without_end,          // a hold of releases stands as long as its client likes
+  hold_ignored,               // versions are released while one stands
+  hold_end_releases_nothing,  // what was done meanwhile waits for the next write
+  stamp_at_unlink,            // rule 5: stamped before the superseding version is released
+  lease_not_counted,          // rule 4: a leased epoch does not keep memory from being used again
+  pin_not_counted,            // what a walk found is freed although its epoch is pinned
+  snapshot_not_held,          // old versions are freed although a snapshot needs them
+  snapshots_never_yield,      // a write that finds no memory leaves snapshots what they hold
+  snapshot_expiry_ignored,    // a walk goes on at a version that has expired
+  expiry_not_stamped,         // what was stamped and not held goes under walks at that version
 };
 
 using base::planted;

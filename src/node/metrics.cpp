@@ -199,8 +199,8 @@ void durations(Samples& samples, const NodeNumbers& numbers) {
 // Of all holders of one kind and owner together, for a series must be told once.
 void held(Samples& samples, const NodeNumbers& numbers) {
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::uint64_t> sums;
-  for (const tree::Holder& holder : numbers.holders) {
-    sums[{tree::name_of(holder.kind), holder.owner, holder.map}] += holder.bytes;
+  for (const memory::Holder& holder : numbers.holders) {
+    sums[{memory::name_of(holder.kind), holder.owner, holder.object}] += holder.bytes;
   }
   for (const auto& [key, bytes] : sums) {
     const auto& [kind, owner, map] = key;

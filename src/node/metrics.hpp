@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "espalier/types.hpp"
+#include "memory/holders.hpp"
 #include "offload/durations.hpp"
-#include "tree/write/holders.hpp"
 #include "wire/message.hpp"
 #include "wire/node_numbers.hpp"
 #include "wire/samples.hpp"
@@ -107,7 +107,7 @@ struct NodeNumbers {
   std::uint64_t leased_bytes = 0;
   std::uint64_t dropped_maps = 0;
   std::uint64_t dropped_bytes = 0;
-  std::vector<tree::Holder> holders;  ///< of most bytes first
+  std::vector<memory::Holder> holders;  ///< of most bytes first
   DeviceNumbers device{};
   /// Of objects of kinds that node_stats does not tell (wire::is_in_node_stats); who has these
   /// numbers from there asks for them by object_samples.

@@ -181,7 +181,7 @@ double part_of(const PrincipalNumbers& of, const NodeNumbers& numbers) {
 
 void add_places(NodeNumbers& numbers, const Node& node) {
   const offload::ConnectionLimits& limits = node.services().connections;
-  const tree::Reclaimer::Snapshots snapshots = node.store().reclaimer.snapshots();
+  const memory::Reclaimer::Snapshots snapshots = node.store().reclaimer.snapshots();
   numbers.snapshots = {snapshots.count,
                        snapshots.bytes,
                        snapshots.bytes_max,
@@ -251,7 +251,8 @@ NodeNumbers numbers_of(const Node& node) {
   numbers.leased_bytes = store.reclaimer.bytes_held_by_leases() + store.dropped.bytes();
   numbers.dropped_maps = store.dropped.size();
   numbers.dropped_bytes = store.dropped.bytes();
-  numbers.holders = tree::holders_of(store);
+  numbers.holders = store.reclaimer.holders(
+      [&store](std::uint64_t epoch) { return store.dropped.bytes_held_since(epoch); });
   numbers.long_message_bytes = node.services().budget.used();
   numbers.long_message_limit_bytes = node.config().clients.message_bytes_max;
   numbers.epoch_oldest = store.epochs.oldest();

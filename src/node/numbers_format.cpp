@@ -108,26 +108,26 @@ OffloadNumbers from_wire(const wire::OffloadNumbers& bytes) {
   return offload;
 }
 
-void append(std::string& bytes, const tree::Holder& holder) {
+void append(std::string& bytes, const memory::Holder& holder) {
   wire::HolderEntry entry{};
   entry.since = holder.since;
   entry.bytes = holder.bytes;
   entry.kind = static_cast<std::uint32_t>(holder.kind);
   entry.owner_bytes = static_cast<std::uint32_t>(holder.owner.size());
-  entry.map_bytes = static_cast<std::uint32_t>(holder.map.size());
+  entry.map_bytes = static_cast<std::uint32_t>(holder.object.size());
   bytes.append(base::bytes_of(entry));
   bytes += holder.owner;
-  bytes += holder.map;
+  bytes += holder.object;
 }
 
-tree::Holder take_holder(offload::PayloadReader& reader) {
+memory::Holder take_holder(offload::PayloadReader& reader) {
   const auto entry = reader.take<wire::HolderEntry>();
-  tree::Holder holder;
-  if (entry.kind <= static_cast<std::uint32_t>(tree::Holder::Kind::snapshot)) {
-    holder.kind = static_cast<tree::Holder::Kind>(entry.kind);
+  memory::Holder holder;
+  if (entry.kind <= static_cast<std::uint32_t>(memory::Holder::Kind::snapshot)) {
+    holder.kind = static_cast<memory::Holder::Kind>(entry.kind);
   }
   holder.owner = std::string(reader.text(entry.owner_bytes));
-  holder.map = std::string(reader.text(entry.map_bytes));
+  holder.object = std::string(reader.text(entry.map_bytes));
   holder.since = entry.since;
   holder.bytes = entry.bytes;
   return holder;
@@ -157,7 +157,7 @@ std::string encode(const NodeNumbers& numbers) {
     bytes.append(base::bytes_of(wire::TableEntry{table.stats, name_bytes, 0}));
     bytes += table.name;
   }
-  for (const tree::Holder& holder : numbers.holders) append(bytes, holder);
+  for (const memory::Holder& holder : numbers.holders) append(bytes, holder);
   for (const SequencerNumbers& sequencer : numbers.sequencers) {
     const auto name_bytes = static_cast<std::uint32_t>(sequencer.name.size());
     bytes.append(base::bytes_of(wire::SequencerEntry{sequencer.facts, name_bytes, 0}));

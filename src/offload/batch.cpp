@@ -83,7 +83,7 @@ Result<tree::BatchApplied> apply_elsewhere(tree::MapCore& map, std::string_view 
 }
 
 Next answer_batch(Call& call, const tree::BatchApplied& done) {
-  tree::Reclaimer& reclaimer = call.services().store.reclaimer;
+  memory::Reclaimer& reclaimer = call.services().store.reclaimer;
   if (reclaimer.due()) reclaimer.collect(host_map_of(call).calls.cache);
   if (done.failed_check) return call.fail({Code::condition_failed, 0, *done.failed_check});
   return answer(call, map_calls::ItemWritten{done.existed, true, done.version, 0});

@@ -477,7 +477,7 @@ TEST(SchedulerSleep, SleepingReadersAreWokenAndOthersAreNot) {
 TEST(SchedulerSleep, AnAnswerThatWaitsForAnotherWriterIsNewsUntilItIsGiven) {
   SchedulerFixture node;
   SchedulerClient& client = node.connect();
-  tree::VersionClock& clock = node.core().clock;
+  memory::VersionClock& clock = node.core().clock;
   const std::uint64_t version = clock.take();
   wire::BatchEntry entry{};
   entry.kind = static_cast<std::uint8_t>(wire::BatchKind::put);

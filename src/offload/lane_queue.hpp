@@ -32,7 +32,7 @@
 
 #include "offload/principal_accounts.hpp"
 
-namespace espalier::tree {
+namespace espalier::memory {
 struct HeldVersion;
 }
 
@@ -81,7 +81,7 @@ class LaneQueue {
 
   struct Walk {
     Request* request;
-    const tree::HeldVersion* held;
+    const memory::HeldVersion* held;
   };
 
   /// The rounds outlive it.

@@ -113,7 +113,7 @@ void MapWalks::walk(Request& request, const WalkTerms& terms) {
   }
   if (!is_long(request.walk)) [[likely]]
     return begin_walk(request, terms);
-  const tree::HeldVersion* const held = terms.held;
+  const memory::HeldVersion* const held = terms.held;
   ESPALIER_ASSERT(terms.condition.kind == ConditionKind::none);
   PrincipalRef& account = long_walks_[request.index].account;
   account = scheduler_.account_of(request);
@@ -122,7 +122,7 @@ void MapWalks::walk(Request& request, const WalkTerms& terms) {
 }
 
 // It has its lane.
-void MapWalks::begin_long_walk(Request& request, const tree::HeldVersion* held) {
+void MapWalks::begin_long_walk(Request& request, const memory::HeldVersion* held) {
   try {
     begin_walk(request, {held, {}, nullptr});
   } catch (const std::bad_alloc&) {

@@ -47,7 +47,7 @@ class MapWalks final : public Executor, private Handler {
 
   /// What goes with a request's walk.
   struct WalkTerms {
-    const tree::HeldVersion* held = nullptr;
+    const memory::HeldVersion* held = nullptr;
     Condition condition{};
     tree::StagedValue* staged = nullptr;
   };
@@ -65,7 +65,7 @@ class MapWalks final : public Executor, private Handler {
   bool items(std::uint64_t tag, std::span<const Item> items) override;
 
   void begin_walk(Request& request, const WalkTerms& terms);
-  void begin_long_walk(Request& request, const tree::HeldVersion* held);
+  void begin_long_walk(Request& request, const memory::HeldVersion* held);
   void give_lane_back(const Request& request, std::uint64_t items);
   bool go_on_deferred();
   bool go_on_in_lanes();
@@ -144,7 +144,8 @@ inline Next begin_walk(Call& call) {
   MapWalks::of(call).walk(call.request());
   return call.handed_over();
 }
-inline Next begin_walk(Call& call, const tree::HeldVersion* held, const Condition& condition = {}) {
+inline Next begin_walk(Call& call, const memory::HeldVersion* held,
+                       const Condition& condition = {}) {
   MapWalks::of(call).walk(call.request(), {held, condition, nullptr});
   return call.handed_over();
 }

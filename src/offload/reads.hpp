@@ -17,7 +17,7 @@ struct ReadSource {
   bool found = true;                       // false: there is no such snapshot of this map
 
   /// What to walk at.
-  [[nodiscard]] const tree::HeldVersion* held() const {
+  [[nodiscard]] const memory::HeldVersion* held() const {
     return snapshot == nullptr ? nullptr : &snapshot->version();
   }
 };

@@ -19,7 +19,7 @@ class HeldSnapshot {
   HeldSnapshot(const HeldSnapshot&) = delete;
   HeldSnapshot& operator=(const HeldSnapshot&) = delete;
 
-  [[nodiscard]] virtual const tree::HeldVersion& version() const = 0;
+  [[nodiscard]] virtual const memory::HeldVersion& version() const = 0;
   /// The number of its map.
   [[nodiscard]] virtual std::uint32_t map() const = 0;
 
@@ -35,12 +35,12 @@ class HostSnapshot final : public HeldSnapshot {
       : map_(std::move(map)), held_(map_->store.reclaimer.hold(*map_, version, std::move(owner))) {}
   ~HostSnapshot() override { map_->store.reclaimer.drop(*map_, held_); }
 
-  [[nodiscard]] const tree::HeldVersion& version() const override { return *held_; }
+  [[nodiscard]] const memory::HeldVersion& version() const override { return *held_; }
   [[nodiscard]] std::uint32_t map() const override { return map_->id; }
 
  private:
   std::shared_ptr<tree::MapCore> map_;
-  std::list<tree::HeldVersion>::iterator held_;
+  std::list<memory::HeldVersion>::iterator held_;
 };
 
 }  // namespace espalier::offload

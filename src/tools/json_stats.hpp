@@ -8,7 +8,7 @@
 #include "espalier/types.hpp"
 #include "node/metrics.hpp"
 #include "tools/json_record.hpp"
-#include "tree/write/holders.hpp"
+#include "memory/holders.hpp"
 #include "wire/node_numbers.hpp"
 
 namespace espalier::tools {
@@ -176,11 +176,11 @@ inline void set_stats(nlohmann::ordered_json& object, const wire::TableNumbers& 
 }
 
 /// One that keeps memory from being free.
-[[nodiscard]] inline nlohmann::ordered_json holder_json(const tree::Holder& holder) {
+[[nodiscard]] inline nlohmann::ordered_json holder_json(const memory::Holder& holder) {
   nlohmann::ordered_json object;
-  object["kind"] = tree::name_of(holder.kind);
+  object["kind"] = memory::name_of(holder.kind);
   set_bytes(object, "owner", holder.owner);
-  if (holder.kind == tree::Holder::Kind::snapshot) set_bytes(object, "map", holder.map);
+  if (holder.kind == memory::Holder::Kind::snapshot) set_bytes(object, "map", holder.object);
   object["since"] = holder.since;
   object["held_bytes"] = holder.bytes;
   return object;

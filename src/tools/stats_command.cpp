@@ -123,13 +123,13 @@ void print_text(std::ostream& out, const node::TableNumbers& table) {
                      format_bytes(stats.bytes_sent));
 }
 
-std::string holder_line(const tree::Holder& holder) {
-  if (holder.kind == tree::Holder::Kind::snapshot) {
+std::string holder_line(const memory::Holder& holder) {
+  if (holder.kind == memory::Holder::Kind::snapshot) {
     return fmt::format("snapshot of {} at version {} by {}: {}",
-                       encode(holder.map, Encoding::escaped), format_count(holder.since),
+                       encode(holder.object, Encoding::escaped), format_count(holder.since),
                        encode(holder.owner, Encoding::escaped), format_bytes(holder.bytes));
   }
-  return fmt::format("{} {} of {}: {}", tree::name_of(holder.kind), holder.since,
+  return fmt::format("{} {} of {}: {}", memory::name_of(holder.kind), holder.since,
                      encode(holder.owner, Encoding::escaped), format_bytes(holder.bytes));
 }
 
@@ -150,7 +150,7 @@ void print_memory(std::ostream& out, const node::NodeNumbers& numbers) {
                      format_count(snapshots.count), format_bytes(snapshots.bytes),
                      format_bytes(snapshots.bytes_max), format_count(snapshots.expired),
                      format_count(snapshots.principal_max));
-  for (const tree::Holder& holder : numbers.holders) {
+  for (const memory::Holder& holder : numbers.holders) {
     out << "held by     " << holder_line(holder) << '\n';
   }
 }

@@ -55,7 +55,7 @@ class CopyWalker {
              std::uint32_t lanes, std::uint64_t seed,
              CopyMachine::Order order = CopyMachine::Order::random);
 
-  void submit(Question question, const tree::HeldVersion* held = nullptr, wire::Ref hint = {}) {
+  void submit(Question question, const memory::HeldVersion* held = nullptr, wire::Ref hint = {}) {
     walker.submit(recorder.ask(std::move(question), held, hint));
   }
   /// Works until all is answered.

@@ -55,7 +55,8 @@ inline Wrong differs(const std::string& what, const std::vector<std::string>& ex
 }
 
 /// A check passes on a map that keeps the rules, and fails on one that breaks this one.
-inline void expect_rejected(tree::Bug bug, const std::function<Wrong()>& check) {
+template <class Bug>
+void expect_rejected(Bug bug, const std::function<Wrong()>& check) {
   ASSERT_EQ(check(), "") << "without a bug";
   const base::Planted planted(bug);
   const Wrong wrong = check();

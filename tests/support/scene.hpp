@@ -23,7 +23,7 @@ namespace espalier::test {
 
 /// Where a read begins and as of when.
 struct ReadFrom {
-  const tree::HeldVersion* held = nullptr;  // null: the newest released version
+  const memory::HeldVersion* held = nullptr;  // null: the newest released version
   wire::Ref hint{};
 };
 
@@ -91,7 +91,7 @@ class HeldHere {
 
  private:
   tree::MapCore& map_;
-  std::list<tree::HeldVersion>::iterator held_;
+  std::list<memory::HeldVersion>::iterator held_;
 };
 
 class Scene {

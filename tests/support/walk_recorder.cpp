@@ -54,7 +54,7 @@ Question random_read(Random& random, const std::vector<std::string>& keys,
   return question;
 }
 
-tree::WalkRequest WalkRecorder::ask(Question question, const tree::HeldVersion* held,
+tree::WalkRequest WalkRecorder::ask(Question question, const memory::HeldVersion* held,
                                     wire::Ref hint) {
   const std::uint64_t tag = next_tag_++;
   auto pending = std::make_unique<Pending>();

@@ -32,7 +32,7 @@ class WalkRecorder final : private Handler {
   WalkRecorder(Clock& clock, std::uint32_t thread) : clock_(clock), thread_(thread) {}
 
   /// The request that asks this; it lives until it is answered. The question counts as asked now.
-  tree::WalkRequest ask(Question question, const tree::HeldVersion* held = nullptr,
+  tree::WalkRequest ask(Question question, const memory::HeldVersion* held = nullptr,
                         wire::Ref hint = {});
 
   /// Called when something is handed out: an answer, items that come before it, or an error. May be
@@ -73,7 +73,7 @@ class HostWalker {
              std::uint32_t lanes = 1);
 
   /// Asks and waits for the answer.
-  void ask(Question question, const tree::HeldVersion* held = nullptr, wire::Ref hint = {}) {
+  void ask(Question question, const memory::HeldVersion* held = nullptr, wire::Ref hint = {}) {
     executor.submit(recorder.ask(std::move(question), held, hint));
     executor.drain();
   }

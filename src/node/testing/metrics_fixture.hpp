@@ -69,8 +69,8 @@ inline NodeNumbers some_numbers() {
                     .audit_left_out = 28};
   add_places(numbers);
   numbers.refused = 11;
-  numbers.holders = {{tree::Holder::Kind::snapshot, "process 12", "default", 77, 8192},
-                     {tree::Holder::Kind::lease, "session 3", "", 41, 4096}};
+  numbers.holders = {{memory::Holder::Kind::snapshot, "process 12", "default", 77, 8192},
+                     {memory::Holder::Kind::lease, "session 3", "", 41, 4096}};
   numbers.sequencer_count = 1;
   numbers.sequencers = {{"orders",
                          {.first = 100,

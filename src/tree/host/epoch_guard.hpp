@@ -7,8 +7,8 @@
 
 #include "base/assert.hpp"
 #include "base/epoch.hpp"
+#include "memory/version_clock.hpp"
 #include "tree/node/planted_tree_bugs.hpp"
-#include "tree/write/version_clock.hpp"
 
 namespace espalier::tree {
 
@@ -20,7 +20,8 @@ namespace espalier::tree {
 /// of the request that uses it.
 class EpochGuard {
  public:
-  EpochGuard(base::EpochSlot& slot, const VersionClock& clock) : slot_(&slot), clock_(&clock) {}
+  EpochGuard(base::EpochSlot& slot, const memory::VersionClock& clock)
+      : slot_(&slot), clock_(&clock) {}
 
   /// New requests have arrived: what was read before them is too old for them.
   void stale() { stale_ = true; }
@@ -90,7 +91,7 @@ class EpochGuard {
   }
 
   base::EpochSlot* slot_;
-  const VersionClock* clock_;
+  const memory::VersionClock* clock_;
   Tick ticks_[2];
   std::uint32_t newest_ = 0;
   std::uint32_t picked_ = 0;

@@ -24,7 +24,6 @@ enum class Bug : std::uint8_t {
   read_version_kept,           // rule 2: what one batch of walks has read serves later ones
   version_before_payload,      // rule 3
   log_not_prefilled,           // rule 3
-  stamp_at_unlink,             // rule 5: stamped before the superseding version is released
   value_freed_at_once,         // rule 5
   answer_unreleased,           // rule 6
   acknowledge_before_release,  // rule 7
@@ -34,7 +33,6 @@ enum class Bug : std::uint8_t {
   descending_like_ascending,   // rule 9
   floor_stays_in_leaf,         // rule 9
   version_before_lock,         // rule 11
-  release_out_of_order,        // releases its own version without waiting for earlier ones
   skip_range_check,            // idea 1: a node answers for keys that it does not cover
   ignore_created,              // idea 1: a node answers for versions before it
   ignore_superseded,           // idea 1: a node answers for versions after it
@@ -43,7 +41,6 @@ enum class Bug : std::uint8_t {
   batch_in_two_versions,       // half of a batch becomes visible first
   conditions_before_lock,      // conditions are checked before the leaves are locked
   version_with_nodes,          // rule 2: READs that may pass each other are taken for ordered
-  lease_not_counted,           // rule 4: a leased epoch does not keep memory from being used again
   dropped_map_freed_at_once,   // rule 5: although a lease may still read it
   lease_without_end,           // rule 4: one that is not renewed holds memory back for ever
   lost_lease_kept,             // rule 4: a device takes a refused renewal for one that was granted
@@ -58,17 +55,9 @@ enum class Bug : std::uint8_t {
   ahead_kept,                  // rule 2: leaves that one scan had brought ahead serve the next
   belief_not_checked,          // a host that answers no renewal is believed for ever
   drop_not_shown,              // the header of a dropped map still says that it lives
-  holds_without_end,           // a hold of releases stands as long as its client likes
-  hold_ignored,                // versions are released while one stands
-  hold_end_releases_nothing,   // what was done meanwhile waits for the next write
   feed_before_table,           // the feed tells a change before the page table has it
   moved_node_kept,             // what a cache has of a node outlives its mapping
   feed_check_ignored,          // halves of two entries of the feed are taken for one
-  snapshot_not_held,           // old versions are freed although a snapshot needs them
-  snapshot_expiry_ignored,     // a walk goes on at a version that has expired
-  snapshots_never_yield,       // a write that finds no memory leaves snapshots what they hold
-  pin_not_counted,             // what a walk found is freed although its epoch is pinned
-  expiry_not_stamped,          // what was stamped and not held goes under walks at that version
 };
 
 /// Steps between which another thread may do anything. A test that wants it done there, and not

@@ -27,7 +27,7 @@ class TreeAudit {
     report_.set_place("map " + std::to_string(map_.id) + ": ");
     std::sort(content_.lids.begin(), content_.lids.end());
     audit_counters(map_, content_, report_);
-    const Reclaimer::Waiting waiting = map_.store.reclaimer.waiting(map_, true);
+    const memory::Reclaimer::Waiting waiting = map_.store.reclaimer.waiting(map_, true);
     audit_lids(map_, waiting, content_, report_);
     audit_waiting(map_, waiting, content_, report_);
     content_.buffers.push_back(

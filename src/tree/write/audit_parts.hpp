@@ -128,10 +128,10 @@ struct TreeContent {
 };
 void audit_map_header(const MapCore& map, Report& report);
 void audit_counters(const MapCore& map, const TreeContent& content, Report& report);
-void audit_lids(const MapCore& map, const Reclaimer::Waiting& waiting, const TreeContent& content,
-                Report& report);
-void audit_waiting(const MapCore& map, const Reclaimer::Waiting& waiting, TreeContent& content,
-                   Report& report);
+void audit_lids(const MapCore& map, const memory::Reclaimer::Waiting& waiting,
+                const TreeContent& content, Report& report);
+void audit_waiting(const MapCore& map, const memory::Reclaimer::Waiting& waiting,
+                   TreeContent& content, Report& report);
 /// Sorts the buffers and checks that no two overlap.
 void audit_overlaps(std::vector<BufferUse>& buffers, Report& report);
 /// What the pool handed out against all buffers of all maps.

@@ -46,14 +46,14 @@ void audit_counters(const MapCore& map, const TreeContent& content, Report& repo
                 map.value_bytes.load(), " and there are ", content.value_bytes);
 }
 
-void audit_lids(const MapCore& map, const Reclaimer::Waiting& waiting, const TreeContent& content,
-                Report& report) {
-  report.expect(content.lids.size() + waiting.lids == map.table.in_use(), "the page table has ",
+void audit_lids(const MapCore& map, const memory::Reclaimer::Waiting& waiting,
+                const TreeContent& content, Report& report) {
+  report.expect(content.lids.size() + waiting.ids == map.table.in_use(), "the page table has ",
                 map.table.in_use(), " LIDs in use, the tree has ", content.lids.size(), " and ",
-                waiting.lids, " wait");
+                waiting.ids, " wait");
   std::vector<wire::Lid> known = content.lids;
-  for (const Retired& one : waiting.buffers) {
-    if (one.lid != 0) known.push_back(one.lid);
+  for (const memory::Retired& one : waiting.buffers) {
+    if (one.id != 0) known.push_back(one.id);
   }
   std::sort(known.begin(), known.end());
   report.expect(std::adjacent_find(known.begin(), known.end()) == known.end(),
@@ -77,20 +77,20 @@ void audit_lids(const MapCore& map, const Reclaimer::Waiting& waiting, const Tre
   }
 }
 
-void audit_waiting(const MapCore& map, const Reclaimer::Waiting& waiting, TreeContent& content,
-                   Report& report) {
+void audit_waiting(const MapCore& map, const memory::Reclaimer::Waiting& waiting,
+                   TreeContent& content, Report& report) {
   std::uint64_t bytes = 0;
-  for (const Retired& one : waiting.buffers) bytes += memory::class_bytes(one.size_class);
+  for (const memory::Retired& one : waiting.buffers) bytes += memory::class_bytes(one.size_class);
   report.expect(waiting.bytes == bytes, "the counter of retired bytes says ", waiting.bytes,
                 " and there are ", bytes);
-  for (const Retired& one : waiting.buffers) {
+  for (const memory::Retired& one : waiting.buffers) {
     content.buffers.push_back({one.offset, one.size_class});
     report.expect(one.version <= map.clock.taken(), "a buffer waits for a version not taken yet");
     const auto header = base::load_plain<wire::BufferHeader>(map.at(one.offset));
     report.expect(header.map_id == map.id, "a waiting buffer belongs to map ", header.map_id);
     // Values are found through their items alone and stay live until they are free.
     const std::uint64_t ended = std::max<std::uint64_t>(one.version, 1);
-    report.expect(header.superseded == ended || (header.superseded == wire::kLive && one.lid == 0),
+    report.expect(header.superseded == ended || (header.superseded == wire::kLive && one.id == 0),
                   "a waiting buffer was not superseded by the version that retired it");
   }
 }

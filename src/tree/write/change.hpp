@@ -124,7 +124,7 @@ class Change {
   std::vector<NewNode> built_;
   std::vector<DeadNode> dead_;
   std::vector<Link> links_;
-  std::vector<Retired> retired_;  // room for it
+  std::vector<memory::Retired> retired_;  // room for it
   bool committed_ = false;
 };
 

@@ -92,7 +92,8 @@ bool merge_log(ThreadContext& context, MapCore& map, std::byte* leaf, const Writ
 }
 
 void retire_leaf(ThreadContext& context, MapCore& map, std::byte* leaf, std::uint64_t version) {
-  const Retired retired{static_cast<std::uint64_t>(leaf - map.base), version, map.node_class, 0};
+  const memory::Retired retired{static_cast<std::uint64_t>(leaf - map.base), version,
+                                map.node_class, 0};
   map.store.reclaimer.retire(map, context.retired, {&retired, 1});
 }
 
@@ -370,7 +371,7 @@ void retire_value(ThreadContext& context, MapCore& map, const NewestState& state
   std::memcpy(&value, state.value.data(), sizeof value);
   const auto size_class = memory::BufferPool::class_of(sizeof(wire::ValueHeader) + value.bytes);
   map.value_bytes.fetch_sub(memory::BufferPool::class_bytes(size_class), std::memory_order_relaxed);
-  const Retired retired{wire::Ref{value.ref}.offset(), version, size_class, 0};
+  const memory::Retired retired{wire::Ref{value.ref}.offset(), version, size_class, 0};
   if (planted(Bug::value_freed_at_once)) {
     map.store.pool.release(retired.offset, retired.size_class);
     return;

@@ -43,7 +43,7 @@ Result<std::unique_ptr<MapCore>> MapCore::create(StoreCore& store, std::uint32_t
     return std::unexpected(table.error());
   }
   if (const auto root = map->make_root(); !root) return std::unexpected(root.error());
-  store.reclaimer.add(*map);
+  store.reclaimer.add(*map, map->name, map->clock, options.snapshot_bytes_max);
   store.maps.add(*map);
   return map;
 }
@@ -89,7 +89,9 @@ Result<void> MapCore::make_root() {
   header_generation =
       base::load_shared<std::uint32_t>(header + offsetof(wire::MapHeader, generation));
   directory_offset = table.directory_offset();
-  clock.attach(header, options.versions);
+  clock.attach({.read = header + offsetof(wire::MapHeader, read_version),
+                .write = header + offsetof(wire::MapHeader, write_version)},
+               options.versions);
   return put_spares_by();
 }
 

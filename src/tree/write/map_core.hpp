@@ -24,15 +24,15 @@
 #include "catalog/catalog.hpp"
 #include "espalier/types.hpp"
 #include "memory/buffer_pool.hpp"
+#include "memory/reclaimer.hpp"
 #include "memory/region.hpp"
+#include "memory/version_clock.hpp"
 #include "tree/node/planted_tree_bugs.hpp"
 #include "tree/walk/map_view.hpp"
 #include "tree/write/dropped_maps.hpp"
 #include "tree/write/leaf_heat.hpp"
 #include "tree/write/map_registry.hpp"
 #include "tree/write/page_table.hpp"
-#include "tree/write/reclaimer.hpp"
-#include "tree/write/version_clock.hpp"
 #include "wire/shard.hpp"
 
 namespace espalier::tree {
@@ -46,7 +46,7 @@ struct StoreCore {
         epochs(base::EpochTable::create(region.header(), participants_max)),
         leases(epochs),
         reclaimer(pool, epochs, leases, epoch_pins,
-                  region.limit_bytes() / Reclaimer::kSnapshotShare),
+                  region.limit_bytes() / memory::Reclaimer::kSnapshotShare),
         dropped(epochs, leases) {
     pool.set_reclaim([this](bool insists) {
       memory::BufferCache cache(pool);
@@ -77,7 +77,7 @@ struct StoreCore {
   base::EpochTable epochs;
   base::LeaseTable leases;     // of readers elsewhere
   base::EpochPins epoch_pins;  // of what is copied after its walk has ended
-  Reclaimer reclaimer;
+  memory::Reclaimer reclaimer;
   MapRegistry maps;  // for audits
   DroppedMaps dropped;
   catalog::Catalog catalog;  // last, for what it holds gives memory back to the others
@@ -105,7 +105,7 @@ class ShardedCounter {
 
 /// One map: the view by which it is read, and what writing takes. Lives as long as anybody holds
 /// it, dropped or not (map_object.hpp).
-class MapCore final : public MapView, public catalog::Object {
+class MapCore final : public MapView, public catalog::Object, public memory::VersionedObject {
  public:
   static constexpr ObjectKind kKind = ObjectKind::map;
 
@@ -130,7 +130,7 @@ class MapCore final : public MapView, public catalog::Object {
   const std::uint32_t node_class;
 
   PageTable table;
-  VersionClock clock;
+  memory::VersionClock clock;
   /// Set once, when the map loses its name: who still holds it should answer that there is no such
   /// map. Its structure stays whole, so that a request under way need not look.
   std::atomic<bool> dropped{false};
@@ -166,6 +166,14 @@ class MapCore final : public MapView, public catalog::Object {
   void refill_spares(memory::BufferCache& cache);
   /// Has them lie where other nodes lie, so that they keep no extents for themselves.
   void repack_spares();
+  // First what erases have taken of the spares: else writes of other threads, short of memory too,
+  // take what is freed again and again, and an erase finds nothing.
+  void buffer_freed(memory::SizeClass size_class, memory::BufferCache& cache) noexcept override {
+    if (spares_taken.load(std::memory_order_relaxed) && size_class == node_class) {
+      refill_spares(cache);
+    }
+  }
+  void release_id(std::uint32_t lid) noexcept override { table.release(lid); }
 
   /// wire::MapShape.
   [[nodiscard]] std::string description() const override;
@@ -222,8 +230,8 @@ struct ThreadContext {
   StoreCore& store;
   base::EpochSlot slot;
   memory::BufferCache cache;
-  RetiredStock retired;  // for what its writes unlink
-  std::uint32_t index;   // picks the shard of counters
+  memory::RetiredStock retired;  // for what its writes unlink
+  std::uint32_t index;           // picks the shard of counters
 };
 
 /// For a write that finds no memory: frees what waits and can be freed, has the oldest snapshots

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Holds of releases: what they keep back, for how long, how often, and who ends them.
-#include "tree/write/release_hold.hpp"
+#include "memory/release_hold.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
-#include "tree/testing/release_hold_checks.hpp"
+#include "memory/testing/release_hold_checks.hpp"
 
-namespace espalier::tree {
+namespace espalier::memory {
 namespace {
 
 TEST(ReleaseHold, KeepsVersionsBack) { EXPECT_TRUE(a_hold_keeps_versions_back()); }
@@ -104,4 +104,4 @@ TEST(ReleaseHoldConcurrency, NothingIsLeftBehind) {
 }
 
 }  // namespace
-}  // namespace espalier::tree
+}  // namespace espalier::memory

@@ -17,33 +17,39 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <thread>
 
 #include "base/assert.hpp"
 #include "base/atomic_bytes.hpp"
-#include "tree/node/planted_tree_bugs.hpp"
-#include "tree/write/release_hold.hpp"
-#include "wire/map_header.hpp"
+#include "memory/planted_memory_bugs.hpp"
+#include "memory/release_hold.hpp"
 
-namespace espalier::tree {
+namespace espalier::memory {
 
+/// Where the two words of a clock lie: in a header that readers elsewhere know.
+struct VersionWords {
+  std::byte* read = nullptr;   ///< the newest released version
+  std::byte* write = nullptr;  ///< the newest version that a writer took
+};
+
+/// Objects that share versions share the clock: it alone moves its words.
 class VersionClock {
  public:
-  /// `header` is the map's wire::MapHeader, whose two version words this clock drives.
-  void attach(std::byte* header, bool versions) {
-    header_ = header;
+  void attach(const VersionWords& words, bool versions) {
+    words_ = words;
     versions_ = versions;
     done_ = std::make_unique<std::atomic<std::uint64_t>[]>(kWindow);
   }
 
   /// The newest released version. Cost: one load.
   [[nodiscard]] std::uint64_t released() const {
-    return base::load_shared<std::uint64_t>(header_ + kRead, std::memory_order_acquire);
+    return base::load_shared<std::uint64_t>(words_.read, std::memory_order_acquire);
   }
   [[nodiscard]] std::uint64_t taken() const {
-    return base::load_shared<std::uint64_t>(header_ + kWrite);
+    return base::load_shared<std::uint64_t>(words_.write);
   }
 
   /// The same for who waits for a release: ends a hold whose time is over. Cost: a load more.
@@ -76,13 +82,13 @@ class VersionClock {
   /// Takes the next write version; 0 if versions are off.
   [[nodiscard]] std::uint64_t take() {
     if (!versions_) return 0;
-    return base::shared<std::uint64_t>(header_ + kWrite).fetch_add(1) + 1;
+    return base::shared<std::uint64_t>(words_.write).fetch_add(1) + 1;
   }
 
   /// Says that everything written under `version` is complete, and releases what can be released.
   void done(std::uint64_t version) {
     if (!versions_) return;
-    auto read = base::shared<std::uint64_t>(header_ + kRead);
+    auto read = base::shared<std::uint64_t>(words_.read);
     if (planted(Bug::release_out_of_order)) {
       read.store(version);
       return;
@@ -101,8 +107,6 @@ class VersionClock {
 
  private:
   static constexpr std::uint64_t kWindow = 4096;
-  static constexpr std::size_t kRead = offsetof(wire::MapHeader, read_version);
-  static constexpr std::size_t kWrite = offsetof(wire::MapHeader, write_version);
 
   // Whether releases are to wait.
   [[nodiscard]] bool held() {
@@ -120,16 +124,16 @@ class VersionClock {
 
   // Moves the read version on from `released` over all versions that are done.
   void release_from(std::uint64_t released) {
-    auto read = base::shared<std::uint64_t>(header_ + kRead);
+    auto read = base::shared<std::uint64_t>(words_.read);
     while (done_[(released + 1) % kWindow].load() == released + 1) {
       if (read.compare_exchange_strong(released, released + 1)) ++released;
     }
   }
 
-  std::byte* header_ = nullptr;
+  VersionWords words_;
   ReleaseHold hold_;
   bool versions_ = true;
   std::unique_ptr<std::atomic<std::uint64_t>[]> done_;
 };
 
-}  // namespace espalier::tree
+}  // namespace espalier::memory

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tree/write/reclaimer.hpp"
+#include "memory/reclaimer.hpp"
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
 #include "base/own_counter.hpp"
-#include "tree/node/planted_tree_bugs.hpp"
-#include "tree/write/map_core.hpp"
+#include "memory/planted_memory_bugs.hpp"
 
-namespace espalier::tree {
+namespace espalier::memory {
 namespace {
 
 std::uint64_t bytes_of(const Retired& retired) {
-  return retired.offset == 0 ? 0 : memory::BufferPool::class_bytes(retired.size_class);
+  return retired.offset == 0 ? 0 : class_bytes(retired.size_class);
 }
 
 }  // namespace
@@ -23,9 +22,9 @@ void Reclaimer::stamp(RetiredNode* node, std::uint64_t epoch) {
   stamped_.push(node);
 }
 
-void Reclaimer::free(RetiredNode* node, memory::BufferCache* cache) {
+void Reclaimer::free(RetiredNode* node, BufferCache* cache) {
   const Retired retired = node->retired;
-  if (retired.lid != 0) node->map->table.release(retired.lid);
+  if (retired.id != 0) node->object->release_id(retired.id);
   if (spares_.size() < kSparesMax) {
     spares_.put(node);
   } else {
@@ -39,26 +38,30 @@ void Reclaimer::free(RetiredNode* node, memory::BufferCache* cache) {
   }
 }
 
-bool Reclaimer::needed(const PerMap& state, std::uint64_t version) {
+bool Reclaimer::needed(const PerObject& state, std::uint64_t version) {
   if (planted(Bug::snapshot_not_held)) return false;
   return !state.versions.empty() && state.versions.front().version < version;
 }
 
-void Reclaimer::add(MapCore& map) {
+void Reclaimer::add(VersionedObject& object, std::string_view name, const VersionClock& clock,
+                    std::uint64_t snapshot_bytes_max) {
   const std::lock_guard lock(mutex_);
-  maps_.try_emplace(&map);
+  PerObject& state = objects_[&object];
+  state.name = name;
+  state.clock = &clock;
+  state.snapshot_bytes_max = snapshot_bytes_max;
 }
 
-void Reclaimer::retire(MapCore& map, RetiredStock& stock,
+void Reclaimer::retire(VersionedObject& object, RetiredStock& stock,
                        std::span<const Retired> retired) noexcept {
   const std::lock_guard lock(mutex_);
-  PerMap& state = of(map);
+  PerObject& state = of(object);
   std::uint64_t bytes = 0;
   for (const Retired& one : retired) {
     bytes += bytes_of(one);
     RetiredNode* const node = stock.take();
     node->retired = one;
-    node->map = &map;
+    node->object = &object;
     if (planted(Bug::stamp_at_unlink)) {
       stamp(node, epochs_.current());
     } else {
@@ -71,13 +74,13 @@ void Reclaimer::retire(MapCore& map, RetiredStock& stock,
   base::count_own(retired_bytes_since_, bytes);
 }
 
-bool Reclaimer::collect(memory::BufferCache& cache) noexcept {
+bool Reclaimer::collect(BufferCache& cache) noexcept {
   const std::lock_guard lock(mutex_);
   retired_since_.store(0, std::memory_order_relaxed);
   retired_bytes_since_.store(0, std::memory_order_relaxed);
   const std::uint64_t epoch = epochs_.current();
-  for (auto& [map, state] : maps_) {
-    const std::uint64_t released = map->clock.released();
+  for (auto& [object, state] : objects_) {
+    const std::uint64_t released = state.clock->released();
     while (!state.unreleased.empty() && state.unreleased.front().retired.version <= released) {
       stamp(state.unreleased.pop(), epoch);
     }
@@ -91,23 +94,19 @@ bool Reclaimer::collect(memory::BufferCache& cache) noexcept {
   bool freed = false;
   while (!stamped_.empty() && stamped_.front().stamp < oldest) {
     RetiredNode* const node = stamped_.pop();
-    MapCore& map = *node->map;
-    const std::uint32_t size_class = node->retired.size_class;
-    PerMap& state = of(map);
+    VersionedObject& object = *node->object;
+    const SizeClass size_class = node->retired.size_class;
+    PerObject& state = of(object);
     if (needed(state, node->retired.version)) {
       state.held.push(node);
-      state.held_bytes += memory::BufferPool::class_bytes(size_class);
-      held_bytes_ += memory::BufferPool::class_bytes(size_class);
-      expire_beyond_limits(map, state);
+      state.held_bytes += class_bytes(size_class);
+      held_bytes_ += class_bytes(size_class);
+      expire_beyond_limits(object, state);
     } else {
       state.retired_bytes -= bytes_of(node->retired);
       free(node, &cache);
       freed = true;
-      // First what erases have taken of the spares: else writes of other threads, short of memory
-      // too, take what is freed again and again, and an erase finds nothing.
-      if (map.spares_taken.load(std::memory_order_relaxed) && size_class == map.node_class) {
-        map.refill_spares(cache);
-      }
+      object.buffer_freed(size_class, cache);
     }
   }
   return freed;
@@ -115,7 +114,7 @@ bool Reclaimer::collect(memory::BufferCache& cache) noexcept {
 
 bool Reclaimer::waits_for_readers() const {
   const std::lock_guard lock(mutex_);
-  return !stamped_.empty() || std::any_of(maps_.begin(), maps_.end(), [](const auto& entry) {
+  return !stamped_.empty() || std::any_of(objects_.begin(), objects_.end(), [](const auto& entry) {
     return !entry.second.unreleased.empty();
   });
 }
@@ -138,13 +137,13 @@ bool Reclaimer::waits_for_leases() const {
 }
 
 // Stamps anew what no snapshot needs any longer.
-void Reclaimer::release_held(PerMap& state) {
+void Reclaimer::release_held(PerObject& state) {
   const std::uint64_t epoch = epochs_.current();
   state.held.sort_out([&](RetiredNode* node) {
     if (needed(state, node->retired.version)) {
       state.held.push(node);
     } else {
-      const std::uint64_t bytes = memory::BufferPool::class_bytes(node->retired.size_class);
+      const std::uint64_t bytes = class_bytes(node->retired.size_class);
       state.held_bytes -= bytes;
       held_bytes_ -= bytes;
       stamp(node, epoch);
@@ -154,46 +153,47 @@ void Reclaimer::release_held(PerMap& state) {
 
 // A walk at it exposes its epoch before it looks whether it has expired. One that saw that it has
 // not exposes an epoch that is no newer than the stamp of what is released here.
-void Reclaimer::expire_first(const MapCore* map, PerMap& state) {
+void Reclaimer::expire_first(const VersionedObject* object, PerObject& state) {
   const auto oldest = state.versions.begin();
   oldest->expired.store(true, std::memory_order_seq_cst);
   state.expired.splice(state.expired.end(), state.versions, oldest);
   ++expired_count_;
-  if (!planted(Bug::expiry_not_stamped)) stamp_anew(map, oldest->version);
+  if (!planted(Bug::expiry_not_stamped)) stamp_anew(object, oldest->version);
   release_held(state);
   expired_stamp_ = epochs_.current();
 }
 
 // What is stamped already, and has not been seen to be needed yet: a walk at `version` may have
 // begun after that stamp and read it all the same.
-void Reclaimer::stamp_anew(const MapCore* map, std::uint64_t version) {
+void Reclaimer::stamp_anew(const VersionedObject* object, std::uint64_t version) {
   const std::uint64_t epoch = epochs_.current();
   RetiredList anew;
   stamped_.sort_out([&](RetiredNode* node) {
-    (node->map == map && node->retired.version > version ? anew : stamped_).push(node);
+    (node->object == object && node->retired.version > version ? anew : stamped_).push(node);
   });
   while (!anew.empty()) stamp(anew.pop(), epoch);
 }
 
-// Of all maps whose snapshots hold something. Returns whether there was one.
+// Of all objects whose snapshots hold something. Returns whether there was one.
 bool Reclaimer::expire_oldest_of_all() {
-  auto oldest = maps_.end();
-  for (auto each = maps_.begin(); each != maps_.end(); ++each) {
-    const PerMap& state = each->second;
+  auto oldest = objects_.end();
+  for (auto each = objects_.begin(); each != objects_.end(); ++each) {
+    const PerObject& state = each->second;
     if (state.held_bytes == 0 || state.versions.empty()) continue;
-    if (oldest == maps_.end() ||
+    if (oldest == objects_.end() ||
         state.versions.front().number < oldest->second.versions.front().number) {
       oldest = each;
     }
   }
-  if (oldest == maps_.end()) return false;
+  if (oldest == objects_.end()) return false;
   expire_first(oldest->first, oldest->second);
   return true;
 }
 
-void Reclaimer::expire_beyond_limits(const MapCore& map, PerMap& state) {
-  const std::uint64_t map_bytes_max = map.options.snapshot_bytes_max;
-  while (state.held_bytes > map_bytes_max && !state.versions.empty()) expire_first(&map, state);
+void Reclaimer::expire_beyond_limits(const VersionedObject& object, PerObject& state) {
+  while (state.held_bytes > state.snapshot_bytes_max && !state.versions.empty()) {
+    expire_first(&object, state);
+  }
   while (held_bytes_ > snapshot_bytes_max_ && expire_oldest_of_all()) {
   }
 }
@@ -213,10 +213,10 @@ bool Reclaimer::expire_oldest() noexcept {
   return any;
 }
 
-std::list<HeldVersion>::iterator Reclaimer::hold(MapCore& map, std::uint64_t version,
+std::list<HeldVersion>::iterator Reclaimer::hold(VersionedObject& object, std::uint64_t version,
                                                  std::string owner) {
   const std::lock_guard lock(mutex_);
-  auto& versions = of(map).versions;
+  auto& versions = of(object).versions;
   // Two threads may register in the other order than they read.
   auto after = versions.end();
   while (after != versions.begin() && std::prev(after)->version > version) --after;
@@ -227,9 +227,9 @@ std::list<HeldVersion>::iterator Reclaimer::hold(MapCore& map, std::uint64_t ver
   return held;
 }
 
-void Reclaimer::drop(MapCore& map, std::list<HeldVersion>::iterator held) noexcept {
+void Reclaimer::drop(VersionedObject& object, std::list<HeldVersion>::iterator held) noexcept {
   const std::lock_guard lock(mutex_);
-  PerMap& state = of(map);
+  PerObject& state = of(object);
   if (held->expired.load(std::memory_order_relaxed)) {
     state.expired.erase(held);
     return;
@@ -239,16 +239,16 @@ void Reclaimer::drop(MapCore& map, std::list<HeldVersion>::iterator held) noexce
   if (oldest) release_held(state);
 }
 
-void Reclaimer::forget(MapCore& map) noexcept {
+void Reclaimer::forget(VersionedObject& object) noexcept {
   const std::lock_guard lock(mutex_);
-  const auto found = maps_.find(&map);
-  if (found == maps_.end()) return;  // it was never added
+  const auto found = objects_.find(&object);
+  if (found == objects_.end()) return;  // it was never added
   while (!found->second.unreleased.empty()) free(found->second.unreleased.pop(), nullptr);
   while (!found->second.held.empty()) free(found->second.held.pop(), nullptr);
   held_bytes_ -= found->second.held_bytes;
-  maps_.erase(found);
+  objects_.erase(found);
   stamped_.sort_out([&](RetiredNode* node) {
-    if (node->map == &map) {
+    if (node->object == &object) {
       free(node, nullptr);
     } else {
       stamped_.push(node);
@@ -259,7 +259,7 @@ void Reclaimer::forget(MapCore& map) noexcept {
 Reclaimer::Snapshots Reclaimer::snapshots() const {
   const std::lock_guard lock(mutex_);
   Snapshots all;
-  for (const auto& [map, state] : maps_) all.count += state.versions.size();
+  for (const auto& [object, state] : objects_) all.count += state.versions.size();
   all.bytes = held_bytes_;
   all.bytes_max = snapshot_bytes_max_;
   all.expired = expired_count_;
@@ -274,7 +274,7 @@ std::uint64_t Reclaimer::bytes_held_by_leases() const {
   stamped_.for_each([&](const RetiredNode& node) {
     if (node.stamp >= exposed) return false;  // stamps ascend
     if (node.stamp >= leased && node.retired.offset != 0) {
-      bytes += memory::BufferPool::class_bytes(node.retired.size_class);
+      bytes += class_bytes(node.retired.size_class);
     }
     return true;
   });
@@ -291,7 +291,7 @@ std::vector<std::uint64_t> Reclaimer::bytes_held_since(
       const auto after = std::ranges::upper_bound(epochs, node.stamp);
       if (node.retired.offset != 0 && after != epochs.begin()) {
         bytes[static_cast<std::size_t>(after - epochs.begin()) - 1] +=
-            memory::BufferPool::class_bytes(node.retired.size_class);
+            class_bytes(node.retired.size_class);
       }
       return true;
     });
@@ -303,37 +303,38 @@ std::vector<std::uint64_t> Reclaimer::bytes_held_since(
 std::vector<Holder> Reclaimer::snapshot_holders() const {
   const std::lock_guard lock(mutex_);
   std::vector<Holder> holders;
-  for (const auto& [map, state] : maps_) {
+  for (const auto& [object, state] : objects_) {
     const std::size_t first = holders.size();
     for (const HeldVersion& held : state.versions) {  // they ascend
-      holders.push_back({Holder::Kind::snapshot, held.owner, map->name, held.version, 0});
+      holders.push_back(
+          {Holder::Kind::snapshot, held.owner, std::string(state.name), held.version, 0});
     }
-    const auto of_map = std::span(holders).subspan(first);
-    if (of_map.empty()) continue;
+    const auto here = std::span(holders).subspan(first);
+    if (here.empty()) continue;
     state.held.for_each([&](const RetiredNode& node) {
       // The newest snapshot that needs it; all older ones do too.
-      const auto after = std::ranges::lower_bound(of_map, node.retired.version, {}, &Holder::since);
-      if (after != of_map.begin()) {
-        std::prev(after)->bytes += memory::BufferPool::class_bytes(node.retired.size_class);
+      const auto after = std::ranges::lower_bound(here, node.retired.version, {}, &Holder::since);
+      if (after != here.begin()) {
+        std::prev(after)->bytes += class_bytes(node.retired.size_class);
       }
       return true;
     });
-    for (std::size_t i = of_map.size(); i > 1; --i) of_map[i - 2].bytes += of_map[i - 1].bytes;
+    for (std::size_t i = here.size(); i > 1; --i) here[i - 2].bytes += here[i - 1].bytes;
   }
   return holders;
 }
 
-Reclaimer::Waiting Reclaimer::waiting(const MapCore& map, bool list) const {
+Reclaimer::Waiting Reclaimer::waiting(const VersionedObject& object, bool list) const {
   const std::lock_guard lock(mutex_);
   Waiting result;
-  if (const auto found = maps_.find(&map); found != maps_.end()) {
-    const PerMap& state = found->second;
+  if (const auto found = objects_.find(&object); found != objects_.end()) {
+    const PerObject& state = found->second;
     result.bytes = state.retired_bytes;
     result.snapshots = state.versions.size() + state.expired.size();
     if (!list) return result;
     const auto add = [&](const RetiredNode& node) {
-      if (node.map != &map) return true;
-      if (node.retired.lid != 0) ++result.lids;
+      if (node.object != &object) return true;
+      if (node.retired.id != 0) ++result.ids;
       if (node.retired.offset != 0) result.buffers.push_back(node.retired);
       return true;
     };
@@ -344,4 +345,4 @@ Reclaimer::Waiting Reclaimer::waiting(const MapCore& map, bool list) const {
   return result;
 }
 
-}  // namespace espalier::tree
+}  // namespace espalier::memory

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tree/write/version_clock.hpp"
+#include "memory/version_clock.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "base/random.hpp"
-#include "tree/testing/version_clock_checks.hpp"
+#include "memory/testing/version_clock_checks.hpp"
 
-namespace espalier::tree {
+namespace espalier::memory {
 namespace {
 
 TEST(VersionClock, CountsFromOneAndReleasesAtOnceWhenAlone) {
@@ -60,4 +60,4 @@ TEST(VersionClockConcurrency, ReleasedVersionsAreComplete) {
 }
 
 }  // namespace
-}  // namespace espalier::tree
+}  // namespace espalier::memory

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hold of releases: while one stands, a map's read version does not rise, so that a client may
+// A hold of releases: while one stands, a clock's read version does not rise, so that a client may
 // look at several nodes as of one moment (docs/design/shards.md). It ends by itself after a
 // millisecond, whatever its client does, and the next one comes 50 ms after it began at the
 // earliest: so writers wait for at most a fiftieth of the time, whoever asks and however often.
@@ -18,9 +18,9 @@
 #include <mutex>
 
 #include "base/clock.hpp"
-#include "tree/node/planted_tree_bugs.hpp"
+#include "memory/planted_memory_bugs.hpp"
 
-namespace espalier::tree {
+namespace espalier::memory {
 
 class ReleaseHold {
  public:
@@ -72,4 +72,4 @@ class ReleaseHold {
   bool granted_before_ = false;
 };
 
-}  // namespace espalier::tree
+}  // namespace espalier::memory

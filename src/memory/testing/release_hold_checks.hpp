@@ -6,9 +6,9 @@
 #include <atomic>
 #include <cstdint>
 
-#include "tree/testing/version_clock_checks.hpp"
+#include "memory/testing/version_clock_checks.hpp"
 
-namespace espalier::tree {
+namespace espalier::memory {
 
 /// A clock that goes when it is told to.
 class HeldClock {
@@ -77,4 +77,4 @@ inline bool holds_are_seldom() {
   return stopped != 0 && stopped <= kSteps / 50;
 }
 
-}  // namespace espalier::tree
+}  // namespace espalier::memory

@@ -11,24 +11,23 @@
 #include <utility>
 
 #include "base/chain.hpp"
-#include "wire/node.hpp"
 
-namespace espalier::tree {
+namespace espalier::memory {
 
-class MapCore;
+class VersionedObject;
 
-/// A buffer (and perhaps a LID) that was unlinked at `version`.
+/// A buffer (and perhaps an id of its object's own) that was unlinked at `version`.
 struct Retired {
   std::uint64_t offset = 0;
   std::uint64_t version = 0;
   std::uint32_t size_class = 0;
-  wire::Lid lid = 0;  // released with the buffer; 0: none
+  std::uint32_t id = 0;  // released with the buffer; 0: none
 };
 
-/// An element: what waits, of which map, and since which epoch once it is stamped.
+/// An element: what waits, of which object, and since which epoch once it is stamped.
 struct RetiredNode {
   Retired retired;
-  MapCore* map = nullptr;
+  VersionedObject* object = nullptr;
   std::uint64_t stamp = 0;
   RetiredNode* next = nullptr;
 };
@@ -71,4 +70,4 @@ class RetiredStock {
   std::size_t size_ = 0;
 };
 
-}  // namespace espalier::tree
+}  // namespace espalier::memory

@@ -12,7 +12,7 @@
 //    before may still read at an older version and be led to it.
 // 2. A buffer that a snapshot may need (snapshot version < w) is held; when the last such snapshot
 //    goes, it is stamped anew.
-// 3. Snapshots of one map hold at most its limit, and those of all maps together a share of the
+// 3. Snapshots of one object hold at most its limit, and those of all together a share of the
 //    store's memory; beyond that the oldest of them expire, and so they do where a write finds no
 //    memory. What such a snapshot needed, held or still stamped, is stamped anew: walks at it that
 //    have begun still read it.
@@ -25,11 +25,14 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -37,20 +40,34 @@
 #include "base/epoch_pins.hpp"
 #include "base/lease_table.hpp"
 #include "memory/buffer_pool.hpp"
-#include "tree/walk/walk_request.hpp"
-#include "tree/write/holders.hpp"
-#include "tree/write/retired_list.hpp"
-#include "wire/node.hpp"
+#include "memory/held_version.hpp"
+#include "memory/holders.hpp"
+#include "memory/retired_list.hpp"
+#include "memory/version_clock.hpp"
 
-namespace espalier::tree {
+namespace espalier::memory {
+
+/// An object whose old versions may still be read, as the reclaimer knows it. It calls both
+/// functions under its lock, so they must not call it.
+class VersionedObject {
+ public:
+  /// The id that was retired with a buffer may be used again. The buffer is not free yet.
+  virtual void release_id(std::uint32_t id) noexcept = 0;
+  /// A buffer of the object has come free into `cache`, from which the object may take what it is
+  /// short of before other threads do.
+  virtual void buffer_freed(SizeClass size_class, BufferCache& cache) noexcept = 0;
+
+ protected:
+  ~VersionedObject() = default;
+};
 
 class Reclaimer {
  public:
-  /// Of a store's memory, the part that the snapshots of all its maps may hold together.
+  /// Of a store's memory, the part that the snapshots of all its objects may hold together.
   static constexpr std::uint64_t kSnapshotShare = 4;
 
-  /// `snapshot_bytes_max`: what the snapshots of all maps may hold together.
-  Reclaimer(memory::BufferPool& pool, base::EpochTable epochs, const base::LeaseTable& leases,
+  /// `snapshot_bytes_max`: what the snapshots of all objects may hold together.
+  Reclaimer(BufferPool& pool, base::EpochTable epochs, const base::LeaseTable& leases,
             const base::EpochPins& epoch_pins, std::uint64_t snapshot_bytes_max)
       : pool_(&pool),
         epochs_(epochs),
@@ -58,12 +75,15 @@ class Reclaimer {
         epoch_pins_(&epoch_pins),
         snapshot_bytes_max_(snapshot_bytes_max) {}
 
-  /// Begins to serve a map, until forget(). Errors: std::bad_alloc.
-  void add(MapCore& map);
+  /// Begins to serve an object, until forget(). So long its name and its clock must last, which
+  /// others may share. `snapshot_bytes_max`: what its snapshots may hold. Errors: std::bad_alloc.
+  void add(VersionedObject& object, std::string_view name, const VersionClock& clock,
+           std::uint64_t snapshot_bytes_max);
   /// Takes over what was unlinked. Requires: as many elements in stock.
-  void retire(MapCore& map, RetiredStock& stock, std::span<const Retired> retired) noexcept;
+  void retire(VersionedObject& object, RetiredStock& stock,
+              std::span<const Retired> retired) noexcept;
   /// Frees what can be freed, into spares and `cache`. Returns whether anything was freed.
-  bool collect(memory::BufferCache& cache) noexcept;
+  bool collect(BufferCache& cache) noexcept;
   /// Whether something would be freed if readers, here or elsewhere, let go of it, or writes under
   /// way were released.
   [[nodiscard]] bool waits_for_readers() const;
@@ -85,24 +105,24 @@ class Reclaimer {
 
   /// Registers a held version. The caller's epoch must be exposed since before it read `version`.
   /// `owner` tells operators who holds it. Errors: std::bad_alloc, and nothing is held.
-  std::list<HeldVersion>::iterator hold(MapCore& map, std::uint64_t version,
+  std::list<HeldVersion>::iterator hold(VersionedObject& object, std::uint64_t version,
                                         std::string owner = {});
-  void drop(MapCore& map, std::list<HeldVersion>::iterator held) noexcept;
-  /// For a write that finds no memory: expires the oldest snapshots of all maps until kDueBytes
+  void drop(VersionedObject& object, std::list<HeldVersion>::iterator held) noexcept;
+  /// For a write that finds no memory: expires the oldest snapshots of all objects until kDueBytes
   /// that they held wait for readers alone, or none holds anything. Not while a reader holds what
   /// the last ones held. Returns whether any was expired.
   bool expire_oldest() noexcept;
 
-  /// Forgets a map that is being dropped and frees all that waits for it.
-  void forget(MapCore& map) noexcept;
+  /// Forgets an object that is being dropped and frees all that waits for it.
+  void forget(VersionedObject& object) noexcept;
 
   struct Waiting {
     std::uint64_t bytes = 0;
     std::vector<Retired> buffers;
-    std::uint64_t lids = 0;
+    std::uint64_t ids = 0;
     std::uint64_t snapshots = 0;
   };
-  /// The snapshots of all maps together.
+  /// The snapshots of all objects together.
   struct Snapshots {
     std::uint64_t count = 0;      // that hold, or may come to hold, something
     std::uint64_t bytes = 0;      // that they hold
@@ -112,18 +132,22 @@ class Reclaimer {
   [[nodiscard]] Snapshots snapshots() const;
   /// Bytes that leases hold back, and no epoch: what would be free without them.
   [[nodiscard]] std::uint64_t bytes_held_by_leases() const;
-  /// For each of these epochs, which ascend, the bytes that wait and that a reader keeps, perhaps
-  /// with others, whose epoch it is. Cost: one pass over what is stamped.
-  [[nodiscard]] std::vector<std::uint64_t> bytes_held_since(
-      std::span<const std::uint64_t> epochs) const;
-  /// The snapshots of all maps; those that have expired hold nothing and are left out.
-  [[nodiscard]] std::vector<Holder> snapshot_holders() const;
-  /// What waits for one map: its bytes and snapshots, and where `list` also all else. Cost: without
-  /// `list` no more than the lock; with it a pass over what waits of all maps.
-  [[nodiscard]] Waiting waiting(const MapCore& map, bool list) const;
+  /// What keeps memory from being free, that of most bytes first, at most `most`. Readers count
+  /// from their exposed epoch on, so one that keeps up with the present holds 0 bytes and is left
+  /// out; leases and snapshots are always listed. `others`: the bytes that a lease of this epoch
+  /// holds back besides those that wait here.
+  /// Cost: the tables of epochs and leases, all retired buffers, under the lock.
+  [[nodiscard]] std::vector<Holder> holders(
+      const std::function<std::uint64_t(std::uint64_t epoch)>& others, std::size_t most = 64) const;
+  /// What waits for one object: its bytes and snapshots, and where `list` also all else. Cost:
+  /// without `list` no more than the lock; with it a pass over what waits of all objects.
+  [[nodiscard]] Waiting waiting(const VersionedObject& object, bool list) const;
 
  private:
-  struct PerMap {
+  struct PerObject {
+    std::string_view name;
+    const VersionClock* clock = nullptr;
+    std::uint64_t snapshot_bytes_max = 0;
     RetiredList unreleased;
     RetiredList held;
     std::uint64_t held_bytes = 0;
@@ -136,26 +160,32 @@ class Reclaimer {
   /// Elements that are kept for that; more go back to the heap.
   static constexpr std::size_t kSparesMax = 1024;
 
-  [[nodiscard]] PerMap& of(MapCore& map) { return maps_.find(&map)->second; }
+  [[nodiscard]] PerObject& of(VersionedObject& object) { return objects_.find(&object)->second; }
   void stamp(RetiredNode* node, std::uint64_t epoch);
-  void free(RetiredNode* node, memory::BufferCache* cache);
-  [[nodiscard]] static bool needed(const PerMap& state, std::uint64_t version);
-  void release_held(PerMap& state);
-  void expire_first(const MapCore* map, PerMap& state);
-  void stamp_anew(const MapCore* map, std::uint64_t version);
+  void free(RetiredNode* node, BufferCache* cache);
+  [[nodiscard]] static bool needed(const PerObject& state, std::uint64_t version);
+  void release_held(PerObject& state);
+  void expire_first(const VersionedObject* object, PerObject& state);
+  void stamp_anew(const VersionedObject* object, std::uint64_t version);
   bool expire_oldest_of_all();
-  void expire_beyond_limits(const MapCore& map, PerMap& state);
+  void expire_beyond_limits(const VersionedObject& object, PerObject& state);
+  /// For each of these epochs, which ascend, the bytes that wait and that a reader keeps, perhaps
+  /// with others, whose epoch it is. Cost: one pass over what is stamped.
+  [[nodiscard]] std::vector<std::uint64_t> bytes_held_since(
+      std::span<const std::uint64_t> epochs) const;
+  /// The snapshots of all objects; those that have expired hold nothing and are left out.
+  [[nodiscard]] std::vector<Holder> snapshot_holders() const;
 
-  memory::BufferPool* pool_;
+  BufferPool* pool_;
   base::EpochTable epochs_;
   const base::LeaseTable* leases_;
   const base::EpochPins* epoch_pins_;
   const std::uint64_t snapshot_bytes_max_;
   mutable std::mutex mutex_;  // guards all below
-  std::unordered_map<const MapCore*, PerMap> maps_;
+  std::unordered_map<const VersionedObject*, PerObject> objects_;
   RetiredList stamped_;  // stamps ascend
   RetiredStock spares_;
-  std::uint64_t held_bytes_ = 0;     // of all maps
+  std::uint64_t held_bytes_ = 0;     // of all objects
   std::uint64_t next_number_ = 1;    // of a held version
   std::uint64_t expired_count_ = 0;  // versions, ever
   std::uint64_t expired_stamp_ = 0;  // of what the last one to expire held
@@ -163,4 +193,4 @@ class Reclaimer {
   std::atomic<std::uint64_t> retired_bytes_since_{0};
 };
 
-}  // namespace espalier::tree
+}  // namespace espalier::memory

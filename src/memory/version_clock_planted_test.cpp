@@ -2,9 +2,9 @@
 // The checks of the version clock notice a clock that breaks a rule.
 #include <gtest/gtest.h>
 
-#include "tree/testing/release_hold_checks.hpp"
+#include "memory/testing/release_hold_checks.hpp"
 
-namespace espalier::tree {
+namespace espalier::memory {
 namespace {
 
 TEST(VersionClockPlanted, ReleasingOutOfOrderIsNoticed) {
@@ -36,4 +36,4 @@ TEST(VersionClockPlanted, HoldsThatEndInSilenceAreNoticed) {
 }
 
 }  // namespace
-}  // namespace espalier::tree
+}  // namespace espalier::memory

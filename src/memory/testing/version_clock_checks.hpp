@@ -3,23 +3,27 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
-#include "tree/write/version_clock.hpp"
+#include "memory/version_clock.hpp"
 
-namespace espalier::tree {
+namespace espalier::memory {
 
-/// A clock over a map header of its own.
+/// A clock over words of its own.
 class ClockUnderTest {
  public:
   explicit ClockUnderTest(bool versions = true) {
-    clock.attach(reinterpret_cast<std::byte*>(&header_), versions);
+    clock.attach({.read = reinterpret_cast<std::byte*>(&words_[0]),
+                  .write = reinterpret_cast<std::byte*>(&words_[1])},
+                 versions);
   }
   VersionClock clock;
 
  private:
-  alignas(64) wire::MapHeader header_{};
+  std::uint64_t words_[2]{};
 };
 
 /// Finishes three versions out of order; whether none was released before those below it.
@@ -73,4 +77,4 @@ inline bool released_versions_are_complete(int writers, std::uint64_t versions_e
   return good && clock.released() == total;
 }
 
-}  // namespace espalier::tree
+}  // namespace espalier::memory

@@ -2,10 +2,10 @@
 // The checks of the reclaimer notice one that frees too early.
 #include <gtest/gtest.h>
 
-#include "tree/node/planted_tree_bugs.hpp"
-#include "tree/testing/reclaimer_checks.hpp"
+#include "memory/planted_memory_bugs.hpp"
+#include "memory/testing/reclaimer_checks.hpp"
 
-namespace espalier::tree {
+namespace espalier::memory {
 namespace {
 
 TEST(ReclaimerPlanted, StampingAtTheUnlinkIsNoticed) {
@@ -48,13 +48,5 @@ TEST(ReclaimerPlanted, FreeingWhatIsPinnedIsNoticed) {
   EXPECT_TRUE(keeps_what_is_pinned());
 }
 
-TEST(ReclaimerPlanted, ReadingAtAnExpiredVersionIsNoticed) {
-  {
-    const base::Planted planted(Bug::snapshot_expiry_ignored);
-    EXPECT_FALSE(refuses_expired_versions());
-  }
-  EXPECT_TRUE(refuses_expired_versions());
-}
-
 }  // namespace
-}  // namespace espalier::tree
+}  // namespace espalier::memory

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tree/write/holders.hpp"
+#include "memory/holders.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "tree/write/map_core.hpp"
+#include "memory/reclaimer.hpp"
 
-namespace espalier::tree {
+namespace espalier::memory {
 
 const char* name_of(Holder::Kind kind) {
   switch (kind) {
@@ -18,21 +18,22 @@ const char* name_of(Holder::Kind kind) {
   return "unknown";
 }
 
-std::vector<Holder> holders_of(const StoreCore& store, std::size_t most) {
-  std::vector<Holder> holders = store.reclaimer.snapshot_holders();
-  const auto leases = store.leases.holders();
-  const auto readers = store.epochs.exposed();
+std::vector<Holder> Reclaimer::holders(
+    const std::function<std::uint64_t(std::uint64_t epoch)>& others, std::size_t most) const {
+  std::vector<Holder> holders = snapshot_holders();
+  const auto leases = leases_->holders();
+  const auto readers = epochs_.exposed();
   std::vector<std::uint64_t> epochs;
   for (const auto& lease : leases) epochs.push_back(lease.epoch);
   for (const auto& reader : readers) epochs.push_back(reader.epoch);
   std::ranges::sort(epochs);
   epochs.erase(std::unique(epochs.begin(), epochs.end()), epochs.end());
-  const std::vector<std::uint64_t> held = store.reclaimer.bytes_held_since(epochs);
+  const std::vector<std::uint64_t> held = bytes_held_since(epochs);
   const auto bytes_of = [&](std::uint64_t epoch) {
     return held[static_cast<std::size_t>(std::ranges::lower_bound(epochs, epoch) - epochs.begin())];
   };
   for (const auto& lease : leases) {
-    const std::uint64_t bytes = bytes_of(lease.epoch) + store.dropped.bytes_held_since(lease.epoch);
+    const std::uint64_t bytes = bytes_of(lease.epoch) + others(lease.epoch);
     holders.push_back(
         {Holder::Kind::lease, "session " + std::to_string(lease.owner), {}, lease.epoch, bytes});
   }
@@ -52,4 +53,4 @@ std::vector<Holder> holders_of(const StoreCore& store, std::size_t most) {
   return holders;
 }
 
-}  // namespace espalier::tree
+}  // namespace espalier::memory
