@@ -11,6 +11,7 @@
 #include "client/opened_map.hpp"
 #include "client/typed_call.hpp"
 #include "tree/calls.hpp"
+#include "wire/session_calls.hpp"
 
 namespace espalier::client {
 namespace {
@@ -77,7 +78,8 @@ Result<void> IndexLink::open_map(std::string_view name) {
 Result<void> IndexLink::keep() {
   const std::uint64_t now = base::monotonic_ns();
   if (now - renewed_ns_ < opening_.lease.lost_after_ns / kRenewShare) return {};
-  const auto renewed = ask(requests_, map_calls::RenewLease{0, {opening_.lease.lease, epoch_}, {}});
+  const auto renewed =
+      ask(requests_, session_calls::RenewLease{0, {opening_.lease.lease, epoch_}, {}});
   if (!renewed) return std::unexpected(lost_if_fenced(renewed.error()));
   epoch_ = renewed->epoch;
   renewed_ns_ = now;

@@ -19,8 +19,8 @@ constexpr std::uint64_t kPauseNs = 100'000'000;
 constexpr std::uint64_t kPauseFactor = 4;
 
 // Which leaves were read travels with it.
-map_calls::RenewLease renewal_of(const place::LeaseGuard::Asked& asked, std::uint32_t map,
-                                 const tree::LeafSamples& samples) {
+session_calls::RenewLease renewal_of(const place::LeaseGuard::Asked& asked, std::uint32_t map,
+                                     const tree::LeafSamples& samples) {
   return {map, {asked.id, asked.oldest}, text_of(std::as_bytes(samples.leaves()))};
 }
 
@@ -142,7 +142,7 @@ void OneSidedMaps::ask_renewal(RemoteRequests& requests, std::uint32_t map,
 }
 
 void OneSidedMaps::take_renewal(place::LeaseGuard& lease,
-                                const Result<map_calls::Renewed>& renewed) {
+                                const Result<session_calls::Renewed>& renewed) {
   if (!renewed) return lease.end_all();
   lease.renewed(renewed->epoch, base::monotonic_ns());
 }
@@ -156,7 +156,7 @@ void OneSidedMaps::keep(RemoteRequests& requests) {
     auto asked = lease.due(now);
     if (!asked) asked = lease.idle_due(now);
     if (!asked) continue;
-    const wire::RequestMessage<map_calls::RenewLease> renewal(
+    const wire::RequestMessage<session_calls::RenewLease> renewal(
         renewal_of(*asked, map, opened->reader.samples()));
     if (asked->id == 0) {
       lease.end_all();
@@ -188,8 +188,8 @@ void OneSidedMaps::take_kept(RemoteRequests& requests) {
     place::LeaseGuard* const lease = std::exchange(kept_[answered->ticket], nullptr);
     if (lease == nullptr) continue;
     const auto& reply = answered->reply;
-    take_renewal(*lease, reply ? reply_in<map_calls::Renewed>(*reply)
-                               : Result<map_calls::Renewed>(std::unexpected(reply.error())));
+    take_renewal(*lease, reply ? reply_in<session_calls::Renewed>(*reply)
+                               : Result<session_calls::Renewed>(std::unexpected(reply.error())));
   }
   const bool all = std::ranges::all_of(kept_, [](const auto* lease) { return lease == nullptr; });
   if (all) kept_.clear();

@@ -17,6 +17,7 @@
 #include "client/walk_options.hpp"
 #include "place/one_sided_reader.hpp"
 #include "tree/calls.hpp"
+#include "wire/session_calls.hpp"
 
 namespace espalier::client {
 
@@ -59,7 +60,7 @@ class OneSidedMaps {
   struct OpenedMap;
   static void ask_renewal(RemoteRequests& requests, std::uint32_t map,
                           place::OneSidedReader& reader, const place::LeaseGuard::Asked& asked);
-  static void take_renewal(place::LeaseGuard& lease, const Result<map_calls::Renewed>& renewed);
+  static void take_renewal(place::LeaseGuard& lease, const Result<session_calls::Renewed>& renewed);
   void take_kept(RemoteRequests& requests);
 
   Result<place::OneSidedReader*> open_anew(RemoteRequests& requests, NodeConnection& connection,

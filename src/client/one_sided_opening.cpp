@@ -3,8 +3,6 @@
 
 #include <cstring>
 
-#include "wire/table.hpp"
-
 namespace espalier::client {
 namespace {
 

@@ -13,9 +13,11 @@
 #include "espalier/error.hpp"
 #include "fabric/types.hpp"
 #include "tree/walk/map_view.hpp"
+#include "wire/map_place.hpp"
 #include "wire/mapping_feed.hpp"
 #include "wire/one_sided.hpp"
 #include "wire/shard.hpp"
+#include "wire/table.hpp"
 
 namespace espalier::client {
 

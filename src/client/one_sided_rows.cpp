@@ -10,6 +10,7 @@
 #include "client/typed_call.hpp"
 #include "table/calls.hpp"
 #include "tree/calls.hpp"
+#include "wire/session_calls.hpp"
 
 namespace espalier::client {
 namespace {
@@ -78,7 +79,7 @@ void OneSidedRows::close() {
 
 bool OneSidedRows::renew() {
   if (const auto asked = lease_->due(base::monotonic_ns())) {
-    const map_calls::RenewLease renewal{0, {asked->id, asked->oldest}, {}};
+    const session_calls::RenewLease renewal{0, {asked->id, asked->oldest}, {}};
     const auto renewed =
         asked->id == 0 ? fail(Code::not_found) : ask((*session_)->requests, renewal);
     if (renewed) {

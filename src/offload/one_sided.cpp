@@ -18,7 +18,9 @@
 #include "offload/one_sided_host.hpp"
 #include "offload/typed_call.hpp"
 #include "tree/calls.hpp"
+#include "wire/map_place.hpp"
 #include "wire/one_sided.hpp"
+#include "wire/session_calls.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -140,7 +142,7 @@ Next next_generation(Call& call, const map_calls::NextGeneration& asked) {
 }
 
 // What a client counted is a hint: leaves of a map that is not there count nowhere.
-void count_leaves(Call& call, const map_calls::RenewLease& asked) {
+void count_leaves(Call& call, const session_calls::RenewLease& asked) {
   const std::string_view lids = asked.leaves;
   std::array<wire::Lid, wire::kSampledLeavesMax> leaves{};
   if (lids.empty() || lids.size() % sizeof(wire::Lid) != 0 || lids.size() > sizeof leaves) return;
@@ -150,13 +152,13 @@ void count_leaves(Call& call, const map_calls::RenewLease& asked) {
   map->heat.add(std::span(leaves).first(lids.size() / sizeof(wire::Lid)), base::monotonic_ns());
 }
 
-Next renew_lease(Call& call, const map_calls::RenewLease& asked) {
+Next renew_lease(Call& call, const session_calls::RenewLease& asked) {
   OneSidedHost* const host = OneSidedHost::of(call.connection());
   if (host == nullptr) return call.fail({Code::unsupported, 0, 0});
   const auto epoch = host->renew(asked.renewal.lease, asked.renewal.oldest, base::monotonic_ns());
   if (!epoch) return call.fail(epoch.error());
   count_leaves(call, asked);
-  return answer(call, map_calls::Renewed{*epoch});
+  return answer(call, session_calls::Renewed{*epoch});
 }
 
 Next open_feed(Call& call, const map_calls::OpenFeed&) {
@@ -189,7 +191,7 @@ const Offload kOneSidedOffloads[] = {
     serve_map<map_calls::OpenReads, open_reads>({.items = take_end}),
     serve_map<map_calls::OpenIndex, open_index>({.items = take_end}),
     serve_map<map_calls::NextGeneration, next_generation>(),
-    serve_map<map_calls::RenewLease, renew_lease>(),
+    serve_map<session_calls::RenewLease, renew_lease>(),
     serve_map<map_calls::CountLeaves, count_leaves_read>(),
     serve_map<map_calls::OpenFeed, open_feed>(),
 };

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "wire/call_codec.hpp"
-#include "wire/one_sided.hpp"
+#include "wire/map_place.hpp"
 #include "wire/ref.hpp"
 #include "wire/shard.hpp"
 
@@ -241,12 +241,6 @@ struct Described {
   static constexpr void fields(auto& self, auto& message) { message.rest(self.fields_there); }
 };
 
-struct Renewed {
-  std::uint64_t epoch = 0;
-
-  static constexpr void fields(auto& self, auto& message) { message.version(self.epoch); }
-};
-
 struct LeavesCounted {
   std::uint64_t keyed_key = 0;  ///< by which clients that open the map now READ it; 0: by none
   std::string_view rows;        ///< each a wire::LeafCount
@@ -321,34 +315,12 @@ struct NextGeneration {
   }
 };
 
-struct RenewLease {
-  static constexpr wire::CallRow kCall{
-      .id = wire::OffloadId::lease_renew,
-      .name = "lease_renew",
-      .summary =
-          "renews a lease, and counts an answer of each of these leaves; answers the "
-          "present epoch as version",
-      .right = wire::Right::read};
-  using Reply = Renewed;
-
-  std::uint32_t map = 0;  ///< of the leaves
-  wire::LeaseRenewal renewal{};
-  std::string_view leaves;  ///< LIDs; what is none of them counts nowhere
-
-  static constexpr void fields(auto& self, auto& message) {
-    message.hint(self.map);
-    message.fixed(self.renewal, "LeaseRenewal, the lease and the oldest epoch of walks in flight");
-    message.rest(self.leaves, "up to 32 LIDs of leaves of a map",
-                 wire::kSampledLeavesMax * sizeof(wire::Lid));
-  }
-};
-
 struct CountLeaves {
   static constexpr wire::CallRow kCall{
       .id = wire::OffloadId::index_counts,
       .name = "index_counts",
       .summary =
-          "answers which leaves are read most, and how often (wire/one_sided.hpp); as "
+          "answers which leaves are read most, and how often (wire/map_place.hpp); as "
           "version, the key by which clients that open the map now READ it",
       .right = wire::Right::read,
       .limits = kOfAMap};
@@ -381,8 +353,8 @@ struct OpenFeed {
   }
 };
 
-using All = wire::CallList<Create, CreateShard, Open, Stats, OpenSnapshot, CloseSnapshot,
-                           HoldRelease, ConfirmRelease, OpenReads, OpenIndex, NextGeneration,
-                           RenewLease, CountLeaves, OpenFeed>;
+using All =
+    wire::CallList<Create, CreateShard, Open, Stats, OpenSnapshot, CloseSnapshot, HoldRelease,
+                   ConfirmRelease, OpenReads, OpenIndex, NextGeneration, CountLeaves, OpenFeed>;
 
 }  // namespace espalier::map_calls

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls that concern no object: what a session asks of its node.
+// The calls that concern no object, or whatever a session reads by itself: what a session asks of
+// its node.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
 #include "wire/call_codec.hpp"
+#include "wire/one_sided.hpp"
 
 namespace espalier::session_calls {
 
@@ -63,6 +65,34 @@ struct NodeStats {
   static constexpr void fields(auto&, auto&) {}
 };
 
-using All = wire::CallList<Noop, Cancel, NodeStats>;
+struct Renewed {
+  std::uint64_t epoch = 0;
+
+  static constexpr void fields(auto& self, auto& message) { message.version(self.epoch); }
+};
+
+struct RenewLease {
+  static constexpr wire::CallRow kCall{
+      .id = wire::OffloadId::lease_renew,
+      .name = "lease_renew",
+      .summary =
+          "renews a lease, and counts an answer of each of these leaves; answers the "
+          "present epoch as version",
+      .right = wire::Right::read};
+  using Reply = Renewed;
+
+  std::uint32_t map = 0;  ///< of the leaves
+  wire::LeaseRenewal renewal{};
+  std::string_view leaves;  ///< LIDs; what is none of them counts nowhere
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.hint(self.map);
+    message.fixed(self.renewal, "LeaseRenewal, the lease and the oldest epoch of walks in flight");
+    message.rest(self.leaves, "up to 32 LIDs of leaves of a map",
+                 wire::kSampledLeavesMax * sizeof(std::uint32_t));
+  }
+};
+
+using All = wire::CallList<Noop, Cancel, NodeStats, RenewLease>;
 
 }  // namespace espalier::session_calls

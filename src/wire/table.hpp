@@ -166,4 +166,13 @@ static_assert(offsetof(RowPageHeader, row_bytes) == 40);
 static_assert(offsetof(RowPageHeader, cipher_page) == 48);
 static_assert(std::has_unique_object_representations_v<RowPageHeader>);
 
+/// Where a table lies, for a client that is to read it by READs alone: a field of the answer to
+/// one_sided_table (wire/one_sided.hpp).
+struct TablePlace {
+  std::uint64_t header_offset;  // of the table's header in the region
+  std::uint32_t table_id;
+  std::uint32_t generation;  // of that header
+};
+static_assert(sizeof(TablePlace) == 16 && std::has_unique_object_representations_v<TablePlace>);
+
 }  // namespace espalier::wire

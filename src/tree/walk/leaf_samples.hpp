@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 
+#include "wire/node.hpp"
 #include "wire/one_sided.hpp"
 
 namespace espalier::tree {
