@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# One call makes a module of the folder src/<name>:
+# One call makes a library of the folder src/<name>, or of others, with what lies beside its sources:
 #
 #   *.cpp          the static library espalier_<name>; without any, an interface library; those of
 #                  sub-folders too, as of everything below; but
@@ -10,8 +10,12 @@
 #   *_fuzz.cpp     one program each: libFuzzer where it is on, else a replay of the corpus
 #   *_bench.cpp    one program each, over Google Benchmark
 #
-#   espalier_module(<name> [FOLDER <dir>] [DEPENDS <module>...] [TEST_DEPENDS <module>...]
-#                   [LIBRARIES <target>...] [EXECUTABLE <program>] [PLANTED] [COMMANDS])
+#   espalier_module(<name> [FOLDERS <dir or source>...] [WITHOUT <dir>...] [DEPENDS <module>...]
+#                   [TEST_DEPENDS <module>...] [LIBRARIES <target>...] [EXECUTABLE <program>]
+#                   [PLANTED] [COMMANDS])
+#
+# FOLDERS may be several: which file may include which, layers.txt says, and not the libraries.
+# WITHOUT names folders in these that belong to another library.
 #
 # TEST_DEPENDS names what only its tests, fuzzers and their support need besides.
 #
@@ -23,15 +27,12 @@
 # optimising what CLI11 generates for one command under sanitizers. So there it is not optimised.
 
 function(espalier_module name)
-  cmake_parse_arguments(arg "PLANTED;COMMANDS" "FOLDER;EXECUTABLE"
-                        "DEPENDS;TEST_DEPENDS;LIBRARIES" ${ARGN})
-  if(NOT arg_FOLDER)
-    set(arg_FOLDER src/${name})
+  cmake_parse_arguments(arg "PLANTED;COMMANDS" "EXECUTABLE"
+                        "FOLDERS;WITHOUT;DEPENDS;TEST_DEPENDS;LIBRARIES" ${ARGN})
+  if(NOT arg_FOLDERS)
+    set(arg_FOLDERS src/${name})
   endif()
-  set(folder ${PROJECT_SOURCE_DIR}/${arg_FOLDER})
-  file(GLOB sources CONFIGURE_DEPENDS
-       ${folder}/*.cpp ${folder}/*/*.cpp ${folder}/*/*/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/corpus/")
+  espalier_sources_in(sources "${arg_FOLDERS}" "${arg_WITHOUT}")
   set(testing ${sources})
   list(FILTER testing INCLUDE REGEX "/testing/[^/]+\\.cpp$")
   list(FILTER testing EXCLUDE REGEX "(_test|_fuzz|_bench)\\.cpp$")
@@ -70,9 +71,11 @@ function(espalier_module name)
     endif()
   endif()
 
-  if(arg_EXECUTABLE AND EXISTS ${folder}/main.cpp)
+  list(GET arg_FOLDERS 0 folder)
+  set(main ${PROJECT_SOURCE_DIR}/${folder}/main.cpp)
+  if(arg_EXECUTABLE AND EXISTS ${main})
     string(REPLACE "-" "_" program ${arg_EXECUTABLE}_program)
-    add_executable(${program} ${folder}/main.cpp)
+    add_executable(${program} ${main})
     set_target_properties(${program} PROPERTIES OUTPUT_NAME ${arg_EXECUTABLE})
     target_link_libraries(${program} PRIVATE espalier_${name})
   endif()
@@ -85,6 +88,30 @@ function(espalier_module name)
     endif()
     espalier_module_tests(${name} "${tests}" "${fuzzers}" "${benches}" ${kind})
   endif()
+endfunction()
+
+# The sources in some folders, and those that are named themselves, but for those in other folders.
+function(espalier_sources_in result folders without)
+  set(found)
+  foreach(folder IN LISTS folders)
+    set(folder ${PROJECT_SOURCE_DIR}/${folder})
+    if(folder MATCHES "\\.cpp$")
+      list(APPEND found ${folder})
+    else()
+      file(GLOB sources CONFIGURE_DEPENDS
+           ${folder}/*.cpp ${folder}/*/*.cpp ${folder}/*/*/*.cpp)
+      list(APPEND found ${sources})
+    endif()
+  endforeach()
+  list(FILTER found EXCLUDE REGEX "/corpus/")
+  foreach(folder IN LISTS without)
+    set(others ${found})
+    list(FILTER others INCLUDE REGEX "/${folder}/")
+    if(others)
+      list(REMOVE_ITEM found ${others})
+    endif()
+  endforeach()
+  set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
 function(espalier_not_optimised_under_sanitizers target)
@@ -146,7 +173,7 @@ endfunction()
 # Compiles these sources of a module as one, so that what they call in each other for each request
 # can be in line. Their names must not clash.
 function(espalier_together name)
-  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/src/${name}/ OUTPUT_VARIABLE sources)
+  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE sources)
   set_source_files_properties(${sources} PROPERTIES UNITY_GROUP together)
   set_target_properties(espalier_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

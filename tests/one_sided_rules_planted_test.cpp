@@ -300,7 +300,7 @@ TEST(OneSidedRules, ALeafThatIsBroughtAheadAnswersForItself) {
 TEST(OneSidedRules, ADroppedMapWaitsForLeases) {
   OneSidedOptions options = calm();
   options.drops = 4;
-  expect_rejected(Bug::dropped_map_freed_at_once, [&] { return any_change(options, 3); });
+  expect_rejected(memory::Bug::dropped_freed_at_once, [&] { return any_change(options, 3); });
 }
 
 TEST(OneSidedRules, ADropIsShownBeforeItIsAcknowledged) {

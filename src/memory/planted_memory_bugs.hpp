@@ -17,6 +17,7 @@ enum class Bug : std::uint8_t {
   hold_end_releases_nothing,  // what was done meanwhile waits for the next write
   stamp_at_unlink,            // rule 5: stamped before the superseding version is released
   lease_not_counted,          // rule 4: a leased epoch does not keep memory from being used again
+  dropped_freed_at_once,      // rule 5: although a lease may still read it
   pin_not_counted,            // what a walk found is freed although its epoch is pinned
   snapshot_not_held,          // old versions are freed although a snapshot needs them
   snapshots_never_yield,      // a write that finds no memory leaves snapshots what they hold

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Giving back the memory of maps that were dropped, on a helper and in steps: it takes time by the
-// size of the map, and queries of others wait for the same helper.
+// Giving back the memory of objects that were dropped, on a helper and in steps: it takes time by the
+// size of the object, and queries of others wait for the same helper.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 namespace espalier::offload {
 
 /// A step: frees until its time is over (again), or nothing is left that may be freed (done).
-[[nodiscard]] JobStep free_dropped(tree::DroppedMaps& dropped, const StepContext& context);
+[[nodiscard]] JobStep free_dropped(store::DroppedObjects& dropped, const StepContext& context);
 
 /// Has a helper let go of what is kept, and free then. Nothing, if nothing is kept and a helper
 /// frees already. Thread: any.

@@ -7,6 +7,7 @@
 #include "base/assert.hpp"
 #include "base/try_reserve.hpp"
 #include "offload/connection.hpp"
+#include "offload/map_services.hpp"
 #include "offload/scheduler.hpp"
 
 namespace espalier::offload {
@@ -40,7 +41,7 @@ const ExecutorKind kMapWalks{[](const ExecutorContext& context) -> std::unique_p
 MapWalks::MapWalks(const ExecutorContext& context)
     : scheduler_(context.scheduler),
       maps_(context.services, context.shard, context.host),
-      lanes_(context.services.lane_rounds, kLongWalks) {
+      lanes_(context.services.part<MapServices>().lane_rounds, kLongWalks) {
   spare_items_.reserve(kSpares);
 }
 

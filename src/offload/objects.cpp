@@ -25,7 +25,7 @@ Next drop(Call& call, const object_calls::Drop& asked) {
   DropState& state = call.state<DropState>();
   if (!state.done) {
     catalog::Catalog& catalog = call.services().catalog();
-    tree::DroppedMaps& maps = call.services().store.dropped;
+    store::DroppedObjects& maps = call.services().store.dropped;
     return call.helper_steps([&catalog, &maps, &state, name = asked.name,
                               kind = static_cast<ObjectKind>(asked.kind)](StepContext& context) {
       if (!state.done) {

@@ -15,13 +15,12 @@
 #include "offload/audit_log.hpp"
 #include "offload/connection_limits.hpp"
 #include "offload/helper_pool.hpp"
-#include "offload/lane_queue.hpp"
 #include "offload/node_parts.hpp"
 #include "offload/principal_accounts.hpp"
 #include "offload/reader_wait.hpp"
 #include "offload/registry.hpp"
 #include "rings/message_budget.hpp"
-#include "tree/write/map_core.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::offload {
 
@@ -88,12 +87,13 @@ struct Services {
   std::atomic<std::uint64_t> denied{0};
   AuditLog audit;
   PrincipalAccounts principals;
-  LaneRounds lane_rounds;
   ConnectionLimits connections;
   /// How many requests wait until it has enough for their answers.
   std::atomic<std::uint64_t> waiting_for_memory{0};
   /// Sessions over fabrics that began: the last one's number, by which operators know it.
   std::atomic<std::uint64_t> sessions_begun{0};
+  /// Jobs that free dropped objects (free_dropped.hpp).
+  std::atomic<std::uint32_t> freeing_jobs{0};
   const OffloadTable offloads;
   NumbersSource numbers;
   /// A query or a read whose client takes nothing for so long ends.

@@ -181,7 +181,7 @@ std::uint32_t NodeFixture::in_flight() const {
 // Workers give a dropped map to the helper, which takes it from the list before it frees it.
 void NodeFixture::await_dropped_maps() {
   const std::size_t maps = node_->catalog().list(ObjectKind::map).size();
-  while (node_->store().maps.list().size() != maps) std::this_thread::yield();
+  while (node_->store().objects.list<tree::MapCore>().size() != maps) std::this_thread::yield();
   std::promise<void> freed;
   node_->services().helpers.run([&freed] { freed.set_value(); });
   freed.get_future().wait();

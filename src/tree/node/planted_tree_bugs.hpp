@@ -41,7 +41,6 @@ enum class Bug : std::uint8_t {
   batch_in_two_versions,       // half of a batch becomes visible first
   conditions_before_lock,      // conditions are checked before the leaves are locked
   version_with_nodes,          // rule 2: READs that may pass each other are taken for ordered
-  dropped_map_freed_at_once,   // rule 5: although a lease may still read it
   lease_without_end,           // rule 4: one that is not renewed holds memory back for ever
   lost_lease_kept,             // rule 4: a device takes a refused renewal for one that was granted
   lease_not_fenced,            // rule 4: a lease ends while its reader's key is good

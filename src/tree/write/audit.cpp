@@ -102,14 +102,14 @@ std::vector<std::string> audit(const MapCore& map, std::size_t most) {
   audit_overlaps(content.buffers, report);
   // Other maps of the store may be written to meanwhile; alone, this one must have all that is
   // used.
-  if (map.store.maps.list().size() == 1) audit_pool(map.store, content.buffers, report);
+  if (map.store.objects.list<MapCore>().size() == 1) audit_pool(map.store, content.buffers, report);
   return report.take();
 }
 
 std::vector<std::string> audit_store(const StoreCore& store, std::size_t most) {
   Report report(most);
   std::vector<BufferUse> buffers;
-  for (const MapCore* map : store.maps.list()) {
+  for (const MapCore* map : store.objects.list<MapCore>()) {
     const TreeContent content = TreeAudit(*map, report).run();
     buffers.insert(buffers.end(), content.buffers.begin(), content.buffers.end());
   }

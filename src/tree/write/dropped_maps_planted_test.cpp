@@ -2,7 +2,7 @@
 // The checks of dropped maps notice a store that frees them too early.
 #include <gtest/gtest.h>
 
-#include "tree/node/planted_tree_bugs.hpp"
+#include "memory/planted_memory_bugs.hpp"
 #include "tree/testing/dropped_maps_checks.hpp"
 
 namespace espalier::tree {
@@ -10,7 +10,7 @@ namespace {
 
 TEST(DroppedMapsPlanted, FreeingAtOnceIsNoticed) {
   {
-    const base::Planted planted(Bug::dropped_map_freed_at_once);
+    const base::Planted planted(memory::Bug::dropped_freed_at_once);
     EXPECT_FALSE(waits_for_a_lease());
   }
   EXPECT_TRUE(waits_for_a_lease());

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tree/write/dropped_maps.hpp"
-
+// Maps that were dropped (store/dropped_objects.hpp).
 #include <gtest/gtest.h>
 
 #include <string>

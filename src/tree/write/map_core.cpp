@@ -44,7 +44,7 @@ Result<std::unique_ptr<MapCore>> MapCore::create(StoreCore& store, std::uint32_t
   }
   if (const auto root = map->make_root(); !root) return std::unexpected(root.error());
   store.reclaimer.add(*map, map->name, map->clock, options.snapshot_bytes_max);
-  store.maps.add(*map);
+  store.objects.add(*map);
   return map;
 }
 
@@ -99,7 +99,7 @@ Result<void> MapCore::make_root() {
 void MapCore::begin_freeing() {
   if (std::exchange(freeing_.begun, true)) return;
   store.reclaimer.forget(*this);
-  store.maps.remove(*this);
+  store.objects.remove(*this);
   if (root != 0) freeing_.way[freeing_.depth++] = {root, 0};
 }
 
@@ -120,7 +120,7 @@ void MapCore::free_node(const Freeing::Level& level) {
   freeing_.bytes += memory::BufferPool::class_bytes(node_class);
 }
 
-bool MapCore::free_nodes(std::uint32_t nodes) {
+bool MapCore::free_some(std::uint32_t nodes) {
   begin_freeing();
   while (freeing_.depth != 0 && nodes != 0) {
     Freeing::Level& level = freeing_.way[freeing_.depth - 1];
@@ -166,31 +166,12 @@ void MapCore::refill_spares(memory::BufferCache& cache) {
   spares_taken.store(false, std::memory_order_relaxed);
 }
 
-bool StoreCore::free_some(memory::BufferCache& cache, bool insists) {
-  bool freed = reclaimer.collect(cache);
-  // Where there is room for the longest buffer, what a write has not found is no memory of the
-  // store's: the heap has failed it.
-  const bool full = region.taken_bytes() + memory::kBufferBytesMax > region.limit_bytes();
-  if ((freed && !insists) || !full) return freed;
-  if (reclaimer.expire_oldest()) freed = reclaimer.collect(cache) || freed;
-  return freed || reclaimer.waits_for_snapshots() || reclaimer.waits_for_pins();
-}
-
-void make_room(ThreadContext& context, bool insists) {
-  StoreCore& store = context.store;
-  store.dropped.collect();
-  store.free_some(context.cache, insists);
-  store.maps.for_each([](MapCore& map) { map.repack_spares(); });
-  store.pool.recall();
-  if (store.leases_hold_memory()) store.leases.ask_for_sweep();
-}
-
 MapCore::~MapCore() {
   if (header_offset == 0) {
     store.reclaimer.forget(*this);
     return;
   }
-  while (!free_nodes(std::numeric_limits<std::uint32_t>::max())) {
+  while (!free_some(std::numeric_limits<std::uint32_t>::max())) {
   }
   for (const std::uint64_t spare : spare_nodes) store.pool.release(spare, node_class);
   table.destroy();

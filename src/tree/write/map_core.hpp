@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of one map on its host, and of one thread that works on maps.
+// The state of one map on its host.
 //
 // MapCore holds no algorithm: walks read through it (walk/walker.hpp), writers change leaves
 // (leaf_write.hpp), the structure changes under its lock (structure.hpp).
 //
 // Locks, in the order in which they may be taken:
 //   structure lock -> leaf locks in ascending key order -> reclaimer, page table
-//   catalogue -> registry of maps, reclaimer -> spare nodes -> pool
+//   catalogue -> objects of the store, reclaimer -> spare nodes -> pool
 // No lock is held while a walk waits, and no version is taken before all locks are held (rule 11).
 #pragma once
 
@@ -27,61 +27,14 @@
 #include "memory/reclaimer.hpp"
 #include "memory/region.hpp"
 #include "memory/version_clock.hpp"
+#include "store/store_core.hpp"
 #include "tree/node/planted_tree_bugs.hpp"
 #include "tree/walk/map_view.hpp"
-#include "tree/write/dropped_maps.hpp"
 #include "tree/write/leaf_heat.hpp"
-#include "tree/write/map_registry.hpp"
 #include "tree/write/page_table.hpp"
 #include "wire/shard.hpp"
 
 namespace espalier::tree {
-
-/// What the objects of one store share.
-struct StoreCore {
-  /// The epoch table goes into the region's first extent.
-  StoreCore(memory::Region region_in, std::uint32_t participants_max)
-      : region(std::move(region_in)),
-        pool(region),
-        epochs(base::EpochTable::create(region.header(), participants_max)),
-        leases(epochs),
-        reclaimer(pool, epochs, leases, epoch_pins,
-                  region.limit_bytes() / memory::Reclaimer::kSnapshotShare),
-        dropped(epochs, leases) {
-    pool.set_reclaim([this](bool insists) {
-      memory::BufferCache cache(pool);
-      return free_some(cache, insists);
-    });
-  }
-  StoreCore(const StoreCore&) = delete;
-  StoreCore& operator=(const StoreCore&) = delete;
-
-  /// Whether leases keep memory that would be free without them. It is theirs for a bounded time:
-  /// each is renewed, or lost, or ended when leases hold too much.
-  [[nodiscard]] bool leases_hold_memory() const {
-    return reclaimer.waits_for_leases() || dropped.size() != 0;
-  }
-  /// Whether a write that finds no memory should try again: some will be free, for leases end,
-  /// snapshots expire, and what is pinned is soon copied.
-  [[nodiscard]] bool others_hold_memory() const {
-    return leases_hold_memory() || reclaimer.waits_for_snapshots() || reclaimer.waits_for_pins();
-  }
-
-  /// Frees what waits and can be freed; where that is nothing, or `insists`, for it was not enough
-  /// before, the oldest snapshots expire. Whether anything was freed, or some will be. Cost: a
-  /// heavy barrier or two. Requires: no lock is held but the catalogue's or a map's structure lock.
-  bool free_some(memory::BufferCache& cache, bool insists);
-
-  memory::Region region;
-  memory::BufferPool pool;
-  base::EpochTable epochs;
-  base::LeaseTable leases;     // of readers elsewhere
-  base::EpochPins epoch_pins;  // of what is copied after its walk has ended
-  memory::Reclaimer reclaimer;
-  MapRegistry maps;  // for audits
-  DroppedMaps dropped;
-  catalog::Catalog catalog;  // last, for what it holds gives memory back to the others
-};
 
 /// A counter that many threads add to.
 class ShardedCounter {
@@ -105,7 +58,10 @@ class ShardedCounter {
 
 /// One map: the view by which it is read, and what writing takes. Lives as long as anybody holds
 /// it, dropped or not (map_object.hpp).
-class MapCore final : public MapView, public catalog::Object, public memory::VersionedObject {
+class MapCore final : public MapView,
+                      public catalog::Object,
+                      public memory::VersionedObject,
+                      public store::StoredObject {
  public:
   static constexpr ObjectKind kKind = ObjectKind::map;
 
@@ -134,12 +90,9 @@ class MapCore final : public MapView, public catalog::Object, public memory::Ver
   /// Set once, when the map loses its name: who still holds it should answer that there is no such
   /// map. Its structure stays whole, so that a request under way need not look.
   std::atomic<bool> dropped{false};
-  DroppedMap waiting;  // once nobody holds it: DroppedMaps' own
-  /// Gives back so many of its nodes, with their values; nothing may ask for memory meanwhile.
-  /// Returns whether all were. Requires: no thread uses the map any more, nor will.
-  bool free_nodes(std::uint32_t nodes);
-  /// Bytes that free_nodes() has given back.
-  [[nodiscard]] std::uint64_t freed_bytes() const { return freeing_.bytes; }
+  /// So many of its nodes, with their values.
+  bool free_some(std::uint32_t nodes) override;
+  [[nodiscard]] std::uint64_t freed_bytes() const override { return freeing_.bytes; }
   /// Sets it, and says so in the map's header, where readers from elsewhere look.
   void set_dropped() override {
     if (!planted(Bug::drop_not_shown)) {
@@ -165,7 +118,7 @@ class MapCore final : public MapView, public catalog::Object, public memory::Ver
   /// Puts by again what erases have taken, as far as there is memory.
   void refill_spares(memory::BufferCache& cache);
   /// Has them lie where other nodes lie, so that they keep no extents for themselves.
-  void repack_spares();
+  void repack_spares() override;
   // First what erases have taken of the spares: else writes of other threads, short of memory too,
   // take what is freed again and again, and an erase finds nothing.
   void buffer_freed(memory::SizeClass size_class, memory::BufferCache& cache) noexcept override {
@@ -180,7 +133,7 @@ class MapCore final : public MapView, public catalog::Object, public memory::Ver
   [[nodiscard]] catalog::ObjectNumbers numbers() const override;
   void add_samples(catalog::SampleList& to) const override;
   /// Bytes of all its buffers: nodes, values, page table, what is reserved and what waits.
-  [[nodiscard]] std::uint64_t memory_bytes() const;
+  [[nodiscard]] std::uint64_t memory_bytes() const override;
 
   ShardedCounter items;
   std::atomic<std::uint64_t> leaves{1};
@@ -221,29 +174,5 @@ class MapCore final : public MapView, public catalog::Object, public memory::Ver
   void free_node(const Freeing::Level& level);
   Freeing freeing_;
 };
-
-/// One thread's hold on a store: its epoch slot and its private buffers.
-struct ThreadContext {
-  ThreadContext(StoreCore& store_in, base::EpochSlot slot_in, std::uint32_t index_in)
-      : store(store_in), slot(std::move(slot_in)), cache(store_in.pool), index(index_in) {}
-
-  StoreCore& store;
-  base::EpochSlot slot;
-  memory::BufferCache cache;
-  memory::RetiredStock retired;  // for what its writes unlink
-  std::uint32_t index;           // picks the shard of counters
-};
-
-/// For a write that finds no memory: frees what waits and can be freed, has the oldest snapshots
-/// expire where that is nothing or `insists`, gives back all that is put by and keeps memory from
-/// other classes of buffers, and asks for a sweep of leases if they hold some. Cost: a heavy
-/// barrier or two, the pool's locks. Requires: no lock is held; what the worker itself exposes
-/// holds back what waits.
-void make_room(ThreadContext& context, bool insists = false);
-
-/// How long a write that finds no memory waits for what leases hold (two renewals, and a sweep), or
-/// for readers of snapshots that have expired.
-inline constexpr std::uint64_t kLeasedTimeoutNs =
-    2 * base::LeaseTerms{}.renew_every_ns + 20'000'000;
 
 }  // namespace espalier::tree

@@ -15,7 +15,7 @@ namespace {
 void let_go(MapCore* map) {
   std::unique_ptr<MapCore> last(map);
   if (!map->dropped.load(std::memory_order_acquire)) return;  // the store ends
-  DroppedMaps& dropped = map->store.dropped;
+  store::DroppedObjects& dropped = map->store.dropped;
   dropped.add(std::move(last));
 }
 

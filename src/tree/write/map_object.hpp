@@ -3,7 +3,7 @@
 // and drops them; here they are made.
 //
 // A map that was dropped goes, when the last holder lets go, to those that wait for readers
-// elsewhere (dropped_maps.hpp); one that is left when its store ends goes at once.
+// elsewhere (store/dropped_objects.hpp); one that is left when its store ends goes at once.
 #pragma once
 
 #include <memory>

@@ -50,7 +50,7 @@ TEST_F(MapObjectsConcurrency, OfThoseWhoMakeOrDropANameOneSucceeds) {
     }
   });
   EXPECT_EQ(made - dropped, static_cast<std::int64_t>(names().size()));
-  EXPECT_EQ(store_.maps.list().size(), names().size());
+  EXPECT_EQ(store_.objects.list<MapCore>().size(), names().size());
   EXPECT_EQ(audit_store(store_), std::vector<std::string>{});
 }
 

@@ -83,7 +83,7 @@ TEST_F(MapObjects, ADroppedMapAnswersUntilItsLastHolderLetsGo) {
     for (int i = 100; i < 200; ++i) ASSERT_TRUE(user.put(TreeFixture::numbered(i), "new").ok);
     EXPECT_EQ(audit_store(store_), std::vector<std::string>{});
   }
-  EXPECT_EQ(store_.maps.list().size(), 1u);
+  EXPECT_EQ(store_.objects.list<MapCore>().size(), 1u);
   EXPECT_EQ(audit_store(store_), std::vector<std::string>{});
   ASSERT_TRUE(drop("name"));
   context.cache.flush();

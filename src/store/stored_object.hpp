@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// An object whose memory readers elsewhere may read, as its store knows it, whatever its kind: it
+// can wait, dropped, until no lease holds it back (dropped_objects.hpp), and may keep buffers in
+// reserve. And all such objects of one store.
+//
+// Thread: any. The objects themselves are the caller's matter: one may be dropped after `list`.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace espalier::store {
+
+class StoredObject {
+ public:
+  StoredObject() = default;
+  virtual ~StoredObject() = default;
+  StoredObject(const StoredObject&) = delete;
+  StoredObject& operator=(const StoredObject&) = delete;
+
+  /// Bytes of all its buffers.
+  [[nodiscard]] virtual std::uint64_t memory_bytes() const = 0;
+  /// Has the buffers that it keeps in reserve lie where others lie.
+  virtual void repack_spares() = 0;
+  /// Gives back about so many of its buffers; nothing may ask for memory meanwhile. Returns whether
+  /// all were. Requires: no thread uses the object any more, nor will.
+  virtual bool free_some(std::uint32_t buffers) = 0;
+  /// Bytes that free_some() has given back.
+  [[nodiscard]] virtual std::uint64_t freed_bytes() const = 0;
+
+ private:
+  friend class DroppedObjects;
+  /// What it has for the time when it was dropped: then nothing may ask for memory.
+  struct Waiting {
+    StoredObject* next = nullptr;
+    std::uint64_t bytes = 0;      // that wait
+    std::uint64_t all_bytes = 0;  // when it began to wait
+    std::uint64_t stamp = 0;
+  };
+  Waiting waiting_;
+};
+
+class StoredObjects {
+ public:
+  void add(StoredObject& object) {
+    const std::lock_guard lock(mutex_);
+    objects_.push_back(&object);
+  }
+  /// Does nothing if the object was never added.
+  void remove(const StoredObject& object) {
+    const std::lock_guard lock(mutex_);
+    std::erase(objects_, &object);
+  }
+  /// Those of one kind.
+  template <class T>
+  [[nodiscard]] std::vector<const T*> list() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<const T*> found;
+    for (const StoredObject* object : objects_) {
+      if (const auto* of_kind = dynamic_cast<const T*>(object)) found.push_back(of_kind);
+    }
+    return found;
+  }
+  /// Calls `use` for each object; none is removed meanwhile.
+  template <class Use>
+  void for_each(const Use& use) {
+    const std::lock_guard lock(mutex_);
+    for (StoredObject* object : objects_) use(*object);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<StoredObject*> objects_;
+};
+
+}  // namespace espalier::store
