@@ -8,7 +8,7 @@
 #include "bench/map_session.hpp"
 #include "bench/own_node.hpp"
 #include "node/metrics.hpp"
-#include "offload/kinds.hpp"
+#include "offload/map_offloads.hpp"
 #include "offload/registry.hpp"
 
 namespace espalier::bench {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "offload/planted_engine_bugs.hpp"
 #include "tests/support/one_sided_world.hpp"
 #include "tests/support/planting.hpp"
 
@@ -83,7 +84,7 @@ TEST(DeviceRules, ALeaseThatIsNotRenewedIsLost) {
 TEST(DeviceRules, ADeadDeviceHoldsNothing) {
   OneSidedOptions options = only_devices();
   options.device_dies = true;
-  expect_rejected(Bug::lease_without_end, [&] { return any_seed(options, 3); });
+  expect_rejected(offload::Bug::lease_without_end, [&] { return any_seed(options, 3); });
 }
 
 }  // namespace

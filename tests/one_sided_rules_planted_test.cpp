@@ -8,6 +8,7 @@
 #include <string>
 
 #include "memory/planted_memory_bugs.hpp"
+#include "offload/planted_engine_bugs.hpp"
 #include "tests/support/one_sided_world.hpp"
 #include "tests/support/planting.hpp"
 
@@ -50,7 +51,8 @@ Wrong any_change(const OneSidedOptions& options, std::uint64_t seeds, bool hints
 
 // For bugs that few seeds notice: as expect_rejected, but without the bug only the seeds up to the
 // one that notices it are tried, for no others were with it.
-void expect_rejected_by_a_seed(Bug bug, std::uint64_t seeds,
+template <class AnyBug>
+void expect_rejected_by_a_seed(AnyBug bug, std::uint64_t seeds,
                                const std::function<Wrong(std::uint64_t)>& check) {
   Wrong wrong;
   std::uint64_t tried = 0;
@@ -179,7 +181,7 @@ TEST(OneSidedRules, ALeaseKeepsMemoryFromBeingUsedAgain) {
 }
 
 TEST(OneSidedRules, AReaderIsFencedBeforeItsLeaseEnds) {
-  expect_rejected_by_a_seed(Bug::lease_not_fenced, 200,
+  expect_rejected_by_a_seed(offload::Bug::lease_not_fenced, 200,
                             [](std::uint64_t seed) { return one_change(harsh(), seed); });
 }
 

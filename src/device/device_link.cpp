@@ -39,7 +39,7 @@ Result<std::unique_ptr<DeviceLink>> DeviceLink::open(const HostOptions& options,
 
 // --- for the scheduler ---------------------------------------------------------------------------
 
-std::unique_ptr<offload::ServedMap> DeviceLink::serve(std::uint32_t number) {
+std::unique_ptr<offload::WorkedOn> DeviceLink::serve(std::uint32_t number) {
   return std::make_unique<DeviceMap>(maps_, number);
 }
 

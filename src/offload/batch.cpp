@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "offload/kinds.hpp"
+#include "offload/map_offloads.hpp"
 #include "offload/map_walks.hpp"
 #include "offload/served_map.hpp"
 #include "offload/typed_call.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sequencers: counters that hand out numbers, each once [DPU §6.2].
-#include "offload/kinds.hpp"
+#include "offload/sequencer_offloads.hpp"
 #include "offload/sequencer_services.hpp"
 #include "offload/typed_call.hpp"
 #include "sequencer/calls.hpp"

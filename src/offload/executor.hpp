@@ -20,6 +20,7 @@ struct Services;
 
 /// What requests in flight work on: it stays as long as any does.
 struct WorkedOn {
+  virtual ~WorkedOn() = default;
   std::uint32_t users = 0;  ///< requests in flight that name it
 };
 

@@ -7,7 +7,6 @@
 
 #include "base/places.hpp"
 #include "offload/fabric_clients.hpp"
-#include "wire/landing.hpp"
 
 namespace espalier::offload {
 
@@ -48,8 +47,8 @@ Result<void> FabricClients::accept_writes(const fabric::ConnectRequest& request,
   Session& session = *known->second;
   if (!side_.lets_write() && !side_.lets_add()) return fail(Code::unsupported);
   remove_dead_writes(session);
-  if (session.writes.size() >= wire::kLandingWindowsMax) {
-    return base::full(base::Places::landing_windows, wire::kLandingWindowsMax);
+  if (session.writes.size() >= wire::kLinkWritesMax) {
+    return base::full(base::Places::landing_windows, wire::kLinkWritesMax);
   }
   auto pair = accept_beside(request, hello, session);
   if (!pair) return std::unexpected(pair.error());

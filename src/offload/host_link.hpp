@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a scheduler reaches the node in whose memory its maps lie, where that is not its own: the
-// scheduler is then a device's (docs/design/device.md). Maps are walked through it, and what only
-// the host can do is posted to the host.
+// How a scheduler reaches the node in whose memory its objects lie, where that is not its own: the
+// scheduler is then a device's (docs/design/device.md). What a device can read it serves by itself,
+// and what only the host can do is posted to the host.
 //
 // A post never fails and never waits: whatever becomes of it is told by an answer in a later turn,
 // and if the host is gone by one that says so.
@@ -15,12 +15,12 @@
 #include <string_view>
 
 #include "espalier/error.hpp"
+#include "offload/executor.hpp"
 #include "wire/call_message.hpp"
 
 namespace espalier::offload {
 
 struct Request;
-class ServedMap;
 
 /// How the host's answer is taken: at once, or piece by piece as fast as the client takes it.
 enum class AnswerPace : std::uint8_t { at_once, as_taken };
@@ -72,8 +72,9 @@ class HostLink {
   HostLink(const HostLink&) = delete;
   HostLink& operator=(const HostLink&) = delete;
 
-  /// The map of this number, whether there is one or not: its walks tell.
-  [[nodiscard]] virtual std::unique_ptr<ServedMap> serve(std::uint32_t number) = 0;
+  /// What requests for the host's object of this number work on, whether there is one or not, as
+  /// its kind's executor knows it.
+  [[nodiscard]] virtual std::unique_ptr<WorkedOn> serve(std::uint32_t number) = 0;
   /// Has the host do something for this request, which is told of each piece of the answer.
   virtual void post(Request& request, const wire::CallMessage& message, AnswerPace pace) = 0;
   /// The rest of the answer is not wanted; the last piece still comes.

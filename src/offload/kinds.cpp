@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a node's kinds are registered: whoever adds one adds its line here.
-#include "offload/kinds.hpp"
-
+#include "offload/map_offloads.hpp"
 #include "offload/map_services.hpp"
+#include "offload/own_calls.hpp"
+#include "offload/sequencer_offloads.hpp"
 #include "offload/sequencer_services.hpp"
+#include "offload/table_offloads.hpp"
 #include "offload/table_services.hpp"
 
 namespace espalier::offload {

@@ -8,11 +8,15 @@
 #include "offload/connection.hpp"
 #include "offload/services.hpp"
 #include "wire/landing.hpp"
+#include "wire/ring_link.hpp"
 
 namespace espalier::offload {
 namespace {
 
 constexpr std::uint64_t kPageBytes = 4096;  // whole ones are taken
+
+// A pair for each, by which its client may WRITE it.
+static_assert(wire::kLandingWindowsMax <= wire::kLinkWritesMax);
 
 }  // namespace
 

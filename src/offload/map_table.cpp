@@ -23,7 +23,10 @@ ServedMap* MapTable::look_up(std::uint32_t number) {
 }
 
 std::unique_ptr<ServedMap> MapTable::serve(std::uint32_t number) {
-  if (host_ != nullptr) return host_->serve(number);
+  if (host_ != nullptr) {
+    // Its executor is that of maps, and so are what it serves for it.
+    return std::unique_ptr<ServedMap>(static_cast<ServedMap*>(host_->serve(number).release()));
+  }
   auto core = services_.catalog().find<tree::MapCore>(number);
   if (core == nullptr) return nullptr;
   auto walks = services_.store.epochs.join();

@@ -9,7 +9,7 @@
 #include "base/exposed_epoch.hpp"
 #include "offload/connection.hpp"
 #include "offload/held_snapshots.hpp"
-#include "offload/kinds.hpp"
+#include "offload/map_offloads.hpp"
 #include "offload/map_walks.hpp"
 #include "offload/served_map.hpp"
 #include "offload/typed_call.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/bytes.hpp"
-#include "offload/kinds.hpp"
+#include "offload/map_offloads.hpp"
 #include "offload/map_walks.hpp"
 #include "offload/typed_call.hpp"
 #include "offload/walk_answer.hpp"

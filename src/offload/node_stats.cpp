@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "offload/kinds.hpp"
+#include "offload/own_calls.hpp"
 #include "offload/typed_call.hpp"
 #include "wire/session_calls.hpp"
 

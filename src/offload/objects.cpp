@@ -10,7 +10,7 @@
 #include "catalog/samples.hpp"
 #include "offload/connection.hpp"
 #include "offload/free_dropped.hpp"
-#include "offload/kinds.hpp"
+#include "offload/own_calls.hpp"
 #include "offload/typed_call.hpp"
 #include "wire/object.hpp"
 

@@ -12,7 +12,7 @@
 #include "base/clock.hpp"
 #include "offload/connection.hpp"
 #include "offload/indexed_reads.hpp"
-#include "offload/kinds.hpp"
+#include "offload/map_offloads.hpp"
 #include "offload/map_walks.hpp"
 #include "offload/one_sided_fields.hpp"
 #include "offload/one_sided_host.hpp"
@@ -197,36 +197,6 @@ const Offload kOneSidedOffloads[] = {
 };
 
 }  // namespace
-
-void add_field(std::string& to, wire::FieldKind kind, std::string_view field) {
-  wire::FieldHeader header{};
-  header.kind = static_cast<std::uint16_t>(kind);
-  header.bytes = static_cast<std::uint32_t>(field.size());
-  to += base::bytes_of(header);
-  to += field;
-  to.append((8 - field.size() % 8) % 8, '\0');
-}
-
-Next answer_one_sided(Call& call, OneSidedHost& host, wire::FieldKind kind, std::string_view place,
-                      std::string_view more) {
-  const auto region = host.offer();
-  if (!region) return call.fail(region.error());
-  const auto lease = host.grant(base::monotonic_ns());
-  if (!lease) return call.fail(lease.error());
-  wire::OfferedRegion offered{};
-  offered.base = region->base;
-  offered.bytes = region->bytes;
-  offered.key = region->key;
-  const base::LeaseTerms& terms = host.terms();
-  const wire::LeaseGrant grant{lease->id, lease->epoch, terms.renew_every_ns, terms.believed_for_ns,
-                               terms.lost_after_ns};
-  std::string fields;
-  add_field(fields, wire::FieldKind::region, base::bytes_of(offered));
-  add_field(fields, kind, place);
-  add_field(fields, wire::FieldKind::lease, base::bytes_of(grant));
-  fields += more;
-  return call.answer({}, {fields});
-}
 
 std::span<const Offload> one_sided_offloads() { return kOneSidedOffloads; }
 

@@ -5,18 +5,18 @@
 #include <utility>
 
 #include "offload/connection.hpp"
+#include "offload/planted_engine_bugs.hpp"
 #include "offload/services.hpp"
-#include "tree/node/planted_tree_bugs.hpp"
 
 namespace espalier::offload {
 
 void fence_and_end(fabric::Registration& region, base::LeaseTable& leases,
                    std::vector<base::LeaseId>& held) {
-  if (!tree::planted(tree::Bug::lease_not_fenced)) {
+  if (!planted(Bug::lease_not_fenced)) {
     region.revoke();
     ESPALIER_ASSERT(!region);  // before its leases no longer count
   }
-  if (tree::planted(tree::Bug::lease_without_end)) return;
+  if (planted(Bug::lease_without_end)) return;
   for (const base::LeaseId lease : held) leases.end(lease);
   held.clear();
 }

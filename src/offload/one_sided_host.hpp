@@ -12,7 +12,7 @@
 #include "base/lease_table.hpp"
 #include "fabric/region_table.hpp"
 #include "offload/session_parts.hpp"
-#include "tree/write/map_core.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::offload {
 

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "offload/connection.hpp"
-#include "offload/kinds.hpp"
 #include "offload/loaded_pipelines.hpp"
 #include "offload/loaded_run.hpp"
 #include "offload/payload_reader.hpp"
+#include "offload/table_offloads.hpp"
 #include "offload/table_services.hpp"
 #include "offload/typed_call.hpp"
 #include "table/calls.hpp"

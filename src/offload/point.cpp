@@ -3,8 +3,8 @@
 #include <optional>
 #include <string_view>
 
-#include "offload/kinds.hpp"
 #include "offload/long_value.hpp"
+#include "offload/map_offloads.hpp"
 #include "offload/map_walks.hpp"
 #include "offload/reads.hpp"
 #include "offload/typed_call.hpp"

@@ -15,8 +15,8 @@
 
 #include "base/bytes.hpp"
 #include "offload/connection.hpp"
-#include "offload/kinds.hpp"
 #include "offload/long_value.hpp"
+#include "offload/map_offloads.hpp"
 #include "offload/map_walks.hpp"
 #include "offload/payload_reader.hpp"
 #include "offload/reads.hpp"

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "offload/connection.hpp"
-#include "offload/kinds.hpp"
 #include "offload/result_host.hpp"
+#include "offload/table_offloads.hpp"
 #include "offload/typed_call.hpp"
 #include "table/calls.hpp"
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "offload/connection.hpp"
-#include "offload/kinds.hpp"
 #include "offload/sequencer_host.hpp"
+#include "offload/sequencer_offloads.hpp"
 #include "offload/take_batch.hpp"
 #include "offload/typed_call.hpp"
 #include "sequencer/execute.hpp"

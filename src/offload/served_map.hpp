@@ -22,7 +22,6 @@ namespace espalier::offload {
 
 class ServedMap : public WorkedOn {
  public:
-  virtual ~ServedMap() = default;
   ServedMap(const ServedMap&) = delete;
   ServedMap& operator=(const ServedMap&) = delete;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a session asks of the node whatever it keeps: the no-op, by which rings are measured, and
 // the end of what it has asked for.
-#include "offload/kinds.hpp"
+#include "offload/own_calls.hpp"
 #include "offload/typed_call.hpp"
 #include "wire/session_calls.hpp"
 

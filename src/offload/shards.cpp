@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "offload/kinds.hpp"
+#include "offload/map_offloads.hpp"
 #include "offload/map_walks.hpp"
 #include "offload/served_map.hpp"
 #include "offload/typed_call.hpp"

@@ -32,6 +32,8 @@ namespace espalier::wire {
 
 inline constexpr std::uint64_t kLinkMagic = 0x4B4E494C4C505345;  // "ESPLLINK", low byte first
 inline constexpr std::uint32_t kLinkProtocol = 1;
+/// Pairs by which one session WRITEs or adds, at a time.
+inline constexpr std::uint32_t kLinkWritesMax = 16;
 
 /// How slots travel.
 enum class LinkWay : std::uint8_t {

@@ -48,7 +48,7 @@ WorldDeviceLink::WorldDeviceLink(const Place& place, std::uint64_t seed,
 
 WorldDeviceLink::~WorldDeviceLink() = default;
 
-std::unique_ptr<offload::ServedMap> WorldDeviceLink::serve(std::uint32_t number) {
+std::unique_ptr<offload::WorkedOn> WorldDeviceLink::serve(std::uint32_t number) {
   return std::make_unique<device::DeviceMap>(maps_, number);
 }
 

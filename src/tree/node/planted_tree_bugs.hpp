@@ -41,9 +41,7 @@ enum class Bug : std::uint8_t {
   batch_in_two_versions,       // half of a batch becomes visible first
   conditions_before_lock,      // conditions are checked before the leaves are locked
   version_with_nodes,          // rule 2: READs that may pass each other are taken for ordered
-  lease_without_end,           // rule 4: one that is not renewed holds memory back for ever
   lost_lease_kept,             // rule 4: a device takes a refused renewal for one that was granted
-  lease_not_fenced,            // rule 4: a lease ends while its reader's key is good
   not_confirmed,               // rule 4: no READ after the last byte
   generation_not_confirmed,    // rule 4: that READ succeeds, and its generation is not looked at
   value_not_confirmed,         // rule 4: of values out of line there is no such READ
