@@ -6,7 +6,7 @@
 #include "base/clock.hpp"
 #include "base/cpu.hpp"
 #include "bench/probe.hpp"
-#include "client/embedded.hpp"
+#include "client/embedded_map.hpp"
 #include "fabric/shared_copy.hpp"
 
 namespace espalier::bench {

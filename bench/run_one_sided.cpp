@@ -11,7 +11,7 @@
 #include "bench/own_node.hpp"
 #include "bench/progress.hpp"
 #include "bench/report.hpp"
-#include "client/impl.hpp"
+#include "client/store_impl.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -57,7 +57,7 @@ OneSidedMeasured measure_alone(const node::Node& node, ReadLoad load, const OneS
   OneSidedMeasured measured;
   measured.ops_per_s = read(map, load, 1);
   const tree::WalkTraffic end = traffic();
-  const auto per_op = [&](std::uint64_t tree::WalkTraffic::*count) {
+  const auto per_op = [&](std::uint64_t tree::WalkTraffic::* count) {
     const double all = static_cast<double>(end.*count) - static_cast<double>(warm.*count);
     const double warming = static_cast<double>(warm.*count) - static_cast<double>(begin.*count);
     return std::max(0.0, all - warming) / static_cast<double>(load.ops * load.threads);

@@ -23,7 +23,7 @@
 #include "bench/report.hpp"
 #include "bench/switch_experiments.hpp"
 #include "client/controller_thread.hpp"
-#include "client/impl.hpp"
+#include "client/store_impl.hpp"
 #include "dataplane/running_switch.hpp"
 #include "offload/map_services.hpp"
 #include "offload/services.hpp"
@@ -266,7 +266,7 @@ class GetsRun {
   }
 
   void print(const Way& way, const std::vector<Sample>& samples) {
-    const auto median = [&](double Sample::*field) {
+    const auto median = [&](double Sample::* field) {
       std::vector<double> values;
       for (const Sample& sample : samples) values.push_back(sample.*field);
       return median_of(std::move(values));
@@ -313,7 +313,7 @@ class GetsRun {
                 way.writes ? "-" : fmt::format("{:.0f}", median(&Sample::rate) * 1e-3)});
   }
 
-  static Json causes(const std::vector<Sample>& samples, MetShares Sample::*of) {
+  static Json causes(const std::vector<Sample>& samples, MetShares Sample::* of) {
     Json object;
     for (std::size_t cause = 0; cause < kMet.size(); ++cause) {
       std::vector<double> values;
@@ -325,7 +325,7 @@ class GetsRun {
 
   // Round by round, for what goes on beside a round slows both.
   static double ratio(const std::vector<Sample>& of, const std::vector<Sample>& to,
-                      double Sample::*field) {
+                      double Sample::* field) {
     std::vector<double> ratios;
     for (std::size_t i = 0; i < of.size(); ++i) ratios.push_back(of[i].*field / (to[i].*field));
     return median_of(std::move(ratios));

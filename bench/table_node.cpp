@@ -19,7 +19,7 @@
 #include "bench/huge_memory.hpp"
 #include "bench/map_session.hpp"
 #include "bench/own_node.hpp"
-#include "client/impl.hpp"
+#include "client/store_impl.hpp"
 #include "table/batch_run.hpp"
 #include "table/snapshot_source.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "bench/map_session.hpp"
 #include "bench/own_node.hpp"
-#include "client/impl.hpp"
+#include "client/store_impl.hpp"
 
 namespace espalier::bench {
 namespace {

@@ -15,8 +15,8 @@
 
 #include "catalog/testing/some_objects.hpp"
 #include "channel/objects.hpp"
-#include "client/impl.hpp"
 #include "client/remote_pipeline.hpp"
+#include "client/store_impl.hpp"
 #include "client/thread_rings.hpp"
 #include "espalier/map.hpp"
 #include "espalier/sequencer.hpp"

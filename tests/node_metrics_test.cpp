@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "catalog/testing/some_objects.hpp"
-#include "client/impl.hpp"
+#include "client/store_impl.hpp"
 #include "node/metrics.hpp"
 #include "node/numbers_format.hpp"
 #include "node/testing/http_fixture.hpp"

@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "client/impl.hpp"
+#include "client/store_impl.hpp"
 #include "node/metrics.hpp"
 #include "place/testing/node_cache_forger.hpp"
 #include "tests/support/cache_scene.hpp"

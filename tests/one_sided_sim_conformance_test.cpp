@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/embedded.hpp"
+#include "client/embedded_map.hpp"
 #include "dataplane/process_switch.hpp"
 #include "fabric/sim/testing/two_ends.hpp"
 #include "offload/map_reads.hpp"

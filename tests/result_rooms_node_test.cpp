@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "client/impl.hpp"
+#include "client/store_impl.hpp"
 #include "client/tables.hpp"
 #include "offload/table_services.hpp"
 #include "table/pipeline_builder.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "channel/objects.hpp"
-#include "client/impl.hpp"
+#include "client/store_impl.hpp"
 #include "client/tables.hpp"
 #include "node/numbers_format.hpp"
 #include "table/pipeline_builder.hpp"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/impl.hpp"
+#include "client/store_impl.hpp"
 #include "tests/support/tables_anywhere.hpp"
 
 namespace espalier {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "client/impl.hpp"
+#include "client/map_impl.hpp"
 
 namespace espalier::client {
 

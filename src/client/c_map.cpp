@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "client/c_handles.hpp"
+#include "client/map_impl.hpp"
 #include "client/public_call.hpp"
 
 namespace c = espalier::client::c;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "client/embedded_map.hpp"
+
 #include <unistd.h>
 
 #include <cstring>
@@ -8,7 +10,6 @@
 
 #include "base/exposed_epoch.hpp"
 #include "client/answer.hpp"
-#include "client/embedded.hpp"
 #include "tree/node/planted_tree_bugs.hpp"
 #include "tree/write/audit.hpp"
 #include "tree/write/batch.hpp"

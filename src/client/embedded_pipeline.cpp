@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "client/embedded.hpp"
+#include "client/embedded_map.hpp"
 
 namespace espalier::client {
 

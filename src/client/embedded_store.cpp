@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "client/embedded_store.hpp"
+
 #include <unistd.h>
 
 #include <utility>
 
 #include "base/assert.hpp"
 #include "base/machine_memory.hpp"
-#include "client/embedded.hpp"
+#include "client/embedded_channel.hpp"
+#include "client/embedded_map.hpp"
 #include "client/embedded_tables.hpp"
 
 namespace espalier::client {
@@ -16,13 +19,6 @@ constexpr std::uint32_t kParticipantsMax = 16384;
 static_assert(base::EpochTable::bytes(kParticipantsMax) <= memory::kExtentBytes);
 
 }  // namespace
-
-// What is of this process is not asked for by messages.
-std::expected<channel::Answer, channel::Refusal> EmbeddedChannel::ask(const wire::CallMessage&,
-                                                                      channel::NodeNumber) {
-  ESPALIER_ASSERT(false);
-  return std::unexpected(channel::Refusal({Code::unsupported, 0, 0}));
-}
 
 Result<std::unique_ptr<StoreImpl>> EmbeddedStore::open(const StoreOptions& options) {
   if (options.participants_max == 0 || options.participants_max > kParticipantsMax) {

@@ -11,8 +11,9 @@
 #include <string_view>
 #include <utility>
 
-#include "client/embedded.hpp"
+#include "channel/channel.hpp"
 #include "client/tables.hpp"
+#include "store/store_core.hpp"
 #include "table/regex.hpp"
 
 namespace espalier::client {

@@ -13,9 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "client/node_connection.hpp"
+
 namespace espalier::client {
 
-class LoadedNumbers {
+class LoadedNumbers final : public ConnectionPart {
  public:
   [[nodiscard]] std::optional<std::uint64_t> find(const void* query) const {
     const std::lock_guard lock(mutex_);

@@ -12,15 +12,22 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 
-#include "client/loaded_numbers.hpp"
+#include "base/typed_slots.hpp"
 #include "client/side_link.hpp"
 #include "memory/shared_memory.hpp"
 #include "rings/ring.hpp"
 #include "wire/ring.hpp"
 
 namespace espalier::client {
+
+/// What a kind of object keeps with a connection. Thread: any.
+class ConnectionPart {
+ public:
+  virtual ~ConnectionPart() = default;
+};
 
 class NodeConnection {
  public:
@@ -77,8 +84,12 @@ class NodeConnection {
   virtual Result<WritableMemory> offer_memory(std::uint64_t /*bytes*/) {
     return fail(Code::unsupported);
   }
-  /// What its node keeps for it.
-  [[nodiscard]] LoadedNumbers& loaded() { return loaded_; }
+  /// What a kind keeps with it; made when first asked for. Cost: a lock.
+  template <class P>
+  [[nodiscard]] P& part() {
+    const std::lock_guard lock(parts_mutex_);
+    return parts_.of<P>();
+  }
   /// Ends the connection, whoever still keeps it.
   virtual void hang_up() = 0;
   /// The node does not keep to the protocol, or is gone.
@@ -103,7 +114,8 @@ class NodeConnection {
 
  private:
   const bool needs_progress_;
-  LoadedNumbers loaded_;
+  std::mutex parts_mutex_;  // guards parts_
+  base::TypedSlots<ConnectionPart> parts_;
   alignas(64) std::atomic<std::uint64_t> tail_{0};
   alignas(64) std::atomic<bool> lost_{false};
   std::atomic<std::uint32_t> undelivered_bytes_{0};  // of packets, if it was lost for that

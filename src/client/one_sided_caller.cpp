@@ -81,7 +81,7 @@ void OneSidedCaller::walk(RemoteRequests& requests, place::OneSidedReader& reade
       quiet = 0;
     maps_.renew(requests, reader.lease());
     if (reader.lease().ended()) reader.fail();
-    if (quiet > OneSidedMaps::kSpins) maps_.wait();
+    if (quiet > kReadSpins) maps_.wait();
   }
 }
 

@@ -23,9 +23,6 @@ namespace espalier::client {
 
 class OneSidedMaps {
  public:
-  /// Looks in vain before a thread that waits for READs sleeps.
-  static constexpr std::uint32_t kSpins = 2000;
-
   /// `lanes`: walks in flight on each map.
   OneSidedMaps(std::uint32_t lanes, const WalkOptions& options);
   ~OneSidedMaps();

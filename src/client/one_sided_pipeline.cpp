@@ -148,7 +148,7 @@ std::size_t OneSidedPipeline::poll() {
   while (!done() && advance() != 0 && !done()) {
     if (reading_ == 0 && queue_.empty()) {
       requests_->poll();
-    } else if (quiet_ > OneSidedMaps::kSpins && requests_->pending() == 0) {
+    } else if (quiet_ > kReadSpins && requests_->pending() == 0) {
       maps_.wait();
     }
   }

@@ -20,7 +20,7 @@
 #include <span>
 #include <vector>
 
-#include "client/impl.hpp"
+#include "client/map_impl.hpp"
 #include "client/one_sided_maps.hpp"
 #include "client/remote_pipeline.hpp"
 #include "client/thread_rings.hpp"

@@ -5,11 +5,10 @@
 #include <coroutine>
 
 #include "base/clock.hpp"
-#include "client/one_sided_maps.hpp"
 #include "client/one_sided_opening.hpp"
 #include "client/typed_call.hpp"
+#include "client/walk_options.hpp"
 #include "table/calls.hpp"
-#include "tree/calls.hpp"
 #include "wire/session_calls.hpp"
 
 namespace espalier::client {
@@ -94,7 +93,7 @@ bool OneSidedRows::renew() {
 bool OneSidedRows::keep_waiting() {
   if (read_.limits.reached() || !renew()) return false;
   if (link_->pair().state() == fabric::QueuePair::State::error) return false;
-  if (++spins_ > OneSidedMaps::kSpins) link_->endpoint().wait(kRowsNapNs);
+  if (++spins_ > kReadSpins) link_->endpoint().wait(kRowsNapNs);
   return true;
 }
 

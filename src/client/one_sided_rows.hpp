@@ -15,9 +15,9 @@
 #include <optional>
 #include <utility>
 
-#include "client/remote.hpp"
 #include "client/remote_rows.hpp"
 #include "client/remote_run.hpp"
+#include "client/remote_sessions.hpp"
 #include "client/side_link.hpp"
 #include "client/tables.hpp"
 #include "place/lease_guard.hpp"

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <string>
 
-#include "client/remote.hpp"
+#include "client/remote_sessions.hpp"
 
 namespace espalier::client {
 

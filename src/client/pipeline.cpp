@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "client/map_impl.hpp"
 #include "client/public_call.hpp"
 
 namespace espalier {

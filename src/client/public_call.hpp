@@ -3,7 +3,7 @@
 // and with an error where the process has no memory.
 #pragma once
 
-#include "client/impl.hpp"
+#include "client/interface.hpp"
 #include "client/no_memory.hpp"
 
 namespace espalier::client {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "client/loaded_numbers.hpp"
 #include "client/typed_call.hpp"
 #include "table/calls.hpp"
 
@@ -25,13 +26,13 @@ void drop(RemoteSession& session, std::span<const std::uint64_t> numbers) {
 
 RemoteKept::~RemoteKept() {
   for (const auto& at : at_) {
-    if (const auto connection = at.lock()) connection->loaded().forget(this);
+    if (const auto connection = at.lock()) connection->part<LoadedNumbers>().forget(this);
   }
 }
 
 TableResult<std::uint64_t> RemoteKept::number(RemoteSession& session, std::uint32_t table) {
   const auto& connection = session.rings->shared_connection();
-  LoadedNumbers& loaded = connection->loaded();
+  auto& loaded = connection->part<LoadedNumbers>();
   if (const auto known = loaded.find(this)) return *known;
   drop(session, loaded.take_dropped());
   Reply answer;

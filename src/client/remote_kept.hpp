@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "client/remote.hpp"
+#include "client/remote_sessions.hpp"
 #include "client/tables.hpp"
 
 namespace espalier::client {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "client/remote_map.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -11,7 +13,7 @@
 #include "client/one_sided_caller.hpp"
 #include "client/one_sided_pipeline.hpp"
 #include "client/opened_map.hpp"
-#include "client/remote.hpp"
+#include "client/remote_sessions.hpp"
 #include "client/remote_snapshot.hpp"
 #include "client/typed_call.hpp"
 #include "tree/batch_entries.hpp"

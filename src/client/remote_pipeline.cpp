@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "wire/item_limits.hpp"
 #include "wire/items.hpp"
-#include "wire/node.hpp"
 #include "wire/session_calls.hpp"
 
 namespace espalier::client {

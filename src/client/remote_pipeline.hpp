@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "channel/channel.hpp"
-#include "client/impl.hpp"
 #include "client/thread_rings.hpp"
+#include "espalier/types.hpp"
 
 namespace espalier::client {
 

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "client/remote.hpp"
+#include "client/remote_sessions.hpp"
 #include "client/result_buffers.hpp"
 #include "client/run_secrets.hpp"
 #include "client/tables.hpp"

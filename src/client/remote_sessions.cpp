@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "client/remote_sessions.hpp"
+
 #include <algorithm>
 #include <utility>
 
 #include "base/try_reserve.hpp"
-#include "client/remote.hpp"
 #include "client/thread_kept.hpp"
 
 namespace espalier::client {

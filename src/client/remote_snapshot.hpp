@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads as of a version that a node holds for us, until it or the connection ends.
 //
-// Thread: any, but for what belongs to a cut (cut_steps.hpp): one at a time.
+// Thread: any, but for what belongs to a cut (cut_part.hpp): one at a time.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "client/cut_steps.hpp"
-#include "client/remote.hpp"
+#include "client/cut_part.hpp"
+#include "client/map_impl.hpp"
+#include "client/remote_sessions.hpp"
 
 namespace espalier::client {
 

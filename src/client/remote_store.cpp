@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "client/remote_store.hpp"
+
 #include <utility>
 
 #include "catalog/calls.hpp"
 #include "catalog/catalog.hpp"
 #include "client/opened_map.hpp"
 #include "client/peer_sessions.hpp"
-#include "client/remote.hpp"
+#include "client/remote_map.hpp"
+#include "client/remote_sessions.hpp"
 #include "client/remote_tables.hpp"
 #include "client/sharded_map.hpp"
 #include "client/typed_call.hpp"

@@ -11,7 +11,7 @@
 #include <memory>
 #include <string_view>
 
-#include "client/remote.hpp"
+#include "client/remote_sessions.hpp"
 #include "client/tables.hpp"
 
 namespace espalier::client {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "channel/objects.hpp"
-#include "client/impl.hpp"
+#include "client/store_impl.hpp"
 #include "espalier/map.hpp"
 #include "espalier/sequencer.hpp"
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "catalog/catalog.hpp"
-#include "channel/objects.hpp"
 #include "client/public_call.hpp"
 #include "client/sequencers.hpp"
 
@@ -13,19 +11,7 @@ namespace espalier {
 namespace {
 
 using client::call;
-
-SequencerDescription description_of(std::string name, const wire::SequencerFacts& facts) {
-  SequencerDescription made;
-  made.name = std::move(name);
-  made.epoch = facts.epoch;
-  made.sealed = (facts.flags & wire::kSequencerIsSealed) != 0;
-  made.overwritten = (facts.flags & wire::kSequencerOverwritten) != 0;
-  made.first = facts.first;
-  made.next = facts.next;
-  made.requests = facts.requests;
-  made.node_adds = facts.adds;
-  return made;
-}
+using client::description_of;
 
 // Of several threads the one that knows the newest epoch is right.
 void go_on_in(client::SequencerImpl& impl, std::uint32_t epoch) {
@@ -36,38 +22,17 @@ void go_on_in(client::SequencerImpl& impl, std::uint32_t epoch) {
 
 }  // namespace
 
-Result<Sequencer> Store::create_sequencer(std::string_view name, std::uint64_t first) {
-  if (!catalog::Catalog::is_name(name) || first > Sequencer::kEnd) {
-    return fail(Code::invalid_argument);
-  }
-  auto made = call(*impl_, [&] { return client::create_sequencer(impl_->channel(), name, first); });
-  if (!made) return std::unexpected(made.error());
-  return client::SequencerImpl::handle(std::move(*made));
-}
-
-Result<Sequencer> Store::open_sequencer(std::string_view name) const {
-  if (!catalog::Catalog::is_name(name)) return fail(Code::not_found);
-  auto opened = call(*impl_, [&] { return client::open_sequencer(impl_->channel(), name); });
-  if (!opened) return std::unexpected(opened.error());
-  return client::SequencerImpl::handle(std::move(*opened));
-}
-
-Result<void> Store::drop_sequencer(std::string_view name) {
-  if (!catalog::Catalog::is_name(name)) return fail(Code::not_found);
-  return call(*impl_,
-              [&] { return channel::drop(*impl_->channel(), name, ObjectKind::sequencer); });
-}
-
-Result<std::vector<SequencerDescription>> Store::sequencers() const {
-  return call(*impl_, [&]() -> Result<std::vector<SequencerDescription>> {
-    auto listed = client::list_sequencers(*impl_->channel());
-    if (!listed) return std::unexpected(listed.error());
-    std::vector<SequencerDescription> all;
-    for (client::SequencerInfo& info : *listed) {
-      all.push_back(description_of(std::move(info.name), info.facts));
-    }
-    return all;
-  });
+SequencerDescription client::description_of(std::string name, const wire::SequencerFacts& facts) {
+  SequencerDescription made;
+  made.name = std::move(name);
+  made.epoch = facts.epoch;
+  made.sealed = (facts.flags & wire::kSequencerIsSealed) != 0;
+  made.overwritten = (facts.flags & wire::kSequencerOverwritten) != 0;
+  made.first = facts.first;
+  made.next = facts.next;
+  made.requests = facts.requests;
+  made.node_adds = facts.adds;
+  return made;
 }
 
 const std::string& Sequencer::name() const { return impl_->name(); }

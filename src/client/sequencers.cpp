@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/sequencers.hpp"
-
 #include "channel/objects.hpp"
-#include "client/remote.hpp"
+#include "client/remote_sessions.hpp"
 #include "client/sequencer_adder.hpp"
 
 namespace espalier::client {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "channel/reached.hpp"
-#include "client/impl.hpp"
+#include "client/interface.hpp"
 #include "espalier/sequencer.hpp"
 #include "sequencer/answer.hpp"
 #include "sequencer/execute.hpp"
@@ -59,6 +59,9 @@ struct SequencerInfo {
   std::string name;
   wire::SequencerFacts facts{};
 };
+
+[[nodiscard]] SequencerDescription description_of(std::string name,
+                                                  const wire::SequencerFacts& facts);
 
 // The sequencers of a store. Returned ones are never null. Errors: see Store.
 Result<std::shared_ptr<SequencerImpl>> create_sequencer(

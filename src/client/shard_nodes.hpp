@@ -20,7 +20,8 @@
 
 #include "client/opened_map.hpp"
 #include "client/peer_sessions.hpp"
-#include "client/remote.hpp"
+#include "client/remote_map.hpp"
+#include "client/remote_sessions.hpp"
 
 namespace espalier::client {
 

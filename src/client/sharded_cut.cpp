@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
+#include "client/cut_steps.hpp"
 #include "client/draw_seed.hpp"
 #include "client/pause.hpp"
 

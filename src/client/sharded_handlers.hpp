@@ -11,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "client/impl.hpp"
 #include "client/shard_nodes.hpp"
 
 namespace espalier::client {

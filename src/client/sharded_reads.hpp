@@ -11,7 +11,7 @@
 #include <optional>
 #include <string_view>
 
-#include "client/impl.hpp"
+#include "client/map_impl.hpp"
 #include "wire/shard.hpp"
 
 namespace espalier::client {

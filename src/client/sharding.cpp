@@ -8,7 +8,7 @@
 #include "client/draw_seed.hpp"
 #include "client/node_address.hpp"
 #include "client/opened_map.hpp"
-#include "client/remote.hpp"
+#include "client/remote_sessions.hpp"
 #include "client/typed_call.hpp"
 #include "tree/calls.hpp"
 #include "tree/map_forms.hpp"

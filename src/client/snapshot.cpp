@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "client/answer.hpp"
+#include "client/map_impl.hpp"
 #include "client/public_call.hpp"
 
 namespace espalier {

@@ -3,9 +3,9 @@
 
 #include "catalog/catalog.hpp"
 #include "channel/objects.hpp"
-#include "client/embedded.hpp"
+#include "client/embedded_store.hpp"
 #include "client/public_call.hpp"
-#include "client/remote.hpp"
+#include "client/remote_store.hpp"
 
 namespace espalier {
 

@@ -19,7 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "client/impl.hpp"
+#include "channel/channel.hpp"
+#include "client/interface.hpp"
 #include "client/schema.hpp"
 #include "client/table_key.hpp"
 #include "espalier/table.hpp"

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How maps are walked by a client that reads the memory by itself.
+// How a client goes about it that reads the memory by itself.
 #pragma once
 
 #include <cstdint>
 
 namespace espalier::client {
+
+/// Looks in vain before a thread that waits for READs sleeps.
+inline constexpr std::uint32_t kReadSpins = 2000;
 
 /// How walks go about it.
 struct WalkOptions {

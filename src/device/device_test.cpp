@@ -12,7 +12,7 @@
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
-#include "client/impl.hpp"
+#include "client/store_impl.hpp"
 #include "device/testing/device_fixture.hpp"
 #include "node/numbers_format.hpp"
 #include "offload/connection.hpp"

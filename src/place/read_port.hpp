@@ -23,7 +23,7 @@
 
 #include "base/task.hpp"
 #include "fabric/queue_pair.hpp"
-#include "tree/walk/access.hpp"
+#include "place/read_traffic.hpp"
 
 namespace espalier::place {
 

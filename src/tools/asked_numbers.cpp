@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "channel/objects.hpp"
-#include "client/impl.hpp"
+#include "client/store_impl.hpp"
 #include "cmdline/text_codec.hpp"
 #include "tools/data_place.hpp"
 

@@ -8,7 +8,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "client/impl.hpp"
 #include "cmdline/text_codec.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "channel/objects.hpp"
-#include "client/impl.hpp"
+#include "client/store_impl.hpp"
 #include "client/tables.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "wire/item_limits.hpp"
 #include "wire/ref.hpp"
 
 namespace espalier::wire {
@@ -32,7 +33,6 @@ inline constexpr std::uint32_t kNodeBytesMin = 512;
 inline constexpr std::uint32_t kNodeBytesMax = 65536;
 inline constexpr std::uint32_t kKeyBytesMax = 460;
 inline constexpr std::uint32_t kInlineValueBytesMax = 469;
-inline constexpr std::uint32_t kValueBytesMax = 16u << 20;
 
 enum class NodeKind : std::uint8_t { invalid = 0, leaf = 1, interior = 2 };
 

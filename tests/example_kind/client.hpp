@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "channel/reached.hpp"
-#include "client/impl.hpp"
+#include "client/store_impl.hpp"
 #include "tests/example_kind/calls.hpp"
 
 namespace espalier::example {

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "base/bytes.hpp"
-#include "client/impl.hpp"
 #include "client/landing_writer.hpp"
 #include "client/sealed_rows.hpp"
+#include "client/store_impl.hpp"
 #include "client/tables.hpp"
 #include "espalier/table_key.hpp"
 #include "node/metrics.hpp"

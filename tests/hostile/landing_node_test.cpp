@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/bytes.hpp"
-#include "client/impl.hpp"
 #include "client/landing_writer.hpp"
+#include "client/store_impl.hpp"
 #include "client/tables.hpp"
 #include "node/metrics.hpp"
 #include "table/pipeline_builder.hpp"

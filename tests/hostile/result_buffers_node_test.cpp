@@ -14,9 +14,9 @@
 
 #include "base/bytes.hpp"
 #include "client/fabric_connection.hpp"
-#include "client/impl.hpp"
 #include "client/remote_pipeline.hpp"
 #include "client/result_buffers.hpp"
+#include "client/store_impl.hpp"
 #include "client/tables.hpp"
 #include "node/metrics.hpp"
 #include "offload/table_services.hpp"

@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-#include "client/impl.hpp"
+#include "client/store_impl.hpp"
 #include "dataplane/control_client.hpp"
 #include "dataplane/running_switch.hpp"
 #include "espalier/espalier.h"

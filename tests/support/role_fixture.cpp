@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "channel/objects.hpp"
-#include "client/impl.hpp"
+#include "client/store_impl.hpp"
 #include "espalier/sequencer.hpp"
 #include "espalier/table.hpp"
 

@@ -5,7 +5,6 @@
 #include <map>
 #include <string>
 
-#include "client/impl.hpp"
 #include "espalier/map.hpp"
 #include "tests/support/node_fixture.hpp"
 #include "tests/support/role_matrix.hpp"

@@ -56,20 +56,6 @@ enum class Confirmed : std::uint8_t {
 /// The head of a map's header that a walk reads: identity, versions, and the read version.
 inline constexpr std::uint32_t kMapHeaderHead = offsetof(wire::MapHeader, read_version) + 8;
 
-/// What an access from elsewhere brought: waits for bytes, and the bytes.
-struct WalkTraffic {
-  std::uint64_t round_trips = 0;
-  std::uint64_t bytes = 0;   // those of `asides` too
-  std::uint64_t asides = 0;  // round trips for which no walk waited: those of mapping feeds
-
-  WalkTraffic& operator+=(const WalkTraffic& other) {
-    round_trips += other.round_trips;
-    bytes += other.bytes;
-    asides += other.asides;
-    return *this;
-  }
-};
-
 template <class A>
 concept Access = requires(A access, std::uint64_t offset, const std::byte* image,
                           std::uint32_t bytes, Warmth warmth, wire::Ref ref) {
@@ -84,7 +70,7 @@ concept Access = requires(A access, std::uint64_t offset, const std::byte* image
 
 /// An access whose images are copies of bytes that lie elsewhere.
 template <class A>
-concept RemoteAccess = Access<A> &&(!A::kInPlace) && requires(A access, std::uint64_t offset) {
+concept RemoteAccess = Access<A> && (!A::kInPlace) && requires(A access, std::uint64_t offset) {
   access.entered();
   access.believed();
   { access.map_header(offset) } -> std::same_as<const std::byte*>;
@@ -112,9 +98,8 @@ concept KeyedAccess = RemoteAccess<A> && requires(A access, wire::Ref ref, Searc
 /// One that wants to know from which leaves answers were:
 ///   answered(lid)            one was given from this leaf
 template <class A>
-concept SamplingAccess = RemoteAccess<A> && requires(A access, wire::Lid leaf) {
-  access.answered(leaf);
-};
+concept SamplingAccess =
+    RemoteAccess<A> && requires(A access, wire::Lid leaf) { access.answered(leaf); };
 
 /// Always confirmed, at once.
 struct Certain {

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store in this process: every call works on the tree itself, on the thread that makes it, with
-// a session that the thread keeps (session.hpp).
+// A map of this process: every call works on the tree itself, on the thread that makes it, with
+// what the thread keeps for that (call_context.hpp).
+//
+// Thread: any, but for pipelines: one at a time.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <list>
 #include <memory>
-#include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
-#include "base/sequencers.hpp"
-#include "channel/channel.hpp"
 #include "client/call_context.hpp"
-#include "client/impl.hpp"
+#include "client/map_impl.hpp"
 #include "tree/write/map_object.hpp"
 
 namespace espalier::client {
@@ -100,56 +101,6 @@ class EmbeddedPipeline final : public PipelineImpl {
   CallContext* const session_;
   bool interleave_warm_ = false;
   std::unique_ptr<tree::MapExecutor> executor_;
-};
-
-/// The way to the objects of a store of this process; they stay as long as it, also when the store
-/// is gone.
-class EmbeddedChannel final : public channel::Channel {
- public:
-  explicit EmbeddedChannel(std::shared_ptr<tree::StoreCore> core)
-      : Channel(&core->catalog), core_(std::move(core)) {}
-  std::expected<channel::Answer, channel::Refusal> ask(const wire::CallMessage& request,
-                                                       channel::NodeNumber node) override;
-
- private:
-  const std::shared_ptr<tree::StoreCore> core_;
-};
-
-class EmbeddedStore final : public StoreImpl {
- public:
-  /// Errors: as Store::open.
-  static Result<std::unique_ptr<StoreImpl>> open(const StoreOptions& options);
-  EmbeddedStore(memory::Region region, const StoreOptions& options);
-  ~EmbeddedStore() override;
-
-  Result<MapImpl*> create_map(std::string_view name, const MapOptions& options) override;
-  Result<MapImpl*> open_map(std::string_view name) override;
-  Result<void> drop_map(std::string_view name) override;
-  Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) override {
-    return sequencers_.take(name, count);
-  }
-  [[nodiscard]] const std::string& page_message() const override {
-    return core_.region.page_message();
-  }
-  Result<std::uint64_t> memory_bytes() override { return core_.region.taken_bytes(); }
-  Result<std::string> node_numbers() override { return fail(Code::unsupported); }
-  [[nodiscard]] std::unique_ptr<TablesImpl> tables() override;
-  [[nodiscard]] std::shared_ptr<channel::Channel> channel() override { return channel_; }
-  void trim() override;
-
- private:
-  using MapsById = std::unordered_map<std::uint32_t, std::unique_ptr<EmbeddedMap>>;
-  [[nodiscard]] MapsById::node_type handle_room();
-  [[nodiscard]] MapImpl* behind_handles(std::shared_ptr<tree::MapCore> core);
-
-  const std::shared_ptr<tree::StoreCore> shared_;  // with all tables that somebody holds
-  tree::StoreCore& core_;
-  const std::shared_ptr<EmbeddedChannel> channel_;
-  const std::shared_ptr<table::RegexCompiler> regexes_;  // of StoreOptions; may be null
-  base::Sequencers sequencers_;
-  const std::shared_ptr<CallContextPool> sessions_;
-  std::mutex mutex_;  // guards maps_, together with what the catalogue says; taken before its lock
-  MapsById maps_;
 };
 
 }  // namespace espalier::client

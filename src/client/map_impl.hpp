@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind the handles of the public API: interfaces, so that a store may lie in this
-// process (embedded.hpp) or elsewhere. What follows from a request alone, whoever runs it, is done
-// above them, in map.cpp and snapshot.cpp.
+// What stands behind the handles of maps, their snapshots and their pipelines: a map may lie in
+// this process (embedded_map.hpp) or elsewhere. What follows from a request alone, whoever runs it,
+// is done above, in map.cpp and snapshot.cpp.
 //
 // Invariants
 // 1. A call of a handle makes one virtual call, and what it reads is copied straight to where the
 //    caller wants it: embedded reads are so short that a second indirection would show.
 // 2. A map's implementation belongs to its store's and lives until drop_map() or the store's end;
 //    snapshots and pipelines go before their map.
-// 3. In a process that was forked since, nothing here is called and nothing is destroyed: public
-//    calls ask is_copy() first (public_call.hpp).
 //
 // Thread: any, but for pipelines: one at a time.
 #pragma once
@@ -17,48 +15,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/fork_mark.hpp"
-#include "channel/channel.hpp"
-#include "espalier/kind.hpp"
+#include "client/interface.hpp"
 #include "espalier/map.hpp"
-#include "tree/walk/access.hpp"
-#include "tree/write/leaf_write.hpp"
 
 namespace espalier::client {
-
-class TablesImpl;
-
-/// Destroyed through this, and never copied, but by fork().
-class Interface {
- public:
-  Interface() = default;
-  Interface(const Interface&) = delete;
-  Interface& operator=(const Interface&) = delete;
-  virtual ~Interface() = default;
-
-  /// Whether another process made it, which forked this one. Cost: a relaxed load.
-  [[nodiscard]] bool is_copy() const { return mark_.is_copy(); }
-
- private:
-  const base::ForkMark mark_;
-};
-
-/// Leaves what another process made.
-struct DeleteUnlessCopy {
-  void operator()(Interface* behind) const noexcept {
-    if (behind->is_copy()) {
-      base::ignore_leak(behind);
-    } else {
-      delete behind;
-    }
-  }
-};
 
 /// Runs single requests.
 class Runner : public Interface {
@@ -115,33 +80,6 @@ class MapImpl : public Runner {
   [[nodiscard]] virtual std::uint32_t max_key_bytes() const = 0;
   virtual Result<MapStats> stats() = 0;
   virtual Result<std::vector<std::string>> audit() = 0;
-};
-
-/// A store. Costs and errors as in Store.
-class StoreImpl : public Interface {
- public:
-  /// What stands behind a store.
-  static StoreImpl& of(const Store& store) { return *store.impl_; }
-
-  /// Returned maps are never null.
-  virtual Result<MapImpl*> create_map(std::string_view name, const MapOptions& options) = 0;
-  virtual Result<MapImpl*> open_map(std::string_view name) = 0;
-  virtual Result<void> drop_map(std::string_view name) = 0;
-  /// The way to its objects; never null.
-  [[nodiscard]] virtual std::shared_ptr<channel::Channel> channel() = 0;
-  /// Requires: a good name, and a count above 0.
-  virtual Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) = 0;
-
-  [[nodiscard]] virtual const std::string& page_message() const = 0;
-  virtual Result<std::uint64_t> memory_bytes() = 0;
-  /// The numbers of the node that keeps it, as they travel (wire/node_numbers.hpp).
-  /// Errors: unsupported (there is no node, or an older one), connection_lost.
-  virtual Result<std::string> node_numbers() = 0;
-  /// Its tables (client/tables.hpp); never null.
-  [[nodiscard]] virtual std::unique_ptr<TablesImpl> tables() = 0;
-  /// What one-sided reads took: those of calls that ended, and of pipelines that are gone.
-  [[nodiscard]] virtual tree::WalkTraffic read_traffic() const { return {}; }
-  virtual void trim() = 0;
 };
 
 }  // namespace espalier::client

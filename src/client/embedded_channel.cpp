@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/embedded_channel.hpp"
+
+#include "base/assert.hpp"
+
+namespace espalier::client {
+
+// What is of this process is not asked for by messages.
+std::expected<channel::Answer, channel::Refusal> EmbeddedChannel::ask(const wire::CallMessage&,
+                                                                      channel::NodeNumber) {
+  ESPALIER_ASSERT(false);
+  return std::unexpected(channel::Refusal({Code::unsupported, 0, 0}));
+}
+
+}  // namespace espalier::client

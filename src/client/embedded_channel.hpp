@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way to objects of this process: they are there, and nobody is asked for them.
+//
+// Thread: any.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "channel/channel.hpp"
+#include "store/store_core.hpp"
+
+namespace espalier::client {
+
+/// The way to the objects of a store of this process; they stay as long as it, also when the store
+/// is gone.
+class EmbeddedChannel final : public channel::Channel {
+ public:
+  explicit EmbeddedChannel(std::shared_ptr<tree::StoreCore> core)
+      : Channel(&core->catalog), core_(std::move(core)) {}
+  std::expected<channel::Answer, channel::Refusal> ask(const wire::CallMessage& request,
+                                                       channel::NodeNumber node) override;
+
+ private:
+  const std::shared_ptr<tree::StoreCore> core_;
+};
+
+}  // namespace espalier::client

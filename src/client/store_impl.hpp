@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind a store: one in this process (embedded_store.hpp) or on a node
+// (remote_store.hpp).
+//
+// Thread: any.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "channel/channel.hpp"
+#include "client/interface.hpp"
+#include "client/map_impl.hpp"
+#include "espalier/map.hpp"
+#include "place/read_traffic.hpp"
+
+namespace espalier::client {
+
+class TablesImpl;
+
+/// A store. Costs and errors as in Store.
+class StoreImpl : public Interface {
+ public:
+  /// What stands behind a store.
+  static StoreImpl& of(const Store& store) { return *store.impl_; }
+
+  /// Returned maps are never null.
+  virtual Result<MapImpl*> create_map(std::string_view name, const MapOptions& options) = 0;
+  virtual Result<MapImpl*> open_map(std::string_view name) = 0;
+  virtual Result<void> drop_map(std::string_view name) = 0;
+  /// The way to its objects; never null.
+  [[nodiscard]] virtual std::shared_ptr<channel::Channel> channel() = 0;
+  /// Requires: a good name, and a count above 0.
+  virtual Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) = 0;
+
+  [[nodiscard]] virtual const std::string& page_message() const = 0;
+  virtual Result<std::uint64_t> memory_bytes() = 0;
+  /// The numbers of the node that keeps it, as they travel (wire/node_numbers.hpp).
+  /// Errors: unsupported (there is no node, or an older one), connection_lost.
+  virtual Result<std::string> node_numbers() = 0;
+  /// Its tables (client/tables.hpp); never null.
+  [[nodiscard]] virtual std::unique_ptr<TablesImpl> tables() = 0;
+  /// What one-sided reads took: those of calls that ended, and of pipelines that are gone.
+  [[nodiscard]] virtual tree::WalkTraffic read_traffic() const { return {}; }
+  virtual void trim() = 0;
+};
+
+}  // namespace espalier::client

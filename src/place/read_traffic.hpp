@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What reading memory elsewhere takes.
+#pragma once
+
+#include <cstdint>
+
+namespace espalier::tree {
+
+/// What reading memory elsewhere took: waits for bytes, and the bytes.
+struct WalkTraffic {
+  std::uint64_t round_trips = 0;
+  std::uint64_t bytes = 0;   // those of `asides` too
+  std::uint64_t asides = 0;  // round trips for which no walk waited: those of mapping feeds
+
+  WalkTraffic& operator+=(const WalkTraffic& other) {
+    round_trips += other.round_trips;
+    bytes += other.bytes;
+    asides += other.asides;
+    return *this;
+  }
+};
+
+}  // namespace espalier::tree
