@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node answers to one_sided_open and one_sided_table, as a client reads it: the bytes are
-// the node's, and none of them is believed before it was looked at.
+// What a node answers to one_sided_open, as a client reads it: where a map lies, and what READs of
+// it may carry.
 //
 // Thread: any.
 #pragma once
@@ -17,7 +17,6 @@
 #include "wire/mapping_feed.hpp"
 #include "wire/one_sided.hpp"
 #include "wire/shard.hpp"
-#include "wire/table.hpp"
 
 namespace espalier::client {
 
@@ -41,13 +40,9 @@ struct OneSidedOpening {
   /// The view of this map. Errors: corrupt (2: of another map, or there is no lease; else as
   /// MapView::read).
   [[nodiscard]] Result<tree::MapView> view_of(std::uint32_t map_id) const;
-  /// Where this table lies. Errors: corrupt (2: another table, or there is no lease; 3: its header
-  /// cannot lie there).
-  [[nodiscard]] Result<wire::TablePlace> place_of(std::uint32_t table_id) const;
 
   wire::OfferedRegion region{};
-  wire::MapPlace map{};      ///< all zeros, where a table was asked for
-  wire::TablePlace table{};  ///< likewise, where a map was
+  wire::MapPlace map{};
   wire::LeaseGrant lease{};
   std::optional<Keyed> keyed;                   ///< where it was asked for
   std::optional<wire::RedirectPlace> redirect;  ///< likewise, for who fills tables

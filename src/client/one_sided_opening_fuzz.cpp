@@ -13,7 +13,6 @@
 #include "base/testing/fuzz_input.hpp"
 #include "client/one_sided_opening.hpp"
 #include "place/feed_cursor.hpp"
-#include "wire/table.hpp"
 
 namespace espalier::client {
 namespace {
@@ -23,7 +22,6 @@ using base::want;
 bool alike(const OneSidedOpening& a, const OneSidedOpening& b) {
   return base::bytes_of(a.region) == base::bytes_of(b.region) &&
          base::bytes_of(a.map) == base::bytes_of(b.map) &&
-         base::bytes_of(a.table) == base::bytes_of(b.table) &&
          base::bytes_of(a.lease) == base::bytes_of(b.lease);
 }
 
@@ -66,12 +64,6 @@ void run(const std::uint8_t* data, std::size_t size) {
     return;
   }
   want(alike(*opening, *again), "an unknown field changed something");
-  if (const auto table = opening->place_of(opening->table.table_id)) {
-    want(table->header_offset < opening->region.bytes &&
-             opening->region.bytes - table->header_offset >= wire::kTableHeaderBytes,
-         "a table outside of the region");
-    want(!opening->place_of(table->table_id + 1), "a table that was not asked for");
-  }
   const auto view = opening->view_of(opening->map.header.map_id);
   if (!view) return;
   const std::uint64_t region = opening->region.bytes;

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "base/bytes.hpp"
-#include "wire/table.hpp"
 
 namespace espalier::client {
 namespace {
@@ -102,21 +101,9 @@ TEST(OneSidedOpening, TellsTheBordersOfAShard) {
   EXPECT_FALSE(OneSidedOpening::read(others + field(8, "1234")));
 }
 
-TEST(OneSidedOpening, TellsWhereATableLies) {
-  const auto place_of = [](wire::TablePlace place, std::uint32_t asked = 9) {
-    const auto opening = OneSidedOpening::read(kLease + field(4, base::bytes_of(place)) + kRegion);
-    EXPECT_TRUE(opening);
-    EXPECT_FALSE(opening->view_of(7)) << "there is no map";
-    const auto found = opening->place_of(asked);
-    return found ? 0u : found.error().detail;
-  };
-  EXPECT_EQ(place_of({65536, 9, 3}), 0u);
-  EXPECT_EQ(place_of({65536, 9, 3}, 8), 2u) << "another table";
-  EXPECT_EQ(place_of({65536, 0, 3}, 0), 2u) << "no table";
-  EXPECT_EQ(place_of({65537, 9, 3}), 3u);
-  EXPECT_EQ(place_of({kRegionBytes - wire::kTableHeaderBytes, 9, 3}), 0u);
-  EXPECT_EQ(place_of({kRegionBytes - wire::kTableHeaderBytes + 512, 9, 3}), 3u);
-  EXPECT_EQ(place_of({~std::uint64_t{511}, 9, 3}), 3u);
+TEST(OneSidedOpening, OfATableIsNone) {
+  const std::string table = field(4, std::string(16, '\1'));
+  EXPECT_EQ(OneSidedOpening::read(kLease + table + kRegion).error().detail, 1u);
 }
 
 TEST(OneSidedOpening, SkipsWhatLaterVersionsAdd) {

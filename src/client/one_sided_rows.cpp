@@ -5,7 +5,7 @@
 #include <coroutine>
 
 #include "base/clock.hpp"
-#include "client/one_sided_opening.hpp"
+#include "client/table_opening.hpp"
 #include "client/typed_call.hpp"
 #include "client/walk_options.hpp"
 #include "table/calls.hpp"
@@ -28,7 +28,7 @@ Result<void> OneSidedRows::open() {
   Reply answer;
   const auto opened = ask(session.requests, table_calls::OpenReads{read_.table}, answer);
   if (!opened) return std::unexpected(opened.error());
-  const auto opening = OneSidedOpening::read(opened->described);
+  const auto opening = TableOpening::read(opened->described);
   if (!opening) return std::unexpected(opening.error());
   const auto place = opening->place_of(read_.table);
   if (!place) return std::unexpected(place.error());

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fields that a node answers to who is to read an object by READs alone (wire/one_sided.hpp):
+// the bytes are the node's, and none of them is believed before it was looked at. Every opening
+// tells the region and a lease; where the object lies, a field of its kind.
+//
+// Thread: any.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "espalier/error.hpp"
+#include "wire/one_sided.hpp"
+
+namespace espalier::client {
+
+/// The detail of a corrupt opening.
+enum OpeningFault : std::uint32_t {
+  kOpeningCut = 1,       // a field is cut or missing
+  kOpeningNotAsked = 2,  // it is of another object, or there is no lease
+  kOpeningOutside = 3,   // the object cannot lie there
+  kOpeningBorders = 4,   // borders that no shard has
+};
+
+struct OpeningField {
+  wire::FieldKind kind = wire::FieldKind::invalid;
+  std::string_view content;
+};
+
+/// Takes the first field off the payload. Nothing: it is cut.
+[[nodiscard]] std::optional<OpeningField> next_field(std::string_view& payload);
+
+/// Takes a field that is long enough; of what is longer than expected the begin counts, and of two
+/// fields the later one.
+template <class T>
+bool take_field(T& to, std::string_view content) {
+  if (content.size() < sizeof(T)) return false;
+  std::memcpy(&to, content.data(), sizeof to);
+  return true;
+}
+
+/// The one field of this kind, among others that do not matter. Errors: corrupt.
+template <class T>
+Result<T> only_field(wire::FieldKind kind, std::string_view payload) {
+  T found{};
+  bool has_it = false;
+  while (!payload.empty()) {
+    const auto field = next_field(payload);
+    if (!field) return fail(Code::corrupt, kOpeningCut);
+    if (field->kind == kind) has_it |= take_field(found, field->content);
+  }
+  if (!has_it) return fail(Code::corrupt, kOpeningCut);
+  return found;
+}
+
+/// What every opening tells.
+struct OpenedRegion {
+  wire::OfferedRegion region{};
+  wire::LeaseGrant lease{};
+};
+
+/// Reads an opening; `take(field)` takes what is of the object's kind, and returns an error where
+/// it is none. Errors: corrupt (kOpeningCut: region or lease are missing, too), and those.
+template <class Take>
+Result<OpenedRegion> read_opening(std::string_view payload, const Take& take) {
+  OpenedRegion opened;
+  bool has_region = false;
+  bool has_lease = false;
+  while (!payload.empty()) {
+    const auto field = next_field(payload);
+    if (!field) return fail(Code::corrupt, kOpeningCut);
+    switch (field->kind) {
+      case wire::FieldKind::region: has_region |= take_field(opened.region, field->content); break;
+      case wire::FieldKind::lease: has_lease |= take_field(opened.lease, field->content); break;
+      default:
+        if (const Result<void> taken = take(*field); !taken) {
+          return std::unexpected(taken.error());
+        }
+    }
+  }
+  if (!has_region || !has_lease) return fail(Code::corrupt, kOpeningCut);
+  return opened;
+}
+
+}  // namespace espalier::client
