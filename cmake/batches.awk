@@ -16,6 +16,7 @@ FNR == 1 { begin_file() }
 /^namespace \{/ { own = 1 }
 /^}  \/\/ namespace$/ { own = 0 }
 /^#include "/ { included[file] = included[file] " " $2 }
+/^namespace [a-z_:]+ \{/ && space[file] == "" { space[file] = $2 }
 { sub(/\/\/.*/, ""); gsub(/"([^"\\]|\\.)*"/, "\"\"") }
 { note_words(without_members($0)) }
 /^using [A-Za-z0-9_:]+::[A-Za-z0-9_]+;/ { note_using($0) }
@@ -52,7 +53,9 @@ function note_headers(source, names, n, i, parts) {
     reached[source, parts[i]] = 1
     if (!(parts[i] in types)) read_header(parts[i])
     note_types(source, types[parts[i]])
-    if (index(source, "/" module_of(parts[i]) "/")) note_plain(source, plain[parts[i]])
+    if (space[parts[i]] != "" && space[parts[i]] == space[source]) {
+      note_plain(source, plain[parts[i]])
+    }
     note_headers(source, included[parts[i]])
   }
 }
@@ -62,18 +65,13 @@ function note_types(source, names, n, i, parts) {
   for (i = 1; i <= n; ++i) speaks_of[source, parts[i]] = 1
 }
 
-# And those that headers of its own module, whose namespace it shares, speak of by that name alone.
+# And those that headers of its own namespace speak of by that name alone.
 function note_plain(source, names, n, i, parts) {
   n = split(names, parts, " ")
   for (i = 1; i <= n; ++i) plain_in[source, parts[i]] = 1
 }
 
-function module_of(header) {
-  sub(/\/.*/, "", header)
-  return header
-}
-
-function read_header(header, path, text, once, plainly, state) {
+function read_header(header, path, text, once, plainly, state, words) {
   types[header] = ""
   path = root "/src/" header
   if ((state = (getline text < path)) <= 0) path = root "/include/" header
@@ -81,6 +79,10 @@ function read_header(header, path, text, once, plainly, state) {
   if (state <= 0) state = (getline text < path)
   for (; state > 0; state = (getline text < path)) {
     if (text ~ /^#include "/) included[header] = included[header] " " substr(text, 10)
+    if (space[header] == "" && text ~ /^namespace [a-z_:]+ \{/) {
+      split(text, words, " ")
+      space[header] = words[2]
+    }
     sub(/\/\/.*/, "", text)
     if (text ~ /^  +const/ && match(text, /k[A-Z][A-Za-z0-9]*/)) {
       types[header] = types[header] " " substr(text, RSTART, RLENGTH)
