@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Giving back the memory of objects that were dropped, on a helper and in steps: it takes time by the
-// size of the object, and queries of others wait for the same helper.
+// Giving back the memory of objects that were dropped, on a helper and in steps: it takes time by
+// the size of the object, and queries of others wait for the same helper.
 #pragma once
 
 #include <memory>

@@ -2,7 +2,7 @@
 // A pipeline that is kept, to run again and again with other constants: the same operators and
 // expressions, and so the same columns of its result.
 //
-//   loaded: a message of wire/pipeline.hpp           run: wire::LoadedRun | constants | heap
+//   loaded: the message of a pipeline              run: wire::LoadedRun | constants | heap
 //
 // A run brings all constants anew. Each must be of the kind and scale of the one that it stands
 // for, and null if and only if that was; the whole is then checked like any other message.

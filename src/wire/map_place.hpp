@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a map lies, for a client that is to read it by READs alone, and what lets these carry keys:
-// the fields of an answer to one_sided_open and index_open (wire/one_sided.hpp) that only maps have.
+// the fields of an answer to one_sided_open and index_open that only maps have.
 // The page docs/formats/one_sided.md draws them.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a client is told before it reads an object by READs alone, whatever its kind, and how it
-// renews its lease. Where an object lies, its kind's format says. The page docs/formats/one_sided.md draws it.
+// renews its lease. The page docs/formats/one_sided.md draws it.
 //
 // The answer to one_sided_open, or one_sided_table, is a row of fields: each a FieldHeader, then so
 // many bytes, then zeros up to a multiple of 8. Who reads it skips kinds that it does not know, so
@@ -13,16 +13,16 @@
 
 namespace espalier::wire {
 
+/// What a field is. Region and lease are drawn here, the others by the format of their kind.
 enum class FieldKind : std::uint16_t {
   invalid = 0,
-  region = 1,  // OfferedRegion: where the node's memory can be read
-  map = 2,     // MapPlace (wire/map_place.hpp): the map that was asked for
-  lease = 3,   // LeaseGrant
-  table = 4,   // TablePlace (wire/table.hpp): the table that was asked for
-  keyed =
-      5,  // KeyedPlace (wire/map_place.hpp), and the prefix behind it: READs of the map that carry a key
+  region = 1,    // OfferedRegion: where the node's memory can be read
+  map = 2,       // MapPlace: the map that was asked for
+  lease = 3,     // LeaseGrant
+  table = 4,     // TablePlace: the table that was asked for
+  keyed = 5,     // KeyedPlace, and the prefix behind it: READs of the map that carry a key
   redirect = 6,  // RedirectPlace: where tables in switches may send them
-  feed = 7,      // FeedPlace (wire/mapping_feed.hpp): where changes of the map's mappings are told
+  feed = 7,      // FeedPlace: where changes of the map's mappings are told
   borders = 8,   // ShardBorders, and both behind it: of a shard, which keys it has
 };
 

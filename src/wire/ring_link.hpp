@@ -41,8 +41,8 @@ enum class LinkWay : std::uint8_t {
   write = 1,   // WRITE with immediate, into the peer's ring
   send = 2,    // SEND with immediate; the peer puts them there
   reads = 3,   // none: a second pair of a session that is there, by which its client READs
-  writes = 4,  // none: another such, by which it WRITEs landing windows (wire/landing.hpp), or adds
-               // to words of sequencers (wire/sequencer.hpp)
+  writes = 4,  // none: another such, by which it WRITEs windows that it was given, or adds
+               // to words
   prove = 5,   // none: a pair by which a client proves who it is (wire/link_proof.hpp)
 };
 
