@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "client/store_impl.hpp"
 #include "client/tables.hpp"
 #include "cmdline/text_codec.hpp"
 #include "table/schema.hpp"
