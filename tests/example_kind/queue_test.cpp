@@ -3,56 +3,22 @@
 // of a node behind a device; with roles, statistics and a list as any kind has them.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <deque>
 #include <map>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/random.hpp"
 #include "channel/objects.hpp"
-#include "tests/example_kind/client.hpp"
-#include "tests/example_kind/kind.hpp"
+#include "tests/example_kind/queue_fixture.hpp"
 #include "tests/support/role_fixture.hpp"
 #include "wire/testing/call_checks.hpp"
 
 namespace espalier::example {
 namespace {
 
-using test::NodeFixture;
 using test::RoleFixture;
-
-/// "embedded", or as NodeFixture reaches a node.
-class QueueOverEachWay : public NodeFixture, public ::testing::WithParamInterface<const char*> {
- protected:
-  void SetUp() override {
-    options_.own_kinds = {&queue_kind(), 1};
-    if (is_embedded()) {
-      StoreOptions options;
-      options.memory_bytes_max = std::uint64_t{64} << 20;
-      options.huge_pages = false;
-      store_.emplace(*Store::open(options));
-      return;
-    }
-    reach_by(GetParam());
-    start();
-    store_.emplace(connect());
-  }
-  [[nodiscard]] static bool is_embedded() { return std::string(GetParam()) == "embedded"; }
-  [[nodiscard]] channel::Channel& channel() const {
-    return *client::StoreImpl::of(*store_).channel();
-  }
-  /// What the queue itself finds wrong.
-  [[nodiscard]] std::vector<std::string> audit(const std::string& name) const {
-    const catalog::Catalog& objects = is_embedded() ? *channel().own_objects() : node_->catalog();
-    const auto queue = objects.open<Queue>(name);
-    return queue ? (*queue)->audit() : std::vector<std::string>{"there is none"};
-  }
-
-  std::optional<Store> store_;
-};
 
 TEST_P(QueueOverEachWay, FirstInFirstOut) {
   const auto made = QueueHandle::create(*store_, "jobs");
@@ -161,49 +127,6 @@ TEST_P(QueueOverEachWay, AgreesWithAModel) {
       ASSERT_EQ(audit("jobs"), std::vector<std::string>{});
     }
   }
-}
-
-// Each entry comes once, and those of one thread in its order.
-TEST_P(QueueOverEachWay, ManyThreadsShareOne) {
-  constexpr std::uint64_t kEach = 300;
-  constexpr int kThreads = 2;
-  ASSERT_TRUE(QueueHandle::create(*store_, "jobs"));
-  std::atomic<std::uint64_t> left{kEach * kThreads};
-  std::vector<std::vector<Queue::Entry>> taken(kThreads);
-  std::vector<std::thread> threads;
-  for (int thread = 0; thread < kThreads; ++thread) {
-    threads.emplace_back([&, thread] {
-      const auto queue = QueueHandle::open(*store_, "jobs");
-      for (std::uint64_t i = 0; i < kEach; ++i) {
-        EXPECT_TRUE(queue->push(std::to_string(thread) + " " + std::to_string(i)));
-      }
-    });
-    threads.emplace_back([&, thread] {
-      const auto queue = QueueHandle::open(*store_, "jobs");
-      while (left.load() != 0) {
-        auto entry = queue->pop();
-        ASSERT_TRUE(entry) << message(entry.error());
-        if (!*entry) continue;
-        taken[thread].push_back(*std::move(*entry));
-        --left;
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  std::map<std::uint64_t, std::string> all;
-  for (const auto& part : taken) {
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      EXPECT_TRUE(i == 0 || part[i - 1].number < part[i].number);
-      EXPECT_TRUE(all.emplace(part[i].number, part[i].bytes).second) << "twice";
-    }
-  }
-  ASSERT_EQ(all.size(), kEach * kThreads);
-  std::vector<std::uint64_t> next(kThreads);
-  for (const auto& [number, bytes] : all) {
-    const int thread = bytes.front() - '0';
-    EXPECT_EQ(bytes, std::to_string(thread) + " " + std::to_string(next[thread]++));
-  }
-  EXPECT_EQ(audit("jobs"), std::vector<std::string>{});
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, QueueOverEachWay,
