@@ -29,13 +29,17 @@
 
 namespace espalier::memory {
 
-/// Where the two words of a clock lie: in a header that readers elsewhere know.
+/// Where the two words of a clock lie: in a header that readers elsewhere know. They look for the
+/// read version at a fixed place in the header of each object (wire::MapHeader::read_version). So
+/// until a header names the place of its words, objects that share a clock can be read within this
+/// process alone.
 struct VersionWords {
   std::byte* read = nullptr;   ///< the newest released version
   std::byte* write = nullptr;  ///< the newest version that a writer took
 };
 
-/// Objects that share versions share the clock: it alone moves its words.
+/// Objects that share versions share the clock, which alone moves its words (VersionWords says
+/// where such objects can be read).
 class VersionClock {
  public:
   void attach(const VersionWords& words, bool versions) {
