@@ -19,7 +19,7 @@ TEST(Reclaimer, WaitsForReadersThatWereThereBefore) {
   ReclaimerUnderTest under;
   auto reader = under.join();
   reader.enter();
-  const std::uint64_t offset = under.retire(under.object.released_version());
+  const std::uint64_t offset = under.retire(under.object.write());
   under.collect();
   EXPECT_FALSE(under.freed(offset));
   reader.exit();
@@ -32,7 +32,7 @@ TEST(Reclaimer, WaitsForReadersThatWereThereBefore) {
 TEST(Reclaimer, ANewerSnapshotHoldsNothingBack) {
   ReclaimerUnderTest under;
   ObjectUnderTest& object = under.object;
-  const std::uint64_t version = object.released_version();
+  const std::uint64_t version = object.write();
   const auto held = under.reclaimer.hold(object, version);
   const std::uint64_t offset = under.retire(version);
   under.collect();
@@ -44,7 +44,7 @@ TEST(Reclaimer, TheOldestSnapshotDecides) {
   ReclaimerUnderTest under;
   ObjectUnderTest& object = under.object;
   const auto newer = under.reclaimer.hold(object, object.clock.released());
-  const std::uint64_t version = object.released_version();
+  const std::uint64_t version = object.write();
   // Registered late, by somebody who read the version early.
   const auto older = under.reclaimer.hold(object, 0);
   const std::uint64_t offset = under.retire(version);
@@ -63,11 +63,11 @@ TEST(Reclaimer, ExpiresTheOldestSnapshotBeyondTheLimit) {
   ObjectUnderTest& object = under.object;
   const auto first = under.reclaimer.hold(object, object.clock.released());
   std::vector<std::uint64_t> offsets;
-  for (int i = 0; i < 2; ++i) offsets.push_back(under.retire(object.released_version()));
+  for (int i = 0; i < 2; ++i) offsets.push_back(under.retire(object.write()));
   const auto second = under.reclaimer.hold(object, object.clock.released());
   under.collect();
   EXPECT_FALSE(first->expired);
-  for (int i = 0; i < 2; ++i) offsets.push_back(under.retire(object.released_version()));
+  for (int i = 0; i < 2; ++i) offsets.push_back(under.retire(object.write()));
   under.collect();
   EXPECT_TRUE(first->expired);
   EXPECT_FALSE(second->expired);
@@ -81,14 +81,12 @@ TEST(Reclaimer, ExpiresTheOldestSnapshotBeyondTheLimit) {
 
 TEST(Reclaimer, ExpiresTheOldestOfAllObjectsBeyondTheShareOfTheStore) {
   constexpr std::uint64_t kBuffers = 1024;  // of 8 KiB: a quarter of the store
-  ReclaimerUnderTest under(std::uint64_t{256} << 20, kBuffers * 8192 * Reclaimer::kSnapshotShare);
+  ReclaimerUnderTest under(kAmpleBytes, kBuffers * 8192 * Reclaimer::kSnapshotShare);
   ObjectUnderTest& object = under.object;
   ObjectUnderTest other(under.reclaimer, "other");
-  const auto retire_in = [&](ObjectUnderTest& in) {
-    return under.retire(in, in.released_version());
-  };
+  const auto retire_in = [&](ObjectUnderTest& in) { return under.retire(in, in.write()); };
   // The older one's version is higher: versions of two objects say nothing about what came first.
-  for (int i = 0; i < 10; ++i) other.released_version();
+  for (int i = 0; i < 10; ++i) other.write();
   const auto older = under.reclaimer.hold(other, other.clock.released());
   const auto newer = under.reclaimer.hold(object, object.clock.released());
   const std::uint64_t offset_older = retire_in(other);
@@ -129,7 +127,7 @@ TEST(Reclaimer, ExpiresNoMoreWhileAReaderHoldsWhatTheLastOneHeld) {
   ObjectUnderTest& object = under.object;
   const auto retire_some = [&] {
     std::uint64_t offset = 0;
-    for (int i = 0; i < 128; ++i) offset = under.retire(object.released_version());
+    for (int i = 0; i < 128; ++i) offset = under.retire(object.write());
     return offset;
   };
   const auto first = under.reclaimer.hold(object, object.clock.released());
@@ -161,7 +159,7 @@ TEST(Reclaimer, ExpiresNoMoreWhileAReaderHoldsWhatTheLastOneHeld) {
 TEST(Reclaimer, ReleasesIdsWithTheirBuffers) {
   ReclaimerUnderTest under;
   ObjectUnderTest& object = under.object;
-  const Retired retired{under.allocate(), object.released_version(), under.kClass, 7};
+  const Retired retired{under.allocate(), object.write(), under.kClass, 7};
   under.retire(object, retired);
   const auto waiting = under.reclaimer.waiting(object, true);
   EXPECT_EQ(waiting.ids, 1u);
@@ -178,7 +176,7 @@ TEST(Reclaimer, ReleasesIdsWithTheirBuffers) {
 TEST(Reclaimer, IsDueAfterAHandful) {
   ReclaimerUnderTest under;
   EXPECT_FALSE(under.reclaimer.due());
-  for (std::uint32_t i = 0; i < Reclaimer::kDue; ++i) under.retire(under.object.released_version());
+  for (std::uint32_t i = 0; i < Reclaimer::kDue; ++i) under.retire(under.object.write());
   EXPECT_TRUE(under.reclaimer.due());
   under.collect();
   EXPECT_FALSE(under.reclaimer.due());
@@ -189,7 +187,7 @@ TEST(Reclaimer, IsDueAtOnceAfterALargeValue) {
   constexpr auto kLarge = class_of(Reclaimer::kDueBytes);
   const auto offset = under.pool.allocate(kLarge);
   ASSERT_TRUE(offset);
-  const Retired value{*offset, under.object.released_version(), kLarge, 0};
+  const Retired value{*offset, under.object.write(), kLarge, 0};
   under.retire(under.object, value);
   EXPECT_TRUE(under.reclaimer.due());
   under.collect();
@@ -203,7 +201,7 @@ TEST(Reclaimer, ForgetsADroppedObjectAndFreesItsBuffers) {
     ObjectUnderTest other(under.reclaimer, "other");
     under.reclaimer.hold(other, 0);
     for (int i = 0; i < 3; ++i) {  // held, stamped and unreleased ones
-      const std::uint64_t version = i < 2 ? other.released_version() : other.clock.take();
+      const std::uint64_t version = i < 2 ? other.write() : other.clock.take();
       offsets.push_back(under.retire(other, version));
       if (i == 0) under.collect();
       if (i == 1) under.reclaimer.collect(under.cache);

@@ -19,11 +19,14 @@
 
 namespace espalier::memory {
 
+/// More than snapshots hold in any of these tests, and enough for its store.
+inline constexpr std::uint64_t kAmpleBytes = std::uint64_t{256} << 20;
+
 /// An object that has nothing but versions, and notes what the reclaimer tells it.
 class ObjectUnderTest final : public VersionedObject, public ClockUnderTest {
  public:
   ObjectUnderTest(Reclaimer& reclaimer, std::string_view name,
-                  std::uint64_t snapshot_bytes_max = std::uint64_t{256} << 20)
+                  std::uint64_t snapshot_bytes_max = kAmpleBytes)
       : reclaimer_(reclaimer) {
     reclaimer_.add(*this, name, clock, snapshot_bytes_max);
   }
@@ -31,12 +34,6 @@ class ObjectUnderTest final : public VersionedObject, public ClockUnderTest {
   ObjectUnderTest(const ObjectUnderTest&) = delete;
   ObjectUnderTest& operator=(const ObjectUnderTest&) = delete;
 
-  /// A version that is taken, done and released.
-  std::uint64_t released_version() {
-    const std::uint64_t version = clock.take();
-    clock.done(version);
-    return version;
-  }
   void release_id(std::uint32_t id) noexcept override { last_released_id = id; }
   void buffer_freed(SizeClass size_class, BufferCache&) noexcept override {
     last_freed_class = size_class;
@@ -54,8 +51,8 @@ class ReclaimerUnderTest {
  public:
   static constexpr SizeClass kClass = node_class_of(8192);
 
-  explicit ReclaimerUnderTest(std::uint64_t object_bytes_max = std::uint64_t{256} << 20,
-                              std::uint64_t bytes_max = std::uint64_t{256} << 20)
+  explicit ReclaimerUnderTest(std::uint64_t object_bytes_max = kAmpleBytes,
+                              std::uint64_t bytes_max = kAmpleBytes)
       : region(*Region::reserve({.bytes_max = bytes_max, .huge_pages = false})),
         object(reclaimer, "object", object_bytes_max) {}
 
@@ -124,7 +121,7 @@ inline bool waits_for_the_release() {
 inline bool keeps_what_snapshots_need() {
   ReclaimerUnderTest under;
   const auto held = under.reclaimer.hold(under.object, under.object.clock.released());
-  const std::uint64_t offset = under.retire(under.object.released_version());
+  const std::uint64_t offset = under.retire(under.object.write());
   under.collect();
   const bool kept = !under.freed(offset);
   under.reclaimer.drop(under.object, held);
@@ -141,7 +138,7 @@ inline bool gives_what_snapshots_hold() {
     std::uint64_t offset = 0;
     for (std::uint64_t bytes = 0; bytes < Reclaimer::kDueBytes;
          bytes += class_bytes(under.kClass)) {
-      offset = under.retire(object.released_version());
+      offset = under.retire(object.write());
     }
     return offset;
   };
@@ -170,11 +167,11 @@ inline bool keeps_what_walks_at_expiring_versions_read() {
   ReclaimerUnderTest under;
   ObjectUnderTest& object = under.object;
   const auto held = under.reclaimer.hold(object, object.clock.released());
-  under.retire(object.released_version());
+  under.retire(object.write());
   under.collect();  // it is held, so that there is something to expire
   auto before = under.join();
   before.enter();
-  const std::uint64_t offset = under.retire(object.released_version());
+  const std::uint64_t offset = under.retire(object.write());
   under.collect();  // stamps it; the reader keeps it from being looked at
   auto walk = under.join();
   walk.enter();
@@ -195,7 +192,7 @@ inline bool keeps_what_is_pinned() {
   ReclaimerUnderTest under;
   auto walk = under.join();
   walk.enter();
-  const std::uint64_t offset = under.retire(under.object.released_version());
+  const std::uint64_t offset = under.retire(under.object.write());
   base::EpochPin pin = under.epoch_pins.pin(walk.exposed());
   walk.exit();
   under.collect();
