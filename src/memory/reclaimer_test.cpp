@@ -121,6 +121,8 @@ TEST(Reclaimer, KeepsWhatWalksAtExpiringVersionsRead) {
 
 TEST(Reclaimer, KeepsWhatIsPinned) { EXPECT_TRUE(keeps_what_is_pinned()); }
 
+TEST(Reclaimer, KeepsWhatLeasesNeed) { EXPECT_TRUE(keeps_what_leases_need()); }
+
 // What was expired waits for a reader: nothing is gained by expiring the next.
 TEST(Reclaimer, ExpiresNoMoreWhileAReaderHoldsWhatTheLastOneHeld) {
   ReclaimerUnderTest under;

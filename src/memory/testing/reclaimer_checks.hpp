@@ -202,4 +202,23 @@ inline bool keeps_what_is_pinned() {
   return kept && under.freed(offset) && !under.reclaimer.waits_for_pins();
 }
 
+/// Whether a buffer stays while a lease names an epoch at which it could still be reached, renewed
+/// or not, and goes when the lease names a newer one.
+inline bool keeps_what_leases_need() {
+  ReclaimerUnderTest under;
+  const auto lease = under.leases.grant(1, 0);
+  const std::uint64_t offset = under.retire(under.object.write());
+  under.collect();
+  bool good = !under.freed(offset) && under.reclaimer.waits_for_leases();
+  good = good && under.reclaimer.bytes_held_by_leases() == class_bytes(under.kClass);
+  const auto next = under.leases.renew(lease.id, lease.epoch, 0);  // its first walk goes on
+  under.collect();
+  good = good && next && !under.freed(offset);
+  good = good && under.leases.renew(lease.id, *next, 0);
+  under.collect();
+  good = good && under.freed(offset) && !under.reclaimer.waits_for_leases();
+  under.leases.end(lease.id);
+  return good;
+}
+
 }  // namespace espalier::memory
