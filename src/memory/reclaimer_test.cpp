@@ -169,10 +169,24 @@ TEST(Reclaimer, ReleasesIdsWithTheirBuffers) {
   ASSERT_EQ(waiting.buffers.size(), 1u);
   EXPECT_EQ(waiting.buffers[0].offset, retired.offset);
   EXPECT_EQ(object.last_released_id, 0u);
+  object.superseded = under.superseded(retired.offset);
   under.collect();
   EXPECT_EQ(object.last_released_id, 7u);
+  EXPECT_TRUE(object.buffer_was_live) << "the id goes first";
+  EXPECT_TRUE(under.freed(retired.offset));
   EXPECT_EQ(object.last_freed_class, under.kClass);
   EXPECT_EQ(under.reclaimer.waiting(object, true).buffers.size(), 0u);
+}
+
+TEST(Reclaimer, OffersWhatHasComeFreeToItsObject) {
+  ReclaimerUnderTest under;
+  ObjectUnderTest& object = under.object;
+  object.takes_freed = true;
+  const std::uint64_t offset = under.retire(object.write());
+  under.collect();
+  EXPECT_EQ(object.taken, offset);
+  under.cache.release(object.taken, under.kClass);
+  EXPECT_EQ(under.pool.stats(under.kClass).in_use, 0u);
 }
 
 TEST(Reclaimer, IsDueAfterAHandful) {
@@ -198,19 +212,34 @@ TEST(Reclaimer, IsDueAtOnceAfterALargeValue) {
 
 TEST(Reclaimer, ForgetsADroppedObjectAndFreesItsBuffers) {
   ReclaimerUnderTest under;
-  std::vector<std::uint64_t> offsets;
+  ObjectUnderTest other(under.reclaimer, "other");
+  under.reclaimer.hold(other, 0);
+  const std::uint64_t held = under.retire(other, other.write());
+  under.collect();
+  EXPECT_EQ(under.reclaimer.snapshots().bytes, 8192u);
+  const Retired stamped{under.allocate(), other.write(), under.kClass, 7};
   {
-    ObjectUnderTest other(under.reclaimer, "other");
-    under.reclaimer.hold(other, 0);
-    for (int i = 0; i < 3; ++i) {  // held, stamped and unreleased ones
-      const std::uint64_t version = i < 2 ? other.write() : other.clock.take();
-      offsets.push_back(under.retire(other, version));
-      if (i == 0) under.collect();
-      if (i == 1) under.reclaimer.collect(under.cache);
-    }
+    auto reader = under.join();
+    reader.enter();  // before it is stamped: else one look at it makes it a held one
+    under.retire(other, stamped);
+    under.collect();
+    reader.exit();
   }
-  for (const std::uint64_t offset : offsets) EXPECT_TRUE(under.freed(offset));
+  EXPECT_FALSE(under.freed(stamped.offset));
+  EXPECT_EQ(under.reclaimer.snapshots().bytes, 8192u);
+  EXPECT_TRUE(under.reclaimer.waits_for_readers());
+  const std::uint64_t unreleased = under.retire(other, other.clock.take());
+  EXPECT_EQ(other.last_released_id, 0u);
+
+  under.reclaimer.forget(other);
+  for (const std::uint64_t offset : {held, stamped.offset, unreleased}) {
+    EXPECT_TRUE(under.freed(offset));
+  }
+  EXPECT_EQ(other.last_released_id, 7u);
+  EXPECT_EQ(other.last_freed_class, kClasses) << "it is told of none";
   EXPECT_EQ(under.pool.stats(under.kClass).in_use, 0u);
+  EXPECT_EQ(under.reclaimer.snapshots().bytes, 0u);
+  EXPECT_FALSE(under.reclaimer.waits_for_readers());
 }
 
 }  // namespace

@@ -34,13 +34,21 @@ class ObjectUnderTest final : public VersionedObject, public ClockUnderTest {
   ObjectUnderTest(const ObjectUnderTest&) = delete;
   ObjectUnderTest& operator=(const ObjectUnderTest&) = delete;
 
-  void release_id(std::uint32_t id) noexcept override { last_released_id = id; }
-  void buffer_freed(SizeClass size_class, BufferCache&) noexcept override {
+  void release_id(std::uint32_t id) noexcept override {
+    last_released_id = id;
+    if (superseded != nullptr) buffer_was_live = base::load_shared<std::uint64_t>(superseded) != 0;
+  }
+  void buffer_freed(SizeClass size_class, BufferCache& cache) noexcept override {
     last_freed_class = size_class;
+    if (takes_freed) taken = cache.allocate(size_class).value_or(0);
   }
 
   std::uint32_t last_released_id = 0;
   SizeClass last_freed_class = kClasses;
+  const std::byte* superseded = nullptr;  // of the buffer with the id
+  bool buffer_was_live = false;           // when the id was released
+  bool takes_freed = false;               // takes from the cache a buffer for each that comes free
+  std::uint64_t taken = 0;                // where the last one lies
 
  private:
   Reclaimer& reclaimer_;
@@ -80,6 +88,10 @@ class ReclaimerUnderTest {
   [[nodiscard]] bool freed(std::uint64_t offset) {
     return base::load_shared<std::uint64_t>(superseded(offset)) == 0;
   }
+  /// Where a buffer says whether it is live.
+  [[nodiscard]] std::byte* superseded(std::uint64_t offset) {
+    return pool.at(offset) + offsetof(wire::BufferHeader, superseded);
+  }
   base::EpochSlot join() { return *epochs.join(); }
 
   Region region;
@@ -92,11 +104,6 @@ class ReclaimerUnderTest {
   BufferCache cache{pool};
   RetiredStock stock;
   ObjectUnderTest object;
-
- private:
-  [[nodiscard]] std::byte* superseded(std::uint64_t offset) {
-    return pool.at(offset) + offsetof(wire::BufferHeader, superseded);
-  }
 };
 
 /// Whether a buffer stays until the version that ended it is released, although no reader is there
