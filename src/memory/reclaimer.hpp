@@ -76,8 +76,9 @@ class Reclaimer {
         epoch_pins_(&epoch_pins),
         snapshot_bytes_max_(snapshot_bytes_max) {}
 
-  /// Begins to serve an object, until forget(). So long its name and its clock must last, which
-  /// others may share. `snapshot_bytes_max`: what its snapshots may hold. Errors: std::bad_alloc.
+  /// Begins to serve an object, until forget(). Until then the object's name and clock must last;
+  /// several objects may have one clock. `snapshot_bytes_max`: what its snapshots may hold. Errors:
+  /// std::bad_alloc. Requires: the object is not served yet, and its clock is attached.
   void add(VersionedObject& object, std::string_view name, const VersionClock& clock,
            std::uint64_t snapshot_bytes_max);
   /// Takes over what was unlinked. Requires: as many elements in stock.

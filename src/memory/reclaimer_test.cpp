@@ -242,5 +242,16 @@ TEST(Reclaimer, ForgetsADroppedObjectAndFreesItsBuffers) {
   EXPECT_FALSE(under.reclaimer.waits_for_readers());
 }
 
+TEST(ReclaimerDeathTest, AnObjectIsAddedOnceWithAnAttachedClock) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a fork has no memory of the region
+  ReclaimerUnderTest under;
+  ObjectUnderTest& object = under.object;
+  EXPECT_DEATH(under.reclaimer.add(object, "again", object.clock, 0), "failed: first");
+  under.reclaimer.forget(object);
+  const VersionClock detached;
+  EXPECT_DEATH(under.reclaimer.add(object, "object", detached, 0), "failed: clock.attached");
+  under.reclaimer.add(object, "object", object.clock, 0);
+}
+
 }  // namespace
 }  // namespace espalier::memory

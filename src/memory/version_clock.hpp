@@ -48,6 +48,9 @@ class VersionClock {
     done_ = std::make_unique<std::atomic<std::uint64_t>[]>(kWindow);
   }
 
+  /// Whether it has its words.
+  [[nodiscard]] bool attached() const { return words_.read != nullptr && words_.write != nullptr; }
+
   /// The newest released version. Cost: one load.
   [[nodiscard]] std::uint64_t released() const {
     return base::load_shared<std::uint64_t>(words_.read, std::memory_order_acquire);
