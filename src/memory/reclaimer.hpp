@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was unlinked, until nobody can be reading it.
+// What was unlinked, until no reader can reach it.
 //
 //     unlinked at version w            released        stamped, epoch passed
 //   ----------------------> unreleased --------> stamped -------------------> free
@@ -106,7 +106,7 @@ class Reclaimer {
   }
 
   /// Registers a held version. The caller's epoch must be exposed since before it read `version`.
-  /// `owner` tells operators who holds it. Errors: std::bad_alloc, and nothing is held.
+  /// `owner` tells operators what holds it. Errors: std::bad_alloc, and nothing is held.
   std::list<HeldVersion>::iterator hold(VersionedObject& object, std::uint64_t version,
                                         std::string owner = {});
   void drop(VersionedObject& object, std::list<HeldVersion>::iterator held) noexcept;

@@ -45,7 +45,7 @@ TEST(Reclaimer, TheOldestSnapshotDecides) {
   ObjectUnderTest& object = under.object;
   const auto newer = under.reclaimer.hold(object, object.clock.released());
   const std::uint64_t version = object.write();
-  // Registered late, by somebody who read the version early.
+  // Registered late, by a reader that read the version early.
   const auto older = under.reclaimer.hold(object, 0);
   const std::uint64_t offset = under.retire(version);
   under.collect();

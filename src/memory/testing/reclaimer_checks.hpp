@@ -136,8 +136,8 @@ inline bool keeps_what_snapshots_need() {
   return kept && under.freed(offset);
 }
 
-/// Whether snapshots expire for who needs memory, the oldest first, and no more of them than that
-/// takes.
+/// Whether snapshots expire for a write that needs memory, the oldest first, and no more of them
+/// than that takes.
 inline bool gives_what_snapshots_hold() {
   ReclaimerUnderTest under;
   ObjectUnderTest& object = under.object;
