@@ -42,7 +42,8 @@ class Queue final : public catalog::Object {
   };
 
   [[nodiscard]] std::uint32_t id() const { return id_; }
-  /// Returns its number. Errors: not_found (it was dropped); out_of_memory (too much waits already).
+  /// Returns its number. Errors: not_found (it was dropped); out_of_memory (too much waits
+  /// already).
   Result<std::uint64_t> push(std::string_view bytes);
   /// The oldest; none: it is empty. Errors: not_found (it was dropped).
   Result<std::optional<Entry>> pop();
