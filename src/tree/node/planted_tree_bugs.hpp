@@ -69,6 +69,8 @@ enum class Bug : std::uint8_t {
   snapshots_never_yield,       // a write that finds no memory leaves snapshots what they hold
   pin_not_counted,             // what a walk found is freed although its epoch is pinned
   expiry_not_stamped,          // what was stamped and not held goes under walks at that version
+  record_outside_lock,         // a record is handed over when its leaf is unlocked
+  record_after_release,        // a record is handed over when its version is released
 };
 
 /// Steps between which another thread may do anything. A test that wants it done there, and not
@@ -80,6 +82,7 @@ enum class Moment : std::uint8_t {
   before_version,             // of a log entry that is whole, but for its version
   half_published,             // of a batch whose entries are being published
   feed_claimed,               // of an entry of the feed that is still to be written
+  before_record,              // of a write whose record is handed over next
 };
 
 using base::planted;
