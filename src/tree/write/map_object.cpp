@@ -74,11 +74,10 @@ Result<std::shared_ptr<MapCore>> create_shard(StoreCore& store, std::string_view
     return fail(Code::invalid_argument, static_cast<std::uint32_t>(fault));
   }
   const std::string form = form_of(options, &shard);
-  return store.catalog.create<MapCore>(
-      name, form, [&](std::uint32_t id, std::string own_name) {
-        return make(store, id, std::move(own_name), options,
-                    std::make_unique<const wire::ShardMap>(std::move(shard)));
-      });
+  return store.catalog.create<MapCore>(name, form, [&](std::uint32_t id, std::string own_name) {
+    return make(store, id, std::move(own_name), options,
+                std::make_unique<const wire::ShardMap>(std::move(shard)));
+  });
 }
 
 Result<std::shared_ptr<MapCore>> restore_map(StoreCore& store,

@@ -19,8 +19,7 @@ std::string_view value_of(const MapCore& map, const WriteIntent& intent) {
 
 WrittenRecord fields_of(const MapCore& map, RedoType type, std::size_t bytes, std::size_t writes) {
   WrittenRecord record{};
-  record.head =
-      catalog::redo_head(ObjectKind::map, map.id, static_cast<std::uint8_t>(type), bytes);
+  record.head = catalog::redo_head(ObjectKind::map, map.id, static_cast<std::uint8_t>(type), bytes);
   record.writes = static_cast<std::uint32_t>(writes);
   return record;
 }
