@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/sequencers.hpp"
 #include "client/call_context.hpp"
 #include "client/impl.hpp"
+#include "sequencer/counters.hpp"
 #include "tree/write/map_object.hpp"
 
 namespace espalier::client {
@@ -115,7 +115,7 @@ class EmbeddedStore final : public StoreImpl {
   Result<wire::SampledObjects> samples(const wire::SamplesWanted& wanted,
                                        std::string_view name) override;
   Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) override {
-    return sequencers_.take(name, count);
+    return counters_.take(name, count, core_.catalog.redo());
   }
   [[nodiscard]] const std::string& page_message() const override {
     return core_.region.page_message();
@@ -134,7 +134,7 @@ class EmbeddedStore final : public StoreImpl {
   const std::shared_ptr<tree::StoreCore> shared_;  // with all tables that somebody holds
   tree::StoreCore& core_;
   const std::shared_ptr<table::RegexCompiler> regexes_;  // of StoreOptions; may be null
-  base::Sequencers sequencers_;
+  sequencer::Counters counters_;
   const std::shared_ptr<CallContextPool> sessions_;
   std::mutex mutex_;  // guards maps_, together with what the catalogue says; taken before its lock
   MapsById maps_;
