@@ -82,7 +82,6 @@ enum class Moment : std::uint8_t {
   before_version,             // of a log entry that is whole, but for its version
   half_published,             // of a batch whose entries are being published
   feed_claimed,               // of an entry of the feed that is still to be written
-  before_record,              // of a write whose record is handed over next
 };
 
 using base::planted;

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/assert.hpp"
-#include "tree/node/planted_tree_bugs.hpp"
 #include "tree/redo_record.hpp"
 #include "tree/write/leaf_write.hpp"
 
@@ -62,7 +61,6 @@ Result<WriteRedo> WriteRedo::of_structure(const MapCore& map) noexcept {
 
 void WriteRedo::hand_over(std::uint64_t version) noexcept {
   if (!room_) return;
-  reached(Moment::before_record);
   std::memcpy(room_.bytes().data() + offsetof(WrittenRecord, version), &version, sizeof version);
   room_.hand_over();
 }
