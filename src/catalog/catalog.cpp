@@ -46,12 +46,8 @@ Result<EntryPointer> Catalog::add(std::string_view name, ObjectKind kind, std::s
                                   const Make& make) {
   ESPALIER_ASSERT(kind != ObjectKind::any);
   if (!is_name(name)) return fail(Code::invalid_argument);
-  RedoRoom room;
-  if (redo_ != nullptr) {
-    auto reserved = reserve_created(*redo_, kind, name, form);
-    if (!reserved) return std::unexpected(reserved.error());
-    room = std::move(*reserved);
-  }
+  auto room = reserve_created(redo_, kind, name, form);
+  if (!room) return std::unexpected(room.error());
   const std::lock_guard lock(mutex_);
   if (const auto found = by_name_.find(name); found != by_name_.end()) {
     return fail_for(Code::already_exists, *found->second);
@@ -59,7 +55,7 @@ Result<EntryPointer> Catalog::add(std::string_view name, ObjectKind kind, std::s
   if (next_id_ == 0) return fail(Code::unsupported);
   auto entry = make_entry(next_id_, name, kind, make);
   if (!entry) return entry;
-  finish_created(room, next_id_++);
+  finish_created(*room, next_id_++);
   return entry;
 }
 
@@ -109,17 +105,13 @@ EntryPointer Catalog::take_away(EntryPointer entry) {
 }
 
 Result<EntryPointer> Catalog::drop(std::string_view name, ObjectKind kind) {
-  RedoRoom room;
-  if (redo_ != nullptr) {
-    auto reserved = reserve_dropped(*redo_);
-    if (!reserved) return std::unexpected(reserved.error());
-    room = std::move(*reserved);
-  }
+  auto room = reserve_dropped(redo_);
+  if (!room) return std::unexpected(room.error());
   const std::lock_guard lock(mutex_);
   const auto found = by_name_.find(name);
   if (found == by_name_.end()) return fail(Code::not_found);
   if (!suits(*found->second, kind)) return fail_for(Code::wrong_kind, *found->second);
-  finish_dropped(room, found->second->kind, found->second->id);
+  finish_dropped(*room, found->second->kind, found->second->id);
   return take_away(found->second);
 }
 

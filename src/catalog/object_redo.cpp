@@ -32,12 +32,12 @@ std::string_view text_of(RedoFault fault) {
   return "";
 }
 
-Result<RedoRoom> reserve_created(RedoSink& sink, ObjectKind kind, std::string_view name,
+Result<RedoRoom> reserve_created(RedoSink* sink, ObjectKind kind, std::string_view name,
                                  std::string_view form) noexcept {
   ESPALIER_ASSERT(form.size() <= kFormBytesMax && name.size() <= wire::kObjectNameBytesMax);
   const std::size_t bytes = sizeof(CreatedRecord) + name.size() + form.size();
   auto room = RedoRoom::reserve(sink, bytes);
-  if (!room) return room;
+  if (!room || !*room) return room;
   CreatedRecord record{};
   record.head = redo_head(kind, 0, kCreated, bytes);
   record.form_bytes = static_cast<std::uint32_t>(form.size());
@@ -56,7 +56,7 @@ void finish_created(RedoRoom& room, std::uint32_t id) noexcept {
   room.hand_over();
 }
 
-Result<RedoRoom> reserve_dropped(RedoSink& sink) noexcept {
+Result<RedoRoom> reserve_dropped(RedoSink* sink) noexcept {
   return RedoRoom::reserve(sink, sizeof(RedoHead));
 }
 

@@ -43,16 +43,16 @@ struct CreatedObject {
   std::string_view form;
 };
 
-/// Room with the record of an object whose id is not known yet.
+/// Room with the record of an object whose id is not known yet; of no sink nothing.
 /// Errors: those of the sink. Requires: a name; a form of kFormBytesMax at most.
-[[nodiscard]] Result<RedoRoom> reserve_created(RedoSink& sink, ObjectKind kind,
+[[nodiscard]] Result<RedoRoom> reserve_created(RedoSink* sink, ObjectKind kind,
                                                std::string_view name,
                                                std::string_view form) noexcept;
 /// Does nothing where there is no room, as finish_dropped().
 void finish_created(RedoRoom& room, std::uint32_t id) noexcept;
 
 /// Room for the record that an object was dropped. Errors: those of the sink.
-[[nodiscard]] Result<RedoRoom> reserve_dropped(RedoSink& sink) noexcept;
+[[nodiscard]] Result<RedoRoom> reserve_dropped(RedoSink* sink) noexcept;
 void finish_dropped(RedoRoom& room, ObjectKind kind, std::uint32_t id) noexcept;
 
 /// Reads a record of RedoType::created from any bytes; the form is read by its kind.

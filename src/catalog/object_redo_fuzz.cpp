@@ -21,10 +21,10 @@ void run(const std::uint8_t* data, std::size_t size) {
   const std::string_view record(exact.get(), size);
   RecordingSink sink;
   if (const auto created = read_created(record)) {
-    RedoRoom room = *reserve_created(sink, created->kind, created->name, created->form);
+    RedoRoom room = *reserve_created(&sink, created->kind, created->name, created->form);
     finish_created(room, created->id);
   } else if (const auto dropped = read_dropped(record)) {
-    RedoRoom room = *reserve_dropped(sink);
+    RedoRoom room = *reserve_dropped(&sink);
     finish_dropped(room, static_cast<ObjectKind>(record[12]), *dropped);
   } else {
     want(created.error().code == Code::corrupt, "another error than corrupt");

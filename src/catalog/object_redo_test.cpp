@@ -14,7 +14,7 @@ namespace {
 
 std::string created_record() {
   RecordingSink sink;
-  RedoRoom room = *reserve_created(sink, ObjectKind::table, "name", "form!");
+  RedoRoom room = *reserve_created(&sink, ObjectKind::table, "name", "form!");
   finish_created(room, 0x0102);
   return std::string(sink.records().front());
 }
@@ -35,7 +35,7 @@ TEST(ObjectRedo, GoldenBytes) {
   EXPECT_EQ(hex_of(created_record()),
             "2100000000000000 0201000002010000 0500000004000000 6e616d65666f726d 21");
   RecordingSink sink;
-  RedoRoom room = *reserve_dropped(sink);
+  RedoRoom room = *reserve_dropped(&sink);
   finish_dropped(room, ObjectKind::sequencer, 7);
   EXPECT_EQ(hex_of(sink.records().front()), "1000000000000000 0700000003020000");
 }

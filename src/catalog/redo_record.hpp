@@ -85,6 +85,13 @@ enum class RedoFault : std::uint32_t {
   return head;
 }
 
+/// The same of a record of one kind.
+[[nodiscard]] inline Result<RedoHead> read_redo_head(std::string_view record, ObjectKind kind) {
+  auto head = read_redo_head(record);
+  if (head && head->kind != static_cast<std::uint8_t>(kind)) return corrupt(RedoFault::kind);
+  return head;
+}
+
 /// Writes a record, part by part, into room that it fills.
 class RedoWriter {
  public:

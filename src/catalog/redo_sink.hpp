@@ -2,9 +2,9 @@
 // Where records of effects go, for a log or for other nodes (docs/design/records.md). An object
 // that has no sink makes none.
 //
-//   1. before locks are taken   room = RedoRoom::reserve(sink, bytes)   may fail; nothing was changed
+//   1. before locks are taken   room = RedoRoom::reserve(sink, bytes)  may fail; nothing was done
 //   2. before or within them    the record is written into the room
-//   3. within them              room.hand_over()    the effect is decided, and nobody can see it yet
+//   3. within them              room.hand_over(): the effect is decided, and no reader can see it
 //   4. the effect becomes visible
 //
 // Whoever hands over holds the lock that orders the writes of a key, or is their one owner, so the
@@ -42,12 +42,13 @@ class RedoSink {
 class RedoRoom {
  public:
   RedoRoom() = default;
-  /// Errors: those of the sink.
-  static Result<RedoRoom> reserve(RedoSink& sink, std::size_t bytes) noexcept {
-    const auto room = sink.reserve(bytes);
+  /// Of no sink: nothing. Errors: those of the sink.
+  [[nodiscard]] static Result<RedoRoom> reserve(RedoSink* sink, std::size_t bytes) noexcept {
+    if (sink == nullptr) return RedoRoom();
+    const auto room = sink->reserve(bytes);
     if (!room) return std::unexpected(room.error());
     ESPALIER_ASSERT(room->size() == bytes);
-    return RedoRoom(sink, *room);
+    return RedoRoom(*sink, *room);
   }
   RedoRoom(RedoRoom&& other) noexcept
       : sink_(std::exchange(other.sink_, nullptr)), bytes_(other.bytes_) {}

@@ -9,11 +9,6 @@
 namespace espalier::sequencer {
 namespace {
 
-Result<catalog::RedoRoom> room_for(catalog::RedoSink* sink, std::string_view name) {
-  if (sink == nullptr) return catalog::RedoRoom();
-  return catalog::RedoRoom::reserve(*sink, sizeof(CounterRecord) + name.size());
-}
-
 void hand_over(catalog::RedoRoom& room, std::string_view name, std::uint64_t next) {
   if (!room) return;
   CounterRecord record{};
@@ -41,7 +36,7 @@ std::uint64_t* Counters::next_of(std::string_view name) {
 
 Result<std::uint64_t> Counters::take(std::string_view name, std::uint32_t count,
                                      catalog::RedoSink* sink) {
-  auto room = room_for(sink, name);
+  auto room = catalog::RedoRoom::reserve(sink, sizeof(CounterRecord) + name.size());
   if (!room) return std::unexpected(room.error());
   const std::lock_guard lock(mutex_);
   std::uint64_t* const next = next_of(name);

@@ -65,11 +65,8 @@ struct Counted {
 /// Reads a record of a sequencer from any bytes. Errors: corrupt (detail: a catalog::RedoFault).
 [[nodiscard]] inline Result<SequencerRecord> read_sequencer_redo(std::string_view record) {
   using catalog::RedoFault;
-  const auto head = catalog::read_redo_head(record);
+  const auto head = catalog::read_redo_head(record, ObjectKind::sequencer);
   if (!head) return std::unexpected(head.error());
-  if (head->kind != static_cast<std::uint8_t>(ObjectKind::sequencer)) {
-    return catalog::corrupt(RedoFault::kind);
-  }
   const auto type = static_cast<RedoType>(head->type);
   if (type < RedoType::taken || type > RedoType::advanced) {
     return catalog::corrupt(RedoFault::type);
@@ -91,11 +88,8 @@ struct Counted {
 /// Reads a record of a counter from any bytes. Errors: likewise.
 [[nodiscard]] inline Result<Counted> read_counted(std::string_view record) {
   using catalog::RedoFault;
-  const auto head = catalog::read_redo_head(record);
+  const auto head = catalog::read_redo_head(record, ObjectKind::sequencer);
   if (!head) return std::unexpected(head.error());
-  if (head->kind != static_cast<std::uint8_t>(ObjectKind::sequencer)) {
-    return catalog::corrupt(RedoFault::kind);
-  }
   if (head->type != static_cast<std::uint8_t>(RedoType::counted)) {
     return catalog::corrupt(RedoFault::type);
   }

@@ -72,8 +72,7 @@ void Sequencer::examine() const {
 }
 
 Result<catalog::RedoRoom> Sequencer::record_room() const {
-  if (redo() == nullptr) return catalog::RedoRoom();
-  return catalog::RedoRoom::reserve(*redo(), sizeof(SequencerRecord));
+  return catalog::RedoRoom::reserve(redo(), sizeof(SequencerRecord));
 }
 
 // Of what is true now, whoever made it so.

@@ -44,7 +44,7 @@ void AppendRun::fail(Error error) {
 bool AppendRun::reserve_record() {
   if (redo_ || table_.redo() == nullptr || rows_ == 0) return true;
   auto room = catalog::RedoRoom::reserve(
-      *table_.redo(), sizeof(AppendedRecord) + rows_ * table_.schema().row_bytes());
+      table_.redo(), sizeof(AppendedRecord) + rows_ * table_.schema().row_bytes());
   if (room) {
     redo_ = std::move(*room);
   } else {

@@ -66,11 +66,8 @@ namespace detail {
 
 [[nodiscard]] inline Result<void> check_redo(std::string_view record, RedoType type) {
   using catalog::RedoFault;
-  const auto head = catalog::read_redo_head(record);
+  const auto head = catalog::read_redo_head(record, ObjectKind::table);
   if (!head) return std::unexpected(head.error());
-  if (head->kind != static_cast<std::uint8_t>(ObjectKind::table)) {
-    return catalog::corrupt(RedoFault::kind);
-  }
   if (head->type != static_cast<std::uint8_t>(type)) return catalog::corrupt(RedoFault::type);
   if (head->object == 0) return catalog::corrupt(RedoFault::object);
   return {};

@@ -17,7 +17,7 @@
 namespace espalier::table {
 
 /// Applies a record, of any bytes. Cost: a copy of its rows.
-/// Errors: corrupt (detail: a catalog::RedoFault), dropped, out_of_memory; then nothing was changed.
+/// Errors: corrupt (detail: a catalog::RedoFault), dropped, out_of_memory; nothing was done.
 /// Requires: the record lies aligned to 8; the table makes no records; nobody else writes it.
 Result<void> apply_redo(Table& table, std::string_view record);
 

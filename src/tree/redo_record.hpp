@@ -72,11 +72,8 @@ struct MapRedo {
 /// Errors: corrupt (detail: a catalog::RedoFault).
 [[nodiscard]] inline Result<MapRedo> read_map_redo(std::string_view record) {
   using catalog::RedoFault;
-  const auto head = catalog::read_redo_head(record);
+  const auto head = catalog::read_redo_head(record, ObjectKind::map);
   if (!head) return std::unexpected(head.error());
-  if (head->kind != static_cast<std::uint8_t>(ObjectKind::map)) {
-    return catalog::corrupt(RedoFault::kind);
-  }
   const auto type = static_cast<RedoType>(head->type);
   if (type != RedoType::written && type != RedoType::restructured) {
     return catalog::corrupt(RedoFault::type);

@@ -32,7 +32,7 @@ Result<WriteRedo> WriteRedo::of_writes(const MapCore& map,
   for (const WriteIntent& intent : writes) {
     bytes += sizeof(WriteFields) + intent.key->bytes() + value_of(map, intent).size();
   }
-  auto room = catalog::RedoRoom::reserve(*map.redo(), bytes);
+  auto room = catalog::RedoRoom::reserve(map.redo(), bytes);
   if (!room) return std::unexpected(room.error());
   catalog::RedoWriter writer(room->bytes());
   writer.part(fields_of(map, RedoType::written, bytes, writes.size()));
@@ -52,7 +52,7 @@ Result<WriteRedo> WriteRedo::of_writes(const MapCore& map,
 
 Result<WriteRedo> WriteRedo::of_structure(const MapCore& map) noexcept {
   if (map.redo() == nullptr) return WriteRedo();
-  auto room = catalog::RedoRoom::reserve(*map.redo(), sizeof(WrittenRecord));
+  auto room = catalog::RedoRoom::reserve(map.redo(), sizeof(WrittenRecord));
   if (!room) return std::unexpected(room.error());
   catalog::RedoWriter(room->bytes())
       .part(fields_of(map, RedoType::restructured, sizeof(WrittenRecord), 0));
