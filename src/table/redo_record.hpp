@@ -56,6 +56,9 @@ struct ReservedRecord {
 static_assert(sizeof(ReservedRecord) == 40 && offsetof(ReservedRecord, next_cipher_page) == 24);
 static_assert(std::has_unique_object_representations_v<ReservedRecord>);
 
+/// No table gives so many numbers of pages, and behind it there are still as many.
+inline constexpr std::uint64_t kCipherPageMax = ~std::uint64_t{0} >> 1;
+
 /// An append that was read. Its rows lie in the record.
 struct AppendedRows {
   AppendedRecord fields{};
@@ -91,6 +94,7 @@ namespace detail {
     return catalog::corrupt(RedoFault::count);
   }
   if (fields.first_row > ~fields.rows) return catalog::corrupt(RedoFault::place);
+  if (fields.cipher_page > kCipherPageMax) return catalog::corrupt(RedoFault::value);
   return appended;
 }
 
@@ -105,7 +109,9 @@ namespace detail {
   if (!reader.good()) return catalog::corrupt(RedoFault::too_short);
   if (!reader.complete()) return catalog::corrupt(RedoFault::bytes);
   if (fields.reserved != 0) return catalog::corrupt(RedoFault::reserved);
-  if (fields.tail_used > 1) return catalog::corrupt(RedoFault::value);
+  if (fields.tail_used > 1 || fields.next_cipher_page > kCipherPageMax) {
+    return catalog::corrupt(RedoFault::value);
+  }
   return fields;
 }
 

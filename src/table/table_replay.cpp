@@ -76,13 +76,12 @@ class TableReplay {
 
   Result<void> reserve(const AppendedRecord& record, Table::Growth& growth) {
     if (const auto reserved = table_.reserve(record.rows, growth); !reserved) return reserved;
-    const std::uint64_t pages = growth.pages.size();
-    if (std::min(record.rows, growth.tail_rooms) != record.tail_rows ||
-        record.cipher_page > ~pages) {
+    if (std::min(record.rows, growth.tail_rooms) != record.tail_rows) {
       return catalog::corrupt(RedoFault::place);
     }
     growth.cipher_page = record.cipher_page;
-    table_.next_cipher_page_ = std::max(table_.next_cipher_page_, record.cipher_page + pages);
+    table_.next_cipher_page_ =
+        std::max(table_.next_cipher_page_, record.cipher_page + growth.pages.size());
     return {};
   }
 

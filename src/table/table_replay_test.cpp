@@ -214,12 +214,13 @@ TEST_F(ApplyTableRedo, SaysWhatIsWrongWithSlots) {
   ASSERT_TRUE(apply(records[0]));
   const Copy reserved(records[1]);
   EXPECT_EQ(fault(Copy(reserved).with(16, std::uint64_t{1})), RedoFault::place);
+  EXPECT_EQ(fault(Copy(reserved).with(24, ~std::uint64_t{0})), RedoFault::value);
   EXPECT_EQ(fault(Copy(reserved).with(32, std::uint32_t{2})), RedoFault::value);
   EXPECT_EQ(fault(Copy(reserved).with(36, std::uint32_t{1})), RedoFault::reserved);
   EXPECT_EQ(fault(reserved), RedoFault::invalid);
   const Copy filled(records[2]);
   EXPECT_EQ(fault(Copy(filled).with(44, std::uint32_t{1})), RedoFault::place);  // of no page
-  EXPECT_EQ(fault(Copy(filled).with(32, ~std::uint64_t{0})), RedoFault::place);
+  EXPECT_EQ(fault(Copy(filled).with(32, ~std::uint64_t{0})), RedoFault::value);
   EXPECT_EQ(fault(filled), RedoFault::invalid);
   EXPECT_TRUE(pages_of(of_other(table->id())) == pages_of(table));
 }

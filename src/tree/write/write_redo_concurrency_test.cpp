@@ -18,7 +18,7 @@ class WriteRedoConcurrency : public RedoMaps {
   static constexpr int kRounds = 1500;
 
   // Few keys, in leaves that are split and merged all the time.
-  void write(std::uint32_t thread, const Core& map, std::uint64_t seed) {
+  void work(std::uint32_t thread, const Core& map, std::uint64_t seed) {
     ThreadContext context(store_, std::move(*store_.epochs.join()), thread);
     MapUser user(context, map);
     base::Random random(seed + thread);
@@ -42,7 +42,7 @@ TEST_F(WriteRedoConcurrency, RecordsOfAKeyComeInTheOrderOfItsVersions) {
   const std::uint64_t seed = base::seed_from_environment(19);
   std::vector<std::thread> threads;
   for (std::uint32_t i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] { write(i, map, seed); });
+    threads.emplace_back([&, i] { work(i, map, seed); });
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_TRUE(versions_ascend(sink_));
