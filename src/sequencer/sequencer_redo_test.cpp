@@ -133,7 +133,9 @@ TEST_F(SequencerRedo, RandomCallsMakeTheSameSequencer) {
       expect_same(*numbers, *other);
     }
     const auto taken = others_.find<Sequencer>(numbers->id())->take(wire::kAnyEpoch, 1);
-    if (taken) EXPECT_EQ(taken->first, numbers->facts().next);
+    if (taken) {
+      EXPECT_EQ(taken->first, numbers->facts().next);
+    }
   }
 }
 

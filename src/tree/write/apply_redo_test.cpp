@@ -62,7 +62,9 @@ class ApplyRedoModel : public RedoMaps, public ::testing::WithParamInterface<Sha
     for (const auto& [key, versions] : versions_by_key(sink_)) {
       const std::uint64_t there = to.version(key);
       EXPECT_EQ(there == 0, from.version(key) == 0);
-      if (there != 0) EXPECT_GE(there, versions.back());
+      if (there != 0) {
+        EXPECT_GE(there, versions.back());
+      }
     }
     std::uint64_t version = 0;
     for (const MapRedo& record : map_records(sink_)) ASSERT_EQ(record.version, ++version);
