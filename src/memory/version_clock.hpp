@@ -93,6 +93,15 @@ class VersionClock {
     return base::shared<std::uint64_t>(words_.write).fetch_add(1) + 1;
   }
 
+  /// Goes on above a version that was taken before, when the map lay elsewhere: its records are
+  /// applied. Requires: all versions that were taken are released, and no thread takes one.
+  void go_on_above(std::uint64_t version) {
+    if (!versions_ || version <= taken()) return;
+    ESPALIER_ASSERT(released() == taken());
+    base::shared<std::uint64_t>(header_ + kWrite).store(version);
+    base::shared<std::uint64_t>(header_ + kRead).store(version);
+  }
+
   /// Says that everything written under `version` is complete, and releases what can be released.
   void done(std::uint64_t version) {
     if (!versions_) return;
