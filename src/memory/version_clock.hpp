@@ -98,8 +98,8 @@ class VersionClock {
   void go_on_above(std::uint64_t version) {
     if (!versions_ || version <= taken()) return;
     ESPALIER_ASSERT(released() == taken());
-    base::shared<std::uint64_t>(header_ + kWrite).store(version);
-    base::shared<std::uint64_t>(header_ + kRead).store(version);
+    base::shared<std::uint64_t>(words_.write).store(version);
+    base::shared<std::uint64_t>(words_.read).store(version);
   }
 
   /// Says that everything written under `version` is complete, and releases what can be released.
