@@ -123,15 +123,15 @@ template <class T, class Request, class MakeHandle>
 auto reach(const std::shared_ptr<Channel>& channel, const Request& request,
            const MakeHandle& make_handle) {
   static_assert(Request::kCall.opens, "its reply tells an object's number");
-  using Reply = typename Request::Reply;
-  using Handle = decltype(make_handle(std::declval<Reached<T>>(), std::declval<const Reply&>()));
+  using Opened = typename Request::Reply;
+  using Handle = decltype(make_handle(std::declval<Reached<T>>(), std::declval<const Opened&>()));
   if (channel->is_copy()) return Result<Handle>(fail(Code::forked));
   if (catalog::Catalog* const own = channel->own_objects()) {
     return reach_own<T, Request, MakeHandle, Handle>(*own, request, make_handle);
   }
   Result<Handle> handle = fail(Code::corrupt);
   const auto take = [&](Answer&& answer) {
-    const auto reply = reply_in<Reply>(answer.reply);
+    const auto reply = reply_in<Opened>(answer.reply);
     if (!reply) return;
     handle =
         make_handle(Reached<T>(std::string(request.name), channel, answer.node, reply->id), *reply);
