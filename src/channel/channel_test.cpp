@@ -164,7 +164,7 @@ TEST(Channel, AnObjectOfANodeIsAskedByItsNumberThereAlone) {
   ASSERT_TRUE(thing);
   EXPECT_EQ(thing->number(), 5u);
   EXPECT_EQ(thing->name(), "t");
-  EXPECT_EQ(thing->ask(Ask{thing->number()})->id, 5u);
+  EXPECT_EQ(thing->ask(Ask{thing->number()}).value().id, 5u);
   node->number = 2;  // another has come
   EXPECT_EQ(thing->ask(Ask{thing->number()}).error().code, Code::not_found);
 }
@@ -207,7 +207,7 @@ TEST(Channel, AnObjectOfThisProcessAnswersAsANodeDoes) {
   ASSERT_TRUE(thing);
   EXPECT_EQ(reach<Thing>(own, Create{"t"}, kKeep).error().code, Code::already_exists);
   EXPECT_EQ(objects.names(), std::vector<std::string>{"t"}) << "what was there stays";
-  EXPECT_EQ(thing->ask(Ask{thing->number()})->id, thing->number());
+  EXPECT_EQ(thing->ask(Ask{thing->number()}).value().id, thing->number());
   ASSERT_TRUE(drop(*own, "t", Thing::kKind));
   EXPECT_EQ(thing->ask(Ask{thing->number()}).error(), (Error{Code::not_found, 0, 7}));
 }
