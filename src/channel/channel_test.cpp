@@ -42,9 +42,15 @@ class Thing final : public catalog::Object {
 
 struct Opened {
   std::uint32_t id = 0;
+  std::uint64_t entries = 0;
 
-  static constexpr void fields(auto& self, auto& message) { message.version(self.id); }
-  [[nodiscard]] static Opened of(const Thing& thing) { return {thing.id()}; }
+  static constexpr void fields(auto& self, auto& message) {
+    message.version(self.id);
+    message.read_version(self.entries);
+  }
+  [[nodiscard]] static Opened of(const Thing& thing) {
+    return {thing.id(), thing.numbers().entries};
+  }
 };
 
 struct Create {
@@ -89,7 +95,7 @@ Result<std::shared_ptr<Thing>> obtain(catalog::Catalog& catalog, const Create& a
 }
 std::expected<Opened, Refusal> execute(Thing& thing, const Ask&) {
   if (thing.dropped()) return std::unexpected(Refusal({Code::not_found, 0, 7}, "gone"));
-  return Opened{thing.id()};
+  return Opened::of(thing);
 }
 
 /// A node that answers what it is told to, in order.
