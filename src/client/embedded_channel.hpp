@@ -4,7 +4,9 @@
 // Thread: any.
 #pragma once
 
+#include <expected>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "channel/channel.hpp"
@@ -18,8 +20,11 @@ class EmbeddedChannel final : public channel::Channel {
  public:
   explicit EmbeddedChannel(std::shared_ptr<tree::StoreCore> core)
       : Channel(&core->catalog), core_(std::move(core)) {}
-  std::expected<channel::Answer, channel::Refusal> ask(const wire::CallMessage& request,
-                                                       channel::NodeNumber node) override;
+  std::expected<channel::Answer, channel::Refusal> ask(
+      const wire::CallMessage& request, std::optional<channel::NodeNumber> node) override;
+  std::expected<void, channel::Refusal> make(const wire::CallMessage& request,
+                                             const wire::CallMessage& undo,
+                                             const channel::TakeAnswer& take) override;
 
  private:
   const std::shared_ptr<tree::StoreCore> core_;

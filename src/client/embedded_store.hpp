@@ -11,11 +11,11 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "base/sequencers.hpp"
 #include "client/call_context.hpp"
 #include "client/embedded_channel.hpp"
 #include "client/embedded_map.hpp"
 #include "client/store_impl.hpp"
+#include "sequencer/counters.hpp"
 #include "store/store_core.hpp"
 #include "table/regex.hpp"
 
@@ -32,7 +32,7 @@ class EmbeddedStore final : public StoreImpl {
   Result<MapImpl*> open_map(std::string_view name) override;
   Result<void> drop_map(std::string_view name) override;
   Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) override {
-    return sequencers_.take(name, count);
+    return counters_.take(name, count, core_.catalog.redo());
   }
   [[nodiscard]] const std::string& page_message() const override {
     return core_.region.page_message();
@@ -52,7 +52,7 @@ class EmbeddedStore final : public StoreImpl {
   tree::StoreCore& core_;
   const std::shared_ptr<EmbeddedChannel> channel_;
   const std::shared_ptr<table::RegexCompiler> regexes_;  // of StoreOptions; may be null
-  base::Sequencers sequencers_;
+  sequencer::Counters counters_;
   const std::shared_ptr<CallContextPool> sessions_;
   std::mutex mutex_;  // guards maps_, together with what the catalogue says; taken before its lock
   MapsById maps_;
