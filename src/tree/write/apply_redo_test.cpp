@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <thread>
 
 #include "tree/testing/redo_maps.hpp"
 #include "tree/write/batch.hpp"
@@ -147,6 +148,17 @@ TEST_F(ApplyRedo, VersionsGoOnAboveThoseOfRecords) {
   EXPECT_EQ(fault(written_), RedoFault::invalid);
   EXPECT_EQ(to.version("key"), 1002u);
   EXPECT_EQ(audit_store(other_), std::vector<std::string>{});
+}
+
+// A client's hold of releases stops no replay, wherever versions are missing.
+TEST_F(ApplyRedo, VersionsGoOnWhileAHoldStands) {
+  const Core map = other(user_.map());
+  ASSERT_NE(map->clock.hold(), 0u);
+  EXPECT_EQ(fault(written_), RedoFault::invalid);
+  EXPECT_EQ(fault(with<std::uint64_t>(16, 1000)), RedoFault::invalid);
+  EXPECT_EQ(map->clock.taken(), 1000u);
+  while (map->clock.released_now() < 1000) std::this_thread::yield();
+  EXPECT_EQ(MapUser(other_context_, map).version("key"), 1000u);
 }
 
 TEST_F(ApplyRedo, SaysWhatIsWrongAndChangesNothing) {
