@@ -110,8 +110,8 @@ TEST_F(CatalogRedo, WhatFailsIsNotRecorded) {
 TEST_F(CatalogRedo, WithoutRoomNothingIsDone) {
   ASSERT_TRUE(create<SomeMap>("one"));
   sink.refuse(true);
-  EXPECT_EQ(create<SomeMap>("two").error().code, Code::exhausted);
-  EXPECT_EQ(catalog.drop("one").error().code, Code::exhausted);
+  EXPECT_EQ(create<SomeMap>("two").error().code, Code::busy);
+  EXPECT_EQ(catalog.drop("one").error().code, Code::busy);
   EXPECT_EQ(catalog.names(), std::vector<std::string>{"one"});
   EXPECT_EQ(living, 1);
   sink.refuse(false);

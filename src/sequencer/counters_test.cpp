@@ -72,7 +72,7 @@ TEST(Counters, WithoutRoomForARecordNothingIsTaken) {
   catalog::RecordingSink sink;
   Counters counters;
   sink.refuse(true);
-  EXPECT_EQ(counters.take("a", 5, &sink).error().code, Code::exhausted);
+  EXPECT_EQ(counters.take("a", 5, &sink).error().code, Code::busy);
   sink.refuse(false);
   EXPECT_EQ(*counters.take("a", 5, &sink), 0u);
 }

@@ -75,9 +75,9 @@ TEST_F(SequencerRedo, WhatTakesNothingIsNotRecorded) {
 TEST_F(SequencerRedo, WithoutRoomNothingIsTakenOrEnded) {
   const auto numbers = create(0);
   sink_.refuse(true);
-  EXPECT_EQ(numbers->take(1, 1).error().code, Code::exhausted);
-  EXPECT_EQ(numbers->seal(1).error().code, Code::exhausted);
-  EXPECT_EQ(numbers->advance(1, 0).error().code, Code::exhausted);
+  EXPECT_EQ(numbers->take(1, 1).error().code, Code::busy);
+  EXPECT_EQ(numbers->seal(1).error().code, Code::busy);
+  EXPECT_EQ(numbers->advance(1, 0).error().code, Code::busy);
   EXPECT_EQ(numbers->facts().next, 0u);
   EXPECT_EQ(numbers->facts().epoch, 1u);
   EXPECT_EQ(numbers->facts().flags, 0u);

@@ -69,10 +69,10 @@ TEST_F(TableRedo, WithoutRoomNothingIsAppendedOrReserved) {
   const std::uint64_t row[] = {1};
   const std::uint64_t taken = store.region.taken_bytes();
   sink.refuse(true);
-  EXPECT_EQ(plain->append(std::as_bytes(std::span(row))).error().error.code, Code::exhausted);
+  EXPECT_EQ(plain->append(std::as_bytes(std::span(row))).error().error.code, Code::busy);
   EXPECT_EQ(table->append_reserved(slots->number, std::as_bytes(std::span(row))).error().code,
-            Code::exhausted);
-  EXPECT_EQ(table->reserve_slots(1, Table::kReservationNs).error().code, Code::exhausted);
+            Code::busy);
+  EXPECT_EQ(table->reserve_slots(1, Table::kReservationNs).error().code, Code::busy);
   EXPECT_EQ(plain->rows() + table->rows(), 0u);
   EXPECT_EQ(store.region.taken_bytes(), taken);
   sink.refuse(false);

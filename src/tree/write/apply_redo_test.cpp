@@ -225,7 +225,7 @@ TEST_F(RedoMaps, WhatIsWrittenToADroppedMapIsLeftOut) {
 
 TEST_F(RedoMaps, WithoutRoomThereIsNoMap) {
   sink_.refuse(true);
-  EXPECT_EQ(create_map(store_, "map", {}).error().code, Code::exhausted);
+  EXPECT_EQ(create_map(store_, "map", {}).error().code, Code::busy);
   EXPECT_EQ(buffers_in_use(store_), 0u);
   EXPECT_EQ(store_.catalog.names(), std::vector<std::string>{});
 }

@@ -85,11 +85,11 @@ TEST_F(WriteRedoTest, WithoutRoomAWriteIsRefusedAndNothingIsChanged) {
   for (const Op op : {Op::put, Op::update, Op::erase}) {
     const Completion done = user_.write(op, "key", "2");
     EXPECT_FALSE(done.ok || done.applied);
-    EXPECT_EQ(done.error.code, Code::exhausted);
+    EXPECT_EQ(done.error.code, Code::busy);
   }
-  EXPECT_EQ(user_.put("key", value).error.code, Code::exhausted);
-  EXPECT_EQ(user_.write(Op::insert, "other", value).error.code, Code::exhausted);
-  EXPECT_EQ(apply_batch({{"key", "2"}, {"a", value}}).error().code, Code::exhausted);
+  EXPECT_EQ(user_.put("key", value).error.code, Code::busy);
+  EXPECT_EQ(user_.write(Op::insert, "other", value).error.code, Code::busy);
+  EXPECT_EQ(apply_batch({{"key", "2"}, {"a", value}}).error().code, Code::busy);
   EXPECT_EQ(user_.items(), items);
   EXPECT_EQ(in_use(), used);
   EXPECT_EQ(user_.map().clock.taken(), taken);
