@@ -124,7 +124,8 @@ class Table final : public catalog::Object {
   /// another number of rows gives it up. Returns the number of the first row. AppendRun does the
   /// same for any reserver, from any source.
   /// Errors: not_found (it has ended, or is another's), invalid_argument, dropped, those of the
-  /// table's sink. Requires: as append().
+  /// table's sink (and the reservation has ended: no other rows may go to its slots). Requires: as
+  /// append().
   Result<std::uint64_t> append_reserved(std::uint64_t reservation, std::span<const std::byte> rows);
 
   /// From now on appends, and readers at their next page, get `dropped`, and readers from elsewhere

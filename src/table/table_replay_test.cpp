@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "table/append_run.hpp"
 #include "table/testing/redo_tables.hpp"
 
 namespace espalier::table {
@@ -76,8 +77,38 @@ TEST_F(TableRedo, WithoutRoomNothingIsAppendedOrReserved) {
   EXPECT_EQ(plain->rows() + table->rows(), 0u);
   EXPECT_EQ(store.region.taken_bytes(), taken);
   sink.refuse(false);
-  EXPECT_TRUE(table->append_reserved(slots->number, std::as_bytes(std::span(row))));
   EXPECT_TRUE(plain->append(std::as_bytes(std::span(row))));
+}
+
+// What was sent for its slots may have been seen, so no other rows may go there; and nothing waits
+// for rows that do not come.
+TEST_F(TableRedo, ARefusedAppendEndsItsReservation) {
+  const auto table = store.create(schema_of("a i64 not null"), {.encrypted = true});
+  const std::uint64_t row[] = {1};
+  const auto first = table->reserve_slots(1, 0);
+  sink.refuse(true);
+  EXPECT_FALSE(table->append_reserved(first->number, std::as_bytes(std::span(row))));
+  sink.refuse(false);
+  EXPECT_EQ(table->append_reserved(first->number, std::as_bytes(std::span(row))).error().code,
+            Code::not_found);
+  const auto next = table->reserve_slots(1, 0);
+  ASSERT_TRUE(next);
+  EXPECT_NE(next->slots.front().cipher_page, first->slots.front().cipher_page);
+  EXPECT_TRUE(table->append_reserved(next->number, std::as_bytes(std::span(row))));
+  EXPECT_TRUE(apply_all());
+  EXPECT_TRUE(pages_of(of_other(table->id())) == pages_of(table));
+}
+
+TEST_F(TableRedo, AnAppendThatWaitsForItsTurnHoldsNoRoom) {
+  const auto table = store.create(append_schema());
+  const std::vector<std::byte> rows = rows_of_append(table->schema(), 1, 50'000);
+  const SpanSource source(rows);
+  const std::uint64_t count = rows.size() / table->schema().row_bytes();
+  AppendRun first(*table, source, count);
+  AppendRun second(*table, source, count);
+  ASSERT_EQ(first.step(), AppendRun::Step::again);
+  EXPECT_EQ(second.step(), AppendRun::Step::busy);
+  EXPECT_EQ(sink.rooms(), 1u);
 }
 
 TEST(TableRedoOrder, RecordsComeBeforeTheirRows) { EXPECT_TRUE(records_come_before_their_rows()); }
