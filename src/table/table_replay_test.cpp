@@ -75,7 +75,7 @@ TEST_F(TableRedo, WithoutRoomNothingIsAppendedOrReserved) {
             Code::busy);
   EXPECT_EQ(table->reserve_slots(1, Table::kReservationNs).error().code, Code::busy);
   EXPECT_EQ(plain->rows() + table->rows(), 0u);
-  EXPECT_EQ(store.region.taken_bytes(), taken);
+  EXPECT_LE(store.region.taken_bytes(), taken);
   sink.refuse(false);
   EXPECT_TRUE(plain->append(std::as_bytes(std::span(row))));
 }

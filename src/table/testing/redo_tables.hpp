@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "catalog/testing/apply_record.hpp"
 #include "catalog/testing/recording_sink.hpp"
 #include "table/redo_record.hpp"
 #include "table/snapshot.hpp"
@@ -45,15 +46,15 @@ struct RedoTables {
 
   /// Applies a record to the other store, whatever it is of.
   Result<void> apply(std::string_view record) {
-    const auto head = catalog::read_redo_head(record);
-    if (!head) return std::unexpected(head.error());
-    if (head->type == static_cast<std::uint8_t>(catalog::RedoType::created)) {
-      const auto made =
-          restore_table(other.tables.catalog, other.pool, catalog::read_created(record).value());
-      return made ? Result<void>() : std::unexpected(made.error());
-    }
-    const auto table = of_other(head->object);
-    return table == nullptr ? Result<void>() : apply_redo(*table, record);
+    return catalog::apply_record(
+        other.tables.catalog, record,
+        [this](const catalog::CreatedObject& created) {
+          return restore_table(other.tables.catalog, other.pool, created);
+        },
+        [this](const catalog::RedoHead& head, std::string_view own) {
+          return catalog::apply_to<Table>(other.tables.catalog, head.object,
+                                          [&](Table& table) { return apply_redo(table, own); });
+        });
   }
   /// Whether all records could be applied, in their order.
   bool apply_all() {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "catalog/testing/apply_record.hpp"
 #include "catalog/testing/recording_sink.hpp"
 #include "tree/redo_record.hpp"
 #include "tree/testing/map_objects.hpp"
@@ -102,18 +103,14 @@ class RedoMaps : public ::testing::Test {
 
   /// Applies a record to the other store, whatever it is of.
   Result<void> apply(std::string_view record) {
-    const auto head = catalog::read_redo_head(record);
-    if (!head) return std::unexpected(head.error());
-    if (head->type == static_cast<std::uint8_t>(catalog::RedoType::created)) {
-      const auto restored = restore_map(other_, catalog::read_created(record).value());
-      return restored ? Result<void>() : std::unexpected(restored.error());
-    }
-    if (head->type == static_cast<std::uint8_t>(catalog::RedoType::dropped)) {
-      static_cast<void>(other_.catalog.drop_again(head->object));
-      return {};
-    }
-    const Core map = other_.catalog.find<MapCore>(head->object);
-    return map == nullptr ? Result<void>() : apply_redo(other_context_, *map, record);
+    return catalog::apply_record(
+        other_.catalog, record,
+        [this](const catalog::CreatedObject& created) { return restore_map(other_, created); },
+        [this](const catalog::RedoHead& head, std::string_view own) {
+          return catalog::apply_to<MapCore>(other_.catalog, head.object, [&](MapCore& map) {
+            return apply_redo(other_context_, map, own);
+          });
+        });
   }
   /// Applies those from one on, up to another.
   void apply_some(std::size_t from, std::size_t to) {
