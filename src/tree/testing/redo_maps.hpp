@@ -97,7 +97,10 @@ inline bool records_come_before_their_release() {
 class RedoMaps : public ::testing::Test {
  protected:
   using Core = std::shared_ptr<MapCore>;
-  RedoMaps() { store_.catalog.record_to(&sink_); }
+  explicit RedoMaps(std::uint64_t bytes_max = std::uint64_t{256} << 20)
+      : store_(make_store(bytes_max)), other_(make_store(bytes_max)) {
+    store_.catalog.record_to(&sink_);
+  }
 
   Core create(const MapOptions& options) { return create_map(store_, "map", options).value(); }
 
@@ -121,8 +124,8 @@ class RedoMaps : public ::testing::Test {
   Core other(const MapCore& map) { return other_.catalog.find<MapCore>(map.id); }
 
   catalog::RecordingSink sink_;
-  StoreCore store_ = make_store();
-  StoreCore other_ = make_store();
+  StoreCore store_;
+  StoreCore other_;
   ThreadContext context_{store_, std::move(*store_.epochs.join()), 0};
   ThreadContext other_context_{other_, std::move(*other_.epochs.join()), 0};
 };

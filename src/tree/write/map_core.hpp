@@ -135,6 +135,7 @@ class MapCore final : public MapView, public catalog::Object, public memory::Ver
   /// map. Its structure stays whole, so that a request under way need not look.
   std::atomic<bool> dropped{false};
   DroppedMap waiting;  // once nobody holds it: DroppedMaps' own
+  static constexpr std::size_t kLevelsMax = 64;  // of two children each, more than there are LIDs
   /// Gives back so many of its nodes, with their values; nothing may ask for memory meanwhile.
   /// Returns whether all were. Requires: no thread uses the map any more, nor will.
   bool free_nodes(std::uint32_t nodes);
@@ -207,7 +208,6 @@ class MapCore final : public MapView, public catalog::Object, public memory::Ver
 
   /// Where giving back the nodes of a dropped map has come to.
   struct Freeing {
-    static constexpr std::size_t kLevelsMax = 64;  // of two children each, more than there are LIDs
     struct Level {
       wire::Lid lid;
       std::uint32_t next_child;

@@ -24,6 +24,10 @@ namespace espalier::tree {
 /// Does a write that needs a change of structure. Requires: as write_to_leaf. Waits for locks.
 WriteOutcome write_with_restructure(ThreadContext& context, MapCore& map,
                                     const WriteIntent& intent) noexcept;
+/// Does the write at `leaf`, changing the tree's structure if it must. `known`: see newest_state.
+/// Requires: as write_to_leaf.
+WriteOutcome write_in(ThreadContext& context, MapCore& map, wire::Ref leaf,
+                      const WriteIntent& intent, const LeafProbe* known = nullptr) noexcept;
 
 /// A condition on one key of a batch.
 struct KeyCondition {
