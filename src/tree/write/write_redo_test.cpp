@@ -122,19 +122,10 @@ TEST_F(WriteRedoTest, EachVersionIsThatOfOneRecord) {
   EXPECT_EQ(sink_.rooms(), 0u);
 }
 
-TEST(WriteRedo, AMapWithoutASinkMakesNoRecord) {
-  TreeFixture tree;
-  SearchKey key;
-  key.assign("key");
-  const WriteIntent intent{Op::put, &key, "value", false, {}};
-  auto redo = WriteRedo::of_writes(tree.map(), {&intent, 1});
-  ASSERT_TRUE(redo);
-  redo->hand_over(1);
-  EXPECT_TRUE(tree.put("key", "value").ok);
-}
-
 TEST(WriteRedo, IsHandedOverUnderTheLockAndBeforeTheRelease) {
-  EXPECT_TRUE(records_come_under_the_lock());
+  for (const RedoWay way : kRedoWays) {
+    EXPECT_TRUE(records_come_under_the_lock(way)) << static_cast<int>(way);
+  }
   EXPECT_TRUE(records_come_before_their_release());
 }
 
