@@ -14,7 +14,7 @@
 #include "base/testing/fuzz_input.hpp"
 #include "table/redo_record.hpp"
 #include "table/snapshot.hpp"
-#include "table/table_replay.hpp"
+#include "table/apply_redo.hpp"
 #include "table/testing/random_table.hpp"
 
 namespace espalier::table {

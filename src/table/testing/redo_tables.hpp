@@ -14,7 +14,7 @@
 #include "catalog/testing/recording_sink.hpp"
 #include "table/redo_record.hpp"
 #include "table/snapshot.hpp"
-#include "table/table_replay.hpp"
+#include "table/apply_redo.hpp"
 #include "table/testing/random_table.hpp"
 #include "table/testing/table_checks.hpp"
 
@@ -42,7 +42,10 @@ inline std::vector<PageImage> pages_of(const std::shared_ptr<Table>& table) {
 }
 
 struct RedoTables {
-  RedoTables() { store.tables.catalog.record_to(&sink); }
+  explicit RedoTables(std::uint64_t bytes_max = std::uint64_t{256} << 20)
+      : store(bytes_max), other(bytes_max) {
+    store.tables.catalog.record_to(&sink);
+  }
 
   /// Applies a record to the other store, whatever it is of.
   Result<void> apply(std::string_view record) {
@@ -67,8 +70,8 @@ struct RedoTables {
   }
 
   catalog::RecordingSink sink;
-  TableStore store{std::uint64_t{256} << 20};
-  TableStore other{std::uint64_t{256} << 20};
+  TableStore store;
+  TableStore other;
 };
 
 /// Whether no row is visible before its record is handed over.
