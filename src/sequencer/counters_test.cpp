@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -66,6 +67,26 @@ TEST(Counters, TakingIsRecordedAndNumbersGoOnAboveIt) {
   EXPECT_EQ(*others.take("ab", 1), 8u);
   EXPECT_EQ(*others.take("c", 1), 1u);
   EXPECT_EQ(*others.take("d", 1), 0u);
+}
+
+TEST(Counters, NumbersEndBeforeTheyComeAgain) {
+  std::string record(sizeof(CounterRecord) + 1, 'a');
+  CounterRecord fields{};
+  fields.head = catalog::redo_head(ObjectKind::sequencer, 0,
+                                   static_cast<std::uint8_t>(RedoType::counted), record.size());
+  fields.next = kCounterEnd - 5;
+  fields.name_bytes = 1;
+  std::memcpy(record.data(), &fields, sizeof fields);
+  Counters counters;
+  ASSERT_TRUE(counters.apply_redo(record));
+  EXPECT_EQ(counters.take("a", 6).error().code, Code::exhausted);
+  EXPECT_EQ(*counters.take("a", 5), kCounterEnd - 5);
+  EXPECT_EQ(counters.take("a", 1).error().code, Code::exhausted);
+  EXPECT_EQ(*counters.take("a", 0), kCounterEnd);
+  fields.next = kCounterEnd + 1;
+  std::memcpy(record.data(), &fields, sizeof fields);
+  EXPECT_EQ(counters.apply_redo(record).error().detail,
+            static_cast<std::uint32_t>(catalog::RedoFault::value));
 }
 
 TEST(Counters, WithoutRoomForARecordNothingIsTaken) {

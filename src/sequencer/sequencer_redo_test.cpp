@@ -139,6 +139,22 @@ TEST_F(SequencerRedo, RandomCallsMakeTheSameSequencer) {
   }
 }
 
+// It stays sealed, for clients that may still add to its word.
+TEST_F(SequencerRedo, ADroppedSequencerTakesNoRecord) {
+  const auto numbers = create(0);
+  const auto other = applied();
+  ASSERT_TRUE(numbers->take(1, 5));
+  ASSERT_TRUE(numbers->advance(1, 100));
+  const auto page = other->window()->page;
+  ASSERT_TRUE(*others_.drop_again({ObjectKind::sequencer, numbers->id()}));
+  for (const std::string_view record : sink_.records()) {
+    if (read_sequencer_redo(record)) EXPECT_TRUE(other->apply_redo(record));
+  }
+  EXPECT_TRUE(wire::sequencer_sealed(page->word().load()));
+  EXPECT_EQ(other->take(wire::kAnyEpoch, 1).error().code, Code::not_found);
+  EXPECT_EQ(other->facts().epoch, 1u);
+}
+
 TEST_F(SequencerRedo, SaysWhatIsWrongAndChangesNothing) {
   const auto numbers = create(0);
   const auto other = applied();
