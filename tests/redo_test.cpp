@@ -56,9 +56,9 @@ struct WholeStore {
           return tree::apply_redo(context, map, record);
         });
       case ObjectKind::table:
-        return catalog::apply_to<table::Table>(
-            core.catalog, head.object,
-            [&](table::Table& table) { return table::apply_redo(table, record); });
+        return catalog::apply_to<table::Table>(core.catalog, head.object, [&](table::Table& table) {
+          return table::apply_redo(table, record);
+        });
       case ObjectKind::sequencer:
         if (head.object == 0) return counters.apply_redo(record);
         return catalog::apply_to<sequencer::Sequencer>(

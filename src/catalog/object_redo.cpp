@@ -62,8 +62,7 @@ Result<RedoRoom> reserve_dropped(RedoSink* sink) noexcept {
 
 void finish_dropped(RedoRoom& room, const DroppedObject& dropped) noexcept {
   if (!room) return;
-  RedoWriter(room.bytes())
-      .part(redo_head(dropped.kind, dropped.id, kDropped, sizeof(RedoHead)));
+  RedoWriter(room.bytes()).part(redo_head(dropped.kind, dropped.id, kDropped, sizeof(RedoHead)));
   room.hand_over();
 }
 

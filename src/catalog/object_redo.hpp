@@ -30,7 +30,7 @@ struct CreatedRecord {
   std::uint16_t reserved;
 };
 static_assert(sizeof(CreatedRecord) == 24 && offsetof(CreatedRecord, form_bytes) == 16);
-static_assert(offsetof(CreatedRecord, name_bytes) == 20);
+static_assert(offsetof(CreatedRecord, name_bytes) == 20 && offsetof(CreatedRecord, reserved) == 22);
 static_assert(std::has_unique_object_representations_v<CreatedRecord>);
 
 /// A form is no longer than this: the longest schema of a table fits, and the longest shard map.

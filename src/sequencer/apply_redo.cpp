@@ -47,8 +47,7 @@ Result<std::shared_ptr<Sequencer>> restore_sequencer(catalog::Catalog& catalog,
     return catalog::corrupt(RedoFault::form);
   }
   return catalog.restore<Sequencer>(
-      created,
-      [&](std::uint32_t id, std::string own_name) -> Result<std::shared_ptr<Sequencer>> {
+      created, [&](std::uint32_t id, std::string own_name) -> Result<std::shared_ptr<Sequencer>> {
         if (Sequencer::live() >= Sequencer::kMost) {
           return fail(Code::out_of_memory, Sequencer::kMost);
         }

@@ -21,6 +21,26 @@ struct TableRedo : ::testing::Test, RedoTables {
   [[nodiscard]] std::string last() const { return catalog::hex_of(sink.records().back()); }
 };
 
+TEST_F(TableRedo, GoldenBytesOfTablesThatWereMade) {
+  const std::string column =
+      "0000040000000000 0100610000000000 0000000000000000 0000000000000000 0000000000000000 "
+      "0000000000000000 0000000000000000 0000000000000000 0000000000000000 0000";
+  static_cast<void>(store.create(schema_of("a i64 not null")));
+  EXPECT_EQ(last(),
+            "9200000000000000 0100000002010000 7800000002000000 7430000000000000 "
+            "0000000000000000 0000000000000000 0000000000000000 0000000000000000 "
+            "0000010001000000 " +
+                column);
+  SaltBytes salt;
+  for (std::size_t i = 0; i < salt.size(); ++i) salt[i] = static_cast<std::byte>(i + 1);
+  static_cast<void>(store.create(schema_of("a i64 not null"), {.encrypted = true, .salt = salt}));
+  EXPECT_EQ(last(),
+            "9200000000000000 0200000002010000 7800000002000000 7431010000000000 "
+            "0000010203040506 0708090a0b0c0d0e 0f10111213141516 1718191a1b1c1d1e "
+            "1f20010001000000 " +
+                column);
+}
+
 TEST_F(TableRedo, GoldenBytesOfAppends) {
   const auto table = store.create(schema_of("a i64 not null"));
   const std::uint64_t rows[] = {0x0102, 3};

@@ -12,9 +12,9 @@
 #include "base/assert.hpp"
 #include "catalog/testing/apply_record.hpp"
 #include "catalog/testing/recording_sink.hpp"
+#include "table/apply_redo.hpp"
 #include "table/redo_record.hpp"
 #include "table/snapshot.hpp"
-#include "table/apply_redo.hpp"
 #include "table/testing/random_table.hpp"
 #include "table/testing/table_checks.hpp"
 

@@ -245,6 +245,10 @@ TEST_F(RedoMaps, MapsAndShardsComeBackAsTheyWere) {
   const Core plain = create({.node_bytes = 4096, .log_bytes = 128, .versions = false});
   const auto own = create_shard(store_, "shard", {}, shard);
   ASSERT_TRUE(own);
+  EXPECT_EQ(catalog::hex_of(sink_.records().back()),
+            "5c00000000000000 0200000001010000 3f00000005000000 7368617264000000 "
+            "1000000000002000 0000020000010000 0000000000070000 0000000000010000 "
+            "0001000200000007 006e6f6465313a31 010007006d6e6f64 65323a31");
   apply_some(0, 2);
   EXPECT_EQ(other(*plain)->name, "map");
   EXPECT_EQ(other(*plain)->description(), plain->description());

@@ -134,7 +134,7 @@ class MapCore final : public MapView, public catalog::Object, public memory::Ver
   /// Set once, when the map loses its name: who still holds it should answer that there is no such
   /// map. Its structure stays whole, so that a request under way need not look.
   std::atomic<bool> dropped{false};
-  DroppedMap waiting;  // once nobody holds it: DroppedMaps' own
+  DroppedMap waiting;                            // once nobody holds it: DroppedMaps' own
   static constexpr std::size_t kLevelsMax = 64;  // of two children each, more than there are LIDs
   /// Gives back so many of its nodes, with their values; nothing may ask for memory meanwhile.
   /// Returns whether all were. Requires: no thread uses the map any more, nor will.

@@ -41,6 +41,17 @@ TEST_F(WriteRedoTest, GoldenBytes) {
             "0100000001000100 6133010000000100 0100623200000000 0100020063");
 }
 
+TEST_F(WriteRedoTest, GoldenBytesOfAChangeOfStructure) {
+  WriteRedo::of_structure(user_.map())->hand_over(9);
+  EXPECT_EQ(last(), "2000000000000000 0100000001110000 0900000000000000 0000000000000000");
+}
+
+TEST_F(WriteRedoTest, GoldenBytesOfAMapThatWasMade) {
+  EXPECT_EQ(last(),
+            "3300000000000000 0100000001010000 1800000003000000 6d61700000001000 "
+            "0000000002000000 0200000100000000 000000");
+}
+
 TEST_F(WriteRedoTest, InsertsAndUpdatesAreRecordedAsWhatTheyDid) {
   ASSERT_TRUE(user_.write(Op::insert, "key", "1").applied);
   ASSERT_TRUE(user_.write(Op::update, "key", "2").applied);
