@@ -23,7 +23,7 @@ void Catalog::record_to(RedoSink* sink) {
   for (const auto& [id, entry] : by_id_) entry->object->record_to(sink);
 }
 
-// All that may fail comes before anybody can find it.
+// All that may fail comes before it can be found.
 Result<EntryPointer> Catalog::make_entry(std::uint32_t id, std::string_view name, ObjectKind kind,
                                          const Make& make) {
   auto made = make(id, std::string(name));

@@ -7,7 +7,7 @@
 //   | bytes | object | kind | type | reserved | what its type has
 //   +-------+--------+------+------+----------+------------------
 //
-// Readers take a record for bytes of anybody: each length is checked before it is used.
+// Readers take a record for foreign bytes: each length is checked before it is used.
 //
 // Thread: plain values.
 #pragma once

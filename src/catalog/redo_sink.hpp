@@ -7,9 +7,9 @@
 //   3. within them              room.hand_over(): the effect is decided, and no reader can see it
 //   4. the effect becomes visible
 //
-// Whoever hands over holds the lock that orders the writes of a key, or is their one owner, so the
-// sink's order of two records of one key is the order of their versions. A room that is not handed
-// over goes back by itself.
+// A record is handed over under the lock that orders the writes of its keys, or by their one owner
+// (an append in its turn, which asks for room then), so the sink's order of two records of one key
+// is the order of their versions. A room that is not handed over goes back by itself.
 //
 // Thread: a sink any, a room one at a time.
 #pragma once

@@ -67,7 +67,7 @@ class RecordingSink final : public RedoSink {
     const std::lock_guard lock(mutex_);
     return reserved_;
   }
-  /// Rooms that somebody has.
+  /// Rooms that were neither handed over nor given back.
   [[nodiscard]] std::size_t rooms() const {
     const std::lock_guard lock(mutex_);
     return rooms_;
