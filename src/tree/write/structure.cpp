@@ -271,16 +271,6 @@ WriteOutcome write_with_restructure(ThreadContext& context, MapCore& map,
   }
 }
 
-WriteOutcome write_in(ThreadContext& context, MapCore& map, wire::Ref leaf,
-                      const WriteIntent& intent, const LeafProbe* known) noexcept {
-  WriteOutcome outcome = write_to_leaf(context, map, map.at(leaf.offset()), intent, known);
-  if (outcome.status == WriteStatus::restructure) {
-    outcome = write_with_restructure(context, map, intent);
-    if (outcome.status == WriteStatus::busy) outcome.status = WriteStatus::moved;
-  }
-  return outcome;
-}
-
 namespace {
 
 // The writes of a batch that fall into one leaf.
