@@ -148,7 +148,8 @@ TEST_F(SequencerRedo, ADroppedSequencerTakesNoRecord) {
   const auto page = other->window()->page;
   ASSERT_TRUE(*others_.drop_again({ObjectKind::sequencer, numbers->id()}));
   for (const std::string_view record : sink_.records()) {
-    if (read_sequencer_redo(record)) EXPECT_TRUE(other->apply_redo(record));
+    if (!read_sequencer_redo(record)) continue;  // it was made
+    EXPECT_TRUE(other->apply_redo(record));
   }
   EXPECT_TRUE(wire::sequencer_sealed(page->word().load()));
   EXPECT_EQ(other->take(wire::kAnyEpoch, 1).error().code, Code::not_found);

@@ -36,7 +36,7 @@ Result<std::vector<BatchWrite>> read_writes(const MapRedo& redo, std::uint32_t k
 }
 
 // A write that finds no memory makes room, and again once what waited can be freed.
-constexpr int kAttempts = 4;
+constexpr int kApplyAttempts = 4;
 
 WriteOutcome write_until_decided(ThreadContext& context, MapCore& map, const WriteIntent& intent) {
   Path path;
@@ -47,7 +47,7 @@ WriteOutcome write_until_decided(ThreadContext& context, MapCore& map, const Wri
     const WriteOutcome outcome = write_in(context, map, map.ref_of(leaf), intent);
     context.slot.exit();
     if (outcome.status == WriteStatus::busy || outcome.status == WriteStatus::moved) continue;
-    if (outcome.status != WriteStatus::out_of_memory || ++starved == kAttempts) return outcome;
+    if (outcome.status != WriteStatus::out_of_memory || ++starved == kApplyAttempts) return outcome;
     make_room(context, starved > 1);
   }
 }
@@ -61,7 +61,7 @@ Result<void> apply_write(ThreadContext& context, MapCore& map, const BatchWrite&
   wire::ValueRef stored{};
   if (!write.erase && write.value.size() > map.geometry.inline_value_bytes_max) {
     auto value = store_value(context, map, write.value);
-    for (int starved = 1; !value && starved < kAttempts; ++starved) {
+    for (int starved = 1; !value && starved < kApplyAttempts; ++starved) {
       make_room(context, true);
       value = store_value(context, map, write.value);
     }
