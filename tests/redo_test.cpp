@@ -6,11 +6,16 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/random.hpp"
+#include "catalog/testing/apply_record.hpp"
 #include "catalog/testing/recording_sink.hpp"
+#include "sequencer/counters.hpp"
 #include "sequencer/sequencer.hpp"
 #include "table/table_object.hpp"
 #include "table/testing/redo_tables.hpp"
@@ -20,10 +25,13 @@
 namespace espalier::test {
 namespace {
 
-/// A store, with a worker for its maps.
+constexpr const char* kCounters[] = {"a", "b"};
+
+/// A store, with a worker for its maps, and counters.
 struct WholeStore {
   tree::StoreCore core = tree::make_store();
   tree::ThreadContext context{core, std::move(*core.epochs.join()), 0};
+  sequencer::Counters counters;
 
   template <class T>
   [[nodiscard]] std::shared_ptr<T> find(std::uint32_t id) const {
@@ -41,30 +49,37 @@ struct WholeStore {
     }
     return fail(Code::unsupported);
   }
+  Result<void> apply_own(const catalog::RedoHead& head, std::string_view record) {
+    switch (static_cast<ObjectKind>(head.kind)) {
+      case ObjectKind::map:
+        return catalog::apply_to<tree::MapCore>(core.catalog, head.object, [&](tree::MapCore& map) {
+          return tree::apply_redo(context, map, record);
+        });
+      case ObjectKind::table:
+        return catalog::apply_to<table::Table>(core.catalog, head.object, [&](table::Table& table) {
+          return table::apply_redo(table, record);
+        });
+      case ObjectKind::sequencer:
+        if (head.object == 0) return counters.apply_redo(record);
+        return catalog::apply_to<sequencer::Sequencer>(
+            core.catalog, head.object,
+            [&](sequencer::Sequencer& numbers) { return numbers.apply_redo(record); });
+      case ObjectKind::any: break;
+    }
+    return fail(Code::unsupported);
+  }
   Result<void> apply(std::string_view record) {
-    const auto head = catalog::read_redo_head(record);
-    if (!head) return std::unexpected(head.error());
-    const auto type = static_cast<catalog::RedoType>(head->type);
-    if (type == catalog::RedoType::created) return make(*catalog::read_created(record));
-    if (type == catalog::RedoType::dropped) {
-      static_cast<void>(core.catalog.drop_again(*catalog::read_dropped(record)));
-      return {};
-    }
-    // What is no longer there was dropped later.
-    if (const auto map = find<tree::MapCore>(head->object)) {
-      return tree::apply_redo(context, *map, record);
-    }
-    if (const auto table = find<table::Table>(head->object)) {
-      return table::apply_redo(*table, record);
-    }
-    if (const auto numbers = find<sequencer::Sequencer>(head->object)) {
-      return numbers->apply_redo(record);
-    }
-    return {};
+    return catalog::apply_record(
+        core.catalog, record, [this](const auto& created) { return make(created); },
+        [this](const auto& head, std::string_view own) { return apply_own(head, own); });
+  }
+  /// Applies those from one on, up to another.
+  void apply_some(const std::vector<std::string_view>& records, std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i) ASSERT_TRUE(apply(records[i])) << "record " << i;
   }
 };
 
-/// Everything of a store that records keep, by the names of its objects.
+/// Everything of a store that records keep, by the names of its objects and counters.
 std::map<std::string, std::string> contents(WholeStore& store) {
   std::map<std::string, std::string> all;
   for (const catalog::EntryPointer& entry : store.core.catalog.list()) {
@@ -74,7 +89,9 @@ std::map<std::string, std::string> contents(WholeStore& store) {
         text += " " + key + "=" + value;
       }
     } else if (const auto table = store.find<table::Table>(entry->id)) {
-      for (const table::PageImage& page : table::pages_of(table)) text += page.rows;
+      for (const table::PageImage& page : table::pages_of(table)) {
+        text += " " + std::to_string(page.cipher_page) + ":" + page.rows;
+      }
     } else if (const auto numbers = store.find<sequencer::Sequencer>(entry->id)) {
       const wire::SequencerFacts facts = numbers->facts();
       for (const std::uint64_t part : {facts.first, facts.next, std::uint64_t{facts.epoch}}) {
@@ -83,15 +100,25 @@ std::map<std::string, std::string> contents(WholeStore& store) {
     }
     all.emplace(entry->name, std::move(text));
   }
+  for (const std::string name : kCounters) {
+    all.emplace("counter " + name, std::to_string(*store.counters.take(name, 0)));
+  }
   return all;
 }
 
 class RandomStore {
  public:
-  RandomStore(WholeStore& store, std::uint64_t seed) : store_(store), random_(seed) {}
+  RandomStore(WholeStore& store, catalog::RedoSink& sink, std::uint64_t seed)
+      : store_(store), sink_(sink), random_(seed) {
+    store.core.catalog.record_to(&sink);
+  }
 
   void step() {
-    const std::string name(1, static_cast<char>('a' + random_.below(6)));
+    if (random_.below(20) == 0) {
+      ASSERT_TRUE(store_.counters.take(kCounters[random_.below(2)], 3, &sink_));
+      return;
+    }
+    const std::string name(1, static_cast<char>('a' + random_.below(8)));
     const catalog::EntryPointer there = store_.core.catalog.find_any(name);
     if (there == nullptr) return make(name);
     if (random_.below(40) == 0) {
@@ -101,8 +128,7 @@ class RandomStore {
       const Op op = random_.below(3) == 0 ? Op::erase : Op::put;
       ASSERT_TRUE(user.write(op, tree::random_key(random_, 8), std::to_string(random_())).ok);
     } else if (const auto table = store_.find<table::Table>(there->id)) {
-      const auto count = static_cast<std::int64_t>(1 + random_.below(20));
-      ASSERT_TRUE(table->append(table::rows_of_append(table->schema(), 1, count)));
+      append(*table);
     } else {
       const auto numbers = store_.find<sequencer::Sequencer>(there->id);
       if (random_.below(10) == 0) {
@@ -116,47 +142,83 @@ class RandomStore {
  private:
   void make(const std::string& name) {
     tree::StoreCore& core = store_.core;
-    switch (random_.below(3)) {
-      case 0: ASSERT_TRUE(tree::create_map(core, name, {.node_bytes = 512})); break;
-      case 1:
-        ASSERT_TRUE(table::create_table(core.catalog, core.pool, name, table::append_schema()));
-        break;
-      default: ASSERT_TRUE(sequencer::create_sequencer(core.catalog, name, random_.below(100)));
+    const std::uint64_t what = random_.below(4);
+    if (what == 0) {
+      ASSERT_TRUE(tree::create_map(core, name, {.node_bytes = 512}));
+    } else if (what == 1) {
+      ASSERT_TRUE(sequencer::create_sequencer(core.catalog, name, random_.below(100)));
+    } else {
+      ASSERT_TRUE(table::create_table(core.catalog, core.pool, name, table::append_schema(),
+                                      {.encrypted = what == 2}));
     }
+  }
+  void append(table::Table& table) {
+    const auto count = static_cast<std::int64_t>(1 + random_.below(20));
+    const auto rows = table::rows_of_append(table.schema(), 1, count);
+    if (!table.encrypted()) {
+      ASSERT_TRUE(table.append(rows));
+      return;
+    }
+    now_ns_ += table::Table::kReservationNs;
+    const auto slots = table.reserve_slots(static_cast<std::uint64_t>(count), now_ns_);
+    ASSERT_TRUE(slots);
+    if (random_.below(20) == 0) return;  // they are never filled
+    ASSERT_TRUE(table.append_reserved(slots->number, rows));
   }
 
   WholeStore& store_;
+  catalog::RedoSink& sink_;
   base::Random random_;
+  std::uint64_t now_ns_ = 0;
 };
 
-TEST(Redo, RecordsMakeTheSameStore) {
-  const std::uint64_t seed = base::seed_from_environment(63);
-  catalog::RecordingSink sink;
-  WholeStore store;
-  store.core.catalog.record_to(&sink);
-  RandomStore random(store, seed);
-  for (int i = 0; i < 3000; ++i) ASSERT_NO_FATAL_FAILURE(random.step());
-  const auto records = sink.records();
-  const auto wanted = contents(store);
+class Redo : public ::testing::Test {
+ protected:
+  Redo() {
+    RandomStore random(store_, sink_, seed_);
+    for (int i = 0; i < 2000 && !HasFatalFailure(); ++i) random.step();
+    records_ = sink_.records();
+    wanted_ = contents(store_);
+  }
+
+  const std::uint64_t seed_ = base::seed_from_environment(63);
+  catalog::RecordingSink sink_;
+  WholeStore store_;
+  std::vector<std::string_view> records_;
+  std::map<std::string, std::string> wanted_;
+};
+
+TEST_F(Redo, RecordsMakeTheSameStore) {
   WholeStore other;
-  base::Random begin(seed);
+  base::Random begin(seed_);
   // Twice all of them, and once from one on that was applied before.
-  for (const std::size_t from : {std::size_t{0}, std::size_t{0}, begin.below(records.size())}) {
-    for (std::size_t i = from; i < records.size(); ++i) {
-      ASSERT_TRUE(other.apply(records[i])) << "record " << i << " from " << from;
-    }
-    EXPECT_EQ(contents(other), wanted);
+  for (const std::size_t from : {std::size_t{0}, std::size_t{0}, begin.below(records_.size())}) {
+    ASSERT_NO_FATAL_FAILURE(other.apply_some(records_, from, records_.size()));
+    EXPECT_EQ(contents(other), wanted_);
   }
   EXPECT_EQ(tree::audit_store(other.core), std::vector<std::string>{});
 }
 
-// An object that has no sink is what it was, and makes no record.
-TEST(Redo, AStoreWithoutASinkRecordsNothing) {
-  WholeStore store;
-  RandomStore random(store, 1);
-  for (int i = 0; i < 200; ++i) ASSERT_NO_FATAL_FAILURE(random.step());
-  for (const catalog::EntryPointer& entry : store.core.catalog.list()) {
-    EXPECT_EQ(entry->object->redo(), nullptr);
+// As recovery does: from what was there at some moment, and from a record on that was before it. Of
+// what was made and dropped by then the store knows nothing.
+TEST_F(Redo, RecordsGoOnFromTheObjectsOfAMoment) {
+  base::Random random(seed_);
+  for (int round = 0; round < 4; ++round) {
+    const std::size_t moment = random.below(records_.size());
+    WholeStore before;
+    ASSERT_NO_FATAL_FAILURE(before.apply_some(records_, 0, moment));
+    std::set<std::uint32_t> there{0};  // that of counters
+    for (const catalog::EntryPointer& entry : before.core.catalog.list()) there.insert(entry->id);
+    WholeStore other;
+    for (std::size_t i = 0; i < moment; ++i) {
+      if (there.contains(catalog::read_redo_head(records_[i])->object)) {
+        ASSERT_TRUE(other.apply(records_[i])) << "record " << i;
+      }
+    }
+    EXPECT_EQ(contents(other), contents(before));
+    const std::size_t from = random.below(moment + 1);
+    ASSERT_NO_FATAL_FAILURE(other.apply_some(records_, from, records_.size()));
+    EXPECT_EQ(contents(other), wanted_) << moment << " from " << from;
   }
 }
 

@@ -39,7 +39,9 @@ enum class Code : std::uint16_t {
   /// if items were delivered already
   contended = 14,
   dropped = 15,  ///< the table was dropped meanwhile: what was read of it so far is not all
-  busy = 16,     ///< the node has as much of this kind to do as it takes; ask again later
+  /// the node or the store has as much of this kind to do as it takes, or no room for the record of
+  /// a write (nothing was done then); ask again later
+  busy = 16,
   /// the name is that of another kind of object; detail: its ObjectKind (espalier/kind.hpp)
   wrong_kind = 17,
   /// the epoch of a sequencer takes no more numbers; detail: the sequencer's epoch now. If that is

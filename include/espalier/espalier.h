@@ -70,6 +70,8 @@ typedef int32_t espalier_code;
 #define ESPALIER_CONTENDED 14
 /// The table was dropped meanwhile: what was read of it so far is not all.
 #define ESPALIER_DROPPED 15
+/// There is as much of this kind to do as is taken, or no room for the record of a write; ask again
+/// later.
 #define ESPALIER_BUSY 16
 /// The name is that of another kind of object, such as a table's; the detail is the kind.
 #define ESPALIER_WRONG_KIND 17

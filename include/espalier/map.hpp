@@ -355,7 +355,7 @@ class Store {
   /// as the store, and can neither be sealed nor dropped: sequencer.hpp has what can. Cost: a lock
   /// that all of them share.
   /// Errors: invalid_argument (a name has 1 to 255 bytes; a count of 0), out_of_memory (there are
-  /// 65536 sequencers).
+  /// 65536 sequencers), exhausted (numbers end at 2^63 - 1).
   Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count = 1);
 
   /// Makes a sequencer, whose numbers begin at `first`. Its name is no map's or table's either.

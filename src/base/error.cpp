@@ -106,7 +106,9 @@ std::string_view sentence(Code code) {
     case Code::forked:
       return "This belongs to the process that forked this one, and nothing was done; connect, or "
              "open a store, in this process.";
-    case Code::busy: return "The node has as much of this kind to do as it takes; ask again later.";
+    case Code::busy:
+      return "The node or the store has as much of this kind to do as it takes, or no room for the "
+             "record of a write; ask again later.";
     case Code::dropped:
       return "The table was dropped meanwhile; what was read of it so far is not all.";
   }

@@ -23,7 +23,7 @@ void Catalog::record_to(RedoSink* sink) {
   for (const auto& [id, entry] : by_id_) entry->object->record_to(sink);
 }
 
-// All that may fail comes before anybody can find it.
+// All that may fail comes before it can be found.
 Result<EntryPointer> Catalog::make_entry(std::uint32_t id, std::string_view name, ObjectKind kind,
                                          const Make& make) {
   auto made = make(id, std::string(name));
@@ -55,12 +55,12 @@ Result<EntryPointer> Catalog::add(std::string_view name, ObjectKind kind, std::s
   if (next_id_ == 0) return fail(Code::unsupported);
   auto entry = make_entry(next_id_, name, kind, make);
   if (!entry) return entry;
-  finish_created(*room, next_id_++);
+  finish_created(*room, next_id_++);  // within the lock, so that ids ascend in the sink's order
   return entry;
 }
 
-// Whoever applies records may begin with a state that has some of them in it, so what is there is
-// no error as long as the records can have come to it.
+// Records may be applied to a state that has some of them in it already, so what is there is no
+// error as long as the records can have come to it.
 Result<EntryPointer> Catalog::put_back(const CreatedObject& created, ObjectKind kind,
                                        const Make& make) {
   ESPALIER_ASSERT(redo_ == nullptr);
@@ -74,12 +74,10 @@ Result<EntryPointer> Catalog::put_back(const CreatedObject& created, ObjectKind 
     if (there.name != created.name) return corrupt(RedoFault::name);
     return nullptr;
   }
-  if (const auto found = by_name_.find(created.name); found != by_name_.end()) {
-    if (found->second->id < created.id) return corrupt(RedoFault::name);
-    return nullptr;
-  }
+  if (was_given(created.id)) return nullptr;  // and dropped
+  if (by_name_.contains(created.name)) return corrupt(RedoFault::name);
   auto entry = make_entry(created.id, created.name, created.kind, make);
-  if (entry && next_id_ != 0 && created.id >= next_id_) next_id_ = created.id + 1;
+  if (entry) set_given(created.id);
   return entry;
 }
 
@@ -111,15 +109,21 @@ Result<EntryPointer> Catalog::drop(std::string_view name, ObjectKind kind) {
   const auto found = by_name_.find(name);
   if (found == by_name_.end()) return fail(Code::not_found);
   if (!suits(*found->second, kind)) return fail_for(Code::wrong_kind, *found->second);
-  finish_dropped(*room, found->second->kind, found->second->id);
+  finish_dropped(*room, {found->second->kind, found->second->id});
   return take_away(found->second);
 }
 
-EntryPointer Catalog::drop_again(std::uint32_t id) {
+Result<EntryPointer> Catalog::drop_again(const DroppedObject& dropped) {
   ESPALIER_ASSERT(redo_ == nullptr);
+  if (dropped.id == 0) return corrupt(RedoFault::object);
   const std::lock_guard lock(mutex_);
-  const auto found = by_id_.find(id);
-  return found == by_id_.end() ? nullptr : take_away(found->second);
+  const auto found = by_id_.find(dropped.id);
+  if (found == by_id_.end()) {
+    set_given(dropped.id);
+    return nullptr;
+  }
+  if (found->second->kind != dropped.kind) return corrupt(RedoFault::kind);
+  return take_away(found->second);
 }
 
 std::vector<EntryPointer> Catalog::list(ObjectKind kind) const {

@@ -11,6 +11,8 @@
 // 1. An id names one object for ever; it is not used again when that object is dropped.
 // 2. An object found here is not marked as dropped at the moment of finding; it may be right after.
 // 3. What is found as of a kind is of that kind: typed calls never return another's object.
+// 4. Ids are given in ascending order, and records of objects that were made have theirs in that
+//    order.
 //
 // Thread: any. The lock is taken before all locks of objects and memory, and not held while the
 // memory of an object is given back.
@@ -34,6 +36,7 @@
 namespace espalier::catalog {
 
 struct CreatedObject;
+struct DroppedObject;
 
 /// An object with what the catalogue itself knows of it.
 struct Entry {
@@ -78,9 +81,9 @@ class Catalog {
     return create<T>(name, {}, make);
   }
   /// Makes an object again that a record tells of (catalog/object_redo.hpp), under its id: `make`
-  /// as above, and its errors. Null: there is nothing to make, for it is there, or it was dropped
-  /// before another took its name. Errors: besides, corrupt (detail: a RedoFault).
-  /// Requires: nothing is recorded.
+  /// as above, and its errors. Null: there is nothing to make, for it is there, or it was dropped:
+  /// its id was given, and is not there. Errors: besides, corrupt (detail: a RedoFault).
+  /// Requires: nothing is recorded; records of objects that were made come by ascending ids.
   template <ObjectOfKind T, class Make>
   Result<std::shared_ptr<T>> restore(const CreatedObject& created, Make&& make) {
     const auto restored = put_back(created, T::kKind, untyped(make));
@@ -113,9 +116,10 @@ class Catalog {
   /// last holder lets go. Errors: not_found; wrong_kind (detail: its kind, which is not `kind`);
   /// those of the sink.
   Result<EntryPointer> drop(std::string_view name, ObjectKind kind = ObjectKind::any);
-  /// The same of the object that a record names; null: there is none, or no longer.
-  /// Requires: nothing is recorded.
-  EntryPointer drop_again(std::uint32_t id);
+  /// The same of the object that a record names; null: there is none, or no longer. From now on its
+  /// id is one that was given. Errors: corrupt (detail: a RedoFault: the id is that of another kind
+  /// of object). Requires: nothing is recorded.
+  Result<EntryPointer> drop_again(const DroppedObject& dropped);
 
   /// The object with this id; null: there is none, or no longer.
   [[nodiscard]] EntryPointer find_any(std::uint32_t id) const { return look_up(id); }
@@ -145,6 +149,10 @@ class Catalog {
   Result<EntryPointer> make_entry(std::uint32_t id, std::string_view name, ObjectKind kind,
                                   const Make& make);
   EntryPointer take_away(EntryPointer entry);
+  [[nodiscard]] bool was_given(std::uint32_t id) const { return next_id_ == 0 || id < next_id_; }
+  void set_given(std::uint32_t id) {
+    if (!was_given(id)) next_id_ = id + 1;
+  }
   [[nodiscard]] Result<EntryPointer> look_up(std::string_view name, ObjectKind kind) const;
   [[nodiscard]] EntryPointer look_up(std::uint32_t id) const;
   template <class T>

@@ -60,9 +60,9 @@ Result<RedoRoom> reserve_dropped(RedoSink* sink) noexcept {
   return RedoRoom::reserve(sink, sizeof(RedoHead));
 }
 
-void finish_dropped(RedoRoom& room, ObjectKind kind, std::uint32_t id) noexcept {
+void finish_dropped(RedoRoom& room, const DroppedObject& dropped) noexcept {
   if (!room) return;
-  RedoWriter(room.bytes()).part(redo_head(kind, id, kDropped, sizeof(RedoHead)));
+  RedoWriter(room.bytes()).part(redo_head(dropped.kind, dropped.id, kDropped, sizeof(RedoHead)));
   room.hand_over();
 }
 
@@ -86,13 +86,13 @@ Result<CreatedObject> read_created(std::string_view record) {
   return created;
 }
 
-Result<std::uint32_t> read_dropped(std::string_view record) {
+Result<DroppedObject> read_dropped(std::string_view record) {
   const auto head = read_redo_head(record);
   if (!head) return std::unexpected(head.error());
   if (head->type != kDropped) return corrupt(RedoFault::type);
   if (head->object == 0) return corrupt(RedoFault::object);
   if (record.size() != sizeof *head) return corrupt(RedoFault::bytes);
-  return head->object;
+  return DroppedObject{static_cast<ObjectKind>(head->kind), head->object};
 }
 
 }  // namespace espalier::catalog

@@ -8,8 +8,9 @@
 //   dropped   the head alone
 //
 // The form is what the object's kind makes it of, in bytes of that kind. A name is given again, an
-// id never: so records name objects by their ids, and what is said of one that is no longer there
-// is left out (Catalog::restore, docs/design/records.md).
+// id never: so records name objects by their ids. Ids ascend in the order of created records, so one
+// that is not there although a higher one was given belongs to an object that was dropped, and what
+// is said of it is left out (Catalog::restore, docs/design/records.md).
 //
 // Thread: plain values.
 #pragma once
@@ -29,7 +30,7 @@ struct CreatedRecord {
   std::uint16_t reserved;
 };
 static_assert(sizeof(CreatedRecord) == 24 && offsetof(CreatedRecord, form_bytes) == 16);
-static_assert(offsetof(CreatedRecord, name_bytes) == 20);
+static_assert(offsetof(CreatedRecord, name_bytes) == 20 && offsetof(CreatedRecord, reserved) == 22);
 static_assert(std::has_unique_object_representations_v<CreatedRecord>);
 
 /// A form is no longer than this: the longest schema of a table fits, and the longest shard map.
@@ -43,6 +44,14 @@ struct CreatedObject {
   std::string_view form;
 };
 
+/// An object that was dropped, as its record says.
+struct DroppedObject {
+  ObjectKind kind = ObjectKind::any;
+  std::uint32_t id = 0;
+
+  friend bool operator==(const DroppedObject&, const DroppedObject&) = default;
+};
+
 /// Room with the record of an object whose id is not known yet; of no sink nothing.
 /// Errors: those of the sink. Requires: a name; a form of kFormBytesMax at most.
 [[nodiscard]] Result<RedoRoom> reserve_created(RedoSink* sink, ObjectKind kind,
@@ -53,12 +62,12 @@ void finish_created(RedoRoom& room, std::uint32_t id) noexcept;
 
 /// Room for the record that an object was dropped. Errors: those of the sink.
 [[nodiscard]] Result<RedoRoom> reserve_dropped(RedoSink* sink) noexcept;
-void finish_dropped(RedoRoom& room, ObjectKind kind, std::uint32_t id) noexcept;
+void finish_dropped(RedoRoom& room, const DroppedObject& dropped) noexcept;
 
 /// Reads a record of RedoType::created from any bytes; the form is read by its kind.
 /// Errors: corrupt (detail: a RedoFault).
 [[nodiscard]] Result<CreatedObject> read_created(std::string_view record);
-/// Reads a record of RedoType::dropped from any bytes. Returns the object's id. Errors: likewise.
-[[nodiscard]] Result<std::uint32_t> read_dropped(std::string_view record);
+/// Reads a record of RedoType::dropped from any bytes. Errors: likewise.
+[[nodiscard]] Result<DroppedObject> read_dropped(std::string_view record);
 
 }  // namespace espalier::catalog

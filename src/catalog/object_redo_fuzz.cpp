@@ -25,7 +25,7 @@ void run(const std::uint8_t* data, std::size_t size) {
     finish_created(room, created->id);
   } else if (const auto dropped = read_dropped(record)) {
     RedoRoom room = *reserve_dropped(&sink);
-    finish_dropped(room, static_cast<ObjectKind>(record[12]), *dropped);
+    finish_dropped(room, *dropped);
   } else {
     want(created.error().code == Code::corrupt, "another error than corrupt");
     want(!text_of(static_cast<RedoFault>(created.error().detail)).empty(), "a fault without words");

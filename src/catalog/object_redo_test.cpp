@@ -36,7 +36,7 @@ TEST(ObjectRedo, GoldenBytes) {
             "2100000000000000 0201000002010000 0500000004000000 6e616d65666f726d 21");
   RecordingSink sink;
   RedoRoom room = *reserve_dropped(&sink);
-  finish_dropped(room, ObjectKind::sequencer, 7);
+  finish_dropped(room, {ObjectKind::sequencer, 7});
   EXPECT_EQ(hex_of(sink.records().front()), "1000000000000000 0700000003020000");
 }
 
@@ -75,6 +75,16 @@ TEST(ObjectRedo, SaysWhatIsWrong) {
   EXPECT_EQ(text_of(RedoFault::place), "a record before this one is missing");
 }
 
+TEST(ObjectRedo, ReadsWhatWasDropped) {
+  RecordingSink sink;
+  RedoRoom room = *reserve_dropped(&sink);
+  finish_dropped(room, {ObjectKind::table, 7});
+  const std::string record(sink.records().front());
+  EXPECT_EQ(*read_dropped(record), (DroppedObject{ObjectKind::table, 7}));
+  EXPECT_FALSE(read_dropped(with<std::uint32_t>(record, 8, 0)));
+  EXPECT_FALSE(read_dropped(record + 'x'));
+}
+
 // --- what the catalogue records ------------------------------------------------------------------
 
 struct CatalogRedo : ::testing::Test, SomeCatalog {
@@ -93,7 +103,7 @@ TEST_F(CatalogRedo, MakingAndDroppingAreRecorded) {
   EXPECT_EQ(read_created(record)->name, "one");
   EXPECT_EQ(read_created(record)->kind, ObjectKind::map);
   ASSERT_TRUE(catalog.drop("one"));
-  EXPECT_EQ(*read_dropped(last()), (*made)->id);
+  EXPECT_EQ(*read_dropped(last()), (DroppedObject{ObjectKind::map, (*made)->id}));
   EXPECT_EQ(sink.count(), 2u);
 }
 
@@ -110,8 +120,8 @@ TEST_F(CatalogRedo, WhatFailsIsNotRecorded) {
 TEST_F(CatalogRedo, WithoutRoomNothingIsDone) {
   ASSERT_TRUE(create<SomeMap>("one"));
   sink.refuse(true);
-  EXPECT_EQ(create<SomeMap>("two").error().code, Code::exhausted);
-  EXPECT_EQ(catalog.drop("one").error().code, Code::exhausted);
+  EXPECT_EQ(create<SomeMap>("two").error().code, Code::busy);
+  EXPECT_EQ(catalog.drop("one").error().code, Code::busy);
   EXPECT_EQ(catalog.names(), std::vector<std::string>{"one"});
   EXPECT_EQ(living, 1);
   sink.refuse(false);
@@ -138,15 +148,18 @@ struct CatalogRestore : ::testing::Test, SomeCatalog {
           return std::make_shared<SomeMap>(of, std::move(own), living);
         });
   }
+  Result<EntryPointer> drop_again(std::uint32_t id, ObjectKind kind = ObjectKind::map) {
+    return catalog.drop_again({kind, id});
+  }
 };
 
 TEST_F(CatalogRestore, ObjectsComeBackUnderTheirIds) {
-  EXPECT_EQ((*restore(5, "five"))->id, 5u);
   EXPECT_EQ((*restore(3, "three"))->id, 3u);
+  EXPECT_EQ((*restore(5, "five"))->id, 5u);
   EXPECT_EQ(catalog.find<SomeMap>(5)->name, "five");
   EXPECT_EQ((*create<SomeMap>("new"))->id, 6u);
-  EXPECT_NE(catalog.drop_again(5), nullptr);
-  EXPECT_EQ(catalog.drop_again(5), nullptr);
+  EXPECT_NE(*drop_again(5), nullptr);
+  EXPECT_EQ(*drop_again(5), nullptr);
   EXPECT_EQ(catalog.names(), (std::vector<std::string>{"new", "three"}));
 }
 
@@ -154,10 +167,23 @@ TEST_F(CatalogRestore, RecordsThatWereAppliedBeforeChangeNothing) {
   const auto made = restore(5, "name");
   ASSERT_TRUE(*restore(5, "name") == nullptr);
   EXPECT_EQ(catalog.find<SomeMap>(5), *made);
-  // One that was dropped before this one was made.
+  // Those that were dropped before this one was made, whether another has their name or none.
   EXPECT_TRUE(*restore(4, "name") == nullptr);
-  EXPECT_EQ(catalog.find<SomeMap>(4), nullptr);
+  EXPECT_TRUE(*restore(3, "other") == nullptr);
   EXPECT_EQ(living, 1);
+  ASSERT_TRUE(drop_again(5));
+  EXPECT_TRUE(*restore(5, "name") == nullptr);
+  EXPECT_EQ(catalog.names(), std::vector<std::string>{});
+}
+
+// Of one that was made and dropped before the first record that is applied.
+TEST_F(CatalogRestore, WhatWasDroppedDoesNotComeBack) {
+  EXPECT_EQ(*drop_again(7), nullptr);
+  EXPECT_TRUE(*restore(7, "name") == nullptr);
+  EXPECT_TRUE(*restore(6, "name") == nullptr);
+  EXPECT_EQ((*create<SomeMap>("new"))->id, 8u);
+  EXPECT_EQ(*drop_again(~std::uint32_t{0}), nullptr);
+  EXPECT_EQ(create<SomeMap>("next").error().code, Code::unsupported);  // no id is left
 }
 
 TEST_F(CatalogRestore, RefusesWhatNoRecordsCanHaveMade) {
@@ -170,6 +196,8 @@ TEST_F(CatalogRestore, RefusesWhatNoRecordsCanHaveMade) {
   EXPECT_EQ(detail(restore(7, "table", ObjectKind::table)), RedoFault::kind);
   EXPECT_EQ(detail(restore(0, "none")), RedoFault::object);
   EXPECT_EQ(detail(restore(8, "")), RedoFault::name);
+  EXPECT_EQ(detail(drop_again(5, ObjectKind::table)), RedoFault::kind);
+  EXPECT_EQ(detail(drop_again(0)), RedoFault::object);
   EXPECT_EQ(catalog.names(), std::vector<std::string>{"name"});
 }
 

@@ -7,7 +7,7 @@
 //   | bytes | object | kind | type | reserved | what its type has
 //   +-------+--------+------+------+----------+------------------
 //
-// Readers take a record for bytes of anybody: each length is checked before it is used.
+// Readers take a record for foreign bytes: each length is checked before it is used.
 //
 // Thread: plain values.
 #pragma once
@@ -35,6 +35,7 @@ struct RedoHead {
 };
 static_assert(sizeof(RedoHead) == 16 && offsetof(RedoHead, object) == 8);
 static_assert(offsetof(RedoHead, kind) == 12 && offsetof(RedoHead, type) == 13);
+static_assert(offsetof(RedoHead, reserved) == 14);
 static_assert(std::has_unique_object_representations_v<RedoHead>);
 
 /// What happened, as far as every kind has it; a kind's own types begin at kOwnRedoTypes.

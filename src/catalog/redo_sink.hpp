@@ -7,9 +7,9 @@
 //   3. within them              room.hand_over(): the effect is decided, and no reader can see it
 //   4. the effect becomes visible
 //
-// Whoever hands over holds the lock that orders the writes of a key, or is their one owner, so the
-// sink's order of two records of one key is the order of their versions. A room that is not handed
-// over goes back by itself.
+// A record is handed over under the lock that orders the writes of its keys, or by their one owner
+// (an append in its turn, which asks for room then), so the sink's order of two records of one key
+// is the order of their versions. A room that is not handed over goes back by itself.
 //
 // Thread: a sink any, a room one at a time.
 #pragma once
@@ -27,7 +27,8 @@ class RedoSink {
  public:
   /// Memory for one record of so many bytes, aligned to 8, which is the caller's until it is handed
   /// over or given back. Must not wait: its caller may expose an epoch.
-  /// Errors: the sink's, such as exhausted; the write is then refused with it.
+  /// Errors: the sink's; the write is then refused with it. One that has no room just now says busy:
+  /// its caller may ask again later.
   virtual Result<std::span<std::byte>> reserve(std::size_t bytes) noexcept = 0;
   /// Takes a record. Its place in the sink's order is that of this call. Must not wait.
   virtual void hand_over(std::span<std::byte> record) noexcept = 0;

@@ -62,6 +62,27 @@ TEST(ReleaseHold, LeavesWhatItKeptToTheNext) {
   EXPECT_EQ(clock->released(), written);
 }
 
+// Going on above versions that are missing waits until those before them are released, and leaves
+// none behind.
+TEST(ReleaseHold, GoingOnWaitsForItsEnd) {
+  HeldClock clock;
+  ASSERT_NE(clock->hold(), 0u);
+  const std::uint64_t written = clock.write();
+  std::atomic<bool> gone_on{false};
+  std::thread other([&] {
+    clock->go_on_above(written + 100);
+    gone_on = true;
+  });
+  for (int i = 0; i < 100; ++i) std::this_thread::yield();
+  EXPECT_FALSE(gone_on);
+  HeldClock::pass(ReleaseHold::kLongestNs);
+  other.join();
+  EXPECT_EQ(clock->taken(), written + 100);
+  EXPECT_EQ(clock->released(), written + 100);
+  EXPECT_EQ(clock.write(), written + 101);
+  EXPECT_EQ(clock->released(), written + 101);
+}
+
 // Writers that meet the end of a hold at any moment: whatever they finish is released, by them or
 // by who ends it.
 TEST(ReleaseHoldConcurrency, NothingIsLeftBehind) {

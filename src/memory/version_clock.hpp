@@ -94,9 +94,12 @@ class VersionClock {
   }
 
   /// Goes on above a version that was taken before, when the map lay elsewhere: its records are
-  /// applied. Requires: all versions that were taken are released, and no thread takes one.
+  /// applied. Waits for the end of a hold that keeps versions back. As one that was on its way when
+  /// a hold was granted, the version that it goes on to may be released under a hold.
+  /// Requires: all versions that were taken are done, and no thread takes one.
   void go_on_above(std::uint64_t version) {
     if (!versions_ || version <= taken()) return;
+    while (released_now() < taken()) std::this_thread::yield();
     ESPALIER_ASSERT(released() == taken());
     base::shared<std::uint64_t>(words_.write).store(version);
     base::shared<std::uint64_t>(words_.read).store(version);

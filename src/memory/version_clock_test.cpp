@@ -55,6 +55,18 @@ TEST(VersionClock, WithoutVersionsEverythingIsVersionZero) {
   EXPECT_EQ(under.clock.released(), 0u);
 }
 
+TEST(VersionClock, GoesOnAboveVersionsOfRecords) {
+  ClockUnderTest under;
+  under.write();
+  under.clock.go_on_above(10'000);  // beyond the window
+  EXPECT_EQ(under.clock.taken(), 10'000u);
+  EXPECT_EQ(under.clock.released(), 10'000u);
+  EXPECT_EQ(under.write(), 10'001u);
+  under.clock.go_on_above(7);
+  EXPECT_EQ(under.clock.taken(), 10'001u);
+  EXPECT_EQ(under.clock.released(), 10'001u);
+}
+
 TEST(VersionClockConcurrency, ReleasedVersionsAreComplete) {
   EXPECT_TRUE(released_versions_are_complete(3, 20'000));
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sequencer/counters.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "sequencer/redo_record.hpp"
@@ -42,19 +41,10 @@ Result<std::uint64_t> Counters::take(std::string_view name, std::uint32_t count,
   std::uint64_t* const next = next_of(name);
   if (next == nullptr) return fail(Code::out_of_memory, kMost);
   const std::uint64_t first = *next;
+  if (count > kCounterEnd - first) return fail(Code::exhausted);
   hand_over(*room, name, first + count);
   *next += count;
   return first;
-}
-
-Result<void> Counters::apply_redo(std::string_view record) {
-  const auto counted = read_counted(record);
-  if (!counted) return std::unexpected(counted.error());
-  const std::lock_guard lock(mutex_);
-  std::uint64_t* const next = next_of(counted->name);
-  if (next == nullptr) return fail(Code::out_of_memory, kMost);
-  *next = std::max(*next, counted->next);
-  return {};
 }
 
 }  // namespace espalier::sequencer

@@ -23,7 +23,8 @@ class Counters {
 
   /// Takes `count` numbers in a row; returns the first. A counter begins at 0. `sink`: where the
   /// record of it goes, which has the number that comes next; null: nowhere.
-  /// Errors: out_of_memory (there are too many counters); those of the sink.
+  /// Errors: out_of_memory (there are too many counters); exhausted (there are not so many numbers
+  /// left); those of the sink.
   Result<std::uint64_t> take(std::string_view name, std::uint32_t count,
                              catalog::RedoSink* sink = nullptr);
   /// Applies a record, of any bytes: from then on numbers are above those that it tells of.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -68,11 +69,31 @@ TEST(Counters, TakingIsRecordedAndNumbersGoOnAboveIt) {
   EXPECT_EQ(*others.take("d", 1), 0u);
 }
 
+TEST(Counters, NumbersEndBeforeTheyComeAgain) {
+  std::string record(sizeof(CounterRecord) + 1, 'a');
+  CounterRecord fields{};
+  fields.head = catalog::redo_head(ObjectKind::sequencer, 0,
+                                   static_cast<std::uint8_t>(RedoType::counted), record.size());
+  fields.next = kCounterEnd - 5;
+  fields.name_bytes = 1;
+  std::memcpy(record.data(), &fields, sizeof fields);
+  Counters counters;
+  ASSERT_TRUE(counters.apply_redo(record));
+  EXPECT_EQ(counters.take("a", 6).error().code, Code::exhausted);
+  EXPECT_EQ(*counters.take("a", 5), kCounterEnd - 5);
+  EXPECT_EQ(counters.take("a", 1).error().code, Code::exhausted);
+  EXPECT_EQ(*counters.take("a", 0), kCounterEnd);
+  fields.next = kCounterEnd + 1;
+  std::memcpy(record.data(), &fields, sizeof fields);
+  EXPECT_EQ(counters.apply_redo(record).error().detail,
+            static_cast<std::uint32_t>(catalog::RedoFault::value));
+}
+
 TEST(Counters, WithoutRoomForARecordNothingIsTaken) {
   catalog::RecordingSink sink;
   Counters counters;
   sink.refuse(true);
-  EXPECT_EQ(counters.take("a", 5, &sink).error().code, Code::exhausted);
+  EXPECT_EQ(counters.take("a", 5, &sink).error().code, Code::busy);
   sink.refuse(false);
   EXPECT_EQ(*counters.take("a", 5, &sink), 0u);
 }

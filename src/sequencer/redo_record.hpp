@@ -43,8 +43,9 @@ struct SequencerRecord {
   std::uint32_t epoch;
   std::uint32_t flags;
 };
-static_assert(sizeof(SequencerRecord) == 40 && offsetof(SequencerRecord, next) == 24);
-static_assert(offsetof(SequencerRecord, epoch) == 32);
+static_assert(sizeof(SequencerRecord) == 40 && offsetof(SequencerRecord, first) == 16);
+static_assert(offsetof(SequencerRecord, next) == 24 && offsetof(SequencerRecord, epoch) == 32);
+static_assert(offsetof(SequencerRecord, flags) == 36);
 static_assert(std::has_unique_object_representations_v<SequencerRecord>);
 
 struct CounterRecord {
@@ -53,8 +54,12 @@ struct CounterRecord {
   std::uint32_t name_bytes;
   std::uint32_t reserved;
 };
-static_assert(sizeof(CounterRecord) == 32 && offsetof(CounterRecord, name_bytes) == 24);
+static_assert(sizeof(CounterRecord) == 32 && offsetof(CounterRecord, next) == 16);
+static_assert(offsetof(CounterRecord, name_bytes) == 24 && offsetof(CounterRecord, reserved) == 28);
 static_assert(std::has_unique_object_representations_v<CounterRecord>);
+
+/// A counter's next number is at most this one.
+inline constexpr std::uint64_t kCounterEnd = ~std::uint64_t{0} >> 1;
 
 /// A counter as its record says. Points into it.
 struct Counted {
@@ -100,6 +105,7 @@ struct Counted {
   if (fields.reserved != 0) return catalog::corrupt(RedoFault::reserved);
   const Counted counted{reader.text(fields.name_bytes), fields.next};
   if (!reader.complete()) return catalog::corrupt(RedoFault::name);
+  if (counted.next > kCounterEnd) return catalog::corrupt(RedoFault::value);
   return counted;
 }
 

@@ -160,29 +160,6 @@ Result<wire::SequencerFacts> Sequencer::advance(std::uint32_t epoch, std::uint64
   return facts_now();
 }
 
-Result<void> Sequencer::apply_redo(std::string_view bytes) {
-  ESPALIER_ASSERT(redo() == nullptr);  // the records of what is applied are there
-  const auto redo = read_sequencer_redo(bytes);
-  if (!redo) return std::unexpected(redo.error());
-  if (redo->head.object != id_) return catalog::corrupt(catalog::RedoFault::object);
-  const std::lock_guard lock(mutex_);
-  if (redo->epoch < epoch_) return {};
-  if (redo->epoch > epoch_) {
-    epoch_ = redo->epoch;
-    first_ = redo->first;
-    next_ = redo->next;
-    sealed_ = overwritten_ = false;
-    page_.reset();
-  }
-  next_ = std::max(next_, redo->next);
-  sealed_ = sealed_ || (redo->flags & wire::kSequencerIsSealed) != 0;
-  overwritten_ = overwritten_ || (redo->flags & wire::kSequencerOverwritten) != 0;
-  word().store(sealed_ ? wire::sequencer_word(epoch_, 0) | kSequencerSeal
-                       : wire::sequencer_word(epoch_, next_),
-               std::memory_order_release);
-  return {};
-}
-
 Result<Sequencer::Window> Sequencer::window() {
   const std::lock_guard lock(mutex_);
   if (const auto good = check_epoch(wire::kAnyEpoch); !good) return std::unexpected(good.error());
@@ -258,21 +235,6 @@ Result<std::shared_ptr<Sequencer>> create_sequencer(catalog::Catalog& catalog,
         return Result<std::shared_ptr<Sequencer>>(
             std::make_shared<Sequencer>(id, std::move(own_name), first));
       });
-}
-
-// What a record says that a sequencer is made of is its first number.
-Result<std::shared_ptr<Sequencer>> restore_sequencer(catalog::Catalog& catalog,
-                                                     const catalog::CreatedObject& created) {
-  wire::PayloadReader reader(created.form);
-  const auto first = reader.take<std::uint64_t>();
-  if (!reader.complete() || first > kSequencerEnd) {
-    return catalog::corrupt(catalog::RedoFault::form);
-  }
-  if (Sequencer::live() >= Sequencer::kMost) return fail(Code::out_of_memory, Sequencer::kMost);
-  return catalog.restore<Sequencer>(created, [&](std::uint32_t id, std::string own_name) {
-    return Result<std::shared_ptr<Sequencer>>(
-        std::make_shared<Sequencer>(id, std::move(own_name), first));
-  });
 }
 
 }  // namespace espalier::sequencer

@@ -26,8 +26,8 @@
 //
 // What takes numbers, seals and begins epochs by asking this object is recorded
 // (sequencer/redo_record.hpp). An add from elsewhere is not, for no processor of the node sees it:
-// who goes on by records alone cannot know what was taken so, and has to begin an epoch above a
-// number that is known to be free.
+// records alone do not say what was taken so, and what goes on by them has to begin an epoch above
+// a number that is known to be free.
 //
 // Thread: any. The lock is held for a few atomic steps, and for a page that is made.
 #pragma once
@@ -88,8 +88,8 @@ class Sequencer final : public catalog::Object {
   /// Cost: the first time in an epoch, that of a page. Errors: besides, those of WordPage::create.
   Result<Window> window();
 
-  /// Applies a record, of any bytes: from then on its numbers are above those that it tells of, and
-  /// its epoch is no earlier one. Errors: corrupt (detail: a catalog::RedoFault), and nothing was
+  /// Applies a record, of any bytes; to a sequencer that was dropped none. From then on its numbers
+  /// are above those that the record tells of, and its epoch is no earlier one. Errors: corrupt (detail: a catalog::RedoFault), and nothing was
   /// changed. Requires: it makes no records.
   Result<void> apply_redo(std::string_view record);
 

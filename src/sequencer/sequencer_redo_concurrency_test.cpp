@@ -16,6 +16,22 @@
 namespace espalier::sequencer {
 namespace {
 
+// Of each epoch so many that records stay few, however late the next one begins.
+void take_until(const std::atomic<bool>& done, Sequencer& numbers) {
+  constexpr int kTakesOfAnEpoch = 1000;
+  std::uint32_t epoch = 0;
+  for (int takes = 0; !done.load();) {
+    const std::uint32_t now = numbers.facts().epoch;
+    if (std::exchange(epoch, now) != now) takes = 0;
+    if (takes == kTakesOfAnEpoch) {
+      std::this_thread::yield();
+      continue;
+    }
+    ++takes;
+    static_cast<void>(numbers.take(wire::kAnyEpoch, 3));
+  }
+}
+
 TEST(SequencerRedoConcurrency, RecordsComeInTheOrderOfNumbers) {
   catalog::RecordingSink sink;
   Sequencer numbers(1, "n", 0);
@@ -23,9 +39,7 @@ TEST(SequencerRedoConcurrency, RecordsComeInTheOrderOfNumbers) {
   std::atomic<bool> done{false};
   std::vector<std::thread> threads;
   for (int i = 0; i < 2; ++i) {
-    threads.emplace_back([&] {
-      while (!done.load()) static_cast<void>(numbers.take(wire::kAnyEpoch, 3));
-    });
+    threads.emplace_back([&] { take_until(done, numbers); });
   }
   threads.emplace_back([&] {
     while (!done.load()) {

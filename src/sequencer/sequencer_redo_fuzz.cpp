@@ -25,7 +25,16 @@ void check(const Result<void>& applied) {
        "a fault without words");
 }
 
+// Of a sequencer that was made.
+void restore(const catalog::CreatedObject& created) {
+  catalog::Catalog catalog;
+  const auto made = restore_sequencer(catalog, created);
+  if (!made) return check(std::unexpected(made.error()));
+  want((*made)->id() == created.id && (*made)->name() == created.name, "another sequencer");
+}
+
 void apply(Sequencer& numbers, Counters& counters, std::string_view record) {
+  if (const auto created = catalog::read_created(record)) restore(*created);
   const wire::SequencerFacts before = numbers.facts();
   const auto applied = numbers.apply_redo(record);
   check(applied);

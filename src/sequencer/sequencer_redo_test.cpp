@@ -75,9 +75,9 @@ TEST_F(SequencerRedo, WhatTakesNothingIsNotRecorded) {
 TEST_F(SequencerRedo, WithoutRoomNothingIsTakenOrEnded) {
   const auto numbers = create(0);
   sink_.refuse(true);
-  EXPECT_EQ(numbers->take(1, 1).error().code, Code::exhausted);
-  EXPECT_EQ(numbers->seal(1).error().code, Code::exhausted);
-  EXPECT_EQ(numbers->advance(1, 0).error().code, Code::exhausted);
+  EXPECT_EQ(numbers->take(1, 1).error().code, Code::busy);
+  EXPECT_EQ(numbers->seal(1).error().code, Code::busy);
+  EXPECT_EQ(numbers->advance(1, 0).error().code, Code::busy);
   EXPECT_EQ(numbers->facts().next, 0u);
   EXPECT_EQ(numbers->facts().epoch, 1u);
   EXPECT_EQ(numbers->facts().flags, 0u);
@@ -137,6 +137,23 @@ TEST_F(SequencerRedo, RandomCallsMakeTheSameSequencer) {
       EXPECT_EQ(taken->first, numbers->facts().next);
     }
   }
+}
+
+// It stays sealed, for clients that may still add to its word.
+TEST_F(SequencerRedo, ADroppedSequencerTakesNoRecord) {
+  const auto numbers = create(0);
+  const auto other = applied();
+  ASSERT_TRUE(numbers->take(1, 5));
+  ASSERT_TRUE(numbers->advance(1, 100));
+  const auto page = other->window()->page;
+  ASSERT_TRUE(*others_.drop_again({ObjectKind::sequencer, numbers->id()}));
+  for (const std::string_view record : sink_.records()) {
+    if (!read_sequencer_redo(record)) continue;  // it was made
+    EXPECT_TRUE(other->apply_redo(record));
+  }
+  EXPECT_TRUE(wire::sequencer_sealed(page->word().load()));
+  EXPECT_EQ(other->take(wire::kAnyEpoch, 1).error().code, Code::not_found);
+  EXPECT_EQ(other->facts().epoch, 1u);
 }
 
 TEST_F(SequencerRedo, SaysWhatIsWrongAndChangesNothing) {

@@ -31,7 +31,7 @@ AppendRun::~AppendRun() {
 }
 
 void AppendRun::wait_for_turn() {
-  if (!turn_ && reserve_record()) turn_ = table_.append_turn_.take();
+  if (!turn_) turn_ = table_.append_turn_.take();
 }
 
 void AppendRun::fail(Error error) {
@@ -40,17 +40,14 @@ void AppendRun::fail(Error error) {
   turn_ = {};
 }
 
-// Before the turn. False: the append has failed.
-bool AppendRun::reserve_record() {
-  if (redo_ || table_.redo() == nullptr || rows_ == 0) return true;
+// In its turn, so that appends that wait for theirs hold no room.
+Result<void> AppendRun::reserve_record() {
+  if (rows_ == 0) return {};
   auto room = catalog::RedoRoom::reserve(
       table_.redo(), sizeof(AppendedRecord) + rows_ * table_.schema().row_bytes());
-  if (room) {
-    redo_ = std::move(*room);
-  } else {
-    fail(room.error());
-  }
-  return room.has_value();
+  if (!room) return std::unexpected(room.error());
+  redo_ = std::move(*room);
+  return {};
 }
 
 // The rows are in it already.
@@ -74,7 +71,6 @@ void AppendRun::hand_over_record() {
 AppendRun::Step AppendRun::step() {
   if (result_) return Step::done;
   if (!turn_) {
-    if (!reserve_record()) return Step::done;
     turn_ = table_.append_turn_.try_take();
     if (!turn_) return Step::busy;
   }
@@ -88,15 +84,8 @@ void AppendRun::begin() {
   if (table_.dropped()) return fail({Code::dropped, 0, 0});
   if (claim_) {
     begin_reserved();
-  } else if (table_.encrypted()) {
-    return fail({Code::unsupported, 0, 0});
   } else {
-    auto growth = std::make_unique<Table::Growth>();
-    if (auto reserved = table_.reserve(rows_, *growth); !reserved) {
-      table_.give_back(*growth);
-      return fail(reserved.error());
-    }
-    growth_ = std::move(growth);
+    begin_unreserved();
   }
   if (!growth_) return;
   to_ = growth_->tail;
@@ -105,6 +94,17 @@ void AppendRun::begin() {
     table_.publish(growth_->rows_before + rows_, *growth_);
     counted_ = true;
   }
+}
+
+void AppendRun::begin_unreserved() {
+  if (table_.encrypted()) return fail({Code::unsupported, 0, 0});
+  if (auto recorded = reserve_record(); !recorded) return fail(recorded.error());
+  auto growth = std::make_unique<Table::Growth>();
+  if (auto reserved = table_.reserve(rows_, *growth); !reserved) {
+    table_.give_back(*growth);
+    return fail(reserved.error());
+  }
+  growth_ = std::move(growth);
 }
 
 void AppendRun::begin_reserved() {
@@ -116,6 +116,11 @@ void AppendRun::begin_reserved() {
   if (rows_ != table_.reserved_rows_) {
     table_.end_reservation();
     return fail({Code::invalid_argument, 0, 0});
+  }
+  // The client has sent rows for these slots: it must not send others for them.
+  if (auto recorded = reserve_record(); !recorded) {
+    table_.end_reservation();
+    return fail(recorded.error());
   }
   growth_ = std::move(table_.reserved_);
 }

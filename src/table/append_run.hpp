@@ -55,7 +55,7 @@ class AppendRun {
   /// Waits until other appends have ended; then no step is busy.
   void wait_for_turn();
   /// Cost: one copy of kStepBytes, and one more where the table has a sink; the first one takes
-  /// memory for new pages.
+  /// memory for new pages and asks the sink for room.
   Step step();
 
   [[nodiscard]] bool ended() const { return result_.has_value(); }
@@ -64,9 +64,10 @@ class AppendRun {
   [[nodiscard]] const Appended& result() const { return *result_; }
 
  private:
-  bool reserve_record();
+  Result<void> reserve_record();
   void hand_over_record();
   void begin();
+  void begin_unreserved();
   void begin_reserved();
   void copy_some();
   void check_rows(std::span<std::byte> copied);

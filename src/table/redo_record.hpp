@@ -42,7 +42,8 @@ struct AppendedRecord {
   std::uint32_t tail_rows;  // of an encrypted table: so many lie in the page before
 };
 static_assert(sizeof(AppendedRecord) == 48 && offsetof(AppendedRecord, first_row) == 16);
-static_assert(offsetof(AppendedRecord, cipher_page) == 32);
+static_assert(offsetof(AppendedRecord, rows) == 24 && offsetof(AppendedRecord, cipher_page) == 32);
+static_assert(offsetof(AppendedRecord, row_bytes) == 40);
 static_assert(offsetof(AppendedRecord, tail_rows) == 44);
 static_assert(std::has_unique_object_representations_v<AppendedRecord>);
 
@@ -53,7 +54,10 @@ struct ReservedRecord {
   std::uint32_t tail_used;         // 1: slots of the last page were given, too
   std::uint32_t reserved;
 };
-static_assert(sizeof(ReservedRecord) == 40 && offsetof(ReservedRecord, next_cipher_page) == 24);
+static_assert(sizeof(ReservedRecord) == 40 && offsetof(ReservedRecord, rows_before) == 16);
+static_assert(offsetof(ReservedRecord, next_cipher_page) == 24);
+static_assert(offsetof(ReservedRecord, tail_used) == 32 &&
+              offsetof(ReservedRecord, reserved) == 36);
 static_assert(std::has_unique_object_representations_v<ReservedRecord>);
 
 /// No table gives so many numbers of pages, and behind it there are still as many.

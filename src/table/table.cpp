@@ -8,7 +8,6 @@
 #include "base/assert.hpp"
 #include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
-#include "crypto/secret_memory.hpp"
 #include "table/append_run.hpp"
 #include "table/table_growth.hpp"
 
@@ -72,13 +71,13 @@ Table::Table(memory::BufferPool& pool, std::uint32_t id, std::string name, Schem
 Result<std::unique_ptr<Table>> Table::create(memory::BufferPool& pool, std::uint32_t id,
                                              std::string name, Schema schema,
                                              TableOptions options) {
+  ESPALIER_ASSERT(options.encrypted == options.salt.has_value());
   std::unique_ptr<Table> table(new Table(pool, id, std::move(name), std::move(schema), options));
-  const bool draws_salt = options.encrypted && !options.salt;
-  if (auto opened = table->open(draws_salt); !opened) return std::unexpected(opened.error());
+  if (auto opened = table->open(); !opened) return std::unexpected(opened.error());
   return table;
 }
 
-Result<void> Table::open(bool draws_salt) {
+Result<void> Table::open() {
   const auto offset = pool_.allocate_or_reclaim(kHeaderClass);
   if (!offset) return std::unexpected(offset.error());
   header_offset_ = *offset;
@@ -93,9 +92,6 @@ Result<void> Table::open(bool draws_salt) {
   header.row_bytes = schema_.row_bytes();
   header.schema_bytes = static_cast<std::uint32_t>(encoded.size());
   if (encrypted_) {
-    if (draws_salt) {
-      if (auto drawn = crypto::draw_bytes(salt_); !drawn) return drawn;
-    }
     header.cipher = static_cast<std::uint32_t>(wire::TableCipher::aes_128_ctr);
     std::memcpy(header.salt, salt_.data(), salt_.size());
   }

@@ -66,7 +66,7 @@ struct AppendError {
 struct TableOptions {
   /// Its rows come encrypted, into slots that were reserved for them.
   bool encrypted = false;
-  /// Of an encrypted table that is made again; else drawn.
+  /// Of an encrypted table alone. create_table() draws it where there is none.
   std::optional<SaltBytes> salt{};
 };
 
@@ -84,7 +84,7 @@ class Table final : public catalog::Object {
   static constexpr std::size_t kWrongRowsNamed = 100;
 
   /// Makes an empty table. Requires: `id` is never used again in this pool; the pool outlives the
-  /// table. Errors: out_of_memory.
+  /// table; an encrypted table has a salt, and no other. Errors: out_of_memory.
   static Result<std::unique_ptr<Table>> create(memory::BufferPool& pool, std::uint32_t id,
                                                std::string name, Schema schema,
                                                TableOptions options = {});
@@ -124,7 +124,8 @@ class Table final : public catalog::Object {
   /// another number of rows gives it up. Returns the number of the first row. AppendRun does the
   /// same for any reserver, from any source.
   /// Errors: not_found (it has ended, or is another's), invalid_argument, dropped, those of the
-  /// table's sink. Requires: as append().
+  /// table's sink (and the reservation has ended: no other rows may go to its slots). Requires: as
+  /// append().
   Result<std::uint64_t> append_reserved(std::uint64_t reservation, std::span<const std::byte> rows);
 
   /// From now on appends, and readers at their next page, get `dropped`, and readers from elsewhere
@@ -156,12 +157,12 @@ class Table final : public catalog::Object {
 
  private:
   friend class AppendRun;
-  friend class TableReplay;
+  friend class RedoApplier;
   struct Growth;
   Table(memory::BufferPool& pool, std::uint32_t id, std::string name, Schema schema,
         TableOptions options);
 
-  Result<void> open(bool draws_salt);
+  Result<void> open();
   Result<void> reserve(std::uint64_t rows, Growth& growth);
   std::uint64_t new_page(std::uint64_t offset, std::uint64_t page, std::uint64_t first_row,
                          std::uint64_t cipher_page) const;

@@ -24,6 +24,7 @@ std::string form_of(const Schema& schema, const TableOptions& options) {
     cipher.cipher = static_cast<std::uint32_t>(wire::TableCipher::aes_128_ctr);
     std::memcpy(cipher.salt, options.salt->data(), sizeof cipher.salt);
   }
+  static_assert(sizeof cipher + wire::kSchemaBytesMax <= catalog::kFormBytesMax);
   std::string form(base::bytes_of(cipher));
   form.resize(sizeof cipher + schema.encoded_bytes());
   schema.encode(std::as_writable_bytes(std::span(form)).subspan(sizeof cipher));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as records of a table: what is applied leaves rows that can be read, of whole
+// Arbitrary bytes as records of a table, or of one that was made: what is applied leaves rows that can be read, of whole
 // pages, and what is refused changes nothing.
 //
 // Input: a byte that says whether the table is encrypted; then records, each behind its length in 2
@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/testing/fuzz_input.hpp"
+#include "table/apply_redo.hpp"
 #include "table/redo_record.hpp"
 #include "table/snapshot.hpp"
-#include "table/table_replay.hpp"
 #include "table/testing/random_table.hpp"
 
 namespace espalier::table {
@@ -22,17 +22,31 @@ namespace {
 
 using base::want;
 
+void check(const Error& error) {
+  if (error.code == Code::out_of_memory) return;
+  want(error.code == Code::corrupt, "another error than corrupt");
+  want(!text_of(static_cast<catalog::RedoFault>(error.detail)).empty(), "a fault without words");
+}
+
+// Of a table that was made.
+void restore(const catalog::CreatedObject& created) {
+  TableStore store;
+  const auto made = restore_table(store.tables.catalog, store.pool, created);
+  if (!made) return check(made.error());
+  want((*made)->id() == created.id && (*made)->name() == created.name, "another table");
+  want((*made)->rows() == 0, "a table that is not empty");
+}
+
 void apply(Table& table, const std::uint8_t* data, std::size_t size) {
   std::vector<std::uint64_t> aligned(size / 8 + 1);
   std::memcpy(aligned.data(), data, size);
+  const std::string_view record(reinterpret_cast<const char*>(aligned.data()), size);
+  if (const auto created = catalog::read_created(record)) restore(*created);
   const std::uint64_t rows = table.rows();
-  const auto applied = apply_redo(table, {reinterpret_cast<const char*>(aligned.data()), size});
+  const auto applied = apply_redo(table, record);
   if (applied) return;
   want(table.rows() == rows, "what was refused has changed something");
-  if (applied.error().code == Code::out_of_memory) return;
-  want(applied.error().code == Code::corrupt, "another error than corrupt");
-  want(!text_of(static_cast<catalog::RedoFault>(applied.error().detail)).empty(),
-       "a fault without words");
+  check(applied.error());
 }
 
 void run(const std::uint8_t* data, std::size_t size) {

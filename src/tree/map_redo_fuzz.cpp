@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as a record of a map: what is read lies within them, and what is applied leaves a
+// Arbitrary bytes as a record of a map, or of one that was made: what is read lies within them, and what is applied leaves a
 // map that is whole. What is refused changes nothing.
 //
 // Input: records, each behind its length in 2 bytes.
@@ -13,7 +13,7 @@
 
 #include "base/testing/fuzz_input.hpp"
 #include "tree/redo_record.hpp"
-#include "tree/testing/tree_fixture.hpp"
+#include "tree/testing/map_objects.hpp"
 #include "tree/write/apply_redo.hpp"
 
 namespace espalier::tree {
@@ -21,19 +21,32 @@ namespace {
 
 using base::want;
 
+void check(const Error& error) {
+  want(error.code == Code::corrupt, "another error than corrupt");
+  want(!text_of(static_cast<catalog::RedoFault>(error.detail)).empty(), "a fault without words");
+}
+
+// Of a map that was made.
+void restore(const catalog::CreatedObject& created) {
+  StoreCore store = make_store(std::uint64_t{64} << 20);
+  const auto made = restore_map(store, created);
+  if (!made) return check(made.error());
+  want((*made)->id == created.id && (*made)->name == created.name, "another map");
+  want(audit(**made).empty(), "the map is not whole");
+}
+
 void apply(TreeFixture& tree, const std::uint8_t* data, std::size_t size) {
   const std::unique_ptr<char[]> exact(new char[size]);  // so that a byte too far is seen
   if (size != 0) std::memcpy(exact.get(), data, size);
   const std::uint64_t taken = tree.map().clock.taken();
   const std::string_view record(exact.get(), size);
+  if (const auto created = catalog::read_created(record)) restore(*created);
   const auto applied = apply_redo(tree.context(), tree.map(), record);
   if (applied) {
     want(tree.map().clock.released() >= read_map_redo(record)->version, "a version can come again");
     return;
   }
-  want(applied.error().code == Code::corrupt, "another error than corrupt");
-  want(!text_of(static_cast<catalog::RedoFault>(applied.error().detail)).empty(),
-       "a fault without words");
+  check(applied.error());
   want(tree.map().clock.taken() == taken, "what was refused has changed something");
 }
 

@@ -36,7 +36,7 @@ struct WrittenRecord {
   std::uint32_t reserved;
 };
 static_assert(sizeof(WrittenRecord) == 32 && offsetof(WrittenRecord, version) == 16);
-static_assert(offsetof(WrittenRecord, writes) == 24);
+static_assert(offsetof(WrittenRecord, writes) == 24 && offsetof(WrittenRecord, reserved) == 28);
 static_assert(std::has_unique_object_representations_v<WrittenRecord>);
 
 /// One write; its key and its value follow.
@@ -47,7 +47,7 @@ struct WriteFields {
   std::uint8_t reserved;
 };
 static_assert(sizeof(WriteFields) == 8 && offsetof(WriteFields, key_bytes) == 4);
-static_assert(offsetof(WriteFields, op) == 6);
+static_assert(offsetof(WriteFields, op) == 6 && offsetof(WriteFields, reserved) == 7);
 static_assert(std::has_unique_object_representations_v<WriteFields>);
 
 enum class WriteOp : std::uint8_t { invalid = 0, put = 1, erase = 2 };

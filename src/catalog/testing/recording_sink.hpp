@@ -32,7 +32,7 @@ class RecordingSink final : public RedoSink {
 
   Result<std::span<std::byte>> reserve(std::size_t bytes) noexcept override {
     const std::lock_guard lock(mutex_);
-    if (refuses_) return fail(Code::exhausted);
+    if (refuses_) return fail(Code::busy);
     auto* const front = new (::operator new(sizeof(Front) + bytes)) Front{nullptr, bytes};
     ++rooms_;
     ++reserved_;
@@ -67,7 +67,7 @@ class RecordingSink final : public RedoSink {
     const std::lock_guard lock(mutex_);
     return reserved_;
   }
-  /// Rooms that somebody has.
+  /// Rooms that were neither handed over nor given back.
   [[nodiscard]] std::size_t rooms() const {
     const std::lock_guard lock(mutex_);
     return rooms_;

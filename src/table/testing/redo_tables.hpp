@@ -10,10 +10,11 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "catalog/testing/apply_record.hpp"
 #include "catalog/testing/recording_sink.hpp"
+#include "table/apply_redo.hpp"
 #include "table/redo_record.hpp"
 #include "table/snapshot.hpp"
-#include "table/table_replay.hpp"
 #include "table/testing/random_table.hpp"
 #include "table/testing/table_checks.hpp"
 
@@ -41,19 +42,22 @@ inline std::vector<PageImage> pages_of(const std::shared_ptr<Table>& table) {
 }
 
 struct RedoTables {
-  RedoTables() { store.tables.catalog.record_to(&sink); }
+  explicit RedoTables(std::uint64_t bytes_max = std::uint64_t{256} << 20)
+      : store(bytes_max), other(bytes_max) {
+    store.tables.catalog.record_to(&sink);
+  }
 
   /// Applies a record to the other store, whatever it is of.
   Result<void> apply(std::string_view record) {
-    const auto head = catalog::read_redo_head(record);
-    if (!head) return std::unexpected(head.error());
-    if (head->type == static_cast<std::uint8_t>(catalog::RedoType::created)) {
-      const auto made =
-          restore_table(other.tables.catalog, other.pool, catalog::read_created(record).value());
-      return made ? Result<void>() : std::unexpected(made.error());
-    }
-    const auto table = of_other(head->object);
-    return table == nullptr ? Result<void>() : apply_redo(*table, record);
+    return catalog::apply_record(
+        other.tables.catalog, record,
+        [this](const catalog::CreatedObject& created) {
+          return restore_table(other.tables.catalog, other.pool, created);
+        },
+        [this](const catalog::RedoHead& head, std::string_view own) {
+          return catalog::apply_to<Table>(other.tables.catalog, head.object,
+                                          [&](Table& table) { return apply_redo(table, own); });
+        });
   }
   /// Whether all records could be applied, in their order.
   bool apply_all() {
@@ -66,8 +70,8 @@ struct RedoTables {
   }
 
   catalog::RecordingSink sink;
-  TableStore store{std::uint64_t{256} << 20};
-  TableStore other{std::uint64_t{256} << 20};
+  TableStore store;
+  TableStore other;
 };
 
 /// Whether no row is visible before its record is handed over.

@@ -14,16 +14,6 @@ constexpr std::uint32_t kEraseAttemptsMax = 256;
 
 }  // namespace
 
-WriteOutcome write_in(ThreadContext& context, MapCore& map, wire::Ref leaf,
-                      const WriteIntent& intent, const LeafProbe* known) {
-  WriteOutcome outcome = write_to_leaf(context, map, map.at(leaf.offset()), intent, known);
-  if (outcome.status == WriteStatus::restructure) {
-    outcome = write_with_restructure(context, map, intent);
-    if (outcome.status == WriteStatus::busy) outcome.status = WriteStatus::moved;
-  }
-  return outcome;
-}
-
 std::uint64_t waits_for(const WriteOutcome& outcome) {
   const bool at_once = planted(Bug::acknowledge_before_release) ||
                        (planted(Bug::answer_unreleased) && !outcome.applied);

@@ -9,11 +9,6 @@
 
 namespace espalier::tree {
 
-/// Does the write at `leaf`, changing the tree's structure if it must. `known`: see newest_state.
-/// Requires: as write_to_leaf.
-WriteOutcome write_in(ThreadContext& context, MapCore& map, wire::Ref leaf,
-                      const WriteIntent& intent, const LeafProbe* known = nullptr);
-
 /// The version that must be released before a write may be answered (rules 6 and 7).
 [[nodiscard]] std::uint64_t waits_for(const WriteOutcome& outcome);
 

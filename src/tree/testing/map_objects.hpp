@@ -16,9 +16,8 @@
 
 namespace espalier::tree {
 
-inline StoreCore make_store() {
-  constexpr std::uint64_t kBytes = std::uint64_t{256} << 20;
-  return {std::move(*memory::Region::reserve({.bytes_max = kBytes, .huge_pages = false})), 16};
+inline StoreCore make_store(std::uint64_t bytes_max = std::uint64_t{256} << 20) {
+  return {std::move(*memory::Region::reserve({.bytes_max = bytes_max, .huge_pages = false})), 16};
 }
 
 /// Reads and writes a map, which it holds.

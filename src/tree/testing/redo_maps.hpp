@@ -13,10 +13,13 @@
 #include <utility>
 #include <vector>
 
+#include "catalog/testing/apply_record.hpp"
 #include "catalog/testing/recording_sink.hpp"
 #include "tree/redo_record.hpp"
 #include "tree/testing/map_objects.hpp"
 #include "tree/write/apply_redo.hpp"
+#include "tree/write/batch.hpp"
+#include "tree/write/change.hpp"
 
 namespace espalier::tree {
 
@@ -59,24 +62,81 @@ inline bool versions_ascend(const catalog::RecordingSink& sink) {
   return true;
 }
 
-/// Another thread writes the same key at the very moment at which a record is handed over: it must
-/// find the leaf locked, for its own record would come first.
-inline bool records_come_under_the_lock() {
-  catalog::RecordingSink sink;
-  TreeFixture tree;
-  ThreadContext other(tree.store(), std::move(*tree.store().epochs.join()), 1);
-  tree.map().record_to(&sink);
-  bool first = true;
-  sink.when_handed_over = [&](std::string_view) {
-    if (!std::exchange(first, false)) return;
+/// Leaves below a node that are locked.
+inline std::size_t locked_leaves(const MapCore& map, wire::Lid lid) {
+  const NodeView node = map.node(lid);
+  if (node.leaf()) return node.lock_word().locked() ? 1 : 0;
+  std::size_t locked = 0;
+  for (std::uint32_t i = 0; i < node.children(); ++i) locked += locked_leaves(map, node.child(i));
+  return locked;
+}
+
+/// Whether no other thread can write to what a record is of: each leaf in which one of its keys is
+/// found now is locked; of leaves that are merged both are.
+inline bool is_under_the_lock(const MapCore& map, const MapRedo& redo) {
+  if (redo.type == RedoType::restructured) return locked_leaves(map, map.root) >= 2;
+  for (const RedoWrite& write : writes_of(redo)) {
     SearchKey key;
-    key.assign("key");
-    const WriteIntent intent{Op::put, &key, "theirs", false, {}};
-    other.slot.enter();
-    static_cast<void>(write_to_leaf(other, tree.map(), tree.bytes(tree.map().root), intent));
-    other.slot.exit();
+    key.assign(write.key);
+    Path path;
+    if (!NodeView(find_leaf(map, key, path), map.geometry).lock_word().locked()) return false;
+  }
+  return true;
+}
+
+/// The ways in which a version is taken.
+enum class RedoWay : std::uint8_t { append, log_merge, split, merge, thin_merge, batch };
+inline constexpr RedoWay kRedoWays[] = {RedoWay::append, RedoWay::log_merge,  RedoWay::split,
+                                        RedoWay::merge,  RedoWay::thin_merge, RedoWay::batch};
+
+/// How often one was gone.
+inline std::uint64_t times(TreeFixture& tree, RedoWay way) {
+  switch (way) {
+    case RedoWay::append:
+    case RedoWay::batch: return tree.map().clock.taken();
+    case RedoWay::log_merge: return tree.map().log_merges.sum();
+    case RedoWay::split: return tree.map().splits.load();
+    case RedoWay::merge:
+    case RedoWay::thin_merge: return tree.map().merges.load();
+  }
+  return 0;
+}
+
+/// A write that goes that way before long. Requires: keys of fill() are there.
+inline void write_that_way(TreeFixture& tree, RedoWay way, std::uint64_t i) {
+  switch (way) {
+    case RedoWay::append:
+    case RedoWay::log_merge: tree.put("key", "value"); break;
+    case RedoWay::split: tree.put(TreeFixture::numbered(i, "new"), "value"); break;
+    case RedoWay::merge: tree.erase(TreeFixture::numbered(i)); break;
+    case RedoWay::batch: tree.write_all({{"a", "1"}, {"b", std::nullopt}, {"z", "2"}}); break;
+    case RedoWay::thin_merge: {
+      std::vector<std::string> keys;
+      std::vector<BatchWrite> erases;
+      for (std::uint64_t j = 0; j < 19; ++j) keys.push_back(TreeFixture::numbered(19 * i + j));
+      for (const std::string& key : keys) erases.push_back({key, {}, true});
+      EXPECT_TRUE(apply_batch(tree.context(), tree.map(), erases, {}));
+    }
+  }
+}
+
+/// Whether the record of the first write that goes one way is handed over under the lock.
+inline bool records_come_under_the_lock(RedoWay way) {
+  catalog::RecordingSink sink;
+  TreeFixture tree({.node_bytes = 512});
+  tree.fill(200);
+  tree.map().record_to(&sink);
+  bool locked = true;
+  sink.when_handed_over = [&](std::string_view record) {
+    const MapRedo redo = read_map_redo(record).value();
+    const bool other = way == RedoWay::thin_merge && redo.type != RedoType::restructured;
+    locked = other || is_under_the_lock(tree.map(), redo);
   };
-  return tree.put("key", "mine").ok && versions_ascend(sink);
+  const std::uint64_t before = times(tree, way);
+  for (std::uint64_t i = 0; i < 200 && times(tree, way) == before; ++i) {
+    write_that_way(tree, way, i);
+  }
+  return locked && times(tree, way) != before;
 }
 
 /// Whether no version is released before its record is handed over.
@@ -96,24 +156,23 @@ inline bool records_come_before_their_release() {
 class RedoMaps : public ::testing::Test {
  protected:
   using Core = std::shared_ptr<MapCore>;
-  RedoMaps() { store_.catalog.record_to(&sink_); }
+  explicit RedoMaps(std::uint64_t bytes_max = std::uint64_t{256} << 20)
+      : store_(make_store(bytes_max)), other_(make_store(bytes_max)) {
+    store_.catalog.record_to(&sink_);
+  }
 
   Core create(const MapOptions& options) { return create_map(store_, "map", options).value(); }
 
   /// Applies a record to the other store, whatever it is of.
   Result<void> apply(std::string_view record) {
-    const auto head = catalog::read_redo_head(record);
-    if (!head) return std::unexpected(head.error());
-    if (head->type == static_cast<std::uint8_t>(catalog::RedoType::created)) {
-      const auto restored = restore_map(other_, catalog::read_created(record).value());
-      return restored ? Result<void>() : std::unexpected(restored.error());
-    }
-    if (head->type == static_cast<std::uint8_t>(catalog::RedoType::dropped)) {
-      static_cast<void>(other_.catalog.drop_again(head->object));
-      return {};
-    }
-    const Core map = other_.catalog.find<MapCore>(head->object);
-    return map == nullptr ? Result<void>() : apply_redo(other_context_, *map, record);
+    return catalog::apply_record(
+        other_.catalog, record,
+        [this](const catalog::CreatedObject& created) { return restore_map(other_, created); },
+        [this](const catalog::RedoHead& head, std::string_view own) {
+          return catalog::apply_to<MapCore>(other_.catalog, head.object, [&](MapCore& map) {
+            return apply_redo(other_context_, map, own);
+          });
+        });
   }
   /// Applies those from one on, up to another.
   void apply_some(std::size_t from, std::size_t to) {
@@ -124,8 +183,8 @@ class RedoMaps : public ::testing::Test {
   Core other(const MapCore& map) { return other_.catalog.find<MapCore>(map.id); }
 
   catalog::RecordingSink sink_;
-  StoreCore store_ = make_store();
-  StoreCore other_ = make_store();
+  StoreCore store_;
+  StoreCore other_;
   ThreadContext context_{store_, std::move(*store_.epochs.join()), 0};
   ThreadContext other_context_{other_, std::move(*other_.epochs.join()), 0};
 };

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <thread>
 
 #include "tree/testing/redo_maps.hpp"
 #include "tree/write/batch.hpp"
@@ -80,8 +81,8 @@ TEST_P(ApplyRedoModel, MakesTheSameMap) {
   MapUser from(context_, create({.node_bytes = shape.node_bytes,
                                  .log_bytes = shape.log_bytes,
                                  .versions = shape.versions}));
-  for (int i = 0; i < 4000; ++i) step(from, i / 800 % 2 != 0);
-  for (int i = 0; i < 400; ++i) step(from, false);
+  for (int i = 0; i < 1600; ++i) step(from, i / 400 % 2 != 0);
+  for (int i = 0; i < 200; ++i) step(from, false);
   const std::size_t count = sink_.count();
   apply_some(0, count);
   MapUser to(other_context_, other(from.map()));
@@ -149,6 +150,17 @@ TEST_F(ApplyRedo, VersionsGoOnAboveThoseOfRecords) {
   EXPECT_EQ(audit_store(other_), std::vector<std::string>{});
 }
 
+// A client's hold of releases stops no replay, wherever versions are missing.
+TEST_F(ApplyRedo, VersionsGoOnWhileAHoldStands) {
+  const Core map = other(user_.map());
+  ASSERT_NE(map->clock.hold(), 0u);
+  EXPECT_EQ(fault(written_), RedoFault::invalid);
+  EXPECT_EQ(fault(with<std::uint64_t>(16, 1000)), RedoFault::invalid);
+  EXPECT_EQ(map->clock.taken(), 1000u);
+  while (map->clock.released_now() < 1000) std::this_thread::yield();
+  EXPECT_EQ(MapUser(other_context_, map).version("key"), 1000u);
+}
+
 TEST_F(ApplyRedo, SaysWhatIsWrongAndChangesNothing) {
   EXPECT_EQ(fault({}), RedoFault::too_short);
   EXPECT_EQ(fault(written_ + 'x'), RedoFault::bytes);
@@ -178,6 +190,51 @@ TEST_F(ApplyRedo, SaysWhatIsWrongAndChangesNothing) {
   EXPECT_EQ(fault(longer), RedoFault::key_bytes);
 }
 
+// --- stores that are full ------------------------------------------------------------------------
+
+class FullRedoMaps : public RedoMaps {
+ protected:
+  FullRedoMaps() : RedoMaps(std::uint64_t{8} << 20) {}
+
+  // Until there is no memory for more.
+  void fill(MapUser& user) {
+    for (;;) {
+      std::string key(16, 0);
+      for (char& letter : key) letter = static_cast<char>(random_.below(256));
+      const std::string value(300 + random_.below(200), 'v');
+      const Completion done = user.put(key, value);
+      if (!done.ok) {
+        EXPECT_EQ(done.error.code, Code::out_of_memory);
+        return;
+      }
+      keys_.push_back(key);
+    }
+  }
+  void erase_some(MapUser& user) {
+    for (std::size_t i = keys_.size() / 3; i != 0; --i) {
+      std::swap(keys_[random_.below(keys_.size())], keys_.back());
+      ASSERT_TRUE(user.write(Op::erase, keys_.back()).applied);
+      keys_.pop_back();
+    }
+  }
+
+  base::Random random_{base::seed_from_environment(72)};
+  std::vector<std::string> keys_;
+};
+
+// What is applied takes no more memory than what was written.
+TEST_F(FullRedoMaps, TheRecordsOfAFullStoreFitOneOfItsSize) {
+  MapUser from(context_, create({.node_bytes = 8192}));
+  fill(from);
+  erase_some(from);
+  fill(from);
+  apply_some(0, sink_.count());
+  MapUser to(other_context_, other(from.map()));
+  EXPECT_TRUE(to.items() == from.items());
+  EXPECT_EQ(to.map().items.sum(), keys_.size());
+  EXPECT_EQ(audit_store(other_), std::vector<std::string>{});
+}
+
 // --- maps as they are made, and dropped ----------------------------------------------------------
 
 TEST_F(RedoMaps, MapsAndShardsComeBackAsTheyWere) {
@@ -188,6 +245,10 @@ TEST_F(RedoMaps, MapsAndShardsComeBackAsTheyWere) {
   const Core plain = create({.node_bytes = 4096, .log_bytes = 128, .versions = false});
   const auto own = create_shard(store_, "shard", {}, shard);
   ASSERT_TRUE(own);
+  EXPECT_EQ(catalog::hex_of(sink_.records().back()),
+            "5c00000000000000 0200000001010000 3f00000005000000 7368617264000000 "
+            "1000000000002000 0000020000010000 0000000000070000 0000000000010000 "
+            "0001000200000007 006e6f6465313a31 010007006d6e6f64 65323a31");
   apply_some(0, 2);
   EXPECT_EQ(other(*plain)->name, "map");
   EXPECT_EQ(other(*plain)->description(), plain->description());
@@ -195,6 +256,14 @@ TEST_F(RedoMaps, MapsAndShardsComeBackAsTheyWere) {
   ASSERT_NE(other(**own)->shard, nullptr);
   EXPECT_TRUE(other(**own)->shard->same(shard));
   EXPECT_EQ(other(**own)->shard->own, 1u);
+}
+
+// Of a request that has it still, and an application that does.
+TEST_F(ApplyRedo, ADroppedMapTakesNoRecord) {
+  MapUser to(other_context_, other(user_.map()));
+  ASSERT_TRUE(*other_.catalog.drop_again({ObjectKind::map, user_.map().id}));
+  EXPECT_TRUE(apply_redo(other_context_, to.map(), written_));
+  EXPECT_EQ(to.map().items.sum(), 0u);
 }
 
 TEST_F(RedoMaps, WhatIsWrittenToADroppedMapIsLeftOut) {
@@ -213,7 +282,7 @@ TEST_F(RedoMaps, WhatIsWrittenToADroppedMapIsLeftOut) {
 
 TEST_F(RedoMaps, WithoutRoomThereIsNoMap) {
   sink_.refuse(true);
-  EXPECT_EQ(create_map(store_, "map", {}).error().code, Code::exhausted);
+  EXPECT_EQ(create_map(store_, "map", {}).error().code, Code::busy);
   EXPECT_EQ(buffers_in_use(store_), 0u);
   EXPECT_EQ(store_.catalog.names(), std::vector<std::string>{});
 }

@@ -63,12 +63,8 @@ void publish_too_early(std::byte* leaf, const Geometry& g, std::uint32_t index, 
 // The record of a write to a map that has no sink. Writing is compiled for it, too, so that where
 // there are no records nothing asks for them but the branch that chooses.
 struct NoRedo {
-  static constexpr void hand_over(std::uint64_t) {}
+  static constexpr void hand_over(std::uint64_t, RedoMoment) {}
 };
-
-bool is_handed_over_late() {
-  return planted(Bug::record_outside_lock) || planted(Bug::record_after_release);
-}
 
 // Merges the log and the write into a new sorted block, in place of the locked leaf.
 // Returns false (and leaves the leaf locked) if the structure must change.
@@ -93,7 +89,7 @@ bool merge_log(ThreadContext& context, MapCore& map, std::byte* leaf, const Writ
   merge.build(buffer, frame);
 
   const std::uint64_t version = map.clock.take();
-  if (!is_handed_over_late()) redo.hand_over(version);
+  redo.hand_over(version, RedoMoment::locked);
   go_live(buffer, version);
   const wire::Ref ref = map.ref_of(buffer);
   map.table.set(old.lid(), ref, version);
@@ -121,7 +117,7 @@ void append_and_unlock(MapCore& map, std::byte* leaf, const WriteIntent& intent,
   reached(Moment::before_version);
   const std::uint64_t version =
       planted(Bug::version_before_lock) ? version_taken_early : map.clock.take();
-  if (!is_handed_over_late()) redo.hand_over(version);
+  redo.hand_over(version, RedoMoment::locked);
   publish_entry(at, version);
   unlock(leaf, lock.entries() + 1, lock.units() + log_bytes(intent) / wire::kLogUnitBytes);
   outcome.version = outcome.wait_for = version;
@@ -301,9 +297,9 @@ namespace {
 template <class Redo>
 void release(Redo& redo, ThreadContext& context, MapCore& map, const WriteIntent& intent,
              const NewestState& state, std::byte* replaced, std::uint64_t version) {
-  if (planted(Bug::record_outside_lock)) redo.hand_over(version);
+  redo.hand_over(version, RedoMoment::unlocked);
   map.clock.done(version);
-  if (planted(Bug::record_after_release)) redo.hand_over(version);
+  redo.hand_over(version, RedoMoment::released);
   if (replaced != nullptr) retire_leaf(context, map, replaced, version);
   retire_value(context, map, state, version);
   if (state.existed != (intent.op != Op::erase)) {
@@ -378,7 +374,7 @@ WriteOutcome write_with(Redo& redo, ThreadContext& context, MapCore& map, std::b
   return outcome;
 }
 
-// Who finds the leaf locked comes again before long, and had the record written in vain.
+// A write that finds the leaf locked is tried again before long: its record would be made in vain.
 WriteOutcome write_recorded(ThreadContext& context, MapCore& map, std::byte* leaf,
                             const WriteIntent& intent, const LeafProbe* known) {
   WriteOutcome outcome;

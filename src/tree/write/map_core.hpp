@@ -90,6 +90,7 @@ class MapCore final : public MapView,
   /// Set once, when the map loses its name: who still holds it should answer that there is no such
   /// map. Its structure stays whole, so that a request under way need not look.
   std::atomic<bool> dropped{false};
+  static constexpr std::size_t kLevelsMax = 64;  // of two children each, more than there are LIDs
   /// So many of its nodes, with their values.
   bool free_some(std::uint32_t nodes) override;
   [[nodiscard]] std::uint64_t freed_bytes() const override { return freeing_.bytes; }
@@ -160,7 +161,6 @@ class MapCore final : public MapView,
 
   /// Where giving back the nodes of a dropped map has come to.
   struct Freeing {
-    static constexpr std::size_t kLevelsMax = 64;  // of two children each, more than there are LIDs
     struct Level {
       wire::Lid lid;
       std::uint32_t next_child;

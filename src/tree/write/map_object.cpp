@@ -29,6 +29,12 @@ Result<std::shared_ptr<MapCore>> make(StoreCore& store, std::uint32_t id, std::s
   return std::shared_ptr<MapCore>(made->release(), let_go);
 }
 
+// Borders are keys, which limits them more than wire::kShardMapBytesMax.
+static_assert(sizeof(wire::MapShape) + sizeof(wire::ShardMapHeader) +
+                  wire::kShardsMax * (sizeof(wire::ShardHead) + wire::kKeyBytesMax +
+                                      wire::kShardAddressBytesMax) <=
+              catalog::kFormBytesMax);
+
 // What a record says that a map is made of: its shape, and of a shard the shard map behind it.
 std::string form_of(const MapOptions& options, const wire::ShardMap* shard) {
   std::string form(base::bytes_of(shape_of(options)));

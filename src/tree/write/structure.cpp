@@ -39,10 +39,12 @@ std::uint64_t publish(MapCore& map, Change& change, WriteRedo& redo,
   change.give_back();
   ESPALIER_ASSERT(structure.owns_lock());
   const std::uint64_t version = map.clock.take();
-  redo.hand_over(version);
+  redo.hand_over(version, RedoMoment::locked);
   change.commit(version);
   structure.unlock();
+  redo.hand_over(version, RedoMoment::unlocked);
   map.clock.done(version);
+  redo.hand_over(version, RedoMoment::released);
   change.retire(version);
   return version;
 }
@@ -481,7 +483,7 @@ class BatchWriter {
 
   void publish_entries(BatchOutcome& outcome) noexcept {
     const std::uint64_t version = map_.clock.take();
-    redo_.hand_over(version);
+    redo_.hand_over(version, RedoMoment::locked);
     if (planted(Bug::batch_in_two_versions) && entries_.size() > 1) {
       publish_entry(entries_.front(), version);
       entries_.erase(entries_.begin());
@@ -502,7 +504,9 @@ class BatchWriter {
       if (!written) unlock(leaf);
     }
     locked_.clear();
+    redo_.hand_over(version, RedoMoment::unlocked);
     map_.clock.done(version);
+    redo_.hand_over(version, RedoMoment::released);
     change_.retire(version);
     for (const NewestState& state : replaced_) retire_value(context_, map_, state, version);
     map_.items.add(context_.index, items_);

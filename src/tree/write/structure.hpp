@@ -24,6 +24,17 @@ namespace espalier::tree {
 /// Does a write that needs a change of structure. Requires: as write_to_leaf. Waits for locks.
 WriteOutcome write_with_restructure(ThreadContext& context, MapCore& map,
                                     const WriteIntent& intent) noexcept;
+/// Does the write at `leaf`, changing the tree's structure if it must. `known`: see newest_state.
+/// Requires: as write_to_leaf.
+inline WriteOutcome write_in(ThreadContext& context, MapCore& map, wire::Ref leaf,
+                             const WriteIntent& intent, const LeafProbe* known = nullptr) noexcept {
+  WriteOutcome outcome = write_to_leaf(context, map, map.at(leaf.offset()), intent, known);
+  if (outcome.status == WriteStatus::restructure) {
+    outcome = write_with_restructure(context, map, intent);
+    if (outcome.status == WriteStatus::busy) outcome.status = WriteStatus::moved;
+  }
+  return outcome;
+}
 
 /// A condition on one key of a batch.
 struct KeyCondition {

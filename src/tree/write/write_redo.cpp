@@ -59,8 +59,7 @@ Result<WriteRedo> WriteRedo::of_structure(const MapCore& map) noexcept {
   return WriteRedo(std::move(*room));
 }
 
-void WriteRedo::hand_over(std::uint64_t version) noexcept {
-  if (!room_) return;
+void WriteRedo::hand_over_now(std::uint64_t version) noexcept {
   std::memcpy(room_.bytes().data() + offsetof(WrittenRecord, version), &version, sizeof version);
   room_.hand_over();
 }

@@ -9,12 +9,15 @@ namespace espalier::tree {
 namespace {
 
 TEST(WriteRedoPlanted, HandingOverOutsideTheLockIsNoticed) {
-  ASSERT_TRUE(records_come_under_the_lock());
-  {
-    const base::Planted planted(Bug::record_outside_lock);
-    EXPECT_FALSE(records_come_under_the_lock());
+  for (const RedoWay way : kRedoWays) {
+    SCOPED_TRACE(static_cast<int>(way));
+    ASSERT_TRUE(records_come_under_the_lock(way));
+    {
+      const base::Planted planted(Bug::record_outside_lock);
+      EXPECT_FALSE(records_come_under_the_lock(way));
+    }
+    EXPECT_TRUE(records_come_under_the_lock(way));
   }
-  EXPECT_TRUE(records_come_under_the_lock());
 }
 
 TEST(WriteRedoPlanted, HandingOverWhatIsReleasedIsNoticed) {

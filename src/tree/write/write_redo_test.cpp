@@ -41,6 +41,17 @@ TEST_F(WriteRedoTest, GoldenBytes) {
             "0100000001000100 6133010000000100 0100623200000000 0100020063");
 }
 
+TEST_F(WriteRedoTest, GoldenBytesOfAChangeOfStructure) {
+  WriteRedo::of_structure(user_.map())->hand_over(9);
+  EXPECT_EQ(last(), "2000000000000000 0100000001110000 0900000000000000 0000000000000000");
+}
+
+TEST_F(WriteRedoTest, GoldenBytesOfAMapThatWasMade) {
+  EXPECT_EQ(last(),
+            "3300000000000000 0100000001010000 1800000003000000 6d61700000001000 "
+            "0000000002000000 0200000100000000 000000");
+}
+
 TEST_F(WriteRedoTest, InsertsAndUpdatesAreRecordedAsWhatTheyDid) {
   ASSERT_TRUE(user_.write(Op::insert, "key", "1").applied);
   ASSERT_TRUE(user_.write(Op::update, "key", "2").applied);
@@ -85,11 +96,11 @@ TEST_F(WriteRedoTest, WithoutRoomAWriteIsRefusedAndNothingIsChanged) {
   for (const Op op : {Op::put, Op::update, Op::erase}) {
     const Completion done = user_.write(op, "key", "2");
     EXPECT_FALSE(done.ok || done.applied);
-    EXPECT_EQ(done.error.code, Code::exhausted);
+    EXPECT_EQ(done.error.code, Code::busy);
   }
-  EXPECT_EQ(user_.put("key", value).error.code, Code::exhausted);
-  EXPECT_EQ(user_.write(Op::insert, "other", value).error.code, Code::exhausted);
-  EXPECT_EQ(apply_batch({{"key", "2"}, {"a", value}}).error().code, Code::exhausted);
+  EXPECT_EQ(user_.put("key", value).error.code, Code::busy);
+  EXPECT_EQ(user_.write(Op::insert, "other", value).error.code, Code::busy);
+  EXPECT_EQ(apply_batch({{"key", "2"}, {"a", value}}).error().code, Code::busy);
   EXPECT_EQ(user_.items(), items);
   EXPECT_EQ(in_use(), used);
   EXPECT_EQ(user_.map().clock.taken(), taken);
@@ -122,19 +133,10 @@ TEST_F(WriteRedoTest, EachVersionIsThatOfOneRecord) {
   EXPECT_EQ(sink_.rooms(), 0u);
 }
 
-TEST(WriteRedo, AMapWithoutASinkMakesNoRecord) {
-  TreeFixture tree;
-  SearchKey key;
-  key.assign("key");
-  const WriteIntent intent{Op::put, &key, "value", false, {}};
-  auto redo = WriteRedo::of_writes(tree.map(), {&intent, 1});
-  ASSERT_TRUE(redo);
-  redo->hand_over(1);
-  EXPECT_TRUE(tree.put("key", "value").ok);
-}
-
 TEST(WriteRedo, IsHandedOverUnderTheLockAndBeforeTheRelease) {
-  EXPECT_TRUE(records_come_under_the_lock());
+  for (const RedoWay way : kRedoWays) {
+    EXPECT_TRUE(records_come_under_the_lock(way)) << static_cast<int>(way);
+  }
   EXPECT_TRUE(records_come_before_their_release());
 }
 

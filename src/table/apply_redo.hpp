@@ -16,9 +16,9 @@
 
 namespace espalier::table {
 
-/// Applies a record, of any bytes. Cost: a copy of its rows.
-/// Errors: corrupt (detail: a catalog::RedoFault), dropped, out_of_memory; nothing was done.
-/// Requires: the record lies aligned to 8; the table makes no records; nobody else writes it.
+/// Applies a record, of any bytes; to a table that was dropped none. Cost: a copy of its rows.
+/// Errors: corrupt (detail: a catalog::RedoFault), out_of_memory; nothing was done.
+/// Requires: the record lies aligned to 8; the table makes no records; no other thread writes it.
 Result<void> apply_redo(Table& table, std::string_view record);
 
 }  // namespace espalier::table

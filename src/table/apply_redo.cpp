@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "table/table_replay.hpp"
+#include "table/apply_redo.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace espalier::table {
 
 using catalog::RedoFault;
 
-/// What a table lets nobody else do: to give slots that a record names.
-class TableReplay {
+/// Gives slots that a record names, as no other part of a table does.
+class RedoApplier {
  public:
-  explicit TableReplay(Table& table) : table_(table) {}
+  explicit RedoApplier(Table& table) : table_(table) {}
 
   Result<void> apply(const ReservedRecord& record) {
     if (!table_.encrypted()) return catalog::corrupt(RedoFault::type);
@@ -79,6 +79,11 @@ class TableReplay {
     if (std::min(record.rows, growth.tail_rooms) != record.tail_rows) {
       return catalog::corrupt(RedoFault::place);
     }
+    // Numbers in counter blocks ascend from page to page, so none comes twice.
+    if (!growth.pages.empty() && growth.pages_before != 0 &&
+        record.cipher_page <= table_.cipher_page(table_.page(growth.pages_before - 1))) {
+      return catalog::corrupt(RedoFault::value);
+    }
     growth.cipher_page = record.cipher_page;
     table_.next_cipher_page_ =
         std::max(table_.next_cipher_page_, record.cipher_page + growth.pages.size());
@@ -91,17 +96,17 @@ class TableReplay {
 Result<void> apply_redo(Table& table, std::string_view record) {
   ESPALIER_ASSERT(table.redo() == nullptr);  // the records of what is applied are there
   ESPALIER_ASSERT(reinterpret_cast<std::uintptr_t>(record.data()) % wire::kRowAlignment == 0);
-  const auto head = catalog::read_redo_head(record);
+  const auto head = catalog::read_redo_head(record, ObjectKind::table);
   if (!head) return std::unexpected(head.error());
   if (head->object != table.id()) return catalog::corrupt(RedoFault::object);
-  if (table.dropped()) return fail(Code::dropped);
-  TableReplay replay(table);
+  if (table.dropped()) return {};
+  RedoApplier applier(table);
   if (head->type == static_cast<std::uint8_t>(RedoType::reserved)) {
     const auto reserved = read_reserved(record);
-    return reserved ? replay.apply(*reserved) : std::unexpected(reserved.error());
+    return reserved ? applier.apply(*reserved) : std::unexpected(reserved.error());
   }
   const auto appended = read_appended(record);
-  return appended ? replay.apply(*appended) : std::unexpected(appended.error());
+  return appended ? applier.apply(*appended) : std::unexpected(appended.error());
 }
 
 }  // namespace espalier::table

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: what applying a record has in common for all kinds of objects.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "catalog/catalog.hpp"
+#include "catalog/object_redo.hpp"
+
+namespace espalier::catalog {
+
+/// Applies a record to a catalogue. `restore(created)` makes an object of its kind again,
+/// `apply(head, record)` applies a record of a kind's own type; both return a Result.
+template <class Restore, class Apply>
+Result<void> apply_record(Catalog& catalog, std::string_view record, Restore&& restore,
+                          Apply&& apply) {
+  const auto done = [](const auto& result) {
+    return result ? Result<void>() : std::unexpected(result.error());
+  };
+  const auto head = read_redo_head(record);
+  if (!head) return done(head);
+  if (head->type == static_cast<std::uint8_t>(RedoType::created)) {
+    const auto created = read_created(record);
+    return created ? done(restore(*created)) : done(created);
+  }
+  if (head->type == static_cast<std::uint8_t>(RedoType::dropped)) {
+    const auto dropped = read_dropped(record);
+    return dropped ? done(catalog.drop_again(*dropped)) : done(dropped);
+  }
+  return apply(*head, record);
+}
+
+/// Applies a record of a kind's own to the object that it names: `apply(object)`. One that is no
+/// longer there was dropped later, and the record is left out.
+template <ObjectOfKind T, class Apply>
+Result<void> apply_to(Catalog& catalog, std::uint32_t id, Apply&& apply) {
+  const auto object = catalog.find<T>(id);
+  return object == nullptr ? Result<void>() : apply(*object);
+}
+
+}  // namespace espalier::catalog
