@@ -22,8 +22,8 @@
 #include "bench/own_node.hpp"
 #include "bench/probe.hpp"
 #include "bench/run_rings.hpp"
-#include "offload/call.hpp"
-#include "offload/registry.hpp"
+#include "engine/call.hpp"
+#include "engine/registry.hpp"
 
 namespace espalier::bench {
 namespace {

@@ -15,7 +15,7 @@
 #include "bench/own_node.hpp"
 #include "bench/resident.hpp"
 #include "bench/run_rings.hpp"
-#include "client/ring_connection.hpp"
+#include "channel/rings/ring_connection.hpp"
 
 namespace espalier::bench {
 namespace {

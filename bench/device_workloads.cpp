@@ -187,7 +187,7 @@ Json DeviceWorkloads::line_of(const Point& point, const Runner& runner,
 }
 
 // A sixteenth of a cache says where leaves are, 16 bytes for each, and that is what it runs out of
-// first (place/node_cache.cpp). An item takes 12 bytes besides its key and value, about.
+// first (kinds/map/remote/node_cache.cpp). An item takes 12 bytes besides its key and value, about.
 std::vector<std::uint64_t> caches_that_miss(const DeviceBenchOptions& options) {
   constexpr std::uint64_t kForEachLeaf = 16 * 16;
   constexpr std::uint64_t kKeyAndMore = 16 + 12;

@@ -6,8 +6,8 @@
 #include "base/clock.hpp"
 #include "base/cpu.hpp"
 #include "bench/probe.hpp"
-#include "client/embedded_map.hpp"
 #include "fabric/shared_copy.hpp"
+#include "kinds/map/client/embedded_map.hpp"
 
 namespace espalier::bench {
 

@@ -14,8 +14,8 @@
 
 #include "bench/target.hpp"
 #include "espalier/map.hpp"
-#include "place/feed_follower.hpp"
-#include "tree/write/map_core.hpp"
+#include "kinds/map/remote/feed_follower.hpp"
+#include "kinds/map/write/map_core.hpp"
 
 namespace espalier::bench {
 

@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "offload/index_reads.hpp"
+#include "kinds/map/offload/index_reads.hpp"
 
 namespace espalier::bench {
 

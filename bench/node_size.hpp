@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "wire/node.hpp"
+#include "kinds/map/format/node.hpp"
 
 namespace espalier::bench {
 

@@ -7,7 +7,7 @@
 
 #include "base/clock.hpp"
 #include "bench/map_session.hpp"
-#include "client/node_address.hpp"
+#include "channel/rings/node_address.hpp"
 
 namespace espalier::bench {
 

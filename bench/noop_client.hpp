@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/histogram.hpp"
-#include "client/thread_rings.hpp"
+#include "channel/rings/thread_rings.hpp"
 
 namespace espalier::bench {
 

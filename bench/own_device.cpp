@@ -7,9 +7,9 @@
 
 #include "bench/map_session.hpp"
 #include "bench/own_node.hpp"
+#include "engine/registry.hpp"
+#include "kinds/map/offload/map_offloads.hpp"
 #include "node/metrics.hpp"
-#include "offload/map_offloads.hpp"
-#include "offload/registry.hpp"
 
 namespace espalier::bench {
 namespace {

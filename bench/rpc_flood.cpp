@@ -24,10 +24,10 @@
 #include "bench/own_node.hpp"
 #include "bench/probe.hpp"
 #include "bench/run_rpc.hpp"
-#include "client/pause.hpp"
 #include "fabric/roce/connection_message.hpp"
 #include "fabric/roce/ip_service.hpp"
 #include "fabric/roce/udp_port.hpp"
+#include "shards/pause.hpp"
 
 namespace espalier::bench {
 namespace {

@@ -23,7 +23,7 @@
 #include "bench/read_load.hpp"
 #include "bench/report.hpp"
 #include "bench/turn_costs.hpp"
-#include "client/sharding.hpp"
+#include "shards/sharding.hpp"
 
 namespace espalier::bench {
 namespace {

@@ -21,7 +21,7 @@
 #include "bench/own_node.hpp"
 #include "bench/probe.hpp"
 #include "bench/run_rings.hpp"
-#include "client/ring_connection.hpp"
+#include "channel/rings/ring_connection.hpp"
 
 namespace espalier::bench {
 namespace {

@@ -22,11 +22,11 @@
 #include "bench/progress.hpp"
 #include "bench/report.hpp"
 #include "bench/switch_experiments.hpp"
-#include "client/controller_thread.hpp"
 #include "client/store_impl.hpp"
 #include "dataplane/running_switch.hpp"
-#include "offload/map_services.hpp"
-#include "offload/services.hpp"
+#include "engine/services.hpp"
+#include "index/controller/controller_thread.hpp"
+#include "kinds/map/offload/map_services.hpp"
 
 namespace espalier::bench {
 namespace {

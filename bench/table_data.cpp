@@ -20,10 +20,10 @@
 #include "bench/huge_memory.hpp"
 #include "bench/map_session.hpp"
 #include "bench/mix.hpp"
-#include "client/sealed_rows.hpp"
+#include "kinds/table/client/sealed_rows.hpp"
+#include "kinds/table/snapshot.hpp"
+#include "kinds/table/table_object.hpp"
 #include "regex/regex_cache.hpp"
-#include "table/snapshot.hpp"
-#include "table/table_object.hpp"
 
 namespace espalier::bench {
 namespace {

@@ -16,12 +16,12 @@
 #include "base/clock.hpp"
 #include "bench/report.hpp"
 #include "catalog/catalog.hpp"
+#include "kinds/table/ctr_cipher.hpp"
+#include "kinds/table/pipeline.hpp"
+#include "kinds/table/pipeline_builder.hpp"
+#include "kinds/table/table.hpp"
 #include "memory/buffer_pool.hpp"
 #include "memory/region.hpp"
-#include "table/ctr_cipher.hpp"
-#include "table/pipeline.hpp"
-#include "table/pipeline_builder.hpp"
-#include "table/table.hpp"
 
 namespace espalier::bench {
 

@@ -20,8 +20,8 @@
 #include "bench/map_session.hpp"
 #include "bench/own_node.hpp"
 #include "client/store_impl.hpp"
-#include "table/batch_run.hpp"
-#include "table/snapshot_source.hpp"
+#include "kinds/table/batch_run.hpp"
+#include "kinds/table/snapshot_source.hpp"
 
 namespace espalier::bench {
 namespace {

@@ -16,10 +16,10 @@
 #include "bench/node_process.hpp"
 #include "bench/node_transport.hpp"
 #include "bench/table_data.hpp"
-#include "client/tables.hpp"
 #include "espalier/map.hpp"
+#include "kinds/table/client/tables.hpp"
+#include "kinds/table/run.hpp"
 #include "memory/shared_memory.hpp"
-#include "table/run.hpp"
 
 namespace espalier::bench {
 

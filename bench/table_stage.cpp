@@ -14,9 +14,9 @@
 #include "bench/map_session.hpp"
 #include "bench/probe.hpp"
 #include "bench/run_table.hpp"
-#include "table/snapshot_source.hpp"
-#include "table/staged_run.hpp"
-#include "table/wide.hpp"
+#include "kinds/table/snapshot_source.hpp"
+#include "kinds/table/staged_run.hpp"
+#include "kinds/table/wide.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -38,7 +38,8 @@ struct StageOptions {
   bool looks = false;  ///< at every row, and at the clock after every step
 };
 
-/// A run as a node's helper steps it (offload/query_run.cpp), into 64 KiB that are always taken.
+/// A run as a node's helper steps it (kinds/table/offload/query_run.cpp), into 64 KiB that are
+/// always taken.
 StageRun run_into_stage(const TableData& data, const table::Pipeline& pipeline,
                         const StageOptions& options) {
   table::SnapshotSource source(data.table());

@@ -13,7 +13,7 @@
 
 #include "bench/node_transport.hpp"
 #include "bench/table_data.hpp"
-#include "wire/table.hpp"
+#include "kinds/table/format/table.hpp"
 
 namespace espalier::bench {
 

@@ -11,8 +11,8 @@
 #include "bench/run_table.hpp"
 #include "bench/table_node.hpp"
 #include "bench/table_way.hpp"
-#include "table/result.hpp"
-#include "table/snapshot_source.hpp"
+#include "kinds/table/result.hpp"
+#include "kinds/table/snapshot_source.hpp"
 
 namespace espalier::bench {
 namespace {

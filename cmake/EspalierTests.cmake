@@ -263,8 +263,8 @@ function(espalier_spanning_tests)
     string(APPEND nodes "|terminal_program)\\.cpp$")
     list(FILTER support EXCLUDE REGEX "${nodes}")
     # Of a device all is there but the node that it runs in.
-    file(GLOB device CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/device/*.cpp)
-    list(FILTER device EXCLUDE REGEX "(_test|/device)\\.cpp$")
+    espalier_sources_in(device "src/device;src/channel/device;src/kinds/map/device" "")
+    list(FILTER device EXCLUDE REGEX "(_test|/device)\\.cpp$|/testing/")
     espalier_library(espalier_device_planted "${device}" espalier_client_planted
                      espalier_offload_planted)
     espalier_library(espalier_test_support_planted "${support}" espalier_client_testing_planted

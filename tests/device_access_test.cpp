@@ -15,9 +15,9 @@
 
 #include "catalog/testing/some_objects.hpp"
 #include "channel/objects.hpp"
-#include "client/remote_pipeline.hpp"
+#include "channel/rings/remote_pipeline.hpp"
+#include "channel/rings/thread_rings.hpp"
 #include "client/store_impl.hpp"
-#include "client/thread_rings.hpp"
 #include "espalier/map.hpp"
 #include "espalier/sequencer.hpp"
 #include "tests/support/role_fixture.hpp"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "offload/planted_engine_bugs.hpp"
+#include "engine/planted_engine_bugs.hpp"
 #include "tests/support/one_sided_world.hpp"
 #include "tests/support/planting.hpp"
 

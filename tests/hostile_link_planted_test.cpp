@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "client/testing/hostile_checks.hpp"
+#include "channel/rings/tests/testing/hostile_checks.hpp"
 #include "fabric/planted_fabric_bugs.hpp"
 
 namespace espalier::client {

@@ -8,7 +8,7 @@
 #include <functional>
 #include <string>
 
-#include "offload/map_services.hpp"
+#include "kinds/map/offload/map_services.hpp"
 #include "tests/support/in_network_fixture.hpp"
 #include "tests/support/seed.hpp"
 

@@ -21,9 +21,9 @@
 #include "dataplane/control_line.hpp"
 #include "dataplane/control_stream.hpp"
 #include "fabric/shm/listening_socket.hpp"
+#include "kinds/map/write/map_core.hpp"
 #include "tests/support/in_network_fixture.hpp"
 #include "tests/support/seed.hpp"
-#include "tree/write/map_core.hpp"
 
 namespace espalier::test {
 namespace {

@@ -16,13 +16,13 @@
 #include "dataplane/key_number.hpp"
 #include "dataplane/planted_dataplane_bugs.hpp"
 #include "dataplane/process_switch.hpp"
+#include "engine/one_sided_host.hpp"
 #include "fabric/sim/testing/two_ends.hpp"
-#include "offload/indexed_reads.hpp"
-#include "offload/map_reads.hpp"
-#include "offload/one_sided_host.hpp"
-#include "place/index_follower.hpp"
+#include "index/index_follower.hpp"
+#include "kinds/map/offload/indexed_reads.hpp"
+#include "kinds/map/offload/map_reads.hpp"
+#include "kinds/map/testing/map_objects.hpp"
 #include "tests/support/forged_leaf.hpp"
-#include "tree/testing/map_objects.hpp"
 
 namespace espalier::test {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seeds of links (src/client/fabric_seeds_test.cpp) see their rules broken: each is broken in
-// turn, and some seed notices.
+// The seeds of links (src/channel/rings/tests/fabric_seeds_test.cpp) see their rules broken: each
+// is broken in turn, and some seed notices.
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "base/random.hpp"
-#include "client/testing/link_world.hpp"
+#include "channel/rings/tests/testing/link_world.hpp"
 #include "fabric/planted_fabric_bugs.hpp"
 
 namespace espalier::client {

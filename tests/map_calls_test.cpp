@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/embedded_map.hpp"
+#include "kinds/map/client/embedded_map.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/store.hpp"
 

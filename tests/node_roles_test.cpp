@@ -14,11 +14,11 @@
 #include <string_view>
 #include <vector>
 
-#include "client/remote_pipeline.hpp"
-#include "client/thread_rings.hpp"
-#include "offload/call.hpp"
-#include "offload/map_walks.hpp"
-#include "offload/registry.hpp"
+#include "channel/rings/remote_pipeline.hpp"
+#include "channel/rings/thread_rings.hpp"
+#include "engine/call.hpp"
+#include "engine/registry.hpp"
+#include "kinds/map/offload/map_walks.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/role_fixture.hpp"
 

@@ -11,8 +11,8 @@
 
 #include "fabric/roce/network_namespaces.hpp"
 #include "fabric/xdp/testing/xdp_fixture.hpp"
+#include "kinds/map/write/audit.hpp"
 #include "tests/support/node_fixture.hpp"
-#include "tree/write/audit.hpp"
 
 namespace espalier::test {
 namespace {

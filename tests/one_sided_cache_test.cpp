@@ -9,8 +9,8 @@
 #include <string>
 
 #include "client/store_impl.hpp"
+#include "kinds/map/remote/testing/node_cache_forger.hpp"
 #include "node/metrics.hpp"
-#include "place/testing/node_cache_forger.hpp"
 #include "tests/support/cache_scene.hpp"
 #include "tests/support/node_fixture.hpp"
 

@@ -7,8 +7,8 @@
 #include <functional>
 #include <string>
 
+#include "engine/planted_engine_bugs.hpp"
 #include "memory/planted_memory_bugs.hpp"
-#include "offload/planted_engine_bugs.hpp"
 #include "tests/support/one_sided_world.hpp"
 #include "tests/support/planting.hpp"
 

@@ -16,12 +16,12 @@
 #include <utility>
 #include <vector>
 
-#include "client/embedded_map.hpp"
 #include "dataplane/process_switch.hpp"
 #include "fabric/sim/testing/two_ends.hpp"
-#include "offload/map_reads.hpp"
-#include "place/index_follower.hpp"
-#include "place/one_sided_reader.hpp"
+#include "index/index_follower.hpp"
+#include "kinds/map/client/embedded_map.hpp"
+#include "kinds/map/offload/map_reads.hpp"
+#include "kinds/map/remote/one_sided_reader.hpp"
 #include "tests/support/conformance_requests.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/store.hpp"

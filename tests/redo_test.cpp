@@ -15,12 +15,12 @@
 #include "base/random.hpp"
 #include "catalog/testing/apply_record.hpp"
 #include "catalog/testing/recording_sink.hpp"
-#include "sequencer/counters.hpp"
-#include "sequencer/sequencer.hpp"
-#include "table/table_object.hpp"
-#include "table/testing/redo_tables.hpp"
-#include "tree/testing/map_objects.hpp"
-#include "tree/write/apply_redo.hpp"
+#include "kinds/map/testing/map_objects.hpp"
+#include "kinds/map/write/apply_redo.hpp"
+#include "kinds/sequencer/counters.hpp"
+#include "kinds/sequencer/sequencer.hpp"
+#include "kinds/table/table_object.hpp"
+#include "kinds/table/testing/redo_tables.hpp"
 
 namespace espalier::test {
 namespace {

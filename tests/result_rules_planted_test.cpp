@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seeds of results (src/client/result_seeds_test.cpp) see their rules broken: rows are there
-// before the message that tells where, also where a pair failed in between.
+// The seeds of results (src/kinds/table/client/result_seeds_test.cpp) see their rules broken: rows
+// are there before the message that tells where, also where a pair failed in between.
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "base/random.hpp"
-#include "client/testing/result_world.hpp"
 #include "fabric/planted_fabric_bugs.hpp"
+#include "kinds/table/client/testing/result_world.hpp"
 
 namespace espalier::client {
 namespace {

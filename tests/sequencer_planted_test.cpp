@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "sequencer/planted_sequencer_bugs.hpp"
-#include "sequencer/sequencer.hpp"
+#include "kinds/sequencer/planted_sequencer_bugs.hpp"
+#include "kinds/sequencer/sequencer.hpp"
 #include "tests/support/sequencer_world.hpp"
 
 namespace espalier::test {

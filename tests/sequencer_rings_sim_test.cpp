@@ -13,9 +13,9 @@
 #include <string>
 
 #include "base/bytes.hpp"
-#include "client/testing/link_world.hpp"
+#include "channel/rings/tests/testing/link_world.hpp"
 #include "fabric/testing/seeds.hpp"
-#include "sequencer/sequencer.hpp"
+#include "kinds/sequencer/sequencer.hpp"
 #include "tests/support/sequencer_history.hpp"
 
 namespace espalier::test {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "client/sharding.hpp"
+#include "shards/sharding.hpp"
 #include "tests/support/node_fixture.hpp"
-#include "tree/write/map_object.hpp"
+#include "kinds/map/write/map_object.hpp"
 
 namespace espalier::test {
 namespace {

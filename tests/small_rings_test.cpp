@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/connection_limits.hpp"
 #include "espalier/map.hpp"
-#include "offload/connection_limits.hpp"
 #include "tests/support/node_fixture.hpp"
 #include "tests/support/raw_client.hpp"
 #include "wire/ring.hpp"

@@ -11,10 +11,10 @@
 
 #include "channel/objects.hpp"
 #include "client/store_impl.hpp"
-#include "client/tables.hpp"
+#include "kinds/table/client/tables.hpp"
+#include "kinds/table/pipeline_builder.hpp"
+#include "kinds/table/value.hpp"
 #include "node/numbers_format.hpp"
-#include "table/pipeline_builder.hpp"
-#include "table/value.hpp"
 #include "tests/support/column_pipeline.hpp"
 #include "tests/support/node_fixture.hpp"
 

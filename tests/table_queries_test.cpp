@@ -12,10 +12,10 @@
 #include <optional>
 #include <string>
 
+#include "kinds/table/reference.hpp"
+#include "kinds/table/result.hpp"
+#include "kinds/table/testing/random_pipeline.hpp"
 #include "regex/regex_cache.hpp"
-#include "table/reference.hpp"
-#include "table/result.hpp"
-#include "table/testing/random_pipeline.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/table_question.hpp"
 #include "tests/support/tables_anywhere.hpp"

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "kinds/map/walk/find_point.hpp"
 #include "tests/support/forged_leaf.hpp"
 #include "tests/support/planting.hpp"
 #include "tests/support/scene.hpp"
-#include "tree/walk/find_point.hpp"
 
 namespace espalier::test {
 namespace {

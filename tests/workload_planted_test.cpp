@@ -13,10 +13,10 @@
 #include <string>
 #include <thread>
 
+#include "kinds/map/node/planted_tree_bugs.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/store.hpp"
 #include "tests/support/workload.hpp"
-#include "tree/node/planted_tree_bugs.hpp"
 
 namespace espalier::test {
 namespace {

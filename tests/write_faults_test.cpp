@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "client/embedded_map.hpp"
+#include "kinds/map/client/embedded_map.hpp"
 #include "tests/support/pipeline_recorder.hpp"
 #include "tests/support/recorder.hpp"
 #include "tests/support/reference_map.hpp"

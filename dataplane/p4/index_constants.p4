@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Written from src/wire by src/dataplane/p4_constants.cpp; a test holds it to that.
+// Written from src/fabric by src/dataplane/p4_constants.cpp; a test holds it to that.
 const bit<16> TYPE_VLAN = 0x8100;
 const bit<16> TYPE_SERVICE_VLAN = 0x88a8;
 const bit<16> TYPE_IPV4 = 0x0800;

@@ -2,7 +2,8 @@
 // What the catalogue must know of an object, whatever its kind.
 //
 // A kind is a class derived from Object with its number as `kKind`, beside the data structure, and
-// a function that makes one in a catalogue (tree/write/map_object.hpp, table/table_object.hpp).
+// a function that makes one in a catalogue (kinds/map/write/map_object.hpp,
+// kinds/table/table_object.hpp).
 #pragma once
 
 #include <concepts>

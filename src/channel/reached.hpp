@@ -9,7 +9,7 @@
 // The reply of what opens an object has its number as `id`. An `execute` refuses an object that was
 // dropped, for handles of this process ask nobody else; what a row says of lengths it must be able
 // to take or refuse as well. What takes more than one step at a node, or needs the session, is the
-// kind's own (offload/typed_call.hpp).
+// kind's own (engine/typed_call.hpp).
 //
 // Thread: any.
 #pragma once

@@ -9,10 +9,10 @@
 #include <string_view>
 
 #include "catalog/calls.hpp"
-#include "sequencer/calls.hpp"
-#include "table/calls.hpp"
-#include "tree/calls.hpp"
-#include "tree/item_calls.hpp"
+#include "kinds/map/calls.hpp"
+#include "kinds/map/item_calls.hpp"
+#include "kinds/sequencer/calls.hpp"
+#include "kinds/table/calls.hpp"
 #include "wire/session_calls.hpp"
 #include "wire/testing/call_checks.hpp"
 

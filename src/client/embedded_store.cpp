@@ -7,9 +7,9 @@
 
 #include "base/assert.hpp"
 #include "base/machine_memory.hpp"
-#include "client/embedded_channel.hpp"
-#include "client/embedded_map.hpp"
-#include "client/embedded_tables.hpp"
+#include "channel/embedded/embedded_channel.hpp"
+#include "kinds/map/client/embedded_map.hpp"
+#include "kinds/table/client/embedded_tables.hpp"
 
 namespace espalier::client {
 namespace {

@@ -11,13 +11,13 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "client/call_context.hpp"
-#include "client/embedded_channel.hpp"
-#include "client/embedded_map.hpp"
+#include "channel/embedded/embedded_channel.hpp"
 #include "client/store_impl.hpp"
-#include "sequencer/counters.hpp"
+#include "kinds/map/client/call_context.hpp"
+#include "kinds/map/client/embedded_map.hpp"
+#include "kinds/sequencer/counters.hpp"
+#include "regex/regex.hpp"
 #include "store/store_core.hpp"
-#include "table/regex.hpp"
 
 namespace espalier::client {
 

@@ -12,12 +12,12 @@
 #include <string_view>
 #include <vector>
 
-#include "client/opened_map.hpp"
-#include "client/peer_sessions.hpp"
-#include "client/remote_map.hpp"
-#include "client/remote_sessions.hpp"
-#include "client/sharded_map.hpp"
+#include "channel/rings/remote_sessions.hpp"
 #include "client/store_impl.hpp"
+#include "kinds/map/client/opened_map.hpp"
+#include "kinds/map/client/remote_map.hpp"
+#include "shards/peer_sessions.hpp"
+#include "shards/sharded_map.hpp"
 
 namespace espalier::client {
 

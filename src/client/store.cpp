@@ -3,8 +3,8 @@
 
 #include "catalog/catalog.hpp"
 #include "channel/objects.hpp"
+#include "channel/public_call.hpp"
 #include "client/embedded_store.hpp"
-#include "client/public_call.hpp"
 #include "client/remote_store.hpp"
 
 namespace espalier {

@@ -11,10 +11,10 @@
 #include <string_view>
 
 #include "channel/channel.hpp"
-#include "client/interface.hpp"
-#include "client/map_impl.hpp"
+#include "channel/interface.hpp"
 #include "espalier/map.hpp"
-#include "place/read_traffic.hpp"
+#include "kinds/map/client/map_impl.hpp"
+#include "reach/read_traffic.hpp"
 
 namespace espalier::client {
 
@@ -40,7 +40,7 @@ class StoreImpl : public Interface {
   /// The numbers of the node that keeps it, as they travel (wire/node_numbers.hpp).
   /// Errors: unsupported (there is no node, or an older one), connection_lost.
   virtual Result<std::string> node_numbers() = 0;
-  /// Its tables (client/tables.hpp); never null.
+  /// Its tables (kinds/table/client/tables.hpp); never null.
   [[nodiscard]] virtual std::unique_ptr<TablesImpl> tables() = 0;
   /// What one-sided reads took: those of calls that ended, and of pipelines that are gone.
   [[nodiscard]] virtual tree::WalkTraffic read_traffic() const { return {}; }

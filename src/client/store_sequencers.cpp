@@ -4,10 +4,10 @@
 
 #include "catalog/catalog.hpp"
 #include "channel/objects.hpp"
-#include "client/public_call.hpp"
-#include "client/sequencers.hpp"
+#include "channel/public_call.hpp"
 #include "client/store_impl.hpp"
 #include "espalier/sequencer.hpp"
+#include "kinds/sequencer/client/sequencers.hpp"
 
 namespace espalier {
 

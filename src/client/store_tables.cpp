@@ -2,11 +2,11 @@
 // The tables of a store.
 #include <utility>
 
-#include "client/public_call.hpp"
-#include "client/schema.hpp"
+#include "channel/public_call.hpp"
 #include "client/store_impl.hpp"
-#include "client/tables.hpp"
 #include "espalier/table.hpp"
+#include "kinds/table/client/schema.hpp"
+#include "kinds/table/client/tables.hpp"
 
 namespace espalier {
 namespace {

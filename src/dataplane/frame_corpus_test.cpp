@@ -20,12 +20,12 @@
 #include "dataplane/process_switch.hpp"
 #include "dataplane/testing/frame_corpus.hpp"
 #include "dataplane/testing/p4_text.hpp"
+#include "fabric/ethernet.hpp"
 #include "fabric/memif/link.hpp"
 #include "fabric/roce/exchange.hpp"
 #include "fabric/roce/frame.hpp"
 #include "fabric/roce/packet.hpp"
 #include "fabric/shm/listening_socket.hpp"
-#include "wire/ethernet.hpp"
 
 namespace espalier::dataplane {
 namespace {

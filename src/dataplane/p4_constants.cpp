@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "dataplane/hexadecimal.hpp"
-#include "wire/ethernet.hpp"
-#include "wire/roce.hpp"
+#include "fabric/ethernet.hpp"
+#include "fabric/roce/format.hpp"
 
 namespace espalier::dataplane {
 namespace {
@@ -19,7 +19,7 @@ std::string constant(unsigned bits, const std::string& name, const std::string& 
 std::string p4_constants() {
   constexpr auto kRead = static_cast<std::uint32_t>(wire::roce::PacketOpcode::read_request);
   return "// SPDX-License-Identifier: Apache-2.0\n"
-         "// Written from src/wire by src/dataplane/p4_constants.cpp; a test holds it to "
+         "// Written from src/fabric by src/dataplane/p4_constants.cpp; a test holds it to "
          "that.\n" +
          constant(16, "TYPE_VLAN", hexadecimal(wire::kEtherTypeVlan, 4)) +
          constant(16, "TYPE_SERVICE_VLAN", hexadecimal(wire::kEtherTypeServiceVlan, 4)) +

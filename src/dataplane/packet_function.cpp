@@ -7,9 +7,9 @@
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "dataplane/planted_dataplane_bugs.hpp"
+#include "fabric/ethernet.hpp"
+#include "fabric/roce/format.hpp"
 #include "fabric/roce/icrc.hpp"
-#include "wire/ethernet.hpp"
-#include "wire/roce.hpp"
 
 namespace espalier::dataplane {
 namespace {

@@ -14,8 +14,8 @@ enum class Bug : std::uint8_t {
   icrc_not_updated,       // a redirected READ keeps the ICRC of what it was
   flip_waits_for_nobody,  // a copy of the tables is changed while frames use it
 
-  // Of who fills tables, and of the node that they lead to (place/index_follower.hpp,
-  // offload/index_host.hpp, offload/map_reads.hpp).
+  // Of who fills tables, and of the node that they lead to (index/index_follower.hpp,
+  // kinds/map/offload/index_host.hpp, kinds/map/offload/map_reads.hpp).
   moved_leaf_kept,          // an entry goes on naming where a leaf was that has moved
   entry_outlives_lease,     // the key of tables whose controller lost its lease is not made void
   entry_taken_at_its_word,  // the node does not ask the pool what begins where an entry leads

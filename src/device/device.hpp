@@ -21,8 +21,8 @@
 #include <thread>
 #include <utility>
 
+#include "channel/device/host_opening.hpp"
 #include "device/device_offloads.hpp"
-#include "device/host_opening.hpp"
 #include "node/node.hpp"
 
 namespace espalier::device {

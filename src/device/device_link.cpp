@@ -9,7 +9,7 @@
 
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
-#include "offload/served_map.hpp"
+#include "kinds/map/offload/served_map.hpp"
 
 namespace espalier::device {
 namespace {

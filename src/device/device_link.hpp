@@ -24,12 +24,12 @@
 #include <memory>
 #include <vector>
 
-#include "device/host_maps.hpp"
-#include "device/host_opening.hpp"
-#include "device/host_rings.hpp"
-#include "device/host_streams.hpp"
-#include "device/relay_link.hpp"
-#include "offload/served_map.hpp"
+#include "channel/device/host_opening.hpp"
+#include "channel/device/host_rings.hpp"
+#include "channel/device/host_streams.hpp"
+#include "channel/device/relay_link.hpp"
+#include "kinds/map/device/host_maps.hpp"
+#include "kinds/map/offload/served_map.hpp"
 
 namespace espalier::device {
 

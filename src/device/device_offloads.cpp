@@ -5,17 +5,17 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "device/device_map.hpp"
+#include "channel/device/relay_link.hpp"
 #include "device/relay.hpp"
-#include "device/relay_link.hpp"
-#include "offload/call.hpp"
-#include "offload/connection.hpp"
-#include "offload/held_snapshots.hpp"
-#include "offload/loaded_pipelines.hpp"
-#include "offload/loaded_run.hpp"
-#include "offload/map_walks.hpp"
-#include "offload/payload_reader.hpp"
-#include "table/loaded_pipeline.hpp"
+#include "engine/call.hpp"
+#include "engine/connection.hpp"
+#include "engine/payload_reader.hpp"
+#include "kinds/map/device/device_map.hpp"
+#include "kinds/map/offload/held_snapshots.hpp"
+#include "kinds/map/offload/map_walks.hpp"
+#include "kinds/table/loaded_pipeline.hpp"
+#include "kinds/table/offload/loaded_pipelines.hpp"
+#include "kinds/table/offload/loaded_run.hpp"
 
 namespace espalier::device {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "offload/registry.hpp"
+#include "engine/registry.hpp"
 
 namespace espalier::device {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "offload/call.hpp"
+#include "engine/call.hpp"
 
 namespace espalier::device {
 namespace {

@@ -8,13 +8,13 @@
 #include <string>
 #include <string_view>
 
-#include "client/known_secret.hpp"
-#include "client/node_address.hpp"
-#include "client/opened_map.hpp"
-#include "client/remote_pipeline.hpp"
-#include "client/thread_rings.hpp"
+#include "channel/rings/known_secret.hpp"
+#include "channel/rings/node_address.hpp"
+#include "channel/rings/remote_pipeline.hpp"
+#include "channel/rings/thread_rings.hpp"
 #include "device/testing/device_fixture.hpp"
-#include "tree/write/map_object.hpp"
+#include "kinds/map/client/opened_map.hpp"
+#include "kinds/map/write/map_object.hpp"
 
 namespace espalier::device {
 namespace {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "device/testing/device_fixture.hpp"
+#include "engine/reader_wait.hpp"
 #include "espalier/query.hpp"
 #include "espalier/table.hpp"
-#include "offload/reader_wait.hpp"
 
 namespace espalier::device {
 namespace {

@@ -14,11 +14,11 @@
 #include "base/random.hpp"
 #include "client/store_impl.hpp"
 #include "device/testing/device_fixture.hpp"
+#include "engine/connection.hpp"
+#include "kinds/map/offload/held_snapshots.hpp"
+#include "kinds/map/walk/next_step.hpp"
+#include "kinds/map/write/map_core.hpp"
 #include "node/numbers_format.hpp"
-#include "offload/connection.hpp"
-#include "offload/held_snapshots.hpp"
-#include "tree/walk/next_step.hpp"
-#include "tree/write/map_core.hpp"
 
 namespace espalier::device {
 namespace {

@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "base/bytes.hpp"
-#include "client/thread_rings.hpp"
-#include "device/relay_link.hpp"
-#include "offload/connection.hpp"
-#include "offload/principal.hpp"
-#include "offload/reads.hpp"
+#include "channel/device/relay_link.hpp"
+#include "channel/rings/thread_rings.hpp"
+#include "engine/connection.hpp"
+#include "engine/principal.hpp"
+#include "kinds/map/offload/reads.hpp"
 
 namespace espalier::device {
 namespace {

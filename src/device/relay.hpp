@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "offload/call.hpp"
-#include "offload/reader_wait.hpp"
-#include "offload/snapshot.hpp"
+#include "engine/call.hpp"
+#include "engine/reader_wait.hpp"
+#include "kinds/map/offload/snapshot.hpp"
 
 namespace espalier::device {
 

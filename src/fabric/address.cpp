@@ -15,13 +15,13 @@
 #include "fabric/number_source.hpp"
 #include "fabric/ofi/endpoint.hpp"
 #include "fabric/roce/endpoint.hpp"
+#include "fabric/roce/format.hpp"
 #include "fabric/roce/udp_address.hpp"
 #include "fabric/roce/udp_port.hpp"
 #include "fabric/shm/endpoint.hpp"
 #include "fabric/xdp/library.hpp"
 #include "fabric/xdp/port.hpp"
 #include "memory/shared_memory.hpp"
-#include "wire/roce.hpp"
 
 namespace espalier::fabric {
 namespace {

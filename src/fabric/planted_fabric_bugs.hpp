@@ -40,7 +40,8 @@ enum class Bug : std::uint8_t {
   delivered_too_far,         // a slot counts as delivered before it is in place
   credit_without_delivery,   // a writer may use slots again that are only mirrored, not read
 
-  // Of results that are written beside the rings, by their pair (offload/result_host.hpp).
+  // Of results that are written beside the rings, by their pair
+  // (kinds/table/offload/result_host.hpp).
   result_told_first,         // a message names a block that is written when the next one comes
   result_not_written_again,  // what an earlier pair may not have written is taken for written
 

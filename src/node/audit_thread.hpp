@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "offload/audit_log.hpp"
+#include "engine/audit_log.hpp"
 
 namespace espalier::node {
 

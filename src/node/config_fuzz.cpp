@@ -12,10 +12,10 @@
 #include <string>
 #include <string_view>
 
+#include "kinds/map/node/geometry.hpp"
 #include "node/config_settings.hpp"
 #include "node/config_text.hpp"
 #include "node/testing/config_fixture.hpp"
-#include "tree/node/geometry.hpp"
 
 namespace espalier::node {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/nearest.hpp"
 #include "base/unix_address.hpp"
-#include "wire/node.hpp"
+#include "kinds/map/format/node.hpp"
 
 namespace espalier::node {
 namespace {

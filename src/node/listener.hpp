@@ -14,6 +14,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "engine/services.hpp"
 #include "fabric/shm/listening_socket.hpp"
 #include "memory/shared_memory.hpp"
 #include "node/config.hpp"
@@ -22,7 +23,6 @@
 #include "node/local_authenticator.hpp"
 #include "node/peer_user.hpp"
 #include "node/worker.hpp"
-#include "offload/services.hpp"
 #include "wire/handshake.hpp"
 
 namespace espalier::node {

@@ -6,8 +6,8 @@
 #include "base/clock.hpp"
 #include "base/places.hpp"
 #include "base/system_error.hpp"
+#include "engine/principal_accounts.hpp"
 #include "node/handshake_packets.hpp"
-#include "offload/principal_accounts.hpp"
 
 namespace espalier::node {
 namespace {

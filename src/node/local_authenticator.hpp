@@ -14,10 +14,10 @@
 #include <string>
 
 #include "base/peer_user.hpp"
-#include "offload/link_authenticator.hpp"
-#include "offload/peer_sources.hpp"
-#include "offload/proof_check.hpp"
-#include "offload/secrets.hpp"
+#include "engine/link_authenticator.hpp"
+#include "engine/peer_sources.hpp"
+#include "engine/proof_check.hpp"
+#include "engine/secrets.hpp"
 
 namespace espalier::node {
 

@@ -15,9 +15,9 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/durations.hpp"
 #include "espalier/types.hpp"
 #include "memory/holders.hpp"
-#include "offload/durations.hpp"
 #include "wire/message.hpp"
 #include "wire/node_numbers.hpp"
 #include "wire/samples.hpp"

@@ -12,11 +12,11 @@
 #include "base/descriptor_limit.hpp"
 #include "base/machine_memory.hpp"
 #include "base/system_error.hpp"
+#include "kinds/map/write/map_object.hpp"
 #include "node/config_change.hpp"
 #include "node/config_value.hpp"
 #include "node/metrics.hpp"
 #include "node/numbers_format.hpp"
-#include "tree/write/map_object.hpp"
 
 namespace espalier::node {
 

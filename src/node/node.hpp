@@ -12,14 +12,14 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/secrets.hpp"
+#include "engine/services.hpp"
 #include "memory/shared_memory.hpp"
 #include "node/audit_thread.hpp"
 #include "node/config.hpp"
 #include "node/http_listener.hpp"
 #include "node/listener.hpp"
 #include "node/worker.hpp"
-#include "offload/secrets.hpp"
-#include "offload/services.hpp"
 
 namespace espalier::node {
 

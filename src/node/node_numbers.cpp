@@ -10,14 +10,14 @@
 #include "base/clock.hpp"
 #include "base/process_id.hpp"
 #include "catalog/samples.hpp"
+#include "kinds/map/offload/held_snapshots.hpp"
+#include "kinds/map/offload/map_services.hpp"
+#include "kinds/map/write/map_stats.hpp"
+#include "kinds/sequencer/sequencer.hpp"
+#include "kinds/table/offload/table_services.hpp"
+#include "kinds/table/table.hpp"
 #include "node/metrics.hpp"
 #include "node/node.hpp"
-#include "offload/held_snapshots.hpp"
-#include "offload/map_services.hpp"
-#include "offload/table_services.hpp"
-#include "sequencer/sequencer.hpp"
-#include "table/table.hpp"
-#include "tree/write/map_stats.hpp"
 
 namespace espalier::node {
 namespace {

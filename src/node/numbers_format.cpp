@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/bytes.hpp"
-#include "offload/payload_reader.hpp"
-#include "offload/registry.hpp"
-#include "tree/map_forms.hpp"
+#include "engine/payload_reader.hpp"
+#include "engine/registry.hpp"
+#include "kinds/map/map_forms.hpp"
 #include "wire/node_numbers.hpp"
 
 namespace espalier::node {

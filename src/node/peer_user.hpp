@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/peer_user.hpp"
-#include "offload/access.hpp"
+#include "engine/access.hpp"
 
 namespace espalier::node {
 

@@ -21,12 +21,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/fabric_clients.hpp"
+#include "engine/scheduler.hpp"
 #include "memory/shared_memory.hpp"
 #include "node/config.hpp"
 #include "node/event_fd.hpp"
 #include "node/peer_user.hpp"
-#include "offload/fabric_clients.hpp"
-#include "offload/scheduler.hpp"
 
 namespace espalier::node {
 

@@ -18,7 +18,7 @@
 #include <string_view>
 
 #include "regex/hyperscan.hpp"
-#include "table/regex.hpp"
+#include "regex/regex.hpp"
 
 namespace re2 {
 class RE2;

@@ -18,7 +18,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "table/regex.hpp"
+#include "regex/regex.hpp"
 
 namespace espalier::regex {
 

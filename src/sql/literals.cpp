@@ -3,9 +3,9 @@
 
 #include <charconv>
 
-#include "table/date_text.hpp"
-#include "table/pipeline_builder.hpp"
-#include "wire/table.hpp"
+#include "kinds/table/date_text.hpp"
+#include "kinds/table/format/table.hpp"
+#include "kinds/table/pipeline_builder.hpp"
 
 namespace espalier::sql {
 namespace {

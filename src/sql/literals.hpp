@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "kinds/table/pipeline.hpp"
 #include "sql/statement.hpp"
-#include "table/pipeline.hpp"
 
 namespace espalier::sql {
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "kinds/table/pipeline_types.hpp"
 #include "regex/compiled_regex.hpp"
 #include "sql/literals.hpp"
-#include "table/pipeline_types.hpp"
 
 namespace espalier::sql {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kinds/table/pipeline_builder.hpp"
 #include "sql/statement.hpp"
-#include "table/pipeline_builder.hpp"
 
 namespace espalier::sql {
 

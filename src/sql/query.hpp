@@ -18,10 +18,10 @@
 #include <string>
 #include <vector>
 
+#include "kinds/table/pipeline.hpp"
+#include "kinds/table/result.hpp"
+#include "kinds/table/value.hpp"
 #include "sql/statement.hpp"
-#include "table/pipeline.hpp"
-#include "table/result.hpp"
-#include "table/value.hpp"
 
 namespace espalier::sql {
 

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "base/testing/fuzz_input.hpp"
+#include "kinds/table/pipeline_message.hpp"
 #include "sql/query.hpp"
-#include "table/pipeline_message.hpp"
 
 namespace espalier::sql {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "table/reference.hpp"
-#include "table/testing/memory_rows.hpp"
+#include "kinds/table/reference.hpp"
+#include "kinds/table/testing/memory_rows.hpp"
 
 namespace espalier::sql {
 namespace {

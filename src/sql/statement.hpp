@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "wire/pipeline.hpp"
+#include "kinds/table/format/pipeline.hpp"
 
 namespace espalier::sql {
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "kinds/table/pipeline_builder.hpp"
+#include "kinds/table/pipeline_types.hpp"
 #include "regex/regex_cache.hpp"
 #include "sql/literals.hpp"
 #include "sql/node_writer.hpp"
 #include "sql/query.hpp"
-#include "table/pipeline_builder.hpp"
-#include "table/pipeline_types.hpp"
 
 namespace espalier::sql {
 namespace {

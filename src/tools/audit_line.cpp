@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/places.hpp"
-#include "offload/access.hpp"
+#include "engine/access.hpp"
 
 namespace espalier::tools {
 namespace {

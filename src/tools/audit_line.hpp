@@ -10,7 +10,7 @@
 
 #include <string>
 
-#include "offload/audit_log.hpp"
+#include "engine/audit_log.hpp"
 
 namespace espalier::tools {
 

@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "client/known_secret.hpp"
-#include "client/node_address.hpp"
+#include "channel/rings/known_secret.hpp"
+#include "channel/rings/node_address.hpp"
 #include "espalier/kind.hpp"
 #include "tools/json_record.hpp"
 #include "tools/options.hpp"

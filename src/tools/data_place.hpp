@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "client/node_address.hpp"
+#include "channel/rings/node_address.hpp"
 #include "tools/environment.hpp"
 #include "tools/loader.hpp"
 

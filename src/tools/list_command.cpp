@@ -11,7 +11,7 @@
 
 #include "channel/objects.hpp"
 #include "client/store_impl.hpp"
-#include "client/tables.hpp"
+#include "kinds/table/client/tables.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
 #include "tools/json_record.hpp"

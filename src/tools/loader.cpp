@@ -9,7 +9,7 @@
 #include "tools/numbers.hpp"
 #include "tools/progress.hpp"
 #include "tools/record_sink.hpp"
-#include "wire/node.hpp"
+#include "kinds/map/format/node.hpp"
 
 namespace espalier::tools {
 namespace {

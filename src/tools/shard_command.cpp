@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "client/node_address.hpp"
-#include "client/sharding.hpp"
+#include "channel/rings/node_address.hpp"
 #include "cmdline/text_codec.hpp"
+#include "shards/sharding.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
 #include "tools/json_record.hpp"

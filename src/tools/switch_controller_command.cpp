@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "client/index_controller.hpp"
 #include "cmdline/number_option.hpp"
+#include "index/controller/index_controller.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
 #include "tools/numbers.hpp"

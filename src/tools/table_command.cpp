@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "client/store_impl.hpp"
-#include "client/tables.hpp"
 #include "cmdline/text_codec.hpp"
-#include "table/schema.hpp"
+#include "kinds/table/client/tables.hpp"
+#include "kinds/table/schema.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
 #include "tools/json_record.hpp"

@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
-#include "client/node_address.hpp"
+#include "channel/rings/node_address.hpp"
 
 namespace espalier::tools {
 namespace {

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "client/tables.hpp"
 #include "espalier/table_key.hpp"
+#include "kinds/table/client/tables.hpp"
 #include "tools/environment.hpp"
 #include "tools/table_place.hpp"
 

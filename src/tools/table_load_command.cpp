@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "client/tables.hpp"
-#include "table/csv_reader.hpp"
+#include "kinds/table/client/tables.hpp"
+#include "kinds/table/csv_reader.hpp"
 #include "tools/commands.hpp"
 #include "tools/json_record.hpp"
 #include "tools/numbers.hpp"

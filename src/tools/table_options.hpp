@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "table/csv_reader.hpp"
+#include "kinds/table/csv_reader.hpp"
 #include "tools/environment.hpp"
 
 namespace CLI {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "table/staged_run.hpp"
+#include "kinds/table/staged_run.hpp"
 #include "tools/table_place.hpp"
 
 namespace espalier::tools {

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "client/tables.hpp"
-#include "table/pipeline.hpp"
+#include "kinds/table/client/tables.hpp"
+#include "kinds/table/pipeline.hpp"
 #include "tools/environment.hpp"
 
 namespace espalier::tools {

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "client/tables.hpp"
+#include "kinds/table/client/tables.hpp"
+#include "kinds/table/csv_writer.hpp"
+#include "kinds/table/explain.hpp"
+#include "kinds/table/pipeline_builder.hpp"
 #include "sql/query.hpp"
-#include "table/csv_writer.hpp"
-#include "table/explain.hpp"
-#include "table/pipeline_builder.hpp"
 #include "tools/commands.hpp"
 #include "tools/numbers.hpp"
 #include "tools/table_answer.hpp"

@@ -71,12 +71,12 @@ enum class OffloadId : std::uint8_t {
   sequencer_seal = 49,     // map: the sequencer's id; payload: its epoch
   sequencer_advance = 50,  // map: the sequencer's id; payload: SequencerAdvance
   one_sided_sequencer = 51,  // map: the sequencer's id; answers a SequencerGrant
-  shard_create = 56,         // key: name; payload: MapShape and what wire/shard.hpp draws
-  release_hold = 57,         // map: a map; answers a hold and the read version at which it stands
-  release_confirm = 58,      // map: a map; payload: 8 bytes, a hold
-  feed_open = 59,            // map: a map; answers field `feed` of wire/one_sided.hpp
-  index_generation = 60,     // map: the map; argument: what is wanted; answers field `redirect`
-  object_samples = 61,       // key: a name, or nothing; payload: SamplesWanted
+  shard_create = 56,      // key: name; payload: MapShape and what kinds/map/format/shard.hpp draws
+  release_hold = 57,      // map: a map; answers a hold and the read version at which it stands
+  release_confirm = 58,   // map: a map; payload: 8 bytes, a hold
+  feed_open = 59,         // map: a map; answers field `feed` of wire/one_sided.hpp
+  index_generation = 60,  // map: the map; argument: what is wanted; answers field `redirect`
+  object_samples = 61,    // key: a name, or nothing; payload: SamplesWanted
 };
 inline constexpr std::uint32_t kOffloadIds = 62;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of

@@ -62,7 +62,7 @@ TEST(Readme, ItsProgramIsTheOneThatIsBuilt) {
 TEST(Readme, TheOffloadOfTheDocumentsIsTheOneThatIsTested) {
   const auto programs = blocks(read(kRoot / "docs/offloads.md"), "cpp");
   ASSERT_EQ(programs.size(), 1u);
-  const std::string source = read(kRoot / "src/offload/example_offload_test.cpp");
+  const std::string source = read(kRoot / "src/engine/tests/example_offload_test.cpp");
   EXPECT_NE(source.find("// [docs/offloads.md]\n" + programs.front() + "// [docs/offloads.md]\n"),
             std::string::npos);
 }

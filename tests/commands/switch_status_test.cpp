@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "offload/map_services.hpp"
+#include "kinds/map/offload/map_services.hpp"
 #include "tests/support/in_network_fixture.hpp"
 #include "tools/testing/tool_fixture.hpp"
 

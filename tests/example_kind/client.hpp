@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "channel/no_memory.hpp"
 #include "channel/reached.hpp"
-#include "client/no_memory.hpp"
 #include "client/store_impl.hpp"
 #include "tests/example_kind/calls.hpp"
 

@@ -2,7 +2,7 @@
 // The kind, as a node is given it (NodeOptions::own_kinds).
 #pragma once
 
-#include "offload/registry.hpp"
+#include "engine/registry.hpp"
 
 namespace espalier::example {
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/c_handles.hpp"
+#include "capi/c_handles.hpp"
 #include "espalier/espalier.h"
 #include "node/node.hpp"
 #include "tests/heap/failing_heap.hpp"

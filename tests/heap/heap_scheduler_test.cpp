@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/bytes.hpp"
-#include "offload/testing/scheduler_fixture.hpp"
+#include "engine/tests/testing/scheduler_fixture.hpp"
 #include "tests/heap/failing_heap.hpp"
 #include "wire/samples.hpp"
 

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "client/embedded_map.hpp"
+#include "kinds/map/client/embedded_map.hpp"
 #include "tests/heap/failing_heap.hpp"
 #include "tests/support/store.hpp"
 

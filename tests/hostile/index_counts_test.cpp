@@ -14,12 +14,12 @@
 
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
-#include "client/known_secret.hpp"
-#include "client/one_sided_opening.hpp"
-#include "client/remote_pipeline.hpp"
+#include "channel/rings/known_secret.hpp"
+#include "channel/rings/remote_pipeline.hpp"
+#include "kinds/map/client/one_sided_opening.hpp"
+#include "kinds/map/write/map_core.hpp"
 #include "tests/support/in_network_fixture.hpp"
 #include "tests/support/seed.hpp"
-#include "tree/write/map_core.hpp"
 
 namespace espalier::test {
 namespace {

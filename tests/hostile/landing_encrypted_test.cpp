@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "base/bytes.hpp"
-#include "client/landing_writer.hpp"
-#include "client/sealed_rows.hpp"
 #include "client/store_impl.hpp"
-#include "client/tables.hpp"
 #include "espalier/table_key.hpp"
+#include "kinds/table/client/landing_writer.hpp"
+#include "kinds/table/client/sealed_rows.hpp"
+#include "kinds/table/client/tables.hpp"
+#include "kinds/table/value.hpp"
 #include "node/metrics.hpp"
-#include "table/value.hpp"
 #include "tests/support/landing_by_hand.hpp"
 #include "tests/support/node_fixture.hpp"
 

@@ -12,15 +12,15 @@
 #include <vector>
 
 #include "base/bytes.hpp"
-#include "client/landing_writer.hpp"
 #include "client/store_impl.hpp"
-#include "client/tables.hpp"
+#include "kinds/table/client/landing_writer.hpp"
+#include "kinds/table/client/tables.hpp"
+#include "kinds/table/format/landing.hpp"
+#include "kinds/table/pipeline_builder.hpp"
+#include "kinds/table/value.hpp"
 #include "node/metrics.hpp"
-#include "table/pipeline_builder.hpp"
-#include "table/value.hpp"
 #include "tests/support/landing_by_hand.hpp"
 #include "tests/support/node_fixture.hpp"
-#include "wire/landing.hpp"
 
 namespace espalier {
 namespace {

@@ -13,22 +13,22 @@
 #include <vector>
 
 #include "base/bytes.hpp"
-#include "client/fabric_connection.hpp"
-#include "client/remote_pipeline.hpp"
-#include "client/result_buffers.hpp"
+#include "channel/rings/fabric_connection.hpp"
+#include "channel/rings/remote_pipeline.hpp"
 #include "client/store_impl.hpp"
-#include "client/tables.hpp"
+#include "kinds/table/client/result_buffers.hpp"
+#include "kinds/table/client/tables.hpp"
+#include "kinds/table/format/result_buffers.hpp"
+#include "kinds/table/offload/table_services.hpp"
+#include "kinds/table/pipeline_builder.hpp"
+#include "kinds/table/testing/random_pipeline.hpp"
+#include "kinds/table/value.hpp"
 #include "node/metrics.hpp"
-#include "offload/table_services.hpp"
-#include "table/pipeline_builder.hpp"
-#include "table/testing/random_pipeline.hpp"
-#include "table/value.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/column_pipeline.hpp"
 #include "tests/support/node_fixture.hpp"
 #include "tests/support/results_by_hand.hpp"
 #include "tests/support/seed.hpp"
-#include "wire/result_buffers.hpp"
 
 namespace espalier {
 namespace {

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "base/bytes.hpp"
-#include "client/fabric_connection.hpp"
-#include "client/remote_pipeline.hpp"
-#include "client/side_link.hpp"
+#include "channel/rings/fabric_connection.hpp"
+#include "channel/rings/remote_pipeline.hpp"
+#include "channel/rings/side_link.hpp"
 #include "espalier/sequencer.hpp"
-#include "sequencer/answer.hpp"
+#include "kinds/sequencer/answer.hpp"
 #include "tests/support/node_fixture.hpp"
 #include "wire/sequencer.hpp"
 

@@ -3,7 +3,7 @@
 // with logs, markers of erased items, predecessors and nodes that were superseded, read as of now
 // and as of held versions; then with some bytes of a node on the way changed at random.
 //
-// What each form is held against is the shared step (tree/walk/next_step.hpp) with the scalar
+// What each form is held against is the shared step (kinds/map/walk/next_step.hpp) with the scalar
 // kernels, taken one node at a time here.
 #include <gtest/gtest.h>
 
@@ -15,13 +15,13 @@
 #include <string>
 #include <vector>
 
+#include "kinds/map/walk/find_point.hpp"
+#include "kinds/map/write/change.hpp"
 #include "tests/support/copy_walker.hpp"
 #include "tests/support/key_set.hpp"
 #include "tests/support/scene.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/walk_recorder.hpp"
-#include "tree/walk/find_point.hpp"
-#include "tree/write/change.hpp"
 
 namespace espalier::test {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "crypto/secret_memory.hpp"
-#include "table/table.hpp"
+#include "kinds/table/table.hpp"
 #include "tests/support/store.hpp"
 #include "tests/support/tables_anywhere.hpp"
 

@@ -19,10 +19,10 @@
 #include "base/bytes.hpp"
 #include "base/random.hpp"
 #include "fabric/sim/testing/two_ends.hpp"
-#include "place/one_sided_reader.hpp"
+#include "kinds/map/remote/one_sided_reader.hpp"
+#include "kinds/map/write/map_object.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/walk_recorder.hpp"
-#include "tree/write/map_object.hpp"
 
 namespace espalier::test {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "table/pipeline_builder.hpp"
+#include "kinds/table/pipeline_builder.hpp"
 
 namespace espalier::test {
 

@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "base/task.hpp"
+#include "kinds/map/walk/access.hpp"
 #include "tests/support/seed.hpp"
-#include "tree/walk/access.hpp"
 
 namespace espalier::test {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "tree/walk/walk_impl.hpp"
+#include "kinds/map/walk/walk_impl.hpp"
 
 namespace espalier::tree {
 template class Walker<test::CopyPlace>;

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/epoch.hpp"
+#include "kinds/map/walk/walker.hpp"
 #include "tests/support/copy_access.hpp"
 #include "tests/support/walk_recorder.hpp"
-#include "tree/walk/walker.hpp"
 
 namespace espalier::test {
 

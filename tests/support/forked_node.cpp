@@ -6,10 +6,10 @@
 #include <stdexcept>
 #include <thread>
 
+#include "kinds/map/write/audit.hpp"
 #include "node/metrics.hpp"
 #include "node/node.hpp"
 #include "tests/support/node_fixture.hpp"
-#include "tree/write/audit.hpp"
 
 namespace espalier::test {
 namespace {

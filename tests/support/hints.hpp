@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "kinds/map/write/map_core.hpp"
 #include "tests/support/seed.hpp"
-#include "tree/write/map_core.hpp"
 
 namespace espalier::test {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/child_process.hpp"
-#include "client/testing/hostile_peer.hpp"
+#include "channel/rings/tests/testing/hostile_peer.hpp"
 #include "fabric/address.hpp"
 #include "tests/support/node_fixture.hpp"
 

@@ -15,10 +15,10 @@
 #include <string_view>
 
 #include "base/bytes.hpp"
-#include "client/fabric_connection.hpp"
-#include "client/remote_pipeline.hpp"
-#include "client/side_link.hpp"
-#include "wire/landing.hpp"
+#include "channel/rings/fabric_connection.hpp"
+#include "channel/rings/remote_pipeline.hpp"
+#include "channel/rings/side_link.hpp"
+#include "kinds/table/format/landing.hpp"
 
 namespace espalier::test {
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "client/sharding.hpp"
-#include "tree/write/audit.hpp"
+#include "kinds/map/write/audit.hpp"
+#include "shards/sharding.hpp"
 
 namespace espalier::test {
 

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "base/testing/open_descriptors.hpp"
-#include "client/controller_thread.hpp"
 #include "dataplane/running_switch.hpp"
 #include "device/device.hpp"
 #include "espalier/map.hpp"
+#include "index/controller/controller_thread.hpp"
 #include "node/node.hpp"
 #include "tests/support/node_config.hpp"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "tree/node/planted_tree_bugs.hpp"
+#include "kinds/map/node/planted_tree_bugs.hpp"
 
 #if defined(ESPALIER_PLANTED_BUGS)
 namespace espalier::test {

@@ -19,10 +19,10 @@
 
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
-#include "client/fabric_connection.hpp"
-#include "client/remote_pipeline.hpp"
+#include "channel/rings/fabric_connection.hpp"
+#include "channel/rings/remote_pipeline.hpp"
+#include "kinds/table/format/result_buffers.hpp"
 #include "tests/support/landing_by_hand.hpp"
-#include "wire/result_buffers.hpp"
 
 namespace espalier::test {
 

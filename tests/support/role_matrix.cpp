@@ -8,18 +8,18 @@
 #include <utility>
 
 #include "base/bytes.hpp"
-#include "client/known_secret.hpp"
-#include "client/node_address.hpp"
-#include "client/remote_pipeline.hpp"
-#include "client/thread_rings.hpp"
+#include "channel/rings/known_secret.hpp"
+#include "channel/rings/node_address.hpp"
+#include "channel/rings/remote_pipeline.hpp"
+#include "channel/rings/thread_rings.hpp"
 #include "espalier/map.hpp"
-#include "table/pipeline_builder.hpp"
-#include "table/schema.hpp"
-#include "tree/map_forms.hpp"
+#include "kinds/map/format/shard.hpp"
+#include "kinds/map/map_forms.hpp"
+#include "kinds/table/format/table_calls.hpp"
+#include "kinds/table/pipeline_builder.hpp"
+#include "kinds/table/schema.hpp"
 #include "wire/samples.hpp"
 #include "wire/sequencer.hpp"
-#include "wire/shard.hpp"
-#include "wire/table_calls.hpp"
 
 namespace espalier::test::roles {
 namespace {

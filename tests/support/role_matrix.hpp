@@ -13,10 +13,10 @@
 #include <string_view>
 #include <vector>
 
-#include "client/thread_rings.hpp"
+#include "channel/rings/thread_rings.hpp"
+#include "engine/registry.hpp"
 #include "espalier/client_secret.hpp"
 #include "espalier/error.hpp"
-#include "offload/registry.hpp"
 
 namespace espalier::test::roles {
 

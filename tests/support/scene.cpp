@@ -4,9 +4,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tree/host/single_read.hpp"
-#include "tree/walk/walk_impl.hpp"
-#include "tree/write/change.hpp"
+#include "kinds/map/host/single_read.hpp"
+#include "kinds/map/walk/walk_impl.hpp"
+#include "kinds/map/write/change.hpp"
 
 namespace espalier::test {
 namespace {

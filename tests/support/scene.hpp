@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kinds/map/host/host_executor.hpp"
 #include "tests/support/step_access.hpp"
-#include "tree/host/host_executor.hpp"
 
 namespace espalier::test {
 

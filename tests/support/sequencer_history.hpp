@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "sequencer/answer.hpp"
+#include "kinds/sequencer/answer.hpp"
 
 namespace espalier::test {
 

@@ -9,9 +9,9 @@
 
 #include "base/random.hpp"
 #include "fabric/sim/testing/two_ends.hpp"
-#include "offload/sequencer_host.hpp"
-#include "sequencer/answer.hpp"
-#include "sequencer/sequencer.hpp"
+#include "kinds/sequencer/answer.hpp"
+#include "kinds/sequencer/offload/sequencer_host.hpp"
+#include "kinds/sequencer/sequencer.hpp"
 #include "tests/support/sequencer_history.hpp"
 
 namespace espalier::test {

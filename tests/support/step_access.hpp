@@ -10,7 +10,7 @@
 #include <deque>
 #include <vector>
 
-#include "tree/walk/access.hpp"
+#include "kinds/map/walk/access.hpp"
 
 namespace espalier::test {
 

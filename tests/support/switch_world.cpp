@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "offload/map_reads.hpp"
+#include "kinds/map/offload/map_reads.hpp"
 #include "tests/support/lying_tables.hpp"
 
 namespace espalier::test {

@@ -21,10 +21,10 @@
 #include "fabric/roce/endpoint.hpp"
 #include "fabric/roce/exchange.hpp"
 #include "fabric/roce/packet_network.hpp"
-#include "offload/index_reads.hpp"
-#include "place/index_follower.hpp"
-#include "place/one_sided_reader.hpp"
-#include "tree/testing/map_objects.hpp"
+#include "index/index_follower.hpp"
+#include "kinds/map/offload/index_reads.hpp"
+#include "kinds/map/remote/one_sided_reader.hpp"
+#include "kinds/map/testing/map_objects.hpp"
 
 namespace espalier::test {
 

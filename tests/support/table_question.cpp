@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "table/row_values.hpp"
+#include "kinds/table/row_values.hpp"
 
 namespace espalier::test {
 namespace {

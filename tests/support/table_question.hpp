@@ -7,9 +7,9 @@
 
 #include "base/random.hpp"
 #include "espalier/query.hpp"
-#include "table/pipeline_message.hpp"
-#include "table/schema.hpp"
-#include "table/testing/memory_rows.hpp"
+#include "kinds/table/pipeline_message.hpp"
+#include "kinds/table/schema.hpp"
+#include "kinds/table/testing/memory_rows.hpp"
 
 namespace espalier::test {
 

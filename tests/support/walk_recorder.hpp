@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "kinds/map/host/host_executor.hpp"
 #include "tests/support/history.hpp"
 #include "tests/support/question.hpp"
 #include "tests/support/recorder.hpp"
 #include "tests/support/seed.hpp"
-#include "tree/host/host_executor.hpp"
 
 namespace espalier::test {
 

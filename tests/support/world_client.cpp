@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "place/testing/node_cache_forger.hpp"
+#include "kinds/map/remote/testing/node_cache_forger.hpp"
 #include "tests/support/scene.hpp"
 
 namespace espalier::test {

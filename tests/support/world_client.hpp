@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "fabric/sim/testing/two_ends.hpp"
-#include "place/one_sided_reader.hpp"
+#include "kinds/map/remote/one_sided_reader.hpp"
 #include "tests/support/hints.hpp"
 #include "tests/support/world_host.hpp"
 

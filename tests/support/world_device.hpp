@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "device/device_offloads.hpp"
-#include "offload/testing/scheduler_fixture.hpp"
+#include "engine/tests/testing/scheduler_fixture.hpp"
 #include "tests/support/world_device_link.hpp"
 
 namespace espalier::test {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "offload/payload_reader.hpp"
+#include "engine/payload_reader.hpp"
 
 namespace espalier::test {
 namespace {

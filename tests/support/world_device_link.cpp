@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "offload/request.hpp"
-#include "offload/served_map.hpp"
+#include "engine/request.hpp"
+#include "kinds/map/offload/served_map.hpp"
 
 namespace espalier::test {
 namespace {

@@ -20,10 +20,10 @@
 #include <string>
 #include <utility>
 
-#include "device/host_maps.hpp"
-#include "device/relay_link.hpp"
-#include "offload/connection.hpp"
-#include "offload/served_map.hpp"
+#include "channel/device/relay_link.hpp"
+#include "engine/connection.hpp"
+#include "kinds/map/device/host_maps.hpp"
+#include "kinds/map/offload/served_map.hpp"
 #include "tests/support/world_host.hpp"
 
 namespace espalier::test {

@@ -8,9 +8,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "offload/one_sided_host.hpp"
+#include "engine/one_sided_host.hpp"
+#include "kinds/map/node/planted_tree_bugs.hpp"
 #include "tests/support/scene.hpp"
-#include "tree/node/planted_tree_bugs.hpp"
 
 namespace espalier::test {
 namespace {

@@ -18,12 +18,12 @@
 
 #include "base/lease_table.hpp"
 #include "fabric/sim/testing/two_ends.hpp"
-#include "offload/index_host.hpp"
+#include "kinds/map/offload/index_host.hpp"
+#include "kinds/map/write/map_object.hpp"
 #include "tests/support/history.hpp"
 #include "tests/support/one_sided_world.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/walk_recorder.hpp"
-#include "tree/write/map_object.hpp"
 #include "wire/message.hpp"
 
 namespace espalier::test {

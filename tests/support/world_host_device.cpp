@@ -4,9 +4,9 @@
 #include <string>
 
 #include "base/bytes.hpp"
-#include "offload/one_sided_fields.hpp"
-#include "offload/payload_reader.hpp"
-#include "offload/walk_answer.hpp"
+#include "engine/one_sided_fields.hpp"
+#include "engine/payload_reader.hpp"
+#include "kinds/map/offload/walk_answer.hpp"
 #include "tests/support/world_host.hpp"
 
 namespace espalier::test {

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "dataplane/process_switch.hpp"
-#include "offload/index_host.hpp"
-#include "place/feed_cursor.hpp"
-#include "place/index_follower.hpp"
+#include "index/index_follower.hpp"
+#include "kinds/map/offload/index_host.hpp"
+#include "kinds/map/remote/feed_cursor.hpp"
 #include "tests/support/world_host.hpp"
 
 namespace espalier::test {

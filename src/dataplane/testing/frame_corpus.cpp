@@ -11,8 +11,8 @@
 #include "base/random.hpp"
 #include "dataplane/compiler.hpp"
 #include "dataplane/testing/random_tree.hpp"
+#include "fabric/ethernet.hpp"
 #include "fabric/roce/testing/sample_packets.hpp"
-#include "wire/ethernet.hpp"
 
 namespace espalier::dataplane {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two rings of a memif link (wire/memif.hpp), as either side sends into one and receives from
-// the other.
+// The two rings of a memif link (fabric/memif/format.hpp), as either side sends into one and
+// receives from the other.
 //
 // The memory is shared with a peer that may write any of it at any time. So
 // I1. each descriptor is copied once, and held against its region in the copy;
@@ -21,8 +21,8 @@
 #include <span>
 #include <vector>
 
+#include "fabric/memif/format.hpp"
 #include "memory/shared_memory.hpp"
-#include "wire/memif.hpp"
 
 namespace espalier::fabric::memif {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The messages that make and end reliable connections, as numbers: REQ, REP, RTU, then DREQ and
-// DREP, and REJ in between; wire/roce_connection.hpp draws their bytes.
+// DREP, and REJ in between; fabric/roce/connection_format.hpp draws their bytes.
 //
 // They lie byte for byte where a network card's connection manager has them. Two things are ours:
 // LIDs are 0xFFFF, as everybody on Ethernet says, and there is one path, so the alternate one is 0.
@@ -17,8 +17,8 @@
 #include <span>
 #include <variant>
 
+#include "fabric/roce/connection_format.hpp"
 #include "fabric/roce/packet.hpp"
-#include "wire/roce_connection.hpp"
 
 namespace espalier::fabric::roce {
 

@@ -5,8 +5,8 @@
 
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
+#include "fabric/ethernet.hpp"
 #include "fabric/roce/icrc.hpp"
-#include "wire/ethernet.hpp"
 
 namespace espalier::fabric::roce {
 namespace {

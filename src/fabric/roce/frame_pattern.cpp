@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/bytes.hpp"
-#include "wire/ethernet.hpp"
+#include "fabric/ethernet.hpp"
 
 namespace espalier::fabric::roce {
 namespace {

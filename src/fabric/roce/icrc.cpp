@@ -7,7 +7,7 @@
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "base/crc32.hpp"
-#include "wire/roce.hpp"
+#include "fabric/roce/format.hpp"
 
 namespace espalier::fabric::roce {
 namespace {

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-#include "wire/roce.hpp"
+#include "fabric/roce/format.hpp"
 
 namespace espalier::fabric::roce {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a REQ says of IP: the service by its port, and both addresses in front of the private data
-// [IBTA Volume 1, Annex A11]. wire/roce_connection.hpp draws the bytes.
+// [IBTA Volume 1, Annex A11]. fabric/roce/connection_format.hpp draws the bytes.
 // Thread: pure functions.
 #pragma once
 

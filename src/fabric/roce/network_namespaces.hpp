@@ -23,9 +23,9 @@
 #include <utility>
 
 #include "base/temporary_folder.hpp"
+#include "fabric/roce/format.hpp"
 #include "fabric/roce/port.hpp"
 #include "memory/shared_memory.hpp"
-#include "wire/roce.hpp"
 
 namespace espalier::fabric::roce {
 

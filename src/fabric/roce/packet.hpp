@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RoCEv2 packets: from bytes to numbers, checked, and back. A packet here is what UDP carries, from
-// the BTH to the ICRC; wire/roce.hpp draws it.
+// the BTH to the ICRC; fabric/roce/format.hpp draws it.
 //
 // What is checked is whether the bytes are a packet at all. Whether a queue pair likes it (order,
 // length against the MTU, keys, partition) is for its engine to say; and whether the ICRC is right
@@ -16,7 +16,7 @@
 #include <span>
 
 #include "base/bytes.hpp"
-#include "wire/roce.hpp"
+#include "fabric/roce/format.hpp"
 
 namespace espalier::fabric::roce {
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "fabric/ethernet.hpp"
 #include "fabric/roce/connection_message.hpp"
 #include "fabric/roce/endpoint.hpp"
-#include "wire/ethernet.hpp"
 
 namespace espalier::fabric::roce {
 namespace {

@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-#include "wire/roce.hpp"
+#include "fabric/roce/format.hpp"
 
 namespace espalier::fabric::roce {
 

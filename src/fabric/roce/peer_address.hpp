@@ -13,8 +13,8 @@
 #include <cstdint>
 
 #include "fabric/planted_fabric_bugs.hpp"
+#include "fabric/roce/format.hpp"
 #include "fabric/roce/port.hpp"
-#include "wire/roce.hpp"
 
 namespace espalier::fabric::roce {
 

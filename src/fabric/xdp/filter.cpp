@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/system_error.hpp"
-#include "wire/ethernet.hpp"
+#include "fabric/ethernet.hpp"
 
 namespace espalier::fabric::xdp {
 namespace {

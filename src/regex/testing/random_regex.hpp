@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "table/regex.hpp"
+#include "regex/regex.hpp"
 
 namespace espalier::regex {
 

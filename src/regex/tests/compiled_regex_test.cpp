@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "kinds/table/testing/run_checks.hpp"
 #include "regex/common_subset.hpp"
 #include "regex/testing/random_regex.hpp"
-#include "table/testing/run_checks.hpp"
 
 namespace espalier::regex {
 namespace {

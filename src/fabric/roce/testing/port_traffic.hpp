@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "fabric/roce/format.hpp"
 #include "fabric/roce/port.hpp"
-#include "wire/roce.hpp"
 
 namespace espalier::fabric::roce {
 

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind the handles of the C API, and how what they deliver is shown.
+//
+// Invariant: whatever must go before its store (snapshots, pipelines) counts as a use of it, and a
+// store with uses is not closed.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "capi/c_call.hpp"
+#include "espalier/map.hpp"
+#include "espalier/sequencer.hpp"
+
+namespace espalier::client::c {
+
+using Uses = std::shared_ptr<std::atomic<std::uint32_t>>;
+
+/// One use of a store.
+class Use {
+ public:
+  explicit Use(Uses uses) : uses_(std::move(uses)) { uses_->fetch_add(1); }
+  ~Use() { uses_->fetch_sub(1); }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+ private:
+  Uses uses_;
+};
+
+/// Shows items by `show(entries, count)`, as many as fit at a time, until it says that it wants no
+/// more. Returns whether to go on. Nothing may be thrown through the C callback that it calls.
+template <class Show>
+bool show_items(std::span<const Item> items, const Show& show) noexcept {
+  std::array<espalier_entry, 64> entries;
+  while (!items.empty()) {
+    const std::size_t count = std::min(items.size(), entries.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      entries[i] = {bytes_of(items[i].key), bytes_of(items[i].value), items[i].version};
+    }
+    if (show(entries.data(), count) != 0) return false;
+    items = items.subspan(count);
+  }
+  return true;
+}
+
+/// What a scan of the C API asks for. Requires: its options were checked.
+inline ScanOptions scan_options(const espalier_scan_options* given) {
+  const espalier_scan_options options = taken(given, ESPALIER_SCAN_OPTIONS_INIT);
+  return {.limit = options.limit,
+          .reverse = options.reverse != 0,
+          .from_floor = options.from_floor != 0};
+}
+Check good_scan(const espalier_scan_options* options);
+
+/// Scans a map or a snapshot for a callback. Errors: as scan.
+template <class Reader>
+Result<std::uint64_t> scan(const Reader& reader, const espalier_bytes& low,
+                           const espalier_bytes& high, const espalier_scan_options* options,
+                           espalier_items_fn visit, void* context, std::uint64_t* count) {
+  const auto sink = [&](std::span<const Item> items) {
+    return show_items(items, [&](const espalier_entry* entries, std::size_t shown) {
+      return visit(context, entries, shown);
+    });
+  };
+  const auto scanned = reader.scan(view(low), view(high), sink, scan_options(options));
+  if (scanned && count != nullptr) *count = *scanned;
+  return scanned;
+}
+
+/// Takes over an item that was found, or that there is none.
+void take(std::optional<FoundItem>&& found, espalier_item& item, std::uint32_t& there);
+
+}  // namespace espalier::client::c
+
+struct espalier_item {
+  std::string key;
+  std::string value;
+  espalier::Version version = 0;
+  std::string asked;  // the next key, which may be bytes of the item itself
+};
+
+struct espalier_secret {
+  const espalier::ClientSecret secret;
+};
+
+struct espalier_store {
+  espalier::Store store;
+  espalier::client::c::Uses uses = std::make_shared<std::atomic<std::uint32_t>>(0);
+};
+
+struct espalier_map {
+  espalier::Map map;
+  espalier::client::c::Uses uses;
+};
+
+struct espalier_sequencer {
+  espalier::Sequencer sequencer;
+};
+
+struct espalier_batch {
+  espalier::WriteBatch batch;
+};
+
+struct espalier_snapshot {
+  espalier::client::c::Use use;  // ends after the snapshot has
+  espalier::Snapshot snapshot;
+};

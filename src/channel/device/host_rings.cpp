@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "channel/device/host_rings.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/request.hpp"
+
+namespace espalier::device {
+namespace {
+
+constexpr std::uint32_t kNobody = ~std::uint32_t{0};  // the tag of what nobody waits for
+
+}  // namespace
+
+void HostRings::post(offload::Request& request, const wire::CallMessage& message) {
+  queue_.push_back({message, {}, {&request, {}, false}});
+}
+
+void HostRings::ask(wire::OffloadId offload, std::uint32_t map, std::string payload,
+                    OnAnswer on_answer) {
+  wire::CallMessage message;
+  message.offload = offload;
+  message.map = map;
+  queue_.push_back({message, std::move(payload), {nullptr, std::move(on_answer), false}});
+}
+
+void HostRings::cancel(const offload::Request& request) {
+  for (Queued& queued : queue_) {
+    if (queued.waiting.request == &request) queued.waiting.cancelled = true;
+  }
+  for (std::uint32_t tag = 0; tag < places_.size(); ++tag) {
+    Waiting& waiting = places_[tag];
+    if (waiting.request == &request && !std::exchange(waiting.cancelled, true)) queue_cancel(tag);
+  }
+}
+
+// It names a tag, so it goes before whatever could take that tag anew: the host begins requests in
+// the order in which they come.
+void HostRings::queue_cancel(std::uint32_t tag) {
+  wire::CallMessage message;
+  message.offload = wire::OffloadId::cancel;
+  message.argument = tag;
+  queue_.push_front({message, {}, {}});
+}
+
+bool HostRings::turn(offload::PostedRequests& posted, int pieces_max) {
+  // Behind a long message others that send to this host have their turn.
+  const bool was_sending = sending_;
+  bool moved = send_queued();
+  for (int i = 0; i < pieces_max && receive_one(posted); ++i) moved = true;
+  if (!was_sending && !queue_.empty()) moved = send_queued() || moved;
+  if (moved && pending() == 0 && !sending_) rings_->enter_idle();
+  return moved;
+}
+
+bool HostRings::send_queued() {
+  if (sending_) {
+    sending_ = !rings_->send_rest();
+    rings_->ring();
+    return !sending_;
+  }
+  bool sent = false;
+  while (!sending_ && !queue_.empty() && send_first()) sent = true;
+  rings_->ring();
+  return sent;
+}
+
+// Returns false if there is no room now.
+bool HostRings::send_first() {
+  Queued& first = queue_.front();
+  const bool awaited = first.waiting.request != nullptr || first.waiting.on_answer;
+  if (!first.payload.empty()) first.message.payload = first.payload;
+  const std::uint32_t tag = awaited ? take_place(first.waiting) : kNobody;
+  if (!rings_->begin_send(first.message, tag)) {
+    if (awaited) {
+      places_[tag] = {};
+      free_.push_back(tag);
+      --busy_;
+    }
+    return false;
+  }
+  sending_ = !rings_->send_rest();
+  const bool cancelled = first.waiting.cancelled;  // while it was queued
+  queue_.pop_front();
+  if (cancelled) queue_cancel(tag);
+  return true;
+}
+
+std::uint32_t HostRings::take_place(Waiting waiting) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(places_.size()));
+    places_.emplace_back();
+  }
+  const std::uint32_t tag = free_.back();
+  free_.pop_back();
+  places_[tag] = std::move(waiting);
+  ++busy_;
+  return tag;
+}
+
+bool HostRings::receive_one(offload::PostedRequests& posted) {
+  client::Incoming response;
+  if (!rings_->receive(response)) return false;
+  ++heard_;
+  const std::uint32_t tag = response.header.tag;
+  if (tag >= places_.size()) return true;  // nobody waits for it, or the host is no host
+  Waiting& place = places_[tag];
+  if (place.request == nullptr && !place.on_answer) return true;
+  offload::HostAnswer answer;
+  answer.header = response.header;
+  answer.payload = response.payload;
+  answer.last = response.header.kind != static_cast<std::uint8_t>(wire::ResponseKind::chunk);
+  if (!answer.last && response.refused) {
+    place.incomplete = true;
+    if (!std::exchange(place.cancelled, true)) queue_cancel(tag);
+  }
+  if (!answer.last) {
+    if (place.incomplete) return true;
+    if (place.request != nullptr) posted.answered(*place.request, answer);
+    return true;
+  }
+  const Waiting waiting = std::exchange(place, {});
+  free_.push_back(tag);
+  --busy_;
+  if (waiting.incomplete) answer = offload::failed_with(Code::out_of_memory);
+  complete(waiting, answer, posted);
+  return true;
+}
+
+void HostRings::complete(const Waiting& waiting, const offload::HostAnswer& answer,
+                         offload::PostedRequests& posted) {
+  if (waiting.request != nullptr) {
+    posted.answered(*waiting.request, answer);
+  } else if (waiting.on_answer) {
+    waiting.on_answer(answer);
+  }
+}
+
+void HostRings::fail(offload::PostedRequests& posted) {
+  const offload::HostAnswer gone = offload::failed_with(Code::connection_lost);
+  const auto queue = std::exchange(queue_, {});
+  const auto places = std::exchange(places_, {});
+  free_.clear();
+  busy_ = 0;
+  for (const Waiting& waiting : places) complete(waiting, gone, posted);
+  for (const Queued& queued : queue) complete(queued.waiting, gone, posted);
+}
+
+}  // namespace espalier::device

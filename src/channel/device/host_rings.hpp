@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a device has asked of its host by rings: each post has a place, whose number the host's
+// answer names. What the ring has no room for waits in order; a long message goes piece by piece,
+// and nothing here waits for the host.
+//
+//   post -> queue_ -> ring -> places_[tag] -> answers, the last one frees the place
+//
+// Thread: one: that of the worker.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "channel/device/host_asker.hpp"
+#include "channel/rings/thread_rings.hpp"
+#include "engine/host_link.hpp"
+
+namespace espalier::device {
+
+class HostRings final : public HostAsker {
+ public:
+  explicit HostRings(std::unique_ptr<client::ThreadRings> rings) : rings_(std::move(rings)) {}
+  HostRings(const HostRings&) = delete;
+  HostRings& operator=(const HostRings&) = delete;
+
+  void post(offload::Request& request, const wire::CallMessage& message);
+  /// The same for the device itself, with a payload that is kept here.
+  void ask(wire::OffloadId offload, std::uint32_t map, std::string payload,
+           OnAnswer on_answer) override;
+  /// The rest of the answer to this request is not wanted.
+  void cancel(const offload::Request& request);
+  /// Sends what there is room for, and hands on answers that have come, at most so many pieces.
+  /// Returns whether there was anything.
+  bool turn(offload::PostedRequests& posted, int pieces_max = kPiecesPerTurn);
+  /// Tells everybody that the host is gone.
+  void fail(offload::PostedRequests& posted);
+
+  /// What waits for an answer.
+  [[nodiscard]] std::size_t pending() const { return queue_.size() + busy_; }
+  [[nodiscard]] bool lost() const { return rings_->lost(); }
+  /// Pieces of answers that have come, ever.
+  [[nodiscard]] std::uint64_t heard() const { return heard_; }
+
+ private:
+  static constexpr int kPiecesPerTurn = 64;
+
+  /// What waits for an answer.
+  struct Waiting {
+    offload::Request* request = nullptr;  // null: the device itself
+    OnAnswer on_answer;
+    bool cancelled = false;
+    bool incomplete = false;  // a piece was lost, for there was no memory for it
+  };
+  struct Queued {
+    wire::CallMessage message;
+    std::string payload;  // of the device's own
+    Waiting waiting;
+  };
+
+  bool send_queued();
+  bool send_first();
+  void queue_cancel(std::uint32_t tag);
+  std::uint32_t take_place(Waiting waiting);
+  bool receive_one(offload::PostedRequests& posted);
+  void complete(const Waiting& waiting, const offload::HostAnswer& answer,
+                offload::PostedRequests& posted);
+
+  std::unique_ptr<client::ThreadRings> rings_;
+  std::deque<Queued> queue_;
+  std::deque<Waiting> places_;  // by tag; an empty one is free
+  std::vector<std::uint32_t> free_;
+  std::size_t busy_ = 0;
+  std::uint64_t heard_ = 0;
+  bool sending_ = false;  // the rest of a long message is still to be sent
+};
+
+}  // namespace espalier::device

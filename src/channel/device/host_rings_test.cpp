@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "channel/device/host_rings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/temporary_folder.hpp"
+#include "channel/rings/testing/fake_node.hpp"
+#include "engine/request.hpp"
+
+namespace espalier::device {
+namespace {
+
+class HostRingsFixture : public ::testing::Test, protected offload::PostedRequests {
+ protected:
+  HostRingsFixture() {
+    auto connected = host_.connect({64, 1024, 1});
+    if (!connected) throw std::runtime_error(message(connected.error()));
+    auto rings = client::ThreadRings::open(std::move(*connected));
+    if (!rings) throw std::runtime_error(message(rings.error()));
+    rings_ = std::make_unique<HostRings>(std::move(*rings));
+  }
+  void post(offload::Request& request, wire::OffloadId offload) {
+    wire::CallMessage message;
+    message.offload = offload;
+    rings_->post(request, message);
+  }
+  bool turn() { return rings_->turn(*this); }
+  void answered(offload::Request& request, const offload::HostAnswer& answer) override {
+    if (answer.last) answered_.push_back(&request);
+  }
+  bool wants_more(offload::Request&) override { return true; }
+  std::vector<wire::RequestHeader> take_requests() {
+    std::vector<wire::RequestHeader> taken;
+    wire::RequestHeader header{};
+    while (host_.take_request(header)) taken.push_back(header);
+    return taken;
+  }
+  static bool is(const wire::RequestHeader& header, wire::OffloadId offload) {
+    return header.offload == static_cast<std::uint8_t>(offload);
+  }
+
+  base::TemporaryFolder folder_;
+  client::FakeNode host_{(folder_ / "host").string()};
+  std::unique_ptr<HostRings> rings_;
+  offload::Request scan_;
+  offload::Request other_;
+  std::vector<offload::Request*> answered_;
+};
+
+constexpr std::size_t kMoreThanTheRingHolds = 300;  // several times its slots
+
+TEST_F(HostRingsFixture, WhatIsPostedIsAnsweredInOrder) {
+  for (std::size_t i = 0; i < kMoreThanTheRingHolds; ++i) post(other_, wire::OffloadId::noop);
+  while (answered_.size() < kMoreThanTheRingHolds) {
+    turn();
+    for (const auto& header : take_requests()) host_.answer(header.tag);
+  }
+  EXPECT_EQ(rings_->pending(), 0u);
+}
+
+// The tag that a cancel names may be another's by the time the ring has room for it.
+TEST_F(HostRingsFixture, ACancelBehindAFullRingEndsNoOtherRequest) {
+  post(scan_, wire::OffloadId::scan);
+  turn();
+  for (std::size_t i = 0; i < kMoreThanTheRingHolds; ++i) post(other_, wire::OffloadId::noop);
+  turn();
+  rings_->cancel(scan_);
+  auto requests = take_requests();
+  ASSERT_TRUE(is(requests.front(), wire::OffloadId::scan));
+  const std::uint32_t tag = requests.front().tag;
+  host_.answer(tag);  // its end, which crosses the cancel
+  requests.erase(requests.begin());
+  bool taken_anew = false;
+  std::size_t cancels = 0;
+  while (answered_.size() < 1 + kMoreThanTheRingHolds || cancels == 0) {
+    for (const auto& header : requests) {
+      if (is(header, wire::OffloadId::cancel)) {
+        ++cancels;
+        EXPECT_EQ(header.argument, tag);
+        EXPECT_FALSE(taken_anew);
+      } else {
+        taken_anew = taken_anew || header.tag == tag;
+        host_.answer(header.tag);
+      }
+    }
+    turn();
+    requests = take_requests();
+  }
+  EXPECT_EQ(cancels, 1u);
+  EXPECT_EQ(answered_.front(), &scan_);
+}
+
+TEST_F(HostRingsFixture, ARequestCancelledWhileItWaitsIsCancelledBehindItself) {
+  for (std::size_t i = 0; i < kMoreThanTheRingHolds; ++i) post(other_, wire::OffloadId::noop);
+  turn();
+  post(scan_, wire::OffloadId::scan);
+  rings_->cancel(scan_);
+  std::vector<wire::RequestHeader> all;
+  while (all.empty() || !is(all.back(), wire::OffloadId::cancel)) {
+    turn();
+    for (const auto& header : take_requests()) {
+      all.push_back(header);
+      if (is(header, wire::OffloadId::noop)) host_.answer(header.tag);
+    }
+  }
+  ASSERT_GE(all.size(), 2u);
+  EXPECT_TRUE(is(all[all.size() - 2], wire::OffloadId::scan));
+  EXPECT_EQ(all.back().argument, all[all.size() - 2].tag);
+}
+
+TEST_F(HostRingsFixture, WhatIsAwaitedFailsWithTheHost) {
+  post(scan_, wire::OffloadId::scan);
+  turn();
+  post(other_, wire::OffloadId::noop);
+  rings_->fail(*this);
+  EXPECT_EQ(answered_, (std::vector{&scan_, &other_}));
+  EXPECT_EQ(rings_->pending(), 0u);
+}
+
+}  // namespace
+}  // namespace espalier::device

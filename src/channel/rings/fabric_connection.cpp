@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "channel/rings/fabric_connection.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "channel/rings/link_welcome.hpp"
+
+namespace espalier::client {
+namespace {
+
+using fabric::Completion;
+using fabric::QueuePair;
+
+constexpr std::uint32_t kReceives = 2 * rings::RingLink::kPostsMax;
+constexpr std::uint32_t kPosts = 2 * rings::RingLink::kPostsMax;
+constexpr std::uint64_t kAgainNs = 100'000'000;  // between two tries to connect again
+constexpr std::uint64_t kConnectionNapNs = 10'000'000;
+constexpr std::uint32_t kQuietWorks = 16;    // looks in vain between two looks at the clock
+constexpr std::uint64_t kInARowNs = 10'000;  // at most, between one request's end and the next
+constexpr std::uint64_t kIdleNs = 10'000'000;
+constexpr std::uint64_t kCloseNs = 20'000'000;  // spent only where the node is silent
+
+}  // namespace
+
+FabricConnection::FabricConnection(fabric::Connecting way, const FabricConnectionOptions& options)
+    : NodeConnection(true),
+      options_(options),
+      endpoint_(std::move(way.endpoint)),
+      target_(std::move(way.target)),
+      mtu_bytes_(way.mtu_bytes),
+      completions_(*endpoint_, kReceives + kPosts),
+      receives_(completions_, kReceives) {
+  layout_ = {options.request_slots, options.response_slots, options.response_rings};
+}
+
+FabricConnection::~FabricConnection() {
+  if (keepalive_) keepalive_->remove(*this);
+  if (!lost()) hang_up();
+}
+
+Result<std::shared_ptr<FabricConnection>> FabricConnection::open(
+    const fabric::FabricAddress& address, FabricConnectionOptions options) {
+  auto regions = fabric::RegionTable::create();
+  if (!regions) return std::unexpected(regions.error());
+  auto way = fabric::open_for_connecting(address, std::move(*regions));
+  // Of some transports it shows as early as that.
+  if (!way && way.error().code == Code::connection_lost) return fail(Code::system, ECONNREFUSED);
+  if (!way) return std::unexpected(way.error());
+  options.has_keepalive = true;
+  auto made = open(std::move(*way), options);
+  if (!made) return made;
+  (*made)->address_ = address;
+  try {
+    (*made)->keepalive_ = KeepaliveThread::of_process();
+  } catch (const std::system_error& error) {
+    return fail(Code::system, static_cast<std::uint32_t>(error.code().value()));
+  }
+  (*made)->keepalive_->add(**made);
+  return made;
+}
+
+Result<std::shared_ptr<FabricConnection>> FabricConnection::open(
+    fabric::Connecting way, const FabricConnectionOptions& options) {
+  std::shared_ptr<FabricConnection> made(new FabricConnection(std::move(way), options));
+  if (const auto connected = made->connect_first(); !connected) {
+    made->lose();
+    return std::unexpected(connected.error());
+  }
+  return made;
+}
+
+Result<std::unique_ptr<SideLink>> FabricConnection::open_beside(wire::LinkWay way) {
+  if (!address_) return fail(Code::unsupported);
+  wire::LinkHello hello{};
+  hello.magic = wire::kLinkMagic;
+  hello.protocol = wire::kLinkProtocol;
+  hello.way = static_cast<std::uint8_t>(way);
+  Result<std::vector<std::byte>> said = fail(Code::invalid);
+  {
+    const std::lock_guard lock(mutex_);
+    hello.token = token_;
+    said = signed_hello(hello);
+  }
+  if (!said) return std::unexpected(said.error());
+  return SideLink::open(*address_, *said, options_.timeout_ns);
+}
+
+Result<NodeConnection::WritableMemory> FabricConnection::offer_memory(std::uint64_t bytes) {
+  auto memory = memory::SharedMemory::create("espalier-results", bytes);
+  if (!memory) return std::unexpected(memory.error());
+  const std::lock_guard lock(mutex_);
+  auto region = endpoint_->regions().offer({memory->at(0), bytes, memory->descriptor(), 0},
+                                           fabric::RemoteRights::write);
+  if (!region) return std::unexpected(region.error());
+  offered_.push_back({std::move(*memory), std::move(*region)});
+  return WritableMemory{offered_.back().memory.at(0), offered_.back().region.remote()};
+}
+
+// --- connecting ----------------------------------------------------------------------------------
+
+// The hello says which memory and which rings it has, so a node that has no memory for its part of
+// these cannot give others: it refuses, and is asked for smaller ones.
+Result<void> FabricConnection::connect_first() {
+  if (!layout_.valid()) return fail(Code::invalid_argument);
+  // Those who write into our memory need no buffers beside it.
+  const bool sent = options_.way == wire::LinkWay::send;
+  buffers_.resize(sent ? std::size_t{kReceives} * rings::RingLink::kMirroredBytesMax : 0);
+  post_receives();
+  const std::uint64_t until = options_.now_ns() + options_.timeout_ns;
+  for (;;) {
+    auto connected = connect_with_rings(until);
+    if (connected) break;
+    const wire::ConnectionLayout smaller{std::max(layout_.request_slots / 2, wire::kRingSlotsMin),
+                                         std::max(layout_.response_slots / 2, wire::kRingSlotsMin),
+                                         layout_.response_rings};
+    if (connected.error().code != Code::out_of_memory || smaller == layout_ ||
+        options_.now_ns() >= until) {
+      return connected;
+    }
+    layout_ = smaller;
+    drop_pair();
+    region_ = {};
+    proven_.reset();
+    token_ = {};
+  }
+  state_ = State::up;
+  return {};
+}
+
+Result<void> FabricConnection::connect_with_rings(std::uint64_t until_ns) {
+  auto memory = memory::SharedMemory::create("espalier-rings", layout_.bytes());
+  if (!memory) return std::unexpected(memory.error());
+  memory_ = std::move(*memory);
+  link_ = std::make_unique<rings::RingLink>(rings::RingLink::Side::client, memory_.at(0), layout_);
+  if (auto proven = prove(); !proven) return proven;
+  for (;;) {
+    auto connected = connect_until(until_ns);
+    if (connected) return {};
+    const std::uint64_t again = options_.now_ns() + kAgainNs;
+    if (!may_pass(connected.error()) || again >= until_ns) return connected;
+    drop_pair();
+    while (options_.now_ns() < again) {
+      endpoint_->progress();
+      endpoint_->wait(kConnectionNapNs);
+    }
+  }
+}
+
+Result<void> FabricConnection::connect_until(std::uint64_t until_ns) {
+  if (const auto dialled = dial(); !dialled) return dialled;
+  // Of some transports it shows at once that nobody is there.
+  const bool at_once = pair_->state() == QueuePair::State::error;
+  while (pair_->state() == QueuePair::State::connecting) {
+    if (options_.now_ns() >= until_ns) return fail(Code::system, ETIMEDOUT);
+    endpoint_->progress();
+    endpoint_->wait(kConnectionNapNs);
+  }
+  if (pair_->state() == QueuePair::State::error) {
+    return std::unexpected(why_not_connected(*pair_, at_once));
+  }
+  return take_welcome();
+}
+
+void FabricConnection::post_receives() {
+  const std::size_t each = buffers_.empty() ? 0 : rings::RingLink::kMirroredBytesMax;
+  for (std::uint64_t i = 0; i < kReceives; ++i) {
+    const fabric::Receive receive{i, std::span(buffers_).subspan(i * each, each)};
+    receives_.post({&receive, 1});
+  }
+}
+
+// Before there are rings: the session is the node's answer to the proof.
+Result<void> FabricConnection::prove() {
+  if (options_.secret == nullptr) return {};
+  LinkProverOptions options;
+  options.timeout_ns = options_.timeout_ns;
+  options.pair_timeout_ns = options_.pair_timeout_ns;
+  options.mtu_bytes = mtu_bytes_;
+  options.now_ns = options_.now_ns;
+  auto proven = prove_link(*endpoint_, target_, *options_.secret, own_hello(), options);
+  if (!proven) return std::unexpected(proven.error());
+  proven_ = std::move(*proven);
+  token_ = proven_->token;
+  node_id_ = proven_->node_id;
+  return {};
+}
+
+Result<std::vector<std::byte>> FabricConnection::signed_hello(const wire::LinkHello& hello) {
+  const auto bytes = [](const auto& said) {
+    const auto all = std::as_bytes(std::span(&said, 1));
+    return std::vector<std::byte>(all.begin(), all.end());
+  };
+  if (!proven_) return bytes(hello);
+  const auto said = proven_->sign(hello);
+  if (!said) return std::unexpected(said.error());
+  return bytes(*said);
+}
+
+wire::LinkHello FabricConnection::own_hello() const {
+  wire::LinkHello hello{};
+  hello.magic = wire::kLinkMagic;
+  hello.protocol = wire::kLinkProtocol;
+  hello.way = static_cast<std::uint8_t>(options_.way);
+  hello.request_slots_log2 = wire::slots_log2(layout_.request_slots);
+  hello.response_slots_log2 = wire::slots_log2(layout_.response_slots);
+  hello.response_rings = static_cast<std::uint8_t>(layout_.response_rings);
+  hello.token = token_;
+  return hello;
+}
+
+// A region for each pair: what was sent through the one before finds none.
+Result<void> FabricConnection::dial() {
+  wire::LinkHello hello = own_hello();
+  if (options_.way == wire::LinkWay::write) {
+    auto region = endpoint_->regions().offer(
+        {memory_.at(0), memory_.bytes(), memory_.descriptor(), 0}, fabric::RemoteRights::write);
+    if (!region) return std::unexpected(region.error());
+    region_ = std::move(*region);
+    hello.base = region_.remote().base;
+    hello.key = region_.remote().key;
+  }
+  fabric::QueuePairOptions options;
+  options.sends = &completions_;
+  options.shared_receives = &receives_;
+  options.send_depth = kPosts;
+  options.mtu_bytes = mtu_bytes_;
+  options.timeout_ns = options_.pair_timeout_ns;
+  options.delayed_acks = true;
+  const auto said = signed_hello(hello);
+  if (!said) return std::unexpected(said.error());
+  auto pair = endpoint_->connect(target_, options, *said);
+  if (!pair) return std::unexpected(pair.error());
+  pair_ = std::move(*pair);
+  return {};
+}
+
+Result<void> FabricConnection::take_welcome() {
+  const auto read = read_welcome(pair_->peer_data());
+  if (!read) return std::unexpected(read.error());
+  const wire::LinkWelcome& welcome = *read;
+  if (welcome.protocol != wire::kLinkProtocol) return fail(Code::unsupported, welcome.protocol);
+  const bool same = welcome.request_slots_log2 == wire::slots_log2(layout_.request_slots) &&
+                    welcome.response_slots_log2 == wire::slots_log2(layout_.response_slots) &&
+                    welcome.response_rings == layout_.response_rings &&
+                    welcome.way == static_cast<std::uint8_t>(options_.way);
+  if (!same) return fail(Code::corrupt, 2);
+  // Without a name it would begin anew when its pair fails, and have all done once more.
+  if (welcome.token == wire::LinkToken{}) return fail(Code::corrupt, 3);
+  const bool first = token_ == wire::LinkToken{};
+  if (!first && (welcome.token != token_ || welcome.node_id != node_id_)) {
+    return fail(Code::corrupt, 3);
+  }
+  token_ = welcome.token;
+  if (first) node_id_ = welcome.node_id;
+  link_->attach(*pair_, {options_.way, welcome.key, welcome.base});
+  return {};
+}
+
+// --- working -------------------------------------------------------------------------------------
+
+rings::SlotReader FabricConnection::responses(std::uint32_t ring) const {
+  std::byte* const credit =
+      memory_.at(layout_.response_side(ring) + offsetof(wire::ResponseSide, credit));
+  return {memory_.at(layout_.responses(ring)), layout_.response_slots, credit, 0,
+          &link_->delivered(ring)};
+}
+
+void FabricConnection::ring(std::uint64_t /*tail*/) {
+  const std::lock_guard lock(mutex_);
+  if (lost()) return;
+  if (idle_since_ns_ != 0) {
+    const std::uint64_t rested_ns = options_.now_ns() - std::exchange(idle_since_ns_, 0);
+    in_a_row_ = rested_ns < kInARowNs;
+  }
+  link_->mirror();
+  endpoint_->flush();
+}
+
+void FabricConnection::make_progress() {
+  const std::lock_guard lock(mutex_);
+  work();
+}
+
+// What we owe can leave with the next request. If none comes, the node asks for it a few times, and
+// the keepalive thread answers.
+void FabricConnection::enter_idle() {
+  const std::lock_guard lock(mutex_);
+  idle_since_ns_ = options_.now_ns();
+  if (!options_.has_keepalive || !in_a_row_) endpoint_->flush();
+}
+
+// Threads that wait in here make the progress themselves.
+void FabricConnection::keep() {
+  const std::uint32_t uses = uses_.load(std::memory_order_relaxed);
+  if (std::exchange(uses_at_keepalive_, uses) != uses) return;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return;
+  try {
+    mirror_and_take();
+    endpoint_->flush();
+  } catch (const std::exception&) {
+    lose();  // no memory: whoever uses it next finds out, and is told
+  }
+}
+
+void FabricConnection::work() {
+  uses_.store(uses_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  const std::size_t count = mirror_and_take();
+  if (count != 0) {
+    quiet_works_ = 0;
+  } else if (++quiet_works_ % kQuietWorks == 0 && state_ == State::up && !lost()) {
+    ask_in_silence();
+  }
+}
+
+std::size_t FabricConnection::mirror_and_take() {
+  if (lost()) return 0;
+  link_->mirror();
+  Completion batch[64];
+  const std::size_t count = completions_.poll(batch);
+  for (std::size_t i = 0; i < count; ++i) take(batch[i]);
+  link_->refresh_credits();
+  if (link_->peer_closed()) {
+    endpoint_->flush();  // it waits until it knows that we have heard
+    lose();
+  } else if (state_ != State::up || pair_->state() != QueuePair::State::connected) {
+    go_on();
+  }
+  return count;
+}
+
+// Whose pair the node has given up may wait for an answer that nobody will send: the terminate
+// message can get lost. So now and then something is said that must be acknowledged.
+void FabricConnection::ask_in_silence() {
+  const std::uint64_t now = options_.now_ns();
+  if (quiet_works_ == kQuietWorks) asked_ns_ = now;
+  if (now - asked_ns_ < options_.silence_ns) return;
+  asked_ns_ = now;
+  link_->ask();
+}
+
+void FabricConnection::take(const Completion& completion) {
+  const bool receive = completion.opcode == fabric::Opcode::receive ||
+                       completion.opcode == fabric::Opcode::receive_write;
+  const bool of_pair = pair_ != nullptr && completion.pair == pair_->number();
+  if (of_pair && completion.status == fabric::Status::success) heard_ = true;
+  if (!receive) return link_->completed(completion);
+  const std::size_t each = buffers_.empty() ? 0 : rings::RingLink::kMirroredBytesMax;
+  const std::span<std::byte> buffer = std::span(buffers_).subspan(completion.work_id * each, each);
+  if (of_pair && completion.status == fabric::Status::success) {
+    const std::size_t bytes = std::min<std::size_t>(completion.bytes, buffer.size());
+    if (!link_->received(completion, buffer.first(bytes))) lose();
+  }
+  const fabric::Receive again{completion.work_id, buffer};
+  receives_.post({&again, 1});
+}
+
+// --- when the pair has failed --------------------------------------------------------------------
+
+void FabricConnection::go_on() {
+  const std::uint64_t now = options_.now_ns();
+  if (state_ == State::up) begin_again();
+  if (lost()) return;
+  if (state_ == State::connecting && pair_->state() == QueuePair::State::connected) {
+    const auto taken = take_welcome();
+    if (taken) {
+      state_ = State::up;
+      ++resumed_;
+      return;
+    }
+    if (!may_pass(taken.error())) return lose();
+    wait_to_try_again(now);
+  }
+  if (now >= give_up_ns_) return lose();
+  if (state_ == State::connecting && pair_->state() == QueuePair::State::error) {
+    // Nobody serves there any more, or the session is over; silence may end, as may a crowd.
+    const bool silent = pair_->ended_by() == fabric::Status::retry_exceeded;
+    if (!silent && !may_pass(why_not_connected(*pair_))) return lose();
+    wait_to_try_again(now);
+  }
+  if (state_ == State::waiting && now >= again_ns_) try_again(now);
+}
+
+void FabricConnection::wait_to_try_again(std::uint64_t now_ns) {
+  drop_pair();
+  state_ = State::waiting;
+  again_ns_ = now_ns + kAgainNs;
+}
+
+// Where a pair was made and brought nothing, the time in which the node must be reached goes on.
+// Where the same packet was lost for as long as the retries take, twice, and others came through to
+// make a pair between, it is too long for the way.
+void FabricConnection::begin_again() {
+  const std::uint32_t undelivered = pair_->undelivered_bytes();
+  const std::uint64_t moved = link_->slots_moved();
+  if (undelivered != 0 && std::exchange(moved_before_undelivered_, moved) == moved) {
+    return lose_undelivered(undelivered);
+  }
+  drop_pair();
+  state_ = State::waiting;
+  again_ns_ = 0;
+  if (std::exchange(heard_, false)) give_up_ns_ = options_.now_ns() + options_.timeout_ns;
+}
+
+void FabricConnection::try_again(std::uint64_t now_ns) {
+  const auto dialled = dial();
+  if (dialled) {
+    state_ = State::connecting;
+  } else if (dialled.error().code == Code::system && dialled.error().detail == ECONNREFUSED) {
+    lose();
+  } else {
+    again_ns_ = now_ns + kAgainNs;
+  }
+}
+
+void FabricConnection::drop_pair() {
+  link_->detach();
+  if (pair_) pair_->close();
+  pair_.reset();
+  region_.revoke();
+}
+
+// --- sleeping and ending -------------------------------------------------------------------------
+
+void FabricConnection::fall_asleep(std::uint32_t /*ring*/, const rings::SlotReader& responses,
+                                   std::uint64_t longest_ns) {
+  const std::lock_guard lock(mutex_);
+  work();
+  if (lost() || responses.ready() || completions_.waiting() != 0) return;
+  endpoint_->wait(state_ == State::up ? longest_ns : std::min(longest_ns, kConnectionNapNs));
+  work();
+}
+
+bool FabricConnection::ask_lost() {
+  make_progress();
+  return lost();
+}
+
+// Not each time, for that costs a system call: what happened in the last moment is found soon.
+bool FabricConnection::ask_lost_idle() {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t now = options_.now_ns();
+  if (now - std::exchange(asked_idle_ns_, now) < kIdleNs) return lost();
+  work();
+  if (!lost() && state_ != State::up) lose();
+  return lost();
+}
+
+void FabricConnection::hang_up() {
+  const bool was_lost = lost();
+  lose();  // before whoever waits with the lock is woken, so that he does not wait again
+  endpoint_->wake();
+  const std::lock_guard lock(mutex_);
+  if (!was_lost && link_ && link_->attached()) {
+    static_cast<void>(link_->send_close());
+    const std::uint64_t until = options_.now_ns() + kCloseNs;
+    Completion batch[64];
+    while (link_->busy() && pair_->state() == QueuePair::State::connected &&
+           options_.now_ns() < until) {
+      const std::size_t count = completions_.poll(batch);
+      for (std::size_t i = 0; i < count; ++i) take(batch[i]);
+      if (count == 0) endpoint_->wait(kConnectionNapNs / 10);
+    }
+  }
+  if (pair_) pair_->close();
+  endpoint_->progress();
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a node is: a UNIX socket of this machine, or an address of the fabric.
+//
+//     unix:PATH        the node maps its memory into this process
+//     shm:PATH, roce://HOST[:PORT][/SERVICE], ...     see fabric/address.hpp
+//
+// Behind a fabric's address `?rings=send` has requests and answers travel as messages, which needs
+// no memory of either side to be written by the other; else they are written where they belong.
+//
+// Thread: any; no state.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "channel/rings/known_secret.hpp"
+#include "channel/rings/node_connection.hpp"
+#include "fabric/address.hpp"
+#include "wire/ring_link.hpp"
+
+namespace espalier::client {
+
+struct UnixPath {
+  std::string path;
+};
+struct OverFabric {
+  fabric::FabricAddress address;
+  wire::LinkWay way = wire::LinkWay::write;
+};
+using NodeAddress = std::variant<UnixPath, OverFabric>;
+
+/// Errors: invalid_argument (detail: a fabric::AddressFault, or 0 for what is no address at all).
+Result<NodeAddress> parse_node_address(std::string_view text);
+
+/// Whether the way to this node is no memory of this machine, so that others on it could read what
+/// travels.
+[[nodiscard]] bool is_far(const NodeAddress& address);
+
+/// Whether the way to this node is one of packets, so that switches can be on it.
+[[nodiscard]] bool sends_packets(const NodeAddress& address);
+
+/// The forms of addresses of nodes, for people.
+inline constexpr std::string_view kNodeAddressForms =
+    "unix:PATH, shm:PATH, roce://HOST[:PORT]/SERVICE, "
+    "roce+memif:PATH[,link=LINK][,service=SERVICE], roce+xdp://INTERFACE/HOST[:PORT]/SERVICE or "
+    "ofi://PROVIDER/HOST[:PORT]";
+
+/// What was expected in place of an address that parse_node_address() refuses, in a sentence.
+[[nodiscard]] std::string explain_node_address(const Error& error);
+
+/// The user that ESPALIER_NODE_USER names, by name or number; nothing: it is not set, or there is
+/// no such user.
+[[nodiscard]] std::optional<std::uint32_t> node_user_of_process();
+
+struct ConnectOptions {
+  /// What both sides prove to know; null: the one of KnownSecret::of_process(), if there is one.
+  std::shared_ptr<const KnownSecret> secret{};
+  /// By a path of this machine, a node that runs as this user, beside those of
+  /// base/trusted_server.hpp; nothing: as node_user_of_process() says.
+  std::optional<std::uint32_t> node_user{};
+};
+/// Errors: as RingConnection::open, or FabricConnection::open, and those of of_process().
+Result<std::shared_ptr<NodeConnection>> connect_to(const NodeAddress& address,
+                                                   const ConnectOptions& options = {});
+
+}  // namespace espalier::client

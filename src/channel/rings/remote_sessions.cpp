@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "channel/rings/remote_sessions.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/try_reserve.hpp"
+#include "channel/thread_kept.hpp"
+
+namespace espalier::client {
+namespace {
+
+using ThreadLanes = ThreadKept<RemoteSessions, std::shared_ptr<RemoteSession>>;
+constinit thread_local ThreadLanes thread_lanes;
+
+struct AtThreadEnd {
+  ~AtThreadEnd() { thread_lanes.end(); }
+  void expect() const {}
+};
+thread_local AtThreadEnd at_thread_end;
+
+}  // namespace
+
+Result<std::unique_ptr<ThreadRings>> RemoteSessions::open_lane() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(free_rings_, [](const auto& rings) { return rings->ask_lost_idle(); });
+  if (!free_rings_.empty()) {
+    auto rings = std::move(free_rings_.back());
+    free_rings_.pop_back();
+    return rings;
+  }
+  // One that has to be driven is driven by one thread: others have their own.
+  if (connection_ && !connection_->lost() && !connection_->needs_progress()) {
+    if (auto rings = ThreadRings::open(connection_)) return rings;
+  }
+  std::erase_if(all_, [](const auto& connection) { return connection.expired(); });
+  base::reserve_more(all_, 1);
+  auto connected = connect_to(address_, connecting_);
+  if (!connected) return std::unexpected(connected.error());
+  connection_ = std::move(*connected);
+  all_.push_back(connection_);
+  return ThreadRings::open(connection_);
+}
+
+Result<std::shared_ptr<RemoteSession>> RemoteSessions::acquire() {
+  if (closed()) return fail(Code::connection_lost);
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(free_, [](const auto& session) { return session->rings->ask_lost_idle(); });
+    if (!free_.empty()) {
+      auto session = std::move(free_.back());
+      free_.pop_back();
+      return session;
+    }
+  }
+  auto rings = open_lane();
+  if (!rings) return std::unexpected(rings.error());
+  try {
+    return base::make_shared_until_fork<RemoteSession>(std::move(*rings));
+  } catch (...) {  // no memory: the lane stays for another try, unless it went with the session
+    if (*rings) release(std::move(*rings));
+    throw;
+  }
+}
+
+// What cannot be kept for want of memory is lost to its connection, as of clients that come and go.
+void RemoteSessions::release(std::shared_ptr<RemoteSession> session) noexcept {
+  const std::lock_guard lock(mutex_);
+  session->busy = false;
+  if (!closed() && !session->spoiled && !session->rings->lost() && base::try_reserve(free_, 1)) {
+    free_.push_back(std::move(session));
+  }
+}
+
+void RemoteSessions::release(std::unique_ptr<ThreadRings> rings) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!closed() && !rings->lost() && base::try_reserve(free_rings_, 1)) {
+    free_rings_.push_back(std::move(rings));
+  }
+}
+
+// Other threads keep what they have of it until they use another store, or end; its connections are
+// over all the same.
+void RemoteSessions::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    closed_.store(true, std::memory_order_relaxed);
+    free_.clear();
+    free_rings_.clear();
+    connection_.reset();
+    for (const auto& each : all_) {
+      if (const auto connection = each.lock()) connection->hang_up();
+    }
+    all_.clear();
+  }
+  thread_lanes.drop([this](const RemoteSessions& sessions) { return &sessions == this; });
+}
+
+std::expected<channel::Answer, Refusal> RemoteSessions::ask(
+    const wire::CallMessage& request, std::optional<channel::NodeNumber> node) {
+  const auto session = node ? RemoteLease::take_at(*this, *node) : RemoteLease::take(*this);
+  if (!session) return std::unexpected(Refusal(session.error()));
+  auto reply = (*session)->requests.ask(request);
+  if (!reply) return std::unexpected(std::move(reply.error()));
+  return channel::Answer{*std::move(reply), (*session)->rings->connection().node_id()};
+}
+
+// What is thrown once the request was sent comes of an answer without an error: one with an error
+// is told without memory.
+std::expected<void, Refusal> RemoteSessions::make(const wire::CallMessage& request,
+                                                  const wire::CallMessage& undo,
+                                                  const channel::TakeAnswer& take) {
+  const auto session = RemoteLease::take(*this);
+  if (!session) return std::unexpected(Refusal(session.error()));
+  RemoteRequests& requests = (*session)->requests;
+  if (!requests.begin(request)) {
+    return std::unexpected(Refusal((*session)->rings->lost_error()));
+  }
+  try {
+    auto reply = requests.await();
+    if (!reply) return std::unexpected(std::move(reply.error()));
+    take({*std::move(reply), (*session)->rings->connection().node_id()});
+    return {};
+  } catch (...) {
+    static_cast<void>(requests.call(undo));
+    throw;
+  }
+}
+
+Result<RemoteLease> RemoteLease::take_at(RemoteSessions& sessions, channel::NodeNumber node) {
+  auto session = take(sessions);
+  if (session && (*session)->rings->connection().node_id() != node) return fail(Code::not_found);
+  return session;
+}
+
+Result<RemoteLease> RemoteLease::take(RemoteSessions& sessions) {
+  ThreadLanes::Entry* own = thread_lanes.find(&sessions);
+  if (own != nullptr && !own->session->busy) {
+    if (own->session->spoiled || own->session->rings->ask_lost_idle()) {
+      auto session = sessions.acquire();
+      if (!session) return std::unexpected(session.error());
+      own->session = std::move(*session);
+    }
+    own->session->busy = true;
+    return RemoteLease(own->session, nullptr);
+  }
+  std::unique_ptr<ThreadLanes::Entry> room;
+  if (own == nullptr && thread_lanes.keeps()) {
+    at_thread_end.expect();
+    thread_lanes.drop_unusable();
+    room = std::make_unique<ThreadLanes::Entry>();
+  }
+  auto session = sessions.acquire();
+  if (!session) return std::unexpected(session.error());
+  (*session)->busy = true;
+  if (!room) return RemoteLease(std::move(*session), sessions.shared_from_this());
+  room->pool = sessions.shared_from_this();
+  room->session = *session;
+  thread_lanes.add(std::move(room));
+  return RemoteLease(std::move(*session), nullptr);
+}
+
+RemoteLease::~RemoteLease() {
+  if (!session_) return;
+  session_->busy = false;
+  if (extra_) extra_->release(std::move(session_));
+}
+
+}  // namespace espalier::client

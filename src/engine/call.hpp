@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an offload sees of a request: what it says, the state that the offload keeps for it, and the
+// ways in which a step ends.
+//
+// An offload is a step, which is called when the request comes, and again whenever what it waited
+// for is there. Each step ends with an answer, or with what it waits for next; the types see to it
+// that it ends with one of these:
+//
+//   handed_over  until its executor has done its part; of maps that is a walk (map_walks.hpp), and
+//                walked() is then what it found
+//   again        until the next turn, so that others go on
+//   writable     until the client has taken what is deferred for it
+//   helper       until another thread has done some work
+//   at           until a time
+//   post         until the host has answered, where that is another node (host_link.hpp)
+//
+// Thread: that of the scheduler; for the time of one step.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "engine/host_link.hpp"
+#include "engine/node_parts.hpp"
+#include "engine/principal.hpp"
+#include "engine/request.hpp"
+#include "engine/services.hpp"
+#include "espalier/types.hpp"
+#include "wire/call_codec.hpp"
+
+namespace espalier::offload {
+
+class Scheduler;
+
+/// How a step ended. Only a Call makes one.
+class [[nodiscard]] Next {
+ private:
+  friend class Call;
+  Next() = default;
+};
+
+class Call {
+ public:
+  Call(Scheduler& scheduler, Request& request, const Completion* walked = nullptr,
+       const HostAnswer* host_answer = nullptr)
+      : scheduler_(scheduler), request_(request), walked_(walked), host_answer_(host_answer) {}
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  // --- what was asked ----------------------------------------------------------------------------
+
+  [[nodiscard]] const Offload& offload() const { return *request_.offload; }
+  [[nodiscard]] std::string_view key() const { return request_.key(); }
+  [[nodiscard]] std::string_view payload() const { return request_.payload(); }
+  /// All of it, for a codec.
+  [[nodiscard]] wire::RequestBytes bytes() const {
+    return {map_number(), argument(), key(), payload(), at_snapshot()};
+  }
+  /// Overwrites a key that is secret.
+  void wipe_key() { request_.wipe_key(); }
+  [[nodiscard]] std::uint32_t argument() const { return request_.header.argument; }
+  /// Whether it reads at a snapshot, which begins its payload.
+  [[nodiscard]] bool at_snapshot() const { return request_.at_snapshot(); }
+  [[nodiscard]] std::optional<std::uint64_t> snapshot_number() const {
+    return request_.snapshot_number();
+  }
+  [[nodiscard]] std::string_view payload_behind_snapshot() const {
+    return request_.payload_behind_snapshot();
+  }
+  [[nodiscard]] std::uint32_t map_number() const { return request_.header.map; }
+  [[nodiscard]] Connection& connection() { return *request_.connection; }
+  /// Who asks: the connection's client, or the one on whose behalf it relays.
+  [[nodiscard]] PrincipalView principal() const;
+  /// Whether the connection's client relays it for another.
+  [[nodiscard]] bool on_behalf() const { return request_.on_behalf(); }
+  /// On whose account that goes. Cost: a reference counted; of a relayed request a look-up.
+  [[nodiscard]] PrincipalRef account() const;
+  /// That of its answer.
+  [[nodiscard]] std::uint32_t response_ring() const { return request_.ring(); }
+
+  // --- what it works on --------------------------------------------------------------------------
+
+  /// As its executor knows it.
+  [[nodiscard]] Request& request() { return request_; }
+  /// That of this scheduler. Requires: the offload is carried out by it.
+  [[nodiscard]] Executor& executor(const ExecutorKind& kind);
+  [[nodiscard]] Services& services();
+  /// Of counters: this scheduler's own.
+  [[nodiscard]] std::uint32_t shard() const;
+  /// What this scheduler keeps for an offload; made when first asked for.
+  template <class P>
+  [[nodiscard]] P& scheduler_part() {
+    return scheduler_parts().template of<P>();
+  }
+  /// What this offload keeps for the request; made when first asked for.
+  template <class S>
+  [[nodiscard]] S& state() {
+    S* const made = request_.state.find<S>();
+    return made != nullptr ? *made : new_state<S>();
+  }
+  /// The same, made anew.
+  template <class S>
+  S& new_state() {
+    return request_.state.make<S>(spares());
+  }
+  /// Null: it was not made yet.
+  template <class S>
+  [[nodiscard]] S* find_state() {
+    return request_.state.find<S>();
+  }
+  /// Whether what it keeps is an S, and whether it keeps anything.
+  template <class S>
+  [[nodiscard]] bool has_state() const {
+    return request_.state.is<S>();
+  }
+  [[nodiscard]] bool has_any_state() const { return request_.state.made(); }
+  /// What the walk that the last step began has found. What it points to is there until the step
+  /// returns. Null: this step was not called by a walk.
+  [[nodiscard]] const Completion* walked() const { return walked_; }
+  /// The piece of the host's answer that has come. Null: this step was not called by one.
+  [[nodiscard]] const HostAnswer* host_answer() const { return host_answer_; }
+  /// Ends what another request of the same client and response ring does, if it can be ended.
+  void cancel(std::uint32_t tag);
+
+  // --- how a step ends ---------------------------------------------------------------------------
+
+  /// The last message. Of the header, flags, code and versions count.
+  Next answer(const wire::ResponseHeader& header,
+              std::initializer_list<std::string_view> payload = {});
+  /// The same of a read with a message that was promised to its ring (long_value.hpp).
+  Next answer(const wire::ResponseHeader& header, std::vector<std::byte> message);
+  /// `words`: for people, behind what the code says.
+  Next fail(Error error, std::string_view words = {});
+  /// Whether an answer with so many bytes of payload can be sent or deferred now. To be asked
+  /// before each that may be long; if not, nothing may be sent before writable().
+  [[nodiscard]] bool response_fits(std::uint64_t bytes);
+  /// Whether something is deferred for the client's ring, which it has not taken yet.
+  [[nodiscard]] bool has_deferred();
+  /// A message before the last: a part of a streamed answer. Ends nothing.
+  void send_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
+                  std::initializer_list<std::string_view> payload);
+  void send_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
+                  std::vector<std::byte> message);
+  /// Whether one was sent.
+  [[nodiscard]] bool has_streamed() const { return request_.streamed; }
+
+  /// The walk that a step fills in before it ends with begin_walk() (map_walks.hpp); what it points
+  /// to must live until then.
+  espalier::Request& new_walk(Op op) {
+    request_.walk = {};
+    request_.walk.op = op;
+    request_.walk.key = key();
+    return request_.walk;
+  }
+  [[nodiscard]] espalier::Request& walk_in_hand() { return request_.walk; }
+  /// An executor has it, and calls the step again.
+  Next handed_over() { return {}; }
+  Next again();
+  Next writable();
+  /// Runs `work` on a helper. The request's state and bytes may be used by it, and by nobody else
+  /// meanwhile. Answers out_of_memory, and runs nothing, if the client has too many jobs.
+  Next helper(std::function<void()> work);
+  /// The same in steps (helper_job.hpp), between which other clients have their turns. Ends without
+  /// another step when the client ends, and behind a deadline, on base::monotonic_ns().
+  Next helper_steps(std::function<JobStep(StepContext&)> work,
+                    std::uint64_t deadline_ns = JobOptions::kNoDeadline);
+  /// The same without a deadline; where the client has too many jobs the step is called again after
+  /// a moment, and nothing has run.
+  Next helper_steps_when_possible(std::function<JobStep(StepContext&)> work);
+  /// Until base::monotonic_ns() is at least this.
+  Next at(std::uint64_t monotonic_ns);
+  /// Until the host has answered, or a piece of its answer has come: host_answer().
+  /// What it points to must stay until then. Requires: this is a device.
+  Next post(const wire::CallMessage& message, AnswerPace pace = AnswerPace::at_once);
+  /// Until the next piece of an answer of which one has come.
+  Next more_of_answer() { return {}; }
+  [[nodiscard]] HostLink& host_link();
+  /// The host need say no more than its last piece.
+  void cancel_post();
+
+ private:
+  [[nodiscard]] HandlerState::Spares& spares();
+  [[nodiscard]] TypedSlots<SchedulerPart>& scheduler_parts();
+  [[nodiscard]] std::unique_ptr<HelperJob> job_of(std::function<JobStep(StepContext&)> work);
+
+  Scheduler& scheduler_;
+  Request& request_;
+  const Completion* walked_;
+  const HostAnswer* host_answer_;
+};
+
+}  // namespace espalier::offload

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// FabricClients of fabric_clients.hpp: clients who prove who they are, where the node has secrets;
+// and what the endpoint counts of those who are not who they say.
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/places.hpp"
+#include "crypto/link_proof.hpp"
+#include "engine/fabric_clients.hpp"
+
+namespace espalier::offload {
+
+void FabricClients::make_authenticator() {
+  LinkAuthenticatorOptions options;
+  options.node_id = options_.node_id;
+  options.pair_timeout_ns = options_.pair_timeout_ns;
+  options.now_ns = options_.now_ns;
+  options.draw = [this] { return draw(); };
+  options.admit = [this](const wire::LinkHello& hello, const Secrets::Owner& owner,
+                         const crypto::SecretBytes& key,
+                         const std::string& peer) { return admit_proven(hello, owner, key, peer); };
+  options.rejected = [this](std::string_view name, const std::string& peer, const Error& why) {
+    audit_refusal("authenticate", name, peer, why);
+  };
+  authenticator_ =
+      std::make_unique<LinkAuthenticator>(*endpoint_, *options_.secrets, std::move(options));
+  secrets_seen_ = options_.secrets->generation();
+}
+
+// The session waits for its first pair, as one that lost its pair waits for the next.
+Result<wire::LinkToken> FabricClients::admit_proven(const wire::LinkHello& hello,
+                                                    const Secrets::Owner& owner,
+                                                    const crypto::SecretBytes& key,
+                                                    const std::string& peer) {
+  auto slot = options_.secrets->pool()->take();
+  if (!slot) return std::unexpected(slot.error());
+  const auto made = new_session(hello, owner.access, principal_of_secret(owner.access.who()), peer);
+  if (!made) return std::unexpected(made.error());
+  Session& session = **made;
+  session.key = std::move(*slot);
+  *session.key = key;
+  session.secrets_line = owner.line;
+  session.awaited = true;
+  session.lost_ns = options_.now_ns();
+  return session.token;
+}
+
+// A session that began with a proof has a key for all that belongs to it.
+bool FabricClients::must_be_proven(const wire::LinkHello& hello) const {
+  if (!authenticator_) return false;
+  if (!options_.proof_is_optional) return true;
+  const auto known = sessions_.find(hello.token);
+  return known != sessions_.end() && known->second->is_proven();
+}
+
+// Each pair of a session is asked for by its key, and no hello is good twice, or late. Returns
+// false where the mark is wrong: then the peer is refused later.
+Result<bool> FabricClients::check_proven(const fabric::ConnectRequest& request) {
+  wire::LinkProvenHello proven{};
+  if (request.data.size() < sizeof proven) return fail(Code::not_permitted, 4);
+  std::memcpy(&proven, request.data.data(), sizeof proven);
+  const auto known = sessions_.find(proven.hello.token);
+  // Who names no session has proven nothing; one that is gone is another matter.
+  if (known == sessions_.end()) {
+    const bool none = proven.hello.token == wire::LinkToken{};
+    return none ? fail(Code::not_permitted, 4) : fail(Code::not_found);
+  }
+  Session& session = *known->second;
+  const auto mark = crypto::hello_mark(*session.key, proven.hello);
+  if (!mark) return std::unexpected(mark.error());
+  const bool same = crypto::equal_in_secret(std::as_bytes(std::span(&*mark, 1)),
+                                            std::as_bytes(std::span(&proven.mark, 1)));
+  const Error wrong{Code::not_permitted, 0, 5};
+  if (!same) {
+    refuse_late(request, wrong);
+    return false;
+  }
+  const auto way = static_cast<wire::LinkWay>(proven.hello.way);
+  if (!session.hellos.take(way, proven.hello.reserved)) return std::unexpected(wrong);
+  // Secrets were loaded just now, and maintain() has not seen it yet.
+  if (is_known_no_more(session)) {
+    to_remove_.push_back(&session);
+    audit_end(session);
+    return fail(Code::not_found);
+  }
+  return true;
+}
+
+// As a wrong proof is, and counted with those. The transport keeps the request meanwhile, so few
+// wait; the others are refused at once, and learn no more than that they are too many.
+void FabricClients::refuse_late(const fabric::ConnectRequest& request, const Error& error) {
+  constexpr std::size_t kLateMax = 32;
+  counts_.refused.fetch_add(1, std::memory_order_relaxed);
+  audit_refusal("authenticate", {}, request.peer, error);
+  const std::uint64_t wait_ns = authenticator_->count_wrong(request.peer);
+  if (late_refusals_.size() >= kLateMax) {
+    return send_refusal(request, base::full_error(base::Places::late_refusals, kLateMax));
+  }
+  late_refusals_.push_back({request, error, options_.now_ns() + wait_ns});
+}
+
+void FabricClients::send_late_refusals() {
+  if (late_refusals_.empty()) return;
+  const std::uint64_t now = options_.now_ns();
+  std::erase_if(late_refusals_, [&](const LateRefusal& late) {
+    if (late.at_ns > now) return false;
+    send_refusal(late.request, late.error);
+    return true;
+  });
+}
+
+void FabricClients::refuse(const fabric::ConnectRequest& request, const Error& error) {
+  counts_.refused.fetch_add(1, std::memory_order_relaxed);
+  audit_refusal("connect", {}, request.peer, error);
+  send_refusal(request, error);
+}
+
+std::string FabricClients::address_of(std::string_view peer) const {
+  return std::string(endpoint_->properties().transport) + " " + std::string(peer);
+}
+
+void FabricClients::audit_refusal(std::string_view act, std::string_view name,
+                                  std::string_view peer, const Error& why) {
+  // Whose peer proves nothing is known by its place alone, whatever name it says.
+  services_.audit.refused(principal_of_peer(peer), [&] {
+    AuditRecord record;
+    record.act = act;
+    record.name = name;
+    record.address = address_of(peer);
+    record.outcome = why;
+    return record;
+  });
+}
+
+void FabricClients::copy_connect_counts() {
+  const fabric::ConnectCounts now = endpoint_->connect_counts();
+  counts_.cookies_sent.store(now.cookies_sent, std::memory_order_relaxed);
+  counts_.cookies_accepted.store(now.cookies_accepted, std::memory_order_relaxed);
+  counts_.cookies_refused.store(now.cookies_refused, std::memory_order_relaxed);
+  counts_.messages_shed.store(now.shed, std::memory_order_relaxed);
+  counts_.foreign.store(now.foreign, std::memory_order_relaxed);
+  counts_.out_of_window.store(now.out_of_window, std::memory_order_relaxed);
+}
+
+// What became of those whom an administrator took out of the secrets.
+void FabricClients::audit_end(const Session& session) {
+  services_.audit.acted([&] { return end_of_session(*session.connection); });
+}
+
+bool FabricClients::secrets_were_loaded() {
+  if (options_.secrets == nullptr) return false;
+  const std::uint64_t generation = options_.secrets->generation();
+  return std::exchange(secrets_seen_, generation) != generation;
+}
+
+// Its name was taken out of the secrets, may do something else now, or has another secret.
+bool FabricClients::is_known_no_more(const Session& session) const {
+  return !options_.secrets->still(session.connection->access.who(), session.secrets_line);
+}
+
+// All at once, whatever state their pairs are in: that secrets were loaded is seen only once.
+void FabricClients::end_unknown() {
+  if (!secrets_were_loaded()) return;
+  for (const auto& [token, session] : sessions_) {
+    if (!session->is_proven() || !is_known_no_more(*session)) continue;
+    to_remove_.push_back(session.get());
+    audit_end(*session);
+  }
+  remove_ended();
+}
+
+}  // namespace espalier::offload

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Offloads on objects of all kinds: listing them, their statistics, and dropping them. What takes
+// time by their number or by the size of one runs on a helper.
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/bytes.hpp"
+#include "catalog/calls.hpp"
+#include "catalog/samples.hpp"
+#include "engine/connection.hpp"
+#include "engine/free_dropped.hpp"
+#include "engine/own_calls.hpp"
+#include "engine/typed_call.hpp"
+#include "wire/object.hpp"
+
+namespace espalier::offload {
+namespace {
+
+struct DropState {
+  std::optional<Result<void>> done;
+};
+
+Next drop(Call& call, const object_calls::Drop& asked) {
+  DropState& state = call.state<DropState>();
+  if (!state.done) {
+    catalog::Catalog& catalog = call.services().catalog();
+    store::DroppedObjects& maps = call.services().store.dropped;
+    return call.helper_steps([&catalog, &maps, &state, name = asked.name,
+                              kind = static_cast<ObjectKind>(asked.kind)](StepContext& context) {
+      if (!state.done) {
+        const auto dropped = catalog.drop(name, kind);
+        state.done = dropped ? Result<void>() : std::unexpected(dropped.error());
+      }
+      // Its memory goes back here, if nothing else holds it.
+      return free_dropped(maps, context);
+    });
+  }
+  if (!*state.done) return call.fail(state.done->error());
+  return answer(call, wire::Nothing{});
+}
+
+struct ListState {
+  bool asked = false;
+  std::string items;
+  std::uint64_t count = 0;
+};
+
+void add_item(ListState& list, const catalog::Entry& entry) {
+  const catalog::ObjectNumbers numbers = entry.object->numbers();
+  wire::ObjectEntry head{};
+  head.entries = numbers.entries;
+  head.memory_bytes = numbers.memory_bytes;
+  head.kind = static_cast<std::uint8_t>(entry.kind);
+  std::string value(base::bytes_of(head));
+  value += entry.object->description();
+  list.items += base::bytes_of(wire::item_header(entry.id, entry.name.size(), value.size()));
+  list.items += entry.name;
+  list.items += value;
+  ++list.count;
+}
+
+Next list(Call& call, const object_calls::List& asked) {
+  ListState& state = call.state<ListState>();
+  if (!std::exchange(state.asked, true)) {
+    const catalog::Catalog& catalog = call.services().catalog();
+    // Of others' objects not even the names are told.
+    return call.helper([&catalog, &state, kind = static_cast<ObjectKind>(asked.kind),
+                        prefix = std::string(call.principal().prefix)] {
+      for (const catalog::EntryPointer& entry : catalog.list(kind)) {
+        if (entry->name.starts_with(prefix)) add_item(state, *entry);
+      }
+    });
+  }
+  if (!call.response_fits(state.items.size())) return call.writable();
+  return answer(call, object_calls::Listed{state.count, state.items});
+}
+
+struct SamplesState {
+  std::optional<catalog::Sampling> sampling;  // until all is taken
+  bool asked = false;
+  std::uint64_t count = 0;
+  std::string items;
+};
+
+JobStep take_samples(SamplesState& state, const StepContext& context) {
+  while (state.sampling->step()) {
+    if (context.should_return()) return JobStep::again;
+  }
+  const wire::SampledObjects found = state.sampling->take();
+  state.sampling.reset();
+  state.count = found.count;
+  state.items = wire::items_of(found.objects);
+  return JobStep::done;
+}
+
+Next samples(Call& call, const object_calls::Samples& asked) {
+  SamplesState& state = call.state<SamplesState>();
+  if (!std::exchange(state.asked, true)) {
+    const catalog::Catalog& catalog = call.services().catalog();
+    // Of others' objects not even the names are told.
+    return call.helper_steps(
+        [&catalog, &state,
+         choice = catalog::choice_of(asked.wanted, asked.name, call.principal().prefix)](
+            const StepContext& context) mutable {
+          if (!state.sampling) state.sampling.emplace(catalog, std::move(choice));
+          return take_samples(state, context);
+        });
+  }
+  if (!call.response_fits(state.items.size())) return call.writable();
+  return answer(call, object_calls::Sampled{state.count, state.items});
+}
+
+const Offload kObjectOffloads[] = {serve<object_calls::Drop, drop>(),
+                                   serve<object_calls::List, list>(),
+                                   serve<object_calls::Samples, samples>()};
+
+}  // namespace
+
+std::span<const Offload> object_offloads() { return kObjectOffloads; }
+
+}  // namespace espalier::offload

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a session asks of its node, whatever kinds this has: one group for each file.
+#pragma once
+
+#include <span>
+
+#include "engine/registry.hpp"
+
+namespace espalier::offload {
+
+std::span<const Offload> session_offloads();
+std::span<const Offload> object_offloads();
+std::span<const Offload> node_offloads();
+
+}  // namespace espalier::offload

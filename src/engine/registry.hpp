@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Offloads: the named operations that run beside the memory. All that is known of one stands in one
+// place, its row beside its handler; docs/offloads.md says how to add one.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "engine/node_parts.hpp"
+#include "espalier/types.hpp"
+#include "wire/call_row.hpp"
+
+namespace espalier::offload {
+
+class Call;
+class Next;
+struct ExecutorKind;
+struct Request;
+
+using wire::Keys;
+using wire::Limits;
+using wire::Names;
+using wire::Right;
+
+/// What is done for a request, and when.
+struct CallHandler {
+  /// Does what can be done now: see call.hpp. Must neither wait nor run for more than some
+  /// microseconds. After a walk it runs inside the walk's epoch.
+  Next (*step)(Call&) = nullptr;
+  /// By what it is carried out; null: by its steps alone.
+  const ExecutorKind* executor = nullptr;
+  /// A walk of it delivers items; false ends the walk.
+  bool (*items)(Call&, std::span<const Item>) = nullptr;
+  /// The client wants no more of it. Null: it cannot be ended early.
+  void (*cancel)(Call&) = nullptr;
+  /// The host's last answer to what it posted has come, and its client is gone: to give back what
+  /// the host keeps for it. Null: there is nothing.
+  void (*client_gone)(Call&) = nullptr;
+  /// Whether the client has room for another piece of the host's long answer. Null: always.
+  bool (*wants_more)(Call&) = nullptr;
+  /// One in about 64 of its answers was given at this time, from where the request's walk is now.
+  void (*sampled)(Request& request, std::uint64_t now_ns) = nullptr;
+  /// What its functions want to know besides; of those below, nothing.
+  const void* context = nullptr;
+};
+
+struct Offload : wire::CallRow, CallHandler {};
+
+/// The offloads by their number; null: there is none of this number.
+using OffloadTable = std::array<const Offload*, 256>;
+[[nodiscard]] const OffloadTable& offload_table();
+[[nodiscard]] inline const Offload* find_offload(std::uint8_t id) { return offload_table()[id]; }
+/// All of them, by number.
+[[nodiscard]] std::span<const Offload> all_offloads();
+
+/// A kind of object, as those know it who know no kind.
+struct Kind {
+  std::string_view name;
+  /// Its calls, one group for each file.
+  std::span<const std::span<const Offload>> calls;
+  /// Makes what a node keeps for all its objects; null: nothing.
+  void (*make_part)(TypedSlots<NodePart>& parts) = nullptr;
+  /// Gives a call whose row says `by_kind` what a device does for it; null: no row of a program's
+  /// kind does. Of maps and tables the device itself knows it (device/device_offloads.cpp).
+  void (*serve_at_device)(Offload& made) = nullptr;
+};
+/// All kinds; the first one is what a session asks of the node itself. The one place in which a
+/// node's kinds are named defines it (kinds.cpp).
+[[nodiscard]] std::span<const Kind> all_kinds();
+
+/// The table with the calls of a program's own kinds beside them, which must live as long as it.
+/// Requires: their numbers are from wire::kOwnOffloadIds on, and each another; those that name an
+/// object take a right.
+[[nodiscard]] OffloadTable offload_table_with(std::span<const Kind> own);
+
+}  // namespace espalier::offload

@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: Apache-2.0
+// Taking requests, calling their offloads, answering. What they wait for meanwhile,
+// scheduler_waits.cpp has.
+#include "engine/scheduler.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/own_counter.hpp"
+#include "base/try_reserve.hpp"
+
+namespace espalier::offload {
+namespace {
+
+constexpr std::uint32_t kBurst = 16;  // requests that a ring gives at its turn
+constexpr std::uint32_t kTurnsToMaintain = 256;
+
+/// What a request has helpers do; then the request goes on, or where there was no memory for that,
+/// is answered so.
+class RequestJob final : public HelperJob {
+ public:
+  RequestJob(std::function<JobStep(StepContext&)> work, std::function<void()> resume,
+             Request& request)
+      : work_(std::move(work)), resume_(std::move(resume)), request_(request) {}
+  JobStep step(StepContext& context) override {
+    try {
+      return work_(context);
+    } catch (const std::bad_alloc&) {
+      request_.no_memory = true;  // nobody else looks at it before it is resumed
+      return JobStep::done;
+    }
+  }
+  void ended(JobEnd) override {
+    work_ = nullptr;  // what it holds goes before the request does
+    resume_();
+  }
+
+ private:
+  std::function<JobStep(StepContext&)> work_;
+  std::function<void()> resume_;
+  Request& request_;
+};
+
+}  // namespace
+
+// One of each kind that any offload is carried out by.
+std::vector<Scheduler::OfKind> Scheduler::make_executors(Scheduler& scheduler, Services& services,
+                                                         const SchedulerOptions& options) {
+  std::vector<OfKind> made;
+  for (const Offload* const offload : services.offloads) {
+    const ExecutorKind* const kind = offload != nullptr ? offload->executor : nullptr;
+    if (kind == nullptr || std::ranges::find(made, kind, &OfKind::kind) != made.end()) continue;
+    made.push_back({kind, kind->make({scheduler, services, options.shard, options.host})});
+  }
+  return made;
+}
+
+Scheduler::Scheduler(Services& services, ClientTable& clients, const SchedulerOptions& options)
+    : services_(services),
+      clients_(clients),
+      options_(options),
+      offloads_(services.offloads),
+      executors_(make_executors(*this, services, options)) {
+  for (std::uint32_t i = 0; i < kInFlight; ++i) add_place();
+  std::ranges::reverse(free_);
+}
+
+Scheduler::~Scheduler() { ESPALIER_ASSERT(idle() && handed_over_ == 0); }
+
+bool Scheduler::turn() {
+  ++turns_;
+  bool moved = false;
+  if (has_resumed_.load(std::memory_order_acquire)) {
+    take_resumed();
+    moved = true;
+  }
+  // With rings that keep it busy it listens for others less often: the row of doorbells costs some
+  // lines that its clients write.
+  if (!took_ || turns_ % ClientTable::kTurnsToListen == 0) clients_.listen(turns_);
+  took_ = take_requests();
+  moved = took_ || moved;
+  if (options_.host != nullptr) moved = options_.host->turn(*this) || moved;
+  for (const OfKind& each : executors_) moved = each.executor->turn() || moved;
+  moved = go_on() || moved;
+  if (clients_.waits_for_clients()) {
+    moved = clients_.flush_backlogs([this](Connection& connection, std::uint32_t ring) {
+      return go_on_stalled(connection, ring);
+    }) || moved;
+  }
+  clients_.wake_readers();
+  clients_.end_closed();
+  if (turns_ % kTurnsToMaintain == 0) {
+    publish_in_flight();
+    if (clients_.maintain()) {
+      try {
+        for (const OfKind& each : executors_) each.executor->maintain();
+      } catch (const std::bad_alloc&) {  // the next time, then
+      }
+    }
+  }
+  return moved;
+}
+
+bool Scheduler::has_news() {
+  clients_.listen(turns_);
+  publish_in_flight();  // for whoever sleeps next may sleep for long
+  return has_resumed_.load(std::memory_order_acquire) ||
+         std::ranges::any_of(executors_,
+                             [](const OfKind& each) { return each.executor->has_news(); }) ||
+         (options_.host != nullptr && options_.host->waits()) ||
+         std::ranges::any_of(clients_.watched(), [this](const Connection* connection) {
+           return !connection->broken && may_stall(*connection) && connection->requests.ready();
+         });
+}
+
+void Scheduler::publish_in_flight() {
+  counts_.in_flight.store(static_cast<std::uint32_t>(places_.size() - free_.size()),
+                          std::memory_order_relaxed);
+}
+
+void Scheduler::remove(Connection& connection) {
+  if (connection.helper_client != kNodeClient) {
+    services_.helpers.end_client(std::exchange(connection.helper_client, kNodeClient), [] {});
+  }
+  for (const auto& [account, client] : connection.relayed_helper_clients) {
+    if (client != kNodeClient) services_.helpers.end_client(client, [] {});
+  }
+  connection.relayed_helper_clients.clear();
+  drop_waiting(connection);
+  clients_.close(connection);
+}
+
+// --- taking requests -----------------------------------------------------------------------------
+
+bool Scheduler::take_requests() {
+  const std::span<Connection* const> watched = clients_.watched();
+  const std::size_t rings = watched.size();
+  if (rings == 0 || busy() >= kInFlight || !taking_) return false;
+  const auto share =
+      static_cast<std::uint32_t>(std::max<std::size_t>(kInFlight / rings, std::size_t{kBurst} / 2));
+  bool took = false;
+  if (first_ >= rings) first_ = 0;
+  std::size_t turn = 0;
+  for (; turn < rings && busy() < kInFlight; ++turn) {
+    std::size_t at = first_ + turn;
+    if (at >= rings) at -= rings;
+    Connection& connection = *watched[at];
+    const std::uint32_t most = std::min(share, options_.in_flight_max);
+    const std::uint32_t has =
+        connection.in_flight - connection.stalled_count - connection.timed_count;
+    if (connection.broken || has >= most || !may_stall(connection)) continue;
+    if (take_from(connection, std::min(kBurst, most - has))) {
+      connection.quiet_turns = 0;
+      took = true;
+    } else {
+      ++connection.quiet_turns;
+    }
+  }
+  first_ += turn;  // the one that was not reached is first the next time
+  if (first_ >= rings) first_ -= rings;
+  return took;
+}
+
+bool Scheduler::take_from(Connection& connection, std::uint32_t burst) {
+  bool took = false;
+  for (; burst != 0 && busy() < kInFlight && !connection.broken; --burst) {
+    Request* const place = free_place();
+    if (place == nullptr) break;
+    Request& request = *place;
+    const rings::Taken taken = connection.requests.take(request.message);
+    if (taken == rings::Taken::nothing) break;
+    if (taken == rings::Taken::broken) {
+      clients_.break_off(connection);
+      break;
+    }
+    took = true;
+    free_.pop_back();
+    request.header = base::load_plain<wire::RequestHeader>(request.message.data());
+    request.connection = &connection;
+    request.works_on = nullptr;
+    request.offload = nullptr;
+    request.refused = taken == rings::Taken::refused;
+    request.no_memory = false;
+    request.timed = false;
+    request.wanted_bytes = 0;
+    request.streamed = false;
+    ++connection.in_flight;
+    // Without this nobody could tell where the answer goes.
+    if (request.ring() >= connection.layout().response_rings) {
+      clients_.break_off(connection);
+      release(request);
+    } else if (connection.ring(request.ring()).backlog_bytes() != 0) {
+      stall(request);
+    } else {
+      begin(request);
+    }
+  }
+  return took;
+}
+
+// There are more places than are busy at a time, if some wait for their clients.
+Request* Scheduler::free_place() noexcept {
+  if (free_.empty()) [[unlikely]] {
+    try {
+      add_place();
+    } catch (const std::bad_alloc&) {  // its ring keeps the request until there is a place
+      return nullptr;
+    }
+  }
+  return free_.back();
+}
+
+// With it, room in all lists in which its request may stand.
+void Scheduler::add_place() {
+  const std::size_t places = places_.size() + 1;
+  const auto make_room = [places](auto&... lists) {
+    (base::reserve_more(lists, places - lists.size()), ...);
+  };
+  make_room(places_, free_, again_, going_on_, times_);
+  for (const OfKind& each : executors_) each.executor->make_room(places);
+  {
+    const std::lock_guard lock(mutex_);
+    make_room(resumed_, going_resumed_);
+  }
+  places_.push_back(std::make_unique<Request>());
+  places_.back()->index = static_cast<std::uint32_t>(places - 1);
+  free_.push_back(places_.back().get());
+}
+
+void Scheduler::begin(Request& request) {
+  if (request.refused) {
+    services_.refused_messages.fetch_add(1, std::memory_order_relaxed);
+    return fail(request, {Code::out_of_memory, 0, 0});
+  }
+  if (request.header.key_bytes > request.header.bytes - wire::kRequestHeaderBytes) {
+    request.header.key_bytes = 0;
+    return fail(request, {Code::invalid_argument, 0, 0});
+  }
+  bool good = false;
+  guarded(request, [&] { good = check(request); });
+  if (good) step(request);
+}
+
+void Scheduler::go_on_with(Request& request, const Completion* walked) noexcept {
+  if (request.no_memory) [[unlikely]]
+    return answer_no_memory(request);
+  guarded(request, [&] {
+    Call call(*this, request, walked);
+    static_cast<void>(request.offload->step(call));
+  });
+}
+
+// An offload throws before it has handed its request on, so the request is in no list.
+void Scheduler::answer_no_memory(Request& request) noexcept {
+  if (request.connection == nullptr) return;
+  request.state.clear(spare_states_);  // a long answer that was begun leaves its ring to this
+  fail(request, {Code::out_of_memory, 0, 0});
+}
+
+// Answers a request that its offload cannot take.
+bool Scheduler::check(Request& request) {
+  request.offload = offloads_[request.header.offload];
+  if (request.offload == nullptr) {
+    fail(request, {Code::unsupported, 0, request.header.offload});
+    return false;
+  }
+  base::count_own(counts_.requests[SchedulerCounts::place_of(request.header.offload)]);
+  if (--until_timed_ == 0) [[unlikely]]
+    begin_timing(request);
+  const bool may = request.connection->access.may_at_once(request.offload->right);
+  if ((!may || request.on_behalf()) && !check_access(request)) [[unlikely]]
+    return false;
+  const Limits& limits = request.offload->limits;
+  const unsigned known =
+      wire::kRingBits | wire::kOnBehalf | (limits.at_snapshot ? wire::kAtSnapshot : 0u);
+  if ((request.header.ring & ~known) != 0) {
+    fail(request, {Code::invalid_argument, 0, request.header.ring});
+    return false;
+  }
+  const std::uint32_t payload =
+      request.header.bytes - wire::kRequestHeaderBytes - request.header.key_bytes;
+  if (!limits.map && (request.header.key_bytes < limits.key_bytes_min ||
+                      request.header.key_bytes > limits.key_bytes_max)) {
+    fail(request, {Code::invalid_argument, 0, request.header.key_bytes});
+    return false;
+  }
+  if (payload < limits.payload_bytes_min || payload > limits.payload_bytes_max) {
+    fail(request, {Code::invalid_argument, 0, payload});
+    return false;
+  }
+  const ExecutorKind* const kind = request.offload->executor;
+  return kind == nullptr || executor(*kind).admit(request);
+}
+
+// Distances from 1 to 127 that look like chance: requests often come in a rhythm, and at fixed
+// distances always the same of them might be timed.
+void Scheduler::begin_timing(Request& request) {
+  until_timed_ = 1 + (++timed_ * 2'654'435'769u >> 16) % 127;
+  request.timed = true;
+  request.timed_since_ns = base::monotonic_ns();
+}
+
+// Which is about one of 64.
+void Scheduler::end_timing(Request& request) {
+  const std::uint64_t now = base::monotonic_ns();
+  counts_.durations[SchedulerCounts::place_of(request.header.offload)].record(
+      now - request.timed_since_ns);
+  if (request.offload->sampled != nullptr) request.offload->sampled(request, now);
+}
+
+// --- answers -------------------------------------------------------------------------------------
+
+void Scheduler::answer(Request& request, const wire::ResponseHeader& header,
+                       std::initializer_list<std::string_view> payload) {
+  ESPALIER_ASSERT(request.connection != nullptr);  // taken, and not answered yet
+  try {
+    clients_.send(*request.connection, request.ring(), wire::ResponseKind::answer,
+                  request.header.tag, header, payload);
+  } catch (const std::bad_alloc&) {
+    // What was only read can still be refused. Of a write that is done nobody may say that it is
+    // not, and where not even a refusal can be deferred, the client waits in vain.
+    if (header.code == 0 && request.offload->right == Right::read) throw;
+    clients_.break_off(*request.connection);
+  }
+  if (request.timed) [[unlikely]]
+    end_timing(request);
+  if (request.offload != nullptr && request.offload->right == Right::admin) [[unlikely]]
+    audit_act(request, header, payload);
+  release(request);
+}
+
+void Scheduler::fail(Request& request, Error error, std::string_view words) {
+  base::count_own(counts_.refused);
+  wire::ResponseHeader header{};
+  header.code = static_cast<std::uint16_t>(error.code);
+  char detail[sizeof error.detail];
+  base::store_plain(reinterpret_cast<std::byte*>(detail), error.detail);
+  answer(request, header, {{detail, sizeof detail}, words});
+}
+
+bool Scheduler::response_fits(Request& request, std::uint64_t bytes) {
+  const std::uint64_t whole = bytes + wire::kResponseHeaderBytes;
+  const auto fit = clients_.fits(*request.connection, request.ring(), whole);
+  if (fit == ClientTable::Fit::memory_is_short) request.wanted_bytes = whole;
+  return fit == ClientTable::Fit::yes;
+}
+
+void Scheduler::release(Request& request) {
+  Connection& connection = *request.connection;
+  // Also of what was refused, or ended, before its offload has read it.
+  const Offload* const offload = offloads_[request.header.offload];
+  const bool whole = !request.refused &&
+                     request.header.key_bytes <= request.header.bytes - wire::kRequestHeaderBytes;
+  if (offload != nullptr && offload->secret_key && whole) [[unlikely]]
+    request.wipe_key();
+  if (request.works_on != nullptr) --request.works_on->users;
+  request.works_on = nullptr;
+  request.connection = nullptr;
+  request.message.clear();
+  request.state.clear(spare_states_);
+  free_.push_back(&request);
+  clients_.count_out(connection);
+}
+
+// What was asked for may have been answered by now; then there is nothing to cancel.
+void Scheduler::cancel(const Request& asks, std::uint32_t tag) {
+  for (const auto& place : places_) {
+    Request& other = *place;
+    if (&other == &asks || other.connection != asks.connection || other.offload == nullptr ||
+        other.header.tag != tag || other.ring() != asks.ring()) {
+      continue;
+    }
+    if (other.offload->cancel == nullptr) return;
+    Call call(*this, other);
+    return other.offload->cancel(call);
+  }
+}
+
+// --- what offloads call --------------------------------------------------------------------------
+
+Services& Call::services() { return scheduler_.services_; }
+TypedSlots<SchedulerPart>& Call::scheduler_parts() { return scheduler_.parts_; }
+std::uint32_t Call::shard() const { return scheduler_.options_.shard; }
+HandlerState::Spares& Call::spares() { return scheduler_.spare_states_; }
+Executor& Call::executor(const ExecutorKind& kind) { return scheduler_.executor(kind); }
+void Call::cancel(std::uint32_t tag) { scheduler_.cancel(request_, tag); }
+
+Next Call::answer(const wire::ResponseHeader& header,
+                  std::initializer_list<std::string_view> payload) {
+  scheduler_.answer(request_, header, payload);
+  return {};
+}
+
+Next Call::answer(const wire::ResponseHeader& header, std::vector<std::byte> message) {
+  scheduler_.clients_.send_promised(*request_.connection, request_.ring(),
+                                    wire::ResponseKind::answer, request_.header.tag, header,
+                                    std::move(message));
+  if (request_.timed) scheduler_.end_timing(request_);
+  scheduler_.release(request_);
+  return {};
+}
+
+Next Call::fail(Error error, std::string_view words) {
+  scheduler_.fail(request_, error, words);
+  return {};
+}
+
+bool Call::has_deferred() {
+  return request_.connection->ring(request_.ring()).backlog_bytes() != 0;
+}
+
+bool Call::response_fits(std::uint64_t bytes) { return scheduler_.response_fits(request_, bytes); }
+
+void Call::send_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
+                      std::initializer_list<std::string_view> payload) {
+  header.flags = static_cast<std::uint8_t>(kind);
+  scheduler_.clients_.send(*request_.connection, request_.ring(), wire::ResponseKind::chunk,
+                           request_.header.tag, header, payload);
+  request_.streamed = true;
+}
+
+void Call::send_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
+                      std::vector<std::byte> message) {
+  header.flags = static_cast<std::uint8_t>(kind);
+  scheduler_.clients_.send_promised(*request_.connection, request_.ring(),
+                                    wire::ResponseKind::chunk, request_.header.tag, header,
+                                    std::move(message));
+  request_.streamed = true;
+}
+
+Next Call::again() {
+  scheduler_.again_.push_back(&request_);
+  return {};
+}
+
+Next Call::writable() {
+  scheduler_.wait_until_writable(request_);
+  return {};
+}
+
+Next Call::helper(std::function<void()> work) {
+  return helper_steps([work = std::move(work)](StepContext&) {
+    work();
+    return JobStep::done;
+  });
+}
+
+std::unique_ptr<HelperJob> Call::job_of(std::function<JobStep(StepContext&)> work) {
+  return std::make_unique<RequestJob>(
+      std::move(work),
+      [&scheduler = scheduler_, &request = request_] { scheduler.resume(request); }, request_);
+}
+
+Next Call::helper_steps(std::function<JobStep(StepContext&)> work, std::uint64_t deadline_ns) {
+  const auto begun = scheduler_.hand_over(request_, job_of(std::move(work)), deadline_ns);
+  return begun ? Next() : fail(begun.error());
+}
+
+Next Call::helper_steps_when_possible(std::function<JobStep(StepContext&)> work) {
+  constexpr std::uint64_t kMomentNs = 1'000'000;
+  const auto begun =
+      scheduler_.hand_over(request_, job_of(std::move(work)), JobOptions::kNoDeadline);
+  return begun ? Next() : at(base::monotonic_ns() + kMomentNs);
+}
+
+Next Call::post(const wire::CallMessage& message, AnswerPace pace) {
+  ESPALIER_ASSERT(scheduler_.options_.host != nullptr);
+  scheduler_.options_.host->post(request_, message, pace);
+  return {};
+}
+
+HostLink& Call::host_link() { return *scheduler_.options_.host; }
+void Call::cancel_post() { scheduler_.options_.host->cancel(request_); }
+
+Next Call::at(std::uint64_t monotonic_ns) {
+  scheduler_.wait_until(request_, monotonic_ns);
+  return {};
+}
+
+}  // namespace espalier::offload

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// The request scheduler: one core's work beside the memory. It takes requests from the rings of
+// its clients by turns, keeps up to 256 of them in flight, runs their walks together, and calls
+// the step of each when what it waits for is there, in whatever order [RAMBDA §III-C, Honeycomb
+// §4].
+//
+// Fairness: rings take turns, and each gives a burst at a time; no ring has more in flight than
+// its share of what the scheduler holds. A request that would run long gives way after a step of
+// bounded length and goes on behind the others. What waits for its turn in a kind's executor, or
+// for helpers, counts for nothing among those in flight: it does not keep out what others ask.
+//
+// A request whose response ring is full is stalled until its client has read: it counts for nothing
+// then, for others must not wait for that client, nor must those of the same client that answer to
+// another ring. So does one that waits for a time, such as a query that has no place to run in yet:
+// a few hundred of these would leave no request in. What may be stalled is bounded for each client
+// (client_table.hpp).
+//
+// Where the heap has nothing, the request that meets that is answered with out_of_memory: its
+// offload throws std::bad_alloc, before it changes anything, and guarded() has the answer. The
+// scheduler's own lists have room for every request before it is taken. Where even an answer cannot
+// be deferred, its client's connection ends, and no other.
+//
+// What never happens
+// - Nothing here waits. What must wait (another writer's version, a full response ring, another
+//   thread) is looked at again in a later turn.
+// - No byte of a client's memory is believed, or read twice.
+// - No client's end leaves anything in flight: its requests are finished, and their answers
+//   dropped.
+//
+// Thread: one at a time, but for what a helper calls when its work is done.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <span>
+#include <vector>
+
+#include "engine/call.hpp"
+#include "engine/client_table.hpp"
+#include "engine/durations.hpp"
+#include "engine/executor.hpp"
+#include "engine/host_link.hpp"
+#include "engine/node_parts.hpp"
+#include "engine/registry.hpp"
+
+namespace espalier::offload {
+
+struct SchedulerOptions {
+  std::uint32_t in_flight_max = 256;  ///< of one connection
+  std::uint32_t shard = 0;            ///< of counters: a number for each scheduler
+  HostLink* host = nullptr;           ///< where its maps lie; null: in the services' own store
+};
+
+/// Numbers about one scheduler. Each is right; they are not of one instant.
+struct SchedulerCounts {
+  /// Where an offload counts, by its number; all of a program's own count together, in the first.
+  [[nodiscard]] static constexpr std::size_t place_of(std::uint8_t offload) {
+    return offload < wire::kOffloadIds ? offload : 0;
+  }
+  std::atomic<std::uint64_t> requests[wire::kOffloadIds]{};
+  std::atomic<std::uint64_t> refused{0};  ///< requests that were answered with an error
+  std::atomic<std::uint32_t> in_flight{0};
+  /// By offload, of about one request in 64: from where its offload begins to its answer.
+  Durations durations[wire::kOffloadIds];
+};
+
+class Scheduler final : private PostedRequests {
+ public:
+  static constexpr std::uint32_t kInFlight = 256;  ///< of one scheduler
+  /// Requests of one client that may be stalled: as many as all its threads may have sent.
+  static constexpr std::uint32_t kStalledMax = wire::kResponseRingsMax * 256;
+  /// And of all clients together, each its share: so much memory clients that never read may take.
+  static constexpr std::uint32_t kStalledMaxOfAll = 65536;
+  /// `services`, `clients` and the link to a host outlive it.
+  Scheduler(Services& services, ClientTable& clients, const SchedulerOptions& options);
+  /// Requires: all connections are removed, and turn() was called until idle().
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  /// Does a bounded amount of what there is to do. Returns whether there was anything.
+  bool turn();
+  /// Whether a turn would find something new. For a thread that said that it sleeps, and looks once
+  /// more.
+  bool has_news();
+  /// How long one may sleep before a request that waits for a time must go on.
+  [[nodiscard]] std::uint64_t sleep_limit_ns() const;
+  /// Takes no more requests from anybody; what is in flight goes on to its end.
+  void take_no_more() { taking_ = false; }
+  /// Ends a connection: it is destroyed when nothing of it is in flight.
+  void remove(Connection& connection);
+  /// Whether nothing is in flight and nothing waits.
+  [[nodiscard]] bool idle() const { return free_.size() == places_.size(); }
+  [[nodiscard]] ClientTable& clients() { return clients_; }
+  [[nodiscard]] const SchedulerCounts& counts() const { return counts_; }
+  /// Wakes the thread that runs the scheduler; set by its owner, called by any thread. Must not
+  /// call the scheduler.
+  std::function<void()> wake = [] {};
+
+  // --- what executors call -----------------------------------------------------------------------
+
+  /// The request of this number.
+  [[nodiscard]] Request& place(std::uint64_t index) { return *places_[index]; }
+  /// Calls its step. `walked`: what its walk has found; null: it waited for something else.
+  void go_on_with(Request& request, const Completion* walked = nullptr) noexcept;
+  /// Does what is to be done for a request, and answers it with out_of_memory if that throws
+  /// std::bad_alloc.
+  template <class Work>
+  void guarded(Request& request, const Work& work) noexcept {
+    try {
+      work();
+    } catch (const std::bad_alloc&) {
+      answer_no_memory(request);
+    }
+  }
+  void fail(Request& request, Error error, std::string_view words = {});
+  /// So many more of its requests wait for their turn in an executor, or fewer.
+  void count_aside(std::ptrdiff_t more) { set_aside_ += static_cast<std::size_t>(more); }
+  /// Ends a request whose client is gone. Requires: it is in no list.
+  void release(Request& request);
+  [[nodiscard]] PrincipalRef account_of(const Request& request);
+
+ private:
+  friend class Call;  // through which offloads reach what follows
+
+  void answered(Request& request, const HostAnswer& answer) override;
+  bool wants_more(Request& request) override;
+  void end_without_memory(Request& request, bool last);
+
+  bool take_requests();
+  bool take_from(Connection& connection, std::uint32_t burst);
+  /// A place for one more; null: there is no memory for it now.
+  [[nodiscard]] Request* free_place() noexcept;
+  void add_place();
+  /// Those in flight that are not stalled, do not wait for a time or a lane, and are not with
+  /// helpers.
+  [[nodiscard]] std::size_t busy() const {
+    return places_.size() - free_.size() - stalled_ - times_.size() - set_aside_ - handed_over_;
+  }
+  void begin(Request& request);
+  [[nodiscard]] bool check(Request& request);
+  void step(Request& request) noexcept { go_on_with(request); }
+  void answer_no_memory(Request& request) noexcept;
+  void begin_timing(Request& request);
+  void end_timing(Request& request);
+  void publish_in_flight();
+
+  void wait_until_writable(Request& request);
+  void wait_until(Request& request, std::uint64_t monotonic_ns);
+  /// Errors: out_of_memory (its client has too many jobs), and nothing was done.
+  Result<void> hand_over(Request& request, std::unique_ptr<HelperJob> job,
+                         std::uint64_t deadline_ns);
+  [[nodiscard]] ClientId helper_client_of(const Request& request);
+  void resume(Request& request);
+  void answer(Request& request, const wire::ResponseHeader& header,
+              std::initializer_list<std::string_view> payload);
+  void cancel(const Request& asks, std::uint32_t tag);
+  [[nodiscard]] bool check_access(Request& request);
+  void audit_refusal(const Request& request, const Error& why) noexcept;
+  void audit_act(const Request& request, const wire::ResponseHeader& header,
+                 std::initializer_list<std::string_view> payload) noexcept;
+  [[nodiscard]] bool response_fits(Request& request, std::uint64_t bytes);
+
+  bool go_on();
+  bool go_on_timed();
+  void take_resumed();
+
+  void stall(Request& request);
+  bool go_on_stalled(Connection& connection, std::uint32_t ring);
+  void no_longer_waits(Request& request);
+  [[nodiscard]] bool may_go_on(Connection& connection, const Request& request) const;
+  [[nodiscard]] bool may_stall(const Connection& connection) const;
+  void drop_waiting(Connection& connection);
+
+  /// A kind's requests are carried out by it.
+  struct OfKind {
+    const ExecutorKind* kind;
+    std::unique_ptr<Executor> executor;
+  };
+  [[nodiscard]] static std::vector<OfKind> make_executors(Scheduler& scheduler, Services& services,
+                                                          const SchedulerOptions& options);
+  [[nodiscard]] Executor& executor(const ExecutorKind& kind) const {
+    std::size_t at = 0;
+    while (executors_[at].kind != &kind) ++at;
+    return *executors_[at].executor;
+  }
+
+  struct WaitsForTime {
+    Request* request;
+    std::uint64_t ns;
+  };
+
+  Services& services_;
+  ClientTable& clients_;
+  const SchedulerOptions options_;
+  const OffloadTable& offloads_;
+  const std::vector<OfKind> executors_;
+  TypedSlots<SchedulerPart> parts_;
+  std::size_t first_ = 0;  // of the watched clients, whose turn is next
+  std::vector<std::unique_ptr<Request>> places_;
+  std::vector<Request*> free_;
+  std::vector<Request*> again_;
+  std::vector<Request*> going_on_;  // of them, in this turn
+  std::vector<WaitsForTime> times_;
+  HandlerState::Spares spare_states_;
+  bool taking_ = true;
+  bool took_ = false;  // requests, in the last turn
+  std::uint32_t turns_ = 0;
+  std::uint32_t until_timed_ = 1;  // requests
+  std::uint32_t timed_ = 0;
+  std::uint32_t handed_over_ = 0;
+  std::size_t set_aside_ = 0;  // by executors
+  std::uint32_t stalled_ = 0;  // of all clients
+
+  std::mutex mutex_;  // guards resumed_
+  std::vector<Request*> resumed_;
+  std::vector<Request*> going_resumed_;  // of them, in this turn
+  std::atomic<bool> has_resumed_{false};
+  SchedulerCounts counts_;
+};
+
+}  // namespace espalier::offload

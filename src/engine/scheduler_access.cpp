@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scheduler of scheduler.hpp: whether a client may ask for what it asks for, and what is kept of
+// that for those who audit the node.
+#include <cstring>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/principal.hpp"
+#include "engine/scheduler.hpp"
+
+namespace espalier::offload {
+namespace {
+
+/// What was read of it before is there still.
+PrincipalView principal_of(const Request& request) {
+  if (!request.on_behalf()) return view_of(request.connection->access);
+  return read_principal(request.whole_message()).value_or(PrincipalView{});
+}
+
+/// What a request concerns: a name, or where none is known the number that it said.
+std::string object_of(const Request& request, const catalog::Catalog& catalog) {
+  const Offload& offload = *request.offload;
+  const bool by_id = offload.object == Names::by_id || offload.limits.map;
+  if (offload.object == Names::by_name) return std::string(request.key());
+  if (!by_id) return {};
+  const auto entry = catalog.find_any(request.header.map);
+  return entry != nullptr ? entry->name : "#" + std::to_string(request.header.map);
+}
+
+AuditRecord record_of(const Request& request, const Error& outcome,
+                      const catalog::Catalog& catalog) {
+  const PrincipalView principal = principal_of(request);
+  AuditRecord record;
+  record.act = request.offload->name;
+  record.name = principal.name;
+  record.role = principal.role;
+  if (request.on_behalf()) record.via = request.connection->access.who();
+  record.address = request.connection->address;
+  record.object = object_of(request, catalog);
+  record.outcome = outcome;
+  return record;
+}
+
+/// The detail of an error begins its payload.
+std::uint32_t detail_of(std::initializer_list<std::string_view> payload) {
+  std::uint32_t detail = 0;
+  if (payload.size() != 0 && payload.begin()->size() >= sizeof detail) {
+    std::memcpy(&detail, payload.begin()->data(), sizeof detail);
+  }
+  return detail;
+}
+
+}  // namespace
+
+PrincipalView Call::principal() const { return principal_of(request_); }
+PrincipalRef Call::account() const { return scheduler_.account_of(request_); }
+
+PrincipalRef Scheduler::account_of(const Request& request) {
+  Connection& connection = *request.connection;
+  if (!request.on_behalf()) return connection.account;
+  return connection.relayed.of(principal_of(request).name, connection.account,
+                               services_.principals);
+}
+
+// Only an administrator of all may speak for others: no relay gives anybody more than it has
+// itself.
+bool Scheduler::check_access(Request& request) {
+  Access& own = request.connection->access;
+  std::optional<Error> error;
+  if (!request.on_behalf()) {
+    const bool at_device = options_.host != nullptr;
+    error = at_device ? own.denied_at_device(*request.offload, request.key())
+                      : own.denied(*request.offload, request.key(), request.header.map,
+                                   services_.catalog());
+  } else if (!own.may_at_once(Right::admin)) {
+    request.header.ring &= static_cast<std::uint8_t>(~wire::kOnBehalf);
+    error = Error{Code::not_permitted, 0, static_cast<std::uint32_t>(Right::admin)};
+  } else {
+    const auto principal = read_principal(request.payload());
+    if (!principal) {
+      request.header.ring &= static_cast<std::uint8_t>(~wire::kOnBehalf);
+      fail(request, {Code::invalid_argument, 0, 0});
+      return false;
+    }
+    request.header.bytes -= static_cast<std::uint32_t>(principal->bytes());
+    Access access(std::string(principal->name), principal->role, std::string(principal->prefix));
+    error = access.denied(*request.offload, request.key(), request.header.map, services_.catalog());
+  }
+  if (!error) return true;
+  services_.denied.fetch_add(1, std::memory_order_relaxed);
+  audit_refusal(request, *error);
+  fail(request, *error);
+  return false;
+}
+
+void Scheduler::audit_refusal(const Request& request, const Error& why) noexcept {
+  const auto record = [&] { return record_of(request, why, services_.catalog()); };
+  try {
+    services_.audit.refused(account_of(request)->name, record);
+  } catch (const std::bad_alloc&) {  // for the account of who relays
+    services_.audit.refused({}, record);
+  }
+}
+
+// What its role did not allow has a record of its own.
+void Scheduler::audit_act(const Request& request, const wire::ResponseHeader& header,
+                          std::initializer_list<std::string_view> payload) noexcept {
+  const auto code = static_cast<Code>(header.code);
+  if (code == Code::not_permitted) return;
+  if (request.offload->routine && code == Code::invalid) return;
+  services_.audit.acted([&] {
+    const bool done = code == Code::invalid;
+    return record_of(request, {code, 0, done ? 0 : detail_of(payload)}, services_.catalog());
+  });
+}
+
+}  // namespace espalier::offload

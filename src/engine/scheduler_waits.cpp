@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scheduler's requests that wait: for their turn, a version, a time, another thread, or until
+// their clients take what is deferred for them.
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/clock.hpp"
+#include "engine/scheduler.hpp"
+
+namespace espalier::offload {
+namespace {
+
+constexpr std::size_t kGoOnTogether = 16;  // requests of one ring, when it has room again
+
+}  // namespace
+
+bool Scheduler::go_on() {
+  bool moved = false;
+  if (!again_.empty()) {
+    going_on_.swap(again_);  // what is to go on again comes in the next turn
+    for (Request* request : going_on_) {
+      if (request->connection->closing) {
+        release(*request);
+      } else {
+        step(*request);
+      }
+    }
+    going_on_.clear();
+    moved = true;
+  }
+  if (!times_.empty()) moved = go_on_timed() || moved;
+  return moved;
+}
+
+bool Scheduler::go_on_timed() {
+  const std::uint64_t now = base::monotonic_ns();
+  bool moved = false;
+  for (std::size_t i = 0; i < times_.size();) {
+    if (times_[i].ns > now) {
+      ++i;
+      continue;
+    }
+    Request& request = *times_[i].request;
+    times_[i] = times_.back();
+    times_.pop_back();
+    --request.connection->timed_count;
+    step(request);
+    moved = true;
+  }
+  return moved;
+}
+
+std::uint64_t Scheduler::sleep_limit_ns() const {
+  const std::uint64_t of_link = options_.host != nullptr
+                                    ? options_.host->sleep_limit_ns()
+                                    : std::numeric_limits<std::uint64_t>::max();
+  if (times_.empty()) return of_link;
+  const std::uint64_t soonest = std::ranges::min_element(times_, {}, &WaitsForTime::ns)->ns;
+  const std::uint64_t now = base::monotonic_ns();
+  return soonest > now ? std::min(of_link, soonest - now) : 0;
+}
+
+// What a client that has ended had posted stays until the host has answered.
+void Scheduler::answered(Request& request, const HostAnswer& answer) {
+  if (request.connection->closing) {
+    if (!answer.last) return options_.host->cancel(request);
+    if (request.offload->client_gone != nullptr) {
+      Call call(*this, request, nullptr, &answer);
+      request.offload->client_gone(call);
+    }
+    return release(request);
+  }
+  if (request.no_memory) [[unlikely]]
+    return end_without_memory(request, answer.last);
+  try {
+    Call call(*this, request, nullptr, &answer);
+    static_cast<void>(request.offload->step(call));
+  } catch (const std::bad_alloc&) {
+    end_without_memory(request, answer.last);
+  }
+}
+
+// While the host has it, it cannot be answered: the last piece comes to it.
+void Scheduler::end_without_memory(Request& request, bool last) {
+  if (last) return answer_no_memory(request);
+  request.no_memory = true;
+  options_.host->cancel(request);
+}
+
+bool Scheduler::wants_more(Request& request) {
+  if (request.connection->closing) {
+    options_.host->cancel(request);
+    return true;
+  }
+  if (request.offload->wants_more == nullptr || request.no_memory) return true;
+  try {
+    Call call(*this, request);
+    return request.offload->wants_more(call);
+  } catch (const std::bad_alloc&) {
+    end_without_memory(request, false);
+    return true;
+  }
+}
+
+// On the account of its client, which may have only so many jobs.
+Result<void> Scheduler::hand_over(Request& request, std::unique_ptr<HelperJob> job,
+                                  std::uint64_t deadline_ns) {
+  if (request.connection->closing) {
+    release(request);
+    return {};
+  }
+  const auto submitted =
+      services_.helpers.submit(std::move(job), {helper_client_of(request), deadline_ns});
+  if (!submitted) return std::unexpected(submitted.error());
+  ++handed_over_;
+  return {};
+}
+
+// A client of the pool's for each principal of a connection; for more than some hundreds, which a
+// device may have, the connection's own.
+ClientId Scheduler::helper_client_of(const Request& request) {
+  constexpr std::size_t kMost = 256;
+  Connection& connection = *request.connection;
+  PrincipalRef account = account_of(request);
+  ClientId* client = &connection.helper_client;
+  if (account != connection.account) [[unlikely]] {
+    auto& relayed = connection.relayed_helper_clients;
+    if (relayed.size() < kMost || relayed.contains(account->number)) {
+      client = &relayed.try_emplace(account->number, kNodeClient).first->second;
+    } else {
+      account = connection.account;
+    }
+  }
+  if (*client == kNodeClient) *client = services_.helpers.add_client(std::move(account));
+  return *client;
+}
+
+// Called by a helper, when a job has ended.
+void Scheduler::resume(Request& request) {
+  // Within the lock, for whoever has seen the request may end the scheduler.
+  const std::lock_guard lock(mutex_);
+  resumed_.push_back(&request);
+  has_resumed_.store(true, std::memory_order_release);
+  wake();
+}
+
+void Scheduler::take_resumed() {
+  {
+    const std::lock_guard lock(mutex_);
+    going_resumed_.swap(resumed_);
+    has_resumed_.store(false, std::memory_order_relaxed);
+  }
+  handed_over_ -= static_cast<std::uint32_t>(going_resumed_.size());
+  // The job of a client that has ended may have been cancelled: its request ends here.
+  for (Request* request : going_resumed_) {
+    if (request->connection->closing) {
+      release(*request);
+    } else {
+      step(*request);
+    }
+  }
+  going_resumed_.clear();
+}
+
+// --- clients that do not take their answers ------------------------------------------------------
+
+void Scheduler::wait_until_writable(Request& request) {
+  Connection& connection = *request.connection;
+  if (connection.closing) return release(request);
+  const bool empty = connection.ring(request.ring()).backlog_bytes() == 0;
+  if (empty && request.wanted_bytes == 0) {
+    again_.push_back(&request);
+    return;
+  }
+  stall(request);
+  clients_.watch_backlog(connection);
+}
+
+void Scheduler::wait_until(Request& request, std::uint64_t monotonic_ns) {
+  times_.push_back({&request, monotonic_ns});
+  ++request.connection->timed_count;
+}
+
+void Scheduler::stall(Request& request) {
+  if (request.wanted_bytes != 0)
+    services_.waiting_for_memory.fetch_add(1, std::memory_order_relaxed);
+  Connection& connection = *request.connection;
+  connection.stalled[request.ring()].push(&request);
+  ++connection.stalled_count;
+  ++stalled_;
+}
+
+// Not all at once, for each may fill the ring again. Those that want memory which is not there do
+// not keep others behind them: some of it may be theirs.
+bool Scheduler::go_on_stalled(Connection& connection, std::uint32_t ring) {
+  StalledRequests& stalled = connection.stalled[ring];
+  std::size_t gone = 0;
+  stalled.sort_out([&](Request* each) {
+    Request& request = *each;
+    const bool full = gone >= kGoOnTogether || busy() >= 2 * kInFlight;
+    if (full || !may_go_on(connection, request)) return stalled.push(each);
+    ++gone;
+    --connection.stalled_count;
+    --stalled_;
+    no_longer_waits(request);
+    if (request.offload == nullptr) {
+      begin(request);
+    } else {
+      again_.push_back(&request);
+    }
+  });
+  return gone != 0;
+}
+
+// It wants no memory any more, or there may be some.
+void Scheduler::no_longer_waits(Request& request) {
+  if (std::exchange(request.wanted_bytes, 0) != 0) {
+    services_.waiting_for_memory.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+// Whether the answer for which it waits aside may now be made.
+bool Scheduler::may_go_on(Connection& connection, const Request& request) const {
+  rings::ResponseRing& ring = connection.ring(request.ring());
+  return ring.backlog_bytes() == 0 &&
+         (request.wanted_bytes == 0 || ring.has_room(request.wanted_bytes) ||
+          connection.share.allows(request.wanted_bytes));
+}
+
+// Whether its next request may be taken, though it may have to wait aside.
+bool Scheduler::may_stall(const Connection& connection) const {
+  const std::uint32_t has = connection.stalled_count + connection.timed_count;
+  if (has < 16 || stalled_ + times_.size() < kStalledMaxOfAll / 2) [[likely]]
+    return has < kStalledMax;
+  return has < kStalledMaxOfAll / clients_.size();
+}
+
+// What waits for the client itself, for a time, or for a lane is in no other thread's hands: it
+// ends here.
+void Scheduler::drop_waiting(Connection& connection) {
+  stalled_ -= std::exchange(connection.stalled_count, 0);
+  for (StalledRequests& of_ring : connection.stalled) {
+    of_ring.sort_out([this](Request* request) {
+      no_longer_waits(*request);
+      release(*request);
+    });
+  }
+  std::erase_if(times_, [&](const WaitsForTime& waiting) {
+    if (waiting.request->connection != &connection) return false;
+    --connection.timed_count;
+    release(*waiting.request);
+    return true;
+  });
+  for (const OfKind& each : executors_) each.executor->drop(connection);
+}
+
+}  // namespace espalier::offload

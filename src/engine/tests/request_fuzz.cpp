@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arbitrary bytes as the lines of a request ring, and as what else of its memory a client can
+// write. Whatever they say, another client of the same scheduler gets right answers, everything in
+// flight comes to an end, and the maps are sound.
+//
+// Input: a byte for each step. An even one says how many lines of 60 bytes of the input to write;
+// an odd one is about credits, doorbells, answers and turns, or makes a request of any call.
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/testing/fuzz_input.hpp"
+#include "catalog/calls.hpp"
+#include "engine/tests/testing/scheduler_fixture.hpp"
+#include "kinds/map/calls.hpp"
+#include "kinds/map/item_calls.hpp"
+#include "kinds/sequencer/calls.hpp"
+#include "kinds/table/calls.hpp"
+#include "wire/session_calls.hpp"
+#include "wire/testing/call_maker.hpp"
+
+namespace espalier::offload {
+namespace {
+
+using base::want;
+
+/// Of everything that can be asked for.
+constexpr auto kCalls = session_calls::All() + object_calls::All() + map_calls::All() +
+                        map_calls::AllOnItems() + table_calls::All() + sequencer_calls::All();
+
+std::string bytes_from(base::FuzzInput& input, std::size_t count) {
+  std::string taken(count, '\0');
+  for (char& c : taken) c = static_cast<char>(input.byte());
+  return taken;
+}
+
+/// The node, and a client that does as it should. They are made once, for inputs are many.
+struct World {
+  World() : node(FixtureOptions{}, 1 << 20), good(node.connect()) {
+    for (int i = 0; i < 200; ++i) {
+      const std::string key = "k" + std::to_string(i);
+      want(node.call(good, request_of(wire::OffloadId::put, node.map()), key, key).applied(),
+           "a put is refused");
+    }
+  }
+  SchedulerFixture node;
+  SchedulerFixture::Client& good;
+};
+
+// Something that a client may send, whatever it says.
+void ask(SchedulerFixture::Client& client, base::FuzzInput& input) {
+  const wire::MadeCall made = wire::make_one(kCalls, input.byte(), input, {"m", "t", "s"});
+  wire::RequestHeader header = request_of(made.id, made.object, input.byte());
+  header.argument = made.argument;
+  header.ring = static_cast<std::uint8_t>(input.byte() % 2);
+  if (made.at_snapshot) header.ring |= wire::kAtSnapshot;
+  client->post(message_of(header, made.key, made.payload));
+  client->flush();
+  client->ring();
+}
+
+void step(World& world, SchedulerFixture::Client& client, base::FuzzInput& input) {
+  const std::uint8_t what = input.byte();
+  if (what % 2 == 0) {
+    for (int lines = what / 2 % 8 + 1; lines != 0; --lines) {
+      if (client->space().ask_room(client->tail()) == 0) return;
+      client->write_slot(bytes_from(input, wire::kRingSlotPayload));
+    }
+    client->ring();
+    return;
+  }
+  std::byte* const memory = client->memory();
+  switch (what / 2 % 5) {
+    case 0: world.node.turns(what / 8 + 1); break;
+    case 1: static_cast<void>(client->receive(what / 8 % 2)); break;
+    case 2: {
+      const std::uint64_t word = input.byte() * 8 % wire::kConnectionPageBytes;
+      const std::string value = bytes_from(input, 8);
+      base::store_shared(memory + word, base::load_plain<std::uint64_t>(
+                                            reinterpret_cast<const std::byte*>(value.data())));
+      break;
+    }
+    case 3: ask(client, input); break;
+    default:
+      base::store_shared(client.doorbells.at(4 * input.byte()), std::uint32_t{input.byte()});
+      break;
+  }
+}
+
+/// A world that is not used up: inputs make maps, drop ours, and write.
+World& world_for_an_input() {
+  static std::unique_ptr<World> world;
+  static int inputs = 0;
+  if (++inputs % 1024 == 0) world.reset();
+  if (world != nullptr && !world->node.catalog().open<tree::MapCore>("m")) world.reset();
+  if (world == nullptr) world = std::make_unique<World>();
+  return *world;
+}
+
+void run(base::FuzzInput input) {
+  World& world = world_for_an_input();
+  SchedulerFixture& node = world.node;
+  SchedulerFixture::Client& client = node.connect({64, 64, 2});
+  while (!input.over() && !client.ended) step(world, client, input);
+  client->ring();
+  node.turns(20);
+  if (!client.ended) node.disconnect(client);
+  want(node.run_until_idle(), "something stays in flight");
+  node.turn();
+  want(client.ended, "the connection does not end");
+  want(node.services().budget.used() == 0, "the memory of a message is lost");
+  if (!node.catalog().open<tree::MapCore>("m")) return;  // it dropped the map, as anybody may
+  want(node.core().store.reclaimer.waiting(node.core(), false).snapshots == 0,
+       "a snapshot stays held");
+  // Keys of this length are nobody's by chance.
+  const std::string key = "the good client's own key";
+  want(node.call(world.good, request_of(wire::OffloadId::put, node.map()), key, "its value")
+           .applied(),
+       "another client's put is refused");
+  want(node.call(world.good, request_of(wire::OffloadId::get, node.map()), key).payload ==
+           "its value",
+       "another client reads something else");
+  for (const std::string& name : node.catalog().names()) {
+    if (name != "m") static_cast<void>(node.catalog().drop(name));
+  }
+  static int inputs = 0;
+  if (++inputs % 64 == 0) want(node.audit().empty(), "the map is not sound");
+}
+
+}  // namespace
+}  // namespace espalier::offload
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  espalier::offload::run({data, size});
+  return 0;
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// A scheduler over a store of its own, turned by hand: no sockets, and no threads but the helper.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "engine/scheduler.hpp"
+#include "kinds/map/write/audit.hpp"
+#include "kinds/map/write/map_object.hpp"
+#include "rings/testing/ring_client.hpp"
+
+namespace espalier::offload {
+
+// What tests of the engine say all the time.
+using rings::bytes_of;
+using rings::message_of;
+using rings::request_of;
+using rings::Response;
+
+inline constexpr wire::ConnectionLayout kSmallRings{64, 64, 1};
+
+/// Of both, since tests seldom care whose an option is.
+struct FixtureOptions : SchedulerOptions, ClientTableOptions {
+  HelperOptions helpers{};
+};
+
+class SchedulerFixture {
+ public:
+  struct Client {
+    Connection* connection;
+    memory::SharedMemory doorbells;
+    std::unique_ptr<rings::RingClient> rings;
+    bool ended = false;
+
+    rings::RingClient* operator->() const { return rings.get(); }
+  };
+
+  explicit SchedulerFixture(const FixtureOptions& options = {},
+                            std::uint64_t message_bytes_max = std::uint64_t{64} << 20,
+                            std::span<const Offload> own_offloads = {},
+                            const OffloadTable* instead = nullptr)
+      : store_(region(), 64),
+        own_calls_(own_offloads),
+        services_(store_, message_bytes_max, {&own_kind_, 1}, options.helpers, instead),
+        doorbells_(must(rings::Doorbells::reserve(4096))),
+        client_table_(services_, doorbells_, options),
+        scheduler_(std::make_unique<Scheduler>(services_, client_table_, options)) {
+    const auto made = tree::create_map(store_, "m", MapOptions{});
+    map_ = must(made)->id;
+    client_table_.on_broken = [this](Connection& connection) {
+      ++broken_;
+      broken_now_.push_back(&connection);
+    };
+    client_table_.on_ended = [this](Connection& connection) {
+      doorbells_.close(connection.doorbell);
+      clients_.at(&connection)->ended = true;
+    };
+  }
+  ~SchedulerFixture() {
+    for (const auto& [connection, client] : clients_) {
+      if (!client->ended && !connection->closing) scheduler_->remove(*connection);
+    }
+    while (!scheduler_->idle()) turn();
+    scheduler_->turn();
+  }
+  SchedulerFixture(const SchedulerFixture&) = delete;
+  SchedulerFixture& operator=(const SchedulerFixture&) = delete;
+
+  /// `user`: whose doorbells and whose account it has.
+  Client& connect(const wire::ConnectionLayout& layout = kSmallRings, std::uint32_t user = 1) {
+    auto connection = must(Connection::create(layout, services_.budget));
+    const auto doorbell = must(doorbells_.open(user));
+    connection->doorbell = doorbell.place;
+    connection->access = Access::everything();
+    connection->account = services_.principals.of(principal_of_user(user));
+    auto page = must(memory::SharedMemory::attach(memory::Descriptor(::dup(doorbell.page)),
+                                                  wire::kDoorbellPageBytes, memory::Rights::write));
+    std::byte* const word = page.at(std::size_t{doorbell.in_page} * wire::kDoorbellBytes);
+    // A mapping of its own: the client's rings outlive the node's.
+    auto memory = must(
+        memory::SharedMemory::attach(memory::Descriptor(::dup(connection->memory().descriptor())),
+                                     layout.bytes(), memory::Rights::write));
+    page.close_descriptor();
+    memory.close_descriptor();
+    auto client = std::make_unique<Client>();
+    client->connection = connection.get();
+    client->doorbells = std::move(page);
+    client->rings = std::make_unique<rings::RingClient>(memory.at(0), layout, word);
+    memories_.push_back(std::move(memory));
+    // An ended connection's address may come again.
+    auto& place = clients_[connection.get()];
+    if (place) gone_.push_back(std::move(place));
+    place = std::move(client);
+    client_table_.add(std::move(connection));
+    return *place;
+  }
+  void disconnect(Client& client) { scheduler_->remove(*client.connection); }
+
+  /// One turn, and then what the owner of a scheduler does about those who broke the protocol.
+  bool turn() {
+    const bool moved = scheduler_->turn();
+    for (Connection* connection : std::exchange(broken_now_, {})) scheduler_->remove(*connection);
+    // The helper may need the core; but a busy machine would take it for long each time.
+    if (!moved && ++quiet_turns_ % 64 == 0) std::this_thread::yield();
+    return moved;
+  }
+  void turns(int count) {
+    for (; count != 0; --count) turn();
+  }
+  /// Turns until a response comes. One of kind invalid says that none came.
+  Response wait(Client& client, std::uint32_t ring = 0) {
+    for (Timeout timeout; !timeout.passed();) {
+      if (auto response = client->receive(ring)) return std::move(*response);
+      if (client->flush()) client->ring();
+      turn();
+    }
+    return {};
+  }
+  /// Sends one request and turns until its last answer has come; items go into its payload.
+  Response call(Client& client, const wire::RequestHeader& header, std::string_view key = {},
+                std::string_view payload = {}) {
+    return call(client, message_of(header, key, payload));
+  }
+  Response call(Client& client, std::string message) {
+    const auto header =
+        base::load_plain<wire::RequestHeader>(reinterpret_cast<const std::byte*>(message.data()));
+    client->post(std::move(message));
+    client->ring();
+    std::string items;
+    for (;;) {
+      Response response = wait(client, header.ring & wire::kRingBits);
+      if (response.header.kind != static_cast<std::uint8_t>(wire::ResponseKind::chunk)) {
+        response.payload.insert(0, items);
+        return response;
+      }
+      items += response.payload;
+    }
+  }
+  /// Whether everything that was in flight has come to its end.
+  bool run_until_idle() {
+    return run_until([this] { return scheduler_->idle(); });
+  }
+  /// Turns until this holds. False: it never did.
+  template <class Condition>
+  bool run_until(const Condition& condition) {
+    for (Timeout timeout; !condition() && !timeout.passed();) turn();
+    return condition();
+  }
+
+  [[nodiscard]] std::uint32_t map() const { return map_; }
+  [[nodiscard]] Scheduler& scheduler() { return *scheduler_; }
+  [[nodiscard]] ClientTable& client_table() { return client_table_; }
+  [[nodiscard]] Services& services() { return services_; }
+  [[nodiscard]] rings::Doorbells& doorbells() { return doorbells_; }
+  [[nodiscard]] catalog::Catalog& catalog() { return store_.catalog; }
+  [[nodiscard]] tree::StoreCore& store() { return store_; }
+  [[nodiscard]] tree::MapCore& core() { return **catalog().open<tree::MapCore>("m"); }
+  /// How often a connection was told to have broken the protocol.
+  [[nodiscard]] int broken() const { return broken_; }
+  [[nodiscard]] std::vector<std::string> audit() const { return tree::audit_store(store_); }
+
+ private:
+  /// Whether what is waited for will not come any more: a helper may wait long for a processor.
+  class Timeout {
+   public:
+    bool passed() { return ++turns_ % 1024 == 0 && watch_.elapsed_ns() > kTimeoutNs; }
+
+   private:
+    static constexpr std::uint64_t kTimeoutNs = 60'000'000'000;
+    base::Stopwatch watch_;
+    std::uint32_t turns_ = 0;
+  };
+
+  template <class T>
+  static T must(Result<T> result) {
+    if (!result) throw std::runtime_error(message(result.error()));
+    return std::move(*result);
+  }
+  static memory::Region region() {
+    memory::RegionOptions options;
+    options.bytes_max = std::uint64_t{256} << 20;
+    options.huge_pages = false;
+    return must(memory::Region::reserve(options));
+  }
+
+  tree::StoreCore store_;
+  const std::span<const Offload> own_calls_;
+  const Kind own_kind_{.name = "own", .calls = {&own_calls_, 1}};
+  Services services_;
+  rings::Doorbells doorbells_;
+  ClientTable client_table_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::uint32_t map_ = 0;
+  std::map<Connection*, std::unique_ptr<Client>> clients_;
+  std::vector<std::unique_ptr<Client>> gone_;
+  std::vector<memory::SharedMemory> memories_;
+  std::vector<Connection*> broken_now_;
+  int broken_ = 0;
+  std::uint32_t quiet_turns_ = 0;
+};
+
+}  // namespace espalier::offload

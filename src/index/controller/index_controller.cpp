@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/controller/index_controller.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "dataplane/switch_control.hpp"
+#include "dataplane/switch_program.hpp"
+
+namespace espalier::client {
+
+using dataplane::ControlClient;
+using place::IndexFollower;
+
+namespace {
+
+constexpr std::chrono::milliseconds kLook(50);
+/// A switch is asked so often while something takes long, for it is not to forget the map.
+constexpr std::uint64_t kAskNs = dataplane::kHolderSilentNs / 6;
+/// What takes a switch no time is waited for so long, and beside something else so long.
+constexpr std::uint64_t kShortNs = 1'000'000'000;
+constexpr std::uint64_t kBesideNs = 200'000'000;
+/// READs that switches have redirected come to the node within that, or are lost.
+constexpr std::uint64_t kLateReadsNs = 100'000'000;
+/// So long nothing is asked of a switch that has not answered, and of one that has refused tables.
+constexpr std::uint64_t kSlowRestsNs = 3'000'000'000;
+constexpr std::uint64_t kRefusedRestsNs = 500'000'000;
+
+}  // namespace
+
+// What may take longer than the lease stands is done by a thread beside this one.
+template <class Work>
+auto IndexController::while_kept(const Work& work) {
+  auto done = std::async(std::launch::async, work);
+  while (done.wait_for(kLook) != std::future_status::ready) keep();
+  return done.get();
+}
+
+IndexController::IndexController(Options options) : options_(std::move(options)) {
+  for (const std::string& control : options_.controls) switches_.emplace_back(control);
+}
+
+std::expected<IndexController::Did, IndexController::Fault> IndexController::round() {
+  const auto changes = read_tree();
+  if (!changes) return std::unexpected(changes.error());
+  if (!*changes || !(*changes)->empty()) program_.clear();
+  if (!*changes) {
+    if (const auto begun = begin_generation(); !begun) {
+      return std::unexpected(lose_node(begun.error()));
+    }
+  }
+  const std::string text = *changes ? dataplane::to_text(**changes) : std::string();
+  Did did = Did::nothing;
+  bool changed = false;
+  std::optional<Fault> fault;
+  for (Switch& each : switches_) {
+    const auto done = update(each, text);
+    if (done) did = std::max(did, *done);
+    changed = changed || (done && *done == Did::changed);
+    if (!done && !fault) fault = done.error();
+  }
+  if (changed) changes_ += (*changes)->size();
+  if (const auto ended = end_generation_before(); !ended) {
+    return std::unexpected(lose_node(ended.error()));
+  }
+  if (fault) return std::unexpected(*std::move(fault));
+  return did;
+}
+
+void IndexController::clear() {
+  for (Switch& each : switches_) {
+    each.current = false;
+    if (!each.client || !each.filled || base::monotonic_ns() < each.rests_until_ns) continue;
+    if (send(each, "put", dataplane::SwitchProgram().text(), kShortNs)) each.filled = false;
+  }
+}
+
+// --- the node ------------------------------------------------------------------------------------
+
+std::expected<IndexFollower::Changes, IndexController::Fault> IndexController::read_tree() {
+  if (!link_) {
+    if (const auto opened = open_link(); !opened) {
+      return std::unexpected(Fault{Fault::Side::node, opened.error(), {}, {}});
+    }
+  }
+  if (const auto kept = link_->keep(); !kept) return std::unexpected(lose_node(kept.error()));
+  if (const auto there = link_->check_map(); !there) {
+    return std::unexpected(lose_node(there.error()));
+  }
+  auto counts = count_leaves();
+  if (!counts) return std::unexpected(lose_node(counts.error()));
+  if (const auto read = read_feed(); !read) return std::unexpected(lose_node(read.error()));
+  if (const auto shape = read_shape(); !shape) return std::unexpected(lose_node(shape.error()));
+  if (!follower_->compiles(*counts)) return follower_->changes();
+  auto changes = while_kept([&] {
+    if (!options_.trace.empty()) *counts = follower_->count(options_.trace);
+    return follower_->changes(*std::move(counts));
+  });
+  if (const auto kept = link_->keep(); !kept) return std::unexpected(lose_node(kept.error()));
+  return changes;
+}
+
+// Renews the lease, and has switches know that their controller is there: all, or all others than
+// the one that is waited for. A lease that is lost, or a switch that is gone, is noticed by whoever
+// needs it next.
+void IndexController::keep(const Switch* besides) {
+  if (link_) static_cast<void>(link_->keep());
+  if (std::exchange(keeps_, true)) return;
+  const std::uint64_t now = base::monotonic_ns();
+  for (Switch& each : switches_) {
+    if (&each == besides || !each.client || !each.filled || now - each.asked_ns < kAskNs) continue;
+    static_cast<void>(send(each, "held", {}, kBesideNs));
+  }
+  keeps_ = false;
+}
+
+Result<void> IndexController::open_link() {
+  auto opened = IndexLink::open(options_.node, options_.map, options_.connecting);
+  if (!opened) return std::unexpected(opened.error());
+  link_ = std::move(*opened);
+  link_->call_while_reading([this] { keep(); });
+  follower_.emplace(link_->keys(), link_->prefix(), link_->base(), options_.limits);
+  installed_ = before_ = false;
+  feed_.reset();
+  if (auto feed = link_->follow(); feed) feed_ = std::move(*feed);
+  stale_ = true;
+  read_ns_ = 0;
+  program_.clear();
+  return {};
+}
+
+// Tables are told whole. The first ones of a link write the key that it came with.
+Result<void> IndexController::begin_generation() {
+  for (Switch& each : switches_) each.current = false;
+  if (!std::exchange(installed_, true)) return {};
+  if (const auto begun = link_->begin_generation(); !begun) return begun;
+  follower_->begin_generation(link_->keys().redirect, link_->base());
+  program_.clear();
+  before_ = true;
+  before_ends_ns_ = 0;
+  return {};
+}
+
+// A switch that could not be told may go on with its tables for a while, and the node lets two
+// generations be good.
+Result<void> IndexController::end_generation_before() {
+  const auto may_have_it = [](const Switch& each) { return each.filled && !each.current; };
+  if (!link_ || !before_ || std::ranges::any_of(switches_, may_have_it)) return {};
+  const std::uint64_t now = base::monotonic_ns();
+  if (before_ends_ns_ == 0) before_ends_ns_ = now + kLateReadsNs;
+  if (now < before_ends_ns_) return {};
+  before_ = false;
+  return link_->end_generations_before();
+}
+
+// All of it that is there: what it tells stands before a tree that is read afterwards.
+Result<void> IndexController::read_feed() {
+  if (!feed_) return {};
+  const auto landing = std::make_unique<place::FeedCursor::Landing>();
+  std::vector<place::MappingChange> changes;
+  bool more = true;
+  while (more) {
+    const bool knew = feed_->entries_bytes() != 0;
+    const place::RegionSource::Want wanted[] = {
+        {feed_->header_offset(), landing->header},
+        {feed_->entries_offset(), std::span(landing->entries).first(feed_->entries_bytes())}};
+    if (const auto read = link_->read(wanted); !read) return read;
+    changes.clear();
+    switch (feed_->take(*landing, changes)) {
+      case place::FeedCursor::Came::entries: break;
+      case place::FeedCursor::Came::behind:
+        ++counts_.behind;
+        stale_ = true;
+        break;
+      case place::FeedCursor::Came::ended: feed_.reset(); return {};
+    }
+    counts_.moves += changes.size();
+    for (const place::MappingChange& change : changes) {
+      if (!follower_->moved(change)) stale_ = true;
+    }
+    // What the writer has begun and not published yet comes with the next round.
+    more = feed_->waiting() != 0 && (!knew || !changes.empty());
+  }
+  return {};
+}
+
+// Without a feed each time.
+Result<void> IndexController::read_shape() {
+  if (feed_ && !stale_) return {};
+  const std::uint64_t now = base::monotonic_ns();
+  const bool read_before = read_ns_ != 0;
+  if (read_before && now - read_ns_ < options_.read_every_ns) return {};
+  read_ns_ = now;
+  if (const auto read = follower_->read(link_->view(), *link_); !read) return read;
+  ++counts_.trees;
+  stale_ = false;
+  return {};
+}
+
+// Nothing while they are not due, or a trace has them.
+Result<place::LeafCounts> IndexController::count_leaves() {
+  if (!options_.trace.empty()) return place::LeafCounts();
+  const std::uint64_t now = base::monotonic_ns();
+  if (now - counted_ns_ < options_.count_every_ns) return place::LeafCounts();
+  counted_ns_ = now;
+  return link_->read_counts();
+}
+
+// Its keys are void, or will be soon, and tables that name them are worse than none. The next link
+// has others.
+IndexController::Fault IndexController::lose_node(const Error& error) {
+  clear();
+  follower_.reset();
+  link_.reset();
+  return {Fault::Side::node, error, {}, {}};
+}
+
+// --- switches ------------------------------------------------------------------------------------
+
+std::expected<IndexController::Did, IndexController::Fault> IndexController::update(
+    Switch& to, std::string_view changes) {
+  if (base::monotonic_ns() < to.rests_until_ns) return std::unexpected(*to.fault);
+  // A switch that has begun anew has no tables, and says so by having ended the connection.
+  if (auto reached = reach(to); !reached) return std::unexpected(std::move(reached.error()));
+  if (to.current && changes.empty()) return Did::nothing;
+  if (std::exchange(to.current, false)) {
+    auto changed = send(to, "change", changes, kShortNs);
+    to.current = changed.has_value();
+    if (changed) return Did::changed;
+    // If it has refused, it has forgotten the map just now.
+    if (changed.error().words.empty()) return std::unexpected(std::move(changed.error()));
+  }
+  const std::string& text = program();
+  if (const auto kept = link_->keep(); !kept) {
+    return std::unexpected(Fault{Fault::Side::node, kept.error(), {}, {}});
+  }
+  if (!to.client) {  // it went meanwhile
+    return std::unexpected(
+        Fault{Fault::Side::control, {Code::connection_lost, 0, 0}, {}, to.control});
+  }
+  to.filled = true;
+  if (auto done = send(to, "put", text, dataplane::kControlLongestNs); !done) {
+    if (!done.error().words.empty()) {
+      to.fault = done.error();
+      to.rests_until_ns = base::monotonic_ns() + kRefusedRestsNs;
+    }
+    return std::unexpected(std::move(done.error()));
+  }
+  to.current = true;
+  return Did::installed;
+}
+
+const std::string& IndexController::program() {
+  if (!program_.empty()) return program_;
+  program_ = while_kept([this] {
+    dataplane::SwitchProgram program;
+    static_cast<void>(program.add({follower_->keys(), follower_->tables()}));
+    return program.text();
+  });
+  return program_;
+}
+
+// It says what it holds. If that is nothing it has forgotten the map, for it has heard nothing for
+// long, or somebody has installed something else.
+std::expected<void, IndexController::Fault> IndexController::reach(Switch& to) {
+  const auto ask = [&]() -> std::expected<void, Fault> {
+    const auto held = send(to, "held", {}, kShortNs);
+    if (!held) return std::unexpected(held.error());
+    if (*held == "0") to.current = to.filled = false;
+    return {};
+  };
+  if (to.client) {
+    const auto there = ask();
+    if (there || base::monotonic_ns() < to.rests_until_ns) return there;
+  }
+  auto connected = ControlClient::connect(to.control);
+  if (!connected) {
+    return std::unexpected(Fault{Fault::Side::control, connected.error(), {}, to.control});
+  }
+  to.client.emplace(std::move(*connected));
+  to.current = to.filled = false;
+  return ask();
+}
+
+std::expected<std::string, IndexController::Fault> IndexController::send(Switch& to,
+                                                                         std::string_view word,
+                                                                         std::string_view body,
+                                                                         std::uint64_t longest_ns) {
+  const std::uint64_t begun_ns = base::monotonic_ns();
+  auto answer = to.client->ask(
+      word, body, [this, &to] { keep(&to); }, longest_ns);
+  to.asked_ns = base::monotonic_ns();
+  if (answer) return *std::move(answer);
+  Fault fault{Fault::Side::control, answer.error(), to.client->refused(), to.control};
+  if (!fault.words.empty()) return std::unexpected(std::move(fault));
+  to.client.reset();
+  to.current = to.filled = false;
+  if (to.asked_ns - begun_ns >= longest_ns) {
+    to.fault = fault;
+    to.rests_until_ns = to.asked_ns + kSlowRestsNs;
+  }
+  return std::unexpected(std::move(fault));
+}
+
+}  // namespace espalier::client

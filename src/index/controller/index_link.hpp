@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way of who fills the tables of switches to one map of a node: rings for what is asked, READs
+// for its tree, and a lease, on which both the right to read and the key that the tables write
+// depend. It ends when the map is dropped, the lease is lost or the node is gone; another may then
+// be opened, with other keys.
+//
+// Thread: one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "channel/rings/node_address.hpp"
+#include "channel/rings/remote_pipeline.hpp"
+#include "channel/rings/side_link.hpp"
+#include "dataplane/packet_function.hpp"
+#include "index/tree_crawl.hpp"
+#include "kinds/map/client/one_sided_opening.hpp"
+#include "kinds/map/remote/feed_cursor.hpp"
+#include "reach/read_port.hpp"
+
+namespace espalier::client {
+
+class IndexLink final : public place::RegionSource {
+ public:
+  /// Errors: unsupported (no READ to this address can carry a key, or the node does not offer its
+  /// memory), not_found and wrong_kind (of the map), and those of FabricConnection::open.
+  static Result<std::unique_ptr<IndexLink>> open(const NodeAddress& address, std::string_view map,
+                                                 const ConnectOptions& connecting = {});
+
+  /// The keys that clients and tables use for the map.
+  [[nodiscard]] dataplane::MapKeys keys() const {
+    return {opening_.keyed->key, opening_.redirect->key};
+  }
+  /// What the numbers of its keys leave out.
+  [[nodiscard]] const std::string& prefix() const { return opening_.keyed->prefix; }
+  /// Where the addresses of nodes begin, as tables have them.
+  [[nodiscard]] std::uint64_t base() const { return opening_.redirect->base; }
+  [[nodiscard]] const tree::MapView& view() const { return *view_; }
+
+  /// Has the node tell the map's mapping feed, for as long as the lease stands, and says where it
+  /// lies. Errors: unsupported (the node has none), and those of feed_open; corrupt.
+  Result<place::FeedCursor> follow();
+  /// Renews the lease where it is due; to be called at least three times a second. Errors:
+  /// connection_lost (the lease is lost, or the node is gone), and then it is over.
+  Result<void> keep();
+  /// Another redirect key, which keys() and base() name from now on; the one before stays good
+  /// until the next, or end_generations_before(). Errors: connection_lost; those of offering a key.
+  Result<void> begin_generation();
+  /// No switch has tables of generations before: their keys are void. Errors: connection_lost.
+  Result<void> end_generations_before();
+  /// Whether the map is still there. Errors: not_found (it was dropped), connection_lost.
+  Result<void> check_map();
+  /// How often leaves are read, as far as the node knows. Errors: connection_lost; contended (the
+  /// map is offered under another key now: the link is to be opened anew).
+  Result<place::LeafCounts> read_counts();
+  Result<void> read(std::span<const Want> wanted) override;
+  /// What is called with each read, for reading a tree takes long.
+  void call_while_reading(std::function<void()> meanwhile) { meanwhile_ = std::move(meanwhile); }
+
+ private:
+  IndexLink(std::shared_ptr<NodeConnection> connection, std::unique_ptr<ThreadRings> rings,
+            std::unique_ptr<SideLink> link);
+  Result<void> open_map(std::string_view name);
+
+  const std::shared_ptr<NodeConnection> connection_;
+  const std::unique_ptr<ThreadRings> rings_;
+  RemoteRequests requests_;
+  const std::unique_ptr<SideLink> link_;
+  OneSidedOpening opening_;
+  std::optional<tree::MapView> view_;
+  std::optional<place::ReadPort> port_;
+  std::function<void()> meanwhile_;
+  std::uint64_t epoch_ = 0;       // that the node told last
+  std::uint64_t renewed_ns_ = 0;  // when that was asked
+};
+
+}  // namespace espalier::client

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables that go on naming where a leaf was are noticed.
+#include <gtest/gtest.h>
+
+#include "dataplane/planted_dataplane_bugs.hpp"
+#include "index/testing/followed_index.hpp"
+
+namespace espalier::place {
+namespace {
+
+// Keys that the tables lead astray, once they were told what has moved.
+std::uint64_t astray_after_moves() {
+  base::Random random(base::seed_from_environment(19));
+  FollowedIndex index;
+  EXPECT_TRUE(index.move_some(random, 600));
+  return index.astray();
+}
+
+TEST(IndexFollowerPlanted, AnEntryOfALeafThatHasMovedIsNoticed) {
+  EXPECT_EQ(astray_after_moves(), 0u);
+  const base::Planted planted(dataplane::Bug::moved_leaf_kept);
+  EXPECT_GT(astray_after_moves(), 0u);
+}
+
+}  // namespace
+}  // namespace espalier::place

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a node's kinds are registered: whoever adds one adds its line here.
+#include "engine/own_calls.hpp"
+#include "kinds/map/offload/map_offloads.hpp"
+#include "kinds/map/offload/map_services.hpp"
+#include "kinds/sequencer/offload/sequencer_offloads.hpp"
+#include "kinds/sequencer/offload/sequencer_services.hpp"
+#include "kinds/table/offload/table_offloads.hpp"
+#include "kinds/table/offload/table_services.hpp"
+
+namespace espalier::offload {
+namespace {
+
+template <class Part>
+void make_part(TypedSlots<NodePart>& parts) {
+  parts.make<Part>();
+}
+
+}  // namespace
+
+std::span<const Kind> all_kinds() {
+  static const std::span<const Offload> session[] = {session_offloads(), object_offloads(),
+                                                     node_offloads()};
+  static const std::span<const Offload> map[] = {
+      point_offloads(), range_offloads(), modify_offloads(),   batch_offloads(),
+      map_offloads(),   shard_offloads(), one_sided_offloads()};
+  static const std::span<const Offload> table[] = {table_offloads(),      query_offloads(),
+                                                   table_read_offloads(), pipeline_offloads(),
+                                                   landing_offloads(),    result_offloads()};
+  static const std::span<const Offload> sequencer[] = {sequencer_offloads(), counter_offloads()};
+  static const Kind kinds[] = {{"session", session, nullptr},
+                               {"map", map, make_part<MapServices>},
+                               {"table", table, make_part<TableServices>},
+                               {"sequencer", sequencer, make_part<SequencerServices>}};
+  return kinds;
+}
+
+}  // namespace espalier::offload

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/map/client/embedded_map.hpp"
+
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "base/exposed_epoch.hpp"
+#include "kinds/map/client/answer.hpp"
+#include "kinds/map/node/planted_tree_bugs.hpp"
+#include "kinds/map/write/audit.hpp"
+#include "kinds/map/write/batch.hpp"
+#include "kinds/map/write/estimate.hpp"
+#include "kinds/map/write/map_stats.hpp"
+
+namespace espalier::client {
+namespace {
+
+// Lets go of what a read at once has pinned, whatever its user does.
+class LetGo {
+ public:
+  explicit LetGo(tree::MapExecutor& executor) : executor_(executor) {}
+  ~LetGo() { executor_.let_go(); }
+  LetGo(const LetGo&) = delete;
+  LetGo& operator=(const LetGo&) = delete;
+
+ private:
+  tree::MapExecutor& executor_;
+};
+
+struct SessionReturn {
+  CallContextPool* sessions;
+  void operator()(CallContext* session) const { sessions->release(session); }
+};
+
+Result<std::uint64_t> run_count(Runner& runner, std::string_view low, std::string_view high) {
+  const auto request = scan_request(low, high, {});
+  if (!request) return std::unexpected(request.error());
+  return run_scan(runner, *request, [](std::span<const Item>) { return true; });
+}
+
+}  // namespace
+
+Result<void> EmbeddedMap::walk(const tree::WalkRequest& request) {
+  const auto session = SessionLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  (*session)->executor(*core_).run(request);
+  return {};
+}
+
+Result<void> EmbeddedMap::run(const Request& request, Handler& handler) {
+  return walk({&request, &handler, nullptr, {}, {}});
+}
+
+Result<bool> EmbeddedMap::get(std::string_view key, std::string& value, Version& version) {
+  const auto session = SessionLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  tree::MapExecutor& executor = (*session)->executor(*core_);
+  Completion answer;
+  if (!executor.read_one(key, answer)) {
+    return fail(Code::key_too_long, core_->geometry.key_bytes_max);
+  }
+  const LetGo let_go(executor);
+  if (answer.found) {
+    value = answer.value;
+    version = answer.version;
+  }
+  return answer.found;
+}
+
+Result<Written> EmbeddedMap::write_if(Op op, std::string_view key, std::string_view value,
+                                      const Condition& condition) {
+  Request request;
+  request.op = op;
+  request.key = key;
+  request.value = value;
+  Answer answer;
+  if (const auto ran = walk({&request, &answer, nullptr, {}, condition}); !ran) {
+    return std::unexpected(ran.error());
+  }
+  const Completion& done = answer.completion;
+  if (!done.ok) return std::unexpected(done.error);
+  return Written{done.applied ? done.version : 0, done.applied, done.found};
+}
+
+Result<std::uint64_t> EmbeddedMap::add(std::string_view key, std::uint64_t amount) {
+  for (;;) {
+    std::optional<Found> found(std::in_place);
+    const auto there = get(key, found->value, found->version);
+    if (!there) return std::unexpected(there.error());
+    if (!*there) found.reset();
+    std::uint64_t sum = 0;
+    if (found) {
+      if (found->value.size() != sizeof sum) {
+        return fail(Code::invalid_argument, static_cast<std::uint32_t>(found->value.size()));
+      }
+      std::memcpy(&sum, found->value.data(), sizeof sum);
+    }
+    sum += amount;  // wraps round, as counters do
+    const auto written = write_if(Op::put, key, {reinterpret_cast<const char*>(&sum), sizeof sum},
+                                  unchanged(found, core_->options.versions));
+    if (written) return sum;
+    if (written.error().code != Code::condition_failed) return std::unexpected(written.error());
+  }
+}
+
+Result<Written> EmbeddedMap::write(const WriteBatch& batch) {
+  const auto session = SessionLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  tree::ThreadContext& thread = (*session)->thread;
+  std::vector<tree::BatchWrite> writes;
+  writes.reserve(batch.writes().size());
+  for (const WriteBatch::Write& write : batch.writes()) {
+    writes.push_back({write.key, write.value, write.erase});
+  }
+  std::vector<tree::BatchCheck> checks;
+  checks.reserve(batch.conditions().size());
+  for (const WriteBatch::Check& check : batch.conditions()) {
+    checks.push_back({check.key, check.condition()});
+  }
+  const auto applied = tree::apply_batch(thread, *core_, writes, checks);
+  if (!applied) return std::unexpected(applied.error());
+  const bool at_once = tree::planted(tree::Bug::acknowledge_before_release);
+  while (!at_once && core_->clock.released_now() < applied->wait_for) std::this_thread::yield();
+  memory::Reclaimer& reclaimer = core_->store.reclaimer;
+  if (reclaimer.due()) reclaimer.collect(thread.cache);
+  if (applied->failed_check) return fail(Code::condition_failed, *applied->failed_check);
+  return Written{applied->version, true, applied->existed};
+}
+
+// A scan of few items the short way, if there is one; else nothing was done.
+Result<bool> EmbeddedMap::scan_few(const Request& request, const ItemSink& sink) {
+  const auto session = SessionLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  tree::MapExecutor& executor = (*session)->executor(*core_);
+  const Item* const items = executor.scan_few(request.key, request.limit);
+  if (items == nullptr) return false;
+  const LetGo let_go(executor);
+  // As everywhere, a sink that throws ends the process.
+  [&]() noexcept { sink({items, request.limit}); }();
+  return true;
+}
+
+Result<std::uint64_t> EmbeddedMap::scan(std::string_view low, std::string_view high,
+                                        const ItemSink& sink, ScanOptions options) {
+  const auto request = scan_request(low, high, options);
+  if (!request) return std::unexpected(request.error());
+  const bool plain = request->op == Op::scan && high.empty();
+  if (plain && request->limit != 0 && request->limit <= tree::LeafScan::kFew) {
+    const auto done = scan_few(*request, sink);
+    if (!done) return std::unexpected(done.error());
+    if (*done) return request->limit;
+  }
+  return run_scan(*this, *request, sink);
+}
+
+Result<std::uint64_t> EmbeddedMap::count(std::string_view low, std::string_view high) {
+  return run_count(*this, low, high);
+}
+
+Result<std::uint64_t> EmbeddedSnapshot::count(std::string_view low, std::string_view high) {
+  return run_count(*this, low, high);
+}
+
+Result<std::uint64_t> EmbeddedMap::count_estimate(std::string_view low, std::string_view high) {
+  const auto session = SessionLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  return tree::estimate_range((*session)->thread, *core_, low, high);
+}
+
+Result<std::unique_ptr<SnapshotImpl>> EmbeddedMap::snapshot() {
+  if (!core_->options.versions) return fail(Code::unsupported);
+  const auto session = SessionLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  return std::make_unique<EmbeddedSnapshot>(*this, (*session)->thread.slot);
+}
+
+EmbeddedSnapshot::EmbeddedSnapshot(EmbeddedMap& map, base::EpochSlot& slot) : map_(map) {
+  std::string owner = "process " + std::to_string(::getpid());
+  const base::ExposedEpoch exposed(slot);
+  held_ =
+      map.core().store.reclaimer.hold(map.core(), map.core().clock.released(), std::move(owner));
+}
+
+Result<std::unique_ptr<PipelineImpl>> EmbeddedMap::open_pipeline(std::uint32_t in_flight) {
+  const auto session = sessions_->acquire();
+  if (!session) return std::unexpected(session.error());
+  // It gives the session back, also if it does not come to be.
+  std::unique_ptr<CallContext, SessionReturn> own(*session, SessionReturn{sessions_.get()});
+  auto pipeline = std::make_unique<EmbeddedPipeline>(*core_, sessions_, *session, in_flight);
+  own.release();
+  return pipeline;
+}
+
+Result<MapStats> EmbeddedMap::stats() {
+  const auto session = SessionLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  return tree::stats_of(*core_);
+}
+
+// What one map took of the store's memory can only be told from what all of them have.
+Result<std::vector<std::string>> EmbeddedMap::audit() { return tree::audit_store(core_->store); }
+
+}  // namespace espalier::client

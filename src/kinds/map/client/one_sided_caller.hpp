@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads of one thread by one-sided READs: a reader for each map, and a lease that goes by the
+// thread's rings.
+//
+// A reader that cannot go on (its lease was lost, its pair has failed, a map was dropped) is let go
+// of, and the next read makes another. What a walk could not answer goes by the rings, as all does
+// without one-sided access, but for scans that have delivered something: these end with
+// `contended`.
+//
+// While a scan's sink runs, which may take long, the keepalive thread of the process renews the
+// leases: else the node would take the walk for dead, and what it reads from it.
+//
+// Thread: one at a time: that of the session. keep() is the keepalive thread's.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "channel/rings/keepalive_thread.hpp"
+#include "channel/rings/remote_pipeline.hpp"
+#include "kinds/map/client/one_sided_maps.hpp"
+
+namespace espalier::client {
+
+class OneSidedCaller final : public LanePart, public KeepaliveTarget {
+ public:
+  explicit OneSidedCaller(const WalkOptions& options) : maps_(1, options) {}
+  ~OneSidedCaller() override;
+  OneSidedCaller(const OneSidedCaller&) = delete;
+  OneSidedCaller& operator=(const OneSidedCaller&) = delete;
+
+  /// Whether it is a read that a client can do alone.
+  [[nodiscard]] static bool serves(Op op);
+
+  /// Does a read of a map, and tells the handler as any read does. Returns false if it goes by the
+  /// rings instead: then the handler was told nothing.
+  /// Errors: unsupported (the node or the map offers no one-sided access), system.
+  Result<bool> run(RemoteRequests& requests, NodeConnection& connection, std::uint32_t map,
+                   const Request& request, Handler& handler);
+
+  /// READs that were waited for, and bytes that came, of all reads.
+  [[nodiscard]] tree::WalkTraffic traffic() const { return maps_.traffic(); }
+  /// Reads that went by the rings after all.
+  [[nodiscard]] std::uint64_t fallbacks() const { return fallbacks_; }
+  void keep() override;
+
+ private:
+  class Forward;
+
+  void have_keepalive();
+  void walk(RemoteRequests& requests, place::OneSidedReader& reader);
+
+  OneSidedMaps maps_;
+  std::uint64_t fallbacks_ = 0;
+  std::shared_ptr<KeepaliveThread> keepalive_;  // of who has scanned
+  std::mutex mutex_;                            // a scan's, but for the time of its sink
+  RemoteRequests* in_sink_ = nullptr;           // of the scan whose sink runs; guarded by mutex_
+};
+
+}  // namespace espalier::client

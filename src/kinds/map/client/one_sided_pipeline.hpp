@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pipeline whose reads are walks of this thread's own, by one-sided READs, and whose writes go by
+// the rings.
+//
+//   submit -> read  -> queue -> place -> reader ---> done
+//          |                      ^        | the lease or the pair was lost: once more
+//          |                      +--------+
+//          |                               | again, or `contended`: by the rings
+//          +> write --------------------> requests -> done
+//
+// A scan that has delivered items is not begun again: it ends with its error.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "channel/rings/remote_pipeline.hpp"
+#include "channel/rings/thread_rings.hpp"
+#include "kinds/map/client/map_impl.hpp"
+#include "kinds/map/client/one_sided_maps.hpp"
+
+namespace espalier::client {
+
+class OneSidedPipeline final : public PipelineImpl {
+ public:
+  /// Lanes to the node, both this pipeline's own: one for requests, one for what the lease needs,
+  /// which waits for its answers. They are handed to `give_back` at the end, with what reads took.
+  using GiveBack = std::function<void(std::unique_ptr<ThreadRings>, const tree::WalkTraffic&)>;
+  OneSidedPipeline(std::unique_ptr<ThreadRings> rings, std::unique_ptr<ThreadRings> control,
+                   GiveBack give_back, const Scope& scope, std::uint32_t in_flight,
+                   const WalkOptions& options);
+  ~OneSidedPipeline() override;
+
+  void submit(std::span<const Request> requests, Handler& handler) override;
+  std::size_t poll() override;
+  std::size_t advance() override;
+  void run(std::span<const Request> requests, Handler& handler) override;
+
+  [[nodiscard]] tree::WalkTraffic traffic() const { return maps_.traffic(); }
+  /// Reads that went by the rings after all.
+  [[nodiscard]] std::uint64_t fallbacks() const { return fallbacks_; }
+
+ private:
+  struct Queued {
+    const Request* request = nullptr;
+    Handler* handler = nullptr;
+    bool again = false;  // it was lost once
+  };
+  /// A read in flight.
+  class Place final : public Handler {
+   public:
+    void begin(OneSidedPipeline& owner, const Queued& queued, std::uint32_t number);
+    void done(const Completion& completion) override;
+    bool items(std::uint64_t tag, std::span<const Item> items) override;
+
+   private:
+    OneSidedPipeline* owner_ = nullptr;
+    Queued queued_;
+    std::uint32_t number_ = 0;
+    bool delivered_ = false;
+  };
+
+  void start();
+  void walk();
+  void refuse(const Queued& queued, const Error& error);
+  void go_by_rings(const Queued& queued);
+  [[nodiscard]] std::size_t pending() const {
+    return queue_.size() + reading_ + requests_->pending();
+  }
+
+  std::unique_ptr<ThreadRings> rings_;
+  std::unique_ptr<ThreadRings> control_rings_;
+  GiveBack give_back_;
+  const Scope scope_;
+  std::unique_ptr<RemoteRequests> requests_;
+  std::unique_ptr<RemoteRequests> control_;
+  OneSidedMaps maps_;
+  place::OneSidedReader* reader_ = nullptr;  // null: none, or it is to be made anew
+  bool broken_ = false;                      // it is let go of when its walks have ended
+  std::vector<Place> places_;
+  std::vector<std::uint32_t> free_;
+  std::deque<Queued> queue_;
+  std::size_t reading_ = 0;  // places in use
+  std::uint64_t completed_ = 0;
+  std::uint64_t fallbacks_ = 0;
+  std::uint32_t quiet_ = 0;  // looks since a READ was last posted
+  std::uint64_t trips_ = 0;  // as of the last look
+};
+
+}  // namespace espalier::client

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/map/client/remote_snapshot.hpp"
+
+#include <utility>
+
+#include "channel/rings/typed_call.hpp"
+#include "kinds/map/calls.hpp"
+#include "kinds/map/client/answer.hpp"
+#include "kinds/map/item_calls.hpp"
+
+namespace espalier::client {
+
+RemoteSnapshot::RemoteSnapshot(std::shared_ptr<RemoteSessions> sessions,
+                               std::unique_ptr<ThreadRings> rings)
+    : sessions_(std::move(sessions)) {
+  askers_.push_back(std::make_unique<Asker>(std::move(rings)));
+}
+
+RemoteSnapshot::~RemoteSnapshot() {
+  close();
+  for (const auto& asker : askers_) sessions_->release(std::move(asker->rings));
+}
+
+void RemoteSnapshot::close() {
+  const std::uint64_t number = std::exchange(scope_.snapshot, 0);
+  if (number == 0) return;
+  // A lost connection has closed it.
+  static_cast<void>(client::ask(askers_.front()->requests, map_calls::CloseSnapshot{number}));
+}
+
+Result<void> RemoteSnapshot::open() {
+  if (!begin_open()) return std::unexpected(connection().lost_error());
+  return finish_open();
+}
+
+bool RemoteSnapshot::begin_open() {
+  return begin_asking(requests(), map_calls::OpenSnapshot{scope_.map});
+}
+
+Result<void> RemoteSnapshot::finish_open() {
+  const auto opened = finish_asking<map_calls::OpenSnapshot>(requests());
+  if (!opened) return std::unexpected(opened.error());
+  scope_.snapshot = opened->number;
+  version_ = opened->version;
+  return {};
+}
+
+bool RemoteSnapshot::begin_collect() {
+  return begin_asking(requests(), map_calls::Stats{scope_.map});
+}
+
+Result<Version> RemoteSnapshot::finish_collect() {
+  const auto reply = finish_asking<map_calls::Stats>(requests());
+  if (!reply) return std::unexpected(reply.error());
+  return reply->numbers.read_version;
+}
+
+bool RemoteSnapshot::begin_hold() {
+  return begin_asking(requests(), map_calls::HoldRelease{scope_.map});
+}
+
+Result<void> RemoteSnapshot::finish_hold() {
+  const auto held = finish_asking<map_calls::HoldRelease>(requests());
+  if (!held) return std::unexpected(held.error());
+  hold_ = held->hold;
+  return {};
+}
+
+bool RemoteSnapshot::begin_confirm() {
+  return begin_asking(requests(), map_calls::ConfirmRelease{scope_.map, hold_});
+}
+
+Result<std::optional<Version>> RemoteSnapshot::finish_confirm() {
+  hold_ = 0;
+  const auto confirmed = finish_asking<map_calls::ConfirmRelease>(requests());
+  if (!confirmed) return std::unexpected(confirmed.error());
+  return confirmed->stood ? std::optional<Version>(confirmed->version) : std::nullopt;
+}
+
+// Asks on the snapshot's own lane; from inside a sink of the same snapshot on another lane of its
+// connection, for an answer on the first one is just being delivered.
+template <class Ask>
+std::invoke_result_t<Ask, RemoteRequests&> RemoteSnapshot::ask(Ask ask) {
+  const std::lock_guard lock(mutex_);
+  if (depth_ == askers_.size()) {
+    auto rings = ThreadRings::open(askers_.front()->rings->shared_connection());
+    if (!rings) return std::unexpected(rings.error());
+    askers_.push_back(std::make_unique<Asker>(std::move(*rings)));
+  }
+  RemoteRequests& requests = askers_[depth_++]->requests;
+  const std::unique_ptr<std::size_t, void (*)(std::size_t*)> up(
+      &depth_, [](std::size_t* depth) { --*depth; });
+  return ask(requests);
+}
+
+Result<void> RemoteSnapshot::run(const Request& request, Handler& handler) {
+  return ask([&](RemoteRequests& requests) -> Result<void> {
+    requests.submit({&request, 1}, handler, scope_);
+    requests.drain();
+    return {};
+  });
+}
+
+Result<std::uint64_t> RemoteSnapshot::count(std::string_view low, std::string_view high) {
+  if (const auto fit = check_bounds(low, high, scope_.max_key_bytes); !fit) {
+    return std::unexpected(fit.error());
+  }
+  const map_calls::Count request{scope_.map, low, scope_.snapshot, high};
+  return ask([&](RemoteRequests& requests) -> Result<std::uint64_t> {
+    const auto reply = client::ask(requests, request);
+    if (!reply) return std::unexpected(reply.error());
+    return reply->count;
+  });
+}
+
+}  // namespace espalier::client

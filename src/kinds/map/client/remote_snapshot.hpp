@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads as of a version that a node holds for us, until it or the connection ends.
+//
+// Thread: any, but for what belongs to a cut (cut_part.hpp): one at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "channel/rings/remote_sessions.hpp"
+#include "kinds/map/client/cut_part.hpp"
+#include "kinds/map/client/map_impl.hpp"
+
+namespace espalier::client {
+
+class RemoteSnapshot final : public SnapshotImpl, public CutPart {
+ public:
+  /// Takes over a lane of its own: the snapshot belongs to that lane's connection. It holds nothing
+  /// before open().
+  RemoteSnapshot(std::shared_ptr<RemoteSessions> sessions, std::unique_ptr<ThreadRings> rings);
+  ~RemoteSnapshot() override;
+
+  [[nodiscard]] RemoteRequests& requests() { return askers_.front()->requests; }
+  [[nodiscard]] NodeConnection& connection() { return askers_.front()->rings->connection(); }
+  /// Which map it is to be of.
+  void bind(const Scope& scope) { scope_ = scope; }
+  /// Has the node hold the newest version of the map.
+  Result<void> open();
+  // Of a cut; open() does the first pair at once.
+  void close() override;
+  bool begin_open() override;
+  Result<void> finish_open() override;
+  [[nodiscard]] Version held_version() const override { return version_; }
+  bool begin_collect() override;
+  Result<Version> finish_collect() override;
+  bool begin_hold() override;
+  Result<void> finish_hold() override;
+  bool begin_confirm() override;
+  Result<std::optional<Version>> finish_confirm() override;
+
+  [[nodiscard]] Version version() const override { return version_; }
+  Result<void> run(const Request& request, Handler& handler) override;
+  Result<std::uint64_t> count(std::string_view low, std::string_view high) override;
+
+ private:
+  struct Asker {
+    explicit Asker(std::unique_ptr<ThreadRings> lane_in)
+        : rings(std::move(lane_in)), requests(*rings, 1) {}
+    std::unique_ptr<ThreadRings> rings;
+    RemoteRequests requests;
+  };
+
+  template <class Ask>
+  std::invoke_result_t<Ask, RemoteRequests&> ask(Ask ask);
+
+  const std::shared_ptr<RemoteSessions> sessions_;
+  std::recursive_mutex mutex_;  // a snapshot may be read by several threads, its lanes by one
+  std::vector<std::unique_ptr<Asker>> askers_;  // its own, and one for each depth of sinks
+  std::size_t depth_ = 0;                       // of those that are asking
+  Scope scope_{};
+  Version version_ = 0;
+  std::uint64_t hold_ = 0;  // its number; 0: none that is still to be ended
+};
+
+}  // namespace espalier::client

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the walks of one worker of a device read by: a queue pair to the host's memory, which all
+// maps share, and for each map a reader with a lease.
+//
+// All stand and fall together: the host ends a session's leases with its key. What failed is let go
+// of when the walks that it had have ended, and whatever holds a version by it holds nothing more.
+//
+// Thread: one: that of the worker.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "channel/rings/side_link.hpp"
+#include "engine/host_link.hpp"
+#include "kinds/map/client/one_sided_opening.hpp"
+#include "kinds/map/offload/snapshot.hpp"
+#include "kinds/map/remote/one_sided_reader.hpp"
+
+namespace espalier::device {
+
+/// Adds to a counter what a number of this thread's has grown by.
+class Counted {
+ public:
+  void publish(std::atomic<std::uint64_t>& counter, std::uint64_t now) {
+    const std::uint64_t before = std::exchange(published_, now);
+    if (now != before) counter.fetch_add(now - before, std::memory_order_relaxed);
+  }
+
+ private:
+  std::uint64_t published_ = 0;
+};
+
+struct HostReadsOptions {
+  /// What is remembered of interior nodes, of all maps, at most.
+  std::uint64_t cache_bytes = 0;
+  /// Else nothing is remembered at all.
+  bool pins_roots = true;
+  /// The weight of each reader's balancer.
+  std::uint32_t balance = 0;
+  /// The clock of leases.
+  std::function<std::uint64_t()> now_ns = base::monotonic_ns;
+};
+
+/// The queue pair, and what is read by it.
+class HostReads {
+ public:
+  /// `counts` outlive it.
+  HostReads(std::unique_ptr<client::SideLink> link, HostReadsOptions options,
+            offload::HostCounts& counts)
+      : link_(std::move(link)),
+        options_(std::move(options)),
+        cache_(options_.cache_bytes),
+        counts_(counts) {}
+  ~HostReads() { count(); }
+  HostReads(const HostReads&) = delete;
+  HostReads& operator=(const HostReads&) = delete;
+
+  /// Null: nothing is remembered.
+  [[nodiscard]] place::NodeCache* cache() { return options_.pins_roots ? &cache_ : nullptr; }
+  [[nodiscard]] std::uint32_t balance() const { return options_.balance; }
+  [[nodiscard]] std::uint64_t now_ns() const { return options_.now_ns(); }
+  [[nodiscard]] const std::function<std::uint64_t()>& clock() const { return options_.now_ns; }
+
+  /// The port to this region, which is the same for all maps of a session. Null: the host names
+  /// another one now, so what was read is void.
+  [[nodiscard]] place::ReadPort* port(const fabric::RemoteRegion& region);
+  /// Nothing more can be read, and nothing that was asked for is written here any more.
+  void fail();
+  [[nodiscard]] bool failed() const;
+  /// Tells what was read since it last did.
+  void count();
+  [[nodiscard]] offload::HostCounts& counts() { return counts_; }
+
+ private:
+  // It keeps what READs of readers that have ended still write to, so it goes after the link.
+  std::optional<place::ReadPort> port_;
+  std::unique_ptr<client::SideLink> link_;
+  const HostReadsOptions options_;
+  place::NodeCache cache_;
+  offload::HostCounts& counts_;
+  Counted trips_;
+  Counted bytes_;
+  bool failed_ = false;
+};
+
+/// A map, as it is read.
+struct MapReader {
+  static constexpr std::uint32_t kLanes = 64;  // walks of one map in flight
+
+  MapReader(std::shared_ptr<HostReads> reads_in, place::ReadPort& port, const tree::MapView& view,
+            const wire::LeaseGrant& grant, std::uint64_t asked_ns);
+  ~MapReader() { count(); }
+  MapReader(const MapReader&) = delete;
+  MapReader& operator=(const MapReader&) = delete;
+
+  /// Tells what it did since it last did.
+  void count();
+
+  std::shared_ptr<HostReads> reads;
+  place::OneSidedReader reader;
+  /// Nothing: the map has all keys.
+  std::optional<client::OneSidedOpening::Borders> borders;
+  /// Versions that are held by this reader's lease.
+  std::unordered_set<const memory::HeldVersion*> held;
+
+ private:
+  Counted descents_;
+  Counted hits_;
+  Counted remembered_bytes_;
+  Counted balanced_;
+  Counted feed_reads_;
+  Counted feed_changes_;
+  Counted feed_replaced_;
+  Counted feed_behind_;
+};
+
+/// A version that stays readable as long as the lease of a map's reader holds back what its first
+/// walk could reach. With the lease it is lost: walks at it must go by the same reader.
+class LeaseSnapshot final : public offload::HeldSnapshot {
+ public:
+  /// Requires: called within the completion of a walk of this reader, which has read `version`.
+  LeaseSnapshot(std::shared_ptr<MapReader> reader, std::uint32_t map, std::uint64_t version,
+                const std::string& owner);
+  ~LeaseSnapshot() override;
+
+  [[nodiscard]] const memory::HeldVersion& version() const override { return held_; }
+  [[nodiscard]] std::uint32_t map() const override { return map_; }
+
+ private:
+  std::shared_ptr<MapReader> reader_;
+  std::uint32_t map_;
+  std::uint32_t tick_;
+  memory::HeldVersion held_;
+};
+
+}  // namespace espalier::device

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests in groups: the hand-staged form of the walk for what is read in place.
+//
+// A request that goes forward needs no coroutine where its bytes are this process's memory. Here a
+// group of requests takes the stages of a walk together, each stage prefetching for the next:
+//
+//   descend   from the root to the name of the leaf, level by level
+//   arrive    read the leaf's name, ask for its head
+//   look      may it answer? choose the chunk, ask for it (and for what of the log is read)
+//   answer    get, write, or take items; a scan goes on to the next leaf and arrives again
+//
+// That takes a fraction of the instructions of lanes, the more so as the stages are compiled once
+// for each instruction set with its kernels in line (DESIGN idea 2; figures: docs/benchmarks.md).
+// Whatever is unusual on the way (a node that is too new, a tie of a leaf's fences) goes through
+// walk_to_leaf, one request at a time. What does not go forward, waits long, or needs memory goes
+// to a lane. All forms decide by the same functions and pass the same tests.
+#pragma once
+
+#include "base/prefetch.hpp"
+#include "kinds/map/host/group_scan.hpp"
+
+namespace espalier::tree {
+
+// --- in and out of groups ------------------------------------------------------------------------
+
+template <Access A>
+inline bool HostExecutor<A>::group_is_next() {
+  return !lanes_.short_of_memory() && lanes_.may_take_over(2 * kGroup) && batches_.next() &&
+         may_wait();
+}
+
+// Takes requests until the group is full, or so many wait for lanes that more may not. Before that
+// what waits for a lane keeps none back that needs none.
+template <Access A>
+void HostExecutor<A>::fill(Group& group) {
+  while (group.count < group.slots.size() && group_is_next()) {
+    const Request& request = batches_.front();
+    Handler& handler = batches_.handler();
+    batches_.pop();
+    if (join(group.slots[group.count], request, handler)) {
+      ++group.count;
+    } else {
+      --queued_;
+      lanes_.take_over({&request, &handler, nullptr, {}, {}});
+    }
+  }
+  if (group.count != 0) begin(group);
+}
+
+template <Access A>
+inline void HostExecutor<A>::begin(Group& group) {
+  group.tick = guard_.begin();
+  for (GroupSlot& slot : group.in_use()) {
+    slot.read_version = slot.goal == Goal::write ? kNewest : guard_.version();
+  }
+}
+
+// Makes the request a slot's, if it is one for groups.
+template <Access A>
+inline bool HostExecutor<A>::join(GroupSlot& slot, const Request& request, Handler& handler) {
+  const std::size_t key_bytes = request.key.size();
+  if (key_bytes == 0 || key_bytes > map_.geometry.key_bytes_max) return false;
+  switch (request.op) {
+    case Op::get: slot.goal = Goal::point; break;
+    case Op::put:
+    case Op::insert:
+    case Op::update:
+    case Op::erase:
+      if (request.value.size() > map_.geometry.inline_value_bytes_max) return false;
+      slot.goal = Goal::write;
+      break;
+    case Op::floor:
+    case Op::scan:
+    case Op::scan_floor:
+      if (!join_scan(slot, request)) return false;
+      break;
+    default: return false;
+  }
+  slot.key.assign(request.key);
+  slot.other_predecessor = {};
+  slot.request = &request;
+  slot.handler = &handler;
+  return true;
+}
+
+template <Access A>
+void HostExecutor<A>::run(const WalkRequest& request) {
+  guard_.stale();
+  Group& group = groups_[turn_];
+  if (request.plain() && join(group.slots.front(), *request.request, *request.handler)) {
+    ++queued_;
+    group.count = 1;
+    begin(group);
+    step_group();
+    step_group();
+  } else {
+    lanes_.submit(request);
+  }
+  if (pending() != 0) {
+    drain();
+  } else {
+    guard_.idle();
+  }
+}
+
+// Says whose answer it is, and whether it is one.
+template <Access A>
+inline void HostExecutor<A>::sign(Completion& answer, const Request& request) {
+  answer.tag = request.tag;
+  answer.op = request.op;
+  answer.ok = answer.error.code == Code::invalid;
+}
+
+template <Access A>
+inline void HostExecutor<A>::complete(GroupSlot& slot, Completion& answer) {
+  sign(answer, *slot.request);
+  --queued_;
+  ++completed_;
+  answering_ = slot.lid;
+  slot.handler->done(answer);
+  answering_ = 0;
+}
+
+// The lane walks anew.
+template <Access A>
+void HostExecutor<A>::hand_to_lane(GroupSlot& slot) {
+  --queued_;
+  lanes_.take_over({slot.request, slot.handler, nullptr, {}, {}});
+}
+
+// Gives the answers of writes that are released by now; false if there was none (rules 6 and 7).
+template <Access A>
+bool HostExecutor<A>::answer_released_writes() {
+  const std::uint64_t released = map_.clock.released_now();
+  const std::size_t before = waiting_.size();
+  std::erase_if(waiting_, [&](const WaitingAnswer& waiting) {
+    if (waiting.wait_for > released) return false;
+    --queued_;
+    ++completed_;
+    waiting.handler->done(waiting.answer);
+    return true;
+  });
+  return waiting_.size() != before;
+}
+
+// --- the stages ----------------------------------------------------------------------------------
+
+// One group computes while the other one's bytes are on their way.
+template <Access A>
+template <class Kit>
+inline void HostExecutor<A>::step() {
+  Group& ahead = groups_[turn_];
+  turn_ = 1 - turn_;
+  Group& behind = groups_[turn_];
+  if (ahead.count == 0 && (behind.count == 0 || lanes_.lanes() > 1)) fill(ahead);
+  descend<Kit>(ahead.in_use());
+  for (GroupSlot& slot : behind.in_use()) look_at_leaf<Kit>(slot);
+  for (GroupSlot& slot : ahead.in_use()) arrive_at_leaf(slot);
+  if (behind.count == 0) return;
+  for (GroupSlot& slot : behind.in_use()) {
+    if (slot.goal == Goal::forward && slot.entry != 0) want_neighbour(slot);
+  }
+  while (answer_group(behind.in_use())) {  // scans that go on to the next leaf
+    for (GroupSlot& slot : behind.in_use()) {
+      if (slot.arriving) arrive_at_leaf(slot);
+    }
+    for (GroupSlot& slot : behind.in_use()) {
+      if (slot.arriving) look_at_leaf<Kit>(slot);
+    }
+  }
+  end(behind);
+}
+
+// Answers what has arrived; whether something is left to arrive.
+template <Access A>
+inline bool HostExecutor<A>::answer_group(std::span<GroupSlot> slots) {
+  bool more = false;
+  for (GroupSlot& slot : slots) {
+    if (!slot.arriving) continue;
+    slot.arriving = false;
+    if (slot.goal == Goal::point) {
+      answer_point(slot);
+    } else if (slot.goal == Goal::write) {
+      answer_write(slot);
+    } else {
+      answer_scan(slot, begin_of(slots.subspan(&slot - slots.data() + 1)));
+      more = more || slot.arriving;
+    }
+  }
+  return more;
+}
+
+template <Access A>
+void HostExecutor<A>::end(Group& group) {
+  group.count = 0;
+  guard_.end(group.tick);
+  if (!waiting_.empty()) answer_released_writes();
+  if (wrote_) place_.ended_write();
+  wrote_ = false;
+}
+
+// Each level in two steps, for the group of separators is chosen by the node's head; then the
+// child's name is on its way, and the child's head.
+template <Access A>
+template <class Kit>
+inline void HostExecutor<A>::descend(std::span<GroupSlot> slots) {
+  if (slots.empty()) return;
+  const wire::Ref root = map_.root_ref();
+  for (GroupSlot& slot : slots) {
+    slot.ref = root;
+    slot.entry = 0;
+    slot.arriving = false;
+    slot.guess = {};
+    slot.lid = map_.root;
+  }
+  const Geometry& g = map_.geometry;
+  const bool alone = lanes_.lanes() == 1;  // nothing else to do while bytes are on their way
+  for (std::uint32_t level = NodeView(map_.at(root.offset()), g).level(); level != 0; --level) {
+    for (GroupSlot& slot : slots) {
+      if (slot.arriving) continue;
+      const std::byte* at = map_.at(slot.ref.offset());
+      const NodeHead head = NodeHead::read(at);
+      if (head.leaf() || !leads_by_head(slot, at, head, slot.ref)) {
+        go_alone(slot);
+        continue;
+      }
+      const NodeView node(at, g);
+      slot.choice = choose_group(node, head, slot.key, Kit{});
+      const std::byte* group = at + node.group_offset(slot.choice.first);
+      __builtin_prefetch(group);
+      __builtin_prefetch(group + 64);
+      if (level == 1 && alone && guess_.is_worth(map_.leaves.load(std::memory_order_relaxed))) {
+        guess_.prepare(slot.lid, slot.choice.first);
+        slot.guess.place = 0;  // to be made
+      }
+    }
+    for (GroupSlot& slot : slots) {
+      if (slot.arriving) continue;
+      const NodeView node(map_.at(slot.ref.offset()), g);
+      const std::uint32_t child = choose_child(node, slot.key, slot.choice, Kit{});
+      const wire::Lid lid = node.child(child);
+      slot.entry = map_.entry_offset(lid);
+      __builtin_prefetch(map_.at(slot.entry));
+      if (slot.guess.made()) [[unlikely]] {
+        slot.guess = guess_.about(slot.lid, node, slot.choice, child);
+        if (slot.guess.leaf != 0) {
+          LeafGuess::ask(map_.memory, slot.guess, g, slot.goal != Goal::point);
+        }
+      }
+      slot.lid = lid;
+    }
+    if (level == 1) break;
+    for (GroupSlot& slot : slots) {
+      if (slot.arriving) continue;
+      slot.ref = slot.entry != 0 ? map_.ref_at(slot.entry) : wire::Ref{};
+      if (!slot.ref) {
+        go_alone(slot);
+        continue;
+      }
+      const std::byte* at = map_.at(slot.ref.offset());
+      __builtin_prefetch(at);
+      __builtin_prefetch(at + g.group_key_prefixes_begin);
+      __builtin_prefetch(at + g.group_key_prefixes_begin + 64);
+    }
+  }
+  for (GroupSlot& slot : slots) slot.arriving = true;
+}
+
+// The rest of the way down, one request at a time.
+template <Access A>
+void HostExecutor<A>::go_alone(GroupSlot& slot) {
+  slot.ref = walk_to_leaf(slot, slot.ref);
+  slot.entry = 0;
+  slot.arriving = true;
+}
+
+// Whether the slot's write will find no room in the log, as things are.
+inline bool finds_log_full(const GroupSlot& slot, const NodeView& leaf, wire::LockWord lock) {
+  const Request& request = *slot.request;
+  return !log_has_room(leaf, lock, 1,
+                       log_bytes(request.op, request.key.size(), request.value.size()));
+}
+
+template <Access A>
+inline void HostExecutor<A>::arrive_at_leaf(GroupSlot& slot) {
+  if (slot.entry != 0) slot.ref = map_.ref_at(slot.entry);
+  if (!slot.ref) go_alone(slot);
+  const std::byte* leaf = map_.at(slot.ref.offset());
+  if (slot.goal == Goal::forward && !slot.first_leaf) {
+    ScanAhead::want_next_leaf(leaf, map_.geometry);
+  } else {
+    want_leaf_head(leaf, map_.geometry, slot.goal != Goal::point);
+  }
+}
+
+template <Access A>
+template <class Kit>
+inline void HostExecutor<A>::look_at_leaf(GroupSlot& slot) {
+  const std::byte* at = map_.at(slot.ref.offset());
+  NodeHead head = NodeHead::read(at);
+  if (!head.leaf() || !answers_by_head(slot, at, head, slot.ref)) [[unlikely]] {
+    go_alone(slot);
+    at = map_.at(slot.ref.offset());
+    head = NodeHead::read(at);
+  }
+  const NodeView leaf(at, map_.geometry);
+  probe_leaf(leaf, head, slot.key, Kit{}, slot.probe);
+  if (slot.guess.made()) [[unlikely]] {
+    guess_.learn(slot.guess, slot.ref.offset(), head.chunks(), slot.probe);
+    slot.guess = {};
+  }
+  std::uint32_t end = slot.probe.end;
+  if (slot.goal == Goal::forward) {
+    end = slot.asked = scan_end(slot, leaf, Kit{});
+  }
+  base::prefetch(at + slot.probe.begin, at + end);
+  // The answer names its request, and who asked may keep what he needs then close behind it.
+  base::prefetch_line(slot.request);
+  base::prefetch_line(reinterpret_cast<const std::byte*>(slot.request) + base::kLineBytes);
+  if (slot.goal == Goal::forward) {
+    return want_log_between(leaf, head, slot.probe.begin, slot.planned);
+  }
+  want_log_match(leaf, slot.probe);
+  if (slot.goal != Goal::write) return;
+  if (finds_log_full(slot, leaf, head.lock)) {  // then it is merged
+    want_log(leaf, head);
+  } else {
+    want_log_end(leaf, head);
+  }
+}
+
+// --- answers -------------------------------------------------------------------------------------
+
+template <Access A>
+inline void HostExecutor<A>::answer_point(GroupSlot& slot) {
+  const NodeView leaf(map_.at(slot.ref.offset()), map_.geometry);
+  Completion answer;
+  bool out_of_line = false;
+  answer.found = find_point(slot.key, leaf, slot.probe, slot.read_version, answer, out_of_line);
+  if (out_of_line) answer.value = stored_value(map_, answer.value);
+  answer.read_version = slot.read_version;
+  complete(slot, answer);
+}
+
+template <Access A>
+void HostExecutor<A>::answer_write(GroupSlot& slot) {
+  WriteIntent intent;
+  intent.op = slot.request->op;
+  intent.key = &slot.key;
+  intent.value = slot.request->value;
+  WriteOutcome outcome = write_in(context_, map_, slot.ref, intent, &slot.probe);
+  // Often an earlier write of the group split this leaf. To try again here keeps the group's order,
+  // by which ascending keys are recognised.
+  for (int attempt = 0; attempt < 4 && outcome.status == WriteStatus::moved; ++attempt) {
+    slot.ref = walk_to_leaf(slot, slot.ref);
+    outcome = write_in(context_, map_, slot.ref, intent);
+  }
+  const bool decided = outcome.status == WriteStatus::done ||
+                       outcome.status == WriteStatus::condition_failed ||
+                       outcome.status == WriteStatus::refused;
+  if (!decided) return hand_to_lane(slot);
+  wrote_ = true;
+  Completion answer;
+  report(outcome, answer);
+  answer.read_version = guard_.version();
+  const std::uint64_t wait_for = waits_for(outcome);
+  if (wait_for <= map_.clock.released()) return complete(slot, answer);
+  sign(answer, *slot.request);
+  waiting_.push_back({answer, slot.handler, wait_for});
+}
+
+// --- compiled for each instruction set -----------------------------------------------------------
+
+#if defined(ESPALIER_HAVE_X86_KITS)
+template <Access A>
+void HostExecutor<A>::step_avx512() {
+  step<Avx512Kit>();
+}
+template <Access A>
+void HostExecutor<A>::step_avx2() {
+  step<Avx2Kit>();
+}
+#endif
+
+template <Access A>
+void HostExecutor<A>::step_group() noexcept {
+#if defined(ESPALIER_HAVE_X86_KITS)
+  if (map_.kit.isa == Isa::avx512) return step_avx512();
+  if (map_.kit.isa == Isa::avx2) return step_avx2();
+#endif
+  step<ScalarKit>();
+}
+
+}  // namespace espalier::tree

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's fast executor: requests of one thread on one map, beside the memory.
+//
+// Most requests take the stages of a walk in groups (group.hpp), and single reads go in one piece
+// (single_read.hpp); both decide by the walk's own functions. What does not go forward, waits long,
+// or needs memory takes a lane of the Walker, which is the walk as everywhere.
+//
+// Thread: an executor belongs to one thread at a time.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/try_reserve.hpp"
+#include "kinds/map/host/group_state.hpp"
+#include "kinds/map/host/host_place.hpp"
+#include "kinds/map/node/search_kits.hpp"
+#include "kinds/map/walk/walker.hpp"
+
+namespace espalier::tree {
+
+template <Access A>
+class HostExecutor {
+ public:
+  static_assert(A::kInPlace);
+  /// `make_access` gives each lane its access, from the lane's index and the ready queue.
+  using MakeAccess = typename Walker<HostPlace<A>>::MakeAccess;
+  /// Most requests that go through their stages together; two such groups take turns.
+  static constexpr std::uint32_t kGroup = 16;
+  /// So many requests that groups cannot do wait for lanes before groups take no more: as many as
+  /// the clients of a scheduler have in flight.
+  static constexpr std::uint32_t kHandedOver = 256;
+  /// Scans of more items take a lane: their bytes stream in by themselves.
+  static constexpr std::uint32_t kGroupScanItems = 4096;
+
+  /// Errors: std::bad_alloc. Later only submit and run throw it, with nothing queued.
+  HostExecutor(ThreadContext& context, MapCore& map, std::uint32_t lanes,
+               const MakeAccess& make_access);
+
+  /// Queues requests; what they point to must live until their completion.
+  void submit(std::span<const Request> requests, Handler& handler);
+  void submit(const WalkRequest& request);
+  /// Runs one request to its end. Requires: nothing is pending.
+  void run(const WalkRequest& request);
+  /// Reads one key: fills in `found`, `value`, `version` and `read_version`. What the answer points
+  /// to stays until let_go(). Returns false, and needs no let_go(), if there can be no such key.
+  /// Requires: in place; nothing is pending.
+  bool read_one(std::string_view key, Completion& answer);
+  /// Reads the first `few` items from `key` on, if one leaf has them all. They, and what they point
+  /// to, stay until let_go(). Returns null, and needs no let_go(), if none has.
+  /// Requires: in place; nothing is pending; few <= LeafScan::kFew.
+  const Item* scan_few(std::string_view key, std::uint32_t few);
+  void let_go() { guard_.idle(); }
+  /// Runs until something has completed, nothing is left, or all walks stand still (as only those
+  /// of an access for tests do). Returns how many are left.
+  std::size_t poll();
+  /// One turn of what is in flight: never waits for anything. Returns how many are left.
+  std::size_t advance();
+  /// Runs until nothing is left.
+  void drain();
+  [[nodiscard]] std::size_t pending() const { return queued_ + lanes_.pending(); }
+  /// The leaf whose answer the handler is being given; 0: none, or one that is not known here.
+  [[nodiscard]] wire::Lid answering() const { return answering_; }
+
+ private:
+  /// Of a write that is not released yet.
+  struct WaitingAnswer {
+    Completion answer;
+    Handler* handler;
+    std::uint64_t wait_for;
+  };
+
+  bool turn();
+  [[nodiscard]] std::uint64_t completed() const { return completed_ + lanes_.completed(); }
+  [[nodiscard]] bool answers_by_head(const Cursor& cursor, const std::byte* node,
+                                     const NodeHead& head, wire::Ref ref) const {
+    return tree::answers_by_head(map_, cursor.key, as_of(map_, cursor), node, head, ref);
+  }
+  [[nodiscard]] bool leads_by_head(const Cursor& cursor, const std::byte* node,
+                                   const NodeHead& head, wire::Ref ref) const {
+    return tree::leads_by_head(map_, cursor.key, as_of(map_, cursor), node, head, ref);
+  }
+  /// The rest of the way down, one request at a time.
+  [[nodiscard, gnu::noinline]] wire::Ref walk_to_leaf(Cursor& cursor, wire::Ref ref) const {
+    return find_leaf(map_, cursor, ref);
+  }
+
+  template <class Kit>
+  const std::byte* go_down(Cursor& cursor, bool log, LeafProbe& probe);
+  bool begin_single(std::string_view key, Goal goal);
+  template <class Kit>
+  bool get_with_kit(std::string_view key, Completion& answer);
+  template <class Kit>
+  const Item* scan_with_kit(std::string_view key, std::uint32_t few);
+#if defined(ESPALIER_HAVE_X86_KITS)
+  [[gnu::flatten]] ESPALIER_TARGET_AVX512 bool get_avx512(std::string_view key, Completion& answer);
+  [[gnu::flatten]] ESPALIER_TARGET_AVX2 bool get_avx2(std::string_view key, Completion& answer);
+  [[gnu::flatten]] ESPALIER_TARGET_AVX512 const Item* scan_avx512(std::string_view key,
+                                                                  std::uint32_t few);
+  [[gnu::flatten]] ESPALIER_TARGET_AVX2 const Item* scan_avx2(std::string_view key,
+                                                              std::uint32_t few);
+#endif
+
+  /// Room for answers of writes that may all have to wait for a release; else nothing begins.
+  [[nodiscard]] bool may_wait() noexcept {
+    return base::try_reserve(waiting_, 2 * groups_[0].slots.size());
+  }
+  [[nodiscard]] bool group_is_next();
+  [[nodiscard]] bool group_has_work() { return groups_[1 - turn_].count != 0 || group_is_next(); }
+  [[gnu::noinline]] void fill(Group& group);
+  [[nodiscard]] bool join(GroupSlot& slot, const Request& request, Handler& handler);
+  [[nodiscard]] bool join_scan(GroupSlot& slot, const Request& request);
+  void begin(Group& group);
+  [[gnu::noinline]] void end(Group& group);
+  /// A handler that throws ends the process here, as in a lane.
+  void step_group() noexcept;
+#if defined(ESPALIER_HAVE_X86_KITS)
+  [[gnu::flatten]] ESPALIER_TARGET_AVX512 void step_avx512();
+  [[gnu::flatten]] ESPALIER_TARGET_AVX2 void step_avx2();
+#endif
+  template <class Kit>
+  void step();
+  template <class Kit>
+  void descend(std::span<GroupSlot> slots);
+  [[gnu::noinline]] void go_alone(GroupSlot& slot);
+  void arrive_at_leaf(GroupSlot& slot);
+  template <class Kit>
+  void look_at_leaf(GroupSlot& slot);
+  void want_neighbour(const GroupSlot& slot) const;
+  template <class Kit>
+  [[nodiscard]] std::uint32_t scan_end(GroupSlot& slot, const NodeView& leaf, const Kit& kit);
+  bool bound_scan(const Request& request, const NodeView& leaf);
+  bool answer_group(std::span<GroupSlot> slots);
+  void answer_point(GroupSlot& slot);
+  [[gnu::noinline]] void answer_write(GroupSlot& slot);
+  [[nodiscard]] ScanAhead::Part begin_of(std::span<const GroupSlot> slots) const;
+  [[gnu::noinline]] void answer_scan(GroupSlot& slot, const ScanAhead::Part& after);
+  [[nodiscard]] bool begin_scan(GroupSlot& slot, const NodeView& leaf, bool bounded);
+  bool answer_few(GroupSlot& slot, const NodeView& leaf);
+  void answer_floor(GroupSlot& slot);
+  bool take_items(GroupSlot& slot);
+  void values_at_hand(Item* items, std::uint64_t out_of_line) const;
+  void complete_scan(GroupSlot& slot);
+  bool answer_released_writes();
+  void hand_to_lane(GroupSlot& slot);
+  void complete(GroupSlot& slot, Completion& answer);
+  static void sign(Completion& answer, const Request& request);
+
+  ThreadContext& context_;
+  MapCore& map_;
+  HostPlace<A> place_;
+  EpochGuard& guard_;
+  Walker<HostPlace<A>> lanes_;
+  // By turns, one is filled and descends while the leaves of the other are on their way.
+  Group groups_[2];
+  std::uint32_t turn_ = 0;
+  LeafScan group_scan_;
+  SearchKey group_high_;
+  Item group_items_[ScanAhead::kStepItems];
+  ScanAhead ahead_;     // of the scan in hand
+  bool wrote_ = false;  // the group in hand wrote something
+  std::vector<WaitingAnswer> waiting_;
+  Cursor alone_;     // of single reads
+  LeafGuess guess_;  // used with one request in flight
+  RequestQueue batches_;
+  std::size_t queued_ = 0;       // not answered, and in no lane
+  std::uint64_t completed_ = 0;  // but for lanes
+  wire::Lid answering_ = 0;
+};
+
+/// What executes a thread's requests on one map.
+using MapExecutor = HostExecutor<HostAccess>;
+
+extern template class Walker<HostPlace<HostAccess>>;
+extern template class HostExecutor<HostAccess>;
+
+}  // namespace espalier::tree

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The executor's loop. Included where a HostExecutor is instantiated.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "kinds/map/host/host_executor.hpp"
+#include "kinds/map/walk/find_point.hpp"
+
+namespace espalier::tree {
+
+template <Access A>
+HostExecutor<A>::HostExecutor(ThreadContext& context, MapCore& map, std::uint32_t lanes,
+                              const MakeAccess& make_access)
+    : context_(context),
+      map_(map),
+      place_(context, map),
+      guard_(place_.guard()),
+      lanes_(place_, lanes, make_access) {
+  for (Group& group : groups_) group.slots.resize(std::clamp(lanes / 2, 1u, kGroup));
+  lanes_.expect(kHandedOver + 2 * kGroup);  // what groups cannot do
+  waiting_.reserve(2 * groups_[0].slots.size());
+}
+
+template <Access A>
+void HostExecutor<A>::submit(std::span<const Request> requests, Handler& handler) {
+  if (requests.empty()) return;
+  batches_.add(requests, handler);
+  queued_ += requests.size();
+  guard_.stale();
+}
+
+template <Access A>
+void HostExecutor<A>::submit(const WalkRequest& request) {
+  lanes_.submit(request);
+}
+
+// One step of the groups, and one of each busy lane: neither keeps the other waiting. False if
+// nothing could be done.
+template <Access A>
+inline bool HostExecutor<A>::turn() {
+  bool moved = group_has_work();
+  if (moved) step_group();
+  moved = lanes_.turn() || moved;
+  if (!waiting_.empty()) moved = answer_released_writes() || moved;
+  return moved;
+}
+
+template <Access A>
+std::size_t HostExecutor<A>::poll() {
+  const std::uint64_t before = completed();
+  while (completed() == before && pending() != 0) {
+    if (turn()) continue;
+    if (waiting_.empty()) break;  // all wait for bytes that somebody else must bring
+    std::this_thread::yield();    // for another thread to release its version
+  }
+  if (pending() == 0) guard_.idle();
+  return pending();
+}
+
+template <Access A>
+std::size_t HostExecutor<A>::advance() {
+  if (pending() != 0) turn();
+  if (pending() == 0) guard_.idle();
+  return pending();
+}
+
+template <Access A>
+void HostExecutor<A>::drain() {
+  while (pending() != 0) {
+    if (!turn()) std::this_thread::yield();
+  }
+  guard_.idle();
+}
+
+}  // namespace espalier::tree

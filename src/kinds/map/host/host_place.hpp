@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The place beside the memory: its walks read in place under an epoch, and may write.
+#pragma once
+
+#include "kinds/map/host/epoch_guard.hpp"
+#include "kinds/map/host/host_access.hpp"
+#include "kinds/map/walk/walker.hpp"
+#include "kinds/map/write/structure.hpp"
+
+namespace espalier::tree {
+
+/// The version that must be released before a write may be answered (rules 6 and 7).
+[[nodiscard]] std::uint64_t waits_for(const WriteOutcome& outcome);
+
+/// What a write's answer says.
+void report(const WriteOutcome& outcome, Completion& answer);
+
+/// One thread's place beside one map.
+class HostPlaceBase {
+ public:
+  using GuardType = EpochGuard;
+  static constexpr bool kWrites = true;
+
+  HostPlaceBase(ThreadContext& context, MapCore& map)
+      : context_(context), map_(map), guard_(context.slot, map.clock) {}
+
+  [[nodiscard]] const MapView& view() const { return map_; }
+  [[nodiscard]] EpochGuard& guard() { return guard_; }
+  [[nodiscard]] ThreadContext& context() { return context_; }
+  [[nodiscard]] MapCore& map() { return map_; }
+
+  /// Whether the pool's own table says that a node's buffer in use under this generation begins
+  /// there, and the page table names it. What the bytes there say is not believed before: they may
+  /// lie in a client's value.
+  [[nodiscard]] bool admits(wire::Ref hint) const;
+
+  /// Errors: value_too_long, out_of_memory.
+  Result<void> begin_write(Lane& lane);
+  WriteStep write(Lane& lane, wire::Ref leaf, std::uint64_t& wait_for);
+  /// Whether a write that found no memory tries again: twice, and for a while if leases or
+  /// snapshots hold some, which then end, or expire.
+  /// An erase more often, for it needs only what earlier ones have freed. That comes as soon as
+  /// other threads let go of it, and a thread that was interrupted within a walk may take many
+  /// milliseconds; or when leases that hold it are renewed, or ended.
+  [[nodiscard]] bool may_try_again(const Lane& lane) const;
+  /// Frees what can be freed. False: not yet, for walks of this worker hold an epoch, or it was
+  /// tried a moment ago.
+  bool make_room(Lane& lane);
+  [[nodiscard]] bool released(std::uint64_t version) const {
+    return map_.clock.released_now() >= version;
+  }
+  /// A write is over: gives back what waits, if that is worthwhile.
+  void ended_write() {
+    if (map_.store.reclaimer.due()) map_.store.reclaimer.collect(context_.cache);
+  }
+
+ private:
+  static constexpr std::uint32_t kAttempts = 2;
+  static constexpr std::uint32_t kLeasedAttempts = 16;  // at least, while others hold memory
+  static constexpr std::uint32_t kEraseAttempts = 64;
+  static constexpr std::uint64_t kEraseNs = 1'000'000'000;
+  static constexpr std::uint64_t kEraseClaimsNs = 100'000'000;  // then leases are ended for it
+  static constexpr std::uint64_t kPaceNs = 100'000;  // between attempts that wait for others
+
+  ThreadContext& context_;
+  MapCore& map_;
+  EpochGuard guard_;
+};
+
+/// A: how bytes in this process's memory are asked for.
+template <Access A>
+class HostPlace : public HostPlaceBase {
+ public:
+  using AccessType = A;
+  using HostPlaceBase::HostPlaceBase;
+};
+
+}  // namespace espalier::tree

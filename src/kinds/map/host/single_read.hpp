@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Single reads: the walk of a caller who waits for it, in place, in as few instructions as can be.
+// A processor then begins the next call's walk while the last bytes of this one are on their way,
+// which is all the overlap that one call at a time can have.
+#pragma once
+
+#include "kinds/map/host/group.hpp"
+
+namespace espalier::tree {
+
+// Down to the leaf that answers for the cursor's key; what the read will look at is on its way.
+template <Access A>
+template <class Kit>
+inline const std::byte* HostExecutor<A>::go_down(Cursor& cursor, bool log, LeafProbe& probe) {
+  const Geometry& g = map_.geometry;
+  wire::Ref ref = map_.root_ref();
+  const std::byte* at = map_.at(ref.offset());
+  NodeHead head = NodeHead::read(at);
+  wire::Lid lid = map_.root;
+  LeafGuess::Guess guess;
+  for (;;) {
+    const bool leaf = head.leaf();
+    if (!(leaf ? answers_by_head(cursor, at, head, ref) : leads_by_head(cursor, at, head, ref)))
+        [[unlikely]] {
+      cursor.other_predecessor = {};
+      ref = walk_to_leaf(cursor, ref);
+      at = map_.at(ref.offset());
+      head = NodeHead::read(at);
+      break;
+    }
+    if (leaf) break;
+    const NodeView node(at, g);
+    const GroupChoice group = choose_group(node, head, cursor.key, Kit{});
+    __builtin_prefetch(at + node.group_offset(group.first) + 64);  // its children, beside its heads
+    const bool above_leaf = head.level() == 1;
+    const bool guessing =
+        above_leaf && guess_.is_worth(map_.leaves.load(std::memory_order_relaxed));
+    if (guessing) guess_.prepare(lid, group.first);
+    const std::uint32_t child = choose_child(node, cursor.key, group, Kit{});
+    if (guessing) {
+      guess = guess_.about(lid, node, group, child);
+      if (guess.leaf != 0) LeafGuess::ask(map_.memory, guess, g, log);
+    }
+    lid = node.child(child);
+    ref = map_.ref(lid);
+    if (!ref) [[unlikely]]
+      ref = map_.root_ref();
+    at = map_.at(ref.offset());
+    if (above_leaf && ref.offset() != guess.leaf) {
+      want_leaf_head(at, g, log);
+    }
+    head = NodeHead::read(at);
+  }
+  const NodeView leaf(at, g);
+  probe_leaf(leaf, head, cursor.key, Kit{}, probe);
+  base::prefetch(at + probe.begin, at + probe.end);
+  if (log) want_log_between(leaf, head, probe.begin, probe.end);
+  if (guess.made()) guess_.learn(guess, ref.offset(), head.chunks(), probe);
+  return at;
+}
+
+template <Access A>
+inline bool HostExecutor<A>::begin_single(std::string_view key, Goal goal) {
+  if (key.empty() || key.size() > map_.geometry.key_bytes_max) return false;
+  alone_.goal = goal;
+  alone_.key.assign(key);
+  guard_.begin_alone();
+  alone_.read_version = guard_.version();
+  return true;
+}
+
+template <Access A>
+template <class Kit>
+inline bool HostExecutor<A>::get_with_kit(std::string_view key, Completion& answer) {
+  if (!begin_single(key, Goal::point)) return false;
+  LeafProbe probe;
+  const NodeView leaf(go_down<Kit>(alone_, false, probe), map_.geometry);
+  bool out_of_line = false;
+  answer.read_version = alone_.read_version;
+  answer.found = find_point(alone_.key, leaf, probe, alone_.read_version, answer, out_of_line);
+  if (out_of_line) answer.value = stored_value(map_, answer.value);
+  return true;
+}
+
+template <Access A>
+template <class Kit>
+inline const Item* HostExecutor<A>::scan_with_kit(std::string_view key, std::uint32_t few) {
+  if (!begin_single(key, Goal::forward)) return nullptr;
+  LeafProbe probe;
+  const NodeView leaf(go_down<Kit>(alone_, true, probe), map_.geometry);
+  Item* const items = group_items_;
+  if (LeafScan::take_few(leaf, alone_.key, probe, few, items)) return items;
+  // The log has some of them: merge it.
+  group_scan_.begin(leaf, alone_.read_version, map_.kit, &alone_.key, nullptr);
+  std::uint64_t out_of_line = 0;
+  if (group_scan_.take(items, few, out_of_line) == few) {
+    values_at_hand(items, out_of_line);
+    return items;
+  }
+  let_go();
+  return nullptr;
+}
+
+#if defined(ESPALIER_HAVE_X86_KITS)
+template <Access A>
+bool HostExecutor<A>::get_avx512(std::string_view key, Completion& answer) {
+  return get_with_kit<Avx512Kit>(key, answer);
+}
+template <Access A>
+bool HostExecutor<A>::get_avx2(std::string_view key, Completion& answer) {
+  return get_with_kit<Avx2Kit>(key, answer);
+}
+template <Access A>
+const Item* HostExecutor<A>::scan_avx512(std::string_view key, std::uint32_t few) {
+  return scan_with_kit<Avx512Kit>(key, few);
+}
+template <Access A>
+const Item* HostExecutor<A>::scan_avx2(std::string_view key, std::uint32_t few) {
+  return scan_with_kit<Avx2Kit>(key, few);
+}
+#endif
+
+template <Access A>
+bool HostExecutor<A>::read_one(std::string_view key, Completion& answer) {
+#if defined(ESPALIER_HAVE_X86_KITS)
+  if (map_.kit.isa == Isa::avx512) return get_avx512(key, answer);
+  if (map_.kit.isa == Isa::avx2) return get_avx2(key, answer);
+#endif
+  return get_with_kit<ScalarKit>(key, answer);
+}
+
+template <Access A>
+const Item* HostExecutor<A>::scan_few(std::string_view key, std::uint32_t few) {
+#if defined(ESPALIER_HAVE_X86_KITS)
+  if (map_.kit.isa == Isa::avx512) return scan_avx512(key, few);
+  if (map_.kit.isa == Isa::avx2) return scan_avx2(key, few);
+#endif
+  return scan_with_kit<ScalarKit>(key, few);
+}
+
+}  // namespace espalier::tree

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the parts of a node lie, computed once per map from its options.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "espalier/types.hpp"
+#include "kinds/map/format/node.hpp"
+
+namespace espalier::tree {
+
+/// Offsets and limits of a map's nodes, in bytes.
+struct Geometry {
+  std::uint32_t node_bytes = 0;
+  std::uint32_t log_bytes = 0;    // capacity of a leaf's log block, where the node has room
+  std::uint32_t log_slots = 0;    // entries that the log block may have
+  std::uint32_t chunk_shift = 0;  // the sorted block is cut into chunks of 1 << chunk_shift bytes
+  std::uint32_t unit_shift = 0;   // sorted items begin at multiples of 1 << unit_shift
+  std::uint32_t unit_mask = 0;    // (1 << unit_shift) - 1
+  std::uint32_t chunks_max = 0;
+  std::uint32_t slots_begin = sizeof(wire::NodeHeader);
+  std::uint32_t key_prefixes_begin = 0;
+  std::uint32_t starts_begin = 0;
+  std::uint32_t places_begin = 0;  // of log entries
+  std::uint32_t sorted_begin = 0;
+  std::uint32_t groups_max = 0;  // interior: groups of 16 children
+  std::uint32_t group_key_prefixes_begin = sizeof(wire::NodeHeader);
+  std::uint32_t groups_begin = 0;
+  std::uint32_t key_bytes_max = 0;
+  std::uint32_t inline_value_bytes_max = 0;
+
+  static constexpr bool valid(const MapOptions& options) {
+    return std::has_single_bit(options.node_bytes) && options.node_bytes >= wire::kNodeBytesMin &&
+           options.node_bytes <= wire::kNodeBytesMax && options.log_bytes % 64 == 0 &&
+           options.log_bytes <= wire::kLogBytesMax;
+  }
+
+  static constexpr Geometry of(const MapOptions& options) {
+    Geometry g;
+    g.node_bytes = options.node_bytes;
+    g.log_bytes = std::min(options.log_bytes, g.node_bytes / 4);
+    g.log_slots = std::min(g.log_bytes / 32, wire::kLogSlotsMax);
+    const auto node_shift = static_cast<std::uint32_t>(std::countr_zero(g.node_bytes));
+    g.chunk_shift = std::max(6u, node_shift - 6);
+    g.unit_shift = g.chunk_shift - std::min(7u, g.chunk_shift);
+    g.unit_mask = (1u << g.unit_shift) - 1;
+    g.key_prefixes_begin = g.slots_begin + 2 * g.log_slots;
+    // Every chunk costs its bytes, a head of 2 and a start of 1; the last one may be cut short.
+    const std::uint32_t chunk_bytes = 1u << g.chunk_shift;
+    g.chunks_max = (g.node_bytes - g.key_prefixes_begin) / (chunk_bytes + 3);
+    for (;; ++g.chunks_max) {
+      g.starts_begin = g.key_prefixes_begin + 2 * g.chunks_max;
+      g.places_begin = (g.starts_begin + g.chunks_max + 1) & ~1u;
+      g.sorted_begin = (g.places_begin + 2 * g.log_slots + 63) & ~63u;
+      if (g.sorted_begin + g.chunks_max * chunk_bytes >= g.node_bytes) break;
+    }
+    g.groups_max = std::min(60u, (g.node_bytes - g.group_key_prefixes_begin) / 160 + 1);
+    g.groups_begin = (g.group_key_prefixes_begin + 2 * g.groups_max + 63) & ~63u;
+    const std::uint32_t sixteenth = g.node_bytes / 16;
+    g.key_bytes_max = std::min(sixteenth, wire::kKeyBytesMax);
+    g.inline_value_bytes_max = std::min(sixteenth, wire::kInlineValueBytesMax);
+    return g;
+  }
+};
+
+static_assert(Geometry::of(MapOptions{}).sorted_begin == 384);
+static_assert(Geometry::of(MapOptions{}).chunk_shift == 7);
+static_assert(Geometry::of(MapOptions{}).chunks_max <= 64);
+static_assert(Geometry::of(MapOptions{.node_bytes = 4096, .log_bytes = 0}).chunks_max <= 64);
+static_assert(Geometry::of(MapOptions{.node_bytes = 65536, .log_bytes = 0}).chunks_max <= 64);
+
+}  // namespace espalier::tree

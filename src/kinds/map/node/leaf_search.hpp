@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding a key in a leaf: chunk by heads, item by comparison, log by tags.
+//
+// Split in two so that a walk can wait in between: `probe` needs only the leaf's header, slots,
+// heads and starts (all in its first 512 bytes) and says which bytes to read next.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <optional>
+
+#include "base/prefetch.hpp"
+#include "kinds/map/node/node_head.hpp"
+
+namespace espalier::tree {
+
+/// What the head of a leaf says about a key.
+struct LeafProbe {
+  Rank rank;                // of the key's head among the chunk heads
+  std::uint32_t chunk = 0;  // the chunk where the key is, unless `tied`
+  std::uint32_t begin = 0;  // its items lie in [begin, end); empty if the key is below all
+  std::uint32_t end = 0;
+  bool tied = false;              // several chunks begin with this head: keys must decide
+  std::uint64_t log_matches = 0;  // log slots that may carry the key
+};
+
+/// Where a key is, or would be, in the sorted block.
+struct Position {
+  std::uint32_t offset = 0;  // of the first item with a key >= the key; sorted_end if there is none
+  bool exact = false;        // that item has the key
+};
+
+/// The newest of the log slots that may carry a key. Requires: there are some.
+[[nodiscard]] inline std::uint32_t newest_match(std::uint64_t log_matches) {
+  return static_cast<std::uint32_t>(63 - std::countl_zero(log_matches));
+}
+
+/// Asks for what a probe reads of a leaf; and, for who reads more than one item, for what tells
+/// where the leaf ends, and the places of log entries.
+inline void want_leaf_head(const std::byte* leaf, const Geometry& g, bool all) {
+  __builtin_prefetch(leaf);
+  if (all) __builtin_prefetch(leaf + base::kLineBytes);
+  base::prefetch(leaf + g.slots_begin, leaf + (all ? g.sorted_begin : g.places_begin));
+}
+
+/// Asks for the log of a leaf whose head is at hand.
+inline void want_log(const NodeView& leaf, const NodeHead& head) {
+  const std::byte* log = leaf.bytes() + leaf.log_begin();
+  base::prefetch(log, log + head.lock.units() * wire::kLogUnitBytes);
+}
+/// Asks for the log entries that belong before sorted items in [begin, until); if that is the end
+/// of them, for those behind it too.
+inline void want_log_between(const NodeView& leaf, const NodeHead& head, std::uint32_t begin,
+                             std::uint64_t until) {
+  const std::uint32_t end =
+      until >= head.sorted_end() ? head.sorted_end() + 1 : static_cast<std::uint32_t>(until);
+  for (std::uint32_t i = 0; i < leaf.log_entries(head.lock); ++i) {
+    if (leaf.log_place(i) - begin < end - begin) {
+      base::prefetch_line(leaf.bytes() + leaf.log_offset(i));
+    }
+  }
+}
+/// Asks for where the next entry of the log goes.
+inline void want_log_end(const NodeView& leaf, const NodeHead& head) {
+  const std::byte* end = leaf.bytes() + leaf.log_begin() + head.lock.units() * wire::kLogUnitBytes;
+  base::prefetch_to_write(end);
+  base::prefetch_to_write(end + base::kLineBytes);
+}
+/// Asks for the newest log entry that may have the key.
+inline void want_log_match(const NodeView& leaf, const LeafProbe& probe) {
+  if (probe.log_matches == 0) return;
+  base::prefetch_line(leaf.bytes() + leaf.log_offset(newest_match(probe.log_matches)));
+}
+
+/// `Kit`: SearchKit, or one of search_kits.hpp.
+template <class Kit>
+inline void probe_leaf(const NodeView& leaf, const NodeHead& head, const SearchKey& key,
+                       const Kit& kit, LeafProbe& probe) {
+  const Geometry& g = leaf.geometry();
+  const std::uint32_t chunks = head.chunks() < g.chunks_max ? head.chunks() : g.chunks_max;
+  probe.rank = kit.rank16(leaf.bytes() + g.key_prefixes_begin, chunks,
+                          static_cast<std::uint16_t>(head.scaled(key) >> 48));
+  const std::uint32_t entries = leaf.log_entries(head.lock);
+  probe.log_matches =
+      entries == 0 ? 0 : kit.match_tags(leaf.bytes() + g.slots_begin, entries, key.tag());
+  probe.tied = probe.rank.below_or_equal != probe.rank.below;
+  // A key that begins a chunk ties with it: of the tied chunks its own is the last, nearly always.
+  const std::uint32_t at = probe.rank.below_or_equal;
+  if (at != 0) {
+    const std::uint32_t end = leaf.clamp_sorted_end(head.sorted_end());
+    probe.chunk = at - 1;
+    probe.begin = leaf.chunk_start(probe.chunk, end);
+    probe.end = leaf.chunk_end(probe.chunk, chunks, end);
+  } else {
+    probe.chunk = 0;
+    probe.begin = probe.end = g.sorted_begin;
+  }
+}
+[[nodiscard]] inline LeafProbe probe_leaf(const NodeView& leaf, const SearchKey& key,
+                                          const SearchKit& kit) {
+  LeafProbe probe;
+  probe_leaf(leaf, NodeHead::read(leaf.bytes()), key, kit, probe);
+  return probe;
+}
+
+/// Decides between chunks that begin with the key's head, by comparing first keys.
+void resolve_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& probe);
+
+/// Among tied chunks the last one is the key's, if it does not begin above the key.
+inline void decide_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& probe) {
+  if (probe.begin != 0 && compare_keys(leaf.sorted_item(probe.begin).key, key.view()) <= 0)
+      [[likely]] {
+    probe.tied = false;
+  } else {
+    resolve_tie(leaf, key, probe);
+  }
+}
+
+/// A chunk whose items all have the lengths of its first one, as is usual, with keys as long as the
+/// key that is looked for: then no address depends on what was read before, and no branch on which
+/// item it is.
+struct AlikeItems {
+  std::uint32_t step = 0;         // from one item to the next
+  std::uint32_t value_bytes = 0;  // of each
+  std::uint16_t lengths = 0;      // as the items begin
+
+  /// What the first item of the probe's chunk says; false: this is no such chunk.
+  [[nodiscard]] bool read(const NodeView& leaf, const SearchKey& key, const LeafProbe& probe) {
+    lengths = base::load_plain<std::uint16_t>(leaf.bytes() + probe.begin);
+    const std::uint32_t key_bytes = lengths & 0xFFu;
+    value_bytes = lengths >> 8;
+    const std::uint32_t mask = leaf.geometry().unit_mask;
+    step = (2 + key_bytes + value_bytes + mask) & ~mask;
+    return key_bytes == key.bytes() && key_bytes >= 8 && (lengths & 0x8080) == 0;
+  }
+};
+
+/// lower_bound in such a chunk; false if it is none, after all.
+[[nodiscard]] inline bool lower_bound_among_alike(const NodeView& leaf, const SearchKey& key,
+                                                  const LeafProbe& probe, Position& position) {
+  AlikeItems alike;
+  if (probe.begin == 0 || probe.begin >= probe.end || key.bytes() > 16) return false;
+  if (!alike.read(leaf, key, probe)) return false;
+  const std::uint64_t first = key.prefix();
+  const std::uint64_t last = key.tail();
+  std::uint32_t below = 0;
+  std::uint32_t unlike = 0;
+  bool exact = false;
+  std::uint32_t at = probe.begin;
+  for (; at + alike.step <= probe.end; at += alike.step) {
+    const auto* text = reinterpret_cast<const char*>(leaf.bytes() + at + 2);
+    unlike |= base::load_plain<std::uint16_t>(leaf.bytes() + at) ^ alike.lengths;
+    const std::uint64_t x = big_endian_at(text);
+    const std::uint64_t y = big_endian_at(text + key.bytes() - 8);
+    below += (x < first) | ((x == first) & (y < last)) ? alike.step : 0;
+    exact |= (x == first) & (y == last);
+  }
+  position = {probe.begin + below, exact};
+  return unlike == 0 && at == probe.end;
+}
+
+/// The first item >= key. Requires: the probe's chunk is at hand (and, if tied, all tied chunks).
+[[nodiscard]] inline Position lower_bound(const NodeView& leaf, const SearchKey& key,
+                                          LeafProbe probe) {
+  if (probe.tied) decide_tie(leaf, key, probe);
+  Position position;
+  if (lower_bound_among_alike(leaf, key, probe, position)) [[likely]]
+    return position;
+  const std::uint32_t prefix = leaf.prefix_bytes();
+  std::uint32_t offset = probe.begin;
+  const std::uint32_t sorted_end = leaf.sorted_end();
+  while (offset < probe.end && offset != 0) {
+    const SortedItem item = leaf.sorted_item(offset, sorted_end);
+    const std::size_t equal = item.key.size() < prefix ? 0 : prefix;
+    const int order = compare_keys(item.key, key.view(), equal);
+    if (order >= 0) return {offset, order == 0};
+    offset = item.end;
+  }
+  return {probe.end, false};
+}
+
+/// Finds the item with exactly this key in a chunk of alike items; false if it is no such chunk,
+/// else `found.end` is 0 if there is no such item.
+[[nodiscard]] inline bool find_among_alike(const NodeView& leaf, const SearchKey& key,
+                                           const LeafProbe& probe, SortedItem& found) {
+  AlikeItems alike;
+  if (!alike.read(leaf, key, probe)) return false;
+  const std::uint32_t key_bytes = key.bytes();
+  std::uint32_t match = 0;
+  std::uint32_t unlike = 0;
+  std::uint32_t at = probe.begin;
+  for (; at + alike.step <= probe.end; at += alike.step) {
+    const std::byte* item = leaf.bytes() + at;
+    unlike |= base::load_plain<std::uint16_t>(item) ^ alike.lengths;
+    match = key.ends_match(reinterpret_cast<const char*>(item + 2), key_bytes) ? at : match;
+  }
+  if (unlike != 0 || at != probe.end) return false;
+  const char* const text = reinterpret_cast<const char*>(leaf.bytes() + match + 2);
+  found.end = 0;
+  if (match == 0) return true;
+  // Keys may have both ends in common: then all of them must be compared.
+  if (key_bytes > 16 && !key.same_as(text, key_bytes)) return false;
+  found.key = {text, key_bytes};
+  found.value = text + key_bytes;
+  found.value_bytes = alike.value_bytes;
+  found.out_of_line = false;
+  found.end = match + alike.step;
+  return true;
+}
+
+/// Finds the item of the probe's chunk with exactly this key.
+[[nodiscard]] inline bool find_in_chunk(const NodeView& leaf, const SearchKey& key,
+                                        const LeafProbe& probe, SortedItem& found) {
+  std::uint32_t offset = probe.begin;
+  if (offset >= probe.end || offset == 0) return false;
+  if (find_among_alike(leaf, key, probe, found)) [[likely]]
+    return found.end != 0;
+  const std::uint32_t end = leaf.sorted_end();
+  while (offset < probe.end && offset != 0) {
+    const SortedItem item = leaf.sorted_item(offset, end);
+    if (key.same_as(item.key.data(), static_cast<std::uint32_t>(item.key.size()))) {
+      found = item;
+      return true;
+    }
+    offset = item.end;
+  }
+  return false;
+}
+
+/// Finds the item with exactly this key in the sorted block.
+[[nodiscard]] inline bool find_sorted(const NodeView& leaf, const SearchKey& key,
+                                      const LeafProbe& probe, SortedItem& found) {
+  // A key that begins a chunk ties with it: its own chunk is the last of the tied ones.
+  if (find_in_chunk(leaf, key, probe, found)) return true;
+  if (!probe.tied) [[likely]]
+    return false;
+  LeafProbe resolved = probe;
+  resolve_tie(leaf, key, resolved);
+  return find_in_chunk(leaf, key, resolved, found);
+}
+
+/// The newest log entry of the key that is visible at `read_version`, if there is one.
+[[nodiscard]] inline std::optional<LogItem> find_in_log(const NodeView& leaf, const SearchKey& key,
+                                                        std::uint64_t matches,
+                                                        std::uint64_t read_version) {
+  while (matches != 0) {
+    const std::uint32_t index = newest_match(matches);
+    matches &= ~(std::uint64_t{1} << index);
+    const LogItem item = leaf.log_item(index, read_version);
+    if (item.version != wire::kLive && same_key(item.key, key.view())) return item;
+  }
+  return std::nullopt;
+}
+
+/// The groups of an interior node in which the key's child is: nearly always one.
+/// Requires: the node's header and group heads are at hand.
+struct GroupChoice {
+  std::uint64_t scaled = 0;  // the key in the node's scale
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+};
+template <class Kit>
+[[nodiscard]] inline GroupChoice choose_group(const NodeView& node, const NodeHead& head,
+                                              const SearchKey& key, const Kit& kit) {
+  GroupChoice choice;
+  choice.scaled = head.scaled(key);
+  const std::uint32_t most = node.geometry().groups_max;
+  const Rank rank = kit.rank16(node.bytes() + node.geometry().group_key_prefixes_begin,
+                               head.chunks() < most ? head.chunks() : most,
+                               static_cast<std::uint16_t>(choice.scaled >> 48));
+  choice.first = rank.below - (rank.below != 0 ? 1 : 0);
+  choice.last = rank.below_or_equal - (rank.below_or_equal != 0 ? 1 : 0);
+  return choice;
+}
+
+/// Several separators share the key's head: the separators decide among children [low, high).
+[[nodiscard]] std::uint32_t choose_among_equal(const NodeView& node, const SearchKey& key,
+                                               std::uint32_t low, std::uint32_t high);
+
+/// The children whose separators the key's head does not tell apart, counted from 1: the key's
+/// child is in [below, at_most], and it is `below` where both are equal, as nearly always.
+struct ChildRange {
+  std::uint32_t below = 0;
+  std::uint32_t at_most = 0;
+};
+/// Requires: the groups of the choice are at hand.
+template <class Kit>
+[[nodiscard]] inline ChildRange child_range(const NodeView& node, const GroupChoice& choice,
+                                            const Kit& kit) {
+  const auto head = static_cast<std::uint32_t>(choice.scaled >> 32);
+  const std::uint32_t first = choice.first * wire::kGroupChildren;
+  const Rank rank = kit.rank32(node.bytes() + node.group_offset(choice.first), head);
+  // Child 0 begins at or below every key that the node covers.
+  ChildRange range;
+  range.below = first + rank.below + (first + rank.below == 0 ? 1 : 0);
+  range.at_most = first + rank.below_or_equal;
+  if (choice.last != choice.first) [[unlikely]] {
+    range.at_most = choice.last * wire::kGroupChildren +
+                    kit.rank32(node.bytes() + node.group_offset(choice.last), head).below_or_equal;
+  }
+  return range;
+}
+
+/// Whether separators must decide which child it is.
+template <class Kit>
+[[nodiscard]] inline bool ties_among_children(const NodeView& node, const GroupChoice& choice,
+                                              const Kit& kit) {
+  const ChildRange range = child_range(node, choice, kit);
+  return range.below != range.at_most;
+}
+
+/// Index of the child that covers the key. Requires: the groups of the choice are at hand; where
+/// two separators share the key's head, the separators too.
+template <class Kit>
+[[nodiscard]] inline std::uint32_t choose_child(const NodeView& node, const SearchKey& key,
+                                                const GroupChoice& choice, const Kit& kit) {
+  const ChildRange range = child_range(node, choice, kit);
+  if (range.below != range.at_most) [[unlikely]]
+    return choose_among_equal(node, key, range.below, range.at_most);
+  return range.below - 1;
+}
+[[nodiscard]] inline std::uint32_t choose_child(const NodeView& node, const SearchKey& key,
+                                                const SearchKit& kit) {
+  return choose_child(node, key, choose_group(node, NodeHead::read(node.bytes()), key, kit), kit);
+}
+
+/// The same for descending walks: the separators below the key decide.
+[[nodiscard]] std::uint32_t choose_below_equal(const NodeView& node, const SearchKey& key,
+                                               std::uint32_t low, std::uint32_t high);
+
+/// Index of the child with low < key <= high, for descending walks; an empty key is the end.
+/// Requires: the same as choose_child.
+template <class Kit>
+[[nodiscard]] inline std::uint32_t choose_child_descending(const NodeView& node,
+                                                           const SearchKey& key,
+                                                           const GroupChoice& choice,
+                                                           const Kit& kit) {
+  const std::uint32_t children = node.children();
+  if (key.bytes() == 0) return children == 0 ? 0 : children - 1;
+  const ChildRange range = child_range(node, choice, kit);
+  if (range.below != range.at_most) [[unlikely]]
+    return choose_below_equal(node, key, range.below, range.at_most);
+  return range.below - 1;
+}
+[[nodiscard]] inline std::uint32_t choose_child_descending(const NodeView& node,
+                                                           const SearchKey& key,
+                                                           const SearchKit& kit) {
+  const GroupChoice choice = choose_group(node, NodeHead::read(node.bytes()), key, kit);
+  return choose_child_descending(node, key, choice, kit);
+}
+
+}  // namespace espalier::tree

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log of a leaf as a scan goes through it: entries by key, of each key the newest that the
+// reader may see.
+//
+// Their places in the sorted block order the entries without a look at them; those that have the
+// same place are read and compared when the scan gets there. So a short scan in a leaf with a long
+// log touches the entries among its own items and no others.
+#pragma once
+
+#include <cstdint>
+
+#include "kinds/map/node/node_view.hpp"
+
+namespace espalier::tree {
+
+class LogInOrder {
+ public:
+  /// Takes the entries with places from `first` to `last`, both included.
+  /// Requires: the leaf stays; its head and the places are at hand.
+  void begin(const NodeView& leaf, std::uint64_t read_version, std::uint32_t first,
+             std::uint32_t last);
+
+  /// How many entries there are, of which some may turn out to be none: see at().
+  [[nodiscard]] std::uint32_t count() const { return count_; }
+  [[nodiscard]] std::uint32_t place(std::uint32_t i) const { return places_[i]; }
+  /// The i-th entry by key; null if it is none, for the reader may not see it, or a newer one has
+  /// its key. Such come behind the others with the same place.
+  [[nodiscard]] const LogItem* at(std::uint32_t i) {
+    if ((decided_ >> i & 1) == 0) decide(i);
+    return slots_[i] == kNone ? nullptr : &items_[slots_[i]];
+  }
+
+ private:
+  static constexpr std::uint8_t kNone = 0xFF;
+
+  void decide(std::uint32_t i);
+
+  const std::byte* leaf_ = nullptr;
+  const Geometry* geometry_ = nullptr;
+  std::uint64_t read_version_ = 0;
+  std::uint32_t count_ = 0;
+  std::uint32_t decided_ = 0;  // a bit for each entry: whether slots_ is final
+  std::uint16_t places_[wire::kLogSlotsMax];
+  std::uint8_t slots_[wire::kLogSlotsMax];
+  LogItem items_[wire::kLogSlotsMax];  // by slot, of those that are settled
+  static_assert(wire::kLogSlotsMax <= 32, "a bit of decided_ for each");
+};
+
+}  // namespace espalier::tree

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of log entries by key, computed from their order hints: the hint of an entry is its
+// place among the entries before it [Honeycomb §4.3]. No key is compared.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "kinds/map/format/node.hpp"
+
+namespace espalier::tree {
+
+/// Fills in `order[i]`, the slot of the i-th smallest entry. What `hint_of` says may be a lie.
+/// Requires: order has kLogSlotsMax places.
+template <class HintOf>
+inline void sort_by_hints(std::uint32_t entries, const HintOf& hint_of, std::uint8_t* order) {
+  // Most logs have so few entries that their order fits one word, a byte for each.
+  const std::uint32_t in_word = std::min(entries, 8u);
+  std::uint64_t word = 0;
+  for (std::uint32_t i = 0; i < in_word; ++i) {
+    const std::uint32_t bits = 8 * std::min<std::uint32_t>(hint_of(i), i);
+    const std::uint64_t below = (std::uint64_t{1} << bits) - 1;
+    word = (word & below) | (word & ~below) << 8 | std::uint64_t{i} << bits;
+  }
+  for (std::uint32_t i = 0; i < in_word; ++i) order[i] = static_cast<std::uint8_t>(word >> 8 * i);
+  for (std::uint32_t i = in_word; i < entries; ++i) {
+    const std::uint32_t hint = std::min<std::uint32_t>(hint_of(i), i);
+    std::memmove(order + hint + 1, order + hint, i - hint);
+    order[hint] = static_cast<std::uint8_t>(i);
+  }
+}
+
+}  // namespace espalier::tree

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// The offload that writes several items at once, on conditions.
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "engine/typed_call.hpp"
+#include "kinds/map/batch_entries.hpp"
+#include "kinds/map/item_calls.hpp"
+#include "kinds/map/offload/map_offloads.hpp"
+#include "kinds/map/offload/map_walks.hpp"
+#include "kinds/map/offload/served_map.hpp"
+#include "kinds/map/write/batch.hpp"
+
+namespace espalier::offload {
+namespace {
+
+/// The entries of a batch, as they lie in the request.
+struct Entries {
+  std::vector<tree::BatchWrite> writes;
+  std::vector<tree::BatchCheck> checks;
+
+  /// Returns false if the payload is no batch of so many entries.
+  bool read(std::string_view payload, std::uint32_t count) {
+    wire::PayloadReader reader(payload);
+    for (; count != 0; --count) {
+      const auto step = tree::take_step(reader);
+      if (!step) return false;
+      if (step->kind == wire::BatchKind::check) {
+        checks.push_back({step->key, step->condition});
+      } else {
+        writes.push_back({step->key, step->value, step->kind == wire::BatchKind::erase});
+      }
+    }
+    return reader.complete();
+  }
+  /// Whether the own shard of this map has all their keys.
+  [[nodiscard]] bool lie_in(const wire::ShardMap& map) const {
+    const auto has = [own = map.bounds(map.own)](const auto& entry) { return own.has(entry.key); };
+    return std::ranges::all_of(writes, has) && std::ranges::all_of(checks, has);
+  }
+};
+
+// A batch is written in one piece, so one of more entries or bytes than these is not for the
+// scheduler's thread, on which everybody waits for it.
+constexpr std::uint32_t kEntriesHere = 64;
+constexpr std::size_t kBytesHere = std::size_t{64} << 10;
+constexpr std::uint64_t kAgainNs = 1'000'000;  // between two tries without memory
+
+/// What the batch did, once it was tried.
+struct BatchState {
+  std::optional<Result<tree::BatchApplied>> done;
+  bool released = false;                // the version under which all was written
+  std::uint64_t starving_since_ns = 0;  // when it first found no memory
+};
+
+// As other writes it waits a while for memory that leases hold, or readers of expired snapshots.
+bool may_try_again(Call& call, BatchState& state) {
+  const bool starved = !*state.done && state.done->error().code == Code::out_of_memory;
+  if (!starved || !call.services().store.others_hold_memory()) return false;
+  const std::uint64_t now = base::monotonic_ns();
+  if (state.starving_since_ns == 0) state.starving_since_ns = now;
+  return now - state.starving_since_ns < tree::kLeasedTimeoutNs;
+}
+
+Result<tree::BatchApplied> apply(tree::ThreadContext& context, tree::MapCore& map,
+                                 std::string_view payload, std::uint32_t count) {
+  Entries entries;
+  if (!entries.read(payload, count)) return fail(Code::invalid_argument, count);
+  if (map.shard != nullptr && !entries.lie_in(*map.shard)) return fail(Code::wrong_shard);
+  return tree::apply_batch(context, map, entries.writes, entries.checks);
+}
+
+// On another thread, which has no place among the epochs yet.
+Result<tree::BatchApplied> apply_elsewhere(tree::MapCore& map, std::string_view payload,
+                                           std::uint32_t count, std::uint32_t shard) {
+  auto slot = map.store.epochs.join();
+  if (!slot) return std::unexpected(slot.error());
+  tree::ThreadContext context(map.store, std::move(*slot), shard);
+  return apply(context, map, payload, count);
+}
+
+Next answer_batch(Call& call, const tree::BatchApplied& done) {
+  memory::Reclaimer& reclaimer = call.services().store.reclaimer;
+  if (reclaimer.due()) reclaimer.collect(host_map_of(call).calls.cache);
+  if (done.failed_check) return call.fail({Code::condition_failed, 0, *done.failed_check});
+  return answer(call, map_calls::ItemWritten{done.existed, true, done.version, 0});
+}
+
+Next write_batch(Call& call, const map_calls::BatchToWrite& asked) {
+  BatchState& state = call.state<BatchState>();
+  if (!state.done) {
+    // So many would be refused below, after they had taken several times the request's memory.
+    if (asked.count > tree::kBatchWritesMax + tree::kBatchChecksMax) {
+      return call.fail({Code::invalid_argument, 0, asked.count});
+    }
+    HostMap& map = host_map_of(call);
+    if (asked.count > kEntriesHere || asked.entries.size() > kBytesHere) {
+      return call.helper(
+          [&state, &core = *map.core, payload = asked.entries, count = asked.count,
+           shard = call.shard()] { state.done = apply_elsewhere(core, payload, count, shard); });
+    }
+    state.done = apply(map.calls, *map.core, asked.entries, asked.count);
+  }
+  if (may_try_again(call, state)) {
+    state.done.reset();
+    return call.at(base::monotonic_ns() + kAgainNs);
+  }
+  const Result<tree::BatchApplied>& done = *state.done;
+  if (!done) return call.fail(done.error());
+  // The answer waits for the release of the version under which all was written.
+  if (!std::exchange(state.released, true)) return wait_for_release(call, done->wait_for);
+  return answer_batch(call, *done);
+}
+
+const Offload kBatchOffloads[] = {serve_map<map_calls::BatchToWrite, write_batch>()};
+
+}  // namespace
+
+std::span<const Offload> batch_offloads() { return kBatchOffloads; }
+
+}  // namespace espalier::offload

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/map/offload/map_reads.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/bytes.hpp"
+#include "dataplane/planted_dataplane_bugs.hpp"
+#include "fabric/shared_copy.hpp"
+#include "kinds/map/walk/next_step.hpp"
+
+namespace espalier::offload {
+namespace {
+
+constexpr auto kNode = memory::BufferKind::node;
+
+// A key of this number: what is left out, and its bytes without the zeros that fill it up. Others
+// may have the same number; they lie in the same leaf or behind it.
+std::string key_of(std::string_view prefix, std::uint64_t number) {
+  std::string key(prefix);
+  for (int shift = 56; shift >= 0; shift -= 8) key += static_cast<char>(number >> shift & 0xFF);
+  while (key.size() > std::max<std::size_t>(1, prefix.size()) && key.back() == '\0') {
+    key.pop_back();
+  }
+  return key;
+}
+
+/// Successors that are followed for one READ: far more than a leaf has while tables are late.
+constexpr std::uint32_t kSuccessorsMax = 32;
+
+// Where the node is by now that began there. Tables are told late that it was replaced, and a
+// client whose read version is that of this moment would have to read the successor next. One that
+// was replaced at a version that no read has yet stays what it is, and so does what is no node of
+// the map. Requires: an exposed epoch.
+std::uint64_t newest_of(const tree::MapCore& map, std::uint64_t offset) {
+  const memory::BufferPool& pool = map.store.pool;
+  const std::uint64_t released = map.versions ? map.clock.released() : wire::kLive - 1;
+  std::uint32_t generation = pool.generation_in_use(offset, kNode);
+  for (std::uint32_t steps = 0; generation != 0 && steps < kSuccessorsMax; ++steps) {
+    const tree::NodeView node = map.view(wire::Ref::make(offset, generation));
+    const std::uint64_t superseded = node.superseded();
+    if (node.map_id() != map.id || superseded == 0 || superseded > released) break;
+    const wire::Ref successor = node.successor_ref();
+    if (!successor || pool.generation_in_use(offset, kNode) != generation) break;
+    if (!pool.is_buffer_begin(successor.offset(), kNode, successor.generation())) break;
+    offset = successor.offset();
+    generation = pool.generation_in_use(offset, kNode);
+  }
+  return offset;
+}
+
+// Of a node's beginning; false of less than that.
+bool is_leaf(std::span<const std::byte> node) {
+  wire::NodeHeader header;
+  if (node.size() < sizeof header) return false;
+  std::memcpy(&header, node.data(), sizeof header);
+  return header.level == 0;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<MapReads>> MapReads::create(tree::StoreCore& store,
+                                                   std::weak_ptr<const tree::MapCore> map,
+                                                   std::string prefix, IndexReadCounts* counts) {
+  auto slot = store.epochs.join();
+  if (!slot) return std::unexpected(slot.error());
+  return std::shared_ptr<MapReads>(
+      new MapReads(std::move(map), std::move(prefix), std::move(*slot), counts));
+}
+
+MapReads::MapReads(std::weak_ptr<const tree::MapCore> map, std::string prefix, base::EpochSlot slot,
+                   IndexReadCounts* counts)
+    : map_(std::move(map)), prefix_(std::move(prefix)), slot_(std::move(slot)), counts_(counts) {}
+
+void MapReads::read_keyed(std::uint64_t number, std::span<std::byte> into) {
+  const std::string key = key_of(prefix_, number);
+  tree::Cursor cursor;
+  answer(into, [&](const tree::MapCore& map) {
+    cursor.key.assign(std::string_view(key).substr(0, map.geometry.key_bytes_max));
+    cursor.read_version = map.clock.released();
+    return tree::find_leaf(map, cursor, {}).offset();
+  });
+  if (counts_ != nullptr) counts_->resolved.fetch_add(1, std::memory_order_relaxed);
+}
+
+void MapReads::read_at(std::uint64_t offset, std::span<std::byte> into) {
+  bool followed = false;
+  const bool node = answer(into, [&](const tree::MapCore& map) {
+    const std::uint64_t newest = newest_of(map, offset);
+    followed = newest != offset;
+    return newest;
+  });
+  if (counts_ == nullptr) return;
+  if (node && followed) counts_->followed.fetch_add(1, std::memory_order_relaxed);
+  auto& met = is_leaf(into) ? counts_->leaves : counts_->interior;
+  (node ? met : counts_->nothing).fetch_add(1, std::memory_order_relaxed);
+}
+
+template <class Find>
+bool MapReads::answer(std::span<std::byte> into, const Find& find) {
+  const auto map = map_.lock();
+  if (map == nullptr || map->dropped.load(std::memory_order_acquire)) {
+    std::ranges::fill(into, std::byte{0});
+    return false;
+  }
+  const std::scoped_lock lock(mutex_);
+  slot_.enter();
+  const bool node = copy(*map, find(*map), into);
+  slot_.exit();
+  return node;
+}
+
+// What is in use before the first byte and after the last one is the same node all the while: a
+// buffer that is released has another generation ever after.
+bool MapReads::copy(const tree::MapCore& map, std::uint64_t offset, std::span<std::byte> into) {
+  const memory::BufferPool& pool = map.store.pool;
+  const auto bytes = std::min<std::size_t>(into.size(), map.geometry.node_bytes);
+  std::ranges::fill(into.subspan(bytes), std::byte{0});
+  if (base::planted(dataplane::Bug::entry_taken_at_its_word)) {
+    fabric::copy_from_shared(into.data(), map.at(offset), bytes);
+    return true;
+  }
+  const std::uint32_t before = pool.generation_in_use(offset, kNode);
+  bool whole = before != 0 && map.view(wire::Ref::make(offset, before)).map_id() == map.id;
+  if (whole) {
+    fabric::copy_from_shared(into.data(), map.at(offset), bytes);
+    whole = pool.generation_in_use(offset, kNode) == before;
+  }
+  if (!whole) std::ranges::fill(into.first(bytes), std::byte{0});
+  return whole;
+}
+
+}  // namespace espalier::offload

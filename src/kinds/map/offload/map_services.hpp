@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a node keeps for all its maps. Thread: any.
+#pragma once
+
+#include "engine/node_parts.hpp"
+#include "kinds/map/offload/index_reads.hpp"
+#include "kinds/map/offload/lane_queue.hpp"
+
+namespace espalier::offload {
+
+struct MapServices final : NodePart {
+  IndexReadCounts index_reads;
+  LaneRounds lane_rounds;
+};
+
+}  // namespace espalier::offload

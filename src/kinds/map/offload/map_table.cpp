@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/map/offload/map_table.hpp"
+
+#include <utility>
+
+#include "base/try_reserve.hpp"
+#include "engine/free_dropped.hpp"
+
+namespace espalier::offload {
+
+ServedMap* MapTable::look_up(std::uint32_t number) {
+  auto known = maps_.find(number);
+  if (known == maps_.end()) {
+    auto served = serve(number);
+    if (served == nullptr) return nullptr;
+    base::reserve_more(walking_, maps_.size() + 1 - walking_.size());
+    known = maps_.emplace(number, std::move(served)).first;
+  }
+  if (known->second->dropped()) return nullptr;
+  last_number_ = number;
+  last_ = known->second.get();
+  return last_;
+}
+
+std::unique_ptr<ServedMap> MapTable::serve(std::uint32_t number) {
+  if (host_ != nullptr) {
+    // Its executor is that of maps, and so are what it serves for it.
+    return std::unique_ptr<ServedMap>(static_cast<ServedMap*>(host_->serve(number).release()));
+  }
+  auto core = services_.catalog().find<tree::MapCore>(number);
+  if (core == nullptr) return nullptr;
+  auto walks = services_.store.epochs.join();
+  auto calls = services_.store.epochs.join();
+  if (!walks || !calls) return nullptr;
+  return std::make_unique<HostMap>(std::move(core), std::move(*walks), std::move(*calls), shard_);
+}
+
+bool MapTable::step() {
+  if (walking_.empty()) return false;
+  std::erase_if(walking_, [](ServedMap* map) {
+    map->walking = map->advance() != 0;
+    return !map->walking;
+  });
+  return true;
+}
+
+// Frees on another thread, for that takes time by the size of the map.
+void MapTable::let_go_of_dropped() {
+  std::erase_if(maps_, [this](auto& entry) {
+    ServedMap& map = *entry.second;
+    if (!map.dropped() || map.users != 0 || map.walking) return false;
+    if (last_ == &map) last_ = nullptr;
+    begin_to_free(services_, map.keep());
+    return true;
+  });
+  // Others than this table may have held one last: a snapshot, say.
+  if (services_.store.dropped.due()) begin_to_free(services_);
+}
+
+}  // namespace espalier::offload

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The maps that one scheduler works on, by number: found in the catalogue when a request first
+// names them, and let go when they are dropped and nothing uses them any more.
+//
+// Thread: that of the scheduler.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/host_link.hpp"
+#include "engine/services.hpp"
+#include "kinds/map/offload/served_map.hpp"
+
+namespace espalier::offload {
+
+class MapTable {
+ public:
+  /// `shard`: of counters. `host`: where the maps lie; null: in the services' own store.
+  MapTable(Services& services, std::uint32_t shard, HostLink* host)
+      : services_(services), shard_(shard), host_(host) {}
+
+  /// The map of this number; null: there is none, or no longer. Errors: std::bad_alloc.
+  [[nodiscard]] ServedMap* find(std::uint32_t number) {
+    if (number == last_number_ && last_ != nullptr && !last_->dropped()) [[likely]]
+      return last_;
+    return look_up(number);
+  }
+  /// Has the map's walks stepped until none is in flight.
+  void begin_walks(ServedMap& map) {
+    if (map.walking) return;
+    map.walking = true;
+    walking_.push_back(&map);
+  }
+  /// One turn of all walks. Returns whether there were any.
+  bool step();
+  /// Lets go of what is dropped and not used. Cost: a look at each map.
+  void let_go_of_dropped();
+
+ private:
+  [[nodiscard]] ServedMap* look_up(std::uint32_t number);
+  [[nodiscard]] std::unique_ptr<ServedMap> serve(std::uint32_t number);
+
+  Services& services_;
+  const std::uint32_t shard_;
+  HostLink* const host_;
+  std::unordered_map<std::uint32_t, std::unique_ptr<ServedMap>> maps_;
+  std::uint32_t last_number_ = 0;  // and what find() found for it
+  ServedMap* last_ = nullptr;
+  std::vector<ServedMap*> walking_;  // have walks in flight
+};
+
+}  // namespace espalier::offload

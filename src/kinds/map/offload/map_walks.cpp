@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/map/offload/map_walks.hpp"
+
+#include <new>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/try_reserve.hpp"
+#include "engine/connection.hpp"
+#include "engine/scheduler.hpp"
+#include "kinds/map/offload/map_services.hpp"
+
+namespace espalier::offload {
+namespace {
+
+constexpr std::size_t kSpareBytes = std::size_t{128} << 10;
+
+// Whether the node's own shard has all keys that a request names.
+[[gnu::noinline]] bool in_shard(const wire::ShardMap& map, const Request& request) {
+  const Keys keys = request.offload->limits.keys;
+  if (keys == Keys::none) return true;
+  const wire::KeyBounds own = map.bounds(map.own);
+  // What no map takes, the offload refuses.
+  if (keys == Keys::one) return request.key().empty() || own.has(request.key());
+  return own.has_range(request.key(), request.payload_behind_snapshot());
+}
+
+// Whether a walk may pass many items, and so needs a lane that is counted. Not of a walk as it was
+// before its offload changed it.
+bool is_long(const espalier::Request& walk) {
+  const bool scan = walk.op == Op::scan || walk.op == Op::scan_reverse || walk.op == Op::scan_floor;
+  return scan && (walk.limit == 0 || walk.limit > MapWalks::kShortWalkItems);
+}
+
+}  // namespace
+
+const ExecutorKind kMapWalks{[](const ExecutorContext& context) -> std::unique_ptr<Executor> {
+  return std::make_unique<MapWalks>(context);
+}};
+
+MapWalks::MapWalks(const ExecutorContext& context)
+    : scheduler_(context.scheduler),
+      maps_(context.services, context.shard, context.host),
+      lanes_(context.services.part<MapServices>().lane_rounds, kLongWalks) {
+  spare_items_.reserve(kSpares);
+}
+
+void count_leaf(Request& request, std::uint64_t now_ns) {
+  if (request.works_on == nullptr) return;  // it was refused
+  static_cast<ServedMap&>(*request.works_on).count_answer(request.key(), now_ns);
+}
+
+MapWalks& MapWalks::of(Call& call) { return static_cast<MapWalks&>(call.executor(kMapWalks)); }
+
+bool MapWalks::admit(Request& request) {
+  ServedMap* const map = maps_.find(request.header.map);
+  if (map == nullptr) {
+    scheduler_.fail(request, {Code::not_found, 0, request.header.map});
+    return false;
+  }
+  ++map->users;
+  request.works_on = map;
+  if (map->shard != nullptr && !in_shard(*map->shard, request)) [[unlikely]] {
+    scheduler_.fail(request, {Code::wrong_shard, 0, map->shard->own});
+    return false;
+  }
+  return true;
+}
+
+bool MapWalks::turn() {
+  bool moved = maps_.step();
+  if (!deferred_.empty()) moved = go_on_deferred() || moved;
+  if (lanes_.waiting() != 0) [[unlikely]]
+    moved = go_on_in_lanes() || moved;
+  if (!releases_.empty()) moved = go_on_released() || moved;
+  return moved;
+}
+
+void MapWalks::make_room(std::size_t places) {
+  const auto more = [places](auto&... lists) {
+    (base::reserve_more(lists, places - lists.size()), ...);
+  };
+  more(deferred_, going_deferred_, releases_, long_walks_);
+  long_walks_.resize(places);
+}
+
+void MapWalks::count_waiting() {
+  scheduler_.count_aside(static_cast<std::ptrdiff_t>(lanes_.waiting() - counted_));
+  counted_ = lanes_.waiting();
+}
+
+void MapWalks::drop(const Connection& connection) {
+  if (lanes_.waiting() == 0) return;
+  lanes_.drop(connection, [this](const LaneQueue::Walk& walk) {
+    long_walks_[walk.request->index] = {};
+    scheduler_.release(*walk.request);
+  });
+  count_waiting();
+}
+
+void MapWalks::walk(Request& request) {
+  if (in_walk_ || is_long(request.walk)) [[unlikely]]
+    return walk(request, WalkTerms{});
+  ServedMap& map = static_cast<ServedMap&>(*request.works_on);
+  request.walk.tag = request.index;
+  map.submit(request.walk, *this);
+  maps_.begin_walks(map);
+}
+
+void MapWalks::walk(Request& request, const WalkTerms& terms) {
+  if (in_walk_) {
+    deferred_.push_back({&request, terms});
+    return;
+  }
+  if (!is_long(request.walk)) [[likely]]
+    return begin_walk(request, terms);
+  const memory::HeldVersion* const held = terms.held;
+  ESPALIER_ASSERT(terms.condition.kind == ConditionKind::none);
+  PrincipalRef& account = long_walks_[request.index].account;
+  account = scheduler_.account_of(request);
+  if (lanes_.take(account, *request.connection, {&request, held})) begin_long_walk(request, held);
+  count_waiting();
+}
+
+// It has its lane.
+void MapWalks::begin_long_walk(Request& request, const memory::HeldVersion* held) {
+  try {
+    begin_walk(request, {held, {}, nullptr});
+  } catch (const std::bad_alloc&) {
+    give_lane_back(request, 0);
+    throw;
+  }
+}
+
+void MapWalks::begin_walk(Request& request, const WalkTerms& terms) {
+  ServedMap& map = static_cast<ServedMap&>(*request.works_on);
+  request.walk.tag = request.index;
+  if (terms.held == nullptr && terms.condition.kind == ConditionKind::none &&
+      terms.staged == nullptr) {
+    map.submit(request.walk, *this);
+  } else {
+    map.submit({&request.walk, this, terms.held, {}, terms.condition, false, terms.staged});
+  }
+  maps_.begin_walks(map);
+}
+
+void MapWalks::give_lane_back(const Request& request, std::uint64_t items) {
+  const LongWalk walk = std::exchange(long_walks_[request.index], LongWalk{});
+  lanes_.give_back(*walk.account, LaneRounds::cost(items, walk.bytes));
+}
+
+void MapWalks::done(const Completion& completion) {
+  Request& request = scheduler_.place(completion.tag);
+  if (is_long(request.walk)) [[unlikely]]
+    give_lane_back(request, completion.items);
+  in_walk_ = true;
+  scheduler_.go_on_with(request, &completion);
+  in_walk_ = false;
+}
+
+bool MapWalks::items(std::uint64_t tag, std::span<const Item> items) {
+  Request& request = scheduler_.place(tag);
+  if (is_long(request.walk)) {
+    std::uint64_t& bytes = long_walks_[tag].bytes;
+    for (const Item& item : items) bytes += item.key.size() + item.value.size();
+  }
+  Call call(scheduler_, request);
+  try {
+    return request.offload->items(call, items);
+  } catch (const std::bad_alloc&) {  // the walk ends, and then the request
+    request.no_memory = true;
+    return false;
+  }
+}
+
+// Walks that were to begin inside another's epoch.
+bool MapWalks::go_on_deferred() {
+  going_deferred_.swap(deferred_);
+  for (const Deferred& each : going_deferred_) {
+    if (each.request->connection->closing) {
+      scheduler_.release(*each.request);
+    } else {
+      scheduler_.guarded(*each.request, [&] { walk(*each.request, each.terms); });
+    }
+  }
+  going_deferred_.clear();
+  return true;
+}
+
+// Walks that waited for a lane.
+bool MapWalks::go_on_in_lanes() {
+  bool moved = false;
+  while (const auto next = lanes_.next()) {
+    scheduler_.guarded(*next->request, [&] { begin_long_walk(*next->request, next->held); });
+    moved = true;
+  }
+  count_waiting();
+  return moved;
+}
+
+bool MapWalks::go_on_released() {
+  bool moved = false;
+  for (std::size_t i = 0; i < releases_.size();) {
+    const WaitsForRelease waiting = releases_[i];
+    if (static_cast<ServedMap&>(*waiting.request->works_on).released() < waiting.version) {
+      ++i;
+      continue;
+    }
+    releases_[i] = releases_.back();
+    releases_.pop_back();
+    scheduler_.go_on_with(*waiting.request);
+    moved = true;
+  }
+  return moved;
+}
+
+void MapWalks::keep_memory(std::vector<std::byte> items) {
+  if (items.capacity() == 0 || items.capacity() > kSpareBytes || spare_items_.size() >= kSpares) {
+    return;
+  }
+  items.clear();
+  spare_items_.push_back(std::move(items));
+}
+
+std::vector<std::byte> MapWalks::items_memory() {
+  if (spare_items_.empty()) return {};
+  std::vector<std::byte> items = std::move(spare_items_.back());
+  spare_items_.pop_back();
+  return items;
+}
+
+}  // namespace espalier::offload

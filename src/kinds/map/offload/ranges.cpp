@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// Offloads on ranges: scans, floor, counts.
+//
+// A scan of more than kStepBytes, and a count of more than kStepItems, takes several walks. The
+// first one's version is held for the others, inside the first one's epoch, so that all of them
+// read the same; between two walks other requests go on, and the client takes what was sent. With
+// the map's versions off there is nothing to hold: each walk then reads what is there.
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "engine/connection.hpp"
+#include "engine/payload_reader.hpp"
+#include "engine/typed_call.hpp"
+#include "kinds/map/item_calls.hpp"
+#include "kinds/map/offload/long_value.hpp"
+#include "kinds/map/offload/map_offloads.hpp"
+#include "kinds/map/offload/map_walks.hpp"
+#include "kinds/map/offload/reads.hpp"
+#include "kinds/map/offload/served_map.hpp"
+#include "kinds/map/offload/snapshot.hpp"
+#include "kinds/map/offload/walk_answer.hpp"
+#include "kinds/map/write/estimate.hpp"
+
+namespace espalier::offload {
+namespace {
+
+constexpr std::size_t kStepBytes = std::size_t{32} << 10;
+constexpr std::uint64_t kStepItems = 8192;
+
+/// A scan or a count between its walks.
+struct RangeState {
+  std::shared_ptr<HeldSnapshot> held;  // what it reads: a snapshot, or what its first walk read
+  std::vector<std::byte> items;        // as they will travel
+  std::unique_ptr<LongAnswer> long_answer;  // these, the last with a long value
+  std::string last_key;                     // delivered so far
+  std::string from;  // where the walk in hand began: the last key of the one before
+  std::uint64_t delivered = 0;
+  std::uint64_t delivered_before = 0;  // when the walk in hand began
+  std::uint64_t limit = 0;             // 0: none
+  std::uint64_t read_version = 0;      // of the first walk
+  bool going_on = false;               // the walk in hand is not the first
+  bool skip_last = false;              // it begins with `from`, which was delivered
+  bool more = false;                   // it was stopped, not finished
+  bool once_more = false;              // it is to be walked again
+  bool cancelled = false;              // the client wants no more
+};
+
+/// What is asked for, of whichever call.
+struct AskedRange {
+  Op op = Op::scan;
+  std::string_view high{};
+  std::uint32_t limit = 0;  // 0: none
+  std::optional<std::uint64_t> snapshot{};
+};
+
+Next start_range(Call& call, RangeState& state, const AskedRange& asked) {
+  const ReadSource source = read_source(call, asked.snapshot, state.held);
+  if (!source.found) return call.fail({Code::not_found, 0, 0});
+  state.held = source.snapshot;
+  state.items = items_memory(call);
+  state.limit = asked.limit;
+  state.more = false;
+  state.once_more = false;
+  espalier::Request& walk = call.new_walk(asked.op);
+  walk.high = asked.high;
+  walk.limit = static_cast<std::uint32_t>(state.limit);
+  return begin_walk(call, source.held());
+}
+
+// The next walk of the same scan, or the one in hand once more.
+Next go_on_range(Call& call, RangeState& state) {
+  espalier::Request& walk = call.walk_in_hand();
+  state.items = items_memory(call);
+  state.more = false;
+  if (!std::exchange(state.once_more, false)) state.from.swap(state.last_key);
+  state.delivered_before = state.delivered;
+  state.skip_last = walk.op != Op::scan_reverse;  // that one's range excludes its high end
+  (state.skip_last ? walk.key : walk.high) = state.from;
+  const std::uint64_t left = state.limit == 0 ? 0 : state.limit - state.delivered;
+  walk.limit = left == 0 ? 0 : static_cast<std::uint32_t>(left + (state.skip_last ? 1 : 0));
+  return begin_walk(call, state.held ? &state.held->version() : nullptr);
+}
+
+// An item with so much of its value.
+void append(std::vector<std::byte>& to, const Item& item, std::string_view value) {
+  const auto header = wire::item_header(item.version, item.key.size(), item.value.size());
+  const std::size_t at = to.size();
+  to.resize(at + sizeof header + item.key.size() + value.size());
+  std::byte* out = to.data() + at;
+  std::memcpy(out, &header, sizeof header);
+  rings::copy_few(out + sizeof header, item.key.data(), item.key.size());
+  rings::copy_few(out + sizeof header + item.key.size(), value.data(), value.size());
+}
+
+// Where the value cannot stay where it is, it is copied at once.
+void append_long(Call& call, RangeState& state, const Item& item) {
+  append(state.items, item, {});
+  state.long_answer = LongAnswer::begin(call, text_of(state.items), item.value);
+  if (state.long_answer) return;
+  const auto value = bytes_of_text(item.value);
+  state.items.insert(state.items.end(), value.begin(), value.end());
+}
+
+// The first item of a walk that goes on was delivered by the one before. Where no version is held
+// it may be gone; the floor of its key then is one that was delivered still earlier.
+std::span<const Item> new_items(RangeState& state, std::span<const Item> items) {
+  if (!state.skip_last || items.empty()) return items;
+  state.skip_last = false;
+  return items.front().key <= state.from ? items.subspan(1) : items;
+}
+
+// Keeps where to go on. Returns false, which ends the walk.
+bool stop(RangeState& state, const Item& last) {
+  state.more = true;
+  state.last_key.assign(last.key);
+  return false;
+}
+
+bool take_items(Call& call, std::span<const Item> items) {
+  RangeState& state = call.state<RangeState>();
+  for (const Item& item : new_items(state, items)) {
+    if (item.value.size() > kLongValueBytes) [[unlikely]] {
+      append_long(call, state, item);
+    } else {
+      append(state.items, item, item.value);
+    }
+    ++state.delivered;
+    const bool all = state.limit != 0 && state.delivered >= state.limit;
+    if (all || state.items.size() >= kStepBytes || state.long_answer) return stop(state, item);
+  }
+  return true;
+}
+
+bool count_items(Call& call, std::span<const Item> items) {
+  RangeState& state = call.state<RangeState>();
+  const auto fresh = new_items(state, items);
+  const std::uint64_t before = state.delivered;
+  state.delivered += fresh.size();
+  if (fresh.empty() || before / kStepItems == state.delivered / kStepItems) return true;
+  return stop(state, fresh.back());
+}
+
+// Items need memory, which a scan does not keep while it waits.
+void give_items_back(Call& call, RangeState& state) {
+  keep_memory(call, std::exchange(state.items, std::vector<std::byte>()));
+}
+
+wire::ResponseHeader header_of(const RangeState& state) {
+  wire::ResponseHeader header{};
+  header.version = state.delivered;
+  header.read_version = state.read_version;
+  return header;
+}
+
+// The answer frees the state, so the items leave it before.
+Next answer_items(Call& call, const wire::ResponseHeader& header, std::vector<std::byte> items) {
+  const Next next =
+      call.answer(header, {{reinterpret_cast<const char*>(items.data()), items.size()}});
+  keep_memory(call, std::move(items));
+  return next;
+}
+
+[[nodiscard]] bool is_over(const RangeState& state) {
+  return !state.more || state.cancelled || (state.limit != 0 && state.delivered >= state.limit);
+}
+
+// What its last walk has found goes to the client.
+Next deliver(Call& call, RangeState& state) {
+  const bool over = is_over(state);
+  if (state.long_answer) {
+    if (!state.long_answer->is_whole()) return state.long_answer->copy(call);
+    state.long_answer->header = header_of(state);
+    if (over) return state.long_answer->answer(call);
+    state.long_answer->send_items(call, header_of(state));
+    state.long_answer.reset();
+  } else {
+    if (over) return answer_items(call, header_of(state), std::move(state.items));
+    const std::string_view items = text_of(state.items);
+    if (!items.empty()) call.send_chunk(wire::ChunkKind::items, header_of(state), {items});
+  }
+  give_items_back(call, state);
+  state.going_on = true;
+  return call.writable();
+}
+
+// A walk of it has ended.
+Next ranged(Call& call, RangeState& state, const Completion& done) {
+  if (!done.ok) return call.fail(done.error);
+  if (!state.going_on) state.read_version = done.read_version;
+  const std::size_t bytes =
+      state.long_answer ? state.long_answer->payload_bytes() : state.items.size();
+  if (bytes != 0 && !call.response_fits(bytes)) {
+    // What was found waits for its client as keys to begin with, not as items.
+    state.long_answer.reset();
+    give_items_back(call, state);
+    state.delivered = state.delivered_before;
+    state.once_more = true;
+    return call.writable();
+  }
+  if (!is_over(state) && !state.held) {
+    state.held = map_of(call).hold(done.read_version, call.connection().peer);
+  }
+  return deliver(call, state);
+}
+
+Next read_range(Call& call, const AskedRange& asked) {
+  RangeState& state = call.state<RangeState>();
+  if (const Completion* const done = call.walked()) return ranged(call, state, *done);
+  if (state.long_answer) return deliver(call, state);
+  if (state.cancelled) return call.answer(header_of(state));
+  return state.going_on ? go_on_range(call, state) : start_range(call, state, asked);
+}
+
+template <Op kOp, class Asked>
+Next scan(Call& call, const Asked& asked) {
+  return read_range(call, {kOp, asked.high, asked.limit, asked.snapshot});
+}
+
+Next count(Call& call, const map_calls::Count& asked) {
+  return read_range(call, {Op::scan, asked.high, 0, asked.snapshot});
+}
+
+void cancel_range(Call& call) { call.state<RangeState>().cancelled = true; }
+
+Next found_floor(Call& call, const Completion& found) {
+  if (!found.ok) return call.fail(found.error);
+  const std::size_t item_bytes = sizeof(wire::ItemHeader) + found.key.size() + found.value.size();
+  if (!call.response_fits(item_bytes)) return call.writable();
+  wire::ResponseHeader header{};
+  header.read_version = found.read_version;
+  if (!found.found) return call.answer(header);
+  header.flags = wire::kFound;
+  header.version = found.version;
+  if (found.value.size() > kLongValueBytes) [[unlikely]] {
+    std::vector<std::byte> head;
+    append(head, {found.key, found.value, found.version}, {});
+    if (const auto begun = begin_long(call, header, text_of(head), found.value)) return *begun;
+  }
+  const auto item = wire::item_header(found.version, found.key.size(), found.value.size());
+  return call.answer(header, {base::bytes_of(item), found.key, found.value});
+}
+
+Next floor(Call& call, const map_calls::Floor& asked) {
+  if (const Completion* const found = call.walked()) return found_floor(call, *found);
+  ItemReadState& state = call.state<ItemReadState>();
+  if (state.answer) return go_on(call, *state.answer);
+  const ReadSource source = read_source(call, asked.snapshot, state.held);
+  if (!source.found) return call.fail({Code::not_found, 0, 0});
+  state.held = source.snapshot;
+  call.new_walk(Op::floor);
+  return begin_walk(call, source.held());
+}
+
+Next count_estimate(Call& call, const map_calls::CountEstimate& asked) {
+  HostMap& map = host_map_of(call);
+  const auto estimate = tree::estimate_range(map.calls, *map.core, asked.low, asked.high);
+  if (!estimate) return call.fail(estimate.error());
+  return answer(call, map_calls::Estimated{*estimate});
+}
+
+constexpr CallHandler kScans{.items = take_items, .cancel = cancel_range, .sampled = count_leaf};
+constexpr CallHandler kCounts{.items = count_items, .cancel = cancel_range};
+
+const Offload kRangeOffloads[] = {
+    serve_map<map_calls::Scan, scan<Op::scan>>(kScans),
+    serve_map<map_calls::ScanReverse, scan<Op::scan_reverse>>(kScans),
+    serve_map<map_calls::ScanFloor, scan<Op::scan_floor>>(kScans),
+    serve_map<map_calls::Floor, floor>({.sampled = count_leaf}),
+    serve_map<map_calls::Count, count>(kCounts),
+    serve_map<map_calls::CountEstimate, count_estimate>(),
+};
+
+}  // namespace
+
+std::span<const Offload> range_offloads() { return kRangeOffloads; }
+
+}  // namespace espalier::offload

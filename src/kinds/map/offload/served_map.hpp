@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// A map as the requests of one scheduler reach it. Where its walks run is the place's own matter:
+// offloads that read know only this, so that the host serves them, and another place can.
+//
+// Thread: that of the scheduler.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "engine/executor.hpp"
+#include "kinds/map/host/host_executor.hpp"
+#include "kinds/map/offload/snapshot.hpp"
+#include "kinds/map/write/staged_value.hpp"
+
+namespace espalier::offload {
+
+class ServedMap : public WorkedOn {
+ public:
+  ServedMap(const ServedMap&) = delete;
+  ServedMap& operator=(const ServedMap&) = delete;
+
+  /// Queues a walk of the newest state; what it points to must live until its completion.
+  virtual void submit(const espalier::Request& walk, Handler& handler) = 0;
+  /// Queues a walk with what goes with it: a version to read, or a condition of a write.
+  virtual void submit(const tree::WalkRequest& walk) = 0;
+  /// One turn of what is in flight: never waits. Returns how many walks are left.
+  virtual std::size_t advance() = 0;
+  [[nodiscard]] virtual bool keeps_versions() const = 0;
+  /// Holds the version that a walk has read, within that walk's completion. Null: the map keeps no
+  /// versions.
+  [[nodiscard]] virtual std::shared_ptr<HeldSnapshot> hold(std::uint64_t version,
+                                                           const std::string& owner) = 0;
+  /// Keeps what a walk has found where it is, within that walk's completion or items, until the pin
+  /// goes. None: not here; what was found is to be copied at once.
+  [[nodiscard]] virtual base::EpochPin pin() { return {}; }
+  /// A buffer for a value that is to be written, into which it can be copied before. Nothing: not
+  /// here, or there is no memory for it now. The map stays as long as that lives.
+  [[nodiscard]] virtual std::optional<tree::StagedValue> stage(std::string_view /*value*/) {
+    return std::nullopt;
+  }
+  /// Whether it lost its name: no request that begins may find it.
+  [[nodiscard]] virtual bool dropped() const = 0;
+  /// The newest version that readers see.
+  [[nodiscard]] virtual std::uint64_t released() const = 0;
+  /// An answer was given from the leaf of this key, and so were many that this is not told of.
+  virtual void count_answer(std::string_view /*key*/, std::uint64_t /*now_ns*/) {}
+  /// What frees the map when it is the last to hold it, which takes time by the map's size.
+  [[nodiscard]] virtual std::shared_ptr<void> keep() const = 0;
+
+  /// Of a shard: which keys it has. Null: all of them.
+  const wire::ShardMap* shard = nullptr;
+  bool walking = false;  ///< has walks in flight
+
+ protected:
+  ServedMap() = default;
+};
+
+/// Of the host: walks by loads and stores, and all else that wants the map itself.
+class HostMap final : public ServedMap {
+ public:
+  HostMap(std::shared_ptr<tree::MapCore> core_in, base::EpochSlot walks_slot,
+          base::EpochSlot calls_slot, std::uint32_t counters);
+
+  void submit(const espalier::Request& walk, Handler& handler) override;
+  void submit(const tree::WalkRequest& walk) override;
+  std::size_t advance() override { return executor_->advance(); }
+  [[nodiscard]] bool keeps_versions() const override { return core->options.versions; }
+  [[nodiscard]] std::shared_ptr<HeldSnapshot> hold(std::uint64_t version,
+                                                   const std::string& owner) override;
+  [[nodiscard]] base::EpochPin pin() override {
+    return core->store.epoch_pins.pin(walks_.slot.exposed());
+  }
+  [[nodiscard]] std::optional<tree::StagedValue> stage(std::string_view value) override;
+  [[nodiscard]] bool dropped() const override {
+    return core->dropped.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] std::uint64_t released() const override { return core->clock.released_now(); }
+  /// Cost: within the completion of the key's walk, a lock and a look-up; else a descent besides.
+  void count_answer(std::string_view key, std::uint64_t now_ns) override;
+  [[nodiscard]] std::shared_ptr<void> keep() const override { return core; }
+
+  const std::shared_ptr<tree::MapCore> core;
+  tree::ThreadContext calls;  ///< of what is done at once, beside the walks
+
+ private:
+  void begin_walks();
+
+  tree::ThreadContext walks_;  // of the executor below
+  bool interleave_warm_ = false;
+  std::unique_ptr<tree::MapExecutor> executor_;
+};
+
+}  // namespace espalier::offload

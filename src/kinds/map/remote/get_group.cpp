@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/map/remote/get_group.hpp"
+
+#include <algorithm>
+#include <coroutine>
+#include <cstring>
+
+#include "base/assert.hpp"
+#include "base/atomic_bytes.hpp"
+#include "base/prefetch.hpp"
+#include "kinds/map/walk/find_point.hpp"
+#include "kinds/map/walk/next_step.hpp"
+
+namespace espalier::place {
+namespace {
+
+// What lies between images, so that the same parts of many nodes do not fall into the same sets of
+// a cache; and room for searches that look at whole vectors.
+constexpr std::size_t kBetweenImages = 11 * base::kLineBytes;
+// What was taken of a queue stands there until it is so many, or all.
+constexpr std::size_t kQueueMost = 4096;
+
+}  // namespace
+
+GetGroup::GetGroup(ReaderState& state, const tree::MapView& view, std::uint32_t most)
+    : state_(state), view_(view), gets_(std::clamp(most, 1u, kMost)) {
+  const std::size_t stride = (view.geometry.node_bytes + kBetweenImages) / 8;
+  images_ = std::make_unique_for_overwrite<std::uint64_t[]>(gets_.size() * stride);
+  for (std::size_t i = 0; i < gets_.size(); ++i) {
+    gets_[i].image = reinterpret_cast<std::byte*>(images_.get() + i * stride);
+  }
+  begun_.reserve(gets_.size());
+  reads_.ready = &ready_;
+  reads_.walk = std::noop_coroutine();
+}
+
+void GetGroup::submit(std::span<const Request> gets, Handler& handler) {
+  // Nothing fails from here on.
+  if (const std::size_t most = pending() + gets.size(); others_.capacity() < most) {
+    others_.reserve(2 * most);
+  }
+  for (const Request& get : gets) queue_.push_back({&get, &handler});
+}
+
+template <class Stays>
+void GetGroup::sift(const Stays& stays) {
+  std::erase_if(begun_, [&](std::uint32_t i) {
+    if (stays(gets_[i])) return false;
+    give_up(gets_[i]);
+    return true;
+  });
+}
+
+// --- beginning -----------------------------------------------------------------------------------
+
+void GetGroup::begin() {
+  if (taken_ == queue_.size()) return;
+  LeaseGuard& lease = *state_.lease;
+  take_queued();
+  // Whoever must wait for a lease does so in the walker.
+  if (lease.ended() || state_.port->failed() || !lease.believed(state_.now())) {
+    return sift([](const Get&) { return false; });
+  }
+  tick_ = lease.begin();
+  term_ = lease.term();
+  find_leaves();
+  find_heads();
+  if (begun_.empty()) return lease.end(tick_);
+  want_leaves();
+  reads_.walks = begun_.size();
+  state_.port->send(reads_);
+  state_.port->poll();
+}
+
+void GetGroup::take_queued() {
+  const std::size_t count = std::min(queue_.size() - taken_, gets_.size());
+  const auto next = std::span(queue_).subspan(taken_, count);
+  for (const Queued& queued : next) base::prefetch_line(queued.request->key.data());
+  for (std::uint32_t i = 0; i < count; ++i) {
+    gets_[i].request = next[i].request;
+    gets_[i].handler = next[i].handler;
+    gets_[i].misled = false;
+    begun_.push_back(i);
+  }
+  taken_ += count;
+  if (taken_ == queue_.size() || taken_ >= kQueueMost) {
+    queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(taken_));
+    taken_ = 0;
+  }
+  const std::size_t key_bytes_max = view_.geometry.key_bytes_max;
+  sift([&](Get& get) {
+    const std::string_view key = get.request->key;
+    if (key.empty() || key.size() > key_bytes_max) return false;
+    get.key.assign(key);
+    return true;
+  });
+}
+
+// Which leaf it is, and where.
+void GetGroup::find_leaves() {
+  MapCache& cache = *state_.cache;
+  sift([&](Get& get) { return cache.find_group(get.key, get.above); });
+  sift([&](Get& get) { return cache.bring_group(get.above); });
+  sift([&](Get& get) {
+    get.lid = cache.leaf_in(get.above);
+    return get.lid != 0;
+  });
+  sift([&](Get& get) {
+    get.ref = cache.place(get.lid);
+    const bool known = get.ref && view_.holds_node(get.ref);
+    if (known) cache.prefetch_leaf_head(get.ref);
+    return known;
+  });
+}
+
+void GetGroup::find_heads() {
+  MapCache& cache = *state_.cache;
+  sift([&](Get& get) {
+    get.kept = cache.kept_leaf_head(get.ref);
+    if (get.kept == nullptr) return false;
+    base::prefetch(get.kept, get.kept + NodeCache::kChunkBytes);
+    return true;
+  });
+}
+
+// The header before all else, and what confirms a leaf behind all of it.
+void GetGroup::want_leaves() {
+  reads_.failed = false;
+  if (!tree::planted(tree::Bug::read_version_kept) || read_version_ == 0) {
+    state_.port->want(reads_, view_.header_offset, header_, sizeof header_);
+  }
+  for (const std::uint32_t i : begun_) {
+    Get& get = gets_[i];
+    const std::size_t wanted = reads_.wanted.size();
+    const std::byte* const image = state_.cache->leaf_head_from(get.kept);
+    want_leaf(get, tree::NodeView(image, view_.geometry));
+    state_.port->prefetch(reads_, wanted);  // while the next ones are looked at
+  }
+}
+
+void GetGroup::want_leaf(Get& get, const tree::NodeView& head) {
+  const tree::LeafProbe probe = tree::probe_leaf(head, get.key, view_.kit);
+  get.lock = head.lock_word().bits;
+  get.brought = tree::guessed_point_bytes(head, probe, state_.cache->knows_logs());
+  ReadPort& port = *state_.port;
+  const auto want = [&](std::uint32_t begin, std::uint32_t end) {
+    if (end > begin) port.want(reads_, get.ref.offset() + begin, get.image + begin, end - begin);
+  };
+  want(0, view_.geometry.sorted_begin);
+  want(get.brought.begin, get.brought.end);
+  want(get.brought.log_begin, get.brought.log_end);
+  port.want(reads_, get.ref.offset(), get.proof, sizeof get.proof);
+}
+
+// --- ending --------------------------------------------------------------------------------------
+
+void GetGroup::end() {
+  if (reads_.waiting) return;
+  static_cast<void>(ready_.pop());
+  LeaseGuard& lease = *state_.lease;
+  // One look at the clock serves all: it comes after the last READ of all of them.
+  const bool held = term_ == lease.term() &&
+                    (lease.believed(state_.now()) || tree::planted(tree::Bug::belief_not_checked));
+  const bool good = held && !reads_.failed && take_version();
+  sift([&](Get& get) { return good && answer(get); });
+  begun_.clear();
+  lease.end(tick_);
+}
+
+bool GetGroup::take_version() {
+  const auto word = [this]<class T>(std::size_t at, T) {
+    return base::load_plain<T>(header_ + at);
+  };
+  read_version_ = word(offsetof(wire::MapHeader, read_version), std::uint64_t{});
+  return view_.same_map(word(offsetof(wire::MapHeader, map_id), std::uint32_t{}),
+                        word(offsetof(wire::MapHeader, generation), std::uint32_t{}),
+                        word(offsetof(wire::MapHeader, superseded), std::uint64_t{}));
+}
+
+bool GetGroup::answer(Get& get) {
+  const tree::NodeView leaf(get.image, view_.geometry);
+  const tree::NodeHead head = tree::NodeHead::read(get.image);
+  const bool answers =
+      head.leaf() && tree::answers_by_head(view_, get.key, read_version_, get.image, head, get.ref);
+  if (!answers) {
+    const std::uint64_t word = get.key.prefix();
+    const bool outside = word < head.low_key_prefix || head.high_key_prefix < word;
+    get.misled = outside && !tree::is_another(view_, head, get.ref);
+    return false;
+  }
+  const tree::LeafProbe probe = tree::probe_leaf(leaf, get.key, view_.kit);
+  if (!get.brought.have(tree::point_bytes(leaf, probe))) return false;
+  const bool confirmed = is_still(get.proof, get.ref, view_.id) ||
+                         tree::planted(tree::Bug::not_confirmed) ||
+                         tree::planted(tree::Bug::generation_not_confirmed);
+  if (!confirmed) return false;
+  Completion answer;
+  bool out_of_line = false;
+  answer.found = tree::find_point(get.key, leaf, probe, read_version_, answer, out_of_line);
+  if (out_of_line) return false;
+  if (head.lock.bits != get.lock) state_.cache->keep_leaf(get.ref, get.image);
+  state_.samples.answered(get.lid);
+  ++answered_;
+  answer.tag = get.request->tag;
+  answer.op = Op::get;
+  answer.ok = true;
+  answer.read_version = read_version_;
+  get.handler->done(answer);
+  return true;
+}
+
+}  // namespace espalier::place

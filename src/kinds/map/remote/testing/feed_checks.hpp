@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: moments of a feed that must not mislead its readers, for which planted bugs are made.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include "kinds/map/remote/testing/feed_table.hpp"
+
+namespace espalier::place {
+
+/// Has a node move, and shows the reader its entry with some words as they were before, in all
+/// ways. Returns how many of these it took. Requires: the reader has taken all that there was.
+inline std::uint64_t halves_taken(FeedTable& table, FeedReader& reader, std::uint64_t version) {
+  constexpr std::size_t kWords = sizeof(wire::FeedEntry) / 8;
+  std::byte* const at = table.region().at(reader.cursor().entries_offset());
+  std::uint64_t before[kWords];
+  std::memcpy(before, at, sizeof before);
+  table.move(5, version);
+  std::uint64_t now[kWords];
+  std::memcpy(now, at, sizeof now);
+  reader.poll();  // of the header, which tells that there is one
+  reader.bring();
+  std::uint64_t taken = 0;
+  for (unsigned old = 1; old + 1 < 1u << kWords; ++old) {
+    FeedReader one = reader;
+    std::uint64_t mixed[kWords];
+    for (std::size_t i = 0; i < kWords; ++i) mixed[i] = (old >> i & 1) != 0 ? before[i] : now[i];
+    if (std::memcmp(mixed, now, sizeof now) == 0) continue;
+    std::memcpy(one.landing().entries.data(), mixed, sizeof mixed);
+    const std::uint64_t had = one.taken();
+    one.take();
+    taken += one.taken() - had;
+  }
+  return taken;
+}
+
+/// Has a reader begin in the middle of a change. Returns whether it knows of it afterwards.
+/// Requires: a build in which moments are reached; elsewhere nobody begins.
+inline bool knows_a_change_of_its_beginning() {
+  FeedTable table(8);
+  FeedReader first = table.follow();
+  first.catch_up();
+  std::optional<FeedReader> second;
+#if defined(ESPALIER_PLANTED_BUGS)
+  tree::on_moment = [&](tree::Moment moment) {
+    if (moment != tree::Moment::feed_claimed) return;
+    second.emplace(table.follow());
+    second->poll();
+  };
+#endif
+  table.move(3, 1);
+#if defined(ESPALIER_PLANTED_BUGS)
+  tree::on_moment = nullptr;
+#endif
+  if (!second) return false;
+  second->catch_up();
+  return table.knows_all(*second);
+}
+
+}  // namespace espalier::place

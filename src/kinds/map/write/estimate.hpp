@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Guesses about ranges, from two descents.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "kinds/map/node/search_key.hpp"
+#include "kinds/map/write/map_core.hpp"
+
+namespace espalier::tree {
+
+/// About how many items lie in [low, high); empty bounds are none. Cost: two descents.
+/// Requires: nothing else uses the worker's epoch meanwhile.
+/// Errors: key_too_long (detail: the longest).
+Result<std::uint64_t> estimate_range(ThreadContext& context, const MapCore& map,
+                                     std::string_view low, std::string_view high);
+
+}  // namespace espalier::tree

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/map/write/map_core.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "kinds/map/node/leaf_builder.hpp"
+
+namespace espalier::tree {
+namespace {
+
+const std::uint32_t kHeaderClass = memory::table_class_of(sizeof(wire::MapHeader));
+
+}  // namespace
+
+MapCore::MapCore(StoreCore& store_in, std::uint32_t id_in, std::string name_in,
+                 const MapOptions& options_in)
+    : store(store_in),
+      base(store_in.region.at(0)),
+      name(std::move(name_in)),
+      options(options_in),
+      node_class(memory::node_class_of(options_in.node_bytes)) {
+  memory = base;
+  region_bytes = store.region.bytes();
+  id = id_in;
+  versions = options.versions;
+  geometry = Geometry::of(options);
+}
+
+Result<std::unique_ptr<MapCore>> MapCore::create(StoreCore& store, std::uint32_t id,
+                                                 std::string name, const MapOptions& options) {
+  if (!Geometry::valid(options)) return fail(Code::invalid_argument);
+  std::unique_ptr<MapCore> map(new MapCore(store, id, std::move(name), options));
+  map->spare_nodes.reserve(kSpareNodes);
+  const auto header = store.pool.allocate_or_reclaim(kHeaderClass);
+  if (!header) return std::unexpected(header.error());
+  map->header_offset = *header;
+  if (const auto table = map->table.create(store.region, store.pool, id); !table) {
+    store.pool.release(map->header_offset, kHeaderClass);
+    map->header_offset = 0;
+    return std::unexpected(table.error());
+  }
+  if (const auto root = map->make_root(); !root) return std::unexpected(root.error());
+  store.reclaimer.add(*map, map->name, map->clock, options.snapshot_bytes_max);
+  store.objects.add(*map);
+  return map;
+}
+
+// Without spares an erase in a full store might be refused, so there is no map without them.
+Result<void> MapCore::put_spares_by() {
+  while (spare_nodes.size() < spares_wanted()) {
+    const auto spare = store.pool.allocate_or_reclaim(node_class);
+    if (!spare) return std::unexpected(spare.error());
+    spare_nodes.push_back(*spare);
+  }
+  return {};
+}
+
+Result<void> MapCore::make_root() {
+  if (const auto lids = table.reserve(1); !lids) return lids;
+  const auto buffer = store.pool.allocate_or_reclaim(node_class);
+  if (!buffer) return std::unexpected(buffer.error());
+  root = table.allocate();
+  NodeFrame frame;
+  frame.map_id = id;
+  frame.lid = root;
+  frame.self = ref_of(at(*buffer));
+  build_leaf(at(*buffer), geometry, {}, frame);
+  go_live(at(*buffer), 0);
+  table.set(root, ref_of(at(*buffer)), 0);
+
+  std::byte* header = at(header_offset);
+  wire::MapHeader fields{};
+  fields.map_id = id;
+  fields.magic = wire::kMapMagic;
+  fields.format = wire::kMapFormat;
+  fields.node_bytes = options.node_bytes;
+  fields.log_bytes = options.log_bytes;
+  fields.versions = options.versions ? 1 : 0;
+  fields.directory_offset = table.directory_offset();
+  fields.root = root;
+  const auto* bytes = reinterpret_cast<const std::byte*>(&fields);
+  constexpr std::size_t kHead = sizeof(wire::NodeHeader);
+  write_shared_head(header, id, bytes);
+  std::memcpy(header + kHead, bytes + kHead, sizeof fields - kHead);
+  go_live(header, wire::kNoNode);
+  header_generation =
+      base::load_shared<std::uint32_t>(header + offsetof(wire::MapHeader, generation));
+  directory_offset = table.directory_offset();
+  clock.attach({.read = header + offsetof(wire::MapHeader, read_version),
+                .write = header + offsetof(wire::MapHeader, write_version)},
+               options.versions);
+  return put_spares_by();
+}
+
+// Others must not come upon it while its nodes go.
+void MapCore::begin_freeing() {
+  if (std::exchange(freeing_.begun, true)) return;
+  store.reclaimer.forget(*this);
+  store.objects.remove(*this);
+  if (root != 0) freeing_.way[freeing_.depth++] = {root, 0};
+}
+
+void MapCore::free_node(const Freeing::Level& level) {
+  const wire::Ref ref = table.get(level.lid);
+  const NodeView node = view(ref);
+  if (node.leaf()) {
+    for_stored_values(node, [this](const char* reference) {
+      wire::ValueRef value;
+      std::memcpy(&value, reference, sizeof value);
+      const memory::SizeClass of =
+          memory::BufferPool::class_of(sizeof(wire::ValueHeader) + value.bytes);
+      store.pool.release(wire::Ref{value.ref}.offset(), of);
+      freeing_.bytes += memory::BufferPool::class_bytes(of);
+    });
+  }
+  store.pool.release(ref.offset(), node_class);
+  freeing_.bytes += memory::BufferPool::class_bytes(node_class);
+}
+
+bool MapCore::free_some(std::uint32_t nodes) {
+  begin_freeing();
+  while (freeing_.depth != 0 && nodes != 0) {
+    Freeing::Level& level = freeing_.way[freeing_.depth - 1];
+    const NodeView node = view(table.get(level.lid));
+    if (node.leaf() || level.next_child == node.children()) {
+      free_node(level);
+      --freeing_.depth;
+      --nodes;
+      continue;
+    }
+    const wire::Lid child = node.child(level.next_child++);
+    ESPALIER_ASSERT(freeing_.depth < freeing_.way.size());
+    freeing_.way[freeing_.depth++] = {child, 0};
+  }
+  return freeing_.depth == 0;
+}
+
+void MapCore::repack_spares() {
+  const std::lock_guard lock(spare_mutex);
+  store.pool.repack(node_class, spare_nodes);
+}
+
+std::uint64_t MapCore::memory_bytes() const {
+  std::uint64_t bytes = value_bytes.load(std::memory_order_relaxed);
+  std::uint64_t nodes =
+      leaves.load(std::memory_order_relaxed) + interior_nodes.load(std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(spare_mutex);
+    nodes += spare_nodes.size();
+  }
+  bytes += nodes * memory::BufferPool::class_bytes(node_class);
+  bytes += table.bytes();
+  return bytes + store.reclaimer.waiting(*this, false).bytes;
+}
+
+void MapCore::refill_spares(memory::BufferCache& cache) {
+  const std::lock_guard lock(spare_mutex);
+  while (spare_nodes.size() < spares_wanted()) {
+    const auto spare = cache.allocate(node_class);
+    if (!spare) return;
+    spare_nodes.push_back(*spare);
+  }
+  spares_taken.store(false, std::memory_order_relaxed);
+}
+
+MapCore::~MapCore() {
+  if (header_offset == 0) {
+    store.reclaimer.forget(*this);
+    return;
+  }
+  while (!free_some(std::numeric_limits<std::uint32_t>::max())) {
+  }
+  for (const std::uint64_t spare : spare_nodes) store.pool.release(spare, node_class);
+  table.destroy();
+  store.pool.release(header_offset, kHeaderClass);
+}
+
+}  // namespace espalier::tree

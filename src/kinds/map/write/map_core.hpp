@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of one map on its host.
+//
+// MapCore holds no algorithm: walks read through it (walk/walker.hpp), writers change leaves
+// (leaf_write.hpp), the structure changes under its lock (structure.hpp).
+//
+// Locks, in the order in which they may be taken:
+//   structure lock -> leaf locks in ascending key order -> reclaimer, page table
+//   catalogue -> objects of the store, reclaimer -> spare nodes -> pool
+// No lock is held while a walk waits, and no version is taken before all locks are held (rule 11).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/epoch.hpp"
+#include "base/epoch_pins.hpp"
+#include "base/lease_table.hpp"
+#include "catalog/catalog.hpp"
+#include "espalier/types.hpp"
+#include "kinds/map/format/shard.hpp"
+#include "kinds/map/node/planted_tree_bugs.hpp"
+#include "kinds/map/walk/map_view.hpp"
+#include "kinds/map/write/leaf_heat.hpp"
+#include "kinds/map/write/page_table.hpp"
+#include "memory/buffer_pool.hpp"
+#include "memory/reclaimer.hpp"
+#include "memory/region.hpp"
+#include "memory/version_clock.hpp"
+#include "store/store_core.hpp"
+
+namespace espalier::tree {
+
+/// A counter that many threads add to.
+class ShardedCounter {
+ public:
+  void add(std::uint32_t shard, std::int64_t amount) {
+    shards_[shard % kShards].value.fetch_add(amount, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t sum() const {
+    std::int64_t total = 0;
+    for (const Shard& shard : shards_) total += shard.value.load(std::memory_order_relaxed);
+    return total < 0 ? 0 : static_cast<std::uint64_t>(total);
+  }
+
+ private:
+  static constexpr std::uint32_t kShards = 16;
+  struct alignas(64) Shard {
+    std::atomic<std::int64_t> value{0};
+  };
+  Shard shards_[kShards];
+};
+
+/// One map: the view by which it is read, and what writing takes. Lives as long as anybody holds
+/// it, dropped or not (map_object.hpp).
+class MapCore final : public MapView,
+                      public catalog::Object,
+                      public memory::VersionedObject,
+                      public store::StoredObject {
+ public:
+  static constexpr ObjectKind kKind = ObjectKind::map;
+
+  static Result<std::unique_ptr<MapCore>> create(StoreCore& store, std::uint32_t id,
+                                                 std::string name, const MapOptions& options);
+  ~MapCore() override;
+  MapCore(const MapCore&) = delete;
+  MapCore& operator=(const MapCore&) = delete;
+
+  [[nodiscard]] std::byte* at(std::uint64_t offset) const { return base + offset; }
+  [[nodiscard]] NodeView view(wire::Ref ref) const { return {at(ref.offset()), geometry}; }
+  [[nodiscard]] NodeView node(wire::Lid lid) const { return view(table.get(lid)); }
+  [[nodiscard]] wire::Ref ref_of(const std::byte* node) const {
+    return wire::Ref::make(static_cast<std::uint64_t>(node - base),
+                           NodeView(node, geometry).generation());
+  }
+
+  StoreCore& store;
+  std::byte* const base;
+  const std::string name;
+  const MapOptions options;
+  const std::uint32_t node_class;
+
+  PageTable table;
+  memory::VersionClock clock;
+  /// Set once, when the map loses its name: who still holds it should answer that there is no such
+  /// map. Its structure stays whole, so that a request under way need not look.
+  std::atomic<bool> dropped{false};
+  static constexpr std::size_t kLevelsMax = 64;  // of two children each, more than there are LIDs
+  /// So many of its nodes, with their values.
+  bool free_some(std::uint32_t nodes) override;
+  [[nodiscard]] std::uint64_t freed_bytes() const override { return freeing_.bytes; }
+  /// Sets it, and says so in the map's header, where readers from elsewhere look.
+  void set_dropped() override {
+    if (!planted(Bug::drop_not_shown)) {
+      base::store_shared<std::uint64_t>(at(header_offset) + offsetof(wire::MapHeader, superseded),
+                                        0, std::memory_order_release);
+    }
+    dropped.store(true, std::memory_order_release);
+  }
+  /// Of a shard: which keys it has, and where the others are. Null: the whole map is here. Set
+  /// before anybody finds it, and never again.
+  std::unique_ptr<const wire::ShardMap> shard;
+  std::mutex structure;  // splits, merges and all else that changes interior nodes
+
+  // Node buffers put by for erases, which must succeed in a full store: they make room. The list
+  // itself has room for all of them from the beginning.
+  mutable std::mutex spare_mutex;
+  std::vector<std::uint64_t> spare_nodes;  // guarded by spare_mutex
+  static constexpr std::size_t kSpareNodes = 32;
+  [[nodiscard]] std::size_t spares_wanted() const {
+    return std::min<std::size_t>(kSpareNodes, (1u << 20) / options.node_bytes);
+  }
+  std::atomic<bool> spares_taken{false};  // by erases: there are fewer than wanted
+  /// Puts by again what erases have taken, as far as there is memory.
+  void refill_spares(memory::BufferCache& cache);
+  /// Has them lie where other nodes lie, so that they keep no extents for themselves.
+  void repack_spares() override;
+  // First what erases have taken of the spares: else writes of other threads, short of memory too,
+  // take what is freed again and again, and an erase finds nothing.
+  void buffer_freed(memory::SizeClass size_class, memory::BufferCache& cache) noexcept override {
+    if (spares_taken.load(std::memory_order_relaxed) && size_class == node_class) {
+      refill_spares(cache);
+    }
+  }
+  void release_id(std::uint32_t lid) noexcept override { table.release(lid); }
+
+  /// wire::MapShape.
+  [[nodiscard]] std::string description() const override;
+  [[nodiscard]] catalog::ObjectNumbers numbers() const override;
+  void add_samples(catalog::SampleList& to) const override;
+  /// Bytes of all its buffers: nodes, values, page table, what is reserved and what waits.
+  [[nodiscard]] std::uint64_t memory_bytes() const override;
+
+  ShardedCounter items;
+  std::atomic<std::uint64_t> leaves{1};
+  /// Whether the way to a leaf is worth asking for ahead: interior nodes and the page table of more
+  /// leaves than kNearLeaves no longer fit a core's own cache.
+  [[nodiscard]] bool far_interior() const {
+    return leaves.load(std::memory_order_relaxed) > kNearLeaves;
+  }
+  static constexpr std::uint64_t kNearLeaves = 100'000;
+  std::atomic<std::uint64_t> interior_nodes{0};
+  std::atomic<std::uint32_t> height{1};  // levels of nodes; a lone leaf is 1
+  std::atomic<std::uint64_t> value_bytes{0};
+  ShardedCounter log_merges;
+  std::atomic<std::uint64_t> splits{0};
+  std::atomic<std::uint64_t> redistributions{0};
+  std::atomic<std::uint64_t> merges{0};
+  mutable LeafHeat heat;
+
+ private:
+  MapCore(StoreCore& store_in, std::uint32_t id_in, std::string name_in,
+          const MapOptions& options_in);
+  Result<void> put_spares_by();
+  Result<void> make_root();
+
+  /// Where giving back the nodes of a dropped map has come to.
+  struct Freeing {
+    struct Level {
+      wire::Lid lid;
+      std::uint32_t next_child;
+    };
+    bool begun = false;
+    std::uint32_t depth = 0;
+    std::array<Level, kLevelsMax> way{};  // from the root
+    std::uint64_t bytes = 0;              // given back
+  };
+  void begin_freeing();
+  void free_node(const Freeing::Level& level);
+  Freeing freeing_;
+};
+
+}  // namespace espalier::tree

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers of one map.
+#pragma once
+
+#include "kinds/map/write/map_core.hpp"
+
+namespace espalier::tree {
+
+/// Reads them without stopping anything: each is right, they are not of one instant.
+/// Cost: counters, and the reclaimer's lock. Thread: any.
+MapStats stats_of(const MapCore& core);
+
+}  // namespace espalier::tree

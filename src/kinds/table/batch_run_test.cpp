@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The batch executor against the reference, over pipelines and rows by chance.
+#include "kinds/table/batch_run.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/cpu.hpp"
+#include "base/random.hpp"
+#include "kinds/table/pipeline_builder.hpp"
+#include "kinds/table/testing/memory_rows.hpp"
+#include "kinds/table/testing/run_checks.hpp"
+
+namespace espalier::table {
+namespace {
+
+/// Fewer where ESPALIER_FEW_SEEDS says so; then what seldom happens need not have happened.
+bool takes_few() { return std::getenv("ESPALIER_FEW_SEEDS") != nullptr; }
+int rounds(int usually) { return takes_few() ? usually / 10 : usually; }
+
+TEST(BatchRun, AgreesWithTheReference) {
+  base::Random random(base::seed_from_environment(1));
+  SeenInRuns seen;
+  ASSERT_EQ(difference_in_rounds(random, rounds(300), seen), "");
+  if (takes_few()) return;
+  EXPECT_GT(seen.errors, 20);
+  EXPECT_GT(seen.stalls, 1000);
+  EXPECT_GT(seen.groups, 100);
+  EXPECT_GT(seen.rows, 500);
+  EXPECT_GT(seen.smart, 100);
+}
+
+TEST(BatchRun, AgreesInBoundedMemory) {
+  base::Random random(base::seed_from_environment(2));
+  SeenInRuns seen;
+  ASSERT_EQ(difference_in_little_memory(random, rounds(60), seen), "");
+  if (takes_few()) return;
+  EXPECT_GT(seen.flushes, 10);
+  EXPECT_GT(seen.unsure, 2);
+}
+
+TEST(BatchRun, AgreesOnWholeRowsInEveryForm) {
+  base::Random random(base::seed_from_environment(3));
+  SeenInRuns seen;
+  ASSERT_EQ(difference_in_whole_rows(random, rounds(60), seen), "");
+  if (takes_few()) return;
+  EXPECT_GT(seen.rows, 100);
+  EXPECT_GT(seen.scalar, 100);
+  const bool has_vectors = base::isa() == base::Isa::avx512;
+  EXPECT_GT(seen.avx512, has_vectors ? 100 : -1);
+}
+
+TEST(BatchRun, AgreesOnKeysThatLieNearEachOther) {
+  base::Random random(base::seed_from_environment(4));
+  SeenInRuns seen;
+  ASSERT_EQ(difference_in_near_keys(random, rounds(150), seen), "");
+  if (takes_few()) return;
+  EXPECT_GT(seen.direct, 200);
+  EXPECT_GT(seen.flushes, 10);
+  EXPECT_GT(seen.stalls, 100);
+}
+
+/// Runs a query of rows whose keys all differ, and returns the most that its table of groups grew
+/// in one step.
+std::uint64_t most_growths_in_a_step(const PipelineBuilder& builder, std::uint64_t& growths) {
+  constexpr std::uint64_t kRows = 400'000;
+  const Schema schema = *Schema::parse("k i64 not null, v i64 not null");
+  std::vector<std::byte> bytes(kRows * schema.row_bytes());
+  for (std::uint64_t i = 0; i < kRows; ++i) {
+    const std::uint64_t words[] = {base::mix64(i + 1), i};
+    std::memcpy(bytes.data() + i * sizeof words, words, sizeof words);
+  }
+  const MemoryRows rows(schema, std::move(bytes));
+  MemorySource source(rows, 30'000);
+  const BatchProgram program(*check_pipeline(*builder.finish(), schema));
+  MemorySink sink;
+  BatchRun run(program, source, sink, {.seed = 7});
+  std::uint64_t most = 0;
+  RunState state = RunState::running;
+  while (state == RunState::running || state == RunState::stalled) {
+    const std::uint64_t before = run.numbers().growths;
+    sink.give_room();
+    state = run.step(512);
+    most = std::max(most, run.numbers().growths - before);
+  }
+  EXPECT_EQ(state, RunState::done);
+  EXPECT_EQ(run.numbers().rows_sent, kRows);
+  growths = run.numbers().growths;
+  return most;
+}
+
+// So long is a step at most, whatever the keys are: work is counted here, not time.
+TEST(BatchRun, LetsGroupsGrowOnceInAStep) {
+  std::uint64_t growths = 0;
+  PipelineBuilder groups;
+  const PipelineBuilder::NodeId keys[] = {groups.column(0)};
+  const PipelineBuilder::AggregateOf sums[] = {{wire::Aggregate::sum, groups.column(1)}};
+  groups.group_by(keys, sums);
+  EXPECT_EQ(most_growths_in_a_step(groups, growths), 1u);
+  EXPECT_GT(growths, 60u);
+  PipelineBuilder distinct;
+  const PipelineBuilder::NodeId values[] = {distinct.column(0)};
+  distinct.project(values);
+  distinct.distinct();
+  EXPECT_EQ(most_growths_in_a_step(distinct, growths), 1u);
+  EXPECT_GT(growths, 60u);
+}
+
+}  // namespace
+}  // namespace espalier::table

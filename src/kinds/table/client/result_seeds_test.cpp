@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that a node writes into its client's memory are those of the table, whatever becomes of the
+// queue pairs by which they and the messages that tell of them go: random queries over simulated
+// fabrics, one seed after another.
+//
+// 100 seeds; ESPALIER_SEEDS says how many instead (docs/testing.md).
+#include <gtest/gtest.h>
+
+#include "fabric/testing/seeds.hpp"
+#include "kinds/table/client/testing/result_world.hpp"
+
+namespace espalier::client {
+namespace {
+
+TEST(ResultSeeds, TheRowsAreThoseOfTheTableWhateverBecomesOfThePairs) {
+  const std::uint64_t first = base::seed_from_environment(1000);
+  ResultsReached reached;
+  const fabric::Seeds seeds(100);
+  for (std::uint64_t i = 0; i < seeds.count(); ++i) {
+    LinkWorldOptions options;
+    options.way = i % 2 == 0 ? wire::LinkWay::write : wire::LinkWay::send;
+    ResultWorld world(first + i, options);
+    ASSERT_EQ(world.run(8, reached), "") << "seed " << first + i;
+  }
+  if (!seeds.enough()) return;
+  EXPECT_GT(reached.link.cuts, 0u);
+  EXPECT_GT(reached.link.resumed, 0u);
+  EXPECT_GT(reached.link.lost_pairs, 0u);
+  EXPECT_GT(reached.placed, reached.full);
+  EXPECT_GT(reached.full, 0u);
+  EXPECT_GT(reached.all_out, 0u);
+  EXPECT_GT(reached.cancelled, 0u);
+  EXPECT_GT(reached.failed, 0u);
+}
+
+}  // namespace
+}  // namespace espalier::client

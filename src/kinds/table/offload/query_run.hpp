@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// A query's run beside the memory, as an offload has helpers do it: from the bytes of a pipeline to
+// rows in a stage, which the scheduler sends and empties before the run goes on.
+//
+// The stage is small enough to stay in a core's cache. A run neither waits nor allocates by the
+// size of its table; what it takes is bounded by RunOptions.
+//
+// Thread: one at a time: that of a helper, or that of the scheduler while no helper has it;
+// cancel() from any.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/helper_job.hpp"
+#include "kinds/table/ctr_cipher.hpp"
+#include "kinds/table/format/table_calls.hpp"
+#include "kinds/table/offload/query_limits.hpp"
+#include "kinds/table/offload/result_host.hpp"
+#include "kinds/table/pipeline.hpp"
+#include "kinds/table/snapshot_source.hpp"
+#include "kinds/table/staged_run.hpp"
+
+namespace espalier::offload {
+
+/// The keys of a run, which come with its request.
+using SecretKeys = crypto::Secret<wire::RunKeys>;
+
+class QueryRun {
+ public:
+  /// `message`: the pipeline, not checked yet; it lives as long as the run, and so do the limits,
+  /// of which it takes memory for its groups on the account, and the compiler. `seed`: of hashes.
+  QueryRun(std::shared_ptr<const table::Table> table, std::string_view message, QueryLimits& limits,
+           PrincipalAccount& account, table::RegexCompiler& regexes, std::uint64_t seed,
+           std::optional<SecretKeys> keys = {})
+      : source_(std::move(table)),
+        message_(message),
+        limits_(limits),
+        account_(account),
+        regexes_(regexes),
+        seed_(seed),
+        keys_(std::move(keys)) {}
+  ~QueryRun() { limits_.give_group_bytes(account_, group_bytes_); }
+  QueryRun(const QueryRun&) = delete;
+  QueryRun& operator=(const QueryRun&) = delete;
+
+  /// Goes on until the step's time is over (again), or there are rows to send, or the end has come
+  /// (done).
+  JobStep step(StepContext& context);
+  /// Has it end at its next step.
+  void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  [[nodiscard]] bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+
+  /// What the stage holds, and how many rows.
+  [[nodiscard]] std::span<const std::byte> staged() const {
+    return run_ ? run_->rows() : std::span<const std::byte>();
+  }
+  /// The memory of the stage, to be taken for another one; see StagedRun::stage().
+  /// Requires: it holds rows.
+  [[nodiscard]] std::vector<std::byte>& stage() { return run_->stage(); }
+  /// How much it holds at most. Requires: the same.
+  [[nodiscard]] std::size_t stage_bytes() const { return run_->stage_bytes(); }
+  /// Whether rows may go into memory that others change. Requires: the same.
+  [[nodiscard]] bool only_stores() const { return run_->only_stores() && !result_cipher_; }
+  /// Rows go there from now on, one after the other, and no more into the stage (see
+  /// StagedRun::write_into()); a step ends when they are full. Requires: the same; the stage was
+  /// cleared, and what was filled was taken; there is one room at least.
+  void write_into(std::vector<ResultRoom> rooms);
+  /// A room that no more rows come into.
+  struct Filled {
+    ResultRoom room;
+    std::size_t bytes = 0;
+  };
+  /// Those that were filled, in the order of their rows. Whoever takes them clears this.
+  [[nodiscard]] std::deque<Filled>& filled() { return filled_; }
+  /// The rows of the stage were sent.
+  void clear_stage() {
+    if (run_) run_->clear();
+    sealed_bytes_ = 0;
+  }
+  /// Whether nothing more comes into the stage.
+  [[nodiscard]] bool ended() const { return ended_; }
+  /// Why it failed, if it did.
+  struct Failure {
+    Error error;
+    std::string words;
+  };
+  [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
+  [[nodiscard]] wire::QueryNumbers numbers() const;
+  /// How long it has worked.
+  [[nodiscard]] std::uint64_t busy_ns() const { return busy_ns_; }
+
+ private:
+  bool begin();
+  bool begin_ciphers(const table::Pipeline& pipeline);
+  void seal_stage();
+  bool next_room();
+  void end_with(Error error, std::string words);
+
+  table::SnapshotSource source_;
+  const std::string_view message_;
+  QueryLimits& limits_;
+  PrincipalAccount& account_;
+  table::RegexCompiler& regexes_;
+  const std::uint64_t seed_;
+  std::uint64_t group_bytes_ = 0;
+  std::optional<SecretKeys> keys_;  // until the ciphers are made
+  std::optional<table::CtrCipher> table_cipher_;
+  std::optional<table::CtrCipher> result_cipher_;
+  std::size_t sealed_bytes_ = 0;  // of the stage: encrypted
+  std::optional<table::StagedRun> run_;
+  std::vector<ResultRoom> rooms_;  // into which rows go
+  std::size_t room_ = 0;           // of them: the one that is being filled
+  std::deque<Filled> filled_;
+  bool ended_ = false;
+  std::optional<Failure> failure_;
+  std::uint64_t busy_ns_ = 0;
+  std::atomic<bool> cancelled_{false};
+};
+
+}  // namespace espalier::offload

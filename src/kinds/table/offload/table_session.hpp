@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// As whom a session reserves slots of encrypted tables: what it leaves unfilled ends with it.
+//
+// Thread: that of the session's scheduler.
+#pragma once
+
+#include <memory>
+
+#include "engine/connection.hpp"
+#include "kinds/table/reserver.hpp"
+
+namespace espalier::offload {
+
+class TableSession final : public SessionPart {
+ public:
+  [[nodiscard]] static const std::shared_ptr<const table::Reserver>& reserver_of(
+      Connection& connection) {
+    return connection.parts.of<TableSession>().reserver_;
+  }
+
+ private:
+  const std::shared_ptr<const table::Reserver> reserver_ =
+      std::make_shared<const table::Reserver>();
+};
+
+}  // namespace espalier::offload

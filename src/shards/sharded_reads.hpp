@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads that may need several shards, one after another: scans in either direction, floors that go
+// left, scans that begin at one. Who runs the part of each shard is given: a snapshot of a cut, or
+// the map itself where it keeps no versions.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "kinds/map/client/map_impl.hpp"
+#include "kinds/map/format/shard.hpp"
+
+namespace espalier::client {
+
+[[nodiscard]] constexpr bool is_scan(Op op) {
+  return op == Op::scan || op == Op::scan_reverse || op == Op::scan_floor;
+}
+
+/// From the first to the last shard that a scan may need, its floor aside.
+struct ShardSpan {
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+[[nodiscard]] ShardSpan span_of(const wire::ShardMap& map, const Request& scan);
+/// The part of [low, high) that lies in a shard of the span.
+struct ShardPart {
+  std::string_view low;
+  std::string_view high;
+};
+[[nodiscard]] ShardPart part_of(const wire::ShardMap& map, ShardSpan span, std::size_t shard,
+                                std::string_view low, std::string_view high);
+
+using ShardRunner = std::function<Result<Runner*>(std::size_t shard)>;
+
+/// Runs a scan or floor to its completion. `read_version`: what its answer says.
+/// Errors: those of the runners, where nothing was delivered.
+Result<void> run_over_shards(const wire::ShardMap& map, const ShardRunner& runner_of,
+                             const Request& request, Handler& handler, Version read_version);
+
+}  // namespace espalier::client
