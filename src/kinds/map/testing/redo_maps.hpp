@@ -106,7 +106,7 @@ inline std::uint64_t times(TreeFixture& tree, RedoWay way) {
 inline void write_that_way(TreeFixture& tree, RedoWay way, std::uint64_t i) {
   switch (way) {
     case RedoWay::append:
-    case RedoWay::log_merge: tree.put("key", "value"); break;
+    case RedoWay::log_merge: tree.put(TreeFixture::numbered(100), "100"); break;  // as it is
     case RedoWay::split: tree.put(TreeFixture::numbered(i, "new"), "value"); break;
     case RedoWay::merge: tree.erase(TreeFixture::numbered(i)); break;
     case RedoWay::batch: tree.write_all({{"a", "1"}, {"b", std::nullopt}, {"z", "2"}}); break;

@@ -94,7 +94,11 @@ Result<void> read_and_apply(ThreadContext& context, MapCore& map, std::string_vi
     return {};
   }
   if (map.options.versions) map.clock.go_on_above(redo->version - 1);
-  if (writes->size() == 1) return apply_write(context, map, writes->front());
+  if (writes->size() == 1) {
+    const auto applied = apply_write(context, map, writes->front());
+    if (applied) map.clock.go_on_above(redo->version);  // an erase of nothing takes no version
+    return applied;
+  }
   const auto applied = apply_batch(context, map, *writes, {});
   return applied ? Result<void>() : std::unexpected(applied.error());
 }

@@ -150,6 +150,14 @@ TEST_F(ApplyRedo, VersionsGoOnAboveThoseOfRecords) {
   EXPECT_EQ(audit_store(other_), std::vector<std::string>{});
 }
 
+// What it erased may be gone already.
+TEST_F(ApplyRedo, AnEraseOfNothingHasItsVersion) {
+  user_.write(Op::erase, "key");
+  EXPECT_EQ(fault(std::string(sink_.records().back())), RedoFault::invalid);
+  EXPECT_EQ(other(user_.map())->clock.taken(), 2u);
+  EXPECT_EQ(other(user_.map())->clock.released(), 2u);
+}
+
 // A client's hold of releases stops no replay, wherever versions are missing.
 TEST_F(ApplyRedo, VersionsGoOnWhileAHoldStands) {
   const Core map = other(user_.map());
