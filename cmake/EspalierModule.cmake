@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# One call makes a library of the folder src/<name>, or of others, with what lies beside its sources:
+# One call makes a library of the folder src/<name>, or of others, and what lies beside its
+# sources:
 #
 #   *.cpp          the static library espalier_<name>; without any, an interface library; those of
 #                  sub-folders too, as of everything below; but

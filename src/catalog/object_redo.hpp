@@ -8,9 +8,9 @@
 //   dropped   the head alone
 //
 // The form is what the object's kind makes it of, in bytes of that kind. A name is given again, an
-// id never: so records name objects by their ids. Ids ascend in the order of created records, so one
-// that is not there although a higher one was given belongs to an object that was dropped, and what
-// is said of it is left out (Catalog::restore, docs/design/records.md).
+// id never: so records name objects by their ids. Ids ascend in the order of created records, so
+// one that is not there although a higher one was given belongs to an object that was dropped, and
+// what is said of it is left out (Catalog::restore, docs/design/records.md).
 //
 // Thread: plain values.
 #pragma once

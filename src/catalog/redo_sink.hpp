@@ -27,8 +27,8 @@ class RedoSink {
  public:
   /// Memory for one record of so many bytes, aligned to 8, which is the caller's until it is handed
   /// over or given back. Must not wait: its caller may expose an epoch.
-  /// Errors: the sink's; the write is then refused with it. One that has no room just now says busy:
-  /// its caller may ask again later.
+  /// Errors: the sink's; the write is then refused with it. One that has no room just now says
+  /// busy: its caller may ask again later.
   virtual Result<std::span<std::byte>> reserve(std::size_t bytes) noexcept = 0;
   /// Takes a record. Its place in the sink's order is that of this call. Must not wait.
   virtual void hand_over(std::span<std::byte> record) noexcept = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as a record of a map, or of one that was made: what is read lies within them, and what is applied leaves a
-// map that is whole. What is refused changes nothing.
+// Arbitrary bytes as a record of a map, or of one that was made: what is read lies within them, and
+// what is applied leaves a map that is whole. What is refused changes nothing.
 //
 // Input: records, each behind its length in 2 bytes.
 #include <algorithm>

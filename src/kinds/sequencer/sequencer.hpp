@@ -89,8 +89,9 @@ class Sequencer final : public catalog::Object {
   Result<Window> window();
 
   /// Applies a record, of any bytes; to a sequencer that was dropped none. From then on its numbers
-  /// are above those that the record tells of, and its epoch is no earlier one. Errors: corrupt (detail: a catalog::RedoFault), and nothing was
-  /// changed. Requires: it makes no records.
+  /// are above those that the record tells of, and its epoch is no earlier one.
+  /// Errors: corrupt (detail: a catalog::RedoFault), and nothing was changed.
+  /// Requires: it makes no records.
   Result<void> apply_redo(std::string_view record);
 
   [[nodiscard]] wire::SequencerFacts facts() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as records of a table, or of one that was made: what is applied leaves rows that can be read, of whole
-// pages, and what is refused changes nothing.
+// Arbitrary bytes as records of a table, or of one that was made: what is applied leaves rows that
+// can be read, of whole pages, and what is refused changes nothing.
 //
 // Input: a byte that says whether the table is encrypted; then records, each behind its length in 2
 // bytes.

@@ -7,8 +7,8 @@
 // a version that a client was told never comes again for something else. Records of one key are
 // applied in their order; then it does not matter whether some of them were applied before.
 //
-// Records of one write take the way of such a write, and need the memory that it needed: the records
-// of a store that was filled can be applied to one of the same size.
+// Records of one write take the way of such a write, and need the memory that it needed: the
+// records of a store that was filled can be applied to one of the same size.
 //
 // Thread: that of the context; one at a time for each map.
 #pragma once
@@ -20,8 +20,8 @@
 
 namespace espalier::tree {
 
-/// Applies a record, of any bytes; to a map that was dropped none. Cost: as its write, or a batch of
-/// its writes; waits for the end of a hold of releases where versions before it are missing.
+/// Applies a record, of any bytes; to a map that was dropped none. Cost: as its write, or a batch
+/// of its writes; waits for the end of a hold of releases where versions before it are missing.
 /// Errors: corrupt (detail: a catalog::RedoFault), and nothing was changed; out_of_memory, and no
 /// item was.
 /// Requires: the map makes no records; no other thread writes it; as apply_batch.

@@ -23,8 +23,8 @@ struct PathStep {
 };
 using Path = std::vector<PathStep>;
 
-/// Finds the leaf for a key and the way to it. Requires: the structure lock, or that no other thread
-/// writes the map.
+/// Finds the leaf for a key and the way to it. Requires: the structure lock, or that no other
+/// thread writes the map.
 std::byte* find_leaf(const MapCore& map, const SearchKey& key, Path& path);
 
 /// Children of one interior node (the last of `path`) to be replaced by others.
