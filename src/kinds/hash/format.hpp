@@ -265,4 +265,12 @@ struct VersionLink {
 static_assert(sizeof(VersionLink) == 32 && std::has_unique_object_representations_v<VersionLink>);
 static_assert(offsetof(VersionLink, newer) == 16 && offsetof(VersionLink, older) == 24);
 
+/// What a hash map is made of, for those who list it.
+struct HashShape {
+  std::uint32_t partitions;
+  std::uint32_t versions;
+  std::uint64_t snapshot_bytes_max;
+};
+static_assert(sizeof(HashShape) == 16 && std::has_unique_object_representations_v<HashShape>);
+
 }  // namespace espalier::hash

@@ -96,9 +96,9 @@ Segment::End Segment::end_of(std::uint32_t bin) const {
   return end;
 }
 
-bool Segment::has_room(std::uint32_t bin) const {
+bool Segment::has_room(std::uint32_t bin, std::uint32_t reserve) const {
   const End end = end_of(bin);
-  return end.filled < kSlotsPerBucket || (free_count_ != 0 && end.buckets < kChainMax);
+  return end.filled < kSlotsPerBucket || (free_count_ > reserve && end.buckets < kChainMax);
 }
 
 SlotPlace Segment::insert(std::uint32_t bin, Slot slot) {

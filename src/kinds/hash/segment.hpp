@@ -50,7 +50,7 @@ class Segment {
   [[nodiscard]] std::uint32_t prefix() const { return prefix_; }
   /// Keys that it has.
   [[nodiscard]] std::uint32_t slots() const { return slots_; }
-  [[nodiscard]] std::uint32_t free_buckets() const { return free_count_; }
+  [[nodiscard]] std::uint32_t used_buckets() const { return kOverflowPerSegment - free_count_; }
 
   [[nodiscard]] std::byte* line(std::uint32_t number) const {
     return image_ + offset_ + (std::uint64_t{1} + number) * kLineBytes;
@@ -61,8 +61,8 @@ class Segment {
   [[nodiscard]] std::optional<SlotPlace> find(const KeyHash& hash, std::string_view key) const;
   /// The slot whose chain of links has one of this version, among those of the hash's tag.
   [[nodiscard]] std::optional<SlotPlace> find_link(const KeyHash& hash, std::uint64_t version) const;
-  /// Whether insert() will find room.
-  [[nodiscard]] bool has_room(std::uint32_t bin) const;
+  /// Whether insert() will find room, and leave so many overflow buckets free.
+  [[nodiscard]] bool has_room(std::uint32_t bin, std::uint32_t reserve) const;
   /// Requires: has_room(), and the key has no slot.
   SlotPlace insert(std::uint32_t bin, Slot slot);
   /// Empties a slot; the chain's last one takes its place.
@@ -71,7 +71,10 @@ class Segment {
   std::uint32_t gather(std::uint32_t bin, SlotPlace* places) const;
 
   /// A split begins: this segment will have the keys whose next bit is 0.
-  void deepen() { ++depth_; }
+  void deepen() {
+    ++depth_;
+    prefix_ <<= 1;
+  }
   /// All slots of the bin that were for this segment are here: readers may look.
   void arrived(std::uint32_t bin);
   /// The bin's slots for the other segment are there: readers must look there, from now on.
