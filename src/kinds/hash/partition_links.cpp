@@ -6,7 +6,8 @@
 //             +-> link(7) -> record(7)       a snapshot at 5 is held, 9 is released:
 //                   |older                   link(7) goes, and record(7), which nobody can ask for
 //                   +-> record(3)
-#include "base/assert.hpp"
+#include <utility>
+
 #include "base/atomic_bytes.hpp"
 #include "kinds/hash/partition.hpp"
 
@@ -77,12 +78,17 @@ void Partition::take_out_between(const SlotPlace& place) noexcept {
     if (!lower.is_link()) return;
     const RecordView above(services_.image, upper);
     const RecordView below(services_.image, lower);
-    if (above.version() > released || below.version() <= held) {
+    // A link names a record on one of its sides, so that its key can be told: of two links one
+    // behind the other, at most one is an erase.
+    const Slot behind = below.older();
+    const bool absent = behind.empty() ||
+                        (behind.is_link() && RecordView(services_.image, behind).newer().empty());
+    if ((absent && above.newer().empty()) || above.version() > released || below.version() <= held) {
       upper = lower;
       continue;
     }
     raise_purged(above.version());
-    at.store(below.older());
+    at.store(behind);
     retire(lower);
     if (!below.newer().empty()) retire(below.newer());
   }
@@ -141,6 +147,8 @@ void Partition::hand_over() noexcept {
 }
 
 void Partition::flush() noexcept {
+  // Without memory of the process for it, what is ready waits for the next time.
+  if (!segments_.empty()) (void)stock_retirement();
   take_out_ready();
   if (batch_ != nullptr && batch_->count != 0 && retired_.size() != 0) hand_over();
   for (auto& stock : records_) {
