@@ -136,16 +136,16 @@ Result<std::optional<std::string>> HashMap::get(HashThread& thread, std::string_
   return std::string(answer.value);
 }
 
-HashAnswer HashReader::get(std::string_view key, const KeyHash& hash) {
-  const bool held = snapshot_ != nullptr || !map_.versions;
+HashAnswer HashReader::get_at(const HashMap& map, std::string_view key, const KeyHash& hash,
+                              std::uint64_t& version, bool held) {
   for (;;) {
-    const Looked looked = look_up(map_, hash, key, version_, held);
+    const Looked looked = look_up(map, hash, key, version, held);
     if (looked.look == Look::found) {
-      const RecordView record(map_.image, looked.record);
-      return {true, record.version(), version_, record.pair().value};
+      const RecordView record(map.image, looked.record);
+      return {true, record.version(), version, record.pair().value};
     }
-    if (looked.look == Look::absent) return {false, 0, version_, {}};
-    if (looked.look == Look::too_late) version_ = map_.clock_.released();
+    if (looked.look == Look::absent) return {false, 0, version, {}};
+    if (looked.look == Look::too_late) version = version_of(map);
   }
 }
 

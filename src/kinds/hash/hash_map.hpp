@@ -98,6 +98,11 @@ class HashMap final : public HashView, public catalog::Object, public memory::Ve
   /// Any of them, if a condition holds. Errors: besides, condition_failed.
   Result<HashWritten> write(HashThread& thread, WriteOp op, std::string_view key,
                             std::string_view value, const Condition& condition = {});
+  /// A write that does not wait: its answer may be given when `wait_for` is released. Of the errors
+  /// condition_failed stands in the outcome.
+  Result<WriteOutcome> begin_write(HashThread& thread, WriteOp op, std::string_view key,
+                                   std::string_view value, const KeyHash& hashed,
+                                   const Condition& condition = {});
   /// Writes `desired` (none: erases) if the value is `expected` (none: if there is none).
   /// Errors: besides, condition_failed.
   Result<HashWritten> compare_and_set(HashThread& thread, std::string_view key,
@@ -134,6 +139,10 @@ class HashMap final : public HashView, public catalog::Object, public memory::Ve
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::uint32_t id() const { return services_.map_id; }
   [[nodiscard]] const memory::VersionClock& clock() const { return clock_; }
+  /// Whether answers that wait for this version may be given.
+  [[nodiscard]] bool released(std::uint64_t version) {
+    return !versions || clock_.released_now() >= version;
+  }
 
   /// Hands what waits to be handed over to the reclaimer, gives back what is in stock, and frees
   /// what can be freed. Cost: every partition's lock, heavy barriers.
@@ -156,6 +165,7 @@ class HashMap final : public HashView, public catalog::Object, public memory::Ve
 
   // hash_map_write.cpp
   Result<WriteOutcome> apply(HashThread& thread, WriteIntent& intent);
+  Result<WriteOutcome> carry_out(HashThread& thread, WriteIntent& intent);
   Result<HashWritten> finish(HashThread& thread, WriteIntent& intent);
   Result<void> provide(HashThread& thread, Partition& partition, const Shortage& shortage,
                        WriteIntent& intent);
@@ -213,7 +223,15 @@ class HashReader {
 
   /// What the key is. Not older than the last renewal; of a snapshot as of it, unless expired().
   [[nodiscard]] HashAnswer get(std::string_view key) { return get(key, map_.hash(key)); }
-  [[nodiscard]] HashAnswer get(std::string_view key, const KeyHash& hash);
+  [[nodiscard]] HashAnswer get(std::string_view key, const KeyHash& hash) {
+    return get_at(map_, key, hash, version_, snapshot_ != nullptr || !map_.versions);
+  }
+  /// What a key is now, for those who have exposed an epoch themselves.
+  [[nodiscard]] static HashAnswer get_exposed(const HashMap& map, std::string_view key,
+                                              const KeyHash& hash) {
+    std::uint64_t version = version_of(map);
+    return get_at(map, key, hash, version, !map.versions);
+  }
   /// Whether the snapshot has lost what it held: then what was answered may be wrong.
   [[nodiscard]] bool expired() const { return snapshot_ != nullptr && snapshot_->has_expired(); }
   /// Begins again, so that what others wrote meanwhile is seen, and what waits can be freed.
@@ -223,10 +241,12 @@ class HashReader {
   }
 
  private:
-  void load_version() {
-    reached(Moment::version_read);
-    version_ = map_.versions ? map_.clock_.released() : kAnyVersion;
+  [[nodiscard]] static std::uint64_t version_of(const HashMap& map) {
+    return map.versions ? map.clock_.released() : kAnyVersion;
   }
+  void load_version() { version_ = version_of(map_); }
+  static HashAnswer get_at(const HashMap& map, std::string_view key, const KeyHash& hash,
+                           std::uint64_t& version, bool held);
 
   const HashMap& map_;
   HashThread& thread_;

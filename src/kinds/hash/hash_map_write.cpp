@@ -39,7 +39,27 @@ Result<HashWritten> HashMap::write(HashThread& thread, WriteOp op, std::string_v
   return finish(thread, intent);
 }
 
+Result<WriteOutcome> HashMap::begin_write(HashThread& thread, WriteOp op, std::string_view key,
+                                          std::string_view value, const KeyHash& hashed,
+                                          const Condition& condition) {
+  WriteIntent intent;
+  intent.op = op;
+  intent.hash = hashed;
+  intent.key = key;
+  intent.value = value;
+  intent.condition = condition;
+  return carry_out(thread, intent);
+}
+
 Result<HashWritten> HashMap::finish(HashThread& thread, WriteIntent& intent) {
+  const auto outcome = carry_out(thread, intent);
+  if (!outcome) return std::unexpected(outcome.error());
+  wait_for(outcome->wait_for);
+  if (outcome->condition_failed) return fail(Code::condition_failed);
+  return HashWritten{outcome->version, outcome->applied, outcome->existed};
+}
+
+Result<WriteOutcome> HashMap::carry_out(HashThread& thread, WriteIntent& intent) {
   const bool stores = intent.op != WriteOp::erase;
   if (stores && intent.value.size() > kValueBytesMax) return fail(Code::value_too_long);
   if (stores && is_long(intent.key, intent.value)) {
@@ -48,15 +68,12 @@ Result<HashWritten> HashMap::finish(HashThread& thread, WriteIntent& intent) {
     intent.pair = *pair;
   }
   clock_.admit();
-  const auto outcome = apply(thread, intent);
+  auto outcome = apply(thread, intent);
   if (intent.pair && (!outcome || !outcome->applied)) {
     unstage(intent.pair, pair_bytes(intent.key, intent.value));
   }
-  if (!outcome) return std::unexpected(outcome.error());
-  if (store_.reclaimer.due()) store_.reclaimer.collect(*thread.cache);
-  wait_for(outcome->wait_for);
-  if (outcome->condition_failed) return fail(Code::condition_failed);
-  return HashWritten{outcome->version, outcome->applied, outcome->existed};
+  if (outcome && store_.reclaimer.due()) store_.reclaimer.collect(*thread.cache);
+  return outcome;
 }
 
 Result<WriteOutcome> HashMap::apply(HashThread& thread, WriteIntent& intent) {

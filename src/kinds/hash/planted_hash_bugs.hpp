@@ -28,10 +28,9 @@ enum class Bug : std::uint8_t {
 
 /// Steps between which another thread may do anything.
 enum class Moment : std::uint8_t {
-  version_read,  // of a read that has its version, and nothing else
-  entry_read,    // of a read that knows its segment, and has not looked at the bin
-  bin_read,      // of a read that has seen the bin's header, and no slot
-  before_done,   // of a write that has stored its slot
+  entry_read,   // of a read that knows its segment, and has not looked at the bin
+  bin_read,     // of a read that has seen the bin's header, and no slot
+  before_done,  // of a write that has stored its slot
 };
 
 using base::planted;
