@@ -22,8 +22,8 @@
 
 namespace espalier::memory {
 
-/// What a buffer holds: a value, a node, a part of a map's page table, a part of a relation, bins of
-/// a hash map and what leads to them, records of one.
+/// What a buffer holds: a value, a node, a part of a map's page table, a part of a relation, bins
+/// of a hash map and what leads to them, records of one.
 enum class BufferKind : std::uint8_t {
   value = 0,
   node = 1,

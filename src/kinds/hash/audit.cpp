@@ -196,9 +196,9 @@ void Auditor::count_long_pair(const RecordView& record) {
   const wire::Ref ref = record.long_pair();
   ++result_.buffers[memory::BufferPool::class_of(sizeof(LongPairHeader) + pair.key.size() +
                                                  pair.value.size())];
-  check(map_.store().pool.is_buffer_begin(ref.offset(), memory::BufferKind::value,
-                                          ref.generation()),
-        "a long pair is not there, at", ref.offset());
+  check(
+      map_.store().pool.is_buffer_begin(ref.offset(), memory::BufferKind::value, ref.generation()),
+      "a long pair is not there, at", ref.offset());
 }
 
 void Auditor::audit_memory() {

@@ -134,8 +134,8 @@ struct PlaceWord {
   static constexpr std::uint32_t kGenerationMask = (std::uint32_t{1} << 22) - 1;
   static constexpr PlaceWord of(std::uint64_t offset, std::uint32_t generation,
                                 std::uint32_t depth) {
-    return PlaceWord{std::uint64_t{generation & kGenerationMask} << 42 | std::uint64_t{depth} << 36 |
-                     offset / wire::kBlockBytes};
+    return PlaceWord{std::uint64_t{generation & kGenerationMask} << 42 |
+                     std::uint64_t{depth} << 36 | offset / wire::kBlockBytes};
   }
   [[nodiscard]] constexpr bool none() const { return bits == 0; }
   [[nodiscard]] constexpr std::uint64_t offset() const {
@@ -202,7 +202,8 @@ struct SegmentHeader {
   std::uint64_t created;
   std::uint64_t superseded;
   std::uint32_t partition;
-  std::uint32_t prefix;  // of the hash's part for the directory, as it was when the segment was made
+  std::uint32_t
+      prefix;  // of the hash's part for the directory, as it was when the segment was made
   std::uint64_t reserved[4];
 };
 static_assert(sizeof(SegmentHeader) == kLineBytes);

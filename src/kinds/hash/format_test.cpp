@@ -58,7 +58,8 @@ TEST(HashFormat, HeaderHasItsBytes) {
   const auto eight = [](char first) { return std::string(1, first) + std::string(7, '\0'); };
   std::string bytes("\x01\0\0\0\x02\0\0\0", 8);
   bytes += eight(3) + eight(4) + "ELIRHASH" + std::string("\x01\0\0\0\x40\0\0\0", 8) + eight(1);
-  bytes += eight(5) + eight(6) + eight(7) + std::string(56, '\0') + eight(8) + std::string(56, '\0');
+  bytes +=
+      eight(5) + eight(6) + eight(7) + std::string(56, '\0') + eight(8) + std::string(56, '\0');
   EXPECT_EQ(base::bytes_of(header), bytes);
 }
 

@@ -36,8 +36,8 @@ HashMap::HashMap(HashStore& store, std::uint32_t id, std::string name, const Has
       options_(options),
       records_(store.pool, id),
       retirement_(store.pool, records_, options.partitions),
-      services_{store.pool,  store.reclaimer, *this, clock_, records_, retirement_,
-                *this,       id,              store.pool.at(0)} {
+      services_{store.pool,  store.reclaimer, *this, clock_,          records_,
+                retirement_, *this,           id,    store.pool.at(0)} {
   image = store.pool.at(0);
   versions = options.versions;
   partition_bits = static_cast<std::uint32_t>(std::countr_zero(options.partitions));

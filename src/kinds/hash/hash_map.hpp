@@ -79,8 +79,9 @@ class HashMap final : public HashView, public catalog::Object, public memory::Ve
   Result<std::optional<std::string>> get(HashThread& thread, std::string_view key) const;
 
   // --- writing -----------------------------------------------------------------------------------
-  // Errors of all: key_too_long, value_too_long, out_of_memory; exhausted (other keys are in the way
-  // of this one: only keys that were made for it come to that). Cost: 5 lines of a pair of 64 bytes.
+  // Errors of all: key_too_long, value_too_long, out_of_memory; exhausted (other keys are in the
+  // way of this one: only keys that were made for it come to that).
+  // Cost: 5 lines of a pair of 64 bytes.
 
   Result<HashWritten> put(HashThread& thread, std::string_view key, std::string_view value) {
     return write(thread, WriteOp::put, key, value);

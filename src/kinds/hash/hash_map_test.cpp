@@ -54,8 +54,7 @@ TEST(HashMap, ComparesAndSets) {
   ASSERT_TRUE(written);
   const Condition same{ConditionKind::version, written->version, {}};
   EXPECT_TRUE(map.write(f.thread, WriteOp::put, "k", "3", same));
-  EXPECT_EQ(map.write(f.thread, WriteOp::put, "k", "4", same).error().code,
-            Code::condition_failed);
+  EXPECT_EQ(map.write(f.thread, WriteOp::put, "k", "4", same).error().code, Code::condition_failed);
   EXPECT_TRUE(map.compare_and_set(f.thread, "k", "3", std::nullopt));
   EXPECT_EQ(f.get("k"), std::nullopt);
   EXPECT_EQ(f.faults(), "");

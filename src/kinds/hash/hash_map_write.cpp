@@ -101,8 +101,7 @@ Result<void> HashMap::provide(HashThread& thread, Partition& partition, const Sh
     const PartitionGuard guard(partition.lock, thread.holder());
     if (!partition.stock_retirement()) return out_of_memory();
   }
-  if (shortage.cls != kRecordClasses &&
-      !provide_records(thread, partition, shortage.cls, false)) {
+  if (shortage.cls != kRecordClasses && !provide_records(thread, partition, shortage.cls, false)) {
     return out_of_memory();
   }
   if (shortage.links &&

@@ -60,8 +60,8 @@ class HashPipeline {
   HashPipeline(HashMap& map, HashThread& thread, PipelineDistances distances = {})
       : map_(map), thread_(thread), distances_(distances) {}
 
-  /// Carries out all requests, and calls `done` with the completion of each: those of gets in order,
-  /// those of writes once they are released. `done` must use neither the map nor the thread.
+  /// Carries out all requests, and calls `done` with the completion of each: those of gets in
+  /// order, those of writes once they are released. `done` must use neither the map nor the thread.
   template <class Done>
   void run(std::span<const HashRequest> requests, const Done& done) {
     const std::size_t count = requests.size();
@@ -165,9 +165,8 @@ class HashPipeline {
                                         WriteOp::update, WriteOp::erase};
     HashCompletion completion = begin_completion(request);
     if (!completion.ok) return done(completion);
-    const auto outcome =
-        map_.begin_write(thread_, kOps[static_cast<std::size_t>(request.op)], request.key,
-                         request.value, place(index).hash);
+    const auto outcome = map_.begin_write(thread_, kOps[static_cast<std::size_t>(request.op)],
+                                          request.key, request.value, place(index).hash);
     completion.ok = outcome.has_value();
     if (!outcome) {
       completion.error = outcome.error();

@@ -47,8 +47,7 @@ TEST(HashPipeline, AnswersInOrderWhatSingleCallsWould) {
           if (done.found) ASSERT_EQ(done.value, found->second);
           return;
         }
-        const bool applies = one.op == HashOp::put ||
-                             (one.op == HashOp::insert) != done.found;
+        const bool applies = one.op == HashOp::put || (one.op == HashOp::insert) != done.found;
         ASSERT_EQ(done.applied, applies);
         if (!applies) return;
         if (one.op == HashOp::erase) {

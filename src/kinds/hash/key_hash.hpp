@@ -60,7 +60,9 @@ namespace detail {
     first = load_le<std::uint32_t>(at);
     last = load_le<std::uint32_t>(at + left - 4);
   } else {
-    const auto byte = [&](std::size_t i) { return std::uint64_t{static_cast<unsigned char>(at[i])}; };
+    const auto byte = [&](std::size_t i) {
+      return std::uint64_t{static_cast<unsigned char>(at[i])};
+    };
     first = byte(0) | byte(left / 2) << 8 | byte(left - 1) << 16;
   }
   hash = detail::folded_product(first ^ seed.second, last ^ hash);

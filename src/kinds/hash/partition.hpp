@@ -99,8 +99,7 @@ class Partition {
   static constexpr std::uint32_t kSplitSlots = 1150;  // with which a segment is full
   static constexpr std::uint32_t kBinsPerWrite = 4;
 
-  Partition(HashServices& services, std::uint32_t number)
-      : services_(services), number_(number) {}
+  Partition(HashServices& services, std::uint32_t number) : services_(services), number_(number) {}
   ~Partition();
   Partition(const Partition&) = delete;
   Partition& operator=(const Partition&) = delete;
@@ -108,7 +107,9 @@ class Partition {
   // Without lock: whoever has it asks the rest.
   PartitionLock lock;
   [[nodiscard]] std::uint64_t items() const { return items_.load(std::memory_order_relaxed); }
-  [[nodiscard]] std::uint64_t segments() const { return segment_count_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t segments() const {
+    return segment_count_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] std::uint64_t splits() const { return splits_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t directory_bytes() const {
     return directory_bytes_.load(std::memory_order_relaxed);
@@ -185,10 +186,12 @@ class Partition {
   [[nodiscard]] std::uint64_t pop(RecordClass cls) noexcept;
 
   // partition_links.cpp
-  void settle(const KeyHash& hash, const SlotPlace& place, Slot old, std::uint64_t version) noexcept;
+  void settle(const KeyHash& hash, const SlotPlace& place, Slot old,
+              std::uint64_t version) noexcept;
   [[nodiscard]] bool may_take_out(Slot old) const;
   /// Takes out all links up to this version. False: there was no room for all that it unlinks.
-  [[nodiscard]] bool take_out(Segment& segment, const SlotPlace& place, std::uint64_t limit) noexcept;
+  [[nodiscard]] bool take_out(Segment& segment, const SlotPlace& place,
+                              std::uint64_t limit) noexcept;
   void take_out_between(const SlotPlace& place) noexcept;
   void keep(const KeyHash& hash, std::uint64_t version, Slot old) noexcept;
   void raise_purged(std::uint64_t version) noexcept;

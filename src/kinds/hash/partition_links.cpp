@@ -23,8 +23,7 @@ SlotPlace older_of(std::byte* image, Slot link, std::uint32_t bin) {
 void Partition::settle(const KeyHash& hash, const SlotPlace& place, Slot old,
                        std::uint64_t version) noexcept {
   const std::uint64_t released = services_.clock.released();
-  if (released >= version && may_take_out(old) &&
-      take_out(segment_of(hash), place, released)) {
+  if (released >= version && may_take_out(old) && take_out(segment_of(hash), place, released)) {
     return;
   }
   keep(hash, version, old);
@@ -81,9 +80,10 @@ void Partition::take_out_between(const SlotPlace& place) noexcept {
     // A link names a record on one of its sides, so that its key can be told: of two links one
     // behind the other, at most one is an erase.
     const Slot behind = below.older();
-    const bool absent = behind.empty() ||
-                        (behind.is_link() && RecordView(services_.image, behind).newer().empty());
-    if ((absent && above.newer().empty()) || above.version() > released || below.version() <= held) {
+    const bool absent =
+        behind.empty() || (behind.is_link() && RecordView(services_.image, behind).newer().empty());
+    if ((absent && above.newer().empty()) || above.version() > released ||
+        below.version() <= held) {
       upper = lower;
       continue;
     }

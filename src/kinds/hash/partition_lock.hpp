@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A lock that costs its last holder plain stores (docs/design/hash.md, who writes a partition).
 //
-// A thread that took it kTurns times in a row with nobody between becomes its owner: from then on it
-// says that it is busy with this lock, behind a barrier that costs it nothing, and looks whether it
-// is the owner still. Another thread takes that away: it says so, behind a heavy barrier, and waits
-// while the owner is busy with this lock. Either the owner sees the one, or the other thread the
-// other. What says so lies with the thread and not with the lock, so that a late look of a former
-// owner hides no later one.
+// A thread that took it kTurns times in a row with nobody between becomes its owner: from then on
+// it says that it is busy with this lock, behind a barrier that costs it nothing, and looks whether
+// it is the owner still. Another thread takes that away: it says so, behind a heavy barrier, and
+// waits while the owner is busy with this lock. Either the owner sees the one, or the other thread
+// the other. What says so lies with the thread and not with the lock, so that a late look of a
+// former owner hides no later one.
 //
 // Invariant: at most one thread is between lock() and unlock().
 // Thread: any. Not recursive, and no thread is in two of them at a time. No thread may block in it.
@@ -27,7 +27,8 @@ class PartitionLock;
 
 /// A thread, as locks know it.
 struct alignas(64) LockHolder {
-  std::atomic<const PartitionLock*> busy_with{nullptr};  // as its owner; written by the thread alone
+  std::atomic<const PartitionLock*> busy_with{
+      nullptr};  // as its owner; written by the thread alone
 };
 
 /// Those of a store. One that a thread gives back serves the next thread, which then owns what it
@@ -64,7 +65,7 @@ class PartitionLock {
   /// Returns whether it was taken as its owner does, for unlock().
   [[nodiscard]] bool lock(LockHolder& self) {
     if (owner_.load(std::memory_order_relaxed) == &self) [[likely]] {
-      self.busy_with.store(this, std::memory_order_relaxed);
+      self.busy_with.store(this, std::memory_order_release);
       base::frequent_barrier(asymmetric_);
       if (owner_.load(std::memory_order_acquire) == &self) [[likely]]
         return true;
@@ -104,7 +105,7 @@ class PartitionLock {
   std::atomic<const LockHolder*> owner_{nullptr};  // changed by who has `taken_`
   std::atomic<bool> taken_{false};
   const bool asymmetric_ = base::register_asymmetric_barriers();
-  std::uint32_t turns_ = 0;            // guarded by taken_
+  std::uint32_t turns_ = 0;           // guarded by taken_
   const LockHolder* last_ = nullptr;  // guarded by taken_
 };
 

@@ -17,9 +17,9 @@ bool takes_effect(WriteOp op, bool existed) {
 }
 
 RecordClass class_of(const WriteIntent& intent) {
-  return intent.pair ? kLinkClass
-                     : record_class_of(sizeof(RecordHeader) + intent.key.size() +
-                                       intent.value.size());
+  return intent.pair
+             ? kLinkClass
+             : record_class_of(sizeof(RecordHeader) + intent.key.size() + intent.value.size());
 }
 
 }  // namespace
@@ -88,8 +88,8 @@ void Partition::look_for_shortage(const WriteIntent& intent, bool has_slot,
   }
   if (records_[kLinkClass].size() < links) shortage.links = true;
   // A directory, a batch and a link may be retired, and one of them twice.
-  shortage.retirement = batch_ == nullptr || next_batch_ == nullptr || kept_id_ == 0 ||
-                        retired_.size() < 4;
+  shortage.retirement =
+      batch_ == nullptr || next_batch_ == nullptr || kept_id_ == 0 || retired_.size() < 4;
 }
 
 // For a key that has no slot. What lacks memory to grow goes on without, as long as there is room.
@@ -110,8 +110,7 @@ Partition::Room Partition::make_room(const WriteIntent& intent, Shortage& shorta
     // What the new half of a split may still need of overflow buckets is not taken.
     Segment& target = segment_of(intent.hash);
     if (&target == split_.child) move_bin(intent.hash.bin());
-    const std::uint32_t reserve =
-        &target == split_.child ? split_.parent->used_buckets() : 0;
+    const std::uint32_t reserve = &target == split_.child ? split_.parent->used_buckets() : 0;
     if (target.has_room(intent.hash.bin(), reserve)) {
       return shortage.any() ? Room::lacking : Room::there;
     }

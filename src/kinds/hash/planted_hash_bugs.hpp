@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Switches that break one rule of hash maps at a time (base/planted.hpp), and moments at which tests
-// of the same build variant may act.
+// Switches that break one rule of hash maps at a time (base/planted.hpp), and moments at which
+// tests of the same build variant may act.
 #pragma once
 
 #include <cstdint>

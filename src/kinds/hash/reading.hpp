@@ -85,15 +85,15 @@ inline constexpr std::uint64_t kAnyVersion = std::numeric_limits<std::uint64_t>:
     return of <= version || planted(Bug::answer_unreleased);
   };
   while (result.record.is_link()) [[unlikely]] {
-    const RecordView link(view.image, result.record);
-    if (!link.confirmed()) return {.look = Look::changed};
-    if (visible(link.version())) {
-      result.record = link.newer();
-      break;
+      const RecordView link(view.image, result.record);
+      if (!link.confirmed()) return {.look = Look::changed};
+      if (visible(link.version())) {
+        result.record = link.newer();
+        break;
+      }
+      result.older = true;
+      result.record = link.older();
     }
-    result.older = true;
-    result.record = link.older();
-  }
   const Slot named = result.record.empty() ? any_record(view.image, slot) : result.record;
   if (named.empty()) return {.look = Look::changed};
   const RecordView record(view.image, named);

@@ -125,8 +125,7 @@ void RecordStore::give_one(std::uint64_t offset) {
   generation.store(next, std::memory_order_release);
   page.generation_high = later(page.generation_high, next);
   if (page.available() == 0) link(index);
-  page.free_stack[page.free_count++] =
-      static_cast<std::uint16_t>(in_page / kRecordBytes[page.cls]);
+  page.free_stack[page.free_count++] = static_cast<std::uint16_t>(in_page / kRecordBytes[page.cls]);
   --numbers_.records;
   numbers_.record_bytes -= kRecordBytes[page.cls];
   ++numbers_.free;
@@ -143,8 +142,8 @@ void RecordStore::drop_page(std::uint32_t index) {
   by_extent_.find(page.offset / memory::kExtentBytes)
       ->second->at(page.offset % memory::kExtentBytes / kPageBytes) = kNone;
   // So that the pool hands it out again above all that its records ever had.
-  const auto generation = base::shared<std::uint32_t>(pool_.at(page.offset) +
-                                                      offsetof(RecordPageHeader, generation));
+  const auto generation =
+      base::shared<std::uint32_t>(pool_.at(page.offset) + offsetof(RecordPageHeader, generation));
   generation.store(later(generation.load(std::memory_order_relaxed), page.generation_high),
                    std::memory_order_relaxed);
   pool_.release(page.offset, memory::kRecordsClass);

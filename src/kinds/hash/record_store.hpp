@@ -33,8 +33,7 @@ namespace espalier::hash {
 /// Index of a length.
 using RecordClass = std::uint32_t;
 inline constexpr std::array<std::uint32_t, 19> kRecordBytes = {
-    32,  48,  64,  80,  96,  112, 128, 160, 192, 224,
-    256, 320, 384, 448, 512, 640, 768, 896, 1024};
+    32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024};
 inline constexpr RecordClass kRecordClasses = kRecordBytes.size();
 inline constexpr std::uint32_t kRecordBytesMax = kRecordBytes.back();
 /// Of version links and long records.
@@ -43,7 +42,8 @@ static_assert(kRecordBytes[kLinkClass] == sizeof(VersionLink));
 
 /// The smallest class that holds so many bytes; kRecordClasses if none does.
 [[nodiscard]] constexpr RecordClass record_class_of(std::uint64_t bytes) {
-  RecordClass cls = bytes <= 128 ? static_cast<RecordClass>(bytes <= 32 ? 0 : (bytes - 17) / 16) : 7;
+  RecordClass cls =
+      bytes <= 128 ? static_cast<RecordClass>(bytes <= 32 ? 0 : (bytes - 17) / 16) : 7;
   while (cls < kRecordClasses && kRecordBytes[cls] < bytes) ++cls;
   return cls;
 }

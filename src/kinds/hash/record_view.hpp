@@ -2,8 +2,8 @@
 // Records, links and long pairs as they lie in the region, for whoever has a slot that names one.
 //
 // A slot is believed as long as the generation in it is that of what lies there: asked before the
-// bytes are looked at, and again after the last of them was used where nothing keeps them from being
-// freed (docs/design/hash.md, readers from elsewhere).
+// bytes are looked at, and again after the last of them was used where nothing keeps them from
+// being freed (docs/design/hash.md, readers from elsewhere).
 //
 // Thread: safe, no state. What a slot of a live bin names is written before the slot is stored, and
 // does not change but for the version of what is being published, and a link's older side.
@@ -60,8 +60,8 @@ class RecordView {
       return {{key, head.key_bytes}, {key + head.key_bytes, head.value_bytes}};
     }
     const auto whole = base::load_plain<LongRecord>(at_);
-    const auto* const key = reinterpret_cast<const char*>(image_) +
-                            wire::Ref{whole.pair}.offset() + sizeof(LongPairHeader);
+    const auto* const key = reinterpret_cast<const char*>(image_) + wire::Ref{whole.pair}.offset() +
+                            sizeof(LongPairHeader);
     return {{key, whole.key_bytes}, {key + whole.key_bytes, whole.value_bytes}};
   }
   /// Of a long record: its buffer.

@@ -13,8 +13,7 @@ namespace {
 
 memory::SizeClass class_of_pair(const RecordView& record) {
   const Pair pair = record.pair();
-  return memory::BufferPool::class_of(sizeof(LongPairHeader) + pair.key.size() +
-                                      pair.value.size());
+  return memory::BufferPool::class_of(sizeof(LongPairHeader) + pair.key.size() + pair.value.size());
 }
 
 }  // namespace

@@ -77,7 +77,8 @@ class Retirement {
 
   /// Bytes of what a slot of a record or link names, a long pair included.
   [[nodiscard]] std::uint64_t bytes_of(Slot slot) const;
-  /// Calls `use` with each slot of each batch that waits. For audits. Requires: no writes meanwhile.
+  /// Calls `use` with each slot of each batch that waits. For audits.
+  /// Requires: no writes meanwhile.
   template <class Use>
   void for_each_waiting(const Use& use) const {
     const std::lock_guard lock(mutex_);

@@ -155,8 +155,8 @@ std::uint32_t Segment::gather(std::uint32_t bin, SlotPlace* places) const {
 
 void Segment::count_change(std::uint32_t bin) {
   const BucketWord now = header(bin);
-  store_header(line(bin), BucketWord::of(now.generation(), now.depth(), now.pending(),
-                                         now.changes() + 1));
+  store_header(line(bin),
+               BucketWord::of(now.generation(), now.depth(), now.pending(), now.changes() + 1));
 }
 
 void Segment::arrived(std::uint32_t bin) {

@@ -40,7 +40,7 @@ struct SlotPlace {
 
 class Segment {
  public:
-  /// What takes a buffer into use: all bins are empty, and pending or not. Requires: nobody reads it.
+  /// Takes a buffer into use: all bins are empty, and pending or not. Requires: nobody reads it.
   Segment(std::byte* image, std::uint64_t offset, std::uint32_t map_id, std::uint32_t partition,
           std::uint32_t prefix, std::uint32_t depth, bool pending);
 
@@ -60,7 +60,8 @@ class Segment {
   /// The key's slot.
   [[nodiscard]] std::optional<SlotPlace> find(const KeyHash& hash, std::string_view key) const;
   /// The slot whose chain of links has one of this version, among those of the hash's tag.
-  [[nodiscard]] std::optional<SlotPlace> find_link(const KeyHash& hash, std::uint64_t version) const;
+  [[nodiscard]] std::optional<SlotPlace> find_link(const KeyHash& hash,
+                                                   std::uint64_t version) const;
   /// Whether insert() will find room, and leave so many overflow buckets free.
   [[nodiscard]] bool has_room(std::uint32_t bin, std::uint32_t reserve) const;
   /// Requires: has_room(), and the key has no slot.

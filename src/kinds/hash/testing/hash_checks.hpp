@@ -84,8 +84,7 @@ inline bool a_freed_record_is_not_believed() {
   HashFixture f({.partitions = 1});
   f.put("first", "1");
   const HashView& view = *f.map;
-  const Slot stale =
-      look_up(view, view.hash("first"), "first", kAnyVersion, true).record;
+  const Slot stale = look_up(view, view.hash("first"), "first", kAnyVersion, true).record;
   (void)f.map->erase(f.thread, "first");
   f.map->free_some(f.thread);
   // Until another key has the place.
@@ -124,7 +123,7 @@ inline bool unreleased_records_are_not_answered() {
   return seen == "old" && unborn && f.get("k") == "new" && f.get("fresh") == "1";
 }
 
-/// Whether a reader whose version is replaced and taken out before it comes to the bin begins again.
+/// Whether a reader begins again whose version is taken out before it comes to the bin.
 inline bool a_reader_that_comes_too_late_begins_again() {
   HashFixture f({.partitions = 1});
   f.put("k", "old");
