@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "base/random.hpp"
 #include "kinds/hash/key_hash.hpp"
+#include "kinds/hash/slot_search.hpp"
 #include "kinds/hash/testing/hash_fixture.hpp"
 
 namespace espalier::hash {
@@ -103,6 +105,24 @@ TEST(HashFormat, HashesSpreadKeys) {
   expect_even(bins);
   expect_even(partitions);
   expect_even(tags);
+}
+
+TEST(HashFormat, SlotsAreFoundByVectorsAsOneByOne) {
+  base::Random random(base::seed_from_environment(40));
+  alignas(64) Bucket bucket;
+  for (int i = 0; i < 20'000; ++i) {
+    bucket.header = random();
+    for (std::uint64_t& slot : bucket.slots) {
+      slot =
+          random.below(4) == 0 ? 0 : Slot::of(random() % (1u << 30), 1, random.between(1, 3)).bits;
+      if (random.below(8) == 0) slot |= Slot::kLink;
+      if (random.below(8) == 0) slot = Slot::overflow_at(211).bits;
+    }
+    const auto* const bytes = reinterpret_cast<const std::byte*>(&bucket);
+    for (std::uint64_t tag = 1; tag < 5; ++tag) {
+      ASSERT_EQ(matching_slots(bytes, tag), matching_slots_scalar(bytes, tag));
+    }
+  }
 }
 
 TEST(HashFormat, RecordsLieAsDrawn) {

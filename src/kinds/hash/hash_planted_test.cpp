@@ -25,6 +25,9 @@ TEST(HashPlanted, AMissInABinThatChangesIsNoticed) {
 TEST(HashPlanted, ARecordWhoseGenerationIsNotConfirmedIsNoticed) {
   expect_noticed(Bug::generation_not_confirmed, a_freed_record_is_not_believed);
 }
+TEST(HashPlanted, ATornRecordThatIsNotConfirmedIsNoticed) {
+  expect_noticed(Bug::generation_not_confirmed, a_torn_record_is_not_believed);
+}
 TEST(HashPlanted, AnUnreleasedAnswerIsNoticed) {
   expect_noticed(Bug::answer_unreleased, unreleased_records_are_not_answered);
 }

@@ -27,13 +27,13 @@ void Partition::settle(const KeyHash& hash, const SlotPlace& place, Slot old,
     return;
   }
   keep(hash, version, old);
-  if (!services_.holding.load(std::memory_order_relaxed)) take_out_between(place);
+  if (!services_.holding.load(std::memory_order_acquire)) take_out_between(place);
 }
 
 // Whether no snapshot needs what the last write replaced, nor anything older.
 bool Partition::may_take_out(Slot old) const {
   if (planted(Bug::holds_ignored)) return true;
-  if (services_.holding.load(std::memory_order_relaxed)) return false;
+  if (services_.holding.load(std::memory_order_acquire)) return false;
   if (services_.snapshots.load(std::memory_order_relaxed) == 0) return true;
   return !old.is_link() && RecordView(services_.image, old).version() >
                                services_.newest_held.load(std::memory_order_relaxed);

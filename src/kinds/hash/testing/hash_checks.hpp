@@ -100,6 +100,25 @@ inline bool a_freed_record_is_not_believed() {
   return false;
 }
 
+/// Whether a reader that nothing keeps records for notices that one was used again while it copied.
+inline bool a_torn_record_is_not_believed() {
+  HashFixture f({.partitions = 1, .versions = false});
+  const std::string before(48, 'a');
+  f.put("first", before);
+  const HashView& view = *f.map;
+  const Slot slot = look_up(view, view.hash("first"), "first", kAnyVersion, true).record;
+  const RecordView record(view.image, slot);
+  if (!record.confirmed()) return false;
+  std::string copied(record.pair().value.substr(0, 24));
+  for (int i = 0; i < 1000 && record.pair().value == before; ++i) {
+    f.put("first", std::string(48, 'b'));
+    f.map->free_some(f.thread);
+  }
+  copied += record.pair().value.substr(24);
+  EXPECT_NE(copied, before);
+  return !record.confirmed();
+}
+
 /// Whether a reader sees the old value while the new one is stored and not released.
 inline bool unreleased_records_are_not_answered() {
   HashFixture f({.partitions = 1});
