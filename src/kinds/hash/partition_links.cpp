@@ -148,9 +148,12 @@ void Partition::hand_over() noexcept {
 
 void Partition::flush() noexcept {
   // Without memory of the process for it, what is ready waits for the next time.
-  if (!segments_.empty()) (void)stock_retirement();
-  take_out_ready();
-  if (batch_ != nullptr && batch_->count != 0 && retired_.size() != 0) hand_over();
+  const bool any = !segments_.empty();
+  do {
+    if (any && !stock_retirement()) break;
+    take_out_ready();
+    if (batch_ != nullptr && batch_->count != 0 && retired_.size() != 0) hand_over();
+  } while (services_.retirement.any_ready(number_));
   for (auto& stock : records_) {
     services_.records.give(stock);
     stock.clear();
