@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -88,9 +89,12 @@ Result<WriteOutcome> HashMap::apply(HashThread& thread, WriteIntent& intent) {
     if (outcome.refused) return fail(Code::exhausted);
     if (outcome.no_memory) return store_.pool.region().out_of_memory();
     if (!shortage.any()) return outcome;
-    if (const auto provided = provide(thread, partition, shortage, intent); !provided) {
-      return std::unexpected(provided.error());
+    Result<void> provided = store_.pool.region().out_of_memory();
+    try {
+      provided = provide(thread, partition, shortage, intent);
+    } catch (const std::bad_alloc&) {  // of what frees memory for others; no lock is held
     }
+    if (!provided) return std::unexpected(provided.error());
   }
 }
 
@@ -165,7 +169,7 @@ bool HashMap::provide_records(HashThread& thread, Partition& partition, RecordCl
   if (got == 0) return false;
   {
     const PartitionGuard guard(partition.lock, thread.holder());
-    partition.stock_records(cls, std::span(offsets).first(got));
+    if (!partition.stock_records(cls, std::span(offsets).first(got))) return false;
   }
   if (cls == kLinkClass && got == wanted && spare_links() != kSpareLinks) refill_spare_links();
   return true;
@@ -185,9 +189,12 @@ Result<wire::Ref> HashMap::stage(HashThread& thread, std::string_view key, std::
   const std::uint64_t bytes = pair_bytes(key, value);
   const memory::SizeClass cls = memory::BufferPool::class_of(bytes);
   auto offset = thread.cache->allocate(cls);
-  if (!offset) {
-    free_some(thread);
-    offset = store_.pool.allocate_or_reclaim(cls);
+  try {
+    if (!offset) {
+      free_some(thread);
+      offset = store_.pool.allocate_or_reclaim(cls);
+    }
+  } catch (const std::bad_alloc&) {  // as above
   }
   if (!offset) return std::unexpected(offset.error());
   std::byte* const at = store_.pool.at(*offset);

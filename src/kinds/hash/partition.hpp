@@ -119,7 +119,9 @@ class Partition {
   [[nodiscard]] Shortage write(const WriteIntent& intent, WriteOutcome& outcome) noexcept;
 
   // What a write lacked. Each takes what it is given, or gives it back.
-  void stock_records(RecordClass cls, std::span<const std::uint64_t> offsets) noexcept;
+  /// False: the process has no memory, and there is none of the class.
+  [[nodiscard]] bool stock_records(RecordClass cls,
+                                   std::span<const std::uint64_t> offsets) noexcept;
   void stock_segment(std::uint64_t offset) noexcept;
   void stock_directory(std::uint32_t depth, std::uint64_t offset) noexcept;
   /// False: the process has no memory.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One write of one key: what it needs, and what it does.
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -209,10 +210,15 @@ void Partition::commit(const WriteIntent& intent, std::optional<SlotPlace> place
   }
 }
 
-void Partition::stock_records(RecordClass cls, std::span<const std::uint64_t> offsets) noexcept {
+bool Partition::stock_records(RecordClass cls, std::span<const std::uint64_t> offsets) noexcept {
   auto& stock = records_[cls];
-  if (!base::try_reserve(stock, offsets.size())) return services_.records.give(offsets);
+  if (!base::try_reserve(stock, offsets.size())) {
+    const std::size_t room = std::min(stock.capacity() - stock.size(), offsets.size());
+    services_.records.give(offsets.subspan(room));
+    offsets = offsets.first(room);
+  }
   stock.insert(stock.end(), offsets.rbegin(), offsets.rend());
+  return !stock.empty();
 }
 
 bool Partition::stock_retirement() noexcept {
