@@ -53,7 +53,7 @@ Result<std::unique_ptr<HashMap>> HashMap::create(HashStore& store, std::uint32_t
   if (!drawn) return std::unexpected(drawn.error());
   std::unique_ptr<HashMap> map(new HashMap(store, id, std::move(name), options));
   if (const auto made = map->make_header(*drawn); !made) return std::unexpected(made.error());
-  if (const auto put_by = map->put_links_by(); !put_by) return std::unexpected(put_by.error());
+  if (const auto kept = map->reserve_links(); !kept) return std::unexpected(kept.error());
   store.reclaimer.add(*map, map->name_, map->clock_, options.snapshot_bytes_max);
   return map;
 }
@@ -90,7 +90,7 @@ Result<void> HashMap::make_header(const HashSeed& drawn) {
 }
 
 // Without them an erase in a full store might be refused, so there is no map without them.
-Result<void> HashMap::put_links_by() {
+Result<void> HashMap::reserve_links() {
   spare_links_.reserve(kSpareLinks);
   if (!versions) return {};
   refill_spare_links();

@@ -157,12 +157,12 @@ class HashMap final : public HashView, public catalog::Object, public memory::Ve
   [[nodiscard]] HashStore& store() const { return store_; }
 
  private:
-  /// Version links put by for erases, which must succeed in a full store: they make room.
+  /// Version links reserved for erases, which must succeed in a full store: they make room.
   static constexpr std::size_t kSpareLinks = 16;
 
   HashMap(HashStore& store, std::uint32_t id, std::string name, const HashOptions& options);
   Result<void> make_header(const HashSeed& drawn);
-  Result<void> put_links_by();
+  Result<void> reserve_links();
 
   // hash_map_write.cpp
   Result<WriteOutcome> apply(HashThread& thread, WriteIntent& intent);

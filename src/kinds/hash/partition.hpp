@@ -188,8 +188,8 @@ class Partition {
   [[nodiscard]] std::uint64_t pop(RecordClass cls) noexcept;
 
   // partition_links.cpp
-  void settle(const KeyHash& hash, const SlotPlace& place, Slot old,
-              std::uint64_t version) noexcept;
+  void take_out_or_keep(const KeyHash& hash, const SlotPlace& place, Slot old,
+                        std::uint64_t version) noexcept;
   [[nodiscard]] bool may_take_out(Slot old) const;
   /// Takes out all links up to this version. False: there was no room for all that it unlinks.
   [[nodiscard]] bool take_out(Segment& segment, const SlotPlace& place,

@@ -20,8 +20,8 @@ SlotPlace older_of(std::byte* image, Slot link, std::uint32_t bin) {
 
 }  // namespace
 
-void Partition::settle(const KeyHash& hash, const SlotPlace& place, Slot old,
-                       std::uint64_t version) noexcept {
+void Partition::take_out_or_keep(const KeyHash& hash, const SlotPlace& place, Slot old,
+                                 std::uint64_t version) noexcept {
   const std::uint64_t released = services_.clock.released();
   if (released >= version && may_take_out(old) && take_out(segment_of(hash), place, released)) {
     return;

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
@@ -186,7 +185,8 @@ inline bool writes_wait_for_their_release() {
         EXPECT_TRUE(f.map->put(writer, there, "2"));
         returned = true;
       });
-      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      while (f.map->clock().taken() < 2) std::this_thread::yield();
+      for (int i = 0; i < 2000 && !returned; ++i) std::this_thread::yield();
       early = returned;
     });
     f.put(here, "1");
