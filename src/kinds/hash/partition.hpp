@@ -163,6 +163,11 @@ class Partition {
     return *segments_[entries_[hash.prefix(directory_.depth())]];
   }
   [[nodiscard]] bool begin_first() noexcept;
+  /// The same, by the directory that readers have, whose line a pipeline has brought already.
+  [[nodiscard]] SegmentBytes bytes_of(const KeyHash& hash) const {
+    const PlaceWord word = services_.view.segment(directory_, hash.prefix(directory_.depth()));
+    return {services_.image, word.offset()};
+  }
   [[nodiscard]] bool wants_split(const Segment& segment) const;
   /// What a split of it lacks.
   void lack_of_split(const Segment& segment, Shortage& shortage) const;
@@ -192,7 +197,7 @@ class Partition {
                         std::uint64_t version) noexcept;
   [[nodiscard]] bool may_take_out(Slot old) const;
   /// Takes out all links up to this version. False: there was no room for all that it unlinks.
-  [[nodiscard]] bool take_out(Segment& segment, const SlotPlace& place,
+  [[nodiscard]] bool take_out(const KeyHash& hash, const SlotPlace& place,
                               std::uint64_t limit) noexcept;
   void take_out_between(const SlotPlace& place) noexcept;
   void keep(const KeyHash& hash, std::uint64_t version, Slot old) noexcept;

@@ -23,7 +23,7 @@ SlotPlace older_of(std::byte* image, Slot link, std::uint32_t bin) {
 void Partition::take_out_or_keep(const KeyHash& hash, const SlotPlace& place, Slot old,
                                  std::uint64_t version) noexcept {
   const std::uint64_t released = services_.clock.released();
-  if (released >= version && may_take_out(old) && take_out(segment_of(hash), place, released)) {
+  if (released >= version && may_take_out(old) && take_out(hash, place, released)) {
     return;
   }
   keep(hash, version, old);
@@ -39,7 +39,8 @@ bool Partition::may_take_out(Slot old) const {
                                services_.newest_held.load(std::memory_order_relaxed);
 }
 
-bool Partition::take_out(Segment& segment, const SlotPlace& place, std::uint64_t limit) noexcept {
+bool Partition::take_out(const KeyHash& hash, const SlotPlace& place,
+                         std::uint64_t limit) noexcept {
   for (;;) {
     // The last link of the chain: what is older than it is a record, or nothing.
     SlotPlace at = place;
@@ -56,7 +57,7 @@ bool Partition::take_out(Segment& segment, const SlotPlace& place, std::uint64_t
     raise_purged(link.version());
     const bool gone = chosen->at == place.at && link.newer().empty();
     if (gone) {
-      segment.remove(place);
+      segment_of(hash).remove(place);
     } else {
       chosen->store(link.newer());
     }
@@ -107,10 +108,10 @@ void Partition::take_out_ready() noexcept {
     const auto ready = services_.retirement.first_ready(number_);
     if (!ready) return;
     const KeyHash hash(ready->hash, services_.view.partition_bits);
-    Segment& segment = segment_of(hash);
-    if (&segment == split_.child) move_bin(hash.bin());
+    const SegmentBytes segment = bytes_of(hash);
+    if (segment.header(hash.bin()).pending()) move_bin(hash.bin());
     if (const auto place = segment.find_link(hash, ready->version)) {
-      if (!take_out(segment, *place, ready->version)) return;
+      if (!take_out(hash, *place, ready->version)) return;
     }
     services_.retirement.pop_ready(number_, *ready);
   }

@@ -31,9 +31,9 @@ Shortage Partition::write(const WriteIntent& intent, WriteOutcome& outcome) noex
   move_bins(kBinsPerWrite);
   std::optional<SlotPlace> place;
   NewestState newest;
-  if (!segments_.empty()) {
-    Segment& segment = segment_of(intent.hash);
-    if (&segment == split_.child) move_bin(intent.hash.bin());
+  if (!directory_.none()) {
+    const SegmentBytes segment = bytes_of(intent.hash);
+    if (segment.header(intent.hash.bin()).pending()) move_bin(intent.hash.bin());
     place = segment.find(intent.hash, intent.key);
     if (place) newest = newest_state(services_.image, place->load());
   }
@@ -184,16 +184,15 @@ void Partition::commit(const WriteIntent& intent, std::optional<SlotPlace> place
   const Slot record = erase ? Slot{} : fill_record(intent);
   const bool linked = place && services_.view.versions;
   const Slot link = linked ? fill_link(intent.hash, record, old) : Slot{};
-  Segment& segment = segment_of(intent.hash);
   const std::uint64_t version = services_.clock.take();  // from here on nothing fails
   set_version(record, version);
   set_version(link, version);
   if (!place) {
-    place = segment.insert(intent.hash.bin(), record);
+    place = segment_of(intent.hash).insert(intent.hash.bin(), record);
   } else if (linked) {
     place->store(link);
   } else if (erase) {
-    segment.remove(*place);
+    segment_of(intent.hash).remove(*place);
   } else {
     place->store(record);
   }

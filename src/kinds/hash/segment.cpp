@@ -34,7 +34,7 @@ void SlotPlace::store(Slot slot) const { store_slot(at, slot); }
 
 Segment::Segment(std::byte* image, std::uint64_t offset, std::uint32_t map_id,
                  std::uint32_t partition, std::uint32_t prefix, std::uint32_t depth, bool pending)
-    : image_(image), offset_(offset), depth_(depth), prefix_(prefix) {
+    : SegmentBytes(image, offset), depth_(depth), prefix_(prefix) {
   std::byte* const head = image_ + offset_;
   generation_ = base::load_shared<std::uint32_t>(head + offsetof(SegmentHeader, generation));
   base::store_shared<std::uint32_t>(head + offsetof(SegmentHeader, map_id), map_id);
@@ -53,9 +53,9 @@ Segment::Segment(std::byte* image, std::uint64_t offset, std::uint32_t map_id,
                                     std::memory_order_release);
 }
 
-BucketWord Segment::header(std::uint32_t bin) const { return load_header(line(bin)); }
+BucketWord SegmentBytes::header(std::uint32_t bin) const { return load_header(line(bin)); }
 
-std::optional<SlotPlace> Segment::find(const KeyHash& hash, std::string_view key) const {
+std::optional<SlotPlace> SegmentBytes::find(const KeyHash& hash, std::string_view key) const {
   const std::uint32_t bin = hash.bin();
   for (std::byte* bucket = line(bin);;) {
     for (std::uint32_t found = matching_slots(bucket, hash.tag()); found != 0; found &= found - 1) {
@@ -69,7 +69,7 @@ std::optional<SlotPlace> Segment::find(const KeyHash& hash, std::string_view key
   }
 }
 
-std::optional<SlotPlace> Segment::find_link(const KeyHash& hash, std::uint64_t version) const {
+std::optional<SlotPlace> SegmentBytes::find_link(const KeyHash& hash, std::uint64_t version) const {
   SlotPlace places[kChainMax * kSlotsPerBucket];
   const std::uint32_t count = gather(hash.bin(), places);
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -139,7 +139,7 @@ void Segment::remove(const SlotPlace& place) {
       static_cast<std::uint8_t>((end.last - line(0)) / static_cast<std::ptrdiff_t>(kLineBytes));
 }
 
-std::uint32_t Segment::gather(std::uint32_t bin, SlotPlace* places) const {
+std::uint32_t SegmentBytes::gather(std::uint32_t bin, SlotPlace* places) const {
   std::uint32_t count = 0;
   for (std::byte* bucket = line(bin);;) {
     Slot slot;

@@ -38,20 +38,13 @@ struct SlotPlace {
   void store(Slot slot) const;
 };
 
-class Segment {
+/// A segment's lines, for who looks at them: known by where they lie, so that a write of a key that
+/// is there touches nothing else of its segment.
+class SegmentBytes {
  public:
-  /// Takes a buffer into use: all bins are empty, and pending or not. Requires: nobody reads it.
-  Segment(std::byte* image, std::uint64_t offset, std::uint32_t map_id, std::uint32_t partition,
-          std::uint32_t prefix, std::uint32_t depth, bool pending);
+  SegmentBytes(std::byte* image, std::uint64_t offset) : image_(image), offset_(offset) {}
 
   [[nodiscard]] std::uint64_t offset() const { return offset_; }
-  [[nodiscard]] PlaceWord word() const { return PlaceWord::of(offset_, generation_, depth_); }
-  [[nodiscard]] std::uint32_t depth() const { return depth_; }
-  [[nodiscard]] std::uint32_t prefix() const { return prefix_; }
-  /// Keys that it has.
-  [[nodiscard]] std::uint32_t slots() const { return slots_; }
-  [[nodiscard]] std::uint32_t used_buckets() const { return kOverflowPerSegment - free_count_; }
-
   [[nodiscard]] std::byte* line(std::uint32_t number) const {
     return image_ + offset_ + (std::uint64_t{1} + number) * kLineBytes;
   }
@@ -62,14 +55,34 @@ class Segment {
   /// The slot whose chain of links has one of this version, among those of the hash's tag.
   [[nodiscard]] std::optional<SlotPlace> find_link(const KeyHash& hash,
                                                    std::uint64_t version) const;
+  /// All slots of a bin. Returns how many. Requires: room for kChainMax * kSlotsPerBucket.
+  std::uint32_t gather(std::uint32_t bin, SlotPlace* places) const;
+
+ protected:
+  std::byte* image_;
+  std::uint64_t offset_;
+};
+
+/// With what its writer knows besides.
+class Segment : public SegmentBytes {
+ public:
+  /// Takes a buffer into use: all bins are empty, and pending or not. Requires: nobody reads it.
+  Segment(std::byte* image, std::uint64_t offset, std::uint32_t map_id, std::uint32_t partition,
+          std::uint32_t prefix, std::uint32_t depth, bool pending);
+
+  [[nodiscard]] PlaceWord word() const { return PlaceWord::of(offset_, generation_, depth_); }
+  [[nodiscard]] std::uint32_t depth() const { return depth_; }
+  [[nodiscard]] std::uint32_t prefix() const { return prefix_; }
+  /// Keys that it has.
+  [[nodiscard]] std::uint32_t slots() const { return slots_; }
+  [[nodiscard]] std::uint32_t used_buckets() const { return kOverflowPerSegment - free_count_; }
+
   /// Whether insert() will find room, and leave so many overflow buckets free.
   [[nodiscard]] bool has_room(std::uint32_t bin, std::uint32_t reserve) const;
   /// Requires: has_room(), and the key has no slot.
   SlotPlace insert(std::uint32_t bin, Slot slot);
   /// Empties a slot; the chain's last one takes its place.
   void remove(const SlotPlace& place);
-  /// All slots of a bin. Returns how many. Requires: room for kChainMax * kSlotsPerBucket.
-  std::uint32_t gather(std::uint32_t bin, SlotPlace* places) const;
 
   /// A split begins: this segment will have the keys whose next bit is 0.
   void deepen() {
@@ -92,8 +105,6 @@ class Segment {
   [[nodiscard]] End end_of(std::uint32_t bin) const;
   void count_change(std::uint32_t bin);
 
-  std::byte* image_;
-  std::uint64_t offset_;
   std::uint32_t generation_;
   std::uint32_t depth_;
   std::uint32_t prefix_;
