@@ -287,8 +287,12 @@ function(espalier_spanning_tests)
   file(GLOB hostile CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/hostile/*_test.cpp)
   espalier_test_program(hostile_test SOURCES ${hostile} LIBRARIES espalier_test_support)
   file(GLOB example_kind CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/example_kind/*.cpp)
-  espalier_test_program(example_kind_test SOURCES ${example_kind}
-                        LIBRARIES espalier_test_support)
+  set(example_kind_tests ${example_kind})
+  list(FILTER example_kind EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER example_kind_tests INCLUDE REGEX "_test\\.cpp$")
+  espalier_library(espalier_example_kind "${example_kind}" espalier_test_support)
+  espalier_test_program(example_kind_test SOURCES ${example_kind_tests}
+                        LIBRARIES espalier_example_kind)
   # Its operator new can fail: no other program has that one.
   file(GLOB heap_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/heap/*.cpp)
   if(TARGET espalier_node)

@@ -5,6 +5,7 @@
 
 #include "base/places.hpp"
 #include "espalier/kind.hpp"
+#include "espalier/table_error.hpp"
 
 namespace espalier {
 
@@ -184,6 +185,10 @@ std::string message(const Error& error) {
   }
   if (error.detail != 0) text += " (detail " + std::to_string(error.detail) + ")";
   return text;
+}
+
+std::string message(const TableError& error) {
+  return error.words.empty() ? message(error.error) : error.words;
 }
 
 }  // namespace espalier

@@ -2,6 +2,7 @@
 #include "catalog/catalog.hpp"
 
 #include "base/assert.hpp"
+#include "catalog/object_redo.hpp"
 
 namespace espalier::catalog {
 namespace {
@@ -16,19 +17,21 @@ std::unexpected<Error> fail_for(Code code, const Entry& entry) {
 
 }  // namespace
 
-Result<EntryPointer> Catalog::add(std::string_view name, ObjectKind kind, const Make& make) {
-  ESPALIER_ASSERT(kind != ObjectKind::any);
-  if (!is_name(name)) return fail(Code::invalid_argument);
+void Catalog::record_to(RedoSink* sink) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = by_name_.find(name); found != by_name_.end()) {
-    return fail_for(Code::already_exists, *found->second);
-  }
-  if (next_id_ == 0) return fail(Code::unsupported);
-  auto made = make(next_id_, std::string(name));
+  redo_ = sink;
+  for (const auto& [id, entry] : by_id_) entry->object->record_to(sink);
+}
+
+// All that may fail comes before anybody can find it.
+Result<EntryPointer> Catalog::make_entry(std::uint32_t id, std::string_view name, ObjectKind kind,
+                                         const Make& make) {
+  auto made = make(id, std::string(name));
   if (!made) return std::unexpected(made.error());
   ESPALIER_ASSERT(*made != nullptr);
+  (*made)->record_to(redo_);
   const auto entry =
-      std::make_shared<const Entry>(Entry{kind, next_id_++, std::string(name), std::move(*made)});
+      std::make_shared<const Entry>(Entry{kind, id, std::string(name), std::move(*made)});
   const auto by_name = by_name_.emplace(entry->name, entry).first;
   try {
     by_id_.emplace(entry->id, entry);
@@ -36,6 +39,47 @@ Result<EntryPointer> Catalog::add(std::string_view name, ObjectKind kind, const 
     by_name_.erase(by_name);
     throw;
   }
+  return entry;
+}
+
+Result<EntryPointer> Catalog::add(std::string_view name, ObjectKind kind, std::string_view form,
+                                  const Make& make) {
+  ESPALIER_ASSERT(kind != ObjectKind::any);
+  if (!is_name(name)) return fail(Code::invalid_argument);
+  auto room = reserve_created(redo_, kind, name, form);
+  if (!room) return std::unexpected(room.error());
+  const std::lock_guard lock(mutex_);
+  if (const auto found = by_name_.find(name); found != by_name_.end()) {
+    return fail_for(Code::already_exists, *found->second);
+  }
+  if (next_id_ == 0) return fail(Code::unsupported);
+  auto entry = make_entry(next_id_, name, kind, make);
+  if (!entry) return entry;
+  finish_created(*room, next_id_++);
+  return entry;
+}
+
+// Whoever applies records may begin with a state that has some of them in it, so what is there is
+// no error as long as the records can have come to it.
+Result<EntryPointer> Catalog::put_back(const CreatedObject& created, ObjectKind kind,
+                                       const Make& make) {
+  ESPALIER_ASSERT(redo_ == nullptr);
+  if (created.kind != kind) return corrupt(RedoFault::kind);
+  if (created.id == 0) return corrupt(RedoFault::object);
+  if (!is_name(created.name)) return corrupt(RedoFault::name);
+  const std::lock_guard lock(mutex_);
+  if (const auto found = by_id_.find(created.id); found != by_id_.end()) {
+    const Entry& there = *found->second;
+    if (there.kind != created.kind) return corrupt(RedoFault::kind);
+    if (there.name != created.name) return corrupt(RedoFault::name);
+    return nullptr;
+  }
+  if (const auto found = by_name_.find(created.name); found != by_name_.end()) {
+    if (found->second->id < created.id) return corrupt(RedoFault::name);
+    return nullptr;
+  }
+  auto entry = make_entry(created.id, created.name, created.kind, make);
+  if (entry && next_id_ != 0 && created.id >= next_id_) next_id_ = created.id + 1;
   return entry;
 }
 
@@ -53,16 +97,29 @@ EntryPointer Catalog::look_up(std::uint32_t id) const {
   return found == by_id_.end() ? nullptr : found->second;
 }
 
+EntryPointer Catalog::take_away(EntryPointer entry) {
+  by_name_.erase(entry->name);
+  by_id_.erase(entry->id);
+  entry->object->set_dropped();
+  return entry;
+}
+
 Result<EntryPointer> Catalog::drop(std::string_view name, ObjectKind kind) {
+  auto room = reserve_dropped(redo_);
+  if (!room) return std::unexpected(room.error());
   const std::lock_guard lock(mutex_);
   const auto found = by_name_.find(name);
   if (found == by_name_.end()) return fail(Code::not_found);
   if (!suits(*found->second, kind)) return fail_for(Code::wrong_kind, *found->second);
-  EntryPointer entry = std::move(found->second);
-  by_name_.erase(found);
-  by_id_.erase(entry->id);
-  entry->object->set_dropped();
-  return entry;
+  finish_dropped(*room, found->second->kind, found->second->id);
+  return take_away(found->second);
+}
+
+EntryPointer Catalog::drop_again(std::uint32_t id) {
+  ESPALIER_ASSERT(redo_ == nullptr);
+  const std::lock_guard lock(mutex_);
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : take_away(found->second);
 }
 
 std::vector<EntryPointer> Catalog::list(ObjectKind kind) const {

@@ -33,6 +33,8 @@
 
 namespace espalier::catalog {
 
+struct CreatedObject;
+
 /// An object with what the catalogue itself knows of it.
 struct Entry {
   ObjectKind kind = ObjectKind::any;
@@ -53,17 +55,38 @@ class Catalog {
   Catalog(const Catalog&) = delete;
   Catalog& operator=(const Catalog&) = delete;
 
+  /// Where records go of what is made and dropped here, and of the effects of all objects
+  /// (docs/design/records.md); null, as at first: none are made. The sink outlives the catalogue.
+  /// Requires: no other thread uses the catalogue or an object of it.
+  void record_to(RedoSink* sink);
+  [[nodiscard]] RedoSink* redo() const { return redo_; }
+
   // --- of one kind -------------------------------------------------------------------------------
 
   /// Makes an object: `make(id, name)` returns Result<std::shared_ptr<T>>. Others wait meanwhile.
   /// Throws std::bad_alloc, and then there is no such object.
   /// Errors: those of `make`; already_exists (detail: the ObjectKind of what has the name),
-  /// invalid_argument (a name of none or too many bytes), unsupported (all ids are used up).
+  /// invalid_argument (a name of none or too many bytes), unsupported (all ids are used up); those
+  /// of the sink.
+  /// `form`: what its record says that it is made of, in bytes of its kind.
+  template <ObjectOfKind T, class Make>
+  Result<std::shared_ptr<T>> create(std::string_view name, std::string_view form, Make&& make) {
+    return typed<T>(add(name, T::kKind, form, untyped(make)));
+  }
   template <ObjectOfKind T, class Make>
   Result<std::shared_ptr<T>> create(std::string_view name, Make&& make) {
-    return typed<T>(add(name, T::kKind, [&make](std::uint32_t id, std::string own_name) {
-      return Result<std::shared_ptr<Object>>(make(id, std::move(own_name)));
-    }));
+    return create<T>(name, {}, make);
+  }
+  /// Makes an object again that a record tells of (catalog/object_redo.hpp), under its id: `make`
+  /// as above, and its errors. Null: there is nothing to make, for it is there, or it was dropped
+  /// before another took its name. Errors: besides, corrupt (detail: a RedoFault).
+  /// Requires: nothing is recorded.
+  template <ObjectOfKind T, class Make>
+  Result<std::shared_ptr<T>> restore(const CreatedObject& created, Make&& make) {
+    const auto restored = put_back(created, T::kKind, untyped(make));
+    if (!restored) return std::unexpected(restored.error());
+    if (*restored == nullptr) return nullptr;
+    return std::static_pointer_cast<T>((*restored)->object);
   }
   /// Errors: not_found; wrong_kind (detail: the ObjectKind of what has the name).
   template <ObjectOfKind T>
@@ -87,8 +110,12 @@ class Catalog {
 
   /// Takes an object away from all who look for it, and marks it as dropped for those who have it.
   /// Returns it, so that the caller can clear what it keeps for it; its memory goes back when the
-  /// last holder lets go. Errors: not_found; wrong_kind (detail: its kind, which is not `kind`).
+  /// last holder lets go. Errors: not_found; wrong_kind (detail: its kind, which is not `kind`);
+  /// those of the sink.
   Result<EntryPointer> drop(std::string_view name, ObjectKind kind = ObjectKind::any);
+  /// The same of the object that a record names; null: there is none, or no longer.
+  /// Requires: nothing is recorded.
+  EntryPointer drop_again(std::uint32_t id);
 
   /// The object with this id; null: there is none, or no longer.
   [[nodiscard]] EntryPointer find_any(std::uint32_t id) const { return look_up(id); }
@@ -105,7 +132,19 @@ class Catalog {
  private:
   using Make = std::function<Result<std::shared_ptr<Object>>(std::uint32_t, std::string)>;
 
-  Result<EntryPointer> add(std::string_view name, ObjectKind kind, const Make& make);
+  template <class MakeTyped>
+  static Make untyped(MakeTyped& make) {
+    return [&make](std::uint32_t id, std::string own_name) {
+      return Result<std::shared_ptr<Object>>(make(id, std::move(own_name)));
+    };
+  }
+  Result<EntryPointer> add(std::string_view name, ObjectKind kind, std::string_view form,
+                           const Make& make);
+  Result<EntryPointer> put_back(const CreatedObject& created, ObjectKind kind, const Make& make);
+  // Of these: requires the lock.
+  Result<EntryPointer> make_entry(std::uint32_t id, std::string_view name, ObjectKind kind,
+                                  const Make& make);
+  EntryPointer take_away(EntryPointer entry);
   [[nodiscard]] Result<EntryPointer> look_up(std::string_view name, ObjectKind kind) const;
   [[nodiscard]] EntryPointer look_up(std::uint32_t id) const;
   template <class T>
@@ -114,6 +153,7 @@ class Catalog {
     return std::static_pointer_cast<T>((*found)->object);
   }
 
+  RedoSink* redo_ = nullptr;
   mutable std::mutex mutex_;  // guards all below
   std::map<std::string, EntryPointer, std::less<>> by_name_;
   std::unordered_map<std::uint32_t, EntryPointer> by_id_;

@@ -14,6 +14,7 @@
 
 namespace espalier::catalog {
 
+class RedoSink;
 class SampleList;
 
 /// Numbers that every kind has, each right but not all of one instant.
@@ -42,8 +43,17 @@ class Object {
   /// wait.
   virtual void add_samples(SampleList& to) const = 0;
 
+  /// Where records of its effects go (catalog/redo_sink.hpp); null: it makes none. Cost: one load.
+  [[nodiscard]] RedoSink* redo() const { return redo_; }
+  /// The sink outlives the object. Requires: no other thread uses the object; the catalogue does it
+  /// for those in it.
+  void record_to(RedoSink* sink) { redo_ = sink; }
+
  protected:
   Object() = default;
+
+ private:
+  RedoSink* redo_ = nullptr;
 };
 
 /// A class of objects of one kind.

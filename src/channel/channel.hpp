@@ -12,6 +12,8 @@
 
 #include <cstdint>
 #include <expected>
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "base/fork_mark.hpp"
@@ -31,15 +33,17 @@ struct Reply {
 /// Why there is none, perhaps with words for people behind what the code says.
 using Refusal = TableError;
 
-/// A node's number of this run; 0: whichever node is there.
+/// The number of a node, which it draws when it starts.
 using NodeNumber = std::uint64_t;
-inline constexpr NodeNumber kAnyNode = 0;
 
 /// What a node answered, and which one.
 struct Answer {
   Reply reply;
-  NodeNumber node = kAnyNode;
+  NodeNumber node = 0;
 };
+
+/// Takes an answer that made something; what it throws undoes that.
+using TakeAnswer = std::function<void(Answer&&)>;
 
 /// Made by base::make_shared_until_fork(), for copies that fork() makes are left as they are.
 class Channel {
@@ -48,14 +52,23 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  /// The objects, where they are of this process: nothing is sent, and ask() is not for them. Null:
-  /// they lie on a node.
+  /// The objects, where they are of this process: nothing is sent. Null: they lie on a node.
   [[nodiscard]] catalog::Catalog* own_objects() const { return own_objects_; }
-  /// Sends a request to the node and waits for its answer.
-  /// Errors: what the node refused; not_found (another node than `node` has come), connection_lost
-  /// and whatever keeps this process from connecting. Cost: one round trip.
-  /// Requires: there are no own objects.
-  virtual std::expected<Answer, Refusal> ask(const wire::CallMessage& request, NodeNumber node) = 0;
+
+  // Of a node. Errors: what it refused; connection_lost, and whatever keeps this process from
+  // connecting; std::bad_alloc. Cost: one round trip. Requires: there are no own objects.
+
+  /// Sends a request and waits for its answer.
+  /// Errors: besides, not_found (`node` is named, and another one has come).
+  virtual std::expected<Answer, Refusal> ask(const wire::CallMessage& request,
+                                             std::optional<NodeNumber> node = {}) = 0;
+  /// The same of a request that makes something. Once the node has done so, there may be no memory
+  /// for its answer, or for what `take` makes of it: then the same session asks for `undo`, and
+  /// this throws.
+  virtual std::expected<void, Refusal> make(const wire::CallMessage& request,
+                                            const wire::CallMessage& undo,
+                                            const TakeAnswer& take) = 0;
+
   /// Whether another process made it, which forked this one. Cost: a relaxed load.
   [[nodiscard]] bool is_copy() const { return mark_.is_copy(); }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "catalog/calls.hpp"
 #include "catalog/samples.hpp"
 #include "wire/items.hpp"
@@ -45,7 +46,7 @@ Result<std::vector<ListedObject>> list(Channel& channel, ObjectKind kind) {
   if (channel.is_copy()) return fail(Code::forked);
   if (const catalog::Catalog* const own = channel.own_objects()) return list_own(*own, kind);
   const wire::RequestMessage<object_calls::List> message(object_calls::list(kind));
-  const auto answer = channel.ask(message.get(), kAnyNode);
+  const auto answer = channel.ask(message.get());
   if (!answer) return std::unexpected(answer.error().error);
   const auto listed =
       wire::read_reply<object_calls::Listed>(answer->reply.header, answer->reply.payload);
@@ -68,7 +69,7 @@ Result<wire::SampledObjects> samples(Channel& channel, const wire::SamplesWanted
     return catalog::samples_of(*own, catalog::choice_of(wanted, name));
   }
   const wire::RequestMessage<object_calls::Samples> message({name, wanted});
-  const auto answer = channel.ask(message.get(), kAnyNode);
+  const auto answer = channel.ask(message.get());
   if (!answer) return std::unexpected(answer.error().error);
   const auto sampled =
       wire::read_reply<object_calls::Sampled>(answer->reply.header, answer->reply.payload);
@@ -81,6 +82,7 @@ Result<wire::SampledObjects> samples(Channel& channel, const wire::SamplesWanted
 Result<void> drop(Channel& channel, std::string_view name, ObjectKind kind) {
   if (channel.is_copy()) return fail(Code::forked);
   if (catalog::Catalog* const own = channel.own_objects()) {
+    ESPALIER_ASSERT(kind != ObjectKind::map && kind != ObjectKind::any);
     const auto dropped = own->drop(name, kind);
     if (!dropped) return std::unexpected(dropped.error());
     return {};

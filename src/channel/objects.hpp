@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,7 +32,7 @@ Result<R> reply_in(const Reply& answer) {
 /// Asks a node, and waits for its reply. Errors: as Channel::ask; forked, corrupt.
 template <class Request>
 Result<typename Request::Reply> ask(Channel& channel, const Request& request,
-                                    NodeNumber node = kAnyNode) {
+                                    std::optional<NodeNumber> node = {}) {
   if (channel.is_copy()) return fail(Code::forked);
   const wire::RequestMessage<Request> message(request);
   const auto answer = channel.ask(message.get(), node);
@@ -59,6 +60,7 @@ Result<wire::SampledObjects> samples(Channel& channel, const wire::SamplesWanted
 
 /// Takes an object's name from it: whoever still holds it finds that there is none.
 /// Errors: not_found; wrong_kind (detail: its kind); as Channel::ask.
+/// Requires: of objects of this process, no map, which its store drops (StoreImpl::drop_map).
 Result<void> drop(Channel& channel, std::string_view name, ObjectKind kind);
 
 }  // namespace espalier::channel

@@ -6,19 +6,23 @@
 //   Opened Opened::of(const T&);                                          // what that answers
 //   Result<Taken> execute(T&, const Take&);                               // or a Refusal, in words
 //
-// The reply of what opens an object has its number as `id`. What takes more than one step at a
-// node, or needs the session, is the kind's own (offload/typed_call.hpp).
+// The reply of what opens an object has its number as `id`. An `execute` refuses an object that was
+// dropped, for handles of this process ask nobody else; what a row says of lengths it must be able
+// to take or refuse as well. What takes more than one step at a node, or needs the session, is the
+// kind's own (offload/typed_call.hpp).
 //
 // Thread: any.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/fork_mark.hpp"
+#include "catalog/calls.hpp"
 #include "catalog/object.hpp"
 #include "channel/channel.hpp"
 #include "channel/objects.hpp"
@@ -36,20 +40,23 @@ template <class T>
   return *std::move(result);
 }
 
-/// An object of this process, which stays as long as this, or the way to one of a node.
+/// An object of this process, which stays as long as this, or the way to one of a node. Copies
+/// share it. Those that fork() makes are left as they are.
 template <catalog::ObjectOfKind T>
 class Reached {
  public:
   Reached(std::string name, std::shared_ptr<T> own)
-      : name_(std::move(name)), own_(std::move(own)), number_(own_->id()) {}
+      : at_(base::make_shared_until_fork<At>(std::move(name), nullptr, 0, own->id(),
+                                             std::move(own))) {}
   /// `node` gave it this number.
   Reached(std::string name, std::shared_ptr<Channel> channel, NodeNumber node, std::uint32_t number)
-      : name_(std::move(name)), channel_(std::move(channel)), node_(node), number_(number) {}
+      : at_(base::make_shared_until_fork<At>(std::move(name), std::move(channel), node, number,
+                                             nullptr)) {}
 
-  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::string& name() const { return at_->name; }
   /// As requests name it.
-  [[nodiscard]] std::uint32_t number() const { return number_; }
-  [[nodiscard]] NodeNumber node() const { return node_; }
+  [[nodiscard]] std::uint32_t number() const { return at_->number; }
+  [[nodiscard]] NodeNumber node() const { return at_->node; }
 
   /// Asks for something of it, which names it by its number; or by its name, and then the reply
   /// may be about a younger one.
@@ -57,41 +64,56 @@ class Reached {
   /// reply is none), and as Channel::ask; forked.
   template <class Request>
   Result<typename Request::Reply> ask(const Request& request) const {
-    if (own_ == nullptr) return channel::ask(*channel_, request, node_);
-    if (mark_.is_copy()) return fail(Code::forked);
+    const At& at = *at_;
+    if (at.own == nullptr) return channel::ask(*at.channel, request, at.node);
+    if (at.mark.is_copy()) return fail(Code::forked);
     if (const auto fault = wire::fault_of(request)) {
       return fail(Code::invalid_argument, fault->detail);
     }
-    return without_words(execute(*own_, request));
+    return without_words(execute(*at.own, request));
   }
 
  private:
-  base::ForkMark mark_;
-  std::string name_;
-  std::shared_ptr<T> own_;            // null: it is a node's
-  std::shared_ptr<Channel> channel_;  // of those of a node
-  NodeNumber node_ = kAnyNode;
-  std::uint32_t number_ = 0;
+  struct At {
+    At(std::string name_in, std::shared_ptr<Channel> channel_in, NodeNumber node_in,
+       std::uint32_t number_in, std::shared_ptr<T> own_in)
+        : name(std::move(name_in)),
+          channel(std::move(channel_in)),
+          node(node_in),
+          number(number_in),
+          own(std::move(own_in)) {}
+
+    const base::ForkMark mark;
+    const std::string name;
+    const std::shared_ptr<Channel> channel;  // of those of a node
+    const NodeNumber node;
+    const std::uint32_t number;
+    const std::shared_ptr<T> own;  // null: it is a node's
+  };
+
+  std::shared_ptr<const At> at_;
 };
 
-template <class T, class Request, class MakeHandle>
-auto obtain_by(const std::shared_ptr<Channel>& channel, const Request& request,
-               const MakeHandle& make_handle)
-    -> Result<decltype(make_handle(std::declval<Reached<T>>(),
-                                   std::declval<const typename Request::Reply&>()))> {
-  std::string name(request.name);
-  if (catalog::Catalog* const own = channel->own_objects()) {
-    auto object = obtain(*own, request);
-    if (!object) return std::unexpected(object.error());
-    const auto reply = Request::Reply::of(**object);
-    return make_handle(Reached<T>(std::move(name), std::move(*object)), reply);
+/// The same of this process.
+template <class T, class Request, class MakeHandle, class Handle>
+Result<Handle> reach_own(catalog::Catalog& own, const Request& request,
+                         const MakeHandle& make_handle) {
+  if (const auto fault = wire::fault_of(request)) {
+    return fail(Code::invalid_argument, fault->detail);
   }
-  const wire::RequestMessage<Request> message(request);
-  const auto answer = channel->ask(message.get(), kAnyNode);
-  if (!answer) return std::unexpected(answer.error().error);
-  const auto reply = reply_in<typename Request::Reply>(answer->reply);
-  if (!reply) return std::unexpected(reply.error());
-  return make_handle(Reached<T>(std::move(name), channel, answer->node, reply->id), *reply);
+  std::string name(request.name);
+  auto object = obtain(own, request);
+  if (!object) return std::unexpected(object.error());
+  const std::shared_ptr<T> made = *object;
+  try {
+    return make_handle(Reached<T>(std::move(name), *std::move(object)), Request::Reply::of(*made));
+  } catch (...) {  // no memory for a handle: then there is no object either
+    const catalog::EntryPointer named =
+        Request::kCall.changes ? own.find_any(request.name) : nullptr;
+    if (named != nullptr && named->object == made)
+      static_cast<void>(own.drop(request.name, T::kKind));
+    throw;
+  }
 }
 
 /// Makes an object or opens it, as the request asks; returns `make_handle(Reached<T>, reply)`.
@@ -99,15 +121,36 @@ auto obtain_by(const std::shared_ptr<Channel>& channel, const Request& request,
 /// Errors: those of the call, and as Reached::ask.
 template <class T, class Request, class MakeHandle>
 auto reach(const std::shared_ptr<Channel>& channel, const Request& request,
-           const MakeHandle& make_handle) -> decltype(obtain_by<T>(channel, request, make_handle)) {
+           const MakeHandle& make_handle) {
   static_assert(Request::kCall.opens, "its reply tells an object's number");
-  if (channel->is_copy()) return fail(Code::forked);
-  try {
-    return obtain_by<T>(channel, request, make_handle);
-  } catch (...) {  // no memory for what was made: then it is to go again
-    if (Request::kCall.changes) static_cast<void>(drop(*channel, request.name, T::kKind));
-    throw;
+  using Opened = typename Request::Reply;
+  using Handle = decltype(make_handle(std::declval<Reached<T>>(), std::declval<const Opened&>()));
+  if (channel->is_copy()) return Result<Handle>(fail(Code::forked));
+  if (catalog::Catalog* const own = channel->own_objects()) {
+    return reach_own<T, Request, MakeHandle, Handle>(*own, request, make_handle);
   }
+  Result<Handle> handle = fail(Code::corrupt);
+  const auto take = [&](Answer&& answer) {
+    const auto reply = reply_in<Opened>(answer.reply);
+    if (!reply) return;
+    handle =
+        make_handle(Reached<T>(std::string(request.name), channel, answer.node, reply->id), *reply);
+  };
+  const wire::RequestMessage<Request> message(request);
+  if constexpr (Request::kCall.changes) {
+    const object_calls::Drop dropping = object_calls::drop(request.name, T::kKind);
+    const wire::RequestMessage<object_calls::Drop> undo(dropping);
+    const auto made = channel->make(message.get(), undo.get(), std::ref(take));
+    if (!made) handle = std::unexpected(made.error().error);
+  } else {
+    auto answer = channel->ask(message.get());
+    if (answer) {
+      take(*std::move(answer));
+    } else {
+      handle = std::unexpected(answer.error().error);
+    }
+  }
+  return handle;
 }
 
 }  // namespace espalier::channel

@@ -11,10 +11,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/sequencers.hpp"
 #include "channel/channel.hpp"
 #include "client/call_context.hpp"
 #include "client/impl.hpp"
+#include "sequencer/counters.hpp"
 #include "tree/write/map_object.hpp"
 
 namespace espalier::client {
@@ -108,8 +108,11 @@ class EmbeddedChannel final : public channel::Channel {
  public:
   explicit EmbeddedChannel(std::shared_ptr<tree::StoreCore> core)
       : Channel(&core->catalog), core_(std::move(core)) {}
-  std::expected<channel::Answer, channel::Refusal> ask(const wire::CallMessage& request,
-                                                       channel::NodeNumber node) override;
+  std::expected<channel::Answer, channel::Refusal> ask(
+      const wire::CallMessage& request, std::optional<channel::NodeNumber> node) override;
+  std::expected<void, channel::Refusal> make(const wire::CallMessage& request,
+                                             const wire::CallMessage& undo,
+                                             const channel::TakeAnswer& take) override;
 
  private:
   const std::shared_ptr<tree::StoreCore> core_;
@@ -126,7 +129,7 @@ class EmbeddedStore final : public StoreImpl {
   Result<MapImpl*> open_map(std::string_view name) override;
   Result<void> drop_map(std::string_view name) override;
   Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) override {
-    return sequencers_.take(name, count);
+    return counters_.take(name, count, core_.catalog.redo());
   }
   [[nodiscard]] const std::string& page_message() const override {
     return core_.region.page_message();
@@ -146,7 +149,7 @@ class EmbeddedStore final : public StoreImpl {
   tree::StoreCore& core_;
   const std::shared_ptr<EmbeddedChannel> channel_;
   const std::shared_ptr<table::RegexCompiler> regexes_;  // of StoreOptions; may be null
-  base::Sequencers sequencers_;
+  sequencer::Counters counters_;
   const std::shared_ptr<CallContextPool> sessions_;
   std::mutex mutex_;  // guards maps_, together with what the catalogue says; taken before its lock
   MapsById maps_;

@@ -18,8 +18,15 @@ static_assert(base::EpochTable::bytes(kParticipantsMax) <= memory::kExtentBytes)
 }  // namespace
 
 // What is of this process is not asked for by messages.
-std::expected<channel::Answer, channel::Refusal> EmbeddedChannel::ask(const wire::CallMessage&,
-                                                                      channel::NodeNumber) {
+std::expected<channel::Answer, channel::Refusal> EmbeddedChannel::ask(
+    const wire::CallMessage&, std::optional<channel::NodeNumber>) {
+  ESPALIER_ASSERT(false);
+  return std::unexpected(channel::Refusal({Code::unsupported, 0, 0}));
+}
+
+std::expected<void, channel::Refusal> EmbeddedChannel::make(const wire::CallMessage&,
+                                                            const wire::CallMessage&,
+                                                            const channel::TakeAnswer&) {
   ESPALIER_ASSERT(false);
   return std::unexpected(channel::Refusal({Code::unsupported, 0, 0}));
 }

@@ -83,7 +83,9 @@ class RemoteSessions final : public channel::Channel,
   [[nodiscard]] ReadTraffic& traffic() { return traffic_; }
 
   std::expected<channel::Answer, Refusal> ask(const wire::CallMessage& request,
-                                              channel::NodeNumber node) override;
+                                              std::optional<channel::NodeNumber> node) override;
+  std::expected<void, Refusal> make(const wire::CallMessage& request, const wire::CallMessage& undo,
+                                    const channel::TakeAnswer& take) override;
 
   /// Errors: as connect_to().
   Result<std::shared_ptr<RemoteSession>> acquire();
@@ -112,10 +114,12 @@ class RemoteSessions final : public channel::Channel,
 /// A session for the duration of one call: the thread's own, or another if that is in use.
 class RemoteLease {
  public:
-  static Result<RemoteLease> take(const std::shared_ptr<RemoteSessions>& sessions);
+  static Result<RemoteLease> take(const std::shared_ptr<RemoteSessions>& sessions) {
+    return take(*sessions);
+  }
+  static Result<RemoteLease> take(RemoteSessions& sessions);
   /// One that leads to this node. Errors: besides, not_found (another has come).
-  static Result<RemoteLease> take_at(const std::shared_ptr<RemoteSessions>& sessions,
-                                     channel::NodeNumber node);
+  static Result<RemoteLease> take_at(RemoteSessions& sessions, channel::NodeNumber node);
   RemoteLease(RemoteLease&& other) noexcept = default;
   RemoteLease& operator=(RemoteLease&&) = delete;
   ~RemoteLease();

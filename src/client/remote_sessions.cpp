@@ -95,29 +95,48 @@ void RemoteSessions::close() {
   thread_lanes.drop([this](const RemoteSessions& sessions) { return &sessions == this; });
 }
 
-std::expected<channel::Answer, Refusal> RemoteSessions::ask(const wire::CallMessage& request,
-                                                            channel::NodeNumber node) {
-  const auto session = RemoteLease::take_at(shared_from_this(), node);
+std::expected<channel::Answer, Refusal> RemoteSessions::ask(
+    const wire::CallMessage& request, std::optional<channel::NodeNumber> node) {
+  const auto session = node ? RemoteLease::take_at(*this, *node) : RemoteLease::take(*this);
   if (!session) return std::unexpected(Refusal(session.error()));
   auto reply = (*session)->requests.ask(request);
   if (!reply) return std::unexpected(std::move(reply.error()));
   return channel::Answer{*std::move(reply), (*session)->rings->connection().node_id()};
 }
 
-Result<RemoteLease> RemoteLease::take_at(const std::shared_ptr<RemoteSessions>& sessions,
-                                         channel::NodeNumber node) {
-  auto session = take(sessions);
-  if (session && node != channel::kAnyNode && (*session)->rings->connection().node_id() != node) {
-    return fail(Code::not_found);
+// What is thrown once the request was sent comes of an answer without an error: one with an error
+// is told without memory.
+std::expected<void, Refusal> RemoteSessions::make(const wire::CallMessage& request,
+                                                  const wire::CallMessage& undo,
+                                                  const channel::TakeAnswer& take) {
+  const auto session = RemoteLease::take(*this);
+  if (!session) return std::unexpected(Refusal(session.error()));
+  RemoteRequests& requests = (*session)->requests;
+  if (!requests.begin(request)) {
+    return std::unexpected(Refusal((*session)->rings->lost_error()));
   }
+  try {
+    auto reply = requests.await();
+    if (!reply) return std::unexpected(std::move(reply.error()));
+    take({*std::move(reply), (*session)->rings->connection().node_id()});
+    return {};
+  } catch (...) {
+    static_cast<void>(requests.call(undo));
+    throw;
+  }
+}
+
+Result<RemoteLease> RemoteLease::take_at(RemoteSessions& sessions, channel::NodeNumber node) {
+  auto session = take(sessions);
+  if (session && (*session)->rings->connection().node_id() != node) return fail(Code::not_found);
   return session;
 }
 
-Result<RemoteLease> RemoteLease::take(const std::shared_ptr<RemoteSessions>& sessions) {
-  ThreadLanes::Entry* own = thread_lanes.find(sessions.get());
+Result<RemoteLease> RemoteLease::take(RemoteSessions& sessions) {
+  ThreadLanes::Entry* own = thread_lanes.find(&sessions);
   if (own != nullptr && !own->session->busy) {
     if (own->session->spoiled || own->session->rings->ask_lost_idle()) {
-      auto session = sessions->acquire();
+      auto session = sessions.acquire();
       if (!session) return std::unexpected(session.error());
       own->session = std::move(*session);
     }
@@ -130,11 +149,11 @@ Result<RemoteLease> RemoteLease::take(const std::shared_ptr<RemoteSessions>& ses
     thread_lanes.drop_unusable();
     room = std::make_unique<ThreadLanes::Entry>();
   }
-  auto session = sessions->acquire();
+  auto session = sessions.acquire();
   if (!session) return std::unexpected(session.error());
   (*session)->busy = true;
-  if (!room) return RemoteLease(std::move(*session), sessions);
-  room->pool = sessions;
+  if (!room) return RemoteLease(std::move(*session), sessions.shared_from_this());
+  room->pool = sessions.shared_from_this();
   room->session = *session;
   thread_lanes.add(std::move(room));
   return RemoteLease(std::move(*session), nullptr);

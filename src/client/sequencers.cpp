@@ -4,6 +4,7 @@
 #include "channel/objects.hpp"
 #include "client/remote.hpp"
 #include "client/sequencer_adder.hpp"
+#include "sequencer/execute.hpp"
 
 namespace espalier::client {
 namespace {
@@ -46,7 +47,7 @@ Result<sequencer::Range> SequencerImpl::take(std::uint32_t of_epoch, std::uint32
 
 Result<sequencer::Range> SequencerImpl::take_by_adding(std::uint32_t of_epoch,
                                                        std::uint32_t count) {
-  const auto session = RemoteLease::take_at(adding_, object_.node());
+  const auto session = RemoteLease::take_at(*adding_, object_.node());
   if (!session) return std::unexpected(session.error());
   return (*session)->parts.of<SequencerAdder>().take(
       (*session)->requests, (*session)->rings->connection(), object_.number(), of_epoch, count);

@@ -19,7 +19,7 @@
 #include "client/impl.hpp"
 #include "espalier/sequencer.hpp"
 #include "sequencer/answer.hpp"
-#include "sequencer/execute.hpp"
+#include "sequencer/sequencer.hpp"
 #include "wire/sequencer.hpp"
 
 namespace espalier::client {

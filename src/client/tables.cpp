@@ -124,8 +124,11 @@ TableResult<void> TablesImpl::drop(std::string_view name) {
 }
 
 TableResult<std::vector<TableInfo>> TablesImpl::list() {
-  const auto listed = in_words(channel::list(*channel_, ObjectKind::table));
-  if (!listed) return std::unexpected(listed.error());
+  auto listed = in_words(channel::list(*channel_, ObjectKind::table));
+  if (!listed && listed.error().error.code == Code::corrupt) {
+    listed.error().words = "the node's list is cut off";
+  }
+  if (!listed) return std::unexpected(std::move(listed.error()));
   std::vector<TableInfo> tables;
   for (const channel::ListedObject& object : *listed) {
     auto info = read_info(object.name, object.id, object.description);
@@ -136,11 +139,3 @@ TableResult<std::vector<TableInfo>> TablesImpl::list() {
 }
 
 }  // namespace espalier::client
-
-namespace espalier {
-
-std::string message(const TableError& error) {
-  return error.words.empty() ? message(error.error) : error.words;
-}
-
-}  // namespace espalier

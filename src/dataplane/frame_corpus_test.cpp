@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 
+#include "base/random.hpp"
 #include "base/temporary_folder.hpp"
 #include "dataplane/memif_switch.hpp"
 #include "dataplane/p4_entries.hpp"

@@ -175,7 +175,8 @@ void serve_by_kind(Offload& made) {
 
 DeviceOffloads::DeviceOffloads(const std::string& host, std::span<const Kind> own)
     : refusal_("this is a device; ask its host, at " + host) {
-  offloads_.reserve(table_.size());
+  static_cast<void>(offload::offload_table_with(own));  // which looks at what these say
+  offloads_.reserve(table_.size());                     // the table points into it
   for (const auto kinds : {offload::all_kinds(), own}) {
     for (const Kind& kind : kinds) {
       for (const auto group : kind.calls) {

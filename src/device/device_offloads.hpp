@@ -16,7 +16,8 @@ namespace espalier::device {
 
 class DeviceOffloads {
  public:
-  /// `host`: its address, for those who are refused. `own`: kinds of the program, which outlive this.
+  /// `host`: its address, for those who are refused. `own`: kinds of the
+  /// program, which outlive this.
   explicit DeviceOffloads(const std::string& host, std::span<const offload::Kind> own = {});
   DeviceOffloads(const DeviceOffloads&) = delete;
   DeviceOffloads& operator=(const DeviceOffloads&) = delete;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A version that somebody holds on to: what a snapshot reads as of (reclaimer.hpp).
+// A version that is held: what a snapshot reads as of (reclaimer.hpp).
 #pragma once
 
 #include <atomic>

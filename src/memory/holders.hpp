@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who keeps memory from being free: readers with an exposed epoch, leases, and snapshots.
+// What keeps memory from being free: readers with an exposed epoch, leases, and snapshots.
 #pragma once
 
 #include <cstdint>

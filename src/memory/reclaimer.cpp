@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/own_counter.hpp"
 #include "memory/planted_memory_bugs.hpp"
 
@@ -45,8 +46,11 @@ bool Reclaimer::needed(const PerObject& state, std::uint64_t version) {
 
 void Reclaimer::add(VersionedObject& object, std::string_view name, const VersionClock& clock,
                     std::uint64_t snapshot_bytes_max) {
+  ESPALIER_ASSERT(clock.attached());
   const std::lock_guard lock(mutex_);
-  PerObject& state = objects_[&object];
+  const auto [added, first] = objects_.try_emplace(&object);
+  ESPALIER_ASSERT(first);
+  PerObject& state = added->second;
   state.name = name;
   state.clock = &clock;
   state.snapshot_bytes_max = snapshot_bytes_max;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was unlinked, until nobody can be reading it.
+// What was unlinked, until no reader can reach it.
 //
 //     unlinked at version w            released        stamped, epoch passed
 //   ----------------------> unreleased --------> stamped -------------------> free
@@ -47,14 +47,15 @@
 
 namespace espalier::memory {
 
-/// An object whose old versions may still be read, as the reclaimer knows it. It calls both
-/// functions under its lock, so they must not call it.
+/// An object whose old versions may still be read, as the reclaimer knows it. Both functions are
+/// called under the reclaimer's lock: they must not call the reclaimer, take a lock under which it
+/// is called, or have the pool reclaim.
 class VersionedObject {
  public:
   /// The id that was retired with a buffer may be used again. The buffer is not free yet.
   virtual void release_id(std::uint32_t id) noexcept = 0;
   /// A buffer of the object has come free into `cache`, from which the object may take what it is
-  /// short of before other threads do.
+  /// short of before other threads do. Not called for what forget() frees.
   virtual void buffer_freed(SizeClass size_class, BufferCache& cache) noexcept = 0;
 
  protected:
@@ -75,8 +76,9 @@ class Reclaimer {
         epoch_pins_(&epoch_pins),
         snapshot_bytes_max_(snapshot_bytes_max) {}
 
-  /// Begins to serve an object, until forget(). So long its name and its clock must last, which
-  /// others may share. `snapshot_bytes_max`: what its snapshots may hold. Errors: std::bad_alloc.
+  /// Begins to serve an object, until forget(). Until then the object's name and clock must last;
+  /// several objects may have one clock. `snapshot_bytes_max`: what its snapshots may hold. Errors:
+  /// std::bad_alloc. Requires: the object is not served yet, and its clock is attached.
   void add(VersionedObject& object, std::string_view name, const VersionClock& clock,
            std::uint64_t snapshot_bytes_max);
   /// Takes over what was unlinked. Requires: as many elements in stock.
@@ -104,7 +106,7 @@ class Reclaimer {
   }
 
   /// Registers a held version. The caller's epoch must be exposed since before it read `version`.
-  /// `owner` tells operators who holds it. Errors: std::bad_alloc, and nothing is held.
+  /// `owner` tells operators what holds it. Errors: std::bad_alloc, and nothing is held.
   std::list<HeldVersion>::iterator hold(VersionedObject& object, std::uint64_t version,
                                         std::string owner = {});
   void drop(VersionedObject& object, std::list<HeldVersion>::iterator held) noexcept;

@@ -48,5 +48,13 @@ TEST(ReclaimerPlanted, FreeingWhatIsPinnedIsNoticed) {
   EXPECT_TRUE(keeps_what_is_pinned());
 }
 
+TEST(ReclaimerPlanted, FreeingWhatALeaseNeedsIsNoticed) {
+  {
+    const base::Planted planted(Bug::lease_not_counted);
+    EXPECT_FALSE(keeps_what_leases_need());
+  }
+  EXPECT_TRUE(keeps_what_leases_need());
+}
+
 }  // namespace
 }  // namespace espalier::memory

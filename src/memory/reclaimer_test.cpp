@@ -19,7 +19,7 @@ TEST(Reclaimer, WaitsForReadersThatWereThereBefore) {
   ReclaimerUnderTest under;
   auto reader = under.join();
   reader.enter();
-  const std::uint64_t offset = under.retire(under.object.released_version());
+  const std::uint64_t offset = under.retire(under.object.write());
   under.collect();
   EXPECT_FALSE(under.freed(offset));
   reader.exit();
@@ -32,7 +32,7 @@ TEST(Reclaimer, WaitsForReadersThatWereThereBefore) {
 TEST(Reclaimer, ANewerSnapshotHoldsNothingBack) {
   ReclaimerUnderTest under;
   ObjectUnderTest& object = under.object;
-  const std::uint64_t version = object.released_version();
+  const std::uint64_t version = object.write();
   const auto held = under.reclaimer.hold(object, version);
   const std::uint64_t offset = under.retire(version);
   under.collect();
@@ -44,8 +44,8 @@ TEST(Reclaimer, TheOldestSnapshotDecides) {
   ReclaimerUnderTest under;
   ObjectUnderTest& object = under.object;
   const auto newer = under.reclaimer.hold(object, object.clock.released());
-  const std::uint64_t version = object.released_version();
-  // Registered late, by somebody who read the version early.
+  const std::uint64_t version = object.write();
+  // Registered late, by a reader that read the version early.
   const auto older = under.reclaimer.hold(object, 0);
   const std::uint64_t offset = under.retire(version);
   under.collect();
@@ -63,11 +63,11 @@ TEST(Reclaimer, ExpiresTheOldestSnapshotBeyondTheLimit) {
   ObjectUnderTest& object = under.object;
   const auto first = under.reclaimer.hold(object, object.clock.released());
   std::vector<std::uint64_t> offsets;
-  for (int i = 0; i < 2; ++i) offsets.push_back(under.retire(object.released_version()));
+  for (int i = 0; i < 2; ++i) offsets.push_back(under.retire(object.write()));
   const auto second = under.reclaimer.hold(object, object.clock.released());
   under.collect();
   EXPECT_FALSE(first->expired);
-  for (int i = 0; i < 2; ++i) offsets.push_back(under.retire(object.released_version()));
+  for (int i = 0; i < 2; ++i) offsets.push_back(under.retire(object.write()));
   under.collect();
   EXPECT_TRUE(first->expired);
   EXPECT_FALSE(second->expired);
@@ -81,14 +81,12 @@ TEST(Reclaimer, ExpiresTheOldestSnapshotBeyondTheLimit) {
 
 TEST(Reclaimer, ExpiresTheOldestOfAllObjectsBeyondTheShareOfTheStore) {
   constexpr std::uint64_t kBuffers = 1024;  // of 8 KiB: a quarter of the store
-  ReclaimerUnderTest under(std::uint64_t{256} << 20, kBuffers * 8192 * Reclaimer::kSnapshotShare);
+  ReclaimerUnderTest under(kAmpleBytes, kBuffers * 8192 * Reclaimer::kSnapshotShare);
   ObjectUnderTest& object = under.object;
   ObjectUnderTest other(under.reclaimer, "other");
-  const auto retire_in = [&](ObjectUnderTest& in) {
-    return under.retire(in, in.released_version());
-  };
+  const auto retire_in = [&](ObjectUnderTest& in) { return under.retire(in, in.write()); };
   // The older one's version is higher: versions of two objects say nothing about what came first.
-  for (int i = 0; i < 10; ++i) other.released_version();
+  for (int i = 0; i < 10; ++i) other.write();
   const auto older = under.reclaimer.hold(other, other.clock.released());
   const auto newer = under.reclaimer.hold(object, object.clock.released());
   const std::uint64_t offset_older = retire_in(other);
@@ -123,13 +121,15 @@ TEST(Reclaimer, KeepsWhatWalksAtExpiringVersionsRead) {
 
 TEST(Reclaimer, KeepsWhatIsPinned) { EXPECT_TRUE(keeps_what_is_pinned()); }
 
+TEST(Reclaimer, KeepsWhatLeasesNeed) { EXPECT_TRUE(keeps_what_leases_need()); }
+
 // What was expired waits for a reader: nothing is gained by expiring the next.
 TEST(Reclaimer, ExpiresNoMoreWhileAReaderHoldsWhatTheLastOneHeld) {
   ReclaimerUnderTest under;
   ObjectUnderTest& object = under.object;
   const auto retire_some = [&] {
     std::uint64_t offset = 0;
-    for (int i = 0; i < 128; ++i) offset = under.retire(object.released_version());
+    for (int i = 0; i < 128; ++i) offset = under.retire(object.write());
     return offset;
   };
   const auto first = under.reclaimer.hold(object, object.clock.released());
@@ -161,7 +161,7 @@ TEST(Reclaimer, ExpiresNoMoreWhileAReaderHoldsWhatTheLastOneHeld) {
 TEST(Reclaimer, ReleasesIdsWithTheirBuffers) {
   ReclaimerUnderTest under;
   ObjectUnderTest& object = under.object;
-  const Retired retired{under.allocate(), object.released_version(), under.kClass, 7};
+  const Retired retired{under.allocate(), object.write(), under.kClass, 7};
   under.retire(object, retired);
   const auto waiting = under.reclaimer.waiting(object, true);
   EXPECT_EQ(waiting.ids, 1u);
@@ -169,8 +169,11 @@ TEST(Reclaimer, ReleasesIdsWithTheirBuffers) {
   ASSERT_EQ(waiting.buffers.size(), 1u);
   EXPECT_EQ(waiting.buffers[0].offset, retired.offset);
   EXPECT_EQ(object.last_released_id, 0u);
+  object.superseded = under.superseded(retired.offset);
   under.collect();
   EXPECT_EQ(object.last_released_id, 7u);
+  EXPECT_TRUE(object.buffer_was_live) << "the id goes first";
+  EXPECT_TRUE(under.freed(retired.offset));
   EXPECT_EQ(object.last_freed_class, under.kClass);
   EXPECT_EQ(under.reclaimer.waiting(object, true).buffers.size(), 0u);
 }
@@ -179,7 +182,7 @@ TEST(Reclaimer, ReleasesIdsWithTheirBuffers) {
 TEST(Reclaimer, ReleasesIdsWithoutBuffersAndCountsTheirBytes) {
   ReclaimerUnderTest under(1000);
   const auto held = under.reclaimer.hold(under.object, under.object.clock.released());
-  under.retire(under.object, {0, under.object.released_version(), 0, 7, 900});
+  under.retire(under.object, {0, under.object.write(), 0, 7, 900});
   under.collect();
   EXPECT_EQ(under.object.last_released_id, 0u);
   EXPECT_EQ(under.reclaimer.snapshots().bytes, 900u);
@@ -188,7 +191,7 @@ TEST(Reclaimer, ReleasesIdsWithoutBuffersAndCountsTheirBytes) {
   under.collect();
   EXPECT_EQ(under.object.last_released_id, 8u);
   EXPECT_FALSE(held->has_expired());
-  under.retire(under.object, {0, under.object.released_version(), 0, 9, 200});
+  under.retire(under.object, {0, under.object.write(), 0, 9, 200});
   under.collect();
   EXPECT_TRUE(held->has_expired());
   EXPECT_EQ(under.object.last_released_id, 9u);
@@ -196,10 +199,21 @@ TEST(Reclaimer, ReleasesIdsWithoutBuffersAndCountsTheirBytes) {
   under.reclaimer.drop(under.object, held);
 }
 
+TEST(Reclaimer, OffersWhatHasComeFreeToItsObject) {
+  ReclaimerUnderTest under;
+  ObjectUnderTest& object = under.object;
+  object.takes_freed = true;
+  const std::uint64_t offset = under.retire(object.write());
+  under.collect();
+  EXPECT_EQ(object.taken, offset);
+  under.cache.release(object.taken, under.kClass);
+  EXPECT_EQ(under.pool.stats(under.kClass).in_use, 0u);
+}
+
 TEST(Reclaimer, IsDueAfterAHandful) {
   ReclaimerUnderTest under;
   EXPECT_FALSE(under.reclaimer.due());
-  for (std::uint32_t i = 0; i < Reclaimer::kDue; ++i) under.retire(under.object.released_version());
+  for (std::uint32_t i = 0; i < Reclaimer::kDue; ++i) under.retire(under.object.write());
   EXPECT_TRUE(under.reclaimer.due());
   under.collect();
   EXPECT_FALSE(under.reclaimer.due());
@@ -210,7 +224,7 @@ TEST(Reclaimer, IsDueAtOnceAfterALargeValue) {
   constexpr auto kLarge = class_of(Reclaimer::kDueBytes);
   const auto offset = under.pool.allocate(kLarge);
   ASSERT_TRUE(offset);
-  const Retired value{*offset, under.object.released_version(), kLarge, 0};
+  const Retired value{*offset, under.object.write(), kLarge, 0};
   under.retire(under.object, value);
   EXPECT_TRUE(under.reclaimer.due());
   under.collect();
@@ -219,19 +233,45 @@ TEST(Reclaimer, IsDueAtOnceAfterALargeValue) {
 
 TEST(Reclaimer, ForgetsADroppedObjectAndFreesItsBuffers) {
   ReclaimerUnderTest under;
-  std::vector<std::uint64_t> offsets;
+  ObjectUnderTest other(under.reclaimer, "other");
+  under.reclaimer.hold(other, 0);
+  const std::uint64_t held = under.retire(other, other.write());
+  under.collect();
+  EXPECT_EQ(under.reclaimer.snapshots().bytes, 8192u);
+  const Retired stamped{under.allocate(), other.write(), under.kClass, 7};
   {
-    ObjectUnderTest other(under.reclaimer, "other");
-    under.reclaimer.hold(other, 0);
-    for (int i = 0; i < 3; ++i) {  // held, stamped and unreleased ones
-      const std::uint64_t version = i < 2 ? other.released_version() : other.clock.take();
-      offsets.push_back(under.retire(other, version));
-      if (i == 0) under.collect();
-      if (i == 1) under.reclaimer.collect(under.cache);
-    }
+    auto reader = under.join();
+    reader.enter();  // before it is stamped: else one look at it makes it a held one
+    under.retire(other, stamped);
+    under.collect();
+    reader.exit();
   }
-  for (const std::uint64_t offset : offsets) EXPECT_TRUE(under.freed(offset));
+  EXPECT_FALSE(under.freed(stamped.offset));
+  EXPECT_EQ(under.reclaimer.snapshots().bytes, 8192u);
+  EXPECT_TRUE(under.reclaimer.waits_for_readers());
+  const std::uint64_t unreleased = under.retire(other, other.clock.take());
+  EXPECT_EQ(other.last_released_id, 0u);
+
+  under.reclaimer.forget(other);
+  for (const std::uint64_t offset : {held, stamped.offset, unreleased}) {
+    EXPECT_TRUE(under.freed(offset));
+  }
+  EXPECT_EQ(other.last_released_id, 7u);
+  EXPECT_EQ(other.last_freed_class, kClasses) << "it is told of none";
   EXPECT_EQ(under.pool.stats(under.kClass).in_use, 0u);
+  EXPECT_EQ(under.reclaimer.snapshots().bytes, 0u);
+  EXPECT_FALSE(under.reclaimer.waits_for_readers());
+}
+
+TEST(ReclaimerDeathTest, AnObjectIsAddedOnceWithAnAttachedClock) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a fork has no memory of the region
+  ReclaimerUnderTest under;
+  ObjectUnderTest& object = under.object;
+  EXPECT_DEATH(under.reclaimer.add(object, "again", object.clock, 0), "failed: first");
+  under.reclaimer.forget(object);
+  const VersionClock detached;
+  EXPECT_DEATH(under.reclaimer.add(object, "object", detached, 0), "failed: clock.attached");
+  under.reclaimer.add(object, "object", object.clock, 0);
 }
 
 }  // namespace

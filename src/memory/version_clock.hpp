@@ -3,17 +3,17 @@
 //
 // A writer takes a version when all that could fail or wait is behind it, publishes what it wrote
 // under it, and marks the version as done. The read version moves over all versions that are done,
-// so it never passes one whose writes are not complete. Whoever completes the oldest outstanding
-// version releases those that completed after it too: nobody waits for a particular thread to run
-// again except between `take` and `done`, where nothing suspends (DESIGN §2.1 rule 11).
+// so it never passes one whose writes are not complete. The writer that completes the oldest
+// outstanding version releases those that completed after it too: no thread waits for a particular
+// one to run again except between `take` and `done`, where nothing suspends (DESIGN §2.1 rule 11).
 //
 // Invariants
 // 1. read_version <= write_version.
 // 2. Every version <= read_version is done.
 // 3. At most kWindow versions are outstanding; `admit` waits for room before a version is taken.
 // 4. While a hold stands (release_hold.hpp), the read version does not rise, but for a version that
-//    was on its way when it was granted. Who ends a hold releases what was done meanwhile; a writer
-//    that misses that it ended has marked its version as done before it looked.
+//    was on its way when it was granted. The thread that ends a hold releases what was done
+//    meanwhile; a writer that misses that it ended has marked its version as done before it looked.
 #pragma once
 
 #include <atomic>
@@ -29,13 +29,17 @@
 
 namespace espalier::memory {
 
-/// Where the two words of a clock lie: in a header that readers elsewhere know.
+/// Where the two words of a clock lie: in a header that readers elsewhere know. They look for the
+/// read version at a fixed place in the header of each object (wire::MapHeader::read_version). So
+/// until a header names the place of its words, objects that share a clock can be read within this
+/// process alone.
 struct VersionWords {
   std::byte* read = nullptr;   ///< the newest released version
   std::byte* write = nullptr;  ///< the newest version that a writer took
 };
 
-/// Objects that share versions share the clock: it alone moves its words.
+/// Objects that share versions share the clock, which alone moves its words (VersionWords says
+/// where such objects can be read).
 class VersionClock {
  public:
   void attach(const VersionWords& words, bool versions) {
@@ -43,6 +47,9 @@ class VersionClock {
     versions_ = versions;
     done_ = std::make_unique<std::atomic<std::uint64_t>[]>(kWindow);
   }
+
+  /// Whether it has its words.
+  [[nodiscard]] bool attached() const { return words_.read != nullptr && words_.write != nullptr; }
 
   /// The newest released version. Cost: one load.
   [[nodiscard]] std::uint64_t released() const {
@@ -52,7 +59,8 @@ class VersionClock {
     return base::load_shared<std::uint64_t>(words_.write);
   }
 
-  /// The same for who waits for a release: ends a hold whose time is over. Cost: a load more.
+  /// The same for a writer that waits for a release: ends a hold whose time is over. Cost: a load
+  /// more.
   [[nodiscard]] std::uint64_t released_now() {
     if (hold_.stands()) [[unlikely]]
       end_overdue_hold();
@@ -66,7 +74,7 @@ class VersionClock {
 
   /// Holds releases for a moment; 0: not now. Requires: versions are on.
   [[nodiscard]] std::uint64_t hold() {
-    // What one that is over has kept back, and nobody has waited for, goes first.
+    // What one that is over has kept back, and no writer has waited for, goes first.
     if (hold_.stands()) end_overdue_hold();
     return hold_.grant();
   }
@@ -85,6 +93,15 @@ class VersionClock {
     return base::shared<std::uint64_t>(words_.write).fetch_add(1) + 1;
   }
 
+  /// Goes on above a version that was taken before, when the map lay elsewhere: its records are
+  /// applied. Requires: all versions that were taken are released, and no thread takes one.
+  void go_on_above(std::uint64_t version) {
+    if (!versions_ || version <= taken()) return;
+    ESPALIER_ASSERT(released() == taken());
+    base::shared<std::uint64_t>(words_.write).store(version);
+    base::shared<std::uint64_t>(words_.read).store(version);
+  }
+
   /// Says that everything written under `version` is complete, and releases what can be released.
   void done(std::uint64_t version) {
     if (!versions_) return;
@@ -94,7 +111,7 @@ class VersionClock {
       return;
     }
     ESPALIER_ASSERT(version > read.load() && version <= taken());  // taken, and not done before
-    // While version - 1 is the newest released one, nobody but this writer can move on. The
+    // While version - 1 is the newest released one, no other writer can move on. The
     // exchanges are full fences: of two writers that finish together at least one sees the other.
     if (read.load() == version - 1 && !held()) [[likely]] {
       read.exchange(version);

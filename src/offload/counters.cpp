@@ -9,8 +9,8 @@ namespace espalier::offload {
 namespace {
 
 Next count(Call& call, const sequencer_calls::Count& asked) {
-  const auto first =
-      call.services().part<SequencerServices>().counters.take(asked.name, asked.count);
+  const auto first = call.services().part<SequencerServices>().counters.take(
+      asked.name, asked.count, call.services().catalog().redo());
   if (!first) return call.fail(first.error());
   return answer(call, sequencer_calls::Counted{*first});
 }

@@ -62,7 +62,8 @@ struct Kind {
   std::span<const std::span<const Offload>> calls;
   /// Makes what a node keeps for all its objects; null: nothing.
   void (*make_part)(TypedSlots<NodePart>& parts) = nullptr;
-  /// Gives a call whose row says `by_kind` what a device does for it; null: no row does.
+  /// Gives a call whose row says `by_kind` what a device does for it; null: no row of a program's
+  /// kind does. Of maps and tables the device itself knows it (device/device_offloads.cpp).
   void (*serve_at_device)(Offload& made) = nullptr;
 };
 /// All kinds; the first one is what a session asks of the node itself. The one place in which a

@@ -56,6 +56,9 @@ Next answer_or_fail(Call& call, const std::expected<Reply, TableError>& reply) {
   return reply ? answer(call, *reply) : call.fail(reply.error().error, reply.error().words);
 }
 
+/// Of what is answered in one step. What is longer streams.
+inline constexpr std::uint32_t kLongReplyMax = 256 << 10;
+
 // Calls that a kind of objects carries out in one step; channel/reached.hpp says by what functions.
 
 template <class Request>
@@ -65,10 +68,22 @@ Next obtain_object(Call& call, const Request& asked) {
   return answer(call, Request::Reply::of(**object));
 }
 
+/// The bytes of a reply that may be long; 0: it is short.
+template <class Reply>
+[[nodiscard]] consteval std::uint32_t longest_reply() {
+  constexpr wire::MessageMeasure kMeasure = wire::measure_of<Reply>();
+  static_assert(!kMeasure.has_rest() || kMeasure.limits().payload_bytes_max <= kLongReplyMax,
+                "say how long its rest may be: room for it is asked for before anything is done");
+  return kMeasure.has_rest() ? kMeasure.limits().payload_bytes_max : 0;
+}
+
 template <class T, class Request>
 Next execute_on_object(Call& call, const Request& asked) {
   const auto object = call.services().catalog().find<T>(call.map_number());
   if (object == nullptr) return call.fail({Code::not_found, 0, call.map_number()});
+  // Before it is done, for then it must be answered.
+  constexpr std::uint32_t kLongest = longest_reply<typename Request::Reply>();
+  if (kLongest != 0 && !call.response_fits(kLongest)) return call.writable();
   return answer_or_fail(call, execute(*object, asked));
 }
 

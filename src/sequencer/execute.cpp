@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sequencer/execute.hpp"
 
+#include <new>
+#include <utility>
+
 namespace espalier::sequencer_calls {
 
 using sequencer::Sequencer;
@@ -36,9 +39,12 @@ std::expected<Facts, TableError> execute(Sequencer& of, const Advance& asked) {
   if (facts) return Facts{*facts};
   TableError refused(facts.error());
   if (facts.error() == Error{Code::invalid_argument, 0, 1}) {
-    refused.words =
-        "a client wrote over the word, so that nobody knows which numbers were given: "
-        "name one above which all are free";
+    try {
+      refused.words =
+          "a client wrote over the word, so that nobody knows which numbers were given: "
+          "name one above which all are free";
+    } catch (const std::bad_alloc&) {  // the code says enough
+    }
   }
   return std::unexpected(std::move(refused));
 }

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "catalog/samples.hpp"
+#include "sequencer/redo_record.hpp"
 
 namespace espalier::sequencer {
 
@@ -69,8 +71,29 @@ void Sequencer::examine() const {
   next_ = std::max(next_, wire::sequencer_counter(seen));
 }
 
+Result<catalog::RedoRoom> Sequencer::record_room() const {
+  return catalog::RedoRoom::reserve(redo(), sizeof(SequencerRecord));
+}
+
+// Of what is true now, whoever made it so.
+void Sequencer::record(catalog::RedoRoom& room, RedoType type) const {
+  if (!room) return;
+  const wire::SequencerFacts now = facts_now();
+  SequencerRecord record{};
+  record.head = catalog::redo_head(ObjectKind::sequencer, id_, static_cast<std::uint8_t>(type),
+                                   sizeof record);
+  record.first = now.first;
+  record.next = now.next;
+  record.epoch = now.epoch;
+  record.flags = now.flags;
+  catalog::RedoWriter(room.bytes()).part(record);
+  room.hand_over();
+}
+
 Result<Range> Sequencer::take(std::uint32_t epoch, std::uint32_t count, std::uint32_t requests) {
   if (count == 0) return fail(Code::invalid_argument);
+  auto room = record_room();
+  if (!room) return std::unexpected(room.error());
   const std::lock_guard lock(mutex_);
   if (const auto good = check_epoch(epoch); !good) return std::unexpected(good.error());
   if (sealed_) return fail(Code::sealed, epoch_);
@@ -79,8 +102,9 @@ Result<Range> Sequencer::take(std::uint32_t epoch, std::uint32_t count, std::uin
   // Adding would carry into the epoch; fewer may still be had.
   if (count > kSequencerEnd - now) {
     examine();
-    if (sealed_) return fail(Code::sealed, epoch_);
-    return fail(Code::exhausted);
+    if (!sealed_) return fail(Code::exhausted);
+    record(*room, RedoType::sealed);
+    return fail(Code::sealed, epoch_);
   }
   ++adds_;
   const std::uint64_t before = word().fetch_add(count, std::memory_order_acq_rel);
@@ -89,31 +113,40 @@ Result<Range> Sequencer::take(std::uint32_t epoch, std::uint32_t count, std::uin
   if (!range || backwards) {
     overwritten_ = true;
     end_epoch();
+    record(*room, RedoType::sealed);
     return fail(Code::sealed, epoch_);
   }
   next_ = std::max(next_, range->end());
+  record(*room, RedoType::taken);
   return *range;
 }
 
+// What is sealed already is recorded again: who found it so may have been asked for no record.
 Result<wire::SequencerFacts> Sequencer::seal(std::uint32_t epoch) {
+  auto room = record_room();
+  if (!room) return std::unexpected(room.error());
   const std::lock_guard lock(mutex_);
   if (const auto good = check_epoch(epoch); !good) return std::unexpected(good.error());
   examine();
   if (!sealed_) end_epoch();
+  record(*room, RedoType::sealed);
   return facts_now();
 }
 
 Result<wire::SequencerFacts> Sequencer::advance(std::uint32_t epoch, std::uint64_t at_least) {
+  auto room = record_room();
+  if (!room) return std::unexpected(room.error());
   const std::lock_guard lock(mutex_);
   if (const auto good = check_epoch(epoch); !good) return std::unexpected(good.error());
   if (at_least > kSequencerEnd) return fail(Code::invalid_argument);
   examine();
   if (!sealed_) end_epoch();
-  if (overwritten_ && at_least < std::max(next_, std::uint64_t{1})) {
-    return fail(Code::invalid_argument, 1);
-  }
   const std::uint64_t next = std::max(next_, at_least);
-  if (epoch_ == wire::kSequencerEpochMax || next == kSequencerEnd) return fail(Code::exhausted);
+  const bool unknown = overwritten_ && at_least < std::max(next_, std::uint64_t{1});
+  if (unknown || epoch_ == wire::kSequencerEpochMax || next == kSequencerEnd) {
+    record(*room, RedoType::sealed);
+    return unknown ? fail(Code::invalid_argument, 1) : fail(Code::exhausted);
+  }
   ++epoch_;
   first_ = next_ = next;
   sealed_ = overwritten_ = false;
@@ -123,7 +156,31 @@ Result<wire::SequencerFacts> Sequencer::advance(std::uint32_t epoch, std::uint64
   } else {
     page_.reset();  // it stays, sealed, with those who may add to it
   }
+  record(*room, RedoType::advanced);
   return facts_now();
+}
+
+Result<void> Sequencer::apply_redo(std::string_view bytes) {
+  ESPALIER_ASSERT(redo() == nullptr);  // the records of what is applied are there
+  const auto redo = read_sequencer_redo(bytes);
+  if (!redo) return std::unexpected(redo.error());
+  if (redo->head.object != id_) return catalog::corrupt(catalog::RedoFault::object);
+  const std::lock_guard lock(mutex_);
+  if (redo->epoch < epoch_) return {};
+  if (redo->epoch > epoch_) {
+    epoch_ = redo->epoch;
+    first_ = redo->first;
+    next_ = redo->next;
+    sealed_ = overwritten_ = false;
+    page_.reset();
+  }
+  next_ = std::max(next_, redo->next);
+  sealed_ = sealed_ || (redo->flags & wire::kSequencerIsSealed) != 0;
+  overwritten_ = overwritten_ || (redo->flags & wire::kSequencerOverwritten) != 0;
+  word().store(sealed_ ? wire::sequencer_word(epoch_, 0) | kSequencerSeal
+                       : wire::sequencer_word(epoch_, next_),
+               std::memory_order_release);
+  return {};
 }
 
 Result<Sequencer::Window> Sequencer::window() {
@@ -196,7 +253,23 @@ Result<std::shared_ptr<Sequencer>> create_sequencer(catalog::Catalog& catalog,
                                                     std::string_view name, std::uint64_t first) {
   if (first > kSequencerEnd) return fail(Code::invalid_argument);
   if (Sequencer::live() >= Sequencer::kMost) return fail(Code::out_of_memory, Sequencer::kMost);
-  return catalog.create<Sequencer>(name, [&](std::uint32_t id, std::string own_name) {
+  return catalog.create<Sequencer>(
+      name, base::bytes_of(first), [&](std::uint32_t id, std::string own_name) {
+        return Result<std::shared_ptr<Sequencer>>(
+            std::make_shared<Sequencer>(id, std::move(own_name), first));
+      });
+}
+
+// What a record says that a sequencer is made of is its first number.
+Result<std::shared_ptr<Sequencer>> restore_sequencer(catalog::Catalog& catalog,
+                                                     const catalog::CreatedObject& created) {
+  wire::PayloadReader reader(created.form);
+  const auto first = reader.take<std::uint64_t>();
+  if (!reader.complete() || first > kSequencerEnd) {
+    return catalog::corrupt(catalog::RedoFault::form);
+  }
+  if (Sequencer::live() >= Sequencer::kMost) return fail(Code::out_of_memory, Sequencer::kMost);
+  return catalog.restore<Sequencer>(created, [&](std::uint32_t id, std::string own_name) {
     return Result<std::shared_ptr<Sequencer>>(
         std::make_shared<Sequencer>(id, std::move(own_name), first));
   });

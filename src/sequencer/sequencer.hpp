@@ -24,6 +24,11 @@
 // 3. Once seal() or advance() has returned, no add to the word of that epoch is answered as good,
 //    and all numbers of later epochs are above those of it.
 //
+// What takes numbers, seals and begins epochs by asking this object is recorded
+// (sequencer/redo_record.hpp). An add from elsewhere is not, for no processor of the node sees it:
+// who goes on by records alone cannot know what was taken so, and has to begin an epoch above a
+// number that is known to be free.
+//
 // Thread: any. The lock is held for a few atomic steps, and for a page that is made.
 #pragma once
 
@@ -36,12 +41,15 @@
 #include <utility>
 
 #include "catalog/catalog.hpp"
+#include "catalog/object_redo.hpp"
 #include "espalier/error.hpp"
 #include "sequencer/answer.hpp"
 #include "sequencer/word_page.hpp"
 #include "wire/sequencer.hpp"
 
 namespace espalier::sequencer {
+
+enum class RedoType : std::uint8_t;
 
 class Sequencer final : public catalog::Object {
  public:
@@ -60,7 +68,7 @@ class Sequencer final : public catalog::Object {
 
   // Of all these, `epoch` is one that the caller knows, or wire::kAnyEpoch.
   // Errors: not_found (it was dropped); sealed (it has another epoch, or none that is open;
-  // detail: the one that it has).
+  // detail: the one that it has); of those that are recorded the sink's, and nothing was done.
 
   /// Takes numbers in a row. `requests`: on behalf of so many. Cost: a lock and an atomic add.
   /// Errors: besides, invalid_argument (a count of 0), exhausted (there are not so many left).
@@ -80,6 +88,11 @@ class Sequencer final : public catalog::Object {
   /// Cost: the first time in an epoch, that of a page. Errors: besides, those of WordPage::create.
   Result<Window> window();
 
+  /// Applies a record, of any bytes: from then on its numbers are above those that it tells of, and
+  /// its epoch is no earlier one. Errors: corrupt (detail: a catalog::RedoFault), and nothing was
+  /// changed. Requires: it makes no records.
+  Result<void> apply_redo(std::string_view record);
+
   [[nodiscard]] wire::SequencerFacts facts() const;
   /// The same for who holds one that may have been dropped. Errors: not_found.
   [[nodiscard]] Result<wire::SequencerFacts> known_facts() const;
@@ -95,6 +108,10 @@ class Sequencer final : public catalog::Object {
   void examine() const;
   void end_epoch() const;
   [[nodiscard]] wire::SequencerFacts facts_now() const;
+  void record(catalog::RedoRoom& room, RedoType type) const;
+
+  /// Before the lock.
+  [[nodiscard]] Result<catalog::RedoRoom> record_room() const;
 
   const std::uint32_t id_;
   const std::string name_;
@@ -117,5 +134,9 @@ class Sequencer final : public catalog::Object {
 /// above wire::kSequencerEnd), out_of_memory (there are Sequencer::kMost).
 Result<std::shared_ptr<Sequencer>> create_sequencer(catalog::Catalog& catalog,
                                                     std::string_view name, std::uint64_t first);
+/// Makes a sequencer again that a record tells of; null: there is nothing to make
+/// (Catalog::restore). Errors: corrupt (detail: a catalog::RedoFault), out_of_memory (as above).
+Result<std::shared_ptr<Sequencer>> restore_sequencer(catalog::Catalog& catalog,
+                                                     const catalog::CreatedObject& created);
 
 }  // namespace espalier::sequencer

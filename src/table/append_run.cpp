@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "table/planted_table_bugs.hpp"
+#include "table/redo_record.hpp"
 #include "table/table_growth.hpp"
 
 namespace espalier::table {
@@ -30,17 +31,53 @@ AppendRun::~AppendRun() {
 }
 
 void AppendRun::wait_for_turn() {
-  if (!turn_) turn_ = table_.append_turn_.take();
+  if (!turn_ && reserve_record()) turn_ = table_.append_turn_.take();
 }
 
 void AppendRun::fail(Error error) {
   result_.emplace(std::unexpected(AppendError{error, 0, {}}));
+  redo_ = {};
   turn_ = {};
+}
+
+// Before the turn. False: the append has failed.
+bool AppendRun::reserve_record() {
+  if (redo_ || table_.redo() == nullptr || rows_ == 0) return true;
+  auto room = catalog::RedoRoom::reserve(
+      table_.redo(), sizeof(AppendedRecord) + rows_ * table_.schema().row_bytes());
+  if (room) {
+    redo_ = std::move(*room);
+  } else {
+    fail(room.error());
+  }
+  return room.has_value();
+}
+
+// The rows are in it already.
+void AppendRun::hand_over_record() {
+  if (!redo_) return;
+  AppendedRecord record{};
+  record.head =
+      catalog::redo_head(ObjectKind::table, table_.id(),
+                         static_cast<std::uint8_t>(RedoType::appended), redo_.bytes().size());
+  record.first_row = growth_->rows_before;
+  record.rows = rows_;
+  record.row_bytes = table_.schema().row_bytes();
+  if (table_.encrypted()) {
+    record.cipher_page = growth_->cipher_page;
+    record.tail_rows = static_cast<std::uint32_t>(std::min(rows_, growth_->tail_rooms));
+  }
+  catalog::RedoWriter(redo_.bytes()).part(record);
+  redo_.hand_over();
 }
 
 AppendRun::Step AppendRun::step() {
   if (result_) return Step::done;
-  if (!turn_ && !(turn_ = table_.append_turn_.try_take())) return Step::busy;
+  if (!turn_) {
+    if (!reserve_record()) return Step::done;
+    turn_ = table_.append_turn_.try_take();
+    if (!turn_) return Step::busy;
+  }
   if (!growth_) begin();
   if (growth_) copy_some();
   if (growth_ && row_ == rows_) finish();
@@ -99,6 +136,11 @@ void AppendRun::copy_some() {
     // Cipher text cannot be checked: any bytes are safe to scan.
     if (!table_.encrypted()) check_rows(copied);
     if (planted(Bug::source_read_twice)) source_.copy(row_ * row_bytes, copied);
+    if (redo_) {
+      std::ranges::copy(copied,
+                        redo_.bytes().begin() +
+                            static_cast<std::ptrdiff_t>(sizeof(AppendedRecord) + row_ * row_bytes));
+    }
     row_ += some;
     room_ -= some;
     to_ += copied.size();
@@ -120,11 +162,14 @@ void AppendRun::check_rows(std::span<std::byte> copied) {
 void AppendRun::finish() {
   ESPALIER_ASSERT(next_page_ == growth_->pages.size());
   if (error_.wrong_rows == 0) {
+    if (!planted(Bug::record_after_publish)) hand_over_record();
     if (!counted_) table_.publish(growth_->rows_before + rows_, *growth_);
+    if (planted(Bug::record_after_publish)) hand_over_record();
     result_.emplace(growth_->rows_before);
   } else {
     table_.give_back(*growth_);
     result_.emplace(std::unexpected(std::move(error_)));
+    redo_ = {};
   }
   growth_.reset();
   turn_ = {};

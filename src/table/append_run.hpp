@@ -17,6 +17,7 @@
 #include <optional>
 #include <span>
 
+#include "catalog/redo_sink.hpp"
 #include "table/table.hpp"
 
 namespace espalier::table {
@@ -53,7 +54,8 @@ class AppendRun {
 
   /// Waits until other appends have ended; then no step is busy.
   void wait_for_turn();
-  /// Cost: one copy of kStepBytes; the first one takes memory for new pages.
+  /// Cost: one copy of kStepBytes, and one more where the table has a sink; the first one takes
+  /// memory for new pages.
   Step step();
 
   [[nodiscard]] bool ended() const { return result_.has_value(); }
@@ -62,6 +64,8 @@ class AppendRun {
   [[nodiscard]] const Appended& result() const { return *result_; }
 
  private:
+  bool reserve_record();
+  void hand_over_record();
   void begin();
   void begin_reserved();
   void copy_some();
@@ -73,6 +77,7 @@ class AppendRun {
   const AppendSource& source_;
   const std::uint64_t rows_;
   const std::optional<ReservationClaim> claim_;
+  catalog::RedoRoom redo_;  // with the rows that were copied
   AppendTurn::Held turn_;
   std::unique_ptr<Table::Growth> growth_;
   bool counted_ = false;     // by a planted fault, before the rows are there

@@ -66,17 +66,19 @@ Table::Table(memory::BufferPool& pool, std::uint32_t id, std::string name, Schem
       name_(std::move(name)),
       schema_(std::move(schema)),
       check_(schema_),
-      encrypted_(options.encrypted) {}
+      encrypted_(options.encrypted),
+      salt_(options.salt.value_or(SaltBytes{})) {}
 
 Result<std::unique_ptr<Table>> Table::create(memory::BufferPool& pool, std::uint32_t id,
                                              std::string name, Schema schema,
                                              TableOptions options) {
   std::unique_ptr<Table> table(new Table(pool, id, std::move(name), std::move(schema), options));
-  if (auto opened = table->open(); !opened) return std::unexpected(opened.error());
+  const bool draws_salt = options.encrypted && !options.salt;
+  if (auto opened = table->open(draws_salt); !opened) return std::unexpected(opened.error());
   return table;
 }
 
-Result<void> Table::open() {
+Result<void> Table::open(bool draws_salt) {
   const auto offset = pool_.allocate_or_reclaim(kHeaderClass);
   if (!offset) return std::unexpected(offset.error());
   header_offset_ = *offset;
@@ -91,7 +93,9 @@ Result<void> Table::open() {
   header.row_bytes = schema_.row_bytes();
   header.schema_bytes = static_cast<std::uint32_t>(encoded.size());
   if (encrypted_) {
-    if (auto drawn = crypto::draw_bytes(salt_); !drawn) return drawn;
+    if (draws_salt) {
+      if (auto drawn = crypto::draw_bytes(salt_); !drawn) return drawn;
+    }
     header.cipher = static_cast<std::uint32_t>(wire::TableCipher::aes_128_ctr);
     std::memcpy(header.salt, salt_.data(), salt_.size());
   }

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,7 +51,7 @@ struct TableStats {
 
 /// Why nothing was appended.
 struct AppendError {
-  /// invalid_argument: see `wrong`; out_of_memory; dropped
+  /// invalid_argument: see `wrong`; out_of_memory; dropped; those of the table's sink
   Error error;
   /// How many rows are wrong; the first Table::kWrongRowsNamed of them, in order.
   std::uint64_t wrong_rows = 0;
@@ -65,6 +66,8 @@ struct AppendError {
 struct TableOptions {
   /// Its rows come encrypted, into slots that were reserved for them.
   bool encrypted = false;
+  /// Of an encrypted table that is made again; else drawn.
+  std::optional<SaltBytes> salt{};
 };
 
 /// Slots for rows to come, in order; each is reserved once for ever.
@@ -113,15 +116,15 @@ class Table final : public catalog::Object {
   /// `kReservationNs` old. What it leaves empty is never given again: the page ends there, and
   /// numbers of pages are given once.
   /// Errors: busy (another reservation, or an append), dropped, out_of_memory, unsupported (not
-  /// encrypted), invalid_argument (no rows).
+  /// encrypted), invalid_argument (no rows), those of the table's sink.
   Result<Reservation> reserve_slots(
       std::uint64_t rows, std::uint64_t now_ns,
       const std::shared_ptr<const Reserver>& reserver = process_reserver());
   /// Fills a reservation of this process with as many rows as it has slots, which nobody can check;
   /// another number of rows gives it up. Returns the number of the first row. AppendRun does the
   /// same for any reserver, from any source.
-  /// Errors: not_found (it has ended, or is another's), invalid_argument, dropped. Requires: as
-  /// append().
+  /// Errors: not_found (it has ended, or is another's), invalid_argument, dropped, those of the
+  /// table's sink. Requires: as append().
   Result<std::uint64_t> append_reserved(std::uint64_t reservation, std::span<const std::byte> rows);
 
   /// From now on appends, and readers at their next page, get `dropped`, and readers from elsewhere
@@ -153,11 +156,12 @@ class Table final : public catalog::Object {
 
  private:
   friend class AppendRun;
+  friend class TableReplay;
   struct Growth;
   Table(memory::BufferPool& pool, std::uint32_t id, std::string name, Schema schema,
         TableOptions options);
 
-  Result<void> open();
+  Result<void> open(bool draws_salt);
   Result<void> reserve(std::uint64_t rows, Growth& growth);
   std::uint64_t new_page(std::uint64_t offset, std::uint64_t page, std::uint64_t first_row,
                          std::uint64_t cipher_page) const;

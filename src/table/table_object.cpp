@@ -8,16 +8,68 @@
 
 #include "base/bytes.hpp"
 #include "catalog/samples.hpp"
+#include "crypto/secret_memory.hpp"
+#include "wire/payload_reader.hpp"
 #include "wire/table_calls.hpp"
 
 namespace espalier::table {
 
+namespace {
+
+// What a record says that a table is made of: wire::CipherFacts, of a plain one all zeros, and the
+// schema.
+std::string form_of(const Schema& schema, const TableOptions& options) {
+  wire::CipherFacts cipher{};
+  if (options.encrypted) {
+    cipher.cipher = static_cast<std::uint32_t>(wire::TableCipher::aes_128_ctr);
+    std::memcpy(cipher.salt, options.salt->data(), sizeof cipher.salt);
+  }
+  std::string form(base::bytes_of(cipher));
+  form.resize(sizeof cipher + schema.encoded_bytes());
+  schema.encode(std::as_writable_bytes(std::span(form)).subspan(sizeof cipher));
+  return form;
+}
+
+Result<std::pair<Schema, TableOptions>> read_form(std::string_view form) {
+  wire::PayloadReader reader(form);
+  const auto cipher = reader.take<wire::CipherFacts>();
+  const std::string_view bytes = reader.rest();
+  const bool encrypted = cipher.cipher != 0;
+  const bool good =
+      !encrypted || cipher.cipher == static_cast<std::uint32_t>(wire::TableCipher::aes_128_ctr);
+  auto schema = Schema::decode(std::as_bytes(std::span(bytes)));
+  if (!reader.good() || !good || cipher.reserved != 0 || !schema) {
+    return catalog::corrupt(catalog::RedoFault::form);
+  }
+  TableOptions options{.encrypted = encrypted};
+  if (encrypted) std::memcpy(options.salt.emplace().data(), cipher.salt, sizeof cipher.salt);
+  return std::pair(std::move(*schema), options);
+}
+
+}  // namespace
+
 Result<std::shared_ptr<Table>> create_table(catalog::Catalog& catalog, memory::BufferPool& pool,
                                             std::string_view name, Schema schema,
                                             TableOptions options) {
+  if (options.encrypted && !options.salt) {
+    if (auto drawn = crypto::draw_bytes(options.salt.emplace()); !drawn) {
+      return std::unexpected(drawn.error());
+    }
+  }
   return catalog.create<Table>(
-      name, [&](std::uint32_t id, std::string own_name) -> Result<std::shared_ptr<Table>> {
+      name, form_of(schema, options),
+      [&](std::uint32_t id, std::string own_name) -> Result<std::shared_ptr<Table>> {
         return Table::create(pool, id, std::move(own_name), std::move(schema), options);
+      });
+}
+
+Result<std::shared_ptr<Table>> restore_table(catalog::Catalog& catalog, memory::BufferPool& pool,
+                                             const catalog::CreatedObject& created) {
+  auto form = read_form(created.form);
+  if (!form) return std::unexpected(form.error());
+  return catalog.restore<Table>(
+      created, [&](std::uint32_t id, std::string own_name) -> Result<std::shared_ptr<Table>> {
+        return Table::create(pool, id, std::move(own_name), std::move(form->first), form->second);
       });
 }
 

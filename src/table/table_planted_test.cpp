@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of tables notice one that counts rows too early, reads its source twice, or uses a
-// counter block twice.
+// The checks of tables notice one that counts rows too early, reads its source twice, uses a
+// counter block twice, or hands a record over too late.
 #include <gtest/gtest.h>
 
 #include "table/planted_table_bugs.hpp"
 #include "table/testing/encrypted_checks.hpp"
+#include "table/testing/redo_tables.hpp"
 #include "table/testing/table_checks.hpp"
 
 namespace espalier::table {
@@ -35,6 +36,15 @@ TEST(TablePlanted, ACounterBlockThatIsUsedTwiceIsNoticed) {
     EXPECT_NE(difference_in_reservations(1, 300), "");
   }
   EXPECT_EQ(difference_in_reservations(1, 300), "");
+}
+
+TEST(TablePlanted, HandingOverWhatIsVisibleIsNoticed) {
+  ASSERT_TRUE(records_come_before_their_rows());
+  {
+    const base::Planted planted(Bug::record_after_publish);
+    EXPECT_FALSE(records_come_before_their_rows());
+  }
+  EXPECT_TRUE(records_come_before_their_rows());
 }
 
 }  // namespace

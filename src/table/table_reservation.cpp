@@ -9,6 +9,7 @@
 #include "base/fork_mark.hpp"
 #include "table/append_run.hpp"
 #include "table/planted_table_bugs.hpp"
+#include "table/redo_record.hpp"
 #include "table/table_growth.hpp"
 
 namespace espalier::table {
@@ -25,6 +26,8 @@ Result<Reservation> Table::reserve_slots(std::uint64_t rows, std::uint64_t now_n
                                          const std::shared_ptr<const Reserver>& reserver) {
   if (!encrypted_) return fail(Code::unsupported);
   if (rows == 0) return fail(Code::invalid_argument);
+  auto room = catalog::RedoRoom::reserve(redo(), sizeof(ReservedRecord));
+  if (!room) return std::unexpected(room.error());
   const AppendTurn::Held turn = append_turn_.try_take();
   if (!turn) return fail(Code::busy);
   if (dropped()) return fail(Code::dropped);
@@ -54,6 +57,16 @@ Result<Reservation> Table::reserve_slots(std::uint64_t rows, std::uint64_t now_n
     give(growth->cipher_page + i, 0, schema_.rows_per_page());
   }
   ESPALIER_ASSERT(left == 0);
+  if (*room) {
+    ReservedRecord record{};
+    record.head = catalog::redo_head(ObjectKind::table, id_,
+                                     static_cast<std::uint8_t>(RedoType::reserved), sizeof record);
+    record.rows_before = growth->rows_before;
+    record.next_cipher_page = next_cipher_page_;
+    record.tail_used = growth->tail_rooms != 0 ? 1 : 0;
+    catalog::RedoWriter(room->bytes()).part(record);
+    room->hand_over();
+  }
   reserved_ = std::move(growth);
   reserver_ = reserver;
   reserved_rows_ = rows;

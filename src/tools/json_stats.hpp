@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "espalier/types.hpp"
+#include "memory/holders.hpp"
 #include "node/metrics.hpp"
 #include "tools/json_record.hpp"
-#include "memory/holders.hpp"
 #include "wire/node_numbers.hpp"
 
 namespace espalier::tools {

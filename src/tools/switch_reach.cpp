@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "cmdline/text_codec.hpp"
 #include "dataplane/control_line.hpp"
 #include "tools/data_place.hpp"
 #include "tools/fabric_link.hpp"

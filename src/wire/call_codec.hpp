@@ -64,6 +64,7 @@ class OwnBytes {
   constexpr OwnBytes() = default;
   explicit constexpr OwnBytes(std::string_view bytes) : bytes_(bytes.begin(), bytes.end()) {}
   constexpr operator std::string_view() const { return {bytes_.data(), bytes_.size()}; }
+  [[nodiscard]] constexpr std::size_t size() const { return bytes_.size(); }
 
  private:
   std::vector<char> bytes_;
@@ -269,7 +270,7 @@ class FieldReader {
             std::uint32_t min = 0) {
     std::string_view there;
     rest(there, label, max, min);
-    bytes = OwnBytes(there);
+    if (within_limits_) bytes = OwnBytes(there);
   }
   /// Whether there was neither too little nor too much.
   [[nodiscard]] bool fits() const { return within_limits_ && payload_.complete(); }

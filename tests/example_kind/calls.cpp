@@ -25,12 +25,13 @@ Result<Popped> execute(Queue& queue, const Pop&) {
   auto entry = queue.pop();
   if (!entry) return std::unexpected(entry.error());
   if (!*entry) return Popped{};
-  return Popped{true, (*entry)->number, wire::OwnBytes((*entry)->bytes)};
+  return Popped{true, (*entry)->number, std::move((*entry)->bytes)};
 }
 
 Result<Counted> execute(Queue& queue, const Count&) {
-  const QueueNumbers now = queue.count();
-  return Counted{now.pushed, now.popped, now.bytes};
+  const auto now = queue.known_numbers();
+  if (!now) return std::unexpected(now.error());
+  return Counted{now->pushed, now->popped, now->bytes};
 }
 
 }  // namespace espalier::example::queue_calls

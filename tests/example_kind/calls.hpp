@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
-#include <string>
+#include <optional>
 #include <string_view>
 
 #include "catalog/catalog.hpp"
@@ -48,6 +48,10 @@ struct Popped {
     message.version(self.number);
     message.rest(self.bytes, "the entry", kBytesMax);
   }
+  [[nodiscard]] std::optional<wire::Fault> fault() const {
+    const bool nothing = number == 0 && bytes.size() == 0;
+    return found || nothing ? std::nullopt : std::optional(wire::Fault{});
+  }
 };
 
 struct Counted {
@@ -59,6 +63,9 @@ struct Counted {
     message.fixed(self.pushed);
     message.fixed(self.popped);
     message.fixed(self.bytes);
+  }
+  [[nodiscard]] std::optional<wire::Fault> fault() const {
+    return popped <= pushed ? std::nullopt : std::optional(wire::Fault{});
   }
 };
 

@@ -12,14 +12,17 @@
 
 #include "channel/reached.hpp"
 #include "client/impl.hpp"
+#include "client/no_memory.hpp"
 #include "tests/example_kind/calls.hpp"
 
 namespace espalier::example {
 
 class QueueHandle {
  public:
-  /// Errors: already_exists, invalid_argument (a name of none or too many bytes); not_permitted,
-  /// connection_lost; of all calls.
+  // Of all calls, errors: out_of_memory (this process has none), forked; of a node: not_permitted,
+  // connection_lost.
+
+  /// Errors: already_exists, invalid_argument (a name of none or too many bytes).
   static Result<QueueHandle> create(const Store& store, std::string_view name) {
     return reach(store, queue_calls::Create{name});
   }
@@ -28,24 +31,24 @@ class QueueHandle {
     return reach(store, queue_calls::Open{name});
   }
 
-  /// Returns its number. Errors: not_found (it was dropped); out_of_memory (too much waits already);
-  /// invalid_argument (more than 65535 bytes).
+  /// Returns its number. Errors: not_found (it was dropped); out_of_memory (too much waits
+  /// already); invalid_argument (more than 65535 bytes).
   [[nodiscard]] Result<std::uint64_t> push(std::string_view bytes) const {
     if (bytes.size() > queue_calls::kBytesMax) return fail(Code::invalid_argument);
-    const auto pushed = queue_.ask(queue_calls::Push{queue_.number(), bytes});
+    const auto pushed = ask(queue_calls::Push{queue_.number(), bytes});
     if (!pushed) return std::unexpected(pushed.error());
     return pushed->number;
   }
   /// The oldest; none: it is empty. Errors: not_found (it was dropped).
   [[nodiscard]] Result<std::optional<Queue::Entry>> pop() const {
-    const auto popped = queue_.ask(queue_calls::Pop{queue_.number()});
+    auto popped = ask(queue_calls::Pop{queue_.number()});
     if (!popped) return std::unexpected(popped.error());
     if (!popped->found) return std::nullopt;
-    return Queue::Entry{popped->number, std::string(std::string_view(popped->bytes))};
+    return Queue::Entry{popped->number, std::move(popped->bytes)};
   }
-  /// Errors: not_found.
+  /// Errors: not_found (it was dropped).
   [[nodiscard]] Result<std::uint64_t> length() const {
-    const auto counted = queue_.ask(queue_calls::Count{queue_.number()});
+    const auto counted = ask(queue_calls::Count{queue_.number()});
     if (!counted) return std::unexpected(counted.error());
     return counted->pushed - counted->popped;
   }
@@ -54,10 +57,16 @@ class QueueHandle {
   explicit QueueHandle(channel::Reached<Queue> queue) : queue_(std::move(queue)) {}
   template <class Request>
   static Result<QueueHandle> reach(const Store& store, const Request& request) {
-    return channel::reach<Queue>(client::StoreImpl::of(store).channel(), request,
-                                 [](channel::Reached<Queue>&& queue, const queue_calls::Opened&) {
-                                   return QueueHandle(std::move(queue));
-                                 });
+    return client::or_out_of_memory([&] {
+      return channel::reach<Queue>(client::StoreImpl::of(store).channel(), request,
+                                   [](channel::Reached<Queue>&& queue, const queue_calls::Opened&) {
+                                     return QueueHandle(std::move(queue));
+                                   });
+    });
+  }
+  template <class Request>
+  Result<typename Request::Reply> ask(const Request& request) const {
+    return client::or_out_of_memory([&] { return queue_.ask(request); });
   }
 
   channel::Reached<Queue> queue_;

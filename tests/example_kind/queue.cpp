@@ -6,14 +6,13 @@
 namespace espalier::example {
 
 Result<std::uint64_t> Queue::push(std::string_view bytes) {
-  std::string copy(bytes);
+  wire::OwnBytes copy(bytes);
   const std::lock_guard lock(mutex_);
   if (dropped_) return fail(Code::not_found, id_);
   const std::uint64_t taken = numbers_.bytes + waiting_.size() * kOverheadBytes;
-  if (taken + copy.size() + kOverheadBytes > kBytesMax) return fail(Code::out_of_memory);
-  const std::size_t size = copy.size();
+  if (taken + bytes.size() + kOverheadBytes > kBytesMax) return fail(Code::out_of_memory);
   waiting_.push_back(std::move(copy));
-  numbers_.bytes += size;
+  numbers_.bytes += bytes.size();
   return numbers_.pushed++;
 }
 
@@ -27,6 +26,12 @@ Result<std::optional<Queue::Entry>> Queue::pop() {
   return oldest;
 }
 
+Result<QueueNumbers> Queue::known_numbers() const {
+  const std::lock_guard lock(mutex_);
+  if (dropped_) return fail(Code::not_found, id_);
+  return numbers_;
+}
+
 QueueNumbers Queue::count() const {
   const std::lock_guard lock(mutex_);
   return numbers_;
@@ -36,7 +41,7 @@ std::vector<std::string> Queue::audit() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> wrong;
   std::uint64_t bytes = 0;
-  for (const std::string& each : waiting_) bytes += each.size();
+  for (const wire::OwnBytes& each : waiting_) bytes += each.size();
   if (bytes != numbers_.bytes) wrong.emplace_back("the bytes that wait are counted wrongly");
   if (waiting_.size() != numbers_.pushed - numbers_.popped) {
     wrong.emplace_back("what waits is not what was pushed and not popped");
@@ -59,7 +64,7 @@ catalog::ObjectNumbers Queue::numbers() const {
 void Queue::add_samples(catalog::SampleList& to) const {
   const QueueNumbers now = count();
   to.gauge({"length", "", "Entries that wait."}, now.pushed - now.popped);
-  to.gauge({"waiting_bytes", "bytes", "Bytes of the entries that wait."}, now.bytes);
+  to.gauge({"queued_bytes", "bytes", "Bytes of the entries that wait."}, now.bytes);
   to.counter({"pushed", "", "Entries that were pushed."}, now.pushed);
   to.counter({"popped", "", "Entries that were popped."}, now.popped);
 }

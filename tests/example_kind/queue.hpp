@@ -16,6 +16,7 @@
 
 #include "catalog/catalog.hpp"
 #include "espalier/error.hpp"
+#include "wire/call_codec.hpp"
 
 namespace espalier::example {
 
@@ -31,21 +32,23 @@ class Queue final : public catalog::Object {
   /// What waits in one, at most.
   static constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 20;
   /// Of each that waits, besides its own.
-  static constexpr std::uint64_t kOverheadBytes = sizeof(std::string);
+  static constexpr std::uint64_t kOverheadBytes = sizeof(wire::OwnBytes);
 
   explicit Queue(std::uint32_t id) : id_(id) {}
 
   struct Entry {
     std::uint64_t number = 0;
-    std::string bytes;
+    wire::OwnBytes bytes;
   };
 
   [[nodiscard]] std::uint32_t id() const { return id_; }
-  /// Returns its number. Errors: not_found (it was dropped); out_of_memory (too much waits already).
+  /// Returns its number. Errors: not_found (it was dropped); out_of_memory (too much waits
+  /// already).
   Result<std::uint64_t> push(std::string_view bytes);
   /// The oldest; none: it is empty. Errors: not_found (it was dropped).
   Result<std::optional<Entry>> pop();
-  [[nodiscard]] QueueNumbers count() const;
+  /// Errors: not_found (it was dropped).
+  [[nodiscard]] Result<QueueNumbers> known_numbers() const;
   /// What is wrong with it: nothing.
   [[nodiscard]] std::vector<std::string> audit() const;
 
@@ -56,9 +59,11 @@ class Queue final : public catalog::Object {
   void add_samples(catalog::SampleList& to) const override;
 
  private:
+  [[nodiscard]] QueueNumbers count() const;
+
   const std::uint32_t id_;
   mutable std::mutex mutex_;  // guards all below
-  std::deque<std::string> waiting_;
+  std::deque<wire::OwnBytes> waiting_;
   QueueNumbers numbers_;
   bool dropped_ = false;
 };

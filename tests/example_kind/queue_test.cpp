@@ -1,58 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kind that a program defines for itself: one handle for a queue of this process, of a node, and
 // of a node behind a device; with roles, statistics and a list as any kind has them.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <deque>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/random.hpp"
 #include "channel/objects.hpp"
-#include "tests/example_kind/client.hpp"
-#include "tests/example_kind/kind.hpp"
+#include "tests/example_kind/queue_fixture.hpp"
 #include "tests/support/role_fixture.hpp"
 #include "wire/testing/call_checks.hpp"
 
 namespace espalier::example {
 namespace {
 
-using test::NodeFixture;
 using test::RoleFixture;
 
-/// "embedded", or as NodeFixture reaches a node.
-class QueueOverEachWay : public NodeFixture, public ::testing::WithParamInterface<const char*> {
- protected:
-  void SetUp() override {
-    options_.own_kinds = {&queue_kind(), 1};
-    if (is_embedded()) {
-      StoreOptions options;
-      options.memory_bytes_max = std::uint64_t{64} << 20;
-      options.huge_pages = false;
-      store_.emplace(*Store::open(options));
-      return;
-    }
-    reach_by(GetParam());
-    start();
-    store_.emplace(connect());
-  }
-  [[nodiscard]] static bool is_embedded() { return std::string(GetParam()) == "embedded"; }
-  [[nodiscard]] channel::Channel& channel() const {
-    return *client::StoreImpl::of(*store_).channel();
-  }
-  /// What the queue itself finds wrong.
-  [[nodiscard]] std::vector<std::string> audit(const std::string& name) const {
-    const catalog::Catalog& objects = is_embedded() ? *channel().own_objects() : node_->catalog();
-    const auto queue = objects.open<Queue>(name);
-    return queue ? (*queue)->audit() : std::vector<std::string>{"there is none"};
-  }
-
-  std::optional<Store> store_;
-};
+template <class T>
+Error error_of(const Result<T>& result) {
+  EXPECT_FALSE(result.has_value());
+  return result ? Error{} : result.error();
+}
+template <class T>
+Code code_of(const Result<T>& result) {
+  return error_of(result).code;
+}
 
 TEST_P(QueueOverEachWay, FirstInFirstOut) {
   const auto made = QueueHandle::create(*store_, "jobs");
@@ -64,11 +42,13 @@ TEST_P(QueueOverEachWay, FirstInFirstOut) {
   ASSERT_TRUE(opened) << message(opened.error());
   EXPECT_EQ(opened->push(std::string(queue_calls::kBytesMax, 'x')), 2u);
   EXPECT_EQ(opened->length(), 3u);
+  std::uint64_t number = 0;
   for (const std::string& bytes :
        {std::string("one"), std::string(), std::string(queue_calls::kBytesMax, 'x')}) {
     const auto entry = made->pop();
     ASSERT_TRUE(entry && *entry);
-    EXPECT_EQ((*entry)->bytes, bytes);
+    EXPECT_EQ(std::string_view((*entry)->bytes), bytes);
+    EXPECT_EQ((*entry)->number, number++);
   }
   EXPECT_EQ(opened->length(), 0u);
   EXPECT_EQ(opened->pop()->has_value(), false);
@@ -78,21 +58,20 @@ TEST_P(QueueOverEachWay, FirstInFirstOut) {
 TEST_P(QueueOverEachWay, WhatCannotBeIsRefused) {
   const auto queue = QueueHandle::create(*store_, "jobs");
   ASSERT_TRUE(queue);
-  EXPECT_EQ(QueueHandle::create(*store_, "jobs").error(),
+  EXPECT_EQ(error_of(QueueHandle::create(*store_, "jobs")),
             (Error{Code::already_exists, 0, kOwnKinds}));
-  EXPECT_EQ(QueueHandle::create(*store_, "").error().code, Code::invalid_argument);
-  EXPECT_EQ(QueueHandle::create(*store_, std::string(256, 'n')).error().code,
-            Code::invalid_argument);
-  EXPECT_EQ(QueueHandle::open(*store_, "others").error().code, Code::not_found);
+  EXPECT_EQ(code_of(QueueHandle::create(*store_, "")), Code::invalid_argument);
+  EXPECT_EQ(code_of(QueueHandle::create(*store_, std::string(256, 'n'))), Code::invalid_argument);
+  EXPECT_EQ(code_of(QueueHandle::open(*store_, "others")), Code::not_found);
   ASSERT_TRUE(store_->create_map("m"));
-  EXPECT_EQ(QueueHandle::open(*store_, "m").error(), (Error{Code::wrong_kind, 0, 1}));
-  EXPECT_EQ(store_->open_map("jobs").error(), (Error{Code::wrong_kind, 0, kOwnKinds}));
+  EXPECT_EQ(error_of(QueueHandle::open(*store_, "m")), (Error{Code::wrong_kind, 0, 1}));
+  EXPECT_EQ(error_of(store_->open_map("jobs")), (Error{Code::wrong_kind, 0, kOwnKinds}));
   const std::string long_entry(queue_calls::kBytesMax, 'x');
-  EXPECT_EQ(queue->push(long_entry + "x").error().code, Code::invalid_argument);
+  EXPECT_EQ(code_of(queue->push(long_entry + "x")), Code::invalid_argument);
   std::uint64_t pushed = 0;
   while (queue->push(long_entry)) ++pushed;
   EXPECT_EQ(pushed, Queue::kBytesMax / (queue_calls::kBytesMax + Queue::kOverheadBytes));
-  EXPECT_EQ(queue->push(long_entry).error().code, Code::out_of_memory);
+  EXPECT_EQ(code_of(queue->push(long_entry)), Code::out_of_memory);
   ASSERT_TRUE(queue->pop());
   EXPECT_EQ(queue->push(long_entry), pushed);
   EXPECT_EQ(audit("jobs"), std::vector<std::string>{});
@@ -101,13 +80,13 @@ TEST_P(QueueOverEachWay, WhatCannotBeIsRefused) {
 TEST_P(QueueOverEachWay, AHandleOfADroppedOneFindsNone) {
   const auto old = QueueHandle::create(*store_, "jobs");
   ASSERT_TRUE(old && old->push("one"));
-  EXPECT_EQ(channel::drop(channel(), "jobs", ObjectKind::map).error().code, Code::wrong_kind);
+  EXPECT_EQ(code_of(channel::drop(channel(), "jobs", ObjectKind::table)), Code::wrong_kind);
   ASSERT_TRUE(channel::drop(channel(), "jobs", Queue::kKind));
   const auto young = QueueHandle::create(*store_, "jobs");
   ASSERT_TRUE(young);
-  EXPECT_EQ(old->push("two").error().code, Code::not_found);
-  EXPECT_EQ(old->pop().error().code, Code::not_found);
-  EXPECT_EQ(old->length().error().code, Code::not_found);
+  EXPECT_EQ(code_of(old->push("two")), Code::not_found);
+  EXPECT_EQ(code_of(old->pop()), Code::not_found);
+  EXPECT_EQ(code_of(old->length()), Code::not_found);
   EXPECT_EQ(young->length(), 0u);
 }
 
@@ -132,7 +111,7 @@ TEST_P(QueueOverEachWay, IsListedAndCounted) {
   std::map<std::string, std::uint64_t> values;
   for (const wire::Sample& sample : object.samples) values[sample.name] = sample.value;
   EXPECT_EQ(values, (std::map<std::string, std::uint64_t>{
-                        {"length", 1}, {"waiting_bytes", 5}, {"pushed", 2}, {"popped", 1}}));
+                        {"length", 1}, {"queued_bytes", 5}, {"pushed", 2}, {"popped", 1}}));
 }
 
 TEST_P(QueueOverEachWay, AgreesWithAModel) {
@@ -153,7 +132,7 @@ TEST_P(QueueOverEachWay, AgreesWithAModel) {
       ASSERT_EQ(entry->has_value(), !model.empty());
       if (model.empty()) continue;
       ASSERT_EQ((*entry)->number, popped++);
-      ASSERT_EQ((*entry)->bytes, model.front());
+      ASSERT_EQ(std::string_view((*entry)->bytes), model.front());
       model.pop_front();
     }
     if (step % 50 == 0) {
@@ -161,49 +140,6 @@ TEST_P(QueueOverEachWay, AgreesWithAModel) {
       ASSERT_EQ(audit("jobs"), std::vector<std::string>{});
     }
   }
-}
-
-// Each entry comes once, and those of one thread in its order.
-TEST_P(QueueOverEachWay, ManyThreadsShareOne) {
-  constexpr std::uint64_t kEach = 300;
-  constexpr int kThreads = 2;
-  ASSERT_TRUE(QueueHandle::create(*store_, "jobs"));
-  std::atomic<std::uint64_t> left{kEach * kThreads};
-  std::vector<std::vector<Queue::Entry>> taken(kThreads);
-  std::vector<std::thread> threads;
-  for (int thread = 0; thread < kThreads; ++thread) {
-    threads.emplace_back([&, thread] {
-      const auto queue = QueueHandle::open(*store_, "jobs");
-      for (std::uint64_t i = 0; i < kEach; ++i) {
-        EXPECT_TRUE(queue->push(std::to_string(thread) + " " + std::to_string(i)));
-      }
-    });
-    threads.emplace_back([&, thread] {
-      const auto queue = QueueHandle::open(*store_, "jobs");
-      while (left.load() != 0) {
-        auto entry = queue->pop();
-        ASSERT_TRUE(entry) << message(entry.error());
-        if (!*entry) continue;
-        taken[thread].push_back(*std::move(*entry));
-        --left;
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  std::map<std::uint64_t, std::string> all;
-  for (const auto& part : taken) {
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      EXPECT_TRUE(i == 0 || part[i - 1].number < part[i].number);
-      EXPECT_TRUE(all.emplace(part[i].number, part[i].bytes).second) << "twice";
-    }
-  }
-  ASSERT_EQ(all.size(), kEach * kThreads);
-  std::vector<std::uint64_t> next(kThreads);
-  for (const auto& [number, bytes] : all) {
-    const int thread = bytes.front() - '0';
-    EXPECT_EQ(bytes, std::to_string(thread) + " " + std::to_string(next[thread]++));
-  }
-  EXPECT_EQ(audit("jobs"), std::vector<std::string>{});
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, QueueOverEachWay,
@@ -215,37 +151,76 @@ class QueueRoles : public RoleFixture {
   void SetUp() override {
     write("clients", all_lines());
     config_.clients.secrets = path("clients");
-    config_.node.fabric = "roce://127.0.0.1:0/1";
+    config_.node.fabric = "shm:" + path("fabric");
     options_.own_kinds = {&queue_kind(), 1};
+    options_.audit = [this](const offload::AuditRecord& record) {
+      const std::lock_guard lock(audit_mutex_);
+      audited_.push_back(record.name + " " + record.act);
+    };
     start();
   }
+  void TearDown() override { node_.reset(); }  // which still has records for us
   [[nodiscard]] Store come_as(const std::string& name) const {
     return *Store::connect(node_->fabric_addresses().front(), {.secret = secret(name)});
   }
+
+  static constexpr Error kTakesWrite{Code::not_permitted, 0, 2};
+  static constexpr Error kTakesAdmin{Code::not_permitted, 0, 3};
+  static constexpr Error kOtherNames{Code::not_permitted, 0, 0};
+
+  std::mutex audit_mutex_;
+  std::vector<std::string> audited_;
 };
 
 TEST_F(QueueRoles, ItsRowsSayWhoMayWhat) {
   Store own = admin();
   ASSERT_TRUE(QueueHandle::create(own, "jobs"));
-  ASSERT_TRUE(QueueHandle::create(own, std::string(kPrefix) + "jobs"));
-  const Error takes_write{Code::not_permitted, 0, 2};
-  const Error takes_admin{Code::not_permitted, 0, 3};
-  const Error other_names{Code::not_permitted, 0, 0};
   const Store reader = come_as("reader");
   const auto read = QueueHandle::open(reader, "jobs");
   ASSERT_TRUE(read) << message(read.error());
   EXPECT_EQ(read->length(), 0u);
-  EXPECT_EQ(read->push("x").error(), takes_write);
-  EXPECT_EQ(read->pop().error(), takes_write);
+  EXPECT_EQ(error_of(read->push("x")), kTakesWrite);
+  EXPECT_EQ(error_of(read->pop()), kTakesWrite);
   const Store writer = come_as("writer");
   const auto written = QueueHandle::open(writer, "jobs");
   ASSERT_TRUE(written && written->push("x"));
-  EXPECT_EQ(QueueHandle::create(writer, "more").error(), takes_admin);
+  EXPECT_EQ(error_of(QueueHandle::create(writer, "more")), kTakesAdmin);
+  EXPECT_EQ(read->length(), 1u);
+  node_.reset();
+  const std::lock_guard lock(audit_mutex_);
+  EXPECT_THAT(audited_, testing::Contains("reader queue_push"));
+  EXPECT_THAT(audited_, testing::Contains("writer queue_create"));
+}
+
+TEST_F(QueueRoles, ARoleForSomeNamesIsGoodForThoseAlone) {
+  Store own = admin();
+  ASSERT_TRUE(QueueHandle::create(own, "jobs"));
+  ASSERT_TRUE(QueueHandle::create(own, std::string(kPrefix) + "jobs"));
   const Store shop = come_as("shop");
-  EXPECT_EQ(QueueHandle::open(shop, "jobs").error(), other_names);
+  EXPECT_EQ(error_of(QueueHandle::open(shop, "jobs")), kOtherNames);
   const auto of_shop = QueueHandle::open(shop, std::string(kPrefix) + "jobs");
   ASSERT_TRUE(of_shop && of_shop->push("y"));
-  EXPECT_EQ(read->length(), 1u);
+  channel::Channel& by_shop = *client::StoreImpl::of(shop).channel();
+  const auto listed = channel::list(by_shop, Queue::kKind);
+  ASSERT_TRUE(listed);
+  EXPECT_EQ(listed->size(), 1u);
+  // By a number that was guessed.
+  const auto all = channel::list(*client::StoreImpl::of(own).channel(), Queue::kKind);
+  ASSERT_EQ(all->front().name, "jobs");
+  EXPECT_EQ(error_of(channel::ask(by_shop, queue_calls::Pop{all->front().id})), kOtherNames);
+}
+
+// What no queue can say is not believed.
+TEST(QueueCalls, ALyingNodeIsNotBelieved) {
+  const queue_calls::Counted counted{3, 5, 0};
+  const wire::ReplyMessage<queue_calls::Counted> lie(counted);
+  EXPECT_FALSE(wire::read_reply<queue_calls::Counted>(lie.header(), lie.payload()));
+  wire::ResponseHeader none{};
+  EXPECT_TRUE(wire::read_reply<queue_calls::Popped>(none, ""));
+  EXPECT_FALSE(wire::read_reply<queue_calls::Popped>(none, "x"));
+  none.flags = wire::kFound;
+  EXPECT_TRUE(wire::read_reply<queue_calls::Popped>(none, "x"));
+  EXPECT_FALSE(wire::read_reply<queue_calls::Popped>(none, std::string(65536, 'x')));
 }
 
 // Whatever bytes come: what is read writes the same again.

@@ -255,10 +255,23 @@ HeapCall makes_a_sequencer() {
           }};
 }
 
+constexpr const char* kOldSequencer = "a sequencer that was there before";
+
+// Whatever fails, it stays (expect_all_well).
+HeapCall makes_one_that_is_there() {
+  return {"MakesASequencerThatIsThere", [](CallWorld& w) {
+            const espalier_code code =
+                espalier_sequencer_create(w.store, bytes(kOldSequencer), 0, &w.made_sequencer);
+            EXPECT_NE(code, ESPALIER_OK);
+            return code == ESPALIER_ALREADY_EXISTS ? ESPALIER_OK : code;
+          }};
+}
+
 std::vector<HeapCall> heap_calls() {
   std::vector<HeapCall> all = calls_on_maps();
   for (HeapCall& call : calls_that_make()) all.push_back(std::move(call));
   all.push_back(makes_a_sequencer());
+  all.push_back(makes_one_that_is_there());
   return all;
 }
 
@@ -285,6 +298,7 @@ class HeapCalls : public ::testing::TestWithParam<std::tuple<Where, HeapCall>> {
       const std::string value = value_of_key(i);
       good(espalier_map_put(world_.map, bytes(key), bytes(value), nullptr));
     }
+    good(espalier_sequencer_create(world_.store, bytes(kOldSequencer), 0, &old_sequencer_));
     good(espalier_item_create(&world_.item));
     good(espalier_batch_create(&world_.batch));
     for (int i = 0; i < 40; i += 3) {
@@ -305,6 +319,7 @@ class HeapCalls : public ::testing::TestWithParam<std::tuple<Where, HeapCall>> {
     espalier_snapshot_close(world_.snapshot);
     espalier_batch_destroy(world_.batch);
     espalier_item_destroy(world_.item);
+    espalier_sequencer_close(old_sequencer_);
     espalier_map_close(world_.map);
     good(espalier_store_close(world_.store));
     node_.reset();
@@ -321,6 +336,9 @@ class HeapCalls : public ::testing::TestWithParam<std::tuple<Where, HeapCall>> {
     std::uint64_t count = 0;
     good(espalier_map_count(world_.map, bytes("key"), bytes("kez"), &count));
     EXPECT_EQ(count, static_cast<std::uint64_t>(kItems));
+    espalier_number_range range{};
+    good(espalier_sequencer_take(old_sequencer_, 1, &range));
+    EXPECT_EQ(range.first, taken_++);
     if (node_) return;
     const std::vector<std::string> wrong = world_.map->map.audit();
     EXPECT_TRUE(wrong.empty()) << wrong.front();
@@ -329,6 +347,8 @@ class HeapCalls : public ::testing::TestWithParam<std::tuple<Where, HeapCall>> {
   base::TemporaryFolder folder_;
   node::Config config_ = node_config(folder_);
   std::unique_ptr<node::Node> node_;
+  espalier_sequencer* old_sequencer_ = nullptr;
+  std::uint64_t taken_ = 0;  // of its numbers
   CallWorld world_;
 };
 

@@ -19,11 +19,14 @@
 
 namespace espalier::memory {
 
+/// More than snapshots hold in any of these tests, and enough for its store.
+inline constexpr std::uint64_t kAmpleBytes = std::uint64_t{256} << 20;
+
 /// An object that has nothing but versions, and notes what the reclaimer tells it.
 class ObjectUnderTest final : public VersionedObject, public ClockUnderTest {
  public:
   ObjectUnderTest(Reclaimer& reclaimer, std::string_view name,
-                  std::uint64_t snapshot_bytes_max = std::uint64_t{256} << 20)
+                  std::uint64_t snapshot_bytes_max = kAmpleBytes)
       : reclaimer_(reclaimer) {
     reclaimer_.add(*this, name, clock, snapshot_bytes_max);
   }
@@ -31,19 +34,21 @@ class ObjectUnderTest final : public VersionedObject, public ClockUnderTest {
   ObjectUnderTest(const ObjectUnderTest&) = delete;
   ObjectUnderTest& operator=(const ObjectUnderTest&) = delete;
 
-  /// A version that is taken, done and released.
-  std::uint64_t released_version() {
-    const std::uint64_t version = clock.take();
-    clock.done(version);
-    return version;
+  void release_id(std::uint32_t id) noexcept override {
+    last_released_id = id;
+    if (superseded != nullptr) buffer_was_live = base::load_shared<std::uint64_t>(superseded) != 0;
   }
-  void release_id(std::uint32_t id) noexcept override { last_released_id = id; }
-  void buffer_freed(SizeClass size_class, BufferCache&) noexcept override {
+  void buffer_freed(SizeClass size_class, BufferCache& cache) noexcept override {
     last_freed_class = size_class;
+    if (takes_freed) taken = cache.allocate(size_class).value_or(0);
   }
 
   std::uint32_t last_released_id = 0;
   SizeClass last_freed_class = kClasses;
+  const std::byte* superseded = nullptr;  // of the buffer with the id
+  bool buffer_was_live = false;           // when the id was released
+  bool takes_freed = false;               // takes from the cache a buffer for each that comes free
+  std::uint64_t taken = 0;                // where the last one lies
 
  private:
   Reclaimer& reclaimer_;
@@ -54,8 +59,8 @@ class ReclaimerUnderTest {
  public:
   static constexpr SizeClass kClass = node_class_of(8192);
 
-  explicit ReclaimerUnderTest(std::uint64_t object_bytes_max = std::uint64_t{256} << 20,
-                              std::uint64_t bytes_max = std::uint64_t{256} << 20)
+  explicit ReclaimerUnderTest(std::uint64_t object_bytes_max = kAmpleBytes,
+                              std::uint64_t bytes_max = kAmpleBytes)
       : region(*Region::reserve({.bytes_max = bytes_max, .huge_pages = false})),
         object(reclaimer, "object", object_bytes_max) {}
 
@@ -83,6 +88,10 @@ class ReclaimerUnderTest {
   [[nodiscard]] bool freed(std::uint64_t offset) {
     return base::load_shared<std::uint64_t>(superseded(offset)) == 0;
   }
+  /// Where a buffer says whether it is live.
+  [[nodiscard]] std::byte* superseded(std::uint64_t offset) {
+    return pool.at(offset) + offsetof(wire::BufferHeader, superseded);
+  }
   base::EpochSlot join() { return *epochs.join(); }
 
   Region region;
@@ -95,11 +104,6 @@ class ReclaimerUnderTest {
   BufferCache cache{pool};
   RetiredStock stock;
   ObjectUnderTest object;
-
- private:
-  [[nodiscard]] std::byte* superseded(std::uint64_t offset) {
-    return pool.at(offset) + offsetof(wire::BufferHeader, superseded);
-  }
 };
 
 /// Whether a buffer stays until the version that ended it is released, although no reader is there
@@ -124,7 +128,7 @@ inline bool waits_for_the_release() {
 inline bool keeps_what_snapshots_need() {
   ReclaimerUnderTest under;
   const auto held = under.reclaimer.hold(under.object, under.object.clock.released());
-  const std::uint64_t offset = under.retire(under.object.released_version());
+  const std::uint64_t offset = under.retire(under.object.write());
   under.collect();
   const bool kept = !under.freed(offset);
   under.reclaimer.drop(under.object, held);
@@ -132,8 +136,8 @@ inline bool keeps_what_snapshots_need() {
   return kept && under.freed(offset);
 }
 
-/// Whether snapshots expire for who needs memory, the oldest first, and no more of them than that
-/// takes.
+/// Whether snapshots expire for a write that needs memory, the oldest first, and no more of them
+/// than that takes.
 inline bool gives_what_snapshots_hold() {
   ReclaimerUnderTest under;
   ObjectUnderTest& object = under.object;
@@ -141,7 +145,7 @@ inline bool gives_what_snapshots_hold() {
     std::uint64_t offset = 0;
     for (std::uint64_t bytes = 0; bytes < Reclaimer::kDueBytes;
          bytes += class_bytes(under.kClass)) {
-      offset = under.retire(object.released_version());
+      offset = under.retire(object.write());
     }
     return offset;
   };
@@ -170,11 +174,11 @@ inline bool keeps_what_walks_at_expiring_versions_read() {
   ReclaimerUnderTest under;
   ObjectUnderTest& object = under.object;
   const auto held = under.reclaimer.hold(object, object.clock.released());
-  under.retire(object.released_version());
+  under.retire(object.write());
   under.collect();  // it is held, so that there is something to expire
   auto before = under.join();
   before.enter();
-  const std::uint64_t offset = under.retire(object.released_version());
+  const std::uint64_t offset = under.retire(object.write());
   under.collect();  // stamps it; the reader keeps it from being looked at
   auto walk = under.join();
   walk.enter();
@@ -195,7 +199,7 @@ inline bool keeps_what_is_pinned() {
   ReclaimerUnderTest under;
   auto walk = under.join();
   walk.enter();
-  const std::uint64_t offset = under.retire(under.object.released_version());
+  const std::uint64_t offset = under.retire(under.object.write());
   base::EpochPin pin = under.epoch_pins.pin(walk.exposed());
   walk.exit();
   under.collect();
@@ -203,6 +207,25 @@ inline bool keeps_what_is_pinned() {
   pin = base::EpochPin();
   under.collect();
   return kept && under.freed(offset) && !under.reclaimer.waits_for_pins();
+}
+
+/// Whether a buffer stays while a lease names an epoch at which it could still be reached, renewed
+/// or not, and goes when the lease names a newer one.
+inline bool keeps_what_leases_need() {
+  ReclaimerUnderTest under;
+  const auto lease = under.leases.grant(1, 0);
+  const std::uint64_t offset = under.retire(under.object.write());
+  under.collect();
+  bool good = !under.freed(offset) && under.reclaimer.waits_for_leases();
+  good = good && under.reclaimer.bytes_held_by_leases() == class_bytes(under.kClass);
+  const auto next = under.leases.renew(lease.id, lease.epoch, 0);  // its first walk goes on
+  under.collect();
+  good = good && next && !under.freed(offset);
+  good = good && under.leases.renew(lease.id, *next, 0);
+  under.collect();
+  good = good && under.freed(offset) && !under.reclaimer.waits_for_leases();
+  under.leases.end(lease.id);
+  return good;
 }
 
 }  // namespace espalier::memory

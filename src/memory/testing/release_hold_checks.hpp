@@ -11,28 +11,18 @@
 namespace espalier::memory {
 
 /// A clock that goes when it is told to.
-class HeldClock {
+class HeldClock : public ClockUnderTest {
  public:
   HeldClock() {
     now() = 1'000'000'000;
-    under_.clock.set_time([]() noexcept { return now().load(); });
+    clock.set_time([]() noexcept { return now().load(); });
   }
   static std::atomic<std::uint64_t>& now() {
     static std::atomic<std::uint64_t> ns{0};
     return ns;
   }
   static void pass(std::uint64_t ns) { now() += ns; }
-  VersionClock& operator*() { return under_.clock; }
-  VersionClock* operator->() { return &under_.clock; }
-  /// A write that is done, whether or not it is released.
-  std::uint64_t write() {
-    const std::uint64_t version = under_.clock.take();
-    under_.clock.done(version);
-    return version;
-  }
-
- private:
-  ClockUnderTest under_;
+  VersionClock* operator->() { return &clock; }
 };
 
 /// Whether writes wait while a hold stands, and are all released when it is ended.

@@ -20,6 +20,14 @@ class ClockUnderTest {
                   .write = reinterpret_cast<std::byte*>(&words_[1])},
                  versions);
   }
+  /// A version that is taken and done: released, unless an earlier one is not done or a hold
+  /// stands.
+  std::uint64_t write() {
+    const std::uint64_t version = clock.take();
+    clock.done(version);
+    return version;
+  }
+
   VersionClock clock;
 
  private:

@@ -355,8 +355,9 @@ void HostExecutor<A>::answer_write(GroupSlot& slot) {
     slot.ref = walk_to_leaf(slot, slot.ref);
     outcome = write_in(context_, map_, slot.ref, intent);
   }
-  const bool decided =
-      outcome.status == WriteStatus::done || outcome.status == WriteStatus::condition_failed;
+  const bool decided = outcome.status == WriteStatus::done ||
+                       outcome.status == WriteStatus::condition_failed ||
+                       outcome.status == WriteStatus::refused;
   if (!decided) return hand_to_lane(slot);
   wrote_ = true;
   Completion answer;

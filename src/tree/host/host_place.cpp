@@ -34,8 +34,11 @@ void report(const WriteOutcome& outcome, Completion& answer) {
   answer.found = outcome.existed;
   answer.applied = outcome.applied;
   answer.version = outcome.version;
+  if (outcome.status == WriteStatus::done) [[likely]]
+    return;
   if (outcome.status == WriteStatus::out_of_memory) answer.error.code = Code::out_of_memory;
   if (outcome.status == WriteStatus::condition_failed) answer.error.code = Code::condition_failed;
+  if (outcome.status == WriteStatus::refused) answer.error.code = outcome.refusal;
 }
 
 bool HostPlaceBase::admits(wire::Ref hint) const {

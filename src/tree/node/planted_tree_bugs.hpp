@@ -58,6 +58,8 @@ enum class Bug : std::uint8_t {
   feed_before_table,           // the feed tells a change before the page table has it
   moved_node_kept,             // what a cache has of a node outlives its mapping
   feed_check_ignored,          // halves of two entries of the feed are taken for one
+  record_outside_lock,         // a record is handed over when its leaf is unlocked
+  record_after_release,        // a record is handed over when its version is released
 };
 
 /// Steps between which another thread may do anything. A test that wants it done there, and not

@@ -31,9 +31,18 @@ class MapUser {
         }) {}
 
   Completion put(std::string_view key, std::string_view value) {
-    return run(TreeFixture::request(Op::put, key, value)).completion;
+    return write(Op::put, key, value);
+  }
+  Completion write(Op op, std::string_view key, std::string_view value = {}) {
+    return run(TreeFixture::request(op, key, value)).completion;
   }
   std::string get(std::string_view key) { return run(TreeFixture::request(Op::get, key)).value; }
+  std::uint64_t version(std::string_view key) {
+    return run(TreeFixture::request(Op::get, key)).completion.version;
+  }
+  std::vector<std::pair<std::string, std::string>> items() {
+    return run(TreeFixture::request(Op::scan, {})).items_;
+  }
   MapCore& map() { return *map_; }
 
  private:

@@ -102,6 +102,13 @@ class TreeFixture {
     executor_.drain();
     return answer.completion;
   }
+  /// Reads at a version that is held.
+  OneAnswer run(const Request& one, const memory::HeldVersion& held) {
+    OneAnswer answer;
+    executor_.submit(WalkRequest{&one, &answer, &held, {}, {}});
+    executor_.drain();
+    return answer;
+  }
   Completion put(std::string_view key, std::string_view value) {
     return run(request(Op::put, key, value));
   }

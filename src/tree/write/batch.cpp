@@ -136,6 +136,7 @@ Result<BatchApplied> prepare_and_apply(ThreadContext& context, MapCore& map,
     make_room(context, attempt != 0);
   }
   if (outcome.status == WriteStatus::out_of_memory) return fail(Code::out_of_memory);
+  if (outcome.status == WriteStatus::refused) return fail(outcome.refusal);
   BatchApplied applied;
   applied.wait_for = outcome.wait_for;
   if (outcome.status == WriteStatus::condition_failed) {

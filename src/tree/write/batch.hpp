@@ -47,7 +47,7 @@ struct BatchApplied {
 /// Cost: a descent for each write and check, and the map's structure lock. Leaves that erases have
 /// left nearly empty are then merged, each with another take of that lock and a version of its own.
 /// Errors: invalid_argument (no writes, or too many writes or checks), key_too_long,
-/// value_too_long, out_of_memory. None of them has anything to wait for.
+/// value_too_long, out_of_memory, those of the map's sink. None of them has anything to wait for.
 /// Requires: the worker exposes no epoch. An engine with walks in flight does: take another worker.
 Result<BatchApplied> apply_batch(ThreadContext& context, MapCore& map,
                                  std::span<const BatchWrite> writes,

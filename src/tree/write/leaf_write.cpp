@@ -9,6 +9,7 @@
 #include "tree/node/planted_tree_bugs.hpp"
 #include "tree/write/log_merge.hpp"
 #include "tree/write/staged_value.hpp"
+#include "tree/write/write_redo.hpp"
 
 namespace espalier::tree {
 namespace {
@@ -59,10 +60,21 @@ void publish_too_early(std::byte* leaf, const Geometry& g, std::uint32_t index, 
   lock_of(leaf).store(lock_of(leaf).load() + kOneEntry);
 }
 
+// The record of a write to a map that has no sink. Writing is compiled for it, too, so that where
+// there are no records nothing asks for them but the branch that chooses.
+struct NoRedo {
+  static constexpr void hand_over(std::uint64_t) {}
+};
+
+bool is_handed_over_late() {
+  return planted(Bug::record_outside_lock) || planted(Bug::record_after_release);
+}
+
 // Merges the log and the write into a new sorted block, in place of the locked leaf.
 // Returns false (and leaves the leaf locked) if the structure must change.
+template <class Redo>
 bool merge_log(ThreadContext& context, MapCore& map, std::byte* leaf, const WriteIntent& intent,
-               const NewestState& state, WriteOutcome& outcome) {
+               const NewestState& state, Redo& redo, WriteOutcome& outcome) {
   const NodeView old(leaf, map.geometry);
   const LogMerge merge(old, intent, state);
   const std::uint64_t bytes = merge.bytes();
@@ -81,6 +93,7 @@ bool merge_log(ThreadContext& context, MapCore& map, std::byte* leaf, const Writ
   merge.build(buffer, frame);
 
   const std::uint64_t version = map.clock.take();
+  if (!is_handed_over_late()) redo.hand_over(version);
   go_live(buffer, version);
   const wire::Ref ref = map.ref_of(buffer);
   map.table.set(old.lid(), ref, version);
@@ -97,8 +110,9 @@ void retire_leaf(ThreadContext& context, MapCore& map, std::byte* leaf, std::uin
   map.store.reclaimer.retire(map, context.retired, {&retired, 1});
 }
 
+template <class Redo>
 void append_and_unlock(MapCore& map, std::byte* leaf, const WriteIntent& intent,
-                       const NewestState& state, WriteOutcome& outcome,
+                       const NewestState& state, Redo& redo, WriteOutcome& outcome,
                        std::uint64_t version_taken_early) {
   const NodeView node(leaf, map.geometry);
   const wire::LockWord lock = node.lock_word();
@@ -107,6 +121,7 @@ void append_and_unlock(MapCore& map, std::byte* leaf, const WriteIntent& intent,
   reached(Moment::before_version);
   const std::uint64_t version =
       planted(Bug::version_before_lock) ? version_taken_early : map.clock.take();
+  if (!is_handed_over_late()) redo.hand_over(version);
   publish_entry(at, version);
   unlock(leaf, lock.entries() + 1, lock.units() + log_bytes(intent) / wire::kLogUnitBytes);
   outcome.version = outcome.wait_for = version;
@@ -280,8 +295,25 @@ void supersede(std::byte* node, std::uint64_t version, wire::Ref successor) {
                                     version == 0 ? 1 : version, std::memory_order_release);
 }
 
-WriteOutcome write_to_leaf(ThreadContext& context, MapCore& map, std::byte* leaf,
-                           const WriteIntent& intent, const LeafProbe* known) noexcept {
+namespace {
+
+// What is left of a write that is published. `replaced`: its leaf, if the log was merged.
+template <class Redo>
+void release(Redo& redo, ThreadContext& context, MapCore& map, const WriteIntent& intent,
+             const NewestState& state, std::byte* replaced, std::uint64_t version) {
+  if (planted(Bug::record_outside_lock)) redo.hand_over(version);
+  map.clock.done(version);
+  if (planted(Bug::record_after_release)) redo.hand_over(version);
+  if (replaced != nullptr) retire_leaf(context, map, replaced, version);
+  retire_value(context, map, state, version);
+  if (state.existed != (intent.op != Op::erase)) {
+    map.items.add(context.index, state.existed ? -1 : 1);
+  }
+}
+
+template <class Redo>
+WriteOutcome write_with(Redo& redo, ThreadContext& context, MapCore& map, std::byte* leaf,
+                        const WriteIntent& intent, const LeafProbe* known) {
   WriteOutcome outcome;
   map.clock.admit();
   if (!make_ready(context, map)) {
@@ -312,7 +344,7 @@ WriteOutcome write_to_leaf(ThreadContext& context, MapCore& map, std::byte* leaf
   outcome.applied = holds(map, state, intent.condition) && takes_effect(intent.op, state.existed);
   outcome.status =
       holds(map, state, intent.condition) ? WriteStatus::done : WriteStatus::condition_failed;
-  bool merged = false;
+  std::byte* replaced = nullptr;
   if (outcome.applied && empties_leaf(map, node, intent)) {
     leave();
     outcome.applied = false;
@@ -325,7 +357,7 @@ WriteOutcome write_to_leaf(ThreadContext& context, MapCore& map, std::byte* leaf
     return outcome;
   }
   if (log_has_room(node, 1, log_bytes(intent))) {
-    append_and_unlock(map, leaf, intent, state, outcome, early);
+    append_and_unlock(map, leaf, intent, state, redo, outcome, early);
   } else if (context.cache.reserved(map.node_class) == 0 &&
              !context.cache.reserve(map.node_class, 1)) {
     leave();
@@ -334,21 +366,38 @@ WriteOutcome write_to_leaf(ThreadContext& context, MapCore& map, std::byte* leaf
     outcome.applied = false;
     outcome.status = erase ? WriteStatus::restructure : WriteStatus::out_of_memory;
     return outcome;
-  } else if (!merge_log(context, map, leaf, intent, state, outcome)) {
+  } else if (!merge_log(context, map, leaf, intent, state, redo, outcome)) {
     leave();
     outcome.status = WriteStatus::restructure;
     return outcome;
   } else {
-    merged = true;
+    replaced = leaf;
     give_back_early();
   }
-  map.clock.done(outcome.version);
-  if (merged) retire_leaf(context, map, leaf, outcome.version);
-  retire_value(context, map, state, outcome.version);
-  if (state.existed != (intent.op != Op::erase)) {
-    map.items.add(context.index, state.existed ? -1 : 1);
-  }
+  release(redo, context, map, intent, state, replaced, outcome.version);
   return outcome;
+}
+
+// Who finds the leaf locked comes again before long, and had the record written in vain.
+WriteOutcome write_recorded(ThreadContext& context, MapCore& map, std::byte* leaf,
+                            const WriteIntent& intent, const LeafProbe* known) {
+  WriteOutcome outcome;
+  if (NodeView(leaf, map.geometry).lock_word().locked()) return outcome;
+  auto redo = WriteRedo::of_writes(map, {&intent, 1});
+  if (redo) return write_with(*redo, context, map, leaf, intent, known);
+  outcome.status = WriteStatus::refused;
+  outcome.refusal = redo.error().code;
+  return outcome;
+}
+
+}  // namespace
+
+WriteOutcome write_to_leaf(ThreadContext& context, MapCore& map, std::byte* leaf,
+                           const WriteIntent& intent, const LeafProbe* known) noexcept {
+  if (map.redo() != nullptr) [[unlikely]]
+    return write_recorded(context, map, leaf, intent, known);
+  NoRedo none;
+  return write_with(none, context, map, leaf, intent, known);
 }
 
 Result<wire::ValueRef> store_value(ThreadContext& context, MapCore& map, std::string_view value) {

@@ -34,14 +34,16 @@ enum class WriteStatus : std::uint8_t {
   restructure,       ///< the leaf must be split or merged
   condition_failed,  ///< nothing was changed
   out_of_memory,     ///< nothing was changed
+  refused,           ///< there is no room for its record: nothing was changed
 };
 
 struct WriteOutcome {
   WriteStatus status = WriteStatus::busy;
   bool applied = false;
   bool existed = false;
-  std::uint64_t version = 0;   // under which it was written
-  std::uint64_t wait_for = 0;  // the answer may be given when this version is released (rule 6)
+  Code refusal = Code::invalid;  // if refused: what the map's sink says
+  std::uint64_t version = 0;     // under which it was written
+  std::uint64_t wait_for = 0;    // the answer may be given when this version is released (rule 6)
 };
 
 /// The newest state of a key in a locked leaf.
@@ -133,6 +135,7 @@ void apply_to_records(std::vector<Record>& records, const WriteIntent& intent);
 void supersede(std::byte* node, std::uint64_t version, wire::Ref successor);
 
 /// Does the write in `leaf` if that needs no change of structure. `known`: see newest_state.
+/// Cost of records: a branch where the map has no sink; else the sink's, and a copy of the value.
 /// Once the leaf is locked it asks the heap for nothing.
 /// Requires: the worker's epoch is exposed since before the leaf was found.
 WriteOutcome write_to_leaf(ThreadContext& context, MapCore& map, std::byte* leaf,

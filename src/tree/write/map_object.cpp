@@ -8,6 +8,7 @@
 #include "catalog/samples.hpp"
 #include "tree/map_forms.hpp"
 #include "tree/write/map_stats.hpp"
+#include "wire/payload_reader.hpp"
 
 namespace espalier::tree {
 namespace {
@@ -19,37 +20,72 @@ void let_go(MapCore* map) {
   dropped.add(std::move(last));
 }
 
-// `finish`: called with the map before anybody else can find it.
-template <class Finish>
-Result<std::shared_ptr<MapCore>> make(StoreCore& store, std::string_view name,
-                                      const MapOptions& options, const Finish& finish) {
-  return store.catalog.create<MapCore>(
-      name, [&](std::uint32_t id, std::string own_name) -> Result<std::shared_ptr<MapCore>> {
-        auto made = MapCore::create(store, id, std::move(own_name), options);
-        if (!made) return std::unexpected(made.error());
-        if (const auto finished = finish(**made); !finished) {
-          return std::unexpected(finished.error());
-        }
-        return std::shared_ptr<MapCore>(made->release(), let_go);
-      });
+Result<std::shared_ptr<MapCore>> make(StoreCore& store, std::uint32_t id, std::string name,
+                                      const MapOptions& options,
+                                      std::unique_ptr<const wire::ShardMap> shard) {
+  auto made = MapCore::create(store, id, std::move(name), options);
+  if (!made) return std::unexpected(made.error());
+  (*made)->shard = std::move(shard);
+  return std::shared_ptr<MapCore>(made->release(), let_go);
+}
+
+// What a record says that a map is made of: its shape, and of a shard the shard map behind it.
+std::string form_of(const MapOptions& options, const wire::ShardMap* shard) {
+  std::string form(base::bytes_of(shape_of(options)));
+  if (shard != nullptr) form += wire::bytes_of(*shard);
+  return form;
+}
+
+struct MapForm {
+  MapOptions options;
+  std::unique_ptr<const wire::ShardMap> shard;
+};
+
+Result<MapForm> read_form(std::string_view form) {
+  wire::PayloadReader reader(form);
+  const auto shape = reader.take<wire::MapShape>();
+  if (!reader.good() || map_calls::fault_of_shape(shape)) {
+    return catalog::corrupt(catalog::RedoFault::form);
+  }
+  MapForm read{options_of(shape), nullptr};
+  if (!Geometry::valid(read.options)) return catalog::corrupt(catalog::RedoFault::form);
+  if (reader.rest().empty()) return read;
+  auto shard = wire::read_shard_map(reader.rest(), Geometry::of(read.options).key_bytes_max);
+  if (!shard) return catalog::corrupt(catalog::RedoFault::form);
+  read.shard = std::make_unique<const wire::ShardMap>(std::move(*shard));
+  return read;
 }
 
 }  // namespace
 
 Result<std::shared_ptr<MapCore>> create_map(StoreCore& store, std::string_view name,
                                             const MapOptions& options) {
-  return make(store, name, options, [](MapCore&) -> Result<void> { return {}; });
+  return store.catalog.create<MapCore>(
+      name, form_of(options, nullptr), [&](std::uint32_t id, std::string own_name) {
+        return make(store, id, std::move(own_name), options, nullptr);
+      });
 }
 
 Result<std::shared_ptr<MapCore>> create_shard(StoreCore& store, std::string_view name,
                                               const MapOptions& options, wire::ShardMap shard) {
-  return make(store, name, options, [&](MapCore& map) -> Result<void> {
-    const wire::ShardFault fault = wire::fault_of(shard, map.geometry.key_bytes_max);
-    if (fault != wire::ShardFault::invalid) {
-      return fail(Code::invalid_argument, static_cast<std::uint32_t>(fault));
-    }
-    map.shard = std::make_unique<const wire::ShardMap>(std::move(shard));
-    return {};
+  if (!Geometry::valid(options)) return fail(Code::invalid_argument);
+  const wire::ShardFault fault = wire::fault_of(shard, Geometry::of(options).key_bytes_max);
+  if (fault != wire::ShardFault::invalid) {
+    return fail(Code::invalid_argument, static_cast<std::uint32_t>(fault));
+  }
+  const std::string form = form_of(options, &shard);
+  return store.catalog.create<MapCore>(name, form, [&](std::uint32_t id, std::string own_name) {
+    return make(store, id, std::move(own_name), options,
+                std::make_unique<const wire::ShardMap>(std::move(shard)));
+  });
+}
+
+Result<std::shared_ptr<MapCore>> restore_map(StoreCore& store,
+                                             const catalog::CreatedObject& created) {
+  auto form = read_form(created.form);
+  if (!form) return std::unexpected(form.error());
+  return store.catalog.restore<MapCore>(created, [&](std::uint32_t id, std::string own_name) {
+    return make(store, id, std::move(own_name), form->options, std::move(form->shard));
   });
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string_view>
 
+#include "catalog/object_redo.hpp"
 #include "tree/calls.hpp"
 #include "tree/write/map_core.hpp"
 
@@ -24,6 +25,11 @@ Result<std::shared_ptr<MapCore>> create_map(StoreCore& store, std::string_view n
 /// these options; detail: a wire::ShardFault).
 Result<std::shared_ptr<MapCore>> create_shard(StoreCore& store, std::string_view name,
                                               const MapOptions& options, wire::ShardMap shard);
+
+/// Makes a map again that a record tells of; null: there is nothing to make (Catalog::restore).
+/// Errors: corrupt (detail: a catalog::RedoFault), out_of_memory.
+Result<std::shared_ptr<MapCore>> restore_map(StoreCore& store,
+                                             const catalog::CreatedObject& created);
 
 /// What those are told who make or open one; of a shard without its shard map.
 [[nodiscard]] map_calls::Opened opened_of(const MapCore& map);

@@ -9,6 +9,7 @@
 #include "base/try_reserve.hpp"
 #include "tree/node/planted_tree_bugs.hpp"
 #include "tree/write/change.hpp"
+#include "tree/write/write_redo.hpp"
 
 namespace espalier::tree {
 namespace {
@@ -33,11 +34,12 @@ std::byte* lock_current(MapCore& map, wire::Lid lid) {
 
 // Ends a change of one leaf and its neighbours: readers of the version that it returns see it.
 // Requires: the structure lock, which is given back.
-std::uint64_t publish(MapCore& map, Change& change,
+std::uint64_t publish(MapCore& map, Change& change, WriteRedo& redo,
                       std::unique_lock<std::mutex>& structure) noexcept {
   change.give_back();
   ESPALIER_ASSERT(structure.owns_lock());
   const std::uint64_t version = map.clock.take();
+  redo.hand_over(version);
   change.commit(version);
   structure.unlock();
   map.clock.done(version);
@@ -206,6 +208,12 @@ Result<void> reserve(Change& change, ThreadContext& context, MapCore& map, std::
 WriteOutcome restructure_and_write(ThreadContext& context, MapCore& map,
                                    const WriteIntent& intent) {
   WriteOutcome outcome;
+  auto redo = WriteRedo::of_writes(map, {&intent, 1});
+  if (!redo) {
+    outcome.status = WriteStatus::refused;
+    outcome.refusal = redo.error().code;
+    return outcome;
+  }
   map.clock.admit();
   std::unique_lock structure(map.structure);
   Change change(context, map);
@@ -239,14 +247,14 @@ WriteOutcome restructure_and_write(ThreadContext& context, MapCore& map,
   }
   rearrange(change, path, plan);
   change.prepare_commit(1);
-  const std::uint64_t version = publish(map, change, structure);
+  const std::uint64_t version = publish(map, change, *redo, structure);
   plan.olds.clear();
   if (counter != nullptr) counter->fetch_add(1, std::memory_order_relaxed);
   retire_value(context, map, state, version);
   if (state.existed != (intent.op != Op::erase)) {
     map.items.add(context.index, state.existed ? -1 : 1);
   }
-  outcome = {WriteStatus::done, true, state.existed, version, version};
+  outcome = {WriteStatus::done, true, state.existed, {}, version, version};
   return outcome;
 }
 
@@ -292,6 +300,13 @@ class BatchWriter {
 
   BatchOutcome run() {
     BatchOutcome outcome;
+    auto redo = WriteRedo::of_writes(map_, writes_);
+    if (!redo) {
+      outcome.status = WriteStatus::refused;
+      outcome.refusal = redo.error().code;
+      return outcome;
+    }
+    redo_ = std::move(*redo);
     map_.clock.admit();
     structure_ = std::unique_lock(map_.structure);
     find_shares();
@@ -466,6 +481,7 @@ class BatchWriter {
 
   void publish_entries(BatchOutcome& outcome) noexcept {
     const std::uint64_t version = map_.clock.take();
+    redo_.hand_over(version);
     if (planted(Bug::batch_in_two_versions) && entries_.size() > 1) {
       publish_entry(entries_.front(), version);
       entries_.erase(entries_.begin());
@@ -506,6 +522,7 @@ class BatchWriter {
   MapCore& map_;
   std::span<const WriteIntent> writes_;
   std::span<const KeyCondition> conditions_;
+  WriteRedo redo_;
   std::unique_lock<std::mutex> structure_;  // goes last
   Change change_;
   const bool erases_;  // and nothing else: works in a full store
@@ -536,6 +553,8 @@ BatchOutcome write_batch(ThreadContext& context, MapCore& map, std::span<const W
 namespace {
 
 bool merge_leaf(ThreadContext& context, MapCore& map, const SearchKey& key) {
+  auto redo = WriteRedo::of_structure(map);
+  if (!redo) return false;
   map.clock.admit();
   std::unique_lock structure(map.structure);
   Change change(context, map);
@@ -554,7 +573,7 @@ bool merge_leaf(ThreadContext& context, MapCore& map, const SearchKey& key) {
   }
   rearrange(change, path, plan);
   change.prepare_commit(0);
-  publish(map, change, structure);
+  publish(map, change, *redo, structure);
   plan.olds.clear();
   map.merges.fetch_add(1, std::memory_order_relaxed);
   return true;

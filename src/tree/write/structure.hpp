@@ -11,7 +11,7 @@
 //
 // Until the version is taken, a change may find no memory, of the store or of the process: then it
 // gives back what it took, unlocks its leaves, and nothing has changed. From then on it asks for
-// none.
+// none. A map's sink is asked for room first of all, before any lock.
 #pragma once
 
 #include <span>
@@ -36,6 +36,7 @@ struct BatchOutcome {
   std::uint64_t version = 0;
   std::uint64_t wait_for = 0;
   std::uint32_t failed_condition = 0;  // if condition_failed
+  Code refusal = Code::invalid;        // if refused: what the map's sink says
   bool existed = false;                // whether any of the keys existed
   /// A key in each leaf that erases have left so little that it may be merged away.
   std::vector<const SearchKey*> thin;
@@ -47,7 +48,8 @@ BatchOutcome write_batch(ThreadContext& context, MapCore& map, std::span<const W
                          std::span<const KeyCondition> conditions) noexcept;
 
 /// Merges the leaf of this key with a neighbour if it holds little and both fit one leaf. Nobody
-/// can read a difference. Returns whether it did; where there is no memory for it, it does nothing.
+/// can read a difference. Returns whether it did; where there is no memory for it, or no room for
+/// the record of its version, it does nothing.
 /// Requires: the worker's epoch is exposed. Waits for locks.
 bool merge_thin_leaf(ThreadContext& context, MapCore& map, const SearchKey& key) noexcept;
 

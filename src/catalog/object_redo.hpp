@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records of objects that are made and dropped (docs/formats/records.md).
+//
+//   created   0      16           20           22         24
+//             +------+------------+------------+----------+------+------
+//             | head | form bytes | name bytes | reserved | name | form
+//             +------+------------+------------+----------+------+------
+//   dropped   the head alone
+//
+// The form is what the object's kind makes it of, in bytes of that kind. A name is given again, an
+// id never: so records name objects by their ids, and what is said of one that is no longer there
+// is left out (Catalog::restore, docs/design/records.md).
+//
+// Thread: plain values.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "catalog/redo_record.hpp"
+#include "catalog/redo_sink.hpp"
+
+namespace espalier::catalog {
+
+struct CreatedRecord {
+  RedoHead head;
+  std::uint32_t form_bytes;
+  std::uint16_t name_bytes;  // 1 to 255
+  std::uint16_t reserved;
+};
+static_assert(sizeof(CreatedRecord) == 24 && offsetof(CreatedRecord, form_bytes) == 16);
+static_assert(offsetof(CreatedRecord, name_bytes) == 20);
+static_assert(std::has_unique_object_representations_v<CreatedRecord>);
+
+/// A form is no longer than this: the longest schema of a table fits, and the longest shard map.
+inline constexpr std::uint32_t kFormBytesMax = std::uint32_t{1} << 20;
+
+/// An object that was made, as its record says. Points into it.
+struct CreatedObject {
+  ObjectKind kind = ObjectKind::any;
+  std::uint32_t id = 0;
+  std::string_view name;
+  std::string_view form;
+};
+
+/// Room with the record of an object whose id is not known yet; of no sink nothing.
+/// Errors: those of the sink. Requires: a name; a form of kFormBytesMax at most.
+[[nodiscard]] Result<RedoRoom> reserve_created(RedoSink* sink, ObjectKind kind,
+                                               std::string_view name,
+                                               std::string_view form) noexcept;
+/// Does nothing where there is no room, as finish_dropped().
+void finish_created(RedoRoom& room, std::uint32_t id) noexcept;
+
+/// Room for the record that an object was dropped. Errors: those of the sink.
+[[nodiscard]] Result<RedoRoom> reserve_dropped(RedoSink* sink) noexcept;
+void finish_dropped(RedoRoom& room, ObjectKind kind, std::uint32_t id) noexcept;
+
+/// Reads a record of RedoType::created from any bytes; the form is read by its kind.
+/// Errors: corrupt (detail: a RedoFault).
+[[nodiscard]] Result<CreatedObject> read_created(std::string_view record);
+/// Reads a record of RedoType::dropped from any bytes. Returns the object's id. Errors: likewise.
+[[nodiscard]] Result<std::uint32_t> read_dropped(std::string_view record);
+
+}  // namespace espalier::catalog

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where records of effects go, for a log or for other nodes (docs/design/records.md). An object
+// that has no sink makes none.
+//
+//   1. before locks are taken   room = RedoRoom::reserve(sink, bytes)  may fail; nothing was done
+//   2. before or within them    the record is written into the room
+//   3. within them              room.hand_over(): the effect is decided, and no reader can see it
+//   4. the effect becomes visible
+//
+// Whoever hands over holds the lock that orders the writes of a key, or is their one owner, so the
+// sink's order of two records of one key is the order of their versions. A room that is not handed
+// over goes back by itself.
+//
+// Thread: a sink any, a room one at a time.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "espalier/error.hpp"
+
+namespace espalier::catalog {
+
+class RedoSink {
+ public:
+  /// Memory for one record of so many bytes, aligned to 8, which is the caller's until it is handed
+  /// over or given back. Must not wait: its caller may expose an epoch.
+  /// Errors: the sink's, such as exhausted; the write is then refused with it.
+  virtual Result<std::span<std::byte>> reserve(std::size_t bytes) noexcept = 0;
+  /// Takes a record. Its place in the sink's order is that of this call. Must not wait.
+  virtual void hand_over(std::span<std::byte> record) noexcept = 0;
+  /// Takes back what was reserved and is not needed.
+  virtual void give_back(std::span<std::byte> room) noexcept = 0;
+
+ protected:
+  ~RedoSink() = default;
+};
+
+/// Room for one record in a sink, or nothing.
+class RedoRoom {
+ public:
+  RedoRoom() = default;
+  /// Of no sink: nothing. Errors: those of the sink.
+  [[nodiscard]] static Result<RedoRoom> reserve(RedoSink* sink, std::size_t bytes) noexcept {
+    if (sink == nullptr) return RedoRoom();
+    const auto room = sink->reserve(bytes);
+    if (!room) return std::unexpected(room.error());
+    ESPALIER_ASSERT(room->size() == bytes);
+    return RedoRoom(*sink, *room);
+  }
+  RedoRoom(RedoRoom&& other) noexcept
+      : sink_(std::exchange(other.sink_, nullptr)), bytes_(other.bytes_) {}
+  RedoRoom& operator=(RedoRoom&& other) noexcept {
+    std::swap(sink_, other.sink_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~RedoRoom() {
+    if (sink_ != nullptr) sink_->give_back(bytes_);
+  }
+
+  /// Whether there is any.
+  explicit operator bool() const { return sink_ != nullptr; }
+  [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
+  /// Hands the record in it over, once; does nothing where there is none.
+  void hand_over() noexcept {
+    if (RedoSink* const sink = std::exchange(sink_, nullptr)) sink->hand_over(bytes_);
+  }
+
+ private:
+  RedoRoom(RedoSink& sink, std::span<std::byte> bytes) : sink_(&sink), bytes_(bytes) {}
+
+  RedoSink* sink_ = nullptr;
+  std::span<std::byte> bytes_;
+};
+
+}  // namespace espalier::catalog

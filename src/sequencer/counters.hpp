@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Named counters that hand out numbers, each once [DPU §6.2]: without epochs or seals, and without
+// objects. Those of a node and of an embedded store.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "catalog/redo_sink.hpp"
+#include "espalier/error.hpp"
+
+namespace espalier::sequencer {
+
+/// The counters of one store. Thread: any.
+class Counters {
+ public:
+  static constexpr std::size_t kMost = 65536;
+
+  /// Takes `count` numbers in a row; returns the first. A counter begins at 0. `sink`: where the
+  /// record of it goes, which has the number that comes next; null: nowhere.
+  /// Errors: out_of_memory (there are too many counters); those of the sink.
+  Result<std::uint64_t> take(std::string_view name, std::uint32_t count,
+                             catalog::RedoSink* sink = nullptr);
+  /// Applies a record, of any bytes: from then on numbers are above those that it tells of.
+  /// Errors: corrupt (detail: a catalog::RedoFault), out_of_memory (as above).
+  Result<void> apply_redo(std::string_view record);
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+  // The number that comes next; null: there are too many. Requires: the lock.
+  std::uint64_t* next_of(std::string_view name);
+
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::uint64_t, Hash, std::equal_to<>> next_;
+};
+
+}  // namespace espalier::sequencer

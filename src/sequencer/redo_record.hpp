@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records of numbers that were taken from sequencers and counters, and of their epochs
+// (docs/formats/records.md).
+//
+//   taken, sealed, advanced   0      16      24     32      36      40
+//                             +------+-------+------+-------+-------+
+//                             | head | first | next | epoch | flags |
+//                             +------+-------+------+-------+-------+
+//   counted                   0      16     24           28         32
+//                             +------+------+------------+----------+------
+//                             | head | next | name bytes | reserved | name
+//                             +------+------+------------+----------+------
+//
+// A record tells what is true from then on, and not what was asked: all numbers below `next` are
+// given. So it does not matter how often it is applied, or after which others of the same epoch.
+//
+// Thread: plain values.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "catalog/redo_record.hpp"
+#include "wire/payload_reader.hpp"
+#include "wire/sequencer.hpp"
+
+namespace espalier::sequencer {
+
+/// The types of records of sequencers; of counters there is one.
+enum class RedoType : std::uint8_t {
+  invalid = 0,
+  taken = catalog::kOwnRedoTypes,
+  sealed = 17,
+  advanced = 18,
+  counted = 19,
+};
+
+/// What wire::SequencerFacts say that must survive.
+struct SequencerRecord {
+  catalog::RedoHead head;
+  std::uint64_t first;
+  std::uint64_t next;
+  std::uint32_t epoch;
+  std::uint32_t flags;
+};
+static_assert(sizeof(SequencerRecord) == 40 && offsetof(SequencerRecord, next) == 24);
+static_assert(offsetof(SequencerRecord, epoch) == 32);
+static_assert(std::has_unique_object_representations_v<SequencerRecord>);
+
+struct CounterRecord {
+  catalog::RedoHead head;
+  std::uint64_t next;
+  std::uint32_t name_bytes;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(CounterRecord) == 32 && offsetof(CounterRecord, name_bytes) == 24);
+static_assert(std::has_unique_object_representations_v<CounterRecord>);
+
+/// A counter as its record says. Points into it.
+struct Counted {
+  std::string_view name;
+  std::uint64_t next = 0;
+};
+
+/// Reads a record of a sequencer from any bytes. Errors: corrupt (detail: a catalog::RedoFault).
+[[nodiscard]] inline Result<SequencerRecord> read_sequencer_redo(std::string_view record) {
+  using catalog::RedoFault;
+  const auto head = catalog::read_redo_head(record, ObjectKind::sequencer);
+  if (!head) return std::unexpected(head.error());
+  const auto type = static_cast<RedoType>(head->type);
+  if (type < RedoType::taken || type > RedoType::advanced) {
+    return catalog::corrupt(RedoFault::type);
+  }
+  if (head->object == 0) return catalog::corrupt(RedoFault::object);
+  wire::PayloadReader reader(record);
+  const auto fields = reader.take<SequencerRecord>();
+  if (!reader.good()) return catalog::corrupt(RedoFault::too_short);
+  if (!reader.complete()) return catalog::corrupt(RedoFault::bytes);
+  const std::uint32_t known = wire::kSequencerIsSealed | wire::kSequencerOverwritten;
+  if (fields.first > fields.next || fields.next > wire::kSequencerEnd || fields.epoch == 0 ||
+      fields.epoch > wire::kSequencerEpochMax || (fields.flags & ~known) != 0 ||
+      fields.flags == wire::kSequencerOverwritten) {  // what was overwritten is sealed, too
+    return catalog::corrupt(RedoFault::value);
+  }
+  return fields;
+}
+
+/// Reads a record of a counter from any bytes. Errors: likewise.
+[[nodiscard]] inline Result<Counted> read_counted(std::string_view record) {
+  using catalog::RedoFault;
+  const auto head = catalog::read_redo_head(record, ObjectKind::sequencer);
+  if (!head) return std::unexpected(head.error());
+  if (head->type != static_cast<std::uint8_t>(RedoType::counted)) {
+    return catalog::corrupt(RedoFault::type);
+  }
+  if (head->object != 0) return catalog::corrupt(RedoFault::object);
+  wire::PayloadReader reader(record);
+  const auto fields = reader.take<CounterRecord>();
+  if (!reader.good()) return catalog::corrupt(RedoFault::too_short);
+  if (fields.reserved != 0) return catalog::corrupt(RedoFault::reserved);
+  const Counted counted{reader.text(fields.name_bytes), fields.next};
+  if (!reader.complete()) return catalog::corrupt(RedoFault::name);
+  return counted;
+}
+
+}  // namespace espalier::sequencer

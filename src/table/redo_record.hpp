@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records of rows that were appended to a table, and of slots that were reserved
+// (docs/formats/records.md).
+//
+//   appended   0      16          24     32            40          44          48
+//              +------+-----------+------+-------------+-----------+-----------+------
+//              | head | first row | rows | cipher page | row bytes | tail rows | rows
+//              +------+-----------+------+-------------+-----------+-----------+------
+//   reserved   0      16            24                 32             36
+//              +------+-------------+------------------+--------------+----------+
+//              | head | rows before | next cipher page | tail is used | reserved |
+//              +------+-------------+------------------+--------------+----------+
+//
+// Rows stand there as they lie in the table, so those of an encrypted table are cipher text, which
+// is of no use elsewhere than in its own slots: hence the page's number in counter blocks, and how
+// many of them still went into the page before.
+//
+// Thread: plain values.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "catalog/redo_record.hpp"
+#include "wire/payload_reader.hpp"
+
+namespace espalier::table {
+
+/// The types of a table's records.
+enum class RedoType : std::uint8_t {
+  invalid = 0,
+  appended = catalog::kOwnRedoTypes,
+  reserved = 17,  // slots of an encrypted table, none of which is given again
+};
+
+struct AppendedRecord {
+  catalog::RedoHead head;
+  std::uint64_t first_row;
+  std::uint64_t rows;
+  std::uint64_t cipher_page;  // of an encrypted table: of the first new page, if there is one
+  std::uint32_t row_bytes;
+  std::uint32_t tail_rows;  // of an encrypted table: so many lie in the page before
+};
+static_assert(sizeof(AppendedRecord) == 48 && offsetof(AppendedRecord, first_row) == 16);
+static_assert(offsetof(AppendedRecord, cipher_page) == 32);
+static_assert(offsetof(AppendedRecord, tail_rows) == 44);
+static_assert(std::has_unique_object_representations_v<AppendedRecord>);
+
+struct ReservedRecord {
+  catalog::RedoHead head;
+  std::uint64_t rows_before;       // that were visible
+  std::uint64_t next_cipher_page;  // all below it were given
+  std::uint32_t tail_used;         // 1: slots of the last page were given, too
+  std::uint32_t reserved;
+};
+static_assert(sizeof(ReservedRecord) == 40 && offsetof(ReservedRecord, next_cipher_page) == 24);
+static_assert(std::has_unique_object_representations_v<ReservedRecord>);
+
+/// No table gives so many numbers of pages, and behind it there are still as many.
+inline constexpr std::uint64_t kCipherPageMax = ~std::uint64_t{0} >> 1;
+
+/// An append that was read. Its rows lie in the record.
+struct AppendedRows {
+  AppendedRecord fields{};
+  std::string_view rows;
+};
+
+namespace detail {
+
+[[nodiscard]] inline Result<void> check_redo(std::string_view record, RedoType type) {
+  using catalog::RedoFault;
+  const auto head = catalog::read_redo_head(record, ObjectKind::table);
+  if (!head) return std::unexpected(head.error());
+  if (head->type != static_cast<std::uint8_t>(type)) return catalog::corrupt(RedoFault::type);
+  if (head->object == 0) return catalog::corrupt(RedoFault::object);
+  return {};
+}
+
+}  // namespace detail
+
+/// Reads a record of appended rows from any bytes. Errors: corrupt (detail: a catalog::RedoFault).
+[[nodiscard]] inline Result<AppendedRows> read_appended(std::string_view record) {
+  using catalog::RedoFault;
+  if (const auto good = detail::check_redo(record, RedoType::appended); !good) {
+    return std::unexpected(good.error());
+  }
+  wire::PayloadReader reader(record);
+  const AppendedRows appended{reader.take<AppendedRecord>(), reader.rest()};
+  const AppendedRecord& fields = appended.fields;
+  if (!reader.good()) return catalog::corrupt(RedoFault::too_short);
+  if (fields.row_bytes == 0 || fields.rows == 0 || fields.tail_rows > fields.rows ||
+      fields.rows != appended.rows.size() / fields.row_bytes ||
+      appended.rows.size() % fields.row_bytes != 0) {
+    return catalog::corrupt(RedoFault::count);
+  }
+  if (fields.first_row > ~fields.rows) return catalog::corrupt(RedoFault::place);
+  if (fields.cipher_page > kCipherPageMax) return catalog::corrupt(RedoFault::value);
+  return appended;
+}
+
+/// Reads a record of reserved slots from any bytes. Errors: likewise.
+[[nodiscard]] inline Result<ReservedRecord> read_reserved(std::string_view record) {
+  using catalog::RedoFault;
+  if (const auto good = detail::check_redo(record, RedoType::reserved); !good) {
+    return std::unexpected(good.error());
+  }
+  wire::PayloadReader reader(record);
+  const auto fields = reader.take<ReservedRecord>();
+  if (!reader.good()) return catalog::corrupt(RedoFault::too_short);
+  if (!reader.complete()) return catalog::corrupt(RedoFault::bytes);
+  if (fields.reserved != 0) return catalog::corrupt(RedoFault::reserved);
+  if (fields.tail_used > 1 || fields.next_cipher_page > kCipherPageMax) {
+    return catalog::corrupt(RedoFault::value);
+  }
+  return fields;
+}
+
+}  // namespace espalier::table

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: tables that are recorded, and others that the records are applied to.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/assert.hpp"
+#include "catalog/testing/recording_sink.hpp"
+#include "table/redo_record.hpp"
+#include "table/snapshot.hpp"
+#include "table/table_replay.hpp"
+#include "table/testing/random_table.hpp"
+#include "table/testing/table_checks.hpp"
+
+namespace espalier::table {
+
+/// A page as it lies in a table.
+struct PageImage {
+  std::uint64_t first_row = 0;
+  std::uint64_t cipher_page = 0;
+  std::string rows;
+
+  friend bool operator==(const PageImage&, const PageImage&) = default;
+};
+
+inline std::vector<PageImage> pages_of(const std::shared_ptr<Table>& table) {
+  const TableSnapshot snapshot(table);
+  std::vector<PageImage> pages;
+  for (std::uint64_t i = 0; i < snapshot.pages(); ++i) {
+    const RowSpan span = snapshot.page(i).value();
+    pages.push_back({span.first_row,
+                     table->encrypted() ? span.cipher_page : 0,
+                     {reinterpret_cast<const char*>(span.rows), span.bytes()}});
+  }
+  return pages;
+}
+
+struct RedoTables {
+  RedoTables() { store.tables.catalog.record_to(&sink); }
+
+  /// Applies a record to the other store, whatever it is of.
+  Result<void> apply(std::string_view record) {
+    const auto head = catalog::read_redo_head(record);
+    if (!head) return std::unexpected(head.error());
+    if (head->type == static_cast<std::uint8_t>(catalog::RedoType::created)) {
+      const auto made =
+          restore_table(other.tables.catalog, other.pool, catalog::read_created(record).value());
+      return made ? Result<void>() : std::unexpected(made.error());
+    }
+    const auto table = of_other(head->object);
+    return table == nullptr ? Result<void>() : apply_redo(*table, record);
+  }
+  /// Whether all records could be applied, in their order.
+  bool apply_all() {
+    bool good = true;
+    for (const std::string_view record : sink.records()) good = apply(record) && good;
+    return good;
+  }
+  [[nodiscard]] std::shared_ptr<Table> of_other(std::uint32_t id) const {
+    return other.tables.catalog.find<Table>(id);
+  }
+
+  catalog::RecordingSink sink;
+  TableStore store{std::uint64_t{256} << 20};
+  TableStore other{std::uint64_t{256} << 20};
+};
+
+/// Whether no row is visible before its record is handed over.
+inline bool records_come_before_their_rows() {
+  RedoTables tables;
+  const auto table = tables.store.create(append_schema());
+  bool good = true;
+  tables.sink.when_handed_over = [&](std::string_view record) {
+    good = good && table->rows() == read_appended(record)->fields.first_row;
+  };
+  for (std::int64_t i = 0; i < 3; ++i) {
+    good = table->append(rows_of_append(table->schema(), i, 5000)).has_value() && good;
+  }
+  return good && tables.sink.count() == 4;
+}
+
+}  // namespace espalier::table

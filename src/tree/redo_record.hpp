@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records of what was written to a map (docs/formats/records.md).
+//
+//   0      16        24       28
+//   +------+---------+--------+----------+--- for each write ---------------------+-----
+//   | head | version | writes | reserved | value bytes | key bytes | op | reserved | key | value
+//   +------+---------+--------+----------+----------------------------------------+-----
+//
+// What stands in it is what happened: an insert or an update is a put, a condition that held is
+// gone. All writes of a record have its version. A change of structure that writes nothing takes a
+// version too, which readers see; its record has that alone.
+//
+// Thread: plain values.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "catalog/redo_record.hpp"
+#include "wire/node.hpp"
+#include "wire/payload_reader.hpp"
+
+namespace espalier::tree {
+
+/// The types of a map's records.
+enum class RedoType : std::uint8_t {
+  invalid = 0,
+  written = catalog::kOwnRedoTypes,  // a put or an erase, or a batch
+  restructured = 17,                 // a version was taken, and nothing written
+};
+
+struct WrittenRecord {
+  catalog::RedoHead head;
+  std::uint64_t version;  // 0 where the map keeps none
+  std::uint32_t writes;   // how many follow
+  std::uint32_t reserved;
+};
+static_assert(sizeof(WrittenRecord) == 32 && offsetof(WrittenRecord, version) == 16);
+static_assert(offsetof(WrittenRecord, writes) == 24);
+static_assert(std::has_unique_object_representations_v<WrittenRecord>);
+
+/// One write; its key and its value follow.
+struct WriteFields {
+  std::uint32_t value_bytes;
+  std::uint16_t key_bytes;
+  std::uint8_t op;  // WriteOp
+  std::uint8_t reserved;
+};
+static_assert(sizeof(WriteFields) == 8 && offsetof(WriteFields, key_bytes) == 4);
+static_assert(offsetof(WriteFields, op) == 6);
+static_assert(std::has_unique_object_representations_v<WriteFields>);
+
+enum class WriteOp : std::uint8_t { invalid = 0, put = 1, erase = 2 };
+
+/// One write of a record. Points into it.
+struct RedoWrite {
+  WriteOp op = WriteOp::invalid;
+  std::string_view key;
+  std::string_view value;  // empty where it erases
+};
+
+/// A record whose head was read.
+struct MapRedo {
+  RedoType type = RedoType::invalid;
+  std::uint32_t map = 0;
+  std::uint64_t version = 0;
+  std::uint32_t writes = 0;
+  std::string_view rest;  // the writes, which read_write() takes one by one
+};
+
+/// Reads what stands in front of the writes, from any bytes.
+/// Errors: corrupt (detail: a catalog::RedoFault).
+[[nodiscard]] inline Result<MapRedo> read_map_redo(std::string_view record) {
+  using catalog::RedoFault;
+  const auto head = catalog::read_redo_head(record, ObjectKind::map);
+  if (!head) return std::unexpected(head.error());
+  const auto type = static_cast<RedoType>(head->type);
+  if (type != RedoType::written && type != RedoType::restructured) {
+    return catalog::corrupt(RedoFault::type);
+  }
+  if (head->object == 0) return catalog::corrupt(RedoFault::object);
+  wire::PayloadReader reader(record);
+  const auto fields = reader.take<WrittenRecord>();
+  if (!reader.good()) return catalog::corrupt(RedoFault::too_short);
+  if (fields.reserved != 0) return catalog::corrupt(RedoFault::reserved);
+  if ((fields.writes != 0) != (type == RedoType::written)) {
+    return catalog::corrupt(RedoFault::count);
+  }
+  return MapRedo{type, head->object, fields.version, fields.writes, reader.rest()};
+}
+
+/// Takes the next write. Errors: corrupt (detail: a catalog::RedoFault).
+[[nodiscard]] inline Result<RedoWrite> read_write(wire::PayloadReader& reader) {
+  using catalog::RedoFault;
+  const auto fields = reader.take<WriteFields>();
+  RedoWrite write{static_cast<WriteOp>(fields.op), reader.text(fields.key_bytes),
+                  reader.text(fields.value_bytes)};
+  if (!reader.good()) return catalog::corrupt(RedoFault::too_short);
+  if (fields.reserved != 0) return catalog::corrupt(RedoFault::reserved);
+  if (write.op != WriteOp::put && write.op != WriteOp::erase) {
+    return catalog::corrupt(RedoFault::type);
+  }
+  if (write.key.empty()) return catalog::corrupt(RedoFault::key_bytes);
+  const std::uint32_t most = write.op == WriteOp::erase ? 0 : wire::kValueBytesMax;
+  if (fields.value_bytes > most) return catalog::corrupt(RedoFault::value);
+  return write;
+}
+
+}  // namespace espalier::tree
