@@ -109,8 +109,12 @@ TEST(HashConcurrency, SnapshotsAreOfOneMoment) {
       for (std::uint64_t key = 0; key < 8; ++key) {
         ASSERT_TRUE(f.map->put(thread, key_of(key), value_of(i)));
       }
-      if (i % 7 == 0) ASSERT_TRUE(f.map->erase(thread, key_of(8)));
-      if (i % 7 == 3) ASSERT_TRUE(f.map->put(thread, key_of(8), value_of(i)));
+      if (i % 7 == 0) {
+        ASSERT_TRUE(f.map->erase(thread, key_of(8)));
+      }
+      if (i % 7 == 3) {
+        ASSERT_TRUE(f.map->put(thread, key_of(8), value_of(i)));
+      }
     }
     writing = false;
   });

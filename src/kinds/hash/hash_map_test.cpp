@@ -85,7 +85,9 @@ TEST(HashMap, GrowsAndGivesRecordsBack) {
     constexpr int kKeys = 60'000;
     for (int i = 0; i < kKeys; ++i) {
       f.put("key" + std::to_string(i), std::to_string(i));
-      if (i % 10'000 == 0) ASSERT_EQ(f.faults(), "");
+      if (i % 10'000 == 0) {
+        ASSERT_EQ(f.faults(), "");
+      }
     }
     ASSERT_EQ(f.faults(), "");
     for (int i = 0; i < kKeys; ++i) {
@@ -151,7 +153,9 @@ class World {
         if (reader.expired()) break;
         const auto expected = contents.find(key);
         ASSERT_EQ(answer.found, expected != contents.end());
-        if (answer.found) ASSERT_EQ(value, expected->second);
+        if (answer.found) {
+          ASSERT_EQ(value, expected->second);
+        }
       }
     }
     ASSERT_EQ(f.map->numbers().entries, model.size());
@@ -255,7 +259,9 @@ TEST(HashMap, AFullStoreRefusesPutsAndTakesErases) {
       const auto erased = f.map->erase(f.thread, "key" + std::to_string(i));
       ASSERT_TRUE(erased) << i;
       ASSERT_TRUE(erased->applied);
-      if (i == 3000) ASSERT_EQ(f.faults(), "");
+      if (i == 3000) {
+        ASSERT_EQ(f.faults(), "");
+      }
     }
     EXPECT_EQ(f.map->numbers().entries, 0u);
     EXPECT_TRUE(f.map->put(f.thread, "again", "v"));
@@ -284,7 +290,9 @@ TEST(HashMap, WithoutMemoryNothingChanges) {
           ASSERT_EQ(written.error().code, Code::out_of_memory);
         }
       }
-      if (!for_good) EXPECT_EQ(model.size(), 2000u);  // it tries again
+      if (!for_good) {
+        EXPECT_EQ(model.size(), 2000u);  // it tries again
+      }
       for (const auto& [key, value] : model) ASSERT_EQ(f.get(key), value);
       for (int i = 0; i < 500; ++i) {
         const std::string key = "key" + std::to_string(i);

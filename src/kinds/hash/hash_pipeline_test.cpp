@@ -44,7 +44,9 @@ TEST(HashPipeline, AnswersInOrderWhatSingleCallsWould) {
         const auto found = model.find(one.key);
         ASSERT_EQ(done.found, found != model.end());
         if (one.op == HashOp::get) {
-          if (done.found) ASSERT_EQ(done.value, found->second);
+          if (done.found) {
+            ASSERT_EQ(done.value, found->second);
+          }
           return;
         }
         const bool applies = one.op == HashOp::put || (one.op == HashOp::insert) != done.found;
@@ -71,7 +73,9 @@ TEST(HashPipeline, ErrorsAreThoseOfTheirRequests) {
   std::vector<bool> ok(3);
   pipeline.run(requests, [&](const HashCompletion& done) {
     ok[done.tag] = done.ok;
-    if (!done.ok) EXPECT_EQ(done.error.code, Code::key_too_long);
+    if (!done.ok) {
+      EXPECT_EQ(done.error.code, Code::key_too_long);
+    }
   });
   EXPECT_EQ(ok, (std::vector<bool>{false, false, true}));
 }

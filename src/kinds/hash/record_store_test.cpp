@@ -18,7 +18,9 @@ TEST(RecordStore, ClassesHoldWhatTheyAreFor) {
     const RecordClass cls = record_class_of(bytes);
     ASSERT_LT(cls, kRecordClasses);
     EXPECT_GE(kRecordBytes[cls], bytes);
-    if (cls != 0) EXPECT_LT(kRecordBytes[cls - 1], bytes);
+    if (cls != 0) {
+      EXPECT_LT(kRecordBytes[cls - 1], bytes);
+    }
   }
   EXPECT_EQ(record_class_of(kRecordBytesMax + 1), kRecordClasses);
   for (const std::uint32_t bytes : kRecordBytes) EXPECT_EQ(bytes % kRecordAlignment, 0u);
@@ -51,7 +53,9 @@ TEST_F(RecordStoreTest, HandsOutEachPlaceOnceAndUnderANewGeneration) {
         ASSERT_EQ(records_.class_at(offsets[i]), cls);
         const std::uint32_t now = generation(offsets[i]);
         ASSERT_NE(now & Slot::kGenerationMask, 0u);
-        if (last.contains(offsets[i])) ASSERT_GT(now, last[offsets[i]]);
+        if (last.contains(offsets[i])) {
+          ASSERT_GT(now, last[offsets[i]]);
+        }
         last[offsets[i]] = now;
       }
     } else {
