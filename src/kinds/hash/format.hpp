@@ -216,8 +216,8 @@ struct RecordPageHeader {
   std::uint64_t created;
   std::uint64_t superseded;
   std::uint32_t record_bytes;
-  std::uint32_t reserved;
-  std::uint64_t reserved_line[4];
+  std::uint32_t number;  // its host's own; readers do not look at it
+  std::uint64_t reserved[4];
 };
 static_assert(sizeof(RecordPageHeader) == kLineBytes);
 static_assert(std::has_unique_object_representations_v<RecordPageHeader>);

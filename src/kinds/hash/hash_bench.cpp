@@ -117,18 +117,19 @@ void in_flight(benchmark::State& state) {
   HashPipeline pipeline(*world.map, world.thread, distances);
   base::Random random(3);
   const char value[kValueBytes] = {1};
-  std::vector<HashRequest> requests(kBatch);
+  std::vector<HashRequest> requests;
+  for (const Key& key : keys) {
+    const bool put = random.below(100) < puts;
+    requests.push_back({put ? HashOp::put : HashOp::get, 0, key.view(),
+                        put ? std::string_view(value, sizeof value) : std::string_view()});
+  }
   std::vector<char> ring(64 * 1024);
   std::size_t at = 0;
   for (auto _ : state) {
-    for (HashRequest& request : requests) {
-      const bool put = random.below(100) < puts;
-      request.op = put ? HashOp::put : HashOp::get;
-      request.key = keys[at++ % keys.size()].view();
-      if (put) request.value = {value, sizeof value};
-    }
     std::size_t i = 0;
-    pipeline.run(requests, [&](const HashCompletion& done) {
+    const auto batch = std::span(requests).subspan(at, kBatch);
+    at = (at + kBatch) % requests.size();
+    pipeline.run(batch, [&](const HashCompletion& done) {
       if (!done.value.empty()) {
         std::memcpy(ring.data() + i++ % 1024 * 64, done.value.data(), kValueBytes);
       }

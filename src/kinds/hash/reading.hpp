@@ -98,7 +98,7 @@ inline constexpr std::uint64_t kAnyVersion = std::numeric_limits<std::uint64_t>:
   if (named.empty()) return {.look = Look::changed};
   const RecordView record(view.image, named);
   if (!record.confirmed()) return {.look = Look::changed};
-  other = record.pair().key != key;
+  other = !same_key(record.pair().key, key);
   if (!other && !result.record.empty() && visible(record.version())) result.look = Look::found;
   return result;
 }

@@ -8,6 +8,7 @@
 #include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
 #include "base/try_reserve.hpp"
+#include "memory/extent.hpp"
 
 namespace espalier::hash {
 namespace {
@@ -57,11 +58,6 @@ bool RecordStore::adopt_page(RecordClass cls, std::uint64_t offset) noexcept {
 bool RecordStore::add_page(RecordClass cls, std::uint64_t offset) {
   const std::uint32_t records = (kPageBytes - sizeof(RecordPageHeader)) / kRecordBytes[cls];
   try {
-    auto& extent = by_extent_[offset / memory::kExtentBytes];
-    if (extent == nullptr) {
-      extent = std::make_unique<ExtentPages>();
-      extent->fill(kNone);
-    }
     if (unused_.empty()) {
       base::reserve_more(unused_, pages_.size() + 1);
       pages_.emplace_back();
@@ -79,11 +75,11 @@ bool RecordStore::add_page(RecordClass cls, std::uint64_t offset) {
     const auto generation =
         base::load_shared<std::uint32_t>(at + offsetof(RecordPageHeader, generation));
     page.generation_first = page.generation_high = next_record_generation(generation);
-    (*extent)[offset % memory::kExtentBytes / kPageBytes] = index;
     base::store_shared<std::uint32_t>(at + offsetof(RecordPageHeader, map_id), map_id_);
     base::store_shared<std::uint64_t>(at + offsetof(RecordPageHeader, created), wire::kNoNode);
     base::store_shared<std::uint32_t>(at + offsetof(RecordPageHeader, record_bytes),
                                       kRecordBytes[cls]);
+    base::store_shared<std::uint32_t>(at + offsetof(RecordPageHeader, number), index);
     base::store_shared<std::uint64_t>(at + offsetof(RecordPageHeader, superseded), wire::kLive,
                                       std::memory_order_release);
     link(index);
@@ -139,8 +135,6 @@ void RecordStore::drop_page(std::uint32_t index) {
   unlink(index);
   --numbers_.pages;
   numbers_.free -= page.records;
-  by_extent_.find(page.offset / memory::kExtentBytes)
-      ->second->at(page.offset % memory::kExtentBytes / kPageBytes) = kNone;
   // So that the pool hands it out again above all that its records ever had.
   const auto generation =
       base::shared<std::uint32_t>(pool_.at(page.offset) + offsetof(RecordPageHeader, generation));
@@ -153,9 +147,12 @@ void RecordStore::drop_page(std::uint32_t index) {
 }
 
 std::uint32_t RecordStore::page_at(std::uint64_t offset) const {
-  const auto extent = by_extent_.find(offset / memory::kExtentBytes);
-  if (extent == by_extent_.end()) return kNone;
-  return (*extent->second)[offset % memory::kExtentBytes / kPageBytes];
+  static_assert(memory::class_bytes(memory::kRecordsClass) == kPageBytes &&
+                !memory::staggered(memory::kRecordsClass));  // so pages are aligned
+  const std::uint64_t begin = base::round_down(offset, kPageBytes);
+  const auto index =
+      base::load_shared<std::uint32_t>(pool_.at(begin) + offsetof(RecordPageHeader, number));
+  return index < pages_.size() && pages_[index].offset == begin ? index : kNone;
 }
 
 RecordClass RecordStore::class_at(std::uint64_t offset) const {

@@ -21,7 +21,6 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "espalier/error.hpp"
@@ -98,8 +97,7 @@ class RecordStore {
     std::unique_ptr<std::uint16_t[]> free_stack;
     [[nodiscard]] std::uint32_t available() const { return records - carved + free_count; }
   };
-  using ExtentPages = std::array<std::uint32_t, memory::kExtentBytes / kPageBytes>;
-
+  /// The page in which this lies, as the page itself says; kNone: it is none of this map.
   [[nodiscard]] std::uint32_t page_at(std::uint64_t offset) const;
   [[nodiscard]] bool add_page(RecordClass cls, std::uint64_t offset);
   void take_from(Page& page, std::span<std::uint64_t> out, std::uint32_t& taken);
@@ -113,7 +111,6 @@ class RecordStore {
   mutable std::mutex mutex_;  // guards all below
   std::vector<Page> pages_;
   std::vector<std::uint32_t> unused_;  // of them, with room for all
-  std::unordered_map<std::uint64_t, std::unique_ptr<ExtentPages>> by_extent_;
   std::array<std::uint32_t, kRecordClasses> partial_ = [] {
     std::array<std::uint32_t, kRecordClasses> none{};
     none.fill(kNone);

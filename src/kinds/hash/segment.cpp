@@ -61,7 +61,7 @@ std::optional<SlotPlace> SegmentBytes::find(const KeyHash& hash, std::string_vie
     for (std::uint32_t found = matching_slots(bucket, hash.tag()); found != 0; found &= found - 1) {
       std::byte* const at = slot_at(bucket, first_match(found));
       const RecordView record(image_, any_record(image_, load_slot(at)));
-      if (record.pair().key == key) return SlotPlace{at, bin};
+      if (same_key(record.pair().key, key)) return SlotPlace{at, bin};
     }
     const Slot last = load_slot(slot_at(bucket, kSlotsPerBucket - 1));
     if (!last.is_overflow()) return std::nullopt;
