@@ -3,7 +3,7 @@
 // right tag; chains dense and bounded; links in order; memory in use, in stock, free and waiting
 // together all that there is.
 //
-// Requires: no thread writes meanwhile.
+// Requires: no thread writes meanwhile, and none has since RecordStore::trim().
 #pragma once
 
 #include <array>

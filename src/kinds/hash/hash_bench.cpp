@@ -25,6 +25,8 @@ namespace {
 constexpr std::size_t kKeyBytes = 16;
 constexpr std::size_t kValueBytes = 48;
 constexpr std::size_t kBatch = 4096;
+/// So many that the lines that they touch fit no cache.
+constexpr std::size_t kDrawn = std::size_t{1} << 22;
 
 std::uint64_t pairs() {
   const char* const asked = std::getenv("HASH_BENCH_PAIRS");
@@ -77,7 +79,7 @@ struct World {
 /// Random pairs, asked for by numbers drawn beforehand.
 std::vector<Key> drawn_keys(std::uint64_t seed) {
   base::Random random(seed);
-  std::vector<Key> keys(1 << 18);
+  std::vector<Key> keys(kDrawn);
   for (Key& key : keys) key = Key(random.below(pairs()));
   return keys;
 }
@@ -142,8 +144,10 @@ BENCHMARK(in_flight)
     ->ArgNames({"versions", "puts", "bin", "record", "near"})
     ->ArgsProduct({{1, 0}, {0, 50}, {32}, {16}, {4}})
     ->Args({1, 0, 16, 8, 2})
-    ->Args({1, 0, 48, 24, 4})
-    ->Args({1, 0, 48, 24, 8});
+    ->Args({1, 0, 24, 12, 4})
+    ->Args({1, 0, 48, 24, 8})
+    ->Args({1, 0, 60, 30, 8})
+    ->Args({1, 0, 60, 20, 0});
 
 /// What the machine does: random lines of as much memory, asked for so many loads ahead, to L2.
 void random_lines(benchmark::State& state) {
@@ -154,7 +158,7 @@ void random_lines(benchmark::State& state) {
   std::memset(base, 1, lines * 64);
   const auto ahead = static_cast<std::size_t>(state.range(0));
   base::Random random(4);
-  std::vector<std::uint32_t> drawn(1 << 18);
+  std::vector<std::uint32_t> drawn(kDrawn);
   for (std::uint32_t& one : drawn) one = static_cast<std::uint32_t>(random.below(lines));
   std::size_t at = 0;
   std::uint64_t sum = 0;

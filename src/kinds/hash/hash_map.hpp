@@ -152,6 +152,7 @@ class HashMap final : public HashView, public catalog::Object, public memory::Ve
   // For audits and tests.
   [[nodiscard]] const std::deque<Partition>& partitions() const { return partitions_; }
   [[nodiscard]] const RecordStore& records() const { return records_; }
+  [[nodiscard]] RecordStore& records() { return records_; }
   [[nodiscard]] const Retirement& retirement() const { return retirement_; }
   [[nodiscard]] std::size_t spare_links() const;
   [[nodiscard]] HashStore& store() const { return store_; }

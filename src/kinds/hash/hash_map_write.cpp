@@ -182,6 +182,7 @@ void HashMap::free_some(HashThread& thread) {
   }
   // What is stamped by the one is free by the next, if no reader is there.
   for (int i = 0; i < 3; ++i) store_.reclaimer.collect(*thread.cache);
+  records_.trim();
   thread.cache->flush();
 }
 

@@ -155,9 +155,9 @@ void Partition::flush() noexcept {
     take_out_ready();
     if (batch_ != nullptr && batch_->count != 0 && retired_.size() != 0) hand_over();
   } while (services_.retirement.any_ready(number_));
-  for (auto& stock : records_) {
-    services_.records.give(stock);
-    stock.clear();
+  for (RecordClass cls = 0; cls < kRecordClasses; ++cls) {
+    services_.records.give(cls, records_[cls]);
+    records_[cls].clear();
   }
   if (spare_segment_ != 0) {
     services_.pool.release(std::exchange(spare_segment_, 0), memory::bins_class_of(kSegmentBytes));

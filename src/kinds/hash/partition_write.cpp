@@ -213,7 +213,7 @@ bool Partition::stock_records(RecordClass cls, std::span<const std::uint64_t> of
   auto& stock = records_[cls];
   if (!base::try_reserve(stock, offsets.size())) {
     const std::size_t room = std::min(stock.capacity() - stock.size(), offsets.size());
-    services_.records.give(offsets.subspan(room));
+    services_.records.give(cls, offsets.subspan(room));
     offsets = offsets.first(room);
   }
   stock.insert(stock.end(), offsets.rbegin(), offsets.rend());

@@ -34,6 +34,7 @@ std::uint32_t RecordStore::take(RecordClass cls, std::span<std::uint64_t> out) n
   ESPALIER_ASSERT(cls < kRecordClasses);
   const std::lock_guard lock(mutex_);
   std::uint32_t taken = 0;
+  take_loose(cls, out, taken);
   while (taken < out.size()) {
     if (partial_[cls] == kNone) {
       if (taken != 0) break;  // a page more is not worth it
@@ -105,26 +106,56 @@ void RecordStore::take_from(Page& page, std::span<std::uint64_t> out, std::uint3
   }
 }
 
-void RecordStore::give(std::span<const std::uint64_t> offsets) noexcept {
-  const std::lock_guard lock(mutex_);
-  for (const std::uint64_t offset : offsets) give_one(offset);
+void RecordStore::take_loose(RecordClass cls, std::span<std::uint64_t> out, std::uint32_t& taken) {
+  auto& loose = loose_[cls];
+  for (; taken < out.size() && !loose.empty(); ++taken) {
+    out[taken] = loose.back();
+    loose.pop_back();
+  }
 }
 
-void RecordStore::give_one(std::uint64_t offset) {
+void RecordStore::give(RecordClass cls, std::span<const std::uint64_t> offsets) noexcept {
+  for (const std::uint64_t offset : offsets) {
+    const auto generation = generation_at(pool_.at(offset));
+    generation.store(next_record_generation(generation.load(std::memory_order_relaxed)),
+                     std::memory_order_release);
+  }
+  const std::lock_guard lock(mutex_);
+  numbers_.records -= offsets.size();
+  numbers_.record_bytes -= offsets.size() * kRecordBytes[cls];
+  numbers_.free += offsets.size();
+  auto& loose = loose_[cls];
+  if (loose.size() + offsets.size() > kLooseMax) {
+    // Those that were freed first.
+    const std::size_t half = loose.size() / 2;
+    for (std::size_t i = 0; i < half; ++i) give_to_page(loose[i]);
+    loose.erase(loose.begin(), loose.begin() + static_cast<std::ptrdiff_t>(half));
+  }
+  if (base::try_reserve(loose, offsets.size())) {
+    loose.insert(loose.end(), offsets.begin(), offsets.end());
+  } else {
+    for (const std::uint64_t offset : offsets) give_to_page(offset);
+  }
+}
+
+void RecordStore::trim() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (auto& loose : loose_) {
+    for (const std::uint64_t offset : loose) give_to_page(offset);
+    loose.clear();
+  }
+}
+
+void RecordStore::give_to_page(std::uint64_t offset) {
   const std::uint32_t index = page_at(offset);
   ESPALIER_ASSERT(index != kNone);
   Page& page = pages_[index];
   const std::uint64_t in_page = offset - page.offset - sizeof(RecordPageHeader);
   ESPALIER_ASSERT(in_page % kRecordBytes[page.cls] == 0 && page.free_count < page.carved);
-  const auto generation = generation_at(pool_.at(offset));
-  const std::uint32_t next = next_record_generation(generation.load(std::memory_order_relaxed));
-  generation.store(next, std::memory_order_release);
-  page.generation_high = later(page.generation_high, next);
+  page.generation_high =
+      later(page.generation_high, generation_at(pool_.at(offset)).load(std::memory_order_relaxed));
   if (page.available() == 0) link(index);
   page.free_stack[page.free_count++] = static_cast<std::uint16_t>(in_page / kRecordBytes[page.cls]);
-  --numbers_.records;
-  numbers_.record_bytes -= kRecordBytes[page.cls];
-  ++numbers_.free;
   // The last page of a class stays, for the next record.
   const bool alone = page.previous == kNone && page.next == kNone;
   if (page.free_count == page.carved && !alone) drop_page(index);

@@ -5,7 +5,9 @@
 //
 // Lengths are multiples of 16 from 32 to 128, then four to a doubling, to 1024. Free records are
 // kept in process memory, page by page, so that a page that becomes wholly free goes back to the
-// pool, and is cut for another length next time.
+// pool, and is cut for another length next time. What was freed last, some thousand of each class,
+// waits outside the pages and is handed out first: so puts that replace, in a map of many pages,
+// touch nothing of a page but the records.
 //
 // Invariants
 // 1. A record's generation moves on when it is freed, and beyond those of all records that ever
@@ -68,8 +70,10 @@ class RecordStore {
   /// Takes a page that the pool had only after others gave memory back. False: there is no room in
   /// the process for what is known of it, and it went back.
   [[nodiscard]] bool adopt_page(RecordClass cls, std::uint64_t offset) noexcept;
-  /// Takes records back. Requires: no reader may come upon them any more.
-  void give(std::span<const std::uint64_t> offsets) noexcept;
+  /// Takes records of a class back. Requires: no reader may come upon them any more.
+  void give(RecordClass cls, std::span<const std::uint64_t> offsets) noexcept;
+  /// Puts all that waits outside into its pages, and gives back those that are wholly free.
+  void trim() noexcept;
 
   struct Numbers {
     std::uint64_t pages = 0;
@@ -78,11 +82,13 @@ class RecordStore {
     std::uint64_t free = 0;
   };
   [[nodiscard]] Numbers numbers() const;
-  /// Whether a record in use begins there, of which class; kRecordClasses: none does. For audits.
+  /// Whether a record begins there that no page has free, of which class; kRecordClasses: none does.
+  /// Requires: after trim(). For audits.
   [[nodiscard]] RecordClass class_at(std::uint64_t offset) const;
 
  private:
   static constexpr std::uint32_t kPageBytes = 32768;
+  static constexpr std::size_t kLooseMax = 4096;
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   struct Page {
     std::uint64_t offset = 0;  // 0: no page
@@ -101,14 +107,16 @@ class RecordStore {
   [[nodiscard]] std::uint32_t page_at(std::uint64_t offset) const;
   [[nodiscard]] bool add_page(RecordClass cls, std::uint64_t offset);
   void take_from(Page& page, std::span<std::uint64_t> out, std::uint32_t& taken);
-  void give_one(std::uint64_t offset);
+  void take_loose(RecordClass cls, std::span<std::uint64_t> out, std::uint32_t& taken);
+  void give_to_page(std::uint64_t offset);
   void drop_page(std::uint32_t index);
   void link(std::uint32_t index);
   void unlink(std::uint32_t index);
 
   memory::BufferPool& pool_;
   const std::uint32_t map_id_;
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;                                      // guards all below
+  std::array<std::vector<std::uint64_t>, kRecordClasses> loose_;  // freed last, outside the pages
   std::vector<Page> pages_;
   std::vector<std::uint32_t> unused_;  // of them, with room for all
   std::array<std::uint32_t, kRecordClasses> partial_ = [] {

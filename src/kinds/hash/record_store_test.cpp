@@ -5,6 +5,8 @@
 
 #include <map>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "base/atomic_bytes.hpp"
 #include "base/random.hpp"
@@ -31,6 +33,9 @@ class RecordStoreTest : public testing::Test {
   std::uint32_t generation(std::uint64_t offset) {
     return base::load_shared<std::uint32_t>(parts_.pool.at(offset) +
                                             offsetof(RecordHeader, generation));
+  }
+  void give(const std::vector<std::pair<std::uint64_t, RecordClass>>& back) {
+    for (const auto& [offset, cls] : back) records_.give(cls, {&offset, 1});
   }
   StoreParts parts_{std::uint64_t{64} << 20};
   RecordStore records_{parts_.pool, 1};
@@ -59,24 +64,25 @@ TEST_F(RecordStoreTest, HandsOutEachPlaceOnceAndUnderANewGeneration) {
         last[offsets[i]] = now;
       }
     } else {
-      std::vector<std::uint64_t> back;
+      std::vector<std::pair<std::uint64_t, RecordClass>> back;
       const bool all = random.below(50) == 0;
       for (auto at = taken.begin(); at != taken.end();) {
         if (all || random.below(4) == 0) {
-          back.push_back(at->first);
+          back.push_back(*at);
           at = taken.erase(at);
         } else {
           ++at;
         }
       }
-      records_.give(back);
-      for (const std::uint64_t offset : back) ASSERT_EQ(records_.class_at(offset), kRecordClasses);
+      give(back);
+      if (random.below(3) != 0) continue;
+      records_.trim();
+      for (const auto& [offset, cls] : back) ASSERT_EQ(records_.class_at(offset), kRecordClasses);
     }
     ASSERT_EQ(records_.numbers().records, taken.size());
   }
-  std::vector<std::uint64_t> back;
-  for (const auto& [offset, cls] : taken) back.push_back(offset);
-  records_.give(back);
+  give({taken.begin(), taken.end()});
+  records_.trim();
   EXPECT_EQ(records_.numbers().records, 0u);
   EXPECT_LE(records_.numbers().pages, kRecordClasses);  // one of each class stays
   EXPECT_EQ(parts_.pool.stats(memory::kRecordsClass).in_use, records_.numbers().pages);

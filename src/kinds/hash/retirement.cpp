@@ -16,6 +16,11 @@ memory::SizeClass class_of_pair(const RecordView& record) {
   return memory::BufferPool::class_of(sizeof(LongPairHeader) + pair.key.size() + pair.value.size());
 }
 
+RecordClass class_of_record(const RecordView& record) {
+  const Pair pair = record.pair();
+  return record_class_of(sizeof(RecordHeader) + pair.key.size() + pair.value.size());
+}
+
 }  // namespace
 
 RetiredBatch* Retirement::take_batch() noexcept {
@@ -85,18 +90,37 @@ void Retirement::release(std::uint32_t id) noexcept {
 }
 
 void Retirement::free(const Slot* slots, std::uint32_t count) noexcept {
+  for (std::uint32_t i = 0; i < count; ++i) __builtin_prefetch(pool_.at(slots[i].offset()), 1);
   std::array<std::uint64_t, RetiredBatch::kSlots> offsets;
+  std::array<RecordClass, RetiredBatch::kSlots> classes;
   ESPALIER_ASSERT(count <= offsets.size());
   for (std::uint32_t i = 0; i < count; ++i) {
-    const Slot slot = slots[i];
-    offsets[i] = slot.offset();
-    const RecordView record(pool_.at(0), slot);
-    if (slot.is_link() || !record.is_long()) continue;
-    const memory::SizeClass cls = class_of_pair(record);
-    pool_.release(record.long_pair().offset(), cls);
-    long_bytes.fetch_sub(memory::BufferPool::class_bytes(cls), std::memory_order_relaxed);
+    offsets[i] = slots[i].offset();
+    classes[i] = free_pair(slots[i]);
   }
-  records_.give({offsets.data(), count});
+  // Those of one class together; most batches have one or two.
+  for (std::uint32_t begin = 0; begin < count;) {
+    const RecordClass cls = classes[begin];
+    std::uint32_t end = begin;
+    for (std::uint32_t i = begin; i < count; ++i) {
+      if (classes[i] != cls) continue;
+      std::swap(offsets[i], offsets[end]);
+      std::swap(classes[i], classes[end]);
+      ++end;
+    }
+    records_.give(cls, {&offsets[begin], end - begin});
+    begin = end;
+  }
+}
+
+RecordClass Retirement::free_pair(Slot slot) noexcept {
+  const RecordView record(pool_.at(0), slot);
+  if (slot.is_link()) return kLinkClass;
+  if (!record.is_long()) return class_of_record(record);
+  const memory::SizeClass cls = class_of_pair(record);
+  pool_.release(record.long_pair().offset(), cls);
+  long_bytes.fetch_sub(memory::BufferPool::class_bytes(cls), std::memory_order_relaxed);
+  return kLinkClass;
 }
 
 std::optional<KeptLink> Retirement::first_ready(std::uint32_t partition) const {
@@ -125,8 +149,7 @@ std::uint64_t Retirement::bytes_of(Slot slot) const {
   if (record.is_long()) {
     return sizeof(LongRecord) + memory::BufferPool::class_bytes(class_of_pair(record));
   }
-  const Pair pair = record.pair();
-  return kRecordBytes[record_class_of(sizeof(RecordHeader) + pair.key.size() + pair.value.size())];
+  return kRecordBytes[class_of_record(record)];
 }
 
 }  // namespace espalier::hash

@@ -88,6 +88,9 @@ class Retirement {
   }
 
  private:
+  /// Frees a long record's pair; returns the class of what the slot names.
+  RecordClass free_pair(Slot slot) noexcept;
+
   static constexpr std::uint32_t kKept = std::uint32_t{1} << 31;
   struct Ready {
     std::atomic<std::uint32_t> count{0};

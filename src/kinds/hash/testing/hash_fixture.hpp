@@ -61,6 +61,7 @@ class HashFixture {
   /// What is wrong with the map, and with the memory of its store; empty: nothing.
   [[nodiscard]] std::string faults() {
     thread.cache->flush();
+    map->records().trim();
     const HashAudit audited = audit(*map);
     std::string all;
     for (const std::string& one : audited.wrong) all += one + "\n";
