@@ -10,7 +10,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/epoch_pins.hpp"
@@ -24,6 +26,8 @@ namespace {
 
 constexpr std::size_t kKeyBytes = 16;
 constexpr std::size_t kValueBytes = 48;
+/// With which a record, its header included, is one line.
+constexpr std::size_t kLineValueBytes = 32;
 constexpr std::size_t kBatch = 4096;
 /// So many that the lines that they touch fit no cache.
 constexpr std::size_t kDrawn = std::size_t{1} << 22;
@@ -45,21 +49,22 @@ struct Key {
 
 /// A store with one full map; made once for each way of versions.
 struct World {
-  World(bool versions, std::uint64_t count)
+  World(bool versions, std::uint64_t count, std::size_t value_bytes = kValueBytes)
       : region(*memory::Region::reserve({.bytes_max = pairs() * 160 + (std::uint64_t{256} << 20)})),
         map(create_hash_map(store, "map", {.versions = versions}).value()),
         thread(HashThread::join(store).value()) {
     const char value[kValueBytes] = {};
     for (std::uint64_t i = 0; i < count; ++i) {
-      if (!map->put(thread, Key(i).view(), {value, sizeof value})) std::abort();
+      if (!map->put(thread, Key(i).view(), {value, value_bytes})) std::abort();
     }
   }
-  static World& full(bool versions) {
-    static std::unique_ptr<World> worlds[2];
-    auto& world = worlds[versions ? 1 : 0];
-    if (world == nullptr) {
-      worlds[versions ? 0 : 1].reset();
-      world = std::make_unique<World>(versions, pairs());
+  static World& full(bool versions, std::size_t value_bytes = kValueBytes) {
+    static std::unique_ptr<World> world;
+    static std::pair<bool, std::size_t> made;
+    if (world == nullptr || made != std::pair(versions, value_bytes)) {
+      world.reset();
+      world = std::make_unique<World>(versions, pairs(), value_bytes);
+      made = {versions, value_bytes};
     }
     return *world;
   }
@@ -148,6 +153,29 @@ BENCHMARK(in_flight)
     ->Args({1, 0, 48, 24, 8})
     ->Args({1, 0, 60, 30, 8})
     ->Args({1, 0, 60, 20, 0});
+
+/// Gets of records that are one line long: what the header of those of 16 + 48 bytes costs, which
+/// makes a second one.
+void get_of_one_line(benchmark::State& state) {
+  World& world = World::full(true, kLineValueBytes);
+  const std::vector<Key> keys = drawn_keys(2);
+  HashPipeline pipeline(*world.map, world.thread);
+  std::vector<HashRequest> requests;
+  for (const Key& key : keys) requests.push_back({HashOp::get, 0, key.view(), {}});
+  std::vector<char> ring(64 * 1024);
+  std::size_t at = 0;
+  for (auto _ : state) {
+    std::size_t i = 0;
+    const auto batch = std::span(requests).subspan(at, kBatch);
+    at = (at + kBatch) % requests.size();
+    pipeline.run(batch, [&](const HashCompletion& done) {
+      std::memcpy(ring.data() + i++ % 1024 * 64, done.value.data(), kLineValueBytes);
+    });
+    benchmark::DoNotOptimize(ring.data());
+  }
+  count(state, world);
+}
+BENCHMARK(get_of_one_line);
 
 /// What the machine does: random lines of as much memory, asked for so many loads ahead, to L2.
 void random_lines(benchmark::State& state) {

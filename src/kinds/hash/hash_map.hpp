@@ -234,6 +234,19 @@ class HashReader {
     std::uint64_t version = version_of(map);
     return get_at(map, key, hash, version, !map.versions);
   }
+  /// The same, of a bin that the directory led to a while ago.
+  [[nodiscard]] static HashAnswer get_exposed(const HashMap& map, std::string_view key,
+                                              const KeyHash& hash, PlaceWord segment,
+                                              const std::byte* bin) {
+    const std::uint64_t version = version_of(map);
+    const Looked looked = look_in(map, revisit(segment, bin), hash, key, version, !map.versions);
+    if (looked.look == Look::found) [[likely]] {
+      const RecordView record(map.image, looked.record);
+      return {true, record.version(), version, record.pair().value};
+    }
+    if (looked.look == Look::absent) return {false, 0, version, {}};
+    return get_exposed(map, key, hash);
+  }
   /// Whether the snapshot has lost what it held: then what was answered may be wrong.
   [[nodiscard]] bool expired() const { return snapshot_ != nullptr && snapshot_->has_expired(); }
   /// Begins again, so that what others wrote meanwhile is seen, and what waits can be freed.

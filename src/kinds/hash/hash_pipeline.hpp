@@ -7,8 +7,9 @@
 //               bin to L2   bin searched  record    carried out, in the order of submission
 //                           record to L2  to L1
 //
-// What the first stages find are hints: the last one begins anew, with what is near by then. So
-// nothing that changes between stages can make an answer wrong.
+// What the first stages find are hints: the last one searches anew, with what is near by then, and
+// begins at the directory if the bin has moved. So nothing that changes between stages can make an
+// answer wrong.
 //
 // Thread: one at a time.
 #pragma once
@@ -94,6 +95,7 @@ class HashPipeline {
   /// What is known of a request under way.
   struct Place {
     KeyHash hash{0, 0};
+    PlaceWord segment{};
     const std::byte* bin = nullptr;     // null: its partition is empty
     const std::byte* record = nullptr;  // null: no slot had its tag
   };
@@ -111,8 +113,8 @@ class HashPipeline {
     at.hash = map_.hash(request.key);
     const PlaceWord directory = map_.directory(at.hash.partition());
     if (directory.none()) return;
-    const PlaceWord segment = map_.segment(directory, at.hash.prefix(directory.depth()));
-    at.bin = map_.bucket(segment, at.hash.bin());
+    at.segment = map_.segment(directory, at.hash.prefix(directory.depth()));
+    at.bin = map_.bucket(at.segment, at.hash.bin());
     __builtin_prefetch(at.bin, 0, 2);
   }
   void want_record(std::size_t index) {
@@ -150,7 +152,11 @@ class HashPipeline {
   void get(const HashRequest& request, std::size_t index, const Done& done) {
     HashCompletion completion = begin_completion(request);
     if (completion.ok) {
-      const HashAnswer answer = HashReader::get_exposed(map_, request.key, place(index).hash);
+      const Place& at = place(index);
+      const HashAnswer answer =
+          at.bin == nullptr
+              ? HashReader::get_exposed(map_, request.key, at.hash)
+              : HashReader::get_exposed(map_, request.key, at.hash, at.segment, at.bin);
       completion.found = answer.found;
       completion.version = answer.version;
       completion.read_version = answer.read_version;

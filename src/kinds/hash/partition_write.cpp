@@ -7,6 +7,7 @@
 #include "base/assert.hpp"
 #include "base/atomic_bytes.hpp"
 #include "base/own_counter.hpp"
+#include "base/prefetch.hpp"
 #include "base/try_reserve.hpp"
 #include "kinds/hash/partition.hpp"
 
@@ -129,8 +130,13 @@ Partition::Room Partition::make_room(const WriteIntent& intent, Shortage& shorta
 }
 
 std::uint64_t Partition::pop(RecordClass cls) noexcept {
-  const std::uint64_t offset = records_[cls].back();
-  records_[cls].pop_back();
+  auto& stock = records_[cls];
+  const std::uint64_t offset = stock.back();
+  stock.pop_back();
+  if (!stock.empty()) {  // the next one's, which may be far by now
+    base::prefetch_to_write(services_.image + stock.back());
+    base::prefetch_to_write(services_.image + stock.back() + kLineBytes);
+  }
   return offset;
 }
 

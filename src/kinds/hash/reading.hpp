@@ -51,6 +51,15 @@ inline constexpr std::uint64_t kAnyVersion = std::numeric_limits<std::uint64_t>:
   return BucketWord{base::load_shared<std::uint64_t>(bucket, std::memory_order_acquire)};
 }
 
+/// A bin that the directory led to a while ago, as it is now.
+[[nodiscard]] inline BinPlace revisit(PlaceWord segment, const std::byte* bin) {
+  BinPlace place{Look::found, segment, bin, load_bucket_word(bin)};
+  if (place.header.pending() || place.header.depth() > segment.depth()) {
+    place.look = Look::changed;
+  }
+  return place;
+}
+
 /// Finds the bin that has the hash now.
 [[nodiscard]] inline BinPlace locate(const HashView& view, const KeyHash& hash) {
   const PlaceWord directory = view.directory(hash.partition());
@@ -134,10 +143,11 @@ inline constexpr std::uint64_t kAnyVersion = std::numeric_limits<std::uint64_t>:
   return result;
 }
 
-/// What the key was at a version. `held`: a snapshot holds it, so that nothing it needs is gone.
-[[nodiscard]] inline Looked look_up(const HashView& view, const KeyHash& hash, std::string_view key,
+/// What the key was at a version, in a bin that was found for it. `held`: a snapshot holds the
+/// version, so that nothing it needs is gone.
+[[nodiscard]] inline Looked look_in(const HashView& view, const BinPlace& place,
+                                    const KeyHash& hash, std::string_view key,
                                     std::uint64_t version, bool held) {
-  const BinPlace place = locate(view, hash);
   if (place.look == Look::changed) return {.look = Look::changed};
   Looked looked;
   if (place.look == Look::found) looked = search(view, place, hash, key, version);
@@ -145,6 +155,12 @@ inline constexpr std::uint64_t kAnyVersion = std::numeric_limits<std::uint64_t>:
   if (exact || looked.look == Look::changed || held) return looked;
   const bool late = view.purged(hash.partition()) > version;
   return late && !planted(Bug::purged_ignored) ? Looked{.look = Look::too_late} : looked;
+}
+
+/// The same of the bin that the directory leads to now.
+[[nodiscard]] inline Looked look_up(const HashView& view, const KeyHash& hash, std::string_view key,
+                                    std::uint64_t version, bool held) {
+  return look_in(view, locate(view, hash), hash, key, version, held);
 }
 
 }  // namespace espalier::hash
