@@ -49,7 +49,7 @@ struct HashCompletion {
   std::string_view value{};
 };
 
-/// How many requests ahead of the one that is carried out. Powers of two, near < record < bin < 64.
+/// How many requests ahead of the one that is carried out: near < record < bin < 100.
 struct PipelineDistances {
   std::uint32_t bin = 32;
   std::uint32_t record = 16;
@@ -66,14 +66,16 @@ class HashPipeline {
   template <class Done>
   void run(std::span<const HashRequest> requests, const Done& done) {
     const std::size_t count = requests.size();
-    for (std::size_t step = 0; step < count + distances_.bin; ++step) {
+    const std::uint32_t first = distances_.bin + kEntryAhead;
+    for (std::size_t step = 0; step < count + first; ++step) {
       thread_.slot.enter();
-      if (step < count) want_bin(requests[step], step);
+      if (step < count) want_entry(requests[step], step);
       const auto due = [&](std::uint32_t ahead, std::size_t& index) {
-        index = step - (distances_.bin - ahead);
-        return step >= distances_.bin - ahead && index < count;
+        index = step - (first - ahead);
+        return step >= first - ahead && index < count;
       };
       std::size_t index = 0;
+      if (due(distances_.bin, index)) want_bin(index);
       if (due(distances_.record, index)) want_record(index);
       if (due(distances_.near, index)) bring_near(index);
       const bool finishes = due(0, index);
@@ -91,7 +93,9 @@ class HashPipeline {
   }
 
  private:
-  static constexpr std::size_t kPlaces = 64;
+  static constexpr std::size_t kPlaces = 128;
+  /// So many before its bin is asked for, an entry of a directory is brought from a cache.
+  static constexpr std::uint32_t kEntryAhead = 8;
   /// What is known of a request under way.
   struct Place {
     KeyHash hash{0, 0};
@@ -106,11 +110,17 @@ class HashPipeline {
 
   [[nodiscard]] Place& place(std::size_t index) { return places_[index % kPlaces]; }
 
-  void want_bin(const HashRequest& request, std::size_t index) {
+  void want_entry(const HashRequest& request, std::size_t index) {
     Place& at = place(index);
     at = {};
     if (request.key.empty()) return;
     at.hash = map_.hash(request.key);
+    const PlaceWord directory = map_.directory(at.hash.partition());
+    if (directory.none()) return;
+    __builtin_prefetch(map_.entry(directory, at.hash.prefix(directory.depth())));
+  }
+  void want_bin(std::size_t index) {
+    Place& at = place(index);
     const PlaceWord directory = map_.directory(at.hash.partition());
     if (directory.none()) return;
     at.segment = map_.segment(directory, at.hash.prefix(directory.depth()));

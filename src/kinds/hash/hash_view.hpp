@@ -34,10 +34,12 @@ struct HashView {
     return base::load_shared<std::uint64_t>(
         partition_line(partition) + offsetof(PartitionLine, purged), std::memory_order_acquire);
   }
+  [[nodiscard]] const std::byte* entry(PlaceWord directory, std::uint32_t index) const {
+    return image + directory.offset() + sizeof(DirectoryHeader) + std::uint64_t{index} * 8;
+  }
   [[nodiscard]] PlaceWord segment(PlaceWord directory, std::uint32_t index) const {
-    return PlaceWord{base::load_shared<std::uint64_t>(
-        image + directory.offset() + sizeof(DirectoryHeader) + std::uint64_t{index} * 8,
-        std::memory_order_acquire)};
+    return PlaceWord{
+        base::load_shared<std::uint64_t>(entry(directory, index), std::memory_order_acquire)};
   }
   [[nodiscard]] const std::byte* bucket(PlaceWord segment, std::uint32_t line) const {
     return image + segment.offset() + (std::uint64_t{1} + line) * kLineBytes;
