@@ -177,6 +177,30 @@ void get_of_one_line(benchmark::State& state) {
 }
 BENCHMARK(get_of_one_line);
 
+/// Lines of the map's own records, whose addresses are known: what is left when nothing leads there.
+void lines_of_records(benchmark::State& state) {
+  World& world = World::full(true);
+  std::vector<const std::byte*> drawn;
+  drawn.reserve(kDrawn);
+  for (const Key& key : drawn_keys(2)) {
+    const KeyHash hash = world.map->hash(key.view());
+    const Looked looked = look_up(*world.map, hash, key.view(), kAnyVersion, true);
+    drawn.push_back(world.map->image + looked.record.offset());
+  }
+  const auto ahead = static_cast<std::size_t>(state.range(0));
+  std::size_t at = 0;
+  std::uint64_t sum = 0;
+  for (auto _ : state) {
+    for (std::size_t i = 0; i < kBatch; ++i, ++at) {
+      __builtin_prefetch(drawn[(at + ahead) % drawn.size()], 0, 2);
+      sum += base::load_plain<std::uint64_t>(drawn[at % drawn.size()]);
+    }
+  }
+  benchmark::DoNotOptimize(sum);
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * kBatch));
+}
+BENCHMARK(lines_of_records)->ArgName("ahead")->Arg(32);
+
 /// What the machine does: random lines of as much memory, asked for so many loads ahead, to L2.
 void random_lines(benchmark::State& state) {
   const std::uint64_t lines = pairs() * 2;

@@ -82,8 +82,8 @@ class RecordStore {
     std::uint64_t free = 0;
   };
   [[nodiscard]] Numbers numbers() const;
-  /// Whether a record begins there that no page has free, of which class; kRecordClasses: none does.
-  /// Requires: after trim(). For audits.
+  /// Whether a record begins there that no page has free, and of which class; kRecordClasses: none
+  /// does. Requires: after trim(). For audits.
   [[nodiscard]] RecordClass class_at(std::uint64_t offset) const;
 
  private:
