@@ -177,7 +177,7 @@ void get_of_one_line(benchmark::State& state) {
 }
 BENCHMARK(get_of_one_line);
 
-/// Lines of the map's own records, whose addresses are known: what is left when nothing leads there.
+/// Lines of the map's own records, whose addresses are known: what it costs without all else.
 void lines_of_records(benchmark::State& state) {
   World& world = World::full(true);
   std::vector<const std::byte*> drawn;
