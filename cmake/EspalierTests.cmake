@@ -297,7 +297,8 @@ function(espalier_spanning_tests)
   file(GLOB heap_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/heap/*.cpp)
   if(TARGET espalier_node)
     espalier_test_program(heap_test SOURCES ${heap_tests}
-                          LIBRARIES espalier_client_testing espalier_node_testing)
+                          LIBRARIES espalier_client_testing espalier_node_testing
+                                    espalier_hash_testing)
   endif()
   if(ESPALIER_BUILD_PLANTED)
     espalier_test_program(system_planted_test SOURCES ${planted}

@@ -13,12 +13,13 @@ enum class ObjectKind : std::uint8_t {
   map = 1,
   table = 2,
   sequencer = 3,
+  hash = 4,
 };
 
 /// From here on the numbers are of kinds that programs define themselves (docs/offloads.md).
 inline constexpr std::uint8_t kOwnKinds = 128;
 
-/// "map", "table", "sequencer"; empty for what this version does not know.
+/// "map", "table", "sequencer", "hash"; empty for what this version does not know.
 std::string_view name(ObjectKind kind);
 
 }  // namespace espalier

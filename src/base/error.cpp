@@ -45,6 +45,7 @@ std::string_view name(ObjectKind kind) {
     case ObjectKind::map: return "map";
     case ObjectKind::table: return "table";
     case ObjectKind::sequencer: return "sequencer";
+    case ObjectKind::hash: return "hash";
   }
   return "";
 }

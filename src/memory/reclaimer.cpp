@@ -13,7 +13,7 @@ namespace espalier::memory {
 namespace {
 
 std::uint64_t bytes_of(const Retired& retired) {
-  return retired.offset == 0 ? 0 : class_bytes(retired.size_class);
+  return retired.offset == 0 ? retired.bytes : class_bytes(retired.size_class);
 }
 
 }  // namespace
@@ -103,8 +103,8 @@ bool Reclaimer::collect(BufferCache& cache) noexcept {
     PerObject& state = of(object);
     if (needed(state, node->retired.version)) {
       state.held.push(node);
-      state.held_bytes += class_bytes(size_class);
-      held_bytes_ += class_bytes(size_class);
+      state.held_bytes += bytes_of(node->retired);
+      held_bytes_ += bytes_of(node->retired);
       expire_beyond_limits(object, state);
     } else {
       state.retired_bytes -= bytes_of(node->retired);
@@ -147,7 +147,7 @@ void Reclaimer::release_held(PerObject& state) {
     if (needed(state, node->retired.version)) {
       state.held.push(node);
     } else {
-      const std::uint64_t bytes = class_bytes(node->retired.size_class);
+      const std::uint64_t bytes = bytes_of(node->retired);
       state.held_bytes -= bytes;
       held_bytes_ -= bytes;
       stamp(node, epoch);
@@ -277,9 +277,7 @@ std::uint64_t Reclaimer::bytes_held_by_leases() const {
   std::uint64_t bytes = 0;
   stamped_.for_each([&](const RetiredNode& node) {
     if (node.stamp >= exposed) return false;  // stamps ascend
-    if (node.stamp >= leased && node.retired.offset != 0) {
-      bytes += class_bytes(node.retired.size_class);
-    }
+    if (node.stamp >= leased) bytes += bytes_of(node.retired);
     return true;
   });
   return bytes;
@@ -293,9 +291,8 @@ std::vector<std::uint64_t> Reclaimer::bytes_held_since(
     stamped_.for_each([&](const RetiredNode& node) {
       // The newest epoch that keeps it; all older ones do too.
       const auto after = std::ranges::upper_bound(epochs, node.stamp);
-      if (node.retired.offset != 0 && after != epochs.begin()) {
-        bytes[static_cast<std::size_t>(after - epochs.begin()) - 1] +=
-            class_bytes(node.retired.size_class);
+      if (after != epochs.begin()) {
+        bytes[static_cast<std::size_t>(after - epochs.begin()) - 1] += bytes_of(node.retired);
       }
       return true;
     });
@@ -319,7 +316,7 @@ std::vector<Holder> Reclaimer::snapshot_holders() const {
       // The newest snapshot that needs it; all older ones do too.
       const auto after = std::ranges::lower_bound(here, node.retired.version, {}, &Holder::since);
       if (after != here.begin()) {
-        std::prev(after)->bytes += class_bytes(node.retired.size_class);
+        std::prev(after)->bytes += bytes_of(node.retired);
       }
       return true;
     });

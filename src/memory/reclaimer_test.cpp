@@ -178,6 +178,27 @@ TEST(Reclaimer, ReleasesIdsWithTheirBuffers) {
   EXPECT_EQ(under.reclaimer.waiting(object, true).buffers.size(), 0u);
 }
 
+// What an object frees itself counts where snapshots may hold no more.
+TEST(Reclaimer, ReleasesIdsWithoutBuffersAndCountsTheirBytes) {
+  ReclaimerUnderTest under(1000);
+  const auto held = under.reclaimer.hold(under.object, under.object.clock.released());
+  under.retire(under.object, {0, under.object.write(), 0, 7, 900});
+  under.collect();
+  EXPECT_EQ(under.object.last_released_id, 0u);
+  EXPECT_EQ(under.reclaimer.snapshots().bytes, 900u);
+  EXPECT_EQ(under.reclaimer.waiting(under.object, false).bytes, 900u);
+  under.retire(under.object, {0, 0, 0, 8, 500});  // no snapshot needs it
+  under.collect();
+  EXPECT_EQ(under.object.last_released_id, 8u);
+  EXPECT_FALSE(held->has_expired());
+  under.retire(under.object, {0, under.object.write(), 0, 9, 200});
+  under.collect();
+  EXPECT_TRUE(held->has_expired());
+  EXPECT_EQ(under.object.last_released_id, 9u);
+  EXPECT_EQ(under.reclaimer.waiting(under.object, false).bytes, 0u);
+  under.reclaimer.drop(under.object, held);
+}
+
 TEST(Reclaimer, OffersWhatHasComeFreeToItsObject) {
   ReclaimerUnderTest under;
   ObjectUnderTest& object = under.object;

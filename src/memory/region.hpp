@@ -35,7 +35,7 @@ inline constexpr std::uint64_t kExtentBytes = std::uint64_t{2} << 20;
 inline constexpr std::uint64_t kSlabBytes = std::uint64_t{256} << 10;
 /// So many times the limit of addresses are reserved: one time for each class of buffers
 /// (size_class.hpp), for each may have had all memory in its turn, and some to spare.
-inline constexpr std::uint64_t kAddressesPerLimit = 64;
+inline constexpr std::uint64_t kAddressesPerLimit = 72;
 
 struct RegionOptions {
   std::uint64_t bytes_max = 0;  // limit on memory in use, header included

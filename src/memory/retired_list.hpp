@@ -16,12 +16,14 @@ namespace espalier::memory {
 
 class VersionedObject;
 
-/// A buffer (and perhaps an id of its object's own) that was unlinked at `version`.
+/// A buffer (and perhaps an id of its object's own) that was unlinked at `version`; or an id alone,
+/// of what the object frees itself when the id is released. Version 0: no snapshot needs it.
 struct Retired {
-  std::uint64_t offset = 0;
+  std::uint64_t offset = 0;  // 0: an id alone
   std::uint64_t version = 0;
   std::uint32_t size_class = 0;
-  std::uint32_t id = 0;  // released with the buffer; 0: none
+  std::uint32_t id = 0;     // released with the buffer; 0: none
+  std::uint64_t bytes = 0;  // of an id alone: what the object keeps for it
 };
 
 /// An element: what waits, of which object, and since which epoch once it is stamped.

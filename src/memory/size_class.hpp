@@ -7,6 +7,8 @@
 //   class 49 .. 56   nodes of 512, 1024, ... 64 KiB          powers of two, as maps have them
 //   class 57 .. 59   512, 32 KiB, 64 KiB for map headers, pages and directories of page tables
 //   class 60 .. 62   32 KiB, 64 KiB, 2 MiB of relations: page lists, headers, pages of rows
+//   class 63 .. 65   512, 16 KiB, 64 KiB of hash maps: headers, directories, segments of bins
+//   class 66         32 KiB: pages of records of hash maps
 //
 // All are multiples of 512, the grain of references. Four steps per doubling bound the waste of a
 // value at a fifth; the largest holds a value of 16 MiB and its header. A class is a kind and a
@@ -20,9 +22,17 @@
 
 namespace espalier::memory {
 
-/// What a buffer holds: a value, a node, a part of a map's page table, a part of a relation.
-enum class BufferKind : std::uint8_t { value = 0, node = 1, table = 2, relation = 3 };
-inline constexpr std::uint32_t kBufferKinds = 4;
+/// What a buffer holds: a value, a node, a part of a map's page table, a part of a relation, bins
+/// of a hash map and what leads to them, records of one.
+enum class BufferKind : std::uint8_t {
+  value = 0,
+  node = 1,
+  table = 2,
+  relation = 3,
+  bins = 4,
+  records = 5,
+};
+inline constexpr std::uint32_t kBufferKinds = 6;
 
 /// Index of a class.
 using SizeClass = std::uint32_t;
@@ -33,16 +43,21 @@ inline constexpr SizeClass kValueClasses = 49;
 inline constexpr SizeClass kNodeClasses = 8;
 inline constexpr SizeClass kTableClass = kValueClasses + kNodeClasses;  // the first of three
 inline constexpr SizeClass kRelationClass = kTableClass + 3;             // the first of three
-inline constexpr SizeClass kClasses = kRelationClass + 3;
+inline constexpr SizeClass kBinsClass = kRelationClass + 3;              // the first of three
+inline constexpr SizeClass kRecordsClass = kBinsClass + 3;
+inline constexpr SizeClass kClasses = kRecordsClass + 1;
 inline constexpr std::uint64_t kBufferBytesMax = std::uint64_t{18} << 20;
 inline constexpr std::uint64_t kNodeBufferBytesMax = std::uint64_t{512} << (kNodeClasses - 1);
 
 namespace detail {
 
 constexpr std::uint64_t compute_class_bytes(SizeClass cls) {
+  if (cls == kRecordsClass) return 32768;
+  if (cls >= kBinsClass)
+    return cls == kBinsClass ? 512 : std::uint64_t{4096} << 2 * (cls - kBinsClass);
   if (cls >= kRelationClass)
-    return cls == kClasses - 1 ? std::uint64_t{2} << 20
-                               : std::uint64_t{32768} << (cls - kRelationClass);
+    return cls == kBinsClass - 1 ? std::uint64_t{2} << 20
+                                 : std::uint64_t{32768} << (cls - kRelationClass);
   if (cls >= kTableClass)
     return cls == kTableClass ? 512 : std::uint64_t{16384} << (cls - kTableClass);
   if (cls >= kValueClasses) return std::uint64_t{512} << (cls - kValueClasses);
@@ -74,7 +89,9 @@ inline constexpr auto kClassBytes = [] {
 [[nodiscard]] constexpr BufferKind kind_of(SizeClass cls) {
   if (cls < kValueClasses) return BufferKind::value;
   if (cls < kTableClass) return BufferKind::node;
-  return cls < kRelationClass ? BufferKind::table : BufferKind::relation;
+  if (cls < kRelationClass) return BufferKind::table;
+  if (cls < kBinsClass) return BufferKind::relation;
+  return cls < kRecordsClass ? BufferKind::bins : BufferKind::records;
 }
 
 /// The smallest class of values that holds so many bytes; kClasses if none does.
@@ -109,8 +126,16 @@ inline constexpr auto kClassBytes = [] {
 /// The smallest class of parts of relations that holds so many bytes; kClasses if none does.
 [[nodiscard]] constexpr SizeClass relation_class_of(std::uint64_t bytes) {
   SizeClass cls = kRelationClass;
-  while (cls < kClasses && class_bytes(cls) < bytes) ++cls;
-  return cls;
+  while (cls < kBinsClass && class_bytes(cls) < bytes) ++cls;
+  return cls < kBinsClass ? cls : kClasses;
+}
+
+/// The smallest class of headers, directories and segments of hash maps that holds so many bytes;
+/// kClasses if none does.
+[[nodiscard]] constexpr SizeClass bins_class_of(std::uint64_t bytes) {
+  SizeClass cls = kBinsClass;
+  while (cls < kRecordsClass && class_bytes(cls) < bytes) ++cls;
+  return cls < kRecordsClass ? cls : kClasses;
 }
 
 static_assert(class_bytes(kFineClasses - 1) == 4096 && class_bytes(kFineClasses) == 5120);
@@ -121,6 +146,8 @@ static_assert(class_bytes(kTableClass - 1) == kNodeBufferBytesMax);
 static_assert(class_bytes(kTableClass + 1) == 32768 && class_bytes(kTableClass + 2) == 65536);
 static_assert(class_bytes(kRelationClass) == 32768 && class_bytes(kRelationClass + 1) == 65536);
 static_assert(class_bytes(kRelationClass + 2) == std::uint64_t{2} << 20);
+static_assert(class_bytes(kBinsClass) == 512 && class_bytes(kBinsClass + 1) == 16384);
+static_assert(class_bytes(kBinsClass + 2) == 65536 && class_bytes(kRecordsClass) == 32768);
 static_assert([] {
   for (SizeClass cls = 0; cls < kClasses; ++cls) {
     if (class_bytes(cls) % 512 != 0) return false;

@@ -45,6 +45,8 @@ TEST(SizeClass, KindsHaveClassesOfTheirOwn) {
     EXPECT_EQ(node_class_of(bytes) == cls, kind == BufferKind::node) << cls;
     EXPECT_EQ(table_class_of(bytes) == cls, kind == BufferKind::table) << cls;
     EXPECT_EQ(relation_class_of(bytes) == cls, kind == BufferKind::relation) << cls;
+    EXPECT_EQ(bins_class_of(bytes) == cls, kind == BufferKind::bins) << cls;
+    EXPECT_EQ(cls == kRecordsClass, kind == BufferKind::records) << cls;
   }
   EXPECT_EQ(class_bytes(node_class_of(8192)), 8192u);
   for (const std::uint64_t no_node : {0u, 256u, 513u, 1u << 17}) {
@@ -56,6 +58,10 @@ TEST(SizeClass, KindsHaveClassesOfTheirOwn) {
   EXPECT_EQ(class_bytes(relation_class_of(1)), 32768u);
   EXPECT_EQ(class_bytes(relation_class_of(65537)), std::uint64_t{2} << 20);
   EXPECT_EQ(relation_class_of((std::uint64_t{2} << 20) + 1), kClasses);
+  EXPECT_EQ(class_bytes(bins_class_of(1)), 512u);
+  EXPECT_EQ(class_bytes(bins_class_of(513)), 16384u);
+  EXPECT_EQ(class_bytes(bins_class_of(16385)), 65536u);
+  EXPECT_EQ(bins_class_of(65537), kClasses);
 }
 
 }  // namespace

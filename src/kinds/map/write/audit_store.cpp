@@ -109,7 +109,8 @@ void audit_pool(const StoreCore& store, std::span<const BufferUse> buffers, Repo
   std::array<std::uint64_t, memory::kClasses> used{};
   for (const BufferUse& buffer : buffers) ++used[buffer.size_class];
   for (memory::SizeClass cls = 0; cls < memory::kClasses; ++cls) {
-    if (memory::kind_of(cls) == memory::BufferKind::relation) continue;  // no part of any map
+    const memory::BufferKind kind = memory::kind_of(cls);
+    if (kind >= memory::BufferKind::relation) continue;  // no part of any ordered map
     const memory::ClassStats stats = store.pool.stats(cls);
     const std::uint64_t bytes = memory::class_bytes(cls);
     report.expect(stats.in_use + stats.free == stats.taken, "of ", stats.taken, " buffers of ",

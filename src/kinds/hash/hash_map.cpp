@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/hash/hash_map.hpp"
+
+#include <sys/random.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/bytes.hpp"
+#include "catalog/samples.hpp"
+
+namespace espalier::hash {
+namespace {
+
+std::uint64_t header_bytes(std::uint32_t partitions) {
+  return sizeof(HashHeader) + std::uint64_t{partitions} * sizeof(PartitionLine);
+}
+
+Result<HashSeed> draw_seed() {
+  HashSeed drawn;
+  if (::getrandom(&drawn, sizeof drawn, 0) != sizeof drawn) {
+    return fail(Code::system, static_cast<std::uint32_t>(errno));
+  }
+  return drawn;
+}
+
+}  // namespace
+
+HashMap::HashMap(HashStore& store, std::uint32_t id, std::string name, const HashOptions& options)
+    : store_(store),
+      name_(std::move(name)),
+      options_(options),
+      records_(store.pool, id),
+      retirement_(store.pool, records_, options.partitions),
+      services_{store.pool,  store.reclaimer, *this, clock_,          records_,
+                retirement_, *this,           id,    store.pool.at(0)} {
+  image = store.pool.at(0);
+  versions = options.versions;
+  partition_bits = static_cast<std::uint32_t>(std::countr_zero(options.partitions));
+  for (std::uint32_t i = 0; i < options.partitions; ++i) partitions_.emplace_back(services_, i);
+}
+
+Result<std::unique_ptr<HashMap>> HashMap::create(HashStore& store, std::uint32_t id,
+                                                 std::string name, const HashOptions& options) {
+  if (!std::has_single_bit(options.partitions) || options.partitions > kPartitionsMax) {
+    return fail(Code::invalid_argument);
+  }
+  const auto drawn = options.seed ? Result<HashSeed>(*options.seed) : draw_seed();
+  if (!drawn) return std::unexpected(drawn.error());
+  std::unique_ptr<HashMap> map(new HashMap(store, id, std::move(name), options));
+  if (const auto made = map->make_header(*drawn); !made) return std::unexpected(made.error());
+  if (const auto kept = map->reserve_links(); !kept) return std::unexpected(kept.error());
+  store.reclaimer.add(*map, map->name_, map->clock_, options.snapshot_bytes_max);
+  return map;
+}
+
+Result<void> HashMap::make_header(const HashSeed& drawn) {
+  const std::uint64_t bytes = header_bytes(options_.partitions);
+  const auto offset = store_.pool.allocate_or_reclaim(memory::bins_class_of(bytes));
+  if (!offset) return std::unexpected(offset.error());
+  header_offset = *offset;
+  seed = drawn;
+  std::byte* const head = store_.pool.at(*offset);
+  HashHeader fields{};
+  fields.map_id = services_.map_id;
+  fields.generation = base::load_shared<std::uint32_t>(head + offsetof(HashHeader, generation));
+  fields.created = wire::kNoNode;
+  fields.magic = kHashMagic;
+  fields.format = kHashFormat;
+  fields.partitions = options_.partitions;
+  fields.versions = versions ? 1 : 0;
+  fields.seed[0] = seed.first;
+  fields.seed[1] = seed.second;
+  base::copy_shared(head, reinterpret_cast<const std::byte*>(&fields), sizeof fields);
+  const PartitionLine line{};
+  for (std::uint32_t i = 0; i < options_.partitions; ++i) {
+    base::copy_shared(head + sizeof fields + i * sizeof line,
+                      reinterpret_cast<const std::byte*>(&line), sizeof line);
+  }
+  base::store_shared<std::uint64_t>(head + offsetof(HashHeader, superseded), wire::kLive,
+                                    std::memory_order_release);
+  clock_.attach({.read = head + offsetof(HashHeader, read_version),
+                 .write = head + offsetof(HashHeader, write_version)},
+                versions);
+  return {};
+}
+
+// Without them an erase in a full store might be refused, so there is no map without them.
+Result<void> HashMap::reserve_links() {
+  spare_links_.reserve(kSpareLinks);
+  if (!versions) return {};
+  refill_spare_links();
+  if (spare_links_.empty()) {
+    const auto page = store_.pool.allocate_or_reclaim(memory::kRecordsClass);
+    if (!page) return std::unexpected(page.error());
+    if (!records_.adopt_page(kLinkClass, *page)) throw std::bad_alloc();
+    refill_spare_links();
+  }
+  return {};
+}
+
+void HashMap::refill_spare_links() noexcept {
+  const std::lock_guard lock(spare_mutex_);
+  const std::size_t have = spare_links_.size();
+  if (have == kSpareLinks) return;
+  std::uint64_t offsets[kSpareLinks];
+  const std::uint32_t got = records_.take(kLinkClass, std::span(offsets).first(kSpareLinks - have));
+  spare_links_.insert(spare_links_.end(), offsets, offsets + got);
+}
+
+std::size_t HashMap::spare_links() const {
+  const std::lock_guard lock(spare_mutex_);
+  return spare_links_.size();
+}
+
+HashMap::~HashMap() {
+  store_.reclaimer.forget(*this);
+  if (retirement_.long_bytes.load(std::memory_order_relaxed) != 0) {
+    for (Partition& partition : partitions_) partition.free_long_pairs();
+  }
+  partitions_.clear();
+  if (header_offset != 0) {
+    store_.pool.release(header_offset, memory::bins_class_of(header_bytes(options_.partitions)));
+  }
+}
+
+Result<std::optional<std::string>> HashMap::get(HashThread& thread, std::string_view key) const {
+  if (key.empty() || key.size() > kKeyBytesMax) return fail(Code::key_too_long);
+  HashReader reader(*this, thread);
+  const HashAnswer answer = reader.get(key);
+  if (!answer.found) return std::nullopt;
+  return std::string(answer.value);
+}
+
+HashAnswer HashReader::get_at(const HashMap& map, std::string_view key, const KeyHash& hash,
+                              std::uint64_t& version, bool held) {
+  for (;;) {
+    const Looked looked = look_up(map, hash, key, version, held);
+    if (looked.look == Look::found) {
+      const RecordView record(map.image, looked.record);
+      return {true, record.version(), version, record.pair().value};
+    }
+    if (looked.look == Look::absent) return {false, 0, version, {}};
+    if (looked.look == Look::too_late) version = version_of(map);
+  }
+}
+
+Result<HashSnapshot> HashMap::hold(HashThread& thread, std::string owner) {
+  if (!versions) return fail(Code::unsupported);
+  const std::lock_guard lock(snapshot_mutex_);
+  thread.slot.enter();
+  services_.holding.store(true, std::memory_order_relaxed);
+  // Who writes after this sees it: nothing that is there now is taken out.
+  for (Partition& partition : partitions_) {
+    const PartitionGuard guard(partition.lock, thread.holder());
+  }
+  Result<HashSnapshot> held = fail(Code::out_of_memory);
+  try {
+    const std::uint64_t version = clock_.released();
+    held = store_.reclaimer.hold(*this, version, std::move(owner));
+    services_.newest_held.store(version, std::memory_order_relaxed);
+    services_.snapshots.fetch_add(1, std::memory_order_relaxed);
+  } catch (const std::bad_alloc&) {
+    held = fail(Code::out_of_memory);
+  }
+  services_.holding.store(false, std::memory_order_release);
+  thread.slot.exit();
+  return held;
+}
+
+void HashMap::drop(HashSnapshot snapshot) noexcept {
+  const std::lock_guard lock(snapshot_mutex_);
+  store_.reclaimer.drop(*this, snapshot);
+  services_.snapshots.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void HashMap::set_dropped() {
+  std::byte* const head = store_.pool.at(header_offset);
+  base::store_shared<std::uint64_t>(head + offsetof(HashHeader, superseded), 0,
+                                    std::memory_order_release);
+  dropped_.store(true, std::memory_order_release);
+}
+
+std::string HashMap::description() const {
+  const HashShape shape{options_.partitions, versions ? 1u : 0u, options_.snapshot_bytes_max};
+  return std::string(base::bytes_of(shape));
+}
+
+catalog::ObjectNumbers HashMap::numbers() const {
+  catalog::ObjectNumbers numbers;
+  numbers.memory_bytes =
+      memory::class_bytes(memory::bins_class_of(header_bytes(options_.partitions))) +
+      records_.numbers().pages * memory::class_bytes(memory::kRecordsClass) +
+      retirement_.long_bytes.load(std::memory_order_relaxed);
+  for (const Partition& partition : partitions_) {
+    numbers.entries += partition.items();
+    numbers.memory_bytes += partition.segments() * kSegmentBytes + partition.directory_bytes();
+  }
+  return numbers;
+}
+
+void HashMap::add_samples(catalog::SampleList& to) const {
+  std::uint64_t segments = 0;
+  std::uint64_t splits = 0;
+  for (const Partition& partition : partitions_) {
+    segments += partition.segments();
+    splits += partition.splits();
+  }
+  const auto records = records_.numbers();
+  const auto waiting = store_.reclaimer.waiting(*this, false);
+  to.gauge({"items", "", "Items."}, numbers().entries);
+  to.gauge({"partitions", "", "Parts of the keys that one lock each guards."}, partitions_.size());
+  to.gauge({"segments", "", "Segments of bins."}, segments);
+  to.gauge({"segment_bytes", "bytes", "Memory of the segments."}, segments * kSegmentBytes);
+  to.gauge({"records", "", "Records and version links in use."}, records.records);
+  to.gauge({"record_bytes", "bytes", "Memory of these."}, records.record_bytes);
+  to.gauge({"free_records", "", "Records that are free in pages of the map."}, records.free);
+  to.gauge({"long_bytes", "bytes", "Memory of pairs that lie beside the records."},
+           retirement_.long_bytes.load(std::memory_order_relaxed));
+  to.gauge({"retired_bytes", "bytes",
+            "Memory that is unlinked, or will be, and waits for readers or snapshots."},
+           waiting.bytes);
+  to.gauge({"snapshots", "", "Snapshots held; they keep old versions."}, waiting.snapshots);
+  to.gauge({"read_version", "", "The version at which reads begin."}, clock_.released());
+  to.gauge({"write_version", "", "The last version that a write has taken."}, clock_.taken());
+  to.counter({"splits", "", "Segments split."}, splits);
+}
+
+Result<std::shared_ptr<HashMap>> create_hash_map(HashStore& store, std::string_view name,
+                                                 const HashOptions& options) {
+  return store.catalog.create<HashMap>(
+      name, [&](std::uint32_t id, std::string own) -> Result<std::shared_ptr<HashMap>> {
+        auto made = HashMap::create(store, id, std::move(own), options);
+        if (!made) return std::unexpected(made.error());
+        return std::shared_ptr<HashMap>(std::move(*made));
+      });
+}
+
+}  // namespace espalier::hash

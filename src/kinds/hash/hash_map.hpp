@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// A hash map: keys of bytes, without an order, in the memory of a store (docs/design/hash.md).
+//
+// All operations are linearizable. Reads take no locks and write nothing that others read. A write
+// takes the lock of its key's partition for some tens of nanoseconds, and returns when its version
+// is released.
+//
+// Invariant: what a call refuses has changed nothing.
+// Thread: any, each with its own HashThread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "catalog/catalog.hpp"
+#include "espalier/condition.hpp"
+#include "espalier/error.hpp"
+#include "kinds/hash/hash_store.hpp"
+#include "kinds/hash/partition.hpp"
+#include "kinds/hash/reading.hpp"
+#include "memory/version_clock.hpp"
+
+namespace espalier::hash {
+
+inline constexpr std::size_t kKeyBytesMax = 65535;
+inline constexpr std::size_t kValueBytesMax = std::size_t{16} << 20;
+
+struct HashOptions {
+  std::uint32_t partitions = 64;  ///< a power of two, 1 to 512: of keys that one lock guards
+  /// off: faster writes, 32 bytes less for each change under way; no snapshots
+  bool versions = true;
+  /// old versions that snapshots may hold
+  std::uint64_t snapshot_bytes_max = std::uint64_t{256} << 20;
+  /// none: drawn
+  std::optional<HashSeed> seed{};
+};
+
+/// What a write did.
+struct HashWritten {
+  std::uint64_t version = 0;  ///< 0 if nothing was applied or versions are off
+  bool applied = false;
+  bool existed = false;
+};
+
+/// What a key is at a version. The value is good as long as its reader is.
+struct HashAnswer {
+  bool found = false;
+  std::uint64_t version = 0;       ///< of the record
+  std::uint64_t read_version = 0;  ///< at which this holds
+  std::string_view value;
+};
+
+/// A version that is held: what was there then can be read. Given back by HashMap::drop().
+using HashSnapshot = std::list<memory::HeldVersion>::iterator;
+
+class HashMap final : public HashView, public catalog::Object, public memory::VersionedObject {
+ public:
+  static constexpr ObjectKind kKind = ObjectKind::hash;
+
+  /// Errors: invalid_argument (partitions), out_of_memory, system (there is no seed to be drawn).
+  static Result<std::unique_ptr<HashMap>> create(HashStore& store, std::uint32_t id,
+                                                 std::string name, const HashOptions& options);
+  ~HashMap() override;
+  HashMap(const HashMap&) = delete;
+  HashMap& operator=(const HashMap&) = delete;
+
+  // --- reading (more by HashReader) --------------------------------------------------------------
+
+  /// The value, if there is one. Cost: 3 lines. Errors: key_too_long; std::bad_alloc.
+  Result<std::optional<std::string>> get(HashThread& thread, std::string_view key) const;
+
+  // --- writing -----------------------------------------------------------------------------------
+  // Errors of all: key_too_long, value_too_long, out_of_memory; exhausted (other keys are in the
+  // way of this one: only keys that were made for it come to that).
+  // Cost: 5 lines of a pair of 64 bytes.
+
+  Result<HashWritten> put(HashThread& thread, std::string_view key, std::string_view value) {
+    return write(thread, WriteOp::put, key, value);
+  }
+  Result<HashWritten> insert(HashThread& thread, std::string_view key, std::string_view value) {
+    return write(thread, WriteOp::insert, key, value);
+  }
+  Result<HashWritten> update(HashThread& thread, std::string_view key, std::string_view value) {
+    return write(thread, WriteOp::update, key, value);
+  }
+  /// Works in a full store.
+  Result<HashWritten> erase(HashThread& thread, std::string_view key) {
+    return write(thread, WriteOp::erase, key, {});
+  }
+  /// Any of them, if a condition holds. Errors: besides, condition_failed.
+  Result<HashWritten> write(HashThread& thread, WriteOp op, std::string_view key,
+                            std::string_view value, const Condition& condition = {});
+  /// A write that does not wait: its answer may be given when `wait_for` is released. Of the errors
+  /// condition_failed stands in the outcome.
+  Result<WriteOutcome> begin_write(HashThread& thread, WriteOp op, std::string_view key,
+                                   std::string_view value, const KeyHash& hashed,
+                                   const Condition& condition = {});
+  /// Writes `desired` (none: erases) if the value is `expected` (none: if there is none).
+  /// Errors: besides, condition_failed.
+  Result<HashWritten> compare_and_set(HashThread& thread, std::string_view key,
+                                      std::optional<std::string_view> expected,
+                                      std::optional<std::string_view> desired);
+  /// Reads the value, calls `change`, and writes what it returns (none: erases) if nothing came
+  /// between; else starts again. `change` may run several times, holding no lock.
+  Result<HashWritten> modify(
+      HashThread& thread, std::string_view key,
+      const std::function<std::optional<std::string>(std::optional<std::string_view>)>& change);
+  /// Adds to a counter of 8 bytes, little-endian; an absent one is 0. Returns the sum, which wraps
+  /// round. Errors: besides, invalid_argument (the value has another length, the detail).
+  Result<std::uint64_t> add(HashThread& thread, std::string_view key, std::uint64_t amount);
+
+  // --- snapshots ---------------------------------------------------------------------------------
+
+  /// Holds the present version. Cost: every partition's lock. Requires: the thread reads nothing.
+  /// Errors: unsupported (versions are off), out_of_memory.
+  Result<HashSnapshot> hold(HashThread& thread, std::string owner = {});
+  void drop(HashSnapshot snapshot) noexcept;
+
+  // --- as an object of its store -----------------------------------------------------------------
+
+  void set_dropped() override;
+  [[nodiscard]] bool dropped() const { return dropped_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::string_view kind_name() const override { return "hash"; }
+  /// HashShape.
+  [[nodiscard]] std::string description() const override;
+  [[nodiscard]] catalog::ObjectNumbers numbers() const override;
+  void add_samples(catalog::SampleList& to) const override;
+  void release_id(std::uint32_t id) noexcept override { retirement_.release(id); }
+  void buffer_freed(memory::SizeClass, memory::BufferCache&) noexcept override {}
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] std::uint32_t id() const { return services_.map_id; }
+  [[nodiscard]] const memory::VersionClock& clock() const { return clock_; }
+  /// Whether answers that wait for this version may be given.
+  [[nodiscard]] bool released(std::uint64_t version) {
+    return !versions || clock_.released_now() >= version;
+  }
+
+  /// Hands what waits to be handed over to the reclaimer, gives back what is in stock, and frees
+  /// what can be freed. Cost: every partition's lock, heavy barriers.
+  void free_some(HashThread& thread);
+
+  // For audits and tests.
+  [[nodiscard]] const std::deque<Partition>& partitions() const { return partitions_; }
+  [[nodiscard]] const RecordStore& records() const { return records_; }
+  [[nodiscard]] RecordStore& records() { return records_; }
+  [[nodiscard]] const Retirement& retirement() const { return retirement_; }
+  [[nodiscard]] std::size_t spare_links() const;
+  [[nodiscard]] HashStore& store() const { return store_; }
+
+ private:
+  /// Version links reserved for erases, which must succeed in a full store: they make room.
+  static constexpr std::size_t kSpareLinks = 16;
+
+  HashMap(HashStore& store, std::uint32_t id, std::string name, const HashOptions& options);
+  Result<void> make_header(const HashSeed& drawn);
+  Result<void> reserve_links();
+
+  // hash_map_write.cpp
+  Result<WriteOutcome> apply(HashThread& thread, WriteIntent& intent);
+  Result<WriteOutcome> carry_out(HashThread& thread, WriteIntent& intent);
+  Result<HashWritten> finish(HashThread& thread, WriteIntent& intent);
+  Result<void> provide(HashThread& thread, Partition& partition, const Shortage& shortage,
+                       WriteIntent& intent);
+  [[nodiscard]] bool provide_records(HashThread& thread, Partition& partition, RecordClass cls,
+                                     bool from_spares);
+  [[nodiscard]] Result<std::uint64_t> take_buffer(HashThread& thread, std::uint64_t bytes);
+  Result<wire::Ref> stage(HashThread& thread, std::string_view key, std::string_view value);
+  void unstage(wire::Ref pair, std::uint64_t bytes) noexcept;
+  void refill_spare_links() noexcept;
+  /// A key's newest state, released or not.
+  struct Seen {
+    RecordStamp stamp;
+    std::optional<std::string> value;
+  };
+  [[nodiscard]] Seen read_newest(HashThread& thread, const KeyHash& hashed,
+                                 std::string_view key) const;
+  Result<HashWritten> write_if_seen(HashThread& thread, const KeyHash& hashed, std::string_view key,
+                                    const Seen& seen, std::optional<std::string_view> desired);
+  void wait_for(std::uint64_t version);
+
+  friend class HashReader;
+
+  HashStore& store_;
+  const std::string name_;
+  const HashOptions options_;
+  memory::VersionClock clock_;
+  RecordStore records_;
+  Retirement retirement_;
+  HashServices services_;
+  std::deque<Partition> partitions_;
+  std::atomic<bool> dropped_{false};
+  std::mutex snapshot_mutex_;
+  mutable std::mutex spare_mutex_;
+  std::vector<std::uint64_t> spare_links_;  // guarded by spare_mutex_; with room for all
+};
+
+/// Reads of one thread, as of the moment when it began or was renewed. The values that it answers
+/// are good until then.
+/// Thread: one at a time; of a HashThread there is one at a time.
+class HashReader {
+ public:
+  HashReader(const HashMap& map, HashThread& thread) : map_(map), thread_(thread) {
+    thread_.slot.enter();
+    load_version();
+  }
+  /// Reads as of a snapshot.
+  HashReader(const HashMap& map, HashThread& thread, HashSnapshot snapshot)
+      : map_(map), thread_(thread), snapshot_(&*snapshot) {
+    thread_.slot.enter();
+    version_ = snapshot_->version;
+  }
+  ~HashReader() { thread_.slot.exit(); }
+  HashReader(const HashReader&) = delete;
+  HashReader& operator=(const HashReader&) = delete;
+
+  /// What the key is. Not older than the last renewal; of a snapshot as of it, unless expired().
+  [[nodiscard]] HashAnswer get(std::string_view key) { return get(key, map_.hash(key)); }
+  [[nodiscard]] HashAnswer get(std::string_view key, const KeyHash& hash) {
+    return get_at(map_, key, hash, version_, snapshot_ != nullptr || !map_.versions);
+  }
+  /// What a key is now, for those who have exposed an epoch themselves.
+  [[nodiscard]] static HashAnswer get_exposed(const HashMap& map, std::string_view key,
+                                              const KeyHash& hash) {
+    std::uint64_t version = version_of(map);
+    return get_at(map, key, hash, version, !map.versions);
+  }
+  /// The same, of a bin that the directory led to a while ago.
+  [[nodiscard]] static HashAnswer get_exposed(const HashMap& map, std::string_view key,
+                                              const KeyHash& hash, PlaceWord segment,
+                                              const std::byte* bin) {
+    const std::uint64_t version = version_of(map);
+    const Looked looked = look_in(map, revisit(segment, bin), hash, key, version, !map.versions);
+    if (looked.look == Look::found) [[likely]] {
+      const RecordView record(map.image, looked.record);
+      return {true, record.version(), version, record.pair().value};
+    }
+    if (looked.look == Look::absent) return {false, 0, version, {}};
+    return get_exposed(map, key, hash);
+  }
+  /// Whether the snapshot has lost what it held: then what was answered may be wrong.
+  [[nodiscard]] bool expired() const { return snapshot_ != nullptr && snapshot_->has_expired(); }
+  /// Begins again, so that what others wrote meanwhile is seen, and what waits can be freed.
+  void renew() {
+    thread_.slot.expose(thread_.slot.now());
+    if (snapshot_ == nullptr) load_version();
+  }
+
+ private:
+  [[nodiscard]] static std::uint64_t version_of(const HashMap& map) {
+    return map.versions ? map.clock_.released() : kAnyVersion;
+  }
+  void load_version() { version_ = version_of(map_); }
+  static HashAnswer get_at(const HashMap& map, std::string_view key, const KeyHash& hash,
+                           std::uint64_t& version, bool held);
+
+  const HashMap& map_;
+  HashThread& thread_;
+  const memory::HeldVersion* snapshot_ = nullptr;
+  std::uint64_t version_ = 0;
+};
+
+/// Makes an empty map with a name in its store, which must outlive it.
+/// Errors: those of Catalog::create and HashMap::create.
+Result<std::shared_ptr<HashMap>> create_hash_map(HashStore& store, std::string_view name,
+                                                 const HashOptions& options = {});
+
+}  // namespace espalier::hash

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes of a hash map: what is done before the partition's lock is taken, and after.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "base/bytes.hpp"
+#include "kinds/hash/hash_map.hpp"
+
+namespace espalier::hash {
+namespace {
+
+bool is_long(std::string_view key, std::string_view value) {
+  return sizeof(RecordHeader) + key.size() + value.size() > kRecordBytesMax;
+}
+
+std::uint64_t pair_bytes(std::string_view key, std::string_view value) {
+  return sizeof(LongPairHeader) + key.size() + value.size();
+}
+
+}  // namespace
+
+void HashMap::wait_for(std::uint64_t version) {
+  if (!versions || planted(Bug::acknowledge_before_release)) return;
+  while (clock_.released_now() < version) std::this_thread::yield();
+}
+
+Result<HashWritten> HashMap::write(HashThread& thread, WriteOp op, std::string_view key,
+                                   std::string_view value, const Condition& condition) {
+  if (key.empty() || key.size() > kKeyBytesMax) return fail(Code::key_too_long);
+  WriteIntent intent;
+  intent.op = op;
+  intent.hash = hash(key);
+  intent.key = key;
+  intent.value = value;
+  intent.condition = condition;
+  return finish(thread, intent);
+}
+
+Result<WriteOutcome> HashMap::begin_write(HashThread& thread, WriteOp op, std::string_view key,
+                                          std::string_view value, const KeyHash& hashed,
+                                          const Condition& condition) {
+  WriteIntent intent;
+  intent.op = op;
+  intent.hash = hashed;
+  intent.key = key;
+  intent.value = value;
+  intent.condition = condition;
+  return carry_out(thread, intent);
+}
+
+Result<HashWritten> HashMap::finish(HashThread& thread, WriteIntent& intent) {
+  const auto outcome = carry_out(thread, intent);
+  if (!outcome) return std::unexpected(outcome.error());
+  wait_for(outcome->wait_for);
+  if (outcome->condition_failed) return fail(Code::condition_failed);
+  return HashWritten{outcome->version, outcome->applied, outcome->existed};
+}
+
+Result<WriteOutcome> HashMap::carry_out(HashThread& thread, WriteIntent& intent) {
+  const bool stores = intent.op != WriteOp::erase;
+  if (stores && intent.value.size() > kValueBytesMax) return fail(Code::value_too_long);
+  if (stores && is_long(intent.key, intent.value)) {
+    const auto pair = stage(thread, intent.key, intent.value);
+    if (!pair) return std::unexpected(pair.error());
+    intent.pair = *pair;
+  }
+  clock_.admit();
+  auto outcome = apply(thread, intent);
+  if (intent.pair && (!outcome || !outcome->applied)) {
+    unstage(intent.pair, pair_bytes(intent.key, intent.value));
+  }
+  if (outcome && store_.reclaimer.due()) store_.reclaimer.collect(*thread.cache);
+  return outcome;
+}
+
+Result<WriteOutcome> HashMap::apply(HashThread& thread, WriteIntent& intent) {
+  Partition& partition = partitions_[intent.hash.partition()];
+  for (;;) {
+    WriteOutcome outcome;
+    Shortage shortage;
+    {
+      const PartitionGuard guard(partition.lock, thread.holder());
+      shortage = partition.write(intent, outcome);
+    }
+    if (outcome.refused) return fail(Code::exhausted);
+    if (outcome.no_memory) return store_.pool.region().out_of_memory();
+    if (!shortage.any()) return outcome;
+    Result<void> provided = store_.pool.region().out_of_memory();
+    try {
+      provided = provide(thread, partition, shortage, intent);
+    } catch (const std::bad_alloc&) {  // of what frees memory for others; no lock is held
+    }
+    if (!provided) return std::unexpected(provided.error());
+  }
+}
+
+Result<void> HashMap::provide(HashThread& thread, Partition& partition, const Shortage& shortage,
+                              WriteIntent& intent) {
+  const auto out_of_memory = [this] { return store_.pool.region().out_of_memory(); };
+  if (shortage.retirement) {
+    const PartitionGuard guard(partition.lock, thread.holder());
+    if (!partition.stock_retirement()) return out_of_memory();
+  }
+  if (shortage.cls != kRecordClasses && !provide_records(thread, partition, shortage.cls, false)) {
+    return out_of_memory();
+  }
+  if (shortage.links &&
+      !provide_records(thread, partition, kLinkClass, intent.op == WriteOp::erase)) {
+    return out_of_memory();
+  }
+  if (!shortage.segment && !shortage.directory) return {};
+  // A partition with segments goes on without new ones as long as there is room in the old.
+  const bool first = partition.segments() == 0;
+  const auto fetch = [&](std::uint64_t bytes, const auto& stock) -> Result<void> {
+    const auto offset = take_buffer(thread, bytes);
+    if (!offset) return std::unexpected(offset.error());
+    const PartitionGuard guard(partition.lock, thread.holder());
+    stock(*offset);
+    return {};
+  };
+  Result<void> fetched;
+  if (shortage.segment) {
+    fetched = fetch(kSegmentBytes, [&](std::uint64_t at) { partition.stock_segment(at); });
+  }
+  if (fetched && shortage.directory) {
+    const std::uint32_t depth = *shortage.directory;
+    fetched = fetch(sizeof(DirectoryHeader) + (std::uint64_t{8} << depth),
+                    [&](std::uint64_t at) { partition.stock_directory(depth, at); });
+  }
+  if (fetched || (!first && std::exchange(intent.may_grow, false))) return {};
+  return fetched;
+}
+
+Result<std::uint64_t> HashMap::take_buffer(HashThread& thread, std::uint64_t bytes) {
+  const memory::SizeClass cls = memory::bins_class_of(bytes);
+  auto taken = store_.pool.allocate(cls);
+  if (taken) return taken;
+  free_some(thread);
+  return store_.pool.allocate_or_reclaim(cls);
+}
+
+bool HashMap::provide_records(HashThread& thread, Partition& partition, RecordClass cls,
+                              bool from_spares) {
+  constexpr std::uint64_t kMost = 32;
+  constexpr int kTries = 4;
+  std::array<std::uint64_t, kMost> offsets;
+  // Few for small maps, which have many partitions too.
+  const auto wanted = std::min<std::uint64_t>(2 + partition.items() / 8, kMost);
+  std::uint32_t got = records_.take(cls, std::span(offsets).first(wanted));
+  if (got == 0 && from_spares) {
+    const std::lock_guard lock(spare_mutex_);
+    if (!spare_links_.empty()) {
+      offsets[got++] = spare_links_.back();
+      spare_links_.pop_back();
+    }
+  }
+  for (int i = 0; got == 0 && i < kTries; ++i) {
+    free_some(thread);
+    got = records_.take(cls, std::span(offsets).first(1));
+    if (got != 0) break;
+    const auto page = store_.pool.allocate_or_reclaim(memory::kRecordsClass);
+    if (page && !records_.adopt_page(cls, *page)) return false;
+    got = records_.take(cls, std::span(offsets).first(1));
+  }
+  if (got == 0) return false;
+  {
+    const PartitionGuard guard(partition.lock, thread.holder());
+    if (!partition.stock_records(cls, std::span(offsets).first(got))) return false;
+  }
+  if (cls == kLinkClass && got == wanted && spare_links() != kSpareLinks) refill_spare_links();
+  return true;
+}
+
+void HashMap::free_some(HashThread& thread) {
+  for (Partition& partition : partitions_) {
+    const PartitionGuard guard(partition.lock, thread.holder());
+    partition.flush();
+  }
+  // What is stamped by the one is free by the next, if no reader is there.
+  for (int i = 0; i < 3; ++i) store_.reclaimer.collect(*thread.cache);
+  records_.trim();
+  thread.cache->flush();
+}
+
+Result<wire::Ref> HashMap::stage(HashThread& thread, std::string_view key, std::string_view value) {
+  const std::uint64_t bytes = pair_bytes(key, value);
+  const memory::SizeClass cls = memory::BufferPool::class_of(bytes);
+  auto offset = thread.cache->allocate(cls);
+  try {
+    if (!offset) {
+      free_some(thread);
+      offset = store_.pool.allocate_or_reclaim(cls);
+    }
+  } catch (const std::bad_alloc&) {  // as above
+  }
+  if (!offset) return std::unexpected(offset.error());
+  std::byte* const at = store_.pool.at(*offset);
+  base::store_shared<std::uint32_t>(at + offsetof(LongPairHeader, map_id), services_.map_id);
+  base::store_shared<std::uint64_t>(at + offsetof(LongPairHeader, created), wire::kNoNode);
+  base::store_shared<std::uint64_t>(at + offsetof(LongPairHeader, bytes),
+                                    key.size() + value.size());
+  std::memcpy(at + sizeof(LongPairHeader), key.data(), key.size());
+  if (!value.empty()) {
+    std::memcpy(at + sizeof(LongPairHeader) + key.size(), value.data(), value.size());
+  }
+  base::store_shared<std::uint64_t>(at + offsetof(LongPairHeader, superseded), wire::kLive,
+                                    std::memory_order_release);
+  retirement_.long_bytes.fetch_add(memory::BufferPool::class_bytes(cls), std::memory_order_relaxed);
+  const auto generation =
+      base::load_shared<std::uint32_t>(at + offsetof(LongPairHeader, generation));
+  return wire::Ref::make(*offset, generation);
+}
+
+void HashMap::unstage(wire::Ref pair, std::uint64_t bytes) noexcept {
+  const memory::SizeClass cls = memory::BufferPool::class_of(bytes);
+  store_.pool.release(pair.offset(), cls);
+  retirement_.long_bytes.fetch_sub(memory::BufferPool::class_bytes(cls), std::memory_order_relaxed);
+}
+
+Result<HashWritten> HashMap::compare_and_set(HashThread& thread, std::string_view key,
+                                             std::optional<std::string_view> expected,
+                                             std::optional<std::string_view> desired) {
+  Condition condition;
+  condition.kind = expected ? ConditionKind::value : ConditionKind::absent;
+  if (expected) condition.value = *expected;
+  return desired ? write(thread, WriteOp::put, key, *desired, condition)
+                 : write(thread, WriteOp::erase, key, {}, condition);
+}
+
+HashMap::Seen HashMap::read_newest(HashThread& thread, const KeyHash& hashed,
+                                   std::string_view key) const {
+  Seen seen;
+  thread.slot.enter();
+  Looked looked{.look = Look::changed};
+  while (looked.look == Look::changed) looked = look_up(*this, hashed, key, kAnyVersion, true);
+  if (looked.look == Look::found) {
+    const RecordView record(image, looked.record);
+    const auto generation =
+        base::load_shared<std::uint32_t>(record.at() + offsetof(RecordHeader, generation));
+    seen.stamp = {looked.record, generation, record.version()};
+    seen.value.emplace(record.pair().value);
+  }
+  thread.slot.exit();
+  return seen;
+}
+
+Result<HashWritten> HashMap::write_if_seen(HashThread& thread, const KeyHash& hashed,
+                                           std::string_view key, const Seen& seen,
+                                           std::optional<std::string_view> desired) {
+  WriteIntent intent;
+  intent.op = desired ? WriteOp::put : WriteOp::erase;
+  intent.hash = hashed;
+  intent.key = key;
+  if (desired) intent.value = *desired;
+  intent.expected = &seen.stamp;
+  return finish(thread, intent);
+}
+
+Result<HashWritten> HashMap::modify(
+    HashThread& thread, std::string_view key,
+    const std::function<std::optional<std::string>(std::optional<std::string_view>)>& change) {
+  if (key.empty() || key.size() > kKeyBytesMax) return fail(Code::key_too_long);
+  const KeyHash hashed = hash(key);
+  for (;;) {
+    const Seen seen = read_newest(thread, hashed, key);
+    const auto desired =
+        change(seen.value ? std::optional<std::string_view>(*seen.value) : std::nullopt);
+    auto written = write_if_seen(thread, hashed, key, seen, desired);
+    if (written || written.error().code != Code::condition_failed) return written;
+  }
+}
+
+Result<std::uint64_t> HashMap::add(HashThread& thread, std::string_view key, std::uint64_t amount) {
+  if (key.empty() || key.size() > kKeyBytesMax) return fail(Code::key_too_long);
+  const KeyHash hashed = hash(key);
+  for (;;) {
+    const std::uint64_t newest = clock_.taken();
+    const Seen seen = read_newest(thread, hashed, key);
+    std::uint64_t sum = amount;
+    if (seen.value && seen.value->size() != sizeof sum) {
+      wait_for(std::max(newest, seen.stamp.version));
+      return fail(Code::invalid_argument, static_cast<std::uint32_t>(seen.value->size()));
+    }
+    if (seen.value) sum += base::load_le<std::uint64_t>(seen.value->data());
+    char bytes[sizeof sum];
+    base::store_le(bytes, sum);
+    const auto written =
+        write_if_seen(thread, hashed, key, seen, std::string_view(bytes, sizeof bytes));
+    if (written) return sum;
+    if (written.error().code != Code::condition_failed) return std::unexpected(written.error());
+  }
+}
+
+}  // namespace espalier::hash

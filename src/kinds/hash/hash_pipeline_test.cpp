@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pipeline answers as calls one by one do, whatever its distances, and while the map grows.
+#include "kinds/hash/hash_pipeline.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/random.hpp"
+#include "kinds/hash/testing/hash_fixture.hpp"
+
+namespace espalier::hash {
+namespace {
+
+struct Asked {
+  HashOp op;
+  std::string key;
+  std::string value;
+};
+
+TEST(HashPipeline, AnswersInOrderWhatSingleCallsWould) {
+  base::Random random(base::seed_from_environment(31));
+  for (const PipelineDistances distances :
+       {PipelineDistances{}, PipelineDistances{3, 2, 1}, PipelineDistances{60, 30, 7}}) {
+    HashFixture f({.partitions = 4});
+    HashPipeline pipeline(*f.map, f.thread, distances);
+    std::unordered_map<std::string, std::string> model;
+    for (int round = 0; round < 40; ++round) {
+      std::vector<Asked> asked(random.between(0, 300));
+      std::vector<HashRequest> requests;
+      for (Asked& one : asked) {
+        one = {static_cast<HashOp>(random.below(5)), std::to_string(random.below(3000)),
+               std::string(random.below(1500), 'v')};
+        requests.push_back({one.op, requests.size(), one.key, one.value});
+      }
+      std::size_t next = 0;
+      pipeline.run(requests, [&](const HashCompletion& done) {
+        ASSERT_TRUE(done.ok);
+        ASSERT_EQ(done.tag, next++);  // nobody else writes: all are released at once
+        const Asked& one = asked[done.tag];
+        const auto found = model.find(one.key);
+        ASSERT_EQ(done.found, found != model.end());
+        if (one.op == HashOp::get) {
+          if (done.found) {
+            ASSERT_EQ(done.value, found->second);
+          }
+          return;
+        }
+        const bool applies = one.op == HashOp::put || (one.op == HashOp::insert) != done.found;
+        ASSERT_EQ(done.applied, applies);
+        if (!applies) return;
+        if (one.op == HashOp::erase) {
+          model.erase(one.key);
+        } else {
+          model[one.key] = one.value;
+        }
+      });
+      ASSERT_EQ(next, asked.size());
+    }
+    EXPECT_EQ(f.faults(), "");
+  }
+}
+
+TEST(HashPipeline, ErrorsAreThoseOfTheirRequests) {
+  HashFixture f;
+  HashPipeline pipeline(*f.map, f.thread);
+  const std::string long_key(65536, 'k');
+  const std::vector<HashRequest> requests = {
+      {HashOp::get, 0, "", {}}, {HashOp::put, 1, long_key, "v"}, {HashOp::put, 2, "good", "v"}};
+  std::vector<bool> ok(3);
+  pipeline.run(requests, [&](const HashCompletion& done) {
+    ok[done.tag] = done.ok;
+    if (!done.ok) {
+      EXPECT_EQ(done.error.code, Code::key_too_long);
+    }
+  });
+  EXPECT_EQ(ok, (std::vector<bool>{false, false, true}));
+}
+
+}  // namespace
+}  // namespace espalier::hash

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks of hash maps notice each broken rule.
+#include <gtest/gtest.h>
+
+#include "kinds/hash/testing/hash_checks.hpp"
+
+namespace espalier::hash {
+namespace {
+
+void expect_noticed(Bug bug, bool (*check)()) {
+  EXPECT_TRUE(check());
+  {
+    const base::Planted planted(bug);
+    EXPECT_FALSE(check());
+  }
+  EXPECT_TRUE(check());
+}
+
+TEST(HashPlanted, AMovedBinThatAnswersIsNoticed) {
+  expect_noticed(Bug::moved_bin_answered, a_moved_bin_leads_to_the_new_one);
+}
+TEST(HashPlanted, AMissInABinThatChangesIsNoticed) {
+  expect_noticed(Bug::changes_ignored, a_bin_that_moves_is_read_again);
+}
+TEST(HashPlanted, ARecordWhoseGenerationIsNotConfirmedIsNoticed) {
+  expect_noticed(Bug::generation_not_confirmed, a_freed_record_is_not_believed);
+}
+TEST(HashPlanted, ATornRecordThatIsNotConfirmedIsNoticed) {
+  expect_noticed(Bug::generation_not_confirmed, a_torn_record_is_not_believed);
+}
+TEST(HashPlanted, AnUnreleasedAnswerIsNoticed) {
+  expect_noticed(Bug::answer_unreleased, unreleased_records_are_not_answered);
+}
+TEST(HashPlanted, AReaderThatComesTooLateIsNoticed) {
+  expect_noticed(Bug::purged_ignored, a_reader_that_comes_too_late_begins_again);
+}
+TEST(HashPlanted, ForgettingSnapshotsIsNoticed) {
+  expect_noticed(Bug::holds_ignored, snapshots_have_what_they_need);
+}
+TEST(HashPlanted, AnEarlyAcknowledgementIsNoticed) {
+  expect_noticed(Bug::acknowledge_before_release, writes_wait_for_their_release);
+}
+TEST(HashPlanted, FreeingUnderAReaderIsNoticed) {
+  expect_noticed(Bug::record_freed_at_once, values_stay_for_their_reader);
+}
+
+}  // namespace
+}  // namespace espalier::hash

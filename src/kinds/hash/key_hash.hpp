@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hash of a key, by a seed that its map drew, and which bits of it choose what:
+//
+//   63       58 57        46 45        38 37      27 26             0
+//   +-----------+------------+-----------+----------+----------------+
+//   | partition | directory  | -         | tag      | bin            |    of 64 partitions
+//   +-----------+------------+-----------+----------+----------------+
+//
+// The directory's part follows the partition's. Who knows the seed can make keys of one hash; what
+// relies on the hash is speed, and nothing else (docs/design/hash.md).
+//
+// Thread: safe, no state.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "base/bytes.hpp"
+#include "base/random.hpp"
+#include "kinds/hash/format.hpp"
+
+namespace espalier::hash {
+
+struct HashSeed {
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+};
+
+namespace detail {
+
+/// Both halves of the product, one over the other.
+[[nodiscard]] constexpr std::uint64_t folded_product(std::uint64_t x, std::uint64_t y) noexcept {
+  __extension__ using Wide = unsigned __int128;
+  const Wide product = Wide{x} * y;
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
+
+}  // namespace detail
+
+/// Requires: the key is not empty. Cost: two multiplications for each 16 bytes, and two more.
+[[nodiscard]] inline std::uint64_t hash_key(std::string_view key, const HashSeed& seed) noexcept {
+  using base::load_le;
+  constexpr std::uint64_t kLengths = 0x9e37'79b9'7f4a'7c15;
+  const char* at = key.data();
+  std::size_t left = key.size();
+  std::uint64_t hash = seed.first ^ left * kLengths;
+  for (; left > 16; at += 16, left -= 16) {
+    hash = detail::folded_product(load_le<std::uint64_t>(at) ^ seed.second,
+                                  load_le<std::uint64_t>(at + 8) ^ hash);
+  }
+  // 1 to 16 bytes: two loads, which overlap in most cases.
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  if (left >= 8) {
+    first = load_le<std::uint64_t>(at);
+    last = load_le<std::uint64_t>(at + left - 8);
+  } else if (left >= 4) {
+    first = load_le<std::uint32_t>(at);
+    last = load_le<std::uint32_t>(at + left - 4);
+  } else {
+    const auto byte = [&](std::size_t i) {
+      return std::uint64_t{static_cast<unsigned char>(at[i])};
+    };
+    first = byte(0) | byte(left / 2) << 8 | byte(left - 1) << 16;
+  }
+  hash = detail::folded_product(first ^ seed.second, last ^ hash);
+  return base::mix64(hash ^ seed.first);
+}
+
+/// A hash, by its parts.
+class KeyHash {
+ public:
+  /// `partition_bits`: the logarithm of the number of partitions.
+  constexpr KeyHash(std::uint64_t bits, std::uint32_t partition_bits)
+      : bits_(bits), partition_bits_(partition_bits) {}
+
+  [[nodiscard]] constexpr std::uint64_t bits() const { return bits_; }
+  [[nodiscard]] constexpr std::uint32_t partition() const {
+    return partition_bits_ == 0 ? 0 : static_cast<std::uint32_t>(bits_ >> (64 - partition_bits_));
+  }
+  /// The first `depth` bits of the directory's part.
+  [[nodiscard]] constexpr std::uint32_t prefix(std::uint32_t depth) const {
+    return depth == 0 ? 0 : static_cast<std::uint32_t>((bits_ << partition_bits_) >> (64 - depth));
+  }
+  /// The bit of the directory's part behind the first `depth`.
+  [[nodiscard]] constexpr bool bit_at(std::uint32_t depth) const {
+    return ((bits_ << partition_bits_) >> (63 - depth) & 1) != 0;
+  }
+  /// Never 0.
+  [[nodiscard]] constexpr std::uint64_t tag() const {
+    const std::uint64_t tag = bits_ >> 27 & Slot::kTagMask;
+    return tag == 0 ? 1 : tag;
+  }
+  [[nodiscard]] constexpr std::uint32_t bin() const {
+    const std::uint64_t low = bits_ << 5 & 0xFFFF'FFFF;
+    return static_cast<std::uint32_t>(low * kBinsPerSegment >> 32);
+  }
+
+ private:
+  std::uint64_t bits_;
+  std::uint32_t partition_bits_;
+};
+
+}  // namespace espalier::hash

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// One partition of a hash map: what its lock guards. Its directory and segments, how they grow, and
+// what one write does (docs/design/hash.md).
+//
+// A write takes all that it needs from what the partition has in stock; where that is short it
+// changes nothing and says what it lacks, which its caller fetches without the lock.
+//
+// Invariants
+// 1. Each key has one slot, in the bin that its hash has now.
+// 2. Between a version and its publication nothing fails, waits or asks the heap.
+// 3. What readers may come upon is retired, not freed.
+// 4. `purged` rises before the state that it is about is taken out.
+//
+// Thread: who has the lock; statistics any.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "espalier/condition.hpp"
+#include "kinds/hash/hash_view.hpp"
+#include "kinds/hash/partition_lock.hpp"
+#include "kinds/hash/record_view.hpp"
+#include "kinds/hash/retirement.hpp"
+#include "kinds/hash/segment.hpp"
+#include "memory/reclaimer.hpp"
+
+namespace espalier::hash {
+
+enum class WriteOp : std::uint8_t { put, insert, update, erase };
+
+/// One write of one key, with everything that may take time already done.
+struct WriteIntent {
+  WriteOp op = WriteOp::put;
+  KeyHash hash{0, 0};
+  std::string_view key;
+  std::string_view value;
+  wire::Ref pair{};  // of a long record: the buffer that has key and value
+  Condition condition{};
+  /// Where not null: the record that the key must have, or none (of modify()).
+  const struct RecordStamp* expected = nullptr;
+  bool may_grow = true;  // false: there was no memory to grow with
+};
+
+/// A record that was seen, so that it can be known again.
+struct RecordStamp {
+  Slot record{};  // empty: there was none
+  std::uint32_t generation = 0;
+  std::uint64_t version = 0;
+};
+
+struct WriteOutcome {
+  bool condition_failed = false;
+  bool refused = false;    // the key's chain is as long as it may be; nothing was changed
+  bool no_memory = false;  // of the process, for what is known of a segment; nothing was changed
+  bool applied = false;
+  bool existed = false;
+  std::uint64_t version = 0;   // under which it was written
+  std::uint64_t wait_for = 0;  // the answer may be given when this version is released
+};
+
+/// What a write lacks.
+struct Shortage {
+  RecordClass cls = kRecordClasses;  // records of this class
+  bool links = false;
+  bool retirement = false;  // elements, batches, an id
+  bool segment = false;
+  std::optional<std::uint32_t> directory{};  // of this depth
+
+  [[nodiscard]] bool any() const {
+    return cls != kRecordClasses || links || retirement || segment || directory;
+  }
+};
+
+/// What the partitions of a map share.
+struct HashServices {
+  memory::BufferPool& pool;
+  memory::Reclaimer& reclaimer;
+  memory::VersionedObject& object;
+  memory::VersionClock& clock;
+  RecordStore& records;
+  Retirement& retirement;
+  const HashView& view;
+  std::uint32_t map_id;
+  std::byte* image;
+  // Of snapshots. `holding`: one is being taken, and nothing is taken out meanwhile.
+  std::atomic<bool> holding{false};
+  std::atomic<std::uint32_t> snapshots{0};
+  std::atomic<std::uint64_t> newest_held{0};
+};
+
+class Partition {
+ public:
+  static constexpr std::uint32_t kSplitSlots = 1150;  // with which a segment is full
+  static constexpr std::uint32_t kBinsPerWrite = 4;
+
+  Partition(HashServices& services, std::uint32_t number) : services_(services), number_(number) {}
+  ~Partition();
+  Partition(const Partition&) = delete;
+  Partition& operator=(const Partition&) = delete;
+
+  // Without lock: whoever has it asks the rest.
+  PartitionLock lock;
+  [[nodiscard]] std::uint64_t items() const { return items_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t segments() const {
+    return segment_count_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t splits() const { return splits_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t directory_bytes() const {
+    return directory_bytes_.load(std::memory_order_relaxed);
+  }
+
+  /// Does a write, or says what it lacks.
+  [[nodiscard]] Shortage write(const WriteIntent& intent, WriteOutcome& outcome) noexcept;
+
+  // What a write lacked. Each takes what it is given, or gives it back.
+  /// False: the process has no memory, and there is none of the class.
+  [[nodiscard]] bool stock_records(RecordClass cls,
+                                   std::span<const std::uint64_t> offsets) noexcept;
+  void stock_segment(std::uint64_t offset) noexcept;
+  void stock_directory(std::uint32_t depth, std::uint64_t offset) noexcept;
+  /// False: the process has no memory.
+  [[nodiscard]] bool stock_retirement() noexcept;
+  /// Gives back what is in stock, and hands what it has retired to the reclaimer.
+  void flush() noexcept;
+  /// Takes out links that nobody needs any more.
+  void take_out_ready() noexcept;
+  /// Gives back the buffers of all long pairs. Requires: no thread uses the map any more, nor will.
+  void free_long_pairs() noexcept;
+
+  /// Of each segment, in no order; and of the bytes that are in stock. For audits.
+  [[nodiscard]] const std::vector<std::unique_ptr<Segment>>& all_segments() const {
+    return segments_;
+  }
+  [[nodiscard]] const std::vector<std::uint32_t>& entries() const { return entries_; }
+  [[nodiscard]] std::uint64_t records_in_stock() const;
+  [[nodiscard]] bool has_spare_segment() const { return spare_segment_ != 0; }
+  [[nodiscard]] std::optional<std::uint32_t> spare_directory_depth() const {
+    if (spare_directory_ == 0) return std::nullopt;
+    return spare_directory_depth_;
+  }
+  [[nodiscard]] PlaceWord directory() const { return directory_; }
+  [[nodiscard]] const Segment* split_child() const { return split_.child; }
+  [[nodiscard]] const Segment* split_parent() const { return split_.parent; }
+  [[nodiscard]] bool splitting() const { return split_.child != nullptr; }
+  [[nodiscard]] std::uint32_t number() const { return number_; }
+
+ private:
+  /// A segment that is being split. Bins below `next` have been moved, and others perhaps.
+  struct Split {
+    Segment* parent = nullptr;
+    Segment* child = nullptr;
+    std::uint32_t next = 0;
+  };
+
+  // partition_growth.cpp
+  [[nodiscard]] Segment& segment_of(const KeyHash& hash) const {
+    return *segments_[entries_[hash.prefix(directory_.depth())]];
+  }
+  [[nodiscard]] bool begin_first() noexcept;
+  /// The same, by the directory that readers have, whose line a pipeline has brought already.
+  [[nodiscard]] SegmentBytes bytes_of(const KeyHash& hash) const {
+    const PlaceWord word = services_.view.segment(directory_, hash.prefix(directory_.depth()));
+    return {services_.image, word.offset()};
+  }
+  [[nodiscard]] bool wants_split(const Segment& segment) const;
+  /// What a split of it lacks.
+  void lack_of_split(const Segment& segment, Shortage& shortage) const;
+  /// Requires: it lacks nothing. False: the process has no memory.
+  [[nodiscard]] bool begin_split(Segment& segment) noexcept;
+  [[nodiscard]] bool double_directory() noexcept;
+  void set_entries(const Segment& segment, std::uint32_t index);
+  void publish_directory();
+  void move_bin(std::uint32_t bin) noexcept;
+  void move_bins(std::uint32_t count) noexcept;
+  [[nodiscard]] KeyHash hash_of(Slot slot) const;
+
+  // partition_write.cpp
+  enum class Room : std::uint8_t { there, lacking, refused, no_memory };
+  [[nodiscard]] Room make_room(const WriteIntent& intent, Shortage& shortage) noexcept;
+  [[nodiscard]] bool holds(const WriteIntent& intent, const NewestState& newest) const;
+  void look_for_shortage(const WriteIntent& intent, bool has_slot, Shortage& shortage) const;
+  [[nodiscard]] Slot fill_record(const WriteIntent& intent) noexcept;
+  [[nodiscard]] Slot fill_link(const KeyHash& hash, Slot newer, Slot older) noexcept;
+  void commit(const WriteIntent& intent, std::optional<SlotPlace> place,
+              WriteOutcome& outcome) noexcept;
+  void set_version(Slot slot, std::uint64_t version) noexcept;
+  [[nodiscard]] std::uint64_t pop(RecordClass cls) noexcept;
+
+  // partition_links.cpp
+  void take_out_or_keep(const KeyHash& hash, const SlotPlace& place, Slot old,
+                        std::uint64_t version) noexcept;
+  [[nodiscard]] bool may_take_out(Slot old) const;
+  /// Takes out all links up to this version. False: there was no room for all that it unlinks.
+  [[nodiscard]] bool take_out(const KeyHash& hash, const SlotPlace& place,
+                              std::uint64_t limit) noexcept;
+  void take_out_between(const SlotPlace& place) noexcept;
+  void keep(const KeyHash& hash, std::uint64_t version, Slot old) noexcept;
+  void raise_purged(std::uint64_t version) noexcept;
+  void retire(Slot slot) noexcept;
+  void hand_over() noexcept;
+  [[nodiscard]] std::uint32_t batch_room() const;
+
+  HashServices& services_;
+  const std::uint32_t number_;
+  PlaceWord directory_{};
+  std::vector<std::uint32_t> entries_;  // indices of segments, as the directory names them
+  std::vector<std::unique_ptr<Segment>> segments_;
+  Split split_;
+  // In stock.
+  std::array<std::vector<std::uint64_t>, kRecordClasses> records_;
+  std::uint64_t spare_segment_ = 0;
+  std::uint64_t spare_directory_ = 0;
+  std::uint32_t spare_directory_depth_ = 0;
+  memory::RetiredStock retired_;
+  RetiredBatch* batch_ = nullptr;
+  RetiredBatch* next_batch_ = nullptr;
+  std::uint32_t kept_id_ = 0;
+  // Statistics.
+  std::atomic<std::uint64_t> items_{0};
+  std::atomic<std::uint64_t> segment_count_{0};
+  std::atomic<std::uint64_t> splits_{0};
+  std::atomic<std::uint64_t> directory_bytes_{0};
+};
+
+}  // namespace espalier::hash

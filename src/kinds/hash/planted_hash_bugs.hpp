@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Switches that break one rule of hash maps at a time (base/planted.hpp), and moments at which
+// tests of the same build variant may act.
+#pragma once
+
+#include <cstdint>
+
+#include "base/planted.hpp"
+
+#if defined(ESPALIER_PLANTED_BUGS)
+#include <functional>
+#include <utility>
+#endif
+
+namespace espalier::hash {
+
+enum class Bug : std::uint8_t {
+  none,
+  moved_bin_answered,          // a bin that was moved answers for what it no longer has
+  changes_ignored,             // a miss is believed although slots moved meanwhile
+  generation_not_confirmed,    // a record is believed whatever its generation says
+  answer_unreleased,           // a record answers for versions before it
+  purged_ignored,              // a reader that came too late says what is not so
+  holds_ignored,               // states that a snapshot needs are taken out
+  acknowledge_before_release,  // a write returns before its version is released
+  record_freed_at_once,        // what was unlinked is free although readers may be there
+};
+
+/// Steps between which another thread may do anything.
+enum class Moment : std::uint8_t {
+  entry_read,   // of a read that knows its segment, and has not looked at the bin
+  bin_read,     // of a read that has seen the bin's header, and no slot
+  before_done,  // of a write that has stored its slot
+};
+
+using base::planted;
+
+#if defined(ESPALIER_PLANTED_BUGS)
+/// What a test wants to happen when this thread reaches a moment. Not called within itself.
+inline thread_local std::function<void(Moment)> on_moment;
+inline void reached(Moment moment) {
+  if (!on_moment) return;
+  const auto what = std::exchange(on_moment, nullptr);
+  what(moment);
+  if (!on_moment) on_moment = what;
+}
+#else
+constexpr void reached(Moment) {}
+#endif
+
+}  // namespace espalier::hash

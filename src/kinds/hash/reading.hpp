@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading: from a key to what it was at a version, while others write.
+//
+//   directory -> bin: pending? the bin of the segment that is being split. Moved? begin again
+//   slots of the tag -> links by version -> record: its key, its version
+//   nothing: has the bin changed meanwhile? begin again
+//   nothing, or an older state: was something taken out since the version? begin again with a newer
+//
+// Requires: what the reader comes upon is not freed meanwhile: an exposed epoch, since before the
+// version was loaded.
+// Thread: any. No locks; a reader begins again only where another thread has moved on.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+#include "kinds/hash/hash_view.hpp"
+#include "kinds/hash/planted_hash_bugs.hpp"
+#include "kinds/hash/record_view.hpp"
+#include "kinds/hash/slot_search.hpp"
+
+namespace espalier::hash {
+
+enum class Look : std::uint8_t {
+  found,
+  absent,
+  changed,   ///< the bin has moved or changed: begin again
+  too_late,  ///< what there was at the version may be gone: begin again with a newer one
+};
+
+/// What a look at the map came to.
+struct Looked {
+  Look look = Look::absent;
+  bool older = false;  // by the older side of a link
+  Slot record{};       // where found
+};
+
+/// A bin, as a reader may believe it.
+struct BinPlace {
+  Look look = Look::found;  // absent: the partition is empty; changed
+  PlaceWord segment{};
+  const std::byte* bin = nullptr;
+  BucketWord header{};
+};
+
+/// The version of those who read the newest state, released or not, where versions are off.
+inline constexpr std::uint64_t kAnyVersion = std::numeric_limits<std::uint64_t>::max();
+
+[[nodiscard]] inline BucketWord load_bucket_word(const std::byte* bucket) {
+  return BucketWord{base::load_shared<std::uint64_t>(bucket, std::memory_order_acquire)};
+}
+
+/// A bin that the directory led to a while ago, as it is now.
+[[nodiscard]] inline BinPlace revisit(PlaceWord segment, const std::byte* bin) {
+  BinPlace place{Look::found, segment, bin, load_bucket_word(bin)};
+  if (place.header.pending() || place.header.depth() > segment.depth()) {
+    place.look = Look::changed;
+  }
+  return place;
+}
+
+/// Finds the bin that has the hash now.
+[[nodiscard]] inline BinPlace locate(const HashView& view, const KeyHash& hash) {
+  const PlaceWord directory = view.directory(hash.partition());
+  if (directory.none()) return {.look = Look::absent};
+  BinPlace place;
+  place.segment = view.segment(directory, hash.prefix(directory.depth()));
+  reached(Moment::entry_read);
+  place.bin = view.bucket(place.segment, hash.bin());
+  place.header = load_bucket_word(place.bin);
+  if (place.header.pending()) [[unlikely]] {
+    // What it will have is still in the other half, if that one says so.
+    const std::uint32_t depth = place.header.depth();
+    if (depth > directory.depth()) return {.look = Look::changed};
+    const std::uint32_t other = (hash.prefix(depth) & ~1u) << (directory.depth() - depth);
+    place.segment = view.segment(directory, other);
+    place.bin = view.bucket(place.segment, hash.bin());
+    place.header = load_bucket_word(place.bin);
+    if (place.header.depth() + 1 != depth && !planted(Bug::moved_bin_answered)) {
+      place.look = Look::changed;
+    }
+  } else if (place.header.depth() > place.segment.depth() && !planted(Bug::moved_bin_answered)) {
+    place.look = Look::changed;
+  }
+  return place;
+}
+
+/// What a slot of the right tag says of the key at a version. `other`: it is another key's.
+[[nodiscard]] inline Looked resolve(const HashView& view, Slot slot, std::string_view key,
+                                    std::uint64_t version, bool& other) {
+  Looked result{Look::absent, false, slot};
+  const auto visible = [&](std::uint64_t of) {
+    return of <= version || planted(Bug::answer_unreleased);
+  };
+  while (result.record.is_link()) [[unlikely]] {
+      const RecordView link(view.image, result.record);
+      if (!link.confirmed()) return {.look = Look::changed};
+      if (visible(link.version())) {
+        result.record = link.newer();
+        break;
+      }
+      result.older = true;
+      result.record = link.older();
+    }
+  const Slot named = result.record.empty() ? any_record(view.image, slot) : result.record;
+  if (named.empty()) return {.look = Look::changed};
+  const RecordView record(view.image, named);
+  if (!record.confirmed()) return {.look = Look::changed};
+  other = !same_key(record.pair().key, key);
+  if (!other && !result.record.empty() && visible(record.version())) result.look = Look::found;
+  return result;
+}
+
+/// Searches a bin. A miss is right if the bin did not change; Look::changed says that it did.
+[[nodiscard]] inline Looked search(const HashView& view, const BinPlace& place, const KeyHash& hash,
+                                   std::string_view key, std::uint64_t version) {
+  reached(Moment::bin_read);
+  Looked result;
+  const std::byte* bucket = place.bin;
+  for (std::uint32_t steps = 0; steps < 2 * kSlotsPerBucket; ++steps) {
+    for (std::uint32_t found = matching_slots(bucket, hash.tag()); found != 0; found &= found - 1) {
+      const Slot slot{base::load_shared<std::uint64_t>(
+          bucket + offsetof(Bucket, slots) + first_match(found) * sizeof(Slot),
+          std::memory_order_acquire)};
+      if (slot.is_overflow() || slot.tag() != hash.tag()) continue;  // it has changed: see below
+      bool other = false;
+      const Looked looked = resolve(view, slot, key, version, other);
+      if (looked.look == Look::found) return looked;
+      if (looked.look == Look::changed || !other) {
+        result = looked;
+        break;
+      }
+    }
+    const Slot last{base::load_shared<std::uint64_t>(
+        bucket + offsetof(Bucket, slots) + (kSlotsPerBucket - 1) * sizeof(Slot),
+        std::memory_order_acquire)};
+    if (result.look == Look::changed || !last.is_overflow()) break;
+    bucket = view.bucket(place.segment, last.line());
+  }
+  const bool same = load_bucket_word(place.bin) == place.header;
+  if (!same && !planted(Bug::changes_ignored)) return {.look = Look::changed};
+  return result;
+}
+
+/// What the key was at a version, in a bin that was found for it. `held`: a snapshot holds the
+/// version, so that nothing it needs is gone.
+[[nodiscard]] inline Looked look_in(const HashView& view, const BinPlace& place,
+                                    const KeyHash& hash, std::string_view key,
+                                    std::uint64_t version, bool held) {
+  if (place.look == Look::changed) return {.look = Look::changed};
+  Looked looked;
+  if (place.look == Look::found) looked = search(view, place, hash, key, version);
+  const bool exact = looked.look == Look::found && !looked.older;
+  if (exact || looked.look == Look::changed || held) return looked;
+  const bool late = view.purged(hash.partition()) > version;
+  return late && !planted(Bug::purged_ignored) ? Looked{.look = Look::too_late} : looked;
+}
+
+/// The same of the bin that the directory leads to now.
+[[nodiscard]] inline Looked look_up(const HashView& view, const KeyHash& hash, std::string_view key,
+                                    std::uint64_t version, bool held) {
+  return look_in(view, locate(view, hash), hash, key, version, held);
+}
+
+}  // namespace espalier::hash

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// The records of one map: pages of 32 KiB, each cut into records of one length, in the region.
+//
+//   page  | header 64 | record | record | ... | rest |
+//
+// Lengths are multiples of 16 from 32 to 128, then four to a doubling, to 1024. Free records are
+// kept in process memory, page by page, so that a page that becomes wholly free goes back to the
+// pool, and is cut for another length next time. What was freed last, some thousand of each class,
+// waits outside the pages and is handed out first: so puts that replace, in a map of many pages,
+// touch nothing of a page but the records.
+//
+// Invariants
+// 1. A record's generation moves on when it is freed, and beyond those of all records that ever
+//    were in the page when the page is taken anew: no record at a place has one that an earlier one
+//    had, until 32 bits wrap. Its low bits, which slots carry, are never 0.
+// 2. Taken and not given + free = all that the pages were cut into.
+//
+// Thread: any; one lock, which is taken for handfuls of records.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "espalier/error.hpp"
+#include "kinds/hash/format.hpp"
+#include "memory/buffer_pool.hpp"
+
+namespace espalier::hash {
+
+/// Index of a length.
+using RecordClass = std::uint32_t;
+inline constexpr std::array<std::uint32_t, 19> kRecordBytes = {
+    32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024};
+inline constexpr RecordClass kRecordClasses = kRecordBytes.size();
+inline constexpr std::uint32_t kRecordBytesMax = kRecordBytes.back();
+/// Of version links and long records.
+inline constexpr RecordClass kLinkClass = 0;
+static_assert(kRecordBytes[kLinkClass] == sizeof(VersionLink));
+
+/// The smallest class that holds so many bytes; kRecordClasses if none does.
+[[nodiscard]] constexpr RecordClass record_class_of(std::uint64_t bytes) {
+  RecordClass cls =
+      bytes <= 128 ? static_cast<RecordClass>(bytes <= 32 ? 0 : (bytes - 17) / 16) : 7;
+  while (cls < kRecordClasses && kRecordBytes[cls] < bytes) ++cls;
+  return cls;
+}
+static_assert(record_class_of(33) == 1 && record_class_of(80) == 3 && record_class_of(129) == 7);
+
+/// The generation after this one.
+[[nodiscard]] constexpr std::uint32_t next_record_generation(std::uint32_t generation) {
+  const std::uint32_t next = generation + 1;
+  return (next & Slot::kGenerationMask) == 0 ? next + 1 : next;
+}
+
+class RecordStore {
+ public:
+  RecordStore(memory::BufferPool& pool, std::uint32_t map_id) : pool_(pool), map_id_(map_id) {}
+  /// Gives all pages back, whatever is in use.
+  ~RecordStore();
+  RecordStore(const RecordStore&) = delete;
+  RecordStore& operator=(const RecordStore&) = delete;
+
+  /// Takes up to so many free records; returns how many: none if there is no memory. Their headers
+  /// have a generation, the rest holds anything. Cost: a lock; sometimes a page.
+  [[nodiscard]] std::uint32_t take(RecordClass cls, std::span<std::uint64_t> out) noexcept;
+  /// Takes a page that the pool had only after others gave memory back. False: there is no room in
+  /// the process for what is known of it, and it went back.
+  [[nodiscard]] bool adopt_page(RecordClass cls, std::uint64_t offset) noexcept;
+  /// Takes records of a class back. Requires: no reader may come upon them any more.
+  void give(RecordClass cls, std::span<const std::uint64_t> offsets) noexcept;
+  /// Puts all that waits outside into its pages, and gives back those that are wholly free.
+  void trim() noexcept;
+
+  struct Numbers {
+    std::uint64_t pages = 0;
+    std::uint64_t records = 0;       // taken
+    std::uint64_t record_bytes = 0;  // of these
+    std::uint64_t free = 0;
+  };
+  [[nodiscard]] Numbers numbers() const;
+  /// Whether a record begins there that no page has free, and of which class; kRecordClasses: none
+  /// does. Requires: after trim(). For audits.
+  [[nodiscard]] RecordClass class_at(std::uint64_t offset) const;
+
+ private:
+  static constexpr std::uint32_t kPageBytes = 32768;
+  static constexpr std::size_t kLooseMax = 4096;
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  struct Page {
+    std::uint64_t offset = 0;  // 0: no page
+    RecordClass cls = 0;
+    std::uint32_t records = 0;
+    std::uint32_t carved = 0;
+    std::uint32_t free_count = 0;
+    std::uint32_t generation_first = 0;
+    std::uint32_t generation_high = 0;
+    std::uint32_t previous = kNone;  // neighbours among those with something to give
+    std::uint32_t next = kNone;
+    std::unique_ptr<std::uint16_t[]> free_stack;
+    [[nodiscard]] std::uint32_t available() const { return records - carved + free_count; }
+  };
+  /// The page in which this lies, as the page itself says; kNone: it is none of this map.
+  [[nodiscard]] std::uint32_t page_at(std::uint64_t offset) const;
+  [[nodiscard]] bool add_page(RecordClass cls, std::uint64_t offset);
+  void take_from(Page& page, std::span<std::uint64_t> out, std::uint32_t& taken);
+  void take_loose(RecordClass cls, std::span<std::uint64_t> out, std::uint32_t& taken);
+  void give_to_page(std::uint64_t offset);
+  void drop_page(std::uint32_t index);
+  void link(std::uint32_t index);
+  void unlink(std::uint32_t index);
+
+  memory::BufferPool& pool_;
+  const std::uint32_t map_id_;
+  mutable std::mutex mutex_;                                      // guards all below
+  std::array<std::vector<std::uint64_t>, kRecordClasses> loose_;  // freed last, outside the pages
+  std::vector<Page> pages_;
+  std::vector<std::uint32_t> unused_;  // of them, with room for all
+  std::array<std::uint32_t, kRecordClasses> partial_ = [] {
+    std::array<std::uint32_t, kRecordClasses> none{};
+    none.fill(kNone);
+    return none;
+  }();
+  Numbers numbers_;
+};
+
+}  // namespace espalier::hash

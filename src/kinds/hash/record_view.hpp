@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records, links and long pairs as they lie in the region, for whoever has a slot that names one.
+//
+// A slot is believed as long as the generation in it is that of what lies there: asked before the
+// bytes are looked at, and again after the last of them was used where nothing keeps them from
+// being freed (docs/design/hash.md, readers from elsewhere).
+//
+// Thread: safe, no state. What a slot of a live bin names is written before the slot is stored, and
+// does not change but for the version of what is being published, and a link's older side.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "base/atomic_bytes.hpp"
+#include "base/bytes.hpp"
+#include "kinds/hash/format.hpp"
+#include "kinds/hash/planted_hash_bugs.hpp"
+#include "wire/ref.hpp"
+
+namespace espalier::hash {
+
+/// A record's key and value: where they lie.
+struct Pair {
+  std::string_view key;
+  std::string_view value;
+};
+
+/// Whether two keys are one. Cost: of 8 to 16 bytes two comparisons, and no call.
+[[nodiscard]] inline bool same_key(std::string_view a, std::string_view b) {
+  const std::size_t size = a.size();
+  if (size != b.size()) return false;
+  if (size < 8 || size > 16) return std::memcmp(a.data(), b.data(), size) == 0;
+  using base::load_le;
+  const std::size_t last = size - 8;
+  return ((load_le<std::uint64_t>(a.data()) ^ load_le<std::uint64_t>(b.data())) |
+          (load_le<std::uint64_t>(a.data() + last) ^ load_le<std::uint64_t>(b.data() + last))) == 0;
+}
+
+/// What a slot names, in an image of the region.
+class RecordView {
+ public:
+  RecordView(const std::byte* image, Slot slot)
+      : image_(image), at_(image + slot.offset()), slot_(slot) {}
+
+  /// Whether what lies there is what the slot meant.
+  [[nodiscard]] bool confirmed() const {
+    if (planted(Bug::generation_not_confirmed)) return true;
+    const auto generation = base::load_shared<std::uint32_t>(
+        at_ + offsetof(RecordHeader, generation), std::memory_order_acquire);
+    return (generation & Slot::kGenerationMask) == slot_.generation();
+  }
+  [[nodiscard]] std::uint64_t version() const {
+    return base::load_shared<std::uint64_t>(at_ + offsetof(RecordHeader, version));
+  }
+  // Of a link.
+  [[nodiscard]] Slot newer() const {
+    return Slot{base::load_shared<std::uint64_t>(at_ + offsetof(VersionLink, newer),
+                                                 std::memory_order_acquire)};
+  }
+  [[nodiscard]] Slot older() const {
+    return Slot{base::load_shared<std::uint64_t>(at_ + offsetof(VersionLink, older),
+                                                 std::memory_order_acquire)};
+  }
+  // Of a record.
+  [[nodiscard]] bool is_long() const { return header().key_bytes == 0; }
+  [[nodiscard]] Pair pair() const {
+    const RecordHeader head = header();
+    if (head.key_bytes != 0) [[likely]] {
+      const auto* const key = reinterpret_cast<const char*>(at_) + sizeof(RecordHeader);
+      return {{key, head.key_bytes}, {key + head.key_bytes, head.value_bytes}};
+    }
+    const auto whole = base::load_plain<LongRecord>(at_);
+    const auto* const key = reinterpret_cast<const char*>(image_) + wire::Ref{whole.pair}.offset() +
+                            sizeof(LongPairHeader);
+    return {{key, whole.key_bytes}, {key + whole.key_bytes, whole.value_bytes}};
+  }
+  /// Of a long record: its buffer.
+  [[nodiscard]] wire::Ref long_pair() const {
+    return wire::Ref{base::load_plain<LongRecord>(at_).pair};
+  }
+  [[nodiscard]] const std::byte* at() const { return at_; }
+
+ private:
+  [[nodiscard]] RecordHeader header() const {
+    RecordHeader head{};
+    head.key_bytes = base::load_plain<std::uint16_t>(at_ + offsetof(RecordHeader, key_bytes));
+    head.value_bytes = base::load_plain<std::uint16_t>(at_ + offsetof(RecordHeader, value_bytes));
+    return head;
+  }
+
+  const std::byte* image_;
+  const std::byte* at_;
+  Slot slot_;
+};
+
+/// A record of the key whose state a slot names: all that it leads to are of one key.
+/// Requires: the slot is not empty, and names no overflow bucket.
+[[nodiscard]] inline Slot any_record(const std::byte* image, Slot slot) {
+  while (slot.is_link()) {
+    const RecordView link(image, slot);
+    const Slot newer = link.newer();
+    slot = newer.empty() ? link.older() : newer;
+  }
+  return slot;
+}
+
+/// The newest state that a slot names, released or not.
+struct NewestState {
+  Slot record{};              // empty: erased
+  std::uint64_t version = 0;  // under which it became so
+};
+[[nodiscard]] inline NewestState newest_state(const std::byte* image, Slot slot) {
+  const RecordView view(image, slot);
+  return {slot.is_link() ? view.newer() : slot, view.version()};
+}
+
+}  // namespace espalier::hash

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// One segment as its writer has it: bins and overflow buckets, found, filled and emptied.
+//
+//   bin 17      | header | a | b | c | d | e | f | -> 211 |
+//   bucket 211  | header | g | h |   |   |   |   |        |
+//
+// Invariants
+// 1. A chain is dense: all its buckets but the last have six slots and the link, and the last has
+//    its slots from the first on. So each chain has one length for so many slots.
+// 2. Overflow buckets that no bin has are on the free list, and those of a bin carry its number.
+// 3. Readers walk a chain while it is changed. A slot that moves is stored at its new place first;
+//    then the bin's count of changes moves on; then the old place is emptied. A reader that missed
+//    both sees the other count.
+//
+// Thread: who has the partition's lock; readers see the bytes alone (reading.hpp).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "kinds/hash/format.hpp"
+#include "kinds/hash/key_hash.hpp"
+
+namespace espalier::hash {
+
+/// Buckets of a chain, at most: what bounds a get of a bin into which somebody puts all keys.
+inline constexpr std::uint32_t kChainMax = 8;
+
+/// Where a slot lies.
+struct SlotPlace {
+  std::byte* at = nullptr;
+  std::uint32_t bin = 0;
+
+  [[nodiscard]] Slot load() const;
+  void store(Slot slot) const;
+};
+
+/// A segment's lines, for who looks at them: known by where they lie, so that a write of a key that
+/// is there touches nothing else of its segment.
+class SegmentBytes {
+ public:
+  SegmentBytes(std::byte* image, std::uint64_t offset) : image_(image), offset_(offset) {}
+
+  [[nodiscard]] std::uint64_t offset() const { return offset_; }
+  [[nodiscard]] std::byte* line(std::uint32_t number) const {
+    return image_ + offset_ + (std::uint64_t{1} + number) * kLineBytes;
+  }
+  [[nodiscard]] BucketWord header(std::uint32_t bin) const;
+
+  /// The key's slot.
+  [[nodiscard]] std::optional<SlotPlace> find(const KeyHash& hash, std::string_view key) const;
+  /// The slot whose chain of links has one of this version, among those of the hash's tag.
+  [[nodiscard]] std::optional<SlotPlace> find_link(const KeyHash& hash,
+                                                   std::uint64_t version) const;
+  /// All slots of a bin. Returns how many. Requires: room for kChainMax * kSlotsPerBucket.
+  std::uint32_t gather(std::uint32_t bin, SlotPlace* places) const;
+
+ protected:
+  std::byte* image_;
+  std::uint64_t offset_;
+};
+
+/// With what its writer knows besides.
+class Segment : public SegmentBytes {
+ public:
+  /// Takes a buffer into use: all bins are empty, and pending or not. Requires: nobody reads it.
+  Segment(std::byte* image, std::uint64_t offset, std::uint32_t map_id, std::uint32_t partition,
+          std::uint32_t prefix, std::uint32_t depth, bool pending);
+
+  [[nodiscard]] PlaceWord word() const { return PlaceWord::of(offset_, generation_, depth_); }
+  [[nodiscard]] std::uint32_t depth() const { return depth_; }
+  [[nodiscard]] std::uint32_t prefix() const { return prefix_; }
+  /// Keys that it has.
+  [[nodiscard]] std::uint32_t slots() const { return slots_; }
+  [[nodiscard]] std::uint32_t used_buckets() const { return kOverflowPerSegment - free_count_; }
+
+  /// Whether insert() will find room, and leave so many overflow buckets free.
+  [[nodiscard]] bool has_room(std::uint32_t bin, std::uint32_t reserve) const;
+  /// Requires: has_room(), and the key has no slot.
+  SlotPlace insert(std::uint32_t bin, Slot slot);
+  /// Empties a slot; the chain's last one takes its place.
+  void remove(const SlotPlace& place);
+
+  /// A split begins: this segment will have the keys whose next bit is 0.
+  void deepen() {
+    ++depth_;
+    prefix_ <<= 1;
+  }
+  /// All slots of the bin that were for this segment are here: readers may look.
+  void arrived(std::uint32_t bin);
+  /// The bin's slots for the other segment are there: readers must look there, from now on.
+  void departed(std::uint32_t bin);
+
+ private:
+  /// The last bucket of a chain and the slots in it.
+  struct End {
+    std::byte* before = nullptr;  // the bucket that links to it; null: it is the bin itself
+    std::byte* last = nullptr;
+    std::uint32_t filled = 0;
+    std::uint32_t buckets = 0;
+  };
+  [[nodiscard]] End end_of(std::uint32_t bin) const;
+  void count_change(std::uint32_t bin);
+
+  std::uint32_t generation_;
+  std::uint32_t depth_;
+  std::uint32_t prefix_;
+  std::uint32_t slots_ = 0;
+  std::uint32_t free_count_ = kOverflowPerSegment;
+  std::array<std::uint8_t, kOverflowPerSegment> free_;  // lines of overflow buckets
+};
+
+}  // namespace espalier::hash

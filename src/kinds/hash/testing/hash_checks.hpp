@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must hold of hash maps at the moments at which other threads can do harm, as checks that
+// tests run on a good map and on a broken one. They need moments, so they are for the build with
+// planted bugs.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kinds/hash/testing/hash_fixture.hpp"
+
+#if defined(ESPALIER_PLANTED_BUGS)
+
+namespace espalier::hash {
+
+/// Does something once, when this thread comes to a moment.
+class Once {
+ public:
+  template <class Do>
+  Once(Moment moment, Do act) {
+    on_moment = [this, moment, act](Moment now) {
+      if (now != moment || done_) return;
+      done_ = true;
+      act();
+    };
+  }
+  ~Once() { on_moment = nullptr; }
+  Once(const Once&) = delete;
+  Once& operator=(const Once&) = delete;
+  [[nodiscard]] bool done() const { return done_; }
+
+ private:
+  bool done_ = false;
+};
+
+/// A map just before its first split, and a key that the split will move.
+class BeforeSplit {
+ public:
+  BeforeSplit() {
+    for (int i = 0; key.empty(); ++i) {
+      std::string one = "moves" + std::to_string(i);
+      if (f.map->hash(one).bit_at(0)) key = std::move(one);
+    }
+    f.put(key, "old");
+    for (std::uint32_t i = 1; i + 1 < Partition::kSplitSlots; ++i) add();
+  }
+  void add() {
+    HashThread thread = f.another_thread();
+    const auto put = f.map->put(thread, "other" + std::to_string(count_++), "o");
+    EXPECT_TRUE(put);
+  }
+  /// Has the split begun, and ended.
+  void split() {
+    for (int i = 0; i < 100; ++i) add();
+    EXPECT_EQ(f.map->partitions().front().splits(), 1u);
+  }
+
+  HashFixture f{{.partitions = 1, .seed = HashSeed{8, 9}}};
+  std::string key;
+
+ private:
+  int count_ = 0;
+};
+
+/// Whether a key is found whose bin moves after its reader has read the directory.
+inline bool a_moved_bin_leads_to_the_new_one() {
+  BeforeSplit world;
+  const Once once(Moment::entry_read, [&] { world.split(); });
+  return world.f.get(world.key) == "old" && once.done();
+}
+
+/// Whether it is when the bin moves after the reader has read its header.
+inline bool a_bin_that_moves_is_read_again() {
+  BeforeSplit world;
+  const Once once(Moment::bin_read, [&] { world.split(); });
+  return world.f.get(world.key) == "old" && once.done();
+}
+
+/// Whether what a stale slot names is not taken for what it named.
+inline bool a_freed_record_is_not_believed() {
+  HashFixture f({.partitions = 1});
+  f.put("first", "1");
+  const HashView& view = *f.map;
+  const Slot stale = look_up(view, view.hash("first"), "first", kAnyVersion, true).record;
+  (void)f.map->erase(f.thread, "first");
+  f.map->free_some(f.thread);
+  // Until another key has the place.
+  for (int i = 0; i < 1000; ++i) {
+    const std::string key = "key" + std::to_string(i);
+    f.put(key, "2");
+    const Looked now = look_up(view, view.hash(key), key, kAnyVersion, true);
+    if (now.record.offset() != stale.offset()) continue;
+    bool other = false;
+    return resolve(view, stale, key, kAnyVersion, other).look == Look::changed;
+  }
+  ADD_FAILURE() << "no record was used again";
+  return false;
+}
+
+/// Whether a reader that nothing keeps records for notices that one was used again while it copied.
+inline bool a_torn_record_is_not_believed() {
+  HashFixture f({.partitions = 1, .versions = false});
+  const std::string before(48, 'a');
+  f.put("first", before);
+  const HashView& view = *f.map;
+  const Slot slot = look_up(view, view.hash("first"), "first", kAnyVersion, true).record;
+  const RecordView record(view.image, slot);
+  if (!record.confirmed()) return false;
+  std::string copied(record.pair().value.substr(0, 24));
+  for (int i = 0; i < 1000 && record.pair().value == before; ++i) {
+    f.put("first", std::string(48, 'b'));
+    f.map->free_some(f.thread);
+  }
+  copied += record.pair().value.substr(24);
+  EXPECT_NE(copied, before);
+  return !record.confirmed();
+}
+
+/// Whether a reader sees the old value while the new one is stored and not released.
+inline bool unreleased_records_are_not_answered() {
+  HashFixture f({.partitions = 1});
+  f.put("k", "old");
+  std::string seen;
+  bool unborn = false;
+  {
+    const Once once(Moment::before_done, [&] {
+      HashThread reader = f.another_thread();
+      seen = f.map->get(reader, "k").value().value_or("");
+    });
+    f.put("k", "new");
+  }
+  {
+    const Once once(Moment::before_done, [&] {
+      HashThread reader = f.another_thread();
+      unborn = !f.map->get(reader, "fresh").value().has_value();
+    });
+    f.put("fresh", "1");
+  }
+  return seen == "old" && unborn && f.get("k") == "new" && f.get("fresh") == "1";
+}
+
+/// Whether a reader begins again whose version is taken out before it comes to the bin.
+inline bool a_reader_that_comes_too_late_begins_again() {
+  HashFixture f({.partitions = 1});
+  f.put("k", "old");
+  const Once once(Moment::entry_read, [&] {
+    HashThread writer = f.another_thread();
+    EXPECT_TRUE(f.map->put(writer, "k", "new"));
+  });
+  return f.get("k") == "new" && once.done();
+}
+
+/// Whether what a snapshot needs is there.
+inline bool snapshots_have_what_they_need() {
+  HashFixture f({.partitions = 1});
+  f.put("k", "old");
+  f.put("gone", "1");
+  const HashSnapshot snapshot = f.map->hold(f.thread).value();
+  f.put("k", "new");
+  (void)f.map->erase(f.thread, "gone");
+  bool good = false;
+  {
+    HashReader reader(*f.map, f.thread, snapshot);
+    good = reader.get("k").value == "old" && reader.get("gone").value == "1";
+  }
+  f.map->drop(snapshot);
+  return good;
+}
+
+/// Whether a write waits until its version is released.
+inline bool writes_wait_for_their_release() {
+  HashFixture f({.partitions = 2, .seed = HashSeed{8, 9}});
+  std::string here = "a";
+  std::string there = "b";
+  while (f.map->hash(there).partition() == f.map->hash(here).partition()) there += "b";
+  std::atomic<bool> returned{false};
+  bool early = false;
+  std::thread second;
+  {
+    const Once once(Moment::before_done, [&] {
+      second = std::thread([&] {
+        HashThread writer = f.another_thread();
+        EXPECT_TRUE(f.map->put(writer, there, "2"));
+        returned = true;
+      });
+      while (f.map->clock().taken() < 2) std::this_thread::yield();
+      for (int i = 0; i < 2000 && !returned; ++i) std::this_thread::yield();
+      early = returned;
+    });
+    f.put(here, "1");
+  }
+  second.join();
+  return !early && returned;
+}
+
+/// Whether the value that a reader was given stays as it is while the reader is there.
+inline bool values_stay_for_their_reader() {
+  HashFixture f({.partitions = 1});
+  f.put("k", "old value");
+  HashThread writer = f.another_thread();
+  HashReader reader(*f.map, f.thread);
+  const std::string_view value = reader.get("k").value;
+  for (int i = 0; i < 500; ++i) EXPECT_TRUE(f.map->put(writer, "k", "new value"));
+  f.map->free_some(writer);
+  for (int i = 0; i < 500; ++i) EXPECT_TRUE(f.map->put(writer, "k", "new value"));
+  return value == "old value";
+}
+
+}  // namespace espalier::hash
+
+#endif

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store with one hash map, for tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/epoch_pins.hpp"
+#include "base/lease_table.hpp"
+#include "kinds/hash/audit.hpp"
+#include "kinds/hash/hash_map.hpp"
+#include "memory/region.hpp"
+
+namespace espalier::hash {
+
+/// The parts of a store, as stores put them together.
+class StoreParts {
+ public:
+  explicit StoreParts(std::uint64_t bytes_max)
+      : region(*memory::Region::reserve({.bytes_max = bytes_max, .huge_pages = false})) {
+    pool.set_reclaim([this](bool insists) {
+      memory::BufferCache cache(pool);
+      const bool freed = reclaimer.collect(cache);
+      if (freed && !insists) return true;
+      return reclaimer.expire_oldest() || freed || reclaimer.waits_for_snapshots();
+    });
+  }
+
+  memory::Region region;
+  memory::BufferPool pool{region};
+  base::EpochTable epochs = base::EpochTable::create(region.header(), 32);
+  base::LeaseTable leases{epochs};
+  base::EpochPins epoch_pins;
+  memory::Reclaimer reclaimer{pool, epochs, leases, epoch_pins,
+                              region.limit_bytes() / memory::Reclaimer::kSnapshotShare};
+  catalog::Catalog catalog;
+  HashStore store{pool, epochs, reclaimer, catalog};
+};
+
+/// A map, and one thread that uses it.
+class HashFixture {
+ public:
+  explicit HashFixture(const HashOptions& options = {.partitions = 4},
+                       std::uint64_t bytes_max = std::uint64_t{128} << 20)
+      : parts(bytes_max),
+        map(create_hash_map(parts.store, "map", options).value()),
+        thread(HashThread::join(parts.store).value()) {}
+
+  [[nodiscard]] HashThread another_thread() { return HashThread::join(parts.store).value(); }
+  HashWritten put(std::string_view key, std::string_view value) {
+    return map->put(thread, key, value).value();
+  }
+  [[nodiscard]] std::optional<std::string> get(std::string_view key) {
+    return map->get(thread, key).value();
+  }
+  /// What is wrong with the map, and with the memory of its store; empty: nothing.
+  [[nodiscard]] std::string faults() {
+    thread.cache->flush();
+    map->records().trim();
+    const HashAudit audited = audit(*map);
+    std::string all;
+    for (const std::string& one : audited.wrong) all += one + "\n";
+    for (memory::SizeClass cls = 0; cls < memory::kClasses; ++cls) {
+      const memory::ClassStats stats = parts.pool.stats(cls);
+      if (stats.in_use != audited.buffers[cls]) {
+        all += "of the class of " + std::to_string(memory::class_bytes(cls)) + " bytes " +
+               std::to_string(stats.in_use) + " buffers are in use, and " +
+               std::to_string(audited.buffers[cls]) + " known\n";
+      }
+      if (stats.in_use + stats.free != stats.taken) all += "buffers are lost\n";
+    }
+    return all;
+  }
+
+  StoreParts parts;
+  std::shared_ptr<HashMap> map;
+  HashThread thread;
+};
+
+/// Keys of one bin, whatever the depth, for a map of one partition and a known seed.
+inline std::vector<std::string> keys_of_one_bin(const HashMap& map, std::size_t count,
+                                                std::uint32_t bin, std::uint32_t depth = 0) {
+  std::vector<std::string> keys;
+  for (std::uint64_t i = 0; keys.size() < count; ++i) {
+    std::string key = "crafted" + std::to_string(i);
+    const KeyHash hash = map.hash(key);
+    if (hash.bin() == bin && hash.prefix(depth) == 0) keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+}  // namespace espalier::hash

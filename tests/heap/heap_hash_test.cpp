@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// A heap that has nothing at every single allocation of a hash map's writes: a write happens
+// wholly, or is refused with out_of_memory and has changed nothing, and nothing is lost.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kinds/hash/testing/hash_fixture.hpp"
+#include "tests/heap/failing_heap.hpp"
+
+namespace espalier::hash {
+namespace {
+
+using Failure = test::FailingHeap::Failure;
+
+/// The i-th key, without the heap.
+struct Key {
+  explicit Key(std::uint64_t i)
+      : length(static_cast<std::size_t>(std::snprintf(text, sizeof text, "key%lu", i))) {}
+  [[nodiscard]] std::string_view view() const { return {text, length}; }
+  char text[32];
+  std::size_t length;
+};
+
+constexpr std::string_view kValue = "a value of some more bytes than one has at hand";
+
+constexpr std::uint64_t kKeys = 3000;
+
+/// Which keys have a value, without the heap.
+using There = std::array<bool, kKeys>;
+
+/// Puts new keys with a heap that fails; whether it has.
+bool put_all(HashFixture& f, std::int64_t n, Failure failure, There& there) {
+  test::FailingHeap heap(n, failure);
+  for (std::uint64_t i = 0; i < kKeys; ++i) {
+    const auto put = f.map->put(f.thread, Key(i).view(), kValue);
+    there[i] = put.has_value();
+    if (!put && put.error().code != Code::out_of_memory) std::abort();
+  }
+  heap.stop();
+  return heap.failed();
+}
+
+/// Replaces every other key and erases the rest, with a heap that fails; whether it has.
+bool change_all(HashFixture& f, std::int64_t n, Failure failure, There& there) {
+  test::FailingHeap heap(n, failure);
+  for (std::uint64_t i = 0; i < kKeys; ++i) {
+    const auto changed = i % 2 == 0 ? f.map->put(f.thread, Key(i).view(), kValue)
+                                    : f.map->erase(f.thread, Key(i).view());
+    if (i % 2 != 0 && changed) there[i] = false;
+    if (!changed && changed.error().code != Code::out_of_memory) std::abort();
+  }
+  heap.stop();
+  return heap.failed();
+}
+
+void expect_just(HashFixture& f, const There& there) {
+  EXPECT_EQ(f.map->numbers().entries, static_cast<std::uint64_t>(std::ranges::count(there, true)));
+  for (std::uint64_t i = 0; i < kKeys; ++i) {
+    ASSERT_EQ(f.get(Key(i).view()).has_value(), there[i]) << i;
+  }
+  EXPECT_EQ(f.faults(), "");
+}
+
+TEST(HeapHash, NewKeysWithoutAHeapAreThereOrNot) {
+  for (const Failure failure : {Failure::once, Failure::for_good}) {
+    std::uint64_t failures = 0;
+    bool failed = true;
+    for (std::int64_t n = 0; failed; n += n < 40 ? 1 : 7) {
+      HashFixture f({.partitions = 1}, std::uint64_t{64} << 20);
+      There there{};
+      failed = put_all(f, n, failure, there);
+      failures += failed ? 1 : 0;
+      expect_just(f, there);
+      for (std::uint64_t i = 0; i < kKeys; ++i) ASSERT_TRUE(f.put(Key(i).view(), kValue).applied);
+      there.fill(true);
+      expect_just(f, there);
+    }
+    EXPECT_GT(failures, 10u);
+  }
+}
+
+TEST(HeapHash, ChangesWithoutAHeapHappenOrNot) {
+  for (const bool held : {false, true}) {
+    for (const Failure failure : {Failure::once, Failure::for_good}) {
+      std::uint64_t failures = 0;
+      bool failed = true;
+      for (std::int64_t n = 0; failed; n += n < 20 ? 1 : 29) {
+        HashFixture f({.partitions = 1}, std::uint64_t{64} << 20);
+        There there{};
+        for (std::uint64_t i = 0; i < kKeys; ++i) f.put(Key(i).view(), kValue);
+        there.fill(true);
+        std::optional<HashSnapshot> snapshot;
+        if (held) snapshot = f.map->hold(f.thread).value();
+        failed = change_all(f, n, failure, there);
+        failures += failed ? 1 : 0;
+        expect_just(f, there);
+        for (std::uint64_t i = 0; snapshot && i < kKeys; ++i) {
+          HashReader reader(*f.map, f.thread, *snapshot);
+          ASSERT_TRUE(reader.get(Key(i).view()).found);
+        }
+        if (snapshot) f.map->drop(*snapshot);
+        for (std::uint64_t i = 0; i < kKeys; ++i) {
+          ASSERT_TRUE(f.map->erase(f.thread, Key(i).view()));
+        }
+        f.map->free_some(f.thread);
+        f.map->free_some(f.thread);
+        expect_just(f, There{});
+      }
+      EXPECT_GT(failures, 3u);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace espalier::hash
