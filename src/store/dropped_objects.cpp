@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "memory/planted_memory_bugs.hpp"
 
 namespace espalier::store {
@@ -18,6 +19,7 @@ DroppedObjects::~DroppedObjects() {
 }
 
 void DroppedObjects::add(std::unique_ptr<StoredObject> object) noexcept {
+  ESPALIER_ASSERT(object->is_dropped());
   if (memory::planted(memory::Bug::dropped_freed_at_once)) return;
   const std::uint64_t bytes = object->memory_bytes();
   {

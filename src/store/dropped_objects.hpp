@@ -32,7 +32,7 @@ class DroppedObjects {
   DroppedObjects& operator=(const DroppedObjects&) = delete;
 
   /// Takes a dropped object that no thread of the host holds, and frees it if no lease holds it
-  /// back; not where others free in steps.
+  /// back; not where others free in steps. Requires: is_dropped().
   void add(std::unique_ptr<StoredObject> object) noexcept;
   /// Frees those that no lease holds back any more. Cost: that of giving back all their buffers.
   void collect() noexcept;

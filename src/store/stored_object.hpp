@@ -19,6 +19,8 @@ class StoredObject {
   StoredObject(const StoredObject&) = delete;
   StoredObject& operator=(const StoredObject&) = delete;
 
+  /// Whether it was dropped: once it was, it stays so.
+  [[nodiscard]] virtual bool is_dropped() const = 0;
   /// Bytes of all its buffers.
   [[nodiscard]] virtual std::uint64_t memory_bytes() const = 0;
   /// Has the buffers that it keeps in reserve lie where others lie.

@@ -91,6 +91,7 @@ class MapCore final : public MapView,
   /// map. Its structure stays whole, so that a request under way need not look.
   std::atomic<bool> dropped{false};
   static constexpr std::size_t kLevelsMax = 64;  // of two children each, more than there are LIDs
+  [[nodiscard]] bool is_dropped() const override { return dropped.load(std::memory_order_acquire); }
   /// So many of its nodes, with their values.
   bool free_some(std::uint32_t nodes) override;
   [[nodiscard]] std::uint64_t freed_bytes() const override { return freeing_.bytes; }
