@@ -55,10 +55,10 @@ void DroppedObjects::put_back(std::unique_ptr<StoredObject> object) {
   first_ = object.release();
 }
 
-bool DroppedObjects::collect_some(std::uint32_t buffers) noexcept {
+bool DroppedObjects::collect_some(std::uint32_t steps) noexcept {
   std::unique_ptr<StoredObject> object = take_free();
   if (object == nullptr) return false;
-  if (!object->free_some(buffers)) put_back(std::move(object));
+  if (!object->free_some(steps)) put_back(std::move(object));
   object.reset();
   return due();
 }
