@@ -14,7 +14,7 @@
 #include "channel/interface.hpp"
 #include "espalier/map.hpp"
 #include "kinds/map/client/map_impl.hpp"
-#include "reach/read_traffic.hpp"
+#include "reach/walk_traffic.hpp"
 
 namespace espalier::client {
 

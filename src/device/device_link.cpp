@@ -7,8 +7,10 @@
 #include <system_error>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
+#include "kinds/map/offload/map_walks.hpp"
 #include "kinds/map/offload/served_map.hpp"
 
 namespace espalier::device {
@@ -39,7 +41,9 @@ Result<std::unique_ptr<DeviceLink>> DeviceLink::open(const HostOptions& options,
 
 // --- for the scheduler ---------------------------------------------------------------------------
 
-std::unique_ptr<offload::WorkedOn> DeviceLink::serve(std::uint32_t number) {
+std::unique_ptr<offload::WorkedOn> DeviceLink::serve(const offload::ExecutorKind& kind,
+                                                     std::uint32_t number) {
+  ESPALIER_ASSERT(&kind == &offload::kMapWalks);
   return std::make_unique<DeviceMap>(maps_, number);
 }
 

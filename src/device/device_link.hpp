@@ -40,7 +40,8 @@ class DeviceLink final : public RelayLink {
                                                   std::function<void()> on_replaced);
   ~DeviceLink() override;
 
-  [[nodiscard]] std::unique_ptr<offload::WorkedOn> serve(std::uint32_t number) override;
+  [[nodiscard]] std::unique_ptr<offload::WorkedOn> serve(const offload::ExecutorKind& kind,
+                                                         std::uint32_t number) override;
   void post(offload::Request& request, const wire::CallMessage& message,
             offload::AnswerPace pace) override;
   void cancel(const offload::Request& request) override;

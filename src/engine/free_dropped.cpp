@@ -6,7 +6,8 @@
 namespace espalier::offload {
 namespace {
 
-constexpr std::uint32_t kBuffersAtATime = 16;  // nodes, say, with up to some hundred values each
+// Of an object's steps (StoredObject::free_some), between two looks at the time.
+constexpr std::uint32_t kStepsAtATime = 16;
 
 class FreeDropped final : public HelperJob {
  public:
@@ -28,7 +29,7 @@ class FreeDropped final : public HelperJob {
 }  // namespace
 
 JobStep free_dropped(store::DroppedObjects& dropped, const StepContext& context) {
-  while (dropped.collect_some(kBuffersAtATime)) {
+  while (dropped.collect_some(kStepsAtATime)) {
     if (context.should_return()) return JobStep::again;
   }
   return JobStep::done;

@@ -73,8 +73,10 @@ class HostLink {
   HostLink& operator=(const HostLink&) = delete;
 
   /// What requests for the host's object of this number work on, whether there is one or not, as
-  /// its kind's executor knows it.
-  [[nodiscard]] virtual std::unique_ptr<WorkedOn> serve(std::uint32_t number) = 0;
+  /// the executor of this kind knows it. Requires: requests of this kind are walked over the link;
+  /// over that of a device those of maps alone are.
+  [[nodiscard]] virtual std::unique_ptr<WorkedOn> serve(const ExecutorKind& kind,
+                                                        std::uint32_t number) = 0;
   /// Has the host do something for this request, which is told of each piece of the answer.
   virtual void post(Request& request, const wire::CallMessage& message, AnswerPace pace) = 0;
   /// The rest of the answer is not wanted; the last piece still comes.

@@ -25,15 +25,15 @@ Next drop(Call& call, const object_calls::Drop& asked) {
   DropState& state = call.state<DropState>();
   if (!state.done) {
     catalog::Catalog& catalog = call.services().catalog();
-    store::DroppedObjects& maps = call.services().store.dropped;
-    return call.helper_steps([&catalog, &maps, &state, name = asked.name,
+    store::DroppedObjects& waiting = call.services().store.dropped;
+    return call.helper_steps([&catalog, &waiting, &state, name = asked.name,
                               kind = static_cast<ObjectKind>(asked.kind)](StepContext& context) {
       if (!state.done) {
         const auto dropped = catalog.drop(name, kind);
         state.done = dropped ? Result<void>() : std::unexpected(dropped.error());
       }
       // Its memory goes back here, if nothing else holds it.
-      return free_dropped(maps, context);
+      return free_dropped(waiting, context);
     });
   }
   if (!*state.done) return call.fail(state.done->error());

@@ -249,7 +249,7 @@ NodeNumbers numbers_of(const Node& node) {
   numbers.memory_free_bytes = store.pool.free_bytes();
   numbers.leases = store.leases.size();
   numbers.leased_bytes = store.reclaimer.bytes_held_by_leases() + store.dropped.bytes();
-  numbers.dropped_maps = store.dropped.size();
+  numbers.dropped_maps = store.dropped.size();  // no other kind waits for leases
   numbers.dropped_bytes = store.dropped.bytes();
   numbers.holders = store.reclaimer.holders(
       [&store](std::uint64_t epoch) { return store.dropped.bytes_held_since(epoch); });

@@ -23,7 +23,7 @@
 
 #include "base/task.hpp"
 #include "fabric/queue_pair.hpp"
-#include "reach/read_traffic.hpp"
+#include "reach/walk_traffic.hpp"
 
 namespace espalier::place {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "memory/planted_memory_bugs.hpp"
 
 namespace espalier::store {
@@ -18,6 +19,7 @@ DroppedObjects::~DroppedObjects() {
 }
 
 void DroppedObjects::add(std::unique_ptr<StoredObject> object) noexcept {
+  ESPALIER_ASSERT(object->is_dropped());
   if (memory::planted(memory::Bug::dropped_freed_at_once)) return;
   const std::uint64_t bytes = object->memory_bytes();
   {
@@ -53,10 +55,10 @@ void DroppedObjects::put_back(std::unique_ptr<StoredObject> object) {
   first_ = object.release();
 }
 
-bool DroppedObjects::collect_some(std::uint32_t buffers) noexcept {
+bool DroppedObjects::collect_some(std::uint32_t steps) noexcept {
   std::unique_ptr<StoredObject> object = take_free();
   if (object == nullptr) return false;
-  if (!object->free_some(buffers)) put_back(std::move(object));
+  if (!object->free_some(steps)) put_back(std::move(object));
   object.reset();
   return due();
 }

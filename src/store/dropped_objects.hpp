@@ -32,14 +32,15 @@ class DroppedObjects {
   DroppedObjects& operator=(const DroppedObjects&) = delete;
 
   /// Takes a dropped object that no thread of the host holds, and frees it if no lease holds it
-  /// back; not where others free in steps.
+  /// back; not where others free in steps. Requires: is_dropped().
   void add(std::unique_ptr<StoredObject> object) noexcept;
   /// Frees those that no lease holds back any more. Cost: that of giving back all their buffers.
   void collect() noexcept;
   /// From now on (or no more), others call collect_some() where due() says so.
   void free_in_steps(bool in_steps) { in_steps_.store(in_steps, std::memory_order_relaxed); }
-  /// The same for about so many buffers. Returns whether there is more.
-  [[nodiscard]] bool collect_some(std::uint32_t buffers) noexcept;
+  /// Does so many steps of that, each of bounded work (StoredObject::free_some), at the one that
+  /// has waited longest. Returns whether there is more.
+  [[nodiscard]] bool collect_some(std::uint32_t steps) noexcept;
   /// Whether collect() would free one.
   [[nodiscard]] bool due() const;
 

@@ -63,7 +63,7 @@ struct StoreCore {
   base::LeaseTable leases;     // of readers elsewhere
   base::EpochPins epoch_pins;  // of what is copied after its walk has ended
   memory::Reclaimer reclaimer;
-  store::StoredObjects objects;  // that readers elsewhere may read
+  store::StoredObjects objects;  // that wait for leases when they are dropped
   store::DroppedObjects dropped;
   catalog::Catalog catalog;  // last, for what it holds gives memory back to the others
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An object whose memory readers elsewhere may read, as its store knows it, whatever its kind: it
-// can wait, dropped, until no lease holds it back (dropped_objects.hpp), and may keep buffers in
-// reserve. And all such objects of one store.
+// An object whose memory waits for leases when it is dropped (dropped_objects.hpp), as its store
+// knows it, whatever its kind; it may keep buffers in reserve. And all such objects of one store.
+// So far maps alone are such objects, and a node counts those that wait as dropped maps
+// (wire/node_numbers.hpp).
 //
 // Thread: any. The objects themselves are the caller's matter: one may be dropped after `list`.
 #pragma once
@@ -19,13 +20,16 @@ class StoredObject {
   StoredObject(const StoredObject&) = delete;
   StoredObject& operator=(const StoredObject&) = delete;
 
+  /// Whether it was dropped: once it was, it stays so.
+  [[nodiscard]] virtual bool is_dropped() const = 0;
   /// Bytes of all its buffers.
   [[nodiscard]] virtual std::uint64_t memory_bytes() const = 0;
   /// Has the buffers that it keeps in reserve lie where others lie.
   virtual void repack_spares() = 0;
-  /// Gives back about so many of its buffers; nothing may ask for memory meanwhile. Returns whether
-  /// all were. Requires: no thread uses the object any more, nor will.
-  virtual bool free_some(std::uint32_t buffers) = 0;
+  /// Gives back some of its memory, in so many steps of bounded work; nothing may ask for memory
+  /// meanwhile. Returns whether all is given back. Requires: no thread uses the object any more,
+  /// nor will.
+  virtual bool free_some(std::uint32_t steps) = 0;
   /// Bytes that free_some() has given back.
   [[nodiscard]] virtual std::uint64_t freed_bytes() const = 0;
 

@@ -6,7 +6,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "engine/request.hpp"
+#include "kinds/map/offload/map_walks.hpp"
 #include "kinds/map/offload/served_map.hpp"
 
 namespace espalier::test {
@@ -48,7 +50,9 @@ WorldDeviceLink::WorldDeviceLink(const Place& place, std::uint64_t seed,
 
 WorldDeviceLink::~WorldDeviceLink() = default;
 
-std::unique_ptr<offload::WorkedOn> WorldDeviceLink::serve(std::uint32_t number) {
+std::unique_ptr<offload::WorkedOn> WorldDeviceLink::serve(const offload::ExecutorKind& kind,
+                                                          std::uint32_t number) {
+  ESPALIER_ASSERT(&kind == &offload::kMapWalks);
   return std::make_unique<device::DeviceMap>(maps_, number);
 }
 

@@ -41,7 +41,8 @@ class WorldDeviceLink final : public device::RelayLink, private device::HostAske
   ~WorldDeviceLink() override;
 
   // --- for the scheduler and the offloads --------------------------------------------------------
-  [[nodiscard]] std::unique_ptr<offload::WorkedOn> serve(std::uint32_t number) override;
+  [[nodiscard]] std::unique_ptr<offload::WorkedOn> serve(const offload::ExecutorKind& kind,
+                                                         std::uint32_t number) override;
   void post(offload::Request& request, const wire::CallMessage& message,
             offload::AnswerPace pace) override;
   void cancel(const offload::Request&) override {}  // the answer comes all the same

@@ -24,6 +24,8 @@
 namespace espalier::client {
 
 /// What a kind of object keeps with a connection. Thread: any.
+/// Its constructor must not ask the connection for another part, for that holds a lock meanwhile.
+/// Its destructor must not use the connection: parts end after what derives from NodeConnection.
 class ConnectionPart {
  public:
   virtual ~ConnectionPart() = default;

@@ -22,7 +22,7 @@
 #include "channel/rings/remote_pipeline.hpp"
 #include "channel/rings/walk_options.hpp"
 #include "espalier/types.hpp"
-#include "reach/read_traffic.hpp"
+#include "reach/walk_traffic.hpp"
 
 namespace espalier::client {
 

@@ -18,7 +18,7 @@ namespace {
 /// A host that answers what it is told to.
 class ManualHost final : public HostLink {
  public:
-  std::unique_ptr<WorkedOn> serve(std::uint32_t) override { return nullptr; }
+  std::unique_ptr<WorkedOn> serve(const ExecutorKind&, std::uint32_t) override { return nullptr; }
   void post(Request& request, const wire::CallMessage&, AnswerPace) override {
     posted.push_back(&request);
   }

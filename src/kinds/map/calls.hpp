@@ -234,7 +234,8 @@ struct ConfirmRelease {
 
 // --- reading it from elsewhere -------------------------------------------------------------------
 
-/// What wire/one_sided.hpp draws.
+/// A row of fields (wire/one_sided.hpp), of which those of maps are drawn in
+/// kinds/map/format/map_place.hpp and mapping_feed.hpp.
 struct Described {
   std::string_view fields_there;
 

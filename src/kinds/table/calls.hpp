@@ -86,7 +86,7 @@ struct WindowOpened {
   static constexpr void fields(auto& self, auto& message) { message.fixed(self.grant); }
 };
 
-/// What wire/one_sided.hpp draws.
+/// A row of fields (wire/one_sided.hpp); TablePlace is drawn in kinds/table/format/table.hpp.
 struct ReadsOpened {
   std::string_view described;
 

@@ -103,7 +103,9 @@ TEST(OneSidedOpening, TellsTheBordersOfAShard) {
 
 TEST(OneSidedOpening, OfATableIsNone) {
   const std::string table = field(4, std::string(16, '\1'));
-  EXPECT_EQ(OneSidedOpening::read(kLease + table + kRegion).error().detail, 1u);
+  const auto opening = OneSidedOpening::read(kLease + table + kRegion);
+  ASSERT_FALSE(opening);
+  EXPECT_EQ(opening.error().detail, 1u);
 }
 
 TEST(OneSidedOpening, SkipsWhatLaterVersionsAdd) {

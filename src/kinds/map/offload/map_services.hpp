@@ -10,7 +10,7 @@ namespace espalier::offload {
 
 struct MapServices final : NodePart {
   IndexReadCounts index_reads;
-  LaneRounds lane_rounds;
+  alignas(64) LaneRounds lane_rounds;  // shares no line with the counts
 };
 
 }  // namespace espalier::offload

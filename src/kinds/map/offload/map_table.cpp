@@ -5,6 +5,7 @@
 
 #include "base/try_reserve.hpp"
 #include "engine/free_dropped.hpp"
+#include "kinds/map/offload/map_walks.hpp"
 
 namespace espalier::offload {
 
@@ -24,8 +25,9 @@ ServedMap* MapTable::look_up(std::uint32_t number) {
 
 std::unique_ptr<ServedMap> MapTable::serve(std::uint32_t number) {
   if (host_ != nullptr) {
-    // Its executor is that of maps, and so are what it serves for it.
-    return std::unique_ptr<ServedMap>(static_cast<ServedMap*>(host_->serve(number).release()));
+    // What is served for the executor of maps is a map.
+    auto served = host_->serve(kMapWalks, number);
+    return std::unique_ptr<ServedMap>(static_cast<ServedMap*>(served.release()));
   }
   auto core = services_.catalog().find<tree::MapCore>(number);
   if (core == nullptr) return nullptr;

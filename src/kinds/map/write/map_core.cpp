@@ -120,15 +120,15 @@ void MapCore::free_node(const Freeing::Level& level) {
   freeing_.bytes += memory::BufferPool::class_bytes(node_class);
 }
 
-bool MapCore::free_some(std::uint32_t nodes) {
+bool MapCore::free_some(std::uint32_t steps) {
   begin_freeing();
-  while (freeing_.depth != 0 && nodes != 0) {
+  while (freeing_.depth != 0 && steps != 0) {
     Freeing::Level& level = freeing_.way[freeing_.depth - 1];
     const NodeView node = view(table.get(level.lid));
     if (node.leaf() || level.next_child == node.children()) {
       free_node(level);
       --freeing_.depth;
-      --nodes;
+      --steps;
       continue;
     }
     const wire::Lid child = node.child(level.next_child++);

@@ -90,9 +90,10 @@ class MapCore final : public MapView,
   /// Set once, when the map loses its name: who still holds it should answer that there is no such
   /// map. Its structure stays whole, so that a request under way need not look.
   std::atomic<bool> dropped{false};
+  [[nodiscard]] bool is_dropped() const override { return dropped.load(std::memory_order_acquire); }
   static constexpr std::size_t kLevelsMax = 64;  // of two children each, more than there are LIDs
-  /// So many of its nodes, with their values.
-  bool free_some(std::uint32_t nodes) override;
+  /// A step is a node, with its values.
+  bool free_some(std::uint32_t steps) override;
   [[nodiscard]] std::uint64_t freed_bytes() const override { return freeing_.bytes; }
   /// Sets it, and says so in the map's header, where readers from elsewhere look.
   void set_dropped() override {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/sequencer/client/sequencers.hpp"
+
 #include "channel/objects.hpp"
 #include "channel/rings/remote_sessions.hpp"
 #include "kinds/sequencer/client/sequencer_adder.hpp"
