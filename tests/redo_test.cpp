@@ -45,6 +45,7 @@ struct WholeStore {
       case ObjectKind::map: return made(tree::restore_map(core, created));
       case ObjectKind::table: return made(table::restore_table(core.catalog, core.pool, created));
       case ObjectKind::sequencer: return made(sequencer::restore_sequencer(core.catalog, created));
+      case ObjectKind::hash:  // makes no records yet
       case ObjectKind::any: break;
     }
     return fail(Code::unsupported);
@@ -64,6 +65,7 @@ struct WholeStore {
         return catalog::apply_to<sequencer::Sequencer>(
             core.catalog, head.object,
             [&](sequencer::Sequencer& numbers) { return numbers.apply_redo(record); });
+      case ObjectKind::hash:  // makes no records yet
       case ObjectKind::any: break;
     }
     return fail(Code::unsupported);
