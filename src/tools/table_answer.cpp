@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/record_extent.hpp"
+#include "cmdline/text_codec.hpp"
 #include "tools/json_record.hpp"
 
 namespace espalier::tools {

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "cmdline/text_codec.hpp"
 #include "tools/data_place.hpp"
 #include "tools/json_record.hpp"
 
