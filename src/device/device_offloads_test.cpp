@@ -45,11 +45,13 @@ offload::Offload own_call(wire::AtDevice at_device) {
 TEST(DeviceOffloads, AKindOfAProgramSaysWhatADeviceDoes) {
   const offload::Offload by_kind = own_call(wire::AtDevice::by_kind);
   const std::span<const offload::Offload> calls(&by_kind, 1);
-  const offload::Kind kind{.name = "own", .calls = {&calls, 1}, .serve_at_device = [](auto& made) {
-                             EXPECT_EQ(made.id, kOwn);
-                             made.cancel = cancel_nothing;
-                             made.step = nothing;
-                           }};
+  const offload::Kind kind{
+      .name = "own", .calls = {&calls, 1}, .serve_at_device = [](auto& made, const auto& node) {
+        EXPECT_EQ(made.id, kOwn);
+        EXPECT_EQ(node.at_device, wire::AtDevice::by_kind);
+        made.cancel = cancel_nothing;
+        made.step = nothing;
+      }};
   const DeviceOffloads device("shm:/host", {&kind, 1});
   const offload::Offload* const made = device.table()[wire::kOwnOffloadIds];
   ASSERT_NE(made, nullptr);
