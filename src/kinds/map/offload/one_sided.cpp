@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offloads for clients that walk maps by one-sided READs: where the memory is, and leases.
-#include <array>
+// Offloads for clients that walk maps by one-sided READs: where the memory is.
 #include <cstring>
 #include <memory>
 #include <span>
@@ -20,7 +19,6 @@
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/offload/map_walks.hpp"
 #include "wire/one_sided.hpp"
-#include "wire/session_calls.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -141,26 +139,6 @@ Next next_generation(Call& call, const map_calls::NextGeneration& asked) {
   return answer(call, map_calls::Described{fields});
 }
 
-// What a client counted is a hint: leaves of a map that is not there count nowhere.
-void count_leaves(Call& call, const session_calls::RenewLease& asked) {
-  const std::string_view lids = asked.leaves;
-  std::array<wire::Lid, wire::kSampledLeavesMax> leaves{};
-  if (lids.empty() || lids.size() % sizeof(wire::Lid) != 0 || lids.size() > sizeof leaves) return;
-  std::memcpy(leaves.data(), lids.data(), lids.size());
-  const auto map = call.services().catalog().find<tree::MapCore>(asked.map);
-  if (map == nullptr) return;
-  map->heat.add(std::span(leaves).first(lids.size() / sizeof(wire::Lid)), base::monotonic_ns());
-}
-
-Next renew_lease(Call& call, const session_calls::RenewLease& asked) {
-  OneSidedHost* const host = OneSidedHost::of(call.connection());
-  if (host == nullptr) return call.fail({Code::unsupported, 0, 0});
-  const auto epoch = host->renew(asked.renewal.lease, asked.renewal.oldest, base::monotonic_ns());
-  if (!epoch) return call.fail(epoch.error());
-  count_leaves(call, asked);
-  return answer(call, session_calls::Renewed{*epoch});
-}
-
 Next open_feed(Call& call, const map_calls::OpenFeed&) {
   OneSidedHost* const host = OneSidedHost::of(call.connection());
   const std::shared_ptr<tree::MapCore>& core = host_map_of(call).core;
@@ -191,7 +169,6 @@ const Offload kOneSidedOffloads[] = {
     serve_map<map_calls::OpenReads, open_reads>({.items = take_end}),
     serve_map<map_calls::OpenIndex, open_index>({.items = take_end}),
     serve_map<map_calls::NextGeneration, next_generation>(),
-    serve_map<session_calls::RenewLease, renew_lease>(),
     serve_map<map_calls::CountLeaves, count_leaves_read>(),
     serve_map<map_calls::OpenFeed, open_feed>(),
 };
