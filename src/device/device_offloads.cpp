@@ -48,7 +48,7 @@ Next after_failure(Call& call, const Error& error) {
 
 Next read(Call& call) {
   if (is_relayed(call)) return relay(call);
-  const Completion* const walked = call.walked();
+  const Completion* const walked = ended_walk(call);
   if (walked != nullptr && !walked->ok) return after_failure(call, walked->error);
   if (walked == nullptr && !call.has_any_state()) {
     const auto& map = static_cast<DeviceMap&>(offload::map_of(call));
@@ -201,7 +201,7 @@ Offload DeviceOffloads::of(const Kind& kind, const Offload& node) const {
   made.limits = kAnything;
   made.executor = nullptr;
   made.sampled = nullptr;
-  made.items = nullptr;
+  made.for_executor = nullptr;
   made.cancel = nullptr;
   switch (node.at_device) {
     case AtDevice::relayed: made.step = node.opens ? open_object : ask_host; break;

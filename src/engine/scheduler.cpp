@@ -242,11 +242,11 @@ void Scheduler::begin(Request& request) {
   if (good) step(request);
 }
 
-void Scheduler::go_on_with(Request& request, const Completion* walked) noexcept {
+void Scheduler::go_on_with(Request& request, const void* from_executor) noexcept {
   if (request.no_memory) [[unlikely]]
     return answer_no_memory(request);
   guarded(request, [&] {
-    Call call(*this, request, walked);
+    Call call(*this, request, from_executor);
     static_cast<void>(request.offload->step(call));
   });
 }
