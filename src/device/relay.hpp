@@ -15,6 +15,7 @@
 #include "engine/call.hpp"
 #include "engine/reader_wait.hpp"
 #include "kinds/map/offload/snapshot.hpp"
+#include "memory/held_version.hpp"
 
 namespace espalier::device {
 

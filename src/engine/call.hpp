@@ -26,16 +26,22 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/host_link.hpp"
+#include "engine/helper_job.hpp"
+#include "engine/host_answer.hpp"
 #include "engine/node_parts.hpp"
-#include "engine/principal.hpp"
+#include "engine/principal_ref.hpp"
 #include "engine/request.hpp"
-#include "engine/services.hpp"
 #include "wire/call_codec.hpp"
+
+namespace espalier::catalog {
+class Catalog;
+}
 
 namespace espalier::offload {
 
+class HostLink;
 class Scheduler;
+struct PrincipalView;
 
 /// How a step ended. Only a Call makes one.
 class [[nodiscard]] Next {
@@ -93,6 +99,8 @@ class Call {
   /// That of this scheduler. Requires: the offload is carried out by it.
   [[nodiscard]] Executor& executor(const ExecutorKind& kind);
   [[nodiscard]] Services& services();
+  /// The objects of the node's store.
+  [[nodiscard]] catalog::Catalog& catalog();
   /// Of counters: this scheduler's own.
   [[nodiscard]] std::uint32_t shard() const;
   /// What this scheduler keeps for an offload; made when first asked for.

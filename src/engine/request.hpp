@@ -7,11 +7,13 @@
 #include <optional>
 #include <string_view>
 
+#include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
 #include "base/chain.hpp"
 #include "engine/executor.hpp"
 #include "engine/handler_state.hpp"
-#include "rings/message_reader.hpp"
+#include "rings/message_buffer.hpp"
+#include "wire/message.hpp"
 
 namespace espalier::offload {
 

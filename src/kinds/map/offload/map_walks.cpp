@@ -8,6 +8,9 @@
 #include "base/try_reserve.hpp"
 #include "engine/connection.hpp"
 #include "engine/scheduler.hpp"
+#include "engine/services.hpp"
+#include "kinds/map/format/shard.hpp"
+#include "kinds/map/offload/host_map.hpp"
 #include "kinds/map/offload/map_services.hpp"
 
 namespace espalier::offload {
@@ -49,6 +52,8 @@ void count_leaf(Request& request, std::uint64_t now_ns) {
   if (request.works_on == nullptr) return;  // it was refused
   static_cast<ServedMap&>(*request.works_on).count_answer(request.key(), now_ns);
 }
+
+HostMap& host_map_of(Call& call) { return static_cast<HostMap&>(map_of(call)); }
 
 MapWalks& MapWalks::of(Call& call) { return static_cast<MapWalks&>(call.executor(kMapWalks)); }
 

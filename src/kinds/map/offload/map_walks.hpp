@@ -20,11 +20,22 @@
 #include "engine/executor.hpp"
 #include "engine/registry.hpp"
 #include "engine/typed_call.hpp"
+#include "espalier/condition.hpp"
+#include "espalier/types.hpp"
 #include "kinds/map/offload/lane_queue.hpp"
 #include "kinds/map/offload/map_table.hpp"
 #include "kinds/map/offload/served_map.hpp"
 
+namespace espalier::memory {
+struct HeldVersion;
+}
+namespace espalier::tree {
+class StagedValue;
+}
+
 namespace espalier::offload {
+
+class HostMap;
 
 class MapWalks final : public Executor, private Handler {
  public:
@@ -147,9 +158,7 @@ template <class Asked, Next (*kStep)(Call&, const Asked&),
   return static_cast<ServedMap&>(*call.request().works_on);
 }
 /// The same, for what only the host can do.
-[[nodiscard]] inline HostMap& host_map_of(Call& call) {
-  return static_cast<HostMap&>(map_of(call));
-}
+[[nodiscard]] HostMap& host_map_of(Call& call);
 
 /// The walk of a request. Requires: a step of it has made one.
 [[nodiscard]] inline espalier::Request& walk_of(Request& request) {

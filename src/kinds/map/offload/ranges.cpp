@@ -18,6 +18,7 @@
 #include "engine/payload_reader.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/map/item_calls.hpp"
+#include "kinds/map/offload/host_map.hpp"
 #include "kinds/map/offload/long_value.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/offload/map_walks.hpp"
@@ -26,6 +27,7 @@
 #include "kinds/map/offload/snapshot.hpp"
 #include "kinds/map/offload/walk_answer.hpp"
 #include "kinds/map/write/estimate.hpp"
+#include "rings/ring.hpp"
 
 namespace espalier::offload {
 namespace {
