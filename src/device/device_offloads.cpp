@@ -76,7 +76,7 @@ Offload DeviceOffloads::of(const Kind& kind, const Offload& node) const {
   made.limits = kAnything;
   made.executor = nullptr;
   made.sampled = nullptr;
-  made.items = nullptr;
+  made.for_executor = nullptr;
   made.cancel = nullptr;
   switch (node.at_device) {
     case AtDevice::relayed: made.step = node.opens ? open_object : ask_host; break;

@@ -21,9 +21,11 @@ TEST(DeviceOffloads, EachOffloadOfANodeHasOne) {
     EXPECT_EQ(made->name, node.name);
     EXPECT_NE(made->step, nullptr);
     // Only walks deliver items, and only what streams can be cancelled.
-    EXPECT_TRUE(made->items == nullptr || made->items == node.items) << node.name;
-    EXPECT_TRUE(made->limits.map == (made->items != nullptr || made->id == wire::OffloadId::get ||
-                                     made->id == wire::OffloadId::floor))
+    EXPECT_TRUE(made->for_executor == nullptr || made->for_executor == node.for_executor)
+        << node.name;
+    EXPECT_TRUE(made->limits.map ==
+                (made->for_executor != nullptr || made->id == wire::OffloadId::get ||
+                 made->id == wire::OffloadId::floor))
         << node.name;
   }
 }

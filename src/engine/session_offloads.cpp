@@ -5,6 +5,7 @@
 #include "engine/connection.hpp"
 #include "engine/one_sided_host.hpp"
 #include "engine/own_calls.hpp"
+#include "engine/services.hpp"
 #include "engine/typed_call.hpp"
 #include "wire/session_calls.hpp"
 

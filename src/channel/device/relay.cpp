@@ -8,6 +8,7 @@
 #include "channel/rings/thread_rings.hpp"
 #include "engine/connection.hpp"
 #include "engine/principal.hpp"
+#include "engine/services.hpp"
 
 namespace espalier::device {
 namespace {

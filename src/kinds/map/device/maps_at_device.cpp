@@ -84,7 +84,7 @@ Next after_failure(Call& call, const Error& error) {
 
 Next read(Call& call) {
   if (is_relayed(call)) return relay(call);
-  const Completion* const walked = call.walked();
+  const Completion* const walked = ended_walk(call);
   if (walked != nullptr && !walked->ok) return after_failure(call, walked->error);
   if (walked == nullptr && !call.has_any_state()) {
     const auto& map = static_cast<DeviceMap&>(offload::map_of(call));

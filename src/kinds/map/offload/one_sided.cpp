@@ -12,9 +12,11 @@
 #include "engine/connection.hpp"
 #include "engine/one_sided_fields.hpp"
 #include "engine/one_sided_host.hpp"
+#include "engine/services.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/map/calls.hpp"
 #include "kinds/map/format/map_place.hpp"
+#include "kinds/map/offload/host_map.hpp"
 #include "kinds/map/offload/indexed_reads.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/offload/map_walks.hpp"
@@ -59,7 +61,7 @@ bool take_end(Call& call, std::span<const Item> items) {
 }
 
 Next walk_to_end(Call& call, Op op) {
-  call.new_walk(op).limit = 1;
+  new_walk(call, op).limit = 1;
   return begin_walk(call);
 }
 
@@ -76,7 +78,7 @@ Next open_by_key(Call& call, OneSidedHost& host, bool fills_tables) {
     call.new_state<MapEnds>();
     return walk_to_end(call, Op::scan);
   }
-  const Completion* const walked = call.walked();
+  const Completion* const walked = ended_walk(call);
   if (walked != nullptr && !walked->ok) return call.fail(walked->error);
   MapEnds& ends = call.state<MapEnds>();
   if (++ends.walks == 1) return walk_to_end(call, Op::scan_reverse);
@@ -166,8 +168,8 @@ Next count_leaves_read(Call& call, const map_calls::CountLeaves& asked) {
 }
 
 const Offload kOneSidedOffloads[] = {
-    serve_map<map_calls::OpenReads, open_reads>({.items = take_end}),
-    serve_map<map_calls::OpenIndex, open_index>({.items = take_end}),
+    serve_map<map_calls::OpenReads, open_reads>({.for_executor = &kTakesItems<take_end>}),
+    serve_map<map_calls::OpenIndex, open_index>({.for_executor = &kTakesItems<take_end>}),
     serve_map<map_calls::NextGeneration, next_generation>(),
     serve_map<map_calls::CountLeaves, count_leaves_read>(),
     serve_map<map_calls::OpenFeed, open_feed>(),
