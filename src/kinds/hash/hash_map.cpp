@@ -152,7 +152,7 @@ HashAnswer HashReader::get_at(const HashMap& map, std::string_view key, const Ke
 Result<HashSnapshot> HashMap::hold(HashThread& thread, std::string owner) {
   if (!versions) return fail(Code::unsupported);
   const std::lock_guard lock(snapshot_mutex_);
-  thread.slot.enter();
+  const ExposedEpoch exposed(thread);
   services_.holding.store(true, std::memory_order_relaxed);
   // Who writes after this sees it: nothing that is there now is taken out.
   for (Partition& partition : partitions_) {
@@ -168,7 +168,6 @@ Result<HashSnapshot> HashMap::hold(HashThread& thread, std::string owner) {
     held = fail(Code::out_of_memory);
   }
   services_.holding.store(false, std::memory_order_release);
-  thread.slot.exit();
   return held;
 }
 

@@ -110,12 +110,14 @@ class HashMap final : public HashView, public catalog::Object, public memory::Ve
                                       std::optional<std::string_view> expected,
                                       std::optional<std::string_view> desired);
   /// Reads the value, calls `change`, and writes what it returns (none: erases) if nothing came
-  /// between; else starts again. `change` may run several times, holding no lock.
+  /// between; else starts again. `change` may run several times, holding no lock; what it throws is
+  /// passed on. Errors: besides, std::bad_alloc.
   Result<HashWritten> modify(
       HashThread& thread, std::string_view key,
       const std::function<std::optional<std::string>(std::optional<std::string_view>)>& change);
   /// Adds to a counter of 8 bytes, little-endian; an absent one is 0. Returns the sum, which wraps
-  /// round. Errors: besides, invalid_argument (the value has another length, the detail).
+  /// round. Errors: besides, invalid_argument (the value has another length, the detail);
+  /// std::bad_alloc.
   Result<std::uint64_t> add(HashThread& thread, std::string_view key, std::uint64_t amount);
 
   // --- snapshots ---------------------------------------------------------------------------------
@@ -140,6 +142,7 @@ class HashMap final : public HashView, public catalog::Object, public memory::Ve
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::uint32_t id() const { return services_.map_id; }
   [[nodiscard]] const memory::VersionClock& clock() const { return clock_; }
+  [[nodiscard]] memory::VersionClock& clock() { return clock_; }
   /// Whether answers that wait for this version may be given.
   [[nodiscard]] bool released(std::uint64_t version) {
     return !versions || clock_.released_now() >= version;

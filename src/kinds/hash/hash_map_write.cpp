@@ -234,7 +234,7 @@ Result<HashWritten> HashMap::compare_and_set(HashThread& thread, std::string_vie
 HashMap::Seen HashMap::read_newest(HashThread& thread, const KeyHash& hashed,
                                    std::string_view key) const {
   Seen seen;
-  thread.slot.enter();
+  const ExposedEpoch exposed(thread);
   Looked looked{.look = Look::changed};
   while (looked.look == Look::changed) looked = look_up(*this, hashed, key, kAnyVersion, true);
   if (looked.look == Look::found) {
@@ -244,7 +244,6 @@ HashMap::Seen HashMap::read_newest(HashThread& thread, const KeyHash& hashed,
     seen.stamp = {looked.record, generation, record.version()};
     seen.value.emplace(record.pair().value);
   }
-  thread.slot.exit();
   return seen;
 }
 

@@ -53,4 +53,17 @@ class HashThread {
   std::unique_ptr<LockHolder, GiveBack> holder_;
 };
 
+/// Exposes a thread's epoch as long as it lives, whatever is thrown meanwhile.
+/// Requires: the thread exposes none.
+class ExposedEpoch {
+ public:
+  explicit ExposedEpoch(HashThread& thread) : slot_(thread.slot) { slot_.enter(); }
+  ~ExposedEpoch() { slot_.exit(); }
+  ExposedEpoch(const ExposedEpoch&) = delete;
+  ExposedEpoch& operator=(const ExposedEpoch&) = delete;
+
+ private:
+  base::EpochSlot& slot_;
+};
+
 }  // namespace espalier::hash
