@@ -158,6 +158,8 @@ void Auditor::audit_slot(Slot slot, const Segment& segment, std::uint32_t bin,
       break;
     }
     ++result_.links;
+    check(map_.retirement().has_entry(view.version()), "a link has no entry, its version is",
+          view.version());
     count_record(at, true);
     check(!view.newer().empty() || !view.older().empty(), "a link leads nowhere in bin", bin);
     if (!view.newer().empty()) {
@@ -202,6 +204,8 @@ void Auditor::count_long_pair(const RecordView& record) {
 }
 
 void Auditor::audit_memory() {
+  check(map_.retirement().entries().of_links == result_.links,
+        "entries are of no link; links that stay:", result_.links);
   map_.retirement().for_each_waiting([&](Slot slot) {
     count_record(slot, slot.is_link());
     if (!slot.is_link()) count_long_pair(RecordView(map_.image, slot));

@@ -159,13 +159,15 @@ Result<HashSnapshot> HashMap::hold(HashThread& thread, std::string owner) {
     const PartitionGuard guard(partition.lock, thread.holder());
   }
   Result<HashSnapshot> held = fail(Code::out_of_memory);
-  try {
-    const std::uint64_t version = clock_.released();
-    held = store_.reclaimer.hold(*this, version, std::move(owner));
-    services_.newest_held.store(version, std::memory_order_relaxed);
-    services_.snapshots.fetch_add(1, std::memory_order_relaxed);
-  } catch (const std::bad_alloc&) {
-    held = fail(Code::out_of_memory);
+  if (services_.held.reserve()) {
+    try {
+      const std::uint64_t version = clock_.released();
+      reached(Moment::hold_read);
+      held = store_.reclaimer.hold(*this, version, std::move(owner));
+      services_.held.add(**held);
+    } catch (const std::bad_alloc&) {
+      held = fail(Code::out_of_memory);
+    }
   }
   services_.holding.store(false, std::memory_order_release);
   return held;
@@ -173,8 +175,8 @@ Result<HashSnapshot> HashMap::hold(HashThread& thread, std::string owner) {
 
 void HashMap::drop(HashSnapshot snapshot) noexcept {
   const std::lock_guard lock(snapshot_mutex_);
+  services_.held.remove(*snapshot);
   store_.reclaimer.drop(*this, snapshot);
-  services_.snapshots.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void HashMap::set_dropped() {

@@ -37,6 +37,9 @@ TEST(HashPlanted, AReaderThatComesTooLateIsNoticed) {
 TEST(HashPlanted, ForgettingSnapshotsIsNoticed) {
   expect_noticed(Bug::holds_ignored, snapshots_have_what_they_need);
 }
+TEST(HashPlanted, TakingOutWhileASnapshotIsTakenIsNoticed) {
+  expect_noticed(Bug::holding_ignored, a_snapshot_in_the_making_keeps_what_it_needs);
+}
 TEST(HashPlanted, AnEarlyAcknowledgementIsNoticed) {
   expect_noticed(Bug::acknowledge_before_release, writes_wait_for_their_release);
 }

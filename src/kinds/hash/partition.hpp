@@ -24,6 +24,7 @@
 
 #include "espalier/condition.hpp"
 #include "kinds/hash/hash_view.hpp"
+#include "kinds/hash/held_versions.hpp"
 #include "kinds/hash/partition_lock.hpp"
 #include "kinds/hash/record_view.hpp"
 #include "kinds/hash/retirement.hpp"
@@ -88,10 +89,9 @@ struct HashServices {
   const HashView& view;
   std::uint32_t map_id;
   std::byte* image;
-  // Of snapshots. `holding`: one is being taken, and nothing is taken out meanwhile.
+  HeldVersions held{};
+  /// A snapshot is being taken, and nothing is taken out meanwhile.
   std::atomic<bool> holding{false};
-  std::atomic<std::uint32_t> snapshots{0};
-  std::atomic<std::uint64_t> newest_held{0};
 };
 
 class Partition {
@@ -193,14 +193,18 @@ class Partition {
   [[nodiscard]] std::uint64_t pop(RecordClass cls) noexcept;
 
   // partition_links.cpp
-  void take_out_or_keep(const KeyHash& hash, const SlotPlace& place, Slot old,
+  void take_out_or_keep(const KeyHash& hash, const SlotPlace& place,
                         std::uint64_t version) noexcept;
-  [[nodiscard]] bool may_take_out(Slot old) const;
-  /// Takes out all links up to this version. False: there was no room for all that it unlinks.
-  [[nodiscard]] bool take_out(const KeyHash& hash, const SlotPlace& place,
-                              std::uint64_t limit) noexcept;
-  void take_out_between(const SlotPlace& place) noexcept;
-  void keep(const KeyHash& hash, std::uint64_t version, Slot old) noexcept;
+  [[nodiscard]] bool is_holding() const;
+  [[nodiscard]] bool is_obsolete(const SlotPlace& at, std::uint64_t released) const;
+  /// Takes out what no reader can ask for of the chain of links in a slot. `fresh`: the version of
+  /// a link that has no entry yet. False: there was no room for all that it unlinks.
+  [[nodiscard]] bool prune(const KeyHash& hash, const SlotPlace& place,
+                           std::uint64_t fresh) noexcept;
+  /// Takes out the state below one link. Returns whether the slot is gone.
+  [[nodiscard]] bool take_out(const KeyHash& hash, const SlotPlace& place, const SlotPlace& chosen,
+                              std::uint64_t& fresh) noexcept;
+  void keep(const KeyHash& hash, Slot link, std::uint64_t version) noexcept;
   void raise_purged(std::uint64_t version) noexcept;
   void retire(Slot slot) noexcept;
   void hand_over() noexcept;

@@ -206,7 +206,7 @@ void Partition::commit(const WriteIntent& intent, std::optional<SlotPlace> place
   services_.clock.done(version);
   outcome.version = outcome.wait_for = version;
   if (linked) {
-    take_out_or_keep(intent.hash, *place, old, version);
+    take_out_or_keep(intent.hash, *place, version);
   } else if (!old.empty()) {
     retire(old);
   }

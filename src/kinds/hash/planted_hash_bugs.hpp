@@ -23,6 +23,7 @@ enum class Bug : std::uint8_t {
   purged_ignored,              // a reader that came too late says what is not so
   holds_ignored,               // states that a snapshot needs are taken out
   acknowledge_before_release,  // a write returns before its version is released
+  holding_ignored,             // states are taken out while a snapshot is being taken
   record_freed_at_once,        // what was unlinked is free although readers may be there
 };
 
@@ -31,6 +32,7 @@ enum class Moment : std::uint8_t {
   entry_read,   // of a read that knows its segment, and has not looked at the bin
   bin_read,     // of a read that has seen the bin's header, and no slot
   before_done,  // of a write that has stored its slot
+  hold_read,    // of a snapshot that has its version, and is not registered
 };
 
 using base::planted;

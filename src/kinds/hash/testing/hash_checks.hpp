@@ -169,6 +169,27 @@ inline bool snapshots_have_what_they_need() {
   return good;
 }
 
+/// Whether a snapshot has what was replaced between its version and its registration.
+inline bool a_snapshot_in_the_making_keeps_what_it_needs() {
+  HashFixture f({.partitions = 1});
+  f.put("k", "old");
+  Result<HashSnapshot> snapshot = fail(Code::out_of_memory);
+  {
+    const Once once(Moment::hold_read, [&] {
+      HashThread writer = f.another_thread();
+      EXPECT_TRUE(f.map->put(writer, "k", "new"));
+    });
+    snapshot = f.map->hold(f.thread);
+  }
+  bool good = false;
+  {
+    HashReader reader(*f.map, f.thread, *snapshot);
+    good = reader.get("k").value == "old";
+  }
+  f.map->drop(*snapshot);
+  return good;
+}
+
 /// Whether a write waits until its version is released.
 inline bool writes_wait_for_their_release() {
   HashFixture f({.partitions = 2, .seed = HashSeed{8, 9}});
