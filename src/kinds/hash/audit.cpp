@@ -98,10 +98,11 @@ void Auditor::audit_segment(const Partition& partition, const Segment& segment) 
 std::uint64_t Auditor::audit_bin(const Partition& partition, const Segment& segment,
                                  std::uint32_t bin, std::set<std::uint32_t>& lines) {
   const BucketWord header = segment.header(bin);
-  const bool child = &segment == partition.split_child();
-  const bool parent = &segment == partition.split_parent();
+  const Partition::Split* const split = partition.split_of(segment);
+  const bool child = split != nullptr && split->child == &segment;
+  const bool parent = split != nullptr && split->parent == &segment;
   check(child || !header.pending(), "a bin is pending without a split", bin);
-  const bool moved = !partition.split_child() || !partition.split_child()->header(bin).pending();
+  const bool moved = split == nullptr || !split->child->header(bin).pending();
   check(header.depth() == segment.depth() - (parent && !moved ? 1 : 0), "a bin has another depth",
         bin);
   std::set<std::string_view> keys;

@@ -111,6 +111,10 @@ class Partition {
     return segment_count_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::uint64_t splits() const { return splits_.load(std::memory_order_relaxed); }
+  /// Bins that were moved to other segments.
+  [[nodiscard]] std::uint64_t bins_moved() const {
+    return bins_moved_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] std::uint64_t directory_bytes() const {
     return directory_bytes_.load(std::memory_order_relaxed);
   }
@@ -145,19 +149,17 @@ class Partition {
     return spare_directory_depth_;
   }
   [[nodiscard]] PlaceWord directory() const { return directory_; }
-  [[nodiscard]] const Segment* split_child() const { return split_.child; }
-  [[nodiscard]] const Segment* split_parent() const { return split_.parent; }
-  [[nodiscard]] bool splitting() const { return split_.child != nullptr; }
-  [[nodiscard]] std::uint32_t number() const { return number_; }
-
- private:
   /// A segment that is being split. Bins below `next` have been moved, and others perhaps.
   struct Split {
     Segment* parent = nullptr;
     Segment* child = nullptr;
     std::uint32_t next = 0;
   };
+  /// The split that a segment has part in; null: none.
+  [[nodiscard]] const Split* split_of(const Segment& segment) const;
+  [[nodiscard]] std::uint32_t number() const { return number_; }
 
+ private:
   // partition_growth.cpp
   [[nodiscard]] Segment& segment_of(const KeyHash& hash) const {
     return *segments_[entries_[hash.prefix(directory_.depth())]];
@@ -176,8 +178,13 @@ class Partition {
   [[nodiscard]] bool double_directory() noexcept;
   void set_entries(const Segment& segment, std::uint32_t index);
   void publish_directory();
-  void move_bin(std::uint32_t bin) noexcept;
+  void move_bin(const Split& split, std::uint32_t bin) noexcept;
+  void move_next(std::size_t which) noexcept;
   void move_bins(std::uint32_t count) noexcept;
+  /// Moves the hash's bin, if its segment is being split and it has not been moved.
+  void move_own_bin(const KeyHash& hash) noexcept;
+  /// Whether there is room in a bin. Until there is, it moves bins of its segment's split.
+  [[nodiscard]] bool make_room_in(const Segment& segment, std::uint32_t bin) noexcept;
   [[nodiscard]] KeyHash hash_of(Slot slot) const;
 
   // partition_write.cpp
@@ -215,7 +222,7 @@ class Partition {
   PlaceWord directory_{};
   std::vector<std::uint32_t> entries_;  // indices of segments, as the directory names them
   std::vector<std::unique_ptr<Segment>> segments_;
-  Split split_;
+  std::vector<Split> under_way_;  // mostly one at a time; more where a put needs room at once
   // In stock.
   std::array<std::vector<std::uint64_t>, kRecordClasses> records_;
   std::uint64_t spare_segment_ = 0;
@@ -229,6 +236,7 @@ class Partition {
   std::atomic<std::uint64_t> items_{0};
   std::atomic<std::uint64_t> segment_count_{0};
   std::atomic<std::uint64_t> splits_{0};
+  std::atomic<std::uint64_t> bins_moved_{0};
   std::atomic<std::uint64_t> directory_bytes_{0};
 };
 

@@ -124,7 +124,7 @@ void Partition::take_out_ready() noexcept {
     if (!ready) return;
     const KeyHash hash(ready->entry.hash, services_.view.partition_bits);
     const SegmentBytes segment = bytes_of(hash);
-    if (segment.header(hash.bin()).pending()) move_bin(hash.bin());
+    if (segment.header(hash.bin()).pending()) move_own_bin(hash);
     const auto place = segment.find_link(hash, ready->entry.version);
     ESPALIER_ASSERT(place);
     if (!prune(hash, *place, 0)) return;

@@ -34,7 +34,7 @@ Shortage Partition::write(const WriteIntent& intent, WriteOutcome& outcome) noex
   NewestState newest;
   if (!directory_.none()) {
     const SegmentBytes segment = bytes_of(intent.hash);
-    if (segment.header(intent.hash.bin()).pending()) move_bin(intent.hash.bin());
+    if (segment.header(intent.hash.bin()).pending()) move_own_bin(intent.hash);
     place = segment.find(intent.hash, intent.key);
     if (place) newest = newest_state(services_.image, place->load());
   }
@@ -109,16 +109,9 @@ Partition::Room Partition::make_room(const WriteIntent& intent, Shortage& shorta
       if (shortage.any()) return Room::lacking;
       (void)begin_split(segment);  // else there may be room all the same
     }
-    // What the new half of a split may still need of overflow buckets is not taken.
     Segment& target = segment_of(intent.hash);
-    if (&target == split_.child) move_bin(intent.hash.bin());
-    const std::uint32_t reserve = &target == split_.child ? split_.parent->used_buckets() : 0;
-    if (target.has_room(intent.hash.bin(), reserve)) {
+    if (make_room_in(target, intent.hash.bin())) {
       return shortage.any() ? Room::lacking : Room::there;
-    }
-    if (splitting()) {
-      move_bins(kBinsPerSegment);
-      continue;
     }
     // A chain that is too long in a segment that is not: no split would make it shorter.
     const bool worth = target.slots() >= kSplitSlots / 2 && target.depth() < kDepthMax;
