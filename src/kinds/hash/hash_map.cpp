@@ -55,7 +55,25 @@ Result<std::unique_ptr<HashMap>> HashMap::create(HashStore& store, std::uint32_t
   if (const auto made = map->make_header(*drawn); !made) return std::unexpected(made.error());
   if (const auto kept = map->reserve_links(); !kept) return std::unexpected(kept.error());
   store.reclaimer.add(*map, map->name_, map->clock_, options.snapshot_bytes_max);
+  store.maps.add(*map);
   return map;
+}
+
+bool HashMaps::give_back(memory::Reclaimer& reclaimer, memory::BufferCache& cache) noexcept {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t before = 0;
+  std::uint64_t after = 0;
+  for (HashMap* const map : maps_) {
+    before += map->record_memory();
+    map->flush(holder_);
+  }
+  // What is stamped by the one is free by the next, if no reader is there.
+  for (int i = 0; i < 3; ++i) reclaimer.collect(cache);
+  for (HashMap* const map : maps_) {
+    map->trim();
+    after += map->record_memory();
+  }
+  return after < before;
 }
 
 Result<void> HashMap::make_header(const HashSeed& drawn) {
@@ -118,6 +136,7 @@ std::size_t HashMap::spare_links() const {
 }
 
 HashMap::~HashMap() {
+  store_.maps.remove(*this);
   store_.reclaimer.forget(*this);
   if (retirement_.long_bytes.load(std::memory_order_relaxed) != 0) {
     for (Partition& partition : partitions_) partition.free_long_pairs();
@@ -195,8 +214,7 @@ catalog::ObjectNumbers HashMap::numbers() const {
   catalog::ObjectNumbers numbers;
   numbers.memory_bytes =
       memory::class_bytes(memory::bins_class_of(header_bytes(options_.partitions))) +
-      records_.numbers().pages * memory::class_bytes(memory::kRecordsClass) +
-      retirement_.long_bytes.load(std::memory_order_relaxed);
+      record_memory();
   for (const Partition& partition : partitions_) {
     numbers.entries += partition.items();
     numbers.memory_bytes += partition.segments() * kSegmentBytes + partition.directory_bytes();

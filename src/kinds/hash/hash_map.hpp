@@ -152,6 +152,17 @@ class HashMap final : public HashView, public catalog::Object, public memory::Ve
   /// what can be freed. Cost: every partition's lock, heavy barriers.
   void free_some(HashThread& thread);
 
+  // For HashMaps.
+  /// Takes out what is ready, hands over what was retired, and gives back what is in stock.
+  void flush(LockHolder& holder) noexcept;
+  /// Gives back pages of records that are wholly free.
+  void trim() noexcept { records_.trim(); }
+  /// Bytes of records, and of pairs that lie beside them.
+  [[nodiscard]] std::uint64_t record_memory() const {
+    return records_.numbers().pages * memory::class_bytes(memory::kRecordsClass) +
+           retirement_.long_bytes.load(std::memory_order_relaxed);
+  }
+
   // For audits and tests.
   [[nodiscard]] const std::deque<Partition>& partitions() const { return partitions_; }
   [[nodiscard]] const RecordStore& records() const { return records_; }

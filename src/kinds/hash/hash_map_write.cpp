@@ -113,10 +113,12 @@ Result<void> HashMap::provide(HashThread& thread, Partition& partition, const Sh
     return out_of_memory();
   }
   if (!shortage.segment && !shortage.directory) return {};
-  // A partition with segments goes on without new ones as long as there is room in the old.
-  const bool first = partition.segments() == 0;
+  // A partition with segments goes on without new ones as long as there is room in the old: for
+  // these no snapshot expires, and nothing is reclaimed.
+  const bool can_wait = shortage.growth_can_wait;
   const auto fetch = [&](std::uint64_t bytes, const auto& stock) -> Result<void> {
-    const auto offset = take_buffer(thread, bytes);
+    const auto offset =
+        can_wait ? store_.pool.allocate(memory::bins_class_of(bytes)) : take_buffer(thread, bytes);
     if (!offset) return std::unexpected(offset.error());
     const PartitionGuard guard(partition.lock, thread.holder());
     stock(*offset);
@@ -131,8 +133,9 @@ Result<void> HashMap::provide(HashThread& thread, Partition& partition, const Sh
     fetched = fetch(sizeof(DirectoryHeader) + (std::uint64_t{8} << depth),
                     [&](std::uint64_t at) { partition.stock_directory(depth, at); });
   }
-  if (fetched || (!first && std::exchange(intent.may_grow, false))) return {};
-  return fetched;
+  if (fetched || !can_wait) return fetched;
+  intent.may_grow = false;
+  return {};
 }
 
 Result<std::uint64_t> HashMap::take_buffer(HashThread& thread, std::uint64_t bytes) {
@@ -175,11 +178,15 @@ bool HashMap::provide_records(HashThread& thread, Partition& partition, RecordCl
   return true;
 }
 
-void HashMap::free_some(HashThread& thread) {
+void HashMap::flush(LockHolder& holder) noexcept {
   for (Partition& partition : partitions_) {
-    const PartitionGuard guard(partition.lock, thread.holder());
+    const PartitionGuard guard(partition.lock, holder);
     partition.flush();
   }
+}
+
+void HashMap::free_some(HashThread& thread) {
+  flush(thread.holder());
   // What is stamped by the one is free by the next, if no reader is there.
   for (int i = 0; i < 3; ++i) store_.reclaimer.collect(*thread.cache);
   records_.trim();

@@ -31,5 +31,57 @@ TEST(HashMemory, APutMovesFewBins) {
   EXPECT_EQ(f.faults(), "");
 }
 
+// A segment that is full has room for some more keys: as long as it has, no memory is reclaimed,
+// by which snapshots could expire, so that it can be split.
+TEST(HashMemory, GrowthThatCanWaitReclaimsNothing) {
+  HashFixture f({.partitions = 1, .seed = HashSeed{5, 6}});
+  for (std::uint32_t i = 0; i < Partition::kSplitSlots; ++i) f.put("key" + std::to_string(i), "v");
+  ASSERT_EQ(f.map->partitions().front().splits(), 0u);
+  f.parts.pool.fail_from(0);
+  int reclaims = 0;
+  f.parts.pool.set_reclaim([&](bool) {
+    ++reclaims;
+    return false;
+  });
+  for (int i = 0; i < 20; ++i) f.put("more" + std::to_string(i), "v");
+  EXPECT_EQ(reclaims, 0);
+  EXPECT_EQ(f.map->partitions().front().splits(), 0u);
+  // Until there is none: then it must grow.
+  Result<HashWritten> put = HashWritten{};
+  for (int i = 0; put && i < 1000; ++i) put = f.map->put(f.thread, "last" + std::to_string(i), "v");
+  EXPECT_FALSE(put);
+  EXPECT_GT(reclaims, 0);
+  f.parts.pool.fail_after(-1);
+  EXPECT_TRUE(f.map->put(f.thread, "again", "v"));
+  EXPECT_EQ(f.faults(), "");
+}
+
+TEST(HashMemory, AFullStoreGetsWhatAnIdleMapNeedsNoMore) {
+  StoreParts parts(std::uint64_t{8} << 20);
+  HashThread thread = HashThread::join(parts.store).value();
+  const auto idle = create_hash_map(parts.store, "idle", {.partitions = 4}).value();
+  const auto busy = create_hash_map(parts.store, "busy", {.partitions = 4}).value();
+  const auto put_all = [&](char of) {
+    for (int i = 0; i < 1500; ++i) {
+      ASSERT_TRUE(idle->put(thread, "key" + std::to_string(i), std::string(600, of)));
+    }
+  };
+  put_all('a');
+  const HashSnapshot snapshot = idle->hold(thread).value();
+  put_all('b');
+  EXPECT_EQ(audit(*idle).links, 1500u);
+  const std::uint64_t pages = idle->records().numbers().pages;
+  idle->drop(snapshot);
+  Result<HashWritten> put = HashWritten{};
+  for (int i = 0; put; ++i) {
+    put = busy->put(thread, "key" + std::to_string(i), std::string(600, 'c'));
+  }
+  EXPECT_EQ(put.error().code, Code::out_of_memory);
+  idle->records().trim();
+  EXPECT_EQ(audit(*idle).links, 0u);
+  EXPECT_LT(idle->records().numbers().pages, pages / 2 + 4);
+  EXPECT_EQ(idle->get(thread, "key7").value(), std::string(600, 'b'));
+}
+
 }  // namespace
 }  // namespace espalier::hash

@@ -72,6 +72,7 @@ struct Shortage {
   bool retirement = false;  // elements, batches, an id
   bool segment = false;
   std::optional<std::uint32_t> directory{};  // of this depth
+  bool growth_can_wait = false;              // there is room without segment and directory
 
   [[nodiscard]] bool any() const {
     return cls != kRecordClasses || links || retirement || segment || directory;

@@ -106,6 +106,7 @@ Partition::Room Partition::make_room(const WriteIntent& intent, Shortage& shorta
     Segment& segment = segment_of(intent.hash);
     if (wants_split(segment) && intent.may_grow) {
       lack_of_split(segment, shortage);
+      shortage.growth_can_wait = segment.has_room(intent.hash.bin(), 0);
       if (shortage.any()) return Room::lacking;
       (void)begin_split(segment);  // else there may be room all the same
     }
@@ -117,6 +118,7 @@ Partition::Room Partition::make_room(const WriteIntent& intent, Shortage& shorta
     const bool worth = target.slots() >= kSplitSlots / 2 && target.depth() < kDepthMax;
     if (!worth) return Room::refused;
     lack_of_split(target, shortage);
+    shortage.growth_can_wait = false;
     if (shortage.any()) return Room::lacking;
     if (!begin_split(target)) return Room::no_memory;
   }
