@@ -22,6 +22,15 @@ TEST(HashPlanted, AMovedBinThatAnswersIsNoticed) {
 TEST(HashPlanted, AMissInABinThatChangesIsNoticed) {
   expect_noticed(Bug::changes_ignored, a_bin_that_moves_is_read_again);
 }
+TEST(HashPlanted, AChangeThatIsNotCountedIsNoticed) {
+  expect_noticed(Bug::changes_not_counted, a_slot_that_moves_to_the_front_is_found);
+}
+TEST(HashPlanted, AFormerOwnerOfALockIsNoticed) {
+  expect_noticed(Bug::owner_not_asked_again, a_former_owner_waits);
+}
+TEST(HashPlanted, ALockTakenFromAnOwnerThatIsInsideIsNoticed) {
+  expect_noticed(Bug::owner_not_awaited, a_lock_is_taken_from_an_owner_that_is_out);
+}
 TEST(HashPlanted, ARecordWhoseGenerationIsNotConfirmedIsNoticed) {
   expect_noticed(Bug::generation_not_confirmed, a_freed_record_is_not_believed);
 }

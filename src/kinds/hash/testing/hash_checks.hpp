@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
@@ -76,6 +77,81 @@ inline bool a_bin_that_moves_is_read_again() {
   BeforeSplit world;
   const Once once(Moment::bin_read, [&] { world.split(); });
   return world.f.get(world.key) == "old" && once.done();
+}
+
+/// Whether a key is found whose slot moves to a bucket that its reader has searched already. Where
+/// versions are on, what the erase has taken out would have the reader begin again.
+inline bool a_slot_that_moves_to_the_front_is_found() {
+  HashFixture f({.partitions = 1, .versions = false, .seed = HashSeed{3, 4}});
+  const auto keys = keys_of_one_bin(*f.map, kSlotsPerBucket + 1, 17);
+  for (const std::string& key : keys) f.put(key, "v");
+  const Once once(Moment::bucket_read, [&] {
+    HashThread writer = f.another_thread();
+    EXPECT_TRUE(f.map->erase(writer, keys.front()));
+  });
+  return f.get(keys.back()) == "v" && once.done();
+}
+
+/// A lock, and a holder that has become its owner.
+struct OwnedLock {
+  OwnedLock() {
+    for (std::uint32_t i = 0; i < PartitionLock::kTurns + 2; ++i) {
+      const PartitionGuard guard(lock, owner);
+    }
+  }
+
+  PartitionLock lock;
+  LockHolder owner;
+  LockHolder other;
+};
+
+/// Whether an owner stays out whose lock is taken away after it has looked whether it has it.
+inline bool a_former_owner_waits() {
+  OwnedLock world;
+  std::atomic<bool> inside{false};
+  std::thread taker;
+  bool both = false;
+  bool seen = false;
+  {
+    const Once once(Moment::owner_seen, [&] {
+      taker = std::thread([&] {
+        const PartitionGuard guard(world.lock, world.other);
+        inside = true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        inside = false;
+      });
+      while (!inside) std::this_thread::yield();
+    });
+    const PartitionGuard guard(world.lock, world.owner);
+    both = inside;
+    seen = once.done();
+  }
+  taker.join();
+  return seen && !both;
+}
+
+/// Whether a thread that takes a lock away waits until its owner is out.
+inline bool a_lock_is_taken_from_an_owner_that_is_out() {
+  OwnedLock world;
+  std::atomic<bool> trying{false};
+  std::atomic<bool> inside{false};
+  std::thread taker;
+  bool both = false;
+  {
+    const PartitionGuard guard(world.lock, world.owner);
+    taker = std::thread([&] {
+      trying = true;
+      const PartitionGuard taken(world.lock, world.other);
+      inside = true;
+    });
+    while (!trying) std::this_thread::yield();
+    for (int i = 0; i < 200 && !inside; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    both = inside;
+  }
+  taker.join();
+  return !both && inside;
 }
 
 /// Whether what a stale slot names is not taken for what it named.
