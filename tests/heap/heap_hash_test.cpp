@@ -169,6 +169,7 @@ TEST(HeapHash, APipelineCompletesAllWritesWithoutAHeap) {
   {
     test::FailingHeap heap(0, Failure::for_good);
     pipeline.run(requests, done);
+    heap.stop();
     EXPECT_TRUE(heap.failed());
   }
   EXPECT_EQ(std::ranges::count(completions, 1), static_cast<std::ptrdiff_t>(kWrites));
