@@ -115,8 +115,8 @@ TEST(HeapHash, ChangesWithoutAHeapHappenOrNot) {
         for (std::uint64_t i = 0; i < kKeys; ++i) {
           ASSERT_TRUE(f.map->erase(f.thread, Key(i).view()));
         }
-        f.map->free_some(f.thread);
-        f.map->free_some(f.thread);
+        f.map->give_back(f.thread);
+        f.map->give_back(f.thread);
         expect_just(f, There{});
       }
       EXPECT_GT(failures, 3u);

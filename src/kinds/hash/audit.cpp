@@ -56,7 +56,7 @@ void Auditor::audit_header() {
   const auto header = base::load_plain<HashHeader>(map_.image + map_.header_offset);
   check(header.map_id == map_.id() && header.created == wire::kNoNode,
         "the header is another map's, at", map_.header_offset);
-  check(header.superseded == (map_.dropped() ? 0 : wire::kLive),
+  check(header.superseded == (map_.is_dropped() ? 0 : wire::kLive),
         "the header does not say whether the map is there, at", map_.header_offset);
   check(header.magic == kHashMagic && header.format == kHashFormat,
         "the header is of no hash map, at", map_.header_offset);

@@ -96,7 +96,7 @@ TEST(HashMap, GrowsAndGivesRecordsBack) {
     }
     const std::uint64_t pages = f.map->records().numbers().pages;
     for (int i = 0; i < kKeys; ++i) ASSERT_TRUE(f.map->erase(f.thread, "key" + std::to_string(i)));
-    f.map->free_some(f.thread);
+    f.map->give_back(f.thread);
     EXPECT_EQ(f.map->numbers().entries, 0u);
     EXPECT_LT(f.map->records().numbers().pages, 4u);
     EXPECT_GT(pages, 50u);
@@ -217,7 +217,7 @@ TEST(HashMap, DoesWhatAModelDoes) {
         if (versions) world.hold_or_drop();
         world.look_at_all();
         if (testing::Test::HasFatalFailure()) return;
-        if (round % 20 == 19) world.f.map->free_some(world.f.thread);
+        if (round % 20 == 19) world.f.map->give_back(world.f.thread);
       }
       EXPECT_EQ(world.refused, 0u);
     }
@@ -369,8 +369,8 @@ TEST(HashMap, SnapshotsKeepWhatTheyNeedAndNoMore) {
   EXPECT_LE(audit(*f.map).links, 3u);  // of 1000 changes of the key only the last
   EXPECT_EQ(f.faults(), "");
   f.map->drop(snapshot);
-  f.map->free_some(f.thread);
-  f.map->free_some(f.thread);
+  f.map->give_back(f.thread);
+  f.map->give_back(f.thread);
   EXPECT_EQ(audit(*f.map).links, 0u);
   EXPECT_EQ(f.map->records().numbers().records, 2u + f.map->spare_links());
   EXPECT_EQ(f.faults(), "");
@@ -381,8 +381,8 @@ TEST(HashMap, SnapshotsExpireWhenTheyHoldTooMuch) {
   for (int i = 0; i < 3000; ++i) f.put("key" + std::to_string(i), std::string(60, 'a'));
   const HashSnapshot snapshot = f.map->hold(f.thread).value();
   for (int i = 0; i < 3000; ++i) f.put("key" + std::to_string(i), std::string(60, 'b'));
-  f.map->free_some(f.thread);
-  f.map->free_some(f.thread);
+  f.map->give_back(f.thread);
+  f.map->give_back(f.thread);
   EXPECT_TRUE(snapshot->has_expired());
   f.map->drop(snapshot);
   EXPECT_EQ(audit(*f.map).links, 0u);
@@ -395,7 +395,7 @@ TEST(HashMap, SnapshotsCountAHotKeyOnce) {
   f.put("hot", "first");
   const HashSnapshot snapshot = f.map->hold(f.thread).value();
   for (int i = 0; i < 5000; ++i) f.put("hot", std::to_string(i));
-  f.map->free_some(f.thread);
+  f.map->give_back(f.thread);
   EXPECT_FALSE(snapshot->has_expired());
   EXPECT_EQ(f.parts.reclaimer.snapshots().bytes, sizeof(VersionLink) + 32u);
   EXPECT_EQ(audit(*f.map).links, 1u);
@@ -425,16 +425,16 @@ TEST(HashMap, SnapshotsCountAHotKeyOnceWhereReleasesAreLate) {
     (void)f.map->clock().end_hold(hold);
     f.put("hot", "again");
     f.put("other", "again");
-    if (round % 50 == 0) f.map->free_some(f.thread);
+    if (round % 50 == 0) f.map->give_back(f.thread);
     ASSERT_EQ(audit(*f.map).links, 2u);
   }
-  f.map->free_some(f.thread);
+  f.map->give_back(f.thread);
   EXPECT_FALSE(snapshot->has_expired());
   EXPECT_LT(f.map->retirement().entries().spare, 20u);
   EXPECT_EQ(f.faults(), "");
   f.map->drop(snapshot);
-  f.map->free_some(f.thread);
-  f.map->free_some(f.thread);
+  f.map->give_back(f.thread);
+  f.map->give_back(f.thread);
   EXPECT_EQ(audit(*f.map).links, 0u);
   EXPECT_EQ(f.map->retirement().entries().spare, 0u);
   EXPECT_EQ(f.faults(), "");
@@ -454,8 +454,8 @@ TEST(HashMap, SnapshotsCountEachRecordThatTheyKeep) {
   for (const char of : {'b', 'c', 'd'}) {
     snapshots.push_back(f.map->hold(f.thread).value());
     put_all(of);
-    f.map->free_some(f.thread);
-    f.map->free_some(f.thread);
+    f.map->give_back(f.thread);
+    f.map->give_back(f.thread);
     EXPECT_EQ(f.parts.reclaimer.snapshots().bytes,
               snapshots.size() * kKeys * (kRecord + sizeof(VersionLink)));
   }
@@ -491,8 +491,8 @@ TEST(HashMap, ChainsAreAsLongAsSnapshotsAreHeld) {
   f.put("k", "last");
   EXPECT_LE(audit(*f.map).links, 4u);
   f.map->drop(stays);
-  f.map->free_some(f.thread);
-  f.map->free_some(f.thread);
+  f.map->give_back(f.thread);
+  f.map->give_back(f.thread);
   EXPECT_EQ(audit(*f.map).links, 0u);
   EXPECT_EQ(f.faults(), "");
 }
@@ -509,7 +509,7 @@ TEST(HashMap, IsAnObjectOfItsStore) {
   f.map->add_samples(samples);
   EXPECT_EQ(samples.take().front().value, 1u);
   ASSERT_TRUE(f.parts.catalog.drop<HashMap>("map"));
-  EXPECT_TRUE(f.map->dropped());
+  EXPECT_TRUE(f.map->is_dropped());
   f.map.reset();
   for (memory::SizeClass cls = 0; cls < memory::kClasses; ++cls) {
     EXPECT_EQ(f.parts.pool.stats(cls).in_use, 0u) << memory::class_bytes(cls);

@@ -142,7 +142,7 @@ Result<std::uint64_t> HashMap::take_buffer(HashThread& thread, std::uint64_t byt
   const memory::SizeClass cls = memory::bins_class_of(bytes);
   auto taken = store_.pool.allocate(cls);
   if (taken) return taken;
-  free_some(thread);
+  give_back(thread);
   return store_.pool.allocate_or_reclaim(cls);
 }
 
@@ -162,7 +162,7 @@ bool HashMap::provide_records(HashThread& thread, Partition& partition, RecordCl
     }
   }
   for (int i = 0; got == 0 && i < kTries; ++i) {
-    free_some(thread);
+    give_back(thread);
     got = records_.take(cls, std::span(offsets).first(1));
     if (got != 0) break;
     const auto page = store_.pool.allocate_or_reclaim(memory::kRecordsClass);
@@ -185,7 +185,7 @@ void HashMap::flush(LockHolder& holder) noexcept {
   }
 }
 
-void HashMap::free_some(HashThread& thread) {
+void HashMap::give_back(HashThread& thread) {
   flush(thread.holder());
   // What is stamped by the one is free by the next, if no reader is there.
   for (int i = 0; i < 3; ++i) store_.reclaimer.collect(*thread.cache);
@@ -199,7 +199,7 @@ Result<wire::Ref> HashMap::stage(HashThread& thread, std::string_view key, std::
   auto offset = thread.cache->allocate(cls);
   try {
     if (!offset) {
-      free_some(thread);
+      give_back(thread);
       offset = store_.pool.allocate_or_reclaim(cls);
     }
   } catch (const std::bad_alloc&) {  // as above

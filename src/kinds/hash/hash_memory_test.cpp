@@ -83,5 +83,40 @@ TEST(HashMemory, AFullStoreGetsWhatAnIdleMapNeedsNoMore) {
   EXPECT_EQ(idle->get(thread, "key7").value(), std::string(600, 'b'));
 }
 
+TEST(HashMemory, ADroppedMapWaitsForLeasesAndGoesInSteps) {
+  HashFixture f;
+  const auto put_all = [&](char of) {
+    for (int i = 0; i < 300; ++i) f.put("long" + std::to_string(i), std::string(20'000, of));
+    for (int i = 0; i < 10'000; ++i) f.put("key" + std::to_string(i), std::string(50, of));
+  };
+  put_all('a');
+  const HashSnapshot snapshot = f.map->hold(f.thread).value();
+  put_all('b');
+  f.map->drop(snapshot);
+  store::DroppedObjects& dropped = f.parts.dropped;
+  dropped.free_in_steps(true);
+  const auto lease = f.parts.leases.grant(1, 0);
+  ASSERT_TRUE(f.parts.catalog.drop<HashMap>("map"));
+  EXPECT_EQ(dropped.size(), 0u) << "a thread has it";
+  f.map.reset();
+  EXPECT_EQ(dropped.size(), 1u);
+  EXPECT_FALSE(dropped.due());
+  EXPECT_GT(dropped.bytes(), 300u * 20'000 * 2);
+  EXPECT_GT(f.parts.pool.stats(memory::kRecordsClass).in_use, 40u);
+  f.parts.leases.end(lease.id);
+  ASSERT_TRUE(dropped.due());
+  int steps = 0;
+  for (std::uint64_t waiting = dropped.bytes(); dropped.collect_some(4); ++steps) {
+    ASSERT_LT(dropped.bytes(), waiting);
+    waiting = dropped.bytes();
+  }
+  EXPECT_GT(steps, 10);
+  EXPECT_EQ(dropped.size(), 0u);
+  f.thread.cache->flush();
+  for (memory::SizeClass cls = 0; cls < memory::kClasses; ++cls) {
+    EXPECT_EQ(f.parts.pool.stats(cls).in_use, 0u) << memory::class_bytes(cls);
+  }
+}
+
 }  // namespace
 }  // namespace espalier::hash

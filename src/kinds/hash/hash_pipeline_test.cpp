@@ -101,7 +101,7 @@ TEST(HashPipeline, ACallerThatThrowsLeavesNoEpochExposed) {
     EXPECT_EQ(f.thread.slot.exposed(), 0u);
     pipeline.run(requests, [&](const HashCompletion& done) { EXPECT_TRUE(done.ok); });
   }
-  f.map->free_some(f.thread);
+  f.map->give_back(f.thread);
   EXPECT_EQ(f.faults(), "");
 }
 

@@ -13,6 +13,8 @@
 #include "kinds/hash/partition_lock.hpp"
 #include "memory/buffer_pool.hpp"
 #include "memory/reclaimer.hpp"
+#include "store/dropped_objects.hpp"
+#include "store/stored_object.hpp"
 
 namespace espalier::hash {
 
@@ -49,6 +51,8 @@ struct HashStore {
   base::EpochTable epochs;
   memory::Reclaimer& reclaimer;
   catalog::Catalog& catalog;
+  store::StoredObjects& objects;
+  store::DroppedObjects& dropped;
   LockHolders holders{};
   HashMaps maps{};
 };

@@ -135,8 +135,9 @@ class Partition {
   void flush() noexcept;
   /// Takes out links that nobody needs any more.
   void take_out_ready() noexcept;
-  /// Gives back the buffers of all long pairs. Requires: no thread uses the map any more, nor will.
-  void free_long_pairs() noexcept;
+  /// Gives back a segment, and of long pairs the buffers of those that it names. Returns the bytes
+  /// of the segment; 0: none is left. Requires: no thread uses the map any more, nor will.
+  [[nodiscard]] std::uint64_t free_segment(bool has_long_pairs) noexcept;
 
   /// Of each segment, in no order; and of the bytes that are in stock. For audits.
   [[nodiscard]] const std::vector<std::unique_ptr<Segment>>& all_segments() const {
@@ -162,6 +163,7 @@ class Partition {
 
  private:
   // partition_growth.cpp
+  void free_long_pairs(const Segment& segment) noexcept;
   [[nodiscard]] Segment& segment_of(const KeyHash& hash) const {
     return *segments_[entries_[hash.prefix(directory_.depth())]];
   }

@@ -36,7 +36,7 @@ Partition::~Partition() {
   }
 }
 
-void Partition::free_long_pairs() noexcept {
+void Partition::free_long_pairs(const Segment& segment) noexcept {
   const auto free_all = [this](Slot slot) {
     while (!slot.empty()) {
       const RecordView view(services_.image, slot);
@@ -49,14 +49,22 @@ void Partition::free_long_pairs() noexcept {
       slot = next;
     }
   };
-  if (batch_ != nullptr) services_.retirement.free(batch_->slots.data(), batch_->count);
   SlotPlace places[kChainMax * kSlotsPerBucket];
-  for (const auto& segment : segments_) {
-    for (std::uint32_t bin = 0; bin < kBinsPerSegment; ++bin) {
-      const std::uint32_t count = segment->gather(bin, places);
-      for (std::uint32_t i = 0; i < count; ++i) free_all(places[i].load());
-    }
+  for (std::uint32_t bin = 0; bin < kBinsPerSegment; ++bin) {
+    const std::uint32_t count = segment.gather(bin, places);
+    for (std::uint32_t i = 0; i < count; ++i) free_all(places[i].load());
   }
+}
+
+std::uint64_t Partition::free_segment(bool has_long_pairs) noexcept {
+  if (segments_.empty()) return 0;
+  if (has_long_pairs && batch_ != nullptr) {
+    services_.retirement.free(batch_->slots.data(), std::exchange(batch_->count, 0));
+  }
+  if (has_long_pairs) free_long_pairs(*segments_.back());
+  services_.pool.release(segments_.back()->offset(), kSegmentClass);
+  segments_.pop_back();
+  return kSegmentBytes;
 }
 
 void Partition::stock_segment(std::uint64_t offset) noexcept {

@@ -70,7 +70,7 @@ class PartitionLock {
       self.busy_with.store(this, std::memory_order_release);
       base::frequent_barrier(asymmetric_);
       if (owner_.load(std::memory_order_acquire) == &self || planted(Bug::owner_not_asked_again))
-        [[likely]]
+          [[likely]]
         return true;
       self.busy_with.store(nullptr, std::memory_order_release);
     }

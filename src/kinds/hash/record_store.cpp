@@ -24,19 +24,27 @@ constexpr std::uint32_t later(std::uint32_t a, std::uint32_t b) {
 
 }  // namespace
 
-// Records that are in use are freed with it: their generations count, too.
 RecordStore::~RecordStore() {
-  for (Page& page : pages_) {
-    if (page.offset == 0) continue;
-    const std::uint64_t end =
-        sizeof(RecordPageHeader) + std::uint64_t{page.carved} * kRecordBytes[page.cls];
-    for (std::uint64_t at = sizeof(RecordPageHeader); at < end; at += kRecordBytes[page.cls]) {
-      const auto generation = generation_at(pool_.at(page.offset + at));
-      page.generation_high =
-          later(page.generation_high, generation.load(std::memory_order_relaxed));
-    }
-    give_to_pool(page);
+  while (free_page() != 0) {
   }
+}
+
+// Records that are in use are freed with it: their generations count, too.
+std::uint64_t RecordStore::free_page() noexcept {
+  const std::lock_guard lock(mutex_);
+  while (!pages_.empty() && pages_.back().offset == 0) pages_.pop_back();
+  if (pages_.empty()) return 0;
+  Page& page = pages_.back();
+  const std::uint64_t end =
+      sizeof(RecordPageHeader) + std::uint64_t{page.carved} * kRecordBytes[page.cls];
+  for (std::uint64_t at = sizeof(RecordPageHeader); at < end; at += kRecordBytes[page.cls]) {
+    const auto generation = generation_at(pool_.at(page.offset + at));
+    page.generation_high = later(page.generation_high, generation.load(std::memory_order_relaxed));
+  }
+  give_to_pool(page);
+  pages_.pop_back();
+  --numbers_.pages;
+  return kPageBytes;
 }
 
 std::uint32_t RecordStore::take(RecordClass cls, std::span<std::uint64_t> out) noexcept {

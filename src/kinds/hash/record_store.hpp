@@ -72,6 +72,9 @@ class RecordStore {
   [[nodiscard]] bool adopt_page(RecordClass cls, std::uint64_t offset) noexcept;
   /// Takes records of a class back. Requires: no reader may come upon them any more.
   void give(RecordClass cls, std::span<const std::uint64_t> offsets) noexcept;
+  /// Gives back a page, whatever is in use there. Returns its bytes; 0: none is left.
+  /// Requires: nothing is taken or given any more.
+  [[nodiscard]] std::uint64_t free_page() noexcept;
   /// Puts all that waits outside into its pages, and gives back those that are wholly free.
   void trim() noexcept;
 

@@ -161,7 +161,7 @@ inline bool a_freed_record_is_not_believed() {
   const HashView& view = *f.map;
   const Slot stale = look_up(view, view.hash("first"), "first", kAnyVersion, true).record;
   (void)f.map->erase(f.thread, "first");
-  f.map->free_some(f.thread);
+  f.map->give_back(f.thread);
   // Until another key has the place.
   for (int i = 0; i < 1000; ++i) {
     const std::string key = "key" + std::to_string(i);
@@ -187,7 +187,7 @@ inline bool a_torn_record_is_not_believed() {
   std::string copied(record.pair().value.substr(0, 24));
   for (int i = 0; i < 1000 && record.pair().value == before; ++i) {
     f.put("first", std::string(48, 'b'));
-    f.map->free_some(f.thread);
+    f.map->give_back(f.thread);
   }
   copied += record.pair().value.substr(24);
   EXPECT_NE(copied, before);
@@ -300,7 +300,7 @@ inline bool values_stay_for_their_reader() {
   HashReader reader(*f.map, f.thread);
   const std::string_view value = reader.get("k").value;
   for (int i = 0; i < 500; ++i) EXPECT_TRUE(f.map->put(writer, "k", "new value"));
-  f.map->free_some(writer);
+  f.map->give_back(writer);
   for (int i = 0; i < 500; ++i) EXPECT_TRUE(f.map->put(writer, "k", "new value"));
   return value == "old value";
 }

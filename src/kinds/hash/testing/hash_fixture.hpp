@@ -39,8 +39,11 @@ class StoreParts {
   base::EpochPins epoch_pins;
   memory::Reclaimer reclaimer{pool, epochs, leases, epoch_pins,
                               region.limit_bytes() / memory::Reclaimer::kSnapshotShare};
-  HashStore store{pool, epochs, reclaimer, catalog};
-  catalog::Catalog catalog;  // last, for the maps that it holds give memory back to the others
+  espalier::store::StoredObjects objects;
+  HashStore store{pool, epochs, reclaimer, catalog, objects, dropped};
+  espalier::store::DroppedObjects dropped{epochs, leases};
+  // Last, for the maps that it holds give memory back to the others.
+  catalog::Catalog catalog;
 };
 
 /// A map, and one thread that uses it.
