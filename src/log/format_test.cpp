@@ -27,6 +27,7 @@ SegmentHeader some_header() {
   return header;
 }
 
+// The checksums were also computed by another program, bit by bit.
 TEST(LogFormat, GoldenBytesOfAHeader) {
   const SegmentHeader header = some_header();
   EXPECT_EQ(hex(std::as_bytes(std::span(&header, 1))),
@@ -37,7 +38,7 @@ TEST(LogFormat, GoldenBytesOfAHeader) {
             "0300000000000000"
             "6400000000000000"
             "0000100000000000"
-            "00000000HEADCRC!");
+            "0000000080f497a1");
 }
 
 TEST(LogFormat, GoldenBytesOfABlock) {
@@ -50,7 +51,7 @@ TEST(LogFormat, GoldenBytesOfABlock) {
   const auto block = builder.finish();
   ASSERT_EQ(block.size(), kUnitBytes);
   EXPECT_EQ(hex(block.first(104)),
-            "BLOCKCRC"
+            "2700dfdb"
             "45424c4b"
             "00100000"
             "60000000"

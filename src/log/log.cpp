@@ -6,20 +6,26 @@
 namespace espalier::log {
 namespace {
 
-/// Puts files out of the way that are no part of the log.
-LogResult<void> tidy(LogFolder& folder, const Recovered& recovered) {
-  const auto failed = [](Error error, const std::string& name) {
-    return log_fail(error, LogFault::system, name, 0, 0);
-  };
+std::unexpected<LogError> failed(Error error, const std::string& name) {
+  return log_fail(error, LogFault::system, name, 0, 0);
+}
+
+/// Segments that a crash has left unfinished.
+LogResult<void> remove_unused(LogFolder& folder, const Recovered& recovered) {
   for (const std::string& name : recovered.unused) {
     if (const auto removed = folder.remove(name); !removed) return failed(removed.error(), name);
   }
+  return {};
+}
+
+/// Once a new segment stands for what was in those without a header.
+LogResult<void> rename_lost(LogFolder& folder, const Recovered& recovered) {
   for (const std::string& name : recovered.lost) {
-    const std::string kept = segment_name(*segment_of(name, kInUse), kGivenUp);
-    const auto renamed = folder.rename(name, kept);
+    const std::string now = segment_name(*segment_of(name, kInUse), kGivenUp);
+    const auto renamed = folder.rename(name, now);
     if (!renamed) return failed(renamed.error(), name);
   }
-  if (recovered.unused.empty() && recovered.lost.empty()) return {};
+  if (recovered.lost.empty()) return {};
   if (const auto synced = folder.sync(); !synced) return failed(synced.error(), ".");
   return {};
 }
@@ -36,11 +42,16 @@ LogResult<std::unique_ptr<Log>> Log::open(LogFolder& folder, const LogOptions& o
   }
   auto recovered = recover(folder, options.recovery, apply);
   if (!recovered) return std::unexpected(recovered.error());
-  if (auto tidied = tidy(folder, *recovered); !tidied) return std::unexpected(tidied.error());
+  if (auto removed = remove_unused(folder, *recovered); !removed) {
+    return std::unexpected(removed.error());
+  }
   std::unique_ptr<Log> log(new Log(std::move(*lock), std::move(*recovered)));
   auto writer = LogWriter::begin(folder, options.recovery.node, options.writer, log->recovered_);
   if (!writer) return std::unexpected(writer.error());
   log->writer_ = std::move(*writer);
+  if (auto renamed = rename_lost(folder, log->recovered_); !renamed) {
+    return std::unexpected(renamed.error());
+  }
   if (options.threads) log->flusher_ = std::make_unique<Flusher>(*log->writer_);
   return log;
 }

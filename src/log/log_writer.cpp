@@ -33,11 +33,14 @@ LogResult<std::unique_ptr<LogWriter>> LogWriter::begin(LogFolder& folder, std::u
   std::unique_ptr<LogWriter> writer(new LogWriter(folder, node, options, recovered));
   if (planted(Bug::goes_on_in_old_segment) && recovered.cut && !recovered.segments.empty()) {
     const SegmentRange last = recovered.segments.back();
-    writer->current_.name = segment_name(last.number);
-    writer->current_.file = *folder.open(writer->current_.name);
-    writer->current_.header.segment = last.number;
-    writer->current_.header.incarnation = recovered.next_incarnation - 1;
-    writer->current_.header.segment_bytes = options.segment_bytes;
+    OpenSegment& current = writer->current_;
+    current.name = segment_name(last.number);
+    auto file = folder.open(current.name);
+    if (!file) return log_fail(file.error(), LogFault::system, current.name, 0, 0);
+    current.file = std::move(*file);
+    current.header.segment = last.number;
+    current.header.incarnation = recovered.next_incarnation - 1;
+    current.header.segment_bytes = options.segment_bytes;
     writer->offset_ = recovered.cut->offset;
     return writer;
   }

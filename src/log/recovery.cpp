@@ -85,6 +85,7 @@ class Recovery {
     if (entry.header) result_.segments.push_back({entry.number, entry.header->first_sequence});
     if (!begun_ && entry.limit <= terms_.from) return {};  // all of it is before
     if (!entry.header) {
+      if (entry.limit <= expected_) return {};  // its loss was accepted before
       if (!stopped_ && !accepts_loss()) return fault(LogFault::header, entry, 0);
       if (!stopped_) stop_at(entry, 0);
       result_.lost.push_back(entry.file);
@@ -92,7 +93,11 @@ class Recovery {
     }
     if (stopped_ || entry.header->first_sequence >= entry.limit) return {};
     if (!begun_) {
-      if (entry.header->first_sequence > terms_.from) return fault(LogFault::begins_late, entry, 0);
+      if (entry.header->first_sequence > terms_.from) {
+        if (!accepts_loss()) return fault(LogFault::begins_late, entry, 0);
+        stop_at(entry, 0);
+        return {};
+      }
       expected_ = entry.header->first_sequence;
       begun_ = true;
     }

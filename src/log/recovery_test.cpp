@@ -176,6 +176,32 @@ TEST_F(RecoveryTest, SegmentsThatAreMissingAreNoticed) {
   ASSERT_TRUE(folder.remove(segment_name(1)));
   ASSERT_TRUE(folder.sync());
   EXPECT_EQ(open().error().fault, LogFault::begins_late);
+  EXPECT_EQ(open(accepting(2)).error().fault, LogFault::begins_late);
+  ASSERT_TRUE(open(accepting(1)));  // of everything
+  ASSERT_TRUE(open());
+  EXPECT_TRUE(read.texts().empty());
+}
+
+TEST_F(RecoveryTest, ACrashWhileALossIsAcceptedLosesNoMore) {
+  bool done = false;
+  for (std::uint64_t operation = 1; !done; ++operation) {
+    ASSERT_LT(operation, 100u);
+    const std::vector<std::string> names = *folder.names();
+    for (const std::string& name : names) ASSERT_TRUE(folder.remove(name));
+    ASSERT_TRUE(folder.sync());
+    write(10);
+    folder.restart(true);
+    folder.flip(segment_name(2), 33, 0);
+    folder.crash_in(operation);
+    done = Log::open(folder, accepting(8), ReadRecords().apply()).has_value() && !folder.crashed();
+    {
+      const auto after = open(accepting(8));
+      ASSERT_TRUE(after) << operation << ": " << message(after.error());
+      EXPECT_EQ(read.texts().size(), 7u) << operation;
+    }
+    ASSERT_TRUE(open());
+    EXPECT_EQ(read.texts().size(), 7u);
+  }
 }
 
 TEST_F(RecoveryTest, AnEndBeforeWhatIsWantedIsDamage) {
