@@ -45,6 +45,12 @@ TEST(LogSeeds, NothingAcknowledgedIsLostInACrash) {
   EXPECT_GT(all.segments_removed, 0u);
 }
 
+TEST(LogSeeds, NorWhereOldBlocksWouldFollowNewOnes) {
+  WorldTerms terms;
+  terms.alike = true;
+  EXPECT_GT(run_worlds(6001, 100, terms).cuts, 0u);
+}
+
 TEST(LogSeeds, NorWhenTheProcessAloneIsKilled) {
   WorldTerms terms;
   terms.power = false;

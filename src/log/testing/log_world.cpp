@@ -141,11 +141,15 @@ class World {
     }
   }
 
-  void append() {
+  std::size_t record_size() {
+    if (terms_.alike) return kUnitBytes + random_.below(500);
     const auto usual = random_.below(20);
-    const std::size_t bytes = usual == 0   ? random_.below(kSegmentBytes)
-                              : usual < 10 ? random_.below(3000)
-                                           : random_.below(100);
+    if (usual == 0) return random_.below(kSegmentBytes);
+    return random_.below(usual < 10 ? 3000 : 100);
+  }
+
+  void append() {
+    const std::size_t bytes = record_size();
     const auto room = log_->writer().reserve(bytes);
     if (!room) {
       const bool known = room.error().code == Code::value_too_long || failed_;

@@ -16,6 +16,7 @@ struct WorldTerms {
   DiskFaults faults;        // while it is written to; recovery meets crashes alone
   bool power = true;        // losses of power beside killed processes
   bool flips = false;       // bits, between two lives
+  bool alike = false;       // each record takes a block of its own, and all are of one size
   unsigned lives = 12;      // how often the log is opened
   unsigned steps_max = 60;  // in a life
 };
