@@ -19,20 +19,20 @@
 namespace espalier::bench {
 namespace {
 
-struct Outcome {
+struct CommandOutcome {
   int exit_code = -1;
   std::string out;
   std::string err;
 };
 
-Outcome run(const std::string& arguments) {
+CommandOutcome run_command(const std::string& arguments) {
   std::ostringstream out;
   std::ostringstream err;
   CLI::App app;
   cmdline::Action chosen;
   const Output output{out, err};
   add_bench_commands(app, output, chosen);
-  Outcome outcome;
+  CommandOutcome outcome;
   try {
     app.parse(arguments);
     EXPECT_TRUE(out.str().empty());  // parsing runs nothing
@@ -53,7 +53,7 @@ std::vector<Json> parse_lines(const std::string& out) {
 }
 
 TEST(BenchCommands, NumbersAreRefusedWithWhatWasExpected) {
-  const auto refused = [](const std::string& line) { return run(line).err; };
+  const auto refused = [](const std::string& line) { return run_command(line).err; };
   EXPECT_EQ(refused("ycsb --ops -1"),
             "--ops: '-1' is not a whole number from 0 to 18446744073709551615");
   EXPECT_EQ(refused("ycsb --threads 4294967296"),
@@ -70,9 +70,9 @@ TEST(BenchCommands, NumbersAreRefusedWithWhatWasExpected) {
 }
 
 TEST(BenchCommands, YcsbRunsWhatItIsAsked) {
-  const Outcome outcome =
-      run("ycsb --target absl,lmdb --workload e --distribution uniform --keys 1000 --ops 500"
-          " --value-bytes 20 --in-flight 1 --seed 9 --repeats 2 --probe-rounds 0 --json");
+  const CommandOutcome outcome = run_command(
+      "ycsb --target absl,lmdb --workload e --distribution uniform --keys 1000 --ops 500"
+      " --value-bytes 20 --in-flight 1 --seed 9 --repeats 2 --probe-rounds 0 --json");
   EXPECT_EQ(outcome.exit_code, 0);
   const std::vector<Json> lines = parse_lines(outcome.out);
   ASSERT_FALSE(lines.empty());
@@ -88,9 +88,9 @@ TEST(BenchCommands, YcsbRunsWhatItIsAsked) {
 }
 
 TEST(BenchCommands, PeersMayTakeAllRequestsOnOneThread) {
-  const Outcome outcome =
-      run("ycsb --target embedded,absl --workload b --threads 2 --peers-on-one-thread"
-          " --keys 1000 --ops 2000 --probe-rounds 0 --json");
+  const CommandOutcome outcome = run_command(
+      "ycsb --target embedded,absl --workload b --threads 2 --peers-on-one-thread"
+      " --keys 1000 --ops 2000 --probe-rounds 0 --json");
   EXPECT_EQ(outcome.exit_code, 0);
   for (const Json& line : parse_lines(outcome.out)) {
     if (line.contains("total")) {
@@ -103,27 +103,27 @@ TEST(BenchCommands, PeersMayTakeAllRequestsOnOneThread) {
 }
 
 TEST(BenchCommands, TreeAndMemoryRun) {
-  EXPECT_EQ(run("tree --target absl --experiment erase,inserts --keys 1000 --json"
-                " --probe-rounds 0")
+  EXPECT_EQ(run_command("tree --target absl --experiment erase,inserts --keys 1000 --json"
+                        " --probe-rounds 0")
                 .exit_code,
             0);
-  EXPECT_EQ(run("memory --bytes 262144 --seconds 0 --json --probe-rounds 0").exit_code, 0);
+  EXPECT_EQ(run_command("memory --bytes 262144 --seconds 0 --json --probe-rounds 0").exit_code, 0);
 }
 
 TEST(BenchCommands, RingsRun) {
-  const Outcome outcome =
-      run("rings --experiment doorbell --rings 1,5 --ops 64 --seed 3 --repeat 1"
-          " --json --probe-rounds 0");
+  const CommandOutcome outcome = run_command(
+      "rings --experiment doorbell --rings 1,5 --ops 64 --seed 3 --repeat 1"
+      " --json --probe-rounds 0");
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(parse_lines(outcome.out).back().at("result_hashes_equal"), true);
-  EXPECT_EQ(run("rings --experiment bell").exit_code, 2);
+  EXPECT_EQ(run_command("rings --experiment bell").exit_code, 2);
 }
 
 TEST(BenchCommands, RpcRunsWhatItIsAsked) {
-  const Outcome outcome =
-      run("rpc --experiment map --target embedded --threads 1 --keys 600,fit"
-          " --fit-bytes 200000 --write-share 0.25 --ops 300 --in-flight 3 --key-bytes 9"
-          " --value-bytes 5 --seed 7 --repeat 1 --json --probe-rounds 0");
+  const CommandOutcome outcome = run_command(
+      "rpc --experiment map --target embedded --threads 1 --keys 600,fit"
+      " --fit-bytes 200000 --write-share 0.25 --ops 300 --in-flight 3 --key-bytes 9"
+      " --value-bytes 5 --seed 7 --repeat 1 --json --probe-rounds 0");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const std::vector<Json> lines = parse_lines(outcome.out);
   ASSERT_EQ(lines.size(), 5u);  // two runs, two medians, the total
@@ -133,14 +133,14 @@ TEST(BenchCommands, RpcRunsWhatItIsAsked) {
   EXPECT_EQ(lines[0].at("in_flight"), 3);
   EXPECT_EQ(lines[0].at("ops"), 300);
   EXPECT_EQ(lines[0].at("seed"), 7);
-  EXPECT_EQ(run("rpc --experiment tcp").exit_code, 2);
-  EXPECT_NE(run("rpc --keys many").err.find("fit"), std::string::npos);
+  EXPECT_EQ(run_command("rpc --experiment tcp").exit_code, 2);
+  EXPECT_NE(run_command("rpc --keys many").err.find("fit"), std::string::npos);
 }
 
 TEST(BenchCommandsConcurrency, RpcInBatchesOverTransports) {
-  const Outcome outcome =
-      run("rpc --experiment batch --transport shm,roce-udp-send --batch 2,3 --batch-keys 50"
-          " --ops 12 --repeat 1 --json --probe-rounds 0");
+  const CommandOutcome outcome = run_command(
+      "rpc --experiment batch --transport shm,roce-udp-send --batch 2,3 --batch-keys 50"
+      " --ops 12 --repeat 1 --json --probe-rounds 0");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const std::vector<Json> lines = parse_lines(outcome.out);
   ASSERT_EQ(lines.size(), 17u);  // eight runs, eight medians, the total
@@ -151,17 +151,17 @@ TEST(BenchCommandsConcurrency, RpcInBatchesOverTransports) {
   EXPECT_EQ(lines[2].at("batch"), 3);
   EXPECT_EQ(lines[4].at("workload"), "get");
   EXPECT_EQ(lines[4].at("keys"), 50);
-  EXPECT_NE(run("rpc --transport pigeon").err.find("roce-udp"), std::string::npos);
-  EXPECT_EQ(run("rpc --batch 0").exit_code, 2);
+  EXPECT_NE(run_command("rpc --transport pigeon").err.find("roce-udp"), std::string::npos);
+  EXPECT_EQ(run_command("rpc --batch 0").exit_code, 2);
 }
 
 TEST(BenchCommandsConcurrency, YcsbOverATransport) {
-  const Outcome outcome =
-      run("ycsb --target node --transport roce-udp --workload c --keys 100 --ops 100"
-          " --json --probe-rounds 0");
+  const CommandOutcome outcome = run_command(
+      "ycsb --target node --transport roce-udp --workload c --keys 100 --ops 100"
+      " --json --probe-rounds 0");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(parse_lines(outcome.out).front().at("transport"), "roce-udp");
-  EXPECT_NE(run("ycsb --transport pigeon").err.find("roce-udp"), std::string::npos);
+  EXPECT_NE(run_command("ycsb --transport pigeon").err.find("roce-udp"), std::string::npos);
 }
 
 // A node that asks who comes, and is told by the path of a file, once, for all connections.
@@ -179,18 +179,18 @@ TEST(BenchCommands, NodesWithSecretsAreMeasuredByAFileWithOne) {
       "ycsb --target node --workload c --keys 100 --ops 100 --seconds 0 --repeats 1"
       " --probe-rounds 0 --json --node-address " +
       node->fabric_addresses().front();
-  EXPECT_THROW(run(line), std::runtime_error);  // the node wants a secret
-  const Outcome known = run(line + " --secret-file " + path);
+  EXPECT_THROW(run_command(line), std::runtime_error);  // the node wants a secret
+  const CommandOutcome known = run_command(line + " --secret-file " + path);
   unsetenv("ESPALIER_SECRET_FILE");
   EXPECT_EQ(known.exit_code, 0) << known.err;
   EXPECT_EQ(parse_lines(known.out).back().at("result_hashes_equal"), true) << known.out;
 }
 
 TEST(BenchCommands, LatencyRunsWhatItIsAsked) {
-  const Outcome outcome =
-      run("latency --target embedded --experiment closed,open --workload scan"
-          " --scan-items 2 --depths 3 --rates 1000000 --in-flight 8 --keys 500 --ops 200"
-          " --seconds 0 --repeats 1 --json --probe-rounds 0");
+  const CommandOutcome outcome = run_command(
+      "latency --target embedded --experiment closed,open --workload scan"
+      " --scan-items 2 --depths 3 --rates 1000000 --in-flight 8 --keys 500 --ops 200"
+      " --seconds 0 --repeats 1 --json --probe-rounds 0");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const std::vector<Json> lines = parse_lines(outcome.out);
   ASSERT_EQ(lines.size(), 5u);
@@ -200,31 +200,31 @@ TEST(BenchCommands, LatencyRunsWhatItIsAsked) {
   EXPECT_EQ(lines[2].at("experiment"), "open");
   EXPECT_EQ(lines[2].at("in_flight_max"), 8);
   EXPECT_EQ(lines[2].at("offered_per_s"), 1e6);
-  EXPECT_EQ(run("latency --workload a").exit_code, 2);
+  EXPECT_EQ(run_command("latency --workload a").exit_code, 2);
 }
 
 TEST(BenchCommands, WrongNamesAreRefusedWithTheRightOnes) {
   for (const char* arguments :
        {"ycsb --target absl,memcached", "ycsb --workload z", "ycsb --distribution normal",
         "ycsb --versions maybe", "ycsb --key-set letters", "tree --experiment everything"}) {
-    const Outcome outcome = run(arguments);
+    const CommandOutcome outcome = run_command(arguments);
     EXPECT_EQ(outcome.exit_code, -1) << arguments;
     EXPECT_NE(outcome.err.find("is not one of"), std::string::npos) << outcome.err;
   }
-  EXPECT_EQ(run("").exit_code, -1);
-  EXPECT_EQ(run("ycsb --no-such-flag").exit_code, -1);
+  EXPECT_EQ(run_command("").exit_code, -1);
+  EXPECT_EQ(run_command("ycsb --no-such-flag").exit_code, -1);
 }
 
 TEST(BenchCommands, WrongValuesExitWithTwoAndASentence) {
-  const Outcome outcome = run("ycsb --key-bytes 3");
+  const CommandOutcome outcome = run_command("ycsb --key-bytes 3");
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(outcome.err, "espalier-bench: error: --key-bytes must be 8 to 460\n");
-  EXPECT_EQ(run("memory --bytes 1").exit_code, 2);
-  EXPECT_EQ(run("tree --in-flight 0").exit_code, 2);
+  EXPECT_EQ(run_command("memory --bytes 1").exit_code, 2);
+  EXPECT_EQ(run_command("tree --in-flight 0").exit_code, 2);
 }
 
 /// The whole program.
-Outcome run_program(const std::vector<std::string>& arguments) {
+CommandOutcome run_program(const std::vector<std::string>& arguments) {
   std::ostringstream out;
   std::ostringstream err;
   const int exit_code = bench::run(arguments, Output{out, err});
@@ -232,7 +232,7 @@ Outcome run_program(const std::vector<std::string>& arguments) {
 }
 
 TEST(BenchProgram, HelpsAndTellsItsVersion) {
-  const Outcome help = run_program({"--help"});
+  const CommandOutcome help = run_program({"--help"});
   EXPECT_EQ(help.exit_code, cmdline::kOk);
   EXPECT_NE(help.out.find("\n  ycsb "), std::string::npos) << help.out;
   EXPECT_EQ(run_program({"ycsb", "--help"}).out, run_program({"help", "ycsb"}).out);
@@ -241,11 +241,11 @@ TEST(BenchProgram, HelpsAndTellsItsVersion) {
 }
 
 TEST(BenchProgram, RunsABenchmarkAndRefusesAWrongLine) {
-  const Outcome memory = run_program(
+  const CommandOutcome memory = run_program(
       {"memory", "--bytes", "262144", "--seconds", "0", "--json", "--probe-rounds", "0"});
   EXPECT_EQ(memory.exit_code, cmdline::kOk) << memory.err;
   EXPECT_EQ(parse_lines(memory.out).front().at("bench"), "memory");
-  const Outcome wrong = run_program({"ycsb", "--thraeds", "2"});
+  const CommandOutcome wrong = run_program({"ycsb", "--thraeds", "2"});
   EXPECT_EQ(wrong.exit_code, cmdline::kUsage);
   EXPECT_EQ(wrong.err,
             "espalier-bench: error: unknown option '--thraeds'\n"

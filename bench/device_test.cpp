@@ -13,6 +13,7 @@
 #include "bench/device_workloads.hpp"
 #include "bench/report.hpp"
 #include "bench/run_device.hpp"
+#include "bench/testing/json_number.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -26,7 +27,7 @@ DeviceBenchOptions tiny_device() {
   return options;
 }
 
-std::vector<Json> lines_of(DeviceBenchOptions options) {
+std::vector<Json> device_lines(DeviceBenchOptions options) {
   options.json = true;
   std::ostringstream out;
   std::ostringstream err;
@@ -37,13 +38,11 @@ std::vector<Json> lines_of(DeviceBenchOptions options) {
   return read;
 }
 
-double number(const Json& line, const char* key) { return line.at(key).get<double>(); }
-
 TEST(RunDevice, MeasuresTheHostAndTheDeviceWithAndWithoutItsBalancer) {
   DeviceBenchOptions options = tiny_device();
   options.cache_bytes = {0, 16 << 20};
   options.repeats = 2;
-  const std::vector<Json> read = lines_of(options);
+  const std::vector<Json> read = device_lines(options);
   ASSERT_EQ(read.size(), 11u);
   EXPECT_EQ(read[0].at("place"), "host");
   EXPECT_EQ(read[5].at("place"), "host");
@@ -68,11 +67,11 @@ TEST(RunDevice, RootAndInteriorNodesEachCutWhatIsReadOfTheHost) {
   options.bare = true;
   options.cache_bytes = {0, 16 << 20};
   options.load.keys = 20'000;
-  options.node_bytes = 2048;  // of smaller ones whole chunks are more than what is wanted
+  options.node_bytes = 2048;        // of smaller ones whole chunks are more than what is wanted
   options.load.scan_percent = 100;  // none of which a saturated device forwards
   options.load.scan_items = 1;
   options.own_gbps = 1;
-  const std::vector<Json> read = lines_of(options);
+  const std::vector<Json> read = device_lines(options);
   ASSERT_EQ(read.size(), 7u);
   EXPECT_EQ(read[1].at("pins_roots"), false);
   EXPECT_EQ(number(read[1], "own_bytes_per_op") + number(read[1], "hit_share"), 0);
@@ -88,7 +87,7 @@ TEST(RunDevice, TheModelIsTheSlowestSides) {
   options.cache_bytes = {16 << 20};
   options.balances = {0};
   options.slowness = 3;
-  const std::vector<Json> read = lines_of(options);
+  const std::vector<Json> read = device_lines(options);
   ASSERT_EQ(read.size(), 3u);
   EXPECT_EQ(number(read[0], "device_cpu_ns_per_op"), 0);
   EXPECT_GT(number(read[1], "device_cpu_ns_per_op"), number(read[1], "host_cpu_ns_per_op"));
@@ -119,7 +118,7 @@ std::string point_of(const Json& line) {
 
 // That answers and the maps at the end are alike, the command itself says by its exit code.
 TEST(RunDevice, EveryWayAnswersTheSameWorkloads) {
-  const std::vector<Json> read = lines_of(tiny_workloads(DeviceBenchOptions{}.workloads));
+  const std::vector<Json> read = device_lines(tiny_workloads(DeviceBenchOptions{}.workloads));
   ASSERT_EQ(read.size(), 55u);  // (six workloads and three mixes) x two distributions x three
   std::map<std::string, std::set<std::string>> places;
   std::map<std::string, std::set<std::string>> hashes;
@@ -151,7 +150,7 @@ TEST(RunDevice, TheDeviceForwardsWritesAlone) {
   options.places = {TargetKind::device};
   options.distributions = {Distribution::uniform};
   options.load.ops = 8'000;
-  const std::vector<Json> read = lines_of(options);
+  const std::vector<Json> read = device_lines(options);
   ASSERT_EQ(read.size(), 4u);
   EXPECT_NEAR(number(read[0], "forwarded_per_op"), 0.5, 0.05);
   EXPECT_EQ(number(read[1], "forwarded_per_op"), 0);
@@ -167,7 +166,7 @@ TEST(RunDevice, WhatTheCacheHasNoRoomForMisses) {
   options.experiments = {"miss"};
   options.load.keys = 20'000;
   options.load.ops = 10'000;
-  const std::vector<Json> read = lines_of(options);
+  const std::vector<Json> read = device_lines(options);
   const std::size_t caches = caches_that_miss(options).size();
   ASSERT_EQ(read.size(), caches + 2);
   EXPECT_EQ(read[0].at("place"), "host");
@@ -190,7 +189,7 @@ TEST(RunDevice, ASlowedDeviceAnswersAlike) {
   DeviceBenchOptions options = tiny_workloads({Workload::a});
   options.places = {TargetKind::node, TargetKind::device};
   options.slowness = 3;
-  const std::vector<Json> read = lines_of(options);
+  const std::vector<Json> read = device_lines(options);
   ASSERT_EQ(read.size(), 5u);
   EXPECT_FALSE(read[0].contains("slowness"));
   EXPECT_EQ(number(read[1], "slowness"), 3);

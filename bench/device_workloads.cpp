@@ -38,7 +38,7 @@ Distribution distribution_of(Workload workload, Distribution wanted) {
   return latest ? Distribution::latest : wanted;
 }
 
-std::string label_of(const YcsbOptions& options) {
+std::string workload_label(const YcsbOptions& options) {
   std::string label = fmt::format("{} {}", name(options.workload), name(*options.distribution));
   if (options.workload == Workload::cloud) {
     label += fmt::format(" {:.0f} % scans", 100 * options.shares.scans);
@@ -82,7 +82,7 @@ void DeviceWorkloads::run_ycsb() {
         point.options.workload = workload;
         point.options.distribution = distribution_of(workload, distribution);
         point.options.shares.scans = scans;
-        point.label = label_of(point.options);
+        point.label = workload_label(point.options);
         run(point);
       }
     }
@@ -96,7 +96,7 @@ void DeviceWorkloads::run_miss() {
   point.options.workload = Workload::get;
   point.options.distribution = Distribution::uniform;
   point.options.targets = {TargetKind::node};
-  point.label = label_of(point.options);
+  point.label = workload_label(point.options);
   run(point);
   point.options.targets = {TargetKind::device};
   for (const std::uint64_t cache_bytes :

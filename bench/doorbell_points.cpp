@@ -6,7 +6,6 @@
 // Rings begin at random lines: were all at line 0, the next lines would meet in one set of the
 // cache, and looking at them would seem dearer than it is.
 #include <cstring>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "bench/huge_memory.hpp"
+#include "bench/map_session.hpp"
 #include "bench/probe.hpp"
 #include "bench/run_rings.hpp"
 #include "rings/doorbells.hpp"
@@ -23,18 +23,13 @@
 namespace espalier::bench {
 namespace {
 
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error("doorbells: " + message(result.error()));
-  return std::move(*result);
-}
-
 /// The node's own.
-class Row {
+class DoorbellRow {
  public:
-  Row(std::uint32_t rings, std::uint64_t) : doorbells_(must(rings::Doorbells::reserve(rings))) {
+  DoorbellRow(std::uint32_t rings, std::uint64_t)
+      : doorbells_(value_or_throw(rings::Doorbells::reserve(rings), "doorbells")) {
     for (std::uint32_t ring = 0; ring < rings; ++ring) {
-      places_.push_back(must(doorbells_.open(0)).place);
+      places_.push_back(value_or_throw(doorbells_.open(0), "doorbells").place);
     }
   }
   /// How many have news.
@@ -110,7 +105,7 @@ MeasuredPoint empty_scan(std::string target, std::uint32_t rings, const RingsOpt
 std::vector<MeasuredPoint> doorbell_points(const RingsOptions& options) {
   std::vector<MeasuredPoint> points;
   for (const std::uint32_t rings : options.rings) {
-    points.push_back(empty_scan<Row>("doorbells", rings, options));
+    points.push_back(empty_scan<DoorbellRow>("doorbells", rings, options));
     points.push_back(empty_scan<NextLines>("next-lines", rings, options));
   }
   return points;

@@ -23,8 +23,9 @@ using Adder = std::function<std::uint64_t()>;
 using MakeAdder = std::function<Adder()>;
 
 std::uint64_t place_of_word(const FabricServer& server) {
-  constexpr std::uint64_t kLine = 64;
-  return server.region().bytes / 2 / kLine * kLine;  // READs of others have the first half
+  constexpr std::uint64_t kLineBytes = 64;
+  return server.region().bytes / 2 / kLineBytes *
+         kLineBytes;  // READs of others have the first half
 }
 
 PointSample run_threads(FabricServer& server, std::uint64_t ops_per_thread, const MakeAdder& make) {

@@ -20,7 +20,7 @@ using fabric::Opcode;
 using fabric::WorkRequest;
 
 constexpr std::uint32_t kLine = 64;
-constexpr std::uint64_t kWarmUpOps = 2000;
+constexpr std::uint64_t kFabricWarmUpOps = 2000;
 
 /// Where operations go: the same places for all who have the same seed. READs have the first half
 /// of the region, which nobody changes, and what changes it the second.
@@ -155,7 +155,7 @@ class Loop {
 PointSample run_loop(FabricServer& server, const FabricLoop& loop) {
   FabricLoop warm_up = loop;
   warm_up.seed = loop.seed + 1;
-  Loop(server, warm_up).run(std::min(loop.ops, kWarmUpOps));
+  Loop(server, warm_up).run(std::min(loop.ops, kFabricWarmUpOps));
 
   Loop running(server, loop);
   running.begin_counting(

@@ -14,7 +14,7 @@
 namespace espalier::bench {
 namespace {
 
-FabricOptions tiny(const std::string& experiment) {
+FabricOptions tiny_fabric(const std::string& experiment) {
   FabricOptions options;
   options.experiments = {experiment};
   options.bytes = {8, 1000};
@@ -28,7 +28,7 @@ FabricOptions tiny(const std::string& experiment) {
   return options;
 }
 
-PointLines run(const FabricOptions& options) {
+PointLines fabric_lines(const FabricOptions& options) {
   PointLines lines =
       slots_of("fabric", [&](const Output& output) { return run_fabric(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
@@ -45,10 +45,10 @@ std::set<std::string> all_of(const std::vector<Json>& lines, const char* key) {
 }
 
 TEST(RunFabricConcurrency, EachVerbOverEachTransport) {
-  FabricOptions options = tiny("verbs");
+  FabricOptions options = tiny_fabric("verbs");
   options.transports = {FabricKind::shm,      FabricKind::roce_memory, FabricKind::roce_memif,
                         FabricKind::roce_udp, FabricKind::roce_udp6,   FabricKind::ofi_tcp};
-  const PointLines lines = run(options);
+  const PointLines lines = fabric_lines(options);
   EXPECT_EQ(all_of(lines.medians, "target"),
             (std::set<std::string>{"shm", "roce-memory", "roce-memif", "roce-udp", "roce-udp6",
                                    "ofi-tcp"}));
@@ -63,20 +63,20 @@ TEST(RunFabricConcurrency, EachVerbOverEachTransport) {
 }
 
 TEST(RunFabricConcurrency, OverACableBetweenTwoNetworkStacks) {
-  FabricOptions options = tiny("verbs");
+  FabricOptions options = tiny_fabric("verbs");
   options.transports = {FabricKind::roce_xdp, FabricKind::roce_udp_veth};
   std::unique_ptr<fabric::roce::NetworkNamespaces> tried;
   const std::string missing = fabric::xdp::open_cable(tried);
   tried.reset();
   // Not every machine lets us make namespaces with AF_XDP; tests/skips.txt lists this.
   if (!missing.empty()) GTEST_SKIP() << missing;
-  const PointLines lines = run(options);
+  const PointLines lines = fabric_lines(options);
   EXPECT_EQ(all_of(lines.medians, "target"), (std::set<std::string>{"roce-xdp", "roce-udp-veth"}));
   EXPECT_EQ(lines.medians.size(), 2u * (4 * 2 + 2) * 2);
 }
 
 TEST(RunFabricConcurrency, BatchesAndInlinedWritesOfWhichFewAreTold) {
-  const PointLines lines = run(tiny("batch"));
+  const PointLines lines = fabric_lines(tiny_fabric("batch"));
   EXPECT_EQ(lines.medians.size(), 6u);
   const std::vector<Json> writes = lines.runs_with("workload", "write");
   ASSERT_EQ(writes.size(), 4u);
@@ -87,20 +87,20 @@ TEST(RunFabricConcurrency, BatchesAndInlinedWritesOfWhichFewAreTold) {
 }
 
 TEST(RunFabricConcurrency, LostPacketsChangeNoAnswer) {
-  FabricOptions options = tiny("loss");
+  FabricOptions options = tiny_fabric("loss");
   options.transports = {FabricKind::shm, FabricKind::roce_memory, FabricKind::roce_memif,
                         FabricKind::roce_udp};
   options.losses = {0, 0.1};
-  EXPECT_EQ(run(options).medians.size(), 6u);
+  EXPECT_EQ(fabric_lines(options).medians.size(), 6u);
 }
 
 TEST(RunFabricConcurrency, MemcpyReadsTheSame) {
-  const PointLines lines = run(tiny("local"));
+  const PointLines lines = fabric_lines(tiny_fabric("local"));
   EXPECT_EQ(all_of(lines.medians, "target"), (std::set<std::string>{"shm", "memcpy"}));
 }
 
 TEST(RunFabricConcurrency, AdditionsOverTheFabricAreAsManyAsPlainOnes) {
-  const PointLines lines = run(tiny("atomics"));
+  const PointLines lines = fabric_lines(tiny_fabric("atomics"));
   EXPECT_EQ(all_of(lines.medians, "target"), (std::set<std::string>{"shm", "instructions"}));
 }
 

@@ -16,8 +16,8 @@ FrameLinks::FrameLinks(const std::string& node)
     : listening_(value_or_throw(fabric::shm::ListeningSocket::open(node), "no socket of a node")) {}
 
 void FrameLinks::connect(const std::string& clients, const std::function<void()>& turn) {
-  constexpr std::uint64_t kLongestNs = 10'000'000'000;
-  const std::uint64_t until = base::monotonic_ns() + kLongestNs;
+  constexpr std::uint64_t kLongestWaitNs = 10'000'000'000;
+  const std::uint64_t until = base::monotonic_ns() + kLongestWaitNs;
   client_ = value_or_throw(fabric::memif::MemifLink::dial(clients, 0), "no link to the switch");
   const auto is_up = [](const std::unique_ptr<fabric::memif::MemifLink>& link) {
     return link && link->state() == fabric::memif::MemifLink::State::up;

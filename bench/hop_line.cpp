@@ -135,9 +135,9 @@ std::uint64_t HopLine::address_of(std::uint64_t level, std::uint64_t number) con
 
 // From those of a RankTree (rank_tree.cpp).
 std::uint64_t HopLine::relocated(std::uint64_t address) const {
-  constexpr unsigned kLevelShift = 56;
-  const std::uint64_t level = address >> kLevelShift;
-  const std::uint64_t number = (address & ((std::uint64_t{1} << kLevelShift) - 1)) / 64 - 1;
+  constexpr unsigned kHopLevelShift = 56;
+  const std::uint64_t level = address >> kHopLevelShift;
+  const std::uint64_t number = (address & ((std::uint64_t{1} << kHopLevelShift) - 1)) / 64 - 1;
   return address_of(level, number);
 }
 

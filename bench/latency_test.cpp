@@ -13,7 +13,7 @@
 namespace espalier::bench {
 namespace {
 
-LatencyOptions tiny(const std::string& experiment) {
+LatencyOptions tiny_latency(const std::string& experiment) {
   LatencyOptions options;
   options.experiments = {experiment};
   options.base.targets = {TargetKind::node, TargetKind::embedded};
@@ -28,7 +28,7 @@ LatencyOptions tiny(const std::string& experiment) {
   return options;
 }
 
-PointLines run(const LatencyOptions& options) {
+PointLines latency_lines(const LatencyOptions& options) {
   PointLines lines =
       slots_of("latency", [&](const Output& output) { return run_latency(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
@@ -45,7 +45,7 @@ PointLines run(const LatencyOptions& options) {
 std::string hash_of(const Json& line) { return line.at("result_hash"); }
 
 TEST(RunLatency, ClosedByRequestsInFlight) {
-  const PointLines lines = run(tiny("closed"));
+  const PointLines lines = latency_lines(tiny_latency("closed"));
   ASSERT_EQ(lines.medians.size(), 8u);  // depths x workloads x targets
   EXPECT_EQ(lines.medians[0].at("workload"), "c");
   EXPECT_EQ(lines.medians[0].at("target"), "node");
@@ -59,10 +59,10 @@ TEST(RunLatency, ClosedByRequestsInFlight) {
 }
 
 TEST(RunLatencyConcurrency, OpenByRequestsPerSecond) {
-  LatencyOptions options = tiny("open");
+  LatencyOptions options = tiny_latency("open");
   options.rates = {50'000, 2e8};  // and one at which nothing can keep up
   options.base.threads = 2;
-  const PointLines lines = run(options);
+  const PointLines lines = latency_lines(options);
   ASSERT_EQ(lines.medians.size(), 8u);
   for (const Json& line : lines.runs) {
     EXPECT_EQ(line.at("offered_per_s"), line.at("rate"));
@@ -73,7 +73,7 @@ TEST(RunLatencyConcurrency, OpenByRequestsPerSecond) {
 }
 
 TEST(RunLatency, OpenBySharesOfTheMost) {
-  const PointLines lines = run(tiny("open"));
+  const PointLines lines = latency_lines(tiny_latency("open"));
   ASSERT_EQ(lines.medians.size(), 8u);
   for (const Json& half : lines.runs_with("load", 0.5)) {
     for (const Json& full : lines.runs_with("load", 1.1)) {
@@ -88,7 +88,7 @@ TEST(RunLatency, OpenBySharesOfTheMost) {
 }
 
 TEST(RunLatency, ShortPointsAskLess) {
-  LatencyOptions options = tiny("open");
+  LatencyOptions options = tiny_latency("open");
   options.base.targets = {TargetKind::embedded};
   options.rates = {10'000};
   options.base.seconds = 0.01;
@@ -155,7 +155,7 @@ TEST(RunPaced, TargetsOfOneCallAtATimeRefuse) {
 
 TEST(RunLatency, RefusesOptionsWithASentence) {
   const auto problem = [](auto change) {
-    LatencyOptions options = tiny("closed");
+    LatencyOptions options = tiny_latency("closed");
     change(options);
     return problem_of(options).value_or("");
   };

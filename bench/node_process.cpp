@@ -19,16 +19,13 @@
 
 #include "base/child_process.hpp"
 #include "base/clock.hpp"
+#include "bench/errno_failure.hpp"
 #include "bench/own_node.hpp"
 
 namespace espalier::bench {
 namespace {
 
-constexpr char kListens = '+';
-
-[[noreturn]] void fail_with_errno(const char* what) {
-  throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)));
-}
+constexpr char kNodeListens = '+';
 
 void say(int line, const std::string& text) {
   static_cast<void>(::send(line, text.data(), text.size(), MSG_NOSIGNAL));
@@ -39,17 +36,17 @@ void say(int line, const std::string& text) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);  // it ended before the line above
   // What the parent has open is not the node's, and would be counted as such.
-  constexpr int kLine = STDERR_FILENO + 1;
-  if (line != kLine) ::dup2(line, kLine);
-  ::close_range(kLine + 1, ~0U, 0);
+  constexpr int kLineDescriptor = STDERR_FILENO + 1;
+  if (line != kLineDescriptor) ::dup2(line, kLineDescriptor);
+  ::close_range(kLineDescriptor + 1, ~0U, 0);
   try {
     const auto node = start_own_node(config);
-    say(kLine, std::string(1, kListens));
+    say(kLineDescriptor, std::string(1, kNodeListens));
     char nothing = 0;
-    while (::read(kLine, &nothing, 1) < 0 && errno == EINTR) {
+    while (::read(kLineDescriptor, &nothing, 1) < 0 && errno == EINTR) {
     }
   } catch (const std::exception& error) {
-    say(kLine, error.what());
+    say(kLineDescriptor, error.what());
   }
   ::_exit(0);
 }
@@ -73,7 +70,7 @@ NodeProcess::NodeProcess(const node::Config& config) {
   do {
     got = ::read(line_.number(), words, sizeof words);
   } while (got < 0 && errno == EINTR);
-  if (got == 1 && words[0] == kListens) return;
+  if (got == 1 && words[0] == kNodeListens) return;
   line_.close();
   base::wait_for_child(process_);
   throw std::runtime_error(got > 0 ? std::string(words, static_cast<std::size_t>(got))

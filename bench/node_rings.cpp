@@ -17,12 +17,12 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::uint64_t kWarmUpOps = 2000;
+constexpr std::uint64_t kRingsWarmUpOps = 2000;
 
 PointSample ask_for_noops(const std::string& address, const NoopPlan& plan) {
   PointSample sample;
   NoopClient client(address, plan);
-  static_cast<void>(client.keep_in_flight(kWarmUpOps));
+  static_cast<void>(client.keep_in_flight(kRingsWarmUpOps));
   const bool timed = plan.in_flight == 1 && plan.active == 1;
   const base::Stopwatch watch;
   sample.checksum =

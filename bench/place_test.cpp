@@ -14,7 +14,7 @@
 namespace espalier::bench {
 namespace {
 
-PlaceOptions tiny() {
+PlaceOptions tiny_place() {
   PlaceOptions options;
   options.keys = 1000;
   options.ops = 500;
@@ -22,7 +22,7 @@ PlaceOptions tiny() {
 }
 
 TEST(RunPlace, MeasuresEachShareWithAndWithoutWrites) {
-  PlaceOptions options = tiny();
+  PlaceOptions options = tiny_place();
   options.json = true;
   std::ostringstream out;
   std::ostringstream err;
@@ -44,7 +44,7 @@ TEST(RunPlace, MeasuresEachShareWithAndWithoutWrites) {
 }
 
 TEST(RunPlace, ReadsAloneOfBothNodes) {
-  PlaceOptions options = tiny();
+  PlaceOptions options = tiny_place();
   options.one_sided = true;
   options.shares = {50};
   options.reads = {100};
@@ -62,7 +62,7 @@ TEST(RunPlace, ReadsAloneOfBothNodes) {
 }
 
 TEST(RunPlace, ASlowedSecondNodeIsSaid) {
-  PlaceOptions options = tiny();
+  PlaceOptions options = tiny_place();
   options.shares = {50};
   options.slowness = 2.5;
   options.repeats = 2;
@@ -81,7 +81,7 @@ TEST(RunPlace, ASlowedSecondNodeIsSaid) {
 
 // Costs are measured, and the model is what follows of them.
 TEST(RunPlace, TheModelIsTheSlowestSides) {
-  PlaceOptions options = tiny();
+  PlaceOptions options = tiny_place();
   options.shares = {0, 50};
   options.reads = {100};
   options.slowness = 4;
@@ -108,7 +108,7 @@ TEST(RunPlace, TheModelIsTheSlowestSides) {
 }
 
 TEST(RunPlace, ReadsAlone) {
-  PlaceOptions options = tiny();
+  PlaceOptions options = tiny_place();
   options.shares = {25};
   options.one_sided = true;
   options.json = true;
@@ -122,7 +122,7 @@ TEST(RunPlace, ReadsAlone) {
 }
 
 TEST(RunPlace, PrintsATable) {
-  PlaceOptions options = tiny();
+  PlaceOptions options = tiny_place();
   options.shares = {50};
   std::ostringstream out;
   EXPECT_EQ(run_place(options, {out, out}), 0);
@@ -131,17 +131,17 @@ TEST(RunPlace, PrintsATable) {
 }
 
 TEST(RunPlace, WrongOptionsAreRefused) {
-  PlaceOptions options = tiny();
+  PlaceOptions options = tiny_place();
   options.shares = {101};
   std::ostringstream out;
   EXPECT_THROW(run_place(options, {out, out}), std::runtime_error);
-  options = tiny();
+  options = tiny_place();
   options.keys = 1;
   EXPECT_TRUE(problem_of(options));
-  options = tiny();
+  options = tiny_place();
   options.threads = 0;
   EXPECT_TRUE(problem_of(options));
-  options = tiny();
+  options = tiny_place();
   options.slowness = 0;
   EXPECT_TRUE(problem_of(options));
 }

@@ -30,8 +30,6 @@ class Series {
   std::vector<double> values_;
 };
 
-double rounded(double value) { return std::round(value * 100) / 100; }
-
 struct Percentile {
   const char* key;
   double share;
@@ -39,7 +37,7 @@ struct Percentile {
 constexpr std::array<Percentile, 3> kPercentiles{
     {{"ns_p50", 0.5}, {"ns_p99", 0.99}, {"ns_p999", 0.999}}};
 
-std::string label_of(const MeasuredPoint& point) {
+std::string parameters_label(const MeasuredPoint& point) {
   std::string label;
   for (const auto& [key, value] : point.parameters.items()) {
     const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
@@ -126,8 +124,8 @@ int PointRun::finish() {
 
 void PointRun::measure(std::string_view experiment, const MeasuredPoint& point,
                        std::uint32_t repeat, Medians& medians) {
-  progress_.show(
-      fmt::format("{}: {} {}, repeat {}", experiment, point.workload, label_of(point), repeat));
+  progress_.show(fmt::format("{}: {} {}, repeat {}", experiment, point.workload,
+                             parameters_label(point), repeat));
   const auto probe_before = probe_ns(options_.probe_rounds);
   const PointSample sample = point.measure();
   const auto probe_after = probe_ns(options_.probe_rounds);
@@ -225,7 +223,7 @@ std::vector<std::string> PointRun::median_cells(const MeasuredPoint& point,
     remark += fmt::format("{}{}={}", remark.empty() ? "" : " ", key,
                           rounded(series.median().value_or(0)));
   }
-  std::vector<std::string> cells{point.target, point.workload, label_of(point),
+  std::vector<std::string> cells{point.target, point.workload, parameters_label(point),
                                  fmt::format("{:.2f}", medians.ns_per_op.median().value_or(0)),
                                  short_number(medians.ops_per_s.median().value_or(0))};
   for (const Series& percentile : medians.percentiles) {

@@ -23,17 +23,14 @@
 #include "base/clock.hpp"
 #include "base/cpu.hpp"
 #include "base/loopback_address.hpp"
+#include "bench/errno_failure.hpp"
 #include "memory/shared_memory.hpp"
 
 namespace espalier::bench {
 namespace {
 
 constexpr std::uint64_t kStartNsMax = 30'000'000'000;
-constexpr std::string_view kListens = "eady to accept connections";  // all versions say it so
-
-[[noreturn]] void fail_with_errno(const char* what) {
-  throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)));
-}
+constexpr std::string_view kRedisListens = "eady to accept connections";  // all versions say it so
 
 // A TCP port that was free, kept so until the server listens there: nobody else is given a port
 // that is bound. The server may bind it too, since both allow others (SO_REUSEADDR) and this socket
@@ -79,7 +76,7 @@ pid_t start(const char* program, char* const* arguments, int output) {
 void wait_until_it_listens(int log) {
   const base::Stopwatch watch;
   std::string text;
-  while (text.find(kListens) == std::string::npos) {
+  while (text.find(kRedisListens) == std::string::npos) {
     const std::uint64_t spent_ns = watch.elapsed_ns();
     pollfd at{.fd = log, .events = POLLIN, .revents = 0};
     const int left_ms =

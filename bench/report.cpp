@@ -18,8 +18,6 @@ Json optional_number(const std::optional<double>& value) {
   return value ? Json(std::round(*value * 10) / 10) : Json(nullptr);
 }
 
-double rounded(double value) { return std::round(value * 100) / 100; }
-
 std::string_view name(KeySource source) {
   switch (source) {
     case KeySource::random: return "random";
@@ -72,6 +70,8 @@ void add_parameters(Json& line, const RunResult& result, const YcsbOptions& opti
 }
 
 }  // namespace
+
+double rounded(double value) { return std::round(value * 100) / 100; }
 
 Json to_json(std::string_view bench, const RunResult& result, const YcsbOptions& options,
              const RequestPlan& plan, const KeySet& keys) {

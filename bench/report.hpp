@@ -42,6 +42,9 @@ class Table {
 
 using cmdline::short_number;
 
+/// To hundredths.
+double rounded(double value);
+
 /// Prints one line of JSON.
 void print_line(std::ostream& out, const Json& line);
 

@@ -12,7 +12,7 @@
 namespace espalier::bench {
 namespace {
 
-RingsOptions tiny(const std::string& experiment) {
+RingsOptions tiny_rings(const std::string& experiment) {
   RingsOptions options;
   options.experiments = {experiment};
   options.rings = {1, 20};
@@ -29,7 +29,7 @@ RingsOptions tiny(const std::string& experiment) {
   return options;
 }
 
-PointLines run(const RingsOptions& options) {
+PointLines rings_lines(const RingsOptions& options) {
   PointLines lines =
       slots_of("rings", [&](const Output& output) { return run_rings(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
@@ -45,8 +45,8 @@ PointLines run(const RingsOptions& options) {
 }
 
 TEST(RunRings, PrintsEveryRunAndThenTheMedians) {
-  const RingsOptions options = tiny("doorbell");
-  const PointLines lines = run(options);
+  const RingsOptions options = tiny_rings("doorbell");
+  const PointLines lines = rings_lines(options);
   ASSERT_EQ(lines.medians.size(), 4u);
   EXPECT_EQ(lines.medians[2].at("target"), "doorbells");
   EXPECT_EQ(lines.medians[2].at("rings"), 20);
@@ -61,7 +61,7 @@ TEST(RunRings, PrintsEveryRunAndThenTheMedians) {
 }
 
 TEST(RunRings, NoopsOneAtATimeInFlightAndLong) {
-  const PointLines lines = run(tiny("noop"));
+  const PointLines lines = rings_lines(tiny_rings("noop"));
   ASSERT_EQ(lines.medians.size(), 3u);
   EXPECT_EQ(lines.medians[0].at("workload"), "round-trip");
   EXPECT_EQ(lines.medians[1].at("in_flight"), 5);
@@ -70,7 +70,7 @@ TEST(RunRings, NoopsOneAtATimeInFlightAndLong) {
 }
 
 TEST(RunRings, ConnectionsThatCloseLeaveNoDescriptorBehind) {
-  const PointLines lines = run(tiny("connections"));
+  const PointLines lines = rings_lines(tiny_rings("connections"));
   EXPECT_EQ(lines.runs_with("workload", "connected").size(), 4u);
   const std::vector<Json> closed = lines.runs_with("workload", "open-close");
   ASSERT_EQ(closed.size(), 4u);
@@ -89,7 +89,7 @@ TEST(RunRings, ConnectionsThatCloseLeaveNoDescriptorBehind) {
 }
 
 TEST(RunRings, ASleepingNodeIsWokenForEachRequest) {
-  const PointLines lines = run(tiny("sleep"));
+  const PointLines lines = rings_lines(tiny_rings("sleep"));
   for (const Json& line : lines.runs_with("workload", "spinning")) {
     EXPECT_EQ(line.at("ops"), 2);
     EXPECT_LE(line.at("ns_p50"), line.at("ns_p99"));
@@ -109,7 +109,7 @@ TEST(RunRings, ASleepingNodeIsWokenForEachRequest) {
 }
 
 TEST(RunRings, ChasesEndAtTheSameNodesWhoeverFollows) {
-  const PointLines lines = run(tiny("chase"));
+  const PointLines lines = rings_lines(tiny_rings("chase"));
   ASSERT_EQ(lines.medians.size(), 4u);
   // That the hashes are equal, run() has checked; here, that there were both ways.
   EXPECT_EQ(lines.medians[0].at("workload"), "offload");
@@ -117,13 +117,14 @@ TEST(RunRings, ChasesEndAtTheSameNodesWhoeverFollows) {
   EXPECT_EQ(lines.medians[1].at("workload"), "hop-by-hop");
   EXPECT_EQ(lines.medians[1].at("round_trips_per_op"), 3);
   for (const Json& line : lines.runs) EXPECT_EQ(line.at("ops"), 100);
-  RingsOptions other = tiny("chase");
+  RingsOptions other = tiny_rings("chase");
   other.seed = 2;
-  EXPECT_NE(run(other).runs.front().at("result_hash"), lines.runs.front().at("result_hash"));
+  EXPECT_NE(rings_lines(other).runs.front().at("result_hash"),
+            lines.runs.front().at("result_hash"));
 }
 
 TEST(RunRings, TablesForPeople) {
-  RingsOptions options = tiny("doorbell");
+  RingsOptions options = tiny_rings("doorbell");
   options.rings = {3};
   options.repeats = 1;
   options.json = false;
@@ -136,7 +137,7 @@ TEST(RunRings, TablesForPeople) {
 TEST(RunRings, RefusesOptionsWithASentence) {
   std::ostringstream out;
   const auto problem = [](auto change) {
-    RingsOptions options = tiny("doorbell");
+    RingsOptions options = tiny_rings("doorbell");
     change(options);
     return problem_of(options).value_or("");
   };
@@ -151,7 +152,7 @@ TEST(RunRings, RefusesOptionsWithASentence) {
   EXPECT_EQ(problem([](RingsOptions& o) { o.seconds = -1; }), "--seconds must be 0 to 3600");
   EXPECT_NE(problem([](RingsOptions& o) { o.list_nodes = 1; }).find("--list-nodes"),
             std::string::npos);
-  RingsOptions wrong = tiny("doorbell");
+  RingsOptions wrong = tiny_rings("doorbell");
   wrong.rings = {0};
   EXPECT_THROW(run_rings(wrong, {out, out}), std::runtime_error);
 }

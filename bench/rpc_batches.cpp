@@ -35,7 +35,7 @@ struct BatchSetting {
   [[nodiscard]] std::uint64_t ops() const { return batches * batch; }
 };
 
-PointSample measure_noops(const BatchSetting& setting) {
+PointSample measure_noop_batches(const BatchSetting& setting) {
   node::Config config = spinning_node_config();
   prepare(config, setting.transport);
   const auto node = start_own_node(config);
@@ -112,7 +112,7 @@ class Gets {
   std::unique_ptr<RequestList> requests_;
 };
 
-MeasuredPoint new_point(std::string_view workload, const BatchSetting& setting) {
+MeasuredPoint new_batch_point(std::string_view workload, const BatchSetting& setting) {
   MeasuredPoint point;
   point.target = name(TargetKind::node);
   point.workload = workload;
@@ -137,9 +137,9 @@ std::vector<MeasuredPoint> batch_points(const RpcOptions& options) {
     for (const std::uint32_t batch : options.batches) {
       for (const NodeTransport transport : options.transports) {
         const BatchSetting setting{transport, batch, batches};
-        MeasuredPoint point = new_point(workload, setting);
+        MeasuredPoint point = new_batch_point(workload, setting);
         if (workload == "noop") {
-          point.measure = [setting] { return measure_noops(setting); };
+          point.measure = [setting] { return measure_noop_batches(setting); };
         } else {
           point.parameters["keys"] = options.batch_keys;
           point.measure = [setting, gets] { return gets->measure(setting); };

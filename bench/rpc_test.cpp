@@ -16,7 +16,7 @@
 namespace espalier::bench {
 namespace {
 
-RpcOptions tiny(const std::string& experiment) {
+RpcOptions tiny_rpc(const std::string& experiment) {
   RpcOptions options;
   options.experiments = {experiment};
   options.keys = {500, 2000};
@@ -27,7 +27,7 @@ RpcOptions tiny(const std::string& experiment) {
   return options;
 }
 
-PointLines run(const RpcOptions& options) {
+PointLines rpc_lines(const RpcOptions& options) {
   PointLines lines =
       slots_of("rpc", [&](const Output& output) { return run_rpc(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
@@ -36,10 +36,10 @@ PointLines run(const RpcOptions& options) {
 }
 
 TEST(RunRpcConcurrency, NoopsByThreadsAndCores) {
-  RpcOptions options = tiny("noop");
+  RpcOptions options = tiny_rpc("noop");
   options.node_cores = {1, 2};
   options.ops = 100;  // for threads take turns on few cores
-  const PointLines lines = run(options);
+  const PointLines lines = rpc_lines(options);
   ASSERT_EQ(lines.medians.size(), 4u);
   std::set<std::pair<int, int>> seen;
   for (const Json& line : lines.medians) {
@@ -58,13 +58,13 @@ TEST(RunRpcConcurrency, NoopsByThreadsAndCores) {
 }
 
 TEST(RunRpcConcurrency, NoopsOverEveryTransport) {
-  RpcOptions options = tiny("noop");
+  RpcOptions options = tiny_rpc("noop");
   options.transports = all_node_transports();
   options.threads = {2};
   options.node_cores = {1, 2};
   options.repeats = 1;
   options.ops = 20;
-  const PointLines lines = run(options);
+  const PointLines lines = rpc_lines(options);
   ASSERT_EQ(lines.medians.size(), 2 * options.transports.size());
   for (std::size_t i = 0; i < lines.medians.size(); ++i) {
     const NodeTransport transport = options.transports[i % options.transports.size()];
@@ -74,13 +74,13 @@ TEST(RunRpcConcurrency, NoopsOverEveryTransport) {
 }
 
 TEST(RunRpcConcurrency, BatchesOverEveryTransport) {
-  RpcOptions options = tiny("batch");
+  RpcOptions options = tiny_rpc("batch");
   options.transports = all_node_transports();
   options.batches = {1, 3, 64};
   options.batch_keys = 200;
   options.repeats = 1;
   options.ops = 640;
-  const PointLines lines = run(options);
+  const PointLines lines = rpc_lines(options);
   ASSERT_EQ(lines.medians.size(), 2 * 3 * options.transports.size());
   std::set<std::tuple<std::string, std::string, int>> seen;
   for (const Json& line : lines.runs) {
@@ -94,13 +94,13 @@ TEST(RunRpcConcurrency, BatchesOverEveryTransport) {
 }
 
 TEST(RunRpcConcurrency, TheMapIsMeasuredOnceHereAndOverEachTransport) {
-  RpcOptions options = tiny("map");
+  RpcOptions options = tiny_rpc("map");
   options.transports = {NodeTransport::shm_send, NodeTransport::roce_udp};
   options.keys = {300};
   options.threads = {1};
   options.repeats = 1;
   options.ops = 200;
-  const PointLines lines = run(options);
+  const PointLines lines = rpc_lines(options);
   ASSERT_EQ(lines.medians.size(), 6u);  // shares of writes x (transports and here)
   for (std::size_t i = 0; i < lines.medians.size(); i += 3) {
     EXPECT_EQ(lines.medians[i].at("transport"), "shm-send");
@@ -114,11 +114,11 @@ TEST(RunRpcConcurrency, TheMapIsMeasuredOnceHereAndOverEachTransport) {
 // What it costs the session depends on the machine; that it is served meanwhile, and is the one
 // that was there before, does not: of so few requests a node loses none that has a tenth of a core.
 TEST(RunRpcConcurrency, ASessionIsServedBesideAFloodOfRequestsForConnections) {
-  RpcOptions options = tiny("flood");
+  RpcOptions options = tiny_rpc("flood");
   options.floods = {0, 500};
   options.repeats = 1;
   options.ops = 2000;
-  const PointLines lines = run(options);
+  const PointLines lines = rpc_lines(options);
   ASSERT_EQ(lines.runs.size(), 3u);
   EXPECT_EQ(lines.runs[0].at("requests_sent"), 0);
   EXPECT_GT(lines.runs[1].at("requests_sent"), 0);
@@ -135,9 +135,9 @@ TEST(RunRpcConcurrency, ASessionIsServedBesideAFloodOfRequestsForConnections) {
 class RunRpcPeerConcurrency : public NeedsRedis<testing::Test> {};
 
 TEST_F(RunRpcPeerConcurrency, RedisHasAsManyInFlight) {
-  RpcOptions options = tiny("peer");
+  RpcOptions options = tiny_rpc("peer");
   options.repeats = 1;
-  const PointLines lines = run(options);
+  const PointLines lines = rpc_lines(options);
   ASSERT_EQ(lines.medians.size(), 8u);
   std::set<std::tuple<std::string, std::string, int>> seen;
   for (const Json& line : lines.runs) {
@@ -151,17 +151,17 @@ TEST_F(RunRpcPeerConcurrency, RedisHasAsManyInFlight) {
 }
 
 TEST(RunRpc, NoopsOneAtATimeHaveLatencies) {
-  RpcOptions options = tiny("noop");
+  RpcOptions options = tiny_rpc("noop");
   options.in_flight = 1;
   options.threads = {1};
-  const PointLines lines = run(options);
+  const PointLines lines = rpc_lines(options);
   ASSERT_EQ(lines.runs.size(), 2u);
   EXPECT_EQ(lines.runs[0].at("ops"), 1000);
   EXPECT_LE(lines.runs[0].at("ns_p50"), lines.runs[0].at("ns_p999"));
 }
 
 TEST(RunRpcConcurrency, TheMapAnswersAlikeOnANodeAndHere) {
-  const PointLines lines = run(tiny("map"));
+  const PointLines lines = rpc_lines(tiny_rpc("map"));
   // keys x threads x shares of writes x targets
   ASSERT_EQ(lines.medians.size(), 16u);
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
@@ -187,7 +187,7 @@ TEST(RunRpcConcurrency, TheMapAnswersAlikeOnANodeAndHere) {
 }
 
 TEST(RunRpc, AsManyKeysAsFit) {
-  RpcOptions options = tiny("map");
+  RpcOptions options = tiny_rpc("map");
   options.ops = 10;
   const std::uint64_t few = keys_that_fit(options, 1 << 20);
   const std::uint64_t many = keys_that_fit(options, 1 << 21);
@@ -197,13 +197,13 @@ TEST(RunRpc, AsManyKeysAsFit) {
   EXPECT_LT(keys_that_fit(options, 1 << 20), few / 10);
   EXPECT_EQ(keys_that_fit(options, 1), 4u);
 
-  options = tiny("map");
+  options = tiny_rpc("map");
   options.ops = 10;
   options.keys = {kKeysThatFit};
   options.fit_bytes = 1 << 20;
   options.threads = {1};
   options.write_shares = {0};
-  const PointLines lines = run(options);
+  const PointLines lines = rpc_lines(options);
   ASSERT_EQ(lines.medians.size(), 2u);
   EXPECT_EQ(lines.medians[0].at("keys"), few);
 }
@@ -218,7 +218,7 @@ TEST(RunRpc, NumbersOfKeysAsPeopleWriteThem) {
 
 TEST(RunRpc, RefusesOptionsWithASentence) {
   const auto problem = [](auto change) {
-    RpcOptions options = tiny("map");
+    RpcOptions options = tiny_rpc("map");
     change(options);
     return problem_of(options).value_or("");
   };
@@ -227,13 +227,9 @@ TEST(RunRpc, RefusesOptionsWithASentence) {
             "--experiment rdma: there are noop, map, batch, flood, peer");
   EXPECT_EQ(problem([](RpcOptions& o) { o.targets = {TargetKind::absl}; }),
             "--target must be node, embedded or both");
-  EXPECT_EQ(problem([](RpcOptions& o) {
-              o.write_shares = {0.5, 2};
-            }),
+  EXPECT_EQ(problem([](RpcOptions& o) { o.write_shares = {0.5, 2}; }),
             "--write-share must be 0 to 1");
-  EXPECT_NE(problem([](RpcOptions& o) {
-              o.threads = {1, 0};
-            }).find("--threads"),
+  EXPECT_NE(problem([](RpcOptions& o) { o.threads = {1, 0}; }).find("--threads"),
             std::string::npos);
   EXPECT_NE(problem([](RpcOptions& o) { o.node_cores = {63}; }).find("--node-cores"),
             std::string::npos);
@@ -244,7 +240,7 @@ TEST(RunRpc, RefusesOptionsWithASentence) {
   EXPECT_NE(problem([](RpcOptions& o) { o.in_flight = 300; }).find("--in-flight"),
             std::string::npos);
   EXPECT_NE(problem([](RpcOptions& o) { o.repeats = 0; }).find("--repeats"), std::string::npos);
-  RpcOptions wrong = tiny("map");
+  RpcOptions wrong = tiny_rpc("map");
   wrong.ops = 0;
   std::ostringstream out;
   EXPECT_THROW(run_rpc(wrong, {out, out}), std::runtime_error);

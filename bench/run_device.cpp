@@ -44,7 +44,7 @@ struct DeviceMeasured {
   DeviceCosts costs{};  // of others, by turns
 };
 
-double model_of(const DeviceBenchOptions& options, const DeviceCosts& costs) {
+double device_model(const DeviceBenchOptions& options, const DeviceCosts& costs) {
   const Side sides[] = {
       {.cpu_ns_per_op = costs.client_ns, .cores = static_cast<double>(options.load.threads)},
       {.cpu_ns_per_op = costs.host_ns},
@@ -145,7 +145,7 @@ class DeviceReport {
                   fmt::format("{:.0f}", measured.costs.client_ns),
                   fmt::format("{:.0f}", measured.costs.host_ns),
                   fmt::format("{:.0f}", measured.costs.device_ns),
-                  fmt::format("{:.1f}", model_of(options_, measured.costs) / 1e3),
+                  fmt::format("{:.1f}", device_model(options_, measured.costs) / 1e3),
                   fmt::format("{:.1f}", of_memory / 1e3)});
       return;
     }
@@ -173,7 +173,7 @@ class DeviceReport {
     line["client_cpu_ns_per_op"] = measured.costs.client_ns;
     line["host_cpu_ns_per_op"] = measured.costs.host_ns;
     line["device_cpu_ns_per_op"] = measured.costs.device_ns;
-    line["model_ops_per_s"] = model_of(options_, measured.costs);
+    line["model_ops_per_s"] = device_model(options_, measured.costs);
     line["own_gbps"] = options_.own_gbps;
     line["host_gbps"] = options_.host_gbps;
     line["model_memory_ops_per_s"] = of_memory;

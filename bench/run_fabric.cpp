@@ -18,8 +18,8 @@ namespace {
 
 using fabric::Opcode;
 
-constexpr std::array<std::string_view, 5> kExperiments{"verbs", "batch", "loss", "atomics",
-                                                       "local"};
+constexpr std::array<std::string_view, 5> kFabricExperiments{"verbs", "batch", "loss", "atomics",
+                                                             "local"};
 constexpr std::array kVerbs{Opcode::read,      Opcode::write,        Opcode::send,
                             Opcode::fetch_add, Opcode::compare_swap, Opcode::write_immediate};
 constexpr std::uint32_t kSmall = 64;
@@ -48,9 +48,9 @@ class Servers {
   std::unique_ptr<FabricServer> server_;
 };
 
-class Points {
+class FabricPoints {
  public:
-  Points(const FabricOptions& options, std::shared_ptr<Servers> servers)
+  FabricPoints(const FabricOptions& options, std::shared_ptr<Servers> servers)
       : options_(options), servers_(std::move(servers)) {}
 
   std::vector<MeasuredPoint> verbs() {
@@ -165,10 +165,13 @@ class Points {
 
 }  // namespace
 
-std::string fabric_experiment_names() { return fmt::to_string(fmt::join(kExperiments, ", ")); }
+std::string fabric_experiment_names() {
+  return fmt::to_string(fmt::join(kFabricExperiments, ", "));
+}
 
 std::optional<std::string> problem_of(const FabricOptions& options) {
-  if (auto problem = problem_of_experiments(options.experiments, kExperiments)) return problem;
+  if (auto problem = problem_of_experiments(options.experiments, kFabricExperiments))
+    return problem;
   const auto any = [](const std::vector<std::uint32_t>& values, std::uint32_t low,
                       std::uint32_t high) {
     return values.empty() || std::ranges::any_of(values, [&](std::uint32_t value) {
@@ -198,7 +201,7 @@ int run_fabric(const FabricOptions& options, const Output& output) {
   if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
   PointRun run("fabric", options, output);
   const auto servers = std::make_shared<Servers>(options.region_bytes);
-  const auto points = [&] { return Points(options, servers); };
+  const auto points = [&] { return FabricPoints(options, servers); };
   if (is_chosen(options.experiments, "verbs")) run.run("verbs", points().verbs());
   if (is_chosen(options.experiments, "batch")) run.run("batch", points().batches());
   if (is_chosen(options.experiments, "loss")) run.run("loss", points().losses());

@@ -18,7 +18,7 @@
 namespace espalier::bench {
 namespace {
 
-double rounded(double value) { return std::round(value * 1e4) / 1e4; }
+double rounded_to_four_places(double value) { return std::round(value * 1e4) / 1e4; }
 
 class InNetworkRun {
  public:
@@ -82,19 +82,20 @@ class InNetworkRun {
       line["threads"] = 1;
       line["seed"] = options_.seed;
       line["ops"] = point.keys;
-      line["round_trips_per_op"] = rounded(trips.mean);
+      line["round_trips_per_op"] = rounded_to_four_places(trips.mean);
       line["round_trips_p99"] = trips.p99;
       line["round_trips_without"] = without;
       line["model_trip_ns"] = options_.model_trip_ns;
-      line["model_latency_ns"] = rounded(trips.mean) * trip_ns;
+      line["model_latency_ns"] = rounded_to_four_places(trips.mean) * trip_ns;
       line["model_latency_ns_p99"] = trips.p99 * trip_ns;
       line["model_latency_ns_without"] = without * trip_ns;
-      line["model_ops_per_second"] = 1e9 / (rounded(trips.mean) * trip_ns);
+      line["model_ops_per_second"] = 1e9 / (rounded_to_four_places(trips.mean) * trip_ns);
       line["model_ops_per_second_without"] = 1e9 / (without * trip_ns);
-      line["model_latency_ratio"] = rounded(trips.mean) / without;
-      line["model_ops_per_second_ratio"] = without / rounded(trips.mean);
+      line["model_latency_ratio"] = rounded_to_four_places(trips.mean) / without;
+      line["model_ops_per_second_ratio"] = without / rounded_to_four_places(trips.mean);
       line["shares"] = Json::array();
-      for (const double share : trips.shares) line["shares"].push_back(rounded(share));
+      for (const double share : trips.shares)
+        line["shares"].push_back(rounded_to_four_places(share));
       line["merged_nodes"] = compiled.merged;
       line["compile_ns"] = compile_ns;
       line["result_hash"] = fmt::format("{:016x}", std::bit_cast<std::uint64_t>(trips.mean));

@@ -17,7 +17,7 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::string_view, 2> kExperiments{"closed", "open"};
+constexpr std::array<std::string_view, 2> kLatencyExperiments{"closed", "open"};
 constexpr double kRateMax = 1e9;
 
 /// What all targets are asked, made when it is first needed: one list for each thread.
@@ -124,7 +124,8 @@ class Scene {
 
 using Scenes = std::map<TargetKind, std::unique_ptr<Scene>>;
 
-MeasuredPoint new_point(TargetKind target, Workload workload, const LatencyOptions& options) {
+MeasuredPoint new_latency_point(TargetKind target, Workload workload,
+                                const LatencyOptions& options) {
   MeasuredPoint point;
   point.target = name(target);
   point.workload = name(workload);
@@ -142,7 +143,7 @@ template <class Add>
 void for_each_scene(const Scenes& scenes, const LatencyOptions& options, Add add) {
   for (const Workload workload : options.workloads) {
     for (const TargetKind target : options.base.targets) {
-      add(new_point(target, workload, options), *scenes.at(target), workload);
+      add(new_latency_point(target, workload, options), *scenes.at(target), workload);
     }
   }
 }
@@ -180,11 +181,14 @@ std::vector<MeasuredPoint> open_points(const Scenes& scenes, const LatencyOption
 
 }  // namespace
 
-std::string latency_experiment_names() { return fmt::to_string(fmt::join(kExperiments, ", ")); }
+std::string latency_experiment_names() {
+  return fmt::to_string(fmt::join(kLatencyExperiments, ", "));
+}
 
 std::optional<std::string> problem_of(const LatencyOptions& options) {
   if (auto problem = problem_of(options.base)) return problem;
-  if (auto problem = problem_of_experiments(options.experiments, kExperiments)) return problem;
+  if (auto problem = problem_of_experiments(options.experiments, kLatencyExperiments))
+    return problem;
   for (const TargetKind target : options.base.targets) {
     if (target != TargetKind::node && target != TargetKind::embedded) {
       return "--target must be node, embedded or both: others take one call at a time";

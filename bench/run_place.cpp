@@ -193,7 +193,7 @@ PlaceCosts costs_of(const TwoNodes& nodes, const PlaceOptions& options, std::uin
   return {per_op(turns.cpu_ns()), per_op(first.cpu_ns()), per_op(second.cpu_ns())};
 }
 
-double model_of(const PlaceOptions& options, const PlaceCosts& costs) {
+double place_model(const PlaceOptions& options, const PlaceCosts& costs) {
   const Side sides[] = {
       {.cpu_ns_per_op = costs.client_ns, .cores = static_cast<double>(options.threads)},
       {.cpu_ns_per_op = costs.first_ns, .cores = static_cast<double>(options.node_cores)},
@@ -203,7 +203,7 @@ double model_of(const PlaceOptions& options, const PlaceCosts& costs) {
   return model_ops_per_s(sides);
 }
 
-double measure(const Map& map, const PlaceOptions& options, std::uint64_t reads) {
+double measure_place(const Map& map, const PlaceOptions& options, std::uint64_t reads) {
   std::atomic<std::uint64_t> wrong{0};
   std::vector<std::uint64_t> took(options.threads);
   std::vector<std::jthread> threads;
@@ -263,7 +263,7 @@ Json place_line(const PlaceOptions& options, const PlaceMeasured& measured) {
   line["client_cpu_ns_per_op"] = measured.costs.client_ns;
   line["first_cpu_ns_per_op"] = measured.costs.first_ns;
   line["second_cpu_ns_per_op"] = measured.costs.second_ns;
-  line["model_ops_per_s"] = model_of(options, measured.costs);
+  line["model_ops_per_s"] = place_model(options, measured.costs);
   return line;
 }
 
@@ -307,7 +307,7 @@ int run_place(const PlaceOptions& options, const Output& output) {
     const TwoNodes nodes(options, share);
     for (std::uint32_t repeat = 0; repeat < options.repeats; ++repeat) {
       for (const std::uint64_t reads : all_reads) {
-        const double rate = measure(nodes.map(), options, reads);
+        const double rate = measure_place(nodes.map(), options, reads);
         const base::Histogram latencies = latencies_of(nodes.map(), options, reads);
         const PlaceCosts costs = costs_of(nodes, options, reads);
         progress.clear();
@@ -321,7 +321,7 @@ int run_place(const PlaceOptions& options, const Output& output) {
                      std::to_string(latencies.percentile(0.99)),
                      fmt::format("{:.0f}", costs.client_ns), fmt::format("{:.0f}", costs.first_ns),
                      fmt::format("{:.0f}", costs.second_ns),
-                     fmt::format("{:.1f}", model_of(options, costs) * 1e-3)});
+                     fmt::format("{:.1f}", place_model(options, costs) * 1e-3)});
         }
       }
     }

@@ -23,7 +23,7 @@ struct RingsExperiment {
   std::vector<MeasuredPoint> (*points)(const RingsOptions&);
 };
 
-constexpr std::array kExperiments{
+constexpr std::array kRingsExperiments{
     RingsExperiment{"doorbell", doorbell_points},
     RingsExperiment{"noop", noop_points},
     RingsExperiment{"connections", connection_points},
@@ -38,21 +38,24 @@ constexpr std::uint64_t kListNodesMax = std::uint64_t{1} << 32;  // 256 GiB
 constexpr std::uint64_t kOpsMin = 64;
 constexpr std::uint64_t kOpsMax = std::uint64_t{1} << 27;
 
-constexpr auto kNames = [] {
-  std::array<std::string_view, kExperiments.size()> names{};
-  std::ranges::transform(kExperiments, names.begin(), &RingsExperiment::name);
+constexpr auto kRingsExperimentNames = [] {
+  std::array<std::string_view, kRingsExperiments.size()> names{};
+  std::ranges::transform(kRingsExperiments, names.begin(), &RingsExperiment::name);
   return names;
 }();
 
 }  // namespace
 
-std::string rings_experiment_names() { return fmt::to_string(fmt::join(kNames, ", ")); }
+std::string rings_experiment_names() {
+  return fmt::to_string(fmt::join(kRingsExperimentNames, ", "));
+}
 
 std::optional<std::string> problem_of(const RingsOptions& options) {
   const auto outside = [](const std::vector<std::uint32_t>& values, std::uint32_t max) {
     return std::ranges::any_of(values, [max](std::uint32_t v) { return v < 1 || v > max; });
   };
-  if (auto problem = problem_of_experiments(options.experiments, kNames)) return problem;
+  if (auto problem = problem_of_experiments(options.experiments, kRingsExperimentNames))
+    return problem;
   if (outside(options.rings, kRingsMax)) return fmt::format("--rings must be 1 to {}", kRingsMax);
   if (outside(options.in_flight, 256)) return "--in-flight must be 1 to 256";
   if (std::ranges::any_of(options.payload_bytes, [](std::uint32_t v) { return v > 8192; })) {
@@ -78,7 +81,7 @@ std::optional<std::string> problem_of(const RingsOptions& options) {
 int run_rings(const RingsOptions& options, const Output& output) {
   if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
   PointRun run("rings", options, output);
-  for (const RingsExperiment& experiment : kExperiments) {
+  for (const RingsExperiment& experiment : kRingsExperiments) {
     if (!is_chosen(options.experiments, experiment.name)) continue;
     run.run(experiment.name, experiment.points(options));
   }

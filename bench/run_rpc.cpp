@@ -19,19 +19,20 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::string_view, 5> kExperiments{"noop", "map", "batch", "flood", "peer"};
+constexpr std::array<std::string_view, 5> kRpcExperiments{"noop", "map", "batch", "flood", "peer"};
 constexpr std::uint64_t kKeysMin = 4;
 constexpr std::uint64_t kNoopsPerOp = 5;  // a no-op is cheaper by about so much
-constexpr std::uint64_t kWarmUpOps = 2000;
+constexpr std::uint64_t kRpcWarmUpOps = 2000;
 
 /// What a point varies.
-struct Setting {
+struct RpcSetting {
   std::uint32_t threads = 1;
   std::uint32_t node_cores = 1;
   NodeTransport transport = NodeTransport::unix_socket;
 };
 
-MeasuredPoint new_point(TargetKind target, const Setting& setting, const RpcOptions& options) {
+MeasuredPoint new_rpc_point(TargetKind target, const RpcSetting& setting,
+                            const RpcOptions& options) {
   MeasuredPoint point;
   point.target = name(target);
   point.parameters["client_threads"] = setting.threads;
@@ -47,7 +48,7 @@ MeasuredPoint new_point(TargetKind target, const Setting& setting, const RpcOpti
 
 // --- no-ops --------------------------------------------------------------------------------------
 
-PointSample measure_noops(const Setting& setting, std::uint32_t in_flight, std::uint64_t ops) {
+PointSample measure_noops(const RpcSetting& setting, std::uint32_t in_flight, std::uint64_t ops) {
   node::Config config = spinning_node_config(setting.node_cores);
   prepare(config, setting.transport);
   const auto node = start_own_node(config);
@@ -65,7 +66,7 @@ PointSample measure_noops(const Setting& setting, std::uint32_t in_flight, std::
       [&](std::uint32_t i) {
         const std::string address = address_of(*node, setting.transport, i);
         clients[i].noops = std::make_unique<NoopClient>(address, plan);
-        static_cast<void>(clients[i].noops->keep_in_flight(std::min(ops, kWarmUpOps)));
+        static_cast<void>(clients[i].noops->keep_in_flight(std::min(ops, kRpcWarmUpOps)));
       },
       [&](std::uint32_t i) {
         Client& client = clients[i];
@@ -84,8 +85,8 @@ PointSample measure_noops(const Setting& setting, std::uint32_t in_flight, std::
 std::vector<MeasuredPoint> noop_points(const RpcOptions& options) {
   std::vector<MeasuredPoint> points;
   const std::uint64_t ops = options.ops * (options.in_flight == 1 ? 1 : kNoopsPerOp);
-  const auto add = [&](const Setting& setting) {
-    MeasuredPoint point = new_point(TargetKind::node, setting, options);
+  const auto add = [&](const RpcSetting& setting) {
+    MeasuredPoint point = new_rpc_point(TargetKind::node, setting, options);
     point.workload = "noop";
     point.answers = "no-ops";
     point.measure = [setting, in_flight = options.in_flight, ops] {
@@ -105,7 +106,7 @@ std::vector<MeasuredPoint> noop_points(const RpcOptions& options) {
 
 // --- the map -------------------------------------------------------------------------------------
 
-YcsbOptions map_options(const RpcOptions& options, TargetKind target, const Setting& setting,
+YcsbOptions map_options(const RpcOptions& options, TargetKind target, const RpcSetting& setting,
                         std::uint64_t keys, double write_share) {
   YcsbOptions result;
   result.targets = {target};
@@ -166,7 +167,7 @@ class MapPoints {
   }
 
  private:
-  void add_targets(Setting setting, std::uint64_t keys, double share) {
+  void add_targets(RpcSetting setting, std::uint64_t keys, double share) {
     for (const TargetKind target : options_.targets) {
       if (target != TargetKind::node) {
         // The map in this process has no other cores to try, and no way to it.
@@ -180,8 +181,8 @@ class MapPoints {
     }
   }
 
-  void add(TargetKind target, const Setting& setting, std::uint64_t keys, double share) {
-    MeasuredPoint point = new_point(target, setting, options_);
+  void add(TargetKind target, const RpcSetting& setting, std::uint64_t keys, double share) {
+    MeasuredPoint point = new_rpc_point(target, setting, options_);
     point.workload = share == 0 ? "read" : "mixed";
     point.parameters["keys"] = keys;
     point.parameters["write_share"] = share;
@@ -223,10 +224,10 @@ std::optional<std::uint64_t> parse_keys(std::string_view text) {
   return keys;
 }
 
-std::string rpc_experiment_names() { return fmt::to_string(fmt::join(kExperiments, ", ")); }
+std::string rpc_experiment_names() { return fmt::to_string(fmt::join(kRpcExperiments, ", ")); }
 
 std::optional<std::string> problem_of(const RpcOptions& options) {
-  if (auto problem = problem_of_experiments(options.experiments, kExperiments)) return problem;
+  if (auto problem = problem_of_experiments(options.experiments, kRpcExperiments)) return problem;
   if (any_not(options.targets,
               [](TargetKind t) { return t == TargetKind::node || t == TargetKind::embedded; })) {
     return "--target must be node, embedded or both";
@@ -251,7 +252,7 @@ std::optional<std::string> problem_of(const RpcOptions& options) {
     for (const std::uint32_t threads : options.threads) {
       for (const std::uint32_t node_cores : options.node_cores) {
         const std::uint64_t some = keys == kKeysThatFit ? kKeysMin : keys;
-        const Setting setting{threads, node_cores};
+        const RpcSetting setting{threads, node_cores};
         const auto problem =
             problem_of(map_options(options, options.targets.front(), setting, some, 0));
         if (problem) return problem;

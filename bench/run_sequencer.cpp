@@ -21,10 +21,10 @@ namespace espalier::bench {
 namespace {
 
 constexpr const char* kName = "numbers";
-constexpr std::uint64_t kWarmUpOps = 200;
+constexpr std::uint64_t kSequencerWarmUpOps = 200;
 
 /// What a point varies.
-struct Setting {
+struct SequencerSetting {
   SequencerForm form = SequencerForm::rpc;
   NodeTransport transport = NodeTransport::shm;
   std::uint32_t clients = 1;
@@ -64,7 +64,7 @@ struct Client {
   }
 };
 
-PointSample measure(const Setting& setting, std::uint64_t ops) {
+PointSample measure_sequencer(const SequencerSetting& setting, std::uint64_t ops) {
   node::Config config = spinning_node_config(setting.node_cores);
   prepare(config, setting.transport);
   config.node.one_sided = has_one_sided(setting.transport);
@@ -79,7 +79,7 @@ PointSample measure(const Setting& setting, std::uint64_t ops) {
       setting.clients,
       [&](std::uint32_t i) {
         clients[i].connect(address_of(*node, setting.transport, i), setting.form);
-        clients[i].take(std::min(ops, kWarmUpOps), setting.range);
+        clients[i].take(std::min(ops, kSequencerWarmUpOps), setting.range);
         clients[i].latencies = {};
       },
       [&](std::uint32_t i) { clients[i].take(share_of(ops, setting.clients, i), setting.range); });
@@ -88,7 +88,7 @@ PointSample measure(const Setting& setting, std::uint64_t ops) {
   sample.took(ops, seconds);
   const SequencerDescription now = value_or_throw(numbers.describe(), "cannot read the sequencer");
   // All numbers, none twice: those before the measurement were taken alike.
-  const std::uint64_t warm_up = std::min(ops, kWarmUpOps) * setting.clients;
+  const std::uint64_t warm_up = std::min(ops, kSequencerWarmUpOps) * setting.clients;
   sample.checksum = now.next / setting.range - warm_up;
   sample.numbers.emplace_back("numbers_per_s", static_cast<double>(ops) * setting.range / seconds);
   if (now.requests != 0) {
@@ -100,7 +100,7 @@ PointSample measure(const Setting& setting, std::uint64_t ops) {
 
 std::vector<MeasuredPoint> points_of(const SequencerOptions& options) {
   std::vector<MeasuredPoint> points;
-  const auto add = [&](const Setting& setting) {
+  const auto add = [&](const SequencerSetting& setting) {
     MeasuredPoint point;
     point.target = "node";
     point.workload = "take";
@@ -112,7 +112,7 @@ std::vector<MeasuredPoint> points_of(const SequencerOptions& options) {
     point.parameters["slowness"] = options.slowness;
     point.threads = setting.clients + options.node_cores;
     point.answers = "requests";  // as many as were made, whatever their range
-    point.measure = [setting, ops = options.ops] { return measure(setting, ops); };
+    point.measure = [setting, ops = options.ops] { return measure_sequencer(setting, ops); };
     points.push_back(std::move(point));
   };
   for (const NodeTransport transport : options.transports) {

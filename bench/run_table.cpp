@@ -15,11 +15,11 @@ using table::PipelineBuilder;
 using wire::Aggregate;
 using wire::ExpressionKind;
 
-constexpr std::array<std::string_view, 8> kExperiments{"response", "project", "select",  "distinct",
-                                                       "group",    "regex",   "decrypt", "clients"};
-constexpr std::array<std::string_view, 12> kTargets{"read",   "copy", "stage",  "scalar",
-                                                    "absl",   "re2",  "evp",    "local",
-                                                    "remote", "pull", "chunks", "buffers"};
+constexpr std::array<std::string_view, 8> kTableExperiments{
+    "response", "project", "select", "distinct", "group", "regex", "decrypt", "clients"};
+constexpr std::array<std::string_view, 12> kTableTargets{"read",   "copy", "stage",  "scalar",
+                                                         "absl",   "re2",  "evp",    "local",
+                                                         "remote", "pull", "chunks", "buffers"};
 constexpr std::string_view kPushed = "pushed";
 
 std::size_t column_of_groups(std::uint64_t groups) {
@@ -119,10 +119,12 @@ std::vector<TableQuery> table_queries(const TableOptions& options, std::string_v
   return queries;
 }
 
-std::string table_experiment_names() { return fmt::format("{}", fmt::join(kExperiments, ", ")); }
+std::string table_experiment_names() {
+  return fmt::format("{}", fmt::join(kTableExperiments, ", "));
+}
 
 std::string table_target_names() {
-  return fmt::format("{}, {}", fmt::join(kTargets, ", "), kPushed);
+  return fmt::format("{}, {}", fmt::join(kTableTargets, ", "), kPushed);
 }
 
 std::optional<std::string> problem_of(const TableOptions& options) {
@@ -143,11 +145,11 @@ std::optional<std::string> problem_of(const TableOptions& options) {
     if (clients == 0 || clients > 64) return "--clients must be 1 to 64";
   }
   for (const std::string& target : options.targets) {
-    if (target != kPushed && std::ranges::count(kTargets, target) == 0) {
+    if (target != kPushed && std::ranges::count(kTableTargets, target) == 0) {
       return fmt::format("--target {}: there are {}", target, table_target_names());
     }
   }
-  return problem_of_experiments(options.experiments, kExperiments);
+  return problem_of_experiments(options.experiments, kTableExperiments);
 }
 
 int run_table(const TableOptions& options, const Output& output) {
@@ -159,7 +161,7 @@ int run_table(const TableOptions& options, const Output& output) {
     }
   } forget;
   PointRun run("table", options, output);
-  for (const std::string_view experiment : kExperiments) {
+  for (const std::string_view experiment : kTableExperiments) {
     if (!is_chosen(options.experiments, experiment)) continue;
     if (experiment == "clients") {
       run.run(experiment, client_points(options));

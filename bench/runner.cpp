@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kCloudItems = 3;  // what a scan of workload cloud returns at least
 
-std::uint64_t growth(const Resident& before, const Resident& after) {
+std::uint64_t resident_growth(const Resident& before, const Resident& after) {
   return after.bytes > before.bytes ? after.bytes - before.bytes : 0;
 }
 
@@ -62,9 +62,9 @@ RunResult Runner::run(TargetKind kind, std::uint32_t repeat) {
   if (starts_empty(options_.workload)) loaded.after = end;
   const std::uint64_t loaded_items =
       starts_empty(options_.workload) ? result.contents.items : keys_->size();
-  result.bytes_per_item = static_cast<double>(growth(loaded.before, loaded.after)) /
+  result.bytes_per_item = static_cast<double>(resident_growth(loaded.before, loaded.after)) /
                           static_cast<double>(std::max<std::uint64_t>(1, loaded_items));
-  result.bytes_left = growth(loaded.before, end);
+  result.bytes_left = resident_growth(loaded.before, end);
   result.pages = loaded.target->pages();
   if (result.pages.empty()) result.pages = page_message(loaded.before, loaded.after);
   if (!keeps) slot.reset();

@@ -9,7 +9,7 @@
 namespace espalier::bench {
 namespace {
 
-SequencerOptions tiny() {
+SequencerOptions tiny_sequencer() {
   SequencerOptions options;
   options.repeats = 1;
   options.ops = 60;
@@ -18,15 +18,15 @@ SequencerOptions tiny() {
   return options;
 }
 
-PointLines run(const SequencerOptions& options) {
+PointLines sequencer_lines(const SequencerOptions& options) {
   return slots_of("sequencer",
                   [&](const Output& output) { return run_sequencer(options, output); });
 }
 
 TEST(RunSequencerConcurrency, BothFormsGiveAllNumbersOnce) {
-  SequencerOptions options = tiny();
+  SequencerOptions options = tiny_sequencer();
   options.transports.push_back(NodeTransport::unix_socket);
-  const PointLines lines = run(options);
+  const PointLines lines = sequencer_lines(options);
   EXPECT_EQ(lines.exit_code, 0);
   // shm and roce-udp in both forms, unix in one; 1 and 2 clients, 1 and 16 numbers.
   ASSERT_EQ(lines.medians.size(), 20u);
@@ -42,32 +42,32 @@ TEST(RunSequencerConcurrency, BothFormsGiveAllNumbersOnce) {
 
 // Whoever adds himself does not wait for the node's workers.
 TEST(RunSequencerConcurrency, ANodeThatIsSlowIsSaid) {
-  SequencerOptions options = tiny();
+  SequencerOptions options = tiny_sequencer();
   options.transports = {NodeTransport::shm};
   options.clients = {1};
   options.ranges = {1};
   options.slowness = 3;
-  const PointLines lines = run(options);
+  const PointLines lines = sequencer_lines(options);
   EXPECT_EQ(lines.exit_code, 0);
   ASSERT_EQ(lines.runs.size(), 2u);
   for (const Json& line : lines.runs) EXPECT_EQ(line.at("slowness"), 3);
 }
 
 TEST(RunSequencer, WrongOptionsAreRefused) {
-  SequencerOptions options = tiny();
+  SequencerOptions options = tiny_sequencer();
   options.ranges = {1, 0};
   EXPECT_TRUE(problem_of(options));
-  options = tiny();
+  options = tiny_sequencer();
   options.slowness = 0.5;
   EXPECT_TRUE(problem_of(options));
-  options = tiny();
+  options = tiny_sequencer();
   options.clients = {};
   EXPECT_TRUE(problem_of(options));
-  options = tiny();
+  options = tiny_sequencer();
   options.forms = {SequencerForm::one_sided};
   options.transports = {NodeTransport::unix_socket};
   EXPECT_TRUE(problem_of(options));
-  options = tiny();
+  options = tiny_sequencer();
   options.ops = 0;
   std::ostringstream out;
   EXPECT_THROW(static_cast<void>(run_sequencer(options, {out, out})), std::runtime_error);

@@ -9,11 +9,12 @@
 #include "bench/report.hpp"
 #include "bench/run_in_network.hpp"
 #include "bench/run_switch.hpp"
+#include "bench/testing/json_number.hpp"
 
 namespace espalier::bench {
 namespace {
 
-SwitchRunOptions tiny() {
+SwitchRunOptions tiny_switch() {
   SwitchRunOptions options;
   options.keys = 3000;
   options.value_bytes = 20;
@@ -26,8 +27,8 @@ SwitchRunOptions tiny() {
   return options;
 }
 
-SwitchRunOptions tiny(const char* experiment) {
-  SwitchRunOptions options = tiny();
+SwitchRunOptions tiny_switch(const char* experiment) {
+  SwitchRunOptions options = tiny_switch();
   options.experiments = {experiment};
   options.json = true;
   if (options.experiments.front() == "gets") return options;
@@ -36,7 +37,7 @@ SwitchRunOptions tiny(const char* experiment) {
   return options;
 }
 
-std::vector<Json> lines_of(const SwitchRunOptions& options) {
+std::vector<Json> switch_lines(const SwitchRunOptions& options) {
   std::ostringstream out;
   std::ostringstream err;
   EXPECT_EQ(run_switch(options, {out, err}), 0);
@@ -47,10 +48,8 @@ std::vector<Json> lines_of(const SwitchRunOptions& options) {
   return read;
 }
 
-double number(const Json& line, const char* name) { return line.at(name).get<double>(); }
-
 TEST(RunSwitch, AGetThroughTheSwitchTakesFewerReads) {
-  const std::vector<Json> read = lines_of(tiny("gets"));
+  const std::vector<Json> read = switch_lines(tiny_switch("gets"));
   ASSERT_EQ(read.size(), 6u);
   EXPECT_EQ(read[0].at("target"), "rpc");
   EXPECT_EQ(read[3].at("target"), "in-network");
@@ -71,9 +70,9 @@ TEST(RunSwitch, AGetThroughTheSwitchTakesFewerReads) {
 }
 
 TEST(RunSwitch, WritesAgeTables) {
-  SwitchRunOptions options = tiny("gets");
+  SwitchRunOptions options = tiny_switch("gets");
   options.write_percent = 50;
-  const std::vector<Json> read = lines_of(options);
+  const std::vector<Json> read = switch_lines(options);
   ASSERT_EQ(read.size(), 7u);
   EXPECT_EQ(read[4].at("target"), "in-network-writes");
   EXPECT_EQ(read[4].at("write_percent"), 50);
@@ -96,7 +95,7 @@ TEST(RunSwitch, WritesAgeTables) {
 }
 
 TEST(RunSwitch, HopsWalkFromTheRootOrFromWhereTablesLead) {
-  const std::vector<Json> read = lines_of(tiny("hops"));
+  const std::vector<Json> read = switch_lines(tiny_switch("hops"));
   ASSERT_EQ(read.size(), 4u);
   EXPECT_EQ(read[0].at("target"), "without-tables");
   EXPECT_EQ(number(read[0], "round_trips_per_op"), 5);  // 3000 keys: four levels and the leaf
@@ -116,7 +115,7 @@ TEST(RunSwitch, HopsWalkFromTheRootOrFromWhereTablesLead) {
 // The READs of each point are those that `in-network` counts over all keys: exactly as many as
 // levels and a leaf without tables, and with them as many as draws of keys let them be.
 TEST(RunSwitch, HopsOfEachFigure) {
-  SwitchRunOptions options = tiny("hops");
+  SwitchRunOptions options = tiny_switch("hops");
   options.keys = 2000;
   options.figures = {"scale", "changed", "skew", "nodes", "layers"};
   InNetworkOptions counting;
@@ -127,7 +126,7 @@ TEST(RunSwitch, HopsOfEachFigure) {
   std::ostringstream counted;
   EXPECT_EQ(run_in_network(counting, {counted, counted}), 0);
   std::istringstream points(counted.str());
-  const std::vector<Json> read = lines_of(options);
+  const std::vector<Json> read = switch_lines(options);
   ASSERT_EQ(read.size(), 3u * 25u + 1u);
   EXPECT_EQ(read.back().at("measurements"), 50);
   for (std::size_t i = 0; i < 25; ++i) {
@@ -155,13 +154,13 @@ TEST(RunSwitch, HopsOfEachFigure) {
 }
 
 TEST(RunSwitch, ATripCostsWhatIsSaid) {
-  SwitchRunOptions options = tiny("hops");
+  SwitchRunOptions options = tiny_switch("hops");
   options.model_trip_ns = 1000;
-  EXPECT_EQ(number(lines_of(options)[0], "model_latency_ns"), 5000);
+  EXPECT_EQ(number(switch_lines(options)[0], "model_latency_ns"), 5000);
 }
 
 TEST(RunSwitch, TheFunctionIsTimedByKindsOfFrames) {
-  const std::vector<Json> read = lines_of(tiny("function"));
+  const std::vector<Json> read = switch_lines(tiny_switch("function"));
   ASSERT_EQ(read.size(), 8u);
   const char* const kinds[] = {"parse", "other",       "miss",     "fat-root",
                                "hit",   "hit-uniform", "hit-alone"};
@@ -175,7 +174,7 @@ TEST(RunSwitch, TheFunctionIsTimedByKindsOfFrames) {
 }
 
 TEST(RunSwitch, ForwardingLosesNothing) {
-  const std::vector<Json> read = lines_of(tiny("forward"));
+  const std::vector<Json> read = switch_lines(tiny_switch("forward"));
   ASSERT_EQ(read.size(), 4u);
   EXPECT_EQ(read[0].at("target"), "without-tables");
   EXPECT_EQ(read[1].at("target"), "with-tables");
@@ -192,7 +191,7 @@ TEST(RunSwitch, ForwardingLosesNothing) {
 }
 
 TEST(RunSwitch, TablesChangeUnderFrames) {
-  const std::vector<Json> read = lines_of(tiny("install"));
+  const std::vector<Json> read = switch_lines(tiny_switch("install"));
   ASSERT_EQ(read.size(), 4u);
   EXPECT_EQ(read[0].at("target"), "compile");
   EXPECT_EQ(read[0].at("ranges"), 1024);
@@ -213,7 +212,7 @@ TEST(RunSwitch, TablesChangeUnderFrames) {
 TEST(RunSwitch, PrintsATableOfEachExperiment) {
   std::ostringstream out;
   std::ostringstream err;
-  EXPECT_EQ(run_switch(tiny(), {out, err}), 0);
+  EXPECT_EQ(run_switch(tiny_switch(), {out, err}), 0);
   for (const char* const word : {"in-network", "with-tables", "hit-uniform", "replace"}) {
     EXPECT_NE(out.str().find(word), std::string::npos) << word;
   }
@@ -221,31 +220,31 @@ TEST(RunSwitch, PrintsATableOfEachExperiment) {
 }
 
 TEST(RunSwitch, WrongOptionsAreRefused) {
-  SwitchRunOptions options = tiny();
+  SwitchRunOptions options = tiny_switch();
   options.node_address = "shm:/somewhere";
   std::ostringstream out;
   EXPECT_THROW(run_switch(options, {out, out}), std::runtime_error);
-  options = tiny();
+  options = tiny_switch();
   options.node_bytes = 1000;
   EXPECT_TRUE(problem_of(options));
-  options = tiny();
+  options = tiny_switch();
   options.write_percent = 91;
   EXPECT_TRUE(problem_of(options));
-  options = tiny();
+  options = tiny_switch();
   options.delay_ms = 0;
   EXPECT_TRUE(problem_of(options));
-  options = tiny();
+  options = tiny_switch();
   options.rounds = 0;
   EXPECT_TRUE(problem_of(options));
-  options = tiny("hop");
+  options = tiny_switch("hop");
   EXPECT_EQ(problem_of(options),
             "--experiment: 'hop' is not one of: gets, hops, function, forward, install");
-  options = tiny("hops");
+  options = tiny_switch("hops");
   options.node_address = "roce+memif:/somewhere";
   EXPECT_EQ(problem_of(options), "--node-address is of gets; hops has a switch of its own");
   options.experiments = {"gets"};
   EXPECT_FALSE(problem_of(options));
-  options = tiny("hops");
+  options = tiny_switch("hops");
   options.figures = {"skew", "speed"};
   EXPECT_EQ(problem_of(options),
             "--figure: 'speed' is not one of: scale, changed, skew, nodes, layers");
@@ -253,7 +252,7 @@ TEST(RunSwitch, WrongOptionsAreRefused) {
   EXPECT_FALSE(problem_of(options));
   options.experiments = {"gets"};
   EXPECT_EQ(problem_of(options), "--figure is of hops");
-  options = tiny();
+  options = tiny_switch();
   options.updates = 0;
   EXPECT_TRUE(problem_of(options));
 }

@@ -137,8 +137,6 @@ void add_rates(PointSample& sample, const TableData& data, const std::vector<Ask
   sample.numbers.emplace_back("slowest_to_fastest", seconds / fastest);
 }
 
-using WayMaker = std::function<TableWay(const std::shared_ptr<const TableData>&)>;
-
 /// Each client goes such a way of its own.
 PointSample measure_ways(const TableOptions& options, const TableQuery& query, const WayMaker& make,
                          std::uint32_t count) {

@@ -93,7 +93,8 @@ class BesideReading {
   PassTime before_;
 };
 
-MeasuredPoint new_point(const TableOptions& options, std::string target, const TableQuery& query) {
+MeasuredPoint new_table_point(const TableOptions& options, std::string target,
+                              const TableQuery& query) {
   MeasuredPoint point;
   point.target = std::move(target);
   point.workload = query.workload;
@@ -105,7 +106,7 @@ MeasuredPoint new_point(const TableOptions& options, std::string target, const T
 
 MeasuredPoint stage_point(const TableOptions& options, const std::string& target,
                           const TableQuery& query, base::Isa isa) {
-  MeasuredPoint point = new_point(options, target, query);
+  MeasuredPoint point = new_table_point(options, target, query);
   point.measure = [=] {
     const auto data = TableData::of(query.spec(options.table_bytes, options.seed));
     const table::Pipeline pipeline = pipeline_of(message_of(query), data->table()->schema());
@@ -135,7 +136,7 @@ MeasuredPoint stage_point(const TableOptions& options, const std::string& target
 template <class Pass>
 MeasuredPoint peer_point(const TableOptions& options, std::string target, const TableQuery& query,
                          Pass pass) {
-  MeasuredPoint point = new_point(options, std::move(target), query);
+  MeasuredPoint point = new_table_point(options, std::move(target), query);
   point.measure = [=] {
     const auto data = TableData::of(query.spec(options.table_bytes, options.seed));
     PointSample sample;
@@ -235,7 +236,7 @@ MeasuredPoint rate_point(const TableOptions& options, const std::string& target,
                          PassTime (*pass)(const TableData&)) {
   query.workload = "all";
   query.parameters = {};
-  MeasuredPoint point = new_point(options, target, query);
+  MeasuredPoint point = new_table_point(options, target, query);
   point.answers = target;
   point.measure = [=] {
     const auto data = TableData::of(query.spec(options.table_bytes, options.seed));

@@ -10,7 +10,7 @@
 namespace espalier::bench {
 namespace {
 
-TableOptions tiny(const std::string& experiment) {
+TableOptions tiny_table(const std::string& experiment) {
   TableOptions options;
   options.experiments = {experiment};
   options.table_bytes = std::uint64_t{1} << 20;
@@ -24,7 +24,7 @@ TableOptions tiny(const std::string& experiment) {
   return options;
 }
 
-PointLines run(const TableOptions& options) {
+PointLines table_lines(const TableOptions& options) {
   PointLines lines =
       slots_of("table", [&](const Output& output) { return run_table(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
@@ -45,9 +45,9 @@ std::set<std::string> targets_of(const PointLines& lines) {
 // That all ways give the same rows is looked at by the run itself (result_hashes_equal).
 
 TEST(RunTable, SelectsInEveryWay) {
-  TableOptions options = tiny("select");
+  TableOptions options = tiny_table("select");
   options.transports.push_back(NodeTransport::shm);
-  const PointLines lines = run(options);
+  const PointLines lines = table_lines(options);
   EXPECT_EQ(targets_of(lines),
             (std::set<std::string>{"read", "copy", "stage", "scalar", "local", "remote", "pull",
                                    "pushed", "chunks", "buffers"}));
@@ -79,23 +79,23 @@ TEST(RunTable, SelectsInEveryWay) {
 }
 
 TEST(RunTable, GroupsBesideAbsl) {
-  TableOptions options = tiny("group");
+  TableOptions options = tiny_table("group");
   options.targets = {"stage", "absl", "pushed"};
-  const PointLines lines = run(options);
+  const PointLines lines = table_lines(options);
   EXPECT_EQ(lines.runs.size(), 6u);
   for (const Json& line : lines.runs) {
     if (line.value("groups", 0) != 16 || line.at("target") == "absl") continue;
     EXPECT_EQ(line.at("result_rows"), 16) << line;
   }
-  options = tiny("distinct");
+  options = tiny_table("distinct");
   options.targets = {"stage", "absl"};
-  EXPECT_EQ(run(options).runs.size(), 4u);
+  EXPECT_EQ(table_lines(options).runs.size(), 4u);
 }
 
 TEST(RunTable, ProjectsByLinesAndByRows) {
-  TableOptions options = tiny("project");
+  TableOptions options = tiny_table("project");
   options.targets = {"stage"};
-  const PointLines lines = run(options);
+  const PointLines lines = table_lines(options);
   EXPECT_EQ(lines.runs.size(), 5u);
   for (const Json& line : lines.runs) {
     if (line.at("addressing") != "smart") continue;
@@ -104,7 +104,7 @@ TEST(RunTable, ProjectsByLinesAndByRows) {
 }
 
 TEST(RunTable, SearchesWithRegularExpressionsBesideRe2) {
-  const PointLines lines = run(tiny("regex"));
+  const PointLines lines = table_lines(tiny_table("regex"));
   EXPECT_EQ(targets_of(lines), (std::set<std::string>{"read", "copy", "stage", "re2", "local",
                                                       "remote", "pull", "pushed"}));
   std::set<std::string> patterns;
@@ -117,9 +117,9 @@ TEST(RunTable, SearchesWithRegularExpressionsBesideRe2) {
 }
 
 TEST(RunTable, DecryptsInEveryWay) {
-  TableOptions options = tiny("decrypt");
+  TableOptions options = tiny_table("decrypt");
   options.transports.push_back(NodeTransport::shm);
-  const PointLines lines = run(options);
+  const PointLines lines = table_lines(options);
   EXPECT_EQ(targets_of(lines), (std::set<std::string>{"read", "copy", "evp", "stage", "local",
                                                       "remote", "pull", "pushed"}));
   for (const Json& line : lines.runs) {
@@ -127,9 +127,9 @@ TEST(RunTable, DecryptsInEveryWay) {
     EXPECT_EQ(line.at("result_rows"), 16384) << line;
   }
   // The rows are those that the same seed gives without encryption.
-  TableOptions plain = tiny("select");
+  TableOptions plain = tiny_table("select");
   plain.targets = {"stage"};
-  const PointLines beside = run(plain);
+  const PointLines beside = table_lines(plain);
   const auto hash_of = [](const PointLines& of, std::string_view key, int percent) {
     for (const Json& line : of.runs_with("target", "stage")) {
       if (line.value("percent", 0) == percent) return line.at(std::string(key));
@@ -141,10 +141,10 @@ TEST(RunTable, DecryptsInEveryWay) {
 }
 
 TEST(RunTable, AnswersFewRowsAndSeveralClients) {
-  const PointLines few = run(tiny("response"));
+  const PointLines few = table_lines(tiny_table("response"));
   EXPECT_EQ(targets_of(few), (std::set<std::string>{"local", "remote", "pushed"}));
   for (const Json& line : few.runs) EXPECT_GT(line.at("ns_p50"), 0) << line;
-  const PointLines together = run(tiny("clients"));
+  const PointLines together = table_lines(tiny_table("clients"));
   EXPECT_EQ(targets_of(together), (std::set<std::string>{"local", "remote", "pull", "pushed"}));
   for (const Json& line : together.runs) {
     EXPECT_EQ(line.at("clients"), 2);
@@ -155,18 +155,18 @@ TEST(RunTable, AnswersFewRowsAndSeveralClients) {
 }
 
 TEST(RunTable, SaysWhatIsWrongWithItsOptions) {
-  EXPECT_EQ(problem_of(tiny("select")), std::nullopt);
-  EXPECT_TRUE(problem_of(tiny("join")));
-  TableOptions options = tiny("group");
+  EXPECT_EQ(problem_of(tiny_table("select")), std::nullopt);
+  EXPECT_TRUE(problem_of(tiny_table("join")));
+  TableOptions options = tiny_table("group");
   options.groups = {17};
   EXPECT_TRUE(problem_of(options));
-  options = tiny("group");
+  options = tiny_table("group");
   options.targets = {"elsewhere"};
   EXPECT_TRUE(problem_of(options));
-  options = tiny("group");
+  options = tiny_table("group");
   options.transports = {NodeTransport::roce_udp};
   EXPECT_TRUE(problem_of(options));
-  options = tiny("clients");
+  options = tiny_table("clients");
   options.clients = {0};
   EXPECT_TRUE(problem_of(options));
 }

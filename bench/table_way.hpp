@@ -24,6 +24,8 @@ struct TableWay {
   std::function<wire::QueryNumbers()> numbers;
 };
 
+using WayMaker = std::function<TableWay(const std::shared_ptr<const TableData>&)>;
+
 /// From rows in this process.
 TableWay local_way(const std::shared_ptr<const TableData>& data, std::vector<std::byte> message);
 /// By a process that keeps the whole result before it sends it.

@@ -29,8 +29,6 @@ HugeBuffer& result_memory(std::uint64_t bytes) {
   return memory;
 }
 
-using WayMaker = std::function<TableWay(const std::shared_ptr<const TableData>&)>;
-
 /// Copies what comes of a query; partial groups become whole ones.
 class Receiver {
  public:

@@ -8,7 +8,7 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, TargetKind>, 8> kTargets{{
+constexpr std::array<std::pair<std::string_view, TargetKind>, 8> kTargetNames{{
     {"embedded", TargetKind::embedded},
     {"node", TargetKind::node},
     {"one-sided", TargetKind::one_sided},
@@ -22,14 +22,14 @@ constexpr std::array<std::pair<std::string_view, TargetKind>, 8> kTargets{{
 }  // namespace
 
 std::string_view name(TargetKind kind) {
-  for (const auto& [name, entry] : kTargets) {
+  for (const auto& [name, entry] : kTargetNames) {
     if (entry == kind) return name;
   }
   return "?";
 }
 
 std::optional<TargetKind> parse_target(std::string_view text) {
-  for (const auto& [name, entry] : kTargets) {
+  for (const auto& [name, entry] : kTargetNames) {
     if (name == text) return entry;
   }
   return std::nullopt;

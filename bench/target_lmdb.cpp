@@ -18,7 +18,7 @@
 namespace espalier::bench {
 namespace {
 
-void must(int status, std::string_view what) {
+void require_lmdb(int status, std::string_view what) {
   if (status != MDB_SUCCESS) {
     throw std::runtime_error(fmt::format("{}: {}", what, mdb_strerror(status)));
   }
@@ -41,11 +41,11 @@ bool writes(const Request& request) {
 class Transaction {
  public:
   Transaction(MDB_env* env, MDB_dbi dbi, bool writing) : dbi_(dbi) {
-    must(mdb_txn_begin(env, nullptr, writing ? 0 : MDB_RDONLY, &txn_),
-         "cannot begin an LMDB transaction");
+    require_lmdb(mdb_txn_begin(env, nullptr, writing ? 0 : MDB_RDONLY, &txn_),
+                 "cannot begin an LMDB transaction");
     const int status = mdb_cursor_open(txn_, dbi_, &cursor_);
     if (status != MDB_SUCCESS) mdb_txn_abort(txn_);
-    must(status, "cannot open an LMDB cursor");
+    require_lmdb(status, "cannot open an LMDB cursor");
   }
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
@@ -79,7 +79,7 @@ class LmdbSession : public SerialSession<LmdbSession> {
 
   void end() {
     if (!window_) return;
-    must(window_->commit(), "cannot commit to LMDB");
+    require_lmdb(window_->commit(), "cannot commit to LMDB");
     window_.reset();
   }
 
@@ -87,7 +87,7 @@ class LmdbSession : public SerialSession<LmdbSession> {
     if (window_) return execute_in(*window_, request, answers);
     Transaction own(env_, dbi_, writes(request));
     execute_in(own, request, answers);
-    must(own.commit(), "cannot commit to LMDB");
+    require_lmdb(own.commit(), "cannot commit to LMDB");
   }
 
  private:
@@ -95,20 +95,13 @@ class LmdbSession : public SerialSession<LmdbSession> {
     MDB_val key = bytes_of(request.key);
     MDB_val value{};
     switch (request.op) {
-      case Op::get:
-        get(in, request, answers);
-        break;
-      case Op::put:
-        put(in, request, 0, answers);
-        break;
-      case Op::insert:
-        put(in, request, MDB_NOOVERWRITE, answers);
-        break;
+      case Op::get: get(in, request, answers); break;
+      case Op::put: put(in, request, 0, answers); break;
+      case Op::insert: put(in, request, MDB_NOOVERWRITE, answers); break;
       case Op::erase:
         take(mdb_del(in.txn(), dbi_, &key, &value), MDB_NOTFOUND, request, answers);
         break;
-      default:
-        scan(in, request, answers);
+      default: scan(in, request, answers);
     }
   }
 
@@ -181,19 +174,21 @@ class LmdbTarget : public Target {
  public:
   explicit LmdbTarget(const TargetOptions& options) : whole_windows_(options.threads == 1) {
     MDB_env* env = nullptr;
-    must(mdb_env_create(&env), "cannot open LMDB");
+    require_lmdb(mdb_env_create(&env), "cannot open LMDB");
     env_.reset(env);
     const std::uint64_t key_bytes = options.fixed_key_bytes == 0 ? 64 : options.fixed_key_bytes;
     const std::uint64_t bytes = options.items_max * (key_bytes + options.value_bytes + 32) * 4;
-    must(mdb_env_set_mapsize(env, bytes + (std::uint64_t{256} << 20)), "cannot size the LMDB map");
-    must(mdb_env_open(env, folder_.path().c_str(), MDB_WRITEMAP | MDB_NOSYNC | MDB_NOTLS, 0600),
-         "cannot open LMDB in " + folder_.string());
+    require_lmdb(mdb_env_set_mapsize(env, bytes + (std::uint64_t{256} << 20)),
+                 "cannot size the LMDB map");
+    require_lmdb(
+        mdb_env_open(env, folder_.path().c_str(), MDB_WRITEMAP | MDB_NOSYNC | MDB_NOTLS, 0600),
+        "cannot open LMDB in " + folder_.string());
     MDB_txn* txn = nullptr;
-    must(mdb_txn_begin(env, nullptr, 0, &txn), "cannot begin an LMDB transaction");
+    require_lmdb(mdb_txn_begin(env, nullptr, 0, &txn), "cannot begin an LMDB transaction");
     const int status = mdb_dbi_open(txn, nullptr, 0, &dbi_);
     if (status != MDB_SUCCESS) mdb_txn_abort(txn);
-    must(status, "cannot open an LMDB database");
-    must(mdb_txn_commit(txn), "cannot commit to LMDB");
+    require_lmdb(status, "cannot open an LMDB database");
+    require_lmdb(mdb_txn_commit(txn), "cannot commit to LMDB");
   }
 
   std::unique_ptr<TargetSession> open_session() override {
@@ -210,7 +205,7 @@ class LmdbTarget : public Target {
       result.hash += item_hash(view(key), view(value));
       status = mdb_cursor_get(reading.cursor(), &key, &value, MDB_NEXT);
     }
-    if (status != MDB_NOTFOUND) must(status, "cannot scan LMDB");
+    if (status != MDB_NOTFOUND) require_lmdb(status, "cannot scan LMDB");
     return result;
   }
 

@@ -20,7 +20,7 @@ namespace {
 
 rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 
-void must(const rocksdb::Status& status, std::string_view what) {
+void require_rocksdb(const rocksdb::Status& status, std::string_view what) {
   if (!status.ok()) throw std::runtime_error(fmt::format("{}: {}", what, status.ToString()));
 }
 
@@ -33,18 +33,13 @@ class RocksdbSession : public SerialSession<RocksdbSession> {
 
   void execute(const Request& request, Answers& answers) {
     switch (request.op) {
-      case Op::get:
-        get(request, answers);
-        break;
+      case Op::get: get(request, answers); break;
       case Op::put:
       case Op::insert:
         take(db_.Put(write_, slice(request.key), slice(request.value)), request, answers);
         break;
-      case Op::erase:
-        take(db_.Delete(write_, slice(request.key)), request, answers);
-        break;
-      default:
-        scan(request, answers);
+      case Op::erase: take(db_.Delete(write_, slice(request.key)), request, answers); break;
+      default: scan(request, answers);
     }
   }
 
@@ -118,7 +113,7 @@ class RocksdbTarget : public Target {
     options.max_open_files = -1;
     options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
     rocksdb::DB* opened = nullptr;
-    must(rocksdb::DB::Open(options, "/bench", &opened), "cannot open RocksDB");
+    require_rocksdb(rocksdb::DB::Open(options, "/bench", &opened), "cannot open RocksDB");
     db_.reset(opened);
   }
 
@@ -127,9 +122,9 @@ class RocksdbTarget : public Target {
   }
 
   void finish_load() override {
-    must(db_->Flush(rocksdb::FlushOptions()), "cannot flush RocksDB");
-    must(db_->CompactRange(rocksdb::CompactRangeOptions(), nullptr, nullptr),
-         "cannot compact RocksDB");
+    require_rocksdb(db_->Flush(rocksdb::FlushOptions()), "cannot flush RocksDB");
+    require_rocksdb(db_->CompactRange(rocksdb::CompactRangeOptions(), nullptr, nullptr),
+                    "cannot compact RocksDB");
   }
 
   Contents contents() override {
@@ -138,7 +133,7 @@ class RocksdbTarget : public Target {
     for (at->SeekToFirst(); at->Valid(); at->Next(), ++result.items) {
       result.hash += item_hash(at->key().ToStringView(), at->value().ToStringView());
     }
-    must(at->status(), "cannot scan RocksDB");
+    require_rocksdb(at->status(), "cannot scan RocksDB");
     return result;
   }
 

@@ -11,7 +11,7 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Experiment>, 9> kNames{{
+constexpr std::array<std::pair<std::string_view, Experiment>, 9> kTreeExperimentNames{{
     {"lookups", Experiment::lookups},
     {"inserts", Experiment::inserts},
     {"erase", Experiment::erase},
@@ -23,15 +23,16 @@ constexpr std::array<std::pair<std::string_view, Experiment>, 9> kNames{{
     {"in-flight", Experiment::in_flight},
 }};
 
-constexpr auto kExperiments = [] {
-  std::array<Experiment, kNames.size()> result{};
-  for (std::size_t i = 0; i < kNames.size(); ++i) result[i] = kNames[i].second;
+constexpr auto kTreeExperiments = [] {
+  std::array<Experiment, kTreeExperimentNames.size()> result{};
+  for (std::size_t i = 0; i < kTreeExperimentNames.size(); ++i)
+    result[i] = kTreeExperimentNames[i].second;
   return result;
 }();
 
-class Points {
+class TreePoints {
  public:
-  explicit Points(const YcsbOptions& base) : base_(base) {}
+  explicit TreePoints(const YcsbOptions& base) : base_(base) {}
 
   // A point that starts from the base; `set` changes its options. Peers stay in if `with_peers`.
   template <class Set>
@@ -53,7 +54,7 @@ class Points {
   std::vector<Point> points_;
 };
 
-void add_lookups(Points& points) {
+void add_lookups(TreePoints& points) {
   for (const Distribution distribution : {Distribution::uniform, Distribution::zipfian}) {
     for (const std::uint32_t in_flight : {1U, 32U}) {
       points.add(fmt::format("distribution={} in_flight={}", name(distribution), in_flight),
@@ -65,14 +66,14 @@ void add_lookups(Points& points) {
   }
 }
 
-void add_inserts(Points& points) {
+void add_inserts(TreePoints& points) {
   for (const Workload workload : {Workload::load, Workload::load_ascending}) {
     points.add(fmt::format("order={}", workload == Workload::load ? "random" : "ascending"),
                workload, true, [](YcsbOptions&) {});
   }
 }
 
-void add_scan_lengths(Points& points) {
+void add_scan_lengths(TreePoints& points) {
   for (const std::uint32_t items : {1U, 3U, 10U, 50U, 100U, 1000U}) {
     for (const std::uint32_t in_flight : {1U, 32U}) {
       points.add(fmt::format("scan_items={} in_flight={}", items, in_flight), Workload::scan, true,
@@ -84,7 +85,7 @@ void add_scan_lengths(Points& points) {
   }
 }
 
-void add_node_sizes(Points& points) {
+void add_node_sizes(TreePoints& points) {
   for (std::uint32_t bytes = 512; bytes <= 65536; bytes *= 2) {
     for (const Workload workload : {Workload::get, Workload::load, Workload::scan}) {
       points.add(fmt::format("node_bytes={}", bytes), workload, false, [=](YcsbOptions& options) {
@@ -97,7 +98,7 @@ void add_node_sizes(Points& points) {
   }
 }
 
-void add_log_sizes(Points& points) {
+void add_log_sizes(TreePoints& points) {
   for (const std::uint32_t bytes : {0U, 64U, 128U, 256U, 512U, 1024U, 2048U}) {
     for (const Workload workload : {Workload::get, Workload::load}) {
       points.add(fmt::format("log_bytes={}", bytes), workload, false,
@@ -106,7 +107,7 @@ void add_log_sizes(Points& points) {
   }
 }
 
-void add_key_sizes(Points& points) {
+void add_key_sizes(TreePoints& points) {
   for (const std::uint32_t bytes : {8U, 16U, 32U, 64U, 128U, 256U}) {
     for (const Workload workload : {Workload::scan, Workload::get}) {
       points.add(fmt::format("key_bytes={}", bytes), workload, true, [=](YcsbOptions& options) {
@@ -119,7 +120,7 @@ void add_key_sizes(Points& points) {
   }
 }
 
-void add_versions(Points& points) {
+void add_versions(TreePoints& points) {
   for (const Workload workload :
        {Workload::load, Workload::cloud, Workload::a, Workload::get, Workload::scan}) {
     for (const bool versions : {true, false}) {
@@ -132,7 +133,7 @@ void add_versions(Points& points) {
   }
 }
 
-void add_in_flight(Points& points) {
+void add_in_flight(TreePoints& points) {
   for (std::uint32_t in_flight = 1; in_flight <= 64; in_flight *= 2) {
     for (const Workload workload : {Workload::get, Workload::scan, Workload::a}) {
       points.add(fmt::format("in_flight={}", in_flight), workload, false,
@@ -144,23 +145,23 @@ void add_in_flight(Points& points) {
 }  // namespace
 
 std::string_view name(Experiment experiment) {
-  for (const auto& [name, entry] : kNames) {
+  for (const auto& [name, entry] : kTreeExperimentNames) {
     if (entry == experiment) return name;
   }
   return "?";
 }
 
 std::optional<Experiment> parse_experiment(std::string_view text) {
-  for (const auto& [name, entry] : kNames) {
+  for (const auto& [name, entry] : kTreeExperimentNames) {
     if (name == text) return entry;
   }
   return std::nullopt;
 }
 
-std::span<const Experiment> all_experiments() { return kExperiments; }
+std::span<const Experiment> all_experiments() { return kTreeExperiments; }
 
 std::vector<Point> points_of(Experiment experiment, const YcsbOptions& base) {
-  Points points(base);
+  TreePoints points(base);
   switch (experiment) {
     case Experiment::lookups: add_lookups(points); break;
     case Experiment::inserts: add_inserts(points); break;

@@ -11,7 +11,7 @@
 namespace espalier::bench {
 namespace {
 
-TreeOptions tiny() {
+TreeOptions tiny_tree() {
   TreeOptions options;
   options.base.keys = 2000;
   options.base.ops = 1000;
@@ -48,7 +48,7 @@ TEST(TreePoints, PeersRunWhereTheParameterIsTheirsToo) {
 class TreeExperiment : public testing::TestWithParam<Experiment> {};
 
 TEST_P(TreeExperiment, RunsTiny) {
-  TreeOptions options = tiny();
+  TreeOptions options = tiny_tree();
   options.experiments = {GetParam()};
   options.base.targets = {TargetKind::embedded, TargetKind::absl};
   std::ostringstream out;
@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(All, TreeExperiment,
                          });
 
 TEST(RunTree, TablesForPeople) {
-  TreeOptions options = tiny();
+  TreeOptions options = tiny_tree();
   options.experiments = {Experiment::erase};
   options.base.targets = {TargetKind::absl};
   options.base.json = false;

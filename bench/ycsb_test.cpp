@@ -19,7 +19,7 @@ namespace {
 const std::vector<TargetKind> kAll{TargetKind::embedded, TargetKind::absl, TargetKind::rocksdb,
                                    TargetKind::lmdb};
 
-YcsbOptions tiny(Workload workload) {
+YcsbOptions tiny_ycsb(Workload workload) {
   YcsbOptions options;
   options.workload = workload;
   options.targets = kAll;
@@ -30,15 +30,15 @@ YcsbOptions tiny(Workload workload) {
   return options;
 }
 
-struct Outcome {
+struct YcsbOutcome {
   int exit_code = 0;
   std::vector<Json> lines;
 };
 
-Outcome run(const YcsbOptions& options) {
+YcsbOutcome run_workload(const YcsbOptions& options) {
   std::ostringstream out;
   std::ostringstream err;
-  Outcome outcome;
+  YcsbOutcome outcome;
   outcome.exit_code = run_ycsb(options, {out, err});
   std::istringstream lines(out.str());
   for (std::string line; std::getline(lines, line);) outcome.lines.push_back(Json::parse(line));
@@ -48,7 +48,7 @@ Outcome run(const YcsbOptions& options) {
 
 void expect_same_answers(const YcsbOptions& options) {
   SCOPED_TRACE(name(options.workload));
-  const Outcome outcome = run(options);
+  const YcsbOutcome outcome = run_workload(options);
   EXPECT_EQ(outcome.exit_code, 0);
   ASSERT_EQ(outcome.lines.size(), options.targets.size() * options.repeats + 1);
   std::set<std::string> hashes;
@@ -81,20 +81,20 @@ std::string case_name(const testing::TestParamInfo<Workload>& parameter) {
 class YcsbWorkload : public testing::TestWithParam<Workload> {};
 
 TEST_P(YcsbWorkload, AllTargetsAnswerAlikeOneAtATime) {
-  YcsbOptions options = tiny(GetParam());
+  YcsbOptions options = tiny_ycsb(GetParam());
   options.in_flight = 1;
   expect_same_answers(options);
 }
 
 TEST_P(YcsbWorkload, AllTargetsAnswerAlikeWithManyInFlight) {
-  expect_same_answers(tiny(GetParam()));
+  expect_same_answers(tiny_ycsb(GetParam()));
 }
 
 // Apart from the others, for redis-server may be missing.
 class YcsbRedis : public NeedsRedis<testing::TestWithParam<Workload>> {};
 
 TEST_P(YcsbRedis, AnswersAsOthersDo) {
-  YcsbOptions options = tiny(GetParam());
+  YcsbOptions options = tiny_ycsb(GetParam());
   options.targets = {TargetKind::absl, TargetKind::redis};
   expect_same_answers(options);
   options.in_flight = 1;
@@ -112,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(All, YcsbWorkload, testing::ValuesIn(kWorkloads), case_
 // RocksDB and LMDB are not compiled for ThreadSanitizer, so only the others run here.
 TEST(YcsbConcurrency, TwoThreadsAnswerAlike) {
   for (const Workload workload : kWorkloads) {
-    YcsbOptions options = tiny(workload);
+    YcsbOptions options = tiny_ycsb(workload);
     options.targets = {TargetKind::embedded, TargetKind::absl};
     options.threads = 2;
     expect_same_answers(options);
@@ -120,11 +120,11 @@ TEST(YcsbConcurrency, TwoThreadsAnswerAlike) {
 }
 
 TEST(YcsbConcurrency, SubscribersAreToldWhatMoves) {
-  YcsbOptions options = tiny(Workload::a);
+  YcsbOptions options = tiny_ycsb(Workload::a);
   options.targets = {TargetKind::embedded, TargetKind::absl};
   options.subscribers = 2;
   expect_same_answers(options);
-  const Outcome outcome = run(options);
+  const YcsbOutcome outcome = run_workload(options);
   const Json& line = outcome.lines.front();
   EXPECT_EQ(line.at("subscribers"), 2);
   EXPECT_GT(line.at("feed_changes").get<std::uint64_t>(), 0u);
@@ -136,7 +136,7 @@ TEST(YcsbConcurrency, TheNodeAnswersAsOthersDoOnEveryTransport) {
   for (const NodeTransport transport : all_node_transports()) {
     SCOPED_TRACE(name(transport));
     for (const Workload workload : {Workload::a, Workload::e}) {
-      YcsbOptions options = tiny(workload);
+      YcsbOptions options = tiny_ycsb(workload);
       options.targets = {TargetKind::embedded, TargetKind::node};
       options.transport = transport;
       options.keys = 500;
@@ -154,7 +154,7 @@ TEST(YcsbConcurrency, ClientsThatReadAloneAnswerAsOthersDo) {
   for (const NodeTransport transport : {NodeTransport::shm, NodeTransport::roce_udp}) {
     SCOPED_TRACE(name(transport));
     for (const Workload workload : {Workload::a, Workload::e}) {
-      YcsbOptions options = tiny(workload);
+      YcsbOptions options = tiny_ycsb(workload);
       options.targets = {TargetKind::embedded, TargetKind::one_sided};
       options.transport = transport;
       options.keys = 500;
@@ -170,7 +170,7 @@ TEST(YcsbConcurrency, ADeviceAnswersAsOthersDo) {
   for (const NodeTransport transport : {NodeTransport::unix_socket, NodeTransport::shm}) {
     SCOPED_TRACE(name(transport));
     for (const Workload workload : {Workload::f, Workload::e, Workload::erase}) {
-      YcsbOptions options = tiny(workload);
+      YcsbOptions options = tiny_ycsb(workload);
       options.targets = {TargetKind::embedded, TargetKind::device};
       options.transport = transport;
       options.keys = 500;
@@ -183,11 +183,11 @@ TEST(YcsbConcurrency, ADeviceAnswersAsOthersDo) {
 }
 
 TEST(Ycsb, LinesOfADeviceTellWhatItDid) {
-  YcsbOptions options = tiny(Workload::c);
+  YcsbOptions options = tiny_ycsb(Workload::c);
   options.targets = {TargetKind::device};
   options.cache_bytes = 0;
   options.ops = 300;
-  const Outcome outcome = run(options);
+  const YcsbOutcome outcome = run_workload(options);
   ASSERT_FALSE(outcome.lines.empty());
   const Json& line = outcome.lines[0];
   EXPECT_EQ(line.at("target"), "device");
@@ -198,10 +198,10 @@ TEST(Ycsb, LinesOfADeviceTellWhatItDid) {
 }
 
 TEST(Ycsb, LinesOfOneSidedReadsTellWhatTheyTook) {
-  YcsbOptions options = tiny(Workload::c);
+  YcsbOptions options = tiny_ycsb(Workload::c);
   options.targets = {TargetKind::one_sided};
   options.ops = 300;
-  const Outcome outcome = run(options);
+  const YcsbOutcome outcome = run_workload(options);
   ASSERT_FALSE(outcome.lines.empty());
   EXPECT_EQ(outcome.lines[0].at("target"), "one-sided");
   EXPECT_EQ(outcome.lines[0].at("transport"), "shm");
@@ -210,11 +210,11 @@ TEST(Ycsb, LinesOfOneSidedReadsTellWhatTheyTook) {
 }
 
 TEST(YcsbConcurrency, LinesSayOnWhichTransportANodeWasAsked) {
-  YcsbOptions options = tiny(Workload::c);
+  YcsbOptions options = tiny_ycsb(Workload::c);
   options.targets = {TargetKind::embedded, TargetKind::node};
   options.transport = NodeTransport::shm_send;
   options.ops = 100;
-  const Outcome outcome = run(options);
+  const YcsbOutcome outcome = run_workload(options);
   ASSERT_EQ(outcome.lines.size(), 3U);
   EXPECT_FALSE(outcome.lines[0].contains("transport"));
   EXPECT_EQ(outcome.lines[1].at("transport"), "shm-send");
@@ -224,7 +224,7 @@ TEST(YcsbConcurrency, LinesSayOnWhichTransportANodeWasAsked) {
 
 TEST(Ycsb, TwoThreadsOnPeersWithLocksOfTheirOwn) {
   for (const Workload workload : {Workload::a, Workload::cloud}) {
-    YcsbOptions options = tiny(workload);
+    YcsbOptions options = tiny_ycsb(workload);
     options.targets = {TargetKind::rocksdb, TargetKind::lmdb, TargetKind::absl};
     options.threads = 2;
     options.ops = 2000;
@@ -237,7 +237,7 @@ TEST(Ycsb, KeysAndValuesOfManyLengths) {
     for (const std::uint32_t value_bytes : {0U, 8U, 16U, 64U, 100U, 600U}) {
       SCOPED_TRACE(std::to_string(key_bytes) + " and " + std::to_string(value_bytes));
       for (const Workload workload : {Workload::a, Workload::cloud}) {
-        YcsbOptions options = tiny(workload);
+        YcsbOptions options = tiny_ycsb(workload);
         options.targets = {TargetKind::embedded, TargetKind::absl};
         options.keys = 300;
         options.ops = 300;
@@ -253,7 +253,7 @@ TEST(Ycsb, EveryDistribution) {
   for (const Distribution distribution :
        {Distribution::uniform, Distribution::zipfian, Distribution::latest}) {
     for (const Workload workload : {Workload::a, Workload::d, Workload::e, Workload::cloud}) {
-      YcsbOptions options = tiny(workload);
+      YcsbOptions options = tiny_ycsb(workload);
       options.targets = {TargetKind::embedded, TargetKind::absl};
       options.distribution = distribution;
       expect_same_answers(options);
@@ -262,10 +262,10 @@ TEST(Ycsb, EveryDistribution) {
 }
 
 TEST(Ycsb, TargetsTakeTurns) {
-  YcsbOptions options = tiny(Workload::a);
+  YcsbOptions options = tiny_ycsb(Workload::a);
   options.targets = {TargetKind::absl, TargetKind::embedded};
   options.repeats = 3;
-  const Outcome outcome = run(options);
+  const YcsbOutcome outcome = run_workload(options);
   ASSERT_EQ(outcome.lines.size(), 7U);
   for (std::size_t i = 0; i < 6; ++i) {
     EXPECT_EQ(outcome.lines[i].at("target"), i % 2 == 0 ? "absl" : "embedded");
@@ -276,10 +276,10 @@ TEST(Ycsb, TargetsTakeTurns) {
 }
 
 TEST(Ycsb, LinesHaveTheKeysThatAreDocumented) {
-  YcsbOptions options = tiny(Workload::cloud);
+  YcsbOptions options = tiny_ycsb(Workload::cloud);
   options.targets = {TargetKind::embedded};
   options.probe_rounds = 1;
-  const Json line = run(options).lines.front();
+  const Json line = run_workload(options).lines.front();
   for (const char* key :
        {"bench",       "target",      "workload",   "distribution", "keys",           "key_bytes",
         "value_bytes", "scan_share",  "threads",    "in_flight",    "seed",           "ops",
@@ -292,26 +292,26 @@ TEST(Ycsb, LinesHaveTheKeysThatAreDocumented) {
 }
 
 TEST(Ycsb, SeedsDecideTheAnswers) {
-  YcsbOptions options = tiny(Workload::c);
+  YcsbOptions options = tiny_ycsb(Workload::c);
   options.targets = {TargetKind::absl};
-  const Json first = run(options).lines.front();
-  EXPECT_EQ(run(options).lines.front().at("result_hash"), first.at("result_hash"));
+  const Json first = run_workload(options).lines.front();
+  EXPECT_EQ(run_workload(options).lines.front().at("result_hash"), first.at("result_hash"));
   options.seed = 2;
-  EXPECT_NE(run(options).lines.front().at("result_hash"), first.at("result_hash"));
+  EXPECT_NE(run_workload(options).lines.front().at("result_hash"), first.at("result_hash"));
 }
 
 TEST(Ycsb, TimeThatIsUpIsSaid) {
-  YcsbOptions options = tiny(Workload::c);
+  YcsbOptions options = tiny_ycsb(Workload::c);
   options.targets = {TargetKind::absl};
   options.seconds = 1e-9;
-  const Outcome outcome = run(options);
+  const YcsbOutcome outcome = run_workload(options);
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_FALSE(outcome.lines.front().at("complete"));
   EXPECT_EQ(outcome.lines.back().at("compared_runs"), 0);
 }
 
 TEST(Ycsb, TablesForPeople) {
-  YcsbOptions options = tiny(Workload::c);
+  YcsbOptions options = tiny_ycsb(Workload::c);
   options.targets = {TargetKind::embedded, TargetKind::absl};
   options.json = false;
   std::ostringstream out;
@@ -323,7 +323,7 @@ TEST(Ycsb, TablesForPeople) {
 }
 
 TEST(Ycsb, ProgressIsShownOnTerminalsAndRemoved) {
-  YcsbOptions options = tiny(Workload::c);
+  YcsbOptions options = tiny_ycsb(Workload::c);
   options.targets = {TargetKind::absl};
   std::ostringstream out;
   std::ostringstream err;

@@ -16,9 +16,9 @@
 namespace espalier::test {
 namespace {
 
-const std::string kKeys[] = {"a", "b", "c"};
+const std::string kFewKeys[] = {"a", "b", "c"};
 
-const std::string& random_key(Random& random) { return random.pick(kKeys); }
+const std::string& random_key(Random& random) { return random.pick(kFewKeys); }
 
 Operation random_question(Random& random, std::string value) {
   Operation operation;
@@ -127,8 +127,8 @@ class AllOrders {
     for (std::size_t i = 0; i < operations_.size(); ++i) {
       if (taken_[i] || i == index) continue;
       if (precedes(operations_[i], next)) return false;
-      const bool earlier = next.applied && operations_[i].applied &&
-                           operations_[i].version < next.version;
+      const bool earlier =
+          next.applied && operations_[i].applied && operations_[i].version < next.version;
       if (by_version_ && earlier) return false;
     }
     return true;
@@ -144,7 +144,7 @@ bool all_well_formed(const History& history) {
                       [](const Operation& o) { return malformed(o).has_value(); });
 }
 
-std::string text_of(const History& history) {
+std::string history_text(const History& history) {
   std::string text;
   for (const Operation& operation : history.operations) text += describe(operation) + "\n";
   return text;
@@ -178,9 +178,10 @@ TEST(CheckerRandom, AgreesWithAllOrders) {
     const bool by_version = well_formed && AllOrders(history, true).find(initial);
     const CheckResult result = check_linearizable(history);
     ASSERT_EQ(result.answer, any ? Answer::yes : Answer::no) << result.why << "in\n"
-                                                             << text_of(history);
+                                                             << history_text(history);
     const auto wrong = replay_versions(history);
-    ASSERT_EQ(!wrong.has_value(), by_version) << wrong.value_or("") << "in\n" << text_of(history);
+    ASSERT_EQ(!wrong.has_value(), by_version) << wrong.value_or("") << "in\n"
+                                              << history_text(history);
     if (!any) ++refused;
     if (any && !by_version) ++refused_by_version_only;
   }

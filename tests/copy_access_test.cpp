@@ -20,7 +20,7 @@
 namespace espalier::test {
 namespace {
 
-std::string text_of(const Operation& operation) {
+std::string operation_text(const Operation& operation) {
   std::string text =
       describe(operation) + " @" + std::to_string(operation.read_version.value_or(0));
   for (const ReadItem& item : operation.items) {
@@ -38,7 +38,7 @@ std::vector<std::string> answers(std::vector<Operation>& log) {
   for (Operation& operation : log) {
     operation.thread = 0;
     operation.invoked = operation.responded = 0;
-    texts.push_back(text_of(operation));
+    texts.push_back(operation_text(operation));
   }
   log.clear();
   return texts;
@@ -52,13 +52,13 @@ std::string random_value(Random& random, std::uint32_t bytes_max) {
   return value;
 }
 
-struct Shape {
+struct CopyShape {
   const char* name;
   MapOptions options;
   std::uint32_t value_bytes_max;
 };
 
-constexpr Shape kShapes[] = {
+constexpr CopyShape kShapes[] = {
     {"n512", {.node_bytes = 512, .log_bytes = 128}, 2000},
     {"n512NoLog", {.node_bytes = 512, .log_bytes = 0}, 100},
     {"n1024", {.node_bytes = 1024, .log_bytes = 256}, 5000},
@@ -67,7 +67,7 @@ constexpr Shape kShapes[] = {
     {"n512NoVersions", {.node_bytes = 512, .log_bytes = 128, .versions = false}, 2000},
 };
 
-class CopyAccessShapes : public ::testing::TestWithParam<Shape> {
+class CopyAccessShapes : public ::testing::TestWithParam<CopyShape> {
  protected:
   void write_some(HostWalker& walker, const std::vector<std::string>& keys, Random& random,
                   std::uint64_t writes) const {
@@ -177,7 +177,7 @@ TEST(CopyAccess, LongValuesComeWhole) {
 
 // Writers change the map in place while one thread walks over copies; what all saw is replayed by
 // version. Under a thread sanitizer nothing but the copying itself is left out of sight.
-class CopyAccessConcurrency : public ::testing::TestWithParam<Shape> {};
+class CopyAccessConcurrency : public ::testing::TestWithParam<CopyShape> {};
 
 TEST_P(CopyAccessConcurrency, ReadsWhatWasThereAtItsVersion) {
   const std::uint64_t seed = seed_from_environment(73);

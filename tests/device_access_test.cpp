@@ -34,7 +34,7 @@ template <class T>
 Error error_of(const Result<T>& result) {
   return result ? Error{} : result.error();
 }
-std::string value_of(const Map& map) {
+std::string value_or_message(const Map& map) {
   std::string value;
   const auto got = map.get("k", value);
   return got ? value : message(got.error());
@@ -148,10 +148,10 @@ TEST_F(DeviceAccess, ItChecksItsClientsByTheSameRules) {
   Store reader = come_as("reader");
   auto read = reader.open_map("m");
   ASSERT_TRUE(read);
-  EXPECT_EQ(value_of(*read), "v");
+  EXPECT_EQ(value_or_message(*read), "v");
   EXPECT_EQ(error_of(read->put("k", "w")), role_refusal(2));
   EXPECT_EQ(error_of(reader.drop_map("m")), role_refusal(3));
-  EXPECT_EQ(value_of(*read), "v");
+  EXPECT_EQ(value_or_message(*read), "v");
 }
 
 TEST_F(DeviceAccess, ARoleForAPrefixIsGoodForObjectsOfSuchNames) {
@@ -166,7 +166,7 @@ TEST_F(DeviceAccess, ARoleForAPrefixIsGoodForObjectsOfSuchNames) {
   auto orders = shop.create_map("orders/new");
   ASSERT_TRUE(orders) << message(orders.error());
   ASSERT_TRUE(orders->put("k", "v"));
-  EXPECT_EQ(value_of(*orders), "v");
+  EXPECT_EQ(value_or_message(*orders), "v");
   const auto count = orders->count("", "");
   EXPECT_EQ(count.value_or(0), 1u);
   auto snapshot = orders->snapshot();

@@ -16,7 +16,7 @@ namespace {
 using tree::Bug;
 
 // What is wrong in the first seed in which something is.
-Wrong any_seed(const OneSidedOptions& options, std::uint64_t seeds) {
+Wrong any_device_seed(const OneSidedOptions& options, std::uint64_t seeds) {
   OneSidedCounts counts;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     const Wrong wrong = run_one_sided(seed, options, counts);
@@ -44,7 +44,7 @@ OneSidedOptions stopped() {
 }
 
 // Leases keep nothing, so that only generations tell what was used again.
-OneSidedOptions without_leases() {
+OneSidedOptions devices_without_leases() {
   OneSidedOptions options = only_devices();
   options.faults.tear = 1;
   options.faults.tear_ns = {200, 30'000};
@@ -60,31 +60,32 @@ TEST(DeviceRules, TheReadVersionOfABatchServesNoLaterOne) {
   for (const bool in_order : {false, true}) {
     OneSidedOptions options = only_devices();
     options.faults.reads_in_order = in_order;
-    expect_rejected(Bug::read_version_kept, [&] { return any_seed(options, 2); });
+    expect_rejected(Bug::read_version_kept, [&] { return any_device_seed(options, 2); });
   }
 }
 
 // --- rule 4: the lease is confirmed before answers leave -----------------------------------------
 
 TEST(DeviceRules, AReadAfterTheLastByteConfirmsWhatIsAnswered) {
-  expect_rejected(Bug::not_confirmed, [] { return any_seed(without_leases(), 2); });
-  expect_rejected(Bug::generation_not_confirmed, [] { return any_seed(without_leases(), 2); });
+  expect_rejected(Bug::not_confirmed, [] { return any_device_seed(devices_without_leases(), 2); });
+  expect_rejected(Bug::generation_not_confirmed,
+                  [] { return any_device_seed(devices_without_leases(), 2); });
 }
 
 // It was stopped, or slow, between its last READ and the answer.
 TEST(DeviceRules, ALeaseIsBelievedForAShortTime) {
-  expect_rejected(Bug::belief_not_checked, [] { return any_seed(stopped(), 2); });
+  expect_rejected(Bug::belief_not_checked, [] { return any_device_seed(stopped(), 2); });
 }
 
 // It was stopped, its lease was ended meanwhile, and it learns that before it answers.
 TEST(DeviceRules, ALeaseThatIsNotRenewedIsLost) {
-  expect_rejected(Bug::lost_lease_kept, [] { return any_seed(stopped(), 2); });
+  expect_rejected(Bug::lost_lease_kept, [] { return any_device_seed(stopped(), 2); });
 }
 
 TEST(DeviceRules, ADeadDeviceHoldsNothing) {
   OneSidedOptions options = only_devices();
   options.device_dies = true;
-  expect_rejected(offload::Bug::lease_without_end, [&] { return any_seed(options, 3); });
+  expect_rejected(offload::Bug::lease_without_end, [&] { return any_device_seed(options, 3); });
 }
 
 }  // namespace

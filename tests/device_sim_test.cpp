@@ -11,7 +11,7 @@
 namespace espalier::test {
 namespace {
 
-constexpr SeedReport kReports[] = {
+constexpr SeedReport kDeviceReports[] = {
     {"answers of devices", &OneSidedCounts::device_answers},
     {"reads that the host did for devices", &OneSidedCounts::device_relayed},
     {"turns that came late", &OneSidedCounts::device_late_turns},
@@ -24,8 +24,9 @@ constexpr SeedReport kReports[] = {
     {"torn READs", &OneSidedCounts::torn_reads},
 };
 
-void run_seeds(const OneSidedOptions& options, std::uint64_t usually, OneSidedCounts& counts) {
-  run_one_sided_seeds(options, usually, counts, kReports);
+void run_device_seeds(const OneSidedOptions& options, std::uint64_t usually,
+                      OneSidedCounts& counts) {
+  run_one_sided_seeds(options, usually, counts, kDeviceReports);
 }
 
 // Two devices, each with two clients, and one client that reads alone.
@@ -51,7 +52,7 @@ OneSidedOptions in_bad_weather(OneSidedOptions options, bool in_order) {
 
 TEST(DeviceSim, AnswersAreRightInGoodWeather) {
   OneSidedCounts counts;
-  run_seeds(before_devices(), 10, counts);
+  run_device_seeds(before_devices(), 10, counts);
   EXPECT_GT(counts.device_answers, 100u);
   EXPECT_LT(counts.device_relayed, counts.device_answers / 100);  // before it has a way to read
   EXPECT_EQ(counts.device_leases_lost, 0u);
@@ -62,7 +63,7 @@ TEST(DeviceSim, AnswersAreRightInBadWeather) {
     OneSidedCounts counts;
     OneSidedOptions options = in_bad_weather(before_devices(), in_order);
     options.drops = 3;
-    run_seeds(options, 10, counts);
+    run_device_seeds(options, 10, counts);
     EXPECT_GT(counts.device_answers, 100u);
     if (!are_enough(10)) continue;
     EXPECT_GT(counts.torn_reads, 0u);
@@ -75,7 +76,7 @@ TEST(DeviceSim, TurnsThatComeAndEndLateChangeNoAnswer) {
     OneSidedCounts counts;
     OneSidedOptions options = in_bad_weather(before_devices(), in_order);
     options.device_slow = true;
-    run_seeds(options, 10, counts);
+    run_device_seeds(options, 10, counts);
     EXPECT_GT(counts.device_late_turns, 100u);
     EXPECT_GT(counts.device_late_steps, 10u);
     EXPECT_GT(counts.device_answers, 100u);
@@ -88,7 +89,7 @@ TEST(DeviceSim, ADeviceThatWasStoppedReadsAnew) {
     OneSidedOptions options = in_bad_weather(before_devices(), in_order);
     options.device_slow = true;
     options.device_stops = true;
-    run_seeds(options, 10, counts);
+    run_device_seeds(options, 10, counts);
     EXPECT_GT(counts.device_stops, 0u);
     if (!are_enough(10)) continue;
     EXPECT_GT(counts.device_stops_within, 0u);
@@ -102,7 +103,7 @@ TEST(DeviceSim, ADeadDeviceHoldsNothingForEver) {
   OneSidedCounts counts;
   OneSidedOptions options = in_bad_weather(before_devices(), false);
   options.device_dies = true;
-  run_seeds(options, 10, counts);
+  run_device_seeds(options, 10, counts);
   if (!are_enough(10)) return;
   EXPECT_GT(counts.devices_dead, 5u);
   EXPECT_GT(counts.dead_devices_looked_at, 0u);
@@ -114,7 +115,7 @@ TEST(DeviceSim, ADeviceBelievesADeadHostForAShortTime) {
   options.device_slow = true;
   options.death = Death::process;
   options.deaths = 2;
-  run_seeds(options, 10, counts);
+  run_device_seeds(options, 10, counts);
   EXPECT_GT(counts.deaths, 0u);
   if (!are_enough(10)) return;
   EXPECT_GT(counts.device_answers_of_the_dead, 0u);

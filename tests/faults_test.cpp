@@ -12,13 +12,12 @@
 #include "tests/support/history.hpp"
 #include "tests/support/key_set.hpp"
 #include "tests/support/seed.hpp"
+#include "tests/support/sizes.hpp"
 #include "tests/support/store.hpp"
 #include "tests/support/workload.hpp"
 
 namespace espalier::test {
 namespace {
-
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 std::string key_of(std::uint64_t i) {
   std::string key = std::to_string(i * 2654435761 % 100'000'007);
@@ -167,9 +166,9 @@ TEST_F(Faults, AFullMapLeavesRoomWhenItIsDropped) {
 }
 
 // Remembers what became of requests whose tags are their places in a list.
-class Outcomes final : public Handler {
+class FaultOutcomes final : public Handler {
  public:
-  explicit Outcomes(std::size_t requests) : errors(requests), answered(requests) {}
+  explicit FaultOutcomes(std::size_t requests) : errors(requests), answered(requests) {}
   void done(const Completion& completion) override {
     ++answered[completion.tag];
     if (!completion.ok) errors[completion.tag] = completion.error.code;
@@ -202,7 +201,7 @@ TEST_F(Faults, ReadsBesideRefusedWritesKeepTheirEpoch) {
     gets += request.op == Op::get ? 1 : 0;
     requests.push_back(request);
   }
-  Outcomes outcomes(requests.size());
+  FaultOutcomes outcomes(requests.size());
   auto pipeline = Pipeline::open(*map, 32);
   ASSERT_TRUE(pipeline);
   std::size_t next = 0;

@@ -32,8 +32,8 @@
 namespace espalier::test {
 namespace {
 
-const Error& error_of(const Error& error) { return error; }
-const Error& error_of(const TableError& error) { return error.error; }
+const Error& as_error(const Error& error) { return error; }
+const Error& as_error(const TableError& error) { return error.error; }
 
 /// What a child finds wrong, to be told over a line.
 class Complaints {
@@ -41,7 +41,7 @@ class Complaints {
   template <class R>
   void expect_forked(std::string_view call, const R& result) {
     if (result) return add(call, "was done");
-    if (const Error& error = error_of(result.error()); error.code != Code::forked) {
+    if (const Error& error = as_error(result.error()); error.code != Code::forked) {
       add(call, message(error));
     }
   }
@@ -166,9 +166,8 @@ void expect_map_forked(Complaints& complaints, Map& map) {
   forked("count_estimate", map.count_estimate("", ""));
   forked("snapshot", map.snapshot());
   forked("Pipeline::open", Pipeline::open(map));
-  complaints.expect("audit() says so",
-                    map.audit().size() == 1 &&
-                        map.audit().front().find("forked") != std::string::npos);
+  complaints.expect("audit() says so", map.audit().size() == 1 &&
+                                           map.audit().front().find("forked") != std::string::npos);
   complaints.expect("the map has its name", map.name() == "fruit");
   complaints.expect("the map has its options", map.options().node_bytes == MapOptions{}.node_bytes);
   complaints.expect("the map knows how long keys are", map.max_key_bytes() == 460);
@@ -502,12 +501,12 @@ TEST(Fork, SecretsAreNotInherited) {
   auto key = TableKey::make(std::span(bytes).first<TableKey::kBytes>());
   ASSERT_TRUE(key) << message(key.error());
   EXPECT_EQ(run_in_child([&](Complaints& complaints) {
-              complaints.expect_forked("connect", Store::connect("roce://127.0.0.1:9/1",
-                                                                 {.secret = *secret}));
+              complaints.expect_forked("connect",
+                                       Store::connect("roce://127.0.0.1:9/1", {.secret = *secret}));
               Store own = open_store();
-              complaints.expect_forked(
-                  "create_table", own.create_table("t", *Schema::parse("id i64 not null"),
-                                                   {.encrypted = true, .key = *key}));
+              complaints.expect_forked("create_table",
+                                       own.create_table("t", *Schema::parse("id i64 not null"),
+                                                        {.encrypted = true, .key = *key}));
               complaints.expect("there is no such table", own.tables()->empty());
               secret = std::unexpected(SecretError{});
               key = std::unexpected(TableError{});

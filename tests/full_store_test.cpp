@@ -14,12 +14,12 @@
 #include "base/random.hpp"
 #include "tests/support/node_fixture.hpp"
 #include "tests/support/seed.hpp"
+#include "tests/support/sizes.hpp"
 #include "tests/support/store.hpp"
 
 namespace espalier::test {
 namespace {
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::size_t kLargeBytes = 100'000;
 
 class FullStore : public ::testing::Test {
@@ -95,8 +95,7 @@ TEST_F(FullStore, ValuesOfAllSizesFillHalfTheLimit) {
   ASSERT_TRUE(map);
   for (int round = 0; round < 3; ++round) {
     std::uint64_t bytes = 0;
-    const auto keys = fill(
-        *map, [&] { return 500 + random_.below(65536 - 500 + 1); }, &bytes);
+    const auto keys = fill(*map, [&] { return 500 + random_.below(65536 - 500 + 1); }, &bytes);
     EXPECT_GE(bytes, 16 * kMiB) << "round " << round;
     ASSERT_NO_FATAL_FAILURE(erase_all(*map, keys));
   }
@@ -105,7 +104,7 @@ TEST_F(FullStore, ValuesOfAllSizesFillHalfTheLimit) {
 
 // --- Snapshots -----------------------------------------------------------------------------------
 
-std::string numbered(std::uint64_t i) {
+std::string eight_digit_key(std::uint64_t i) {
   std::string digits = std::to_string(i);
   return "key" + std::string(8 - digits.size(), '0') + digits;
 }
@@ -118,13 +117,13 @@ std::uint64_t fill_most(const Store& store, Map& map, std::uint64_t limit) {
   const std::string value(100, '0');
   if (store.memory_bytes()) {
     while (store.memory_bytes().value_or(limit) < limit / 10 * 6) {
-      for (int i = 0; i < 64; ++i) EXPECT_TRUE(map.put(numbered(items++), value));
+      for (int i = 0; i < 64; ++i) EXPECT_TRUE(map.put(eight_digit_key(items++), value));
     }
     return items;
   }
   // A node does not tell: it is filled until it refuses, and given four tenths back.
-  while (map.put(numbered(items), value)) ++items;
-  for (std::uint64_t i = items / 10 * 6; i < items; ++i) EXPECT_TRUE(map.erase(numbered(i)));
+  while (map.put(eight_digit_key(items), value)) ++items;
+  for (std::uint64_t i = items / 10 * 6; i < items; ++i) EXPECT_TRUE(map.erase(eight_digit_key(i)));
   return items / 10 * 6;
 }
 
@@ -134,7 +133,7 @@ bool tells_what_was(const Snapshot& snapshot, std::uint64_t items, bool& expired
   bool good = true;
   const auto scanned = snapshot.scan("", "", [&](std::span<const Item> some) {
     for (const Item& item : some) {
-      good = good && item.key == numbered(seen) && item.value == std::string(100, '0');
+      good = good && item.key == eight_digit_key(seen) && item.value == std::string(100, '0');
       ++seen;
     }
     return true;
@@ -161,10 +160,11 @@ TEST_F(FullStoreSnapshots, ASnapshotYieldsToWritesAndErases) {
       EXPECT_FALSE(expired);
     }
     for (std::uint64_t i = 0; i < items; ++i) {
-      const auto put = map->put(numbered(i), std::string(100, static_cast<char>('0' + round)));
+      const auto put =
+          map->put(eight_digit_key(i), std::string(100, static_cast<char>('0' + round)));
       ASSERT_TRUE(put) << message(put.error()) << " round " << round << " item " << i;
     }
-    const auto read = snapshot->get(numbered(0));
+    const auto read = snapshot->get(eight_digit_key(0));
     ASSERT_FALSE(read);
     EXPECT_EQ(read.error().code, Code::snapshot_expired);
     if (round == 1) {
@@ -174,7 +174,7 @@ TEST_F(FullStoreSnapshots, ASnapshotYieldsToWritesAndErases) {
   const auto snapshot = map->snapshot();
   ASSERT_TRUE(snapshot);
   for (std::uint64_t i = 0; i < items; ++i) {
-    const auto erased = map->erase(numbered(i));
+    const auto erased = map->erase(eight_digit_key(i));
     ASSERT_TRUE(erased && erased->applied) << i;
   }
   expect_sound(*map);
@@ -187,7 +187,7 @@ TEST_F(FullStoreSnapshots, ASnapshotYieldsToBatchesAndNewMaps) {
   auto map = store.create_map("map");
   ASSERT_TRUE(map);
   const std::uint64_t items = fill_most(store, *map, kLimit) / 2;
-  for (std::uint64_t i = 0; i < items; ++i) ASSERT_TRUE(map->erase(numbered(i)));
+  for (std::uint64_t i = 0; i < items; ++i) ASSERT_TRUE(map->erase(eight_digit_key(i)));
   const std::string large(200'000, 'l');
   for (int round = 0; round < 10; ++round) {
     const auto snapshot = map->snapshot();
@@ -242,7 +242,7 @@ TEST_F(FullStore, ErasesInFlightTogetherSucceed) {
 }
 
 /// Counts what became of requests; answers of puts also by request.
-struct Outcomes final : Handler {
+struct FullStoreOutcomes final : Handler {
   void done(const Completion& completion) override {
     if (completion.ok && completion.applied) {
       ++applied;
@@ -274,7 +274,7 @@ std::uint64_t fill_and_erase(Map map, std::uint64_t seed) {
       requests[i].key = some[i];
       requests[i].value = "sixteen letters.";
     }
-    Outcomes outcomes;
+    FullStoreOutcomes outcomes;
     outcomes.puts.resize(kAtATime);
     pipeline->run(requests, outcomes);
     refused += outcomes.failed != 0 ? 1 : 0;
@@ -288,7 +288,7 @@ std::uint64_t fill_and_erase(Map map, std::uint64_t seed) {
     requests[i].tag = i;
     requests[i].key = keys[i];
   }
-  Outcomes outcomes;
+  FullStoreOutcomes outcomes;
   pipeline->run(requests, outcomes);
   EXPECT_EQ(outcomes.applied + outcomes.failed, keys.size());
   return outcomes.failed;
@@ -335,7 +335,7 @@ std::string seen_in(const Snapshot& snapshot, std::size_t keys, bool& expired) {
   const auto scanned = snapshot.scan("", "", [&](std::span<const Item> some) {
     for (const Item& item : some) {
       if (seen == 0) value.assign(item.value);
-      if (item.value != value || item.key != numbered(seen)) value = "torn";
+      if (item.value != value || item.key != eight_digit_key(seen)) value = "torn";
       ++seen;
     }
     return true;
@@ -359,7 +359,7 @@ TEST(FullStoreConcurrency, SnapshotsExpireUnderTheirReaders) {
   const auto write_round = [&](std::uint64_t round) {
     WriteBatch batch;
     const std::string value = std::to_string(round) + std::string(60, 'v');
-    for (std::size_t i = 0; i < kKeys; ++i) batch.put(numbered(i), value);
+    for (std::size_t i = 0; i < kKeys; ++i) batch.put(eight_digit_key(i), value);
     ASSERT_TRUE(map->write(batch));
   };
   ASSERT_NO_FATAL_FAILURE(write_round(0));
@@ -415,17 +415,17 @@ TEST_F(FullNode, AnUnreadScanYieldsToWritesAndErases) {
   std::uint64_t seen = 0;
   const auto scanned = read->scan("", "", [&](std::span<const Item> some) {
     for (const Item& item : some) {
-      EXPECT_EQ(item.key, numbered(seen++));
+      EXPECT_EQ(item.key, eight_digit_key(seen++));
       EXPECT_EQ(item.value, std::string(100, '0'));
     }
     if (!std::exchange(first, false)) return !testing::Test::HasFailure();
     for (std::uint64_t i = 0; i < items; ++i) {
-      const auto put = written->put(numbered(i), std::string(100, '1'));
+      const auto put = written->put(eight_digit_key(i), std::string(100, '1'));
       EXPECT_TRUE(put) << message(put.error());
       if (!put) return false;
     }
     for (std::uint64_t i = items / 2; i < items; ++i) {
-      const auto erased = written->erase(numbered(i));
+      const auto erased = written->erase(eight_digit_key(i));
       EXPECT_TRUE(erased && erased->applied);
       if (!erased) return false;
     }
@@ -434,7 +434,7 @@ TEST_F(FullNode, AnUnreadScanYieldsToWritesAndErases) {
   ASSERT_FALSE(scanned);
   EXPECT_EQ(scanned.error().code, Code::snapshot_expired) << message(scanned.error());
   EXPECT_LT(seen, items);
-  EXPECT_EQ(snapshot->get(numbered(0)).error().code, Code::snapshot_expired);
+  EXPECT_EQ(snapshot->get(eight_digit_key(0)).error().code, Code::snapshot_expired);
 }
 
 class FullNodeConcurrency : public NodeFixture {};

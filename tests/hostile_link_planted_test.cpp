@@ -18,7 +18,7 @@ struct Planted {
 };
 
 /// What the breaches of a list say that goes wrong first.
-std::string first_wrong(const std::vector<Breach>& breaches) {
+std::string first_wrong_breach(const std::vector<Breach>& breaches) {
   for (const Breach& breach : breaches) {
     if (const std::string wrong = check_breach(breach); !wrong.empty()) {
       return breach.name + ": " + wrong;
@@ -27,7 +27,7 @@ std::string first_wrong(const std::vector<Breach>& breaches) {
   return {};
 }
 
-std::string check_notes() { return first_wrong(breaches_of_notes()); }
+std::string check_notes() { return first_wrong_breach(breaches_of_notes()); }
 
 class HostileRules : public ::testing::TestWithParam<Planted> {};
 

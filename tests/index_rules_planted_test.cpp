@@ -27,8 +27,6 @@
 namespace espalier::test {
 namespace {
 
-using dataplane::Bug;
-
 constexpr const char* kPrefix = "user";
 
 memory::Region shared_region() {
@@ -199,19 +197,19 @@ std::string reads_into_a_value() {
 }
 
 TEST(IndexRules, AnEntryThatOutlivesItsLeaseIsNoticed) {
-  const base::Planted planted(Bug::entry_outlives_lease);
+  const base::Planted planted(dataplane::Bug::entry_outlives_lease);
   EXPECT_EQ(reads_beyond_a_lease(base::seed_from_environment(1)),
             "an entry led to a node after its lease");
 }
 
 TEST(IndexRules, AnEntryThatOutlivesItsGenerationIsNoticed) {
-  const base::Planted planted(Bug::entry_outlives_lease);
+  const base::Planted planted(dataplane::Bug::entry_outlives_lease);
   EXPECT_EQ(reads_beyond_a_generation(base::seed_from_environment(1)),
             "an entry led to a node after its generation");
 }
 
 TEST(IndexRules, AnEntryThatIsTakenAtItsWordIsNoticed) {
-  const base::Planted planted(Bug::entry_taken_at_its_word);
+  const base::Planted planted(dataplane::Bug::entry_taken_at_its_word);
   EXPECT_EQ(reads_into_a_value(), "an entry led into a value");
 }
 

@@ -13,15 +13,15 @@
 
 #include "tests/support/node_fixture.hpp"
 #include "tests/support/seed.hpp"
+#include "tests/support/sizes.hpp"
 
 namespace espalier::test {
 namespace {
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-constexpr std::size_t kAtATime = 4096;
+constexpr std::size_t kPutsAtATime = 4096;
 
 /// Counts what became of requests.
-struct Outcomes final : Handler {
+struct LeasedOutcomes final : Handler {
   void done(const Completion& completion) override {
     ++(completion.ok ? done_ones : failed);
     if (!completion.ok) {
@@ -36,15 +36,15 @@ struct Outcomes final : Handler {
   Code code = Code::invalid;
 };
 
-std::string random_key(Random& random) {
+std::string random_long_key(Random& random) {
   std::string key(16, 0);
   for (char& letter : key) letter = static_cast<char>(random.below(256));
   return key;
 }
 
 /// Does one operation on each of these keys. Returns which failed, and how.
-Outcomes run_all(Pipeline& pipeline, Op op, const std::vector<std::string>& keys,
-                 std::string_view value = {}) {
+LeasedOutcomes run_all(Pipeline& pipeline, Op op, const std::vector<std::string>& keys,
+                       std::string_view value = {}) {
   std::vector<Request> requests(keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
     requests[i].op = op;
@@ -52,7 +52,7 @@ Outcomes run_all(Pipeline& pipeline, Op op, const std::vector<std::string>& keys
     requests[i].key = keys[i];
     requests[i].value = value;
   }
-  Outcomes outcomes;
+  LeasedOutcomes outcomes;
   outcomes.puts.resize(keys.size());
   pipeline.run(requests, outcomes);
   return outcomes;
@@ -64,8 +64,8 @@ std::vector<std::string> fill(Pipeline& pipeline, std::string_view value, std::s
   std::vector<std::string> keys;
   for (bool refused = false; !refused;) {
     std::vector<std::string> some(at_a_time);
-    for (std::string& key : some) key = random_key(random);
-    const Outcomes outcomes = run_all(pipeline, Op::put, some, value);
+    for (std::string& key : some) key = random_long_key(random);
+    const LeasedOutcomes outcomes = run_all(pipeline, Op::put, some, value);
     refused = outcomes.failed != 0;
     for (std::size_t i = 0; i < some.size(); ++i) {
       if (outcomes.puts[i]) keys.push_back(some[i]);
@@ -106,13 +106,13 @@ TEST_F(LeasedMemoryConcurrency, AFullNodeErasesBesideAReader) {
     Map alone = *reading.open_map("default");
     Random keys(seed + 1);
     for (; !over; ++reads) {
-      const auto found = alone.get(random_key(keys));
+      const auto found = alone.get(random_long_key(keys));
       ASSERT_TRUE(found) << message(found.error());
     }
   });
-  const std::vector<std::string> keys = fill(*pipeline, "sixteen letters.", kAtATime, random);
+  const std::vector<std::string> keys = fill(*pipeline, "sixteen letters.", kPutsAtATime, random);
   EXPECT_NE(reads, 0u);
-  const Outcomes erased = run_all(*pipeline, Op::erase, keys);
+  const LeasedOutcomes erased = run_all(*pipeline, Op::erase, keys);
   over = true;
   EXPECT_EQ(erased.failed, 0u) << "of " << keys.size() << ": " << message({erased.code, 0, 0});
 }
@@ -152,7 +152,7 @@ TEST_F(LeasedMemoryConcurrency, LeasesAloneHoldAtMostAnEighth) {
     });
     while (!scanning) std::this_thread::yield();
     for (int all = 0; all < 4; ++all) {
-      const Outcomes put = run_all(*pipeline, Op::put, keys, value);
+      const LeasedOutcomes put = run_all(*pipeline, Op::put, keys, value);
       EXPECT_EQ(put.failed, 0u) << "of " << keys.size() << ": " << message({put.code, 0, 0});
     }
     EXPECT_LE(store().reclaimer.bytes_held_by_leases(), config_.memory.limit / 8);

@@ -105,7 +105,7 @@ class TornAhead {
   bool reused_ = false;
 };
 
-Wrong any_seed(bool in_order) {
+Wrong any_torn_seed(bool in_order) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const Wrong wrong = TornAhead(seed, in_order).check();
     if (!wrong.empty()) return "seed " + std::to_string(seed) + ": " + wrong;
@@ -115,7 +115,7 @@ Wrong any_seed(bool in_order) {
 
 TEST(LeavesAheadRules, AReadAfterItsLastByteConfirmsALeafThatCameAhead) {
   for (const bool in_order : {false, true}) {
-    expect_rejected(Bug::ahead_not_confirmed, [&] { return any_seed(in_order); });
+    expect_rejected(Bug::ahead_not_confirmed, [&] { return any_torn_seed(in_order); });
   }
 }
 

@@ -12,11 +12,11 @@
 namespace espalier::client {
 namespace {
 
-constexpr std::uint64_t kSeeds = 20;
+constexpr std::uint64_t kLinkSeeds = 20;
 
 /// What the first seed that finds something wrong says; empty: none does.
-std::string first_wrong(std::uint64_t first_seed) {
-  for (std::uint64_t i = 0; i < kSeeds; ++i) {
+std::string first_wrong_link(std::uint64_t first_seed) {
+  for (std::uint64_t i = 0; i < kLinkSeeds; ++i) {
     LinkReached reached;
     LinkWorldOptions options;
     options.way = i % 2 == 0 ? wire::LinkWay::write : wire::LinkWay::send;
@@ -32,13 +32,13 @@ class LinkRules : public ::testing::TestWithParam<fabric::Bug> {};
 
 TEST_P(LinkRules, SomeSeedNoticesThatItIsBroken) {
   const base::Planted planted(GetParam());
-  const std::string wrong = first_wrong(base::seed_from_environment(1000));
+  const std::string wrong = first_wrong_link(base::seed_from_environment(1000));
   EXPECT_NE(wrong, "") << "the bug was not noticed";
   RecordProperty("rejected_because", wrong);
 }
 
 TEST(LinkRulesKept, TheSeedsPassWithoutABug) {
-  EXPECT_EQ(first_wrong(base::seed_from_environment(1000)), "");
+  EXPECT_EQ(first_wrong_link(base::seed_from_environment(1000)), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, LinkRules,

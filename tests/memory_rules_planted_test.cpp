@@ -21,9 +21,6 @@ namespace {
 
 using tree::Bug;
 
-constexpr MapOptions kNoLog{.node_bytes = 512, .log_bytes = 0};  // every write makes a new leaf
-constexpr MapOptions kLog{.node_bytes = 512, .log_bytes = 128};
-
 // Which steps of a scan over copies a write comes between: the log's lines were copied before it,
 // the count of its entries and their slots after it.
 Wrong scan_overtaken_by_an_append() {
@@ -139,13 +136,13 @@ TEST(MemoryRules, ABufferIsStampedAfterTheReleaseOfWhatSupersededIt) {
 
 TEST(MemoryRules, SnapshotsKeepWhatTheyNeed) {
   expect_rejected(memory::Bug::snapshot_not_held, []() -> Wrong {
-    constexpr int kItems = 30;
+    constexpr int kFewItems = 30;
     Scene scene(kNoLog);
-    scene.fill(kItems, "old");
+    scene.fill(kFewItems, "old");
     const HeldHere held(*scene.map, scene.context);
-    scene.fill(kItems, "new");
+    scene.fill(kFewItems, "new");
     scene.collect();
-    for (int i = 0; i < kItems; ++i) {
+    for (int i = 0; i < kFewItems; ++i) {
       const Wrong wrong = differs("at the held version", Scene::value(i, "old"),
                                   scene.b.get(Scene::key(i), held.read()));
       if (!wrong.empty()) return wrong;

@@ -13,14 +13,13 @@ namespace espalier::test {
 namespace {
 
 // Node size and key set; log size and versions follow from the seed.
-using Shape = std::tuple<std::uint32_t, KeyPattern>;
+using ModelShape = std::tuple<std::uint32_t, KeyPattern>;
 
-std::string shape_name(const ::testing::TestParamInfo<Shape>& info) {
-  return std::to_string(std::get<0>(info.param)) + "_" +
-         std::string(name(std::get<1>(info.param)));
+std::string shape_name(const ::testing::TestParamInfo<ModelShape>& info) {
+  return std::to_string(std::get<0>(info.param)) + "_" + std::string(name(std::get<1>(info.param)));
 }
 
-class Model : public ::testing::TestWithParam<Shape> {
+class Model : public ::testing::TestWithParam<ModelShape> {
  protected:
   // Walks over one map and then empties it.
   static void walk(const MapOptions& map_options, const ModelOptions& options) {

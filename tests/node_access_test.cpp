@@ -26,7 +26,7 @@
 namespace espalier::test {
 namespace {
 
-constexpr uid_t kNobody = 65534;
+constexpr uid_t kNobodyUid = 65534;
 
 /// What came of a call, in a word.
 template <class T>
@@ -77,7 +77,7 @@ TEST_F(NodeAccess, OtherUsersMayReadAndWriteAndNotMakeOrDrop) {
   Child other([](Line& line) {
     std::string address;
     if (!line.receive(address)) return 1;
-    if (::geteuid() == 0 && ::seteuid(kNobody) != 0) return 2;
+    if (::geteuid() == 0 && ::seteuid(kNobodyUid) != 0) return 2;
     return line.send(try_all(address)) ? 0 : 3;
   });
   open_to_others();
@@ -111,7 +111,7 @@ TEST_F(NodeAccess, OneUserLeavesPlacesForOthersAtTheSocket) {
   Child greedy([](Line& line) {
     std::string path;
     if (!line.receive(path)) return 1;
-    if (::seteuid(kNobody) != 0) return 2;
+    if (::seteuid(kNobodyUid) != 0) return 2;
     const auto sockets = connect_silently(path, node::Listener::kPendingMax + 100);
     if (!line.send(std::to_string(sockets.size()))) return 3;
     return line.receive(path) ? 0 : 4;
@@ -119,7 +119,7 @@ TEST_F(NodeAccess, OneUserLeavesPlacesForOthersAtTheSocket) {
   Child other([](Line& line) {
     std::string address;
     if (!line.receive(address)) return 1;
-    if (::seteuid(kNobody - 1) != 0) return 2;
+    if (::seteuid(kNobodyUid - 1) != 0) return 2;
     const auto store = Store::connect(address);
     return line.send(store ? "done" : message(store.error())) ? 0 : 3;
   });
@@ -145,7 +145,7 @@ TEST_F(NodeAccess, OneUserLeavesConnectionsForOthers) {
   const auto connect_all = [](Line& line) {
     std::string path;
     if (!line.receive(path)) return 1;
-    const uid_t user = kNobody - (path.front() == '1' ? 1 : 0);
+    const uid_t user = kNobodyUid - (path.front() == '1' ? 1 : 0);
     if (::seteuid(user) != 0) return 2;
     std::vector<std::unique_ptr<RawClient>> clients;
     for (int i = 0; i < 100; ++i) {
@@ -182,7 +182,7 @@ TEST_F(NodeAccess, ANarrowerSocketModeEndsTheSessionsThatItExcludes) {
   Child other([](Line& line) {
     std::string path;
     if (!line.receive(path)) return 1;
-    if (::seteuid(kNobody) != 0) return 2;
+    if (::seteuid(kNobodyUid) != 0) return 2;
     const auto client = RawClient::open(path, {64, 64, 1});
     if (!client || !line.send("connected")) return 3;
     char byte = 0;
@@ -208,7 +208,7 @@ TEST_F(NodeAccess, ANarrowerSocketModeEndsTheSessionsThatItExcludes) {
   EXPECT_TRUE(map->get("k")) << "its own user goes on";
   while (node_->connections() != 1) std::this_thread::yield();
   node_.reset();  // hands over what it has for the audit
-  EXPECT_EQ(ended, std::vector<std::string>{"user " + std::to_string(kNobody)});
+  EXPECT_EQ(ended, std::vector<std::string>{"user " + std::to_string(kNobodyUid)});
 }
 
 TEST_F(NodeAccess, TheRefusalNamesTheRole) {
@@ -265,7 +265,7 @@ TEST_F(NodeAccess, RefusalsAtTheSocketAreLimitedForEachUser) {
   Child other([](Line& line) {
     std::string path;
     if (!line.receive(path)) return 1;
-    if (::seteuid(kNobody) != 0) return 2;
+    if (::seteuid(kNobodyUid) != 0) return 2;
     for (const auto& client : connect_silently(path, offload::AuditLog::kBurst + 10)) {
       if (::send(client.number(), "hello", 5, MSG_NOSIGNAL) != 5) return 3;
       char answer[256];
@@ -283,8 +283,8 @@ TEST_F(NodeAccess, RefusalsAtTheSocketAreLimitedForEachUser) {
     ASSERT_GT(::recv(client.number(), refusal, sizeof refusal, 0), 0);
   }
   node_.reset();  // hands over what it has for the audit
-  EXPECT_GE(refusals[std::to_string(kNobody)], offload::AuditLog::kBurst);
-  EXPECT_LT(refusals[std::to_string(kNobody)], offload::AuditLog::kBurst + 10);
+  EXPECT_GE(refusals[std::to_string(kNobodyUid)], offload::AuditLog::kBurst);
+  EXPECT_LT(refusals[std::to_string(kNobodyUid)], offload::AuditLog::kBurst + 10);
   EXPECT_EQ(refusals["0"], 3u);
 }
 

@@ -74,7 +74,8 @@ TEST_P(NodeTest, WritesBatchesOnConditions) {
   EXPECT_EQ(map.write(WriteBatch{}).error().code, Code::invalid_argument);
 }
 
-std::vector<std::pair<std::string, std::string>> all_of(const Map& map, ScanOptions options = {}) {
+std::vector<std::pair<std::string, std::string>> all_items(const Map& map,
+                                                           ScanOptions options = {}) {
   std::vector<std::pair<std::string, std::string>> items;
   const auto count = map.scan(
       {}, {},
@@ -98,12 +99,12 @@ TEST_P(NodeTest, ScansMoreThanARingHolds) {
     ASSERT_TRUE(map.put(key, model[key]));
   }
   std::vector<std::pair<std::string, std::string>> expected(model.begin(), model.end());
-  EXPECT_EQ(all_of(map), expected);
+  EXPECT_EQ(all_items(map), expected);
   EXPECT_EQ(*map.count({}, {}), expected.size());
   std::reverse(expected.begin(), expected.end());
-  EXPECT_EQ(all_of(map, {.reverse = true}), expected);
+  EXPECT_EQ(all_items(map, {.reverse = true}), expected);
   expected.resize(1234);
-  EXPECT_EQ(all_of(map, {.limit = 1234, .reverse = true}), expected);
+  EXPECT_EQ(all_items(map, {.limit = 1234, .reverse = true}), expected);
   std::size_t taken = 0;
   const auto some = map.scan("key5", {}, [&](std::span<const Item> run) {
     taken += run.size();

@@ -21,11 +21,10 @@
 #include "tests/support/node_config.hpp"
 #include "tests/support/rolling_load.hpp"
 #include "tests/support/seed.hpp"
+#include "tests/support/sizes.hpp"
 
 namespace espalier::test {
 namespace {
-
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 // What a run may take from its first part to its last; where it lasts as long as one says, from the
 // first one by which so many clients have come, for that depends on the machine. The region grows

@@ -88,7 +88,7 @@ OneSidedOptions crowded() {
 }
 
 // Leases keep nothing, so that only generations tell readers what was used again.
-OneSidedOptions without_leases() {
+OneSidedOptions readers_without_leases() {
   OneSidedOptions options;
   options.faults.tear = 1;
   options.faults.tear_ns = {200, 30'000};
@@ -186,15 +186,16 @@ TEST(OneSidedRules, AReaderIsFencedBeforeItsLeaseEnds) {
 }
 
 TEST(OneSidedRules, AReadAfterTheLastByteConfirmsIt) {
-  expect_rejected(Bug::not_confirmed, [] { return any_seed(without_leases(), 5); });
+  expect_rejected(Bug::not_confirmed, [] { return any_seed(readers_without_leases(), 5); });
 }
 
 TEST(OneSidedRules, ThatReadTellsWhetherTheBufferIsStillTheOne) {
-  expect_rejected(Bug::generation_not_confirmed, [] { return any_seed(without_leases(), 5); });
+  expect_rejected(Bug::generation_not_confirmed,
+                  [] { return any_seed(readers_without_leases(), 5); });
 }
 
 TEST(OneSidedRules, AValueOutOfLineIsConfirmedToo) {
-  OneSidedOptions options = without_leases();
+  OneSidedOptions options = readers_without_leases();
   options.map = {.node_bytes = 8192, .log_bytes = 512};
   options.one_in_long = 1;
   options.long_bytes = 2600;  // all in buffers of one class
@@ -235,7 +236,7 @@ TEST(OneSidedRules, AReadVersionIsNotRemembered) {
 }
 
 TEST(OneSidedRules, AReadAfterTheLastByteConfirmsWhatACacheLedTo) {
-  OneSidedOptions options = without_leases();
+  OneSidedOptions options = readers_without_leases();
   options.cache_bytes = 64 << 10;
   options.faults.reads_in_order = true;
   expect_rejected(Bug::not_confirmed, [&] { return any_seed(options, 5); });
@@ -257,7 +258,7 @@ TEST(OneSidedRules, EachGroupOfGetsReadsTheReadVersion) {
 }
 
 TEST(OneSidedRules, AReadAfterTheLastByteConfirmsWhatAGroupHasBrought) {
-  const OneSidedOptions options = in_groups(without_leases());
+  const OneSidedOptions options = in_groups(readers_without_leases());
   expect_rejected(Bug::not_confirmed, [&] { return any_seed(options, 5); });
   expect_rejected(Bug::generation_not_confirmed, [&] { return any_seed(options, 5); });
 }

@@ -15,19 +15,20 @@
 namespace espalier::test {
 namespace {
 
-constexpr std::uint64_t kKeys = 20'000;
+constexpr std::uint64_t kScannedKeys = 20'000;
 
-using Model = std::map<std::string, std::string>;
+using KeptItems = std::map<std::string, std::string>;
 
-Model filled(CacheScene& scene, const CacheSetting& setting) {
-  Model model;
-  scene.fill(kKeys);
-  for (std::uint64_t i = 0; i < kKeys; ++i) model[setting.key(i)] = "value" + std::to_string(i);
+KeptItems filled(CacheScene& scene, const CacheSetting& setting) {
+  KeptItems model;
+  scene.fill(kScannedKeys);
+  for (std::uint64_t i = 0; i < kScannedKeys; ++i)
+    model[setting.key(i)] = "value" + std::to_string(i);
   return model;
 }
 
-CacheScene::Items expected(const Model& model, const Request& request) {
-  const auto at = [&](std::string_view key, Model::const_iterator otherwise) {
+CacheScene::Items expected(const KeptItems& model, const Request& request) {
+  const auto at = [&](std::string_view key, KeptItems::const_iterator otherwise) {
     return key.empty() ? otherwise : model.lower_bound(std::string(key));
   };
   CacheScene::Items items(at(request.key, model.begin()), at(request.high, model.end()));
@@ -47,7 +48,7 @@ ScanCost cost_of_a_scan(CacheSetting setting, std::uint32_t leaves_ahead, bool w
                         Op op = Op::scan) {
   setting.leaves_ahead = leaves_ahead;
   CacheScene scene(setting);
-  const Model model = filled(scene, setting);
+  const KeptItems model = filled(scene, setting);
   Request request;
   request.op = op;
   const auto wanted = expected(model, request);
@@ -114,7 +115,7 @@ TEST(OneSidedScan, NotMuchIsBroughtInVain) {
   for (const bool in_order : {true, false}) {
     const CacheSetting setting{.in_order = in_order};
     CacheScene scene(setting);
-    const Model model = filled(scene, setting);
+    const KeptItems model = filled(scene, setting);
     Request everything;
     everything.op = Op::scan;
     scene.scan(everything);
@@ -122,7 +123,7 @@ TEST(OneSidedScan, NotMuchIsBroughtInVain) {
     const place::AheadCounts before = scene.reader().ahead();
     std::uint64_t scans = 0;
     for (; scans < 200; ++scans) {
-      const auto from = std::next(model.begin(), static_cast<long>(random.below(kKeys / 2)));
+      const auto from = std::next(model.begin(), static_cast<long>(random.below(kScannedKeys / 2)));
       const auto to = std::next(from, static_cast<long>(50 + random.below(1'000)));
       Request request;
       request.op = random.below(2) == 0 ? Op::scan : Op::scan_reverse;
@@ -141,7 +142,7 @@ TEST(OneSidedScan, NotMuchIsBroughtInVain) {
 // A client that ends its scan after some items has had few leaves brought, without a limit.
 TEST(OneSidedScan, AScanThatEndsEarlyHasBroughtLittle) {
   CacheScene scene({});
-  scene.fill(kKeys);
+  scene.fill(kScannedKeys);
   Request request;
   request.op = Op::scan;
   scene.scan(request);
@@ -159,7 +160,7 @@ TEST(OneSidedScan, WhatItDeliversIsOfItsMoment) {
                       .holds_memory = true,
                       .map = {.node_bytes = 512, .log_bytes = 64}});
     Random random(seed_from_environment(5));
-    Model model;
+    KeptItems model;
     const auto write = [&] {
       const std::string key = numbered_key(random.below(3'000));
       if (random.below(3) == 0) {

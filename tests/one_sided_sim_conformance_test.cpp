@@ -32,7 +32,6 @@ namespace {
 
 using fabric::QueuePair;
 using fabric::sim::End;
-using fabric::sim::World;
 
 /// Gathers answers; takes back what was said by a walk that was not brought to an end.
 struct Repeating final : Gather {
@@ -171,7 +170,7 @@ class SimulatedClient {
 
   place::NodeCache cache_;
   tree::MapCore& map_;
-  World world_;
+  fabric::sim::World world_;
   Random random_;
   tree::StoreCore& store_;
   std::unique_ptr<fabric::Endpoint> here_;

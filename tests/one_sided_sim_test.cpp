@@ -13,7 +13,7 @@
 namespace espalier::test {
 namespace {
 
-constexpr SeedReport kReports[] = {
+constexpr SeedReport kReaderReports[] = {
     {"answers", &OneSidedCounts::answers},
     {"walks that began again", &OneSidedCounts::restarts},
     {"leases lost", &OneSidedCounts::leases_lost},
@@ -25,7 +25,7 @@ constexpr SeedReport kReports[] = {
 constexpr std::size_t kOfAll = 3;  // what is behind these is of READs by key
 
 void run_seeds(const OneSidedOptions& options, std::uint64_t usually, OneSidedCounts& counts) {
-  const std::span<const SeedReport> reports(kReports);
+  const std::span<const SeedReport> reports(kReaderReports);
   run_one_sided_seeds(options, usually, counts, options.by_key ? reports : reports.first(kOfAll));
 }
 

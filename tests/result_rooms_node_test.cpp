@@ -26,18 +26,17 @@
 namespace espalier {
 namespace {
 
-using table::Schema;
 using test::ResultsByHand;
 
-constexpr std::uint64_t kRows = 60'000;
+constexpr std::uint64_t kRoomRows = 60'000;
 constexpr std::size_t kStage = std::size_t{64} << 10;
 
 // None is null: operators only store, so rows go straight into buffers where they are mapped.
 constexpr const char* kSchemaText = "id i64 not null, shop i64 not null, size i64 not null";
 
-std::vector<std::byte> numbered_rows(const Schema& schema) {
-  std::vector<std::byte> bytes(kRows * schema.row_bytes());
-  for (std::uint64_t i = 0; i < kRows; ++i) {
+std::vector<std::byte> numbered_rows(const table::Schema& schema) {
+  std::vector<std::byte> bytes(kRoomRows * schema.row_bytes());
+  for (std::uint64_t i = 0; i < kRoomRows; ++i) {
     std::byte* const row = bytes.data() + i * schema.row_bytes();
     const auto id = static_cast<std::int64_t>(i);
     write_value(schema.column(0), table::Value::of(id), row);
@@ -90,7 +89,7 @@ class ResultRooms : public test::NodeOverEachWay {
     while (counts.running.load() + counts.waiting.load() != 0) std::this_thread::yield();
   }
 
-  const Schema schema_ = *Schema::parse(kSchemaText);
+  const table::Schema schema_ = *table::Schema::parse(kSchemaText);
   const std::vector<std::byte> rows_ = numbered_rows(schema_);
   std::optional<Store> store_;
   std::unique_ptr<client::TablesImpl> tables_;

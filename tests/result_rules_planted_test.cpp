@@ -12,11 +12,11 @@
 namespace espalier::client {
 namespace {
 
-constexpr std::uint64_t kSeeds = 40;
+constexpr std::uint64_t kResultSeeds = 40;
 
 /// What the first seed that finds something wrong says; empty: none does.
-std::string first_wrong(std::uint64_t first_seed) {
-  for (std::uint64_t i = 0; i < kSeeds; ++i) {
+std::string first_wrong_result(std::uint64_t first_seed) {
+  for (std::uint64_t i = 0; i < kResultSeeds; ++i) {
     ResultsReached reached;
     LinkWorldOptions options;
     options.way = i % 2 == 0 ? wire::LinkWay::write : wire::LinkWay::send;
@@ -32,13 +32,13 @@ class ResultRules : public ::testing::TestWithParam<fabric::Bug> {};
 
 TEST_P(ResultRules, SomeSeedNoticesThatItIsBroken) {
   const base::Planted planted(GetParam());
-  const std::string wrong = first_wrong(base::seed_from_environment(1000));
+  const std::string wrong = first_wrong_result(base::seed_from_environment(1000));
   EXPECT_NE(wrong.find("other rows"), std::string::npos) << wrong;
   RecordProperty("rejected_because", wrong);
 }
 
 TEST(ResultRulesKept, TheSeedsPassWithoutABug) {
-  EXPECT_EQ(first_wrong(base::seed_from_environment(1000)), "");
+  EXPECT_EQ(first_wrong_result(base::seed_from_environment(1000)), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, ResultRules,

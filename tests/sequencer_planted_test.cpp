@@ -11,11 +11,10 @@
 namespace espalier::test {
 namespace {
 
-using sequencer::Bug;
 using sequencer::Sequencer;
 
 // What is wrong in the first seed in which something is.
-std::string any_seed() {
+std::string any_sequencer_seed() {
   SequencerCounts counts;
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const std::string wrong = run_sequencer_world(seed, {}, counts);
@@ -47,7 +46,7 @@ std::string page_of_an_epoch_before() {
   return "a client of epoch 1 moved the numbers of epoch 2";
 }
 
-void expect_noticed(Bug bug, std::string (*check)()) {
+void expect_noticed(sequencer::Bug bug, std::string (*check)()) {
   ASSERT_EQ(check(), "") << "without a bug";
   const base::Planted planted(bug);
   const std::string wrong = check();
@@ -56,15 +55,15 @@ void expect_noticed(Bug bug, std::string (*check)()) {
 }
 
 TEST(SequencerPlanted, ANumberOfASealedEpochTakenAsGoodIsNoticed) {
-  expect_noticed(Bug::seal_ignored, any_seed);
+  expect_noticed(sequencer::Bug::seal_ignored, any_sequencer_seed);
 }
 
 TEST(SequencerPlanted, AWordThatIsBelievedIsNoticed) {
-  expect_noticed(Bug::word_believed, word_written_back);
+  expect_noticed(sequencer::Bug::word_believed, word_written_back);
 }
 
 TEST(SequencerPlanted, APageOfAnotherEpochUsedAgainIsNoticed) {
-  expect_noticed(Bug::page_used_again, page_of_an_epoch_before);
+  expect_noticed(sequencer::Bug::page_used_again, page_of_an_epoch_before);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace espalier::test {
 namespace {
 
-void run_seeds(const fabric::sim::Faults& faults, std::uint64_t usually) {
+void run_sequencer_seeds(const fabric::sim::Faults& faults, std::uint64_t usually) {
   fabric::Seeds seeds(usually);
   SequencerCounts counts;
   for (std::uint64_t seed = 1; seed <= seeds.count(); ++seed) {
@@ -31,9 +31,11 @@ void run_seeds(const fabric::sim::Faults& faults, std::uint64_t usually) {
   EXPECT_GT(counts.epochs, seeds.count());
 }
 
-TEST(SequencerSim, NoNumberComesTwiceNorAfterItsSeal) { run_seeds({}, 20); }
+TEST(SequencerSim, NoNumberComesTwiceNorAfterItsSeal) { run_sequencer_seeds({}, 20); }
 
-TEST(SequencerSim, NorWhereAllGoesWrongThatCan) { run_seeds(fabric::sim::Faults::harsh(), 20); }
+TEST(SequencerSim, NorWhereAllGoesWrongThatCan) {
+  run_sequencer_seeds(fabric::sim::Faults::harsh(), 20);
+}
 
 }  // namespace
 }  // namespace espalier::test

@@ -12,12 +12,11 @@
 #include "espalier/map.hpp"
 #include "tests/support/node_fixture.hpp"
 #include "tests/support/raw_client.hpp"
+#include "tests/support/sizes.hpp"
 #include "wire/ring.hpp"
 
 namespace espalier::test {
 namespace {
-
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 class SmallRings : public NodeFixture {
  protected:

@@ -18,7 +18,7 @@ namespace {
 
 using Order = std::vector<std::size_t>;
 
-struct Shape {
+struct TreeShape {
   const char* name;
   MapOptions options;
 };
@@ -27,7 +27,7 @@ struct Shape {
 constexpr std::size_t kKeyBytes = 32;
 constexpr std::size_t kValueBytes = 32;
 
-class ModelSmallTrees : public ::testing::TestWithParam<Shape> {
+class ModelSmallTrees : public ::testing::TestWithParam<TreeShape> {
  protected:
   // Keys that differ in their last byte (prefixes are shared) or in their first one.
   static std::string key(std::size_t i, bool shared_prefix) {
@@ -144,10 +144,11 @@ TEST_P(ModelSmallTrees, AllOrdersOfInsertingSevenKeys) {
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, ModelSmallTrees,
-    ::testing::Values(Shape{"NoLog", {.node_bytes = 512, .log_bytes = 0}},
-                      Shape{"SmallLog", {.node_bytes = 512, .log_bytes = 128}},
-                      Shape{"NoVersions", {.node_bytes = 512, .log_bytes = 64, .versions = false}}),
-    [](const ::testing::TestParamInfo<Shape>& shape) { return std::string(shape.param.name); });
+    ::testing::Values(TreeShape{"NoLog", {.node_bytes = 512, .log_bytes = 0}},
+                      TreeShape{"SmallLog", {.node_bytes = 512, .log_bytes = 128}},
+                      TreeShape{"NoVersions",
+                                {.node_bytes = 512, .log_bytes = 64, .versions = false}}),
+    [](const ::testing::TestParamInfo<TreeShape>& shape) { return std::string(shape.param.name); });
 
 }  // namespace
 }  // namespace espalier::test

@@ -23,10 +23,9 @@ namespace {
 
 using client::TableImpl;
 using table::PipelineBuilder;
-using table::Schema;
 using table::Value;
 
-constexpr std::uint64_t kRows = 60'000;
+constexpr std::uint64_t kTableRows = 60'000;
 constexpr std::uint64_t kGroups = 700;
 
 class TableNodes : public test::NodeOverEachWay {
@@ -56,7 +55,7 @@ class TableNodes : public test::NodeOverEachWay {
   std::shared_ptr<TableImpl> filled() {
     auto made = tables_->create("t", schema_, false);
     EXPECT_TRUE(made) << message(made.error());
-    for (std::uint64_t i = 0; i < kRows; i += 15'000) {
+    for (std::uint64_t i = 0; i < kTableRows; i += 15'000) {
       const auto appended = (*made)->append(rows(i, 15'000));
       EXPECT_TRUE(appended) << message(appended.error());
       EXPECT_EQ(*appended, i);
@@ -75,7 +74,8 @@ class TableNodes : public test::NodeOverEachWay {
     return *builder.finish();
   }
 
-  const Schema schema_ = *Schema::parse("id i64 not null, shop i32 not null, note text(12)");
+  const table::Schema schema_ =
+      *table::Schema::parse("id i64 not null, shop i32 not null, note text(12)");
   std::optional<Store> store_;
   std::unique_ptr<client::TablesImpl> tables_;
 };
@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(Device, TableNodes, ::testing::Values("device"), test::
 TEST_P(TableNodes, RowsComeBackAsTheyWere) {
   const auto filled_table = filled();
   TableImpl& table = *filled_table;
-  EXPECT_EQ(table.facts()->rows, kRows);
+  EXPECT_EQ(table.facts()->rows, kTableRows);
   EXPECT_EQ(table.schema(), schema_);
   std::vector<std::byte> came;
   const auto numbers =
@@ -95,9 +95,9 @@ TEST_P(TableNodes, RowsComeBackAsTheyWere) {
         return true;
       });
   ASSERT_TRUE(numbers) << message(numbers.error());
-  EXPECT_EQ(numbers->rows_sent, kRows);
+  EXPECT_EQ(numbers->rows_sent, kTableRows);
   EXPECT_EQ(numbers->bytes_sent, came.size());
-  EXPECT_EQ(came, rows(0, kRows));
+  EXPECT_EQ(came, rows(0, kTableRows));
   // A sink that wants no more ends the query early.
   std::size_t calls = 0;
   const auto cut = table.run(everything(), schema_.row_bytes(),
@@ -125,7 +125,7 @@ TEST_P(TableNodes, GroupsAreCountedBesideTheMemory) {
       seen[group] = true;
       std::int64_t count = 0;
       std::int64_t sum = 0;
-      for (std::uint64_t id = group; id < kRows; id += kGroups) {
+      for (std::uint64_t id = group; id < kTableRows; id += kGroups) {
         ++count;
         sum += static_cast<std::int64_t>(id);
       }
@@ -159,7 +159,7 @@ TEST_P(TableNodes, ShareNamesListAndNumbersWithMaps) {
   EXPECT_EQ((*objects)[0].kind, ObjectKind::map);
   EXPECT_EQ((*objects)[1].kind, ObjectKind::table);
   EXPECT_EQ((*objects)[1].id, info.number);
-  EXPECT_EQ((*objects)[1].numbers.entries, kRows);
+  EXPECT_EQ((*objects)[1].numbers.entries, kTableRows);
   EXPECT_EQ((*objects)[1].numbers.memory_bytes, info.facts.memory_bytes);
   wire::SamplesWanted wanted{};
   wanted.objects_max = 2;
@@ -170,7 +170,7 @@ TEST_P(TableNodes, ShareNamesListAndNumbersWithMaps) {
   EXPECT_EQ(sampled->objects[0].name, "t") << "which takes more memory";
   EXPECT_EQ(sampled->objects[0].id, info.number);
   EXPECT_EQ(sampled->objects[0].samples[0].name, "rows");
-  EXPECT_EQ(sampled->objects[0].samples[0].value, kRows);
+  EXPECT_EQ(sampled->objects[0].samples[0].value, kTableRows);
   ASSERT_TRUE(table->run(everything(), schema_.row_bytes(),
                          [](std::span<const std::byte>) { return true; }));
   const auto bytes = client::StoreImpl::of(*store_).node_numbers();
@@ -183,9 +183,9 @@ TEST_P(TableNodes, ShareNamesListAndNumbersWithMaps) {
   }
   ASSERT_EQ(numbers->tables.size(), 1u);
   EXPECT_EQ(numbers->tables[0].name, "t");
-  EXPECT_EQ(numbers->tables[0].stats.rows, kRows);
+  EXPECT_EQ(numbers->tables[0].stats.rows, kTableRows);
   EXPECT_EQ(numbers->tables[0].stats.queries.ended, 1u);
-  EXPECT_EQ(numbers->tables[0].stats.rows_sent, kRows);
+  EXPECT_EQ(numbers->tables[0].stats.rows_sent, kTableRows);
   EXPECT_EQ(numbers->queries.ended, 1u);
   EXPECT_GE(numbers->helpers.threads, 1u);
   EXPECT_GE(numbers->helpers.steps, 5u);  // four appends and a query
@@ -203,7 +203,7 @@ TEST_P(TableNodesConcurrency, MapsAnswerAndRowsComeBesideQueries) {
   std::thread appends([&] {
     Store store = connect();
     const auto same = *client::StoreImpl::of(store).tables()->open("t");
-    for (std::uint64_t i = kRows; i < 2 * kRows && !done.load(); i += 1'000) {
+    for (std::uint64_t i = kTableRows; i < 2 * kTableRows && !done.load(); i += 1'000) {
       EXPECT_TRUE(same->append(rows(i, 1'000)));
     }
   });
@@ -215,7 +215,7 @@ TEST_P(TableNodesConcurrency, MapsAnswerAndRowsComeBesideQueries) {
       EXPECT_EQ(map.get("k")->value().value, "v");
     }
   });
-  std::uint64_t last = kRows;
+  std::uint64_t last = kTableRows;
   for (int i = 0; i < 6; ++i) {
     std::uint64_t count = 0;
     const auto numbers =

@@ -44,7 +44,7 @@ struct Read {
   std::optional<TableError> error;
 };
 
-Read all_of(TableResult<RowStream> stream) {
+Read read_all(TableResult<RowStream> stream) {
   Read read;
   if (!stream) {
     read.error = stream.error();
@@ -73,13 +73,13 @@ Read all_of(TableResult<RowStream> stream) {
 TEST_P(TableReads, RowsAreThoseThatAQueryGives) {
   open();
   const Table table = make("sales");
-  EXPECT_TRUE(all_of(table.read_rows()).rows.empty());
+  EXPECT_TRUE(read_all(table.read_rows()).rows.empty());
   constexpr std::uint64_t kRows = 100'000;  // three pages
   fill(table, 1);
   fill(table, kRows - 1);
-  const Read whole = all_of(table.read_rows());
+  const Read whole = read_all(table.read_rows());
   ASSERT_FALSE(whole.error) << message(*whole.error);
-  const Read queried = all_of(table.query().stream());
+  const Read queried = read_all(table.query().stream());
   ASSERT_EQ(whole.rows.size(), kRows);
   EXPECT_EQ(whole.rows, queried.rows);
   EXPECT_GT(whole.pieces, 4u);
@@ -96,7 +96,7 @@ TEST_P(TableReads, RowsAreThoseThatAQueryGives) {
                                                             {page + 1, 2 * page},
                                                             {~std::uint64_t{0}, ~std::uint64_t{0}}};
   for (const auto& [first, rows] : ranges) {
-    const Read some = all_of(table.read_rows({.first_row = first, .rows = rows}));
+    const Read some = read_all(table.read_rows({.first_row = first, .rows = rows}));
     ASSERT_FALSE(some.error) << message(*some.error);
     const std::uint64_t begin = std::min(first, kRows);
     const std::uint64_t end = begin + std::min(rows, kRows - begin);
@@ -130,7 +130,7 @@ TEST_P(TableReads, TheyAreOfOneMoment) {
   }
   EXPECT_EQ(rows, 30'000u);
   EXPECT_EQ(*stream->next(), std::nullopt);
-  EXPECT_EQ(all_of(table.read_rows()).rows.size(), 35'000u);
+  EXPECT_EQ(read_all(table.read_rows()).rows.size(), 35'000u);
 }
 
 // Another table takes the memory at once.
@@ -159,7 +159,7 @@ TEST_P(TableReads, ADroppedTableIsToldAndNoOthersRowsCome) {
   }
   EXPECT_EQ(error->error.code, Code::dropped);
   EXPECT_FALSE(stream->next());
-  const Read late = all_of(table.read_rows());
+  const Read late = read_all(table.read_rows());
   ASSERT_TRUE(late.error);
   EXPECT_TRUE(late.error->error.code == Code::dropped || late.error->error.code == Code::not_found);
 }
@@ -175,14 +175,14 @@ TEST_P(TableReadsEncrypted, RowsAreDecryptedHereAndNoKeyTravels) {
     fill(plain, count);
     fill(*secret, count);
   }
-  const Read wanted = all_of(plain.read_rows());
-  const Read read = all_of(secret->read_rows());
+  const Read wanted = read_all(plain.read_rows());
+  const Read read = read_all(secret->read_rows());
   ASSERT_FALSE(read.error) << message(*read.error);
   EXPECT_EQ(read.rows, wanted.rows);
-  const Read some = all_of(secret->read_rows({.first_row = 43'000, .rows = 1'501}));
+  const Read some = read_all(secret->read_rows({.first_row = 43'000, .rows = 1'501}));
   EXPECT_EQ(some.rows,
             std::vector<std::string>(wanted.rows.begin() + 43'000, wanted.rows.begin() + 44'501));
-  const Read closed = all_of(store_->open_table("secret")->read_rows());
+  const Read closed = read_all(store_->open_table("secret")->read_rows());
   ASSERT_TRUE(closed.error);
   EXPECT_EQ(closed.error->error.code, Code::invalid_argument);
 }
@@ -206,7 +206,7 @@ TEST_P(TableReads, TheyEndWhenTheyAreNotWantedAnyMore) {
   const auto after = stopped->next();
   ASSERT_FALSE(after);
   EXPECT_EQ(after.error().error, (Error{Code::system, 0, ECANCELED}));
-  const Read late = all_of(table.read_rows({.deadline = std::chrono::steady_clock::now()}));
+  const Read late = read_all(table.read_rows({.deadline = std::chrono::steady_clock::now()}));
   ASSERT_TRUE(late.error);
   EXPECT_EQ(late.error->error, (Error{Code::system, 0, ETIMEDOUT}));
   EXPECT_EQ(*table.rows(), 100'000u);

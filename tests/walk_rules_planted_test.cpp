@@ -19,8 +19,6 @@ namespace {
 using tree::Bug;
 using tree::Moment;
 
-constexpr MapOptions kNoLog{.node_bytes = 512, .log_bytes = 0};  // every write makes a new leaf
-constexpr MapOptions kLog{.node_bytes = 512, .log_bytes = 128};
 constexpr int kItems = 60;  // a dozen leaves or more
 
 // A read at a held version, after a new leaf took the place of the one that answered then.

@@ -32,7 +32,7 @@ namespace espalier::test {
 namespace {
 
 /// What a write may change besides items.
-struct Shape {
+struct WriteState {
   MapStats stats;
   std::size_t table_buffers = 0;
 };
@@ -47,7 +47,7 @@ class World {
 
   Recorder& recorder() { return recorder_; }
   memory::BufferPool& pool() { return core().store.pool; }
-  [[nodiscard]] Shape shape() { return {*map_.stats(), core().table.buffers().size()}; }
+  [[nodiscard]] WriteState shape() { return {*map_.stats(), core().table.buffers().size()}; }
 
   /// Requests through a pipeline, all in flight together. Requires: their keys differ.
   void run(std::vector<Question> questions) {
@@ -135,7 +135,7 @@ enum class Refused : std::uint8_t { always, sometimes, never };
 struct Course {
   std::string name;
   std::function<void(World&, std::uint64_t)> write;
-  std::function<bool(const Shape& before, const Shape& after)> event;
+  std::function<bool(const WriteState& before, const WriteState& after)> event;
   std::uint64_t first = 0;  // writes before this one do not count as the event
   Refused without_memory = Refused::always;
   MapOptions options = kOptions;
@@ -178,7 +178,7 @@ void put_wide(World& world, std::uint64_t i) {
 constexpr std::uint64_t kFill = 1500;  // a tree of three levels, and some
 
 // Puts keys and erases them again, from the lowest to the highest.
-void fill_and_erase(World& world, std::uint64_t i) {
+void fill_or_erase(World& world, std::uint64_t i) {
   if (i < kFill) {
     put_scattered(world, i);
   } else {
@@ -226,65 +226,65 @@ void pipelined(World& world, std::uint64_t i) {
   world.run(std::move(questions));
 }
 
-bool log_merged(const Shape& before, const Shape& after) {
+bool log_merged(const WriteState& before, const WriteState& after) {
   return after.stats.log_merges > before.stats.log_merges;
 }
-bool gave(const Shape& before, const Shape& after) {
+bool gave(const WriteState& before, const WriteState& after) {
   return after.stats.redistributions > before.stats.redistributions;
 }
-bool split(const Shape& before, const Shape& after) {
+bool split(const WriteState& before, const WriteState& after) {
   return after.stats.splits > before.stats.splits;
 }
-bool merged(const Shape& before, const Shape& after) {
+bool merged(const WriteState& before, const WriteState& after) {
   return after.stats.merges > before.stats.merges;
 }
-bool more_interior_nodes(const Shape& before, const Shape& after) {
+bool more_interior_nodes(const WriteState& before, const WriteState& after) {
   return after.stats.height == before.stats.height &&
          after.stats.interior_nodes > before.stats.interior_nodes;
 }
-bool fewer_interior_nodes(const Shape& before, const Shape& after) {
+bool fewer_interior_nodes(const WriteState& before, const WriteState& after) {
   return after.stats.height == before.stats.height &&
          after.stats.interior_nodes < before.stats.interior_nodes;
 }
-bool grown(const Shape& before, const Shape& after) {
+bool grown(const WriteState& before, const WriteState& after) {
   return after.stats.height > before.stats.height;
 }
-bool grown_from_interior(const Shape& before, const Shape& after) {
+bool grown_from_interior(const WriteState& before, const WriteState& after) {
   return before.stats.height > 1 && grown(before, after);
 }
-bool collapsed(const Shape& before, const Shape& after) {
+bool collapsed(const WriteState& before, const WriteState& after) {
   return after.stats.height < before.stats.height;
 }
-bool more_table(const Shape& before, const Shape& after) {
+bool more_table(const WriteState& before, const WriteState& after) {
   return after.table_buffers > before.table_buffers;
 }
-bool more_leaves(const Shape& before, const Shape& after) {
+bool more_leaves(const WriteState& before, const WriteState& after) {
   return after.stats.leaves > before.stats.leaves + 3;
 }
-bool any(const Shape&, const Shape&) { return true; }
+bool any(const WriteState&, const WriteState&) { return true; }
 
 std::vector<Course> structural_courses() {
-  constexpr MapOptions kNoLog{.node_bytes = 512, .log_bytes = 0};
+  constexpr MapOptions kWithoutLog{.node_bytes = 512, .log_bytes = 0};
   constexpr MapOptions kNoVersions{.node_bytes = 512, .log_bytes = 128, .versions = false};
   return {
       {"MergesALog", fill_and_overwrite, log_merged, kFill},
       {"MergesALogWithoutVersions", fill_and_overwrite, log_merged, kFill, Refused::always,
        kNoVersions},
-      {"MergesALogInErasing", fill_and_erase, log_merged, kFill, Refused::never},
-      {"RewritesALeafWithoutLog", fill_and_overwrite, any, kFill, Refused::always, kNoLog},
+      {"MergesALogInErasing", fill_or_erase, log_merged, kFill, Refused::never},
+      {"RewritesALeafWithoutLog", fill_and_overwrite, any, kFill, Refused::always, kWithoutLog},
       {"GivesToASibling", put_scattered, gave, 100},
       {"SplitsALeaf", put_scattered, split, 100},
       {"SplitsALeafWithoutVersions", put_scattered, split, 100, Refused::always, kNoVersions},
-      {"SplitsALeafWithoutLog", put_scattered, split, 100, Refused::always, kNoLog},
+      {"SplitsALeafWithoutLog", put_scattered, split, 100, Refused::always, kWithoutLog},
       {"SplitsTheLastLeaf", put_ascending, split, 100},
       {"SplitsAnInteriorNode", put_scattered, more_interior_nodes},
       {"SplitsTheLastInteriorNode", put_ascending, more_interior_nodes},
       {"GrowsFromALeaf", put_scattered, grown},
       {"GrowsFromAnInteriorNode", put_scattered, grown_from_interior},
-      {"MergesLeaves", fill_and_erase, merged, kFill, Refused::never},
-      {"MergesLeavesWithoutVersions", fill_and_erase, merged, kFill, Refused::never, kNoVersions},
-      {"MergesInteriorNodes", fill_and_erase, fewer_interior_nodes, kFill, Refused::never},
-      {"LowersTheRoot", fill_and_erase, collapsed, kFill, Refused::never},
+      {"MergesLeaves", fill_or_erase, merged, kFill, Refused::never},
+      {"MergesLeavesWithoutVersions", fill_or_erase, merged, kFill, Refused::never, kNoVersions},
+      {"MergesInteriorNodes", fill_or_erase, fewer_interior_nodes, kFill, Refused::never},
+      {"LowersTheRoot", fill_or_erase, collapsed, kFill, Refused::never},
       {"OverwritesUnderSnapshots", hold_and_overwrite, log_merged, kFill + 8},
       {"WritesABatchIntoLogs", batches(3), any, 100},
       {"WritesABatchThatSplits", batches(30), more_leaves},
@@ -293,7 +293,7 @@ std::vector<Course> structural_courses() {
       {"WritesABatchThatGrowsTheRoot", batches(30), grown_from_interior},
       {"WritesABatchWithoutVersions", batches(30), more_leaves, 0, Refused::always, kNoVersions},
       {"SplitsALeafOfTheUsualSize", put_scattered, split, 500, Refused::always, {}},
-      {"MergesLeavesOfTheUsualSize", fill_and_erase, merged, kFill, Refused::never, {}},
+      {"MergesLeavesOfTheUsualSize", fill_or_erase, merged, kFill, Refused::never, {}},
       {"WritesThroughAPipeline", pipelined, split, 20},
   };
 }
@@ -304,7 +304,7 @@ std::vector<Course> structural_courses() {
 std::optional<std::uint64_t> find_event(const Course& course) {
   World world(course.options);
   for (std::uint64_t i = 0; i < 100'000; ++i) {
-    const Shape before = world.shape();
+    const WriteState before = world.shape();
     course.write(world, i);
     EXPECT_EQ(world.follow(), 0u);
     if (i >= course.first && course.event(before, world.shape())) {

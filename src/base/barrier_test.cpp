@@ -10,7 +10,7 @@
 namespace espalier::base {
 namespace {
 
-constexpr std::uint64_t kRounds = kThreadSanitizer ? 5000 : 20'000;
+constexpr std::uint64_t kLitmusRounds = kThreadSanitizer ? 5000 : 20'000;
 
 // Two threads store to one word each and then load the other's. Without barriers both may load the
 // old value, because the stores wait in store buffers (measured: 1 in 100 rounds on two free cores,
@@ -24,7 +24,7 @@ int both_missed(First first_barrier, Second second_barrier) {
   alignas(64) int saw_x = 0;
   int missed = 0;
   Litmus().run(
-      kRounds,
+      kLitmusRounds,
       [&] {
         x.store(1, std::memory_order_relaxed);
         first_barrier();

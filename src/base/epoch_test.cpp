@@ -22,19 +22,19 @@ namespace espalier::base {
 namespace {
 
 /// Zeroed memory for a table, shared with children and mappable twice.
-class TableMemory {
+class SharedTableMemory {
  public:
-  explicit TableMemory(std::uint32_t participants)
+  explicit SharedTableMemory(std::uint32_t participants)
       : bytes_(EpochTable::bytes(participants)), file_(::memfd_create("epoch", MFD_CLOEXEC)) {
     if (::ftruncate(file_, static_cast<off_t>(bytes_)) != 0) std::abort();
     first_ = map();
   }
-  ~TableMemory() {
+  ~SharedTableMemory() {
     ::munmap(first_, bytes_);
     ::close(file_);
   }
-  TableMemory(const TableMemory&) = delete;
-  TableMemory& operator=(const TableMemory&) = delete;
+  SharedTableMemory(const SharedTableMemory&) = delete;
+  SharedTableMemory& operator=(const SharedTableMemory&) = delete;
 
   [[nodiscard]] std::byte* map() const {
     void* const at = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
@@ -85,7 +85,7 @@ class Child {
 };
 
 TEST(EpochTable, StartsAtTwoAndAdvances) {
-  const TableMemory memory(4);
+  const SharedTableMemory memory(4);
   EpochTable table = EpochTable::create(memory.at(), 4);
   EXPECT_EQ(table.current(), 2u);
   EXPECT_EQ(table.oldest(), 2u);
@@ -97,7 +97,7 @@ TEST(EpochTable, StartsAtTwoAndAdvances) {
 }
 
 TEST(EpochTable, OldestIsThatOfTheOldestReader) {
-  const TableMemory memory(4);
+  const SharedTableMemory memory(4);
   EpochTable table = EpochTable::create(memory.at(), 4);
   EpochSlot a = *table.join();
   EpochSlot b = *table.join();
@@ -118,7 +118,7 @@ TEST(EpochTable, OldestIsThatOfTheOldestReader) {
 }
 
 TEST(EpochTable, SlotsAreTakenAndLeft) {
-  const TableMemory memory(2);
+  const SharedTableMemory memory(2);
   EpochTable table = EpochTable::create(memory.at(), 2);
   std::optional<EpochSlot> a = *table.join();
   EpochSlot b = *table.join();
@@ -143,7 +143,7 @@ TEST(EpochTable, SlotsAreTakenAndLeft) {
 }
 
 TEST(EpochTable, AttachSeesWhatCreateMadeAtAnotherAddress) {
-  const TableMemory memory(3);
+  const SharedTableMemory memory(3);
   EpochTable table = EpochTable::create(memory.at(), 3);
   table.advance();
   std::byte* const elsewhere = memory.map();
@@ -162,7 +162,7 @@ TEST(EpochTable, AttachSeesWhatCreateMadeAtAnotherAddress) {
 }
 
 TEST(EpochTable, AttachRefusesWhatIsNoTable) {
-  const TableMemory memory(3);
+  const SharedTableMemory memory(3);
   const auto detail = [&](std::size_t bytes) {
     const auto table = EpochTable::attach(memory.at(), bytes);
     EXPECT_FALSE(table);
@@ -198,7 +198,7 @@ TEST(EpochTable, AttachRefusesWhatIsNoTable) {
 }
 
 TEST(EpochTable, BytesAreAsDrawn) {
-  const TableMemory memory(1);
+  const SharedTableMemory memory(1);
   EpochTable table = EpochTable::create(memory.at(), 1);
   EXPECT_EQ(std::memcmp(memory.at(), "espepoch", 8), 0);
   EpochSlot slot = *table.join();
@@ -210,7 +210,7 @@ TEST(EpochTable, BytesAreAsDrawn) {
 }
 
 TEST(EpochProcess, ADeadProcessIsSweptAndALivingOneIsNot) {
-  const TableMemory memory(2);
+  const SharedTableMemory memory(2);
   EpochTable table = EpochTable::create(memory.at(), 2);
   EpochSlot mine = *table.join();
   Child child([&] {
@@ -237,7 +237,7 @@ TEST(EpochProcess, ADeadProcessIsSweptAndALivingOneIsNot) {
 }
 
 TEST(EpochProcess, JoinSweepsWhenTheTableIsFull) {
-  const TableMemory memory(1);
+  const SharedTableMemory memory(1);
   EpochTable table = EpochTable::create(memory.at(), 1);
   Child child([&] {
     static EpochSlot slot;
@@ -254,7 +254,7 @@ TEST(EpochProcess, JoinSweepsWhenTheTableIsFull) {
 }
 
 TEST(EpochProcess, AForkedCopyOfASlotLeavesNothing) {
-  const TableMemory memory(1);
+  const SharedTableMemory memory(1);
   EpochTable table = EpochTable::create(memory.at(), 1);
   EpochSlot slot = *table.join();
   slot.enter();

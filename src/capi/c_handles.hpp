@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <utility>
@@ -18,6 +19,11 @@
 #include "espalier/sequencer.hpp"
 
 namespace espalier::client::c {
+
+/// Of room for a handle that nobody got.
+struct FreeRoom {
+  void operator()(void* room) const { ::operator delete(room); }
+};
 
 using Uses = std::shared_ptr<std::atomic<std::uint32_t>>;
 

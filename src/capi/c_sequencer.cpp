@@ -12,14 +12,10 @@ using espalier::SequencerDescription;
 
 namespace {
 
-struct FreeRoom {
-  void operator()(void* room) const { ::operator delete(room); }
-};
-
 // Room for the handle is taken first: a sequencer that was made is not left without one.
 template <class Reach>
-Result<void> hand_out(espalier_sequencer** handle, const Reach& reach) {
-  std::unique_ptr<void, FreeRoom> room(::operator new(sizeof(espalier_sequencer)));
+Result<void> hand_out_sequencer(espalier_sequencer** handle, const Reach& reach) {
+  std::unique_ptr<void, c::FreeRoom> room(::operator new(sizeof(espalier_sequencer)));
   const Result<Sequencer> found = reach();
   if (!found) return std::unexpected(found.error());
   *handle = new (room.release()) espalier_sequencer{*found};
@@ -49,18 +45,19 @@ espalier_code espalier_sequencer_create(espalier_store* store, espalier_bytes na
   return c::run(
       __func__, {c::given(store, "store"), c::good(name, "name"), c::given(sequencer, "sequencer")},
       [&] {
-        return hand_out(sequencer,
-                        [&] { return store->store.create_sequencer(c::view(name), first); });
+        return hand_out_sequencer(
+            sequencer, [&] { return store->store.create_sequencer(c::view(name), first); });
       });
 }
 
 espalier_code espalier_sequencer_open(espalier_store* store, espalier_bytes name,
                                       espalier_sequencer** sequencer) {
-  return c::run(
-      __func__, {c::given(store, "store"), c::good(name, "name"), c::given(sequencer, "sequencer")},
-      [&] {
-        return hand_out(sequencer, [&] { return store->store.open_sequencer(c::view(name)); });
-      });
+  return c::run(__func__,
+                {c::given(store, "store"), c::good(name, "name"), c::given(sequencer, "sequencer")},
+                [&] {
+                  return hand_out_sequencer(
+                      sequencer, [&] { return store->store.open_sequencer(c::view(name)); });
+                });
 }
 
 void espalier_sequencer_close(espalier_sequencer* sequencer) { delete sequencer; }

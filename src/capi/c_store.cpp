@@ -19,15 +19,11 @@ using espalier::Result;
 
 namespace {
 
-struct FreeRoom {
-  void operator()(void* room) const { ::operator delete(room); }
-};
-
 // A handle of the map that `reach` makes or opens. Room for it is taken first: a map that was made
 // is not left without a handle.
 template <class Reach>
-Result<void> hand_out(const espalier_store& store, espalier_map** handle, const Reach& reach) {
-  std::unique_ptr<void, FreeRoom> room(::operator new(sizeof(espalier_map)));
+Result<void> hand_out_map(const espalier_store& store, espalier_map** handle, const Reach& reach) {
+  std::unique_ptr<void, c::FreeRoom> room(::operator new(sizeof(espalier_map)));
   const Result<Map> map = reach();
   if (!map) return std::unexpected(map.error());
   *handle = new (room.release()) espalier_map{*map, store.uses};
@@ -153,15 +149,16 @@ espalier_code espalier_map_create(espalier_store* store, espalier_bytes name,
                                            .log_bytes = known.log_bytes,
                                            .versions = known.versions != 0,
                                            .snapshot_bytes_max = known.snapshot_bytes_max};
-                  return hand_out(*store, map,
-                                  [&] { return store->store.create_map(c::view(name), made_of); });
+                  return hand_out_map(
+                      *store, map, [&] { return store->store.create_map(c::view(name), made_of); });
                 });
 }
 
 espalier_code espalier_map_open(espalier_store* store, espalier_bytes name, espalier_map** map) {
   return c::run(
-      __func__, {c::given(store, "store"), c::good(name, "name"), c::given(map, "map")},
-      [&] { return hand_out(*store, map, [&] { return store->store.open_map(c::view(name)); }); });
+      __func__, {c::given(store, "store"), c::good(name, "name"), c::given(map, "map")}, [&] {
+        return hand_out_map(*store, map, [&] { return store->store.open_map(c::view(name)); });
+      });
 }
 
 void espalier_map_close(espalier_map* map) { delete map; }

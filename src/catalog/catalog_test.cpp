@@ -10,8 +10,6 @@
 namespace espalier::catalog {
 namespace {
 
-using Names = std::vector<std::string>;
-
 Error error_of(Code code, ObjectKind kind = ObjectKind::any) {
   return {code, 0, static_cast<std::uint32_t>(kind)};
 }
@@ -78,10 +76,10 @@ TEST(Catalog, ListsKindsByAscendingNames) {
   const auto b = some.create<SomeMap>("b").value();
   const auto c = some.create<SomeTable>("c").value();
   const auto a = some.create<SomeTable>("a").value();
-  EXPECT_EQ(some.catalog.names(), (Names{"a", "b", "c"}));
-  EXPECT_EQ(some.catalog.names(ObjectKind::table), (Names{"a", "c"}));
-  EXPECT_EQ(some.catalog.names(ObjectKind::map), (Names{"b"}));
-  EXPECT_EQ(some.catalog.names(static_cast<ObjectKind>(7)), Names{});
+  EXPECT_EQ(some.catalog.names(), (ObjectNames{"a", "b", "c"}));
+  EXPECT_EQ(some.catalog.names(ObjectKind::table), (ObjectNames{"a", "c"}));
+  EXPECT_EQ(some.catalog.names(ObjectKind::map), (ObjectNames{"b"}));
+  EXPECT_EQ(some.catalog.names(static_cast<ObjectKind>(7)), ObjectNames{});
   const auto all = some.catalog.list();
   ASSERT_EQ(all.size(), 3u);
   EXPECT_EQ(all[1]->object, b);

@@ -11,10 +11,8 @@
 namespace espalier::catalog {
 namespace {
 
-using Names = std::vector<std::string>;
-
-Names names_of(const wire::SampledObjects& sampled) {
-  Names names;
+ObjectNames names_of(const wire::SampledObjects& sampled) {
+  ObjectNames names;
   for (const wire::SampledObject& object : sampled.objects) names.push_back(object.name);
   return names;
 }
@@ -26,14 +24,14 @@ TEST(CatalogSamples, AreThoseOfTheChosenObjectsThatTakeMostMemory) {
   const auto chosen = [&](const SampleChoice& choice) {
     return names_of(samples_of(some.catalog, choice));
   };
-  EXPECT_EQ(chosen({}), (Names{"bbb", "yy", "zz", "a", "x"}));
-  EXPECT_EQ(chosen({.kind = ObjectKind::map}), (Names{"bbb", "a"}));
-  EXPECT_EQ(chosen({.kind = ObjectKind::table}), Names{});
-  EXPECT_EQ(chosen({.beyond_node_stats = true}), (Names{"yy", "zz", "x"}));
-  EXPECT_EQ(chosen({.prefix = "z"}), Names{"zz"});
-  EXPECT_EQ(chosen({.name = "x"}), Names{"x"});
-  EXPECT_EQ(chosen({.prefix = "z", .name = "x"}), Names{}) << "another's";
-  EXPECT_EQ(chosen({.objects_max = 2}), (Names{"bbb", "yy"}));
+  EXPECT_EQ(chosen({}), (ObjectNames{"bbb", "yy", "zz", "a", "x"}));
+  EXPECT_EQ(chosen({.kind = ObjectKind::map}), (ObjectNames{"bbb", "a"}));
+  EXPECT_EQ(chosen({.kind = ObjectKind::table}), ObjectNames{});
+  EXPECT_EQ(chosen({.beyond_node_stats = true}), (ObjectNames{"yy", "zz", "x"}));
+  EXPECT_EQ(chosen({.prefix = "z"}), ObjectNames{"zz"});
+  EXPECT_EQ(chosen({.name = "x"}), ObjectNames{"x"});
+  EXPECT_EQ(chosen({.prefix = "z", .name = "x"}), ObjectNames{}) << "another's";
+  EXPECT_EQ(chosen({.objects_max = 2}), (ObjectNames{"bbb", "yy"}));
   EXPECT_EQ(samples_of(some.catalog, {.objects_max = 2}).count, 5u);
   EXPECT_EQ(samples_of(some.catalog, {.objects_max = 2}).left_out(), 3u);
 }
@@ -115,14 +113,14 @@ TEST(CatalogSamples, AreTakenOneObjectAtATime) {
     ++steps;
   }
   EXPECT_EQ(steps, 3 + 3);
-  EXPECT_EQ(names_of(all.take()), (Names{"ccc", "bb", "a"})) << "as it was when they began";
+  EXPECT_EQ(names_of(all.take()), (ObjectNames{"ccc", "bb", "a"})) << "as it was when they began";
   EXPECT_EQ(some.living, 2) << "nothing is kept";
   Sampling none(some.catalog, {.kind = ObjectKind::table});
   EXPECT_FALSE(none.step());
   EXPECT_EQ(none.take().count, 0u);
   Sampling one(some.catalog, {.name = "bb"});
   EXPECT_FALSE(one.step());
-  EXPECT_EQ(names_of(one.take()), Names{"bb"});
+  EXPECT_EQ(names_of(one.take()), ObjectNames{"bb"});
 }
 
 }  // namespace

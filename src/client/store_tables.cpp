@@ -14,7 +14,7 @@ namespace {
 
 using client::call;
 
-TableDescription description_of(client::TableInfo info) {
+TableDescription table_description(client::TableInfo info) {
   return {std::move(info.name),    client::SchemaImpl::handle(std::move(info.schema)),
           info.facts.rows,         info.facts.pages,
           info.facts.memory_bytes, info.salt.has_value()};
@@ -62,7 +62,7 @@ TableResult<std::vector<TableDescription>> Store::tables() const {
   auto listed = call(*impl_, [&] { return impl_->tables()->list(); });
   if (!listed) return std::unexpected(std::move(listed.error()));
   std::vector<TableDescription> tables;
-  for (client::TableInfo& info : *listed) tables.push_back(description_of(std::move(info)));
+  for (client::TableInfo& info : *listed) tables.push_back(table_description(std::move(info)));
   return tables;
 }
 

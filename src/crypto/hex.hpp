@@ -38,4 +38,10 @@ inline void append_hex(std::span<const std::byte> bytes, std::string& text) {
   }
 }
 
+[[nodiscard]] inline std::string to_hex(std::span<const std::byte> bytes) {
+  std::string text;
+  append_hex(bytes, text);
+  return text;
+}
+
 }  // namespace espalier::crypto

@@ -11,7 +11,7 @@ namespace espalier::dataplane {
 namespace {
 
 // Eight nodes of eight leaves each, of which those of node `hot` are passed a hundred times.
-TreeImage tree_of(std::uint64_t hot) {
+TreeImage tree_with_hot_node(std::uint64_t hot) {
   TreeImage tree;
   std::vector<NodeNumber> nodes;
   std::vector<std::uint64_t> between;
@@ -31,15 +31,21 @@ TreeImage tree_of(std::uint64_t hot) {
 
 TEST(HitShare, TellsWhichPartOfWhatPassesIsSentToItsLeaf) {
   const auto limits = TableLimits{.ranges = 15, .sets = 0};
-  const auto tables = compile(tree_of(3), limits).tables;
-  EXPECT_NEAR(hit_share(tree_of(3), tables), 800.0 / 856, 1e-9);
-  EXPECT_NEAR(hit_share(tree_of(5), tables), 8.0 / 856, 1e-9) << "the workload has changed";
-  EXPECT_NEAR(hit_share(tree_of(5), compile(tree_of(5), limits).tables), 800.0 / 856, 1e-9);
+  const auto tables = compile(tree_with_hot_node(3), limits).tables;
+  EXPECT_NEAR(hit_share(tree_with_hot_node(3), tables), 800.0 / 856, 1e-9);
+  EXPECT_NEAR(hit_share(tree_with_hot_node(5), tables), 8.0 / 856, 1e-9)
+      << "the workload has changed";
+  EXPECT_NEAR(hit_share(tree_with_hot_node(5), compile(tree_with_hot_node(5), limits).tables),
+              800.0 / 856, 1e-9);
 }
 
 TEST(HitShare, OfTablesOfNothingOrEverything) {
-  EXPECT_EQ(hit_share(tree_of(3), compile(tree_of(3), {.ranges = 1, .sets = 0}).tables), 0);
-  EXPECT_EQ(hit_share(tree_of(3), compile(tree_of(3), {.ranges = 64, .sets = 0}).tables), 1);
+  EXPECT_EQ(hit_share(tree_with_hot_node(3),
+                      compile(tree_with_hot_node(3), {.ranges = 1, .sets = 0}).tables),
+            0);
+  EXPECT_EQ(hit_share(tree_with_hot_node(3),
+                      compile(tree_with_hot_node(3), {.ranges = 64, .sets = 0}).tables),
+            1);
 }
 
 }  // namespace

@@ -24,18 +24,18 @@
 namespace espalier::dataplane {
 namespace {
 
-std::string read_file(const std::string& name) {
+std::string read_p4_file(const std::string& name) {
   std::ifstream file(std::string(ESPALIER_SOURCE_DIR "/dataplane/p4/") + name);
   EXPECT_TRUE(file) << name;
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
 TEST(P4Program, ItsConstantsAreThoseOfThePacketFunction) {
-  EXPECT_EQ(read_file("index_constants.p4"), p4_constants());
+  EXPECT_EQ(read_p4_file("index_constants.p4"), p4_constants());
 }
 
 TEST(P4Program, ItHasTheTablesThatEntriesAreWrittenFor) {
-  const P4Program program = read_p4(read_file("index.p4"));
+  const P4Program program = read_p4(read_p4_file("index.p4"));
   ASSERT_EQ(program.tables.size(), 2 + kP4Stages + 1 + 3 * kP4Sets);
   const auto kinds = [&program](const std::string& table) {
     std::string text;
@@ -70,7 +70,7 @@ TEST(P4Program, ItHasTheTablesThatEntriesAreWrittenFor) {
 
 // Which child it is that so many pivots lead to, in each set's constant table.
 TEST(P4Program, ItCountsPivotsAsTheTablesDo) {
-  const std::string text = read_file("index.p4");
+  const std::string text = read_p4_file("index.p4");
   const auto times = [&text](const std::string& line) {
     std::size_t found = 0;
     for (auto at = text.find(line); at != text.npos; at = text.find(line, at + 1)) ++found;
@@ -88,7 +88,7 @@ TEST(P4Program, ItCountsPivotsAsTheTablesDo) {
 }
 
 TEST(P4Program, EntriesFitItAndComeBackRandom) {
-  const P4Program program = read_p4(read_file("index.p4"));
+  const P4Program program = read_p4(read_p4_file("index.p4"));
   base::Random random(base::seed_from_environment(1));
   for (int round = 0; round < 20; ++round) {
     SwitchProgram written;
@@ -116,7 +116,7 @@ TEST(P4Program, EntriesFitItAndComeBackRandom) {
 }
 
 TEST(P4Program, EntriesThatItDoesNotHaveAreNoticed) {
-  const P4Program program = read_p4(read_file("index.p4"));
+  const P4Program program = read_p4(read_p4_file("index.p4"));
   const auto fault = [&program](const std::string& line) {
     std::vector<P4Entry> entries;
     const std::string found = read_entries(program, "table_add index_ingress." + line, entries);

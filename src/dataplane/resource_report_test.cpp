@@ -9,7 +9,7 @@
 namespace espalier::dataplane {
 namespace {
 
-TreeImage tree_of(std::size_t levels) {
+TreeImage tree_of_levels(std::size_t levels) {
   std::size_t leaves = 1;
   for (std::size_t i = 0; i < levels; ++i) leaves *= 12;
   return even_tree(levels, 12, 0x123'4567'89AB, std::vector<std::uint64_t>(leaves, 1));
@@ -25,7 +25,7 @@ TEST(ResourceReport, RangesAsPrefixes) {
 }
 
 TEST(ResourceReport, AFatRootAndASetFillASwitchOfTwelveStages) {
-  const IndexTables tables = compile(tree_of(5), {.ranges = 600, .sets = 3}).tables;
+  const IndexTables tables = compile(tree_of_levels(5), {.ranges = 600, .sets = 3}).tables;
   ASSERT_EQ(tables.sets.size(), 3u);
   SwitchTarget target;
   const auto two = report_resources(tables, target);
@@ -45,7 +45,7 @@ TEST(ResourceReport, AFatRootAndASetFillASwitchOfTwelveStages) {
 }
 
 TEST(ResourceReport, WhatIsTooLargeIsNamed) {
-  const IndexTables tables = compile(tree_of(5), {.ranges = 600, .sets = 1}).tables;
+  const IndexTables tables = compile(tree_of_levels(5), {.ranges = 600, .sets = 1}).tables;
   SwitchTarget target;
   target.sram_blocks = 10;
   const auto nodes = report_resources(tables, target);
@@ -68,7 +68,7 @@ TEST(ResourceReport, WhatIsTooLargeIsNamed) {
 }
 
 TEST(ResourceReport, PrefixesTakeMoreThanRanges) {
-  const IndexTables tables = compile(tree_of(3), {.ranges = 600, .sets = 1}).tables;
+  const IndexTables tables = compile(tree_of_levels(3), {.ranges = 600, .sets = 1}).tables;
   SwitchTarget target;
   const auto ranges = report_resources(tables, target);
   target.matches_ranges = false;

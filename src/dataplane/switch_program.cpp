@@ -5,18 +5,13 @@
 #include <optional>
 #include <utility>
 
+#include "dataplane/text_numbers.hpp"
 #include "dataplane/text_reader.hpp"
 
 namespace espalier::dataplane {
 namespace {
 
-constexpr std::string_view kTitle = "espalier-switch 1";
-
-void put_word(std::string& into, std::uint64_t number, int base) {
-  char digits[24];
-  into += ' ';
-  into.append(digits, std::to_chars(digits, digits + sizeof digits, number, base).ptr);
-}
+constexpr std::string_view kProgramTitle = "espalier-switch 1";
 
 /// A map's part of a text: its keys, and where its tables begin.
 struct Section {
@@ -78,7 +73,7 @@ std::expected<SwitchProgram, TextFault> SwitchProgram::parse(std::string_view te
 }
 
 std::string SwitchProgram::text() const {
-  std::string text(kTitle);
+  std::string text(kProgramTitle);
   text += '\n';
   for (const SwitchMap& map : maps_) {
     text += "map";

@@ -2,33 +2,22 @@
 #include "dataplane/table_text.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <utility>
 
+#include "dataplane/text_numbers.hpp"
 #include "dataplane/text_reader.hpp"
 
 namespace espalier::dataplane {
 namespace {
 
-constexpr std::string_view kTitle = "espalier-tables 1";
-
-void put(std::string& into, std::uint64_t number, int base = 10) {
-  char digits[24];
-  const auto end = std::to_chars(digits, digits + sizeof digits, number, base).ptr;
-  into.append(digits, end);
-}
-
-void put_word(std::string& into, std::uint64_t number, int base = 10) {
-  into += ' ';
-  put(into, number, base);
-}
+constexpr std::string_view kTablesTitle = "espalier-tables 1";
 
 void put_way(std::string& into, const Way& way) {
   put_word(into, way.address, 16);
   if (way.next != kNoNode) {
     into += '>';
-    put(into, way.next);
+    put_number(into, way.next);
   }
 }
 
@@ -129,7 +118,7 @@ class Parser {
 }  // namespace
 
 std::string to_text(const IndexTables& tables) {
-  std::string text(kTitle);
+  std::string text(kTablesTitle);
   text += "\nroot";
   put_word(text, tables.root.bits_per_stage);
   put_word(text, tables.root.stages.size());

@@ -18,7 +18,6 @@ using fabric::Completion;
 
 constexpr std::uint32_t kReceives = 1024;  // and one for each pair
 constexpr std::uint32_t kPostsOwn = 4;     // of one, however many there are and whatever they hold
-constexpr fabric::Domain kNoDomain = ~fabric::Domain{0};  // of those who are refused
 constexpr std::uint32_t kUser =
     ~std::uint32_t{0};  // whose doorbells they are; nobody is given them
 constexpr std::uint32_t kRefusedMax = 64;
@@ -28,7 +27,7 @@ constexpr std::uint64_t kHouseNs = 10'000'000;
 constexpr std::uint64_t kNapNs = 1'000'000;
 // Nothing to carry for so long: nobody stays awake for it. Nor is it looked at, if nothing is to
 // come of it.
-constexpr std::uint32_t kQuietTurns = 64;
+constexpr std::uint32_t kQuietSessionTurns = 64;
 constexpr std::uint32_t kIdleTurns = 256;  // and after so many the endpoint less often
 constexpr std::uint32_t kIdleLook = 16;
 
@@ -144,7 +143,9 @@ bool FabricClients::turn() {
 bool FabricClients::has_news() {
   idle_turns_ = 0;
   if (turn()) return true;
-  const auto moves = [](const Session* session) { return session->quiet_turns < kQuietTurns; };
+  const auto moves = [](const Session* session) {
+    return session->quiet_turns < kQuietSessionTurns;
+  };
   return completions_.waiting() != 0 || std::ranges::any_of(active_, moves);
 }
 
@@ -272,7 +273,7 @@ bool FabricClients::mirror_active() {
     moved = moved || mirrored;
     session->quiet_turns = mirrored ? 0 : session->quiet_turns + 1;
     session->active = session->connection->link()->attached() &&
-                      (session->quiet_turns < kQuietTurns || has_more(*session));
+                      (session->quiet_turns < kQuietSessionTurns || has_more(*session));
     return !session->active;
   });
   return moved;
@@ -473,7 +474,7 @@ void FabricClients::send_refusal(const fabric::ConnectRequest& request, const Er
     refused_.front().pair->close();
     refused_.erase(refused_.begin());
   }
-  auto pair = endpoint_->accept(request, pair_options(kNoDomain), said);
+  auto pair = endpoint_->accept(request, pair_options(fabric::kNoDomain), said);
   if (pair) refused_.push_back({std::move(*pair), options_.now_ns() + kRefusedNs});
 }
 

@@ -11,8 +11,7 @@
 namespace espalier::offload {
 namespace {
 
-constexpr fabric::Domain kNoDomain = ~fabric::Domain{0};
-constexpr std::uint32_t kReceives = 2 * LinkAuthenticator::kPendingMax;
+constexpr std::uint32_t kProofReceives = 2 * LinkAuthenticator::kPendingMax;
 constexpr std::uint32_t kSendsOfPeer = 2;
 
 }  // namespace
@@ -22,10 +21,10 @@ LinkAuthenticator::LinkAuthenticator(fabric::Endpoint& endpoint, const Secrets& 
     : endpoint_(endpoint),
       secrets_(secrets),
       options_(std::move(options)),
-      completions_(endpoint, kReceives + kSendsOfPeer * kPendingMax),
-      receives_(completions_, kReceives),
-      buffers_(kReceives) {
-  for (std::uint64_t i = 0; i < kReceives; ++i) {
+      completions_(endpoint, kProofReceives + kSendsOfPeer * kPendingMax),
+      receives_(completions_, kProofReceives),
+      buffers_(kProofReceives) {
+  for (std::uint64_t i = 0; i < kProofReceives; ++i) {
     const fabric::Receive receive{i, std::as_writable_bytes(std::span(&buffers_[i], 1))};
     receives_.post({&receive, 1});
   }
@@ -99,7 +98,7 @@ Result<void> LinkAuthenticator::begin(const fabric::ConnectRequest& request, Pen
   options.sends = &completions_;
   options.shared_receives = &receives_;
   options.send_depth = kSendsOfPeer;
-  options.domain = kNoDomain;
+  options.domain = fabric::kNoDomain;
   options.timeout_ns = options_.pair_timeout_ns;
   auto pair = endpoint_.accept(request, options, std::as_bytes(std::span(&welcome, 1)));
   if (!pair) return std::unexpected(pair.error());

@@ -8,7 +8,7 @@
 namespace espalier::offload {
 namespace {
 
-constexpr std::string_view kUser = "user ";
+constexpr std::string_view kUserPrefix = "user ";
 constexpr std::string_view kAnybody = "anybody";  // Access::everything()
 constexpr std::string_view kOthers = "others";
 
@@ -17,20 +17,20 @@ constexpr std::string_view kOthers = "others";
 std::string principal_of_secret(std::string_view name) { return "secret " + std::string(name); }
 
 std::string principal_of_user(std::uint32_t user) {
-  return std::string(kUser) + std::to_string(user);
+  return std::string(kUserPrefix) + std::to_string(user);
 }
 
 std::string principal_of_peer(std::string_view peer) {
   constexpr std::string_view kOfUser = " of user ";
   if (const std::size_t at = peer.rfind(kOfUser); at != std::string_view::npos) {
-    return std::string(kUser) + std::string(peer.substr(at + kOfUser.size()));
+    return std::string(kUserPrefix) + std::string(peer.substr(at + kOfUser.size()));
   }
   return "address " + source_of(peer);
 }
 
 // Names of secrets have no spaces.
 std::string principal_on_behalf(std::string_view name) {
-  if (name.starts_with(kUser)) return std::string(name);
+  if (name.starts_with(kUserPrefix)) return std::string(name);
   return name.empty() || name == kAnybody ? std::string() : principal_of_secret(name);
 }
 

@@ -9,11 +9,7 @@
 #include "fabric/shared_copy.hpp"
 
 namespace espalier::fabric {
-namespace {
-
-constexpr std::uint64_t kPageBytes = 4096;
-
-}  // namespace
+namespace {}  // namespace
 
 Result<LandingRegion> LandingRegion::create(RegionTable& regions, const Options& options) {
   if (options.bytes == 0 || options.bytes > kBytesMax) return fail(Code::invalid_argument);

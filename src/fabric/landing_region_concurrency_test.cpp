@@ -19,8 +19,6 @@
 namespace espalier::fabric {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
-
 /// What a session says of a request that lies in its landing region.
 struct RequestHead {
   std::uint64_t offset;
@@ -33,7 +31,7 @@ std::uint64_t check_of(const RequestHead& head) { return head.offset * 3 + head.
 // A peer that maps the region writes heads and payloads of all kinds, and punches holes, without
 // end, while we read heads once, clamp, and read what they name.
 TEST(LandingRegionConcurrency, AHostilePeerChangesBytesUnderTheReader) {
-  constexpr std::uint64_t kBytes = 8 * kPage;
+  constexpr std::uint64_t kBytes = 8 * kPageBytes;
   constexpr int kReads = 2000;
   const std::uint64_t seed = base::seed_from_environment(26);
   const auto table = *RegionTable::create(seed);
@@ -94,7 +92,7 @@ bool is_all_threes(std::span<const std::byte> bytes) {
 
 // The peer's WRITEs are done by a thread of ours, which gives the region back under it.
 TEST(LandingRegionConcurrency, GivingItBackWaitsForWritesThatBegan) {
-  constexpr std::uint64_t kBytes = 4 * kPage;
+  constexpr std::uint64_t kBytes = 4 * kPageBytes;
   const auto table = *RegionTable::create(base::seed_from_environment(27));
   std::atomic<RegionKey> key{0};
   std::atomic<std::uint64_t> address{0};

@@ -13,7 +13,7 @@ namespace espalier::fabric {
 namespace {
 
 constexpr std::uint64_t kProbes = 10'000'000;
-constexpr RemoteRights kAll = RemoteRights::read | RemoteRights::write | RemoteRights::atomic;
+constexpr RemoteRights kAllRights = RemoteRights::read | RemoteRights::write | RemoteRights::atomic;
 
 class RegionProbes : public ::testing::Test {
  protected:
@@ -24,7 +24,7 @@ class RegionProbes : public ::testing::Test {
         reader(*table) {
     for (std::uint64_t i = 0; i < 300; ++i) {
       const std::uint64_t bytes = random.between(1, memory.size());
-      regions.push_back(*table->offer({memory.data(), bytes}, kAll));
+      regions.push_back(*table->offer({memory.data(), bytes}, kAllRights));
     }
   }
   [[nodiscard]] const RemoteRegion& any() { return regions[random.below(regions.size())].remote(); }
@@ -110,7 +110,7 @@ TEST_F(RegionProbes, RevokedKeysFindNothing) {
     gone.push_back(each.remote());
     each.revoke();
   }
-  for (Registration& each : regions) each = *table->offer({memory.data(), 4096}, kAll);
+  for (Registration& each : regions) each = *table->offer({memory.data(), 4096}, kAllRights);
   for (const RemoteRegion& region : gone) EXPECT_FALSE(found(region.key, region.base, 1));
 }
 

@@ -21,7 +21,6 @@ constexpr std::uint32_t kPlaceBits = 16;
 constexpr std::uint32_t kPlaceMask = RegionTable::kRegionsMax - 1;
 constexpr std::uint64_t kBaseMin = std::uint64_t{1} << 46;
 constexpr std::uint64_t kBaseSpan = std::uint64_t{1} << 62;
-constexpr std::uint64_t kPageBytes = 4096;
 
 // Not 0, which is no key, and not the one that its place had before.
 RegionKey make_key(std::uint64_t random, std::uint32_t number, RegionKey before) {

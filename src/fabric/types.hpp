@@ -24,6 +24,10 @@ using RegionKey = std::uint32_t;
 [[nodiscard]] constexpr RegionKey void_word(RegionKey key) { return ~key; }
 /// Queue pairs reach the regions of their own domain only [verbs: protection domain].
 using Domain = std::uint32_t;
+inline constexpr Domain kNoDomain = ~Domain{0};  ///< of those who may use no region
+
+/// Memory that peers map lies at a multiple of this.
+inline constexpr std::uint64_t kPageBytes = 4096;
 
 /// What peers may do to a region.
 enum class RemoteRights : std::uint8_t { none = 0, read = 1, write = 2, atomic = 4 };

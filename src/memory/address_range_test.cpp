@@ -16,7 +16,7 @@ namespace espalier::memory {
 namespace {
 
 constexpr std::uint64_t kExtent = std::uint64_t{2} << 20;
-constexpr std::uint64_t kBytes = 4 * kExtent;
+constexpr std::uint64_t kRangeBytes = 4 * kExtent;
 
 bool is_mapped(const std::byte* at) {
   unsigned char resident = 0;
@@ -27,9 +27,10 @@ bool is_mapped(const std::byte* at) {
 /// third was cleared as huge pages are, and the last is as it was made.
 std::vector<std::pair<std::string, AddressRange>> make_ranges() {
   std::vector<std::pair<std::string, AddressRange>> ranges;
-  ranges.emplace_back("private", *AddressRange::private_memory(kBytes, false));
-  ranges.emplace_back("strict", *AddressRange::private_memory(kBytes, true));
-  ranges.emplace_back("file", *AddressRange::of_file(*create_sealed("test", kBytes), kBytes));
+  ranges.emplace_back("private", *AddressRange::private_memory(kRangeBytes, false));
+  ranges.emplace_back("strict", *AddressRange::private_memory(kRangeBytes, true));
+  ranges.emplace_back("file",
+                      *AddressRange::of_file(*create_sealed("test", kRangeBytes), kRangeBytes));
   for (auto& [kind, range] : ranges) {
     EXPECT_TRUE(range.open(0, 3 * kExtent)) << kind;
     for (std::uint64_t at = 0; at < 3 * kExtent; at += kExtent) range.base()[at] = std::byte{7};
@@ -48,13 +49,14 @@ TEST(AddressRange, IsNoMemoryOfAForkedProcess) {
   if (child == 0) {
     int mapped = 0;
     for (const auto& [kind, range] : ranges) {
-      for (std::uint64_t at = 0; at < kBytes; at += kExtent) mapped += is_mapped(range.base() + at);
+      for (std::uint64_t at = 0; at < kRangeBytes; at += kExtent)
+        mapped += is_mapped(range.base() + at);
     }
     ::_exit(mapped);
   }
   EXPECT_EQ(base::wait_for_child(child), 0);
   for (const auto& [kind, range] : ranges) {
-    for (std::uint64_t at = 0; at < kBytes; at += kExtent) {
+    for (std::uint64_t at = 0; at < kRangeBytes; at += kExtent) {
       EXPECT_TRUE(is_mapped(range.base() + at)) << kind << " at " << at;
     }
     EXPECT_EQ(range.base()[0], std::byte{7}) << kind;

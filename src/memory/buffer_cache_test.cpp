@@ -12,12 +12,12 @@
 
 #include "base/random.hpp"
 #include "memory/buffer_pool.hpp"
+#include "memory/testing/node_class.hpp"
 #include "wire/ref.hpp"
 
 namespace espalier::memory {
 namespace {
 
-constexpr SizeClass kNode = node_class_of(8192);
 constexpr SizeClass kLarge = BufferPool::class_of(4 << 20);
 
 class BufferCacheTest : public ::testing::Test {

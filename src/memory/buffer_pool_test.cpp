@@ -14,12 +14,12 @@
 
 #include "base/random.hpp"
 #include "memory/extent.hpp"
+#include "memory/testing/node_class.hpp"
 #include "wire/ref.hpp"
 
 namespace espalier::memory {
 namespace {
 
-constexpr SizeClass kNode = node_class_of(8192);
 constexpr std::uint32_t kPerExtent = buffers_per_extent(kNode);
 
 class BufferPoolTest : public ::testing::Test {
@@ -375,9 +375,17 @@ TEST_F(BufferPoolTest, KnowsWhereBuffersBegin) {
   };
   std::map<std::uint64_t, Use> used;
   std::vector<std::pair<std::uint64_t, SizeClass>> released;
-  const SizeClass classes[] = {
-      0, 3, 20, 39, 41, kNode, node_class_of(512), kTableClass, kTableClass + 2, kRelationClass,
-      kRelationClass + 2};
+  const SizeClass classes[] = {0,
+                               3,
+                               20,
+                               39,
+                               41,
+                               kNode,
+                               node_class_of(512),
+                               kTableClass,
+                               kTableClass + 2,
+                               kRelationClass,
+                               kRelationClass + 2};
   for (const SizeClass cls : classes) {
     for (int i = 0; i < 6; ++i) {
       const std::uint64_t offset = *pool_.allocate(cls);

@@ -221,10 +221,10 @@ TEST(Reclaimer, IsDueAfterAHandful) {
 
 TEST(Reclaimer, IsDueAtOnceAfterALargeValue) {
   ReclaimerUnderTest under;
-  constexpr auto kLarge = class_of(Reclaimer::kDueBytes);
-  const auto offset = under.pool.allocate(kLarge);
+  constexpr auto kDueClass = class_of(Reclaimer::kDueBytes);
+  const auto offset = under.pool.allocate(kDueClass);
   ASSERT_TRUE(offset);
-  const Retired value{*offset, under.object.write(), kLarge, 0};
+  const Retired value{*offset, under.object.write(), kDueClass, 0};
   under.retire(under.object, value);
   EXPECT_TRUE(under.reclaimer.due());
   under.collect();

@@ -15,15 +15,15 @@
 namespace espalier::memory {
 namespace {
 
-constexpr std::uint64_t kBytes = 3 * 4096;
+constexpr std::uint64_t kThreePages = 3 * 4096;
 
 Descriptor copy_of(const SharedMemory& memory) { return Descriptor(::dup(memory.descriptor())); }
 
 TEST(SharedMemory, IsZeroedAndTheSameForAllWhoAttach) {
-  auto made = SharedMemory::create("test", kBytes);
+  auto made = SharedMemory::create("test", kThreePages);
   ASSERT_TRUE(made);
-  EXPECT_EQ(*made->at(kBytes - 1), std::byte{0});
-  auto other = SharedMemory::attach(copy_of(*made), kBytes, Rights::write);
+  EXPECT_EQ(*made->at(kThreePages - 1), std::byte{0});
+  auto other = SharedMemory::attach(copy_of(*made), kThreePages, Rights::write);
   ASSERT_TRUE(other);
   *other->at(17) = std::byte{5};
   EXPECT_EQ(*made->at(17), std::byte{5});
@@ -34,7 +34,7 @@ TEST(SharedMemory, TakesNoStandardDescriptor) {
   const pid_t child = ::fork();
   if (child == 0) {
     for (int number = 0; number <= 2; ++number) close(number);
-    const auto made = SharedMemory::create("test", kBytes);
+    const auto made = SharedMemory::create("test", kThreePages);
     const auto copy = made->read_only();
     ::_exit(made->descriptor() > 2 && copy->number() > 2 && ::write(2, "x", 1) < 0 ? 7 : 1);
   }
@@ -43,7 +43,7 @@ TEST(SharedMemory, TakesNoStandardDescriptor) {
 
 // There it is not mapped, and something else may be.
 TEST(SharedMemory, IsNoMemoryOfAForkedProcess) {
-  std::optional<SharedMemory> made = *SharedMemory::create("test", kBytes);
+  std::optional<SharedMemory> made = *SharedMemory::create("test", kThreePages);
   const pid_t child = ::fork();
   if (child == 0) {
     const auto mapped = [](const void* at) {
@@ -74,24 +74,24 @@ TEST(SharedMemory, OfHugePagesIsNotAttached) {
 }
 
 TEST(SharedMemory, CannotChangeItsLengthOrItsSeals) {
-  auto made = SharedMemory::create("test", kBytes);
+  auto made = SharedMemory::create("test", kThreePages);
   ASSERT_TRUE(made);
   EXPECT_EQ(::ftruncate(made->descriptor(), 4096), -1);
   EXPECT_EQ(errno, EPERM);
-  EXPECT_EQ(::ftruncate(made->descriptor(), 2 * kBytes), -1);
+  EXPECT_EQ(::ftruncate(made->descriptor(), 2 * kThreePages), -1);
   EXPECT_EQ(::fcntl(made->descriptor(), F_ADD_SEALS, F_SEAL_WRITE), -1);
 }
 
 TEST(SharedMemory, AReadOnlyDescriptorCannotBeMappedToWrite) {
-  auto made = SharedMemory::create("test", kBytes);
+  auto made = SharedMemory::create("test", kThreePages);
   ASSERT_TRUE(made);
   auto descriptor = made->read_only();
   ASSERT_TRUE(descriptor);
   Descriptor second(::dup(descriptor->number()));
-  const auto refused = SharedMemory::attach(std::move(second), kBytes, Rights::write);
+  const auto refused = SharedMemory::attach(std::move(second), kThreePages, Rights::write);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error(), (Error{Code::system, 0, EACCES}));
-  const auto read = SharedMemory::attach(std::move(*descriptor), kBytes, Rights::read);
+  const auto read = SharedMemory::attach(std::move(*descriptor), kThreePages, Rights::read);
   ASSERT_TRUE(read);
   *made->at(0) = std::byte{9};
   EXPECT_EQ(*read->at(0), std::byte{9});
@@ -99,35 +99,35 @@ TEST(SharedMemory, AReadOnlyDescriptorCannotBeMappedToWrite) {
 
 TEST(SharedMemory, IsNoFileThatOtherUsersMayOpen) {
   const auto made = *SharedMemory::create("test", 4096);
-  struct stat facts {};
+  struct stat facts{};
   ASSERT_EQ(::fstat(made.descriptor(), &facts), 0);
   EXPECT_EQ(facts.st_mode & 0777, 0600u);
 }
 
 TEST(SharedMemory, WhatCouldShrinkOrIsTooShortIsRefused) {
   Descriptor unsealed(::memfd_create("test", MFD_CLOEXEC));
-  ASSERT_EQ(::ftruncate(unsealed.number(), kBytes), 0);
-  EXPECT_EQ(SharedMemory::attach(std::move(unsealed), kBytes, Rights::read).error().code,
+  ASSERT_EQ(::ftruncate(unsealed.number(), kThreePages), 0);
+  EXPECT_EQ(SharedMemory::attach(std::move(unsealed), kThreePages, Rights::read).error().code,
             Code::corrupt);
-  auto made = SharedMemory::create("test", kBytes);
+  auto made = SharedMemory::create("test", kThreePages);
   ASSERT_TRUE(made);
-  EXPECT_EQ(SharedMemory::attach(copy_of(*made), kBytes + 1, Rights::read).error().code,
+  EXPECT_EQ(SharedMemory::attach(copy_of(*made), kThreePages + 1, Rights::read).error().code,
             Code::corrupt);
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   Descriptor write_end(ends[1]);
-  EXPECT_EQ(SharedMemory::attach(Descriptor(ends[0]), kBytes, Rights::read).error().code,
+  EXPECT_EQ(SharedMemory::attach(Descriptor(ends[0]), kThreePages, Rights::read).error().code,
             Code::corrupt);
 }
 
 TEST(SharedMemory, WhatWasDiscardedIsZerosForAllAndTakesNoPages) {
-  auto made = SharedMemory::create("test", kBytes);
+  auto made = SharedMemory::create("test", kThreePages);
   ASSERT_TRUE(made);
-  const auto other = SharedMemory::attach(copy_of(*made), kBytes, Rights::write);
+  const auto other = SharedMemory::attach(copy_of(*made), kThreePages, Rights::write);
   ASSERT_TRUE(other);
-  for (std::uint64_t i = 0; i < kBytes; i += 4096) *other->at(i) = std::byte{7};
+  for (std::uint64_t i = 0; i < kThreePages; i += 4096) *other->at(i) = std::byte{7};
   const auto pages = [&] {
-    struct stat facts {};
+    struct stat facts{};
     EXPECT_EQ(::fstat(made->descriptor(), &facts), 0);
     return facts.st_blocks;
   };
@@ -140,7 +140,7 @@ TEST(SharedMemory, WhatWasDiscardedIsZerosForAllAndTakesNoPages) {
 }
 
 TEST(SharedMemory, AMappingOutlivesItsDescriptor) {
-  auto made = SharedMemory::create("test", kBytes);
+  auto made = SharedMemory::create("test", kThreePages);
   ASSERT_TRUE(made);
   made->close_descriptor();
   EXPECT_EQ(made->descriptor(), -1);

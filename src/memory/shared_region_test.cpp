@@ -19,7 +19,7 @@
 namespace espalier::memory {
 namespace {
 
-Region reserve(std::uint64_t extents, bool huge_pages) {
+Region reserve_shared(std::uint64_t extents, bool huge_pages) {
   return *Region::reserve(
       {.bytes_max = extents * kExtentBytes, .huge_pages = huge_pages, .shared = true});
 }
@@ -48,7 +48,7 @@ std::uint64_t smaps_kib(const std::byte* base, std::uint64_t bytes, const std::s
 }
 
 TEST(SharedRegion, IsSealedAndOthersMapItToRead) {
-  Region region = reserve(8, false);
+  Region region = reserve_shared(8, false);
   EXPECT_EQ(::fcntl(region.descriptor(), F_GET_SEALS), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   const std::uint64_t offset = *region.take(1);
   std::memcpy(region.at(offset), "hello", 5);
@@ -66,7 +66,7 @@ TEST(SharedRegion, IsSealedAndOthersMapItToRead) {
 }
 
 TEST(SharedRegion, WhatIsNoSealedMemoryIsNotMapped) {
-  const Region region = reserve(4, false);
+  const Region region = reserve_shared(4, false);
   const auto longer = SharedMemory::attach(*region.read_only(), region.bytes() + 1, Rights::read);
   EXPECT_EQ(longer.error().code, Code::corrupt);
   Descriptor open_file(::memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -78,7 +78,7 @@ TEST(SharedRegion, WhatIsNoSealedMemoryIsNotMapped) {
 }
 
 TEST(SharedRegion, GivesItsBlocksBack) {
-  Region region = reserve(8, false);
+  Region region = reserve_shared(8, false);
   const std::uint64_t before = region.memory_bytes();
   const std::uint64_t offset = *region.take(3);
   std::memset(region.at(offset), 0xFF, 3 * kExtentBytes);
@@ -93,7 +93,7 @@ TEST(SharedRegion, GivesItsBlocksBack) {
 }
 
 TEST(SharedRegion, HolesThatReadersFilledArePunchedAgain) {
-  Region region = reserve(32, false);
+  Region region = reserve_shared(32, false);
   const std::uint64_t kept = *region.take(1);
   std::memset(region.at(kept), 0x5A, kExtentBytes);
   const std::uint64_t gone = *region.take(4);
@@ -118,7 +118,7 @@ TEST(SharedRegion, HolesThatReadersFilledArePunchedAgain) {
 }
 
 TEST(SharedRegion, IsInHugePagesOrSaysWhyNot) {
-  Region region = reserve(8, true);
+  Region region = reserve_shared(8, true);
   region.wait_until_idle();
   const std::uint64_t offset = *region.take(1);
   region.wait_until_idle();
@@ -139,7 +139,7 @@ TEST(SharedRegion, IsInHugePagesOrSaysWhyNot) {
 }
 
 TEST(SharedRegion, TheSpareExtentIsWithinTheLimit) {
-  Region region = reserve(4, true);
+  Region region = reserve_shared(4, true);
   for (int i = 0; i < 3; ++i) {
     region.wait_until_idle();
     ASSERT_TRUE(region.take(1)) << i;
@@ -150,7 +150,7 @@ TEST(SharedRegion, TheSpareExtentIsWithinTheLimit) {
 }
 
 TEST(SharedRegion, CarriesAPool) {
-  Region region = reserve(16, true);
+  Region region = reserve_shared(16, true);
   BufferPool pool(region);
   const SharedMemory reader = map_to_read(region);
   std::vector<std::pair<std::uint64_t, SizeClass>> buffers;

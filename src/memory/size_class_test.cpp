@@ -7,8 +7,8 @@ namespace espalier::memory {
 namespace {
 
 TEST(SizeClass, HoldsWhatIsAskedForAndWastesAtMostAFifth) {
-  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-  for (std::uint64_t bytes = 1; bytes <= kMiB; bytes += bytes < 9000 ? 1 : 511) {
+  constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 20;
+  for (std::uint64_t bytes = 1; bytes <= kBytesMax; bytes += bytes < 9000 ? 1 : 511) {
     const SizeClass cls = class_of(bytes);
     ASSERT_LT(cls, kSmallClasses);
     ASSERT_GE(class_bytes(cls), bytes);

@@ -13,7 +13,7 @@ namespace espalier::node {
 namespace {
 
 /// Where in TOML a character stands.
-enum class Place : std::uint8_t { outside, comment, basic, literal, long_basic, long_literal };
+enum class TomlPlace : std::uint8_t { outside, comment, basic, literal, long_basic, long_literal };
 
 class Guard {
  public:
@@ -46,42 +46,43 @@ class Guard {
 
   void take_other(std::uint32_t code, std::size_t bytes) {
     switch (place_) {
-      case Place::outside:
+      case TomlPlace::outside:
         problem_ =
             fmt::format("has {} outside of strings and comments", quoted(text_.substr(0, bytes)));
         return;
-      case Place::comment: out_ += '?'; break;
-      case Place::basic:
-      case Place::long_basic: out_ += fmt::format("\\U{:08X}", code); break;
-      case Place::literal:
-      case Place::long_literal: out_ += text_.substr(0, bytes); break;
+      case TomlPlace::comment: out_ += '?'; break;
+      case TomlPlace::basic:
+      case TomlPlace::long_basic: out_ += fmt::format("\\U{:08X}", code); break;
+      case TomlPlace::literal:
+      case TomlPlace::long_literal: out_ += text_.substr(0, bytes); break;
     }
     text_.remove_prefix(bytes);
   }
 
   void take_ascii(char c) {
     switch (place_) {
-      case Place::outside: return take_outside(c);
-      case Place::comment:
-        if (c == '\n') place_ = Place::outside;
+      case TomlPlace::outside: return take_outside(c);
+      case TomlPlace::comment:
+        if (c == '\n') place_ = TomlPlace::outside;
         return pass();
-      case Place::basic:
-      case Place::literal: return take_in_string(c, c == (place_ == Place::basic ? '"' : '\''));
-      case Place::long_basic:
-      case Place::long_literal: return take_in_long_string(c);
+      case TomlPlace::basic:
+      case TomlPlace::literal:
+        return take_in_string(c, c == (place_ == TomlPlace::basic ? '"' : '\''));
+      case TomlPlace::long_basic:
+      case TomlPlace::long_literal: return take_in_long_string(c);
     }
   }
 
   void take_outside(char c) {
-    if (c == '#') place_ = Place::comment;
+    if (c == '#') place_ = TomlPlace::comment;
     if (c == '.' && ++dots_ > kDotsMax) {
       problem_ = fmt::format("has more than {} dots", kDotsMax);
       return;
     }
     if (c == '"' || c == '\'') {
       const bool is_long = text_.starts_with(c == '"' ? "\"\"\"" : "'''");
-      place_ = c == '"' ? (is_long ? Place::long_basic : Place::basic)
-                        : (is_long ? Place::long_literal : Place::literal);
+      place_ = c == '"' ? (is_long ? TomlPlace::long_basic : TomlPlace::basic)
+                        : (is_long ? TomlPlace::long_literal : TomlPlace::literal);
       if (is_long) return pass(3);
     }
     pass();
@@ -90,23 +91,23 @@ class Guard {
   void take_in_string(char c, bool closes) {
     if (c == '\n') {
       problem_ = "has a string that does not end on its line";
-    } else if (c == '\\' && place_ == Place::basic) {
+    } else if (c == '\\' && place_ == TomlPlace::basic) {
       take_escape();
     } else {
-      if (closes) place_ = Place::outside;
+      if (closes) place_ = TomlPlace::outside;
       pass();
     }
   }
 
   void take_in_long_string(char c) {
-    const char quote = place_ == Place::long_basic ? '"' : '\'';
+    const char quote = place_ == TomlPlace::long_basic ? '"' : '\'';
     if (c == quote) {
       // Five at the end are two of the string and three that end it.
       const std::string_view next = text_.substr(0, 5);
       const std::size_t run = std::min(next.find_first_not_of(quote), next.size());
-      if (run >= 3) place_ = Place::outside;
+      if (run >= 3) place_ = TomlPlace::outside;
       pass(run);
-    } else if (c == '\\' && place_ == Place::long_basic) {
+    } else if (c == '\\' && place_ == TomlPlace::long_basic) {
       take_escape();
     } else {
       pass();
@@ -115,7 +116,7 @@ class Guard {
 
   /// A backslash, and what it escapes: that is ASCII, and in a short string no line's end.
   void take_escape() {
-    const bool may_end_line = place_ == Place::long_basic;
+    const bool may_end_line = place_ == TomlPlace::long_basic;
     if (text_.size() < 2 || static_cast<unsigned char>(text_[1]) >= 0x80 ||
         (text_[1] == '\n' && !may_end_line)) {
       problem_ = "has a backslash that escapes nothing";
@@ -128,7 +129,7 @@ class Guard {
   std::string_view text_;  // what is still to be read
   std::string out_;
   std::string problem_;
-  Place place_ = Place::outside;
+  TomlPlace place_ = TomlPlace::outside;
   std::size_t line_ = 1;
   std::size_t dots_ = 0;
 };

@@ -52,59 +52,60 @@ constexpr SettingOf<Owner> row(std::string_view key, Rule rule, std::string_view
           live};
 }
 
-using Node = Config::Node;
+using NodeSettings = Config::Node;
 using Memory = Config::Memory;
 using Clients = Config::Clients;
 constexpr Rule kToggle{Kind::toggle};
 constexpr bool kLive = true;  // Node::change() takes it
 
 constexpr std::array kSettings{
-    row<Config, &Config::node, &Node::socket>(
+    row<Config, &Config::node, &NodeSettings::socket>(
         "node.socket", {Kind::path, 1, base::UnixAddress::kNameMax}, "/run/espalier/espalier.sock",
         "The UNIX socket where clients on this machine connect."),
-    row<Config, &Config::node, &Node::socket_mode>(
+    row<Config, &Config::node, &NodeSettings::socket_mode>(
         "node.socket_mode", {Kind::mode, 0, 0777}, "0600",
         "Permissions of the socket: who may write to it may connect.", kLive),
-    row<Config, &Config::node, &Node::place>(
+    row<Config, &Config::node, &NodeSettings::place>(
         "node.place", {Kind::place}, "host",
         "Whether it has maps of its own, or is a device before those of node.host."),
-    row<Config, &Config::node, &Node::host>(
+    row<Config, &Config::node, &NodeSettings::host>(
         "node.host", {Kind::fabric, 0, 4096}, "none",
         "Of a device, where its host listens, such as shm:/run/espalier/fabric."),
-    row<Config, &Config::node, &Node::secret_file>(
+    row<Config, &Config::node, &NodeSettings::secret_file>(
         "node.secret_file", {Kind::path, 0, 4096}, "none",
         "Of a device, the file with the name and secret by which it comes to its host; none: that "
         "of ESPALIER_SECRET_FILE."),
-    row<Config, &Config::node, &Node::cache>(
+    row<Config, &Config::node, &NodeSettings::cache>(
         "node.cache", {Kind::bytes, 0, std::uint64_t{1} << 40}, "64MiB",
         "Of a device, how much each worker remembers of interior nodes of its host's maps."),
-    row<Config, &Config::node, &Node::balance>(
+    row<Config, &Config::node, &NodeSettings::balance>(
         "node.balance", {Kind::count, 0, 1000}, "0",
         "Of a device under load, for how many bytes that it takes of its own memory it reads one "
         "of the host's, though it need not, while that has room; 0: it never does."),
-    row<Config, &Config::node, &Node::fabric>(
+    row<Config, &Config::node, &NodeSettings::fabric>(
         "node.fabric", {Kind::fabric, 0, 4096}, "none",
         "Where clients on other machines connect, such as roce://192.0.2.1/1; more with spaces "
         "between."),
-    row<Config, &Config::node, &Node::one_sided>("node.one_sided", kToggle, "false",
-                                                 "Whether clients that come by shm: or roce: may "
-                                                 "read the memory of maps themselves; who may "
-                                                 "read one map may then read all."),
-    row<Config, &Config::node, &Node::cores>("node.cores", {Kind::count, 1, 64}, "1",
-                                             "Worker threads."),
-    row<Config, &Config::node, &Node::helpers>(
+    row<Config, &Config::node, &NodeSettings::one_sided>(
+        "node.one_sided", kToggle, "false",
+        "Whether clients that come by shm: or roce: may "
+        "read the memory of maps themselves; who may "
+        "read one map may then read all."),
+    row<Config, &Config::node, &NodeSettings::cores>("node.cores", {Kind::count, 1, 64}, "1",
+                                                     "Worker threads."),
+    row<Config, &Config::node, &NodeSettings::helpers>(
         "node.helpers", {Kind::count, 0, 64}, "0",
         "Helper threads, for queries and other long work; 0: as many as workers."),
-    row<Config, &Config::node, &Node::pin>("node.pin", kToggle, "false",
-                                           "Whether each worker stays on a core of its own."),
-    row<Config, &Config::node, &Node::spin_us>(
+    row<Config, &Config::node, &NodeSettings::pin>(
+        "node.pin", kToggle, "false", "Whether each worker stays on a core of its own."),
+    row<Config, &Config::node, &NodeSettings::spin_us>(
         "node.spin_us", {Kind::count, 0, 1'000'000}, "50",
         "Microseconds for which a worker without work looks for some before it sleeps.", kLive),
-    row<Config, &Config::node, &Node::sweep_ms>(
+    row<Config, &Config::node, &NodeSettings::sweep_ms>(
         "node.sweep_ms", {Kind::count, 1, 10'000}, "10",
         "Milliseconds after which a worker looks at every ring, whatever its doorbell says.",
         kLive),
-    row<Config, &Config::node, &Node::sweep_asleep_ms>(
+    row<Config, &Config::node, &NodeSettings::sweep_asleep_ms>(
         "node.sweep_asleep_ms", {Kind::count, 1, 60'000}, "1000",
         "Milliseconds after which a sleeping worker wakes to look at every ring.", kLive),
     row<Config, &Config::memory, &Memory::limit>("memory.limit",

@@ -79,10 +79,12 @@ void Listener::stop() {
 
 void Listener::run() {
   constexpr int kLookMs = 1000;
-  constexpr int kRestMs = 100;
+  constexpr int kListenerRestMs = 100;
   while (!stopping_.load(std::memory_order_acquire)) {
     epoll_event events[64];
-    const int timeout_ms = resting_ || waits_to_refuse_ ? kRestMs : pending_.empty() ? -1 : kLookMs;
+    const int timeout_ms = resting_ || waits_to_refuse_ ? kListenerRestMs
+                           : pending_.empty()           ? -1
+                                                        : kLookMs;
     const int found = ::epoll_wait(epoll_.number(), events, 64, timeout_ms);
     resting_ = resting_ && !watch(epoll_.number(), socket_->number());
     for (int i = 0; i < found; ++i) {

@@ -11,7 +11,7 @@
 namespace espalier::rings {
 namespace {
 
-constexpr std::uint32_t kSlots = 64;
+constexpr std::uint32_t kRequestSlots = 64;
 
 class MessageReaderTest : public testing::Test {
  protected:
@@ -35,12 +35,13 @@ class MessageReaderTest : public testing::Test {
   }
   [[nodiscard]] std::string text(std::size_t bytes) const { return text(message_, bytes); }
 
-  alignas(64) std::byte slots_[kSlots * wire::kRingSlotBytes] = {};
+  alignas(64) std::byte slots_[kRequestSlots * wire::kRingSlotBytes] = {};
   alignas(64) std::byte credit_[8] = {};
   MessageBudget budget_{2000};
   MessageShare share_{budget_};
-  SlotSpace space_{slots_, kSlots, credit_};
-  MessageReader reader_{SlotReader(slots_, kSlots, credit_), wire::kRequestHeaderBytes, share_};
+  SlotSpace space_{slots_, kRequestSlots, credit_};
+  MessageReader reader_{SlotReader(slots_, kRequestSlots, credit_), wire::kRequestHeaderBytes,
+                        share_};
   MessageBuffer message_;
   std::uint64_t tail_ = 0;
 };
@@ -105,7 +106,8 @@ TEST_F(MessageReaderTest, TheLongestMessageIsTakenOrRefusedAndNeverBroken) {
 TEST_F(MessageReaderTest, WhoClaimsMuchAndSendsLittleGetsLittle) {
   MessageBudget budget(std::uint64_t{1} << 30);
   MessageShare share(budget);
-  MessageReader reader(SlotReader(slots_, kSlots, credit_), wire::kRequestHeaderBytes, share);
+  MessageReader reader(SlotReader(slots_, kRequestSlots, credit_), wire::kRequestHeaderBytes,
+                       share);
   MessageBuffer message;  // ends before the share of which its memory is
   constexpr std::uint32_t kBytes = 1u << 20;
   const std::string sent =
@@ -124,7 +126,8 @@ TEST_F(MessageReaderTest, WhoClaimsMuchAndSendsLittleGetsLittle) {
 
 TEST_F(MessageReaderTest, AReaderThatEndsInTheMiddleOfAMessageGivesItsMemoryBack) {
   {
-    MessageReader reader(SlotReader(slots_, kSlots, credit_), wire::kRequestHeaderBytes, share_);
+    MessageReader reader(SlotReader(slots_, kRequestSlots, credit_), wire::kRequestHeaderBytes,
+                         share_);
     const std::string sent =
         message_of(request_of(wire::OffloadId::put), "key", std::string(665, 'v'));
     MessageStream stream(reinterpret_cast<const std::byte*>(sent.data()), 700, 0);

@@ -11,7 +11,7 @@
 namespace espalier::rings {
 namespace {
 
-constexpr std::uint32_t kSlots = 64;
+constexpr std::uint32_t kResponseSlots = 64;
 
 class ResponseRingTest : public testing::Test {
  protected:
@@ -34,13 +34,14 @@ class ResponseRingTest : public testing::Test {
     return true;
   }
 
-  alignas(64) std::byte slots_[kSlots * wire::kRingSlotBytes] = {};
+  alignas(64) std::byte slots_[kResponseSlots * wire::kRingSlotBytes] = {};
   alignas(64) std::byte side_[sizeof(wire::ResponseSide)] = {};
   MessageBudget budget_{~std::uint64_t{0}};
   MessageShare share_{budget_};
   MessageShare no_limit_;
-  ResponseRing ring_{slots_, kSlots, side_, share_};
-  MessageReader reader_{SlotReader(slots_, kSlots, side_), wire::kResponseHeaderBytes, no_limit_};
+  ResponseRing ring_{slots_, kResponseSlots, side_, share_};
+  MessageReader reader_{SlotReader(slots_, kResponseSlots, side_), wire::kResponseHeaderBytes,
+                        no_limit_};
 };
 
 TEST_F(ResponseRingTest, SendsStraightWhileThereIsRoom) {
@@ -113,11 +114,11 @@ TEST_F(ResponseRingTest, ALyingCreditHarmsNobodyButTheLiar) {
     EXPECT_FALSE(ring_.flush_pending()) << credit;
   }
   // Within what was sent it is believed, and what was not read is lost.
-  std::uint64_t sent = kSlots;
+  std::uint64_t sent = kResponseSlots;
   while (ring_.backlog_bytes() != 0) {
     base::store_shared(side_, sent);
     ASSERT_TRUE(ring_.flush_pending());
-    sent = std::min<std::uint64_t>(sent + kSlots, wire::slots_of(200'032));
+    sent = std::min<std::uint64_t>(sent + kResponseSlots, wire::slots_of(200'032));
   }
 }
 

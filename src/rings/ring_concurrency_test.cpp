@@ -13,17 +13,12 @@
 #include "base/random.hpp"
 #include "rings/futex.hpp"
 #include "rings/testing/ring_client.hpp"
+#include "rings/testing/ring_memory.hpp"
 
 namespace espalier::rings {
 namespace {
 
-constexpr std::uint32_t kSlots = 64;
 constexpr std::uint64_t kMessages = base::kThreadSanitizer ? 20'000 : 300'000;
-
-struct RingMemory {
-  alignas(64) std::byte slots[kSlots * wire::kRingSlotBytes] = {};
-  alignas(64) std::byte credit[64] = {};
-};
 
 std::string numbered(std::uint64_t number, std::uint32_t writer, std::size_t payload) {
   std::string bytes = bytes_of(number);

@@ -9,25 +9,11 @@
 
 #include "base/random.hpp"
 #include "rings/message_reader.hpp"
+#include "rings/testing/ring_memory.hpp"
 #include "wire/message.hpp"
 
 namespace espalier::rings {
 namespace {
-
-constexpr std::uint32_t kSlots = 64;
-
-/// Memory of one ring, and the word of its credit. It stands as if all slots before `first` had
-/// been written and read.
-struct RingMemory {
-  explicit RingMemory(std::uint64_t first = 0) {
-    for (std::uint64_t n = first < kSlots ? 0 : first - kSlots; n < first; ++n) {
-      base::store_plain(slots + n % kSlots * wire::kRingSlotBytes, wire::sequence_of(n));
-    }
-    base::store_shared(credit, first);
-  }
-  alignas(64) std::byte slots[kSlots * wire::kRingSlotBytes] = {};
-  alignas(64) std::byte credit[64] = {};
-};
 
 /// A message of so many bytes whose every byte says which message it is of, and where it lies.
 std::string make_message(std::uint32_t bytes, std::uint64_t number) {

@@ -22,8 +22,8 @@ std::string word_at(std::string_view text, std::size_t position) {
   } else if (in_word(first)) {
     while (end < text.size() && in_word(text[end])) ++end;
   } else {
-    constexpr std::string_view kSigns = "+-*/<>=~!@#%^&|`?";
-    const auto is_sign = [&](char c) { return kSigns.find(c) != std::string_view::npos; };
+    constexpr std::string_view kOperatorSigns = "+-*/<>=~!@#%^&|`?";
+    const auto is_sign = [&](char c) { return kOperatorSigns.find(c) != std::string_view::npos; };
     while (is_sign(first) && end < text.size() && is_sign(text[end])) ++end;
   }
   return std::string(text.substr(position, end - position));

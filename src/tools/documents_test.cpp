@@ -22,7 +22,7 @@ using cmdline::command_words;
 using cmdline::CommandWords;
 using ::testing::HasSubstr;
 
-std::string read(const std::string& path) {
+std::string read_document(const std::string& path) {
   std::ifstream in(std::filesystem::path(ESPALIER_SOURCE_DIR) / path, std::ios::binary);
   EXPECT_TRUE(in) << path;
   return {std::istreambuf_iterator<char>(in), {}};
@@ -30,7 +30,7 @@ std::string read(const std::string& path) {
 
 /// A manual page without what makes letters bold, and with plain hyphens.
 std::string page(const std::string& name) {
-  const std::string text = read("docs/man/" + name);
+  const std::string text = read_document("docs/man/" + name);
   return std::regex_replace(std::regex_replace(text, std::regex(R"(\\f[A-Z])"), ""),
                             std::regex(R"(\\-)"), "-");
 }
@@ -67,7 +67,7 @@ TEST(Documents, EveryCommandIsInTheManualPage) {
 }
 
 TEST(Documents, EveryCommandIsInTheDocumentOfTheCommand) {
-  const std::string text = read("docs/command.md");
+  const std::string text = read_document("docs/command.md");
   for (const std::string& command : all_commands()) {
     EXPECT_THAT(text, HasSubstr("| `espalier " + command + "` |")) << command;
   }

@@ -25,7 +25,7 @@ using PairState = fabric::QueuePair::State;
 
 constexpr std::uint64_t kAnswerNs = 10'000'000'000;  // so long an answer may take
 constexpr std::uint64_t kTimeoutNs = 8'000'000;  // doubled each time; before a packet is sent again
-constexpr std::uint64_t kLookAgainNs = 10'000'000;
+constexpr std::uint64_t kLinkLookNs = 10'000'000;
 constexpr std::uint32_t kIdlePolls = 10'000;
 
 std::string hint_of(const Error& error) { return std::string(fabric::explain(error)); }
@@ -162,7 +162,7 @@ Outcome<void> FabricLink::await_answer() {
     if (pair_->state() == PairState::connected) return {};
     if (pair_->state() == PairState::error) break;
     if (base::monotonic_ns() - begin > kAnswerNs) break;
-    endpoint_->wait(kLookAgainNs);
+    endpoint_->wait(kLinkLookNs);
   }
   const bool refused = pair_->ended_by() == Status::remote_operation;
   if (pair_->state() == PairState::error && refused) {
@@ -203,14 +203,14 @@ Outcome<fabric::Completion> FabricLink::finish(const fabric::WorkRequest& reques
                    fmt::format("At most {} at once.", format_bytes(message_bytes_max())));
   }
   fabric::Completion completion;
-  while (queue_->poll({&completion, 1}) == 0) endpoint_->wait(kLookAgainNs);
+  while (queue_->poll({&completion, 1}) == 0) endpoint_->wait(kLinkLookNs);
   return completion;
 }
 
 std::size_t FabricLink::poll(std::span<fabric::Completion> into) {
   const std::size_t count = queue_->poll(into);
   idle_ = count == 0 ? idle_ + 1 : 0;
-  if (idle_ > kIdlePolls) endpoint_->wait(kLookAgainNs);
+  if (idle_ > kIdlePolls) endpoint_->wait(kLinkLookNs);
   return count;
 }
 

@@ -26,7 +26,6 @@ using memory::SharedMemory;
 
 constexpr std::uint64_t kDefaultBytes = 1 << 20;
 constexpr std::uint64_t kSecondsMax = 365 * 24 * 3600;
-constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 
 struct FabricServeOptions {
   std::string address;
@@ -154,7 +153,7 @@ Outcome<int> serve_memory(Environment& environment, const FabricServeOptions& op
 
   std::thread server_thread([&server] { server.run(); });
   std::optional<std::uint64_t> at_most_ns;
-  if (options.seconds) at_most_ns = *options.seconds * kNsPerSecond;
+  if (options.seconds) at_most_ns = *options.seconds * 1'000'000'000;
   const std::string why = stop->wait(at_most_ns);
   server.stop();
   server_thread.join();

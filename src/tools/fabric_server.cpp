@@ -13,7 +13,7 @@ namespace {
 
 using fabric::Status;
 
-constexpr std::uint64_t kLookAgainNs = 1'000'000'000;
+constexpr std::uint64_t kServerLookNs = 1'000'000'000;
 
 }  // namespace
 
@@ -94,7 +94,7 @@ void FabricServer::run() {
     for (std::size_t i = 0; i < count; ++i) take(some[i]);
     forget_ended();
     accept_all();
-    if (count == 0 && !spin_) endpoint_.wait(kLookAgainNs);
+    if (count == 0 && !spin_) endpoint_.wait(kServerLookNs);
   }
   // Whoever is connected hears that this is the end.
   pairs_.clear();

@@ -20,6 +20,9 @@ namespace espalier::tools {
 
 using base::ByteSource;
 
+/// The name of a file by which commands mean standard input.
+inline constexpr std::string_view kStandardInput = "-";
+
 /// A new content for a file, which takes the place of the old one all at once.
 class FileWriter {
  public:

@@ -25,8 +25,8 @@ struct ListOptions {
   bool json = false;
 };
 
-void print(Environment& environment, const ListOptions& options,
-           const channel::ListedObject& object) {
+void print_listed(Environment& environment, const ListOptions& options,
+                  const channel::ListedObject& object) {
   const std::string kind = shown_kind(object.kind, name(object.kind));
   if (options.json) {
     nlohmann::ordered_json json;
@@ -41,7 +41,7 @@ void print(Environment& environment, const ListOptions& options,
   environment.out << fmt::format("{:<9} {}\n", kind, encode(object.name, Encoding::escaped));
 }
 
-Outcome<int> list(Environment& environment, const ListOptions& options) {
+Outcome<int> list_objects(Environment& environment, const ListOptions& options) {
   const auto address = required_address(environment, options.at);
   if (!address) return std::unexpected(address.error());
   auto store = connect(environment, *address);
@@ -51,7 +51,7 @@ Outcome<int> list(Environment& environment, const ListOptions& options) {
   std::ranges::sort(*objects, {}, [](const channel::ListedObject& object) {
     return std::pair(object.kind, std::string_view(object.name));
   });
-  for (const channel::ListedObject& object : *objects) print(environment, options, object);
+  for (const channel::ListedObject& object : *objects) print_listed(environment, options, object);
   return kOk;
 }
 
@@ -64,8 +64,8 @@ void add_list_command(CLI::App& app, Environment& environment, Action& chosen) {
   add_address_option(command, options->at);
   command.footer("Example:\n  espalier list --at unix:/run/espalier/espalier.sock\n");
   command.callback([options, &environment, &chosen] {
-    chosen =
-        reporting(environment, [options, &environment] { return list(environment, *options); });
+    chosen = reporting(environment,
+                       [options, &environment] { return list_objects(environment, *options); });
   });
 }
 

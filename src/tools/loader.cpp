@@ -6,15 +6,14 @@
 #include <memory>
 #include <utility>
 
+#include "kinds/map/format/node.hpp"
 #include "tools/numbers.hpp"
 #include "tools/progress.hpp"
 #include "tools/record_sink.hpp"
-#include "kinds/map/format/node.hpp"
 
 namespace espalier::tools {
 namespace {
 
-constexpr std::string_view kStandardInput = "-";
 constexpr const char* kMemoryHint = "Give it more with --memory-max SIZE, or load less.";
 constexpr const char* kNodeMemoryHint =
     "What was loaded stays. Give the node more (memory.limit), or load less.";
@@ -205,8 +204,7 @@ Outcome<LoadReport> load_into_node(Environment& environment, const SourceOptions
 Outcome<void> check_clean(const SourceOptions& options, const LoadReport& report) {
   if (report.stopped_early) {
     return failed(fmt::format("gave up after {} bad lines; --max-errors allows {}",
-                              format_count(report.bad_lines),
-                              format_count(*options.bad_lines_max)),
+                              format_count(report.bad_lines), format_count(*options.bad_lines_max)),
                   "If most lines are bad, --format, --separator or the columns may be wrong.");
   }
   if (options.strict && report.bad_lines > 0) {

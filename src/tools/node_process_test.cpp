@@ -37,7 +37,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::size_t count(const std::string& text, const std::string& part) {
+std::size_t occurrences(const std::string& text, const std::string& part) {
   std::size_t found = 0;
   for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
     ++found;
@@ -112,7 +112,7 @@ TEST_F(NodeProcess, WarnsEachHourWhileANetworkIsOpen) {
   if (loaded_.config.node.fabric.empty()) GTEST_SKIP() << "no address but those of loopback";
   const std::string warning =
       "clients.open is set: whoever reaches " + loaded_.config.node.fabric + " may do";
-  EXPECT_EQ(count(run({{10, {}}}), warning), 5u);
+  EXPECT_EQ(occurrences(run({{10, {}}}), warning), 5u);
 }
 
 TEST_F(NodeProcess, DoesNotWarnOfWhatIsNotOpen) {

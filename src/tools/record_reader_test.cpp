@@ -51,7 +51,7 @@ Reading read_all(ByteSource& source, const ReaderOptions& options) {
 }
 
 /// Reads the bytes in pieces of several sizes, which must make no difference.
-Reading read(const std::string& bytes, const ReaderOptions& options = {}) {
+Reading read_in_pieces(const std::string& bytes, const ReaderOptions& options = {}) {
   MemorySource whole(bytes);
   Reading reading = read_all(whole, options);
   for (const std::size_t piece : {1UL, 3UL, 64UL}) {
@@ -70,7 +70,7 @@ ReaderOptions in(Format format) {
 }
 
 TEST(RecordReader, LinesAreKeys) {
-  const Reading reading = read("apple\npear\r\n\n na\0me\nlast"s, in(Format::lines));
+  const Reading reading = read_in_pieces("apple\npear\r\n\n na\0me\nlast"s, in(Format::lines));
   EXPECT_THAT(reading.records, ElementsAre("1:apple=", "2:pear=", "4: na\0me="s, "5:last="));
   EXPECT_EQ(reading.blank_lines, 1U);
 }
@@ -78,29 +78,29 @@ TEST(RecordReader, LinesAreKeys) {
 TEST(RecordReader, LinesMayCarryTheirNumbers) {
   ReaderOptions options = in(Format::lines);
   options.number_lines = true;
-  EXPECT_THAT(read("a\n\nb\n", options).records, ElementsAre("1:a=1", "3:b=3"));
+  EXPECT_THAT(read_in_pieces("a\n\nb\n", options).records, ElementsAre("1:a=1", "3:b=3"));
 }
 
 TEST(RecordReader, NothingHasNoRecords) {
-  EXPECT_THAT(read("").records, IsEmpty());
-  EXPECT_THAT(read("\n\r\n").records, IsEmpty());
-  EXPECT_THAT(read("\xEF\xBB\xBF").records, IsEmpty());
+  EXPECT_THAT(read_in_pieces("").records, IsEmpty());
+  EXPECT_THAT(read_in_pieces("\n\r\n").records, IsEmpty());
+  EXPECT_THAT(read_in_pieces("\xEF\xBB\xBF").records, IsEmpty());
 }
 
 TEST(RecordReader, OneByteOrderMarkIsSkipped) {
-  EXPECT_THAT(read("\xEF\xBB\xBF"
-                   "a,1\n")
+  EXPECT_THAT(read_in_pieces("\xEF\xBB\xBF"
+                             "a,1\n")
                   .records,
               ElementsAre("1:a=1"));
-  EXPECT_THAT(read("\xEF\xBB\xBF\xEF\xBB\xBF"
-                   "a\n")
+  EXPECT_THAT(read_in_pieces("\xEF\xBB\xBF\xEF\xBB\xBF"
+                             "a\n")
                   .records,
               ElementsAre("1:\xEF\xBB\xBF"
                           "a="));
 }
 
 TEST(RecordReader, CsvCountsTheLinesInsideQuotes) {
-  const Reading reading = read("a,\"1\n2\"\nb,3\n", in(Format::csv));
+  const Reading reading = read_in_pieces("a,\"1\n2\"\nb,3\n", in(Format::csv));
   EXPECT_THAT(reading.records, ElementsAre("1:a=1\n2", "3:b=3"));
 }
 
@@ -108,23 +108,23 @@ TEST(RecordReader, ChoosesColumns) {
   ReaderOptions options = in(Format::csv);
   options.key_column = 3;
   options.value_column = 1;
-  EXPECT_THAT(read("x,y,z\n", options).records, ElementsAre("1:z=x"));
+  EXPECT_THAT(read_in_pieces("x,y,z\n", options).records, ElementsAre("1:z=x"));
   options.value_column.reset();
-  EXPECT_THAT(read("x,y,z\n", options).records, ElementsAre("1:z="));
+  EXPECT_THAT(read_in_pieces("x,y,z\n", options).records, ElementsAre("1:z="));
   options.key_column = 2;
-  EXPECT_THAT(read("x,y,z\n", options).records, ElementsAre("1:y=z"));
+  EXPECT_THAT(read_in_pieces("x,y,z\n", options).records, ElementsAre("1:y=z"));
 }
 
 TEST(RecordReader, AMissingColumnIsABadLine) {
   ReaderOptions options = in(Format::tsv);
   options.value_column = 3;
-  const Reading reading = read("a\tb\nc\td\te\n", options);
+  const Reading reading = read_in_pieces("a\tb\nc\td\te\n", options);
   EXPECT_THAT(reading.bad, ElementsAre("1:has 2 columns, but the value is to be column 3"));
   EXPECT_THAT(reading.records, ElementsAre("2:c=e"));
 }
 
 TEST(RecordReader, AllRecordsHaveAsManyColumnsAsTheFirst) {
-  const Reading reading = read("a,1\nb,2,3\nc\nd,4\n", in(Format::csv));
+  const Reading reading = read_in_pieces("a,1\nb,2,3\nc\nd,4\n", in(Format::csv));
   EXPECT_THAT(reading.records, ElementsAre("1:a=1", "4:d=4"));
   EXPECT_THAT(reading.bad,
               ElementsAre("2:has 3 columns where the first record has 2; a field with a separator "
@@ -135,19 +135,19 @@ TEST(RecordReader, AllRecordsHaveAsManyColumnsAsTheFirst) {
 TEST(RecordReader, TheHeaderIsKeptApart) {
   ReaderOptions options = in(Format::csv);
   options.header = true;
-  const Reading reading = read("\"the\nkey\",value\r\na,1\n", options);
+  const Reading reading = read_in_pieces("\"the\nkey\",value\r\na,1\n", options);
   EXPECT_EQ(reading.header, "\"the\nkey\",value");
   EXPECT_THAT(reading.records, ElementsAre("3:a=1"));
 }
 
 TEST(RecordReader, AStrayQuoteLosesItsOwnLineOnly) {
-  const Reading reading = read("a,1\n\"b,2\nc,3\nd,4\n", in(Format::csv));
+  const Reading reading = read_in_pieces("a,1\n\"b,2\nc,3\nd,4\n", in(Format::csv));
   EXPECT_THAT(reading.records, ElementsAre("1:a=1", "3:c=3", "4:d=4"));
   EXPECT_THAT(reading.bad, ElementsAre("2:a quote opens here and never closes"));
 }
 
 TEST(RecordReader, AQuoteThatClosesWrongLosesTheLinesItSpans) {
-  const Reading reading = read("\"a\nb\"c,1\nd,2\n\"e\"f,3\n", in(Format::csv));
+  const Reading reading = read_in_pieces("\"a\nb\"c,1\nd,2\n\"e\"f,3\n", in(Format::csv));
   EXPECT_THAT(reading.records, ElementsAre("3:d=2"));
   EXPECT_THAT(reading.bad,
               ElementsAre("1:text stands behind a closing quote on line 2; lines 1 to 2 are left "
@@ -161,9 +161,9 @@ TEST(RecordReader, OverlongRecordsAreReportedAndPassed) {
     ReaderOptions options = in(format);
     options.record_bytes_max = 40;
     const std::string good = format == Format::json_lines ? "{\"key\":\"k\"}" : "k";
-    const Reading reading =
-        read(good + "\n" + std::string(1000, 'x') + "\n" + good + "\n" + std::string(1000, 'y'),
-             options);
+    const Reading reading = read_in_pieces(
+        good + "\n" + std::string(1000, 'x') + "\n" + good + "\n" + std::string(1000, 'y'),
+        options);
     EXPECT_THAT(reading.records, ElementsAre("1:k=", "3:k=")) << name(format);
     ASSERT_EQ(reading.bad.size(), 2U) << name(format);
     EXPECT_THAT(reading.bad[0], StartsWith("2:the "));
@@ -195,7 +195,7 @@ TEST(RecordReader, AnOverlongQuotedRecordLosesItsFirstLine) {
 }
 
 TEST(RecordReader, ReadsJsonLines) {
-  const Reading reading = read(
+  const Reading reading = read_in_pieces(
       "{\"key\":\"a\",\"value\":\"1\"}\n{\"key_hex\":\"ff\"}\n{}\n[]\nnonsense\n"
       "{\"key\":1}\n{\"key\":\"a\",\"key_hex\":\"61\"}\n{\"key_hex\":\"f\"}\n");
   EXPECT_EQ(reading.format, Format::json_lines);
@@ -207,9 +207,9 @@ TEST(RecordReader, ReadsJsonLines) {
 }
 
 TEST(RecordReader, TellsTheFormatFromTheContent) {
-  EXPECT_EQ(read("a\tb\nc\td\n").format, Format::tsv);
-  EXPECT_EQ(read("a,b\nc,d\n").format, Format::csv);
-  EXPECT_EQ(read("a\nc,d\n").format, Format::lines);
+  EXPECT_EQ(read_in_pieces("a\tb\nc\td\n").format, Format::tsv);
+  EXPECT_EQ(read_in_pieces("a,b\nc,d\n").format, Format::csv);
+  EXPECT_EQ(read_in_pieces("a\nc,d\n").format, Format::lines);
 }
 
 TEST(RecordReader, SaysWhenTheSourceFails) {

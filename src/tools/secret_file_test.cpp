@@ -109,9 +109,9 @@ TEST_F(SecretFileOption, AFileThatCannotBeUsedIsToldAtOnce) {
 
 /// Counts the commands below one that take an address of a node, and those that have the options.
 /// A device, which serves, takes the user of its host's node from the environment alone.
-void count(CLI::App& app, std::size_t& connecting, std::size_t& having) {
+void count_commands(CLI::App& app, std::size_t& connecting, std::size_t& having) {
   for (CLI::App* const command : app.get_subcommands({})) {
-    count(*command, connecting, having);
+    count_commands(*command, connecting, having);
     const auto has = [&](const char* name) {
       return command->get_option_no_throw(name) != nullptr;
     };
@@ -132,7 +132,7 @@ TEST(SecretFileOptions, NoCommandThatConnectsIsWithoutIt) {
   add_commands(app, environment, chosen);
   std::size_t connecting = 0;
   std::size_t having = 0;
-  count(app, connecting, having);
+  count_commands(app, connecting, having);
   EXPECT_EQ(connecting, having);
   EXPECT_GE(connecting, 30u);
 }

@@ -32,7 +32,7 @@ struct Place {
   Store store;
 };
 
-using Work = Outcome<int> (*)(Environment&, const SeqOptions&, Place&);
+using SeqWork = Outcome<int> (*)(Environment&, const SeqOptions&, Place&);
 
 std::string quoted(const std::string& name) {
   return fmt::format("sequencer '{}'", cmdline::escaped(name));
@@ -73,7 +73,8 @@ std::unexpected<Failure> fail_named(const Place& place, const std::string& what,
 }
 
 /// The handle of a sequencer, in the epoch that --epoch names.
-Outcome<Sequencer> open(const Place& place, const SeqOptions& options, const std::string& name) {
+Outcome<Sequencer> open_sequencer(const Place& place, const SeqOptions& options,
+                                  const std::string& name) {
   auto opened = place.store.open_sequencer(name);
   if (!opened) return fail_named(place, "open", name, opened.error());
   if (options.epoch && opened->epoch() != *options.epoch) {
@@ -82,7 +83,7 @@ Outcome<Sequencer> open(const Place& place, const SeqOptions& options, const std
   return std::move(*opened);
 }
 
-void print_json(std::ostream& out, const SequencerDescription& of) {
+void print_sequencer_json(std::ostream& out, const SequencerDescription& of) {
   nlohmann::ordered_json object;
   set_bytes(object, "sequencer", of.name);
   object["epoch"] = of.epoch;
@@ -95,7 +96,7 @@ void print_json(std::ostream& out, const SequencerDescription& of) {
   out << object.dump() << '\n';
 }
 
-void print_text(std::ostream& out, const SequencerDescription& of) {
+void print_sequencer_text(std::ostream& out, const SequencerDescription& of) {
   out << fmt::format("sequencer  {}\n", cmdline::escaped(of.name));
   out << fmt::format("epoch      {}, from {}{}\n", of.epoch, of.first,
                      of.overwritten ? ", sealed: a client wrote over its word"
@@ -105,7 +106,7 @@ void print_text(std::ostream& out, const SequencerDescription& of) {
   out << fmt::format("requests   {}, by {} adds\n", of.requests, of.node_adds);
 }
 
-Outcome<int> create(Environment& environment, const SeqOptions& options, Place& place) {
+Outcome<int> create_sequencer(Environment& environment, const SeqOptions& options, Place& place) {
   const std::string& name = options.name;
   const auto made = place.store.create_sequencer(name, options.first);
   if (!made && made.error().code == Code::already_exists) {
@@ -115,7 +116,7 @@ Outcome<int> create(Environment& environment, const SeqOptions& options, Place& 
   if (options.json) {
     const auto now = made->describe();
     if (!now) return fail_named(place, "read", name, now.error());
-    print_json(environment.out, *now);
+    print_sequencer_json(environment.out, *now);
   } else {
     environment.out << fmt::format("made {}, from {}\n", quoted(name), options.first);
   }
@@ -124,7 +125,7 @@ Outcome<int> create(Environment& environment, const SeqOptions& options, Place& 
 
 Outcome<int> take(Environment& environment, const SeqOptions& options, Place& place) {
   const std::string& name = options.name;
-  auto opened = open(place, options, name);
+  auto opened = open_sequencer(place, options, name);
   if (!opened) return std::unexpected(opened.error());
   const auto taken = opened->take(options.count);
   if (!taken && taken.error().code == Code::unsupported) {
@@ -144,42 +145,42 @@ Outcome<int> take(Environment& environment, const SeqOptions& options, Place& pl
   return kOk;
 }
 
-Outcome<int> print(Environment& environment, const SeqOptions& options, const Place& place,
-                   const std::string& what, const std::string& name,
-                   const Result<SequencerDescription>& now) {
+Outcome<int> print_sequencer(Environment& environment, const SeqOptions& options,
+                             const Place& place, const std::string& what, const std::string& name,
+                             const Result<SequencerDescription>& now) {
   if (!now) return fail_named(place, what, name, now.error());
-  (options.json ? print_json : print_text)(environment.out, *now);
+  (options.json ? print_sequencer_json : print_sequencer_text)(environment.out, *now);
   return kOk;
 }
 
 Outcome<int> seal(Environment& environment, const SeqOptions& options, Place& place) {
   const std::string& name = options.name;
-  auto opened = open(place, options, name);
+  auto opened = open_sequencer(place, options, name);
   if (!opened) return std::unexpected(opened.error());
-  return print(environment, options, place, "seal", name, opened->seal());
+  return print_sequencer(environment, options, place, "seal", name, opened->seal());
 }
 
 Outcome<int> advance(Environment& environment, const SeqOptions& options, Place& place) {
   const std::string& name = options.name;
-  auto opened = open(place, options, name);
+  auto opened = open_sequencer(place, options, name);
   if (!opened) return std::unexpected(opened.error());
-  return print(environment, options, place, "begin an epoch of", name,
-               opened->advance(options.first));
+  return print_sequencer(environment, options, place, "begin an epoch of", name,
+                         opened->advance(options.first));
 }
 
-Outcome<int> describe(Environment& environment, const SeqOptions& options, Place& place) {
+Outcome<int> describe_sequencer(Environment& environment, const SeqOptions& options, Place& place) {
   const std::string& name = options.name;
-  auto opened = open(place, options, name);
+  auto opened = open_sequencer(place, options, name);
   if (!opened) return std::unexpected(opened.error());
-  return print(environment, options, place, "read", name, opened->describe());
+  return print_sequencer(environment, options, place, "read", name, opened->describe());
 }
 
-Outcome<int> list(Environment& environment, const SeqOptions& options, Place& place) {
+Outcome<int> list_sequencers(Environment& environment, const SeqOptions& options, Place& place) {
   const auto all = place.store.sequencers();
   if (!all) return call_failed("list the sequencers", all.error());
   for (const SequencerDescription& each : *all) {
     if (options.json) {
-      print_json(environment.out, each);
+      print_sequencer_json(environment.out, each);
     } else {
       environment.out << cmdline::escaped(each.name) << '\n';
     }
@@ -187,7 +188,7 @@ Outcome<int> list(Environment& environment, const SeqOptions& options, Place& pl
   return kOk;
 }
 
-Outcome<int> drop(Environment& environment, const SeqOptions& options, Place& place) {
+Outcome<int> drop_sequencer(Environment& environment, const SeqOptions& options, Place& place) {
   const std::string& name = options.name;
   const auto dropped = place.store.drop_sequencer(name);
   if (!dropped) return fail_named(place, "drop", name, dropped.error());
@@ -209,9 +210,9 @@ class Adder {
         Action& chosen)
       : parent_(parent), options_(std::move(options)), environment_(environment), chosen_(chosen) {}
 
-  CLI::App& add(const std::string& name, const std::string& description, Work work) {
+  CLI::App& add(const std::string& name, const std::string& description, SeqWork work) {
     CLI::App& command = *parent_.add_subcommand(name, description);
-    if (work != list) {
+    if (work != list_sequencers) {
       command.add_option("NAME", options_->name, "Name of the sequencer")->required();
     }
     add_json_option(command, options_->json);
@@ -225,7 +226,7 @@ class Adder {
     });
     return command;
   }
-  CLI::App& add_of_epoch(const std::string& name, const std::string& description, Work work) {
+  CLI::App& add_of_epoch(const std::string& name, const std::string& description, SeqWork work) {
     CLI::App& command = add(name, description, work);
     command
         .add_option("--epoch", options_->epoch,
@@ -255,7 +256,7 @@ void add_seq_command(CLI::App& app, Environment& environment, Action& chosen) {
       "  first=$(espalier seq take orders 16)\n"
       "  espalier seq seal orders && espalier seq advance orders\n");
   Adder adder(command, options, environment, chosen);
-  adder.add("create", "Make a sequencer", create)
+  adder.add("create", "Make a sequencer", create_sequencer)
       .add_option("--first", options->first, "Its first number (0)")
       ->option_text("NUMBER");
   CLI::App& taking = adder.add_of_epoch("take", "Take numbers in a row; prints the first", take);
@@ -266,9 +267,9 @@ void add_seq_command(CLI::App& app, Environment& environment, Action& chosen) {
   adder.add_of_epoch("advance", "End its epoch and begin the next one", advance)
       .add_option("--first", options->first, "A number that the new epoch is not to begin below")
       ->option_text("NUMBER");
-  adder.add("describe", "Print its epoch, and which number is next", describe);
-  adder.add("list", "Print the names of all sequencers", list);
-  adder.add("drop", "Remove a sequencer", drop);
+  adder.add("describe", "Print its epoch, and which number is next", describe_sequencer);
+  adder.add("list", "Print the names of all sequencers", list_sequencers);
+  adder.add("drop", "Remove a sequencer", drop_sequencer);
 }
 
 }  // namespace espalier::tools

@@ -81,7 +81,7 @@ std::unexpected<Failure> not_made(const ShardOptions& options,
       hint);
 }
 
-Outcome<int> create(Environment& environment, const ShardOptions& options) {
+Outcome<int> create_sharded(Environment& environment, const ShardOptions& options) {
   const auto shards = shards_of(options);
   if (!shards) return std::unexpected(shards.error());
   const std::string& name = options.name;
@@ -116,8 +116,8 @@ std::uint64_t memory_of(const MapStats& stats) {
   return stats.node_bytes + stats.value_bytes + stats.retired_bytes;
 }
 
-void print_json(Environment& environment, const std::string& name,
-                const client::ShardingReport& report) {
+void print_shards_json(Environment& environment, const std::string& name,
+                       const client::ShardingReport& report) {
   for (std::size_t i = 0; i < report.shards.size(); ++i) {
     const client::ShardReport& shard = report.shards[i];
     nlohmann::ordered_json object;
@@ -138,7 +138,7 @@ void print_json(Environment& environment, const std::string& name,
   }
 }
 
-void print_table(Environment& environment, const client::ShardingReport& report) {
+void print_shards_table(Environment& environment, const client::ShardingReport& report) {
   const std::string from = "from";
   std::size_t width = from.size();
   std::size_t address_width = 2;
@@ -187,15 +187,16 @@ Outcome<int> status(Environment& environment, const ShardOptions& options) {
     }
     return call_failed(fmt::format("ask for the shards of '{}'", cmdline::escaped(name)), error);
   }
-  options.json ? print_json(environment, name, *report) : print_table(environment, *report);
+  options.json ? print_shards_json(environment, name, *report)
+               : print_shards_table(environment, *report);
   const bool all = std::ranges::all_of(
       report->shards, [](const client::ShardReport& shard) { return wrong_with(shard).empty(); });
   return all ? kOk : kFailed;
 }
 
-CLI::App& add_work(CLI::App& parent, const std::string& name, const std::string& description,
-                   const std::shared_ptr<ShardOptions>& options, Environment& environment,
-                   Action& chosen, Outcome<int> (*work)(Environment&, const ShardOptions&)) {
+CLI::App& add_shard_work(CLI::App& parent, const std::string& name, const std::string& description,
+                         const std::shared_ptr<ShardOptions>& options, Environment& environment,
+                         Action& chosen, Outcome<int> (*work)(Environment&, const ShardOptions&)) {
   CLI::App& command = *parent.add_subcommand(name, description);
   command.add_option("NAME", options->name, "Name of the map")->required();
   add_json_option(command, options->json);
@@ -217,8 +218,9 @@ void add_shard_command(CLI::App& app, Environment& environment, Action& chosen) 
       "Examples:\n"
       "  espalier shard create words --shard unix:/tmp/a.sock --shard m=unix:/tmp/b.sock\n"
       "  espalier shard status words --at unix:/tmp/a.sock\n");
-  CLI::App& creation = add_work(command, "create", "Make an empty map on several nodes, or on none",
-                                options, environment, chosen, create);
+  CLI::App& creation =
+      add_shard_work(command, "create", "Make an empty map on several nodes, or on none", options,
+                     environment, chosen, create_sharded);
   creation
       .add_option("--shard", options->shards,
                   "A node: the first is ADDRESS, each other one BORDER=ADDRESS, and has the keys "
@@ -234,8 +236,8 @@ void add_shard_command(CLI::App& app, Environment& environment, Action& chosen) 
                   options->map.snapshot_bytes_max)
       ->group("Map");
   CLI::App& looking =
-      add_work(command, "status", "Print each shard's border, node, items and memory", options,
-               environment, chosen, status);
+      add_shard_work(command, "status", "Print each shard's border, node, items and memory",
+                     options, environment, chosen, status);
   add_address_option(looking, options->at);
 }
 

@@ -14,7 +14,7 @@ using wire::SampleType;
 
 constexpr auto kLater = static_cast<ObjectKind>(200);
 
-std::string text_of(const wire::SampledObject& object) {
+std::string object_text(const wire::SampledObject& object) {
   std::ostringstream out;
   print_object(out, object);
   return out.str();
@@ -29,7 +29,7 @@ TEST(ShownSamples, StandInColumnsWithTheirHelp) {
       {{"items", "", "Items.", SampleType::gauge, {}, 1234567},
        {"queued_bytes", "bytes", "Bytes that wait.", SampleType::gauge, {{"queue", "in"}}, 3072},
        {"longest_nanoseconds", "nanoseconds", "", SampleType::gauge, {}, 2500}}};
-  EXPECT_EQ(text_of(object),
+  EXPECT_EQ(object_text(object),
             "hash                   users\n"
             "items                  1,234,567  Items.\n"
             "queued_bytes{queue=in} 3.0 KiB    Bytes that wait.\n"
@@ -37,8 +37,8 @@ TEST(ShownSamples, StandInColumnsWithTheirHelp) {
 }
 
 TEST(ShownSamples, AKindWithoutANameHasItsNumber) {
-  EXPECT_EQ(text_of({kLater, "", 9, "x", {}}), "kind 200    x\n");
-  EXPECT_EQ(text_of({ObjectKind::map, "map", 9, "x", {}}), "map         x\n");
+  EXPECT_EQ(object_text({kLater, "", 9, "x", {}}), "kind 200    x\n");
+  EXPECT_EQ(object_text({ObjectKind::map, "map", 9, "x", {}}), "map         x\n");
 }
 
 // What a node says may be anything.
@@ -46,7 +46,7 @@ TEST(ShownSamples, NothingSteersATerminal) {
   const std::string odd = "\x1b[2J\n\xff";
   const wire::SampledObject object{
       kLater, odd, 9, odd, {{odd, odd, odd, SampleType::counter, {{odd, odd}}, 1}}};
-  const std::string text = text_of(object);
+  const std::string text = object_text(object);
   EXPECT_EQ(std::ranges::count(text, '\n'), 2) << text;
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_NE(text.find("\\x1b[2J\\n\\xff"), std::string::npos) << text;

@@ -31,8 +31,8 @@ struct StatsOptions {
 /// What is known of a map's feed; nothing where the node does not tell.
 using Feed = std::optional<wire::FeedNumbers>;
 
-void print_json(std::ostream& out, const std::string& name, const MapStats& stats,
-                const Feed& feed) {
+void print_stats_json(std::ostream& out, const std::string& name, const MapStats& stats,
+                      const Feed& feed) {
   nlohmann::ordered_json object;
   set_bytes(object, "map", name);
   set_stats(object, stats);
@@ -40,8 +40,8 @@ void print_json(std::ostream& out, const std::string& name, const MapStats& stat
   out << object.dump() << '\n';
 }
 
-void print_text(std::ostream& out, const std::string& name, const MapStats& stats,
-                const Feed& feed) {
+void print_stats_text(std::ostream& out, const std::string& name, const MapStats& stats,
+                      const Feed& feed) {
   out << fmt::format("map         {}\n", encode(name, Encoding::escaped));
   out << fmt::format("items       {}\n", format_count(stats.items));
   out << fmt::format("height      {} ({} leaves, {} interior nodes)\n", stats.height,
@@ -62,14 +62,14 @@ void print_text(std::ostream& out, const std::string& name, const MapStats& stat
   }
 }
 
-void print_json(std::ostream& out, const node::SequencerNumbers& sequencer) {
+void print_stats_json(std::ostream& out, const node::SequencerNumbers& sequencer) {
   nlohmann::ordered_json object;
   set_bytes(object, "sequencer", sequencer.name);
   set_stats(object, sequencer.facts);
   out << object.dump() << '\n';
 }
 
-void print_text(std::ostream& out, const node::SequencerNumbers& sequencer) {
+void print_stats_text(std::ostream& out, const node::SequencerNumbers& sequencer) {
   const wire::SequencerFacts& facts = sequencer.facts;
   const bool overwritten = (facts.flags & wire::kSequencerOverwritten) != 0;
   const bool sealed = (facts.flags & wire::kSequencerIsSealed) != 0;
@@ -97,7 +97,7 @@ nlohmann::ordered_json memory_json(const node::NodeNumbers& numbers) {
   return object;
 }
 
-void print_json(std::ostream& out, const node::TableNumbers& table) {
+void print_stats_json(std::ostream& out, const node::TableNumbers& table) {
   nlohmann::ordered_json object;
   set_bytes(object, "table", table.name);
   set_stats(object, table.stats);
@@ -111,7 +111,7 @@ std::string queries_text(const wire::QueryTotals& queries) {
                      format_count(queries.refused));
 }
 
-void print_text(std::ostream& out, const node::TableNumbers& table) {
+void print_stats_text(std::ostream& out, const node::TableNumbers& table) {
   const wire::TableNumbers& stats = table.stats;
   out << fmt::format("table       {}\n", encode(table.name, Encoding::escaped));
   out << fmt::format("rows        {} of {} bytes\n", format_count(stats.rows), stats.row_bytes);
@@ -247,15 +247,15 @@ class Parts {
 
   void map(const std::string& name, const MapStats& stats, const Feed& feed) {
     begin();
-    json_ ? print_json(out_, name, stats, feed) : print_text(out_, name, stats, feed);
+    json_ ? print_stats_json(out_, name, stats, feed) : print_stats_text(out_, name, stats, feed);
   }
   void sequencer(const node::SequencerNumbers& sequencer) {
     begin();
-    json_ ? print_json(out_, sequencer) : print_text(out_, sequencer);
+    json_ ? print_stats_json(out_, sequencer) : print_stats_text(out_, sequencer);
   }
   void table(const node::TableNumbers& table) {
     begin();
-    json_ ? print_json(out_, table) : print_text(out_, table);
+    json_ ? print_stats_json(out_, table) : print_stats_text(out_, table);
   }
   /// Of whatever kind.
   void object(const wire::SampledObject& object) {
@@ -313,8 +313,8 @@ class Parts {
   bool first_ = true;
 };
 
-Outcome<int> print_table(Parts& parts, const std::string& name, const Store& store,
-                         const std::string& address) {
+Outcome<int> print_stats_of_table(Parts& parts, const std::string& name, const Store& store,
+                                  const std::string& address) {
   const auto numbers = needed_numbers_of(store, address);
   if (!numbers) return std::unexpected(numbers.error());
   if (numbers->device.is_device != 0) {
@@ -352,7 +352,7 @@ Outcome<int> print_stats(Environment& environment, const StatsOptions& options) 
   const auto store = connect(environment, *address);
   if (!store) return std::unexpected(store.error());
   Parts parts(environment, options.json);
-  if (options.table_name) return print_table(parts, *options.table_name, *store, *address);
+  if (options.table_name) return print_stats_of_table(parts, *options.table_name, *store, *address);
   if (options.object_name) return print_object(parts, *options.object_name, *store, *address);
   const auto asked = numbers_of(*store, *address);
   if (!asked) return std::unexpected(asked.error());

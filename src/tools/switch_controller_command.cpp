@@ -116,7 +116,8 @@ bool is_final(const IndexController::Fault& fault) {
   return code == Code::unsupported || code == Code::wrong_kind || code == Code::invalid_argument;
 }
 
-std::unexpected<Failure> refused(const Reports& reports, const IndexController::Fault& fault) {
+std::unexpected<Failure> controller_failure(const Reports& reports,
+                                            const IndexController::Fault& fault) {
   const bool node = fault.side == IndexController::Fault::Side::node;
   if (node && fault.error.code == Code::unsupported) {
     return failed(reports.in_words(fault),
@@ -195,7 +196,7 @@ Outcome<int> control(Environment& environment, const ControllerOptions& options)
                               .read_every_ns = kReadEveryNs});
   for (;;) {
     const auto did = controller.round();
-    if (!did && is_final(did.error())) return refused(reports, did.error());
+    if (!did && is_final(did.error())) return controller_failure(reports, did.error());
     if (!did) {
       reports.trouble(did.error());
     } else if (*did == IndexController::Did::installed) {

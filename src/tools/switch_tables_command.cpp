@@ -46,7 +46,7 @@ nlohmann::ordered_json in_json(const SwitchMap& map, const ResourceReport& repor
   return line;
 }
 
-Outcome<int> report(Environment& environment, const ResourcesOptions& options) {
+Outcome<int> report_switch_tables(Environment& environment, const ResourcesOptions& options) {
   const auto program = program_from(environment, options.from);
   if (!program) return std::unexpected(program.error());
   if (program->maps().empty()) return failed("there are no tables, of no map");
@@ -104,8 +104,9 @@ void add_switch_resources(CLI::App& above, Environment& environment, Action& cho
       "  espalier switch resources tables.txt\n"
       "  espalier switch resources --control /tmp/s.sock --switches 1\n");
   command.callback([options, &environment, &chosen] {
-    chosen =
-        reporting(environment, [options, &environment] { return report(environment, *options); });
+    chosen = reporting(environment, [options, &environment] {
+      return report_switch_tables(environment, *options);
+    });
   });
 }
 

@@ -28,9 +28,9 @@ struct TableCommandOptions {
   bool json = false;
 };
 
-using Work = Outcome<int> (*)(Environment&, const TableCommandOptions&, TablePlace&);
+using TableWork = Outcome<int> (*)(Environment&, const TableCommandOptions&, TablePlace&);
 
-void print_json(std::ostream& out, const TableDescription& table) {
+void print_table_json(std::ostream& out, const TableDescription& table) {
   nlohmann::ordered_json object;
   set_bytes(object, "table", table.name);
   object["rows"] = table.rows;
@@ -42,8 +42,8 @@ void print_json(std::ostream& out, const TableDescription& table) {
   out << object.dump() << '\n';
 }
 
-Outcome<int> create(Environment& environment, const TableCommandOptions& options,
-                    TablePlace& place) {
+Outcome<int> create_table(Environment& environment, const TableCommandOptions& options,
+                          TablePlace& place) {
   const auto schema = Schema::parse(options.schema);
   if (!schema) {
     return misused(message(schema.error()),
@@ -61,7 +61,7 @@ Outcome<int> create(Environment& environment, const TableCommandOptions& options
     const auto table = client::TableImpl::handle(*made).describe();
     if (!table)
       return refused(fmt::format("read table '{}'", cmdline::escaped(name)), table.error());
-    print_json(environment.out, *table);
+    print_table_json(environment.out, *table);
   } else {
     environment.out << fmt::format("made {}table '{}', rows of {} bytes\n",
                                    options.encrypted ? "encrypted " : "", cmdline::escaped(name),
@@ -70,12 +70,13 @@ Outcome<int> create(Environment& environment, const TableCommandOptions& options
   return kOk;
 }
 
-Outcome<int> list(Environment& environment, const TableCommandOptions& options, TablePlace& place) {
+Outcome<int> list_tables(Environment& environment, const TableCommandOptions& options,
+                         TablePlace& place) {
   const auto tables = place.store.tables();
   if (!tables) return refused("list the tables", tables.error());
   for (const TableDescription& table : *tables) {
     if (options.json) {
-      print_json(environment.out, table);
+      print_table_json(environment.out, table);
     } else {
       environment.out << cmdline::escaped(table.name) << '\n';
     }
@@ -83,15 +84,15 @@ Outcome<int> list(Environment& environment, const TableCommandOptions& options, 
   return kOk;
 }
 
-Outcome<int> describe(Environment& environment, const TableCommandOptions& options,
-                      TablePlace& place) {
+Outcome<int> describe_table(Environment& environment, const TableCommandOptions& options,
+                            TablePlace& place) {
   const auto opened = open_table(place, options.name);
   if (!opened) return std::unexpected(opened.error());
   const auto table = opened->describe();
   if (!table)
     return refused(fmt::format("read table '{}'", cmdline::escaped(options.name)), table.error());
   if (options.json) {
-    print_json(environment.out, *table);
+    print_table_json(environment.out, *table);
     return kOk;
   }
   std::ostream& out = environment.out;
@@ -108,7 +109,8 @@ Outcome<int> describe(Environment& environment, const TableCommandOptions& optio
   return kOk;
 }
 
-Outcome<int> drop(Environment& environment, const TableCommandOptions& options, TablePlace& place) {
+Outcome<int> drop_table(Environment& environment, const TableCommandOptions& options,
+                        TablePlace& place) {
   const std::string& name = options.name;
   const auto dropped = place.store.drop_table(name);
   if (!dropped && dropped.error().error.code == Code::not_found) {
@@ -132,11 +134,12 @@ Outcome<int> drop(Environment& environment, const TableCommandOptions& options, 
   return kOk;
 }
 
-CLI::App& add_work(CLI::App& parent, const std::string& name, const std::string& description,
-                   const std::shared_ptr<TableCommandOptions>& options, Environment& environment,
-                   Action& chosen, Work work) {
+CLI::App& add_table_work(CLI::App& parent, const std::string& name, const std::string& description,
+                         const std::shared_ptr<TableCommandOptions>& options,
+                         Environment& environment, Action& chosen, TableWork work) {
   CLI::App& command = *parent.add_subcommand(name, description);
-  if (work != list) command.add_option("NAME", options->name, "Name of the table")->required();
+  if (work != list_tables)
+    command.add_option("NAME", options->name, "Name of the table")->required();
   add_json_option(command, options->json);
   add_address_option(command, options->at);
   command.callback([options, &environment, &chosen, work] {
@@ -162,20 +165,21 @@ void add_table_command(CLI::App& app, Environment& environment, Action& chosen) 
       "  espalier table create elements 'number i32 not null, symbol char(2), name text(20)'\n"
       "  espalier table load elements elements.csv\n"
       "  espalier table query 'select name from elements where number > 100 limit 3'\n");
-  CLI::App& making =
-      add_work(command, "create", "Make an empty table", options, environment, chosen, create);
+  CLI::App& making = add_table_work(command, "create", "Make an empty table", options, environment,
+                                    chosen, create_table);
   making.add_option("SCHEMA", options->schema, "Its columns: 'name type [not null], ...'")
       ->required();
   making.add_flag("--encrypted", options->encrypted,
                   "Its rows are encrypted before they are sent; load and query take a key");
   add_table_load(command, environment, chosen);
-  add_work(command, "list", "Print the names of all tables", options, environment, chosen, list);
-  add_work(command, "describe", "Print a table's columns and size", options, environment, chosen,
-           describe);
+  add_table_work(command, "list", "Print the names of all tables", options, environment, chosen,
+                 list_tables);
+  add_table_work(command, "describe", "Print a table's columns and size", options, environment,
+                 chosen, describe_table);
   add_table_query(command, environment, chosen);
   add_table_export(command, environment, chosen);
-  add_work(command, "drop", "Remove a table and all that is in it", options, environment, chosen,
-           drop);
+  add_table_work(command, "drop", "Remove a table and all that is in it", options, environment,
+                 chosen, drop_table);
 }
 
 }  // namespace espalier::tools

@@ -25,7 +25,6 @@ namespace {
 
 /// Rows that one append carries: large enough to be quick, small enough for any node.
 constexpr std::size_t kAppendBytes = std::size_t{1} << 20;
-constexpr std::string_view kStandardInput = "-";
 
 struct TableLoadOptions {
   std::optional<std::string> at;
@@ -97,7 +96,7 @@ Outcome<Loaded> load_rows(Environment& environment, const std::string& file, Byt
   return loaded;
 }
 
-void report(Environment& environment, const TableLoadOptions& options, const Loaded& loaded) {
+void report_rows(Environment& environment, const TableLoadOptions& options, const Loaded& loaded) {
   if (options.json) {
     nlohmann::ordered_json object;
     set_bytes(object, "table", options.name);
@@ -134,7 +133,7 @@ Outcome<int> load(Environment& environment, const TableLoadOptions& options) {
   ByteSource& source = opened ? *opened : environment.input;
   const auto loaded = load_rows(environment, options.file, source, *csv, table);
   if (!loaded) return std::unexpected(loaded.error());
-  report(environment, options, *loaded);
+  report_rows(environment, options, *loaded);
   return kOk;
 }
 

@@ -116,7 +116,7 @@ class TerminalScreen final : public Screen {
 
  private:
   static void handle(int signal, struct sigaction& before) {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = give_back_and_end;
     action.sa_flags = static_cast<int>(SA_RESETHAND);
     ::sigaction(signal, nullptr, &before);
@@ -124,11 +124,12 @@ class TerminalScreen final : public Screen {
   }
 
   static int milliseconds_until(std::uint64_t until_ns) {
-    constexpr std::uint64_t kNsPerMs = 1'000'000;
+    constexpr std::uint64_t kMillisecondNs = 1'000'000;
     constexpr std::uint64_t kMost = 3'600'000;
     const std::uint64_t now_ns = base::monotonic_ns();
     if (now_ns >= until_ns) return 0;
-    return static_cast<int>(std::min((until_ns - now_ns + kNsPerMs - 1) / kNsPerMs, kMost));
+    return static_cast<int>(
+        std::min((until_ns - now_ns + kMillisecondNs - 1) / kMillisecondNs, kMost));
   }
 
   void enter() {

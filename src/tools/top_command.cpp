@@ -75,26 +75,29 @@ class Readings {
 
 // --- JSON ----------------------------------------------------------------------------------------
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 /// JSON has no number for what was not measured.
-Json or_null(const auto& value) { return value ? Json(*value) : Json(nullptr); }
+OrderedJson or_null(const auto& value) {
+  return value ? OrderedJson(*value) : OrderedJson(nullptr);
+}
 
 double rounded(double rate) { return std::round(rate * 1000) / 1000; }
 
-Json offload_json(const OffloadRates& offload) {
-  Json object;
+OrderedJson offload_json(const OffloadRates& offload) {
+  OrderedJson object;
   object["offload"] = offload.name;
   object["requests_per_s"] = rounded(offload.per_s);
   object["requests"] = offload.requests;
   object["ns_p50"] = or_null(offload.p50_ns);
   object["ns_p99"] = or_null(offload.p99_ns);
-  object["ns_mean"] = offload.mean_ns ? Json(rounded(*offload.mean_ns)) : Json(nullptr);
+  object["ns_mean"] =
+      offload.mean_ns ? OrderedJson(rounded(*offload.mean_ns)) : OrderedJson(nullptr);
   return object;
 }
 
-Json map_json(const MapRates& map) {
-  Json object;
+OrderedJson map_json(const MapRates& map) {
+  OrderedJson object;
   set_bytes(object, "map", map.name);
   set_stats(object, map.stats);
   object["bytes_per_item"] = rounded(map.bytes_per_item);
@@ -104,8 +107,8 @@ Json map_json(const MapRates& map) {
   return object;
 }
 
-Json sequencer_json(const SequencerRates& sequencer) {
-  Json object;
+OrderedJson sequencer_json(const SequencerRates& sequencer) {
+  OrderedJson object;
   set_bytes(object, "sequencer", sequencer.name);
   set_stats(object, sequencer.facts);
   object["numbers_per_s"] = rounded(sequencer.numbers_per_s);
@@ -114,8 +117,8 @@ Json sequencer_json(const SequencerRates& sequencer) {
   return object;
 }
 
-Json table_json(const TableRates& table) {
-  Json object;
+OrderedJson table_json(const TableRates& table) {
+  OrderedJson object;
   set_bytes(object, "table", table.name);
   set_stats(object, table.stats);
   object["queries_per_s"] = rounded(table.queries_per_s);
@@ -124,16 +127,16 @@ Json table_json(const TableRates& table) {
   return object;
 }
 
-Json rates_json(const ObjectRates& rates) {
-  Json object = object_json(rates.object);
+OrderedJson rates_json(const ObjectRates& rates) {
+  OrderedJson object = object_json(rates.object);
   for (std::size_t i = 0; i < rates.per_s.size(); ++i) {
     if (rates.per_s[i]) object["samples"][i]["per_s"] = rounded(*rates.per_s[i]);
   }
   return object;
 }
 
-Json worker_json(const node::WorkerNumbers& worker) {
-  Json object;
+OrderedJson worker_json(const node::WorkerNumbers& worker) {
+  OrderedJson object;
   object["in_flight"] = worker.in_flight;
   object["connections"] = worker.connections;
   object["sleeps"] = worker.sleeps;
@@ -141,8 +144,8 @@ Json worker_json(const node::WorkerNumbers& worker) {
   return object;
 }
 
-Json memory_json(const TopView& view) {
-  Json object;
+OrderedJson view_memory_json(const TopView& view) {
+  OrderedJson object;
   object["taken_bytes"] = view.numbers.memory_taken_bytes;
   object["limit_bytes"] = view.numbers.memory_limit_bytes;
   object["node_bytes"] = view.node_bytes;
@@ -159,8 +162,8 @@ Json memory_json(const TopView& view) {
   return object;
 }
 
-Json epochs_json(const node::NodeNumbers& numbers) {
-  Json object;
+OrderedJson epochs_json(const node::NodeNumbers& numbers) {
+  OrderedJson object;
   object["current"] = numbers.epoch;
   object["oldest"] = numbers.epoch_oldest;
   object["participants"] = numbers.epoch_participants;
@@ -170,14 +173,14 @@ Json epochs_json(const node::NodeNumbers& numbers) {
 }
 
 template <class T>
-Json array_of(const std::vector<T>& all, Json (*to_json)(const T&)) {
-  Json array = Json::array();
+OrderedJson array_of(const std::vector<T>& all, OrderedJson (*to_json)(const T&)) {
+  OrderedJson array = OrderedJson::array();
   for (const T& one : all) array.push_back(to_json(one));
   return array;
 }
 
-void print_json(std::ostream& out, const TopView& view, const std::string& address) {
-  Json object;
+void print_top_json(std::ostream& out, const TopView& view, const std::string& address) {
+  OrderedJson object;
   set_bytes(object, "at", address);
   set_bytes(object, "version", view.numbers.version);
   object["uptime_s"] = rounded(static_cast<double>(view.numbers.uptime_ns) / kNsPerSecond);
@@ -192,7 +195,7 @@ void print_json(std::ostream& out, const TopView& view, const std::string& addre
   object["client_wakes_per_s"] = rounded(view.client_wakes_per_s);
   object["sleeps_per_s"] = rounded(view.sleeps_per_s);
   object["wake_ups_per_s"] = rounded(view.wake_ups_per_s);
-  object["memory"] = memory_json(view);
+  object["memory"] = view_memory_json(view);
   object["epochs"] = epochs_json(view.numbers);
   object["workers"] = array_of(view.numbers.workers, worker_json);
   object["offloads"] = array_of(view.offloads, offload_json);
@@ -216,7 +219,7 @@ void print_json(std::ostream& out, const TopView& view, const std::string& addre
 
 // --- the two ways to show it ---------------------------------------------------------------------
 
-void print_text(std::ostream& out, const TopView& view, const TopPicture& picture) {
+void print_top_text(std::ostream& out, const TopView& view, const TopPicture& picture) {
   constexpr std::size_t kAny = 4096;
   for (const ScreenLine& line : draw_top(view, picture, {kAny, 0})) out << line.text << '\n';
 }
@@ -231,9 +234,9 @@ Outcome<int> print_reports(Environment& environment, const TopOptions& options,
     const auto view = readings.next();
     if (!view) return std::unexpected(view.error());
     if (options.json) {
-      print_json(environment.out, *view, readings.address());
+      print_top_json(environment.out, *view, readings.address());
     } else {
-      print_text(environment.out, *view, {readings.address(), options.sorted_by()});
+      print_top_text(environment.out, *view, {readings.address(), options.sorted_by()});
     }
     environment.out.flush();
     if (!environment.out) break;  // nobody reads any more

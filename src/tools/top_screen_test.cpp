@@ -76,7 +76,7 @@ TopView some_view() {
   return view;
 }
 
-std::string text_of(const std::vector<ScreenLine>& lines) {
+std::string joined_lines(const std::vector<ScreenLine>& lines) {
   std::string text;
   for (const ScreenLine& line : lines) text += line.text + "\n";
   return text;
@@ -84,7 +84,7 @@ std::string text_of(const std::vector<ScreenLine>& lines) {
 
 std::string drawn(const TopView& view, ScreenSize size, TopSort sort = TopSort::activity,
                   std::string_view trouble = {}) {
-  return text_of(draw_top(view, {"unix:/tmp/node.sock", sort, trouble}, size));
+  return joined_lines(draw_top(view, {"unix:/tmp/node.sock", sort, trouble}, size));
 }
 
 TEST(TopScreen, ShowsAccessControlWhereThereIsAny) {

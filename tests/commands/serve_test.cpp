@@ -264,7 +264,7 @@ TEST_F(Serve, ReadsItsConfigurationFromAFile) {
 
 // Who may no longer connect has no session any more, whenever it began.
 TEST_F(Serve, ANarrowedSocketModeEndsTheSessionsOfOthers) {
-  constexpr uid_t kNobody = 65534;
+  constexpr uid_t kNobodyUid = 65534;
   if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
   ::chmod(folder.path().c_str(), 0711);
   const auto write = [&](const std::string& mode) {
@@ -275,7 +275,7 @@ TEST_F(Serve, ANarrowedSocketModeEndsTheSessionsOfOthers) {
   test::NodeProgram node(folder.path(), {ESPALIER_PROGRAM, "serve", "--config", "n.toml"});
   ASSERT_EQ(node.next_message(), "READY=1") << content("log");
   test::Child other([&](test::Line& line) {
-    if (::seteuid(kNobody) != 0) return 2;
+    if (::seteuid(kNobodyUid) != 0) return 2;
     const auto store = Store::connect(address);
     if (!store) return 3;
     const auto map = store->open_map("default");

@@ -31,8 +31,6 @@ namespace {
 using test::ByHand;
 using wire::OffloadId;
 
-constexpr std::uint64_t kWindow = std::uint64_t{1} << 20;
-
 class EncryptedLandings : public test::NodeOverEachWay {
  protected:
   void SetUp() override {
@@ -153,8 +151,8 @@ constexpr const char* kNotItsOwn =
 TEST_P(HostileEncryptedLandings, AReservationIsItsSessionsAndServesOnce) {
   ByHand client(address());
   ByHand other(address());
-  const wire::LandingGrant grant = client.open(kWindow);
-  const wire::LandingGrant others = other.open(kWindow);
+  const wire::LandingGrant grant = client.open(test::kWindowBytes);
+  const wire::LandingGrant others = other.open(test::kWindowBytes);
   const Reserved reserved = reserve(client, 10);
   const std::vector<std::byte> cipher_text = sealed(reserved, rows(0, 10));
   const auto link = client.link();
@@ -176,7 +174,7 @@ TEST_P(HostileEncryptedLandings, AReservationIsItsSessionsAndServesOnce) {
 
 TEST_P(HostileEncryptedLandings, NothingIsBelievedOfWhatACommitSays) {
   ByHand client(address());
-  const wire::LandingGrant grant = client.open(kWindow);
+  const wire::LandingGrant grant = client.open(test::kWindowBytes);
   const std::uint64_t row = schema_.row_bytes();
   const Reserved reserved = reserve(client, 1);
   const std::string_view number = base::bytes_of(reserved.number);
@@ -207,7 +205,7 @@ TEST_P(HostileEncryptedLandings, ASessionThatIsGoneLeavesItsSlotsDead) {
     std::uint64_t left_behind = 0;
     {
       ByHand gone(address());
-      const wire::LandingGrant grant = gone.open(kWindow);
+      const wire::LandingGrant grant = gone.open(test::kWindowBytes);
       const Reserved reserved = reserve(gone, 7);
       const auto link = gone.link();
       ASSERT_EQ(ByHand::write(*link, grant, sealed(reserved, rows(0, 7))), fabric::Status::success);
@@ -215,7 +213,7 @@ TEST_P(HostileEncryptedLandings, ASessionThatIsGoneLeavesItsSlotsDead) {
     }
     // Not after the 10 seconds that a reservation lasts, but when the session has ended.
     ByHand client(address());
-    const wire::LandingGrant grant = client.open(kWindow);
+    const wire::LandingGrant grant = client.open(test::kWindowBytes);
     const Reserved reserved = reserve(client, 100);
     const std::vector<std::byte> own = rows(1000 * round, 100);
     const auto link = client.link();

@@ -29,8 +29,6 @@ using table::PipelineBuilder;
 using test::ByHand;
 using wire::OffloadId;
 
-constexpr std::uint64_t kWindow = std::uint64_t{1} << 20;
-
 class LandingNodes : public test::NodeOverEachWay {
  protected:
   void SetUp() override {
@@ -113,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(By, HostileLandings, ::testing::Values("shm", "roce", "
 
 TEST_P(HostileLandings, NothingIsBelievedOfWhatACommitSays) {
   ByHand client(address());
-  const wire::LandingGrant grant = client.open(kWindow);
+  const wire::LandingGrant grant = client.open(test::kWindowBytes);
   const std::uint64_t row = schema_.row_bytes();
   const auto code = [&](const wire::LandedRows& rows, std::uint32_t table) {
     const auto reply = client.commit(table, rows);
@@ -136,7 +134,7 @@ TEST_P(HostileLandings, NothingIsBelievedOfWhatACommitSays) {
 TEST_P(HostileLandings, AWindowIsItsSessionsAndOnlyWhileItIsOpen) {
   ByHand client(address());
   ByHand other(address());
-  const wire::LandingGrant grant = client.open(kWindow);
+  const wire::LandingGrant grant = client.open(test::kWindowBytes);
   const auto bytes = rows(10);
   {
     const auto link = client.link();
@@ -163,7 +161,9 @@ TEST_P(HostileLandings, WhatIsNotGivenBackComesBackWithTheSession) {
     for (std::uint32_t i = 0; i < wire::kLandingWindowsMax; ++i) client.open(4096);
     std::vector<std::unique_ptr<client::SideLink>> links;
     for (std::uint32_t i = 0; i < wire::kLandingWindowsMax; ++i) links.push_back(client.link());
-    EXPECT_EQ(client.ask(OffloadId::landing_open, 0, base::bytes_of(kWindow)).error().error.code,
+    EXPECT_EQ(client.ask(OffloadId::landing_open, 0, base::bytes_of(test::kWindowBytes))
+                  .error()
+                  .error.code,
               Code::too_many_participants);
   }
   // A test that fails here hangs, and the watchdog of all tests ends it.
@@ -180,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(By, HostileLandingsConcurrency, ::testing::Values("shm"
 TEST_P(HostileLandingsConcurrency, RowsThatChangeWhileTheyAreCommitted) {
   constexpr std::uint64_t kRows = 2'000;
   ByHand client(address());
-  const wire::LandingGrant grant = client.open(kWindow);
+  const wire::LandingGrant grant = client.open(test::kWindowBytes);
   const auto good = rows(kRows);
   auto bad = good;
   const std::uint16_t too_long = 0xFFFF;

@@ -37,7 +37,7 @@ using client::Incoming;
 using client::RemoteRequests;
 using wire::OffloadId;
 
-constexpr std::uint64_t kRows = 60'000;
+constexpr std::uint64_t kResultRows = 60'000;
 constexpr const char* kSchemaText = "id i64 not null, shop i32 not null, note text(12)";
 
 std::vector<std::byte> rows_of(const table::Schema& schema, std::uint64_t count) {
@@ -64,7 +64,7 @@ class ResultNodes : public test::NodeOverEachWay {
   }
   void fill() {
     table_ = *tables_->create("t", schema_, false);
-    ASSERT_TRUE(table_->append(rows_of(schema_, kRows)));
+    ASSERT_TRUE(table_->append(rows_of(schema_, kResultRows)));
     number_ = tables_->list()->at(0).number;
   }
   [[nodiscard]] bool by_fabric() const { return way_ != "unix"; }
@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(By, ResultNodes, ::testing::ValuesIn(test::kWays), test
 
 TEST_P(ResultNodes, RowsComeIntoBuffersAsTheyCameByChunks) {
   fill();
-  const auto wanted = rows_of(schema_, kRows);
+  const auto wanted = rows_of(schema_, kResultRows);
   for (int i = 0; i < 3; ++i) {
     const Came chunks = ask(*table_, everything(), schema_.row_bytes(), false);
     const Came buffers = ask(*table_, everything(), schema_.row_bytes(), true);
@@ -117,7 +117,7 @@ TEST_P(ResultNodes, RowsComeIntoBuffersAsTheyCameByChunks) {
     const std::uint64_t least = wanted.size() - (std::uint64_t{64} << 10);
     EXPECT_GE(buffers.buffer_bytes, by_fabric() ? least : 0);
     EXPECT_LE(buffers.buffer_bytes, by_fabric() ? wanted.size() : 0);
-    EXPECT_EQ(buffers.numbers.rows_sent, kRows);
+    EXPECT_EQ(buffers.numbers.rows_sent, kResultRows);
     EXPECT_EQ(buffers.numbers.bytes_sent, wanted.size());
     EXPECT_EQ(chunks.numbers.bytes_sent, wanted.size());
   }
@@ -157,7 +157,7 @@ TEST_P(ResultNodes, EveryPipelineHasTheSameAnswer) {
 
 TEST_P(ResultNodes, StreamsEndEarlyAndTheirBuffersServeAgain) {
   fill();
-  const auto wanted = rows_of(schema_, kRows);
+  const auto wanted = rows_of(schema_, kResultRows);
   for (int i = 0; i < 20; ++i) {
     const auto run = table_->begin(everything(), schema_.row_bytes(), {});
     ASSERT_TRUE(run) << message(run.error());
@@ -176,7 +176,7 @@ TEST_P(ResultNodes, StreamsEndEarlyAndTheirBuffersServeAgain) {
 
 TEST_P(ResultNodes, TwoStreamsAtATimeHaveBuffersOfTheirOwn) {
   fill();
-  const auto wanted = rows_of(schema_, kRows);
+  const auto wanted = rows_of(schema_, kResultRows);
   const auto one = table_->begin(everything(), schema_.row_bytes(), {});
   const auto other = table_->begin(everything(), schema_.row_bytes(), {});
   ASSERT_TRUE(one && other);
@@ -198,11 +198,12 @@ TEST_P(ResultNodes, TwoStreamsAtATimeHaveBuffersOfTheirOwn) {
 
 using test::ResultsByHand;
 
-class ByHand : public ResultsByHand {
+class BuffersByHand : public ResultsByHand {
  public:
   static constexpr std::uint32_t kBuffers = 2;
 
-  explicit ByHand(const std::string& address) : ResultsByHand(address, kBuffers, everything()) {}
+  explicit BuffersByHand(const std::string& address)
+      : ResultsByHand(address, kBuffers, everything()) {}
 };
 
 class HostileResults : public ResultNodes {
@@ -215,7 +216,7 @@ class HostileResults : public ResultNodes {
   void expect_others_are_served() {
     const Came came = ask(*table_, everything(), schema_.row_bytes(), true);
     EXPECT_FALSE(came.error);
-    EXPECT_EQ(came.rows, rows_of(schema_, kRows));
+    EXPECT_EQ(came.rows, rows_of(schema_, kResultRows));
     EXPECT_GT(came.buffer_bytes, 0u);
   }
   [[nodiscard]] std::uint64_t busy_queries() const {
@@ -227,7 +228,7 @@ INSTANTIATE_TEST_SUITE_P(By, HostileResults, ::testing::Values("shm", "roce", "o
                          test::way_name);
 
 TEST_P(HostileResults, NothingIsBelievedOfWhatAnOfferSays) {
-  ByHand client(address());
+  BuffersByHand client(address());
   const auto pipeline = everything();
   const auto query = [&](std::uint32_t argument) {
     return client.ask(OffloadId::table_query, client::text_of(pipeline), number_, argument);
@@ -254,14 +255,14 @@ TEST_P(HostileResults, NothingIsBelievedOfWhatAnOfferSays) {
 // A key of another session, one that is none, and an address beside the region: the query ends, the
 // session goes on, and nobody's memory is touched.
 TEST_P(HostileResults, MemoryThatTheNodeMayNotWrite) {
-  ByHand other(address());
-  const auto untouched = [](const ByHand& of) {
+  BuffersByHand other(address());
+  const auto untouched = [](const BuffersByHand& of) {
     const std::byte* const at = of.memory().at;
-    return std::all_of(at, at + ByHand::kBuffers * ByHand::kBufferBytes,
+    return std::all_of(at, at + BuffersByHand::kBuffers * BuffersByHand::kBufferBytes,
                        [](std::byte byte) { return byte == std::byte{0}; });
   };
   for (int wrong = 0; wrong < 4; ++wrong) {
-    ByHand client(address());
+    BuffersByHand client(address());
     auto offer = client.good_offer();
     if (wrong == 0) offer.key = other.good_offer().key, offer.base = other.good_offer().base;
     if (wrong == 1) offer.key ^= 0x10000;
@@ -287,20 +288,20 @@ TEST_P(HostileResults, MemoryThatTheNodeMayNotWrite) {
       if ((place->flags & wire::kBufferFull) != 0) client.give_back({place->buffer});
     }
     EXPECT_FALSE(client.ended_by());
-    EXPECT_GT(bytes, kRows * schema_.row_bytes() - (std::uint64_t{64} << 10));
+    EXPECT_GT(bytes, kResultRows * schema_.row_bytes() - (std::uint64_t{64} << 10));
   }
   EXPECT_TRUE(untouched(other));
   expect_others_are_served();
 }
 
 TEST_P(HostileResults, BuffersThatAreGivenBackTwiceOrWereNeverOut) {
-  ByHand client(address());
+  BuffersByHand client(address());
   ASSERT_FALSE(client.offer(client.good_offer()));
-  const auto wanted = rows_of(schema_, kRows);
+  const auto wanted = rows_of(schema_, kResultRows);
   client.begin(number_);
   std::size_t at = 0;
   while (const auto place = client.next()) {
-    client.give_back({ByHand::kBuffers});
+    client.give_back({BuffersByHand::kBuffers});
     client.give_back({~std::uint32_t{0}});
     client.give_back({place->buffer, place->buffer});
     ASSERT_TRUE(std::equal(client.at(*place), client.at(*place) + place->bytes,
@@ -317,11 +318,11 @@ TEST_P(HostileResults, BuffersThatAreGivenBackTwiceOrWereNeverOut) {
 // It has no buffer for the node, and so it is not told to go on; that it takes messages changes
 // nothing.
 TEST_P(HostileResults, AReaderThatGivesNothingBackIsEnded) {
-  ByHand client(address());
+  BuffersByHand client(address());
   ASSERT_FALSE(client.offer(client.good_offer()));
   client.begin(number_);
   std::uint32_t full = 0;
-  while (full < ByHand::kBuffers) {
+  while (full < BuffersByHand::kBuffers) {
     const auto place = client.next();
     ASSERT_TRUE(place);
     if ((place->flags & wire::kBufferFull) != 0) ++full;
@@ -337,12 +338,12 @@ TEST_P(HostileResults, AReaderThatGivesNothingBackIsEnded) {
 
 // The client stores into its buffers while the node does: that is its own affair.
 TEST_P(HostileResults, NothingThatLiesInABufferMattersToTheNode) {
-  ByHand client(address());
+  BuffersByHand client(address());
   ASSERT_FALSE(client.offer(client.good_offer()));
   std::atomic<bool> done{false};
   std::thread scribbles([&] {
     base::Random random(5);
-    const std::uint64_t words = ByHand::kBuffers * ByHand::kBufferBytes / 8;
+    const std::uint64_t words = BuffersByHand::kBuffers * BuffersByHand::kBufferBytes / 8;
     while (!done.load(std::memory_order_relaxed)) {
       base::store_shared(client.memory().at + 8 * random.below(words), random());
     }
@@ -355,7 +356,7 @@ TEST_P(HostileResults, NothingThatLiesInABufferMattersToTheNode) {
       if ((place->flags & wire::kBufferFull) != 0) client.give_back({place->buffer});
     }
     EXPECT_FALSE(client.ended_by());
-    EXPECT_GT(bytes, kRows * schema_.row_bytes() - (std::uint64_t{64} << 10));
+    EXPECT_GT(bytes, kResultRows * schema_.row_bytes() - (std::uint64_t{64} << 10));
   }
   done.store(true);
   scribbles.join();
@@ -364,8 +365,8 @@ TEST_P(HostileResults, NothingThatLiesInABufferMattersToTheNode) {
 
 TEST_P(HostileResults, ATableThatIsDroppedInTheMiddleEndsIt) {
   // That it is dropped is seen at the next page.
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(table_->append(rows_of(schema_, kRows)));
-  ByHand client(address());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(table_->append(rows_of(schema_, kResultRows)));
+  BuffersByHand client(address());
   ASSERT_FALSE(client.offer(client.good_offer()));
   client.begin(number_);
   ASSERT_TRUE(client.next());
@@ -379,7 +380,7 @@ TEST_P(HostileResults, ATableThatIsDroppedInTheMiddleEndsIt) {
 }
 
 TEST_P(HostileResults, ANodeThatStopsInTheMiddleWaitsForNobody) {
-  ByHand client(address());
+  BuffersByHand client(address());
   ASSERT_FALSE(client.offer(client.good_offer()));
   client.begin(number_);
   ASSERT_TRUE(client.next());
@@ -424,7 +425,7 @@ INSTANTIATE_TEST_SUITE_P(By, ResultNodesConcurrency, ::testing::Values("shm", "r
 
 TEST_P(ResultNodesConcurrency, ThreadsReadEachItsOwnBuffers) {
   fill();
-  const auto wanted = rows_of(schema_, kRows);
+  const auto wanted = rows_of(schema_, kResultRows);
   std::vector<std::thread> readers;
   for (int i = 0; i < 3; ++i) {
     readers.emplace_back([&] {
@@ -485,7 +486,8 @@ TEST_P(KilledReaders, LeaveNothing) {
   while (counts.running.load() + counts.waiting.load() != 0 || node_->connections() != 1) {
     std::this_thread::yield();
   }
-  EXPECT_EQ(ask(*table_, everything(), schema_.row_bytes(), true).rows, rows_of(schema_, kRows));
+  EXPECT_EQ(ask(*table_, everything(), schema_.row_bytes(), true).rows,
+            rows_of(schema_, kResultRows));
 }
 
 }  // namespace

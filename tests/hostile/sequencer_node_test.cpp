@@ -146,9 +146,9 @@ TEST_P(SequencerNodes, ThreadsGetNoNumberTwiceNorOfASealedEpoch) {
 }
 
 /// A client by hand: rings, and a pair to add to what it was given.
-class ByHand {
+class SequencerByHand {
  public:
-  explicit ByHand(const std::string& address)
+  explicit SequencerByHand(const std::string& address)
       : connection_(*client::FabricConnection::open(*fabric::parse(address))),
         rings_(*client::ThreadRings::open(connection_)),
         requests_(*rings_, 1),
@@ -210,7 +210,7 @@ TEST_P(HostileSequencerNodes, AWordWrittenOverIsFoundOutAndTheNodeGivesNoNumberT
   Store by_rings = *Store::connect("unix:" + socket());
   auto asking = by_rings.open_sequencer("n");
   ASSERT_TRUE(asking);
-  ByHand liar(address());
+  SequencerByHand liar(address());
   const auto grant = liar.word_of("n");
   EXPECT_EQ(grant.epoch, 1u);
   EXPECT_EQ(liar.add(grant, 10), wire::sequencer_word(1, 0));
@@ -244,23 +244,23 @@ TEST_P(HostileSequencerNodes, AWordWrittenOverIsFoundOutAndTheNodeGivesNoNumberT
 
 TEST_P(HostileSequencerNodes, TheKeyIsForAtomicsOfItsSessionAlone) {
   ASSERT_TRUE(store_->create_sequencer("n"));
-  const auto grant = ByHand(address()).word_of("n");
+  const auto grant = SequencerByHand(address()).word_of("n");
   std::uint64_t word = 0;
   const auto bytes = std::as_writable_bytes(std::span(&word, 1));
   {
-    ByHand other(address());
+    SequencerByHand other(address());
     EXPECT_EQ(other.post(fabric::WorkRequest::fetch_add(1, grant.key, grant.word, 1)).status,
               fabric::Status::remote_access);
   }
-  ByHand writes(address());
+  SequencerByHand writes(address());
   const auto own = writes.word_of("n");
   EXPECT_EQ(writes.post(fabric::WorkRequest::write(1, bytes, own.key, own.word)).status,
             fabric::Status::remote_access);
-  ByHand reads(address());
+  SequencerByHand reads(address());
   const auto read = reads.word_of("n");
   EXPECT_EQ(reads.post(fabric::WorkRequest::read(1, bytes, read.key, read.word)).status,
             fabric::Status::remote_access);
-  ByHand beyond(address());
+  SequencerByHand beyond(address());
   const auto page = beyond.word_of("n");
   EXPECT_EQ(beyond.post(fabric::WorkRequest::fetch_add(1, page.key, page.word + 4096, 1)).status,
             fabric::Status::remote_access);

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "kinds/map/walk/walk_impl.hpp"
+#include "tests/support/store_parts.hpp"
 
 namespace espalier::tree {
 template class Walker<test::CopyPlace>;
@@ -12,12 +13,6 @@ template class Walker<test::CopyPlace>;
 
 namespace espalier::test {
 namespace {
-
-base::EpochSlot join(tree::StoreCore& store) {
-  auto slot = store.epochs.join();
-  if (!slot) throw std::runtime_error("no slot: " + message(slot.error()));
-  return std::move(*slot);
-}
 
 // From the header's bytes alone, as somebody elsewhere reads them.
 tree::MapView view_of(const tree::StoreCore& store, const tree::MapCore& map) {
@@ -35,7 +30,7 @@ CopyWalker::CopyWalker(tree::StoreCore& store, const tree::MapCore& map, std::ui
                        CopyMachine::Order order)
     : recorder(clock, index),
       machine({store.region.at(0), store.region.bytes()}, seed, order),
-      place(view_of(store, map), join(store)),
+      place(view_of(store, map), join_epochs(store)),
       walker(place, lanes, [this, &map](std::uint32_t, base::ReadyQueue& queue) {
         return CopyAccess(machine, queue, map.geometry.node_bytes);
       }) {}

@@ -13,11 +13,10 @@
 namespace espalier::test {
 namespace {
 
-constexpr MapOptions kLog{.node_bytes = 512, .log_bytes = 128};
 constexpr std::size_t kLargeBytes = 65'536;
 constexpr std::uint64_t kBlock = wire::kBlockBytes;
 
-std::string text_of(const std::vector<std::string>& items) {
+std::string shortened_items(const std::vector<std::string>& items) {
   std::string text;
   for (const std::string& item : items) text += item.substr(0, 40) + " ";
   return text;
@@ -37,10 +36,10 @@ std::string wrong_read(Scene& scene, wire::Ref hint, const Expected& expected) {
     return "floor found " + got;
   std::vector<std::string> items{"k=" + expected.k, "large=" + expected.large};
   if (const auto got = scene.b.scan(Op::scan, "", "", from); got != items)
-    return "scan found " + text_of(got);
+    return "scan found " + shortened_items(got);
   std::reverse(items.begin(), items.end());
   if (const auto got = scene.b.scan(Op::scan_reverse, "", "", from); got != items)
-    return "reverse scan found " + text_of(got);
+    return "reverse scan found " + shortened_items(got);
   return {};
 }
 

@@ -69,12 +69,12 @@ std::string draw(KeyPattern pattern, std::uint64_t i, std::size_t bytes_max, Ran
 }  // namespace
 
 std::string_view name(KeyPattern pattern) {
-  constexpr std::string_view kNames[] = {
+  constexpr std::string_view kPatternNames[] = {
       "dense",          "random_bytes", "ascending", "descending", "same_first_8",
       "same_first_16",  "same_ends",    "nested",    "shortest",   "longest",
       "short_and_long", "binary_zeros", "all_ones",  "hot_leaf"};
-  static_assert(std::size(kNames) == std::size(kKeyPatterns));
-  return kNames[static_cast<std::size_t>(pattern)];
+  static_assert(std::size(kPatternNames) == std::size(kKeyPatterns));
+  return kPatternNames[static_cast<std::size_t>(pattern)];
 }
 
 std::vector<std::string> make_keys(KeyPattern pattern, std::size_t count, std::size_t key_bytes_max,

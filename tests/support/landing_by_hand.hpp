@@ -22,6 +22,8 @@
 
 namespace espalier::test {
 
+inline constexpr std::uint64_t kWindowBytes = std::uint64_t{1} << 20;
+
 /// With the secret that ESPALIER_SECRET_FILE names, if it names one.
 inline client::FabricConnectionOptions as_this_process() {
   client::FabricConnectionOptions options;

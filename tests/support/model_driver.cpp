@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kReplayEvery = 500;
 constexpr std::size_t kHeldMax = 4;
-constexpr std::uint32_t kInFlight = 32;
+constexpr std::uint32_t kRequestsInFlight = 32;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ ModelDriver::ModelDriver(Map map, const ModelOptions& options)
       random_(options.seed),
       recorder_(map, clock_, 0),
       keys_(make_keys(options.pattern, options.keys, map.max_key_bytes(), options.seed)) {
-  auto pipeline = PipelineRecorder::open(recorder_, kInFlight);
+  auto pipeline = PipelineRecorder::open(recorder_, kRequestsInFlight);
   if (pipeline) {
     pipeline_ = std::move(*pipeline);
   } else {

@@ -42,8 +42,8 @@ memory::Descriptor listen_for_messages(const fs::path& path) {
 }
 
 /// Runs in the child, where nothing but system calls is safe.
-[[noreturn]] void become(const char* folder, char* const* arguments, char* const* variables,
-                         pid_t parent) {
+[[noreturn]] void become_node(const char* folder, char* const* arguments, char* const* variables,
+                              pid_t parent) {
   constexpr int kCannotStart = 127;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(kCannotStart);  // it ended before we asked
@@ -73,7 +73,7 @@ NodeProgram::NodeProgram(const fs::path& folder, const std::vector<std::string>&
   const pid_t parent = ::getpid();
   process_ = ::fork();
   if (process_ == 0) {
-    become(folder.c_str(), word_pointers.data(), variable_pointers.data(), parent);
+    become_node(folder.c_str(), word_pointers.data(), variable_pointers.data(), parent);
   }
   if (process_ < 0) throw std::runtime_error("cannot fork");
   ended_ = memory::Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, process_, 0)));

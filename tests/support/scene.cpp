@@ -7,23 +7,10 @@
 #include "kinds/map/host/single_read.hpp"
 #include "kinds/map/walk/walk_impl.hpp"
 #include "kinds/map/write/change.hpp"
+#include "tests/support/store_parts.hpp"
 
 namespace espalier::test {
 namespace {
-
-constexpr std::uint64_t kStoreBytes = std::uint64_t{1} << 30;  // a limit, not taken at once
-
-memory::Region reserve_region() {
-  auto region = memory::Region::reserve({.bytes_max = kStoreBytes, .huge_pages = false});
-  if (!region) throw std::runtime_error("no region: " + message(region.error()));
-  return std::move(*region);
-}
-
-base::EpochSlot join(tree::StoreCore& store) {
-  auto slot = store.epochs.join();
-  if (!slot) throw std::runtime_error("no slot: " + message(slot.error()));
-  return std::move(*slot);
-}
 
 std::unique_ptr<tree::MapCore> make_map(tree::StoreCore& store, std::uint32_t id,
                                         const MapOptions& options) {
@@ -32,7 +19,7 @@ std::unique_ptr<tree::MapCore> make_map(tree::StoreCore& store, std::uint32_t id
   return std::move(*map);
 }
 
-std::string text_of(std::string_view key, std::string_view value) {
+std::string item_text(std::string_view key, std::string_view value) {
   return std::string(key) + "=" + std::string(value);
 }
 
@@ -41,7 +28,7 @@ std::string text_of(std::string_view key, std::string_view value) {
 // --- Actor ---------------------------------------------------------------------------------------
 
 Actor::Actor(tree::StoreCore& store, tree::MapCore& map, std::uint32_t index)
-    : context(store, join(store), index),
+    : context(store, join_epochs(store), index),
       map_(map),
       executor_(std::make_unique<tree::HostExecutor<StepAccess>>(
           context, map, 1,
@@ -105,7 +92,7 @@ void Actor::done(const Completion& completion) {
 }
 
 bool Actor::items(std::uint64_t, std::span<const Item> items) {
-  for (const Item& item : items) found_items_.push_back(text_of(item.key, item.value));
+  for (const Item& item : items) found_items_.push_back(item_text(item.key, item.value));
   return found_items_.size() < 100'000;  // a broken scan may go round in circles
 }
 
@@ -133,7 +120,7 @@ std::string Actor::get(std::string_view key, const ReadFrom& from) {
 std::string Actor::floor(std::string_view key, const ReadFrom& from) {
   begin(Op::floor, key, {}, from);
   finish();
-  return answered_ && completion_.found ? text_of(found_key_, found_value_) : value_found();
+  return answered_ && completion_.found ? item_text(found_key_, found_value_) : value_found();
 }
 
 std::vector<std::string> Actor::scan(Op op, std::string_view low, std::string_view high,
@@ -156,7 +143,7 @@ HeldHere::HeldHere(tree::MapCore& map, tree::ThreadContext& context) : map_(map)
 Scene::Scene(const MapOptions& options)
     : store(reserve_region(), 16),
       map(make_map(store, 1, options)),
-      context(store, join(store), 0),
+      context(store, join_epochs(store), 0),
       a(store, *map, 1),
       b(store, *map, 2) {}
 
@@ -207,7 +194,7 @@ void Scene::fill(int count, std::string_view what) {
 
 std::vector<std::string> Scene::filled(int count, std::string_view what) {
   std::vector<std::string> items;
-  for (int i = 0; i < count; ++i) items.push_back(text_of(key(i), value(i, what)));
+  for (int i = 0; i < count; ++i) items.push_back(item_text(key(i), value(i, what)));
   return items;
 }
 

@@ -21,6 +21,10 @@
 
 namespace espalier::test {
 
+inline constexpr MapOptions kNoLog{.node_bytes = 512,
+                                   .log_bytes = 0};  ///< every write makes a new leaf
+inline constexpr MapOptions kLog{.node_bytes = 512, .log_bytes = 128};
+
 /// Where a read begins and as of when.
 struct ReadFrom {
   const memory::HeldVersion* held = nullptr;  // null: the newest released version

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kAdders = 3;
 constexpr int kAskers = 2;
-constexpr std::uint32_t kInFlight = 4;  // adds of one client
+constexpr std::uint32_t kAddsInFlight = 4;  // adds of one client
 constexpr std::uint64_t kLastsNs = 2'000'000;
 constexpr std::uint64_t kDrainNs = 400'000'000;
 
@@ -100,7 +100,7 @@ class SequencerWorld {
     }
     if (!goes_on()) return;
     if (!adder.grant) return ask_word(adder);
-    if (adder.adds.size() >= kInFlight || !random_.chance(0.3)) return;
+    if (adder.adds.size() >= kAddsInFlight || !random_.chance(0.3)) return;
     const Add add{adder.grant->epoch, draw_count(), world_.now_ns()};
     const auto request = fabric::WorkRequest::fetch_add(++adder.posted, adder.grant->key,
                                                         adder.grant->word, add.count);

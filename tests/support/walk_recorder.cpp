@@ -8,16 +8,12 @@
 #include <stdexcept>
 #include <utility>
 
+#include "tests/support/store_parts.hpp"
+
 namespace espalier::test {
 namespace {
 
 const bool kNeverWarm = false;
-
-base::EpochSlot join(tree::StoreCore& store) {
-  auto slot = store.epochs.join();
-  if (!slot) throw std::runtime_error("no slot: " + message(slot.error()));
-  return std::move(*slot);
-}
 
 // A key, or one that lies just beside it.
 std::string random_bound(Random& random, const std::vector<std::string>& keys,
@@ -100,7 +96,7 @@ bool WalkRecorder::items(std::uint64_t tag, std::span<const Item> items) {
 
 HostWalker::HostWalker(tree::StoreCore& store, tree::MapCore& map, std::uint32_t index,
                        Clock& clock, std::uint32_t lanes)
-    : context(store, join(store), index),
+    : context(store, join_epochs(store), index),
       recorder(clock, index),
       executor(context, map, lanes, [&map, lanes](std::uint32_t, base::ReadyQueue& queue) {
         return tree::HostAccess(map.base, queue, lanes > 1, &kNeverWarm);

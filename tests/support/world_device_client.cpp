@@ -10,7 +10,7 @@ namespace espalier::test {
 namespace {
 
 constexpr std::uint64_t kGiveUpNs = 60'000'000;  // longer than any stop, and what follows it
-constexpr std::size_t kInFlight = 4;
+constexpr std::size_t kAskedInFlight = 4;
 
 wire::OffloadId offload_of(Op op) {
   switch (op) {
@@ -67,7 +67,7 @@ void WorldDeviceClient::turn() {
     left_ = 0;
   }
   if (left_ != 0) open_map();
-  while (left_ != 0 && opening_ && pending_.size() < kInFlight && random_.one_in(2)) ask();
+  while (left_ != 0 && opening_ && pending_.size() < kAskedInFlight && random_.one_in(2)) ask();
 }
 
 // By the node that the device serves; one that is dead tells nothing more.

@@ -11,17 +11,12 @@
 #include "engine/one_sided_host.hpp"
 #include "kinds/map/node/planted_tree_bugs.hpp"
 #include "tests/support/scene.hpp"
+#include "tests/support/store_parts.hpp"
 
 namespace espalier::test {
 namespace {
 
 constexpr const char* kMap = "map";
-
-memory::Region reserve_region() {
-  auto region = memory::Region::reserve({.bytes_max = std::uint64_t{1} << 30, .huge_pages = false});
-  if (!region) throw std::runtime_error("no region: " + message(region.error()));
-  return std::move(*region);
-}
 
 // Lets everything else go on in the middle of writes, where another machine's READs may come
 // between. Only libraries with planted bugs have such moments.

@@ -8,11 +8,14 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "catalog/catalog.hpp"
 #include "catalog/samples.hpp"
 
 namespace espalier::catalog {
+
+using ObjectNames = std::vector<std::string>;
 
 /// What terminals, JSON and metrics must not be handed as it is.
 inline constexpr const char* kOddText = "odd\x1b\"\\\n\xff";

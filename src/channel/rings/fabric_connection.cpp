@@ -13,12 +13,11 @@
 namespace espalier::client {
 namespace {
 
-using fabric::Completion;
 using fabric::QueuePair;
 
-constexpr std::uint32_t kReceives = 2 * rings::RingLink::kPostsMax;
-constexpr std::uint32_t kPosts = 2 * rings::RingLink::kPostsMax;
-constexpr std::uint64_t kAgainNs = 100'000'000;  // between two tries to connect again
+constexpr std::uint32_t kRingReceives = 2 * rings::RingLink::kPostsMax;
+constexpr std::uint32_t kRingPosts = 2 * rings::RingLink::kPostsMax;
+constexpr std::uint64_t kReconnectNs = 100'000'000;  // between two tries to connect again
 constexpr std::uint64_t kConnectionNapNs = 10'000'000;
 constexpr std::uint32_t kQuietWorks = 16;    // looks in vain between two looks at the clock
 constexpr std::uint64_t kInARowNs = 10'000;  // at most, between one request's end and the next
@@ -33,8 +32,8 @@ FabricConnection::FabricConnection(fabric::Connecting way, const FabricConnectio
       endpoint_(std::move(way.endpoint)),
       target_(std::move(way.target)),
       mtu_bytes_(way.mtu_bytes),
-      completions_(*endpoint_, kReceives + kPosts),
-      receives_(completions_, kReceives) {
+      completions_(*endpoint_, kRingReceives + kRingPosts),
+      receives_(completions_, kRingReceives) {
   layout_ = {options.request_slots, options.response_slots, options.response_rings};
 }
 
@@ -109,7 +108,7 @@ Result<void> FabricConnection::connect_first() {
   if (!layout_.valid()) return fail(Code::invalid_argument);
   // Those who write into our memory need no buffers beside it.
   const bool sent = options_.way == wire::LinkWay::send;
-  buffers_.resize(sent ? std::size_t{kReceives} * rings::RingLink::kMirroredBytesMax : 0);
+  buffers_.resize(sent ? std::size_t{kRingReceives} * rings::RingLink::kMirroredBytesMax : 0);
   post_receives();
   const std::uint64_t until = options_.now_ns() + options_.timeout_ns;
   for (;;) {
@@ -141,7 +140,7 @@ Result<void> FabricConnection::connect_with_rings(std::uint64_t until_ns) {
   for (;;) {
     auto connected = connect_until(until_ns);
     if (connected) return {};
-    const std::uint64_t again = options_.now_ns() + kAgainNs;
+    const std::uint64_t again = options_.now_ns() + kReconnectNs;
     if (!may_pass(connected.error()) || again >= until_ns) return connected;
     drop_pair();
     while (options_.now_ns() < again) {
@@ -168,7 +167,7 @@ Result<void> FabricConnection::connect_until(std::uint64_t until_ns) {
 
 void FabricConnection::post_receives() {
   const std::size_t each = buffers_.empty() ? 0 : rings::RingLink::kMirroredBytesMax;
-  for (std::uint64_t i = 0; i < kReceives; ++i) {
+  for (std::uint64_t i = 0; i < kRingReceives; ++i) {
     const fabric::Receive receive{i, std::span(buffers_).subspan(i * each, each)};
     receives_.post({&receive, 1});
   }
@@ -227,7 +226,7 @@ Result<void> FabricConnection::dial() {
   fabric::QueuePairOptions options;
   options.sends = &completions_;
   options.shared_receives = &receives_;
-  options.send_depth = kPosts;
+  options.send_depth = kRingPosts;
   options.mtu_bytes = mtu_bytes_;
   options.timeout_ns = options_.pair_timeout_ns;
   options.delayed_acks = true;
@@ -321,7 +320,7 @@ void FabricConnection::work() {
 std::size_t FabricConnection::mirror_and_take() {
   if (lost()) return 0;
   link_->mirror();
-  Completion batch[64];
+  fabric::Completion batch[64];
   const std::size_t count = completions_.poll(batch);
   for (std::size_t i = 0; i < count; ++i) take(batch[i]);
   link_->refresh_credits();
@@ -344,7 +343,7 @@ void FabricConnection::ask_in_silence() {
   link_->ask();
 }
 
-void FabricConnection::take(const Completion& completion) {
+void FabricConnection::take(const fabric::Completion& completion) {
   const bool receive = completion.opcode == fabric::Opcode::receive ||
                        completion.opcode == fabric::Opcode::receive_write;
   const bool of_pair = pair_ != nullptr && completion.pair == pair_->number();
@@ -389,7 +388,7 @@ void FabricConnection::go_on() {
 void FabricConnection::wait_to_try_again(std::uint64_t now_ns) {
   drop_pair();
   state_ = State::waiting;
-  again_ns_ = now_ns + kAgainNs;
+  again_ns_ = now_ns + kReconnectNs;
 }
 
 // Where a pair was made and brought nothing, the time in which the node must be reached goes on.
@@ -414,7 +413,7 @@ void FabricConnection::try_again(std::uint64_t now_ns) {
   } else if (dialled.error().code == Code::system && dialled.error().detail == ECONNREFUSED) {
     lose();
   } else {
-    again_ns_ = now_ns + kAgainNs;
+    again_ns_ = now_ns + kReconnectNs;
   }
 }
 
@@ -459,7 +458,7 @@ void FabricConnection::hang_up() {
   if (!was_lost && link_ && link_->attached()) {
     static_cast<void>(link_->send_close());
     const std::uint64_t until = options_.now_ns() + kCloseNs;
-    Completion batch[64];
+    fabric::Completion batch[64];
     while (link_->busy() && pair_->state() == QueuePair::State::connected &&
            options_.now_ns() < until) {
       const std::size_t count = completions_.poll(batch);

@@ -21,8 +21,8 @@ namespace {
 using fabric::QueuePair;
 
 constexpr std::uint64_t kProverNapNs = 10'000'000;
-constexpr std::uint64_t kAgainNs = 50'000'000;
-constexpr std::uint32_t kReceives = 2;  // a challenge, and what came of the proof
+constexpr std::uint64_t kProveAgainNs = 50'000'000;
+constexpr std::uint32_t kProofReceives = 2;  // a challenge, and what came of the proof
 constexpr std::uint32_t kSends = 2;
 constexpr std::size_t kMessageBytesMax = 256;
 
@@ -33,7 +33,7 @@ class Exchange {
       : endpoint_(endpoint),
         options_(options),
         until_ns_(until_ns),
-        completions_(endpoint, kReceives + kSends) {}
+        completions_(endpoint, kProofReceives + kSends) {}
   ~Exchange() {
     if (!pair_) return;
     pair_->close();
@@ -46,13 +46,13 @@ class Exchange {
     fabric::QueuePairOptions options;
     options.sends = &completions_;
     options.send_depth = kSends;
-    options.receive_depth = kReceives;
+    options.receive_depth = kProofReceives;
     options.mtu_bytes = options_.mtu_bytes;
     options.timeout_ns = options_.pair_timeout_ns;
     auto pair = endpoint_.connect(target, options, std::as_bytes(std::span(&hello, 1)));
     if (!pair) return std::unexpected(pair.error());
     pair_ = std::move(*pair);
-    for (std::uint64_t i = 0; i < kReceives; ++i) {
+    for (std::uint64_t i = 0; i < kProofReceives; ++i) {
       const fabric::Receive receive{i, buffers_[i]};
       pair_->post_receives({&receive, 1});
     }
@@ -124,14 +124,14 @@ class Exchange {
   const LinkProverOptions& options_;
   const std::uint64_t until_ns_;
   fabric::CompletionQueue completions_;
-  std::array<std::byte, kMessageBytesMax> buffers_[kReceives];
+  std::array<std::byte, kMessageBytesMax> buffers_[kProofReceives];
   wire::LinkProof sent_{};
   std::optional<std::span<const std::byte>> arrived_;
   std::unique_ptr<QueuePair> pair_;
 };
 
 void rest(fabric::Endpoint& endpoint, const LinkProverOptions& options) {
-  const std::uint64_t until = options.now_ns() + kAgainNs;
+  const std::uint64_t until = options.now_ns() + kProveAgainNs;
   while (options.now_ns() < until) {
     endpoint.progress();
     endpoint.wait(kProverNapNs);
@@ -195,7 +195,7 @@ Result<ProvenSession> prove_link(fabric::Endpoint& endpoint, const std::string& 
       return prove_once(exchange, target, secret, asks);
     }();
     if (proven || !may_prove_again(proven.error())) return proven;
-    if (options.now_ns() + kAgainNs >= until) return proven;
+    if (options.now_ns() + kProveAgainNs >= until) return proven;
     rest(endpoint, options);
   }
 }

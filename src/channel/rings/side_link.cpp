@@ -12,13 +12,15 @@
 namespace espalier::client {
 namespace {
 
-constexpr std::uint32_t kPosts = 1024;  // and not ended
+constexpr std::uint32_t kSidePosts = 1024;  // and not ended
 constexpr std::uint64_t kSideNapNs = 10'000'000;
 
 }  // namespace
 
 SideLink::SideLink(std::unique_ptr<fabric::Endpoint> endpoint)
-    : endpoint_(std::move(endpoint)), completions_(*endpoint_, kPosts), receives_(*endpoint_, 1) {}
+    : endpoint_(std::move(endpoint)),
+      completions_(*endpoint_, kSidePosts),
+      receives_(*endpoint_, 1) {}
 
 SideLink::~SideLink() {
   if (!pair_) return;
@@ -57,7 +59,7 @@ Result<void> SideLink::dial(const fabric::Connecting& way, std::span<const std::
   options.sends = &completions_;
   options.receives = &receives_;
   options.receive_depth = 1;
-  options.send_depth = kPosts;
+  options.send_depth = kSidePosts;
   options.mtu_bytes = mtu_bytes_ = way.mtu_bytes;
   options.timeout_ns = pair_timeout_ns;
   auto pair = endpoint_->connect(way.target, options, hello);

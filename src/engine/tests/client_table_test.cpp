@@ -14,10 +14,8 @@ namespace espalier::offload {
 namespace {
 
 using wire::OffloadId;
-using SchedulerClient = SchedulerFixture::Client;
 
 constexpr wire::ConnectionLayout kTwoRings{64, 64, 2};
-constexpr wire::ConnectionLayout kLongRequests{1024, 64, 1};
 
 FixtureOptions no_sweeps() {
   FixtureOptions options;

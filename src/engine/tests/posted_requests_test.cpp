@@ -60,13 +60,13 @@ Next ask_the_host(Call& call) {
 void give_back(Call& call) { given_back.push_back(call.host_answer()->header.version); }
 
 constexpr auto kAsk = static_cast<wire::OffloadId>(wire::kOwnOffloadIds);
-constexpr Offload kOwn[] = {{{.id = kAsk,
-                              .name = "ask",
-                              .format = "",
-                              .summary = "has the host answer",
-                              .right = Right::none,
-                              .limits = {}},
-                             {.step = ask_the_host, .client_gone = give_back}}};
+constexpr Offload kOwnCalls[] = {{{.id = kAsk,
+                                   .name = "ask",
+                                   .format = "",
+                                   .summary = "has the host answer",
+                                   .right = Right::none,
+                                   .limits = {}},
+                                  {.step = ask_the_host, .client_gone = give_back}}};
 
 class PostedRequestsFixture : public ::testing::Test {
  protected:
@@ -84,7 +84,7 @@ class PostedRequestsFixture : public ::testing::Test {
   }
 
   ManualHost host_;
-  SchedulerFixture serving_{with(host_), std::uint64_t{64} << 20, kOwn};
+  SchedulerFixture serving_{with(host_), std::uint64_t{64} << 20, kOwnCalls};
   SchedulerFixture::Client& client_ = serving_.connect();
 };
 

@@ -14,9 +14,6 @@ namespace espalier::offload {
 namespace {
 
 using wire::OffloadId;
-using SchedulerClient = SchedulerFixture::Client;
-
-constexpr wire::ConnectionLayout kLongRequests{1024, 64, 1};
 
 void put(SchedulerFixture& node, SchedulerClient& client, std::string_view key,
          std::string_view value) {

@@ -19,12 +19,13 @@
 #include "fabric/memif/testing/raw_peer.hpp"
 #include "fabric/roce/frame.hpp"
 #include "fabric/roce/icrc.hpp"
+#include "fabric/roce/testing/port_traffic.hpp"
 #include "fabric/shm/listening_socket.hpp"
 
 namespace espalier::fabric::memif {
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using roce::Bytes;
 
 class MemifHostile : public ::testing::Test {
  protected:

@@ -23,7 +23,7 @@ bool takes_receive(RecordKind kind) {
          kind == RecordKind::write_immediate;
 }
 
-RecordKind kind_of(const RecordHead& head) { return static_cast<RecordKind>(head.kind); }
+RecordKind kind_in(const RecordHead& head) { return static_cast<RecordKind>(head.kind); }
 
 // A READ is cut between these; less than each part that is not its last (send_buffer.cpp).
 constexpr std::uint32_t kGrain = 64;
@@ -220,7 +220,7 @@ Pair::Done Pair::answer_part(const Record& record) {
 bool Pair::place(const Record& record) {
   const RecordHead& first = incoming_.first;
   if (record.payload.empty()) return true;
-  if (!is_write(kind_of(first))) {
+  if (!is_write(kind_in(first))) {
     std::copy(record.payload.begin(), record.payload.end(),
               incoming_.receive->into.data() + incoming_.got);
     return true;
@@ -238,7 +238,7 @@ void Pair::finish_message() {
   say_short(RecordKind::done);
   if (!incoming_.receive) return;
   const RecordHead& first = incoming_.first;
-  const RecordKind kind = kind_of(first);
+  const RecordKind kind = kind_in(first);
   const Opcode opcode = is_write(kind) ? Opcode::receive_write : Opcode::receive;
   complete_receive(*std::exchange(incoming_.receive, std::nullopt), opcode, Status::success,
                    first.message_bytes, kind != RecordKind::send ? &first.immediate : nullptr);

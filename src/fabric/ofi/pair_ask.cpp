@@ -4,6 +4,7 @@
 
 #include "base/atomic_bytes.hpp"
 #include "fabric/ofi/pair.hpp"
+#include "fabric/ofi/send_buffer.hpp"
 
 namespace espalier::fabric::ofi {
 namespace {
@@ -13,8 +14,6 @@ using wire::ofi::RecordHead;
 using wire::ofi::RecordKind;
 
 constexpr std::uint32_t kForEver = 7;
-// Less than this of a long message waits until there is room for more.
-constexpr std::uint32_t kPartMin = 1024;
 
 RecordKind kind_of(Opcode opcode) {
   switch (opcode) {
@@ -64,7 +63,7 @@ bool Pair::ask_next() {
     const std::uint32_t written = written_.value_or(0);
     const std::uint32_t left = carries - written;
     const std::uint32_t window = window_left();
-    if (window < wire::ofi::record_bytes(std::min(left, kPartMin))) return false;
+    if (window < wire::ofi::record_bytes(std::min(left, SendBuffer::kPartMin))) return false;
     const auto room = channel_->out().room(
         std::min<std::uint32_t>(left, window - std::uint32_t{sizeof(RecordHead)}));
     if (!room) return false;

@@ -15,16 +15,13 @@ using wire::ofi::kFrameBytesMax;
 using wire::ofi::kFrames;
 using wire::ofi::RecordHead;
 
-// A part of less than this is left for the next frame.
-constexpr std::uint32_t kPartMin = 1024;
-
 }  // namespace
 
 std::optional<std::uint32_t> SendBuffer::room(std::uint32_t wanted) {
   if (terminate_sent_) return {};
   if (used_ != 0) {
     const std::uint32_t left = kFrameBytesMax - used_;
-    if (left >= wire::ofi::record_bytes(std::min(wanted, kPartMin))) {
+    if (left >= wire::ofi::record_bytes(std::min(wanted, SendBuffer::kPartMin))) {
       return std::min<std::uint32_t>(wanted, left - std::uint32_t{sizeof(RecordHead)});
     }
     seal();

@@ -37,6 +37,8 @@ class FrameCarrier {
 class SendBuffer {
  public:
   static constexpr std::size_t kBytes = std::size_t{wire::ofi::kFrames} * wire::ofi::kFrameBytesMax;
+  /// A part of a long message of less than this waits for the next frame, or for more room.
+  static constexpr std::uint32_t kPartMin = 1024;
 
   /// `buffers`: kBytes, the send buffer's own as long as it lives.
   SendBuffer(FrameCarrier& carrier, std::byte* buffers) : carrier_(carrier), buffers_(buffers) {}
@@ -90,11 +92,11 @@ class SendBuffer {
   FrameCarrier& carrier_;
   std::byte* buffers_;
   bool open_ = false;
-  std::uint32_t used_ = 0;     // bytes of the frame that is being written; 0: there is none
-  std::uint8_t flags_ = 0;     // of that frame
-  std::uint32_t opened_ = 0;   // frames, since the beginning
+  std::uint32_t used_ = 0;            // bytes of the frame that is being written; 0: there is none
+  std::uint8_t flags_ = 0;            // of that frame
+  std::uint32_t opened_ = 0;          // frames, since the beginning
   std::uint32_t frames_carried_ = 0;  // those that the carrier has been given
-  std::uint32_t sent_ok_ = 0;  // those whose buffers are free again
+  std::uint32_t sent_ok_ = 0;         // those whose buffers are free again
   std::uint32_t peer_took_ = 0;
   std::uint32_t bytes_[wire::ofi::kFrames] = {};  // of sealed frames
   std::uint32_t taken_ = 0;

@@ -11,7 +11,6 @@
 namespace espalier::fabric::roce {
 namespace {
 
-using sample::Bytes;
 using std::string_literals::operator""s;
 using wire::roce::kMadBytes;
 

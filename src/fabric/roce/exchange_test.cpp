@@ -22,7 +22,6 @@
 namespace espalier::fabric::roce {
 namespace {
 
-constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::size_t kNumberAt = 12;  // behind what is a BTH
 
 PortAddress address_of(unsigned number) {

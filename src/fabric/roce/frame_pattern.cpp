@@ -38,20 +38,20 @@ std::uint16_t fold(std::uint32_t sum) {
   return static_cast<std::uint16_t>(sum + (sum >> 16));
 }
 
-std::uint16_t load16(const std::byte* at) { return load_be<std::uint16_t>(at); }
-
 }  // namespace
 
 FramePattern::FramePattern(std::span<const std::byte> frame) {
   if (frame.size() < kHeaderBytes ||
-      load16(frame.data() + kEthernetBytes - 2) != wire::kEtherTypeIpv4 ||
-      frame[kEthernetBytes] != std::byte{0x45} || load16(frame.data() + kUdpChecksumAt) != 0) {
+      load_be<std::uint16_t>(frame.data() + kEthernetBytes - 2) != wire::kEtherTypeIpv4 ||
+      frame[kEthernetBytes] != std::byte{0x45} ||
+      load_be<std::uint16_t>(frame.data() + kUdpChecksumAt) != 0) {
     return;
   }
   std::memcpy(words_.data(), frame.data(), sizeof words_);
   for (std::size_t i = 0; i < words_.size(); ++i) words_[i] &= kCommon[i];
   for (std::size_t at = kEthernetBytes; at < kEthernetBytes + kIpv4Bytes; at += 2) {
-    if (at != kTotalAt && at != kIdAt && at != kChecksumAt) sum_ += load16(frame.data() + at);
+    if (at != kTotalAt && at != kIdAt && at != kChecksumAt)
+      sum_ += load_be<std::uint16_t>(frame.data() + at);
   }
   known_ = true;
 }
@@ -61,14 +61,14 @@ std::optional<FramePattern::Like> FramePattern::read(std::span<const std::byte> 
   const std::byte* const at = frame.data();
   std::array<std::uint64_t, 5> words;
   std::memcpy(words.data(), at, sizeof words);
-  std::uint64_t differs = load16(at + kUdpChecksumAt);
+  std::uint64_t differs = load_be<std::uint16_t>(at + kUdpChecksumAt);
   for (std::size_t i = 0; i < words.size(); ++i) differs |= (words[i] & kCommon[i]) ^ words_[i];
   if (differs != 0) return std::nullopt;
-  const std::size_t total = load16(at + kTotalAt);
-  const std::size_t udp = load16(at + kUdpLengthAt);
-  const std::uint16_t id = load16(at + kIdAt);
+  const std::size_t total = load_be<std::uint16_t>(at + kTotalAt);
+  const std::size_t udp = load_be<std::uint16_t>(at + kUdpLengthAt);
+  const std::uint16_t id = load_be<std::uint16_t>(at + kIdAt);
   const std::uint32_t sum =
-      sum_ + static_cast<std::uint32_t>(total) + id + load16(at + kChecksumAt);
+      sum_ + static_cast<std::uint32_t>(total) + id + load_be<std::uint16_t>(at + kChecksumAt);
   if (total > frame.size() - kEthernetBytes || udp < kUdpBytes || total != udp + kIpv4Bytes ||
       fold(sum) != 0xFFFF) {
     return std::nullopt;

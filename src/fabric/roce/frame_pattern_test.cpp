@@ -8,11 +8,10 @@
 
 #include "base/random.hpp"
 #include "fabric/roce/frame.hpp"
+#include "fabric/roce/testing/port_traffic.hpp"
 
 namespace espalier::fabric::roce {
 namespace {
-
-using Bytes = std::vector<std::byte>;
 
 FrameHeader any_header(base::Random& random) {
   FrameHeader header;

@@ -10,7 +10,6 @@
 namespace espalier::fabric::roce {
 namespace {
 
-using sample::Bytes;
 using std::string_literals::operator""s;
 
 std::string frame_text(std::span<const std::byte> bytes) {

@@ -7,6 +7,7 @@
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "base/crc32.hpp"
+#include "fabric/ethernet.hpp"
 #include "fabric/roce/format.hpp"
 
 namespace espalier::fabric::roce {
@@ -16,9 +17,9 @@ using namespace wire::roce;
 using base::crc32_extend;
 using base::Crc32Table;
 using base::kCrc32Tables;
+using wire::kUdpBytes;
 
 constexpr std::size_t kLocalHeader = 8;  // InfiniBand's own, which RoCE has not: all ones
-constexpr std::size_t kUdpBytes = 8;
 constexpr std::size_t kV4Bytes = 20;
 constexpr std::size_t kV6Bytes = 40;
 constexpr std::uint8_t kUdpProtocol = 17;

@@ -11,8 +11,6 @@
 namespace espalier::fabric::roce {
 namespace {
 
-using sample::Bytes;
-
 /// The ICRC as the specification words it, from the bytes of an IP packet: mask a copy, and take
 /// the checksum bit by bit.
 std::uint32_t by_definition(std::span<const std::byte> ip) {

@@ -32,7 +32,7 @@ namespace {
 
 constexpr std::uint16_t kUdpPort = wire::roce::kUdpPort;
 
-constexpr auto address_of = &NetworkNamespaces::address_of;
+constexpr auto namespace_address = &NetworkNamespaces::address_of;
 
 class RoceNamespacesSlow : public ::testing::Test {
  protected:
@@ -63,7 +63,8 @@ class RoceNamespacesSlow : public ::testing::Test {
   }
 
   std::unique_ptr<PacketPort> open(int side, bool is_v6, double loss, std::uint64_t seed) const {
-    auto port = network->at(side, [&] { return UdpPort::open({address_of(side, is_v6), true}); });
+    auto port =
+        network->at(side, [&] { return UdpPort::open({namespace_address(side, is_v6), true}); });
     EXPECT_TRUE(port) << message(port.error());
     return std::make_unique<LosingPort>(std::move(*port), loss, seed);
   }
@@ -115,7 +116,7 @@ TEST_F(RoceNamespacesSlow, PacketsTooLongForAnInterfaceEndWhatSendsThem) {
   for (const int side : {0, 1}) {
     // Each packet alone: what the kernel is to cut later is longer than any MTU and passes.
     const auto one_by_one = [&](int at) {
-      const auto open = [&] { return UdpPort::open({address_of(at, false), false}); };
+      const auto open = [&] { return UdpPort::open({namespace_address(at, false), false}); };
       return std::move(*network->at(at, open));
     };
     PortLink link(one_by_one(side), one_by_one(1 - side), 1);

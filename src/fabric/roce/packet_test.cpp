@@ -11,7 +11,6 @@
 namespace espalier::fabric::roce {
 namespace {
 
-using sample::Bytes;
 using std::string_literals::operator""s;
 
 std::string packet_text(std::span<const std::byte> bytes) {

@@ -172,9 +172,9 @@ TEST_F(RoceRules, AnswersThatWaitAreBounded) {
 TEST_F(RoceRules, RequestsThatFindNoRoomForTheirAnswersAreAsIfLost) {
   const auto pair = scene.from(peer);
   scene.network.faults.room_packets = 1;
-  constexpr std::uint32_t kMany = Responder::kAnswersMax + 200;
+  constexpr std::uint32_t kManyAnswers = Responder::kAnswersMax + 200;
   const std::uint32_t first = peer.psn;
-  for (std::uint32_t i = 0; i < kMany; ++i) {
+  for (std::uint32_t i = 0; i < kManyAnswers; ++i) {
     peer.send(fetch_add_request(first + i, at(0), key(), 1));
   }
   scene.turn(20);
@@ -182,13 +182,13 @@ TEST_F(RoceRules, RequestsThatFindNoRoomForTheirAnswersAreAsIfLost) {
   scene.network.faults.room_packets = 0;
   scene.turn(100);
   const std::size_t answered = count_of(peer.hear(), atomic_acknowledge);
-  ASSERT_LT(answered, kMany);
-  for (auto i = static_cast<std::uint32_t>(answered); i < kMany; ++i) {
+  ASSERT_LT(answered, kManyAnswers);
+  for (auto i = static_cast<std::uint32_t>(answered); i < kManyAnswers; ++i) {
     peer.send(fetch_add_request(first + i, at(0), key(), 1));
   }
   scene.turn(20);
-  EXPECT_EQ(answered + count_of(peer.hear(), atomic_acknowledge), kMany);
-  EXPECT_EQ(base::load_le<std::uint64_t>(scene.memory.data()), kMany);
+  EXPECT_EQ(answered + count_of(peer.hear(), atomic_acknowledge), kManyAnswers);
+  EXPECT_EQ(base::load_le<std::uint64_t>(scene.memory.data()), kManyAnswers);
 }
 
 TEST_F(RoceRules, WhatIsRememberedIsOfThisRoundOfNumbers) {

@@ -14,15 +14,12 @@
 
 #include "base/random.hpp"
 #include "fabric/roce/icrc.hpp"
+#include "fabric/roce/testing/port_traffic.hpp"
 #include "fabric/roce/udp_address.hpp"
 #include "fabric/roce/udp_port.hpp"
 
 namespace espalier::fabric::roce {
 namespace {
-
-using Bytes = std::vector<std::byte>;
-
-constexpr std::uint64_t kSecond = 1'000'000'000;
 
 PortAddress loopback(bool six) {
   if (!six) return {IpAddress::v4(127, 0, 0, 1), 0};

@@ -16,7 +16,7 @@ namespace espalier::fabric::shm {
 namespace {
 
 // Posts one receive at the target.
-void post_receive(Connected& two, std::span<std::byte> into, std::uint64_t work_id = 1) {
+void post_target_receive(Connected& two, std::span<std::byte> into, std::uint64_t work_id = 1) {
   const Receive receive{work_id, into};
   ASSERT_EQ(two.target.pair->post_receives({&receive, 1}), 1u);
 }
@@ -24,7 +24,7 @@ void post_receive(Connected& two, std::span<std::byte> into, std::uint64_t work_
 TEST(ShmMessageConcurrency, ASendIsReceived) {
   Connected two;
   std::array<std::byte, 100> into;
-  post_receive(two, into, 77);
+  post_target_receive(two, into, 77);
   const auto message = bytes_of("what is said");
   two.client.pair->post(WorkRequest::send(5, message));
   const Completion received = two.next(two.target.receives);
@@ -43,7 +43,7 @@ TEST(ShmMessageConcurrency, ASendIsReceived) {
 TEST(ShmMessageConcurrency, NumbersAreToldWithSendsAndWrites) {
   Connected two;
   std::array<std::byte, 8> into{};
-  for (int i = 0; i < 4; ++i) post_receive(two, into);
+  for (int i = 0; i < 4; ++i) post_target_receive(two, into);
   const auto data = bytes_of("abcdefgh");
   const RegionKey key = two.remote().key;
   const std::uint64_t at = two.remote().at(40);
@@ -74,7 +74,7 @@ TEST(ShmMessageConcurrency, MessagesOfAnyLengthComeWhole) {
     std::vector<std::byte> message(bytes);
     std::vector<std::byte> into(bytes);
     random.fill(message);
-    post_receive(two, into);
+    post_target_receive(two, into);
     two.client.pair->post(WorkRequest::send(1, message));
     ASSERT_EQ(two.next(two.client.sends).status, Status::success);
     ASSERT_EQ(two.next(two.target.receives).bytes, bytes);
@@ -86,7 +86,7 @@ TEST(ShmMessageConcurrency, ALongWriteWithImmediateIsInPlaceBeforeItsNumber) {
   Connected two(1 << 20);
   std::vector<std::byte> data(1 << 20);
   base::Random(base::seed_from_environment(3)).fill(data);
-  post_receive(two, {});
+  post_target_receive(two, {});
   two.client.pair->post(
       WorkRequest::write_immediate(1, data, two.remote().key, two.remote().base, 4));
   EXPECT_EQ(two.next(two.target.receives).bytes, data.size());
@@ -162,7 +162,7 @@ TEST(ShmMessageConcurrency, WhatIsBehindASendIsToldAfterIt) {
   EXPECT_EQ(two.client.sends.waiting(), 0u);
   EXPECT_EQ(base::load_shared<std::uint64_t>(two.memory.at(0)), 0u);
   std::array<std::byte, 8> into;
-  post_receive(two, into);
+  post_target_receive(two, into);
   for (std::uint64_t i = 1; i <= 4; ++i) {
     const Completion completion = two.next(two.client.sends);
     EXPECT_EQ(completion.work_id, i);
@@ -175,7 +175,7 @@ TEST(ShmMessageConcurrency, WhatIsBehindASendIsToldAfterIt) {
 TEST(ShmMessageConcurrency, AWriteBehindASendIsCheckedByTheTarget) {
   Connected two(4096, RemoteRights::read);
   std::array<std::byte, 8> bytes{};
-  post_receive(two, bytes);
+  post_target_receive(two, bytes);
   const WorkRequest requests[] = {WorkRequest::send(1, bytes),
                                   WorkRequest::write(2, bytes, two.remote().key, two.remote().base),
                                   WorkRequest::send(3, bytes)};
@@ -191,7 +191,7 @@ TEST(ShmMessageConcurrency, AWriteWithImmediateOutsideOfTheRegionIsRefused) {
   Connected two;
   std::vector<std::byte> data(40000, std::byte{1});
   std::array<std::byte, 8> into{};
-  post_receive(two, into, 3);
+  post_target_receive(two, into, 3);
   two.client.pair->post(WorkRequest::write_immediate(
       1, data, two.remote().key, two.remote().at(two.remote().bytes - 39999), 4));
   EXPECT_EQ(two.next(two.client.sends).status, Status::remote_access);
@@ -202,7 +202,7 @@ TEST(ShmMessageConcurrency, AWriteWithImmediateOutsideOfTheRegionIsRefused) {
 TEST(ShmMessageConcurrency, TooLongForItsReceive) {
   Connected two;
   std::array<std::byte, 8> into{};
-  post_receive(two, into, 3);
+  post_target_receive(two, into, 3);
   const auto message = bytes_of("123456789");
   two.client.pair->post(WorkRequest::send(5, message));
   const Completion received = two.next(two.target.receives);
@@ -245,8 +245,8 @@ TEST(ShmMessageConcurrency, InlinedBytesMayChangeAfterwards) {
   message.fill(std::byte{2});
   std::vector<std::byte> into(1 << 18);
   std::array<std::byte, 256> last{};
-  post_receive(two, into);
-  post_receive(two, last);
+  post_target_receive(two, into);
+  post_target_receive(two, last);
   EXPECT_EQ(two.next(two.target.receives).bytes, much.size());
   EXPECT_EQ(two.next(two.target.receives).bytes, 256u);
   EXPECT_TRUE(std::all_of(last.begin(), last.end(), [](std::byte b) { return b == std::byte{1}; }));
@@ -255,8 +255,8 @@ TEST(ShmMessageConcurrency, InlinedBytesMayChangeAfterwards) {
 TEST(ShmMessageConcurrency, ClosingFlushesWhatIsNotOver) {
   Connected two;
   std::array<std::byte, 8> into{};
-  post_receive(two, into);
-  post_receive(two, into);
+  post_target_receive(two, into);
+  post_target_receive(two, into);
   const auto message = bytes_of("x");
   two.target.pair->post(WorkRequest::send(1, message));
   two.client.pair->post(WorkRequest::send(2, message));

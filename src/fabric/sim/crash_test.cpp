@@ -10,8 +10,6 @@
 namespace espalier::fabric::sim {
 namespace {
 
-using Words = std::array<std::uint64_t, 64>;
-
 Words ones() {
   Words words;
   words.fill(1);

@@ -23,12 +23,12 @@ namespace espalier::fabric::sim {
 namespace {
 
 constexpr std::uint32_t kNodes = 3;
-constexpr std::uint64_t kWords = 4;
+constexpr std::uint64_t kSharedWords = 4;
 constexpr std::uint64_t kBlockWords = 32;
 constexpr std::uint64_t kReceives = 4;
 
 constexpr std::uint64_t add_offset(std::uint64_t i) { return 8 * i; }
-constexpr std::uint64_t swap_offset(std::uint64_t i) { return 8 * (kWords + i); }
+constexpr std::uint64_t swap_offset(std::uint64_t i) { return 8 * (kSharedWords + i); }
 constexpr std::uint64_t block_offset(std::uint64_t i) { return 64 + 8 * kBlockWords * i; }
 
 /// One request, and what the model has to know of it.
@@ -58,11 +58,11 @@ struct Side {
 struct Node {
   std::unique_ptr<Endpoint> endpoint;
   std::unique_ptr<Offer> memory;
-  std::array<std::vector<std::uint64_t>, kWords> added;    // old values
-  std::array<std::vector<std::uint64_t>, kWords> swapped;  // of those that have swapped
-  std::array<std::uint64_t, kWords> adds{};                // posted
-  std::array<std::uint64_t, kNodes> written{};             // by node, posted
-  std::array<std::uint64_t, kNodes> written_well{};        // by node, told
+  std::array<std::vector<std::uint64_t>, kSharedWords> added;    // old values
+  std::array<std::vector<std::uint64_t>, kSharedWords> swapped;  // of those that have swapped
+  std::array<std::uint64_t, kSharedWords> adds{};                // posted
+  std::array<std::uint64_t, kNodes> written{};                   // by node, posted
+  std::array<std::uint64_t, kNodes> written_well{};              // by node, told
 };
 
 class Mesh {
@@ -137,7 +137,7 @@ class Mesh {
     const std::uint64_t id = side.ops.size() - 1;
     const auto bytes = std::as_writable_bytes(std::span(op.bytes));
     WorkRequest request;
-    op.word = random_.below(kWords);
+    op.word = random_.below(kSharedWords);
     switch (random_.below(5)) {
       case 0:
         op.word = random_.below(kNodes);
@@ -211,7 +211,7 @@ class Mesh {
 
   // Nobody has seen the same value of a counter as another, and none was left out.
   void check_counters(Node& node, bool all_well) {
-    for (std::uint64_t i = 0; i < kWords; ++i) {
+    for (std::uint64_t i = 0; i < kSharedWords; ++i) {
       for (auto* seen : {&node.added[i], &node.swapped[i]}) {
         std::sort(seen->begin(), seen->end());
         EXPECT_EQ(std::adjacent_find(seen->begin(), seen->end()), seen->end());

@@ -13,7 +13,9 @@ namespace {
 
 using Room = std::array<std::uint64_t, 2>;
 
-std::span<const std::byte> bytes_of(const Room& room) { return std::as_bytes(std::span(room)); }
+std::span<const std::byte> bytes_of_room(const Room& room) {
+  return std::as_bytes(std::span(room));
+}
 Receive receive_into(std::uint64_t id, Room& room) {
   return {id, std::as_writable_bytes(std::span(room))};
 }
@@ -29,7 +31,7 @@ TEST(SimReceive, MessagesComeOnceAndInOrder) {
     std::vector<Room> rooms(50);
     for (std::uint32_t i = 0; i < 50; ++i) {
       sent[i] = {i, i};
-      const auto message = bytes_of(sent[i]).first(8 + i % 9);
+      const auto message = bytes_of_room(sent[i]).first(8 + i % 9);
       ends.a.pair->post(i % 2 == 0 ? WorkRequest::send(i, message)
                                    : WorkRequest::send_immediate(i, message, 1000 + i));
       const Receive receive = receive_into(i, rooms[i]);
@@ -58,10 +60,10 @@ TEST(SimReceive, ASendWaitsForAReceive) {
   TwoEnds ends;
   ASSERT_TRUE(ends.connect());
   Room sent{1, 2};
-  ends.a.pair->post(WorkRequest::send(1, bytes_of(sent)));
+  ends.a.pair->post(WorkRequest::send(1, bytes_of_room(sent)));
   // What is behind it waits too.
   ends.a.pair->post(
-      WorkRequest::write(2, bytes_of(sent), ends.memory.key(), ends.memory.remote(0)));
+      WorkRequest::write(2, bytes_of_room(sent), ends.memory.key(), ends.memory.remote(0)));
   ends.world.run_for(20 * ends.a.options.timeout_ns);
   ends.a.poll();
   EXPECT_TRUE(ends.a.completions.empty());
@@ -82,9 +84,9 @@ TEST(SimReceive, ItWaitsOnlySoOften) {
     ends.a.options.receive_retries = tries;
     ASSERT_TRUE(ends.connect());
     Room sent{1, 2};
-    ends.a.pair->post(WorkRequest::write_immediate(1, bytes_of(sent), ends.memory.key(),
+    ends.a.pair->post(WorkRequest::write_immediate(1, bytes_of_room(sent), ends.memory.key(),
                                                    ends.memory.remote(0), 5));
-    ends.a.pair->post(WorkRequest::send(2, bytes_of(sent)));
+    ends.a.pair->post(WorkRequest::send(2, bytes_of_room(sent)));
     ASSERT_TRUE(ends.a.wait_completed(ends.world, 2));
     EXPECT_EQ(ends.a.completions[0].status, Status::no_receive);
     EXPECT_EQ(ends.a.completions[1].status, Status::flushed);
@@ -108,8 +110,8 @@ TEST(SimReceive, AMessageLongerThanItsReceiveEndsBothPairs) {
   std::uint64_t seen = 9;
   a.pair->post(WorkRequest::read(5, std::as_writable_bytes(std::span(&seen, 1)), memory.key(),
                                  memory.remote(0)));
-  a.pair->post(WorkRequest::send(6, bytes_of(sent)));
-  a.pair->post(WorkRequest::send(7, bytes_of(sent)));
+  a.pair->post(WorkRequest::send(6, bytes_of_room(sent)));
+  a.pair->post(WorkRequest::send(7, bytes_of_room(sent)));
   ASSERT_TRUE(a.wait_completed(world, 3));
   EXPECT_EQ(a.completions[0].status, Status::success);
   EXPECT_EQ(seen, 0u);
@@ -143,8 +145,8 @@ TEST(SimReceive, SharedReceivesAreTakenByWhoComesFirst) {
   Room from_a{1, 0};
   Room from_a2{2, 0};
   for (int i = 0; i < 4; ++i) {
-    a.pair->post(WorkRequest::send(1, bytes_of(from_a)));
-    a2.pair->post(WorkRequest::send(2, bytes_of(from_a2)));
+    a.pair->post(WorkRequest::send(1, bytes_of_room(from_a)));
+    a2.pair->post(WorkRequest::send(2, bytes_of_room(from_a2)));
   }
   ASSERT_TRUE(b.wait_received(world, 8));
   for (const Completion& got : b.received) {
@@ -167,7 +169,7 @@ TEST(SimReceive, AReceiveThatIsHalfFilledIsGivenBackOrFlushed) {
       Room room{};
       const Receive receive = receive_into(1, room);
       ASSERT_EQ(shared.post({&receive, 1}), 1u);
-      a.pair->post(WorkRequest::send(1, bytes_of(room)));
+      a.pair->post(WorkRequest::send(1, bytes_of_room(room)));
       world.run_for(moment);
       const bool taken = shared.posted() == 0 && two.waiting() == 0;
       half += taken;

@@ -11,8 +11,6 @@
 namespace espalier::fabric::sim {
 namespace {
 
-using Words = std::array<std::uint64_t, 64>;
-
 // Posts one request between two good ones, and says what was told of it. All the rest is checked
 // here: both pairs end, for this reason, and what was in flight is flushed.
 Status completed_of(std::uint64_t seed, const Faults& faults, RemoteRights rights, Domain domain,

@@ -12,20 +12,20 @@
 namespace espalier::fabric::sim {
 namespace {
 
-std::span<const std::byte> bytes_of(const std::uint64_t& word) {
+std::span<const std::byte> bytes_of_word(const std::uint64_t& word) {
   return std::as_bytes(std::span(&word, 1));
 }
-std::span<std::byte> bytes_of(std::uint64_t& word) {
+std::span<std::byte> bytes_of_word(std::uint64_t& word) {
   return std::as_writable_bytes(std::span(&word, 1));
 }
 
 struct SimRequests : testing::Test {
   void SetUp() override { ASSERT_TRUE(ends.connect()); }
   WorkRequest read(std::uint64_t id, std::uint64_t& into, std::uint64_t offset = 0) {
-    return WorkRequest::read(id, bytes_of(into), memory.key(), memory.remote(offset));
+    return WorkRequest::read(id, bytes_of_word(into), memory.key(), memory.remote(offset));
   }
   WorkRequest write(std::uint64_t id, const std::uint64_t& from, std::uint64_t offset = 0) {
-    return WorkRequest::write(id, bytes_of(from), memory.key(), memory.remote(offset));
+    return WorkRequest::write(id, bytes_of_word(from), memory.key(), memory.remote(offset));
   }
 
   TwoEnds ends{3};
@@ -101,7 +101,7 @@ TEST_F(SimRequests, SuccessOfTheUnsignalledIsNotTold) {
   ASSERT_TRUE(a.wait_completed(world, 1));
   EXPECT_EQ(a.completions[0].work_id, 9u);
   // A failure is told, and so is what it flushes.
-  a.pair->post(WorkRequest::write(10, bytes_of(word), 1, 0).unsignalled());
+  a.pair->post(WorkRequest::write(10, bytes_of_word(word), 1, 0).unsignalled());
   a.pair->post(write(11, word).unsignalled());
   ASSERT_TRUE(a.wait_completed(world, 3));
   EXPECT_EQ(a.completions[1].status, Status::remote_access);

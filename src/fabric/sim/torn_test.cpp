@@ -11,9 +11,6 @@
 namespace espalier::fabric::sim {
 namespace {
 
-constexpr std::size_t kWords = 64;  // 8 lines
-using Words = std::array<std::uint64_t, kWords>;
-
 Words all(std::uint64_t value) {
   Words words;
   words.fill(value);

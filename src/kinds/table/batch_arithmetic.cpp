@@ -121,7 +121,7 @@ std::uint32_t on_scaled(const Instruction& instruction, const Register* register
 }
 
 template <class Op>
-Kernel kernel_of(ValueKind kind, bool aligned) {
+Kernel arithmetic_kernel_of(ValueKind kind, bool aligned) {
   if (kind == ValueKind::real) return on_reals<Op>;
   if (kind == ValueKind::integer) return on_integers<Op>;
   if constexpr (requires { Op::wide(0, 0); }) {
@@ -134,10 +134,10 @@ Kernel kernel_of(ValueKind kind, bool aligned) {
 }  // namespace
 
 Kernel arithmetic_kernel(ExpressionKind op, ValueKind kind, bool aligned) {
-  if (op == ExpressionKind::add) return kernel_of<Add>(kind, aligned);
-  if (op == ExpressionKind::subtract) return kernel_of<Subtract>(kind, aligned);
+  if (op == ExpressionKind::add) return arithmetic_kernel_of<Add>(kind, aligned);
+  if (op == ExpressionKind::subtract) return arithmetic_kernel_of<Subtract>(kind, aligned);
   ESPALIER_ASSERT(op == ExpressionKind::multiply);
-  return kernel_of<Multiply>(kind, true);
+  return arithmetic_kernel_of<Multiply>(kind, true);
 }
 
 }  // namespace espalier::table

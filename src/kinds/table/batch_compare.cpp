@@ -109,7 +109,7 @@ std::uint32_t compare_texts(const Instruction& instruction, const Register* regi
 }
 
 template <ExpressionKind Op>
-Kernel kernel_of(ValueKind kind, bool aligned) {
+Kernel comparison_kernel_of(ValueKind kind, bool aligned) {
   switch (kind) {
     case ValueKind::boolean: return compare_truths<Op>;
     case ValueKind::real: return compare_real<Op>;
@@ -268,13 +268,16 @@ std::uint32_t like(const Instruction& instruction, const Register* registers, co
 
 Kernel compare_kernel(ExpressionKind op, ValueKind kind, bool aligned) {
   switch (op) {
-    case ExpressionKind::equal: return kernel_of<ExpressionKind::equal>(kind, aligned);
-    case ExpressionKind::not_equal: return kernel_of<ExpressionKind::not_equal>(kind, aligned);
-    case ExpressionKind::less: return kernel_of<ExpressionKind::less>(kind, aligned);
-    case ExpressionKind::less_equal: return kernel_of<ExpressionKind::less_equal>(kind, aligned);
-    case ExpressionKind::greater: return kernel_of<ExpressionKind::greater>(kind, aligned);
+    case ExpressionKind::equal: return comparison_kernel_of<ExpressionKind::equal>(kind, aligned);
+    case ExpressionKind::not_equal:
+      return comparison_kernel_of<ExpressionKind::not_equal>(kind, aligned);
+    case ExpressionKind::less: return comparison_kernel_of<ExpressionKind::less>(kind, aligned);
+    case ExpressionKind::less_equal:
+      return comparison_kernel_of<ExpressionKind::less_equal>(kind, aligned);
+    case ExpressionKind::greater:
+      return comparison_kernel_of<ExpressionKind::greater>(kind, aligned);
     case ExpressionKind::greater_equal:
-      return kernel_of<ExpressionKind::greater_equal>(kind, aligned);
+      return comparison_kernel_of<ExpressionKind::greater_equal>(kind, aligned);
     default: std::unreachable();
   }
 }

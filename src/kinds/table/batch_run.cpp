@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/prefetch.hpp"
 #include "kinds/table/batch_kernels.hpp"
 #include "kinds/table/batch_range.hpp"
 #include "kinds/table/planted_table_bugs.hpp"
@@ -14,7 +15,6 @@ namespace espalier::table {
 namespace {
 
 constexpr std::size_t kScratchBytes = 64 * 1024;
-constexpr std::size_t kLineBytes = 64;
 constexpr std::uint32_t kPrefetchRows = 64;
 constexpr std::uint32_t kGrowthsOfStep = 1;
 
@@ -36,10 +36,10 @@ BatchRun::BatchRun(const BatchProgram& program, RowSource& source, RowSink& sink
       sink_(sink),
       aggregates_(program),
       packer_(program, blank_row(program.pipeline(), aggregates_)),
-      memory_(program.registers() * Register::kBytes + kLineBytes) {
+      memory_(program.registers() * Register::kBytes + base::kLineBytes) {
   std::byte* at = memory_.data();
   const auto address = reinterpret_cast<std::uintptr_t>(at);
-  at += (kLineBytes - address % kLineBytes) % kLineBytes;
+  at += (base::kLineBytes - address % base::kLineBytes) % base::kLineBytes;
   registers_.resize(program.registers());
   for (Register& reg : registers_) {
     reg.memory = at;
@@ -216,7 +216,7 @@ bool BatchRun::next_batch(std::uint32_t rows_max) {
       prefetch(lines.items);
     }
     numbers_.bytes_read +=
-        kLineBytes * (rows * lines.filters.size() + batch_.count * lines.items.size());
+        base::kLineBytes * (rows * lines.filters.size() + batch_.count * lines.items.size());
   } else {
     numbers_.bytes_read += std::uint64_t{rows} * span_.row_bytes;
   }
@@ -239,14 +239,14 @@ void BatchRun::prefetch_ahead(std::uint32_t rows) const {
   const std::uint32_t end = std::min(span_.count, span_at_ + rows + kPrefetchRows);
   for (std::uint32_t row = begin; row < end; ++row) {
     const std::byte* const at = span_.rows + std::size_t{row} * span_.row_bytes;
-    for (const std::uint32_t line : lines) __builtin_prefetch(at + line * kLineBytes);
+    for (const std::uint32_t line : lines) __builtin_prefetch(at + line * base::kLineBytes);
   }
 }
 
 void BatchRun::prefetch(const std::vector<std::uint32_t>& lines) const {
   for (std::uint32_t i = 0; i < batch_.count; ++i) {
     const std::byte* const at = batch_.row(i);
-    for (const std::uint32_t line : lines) __builtin_prefetch(at + line * kLineBytes);
+    for (const std::uint32_t line : lines) __builtin_prefetch(at + line * base::kLineBytes);
   }
 }
 
@@ -318,7 +318,8 @@ bool BatchRun::emit() {
 /// The rows behind this batch, which are read next: while keys are looked for, memory is idle else.
 /// None where rows have many lines.
 RowSpan BatchRun::rows_ahead() const {
-  if (program_.is_smart() || span_.row_bytes > 2 * kLineBytes || span_at_ == span_.count) return {};
+  if (program_.is_smart() || span_.row_bytes > 2 * base::kLineBytes || span_at_ == span_.count)
+    return {};
   return {span_[span_at_], 0, span_.row_bytes, 0};
 }
 

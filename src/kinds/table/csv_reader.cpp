@@ -6,13 +6,12 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "kinds/table/lower.hpp"
 #include "kinds/table/row_values.hpp"
 #include "kinds/table/value_text.hpp"
 
 namespace espalier::table {
 namespace {
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 /// The column that a header's field names: of this very name, else of this one in lower case.
 std::optional<std::size_t> find_column(const Schema& schema, std::string_view name) {

@@ -56,39 +56,40 @@ Loaded load(const Schema& schema, std::string text, const CsvOptions& options = 
 }
 
 /// Reads the text and writes it again.
-std::string through(const std::string& text, CsvOptions options = {}) {
+std::string loaded_and_written(const std::string& text, CsvOptions options = {}) {
   const Schema schema = schema_of(kSchema);
   const Loaded loaded = load(schema, text, options);
   return loaded.failure.empty() ? written(schema, loaded.rows, options) : "! " + loaded.failure;
 }
 
 TEST(Csv, ReadsAndWritesWhatRfc4180Says) {
-  EXPECT_EQ(through("id,price,name\r\n1,2.50,ab\r\n2,,\"\"\r\n3,0.1,\"a\"\"b,\n\"\r\n"),
+  EXPECT_EQ(loaded_and_written("id,price,name\r\n1,2.50,ab\r\n2,,\"\"\r\n3,0.1,\"a\"\"b,\n\"\r\n"),
             "id,price,name\n1,2.50,ab\n2,,\"\"\n3,0.10,\"a\"\"b,\n\"\n");
-  EXPECT_EQ(through("id,price,name\n1,2,x"), "id,price,name\n1,2.00,x\n");
-  EXPECT_EQ(through("id,price,name\n\n1,2,x\n\n"), "id,price,name\n1,2.00,x\n");
-  EXPECT_EQ(through("id,price,name\n"), "id,price,name\n");
+  EXPECT_EQ(loaded_and_written("id,price,name\n1,2,x"), "id,price,name\n1,2.00,x\n");
+  EXPECT_EQ(loaded_and_written("id,price,name\n\n1,2,x\n\n"), "id,price,name\n1,2.00,x\n");
+  EXPECT_EQ(loaded_and_written("id,price,name\n"), "id,price,name\n");
 }
 
 TEST(Csv, TheHeaderNamesColumnsInAnyOrder) {
-  EXPECT_EQ(through("NAME,id\nx,1\n"), "id,price,name\n1,,x\n");
-  EXPECT_EQ(through("\xEF\xBB\xBFid,name\n1,x\n"), "id,price,name\n1,,x\n");
-  EXPECT_EQ(through("id,qty\n1,2\n"),
+  EXPECT_EQ(loaded_and_written("NAME,id\nx,1\n"), "id,price,name\n1,,x\n");
+  EXPECT_EQ(loaded_and_written("\xEF\xBB\xBFid,name\n1,x\n"), "id,price,name\n1,,x\n");
+  EXPECT_EQ(loaded_and_written("id,qty\n1,2\n"),
             "! line 1: the header names qty, which is no column of the table");
-  EXPECT_EQ(through("id,name,ID\n1,2,3\n"),
+  EXPECT_EQ(loaded_and_written("id,name,ID\n1,2,3\n"),
             "! line 1, column \"ID\": the header names this column twice");
-  EXPECT_EQ(through("name\nx\n"),
+  EXPECT_EQ(loaded_and_written("name\nx\n"),
             "! line 1, column id: the header leaves it out, and it is not null");
-  EXPECT_EQ(through(""), "! line 1: the file has no header line");
-  EXPECT_EQ(through("\"id\nx\n", {.skip_bad = 9}), "! line 1: a quote opens here and never closes");
+  EXPECT_EQ(loaded_and_written(""), "! line 1: the file has no header line");
+  EXPECT_EQ(loaded_and_written("\"id\nx\n", {.skip_bad = 9}),
+            "! line 1: a quote opens here and never closes");
 }
 
 TEST(Csv, OptionsSayHowTheFileLooks) {
-  EXPECT_EQ(through("1;2;\"x;y\"\n2;NULL;\"NULL\"\n3;;\n",
-                    {.separator = ';', .header = false, .null_text = "NULL"}),
+  EXPECT_EQ(loaded_and_written("1;2;\"x;y\"\n2;NULL;\"NULL\"\n3;;\n",
+                               {.separator = ';', .header = false, .null_text = "NULL"}),
             "! line 3, column price: \"\" is no decimal(6,2)");
-  EXPECT_EQ(through("1;2;\"x;y\"\n2;NULL;\"NULL\"\n3;3;\n",
-                    {.separator = ';', .header = false, .null_text = "NULL"}),
+  EXPECT_EQ(loaded_and_written("1;2;\"x;y\"\n2;NULL;\"NULL\"\n3;3;\n",
+                               {.separator = ';', .header = false, .null_text = "NULL"}),
             "1;2.00;\"x;y\"\n2;NULL;\"NULL\"\n3;3.00;\n");
   EXPECT_EQ(wrong_with({}), "");
   EXPECT_NE(wrong_with({.separator = '"'}), "");
@@ -98,18 +99,19 @@ TEST(Csv, OptionsSayHowTheFileLooks) {
 }
 
 TEST(Csv, ErrorsNameLineAndColumn) {
-  EXPECT_EQ(through("id,price,name\n1,2,x\n\"2\",\"1.234\",y\n"),
+  EXPECT_EQ(loaded_and_written("id,price,name\n1,2,x\n\"2\",\"1.234\",y\n"),
             "! line 3, column price: \"1.234\" has more than 2 digits behind the point, for "
             "decimal(6,2)");
-  EXPECT_EQ(through("id,price,name\n,2,x\n"), "! line 2, column id: null, and it is not null");
-  EXPECT_EQ(through("id,price,name\n1,2,\"a\n\n\"\n2,1\n"),
+  EXPECT_EQ(loaded_and_written("id,price,name\n,2,x\n"),
+            "! line 2, column id: null, and it is not null");
+  EXPECT_EQ(loaded_and_written("id,price,name\n1,2,\"a\n\n\"\n2,1\n"),
             "! line 5: 2 fields where there should be 3");
-  EXPECT_EQ(through("id,price,name\n1,2,x,y\n"),
+  EXPECT_EQ(loaded_and_written("id,price,name\n1,2,x,y\n"),
             "! line 2: 4 fields where there should be 3; a field with a separator in it needs "
             "quotes");
-  EXPECT_EQ(through("id,price,name\n1,2,123456789\n"),
+  EXPECT_EQ(loaded_and_written("id,price,name\n1,2,123456789\n"),
             "! line 2, column name: 9 bytes are more than text(8) holds");
-  EXPECT_EQ(through("id,price,name\n1,2,\"x\"y\n"),
+  EXPECT_EQ(loaded_and_written("id,price,name\n1,2,\"x\"y\n"),
             "! line 2: text stands behind a closing quote; inside quotes, write \"\" for a quote");
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "crypto/hex.hpp"
 #include "kinds/table/ctr_vaes.hpp"
 
 namespace espalier::table {
@@ -21,16 +22,6 @@ std::vector<std::byte> bytes_of_hex(std::string_view text) {
     bytes.push_back(static_cast<std::byte>(digit(text[i]) * 16 + digit(text[i + 1])));
   }
   return bytes;
-}
-
-std::string hex(std::span<const std::byte> bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const std::byte byte : bytes) {
-    text += kDigits[std::to_integer<unsigned>(byte) / 16];
-    text += kDigits[std::to_integer<unsigned>(byte) % 16];
-  }
-  return text;
 }
 
 KeyBytes key_of_hex(std::string_view text) {
@@ -61,7 +52,7 @@ TEST(CtrCipher, GivesTheKnownCipherText) {
   for (CtrCipher& cipher : ciphers_of(key_of_hex("2b7e151628aed2a6abf7158809cf4f3c"))) {
     std::vector<std::byte> out(plain.size());
     cipher.apply_blocks(kPage, kBlock, 0, plain.data(), out.data(), plain.size());
-    EXPECT_EQ(hex(out), known) << cipher.uses_vaes();
+    EXPECT_EQ(crypto::to_hex(out), known) << cipher.uses_vaes();
     // Each byte alone.
     for (std::size_t i = 0; i < plain.size(); ++i) {
       std::byte one = out[i];
@@ -80,12 +71,12 @@ TEST(CtrCipher, DerivesTheKnownKeys) {
     const std::string_view text(reinterpret_cast<const char*>(info_bytes.data()),
                                 info_bytes.size());
     EXPECT_TRUE(derive_key(bytes_of_hex(secret), bytes_of_hex(salt), text, out));
-    return hex(out);
+    return crypto::to_hex(out);
   };
   const auto counted = [](unsigned first, unsigned count) {
     std::vector<std::byte> bytes;
     for (unsigned i = 0; i < count; ++i) bytes.push_back(static_cast<std::byte>(first + i));
-    return hex(bytes);
+    return crypto::to_hex(bytes);
   };
   std::string eleven;
   for (int i = 0; i < 22; ++i) eleven += "0b";
@@ -134,7 +125,7 @@ TEST(CtrCipher, KeysOfTablesAndResultsDiffer) {
   const auto add = [&](CtrCipher cipher) {
     std::vector<std::byte> stream(32);
     cipher.apply(0, 0, stream.data(), stream.data(), stream.size());
-    seen.push_back(hex(stream));
+    seen.push_back(crypto::to_hex(stream));
   };
   add(CtrCipher::derived(key, salt, kTableKeyInfo).value());
   add(CtrCipher::derived(key, salt, kResultKeyInfo).value());

@@ -18,12 +18,12 @@ namespace {
 using wire::Aggregate;
 using wire::ExpressionKind;
 
-Schema schema() {
+Schema padded_schema() {
   return *Schema::parse("a i64 not null, pad1 char(120), b decimal(12,2), pad2 char(200)");
 }
 
 std::string explanation(const PipelineBuilder& builder) {
-  const BatchProgram program(*check_pipeline(*builder.finish(), schema()));
+  const BatchProgram program(*check_pipeline(*builder.finish(), padded_schema()));
   std::string text;
   for (const std::string& line : explain(program)) text += line + "\n";
   return text;
@@ -101,7 +101,7 @@ TEST(Explain, ClearRowsAreTheStateOfDecrypting) {
   builder.decrypt();
   const PipelineBuilder::NodeId values[] = {builder.column(0)};
   builder.project(values);
-  const BatchProgram program(*check_pipeline(*builder.finish(), schema()));
+  const BatchProgram program(*check_pipeline(*builder.finish(), padded_schema()));
   const auto states = operator_states(program, 0);
   EXPECT_EQ(names(states), "decrypt scan project pack ");
   EXPECT_GT(states[0].bytes, std::size_t{8} << 10);

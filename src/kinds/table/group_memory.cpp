@@ -9,18 +9,18 @@
 #include <new>
 
 #include "base/assert.hpp"
+#include "base/prefetch.hpp"
 
 namespace espalier::table {
 namespace {
 
 constexpr std::size_t kPageBytes = std::size_t{2} << 20;
-constexpr std::size_t kLineBytes = 64;
 /// Smaller tables lie in the caches, and there are many of them.
 constexpr std::size_t kSmallBytes = std::size_t{1} << 20;
 
 /// Of the lines that so many bytes lie in.
 std::size_t bytes_of_lines(std::size_t bytes) {
-  return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+  return (bytes + base::kLineBytes - 1) / base::kLineBytes * base::kLineBytes;
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ std::byte* GroupMemory::allocate(std::size_t bytes) {
     return piece;
   }
   if (!has_room(bytes)) return nullptr;
-  auto* const piece = static_cast<std::byte*>(std::aligned_alloc(kLineBytes, bytes));
+  auto* const piece = static_cast<std::byte*>(std::aligned_alloc(base::kLineBytes, bytes));
   if (piece == nullptr) throw std::bad_alloc();
   pieces_.emplace_back(piece);
   bytes_ += bytes;

@@ -21,7 +21,7 @@ void add(const DirectSums::Sum& sum, std::byte* group, const std::byte* row) {
   store_plain(group + sum.high, high_half(result));
 }
 
-void count(std::uint32_t offset, std::byte* group) {
+void count_row(std::uint32_t offset, std::byte* group) {
   store_plain(group + offset, load_plain<std::uint64_t>(group + offset) + 1);
 }
 
@@ -37,7 +37,7 @@ struct FewSums {
   }
   void operator()(std::byte* group, const std::byte* row) const {
     for (unsigned i = 0; i < Sums; ++i) add(sums[i], group, row);
-    for (unsigned i = 0; i < Counts; ++i) count(counts[i], group);
+    for (unsigned i = 0; i < Counts; ++i) count_row(counts[i], group);
   }
 };
 
@@ -48,7 +48,7 @@ struct ManySums {
   explicit ManySums(const DirectSums& of) : sums(of.sums), counts(of.counts) {}
   void operator()(std::byte* group, const std::byte* row) const {
     for (const DirectSums::Sum& sum : sums) add(sum, group, row);
-    for (const std::uint32_t offset : counts) count(offset, group);
+    for (const std::uint32_t offset : counts) count_row(offset, group);
   }
 };
 

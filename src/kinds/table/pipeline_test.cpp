@@ -22,7 +22,7 @@ using wire::ExpressionKind;
 using wire::OperatorKind;
 using wire::ValueKind;
 
-Schema schema() {
+Schema schema_of_six_types() {
   return *Schema::parse("a i32 not null, b decimal(12,2), c text(20), d double, e bool, f date");
 }
 
@@ -64,7 +64,7 @@ TEST(Pipeline, GoldenBytes) {
 }
 
 TEST(Pipeline, TellsTheResultsRows) {
-  const auto pipeline = check_pipeline(*sample().finish(), schema());
+  const auto pipeline = check_pipeline(*sample().finish(), schema_of_six_types());
   ASSERT_TRUE(pipeline) << pipeline.error().message();
   EXPECT_EQ(pipeline->result.to_text(),
             "r0 i32 not null, r1_low i64, r1_high i64, r2 i64 not null");
@@ -75,17 +75,17 @@ TEST(Pipeline, TellsTheResultsRows) {
 }
 
 TEST(Pipeline, WithoutItemsAllColumnsAreTheResult) {
-  const auto pipeline = check_pipeline(*PipelineBuilder().finish(), schema());
+  const auto pipeline = check_pipeline(*PipelineBuilder().finish(), schema_of_six_types());
   ASSERT_TRUE(pipeline);
   ASSERT_EQ(pipeline->result.columns().size(), 6u);
-  EXPECT_EQ(pipeline->result.row_bytes(), schema().row_bytes());
+  EXPECT_EQ(pipeline->result.row_bytes(), schema_of_six_types().row_bytes());
 }
 
 /// What is said of the sample after a change.
 std::string refused(const std::function<void(PipelineMessage&)>& change) {
   PipelineMessage message = sample().message();
   change(message);
-  const auto pipeline = check_pipeline(encode_pipeline(message), schema());
+  const auto pipeline = check_pipeline(encode_pipeline(message), schema_of_six_types());
   return pipeline ? "" : pipeline.error().message();
 }
 
@@ -102,9 +102,7 @@ TEST(Pipeline, RefusesOperatorsOutOfOrder) {
             "expression node 2 is not used");
   EXPECT_EQ(refused([](PipelineMessage& m) { m.operators[5] = m.operators[4]; }),
             "operator 5 (limit): it cannot stand behind limit");
-  EXPECT_EQ(refused([](PipelineMessage& m) {
-              m.operators[4] = {6, 0, 0, 0, 0};
-            }),
+  EXPECT_EQ(refused([](PipelineMessage& m) { m.operators[4] = {6, 0, 0, 0, 0}; }),
             "operator 4 (distinct): it cannot stand behind group by");
   EXPECT_EQ(refused([](PipelineMessage& m) { m.operators[1].kind = 4; }),
             "expression node 2 is not used");
@@ -118,10 +116,9 @@ TEST(Pipeline, RefusesOperatorsOutOfOrder) {
               m.operators.insert(m.operators.begin() + 1, {1, 0, 0, 0, 0});
             }),
             "operator 1 (decrypt): it cannot stand behind scan");
-  EXPECT_EQ(refused([](PipelineMessage& m) {
-              m.operators.insert(m.operators.begin(), {1, 0, 0, 0, 7});
-            }),
-            "operator 0 (decrypt): its argument is not 0");
+  EXPECT_EQ(
+      refused([](PipelineMessage& m) { m.operators.insert(m.operators.begin(), {1, 0, 0, 0, 7}); }),
+      "operator 0 (decrypt): its argument is not 0");
   EXPECT_EQ(refused([](PipelineMessage& m) {
               m.operators.insert(m.operators.begin(), {1, 0, 0, 0, 0});
               m.operators.insert(m.operators.end() - 1, {9, 0, 0, 0, 0});
@@ -179,7 +176,7 @@ std::string condition(
   builder.filter(make(builder));
   const auto bytes = builder.finish();
   if (!bytes) return bytes.error().message();
-  const auto pipeline = check_pipeline(*bytes, schema());
+  const auto pipeline = check_pipeline(*bytes, schema_of_six_types());
   return pipeline ? "" : pipeline.error().message();
 }
 
@@ -267,7 +264,7 @@ TEST(Pipeline, RegularExpressionsAreCompiledApart) {
   builder.filter(builder.like(builder.column(2), text_constant("x%")));
   builder.filter(builder.matches(builder.column(2), text_constant("^x"), true));
   builder.filter(builder.matches(builder.column(2), null_constant(wire::ValueKind::text)));
-  auto pipeline = check_pipeline(*builder.finish(), schema());
+  auto pipeline = check_pipeline(*builder.finish(), schema_of_six_types());
   ASSERT_TRUE(pipeline);
   EXPECT_EQ(expression_text(*pipeline, pipeline->filters[1].node), "c ~* '^x'");
   NoRegexes none;
@@ -280,7 +277,7 @@ TEST(Pipeline, RegularExpressionsAreCompiledApart) {
   PipelineBuilder items;
   const PipelineBuilder::NodeId values[] = {items.matches(items.column(2), text_constant("a"))};
   items.project(values);
-  auto projected = check_pipeline(*items.finish(), schema());
+  auto projected = check_pipeline(*items.finish(), schema_of_six_types());
   ASSERT_TRUE(projected);
   EXPECT_EQ(compile_regexes(*projected, none).error().message(), "operator 1 (project): a is bad");
 }

@@ -33,7 +33,7 @@ bool compares(ExpressionKind kind) {
 
 bool ends_in_blank(const Constant& constant) { return constant.text.ends_with(' '); }
 
-Constant without_blanks(Constant constant) {
+Constant without_blanks_at_end(Constant constant) {
   if (!ends_in_blank(constant)) return constant;
   constant.text.resize(constant.text.find_last_not_of(' ') + 1);  // npos + 1: none is left
   constant.type.stored = stored_text(constant.text.size());
@@ -124,7 +124,7 @@ void compare_chars_without_blanks(std::vector<Node>& nodes, std::vector<Constant
   // and whatever a message says, there are at most twice as many.
   const auto count = static_cast<std::uint16_t>(constants.size());
   constants.reserve(std::size_t{count} * 2);
-  for (std::size_t i = 0; i < count; ++i) constants.push_back(without_blanks(constants[i]));
+  for (std::size_t i = 0; i < count; ++i) constants.push_back(without_blanks_at_end(constants[i]));
   const auto is_char = [&](std::uint16_t node) {
     return nodes[node].type.stored.kind == ColumnType::fixed_char;
   };

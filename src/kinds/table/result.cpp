@@ -12,7 +12,7 @@ namespace {
 using wire::Aggregate;
 using wire::ValueKind;
 
-Value sum_of(const Pipeline& pipeline, const Item& item, const std::byte* row) {
+Value read_sum(const Pipeline& pipeline, const Item& item, const std::byte* row) {
   const Value first = read_value(pipeline.result.column(item.first_column), row);
   if (first.null || item.argument.kind == ValueKind::real) return first;
   const Value high = read_value(pipeline.result.column(item.first_column + 1u), row);
@@ -37,11 +37,11 @@ ValueType answer_type(const Item& item) {
 }
 
 Value answer_value(const Pipeline& pipeline, const Item& item, const std::byte* row) {
-  if (item.aggregate == Aggregate::sum) return sum_of(pipeline, item, row);
+  if (item.aggregate == Aggregate::sum) return read_sum(pipeline, item, row);
   if (item.aggregate != Aggregate::avg) {
     return read_value(pipeline.result.column(item.first_column), row);
   }
-  const Value sum = sum_of(pipeline, item, row);
+  const Value sum = read_sum(pipeline, item, row);
   const Value count =
       read_value(pipeline.result.column(item.first_column + item.columns - 1u), row);
   if (sum.null || count.number == 0) return {};

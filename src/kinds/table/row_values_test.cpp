@@ -7,20 +7,11 @@
 #include <cstring>
 #include <limits>
 
+#include "crypto/hex.hpp"
 #include "kinds/table/testing/random_table.hpp"
 
 namespace espalier::table {
 namespace {
-
-std::string hex(std::span<const std::byte> bytes) {
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const std::byte b : bytes) {
-    text += kDigits[std::to_integer<unsigned>(b) >> 4];
-    text += kDigits[std::to_integer<unsigned>(b) & 15];
-  }
-  return text;
-}
 
 TEST(RowValues, LieWhereTheFormatDrawsThem) {
   const Schema schema = schema_of("a i64 not null, b decimal(12,2), c text(20)");
@@ -28,15 +19,15 @@ TEST(RowValues, LieWhereTheFormatDrawsThem) {
   EXPECT_TRUE(store_integer(schema.column(0), row.data(), 0x0102));
   EXPECT_TRUE(store_null(schema.column(1), row.data()));
   EXPECT_TRUE(store_text(schema.column(2), row.data(), "xyz"));
-  EXPECT_EQ(hex(row),
+  EXPECT_EQ(crypto::to_hex(row),
             "0201000000000000"
             "0000000000000000"
             "0300"
             "78797a" +
                 std::string(34, '0') + "0100");
   EXPECT_TRUE(store_integer(schema.column(1), row.data(), -1));
-  EXPECT_EQ(hex(row).substr(16, 16), "ffffffffffffffff");
-  EXPECT_EQ(hex(row).substr(76), "0000");
+  EXPECT_EQ(crypto::to_hex(row).substr(16, 16), "ffffffffffffffff");
+  EXPECT_EQ(crypto::to_hex(row).substr(76), "0000");
 }
 
 TEST(RowValues, IntegersKeepToTheirRanges) {

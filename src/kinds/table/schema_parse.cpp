@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/number_text.hpp"
+#include "kinds/table/lower.hpp"
 #include "kinds/table/schema.hpp"
 
 namespace espalier::table {
@@ -47,7 +48,6 @@ bool begins_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
          static_cast<unsigned char>(c) >= 0x80;
 }
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 /// Reads from the front of a text; remembers where what it read last began.
 class SchemaReader {

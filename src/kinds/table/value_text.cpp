@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "kinds/table/date_text.hpp"
+#include "kinds/table/lower.hpp"
 #include "kinds/table/row_values.hpp"
 
 namespace espalier::table {
@@ -17,9 +18,7 @@ namespace {
 
 using Wrong = std::optional<std::string>;
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string_view without_blanks(std::string_view text) {
+std::string_view without_blanks_around(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t");
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
@@ -144,7 +143,7 @@ void append_floating(std::string& out, T value) {
 
 std::optional<std::string> parse_value(const Column& column, std::string_view text,
                                        std::byte* row) {
-  const std::string_view bare = without_blanks(text);
+  const std::string_view bare = without_blanks_around(text);
   switch (column.type.kind) {
     case ColumnType::i8:
     case ColumnType::i16:

@@ -16,7 +16,7 @@
 namespace espalier::client {
 namespace {
 
-constexpr std::uint64_t kMs = 1'000'000;
+constexpr std::uint64_t kNsPerMs = 1'000'000;
 /// Within which the client must have its answers, of the world's time. Alone it takes about 2 ms.
 constexpr std::uint64_t kServedMs = 100;
 constexpr std::uint64_t kResumeMs = 500;
@@ -80,11 +80,11 @@ class Troop {
 /// Lets the world go on until a condition holds; false: it did not in time.
 template <class Condition>
 bool wait_until(LinkWorld& world, std::uint64_t ms, Condition condition) {
-  const std::uint64_t end = world.world().now_ns() + ms * kMs;
+  const std::uint64_t end = world.world().now_ns() + ms * kNsPerMs;
   world.turn_every(50'000);  // nothing is to be done quickly
   while (!condition() && world.world().now_ns() < end) {
     world.attend();
-    world.world().run_for(kMs);
+    world.world().run_for(kNsPerMs);
   }
   world.turn_every(LinkWorldOptions{}.tick_ns);
   return condition();
@@ -152,7 +152,7 @@ std::string run(std::uint64_t seed, wire::LinkWay way, Reached& reached, std::ui
   if (!options.cuts) {
     reached.longest_ns = std::max(reached.longest_ns, world.world().now_ns() - begin);
   }
-  world.world().run_for(2 * kMs);  // they may go on for a while
+  world.world().run_for(2 * kNsPerMs);  // they may go on for a while
   troop.go();
   wrong = check_what_is_left(world);
   add(reached.lore, troop.lore());
@@ -188,7 +188,7 @@ TEST_P(HostileSeeds, AClientIsServedAndNothingOfThemIsLeft) {
   EXPECT_GT(reached.lore.answered, 0u);
   EXPECT_GT(reached.broken, 0u);
   EXPECT_GT(reached.expired, 0u);
-  RecordProperty("longest_ms", static_cast<int>(reached.longest_ns / kMs));
+  RecordProperty("longest_ms", static_cast<int>(reached.longest_ns / kNsPerMs));
 }
 
 // They have no secret, and so no session, whatever they do.

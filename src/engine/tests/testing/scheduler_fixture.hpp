@@ -32,6 +32,7 @@ using rings::request_of;
 using rings::Response;
 
 inline constexpr wire::ConnectionLayout kSmallRings{64, 64, 1};
+inline constexpr wire::ConnectionLayout kLongRequests{1024, 64, 1};
 
 /// Of both, since tests seldom care whose an option is.
 struct FixtureOptions : SchedulerOptions, ClientTableOptions {
@@ -212,5 +213,7 @@ class SchedulerFixture {
   int broken_ = 0;
   std::uint32_t quiet_turns_ = 0;
 };
+
+using SchedulerClient = SchedulerFixture::Client;
 
 }  // namespace espalier::offload

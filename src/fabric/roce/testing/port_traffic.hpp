@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "fabric/roce/format.hpp"
@@ -14,6 +15,8 @@
 namespace espalier::fabric::roce {
 
 using Bytes = std::vector<std::byte>;
+
+inline constexpr std::uint64_t kSecond = 1'000'000'000;  // in nanoseconds
 
 /// Returns whether there was room.
 inline bool send(PacketPort& from, const PortAddress& to, const Bytes& bytes) {

@@ -15,10 +15,9 @@
 #include "fabric/roce/frame.hpp"
 #include "fabric/roce/icrc.hpp"
 #include "fabric/roce/packet.hpp"
+#include "fabric/roce/testing/port_traffic.hpp"
 
 namespace espalier::fabric::roce::sample {
-
-using Bytes = std::vector<std::byte>;
 
 /// All that we speak: 0x00 to 0x14, and the datagram.
 inline std::vector<PacketOpcode> all_opcodes() {

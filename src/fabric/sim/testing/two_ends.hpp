@@ -5,6 +5,9 @@
 // Thread: one at a time.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -21,6 +24,9 @@ namespace espalier::fabric::sim {
 inline constexpr RemoteRights kAllRights =
     RemoteRights::read | RemoteRights::write | RemoteRights::atomic;
 /// Longer than any wait of these tests ought to be.
+inline constexpr std::size_t kWords = 64;  // 8 lines
+using Words = std::array<std::uint64_t, kWords>;
+
 inline constexpr std::uint64_t kSecondNs = 1'000'000'000;
 
 /// Memory that is aligned to lines, and offered.

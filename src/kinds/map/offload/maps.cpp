@@ -42,7 +42,7 @@ struct CreateState {
   std::optional<Result<std::shared_ptr<tree::MapCore>>> done;
 };
 
-Next create(Call& call, const map_calls::Create& asked) {
+Next create_map(Call& call, const map_calls::Create& asked) {
   CreateState& state = call.state<CreateState>();
   if (!state.done) {
     tree::StoreCore& store = call.services().store;
@@ -83,7 +83,7 @@ Next close_snapshot(Call& call, const map_calls::CloseSnapshot& asked) {
 }
 
 const Offload kMapOffloads[] = {
-    serve_map<map_calls::Create, create>(),
+    serve_map<map_calls::Create, create_map>(),
     serve_map<map_calls::Open, open>(),
     serve_map<map_calls::Stats, stats>(),
     serve_map<map_calls::OpenSnapshot, open_snapshot>(),

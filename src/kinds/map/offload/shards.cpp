@@ -20,7 +20,7 @@ namespace espalier::offload {
 namespace {
 
 /// What making a shard came to, on the helper.
-struct CreateState {
+struct CreateShardState {
   std::optional<Result<std::shared_ptr<tree::MapCore>>> done;
 };
 
@@ -29,8 +29,8 @@ Next refuse(Call& call, wire::ShardFault fault) {
                    wire::text_of(fault));
 }
 
-Next create(Call& call, const map_calls::CreateShard& asked) {
-  CreateState& state = call.state<CreateState>();
+Next create_shard(Call& call, const map_calls::CreateShard& asked) {
+  CreateShardState& state = call.state<CreateShardState>();
   if (!state.done) {
     constexpr std::uint32_t kAnyKey = 65535;  // what this map's keys may be, making it tells
     auto shard = wire::read_shard_map(asked.shard_map, kAnyKey);
@@ -61,7 +61,7 @@ Next confirm_release(Call& call, const map_calls::ConfirmRelease& asked) {
 }
 
 const Offload kShardOffloads[] = {
-    serve_map<map_calls::CreateShard, create>(),
+    serve_map<map_calls::CreateShard, create_shard>(),
     serve_map<map_calls::HoldRelease, hold_release>(),
     serve_map<map_calls::ConfirmRelease, confirm_release>(),
 };

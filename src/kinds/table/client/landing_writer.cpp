@@ -11,7 +11,7 @@ namespace espalier::client {
 namespace {
 
 constexpr std::size_t kWriteBytes = std::size_t{256} << 10;  // of one WRITE
-constexpr std::uint64_t kPauseNs = 1'000'000'000;            // after a failure
+constexpr std::uint64_t kLandingPauseNs = 1'000'000'000;     // after a failure
 constexpr std::uint64_t kLandingNapNs = 1'000'000;
 constexpr std::uint64_t kGiveUpNs = 10'000'000'000;  // without a completion
 constexpr int kSpins = 2000;
@@ -23,7 +23,7 @@ bool LandingWriter::open(RemoteRequests& requests, NodeConnection& connection) {
   link_.reset();
   const std::uint64_t now = base::monotonic_ns();
   if (now < not_before_ns_) return false;
-  not_before_ns_ = now + kPauseNs;
+  not_before_ns_ = now + kLandingPauseNs;
   auto link = connection.open_beside(wire::LinkWay::writes);
   if (!link) return false;
   // The window of a pair that failed is as good as another.

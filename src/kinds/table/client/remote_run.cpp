@@ -26,10 +26,6 @@ std::uint32_t time_of(const RunLimits& limits) {
   return ms > wire::kQueryTimeMaxMs ? 0 : static_cast<std::uint32_t>(ms);
 }
 
-std::unexpected<TableError> nonsense(const char* words) {
-  return refuse_table({Code::corrupt, 0, 0}, words);
-}
-
 }  // namespace
 
 TableResult<HeldSession> HeldSession::take(const std::shared_ptr<RemoteSessions>& sessions,
@@ -131,7 +127,7 @@ RemoteRun::Piece RemoteRun::placed_rows(std::string_view payload) {
   }
   if (!rows || rows->empty()) {
     cancel();
-    return nonsense("the node says that rows lie where there is no buffer");
+    return refuse_nonsense("the node says that rows lie where there is no buffer");
   }
   buffer_bytes_ += rows->size();
   if ((place.flags & wire::kBufferFull) != 0) read_.add(place.buffer);
@@ -162,11 +158,11 @@ RemoteRun::Piece RemoteRun::finish(const Incoming& last) {
   const auto rows = take_numbers(last);
   if (!rows) {
     release();
-    return nonsense("the node's answer has no numbers");
+    return refuse_nonsense("the node's answer has no numbers");
   }
   take_copy(*rows);
   release();
-  if (copy_.size() % row_bytes_ != 0) return nonsense("the node's answer has half a row");
+  if (copy_.size() % row_bytes_ != 0) return refuse_nonsense("the node's answer has half a row");
   return std::span<const std::byte>(copy_);
 }
 
@@ -179,7 +175,7 @@ void RemoteRun::take_copy(std::string_view payload) {
 RemoteRun::Piece RemoteRun::rows_of(std::string_view payload) {
   if (payload.size() % row_bytes_ != 0) {
     cancel();
-    return nonsense("the node's answer has half a row");
+    return refuse_nonsense("the node's answer has half a row");
   }
   const auto* bytes = reinterpret_cast<const std::byte*>(payload.data());
   const bool plain = !secrets_ || !secrets_->decrypts();

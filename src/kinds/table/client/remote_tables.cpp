@@ -20,10 +20,6 @@
 namespace espalier::client {
 namespace {
 
-std::unexpected<TableError> nonsense(std::string words) {
-  return refuse_table({Code::corrupt, 0, 0}, std::move(words));
-}
-
 /// A table that is made or opened.
 template <class Request>
 TableResult<TableInfo> ask_for_table(RemoteSession& session, const Request& request) {
@@ -31,7 +27,7 @@ TableResult<TableInfo> ask_for_table(RemoteSession& session, const Request& requ
   const auto opened = in_words(ask_in_words(session.requests, request, answer));
   if (!opened) return std::unexpected(opened.error());
   auto info = read_info(request.name, opened->id, opened->description);
-  if (!info) return nonsense("the node answered with what is no table");
+  if (!info) return refuse_nonsense("the node answered with what is no table");
   return std::move(*info);
 }
 
@@ -162,7 +158,7 @@ TableResult<std::uint64_t> RemoteTable::append_encrypted(std::span<std::byte> ro
   if (!reserved) return std::unexpected(reserved.error());
   const std::uint64_t reservation = reserved->reservation;
   if (!seal_rows(rows, row_bytes, reserved->slots, cipher)) {
-    return nonsense("the node reserved other slots than it was asked for");
+    return refuse_nonsense("the node reserved other slots than it was asked for");
   }
   return append_rows(**session, *own, rows, base::bytes_of(reservation));
 }
@@ -235,7 +231,7 @@ TableResult<std::shared_ptr<TableImpl>> RemoteTables::create(std::string_view na
       table_calls::Create{name, encrypted ? wire::kCreateEncrypted : 0U, text_of(bytes)});
   if (!info) return std::unexpected(std::move(info.error()));
   // What is written and read later relies on it.
-  if (info->schema != schema) return nonsense("the node made a table of other columns");
+  if (info->schema != schema) return refuse_nonsense("the node made a table of other columns");
   return base::make_shared_until_fork<RemoteTable>(
       sessions_, (*session)->rings->connection().node_id(), *std::move(info));
 }

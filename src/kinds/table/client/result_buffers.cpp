@@ -10,7 +10,7 @@
 namespace espalier::client {
 namespace {
 
-constexpr std::uint64_t kPauseNs = 1'000'000'000;  // after a failure
+constexpr std::uint64_t kBuffersPauseNs = 1'000'000'000;  // after a failure
 constexpr std::uint64_t kAllBytes =
     std::uint64_t{ResultBuffers::kBuffers} * ResultBuffers::kBufferBytes;
 
@@ -21,7 +21,7 @@ bool ResultBuffers::offer(RemoteRequests& requests, NodeConnection& connection) 
   if (refused_) return false;
   const std::uint64_t now = base::monotonic_ns();
   if (now < not_before_ns_) return false;
-  not_before_ns_ = now + kPauseNs;
+  not_before_ns_ = now + kBuffersPauseNs;
   const auto memory = connection.offer_memory(kAllBytes);
   if (!memory) {
     refused_ = memory.error().code == Code::unsupported;

@@ -40,6 +40,11 @@ namespace espalier::client {
   return std::unexpected(TableError{error, std::move(words)});
 }
 
+/// Of an answer that makes no sense.
+[[nodiscard]] inline std::unexpected<TableError> refuse_nonsense(std::string words) {
+  return refuse_table({Code::corrupt, 0, 0}, std::move(words));
+}
+
 /// Nothing: a table may have this name.
 [[nodiscard]] std::optional<TableError> wrong_with_name(std::string_view name);
 

@@ -50,7 +50,7 @@ bool begin_read(Call& call, ReadState& state, const table_calls::Read& asked) {
   return true;
 }
 
-void send_rows(Call& call, ReadState& state, const table::RowSpan& rows, std::size_t bytes) {
+void send_row_span(Call& call, ReadState& state, const table::RowSpan& rows, std::size_t bytes) {
   wire::RowsPlace place{};
   place.first_row = state.next_row;
   place.cipher_page = rows.cipher_page;
@@ -92,7 +92,7 @@ Next read(Call& call, const table_calls::Read& asked) {
   }
   if (over) return answer_read(call, state);
   state.reader.took();
-  send_rows(call, state, rows, bytes);
+  send_row_span(call, state, rows, bytes);
   return call.again();
 }
 

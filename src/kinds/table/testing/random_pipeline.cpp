@@ -21,7 +21,7 @@ using wire::Aggregate;
 using wire::ExpressionKind;
 using wire::ValueKind;
 
-std::string random_text(base::Random& random, std::size_t bytes_max) {
+std::string random_pattern_text(base::Random& random, std::size_t bytes_max) {
   constexpr std::array<std::string_view, 6> kPieces = {"a", "b", "\xC3\xA9", "%", " ", "_"};
   std::string text;
   for (std::uint64_t n = random.below(4); n-- > 0;) {
@@ -53,7 +53,7 @@ std::int64_t random_number(base::Random& random, const Type& type, bool wild) {
 Value random_value(base::Random& random, const Column& column, bool wild) {
   if (column.nullable && random.chance(0.2)) return {};
   if (is_textual(column.type.kind)) {
-    return Value::of_text(random_text(random, column.type.length));
+    return Value::of_text(random_pattern_text(random, column.type.length));
   }
   if (is_floating(column.type.kind)) {
     const double real = random_real(random, wild);
@@ -150,7 +150,7 @@ Constant Generator::constant_of(ValueKind kind) {
     case ValueKind::date: return date_constant(static_cast<std::int32_t>(small));
     case ValueKind::timestamp: return timestamp_constant(small);
     default: {
-      const std::string text = random_text(random_, 20);
+      const std::string text = random_pattern_text(random_, 20);
       return text_constant(random_.chance(0.1) ? text + "  " : text);
     }
   }

@@ -47,7 +47,7 @@ double random_floating(base::Random& random, ColumnType type) {
   return std::isnan(value) ? 0.0 : value;
 }
 
-std::string random_text(base::Random& random, std::size_t bytes_max) {
+std::string random_cell_text(base::Random& random, std::size_t bytes_max) {
   static constexpr std::string_view kSigns = "ab ,;\"\n\r\t'\xC3\xA9\xFF%_";
   std::string text(random.chance(0.2) ? bytes_max : random.between(0, bytes_max), ' ');
   for (char& c : text) c = kSigns[random.below(kSigns.size())];
@@ -87,7 +87,7 @@ void random_row(base::Random& random, const Schema& schema, std::byte* row) {
     } else if (is_floating(column.type.kind)) {
       stored = store_floating(column, row, random_floating(random, column.type.kind));
     } else {
-      stored = store_text(column, row, random_text(random, column.type.length));
+      stored = store_text(column, row, random_cell_text(random, column.type.length));
     }
     ESPALIER_ASSERT(stored);
   }

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a call of the operating system failed, for benchmarks that cannot go on.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+namespace espalier::bench {
+
+[[noreturn]] inline void fail_with_errno(const char* what) {
+  throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
+}  // namespace espalier::bench
