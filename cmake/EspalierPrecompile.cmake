@@ -6,7 +6,8 @@ set(ESPALIER_COMMON_HEADERS
   <algorithm> <array> <atomic> <bit> <concepts> <cstddef> <cstdint> <cstring> <deque> <expected>
   <functional> <limits> <map> <memory> <mutex> <optional> <source_location> <span> <string>
   <string_view> <type_traits> <unordered_map> <utility> <vector>
-  "base/assert.hpp" "base/barrier.hpp" "base/bytes.hpp" "base/clock.hpp" "espalier/error.hpp")
+  [["base/assert.hpp"]] [["base/barrier.hpp"]] [["base/bytes.hpp"]] [["base/clock.hpp"]]
+  [["espalier/error.hpp"]])
 
 # Has the compiler read them, and headers that it is given, once for the target. One of fewer than
 # six compiler runs would gain nothing.
