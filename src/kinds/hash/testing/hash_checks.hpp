@@ -5,7 +5,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
@@ -109,6 +108,7 @@ struct OwnedLock {
 inline bool a_former_owner_waits() {
   OwnedLock world;
   std::atomic<bool> inside{false};
+  std::atomic<bool> entered{false};
   std::thread taker;
   bool both = false;
   bool seen = false;
@@ -117,13 +117,14 @@ inline bool a_former_owner_waits() {
       taker = std::thread([&] {
         const PartitionGuard guard(world.lock, world.other);
         inside = true;
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        for (int i = 0; i < 20'000 && !entered; ++i) std::this_thread::yield();
         inside = false;
       });
       while (!inside) std::this_thread::yield();
     });
     const PartitionGuard guard(world.lock, world.owner);
     both = inside;
+    entered = true;
     seen = once.done();
   }
   taker.join();
@@ -145,9 +146,7 @@ inline bool a_lock_is_taken_from_an_owner_that_is_out() {
       inside = true;
     });
     while (!trying) std::this_thread::yield();
-    for (int i = 0; i < 200 && !inside; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    for (int i = 0; i < 20'000 && !inside; ++i) std::this_thread::yield();
     both = inside;
   }
   taker.join();
