@@ -18,7 +18,7 @@ LogResult<void> remove_unused(LogFolder& folder, const Recovered& recovered) {
   return {};
 }
 
-/// Once a new segment stands for what was in those without a header.
+/// Once a new segment has begun where their loss was accepted.
 LogResult<void> rename_lost(LogFolder& folder, const Recovered& recovered) {
   for (const std::string& name : recovered.lost) {
     const std::string now = segment_name(*segment_of(name, kInUse), kGivenUp);

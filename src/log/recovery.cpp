@@ -82,35 +82,40 @@ class Recovery {
   }
 
   LogResult<void> take(const Entry& entry) {
-    if (entry.header) result_.segments.push_back({entry.number, entry.header->first_sequence});
-    if (!begun_ && entry.limit <= terms_.from) return {};  // all of it is before
+    if (!entry.header && (entry.limit <= expected_ || stopped_)) return give_up(entry);
     if (!entry.header) {
-      if (entry.limit <= expected_) return {};  // its loss was accepted before
-      if (!stopped_ && !accepts_loss()) return fault(LogFault::header, entry, 0);
-      if (!stopped_) stop_at(entry, 0);
-      result_.lost.push_back(entry.file);
-      return {};
+      if (!accepts_loss()) return fault(LogFault::header, entry, 0);
+      stop_at(entry, 0);
+      return give_up(entry);
     }
-    if (stopped_ || entry.header->first_sequence >= entry.limit) return {};
-    if (!begun_) {
-      if (entry.header->first_sequence > terms_.from) {
-        if (!accepts_loss()) return fault(LogFault::begins_late, entry, 0);
+    const std::uint64_t first = entry.header->first_sequence;
+    // Behind a loss that was accepted, now or before. Were it left where it is, it would count
+    // again once the header of the segment that was begun then is damaged.
+    if (stopped_ || (first > entry.limit && entry.limit != kNoLimit)) return give_up(entry);
+    const bool is_before = !begun_ && entry.limit <= terms_.from;
+    if (!is_before && first < entry.limit) {
+      if (!begun_ && first <= terms_.from) expected_ = first;
+      if (first != expected_) {
+        if (!accepts_loss()) {
+          return fault(begun_ ? LogFault::out_of_order : LogFault::begins_late, entry, 0);
+        }
         stop_at(entry, 0);
-        return {};
+        return give_up(entry);
       }
-      expected_ = entry.header->first_sequence;
       begun_ = true;
     }
-    if (entry.header->first_sequence != expected_) {
-      if (!accepts_loss()) return fault(LogFault::out_of_order, entry, 0);
-      stop_at(entry, 0);
-      return {};
-    }
+    result_.segments.push_back({entry.number, first});
+    if (is_before || first >= entry.limit) return {};
     if (entry.limit <= terms_.from) {
       expected_ = entry.limit;
       return {};
     }
     return read_blocks(entry);
+  }
+
+  LogResult<void> give_up(const Entry& entry) {
+    result_.lost.push_back(entry.file);
+    return {};
   }
 
   LogResult<void> read_blocks(const Entry& entry) {

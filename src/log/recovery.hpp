@@ -59,7 +59,7 @@ struct Recovered {
   std::uint64_t next_incarnation = 1;
   std::optional<LogEnd> cut;
   std::vector<std::string> unused;  // files that were not yet in use
-  std::vector<std::string> lost;    // segments without a header, whose loss was accepted
+  std::vector<std::string> lost;    // without a header, or behind damage: their loss was accepted
 };
 
 /// Reads the log in a folder, and calls `apply` for each record from `from` on.

@@ -182,6 +182,24 @@ TEST_F(RecoveryTest, SegmentsThatAreMissingAreNoticed) {
   EXPECT_TRUE(read.texts().empty());
 }
 
+// Segments behind an accepted loss must not come back when what came after it is damaged in turn.
+TEST_F(RecoveryTest, WhatWasGivenUpStaysSo) {
+  write(16);
+  folder.restart(true);
+  erase_unit(1, 3);
+  {
+    const auto log = open(accepting(3));
+    ASSERT_TRUE(log);
+    EXPECT_EQ((*log)->recovered().lost, (std::vector{segment_name(2), segment_name(3)}));
+    EXPECT_EQ((*log)->writer().segments().segments(), (std::vector<SegmentRange>{{1, 1}, {4, 3}}));
+  }
+  folder.flip(segment_name(4), 50, 0);
+  const auto log = open();
+  ASSERT_FALSE(log);
+  EXPECT_EQ(log.error().fault, LogFault::hole);  // as at first
+  EXPECT_EQ(log.error().sequence, 3u);
+}
+
 TEST_F(RecoveryTest, ACrashWhileALossIsAcceptedLosesNoMore) {
   bool done = false;
   for (std::uint64_t operation = 1; !done; ++operation) {

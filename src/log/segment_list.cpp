@@ -16,8 +16,7 @@ void SegmentList::add(SegmentRange segment) {
 bool SegmentList::first_is_below(std::uint64_t sequence) const {
   if (segments_.size() < 2) return false;
   if (planted(Bug::removed_early)) return segments_.front().first_sequence < sequence;
-  // Where a later one begins, the records of the first end, also if that one is not the next: one
-  // in between may have been cut whole.
+  // Where a later one begins, the records of the first end.
   return std::any_of(segments_.begin() + 1, segments_.end(),
                      [&](const SegmentRange& later) { return later.first_sequence <= sequence; });
 }
