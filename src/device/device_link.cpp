@@ -65,7 +65,7 @@ void DeviceLink::cancel(const offload::Request& request) {
   streams_.cancel(request);
 }
 
-void DeviceLink::tell(std::uint64_t connection, wire::OffloadId id, std::string payload) {
+void DeviceLink::notify(std::uint64_t connection, wire::OffloadId id, std::string payload) {
   if (!rings_ || connection != connections_) return;
   rings_->ask(id, 0, std::move(payload), {});
 }

@@ -52,7 +52,7 @@ class DeviceLink final : public RelayLink {
 
   [[nodiscard]] bool forwards() override;
   [[nodiscard]] std::uint64_t connection() const override { return connections_; }
-  void tell(std::uint64_t connection, wire::OffloadId id, std::string payload) override;
+  void notify(std::uint64_t connection, wire::OffloadId id, std::string payload) override;
 
  private:
   DeviceLink(const HostOptions& options, std::function<void()> on_replaced);

@@ -39,8 +39,8 @@ Next refuse(Call& call) {
 // What a request must be like, the host says.
 constexpr Limits kAnything{.key_bytes_max = 65535, .payload_bytes_max = wire::kMessageBytesMax};
 
-// A kind of the program's brings its handlers with it; those of the node's own are registered apart,
-// for a node is linked without them.
+// A kind of the program's brings its handlers with it; those of the node's own are registered
+// apart, for a node is linked without them.
 void serve_by_kind(const Kind& kind, Offload& made, const Offload& node) {
   const auto serve =
       kind.serve_at_device != nullptr ? kind.serve_at_device : served_at_device(kind.name);

@@ -61,9 +61,9 @@ struct Kind {
   std::span<const std::span<const Offload>> calls;
   /// Makes what a node keeps for all its objects; null: nothing.
   void (*make_part)(TypedSlots<NodePart>& parts) = nullptr;
-  /// Gives a call whose row says `walked` or `by_kind` what a device does for it; `made` is a copy of
-  /// `node`, which lives as long. Null: the program's kind has no such row; those of the node's own
-  /// kinds are registered in kinds/at_device.cpp.
+  /// Gives a call whose row says `walked` or `by_kind` what a device does for it; `made` is a copy
+  /// of `node`, which lives as long. Null: the program's kind has no such row; those of the node's
+  /// own kinds are registered in kinds/at_device.cpp.
   void (*serve_at_device)(Offload& made, const Offload& node) = nullptr;
 };
 /// All kinds; the first one is what a session asks of the node itself. The one place in which a

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session asks of the node whatever it keeps: the no-op, by which rings are measured, the end
-// of what it has asked for, and that it goes on reading the memory.
+// What a session asks of the node whatever it keeps: the no-op, by which rings are measured, the
+// end of what it has asked for, and that it goes on reading the memory.
 #include "base/clock.hpp"
 #include "engine/connection.hpp"
 #include "engine/one_sided_host.hpp"

@@ -63,8 +63,8 @@ class PostQueue {
   /// its completion queue has a place for each beside what else is told there.
   void attach(QueuePair& pair);
   [[nodiscard]] bool attached() const { return pair_ != nullptr; }
-  /// The pair has ended, or is to be used no more: what is in flight ends as unknown, and what waits
-  /// as not sent.
+  /// The pair has ended, or is to be used no more: what is in flight ends as unknown, and what
+  /// waits as not sent.
   void detach();
 
   [[nodiscard]] bool has_room() const { return end_ - begin_ < depth_; }

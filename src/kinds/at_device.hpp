@@ -9,8 +9,8 @@
 
 namespace espalier::device {
 
-/// What gives the calls of the node's kind of this name their handlers at a device; null: none of its
-/// rows needs one.
+/// What gives the calls of the node's kind of this name their handlers at a device; null: none of
+/// its rows needs one.
 [[nodiscard]] decltype(offload::Kind::serve_at_device) served_at_device(std::string_view kind);
 
 }  // namespace espalier::device

@@ -17,7 +17,7 @@
 
 namespace espalier::device {
 
-/// A snapshot of the client's, as the host has it: numbers of a session mean nothing to another one.
+/// A snapshot of the client's, as the host has it: numbers of a session mean nothing to another.
 struct SnapshotAtHost {
   std::uint64_t number = 0;    // 0: the request names none
   std::shared_ptr<void> kept;  // stays while the host has the request
@@ -41,8 +41,8 @@ struct RelayState {
   bool late = false;  // likewise, for the client took none of a long answer for too long
 };
 
-/// Has the host do what was asked, whatever was done of it here. Requires: `snapshot` has a number if
-/// the request is to read at one.
+/// Has the host do what was asked, whatever was done of it here. Requires: `snapshot` has a number
+/// if the request is to read at one.
 offload::Next begin_relay(offload::Call& call, SnapshotAtHost snapshot = {});
 /// The same with an answer that may be long: no more of it is taken than the client has room for,
 /// as offload::PostedRequests::wants_more tells. `payload`: in place of the request's; empty: that.

@@ -19,9 +19,9 @@ class RelayLink : public offload::HostLink {
   [[nodiscard]] virtual bool forwards() = 0;
   /// Which connection to the host this is: what was numbered by one means nothing to another.
   [[nodiscard]] virtual std::uint64_t connection() const = 0;
-  /// Has the host do what nobody waits for, such as to let go of what it numbered for the device, if
-  /// the connection is still this one.
-  virtual void tell(std::uint64_t connection, wire::OffloadId id, std::string payload) = 0;
+  /// Has the host do what nobody waits for, such as to let go of what it numbered for the device,
+  /// if the connection is still this one.
+  virtual void notify(std::uint64_t connection, wire::OffloadId id, std::string payload) = 0;
 };
 
 }  // namespace espalier::device

@@ -25,13 +25,13 @@ inline std::string post_queue_under_failures(std::uint64_t seed, const sim::Faul
   std::vector<std::uint64_t> words(kPosts);
   PostQueue queue(kDepth, static_cast<std::uint32_t>(random.between(1, kDepth / 2)));
   std::uint64_t added = 0;
-  std::uint64_t told = 0;
+  std::uint64_t completed = 0;
   bool failed = false;
   std::string wrong;
   const auto look = [&] {
     for (const PostQueue::Ended& end : queue.ends()) {
       const std::uint64_t there = ends.memory.word(end.owner * 8);
-      if (end.owner != told++) wrong = "an end is told out of order";
+      if (end.owner != completed++) wrong = "an end is told out of order";
       if (end.how == PostEnd::done && failed) wrong = "something is done behind a failure";
       if (end.how == PostEnd::done && there != end.owner + 1) {
         wrong = "a post that is not done is believed";
@@ -40,7 +40,7 @@ inline std::string post_queue_under_failures(std::uint64_t seed, const sim::Faul
       failed = failed || end.how != PostEnd::done;
     }
   };
-  for (std::uint64_t turn = 0; told < kPosts && wrong.empty() && turn < 100'000; ++turn) {
+  for (std::uint64_t turn = 0; completed < kPosts && wrong.empty() && turn < 100'000; ++turn) {
     if (!queue.attached()) {
       if (!ends.connect()) continue;
       queue.attach(*ends.a.pair);
@@ -67,7 +67,7 @@ inline std::string post_queue_under_failures(std::uint64_t seed, const sim::Faul
       ends.world.run_for(1'000'000);  // what left may still come
     }
   }
-  if (wrong.empty() && told != kPosts) wrong = "a post has not ended";
+  if (wrong.empty() && completed != kPosts) wrong = "a post has not ended";
   return wrong;
 }
 

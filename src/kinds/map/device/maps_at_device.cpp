@@ -26,7 +26,7 @@ using wire::AtDevice;
 using wire::OffloadId;
 
 void close_at_host(RelayLink& link, std::uint64_t connection, std::uint64_t number) {
-  link.tell(connection, OffloadId::snapshot_close, std::string(base::bytes_of(number)));
+  link.notify(connection, OffloadId::snapshot_close, std::string(base::bytes_of(number)));
 }
 
 /// A version that the host holds for a client of the device.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device does for calls on ordered maps: it walks the maps of its host over READs, and has the
-// host do what these cannot do.
+// What a device does for calls on ordered maps: it walks the maps of its host over READs, and has
+// the host do what these cannot do.
 #pragma once
 
 #include "engine/registry.hpp"

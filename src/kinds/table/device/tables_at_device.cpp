@@ -27,8 +27,8 @@ void drop_loaded_pipeline(Call& call) {
   const offload::HostAnswer& answer = *call.host_answer();
   if (answer.header.code != 0) return;
   auto& link = static_cast<RelayLink&>(call.host_link());
-  link.tell(link.connection(), OffloadId::pipeline_drop,
-            std::string(base::bytes_of(answer.header.version)));
+  link.notify(link.connection(), OffloadId::pipeline_drop,
+              std::string(base::bytes_of(answer.header.version)));
 }
 
 // Of a loaded one the device has the words, and the host is told them. Keys of a run are for the

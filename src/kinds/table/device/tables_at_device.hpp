@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device does for calls on tables: the host, which has the memory, runs them. The device keeps
-// the words of loaded pipelines, and passes long answers on as fast as its client takes them.
+// What a device does for calls on tables: the host, which has the memory, runs them. The device
+// keeps the words of loaded pipelines, and passes long answers on as fast as its client takes them.
 #pragma once
 
 #include "engine/registry.hpp"
