@@ -9,9 +9,11 @@
 namespace espalier::fabric {
 namespace {
 
-// By a reason that the peer gave before it did anything.
-bool is_refusal(Status status) {
-  return status == Status::remote_invalid || status == Status::remote_access;
+// Whether the peer did nothing of it. A WRITE may have come in pieces, of which it took the first.
+bool is_refusal(const Completion& completion) {
+  const Status status = completion.status;
+  const bool says_no = status == Status::remote_invalid || status == Status::remote_access;
+  return says_no && (completion.opcode == Opcode::read || is_atomic(completion.opcode));
 }
 
 }  // namespace
@@ -21,7 +23,8 @@ PostQueue::PostQueue(std::uint32_t depth, std::uint32_t signal_every)
       signal_every_(signal_every),
       mask_(std::bit_ceil(depth) - 1),
       owners_(std::make_unique<std::uint64_t[]>(std::size_t{mask_} + 1)) {
-  ESPALIER_ASSERT(signal_every != 0 && (signal_every <= depth / 2 || depth == 1));
+  ESPALIER_ASSERT(signal_every != 0 &&
+                  (signal_every <= depth / 2 || (depth == 1 && signal_every == 1)));
   waiting_.reserve(depth);
   ended_.reserve(depth);  // so that ends need no memory
 }
@@ -32,6 +35,7 @@ void PostQueue::attach(QueuePair& pair) {
 }
 
 void PostQueue::detach() {
+  ESPALIER_ASSERT(pair_ == nullptr || pair_->state() == QueuePair::State::error);
   pair_ = nullptr;
   while (end_ - begin_ > waiting_.size()) finish(PostEnd::unknown, Status::flushed);
   while (begin_ != end_) finish(PostEnd::not_sent, Status::flushed);
@@ -56,17 +60,14 @@ void PostQueue::ring() {
     if (request.signalled) signalled_ = request.work_id + 1;
   }
   const Posted posted = pair_->post(waiting_);
-  ESPALIER_ASSERT(posted.stopped != Posted::Stopped::malformed);
-  if (posted.taken == 0) return;
+  ESPALIER_ASSERT(posted.taken == waiting_.size());  // as attach() requires
   counts_.posts += posted.taken;
   ++counts_.doorbells;
-  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(posted.taken));
-  // Of those that found no room here the first is counted from the last that was taken and
-  // signalled, or from later: the next doorbell ends with a signalled one all the same.
+  waiting_.clear();
 }
 
 void PostQueue::completed(const Completion& completion) {
-  ESPALIER_ASSERT(pair_ != nullptr && completion.pair == pair_->number());
+  if (pair_ == nullptr || completion.pair != pair_->number()) return;
   ESPALIER_ASSERT(completion.work_id >= begin_ && completion.work_id < end_ - waiting_.size());
   ++counts_.completions;
   while (begin_ != completion.work_id) finish(PostEnd::done, Status::success);
@@ -74,7 +75,7 @@ void PostQueue::completed(const Completion& completion) {
   if (status == Status::success || planted(Bug::failed_post_believed)) {
     return finish(PostEnd::done, Status::success);
   }
-  finish(is_refusal(status) ? PostEnd::refused : PostEnd::unknown, status);
+  finish(is_refusal(completion) ? PostEnd::refused : PostEnd::unknown, status);
 }
 
 std::span<const PostQueue::Ended> PostQueue::ends() {

@@ -29,8 +29,8 @@ namespace espalier::fabric {
 /// What became of a post.
 enum class PostEnd : std::uint8_t {
   done,      ///< it took effect, and what it brings is there
-  refused,   ///< the peer said so: it had no effect
-  unknown,   ///< it left: it may have taken effect, or may yet
+  refused,   ///< the peer said so of a READ or an atomic: it had no effect
+  unknown,   ///< it left: it may have taken effect, or may yet; of a WRITE, a part of it
   not_sent,  ///< it never left this process
 };
 
@@ -52,7 +52,7 @@ class PostQueue {
   };
 
   /// `depth`: posts that have not ended, at most. `signal_every`: k. Requires: 1 <= signal_every,
-  /// and it is at most half of the depth, or both are 1; so that half of the queue is free again
+  /// and it is at most half of the depth, or both are 1, so that half of the queue is free again
   /// while the rest is in flight.
   PostQueue(std::uint32_t depth, std::uint32_t signal_every);
   PostQueue(const PostQueue&) = delete;
@@ -63,18 +63,22 @@ class PostQueue {
   /// its completion queue has a place for each beside what else is told there.
   void attach(QueuePair& pair);
   [[nodiscard]] bool attached() const { return pair_ != nullptr; }
-  /// The pair has ended, or is to be used no more: what is in flight ends as unknown, and what
-  /// waits as not sent.
+  /// What is in flight ends as unknown, and what waits as not sent. Requires: the pair has ended,
+  /// so that it no longer reads or writes what its posts name.
   void detach();
 
-  [[nodiscard]] bool has_room() const { return end_ - begin_ < depth_; }
+  /// Ends that were not asked for take room too.
+  [[nodiscard]] bool has_room() const {
+    return end_ - begin_ + (taken_ ? 0 : ended_.size()) < depth_;
+  }
   /// Takes a post, which leaves with the next doorbell; `owner` comes back with its end. Returns
   /// false if there is no room: something must end first. Requires: the pair can carry it.
   [[nodiscard]] bool add(const WorkRequest& request, std::uint64_t owner);
   /// Hands what was added to the pair, with one doorbell. Of a pair that is being connected nothing
   /// leaves yet, of one that has ended nothing ever.
   void ring();
-  /// Takes a completion of a request that this queue posted by the pair that is attached.
+  /// Takes a completion of a request that this queue posted. One of an earlier pair changes
+  /// nothing: its posts have ended.
   void completed(const Completion& completion);
   /// Those that have ended since it was last asked, in order. Valid until the next call but
   /// has_room().

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <numeric>
 
@@ -114,8 +115,10 @@ TEST_P(PostQueues, AFailureTellsEachBehindItThatItsEndIsNotKnown) {
   PostQueue queue(64, 32);
   queue.attach(*pair.near);
   const RegionKey wrong = scene.region.remote().key ^ 0x00100000;
+  std::array<std::byte, 8> into{};
+  const auto read = WorkRequest::read(0, into, wrong, scene.region.remote().base);
   for (std::size_t word = 0; word < 11; ++word) {
-    ASSERT_TRUE(queue.add(word == 5 ? write(word, wrong) : write(word), word));
+    ASSERT_TRUE(queue.add(word == 5 ? read : write(word), word));
   }
   queue.ring();
   auto all = ends(queue, 11);
