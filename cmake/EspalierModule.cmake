@@ -56,7 +56,7 @@ function(espalier_module name)
       <vector>)
   else()
     espalier_batches(espalier_${name} "${sources}")
-    espalier_precompile(espalier_${name} "${sources}" 10)
+    espalier_precompile(espalier_${name} "${sources}")
   endif()
   if(arg_PLANTED)
     set(planted_depends)
@@ -121,54 +121,41 @@ function(espalier_not_optimised_under_sanitizers target)
   endif()
 endfunction()
 
-# Compiles the sources of a target in batches, for most of what one takes goes into the headers
-# that all of them include. The preset `plain` compiles the library that is installed source by
-# source, so that each proves that its includes suffice.
+# Compiles the sources of a target in batches, CMake's unity builds: those of one folder, in their
+# order, up to some 3000 lines. For most of what one takes goes into the headers that all of them
+# include. Names that two of a folder declare for themselves would clash; a style test refuses them.
+# The preset `plain` compiles the library that is installed source by source, so that each proves
+# that its includes suffice.
 function(espalier_batches target sources)
   if(NOT ESPALIER_BATCHES OR NOT sources)
     return()
   endif()
-  execute_process(
-    COMMAND awk -v lines=3000 -v root=${PROJECT_SOURCE_DIR}
-            -f ${PROJECT_SOURCE_DIR}/cmake/batches.awk ${sources}
-    OUTPUT_VARIABLE placed COMMAND_ERROR_IS_FATAL ANY OUTPUT_STRIP_TRAILING_WHITESPACE)
-  string(REPLACE "\n" ";" placed "${placed}")
+  set(folder)
   set(batches 0)
-  foreach(line IN LISTS placed)
-    string(REGEX MATCH "^([0-9]+) (.*)$" line "${line}")
-    set_source_files_properties(${CMAKE_MATCH_2} PROPERTIES UNITY_GROUP batch_${CMAKE_MATCH_1})
-    if(CMAKE_MATCH_1 GREATER batches)
-      set(batches ${CMAKE_MATCH_1})
+  foreach(source IN LISTS sources)
+    cmake_path(GET source PARENT_PATH parent)
+    file(SIZE ${source} size)
+    if(NOT parent STREQUAL folder)
+      set(folder ${parent})
+      set(number 0)
+      set(bytes 120001)
     endif()
+    math(EXPR bytes "${bytes} + ${size}")
+    if(bytes GREATER 120000)
+      math(EXPR number "${number} + 1")
+      math(EXPR batches "${batches} + 1")
+      set(bytes ${size})
+      cmake_path(RELATIVE_PATH parent BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
+      string(MAKE_C_IDENTIFIER ${parent}_${number} batch)
+    endif()
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${batch})
   endforeach()
-  set_target_properties(${target} PROPERTIES ESPALIER_UNITS ${batches})
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  set_target_properties(${target} PROPERTIES
+    ESPALIER_UNITS ${batches} UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # It takes an included source for a header, whose types others would see.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
   endif()
-  # A name of one source that hides another's is a clash, and batches.awk keeps those apart.
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${sources})
-endfunction()
-
-# Has the compiler read the headers that many sources of a target include, and those that it is
-# given, once for the target: half of what compiling a source takes goes into them, for each class
-# with a container is an instantiation of it. A target of fewer than so many compiler runs would
-# gain nothing. A change of such a header compiles the whole target, most of which it would anyway.
-function(espalier_precompile target sources least)
-  get_target_property(units ${target} ESPALIER_UNITS)  # in batches
-  if(NOT units)
-    list(LENGTH sources units)
-  endif()
-  if(NOT ESPALIER_PRECOMPILE OR units LESS least)
-    return()
-  endif()
-  execute_process(
-    COMMAND awk -v part=0.3 -v root=${PROJECT_SOURCE_DIR}
-            -f ${PROJECT_SOURCE_DIR}/cmake/precompile.awk ${sources}
-    OUTPUT_VARIABLE headers COMMAND_ERROR_IS_FATAL ANY OUTPUT_STRIP_TRAILING_WHITESPACE)
-  string(REPLACE "\n" ";" headers "${headers}")
-  target_precompile_headers(${target} PRIVATE ${ARGN} ${headers})
 endfunction()
 
 # Compiles these sources of a module as one, so that what they call in each other for each request
@@ -204,7 +191,7 @@ function(espalier_library target sources)
     target_compile_definitions(${target} ${kind} ESPALIER_PLANTED_BUGS=1 ESPALIER_FAULTS=1)
     if(sources)
       espalier_batches(${target} "${sources}")
-      espalier_precompile(${target} "${sources}" 10)
+      espalier_precompile(${target} "${sources}")
       target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)  # only tests link it
     endif()
   endif()

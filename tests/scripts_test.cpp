@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ./test itself, and what it leans on: the checks of budgets and of skipped tests, and how sources
-// are sorted into batches.
+// ./test itself, and what it leans on: the checks of budgets and of skipped tests.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -131,35 +130,6 @@ TEST_F(Scripts, ASkippedCaseNeedsAReason) {
   EXPECT_NE(refused.status, 0);
   EXPECT_NE(check("  YOU HAVE 1 DISABLED TEST").status, 0);
   EXPECT_EQ(check("[  SKIPPED ] 1 test, listed below:").status, 0);
-}
-
-TEST_F(Scripts, SourcesWithTheSameNameInThemAreInDifferentBatches) {
-  const auto batches = [&](const std::string& one, const std::string& other) {
-    write("a.cpp", one);
-    write("b.cpp", other);
-    return run("awk -v lines=100 -v root=" + path("") + " -f " + kSources + "/cmake/batches.awk " +
-               path("a.cpp") + " " + path("b.cpp") + " | cut -d' ' -f1 | tr '\\n' ' '")
-        .output;
-  };
-  const std::string own = "namespace {\nconstexpr int kTiny = 1;\nint half(int x) { return x; }\n";
-  const std::string end = "}  // namespace\n";
-  EXPECT_EQ(batches(own + end, "int f() { return 1; }  // kTiny, half\n"), "1 1 ");
-  for (const char* clash : {"int f(int kTiny);\n", "int f() { return half(1); }\n",
-                            "namespace {\nstruct kTiny : A {};\n}  // namespace\n"}) {
-    EXPECT_EQ(batches(own + end, clash), "1 2 ") << clash;
-    EXPECT_EQ(batches(clash, own + end), "1 2 ") << clash;
-  }
-  EXPECT_EQ(batches("using a::Thing;\n", "using a::Thing;\nThing t;\n"), "1 1 ");
-  EXPECT_EQ(batches("using a::Thing;\n", "using b::Thing;\nThing t;\n"), "1 2 ");
-  EXPECT_EQ(batches("using enum a::Thing;\n", "using enum a::Thing;\nThing t;\n"), "1 1 ");
-  EXPECT_EQ(batches("namespace {\nint read(int x);\n}  // namespace\n", "int y;\n"), "1 2 ");
-  write("src/in/one.hpp", "#include \"in/two.hpp\"\n");
-  write("src/in/two.hpp", "void go(const Thing& half);\n");
-  const std::string type = "namespace {\nusing Thing = int;\nint half;\n}  // namespace\n";
-  EXPECT_EQ(batches(type, "#include \"in/one.hpp\"\n"), "1 2 ");
-  EXPECT_EQ(batches(own + end, "#include \"in/one.hpp\"\n"), "1 1 ");
-  EXPECT_EQ(batches("#define COUNT 1\n", "int COUNT;\n"), "1 2 ");
-  EXPECT_EQ(batches(std::string(60, '\n'), std::string(60, '\n')), "1 2 ");
 }
 
 /// The inside of the fenced block behind these words of docs/testing.md.

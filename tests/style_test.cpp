@@ -13,6 +13,7 @@
 #include "tests/source/posix_rules.hpp"
 #include "tests/source/source_file.hpp"
 #include "tests/source/style_rules.hpp"
+#include "tests/source/unity_names.hpp"
 
 namespace espalier::source {
 namespace {
@@ -25,8 +26,8 @@ void append(std::vector<Finding>& all, const std::vector<Finding>& more) {
 
 TEST(Style, EverySourceOfTheProjectKeepsTheRules) {
   const auto long_files = parse_reasons(read_text(kRoot / "tests/long_files.txt"));
-  const auto files = read_sources(
-      kRoot, {"src", "include", "bench", "tests", "cmake", "example"}, {".hpp", ".cpp"});
+  const auto files = read_sources(kRoot, {"src", "include", "bench", "tests", "cmake", "example"},
+                                  {".hpp", ".cpp"});
   ASSERT_FALSE(files.empty());
   std::vector<Finding> findings;
   for (const SourceFile& file : files) {
@@ -76,6 +77,12 @@ TEST(Style, CallsOfTheOperatingSystemAreQualified) {
   EXPECT_EQ(describe(check_posix_calls(files, names)), "");
 }
 
+TEST(Style, SourcesOfOneFolderHaveNoNameTwice) {
+  const auto files = read_sources(kRoot, {"src", "bench", "tests"}, {".cpp"});
+  ASSERT_FALSE(files.empty());
+  EXPECT_EQ(describe(check_unity_names(files)), "");
+}
+
 TEST(Style, EveryEntryOfTheListOfLongFilesIsNeeded) {
   for (const auto& [path, reason] : parse_reasons(read_text(kRoot / "tests/long_files.txt"))) {
     ASSERT_TRUE(std::filesystem::exists(kRoot / path)) << path;
@@ -113,9 +120,9 @@ TEST(StyleRules, CodeRulesFindWhatTheyShould) {
   EXPECT_NE(code_findings("x.hpp", "#pragma once\nusing  namespace std;\n"), "");
   EXPECT_EQ(code_findings("x.cpp", "using namespace std;\n"), "");
   EXPECT_NE(code_findings("x.hpp", "int x;\n"), "");
-  for (const char* call : {"std::rand()", "srand(1)", "std::random_device seed",
-                           "std::this_thread::sleep_for(x)", "usleep(3)", "sleep (1)",
-                           "std::chrono::system_clock::now()"}) {
+  for (const char* call :
+       {"std::rand()", "srand(1)", "std::random_device seed", "std::this_thread::sleep_for(x)",
+        "usleep(3)", "sleep (1)", "std::chrono::system_clock::now()"}) {
     const std::string code = std::string("int x = ") + call + ";\n";
     EXPECT_NE(code_findings("src/tree/x.cpp", code), "") << call;
     EXPECT_NE(code_findings("src/base/x_test.cpp", code), "") << call;
@@ -152,6 +159,36 @@ TEST(StyleRules, RefusedNamesAreFoundInCodeAlone) {
   EXPECT_EQ(found("tell_ = false;\n"), "src/tree/x.cpp:1: tell: rather complete\n");
   EXPECT_EQ(found("foretell(1); tell_me = OutboxSize + kOutbox;\n"), "");
   EXPECT_EQ(found("int a;  // the Outbox may tell\nlog(\"tell\", 't');\n"), "");
+}
+
+std::string unity_findings(const std::string& path, const std::string& one,
+                           const std::string& other) {
+  return describe(check_unity_names(
+      {{"src/tree/a.cpp", "namespace tree {\n" + one}, {path, "namespace tree {\n" + other}}));
+}
+
+TEST(StyleRules, NamesThatTwoSourcesOfAFolderDeclareAreFound) {
+  const std::string begin = "namespace {\nconstexpr int kTiny = 1;\nint half(int x) {\n}\n";
+  const std::string own = begin + "}  // namespace\n";
+  for (const char* clash : {"struct kTiny final : A {", "[[nodiscard]] int half();",
+                            "enum class half : int {", "using kTiny = int;", "int half[2] = {};"}) {
+    const std::string other = std::string("namespace {\n") + clash + "\n}  // namespace\n";
+    EXPECT_NE(unity_findings("src/tree/b.cpp", own, other), "") << clash;
+    EXPECT_EQ(unity_findings("src/tree/b_test.cpp", own, other), "") << clash;
+    EXPECT_EQ(unity_findings("src/tree/b_fuzz.cpp", own, other), "") << clash;
+    EXPECT_EQ(unity_findings("src/base/b.cpp", own, other), "") << clash;
+    EXPECT_EQ(unity_findings("src/tree/b.cpp", own, std::string(clash) + "\n"), "") << clash;
+  }
+  for (const char* fine : {"int third(int kTiny) {", "  int half = 2;", "// int half;", "half(1);",
+                           "int A::half() {", "template <class half>"}) {
+    EXPECT_EQ(unity_findings("src/tree/b.cpp", own, std::string("namespace {\n") + fine + "\n"), "")
+        << fine;
+  }
+  EXPECT_EQ(unity_findings("src/tree/b.cpp", "using a::B;\n", "using a::B;\n"), "");
+  EXPECT_EQ(unity_findings("src/tree/b.cpp", "using a::B;\n", "using c::B;\n"),
+            "src/tree/b.cpp:2: B is also in src/tree/a.cpp\n");
+  EXPECT_NE(unity_findings("src/tree/b.cpp", "using a::half;\n", own), "");
+  EXPECT_NE(unity_findings("src/tree/b.cpp", "#define HALF 1\n", "#define HALF 2\n"), "");
 }
 
 std::string posix_findings(const std::string& code) {
@@ -206,8 +243,8 @@ TEST(StyleRules, FunctionsAreMeasuredFromDeclarationToClosingBrace) {
     const auto spans = find_functions(code);
     ASSERT_EQ(spans.size(), 1u) << head;
     const std::string_view before = std::string_view(code).substr(0, head.size());
-    const auto head_lines = static_cast<std::size_t>(
-        std::count(before.begin(), before.end(), '\n'));
+    const auto head_lines =
+        static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
     EXPECT_EQ(spans[0].last_line, head_lines + 10) << head;
     const std::size_t own_head_lines = head.starts_with("template") ? 2 : 0;
     EXPECT_EQ(spans[0].lines(), 10 + own_head_lines) << head;

@@ -168,7 +168,7 @@ class SampledOffloads : public ObjectOffloads {
 
   std::uint64_t count_ = 0;
 };
-using Names = std::vector<std::string>;
+using SampledNames = std::vector<std::string>;
 
 TEST_F(SampledOffloads, TellNumbersOfEveryKind) {
   ASSERT_EQ(call(OffloadId::table_create, "t", schema_bytes()).header.code, 0);
@@ -205,17 +205,18 @@ TEST_F(SampledOffloads, TellNumbersOfEveryKind) {
 
 TEST_F(SampledOffloads, TellOfThoseThatTakeMostMemory) {
   for (const std::string name : {"a", "ccc", "bb", "dd"}) make_later(name);
-  EXPECT_EQ(names("", samples_wanted(256, kLater)), (Names{"ccc", "bb", "dd", "a"}));
+  EXPECT_EQ(names("", samples_wanted(256, kLater)), (SampledNames{"ccc", "bb", "dd", "a"}));
   EXPECT_EQ(count_, 4u);
-  EXPECT_EQ(names("", samples_wanted(2, kLater)), (Names{"ccc", "bb"}));
+  EXPECT_EQ(names("", samples_wanted(2, kLater)), (SampledNames{"ccc", "bb"}));
   EXPECT_EQ(count_, 4u) << "that there are more is told";
-  EXPECT_EQ(names("", samples_wanted(256, ObjectKind::map)), Names{"m"});
+  EXPECT_EQ(names("", samples_wanted(256, ObjectKind::map)), SampledNames{"m"});
   EXPECT_EQ(names("", samples_wanted(256, ObjectKind::any, wire::kSamplesBeyondNodeStats)),
-            (Names{"ccc", "bb", "dd", "a"}));
-  EXPECT_EQ(names("dd", samples_wanted(1)), Names{"dd"});
+            (SampledNames{"ccc", "bb", "dd", "a"}));
+  EXPECT_EQ(names("dd", samples_wanted(1)), SampledNames{"dd"});
   EXPECT_EQ(count_, 1u);
-  EXPECT_EQ(names("dd", samples_wanted(1, ObjectKind::map)), Names{}) << "it is of another kind";
-  EXPECT_EQ(names("d", samples_wanted(1)), Names{});
+  EXPECT_EQ(names("dd", samples_wanted(1, ObjectKind::map)), SampledNames{})
+      << "it is of another kind";
+  EXPECT_EQ(names("d", samples_wanted(1)), SampledNames{});
   EXPECT_EQ(count_, 0u);
 }
 
