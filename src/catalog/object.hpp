@@ -43,6 +43,9 @@ class Object {
   /// Each is right, they are not all of one instant. Cost: as numbers(), and their text. Must not
   /// wait.
   virtual void add_samples(SampleList& to) const = 0;
+  /// A reader from elsewhere says which parts it has read lately, in the bytes of this kind. They
+  /// come from outside, and are a hint: what is none of them is left out. Thread: any.
+  virtual void count_reads(std::string_view) const {}
 
   /// Where records of its effects go (catalog/redo_sink.hpp); null: it makes none. Cost: one load.
   [[nodiscard]] RedoSink* redo() const { return redo_; }

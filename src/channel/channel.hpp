@@ -18,6 +18,7 @@
 
 #include "base/fork_mark.hpp"
 #include "catalog/catalog.hpp"
+#include "channel/node_number.hpp"
 #include "espalier/table_error.hpp"
 #include "wire/call_message.hpp"
 #include "wire/message.hpp"
@@ -32,9 +33,6 @@ struct Reply {
 
 /// Why there is none, perhaps with words for people behind what the code says.
 using Refusal = TableError;
-
-/// The number of a node, which it draws when it starts.
-using NodeNumber = std::uint64_t;
 
 /// What a node answered, and which one.
 struct Answer {

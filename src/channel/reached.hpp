@@ -26,6 +26,7 @@
 #include "catalog/object.hpp"
 #include "channel/channel.hpp"
 #include "channel/objects.hpp"
+#include "channel/reached_object.hpp"
 #include "wire/call_codec.hpp"
 
 namespace espalier::channel {
@@ -40,59 +41,18 @@ template <class T>
   return *std::move(result);
 }
 
-/// An object of this process, which stays as long as this, or the way to one of a node. Copies
-/// share it. Those that fork() makes are left as they are.
-template <catalog::ObjectOfKind T>
-class Reached {
- public:
-  Reached(std::string name, std::shared_ptr<T> own)
-      : at_(base::make_shared_until_fork<At>(std::move(name), nullptr, 0, own->id(),
-                                             std::move(own))) {}
-  /// `node` gave it this number.
-  Reached(std::string name, std::shared_ptr<Channel> channel, NodeNumber node, std::uint32_t number)
-      : at_(base::make_shared_until_fork<At>(std::move(name), std::move(channel), node, number,
-                                             nullptr)) {}
-
-  [[nodiscard]] const std::string& name() const { return at_->name; }
-  /// As requests name it.
-  [[nodiscard]] std::uint32_t number() const { return at_->number; }
-  [[nodiscard]] NodeNumber node() const { return at_->node; }
-
-  /// Asks for something of it, which names it by its number; or by its name, and then the reply
-  /// may be about a younger one.
-  /// Errors: those of the call; invalid_argument (what it asks for cannot be), corrupt (the node's
-  /// reply is none), and as Channel::ask; forked.
-  template <class Request>
-  Result<typename Request::Reply> ask(const Request& request) const {
-    const At& at = *at_;
-    if (at.own == nullptr) return channel::ask(*at.channel, request, at.node);
-    if (at.mark.is_copy()) return fail(Code::forked);
-    if (const auto fault = wire::fault_of(request)) {
-      return fail(Code::invalid_argument, fault->detail);
-    }
-    return without_words(execute(*at.own, request));
+template <class T>
+template <class Request>
+Result<typename Request::Reply> Reached<T>::ask(const Request& request) const {
+  static_assert(catalog::ObjectOfKind<T>);
+  const At& at = *at_;
+  if (at.own == nullptr) return channel::ask(*at.channel, request, at.node);
+  if (at.mark.is_copy()) return fail(Code::forked);
+  if (const auto fault = wire::fault_of(request)) {
+    return fail(Code::invalid_argument, fault->detail);
   }
-
- private:
-  struct At {
-    At(std::string name_in, std::shared_ptr<Channel> channel_in, NodeNumber node_in,
-       std::uint32_t number_in, std::shared_ptr<T> own_in)
-        : name(std::move(name_in)),
-          channel(std::move(channel_in)),
-          node(node_in),
-          number(number_in),
-          own(std::move(own_in)) {}
-
-    const base::ForkMark mark;
-    const std::string name;
-    const std::shared_ptr<Channel> channel;  // of those of a node
-    const NodeNumber node;
-    const std::uint32_t number;
-    const std::shared_ptr<T> own;  // null: it is a node's
-  };
-
-  std::shared_ptr<const At> at_;
-};
+  return without_words(execute(*at.own, request));
+}
 
 /// The same of this process.
 template <class T, class Request, class MakeHandle, class Handle>

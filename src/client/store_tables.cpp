@@ -6,6 +6,7 @@
 #include "client/store_impl.hpp"
 #include "espalier/table.hpp"
 #include "kinds/table/client/schema.hpp"
+#include "kinds/table/client/table_key.hpp"
 #include "kinds/table/client/tables.hpp"
 
 namespace espalier {

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "base/bytes.hpp"
 #include "base/clock.hpp"
 #include "kinds/map/offload/map_walks.hpp"
 #include "kinds/map/offload/served_map.hpp"
@@ -66,14 +65,9 @@ void DeviceLink::cancel(const offload::Request& request) {
   streams_.cancel(request);
 }
 
-void DeviceLink::close_snapshot(std::uint64_t connection, std::uint64_t number) {
+void DeviceLink::notify(std::uint64_t connection, wire::OffloadId id, std::string payload) {
   if (!rings_ || connection != connections_) return;
-  rings_->ask(wire::OffloadId::snapshot_close, 0, std::string(base::bytes_of(number)), {});
-}
-
-void DeviceLink::drop_pipeline(std::uint64_t number) {
-  if (!rings_) return;
-  rings_->ask(wire::OffloadId::pipeline_drop, 0, std::string(base::bytes_of(number)), {});
+  rings_->ask(id, 0, std::move(payload), {});
 }
 
 bool DeviceLink::turn(offload::PostedRequests& posted) {

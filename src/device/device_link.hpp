@@ -22,6 +22,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "channel/device/host_opening.hpp"
@@ -51,8 +52,7 @@ class DeviceLink final : public RelayLink {
 
   [[nodiscard]] bool forwards() override;
   [[nodiscard]] std::uint64_t connection() const override { return connections_; }
-  void close_snapshot(std::uint64_t connection, std::uint64_t number) override;
-  void drop_pipeline(std::uint64_t number) override;
+  void notify(std::uint64_t connection, wire::OffloadId id, std::string payload) override;
 
  private:
   DeviceLink(const HostOptions& options, std::function<void()> on_replaced);

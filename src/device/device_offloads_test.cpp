@@ -21,9 +21,11 @@ TEST(DeviceOffloads, EachOffloadOfANodeHasOne) {
     EXPECT_EQ(made->name, node.name);
     EXPECT_NE(made->step, nullptr);
     // Only walks deliver items, and only what streams can be cancelled.
-    EXPECT_TRUE(made->items == nullptr || made->items == node.items) << node.name;
-    EXPECT_TRUE(made->limits.map == (made->items != nullptr || made->id == wire::OffloadId::get ||
-                                     made->id == wire::OffloadId::floor))
+    EXPECT_TRUE(made->for_executor == nullptr || made->for_executor == node.for_executor)
+        << node.name;
+    EXPECT_TRUE(made->limits.map ==
+                (made->for_executor != nullptr || made->id == wire::OffloadId::get ||
+                 made->id == wire::OffloadId::floor))
         << node.name;
   }
 }
@@ -45,11 +47,13 @@ offload::Offload own_call(wire::AtDevice at_device) {
 TEST(DeviceOffloads, AKindOfAProgramSaysWhatADeviceDoes) {
   const offload::Offload by_kind = own_call(wire::AtDevice::by_kind);
   const std::span<const offload::Offload> calls(&by_kind, 1);
-  const offload::Kind kind{.name = "own", .calls = {&calls, 1}, .serve_at_device = [](auto& made) {
-                             EXPECT_EQ(made.id, kOwn);
-                             made.cancel = cancel_nothing;
-                             made.step = nothing;
-                           }};
+  const offload::Kind kind{
+      .name = "own", .calls = {&calls, 1}, .serve_at_device = [](auto& made, const auto& node) {
+        EXPECT_EQ(made.id, kOwn);
+        EXPECT_EQ(node.at_device, wire::AtDevice::by_kind);
+        made.cancel = cancel_nothing;
+        made.step = nothing;
+      }};
   const DeviceOffloads device("shm:/host", {&kind, 1});
   const offload::Offload* const made = device.table()[wire::kOwnOffloadIds];
   ASSERT_NE(made, nullptr);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/access.hpp"
 
+#include "catalog/catalog.hpp"
+
 namespace espalier::offload {
 
 namespace {

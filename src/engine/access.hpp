@@ -19,8 +19,12 @@
 #include <unordered_map>
 #include <utility>
 
-#include "catalog/catalog.hpp"
 #include "engine/registry.hpp"
+#include "espalier/error.hpp"
+
+namespace espalier::catalog {
+class Catalog;
+}
 
 namespace espalier::offload {
 

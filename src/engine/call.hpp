@@ -6,8 +6,8 @@
 // for is there. Each step ends with an answer, or with what it waits for next; the types see to it
 // that it ends with one of these:
 //
-//   handed_over  until its executor has done its part; of maps that is a walk (map_walks.hpp), and
-//                walked() is then what it found
+//   handed_over  until its executor has done its part, which from_executor() then tells; of maps
+//                that is a walk (map_walks.hpp)
 //   again        until the next turn, so that others go on
 //   writable     until the client has taken what is deferred for it
 //   helper       until another thread has done some work
@@ -26,17 +26,22 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/host_link.hpp"
+#include "engine/helper_job.hpp"
+#include "engine/host_answer.hpp"
 #include "engine/node_parts.hpp"
-#include "engine/principal.hpp"
+#include "engine/principal_ref.hpp"
 #include "engine/request.hpp"
-#include "engine/services.hpp"
-#include "espalier/types.hpp"
 #include "wire/call_codec.hpp"
+
+namespace espalier::catalog {
+class Catalog;
+}
 
 namespace espalier::offload {
 
+class HostLink;
 class Scheduler;
+struct PrincipalView;
 
 /// How a step ended. Only a Call makes one.
 class [[nodiscard]] Next {
@@ -47,9 +52,12 @@ class [[nodiscard]] Next {
 
 class Call {
  public:
-  Call(Scheduler& scheduler, Request& request, const Completion* walked = nullptr,
+  Call(Scheduler& scheduler, Request& request, const void* from_executor = nullptr,
        const HostAnswer* host_answer = nullptr)
-      : scheduler_(scheduler), request_(request), walked_(walked), host_answer_(host_answer) {}
+      : scheduler_(scheduler),
+        request_(request),
+        from_executor_(from_executor),
+        host_answer_(host_answer) {}
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
@@ -91,6 +99,8 @@ class Call {
   /// That of this scheduler. Requires: the offload is carried out by it.
   [[nodiscard]] Executor& executor(const ExecutorKind& kind);
   [[nodiscard]] Services& services();
+  /// The objects of the node's store.
+  [[nodiscard]] catalog::Catalog& catalog();
   /// Of counters: this scheduler's own.
   [[nodiscard]] std::uint32_t shard() const;
   /// What this scheduler keeps for an offload; made when first asked for.
@@ -120,9 +130,10 @@ class Call {
     return request_.state.is<S>();
   }
   [[nodiscard]] bool has_any_state() const { return request_.state.made(); }
-  /// What the walk that the last step began has found. What it points to is there until the step
-  /// returns. Null: this step was not called by a walk.
-  [[nodiscard]] const Completion* walked() const { return walked_; }
+  /// What its executor has found or done since the last step, as the executor's own code reads it
+  /// (of maps, ended_walk()); it is there until the step returns. Null: this step was not called by
+  /// it.
+  [[nodiscard]] const void* from_executor() const { return from_executor_; }
   /// The piece of the host's answer that has come. Null: this step was not called by one.
   [[nodiscard]] const HostAnswer* host_answer() const { return host_answer_; }
   /// Ends what another request of the same client and response ring does, if it can be ended.
@@ -150,15 +161,6 @@ class Call {
   /// Whether one was sent.
   [[nodiscard]] bool has_streamed() const { return request_.streamed; }
 
-  /// The walk that a step fills in before it ends with begin_walk() (map_walks.hpp); what it points
-  /// to must live until then.
-  espalier::Request& new_walk(Op op) {
-    request_.walk = {};
-    request_.walk.op = op;
-    request_.walk.key = key();
-    return request_.walk;
-  }
-  [[nodiscard]] espalier::Request& walk_in_hand() { return request_.walk; }
   /// An executor has it, and calls the step again.
   Next handed_over() { return {}; }
   Next again();
@@ -191,7 +193,7 @@ class Call {
 
   Scheduler& scheduler_;
   Request& request_;
-  const Completion* walked_;
+  const void* from_executor_;
   const HostAnswer* host_answer_;
 };
 

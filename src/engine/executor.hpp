@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
+#include <type_traits>
 
 namespace espalier::offload {
 
@@ -22,6 +24,29 @@ struct Services;
 struct WorkedOn {
   virtual ~WorkedOn() = default;
   std::uint32_t users = 0;  ///< requests in flight that name it
+};
+
+/// What a request's executor keeps in the request itself: of a type of its own, which the engine
+/// does not know.
+class ExecutorState {
+ public:
+  static constexpr std::size_t kBytes = 64;
+
+  /// Makes it anew.
+  template <class S>
+  S& make() {
+    static_assert(sizeof(S) <= kBytes && alignof(S) <= kBytes);
+    static_assert(std::is_trivially_destructible_v<S>, "it ends without a word to its executor");
+    return *new (bytes_) S{};
+  }
+  /// Requires: it was made as an S.
+  template <class S>
+  [[nodiscard]] S& get() {
+    return *std::launder(reinterpret_cast<S*>(bytes_));
+  }
+
+ private:
+  alignas(64) std::byte bytes_[kBytes]{};
 };
 
 class Executor {

@@ -3,6 +3,9 @@
 
 #include <utility>
 
+#include "engine/services.hpp"
+#include "store/store_core.hpp"
+
 namespace espalier::offload {
 namespace {
 

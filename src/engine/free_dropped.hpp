@@ -6,9 +6,14 @@
 #include <memory>
 
 #include "engine/helper_job.hpp"
-#include "engine/services.hpp"
+
+namespace espalier::store {
+class DroppedObjects;
+}
 
 namespace espalier::offload {
+
+struct Services;
 
 /// A step: frees until its time is over (again), or nothing is left that may be freed (done).
 [[nodiscard]] JobStep free_dropped(store::DroppedObjects& dropped, const StepContext& context);

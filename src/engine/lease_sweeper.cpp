@@ -5,6 +5,7 @@
 
 #include "engine/free_dropped.hpp"
 #include "engine/services.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::offload {
 namespace {

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "engine/own_calls.hpp"
+#include "engine/principal.hpp"
+#include "engine/services.hpp"
 #include "engine/typed_call.hpp"
 #include "wire/session_calls.hpp"
 

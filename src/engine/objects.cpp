@@ -11,7 +11,10 @@
 #include "engine/connection.hpp"
 #include "engine/free_dropped.hpp"
 #include "engine/own_calls.hpp"
+#include "engine/principal.hpp"
+#include "engine/services.hpp"
 #include "engine/typed_call.hpp"
+#include "store/store_core.hpp"
 #include "wire/object.hpp"
 
 namespace espalier::offload {

@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "engine/fair_queue.hpp"
+#include "engine/principal_ref.hpp"
 
 namespace espalier::offload {
 
@@ -77,8 +78,6 @@ struct PrincipalAccount {
   /// Snapshots that it holds, at whatever connection, its own or a device's. Any thread.
   std::atomic<std::uint32_t> snapshots{0};
 };
-/// Never null where a connection is served.
-using PrincipalRef = std::shared_ptr<PrincipalAccount>;
 
 [[nodiscard]] std::string principal_of_secret(std::string_view name);
 [[nodiscard]] std::string principal_of_user(std::uint32_t user);

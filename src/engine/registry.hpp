@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "engine/node_parts.hpp"
-#include "espalier/types.hpp"
 #include "wire/call_row.hpp"
 
 namespace espalier::offload {
@@ -27,12 +26,12 @@ using wire::Right;
 /// What is done for a request, and when.
 struct CallHandler {
   /// Does what can be done now: see call.hpp. Must neither wait nor run for more than some
-  /// microseconds. After a walk it runs inside the walk's epoch.
+  /// microseconds.
   Next (*step)(Call&) = nullptr;
   /// By what it is carried out; null: by its steps alone.
   const ExecutorKind* executor = nullptr;
-  /// A walk of it delivers items; false ends the walk.
-  bool (*items)(Call&, std::span<const Item>) = nullptr;
+  /// What that wants to know of it, as a type of the executor's own.
+  const void* for_executor = nullptr;
   /// The client wants no more of it. Null: it cannot be ended early.
   void (*cancel)(Call&) = nullptr;
   /// The host's last answer to what it posted has come, and its client is gone: to give back what
@@ -40,7 +39,7 @@ struct CallHandler {
   void (*client_gone)(Call&) = nullptr;
   /// Whether the client has room for another piece of the host's long answer. Null: always.
   bool (*wants_more)(Call&) = nullptr;
-  /// One in about 64 of its answers was given at this time, from where the request's walk is now.
+  /// One in about 64 of its answers was given at this time, from where its executor is now.
   void (*sampled)(Request& request, std::uint64_t now_ns) = nullptr;
   /// What its functions want to know besides; of those below, nothing.
   const void* context = nullptr;
@@ -62,9 +61,10 @@ struct Kind {
   std::span<const std::span<const Offload>> calls;
   /// Makes what a node keeps for all its objects; null: nothing.
   void (*make_part)(TypedSlots<NodePart>& parts) = nullptr;
-  /// Gives a call whose row says `by_kind` what a device does for it; null: no row of a program's
-  /// kind does. Of maps and tables the device itself knows it (device/device_offloads.cpp).
-  void (*serve_at_device)(Offload& made) = nullptr;
+  /// Gives a call whose row says `walked` or `by_kind` what a device does for it; `made` is a copy
+  /// of `node`, which lives as long. Null: the program's kind has no such row; those of the node's
+  /// own kinds are registered in kinds/at_device.cpp.
+  void (*serve_at_device)(Offload& made, const Offload& node) = nullptr;
 };
 /// All kinds; the first one is what a session asks of the node itself. The one place in which a
 /// node's kinds are named defines it (kinds.cpp).

@@ -7,28 +7,29 @@
 #include <optional>
 #include <string_view>
 
+#include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
 #include "base/chain.hpp"
 #include "engine/executor.hpp"
 #include "engine/handler_state.hpp"
-#include "espalier/types.hpp"
-#include "rings/message_reader.hpp"
+#include "rings/message_buffer.hpp"
+#include "wire/message.hpp"
 
 namespace espalier::offload {
 
 class Connection;
 struct Offload;
 
-/// What an answer is made of comes first, in two lines that the walk asks for in time: of all that
-/// many walks in flight touch, little is still near when it is needed again. A request whose
-/// message is one slot, and whose offload keeps nothing, touches four lines in all.
+/// What an answer is made of comes first, in two lines that an executor asks for in time: of all
+/// that many requests in flight touch, little is still near when it is needed again. A request
+/// whose message is one slot, and whose offload keeps nothing, touches four lines in all.
 ///
-///    0  walk
+///    0  what its executor keeps: of maps, the walk
 ///   64  where it belongs, what it says, flags
 ///  128  what few requests need; whether the message and the state have memory of their own
 ///  192  the message's first slots
 struct alignas(64) Request {
-  espalier::Request walk{};  // of the walk
+  ExecutorState executor_state;
   Connection* connection = nullptr;
   const Offload* offload = nullptr;  // null until it has begun
   WorkedOn* works_on = nullptr;      // null: nothing that its executor must keep for it

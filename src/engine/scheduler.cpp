@@ -9,6 +9,9 @@
 #include "base/clock.hpp"
 #include "base/own_counter.hpp"
 #include "base/try_reserve.hpp"
+#include "catalog/catalog.hpp"
+#include "engine/connection.hpp"
+#include "engine/services.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -242,11 +245,11 @@ void Scheduler::begin(Request& request) {
   if (good) step(request);
 }
 
-void Scheduler::go_on_with(Request& request, const Completion* walked) noexcept {
+void Scheduler::go_on_with(Request& request, const void* from_executor) noexcept {
   if (request.no_memory) [[unlikely]]
     return answer_no_memory(request);
   guarded(request, [&] {
-    Call call(*this, request, walked);
+    Call call(*this, request, from_executor);
     static_cast<void>(request.offload->step(call));
   });
 }
@@ -380,6 +383,7 @@ void Scheduler::cancel(const Request& asks, std::uint32_t tag) {
 // --- what offloads call --------------------------------------------------------------------------
 
 Services& Call::services() { return scheduler_.services_; }
+catalog::Catalog& Call::catalog() { return scheduler_.services_.catalog(); }
 TypedSlots<SchedulerPart>& Call::scheduler_parts() { return scheduler_.parts_; }
 std::uint32_t Call::shard() const { return scheduler_.options_.shard; }
 HandlerState::Spares& Call::spares() { return scheduler_.spare_states_; }

@@ -107,8 +107,9 @@ class Scheduler final : private PostedRequests {
 
   /// The request of this number.
   [[nodiscard]] Request& place(std::uint64_t index) { return *places_[index]; }
-  /// Calls its step. `walked`: what its walk has found; null: it waited for something else.
-  void go_on_with(Request& request, const Completion* walked = nullptr) noexcept;
+  /// Calls its step. `from_executor`: what the executor has for it (Call::from_executor); null: it
+  /// waited for something else.
+  void go_on_with(Request& request, const void* from_executor = nullptr) noexcept;
   /// Does what is to be done for a request, and answers it with out_of_memory if that throws
   /// std::bad_alloc.
   template <class Work>

@@ -7,8 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "catalog/catalog.hpp"
 #include "engine/principal.hpp"
 #include "engine/scheduler.hpp"
+#include "engine/services.hpp"
 
 namespace espalier::offload {
 namespace {

@@ -20,7 +20,13 @@
 #include "engine/reader_wait.hpp"
 #include "engine/registry.hpp"
 #include "rings/message_budget.hpp"
-#include "store/store_core.hpp"
+
+namespace espalier::catalog {
+class Catalog;
+}
+namespace espalier::tree {
+struct StoreCore;
+}
 
 namespace espalier::offload {
 
@@ -52,19 +58,8 @@ struct Services {
   /// that serves in place of all these, of a device; null: none.
   Services(tree::StoreCore& store_in, std::uint64_t message_bytes_max,
            std::span<const Kind> own = {}, const HelperOptions& helper_options = {},
-           const OffloadTable* instead = nullptr)
-      : store(store_in),
-        budget(message_bytes_max),
-        offloads(instead != nullptr ? *instead : offload_table_with(own)),
-        helpers(helper_options) {
-    for (const auto kinds : {all_kinds(), own}) {
-      for (const Kind& kind : kinds) {
-        if (kind.make_part != nullptr) kind.make_part(parts);
-      }
-    }
-    store.dropped.free_in_steps(true);
-  }
-  ~Services() { store.dropped.free_in_steps(false); }
+           const OffloadTable* instead = nullptr);
+  ~Services();
   Services(const Services&) = delete;
   Services& operator=(const Services&) = delete;
 
@@ -75,7 +70,7 @@ struct Services {
     ESPALIER_ASSERT(made != nullptr);
     return *made;
   }
-  [[nodiscard]] catalog::Catalog& catalog() const { return store.catalog; }
+  [[nodiscard]] catalog::Catalog& catalog() const { return catalog_; }
   /// A seed that clients cannot guess. Cost: a system call. Thread: any.
   [[nodiscard]] static std::uint64_t draw();
 
@@ -103,6 +98,9 @@ struct Services {
   HelperPool helpers;
   /// Barriers of those who go to sleep are heavy, so that others need only light ones.
   bool asymmetric = false;
+
+ private:
+  catalog::Catalog& catalog_;  // of the store
 };
 
 }  // namespace espalier::offload

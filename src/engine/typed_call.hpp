@@ -63,7 +63,7 @@ inline constexpr std::uint32_t kLongReplyMax = 256 << 10;
 
 template <class Request>
 Next obtain_object(Call& call, const Request& asked) {
-  const auto object = obtain(call.services().catalog(), asked);
+  const auto object = obtain(call.catalog(), asked);
   if (!object) return call.fail(object.error());
   return answer(call, Request::Reply::of(**object));
 }
@@ -79,7 +79,7 @@ template <class Reply>
 
 template <class T, class Request>
 Next execute_on_object(Call& call, const Request& asked) {
-  const auto object = call.services().catalog().find<T>(call.map_number());
+  const auto object = call.catalog().find<T>(call.map_number());
   if (object == nullptr) return call.fail({Code::not_found, 0, call.map_number()});
   // Before it is done, for then it must be answered.
   constexpr std::uint32_t kLongest = longest_reply<typename Request::Reply>();

@@ -35,6 +35,9 @@ enum class Bug : std::uint8_t {
   changed_duplicate_dropped,  // a duplicate that carries another address is no duplicate
   shared_read_of_any_length,  // it may have more packets for answer than one
 
+  // Of posts that are not all signalled (post_queue.hpp).
+  failed_post_believed,  // a completion tells of success, whatever its status
+
   // Of links (rings/ring_link.hpp).
   slots_not_mirrored_again,  // what an earlier pair may not have delivered is taken for delivered
   delivered_too_far,         // a slot counts as delivered before it is in place

@@ -20,6 +20,7 @@
 #include "node/http_listener.hpp"
 #include "node/listener.hpp"
 #include "node/worker.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::node {
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/record_extent.hpp"
+#include "cmdline/text_codec.hpp"
 #include "tools/json_record.hpp"
 
 namespace espalier::tools {
@@ -42,7 +43,7 @@ void AnswerWriter::header() {
   for (const sql::OutputColumn& column : query_.columns) {
     if (!text.empty()) text += format_ == AnswerFormat::csv ? ',' : '\t';
     text += format_ == AnswerFormat::csv ? csv_field(column.name)
-                                         : encode(column.name, Encoding::escaped);
+                                         : encode(column.name, cmdline::Encoding::escaped);
   }
   line(text);
 }
@@ -51,7 +52,7 @@ std::string AnswerWriter::field(const table::Value& value, const table::ValueTyp
   if (format_ == AnswerFormat::csv) {
     return value.null ? std::string() : csv_field(table::to_text(value, type));
   }
-  return encode(table::to_text(value, type), Encoding::escaped);
+  return encode(table::to_text(value, type), cmdline::Encoding::escaped);
 }
 
 void AnswerWriter::row(sql::Answer::Row values) {

@@ -8,6 +8,7 @@
 
 #include "client/store_impl.hpp"
 #include "cmdline/text_codec.hpp"
+#include "kinds/table/client/schema.hpp"
 #include "kinds/table/client/tables.hpp"
 #include "kinds/table/schema.hpp"
 #include "tools/commands.hpp"

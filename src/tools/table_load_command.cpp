@@ -11,6 +11,7 @@
 
 #include "kinds/table/client/tables.hpp"
 #include "kinds/table/csv_reader.hpp"
+#include "kinds/table/ctr_cipher.hpp"
 #include "tools/commands.hpp"
 #include "tools/json_record.hpp"
 #include "tools/numbers.hpp"

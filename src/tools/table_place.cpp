@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "cmdline/text_codec.hpp"
 #include "tools/data_place.hpp"
 #include "tools/json_record.hpp"
 
@@ -27,7 +28,7 @@ Outcome<Table> open_table(const TablePlace& place, const std::string& name) {
   auto opened = place.store.open_table(name);
   if (!opened && opened.error().error.code == Code::not_found) {
     return failed(fmt::format("the node at {} has no table '{}'", place.address,
-                              encode(name, Encoding::escaped)),
+                              encode(name, cmdline::Encoding::escaped)),
                   "espalier table list shows those that it has.");
   }
   if (!opened && opened.error().error.code == Code::wrong_kind) {

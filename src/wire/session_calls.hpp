@@ -81,12 +81,12 @@ struct RenewLease {
       .right = wire::Right::read};
   using Reply = Renewed;
 
-  std::uint32_t map = 0;  ///< of the leaves
+  std::uint32_t object = 0;  ///< of the leaves
   wire::LeaseRenewal renewal{};
-  std::string_view leaves;  ///< LIDs; what is none of them counts nowhere
+  std::string_view leaves;  ///< as catalog::Object::count_reads takes them
 
   static constexpr void fields(auto& self, auto& message) {
-    message.hint(self.map);
+    message.hint(self.object);
     message.fixed(self.renewal, "LeaseRenewal, the lease and the oldest epoch of walks in flight");
     message.rest(self.leaves, "up to 32 LIDs of leaves of a map",
                  wire::kSampledLeavesMax * sizeof(std::uint32_t));

@@ -8,10 +8,15 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "kinds/hash/hash_pipeline.hpp"
 #include "kinds/hash/testing/hash_fixture.hpp"
 #include "tests/heap/failing_heap.hpp"
 
@@ -110,13 +115,65 @@ TEST(HeapHash, ChangesWithoutAHeapHappenOrNot) {
         for (std::uint64_t i = 0; i < kKeys; ++i) {
           ASSERT_TRUE(f.map->erase(f.thread, Key(i).view()));
         }
-        f.map->free_some(f.thread);
-        f.map->free_some(f.thread);
+        f.map->give_back(f.thread);
+        f.map->give_back(f.thread);
         expect_just(f, There{});
       }
       EXPECT_GT(failures, 3u);
     }
   }
+}
+
+/// A clock by which a hold of releases ends after a thousand looks at it.
+std::uint64_t ticking_ns() noexcept {
+  static std::uint64_t now = 0;
+  return now += 1000;
+}
+
+TEST(HeapHash, AValueThatCannotBeCopiedLeavesNoEpochExposed) {
+  HashFixture f({.partitions = 1}, std::uint64_t{64} << 20);
+  f.put("counter", std::string(8, '\0'));
+  f.put("long", std::string(1000, 'v'));
+  const std::function<std::optional<std::string>(std::optional<std::string_view>)> change =
+      [](std::optional<std::string_view> now) { return std::optional<std::string>(now); };
+  bool thrown = false;
+  {
+    test::FailingHeap heap(0, Failure::for_good);
+    try {
+      (void)f.map->modify(f.thread, "long", change);
+    } catch (const std::bad_alloc&) {
+      thrown = true;
+    }
+  }
+  EXPECT_TRUE(thrown);
+  EXPECT_EQ(f.thread.slot.exposed(), 0u);
+  EXPECT_EQ(*f.map->add(f.thread, "counter", 3), 3u);
+  EXPECT_EQ(f.get("long"), std::string(1000, 'v'));
+}
+
+// Releases are held, so that completions wait in a list for which there is no memory.
+TEST(HeapHash, APipelineCompletesAllWritesWithoutAHeap) {
+  HashFixture f({.partitions = 1}, std::uint64_t{64} << 20);
+  constexpr std::size_t kWrites = 800;
+  static std::array<HashRequest, kWrites> requests;
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < kWrites; ++i) keys.push_back("key" + std::to_string(i % 20));
+  for (std::size_t i = 0; i < kWrites; ++i) requests[i] = {HashOp::put, i, keys[i], kValue};
+  std::array<int, kWrites> completions{};
+  const auto done = [&](const HashCompletion& completion) { ++completions[completion.tag]; };
+  HashPipeline pipeline(*f.map, f.thread);
+  pipeline.run(std::span(requests).first(200), done);
+  completions.fill(0);
+  f.map->clock().set_time(ticking_ns);
+  ASSERT_NE(f.map->clock().hold(), 0u);
+  {
+    test::FailingHeap heap(0, Failure::for_good);
+    pipeline.run(requests, done);
+    heap.stop();
+    EXPECT_TRUE(heap.failed());
+  }
+  EXPECT_EQ(std::ranges::count(completions, 1), static_cast<std::ptrdiff_t>(kWrites));
+  EXPECT_EQ(f.faults(), "");
 }
 
 }  // namespace

@@ -51,8 +51,7 @@ class WorldDeviceLink final : public device::RelayLink, private device::HostAske
   [[nodiscard]] std::uint64_t sleep_limit_ns() const override { return 0; }
   [[nodiscard]] bool forwards() override { return false; }
   [[nodiscard]] std::uint64_t connection() const override { return 1; }
-  void close_snapshot(std::uint64_t, std::uint64_t) override {}  // none is opened
-  void drop_pipeline(std::uint64_t) override {}                  // none is loaded
+  void notify(std::uint64_t, wire::OffloadId, std::string) override {}  // it keeps nothing for it
 
   // --- for the world -----------------------------------------------------------------------------
   /// The host is another node by now, or answers nothing: this link is of no more use.

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "engine/host_link.hpp"
+#include "wire/message.hpp"
 
 namespace espalier::device {
 
@@ -17,10 +19,9 @@ class RelayLink : public offload::HostLink {
   [[nodiscard]] virtual bool forwards() = 0;
   /// Which connection to the host this is: what was numbered by one means nothing to another.
   [[nodiscard]] virtual std::uint64_t connection() const = 0;
-  /// Lets the host's snapshot of this number go, if the connection is still the one it is of.
-  virtual void close_snapshot(std::uint64_t connection, std::uint64_t number) = 0;
-  /// Has the host, which loaded it just now for the device, forget a pipeline.
-  virtual void drop_pipeline(std::uint64_t number) = 0;
+  /// Has the host do what nobody waits for, such as to let go of what it numbered for the device,
+  /// if the connection is still this one.
+  virtual void notify(std::uint64_t connection, wire::OffloadId id, std::string payload) = 0;
 };
 
 }  // namespace espalier::device

@@ -36,9 +36,9 @@ bool add_items(Call& call, std::span<const Item> items) {
 
 /// Called when the request comes, and again when the walk has ended.
 Next sum_of_range(Call& call) {
-  const Completion* const walked = call.walked();
+  const Completion* const walked = ended_walk(call);
   if (walked == nullptr) {
-    call.new_walk(Op::scan).high = call.payload();  // from the request's key on
+    new_walk(call, Op::scan).high = call.payload();  // from the request's key on
     return begin_walk(call);
   }
   if (!walked->ok) return call.fail(walked->error);
@@ -56,7 +56,7 @@ const Offload kSumOfRange{
      .summary = "answers the sum of the values of 8 bytes in [low, high), and how many there are",
      .right = Right::read,
      .limits = {.map = true, .payload_bytes_max = 65535}},
-    {.step = sum_of_range, .executor = &kMapWalks, .items = add_items}};
+    {.step = sum_of_range, .executor = &kMapWalks, .for_executor = &kTakesItems<add_items>}};
 
 }  // namespace espalier::offload
 // [docs/offloads.md]

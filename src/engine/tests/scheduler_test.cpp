@@ -40,15 +40,15 @@ struct CountedState {
 // Gets the key, and then the key that it holds: each walk begins inside the one before.
 Next follow_keys(Call& call) {
   CountedState& state = call.state<CountedState>();
-  const Completion* const found = call.walked();
+  const Completion* const found = ended_walk(call);
   if (found == nullptr) {
-    call.new_walk(Op::get);
+    new_walk(call, Op::get);
     return begin_walk(call);
   }
   if (!found->ok) return call.fail(found->error);
   if (!found->found) return call.answer({}, {state.text});
   state.text.assign(found->value);
-  call.new_walk(Op::get).key = state.text;
+  new_walk(call, Op::get).key = state.text;
   return begin_walk(call);
 }
 

@@ -20,6 +20,12 @@ class Auditor {
   void check(bool good, const char* what, std::uint64_t where) {
     if (!good) complain(std::string(what) + ", " + std::to_string(where));
   }
+  void audit_header();
+  /// What all buffers begin with, but for values.
+  template <class Header>
+  void audit_identity(const Header& header, const char* what, std::uint64_t where);
+  void audit_pages();
+  void audit_segment_header(const Partition& partition, const Segment& segment);
   void audit_partition(const Partition& partition);
   void audit_directory(const Partition& partition);
   void audit_segment(const Partition& partition, const Segment& segment);
@@ -39,9 +45,59 @@ class Auditor {
 };
 
 HashAudit Auditor::run() {
+  audit_header();
+  audit_pages();
   for (const Partition& partition : map_.partitions()) audit_partition(partition);
   audit_memory();
   return std::move(result_);
+}
+
+void Auditor::audit_header() {
+  const auto header = base::load_plain<HashHeader>(map_.image + map_.header_offset);
+  check(header.map_id == map_.id() && header.created == wire::kNoNode,
+        "the header is another map's, at", map_.header_offset);
+  check(header.superseded == (map_.is_dropped() ? 0 : wire::kLive),
+        "the header does not say whether the map is there, at", map_.header_offset);
+  check(header.magic == kHashMagic && header.format == kHashFormat,
+        "the header is of no hash map, at", map_.header_offset);
+  check(header.partitions == map_.partitions().size() &&
+            header.versions == (map_.versions ? 1u : 0u) && header.seed[0] == map_.seed.first &&
+            header.seed[1] == map_.seed.second,
+        "the header says that the map is made otherwise, at", map_.header_offset);
+}
+
+template <class Header>
+void Auditor::audit_identity(const Header& header, const char* what, std::uint64_t where) {
+  check(header.map_id == map_.id() && header.created == wire::kNoNode &&
+            header.superseded == wire::kLive,
+        what, where);
+}
+
+void Auditor::audit_pages() {
+  map_.records().for_each_page([this](std::uint64_t offset, std::uint32_t record_bytes) {
+    const auto header = base::load_plain<RecordPageHeader>(map_.image + offset);
+    audit_identity(header, "a page of records is not this map's, at", offset);
+    check(header.record_bytes == record_bytes, "a page has records of another length, at", offset);
+  });
+}
+
+void Auditor::audit_segment_header(const Partition& partition, const Segment& segment) {
+  const auto header = base::load_plain<SegmentHeader>(map_.image + segment.offset());
+  audit_identity(header, "a segment is not this map's, at", segment.offset());
+  check(header.partition == partition.number(), "a segment is of another partition, at",
+        segment.offset());
+  check((header.generation & PlaceWord::kGenerationMask) == segment.word().generation(),
+        "a segment has another generation, at", segment.offset());
+  // Since it was made its prefix has got a 0 with each split.
+  bool same = false;
+  for (std::uint32_t splits = 0; splits <= segment.depth(); ++splits) {
+    same = same || header.prefix << splits == segment.prefix();
+  }
+  check(same, "a segment was made for another prefix, at", segment.offset());
+  for (std::uint32_t i = 0; i < kBinsPerSegment; ++i) {
+    check(segment.header(i).generation() == (header.generation & BucketWord::kGenerationMask),
+          "a bin has another generation than its segment, bin", i);
+  }
 }
 
 void Auditor::audit_partition(const Partition& partition) {
@@ -70,8 +126,11 @@ void Auditor::audit_directory(const Partition& partition) {
     return;
   }
   const std::byte* const head = map_.image + directory.offset();
-  check(base::load_plain<DirectoryHeader>(head).depth == directory.depth(),
-        "a directory has another depth in partition", partition.number());
+  const auto header = base::load_plain<DirectoryHeader>(head);
+  audit_identity(header, "a directory is not this map's, of partition", partition.number());
+  check(header.depth == directory.depth() && header.partition == partition.number() &&
+            (header.generation & PlaceWord::kGenerationMask) == directory.generation(),
+        "a directory has another depth, partition or generation in partition", partition.number());
   const auto& entries = partition.entries();
   check(entries.size() == std::size_t{1} << directory.depth(),
         "a directory has not all its entries in partition", partition.number());
@@ -84,6 +143,7 @@ void Auditor::audit_directory(const Partition& partition) {
 }
 
 void Auditor::audit_segment(const Partition& partition, const Segment& segment) {
+  audit_segment_header(partition, segment);
   std::set<std::uint32_t> lines;
   std::uint64_t slots = 0;
   for (std::uint32_t bin = 0; bin < kBinsPerSegment; ++bin) {
@@ -98,10 +158,11 @@ void Auditor::audit_segment(const Partition& partition, const Segment& segment) 
 std::uint64_t Auditor::audit_bin(const Partition& partition, const Segment& segment,
                                  std::uint32_t bin, std::set<std::uint32_t>& lines) {
   const BucketWord header = segment.header(bin);
-  const bool child = &segment == partition.split_child();
-  const bool parent = &segment == partition.split_parent();
+  const Partition::Split* const split = partition.split_of(segment);
+  const bool child = split != nullptr && split->child == &segment;
+  const bool parent = split != nullptr && split->parent == &segment;
   check(child || !header.pending(), "a bin is pending without a split", bin);
-  const bool moved = !partition.split_child() || !partition.split_child()->header(bin).pending();
+  const bool moved = split == nullptr || !split->child->header(bin).pending();
   check(header.depth() == segment.depth() - (parent && !moved ? 1 : 0), "a bin has another depth",
         bin);
   std::set<std::string_view> keys;
@@ -125,8 +186,9 @@ std::uint64_t Auditor::audit_bin(const Partition& partition, const Segment& segm
     bucket = segment.line(last.line());
     check(lines.insert(last.line()).second, "an overflow bucket is in two chains, line",
           last.line());
-    check(load_bucket_word(bucket).changes() == bin, "an overflow bucket is another bin's, line",
-          last.line());
+    const BucketWord word = load_bucket_word(bucket);
+    check(word.changes() == bin && word.generation() == header.generation(),
+          "an overflow bucket is another bin's, line", last.line());
   }
   check(buckets <= kChainMax, "a chain is too long in bin", bin);
   check(!header.pending() || count == 0, "a pending bin has slots, bin", bin);
@@ -158,6 +220,8 @@ void Auditor::audit_slot(Slot slot, const Segment& segment, std::uint32_t bin,
       break;
     }
     ++result_.links;
+    check(map_.retirement().has_entry(view.version()), "a link has no entry, its version is",
+          view.version());
     count_record(at, true);
     check(!view.newer().empty() || !view.older().empty(), "a link leads nowhere in bin", bin);
     if (!view.newer().empty()) {
@@ -202,6 +266,8 @@ void Auditor::count_long_pair(const RecordView& record) {
 }
 
 void Auditor::audit_memory() {
+  check(map_.retirement().entries().of_links == result_.links,
+        "entries are of no link; links that stay:", result_.links);
   map_.retirement().for_each_waiting([&](Slot slot) {
     count_record(slot, slot.is_link());
     if (!slot.is_link()) count_long_pair(RecordView(map_.image, slot));

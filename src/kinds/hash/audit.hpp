@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The check of a whole hash map: each record reachable once, in the bin that its hash has, with the
-// right tag; chains dense and bounded; links in order; memory in use, in stock, free and waiting
-// together all that there is.
+// right tag; chains dense and bounded; links in order, each with one entry; headers of this map and
+// its parts, and generations of bins those of their segments; memory in use, in stock, free and
+// waiting together all that there is.
 //
 // Requires: no thread writes meanwhile, and none has since RecordStore::trim().
 #pragma once

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -63,6 +64,24 @@ TEST(HashFormat, HeaderHasItsBytes) {
   bytes +=
       eight(5) + eight(6) + eight(7) + std::string(56, '\0') + eight(8) + std::string(56, '\0');
   EXPECT_EQ(base::bytes_of(header), bytes);
+}
+
+// Computed by another program, from docs/formats/hash.md.
+TEST(HashFormat, KeysHaveTheseHashes) {
+  const HashSeed seed{0x0123'4567'89AB'CDEF, 0xFEDC'BA98'7654'3210};
+  const std::vector<std::pair<std::string, std::uint64_t>> hashes = {
+      {"a", 0x96BB'4F5F'314A'7066},
+      {"ab", 0x3919'802B'243D'9355},
+      {"abc", 0x3D4D'AEDC'E08A'EE88},
+      {"abcd", 0xC5D3'F724'2B47'0CAE},
+      {"1234567", 0x59E8'D866'5047'4141},
+      {"12345678", 0xE4A2'B639'E091'2FC8},
+      {"123456789abcdef0", 0xE061'E59A'07DC'3BDE},
+      {"123456789abcdef01", 0xCDAF'954E'C031'999F},
+      {"0123456789abcdef0123456789abcdef", 0x8B2C'30CE'904A'AE99},
+      {std::string(100, 'x'), 0xD5DB'701F'7466'473C},
+  };
+  for (const auto& [key, hash] : hashes) EXPECT_EQ(hash_key(key, seed), hash) << key;
 }
 
 // Readers from elsewhere compute it too.

@@ -75,8 +75,10 @@ struct World {
   base::LeaseTable leases{epochs};
   base::EpochPins epoch_pins;
   memory::Reclaimer reclaimer{pool, epochs, leases, epoch_pins, region.limit_bytes() / 4};
-  catalog::Catalog catalog;
-  HashStore store{pool, epochs, reclaimer, catalog};
+  espalier::store::StoredObjects objects;
+  HashStore store{pool, epochs, reclaimer, catalog, objects, dropped};
+  espalier::store::DroppedObjects dropped{epochs, leases};
+  catalog::Catalog catalog;  // behind the store, for the map that it holds
   std::shared_ptr<HashMap> map;
   HashThread thread;
 };

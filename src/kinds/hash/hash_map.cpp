@@ -6,6 +6,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -26,6 +27,14 @@ Result<HashSeed> draw_seed() {
     return fail(Code::system, static_cast<std::uint32_t>(errno));
   }
   return drawn;
+}
+
+// Of a map that was dropped the memory waits for readers elsewhere.
+void let_go(HashMap* map) {
+  std::unique_ptr<HashMap> last(map);
+  if (!map->is_dropped()) return;  // the store ends
+  store::DroppedObjects& dropped = map->store().dropped;
+  dropped.add(std::move(last));
 }
 
 }  // namespace
@@ -55,7 +64,26 @@ Result<std::unique_ptr<HashMap>> HashMap::create(HashStore& store, std::uint32_t
   if (const auto made = map->make_header(*drawn); !made) return std::unexpected(made.error());
   if (const auto kept = map->reserve_links(); !kept) return std::unexpected(kept.error());
   store.reclaimer.add(*map, map->name_, map->clock_, options.snapshot_bytes_max);
+  store.maps.add(*map);
+  store.objects.add(*map);
   return map;
+}
+
+bool HashMaps::give_back(memory::Reclaimer& reclaimer, memory::BufferCache& cache) noexcept {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t before = 0;
+  std::uint64_t after = 0;
+  for (HashMap* const map : maps_) {
+    before += map->record_memory();
+    map->flush(holder_);
+  }
+  // What is stamped by the one is free by the next, if no reader is there.
+  for (int i = 0; i < 3; ++i) reclaimer.collect(cache);
+  for (HashMap* const map : maps_) {
+    map->trim();
+    after += map->record_memory();
+  }
+  return after < before;
 }
 
 Result<void> HashMap::make_header(const HashSeed& drawn) {
@@ -117,10 +145,37 @@ std::size_t HashMap::spare_links() const {
   return spare_links_.size();
 }
 
-HashMap::~HashMap() {
+// Others must not come upon it while its memory goes.
+void HashMap::begin_freeing() {
+  if (std::exchange(freeing_.begun, true)) return;
+  const std::uint64_t before = long_bytes();
+  store_.maps.remove(*this);
+  store_.objects.remove(*this);
   store_.reclaimer.forget(*this);
-  if (retirement_.long_bytes.load(std::memory_order_relaxed) != 0) {
-    for (Partition& partition : partitions_) partition.free_long_pairs();
+  freeing_.bytes += before - long_bytes();
+}
+
+std::uint64_t HashMap::free_step() {
+  for (; freeing_.partition < partitions_.size(); ++freeing_.partition) {
+    const std::uint64_t before = long_bytes();
+    const std::uint64_t bytes = partitions_[freeing_.partition].free_segment(before != 0);
+    if (bytes != 0) return bytes + before - long_bytes();
+  }
+  return records_.free_page();
+}
+
+bool HashMap::free_some(std::uint32_t steps) {
+  begin_freeing();
+  for (; steps != 0; --steps) {
+    const std::uint64_t bytes = free_step();
+    if (bytes == 0) return true;
+    freeing_.bytes += bytes;
+  }
+  return false;
+}
+
+HashMap::~HashMap() {
+  while (!free_some(std::numeric_limits<std::uint32_t>::max())) {
   }
   partitions_.clear();
   if (header_offset != 0) {
@@ -152,30 +207,31 @@ HashAnswer HashReader::get_at(const HashMap& map, std::string_view key, const Ke
 Result<HashSnapshot> HashMap::hold(HashThread& thread, std::string owner) {
   if (!versions) return fail(Code::unsupported);
   const std::lock_guard lock(snapshot_mutex_);
-  thread.slot.enter();
+  const ExposedEpoch exposed(thread);
   services_.holding.store(true, std::memory_order_relaxed);
   // Who writes after this sees it: nothing that is there now is taken out.
   for (Partition& partition : partitions_) {
     const PartitionGuard guard(partition.lock, thread.holder());
   }
   Result<HashSnapshot> held = fail(Code::out_of_memory);
-  try {
-    const std::uint64_t version = clock_.released();
-    held = store_.reclaimer.hold(*this, version, std::move(owner));
-    services_.newest_held.store(version, std::memory_order_relaxed);
-    services_.snapshots.fetch_add(1, std::memory_order_relaxed);
-  } catch (const std::bad_alloc&) {
-    held = fail(Code::out_of_memory);
+  if (services_.held.reserve()) {
+    try {
+      const std::uint64_t version = clock_.released();
+      reached(Moment::hold_read);
+      held = store_.reclaimer.hold(*this, version, std::move(owner));
+      services_.held.add(**held);
+    } catch (const std::bad_alloc&) {
+      held = fail(Code::out_of_memory);
+    }
   }
   services_.holding.store(false, std::memory_order_release);
-  thread.slot.exit();
   return held;
 }
 
 void HashMap::drop(HashSnapshot snapshot) noexcept {
   const std::lock_guard lock(snapshot_mutex_);
+  services_.held.remove(*snapshot);
   store_.reclaimer.drop(*this, snapshot);
-  services_.snapshots.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void HashMap::set_dropped() {
@@ -190,16 +246,20 @@ std::string HashMap::description() const {
   return std::string(base::bytes_of(shape));
 }
 
+std::uint64_t HashMap::memory_bytes() const {
+  std::uint64_t bytes =
+      memory::class_bytes(memory::bins_class_of(header_bytes(options_.partitions))) +
+      record_memory();
+  for (const Partition& partition : partitions_) {
+    bytes += partition.segments() * kSegmentBytes + partition.directory_bytes();
+  }
+  return bytes;
+}
+
 catalog::ObjectNumbers HashMap::numbers() const {
   catalog::ObjectNumbers numbers;
-  numbers.memory_bytes =
-      memory::class_bytes(memory::bins_class_of(header_bytes(options_.partitions))) +
-      records_.numbers().pages * memory::class_bytes(memory::kRecordsClass) +
-      retirement_.long_bytes.load(std::memory_order_relaxed);
-  for (const Partition& partition : partitions_) {
-    numbers.entries += partition.items();
-    numbers.memory_bytes += partition.segments() * kSegmentBytes + partition.directory_bytes();
-  }
+  numbers.memory_bytes = memory_bytes();
+  for (const Partition& partition : partitions_) numbers.entries += partition.items();
   return numbers;
 }
 
@@ -219,8 +279,7 @@ void HashMap::add_samples(catalog::SampleList& to) const {
   to.gauge({"records", "", "Records and version links in use."}, records.records);
   to.gauge({"record_bytes", "bytes", "Memory of these."}, records.record_bytes);
   to.gauge({"free_records", "", "Records that are free in pages of the map."}, records.free);
-  to.gauge({"long_bytes", "bytes", "Memory of pairs that lie beside the records."},
-           retirement_.long_bytes.load(std::memory_order_relaxed));
+  to.gauge({"long_bytes", "bytes", "Memory of pairs that lie beside the records."}, long_bytes());
   to.gauge({"retired_bytes", "bytes",
             "Memory that is unlinked, or will be, and waits for readers or snapshots."},
            waiting.bytes);
@@ -236,7 +295,7 @@ Result<std::shared_ptr<HashMap>> create_hash_map(HashStore& store, std::string_v
       name, [&](std::uint32_t id, std::string own) -> Result<std::shared_ptr<HashMap>> {
         auto made = HashMap::create(store, id, std::move(own), options);
         if (!made) return std::unexpected(made.error());
-        return std::shared_ptr<HashMap>(std::move(*made));
+        return std::shared_ptr<HashMap>(made->release(), let_go);
       });
 }
 

@@ -62,7 +62,10 @@ struct HashAnswer {
 /// A version that is held: what was there then can be read. Given back by HashMap::drop().
 using HashSnapshot = std::list<memory::HeldVersion>::iterator;
 
-class HashMap final : public HashView, public catalog::Object, public memory::VersionedObject {
+class HashMap final : public HashView,
+                      public catalog::Object,
+                      public memory::VersionedObject,
+                      public store::StoredObject {
  public:
   static constexpr ObjectKind kKind = ObjectKind::hash;
 
@@ -110,12 +113,14 @@ class HashMap final : public HashView, public catalog::Object, public memory::Ve
                                       std::optional<std::string_view> expected,
                                       std::optional<std::string_view> desired);
   /// Reads the value, calls `change`, and writes what it returns (none: erases) if nothing came
-  /// between; else starts again. `change` may run several times, holding no lock.
+  /// between; else starts again. `change` may run several times, holding no lock; what it throws is
+  /// passed on. Errors: besides, std::bad_alloc.
   Result<HashWritten> modify(
       HashThread& thread, std::string_view key,
       const std::function<std::optional<std::string>(std::optional<std::string_view>)>& change);
   /// Adds to a counter of 8 bytes, little-endian; an absent one is 0. Returns the sum, which wraps
-  /// round. Errors: besides, invalid_argument (the value has another length, the detail).
+  /// round. Errors: besides, invalid_argument (the value has another length, the detail);
+  /// std::bad_alloc.
   Result<std::uint64_t> add(HashThread& thread, std::string_view key, std::uint64_t amount);
 
   // --- snapshots ---------------------------------------------------------------------------------
@@ -128,7 +133,15 @@ class HashMap final : public HashView, public catalog::Object, public memory::Ve
   // --- as an object of its store -----------------------------------------------------------------
 
   void set_dropped() override;
-  [[nodiscard]] bool dropped() const { return dropped_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool is_dropped() const override {
+    return dropped_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] std::uint64_t memory_bytes() const override;
+  /// What it has in reserve are records, in pages with others.
+  void repack_spares() override {}
+  /// A step is a segment, with the long pairs of its keys, or a page of records.
+  bool free_some(std::uint32_t steps) override;
+  [[nodiscard]] std::uint64_t freed_bytes() const override { return freeing_.bytes; }
   [[nodiscard]] std::string_view kind_name() const override { return "hash"; }
   /// HashShape.
   [[nodiscard]] std::string description() const override;
@@ -140,6 +153,7 @@ class HashMap final : public HashView, public catalog::Object, public memory::Ve
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::uint32_t id() const { return services_.map_id; }
   [[nodiscard]] const memory::VersionClock& clock() const { return clock_; }
+  [[nodiscard]] memory::VersionClock& clock() { return clock_; }
   /// Whether answers that wait for this version may be given.
   [[nodiscard]] bool released(std::uint64_t version) {
     return !versions || clock_.released_now() >= version;
@@ -147,7 +161,17 @@ class HashMap final : public HashView, public catalog::Object, public memory::Ve
 
   /// Hands what waits to be handed over to the reclaimer, gives back what is in stock, and frees
   /// what can be freed. Cost: every partition's lock, heavy barriers.
-  void free_some(HashThread& thread);
+  void give_back(HashThread& thread);
+
+  // For HashMaps.
+  /// Takes out what is ready, hands over what was retired, and gives back what is in stock.
+  void flush(LockHolder& holder) noexcept;
+  /// Gives back pages of records that are wholly free.
+  void trim() noexcept { records_.trim(); }
+  /// Bytes of records, and of pairs that lie beside them.
+  [[nodiscard]] std::uint64_t record_memory() const {
+    return records_.numbers().pages * memory::class_bytes(memory::kRecordsClass) + long_bytes();
+  }
 
   // For audits and tests.
   [[nodiscard]] const std::deque<Partition>& partitions() const { return partitions_; }
@@ -162,6 +186,11 @@ class HashMap final : public HashView, public catalog::Object, public memory::Ve
   static constexpr std::size_t kSpareLinks = 16;
 
   HashMap(HashStore& store, std::uint32_t id, std::string name, const HashOptions& options);
+  void begin_freeing();
+  [[nodiscard]] std::uint64_t free_step();
+  [[nodiscard]] std::uint64_t long_bytes() const {
+    return retirement_.long_bytes.load(std::memory_order_relaxed);
+  }
   Result<void> make_header(const HashSeed& drawn);
   Result<void> reserve_links();
 
@@ -199,6 +228,13 @@ class HashMap final : public HashView, public catalog::Object, public memory::Ve
   HashServices services_;
   std::deque<Partition> partitions_;
   std::atomic<bool> dropped_{false};
+  /// Where giving back the memory of a dropped map has come to.
+  struct Freeing {
+    bool begun = false;
+    std::size_t partition = 0;
+    std::uint64_t bytes = 0;
+  };
+  Freeing freeing_;
   std::mutex snapshot_mutex_;
   mutable std::mutex spare_mutex_;
   std::vector<std::uint64_t> spare_links_;  // guarded by spare_mutex_; with room for all

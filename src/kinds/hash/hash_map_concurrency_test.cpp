@@ -139,8 +139,8 @@ TEST(HashConcurrency, SnapshotsAreOfOneMoment) {
     f.map->drop(snapshot);
   }
   writer.join();
-  f.map->free_some(f.thread);
-  f.map->free_some(f.thread);
+  f.map->give_back(f.thread);
+  f.map->give_back(f.thread);
   EXPECT_EQ(audit(*f.map).links, 0u);
   EXPECT_EQ(f.faults(), "");
 }

@@ -113,10 +113,12 @@ Result<void> HashMap::provide(HashThread& thread, Partition& partition, const Sh
     return out_of_memory();
   }
   if (!shortage.segment && !shortage.directory) return {};
-  // A partition with segments goes on without new ones as long as there is room in the old.
-  const bool first = partition.segments() == 0;
+  // A partition with segments goes on without new ones as long as there is room in the old: for
+  // these no snapshot expires, and nothing is reclaimed.
+  const bool can_wait = shortage.growth_can_wait;
   const auto fetch = [&](std::uint64_t bytes, const auto& stock) -> Result<void> {
-    const auto offset = take_buffer(thread, bytes);
+    const auto offset =
+        can_wait ? store_.pool.allocate(memory::bins_class_of(bytes)) : take_buffer(thread, bytes);
     if (!offset) return std::unexpected(offset.error());
     const PartitionGuard guard(partition.lock, thread.holder());
     stock(*offset);
@@ -131,15 +133,16 @@ Result<void> HashMap::provide(HashThread& thread, Partition& partition, const Sh
     fetched = fetch(sizeof(DirectoryHeader) + (std::uint64_t{8} << depth),
                     [&](std::uint64_t at) { partition.stock_directory(depth, at); });
   }
-  if (fetched || (!first && std::exchange(intent.may_grow, false))) return {};
-  return fetched;
+  if (fetched || !can_wait) return fetched;
+  intent.may_grow = false;
+  return {};
 }
 
 Result<std::uint64_t> HashMap::take_buffer(HashThread& thread, std::uint64_t bytes) {
   const memory::SizeClass cls = memory::bins_class_of(bytes);
   auto taken = store_.pool.allocate(cls);
   if (taken) return taken;
-  free_some(thread);
+  give_back(thread);
   return store_.pool.allocate_or_reclaim(cls);
 }
 
@@ -159,7 +162,7 @@ bool HashMap::provide_records(HashThread& thread, Partition& partition, RecordCl
     }
   }
   for (int i = 0; got == 0 && i < kTries; ++i) {
-    free_some(thread);
+    give_back(thread);
     got = records_.take(cls, std::span(offsets).first(1));
     if (got != 0) break;
     const auto page = store_.pool.allocate_or_reclaim(memory::kRecordsClass);
@@ -175,11 +178,15 @@ bool HashMap::provide_records(HashThread& thread, Partition& partition, RecordCl
   return true;
 }
 
-void HashMap::free_some(HashThread& thread) {
+void HashMap::flush(LockHolder& holder) noexcept {
   for (Partition& partition : partitions_) {
-    const PartitionGuard guard(partition.lock, thread.holder());
+    const PartitionGuard guard(partition.lock, holder);
     partition.flush();
   }
+}
+
+void HashMap::give_back(HashThread& thread) {
+  flush(thread.holder());
   // What is stamped by the one is free by the next, if no reader is there.
   for (int i = 0; i < 3; ++i) store_.reclaimer.collect(*thread.cache);
   records_.trim();
@@ -192,7 +199,7 @@ Result<wire::Ref> HashMap::stage(HashThread& thread, std::string_view key, std::
   auto offset = thread.cache->allocate(cls);
   try {
     if (!offset) {
-      free_some(thread);
+      give_back(thread);
       offset = store_.pool.allocate_or_reclaim(cls);
     }
   } catch (const std::bad_alloc&) {  // as above
@@ -234,7 +241,7 @@ Result<HashWritten> HashMap::compare_and_set(HashThread& thread, std::string_vie
 HashMap::Seen HashMap::read_newest(HashThread& thread, const KeyHash& hashed,
                                    std::string_view key) const {
   Seen seen;
-  thread.slot.enter();
+  const ExposedEpoch exposed(thread);
   Looked looked{.look = Look::changed};
   while (looked.look == Look::changed) looked = look_up(*this, hashed, key, kAnyVersion, true);
   if (looked.look == Look::found) {
@@ -244,7 +251,6 @@ HashMap::Seen HashMap::read_newest(HashThread& thread, const KeyHash& hashed,
     seen.stamp = {looked.record, generation, record.version()};
     seen.value.emplace(record.pair().value);
   }
-  thread.slot.exit();
   return seen;
 }
 

@@ -17,11 +17,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <span>
 #include <string_view>
 #include <thread>
+#include <vector>
 
+#include "base/try_reserve.hpp"
 #include "kinds/hash/hash_map.hpp"
 
 namespace espalier::hash {
@@ -63,26 +64,29 @@ class HashPipeline {
 
   /// Carries out all requests, and calls `done` with the completion of each: those of gets in
   /// order, those of writes once they are released. `done` must use neither the map nor the thread.
+  /// What it throws is passed on: requests behind that one are not carried out, and completions of
+  /// writes that were not released come in the next run.
   template <class Done>
   void run(std::span<const HashRequest> requests, const Done& done) {
     const std::size_t count = requests.size();
     const std::uint32_t first = distances_.bin + kEntryAhead;
     for (std::size_t step = 0; step < count + first; ++step) {
-      thread_.slot.enter();
-      if (step < count) want_entry(requests[step], step);
       const auto due = [&](std::uint32_t ahead, std::size_t& index) {
         index = step - (first - ahead);
         return step >= first - ahead && index < count;
       };
       std::size_t index = 0;
-      if (due(distances_.bin, index)) want_bin(index);
-      if (due(distances_.record, index)) want_record(index);
-      if (due(distances_.near, index)) bring_near(index);
-      const bool finishes = due(0, index);
-      const HashRequest* const request = finishes ? &requests[index] : nullptr;
-      if (finishes && request->op == HashOp::get) get(*request, index, done);
-      thread_.slot.exit();
-      if (finishes && request->op != HashOp::get) write(*request, index, done);
+      const bool finishes = step >= first;
+      const HashRequest* const request = finishes ? &requests[step - first] : nullptr;
+      {
+        const ExposedEpoch exposed(thread_);
+        if (step < count) want_entry(requests[step], step);
+        if (due(distances_.bin, index)) want_bin(index);
+        if (due(distances_.record, index)) want_record(index);
+        if (due(distances_.near, index)) bring_near(index);
+        if (finishes && request->op == HashOp::get) get(*request, step - first, done);
+      }
+      if (finishes && request->op != HashOp::get) write(*request, step - first, done);
       if (!unreleased_.empty()) [[unlikely]]
         complete_released(done);
     }
@@ -181,6 +185,8 @@ class HashPipeline {
                                         WriteOp::update, WriteOp::erase};
     HashCompletion completion = begin_completion(request);
     if (!completion.ok) return done(completion);
+    // Before the write: what was written must be answered. Without room it waits for its release.
+    const bool room = base::try_reserve(unreleased_, 1);
     const auto outcome = map_.begin_write(thread_, kOps[static_cast<std::size_t>(request.op)],
                                           request.key, request.value, place(index).hash);
     completion.ok = outcome.has_value();
@@ -191,15 +197,22 @@ class HashPipeline {
     completion.found = outcome->existed;
     completion.applied = outcome->applied;
     completion.version = outcome->version;
+    while (!room && !map_.released(outcome->wait_for)) std::this_thread::yield();
     if (map_.released(outcome->wait_for)) return done(completion);
     unreleased_.push_back({outcome->wait_for, completion});
   }
 
   template <class Done>
   void complete_released(const Done& done) {
-    while (!unreleased_.empty() && map_.released(unreleased_.front().version)) {
-      done(unreleased_.front().completion);
-      unreleased_.pop_front();
+    while (!unreleased_.empty() && map_.released(unreleased_[completed_].version)) {
+      // Off the list first: `done` may throw.
+      const HashCompletion completion = unreleased_[completed_++].completion;
+      if (2 * completed_ >= unreleased_.size()) {
+        const auto begin = unreleased_.begin();
+        unreleased_.erase(begin, begin + static_cast<std::ptrdiff_t>(completed_));
+        completed_ = 0;
+      }
+      done(completion);
     }
   }
 
@@ -207,7 +220,8 @@ class HashPipeline {
   HashThread& thread_;
   const PipelineDistances distances_;
   std::array<Place, kPlaces> places_;
-  std::deque<Unreleased> unreleased_;
+  std::vector<Unreleased> unreleased_;  // by the order of submission
+  std::size_t completed_ = 0;           // of them, at the front
 };
 
 }  // namespace espalier::hash

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/random.hpp"
@@ -78,6 +79,53 @@ TEST(HashPipeline, ErrorsAreThoseOfTheirRequests) {
     }
   });
   EXPECT_EQ(ok, (std::vector<bool>{false, false, true}));
+}
+
+/// A clock by which a hold of releases ends after a thousand looks at it.
+std::uint64_t ticking_ns() noexcept {
+  static std::uint64_t now = 0;
+  return now += 1000;
+}
+
+TEST(HashPipeline, ACallerThatThrowsLeavesNoEpochExposed) {
+  HashFixture f;
+  HashPipeline pipeline(*f.map, f.thread);
+  f.put("k", "v");
+  for (const HashOp op : {HashOp::get, HashOp::put}) {
+    const std::vector<HashRequest> requests(50, HashRequest{op, 0, "k", "v"});
+    int calls = 0;
+    const auto throws = [&](const HashCompletion&) {
+      if (++calls == 20) throw std::string("of the caller");
+    };
+    EXPECT_THROW(pipeline.run(requests, throws), std::string);
+    EXPECT_EQ(f.thread.slot.exposed(), 0u);
+    pipeline.run(requests, [&](const HashCompletion& done) { EXPECT_TRUE(done.ok); });
+  }
+  f.map->give_back(f.thread);
+  EXPECT_EQ(f.faults(), "");
+}
+
+// The caller throws at the first completion, by which time others wait for their release.
+TEST(HashPipeline, EachWriteIsCompletedOnceWhateverItsCallerThrows) {
+  HashFixture f;
+  HashPipeline pipeline(*f.map, f.thread);
+  f.map->clock().set_time(ticking_ns);
+  std::vector<std::string> keys;
+  for (int i = 0; i < 500; ++i) keys.push_back("key" + std::to_string(i));
+  std::vector<HashRequest> requests;
+  for (const std::string& key : keys) requests.push_back({HashOp::put, requests.size(), key, "v"});
+  ASSERT_NE(f.map->clock().hold(), 0u);
+  std::vector<int> completions(keys.size());
+  bool thrown = false;
+  const auto done = [&](const HashCompletion& completion) {
+    ++completions[completion.tag];
+    if (!std::exchange(thrown, true)) throw 1;
+  };
+  EXPECT_THROW(pipeline.run(requests, done), int);
+  const auto written = f.map->numbers().entries;
+  EXPECT_GT(written, 1u);
+  pipeline.run({}, done);
+  for (std::size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(completions[i], i < written ? 1 : 0);
 }
 
 }  // namespace

@@ -22,6 +22,15 @@ TEST(HashPlanted, AMovedBinThatAnswersIsNoticed) {
 TEST(HashPlanted, AMissInABinThatChangesIsNoticed) {
   expect_noticed(Bug::changes_ignored, a_bin_that_moves_is_read_again);
 }
+TEST(HashPlanted, AChangeThatIsNotCountedIsNoticed) {
+  expect_noticed(Bug::changes_not_counted, a_slot_that_moves_to_the_front_is_found);
+}
+TEST(HashPlanted, AFormerOwnerOfALockIsNoticed) {
+  expect_noticed(Bug::owner_not_asked_again, a_former_owner_waits);
+}
+TEST(HashPlanted, ALockTakenFromAnOwnerThatIsInsideIsNoticed) {
+  expect_noticed(Bug::owner_not_awaited, a_lock_is_taken_from_an_owner_that_is_out);
+}
 TEST(HashPlanted, ARecordWhoseGenerationIsNotConfirmedIsNoticed) {
   expect_noticed(Bug::generation_not_confirmed, a_freed_record_is_not_believed);
 }
@@ -36,6 +45,9 @@ TEST(HashPlanted, AReaderThatComesTooLateIsNoticed) {
 }
 TEST(HashPlanted, ForgettingSnapshotsIsNoticed) {
   expect_noticed(Bug::holds_ignored, snapshots_have_what_they_need);
+}
+TEST(HashPlanted, TakingOutWhileASnapshotIsTakenIsNoticed) {
+  expect_noticed(Bug::holding_ignored, a_snapshot_in_the_making_keeps_what_it_needs);
 }
 TEST(HashPlanted, AnEarlyAcknowledgementIsNoticed) {
   expect_noticed(Bug::acknowledge_before_release, writes_wait_for_their_release);

@@ -4,23 +4,57 @@
 
 #include <expected>
 #include <memory>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "base/epoch.hpp"
 #include "catalog/catalog.hpp"
 #include "kinds/hash/partition_lock.hpp"
 #include "memory/buffer_pool.hpp"
 #include "memory/reclaimer.hpp"
+#include "store/dropped_objects.hpp"
+#include "store/stored_object.hpp"
 
 namespace espalier::hash {
 
-/// The parts of a store. They outlive it.
+class HashMap;
+
+/// The hash maps of a store, for what reclaims its memory (BufferPool::set_reclaim): what is free
+/// of a map that no thread writes leaves it all the same.
+/// Thread: any. Its lock is taken before those of partitions.
+class HashMaps {
+ public:
+  /// Errors: std::bad_alloc.
+  void add(HashMap& map) {
+    const std::lock_guard lock(mutex_);
+    maps_.push_back(&map);
+  }
+  void remove(const HashMap& map) noexcept {
+    const std::lock_guard lock(mutex_);
+    std::erase(maps_, &map);
+  }
+  /// Takes out what the reclaimer has found free, hands over what was retired, and gives back what
+  /// is in stock. Returns whether maps have less memory now. Cost: every partition's lock, heavy
+  /// barriers. Requires: no lock is held but the catalogue's.
+  bool give_back(memory::Reclaimer& reclaimer, memory::BufferCache& cache) noexcept;
+
+ private:
+  std::mutex mutex_;  // guards the list, and is held while the maps are used
+  std::vector<HashMap*> maps_;
+  LockHolder holder_;  // of the thread that has the lock
+};
+
+/// The parts of a store. They outlive it, and it outlives its maps.
 struct HashStore {
   memory::BufferPool& pool;
   base::EpochTable epochs;
   memory::Reclaimer& reclaimer;
   catalog::Catalog& catalog;
+  store::StoredObjects& objects;
+  store::DroppedObjects& dropped;
   LockHolders holders{};
+  HashMaps maps{};
 };
 
 /// One thread's hold on a store: what it exposes while it reads, buffers of its own, and who it is
@@ -51,6 +85,19 @@ class HashThread {
         holder_(&store.holders.take(), GiveBack{&store}) {}
 
   std::unique_ptr<LockHolder, GiveBack> holder_;
+};
+
+/// Exposes a thread's epoch as long as it lives, whatever is thrown meanwhile.
+/// Requires: the thread exposes none.
+class ExposedEpoch {
+ public:
+  explicit ExposedEpoch(HashThread& thread) : slot_(thread.slot) { slot_.enter(); }
+  ~ExposedEpoch() { slot_.exit(); }
+  ExposedEpoch(const ExposedEpoch&) = delete;
+  ExposedEpoch& operator=(const ExposedEpoch&) = delete;
+
+ private:
+  base::EpochSlot& slot_;
 };
 
 }  // namespace espalier::hash

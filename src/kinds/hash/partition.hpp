@@ -24,6 +24,7 @@
 
 #include "espalier/condition.hpp"
 #include "kinds/hash/hash_view.hpp"
+#include "kinds/hash/held_versions.hpp"
 #include "kinds/hash/partition_lock.hpp"
 #include "kinds/hash/record_view.hpp"
 #include "kinds/hash/retirement.hpp"
@@ -71,6 +72,7 @@ struct Shortage {
   bool retirement = false;  // elements, batches, an id
   bool segment = false;
   std::optional<std::uint32_t> directory{};  // of this depth
+  bool growth_can_wait = false;              // there is room without segment and directory
 
   [[nodiscard]] bool any() const {
     return cls != kRecordClasses || links || retirement || segment || directory;
@@ -88,10 +90,9 @@ struct HashServices {
   const HashView& view;
   std::uint32_t map_id;
   std::byte* image;
-  // Of snapshots. `holding`: one is being taken, and nothing is taken out meanwhile.
+  HeldVersions held{};
+  /// A snapshot is being taken, and nothing is taken out meanwhile.
   std::atomic<bool> holding{false};
-  std::atomic<std::uint32_t> snapshots{0};
-  std::atomic<std::uint64_t> newest_held{0};
 };
 
 class Partition {
@@ -111,6 +112,10 @@ class Partition {
     return segment_count_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::uint64_t splits() const { return splits_.load(std::memory_order_relaxed); }
+  /// Bins that were moved to other segments.
+  [[nodiscard]] std::uint64_t bins_moved() const {
+    return bins_moved_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] std::uint64_t directory_bytes() const {
     return directory_bytes_.load(std::memory_order_relaxed);
   }
@@ -130,8 +135,9 @@ class Partition {
   void flush() noexcept;
   /// Takes out links that nobody needs any more.
   void take_out_ready() noexcept;
-  /// Gives back the buffers of all long pairs. Requires: no thread uses the map any more, nor will.
-  void free_long_pairs() noexcept;
+  /// Gives back a segment, and of long pairs the buffers of those that it names. Returns the bytes
+  /// of the segment; 0: none is left. Requires: no thread uses the map any more, nor will.
+  [[nodiscard]] std::uint64_t free_segment(bool has_long_pairs) noexcept;
 
   /// Of each segment, in no order; and of the bytes that are in stock. For audits.
   [[nodiscard]] const std::vector<std::unique_ptr<Segment>>& all_segments() const {
@@ -145,20 +151,19 @@ class Partition {
     return spare_directory_depth_;
   }
   [[nodiscard]] PlaceWord directory() const { return directory_; }
-  [[nodiscard]] const Segment* split_child() const { return split_.child; }
-  [[nodiscard]] const Segment* split_parent() const { return split_.parent; }
-  [[nodiscard]] bool splitting() const { return split_.child != nullptr; }
-  [[nodiscard]] std::uint32_t number() const { return number_; }
-
- private:
   /// A segment that is being split. Bins below `next` have been moved, and others perhaps.
   struct Split {
     Segment* parent = nullptr;
     Segment* child = nullptr;
     std::uint32_t next = 0;
   };
+  /// The split that a segment has part in; null: none.
+  [[nodiscard]] const Split* split_of(const Segment& segment) const;
+  [[nodiscard]] std::uint32_t number() const { return number_; }
 
+ private:
   // partition_growth.cpp
+  void free_long_pairs(const Segment& segment) noexcept;
   [[nodiscard]] Segment& segment_of(const KeyHash& hash) const {
     return *segments_[entries_[hash.prefix(directory_.depth())]];
   }
@@ -176,8 +181,13 @@ class Partition {
   [[nodiscard]] bool double_directory() noexcept;
   void set_entries(const Segment& segment, std::uint32_t index);
   void publish_directory();
-  void move_bin(std::uint32_t bin) noexcept;
+  void move_bin(const Split& split, std::uint32_t bin) noexcept;
+  void move_next(std::size_t which) noexcept;
   void move_bins(std::uint32_t count) noexcept;
+  /// Moves the hash's bin, if its segment is being split and it has not been moved.
+  void move_own_bin(const KeyHash& hash) noexcept;
+  /// Whether there is room in a bin. Until there is, it moves bins of its segment's split.
+  [[nodiscard]] bool make_room_in(const Segment& segment, std::uint32_t bin) noexcept;
   [[nodiscard]] KeyHash hash_of(Slot slot) const;
 
   // partition_write.cpp
@@ -193,14 +203,18 @@ class Partition {
   [[nodiscard]] std::uint64_t pop(RecordClass cls) noexcept;
 
   // partition_links.cpp
-  void take_out_or_keep(const KeyHash& hash, const SlotPlace& place, Slot old,
+  void take_out_or_keep(const KeyHash& hash, const SlotPlace& place,
                         std::uint64_t version) noexcept;
-  [[nodiscard]] bool may_take_out(Slot old) const;
-  /// Takes out all links up to this version. False: there was no room for all that it unlinks.
-  [[nodiscard]] bool take_out(const KeyHash& hash, const SlotPlace& place,
-                              std::uint64_t limit) noexcept;
-  void take_out_between(const SlotPlace& place) noexcept;
-  void keep(const KeyHash& hash, std::uint64_t version, Slot old) noexcept;
+  [[nodiscard]] bool is_holding() const;
+  [[nodiscard]] bool is_obsolete(const SlotPlace& at, std::uint64_t released) const;
+  /// Takes out what no reader can ask for of the chain of links in a slot. `fresh`: the version of
+  /// a link that has no entry yet. False: there was no room for all that it unlinks.
+  [[nodiscard]] bool prune(const KeyHash& hash, const SlotPlace& place,
+                           std::uint64_t fresh) noexcept;
+  /// Takes out the state below one link. Returns whether the slot is gone.
+  [[nodiscard]] bool take_out(const KeyHash& hash, const SlotPlace& place, const SlotPlace& chosen,
+                              std::uint64_t& fresh) noexcept;
+  void keep(const KeyHash& hash, Slot link, std::uint64_t version) noexcept;
   void raise_purged(std::uint64_t version) noexcept;
   void retire(Slot slot) noexcept;
   void hand_over() noexcept;
@@ -211,7 +225,7 @@ class Partition {
   PlaceWord directory_{};
   std::vector<std::uint32_t> entries_;  // indices of segments, as the directory names them
   std::vector<std::unique_ptr<Segment>> segments_;
-  Split split_;
+  std::vector<Split> under_way_;  // mostly one at a time; more where a put needs room at once
   // In stock.
   std::array<std::vector<std::uint64_t>, kRecordClasses> records_;
   std::uint64_t spare_segment_ = 0;
@@ -225,6 +239,7 @@ class Partition {
   std::atomic<std::uint64_t> items_{0};
   std::atomic<std::uint64_t> segment_count_{0};
   std::atomic<std::uint64_t> splits_{0};
+  std::atomic<std::uint64_t> bins_moved_{0};
   std::atomic<std::uint64_t> directory_bytes_{0};
 };
 

@@ -36,7 +36,7 @@ Partition::~Partition() {
   }
 }
 
-void Partition::free_long_pairs() noexcept {
+void Partition::free_long_pairs(const Segment& segment) noexcept {
   const auto free_all = [this](Slot slot) {
     while (!slot.empty()) {
       const RecordView view(services_.image, slot);
@@ -49,14 +49,22 @@ void Partition::free_long_pairs() noexcept {
       slot = next;
     }
   };
-  if (batch_ != nullptr) services_.retirement.free(batch_->slots.data(), batch_->count);
   SlotPlace places[kChainMax * kSlotsPerBucket];
-  for (const auto& segment : segments_) {
-    for (std::uint32_t bin = 0; bin < kBinsPerSegment; ++bin) {
-      const std::uint32_t count = segment->gather(bin, places);
-      for (std::uint32_t i = 0; i < count; ++i) free_all(places[i].load());
-    }
+  for (std::uint32_t bin = 0; bin < kBinsPerSegment; ++bin) {
+    const std::uint32_t count = segment.gather(bin, places);
+    for (std::uint32_t i = 0; i < count; ++i) free_all(places[i].load());
   }
+}
+
+std::uint64_t Partition::free_segment(bool has_long_pairs) noexcept {
+  if (segments_.empty()) return 0;
+  if (has_long_pairs && batch_ != nullptr) {
+    services_.retirement.free(batch_->slots.data(), std::exchange(batch_->count, 0));
+  }
+  if (has_long_pairs) free_long_pairs(*segments_.back());
+  services_.pool.release(segments_.back()->offset(), kSegmentClass);
+  segments_.pop_back();
+  return kSegmentBytes;
 }
 
 void Partition::stock_segment(std::uint64_t offset) noexcept {
@@ -119,7 +127,7 @@ void Partition::publish_directory() {
 }
 
 bool Partition::wants_split(const Segment& segment) const {
-  return !splitting() && segment.slots() >= kSplitSlots && segment.depth() < kDepthMax;
+  return under_way_.empty() && segment.slots() >= kSplitSlots && segment.depth() < kDepthMax;
 }
 
 void Partition::lack_of_split(const Segment& segment, Shortage& shortage) const {
@@ -148,8 +156,9 @@ void Partition::set_entries(const Segment& segment, std::uint32_t index) {
 }
 
 bool Partition::begin_split(Segment& segment) noexcept {
-  ESPALIER_ASSERT(!splitting() && spare_segment_ != 0 && segment.depth() < kDepthMax);
-  if (!base::try_reserve(segments_, 1)) return false;
+  ESPALIER_ASSERT(split_of(segment) == nullptr && spare_segment_ != 0 &&
+                  segment.depth() < kDepthMax);
+  if (!base::try_reserve(segments_, 1) || !base::try_reserve(under_way_, 1)) return false;
   const std::uint32_t parent = entries_[segment.prefix() << (directory_.depth() - segment.depth())];
   if (segment.depth() == directory_.depth() && !double_directory()) return false;
   std::unique_ptr<Segment> child;
@@ -161,9 +170,9 @@ bool Partition::begin_split(Segment& segment) noexcept {
   }
   spare_segment_ = 0;
   segment.deepen();
-  split_ = {&segment, child.get(), 0};
+  under_way_.push_back({&segment, child.get(), 0});
   segments_.push_back(std::move(child));
-  set_entries(*split_.child, static_cast<std::uint32_t>(segments_.size() - 1));
+  set_entries(*segments_.back(), static_cast<std::uint32_t>(segments_.size() - 1));
   set_entries(segment, parent);
   base::count_own(segment_count_);
   base::count_own(splits_);
@@ -175,10 +184,23 @@ KeyHash Partition::hash_of(Slot slot) const {
       RecordView(services_.image, any_record(services_.image, slot)).pair().key);
 }
 
-void Partition::move_bin(std::uint32_t bin) noexcept {
-  Segment& parent = *split_.parent;
-  Segment& child = *split_.child;
+const Partition::Split* Partition::split_of(const Segment& segment) const {
+  for (const Split& split : under_way_) {
+    if (split.parent == &segment || split.child == &segment) return &split;
+  }
+  return nullptr;
+}
+
+void Partition::move_own_bin(const KeyHash& hash) noexcept {
+  const Split* const split = split_of(segment_of(hash));
+  if (split != nullptr) move_bin(*split, hash.bin());
+}
+
+void Partition::move_bin(const Split& split, std::uint32_t bin) noexcept {
+  Segment& parent = *split.parent;
+  Segment& child = *split.child;
   if (!child.header(bin).pending()) return;
+  base::count_own(bins_moved_);
   SlotPlace places[kChainMax * kSlotsPerBucket];
   const std::uint32_t count = parent.gather(bin, places);
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -198,10 +220,27 @@ void Partition::move_bin(std::uint32_t bin) noexcept {
   }
 }
 
+void Partition::move_next(std::size_t which) noexcept {
+  Split& split = under_way_[which];
+  move_bin(split, split.next);
+  if (++split.next == kBinsPerSegment) {
+    under_way_.erase(under_way_.begin() + static_cast<std::ptrdiff_t>(which));
+  }
+}
+
 void Partition::move_bins(std::uint32_t count) noexcept {
-  for (; splitting() && count != 0; --count) {
-    move_bin(split_.next);
-    if (++split_.next == kBinsPerSegment) split_ = {};
+  for (; !under_way_.empty() && count != 0; --count) move_next(0);
+}
+
+bool Partition::make_room_in(const Segment& segment, std::uint32_t bin) noexcept {
+  for (;;) {
+    const Split* const split = split_of(segment);
+    if (split == nullptr) return segment.has_room(bin, 0);
+    move_bin(*split, bin);
+    // What the new half of a split may still need of overflow buckets is not taken.
+    const std::uint32_t reserve = &segment == split->child ? split->parent->used_buckets() : 0;
+    if (segment.has_room(bin, reserve)) return true;
+    move_next(static_cast<std::size_t>(split - under_way_.data()));
   }
 }
 

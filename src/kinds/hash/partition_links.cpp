@@ -6,8 +6,12 @@
 //             +-> link(7) -> record(7)       a snapshot at 5 is held, 9 is released:
 //                   |older                   link(7) goes, and record(7), which nobody can ask for
 //                   +-> record(3)
+//
+// Each link that stays has an entry with the reclaimer, which says when it is not needed any more.
+// An entry cannot be called back: where its link goes before, another link takes it over.
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/atomic_bytes.hpp"
 #include "kinds/hash/partition.hpp"
 
@@ -20,100 +24,114 @@ SlotPlace older_of(std::byte* image, Slot link, std::uint32_t bin) {
 
 }  // namespace
 
-void Partition::take_out_or_keep(const KeyHash& hash, const SlotPlace& place, Slot old,
+void Partition::take_out_or_keep(const KeyHash& hash, const SlotPlace& place,
                                  std::uint64_t version) noexcept {
-  const std::uint64_t released = services_.clock.released();
-  if (released >= version && may_take_out(old) && take_out(hash, place, released)) {
-    return;
+  // Where there is no room for what goes, it goes with a later write of the key.
+  if (!is_holding()) static_cast<void>(prune(hash, place, version));
+  const Slot slot = place.load();
+  if (slot.is_link() && RecordView(services_.image, slot).version() == version) {
+    keep(hash, slot, version);
   }
-  keep(hash, version, old);
-  if (!services_.holding.load(std::memory_order_acquire)) take_out_between(place);
 }
 
-// Whether no snapshot needs what the last write replaced, nor anything older.
-bool Partition::may_take_out(Slot old) const {
-  if (planted(Bug::holds_ignored)) return true;
-  if (services_.holding.load(std::memory_order_acquire)) return false;
-  if (services_.snapshots.load(std::memory_order_relaxed) == 0) return true;
-  return !old.is_link() && RecordView(services_.image, old).version() >
-                               services_.newest_held.load(std::memory_order_relaxed);
+bool Partition::is_holding() const {
+  return services_.holding.load(std::memory_order_acquire) && !planted(Bug::holding_ignored);
 }
 
-bool Partition::take_out(const KeyHash& hash, const SlotPlace& place,
-                         std::uint64_t limit) noexcept {
+// Whether what is below a link was replaced, and is not held by any snapshot.
+bool Partition::is_obsolete(const SlotPlace& at, std::uint64_t released) const {
+  const RecordView link(services_.image, at.load());
+  const std::uint64_t version = link.version();
+  if (version > released) return false;
+  const Slot below = link.older();
+  if (below.empty()) return true;
+  const RecordView state(services_.image, below);
+  const bool held = services_.held.any_in(state.version(), version);
+  if (held && !planted(Bug::holds_ignored)) return false;
+  if (!below.is_link()) return true;
+  // A link names a record on one of its sides, so that its key can be told: of two links one
+  // behind the other, at most one is an erase. What is further below goes first then.
+  const Slot behind = state.older();
+  const bool absent =
+      behind.empty() || (behind.is_link() && RecordView(services_.image, behind).newer().empty());
+  return !absent || !link.newer().empty();
+}
+
+bool Partition::prune(const KeyHash& hash, const SlotPlace& place, std::uint64_t fresh) noexcept {
+  const std::uint64_t released = services_.clock.released();
   for (;;) {
-    // The last link of the chain: what is older than it is a record, or nothing.
+    std::optional<SlotPlace> lowest;
     SlotPlace at = place;
-    std::optional<SlotPlace> chosen;
     for (Slot slot = at.load(); slot.is_link(); slot = at.load()) {
-      if (RecordView(services_.image, slot).version() <= limit) chosen = at;
+      if (is_obsolete(at, released)) lowest = at;
       at = older_of(services_.image, slot, place.bin);
     }
-    if (!chosen) return true;
+    if (!lowest) return true;
     if (batch_room() < 2) return false;
-    const Slot slot = chosen->load();
-    const RecordView link(services_.image, slot);
-    const Slot older = link.older();
-    raise_purged(link.version());
-    const bool gone = chosen->at == place.at && link.newer().empty();
-    if (gone) {
-      segment_of(hash).remove(place);
-    } else {
-      chosen->store(link.newer());
-    }
-    retire(slot);
-    if (!older.empty()) retire(older);
-    if (gone) return true;
+    if (take_out(hash, place, *lowest, fresh)) return true;
   }
 }
 
-// States that begin above the newest snapshot and ended at a released version.
-void Partition::take_out_between(const SlotPlace& place) noexcept {
-  const std::uint64_t held = services_.newest_held.load(std::memory_order_relaxed);
-  const std::uint64_t released = services_.clock.released();
-  Slot upper = place.load();
-  while (upper.is_link() && batch_room() >= 2) {
-    const SlotPlace at = older_of(services_.image, upper, place.bin);
-    const Slot lower = at.load();
-    if (!lower.is_link()) return;
-    const RecordView above(services_.image, upper);
-    const RecordView below(services_.image, lower);
-    // A link names a record on one of its sides, so that its key can be told: of two links one
-    // behind the other, at most one is an erase.
-    const Slot behind = below.older();
-    const bool absent =
-        behind.empty() || (behind.is_link() && RecordView(services_.image, behind).newer().empty());
-    if ((absent && above.newer().empty()) || above.version() > released ||
-        below.version() <= held) {
-      upper = lower;
-      continue;
-    }
-    raise_purged(above.version());
-    at.store(behind);
-    retire(lower);
-    if (!below.newer().empty()) retire(below.newer());
+bool Partition::take_out(const KeyHash& hash, const SlotPlace& place, const SlotPlace& chosen,
+                         std::uint64_t& fresh) noexcept {
+  const Slot slot = chosen.load();
+  const RecordView link(services_.image, slot);
+  const std::uint64_t version = link.version();
+  const Slot below = link.older();
+  raise_purged(version);
+  if (below.is_link()) {
+    // The link takes the place of the one below, with its entry: it keeps what that one kept.
+    const RecordView state(services_.image, below);
+    const Slot record = state.newer();
+    services_.retirement.move_entry(state.version(), version);
+    if (version == fresh) fresh = 0;
+    older_of(services_.image, slot, place.bin).store(state.older());
+    retire(below);
+    if (!record.empty()) retire(record);
+    return false;
   }
+  const bool gone = chosen.at == place.at && link.newer().empty();
+  if (gone) {
+    segment_of(hash).remove(place);
+  } else {
+    chosen.store(link.newer());
+  }
+  if (version != fresh) services_.retirement.drop_entry(version);
+  retire(slot);
+  if (!below.empty()) retire(below);
+  return gone;
 }
 
-void Partition::keep(const KeyHash& hash, std::uint64_t version, Slot old) noexcept {
-  const std::uint64_t bytes = sizeof(VersionLink) + services_.retirement.bytes_of(old);
-  services_.retirement.set_kept(kept_id_, hash.bits(), version, number_);
+// A link counts with the newest record of the state below, which is there for its sake.
+void Partition::keep(const KeyHash& hash, Slot link, std::uint64_t version) noexcept {
+  if (services_.retirement.has_entry(version)) return;  // of the link whose place it took
+  std::uint64_t bytes = sizeof(VersionLink);
+  const Slot below = RecordView(services_.image, link).older();
+  const Slot record = below.empty() ? below : newest_state(services_.image, below).record;
+  if (!record.empty()) bytes += services_.retirement.bytes_of(record);
+  const LinkEntry entry{hash.bits(), version, bytes, number_};
+  if (services_.retirement.reuse_entry(entry)) return;
+  services_.retirement.set_kept(kept_id_, entry);
   const memory::Retired retired{0, version, 0, kept_id_, bytes};
   services_.reclaimer.retire(services_.object, retired_, {&retired, 1});
   kept_id_ = 0;
 }
 
 void Partition::take_out_ready() noexcept {
-  while (services_.retirement.any_ready(number_) && batch_room() >= RetiredBatch::kSlots) {
+  while (services_.retirement.any_ready(number_) && batch_room() >= RetiredBatch::kSlots &&
+         !is_holding()) {
     const auto ready = services_.retirement.first_ready(number_);
     if (!ready) return;
-    const KeyHash hash(ready->hash, services_.view.partition_bits);
+    const KeyHash hash(ready->entry.hash, services_.view.partition_bits);
     const SegmentBytes segment = bytes_of(hash);
-    if (segment.header(hash.bin()).pending()) move_bin(hash.bin());
-    if (const auto place = segment.find_link(hash, ready->version)) {
-      if (!take_out(hash, *place, ready->version)) return;
-    }
-    services_.retirement.pop_ready(number_, *ready);
+    if (segment.header(hash.bin()).pending()) move_own_bin(hash);
+    const auto place = segment.find_link(hash, ready->entry.version);
+    ESPALIER_ASSERT(place);
+    if (!prune(hash, *place, 0)) return;
+    // An entry that was another link's may come too early. It waits again, as this one's.
+    if (!services_.retirement.keep_again(ready->id, ready->entry.version)) continue;
+    const memory::Retired retired{0, ready->entry.version, 0, ready->id, ready->entry.bytes};
+    services_.reclaimer.retire(services_.object, retired_, {&retired, 1});
   }
 }
 
@@ -154,7 +172,7 @@ void Partition::flush() noexcept {
     if (any && !stock_retirement()) break;
     take_out_ready();
     if (batch_ != nullptr && batch_->count != 0 && retired_.size() != 0) hand_over();
-  } while (services_.retirement.any_ready(number_));
+  } while (services_.retirement.any_ready(number_) && !is_holding());
   for (RecordClass cls = 0; cls < kRecordClasses; ++cls) {
     services_.records.give(cls, records_[cls]);
     records_[cls].clear();

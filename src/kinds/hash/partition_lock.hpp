@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/barrier.hpp"
+#include "kinds/hash/planted_hash_bugs.hpp"
 
 namespace espalier::hash {
 
@@ -65,9 +66,11 @@ class PartitionLock {
   /// Returns whether it was taken as its owner does, for unlock().
   [[nodiscard]] bool lock(LockHolder& self) {
     if (owner_.load(std::memory_order_relaxed) == &self) [[likely]] {
+      reached(Moment::owner_seen);
       self.busy_with.store(this, std::memory_order_release);
       base::frequent_barrier(asymmetric_);
-      if (owner_.load(std::memory_order_acquire) == &self) [[likely]]
+      if (owner_.load(std::memory_order_acquire) == &self || planted(Bug::owner_not_asked_again))
+          [[likely]]
         return true;
       self.busy_with.store(nullptr, std::memory_order_release);
     }
@@ -95,7 +98,10 @@ class PartitionLock {
     if (const LockHolder* const owner = owner_.load(std::memory_order_relaxed); owner != nullptr) {
       owner_.store(nullptr, std::memory_order_relaxed);
       base::rare_barrier(asymmetric_);
-      while (owner->busy_with.load(std::memory_order_acquire) == this) std::this_thread::yield();
+      while (owner->busy_with.load(std::memory_order_acquire) == this &&
+             !planted(Bug::owner_not_awaited)) {
+        std::this_thread::yield();
+      }
       turns_ = 0;
     }
     turns_ = last_ == &self ? turns_ + 1 : 0;

@@ -34,7 +34,7 @@ Shortage Partition::write(const WriteIntent& intent, WriteOutcome& outcome) noex
   NewestState newest;
   if (!directory_.none()) {
     const SegmentBytes segment = bytes_of(intent.hash);
-    if (segment.header(intent.hash.bin()).pending()) move_bin(intent.hash.bin());
+    if (segment.header(intent.hash.bin()).pending()) move_own_bin(intent.hash);
     place = segment.find(intent.hash, intent.key);
     if (place) newest = newest_state(services_.image, place->load());
   }
@@ -106,24 +106,19 @@ Partition::Room Partition::make_room(const WriteIntent& intent, Shortage& shorta
     Segment& segment = segment_of(intent.hash);
     if (wants_split(segment) && intent.may_grow) {
       lack_of_split(segment, shortage);
+      shortage.growth_can_wait = segment.has_room(intent.hash.bin(), 0);
       if (shortage.any()) return Room::lacking;
       (void)begin_split(segment);  // else there may be room all the same
     }
-    // What the new half of a split may still need of overflow buckets is not taken.
     Segment& target = segment_of(intent.hash);
-    if (&target == split_.child) move_bin(intent.hash.bin());
-    const std::uint32_t reserve = &target == split_.child ? split_.parent->used_buckets() : 0;
-    if (target.has_room(intent.hash.bin(), reserve)) {
+    if (make_room_in(target, intent.hash.bin())) {
       return shortage.any() ? Room::lacking : Room::there;
-    }
-    if (splitting()) {
-      move_bins(kBinsPerSegment);
-      continue;
     }
     // A chain that is too long in a segment that is not: no split would make it shorter.
     const bool worth = target.slots() >= kSplitSlots / 2 && target.depth() < kDepthMax;
     if (!worth) return Room::refused;
     lack_of_split(target, shortage);
+    shortage.growth_can_wait = false;
     if (shortage.any()) return Room::lacking;
     if (!begin_split(target)) return Room::no_memory;
   }
@@ -206,7 +201,7 @@ void Partition::commit(const WriteIntent& intent, std::optional<SlotPlace> place
   services_.clock.done(version);
   outcome.version = outcome.wait_for = version;
   if (linked) {
-    take_out_or_keep(intent.hash, *place, old, version);
+    take_out_or_keep(intent.hash, *place, version);
   } else if (!old.empty()) {
     retire(old);
   }

@@ -18,19 +18,26 @@ enum class Bug : std::uint8_t {
   none,
   moved_bin_answered,          // a bin that was moved answers for what it no longer has
   changes_ignored,             // a miss is believed although slots moved meanwhile
+  changes_not_counted,         // a slot moves inside a bin, and its header does not say so
   generation_not_confirmed,    // a record is believed whatever its generation says
   answer_unreleased,           // a record answers for versions before it
   purged_ignored,              // a reader that came too late says what is not so
   holds_ignored,               // states that a snapshot needs are taken out
   acknowledge_before_release,  // a write returns before its version is released
+  holding_ignored,             // states are taken out while a snapshot is being taken
   record_freed_at_once,        // what was unlinked is free although readers may be there
+  owner_not_asked_again,       // a lock's owner enters although it may be the owner no more
+  owner_not_awaited,           // a lock is taken away from an owner that is inside
 };
 
 /// Steps between which another thread may do anything.
 enum class Moment : std::uint8_t {
   entry_read,   // of a read that knows its segment, and has not looked at the bin
   bin_read,     // of a read that has seen the bin's header, and no slot
+  bucket_read,  // of a read that has searched a bucket, and goes on to the next of the bin
   before_done,  // of a write that has stored its slot
+  owner_seen,   // of a thread that has seen that it owns a lock
+  hold_read,    // of a snapshot that has its version, and is not registered
 };
 
 using base::planted;

@@ -136,6 +136,7 @@ inline constexpr std::uint64_t kAnyVersion = std::numeric_limits<std::uint64_t>:
         bucket + offsetof(Bucket, slots) + (kSlotsPerBucket - 1) * sizeof(Slot),
         std::memory_order_acquire)};
     if (result.look == Look::changed || !last.is_overflow()) break;
+    reached(Moment::bucket_read);
     bucket = view.bucket(place.segment, last.line());
   }
   const bool same = load_bucket_word(place.bin) == place.header;

@@ -25,9 +25,26 @@ constexpr std::uint32_t later(std::uint32_t a, std::uint32_t b) {
 }  // namespace
 
 RecordStore::~RecordStore() {
-  for (const Page& page : pages_) {
-    if (page.offset != 0) pool_.release(page.offset, memory::kRecordsClass);
+  while (free_page() != 0) {
   }
+}
+
+// Records that are in use are freed with it: their generations count, too.
+std::uint64_t RecordStore::free_page() noexcept {
+  const std::lock_guard lock(mutex_);
+  while (!pages_.empty() && pages_.back().offset == 0) pages_.pop_back();
+  if (pages_.empty()) return 0;
+  Page& page = pages_.back();
+  const std::uint64_t end =
+      sizeof(RecordPageHeader) + std::uint64_t{page.carved} * kRecordBytes[page.cls];
+  for (std::uint64_t at = sizeof(RecordPageHeader); at < end; at += kRecordBytes[page.cls]) {
+    const auto generation = generation_at(pool_.at(page.offset + at));
+    page.generation_high = later(page.generation_high, generation.load(std::memory_order_relaxed));
+  }
+  give_to_pool(page);
+  pages_.pop_back();
+  --numbers_.pages;
+  return kPageBytes;
 }
 
 std::uint32_t RecordStore::take(RecordClass cls, std::span<std::uint64_t> out) noexcept {
@@ -166,15 +183,19 @@ void RecordStore::drop_page(std::uint32_t index) {
   unlink(index);
   --numbers_.pages;
   numbers_.free -= page.records;
-  // So that the pool hands it out again above all that its records ever had.
+  give_to_pool(page);
+  page.free_stack.reset();
+  page.offset = 0;
+  unused_.push_back(index);
+}
+
+// So that the pool hands it out again above all that its records ever had.
+void RecordStore::give_to_pool(const Page& page) {
   const auto generation =
       base::shared<std::uint32_t>(pool_.at(page.offset) + offsetof(RecordPageHeader, generation));
   generation.store(later(generation.load(std::memory_order_relaxed), page.generation_high),
                    std::memory_order_relaxed);
   pool_.release(page.offset, memory::kRecordsClass);
-  page.free_stack.reset();
-  page.offset = 0;
-  unused_.push_back(index);
 }
 
 std::uint32_t RecordStore::page_at(std::uint64_t offset) const {

@@ -59,7 +59,7 @@ static_assert(record_class_of(33) == 1 && record_class_of(80) == 3 && record_cla
 class RecordStore {
  public:
   RecordStore(memory::BufferPool& pool, std::uint32_t map_id) : pool_(pool), map_id_(map_id) {}
-  /// Gives all pages back, whatever is in use.
+  /// Gives all pages back, whatever is in use. Cost: a line of each record.
   ~RecordStore();
   RecordStore(const RecordStore&) = delete;
   RecordStore& operator=(const RecordStore&) = delete;
@@ -72,6 +72,9 @@ class RecordStore {
   [[nodiscard]] bool adopt_page(RecordClass cls, std::uint64_t offset) noexcept;
   /// Takes records of a class back. Requires: no reader may come upon them any more.
   void give(RecordClass cls, std::span<const std::uint64_t> offsets) noexcept;
+  /// Gives back a page, whatever is in use there. Returns its bytes; 0: none is left.
+  /// Requires: nothing is taken or given any more.
+  [[nodiscard]] std::uint64_t free_page() noexcept;
   /// Puts all that waits outside into its pages, and gives back those that are wholly free.
   void trim() noexcept;
 
@@ -85,6 +88,14 @@ class RecordStore {
   /// Whether a record begins there that no page has free, and of which class; kRecordClasses: none
   /// does. Requires: after trim(). For audits.
   [[nodiscard]] RecordClass class_at(std::uint64_t offset) const;
+  /// Calls `use` with the offset and the length of records of each page. For audits.
+  template <class Use>
+  void for_each_page(const Use& use) const {
+    const std::lock_guard lock(mutex_);
+    for (const Page& page : pages_) {
+      if (page.offset != 0) use(page.offset, kRecordBytes[page.cls]);
+    }
+  }
 
  private:
   static constexpr std::uint32_t kPageBytes = 32768;
@@ -110,6 +121,7 @@ class RecordStore {
   void take_loose(RecordClass cls, std::span<std::uint64_t> out, std::uint32_t& taken);
   void give_to_page(std::uint64_t offset);
   void drop_page(std::uint32_t index);
+  void give_to_pool(const Page& page);
   void link(std::uint32_t index);
   void unlink(std::uint32_t index);
 

@@ -88,6 +88,30 @@ TEST_F(RecordStoreTest, HandsOutEachPlaceOnceAndUnderANewGeneration) {
   EXPECT_EQ(parts_.pool.stats(memory::kRecordsClass).in_use, records_.numbers().pages);
 }
 
+TEST_F(RecordStoreTest, GenerationsGoOnAboveThoseOfAMapThatIsGone) {
+  constexpr RecordClass kClass = 3;
+  std::map<std::uint64_t, std::uint32_t> last;
+  {
+    RecordStore gone(parts_.pool, 2);
+    std::uint64_t offsets[64];
+    for (int round = 0; round < 20; ++round) {
+      ASSERT_EQ(gone.take(kClass, offsets), 64u);
+      if (round != 19) gone.give(kClass, offsets);
+    }
+    for (const std::uint64_t offset : offsets) last[offset] = generation(offset);
+  }
+  std::uint64_t offsets[400];
+  const std::uint32_t got = records_.take(kClass, offsets);
+  std::uint32_t again = 0;
+  for (std::uint32_t i = 0; i < got; ++i) {
+    const auto before = last.find(offsets[i]);
+    if (before == last.end()) continue;
+    ++again;
+    EXPECT_GT(generation(offsets[i]), before->second);
+  }
+  EXPECT_GT(again, 0u);
+}
+
 TEST_F(RecordStoreTest, WithoutMemoryNothingIsTaken) {
   std::uint64_t offset = 0;
   parts_.pool.fail_from(0);

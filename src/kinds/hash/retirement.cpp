@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/hash/retirement.hpp"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -46,35 +47,147 @@ void Retirement::give_batch(RetiredBatch& batch) noexcept {
   free_batches_.push_back(batch.id);
 }
 
+bool Retirement::add_entry() noexcept {
+  if (!base::try_reserve(entries_, 1)) return false;
+  if (by_version_.size() <= entries_.size()) {
+    std::vector<std::uint32_t> wider;
+    if (!base::try_reserve(wider, std::max<std::size_t>(64, 2 * by_version_.size()))) return false;
+    wider.resize(std::max<std::size_t>(64, 2 * by_version_.size()));
+    by_version_.swap(wider);
+    for (std::uint32_t i = 1; i <= entries_.size(); ++i) {
+      const auto state = entry(i).state;
+      if (state == Entry::State::kept || state == Entry::State::ready) index(i);
+    }
+  }
+  entries_.emplace_back();
+  push(free_entries_, static_cast<std::uint32_t>(entries_.size()));
+  return true;
+}
+
+std::uint32_t Retirement::find(std::uint64_t version) const {
+  if (by_version_.empty()) return 0;
+  std::uint32_t number = by_version_[version & (by_version_.size() - 1)];
+  while (number != 0 && entries_[number - 1].link.version != version) {
+    number = entries_[number - 1].same;
+  }
+  return number;
+}
+
+void Retirement::index(std::uint32_t number) {
+  entry(number).same = std::exchange(bucket_of(entry(number).link.version), number);
+}
+
+void Retirement::forget(std::uint32_t number) {
+  std::uint32_t* at = &bucket_of(entry(number).link.version);
+  while (*at != number) at = &entry(*at).same;
+  *at = entry(number).same;
+}
+
+void Retirement::push(std::uint32_t& first, std::uint32_t number) {
+  if (first != 0) entry(first).previous = number;
+  entry(number).previous = 0;
+  entry(number).next = std::exchange(first, number);
+}
+
+void Retirement::unlink(std::uint32_t& first, std::uint32_t number) {
+  const Entry& out = entry(number);
+  if (out.next != 0) entry(out.next).previous = out.previous;
+  (out.previous != 0 ? entry(out.previous).next : first) = out.next;
+}
+
+void Retirement::set_spare(std::uint32_t number) {
+  entry(number).state = Entry::State::spare;
+  push(spares_of(entry(number).link.bytes), number);
+}
+
+void Retirement::set_free(std::uint32_t number) {
+  entry(number).state = Entry::State::free;
+  push(free_entries_, number);
+}
+
+void Retirement::leave_ready(std::uint32_t number) {
+  Ready& ready = ready_[entry(number).link.partition];
+  unlink(ready.first, number);
+  ready.count.fetch_sub(1, std::memory_order_release);
+}
+
 std::uint32_t Retirement::take_kept() noexcept {
   const std::lock_guard lock(mutex_);
-  if (free_kept_ == 0) {
-    if (!base::try_reserve(kept_, 1)) return 0;
-    kept_.emplace_back();
-    return static_cast<std::uint32_t>(kept_.size()) | kKept;
+  if (free_entries_ == 0 && !add_entry()) return 0;
+  const std::uint32_t number = free_entries_;
+  unlink(free_entries_, number);
+  entry(number).state = Entry::State::stocked;
+  return number | kKept;
+}
+
+void Retirement::set_kept(std::uint32_t id, const LinkEntry& link) noexcept {
+  const std::lock_guard lock(mutex_);
+  const std::uint32_t number = id & ~kKept;
+  entry(number).link = link;
+  entry(number).state = Entry::State::kept;
+  index(number);
+}
+
+bool Retirement::reuse_entry(const LinkEntry& link) noexcept {
+  const std::lock_guard lock(mutex_);
+  std::uint32_t& first = spares_of(link.bytes);
+  const std::uint32_t number = first;
+  if (number == 0) return false;
+  unlink(first, number);
+  const std::uint64_t counted = entry(number).link.bytes;
+  entry(number).link = link;
+  entry(number).link.bytes = counted;
+  entry(number).state = Entry::State::kept;
+  index(number);
+  return true;
+}
+
+void Retirement::move_entry(std::uint64_t from, std::uint64_t to) noexcept {
+  drop_entry(to);
+  const std::lock_guard lock(mutex_);
+  const std::uint32_t number = find(from);
+  ESPALIER_ASSERT(number != 0);
+  forget(number);
+  entry(number).link.version = to;
+  index(number);
+}
+
+void Retirement::drop_entry(std::uint64_t version) noexcept {
+  const std::lock_guard lock(mutex_);
+  const std::uint32_t number = find(version);
+  if (number == 0) return;
+  forget(number);
+  if (entry(number).state == Entry::State::kept) return set_spare(number);
+  leave_ready(number);
+  set_free(number);
+}
+
+bool Retirement::has_entry(std::uint64_t version) const noexcept {
+  const std::lock_guard lock(mutex_);
+  return find(version) != 0;
+}
+
+Retirement::EntryNumbers Retirement::entries() const {
+  const std::lock_guard lock(mutex_);
+  EntryNumbers numbers;
+  for (const Entry& one : entries_) {
+    if (one.state == Entry::State::kept || one.state == Entry::State::ready) ++numbers.of_links;
+    if (one.state == Entry::State::spare) ++numbers.spare;
   }
-  const std::uint32_t id = free_kept_;
-  free_kept_ = kept_[id - 1].next;
-  return id | kKept;
-}
-
-void Retirement::give_kept(std::uint32_t id) noexcept {
-  const std::lock_guard lock(mutex_);
-  kept_[(id & ~kKept) - 1].next = std::exchange(free_kept_, id & ~kKept);
-}
-
-void Retirement::set_kept(std::uint32_t id, std::uint64_t hash, std::uint64_t version,
-                          std::uint32_t partition) noexcept {
-  const std::lock_guard lock(mutex_);
-  kept_[(id & ~kKept) - 1] = {hash, version, partition, 0};
+  return numbers;
 }
 
 void Retirement::release(std::uint32_t id) noexcept {
   if ((id & kKept) != 0) {
     const std::lock_guard lock(mutex_);
-    KeptLink& kept = kept_[(id & ~kKept) - 1];
-    Ready& ready = ready_[kept.partition];
-    kept.next = std::exchange(ready.first, id & ~kKept);
+    const std::uint32_t number = id & ~kKept;
+    if (entry(number).state == Entry::State::spare) {
+      unlink(spares_of(entry(number).link.bytes), number);
+      return set_free(number);
+    }
+    Ready& ready = ready_[entry(number).link.partition];
+    entry(number).state = Entry::State::ready;
+    push(ready.first, number);
     ready.count.fetch_add(1, std::memory_order_release);
     return;
   }
@@ -123,24 +236,21 @@ RecordClass Retirement::free_pair(Slot slot) noexcept {
   return kLinkClass;
 }
 
-std::optional<KeptLink> Retirement::first_ready(std::uint32_t partition) const {
+std::optional<Retirement::ReadyLink> Retirement::first_ready(std::uint32_t partition) const {
   const std::lock_guard lock(mutex_);
-  const std::uint32_t id = ready_[partition].first;
-  if (id == 0) return std::nullopt;
-  KeptLink first = kept_[id - 1];
-  first.next = id;
-  return first;
+  const std::uint32_t number = ready_[partition].first;
+  if (number == 0) return std::nullopt;
+  return ReadyLink{number | kKept, entries_[number - 1].link};
 }
 
-// What became ready meanwhile stands before it.
-void Retirement::pop_ready(std::uint32_t partition, const KeptLink& first) noexcept {
+bool Retirement::keep_again(std::uint32_t id, std::uint64_t version) noexcept {
   const std::lock_guard lock(mutex_);
-  Ready& ready = ready_[partition];
-  std::uint32_t* at = &ready.first;
-  while (*at != first.next) at = &kept_[*at - 1].next;
-  *at = kept_[first.next - 1].next;
-  kept_[first.next - 1].next = std::exchange(free_kept_, first.next);
-  ready.count.fetch_sub(1, std::memory_order_release);
+  const std::uint32_t number = id & ~kKept;
+  Entry& again = entry(number);
+  if (again.state != Entry::State::ready || again.link.version != version) return false;
+  leave_ready(number);
+  again.state = Entry::State::kept;
+  return true;
 }
 
 std::uint64_t Retirement::bytes_of(Slot slot) const {

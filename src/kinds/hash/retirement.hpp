@@ -6,6 +6,10 @@
 //   kept    one version link that stays in its bin while readers or snapshots may need what is
 //           older: once none does, it is ready, and the next write of the partition takes it out
 //
+// The entry of a link that is taken out before stays with the reclaimer, and is spare: the next
+// link that keeps about as many bytes has it. So a key that is written often while a snapshot is
+// held has few entries, and counts as what it keeps.
+//
 // Invariant: an id is of one batch or one kept link from take to release, and there is room to
 // release it: what happens between a version and its publication asks the heap for nothing.
 //
@@ -14,6 +18,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -35,11 +40,11 @@ struct RetiredBatch {
 };
 
 /// A version link that stays for a while.
-struct KeptLink {
+struct LinkEntry {
   std::uint64_t hash = 0;
-  std::uint64_t version = 0;
+  std::uint64_t version = 0;  // no two links of a map have one
+  std::uint64_t bytes = 0;    // that it keeps, itself included
   std::uint32_t partition = 0;
-  std::uint32_t next = 0;  // that is ready; or free
 };
 
 class Retirement {
@@ -53,9 +58,23 @@ class Retirement {
   void give_batch(RetiredBatch& batch) noexcept;
   /// The id of a link to be kept; 0: the process has no memory.
   [[nodiscard]] std::uint32_t take_kept() noexcept;
-  void give_kept(std::uint32_t id) noexcept;
-  void set_kept(std::uint32_t id, std::uint64_t hash, std::uint64_t version,
-                std::uint32_t partition) noexcept;
+  /// An id from take_kept() is that of a link from now on.
+  void set_kept(std::uint32_t id, const LinkEntry& entry) noexcept;
+  /// Gives a link a spare entry of about as many bytes, which the reclaimer may say is ready too
+  /// early. False: there is none.
+  [[nodiscard]] bool reuse_entry(const LinkEntry& entry) noexcept;
+  /// A link has taken the place of the one of `from`, and has its entry from now on; its own, if
+  /// it had one, is spare.
+  void move_entry(std::uint64_t from, std::uint64_t to) noexcept;
+  /// A link is gone: its entry is spare, or free if it was ready.
+  void drop_entry(std::uint64_t version) noexcept;
+  [[nodiscard]] bool has_entry(std::uint64_t version) const noexcept;
+  /// Entries of links, and those that are spare. For audits and tests. Cost: all of them.
+  struct EntryNumbers {
+    std::uint64_t of_links = 0;
+    std::uint64_t spare = 0;
+  };
+  [[nodiscard]] EntryNumbers entries() const;
 
   /// The reclaimer released an id: of a batch, whose records are free now, or of a kept link, which
   /// is ready from now on.
@@ -67,10 +86,15 @@ class Retirement {
   [[nodiscard]] bool any_ready(std::uint32_t partition) const {
     return ready_[partition].count.load(std::memory_order_acquire) != 0;
   }
-  /// One that is; it stays ready until pop_ready().
-  [[nodiscard]] std::optional<KeptLink> first_ready(std::uint32_t partition) const;
-  /// Takes the first one out and gives its id back. Requires: nobody else does meanwhile.
-  void pop_ready(std::uint32_t partition, const KeptLink& first) noexcept;
+  struct ReadyLink {
+    std::uint32_t id = 0;
+    LinkEntry entry;
+  };
+  /// One that is; it stays ready until drop_entry() or keep_again().
+  [[nodiscard]] std::optional<ReadyLink> first_ready(std::uint32_t partition) const;
+  /// A link that was ready is needed still: its id may be retired again. False: it is gone, or not
+  /// ready any more.
+  [[nodiscard]] bool keep_again(std::uint32_t id, std::uint64_t version) noexcept;
 
   /// Bytes of the buffers of long pairs, until they are free.
   std::atomic<std::uint64_t> long_bytes{0};
@@ -92,19 +116,49 @@ class Retirement {
   RecordClass free_pair(Slot slot) noexcept;
 
   static constexpr std::uint32_t kKept = std::uint32_t{1} << 31;
+  // Of entries: 0 is none, as the first one has the number 1.
   struct Ready {
     std::atomic<std::uint32_t> count{0};
-    std::uint32_t first = 0;  // its id; guarded by mutex_
+    std::uint32_t first = 0;  // guarded by mutex_
   };
+  struct Entry {
+    /// free and stocked: of no link, and not with the reclaimer; kept: of a link, and with it;
+    /// ready: of a link, and not with it any more; spare: of no link, and with it.
+    enum class State : std::uint8_t { free, stocked, kept, ready, spare };
+    LinkEntry link;
+    std::uint32_t next = 0;      // of the same list: free, ready or spare
+    std::uint32_t previous = 0;  // 0: the first of its list
+    std::uint32_t same = 0;      // the next one of the same place in by_version_
+    State state = State::free;
+  };
+  // All of these: requires the lock.
+  [[nodiscard]] bool add_entry() noexcept;
+  [[nodiscard]] Entry& entry(std::uint32_t number) { return entries_[number - 1]; }
+  [[nodiscard]] std::uint32_t& bucket_of(std::uint64_t version) {
+    return by_version_[version & (by_version_.size() - 1)];
+  }
+  [[nodiscard]] std::uint32_t find(std::uint64_t version) const;
+  void index(std::uint32_t number);
+  void forget(std::uint32_t number);
+  void push(std::uint32_t& first, std::uint32_t number);
+  void unlink(std::uint32_t& first, std::uint32_t number);
+  [[nodiscard]] std::uint32_t& spares_of(std::uint64_t bytes) {
+    return spare_entries_[static_cast<std::size_t>(std::bit_width(bytes))];
+  }
+  void set_spare(std::uint32_t number);
+  void set_free(std::uint32_t number);
+  void leave_ready(std::uint32_t number);
 
   memory::BufferPool& pool_;
   RecordStore& records_;
   mutable std::mutex mutex_;  // guards all below but the counts
   std::vector<std::unique_ptr<RetiredBatch>> batches_;
   std::vector<std::uint32_t> free_batches_;  // with room for all
-  std::vector<KeptLink> kept_;
-  std::uint32_t free_kept_ = 0;  // id of the first
-  std::vector<Ready> ready_;
+  std::vector<Entry> entries_;
+  std::vector<std::uint32_t> by_version_;  // of entries of links; a power of two
+  std::uint32_t free_entries_ = 0;
+  std::array<std::uint32_t, 65> spare_entries_{};  // by the bits of their bytes
+  std::vector<Ready> ready_;                       // by partition
 };
 
 }  // namespace espalier::hash

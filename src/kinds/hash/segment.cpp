@@ -154,6 +154,7 @@ std::uint32_t SegmentBytes::gather(std::uint32_t bin, SlotPlace* places) const {
 }
 
 void Segment::count_change(std::uint32_t bin) {
+  if (planted(Bug::changes_not_counted)) return;
   const BucketWord now = header(bin);
   store_header(line(bin),
                BucketWord::of(now.generation(), now.depth(), now.pending(), now.changes() + 1));

@@ -78,6 +78,81 @@ inline bool a_bin_that_moves_is_read_again() {
   return world.f.get(world.key) == "old" && once.done();
 }
 
+/// Whether a key is found whose slot moves to a bucket that its reader has searched already. Where
+/// versions are on, what the erase has taken out would have the reader begin again.
+inline bool a_slot_that_moves_to_the_front_is_found() {
+  HashFixture f({.partitions = 1, .versions = false, .seed = HashSeed{3, 4}});
+  const auto keys = keys_of_one_bin(*f.map, kSlotsPerBucket + 1, 17);
+  for (const std::string& key : keys) f.put(key, "v");
+  const Once once(Moment::bucket_read, [&] {
+    HashThread writer = f.another_thread();
+    EXPECT_TRUE(f.map->erase(writer, keys.front()));
+  });
+  return f.get(keys.back()) == "v" && once.done();
+}
+
+/// A lock, and a holder that has become its owner.
+struct OwnedLock {
+  OwnedLock() {
+    for (std::uint32_t i = 0; i < PartitionLock::kTurns + 2; ++i) {
+      const PartitionGuard guard(lock, owner);
+    }
+  }
+
+  PartitionLock lock;
+  LockHolder owner;
+  LockHolder other;
+};
+
+/// Whether an owner stays out whose lock is taken away after it has looked whether it has it.
+inline bool a_former_owner_waits() {
+  OwnedLock world;
+  std::atomic<bool> inside{false};
+  std::atomic<bool> entered{false};
+  std::thread taker;
+  bool both = false;
+  bool seen = false;
+  {
+    const Once once(Moment::owner_seen, [&] {
+      taker = std::thread([&] {
+        const PartitionGuard guard(world.lock, world.other);
+        inside = true;
+        for (int i = 0; i < 20'000 && !entered; ++i) std::this_thread::yield();
+        inside = false;
+      });
+      while (!inside) std::this_thread::yield();
+    });
+    const PartitionGuard guard(world.lock, world.owner);
+    both = inside;
+    entered = true;
+    seen = once.done();
+  }
+  taker.join();
+  return seen && !both;
+}
+
+/// Whether a thread that takes a lock away waits until its owner is out.
+inline bool a_lock_is_taken_from_an_owner_that_is_out() {
+  OwnedLock world;
+  std::atomic<bool> trying{false};
+  std::atomic<bool> inside{false};
+  std::thread taker;
+  bool both = false;
+  {
+    const PartitionGuard guard(world.lock, world.owner);
+    taker = std::thread([&] {
+      trying = true;
+      const PartitionGuard taken(world.lock, world.other);
+      inside = true;
+    });
+    while (!trying) std::this_thread::yield();
+    for (int i = 0; i < 20'000 && !inside; ++i) std::this_thread::yield();
+    both = inside;
+  }
+  taker.join();
+  return !both && inside;
+}
+
 /// Whether what a stale slot names is not taken for what it named.
 inline bool a_freed_record_is_not_believed() {
   HashFixture f({.partitions = 1});
@@ -85,7 +160,7 @@ inline bool a_freed_record_is_not_believed() {
   const HashView& view = *f.map;
   const Slot stale = look_up(view, view.hash("first"), "first", kAnyVersion, true).record;
   (void)f.map->erase(f.thread, "first");
-  f.map->free_some(f.thread);
+  f.map->give_back(f.thread);
   // Until another key has the place.
   for (int i = 0; i < 1000; ++i) {
     const std::string key = "key" + std::to_string(i);
@@ -111,7 +186,7 @@ inline bool a_torn_record_is_not_believed() {
   std::string copied(record.pair().value.substr(0, 24));
   for (int i = 0; i < 1000 && record.pair().value == before; ++i) {
     f.put("first", std::string(48, 'b'));
-    f.map->free_some(f.thread);
+    f.map->give_back(f.thread);
   }
   copied += record.pair().value.substr(24);
   EXPECT_NE(copied, before);
@@ -169,6 +244,27 @@ inline bool snapshots_have_what_they_need() {
   return good;
 }
 
+/// Whether a snapshot has what was replaced between its version and its registration.
+inline bool a_snapshot_in_the_making_keeps_what_it_needs() {
+  HashFixture f({.partitions = 1});
+  f.put("k", "old");
+  Result<HashSnapshot> snapshot = fail(Code::out_of_memory);
+  {
+    const Once once(Moment::hold_read, [&] {
+      HashThread writer = f.another_thread();
+      EXPECT_TRUE(f.map->put(writer, "k", "new"));
+    });
+    snapshot = f.map->hold(f.thread);
+  }
+  bool good = false;
+  {
+    HashReader reader(*f.map, f.thread, *snapshot);
+    good = reader.get("k").value == "old";
+  }
+  f.map->drop(*snapshot);
+  return good;
+}
+
 /// Whether a write waits until its version is released.
 inline bool writes_wait_for_their_release() {
   HashFixture f({.partitions = 2, .seed = HashSeed{8, 9}});
@@ -203,7 +299,7 @@ inline bool values_stay_for_their_reader() {
   HashReader reader(*f.map, f.thread);
   const std::string_view value = reader.get("k").value;
   for (int i = 0; i < 500; ++i) EXPECT_TRUE(f.map->put(writer, "k", "new value"));
-  f.map->free_some(writer);
+  f.map->give_back(writer);
   for (int i = 0; i < 500; ++i) EXPECT_TRUE(f.map->put(writer, "k", "new value"));
   return value == "old value";
 }

@@ -26,8 +26,9 @@ class StoreParts {
     pool.set_reclaim([this](bool insists) {
       memory::BufferCache cache(pool);
       const bool freed = reclaimer.collect(cache);
-      if (freed && !insists) return true;
-      return reclaimer.expire_oldest() || freed || reclaimer.waits_for_snapshots();
+      const bool given_back = store.maps.give_back(reclaimer, cache);
+      if ((freed || given_back) && !insists) return true;
+      return reclaimer.expire_oldest() || freed || given_back || reclaimer.waits_for_snapshots();
     });
   }
 
@@ -38,8 +39,11 @@ class StoreParts {
   base::EpochPins epoch_pins;
   memory::Reclaimer reclaimer{pool, epochs, leases, epoch_pins,
                               region.limit_bytes() / memory::Reclaimer::kSnapshotShare};
+  espalier::store::StoredObjects objects;
+  HashStore store{pool, epochs, reclaimer, catalog, objects, dropped};
+  espalier::store::DroppedObjects dropped{epochs, leases};
+  // Last, for the maps that it holds give memory back to the others.
   catalog::Catalog catalog;
-  HashStore store{pool, epochs, reclaimer, catalog};
 };
 
 /// A map, and one thread that uses it.

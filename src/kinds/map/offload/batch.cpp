@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "engine/services.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/map/batch_entries.hpp"
 #include "kinds/map/item_calls.hpp"
+#include "kinds/map/offload/host_map.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/offload/map_walks.hpp"
 #include "kinds/map/offload/served_map.hpp"

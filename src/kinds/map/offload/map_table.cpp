@@ -5,6 +5,9 @@
 
 #include "base/try_reserve.hpp"
 #include "engine/free_dropped.hpp"
+#include "engine/host_link.hpp"
+#include "engine/services.hpp"
+#include "kinds/map/offload/host_map.hpp"
 #include "kinds/map/offload/map_walks.hpp"
 
 namespace espalier::offload {

@@ -10,11 +10,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/host_link.hpp"
-#include "engine/services.hpp"
 #include "kinds/map/offload/served_map.hpp"
 
 namespace espalier::offload {
+
+class HostLink;
+struct Services;
 
 class MapTable {
  public:

@@ -8,6 +8,9 @@
 #include "base/try_reserve.hpp"
 #include "engine/connection.hpp"
 #include "engine/scheduler.hpp"
+#include "engine/services.hpp"
+#include "kinds/map/format/shard.hpp"
+#include "kinds/map/offload/host_map.hpp"
 #include "kinds/map/offload/map_services.hpp"
 
 namespace espalier::offload {
@@ -49,6 +52,8 @@ void count_leaf(Request& request, std::uint64_t now_ns) {
   if (request.works_on == nullptr) return;  // it was refused
   static_cast<ServedMap&>(*request.works_on).count_answer(request.key(), now_ns);
 }
+
+HostMap& host_map_of(Call& call) { return static_cast<HostMap&>(map_of(call)); }
 
 MapWalks& MapWalks::of(Call& call) { return static_cast<MapWalks&>(call.executor(kMapWalks)); }
 
@@ -99,11 +104,12 @@ void MapWalks::drop(const Connection& connection) {
 }
 
 void MapWalks::walk(Request& request) {
-  if (in_walk_ || is_long(request.walk)) [[unlikely]]
+  if (in_walk_ || is_long(walk_of(request))) [[unlikely]]
     return walk(request, WalkTerms{});
   ServedMap& map = static_cast<ServedMap&>(*request.works_on);
-  request.walk.tag = request.index;
-  map.submit(request.walk, *this);
+  espalier::Request& asked = walk_of(request);
+  asked.tag = request.index;
+  map.submit(asked, *this);
   maps_.begin_walks(map);
 }
 
@@ -112,7 +118,7 @@ void MapWalks::walk(Request& request, const WalkTerms& terms) {
     deferred_.push_back({&request, terms});
     return;
   }
-  if (!is_long(request.walk)) [[likely]]
+  if (!is_long(walk_of(request))) [[likely]]
     return begin_walk(request, terms);
   const memory::HeldVersion* const held = terms.held;
   ESPALIER_ASSERT(terms.condition.kind == ConditionKind::none);
@@ -134,12 +140,13 @@ void MapWalks::begin_long_walk(Request& request, const memory::HeldVersion* held
 
 void MapWalks::begin_walk(Request& request, const WalkTerms& terms) {
   ServedMap& map = static_cast<ServedMap&>(*request.works_on);
-  request.walk.tag = request.index;
+  espalier::Request& asked = walk_of(request);
+  asked.tag = request.index;
   if (terms.held == nullptr && terms.condition.kind == ConditionKind::none &&
       terms.staged == nullptr) {
-    map.submit(request.walk, *this);
+    map.submit(asked, *this);
   } else {
-    map.submit({&request.walk, this, terms.held, {}, terms.condition, false, terms.staged});
+    map.submit({&asked, this, terms.held, {}, terms.condition, false, terms.staged});
   }
   maps_.begin_walks(map);
 }
@@ -151,7 +158,7 @@ void MapWalks::give_lane_back(const Request& request, std::uint64_t items) {
 
 void MapWalks::done(const Completion& completion) {
   Request& request = scheduler_.place(completion.tag);
-  if (is_long(request.walk)) [[unlikely]]
+  if (is_long(walk_of(request))) [[unlikely]]
     give_lane_back(request, completion.items);
   in_walk_ = true;
   scheduler_.go_on_with(request, &completion);
@@ -160,13 +167,13 @@ void MapWalks::done(const Completion& completion) {
 
 bool MapWalks::items(std::uint64_t tag, std::span<const Item> items) {
   Request& request = scheduler_.place(tag);
-  if (is_long(request.walk)) {
+  if (is_long(walk_of(request))) {
     std::uint64_t& bytes = long_walks_[tag].bytes;
     for (const Item& item : items) bytes += item.key.size() + item.value.size();
   }
   Call call(scheduler_, request);
   try {
-    return request.offload->items(call, items);
+    return static_cast<const TakesItems*>(request.offload->for_executor)->take(call, items);
   } catch (const std::bad_alloc&) {  // the walk ends, and then the request
     request.no_memory = true;
     return false;

@@ -20,11 +20,22 @@
 #include "engine/executor.hpp"
 #include "engine/registry.hpp"
 #include "engine/typed_call.hpp"
+#include "espalier/condition.hpp"
+#include "espalier/types.hpp"
 #include "kinds/map/offload/lane_queue.hpp"
 #include "kinds/map/offload/map_table.hpp"
 #include "kinds/map/offload/served_map.hpp"
 
+namespace espalier::memory {
+struct HeldVersion;
+}
+namespace espalier::tree {
+class StagedValue;
+}
+
 namespace espalier::offload {
+
+class HostMap;
 
 class MapWalks final : public Executor, private Handler {
  public:
@@ -108,11 +119,24 @@ extern const ExecutorKind kMapWalks;
 /// a table in a switch.
 void count_leaf(Request& request, std::uint64_t now_ns);
 
+/// What handlers that kMapWalks carries out have for it, where walks of theirs deliver items.
+struct TakesItems {
+  bool (*take)(Call&, std::span<const Item>);  ///< false ends the walk
+};
+template <bool (*kTake)(Call&, std::span<const Item>)>
+inline constexpr TakesItems kTakesItems{kTake};
+
 /// As serve(), of a call on maps.
 template <class Asked, Next (*kStep)(Call&, const Asked&)>
 [[nodiscard]] constexpr Offload serve_map(CallHandler more = {}) {
   if (Asked::kCall.limits.map) more.executor = &kMapWalks;
   return serve<Asked, kStep>(more);
+}
+
+/// What the walk that the last step began has found. What it points to is there until the step
+/// returns. Null: this step was not called by a walk. Requires: kMapWalks carries it out.
+[[nodiscard]] inline const Completion* ended_walk(const Call& call) {
+  return static_cast<const Completion*>(call.from_executor());
 }
 
 /// The same of a call whose step is over when its walk has ended: `kWalked` does what is left, and
@@ -122,7 +146,7 @@ template <class Asked, Next (*kStep)(Call&, const Asked&),
 [[nodiscard]] constexpr Offload serve_walk(CallHandler more = {}) {
   Offload made = serve_map<Asked, kStep>(more);
   made.step = [](Call& call) {
-    const Completion* const found = call.walked();
+    const Completion* const found = ended_walk(call);
     return found != nullptr ? kWalked(call, *found) : read_and_step<Asked, kStep>(call);
   };
   return made;
@@ -134,12 +158,22 @@ template <class Asked, Next (*kStep)(Call&, const Asked&),
   return static_cast<ServedMap&>(*call.request().works_on);
 }
 /// The same, for what only the host can do.
-[[nodiscard]] inline HostMap& host_map_of(Call& call) {
-  return static_cast<HostMap&>(map_of(call));
-}
+[[nodiscard]] HostMap& host_map_of(Call& call);
 
-/// How a step ends that goes on when its walk has ended: Call::walked() is then what it found. The
-/// walk is the one that the step has filled in (Call::new_walk).
+/// The walk of a request. Requires: a step of it has made one.
+[[nodiscard]] inline espalier::Request& walk_of(Request& request) {
+  return request.executor_state.get<espalier::Request>();
+}
+/// The walk that a step fills in before it ends with begin_walk(); what it points to must live
+/// until that has ended.
+inline espalier::Request& new_walk(Call& call, Op op) {
+  espalier::Request& walk = call.request().executor_state.make<espalier::Request>();
+  walk.op = op;
+  walk.key = call.key();
+  return walk;
+}
+/// How a step ends that goes on when its walk has ended: ended_walk() is then what it found. The
+/// walk is the one that the step has filled in (new_walk); the step then runs inside its epoch.
 inline Next begin_walk(Call& call) {
   MapWalks::of(call).walk(call.request());
   return call.handed_over();

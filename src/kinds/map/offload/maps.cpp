@@ -8,10 +8,12 @@
 
 #include "base/exposed_epoch.hpp"
 #include "engine/connection.hpp"
+#include "engine/services.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/map/calls.hpp"
 #include "kinds/map/map_forms.hpp"
 #include "kinds/map/offload/held_snapshots.hpp"
+#include "kinds/map/offload/host_map.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/offload/map_walks.hpp"
 #include "kinds/map/offload/served_map.hpp"

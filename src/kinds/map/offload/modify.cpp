@@ -16,7 +16,7 @@ namespace {
 using Kind = ConditionKind;
 
 Next compare_and_set(Call& call, const map_calls::CompareAndSet& asked) {
-  call.new_walk(asked.comparison.erase != 0 ? Op::erase : Op::put).value = asked.value;
+  new_walk(call, asked.comparison.erase != 0 ? Op::erase : Op::put).value = asked.value;
   const Kind kind = *wire::condition_kind(asked.comparison.kind);  // no fault was found
   return begin_walk(call, nullptr, {kind, asked.comparison.version, asked.expected});
 }
@@ -31,7 +31,7 @@ struct AddState {
 
 Next begin_add(Call& call) {
   call.state<AddState>().writing = false;
-  call.new_walk(Op::get);
+  new_walk(call, Op::get);
   return begin_walk(call);
 }
 
@@ -52,12 +52,12 @@ Next put_sum(Call& call, const Completion& found, std::uint64_t amount) {
   condition.kind = !found.found ? Kind::absent : versions ? Kind::version : Kind::value;
   condition.version = found.version;
   condition.value = state.expected;
-  call.new_walk(Op::put).value = base::bytes_of(state.sum);
+  new_walk(call, Op::put).value = base::bytes_of(state.sum);
   return begin_walk(call, nullptr, condition);
 }
 
 Next add(Call& call, const map_calls::Add& asked) {
-  const Completion* const done = call.walked();
+  const Completion* const done = ended_walk(call);
   if (done == nullptr) return begin_add(call);
   AddState& state = call.state<AddState>();
   if (!state.writing) return put_sum(call, *done, asked.amount);

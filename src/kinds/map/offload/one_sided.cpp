@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offloads for clients that walk maps by one-sided READs: where the memory is, and leases.
-#include <array>
+// Offloads for clients that walk maps by one-sided READs: where the memory is.
 #include <cstring>
 #include <memory>
 #include <span>
@@ -13,14 +12,15 @@
 #include "engine/connection.hpp"
 #include "engine/one_sided_fields.hpp"
 #include "engine/one_sided_host.hpp"
+#include "engine/services.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/map/calls.hpp"
 #include "kinds/map/format/map_place.hpp"
+#include "kinds/map/offload/host_map.hpp"
 #include "kinds/map/offload/indexed_reads.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/offload/map_walks.hpp"
 #include "wire/one_sided.hpp"
-#include "wire/session_calls.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -61,7 +61,7 @@ bool take_end(Call& call, std::span<const Item> items) {
 }
 
 Next walk_to_end(Call& call, Op op) {
-  call.new_walk(op).limit = 1;
+  new_walk(call, op).limit = 1;
   return begin_walk(call);
 }
 
@@ -78,7 +78,7 @@ Next open_by_key(Call& call, OneSidedHost& host, bool fills_tables) {
     call.new_state<MapEnds>();
     return walk_to_end(call, Op::scan);
   }
-  const Completion* const walked = call.walked();
+  const Completion* const walked = ended_walk(call);
   if (walked != nullptr && !walked->ok) return call.fail(walked->error);
   MapEnds& ends = call.state<MapEnds>();
   if (++ends.walks == 1) return walk_to_end(call, Op::scan_reverse);
@@ -141,26 +141,6 @@ Next next_generation(Call& call, const map_calls::NextGeneration& asked) {
   return answer(call, map_calls::Described{fields});
 }
 
-// What a client counted is a hint: leaves of a map that is not there count nowhere.
-void count_leaves(Call& call, const session_calls::RenewLease& asked) {
-  const std::string_view lids = asked.leaves;
-  std::array<wire::Lid, wire::kSampledLeavesMax> leaves{};
-  if (lids.empty() || lids.size() % sizeof(wire::Lid) != 0 || lids.size() > sizeof leaves) return;
-  std::memcpy(leaves.data(), lids.data(), lids.size());
-  const auto map = call.services().catalog().find<tree::MapCore>(asked.map);
-  if (map == nullptr) return;
-  map->heat.add(std::span(leaves).first(lids.size() / sizeof(wire::Lid)), base::monotonic_ns());
-}
-
-Next renew_lease(Call& call, const session_calls::RenewLease& asked) {
-  OneSidedHost* const host = OneSidedHost::of(call.connection());
-  if (host == nullptr) return call.fail({Code::unsupported, 0, 0});
-  const auto epoch = host->renew(asked.renewal.lease, asked.renewal.oldest, base::monotonic_ns());
-  if (!epoch) return call.fail(epoch.error());
-  count_leaves(call, asked);
-  return answer(call, session_calls::Renewed{*epoch});
-}
-
 Next open_feed(Call& call, const map_calls::OpenFeed&) {
   OneSidedHost* const host = OneSidedHost::of(call.connection());
   const std::shared_ptr<tree::MapCore>& core = host_map_of(call).core;
@@ -188,10 +168,9 @@ Next count_leaves_read(Call& call, const map_calls::CountLeaves& asked) {
 }
 
 const Offload kOneSidedOffloads[] = {
-    serve_map<map_calls::OpenReads, open_reads>({.items = take_end}),
-    serve_map<map_calls::OpenIndex, open_index>({.items = take_end}),
+    serve_map<map_calls::OpenReads, open_reads>({.for_executor = &kTakesItems<take_end>}),
+    serve_map<map_calls::OpenIndex, open_index>({.for_executor = &kTakesItems<take_end>}),
     serve_map<map_calls::NextGeneration, next_generation>(),
-    serve_map<session_calls::RenewLease, renew_lease>(),
     serve_map<map_calls::CountLeaves, count_leaves_read>(),
     serve_map<map_calls::OpenFeed, open_feed>(),
 };

@@ -28,7 +28,7 @@ Next get(Call& call, const map_calls::Get& asked) {
   if (const ItemReadState* const state = call.find_state<ItemReadState>(); state && state->answer) {
     return go_on(call, *state->answer);
   }
-  call.new_walk(Op::get);
+  new_walk(call, Op::get);
   if (!asked.snapshot) [[likely]]
     return begin_walk(call);
   ItemReadState& state = call.state<ItemReadState>();
@@ -47,7 +47,7 @@ Next write_long(Call& call, Op op, std::string_view value) {
   if (!call.has_state<WriteState>()) call.state<WriteState>().staged = map_of(call).stage(value);
   std::optional<tree::StagedValue>& staged = call.state<WriteState>().staged;
   if (staged && !staged->is_whole()) return copy_staged(call, *staged);
-  call.new_walk(op).value = value;
+  new_walk(call, op).value = value;
   return staged ? begin_walk(call, *staged) : begin_walk(call);
 }
 
@@ -55,7 +55,7 @@ template <Op kOp>
 Next write(Call& call, std::string_view value) {
   if (value.size() > kLongValueBytes && value.size() <= wire::kValueBytesMax) [[unlikely]]
     return write_long(call, kOp, value);
-  call.new_walk(kOp).value = value;
+  new_walk(call, kOp).value = value;
   return begin_walk(call);
 }
 

@@ -18,6 +18,7 @@
 #include "engine/payload_reader.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/map/item_calls.hpp"
+#include "kinds/map/offload/host_map.hpp"
 #include "kinds/map/offload/long_value.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/offload/map_walks.hpp"
@@ -26,6 +27,7 @@
 #include "kinds/map/offload/snapshot.hpp"
 #include "kinds/map/offload/walk_answer.hpp"
 #include "kinds/map/write/estimate.hpp"
+#include "rings/ring.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -67,7 +69,7 @@ Next start_range(Call& call, RangeState& state, const AskedRange& asked) {
   state.limit = asked.limit;
   state.more = false;
   state.once_more = false;
-  espalier::Request& walk = call.new_walk(asked.op);
+  espalier::Request& walk = new_walk(call, asked.op);
   walk.high = asked.high;
   walk.limit = static_cast<std::uint32_t>(state.limit);
   return begin_walk(call, source.held());
@@ -75,7 +77,7 @@ Next start_range(Call& call, RangeState& state, const AskedRange& asked) {
 
 // The next walk of the same scan, or the one in hand once more.
 Next go_on_range(Call& call, RangeState& state) {
-  espalier::Request& walk = call.walk_in_hand();
+  espalier::Request& walk = walk_of(call.request());
   state.items = items_memory(call);
   state.more = false;
   if (!std::exchange(state.once_more, false)) state.from.swap(state.last_key);
@@ -211,7 +213,7 @@ Next ranged(Call& call, RangeState& state, const Completion& done) {
 
 Next read_range(Call& call, const AskedRange& asked) {
   RangeState& state = call.state<RangeState>();
-  if (const Completion* const done = call.walked()) return ranged(call, state, *done);
+  if (const Completion* const done = ended_walk(call)) return ranged(call, state, *done);
   if (state.long_answer) return deliver(call, state);
   if (state.cancelled) return call.answer(header_of(state));
   return state.going_on ? go_on_range(call, state) : start_range(call, state, asked);
@@ -247,13 +249,13 @@ Next found_floor(Call& call, const Completion& found) {
 }
 
 Next floor(Call& call, const map_calls::Floor& asked) {
-  if (const Completion* const found = call.walked()) return found_floor(call, *found);
+  if (const Completion* const found = ended_walk(call)) return found_floor(call, *found);
   ItemReadState& state = call.state<ItemReadState>();
   if (state.answer) return go_on(call, *state.answer);
   const ReadSource source = read_source(call, asked.snapshot, state.held);
   if (!source.found) return call.fail({Code::not_found, 0, 0});
   state.held = source.snapshot;
-  call.new_walk(Op::floor);
+  new_walk(call, Op::floor);
   return begin_walk(call, source.held());
 }
 
@@ -264,8 +266,9 @@ Next count_estimate(Call& call, const map_calls::CountEstimate& asked) {
   return answer(call, map_calls::Estimated{*estimate});
 }
 
-constexpr CallHandler kScans{.items = take_items, .cancel = cancel_range, .sampled = count_leaf};
-constexpr CallHandler kCounts{.items = count_items, .cancel = cancel_range};
+constexpr CallHandler kScans{
+    .for_executor = &kTakesItems<take_items>, .cancel = cancel_range, .sampled = count_leaf};
+constexpr CallHandler kCounts{.for_executor = &kTakesItems<count_items>, .cancel = cancel_range};
 
 const Offload kRangeOffloads[] = {
     serve_map<map_calls::Scan, scan<Op::scan>>(kScans),

@@ -1,66 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/map/offload/served_map.hpp"
 
-#include "kinds/map/walk/next_step.hpp"
+#include "kinds/map/write/staged_value.hpp"
 
 namespace espalier::offload {
-namespace {
 
-constexpr std::uint32_t kLanes = 32;  // walks of one map that run together
-
-}  // namespace
-
-HostMap::HostMap(std::shared_ptr<tree::MapCore> core_in, base::EpochSlot walks_slot,
-                 base::EpochSlot calls_slot, std::uint32_t counters)
-    : core(std::move(core_in)),
-      calls(core->store, std::move(calls_slot), counters),
-      walks_(core->store, std::move(walks_slot), counters) {
-  shard = core->shard.get();
-  executor_ = std::make_unique<tree::MapExecutor>(
-      walks_, *core, kLanes, [this](std::uint32_t, base::ReadyQueue& queue) {
-        return tree::HostAccess(core->base, queue, true, &interleave_warm_);
-      });
-}
-
-void HostMap::submit(const espalier::Request& walk, Handler& handler) {
-  begin_walks();
-  executor_->submit({&walk, 1}, handler);
-}
-
-void HostMap::submit(const tree::WalkRequest& walk) {
-  begin_walks();
-  executor_->submit(walk);
-}
-
-// The map may have grown since it was last walked.
-void HostMap::begin_walks() {
-  if (!walking) interleave_warm_ = core->far_interior();
-}
-
-void HostMap::count_answer(std::string_view key, std::uint64_t now_ns) {
-  if (const wire::Lid leaf = executor_->answering(); leaf != 0) {
-    core->heat.add({&leaf, 1}, now_ns);
-    return;
-  }
-  if (key.size() > core->geometry.key_bytes_max) return;
-  tree::Cursor cursor;
-  cursor.key.assign(key);
-  calls.slot.enter();
-  cursor.read_version = core->clock.released();
-  const wire::Lid leaf = core->view(tree::find_leaf(*core, cursor, {})).lid();
-  calls.slot.exit();
-  core->heat.add({&leaf, 1}, now_ns);
-}
-
-std::shared_ptr<HeldSnapshot> HostMap::hold(std::uint64_t version, const std::string& owner) {
-  if (!keeps_versions()) return nullptr;
-  return std::make_shared<HostSnapshot>(core, version, owner);
-}
-
-std::optional<tree::StagedValue> HostMap::stage(std::string_view value) {
-  auto staged = tree::StagedValue::begin(calls, *core, value);
-  if (!staged) return std::nullopt;
-  return *std::move(staged);
+std::optional<tree::StagedValue> ServedMap::stage(std::string_view /*value*/) {
+  return std::nullopt;
 }
 
 }  // namespace espalier::offload

@@ -11,14 +11,22 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
+#include "base/epoch_pins.hpp"
 #include "engine/executor.hpp"
-#include "kinds/map/host/host_executor.hpp"
-#include "kinds/map/offload/snapshot.hpp"
-#include "kinds/map/write/staged_value.hpp"
+#include "espalier/types.hpp"
+
+namespace espalier::tree {
+class StagedValue;
+struct WalkRequest;
+}  // namespace espalier::tree
+namespace espalier::wire {
+struct ShardMap;
+}
 
 namespace espalier::offload {
+
+class HeldSnapshot;
 
 class ServedMap : public WorkedOn {
  public:
@@ -41,9 +49,7 @@ class ServedMap : public WorkedOn {
   [[nodiscard]] virtual base::EpochPin pin() { return {}; }
   /// A buffer for a value that is to be written, into which it can be copied before. Nothing: not
   /// here, or there is no memory for it now. The map stays as long as that lives.
-  [[nodiscard]] virtual std::optional<tree::StagedValue> stage(std::string_view /*value*/) {
-    return std::nullopt;
-  }
+  [[nodiscard]] virtual std::optional<tree::StagedValue> stage(std::string_view value);
   /// Whether it lost its name: no request that begins may find it.
   [[nodiscard]] virtual bool dropped() const = 0;
   /// The newest version that readers see.
@@ -59,41 +65,6 @@ class ServedMap : public WorkedOn {
 
  protected:
   ServedMap() = default;
-};
-
-/// Of the host: walks by loads and stores, and all else that wants the map itself.
-class HostMap final : public ServedMap {
- public:
-  HostMap(std::shared_ptr<tree::MapCore> core_in, base::EpochSlot walks_slot,
-          base::EpochSlot calls_slot, std::uint32_t counters);
-
-  void submit(const espalier::Request& walk, Handler& handler) override;
-  void submit(const tree::WalkRequest& walk) override;
-  std::size_t advance() override { return executor_->advance(); }
-  [[nodiscard]] bool keeps_versions() const override { return core->options.versions; }
-  [[nodiscard]] std::shared_ptr<HeldSnapshot> hold(std::uint64_t version,
-                                                   const std::string& owner) override;
-  [[nodiscard]] base::EpochPin pin() override {
-    return core->store.epoch_pins.pin(walks_.slot.exposed());
-  }
-  [[nodiscard]] std::optional<tree::StagedValue> stage(std::string_view value) override;
-  [[nodiscard]] bool dropped() const override {
-    return core->dropped.load(std::memory_order_acquire);
-  }
-  [[nodiscard]] std::uint64_t released() const override { return core->clock.released_now(); }
-  /// Cost: within the completion of the key's walk, a lock and a look-up; else a descent besides.
-  void count_answer(std::string_view key, std::uint64_t now_ns) override;
-  [[nodiscard]] std::shared_ptr<void> keep() const override { return core; }
-
-  const std::shared_ptr<tree::MapCore> core;
-  tree::ThreadContext calls;  ///< of what is done at once, beside the walks
-
- private:
-  void begin_walks();
-
-  tree::ThreadContext walks_;  // of the executor below
-  bool interleave_warm_ = false;
-  std::unique_ptr<tree::MapExecutor> executor_;
 };
 
 }  // namespace espalier::offload

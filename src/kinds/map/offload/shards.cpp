@@ -5,10 +5,12 @@
 #include <optional>
 #include <utility>
 
+#include "engine/services.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/map/calls.hpp"
 #include "kinds/map/format/shard.hpp"
 #include "kinds/map/map_forms.hpp"
+#include "kinds/map/offload/host_map.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/offload/map_walks.hpp"
 #include "kinds/map/offload/served_map.hpp"

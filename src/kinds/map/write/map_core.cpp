@@ -2,11 +2,15 @@
 #include "kinds/map/write/map_core.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "kinds/map/node/leaf_builder.hpp"
+#include "wire/one_sided.hpp"
 
 namespace espalier::tree {
 namespace {
@@ -176,6 +180,13 @@ MapCore::~MapCore() {
   for (const std::uint64_t spare : spare_nodes) store.pool.release(spare, node_class);
   table.destroy();
   store.pool.release(header_offset, kHeaderClass);
+}
+
+void MapCore::count_reads(std::string_view lids) const {
+  std::array<wire::Lid, wire::kSampledLeavesMax> read{};
+  if (lids.empty() || lids.size() % sizeof(wire::Lid) != 0 || lids.size() > sizeof read) return;
+  std::memcpy(read.data(), lids.data(), lids.size());
+  heat.add(std::span(read).first(lids.size() / sizeof(wire::Lid)), base::monotonic_ns());
 }
 
 }  // namespace espalier::tree

@@ -134,6 +134,8 @@ class MapCore final : public MapView,
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] catalog::ObjectNumbers numbers() const override;
   void add_samples(catalog::SampleList& to) const override;
+  /// LIDs of leaves.
+  void count_reads(std::string_view lids) const override;
   /// Bytes of all its buffers: nodes, values, page table, what is reserved and what waits.
   [[nodiscard]] std::uint64_t memory_bytes() const override;
 

@@ -2,9 +2,11 @@
 #include "kinds/sequencer/client/sequencers.hpp"
 
 #include "channel/objects.hpp"
+#include "channel/reached.hpp"
 #include "channel/rings/remote_sessions.hpp"
 #include "kinds/sequencer/client/sequencer_adder.hpp"
 #include "kinds/sequencer/execute.hpp"
+#include "kinds/sequencer/sequencer.hpp"
 
 namespace espalier::client {
 namespace {

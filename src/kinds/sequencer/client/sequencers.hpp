@@ -16,11 +16,14 @@
 #include <vector>
 
 #include "channel/interface.hpp"
-#include "channel/reached.hpp"
+#include "channel/reached_object.hpp"
 #include "espalier/sequencer.hpp"
 #include "kinds/sequencer/answer.hpp"
-#include "kinds/sequencer/sequencer.hpp"
 #include "wire/sequencer.hpp"
+
+namespace espalier::sequencer {
+class Sequencer;
+}
 
 namespace espalier::client {
 

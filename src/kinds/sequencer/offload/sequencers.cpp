@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/connection.hpp"
+#include "engine/services.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/sequencer/execute.hpp"
 #include "kinds/sequencer/offload/sequencer_host.hpp"

@@ -12,6 +12,7 @@
 #include "base/clock.hpp"
 #include "channel/draw_seed.hpp"
 #include "kinds/table/client/sealed_rows.hpp"
+#include "kinds/table/loaded_pipeline.hpp"
 #include "kinds/table/snapshot_source.hpp"
 #include "kinds/table/staged_run.hpp"
 #include "kinds/table/table_object.hpp"

@@ -15,6 +15,7 @@
 #include "kinds/table/client/remote_run.hpp"
 #include "kinds/table/client/sealed_rows.hpp"
 #include "kinds/table/format/table.hpp"
+#include "kinds/table/loaded_pipeline.hpp"
 
 namespace espalier::client {
 namespace {

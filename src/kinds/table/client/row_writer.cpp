@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/table/client/row_writer.hpp"
 
+#include "kinds/table/ctr_cipher.hpp"
 #include "kinds/table/row_values.hpp"
 #include "kinds/table/value.hpp"
 

@@ -7,6 +7,9 @@
 #include "base/clock.hpp"
 #include "catalog/catalog.hpp"
 #include "channel/objects.hpp"
+#include "kinds/table/client/schema.hpp"
+#include "kinds/table/client/table_key.hpp"
+#include "kinds/table/ctr_cipher.hpp"
 
 namespace espalier::client {
 
@@ -47,6 +50,16 @@ std::optional<TableError> RunLimits::reached() const {
     return TableError{{Code::system, 0, ETIMEDOUT}, "the query did not end before its deadline"};
   }
   return std::nullopt;
+}
+
+TableImpl::TableImpl(std::string name, table::Schema schema, std::optional<table::SaltBytes> salt)
+    : name_(std::move(name)), schema_(SchemaImpl::handle(std::move(schema))), salt_(salt) {}
+
+const table::Schema& TableImpl::schema() const { return SchemaImpl::of(schema_).schema; }
+
+TableResult<std::uint64_t> TableImpl::append_with(std::optional<table::CtrCipher>& cipher,
+                                                  std::span<std::byte> rows) {
+  return cipher ? append_encrypted(rows, *cipher) : append(rows);
 }
 
 std::optional<TableError> TableImpl::wrong_without_key() const {

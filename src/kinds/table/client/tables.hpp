@@ -19,16 +19,20 @@
 #include <utility>
 #include <vector>
 
-#include "channel/channel.hpp"
 #include "channel/interface.hpp"
 #include "espalier/table.hpp"
-#include "kinds/table/client/schema.hpp"
-#include "kinds/table/client/table_key.hpp"
-#include "kinds/table/ctr_cipher.hpp"
 #include "kinds/table/format/table_calls.hpp"
-#include "kinds/table/loaded_pipeline.hpp"
+#include "kinds/table/key_bytes.hpp"
 #include "kinds/table/schema.hpp"
 #include "wire/message.hpp"
+
+namespace espalier::channel {
+class Channel;
+}
+namespace espalier::table {
+class CtrCipher;
+struct RunConstants;
+}  // namespace espalier::table
 
 namespace espalier::client {
 
@@ -125,15 +129,14 @@ class TableImpl : public Interface {
   /// are wanted.
   using RowSink = std::function<bool(std::span<const std::byte> rows)>;
 
-  TableImpl(std::string name, table::Schema schema, std::optional<table::SaltBytes> salt = {})
-      : name_(std::move(name)), schema_(SchemaImpl::handle(std::move(schema))), salt_(salt) {}
+  TableImpl(std::string name, table::Schema schema, std::optional<table::SaltBytes> salt = {});
   /// What stands behind a handle, and a handle of it.
   static const std::shared_ptr<TableImpl>& of(const Table& table) { return table.impl_; }
   static Table handle(std::shared_ptr<TableImpl> impl) { return Table(std::move(impl)); }
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const Schema& public_schema() const { return schema_; }
-  [[nodiscard]] const table::Schema& schema() const { return SchemaImpl::of(schema_).schema; }
+  [[nodiscard]] const table::Schema& schema() const;
 
   /// Of its key, where its rows are encrypted.
   [[nodiscard]] const std::optional<table::SaltBytes>& salt() const { return salt_; }
@@ -161,9 +164,7 @@ class TableImpl : public Interface {
                                                       table::CtrCipher& cipher) = 0;
   /// Appends rows with that cipher, or without one.
   TableResult<std::uint64_t> append_with(std::optional<table::CtrCipher>& cipher,
-                                         std::span<std::byte> rows) {
-    return cipher ? append_encrypted(rows, *cipher) : append(rows);
-  }
+                                         std::span<std::byte> rows);
   /// Begins to run a pipeline. Keys travel as they are; rows of an encrypted result are decrypted
   /// here. Errors, here or later: see TableRun; unsupported (no libcrypto), system (no memory may
   /// be locked for keys).

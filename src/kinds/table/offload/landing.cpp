@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "engine/connection.hpp"
+#include "engine/services.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/table/calls.hpp"
 #include "kinds/table/offload/append_call.hpp"

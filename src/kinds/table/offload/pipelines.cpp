@@ -8,6 +8,7 @@
 
 #include "engine/connection.hpp"
 #include "engine/payload_reader.hpp"
+#include "engine/services.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/table/calls.hpp"
 #include "kinds/table/offload/loaded_pipelines.hpp"

@@ -15,6 +15,7 @@
 #include "engine/connection.hpp"
 #include "engine/payload_reader.hpp"
 #include "engine/reader_wait.hpp"
+#include "engine/services.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/table/calls.hpp"
 #include "kinds/table/loaded_pipeline.hpp"

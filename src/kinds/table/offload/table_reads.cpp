@@ -13,6 +13,7 @@
 #include "engine/one_sided_fields.hpp"
 #include "engine/one_sided_host.hpp"
 #include "engine/reader_wait.hpp"
+#include "engine/services.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/table/calls.hpp"
 #include "kinds/table/offload/table_offloads.hpp"

@@ -9,6 +9,7 @@
 #include "base/clock.hpp"
 #include "engine/connection.hpp"
 #include "engine/payload_reader.hpp"
+#include "engine/services.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/table/calls.hpp"
 #include "kinds/table/format/table_calls.hpp"
@@ -16,6 +17,7 @@
 #include "kinds/table/offload/table_offloads.hpp"
 #include "kinds/table/offload/table_session.hpp"
 #include "kinds/table/table_object.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::offload {
 namespace {

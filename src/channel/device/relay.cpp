@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/relay.hpp"
+#include "channel/device/relay.hpp"
 
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/bytes.hpp"
-#include "channel/device/relay_link.hpp"
 #include "channel/rings/thread_rings.hpp"
 #include "engine/connection.hpp"
 #include "engine/principal.hpp"
-#include "kinds/map/offload/reads.hpp"
+#include "engine/services.hpp"
 
 namespace espalier::device {
 namespace {
@@ -60,22 +60,6 @@ Next flush(Call& call, RelayState& state) {
   return call.more_of_answer();
 }
 
-}  // namespace
-
-RelayedSnapshot::RelayedSnapshot(RelayLink& link, std::uint32_t map, std::uint64_t number,
-                                 std::uint64_t version)
-    : link_(link), connection_(link.connection()), map_(map), number_(number) {
-  held_.version = version;
-}
-
-RelayedSnapshot::~RelayedSnapshot() { link_.close_snapshot(connection_, number_); }
-
-std::uint64_t RelayedSnapshot::number() const {
-  return link_.connection() == connection_ ? number_ : 0;
-}
-
-namespace {
-
 Next begin(Call& call, RelayState& state, offload::AnswerPace pace) {
   wire::CallMessage message;
   message.offload = call.offload().id;
@@ -86,14 +70,9 @@ Next begin(Call& call, RelayState& state, offload::AnswerPace pace) {
   state.principal = offload::bytes_of(call.principal());
   message.principal = state.principal;
   if (call.at_snapshot()) {
-    const auto number = call.snapshot_number();
-    const offload::ReadSource source = offload::read_source(call, number, nullptr);
-    if (!number || !source.found) return call.fail({Code::not_found, 0, 0});
-    state.held = source.snapshot;
-    state.host_snapshot = static_cast<const RelayedSnapshot&>(*state.held).number();
-    if (state.host_snapshot == 0) return call.fail({Code::connection_lost, 0, 0});
+    ESPALIER_ASSERT(state.snapshot.number != 0);
     message.at_snapshot = true;
-    message.payload = base::bytes_of(state.host_snapshot);
+    message.payload = base::bytes_of(state.snapshot.number);
     message.more_payload = call.payload_behind_snapshot();
   }
   if (message.bytes() > wire::kMessageBytesMax) {
@@ -104,8 +83,10 @@ Next begin(Call& call, RelayState& state, offload::AnswerPace pace) {
 
 }  // namespace
 
-Next begin_relay(Call& call) {
-  return begin(call, call.new_state<RelayState>(), offload::AnswerPace::at_once);
+Next begin_relay(Call& call, SnapshotAtHost snapshot) {
+  RelayState& state = call.new_state<RelayState>();
+  state.snapshot = std::move(snapshot);
+  return begin(call, state, offload::AnswerPace::at_once);
 }
 
 Next begin_long_relay(Call& call, std::vector<std::byte> payload) {
@@ -167,5 +148,7 @@ void cancel_relay(Call& call) {
   call.state<RelayState>().unwanted = true;
   call.cancel_post();
 }
+
+Next ask_host(Call& call) { return is_relayed(call) ? relay(call) : begin_relay(call); }
 
 }  // namespace espalier::device

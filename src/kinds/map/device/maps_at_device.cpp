@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/map/device/maps_at_device.hpp"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/bytes.hpp"
+#include "channel/device/relay.hpp"
+#include "channel/device/relay_link.hpp"
+#include "engine/call.hpp"
+#include "engine/connection.hpp"
+#include "kinds/map/device/device_map.hpp"
+#include "kinds/map/offload/held_snapshots.hpp"
+#include "kinds/map/offload/map_walks.hpp"
+#include "kinds/map/offload/reads.hpp"
+
+namespace espalier::device {
+namespace {
+
+using offload::Call;
+using offload::Next;
+using offload::Offload;
+using wire::AtDevice;
+using wire::OffloadId;
+
+void close_at_host(RelayLink& link, std::uint64_t connection, std::uint64_t number) {
+  link.notify(connection, OffloadId::snapshot_close, std::string(base::bytes_of(number)));
+}
+
+/// A version that the host holds for a client of the device.
+class RelayedSnapshot final : public offload::HeldSnapshot {
+ public:
+  RelayedSnapshot(RelayLink& link, std::uint32_t map, std::uint64_t number, std::uint64_t version)
+      : link_(link), connection_(link.connection()), map_(map), number_(number) {
+    held_.version = version;
+  }
+  ~RelayedSnapshot() override { close_at_host(link_, connection_, number_); }
+
+  [[nodiscard]] const memory::HeldVersion& version() const override { return held_; }
+  [[nodiscard]] std::uint32_t map() const override { return map_; }
+  /// Its number at the host; 0: that connection has ended, and with it the snapshot.
+  [[nodiscard]] std::uint64_t number() const {
+    return link_.connection() == connection_ ? number_ : 0;
+  }
+
+ private:
+  RelayLink& link_;
+  const std::uint64_t connection_;
+  const std::uint32_t map_;
+  const std::uint64_t number_;
+  memory::HeldVersion held_;
+};
+
+const Offload& node_offload(const Call& call) {
+  return *static_cast<const Offload*>(call.offload().context);
+}
+
+// Has the host do it, which numbers the client's snapshot otherwise.
+Next let_host_read(Call& call) {
+  if (!call.at_snapshot()) return begin_relay(call);
+  const auto number = call.snapshot_number();
+  offload::ReadSource source = offload::read_source(call, number, nullptr);
+  if (!number || !source.found) return call.fail({Code::not_found, 0, 0});
+  const auto at_host = static_cast<const RelayedSnapshot&>(*source.snapshot).number();
+  if (at_host == 0) return call.fail({Code::connection_lost, 0, 0});
+  return begin_relay(call, {at_host, std::move(source.snapshot)});
+}
+
+// Errors that the host would give too.
+bool is_the_clients(Code code) {
+  return code == Code::key_too_long || code == Code::invalid_argument;
+}
+
+// A walk that was not to be done here, and of which the client has nothing yet, the host does. What
+// has been sent was of a version that is gone with the lease.
+Next after_failure(Call& call, const Error& error) {
+  if (is_the_clients(error.code)) return call.fail(error);
+  if (call.has_streamed()) return call.fail({Code::contended, 0, 1});
+  if (error.code == Code::not_found) static_cast<DeviceMap&>(offload::map_of(call)).drop();
+  return let_host_read(call);
+}
+
+Next read(Call& call) {
+  if (is_relayed(call)) return relay(call);
+  const Completion* const walked = ended_walk(call);
+  if (walked != nullptr && !walked->ok) return after_failure(call, walked->error);
+  if (walked == nullptr && !call.has_any_state()) {
+    const auto& map = static_cast<DeviceMap&>(offload::map_of(call));
+    // Of a map that its client did not open here, the host knows the name, and whether it may.
+    const bool here =
+        map.walks() && call.connection().access.knows_that_it_may_use(call.map_number());
+    if (call.at_snapshot() || !here) return let_host_read(call);
+    // What is answered by one item: a scan could be more than is relayed (device/relay.cpp).
+    const OffloadId id = call.offload().id;
+    const bool is_short = id == OffloadId::get || id == OffloadId::floor;
+    if (is_short && map.saturated() && static_cast<RelayLink&>(call.host_link()).forwards()) {
+      return let_host_read(call);
+    }
+  }
+  return node_offload(call).step(call);
+}
+
+void cancel_read(Call& call) {
+  if (is_relayed(call)) return cancel_relay(call);
+  node_offload(call).cancel(call);
+}
+
+// The host holds it for the device, which holds it for its client.
+Next snapshot_open(Call& call) {
+  const offload::HostAnswer* const answer = call.host_answer();
+  if (answer == nullptr || answer->header.code != 0 || !answer->last) return ask_host(call);
+  auto& link = static_cast<RelayLink&>(call.host_link());
+  auto snapshot = std::make_shared<RelayedSnapshot>(link, call.map_number(), answer->header.version,
+                                                    answer->header.read_version);
+  const auto number =
+      offload::HeldSnapshots::of(call.connection()).hold(std::move(snapshot), call.account());
+  if (!number) return call.fail(number.error());
+  wire::ResponseHeader header{};
+  header.version = *number;
+  header.read_version = answer->header.read_version;
+  return call.answer(header);
+}
+
+// Nobody will close what the host has opened for a client that is gone.
+void close_opened_snapshot(Call& call) {
+  const offload::HostAnswer& answer = *call.host_answer();
+  if (answer.header.code != 0) return;
+  auto& link = static_cast<RelayLink&>(call.host_link());
+  close_at_host(link, link.connection(), answer.header.version);
+}
+
+}  // namespace
+
+void serve_maps_at_device(Offload& made, const Offload& node) {
+  if (node.at_device == AtDevice::walked) {
+    made.context = &node;
+    made.step = read;
+    if (node.cancel != nullptr) made.cancel = cancel_read;
+    return;
+  }
+  ESPALIER_ASSERT(made.id == OffloadId::snapshot_open);
+  made.step = snapshot_open;
+  made.client_gone = close_opened_snapshot;
+}
+
+}  // namespace espalier::device

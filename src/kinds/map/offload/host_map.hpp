@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A map of the host as the requests of one scheduler reach it: its walks run here, by loads and
+// stores.
+//
+// Thread: that of the scheduler.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kinds/map/host/host_executor.hpp"
+#include "kinds/map/offload/served_map.hpp"
+#include "kinds/map/write/map_core.hpp"
+#include "kinds/map/write/staged_value.hpp"
+#include "store/store_core.hpp"
+
+namespace espalier::offload {
+
+/// Of the host: walks by loads and stores, and all else that wants the map itself.
+class HostMap final : public ServedMap {
+ public:
+  HostMap(std::shared_ptr<tree::MapCore> core_in, base::EpochSlot walks_slot,
+          base::EpochSlot calls_slot, std::uint32_t counters);
+
+  void submit(const espalier::Request& walk, Handler& handler) override;
+  void submit(const tree::WalkRequest& walk) override;
+  std::size_t advance() override { return executor_->advance(); }
+  [[nodiscard]] bool keeps_versions() const override { return core->options.versions; }
+  [[nodiscard]] std::shared_ptr<HeldSnapshot> hold(std::uint64_t version,
+                                                   const std::string& owner) override;
+  [[nodiscard]] base::EpochPin pin() override {
+    return core->store.epoch_pins.pin(walks_.slot.exposed());
+  }
+  [[nodiscard]] std::optional<tree::StagedValue> stage(std::string_view value) override;
+  [[nodiscard]] bool dropped() const override {
+    return core->dropped.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] std::uint64_t released() const override { return core->clock.released_now(); }
+  /// Cost: within the completion of the key's walk, a lock and a look-up; else a descent besides.
+  void count_answer(std::string_view key, std::uint64_t now_ns) override;
+  [[nodiscard]] std::shared_ptr<void> keep() const override { return core; }
+
+  const std::shared_ptr<tree::MapCore> core;
+  tree::ThreadContext calls;  ///< of what is done at once, beside the walks
+
+ private:
+  void begin_walks();
+
+  tree::ThreadContext walks_;  // of the executor below
+  bool interleave_warm_ = false;
+  std::unique_ptr<tree::MapExecutor> executor_;
+};
+
+}  // namespace espalier::offload

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A version of a map of the host that a client holds, or a request that takes several walks.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "kinds/map/offload/snapshot.hpp"
+#include "kinds/map/write/map_core.hpp"
+
+namespace espalier::offload {
+
+/// Kept by the host, beside the memory. The map stays for as long.
+class HostSnapshot final : public HeldSnapshot {
+ public:
+  /// Requires: the caller's epoch is exposed since before it read `version`.
+  HostSnapshot(std::shared_ptr<tree::MapCore> map, std::uint64_t version, std::string owner)
+      : map_(std::move(map)), held_(map_->store.reclaimer.hold(*map_, version, std::move(owner))) {}
+  ~HostSnapshot() override { map_->store.reclaimer.drop(*map_, held_); }
+
+  [[nodiscard]] const memory::HeldVersion& version() const override { return *held_; }
+  [[nodiscard]] std::uint32_t map() const override { return map_->id; }
+
+ private:
+  std::shared_ptr<tree::MapCore> map_;
+  std::list<memory::HeldVersion>::iterator held_;
+};
+
+}  // namespace espalier::offload

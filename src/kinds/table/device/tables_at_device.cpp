@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/table/device/tables_at_device.hpp"
+
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/bytes.hpp"
+#include "channel/device/relay.hpp"
+#include "channel/device/relay_link.hpp"
+#include "engine/call.hpp"
+#include "kinds/table/loaded_pipeline.hpp"
+#include "kinds/table/offload/loaded_pipelines.hpp"
+#include "kinds/table/offload/loaded_run.hpp"
+
+namespace espalier::device {
+namespace {
+
+using offload::Call;
+using offload::Next;
+using offload::Offload;
+using wire::OffloadId;
+
+// Also when the client that loaded it is gone.
+void drop_loaded_pipeline(Call& call) {
+  const offload::HostAnswer& answer = *call.host_answer();
+  if (answer.header.code != 0) return;
+  auto& link = static_cast<RelayLink&>(call.host_link());
+  link.notify(link.connection(), OffloadId::pipeline_drop,
+              std::string(base::bytes_of(answer.header.version)));
+}
+
+// Of a loaded one the device has the words, and the host is told them. Keys of a run are for the
+// node that has the memory; none is handed on.
+Next relay_rows(Call& call) {
+  if (is_relayed(call)) return relay(call);
+  if (!call.key().empty()) {
+    call.wipe_key();
+    return call.fail({Code::unsupported, 0, 0},
+                     "a device hands on no keys: ask its host for what is to be decrypted");
+  }
+  const auto payload = std::as_bytes(std::span(call.payload()));
+  const bool is_query = call.offload().id == OffloadId::table_query;
+  if (!is_query || !table::is_loaded_run(payload)) return begin_long_relay(call);
+  auto message = offload::message_of_run(offload::LoadedPipelines::of(call.connection()),
+                                         call.map_number(), payload);
+  if (!message) return call.fail(message.error().error, message.error().words);
+  return begin_long_relay(call, *std::move(message));
+}
+
+// The host has found nothing wrong with it. It is kept here, for there all clients of a worker are
+// one session.
+Next load_pipeline(Call& call) {
+  const offload::HostAnswer* const answer = call.host_answer();
+  if (answer == nullptr || answer->header.code != 0 || !answer->last) return ask_host(call);
+  drop_loaded_pipeline(call);
+  auto message = table::decode_pipeline(std::as_bytes(std::span(call.payload())));
+  if (!message) return call.fail({Code::corrupt, 0, 0}, message.error().message());
+  return offload::keep_pipeline(call, {call.map_number(), *std::move(message)});
+}
+
+}  // namespace
+
+void serve_tables_at_device(Offload& made, const Offload&) {
+  if (made.id == OffloadId::pipeline_load) {
+    made.step = load_pipeline;
+    made.client_gone = drop_loaded_pipeline;
+    return;
+  }
+  ESPALIER_ASSERT(made.id == OffloadId::table_read || made.id == OffloadId::table_query);
+  made.step = relay_rows;
+  made.wants_more = wants_more;
+  made.cancel = cancel_relay;
+}
+
+}  // namespace espalier::device

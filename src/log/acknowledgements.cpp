@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/acknowledgements.hpp"
+
+#include <utility>
+
+namespace espalier::log {
+
+std::optional<LogError> Acknowledgements::error() const {
+  const std::scoped_lock lock(mutex_);
+  return error_;
+}
+
+void Acknowledgements::when_durable(std::uint64_t sequence, Callback callback) {
+  {
+    const std::scoped_lock lock(mutex_);
+    waiting_.emplace(sequence, std::move(callback));
+  }
+  call_back();
+}
+
+LogResult<void> Acknowledgements::wait(std::uint64_t sequence) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return durable_ >= sequence || error_; });
+  if (durable_ >= sequence) return {};
+  return std::unexpected(*error_);
+}
+
+void Acknowledgements::reach(std::uint64_t sequence) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (error_ || sequence <= durable_) return;
+    durable_.store(sequence, std::memory_order_release);
+    changed_.notify_all();
+  }
+  call_back();
+}
+
+void Acknowledgements::fail(LogError error) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (error_) return;
+    error_ = std::move(error);
+    changed_.notify_all();
+  }
+  call_back();
+}
+
+void Acknowledgements::call_back() {
+  std::unique_lock lock(mutex_);
+  if (calling_) return;
+  calling_ = true;
+  while (!waiting_.empty() && (error_ || waiting_.begin()->first <= durable_)) {
+    auto first = waiting_.extract(waiting_.begin());
+    const LogError* const error = first.key() <= durable_ ? nullptr : &*error_;  // set once
+    lock.unlock();
+    first.mapped()(error);
+    lock.lock();
+  }
+  calling_ = false;
+}
+
+}  // namespace espalier::log

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who waits until a record is durable, and what they hear: in the order of sequences, and one at a
+// time. After an error nothing more is acknowledged.
+//
+// Thread: any.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "log/log_error.hpp"
+
+namespace espalier::log {
+
+class Acknowledgements {
+ public:
+  /// Called with null once the record is durable, else with the error for which it will not be.
+  using Callback = std::function<void(const LogError* error)>;
+
+  explicit Acknowledgements(std::uint64_t durable) : durable_(durable) {}
+
+  /// The highest sequence that is durable with all before it.
+  [[nodiscard]] std::uint64_t durable() const { return durable_.load(std::memory_order_acquire); }
+  /// The error after which nothing more is acknowledged.
+  [[nodiscard]] std::optional<LogError> error() const;
+
+  /// Has `callback` called when the record of this sequence is durable: by the thread that says so,
+  /// or by this one, now, if it is already. It must not throw, and should not be long.
+  void when_durable(std::uint64_t sequence, Callback callback);
+  /// Waits for that. Errors: the log's.
+  LogResult<void> wait(std::uint64_t sequence);
+
+  /// All up to here are durable. Does nothing after fail().
+  void reach(std::uint64_t sequence);
+  /// Nothing more will be.
+  void fail(LogError error);
+
+ private:
+  void call_back();
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::atomic<std::uint64_t> durable_;
+  std::optional<LogError> error_;
+  std::multimap<std::uint64_t, Callback> waiting_;
+  bool calling_ = false;  // a thread does that, and goes on until nothing is left
+};
+
+}  // namespace espalier::log

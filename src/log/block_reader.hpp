@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads one header or block of foreign bytes: what comes through is whole, and where it belongs.
+//
+// Thread: pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <expected>
+#include <optional>
+#include <span>
+
+#include "log/format.hpp"
+#include "log/log_error.hpp"
+
+namespace espalier::log {
+
+/// Segments that anybody may have made: at most so long, for blocks say their length in 32 bits.
+inline constexpr std::uint64_t kSegmentBytesMin = 4 * kUnitBytes;
+inline constexpr std::uint64_t kSegmentBytesMax = std::uint64_t{1} << 31;
+/// Sequences stay below this.
+inline constexpr std::uint64_t kSequenceMax = std::uint64_t{1} << 62;
+
+/// What the first bytes of the segment of this number say.
+/// Errors: newer, other_node, header.
+[[nodiscard]] std::expected<SegmentHeader, LogFault> read_segment_header(
+    std::span<const std::byte> bytes, std::uint64_t node, std::uint64_t number);
+
+class Block {
+ public:
+  Block(const BlockHeader& header, std::span<const std::byte> bytes)
+      : header_(header), bytes_(bytes) {}
+  [[nodiscard]] const BlockHeader& header() const { return header_; }
+  /// The first sequence behind it.
+  [[nodiscard]] std::uint64_t next() const { return header_.first_sequence + header_.records; }
+
+  /// Calls `with(sequence, payload)` for each record, until that is false.
+  template <class With>
+  bool each_record(With with) const {
+    std::size_t at = sizeof(BlockHeader);
+    for (std::uint32_t i = 0; i < header_.records; ++i) {
+      RecordHeader record{};
+      std::memcpy(&record, bytes_.data() + at, sizeof record);
+      if (!with(record.sequence, bytes_.subspan(at + sizeof record, record.bytes))) return false;
+      at += record_bytes(record.bytes);
+    }
+    return true;
+  }
+
+ private:
+  BlockHeader header_;
+  std::span<const std::byte> bytes_;  // as many as header_.used_bytes
+};
+
+/// The block that lies at this offset of a segment, if one does that is right in all that can be
+/// checked. `rest` is the segment from there on.
+[[nodiscard]] std::optional<Block> read_block(const SegmentHeader& segment, std::uint64_t offset,
+                                              std::span<const std::byte> rest);
+
+}  // namespace espalier::log

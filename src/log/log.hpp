@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log of a node in a folder: opened, recovered, and written on (docs/design/log.md).
+//
+// Thread: one opens and closes it; its writer any.
+#pragma once
+
+#include <memory>
+
+#include "log/flusher.hpp"
+#include "log/log_error.hpp"
+#include "log/log_file.hpp"
+#include "log/log_writer.hpp"
+#include "log/recovery.hpp"
+
+namespace espalier::log {
+
+struct LogOptions {
+  RecoveryTerms recovery;
+  WriterOptions writer;
+  bool threads = true;  // else whoever has it flushes
+};
+
+class Log {
+ public:
+  /// Locks the folder, calls `apply` for each record that is there, and begins a new segment.
+  /// Errors: locked; those of recover(); system. A failed call may be made again: it has lost
+  /// nothing.
+  [[nodiscard]] static LogResult<std::unique_ptr<Log>> open(LogFolder& folder,
+                                                            const LogOptions& options,
+                                                            const ApplyRecord& apply);
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+  ~Log();
+
+  /// What was there: for a line to people about a tail that was cut.
+  [[nodiscard]] const Recovered& recovered() const { return recovered_; }
+  [[nodiscard]] LogWriter& writer() { return *writer_; }
+  /// Makes all durable, and stops. Errors: the writer's.
+  LogResult<void> close();
+
+ private:
+  Log(std::unique_ptr<FolderLock> lock, Recovered recovered)
+      : lock_(std::move(lock)), recovered_(std::move(recovered)) {}
+
+  std::unique_ptr<FolderLock> lock_;
+  Recovered recovered_;
+  std::unique_ptr<LogWriter> writer_;
+  std::unique_ptr<Flusher> flusher_;
+  bool closed_ = false;
+};
+
+}  // namespace espalier::log

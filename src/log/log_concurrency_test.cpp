@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that append, wait and remove, over the group commit of one thread.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/temporary_folder.hpp"
+#include "log/posix_folder.hpp"
+#include "log/testing/small_log.hpp"
+
+namespace espalier::log {
+namespace {
+
+constexpr int kThreads = 4;
+constexpr int kEach = 60;
+
+LogOptions threaded_options() {
+  LogOptions options = small_options();
+  options.threads = true;
+  return options;
+}
+
+/// Asks again while there is no room.
+std::uint64_t append_patiently(LogWriter& writer, std::string_view text) {
+  while (true) {
+    const auto room = writer.reserve(text.size());
+    if (!room) {
+      EXPECT_EQ(room.error().code, Code::busy);
+      std::this_thread::yield();
+      continue;
+    }
+    std::memcpy(room->data(), text.data(), text.size());
+    return writer.append(*room);
+  }
+}
+
+void run_threads(const std::function<void(int)>& each) {
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) threads.emplace_back(each, thread);
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(LogConcurrency, EachWriterFindsItsRecordsInOrder) {
+  const base::TemporaryFolder temporary;
+  PosixFolder folder(temporary.string());
+  std::map<std::uint64_t, std::string> appended;
+  {
+    auto log = Log::open(folder, threaded_options(), ReadRecords().apply());
+    ASSERT_TRUE(log);
+    LogWriter& writer = (*log)->writer();
+    std::mutex mutex;
+    run_threads([&](int thread) {
+      std::uint64_t before = 0;
+      for (int i = 0; i < kEach; ++i) {
+        const std::string text = std::to_string(thread) + ":" + std::to_string(i);
+        const std::uint64_t sequence = append_patiently(writer, text);
+        EXPECT_GT(sequence, before);
+        before = sequence;
+        EXPECT_TRUE(writer.acknowledgements().wait(sequence));
+        EXPECT_GE(writer.durable(), sequence);
+        const std::scoped_lock lock(mutex);
+        appended[sequence] = text;
+      }
+    });
+  }
+  ReadRecords read;
+  const auto log = Log::open(folder, threaded_options(), read.apply());
+  ASSERT_TRUE(log) << message(log.error());
+  ASSERT_EQ(read.texts().size(), appended.size());
+  for (std::size_t i = 0; i < read.texts().size(); ++i) EXPECT_EQ(read.texts()[i], appended[i + 1]);
+}
+
+TEST(LogConcurrency, CallbacksComeInOrderAndOneAtATime) {
+  FaultyFolder folder(1);
+  std::uint64_t last = 0;  // of callbacks alone, which are no race
+  std::atomic<int> count = 0;
+  {
+    const auto log = Log::open(folder, threaded_options(), ReadRecords().apply());
+    ASSERT_TRUE(log);
+    LogWriter& writer = (*log)->writer();
+    std::mutex order;
+    run_threads([&](int) {
+      for (int i = 0; i < kEach; ++i) {
+        const std::scoped_lock lock(order);  // else a later one may be durable before this is asked
+        const std::uint64_t sequence = append_patiently(writer, "text");
+        writer.acknowledgements().when_durable(sequence, [&, sequence](const LogError* error) {
+          EXPECT_EQ(error, nullptr);
+          EXPECT_EQ(sequence, ++last);
+          ++count;
+        });
+      }
+    });
+    ASSERT_TRUE((*log)->close());
+  }
+  EXPECT_EQ(count, kThreads * kEach);
+}
+
+TEST(LogConcurrency, SegmentsGoWhileOthersWrite) {
+  FaultyFolder folder(1);
+  LogOptions options = threaded_options();
+  options.writer.held_bytes_max = 1 << 14;
+  options.writer.segments_max = 3;
+  std::uint64_t removed = 1;
+  {
+    const auto log = Log::open(folder, options, ReadRecords().apply());
+    ASSERT_TRUE(log);
+    LogWriter& writer = (*log)->writer();
+    std::atomic<bool> done = false;
+    std::thread remover([&] {
+      while (!done) {
+        removed = writer.durable() + 1;
+        EXPECT_TRUE(writer.remove_below(removed));
+        std::this_thread::yield();
+      }
+    });
+    run_threads([&](int) {
+      for (int i = 0; i < kEach; ++i) append_patiently(writer, std::string(1000, 'x'));
+    });
+    EXPECT_TRUE(writer.acknowledgements().wait(kThreads * kEach));
+    done = true;
+    remover.join();
+    EXPECT_LT(writer.segments().segments().front().first_sequence, removed + 1);
+  }
+  ReadRecords read;
+  options.recovery.from = removed;
+  const auto log = Log::open(folder, options, read.apply());
+  ASSERT_TRUE(log) << message(log.error());
+  EXPECT_EQ(read.texts().size(), kThreads * kEach + 1 - removed);
+}
+
+TEST(LogConcurrency, AnErrorReachesAllWhoWait) {
+  FaultyFolder folder(1);
+  const auto log = Log::open(folder, threaded_options(), ReadRecords().apply());
+  ASSERT_TRUE(log);
+  LogWriter& writer = (*log)->writer();
+  folder.crash_in(20);
+  run_threads([&](int) {
+    while (true) {
+      const auto room = writer.reserve(8);
+      if (!room) break;
+      const std::uint64_t sequence = writer.append(*room);
+      if (!writer.acknowledgements().wait(sequence)) break;
+    }
+  });
+  const auto error = writer.acknowledgements().error();
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->error.code, Code::system);
+  EXPECT_EQ(error->sequence, writer.durable() + 1);
+}
+
+}  // namespace
+}  // namespace espalier::log

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/log_writer.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "log/block_reader.hpp"
+#include "log/planted_log_bugs.hpp"
+
+namespace espalier::log {
+
+LogWriter::LogWriter(LogFolder& folder, std::uint64_t node, const WriterOptions& options,
+                     const Recovered& recovered)
+    : options_(options),
+      queue_(options.held_bytes_max, payload_bytes_max(options.segment_bytes),
+             recovered.next_sequence),
+      acknowledgements_(recovered.next_sequence - 1),
+      segments_(folder, recovered.segments),
+      maker_(folder, node, options.segment_bytes, recovered.next_incarnation,
+             recovered.next_segment),
+      builder_(options.block_bytes_max, options.flush_bytes_max),
+      written_(recovered.next_sequence - 1) {
+  ESPALIER_ASSERT(options.segment_bytes % kUnitBytes == 0);
+  ESPALIER_ASSERT(options.segment_bytes >= kSegmentBytesMin);
+  ESPALIER_ASSERT(options.segment_bytes <= kSegmentBytesMax);
+}
+
+LogResult<std::unique_ptr<LogWriter>> LogWriter::begin(LogFolder& folder, std::uint64_t node,
+                                                       const WriterOptions& options,
+                                                       const Recovered& recovered) {
+  std::unique_ptr<LogWriter> writer(new LogWriter(folder, node, options, recovered));
+  if (planted(Bug::goes_on_in_old_segment) && recovered.cut && !recovered.segments.empty()) {
+    const SegmentRange last = recovered.segments.back();
+    OpenSegment& current = writer->current_;
+    current.name = segment_name(last.number);
+    auto file = folder.open(current.name);
+    if (!file) return log_fail(file.error(), LogFault::system, current.name, 0, 0);
+    current.file = std::move(*file);
+    current.header.segment = last.number;
+    current.header.incarnation = recovered.next_incarnation - 1;
+    current.header.segment_bytes = options.segment_bytes;
+    writer->offset_ = recovered.cut->offset;
+    return writer;
+  }
+  if (auto changed = writer->change_segment(); !changed) return std::unexpected(changed.error());
+  return writer;
+}
+
+Result<std::span<std::byte>> LogWriter::reserve(std::size_t bytes) noexcept {
+  const bool full = segments_.count() > options_.segments_max;
+  auto room = queue_.reserve(bytes);
+  if (!room || !full) return room;
+  give_back(*room);
+  return fail(Code::busy);
+}
+
+void LogWriter::give_back(std::span<std::byte> room) noexcept {
+  queue_.release(QueuedRecord::of(room));
+}
+
+LogResult<void> LogWriter::change_segment() {
+  auto next = maker_.take(written_ + 1);
+  if (!next) return std::unexpected(next.error());
+  current_ = std::move(*next);
+  offset_ = kBlocksBegin;
+  segments_.add({current_.header.segment, current_.header.first_sequence});
+  return {};
+}
+
+LogResult<void> LogWriter::flush() {
+  QueuedRecord* record = queue_.take();
+  LogResult<void> result;
+  if (const auto failed = acknowledgements_.error()) result = std::unexpected(*failed);
+  while (record != nullptr && result) result = write_some(record);
+  if (!result) {
+    queue_.refuse(result.error().error);
+    acknowledgements_.fail(result.error());
+  }
+  release_all(record);
+  return result;
+}
+
+/// Writes as many as one write takes, of the records from this one on, and acknowledges them.
+LogResult<void> LogWriter::write_some(QueuedRecord*& record) {
+  const std::uint64_t left = current_.header.segment_bytes - offset_;
+  builder_.begin(current_.header, offset_, record->sequence, durable());
+  QueuedRecord* end = record;
+  while (end != nullptr) {
+    const std::size_t bytes = builder_.bytes_with(end->bytes);
+    if (bytes > left || (bytes > options_.flush_bytes_max && !builder_.empty())) break;
+    builder_.add(end->payload());
+    end = end->next;
+  }
+  if (builder_.empty()) return change_segment();  // all before is durable
+  const std::uint64_t last = builder_.next() - 1;
+  if (planted(Bug::acknowledged_early)) acknowledgements_.reach(last);
+  auto written = write_blocks(builder_.finish());
+  if (!written && !planted(Bug::acknowledged_after_failure)) return written;
+  written_ = last;
+  acknowledgements_.reach(last);
+  while (record != end) queue_.release(std::exchange(record, record->next));
+  return {};
+}
+
+LogResult<void> LogWriter::write_blocks(std::span<const std::byte> blocks) {
+  while (!blocks.empty()) {
+    const std::uint64_t offset = offset_;
+    const auto wrote = current_.file->write(offset, blocks);
+    if (!wrote) {
+      return log_fail(wrote.error(), LogFault::system, current_.name, offset, written_ + 1);
+    }
+    if (*wrote == 0 || *wrote % kUnitBytes != 0) {
+      return log_fail({Code::system, 0, EIO}, LogFault::short_write, current_.name, offset,
+                      written_ + 1);
+    }
+    // What is left lies in units that nothing was written to yet.
+    offset_ = offset + *wrote;
+    blocks = blocks.subspan(*wrote);
+  }
+  return {};
+}
+
+void LogWriter::release_all(QueuedRecord* record) {
+  while (record != nullptr) queue_.release(std::exchange(record, record->next));
+}
+
+LogResult<void> LogWriter::prepare_spare() {
+  if (offset_ < options_.segment_bytes / 2 || acknowledgements_.error()) return {};
+  return maker_.prepare();
+}
+
+LogResult<void> LogWriter::close() {
+  if (auto flushed = flush(); !flushed) return flushed;
+  // Without room for a mark the next segment's header is one.
+  if (current_.header.segment_bytes - offset_ < kUnitBytes) return change_segment();
+  builder_.begin(current_.header, offset_, written_ + 1, durable());
+  builder_.add_mark();
+  return write_blocks(builder_.finish());
+}
+
+LogResult<void> LogWriter::remove_below(std::uint64_t sequence) {
+  return segments_.remove_below(std::min(sequence, durable() + 1));
+}
+
+}  // namespace espalier::log

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of a log that grows: room, order, and flushes that take all who wait.
+//
+// Thread: any may reserve, hand over, give back, wait and remove; flush(), prepare_spare() and
+// close() are each one thread's at a time. Who flushes when is for its owner to decide (Flusher, or
+// a test).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "catalog/redo_sink.hpp"
+#include "log/acknowledgements.hpp"
+#include "log/block_builder.hpp"
+#include "log/record_queue.hpp"
+#include "log/recovery.hpp"
+#include "log/segment_list.hpp"
+#include "log/segment_maker.hpp"
+
+namespace espalier::log {
+
+struct WriterOptions {
+  std::uint64_t segment_bytes = std::uint64_t{64} << 20;
+  std::size_t block_bytes_max = std::size_t{256} << 10;
+  std::size_t flush_bytes_max = std::size_t{1} << 20;  // of one write; a longer record has its own
+  std::size_t held_bytes_max = std::size_t{32} << 20;  // records, and room for some
+  /// Behind so many full segments there is no more room until some are removed. Room that was given
+  /// before may make some more.
+  std::size_t segments_max = 64;
+};
+
+class LogWriter final : public catalog::RedoSink {
+ public:
+  /// Begins a new segment behind what recovery has found. Errors: system.
+  [[nodiscard]] static LogResult<std::unique_ptr<LogWriter>> begin(LogFolder& folder,
+                                                                   std::uint64_t node,
+                                                                   const WriterOptions& options,
+                                                                   const Recovered& recovered);
+
+  /// Errors: value_too_long, out_of_memory; busy (too much waits, or the log is at its bound); the
+  /// error after which nothing is acknowledged.
+  Result<std::span<std::byte>> reserve(std::size_t bytes) noexcept override;
+  void hand_over(std::span<std::byte> record) noexcept override { append(record); }
+  void give_back(std::span<std::byte> room) noexcept override;
+  /// Hands a record over. Returns its sequence.
+  std::uint64_t append(std::span<std::byte> record) noexcept { return queue_.append(record); }
+
+  /// Writes all that was appended, and acknowledges it. Errors: system, short_write; from then on
+  /// always the same, and what was not acknowledged never is.
+  LogResult<void> flush();
+  /// Fills the next segment ahead, if the current one is half full. Errors: system, of which
+  /// nothing follows until the segment is needed.
+  LogResult<void> prepare_spare();
+  /// Flushes, and writes down that all of it is durable.
+  LogResult<void> close();
+  /// Removes segments that have no records from here on. Errors: system.
+  LogResult<void> remove_below(std::uint64_t sequence);
+
+  [[nodiscard]] Acknowledgements& acknowledgements() { return acknowledgements_; }
+  [[nodiscard]] std::uint64_t durable() const { return acknowledgements_.durable(); }
+  [[nodiscard]] RecordQueue& queue() { return queue_; }
+  [[nodiscard]] const SegmentList& segments() const { return segments_; }
+
+ private:
+  LogWriter(LogFolder& folder, std::uint64_t node, const WriterOptions& options,
+            const Recovered& recovered);
+
+  LogResult<void> change_segment();
+  LogResult<void> write_some(QueuedRecord*& record);
+  LogResult<void> write_blocks(std::span<const std::byte> blocks);
+  void release_all(QueuedRecord* record);
+
+  const WriterOptions options_;
+  RecordQueue queue_;
+  Acknowledgements acknowledgements_;
+  SegmentList segments_;
+  SegmentMaker maker_;
+  BlockBuilder builder_;
+  OpenSegment current_;
+  std::atomic<std::uint64_t> offset_ = 0;  // where its next block goes; flush() alone changes it
+  std::uint64_t written_;                  // up to this sequence; flush()'s
+};
+
+}  // namespace espalier::log

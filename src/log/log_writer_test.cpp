@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/log_writer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "log/testing/small_log.hpp"
+
+namespace espalier::log {
+namespace {
+
+struct LogWriterTest : ::testing::Test {
+  void open(const LogOptions& options = small_options()) {
+    log.reset();
+    read = ReadRecords();
+    auto opened = Log::open(folder, options, read.apply());
+    ASSERT_TRUE(opened) << message(opened.error());
+    log = std::move(*opened);
+  }
+  LogWriter& writer() { return log->writer(); }
+
+  FaultyFolder folder{1};
+  ReadRecords read;
+  std::unique_ptr<Log> log;
+};
+
+TEST_F(LogWriterTest, OneFlushTakesAllWhoWait) {
+  open();
+  for (int i = 0; i < 100; ++i) append(writer(), "x");
+  EXPECT_EQ(writer().durable(), 0u);
+  ASSERT_TRUE(writer().flush());
+  EXPECT_EQ(writer().durable(), 100u);
+  EXPECT_EQ(writer().queue().held_bytes(), 0u);
+  ASSERT_TRUE(writer().flush());  // nothing
+  open();
+  EXPECT_EQ(read.texts(), std::vector<std::string>(100, "x"));
+}
+
+TEST_F(LogWriterTest, SegmentsFollowEachOther) {
+  open();
+  std::vector<std::string> texts;
+  for (int i = 0; i < 60; ++i) {
+    texts.push_back(std::string(static_cast<std::size_t>(i * 97), static_cast<char>('a' + i % 26)));
+    append(writer(), texts.back());
+    if (i % 7 != 0) continue;
+    ASSERT_TRUE(writer().flush());
+  }
+  ASSERT_TRUE(writer().flush());
+  EXPECT_GT(writer().segments().count(), 4u);
+  open();
+  EXPECT_EQ(read.texts(), texts);
+}
+
+TEST_F(LogWriterTest, TheLongestRecordTakesASegment) {
+  open();
+  const std::size_t most = payload_bytes_max(kSmallSegment);
+  EXPECT_EQ(writer().reserve(most + 1).error().code, Code::value_too_long);
+  const std::string text(most, 'x');
+  append(writer(), "before");
+  append(writer(), text);
+  append(writer(), text);
+  append(writer(), "after");
+  ASSERT_TRUE(writer().flush());
+  open();
+  EXPECT_EQ(read.texts(), (std::vector<std::string>{"before", text, text, "after"}));
+}
+
+TEST_F(LogWriterTest, RoomHasABound) {
+  LogOptions options = small_options();
+  options.writer.held_bytes_max = 1000;
+  open(options);
+  const auto first = writer().reserve(600);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(writer().reserve(600).error().code, Code::busy);
+  writer().give_back(*first);
+  append(writer(), std::string(600, 'x'));
+  EXPECT_EQ(writer().reserve(600).error().code, Code::busy);
+  ASSERT_TRUE(writer().flush());
+  append(writer(), std::string(2000, 'x'));  // alone
+  ASSERT_TRUE(writer().flush());
+}
+
+TEST_F(LogWriterTest, TheLogHasABound) {
+  LogOptions options = small_options();
+  options.writer.segments_max = 2;
+  open(options);
+  while (writer().segments().count() < 3) {
+    append(writer(), "x");
+    ASSERT_TRUE(writer().flush());
+  }
+  EXPECT_EQ(writer().reserve(1).error().code, Code::busy);
+  EXPECT_EQ(writer().queue().held_bytes(), 0u);
+  ASSERT_TRUE(writer().remove_below(writer().durable()));
+  EXPECT_EQ(writer().segments().count(), 1u);
+  append(writer(), "x");
+  ASSERT_TRUE(writer().flush());
+}
+
+TEST_F(LogWriterTest, OnlyWholeSegmentsBelowAreRemoved) {
+  open();
+  for (int i = 0; i < 20; ++i) {
+    append(writer(), "x");
+    ASSERT_TRUE(writer().flush());
+  }
+  EXPECT_EQ(writer().segments().segments(), (std::vector<SegmentRange>{{1, 1}, {2, 8}, {3, 15}}));
+  ASSERT_TRUE(writer().remove_below(14));
+  EXPECT_EQ(writer().segments().segments(), (std::vector<SegmentRange>{{2, 8}, {3, 15}}));
+  ASSERT_TRUE(writer().remove_below(1000));  // the current one stays
+  EXPECT_EQ(writer().segments().segments(), (std::vector<SegmentRange>{{3, 15}}));
+  LogOptions options = small_options();
+  options.recovery.from = 15;
+  open(options);
+  EXPECT_EQ(read.texts().size(), 6u);
+}
+
+TEST_F(LogWriterTest, AfterAnErrorNothingIsAcknowledged) {
+  open();
+  append(writer(), "before");
+  ASSERT_TRUE(writer().flush());
+  folder.set({.fails = 1});
+  append(writer(), "lost");
+  std::vector<std::string> heard;
+  writer().acknowledgements().when_durable(2, [&](const LogError* error) {
+    heard.push_back(error == nullptr ? "durable" : message(*error));
+  });
+  const auto failed = writer().flush();
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(
+      failed.error(),
+      (LogError{{Code::system, 0, EIO}, LogFault::system, segment_name(1), 2 * kUnitBytes, 2}));
+  EXPECT_EQ(heard, std::vector<std::string>{message(failed.error())});
+  folder.set({});
+  EXPECT_EQ(writer().flush().error(), failed.error());
+  EXPECT_EQ(writer().reserve(1).error(), failed.error().error);
+  EXPECT_EQ(writer().acknowledgements().wait(2).error(), failed.error());
+  EXPECT_TRUE(writer().acknowledgements().wait(1));
+  EXPECT_EQ(writer().durable(), 1u);
+  EXPECT_EQ(log->close().error(), failed.error());
+}
+
+TEST_F(LogWriterTest, RoomThatWasGivenBeforeAnErrorIsTaken) {
+  open();
+  const auto room = writer().reserve(5);
+  folder.set({.fails = 1});
+  append(writer(), "lost");
+  ASSERT_FALSE(writer().flush());
+  EXPECT_EQ(writer().append(*room), 2u);
+  EXPECT_FALSE(writer().flush());
+  EXPECT_EQ(writer().queue().held_bytes(), 0u);
+}
+
+TEST_F(LogWriterTest, ShortWritesGoOnOrAreAnError) {
+  folder.set({.shortens = 0.5});
+  open();
+  unsigned errors = 0;
+  for (int round = 0; round < 40; ++round) {
+    for (int i = 0; i < 5; ++i) append(writer(), std::string(2000, 'x'));
+    const auto flushed = writer().flush();
+    if (flushed) continue;
+    ++errors;
+    EXPECT_EQ(flushed.error().fault, LogFault::short_write);
+    EXPECT_EQ(flushed.error().sequence, writer().durable() + 1);
+    const std::uint64_t durable = writer().durable();
+    folder.set({});  // making a segment is a write, too
+    open();
+    EXPECT_GE(read.texts().size(), durable);
+    folder.set({.shortens = 0.5});
+  }
+  EXPECT_GT(errors, 0u);
+}
+
+TEST_F(LogWriterTest, AFullDiskStopsIt) {
+  folder.set({.bytes_max = 2 * kSmallSegment});
+  open();
+  LogResult<void> flushed;
+  while (flushed) {
+    append(writer(), "x");
+    flushed = writer().flush();
+  }
+  EXPECT_EQ(flushed.error().error, (Error{Code::system, 0, ENOSPC}));
+  EXPECT_EQ(flushed.error().file, segment_name(3, kBeingMade));
+  EXPECT_EQ(flushed.error().sequence, writer().durable() + 1);
+  EXPECT_EQ(writer().durable(), 14u);
+  folder.set({});
+  open();
+  EXPECT_EQ(read.texts().size(), 14u);
+}
+
+TEST_F(LogWriterTest, ASpareThatFindsNoSpaceIsMadeLater) {
+  open();
+  folder.set({.bytes_max = kSmallSegment});
+  for (int i = 0; i < 5; ++i) {
+    append(writer(), "x");
+    ASSERT_TRUE(writer().flush());
+  }
+  EXPECT_EQ(writer().prepare_spare().error().error, (Error{Code::system, 0, ENOSPC}));
+  folder.set({});
+  ASSERT_TRUE(writer().prepare_spare());
+  folder.set({.bytes_max = 0});
+  for (int i = 0; i < 5; ++i) {
+    append(writer(), "x");
+    ASSERT_TRUE(writer().flush());  // by the spare
+  }
+  EXPECT_EQ(writer().segments().count(), 2u);
+}
+
+TEST_F(LogWriterTest, IsASinkOfRecordsOfEffects) {
+  open();
+  auto room = catalog::RedoRoom::reserve(&writer(), 3);
+  ASSERT_TRUE(room);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(room->bytes().data()) % 8, 0u);
+  std::memcpy(room->bytes().data(), "abc", 3);
+  room->hand_over();
+  {
+    const auto unused = catalog::RedoRoom::reserve(&writer(), 100);
+  }
+  ASSERT_TRUE(writer().flush());
+  EXPECT_EQ(writer().durable(), 1u);
+  open();
+  EXPECT_EQ(read.texts(), std::vector<std::string>{"abc"});
+}
+
+}  // namespace
+}  // namespace espalier::log

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Switches that break one rule of the log at a time (base/planted.hpp).
+#pragma once
+
+#include <cstdint>
+
+#include "base/planted.hpp"
+
+namespace espalier::log {
+
+enum class Bug : std::uint8_t {
+  none,
+  acknowledged_early,          // before the write that has the record has returned
+  goes_on_in_old_segment,      // behind the cut, before blocks that lie there from earlier
+  checksum_ignored,            // of a block
+  removed_early,               // a segment that has a record which is still wanted
+  recovered_unflushed,         // what recovery has read may be on its way to the disk still
+  hole_cut,                    // a hole below the durable mark is taken for the torn tail
+  acknowledged_after_failure,  // a write that has failed is taken for one that has not
+};
+
+using base::planted;
+
+}  // namespace espalier::log

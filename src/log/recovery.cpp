@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/recovery.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "log/block_reader.hpp"
+#include "log/planted_log_bugs.hpp"
+#include "log/unit_buffer.hpp"
+
+namespace espalier::log {
+namespace {
+
+constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
+
+struct Entry {
+  std::uint64_t number = 0;
+  std::string file;
+  std::optional<SegmentHeader> header;  // nothing: it is damaged
+  std::uint64_t limit = kNoLimit;       // its records from here on do not count
+};
+
+class Recovery {
+ public:
+  Recovery(LogFolder& folder, const RecoveryTerms& terms, const ApplyRecord& apply)
+      : folder_(folder), terms_(terms), apply_(apply), expected_(terms.from) {}
+
+  LogResult<Recovered> run() {
+    if (auto found = find_segments(); !found) return std::unexpected(found.error());
+    for (Entry& entry : entries_) {
+      if (auto read = read_header(entry); !read) return std::unexpected(read.error());
+    }
+    std::uint64_t limit = kNoLimit;
+    for (std::size_t i = entries_.size(); i-- > 0;) {
+      entries_[i].limit = limit;
+      if (entries_[i].header) limit = std::min(limit, entries_[i].header->first_sequence);
+    }
+    for (const Entry& entry : entries_) {
+      if (auto taken = take(entry); !taken) return std::unexpected(taken.error());
+    }
+    return finish();
+  }
+
+ private:
+  std::unexpected<LogError> fault(LogFault fault, const Entry& entry, std::uint64_t offset,
+                                  Error error = {Code::corrupt, 0, 0}) const {
+    return log_fail(error, fault, entry.file, offset, expected_);
+  }
+
+  LogResult<void> find_segments() {
+    auto names = folder_.names();
+    if (!names) return log_fail(names.error(), LogFault::system, ".", 0, expected_);
+    std::ranges::sort(*names);
+    for (std::string& name : *names) {
+      for (const std::string_view end : {kInUse, kBeingMade, kGivenUp}) {
+        const auto number = segment_of(name, end);
+        if (!number) continue;
+        result_.next_segment = std::max(result_.next_segment, *number + 1);
+        if (end == kBeingMade) result_.unused.push_back(name);
+        if (end == kInUse) entries_.push_back({*number, name, {}, kNoLimit});
+      }
+    }
+    return {};
+  }
+
+  /// Errors: those that no accepted loss passes; a damaged header is left out.
+  LogResult<void> read_header(Entry& entry) {
+    auto file = folder_.open(entry.file);
+    if (!file) return fault(LogFault::system, entry, 0, file.error());
+    buffer_.reserve(kUnitBytes);
+    const auto read = (*file)->read(0, buffer_.bytes().first(kUnitBytes));
+    if (!read) return fault(LogFault::system, entry, 0, read.error());
+    const auto header =
+        read_segment_header(buffer_.bytes().first(*read), terms_.node, entry.number);
+    if (header) {
+      entry.header = *header;
+      result_.next_incarnation = std::max(result_.next_incarnation, header->incarnation + 1);
+    } else if (header.error() != LogFault::header) {
+      return fault(header.error(), entry, 0, {Code::unsupported, 0, 0});
+    }
+    return {};
+  }
+
+  LogResult<void> take(const Entry& entry) {
+    if (!entry.header && (entry.limit <= expected_ || stopped_)) return give_up(entry);
+    if (!entry.header) {
+      if (!accepts_loss()) return fault(LogFault::header, entry, 0);
+      stop_at(entry, 0);
+      return give_up(entry);
+    }
+    const std::uint64_t first = entry.header->first_sequence;
+    // Behind a loss that was accepted, now or before. Were it left where it is, it would count
+    // again once the header of the segment that was begun then is damaged.
+    if (stopped_ || (first > entry.limit && entry.limit != kNoLimit)) return give_up(entry);
+    const bool is_before = !begun_ && entry.limit <= terms_.from;
+    if (!is_before && first < entry.limit) {
+      if (!begun_ && first <= terms_.from) expected_ = first;
+      if (first != expected_) {
+        if (!accepts_loss()) {
+          return fault(begun_ ? LogFault::out_of_order : LogFault::begins_late, entry, 0);
+        }
+        stop_at(entry, 0);
+        return give_up(entry);
+      }
+      begun_ = true;
+    }
+    result_.segments.push_back({entry.number, first});
+    if (is_before || first >= entry.limit) return {};
+    if (entry.limit <= terms_.from) {
+      expected_ = entry.limit;
+      return {};
+    }
+    return read_blocks(entry);
+  }
+
+  LogResult<void> give_up(const Entry& entry) {
+    result_.lost.push_back(entry.file);
+    return {};
+  }
+
+  LogResult<void> read_blocks(const Entry& entry) {
+    auto file = folder_.open(entry.file);
+    if (!file) return fault(LogFault::system, entry, 0, file.error());
+    const auto size = (*file)->size();
+    if (!size) return fault(LogFault::system, entry, 0, size.error());
+    const std::uint64_t wanted =
+        base::round_up(std::min(*size, entry.header->segment_bytes), std::uint64_t{kUnitBytes});
+    buffer_.reserve(wanted);
+    const auto read = (*file)->read(0, buffer_.bytes().first(wanted));
+    if (!read) return fault(LogFault::system, entry, 0, read.error());
+    if (auto taken = take_blocks(entry, buffer_.bytes().first(*read)); !taken) return taken;
+    if (entry.limit != kNoLimit || planted(Bug::recovered_unflushed)) return {};
+    // Its last blocks may be those of a process that was killed before their flush; a crash after
+    // this must not lose what is believed from now on.
+    if (const auto flushed = (*file)->sync(); !flushed) {
+      return fault(LogFault::system, entry, 0, flushed.error());
+    }
+    return {};
+  }
+
+  LogResult<void> take_blocks(const Entry& entry, std::span<const std::byte> segment) {
+    std::uint64_t offset = kBlocksBegin;
+    while (expected_ < entry.limit) {
+      const auto rest = segment.subspan(std::min<std::size_t>(offset, segment.size()));
+      const auto block = read_block(*entry.header, offset, rest);
+      if (!block) return find_end(entry, offset, rest);
+      if (block->header().first_sequence != expected_ || block->next() > entry.limit) {
+        if (!accepts_loss()) return fault(LogFault::out_of_order, entry, offset);
+        stop_at(entry, offset);
+        return {};
+      }
+      if (auto applied = apply_records(entry, offset, *block); !applied) return applied;
+      offset += block->header().block_bytes;
+    }
+    return {};
+  }
+
+  LogResult<void> apply_records(const Entry& entry, std::uint64_t offset, const Block& block) {
+    Result<void> applied;
+    block.each_record([&](std::uint64_t sequence, std::span<const std::byte> record) {
+      expected_ = sequence;
+      if (sequence >= terms_.from) applied = apply_(sequence, record);
+      return applied.has_value();
+    });
+    if (!applied) return fault(LogFault::refused, entry, offset, applied.error());
+    expected_ = block.next();
+    return {};
+  }
+
+  /// There is no block: it is the end, unless something shows that there was one.
+  LogResult<void> find_end(const Entry& entry, std::uint64_t offset,
+                           std::span<const std::byte> rest) {
+    const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
+    const bool torn = !std::ranges::all_of(rest, is_zero);
+    bool was_durable = entry.limit != kNoLimit;
+    if (torn && !was_durable && !planted(Bug::hole_cut)) {
+      was_durable = highest_mark(entry, offset, rest) >= expected_;
+    }
+    if (was_durable && !accepts_loss()) return fault(LogFault::hole, entry, offset);
+    if (was_durable) {
+      stop_at(entry, offset);
+    } else if (torn) {
+      result_.cut = LogEnd{entry.file, offset, expected_, false};
+    }
+    return {};
+  }
+
+  static std::uint64_t highest_mark(const Entry& entry, std::uint64_t offset,
+                                    std::span<const std::byte> rest) {
+    std::uint64_t mark = 0;
+    for (std::size_t at = 0; at < rest.size(); at += kUnitBytes) {
+      const auto block = read_block(*entry.header, offset + at, rest.subspan(at));
+      if (block) mark = std::max(mark, block->header().durable);
+    }
+    return mark;
+  }
+
+  [[nodiscard]] bool accepts_loss() const {
+    return terms_.accept_loss_from && expected_ >= *terms_.accept_loss_from;
+  }
+  void stop_at(const Entry& entry, std::uint64_t offset) {
+    stopped_ = true;
+    result_.cut = LogEnd{entry.file, offset, expected_, true};
+  }
+
+  LogResult<Recovered> finish() {
+    if (begun_ && expected_ < terms_.from && !accepts_loss()) {
+      const std::string& file = entries_.back().file;
+      return log_fail({Code::corrupt, 0, 0}, LogFault::hole, file, 0, expected_);
+    }
+    result_.next_sequence = std::max(expected_, terms_.from);
+    return std::move(result_);
+  }
+
+  LogFolder& folder_;
+  const RecoveryTerms& terms_;
+  const ApplyRecord& apply_;
+  Recovered result_;
+  std::vector<Entry> entries_;
+  UnitBuffer buffer_;
+  std::uint64_t expected_;  // the sequence of the record that comes
+  bool begun_ = false;      // the first segment that counts was found
+  bool stopped_ = false;    // a loss was accepted
+};
+
+}  // namespace
+
+LogResult<Recovered> recover(LogFolder& folder, const RecoveryTerms& terms,
+                             const ApplyRecord& apply) {
+  return Recovery(folder, terms, apply).run();
+}
+
+}  // namespace espalier::log

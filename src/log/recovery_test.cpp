@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/recovery.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "log/testing/small_log.hpp"
+
+namespace espalier::log {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+/// A log of one record in each write: record n lies in unit n of the first segment, up to 7.
+struct RecoveryTest : ::testing::Test {
+  void write(unsigned records, LogOptions options = small_options()) {
+    const auto log = Log::open(folder, options, ReadRecords().apply());
+    ASSERT_TRUE(log) << message(log.error());
+    for (unsigned i = 0; i < records; ++i) {
+      append((*log)->writer(), "r" + std::to_string((*log)->writer().queue().next()));
+      ASSERT_TRUE((*log)->writer().flush());
+    }
+    folder.crash_in(1);  // closing leaves no mark
+  }
+  LogResult<std::unique_ptr<Log>> open(LogOptions options = small_options()) {
+    folder.restart(true);
+    read = ReadRecords();
+    return Log::open(folder, options, read.apply());
+  }
+  void erase_unit(std::uint64_t segment, std::size_t unit) {
+    auto bytes = folder.bytes(segment_name(segment));
+    const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(unit * kUnitBytes);
+    std::fill(begin, begin + kUnitBytes, std::byte{0});
+    folder.put(segment_name(segment), bytes);
+  }
+  static LogOptions accepting(std::uint64_t sequence) {
+    LogOptions options = small_options();
+    options.recovery.accept_loss_from = sequence;
+    return options;
+  }
+
+  FaultyFolder folder{1};
+  ReadRecords read;
+};
+
+TEST_F(RecoveryTest, AnEmptyFolderIsANewLog) {
+  const auto log = open();
+  ASSERT_TRUE(log);
+  EXPECT_EQ((*log)->writer().durable(), 0u);
+  EXPECT_FALSE((*log)->recovered().cut);
+  EXPECT_EQ(append((*log)->writer(), ""), 1u);
+}
+
+TEST_F(RecoveryTest, WhatWasAcknowledgedIsThere) {
+  write(10);  // in two segments
+  const auto log = open();
+  ASSERT_TRUE(log);
+  EXPECT_EQ(read.texts(), (Texts{"r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10"}));
+  EXPECT_EQ((*log)->writer().durable(), 10u);
+  EXPECT_EQ((*log)->writer().segments().segments(),
+            (std::vector<SegmentRange>{{1, 1}, {2, 8}, {3, 11}}));
+}
+
+TEST_F(RecoveryTest, OnlyWhatIsWantedIsApplied) {
+  write(10);
+  LogOptions options = small_options();
+  options.recovery.from = 9;
+  ASSERT_TRUE(open(options));
+  EXPECT_EQ(read.first(), 9u);
+  EXPECT_EQ(read.texts(), (Texts{"r9", "r10"}));
+}
+
+TEST_F(RecoveryTest, AHoleBelowTheMarkIsDamage) {
+  write(5);
+  folder.restart(true);
+  erase_unit(1, 2);
+  const auto log = open();
+  ASSERT_FALSE(log);
+  EXPECT_EQ(
+      log.error(),
+      (LogError{
+          {Code::corrupt, 0, 0}, LogFault::hole, "log-0000000000000001.seg", 2 * kUnitBytes, 2}));
+  EXPECT_EQ(message(log.error())
+                .find("log: records that were durable are missing: file log-0000000000000001.seg, "
+                      "offset 8192, sequence 2: "),
+            0u);
+  EXPECT_EQ(open(accepting(3)).error().fault, LogFault::hole);
+  ASSERT_TRUE(open(accepting(2)));
+  EXPECT_EQ(read.texts(), (Texts{"r1"}));
+  ASSERT_TRUE(open());  // it was accepted once for all
+  EXPECT_EQ(read.texts(), (Texts{"r1"}));
+}
+
+TEST_F(RecoveryTest, AHoleBeforeALaterSegmentIsDamage) {
+  write(8);
+  folder.restart(true);
+  erase_unit(1, 7);
+  const auto log = open();
+  ASSERT_FALSE(log);
+  EXPECT_EQ(log.error().fault, LogFault::hole);
+  EXPECT_EQ(log.error().sequence, 7u);
+  ASSERT_TRUE(open(accepting(7)));
+  EXPECT_EQ(read.texts().size(), 6u);
+  ASSERT_TRUE(open());  // the segment behind, of record 8, does not count any more
+  EXPECT_EQ(read.texts().size(), 6u);
+}
+
+TEST_F(RecoveryTest, ATornTailIsCut) {
+  write(5);
+  folder.restart(true);
+  folder.flip(segment_name(1), 5 * kUnitBytes + 60, 3);
+  {
+    const auto log = open();
+    ASSERT_TRUE(log) << message(log.error());
+    EXPECT_EQ(read.texts().size(), 4u);
+    const auto& cut = (*log)->recovered().cut;
+    ASSERT_TRUE(cut);
+    EXPECT_EQ(cut->file, segment_name(1));
+    EXPECT_EQ(cut->offset, 5 * kUnitBytes);
+    EXPECT_EQ(cut->sequence, 5u);
+    EXPECT_FALSE(cut->accepted);
+  }
+}
+
+// Three blocks in one write carry one mark, so the last says nothing of the first.
+TEST_F(RecoveryTest, AHoleAboveTheMarkIsATornTail) {
+  {
+    const auto log = open();
+    for (int i = 0; i < 3; ++i) append((*log)->writer(), std::string(3000, 'x'));
+    ASSERT_TRUE((*log)->writer().flush());
+    folder.crash_in(1);
+  }
+  folder.restart(true);
+  erase_unit(1, 1);
+  const auto log = open();
+  ASSERT_TRUE(log) << message(log.error());
+  EXPECT_TRUE(read.texts().empty());
+  EXPECT_EQ((*log)->recovered().cut->sequence, 1u);
+}
+
+TEST_F(RecoveryTest, AMarkOfAClosedLogKeepsItsLastBlock) {
+  {
+    const auto log = open();
+    append((*log)->writer(), "last");
+    ASSERT_TRUE((*log)->close());
+  }
+  erase_unit(1, 1);
+  EXPECT_EQ(open().error().fault, LogFault::hole);
+}
+
+TEST_F(RecoveryTest, DamagedHeadersAreNamed) {
+  write(10);
+  folder.restart(true);
+  folder.flip(segment_name(2), 33, 0);
+  const auto log = open();
+  ASSERT_FALSE(log);
+  EXPECT_EQ(log.error().fault, LogFault::header);
+  EXPECT_EQ(log.error().file, segment_name(2));
+  EXPECT_EQ(log.error().sequence, 8u);
+  ASSERT_TRUE(open(accepting(8)));
+  EXPECT_EQ(read.texts().size(), 7u);
+  ASSERT_TRUE(open());
+  EXPECT_EQ(read.texts().size(), 7u);
+  EXPECT_EQ(std::ranges::count(*folder.names(), segment_name(2, kGivenUp)), 1);
+}
+
+TEST_F(RecoveryTest, SegmentsThatAreMissingAreNoticed) {
+  write(16);
+  folder.restart(true);
+  ASSERT_TRUE(folder.remove(segment_name(2)));
+  ASSERT_TRUE(folder.sync());
+  EXPECT_EQ(open().error().fault, LogFault::hole);
+  ASSERT_TRUE(folder.remove(segment_name(1)));
+  ASSERT_TRUE(folder.sync());
+  EXPECT_EQ(open().error().fault, LogFault::begins_late);
+  EXPECT_EQ(open(accepting(2)).error().fault, LogFault::begins_late);
+  ASSERT_TRUE(open(accepting(1)));  // of everything
+  ASSERT_TRUE(open());
+  EXPECT_TRUE(read.texts().empty());
+}
+
+// Segments behind an accepted loss must not come back when what came after it is damaged in turn.
+TEST_F(RecoveryTest, WhatWasGivenUpStaysSo) {
+  write(16);
+  folder.restart(true);
+  erase_unit(1, 3);
+  {
+    const auto log = open(accepting(3));
+    ASSERT_TRUE(log);
+    EXPECT_EQ((*log)->recovered().lost, (std::vector{segment_name(2), segment_name(3)}));
+    EXPECT_EQ((*log)->writer().segments().segments(), (std::vector<SegmentRange>{{1, 1}, {4, 3}}));
+  }
+  folder.flip(segment_name(4), 50, 0);
+  const auto log = open();
+  ASSERT_FALSE(log);
+  EXPECT_EQ(log.error().fault, LogFault::hole);  // as at first
+  EXPECT_EQ(log.error().sequence, 3u);
+}
+
+TEST_F(RecoveryTest, ACrashWhileALossIsAcceptedLosesNoMore) {
+  bool done = false;
+  for (std::uint64_t operation = 1; !done; ++operation) {
+    ASSERT_LT(operation, 100u);
+    const std::vector<std::string> names = *folder.names();
+    for (const std::string& name : names) ASSERT_TRUE(folder.remove(name));
+    ASSERT_TRUE(folder.sync());
+    write(10);
+    folder.restart(true);
+    folder.flip(segment_name(2), 33, 0);
+    folder.crash_in(operation);
+    done = Log::open(folder, accepting(8), ReadRecords().apply()).has_value() && !folder.crashed();
+    {
+      const auto after = open(accepting(8));
+      ASSERT_TRUE(after) << operation << ": " << message(after.error());
+      EXPECT_EQ(read.texts().size(), 7u) << operation;
+    }
+    ASSERT_TRUE(open());
+    EXPECT_EQ(read.texts().size(), 7u);
+  }
+}
+
+TEST_F(RecoveryTest, AnEndBeforeWhatIsWantedIsDamage) {
+  write(3);
+  LogOptions options = small_options();
+  options.recovery.from = 6;
+  EXPECT_EQ(open(options).error().fault, LogFault::hole);
+  options.recovery.accept_loss_from = 4;
+  const auto log = open(options);
+  ASSERT_TRUE(log);
+  EXPECT_EQ((*log)->writer().durable(), 5u);
+}
+
+TEST_F(RecoveryTest, AnotherNodesDataIsRefused) {
+  write(1);
+  LogOptions options = small_options();
+  options.recovery.node = 5;
+  options.recovery.accept_loss_from = 1;
+  EXPECT_EQ(open(options).error().fault, LogFault::other_node);
+  EXPECT_EQ(open(options).error().error.code, Code::unsupported);
+}
+
+TEST_F(RecoveryTest, ALaterFormatIsRefused) {
+  write(1);
+  folder.restart(true);
+  auto bytes = folder.bytes(segment_name(1));
+  SegmentHeader header{};
+  std::memcpy(&header, bytes.data(), sizeof header);
+  header.version = kFormatVersion + 1;
+  header.crc = checksum_of(header);
+  std::memcpy(bytes.data(), &header, sizeof header);
+  folder.put(segment_name(1), bytes);
+  EXPECT_EQ(open(accepting(1)).error().fault, LogFault::newer);
+}
+
+TEST_F(RecoveryTest, AFolderIsOpenedOnce) {
+  const auto log = open();
+  ASSERT_TRUE(log);
+  const auto again = Log::open(folder, small_options(), ReadRecords().apply());
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().fault, LogFault::locked);
+  EXPECT_EQ(again.error().error.code, Code::busy);
+}
+
+TEST_F(RecoveryTest, ARecordThatCannotBeAppliedIsNamed) {
+  write(3);
+  folder.restart(true);
+  const auto log =
+      Log::open(folder, small_options(),
+                [](std::uint64_t sequence, std::span<const std::byte>) -> Result<void> {
+                  if (sequence == 2) return fail(Code::corrupt, 7);
+                  return {};
+                });
+  ASSERT_FALSE(log);
+  EXPECT_EQ(
+      log.error(),
+      (LogError{{Code::corrupt, 0, 7}, LogFault::refused, segment_name(1), 2 * kUnitBytes, 2}));
+}
+
+TEST_F(RecoveryTest, EachLifeHasAnotherIncarnation) {
+  for (std::uint64_t life = 1; life < 4; ++life) {
+    write(1);
+    folder.restart(true);
+    SegmentHeader header{};
+    std::memcpy(&header, folder.bytes(segment_name(life)).data(), sizeof header);
+    EXPECT_EQ(header.incarnation, life);
+    EXPECT_EQ(header.first_sequence, life);
+  }
+}
+
+}  // namespace
+}  // namespace espalier::log

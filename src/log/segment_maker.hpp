@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes segments: one is filled with zeros ahead, so that no commit waits for that.
+//
+// A segment is made under another name, and gets its own once its zeros and its header are durable.
+// So one that is in use has a header, whenever a crash comes.
+//
+// Thread: any.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "log/format.hpp"
+#include "log/log_error.hpp"
+#include "log/log_file.hpp"
+
+namespace espalier::log {
+
+struct OpenSegment {
+  std::unique_ptr<LogFile> file;
+  std::string name;
+  SegmentHeader header{};
+};
+
+class SegmentMaker {
+ public:
+  SegmentMaker(LogFolder& folder, std::uint64_t node, std::uint64_t segment_bytes,
+               std::uint64_t incarnation, std::uint64_t next_segment)
+      : folder_(folder),
+        node_(node),
+        segment_bytes_(segment_bytes),
+        incarnation_(incarnation),
+        next_segment_(next_segment) {}
+
+  /// Fills one ahead, if there is none. Errors: system; a later call begins again with another.
+  [[nodiscard]] LogResult<void> prepare();
+  /// A segment whose first record has this sequence. Requires: all before it are durable.
+  /// Errors: system.
+  [[nodiscard]] LogResult<OpenSegment> take(std::uint64_t first_sequence);
+
+ private:
+  LogResult<void> fill_locked();
+
+  LogFolder& folder_;
+  const std::uint64_t node_;
+  const std::uint64_t segment_bytes_;
+  const std::uint64_t incarnation_;
+  std::mutex mutex_;
+  std::uint64_t next_segment_;
+  std::uint64_t spare_number_ = 0;
+  std::unique_ptr<LogFile> spare_;
+};
+
+}  // namespace espalier::log

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder in memory that does what disks do, from a seed: it crashes in the middle of a write, of
+// which some units have come through, in any order, and one half; fails, writes less than it
+// should, says that it has flushed and has not, is full, and changes bits.
+//
+// What a process sees is one thing, what lasts another: a process that is killed leaves the first,
+// a loss of power the second, and of what lies between them any part.
+//
+// Thread: any, one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "log/log_file.hpp"
+
+namespace espalier::log {
+
+struct DiskFaults {
+  double fails = 0;     // of a write: EIO, and any part of it may have come through
+  double shortens = 0;  // of a write: it ends early
+  double lies = 0;      // of a write: what it says is durable is not
+  std::uint64_t bytes_max = ~std::uint64_t{0};  // of all files; then ENOSPC
+};
+
+class FaultyFolder final : public LogFolder {
+ public:
+  explicit FaultyFolder(std::uint64_t seed) : random_(seed) {}
+
+  void set(const DiskFaults& faults) { faults_ = faults; }
+  /// Crashes in the n-th operation from now, counted from 1: nothing works from then on.
+  void crash_in(std::uint64_t operations) { crash_in_ = operations; }
+  [[nodiscard]] bool crashed() const { return crashed_; }
+  /// After a loss of power, or after the process alone was killed. All files must be closed.
+  void restart(bool power_lost);
+  /// Inverts a bit, in what is seen and in what lasts.
+  void flip(std::string_view name, std::uint64_t offset, unsigned bit);
+  /// The bytes of a file, to look at and to change.
+  [[nodiscard]] std::vector<std::byte>& bytes(std::string_view name);
+  /// Puts a file there, all of it durable.
+  void put(std::string_view name, std::vector<std::byte> bytes);
+  [[nodiscard]] std::uint64_t lies() const { return lies_; }
+
+  [[nodiscard]] Result<std::unique_ptr<FolderLock>> lock() override;
+  [[nodiscard]] Result<std::vector<std::string>> names() override;
+  [[nodiscard]] Result<std::unique_ptr<LogFile>> create(std::string_view name) override;
+  [[nodiscard]] Result<std::unique_ptr<LogFile>> open(std::string_view name) override;
+  [[nodiscard]] Result<void> rename(std::string_view from, std::string_view to) override;
+  [[nodiscard]] Result<void> remove(std::string_view name) override;
+  [[nodiscard]] Result<void> sync() override;
+
+ private:
+  friend class FaultyFile;
+  friend class FaultyLock;
+
+  struct Contents {
+    std::vector<std::byte> seen;
+    std::vector<std::byte> lasting;
+    std::set<std::uint64_t> dirty;  // units in which they differ
+  };
+  using Names = std::map<std::string, std::shared_ptr<Contents>, std::less<>>;
+  using NameChange = std::function<void(Names&)>;
+
+  /// Counts an operation. Returns whether the crash is in it, or was before.
+  bool crashes();
+  void change_names(NameChange change);
+  [[nodiscard]] std::uint64_t bytes_used() const;
+  Result<std::size_t> write(Contents& file, std::uint64_t offset, std::span<const std::byte> bytes);
+  Result<void> fill(Contents& file, std::uint64_t bytes);
+  /// Any of the units come through, and are not durable.
+  void write_any(Contents& file, std::uint64_t offset, std::span<const std::byte> bytes);
+  void write_unit(Contents& file, std::uint64_t offset, std::span<const std::byte> bytes);
+  static void flush(Contents& file);
+
+  std::mutex mutex_;
+  base::Random random_;
+  DiskFaults faults_;
+  std::uint64_t crash_in_ = 0;
+  bool crashed_ = false;
+  bool locked_ = false;
+  std::uint64_t lies_ = 0;
+  Names seen_;
+  Names lasting_;
+  std::deque<NameChange> changes_;  // of names, since the last sync
+};
+
+}  // namespace espalier::log

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/testing/log_world.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/random.hpp"
+#include "log/log.hpp"
+
+namespace espalier::log {
+namespace {
+
+constexpr std::uint64_t kSegmentBytes = 16 * kUnitBytes;
+constexpr std::uint64_t kNode = 7;
+
+std::string text_in(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+class World {
+ public:
+  World(std::uint64_t seed, const WorldTerms& terms)
+      : random_(seed), folder_(random_()), terms_(terms) {}
+
+  WorldResult run() {
+    for (unsigned life = 0; life < terms_.lives && result_.wrong.empty(); ++life) {
+      if (!open()) break;
+      live();
+      die();
+    }
+    return std::move(result_);
+  }
+
+ private:
+  /// Disks that lose what they have said is durable: then damage may be found.
+  [[nodiscard]] bool is_damaging() const { return terms_.flips || terms_.faults.lies > 0; }
+  void wrong(std::string what) {
+    if (result_.wrong.empty()) result_.wrong = std::move(what);
+  }
+
+  /// Recovers, perhaps after some crashes meanwhile.
+  bool open() {
+    folder_.set({});
+    for (int tries = 0;; ++tries) {
+      if (tries < 3 && random_.chance(0.4)) folder_.crash_in(1 + random_.below(25));
+      auto log = Log::open(folder_, options({}), reading());
+      if (log) {
+        log_ = std::move(*log);
+        break;
+      }
+      if (folder_.crashed()) {
+        ++result_.recovery_crashes;
+        restart();
+        continue;
+      }
+      if (!is_damaging() || log.error().file.empty() || log.error().sequence == 0) {
+        wrong("recovery: " + message(log.error()));
+        return false;
+      }
+      return accept(log.error());
+    }
+    return check_recovered();
+  }
+
+  /// Damage was found, in a world that does any. Its loss can be accepted, and not a smaller one.
+  bool accept(const LogError& error) {
+    ++result_.damages;
+    folder_.crash_in(0);
+    auto later = Log::open(folder_, options(error.sequence + 1), reading());
+    if (later) wrong("a loss was accepted that is not: " + message(error));
+    auto log = Log::open(folder_, options(error.sequence), reading());
+    if (!log) wrong("a loss that is accepted: " + message(log.error()));
+    if (!log) return false;
+    log_ = std::move(*log);
+    acknowledged_ = log_->writer().durable();
+    return check_recovered();
+  }
+
+  LogOptions options(std::optional<std::uint64_t> accept_loss_from) const {
+    LogOptions options;
+    options.recovery = {kNode, checkpoint_, accept_loss_from};
+    options.writer.segment_bytes = kSegmentBytes;
+    options.writer.block_bytes_max = 2 * kUnitBytes;
+    options.writer.flush_bytes_max = 5 * kUnitBytes;
+    options.threads = false;
+    return options;
+  }
+
+  ApplyRecord reading() {
+    recovered_.clear();
+    return [this](std::uint64_t sequence, std::span<const std::byte> record) -> Result<void> {
+      if (sequence != checkpoint_ + recovered_.size()) wrong("the order of sequences");
+      recovered_.push_back(text_in(record));
+      return {};
+    };
+  }
+
+  bool check_recovered() {
+    folder_.crash_in(0);
+    const std::uint64_t end = log_->writer().durable();
+    if (log_->recovered().cut) ++result_.cuts;
+    if (end != checkpoint_ + recovered_.size() - 1)
+      wrong("the end is another than that of records");
+    // One bit may cost the last write, but what that has marked is not missing without an error. A
+    // disk that lies may lose marks, too.
+    const std::uint64_t least = terms_.faults.lies > 0 ? 0
+                                : terms_.flips         ? std::min(marked_, acknowledged_)
+                                                       : acknowledged_;
+    if (end < least) {
+      wrong("acknowledged up to " + std::to_string(acknowledged_) + ", recovered to " +
+            std::to_string(end));
+    }
+    for (std::size_t i = 0; i < recovered_.size(); ++i) {
+      const std::uint64_t sequence = checkpoint_ + i;
+      if (sequence > appended_.size() || appended_[sequence - 1] != recovered_[i]) {
+        wrong("record " + std::to_string(sequence) + " is not the one that was appended");
+        break;
+      }
+    }
+    if (end > appended_.size()) wrong("more than was appended");
+    appended_.resize(std::min<std::size_t>(end, appended_.size()));
+    acknowledged_ = end;
+    marked_ = 0;
+    return result_.wrong.empty();
+  }
+
+  void live() {
+    folder_.set(terms_.faults);
+    if (random_.chance(0.8)) folder_.crash_in(1 + random_.below(60));
+    const auto steps = random_.below(terms_.steps_max);
+    for (std::uint64_t step = 0; step < steps && !folder_.crashed(); ++step) {
+      const auto what = random_.below(20);
+      if (what < 12) append();
+      if (what >= 12 && what < 17) flush();
+      if (what == 17) static_cast<void>(log_->writer().prepare_spare());
+      if (what == 18) remove_some();
+    }
+  }
+
+  std::size_t record_size() {
+    if (terms_.alike) return kUnitBytes + random_.below(500);
+    const auto usual = random_.below(20);
+    if (usual == 0) return random_.below(kSegmentBytes);
+    return random_.below(usual < 10 ? 3000 : 100);
+  }
+
+  void append() {
+    const std::size_t bytes = record_size();
+    const auto room = log_->writer().reserve(bytes);
+    if (!room) {
+      const bool known = room.error().code == Code::value_too_long || failed_;
+      if (!known) wrong("no room: " + espalier::message(room.error()));
+      return;
+    }
+    if (random_.chance(0.05)) return log_->writer().give_back(*room);
+    random_.fill(*room);
+    const std::string text = text_in(*room);
+    const std::uint64_t sequence = log_->writer().append(*room);
+    appended_.push_back(text);
+    ++result_.records;
+    if (sequence != appended_.size()) wrong("a sequence was left out");
+    log_->writer().acknowledgements().when_durable(sequence, [this, sequence](const LogError* bad) {
+      if (bad != nullptr) return;
+      if (failed_) wrong("acknowledged after an error");
+      if (sequence != acknowledged_ + 1) wrong("not acknowledged in order");
+      acknowledged_ = sequence;
+    });
+  }
+
+  void flush() {
+    const std::uint64_t before = acknowledged_;
+    const auto flushed = log_->writer().flush();
+    if (acknowledged_ != before) marked_ = before;
+    if (flushed && acknowledged_ != appended_.size()) wrong("a flush left somebody waiting");
+    if (flushed || failed_) return;
+    failed_ = true;
+    if (folder_.crashed()) return;
+    ++result_.failures;
+    if (flushed.error().file.empty() || flushed.error().sequence != acknowledged_ + 1) {
+      wrong("an error without a place: " + message(flushed.error()));
+    }
+  }
+
+  /// A checkpoint is made, and what is before it is not needed any more.
+  void remove_some() {
+    const std::size_t before = log_->writer().segments().count();
+    checkpoint_ = random_.between(checkpoint_, acknowledged_ + 1);
+    static_cast<void>(log_->writer().remove_below(checkpoint_));
+    result_.segments_removed += before - log_->writer().segments().count();
+  }
+
+  void die() {
+    const bool cleanly = !folder_.crashed() && random_.chance(0.3);
+    if (cleanly) {
+      flush();
+      if (log_->close()) marked_ = acknowledged_;
+    } else {
+      folder_.crash_in(1);
+    }
+    log_.reset();
+    failed_ = false;
+    restart();
+    if (terms_.flips && random_.chance(0.5)) flip_a_bit();
+  }
+
+  void restart() { folder_.restart(terms_.power && random_.chance(0.7)); }
+
+  void flip_a_bit() {
+    auto names = *folder_.names();
+    std::erase_if(names, [](const std::string& name) { return !segment_of(name, kInUse); });
+    if (names.empty()) return;
+    const std::string& name = names[random_.below(names.size())];
+    const std::size_t bytes = folder_.bytes(name).size();
+    // Headers are a small part, and zeros at the end a large one.
+    const std::uint64_t offset = random_.below(random_.chance(0.2) ? sizeof(SegmentHeader) : bytes);
+    folder_.flip(name, offset, static_cast<unsigned>(random_.below(8)));
+  }
+
+  base::Random random_;
+  FaultyFolder folder_;
+  WorldTerms terms_;
+  WorldResult result_;
+  std::unique_ptr<Log> log_;
+  std::vector<std::string> appended_;   // by sequence - 1; those that recovery cut are gone
+  std::vector<std::string> recovered_;  // from checkpoint_ on
+  std::uint64_t acknowledged_ = 0;
+  std::uint64_t marked_ = 0;      // up to here, as the last write that was acknowledged says
+  std::uint64_t checkpoint_ = 1;  // the first that is wanted
+  bool failed_ = false;
+};
+
+}  // namespace
+
+WorldResult run_world(std::uint64_t seed, const WorldTerms& terms) {
+  return World(seed, terms).run();
+}
+
+}  // namespace espalier::log

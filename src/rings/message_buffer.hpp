@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of one message, as whoever reads rings gathers it (message_reader.hpp).
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace espalier::rings {
+
+class MessageShare;
+
+/// The memory of one message: in place up to kInPlace bytes, else on the heap and of a share.
+class MessageBuffer {
+ public:
+  static constexpr std::uint32_t kInPlace = 256;
+
+  MessageBuffer() = default;
+  MessageBuffer(MessageBuffer&& other) noexcept { *this = std::move(other); }
+  MessageBuffer& operator=(MessageBuffer&& other) noexcept;
+  ~MessageBuffer() { clear(); }
+
+  /// The message, as many bytes as its header says.
+  [[nodiscard]] std::byte* data() { return heap_ ? heap_.get() : bytes_; }
+  [[nodiscard]] const std::byte* data() const { return heap_ ? heap_.get() : bytes_; }
+  [[nodiscard]] std::uint32_t capacity() const { return heap_ ? heap_bytes_ : kInPlace; }
+  /// Makes room for so many bytes in all, and keeps the first `kept` of them. Returns false, and
+  /// keeps what it has, if the share refuses.
+  [[nodiscard]] bool grow(std::uint32_t bytes, std::uint32_t kept, MessageShare& share);
+  /// Overwrites bytes that must not lie here longer. Of the first kInPlace no other copy is left.
+  /// Requires: they are the message's.
+  void wipe(std::uint32_t offset, std::uint32_t bytes);
+  /// Gives heap memory back.
+  void clear() {
+    if (heap_) clear_heap();
+  }
+
+ private:
+  void clear_heap();
+
+  std::unique_ptr<std::byte[]> heap_;
+  MessageShare* share_ = nullptr;  // of which the heap memory is
+  std::uint32_t heap_bytes_ = 0;
+  alignas(8) std::byte bytes_[kInPlace];
+};
+
+}  // namespace espalier::rings
