@@ -48,7 +48,7 @@ constexpr std::size_t kKeyed = 3;
 constexpr std::size_t kWriting = 4;
 
 /// What one way took in one round.
-struct Sample {
+struct GetSample {
   double trips = 0;  // READs that a get waited for
   double hits = 0;   // of all gets, those that waited for one
   double bytes = 0;
@@ -132,7 +132,7 @@ class GetsRun {
         zipf_(keys_.size()) {}
 
   void run() {
-    std::array<std::vector<Sample>, kWays.size()> samples;
+    std::array<std::vector<GetSample>, kWays.size()> samples;
     for (std::uint32_t round = 0; round < options_.rounds; ++round) {
       for (std::size_t way = 0; way < kWays.size(); ++way) {
         if (kWays[way].writes && options_.write_percent == 0) continue;
@@ -178,7 +178,7 @@ class GetsRun {
     return keys_[base::mix64(zipf_(random) + 1) % keys_.size()];
   }
 
-  Sample measure(const Way& way, std::uint64_t seed) {
+  GetSample measure(const Way& way, std::uint64_t seed) {
     const Store store = connect(way);
     const Map map = open(store);
     Writes writes(*this, way, seed);
@@ -265,14 +265,14 @@ class GetsRun {
     return static_cast<double>(options_.ops) * 1e9 / ns;
   }
 
-  void print(const Way& way, const std::vector<Sample>& samples) {
-    const auto median = [&](double Sample::* field) {
+  void print(const Way& way, const std::vector<GetSample>& samples) {
+    const auto median = [&](double GetSample::* field) {
       std::vector<double> values;
-      for (const Sample& sample : samples) values.push_back(sample.*field);
+      for (const GetSample& sample : samples) values.push_back(sample.*field);
       return median_of(std::move(values));
     };
     ++measurements_;
-    const double trips = median(&Sample::trips);
+    const double trips = median(&GetSample::trips);
     if (options_.json) {
       Json line;
       line["bench"] = "switch";
@@ -288,56 +288,56 @@ class GetsRun {
       if (way.access != Access::rpc) {
         line["round_trips_per_op"] = trips;
         line["model_latency_ns"] = trips * static_cast<double>(options_.model_trip_ns);
-        line["one_trip_share"] = median(&Sample::hits);
-        line["bytes_per_op"] = median(&Sample::bytes);
+        line["one_trip_share"] = median(&GetSample::hits);
+        line["bytes_per_op"] = median(&GetSample::bytes);
       }
       if (way.access == Access::in_network && met_ != nullptr) {
-        line["met_share"] = causes(samples, &Sample::met);
-        line["more_reads_share"] = causes(samples, &Sample::slow);
+        line["met_share"] = causes(samples, &GetSample::met);
+        line["more_reads_share"] = causes(samples, &GetSample::slow);
       }
       if (way.writes) {
         line["write_percent"] = options_.write_percent;
         line["delay_ms"] = options_.delay_ms;
       }
-      line["p50_ns"] = median(&Sample::median_ns);
-      line["p99_ns"] = median(&Sample::p99_ns);
-      if (!way.writes) line["ops_per_second"] = median(&Sample::rate);
+      line["p50_ns"] = median(&GetSample::median_ns);
+      line["p99_ns"] = median(&GetSample::p99_ns);
+      if (!way.writes) line["ops_per_second"] = median(&GetSample::rate);
       return print_line(out_, line);
     }
     const bool counted = way.access != Access::rpc;
     table_.row({std::string(way.name), counted ? fmt::format("{:.2f}", trips) : "-",
-                counted ? fmt::format("{:.1f}", median(&Sample::hits) * 100) : "-",
-                counted ? fmt::format("{:.0f}", median(&Sample::bytes)) : "-",
-                fmt::format("{:.1f}", median(&Sample::median_ns) * 1e-3),
-                fmt::format("{:.1f}", median(&Sample::p99_ns) * 1e-3),
-                way.writes ? "-" : fmt::format("{:.0f}", median(&Sample::rate) * 1e-3)});
+                counted ? fmt::format("{:.1f}", median(&GetSample::hits) * 100) : "-",
+                counted ? fmt::format("{:.0f}", median(&GetSample::bytes)) : "-",
+                fmt::format("{:.1f}", median(&GetSample::median_ns) * 1e-3),
+                fmt::format("{:.1f}", median(&GetSample::p99_ns) * 1e-3),
+                way.writes ? "-" : fmt::format("{:.0f}", median(&GetSample::rate) * 1e-3)});
   }
 
-  static Json causes(const std::vector<Sample>& samples, MetShares Sample::* of) {
+  static Json causes(const std::vector<GetSample>& samples, MetShares GetSample::* of) {
     Json object;
     for (std::size_t cause = 0; cause < kMet.size(); ++cause) {
       std::vector<double> values;
-      for (const Sample& sample : samples) values.push_back((sample.*of)[cause]);
+      for (const GetSample& sample : samples) values.push_back((sample.*of)[cause]);
       object[kMet[cause]] = median_of(std::move(values));
     }
     return object;
   }
 
   // Round by round, for what goes on beside a round slows both.
-  static double ratio(const std::vector<Sample>& of, const std::vector<Sample>& to,
-                      double Sample::* field) {
+  static double ratio(const std::vector<GetSample>& of, const std::vector<GetSample>& to,
+                      double GetSample::* field) {
     std::vector<double> ratios;
     for (std::size_t i = 0; i < of.size(); ++i) ratios.push_back(of[i].*field / (to[i].*field));
     return median_of(std::move(ratios));
   }
   // What the tables save, beside what their trips alone would, and what writes leave of their hits.
-  void print_ratios(const std::array<std::vector<Sample>, kWays.size()>& samples) {
+  void print_ratios(const std::array<std::vector<GetSample>, kWays.size()>& samples) {
     const auto& walking = samples[kWalking];
     const auto& keyed = samples[kKeyed];
     const auto& writing = samples[kWriting];
-    const double latency = ratio(keyed, walking, &Sample::median_ns);
-    const double rate = ratio(keyed, walking, &Sample::rate);
-    const double trips = ratio(walking, keyed, &Sample::trips);
+    const double latency = ratio(keyed, walking, &GetSample::median_ns);
+    const double rate = ratio(keyed, walking, &GetSample::rate);
+    const double trips = ratio(walking, keyed, &GetSample::trips);
     if (options_.json) {
       Json line;
       line["bench"] = "switch";
@@ -352,7 +352,7 @@ class GetsRun {
       if (!writing.empty()) {
         line["write_percent"] = options_.write_percent;
         line["delay_ms"] = options_.delay_ms;
-        line["one_trip_share_ratio"] = ratio(writing, keyed, &Sample::hits);
+        line["one_trip_share_ratio"] = ratio(writing, keyed, &GetSample::hits);
       }
       return print_line(out_, line);
     }
@@ -362,7 +362,7 @@ class GetsRun {
                latency, rate, options_.model_trip_ns, 1 / trips, trips);
     if (writing.empty()) return;
     fmt::print(out_, "gets of one READ, with {} % writes / without: {:.3f}\n",
-               options_.write_percent, ratio(writing, keyed, &Sample::hits));
+               options_.write_percent, ratio(writing, keyed, &GetSample::hits));
   }
 
  public:
