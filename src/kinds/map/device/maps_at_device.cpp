@@ -92,7 +92,8 @@ Next read(Call& call) {
     const bool here =
         map.walks() && call.connection().access.knows_that_it_may_use(call.map_number());
     if (call.at_snapshot() || !here) return let_host_read(call);
-    // What is answered by one item: a scan could be more than is relayed (channel/device/relay.cpp).
+    // What is answered by one item: a scan could be more than is relayed
+    // (channel/device/relay.cpp).
     const OffloadId id = call.offload().id;
     const bool is_short = id == OffloadId::get || id == OffloadId::floor;
     if (is_short && map.saturated() && static_cast<RelayLink&>(call.host_link()).forwards()) {
