@@ -54,6 +54,16 @@ TEST_F(RecoveryTest, AnEmptyFolderIsANewLog) {
   EXPECT_EQ(append((*log)->writer(), ""), 1u);
 }
 
+TEST_F(RecoveryTest, AFolderWithoutTheLogThatACheckpointNeedsIsNoticed) {
+  LogOptions options = small_options();
+  options.recovery.from = 9;
+  const auto log = open(options);
+  ASSERT_FALSE(log);
+  EXPECT_EQ(log.error().fault, LogFault::begins_late);
+  options.recovery.accept_loss_from = 9;
+  EXPECT_TRUE(open(options));
+}
+
 TEST_F(RecoveryTest, WhatWasAcknowledgedIsThere) {
   write(10);  // in two segments
   const auto log = open();
