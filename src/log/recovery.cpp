@@ -206,7 +206,7 @@ class Recovery {
   LogResult<Recovered> finish() {
     // A log keeps its last segment, whatever is removed: without any it is another folder's.
     if (entries_.empty() && terms_.from > 1 && !accepts_loss()) {
-      return log_fail({Code::corrupt, 0, 0}, LogFault::begins_late, "", 0, terms_.from);
+      return log_fail({Code::corrupt, 0, 0}, LogFault::begins_late, ".", 0, terms_.from);
     }
     if (begun_ && expected_ < terms_.from && !accepts_loss()) {
       const std::string& file = entries_.back().file;

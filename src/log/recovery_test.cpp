@@ -60,6 +60,7 @@ TEST_F(RecoveryTest, AFolderWithoutTheLogThatACheckpointNeedsIsNoticed) {
   const auto log = open(options);
   ASSERT_FALSE(log);
   EXPECT_EQ(log.error().fault, LogFault::begins_late);
+  EXPECT_EQ(log.error().file, ".");
   options.recovery.accept_loss_from = 9;
   EXPECT_TRUE(open(options));
 }
