@@ -24,7 +24,8 @@ bool MessageReader::begin_long(const MessageBuffer& first, std::uint32_t bytes) 
 }
 
 // The memory grows fourfold, so that a sender that claims much and sends little gets little; of a
-// long message little was copied when it got to where it stays (MessageBuffer::grow). Where it is refused, the first slot stays, for the error that it is answered.
+// long message little was copied when it got to where it stays (MessageBuffer::grow). Where it is
+// refused, the first slot stays, for the error that it is answered.
 void MessageReader::keep(const std::byte* bytes, std::uint32_t count) {
   if (refused_) return;
   if (have_ + count > gathered_.capacity()) {

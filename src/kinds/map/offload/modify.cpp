@@ -22,7 +22,7 @@ namespace {
 
 using Kind = ConditionKind;
 
-// --- compare-and-set: one walk, unless a value is long --------------------------------------------
+// --- compare-and-set: one walk, unless a value is long -------------------------------------------
 
 /// Of one with a long value. What is expected is compared with what a get finds, and what is to be
 /// written is copied, both by helpers; the walk that writes then asks for the version that was
