@@ -23,14 +23,15 @@ bool MessageReader::begin_long(const MessageBuffer& first, std::uint32_t bytes) 
   return true;
 }
 
-// The memory grows fourfold: a third is copied once more, and a sender that claims much and sends
-// little gets little. Where it is refused, the first slot stays, for the error that it is answered.
+// The memory grows fourfold, so that a sender that claims much and sends little gets little; of a
+// long message little was copied when it got to where it stays (MessageBuffer::grow). Where it is
+// refused, the first slot stays, for the error that it is answered.
 void MessageReader::keep(const std::byte* bytes, std::uint32_t count) {
   if (refused_) return;
   if (have_ + count > gathered_.capacity()) {
     const std::uint32_t whole = have_ + left_;
     const std::uint32_t more = std::max(4 * gathered_.capacity(), kFirstOnHeap);
-    if (!gathered_.grow(std::min(whole, more), have_, *share_)) {
+    if (!gathered_.grow(std::min(whole, more), have_, whole, *share_)) {
       refused_ = true;
       alignas(64) std::byte first[wire::kRingSlotBytes];
       std::memcpy(first, gathered_.data(), sizeof first);

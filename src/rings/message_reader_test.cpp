@@ -138,17 +138,38 @@ TEST_F(MessageReaderTest, AReaderThatEndsInTheMiddleOfAMessageGivesItsMemoryBack
   EXPECT_EQ(budget_.used(), 0u);
 }
 
+// However long it gets, what has come is copied while that is short, and the share pays for no more
+// than has room.
+TEST_F(MessageReaderTest, OfALongMessageWhatHasComeStaysWhereItIs) {
+  constexpr std::uint32_t kWhole = wire::kMessageBytesMax;
+  MessageBudget budget(std::uint64_t{1} << 30);
+  MessageShare share(budget);
+  MessageBuffer message;
+  ASSERT_TRUE(message.grow(MessageBuffer::kReserved, 0, kWhole, share));
+  const std::byte* const at = message.data();
+  message.data()[MessageBuffer::kReserved - 1] = std::byte{7};
+  for (std::uint32_t bytes = 4 * MessageBuffer::kReserved; bytes < kWhole; bytes *= 4) {
+    ASSERT_TRUE(message.grow(bytes, bytes / 4, kWhole, share));
+    EXPECT_EQ(message.data(), at);
+    EXPECT_EQ(message.capacity(), bytes);
+    EXPECT_EQ(share.used(), bytes);
+  }
+  EXPECT_EQ(message.data()[MessageBuffer::kReserved - 1], std::byte{7});
+  message.clear();
+  EXPECT_EQ(share.used(), 0u);
+}
+
 TEST_F(MessageReaderTest, BuffersMoveWithTheirMemory) {
   MessageBuffer from;
-  ASSERT_TRUE(from.grow(700, 0, share_));
+  ASSERT_TRUE(from.grow(700, 0, 700, share_));
   from.data()[699] = std::byte{9};
   MessageBuffer to;
-  ASSERT_TRUE(to.grow(200, 0, share_));
+  ASSERT_TRUE(to.grow(200, 0, 200, share_));
   to = std::move(from);
   EXPECT_EQ(to.data()[699], std::byte{9});
   EXPECT_EQ(budget_.used(), 700u);
   MessageBuffer small;
-  ASSERT_TRUE(small.grow(256, 0, share_));
+  ASSERT_TRUE(small.grow(256, 0, 256, share_));
   small.data()[255] = std::byte{5};
   to = std::move(small);
   EXPECT_EQ(to.data()[255], std::byte{5});

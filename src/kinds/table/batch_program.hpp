@@ -65,10 +65,11 @@ class BatchProgram {
   [[nodiscard]] const WantedLines& lines() const { return lines_; }
   /// Whether it searches texts, of which one may cost as much as thousands of other instructions.
   [[nodiscard]] bool has_regexes() const { return has_regexes_; }
-  [[nodiscard]] bool has_likes() const { return !patterns_.empty(); }
-  /// Whether one of them has `_`.
-  [[nodiscard]] bool counts_code_points() const {
-    return std::ranges::any_of(patterns_, &LikePattern::counts_code_points);
+  [[nodiscard]] std::size_t likes() const { return patterns_.size(); }
+  /// How many of them have `_`.
+  [[nodiscard]] std::size_t likes_that_count() const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(patterns_, &LikePattern::counts_code_points));
   }
   /// Bytes of a row that are read at most.
   [[nodiscard]] std::size_t bytes_of_row() const {

@@ -15,23 +15,35 @@ constexpr std::uint32_t kStepRows = 4096;
 // So few to group that a page of groups besides is not too much.
 constexpr std::uint32_t kStepRowsToGroup = 256;
 constexpr std::uint32_t kStepRowsToSearch = 512;
-// A text of 1024 bytes takes some microseconds with the longest pattern.
-constexpr std::uint32_t kStepRowsToCount = 64;
-constexpr std::uint32_t kStepRowsOfLikes = 256;
+// For each pattern of a row. A text of 1024 bytes takes some microseconds with the longest one.
+constexpr std::uint32_t kStepTextsToCount = 64;
+constexpr std::uint32_t kStepTextsOfLikes = 256;
 // Steps begin with few rows, and take at most twice as many as the one before.
 constexpr std::uint32_t kFirstRows = 64;
 constexpr std::uint32_t kFirstRowsToSearch = 16;
 // Rows are as many as were done in this time.
 constexpr std::uint64_t kStepNs = 50'000;
 
+std::uint32_t rows_of(std::uint32_t texts, std::size_t patterns) {
+  return static_cast<std::uint32_t>(
+      std::max<std::size_t>(texts / std::max<std::size_t>(patterns, 1), 1));
+}
+
 std::uint32_t most_rows(const BatchProgram& program) {
   std::uint32_t rows = kStepRows;
   if (program.pipeline().grouped || program.pipeline().distinct) rows = kStepRowsToGroup;
   if (program.has_regexes()) rows = std::min(rows, kStepRowsToSearch);
-  if (program.has_likes()) rows = std::min(rows, kStepRowsOfLikes);
-  if (program.counts_code_points()) rows = std::min(rows, kStepRowsToCount);
+  if (program.likes() != 0) rows = std::min(rows, rows_of(kStepTextsOfLikes, program.likes()));
+  if (const std::size_t counting = program.likes_that_count(); counting != 0) {
+    rows = std::min(rows, rows_of(kStepTextsToCount, counting));
+  }
   const std::size_t bytes = std::max<std::size_t>(program.bytes_of_row(), 1);
   return static_cast<std::uint32_t>(std::clamp<std::size_t>(kStepBytes / bytes, 1, rows));
+}
+
+std::uint32_t first_rows(const BatchProgram& program) {
+  const bool searches = program.has_regexes() || program.likes() != 0;
+  return searches ? rows_of(kFirstRowsToSearch, program.likes()) : kFirstRows;
 }
 
 }  // namespace
@@ -53,9 +65,7 @@ StagedRun::StagedRun(Pipeline pipeline, RowSource& source, const RunOptions& opt
       stage_(stage_bytes_),
       run_(program_, source, sink_, options),
       step_rows_max_(most_rows(program_)),
-      step_rows_(std::min(step_rows_max_,
-                          program_.has_regexes() || program_.has_likes() ? kFirstRowsToSearch
-                                                                         : kFirstRows)) {}
+      step_rows_(std::min(step_rows_max_, first_rows(program_))) {}
 
 // At most twice as many as the last time: texts behind these may be longer.
 void StagedRun::measure(std::uint64_t rows, std::uint64_t ns) {

@@ -65,5 +65,21 @@ TEST(StagedRun, LooksAtTheClockAfter64RowsWhereOneMayCostMicroseconds) {
   }
 }
 
+TEST(StagedRun, LooksAtTheClockAfterAsManyTextsHoweverManyARowHas) {
+  const Schema schema = *Schema::parse("a i64 not null, b text(20) not null");
+  for (const auto& [pattern, texts] :
+       {std::pair{"%a_b%", std::uint64_t{64}}, std::pair{"%ab%", std::uint64_t{256}}}) {
+    for (const std::uint64_t patterns : {2u, 7u, 60u}) {
+      PipelineBuilder like;
+      for (std::uint64_t i = 0; i < patterns; ++i) {
+        like.filter(like.like(like.column(1), text_constant(pattern)));
+      }
+      const PipelineBuilder::NodeId items[] = {like.column(0)};
+      like.project(items);
+      EXPECT_LE(most_of_a_step(schema, 2'000, like).rows, texts / patterns) << pattern;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace espalier::table

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The offload that writes several items at once, on conditions.
 #include <algorithm>
+#include <list>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -11,10 +12,12 @@
 #include "kinds/map/batch_entries.hpp"
 #include "kinds/map/item_calls.hpp"
 #include "kinds/map/offload/host_map.hpp"
+#include "kinds/map/offload/long_value.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/offload/map_walks.hpp"
 #include "kinds/map/offload/served_map.hpp"
 #include "kinds/map/write/batch.hpp"
+#include "kinds/map/write/staged_value.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -51,11 +54,15 @@ constexpr std::uint32_t kEntriesHere = 64;
 constexpr std::size_t kBytesHere = std::size_t{64} << 10;
 constexpr std::uint64_t kAgainNs = 1'000'000;  // between two tries without memory
 
-/// What the batch did, once it was tried.
+/// What the batch did, once it was tried, and before that what helpers have copied of it.
 struct BatchState {
   std::optional<Result<tree::BatchApplied>> done;
   bool released = false;                // the version under which all was written
   std::uint64_t starving_since_ns = 0;  // when it first found no memory
+
+  std::optional<Entries> entries;
+  std::size_t to_stage = 0;             // the write that comes next
+  std::list<tree::StagedValue> staged;  // of the writes, which point here
 };
 
 // As other writes it waits a while for memory that leases hold, or readers of expired snapshots.
@@ -67,21 +74,62 @@ bool may_try_again(Call& call, BatchState& state) {
   return now - state.starving_since_ns < tree::kLeasedTimeoutNs;
 }
 
-Result<tree::BatchApplied> apply(tree::ThreadContext& context, tree::MapCore& map,
-                                 std::string_view payload, std::uint32_t count) {
+Result<Entries> read(const tree::MapCore& map, std::string_view payload, std::uint32_t count) {
   Entries entries;
   if (!entries.read(payload, count)) return fail(Code::invalid_argument, count);
   if (map.shard != nullptr && !entries.lie_in(*map.shard)) return fail(Code::wrong_shard);
+  return entries;
+}
+
+Result<tree::BatchApplied> apply(tree::ThreadContext& context, tree::MapCore& map,
+                                 const Entries& entries) {
   return tree::apply_batch(context, map, entries.writes, entries.checks);
 }
 
+// Values into buffers of their own, piece by piece. False: there is more to do. Where there is no
+// memory for one, the batch itself asks for it again.
+bool stage_values(StepContext& step, tree::ThreadContext& context, tree::MapCore& map,
+                  BatchState& state) {
+  for (; state.to_stage < state.entries->writes.size(); ++state.to_stage) {
+    tree::BatchWrite& write = state.entries->writes[state.to_stage];
+    if (write.erase || write.value.size() <= map.geometry.inline_value_bytes_max) continue;
+    if (write.value.size() > wire::kValueBytesMax) return true;  // it is refused
+    if (write.staged == nullptr) {
+      auto begun = tree::StagedValue::begin(context, map, write.value);
+      if (!begun) return true;
+      write.staged = &state.staged.emplace_back(*std::move(begun));
+    }
+    while (!write.staged->copy(kCopiedBytes)) {
+      if (step.should_return()) return false;
+    }
+    if (step.should_return()) {
+      ++state.to_stage;
+      return false;
+    }
+  }
+  return true;
+}
+
 // On another thread, which has no place among the epochs yet.
-Result<tree::BatchApplied> apply_elsewhere(tree::MapCore& map, std::string_view payload,
-                                           std::uint32_t count, std::uint32_t shard) {
+JobStep apply_elsewhere(StepContext& step, BatchState& state, tree::MapCore& map,
+                        const map_calls::BatchToWrite& asked, std::uint32_t shard) {
   auto slot = map.store.epochs.join();
-  if (!slot) return std::unexpected(slot.error());
+  if (!slot) {
+    state.done = std::unexpected(slot.error());
+    return JobStep::done;
+  }
   tree::ThreadContext context(map.store, std::move(*slot), shard);
-  return apply(context, map, payload, count);
+  if (!state.entries) {
+    auto entries = read(map, asked.entries, asked.count);
+    if (!entries) {
+      state.done = std::unexpected(entries.error());
+      return JobStep::done;
+    }
+    state.entries = *std::move(entries);
+  }
+  if (!stage_values(step, context, map, state)) return JobStep::again;
+  state.done = apply(context, map, *state.entries);
+  return JobStep::done;
 }
 
 Next answer_batch(Call& call, const tree::BatchApplied& done) {
@@ -100,14 +148,19 @@ Next write_batch(Call& call, const map_calls::BatchToWrite& asked) {
     }
     HostMap& map = host_map_of(call);
     if (asked.count > kEntriesHere || asked.entries.size() > kBytesHere) {
-      return call.helper(
-          [&state, &core = *map.core, payload = asked.entries, count = asked.count,
-           shard = call.shard()] { state.done = apply_elsewhere(core, payload, count, shard); });
+      return call.helper_steps_when_possible(
+          [&state, &core = *map.core, asked, shard = call.shard()](StepContext& step) {
+            return apply_elsewhere(step, state, core, asked, shard);
+          });
     }
-    state.done = apply(map.calls, *map.core, asked.entries, asked.count);
+    const auto entries = read(*map.core, asked.entries, asked.count);
+    state.done = entries ? apply(map.calls, *map.core, *entries) : std::unexpected(entries.error());
   }
   if (may_try_again(call, state)) {
     state.done.reset();
+    state.entries.reset();
+    state.staged.clear();
+    state.to_stage = 0;
     return call.at(base::monotonic_ns() + kAgainNs);
   }
   const Result<tree::BatchApplied>& done = *state.done;

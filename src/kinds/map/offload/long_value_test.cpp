@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/tests/testing/scheduler_fixture.hpp"
+#include "kinds/map/batch_entries.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -41,6 +42,17 @@ class LongValues : public testing::Test {
     wire::RequestHeader header = request_of(offload, node_.map());
     header.argument = limit;
     return node_.call(client_, header, key, high);
+  }
+  static std::string comparison(std::string_view expected) {
+    wire::Comparison comparison{};
+    comparison.kind = static_cast<std::uint8_t>(ConditionKind::value);
+    comparison.expected_bytes = static_cast<std::uint32_t>(expected.size());
+    return std::string(bytes_of(comparison));
+  }
+  Response compare_and_set(std::string_view key, std::string_view expected,
+                           std::string_view value) {
+    return node_.call(client_, request_of(OffloadId::compare_and_set, node_.map()), key,
+                      comparison(expected).append(expected).append(value));
   }
   /// What a scan answered.
   static std::vector<std::pair<std::string, std::string>> items_of(const Response& answered) {
@@ -122,6 +134,93 @@ TEST(LongValuesWithFewJobs, AreAllAnswered) {
     EXPECT_EQ(response.header.code, 0);
     EXPECT_EQ(response.payload, response.header.tag % 2 == 0 ? value : "");
   }
+}
+
+TEST_F(LongValues, BatchesCopyThemPieceByPiece) {
+  const std::string value = long_value('v', 8 << 20);
+  const std::string other = long_value('o', 1 << 20);
+  tree::BatchStep put{.kind = wire::BatchKind::put, .key = "a", .value = value};
+  std::string entries;
+  tree::append_step(entries, {.kind = wire::BatchKind::put, .key = "a", .value = other});
+  tree::append_step(entries, put);  // of two writes of a key the last one counts
+  put.key = "b";
+  tree::append_step(entries, put);
+  wire::RequestHeader header = request_of(OffloadId::write_batch, node_.map());
+  header.argument = 3;
+  const std::uint64_t before = steps();
+  ASSERT_TRUE(node_.call(client_, header, "", entries).applied());
+  EXPECT_GE(steps() - before, (2 * value.size() + other.size()) / kCopiedBytes);
+  EXPECT_EQ(read(OffloadId::get, "a").payload, value);
+  EXPECT_EQ(read(OffloadId::get, "b").payload, value);
+  const std::uint64_t held = node_.core().memory_bytes();
+  // One whose check fails gives all of them back.
+  tree::append_step(
+      entries,
+      {.kind = wire::BatchKind::check, .key = "a", .condition = {ConditionKind::absent, 0, {}}});
+  header.argument = 4;
+  EXPECT_EQ(node_.call(client_, header, "", entries).code(), Code::condition_failed);
+  EXPECT_EQ(node_.core().memory_bytes(), held);
+  const auto wrong = node_.audit();
+  EXPECT_TRUE(wrong.empty()) << wrong.front();
+}
+
+TEST_F(LongValues, AreComparedAndSetPieceByPiece) {
+  const std::string first = long_value('1', 4 << 20);
+  const std::string second = long_value('2', 4 << 20);
+  ASSERT_TRUE(put("key", first).applied());
+  std::string almost = first;
+  almost.back() = 'x';
+  for (const std::string_view wrong : {std::string_view(almost), std::string_view(second),
+                                       std::string_view(first).substr(1), std::string_view()}) {
+    EXPECT_EQ(compare_and_set("key", wrong, second).code(), Code::condition_failed);
+  }
+  EXPECT_EQ(compare_and_set("absent", first, second).code(), Code::condition_failed);
+  EXPECT_EQ(read(OffloadId::get, "key").payload, first);
+  const std::uint64_t before = steps();
+  EXPECT_TRUE(compare_and_set("key", first, second).applied());
+  EXPECT_GE(steps() - before, (first.size() + second.size()) / kCopiedBytes);
+  EXPECT_EQ(read(OffloadId::get, "key").payload, second);
+  EXPECT_TRUE(compare_and_set("key", second, "short").applied());
+  EXPECT_TRUE(compare_and_set("key", "short", first).applied());
+  EXPECT_EQ(read(OffloadId::get, "key").payload, first);
+  EXPECT_EQ(node_.store().epoch_pins.oldest(), base::EpochPins::kNone);
+  const auto wrong = node_.audit();
+  EXPECT_TRUE(wrong.empty()) << wrong.front();
+}
+
+// What was compared is replaced before the write: by the same bytes, which are compared anew, and
+// by others.
+TEST_F(LongValues, AComparisonHoldsWhenItsWriteIsDone) {
+  auto& writer = node_.connect({4096, 64, 1}, 2);
+  constexpr std::size_t kBytes = 1'000'000;
+  const std::string first = long_value('1', kBytes);
+  const std::string second = long_value('2', kBytes);
+  for (const bool same : {true, false}) {
+    for (int turns = 0; turns < 40; ++turns) {
+      ASSERT_TRUE(put("key", first).applied());
+      client_->post(message_of(request_of(OffloadId::compare_and_set, node_.map()), "key",
+                               comparison(first).append(first).append(second)));
+      client_->ring();
+      node_.turns(turns);
+      const std::string& meanwhile = same ? first : "another";
+      ASSERT_TRUE(
+          node_.call(writer, request_of(OffloadId::put, node_.map()), "key", meanwhile).applied());
+      const Response done = node_.wait(client_);
+      ASSERT_NE(done.header.kind, 0) << "nothing came";
+      const std::string now = read(OffloadId::get, "key").payload;
+      if (done.applied()) {
+        // Of the same bytes either write may have come first.
+        EXPECT_TRUE(now == (same ? second : "another") || (same && now == first)) << turns;
+      } else {
+        EXPECT_FALSE(same) << turns;
+        EXPECT_EQ(done.code(), Code::condition_failed);
+        EXPECT_EQ(now, "another");
+      }
+    }
+  }
+  EXPECT_EQ(node_.store().epoch_pins.oldest(), base::EpochPins::kNone);
+  const auto wrong = node_.audit();
+  EXPECT_TRUE(wrong.empty()) << wrong.front();
 }
 
 TEST_F(LongValues, ShortOnesNeedNoHelper) {

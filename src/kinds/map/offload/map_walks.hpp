@@ -184,8 +184,8 @@ inline Next begin_walk(Call& call, const memory::HeldVersion* held,
   return call.handed_over();
 }
 /// Of a write whose value is there already; it stays until the walk has ended.
-inline Next begin_walk(Call& call, tree::StagedValue& staged) {
-  MapWalks::of(call).walk(call.request(), {nullptr, {}, &staged});
+inline Next begin_walk(Call& call, tree::StagedValue& staged, const Condition& condition = {}) {
+  MapWalks::of(call).walk(call.request(), {nullptr, condition, &staged});
   return call.handed_over();
 }
 /// How a step ends that goes on when its map has released a version.

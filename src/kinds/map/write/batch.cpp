@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "kinds/map/write/staged_value.hpp"
+
 namespace espalier::tree {
 namespace {
 
@@ -94,10 +96,7 @@ class PreparedBatch {
       intent.key = &write_keys_[i];
       intent.value = write.value;
       if (!write.erase && write.value.size() > map_.geometry.inline_value_bytes_max) {
-        auto value = store_value(context_, map_, write.value);
-        for (int j = 0; !value && j < kExpiringAttempts && others_yield(map_.store); ++j) {
-          value = store_value(context_, map_, write.value);
-        }
+        const auto value = take_value(write);
         if (!value) return std::unexpected(value.error());
         stored_.push_back(*value);
         intent.out_of_line = true;
@@ -106,6 +105,15 @@ class PreparedBatch {
       writes_.push_back(intent);
     }
     return {};
+  }
+
+  Result<wire::ValueRef> take_value(const BatchWrite& write) {
+    if (write.staged != nullptr) return write.staged->take();
+    auto value = store_value(context_, map_, write.value);
+    for (int i = 0; !value && i < kExpiringAttempts && others_yield(map_.store); ++i) {
+      value = store_value(context_, map_, write.value);
+    }
+    return value;
   }
 
   ThreadContext& context_;

@@ -17,6 +17,8 @@
 
 namespace espalier::tree {
 
+class StagedValue;
+
 inline constexpr std::size_t kBatchWritesMax = 65536;
 inline constexpr std::size_t kBatchChecksMax = 65536;
 
@@ -24,6 +26,7 @@ struct BatchWrite {
   std::string_view key;
   std::string_view value;  // without meaning where it erases
   bool erase = false;
+  StagedValue* staged = nullptr;  // the value, where it was copied before: the batch takes it
 };
 
 struct BatchCheck {
