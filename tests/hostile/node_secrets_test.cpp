@@ -43,6 +43,7 @@ class NodeSecrets : public NodeFixture, public ::testing::WithParamInterface<con
     config_.clients.secrets = (folder_ / "node.secrets").string();
     write_node({"reader", "writer", "admin", "shop"});
     config_.node.one_sided = true;
+    config_.node.leases = kLeasesThatLast;
     const std::string way = GetParam();
     if (way == "shm:") {
       config_.node.fabric = way + (folder_ / "fabric.sock").string();
