@@ -321,7 +321,12 @@ function(espalier_command_tests)
   if(ESPALIER_HARDEN AND NOT ESPALIER_SANITIZERS)
     target_compile_definitions(commands_test PRIVATE $<$<CONFIG:Release>:ESPALIER_HARDENED>)
   endif()
-  # Tests of documents call it; where ./test leaves bench_test out, tests/quick.txt leaves those.
+  if(TARGET espalier_bench_program)
+    target_compile_definitions(commands_test PRIVATE
+      ESPALIER_BENCH="$<TARGET_FILE:espalier_bench_program>")
+  endif()
+  # Tests of documents call it, and one reads it; where ./test leaves bench_test out,
+  # tests/quick.txt leaves those out too.
   espalier_is_quick(bench_test bench_is_quick)
   if(TARGET espalier_bench_program AND bench_is_quick)
     add_dependencies(commands_test espalier_bench_program)

@@ -11,11 +11,14 @@ function(run)
 endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${work}/prefix)
-# The unit of systemd starts what was installed, and does not cut the node off from its network.
+# The unit of systemd starts what was installed, in its sandbox, and does not cut the node off from
+# its network.
 file(READ ${work}/prefix/lib/systemd/system/espalier.service service)
 foreach(line "ExecStart=${work}/prefix/bin/espalier serve"
              "ExecStartPre=${work}/prefix/bin/espalier serve --check-config"
-             "ExecReload=/bin/kill -HUP $MAINPID")
+             "ExecReload=/bin/kill -HUP $MAINPID"
+             "LimitCORE=0" "NoNewPrivileges=yes" "ProtectSystem=strict"
+             "SystemCallFilter=@system-service")
   string(FIND "${service}" "\n${line}\n" found)
   if(found EQUAL -1)
     message(FATAL_ERROR "the unit lacks '${line}':\n${service}")

@@ -237,6 +237,7 @@ class ForkTest : public ::testing::TestWithParam<const char*> {
     if (way_ == "embedded") return;
     config_.maps = {{"default", {}}};
     config_.node.one_sided = true;
+    config_.node.leases = kLeasesThatLast;
     config_.node.fabric = "shm:" + (folder_ / "fabric").string() + " roce://127.0.0.1:0/1";
     node_.emplace(config_);
     one_sided_ = way_.ends_with("_one_sided");

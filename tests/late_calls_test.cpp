@@ -77,11 +77,11 @@ void use_table(const std::string& when) {
 void use_c(const std::string& when) {
   espalier_map* map = nullptr;
   const espalier_bytes key{when.data(), when.size()};
-  expect(when, "C open",
-         espalier_map_open(late->c_store, espalier_text("m"), &map) == ESPALIER_OK);
+  expect(when, "C open", espalier_map_open(late->c_store, espalier_text("m"), &map) == ESPALIER_OK);
   expect(when, "C put", espalier_map_put(map, key, key, nullptr) == ESPALIER_OK);
-  expect(when, "C error", espalier_map_put(map, {nullptr, 0}, key, nullptr) != ESPALIER_OK &&
-                              *espalier_error_message() != '\0');
+  expect(when, "C error",
+         espalier_map_put(map, {nullptr, 0}, key, nullptr) != ESPALIER_OK &&
+             *espalier_error_message() != '\0');
   espalier_map_close(map);
 }
 
@@ -163,13 +163,17 @@ TEST(LateCalls, WorkOnANode) {
   const base::TemporaryFolder folder;
   node::Config config = node_config(folder);
   config.node.fabric = "shm:" + (folder / "fabric").string() + " roce://127.0.0.1:0/1";
-  for (const std::string way : {"unix", "shm", "roce"}) {
+  config.node.one_sided = true;
+  config.node.leases = kLeasesThatLast;
+  for (const std::string way : {"unix", "shm", "roce", "shm_one_sided", "roce_one_sided"}) {
     ForkedNode node(config);
     std::string address = "unix:" + config.node.socket;
     for (const std::string& fabric : node.fabric_addresses()) {
-      if (fabric.starts_with(way)) address = fabric;
+      if (fabric.starts_with(way.substr(0, way.find('_')))) address = fabric;
     }
-    EXPECT_EQ(said_by([&] { return Store::connect(address); }), "ended\n") << way;
+    StoreOptions options;
+    if (way.ends_with("_one_sided")) options.access = Access::one_sided;
+    EXPECT_EQ(said_by([&] { return Store::connect(address, options); }), "ended\n") << way;
     EXPECT_EQ(node.stop(), "");
   }
 }

@@ -217,6 +217,7 @@ class OneSidedCacheNode : public NodeFixture, public ::testing::WithParamInterfa
   OneSidedCacheNode() {
     reach_by(GetParam());
     config_.node.one_sided = true;
+    config_.node.leases = kLeasesThatLast;
   }
 };
 

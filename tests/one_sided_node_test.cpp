@@ -30,6 +30,7 @@ class OneSidedNode : public NodeFixture, public ::testing::WithParamInterface<co
   OneSidedNode() {
     reach_by(GetParam());
     config_.node.one_sided = true;
+    config_.node.leases = kLeasesThatLast;
   }
   [[nodiscard]] Store connect_one_sided() const {
     auto store = Store::connect(address(), {.access = Access::one_sided});
@@ -327,7 +328,7 @@ class SlowScan {
 // one was lost, the scan has the end of such scans, and the next lease lasts twice as long.
 TEST_P(OneSidedSinkConcurrency, MayTakeLongerThanALeaseLasts) {
   constexpr std::uint64_t kLongestNs = 64'000'000'000;
-  config_.node.leases.lost_after_ns = 500'000'000;
+  config_.node.leases = {.lost_after_ns = 500'000'000};
   for (;; config_.node.leases.lost_after_ns *= 2) {
     start();
     Store asking = connect();

@@ -4,12 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
+#include <string>
 
+#include "base/child_process.hpp"
 #include "base/temporary_folder.hpp"
 #include "node/config_file.hpp"
+#include "node/config_load.hpp"
 #include "node/config_settings.hpp"
 #include "tools/node_process.hpp"
 #include "tools/os_files.hpp"
@@ -127,6 +131,40 @@ TEST_F(ServeCommand, AFifoIsNotWaitedFor) {
   tool.files.fifos.insert("pipe");
   EXPECT_EQ(tool.run({"serve", "--config", "pipe"}), kUsage);
   EXPECT_THAT(tool.err(), HasSubstr("cannot read the file 'pipe': it is a FIFO"));
+}
+
+enum FolderUse : int {
+  as_it_should,
+  is_not_that_user,
+  is_not_made,
+  is_accepted_too_wide,
+  says_other
+};
+
+/// Uses the folder of a user's default socket as that user, with a mode for it alone and with a
+/// wider one.
+FolderUse use_default_folder(uid_t user, const std::string& folder) {
+  if (::setuid(user) != 0) return is_not_that_user;
+  node::Config config;
+  config.node.socket = folder + "/espalier.sock";
+  if (!check_socket_folder(config) || !check_socket_folder(config)) return is_not_made;
+  const bool widened = ::chmod(folder.c_str(), 0755) == 0;
+  const auto checked = check_socket_folder(config);
+  if (::rmdir(folder.c_str()) != 0 || !widened) return is_not_made;
+  if (checked) return is_accepted_too_wide;
+  const bool says_why =
+      checked.error().what.ends_with("is no folder of this user's alone (mode 0700)");
+  return says_why ? as_it_should : says_other;
+}
+
+// Where anybody may make a folder of that name, before its user does.
+TEST_F(ServeCommand, TheFolderOfTheDefaultSocketIsItsUsersAlone) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be a user who has no such folder";
+  auto user = static_cast<uid_t>(20'000 + ::getpid() % 20'000);
+  while (std::filesystem::exists(node::own_folder(user))) ++user;
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(use_default_folder(user, node::own_folder(user)));
+  EXPECT_EQ(base::wait_for_child(child), as_it_should);
 }
 
 TEST_F(ServeCommand, ItsFailuresSayWhatToDo) {

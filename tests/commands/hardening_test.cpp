@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the programs are linked: what their files say of it.
+// How the programs are compiled and linked: what their files say of it.
 #include <elf.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace espalier::test {
 namespace {
 
-/// An ELF file of this machine's kind, as far as its program headers lead.
+/// An ELF file of this machine's kind, as far as its headers lead.
 class ElfFile {
  public:
   explicit ElfFile(const std::string& path) {
@@ -22,6 +22,9 @@ class ElfFile {
     if (bytes_.size() < sizeof(Elf64_Ehdr) || bytes_.substr(0, SELFMAG) != ELFMAG) return;
     const auto header = at<Elf64_Ehdr>(0);
     type_ = header.e_type;
+    for (std::size_t i = 0; i < header.e_shnum; ++i) {
+      sections_.push_back(at<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr)));
+    }
     for (std::size_t i = 0; i < header.e_phnum; ++i) {
       segments_.push_back(at<Elf64_Phdr>(header.e_phoff + i * sizeof(Elf64_Phdr)));
     }
@@ -65,6 +68,31 @@ class ElfFile {
     return 0;
   }
 
+  /// The project's functions that more than one source may call, and so may call by an address.
+  struct Functions {
+    std::size_t all = 0;
+    std::size_t marked = 0;  ///< begin with ENDBR64, the one instruction that IBT lets calls reach
+  };
+  [[nodiscard]] Functions own_functions() const {
+    constexpr std::string_view kEndbr64 = "\xF3\x0F\x1E\xFA";
+    const std::string_view bytes = bytes_;
+    Functions found;
+    for (const Elf64_Shdr& section : sections_) {
+      if (section.sh_type != SHT_SYMTAB) continue;
+      const std::uint64_t names = sections_.at(section.sh_link).sh_offset;
+      for (std::uint64_t i = 0; i < section.sh_size / sizeof(Elf64_Sym); ++i) {
+        const auto symbol = at<Elf64_Sym>(section.sh_offset + i * sizeof(Elf64_Sym));
+        if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF) continue;
+        if (ELF64_ST_BIND(symbol.st_info) == STB_LOCAL) continue;
+        const std::string_view name = bytes.substr(names + symbol.st_name);
+        if (!name.substr(0, name.find('\0')).contains("8espalier")) continue;
+        ++found.all;
+        if (bytes.substr(file_offset(symbol.st_value)).starts_with(kEndbr64)) ++found.marked;
+      }
+    }
+    return found;
+  }
+
  private:
   template <class T>
   [[nodiscard]] T at(std::uint64_t offset) const {
@@ -86,28 +114,40 @@ class ElfFile {
   std::string bytes_;
   int type_ = ET_NONE;
   std::vector<Elf64_Phdr> segments_;
+  std::vector<Elf64_Shdr> sections_;
 };
 
 #ifdef ESPALIER_HARDENED
-TEST(Hardening, ProgramsAreLinkedSoThatFaultsAreHardToUse) {
-  for (const char* const path : {ESPALIER_PROGRAM, ESPALIER_LINEITEM}) {
-    SCOPED_TRACE(path);
-    const ElfFile program(path);
-    EXPECT_EQ(program.type(), ET_DYN) << "it lies at the same address each time";
-    EXPECT_NE(program.segment(PT_GNU_RELRO), nullptr);
-    EXPECT_NE(program.dynamic(DT_FLAGS_1) & DF_1_NOW, 0u) << "its tables stay writable";
-    const Elf64_Phdr* const stack = program.segment(PT_GNU_STACK);
-    ASSERT_NE(stack, nullptr);
-    EXPECT_EQ(stack->p_flags & PF_X, 0u);
-    EXPECT_NE(program.dynamic_names().find("__stack_chk_fail"), std::string_view::npos);
+void expect_hardened(const char* path) {
+  SCOPED_TRACE(path);
+  const ElfFile program(path);
+  EXPECT_EQ(program.type(), ET_DYN) << "it lies at the same address each time";
+  EXPECT_NE(program.segment(PT_GNU_RELRO), nullptr);
+  EXPECT_NE(program.dynamic(DT_FLAGS_1) & DF_1_NOW, 0u) << "its tables stay writable";
+  const Elf64_Phdr* const stack = program.segment(PT_GNU_STACK);
+  ASSERT_NE(stack, nullptr);
+  EXPECT_EQ(stack->p_flags & PF_X, 0u);
+  EXPECT_NE(program.dynamic_names().find("__stack_chk_fail"), std::string_view::npos);
 #ifdef __x86_64__
-    EXPECT_EQ(program.x86_features() & 3u, 3u) << "IBT and shadow stacks";
+  EXPECT_EQ(program.x86_features() & 3u, 3u) << "IBT and shadow stacks";
+  // The linker is made to say so whatever it links: what the compiler did shows in the code.
+  const ElfFile::Functions functions = program.own_functions();
+  EXPECT_NE(functions.all, 0u);
+  EXPECT_EQ(functions.marked, functions.all);
 #endif
-  }
+}
+
+TEST(Hardening, ProgramsAreLinkedSoThatFaultsAreHardToUse) {
+  expect_hardened(ESPALIER_PROGRAM);
+  expect_hardened(ESPALIER_LINEITEM);
   // Those of its calls whose room the compiler knows and whose length it does not.
   EXPECT_NE(ElfFile(ESPALIER_PROGRAM).dynamic_names().find("__memcpy_chk"), std::string_view::npos)
       << "calls of the C library are not checked";
 }
+
+#ifdef ESPALIER_BENCH
+TEST(Hardening, SoAreTheBenchmarks) { expect_hardened(ESPALIER_BENCH); }
+#endif
 #endif
 
 }  // namespace

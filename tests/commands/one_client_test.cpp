@@ -23,6 +23,8 @@
 #include "base/temporary_folder.hpp"
 #include "base/unix_address.hpp"
 #include "espalier/map.hpp"
+#include "espalier/query.hpp"
+#include "espalier/table.hpp"
 #include "memory/shared_memory.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/node_program.hpp"
@@ -56,13 +58,30 @@ class Beside {
 
 constexpr uid_t kNobody = 65534;
 
+/// A count that this process and its children share.
+std::atomic<std::uint64_t>& shared_count() {
+  void* const shared = ::mmap(nullptr, sizeof(std::atomic<std::uint64_t>), PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) throw std::bad_alloc();
+  return *new (shared) std::atomic<std::uint64_t>(0);
+}
+
+std::string repeated(const std::string& text, std::size_t times) {
+  std::string all;
+  for (std::size_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
 class OneClient : public ::testing::Test {
  protected:
   OneClient() { ::chmod(folder_.path().c_str(), 0711); }
 
   [[nodiscard]] std::string socket() const { return folder_ / "s"; }
+  [[nodiscard]] static std::string command(const std::string& words, const std::string& socket) {
+    return "exec '" ESPALIER_PROGRAM "' " + words + " --at unix:" + socket;
+  }
   [[nodiscard]] std::string command(const std::string& words) const {
-    return "exec '" ESPALIER_PROGRAM "' " + words + " --at unix:" + socket();
+    return command(words, socket());
   }
   int run(const std::string& words) const {
     return ::system((command(words) + " > '" + (folder_ / "out").string() + "'").c_str());
@@ -129,10 +148,7 @@ TEST_F(OneClient, CountsLeaveGetsToOthers) {
   constexpr std::uint64_t kRounds = 5;
   if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
   ASSERT_EQ(node_.next_message(), "READY=1");
-  void* const shared = ::mmap(nullptr, sizeof(std::atomic<std::uint64_t>), PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(shared, MAP_FAILED);
-  auto& counted = *new (shared) std::atomic<std::uint64_t>(0);
+  auto& counted = shared_count();
   test::Child other([&](test::Line& line) {
     std::string word;
     if (!line.receive(word) || ::seteuid(kNobody) != 0) return 2;
@@ -167,6 +183,131 @@ TEST_F(OneClient, CountsLeaveGetsToOthers) {
   EXPECT_GT(gets, 10 * kRounds) << "while " << kRounds * kCounts << " counts ended";
   ASSERT_TRUE(other.line().send("end"));
   EXPECT_EQ(other.wait(), 0);
+}
+
+// Patterns of which all texts have the beginning, at each of their places. Each of these queries
+// takes as long as the texts are, and is cut into steps: many queries of another client end
+// meanwhile. Where a step takes some thousand rows, whatever they cost, one or two do.
+TEST_F(OneClient, LikesOfManyPlacesLeaveQueriesToOthers) {
+  constexpr std::size_t kRows = 4096;
+  constexpr std::uint64_t kLikes = 3;
+  constexpr std::uint64_t kBetween = 5;
+  ASSERT_EQ(node_.next_message(), "READY=1");
+  auto& liked = shared_count();
+  test::Child greedy([&](test::Line& line) {
+    std::string word;
+    if (!line.receive(word)) return 2;
+    const auto store = Store::connect("unix:" + socket());
+    if (!store) return 3;
+    const auto texts = store->open_table("texts");
+    if (!texts) return 3;
+    const std::string any = "%" + repeated("_", 500) + "b%";
+    const std::string every_second = "%" + repeated("a_", 400) + "b%";
+    auto query = texts->query();
+    query.where(col("a").like(any) || col("b").like(every_second) || col("c").like(every_second) ||
+                col("d").like(every_second));
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 2; ++i) {  // so that one always waits
+      threads.emplace_back([&](const std::stop_token& stop) {
+        for (; !stop.stop_requested(); ++liked) {
+          const auto found = query.run();
+          if (!found || found->size() != 0) return;
+        }
+      });
+    }
+    return line.receive(word) ? 0 : 4;
+  });
+  {
+    std::ofstream rows(folder_ / "rows.csv");
+    rows << "id,a,b,c,d\n";
+    const std::string texts = repeated("," + std::string(1000, 'a'), 4) + "\n";
+    for (std::size_t i = 0; i < kRows; ++i) rows << i << texts;
+    std::ofstream(folder_ / "few.csv") << "id\n7\n";
+  }
+  ASSERT_EQ(run("table create texts 'id i32 not null, a text(1000), b text(1000), c text(1000), "
+                "d text(1000)'"),
+            0);
+  ASSERT_EQ(run("table load texts '" + (folder_ / "rows.csv").string() + "'"), 0);
+  ASSERT_EQ(run("table create few 'id i32 not null'"), 0);
+  ASSERT_EQ(run("table load few '" + (folder_ / "few.csv").string() + "'"), 0);
+  const auto store = Store::connect("unix:" + socket());
+  ASSERT_TRUE(store) << message(store.error());
+  const auto few = store->open_table("few");
+  ASSERT_TRUE(few) << message(few.error().error);
+  ASSERT_TRUE(greedy.line().send("begin"));
+  while (liked == 0) std::this_thread::yield();
+  std::uint64_t queries = 0;
+  for (const std::uint64_t end = liked + kLikes; liked < end; ++queries) {
+    const auto found = few->query().run();
+    ASSERT_TRUE(found && found->size() == 1);
+  }
+  EXPECT_GT(queries, kBetween * kLikes) << "while " << kLikes << " others ended";
+  ASSERT_TRUE(greedy.line().send("end"));
+  EXPECT_EQ(greedy.wait(), 0);
+}
+
+// What a scan holds that nobody reads is a share of a small node's memory, and expires.
+TEST_F(OneClient, AnExportThatStopsLeavesMemoryToPutsAndErases) {
+  constexpr std::size_t kItems = 2000;
+  constexpr std::size_t kBytes = 10'000;  // times the items: a third of the node's memory
+  constexpr int kRounds = 4;
+  ASSERT_EQ(node_.next_message(), "READY=1");
+  const auto store = Store::connect("unix:" + socket());
+  ASSERT_TRUE(store) << message(store.error());
+  auto map = store->open_map("default");
+  ASSERT_TRUE(map) << message(map.error());
+  const auto put_all = [&](char letter) {
+    for (std::size_t i = 0; i < kItems; ++i) {
+      const auto put = map->put("key" + std::to_string(i), std::string(kBytes, letter));
+      ASSERT_TRUE(put) << i << letter << ": " << message(put.error());
+    }
+  };
+  put_all('a');
+  Beside stopped(command("export") + " 2> /dev/null");
+  ASSERT_TRUE(stopped.has_begun());
+  for (int round = 1; round <= kRounds; ++round) put_all(static_cast<char>('a' + round));
+  for (std::size_t i = 0; i < kItems; ++i) {
+    const auto erased = map->erase("key" + std::to_string(i));
+    ASSERT_TRUE(erased) << i << ": " << message(erased.error());
+  }
+  EXPECT_EQ(stopped.lines(), 0u) << "it fails: what it was to read has expired";
+}
+
+// Whoever may write to the folder of a socket can be there in the node's place. It hears nothing of
+// a client that has a secret.
+TEST_F(OneClient, AnImpostorInAnOpenFolderIsNotSpokenTo) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
+  ASSERT_EQ(node_.next_message(), "READY=1");
+  ASSERT_EQ(::chmod(folder_.path().c_str(), 0777), 0);
+  const std::string path = folder_ / "impostor";
+  test::Child impostor([&](test::Line& line) {
+    if (::seteuid(kNobody) != 0) return 2;
+    const auto address = base::UnixAddress::file(path);
+    const memory::Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    if (::bind(socket.number(), address->get(), address->bytes()) != 0) return 3;
+    if (::listen(socket.number(), 1) != 0 || !line.send("listens")) return 3;
+    for (std::string word; line.receive(word);) {
+      const memory::Descriptor client(::accept(socket.number(), nullptr, nullptr));
+      std::array<char, 256> packet{};
+      const bool heard = ::recv(client.number(), packet.data(), packet.size(), 0) > 0;
+      if (!line.send(heard ? "something" : "nothing")) return 4;
+    }
+    return 0;
+  });
+  const std::string secret = folder_ / "secret";
+  std::ofstream(secret) << "alice write 0" << std::string(63, 'b') << '\n';
+  ASSERT_EQ(::chmod(secret.c_str(), 0600), 0);
+  std::string word;
+  ASSERT_TRUE(impostor.line().receive(word));
+  const auto heard_of = [&](const std::string& options) {
+    EXPECT_TRUE(impostor.line().send("accept"));
+    const std::string line = command("get a --secret-file '" + secret + "'" + options, path);
+    EXPECT_NE(::system((line + " 2> /dev/null").c_str()), 0);
+    EXPECT_TRUE(impostor.line().receive(word));
+    return word;
+  };
+  EXPECT_EQ(heard_of(""), "nothing");
+  EXPECT_EQ(heard_of(" --node-user 65534"), "something") << "as whom the client looks for it";
 }
 
 }  // namespace

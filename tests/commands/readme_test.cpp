@@ -27,7 +27,10 @@ namespace fs = std::filesystem;
 
 const fs::path kRoot = ESPALIER_SOURCE_DIR;
 
-std::string read(const fs::path& path) { return test::text_of_file(path); }
+std::string read(const fs::path& path) {
+  const std::string text = test::text_of_file(path);
+  return path.extension() == ".1" ? test::document_of_manual(text) : text;
+}
 
 /// The insides of all fenced blocks of a language, in order.
 std::vector<std::string> blocks(const std::string& text, const std::string& language) {
@@ -77,7 +80,8 @@ TEST(Readme, TheProgramOfTablesIsTheOneThatIsBuilt) {
 std::vector<fs::path> documents() {
   std::vector<fs::path> found = {"README.md", "ARCHITECTURE.md", "CHANGELOG.md"};
   for (const auto& entry : fs::recursive_directory_iterator(kRoot / "docs")) {
-    if (entry.path().extension() == ".md") found.push_back(fs::relative(entry.path(), kRoot));
+    const fs::path kind = entry.path().extension();
+    if (kind == ".md" || kind == ".1") found.push_back(fs::relative(entry.path(), kRoot));
   }
   return found;
 }
@@ -98,6 +102,7 @@ constexpr NotTyped kNotTyped[] = {
      "until it is stopped; src/tools/switch_command_test.cpp stops one"},
     {"docs/command.md", "espalier top --at ",
      "a terminal is wanted; tests/commands/top_test.cpp has one"},
+    {"docs/man/espalier-bench.1", "espalier-bench ", "minutes; bench_test runs each, tiny"},
     {"docs/switches.md", "build/release/bin/espalier-bench ", "minutes; bench_test, tiny"},
     {"docs/design/index_in_network.md", "p4c-bm2-ss ", "p4c is no package"},
     {"docs/design/index_in_network.md", "simple_switch ", "the model of a switch is no package"},
@@ -153,7 +158,7 @@ TEST(Readme, EveryReasonNotToTypeACommandIsNeeded) {
 TEST(Readme, NoDocumentHasACommandWhereNobodyTypesIt) {
   for (const fs::path& document : documents()) {
     EXPECT_THAT(test::untyped_commands_of(read(kRoot / document)), ::testing::IsEmpty())
-        << document << ": into a block of ```sh or ```console";
+        << document << ": into a block of ```sh or ```console, or of a manual's .EX";
   }
 }
 
@@ -171,6 +176,16 @@ TEST(Readme, ACommandWhereNobodyTypesItIsFound) {
   EXPECT_THAT(test::untyped_commands_of("espalier is a tree\n- it\n  espalier\n```sh\n./run\n```\n"
                                         "```cpp\nespalier::Map map;\n```\n    espaliered fruit\n"),
               IsEmpty());
+}
+
+TEST(Readme, ExamplesOfManualsAreCommands) {
+  const std::string manual = test::document_of_manual(
+      ".SH EXAMPLES\n.EX\nespalier get \\-\\-at a b\n.EE\n.nf\nespalier top\n.fi\n");
+  ASSERT_EQ(test::blocks_of(manual).size(), 2u);
+  const auto typed = test::commands_of(test::blocks_of(manual).front());
+  ASSERT_EQ(typed.size(), 1u);
+  EXPECT_EQ(typed.front().command, "espalier get --at a b");
+  EXPECT_THAT(test::untyped_commands_of(manual), ::testing::ElementsAre("espalier top"));
 }
 
 /// By whom a document is typed.

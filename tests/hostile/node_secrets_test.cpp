@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/child_process.hpp"
+#include "base/places.hpp"
 #include "base/unix_address.hpp"
 #include "espalier/espalier.h"
 #include "espalier/map.hpp"
@@ -43,6 +44,7 @@ class NodeSecrets : public NodeFixture, public ::testing::WithParamInterface<con
     config_.clients.secrets = (folder_ / "node.secrets").string();
     write_node({"reader", "writer", "admin", "shop"});
     config_.node.one_sided = true;
+    config_.node.leases = kLeasesThatLast;
     const std::string way = GetParam();
     if (way == "shm:") {
       config_.node.fabric = way + (folder_ / "fabric.sock").string();
@@ -312,6 +314,32 @@ TEST_P(NodeSecrets, LetReadersReadAloneWhereRolesAreForAll) {
   const auto alone = shop->open_map("orders/x");
   ASSERT_TRUE(alone);
   EXPECT_EQ(error_of(alone->get("k")), secret_refusal(0));
+}
+
+// One place in 16 is kept for those who run the node: who has proven that it may do all has it.
+TEST_P(NodeSecrets, KeepAPlaceForTheAdministrator) {
+  constexpr std::uint32_t kMost = 16;
+  config_.clients.connections_max = kMost;
+  start();
+  std::vector<Store> stores;
+  const auto come = [&](const std::string& name, std::uint32_t times) {
+    for (std::uint32_t i = 0; i < times; ++i) {
+      auto store = come_as(name);
+      ASSERT_TRUE(store) << name << ", " << i << ": " << message(store.error());
+      stores.push_back(std::move(*store));
+    }
+  };
+  come("writer", kMost / 2);
+  come("reader", kMost / 2 - 1);
+  ASSERT_EQ(node_->services().connections.numbers().connections, kMost - 1);
+  if (is_unix()) {  // elsewhere a client that is refused tries again
+    const Error full = base::full_error(base::Places::connections, kMost);
+    EXPECT_EQ(error_of(come_as("reader")), full);
+    EXPECT_EQ(error_of(come_as("shop")), full) << "it may do all to orders alone";
+  }
+  come("admin", 1);
+  ASSERT_EQ(stores.size(), kMost);
+  EXPECT_TRUE(stores.back().create_map("m"));
 }
 
 constexpr std::uint32_t kStranger = 65534;

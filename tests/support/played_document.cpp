@@ -52,6 +52,19 @@ std::string text_of_file(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+std::string document_of_manual(const std::string& page) {
+  const std::regex escaped_minus(R"(\\-)");
+  std::string document;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    if (line == ".EX") line = "```sh";
+    if (line == ".nf") line = "```";
+    if (line == ".EE" || line == ".fi") line = "```";
+    document += std::regex_replace(line, escaped_minus, "-") + "\n";
+  }
+  return document;
+}
+
 std::vector<Block> blocks_of(const std::string& document) {
   constexpr std::string_view kFence = "\n```";
   std::vector<Block> found;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents as people use them: what their fenced blocks tell them to type, one line after the
-// other, in a folder that looks like the project's, by this user or by another one.
+// Documents as people use them: what their fenced blocks, and the examples of manual pages, tell
+// them to type, one line after the other, in a folder that looks like the project's, by this user
+// or by another one.
 #pragma once
 
 #include <filesystem>
@@ -23,6 +24,10 @@ struct Block {
 
 /// The whole of a file. Throws std::runtime_error where it cannot be read.
 [[nodiscard]] std::string text_of_file(const std::filesystem::path& path);
+
+/// A manual page as a document of the others' form: what stands between .EX and .EE is a block of
+/// "sh", and what stands between .nf and .fi one of no language.
+[[nodiscard]] std::string document_of_manual(const std::string& page);
 
 /// All fenced blocks of a document, in order. Throws std::runtime_error at one without an end.
 [[nodiscard]] std::vector<Block> blocks_of(const std::string& document);

@@ -2,10 +2,14 @@
 // What one client's long walks and jobs leave to others, counted in turns of the scheduler.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "engine/principal.hpp"
+#include "engine/principal_accounts.hpp"
 #include "engine/scheduler.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
 
@@ -22,17 +26,22 @@ class SchedulerSharesTest : public testing::Test {
   void SetUp() override {
     auto& writer = node_.connect(kSmallRings, 99);
     for (int i = 0; i < 20'000; ++i) {
-      ASSERT_TRUE(node_.call(writer, request_of(OffloadId::put, node_.map()),
-                             "key " + std::to_string(100'000 + i), "value")
+      ASSERT_TRUE(node_
+                      .call(writer, request_of(OffloadId::put, node_.map()),
+                            "key " + std::to_string(100'000 + i), "value")
                       .applied());
     }
     node_.disconnect(writer);
   }
+  /// `name`: on whose behalf a device posts it; empty: on its own.
   void post(SchedulerFixture::Client& client, OffloadId offload, std::string_view key = {},
-            std::uint8_t ring = 0) {
+            std::uint8_t ring = 0, std::string_view name = {}) {
     wire::RequestHeader header = request_of(offload, node_.map(), ++tag_);
     header.ring |= ring;
-    client->post(message_of(header, key));
+    if (!name.empty()) header.ring |= wire::kOnBehalf;
+    const std::string principal =
+        name.empty() ? std::string() : bytes_of(PrincipalView{Right::read, name, ""});
+    client->post(message_of(header, key, principal));
     client->flush();
     client->ring();
   }
@@ -54,6 +63,10 @@ class SchedulerSharesTest : public testing::Test {
     return 100'000;
   }
 
+  [[nodiscard]] PrincipalAccount& account(const std::string& name) {
+    return *node_.services().principals.of(name);
+  }
+
   SchedulerFixture node_;
   std::uint32_t tag_ = 0;
 };
@@ -61,8 +74,7 @@ class SchedulerSharesTest : public testing::Test {
 // It took as long as some hundreds of counts when all that came waited behind them.
 TEST_F(SchedulerSharesTest, GetsDoNotWaitForCountsOfOthers) {
   auto& other = node_.connect(kSmallRings, 2);
-  const auto alone =
-      turns_of(other, OffloadId::get, "key 100007", [] {});
+  const auto alone = turns_of(other, OffloadId::get, "key 100007", [] {});
   auto& greedy = node_.connect(kManyRequests, 1);
   std::size_t in_flight = 0;
   const auto meanwhile = [&] { count_on(greedy, in_flight, 200); };
@@ -88,6 +100,32 @@ TEST_F(SchedulerSharesTest, CountsOfAnotherHaveLanesBesideHundreds) {
   }
   EXPECT_GT(node_.scheduler().counts().requests[static_cast<std::size_t>(OffloadId::count)].load(),
             200u);
+}
+
+// By one connection, a device's: its clients have accounts of their own, and it has none of theirs.
+TEST_F(SchedulerSharesTest, CountsOfADevicesClientLeaveLanesToItsOthers) {
+  auto& device = node_.connect({512, 512, 2}, 1);
+  const auto count_for_bob = [&](const auto& meanwhile) {
+    post(device, OffloadId::count, {}, 1, "bob");
+    for (int turns = 1; turns < 100'000; ++turns) {
+      meanwhile();
+      node_.turn();
+      if (device->receive(1)) return turns;
+    }
+    return 100'000;
+  };
+  const int alone = count_for_bob([] {});
+  std::size_t in_flight = 0;
+  const auto meanwhile = [&] {
+    while (device->receive(0)) --in_flight;
+    for (; in_flight < 200; ++in_flight) post(device, OffloadId::count, {}, 0, "alice");
+  };
+  meanwhile();
+  node_.turns(50);
+  for (int i = 0; i < 5; ++i) EXPECT_LE(count_for_bob(meanwhile), 3 * alone);
+  EXPECT_GT(account("secret alice").lanes.served.load(), 0u);
+  EXPECT_GT(account("secret bob").lanes.served.load(), 0u);
+  EXPECT_EQ(device.connection->account->lanes.served.load(), 0u);
 }
 
 // Whoever fills its share of a scheduler with walks that wait keeps nobody out.
@@ -156,6 +194,23 @@ TEST_F(SchedulerSharesTest, JobsOfHelpersLeavePlacesToOthers) {
   go_on.store(true);
   go_on.notify_all();
   for (SchedulerFixture::Client* const client : greedy) node_.disconnect(*client);
+  EXPECT_TRUE(node_.run_until_idle());
+}
+
+TEST_F(SchedulerSharesTest, JobsOfADevicesClientsAreTheirs) {
+  constexpr std::uint32_t kJobs = 10;
+  std::atomic<bool> go_on{false};
+  node_.services().helpers.run([&] { go_on.wait(false); });
+  auto& device = node_.connect(kManyRequests, 1);
+  for (std::uint32_t i = 0; i < kJobs; ++i) post(device, OffloadId::object_list, {}, 0, "alice");
+  post(device, OffloadId::object_list, {}, 0, "bob");
+  node_.turns(100);
+  EXPECT_EQ(account("secret alice").helpers.jobs, kJobs);
+  EXPECT_EQ(account("secret bob").helpers.jobs, 1u);
+  EXPECT_EQ(device.connection->account->helpers.jobs, 0u);
+  go_on.store(true);
+  go_on.notify_all();
+  node_.disconnect(device);
   EXPECT_TRUE(node_.run_until_idle());
 }
 

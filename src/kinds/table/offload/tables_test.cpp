@@ -11,6 +11,8 @@
 
 #include "base/clock.hpp"
 #include "engine/payload_reader.hpp"
+#include "engine/principal.hpp"
+#include "engine/principal_accounts.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
 #include "kinds/table/format/result_buffers.hpp"
 #include "kinds/table/format/table_calls.hpp"
@@ -408,6 +410,24 @@ TEST_F(TableOffloads, ADeadlineEndsAQueryThatWaitsForAPlace) {
   waiting->ring();
   EXPECT_EQ(node_.wait(waiting).code(), Code::system);
   EXPECT_EQ(node_.services().part<TableServices>().query_counts.waiting, 0u);
+}
+
+TEST_F(TableOffloads, AQueryOfADevicesClientIsOnItsAccount) {
+  fill(10'000);
+  const auto places = take_places();
+  auto& device = node_.connect({64, 64, 1}, 7);
+  wire::RequestHeader header = request_of(OffloadId::table_query, table_, 7);
+  header.ring |= wire::kOnBehalf;
+  device->post(message_of(header, "",
+                          everything(schema_) + bytes_of(PrincipalView{Right::read, "alice", ""})));
+  device->ring();
+  const PrincipalRef alice = node_.services().principals.of("secret alice");
+  ASSERT_TRUE(node_.run_until([&] { return device.connection->in_flight == 1; }));
+  node_.turns(100);
+  EXPECT_EQ(alice->queries.open, 1u);
+  EXPECT_EQ(device.connection->account->queries.open, 0u);
+  node_.disconnect(device);
+  EXPECT_TRUE(node_.run_until([&] { return alice->queries.open == 0; }));
 }
 
 TEST_F(TableOffloads, ADeadlineEndsAQueryThatWaitsForAHelper) {
