@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "base/fork_mark.hpp"
 #include "base/loaded_library.hpp"
+#include "base/until_fork.hpp"
 
 namespace espalier::crypto {
 

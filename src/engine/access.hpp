@@ -19,14 +19,17 @@
 #include <unordered_map>
 #include <utility>
 
-#include "engine/registry.hpp"
 #include "espalier/error.hpp"
+#include "wire/call_row.hpp"
 
 namespace espalier::catalog {
 class Catalog;
 }
 
 namespace espalier::offload {
+
+struct Offload;
+using wire::Right;
 
 class Access {
  public:

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "engine/endpoint_side.hpp"
 #include "engine/hello_numbers.hpp"
 #include "engine/lease_sweeper.hpp"
 #include "engine/link_authenticator.hpp"
@@ -34,6 +35,7 @@
 #include "engine/secrets.hpp"
 #include "engine/session_parts.hpp"
 #include "fabric/endpoint.hpp"
+#include "rings/doorbells.hpp"
 #include "rings/ring_link.hpp"
 #include "wire/ring_link.hpp"
 

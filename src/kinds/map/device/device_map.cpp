@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "kinds/map/device/map_reader.hpp"
+
 namespace espalier::device {
 namespace {
 
@@ -19,6 +21,10 @@ bool is_answered(const MapReader& reader, const espalier::Request& walk) {
 }
 
 }  // namespace
+
+bool DeviceMap::saturated() const {
+  return reader_ && reader_->reader.pending() >= MapReader::kLanes;
+}
 
 void DeviceMap::submit(const espalier::Request& walk, Handler& handler) {
   submit(tree::WalkRequest{&walk, &handler, nullptr, {}, {}});

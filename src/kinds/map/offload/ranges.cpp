@@ -21,12 +21,13 @@
 #include "kinds/map/offload/host_map.hpp"
 #include "kinds/map/offload/long_value.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
-#include "kinds/map/offload/map_walks.hpp"
 #include "kinds/map/offload/reads.hpp"
 #include "kinds/map/offload/served_map.hpp"
 #include "kinds/map/offload/snapshot.hpp"
 #include "kinds/map/offload/walk_answer.hpp"
+#include "kinds/map/offload/walk_call.hpp"
 #include "kinds/map/write/estimate.hpp"
+#include "kinds/map/write/map_core.hpp"
 #include "rings/ring.hpp"
 
 namespace espalier::offload {

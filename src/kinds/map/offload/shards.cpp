@@ -12,9 +12,11 @@
 #include "kinds/map/map_forms.hpp"
 #include "kinds/map/offload/host_map.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
-#include "kinds/map/offload/map_walks.hpp"
 #include "kinds/map/offload/served_map.hpp"
+#include "kinds/map/offload/walk_call.hpp"
+#include "kinds/map/write/map_core.hpp"
 #include "kinds/map/write/map_object.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::offload {
 namespace {

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "kinds/map/write/staged_value.hpp"
+#include "kinds/map/write/structure.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::tree {
 namespace {
