@@ -9,6 +9,8 @@ bool StoreCore::free_some(memory::BufferCache& cache, bool insists) {
   // store's: the heap has failed it.
   const bool full = region.taken_bytes() + memory::kBufferBytesMax > region.limit_bytes();
   if ((freed && !insists) || !full) return freed;
+  freed = parts.give_back(cache) || freed;
+  if (freed && !insists) return true;
   if (reclaimer.expire_oldest()) freed = reclaimer.collect(cache) || freed;
   return freed || reclaimer.waits_for_snapshots() || reclaimer.waits_for_pins();
 }
