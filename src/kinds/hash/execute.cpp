@@ -12,9 +12,10 @@ using hash::WriteOp;
 namespace {
 
 Begun<ItemWritten> begin_write(HashMap& of, HashThread& thread, WriteOp op, std::string_view key,
-                               std::string_view value, const Condition& condition = {}) {
+                               std::string_view value, hash::StagedPair* staged = nullptr,
+                               const Condition& condition = {}) {
   if (of.is_dropped()) return Begun<ItemWritten>(fail(Code::not_found, of.id()));
-  const auto begun = of.begin(thread, op, key, value, condition);
+  const auto begun = of.begin(thread, op, key, value, condition, staged);
   if (!begun.answer) {
     return Begun<ItemWritten>(std::unexpected(begun.answer.error()), begun.version);
   }
@@ -44,27 +45,31 @@ Result<Numbers> execute(HashMap& of, const Stats&) {
   return Numbers{of.all_numbers()};
 }
 
-Begun<ItemWritten> begin(HashMap& of, HashThread& thread, const Put& asked) {
-  return begin_write(of, thread, WriteOp::put, asked.key, asked.value);
+Begun<ItemWritten> begin(HashMap& of, HashThread& thread, const Put& asked,
+                         hash::StagedPair* staged) {
+  return begin_write(of, thread, WriteOp::put, asked.key, asked.value, staged);
 }
 
-Begun<ItemWritten> begin(HashMap& of, HashThread& thread, const Insert& asked) {
-  return begin_write(of, thread, WriteOp::insert, asked.key, asked.value);
+Begun<ItemWritten> begin(HashMap& of, HashThread& thread, const Insert& asked,
+                         hash::StagedPair* staged) {
+  return begin_write(of, thread, WriteOp::insert, asked.key, asked.value, staged);
 }
 
-Begun<ItemWritten> begin(HashMap& of, HashThread& thread, const Update& asked) {
-  return begin_write(of, thread, WriteOp::update, asked.key, asked.value);
+Begun<ItemWritten> begin(HashMap& of, HashThread& thread, const Update& asked,
+                         hash::StagedPair* staged) {
+  return begin_write(of, thread, WriteOp::update, asked.key, asked.value, staged);
 }
 
 Begun<ItemWritten> begin(HashMap& of, HashThread& thread, const Erase& asked) {
   return begin_write(of, thread, WriteOp::erase, asked.key, {});
 }
 
-Begun<ItemWritten> begin(HashMap& of, HashThread& thread, const CompareAndSet& asked) {
+Begun<ItemWritten> begin(HashMap& of, HashThread& thread, const CompareAndSet& asked,
+                         hash::StagedPair* staged) {
   const auto kind = wire::condition_kind(asked.comparison.kind);
   if (!kind) return Begun<ItemWritten>(fail(Code::invalid_argument, asked.comparison.kind));
   const WriteOp op = asked.comparison.erase != 0 ? WriteOp::erase : WriteOp::put;
-  return begin_write(of, thread, op, asked.key, asked.value,
+  return begin_write(of, thread, op, asked.key, asked.value, staged,
                      {*kind, asked.comparison.version, asked.expected});
 }
 

@@ -25,19 +25,21 @@ namespace espalier::hash_calls {
 [[nodiscard]] Result<Opened> execute(hash::HashMap& of, const Open& asked);
 [[nodiscard]] Result<Numbers> execute(hash::HashMap& of, const Stats& asked);
 
+// `staged`: as of HashMap::begin().
 template <class Reply>
 using Begun = hash::Unreleased<Reply>;
 
 [[nodiscard]] Begun<ItemWritten> begin(hash::HashMap& of, hash::HashThread& thread,
-                                       const Put& asked);
+                                       const Put& asked, hash::StagedPair* staged = nullptr);
 [[nodiscard]] Begun<ItemWritten> begin(hash::HashMap& of, hash::HashThread& thread,
-                                       const Insert& asked);
+                                       const Insert& asked, hash::StagedPair* staged = nullptr);
 [[nodiscard]] Begun<ItemWritten> begin(hash::HashMap& of, hash::HashThread& thread,
-                                       const Update& asked);
+                                       const Update& asked, hash::StagedPair* staged = nullptr);
 [[nodiscard]] Begun<ItemWritten> begin(hash::HashMap& of, hash::HashThread& thread,
                                        const Erase& asked);
 [[nodiscard]] Begun<ItemWritten> begin(hash::HashMap& of, hash::HashThread& thread,
-                                       const CompareAndSet& asked);
+                                       const CompareAndSet& asked,
+                                       hash::StagedPair* staged = nullptr);
 [[nodiscard]] Begun<Summed> begin(hash::HashMap& of, hash::HashThread& thread, const Add& asked);
 
 /// Begins a write with what this thread keeps for the maps of the store, and waits until it may be

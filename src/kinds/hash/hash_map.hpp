@@ -46,6 +46,41 @@ struct HashOptions {
   std::optional<HashSeed> seed{};
 };
 
+class HashMap;
+
+/// A long pair on its way into a buffer of its own, piece by piece, before the write that takes it:
+/// nothing else knows of the buffer meanwhile, which goes back if it is not taken.
+/// Thread: one at a time, any. Requires: the map, and what it copies, outlive it.
+class StagedPair {
+ public:
+  StagedPair(StagedPair&& other) noexcept
+      : map_(std::exchange(other.map_, nullptr)),
+        offset_(other.offset_),
+        key_(other.key_),
+        value_(other.value_),
+        copied_(other.copied_) {}
+  StagedPair& operator=(StagedPair&&) = delete;
+  ~StagedPair();
+
+  /// Whether it was not taken.
+  explicit operator bool() const { return map_ != nullptr; }
+  /// Copies so many bytes more of the value. Returns whether all are there.
+  bool copy(std::size_t bytes);
+  /// The buffer, of which the caller disposes from now on. Requires: all of it was copied.
+  [[nodiscard]] wire::Ref take();
+
+ private:
+  friend class HashMap;
+  StagedPair(HashMap& map, std::uint64_t offset, std::string_view key, std::string_view value)
+      : map_(&map), offset_(offset), key_(key), value_(value) {}
+
+  HashMap* map_;  // null: it was taken
+  std::uint64_t offset_;
+  std::string_view key_;
+  std::string_view value_;
+  std::size_t copied_ = 0;
+};
+
 /// What a write did.
 struct HashWritten {
   std::uint64_t version = 0;  ///< 0 if nothing was applied or versions are off
@@ -121,9 +156,14 @@ class HashMap final : public HashView,
   /// Any of them, if a condition holds. Errors: besides, condition_failed.
   Result<HashWritten> write(HashThread& thread, WriteOp op, std::string_view key,
                             std::string_view value, const Condition& condition = {});
-  /// The same, and does not wait until it may be answered (released()).
+  /// The same, and does not wait until it may be answered (released()). `staged`: the pair as a
+  /// whole, which it takes if it comes to writing; null: it copies the pair itself.
   Unreleased<HashWritten> begin(HashThread& thread, WriteOp op, std::string_view key,
-                                std::string_view value, const Condition& condition = {});
+                                std::string_view value, const Condition& condition = {},
+                                StagedPair* staged = nullptr);
+  /// Room for a pair that is copied before its write. Errors: key_too_long, value_too_long,
+  /// out_of_memory. Requires: the pair is longer than records are.
+  Result<StagedPair> stage(HashThread& thread, std::string_view key, std::string_view value);
   /// A write that does not wait: its answer may be given when `wait_for` is released. Of the errors
   /// condition_failed stands in the outcome. Requires: no condition on a value.
   Result<WriteOutcome> begin_write(HashThread& thread, WriteOp op, std::string_view key,
@@ -244,8 +284,8 @@ class HashMap final : public HashView,
   [[nodiscard]] bool provide_records(HashThread& thread, Partition& partition, RecordClass cls,
                                      bool from_spares);
   [[nodiscard]] Result<std::uint64_t> take_buffer(HashThread& thread, std::uint64_t bytes);
-  Result<wire::Ref> stage(HashThread& thread, const KeyHash& hashed, std::string_view key,
-                          std::string_view value);
+  Result<StagedPair> stage(HashThread& thread, const KeyHash& hashed, std::string_view key,
+                           std::string_view value);
   void unstage(wire::Ref pair, std::uint64_t bytes) noexcept;
   void refill_spare_links() noexcept;
   /// A key's newest state, released or not.
@@ -261,6 +301,7 @@ class HashMap final : public HashView,
                                      std::optional<std::string_view> desired);
 
   friend class HashReader;
+  friend class StagedPair;
 
   HashStore& store_;
   const std::string name_;

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "kinds/hash/hash_map.hpp"
 #include "kinds/hash/redo_record.hpp"
@@ -35,7 +36,8 @@ Result<HashWritten> HashMap::write(HashThread& thread, WriteOp op, std::string_v
 }
 
 Unreleased<HashWritten> HashMap::begin(HashThread& thread, WriteOp op, std::string_view key,
-                                       std::string_view value, const Condition& condition) {
+                                       std::string_view value, const Condition& condition,
+                                       StagedPair* staged) {
   if (key.empty() || key.size() > kKeyBytesMax) {
     return Unreleased<HashWritten>(fail(Code::key_too_long));
   }
@@ -45,6 +47,7 @@ Unreleased<HashWritten> HashMap::begin(HashThread& thread, WriteOp op, std::stri
   intent.key = key;
   intent.value = value;
   intent.condition = condition;
+  intent.staged = staged;
   if (condition.kind == ConditionKind::value) return write_if_equal(thread, intent);
   return answer_of(carry_out(thread, intent));
 }
@@ -120,10 +123,13 @@ Result<WriteOutcome> HashMap::carry_out(HashThread& thread, WriteIntent& intent)
     record = *std::move(room);
     intent.record = &record;
   }
-  if (stores && is_long(intent.key, intent.value)) {
-    const auto pair = stage(thread, intent.hash, intent.key, intent.value);
+  if (stores && intent.staged != nullptr && *intent.staged) {
+    intent.pair = intent.staged->take();
+  } else if (stores && is_long(intent.key, intent.value)) {
+    auto pair = stage(thread, intent.hash, intent.key, intent.value);
     if (!pair) return std::unexpected(pair.error());
-    intent.pair = *pair;
+    pair->copy(intent.value.size());
+    intent.pair = pair->take();
   }
   clock_.admit();
   auto outcome = apply(thread, intent);
@@ -264,8 +270,8 @@ void HashMap::give_back(HashThread& thread) {
   thread.cache->flush();
 }
 
-Result<wire::Ref> HashMap::stage(HashThread& thread, const KeyHash& hashed, std::string_view key,
-                                 std::string_view value) {
+Result<StagedPair> HashMap::stage(HashThread& thread, const KeyHash& hashed, std::string_view key,
+                                  std::string_view value) {
   const std::uint64_t bytes = pair_bytes(key, value);
   const memory::SizeClass cls = memory::BufferPool::class_of(bytes);
   auto offset = thread.cache->allocate(cls);
@@ -284,15 +290,41 @@ Result<wire::Ref> HashMap::stage(HashThread& thread, const KeyHash& hashed, std:
                                     key.size() + value.size());
   base::store_shared<std::uint64_t>(at + offsetof(LongPairHeader, hash), hashed.bits());
   std::memcpy(at + sizeof(LongPairHeader), key.data(), key.size());
-  if (!value.empty()) {
-    std::memcpy(at + sizeof(LongPairHeader) + key.size(), value.data(), value.size());
-  }
+  retirement_.long_bytes.fetch_add(memory::BufferPool::class_bytes(cls), std::memory_order_relaxed);
+  return StagedPair(*this, *offset, key, value);
+}
+
+Result<StagedPair> HashMap::stage(HashThread& thread, std::string_view key,
+                                  std::string_view value) {
+  if (key.empty() || key.size() > kKeyBytesMax) return fail(Code::key_too_long);
+  if (value.size() > kValueBytesMax) return fail(Code::value_too_long);
+  return stage(thread, hash(key), key, value);
+}
+
+StagedPair::~StagedPair() {
+  if (map_ == nullptr) return;
+  const auto generation = base::load_shared<std::uint32_t>(map_->store().pool.at(offset_) +
+                                                           offsetof(LongPairHeader, generation));
+  map_->unstage(wire::Ref::make(offset_, generation), pair_bytes(key_, value_));
+}
+
+bool StagedPair::copy(std::size_t bytes) {
+  const std::string_view piece = value_.substr(copied_, bytes);
+  std::byte* const to =
+      map_->store().pool.at(offset_) + sizeof(LongPairHeader) + key_.size() + copied_;
+  if (!piece.empty()) std::memcpy(to, piece.data(), piece.size());
+  copied_ += piece.size();
+  return copied_ == value_.size();
+}
+
+wire::Ref StagedPair::take() {
+  ESPALIER_ASSERT(copied_ == value_.size());
+  std::byte* const at = std::exchange(map_, nullptr)->store().pool.at(offset_);
   base::store_shared<std::uint64_t>(at + offsetof(LongPairHeader, superseded), wire::kLive,
                                     std::memory_order_release);
-  retirement_.long_bytes.fetch_add(memory::BufferPool::class_bytes(cls), std::memory_order_relaxed);
   const auto generation =
       base::load_shared<std::uint32_t>(at + offsetof(LongPairHeader, generation));
-  return wire::Ref::make(*offset, generation);
+  return wire::Ref::make(offset_, generation);
 }
 
 void HashMap::unstage(wire::Ref pair, std::uint64_t bytes) noexcept {

@@ -47,7 +47,9 @@ struct WriteIntent {
   KeyHash hash{0, 0};
   std::string_view key;
   std::string_view value;
-  wire::Ref pair{};       // of a long record: the buffer that has key and value
+  wire::Ref pair{};  // of a long record: the buffer that has key and value
+  /// Where not null and not taken yet: that buffer, whole.
+  class StagedPair* staged = nullptr;
   Condition condition{};  // on no value, for that takes long
   /// Where not null: the record that the key must have, or none: what was read and compared before.
   const struct RecordStamp* expected = nullptr;

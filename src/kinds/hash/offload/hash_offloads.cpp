@@ -73,6 +73,7 @@ Next hash_get(Call& call, const hash_calls::Get& asked) {
 template <class Request>
 struct HashWriteState {
   std::shared_ptr<HashMap> map;
+  std::optional<hash::StagedPair> staged;  // goes before the map
   std::optional<hash::Unreleased<typename Request::Reply>> begun;
 };
 
@@ -90,6 +91,35 @@ std::size_t bytes_to_copy(const Request& asked) {
   if constexpr (requires { asked.value; }) bytes += asked.value.size();
   if constexpr (requires { asked.expected; }) bytes += asked.expected.size();
   return bytes;
+}
+
+/// Copies a long value piece by piece, and then begins its write.
+template <class Request>
+JobStep begin_long_write(HashWriteState<Request>& state, const Request& asked,
+                         StepContext& context) {
+  const auto lease = HashThreadLease::take(state.map->store().threads);
+  if (!lease) {
+    state.begun.emplace(std::unexpected(lease.error()));
+    return JobStep::done;
+  }
+  if constexpr (requires { asked.value; }) {
+    if (asked.value.size() > kLongPairBytes && !state.staged) {
+      auto staged = state.map->stage(**lease, asked.key, asked.value);
+      if (!staged) {
+        state.begun.emplace(std::unexpected(staged.error()));
+        return JobStep::done;
+      }
+      state.staged.emplace(*std::move(staged));
+    }
+    while (state.staged && !state.staged->copy(kCopiedPieceBytes)) {
+      if (context.should_return()) return JobStep::again;
+    }
+    hash::StagedPair* const staged = state.staged ? &*state.staged : nullptr;
+    state.begun.emplace(hash_calls::begin(*state.map, **lease, asked, staged));
+  } else {
+    state.begun.emplace(hash_calls::begin(*state.map, **lease, asked));
+  }
+  return JobStep::done;
 }
 
 template <class Request>
@@ -115,10 +145,8 @@ Next write_hash(Call& call, const Request& asked) {
     state->map = std::move(map);
   }
   if (!state->begun) {
-    return call.helper_steps_when_possible([state, asked](StepContext&) {
-      state->begun.emplace(begin_here(*state->map, asked));
-      return JobStep::done;
-    });
+    return call.helper_steps_when_possible(
+        [state, asked](StepContext& context) { return begin_long_write(*state, asked, context); });
   }
   if (!state->map->released(state->begun->version)) return call.again();
   return answer_or_fail(call, state->begun->answer);

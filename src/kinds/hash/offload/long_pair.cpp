@@ -6,13 +6,6 @@
 #include "kinds/hash/hash_map.hpp"
 
 namespace espalier::offload {
-namespace {
-
-/// What is copied between two looks at the clock.
-constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
-
-}  // namespace
-
 LongPairAnswer::LongPairAnswer(std::shared_ptr<hash::HashMap> map, base::EpochPin pin,
                                rings::ResponseRing& ring, std::string_view value)
     : map_(std::move(map)),
@@ -38,7 +31,7 @@ Next LongPairAnswer::go_on(Call& call) {
 JobStep LongPairAnswer::copy(StepContext& context) {
   message_.reserve(message_bytes());
   while (!left_.empty()) {
-    const auto piece = std::as_bytes(std::span(left_.substr(0, kPieceBytes)));
+    const auto piece = std::as_bytes(std::span(left_.substr(0, kCopiedPieceBytes)));
     message_.insert(message_.end(), piece.begin(), piece.end());
     left_.remove_prefix(piece.size());
     if (context.should_return() && !left_.empty()) return JobStep::again;

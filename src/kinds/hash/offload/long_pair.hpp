@@ -24,6 +24,8 @@ namespace espalier::offload {
 
 /// What is longer is a long value.
 inline constexpr std::size_t kLongPairBytes = std::size_t{256} << 10;
+/// What is copied between two looks at the clock.
+inline constexpr std::size_t kCopiedPieceBytes = std::size_t{64} << 10;
 
 class LongPairAnswer {
  public:
