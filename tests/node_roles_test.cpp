@@ -130,7 +130,7 @@ TEST_F(NodeRoles, OtherUsersMayWriteOverUnix) {
     std::string address;
     Objects asked;
     in >> address;
-    for (const On on : {On::map, On::table, On::sequencer}) in >> asked.numbers[on];
+    for (const On on : {On::map, On::table, On::sequencer, On::hash}) in >> asked.numbers[on];
     std::ostringstream out;
     for (const Error& error : ask_all(address, {}, asked)) {
       out << static_cast<int>(error.code) << ' ' << error.detail << '\n';
@@ -144,7 +144,8 @@ TEST_F(NodeRoles, OtherUsersMayWriteOverUnix) {
   const Objects asked = objects("");
   std::ostringstream said;
   said << "unix:" << socket();
-  for (const On on : {On::map, On::table, On::sequencer}) said << ' ' << asked.numbers.at(on);
+  for (const On on : {On::map, On::table, On::sequencer, On::hash})
+    said << ' ' << asked.numbers.at(on);
   const std::string names_before = names();
   ASSERT_TRUE(other.line().send(said.str()));
   std::string answer;

@@ -15,6 +15,9 @@
 #include "base/random.hpp"
 #include "catalog/testing/apply_record.hpp"
 #include "catalog/testing/recording_sink.hpp"
+#include "kinds/hash/apply_redo.hpp"
+#include "kinds/hash/audit.hpp"
+#include "kinds/hash/hash_threads.hpp"
 #include "kinds/map/testing/map_objects.hpp"
 #include "kinds/map/write/apply_redo.hpp"
 #include "kinds/sequencer/counters.hpp"
@@ -26,10 +29,14 @@ namespace espalier::test {
 namespace {
 
 constexpr const char* kCounters[] = {"a", "b"};
+/// The keys of hash maps are the numbers below.
+constexpr int kHashKeys = 20;
 
-/// A store, with a worker for its maps, and counters.
+/// A store, with workers for its maps, and counters.
 struct WholeStore {
   tree::StoreCore core = tree::make_store();
+  hash::HashStore& hash_maps = hash::hash_store_of(core.catalog);
+  hash::HashThread hash_thread = *hash::HashThread::join(hash_maps);
   tree::ThreadContext context{core, std::move(*core.epochs.join()), 0};
   sequencer::Counters counters;
 
@@ -45,7 +52,7 @@ struct WholeStore {
       case ObjectKind::map: return made(tree::restore_map(core, created));
       case ObjectKind::table: return made(table::restore_table(core.catalog, core.pool, created));
       case ObjectKind::sequencer: return made(sequencer::restore_sequencer(core.catalog, created));
-      case ObjectKind::hash:  // makes no records yet
+      case ObjectKind::hash: return made(hash::restore_hash_map(hash_maps, created));
       case ObjectKind::any: break;
     }
     return fail(Code::unsupported);
@@ -65,7 +72,10 @@ struct WholeStore {
         return catalog::apply_to<sequencer::Sequencer>(
             core.catalog, head.object,
             [&](sequencer::Sequencer& numbers) { return numbers.apply_redo(record); });
-      case ObjectKind::hash:  // makes no records yet
+      case ObjectKind::hash:
+        return catalog::apply_to<hash::HashMap>(core.catalog, head.object, [&](hash::HashMap& map) {
+          return hash::apply_redo(hash_thread, map, record);
+        });
       case ObjectKind::any: break;
     }
     return fail(Code::unsupported);
@@ -99,6 +109,10 @@ std::map<std::string, std::string> contents(WholeStore& store) {
       for (const std::uint64_t part : {facts.first, facts.next, std::uint64_t{facts.epoch}}) {
         text += " " + std::to_string(part);
       }
+    } else if (const auto hashed = store.find<hash::HashMap>(entry->id)) {
+      for (int i = 0; i < kHashKeys; ++i) {
+        text += " " + hashed->get(store.hash_thread, std::to_string(i))->value_or("none");
+      }
     }
     all.emplace(entry->name, std::move(text));
   }
@@ -131,6 +145,10 @@ class RandomStore {
       ASSERT_TRUE(user.write(op, tree::random_key(random_, 8), std::to_string(random_())).ok);
     } else if (const auto table = store_.find<table::Table>(there->id)) {
       append(*table);
+    } else if (const auto hashed = store_.find<hash::HashMap>(there->id)) {
+      const std::string key = std::to_string(random_.below(kHashKeys));
+      const auto op = random_.below(3) == 0 ? hash::WriteOp::erase : hash::WriteOp::put;
+      ASSERT_TRUE(hashed->write(store_.hash_thread, op, key, std::to_string(random_())));
     } else {
       const auto numbers = store_.find<sequencer::Sequencer>(there->id);
       if (random_.below(10) == 0) {
@@ -144,9 +162,11 @@ class RandomStore {
  private:
   void make(const std::string& name) {
     tree::StoreCore& core = store_.core;
-    const std::uint64_t what = random_.below(4);
+    const std::uint64_t what = random_.below(5);
     if (what == 0) {
       ASSERT_TRUE(tree::create_map(core, name, {.node_bytes = 512}));
+    } else if (what == 4) {
+      ASSERT_TRUE(hash::create_hash_map(store_.hash_maps, name, {.partitions = 2}));
     } else if (what == 1) {
       ASSERT_TRUE(sequencer::create_sequencer(core.catalog, name, random_.below(100)));
     } else {
@@ -199,6 +219,11 @@ TEST_F(Redo, RecordsMakeTheSameStore) {
     EXPECT_EQ(contents(other), wanted_);
   }
   EXPECT_EQ(tree::audit_store(other.core), std::vector<std::string>{});
+  for (const catalog::EntryPointer& entry : other.core.catalog.list(ObjectKind::hash)) {
+    const auto map = other.find<hash::HashMap>(entry->id);
+    map->trim();
+    EXPECT_EQ(hash::audit(*map).wrong, std::vector<std::string>{});
+  }
 }
 
 // As recovery does: from what was there at some moment, and from a record on that was before it. Of

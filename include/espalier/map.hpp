@@ -35,9 +35,12 @@
 
 namespace espalier {
 
+class HashMap;
 class Schema;
 class Sequencer;
 class Table;
+struct HashMapDescription;
+struct HashMapOptions;
 struct SequencerDescription;
 struct TableDescription;
 struct TableOptions;
@@ -370,6 +373,20 @@ class Store {
   Result<void> drop_sequencer(std::string_view name);
   /// By name.
   [[nodiscard]] Result<std::vector<SequencerDescription>> sequencers() const;
+
+  /// Makes an empty hash map, with the options' defaults. Its name is no other object's. Include
+  /// hash_map.hpp. Cost: about 100 KiB. Errors: already_exists (detail: the ObjectKind of what has
+  /// the name), invalid_argument (a name has 1 to 255 bytes; the options), out_of_memory, system
+  /// (no seed can be drawn); of this and the next ones also unsupported (an older node).
+  Result<HashMap> create_hash_map(std::string_view name);
+  Result<HashMap> create_hash_map(std::string_view name, const HashMapOptions& options);
+  /// Errors: not_found; wrong_kind (it is no hash map; detail: its ObjectKind).
+  [[nodiscard]] Result<HashMap> open_hash_map(std::string_view name) const;
+  /// Removes a hash map; calls of its handles say not_found from then on, and its memory goes back
+  /// with the last of them. Errors: not_found, wrong_kind.
+  Result<void> drop_hash_map(std::string_view name);
+  /// By name; on a node those that this client may see. Cost: by their number.
+  [[nodiscard]] Result<std::vector<HashMapDescription>> hash_maps() const;
 
   /// Which pages carry the memory, for people: "explicit 2 MiB pages", "transparent huge pages",
   /// "4 KiB pages (why)".

@@ -33,6 +33,10 @@
 #include "espalier/error.hpp"
 #include "wire/object.hpp"
 
+namespace espalier::tree {
+struct StoreCore;
+}
+
 namespace espalier::catalog {
 
 struct CreatedObject;
@@ -55,6 +59,8 @@ class Catalog {
   }
 
   Catalog() = default;
+  /// The objects of a store, which outlives them.
+  explicit Catalog(tree::StoreCore& store) : store_(&store) {}
   Catalog(const Catalog&) = delete;
   Catalog& operator=(const Catalog&) = delete;
 
@@ -63,6 +69,9 @@ class Catalog {
   /// Requires: no other thread uses the catalogue or an object of it.
   void record_to(RedoSink* sink);
   [[nodiscard]] RedoSink* redo() const { return redo_; }
+
+  /// In whose memory objects are made that lie in a store; null: none are.
+  [[nodiscard]] tree::StoreCore* store() const { return store_; }
 
   // --- of one kind -------------------------------------------------------------------------------
 
@@ -161,6 +170,7 @@ class Catalog {
     return std::static_pointer_cast<T>((*found)->object);
   }
 
+  tree::StoreCore* const store_ = nullptr;
   RedoSink* redo_ = nullptr;
   mutable std::mutex mutex_;  // guards all below
   std::map<std::string, EntryPointer, std::less<>> by_name_;

@@ -35,6 +35,8 @@ class Reached {
   /// As requests name it.
   [[nodiscard]] std::uint32_t number() const { return at_->number; }
   [[nodiscard]] NodeNumber node() const { return at_->node; }
+  /// Null: it is a node's. For who can do more with one of this process than ask.
+  [[nodiscard]] T* own() const { return at_->own.get(); }
 
   /// Asks for something of it, which names it by its number; or by its name, and then the reply
   /// may be about a younger one.

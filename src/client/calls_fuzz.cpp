@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "catalog/calls.hpp"
+#include "kinds/hash/calls.hpp"
 #include "kinds/map/calls.hpp"
 #include "kinds/map/item_calls.hpp"
 #include "kinds/sequencer/calls.hpp"
@@ -43,8 +44,9 @@ void run(const std::uint8_t* data, std::size_t size) {
   bytes.header.flags = static_cast<std::uint8_t>(said.argument);
   bytes.key = left.substr(1, static_cast<std::uint8_t>(left.front()));
   bytes.payload = left.substr(1 + bytes.key.size());
-  wire::check_calls(object_calls::All() + sequencer_calls::All() + session_calls::All() +
-                        table_calls::All() + map_calls::All() + map_calls::AllOnItems(),
+  wire::check_calls(object_calls::All() + sequencer_calls::All() + hash_calls::All() +
+                        session_calls::All() + table_calls::All() + map_calls::All() +
+                        map_calls::AllOnItems(),
                     bytes);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a node's kinds are registered: whoever adds one adds its line here.
 #include "engine/own_calls.hpp"
+#include "kinds/hash/offload/hash_offloads.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/offload/map_services.hpp"
 #include "kinds/sequencer/offload/sequencer_offloads.hpp"
@@ -28,10 +29,12 @@ std::span<const Kind> all_kinds() {
                                                    table_read_offloads(), pipeline_offloads(),
                                                    landing_offloads(),    result_offloads()};
   static const std::span<const Offload> sequencer[] = {sequencer_offloads(), counter_offloads()};
+  static const std::span<const Offload> hash[] = {hash_offloads()};
   static const Kind kinds[] = {{"session", session, nullptr},
                                {"map", map, make_part<MapServices>},
                                {"table", table, make_part<TableServices>},
-                               {"sequencer", sequencer, make_part<SequencerServices>}};
+                               {"sequencer", sequencer, make_part<SequencerServices>},
+                               {"hash", hash, nullptr}};
   return kinds;
 }
 

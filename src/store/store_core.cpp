@@ -15,7 +15,8 @@ StoreCore::StoreCore(memory::Region region_in, std::uint32_t participants_max)
       leases(epochs),
       reclaimer(pool, epochs, leases, epoch_pins,
                 region.limit_bytes() / memory::Reclaimer::kSnapshotShare),
-      dropped(epochs, leases) {
+      dropped(epochs, leases),
+      catalog(*this) {
   pool.set_reclaim([this](bool insists) {
     memory::BufferCache cache(pool);
     return free_some(cache, insists);
@@ -28,6 +29,8 @@ bool StoreCore::free_some(memory::BufferCache& cache, bool insists) {
   // store's: the heap has failed it.
   const bool full = region.taken_bytes() + memory::kBufferBytesMax > region.limit_bytes();
   if ((freed && !insists) || !full) return freed;
+  freed = parts.give_back(cache) || freed;
+  if (freed && !insists) return true;
   if (reclaimer.expire_oldest()) freed = reclaimer.collect(cache) || freed;
   return freed || reclaimer.waits_for_snapshots() || reclaimer.waits_for_pins();
 }

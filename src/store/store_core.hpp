@@ -2,7 +2,8 @@
 // What the objects of one store share, whatever their kinds.
 //
 // Locks, in the order in which they may be taken:
-//   catalogue -> stored objects, reclaimer -> what objects keep in reserve -> pool
+//   catalogue -> parts of kinds -> stored objects, reclaimer -> what objects keep in reserve ->
+//   pool
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "memory/reclaimer.hpp"
 #include "memory/region.hpp"
 #include "store/dropped_objects.hpp"
+#include "store/store_parts.hpp"
 #include "store/stored_object.hpp"
 
 namespace espalier::tree {
@@ -39,8 +41,9 @@ struct StoreCore {
   }
 
   /// Frees what waits and can be freed; where that is nothing, or `insists`, for it was not enough
-  /// before, the oldest snapshots expire. Whether anything was freed, or some will be. Cost: a
-  /// heavy barrier or two. Requires: no lock is held but the catalogue's or a map's structure lock.
+  /// before, kinds give back what they have in reserve, then the oldest snapshots expire. Whether
+  /// anything was freed, or some will be. Cost: a heavy barrier or two, and what kinds say of
+  /// StorePart::give_back. Requires: no lock is held but the catalogue's or a map's structure lock.
   bool free_some(memory::BufferCache& cache, bool insists);
 
   memory::Region region;
@@ -50,6 +53,7 @@ struct StoreCore {
   base::EpochPins epoch_pins;  // of what is copied after its walk has ended
   memory::Reclaimer reclaimer;
   store::StoredObjects objects;  // that wait for leases when they are dropped
+  store::StoreParts parts;  // of kinds: before what is dropped, which uses them until it is freed
   store::DroppedObjects dropped;
   catalog::Catalog catalog;  // last, for what it holds gives memory back to the others
 };

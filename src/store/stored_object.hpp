@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // An object whose memory waits for leases when it is dropped (dropped_objects.hpp), as its store
 // knows it, whatever its kind; it may keep buffers in reserve. And all such objects of one store.
-// So far maps alone are such objects, and a node counts those that wait as dropped maps
-// (wire/node_numbers.hpp).
+// A node counts those that wait as dropped maps (wire/node_numbers.hpp), hash maps too.
 //
 // Thread: any. The objects themselves are the caller's matter: one may be dropped after `list`.
 #pragma once
 
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <vector>
 
 namespace espalier::store {
@@ -24,6 +24,10 @@ class StoredObject {
   [[nodiscard]] virtual bool is_dropped() const = 0;
   /// Bytes of all its buffers.
   [[nodiscard]] virtual std::uint64_t memory_bytes() const = 0;
+  /// Adds how many buffers of values it has of each class, those that wait for readers included:
+  /// for who counts the memory of all objects, and does not know its kind. None: its own kind
+  /// counts. Requires: no thread writes to it meanwhile.
+  virtual void add_values(std::span<std::uint64_t>) const {}
   /// Has the buffers that it keeps in reserve lie where others lie.
   virtual void repack_spares() = 0;
   /// Gives back some of its memory, in so many steps of bounded work; nothing may ask for memory

@@ -48,6 +48,7 @@ Outcome<void> check_no_map_name(const SourceOptions& options) {
 
 /// What has the name, as its kind says; a later version's kind has no word here.
 std::string kind_of(const Error& error) {
+  if (error.detail == static_cast<std::uint32_t>(ObjectKind::hash)) return "a hash map";
   const std::string_view kind =
       error.detail > 255 ? std::string_view() : name(static_cast<ObjectKind>(error.detail));
   return kind.empty() ? "an object of another kind" : fmt::format("a {}", kind);
@@ -203,6 +204,38 @@ Outcome<MapStats> stats_of(const Map& map) {
   if (stats) return *stats;
   return call_failed(fmt::format("ask for the numbers of map '{}'", cmdline::escaped(map.name())),
                      stats.error());
+}
+
+Outcome<HashMapStats> stats_of(const HashMap& map) {
+  const auto stats = map.stats();
+  if (stats) return *stats;
+  return call_failed(
+      fmt::format("ask for the numbers of hash map '{}'", cmdline::escaped(map.name())),
+      stats.error());
+}
+
+bool is_hash_map(const Error& error) {
+  return error == Error{Code::wrong_kind, 0, static_cast<std::uint32_t>(ObjectKind::hash)};
+}
+
+Outcome<AnyMap> open_any_data(Environment& environment, const SourceOptions& options) {
+  const auto address = data_address(environment, options);
+  if (!address) {
+    auto data = load_clean(environment, options);
+    if (!data) return std::unexpected(std::move(data.error()));
+    return AnyMap{std::move(data->store), data->map};
+  }
+  auto store = connect(environment, *address, options.access);
+  if (!store) return std::unexpected(std::move(store.error()));
+  const std::string name = options.map_name.value_or(std::string(kDefaultMap));
+  const auto opened = store->open_map(name);
+  if (!opened && is_hash_map(opened.error())) {
+    const auto hashed = store->open_hash_map(name);
+    if (hashed) return AnyMap{std::move(*store), *hashed};
+  }
+  auto map = opened ? Outcome<Map>(*opened) : open_map(*store, *address, name);
+  if (!map) return std::unexpected(std::move(map.error()));
+  return AnyMap{std::move(*store), *map};
 }
 
 Outcome<Dataset> open_data(Environment& environment, const SourceOptions& options) {

@@ -8,10 +8,13 @@
 // `load` takes both: files are what it loads, an address is where to.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "channel/rings/node_address.hpp"
+#include "espalier/hash_map.hpp"
 #include "tools/environment.hpp"
 #include "tools/loader.hpp"
 
@@ -56,10 +59,24 @@ inline constexpr std::string_view kDefaultMap = "default";
 [[nodiscard]] Outcome<std::vector<std::string>> map_names(const Store& store);
 /// What the map tells of itself.
 [[nodiscard]] Outcome<MapStats> stats_of(const Map& map);
+[[nodiscard]] Outcome<HashMapStats> stats_of(const HashMap& map);
 
 /// The map that a command reads: filled from files, every record good or allowed to be bad; or on a
 /// node. Nobody knows whether there are values in a map on a node: the report says that there are.
 [[nodiscard]] Outcome<Dataset> open_data(Environment& environment, const SourceOptions& options);
+
+/// Whether what a call on an ordered map has found by its name is a hash map.
+[[nodiscard]] bool is_hash_map(const Error& error);
+/// A map of either kind, with its store.
+struct AnyMap {
+  Store store;
+  std::variant<Map, HashMap> map;
+};
+/// The same for commands that take hash maps of nodes, too: what has the name decides.
+[[nodiscard]] Outcome<AnyMap> open_any_data(Environment& environment, const SourceOptions& options);
+/// Bytes of the longest key that it takes.
+[[nodiscard]] inline std::size_t key_bytes_max(const Map& map) { return map.max_key_bytes(); }
+[[nodiscard]] inline std::size_t key_bytes_max(const HashMap&) { return HashMap::kKeyBytesMax; }
 
 /// A name is taken: by what, and what to do. Requires: already_exists.
 [[nodiscard]] std::unexpected<Failure> name_taken(const std::string& address,

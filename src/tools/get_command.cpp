@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
@@ -22,10 +23,18 @@ struct GetOptions {
   bool no_newline = false;
 };
 
+Result<std::optional<FoundItem>> floor_of(const Map& map, const std::string& key) {
+  return map.floor(key);
+}
+Result<std::optional<FoundItem>> floor_of(const HashMap&, const std::string&) {
+  return fail(Code::unsupported);
+}
+
 /// What was found for one key that was asked for.
-Outcome<std::optional<FoundItem>> look_up(const Map& map, const std::string& key, bool floor) {
+template <class AMap>
+Outcome<std::optional<FoundItem>> look_up(const AMap& map, const std::string& key, bool floor) {
   auto found = [&]() -> Result<std::optional<FoundItem>> {
-    if (floor) return map.floor(key);
+    if (floor) return floor_of(map, key);
     auto value = map.get(key);
     if (!value) return std::unexpected(value.error());
     if (!*value) return std::nullopt;
@@ -34,7 +43,12 @@ Outcome<std::optional<FoundItem>> look_up(const Map& map, const std::string& key
   // No key of such a length can be in the map; asking for it is no error of the map's.
   if (!found && found.error().code == Code::key_too_long) {
     return misused(
-        fmt::format("the key has {} bytes; a key has 1 to {}", key.size(), map.max_key_bytes()));
+        fmt::format("the key has {} bytes; a key has 1 to {}", key.size(), key_bytes_max(map)));
+  }
+  if (!found && floor && found.error().code == Code::unsupported) {
+    return failed(fmt::format("'{}' is a hash map, whose keys have no order: it has no floor",
+                              encode(map.name(), Encoding::escaped)),
+                  "Leave out --floor, or take an ordered map.");
   }
   if (!found) return failed(fmt::format("cannot read the map: {}", reason(found.error())));
   return std::move(*found);
@@ -79,11 +93,12 @@ Outcome<int> run_get(Environment& environment, const GetOptions& options) {
     if (!key) return std::unexpected(key.error());
     keys.push_back(std::move(*key));
   }
-  const auto data = open_data(environment, options.source);
+  const auto data = open_any_data(environment, options.source);
   if (!data) return std::unexpected(data.error());
   int exit_code = kOk;
   for (const std::string& key : keys) {
-    const auto item = look_up(data->map, key, options.floor);
+    const auto item =
+        std::visit([&](const auto& map) { return look_up(map, key, options.floor); }, data->map);
     if (!item) return std::unexpected(item.error());
     if (options.json) {
       print_found_json(environment, key, *item, options.floor);

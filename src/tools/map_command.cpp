@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier map list, create, drop: which maps a node has.
+// espalier map list, create, drop: which maps a node has, ordered ones and hash maps.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cmdline/number_option.hpp"
 #include "cmdline/text_codec.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
@@ -17,7 +18,11 @@ namespace {
 struct MapWorkOptions {
   std::optional<std::string> at;
   std::string name;
+  bool hashed = false;  // the kind is hash
   MapOptions map;
+  HashMapOptions hash;
+  std::vector<const CLI::Option*> of_ordered;  // say what an ordered map is like
+  std::vector<const CLI::Option*> of_hashed;
   bool json = false;
 };
 
@@ -31,8 +36,45 @@ void set_options(nlohmann::ordered_json& object, const MapOptions& options) {
   object["snapshot_bytes_max"] = options.snapshot_bytes_max;
 }
 
+void set_options(nlohmann::ordered_json& object, const HashMapOptions& options) {
+  object["kind"] = "hash";
+  object["partitions"] = options.partitions;
+  object["versions"] = options.versions;
+  object["snapshot_bytes_max"] = options.snapshot_bytes_max;
+}
+
+template <class Options>
+void print_made(Environment& environment, const MapWorkOptions& options, std::string_view what,
+                const Options& made) {
+  if (!options.json) {
+    environment.out << fmt::format("made {} '{}'\n", what, cmdline::escaped(options.name));
+    return;
+  }
+  nlohmann::ordered_json object;
+  set_bytes(object, "map", options.name);
+  set_options(object, made);
+  environment.out << object.dump() << '\n';
+}
+
+Outcome<int> list_hash_maps(Environment& environment, const MapWorkOptions& options, Store& store) {
+  const auto listed = store.hash_maps();
+  if (!listed) return call_failed("list hash maps", listed.error());
+  for (const HashMapDescription& map : *listed) {
+    if (!options.json) {
+      environment.out << cmdline::escaped(map.name) << '\n';
+      continue;
+    }
+    nlohmann::ordered_json object;
+    set_bytes(object, "map", map.name);
+    set_options(object, map.options);
+    environment.out << object.dump() << '\n';
+  }
+  return kOk;
+}
+
 Outcome<int> list_maps(Environment& environment, const MapWorkOptions& options, Store& store,
                        const std::string& address) {
+  if (options.hashed) return list_hash_maps(environment, options, store);
   const auto names = map_names(store);
   if (!names) return std::unexpected(names.error());
   for (const std::string& name : *names) {
@@ -50,9 +92,40 @@ Outcome<int> list_maps(Environment& environment, const MapWorkOptions& options, 
   return kOk;
 }
 
+Outcome<int> create_hash_map(Environment& environment, const MapWorkOptions& options, Store& store,
+                             const std::string& address) {
+  const std::string& name = options.name;
+  const auto made = store.create_hash_map(name, options.hash);
+  if (!made && made.error().code == Code::already_exists) {
+    return name_taken(address, name, made.error());
+  }
+  if (!made && made.error().code == Code::invalid_argument) {
+    return misused(
+        fmt::format("no hash map '{}' can be made with these options", cmdline::escaped(name)),
+        "A name has 1 to 255 bytes; --partitions is a power of two from 1 to 512.");
+  }
+  if (!made) {
+    return call_failed(fmt::format("make hash map '{}'", cmdline::escaped(name)), made.error());
+  }
+  print_made(environment, options, "hash map", made->options());
+  return kOk;
+}
+
 Outcome<int> create_map(Environment& environment, const MapWorkOptions& options, Store& store,
                         const std::string& address) {
   const std::string& name = options.name;
+  for (const CLI::Option* option : options.hashed ? options.of_ordered : options.of_hashed) {
+    if (option->count() == 0) continue;
+    return misused(fmt::format("{} says what {} is like", option->get_name(),
+                               options.hashed ? "an ordered map" : "a hash map"),
+                   options.hashed ? "Leave it out." : "Leave it out, or give --kind hash.");
+  }
+  if (options.hashed) {
+    MapWorkOptions hashed = options;
+    hashed.hash.versions = options.map.versions;
+    hashed.hash.snapshot_bytes_max = options.map.snapshot_bytes_max;
+    return create_hash_map(environment, hashed, store, address);
+  }
   const auto made = store.create_map(name, options.map);
   if (!made && made.error().code == Code::already_exists) {
     return name_taken(address, name, made.error());
@@ -64,21 +137,16 @@ Outcome<int> create_map(Environment& environment, const MapWorkOptions& options,
         "--log-bytes a multiple of 64 up to 2048.");
   }
   if (!made) return call_failed(fmt::format("make map '{}'", cmdline::escaped(name)), made.error());
-  if (options.json) {
-    nlohmann::ordered_json object;
-    set_bytes(object, "map", name);
-    set_options(object, made->options());
-    environment.out << object.dump() << '\n';
-  } else {
-    environment.out << fmt::format("made map '{}'\n", cmdline::escaped(name));
-  }
+  print_made(environment, options, "map", made->options());
   return kOk;
 }
 
 Outcome<int> drop_map(Environment& environment, const MapWorkOptions& options, Store& store,
                       const std::string& address) {
   const std::string& name = options.name;
-  const auto dropped = store.drop_map(name);
+  auto dropped = store.drop_map(name);
+  const bool hashed = !dropped && is_hash_map(dropped.error());
+  if (hashed) dropped = store.drop_hash_map(name);
   if (!dropped && dropped.error().code == Code::not_found) {
     return failed(fmt::format("the node at {} has no map '{}'", address, cmdline::escaped(name)),
                   "espalier map list shows those that it has.");
@@ -94,7 +162,8 @@ Outcome<int> drop_map(Environment& environment, const MapWorkOptions& options, S
     object["dropped"] = true;
     environment.out << object.dump() << '\n';
   } else {
-    environment.out << fmt::format("dropped map '{}'\n", cmdline::escaped(name));
+    environment.out << fmt::format("dropped {} '{}'\n", hashed ? "hash map" : "map",
+                                   cmdline::escaped(name));
   }
   return kOk;
 }
@@ -118,6 +187,15 @@ CLI::App& add_map_work(CLI::App& parent, const std::string& name, const std::str
   return command;
 }
 
+void add_kind_option(CLI::App& command, MapWorkOptions& options) {
+  command
+      .add_option_function<std::string>(
+          "--kind", [&options](const std::string& kind) { options.hashed = kind == "hash"; },
+          "map: ordered, as without it; hash: a hash map, whose keys have no order")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"map", "hash"}).description(""));
+}
+
 }  // namespace
 
 void add_map_command(CLI::App& app, Environment& environment, Action& chosen) {
@@ -128,12 +206,25 @@ void add_map_command(CLI::App& app, Environment& environment, Action& chosen) {
       "Examples:\n"
       "  espalier map list --at unix:/run/espalier/espalier.sock\n"
       "  espalier map create --at unix:/run/espalier/espalier.sock words --node-bytes 4096\n"
+      "  espalier map create --at unix:/run/espalier/espalier.sock --kind hash sessions\n"
       "  espalier map drop --at unix:/run/espalier/espalier.sock words\n");
-  add_map_work(command, "list", "Print the names of all maps", options, environment, chosen,
-               list_maps);
+  CLI::App& listing = add_map_work(command, "list", "Print the names of all maps of a kind",
+                                   options, environment, chosen, list_maps);
+  add_kind_option(listing, *options);
   CLI::App& creation = add_map_work(command, "create", "Make an empty map", options, environment,
                                     chosen, create_map);
-  add_map_options(creation, options->map);
+  add_kind_option(creation, *options);
+  const auto of_both = [](const CLI::Option* option) {
+    return option->get_name() == "--no-versions";
+  };
+  for (const CLI::Option* option : add_map_options(creation, options->map)) {
+    if (!of_both(option)) options->of_ordered.push_back(option);
+  }
+  options->of_hashed.push_back(
+      cmdline::add_number(creation, "--partitions", options->hash.partitions,
+                          "Of a hash map: parts of the keys that a lock each guards")
+          ->type_name("COUNT")
+          ->group("Map"));
   add_size_option(creation, "--snapshot-bytes-max",
                   "Old versions that snapshots may hold (default: 256M)",
                   options->map.snapshot_bytes_max)

@@ -151,6 +151,45 @@ TEST_F(NodeCommands, MapsAreMadeListedAndDropped) {
   EXPECT_THAT(tool.err(), StartsWith("espalier: error: which node?\n"));
 }
 
+TEST_F(NodeCommands, HashMapsAreMadeUsedAndDropped) {
+  EXPECT_EQ(run_map({"create", "h", "--kind", "hash", "--partitions", "4"}), kOk) << tool.err();
+  EXPECT_EQ(tool.out(), "made hash map 'h'\n");
+  EXPECT_EQ(run_map({"list"}), kOk);
+  EXPECT_EQ(tool.out(), "default\n");
+  EXPECT_EQ(run_map({"list", "--kind", "hash"}), kOk);
+  EXPECT_EQ(tool.out(), "h\n");
+  EXPECT_EQ(run_map({"list", "--kind", "hash", "--json"}), kOk);
+  EXPECT_EQ(tool.out(), R"({"map":"h","kind":"hash","partitions":4,"versions":true,)"
+                        R"("snapshot_bytes_max":268435456})"
+                        "\n");
+  EXPECT_EQ(run({"put", "--map", "h", "a", "1"}), kOk);
+  EXPECT_EQ(tool.out(), "inserted 1, 1 item in all\n");
+  EXPECT_EQ(run({"get", "--map", "h", "a"}), kOk);
+  EXPECT_EQ(tool.out(), "1\n");
+  EXPECT_EQ(run({"get", "--map", "h", "b"}), kFailed);
+  EXPECT_EQ(tool.err(), "espalier: not found: b\n");
+  EXPECT_EQ(run({"get", "--map", "h", "--floor", "b"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("'h' is a hash map, whose keys have no order"));
+  EXPECT_EQ(run({"put", "--map", "h", std::string(65536, 'k'), "v"}), kUsage);
+  EXPECT_EQ(run({"erase", "--map", "h", "a", "b"}), kFailed);
+  EXPECT_EQ(tool.out(), "erased 1, 0 items in all\n");
+  // What needs an order, and what is not made yet.
+  for (const std::string command : {"scan", "export"}) {
+    EXPECT_EQ(run({command, "--map", "h"}), kFailed);
+    EXPECT_THAT(tool.err(), HasSubstr(" is a hash map\n")) << command;
+    EXPECT_EQ(tool.out(), "");
+  }
+  EXPECT_EQ(run_map({"create", "x", "--kind", "hash", "--node-bytes", "512"}), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("--node-bytes says what an ordered map is like"));
+  EXPECT_EQ(run_map({"create", "x", "--partitions", "4"}), kUsage);
+  EXPECT_EQ(run_map({"create", "x", "--kind", "hash", "--partitions", "3"}), kUsage);
+  EXPECT_EQ(run_map({"create", "h"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("has a hash map 'h' already"));
+  EXPECT_EQ(run_map({"drop", "h"}), kOk);
+  EXPECT_EQ(tool.out(), "dropped hash map 'h'\n");
+  EXPECT_EQ(run_map({"drop", "h"}), kFailed);
+}
+
 TEST_F(NodeCommands, StatsTellsOfEveryMap) {
   EXPECT_EQ(run_map({"create", "small"}), kOk);
   EXPECT_EQ(run({"put", "a", "1"}), kOk);

@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
@@ -38,18 +39,21 @@ struct Change {
   std::vector<std::string> missing;  // keys to erase that were not there
 };
 
-using Apply = std::function<Outcome<Change>(Map&, const std::vector<std::string>&)>;
+using Apply =
+    std::function<Outcome<Change>(std::variant<Map, HashMap>, const std::vector<std::string>&)>;
 
-Failure write_failure(const Map& map, const std::string& key, const Error& error) {
+template <class AMap>
+Failure write_failure(const AMap& map, const std::string& key, const Error& error) {
   if (error.code == Code::key_too_long) {
     return {kUsage,
-            fmt::format("the key has {} bytes; a key has 1 to {}", key.size(), map.max_key_bytes()),
+            fmt::format("the key has {} bytes; a key has 1 to {}", key.size(), key_bytes_max(map)),
             ""};
   }
   return {kFailed, fmt::format("cannot change the map: {}", reason(error)), ""};
 }
 
-Outcome<Change> apply_put(Map& map, const std::vector<std::string>& operands) {
+template <class AMap>
+Outcome<Change> put_into(AMap& map, const std::vector<std::string>& operands) {
   const auto written = map.put(operands[0], operands[1]);
   if (!written) return std::unexpected(write_failure(map, operands[0], written.error()));
   Change change;
@@ -57,7 +61,8 @@ Outcome<Change> apply_put(Map& map, const std::vector<std::string>& operands) {
   return change;
 }
 
-Outcome<Change> apply_erase(Map& map, const std::vector<std::string>& keys) {
+template <class AMap>
+Outcome<Change> erase_from(AMap& map, const std::vector<std::string>& keys) {
   Change change;
   for (const std::string& key : keys) {
     const auto written = map.erase(key);
@@ -69,6 +74,13 @@ Outcome<Change> apply_erase(Map& map, const std::vector<std::string>& keys) {
     }
   }
   return change;
+}
+
+Outcome<Change> apply_put(std::variant<Map, HashMap> to, const std::vector<std::string>& operands) {
+  return std::visit([&](auto& map) { return put_into(map, operands); }, to);
+}
+Outcome<Change> apply_erase(std::variant<Map, HashMap> to, const std::vector<std::string>& keys) {
+  return std::visit([&](auto& map) { return erase_from(map, keys); }, to);
 }
 
 /// Refuses files that a map cannot hold whole.
@@ -169,14 +181,20 @@ Outcome<int> change_node(Environment& environment, const WriteOptions& options,
     return misused(fmt::format("{} is for files, and the map is on a node", option->get_name()),
                    "Leave it out, or give --file.");
   }
-  auto data = open_data(environment, options.source);
+  auto data = open_any_data(environment, options.source);
   if (!data) return std::unexpected(data.error());
   const auto change = apply(data->map, operands);
   if (!change) return std::unexpected(change.error());
   report_missing(environment, *change);
-  const auto stats = stats_of(data->map);
-  if (!stats) return std::unexpected(stats.error());
-  print_change(environment, options, *change, stats->items);
+  const auto items = std::visit(
+      [](const auto& map) -> Outcome<std::uint64_t> {
+        const auto stats = stats_of(map);
+        if (!stats) return std::unexpected(stats.error());
+        return stats->items;
+      },
+      data->map);
+  if (!items) return std::unexpected(items.error());
+  print_change(environment, options, *change, *items);
   return change->missing.empty() ? kOk : kFailed;
 }
 

@@ -77,8 +77,18 @@ enum class OffloadId : std::uint8_t {
   feed_open = 59,         // map: a map; answers field `feed` of wire/one_sided.hpp
   index_generation = 60,  // map: the map; argument: what is wanted; answers field `redirect`
   object_samples = 61,    // key: a name, or nothing; payload: SamplesWanted
+  hash_create = 62,       // key: name; payload: HashShape
+  hash_open = 63,         // key: name
+  hash_stats = 64,        // map: the hash map's id; likewise of the next ones, with an item's key
+  hash_get = 65,
+  hash_put = 66,
+  hash_insert = 67,
+  hash_update = 68,
+  hash_erase = 69,
+  hash_compare_and_set = 70,  // payload: as of compare_and_set
+  hash_add = 71,              // payload: as of add
 };
-inline constexpr std::uint32_t kOffloadIds = 62;
+inline constexpr std::uint32_t kOffloadIds = 72;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;

@@ -9,6 +9,7 @@
 
 #include "channel/objects.hpp"
 #include "client/store_impl.hpp"
+#include "espalier/hash_map.hpp"
 #include "espalier/sequencer.hpp"
 #include "espalier/table.hpp"
 
@@ -33,6 +34,7 @@ void RoleFixture::make(const std::string& prefix) {
   Store store = admin();
   ASSERT_TRUE(store.create_map(prefix + "m")->put("k", "v"));
   ASSERT_TRUE(store.create_sequencer(prefix + "s", 100));
+  ASSERT_TRUE(store.create_hash_map(prefix + "h")->put("k", "v"));
   ASSERT_TRUE(store.create_table(prefix + "t", *Schema::parse("id i64 not null")));
 }
 
@@ -41,17 +43,19 @@ void RoleFixture::restore(const std::string& prefix) {
   static_cast<void>(store.drop_map(prefix + "made"));
   static_cast<void>(store.drop_sequencer(prefix + "made_s"));
   static_cast<void>(store.drop_table(prefix + "made_t"));
+  static_cast<void>(store.drop_hash_map(prefix + "made_h"));
   static_cast<void>(store.open_map(prefix + "m")->erase("i"));
   static_cast<void>(store.open_map(prefix + "m")->put("k", "v"));
+  static_cast<void>(store.open_hash_map(prefix + "h")->put("k", "v"));
 }
 
 roles::Objects RoleFixture::objects(const std::string& prefix) const {
   roles::Objects found{prefix, {}};
   const Store store = admin();
-  for (const auto& [on, kind, name] :
-       {std::tuple{roles::On::map, ObjectKind::map, "m"},
-        std::tuple{roles::On::table, ObjectKind::table, "t"},
-        std::tuple{roles::On::sequencer, ObjectKind::sequencer, "s"}}) {
+  for (const auto& [on, kind, name] : {std::tuple{roles::On::map, ObjectKind::map, "m"},
+                                       std::tuple{roles::On::table, ObjectKind::table, "t"},
+                                       std::tuple{roles::On::sequencer, ObjectKind::sequencer, "s"},
+                                       std::tuple{roles::On::hash, ObjectKind::hash, "h"}}) {
     const auto all = channel::list(*client::StoreImpl::of(store).channel(), kind);
     for (const channel::ListedObject& object : all.value()) {
       if (object.name == prefix + name) found.numbers[on] = object.id;
@@ -79,6 +83,15 @@ std::string RoleFixture::state(const std::string& but) const {
   for (const SequencerDescription& each : sequencers.value()) {
     if (each.name.starts_with(but)) continue;
     text << each.name << ' ' << each.epoch << ' ' << each.sealed << ' ' << each.next << '\n';
+  }
+  const auto hash_maps = store.hash_maps();
+  for (const HashMapDescription& each : hash_maps.value()) {
+    if (each.name.starts_with(but)) continue;
+    const auto map = store.open_hash_map(each.name);
+    for (const char* const key : {"i", "k", "n"}) {
+      const auto found = map->get(key);
+      text << key << '=' << (*found ? (*found)->value : "none") << '\n';
+    }
   }
   return text.str();
 }

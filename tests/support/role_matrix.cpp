@@ -13,6 +13,7 @@
 #include "channel/rings/remote_pipeline.hpp"
 #include "channel/rings/thread_rings.hpp"
 #include "espalier/map.hpp"
+#include "kinds/hash/format.hpp"
 #include "kinds/map/format/shard.hpp"
 #include "kinds/map/map_forms.hpp"
 #include "kinds/table/format/table_calls.hpp"
@@ -117,6 +118,17 @@ const std::vector<Row>& rows() {
       {OffloadId::sequencer_seal, admin, Names::by_id, done, On::sequencer, "", epoch(0)},
       {OffloadId::sequencer_advance, admin, Names::by_id, done, On::sequencer, "",
        std::string(base::bytes_of(wire::SequencerAdvance{}))},
+      {OffloadId::hash_create, admin, Names::by_name, done, On::nothing, "made_h",
+       std::string(base::bytes_of(hash::HashShape{1, 1, 0}))},
+      {OffloadId::hash_open, read, Names::by_name, done, On::nothing, "h"},
+      {OffloadId::hash_stats, read, Names::by_id, done, On::hash},
+      {OffloadId::hash_get, read, Names::by_id, done, On::hash, "k"},
+      {OffloadId::hash_put, write, Names::by_id, done, On::hash, "k", "v"},
+      {OffloadId::hash_insert, write, Names::by_id, done, On::hash, "i", "v"},
+      {OffloadId::hash_update, write, Names::by_id, done, On::hash, "k", "w"},
+      {OffloadId::hash_compare_and_set, write, Names::by_id, done, On::hash, "k", comparison("x")},
+      {OffloadId::hash_add, write, Names::by_id, done, On::hash, "n", number(1)},
+      {OffloadId::hash_erase, write, Names::by_id, done, On::hash, "i"},
       {OffloadId::table_create, admin, Names::by_name, done, On::nothing, "made_t", schema_bytes()},
       {OffloadId::table_open, read, Names::by_name, done, On::nothing, "t"},
       {OffloadId::table_read, read, Names::by_id, done, On::table, "", no_rows},

@@ -258,6 +258,8 @@ void Auditor::count_long_pair(const RecordView& record) {
   if (!record.is_long()) return;
   const Pair pair = record.pair();
   const wire::Ref ref = record.long_pair();
+  check(record.long_hash() == map_.hash(pair.key).bits(), "a long pair has another key's hash, at",
+        ref.offset());
   ++result_.buffers[memory::BufferPool::class_of(sizeof(LongPairHeader) + pair.key.size() +
                                                  pair.value.size())];
   check(
@@ -288,5 +290,12 @@ void Auditor::audit_memory() {
 }  // namespace
 
 HashAudit audit(const HashMap& map) { return Auditor(map).run(); }
+
+void HashMap::add_values(std::span<std::uint64_t> of_classes) const {
+  const HashAudit audited = audit(*this);
+  for (memory::SizeClass cls = 0; cls < memory::kClasses; ++cls) {
+    if (memory::kind_of(cls) == memory::BufferKind::value) of_classes[cls] += audited.buffers[cls];
+  }
+}
 
 }  // namespace espalier::hash

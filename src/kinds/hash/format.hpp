@@ -246,15 +246,17 @@ struct LongRecord {
 static_assert(sizeof(LongRecord) == 32 && std::has_unique_object_representations_v<LongRecord>);
 static_assert(offsetof(LongRecord, pair) == 16);
 
-/// The common header of values, before key and value of a long record: `bytes` of both together.
+/// The common header of values, before key and value of a long record: `bytes` of both together,
+/// and the key's hash, for who moves the record and must not read 64 KiB for that.
 struct LongPairHeader {
   std::uint32_t map_id;
   std::uint32_t generation;
   std::uint64_t created;
   std::uint64_t superseded;
   std::uint64_t bytes;
+  std::uint64_t hash;
 };
-static_assert(sizeof(LongPairHeader) == 32);
+static_assert(sizeof(LongPairHeader) == 40 && offsetof(LongPairHeader, hash) == 32);
 static_assert(std::has_unique_object_representations_v<LongPairHeader>);
 
 /// What a key was before and after a version, while somebody may need either.
@@ -273,5 +275,20 @@ struct HashShape {
   std::uint64_t snapshot_bytes_max;
 };
 static_assert(sizeof(HashShape) == 16 && std::has_unique_object_representations_v<HashShape>);
+
+/// Its numbers, each right but not all of one instant.
+struct HashNumbers {
+  std::uint64_t items;
+  std::uint64_t memory_bytes;   // of all its buffers
+  std::uint64_t segments;       // of 16 KiB, with bins
+  std::uint64_t record_bytes;   // of records and version links in use
+  std::uint64_t long_bytes;     // of pairs that lie beside the records
+  std::uint64_t retired_bytes;  // unlinked, or will be, and waits for readers or snapshots
+  std::uint64_t splits;         // of segments
+  std::uint64_t snapshots;
+  std::uint64_t read_version;
+  std::uint64_t write_version;
+};
+static_assert(sizeof(HashNumbers) == 80 && std::has_unique_object_representations_v<HashNumbers>);
 
 }  // namespace espalier::hash

@@ -242,8 +242,8 @@ void HashMap::set_dropped() {
 }
 
 std::string HashMap::description() const {
-  const HashShape shape{options_.partitions, versions ? 1u : 0u, options_.snapshot_bytes_max};
-  return std::string(base::bytes_of(shape));
+  const HashShape own = shape();
+  return std::string(base::bytes_of(own));
 }
 
 std::uint64_t HashMap::memory_bytes() const {
@@ -263,40 +263,59 @@ catalog::ObjectNumbers HashMap::numbers() const {
   return numbers;
 }
 
-void HashMap::add_samples(catalog::SampleList& to) const {
-  std::uint64_t segments = 0;
-  std::uint64_t splits = 0;
+HashNumbers HashMap::all_numbers() const {
+  HashNumbers all{};
+  const catalog::ObjectNumbers own = numbers();
+  all.items = own.entries;
+  all.memory_bytes = own.memory_bytes;
   for (const Partition& partition : partitions_) {
-    segments += partition.segments();
-    splits += partition.splits();
+    all.segments += partition.segments();
+    all.splits += partition.splits();
   }
-  const auto records = records_.numbers();
+  all.record_bytes = records_.numbers().record_bytes;
+  all.long_bytes = long_bytes();
   const auto waiting = store_.reclaimer.waiting(*this, false);
-  to.gauge({"items", "", "Items."}, numbers().entries);
+  all.retired_bytes = waiting.bytes;
+  all.snapshots = waiting.snapshots;
+  all.read_version = clock_.released();
+  all.write_version = clock_.taken();
+  return all;
+}
+
+void HashMap::add_samples(catalog::SampleList& to) const {
+  const HashNumbers all = all_numbers();
+  const auto records = records_.numbers();
+  to.gauge({"items", "", "Items."}, all.items);
   to.gauge({"partitions", "", "Parts of the keys that one lock each guards."}, partitions_.size());
-  to.gauge({"segments", "", "Segments of bins."}, segments);
-  to.gauge({"segment_bytes", "bytes", "Memory of the segments."}, segments * kSegmentBytes);
+  to.gauge({"segments", "", "Segments of bins."}, all.segments);
+  to.gauge({"segment_bytes", "bytes", "Memory of the segments."}, all.segments * kSegmentBytes);
   to.gauge({"records", "", "Records and version links in use."}, records.records);
   to.gauge({"record_bytes", "bytes", "Memory of these."}, records.record_bytes);
   to.gauge({"free_records", "", "Records that are free in pages of the map."}, records.free);
-  to.gauge({"long_bytes", "bytes", "Memory of pairs that lie beside the records."}, long_bytes());
+  to.gauge({"long_bytes", "bytes", "Memory of pairs that lie beside the records."}, all.long_bytes);
   to.gauge({"retired_bytes", "bytes",
             "Memory that is unlinked, or will be, and waits for readers or snapshots."},
-           waiting.bytes);
-  to.gauge({"snapshots", "", "Snapshots held; they keep old versions."}, waiting.snapshots);
-  to.gauge({"read_version", "", "The version at which reads begin."}, clock_.released());
-  to.gauge({"write_version", "", "The last version that a write has taken."}, clock_.taken());
-  to.counter({"splits", "", "Segments split."}, splits);
+           all.retired_bytes);
+  to.gauge({"snapshots", "", "Snapshots held; they keep old versions."}, all.snapshots);
+  to.gauge({"read_version", "", "The version at which reads begin."}, all.read_version);
+  to.gauge({"write_version", "", "The last version that a write has taken."}, all.write_version);
+  to.counter({"splits", "", "Segments split."}, all.splits);
+}
+
+Result<std::shared_ptr<HashMap>> make_hash_map(HashStore& store, std::uint32_t id, std::string name,
+                                               const HashOptions& options) {
+  auto made = HashMap::create(store, id, std::move(name), options);
+  if (!made) return std::unexpected(made.error());
+  return std::shared_ptr<HashMap>(made->release(), let_go);
 }
 
 Result<std::shared_ptr<HashMap>> create_hash_map(HashStore& store, std::string_view name,
                                                  const HashOptions& options) {
-  return store.catalog.create<HashMap>(
-      name, [&](std::uint32_t id, std::string own) -> Result<std::shared_ptr<HashMap>> {
-        auto made = HashMap::create(store, id, std::move(own), options);
-        if (!made) return std::unexpected(made.error());
-        return std::shared_ptr<HashMap>(made->release(), let_go);
-      });
+  const HashShape form{options.partitions, options.versions ? 1u : 0u, options.snapshot_bytes_max};
+  return store.catalog.create<HashMap>(name, base::bytes_of(form),
+                                       [&](std::uint32_t id, std::string own) {
+                                         return make_hash_map(store, id, std::move(own), options);
+                                       });
 }
 
 }  // namespace espalier::hash

@@ -17,11 +17,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "catalog/catalog.hpp"
+#include "catalog/redo_sink.hpp"
 #include "espalier/condition.hpp"
 #include "espalier/error.hpp"
 #include "kinds/hash/hash_store.hpp"
@@ -44,10 +46,62 @@ struct HashOptions {
   std::optional<HashSeed> seed{};
 };
 
+class HashMap;
+
+/// A long pair on its way into a buffer of its own, piece by piece, before the write that takes it:
+/// nothing else knows of the buffer meanwhile, which goes back if it is not taken.
+/// Thread: one at a time, any. Requires: the map, and what it copies, outlive it.
+class StagedPair {
+ public:
+  StagedPair(StagedPair&& other) noexcept
+      : map_(std::exchange(other.map_, nullptr)),
+        offset_(other.offset_),
+        key_(other.key_),
+        value_(other.value_),
+        copied_(other.copied_) {}
+  StagedPair& operator=(StagedPair&&) = delete;
+  ~StagedPair();
+
+  /// Whether it was not taken.
+  explicit operator bool() const { return map_ != nullptr; }
+  /// Copies so many bytes more of the value. Returns whether all are there.
+  bool copy(std::size_t bytes);
+  /// The buffer, of which the caller disposes from now on. Requires: all of it was copied.
+  [[nodiscard]] wire::Ref take();
+
+ private:
+  friend class HashMap;
+  StagedPair(HashMap& map, std::uint64_t offset, std::string_view key, std::string_view value)
+      : map_(&map), offset_(offset), key_(key), value_(value) {}
+
+  HashMap* map_;  // null: it was taken
+  std::uint64_t offset_;
+  std::string_view key_;
+  std::string_view value_;
+  std::size_t copied_ = 0;
+};
+
 /// What a write did.
 struct HashWritten {
   std::uint64_t version = 0;  ///< 0 if nothing was applied or versions are off
   bool applied = false;
+  bool existed = false;
+};
+
+/// What a write has come to, which may be answered when a version is released.
+template <class T>
+struct Unreleased {
+  Result<T> answer;
+  std::uint64_t version = 0;
+
+  explicit Unreleased(Result<T> answer_in, std::uint64_t version_in = 0)
+      : answer(std::move(answer_in)), version(version_in) {}
+};
+
+/// What adding to a counter came to.
+struct HashSummed {
+  std::uint64_t sum = 0;
+  std::uint64_t version = 0;  ///< as HashWritten::version
   bool existed = false;
 };
 
@@ -102,8 +156,16 @@ class HashMap final : public HashView,
   /// Any of them, if a condition holds. Errors: besides, condition_failed.
   Result<HashWritten> write(HashThread& thread, WriteOp op, std::string_view key,
                             std::string_view value, const Condition& condition = {});
+  /// The same, and does not wait until it may be answered (released()). `staged`: the pair as a
+  /// whole, which it takes if it comes to writing; null: it copies the pair itself.
+  Unreleased<HashWritten> begin(HashThread& thread, WriteOp op, std::string_view key,
+                                std::string_view value, const Condition& condition = {},
+                                StagedPair* staged = nullptr);
+  /// Room for a pair that is copied before its write. Errors: key_too_long, value_too_long,
+  /// out_of_memory. Requires: the pair is longer than records are.
+  Result<StagedPair> stage(HashThread& thread, std::string_view key, std::string_view value);
   /// A write that does not wait: its answer may be given when `wait_for` is released. Of the errors
-  /// condition_failed stands in the outcome.
+  /// condition_failed stands in the outcome. Requires: no condition on a value.
   Result<WriteOutcome> begin_write(HashThread& thread, WriteOp op, std::string_view key,
                                    std::string_view value, const KeyHash& hashed,
                                    const Condition& condition = {});
@@ -119,9 +181,10 @@ class HashMap final : public HashView,
       HashThread& thread, std::string_view key,
       const std::function<std::optional<std::string>(std::optional<std::string_view>)>& change);
   /// Adds to a counter of 8 bytes, little-endian; an absent one is 0. Returns the sum, which wraps
-  /// round. Errors: besides, invalid_argument (the value has another length, the detail);
-  /// std::bad_alloc.
+  /// round. Errors: besides, invalid_argument (the value has another length, the detail).
   Result<std::uint64_t> add(HashThread& thread, std::string_view key, std::uint64_t amount);
+  /// The same, and does not wait until it may be answered.
+  Unreleased<HashSummed> begin_add(HashThread& thread, std::string_view key, std::uint64_t amount);
 
   // --- snapshots ---------------------------------------------------------------------------------
 
@@ -137,6 +200,7 @@ class HashMap final : public HashView,
     return dropped_.load(std::memory_order_acquire);
   }
   [[nodiscard]] std::uint64_t memory_bytes() const override;
+  void add_values(std::span<std::uint64_t> of_classes) const override;
   /// What it has in reserve are records, in pages with others.
   void repack_spares() override {}
   /// A step is a segment, with the long pairs of its keys, or a page of records.
@@ -150,13 +214,28 @@ class HashMap final : public HashView,
   void release_id(std::uint32_t id) noexcept override { retirement_.release(id); }
   void buffer_freed(memory::SizeClass, memory::BufferCache&) noexcept override {}
 
+  [[nodiscard]] HashShape shape() const {
+    return {options_.partitions, versions ? 1u : 0u, options_.snapshot_bytes_max};
+  }
+  /// Cost: counters of each partition, and two locks.
+  [[nodiscard]] HashNumbers all_numbers() const;
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::uint32_t id() const { return services_.map_id; }
   [[nodiscard]] const memory::VersionClock& clock() const { return clock_; }
   [[nodiscard]] memory::VersionClock& clock() { return clock_; }
   /// Whether answers that wait for this version may be given.
   [[nodiscard]] bool released(std::uint64_t version) {
-    return !versions || clock_.released_now() >= version;
+    return !versions || clock_.released_now() >= version ||
+           planted(Bug::acknowledge_before_release);
+  }
+
+  /// Waits until they may.
+  void wait_for(std::uint64_t version);
+  /// What a write has come to, once it may be answered.
+  template <class T>
+  [[nodiscard]] Result<T> await(Unreleased<T> begun) {
+    wait_for(begun.version);
+    return std::move(begun.answer);
   }
 
   /// Hands what waits to be handed over to the reclaimer, gives back what is in stock, and frees
@@ -195,29 +274,34 @@ class HashMap final : public HashView,
   Result<void> reserve_links();
 
   // hash_map_write.cpp
+  Result<catalog::RedoRoom> record_room(const WriteIntent& intent) const;
   Result<WriteOutcome> apply(HashThread& thread, WriteIntent& intent);
   Result<WriteOutcome> carry_out(HashThread& thread, WriteIntent& intent);
-  Result<HashWritten> finish(HashThread& thread, WriteIntent& intent);
+  Unreleased<HashWritten> answer_of(const Result<WriteOutcome>& outcome) const;
+  Unreleased<HashWritten> write_if_equal(HashThread& thread, WriteIntent& intent);
   Result<void> provide(HashThread& thread, Partition& partition, const Shortage& shortage,
                        WriteIntent& intent);
   [[nodiscard]] bool provide_records(HashThread& thread, Partition& partition, RecordClass cls,
                                      bool from_spares);
   [[nodiscard]] Result<std::uint64_t> take_buffer(HashThread& thread, std::uint64_t bytes);
-  Result<wire::Ref> stage(HashThread& thread, std::string_view key, std::string_view value);
+  Result<StagedPair> stage(HashThread& thread, const KeyHash& hashed, std::string_view key,
+                           std::string_view value);
   void unstage(wire::Ref pair, std::uint64_t bytes) noexcept;
   void refill_spare_links() noexcept;
   /// A key's newest state, released or not.
   struct Seen {
     RecordStamp stamp;
-    std::optional<std::string> value;
+    std::uint64_t version = 0;  // which is released when this may be told
+    std::optional<std::string_view> value;
   };
-  [[nodiscard]] Seen read_newest(HashThread& thread, const KeyHash& hashed,
-                                 std::string_view key) const;
-  Result<HashWritten> write_if_seen(HashThread& thread, const KeyHash& hashed, std::string_view key,
-                                    const Seen& seen, std::optional<std::string_view> desired);
-  void wait_for(std::uint64_t version);
+  /// Requires: the thread exposes an epoch. The value is good as long as it does.
+  [[nodiscard]] Seen read_newest(const KeyHash& hashed, std::string_view key) const;
+  Result<WriteOutcome> write_if_seen(HashThread& thread, const KeyHash& hashed,
+                                     std::string_view key, const RecordStamp& seen,
+                                     std::optional<std::string_view> desired);
 
   friend class HashReader;
+  friend class StagedPair;
 
   HashStore& store_;
   const std::string name_;
@@ -305,6 +389,19 @@ class HashReader {
   std::uint64_t version_ = 0;
 };
 
+/// What a map of this shape is made by.
+[[nodiscard]] inline HashOptions options_of(const HashShape& shape) {
+  HashOptions options;
+  options.partitions = shape.partitions;
+  options.versions = shape.versions != 0;
+  options.snapshot_bytes_max = shape.snapshot_bytes_max;
+  return options;
+}
+
+/// For a catalogue: HashMap::create(), of a map whose memory waits for readers elsewhere when it
+/// was dropped and its last holder has let go.
+Result<std::shared_ptr<HashMap>> make_hash_map(HashStore& store, std::uint32_t id, std::string name,
+                                               const HashOptions& options);
 /// Makes an empty map with a name in its store, which must outlive it.
 /// Errors: those of Catalog::create and HashMap::create.
 Result<std::shared_ptr<HashMap>> create_hash_map(HashStore& store, std::string_view name,

@@ -7,8 +7,10 @@
 #include <thread>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "kinds/hash/hash_map.hpp"
+#include "kinds/hash/redo_record.hpp"
 
 namespace espalier::hash {
 namespace {
@@ -30,14 +32,24 @@ void HashMap::wait_for(std::uint64_t version) {
 
 Result<HashWritten> HashMap::write(HashThread& thread, WriteOp op, std::string_view key,
                                    std::string_view value, const Condition& condition) {
-  if (key.empty() || key.size() > kKeyBytesMax) return fail(Code::key_too_long);
+  return await(begin(thread, op, key, value, condition));
+}
+
+Unreleased<HashWritten> HashMap::begin(HashThread& thread, WriteOp op, std::string_view key,
+                                       std::string_view value, const Condition& condition,
+                                       StagedPair* staged) {
+  if (key.empty() || key.size() > kKeyBytesMax) {
+    return Unreleased<HashWritten>(fail(Code::key_too_long));
+  }
   WriteIntent intent;
   intent.op = op;
   intent.hash = hash(key);
   intent.key = key;
   intent.value = value;
   intent.condition = condition;
-  return finish(thread, intent);
+  intent.staged = staged;
+  if (condition.kind == ConditionKind::value) return write_if_equal(thread, intent);
+  return answer_of(carry_out(thread, intent));
 }
 
 Result<WriteOutcome> HashMap::begin_write(HashThread& thread, WriteOp op, std::string_view key,
@@ -52,21 +64,72 @@ Result<WriteOutcome> HashMap::begin_write(HashThread& thread, WriteOp op, std::s
   return carry_out(thread, intent);
 }
 
-Result<HashWritten> HashMap::finish(HashThread& thread, WriteIntent& intent) {
-  const auto outcome = carry_out(thread, intent);
-  if (!outcome) return std::unexpected(outcome.error());
-  wait_for(outcome->wait_for);
-  if (outcome->condition_failed) return fail(Code::condition_failed);
-  return HashWritten{outcome->version, outcome->applied, outcome->existed};
+Unreleased<HashWritten> HashMap::answer_of(const Result<WriteOutcome>& outcome) const {
+  if (!outcome) return Unreleased<HashWritten>(std::unexpected(outcome.error()));
+  Result<HashWritten> answer = fail(Code::condition_failed);
+  if (!outcome->condition_failed) {
+    answer = HashWritten{outcome->version, outcome->applied, outcome->existed};
+  }
+  return Unreleased(std::move(answer), outcome->wait_for);
+}
+
+// Values are compared without the lock, for they may be long; under it the record must be the one
+// that was seen.
+Unreleased<HashWritten> HashMap::write_if_equal(HashThread& thread, WriteIntent& intent) {
+  const std::string_view expected = intent.condition.value;
+  intent.condition = {};
+  for (;;) {
+    Seen seen;
+    bool equal = false;
+    {
+      const ExposedEpoch exposed(thread);
+      seen = read_newest(intent.hash, intent.key);
+      equal = seen.value == expected;
+    }
+    if (!equal) return Unreleased<HashWritten>(fail(Code::condition_failed), seen.version);
+    intent.expected = &seen.stamp;
+    const auto outcome = carry_out(thread, intent);
+    if (!outcome || !outcome->condition_failed) return answer_of(outcome);
+  }
+}
+
+// All but the version, which is drawn under the lock.
+Result<catalog::RedoRoom> HashMap::record_room(const WriteIntent& intent) const {
+  HashWrittenRecord record{};
+  const bool erases = intent.op == WriteOp::erase;
+  const std::string_view value = erases ? std::string_view() : intent.value;
+  const std::size_t bytes = sizeof record + intent.key.size() + value.size();
+  auto room = catalog::RedoRoom::reserve(redo(), bytes);
+  if (!room || !*room) return room;
+  record.head = catalog::redo_head(ObjectKind::hash, id(),
+                                   static_cast<std::uint8_t>(RedoType::written), bytes);
+  record.value_bytes = static_cast<std::uint32_t>(value.size());
+  record.key_bytes = static_cast<std::uint16_t>(intent.key.size());
+  record.op = static_cast<std::uint8_t>(erases ? RedoOp::erase : RedoOp::put);
+  catalog::RedoWriter writer(room->bytes());
+  writer.part(record);
+  writer.text(intent.key);
+  writer.text(value);
+  return room;
 }
 
 Result<WriteOutcome> HashMap::carry_out(HashThread& thread, WriteIntent& intent) {
   const bool stores = intent.op != WriteOp::erase;
   if (stores && intent.value.size() > kValueBytesMax) return fail(Code::value_too_long);
-  if (stores && is_long(intent.key, intent.value)) {
-    const auto pair = stage(thread, intent.key, intent.value);
+  catalog::RedoRoom record;
+  if (redo() != nullptr) {
+    auto room = record_room(intent);
+    if (!room) return std::unexpected(room.error());
+    record = *std::move(room);
+    intent.record = &record;
+  }
+  if (stores && intent.staged != nullptr && *intent.staged) {
+    intent.pair = intent.staged->take();
+  } else if (stores && is_long(intent.key, intent.value)) {
+    auto pair = stage(thread, intent.hash, intent.key, intent.value);
     if (!pair) return std::unexpected(pair.error());
-    intent.pair = *pair;
+    pair->copy(intent.value.size());
+    intent.pair = pair->take();
   }
   clock_.admit();
   auto outcome = apply(thread, intent);
@@ -82,9 +145,16 @@ Result<WriteOutcome> HashMap::apply(HashThread& thread, WriteIntent& intent) {
   for (;;) {
     WriteOutcome outcome;
     Shortage shortage;
+    memory::RetiredList unlinked;
     {
       const PartitionGuard guard(partition.lock, thread.holder());
+      partition.take_elements(*thread.elements);
       shortage = partition.write(intent, outcome);
+      unlinked = partition.take_retired();
+    }
+    hand_over_retired(services_, unlinked, *thread.elements);
+    if (outcome.applied && planted(Bug::record_outside_lock)) {
+      intent.hand_over_record(outcome.version);
     }
     if (outcome.refused) return fail(Code::exhausted);
     if (outcome.no_memory) return store_.pool.region().out_of_memory();
@@ -179,9 +249,16 @@ bool HashMap::provide_records(HashThread& thread, Partition& partition, RecordCl
 }
 
 void HashMap::flush(LockHolder& holder) noexcept {
+  memory::RetiredStock elements;
   for (Partition& partition : partitions_) {
-    const PartitionGuard guard(partition.lock, holder);
-    partition.flush();
+    memory::RetiredList unlinked;
+    {
+      const PartitionGuard guard(partition.lock, holder);
+      partition.take_elements(elements);
+      partition.flush();
+      unlinked = partition.take_retired();
+    }
+    hand_over_retired(services_, unlinked, elements);
   }
 }
 
@@ -193,7 +270,8 @@ void HashMap::give_back(HashThread& thread) {
   thread.cache->flush();
 }
 
-Result<wire::Ref> HashMap::stage(HashThread& thread, std::string_view key, std::string_view value) {
+Result<StagedPair> HashMap::stage(HashThread& thread, const KeyHash& hashed, std::string_view key,
+                                  std::string_view value) {
   const std::uint64_t bytes = pair_bytes(key, value);
   const memory::SizeClass cls = memory::BufferPool::class_of(bytes);
   auto offset = thread.cache->allocate(cls);
@@ -210,16 +288,43 @@ Result<wire::Ref> HashMap::stage(HashThread& thread, std::string_view key, std::
   base::store_shared<std::uint64_t>(at + offsetof(LongPairHeader, created), wire::kNoNode);
   base::store_shared<std::uint64_t>(at + offsetof(LongPairHeader, bytes),
                                     key.size() + value.size());
+  base::store_shared<std::uint64_t>(at + offsetof(LongPairHeader, hash), hashed.bits());
   std::memcpy(at + sizeof(LongPairHeader), key.data(), key.size());
-  if (!value.empty()) {
-    std::memcpy(at + sizeof(LongPairHeader) + key.size(), value.data(), value.size());
-  }
+  retirement_.long_bytes.fetch_add(memory::BufferPool::class_bytes(cls), std::memory_order_relaxed);
+  return StagedPair(*this, *offset, key, value);
+}
+
+Result<StagedPair> HashMap::stage(HashThread& thread, std::string_view key,
+                                  std::string_view value) {
+  if (key.empty() || key.size() > kKeyBytesMax) return fail(Code::key_too_long);
+  if (value.size() > kValueBytesMax) return fail(Code::value_too_long);
+  return stage(thread, hash(key), key, value);
+}
+
+StagedPair::~StagedPair() {
+  if (map_ == nullptr) return;
+  const auto generation = base::load_shared<std::uint32_t>(map_->store().pool.at(offset_) +
+                                                           offsetof(LongPairHeader, generation));
+  map_->unstage(wire::Ref::make(offset_, generation), pair_bytes(key_, value_));
+}
+
+bool StagedPair::copy(std::size_t bytes) {
+  const std::string_view piece = value_.substr(copied_, bytes);
+  std::byte* const to =
+      map_->store().pool.at(offset_) + sizeof(LongPairHeader) + key_.size() + copied_;
+  if (!piece.empty()) std::memcpy(to, piece.data(), piece.size());
+  copied_ += piece.size();
+  return copied_ == value_.size();
+}
+
+wire::Ref StagedPair::take() {
+  ESPALIER_ASSERT(copied_ == value_.size());
+  std::byte* const at = std::exchange(map_, nullptr)->store().pool.at(offset_);
   base::store_shared<std::uint64_t>(at + offsetof(LongPairHeader, superseded), wire::kLive,
                                     std::memory_order_release);
-  retirement_.long_bytes.fetch_add(memory::BufferPool::class_bytes(cls), std::memory_order_relaxed);
   const auto generation =
       base::load_shared<std::uint32_t>(at + offsetof(LongPairHeader, generation));
-  return wire::Ref::make(*offset, generation);
+  return wire::Ref::make(offset_, generation);
 }
 
 void HashMap::unstage(wire::Ref pair, std::uint64_t bytes) noexcept {
@@ -238,10 +343,8 @@ Result<HashWritten> HashMap::compare_and_set(HashThread& thread, std::string_vie
                  : write(thread, WriteOp::erase, key, {}, condition);
 }
 
-HashMap::Seen HashMap::read_newest(HashThread& thread, const KeyHash& hashed,
-                                   std::string_view key) const {
+HashMap::Seen HashMap::read_newest(const KeyHash& hashed, std::string_view key) const {
   Seen seen;
-  const ExposedEpoch exposed(thread);
   Looked looked{.look = Look::changed};
   while (looked.look == Look::changed) looked = look_up(*this, hashed, key, kAnyVersion, true);
   if (looked.look == Look::found) {
@@ -249,21 +352,24 @@ HashMap::Seen HashMap::read_newest(HashThread& thread, const KeyHash& hashed,
     const auto generation =
         base::load_shared<std::uint32_t>(record.at() + offsetof(RecordHeader, generation));
     seen.stamp = {looked.record, generation, record.version()};
-    seen.value.emplace(record.pair().value);
+    seen.value = record.pair().value;
+    seen.version = seen.stamp.version;
+  } else if (versions) {
+    seen.version = clock_.taken();  // that of what made it absent, or a later one
   }
   return seen;
 }
 
-Result<HashWritten> HashMap::write_if_seen(HashThread& thread, const KeyHash& hashed,
-                                           std::string_view key, const Seen& seen,
-                                           std::optional<std::string_view> desired) {
+Result<WriteOutcome> HashMap::write_if_seen(HashThread& thread, const KeyHash& hashed,
+                                            std::string_view key, const RecordStamp& seen,
+                                            std::optional<std::string_view> desired) {
   WriteIntent intent;
   intent.op = desired ? WriteOp::put : WriteOp::erase;
   intent.hash = hashed;
   intent.key = key;
   if (desired) intent.value = *desired;
-  intent.expected = &seen.stamp;
-  return finish(thread, intent);
+  intent.expected = &seen;
+  return carry_out(thread, intent);
 }
 
 Result<HashWritten> HashMap::modify(
@@ -272,32 +378,52 @@ Result<HashWritten> HashMap::modify(
   if (key.empty() || key.size() > kKeyBytesMax) return fail(Code::key_too_long);
   const KeyHash hashed = hash(key);
   for (;;) {
-    const Seen seen = read_newest(thread, hashed, key);
-    const auto desired =
-        change(seen.value ? std::optional<std::string_view>(*seen.value) : std::nullopt);
-    auto written = write_if_seen(thread, hashed, key, seen, desired);
-    if (written || written.error().code != Code::condition_failed) return written;
+    Seen seen;
+    std::optional<std::string> value;
+    {
+      const ExposedEpoch exposed(thread);
+      seen = read_newest(hashed, key);
+      if (seen.value) value.emplace(*seen.value);
+    }
+    const auto desired = change(value ? std::optional<std::string_view>(*value) : std::nullopt);
+    const auto outcome = write_if_seen(thread, hashed, key, seen.stamp, desired);
+    if (outcome && outcome->condition_failed) continue;
+    return await(answer_of(outcome));
   }
 }
 
 Result<std::uint64_t> HashMap::add(HashThread& thread, std::string_view key, std::uint64_t amount) {
-  if (key.empty() || key.size() > kKeyBytesMax) return fail(Code::key_too_long);
+  const auto summed = await(begin_add(thread, key, amount));
+  if (!summed) return std::unexpected(summed.error());
+  return summed->sum;
+}
+
+Unreleased<HashSummed> HashMap::begin_add(HashThread& thread, std::string_view key,
+                                          std::uint64_t amount) {
+  if (key.empty() || key.size() > kKeyBytesMax) {
+    return Unreleased<HashSummed>(fail(Code::key_too_long));
+  }
   const KeyHash hashed = hash(key);
   for (;;) {
-    const std::uint64_t newest = clock_.taken();
-    const Seen seen = read_newest(thread, hashed, key);
+    Seen seen;
     std::uint64_t sum = amount;
-    if (seen.value && seen.value->size() != sizeof sum) {
-      wait_for(std::max(newest, seen.stamp.version));
-      return fail(Code::invalid_argument, static_cast<std::uint32_t>(seen.value->size()));
+    {
+      const ExposedEpoch exposed(thread);
+      seen = read_newest(hashed, key);
+      if (seen.value && seen.value->size() != sizeof sum) {
+        const auto bytes = static_cast<std::uint32_t>(seen.value->size());
+        return Unreleased<HashSummed>(fail(Code::invalid_argument, bytes), seen.version);
+      }
+      if (seen.value) sum += base::load_le<std::uint64_t>(seen.value->data());
     }
-    if (seen.value) sum += base::load_le<std::uint64_t>(seen.value->data());
     char bytes[sizeof sum];
     base::store_le(bytes, sum);
-    const auto written =
-        write_if_seen(thread, hashed, key, seen, std::string_view(bytes, sizeof bytes));
-    if (written) return sum;
-    if (written.error().code != Code::condition_failed) return std::unexpected(written.error());
+    const auto outcome =
+        write_if_seen(thread, hashed, key, seen.stamp, std::string_view(bytes, sizeof bytes));
+    if (!outcome) return Unreleased<HashSummed>(std::unexpected(outcome.error()));
+    if (outcome->condition_failed) continue;
+    return Unreleased<HashSummed>(HashSummed{sum, outcome->version, outcome->existed},
+                                  outcome->wait_for);
   }
 }
 

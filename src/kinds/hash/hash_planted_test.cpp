@@ -52,8 +52,17 @@ TEST(HashPlanted, TakingOutWhileASnapshotIsTakenIsNoticed) {
 TEST(HashPlanted, AnEarlyAcknowledgementIsNoticed) {
   expect_noticed(Bug::acknowledge_before_release, writes_wait_for_their_release);
 }
+TEST(HashPlanted, ABegunWriteThatIsAnsweredEarlyIsNoticed) {
+  expect_noticed(Bug::acknowledge_before_release, begun_writes_wait_for_their_release);
+}
 TEST(HashPlanted, FreeingUnderAReaderIsNoticed) {
   expect_noticed(Bug::record_freed_at_once, values_stay_for_their_reader);
+}
+TEST(HashPlanted, HandingOverARecordOfWhatIsReleasedIsNoticed) {
+  expect_noticed(Bug::record_after_release, records_come_before_their_release);
+}
+TEST(HashPlanted, HandingOverARecordOutsideTheLockIsNoticed) {
+  expect_noticed(Bug::record_outside_lock, records_come_under_the_lock);
 }
 
 }  // namespace

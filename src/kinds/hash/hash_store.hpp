@@ -14,12 +14,14 @@
 #include "memory/buffer_cache.hpp"
 #include "memory/buffer_pool.hpp"
 #include "memory/reclaimer.hpp"
+#include "memory/retired_list.hpp"
 #include "store/dropped_objects.hpp"
 #include "store/stored_object.hpp"
 
 namespace espalier::hash {
 
 class HashMap;
+class HashThreads;
 
 /// The hash maps of a store, for what reclaims its memory (BufferPool::set_reclaim): what is free
 /// of a map that no thread writes leaves it all the same.
@@ -56,7 +58,13 @@ struct HashStore {
   store::DroppedObjects& dropped;
   LockHolders holders{};
   HashMaps maps{};
+  /// For who has no HashThread of its own (hash_threads.hpp); null: there are none.
+  std::shared_ptr<HashThreads> threads{};
 };
+
+/// What hash maps need of the store whose catalogue this is; made when first asked for.
+/// Errors: std::bad_alloc. Requires: it is the catalogue of a store.
+[[nodiscard]] HashStore& hash_store_of(const catalog::Catalog& catalog);
 
 /// One thread's hold on a store: what it exposes while it reads, buffers of its own, and who it is
 /// to locks. Thread: one at a time.
@@ -73,6 +81,8 @@ class HashThread {
 
   base::EpochSlot slot;
   std::unique_ptr<memory::BufferCache> cache;
+  /// Elements for what its writes unlink.
+  std::unique_ptr<memory::RetiredStock> elements;
 
  private:
   struct GiveBack {
@@ -83,6 +93,7 @@ class HashThread {
   HashThread(HashStore& store, base::EpochSlot slot_in)
       : slot(std::move(slot_in)),
         cache(std::make_unique<memory::BufferCache>(store.pool)),
+        elements(std::make_unique<memory::RetiredStock>()),
         holder_(&store.holders.take(), GiveBack{&store}) {}
 
   std::unique_ptr<LockHolder, GiveBack> holder_;

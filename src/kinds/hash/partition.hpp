@@ -16,20 +16,26 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "catalog/redo_sink.hpp"
 #include "espalier/condition.hpp"
 #include "kinds/hash/hash_view.hpp"
 #include "kinds/hash/held_versions.hpp"
 #include "kinds/hash/partition_lock.hpp"
 #include "kinds/hash/record_view.hpp"
+#include "kinds/hash/redo_record.hpp"
 #include "kinds/hash/retirement.hpp"
 #include "kinds/hash/segment.hpp"
 #include "memory/reclaimer.hpp"
+#include "memory/retired_list.hpp"
 
 namespace espalier::hash {
 
@@ -42,10 +48,21 @@ struct WriteIntent {
   std::string_view key;
   std::string_view value;
   wire::Ref pair{};  // of a long record: the buffer that has key and value
-  Condition condition{};
-  /// Where not null: the record that the key must have, or none (of modify()).
+  /// Where not null and not taken yet: that buffer, whole.
+  class StagedPair* staged = nullptr;
+  Condition condition{};  // on no value, for that takes long
+  /// Where not null: the record that the key must have, or none: what was read and compared before.
   const struct RecordStamp* expected = nullptr;
+  /// Where not null: room with the record of it, whose version is set when it is taken.
+  catalog::RedoRoom* record = nullptr;
   bool may_grow = true;  // false: there was no memory to grow with
+
+  void hand_over_record(std::uint64_t version) const {
+    if (record == nullptr) return;
+    std::memcpy(record->bytes().data() + offsetof(HashWrittenRecord, version), &version,
+                sizeof version);
+    record->hand_over();
+  }
 };
 
 /// A record that was seen, so that it can be known again.
@@ -95,10 +112,16 @@ struct HashServices {
   std::atomic<bool> holding{false};
 };
 
+/// Hands what partitions have unlinked to the reclaimer; the elements stay in `stock`.
+/// Requires: no lock is held.
+void hand_over_retired(const HashServices& services, memory::RetiredList retired,
+                       memory::RetiredStock& stock) noexcept;
+
 class Partition {
  public:
   static constexpr std::uint32_t kSplitSlots = 1150;  // with which a segment is full
   static constexpr std::uint32_t kBinsPerWrite = 4;
+  static constexpr std::size_t kElements = 8;  // for what one write may retire, and some more
 
   Partition(HashServices& services, std::uint32_t number) : services_(services), number_(number) {}
   ~Partition();
@@ -131,8 +154,15 @@ class Partition {
   void stock_directory(std::uint32_t depth, std::uint64_t offset) noexcept;
   /// False: the process has no memory.
   [[nodiscard]] bool stock_retirement() noexcept;
-  /// Gives back what is in stock, and hands what it has retired to the reclaimer.
+  /// Gives back what is in stock, and unlinks what is ready to be.
   void flush() noexcept;
+  /// What was unlinked since, for hand_over_retired() once the lock is left: the reclaimer's own
+  /// may be held for long.
+  [[nodiscard]] memory::RetiredList take_retired() noexcept { return std::exchange(unlinked_, {}); }
+  /// Takes elements for what will be, up to as many as it may need.
+  void take_elements(memory::RetiredStock& from) noexcept {
+    while (retired_.size() < kElements && from.size() != 0) retired_.put(from.take());
+  }
   /// Takes out links that nobody needs any more.
   void take_out_ready() noexcept;
   /// Gives back a segment, and of long pairs the buffers of those that it names. Returns the bytes
@@ -218,6 +248,8 @@ class Partition {
   void raise_purged(std::uint64_t version) noexcept;
   void retire(Slot slot) noexcept;
   void hand_over() noexcept;
+  /// Leaves one piece for take_retired(). Requires: an element in stock.
+  void leave(const memory::Retired& retired) noexcept;
   [[nodiscard]] std::uint32_t batch_room() const;
 
   HashServices& services_;
@@ -232,6 +264,7 @@ class Partition {
   std::uint64_t spare_directory_ = 0;
   std::uint32_t spare_directory_depth_ = 0;
   memory::RetiredStock retired_;
+  memory::RetiredList unlinked_;
   RetiredBatch* batch_ = nullptr;
   RetiredBatch* next_batch_ = nullptr;
   std::uint32_t kept_id_ = 0;

@@ -26,6 +26,7 @@ void store_entry(std::byte* image, PlaceWord directory, std::uint32_t index, Pla
 }  // namespace
 
 Partition::~Partition() {
+  ESPALIER_ASSERT(unlinked_.empty());
   if (spare_segment_ != 0) services_.pool.release(spare_segment_, kSegmentClass);
   if (spare_directory_ != 0) {
     services_.pool.release(spare_directory_, directory_class(spare_directory_depth_));
@@ -123,7 +124,7 @@ void Partition::publish_directory() {
   directory_bytes_.store(bytes, std::memory_order_relaxed);
   if (old.none()) return;
   const memory::Retired retired{old.offset(), 0, directory_class(old.depth()), 0};
-  services_.reclaimer.retire(services_.object, retired_, {&retired, 1});
+  leave(retired);
 }
 
 bool Partition::wants_split(const Segment& segment) const {
@@ -180,8 +181,9 @@ bool Partition::begin_split(Segment& segment) noexcept {
 }
 
 KeyHash Partition::hash_of(Slot slot) const {
-  return services_.view.hash(
-      RecordView(services_.image, any_record(services_.image, slot)).pair().key);
+  const RecordView record(services_.image, any_record(services_.image, slot));
+  if (record.is_long()) return {record.long_hash(), services_.view.partition_bits};
+  return services_.view.hash(record.pair().key);
 }
 
 const Partition::Split* Partition::split_of(const Segment& segment) const {

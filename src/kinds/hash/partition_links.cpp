@@ -114,7 +114,7 @@ void Partition::keep(const KeyHash& hash, Slot link, std::uint64_t version) noex
   if (services_.retirement.reuse_entry(entry)) return;
   services_.retirement.set_kept(kept_id_, entry);
   const memory::Retired retired{0, version, 0, kept_id_, bytes};
-  services_.reclaimer.retire(services_.object, retired_, {&retired, 1});
+  leave(retired);
   kept_id_ = 0;
 }
 
@@ -132,7 +132,7 @@ void Partition::take_out_ready() noexcept {
     // An entry that was another link's may come too early. It waits again, as this one's.
     if (!services_.retirement.keep_again(ready->id, ready->entry.version)) continue;
     const memory::Retired retired{0, ready->entry.version, 0, ready->id, ready->entry.bytes};
-    services_.reclaimer.retire(services_.object, retired_, {&retired, 1});
+    leave(retired);
   }
 }
 
@@ -163,7 +163,23 @@ void Partition::retire(Slot slot) noexcept {
 void Partition::hand_over() noexcept {
   const memory::Retired retired{0, 0, 0, batch_->id, batch_->bytes};
   batch_ = std::exchange(next_batch_, nullptr);
-  services_.reclaimer.retire(services_.object, retired_, {&retired, 1});
+  leave(retired);
+}
+
+void Partition::leave(const memory::Retired& retired) noexcept {
+  memory::RetiredNode* const node = retired_.take();
+  node->retired = retired;
+  unlinked_.push(node);
+}
+
+void hand_over_retired(const HashServices& services, memory::RetiredList retired,
+                       memory::RetiredStock& stock) noexcept {
+  while (!retired.empty()) {
+    memory::RetiredNode* const node = retired.pop();
+    const memory::Retired piece = node->retired;
+    stock.put(node);
+    services.reclaimer.retire(services.object, stock, {&piece, 1});
+  }
 }
 
 void Partition::flush() noexcept {

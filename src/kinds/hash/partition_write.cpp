@@ -75,7 +75,7 @@ bool Partition::holds(const WriteIntent& intent, const NewestState& newest) cons
     case Kind::absent: return !exists;
     case Kind::present: return exists;
     case Kind::version: return exists && record.version() == intent.condition.version;
-    case Kind::value: return exists && record.pair().value == intent.condition.value;
+    case Kind::value: break;  // compared without the lock: see WriteIntent::expected
   }
   return false;
 }
@@ -189,6 +189,9 @@ void Partition::commit(const WriteIntent& intent, std::optional<SlotPlace> place
   const std::uint64_t version = services_.clock.take();  // from here on nothing fails
   set_version(record, version);
   set_version(link, version);
+  if (!planted(Bug::record_after_release) && !planted(Bug::record_outside_lock)) {
+    intent.hand_over_record(version);
+  }
   if (!place) {
     place = segment_of(intent.hash).insert(intent.hash.bin(), record);
   } else if (linked) {
@@ -200,6 +203,7 @@ void Partition::commit(const WriteIntent& intent, std::optional<SlotPlace> place
   }
   reached(Moment::before_done);
   services_.clock.done(version);
+  if (planted(Bug::record_after_release)) intent.hand_over_record(version);
   outcome.version = outcome.wait_for = version;
   if (linked) {
     take_out_or_keep(intent.hash, *place, version);
@@ -223,7 +227,7 @@ bool Partition::stock_records(RecordClass cls, std::span<const std::uint64_t> of
 }
 
 bool Partition::stock_retirement() noexcept {
-  if (!retired_.reserve(8)) return false;
+  if (!retired_.reserve(kElements)) return false;
   if (batch_ == nullptr) batch_ = services_.retirement.take_batch();
   if (next_batch_ == nullptr) next_batch_ = services_.retirement.take_batch();
   if (kept_id_ == 0) kept_id_ = services_.retirement.take_kept();

@@ -28,6 +28,8 @@ enum class Bug : std::uint8_t {
   record_freed_at_once,        // what was unlinked is free although readers may be there
   owner_not_asked_again,       // a lock's owner enters although it may be the owner no more
   owner_not_awaited,           // a lock is taken away from an owner that is inside
+  record_after_release,        // a record is handed over when readers see what it says
+  record_outside_lock,         // a record is handed over when other writers may come before it
 };
 
 /// Steps between which another thread may do anything.

@@ -81,6 +81,11 @@ class RecordView {
   [[nodiscard]] wire::Ref long_pair() const {
     return wire::Ref{base::load_plain<LongRecord>(at_).pair};
   }
+  /// Of a long record: its key's hash.
+  [[nodiscard]] std::uint64_t long_hash() const {
+    return base::load_plain<std::uint64_t>(image_ + long_pair().offset() +
+                                           offsetof(LongPairHeader, hash));
+  }
   [[nodiscard]] const std::byte* at() const { return at_; }
 
  private:

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "catalog/testing/recording_sink.hpp"
+#include "kinds/hash/redo_record.hpp"
 #include "kinds/hash/testing/hash_fixture.hpp"
 
 #if defined(ESPALIER_PLANTED_BUGS)
@@ -291,6 +293,27 @@ inline bool writes_wait_for_their_release() {
   return !early && returned;
 }
 
+/// Whether a write that was begun says that it may not be answered, while an earlier one is under
+/// way.
+inline bool begun_writes_wait_for_their_release() {
+  HashFixture f({.partitions = 2, .seed = HashSeed{8, 9}});
+  std::string here = "a";
+  std::string there = "b";
+  while (f.map->hash(there).partition() == f.map->hash(here).partition()) there += "b";
+  HashThread writer = f.another_thread();
+  std::uint64_t version = 0;
+  bool early = false;
+  {
+    const Once once(Moment::before_done, [&] {
+      const auto begun = f.map->begin(writer, WriteOp::put, there, "2");
+      version = begun.version;
+      early = f.map->released(version);
+    });
+    f.put(here, "1");
+  }
+  return !early && version == 2 && f.map->released(version);
+}
+
 /// Whether the value that a reader was given stays as it is while the reader is there.
 inline bool values_stay_for_their_reader() {
   HashFixture f({.partitions = 1});
@@ -302,6 +325,46 @@ inline bool values_stay_for_their_reader() {
   f.map->give_back(writer);
   for (int i = 0; i < 500; ++i) EXPECT_TRUE(f.map->put(writer, "k", "new value"));
   return value == "old value";
+}
+
+/// Whether no reader sees what a record says before it is handed over.
+inline bool records_come_before_their_release() {
+  catalog::RecordingSink sink;
+  bool good = true;
+  HashFixture f({.partitions = 1});
+  f.map->record_to(&sink);
+  sink.when_handed_over = [&](std::string_view record) {
+    const auto redo = read_hash_redo(record, kValueBytesMax);
+    good = good && redo && f.map->clock().released() < redo->version;
+  };
+  f.put("k", "1");
+  f.put("k", "2");
+  EXPECT_TRUE(f.map->erase(f.thread, "k")->applied);
+  return good && sink.count() == 3;
+}
+
+/// Whether no other write of the key comes between a write and its record.
+inline bool records_come_under_the_lock() {
+  catalog::RecordingSink sink;
+  HashFixture f({.partitions = 1});
+  f.map->record_to(&sink);
+  std::atomic<bool> begun{false};
+  std::atomic<bool> done{false};
+  std::thread second;
+  bool early = false;
+  sink.when_handed_over = [&](std::string_view) {
+    if (begun.exchange(true)) return;
+    second = std::thread([&] {
+      HashThread writer = f.another_thread();
+      EXPECT_TRUE(f.map->put(writer, "k", "2"));
+      done = true;
+    });
+    for (int i = 0; i < 20'000 && !done; ++i) std::this_thread::yield();
+    early = done;
+  };
+  f.put("k", "1");
+  second.join();
+  return !early && sink.count() == 2;
 }
 
 }  // namespace espalier::hash

@@ -109,6 +109,9 @@ void audit_overlaps(std::vector<BufferUse>& buffers, Report& report) {
 void audit_pool(const StoreCore& store, std::span<const BufferUse> buffers, Report& report) {
   std::array<std::uint64_t, memory::kClasses> used{};
   for (const BufferUse& buffer : buffers) ++used[buffer.size_class];
+  for (const store::StoredObject* object : store.objects.list<store::StoredObject>()) {
+    object->add_values(used);
+  }
   for (memory::SizeClass cls = 0; cls < memory::kClasses; ++cls) {
     const memory::BufferKind kind = memory::kind_of(cls);
     if (kind >= memory::BufferKind::relation) continue;  // no part of any ordered map

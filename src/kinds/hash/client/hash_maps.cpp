@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/hash/client/hash_maps.hpp"
+
+#include <cstring>
+
+#include "channel/objects.hpp"
+#include "channel/reached.hpp"
+#include "kinds/hash/audit.hpp"
+#include "kinds/hash/execute.hpp"
+#include "kinds/hash/hash_map.hpp"
+
+namespace espalier::client {
+namespace {
+
+HashMapOptions public_options(const hash::HashShape& shape) {
+  return {shape.partitions, shape.versions != 0, shape.snapshot_bytes_max};
+}
+
+Result<Written> written_of(const Result<hash_calls::ItemWritten>& reply) {
+  if (!reply) return std::unexpected(reply.error());
+  return Written{reply->version, reply->applied, reply->found};
+}
+
+// What a row says of lengths, in the words of the handle.
+Result<void> check_lengths(std::string_view key, std::string_view value = {}) {
+  if (key.empty() || key.size() > HashMap::kKeyBytesMax) return fail(Code::key_too_long);
+  if (value.size() > HashMap::kValueBytesMax) return fail(Code::value_too_long);
+  return {};
+}
+
+/// Makes a handle of an object that was reached.
+struct MakeHashHandle {
+  const std::shared_ptr<channel::Channel>& by;
+
+  std::shared_ptr<HashMapImpl> operator()(HashMapImpl::Object&& object,
+                                          const hash_calls::Opened& opened) const {
+    return base::make_shared_until_fork<HashMapImpl>(by, std::move(object),
+                                                     public_options(opened.shape));
+  }
+};
+
+template <class Request>
+Result<std::shared_ptr<HashMapImpl>> reach_hash(const std::shared_ptr<channel::Channel>& channel,
+                                                const Request& request) {
+  return channel::reach<hash::HashMap>(channel, request, MakeHashHandle{channel});
+}
+
+Result<std::optional<Version>> get_own(hash::HashMap& map, std::string_view key,
+                                       std::string& value) {
+  if (map.is_dropped()) return fail(Code::not_found, map.id());
+  const auto lease = hash::HashThreadLease::take(map.store().threads);
+  if (!lease) return std::unexpected(lease.error());
+  const hash::KeyHash hashed = map.hash(key);
+  const hash::ExposedEpoch exposed(**lease);
+  const hash::HashAnswer answer = hash::HashReader::get_exposed(map, key, hashed);
+  if (!answer.found) return std::nullopt;
+  value.assign(answer.value);
+  return answer.version;
+}
+
+Result<std::optional<Version>> get_of_node(channel::Channel& channel, channel::NodeNumber node,
+                                           const hash_calls::Get& asked, std::string& value) {
+  const wire::RequestMessage<hash_calls::Get> message(asked);
+  auto answer = channel.ask(message.get(), node);
+  if (!answer) return std::unexpected(answer.error().error);
+  channel::Reply& reply = answer->reply;
+  const auto read = wire::read_reply<hash_calls::ItemFound>(reply.header, reply.payload);
+  if (!read || read->value.size() > HashMap::kValueBytesMax) return fail(Code::corrupt);
+  if (!read->found) return std::nullopt;
+  value.assign(read->value);
+  return read->version;
+}
+
+}  // namespace
+
+Result<std::optional<Version>> HashMapImpl::get(std::string_view key, std::string& value) {
+  if (const auto good = check_lengths(key); !good) return std::unexpected(good.error());
+  if (object_.own() != nullptr) return get_own(*object_.own(), key, value);
+  if (channel_->is_copy()) return fail(Code::forked);
+  return get_of_node(*channel_, object_.node(), {object_.number(), key}, value);
+}
+
+template <class Request>
+Result<Written> HashMapImpl::write(std::string_view key, std::string_view value) {
+  if (const auto good = check_lengths(key, value); !good) return std::unexpected(good.error());
+  Request asked;
+  asked.map = object_.number();
+  asked.key = key;
+  asked.value = value;
+  return written_of(object_.ask(asked));
+}
+template Result<Written> HashMapImpl::write<hash_calls::Put>(std::string_view, std::string_view);
+template Result<Written> HashMapImpl::write<hash_calls::Insert>(std::string_view, std::string_view);
+template Result<Written> HashMapImpl::write<hash_calls::Update>(std::string_view, std::string_view);
+
+Result<Written> HashMapImpl::erase(std::string_view key) {
+  if (const auto good = check_lengths(key); !good) return std::unexpected(good.error());
+  return written_of(object_.ask(hash_calls::Erase{object_.number(), key}));
+}
+
+Result<Written> HashMapImpl::compare_and_set(std::string_view key, const Condition& condition,
+                                             std::optional<std::string_view> desired) {
+  const auto good = check_lengths(key, desired.value_or(std::string_view()));
+  if (!good) return std::unexpected(good.error());
+  // No value is as long: it would fail at the end, if the message could be sent.
+  if (condition.value.size() > HashMap::kValueBytesMax) return fail(Code::condition_failed);
+  hash_calls::CompareAndSet asked;
+  asked.map = object_.number();
+  asked.key = key;
+  asked.comparison.version = condition.version;
+  asked.comparison.expected_bytes = static_cast<std::uint32_t>(condition.value.size());
+  asked.comparison.kind = static_cast<std::uint8_t>(condition.kind);
+  asked.comparison.erase = desired ? 0 : 1;
+  asked.expected = condition.value;
+  if (desired) asked.value = *desired;
+  return written_of(object_.ask(asked));
+}
+
+// Without versions the value itself says whether something came between: who puts back what was
+// there has changed nothing.
+Result<Written> HashMapImpl::modify(
+    std::string_view key,
+    const std::function<std::optional<std::string>(std::optional<std::string_view>)>& change) {
+  for (;;) {
+    std::string value;
+    const auto found = get(key, value);
+    if (!found) return std::unexpected(found.error());
+    Condition condition{ConditionKind::absent, 0, {}};
+    if (*found) {
+      condition.kind = options.versions ? ConditionKind::version : ConditionKind::value;
+      condition.version = **found;
+      if (!options.versions) condition.value = value;
+    }
+    const auto desired = change(*found ? std::optional<std::string_view>(value) : std::nullopt);
+    const auto written = compare_and_set(
+        key, condition, desired ? std::optional<std::string_view>(*desired) : std::nullopt);
+    if (written || written.error().code != Code::condition_failed) return written;
+  }
+}
+
+Result<std::uint64_t> HashMapImpl::add(std::string_view key, std::uint64_t amount) {
+  if (const auto good = check_lengths(key); !good) return std::unexpected(good.error());
+  const auto summed = object_.ask(hash_calls::Add{object_.number(), key, amount});
+  if (!summed) return std::unexpected(summed.error());
+  return summed->sum;
+}
+
+Result<HashMapStats> HashMapImpl::stats() {
+  const auto reply = object_.ask(hash_calls::Stats{object_.number()});
+  if (!reply) return std::unexpected(reply.error());
+  const hash::HashNumbers& now = reply->numbers;
+  return HashMapStats{now.items,        now.memory_bytes,  now.segments, now.record_bytes,
+                      now.long_bytes,   now.retired_bytes, now.splits,   now.snapshots,
+                      now.read_version, now.write_version};
+}
+
+Result<std::vector<std::string>> HashMapImpl::audit() {
+  if (object_.own() == nullptr) return fail(Code::unsupported);
+  hash::HashMap& map = *object_.own();
+  if (map.is_dropped()) return fail(Code::not_found, map.id());
+  map.trim();
+  return hash::audit(map).wrong;
+}
+
+Result<std::shared_ptr<HashMapImpl>> create_hash_map(
+    const std::shared_ptr<channel::Channel>& channel, std::string_view name,
+    const HashMapOptions& options) {
+  return reach_hash(channel, hash_calls::Create{name,
+                                                {options.partitions, options.versions ? 1u : 0u,
+                                                 options.snapshot_bytes_max}});
+}
+
+Result<std::shared_ptr<HashMapImpl>> open_hash_map(const std::shared_ptr<channel::Channel>& channel,
+                                                   std::string_view name) {
+  return reach_hash(channel, hash_calls::Open{name});
+}
+
+Result<std::vector<HashMapDescription>> list_hash_maps(channel::Channel& channel) {
+  auto listed = channel::list(channel, ObjectKind::hash);
+  if (!listed) return std::unexpected(listed.error());
+  std::vector<HashMapDescription> all;
+  for (channel::ListedObject& object : *listed) {
+    hash::HashShape shape{};
+    if (object.description.size() != sizeof shape) return fail(Code::corrupt);
+    std::memcpy(&shape, object.description.data(), sizeof shape);
+    if (hash_calls::fault_of_shape(shape)) return fail(Code::corrupt);
+    all.push_back({std::move(object.name), public_options(shape), object.numbers.entries,
+                   object.numbers.memory_bytes});
+  }
+  return all;
+}
+
+}  // namespace espalier::client

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind HashMap: one object, reached by a channel. What a call does is the same
+// function here and at a node (kinds/hash/execute.hpp); reads copy the value once, from the map or
+// out of the message.
+//
+// Thread: any.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "channel/interface.hpp"
+#include "channel/reached_object.hpp"
+#include "espalier/hash_map.hpp"
+#include "kinds/hash/calls.hpp"
+
+namespace espalier::hash {
+class HashMap;
+}
+
+namespace espalier::client {
+
+/// One hash map. Errors as in HashMap.
+class HashMapImpl final : public Interface {
+ public:
+  using Object = channel::Reached<hash::HashMap>;
+
+  HashMapImpl(std::shared_ptr<channel::Channel> channel, Object object,
+              const HashMapOptions& options_in)
+      : options(options_in), channel_(std::move(channel)), object_(std::move(object)) {}
+  static HashMap handle(std::shared_ptr<HashMapImpl> impl) { return HashMap(std::move(impl)); }
+
+  [[nodiscard]] const std::string& name() const { return object_.name(); }
+
+  /// The version of what was found, whose value is in `value`; none: it is as it was.
+  Result<std::optional<Version>> get(std::string_view key, std::string& value);
+  template <class Request>
+  Result<Written> write(std::string_view key, std::string_view value);
+  Result<Written> erase(std::string_view key);
+  Result<Written> compare_and_set(std::string_view key, const Condition& condition,
+                                  std::optional<std::string_view> desired);
+  Result<Written> modify(
+      std::string_view key,
+      const std::function<std::optional<std::string>(std::optional<std::string_view>)>& change);
+  Result<std::uint64_t> add(std::string_view key, std::uint64_t amount);
+  Result<HashMapStats> stats();
+  Result<std::vector<std::string>> audit();
+
+  const HashMapOptions options;
+
+ private:
+  const std::shared_ptr<channel::Channel> channel_;  // before the object, whose memory it keeps
+  const Object object_;
+};
+
+// The hash maps of a store. Returned ones are never null. Errors: see Store.
+Result<std::shared_ptr<HashMapImpl>> create_hash_map(
+    const std::shared_ptr<channel::Channel>& channel, std::string_view name,
+    const HashMapOptions& options);
+Result<std::shared_ptr<HashMapImpl>> open_hash_map(const std::shared_ptr<channel::Channel>& channel,
+                                                   std::string_view name);
+Result<std::vector<HashMapDescription>> list_hash_maps(channel::Channel& channel);
+
+}  // namespace espalier::client

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Offloads on hash maps: each once, every field that cannot be, long values that helpers copy, and
+// a write that waits for its release while others are answered.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+
+#include "base/bytes.hpp"
+#include "engine/tests/testing/scheduler_fixture.hpp"
+#include "kinds/hash/hash_map.hpp"
+#include "kinds/hash/offload/long_pair.hpp"
+
+namespace espalier::offload {
+namespace {
+
+using wire::OffloadId;
+
+class HashOffloads : public testing::Test {
+ protected:
+  Response call(OffloadId offload, std::uint32_t map, std::string_view key,
+                std::string_view payload = {}) {
+    return node_.call(client_, request_of(offload, map, ++tag_), key, payload);
+  }
+  std::uint32_t create(std::string_view name, const hash::HashShape& shape = {2, 1, 1 << 20}) {
+    const Response made = call(OffloadId::hash_create, 0, name, base::bytes_of(shape));
+    EXPECT_EQ(made.header.code, 0);
+    EXPECT_EQ(std::string(made.payload.begin(), made.payload.end()), base::bytes_of(shape));
+    return static_cast<std::uint32_t>(made.header.version);
+  }
+  void expect_error(const Response& response, Code code, std::uint32_t detail) {
+    EXPECT_TRUE(response.answers());
+    EXPECT_EQ(response.code(), code) << message({response.code(), 0, response.detail()});
+    EXPECT_EQ(response.detail(), detail);
+  }
+  static std::string text_of(const Response& response) {
+    return {response.payload.begin(), response.payload.end()};
+  }
+
+  SchedulerFixture node_;
+  SchedulerFixture::Client& client_ = node_.connect();
+  std::uint32_t tag_ = 0;
+};
+
+TEST_F(HashOffloads, MakeOpenWriteAndRead) {
+  const std::uint32_t id = create("h");
+  EXPECT_EQ(call(OffloadId::hash_open, 0, "h").header.version, id);
+  const Response put = call(OffloadId::hash_put, id, "k", "v");
+  EXPECT_EQ(put.header.flags, wire::kApplied);
+  EXPECT_EQ(put.header.version, 1u);
+  EXPECT_EQ(call(OffloadId::hash_insert, id, "k", "w").header.flags, wire::kFound);
+  EXPECT_EQ(call(OffloadId::hash_update, id, "k", "w").header.flags, wire::kFound | wire::kApplied);
+  const Response got = call(OffloadId::hash_get, id, "k");
+  EXPECT_EQ(got.header.flags, wire::kFound);
+  EXPECT_EQ(got.header.version, 2u);
+  EXPECT_EQ(text_of(got), "w");
+  EXPECT_EQ(call(OffloadId::hash_get, id, "l").header.flags, 0);
+  const std::uint64_t amount = 7;
+  const Response sum = call(OffloadId::hash_add, id, "n", base::bytes_of(amount));
+  EXPECT_EQ(text_of(sum), base::bytes_of(amount));
+  const Response stats = call(OffloadId::hash_stats, id, {});
+  hash::HashNumbers numbers{};
+  ASSERT_EQ(stats.payload.size(), sizeof numbers);
+  std::memcpy(&numbers, stats.payload.data(), sizeof numbers);
+  EXPECT_EQ(numbers.items, 2u);
+  EXPECT_EQ(numbers.write_version, 3u);
+  EXPECT_EQ(call(OffloadId::hash_erase, id, "k").header.flags, wire::kFound | wire::kApplied);
+  EXPECT_EQ(call(OffloadId::hash_erase, id, "k").header.flags, 0);
+}
+
+TEST_F(HashOffloads, RefuseWhatCannotBe) {
+  const std::uint32_t id = create("h");
+  const auto bad_shape = [&](const hash::HashShape& shape) {
+    return call(OffloadId::hash_create, 0, "x", base::bytes_of(shape));
+  };
+  EXPECT_EQ(bad_shape({3, 1, 0}).code(), Code::invalid_argument);
+  EXPECT_EQ(bad_shape({1024, 1, 0}).code(), Code::invalid_argument);
+  EXPECT_EQ(bad_shape({0, 1, 0}).code(), Code::invalid_argument);
+  EXPECT_EQ(bad_shape({64, 2, 0}).code(), Code::invalid_argument);
+  EXPECT_EQ(call(OffloadId::hash_create, 0, "x", "too short").code(), Code::invalid_argument);
+  expect_error(call(OffloadId::hash_get, node_.map(), "k"), Code::not_found, node_.map());
+  expect_error(call(OffloadId::hash_put, id + 1, "k", "v"), Code::not_found, id + 1);
+  expect_error(call(OffloadId::get, id, "k"), Code::not_found, id);
+  EXPECT_EQ(call(OffloadId::hash_put, id, "", "v").code(), Code::invalid_argument);
+  EXPECT_EQ(call(OffloadId::hash_add, id, "n", "seven b").code(), Code::invalid_argument);
+  EXPECT_EQ(call(OffloadId::hash_add, id, "n", "more than eight").code(), Code::invalid_argument);
+  EXPECT_EQ(call(OffloadId::hash_get, id, "k", "a payload").code(), Code::invalid_argument);
+  EXPECT_EQ(call(OffloadId::hash_put, id, "k", std::string(hash::kValueBytesMax + 1, 'v')).code(),
+            Code::value_too_long);
+  EXPECT_EQ(call(OffloadId::hash_get, id, "k").header.flags, 0);
+}
+
+TEST_F(HashOffloads, LongValuesAreCopiedByHelpers) {
+  const std::uint32_t id = create("h");
+  for (const std::size_t bytes : {kLongPairBytes, kLongPairBytes + 1, std::size_t{3} << 20}) {
+    std::string value(bytes, 'v');
+    value.back() = 'e';
+    EXPECT_EQ(call(OffloadId::hash_put, id, "k", value).header.flags & wire::kApplied,
+              wire::kApplied);
+    const Response got = call(OffloadId::hash_get, id, "k");
+    EXPECT_EQ(got.header.flags, wire::kFound);
+    EXPECT_TRUE(text_of(got) == value) << bytes;
+    wire::Comparison comparison{};
+    comparison.kind = static_cast<std::uint8_t>(ConditionKind::value);
+    comparison.expected_bytes = static_cast<std::uint32_t>(bytes);
+    const std::string head(base::bytes_of(comparison));
+    EXPECT_EQ(call(OffloadId::hash_compare_and_set, id, "k", head + value + "short").header.flags,
+              wire::kFound | wire::kApplied);
+    EXPECT_EQ(call(OffloadId::hash_compare_and_set, id, "k", head + value + "short").code(),
+              Code::condition_failed);
+    EXPECT_EQ(text_of(call(OffloadId::hash_get, id, "k")), "short");
+  }
+}
+
+// Those whose clients go meanwhile end with them.
+TEST_F(HashOffloads, AClientMayGoWhileItsLongValueIsCopied) {
+  const std::uint32_t id = create("h");
+  const std::string value(std::size_t{2} << 20, 'v');
+  ASSERT_EQ(call(OffloadId::hash_put, id, "k", value).header.code, 0);
+  for (int i = 0; i < 10; ++i) {
+    SchedulerFixture::Client& other = node_.connect();
+    other->post(message_of(request_of(OffloadId::hash_get, id, 1), "k", ""));
+    other->post(message_of(request_of(OffloadId::hash_put, id, 2), "l", value));
+    other->flush();
+    other->ring();
+    node_.turns(i);
+    node_.disconnect(other);
+    ASSERT_TRUE(node_.run_until_idle());
+  }
+  EXPECT_TRUE(text_of(call(OffloadId::hash_get, id, "k")) == value);
+}
+
+// A version that another thread has taken and not released yet holds back the answers of later
+// writes, and nothing else.
+TEST_F(HashOffloads, AWriteWaitsForItsReleaseWhileOthersAreAnswered) {
+  const std::uint32_t id = create("h");
+  const auto map = node_.catalog().find<hash::HashMap>(id);
+  ASSERT_NE(map, nullptr);
+  const std::uint64_t taken = map->clock().take();
+  client_->post(message_of(request_of(OffloadId::hash_put, id, 77), "k", "v"));
+  client_->ring();
+  node_.turns(5);
+  EXPECT_EQ(call(OffloadId::hash_get, id, "k").header.flags, 0) << "it is not released";
+  EXPECT_EQ(map->clock().taken(), taken + 1);
+  map->clock().done(taken);
+  const Response written = node_.wait(client_);
+  EXPECT_EQ(written.header.tag, 77u);
+  EXPECT_EQ(written.header.version, taken + 1);
+  EXPECT_EQ(text_of(call(OffloadId::hash_get, id, "k")), "v");
+}
+
+}  // namespace
+}  // namespace espalier::offload

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records of what was written to a hash map (docs/formats/records.md).
+//
+//   0      16        24            28          30   31         32
+//   +------+---------+-------------+-----------+----+----------+-----+-------
+//   | head | version | value bytes | key bytes | op | reserved | key | value
+//   +------+---------+-------------+-----------+----+----------+-----+-------
+//
+// What stands in it is what happened: an insert, an update, a sum is a put, and a condition that
+// held is gone.
+//
+// Thread: plain values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "catalog/redo_record.hpp"
+#include "wire/payload_reader.hpp"
+
+namespace espalier::hash {
+
+/// The types of a hash map's records.
+enum class RedoType : std::uint8_t {
+  invalid = 0,
+  written = catalog::kOwnRedoTypes,
+};
+
+enum class RedoOp : std::uint8_t { invalid = 0, put = 1, erase = 2 };
+
+struct HashWrittenRecord {
+  catalog::RedoHead head;
+  std::uint64_t version;  // 0 where the map keeps none
+  std::uint32_t value_bytes;
+  std::uint16_t key_bytes;
+  std::uint8_t op;  // RedoOp
+  std::uint8_t reserved;
+};
+static_assert(sizeof(HashWrittenRecord) == 32 && offsetof(HashWrittenRecord, version) == 16);
+static_assert(offsetof(HashWrittenRecord, value_bytes) == 24);
+static_assert(offsetof(HashWrittenRecord, key_bytes) == 28);
+static_assert(offsetof(HashWrittenRecord, op) == 30 && offsetof(HashWrittenRecord, reserved) == 31);
+static_assert(std::has_unique_object_representations_v<HashWrittenRecord>);
+
+/// A write as its record says. Points into it.
+struct HashRedo {
+  std::uint32_t map = 0;
+  std::uint64_t version = 0;
+  RedoOp op = RedoOp::invalid;
+  std::string_view key;
+  std::string_view value;  ///< empty where it erases
+};
+
+/// Reads a record from any bytes. Errors: corrupt (detail: a catalog::RedoFault).
+[[nodiscard]] inline Result<HashRedo> read_hash_redo(std::string_view record,
+                                                     std::size_t value_bytes_max) {
+  using catalog::RedoFault;
+  const auto head = catalog::read_redo_head(record, ObjectKind::hash);
+  if (!head) return std::unexpected(head.error());
+  if (head->type != static_cast<std::uint8_t>(RedoType::written)) {
+    return catalog::corrupt(RedoFault::type);
+  }
+  if (head->object == 0) return catalog::corrupt(RedoFault::object);
+  wire::PayloadReader reader(record);
+  const auto fields = reader.take<HashWrittenRecord>();
+  const HashRedo redo{head->object, fields.version, static_cast<RedoOp>(fields.op),
+                      reader.text(fields.key_bytes), reader.text(fields.value_bytes)};
+  if (!reader.good()) return catalog::corrupt(RedoFault::too_short);
+  if (!reader.complete()) return catalog::corrupt(RedoFault::bytes);
+  if (fields.reserved != 0) return catalog::corrupt(RedoFault::reserved);
+  if (redo.op != RedoOp::put && redo.op != RedoOp::erase) return catalog::corrupt(RedoFault::type);
+  if (redo.key.empty()) return catalog::corrupt(RedoFault::key_bytes);
+  const std::size_t most = redo.op == RedoOp::erase ? 0 : value_bytes_max;
+  if (redo.value.size() > most) return catalog::corrupt(RedoFault::value);
+  return redo;
+}
+
+}  // namespace espalier::hash

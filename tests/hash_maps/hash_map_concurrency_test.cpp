@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that use one hash map, in this process and on a node: their histories are linearizable,
+// by the versions of the writes, and, of short ones, by a search that does not look at versions.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/hash_maps/hash_map_fixture.hpp"
+#include "tests/support/history.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/support/version_replay.hpp"
+#include "tests/support/wing_gong.hpp"
+
+namespace espalier::test {
+namespace {
+
+/// One thread's calls, and what it saw of them.
+class HashClient {
+ public:
+  HashClient(HashMap map, std::uint32_t thread, std::uint64_t seed, std::uint64_t keys,
+             std::atomic<std::uint64_t>& clock)
+      : map_(std::move(map)), thread_(thread), random_(seed + thread), keys_(keys), clock_(clock) {}
+
+  void work(std::uint64_t calls) {
+    for (std::uint64_t i = 0; i < calls; ++i) step();
+  }
+
+  std::vector<Operation> seen;
+
+ private:
+  void step() {
+    Operation made;
+    made.thread = thread_;
+    made.key = "key" + std::to_string(random_.below(keys_));
+    // No value is written twice, so that a search can tell them apart.
+    made.value = std::to_string(thread_) + "." + std::to_string(count_++);
+    if (random_.one_in(10)) made.value->append(2000, 'x');
+    const std::uint64_t what = random_.below(8);
+    made.invoked = clock_.fetch_add(1);
+    if (what < 3) {
+      get(made);
+    } else if (what == 7) {
+      modify(made);
+    } else {
+      write(made, what);
+    }
+    made.responded = clock_.fetch_add(1);
+    seen.push_back(std::move(made));
+  }
+  void get(Operation& made) {
+    made.kind = Kind::get;
+    made.value.reset();
+    const auto found = map_.get(made.key);
+    ASSERT_TRUE(found) << message(found.error());
+    if (*found) made.items.push_back({made.key, (*found)->value, (*found)->version});
+  }
+  void write(Operation& made, std::uint64_t what) {
+    Result<Written> written = fail(Code::unsupported);
+    if (what == 3) {
+      made.kind = Kind::insert;
+      written = map_.insert(made.key, *made.value);
+    } else if (what == 4) {
+      made.kind = Kind::update;
+      written = map_.update(made.key, *made.value);
+    } else if (what == 5) {
+      made.kind = Kind::erase;
+      made.value.reset();
+      written = map_.erase(made.key);
+    } else {
+      made.kind = Kind::put;
+      written = map_.put(made.key, *made.value);
+    }
+    take(made, written);
+  }
+  void modify(Operation& made) {
+    made.kind = Kind::modify;
+    const auto written = map_.modify(made.key, [&](std::optional<std::string_view> now) {
+      made.seen.reset();
+      if (now) made.seen.emplace(*now);
+      return made.value;
+    });
+    take(made, written);
+  }
+  void take(Operation& made, const Result<Written>& written) {
+    ASSERT_TRUE(written) << message(written.error());
+    made.applied = written->applied;
+    made.existed = written->existed;
+    made.version = written->version;
+  }
+
+  HashMap map_;
+  const std::uint32_t thread_;
+  Random random_;
+  const std::uint64_t keys_;
+  std::atomic<std::uint64_t>& clock_;
+  std::uint64_t count_ = 0;
+};
+
+class HashMapConcurrency : public HashMapOverEachWay {
+ protected:
+  History run(const HashMap& map, std::uint32_t threads, std::uint64_t calls, std::uint64_t keys,
+              std::uint64_t seed) {
+    std::atomic<std::uint64_t> clock{1};
+    std::vector<HashClient> clients;
+    for (std::uint32_t i = 0; i < threads; ++i) clients.emplace_back(map, i, seed, keys, clock);
+    {
+      std::vector<std::jthread> working;
+      for (HashClient& client : clients) {
+        working.emplace_back([&client, calls] { client.work(calls); });
+      }
+    }
+    History history;
+    for (HashClient& client : clients) {
+      for (Operation& each : client.seen) {
+        EXPECT_EQ(malformed(each).value_or(""), "");
+        history.operations.push_back(std::move(each));
+      }
+    }
+    return history;
+  }
+};
+
+TEST_P(HashMapConcurrency, LongHistoriesAreLinearizableInTheOrderOfVersions) {
+  const std::uint64_t seed = seed_from_environment(71);
+  SCOPED_TRACE(seed_text(seed));
+  auto map = store_->create_hash_map("h", {.partitions = 2});
+  ASSERT_TRUE(map);
+  const std::uint64_t calls = steps_or(scaled(is_embedded() ? 8000 : 1500));
+  const History history = run(*map, 3, calls, 12, seed);
+  EXPECT_EQ(replay_versions(history).value_or(""), "");
+  EXPECT_EQ(audit("h"), std::vector<std::string>{});
+}
+
+TEST_P(HashMapConcurrency, ShortHistoriesHaveALinearization) {
+  const std::uint64_t seed = seed_from_environment(72);
+  SCOPED_TRACE(seed_text(seed));
+  for (const bool versions : {true, false}) {
+    const auto rounds = steps_or(scaled(is_embedded() ? 100 : 30));
+    std::uint64_t unknown = 0;
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+      const std::string name = "h" + std::to_string(versions) + std::to_string(round);
+      auto map = store_->create_hash_map(name, {.partitions = 1, .versions = versions});
+      ASSERT_TRUE(map);
+      const History history = run(*map, 3, 12, 3, seed + round);
+      const CheckResult result = check_linearizable(history);
+      ASSERT_NE(result.answer, Answer::no) << result.why;
+      if (result.answer == Answer::unknown) ++unknown;
+      ASSERT_EQ(audit(name), std::vector<std::string>{});
+      ASSERT_TRUE(store_->drop_hash_map(name));
+    }
+    EXPECT_LE(unknown, rounds / 10);
+  }
+}
+
+// What several threads add to one counter comes together, whichever way they come.
+TEST_P(HashMapConcurrency, NothingThatWasAddedIsLost) {
+  auto map = store_->create_hash_map("h");
+  ASSERT_TRUE(map);
+  const std::uint64_t calls = scaled(is_embedded() ? 5000 : 800);
+  {
+    std::vector<std::jthread> working;
+    for (int i = 0; i < 3; ++i) {
+      working.emplace_back([&, own = *map]() mutable {
+        std::uint64_t last = 0;
+        for (std::uint64_t done = 0; done < calls; ++done) {
+          const auto sum = own.add("n", 1);
+          ASSERT_TRUE(sum) << message(sum.error());
+          ASSERT_GT(*sum, last);
+          last = *sum;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(map->add("n", 0), 3 * calls);
+  EXPECT_EQ(audit("h"), std::vector<std::string>{});
+}
+
+// Each value follows from the one before it, of a length at which it is compared for a while.
+TEST_P(HashMapConcurrency, ComparedValuesAreNotOverwrittenMeanwhile) {
+  const std::string rest(3000, '.');
+  for (const bool versions : {true, false}) {
+    const std::string name = versions ? "with" : "without";
+    auto map = store_->create_hash_map(name, {.partitions = 1, .versions = versions});
+    ASSERT_TRUE(map && map->put("k", "0" + rest));
+    const std::uint64_t rises = scaled(is_embedded() ? 1000 : 200);
+    {
+      std::vector<std::jthread> working;
+      for (int i = 0; i < 3; ++i) {
+        working.emplace_back([&, own = *map]() mutable {
+          for (std::uint64_t done = 0; done < rises;) {
+            std::string now;
+            ASSERT_TRUE(own.get("k", now).value());
+            const std::string next = std::to_string(std::stoull(now) + 1) + rest;
+            const auto set = own.compare_and_set("k", now, next);
+            ASSERT_TRUE(set || set.error().code == Code::condition_failed);
+            done += set ? 1 : 0;
+          }
+        });
+      }
+    }
+    EXPECT_EQ((*map->get("k"))->value, std::to_string(3 * rises) + rest);
+    EXPECT_EQ(audit(name), std::vector<std::string>{});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, HashMapConcurrency, ::testing::Values("embedded", "shm"), way_name);
+
+}  // namespace
+}  // namespace espalier::test

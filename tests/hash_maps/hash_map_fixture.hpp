@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: a store with hash maps, in this process or on a node.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/store_impl.hpp"
+#include "espalier/hash_map.hpp"
+#include "kinds/hash/audit.hpp"
+#include "tests/support/node_fixture.hpp"
+
+namespace espalier::test {
+
+/// "embedded", or as NodeFixture reaches a node.
+class HashMapOverEachWay : public NodeFixture, public ::testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override {
+    if (is_embedded()) {
+      StoreOptions options;
+      options.memory_bytes_max = std::uint64_t{256} << 20;
+      options.huge_pages = false;
+      store_.emplace(*Store::open(options));
+      return;
+    }
+    reach_by(GetParam());
+    start();
+    store_.emplace(connect());
+  }
+  [[nodiscard]] static bool is_embedded() { return std::string(GetParam()) == "embedded"; }
+  [[nodiscard]] channel::Channel& channel() const {
+    return *client::StoreImpl::of(*store_).channel();
+  }
+  [[nodiscard]] const catalog::Catalog& objects() const {
+    return is_embedded() ? *channel().own_objects() : node_->catalog();
+  }
+  /// What the hash map itself finds wrong, wherever it lies.
+  [[nodiscard]] std::vector<std::string> audit(const std::string& name) const {
+    const auto map = objects().open<hash::HashMap>(name);
+    if (!map) return {"there is none"};
+    (*map)->trim();
+    return hash::audit(**map).wrong;
+  }
+
+  std::optional<Store> store_;
+};
+
+}  // namespace espalier::test
