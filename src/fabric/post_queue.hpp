@@ -25,17 +25,10 @@
 #include <span>
 #include <vector>
 
+#include "fabric/post_end.hpp"
 #include "fabric/queue_pair.hpp"
 
 namespace espalier::fabric {
-
-/// What became of a post.
-enum class PostEnd : std::uint8_t {
-  done,      ///< it took effect, and what it brings is there
-  refused,   ///< the peer said so of a READ or an atomic: it had no effect
-  unknown,   ///< it left: it may have taken effect, or may yet; of a WRITE, a part of it
-  not_sent,  ///< it never left this process
-};
 
 class PostQueue {
  public:
