@@ -21,6 +21,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "fabric/post_end.hpp"
@@ -84,11 +85,16 @@ class PeerLink {
 
   /// The session that it has with the peer, one above the one before; 0: it is down.
   [[nodiscard]] virtual std::uint64_t session() const = 0;
-  [[nodiscard]] const PeerCounts& counts() const { return counts_; }
+  [[nodiscard]] const PeerCounts& counts() const { return *shared_counts_; }
+  /// The same, for who may look when the link is gone.
+  [[nodiscard]] std::shared_ptr<const PeerCounts> shared_counts() const { return shared_counts_; }
 
  protected:
   PeerLink() = default;
-  PeerCounts counts_;
+  [[nodiscard]] PeerCounts& own_counts() { return *shared_counts_; }
+
+ private:
+  const std::shared_ptr<PeerCounts> shared_counts_ = std::make_shared<PeerCounts>();
 };
 
 }  // namespace espalier::channel

@@ -7,6 +7,7 @@
 #include "base/assert.hpp"
 #include "base/try_reserve.hpp"
 #include "engine/connection.hpp"
+#include "engine/planted_engine_bugs.hpp"
 #include "engine/scheduler.hpp"
 #include "engine/services.hpp"
 
@@ -27,7 +28,30 @@ PeerPosts::PeerPosts(const ExecutorContext& context)
     : scheduler_(context.scheduler), node_(context.services.parts.find<NodePeers>()) {
   if (node_ == nullptr) return;
   const auto wake = [&scheduler = scheduler_] { scheduler.wake(); };
-  for (const NodePeers::Peer& peer : node_->peers) links_.push_back({peer.make_link(wake), {}, 0});
+  for (std::size_t i = 0; i < node_->peers.size(); ++i) {
+    links_.push_back({node_->peers[i].make_link(wake), {}, 0});
+    node_->add_counts(i, links_[i].link->shared_counts());
+  }
+}
+
+void NodePeers::add_counts(std::size_t peer, std::shared_ptr<const channel::PeerCounts> counts) {
+  const std::lock_guard lock(mutex_);
+  counts_[peer].push_back(std::move(counts));
+}
+
+PeerTotals NodePeers::totals(std::size_t peer) const {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  PeerTotals totals;
+  const std::lock_guard lock(mutex_);
+  for (const auto& counts : counts_[peer]) {
+    totals.links_up += counts->up.load(kRelaxed) ? 1 : 0;
+    totals.opened += counts->opened.load(kRelaxed);
+    totals.posts += counts->posts.load(kRelaxed);
+    totals.doorbells += counts->doorbells.load(kRelaxed);
+    totals.completions += counts->completions.load(kRelaxed);
+    totals.failures += counts->failures.load(kRelaxed);
+  }
+  return totals;
 }
 
 std::optional<std::size_t> PeerPosts::find(std::string_view name) const {
@@ -66,6 +90,9 @@ void PeerPosts::feed(Link& link) {
     const bool taken = post.message != nullptr
                            ? link.link->call(post.session, *post.message, *post.answer, owner)
                            : link.link->post(post.session, post.request, owner);
+    if (!taken && planted(Bug::peer_post_overtakes) && link.first + 1 != link.waiting.size()) {
+      std::swap(link.waiting[link.first], link.waiting[link.first + 1]);
+    }
     if (!taken) break;
   }
   if (link.first == link.waiting.size()) {
@@ -107,6 +134,7 @@ void PeerPosts::ended(std::uint64_t owner, fabric::PostEnd how, fabric::Status s
   Request& request = scheduler_.place(owner >> kPostBits);
   auto& state = request.executor_state.get<PostsOfRequest>();
   ESPALIER_ASSERT(state.pending != 0);
+  if (planted(Bug::peer_failure_believed)) how = fabric::PostEnd::done;
   state.ends[owner & ((1u << kPostBits) - 1)] = {how, status};
   if (--state.pending == 0) done_.push_back(&request);  // for which there is room
 }

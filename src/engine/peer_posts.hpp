@@ -25,27 +25,39 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "channel/peer_link.hpp"
 #include "engine/call.hpp"
 #include "engine/executor.hpp"
+#include "engine/peer_totals.hpp"
 
 namespace espalier::offload {
 
-/// The peers of a node, and how a scheduler's links to them are made.
+/// The peers of a node, and how a scheduler's links to them are made. Thread: any.
 struct NodePeers final : NodePart {
   struct Peer {
     std::string name;
     /// `wake`: has the scheduler's thread look; called by any thread while the link lives.
     std::function<std::unique_ptr<channel::PeerLink>(std::function<void()> wake)> make_link;
   };
-  explicit NodePeers(std::vector<Peer> all) : peers(std::move(all)) {}
+  explicit NodePeers(std::vector<Peer> all) : peers(std::move(all)), counts_(peers.size()) {}
   const std::vector<Peer> peers;
+
+  /// A scheduler has a link to a peer of this number.
+  void add_counts(std::size_t peer, std::shared_ptr<const channel::PeerCounts> counts);
+  /// Each is right; they are not of one instant.
+  [[nodiscard]] PeerTotals totals(std::size_t peer) const;
+
+ private:
+  mutable std::mutex mutex_;                                                     // guards counts_
+  std::vector<std::vector<std::shared_ptr<const channel::PeerCounts>>> counts_;  // by peer
 };
 
 extern const ExecutorKind kPeerPosts;
@@ -109,9 +121,9 @@ class PeerPosts final : public Executor, private channel::PeerEnds {
   static void feed(Link& link);
 
   Scheduler& scheduler_;
-  const NodePeers* const node_;  // null: it has none
-  std::vector<Link> links_;      // by number
-  std::vector<Request*> done_;   // of which the last post has ended
+  NodePeers* const node_;       // null: it has none
+  std::vector<Link> links_;     // by number
+  std::vector<Request*> done_;  // of which the last post has ended
   std::vector<Request*> going_on_;
 };
 

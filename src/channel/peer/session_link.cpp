@@ -70,7 +70,7 @@ bool SessionLink::call(std::uint64_t session, const wire::CallMessage& message, 
   free_calls_.pop_back();
   sending_ = !rings_->send_rest();
   calls_[tag] = {owner, &answer, false};
-  counts_.calls.fetch_add(1, std::memory_order_relaxed);
+  own_counts().calls.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
@@ -166,7 +166,7 @@ void SessionLink::take_answer(const client::Incoming& response, PeerEnds& ends) 
 }
 
 void SessionLink::report(PeerEnds& ends, const Ended& ended) {
-  if (ended.how != PostEnd::done) counts_.failures.fetch_add(1, std::memory_order_relaxed);
+  if (ended.how != PostEnd::done) own_counts().failures.fetch_add(1, std::memory_order_relaxed);
   ends.ended(ended.owner, ended.how, ended.status);
 }
 
@@ -178,9 +178,9 @@ void SessionLink::report_posts(PeerEnds& ends) {
 
 void SessionLink::count() {
   const fabric::PostQueue::Counts& posts = posts_.counts();
-  counts_.posts.store(posts.posts, std::memory_order_relaxed);
-  counts_.doorbells.store(posts.doorbells, std::memory_order_relaxed);
-  counts_.completions.store(posts.completions, std::memory_order_relaxed);
+  own_counts().posts.store(posts.posts, std::memory_order_relaxed);
+  own_counts().doorbells.store(posts.doorbells, std::memory_order_relaxed);
+  own_counts().completions.store(posts.completions, std::memory_order_relaxed);
 }
 
 // --- up and down ---------------------------------------------------------------------------------
@@ -228,13 +228,13 @@ void SessionLink::take_up(OpenedPeer opened) {
   silent_ = false;
   heard_ns_ = polled_ns_ = now_ns_;
   ++sessions_;
-  counts_.up.store(true, std::memory_order_relaxed);
-  counts_.opened.fetch_add(1, std::memory_order_relaxed);
+  own_counts().up.store(true, std::memory_order_relaxed);
+  own_counts().opened.fetch_add(1, std::memory_order_relaxed);
 }
 
 // A call whose message had begun to go is one that left.
 void SessionLink::lose(PeerEnds& ends) {
-  counts_.up.store(false, std::memory_order_relaxed);
+  own_counts().up.store(false, std::memory_order_relaxed);
   if (memory_) {
     memory_->pair().close();
     while (poll_memory(ends)) {  // what it told before it ended

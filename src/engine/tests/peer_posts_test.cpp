@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/tests/testing/manual_link.hpp"
+#include "engine/tests/testing/peer_posts_world.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
 
 namespace espalier::offload {
@@ -18,59 +20,6 @@ namespace {
 
 using fabric::PostEnd;
 using fabric::Status;
-
-/// A link that ends what it is told to end, in whatever way.
-class ManualLink final : public channel::PeerLink {
- public:
-  struct Taken {
-    std::uint64_t owner;
-    fabric::WorkRequest request;
-    std::string called;  // the payload of a call
-    channel::PeerAnswer* answer;
-  };
-
-  explicit ManualLink(std::function<void()> wake_thread) : wake(std::move(wake_thread)) {}
-  bool post(std::uint64_t, const fabric::WorkRequest& request, std::uint64_t owner) override {
-    return take({owner, request, {}, nullptr});
-  }
-  bool call(std::uint64_t, const wire::CallMessage& message, channel::PeerAnswer& answer,
-            std::uint64_t owner) override {
-    return take({owner, {}, std::string(message.payload), &answer});
-  }
-  void ring() override { doorbells += std::exchange(unrung, 0) != 0 ? 1 : 0; }
-  bool poll(channel::PeerEnds& ends) override {
-    const bool moved = !to_end.empty();
-    for (const PeerEnd& how : std::exchange(to_end, {})) {
-      const std::uint64_t owner = in_flight.front().owner;
-      in_flight.pop_front();
-      ends.ended(owner, how.how, how.status);
-    }
-    return moved;
-  }
-  bool waits() const override { return !in_flight.empty(); }
-  std::uint64_t session() const override { return 1; }
-
-  void end(PostEnd how = PostEnd::done, Status status = Status::success) {
-    to_end.push_back({how, status});
-  }
-
-  std::function<void()> wake;
-  std::size_t depth = 1000;
-  std::deque<Taken> in_flight;
-  std::vector<PeerEnd> to_end;
-  std::vector<std::uint64_t> order;  // of the addresses that were posted
-  int unrung = 0;
-  int doorbells = 0;
-
- private:
-  bool take(Taken taken) {
-    if (in_flight.size() >= depth) return false;
-    order.push_back(taken.request.remote);
-    in_flight.push_back(std::move(taken));
-    ++unrung;
-    return true;
-  }
-};
 
 std::vector<ManualLink*> links;
 int steps_after_ends = 0;
@@ -290,6 +239,13 @@ TEST_F(PeerPostsFixture, MoreRequestsThanPlacesWait) {
     }
   }
   EXPECT_TRUE(std::ranges::is_sorted(b().order));
+}
+
+TEST(PeerPostsSeeds, EachEndIsWhatTheLinkSaidAndNoPostOvertakesAnother) {
+  const std::uint64_t seed = base::seed_from_environment(73);
+  for (std::uint64_t i = 0; i < 15; ++i) {
+    ASSERT_EQ(PeerPostsWorld(seed + i).run(), "") << "seed " << seed + i;
+  }
 }
 
 TEST_F(PeerPostsFixture, PeersAreFoundByName) {
