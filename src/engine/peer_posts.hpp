@@ -136,7 +136,9 @@ class PeerBatch {
 
   // Of each: the peer's number, and the session by which the key, or the number of an object, was
   // told; of another session nothing leaves. Bounds of a client's are the step's to check: a post
-  // that the peer refuses ends the link for all. Requires: at most PostsOfRequest::kMost.
+  // that the peer refuses ends the link for all. WRITEs and atomics on one peer take effect in
+  // order; a READ may bring what was posted behind it, for it may be asked for twice. Requires: at
+  // most PostsOfRequest::kMost.
 
   void read(std::size_t peer, std::uint64_t session, std::span<std::byte> into,
             fabric::RegionKey key, std::uint64_t remote) {
