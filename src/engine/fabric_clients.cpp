@@ -543,9 +543,9 @@ void FabricClients::remove_ended() {
 
 // The pair is gone; the session waits for its client.
 void FabricClients::lose(Session& session) {
-  session.connection->link()->detach();
   by_pair_.erase(session.pair->number());
   session.pair->close();
+  session.connection->link()->detach();
   session.pair.reset();
   session.connection->parts.detach();
   session.region.revoke();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Switches that break one rule of what sessions are given at a time (base/planted.hpp).
+// Switches that break one rule of what sessions are given, or of what steps post to peers, at a
+// time (base/planted.hpp).
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,10 @@ enum class Bug : std::uint8_t {
   none,
   lease_without_end,  // rule 4: one that is not renewed holds memory back for ever
   lease_not_fenced,   // rule 4: a lease ends while its reader's key is good
+
+  // Of posts to peers (peer_posts.hpp).
+  peer_post_overtakes,    // what finds no room keeps nothing behind it waiting
+  peer_failure_believed,  // a post has taken effect, whatever the link says
 };
 
 using base::planted;

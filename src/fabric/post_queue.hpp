@@ -9,6 +9,9 @@
 // signalled or not. What came behind a failure may have left, and may still take effect, until the
 // peer has revoked the key by which it was to; nothing here is posted again.
 //
+// What posts answers of rings goes through here for each of them, so what is added is built in the
+// place from which it is posted (fabric/types.hpp).
+//
 // Invariants
 // P1. Each post that was added ends once, in the order in which they were added.
 // P2. What a post names of this process is the fabric's own until its end is told.
@@ -22,17 +25,10 @@
 #include <span>
 #include <vector>
 
+#include "fabric/post_end.hpp"
 #include "fabric/queue_pair.hpp"
 
 namespace espalier::fabric {
-
-/// What became of a post.
-enum class PostEnd : std::uint8_t {
-  done,      ///< it took effect, and what it brings is there
-  refused,   ///< the peer said so of a READ or an atomic: it had no effect
-  unknown,   ///< it left: it may have taken effect, or may yet; of a WRITE, a part of it
-  not_sent,  ///< it never left this process
-};
 
 class PostQueue {
  public:
@@ -59,8 +55,7 @@ class PostQueue {
   PostQueue& operator=(const PostQueue&) = delete;
 
   /// Posts by this pair from the next doorbell on; it lives until detach(). What waited for one
-  /// leaves too. Requires: no pair is attached; this one can have `depth` requests in flight, and
-  /// its completion queue has a place for each beside what else is told there.
+  /// leaves too. Requires: no pair is attached; this one can have `depth` requests in flight.
   void attach(QueuePair& pair);
   [[nodiscard]] bool attached() const { return pair_ != nullptr; }
   /// What is in flight ends as unknown, and what waits as not sent. Requires: the pair has ended,
@@ -71,12 +66,25 @@ class PostQueue {
   [[nodiscard]] bool has_room() const {
     return end_ - begin_ + (taken_ ? 0 : ended_.size()) < depth_;
   }
+  /// When the end of a post is asked for.
+  enum class Signal : std::uint8_t { with_others, by_itself };
   /// Takes a post, which leaves with the next doorbell; `owner` comes back with its end. Returns
   /// false if there is no room: something must end first. Requires: the pair can carry it.
-  [[nodiscard]] bool add(const WorkRequest& request, std::uint64_t owner);
+  [[nodiscard]] bool add(const WorkRequest& request, std::uint64_t owner,
+                         Signal signal = Signal::with_others) {
+    if (!has_room()) return false;
+    owners_[end_ & mask_] = owner;
+    WorkRequest& added = waiting_.emplace_back(request);
+    added.work_id = end_++;
+    added.signalled = signal == Signal::by_itself;
+    return true;
+  }
   /// Hands what was added to the pair, with one doorbell. Of a pair that is being connected nothing
-  /// leaves yet, of one that has ended nothing ever.
-  void ring();
+  /// leaves yet, of one that has ended nothing ever; and where its completion queue has no room for
+  /// more, the rest waits for the next doorbell. Returns whether anything left.
+  bool ring();
+  /// Whether something waits for a doorbell.
+  [[nodiscard]] bool waits() const { return !waiting_.empty(); }
   /// Takes a completion of a request that this queue posted. One of an earlier pair changes
   /// nothing: its posts have ended.
   void completed(const Completion& completion);
@@ -90,6 +98,7 @@ class PostQueue {
 
  private:
   void finish(PostEnd how, Status status);
+  void mark_signalled();
 
   const std::uint32_t depth_;
   const std::uint32_t signal_every_;

@@ -76,6 +76,47 @@ TEST_P(PostQueues, EachKthIsSignalled) {
   EXPECT_EQ(queue.counts().completions, 5u);
 }
 
+TEST_P(PostQueues, WhatIsToEndByItselfIsSignalledToo) {
+  const auto pair = scene.connect();
+  PostQueue queue(64, 32);
+  queue.attach(*pair.near);
+  for (std::size_t word = 0; word < 12; ++word) {
+    const bool alone = word == 3 || word == 7;
+    ASSERT_TRUE(queue.add(write(word), word,
+                          alone ? PostQueue::Signal::by_itself : PostQueue::Signal::with_others));
+  }
+  queue.ring();
+  EXPECT_EQ(ends(queue, 12).size(), 12u);
+  EXPECT_EQ(queue.counts().completions, 3u);
+}
+
+// A connection that fails is made again, and its pair may get the number of the one before.
+TEST_P(PostQueues, ACompletionOfAnEarlierPairChangesNothing) {
+  auto pair = scene.connect();
+  PostQueue queue(8, 4);
+  queue.attach(*pair.near);
+  for (std::size_t word = 0; word < 4; ++word) ASSERT_TRUE(queue.add(write(word), word));
+  queue.ring();
+  pair.near->close();
+  const std::uint32_t number = pair.near->number();
+  queue.detach();
+  EXPECT_EQ(ends(queue, 4).size(), 4u);
+  pair.far->close();
+  pair = scene.connect();
+  queue.attach(*pair.near);
+  ASSERT_TRUE(queue.add(write(9), 9));
+  queue.ring();
+  Completion late;
+  late.pair = pair.near->number();
+  late.work_id = 3;
+  queue.completed(late);
+  late.pair = number;
+  queue.completed(late);
+  const auto all = ends(queue, 1);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0], (PostQueue::Ended{9, PostEnd::done, Status::success}));
+}
+
 TEST_P(PostQueues, WhatIsReadIsThereWhenItsEndIsTold) {
   const auto pair = scene.connect();
   scene.random.fill(scene.far_bytes());
@@ -156,6 +197,14 @@ TEST_P(PostQueues, WhatWaitsForAPairLeavesByTheNextOne) {
 
 INSTANTIATE_TEST_SUITE_P(Transports, PostQueues, ::testing::ValuesIn(fabric_transports()),
                          [](const auto& each) { return each.param.name; });
+
+TEST(PostQueueSim, WhatLeftEndsThoughNothingFollows) {
+  const std::uint64_t seed = base::seed_from_environment(72);
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    ASSERT_EQ(post_queue_in_peace(seed + i), "") << "seed " << seed + i;
+    ASSERT_EQ(post_queue_in_peace(seed + i, sim::Faults::harsh()), "") << "seed " << seed + i;
+  }
+}
 
 TEST(PostQueueSim, EachEndsOnceInOrderWhateverBecomesOfThePairs) {
   const std::uint64_t seed = base::seed_from_environment(71);

@@ -31,6 +31,15 @@ struct MapConfig {
   }
 };
 
+/// Another node, whose memory and calls offloads of this one may use.
+struct PeerConfig {
+  std::string name;
+  std::string address;      ///< of the fabric
+  std::string secret_file;  ///< by which it comes there; empty: the process's
+
+  friend bool operator==(const PeerConfig&, const PeerConfig&) = default;
+};
+
 /// The defaults here are those of the table, which a test holds against each other; those that
 /// depend on the machine are empty here.
 struct Config {
@@ -86,11 +95,14 @@ struct Config {
   Metrics metrics;
   Log log;
   std::vector<MapConfig> maps = {MapConfig{}};  ///< of a host at least one; no name twice
+  std::vector<PeerConfig> peers;                ///< of a host; no name twice
 
   friend bool operator==(const Config&, const Config&) = default;
 };
 
 /// More maps than this at the start are a mistake.
 inline constexpr std::size_t kMapsMax = 1024;
+/// And peers: each worker has a session with each.
+inline constexpr std::size_t kPeersMax = 64;
 
 }  // namespace espalier::node

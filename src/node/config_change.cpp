@@ -29,6 +29,16 @@ std::vector<MapChange> changes_of_maps(const Config& running, const Config& want
   return result;
 }
 
+// As a variable would say it.
+std::string joined(const std::vector<PeerConfig>& peers) {
+  std::string text;
+  for (const PeerConfig& peer : peers) {
+    text += (text.empty() ? "" : ",") + peer.name + '=' +
+            to_text(PeerValue{peer.address, peer.secret_file});
+  }
+  return to_toml({Kind::path}, text);
+}
+
 }  // namespace
 
 ConfigChanges changes(const Config& running, const Config& wanted) {
@@ -39,6 +49,9 @@ ConfigChanges changes(const Config& running, const Config& wanted) {
     if (before == after) continue;
     result.settings.push_back(
         {setting.key, to_toml(setting.rule, before), to_toml(setting.rule, after), setting.live});
+  }
+  if (running.peers != wanted.peers) {
+    result.settings.push_back({kPeersSection, joined(running.peers), joined(wanted.peers), false});
   }
   result.maps = changes_of_maps(running, wanted);
   return result;

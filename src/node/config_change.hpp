@@ -29,7 +29,7 @@ struct MapChange {
 };
 
 struct ConfigChanges {
-  std::vector<SettingChange> settings;  ///< in the order of settings()
+  std::vector<SettingChange> settings;  ///< in the order of settings(); then peers, all as one
   std::vector<MapChange> maps;          ///< by name
 };
 

@@ -59,6 +59,18 @@ TEST(ConfigChange, MapsThatComeGoAndDiffer) {
   EXPECT_EQ(found[2].kind, MapChange::Kind::added);
 }
 
+TEST(ConfigChange, PeersTakeARestart) {
+  Config wanted = small_config();
+  wanted.peers = {{"b", "shm:/x", ""}, {"c", "shm:/y", "/s"}};
+  const ConfigChanges found = changes(small_config(), wanted);
+  ASSERT_EQ(found.settings.size(), 1u);
+  EXPECT_EQ(found.settings[0].key, "peers");
+  EXPECT_EQ(found.settings[0].before, "\"\"");
+  EXPECT_EQ(found.settings[0].after, "\"b=shm:/x,c=shm:/y /s\"");
+  EXPECT_FALSE(found.settings[0].live);
+  EXPECT_TRUE(with_live_settings(small_config(), wanted).peers.empty());
+}
+
 TEST(ConfigChange, OnlyLiveSettingsAreTaken) {
   Config wanted = small_config();
   wanted.node.socket = "/t";

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "kinds/map/node/geometry.hpp"
+#include "fabric/address.hpp"
 #include "node/config_settings.hpp"
 #include "node/config_text.hpp"
 #include "node/testing/config_fixture.hpp"
@@ -72,6 +73,13 @@ void require_good(const Loaded& loaded, const Machine& machine) {
     for (const MapSetting& setting : map_settings()) require_limits(setting, map, 0);
     require(tree::Geometry::valid(map.options));
     require(names.insert(map.name).second);
+  }
+  names.clear();
+  require(config.peers.size() <= kPeersMax && loaded.peer_origins.size() == config.peers.size());
+  for (const PeerConfig& peer : config.peers) {
+    require(!peer.name.empty() && names.insert(peer.name).second);
+    require(fabric::parse(peer.address).has_value());
+    require(printable(peer.secret_file) == peer.secret_file);
   }
   require(loaded.origins.size() == settings().size());
   for (const std::string& origin : loaded.origins) require(!origin.empty());

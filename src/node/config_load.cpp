@@ -27,6 +27,11 @@ struct NamedMap {
   std::string origin;
 };
 
+struct OriginatedPeer {
+  PeerConfig config;
+  std::string origin;
+};
+
 OriginatedMap default_map(std::string name, const std::string& name_origin) {
   OriginatedMap map;
   map.config.name = std::move(name);
@@ -50,6 +55,7 @@ class Loader {
     read_flags(flags);
     take_defaults();
     choose_maps();
+    choose_peers();
     if (loaded_.config.node.place == Place::device) check_device();
     if (!problems_.empty()) return std::unexpected(std::move(problems_));
     return std::move(loaded_);
@@ -146,7 +152,11 @@ class Loader {
       complain_unknown(in_file(entry.line), "key", entry.key, guess);
     }
     for (const FileSection& section : content.sections) {
-      if (is_section(section.name)) {
+      if (section.name == kPeersSection) {
+        for (const FileEntry& entry : section.entries) {
+          add_peer(file_peers_, entry.key, entry.raw, in_file(entry.line));
+        }
+      } else if (is_section(section.name)) {
         for (const FileEntry& entry : section.entries) take_file_entry(section, entry);
       } else {
         complain_unknown(in_file(section.line), "section", section.name,
@@ -206,6 +216,55 @@ class Loader {
              "take one away, or give it another name");
   }
 
+  // --- peers
+
+  void add_peer(std::vector<OriginatedPeer>& list, const std::string& name, const Raw& raw,
+                const std::string& where) {
+    const auto good_name = parse_value({Kind::name, 1, 64}, Text{name}, 0);
+    if (!good_name) {
+      return complain(where, "the name of a peer " + good_name.error().what,
+                      good_name.error().hint);
+    }
+    const auto value = parse_peer(raw);
+    if (!value) {
+      return complain(where, fmt::format("{}.{} {}", kPeersSection, name, value.error().what),
+                      value.error().hint);
+    }
+    const bool known = std::ranges::any_of(
+        list, [&](const OriginatedPeer& peer) { return peer.config.name == name; });
+    if (known) {
+      complain(where, fmt::format("there are two peers {}", quoted(name)),
+               "take one away, or give it another name");
+    } else if (list.size() <= kPeersMax) {  // one more than may be is enough to be refused
+      list.push_back({{name, value->address, value->secret_file}, where});
+    }
+  }
+
+  /// NAME=ADDRESS FILE, as flags and variables have it.
+  void add_named_peer(std::vector<OriginatedPeer>& list, const std::string& text,
+                      const std::string& where) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) {
+      return complain(where, fmt::format("{} names no address", quoted(text)),
+                      "give NAME=ADDRESS, and behind a space the file of the secret");
+    }
+    add_peer(list, text.substr(0, equals), Text{text.substr(equals + 1)}, where);
+  }
+
+  void choose_peers() {
+    auto& chosen = !peers_by_flag_.empty()       ? peers_by_flag_
+                   : !peers_by_variable_.empty() ? peers_by_variable_
+                                                 : file_peers_;
+    for (OriginatedPeer& peer : chosen) {
+      loaded_.config.peers.push_back(std::move(peer.config));
+      loaded_.peer_origins.push_back(std::move(peer.origin));
+    }
+    if (loaded_.config.peers.size() > kPeersMax) {
+      complain(loaded_.peer_origins.front(), fmt::format("there are more than {} peers", kPeersMax),
+               "name fewer");
+    }
+  }
+
   // --- variables and flags
 
   void read_environment() {
@@ -220,6 +279,12 @@ class Loader {
         for (std::size_t at = 0; at <= text.size();) {
           const std::size_t end = std::min(text.find(',', at), text.size());
           add_named(named_by_variable_, text.substr(at, end - at), where);
+          at = end + 1;
+        }
+      } else if (name == kPeersVariable) {
+        for (std::size_t at = 0; at <= text.size();) {
+          const std::size_t end = std::min(text.find(',', at), text.size());
+          add_named_peer(peers_by_variable_, text.substr(at, end - at), where);
           at = end + 1;
         }
       } else if (found != settings().end()) {
@@ -237,6 +302,8 @@ class Loader {
       const auto at = index_of(key);
       if (key == kMapKey) {
         add_named(named_by_flag_, text, where);
+      } else if (key == kPeerKey) {
+        add_named_peer(peers_by_flag_, text, where);
       } else if (!at && key != kFileKey) {
         complain_unknown(where, "flag", flag_name(key), nearest_flag(key));
       } else if (!seen.insert(key).second) {
@@ -298,7 +365,8 @@ class Loader {
     }
   }
 
-  /// A device has the maps of its host. What the host lets others read, the device does not.
+  /// A device has the maps of its host, which is its only peer. What the host lets others read, the
+  /// device does not.
   void check_device() {
     const auto origin = [this](std::string_view key) { return loaded_.origins[*index_of(key)]; };
     const Config::Node& node = loaded_.config.node;
@@ -313,6 +381,10 @@ class Loader {
     if (!named_by_flag_.empty() || !named_by_variable_.empty() || !file_maps_.empty()) {
       complain(loaded_.map_origins.front().front(), "a device makes no maps",
                "name them at the host, or make them with espalier map create");
+    }
+    if (!loaded_.config.peers.empty()) {
+      complain(loaded_.peer_origins.front(), "a device has no peers but its host",
+               "name them at the host");
     }
   }
 
@@ -336,6 +408,9 @@ class Loader {
   std::set<std::string> file_names_;
   std::vector<NamedMap> named_by_variable_;
   std::vector<NamedMap> named_by_flag_;
+  std::vector<OriginatedPeer> file_peers_;
+  std::vector<OriginatedPeer> peers_by_variable_;
+  std::vector<OriginatedPeer> peers_by_flag_;
   Loaded loaded_;
   std::vector<Problem> problems_;
 };

@@ -7,6 +7,8 @@
 // Which maps to make: those that --map names, else those of ESPALIER_MAPS, else all [[map]] of the
 // file, else one called "default". A map that is named and also stands in the file has the options
 // that it has there.
+//
+// Which peers it has: those of --peer, else those of ESPALIER_PEERS, else those of [peers].
 #pragma once
 
 #include <cstdint>
@@ -42,7 +44,7 @@ struct World {
 [[nodiscard]] std::string own_folder(std::uint64_t user_id);
 
 /// One flag of the command line, without interpretation. The key is a setting's ("node.cores"),
-/// "map", which may come several times, or "config".
+/// "map" or "peer", which may come several times, or "config".
 struct FlagValue {
   std::string key;
   std::string text;
@@ -64,6 +66,7 @@ struct Loaded {
   Config config;
   std::vector<std::string> origins;                   ///< one for each of settings()
   std::vector<std::vector<std::string>> map_origins;  ///< for each map, each of map_settings()
+  std::vector<std::string> peer_origins;              ///< for each peer
   std::string memory_share;  ///< memory.limit as it was given, if that is a percentage; else empty
 };
 

@@ -27,6 +27,7 @@ void print_line(std::string& out, std::string_view name, const std::string& valu
 std::string print(const Loaded& loaded) {
   ESPALIER_ASSERT(loaded.origins.size() == settings().size());
   ESPALIER_ASSERT(loaded.map_origins.size() == loaded.config.maps.size());
+  ESPALIER_ASSERT(loaded.peer_origins.size() == loaded.config.peers.size());
   std::string out;
   std::string_view section;
   for (std::size_t i = 0; i < settings().size(); ++i) {
@@ -41,6 +42,15 @@ std::string print(const Loaded& loaded) {
     print_line(out, setting.key.substr(dot + 1), to_toml(setting.rule, setting.get(loaded.config)),
                share ? fmt::format("{}, {} of this machine", loaded.origins[i], loaded.memory_share)
                      : loaded.origins[i]);
+  }
+  if (!loaded.config.peers.empty())
+    fmt::format_to(std::back_inserter(out), "\n[{}]\n", kPeersSection);
+  for (std::size_t i = 0; i < loaded.config.peers.size(); ++i) {
+    const PeerConfig& peer = loaded.config.peers[i];
+    // A name with a dot would be that of a table.
+    print_line(out, to_toml({Kind::path}, peer.name),
+               to_toml({Kind::path}, to_text(PeerValue{peer.address, peer.secret_file})),
+               loaded.peer_origins.at(i));
   }
   if (loaded.config.node.place == Place::device) return out;  // it makes no maps
   for (std::size_t map = 0; map < loaded.config.maps.size(); ++map) {

@@ -243,7 +243,7 @@ bool is_variable_of_others(std::string_view name) {
 std::string nearest_key(std::string_view key) { return nearest_of(key, keys()); }
 
 std::string nearest_section(std::string_view section) {
-  std::vector<std::string> sections{std::string(kMapKey)};
+  std::vector<std::string> sections{std::string(kMapKey), std::string(kPeersSection)};
   for (const Setting& setting : kSettings) {
     const std::string name(setting.key.substr(0, setting.key.find('.')));
     if (sections.back() != name) sections.push_back(name);
@@ -262,6 +262,7 @@ std::string nearest_map_key(std::string_view key) {
 std::string nearest_variable(std::string_view name) {
   std::vector<std::string> candidates = keys();
   candidates.emplace_back("maps");
+  candidates.emplace_back(kPeersSection);
   candidates.emplace_back(kFileKey);
   if (name.starts_with(kVariablePrefix)) name.remove_prefix(kVariablePrefix.size());
   const std::string key = nearest_of(name, candidates);
@@ -271,6 +272,7 @@ std::string nearest_variable(std::string_view name) {
 std::string nearest_flag(std::string_view key) {
   std::vector<std::string> candidates = keys();
   candidates.emplace_back(kMapKey);
+  candidates.emplace_back(kPeerKey);
   candidates.emplace_back(kFileKey);
   const std::string found = nearest_of(key, candidates);
   return found.empty() ? "" : flag_name(found);

@@ -40,6 +40,11 @@ using MapSetting = SettingOf<MapConfig>;
 /// variable ESPALIER_MAPS, with commas between.
 inline constexpr std::string_view kMapKey = "map";
 inline constexpr std::string_view kMapsVariable = "ESPALIER_MAPS";
+/// Other nodes: `NAME = "ADDRESS FILE"` in [peers] of a file; flag --peer, once for each, and
+/// variable ESPALIER_PEERS, with commas between, as NAME=ADDRESS FILE.
+inline constexpr std::string_view kPeerKey = "peer";
+inline constexpr std::string_view kPeersSection = "peers";
+inline constexpr std::string_view kPeersVariable = "ESPALIER_PEERS";
 /// Which file to read: flag --config, variable ESPALIER_CONFIG.
 inline constexpr std::string_view kFileKey = "config";
 

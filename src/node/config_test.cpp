@@ -241,6 +241,69 @@ TEST(Config, MapsAreChosenByNameAndKeepTheirOptions) {
   EXPECT_EQ(loaded.config.maps[1].name, "e");
 }
 
+TEST(Config, PeersHaveAnAddressAndPerhapsAFile) {
+  Machine machine;
+  machine.files[kFile] =
+      "[peers]\nb = 'shm:/run/b'\n'c.d' = 'roce://192.0.2.1/1  /etc/my secret'\ne='shm:/e none'\n";
+  Loaded loaded = load_good(machine);
+  EXPECT_EQ(loaded.config.peers,
+            (std::vector<PeerConfig>{{"b", "shm:/run/b", ""},
+                                     {"c.d", "roce://192.0.2.1/1", "/etc/my secret"},
+                                     {"e", "shm:/e", ""}}));
+  EXPECT_EQ(loaded.peer_origins[1], "file /etc/espalier/espalier.toml:3");
+  machine.files[kFile] = print(loaded);
+  EXPECT_EQ(load_good(machine).config, loaded.config);
+
+  machine.environment = {{"ESPALIER_PEERS", "x=shm:/x /s,y=shm:/y"}};
+  loaded = load_good(machine);
+  EXPECT_EQ(loaded.config.peers,
+            (std::vector<PeerConfig>{{"x", "shm:/x", "/s"}, {"y", "shm:/y", ""}}));
+  EXPECT_EQ(loaded.peer_origins[1], "environment ESPALIER_PEERS");
+
+  machine.flags = {{"peer", "z=shm:/z"}};
+  loaded = load_good(machine);
+  EXPECT_EQ(loaded.config.peers, (std::vector<PeerConfig>{{"z", "shm:/z", ""}}));
+  EXPECT_EQ(loaded.peer_origins[0], "flag --peer");
+}
+
+TEST(Config, WhatIsWrongWithAPeerIsSaid) {
+  const std::string hint =
+      "; give an address of the fabric, such as roce://192.0.2.1/1, and behind a space the file "
+      "with the name and secret by which this node comes there\n";
+  const auto of_flag = [](const std::string& text) {
+    Machine machine;
+    machine.flags = {{"peer", text}};
+    return machine.problems();
+  };
+  EXPECT_EQ(of_flag("b=nowhere"), "flag --peer: peers.b cannot have 'nowhere' in it" + hint);
+  EXPECT_EQ(of_flag("b="), "flag --peer: peers.b cannot be ''" + hint);
+  EXPECT_EQ(of_flag("b"),
+            "flag --peer: 'b' names no address; give NAME=ADDRESS, and behind a "
+            "space the file of the secret\n");
+  EXPECT_NE(of_flag("b c=shm:/x"), "");
+  EXPECT_NE(of_flag("=shm:/x"), "");
+  Machine machine;
+  machine.flags = {{"peer", "b=shm:/x"}, {"peer", "b=shm:/y"}};
+  EXPECT_EQ(machine.problems(),
+            "flag --peer: there are two peers 'b'; take one away, or give it another name\n");
+  machine.flags.clear();
+  machine.files[kFile] = "[peers]\nb = 7\n[peers.c]\naddress = 'shm:/x'\n[peer]\n";
+  EXPECT_EQ(machine.problems(),
+            "file /etc/espalier/espalier.toml:2: peers.b cannot be 7" + hint +
+                "file /etc/espalier/espalier.toml:3: peers.c cannot be a table" + hint +
+                "file /etc/espalier/espalier.toml:5: there is no section 'peer'; did you mean "
+                "[peers]?\n");
+  machine.files.clear();
+  for (std::size_t i = 0; i <= kPeersMax; ++i) {
+    EXPECT_EQ(machine.problems(), "");
+    machine.flags.push_back({"peer", std::to_string(i) + "=shm:/x"});
+  }
+  EXPECT_EQ(machine.problems(), "flag --peer: there are more than 64 peers; name fewer\n");
+  machine.flags = {{"peer", "b=shm:/x"}, {"node.place", "device"}, {"node.host", "shm:/h"}};
+  EXPECT_EQ(machine.problems(),
+            "flag --peer: a device has no peers but its host; name them at the host\n");
+}
+
 TEST(Config, MapsHaveGoodNamesOnce) {
   for (const char* wrong : {"", "a,", ",a", "a,,b", "a,a", "a b", "k\u00e4se"}) {
     Machine machine;

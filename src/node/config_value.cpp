@@ -198,6 +198,31 @@ std::expected<Value, Wrong> parse_path(const Rule& rule, const Raw& raw) {
 
 }  // namespace
 
+std::expected<PeerValue, Wrong> parse_peer(const Raw& raw) {
+  constexpr std::uint64_t kLongest = 4096;
+  const std::string hint =
+      "give an address of the fabric, such as roce://192.0.2.1/1, and behind a space the file with "
+      "the name and secret by which this node comes there";
+  const std::string* const text = text_of(raw);
+  if (text == nullptr) return std::unexpected(Wrong{"cannot be " + shown(raw), hint});
+  const std::size_t space = std::min(text->find(' '), text->size());
+  const std::size_t file = std::min(text->find_first_not_of(' ', space), text->size());
+  PeerValue peer{text->substr(0, space), text->substr(file)};
+  const auto address = parse_fabric({Kind::fabric, 0, kLongest}, Text{peer.address});
+  if (!address) return std::unexpected(Wrong{address.error().what, hint});
+  if (fabric_addresses(std::get<std::string>(*address)).size() != 1) {
+    return std::unexpected(Wrong{"cannot be " + shown(raw), hint});
+  }
+  const auto path = parse_path({Kind::path, 0, kLongest}, Text{peer.secret_file});
+  if (!path) return std::unexpected(Wrong{path.error().what, hint});
+  peer.secret_file = std::get<std::string>(*path);
+  return peer;
+}
+
+std::string to_text(const PeerValue& peer) {
+  return peer.secret_file.empty() ? peer.address : peer.address + ' ' + peer.secret_file;
+}
+
 std::vector<std::string_view> fabric_addresses(std::string_view text) {
   std::vector<std::string_view> result;
   while (!text.empty()) {

@@ -63,6 +63,16 @@ struct Wrong {
 /// The addresses of a value of kind `fabric`.
 [[nodiscard]] std::vector<std::string_view> fabric_addresses(std::string_view text);
 
+/// Where a peer is, and by which file one comes there; empty: that of the process.
+struct PeerValue {
+  std::string address;
+  std::string secret_file;
+};
+/// Reads "ADDRESS FILE", or an address alone.
+[[nodiscard]] std::expected<PeerValue, Wrong> parse_peer(const Raw& raw);
+/// The same as text.
+[[nodiscard]] std::string to_text(const PeerValue& peer);
+
 /// What values the rule takes, in words: "a whole number from 1 to 64".
 [[nodiscard]] std::string allowed(const Rule& rule);
 

@@ -82,6 +82,13 @@ void sealed(Samples& samples, const NodeNumbers& numbers) {
 }
 
 template <auto Member>
+void of_peers(Samples& samples, const NodeNumbers& numbers) {
+  for (const PeerNumbers& peer : numbers.peers) {
+    samples.add(peer.totals.*Member, {{"peer", shown_name(peer.name)}});
+  }
+}
+
+template <auto Member>
 void of_device(Samples& samples, const NodeNumbers& numbers) {
   samples.add(numbers.device.*Member);
 }
@@ -445,6 +452,18 @@ constexpr Metric kMetrics[] = {
     {"espalier_sequencer_adds_total", "counter", "sequencer",
      "Adds to its word that the node made for them.", of_sequencers<&wire::SequencerFacts::adds>},
 
+    {"espalier_peer_links_up", "gauge", "peer", "Links of workers to a peer that are there.",
+     of_peers<&offload::PeerTotals::links_up>},
+    {"espalier_peer_links_opened_total", "counter", "peer", "Times that one was made.",
+     of_peers<&offload::PeerTotals::opened>},
+    {"espalier_peer_posts_total", "counter", "peer", "READs, WRITEs and atomics that left.",
+     of_peers<&offload::PeerTotals::posts>},
+    {"espalier_peer_doorbells_total", "counter", "peer", "Doorbells by which they left.",
+     of_peers<&offload::PeerTotals::doorbells>},
+    {"espalier_peer_completions_total", "counter", "peer", "Completions that told of their ends.",
+     of_peers<&offload::PeerTotals::completions>},
+    {"espalier_peer_failures_total", "counter", "peer", "Posts and calls that did not end as done.",
+     of_peers<&offload::PeerTotals::failures>},
     {"espalier_device_round_trips_total", "counter", "",
      "Times that walks of a device waited for READs of its host's memory.",
      of_device<&DeviceNumbers::round_trips>},

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/durations.hpp"
+#include "engine/peer_totals.hpp"
 #include "espalier/types.hpp"
 #include "memory/holders.hpp"
 #include "wire/message.hpp"
@@ -67,6 +68,12 @@ struct PrincipalNumbers {
   std::uint64_t snapshots = 0;
 };
 
+/// What this node's steps have posted to a peer.
+struct PeerNumbers {
+  std::string name;
+  offload::PeerTotals totals;
+};
+
 struct NodeNumbers {
   std::string version;
   double start_time_seconds = 0;  ///< of the process, since 1970
@@ -109,6 +116,7 @@ struct NodeNumbers {
   std::uint64_t dropped_bytes = 0;
   std::vector<memory::Holder> holders;  ///< of most bytes first
   DeviceNumbers device{};
+  std::vector<PeerNumbers> peers;  ///< for the node's page alone, as what follows
   /// Of objects of kinds that node_stats does not tell (wire::is_in_node_stats); who has these
   /// numbers from there asks for them by object_samples.
   wire::SampledObjects sampled;

@@ -89,6 +89,17 @@ TEST(Metrics, AreWhatAStrictReaderTakes) {
   EXPECT_EQ(held.at({{"kind", "lease"}, {"owner", "session 3"}, {"map", ""}}), 4096);
 }
 
+TEST(Metrics, TellOfPeers) {
+  const ReadMetrics read = MetricsReader::read(metrics_text(some_numbers()));
+  const Labels peer = {{"peer", "b"}};
+  EXPECT_EQ(read.at("espalier_peer_links_up").at(peer), 2);
+  EXPECT_EQ(read.at("espalier_peer_links_opened_total").at(peer), 3);
+  EXPECT_EQ(read.at("espalier_peer_posts_total").at(peer), 60);
+  EXPECT_EQ(read.at("espalier_peer_doorbells_total").at(peer), 20);
+  EXPECT_EQ(read.at("espalier_peer_completions_total").at(peer), 19);
+  EXPECT_EQ(read.at("espalier_peer_failures_total").at(peer), 1);
+}
+
 TEST(Metrics, PacketsInNamesOfOthers) {
   const ReadMetrics read = MetricsReader::read(metrics_text(some_numbers()));
   const ReadMetric& cookies = read.at("espalier_connection_cookies_total");

@@ -16,6 +16,7 @@
 #include "node/config_change.hpp"
 #include "node/config_value.hpp"
 #include "node/metrics.hpp"
+#include "node/node_peers.hpp"
 #include "node/numbers_format.hpp"
 
 namespace espalier::node {
@@ -28,7 +29,7 @@ Result<std::unique_ptr<Node>> Node::start(const Config& config, const NodeOption
   base::raise_descriptor_limit();  // every client needs one
   std::unique_ptr<Node> node(new Node(config, options));
   for (const auto step : {&Node::open_store, &Node::open_page, &Node::open_secrets,
-                          &Node::open_workers, &Node::open_metrics}) {
+                          &Node::open_peers, &Node::open_workers, &Node::open_metrics}) {
     if (const auto done = ((*node).*step)(); !done) return std::unexpected(done.error());
   }
   return node;
@@ -101,6 +102,14 @@ Result<void> Node::open_secrets() {
   if (loaded) return {};
   if (options_.secret_mistakes != nullptr) *options_.secret_mistakes = std::move(loaded.error());
   return fail(Code::invalid_argument);
+}
+
+Result<void> Node::open_peers() {
+  if (config_.peers.empty()) return {};
+  auto peers = links_to_peers(config_.peers, options_.peer_mistake);
+  if (!peers) return std::unexpected(peers.error());
+  services_->parts.make<offload::NodePeers>(std::move(*peers));
+  return {};
 }
 
 Result<void> Node::open_workers() {

@@ -38,6 +38,9 @@ struct NodeOptions {
   const offload::OffloadTable* device_offloads = nullptr;
   /// Of a device: how each worker reaches the host, whose maps it serves.
   MakeHostLink host_link{};
+  /// Where to say which peer's file of a secret cannot be read and why, if it is for that that it
+  /// does not start.
+  std::string* peer_mistake = nullptr;
   /// Of the cores of its workers, in benchmarks.
   WorkerCore core{};
   /// Where records of the audit log go, by a thread of the node's; none: nothing is kept.
@@ -53,7 +56,8 @@ class Node {
   /// else listens; also with NodeOptions::failed_address), invalid_argument (detail: metrics.port,
   /// at which this user may not listen; also with NodeOptions::secret_mistakes), system (detail:
   /// errno), not_permitted (with failed_address: of a network, while nobody need prove anything).
-  /// And those of NodeOptions::host_link.
+  /// And those of NodeOptions::host_link, and with NodeOptions::peer_mistake of
+  /// KnownSecret::read_file.
   static Result<std::unique_ptr<Node>> start(const Config& config, const NodeOptions& options = {});
   /// Stops: clients are told, and what is in flight is finished.
   ~Node();
@@ -104,6 +108,7 @@ class Node {
   Result<void> open_page();
   [[nodiscard]] std::uint64_t node_id() const;
   Result<void> open_secrets();
+  Result<void> open_peers();
   Result<void> open_workers();
   Result<void> open_fabrics();
   Result<void> open_metrics();

@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/process_id.hpp"
 #include "catalog/samples.hpp"
+#include "engine/peer_posts.hpp"
 #include "kinds/map/offload/held_snapshots.hpp"
 #include "kinds/map/offload/map_services.hpp"
 #include "kinds/map/write/map_core.hpp"
@@ -273,6 +274,11 @@ NodeNumbers numbers_of(const Node& node) {
 
 NodeNumbers numbers_and_samples_of(const Node& node) {
   NodeNumbers numbers = numbers_of(node);
+  if (const auto* const peers = node.services().parts.find<offload::NodePeers>()) {
+    for (std::size_t i = 0; i < peers->peers.size(); ++i) {
+      numbers.peers.push_back({peers->peers[i].name, peers->totals(i)});
+    }
+  }
   numbers.sampled = catalog::samples_of(node.catalog(), {.beyond_node_stats = true});
   return numbers;
 }

@@ -2,6 +2,7 @@
 #include "rings/ring_link.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/atomic_bytes.hpp"
 #include "fabric/planted_fabric_bugs.hpp"
@@ -10,9 +11,19 @@ namespace espalier::rings {
 namespace {
 
 using fabric::Completion;
+using fabric::PostQueue;
 using fabric::WorkRequest;
 
-constexpr std::uint64_t kGeneration = std::uint64_t{1} << 32;
+constexpr std::uint32_t kSignalEvery = RingLink::kPostsMax / 4;
+
+/// What a post was, told with its end: the ring, and the slot behind those that it carries. Of a
+/// credit or a close note: none.
+constexpr std::uint64_t kNoSlots = 0;
+constexpr unsigned kSlotBits = 60;
+static_assert(wire::kResponseRingsMax <= 1u << (64 - kSlotBits));
+constexpr std::uint64_t run_of(std::uint32_t ring, std::uint64_t behind) {
+  return std::uint64_t{ring} << kSlotBits | behind;
+}
 
 /// How far `low`, the low bits of a slot's number, is ahead of `from`: a little more, or a little
 /// less for what comes once more.
@@ -24,7 +35,8 @@ std::int64_t ahead(std::uint32_t low, std::uint64_t from) {
 
 }  // namespace
 
-RingLink::RingLink(Side side, std::byte* memory, const wire::ConnectionLayout& layout) {
+RingLink::RingLink(Side side, std::byte* memory, const wire::ConnectionLayout& layout)
+    : posts_(kPostsMax, kSignalEvery) {
   const bool client = side == Side::client;
   const std::uint32_t rings = layout.response_rings;
   outgoing_ = std::vector<Outgoing>(client ? 1 : rings);
@@ -53,10 +65,8 @@ RingLink::RingLink(Side side, std::byte* memory, const wire::ConnectionLayout& l
 }
 
 void RingLink::attach(fabric::QueuePair& pair, const Peer& peer) {
-  pair_ = &pair;
+  posts_.attach(pair);
   peer_ = peer;
-  generation_ += kGeneration;
-  mirrored_.clear();
   stopped_ = false;
   for (Outgoing& ring : outgoing_) {
     // The pair before has ended: nothing is the fabric's own any more.
@@ -67,18 +77,30 @@ void RingLink::attach(fabric::QueuePair& pair, const Peer& peer) {
   }
   // On the first pair there is no credit to send again. A peer that does nothing yet would not
   // acknowledge it, either.
-  if (generation_ != kGeneration) ask();
+  if (std::exchange(attached_before_, true)) ask();
+}
+
+void RingLink::detach() {
+  if (!attached()) return;
+  posts_.detach();
+  static_cast<void>(posts_.ends());  // all of it is mirrored again by the next pair
 }
 
 // --- sending -------------------------------------------------------------------------------------
 
 bool RingLink::mirror() {
-  if (pair_ == nullptr) return false;
+  if (!attached()) return false;
   bool any = false;
   stopped_ = false;
   for (std::uint32_t i = 0; i < outgoing_.size(); ++i) any = mirror_slots(i) || any;
   for (std::uint32_t i = 0; i < incoming_.size(); ++i) any = mirror_credit(i) || any;
-  return any;
+  return posts_.ring() || any;
+}
+
+bool RingLink::has_room() {
+  if (posts_.pending() < posts_max_ && posts_.has_room()) return true;
+  stopped_ = true;
+  return false;
 }
 
 // How many slots behind those that were posted are there to go together: they lie in one piece.
@@ -98,19 +120,21 @@ bool RingLink::mirror_slots(std::uint32_t number) {
   Outgoing& ring = outgoing_[number];
   bool any = false;
   while (const std::uint32_t slots = published(ring)) {
+    if (!has_room()) break;
     const std::uint64_t offset = (ring.posted & (ring.count - 1)) * wire::kRingSlotBytes;
     const std::span<const std::byte> bytes(ring.slots + offset,
                                            std::size_t{slots} * wire::kRingSlotBytes);
     const std::uint64_t behind = ring.posted + slots;
     const std::uint32_t note =
         wire::to_immediate({wire::LinkNoteKind::slots, number, static_cast<std::uint32_t>(behind)});
-    const bool taken =
+    const auto signal =
+        slots == kSlotsMax ? PostQueue::Signal::by_itself : PostQueue::Signal::with_others;
+    const WorkRequest request =
         peer_.way == wire::LinkWay::write
-            ? post(WorkRequest::write_immediate(generation_, bytes, peer_.key,
-                                                peer_.base + ring.place + offset, note))
-            : post(WorkRequest::send_immediate(generation_, bytes, note));
-    if (!taken) break;
-    mirrored_.back() = {number, behind};
+            ? WorkRequest::write_immediate(0, bytes, peer_.key, peer_.base + ring.place + offset,
+                                           note)
+            : WorkRequest::send_immediate(0, bytes, note);
+    if (!posts_.add(request, run_of(number, behind), signal)) break;
     ring.posted = behind;
     any = true;
   }
@@ -118,10 +142,14 @@ bool RingLink::mirror_slots(std::uint32_t number) {
 }
 
 bool RingLink::send_close() {
-  if (pair_ == nullptr || close_sent_) return true;
-  mirror();
-  const std::uint32_t note = wire::to_immediate({wire::LinkNoteKind::close, 0, 0});
-  close_sent_ = !stopped_ && post(WorkRequest::send_immediate(generation_, {}, note).as_inline());
+  if (!attached()) return true;
+  if (!close_sent_) {
+    mirror();
+    const std::uint32_t note = wire::to_immediate({wire::LinkNoteKind::close, 0, 0});
+    close_sent_ = !stopped_ && has_room() &&
+                  posts_.add(WorkRequest::send_immediate(0, {}, note).as_inline(), kNoSlots);
+  }
+  posts_.ring();
   return close_sent_;
 }
 
@@ -133,38 +161,28 @@ bool RingLink::mirror_credit(std::uint32_t number) {
   Incoming& ring = incoming_[number];
   const auto credit = base::load_shared<std::uint64_t>(ring.credit, std::memory_order_acquire);
   if (credit == ring.credit_sent && !ring.must_send_credit) return false;
-  const std::span<const std::byte> bytes = std::as_bytes(std::span(&credit, 1));
+  if (!has_room()) return false;
+  ring.credit_sent = credit;
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(&ring.credit_sent, 1));
   const WorkRequest request =
       peer_.way == wire::LinkWay::write
-          ? WorkRequest::write(generation_, bytes, peer_.key, peer_.base + ring.peer_credit_offset)
+          ? WorkRequest::write(0, bytes, peer_.key, peer_.base + ring.peer_credit_offset)
           : WorkRequest::send_immediate(
-                generation_, bytes, wire::to_immediate({wire::LinkNoteKind::credit, number, 0}));
-  if (!post(request.as_inline())) return false;
-  ring.credit_sent = credit;
-  ring.must_send_credit = false;
-  return true;
-}
-
-bool RingLink::post(const WorkRequest& request) {
-  if (mirrored_.size() < posts_max_ && pair_->post(request).taken == 1) {
-    mirrored_.push_back({kNoRing, 0});
-    return true;
-  }
-  stopped_ = true;
-  return false;
+                0, bytes, wire::to_immediate({wire::LinkNoteKind::credit, number, 0}));
+  ring.must_send_credit = !posts_.add(request.as_inline(), kNoSlots);
+  return !ring.must_send_credit;
 }
 
 // --- receiving -----------------------------------------------------------------------------------
 
 void RingLink::completed(const Completion& completion) {
-  const bool ours = completion.work_id == generation_ && pair_ != nullptr;
-  if (!ours || completion.status != fabric::Status::success || mirrored_.empty()) return;
-  const Mirrored done = mirrored_.front();
-  mirrored_.pop_front();
-  if (done.ring == kNoRing) return;
-  Outgoing& ring = outgoing_[done.ring];
-  ring.completed = std::max(ring.completed, done.slot);
-  refresh(ring);
+  posts_.completed(completion);
+  for (const PostQueue::Ended& end : posts_.ends()) {
+    if (end.how != fabric::PostEnd::done || end.owner == kNoSlots) continue;
+    Outgoing& ring = outgoing_[end.owner >> kSlotBits];
+    ring.completed = end.owner & ((std::uint64_t{1} << kSlotBits) - 1);
+    refresh(ring);
+  }
 }
 
 std::uint64_t RingLink::slots_moved() const {

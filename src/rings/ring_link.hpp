@@ -9,9 +9,13 @@
 //   writer -> slots -> mirror() ==========> received() -> delivered -> reader
 //   writer <- credit <- completed() <===== mirror() <- credit <- reader
 //
+// What one mirror() carries leaves by one doorbell, and one completion tells of all of it
+// (fabric/post_queue.hpp). Only a run of slots that is as long as may be has one of its own: such
+// runs come one after the other, and their slots are wanted back while the rest is on its way.
+//
 // Invariants
-// L1. A slot that was mirrored is the fabric's own until its completion: the writer's credit is the
-//     smaller one of the peer's credit and what is completed.
+// L1. A slot that was mirrored is the fabric's own until its post has ended: the writer's credit is
+//     the smaller one of the peer's credit and what is completed.
 // L2. `delivered` never counts a slot that has not been delivered whole, and never goes back.
 // L3. After attach() all is mirrored again that the peer's credit does not cover.
 //
@@ -22,11 +26,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <span>
 #include <vector>
 
-#include "fabric/queue_pair.hpp"
+#include "fabric/post_queue.hpp"
 #include "wire/ring.hpp"
 #include "wire/ring_link.hpp"
 
@@ -61,13 +64,14 @@ class RingLink {
   /// Carries by this pair from now on, which lives until detach(). Its completions are handed to
   /// completed(), its receives to received().
   void attach(fabric::QueuePair& pair, const Peer& peer);
-  void detach() { pair_ = nullptr; }
-  [[nodiscard]] bool attached() const { return pair_ != nullptr; }
+  /// Requires: the pair has ended, or there is none.
+  void detach();
+  [[nodiscard]] bool attached() const { return posts_.attached(); }
 
-  /// Posts what there is to carry, as far as there is room. Returns whether anything was posted.
+  /// Posts what there is to carry, as far as there is room. Returns whether there was anything.
   /// Cost: a look at each ring.
   bool mirror();
-  /// Something that mirror() posted has ended.
+  /// Something that mirror() posted has ended, and all before it.
   void completed(const fabric::Completion& completion);
   /// Something has come from the peer. `bytes`: of a SEND, its payload. Returns false if the peer
   /// does not keep to the protocol.
@@ -84,11 +88,12 @@ class RingLink {
   /// not acknowledge it.
   void ask();
   /// Whether something is mirrored just now, or could not be for want of room.
-  [[nodiscard]] bool busy() const { return !mirrored_.empty() || stopped_; }
+  [[nodiscard]] bool busy() const { return posts_.pending() != 0 || stopped_; }
   /// Of how many posts this end makes use at a time; kPostsMax at most.
   void limit_posts(std::uint32_t posts) { posts_max_ = std::min(posts, kPostsMax); }
   /// And how many it has in flight.
-  [[nodiscard]] std::uint32_t posts() const { return static_cast<std::uint32_t>(mirrored_.size()); }
+  [[nodiscard]] std::uint32_t posts() const { return static_cast<std::uint32_t>(posts_.pending()); }
+  [[nodiscard]] const fabric::PostQueue::Counts& post_counts() const { return posts_.counts(); }
   /// Grows whenever a slot has come, or the peer tells that it has read one.
   [[nodiscard]] std::uint64_t slots_moved() const;
   /// Whether slots have been delivered behind this one of a ring that comes in.
@@ -112,20 +117,13 @@ class RingLink {
     std::uint64_t count = 0;
     const std::byte* credit = nullptr;     // where the reader tells what he has read
     std::uint64_t peer_credit_offset = 0;  // where that lands, in the peer's memory
-    std::uint64_t credit_sent = 0;
-    bool must_send_credit = false;  // though it was sent before
+    std::uint64_t credit_sent = 0;         // stays until it is posted
+    bool must_send_credit = false;         // though it was sent before
     std::atomic<std::uint64_t> delivered{0};
   };
-  struct Mirrored {
-    std::uint32_t ring;  // kNoRing: it was a credit, or the close note
-    std::uint64_t slot;  // behind the last
-  };
-
-  static constexpr std::uint32_t kNoRing = ~std::uint32_t{0};
-
   [[nodiscard]] bool mirror_slots(std::uint32_t ring);
   [[nodiscard]] bool mirror_credit(std::uint32_t ring);
-  [[nodiscard]] bool post(const fabric::WorkRequest& request);
+  [[nodiscard]] bool has_room();
   [[nodiscard]] std::uint32_t published(const Outgoing& ring) const;
   void refresh(Outgoing& ring);
   [[nodiscard]] bool take_slots(Incoming& ring, std::uint32_t low, std::span<const std::byte> bytes,
@@ -134,11 +132,10 @@ class RingLink {
 
   std::vector<Outgoing> outgoing_;
   std::vector<Incoming> incoming_;
-  fabric::QueuePair* pair_ = nullptr;
+  fabric::PostQueue posts_;
   Peer peer_;
-  std::uint64_t generation_ = 0;   // of attach(): completions of an earlier pair change nothing
-  std::deque<Mirrored> mirrored_;  // posted and not completed, in order
-  bool stopped_ = false;           // the last mirror() found no room
+  bool attached_before_ = false;
+  bool stopped_ = false;  // the last mirror() found no room
   bool peer_closed_ = false;
   bool close_sent_ = false;
   std::uint32_t posts_max_ = kPostsMax;

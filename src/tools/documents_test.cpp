@@ -81,7 +81,7 @@ TEST(Documents, EverySettingIsInTheManualPageOfTheNode) {
     EXPECT_THAT(text, HasSubstr("; " + std::string(setting.fallback) + " by default.\n"));
   }
   for (const std::string flag :
-       {"--config PATH", "--map NAME", "--check-config", "--print-config"}) {
+       {"--config PATH", "--map NAME", "--peer NAME=ADDRESS", "--check-config", "--print-config"}) {
     EXPECT_THAT(text, HasSubstr(".TP\n" + flag + "\n"));
   }
 }

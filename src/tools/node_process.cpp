@@ -239,11 +239,13 @@ class Served {
   struct Failures {
     std::string address;
     std::vector<std::string> secrets;
+    std::string peer;
   };
   Result<void> start(const node::Config& config, Failures& failures, spdlog::logger& log) {
     node::NodeOptions options;
     options.failed_address = &failures.address;
     options.secret_mistakes = &failures.secrets;
+    options.peer_mistake = &failures.peer;
     options.audit = [&log](const offload::AuditRecord& record) { audit(log, record); };
     if (config.node.place == node::Place::host) {
       auto node = node::Node::start(config, options);
@@ -414,6 +416,9 @@ Outcome<int> run_node(Environment& environment, const node::Loaded& loaded,
     std::string words = "clients.secrets cannot be used:";
     for (const std::string& each : failures.secrets) words += "\n  " + each;
     return std::unexpected(Failure{kFailed, words, "'espalier secret new' writes such lines."});
+  }
+  if (!started && !failures.peer.empty()) {
+    return std::unexpected(Failure{kFailed, failures.peer, "Name a file of one line, its own."});
   }
   if (!started) return std::unexpected(start_failure(loaded.config, started.error()));
   served.with_node([&](node::Node* node) {

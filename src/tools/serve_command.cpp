@@ -102,6 +102,16 @@ void add_config_options(CLI::App& command, const std::shared_ptr<ServeOptions>& 
           "Map to make, once for each (default: those of the file, else one called default)")
       ->type_name("NAME")
       ->allow_extra_args(false);
+  const auto take_peers = [take](const std::vector<std::string>& peers) {
+    for (const std::string& peer : peers) take(node::kPeerKey)(peer);
+  };
+  command
+      .add_option_function<std::vector<std::string>>(
+          node::flag_name(node::kPeerKey), take_peers,
+          "Other node that offloads of this one may use, once for each, and behind a space the "
+          "file with the name and secret by which to come there (default: [peers] of the file)")
+      ->type_name("NAME=ADDRESS")
+      ->allow_extra_args(false);
   CLI::Option* const check = command.add_flag(
       "--check-config", options->check, "Tell what is wrong with the configuration, and exit");
   command

@@ -418,8 +418,8 @@ void FabricConnection::try_again(std::uint64_t now_ns) {
 }
 
 void FabricConnection::drop_pair() {
-  link_->detach();
   if (pair_) pair_->close();
+  if (link_) link_->detach();
   pair_.reset();
   region_.revoke();
 }
@@ -456,11 +456,10 @@ void FabricConnection::hang_up() {
   endpoint_->wake();
   const std::lock_guard lock(mutex_);
   if (!was_lost && link_ && link_->attached()) {
-    static_cast<void>(link_->send_close());
     const std::uint64_t until = options_.now_ns() + kCloseNs;
     fabric::Completion batch[64];
-    while (link_->busy() && pair_->state() == QueuePair::State::connected &&
-           options_.now_ns() < until) {
+    while ((!link_->send_close() || link_->busy()) &&
+           pair_->state() == QueuePair::State::connected && options_.now_ns() < until) {
       const std::size_t count = completions_.poll(batch);
       for (std::size_t i = 0; i < count; ++i) take(batch[i]);
       if (count == 0) endpoint_->wait(kConnectionNapNs / 10);

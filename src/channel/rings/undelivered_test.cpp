@@ -74,6 +74,7 @@ class RingsOfANode {
     receives_.post({&receive, 1});
   }
   void drop() {
+    if (pair_) pair_->close();
     link_.detach();
     pair_.reset();
     region_.revoke();

@@ -71,4 +71,45 @@ inline std::string post_queue_under_failures(std::uint64_t seed, const sim::Faul
   return wrong;
 }
 
+/// Bursts of WRITEs over a pair that lives, into a completion queue that is sometimes too small for
+/// one: all that left must end, though nothing follows. Returns what is wrong, or nothing.
+inline std::string post_queue_in_peace(std::uint64_t seed, const sim::Faults& faults = {}) {
+  constexpr std::uint32_t kDepth = 32;
+  base::Random random(seed);
+  sim::TwoEnds ends(seed, faults);
+  CompletionQueue few(*ends.a_endpoint, static_cast<std::uint32_t>(random.between(1, kDepth)));
+  ends.a.options.sends = &few;
+  ends.a.options.timeout_ns = 1'000'000;  // whatever gets lost, the pair lives
+  while (!ends.connect()) ends.a.pair.reset();
+  PostQueue queue(kDepth, static_cast<std::uint32_t>(random.between(1, kDepth / 2)));
+  queue.attach(*ends.a.pair);
+  const std::uint64_t word = 1;
+  std::uint64_t completed = 0;
+  for (int burst = 0; burst < 20; ++burst) {
+    std::uint64_t added = 0;
+    for (std::uint64_t wanted = random.between(1, kDepth); added < wanted; ++added) {
+      const auto signal =
+          random.chance(0.1) ? PostQueue::Signal::by_itself : PostQueue::Signal::with_others;
+      const auto post = WorkRequest::write(0, std::as_bytes(std::span(&word, 1)), ends.memory.key(),
+                                           ends.memory.remote(0));
+      if (!queue.add(post, completed + added, signal)) return "no room, though nothing is there";
+    }
+    const std::uint64_t until = completed + added;
+    for (int turn = 0; queue.pending() != 0; ++turn) {
+      if (turn == 200) return "a post has not ended";
+      queue.ring();
+      ends.world.run_for(1'000'000);
+      Completion completion;
+      while (few.poll({&completion, 1}) == 1) queue.completed(completion);
+      for (const PostQueue::Ended& end : queue.ends()) {
+        if (end != PostQueue::Ended{completed++, PostEnd::done, Status::success}) {
+          return "a post ended otherwise than it was to";
+        }
+      }
+    }
+    if (completed != until) return "not all ends were told";
+  }
+  return {};
+}
+
 }  // namespace espalier::fabric

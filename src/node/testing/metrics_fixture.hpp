@@ -14,6 +14,16 @@ inline void add_places(NodeNumbers& numbers) {
   numbers.principals = {{"secret alice", 71, 72, 73}};
 }
 
+inline void add_peer(NodeNumbers& numbers) {
+  numbers.peers = {{"b",
+                    {.links_up = 2,
+                     .opened = 3,
+                     .posts = 60,
+                     .doorbells = 20,
+                     .completions = 19,
+                     .failures = 1}}};
+}
+
 inline NodeNumbers some_numbers() {
   NodeNumbers numbers;
   numbers.version = "1.2.3";
@@ -71,6 +81,7 @@ inline NodeNumbers some_numbers() {
   numbers.refused = 11;
   numbers.holders = {{memory::Holder::Kind::snapshot, "process 12", "default", 77, 8192},
                      {memory::Holder::Kind::lease, "session 3", "", 41, 4096}};
+  add_peer(numbers);
   numbers.sequencer_count = 1;
   numbers.sequencers = {{"orders",
                          {.first = 100,

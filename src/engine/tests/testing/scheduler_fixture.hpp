@@ -42,6 +42,7 @@ inline constexpr wire::ConnectionLayout kLongRequests{1024, 64, 1};
 /// Of both, since tests seldom care whose an option is.
 struct FixtureOptions : SchedulerOptions, ClientTableOptions {
   HelperOptions helpers{};
+  void (*make_part)(TypedSlots<NodePart>& parts) = nullptr;  ///< of the own offloads' kind
 };
 
 class SchedulerFixture {
@@ -61,6 +62,7 @@ class SchedulerFixture {
                             const OffloadTable* instead = nullptr)
       : store_(region(), 64),
         own_calls_(own_offloads),
+        own_kind_{.name = "own", .calls = {&own_calls_, 1}, .make_part = options.make_part},
         services_(store_, message_bytes_max, {&own_kind_, 1}, options.helpers, instead),
         doorbells_(must(rings::Doorbells::reserve(4096))),
         client_table_(services_, doorbells_, options),
@@ -205,7 +207,7 @@ class SchedulerFixture {
 
   tree::StoreCore store_;
   const std::span<const Offload> own_calls_;
-  const Kind own_kind_{.name = "own", .calls = {&own_calls_, 1}};
+  const Kind own_kind_;
   Services services_;
   rings::Doorbells doorbells_;
   ClientTable client_table_;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transports that the conformance tests run over, and FabricVoidConcurrency, for which builds
-// that compile only what has threads compile this too.
+// The transports that tests run over (fabric_fixture.hpp).
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/socket.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests over all transports share; FabricVoidConcurrency, which has threads, among them.
 #include "fabric/testing/fabric_fixture.hpp"
 
 #include "base/clock.hpp"

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reaching another node: a session with rings for calls, and beside it a queue pair for the memory
+// that the peer lets this session use. Both shake hands, which takes as long as the peer makes it
+// take and at most the times of the options; so it is done on a thread aside.
+//
+// Thread: any; what is opened belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "channel/rings/fabric_connection.hpp"
+#include "channel/rings/side_link.hpp"
+#include "channel/rings/thread_rings.hpp"
+
+namespace espalier::peer {
+
+struct PeerOptions {
+  fabric::FabricAddress address;
+  wire::LinkWay way = wire::LinkWay::write;
+  /// Where the name and secret stand by which it comes, read at each try; empty: where
+  /// ESPALIER_SECRET_FILE says, and without that it comes without a proof.
+  std::string secret_file;
+  /// How long one try to reach the peer takes at most.
+  std::uint64_t timeout_ns = 1'000'000'000;
+  /// A peer of which something is awaited, and nothing comes for so long, is given up.
+  std::uint64_t silence_ns = 3'000'000'000;
+  /// Between two tries; after each in vain twice as long, up to the second.
+  std::uint64_t pause_ns = 50'000'000;
+  std::uint64_t pause_max_ns = 1'000'000'000;
+};
+
+struct OpenedPeer {
+  std::shared_ptr<client::FabricConnection> connection;
+  std::unique_ptr<client::ThreadRings> rings;
+  std::unique_ptr<client::SideLink> memory;  ///< null: the peer lets nobody write its memory
+};
+
+/// Errors: as FabricConnection::open and SideLink::open: system (ECONNREFUSED, ETIMEDOUT), corrupt,
+/// too_many_participants, not_permitted; those of KnownSecret::read_file.
+Result<OpenedPeer> open_peer(const PeerOptions& options);
+
+}  // namespace espalier::peer

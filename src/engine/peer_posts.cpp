@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/peer_posts.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/try_reserve.hpp"
+#include "engine/connection.hpp"
+#include "engine/planted_engine_bugs.hpp"
+#include "engine/scheduler.hpp"
+#include "engine/services.hpp"
+
+namespace espalier::offload {
+namespace {
+
+constexpr unsigned kPostBits = 8;
+static_assert(PostsOfRequest::kMost < 1u << kPostBits);
+constexpr std::size_t kCompactFrom = 64;
+
+}  // namespace
+
+const ExecutorKind kPeerPosts{[](const ExecutorContext& context) -> std::unique_ptr<Executor> {
+  return std::make_unique<PeerPosts>(context);
+}};
+
+PeerPosts::PeerPosts(const ExecutorContext& context)
+    : scheduler_(context.scheduler), node_(context.services.parts.find<NodePeers>()) {
+  if (node_ == nullptr) return;
+  const auto wake = [&scheduler = scheduler_] { scheduler.wake(); };
+  for (std::size_t i = 0; i < node_->peers.size(); ++i) {
+    links_.push_back({node_->peers[i].make_link(wake), {}, 0});
+    node_->add_counts(i, links_[i].link->shared_counts());
+  }
+}
+
+void NodePeers::add_counts(std::size_t peer, std::shared_ptr<const channel::PeerCounts> counts) {
+  const std::lock_guard lock(mutex_);
+  counts_[peer].push_back(std::move(counts));
+}
+
+PeerTotals NodePeers::totals(std::size_t peer) const {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  PeerTotals totals;
+  const std::lock_guard lock(mutex_);
+  for (const auto& counts : counts_[peer]) {
+    totals.links_up += counts->up.load(kRelaxed) ? 1 : 0;
+    totals.opened += counts->opened.load(kRelaxed);
+    totals.posts += counts->posts.load(kRelaxed);
+    totals.doorbells += counts->doorbells.load(kRelaxed);
+    totals.completions += counts->completions.load(kRelaxed);
+    totals.failures += counts->failures.load(kRelaxed);
+  }
+  return totals;
+}
+
+std::optional<std::size_t> PeerPosts::find(std::string_view name) const {
+  if (node_ == nullptr) return std::nullopt;
+  const auto at = std::ranges::find(node_->peers, name, &NodePeers::Peer::name);
+  if (at == node_->peers.end()) return std::nullopt;
+  return static_cast<std::size_t>(at - node_->peers.begin());
+}
+
+bool PeerPosts::admit(Request& request) {
+  request.executor_state.make<PostsOfRequest>();
+  return true;
+}
+
+void PeerPosts::make_room(std::size_t places) {
+  base::reserve_more(done_, places - done_.size());
+  base::reserve_more(going_on_, places - going_on_.size());
+}
+
+// --- posting -------------------------------------------------------------------------------------
+
+void PeerPosts::take(Request& request, std::span<const Post> posts) {
+  for (const Post& post : posts) base::reserve_more(links_[post.peer].waiting, posts.size());
+  auto& state = request.executor_state.make<PostsOfRequest>();
+  for (const Post& post : posts) {
+    const std::uint64_t owner = std::uint64_t{request.index} << kPostBits | state.posted++;
+    links_[post.peer].waiting.push_back({post, owner});
+  }
+  state.pending = state.posted;
+}
+
+// In order: what finds no room keeps what came after it for the same peer.
+void PeerPosts::feed(Link& link) {
+  for (; link.first != link.waiting.size(); ++link.first) {
+    const auto& [post, owner] = link.waiting[link.first];
+    const bool taken = post.message != nullptr
+                           ? link.link->call(post.session, *post.message, *post.answer, owner)
+                           : link.link->post(post.session, post.request, owner);
+    if (!taken && planted(Bug::peer_post_overtakes) && link.first + 1 != link.waiting.size()) {
+      std::swap(link.waiting[link.first], link.waiting[link.first + 1]);
+    }
+    if (!taken) break;
+  }
+  if (link.first == link.waiting.size()) {
+    link.waiting.clear();
+    link.first = 0;
+  } else if (link.first >= kCompactFrom && link.first >= link.waiting.size() / 2) {
+    link.waiting.erase(link.waiting.begin(),
+                       link.waiting.begin() + static_cast<std::ptrdiff_t>(link.first));
+    link.first = 0;
+  }
+}
+
+// What goes on may post again, and so what this turn has for a peer leaves together.
+bool PeerPosts::turn() {
+  bool moved = false;
+  for (Link& each : links_) moved = each.link->poll(*this) || moved;
+  going_on_.swap(done_);
+  for (Request* const request : going_on_) {
+    if (request->connection->closing) {
+      scheduler_.release(*request);
+    } else {
+      scheduler_.go_on_with(*request, &request->executor_state.get<PostsOfRequest>());
+    }
+  }
+  going_on_.clear();
+  for (Link& each : links_) {
+    if (!each.waiting.empty()) feed(each);
+    each.link->ring();
+  }
+  return moved;
+}
+
+bool PeerPosts::has_news() const {
+  return std::ranges::any_of(
+      links_, [](const Link& each) { return !each.waiting.empty() || each.link->waits(); });
+}
+
+void PeerPosts::ended(std::uint64_t owner, fabric::PostEnd how, fabric::Status status) {
+  Request& request = scheduler_.place(owner >> kPostBits);
+  auto& state = request.executor_state.get<PostsOfRequest>();
+  ESPALIER_ASSERT(state.pending != 0);
+  if (planted(Bug::peer_failure_believed)) how = fabric::PostEnd::done;
+  state.ends[owner & ((1u << kPostBits) - 1)] = {how, status};
+  if (--state.pending == 0) done_.push_back(&request);  // for which there is room
+}
+
+// --- what steps call -----------------------------------------------------------------------------
+
+void PeerBatch::add(std::size_t peer, std::uint64_t session, const fabric::WorkRequest& request) {
+  ESPALIER_ASSERT(count_ < posts_.size() && peer < executor_.peers());
+  posts_[count_++] = {peer, session, request, nullptr, nullptr};
+}
+
+void PeerBatch::call(std::size_t peer, std::uint64_t session, const wire::CallMessage& message,
+                     channel::PeerAnswer& answer) {
+  ESPALIER_ASSERT(count_ < posts_.size() && peer < executor_.peers());
+  posts_[count_++] = {peer, session, {}, &message, &answer};
+}
+
+Next PeerBatch::completed() {
+  ESPALIER_ASSERT(count_ != 0);
+  executor_.take(call_.request(), {posts_.data(), count_});
+  count_ = 0;
+  return call_.handed_over();
+}
+
+std::span<const PeerEnd> peer_ends(const Call& call) {
+  const auto* const posts = static_cast<const PostsOfRequest*>(call.from_executor());
+  if (posts == nullptr) return {};
+  return std::span(posts->ends).first(posts->posted);
+}
+
+}  // namespace espalier::offload

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: a link to a peer that does what the test says.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/peer_posts.hpp"
+
+namespace espalier::offload {
+
+/// A link that ends what it is told to end, in whatever way.
+class ManualLink final : public channel::PeerLink {
+ public:
+  struct Taken {
+    std::uint64_t owner;
+    fabric::WorkRequest request;
+    std::string called;  // the payload of a call
+    channel::PeerAnswer* answer;
+  };
+
+  explicit ManualLink(std::function<void()> wake_thread) : wake(std::move(wake_thread)) {}
+  bool post(std::uint64_t, const fabric::WorkRequest& request, std::uint64_t owner) override {
+    return take({owner, request, {}, nullptr});
+  }
+  bool call(std::uint64_t, const wire::CallMessage& message, channel::PeerAnswer& answer,
+            std::uint64_t owner) override {
+    return take({owner, {}, std::string(message.payload), &answer});
+  }
+  void ring() override { doorbells += std::exchange(unrung, 0) != 0 ? 1 : 0; }
+  bool poll(channel::PeerEnds& ends) override {
+    const bool moved = !to_end.empty();
+    for (const PeerEnd& how : std::exchange(to_end, {})) {
+      const Taken taken = std::move(in_flight.front());
+      in_flight.pop_front();
+      // What is read is the address from which it comes.
+      const bool reads = taken.request.opcode == fabric::Opcode::read;
+      if (reads && how.how == fabric::PostEnd::done) {
+        std::memcpy(taken.request.local, &taken.request.remote, sizeof taken.request.remote);
+      }
+      ends.ended(taken.owner, how.how, how.status);
+    }
+    return moved;
+  }
+  bool waits() const override { return !in_flight.empty(); }
+  std::uint64_t session() const override { return 1; }
+
+  void end(fabric::PostEnd how = fabric::PostEnd::done,
+           fabric::Status status = fabric::Status::success) {
+    to_end.push_back({how, status});
+  }
+
+  std::function<void()> wake;
+  std::size_t depth = 1000;
+  std::deque<Taken> in_flight;
+  std::vector<PeerEnd> to_end;
+  std::vector<std::uint64_t> order;  // of the addresses that were posted
+  int unrung = 0;
+  int doorbells = 0;
+
+ private:
+  bool take(Taken taken) {
+    if (in_flight.size() >= depth) return false;
+    order.push_back(taken.request.remote);
+    in_flight.push_back(std::move(taken));
+    ++unrung;
+    return true;
+  }
+};
+
+}  // namespace espalier::offload
