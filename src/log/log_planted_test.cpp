@@ -4,6 +4,7 @@
 
 #include "log/planted_log_bugs.hpp"
 #include "log/testing/log_world.hpp"
+#include "log/testing/small_log.hpp"
 
 namespace espalier::log {
 namespace {
@@ -52,6 +53,37 @@ TEST(LogPlanted, BelievingWhatIsNotYetFlushedIsNoticed) {
 }
 
 TEST(LogPlanted, CuttingAHoleIsNoticed) { expect_noticed(Bug::hole_cut, with_flips()); }
+
+/// A client's value that is a block, of a log whose salt the client guesses to be 0, in a block
+/// that was torn. Returns whether recovery takes that for damage.
+bool forged_block_is_believed() {
+  FaultyFolder folder(1);
+  LogOptions options = small_options();
+  const SegmentHeader guess{
+      kSegmentMagic, kFormatVersion, kSmallSegment, kSomeNode, 1, 1, 1, 0, 0, 0};
+  BlockBuilder forged(kUnitBytes, kUnitBytes);
+  forged.begin(guess, 2 * kUnitBytes, 100, 90);
+  forged.add_mark();
+  const auto block = forged.finish();
+  std::string value(kUnitBytes - sizeof(BlockHeader) - sizeof(RecordHeader), 'x');
+  value.append(reinterpret_cast<const char*>(block.data()), block.size());
+  {
+    const auto log = Log::open(folder, options, ReadRecords().apply());
+    append((*log)->writer(), value);
+    EXPECT_TRUE((*log)->writer().flush());
+    folder.crash_in(1);
+  }
+  folder.restart(true);
+  folder.flip(segment_name(1), kUnitBytes + 60, 3);
+  const auto log = Log::open(folder, options, ReadRecords().apply());
+  return !log && log.error().fault == LogFault::hole;
+}
+
+TEST(LogPlanted, ASaltThatCanBeGuessedIsNoticed) {
+  EXPECT_FALSE(forged_block_is_believed());
+  const base::Planted planted(Bug::salt_guessable);
+  EXPECT_TRUE(forged_block_is_believed());
+}
 
 TEST(LogPlanted, AcknowledgingAfterAFailureIsNoticed) {
   WorldTerms terms;

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "base/assert.hpp"
 #include "log/block_reader.hpp"
 #include "log/planted_log_bugs.hpp"
+#include "log/unit_buffer.hpp"
 
 namespace espalier::log {
 
@@ -38,9 +40,10 @@ LogResult<std::unique_ptr<LogWriter>> LogWriter::begin(LogFolder& folder, std::u
     auto file = folder.open(current.name);
     if (!file) return log_fail(file.error(), LogFault::system, current.name, 0, 0);
     current.file = std::move(*file);
-    current.header.segment = last.number;
-    current.header.incarnation = recovered.next_incarnation - 1;
-    current.header.segment_bytes = options.segment_bytes;
+    UnitBuffer unit;
+    unit.reserve(kUnitBytes);
+    static_cast<void>(current.file->read(0, unit.bytes()));
+    std::memcpy(&current.header, unit.bytes().data(), sizeof current.header);
     writer->offset_ = recovered.cut->offset;
     return writer;
   }

@@ -123,8 +123,8 @@ class Recovery {
     if (!file) return fault(LogFault::system, entry, 0, file.error());
     const auto size = (*file)->size();
     if (!size) return fault(LogFault::system, entry, 0, size.error());
-    const std::uint64_t wanted =
-        base::round_up(std::min(*size, entry.header->segment_bytes), std::uint64_t{kUnitBytes});
+    const std::uint64_t bytes = std::min<std::uint64_t>(*size, entry.header->segment_bytes);
+    const std::uint64_t wanted = base::round_up(bytes, std::uint64_t{kUnitBytes});
     buffer_.reserve(wanted);
     const auto read = (*file)->read(0, buffer_.bytes().first(wanted));
     if (!read) return fault(LogFault::system, entry, 0, read.error());
@@ -174,7 +174,7 @@ class Recovery {
     const bool torn = !std::ranges::all_of(rest, is_zero);
     bool was_durable = entry.limit != kNoLimit;
     if (torn && !was_durable && !planted(Bug::hole_cut)) {
-      was_durable = highest_mark(entry, offset, rest) >= expected_;
+      was_durable = find_mark(*entry.header, offset, rest).durable >= expected_;
     }
     if (was_durable && !accepts_loss()) return fault(LogFault::hole, entry, offset);
     if (was_durable) {
@@ -183,16 +183,6 @@ class Recovery {
       result_.cut = LogEnd{entry.file, offset, expected_, false};
     }
     return {};
-  }
-
-  static std::uint64_t highest_mark(const Entry& entry, std::uint64_t offset,
-                                    std::span<const std::byte> rest) {
-    std::uint64_t mark = 0;
-    for (std::size_t at = 0; at < rest.size(); at += kUnitBytes) {
-      const auto block = read_block(*entry.header, offset + at, rest.subspan(at));
-      if (block) mark = std::max(mark, block->header().durable);
-    }
-    return mark;
   }
 
   [[nodiscard]] bool accepts_loss() const {

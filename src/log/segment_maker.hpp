@@ -30,7 +30,7 @@ class SegmentMaker {
                std::uint64_t incarnation, std::uint64_t next_segment)
       : folder_(folder),
         node_(node),
-        segment_bytes_(segment_bytes),
+        segment_bytes_(static_cast<std::uint32_t>(segment_bytes)),
         incarnation_(incarnation),
         next_segment_(next_segment) {}
 
@@ -45,7 +45,7 @@ class SegmentMaker {
 
   LogFolder& folder_;
   const std::uint64_t node_;
-  const std::uint64_t segment_bytes_;
+  const std::uint32_t segment_bytes_;
   const std::uint64_t incarnation_;
   std::mutex mutex_;
   std::uint64_t next_segment_;
