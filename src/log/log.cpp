@@ -63,7 +63,7 @@ LogResult<void> Log::close() {
   auto result = writer_->close();
   // Those who wait for what nobody has appended.
   const std::uint64_t next = writer_->durable() + 1;
-  writer_->queue().refuse({Code::busy, 0, 0});
+  writer_->room().refuse({Code::busy, 0, 0});
   writer_->acknowledgements().fail({{Code::busy, 0, 0}, LogFault::closed, "", 0, next});
   return result;
 }

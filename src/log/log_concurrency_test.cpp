@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <vector>
@@ -40,6 +41,16 @@ std::uint64_t append_patiently(LogWriter& writer, std::string_view text) {
     return writer.append(*room);
   }
 }
+
+/// Waits for its turn.
+struct BlockingWaiter final : RoomWaiter {
+  void complete(Result<std::span<std::byte>> room) noexcept override {
+    got = room;
+    done.release();
+  }
+  Result<std::span<std::byte>> got;
+  std::binary_semaphore done{0};
+};
 
 void run_threads(const std::function<void(int)>& each) {
   std::vector<std::thread> threads;
@@ -100,6 +111,29 @@ TEST(LogConcurrency, CallbacksComeInOrderAndOneAtATime) {
     ASSERT_TRUE((*log)->close());
   }
   EXPECT_EQ(count, kThreads * kEach);
+}
+
+TEST(LogConcurrency, LongRecordsFindRoomAmongShortOnes) {
+  FaultyFolder folder(1);
+  LogOptions options = threaded_options();
+  options.writer.held_bytes_max = 2000;
+  options.writer.segments_max = 100'000;
+  const auto log = Log::open(folder, options, ReadRecords().apply());
+  ASSERT_TRUE(log);
+  LogWriter& writer = (*log)->writer();
+  std::atomic<bool> done = false;
+  run_threads([&](int thread) {
+    while (thread != 0 && !done) append_patiently(writer, std::string(100, 'x'));
+    for (int i = 0; thread == 0 && i < 10; ++i) {
+      BlockingWaiter waiter;
+      writer.room().wait(waiter, 5000);
+      waiter.done.acquire();
+      if (waiter.got) writer.append(*waiter.got);
+      EXPECT_TRUE(waiter.got);
+    }
+    done = true;
+  });
+  EXPECT_TRUE((*log)->close());
 }
 
 TEST(LogConcurrency, SegmentsGoWhileOthersWrite) {

@@ -16,8 +16,8 @@ namespace espalier::log {
 LogWriter::LogWriter(LogFolder& folder, std::uint64_t node, const WriterOptions& options,
                      const Recovered& recovered)
     : options_(options),
-      queue_(options.held_bytes_max, payload_bytes_max(options.segment_bytes),
-             recovered.next_sequence),
+      room_(options.held_bytes_max, payload_bytes_max(options.segment_bytes)),
+      queue_(room_, recovered.next_sequence),
       acknowledgements_(recovered.next_sequence - 1),
       segments_(folder, recovered.segments),
       maker_(folder, node, options.segment_bytes, recovered.next_incarnation,
@@ -51,24 +51,13 @@ LogResult<std::unique_ptr<LogWriter>> LogWriter::begin(LogFolder& folder, std::u
   return writer;
 }
 
-Result<std::span<std::byte>> LogWriter::reserve(std::size_t bytes) noexcept {
-  const bool full = segments_.count() > options_.segments_max;
-  auto room = queue_.reserve(bytes);
-  if (!room || !full) return room;
-  give_back(*room);
-  return fail(Code::busy);
-}
-
-void LogWriter::give_back(std::span<std::byte> room) noexcept {
-  queue_.release(QueuedRecord::of(room));
-}
-
 LogResult<void> LogWriter::change_segment() {
   auto next = maker_.take(written_ + 1);
   if (!next) return std::unexpected(next.error());
   current_ = std::move(*next);
   offset_ = kBlocksBegin;
   segments_.add({current_.header.segment, current_.header.first_sequence});
+  keep_bound();
   return {};
 }
 
@@ -78,10 +67,10 @@ LogResult<void> LogWriter::flush() {
   if (const auto failed = acknowledgements_.error()) result = std::unexpected(*failed);
   while (record != nullptr && result) result = write_some(record);
   if (!result) {
-    queue_.refuse(result.error().error);
+    room_.refuse(result.error().error);
     acknowledgements_.fail(result.error());
   }
-  release_all(record);
+  room_.release_all(record);
   return result;
 }
 
@@ -103,7 +92,7 @@ LogResult<void> LogWriter::write_some(QueuedRecord*& record) {
   if (!written && !planted(Bug::acknowledged_after_failure)) return written;
   written_ = last;
   acknowledgements_.reach(last);
-  while (record != end) queue_.release(std::exchange(record, record->next));
+  while (record != end) room_.release(std::exchange(record, record->next));
   return {};
 }
 
@@ -125,8 +114,9 @@ LogResult<void> LogWriter::write_blocks(std::span<const std::byte> blocks) {
   return {};
 }
 
-void LogWriter::release_all(QueuedRecord* record) {
-  while (record != nullptr) queue_.release(std::exchange(record, record->next));
+void LogWriter::keep_bound() {
+  const std::scoped_lock lock(bound_);
+  room_.pause(segments_.count() > options_.segments_max);
 }
 
 LogResult<void> LogWriter::prepare_spare() {
@@ -144,7 +134,9 @@ LogResult<void> LogWriter::close() {
 }
 
 LogResult<void> LogWriter::remove_below(std::uint64_t sequence) {
-  return segments_.remove_below(std::min(sequence, durable() + 1));
+  auto removed = segments_.remove_below(std::min(sequence, durable() + 1));
+  keep_bound();
+  return removed;
 }
 
 }  // namespace espalier::log

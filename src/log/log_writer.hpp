@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 
 #include "catalog/redo_sink.hpp"
@@ -40,11 +41,15 @@ class LogWriter final : public catalog::RedoSink {
                                                                    const WriterOptions& options,
                                                                    const Recovered& recovered);
 
-  /// Errors: value_too_long, out_of_memory; busy (too much waits, or the log is at its bound); the
-  /// error after which nothing is acknowledged.
-  Result<std::span<std::byte>> reserve(std::size_t bytes) noexcept override;
+  /// Errors: value_too_long, out_of_memory; busy (too much waits, or the log is at its bound: wait
+  /// in room() for one's turn); the error after which nothing is acknowledged.
+  Result<std::span<std::byte>> reserve(std::size_t bytes) noexcept override {
+    return room_.reserve(bytes);
+  }
   void hand_over(std::span<std::byte> record) noexcept override { append(record); }
-  void give_back(std::span<std::byte> room) noexcept override;
+  void give_back(std::span<std::byte> room) noexcept override {
+    room_.release(QueuedRecord::of(room));
+  }
   /// Hands a record over. Returns its sequence.
   std::uint64_t append(std::span<std::byte> record) noexcept { return queue_.append(record); }
 
@@ -61,6 +66,7 @@ class LogWriter final : public catalog::RedoSink {
 
   [[nodiscard]] Acknowledgements& acknowledgements() { return acknowledgements_; }
   [[nodiscard]] std::uint64_t durable() const { return acknowledgements_.durable(); }
+  [[nodiscard]] RecordRoom& room() { return room_; }
   [[nodiscard]] RecordQueue& queue() { return queue_; }
   [[nodiscard]] const SegmentList& segments() const { return segments_; }
 
@@ -71,12 +77,14 @@ class LogWriter final : public catalog::RedoSink {
   LogResult<void> change_segment();
   LogResult<void> write_some(QueuedRecord*& record);
   LogResult<void> write_blocks(std::span<const std::byte> blocks);
-  void release_all(QueuedRecord* record);
+  void keep_bound();
 
   const WriterOptions options_;
+  RecordRoom room_;
   RecordQueue queue_;
   Acknowledgements acknowledgements_;
   SegmentList segments_;
+  std::mutex bound_;  // so that the count of segments and what follows of it belong together
   SegmentMaker maker_;
   BlockBuilder builder_;
   OpenSegment current_;

@@ -33,7 +33,7 @@ TEST_F(LogWriterTest, OneFlushTakesAllWhoWait) {
   EXPECT_EQ(writer().durable(), 0u);
   ASSERT_TRUE(writer().flush());
   EXPECT_EQ(writer().durable(), 100u);
-  EXPECT_EQ(writer().queue().held_bytes(), 0u);
+  EXPECT_EQ(writer().room().held_bytes(), 0u);
   ASSERT_TRUE(writer().flush());  // nothing
   open();
   EXPECT_EQ(read.texts(), std::vector<std::string>(100, "x"));
@@ -92,7 +92,7 @@ TEST_F(LogWriterTest, TheLogHasABound) {
     ASSERT_TRUE(writer().flush());
   }
   EXPECT_EQ(writer().reserve(1).error().code, Code::busy);
-  EXPECT_EQ(writer().queue().held_bytes(), 0u);
+  EXPECT_EQ(writer().room().held_bytes(), 0u);
   ASSERT_TRUE(writer().remove_below(writer().durable()));
   EXPECT_EQ(writer().segments().count(), 1u);
   append(writer(), "x");
@@ -149,7 +149,7 @@ TEST_F(LogWriterTest, RoomThatWasGivenBeforeAnErrorIsTaken) {
   ASSERT_FALSE(writer().flush());
   EXPECT_EQ(writer().append(*room), 2u);
   EXPECT_FALSE(writer().flush());
-  EXPECT_EQ(writer().queue().held_bytes(), 0u);
+  EXPECT_EQ(writer().room().held_bytes(), 0u);
 }
 
 TEST_F(LogWriterTest, ShortWritesGoOnOrAreAnError) {
