@@ -34,6 +34,11 @@ LogResult<void> rename_lost(LogFolder& folder, const Recovered& recovered) {
 
 LogResult<std::unique_ptr<Log>> Log::open(LogFolder& folder, const LogOptions& options,
                                           const ApplyRecord& apply) {
+  return catch_no_memory(options.recovery.from, [&] { return begin(folder, options, apply); });
+}
+
+LogResult<std::unique_ptr<Log>> Log::begin(LogFolder& folder, const LogOptions& options,
+                                           const ApplyRecord& apply) {
   auto lock = folder.lock();
   if (!lock) {
     const bool taken = lock.error().code == Code::busy;
@@ -52,7 +57,10 @@ LogResult<std::unique_ptr<Log>> Log::open(LogFolder& folder, const LogOptions& o
   if (auto renamed = rename_lost(folder, log->recovered_); !renamed) {
     return std::unexpected(renamed.error());
   }
-  if (options.threads) log->flusher_ = std::make_unique<Flusher>(*log->writer_);
+  if (!options.threads) return log;
+  auto flusher = Flusher::start(*log->writer_);
+  if (!flusher) return std::unexpected(flusher.error());
+  log->flusher_ = std::move(*flusher);
   return log;
 }
 
@@ -64,7 +72,7 @@ LogResult<void> Log::close() {
   // Those who wait for what nobody has appended.
   const std::uint64_t next = writer_->durable() + 1;
   writer_->room().refuse({Code::busy, 0, 0});
-  writer_->acknowledgements().fail({{Code::busy, 0, 0}, LogFault::closed, "", 0, next});
+  writer_->acknowledgements().fail({{Code::busy, 0, 0}, LogFault::closed, FileName("."), 0, next});
   return result;
 }
 

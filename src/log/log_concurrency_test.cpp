@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <semaphore>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -187,6 +189,36 @@ TEST(LogConcurrency, AnErrorReachesAllWhoWait) {
   ASSERT_TRUE(error);
   EXPECT_EQ(error->error.code, Code::system);
   EXPECT_EQ(error->sequence, writer.durable() + 1);
+}
+
+TEST(LogConcurrency, MemoryThatRunsOutInAThreadReachesAllWhoWait) {
+  FaultyFolder folder(1);
+  const auto log = Log::open(folder, threaded_options(), ReadRecords().apply());
+  ASSERT_TRUE(log);
+  LogWriter& writer = (*log)->writer();
+  folder.memory_ends_in(20);
+  while (writer.acknowledgements().wait(append_patiently(writer, "text"))) {
+    if (writer.durable() > 1000) break;
+  }
+  // It may have run out for the segment ahead alone, of which nothing follows.
+  const auto error = writer.acknowledgements().error();
+  EXPECT_TRUE(!error || error->fault == LogFault::no_memory);
+}
+
+TEST(LogConcurrency, WithoutASecondThreadThereIsNone) {
+  FaultyFolder folder(1);
+  LogOptions options = threaded_options();
+  options.threads = false;
+  const auto log = Log::open(folder, options, ReadRecords().apply());
+  ASSERT_TRUE(log);
+  int started = 0;
+  const auto flusher = Flusher::start((*log)->writer(), [&](auto body) {
+    if (++started == 2) throw std::system_error(EAGAIN, std::generic_category());
+    return std::thread(std::move(body));
+  });
+  ASSERT_FALSE(flusher);
+  EXPECT_EQ(flusher.error(),
+            (LogError{{Code::system, 0, EAGAIN}, LogFault::system, FileName("."), 0, 1}));
 }
 
 }  // namespace

@@ -65,7 +65,9 @@ LogResult<void> LogWriter::flush() {
   QueuedRecord* record = queue_.take();
   LogResult<void> result;
   if (const auto failed = acknowledgements_.error()) result = std::unexpected(*failed);
-  while (record != nullptr && result) result = write_some(record);
+  while (record != nullptr && result) {
+    result = catch_no_memory(written_ + 1, [&] { return write_some(record); });
+  }
   if (!result) {
     room_.refuse(result.error().error);
     acknowledgements_.fail(result.error());
@@ -121,20 +123,23 @@ void LogWriter::keep_bound() {
 
 LogResult<void> LogWriter::prepare_spare() {
   if (offset_ < options_.segment_bytes / 2 || acknowledgements_.error()) return {};
-  return maker_.prepare();
+  return catch_no_memory(durable() + 1, [this] { return maker_.prepare(); });
 }
 
 LogResult<void> LogWriter::close() {
   if (auto flushed = flush(); !flushed) return flushed;
   // Without room for a mark the next segment's header is one.
   if (current_.header.segment_bytes - offset_ < kUnitBytes) return change_segment();
-  builder_.begin(current_.header, offset_, written_ + 1, durable());
-  builder_.add_mark();
-  return write_blocks(builder_.finish());
+  return catch_no_memory(written_ + 1, [this] {
+    builder_.begin(current_.header, offset_, written_ + 1, durable());
+    builder_.add_mark();
+    return write_blocks(builder_.finish());
+  });
 }
 
 LogResult<void> LogWriter::remove_below(std::uint64_t sequence) {
-  auto removed = segments_.remove_below(std::min(sequence, durable() + 1));
+  sequence = std::min(sequence, durable() + 1);
+  auto removed = catch_no_memory(sequence, [&] { return segments_.remove_below(sequence); });
   keep_bound();
   return removed;
 }

@@ -53,15 +53,15 @@ class LogWriter final : public catalog::RedoSink {
   /// Hands a record over. Returns its sequence.
   std::uint64_t append(std::span<std::byte> record) noexcept { return queue_.append(record); }
 
-  /// Writes all that was appended, and acknowledges it. Errors: system, short_write; from then on
-  /// always the same, and what was not acknowledged never is.
+  /// Writes all that was appended, and acknowledges it. Errors: system, short_write, no_memory;
+  /// from then on always the same, and what was not acknowledged never is.
   LogResult<void> flush();
-  /// Fills the next segment ahead, if the current one is half full. Errors: system, of which
-  /// nothing follows until the segment is needed.
+  /// Fills the next segment ahead, if the current one is half full. Errors: system, no_memory, of
+  /// which nothing follows until the segment is needed.
   LogResult<void> prepare_spare();
   /// Flushes, and writes down that all of it is durable.
   LogResult<void> close();
-  /// Removes segments that have no records from here on. Errors: system.
+  /// Removes segments that have no records from here on. Errors: system, no_memory.
   LogResult<void> remove_below(std::uint64_t sequence);
 
   [[nodiscard]] Acknowledgements& acknowledgements() { return acknowledgements_; }

@@ -130,7 +130,8 @@ TEST_F(LogWriterTest, AfterAnErrorNothingIsAcknowledged) {
   ASSERT_FALSE(failed);
   EXPECT_EQ(
       failed.error(),
-      (LogError{{Code::system, 0, EIO}, LogFault::system, segment_name(1), 2 * kUnitBytes, 2}));
+      (LogError{
+          {Code::system, 0, EIO}, LogFault::system, FileName(segment_name(1)), 2 * kUnitBytes, 2}));
   EXPECT_EQ(heard, std::vector<std::string>{message(failed.error())});
   folder.set({});
   EXPECT_EQ(writer().flush().error(), failed.error());
@@ -187,6 +188,34 @@ TEST_F(LogWriterTest, AFullDiskStopsIt) {
   folder.set({});
   open();
   EXPECT_EQ(read.texts().size(), 14u);
+}
+
+TEST_F(LogWriterTest, MemoryThatRunsOutStopsIt) {
+  LogOptions options = small_options();
+  options.writer.segments_max = 1000;
+  for (std::uint64_t operation = 1;; ++operation) {
+    ASSERT_LT(operation, 100u);
+    open(options);
+    const std::uint64_t before = writer().durable();
+    folder.memory_ends_in(operation);
+    LogResult<void> flushed;
+    for (int i = 0; flushed && i < 10; ++i) {
+      append(writer(), "x");
+      flushed = writer().flush();
+    }
+    const std::uint64_t durable = writer().durable();
+    if (!flushed) {
+      EXPECT_EQ(
+          flushed.error(),
+          (LogError{
+              {Code::out_of_memory, 0, 0}, LogFault::no_memory, FileName("."), 0, durable + 1}));
+      EXPECT_EQ(writer().reserve(1).error().code, Code::out_of_memory);
+    }
+    folder.memory_ends_in(0);
+    open(options);
+    EXPECT_GE(read.texts().size(), durable);
+    if (durable == before + 10) return;
+  }
 }
 
 TEST_F(LogWriterTest, ASpareThatFindsNoSpaceIsMadeLater) {

@@ -90,10 +90,11 @@ TEST_F(RecoveryTest, AHoleBelowTheMarkIsDamage) {
   erase_unit(1, 2);
   const auto log = open();
   ASSERT_FALSE(log);
-  EXPECT_EQ(
-      log.error(),
-      (LogError{
-          {Code::corrupt, 0, 0}, LogFault::hole, "log-0000000000000001.seg", 2 * kUnitBytes, 2}));
+  EXPECT_EQ(log.error(), (LogError{{Code::corrupt, 0, 0},
+                                   LogFault::hole,
+                                   FileName("log-0000000000000001.seg"),
+                                   2 * kUnitBytes,
+                                   2}));
   EXPECT_EQ(message(log.error())
                 .find("log: records that were durable are missing: file log-0000000000000001.seg, "
                       "offset 8192, sequence 2: "),
@@ -287,7 +288,27 @@ TEST_F(RecoveryTest, ARecordThatCannotBeAppliedIsNamed) {
   ASSERT_FALSE(log);
   EXPECT_EQ(
       log.error(),
-      (LogError{{Code::corrupt, 0, 7}, LogFault::refused, segment_name(1), 2 * kUnitBytes, 2}));
+      (LogError{
+          {Code::corrupt, 0, 7}, LogFault::refused, FileName(segment_name(1)), 2 * kUnitBytes, 2}));
+}
+
+TEST_F(RecoveryTest, MemoryThatRunsOutIsAnError) {
+  write(10);
+  bool opened = false;
+  for (std::uint64_t operation = 1; !opened; ++operation) {
+    ASSERT_LT(operation, 100u);
+    folder.restart(true);
+    folder.memory_ends_in(operation);
+    const auto log = Log::open(folder, small_options(), ReadRecords().apply());
+    folder.memory_ends_in(0);
+    opened = log.has_value();
+    if (!opened) {
+      EXPECT_EQ(log.error(),
+                (LogError{{Code::out_of_memory, 0, 0}, LogFault::no_memory, FileName("."), 0, 1}));
+    }
+  }
+  ASSERT_TRUE(open());
+  EXPECT_EQ(read.texts().size(), 10u);
 }
 
 TEST_F(RecoveryTest, EachLifeHasAnotherIncarnation) {

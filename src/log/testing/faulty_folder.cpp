@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -69,6 +70,7 @@ class FaultyLock final : public FolderLock {
 };
 
 bool FaultyFolder::crashes() {
+  if (memory_ends_in_ != 0 && --memory_ends_in_ == 0) throw std::bad_alloc();
   if (crash_in_ != 0 && --crash_in_ == 0) crashed_ = true;
   return crashed_;
 }

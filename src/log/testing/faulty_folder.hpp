@@ -40,6 +40,8 @@ class FaultyFolder final : public LogFolder {
   /// Crashes in the n-th operation from now, counted from 1: nothing works from then on.
   void crash_in(std::uint64_t operations) { crash_in_ = operations; }
   [[nodiscard]] bool crashed() const { return crashed_; }
+  /// In the n-th operation from now memory runs out, once: it throws.
+  void memory_ends_in(std::uint64_t operations) { memory_ends_in_ = operations; }
   /// After a loss of power, or after the process alone was killed. All files must be closed.
   void restart(bool power_lost);
   /// Inverts a bit, in what is seen and in what lasts.
@@ -85,6 +87,7 @@ class FaultyFolder final : public LogFolder {
   base::Random random_;
   DiskFaults faults_;
   std::uint64_t crash_in_ = 0;
+  std::uint64_t memory_ends_in_ = 0;
   bool crashed_ = false;
   bool locked_ = false;
   std::uint64_t lies_ = 0;
