@@ -91,9 +91,14 @@ static_assert(std::has_unique_object_representations_v<RecordHeader>);
   return sizeof(RecordHeader) + base::round_up(payload, 8);
 }
 
+/// Where the records of a segment end: the last unit is kept for the mark of a log that is closed.
+[[nodiscard]] constexpr std::uint64_t records_end(std::uint64_t segment_bytes) {
+  return segment_bytes - kUnitBytes;
+}
+
 /// The longest payload that a segment of this size takes.
 [[nodiscard]] constexpr std::size_t payload_bytes_max(std::uint64_t segment_bytes) {
-  return segment_bytes - kBlocksBegin - sizeof(BlockHeader) - sizeof(RecordHeader) - 8;
+  return records_end(segment_bytes) - kBlocksBegin - sizeof(BlockHeader) - sizeof(RecordHeader) - 8;
 }
 
 [[nodiscard]] inline std::uint32_t checksum_of(const SegmentHeader& header) {

@@ -78,7 +78,7 @@ LogResult<void> LogWriter::flush() {
 
 /// Writes as many as one write takes, of the records from this one on, and acknowledges them.
 LogResult<void> LogWriter::write_some(QueuedRecord*& record) {
-  const std::uint64_t left = current_.header.segment_bytes - offset_;
+  const std::uint64_t left = records_end(current_.header.segment_bytes) - offset_;
   builder_.begin(current_.header, offset_, record->sequence, durable());
   QueuedRecord* end = record;
   while (end != nullptr) {
@@ -111,6 +111,7 @@ LogResult<void> LogWriter::write_blocks(std::span<const std::byte> blocks) {
     }
     // What is left lies in units that nothing was written to yet.
     offset_ = offset + *wrote;
+    written_bytes_ += *wrote;
     blocks = blocks.subspan(*wrote);
   }
   return {};
@@ -122,14 +123,17 @@ void LogWriter::keep_bound() {
 }
 
 LogResult<void> LogWriter::prepare_spare() {
-  if (offset_ < options_.segment_bytes / 2 || acknowledgements_.error()) return {};
-  return catch_no_memory(durable() + 1, [this] { return maker_.prepare(); });
+  const std::uint64_t written = written_bytes_;
+  const bool is_early = offset_ < options_.segment_bytes / 2 || written < spare_due_;
+  if (is_early || acknowledgements_.error()) return {};
+  auto prepared = catch_no_memory(durable() + 1, [this] { return maker_.prepare(); });
+  // On a full disk each try takes what is left of it from others for a while.
+  if (!prepared) spare_due_ = written + options_.segment_bytes / 8;
+  return prepared;
 }
 
 LogResult<void> LogWriter::close() {
   if (auto flushed = flush(); !flushed) return flushed;
-  // Without room for a mark the next segment's header is one.
-  if (current_.header.segment_bytes - offset_ < kUnitBytes) return change_segment();
   return catch_no_memory(written_ + 1, [this] {
     builder_.begin(current_.header, offset_, written_ + 1, durable());
     builder_.add_mark();

@@ -57,9 +57,9 @@ class LogWriter final : public catalog::RedoSink {
   /// from then on always the same, and what was not acknowledged never is.
   LogResult<void> flush();
   /// Fills the next segment ahead, if the current one is half full. Errors: system, no_memory, of
-  /// which nothing follows until the segment is needed.
+  /// which nothing follows until the segment is needed; it is tried again some writes later.
   LogResult<void> prepare_spare();
-  /// Flushes, and writes down that all of it is durable.
+  /// Flushes, and writes down that all of it is durable. Needs no more of the disk than flush().
   LogResult<void> close();
   /// Removes segments that have no records from here on. Errors: system, no_memory.
   LogResult<void> remove_below(std::uint64_t sequence);
@@ -90,6 +90,8 @@ class LogWriter final : public catalog::RedoSink {
   OpenSegment current_;
   std::atomic<std::uint64_t> offset_ = 0;  // where its next block goes; flush() alone changes it
   std::uint64_t written_;                  // up to this sequence; flush()'s
+  std::atomic<std::uint64_t> written_bytes_ = 0;  // of all segments
+  std::uint64_t spare_due_ = 0;  // no spare is tried before so many are; prepare_spare()'s
 };
 
 }  // namespace espalier::log

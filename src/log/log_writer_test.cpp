@@ -227,6 +227,10 @@ TEST_F(LogWriterTest, ASpareThatFindsNoSpaceIsMadeLater) {
   }
   EXPECT_EQ(writer().prepare_spare().error().error, (Error{Code::system, 0, ENOSPC}));
   folder.set({});
+  for (int i = 0; i < 2; ++i) {
+    append(writer(), "x");
+    ASSERT_TRUE(writer().flush());
+  }
   ASSERT_TRUE(writer().prepare_spare());
   folder.set({.bytes_max = 0});
   for (int i = 0; i < 5; ++i) {
@@ -234,6 +238,35 @@ TEST_F(LogWriterTest, ASpareThatFindsNoSpaceIsMadeLater) {
     ASSERT_TRUE(writer().flush());  // by the spare
   }
   EXPECT_EQ(writer().segments().count(), 2u);
+}
+
+TEST_F(LogWriterTest, AFullDiskIsNotTriedAtEachFlush) {
+  LogOptions options = small_options();
+  options.writer.segment_bytes = 100 * kUnitBytes;
+  open(options);
+  folder.set({.bytes_max = options.writer.segment_bytes});
+  const std::uint64_t before = folder.fills();
+  unsigned failed = 0;
+  for (int i = 0; i < 95; ++i) {
+    append(writer(), "x");
+    ASSERT_TRUE(writer().flush());
+    if (!writer().prepare_spare()) ++failed;
+  }
+  EXPECT_EQ(failed, 4u);  // of 45 flushes in the half behind
+  EXPECT_EQ(folder.fills() - before, failed);
+}
+
+TEST_F(LogWriterTest, IsClosedWithoutAnotherSegment) {
+  open();
+  folder.set({.bytes_max = kSmallSegment});
+  for (int i = 0; i < 7; ++i) append(writer(), std::string(3000, 'x'));
+  ASSERT_TRUE(writer().flush());
+  EXPECT_EQ(writer().segments().count(), 1u);
+  EXPECT_TRUE(log->close());
+  folder.set({});
+  folder.flip(segment_name(1), 7 * kUnitBytes + 100, 0);  // the mark shows that it was there
+  log.reset();
+  EXPECT_EQ(Log::open(folder, small_options(), read.apply()).error().fault, LogFault::hole);
 }
 
 TEST_F(LogWriterTest, IsASinkOfRecordsOfEffects) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -83,6 +84,7 @@ class PosixFile final : public LogFile {
   }
 
   [[nodiscard]] Result<void> fill(std::uint64_t bytes) override {
+    if (auto room = check_space(bytes); !room) return room;
     UnitBuffer zeros;
     zeros.reserve(kFillBytes);
     std::ranges::fill(zeros.bytes(), std::byte{0});
@@ -114,6 +116,14 @@ class PosixFile final : public LogFile {
     });
     if (written < 0) return refused_by_system();
     return static_cast<std::size_t>(written);
+  }
+
+  /// So that others are not without space while what cannot end is tried.
+  Result<void> check_space(std::uint64_t bytes) const {
+    struct statvfs facts{};
+    if (::fstatvfs(file_.number(), &facts) != 0 || facts.f_blocks == 0) return {};  // it says none
+    if (bytes / facts.f_frsize >= facts.f_bavail) return refused_by_system(ENOSPC);
+    return {};
   }
 
   Descriptor file_;

@@ -232,6 +232,7 @@ void FaultyFolder::write_unit(Contents& file, std::uint64_t offset,
 }
 
 Result<void> FaultyFolder::fill(Contents& file, std::uint64_t bytes) {
+  ++fills_;
   const bool is_full = bytes_used() + bytes > faults_.bytes_max;
   if (crashes() || is_full) {
     file.seen.resize(random_.below(bytes));

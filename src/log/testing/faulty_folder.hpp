@@ -51,6 +51,8 @@ class FaultyFolder final : public LogFolder {
   /// Puts a file there, all of it durable.
   void put(std::string_view name, std::vector<std::byte> bytes);
   [[nodiscard]] std::uint64_t lies() const { return lies_; }
+  /// How often a file was to be filled.
+  [[nodiscard]] std::uint64_t fills() const { return fills_; }
 
   [[nodiscard]] Result<std::unique_ptr<FolderLock>> lock() override;
   [[nodiscard]] Result<std::vector<std::string>> names() override;
@@ -91,6 +93,7 @@ class FaultyFolder final : public LogFolder {
   bool crashed_ = false;
   bool locked_ = false;
   std::uint64_t lies_ = 0;
+  std::uint64_t fills_ = 0;
   Names seen_;
   Names lasting_;
   std::deque<NameChange> changes_;  // of names, since the last sync
