@@ -52,6 +52,12 @@ TEST(LogPlanted, BelievingWhatIsNotYetFlushedIsNoticed) {
   expect_noticed(Bug::recovered_unflushed);
 }
 
+TEST(LogPlanted, BelievingThePageCacheIsNoticed) {
+  WorldTerms terms;
+  terms.faults = {.fails = 0.1, .cached = true};
+  expect_noticed(Bug::cache_believed, terms);
+}
+
 TEST(LogPlanted, CuttingAHoleIsNoticed) { expect_noticed(Bug::hole_cut, with_flips()); }
 
 /// A client's value that is a block, of a log whose salt the client guesses to be 0, in a block

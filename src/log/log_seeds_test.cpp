@@ -63,6 +63,12 @@ TEST(LogSeeds, NorWhenWritesFailOrAreShort) {
   EXPECT_GT(run_worlds(2001, 150, terms).failures, 0u);
 }
 
+TEST(LogSeeds, NorWhenAFailedFlushLeavesItsBlocksInThePageCache) {
+  WorldTerms terms;
+  terms.faults = {.fails = 0.1, .cached = true};
+  EXPECT_GT(run_worlds(7001, 150, terms).failures, 0u);
+}
+
 TEST(LogSeeds, NorWhenTheDiskIsFull) {
   WorldTerms terms;
   terms.faults = {.bytes_max = 24 * kUnitBytes};

@@ -15,6 +15,7 @@ enum class Bug : std::uint8_t {
   checksum_ignored,            // of a block
   removed_early,               // a segment that has a record which is still wanted
   recovered_unflushed,         // what recovery has read may be on its way to the disk still
+  cache_believed,              // what recovery has read may be where a failed flush has left it
   hole_cut,                    // a hole below the durable mark is taken for the torn tail
   salt_guessable,              // a client can make bytes that are a block
   acknowledged_after_failure,  // a write that has failed is taken for one that has not

@@ -51,7 +51,7 @@ auto again_if_interrupted(Call call) {
 
 class PosixFile final : public LogFile {
  public:
-  explicit PosixFile(Descriptor file) : file_(std::move(file)) {}
+  PosixFile(Descriptor file, bool direct) : file_(std::move(file)), direct_(direct) {}
 
   [[nodiscard]] Result<std::size_t> write(std::uint64_t offset,
                                           std::span<const std::byte> bytes) override {
@@ -100,6 +100,8 @@ class PosixFile final : public LogFile {
 
   [[nodiscard]] Result<void> sync() override {
     if (::fdatasync(file_.number()) != 0) return refused_by_system();
+    // What a flush has failed for stays in the page cache, and is taken for clean there.
+    if (!direct_) static_cast<void>(::posix_fadvise(file_.number(), 0, 0, POSIX_FADV_DONTNEED));
     return {};
   }
 
@@ -127,6 +129,7 @@ class PosixFile final : public LogFile {
   }
 
   Descriptor file_;
+  bool direct_;
 };
 
 /// The lock ends with the last descriptor of its file, so no child may have one.
@@ -145,7 +148,7 @@ class PosixLock final : public FolderLock {
 Result<std::unique_ptr<LogFile>> open_file(const std::string& path, int flags) {
   for (const int direct : {O_DIRECT, 0}) {
     const int number = ::open(path.c_str(), O_RDWR | O_CLOEXEC | flags | direct, 0600);
-    if (number >= 0) return std::make_unique<PosixFile>(Descriptor(number));
+    if (number >= 0) return std::make_unique<PosixFile>(Descriptor(number), direct != 0);
     if (errno != EINVAL) break;
     if ((flags & O_CREAT) != 0) ::unlink(path.c_str());  // made, and then refused
   }

@@ -96,6 +96,7 @@ void FaultyFolder::restart(bool power_lost) {
       }
     }
     file->dirty.clear();
+    file->forgotten.clear();
     file->seen = file->lasting;
   }
   seen_ = lasting_;
@@ -113,7 +114,7 @@ std::vector<std::byte>& FaultyFolder::bytes(std::string_view name) {
 }
 
 void FaultyFolder::put(std::string_view name, std::vector<std::byte> bytes) {
-  const auto file = std::make_shared<Contents>(Contents{bytes, bytes, {}});
+  const auto file = std::make_shared<Contents>(Contents{bytes, bytes, {}, {}});
   seen_[std::string(name)] = lasting_[std::string(name)] = file;
 }
 
@@ -195,11 +196,11 @@ Result<std::size_t> FaultyFolder::write(Contents& file, std::uint64_t offset,
   ESPALIER_ASSERT(offset + bytes.size() <= file.seen.size());  // what is written was filled before
   const bool was_crashed = crashed_;
   if (crashes()) {
-    if (!was_crashed) write_any(file, offset, bytes);
+    if (!was_crashed) write_any(file, offset, bytes, false);
     return refused_by_system(EIO);
   }
   if (random_.chance(faults_.fails)) {
-    write_any(file, offset, bytes);
+    write_any(file, offset, bytes, faults_.cached);
     return refused_by_system(EIO);
   }
   if (random_.chance(faults_.shortens)) {
@@ -217,11 +218,16 @@ Result<std::size_t> FaultyFolder::write(Contents& file, std::uint64_t offset,
   return bytes.size();
 }
 
-void FaultyFolder::write_any(Contents& file, std::uint64_t offset,
-                             std::span<const std::byte> bytes) {
+void FaultyFolder::write_any(Contents& file, std::uint64_t offset, std::span<const std::byte> bytes,
+                             bool forgotten) {
   const double part = random_.unit();
   for (std::size_t done = 0; done < bytes.size(); done += kUnitBytes) {
-    if (random_.chance(part)) write_unit(file, offset + done, bytes.subspan(done, kUnitBytes));
+    if (!random_.chance(part)) continue;
+    write_unit(file, offset + done, bytes.subspan(done, kUnitBytes));
+    if (!forgotten) continue;
+    const std::uint64_t unit = (offset + done) / kUnitBytes;
+    file.dirty.erase(unit);
+    file.forgotten.insert(unit);
   }
 }
 
@@ -245,6 +251,11 @@ Result<void> FaultyFolder::fill(Contents& file, std::uint64_t bytes) {
 }
 
 void FaultyFolder::flush(Contents& file) {
+  for (const std::uint64_t unit : file.forgotten) {
+    const auto at = static_cast<std::ptrdiff_t>(unit * kUnitBytes);
+    std::copy_n(file.lasting.begin() + at, kUnitBytes, file.seen.begin() + at);
+  }
+  file.forgotten.clear();
   file.lasting = file.seen;
   file.dirty.clear();
 }

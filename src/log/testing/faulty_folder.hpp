@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A folder in memory that does what disks do, from a seed: it crashes in the middle of a write, of
 // which some units have come through, in any order, and one half; fails, writes less than it
-// should, says that it has flushed and has not, is full, and changes bits.
+// should, says that it has flushed and has not, is full, and changes bits. Where it has a page
+// cache, that has what a failed flush did not bring to the disk, and no later flush does.
 //
 // What a process sees is one thing, what lasts another: a process that is killed leaves the first,
 // a loss of power the second, and of what lies between them any part.
@@ -29,6 +30,7 @@ struct DiskFaults {
   double fails = 0;     // of a write: EIO, and any part of it may have come through
   double shortens = 0;  // of a write: it ends early
   double lies = 0;      // of a write: what it says is durable is not
+  bool cached = false;  // without O_DIRECT
   std::uint64_t bytes_max = ~std::uint64_t{0};  // of all files; then ENOSPC
 };
 
@@ -69,7 +71,8 @@ class FaultyFolder final : public LogFolder {
   struct Contents {
     std::vector<std::byte> seen;
     std::vector<std::byte> lasting;
-    std::set<std::uint64_t> dirty;  // units in which they differ
+    std::set<std::uint64_t> dirty;      // units in which they differ
+    std::set<std::uint64_t> forgotten;  // too, and no flush is to change that
   };
   using Names = std::map<std::string, std::shared_ptr<Contents>, std::less<>>;
   using NameChange = std::function<void(Names&)>;
@@ -80,8 +83,9 @@ class FaultyFolder final : public LogFolder {
   [[nodiscard]] std::uint64_t bytes_used() const;
   Result<std::size_t> write(Contents& file, std::uint64_t offset, std::span<const std::byte> bytes);
   Result<void> fill(Contents& file, std::uint64_t bytes);
-  /// Any of the units come through, and are not durable.
-  void write_any(Contents& file, std::uint64_t offset, std::span<const std::byte> bytes);
+  /// Any of the units come through, and are not durable; if `forgotten`, no flush changes that.
+  void write_any(Contents& file, std::uint64_t offset, std::span<const std::byte> bytes,
+                 bool forgotten);
   void write_unit(Contents& file, std::uint64_t offset, std::span<const std::byte> bytes);
   static void flush(Contents& file);
 
