@@ -36,7 +36,7 @@ std::expected<SegmentHeader, LogFault> read_segment_header(std::span<const std::
   if (header.version > kFormatVersion) return std::unexpected(LogFault::newer);
   if (header.version != kFormatVersion) return std::unexpected(LogFault::header);
   if (header.node != node) return std::unexpected(LogFault::other_node);
-  const bool right = header.segment == number && header.reserved == 0 &&
+  const bool right = header.segment == number && header.after_loss <= 1 &&
                      header.segment_bytes % kUnitBytes == 0 &&
                      header.segment_bytes >= kSegmentBytesMin &&
                      header.segment_bytes <= kSegmentBytesMax && header.first_sequence != 0 &&

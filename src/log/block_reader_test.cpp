@@ -42,7 +42,7 @@ TEST(SegmentHeaders, SayWhatIsWrong) {
   EXPECT_EQ(fault([](SegmentHeader& h) { h.version = 0; }), LogFault::header);
   EXPECT_EQ(fault([](SegmentHeader& h) { h.node = 2; }), LogFault::other_node);
   EXPECT_EQ(fault([](SegmentHeader& h) { h.segment = 5; }), LogFault::header);
-  EXPECT_EQ(fault([](SegmentHeader& h) { h.reserved = 1; }), LogFault::header);
+  EXPECT_EQ(fault([](SegmentHeader& h) { h.after_loss = 2; }), LogFault::header);
   EXPECT_EQ(fault([](SegmentHeader& h) { h.first_sequence = 0; }), LogFault::header);
   EXPECT_EQ(fault([](SegmentHeader& h) { h.first_sequence = kSequenceMax; }), LogFault::header);
   EXPECT_EQ(fault([](SegmentHeader& h) { h.segment_bytes += 8; }), LogFault::header);

@@ -48,7 +48,7 @@ struct SegmentHeader {
   std::uint64_t incarnation;     // how often the log was opened, this time included
   std::uint64_t first_sequence;  // of its first record; all before it were durable when it was made
   std::uint64_t salt;            // random, so that no client can make a block of this segment
-  std::uint32_t reserved;        // 0
+  std::uint32_t after_loss;      // 1: it was begun where a loss was accepted; else 0
   std::uint32_t crc;             // CRC-32C of all before it
 };
 static_assert(sizeof(SegmentHeader) == 64 && offsetof(SegmentHeader, version) == 8);
@@ -56,7 +56,7 @@ static_assert(offsetof(SegmentHeader, node) == 16 && offsetof(SegmentHeader, seg
 static_assert(offsetof(SegmentHeader, incarnation) == 32);
 static_assert(offsetof(SegmentHeader, first_sequence) == 40);
 static_assert(offsetof(SegmentHeader, segment_bytes) == 12 && offsetof(SegmentHeader, salt) == 48);
-static_assert(offsetof(SegmentHeader, reserved) == 56 && offsetof(SegmentHeader, crc) == 60);
+static_assert(offsetof(SegmentHeader, after_loss) == 56 && offsetof(SegmentHeader, crc) == 60);
 static_assert(std::has_unique_object_representations_v<SegmentHeader>);
 
 struct BlockHeader {

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "log/planted_log_bugs.hpp"
+
 namespace espalier::log {
 namespace {
 
@@ -20,6 +22,7 @@ LogResult<void> remove_unused(LogFolder& folder, const Recovered& recovered) {
 
 /// Once a new segment has begun where their loss was accepted.
 LogResult<void> rename_lost(LogFolder& folder, const Recovered& recovered) {
+  if (planted(Bug::lost_kept)) return {};
   for (const std::string& name : recovered.lost) {
     const std::string now = segment_name(*segment_of(name, kInUse), kGivenUp);
     const auto renamed = folder.rename(name, now);

@@ -47,12 +47,15 @@ LogResult<std::unique_ptr<LogWriter>> LogWriter::begin(LogFolder& folder, std::u
     writer->offset_ = recovered.cut->offset;
     return writer;
   }
-  if (auto changed = writer->change_segment(); !changed) return std::unexpected(changed.error());
+  const bool after_loss = recovered.cut && recovered.cut->accepted;
+  if (auto changed = writer->change_segment(after_loss); !changed) {
+    return std::unexpected(changed.error());
+  }
   return writer;
 }
 
-LogResult<void> LogWriter::change_segment() {
-  auto next = maker_.take(written_ + 1);
+LogResult<void> LogWriter::change_segment(bool after_loss) {
+  auto next = maker_.take(written_ + 1, after_loss);
   if (!next) return std::unexpected(next.error());
   current_ = std::move(*next);
   offset_ = kBlocksBegin;

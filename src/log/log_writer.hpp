@@ -74,7 +74,7 @@ class LogWriter final : public catalog::RedoSink {
   LogWriter(LogFolder& folder, std::uint64_t node, const WriterOptions& options,
             const Recovered& recovered);
 
-  LogResult<void> change_segment();
+  LogResult<void> change_segment(bool after_loss = false);
   LogResult<void> write_some(QueuedRecord*& record);
   LogResult<void> write_blocks(std::span<const std::byte> blocks);
   void keep_bound();

@@ -116,6 +116,23 @@ TEST_F(LogWriterTest, OnlyWholeSegmentsBelowAreRemoved) {
   EXPECT_EQ(read.texts().size(), 6u);
 }
 
+TEST_F(LogWriterTest, ARemovalThatIsNotDurableHoldsBackTheNext) {
+  open();
+  for (int i = 0; i < 20; ++i) {
+    append(writer(), "x");
+    ASSERT_TRUE(writer().flush());
+  }
+  folder.set({.folder_fails = 1});
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(writer().remove_below(20).error(),
+              (LogError{{Code::system, 0, EIO}, LogFault::system, FileName("."), 0, 20}));
+    EXPECT_EQ(writer().segments().segments(), (std::vector<SegmentRange>{{2, 8}, {3, 15}}));
+  }
+  folder.set({});
+  ASSERT_TRUE(writer().remove_below(20));
+  EXPECT_EQ(writer().segments().segments(), (std::vector<SegmentRange>{{3, 15}}));
+}
+
 TEST_F(LogWriterTest, AfterAnErrorNothingIsAcknowledged) {
   open();
   append(writer(), "before");

@@ -2,6 +2,7 @@
 #include "log/recovery.hpp"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "log/block_reader.hpp"
@@ -18,6 +19,8 @@ struct Entry {
   std::string file;
   std::optional<SegmentHeader> header;  // nothing: it is damaged
   std::uint64_t limit = kNoLimit;       // its records from here on do not count
+  bool limit_after_loss = false;        // for their loss was accepted
+  bool before_damaged = false;          // the next one is damaged
 };
 
 class Recovery {
@@ -30,11 +33,7 @@ class Recovery {
     for (Entry& entry : entries_) {
       if (auto read = read_header(entry); !read) return std::unexpected(read.error());
     }
-    std::uint64_t limit = kNoLimit;
-    for (std::size_t i = entries_.size(); i-- > 0;) {
-      entries_[i].limit = limit;
-      if (entries_[i].header) limit = std::min(limit, entries_[i].header->first_sequence);
-    }
+    limit_entries();
     for (const Entry& entry : entries_) {
       if (auto taken = take(entry); !taken) return std::unexpected(taken.error());
     }
@@ -61,6 +60,24 @@ class Recovery {
       }
     }
     return {};
+  }
+
+  /// The records of each segment end where a later one begins.
+  void limit_entries() {
+    std::uint64_t limit = kNoLimit;
+    bool after_loss = false;
+    bool damaged = false;
+    for (Entry& entry : entries_ | std::views::reverse) {
+      entry.limit = limit;
+      entry.limit_after_loss = after_loss;
+      entry.before_damaged = std::exchange(damaged, !entry.header);
+      if (damaged || planted(Bug::limit_ignored)) continue;
+      const SegmentHeader& header = *entry.header;
+      if (header.first_sequence > limit) continue;
+      const bool is_same = header.first_sequence == limit;
+      after_loss = header.after_loss != 0 || (is_same && after_loss);
+      limit = header.first_sequence;
+    }
   }
 
   /// Errors: those that no accepted loss passes; a damaged header is left out.
@@ -91,7 +108,8 @@ class Recovery {
     const std::uint64_t first = entry.header->first_sequence;
     // Behind a loss that was accepted, now or before. Were it left where it is, it would count
     // again once the header of the segment that was begun then is damaged.
-    if (stopped_ || (first > entry.limit && entry.limit != kNoLimit)) return give_up(entry);
+    const bool was_lost = first > entry.limit || (first == entry.limit && entry.limit_after_loss);
+    if (stopped_ || was_lost) return give_up(entry);
     const bool is_before = !begun_ && entry.limit <= terms_.from;
     if (!is_before && first < entry.limit) {
       if (!begun_ && first <= terms_.from) expected_ = first;
@@ -104,13 +122,18 @@ class Recovery {
       }
       begun_ = true;
     }
-    result_.segments.push_back({entry.number, first});
-    if (is_before || first >= entry.limit) return {};
+    if (is_before || first >= entry.limit) return keep(entry);
     if (entry.limit <= terms_.from) {
       expected_ = entry.limit;
-      return {};
+      return keep(entry);
     }
-    return read_blocks(entry);
+    if (auto read = read_blocks(entry); !read) return read;
+    return stopped_ && expected_ == first ? give_up(entry) : keep(entry);
+  }
+
+  LogResult<void> keep(const Entry& entry) {
+    result_.segments.push_back({entry.number, entry.header->first_sequence});
+    return {};
   }
 
   LogResult<void> give_up(const Entry& entry) {
@@ -175,7 +198,8 @@ class Recovery {
                            std::span<const std::byte> rest) {
     const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
     const bool torn = !std::ranges::all_of(rest, is_zero);
-    bool was_durable = entry.limit != kNoLimit;
+    // Where the header of the next is damaged, that one may begin here.
+    bool was_durable = entry.limit != kNoLimit && !entry.before_damaged;
     if (torn && !was_durable && !planted(Bug::hole_cut)) {
       was_durable = find_mark(*entry.header, offset, rest).durable >= expected_;
     }

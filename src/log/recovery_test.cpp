@@ -179,6 +179,48 @@ TEST_F(RecoveryTest, DamagedHeadersAreNamed) {
   EXPECT_EQ(std::ranges::count(*folder.names(), segment_name(2, kGivenUp)), 1);
 }
 
+TEST_F(RecoveryTest, ADamagedHeaderInTheMiddleIsNamed) {
+  write(16);  // in three segments
+  folder.restart(true);
+  folder.flip(segment_name(2), 33, 0);
+  const auto log = open();
+  ASSERT_FALSE(log);
+  EXPECT_EQ(log.error(),
+            (LogError{{Code::corrupt, 0, 0}, LogFault::header, FileName(segment_name(2)), 0, 8}));
+  erase_unit(1, 4);
+  EXPECT_EQ(open().error().fault, LogFault::hole);  // a mark behind it shows that
+  EXPECT_EQ(open().error().file, segment_name(1));
+  ASSERT_TRUE(open(accepting(4)));
+  EXPECT_EQ(read.texts().size(), 3u);
+  ASSERT_TRUE(open());
+  EXPECT_EQ(read.texts().size(), 3u);
+}
+
+// The segment in which the loss begins has nothing that counts: it is given up like those behind.
+TEST_F(RecoveryTest, ALostSegmentThatBeginsWhereTheLogEndsIsGivenUp) {
+  bool done = false;
+  for (std::uint64_t operation = 1; !done; ++operation) {
+    ASSERT_LT(operation, 100u);
+    const std::vector<std::string> names = *folder.names();
+    for (const std::string& name : names) ASSERT_TRUE(folder.remove(name));
+    ASSERT_TRUE(folder.sync());
+    write(16);
+    folder.restart(true);
+    erase_unit(2, 1);
+    folder.crash_in(operation);
+    done = Log::open(folder, accepting(8), ReadRecords().apply()).has_value() && !folder.crashed();
+    const auto after = open();  // where the crash was early, nothing is accepted yet
+    if (!after) {
+      EXPECT_EQ(after.error().sequence, 8u) << operation;
+      continue;
+    }
+    EXPECT_EQ(read.texts().size(), 7u) << operation;
+    for (const std::uint64_t lost : {2, 3}) {
+      EXPECT_EQ(std::ranges::count(*folder.names(), segment_name(lost, kGivenUp)), 1) << operation;
+    }
+  }
+}
+
 TEST_F(RecoveryTest, SegmentsThatAreMissingAreNoticed) {
   write(16);
   folder.restart(true);

@@ -33,7 +33,7 @@ std::vector<std::byte> make_segment(FuzzInput& input, std::uint64_t number, bool
     header.version = kFormatVersion;
     header.node = kNode;
     header.segment = number;
-    header.reserved = 0;
+    header.after_loss &= 1;
     header.segment_bytes = 16 * kUnitBytes;
     header.crc = checksum_of(header);
   }

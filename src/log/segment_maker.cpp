@@ -43,7 +43,7 @@ LogResult<void> SegmentMaker::fill_locked() {
   return {};
 }
 
-LogResult<OpenSegment> SegmentMaker::take(std::uint64_t first_sequence) {
+LogResult<OpenSegment> SegmentMaker::take(std::uint64_t first_sequence, bool after_loss) {
   const std::scoped_lock lock(mutex_);
   if (!spare_) {
     if (auto filled = fill_locked(); !filled) {
@@ -57,18 +57,23 @@ LogResult<OpenSegment> SegmentMaker::take(std::uint64_t first_sequence) {
   };
   const auto salt = draw_salt();
   if (!salt) return failed(salt.error());
-  made.header = {kSegmentMagic, kFormatVersion, segment_bytes_, node_, spare_number_,
-                 incarnation_,  first_sequence, *salt,          0,     0};
+  made.header = {kSegmentMagic, kFormatVersion, segment_bytes_, node_,      spare_number_,
+                 incarnation_,  first_sequence, *salt,          after_loss, 0};
   made.header.crc = checksum_of(made.header);
   UnitBuffer unit;
   unit.reserve(kUnitBytes);
   std::memset(unit.bytes().data(), 0, kUnitBytes);
   std::memcpy(unit.bytes().data(), &made.header, sizeof made.header);
+  if (planted(Bug::header_late)) {
+    static_cast<void>(folder_.rename(segment_name(spare_number_, kBeingMade), made.name));
+    static_cast<void>(folder_.sync());
+  }
   const auto written = made.file->write(0, unit.bytes());
   if (!written) return failed(written.error());
   if (*written != kUnitBytes) {
     return log_fail({Code::system, 0, EIO}, LogFault::short_write, made.name, 0, first_sequence);
   }
+  if (planted(Bug::header_late)) return made;
   const auto renamed = folder_.rename(segment_name(spare_number_, kBeingMade), made.name);
   if (!renamed) return failed(renamed.error());
   if (const auto synced = folder_.sync(); !synced) return failed(synced.error());

@@ -36,9 +36,9 @@ class SegmentMaker {
 
   /// Fills one ahead, if there is none. Errors: system; a later call begins again with another.
   [[nodiscard]] LogResult<void> prepare();
-  /// A segment whose first record has this sequence. Requires: all before it are durable.
-  /// Errors: system.
-  [[nodiscard]] LogResult<OpenSegment> take(std::uint64_t first_sequence);
+  /// A segment whose first record has this sequence. Requires: all before it are durable, or their
+  /// loss was accepted. Errors: system.
+  [[nodiscard]] LogResult<OpenSegment> take(std::uint64_t first_sequence, bool after_loss);
 
  private:
   LogResult<void> fill_locked();

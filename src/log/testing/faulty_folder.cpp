@@ -178,6 +178,7 @@ Result<void> FaultyFolder::remove(std::string_view name) {
 Result<void> FaultyFolder::sync() {
   const std::scoped_lock lock(mutex_);
   if (crashes()) return refused_by_system(EIO);
+  if (random_.chance(faults_.folder_fails)) return refused_by_system(EIO);
   for (const NameChange& change : changes_) change(lasting_);
   changes_.clear();
   return {};

@@ -27,10 +27,11 @@
 namespace espalier::log {
 
 struct DiskFaults {
-  double fails = 0;     // of a write: EIO, and any part of it may have come through
-  double shortens = 0;  // of a write: it ends early
-  double lies = 0;      // of a write: what it says is durable is not
-  bool cached = false;  // without O_DIRECT
+  double fails = 0;         // of a write: EIO, and any part of it may have come through
+  double shortens = 0;      // of a write: it ends early
+  double lies = 0;          // of a write: what it says is durable is not
+  bool cached = false;      // without O_DIRECT
+  double folder_fails = 0;  // of a flush of the folder: EIO
   std::uint64_t bytes_max = ~std::uint64_t{0};  // of all files; then ENOSPC
 };
 
