@@ -58,6 +58,14 @@ TEST(LogPlanted, BelievingThePageCacheIsNoticed) {
   expect_noticed(Bug::cache_believed, terms);
 }
 
+TEST(LogPlanted, ANameBeforeTheHeaderIsNoticed) { expect_noticed(Bug::header_late); }
+
+TEST(LogPlanted, IgnoringWhereALaterSegmentBeginsIsNoticed) {
+  expect_noticed(Bug::limit_ignored, with_flips());
+}
+
+TEST(LogPlanted, LostSegmentsThatStayAreNoticed) { expect_noticed(Bug::lost_kept, with_flips()); }
+
 TEST(LogPlanted, CuttingAHoleIsNoticed) { expect_noticed(Bug::hole_cut, with_flips()); }
 
 /// A client's value that is a block, of a log whose salt the client guesses to be 0, in a block

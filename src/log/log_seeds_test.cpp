@@ -21,12 +21,17 @@ WorldResult run_worlds(std::uint64_t otherwise, std::uint64_t usually, const Wor
     EXPECT_EQ(one.wrong, "") << "ESPALIER_SEED=" << seed + i;
     if (!one.wrong.empty()) break;
     all.records += one.records;
+    all.kills += one.kills;
+    all.power_losses += one.power_losses;
     all.cuts += one.cuts;
     all.recovery_crashes += one.recovery_crashes;
     all.segments_removed += one.segments_removed;
     all.failures += one.failures;
     all.damages += one.damages;
   }
+  std::fprintf(stderr, "%llu kills, %llu losses of power, ",
+               static_cast<unsigned long long>(all.kills),
+               static_cast<unsigned long long>(all.power_losses));
   std::fprintf(stderr, "%llu records, %llu cuts, %llu crashes in recovery, %llu segments removed, ",
                static_cast<unsigned long long>(all.records),
                static_cast<unsigned long long>(all.cuts),
@@ -54,12 +59,14 @@ TEST(LogSeeds, NorWhereOldBlocksWouldFollowNewOnes) {
 TEST(LogSeeds, NorWhenTheProcessAloneIsKilled) {
   WorldTerms terms;
   terms.power = false;
-  run_worlds(1001, 60, terms);
+  const WorldResult all = run_worlds(1001, 60, terms);
+  EXPECT_GT(all.kills, 0u);
+  EXPECT_EQ(all.power_losses, 0u);
 }
 
 TEST(LogSeeds, NorWhenWritesFailOrAreShort) {
   WorldTerms terms;
-  terms.faults = {.fails = 0.05, .shortens = 0.1};
+  terms.faults = {.fails = 0.05, .shortens = 0.1, .folder_fails = 0.05};
   EXPECT_GT(run_worlds(2001, 150, terms).failures, 0u);
 }
 

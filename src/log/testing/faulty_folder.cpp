@@ -90,13 +90,15 @@ void FaultyFolder::restart(bool power_lost) {
     for (const std::uint64_t unit : file->dirty) {
       const std::size_t begin = std::min<std::size_t>(unit * kUnitBytes, file->lasting.size());
       std::size_t count = std::min(kUnitBytes, file->lasting.size() - begin);
+      const std::size_t whole = count;
       if (random_.chance(0.1)) count = std::min(count, random_.below(8) * kTornBytes);
-      if (random_.chance(0.5)) {
-        std::memcpy(file->lasting.data() + begin, file->seen.data() + begin, count);
-      }
+      if (random_.chance(0.5)) count = 0;
+      std::memcpy(file->lasting.data() + begin, file->seen.data() + begin, count);
+      if (count < whole && file->lied.contains(unit)) ++lost_by_lies_;
     }
     file->dirty.clear();
     file->forgotten.clear();
+    file->lied.clear();
     file->seen = file->lasting;
   }
   seen_ = lasting_;
@@ -114,7 +116,7 @@ std::vector<std::byte>& FaultyFolder::bytes(std::string_view name) {
 }
 
 void FaultyFolder::put(std::string_view name, std::vector<std::byte> bytes) {
-  const auto file = std::make_shared<Contents>(Contents{bytes, bytes, {}, {}});
+  const auto file = std::make_shared<Contents>(Contents{bytes, bytes, {}, {}, {}});
   seen_[std::string(name)] = lasting_[std::string(name)] = file;
 }
 
@@ -205,14 +207,17 @@ Result<std::size_t> FaultyFolder::write(Contents& file, std::uint64_t offset,
     return refused_by_system(EIO);
   }
   if (random_.chance(faults_.shortens)) {
-    bytes = bytes.first(random_.below(bytes.size() / kUnitBytes) * kUnitBytes);
+    const std::size_t step = random_.chance(0.5) ? kUnitBytes : kTornBytes;
+    bytes = bytes.first(random_.below(bytes.size() / step) * step);
   }
   const bool lie = random_.chance(faults_.lies);
   lies_ += lie;
   for (std::size_t done = 0; done < bytes.size(); done += kUnitBytes) {
-    write_unit(file, offset + done, bytes.subspan(done, kUnitBytes));
-    if (lie) continue;
     const std::size_t at = offset + done;
+    const std::size_t count = std::min(bytes.size() - done, kUnitBytes);
+    write_unit(file, at, bytes.subspan(done, count));
+    if (lie) file.lied.insert(at / kUnitBytes);
+    if (lie || count < kUnitBytes) continue;
     std::memcpy(file.lasting.data() + at, file.seen.data() + at, kUnitBytes);
     file.dirty.erase(at / kUnitBytes);
   }
@@ -234,7 +239,7 @@ void FaultyFolder::write_any(Contents& file, std::uint64_t offset, std::span<con
 
 void FaultyFolder::write_unit(Contents& file, std::uint64_t offset,
                               std::span<const std::byte> bytes) {
-  std::memcpy(file.seen.data() + offset, bytes.data(), kUnitBytes);
+  std::memcpy(file.seen.data() + offset, bytes.data(), bytes.size());
   file.dirty.insert(offset / kUnitBytes);
 }
 
@@ -259,6 +264,7 @@ void FaultyFolder::flush(Contents& file) {
   file.forgotten.clear();
   file.lasting = file.seen;
   file.dirty.clear();
+  file.lied.clear();
 }
 
 }  // namespace espalier::log

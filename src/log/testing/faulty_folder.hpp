@@ -28,7 +28,7 @@ namespace espalier::log {
 
 struct DiskFaults {
   double fails = 0;         // of a write: EIO, and any part of it may have come through
-  double shortens = 0;      // of a write: it ends early
+  double shortens = 0;      // of a write: it ends early, perhaps within a unit
   double lies = 0;          // of a write: what it says is durable is not
   bool cached = false;      // without O_DIRECT
   double folder_fails = 0;  // of a flush of the folder: EIO
@@ -53,7 +53,10 @@ class FaultyFolder final : public LogFolder {
   [[nodiscard]] std::vector<std::byte>& bytes(std::string_view name);
   /// Puts a file there, all of it durable.
   void put(std::string_view name, std::vector<std::byte> bytes);
+  /// How many writes were not as durable as they said, and how many units a loss of power took of
+  /// those.
   [[nodiscard]] std::uint64_t lies() const { return lies_; }
+  [[nodiscard]] std::uint64_t lost_by_lies() const { return lost_by_lies_; }
   /// How often a file was to be filled.
   [[nodiscard]] std::uint64_t fills() const { return fills_; }
 
@@ -74,6 +77,7 @@ class FaultyFolder final : public LogFolder {
     std::vector<std::byte> lasting;
     std::set<std::uint64_t> dirty;      // units in which they differ
     std::set<std::uint64_t> forgotten;  // too, and no flush is to change that
+    std::set<std::uint64_t> lied;       // of the dirty ones: should be durable
   };
   using Names = std::map<std::string, std::shared_ptr<Contents>, std::less<>>;
   using NameChange = std::function<void(Names&)>;
@@ -98,6 +102,7 @@ class FaultyFolder final : public LogFolder {
   bool crashed_ = false;
   bool locked_ = false;
   std::uint64_t lies_ = 0;
+  std::uint64_t lost_by_lies_ = 0;
   std::uint64_t fills_ = 0;
   Names seen_;
   Names lasting_;
