@@ -52,6 +52,7 @@ TEST(LogSeeds, NothingAcknowledgedIsLostInACrash) {
 TEST(LogSeeds, NorWhereOldBlocksWouldFollowNewOnes) {
   WorldTerms terms;
   terms.alike = true;
+  terms.steps_max = 10;
   run_worlds(6001, 100, terms, {&WorldResult::cuts});
 }
 

@@ -23,7 +23,7 @@ struct RecoveryTest : ::testing::Test {
       append((*log)->writer(), "r" + std::to_string((*log)->writer().queue().next()));
       ASSERT_TRUE((*log)->writer().flush());
     }
-    folder.crash_in(1);  // closing leaves no mark
+    folder.crash();  // closing leaves no mark
   }
   LogResult<std::unique_ptr<Log>> open(LogOptions options = small_options()) {
     folder.restart(true);
@@ -143,7 +143,7 @@ TEST_F(RecoveryTest, AHoleAboveTheMarkIsATornTail) {
     const auto log = open();
     for (int i = 0; i < 3; ++i) append((*log)->writer(), std::string(3000, 'x'));
     ASSERT_TRUE((*log)->writer().flush());
-    folder.crash_in(1);
+    folder.crash();
   }
   folder.restart(true);
   erase_unit(1, 1);

@@ -42,6 +42,8 @@ class FaultyFolder final : public LogFolder {
   void set(const DiskFaults& faults) { faults_ = faults; }
   /// Crashes in the n-th operation from now, counted from 1: nothing works from then on.
   void crash_in(std::uint64_t operations) { crash_in_ = operations; }
+  /// Crashes now, between two operations.
+  void crash() { crashed_ = true; }
   [[nodiscard]] bool crashed() const { return crashed_; }
   /// In the n-th operation from now memory runs out, once: it throws.
   void memory_ends_in(std::uint64_t operations) { memory_ends_in_ = operations; }
