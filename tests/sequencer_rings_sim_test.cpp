@@ -13,8 +13,8 @@
 #include <string>
 
 #include "base/bytes.hpp"
+#include "base/testing/seeds.hpp"
 #include "channel/rings/tests/testing/link_world.hpp"
-#include "fabric/testing/seeds.hpp"
 #include "kinds/sequencer/sequencer.hpp"
 #include "tests/support/sequencer_history.hpp"
 
@@ -215,7 +215,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, SequencerRings,
 
 TEST_P(SequencerRings, NoNumberComesTwiceNorAfterItsSeal) {
   const std::uint64_t first = base::seed_from_environment(7000);
-  fabric::Seeds seeds(20);
+  base::Seeds seeds(20);
   RingsReached reached;
   for (std::uint64_t i = 0; i < seeds.count(); ++i) {
     SequencerByRings world(first + i, GetParam(), reached);

@@ -3,14 +3,14 @@
 // late, lost, doubled and out of order. ESPALIER_SEEDS says how many.
 #include <gtest/gtest.h>
 
-#include "fabric/testing/seeds.hpp"
+#include "base/testing/seeds.hpp"
 #include "tests/support/sequencer_world.hpp"
 
 namespace espalier::test {
 namespace {
 
 void run_sequencer_seeds(const fabric::sim::Faults& faults, std::uint64_t usually) {
-  fabric::Seeds seeds(usually);
+  base::Seeds seeds(usually);
   SequencerCounts counts;
   for (std::uint64_t seed = 1; seed <= seeds.count(); ++seed) {
     ASSERT_EQ(run_sequencer_world(seed, faults, counts), "") << "seed " << seed;

@@ -42,7 +42,7 @@ TEST(Acknowledgements, EndWithTheFirstError) {
     acknowledgements.when_durable(sequence, heard.of(sequence));
   }
   acknowledgements.reach(1);
-  const LogError error{{Code::system, 0, 5}, LogFault::system, "file", 4096, 2};
+  const LogError error{{Code::system, 0, 5}, LogFault::system, FileName("file"), 4096, 2};
   acknowledgements.fail(error);
   acknowledgements.fail({});
   acknowledgements.reach(9);

@@ -76,9 +76,9 @@ void BlockBuilder::close_block() {
                      first_,
                      durable_,
                      records_,
-                     0};
+                     block_salt(segment_)};
   std::memcpy(block.data(), &header, sizeof header);
-  header.crc = checksum_of_block(segment_.segment, segment_.incarnation, block);
+  header.crc = checksum_of_block(segment_, block);
   std::memcpy(block.data(), &header.crc, sizeof header.crc);
   begin_ += whole;
   open_ = false;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log/block_reader.hpp"
 
+#include <algorithm>
+
 #include "log/planted_log_bugs.hpp"
 
 namespace espalier::log {
@@ -34,7 +36,7 @@ std::expected<SegmentHeader, LogFault> read_segment_header(std::span<const std::
   if (header.version > kFormatVersion) return std::unexpected(LogFault::newer);
   if (header.version != kFormatVersion) return std::unexpected(LogFault::header);
   if (header.node != node) return std::unexpected(LogFault::other_node);
-  const bool right = header.segment == number && header.reserved == 0 && header.reserved_too == 0 &&
+  const bool right = header.segment == number && header.after_loss <= 1 &&
                      header.segment_bytes % kUnitBytes == 0 &&
                      header.segment_bytes >= kSegmentBytesMin &&
                      header.segment_bytes <= kSegmentBytesMax && header.first_sequence != 0 &&
@@ -43,25 +45,50 @@ std::expected<SegmentHeader, LogFault> read_segment_header(std::span<const std::
   return header;
 }
 
-std::optional<Block> read_block(const SegmentHeader& segment, std::uint64_t offset,
-                                std::span<const std::byte> rest) {
+std::optional<BlockHeader> read_block_header(const SegmentHeader& segment, std::uint64_t offset,
+                                             std::span<const std::byte> rest) {
   BlockHeader header{};
   if (rest.size() < sizeof header) return std::nullopt;
   std::memcpy(&header, rest.data(), sizeof header);
-  if (header.magic != kBlockMagic || header.offset != offset) return std::nullopt;
-  if (header.block_bytes % kUnitBytes != 0 || header.block_bytes > rest.size()) return std::nullopt;
-  if (header.used_bytes < sizeof header || header.used_bytes > header.block_bytes) {
-    return std::nullopt;
+  const bool right = header.magic == kBlockMagic && header.offset == offset &&
+                     header.salt == block_salt(segment) && header.block_bytes % kUnitBytes == 0 &&
+                     header.block_bytes <= rest.size() && header.used_bytes >= sizeof header &&
+                     header.used_bytes <= header.block_bytes &&
+                     header.first_sequence >= segment.first_sequence &&
+                     header.first_sequence < kSequenceMax && header.durable < header.first_sequence;
+  if (!right) return std::nullopt;
+  return header;
+}
+
+std::optional<Block> read_block(const SegmentHeader& segment, std::uint64_t offset,
+                                std::span<const std::byte> rest) {
+  const auto header = read_block_header(segment, offset, rest);
+  if (!header) return std::nullopt;
+  const std::span<const std::byte> block = rest.first(header->block_bytes);
+  const std::uint32_t crc = checksum_of_block(segment, block);
+  if (crc != header->crc && !planted(Bug::checksum_ignored)) return std::nullopt;
+  if (!records_are_right(*header, block)) return std::nullopt;
+  return Block(*header, block.first(header->used_bytes));
+}
+
+MarkBehind find_mark(const SegmentHeader& segment, std::uint64_t offset,
+                     std::span<const std::byte> rest) {
+  // Blocks do not overlap, so those that were written take one pass; the others are for headers
+  // that damage has made longer.
+  std::uint64_t left = kMarkPasses * std::uint64_t{rest.size()};
+  MarkBehind found;
+  std::size_t step = 0;
+  for (std::size_t at = 0; at < rest.size(); at += step) {
+    step = kUnitBytes;
+    const auto header = read_block_header(segment, offset + at, rest.subspan(at));
+    if (!header || header->block_bytes > left) continue;
+    left -= header->block_bytes;
+    found.checked_bytes += header->block_bytes;
+    if (!read_block(segment, offset + at, rest.subspan(at))) continue;
+    found.durable = std::max(found.durable, header->durable);
+    step = header->block_bytes;  // what is in it are records
   }
-  const std::span<const std::byte> block = rest.first(header.block_bytes);
-  const std::uint32_t crc = checksum_of_block(segment.segment, segment.incarnation, block);
-  if (crc != header.crc && !planted(Bug::checksum_ignored)) return std::nullopt;
-  if (header.reserved != 0 || header.first_sequence < segment.first_sequence ||
-      header.first_sequence >= kSequenceMax || header.durable >= header.first_sequence) {
-    return std::nullopt;
-  }
-  if (!records_are_right(header, block)) return std::nullopt;
-  return Block(header, block.first(header.used_bytes));
+  return found;
 }
 
 }  // namespace espalier::log

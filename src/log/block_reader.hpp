@@ -53,9 +53,27 @@ class Block {
   std::span<const std::byte> bytes_;  // as many as header_.used_bytes
 };
 
+/// The header of what may be a block at this offset of a segment: all but its checksum and its
+/// records is right. Nothing but a block of this segment has the salt, so it is no client's bytes.
+[[nodiscard]] std::optional<BlockHeader> read_block_header(const SegmentHeader& segment,
+                                                           std::uint64_t offset,
+                                                           std::span<const std::byte> rest);
+
 /// The block that lies at this offset of a segment, if one does that is right in all that can be
 /// checked. `rest` is the segment from there on.
 [[nodiscard]] std::optional<Block> read_block(const SegmentHeader& segment, std::uint64_t offset,
                                               std::span<const std::byte> rest);
+
+struct MarkBehind {
+  std::uint64_t durable = 0;        // the highest that a block says
+  std::uint64_t checked_bytes = 0;  // whose checksums were computed
+};
+/// Checksums are computed of at most so many times the bytes that are there.
+inline constexpr unsigned kMarkPasses = 8;
+
+/// Looks for blocks behind one that is not valid, at each unit from this offset on.
+/// Cost: usually one pass over the bytes.
+[[nodiscard]] MarkBehind find_mark(const SegmentHeader& segment, std::uint64_t offset,
+                                   std::span<const std::byte> rest);
 
 }  // namespace espalier::log

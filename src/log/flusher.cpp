@@ -1,25 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log/flusher.hpp"
 
+#include <system_error>
+
 namespace espalier::log {
 
-Flusher::Flusher(LogWriter& writer)
-    : writer_(writer), filling_([this] { fill_ahead(); }), flushing_([this] { flush_groups(); }) {}
+LogResult<std::unique_ptr<Flusher>> Flusher::start(LogWriter& writer,
+                                                   const StartThread& start_thread) {
+  std::unique_ptr<Flusher> flusher(new Flusher(writer));
+  try {
+    flusher->filling_ = start_thread([&begun = *flusher] { begun.fill_ahead(); });
+    flusher->flushing_ = start_thread([&begun = *flusher] { begun.flush_groups(); });
+  } catch (const std::system_error& refused) {
+    const auto number = static_cast<std::uint32_t>(refused.code().value());
+    return log_fail({Code::system, 0, number}, LogFault::system, ".", 0, writer.durable() + 1);
+  }
+  return flusher;
+}
 
 Flusher::~Flusher() {
   writer_.queue().stop();
-  flushing_.join();
+  if (flushing_.joinable()) flushing_.join();
   {
     const std::scoped_lock lock(mutex_);
     stopped_ = true;
     flushed_.notify_all();
   }
-  filling_.join();
+  if (filling_.joinable()) filling_.join();
 }
 
 void Flusher::flush_groups() {
   while (writer_.queue().wait()) {
-    // What it fails with is told to those who wait, and again to whoever closes the log.
+    // Those who wait hear what it fails with, and again whoever closes the log.
     static_cast<void>(writer_.flush());
     const std::scoped_lock lock(mutex_);
     look_ = true;

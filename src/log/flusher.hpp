@@ -6,6 +6,8 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -13,15 +15,22 @@
 
 namespace espalier::log {
 
+/// Starts a thread. Throws std::system_error where there can be none.
+using StartThread = std::function<std::thread(std::function<void()>)>;
+
 class Flusher {
  public:
-  explicit Flusher(LogWriter& writer);
+  /// Errors: system, where a thread cannot start; then the other one does not run either.
+  [[nodiscard]] static LogResult<std::unique_ptr<Flusher>> start(
+      LogWriter& writer,
+      const StartThread& start_thread = [](auto body) { return std::thread(std::move(body)); });
   /// Waits until what was appended is flushed.
   ~Flusher();
   Flusher(const Flusher&) = delete;
   Flusher& operator=(const Flusher&) = delete;
 
  private:
+  explicit Flusher(LogWriter& writer) : writer_(writer) {}
   void flush_groups();
   void fill_ahead();
 

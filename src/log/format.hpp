@@ -3,10 +3,10 @@
 //
 //   segment   | header, 4 KiB | block | block | ... | zeros, written before |
 //
-//   block     0     4       8       12     16       24      32        40        44         48
-//             +-----+-------+-------+------+--------+-------+---------+---------+----------+----
-//             | crc | magic | bytes | used | offset | first | durable | records | reserved | ...
-//             +-----+-------+-------+------+--------+-------+---------+---------+----------+----
+//   block     0     4       8       12     16       24      32        40        44     48
+//             +-----+-------+-------+------+--------+-------+---------+---------+------+----
+//             | crc | magic | bytes | used | offset | first | durable | records | salt | ...
+//             +-----+-------+-------+------+--------+-------+---------+---------+------+----
 //
 //   record    0          8       12         16
 //             +----------+-------+----------+---------+
@@ -42,24 +42,25 @@ inline constexpr std::uint64_t kBlocksBegin = kUnitBytes;
 struct SegmentHeader {
   std::uint64_t magic;           // kSegmentMagic
   std::uint32_t version;         // kFormatVersion
-  std::uint32_t reserved;        // 0
+  std::uint32_t segment_bytes;   // of the file
   std::uint64_t node;            // whose log it is
   std::uint64_t segment;         // its number, as in the name of the file
   std::uint64_t incarnation;     // how often the log was opened, this time included
   std::uint64_t first_sequence;  // of its first record; all before it were durable when it was made
-  std::uint64_t segment_bytes;   // of the file
-  std::uint32_t reserved_too;    // 0
+  std::uint64_t salt;            // random, so that no client can make a block of this segment
+  std::uint32_t after_loss;      // 1: it was begun where a loss was accepted; else 0
   std::uint32_t crc;             // CRC-32C of all before it
 };
 static_assert(sizeof(SegmentHeader) == 64 && offsetof(SegmentHeader, version) == 8);
 static_assert(offsetof(SegmentHeader, node) == 16 && offsetof(SegmentHeader, segment) == 24);
 static_assert(offsetof(SegmentHeader, incarnation) == 32);
 static_assert(offsetof(SegmentHeader, first_sequence) == 40);
-static_assert(offsetof(SegmentHeader, segment_bytes) == 48 && offsetof(SegmentHeader, crc) == 60);
+static_assert(offsetof(SegmentHeader, segment_bytes) == 12 && offsetof(SegmentHeader, salt) == 48);
+static_assert(offsetof(SegmentHeader, after_loss) == 56 && offsetof(SegmentHeader, crc) == 60);
 static_assert(std::has_unique_object_representations_v<SegmentHeader>);
 
 struct BlockHeader {
-  std::uint32_t crc;             // CRC-32C of all behind it, seeded by segment and incarnation
+  std::uint32_t crc;             // CRC-32C of all behind it, seeded by the segment's header
   std::uint32_t magic;           // kBlockMagic
   std::uint32_t block_bytes;     // a multiple of kUnitBytes
   std::uint32_t used_bytes;      // this header and the records; zeros are behind
@@ -67,13 +68,13 @@ struct BlockHeader {
   std::uint64_t first_sequence;  // of its first record; without any, of the next to come
   std::uint64_t durable;         // the highest sequence that was durable when it was written
   std::uint32_t records;
-  std::uint32_t reserved;  // 0
+  std::uint32_t salt;  // the low half of the segment's
 };
 static_assert(sizeof(BlockHeader) == 48 && offsetof(BlockHeader, magic) == 4);
 static_assert(offsetof(BlockHeader, block_bytes) == 8 && offsetof(BlockHeader, used_bytes) == 12);
 static_assert(offsetof(BlockHeader, offset) == 16 && offsetof(BlockHeader, first_sequence) == 24);
 static_assert(offsetof(BlockHeader, durable) == 32 && offsetof(BlockHeader, records) == 40);
-static_assert(offsetof(BlockHeader, reserved) == 44);
+static_assert(offsetof(BlockHeader, salt) == 44);
 static_assert(std::has_unique_object_representations_v<BlockHeader>);
 
 struct RecordHeader {
@@ -90,9 +91,14 @@ static_assert(std::has_unique_object_representations_v<RecordHeader>);
   return sizeof(RecordHeader) + base::round_up(payload, 8);
 }
 
+/// Where the records of a segment end: the last unit is kept for the mark of a log that is closed.
+[[nodiscard]] constexpr std::uint64_t records_end(std::uint64_t segment_bytes) {
+  return segment_bytes - kUnitBytes;
+}
+
 /// The longest payload that a segment of this size takes.
 [[nodiscard]] constexpr std::size_t payload_bytes_max(std::uint64_t segment_bytes) {
-  return segment_bytes - kBlocksBegin - sizeof(BlockHeader) - sizeof(RecordHeader) - 8;
+  return records_end(segment_bytes) - kBlocksBegin - sizeof(BlockHeader) - sizeof(RecordHeader) - 8;
 }
 
 [[nodiscard]] inline std::uint32_t checksum_of(const SegmentHeader& header) {
@@ -100,12 +106,16 @@ static_assert(std::has_unique_object_representations_v<RecordHeader>);
   return base::crc32c(all.first(offsetof(SegmentHeader, crc)));
 }
 
+/// What each block of a segment has in its own header.
+[[nodiscard]] constexpr std::uint32_t block_salt(const SegmentHeader& segment) {
+  return static_cast<std::uint32_t>(segment.salt);
+}
+
 /// Of a whole block, its checksum left out. A block of another segment, or of another incarnation
 /// of this one, has another.
-[[nodiscard]] inline std::uint32_t checksum_of_block(std::uint64_t segment,
-                                                     std::uint64_t incarnation,
+[[nodiscard]] inline std::uint32_t checksum_of_block(const SegmentHeader& segment,
                                                      std::span<const std::byte> block) {
-  const std::uint64_t seed[2] = {segment, incarnation};
+  const std::uint64_t seed[3] = {segment.segment, segment.incarnation, segment.salt};
   std::uint32_t state = base::crc32c_extend(base::kCrc32cStart, std::as_bytes(std::span(seed)));
   state = base::crc32c_extend(state, block.subspan(sizeof(std::uint32_t)));
   return base::crc32c_end(state);

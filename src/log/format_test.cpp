@@ -22,7 +22,8 @@ std::string hex(std::span<const std::byte> bytes) {
 }
 
 SegmentHeader some_header() {
-  SegmentHeader header{kSegmentMagic, kFormatVersion, 0, 0x1122, 0xA, 3, 100, 1 << 20, 0, 0};
+  SegmentHeader header{kSegmentMagic, kFormatVersion,        1 << 20, 0x1122, 0xA, 3,
+                       100,           0x0123'4567'89AB'CDEF, 0,       0};
   header.crc = checksum_of(header);
   return header;
 }
@@ -32,13 +33,13 @@ TEST(LogFormat, GoldenBytesOfAHeader) {
   const SegmentHeader header = some_header();
   EXPECT_EQ(hex(std::as_bytes(std::span(&header, 1))),
             "534553504c4f4700"
-            "0100000000000000"
+            "0100000000001000"
             "2211000000000000"
             "0a00000000000000"
             "0300000000000000"
             "6400000000000000"
-            "0000100000000000"
-            "0000000080f497a1");
+            "efcdab8967452301"
+            "00000000415f9e07");
 }
 
 TEST(LogFormat, GoldenBytesOfABlock) {
@@ -51,14 +52,14 @@ TEST(LogFormat, GoldenBytesOfABlock) {
   const auto block = builder.finish();
   ASSERT_EQ(block.size(), kUnitBytes);
   EXPECT_EQ(hex(block.first(104)),
-            "2700dfdb"
+            "a1ff4eac"
             "45424c4b"
             "00100000"
             "60000000"
             "0020000000000000"
             "6b00000000000000"
             "6900000000000000"
-            "0200000000000000"
+            "02000000efcdab89"
             "6b000000000000000300000000000000"
             "6162630000000000"
             "6c000000000000000800000000000000"

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "log/planted_log_bugs.hpp"
+
 namespace espalier::log {
 namespace {
 
@@ -20,6 +22,7 @@ LogResult<void> remove_unused(LogFolder& folder, const Recovered& recovered) {
 
 /// Once a new segment has begun where their loss was accepted.
 LogResult<void> rename_lost(LogFolder& folder, const Recovered& recovered) {
+  if (planted(Bug::lost_kept)) return {};
   for (const std::string& name : recovered.lost) {
     const std::string now = segment_name(*segment_of(name, kInUse), kGivenUp);
     const auto renamed = folder.rename(name, now);
@@ -34,6 +37,11 @@ LogResult<void> rename_lost(LogFolder& folder, const Recovered& recovered) {
 
 LogResult<std::unique_ptr<Log>> Log::open(LogFolder& folder, const LogOptions& options,
                                           const ApplyRecord& apply) {
+  return catch_no_memory(options.recovery.from, [&] { return begin(folder, options, apply); });
+}
+
+LogResult<std::unique_ptr<Log>> Log::begin(LogFolder& folder, const LogOptions& options,
+                                           const ApplyRecord& apply) {
   auto lock = folder.lock();
   if (!lock) {
     const bool taken = lock.error().code == Code::busy;
@@ -52,7 +60,10 @@ LogResult<std::unique_ptr<Log>> Log::open(LogFolder& folder, const LogOptions& o
   if (auto renamed = rename_lost(folder, log->recovered_); !renamed) {
     return std::unexpected(renamed.error());
   }
-  if (options.threads) log->flusher_ = std::make_unique<Flusher>(*log->writer_);
+  if (!options.threads) return log;
+  auto flusher = Flusher::start(*log->writer_);
+  if (!flusher) return std::unexpected(flusher.error());
+  log->flusher_ = std::move(*flusher);
   return log;
 }
 
@@ -63,8 +74,8 @@ LogResult<void> Log::close() {
   auto result = writer_->close();
   // Those who wait for what nobody has appended.
   const std::uint64_t next = writer_->durable() + 1;
-  writer_->queue().refuse({Code::busy, 0, 0});
-  writer_->acknowledgements().fail({{Code::busy, 0, 0}, LogFault::closed, "", 0, next});
+  writer_->room().refuse({Code::busy, 0, 0});
+  writer_->acknowledgements().fail({{Code::busy, 0, 0}, LogFault::closed, FileName("."), 0, next});
   return result;
 }
 

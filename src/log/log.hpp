@@ -23,8 +23,8 @@ struct LogOptions {
 class Log {
  public:
   /// Locks the folder, calls `apply` for each record that is there, and begins a new segment.
-  /// Errors: locked; those of recover(); system. A failed call may be made again: it has lost
-  /// nothing.
+  /// Errors: locked; those of recover(); system, no_memory. A failed call may be made again: it has
+  /// lost nothing.
   [[nodiscard]] static LogResult<std::unique_ptr<Log>> open(LogFolder& folder,
                                                             const LogOptions& options,
                                                             const ApplyRecord& apply);
@@ -39,6 +39,8 @@ class Log {
   LogResult<void> close();
 
  private:
+  static LogResult<std::unique_ptr<Log>> begin(LogFolder& folder, const LogOptions& options,
+                                               const ApplyRecord& apply);
   Log(std::unique_ptr<FolderLock> lock, Recovered recovered)
       : lock_(std::move(lock)), recovered_(std::move(recovered)) {}
 

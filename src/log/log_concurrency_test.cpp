@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <semaphore>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -40,6 +43,16 @@ std::uint64_t append_patiently(LogWriter& writer, std::string_view text) {
     return writer.append(*room);
   }
 }
+
+/// Waits for its turn.
+struct BlockingWaiter final : RoomWaiter {
+  void complete(Result<std::span<std::byte>> room) noexcept override {
+    got = room;
+    done.release();
+  }
+  Result<std::span<std::byte>> got;
+  std::binary_semaphore done{0};
+};
 
 void run_threads(const std::function<void(int)>& each) {
   std::vector<std::thread> threads;
@@ -102,6 +115,29 @@ TEST(LogConcurrency, CallbacksComeInOrderAndOneAtATime) {
   EXPECT_EQ(count, kThreads * kEach);
 }
 
+TEST(LogConcurrency, LongRecordsFindRoomAmongShortOnes) {
+  FaultyFolder folder(1);
+  LogOptions options = threaded_options();
+  options.writer.held_bytes_max = 2000;
+  options.writer.segments_max = 100'000;
+  const auto log = Log::open(folder, options, ReadRecords().apply());
+  ASSERT_TRUE(log);
+  LogWriter& writer = (*log)->writer();
+  std::atomic<bool> done = false;
+  run_threads([&](int thread) {
+    while (thread != 0 && !done) append_patiently(writer, std::string(100, 'x'));
+    for (int i = 0; thread == 0 && i < 10; ++i) {
+      BlockingWaiter waiter;
+      writer.room().wait(waiter, 5000);
+      waiter.done.acquire();
+      if (waiter.got) writer.append(*waiter.got);
+      EXPECT_TRUE(waiter.got);
+    }
+    done = true;
+  });
+  EXPECT_TRUE((*log)->close());
+}
+
 TEST(LogConcurrency, SegmentsGoWhileOthersWrite) {
   FaultyFolder folder(1);
   LogOptions options = threaded_options();
@@ -153,6 +189,36 @@ TEST(LogConcurrency, AnErrorReachesAllWhoWait) {
   ASSERT_TRUE(error);
   EXPECT_EQ(error->error.code, Code::system);
   EXPECT_EQ(error->sequence, writer.durable() + 1);
+}
+
+TEST(LogConcurrency, MemoryThatRunsOutInAThreadReachesAllWhoWait) {
+  FaultyFolder folder(1);
+  const auto log = Log::open(folder, threaded_options(), ReadRecords().apply());
+  ASSERT_TRUE(log);
+  LogWriter& writer = (*log)->writer();
+  folder.memory_ends_in(20);
+  while (writer.acknowledgements().wait(append_patiently(writer, "text"))) {
+    if (writer.durable() > 1000) break;
+  }
+  // It may have run out for the segment ahead alone, of which nothing follows.
+  const auto error = writer.acknowledgements().error();
+  EXPECT_TRUE(!error || error->fault == LogFault::no_memory);
+}
+
+TEST(LogConcurrency, WithoutASecondThreadThereIsNone) {
+  FaultyFolder folder(1);
+  LogOptions options = threaded_options();
+  options.threads = false;
+  const auto log = Log::open(folder, options, ReadRecords().apply());
+  ASSERT_TRUE(log);
+  int started = 0;
+  const auto flusher = Flusher::start((*log)->writer(), [&](auto body) {
+    if (++started == 2) throw std::system_error(EAGAIN, std::generic_category());
+    return std::thread(std::move(body));
+  });
+  ASSERT_FALSE(flusher);
+  EXPECT_EQ(flusher.error(),
+            (LogError{{Code::system, 0, EAGAIN}, LogFault::system, FileName("."), 0, 1}));
 }
 
 }  // namespace

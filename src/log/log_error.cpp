@@ -18,6 +18,7 @@ std::string_view text_of(LogFault fault) {
     case LogFault::out_of_order: return "a valid block goes on with another sequence";
     case LogFault::refused: return "a record cannot be applied";
     case LogFault::closed: return "the log was closed before";
+    case LogFault::no_memory: return "memory ran out";
   }
   return "no fault";
 }
@@ -27,8 +28,8 @@ std::string_view text_of(LogFault fault) {
 std::string message(const LogError& error) {
   std::string text = "log: ";
   text += text_of(error.fault);
-  text += ": file " + error.file + ", offset " + std::to_string(error.offset) + ", sequence " +
-          std::to_string(error.sequence);
+  text += ": file " + std::string(error.file.text()) + ", offset " + std::to_string(error.offset) +
+          ", sequence " + std::to_string(error.sequence);
   return text + ": " + espalier::message(error.error);
 }
 

@@ -33,7 +33,8 @@ class LogFile {
   /// Makes the file so many bytes of zeros, written and durable: blocks that the file system only
   /// allocates cost a change of its own books when they are written. Errors: system.
   [[nodiscard]] virtual Result<void> fill(std::uint64_t bytes) = 0;
-  /// Makes durable what anybody has written to the file. Errors: system.
+  /// Makes durable what anybody has written to the file, but for what an earlier flush has failed
+  /// for; reads behind it see what the disk has. Errors: system.
   [[nodiscard]] virtual Result<void> sync() = 0;
   [[nodiscard]] virtual Result<std::uint64_t> size() = 0;
 };

@@ -4,6 +4,7 @@
 
 #include "log/planted_log_bugs.hpp"
 #include "log/testing/log_world.hpp"
+#include "log/testing/small_log.hpp"
 
 namespace espalier::log {
 namespace {
@@ -38,6 +39,7 @@ TEST(LogPlanted, AcknowledgingBeforeTheFlushIsNoticed) { expect_noticed(Bug::ack
 TEST(LogPlanted, ReplayingAStaleBlockAfterASecondCrashIsNoticed) {
   WorldTerms terms;
   terms.alike = true;  // so that the old block is where the new ones end
+  terms.steps_max = 10;
   expect_noticed(Bug::goes_on_in_old_segment, terms);
 }
 
@@ -51,7 +53,52 @@ TEST(LogPlanted, BelievingWhatIsNotYetFlushedIsNoticed) {
   expect_noticed(Bug::recovered_unflushed);
 }
 
+TEST(LogPlanted, BelievingThePageCacheIsNoticed) {
+  WorldTerms terms;
+  terms.faults = {.fails = 0.1, .cached = true};
+  expect_noticed(Bug::cache_believed, terms);
+}
+
+TEST(LogPlanted, ANameBeforeTheHeaderIsNoticed) { expect_noticed(Bug::header_late); }
+
+TEST(LogPlanted, IgnoringWhereALaterSegmentBeginsIsNoticed) {
+  expect_noticed(Bug::limit_ignored, with_flips());
+}
+
+TEST(LogPlanted, LostSegmentsThatStayAreNoticed) { expect_noticed(Bug::lost_kept, with_flips()); }
+
 TEST(LogPlanted, CuttingAHoleIsNoticed) { expect_noticed(Bug::hole_cut, with_flips()); }
+
+/// A client's value that is a block, of a log whose salt the client guesses to be 0, in a block
+/// that was torn. Returns whether recovery takes that for damage.
+bool forged_block_is_believed() {
+  FaultyFolder folder(1);
+  LogOptions options = small_options();
+  const SegmentHeader guess{
+      kSegmentMagic, kFormatVersion, kSmallSegment, kSomeNode, 1, 1, 1, 0, 0, 0};
+  BlockBuilder forged(kUnitBytes, kUnitBytes);
+  forged.begin(guess, 2 * kUnitBytes, 100, 90);
+  forged.add_mark();
+  const auto block = forged.finish();
+  std::string value(kUnitBytes - sizeof(BlockHeader) - sizeof(RecordHeader), 'x');
+  value.append(reinterpret_cast<const char*>(block.data()), block.size());
+  {
+    const auto log = Log::open(folder, options, ReadRecords().apply());
+    append((*log)->writer(), value);
+    EXPECT_TRUE((*log)->writer().flush());
+    folder.crash();
+  }
+  folder.restart(true);
+  folder.flip(segment_name(1), kUnitBytes + 60, 3);
+  const auto log = Log::open(folder, options, ReadRecords().apply());
+  return !log && log.error().fault == LogFault::hole;
+}
+
+TEST(LogPlanted, ASaltThatCanBeGuessedIsNoticed) {
+  EXPECT_FALSE(forged_block_is_believed());
+  const base::Planted planted(Bug::salt_guessable);
+  EXPECT_TRUE(forged_block_is_believed());
+}
 
 TEST(LogPlanted, AcknowledgingAfterAFailureIsNoticed) {
   WorldTerms terms;

@@ -3,19 +3,21 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "base/assert.hpp"
 #include "log/block_reader.hpp"
 #include "log/planted_log_bugs.hpp"
+#include "log/unit_buffer.hpp"
 
 namespace espalier::log {
 
 LogWriter::LogWriter(LogFolder& folder, std::uint64_t node, const WriterOptions& options,
                      const Recovered& recovered)
     : options_(options),
-      queue_(options.held_bytes_max, payload_bytes_max(options.segment_bytes),
-             recovered.next_sequence),
+      room_(options.held_bytes_max, payload_bytes_max(options.segment_bytes)),
+      queue_(room_, recovered.next_sequence),
       acknowledgements_(recovered.next_sequence - 1),
       segments_(folder, recovered.segments),
       maker_(folder, node, options.segment_bytes, recovered.next_incarnation,
@@ -38,34 +40,27 @@ LogResult<std::unique_ptr<LogWriter>> LogWriter::begin(LogFolder& folder, std::u
     auto file = folder.open(current.name);
     if (!file) return log_fail(file.error(), LogFault::system, current.name, 0, 0);
     current.file = std::move(*file);
-    current.header.segment = last.number;
-    current.header.incarnation = recovered.next_incarnation - 1;
-    current.header.segment_bytes = options.segment_bytes;
+    UnitBuffer unit;
+    unit.reserve(kUnitBytes);
+    static_cast<void>(current.file->read(0, unit.bytes()));
+    std::memcpy(&current.header, unit.bytes().data(), sizeof current.header);
     writer->offset_ = recovered.cut->offset;
     return writer;
   }
-  if (auto changed = writer->change_segment(); !changed) return std::unexpected(changed.error());
+  const bool after_loss = recovered.cut && recovered.cut->accepted;
+  if (auto changed = writer->change_segment(after_loss); !changed) {
+    return std::unexpected(changed.error());
+  }
   return writer;
 }
 
-Result<std::span<std::byte>> LogWriter::reserve(std::size_t bytes) noexcept {
-  const bool full = segments_.count() > options_.segments_max;
-  auto room = queue_.reserve(bytes);
-  if (!room || !full) return room;
-  give_back(*room);
-  return fail(Code::busy);
-}
-
-void LogWriter::give_back(std::span<std::byte> room) noexcept {
-  queue_.release(QueuedRecord::of(room));
-}
-
-LogResult<void> LogWriter::change_segment() {
-  auto next = maker_.take(written_ + 1);
+LogResult<void> LogWriter::change_segment(bool after_loss) {
+  auto next = maker_.take(written_ + 1, after_loss);
   if (!next) return std::unexpected(next.error());
   current_ = std::move(*next);
   offset_ = kBlocksBegin;
   segments_.add({current_.header.segment, current_.header.first_sequence});
+  keep_bound();
   return {};
 }
 
@@ -73,18 +68,20 @@ LogResult<void> LogWriter::flush() {
   QueuedRecord* record = queue_.take();
   LogResult<void> result;
   if (const auto failed = acknowledgements_.error()) result = std::unexpected(*failed);
-  while (record != nullptr && result) result = write_some(record);
+  while (record != nullptr && result) {
+    result = catch_no_memory(written_ + 1, [&] { return write_some(record); });
+  }
   if (!result) {
-    queue_.refuse(result.error().error);
+    room_.refuse(result.error().error);
     acknowledgements_.fail(result.error());
   }
-  release_all(record);
+  room_.release_all(record);
   return result;
 }
 
 /// Writes as many as one write takes, of the records from this one on, and acknowledges them.
 LogResult<void> LogWriter::write_some(QueuedRecord*& record) {
-  const std::uint64_t left = current_.header.segment_bytes - offset_;
+  const std::uint64_t left = records_end(current_.header.segment_bytes) - offset_;
   builder_.begin(current_.header, offset_, record->sequence, durable());
   QueuedRecord* end = record;
   while (end != nullptr) {
@@ -100,7 +97,7 @@ LogResult<void> LogWriter::write_some(QueuedRecord*& record) {
   if (!written && !planted(Bug::acknowledged_after_failure)) return written;
   written_ = last;
   acknowledgements_.reach(last);
-  while (record != end) queue_.release(std::exchange(record, record->next));
+  while (record != end) room_.release(std::exchange(record, record->next));
   return {};
 }
 
@@ -117,31 +114,41 @@ LogResult<void> LogWriter::write_blocks(std::span<const std::byte> blocks) {
     }
     // What is left lies in units that nothing was written to yet.
     offset_ = offset + *wrote;
+    written_bytes_ += *wrote;
     blocks = blocks.subspan(*wrote);
   }
   return {};
 }
 
-void LogWriter::release_all(QueuedRecord* record) {
-  while (record != nullptr) queue_.release(std::exchange(record, record->next));
+void LogWriter::keep_bound() {
+  const std::scoped_lock lock(bound_);
+  room_.pause(segments_.count() > options_.segments_max);
 }
 
 LogResult<void> LogWriter::prepare_spare() {
-  if (offset_ < options_.segment_bytes / 2 || acknowledgements_.error()) return {};
-  return maker_.prepare();
+  const std::uint64_t written = written_bytes_;
+  const bool is_early = offset_ < options_.segment_bytes / 2 || written < spare_due_;
+  if (is_early || acknowledgements_.error()) return {};
+  auto prepared = catch_no_memory(durable() + 1, [this] { return maker_.prepare(); });
+  // On a full disk each try takes what is left of it from others for a while.
+  if (!prepared) spare_due_ = written + options_.segment_bytes / 8;
+  return prepared;
 }
 
 LogResult<void> LogWriter::close() {
   if (auto flushed = flush(); !flushed) return flushed;
-  // Without room for a mark the next segment's header is one.
-  if (current_.header.segment_bytes - offset_ < kUnitBytes) return change_segment();
-  builder_.begin(current_.header, offset_, written_ + 1, durable());
-  builder_.add_mark();
-  return write_blocks(builder_.finish());
+  return catch_no_memory(written_ + 1, [this] {
+    builder_.begin(current_.header, offset_, written_ + 1, durable());
+    builder_.add_mark();
+    return write_blocks(builder_.finish());
+  });
 }
 
 LogResult<void> LogWriter::remove_below(std::uint64_t sequence) {
-  return segments_.remove_below(std::min(sequence, durable() + 1));
+  sequence = std::min(sequence, durable() + 1);
+  auto removed = catch_no_memory(sequence, [&] { return segments_.remove_below(sequence); });
+  keep_bound();
+  return removed;
 }
 
 }  // namespace espalier::log

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 
 #include "catalog/redo_sink.hpp"
@@ -40,27 +41,32 @@ class LogWriter final : public catalog::RedoSink {
                                                                    const WriterOptions& options,
                                                                    const Recovered& recovered);
 
-  /// Errors: value_too_long, out_of_memory; busy (too much waits, or the log is at its bound); the
-  /// error after which nothing is acknowledged.
-  Result<std::span<std::byte>> reserve(std::size_t bytes) noexcept override;
+  /// Errors: value_too_long, out_of_memory; busy (too much waits, or the log is at its bound: wait
+  /// in room() for one's turn); the error after which nothing is acknowledged.
+  Result<std::span<std::byte>> reserve(std::size_t bytes) noexcept override {
+    return room_.reserve(bytes);
+  }
   void hand_over(std::span<std::byte> record) noexcept override { append(record); }
-  void give_back(std::span<std::byte> room) noexcept override;
+  void give_back(std::span<std::byte> room) noexcept override {
+    room_.release(QueuedRecord::of(room));
+  }
   /// Hands a record over. Returns its sequence.
   std::uint64_t append(std::span<std::byte> record) noexcept { return queue_.append(record); }
 
-  /// Writes all that was appended, and acknowledges it. Errors: system, short_write; from then on
-  /// always the same, and what was not acknowledged never is.
+  /// Writes all that was appended, and acknowledges it. Errors: system, short_write, no_memory;
+  /// from then on always the same, and what was not acknowledged never is.
   LogResult<void> flush();
-  /// Fills the next segment ahead, if the current one is half full. Errors: system, of which
-  /// nothing follows until the segment is needed.
+  /// Fills the next segment ahead, if the current one is half full. Errors: system, no_memory, of
+  /// which nothing follows until the segment is needed; it is tried again some writes later.
   LogResult<void> prepare_spare();
-  /// Flushes, and writes down that all of it is durable.
+  /// Flushes, and writes down that all of it is durable. Needs no more of the disk than flush().
   LogResult<void> close();
-  /// Removes segments that have no records from here on. Errors: system.
+  /// Removes segments that have no records from here on. Errors: system, no_memory.
   LogResult<void> remove_below(std::uint64_t sequence);
 
   [[nodiscard]] Acknowledgements& acknowledgements() { return acknowledgements_; }
   [[nodiscard]] std::uint64_t durable() const { return acknowledgements_.durable(); }
+  [[nodiscard]] RecordRoom& room() { return room_; }
   [[nodiscard]] RecordQueue& queue() { return queue_; }
   [[nodiscard]] const SegmentList& segments() const { return segments_; }
 
@@ -68,20 +74,24 @@ class LogWriter final : public catalog::RedoSink {
   LogWriter(LogFolder& folder, std::uint64_t node, const WriterOptions& options,
             const Recovered& recovered);
 
-  LogResult<void> change_segment();
+  LogResult<void> change_segment(bool after_loss = false);
   LogResult<void> write_some(QueuedRecord*& record);
   LogResult<void> write_blocks(std::span<const std::byte> blocks);
-  void release_all(QueuedRecord* record);
+  void keep_bound();
 
   const WriterOptions options_;
+  RecordRoom room_;
   RecordQueue queue_;
   Acknowledgements acknowledgements_;
   SegmentList segments_;
+  std::mutex bound_;  // so that the count of segments and what follows of it belong together
   SegmentMaker maker_;
   BlockBuilder builder_;
   OpenSegment current_;
   std::atomic<std::uint64_t> offset_ = 0;  // where its next block goes; flush() alone changes it
   std::uint64_t written_;                  // up to this sequence; flush()'s
+  std::atomic<std::uint64_t> written_bytes_ = 0;  // of all segments
+  std::uint64_t spare_due_ = 0;  // no spare is tried before so many are; prepare_spare()'s
 };
 
 }  // namespace espalier::log

@@ -33,7 +33,7 @@ TEST_F(LogWriterTest, OneFlushTakesAllWhoWait) {
   EXPECT_EQ(writer().durable(), 0u);
   ASSERT_TRUE(writer().flush());
   EXPECT_EQ(writer().durable(), 100u);
-  EXPECT_EQ(writer().queue().held_bytes(), 0u);
+  EXPECT_EQ(writer().room().held_bytes(), 0u);
   ASSERT_TRUE(writer().flush());  // nothing
   open();
   EXPECT_EQ(read.texts(), std::vector<std::string>(100, "x"));
@@ -92,7 +92,7 @@ TEST_F(LogWriterTest, TheLogHasABound) {
     ASSERT_TRUE(writer().flush());
   }
   EXPECT_EQ(writer().reserve(1).error().code, Code::busy);
-  EXPECT_EQ(writer().queue().held_bytes(), 0u);
+  EXPECT_EQ(writer().room().held_bytes(), 0u);
   ASSERT_TRUE(writer().remove_below(writer().durable()));
   EXPECT_EQ(writer().segments().count(), 1u);
   append(writer(), "x");
@@ -116,6 +116,23 @@ TEST_F(LogWriterTest, OnlyWholeSegmentsBelowAreRemoved) {
   EXPECT_EQ(read.texts().size(), 6u);
 }
 
+TEST_F(LogWriterTest, ARemovalThatIsNotDurableHoldsBackTheNext) {
+  open();
+  for (int i = 0; i < 20; ++i) {
+    append(writer(), "x");
+    ASSERT_TRUE(writer().flush());
+  }
+  folder.set({.folder_fails = 1});
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(writer().remove_below(20).error(),
+              (LogError{{Code::system, 0, EIO}, LogFault::system, FileName("."), 0, 20}));
+    EXPECT_EQ(writer().segments().segments(), (std::vector<SegmentRange>{{2, 8}, {3, 15}}));
+  }
+  folder.set({});
+  ASSERT_TRUE(writer().remove_below(20));
+  EXPECT_EQ(writer().segments().segments(), (std::vector<SegmentRange>{{3, 15}}));
+}
+
 TEST_F(LogWriterTest, AfterAnErrorNothingIsAcknowledged) {
   open();
   append(writer(), "before");
@@ -130,7 +147,8 @@ TEST_F(LogWriterTest, AfterAnErrorNothingIsAcknowledged) {
   ASSERT_FALSE(failed);
   EXPECT_EQ(
       failed.error(),
-      (LogError{{Code::system, 0, EIO}, LogFault::system, segment_name(1), 2 * kUnitBytes, 2}));
+      (LogError{
+          {Code::system, 0, EIO}, LogFault::system, FileName(segment_name(1)), 2 * kUnitBytes, 2}));
   EXPECT_EQ(heard, std::vector<std::string>{message(failed.error())});
   folder.set({});
   EXPECT_EQ(writer().flush().error(), failed.error());
@@ -149,7 +167,7 @@ TEST_F(LogWriterTest, RoomThatWasGivenBeforeAnErrorIsTaken) {
   ASSERT_FALSE(writer().flush());
   EXPECT_EQ(writer().append(*room), 2u);
   EXPECT_FALSE(writer().flush());
-  EXPECT_EQ(writer().queue().held_bytes(), 0u);
+  EXPECT_EQ(writer().room().held_bytes(), 0u);
 }
 
 TEST_F(LogWriterTest, ShortWritesGoOnOrAreAnError) {
@@ -189,6 +207,34 @@ TEST_F(LogWriterTest, AFullDiskStopsIt) {
   EXPECT_EQ(read.texts().size(), 14u);
 }
 
+TEST_F(LogWriterTest, MemoryThatRunsOutStopsIt) {
+  LogOptions options = small_options();
+  options.writer.segments_max = 1000;
+  for (std::uint64_t operation = 1;; ++operation) {
+    ASSERT_LT(operation, 100u);
+    open(options);
+    const std::uint64_t before = writer().durable();
+    folder.memory_ends_in(operation);
+    LogResult<void> flushed;
+    for (int i = 0; flushed && i < 10; ++i) {
+      append(writer(), "x");
+      flushed = writer().flush();
+    }
+    const std::uint64_t durable = writer().durable();
+    if (!flushed) {
+      EXPECT_EQ(
+          flushed.error(),
+          (LogError{
+              {Code::out_of_memory, 0, 0}, LogFault::no_memory, FileName("."), 0, durable + 1}));
+      EXPECT_EQ(writer().reserve(1).error().code, Code::out_of_memory);
+    }
+    folder.memory_ends_in(0);
+    open(options);
+    EXPECT_GE(read.texts().size(), durable);
+    if (durable == before + 10) return;
+  }
+}
+
 TEST_F(LogWriterTest, ASpareThatFindsNoSpaceIsMadeLater) {
   open();
   folder.set({.bytes_max = kSmallSegment});
@@ -198,6 +244,10 @@ TEST_F(LogWriterTest, ASpareThatFindsNoSpaceIsMadeLater) {
   }
   EXPECT_EQ(writer().prepare_spare().error().error, (Error{Code::system, 0, ENOSPC}));
   folder.set({});
+  for (int i = 0; i < 2; ++i) {
+    append(writer(), "x");
+    ASSERT_TRUE(writer().flush());
+  }
   ASSERT_TRUE(writer().prepare_spare());
   folder.set({.bytes_max = 0});
   for (int i = 0; i < 5; ++i) {
@@ -205,6 +255,35 @@ TEST_F(LogWriterTest, ASpareThatFindsNoSpaceIsMadeLater) {
     ASSERT_TRUE(writer().flush());  // by the spare
   }
   EXPECT_EQ(writer().segments().count(), 2u);
+}
+
+TEST_F(LogWriterTest, AFullDiskIsNotTriedAtEachFlush) {
+  LogOptions options = small_options();
+  options.writer.segment_bytes = 100 * kUnitBytes;
+  open(options);
+  folder.set({.bytes_max = options.writer.segment_bytes});
+  const std::uint64_t before = folder.fills();
+  unsigned failed = 0;
+  for (int i = 0; i < 95; ++i) {
+    append(writer(), "x");
+    ASSERT_TRUE(writer().flush());
+    if (!writer().prepare_spare()) ++failed;
+  }
+  EXPECT_EQ(failed, 4u);  // of 45 flushes in the half behind
+  EXPECT_EQ(folder.fills() - before, failed);
+}
+
+TEST_F(LogWriterTest, IsClosedWithoutAnotherSegment) {
+  open();
+  folder.set({.bytes_max = kSmallSegment});
+  for (int i = 0; i < 7; ++i) append(writer(), std::string(3000, 'x'));
+  ASSERT_TRUE(writer().flush());
+  EXPECT_EQ(writer().segments().count(), 1u);
+  EXPECT_TRUE(log->close());
+  folder.set({});
+  folder.flip(segment_name(1), 7 * kUnitBytes + 100, 0);  // the mark shows that it was there
+  log.reset();
+  EXPECT_EQ(Log::open(folder, small_options(), read.apply()).error().fault, LogFault::hole);
 }
 
 TEST_F(LogWriterTest, IsASinkOfRecordsOfEffects) {

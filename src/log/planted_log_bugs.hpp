@@ -15,7 +15,12 @@ enum class Bug : std::uint8_t {
   checksum_ignored,            // of a block
   removed_early,               // a segment that has a record which is still wanted
   recovered_unflushed,         // what recovery has read may be on its way to the disk still
+  cache_believed,              // what recovery has read may be where a failed flush has left it
+  header_late,                 // a segment gets its name before its header is durable
+  limit_ignored,               // of a segment's records by where a later one begins
+  lost_kept,                   // segments whose loss was accepted keep their names
   hole_cut,                    // a hole below the durable mark is taken for the torn tail
+  salt_guessable,              // a client can make bytes that are a block
   acknowledged_after_failure,  // a write that has failed is taken for one that has not
 };
 

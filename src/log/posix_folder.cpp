@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -50,7 +51,7 @@ auto again_if_interrupted(Call call) {
 
 class PosixFile final : public LogFile {
  public:
-  explicit PosixFile(Descriptor file) : file_(std::move(file)) {}
+  PosixFile(Descriptor file, bool direct) : file_(std::move(file)), direct_(direct) {}
 
   [[nodiscard]] Result<std::size_t> write(std::uint64_t offset,
                                           std::span<const std::byte> bytes) override {
@@ -83,6 +84,7 @@ class PosixFile final : public LogFile {
   }
 
   [[nodiscard]] Result<void> fill(std::uint64_t bytes) override {
+    if (auto room = check_space(bytes); !room) return room;
     UnitBuffer zeros;
     zeros.reserve(kFillBytes);
     std::ranges::fill(zeros.bytes(), std::byte{0});
@@ -98,6 +100,8 @@ class PosixFile final : public LogFile {
 
   [[nodiscard]] Result<void> sync() override {
     if (::fdatasync(file_.number()) != 0) return refused_by_system();
+    // What a flush has failed for stays in the page cache, and is taken for clean there.
+    if (!direct_) static_cast<void>(::posix_fadvise(file_.number(), 0, 0, POSIX_FADV_DONTNEED));
     return {};
   }
 
@@ -116,7 +120,16 @@ class PosixFile final : public LogFile {
     return static_cast<std::size_t>(written);
   }
 
+  /// So that others are not without space while what cannot end is tried.
+  Result<void> check_space(std::uint64_t bytes) const {
+    struct statvfs facts{};
+    if (::fstatvfs(file_.number(), &facts) != 0 || facts.f_blocks == 0) return {};  // it says none
+    if (bytes / facts.f_frsize >= facts.f_bavail) return refused_by_system(ENOSPC);
+    return {};
+  }
+
   Descriptor file_;
+  bool direct_;
 };
 
 /// The lock ends with the last descriptor of its file, so no child may have one.
@@ -135,7 +148,7 @@ class PosixLock final : public FolderLock {
 Result<std::unique_ptr<LogFile>> open_file(const std::string& path, int flags) {
   for (const int direct : {O_DIRECT, 0}) {
     const int number = ::open(path.c_str(), O_RDWR | O_CLOEXEC | flags | direct, 0600);
-    if (number >= 0) return std::make_unique<PosixFile>(Descriptor(number));
+    if (number >= 0) return std::make_unique<PosixFile>(Descriptor(number), direct != 0);
     if (errno != EINVAL) break;
     if ((flags & O_CREAT) != 0) ::unlink(path.c_str());  // made, and then refused
   }

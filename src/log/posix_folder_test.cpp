@@ -50,6 +50,13 @@ TEST_F(PosixFolderTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(folder.rename("other", "one").error(), (Error{Code::system, 0, ENOENT}));
 }
 
+TEST_F(PosixFolderTest, WhatCannotBeFilledTakesNoSpace) {
+  const auto file = folder.create("file");
+  ASSERT_TRUE(file);
+  EXPECT_EQ((*file)->fill(std::uint64_t{1} << 60).error(), (Error{Code::system, 0, ENOSPC}));
+  EXPECT_EQ((*file)->size(), 0u);
+}
+
 TEST_F(PosixFolderTest, AFolderThatIsNotThereIsNamed) {
   PosixFolder none(temporary.string() + "/none");
   const auto log = Log::open(none, small_options(), ReadRecords().apply());

@@ -2,6 +2,7 @@
 #include "log/recovery.hpp"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "log/block_reader.hpp"
@@ -18,6 +19,8 @@ struct Entry {
   std::string file;
   std::optional<SegmentHeader> header;  // nothing: it is damaged
   std::uint64_t limit = kNoLimit;       // its records from here on do not count
+  bool limit_after_loss = false;        // for their loss was accepted
+  bool before_damaged = false;          // the next one is damaged
 };
 
 class Recovery {
@@ -30,11 +33,7 @@ class Recovery {
     for (Entry& entry : entries_) {
       if (auto read = read_header(entry); !read) return std::unexpected(read.error());
     }
-    std::uint64_t limit = kNoLimit;
-    for (std::size_t i = entries_.size(); i-- > 0;) {
-      entries_[i].limit = limit;
-      if (entries_[i].header) limit = std::min(limit, entries_[i].header->first_sequence);
-    }
+    limit_entries();
     for (const Entry& entry : entries_) {
       if (auto taken = take(entry); !taken) return std::unexpected(taken.error());
     }
@@ -61,6 +60,24 @@ class Recovery {
       }
     }
     return {};
+  }
+
+  /// The records of each segment end where a later one begins.
+  void limit_entries() {
+    std::uint64_t limit = kNoLimit;
+    bool after_loss = false;
+    bool damaged = false;
+    for (Entry& entry : entries_ | std::views::reverse) {
+      entry.limit = limit;
+      entry.limit_after_loss = after_loss;
+      entry.before_damaged = std::exchange(damaged, !entry.header);
+      if (damaged || planted(Bug::limit_ignored)) continue;
+      const SegmentHeader& header = *entry.header;
+      if (header.first_sequence > limit) continue;
+      const bool is_same = header.first_sequence == limit;
+      after_loss = header.after_loss != 0 || (is_same && after_loss);
+      limit = header.first_sequence;
+    }
   }
 
   /// Errors: those that no accepted loss passes; a damaged header is left out.
@@ -91,7 +108,8 @@ class Recovery {
     const std::uint64_t first = entry.header->first_sequence;
     // Behind a loss that was accepted, now or before. Were it left where it is, it would count
     // again once the header of the segment that was begun then is damaged.
-    if (stopped_ || (first > entry.limit && entry.limit != kNoLimit)) return give_up(entry);
+    const bool was_lost = first > entry.limit || (first == entry.limit && entry.limit_after_loss);
+    if (stopped_ || was_lost) return give_up(entry);
     const bool is_before = !begun_ && entry.limit <= terms_.from;
     if (!is_before && first < entry.limit) {
       if (!begun_ && first <= terms_.from) expected_ = first;
@@ -104,13 +122,18 @@ class Recovery {
       }
       begun_ = true;
     }
-    result_.segments.push_back({entry.number, first});
-    if (is_before || first >= entry.limit) return {};
+    if (is_before || first >= entry.limit) return keep(entry);
     if (entry.limit <= terms_.from) {
       expected_ = entry.limit;
-      return {};
+      return keep(entry);
     }
-    return read_blocks(entry);
+    if (auto read = read_blocks(entry); !read) return read;
+    return stopped_ && expected_ == first ? give_up(entry) : keep(entry);
+  }
+
+  LogResult<void> keep(const Entry& entry) {
+    result_.segments.push_back({entry.number, entry.header->first_sequence});
+    return {};
   }
 
   LogResult<void> give_up(const Entry& entry) {
@@ -121,21 +144,24 @@ class Recovery {
   LogResult<void> read_blocks(const Entry& entry) {
     auto file = folder_.open(entry.file);
     if (!file) return fault(LogFault::system, entry, 0, file.error());
+    // The last block of a killed process may be on its way to the disk still, and a crash after
+    // this must not lose what is believed from now on. One whose flush failed may be in the page
+    // cache, and nowhere else. So the flush is done, and before the read.
+    const bool is_last = entry.limit == kNoLimit;
+    if (is_last && !planted(Bug::recovered_unflushed) && !planted(Bug::cache_believed)) {
+      if (const auto flushed = (*file)->sync(); !flushed) {
+        return fault(LogFault::system, entry, 0, flushed.error());
+      }
+    }
     const auto size = (*file)->size();
     if (!size) return fault(LogFault::system, entry, 0, size.error());
-    const std::uint64_t wanted =
-        base::round_up(std::min(*size, entry.header->segment_bytes), std::uint64_t{kUnitBytes});
+    const std::uint64_t bytes = std::min<std::uint64_t>(*size, entry.header->segment_bytes);
+    const std::uint64_t wanted = base::round_up(bytes, std::uint64_t{kUnitBytes});
     buffer_.reserve(wanted);
     const auto read = (*file)->read(0, buffer_.bytes().first(wanted));
     if (!read) return fault(LogFault::system, entry, 0, read.error());
-    if (auto taken = take_blocks(entry, buffer_.bytes().first(*read)); !taken) return taken;
-    if (entry.limit != kNoLimit || planted(Bug::recovered_unflushed)) return {};
-    // Its last blocks may be those of a process that was killed before their flush; a crash after
-    // this must not lose what is believed from now on.
-    if (const auto flushed = (*file)->sync(); !flushed) {
-      return fault(LogFault::system, entry, 0, flushed.error());
-    }
-    return {};
+    if (is_last && planted(Bug::cache_believed)) static_cast<void>((*file)->sync());
+    return take_blocks(entry, buffer_.bytes().first(*read));
   }
 
   LogResult<void> take_blocks(const Entry& entry, std::span<const std::byte> segment) {
@@ -172,9 +198,10 @@ class Recovery {
                            std::span<const std::byte> rest) {
     const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
     const bool torn = !std::ranges::all_of(rest, is_zero);
-    bool was_durable = entry.limit != kNoLimit;
+    // Where the header of the next is damaged, that one may begin here.
+    bool was_durable = entry.limit != kNoLimit && !entry.before_damaged;
     if (torn && !was_durable && !planted(Bug::hole_cut)) {
-      was_durable = highest_mark(entry, offset, rest) >= expected_;
+      was_durable = find_mark(*entry.header, offset, rest).durable >= expected_;
     }
     if (was_durable && !accepts_loss()) return fault(LogFault::hole, entry, offset);
     if (was_durable) {
@@ -183,16 +210,6 @@ class Recovery {
       result_.cut = LogEnd{entry.file, offset, expected_, false};
     }
     return {};
-  }
-
-  static std::uint64_t highest_mark(const Entry& entry, std::uint64_t offset,
-                                    std::span<const std::byte> rest) {
-    std::uint64_t mark = 0;
-    for (std::size_t at = 0; at < rest.size(); at += kUnitBytes) {
-      const auto block = read_block(*entry.header, offset + at, rest.subspan(at));
-      if (block) mark = std::max(mark, block->header().durable);
-    }
-    return mark;
   }
 
   [[nodiscard]] bool accepts_loss() const {

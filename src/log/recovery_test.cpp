@@ -23,7 +23,7 @@ struct RecoveryTest : ::testing::Test {
       append((*log)->writer(), "r" + std::to_string((*log)->writer().queue().next()));
       ASSERT_TRUE((*log)->writer().flush());
     }
-    folder.crash_in(1);  // closing leaves no mark
+    folder.crash();  // closing leaves no mark
   }
   LogResult<std::unique_ptr<Log>> open(LogOptions options = small_options()) {
     folder.restart(true);
@@ -90,10 +90,11 @@ TEST_F(RecoveryTest, AHoleBelowTheMarkIsDamage) {
   erase_unit(1, 2);
   const auto log = open();
   ASSERT_FALSE(log);
-  EXPECT_EQ(
-      log.error(),
-      (LogError{
-          {Code::corrupt, 0, 0}, LogFault::hole, "log-0000000000000001.seg", 2 * kUnitBytes, 2}));
+  EXPECT_EQ(log.error(), (LogError{{Code::corrupt, 0, 0},
+                                   LogFault::hole,
+                                   FileName("log-0000000000000001.seg"),
+                                   2 * kUnitBytes,
+                                   2}));
   EXPECT_EQ(message(log.error())
                 .find("log: records that were durable are missing: file log-0000000000000001.seg, "
                       "offset 8192, sequence 2: "),
@@ -142,7 +143,7 @@ TEST_F(RecoveryTest, AHoleAboveTheMarkIsATornTail) {
     const auto log = open();
     for (int i = 0; i < 3; ++i) append((*log)->writer(), std::string(3000, 'x'));
     ASSERT_TRUE((*log)->writer().flush());
-    folder.crash_in(1);
+    folder.crash();
   }
   folder.restart(true);
   erase_unit(1, 1);
@@ -176,6 +177,48 @@ TEST_F(RecoveryTest, DamagedHeadersAreNamed) {
   ASSERT_TRUE(open());
   EXPECT_EQ(read.texts().size(), 7u);
   EXPECT_EQ(std::ranges::count(*folder.names(), segment_name(2, kGivenUp)), 1);
+}
+
+TEST_F(RecoveryTest, ADamagedHeaderInTheMiddleIsNamed) {
+  write(16);  // in three segments
+  folder.restart(true);
+  folder.flip(segment_name(2), 33, 0);
+  const auto log = open();
+  ASSERT_FALSE(log);
+  EXPECT_EQ(log.error(),
+            (LogError{{Code::corrupt, 0, 0}, LogFault::header, FileName(segment_name(2)), 0, 8}));
+  erase_unit(1, 4);
+  EXPECT_EQ(open().error().fault, LogFault::hole);  // a mark behind it shows that
+  EXPECT_EQ(open().error().file, segment_name(1));
+  ASSERT_TRUE(open(accepting(4)));
+  EXPECT_EQ(read.texts().size(), 3u);
+  ASSERT_TRUE(open());
+  EXPECT_EQ(read.texts().size(), 3u);
+}
+
+// The segment in which the loss begins has nothing that counts: it is given up like those behind.
+TEST_F(RecoveryTest, ALostSegmentThatBeginsWhereTheLogEndsIsGivenUp) {
+  bool done = false;
+  for (std::uint64_t operation = 1; !done; ++operation) {
+    ASSERT_LT(operation, 100u);
+    const std::vector<std::string> names = *folder.names();
+    for (const std::string& name : names) ASSERT_TRUE(folder.remove(name));
+    ASSERT_TRUE(folder.sync());
+    write(16);
+    folder.restart(true);
+    erase_unit(2, 1);
+    folder.crash_in(operation);
+    done = Log::open(folder, accepting(8), ReadRecords().apply()).has_value() && !folder.crashed();
+    const auto after = open();  // where the crash was early, nothing is accepted yet
+    if (!after) {
+      EXPECT_EQ(after.error().sequence, 8u) << operation;
+      continue;
+    }
+    EXPECT_EQ(read.texts().size(), 7u) << operation;
+    for (const std::uint64_t lost : {2, 3}) {
+      EXPECT_EQ(std::ranges::count(*folder.names(), segment_name(lost, kGivenUp)), 1) << operation;
+    }
+  }
 }
 
 TEST_F(RecoveryTest, SegmentsThatAreMissingAreNoticed) {
@@ -287,7 +330,27 @@ TEST_F(RecoveryTest, ARecordThatCannotBeAppliedIsNamed) {
   ASSERT_FALSE(log);
   EXPECT_EQ(
       log.error(),
-      (LogError{{Code::corrupt, 0, 7}, LogFault::refused, segment_name(1), 2 * kUnitBytes, 2}));
+      (LogError{
+          {Code::corrupt, 0, 7}, LogFault::refused, FileName(segment_name(1)), 2 * kUnitBytes, 2}));
+}
+
+TEST_F(RecoveryTest, MemoryThatRunsOutIsAnError) {
+  write(10);
+  bool opened = false;
+  for (std::uint64_t operation = 1; !opened; ++operation) {
+    ASSERT_LT(operation, 100u);
+    folder.restart(true);
+    folder.memory_ends_in(operation);
+    const auto log = Log::open(folder, small_options(), ReadRecords().apply());
+    folder.memory_ends_in(0);
+    opened = log.has_value();
+    if (!opened) {
+      EXPECT_EQ(log.error(),
+                (LogError{{Code::out_of_memory, 0, 0}, LogFault::no_memory, FileName("."), 0, 1}));
+    }
+  }
+  ASSERT_TRUE(open());
+  EXPECT_EQ(read.texts().size(), 10u);
 }
 
 TEST_F(RecoveryTest, EachLifeHasAnotherIncarnation) {

@@ -33,7 +33,7 @@ std::vector<std::byte> make_segment(FuzzInput& input, std::uint64_t number, bool
     header.version = kFormatVersion;
     header.node = kNode;
     header.segment = number;
-    header.reserved = header.reserved_too = 0;
+    header.after_loss &= 1;
     header.segment_bytes = 16 * kUnitBytes;
     header.crc = checksum_of(header);
   }
@@ -48,7 +48,9 @@ std::vector<std::byte> make_segment(FuzzInput& input, std::uint64_t number, bool
       std::memcpy(block.data() + offsetof(BlockHeader, magic), &kBlockMagic, 4);
       std::memcpy(block.data() + offsetof(BlockHeader, block_bytes), &whole, 4);
       std::memcpy(block.data() + offsetof(BlockHeader, offset), &offset, 8);
-      const auto crc = checksum_of_block(header.segment, header.incarnation, block);
+      const std::uint32_t salt = block_salt(header);
+      std::memcpy(block.data() + offsetof(BlockHeader, salt), &salt, 4);
+      const auto crc = checksum_of_block(header, block);
       std::memcpy(block.data(), &crc, sizeof crc);
     }
     bytes.insert(bytes.end(), block.begin(), block.end());

@@ -24,6 +24,11 @@ bool SegmentList::first_is_below(std::uint64_t sequence) const {
 LogResult<void> SegmentList::remove_below(std::uint64_t sequence) {
   const std::scoped_lock removing(removing_);
   while (true) {
+    if (!is_flushed_) {
+      const auto flushed = folder_.sync();
+      if (!flushed) return log_fail(flushed.error(), LogFault::system, ".", 0, sequence);
+      is_flushed_ = true;
+    }
     std::string name;
     {
       const std::scoped_lock lock(mutex_);
@@ -32,13 +37,9 @@ LogResult<void> SegmentList::remove_below(std::uint64_t sequence) {
     }
     const auto removed = folder_.remove(name);
     if (!removed) return log_fail(removed.error(), LogFault::system, name, 0, sequence);
-    {
-      const std::scoped_lock lock(mutex_);
-      segments_.pop_front();
-    }
-    if (const auto synced = folder_.sync(); !synced) {
-      return log_fail(synced.error(), LogFault::system, name, 0, sequence);
-    }
+    is_flushed_ = false;
+    const std::scoped_lock lock(mutex_);
+    segments_.pop_front();
   }
 }
 

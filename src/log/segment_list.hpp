@@ -24,7 +24,8 @@ class SegmentList {
   /// One more is in use; the one before is full.
   void add(SegmentRange segment);
   /// Removes the oldest ones that have no record from `sequence` on, one after the other, so that a
-  /// crash leaves no gap. Never the last. Errors: system; what was not removed can be later.
+  /// crash leaves no gap. Never the last. Errors: system; what was not removed can be later, once a
+  /// flush of the folder has made durable what was.
   [[nodiscard]] LogResult<void> remove_below(std::uint64_t sequence);
 
   [[nodiscard]] std::size_t count() const;
@@ -34,7 +35,8 @@ class SegmentList {
   [[nodiscard]] bool first_is_below(std::uint64_t sequence) const;
 
   LogFolder& folder_;
-  std::mutex removing_;  // is held while files are removed; mutex_ is not
+  std::mutex removing_;     // is held while files are removed; mutex_ is not
+  bool is_flushed_ = true;  // the last removal is durable; with removing_ held
   mutable std::mutex mutex_;
   std::deque<SegmentRange> segments_;
 };

@@ -1,13 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log/segment_maker.hpp"
 
+#include <sys/random.h>
+
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include "base/system_error.hpp"
+#include "log/planted_log_bugs.hpp"
 #include "log/unit_buffer.hpp"
 
 namespace espalier::log {
+namespace {
+
+Result<std::uint64_t> draw_salt() {
+  std::uint64_t salt = 0;
+  if (planted(Bug::salt_guessable)) return salt;
+  if (::getrandom(&salt, sizeof salt, 0) != sizeof salt) return base::refused_by_system();
+  return salt;
+}
+
+}  // namespace
 
 LogResult<void> SegmentMaker::prepare() {
   const std::scoped_lock lock(mutex_);
@@ -29,7 +43,7 @@ LogResult<void> SegmentMaker::fill_locked() {
   return {};
 }
 
-LogResult<OpenSegment> SegmentMaker::take(std::uint64_t first_sequence) {
+LogResult<OpenSegment> SegmentMaker::take(std::uint64_t first_sequence, bool after_loss) {
   const std::scoped_lock lock(mutex_);
   if (!spare_) {
     if (auto filled = fill_locked(); !filled) {
@@ -38,21 +52,28 @@ LogResult<OpenSegment> SegmentMaker::take(std::uint64_t first_sequence) {
     }
   }
   OpenSegment made{std::move(spare_), segment_name(spare_number_), {}};
-  made.header = {kSegmentMagic,  kFormatVersion, 0, node_, spare_number_, incarnation_,
-                 first_sequence, segment_bytes_, 0, 0};
+  const auto failed = [&](Error error) {
+    return log_fail(error, LogFault::system, made.name, 0, first_sequence);
+  };
+  const auto salt = draw_salt();
+  if (!salt) return failed(salt.error());
+  made.header = {kSegmentMagic, kFormatVersion, segment_bytes_, node_,      spare_number_,
+                 incarnation_,  first_sequence, *salt,          after_loss, 0};
   made.header.crc = checksum_of(made.header);
   UnitBuffer unit;
   unit.reserve(kUnitBytes);
   std::memset(unit.bytes().data(), 0, kUnitBytes);
   std::memcpy(unit.bytes().data(), &made.header, sizeof made.header);
-  const auto failed = [&](Error error) {
-    return log_fail(error, LogFault::system, made.name, 0, first_sequence);
-  };
+  if (planted(Bug::header_late)) {
+    static_cast<void>(folder_.rename(segment_name(spare_number_, kBeingMade), made.name));
+    static_cast<void>(folder_.sync());
+  }
   const auto written = made.file->write(0, unit.bytes());
   if (!written) return failed(written.error());
   if (*written != kUnitBytes) {
     return log_fail({Code::system, 0, EIO}, LogFault::short_write, made.name, 0, first_sequence);
   }
+  if (planted(Bug::header_late)) return made;
   const auto renamed = folder_.rename(segment_name(spare_number_, kBeingMade), made.name);
   if (!renamed) return failed(renamed.error());
   if (const auto synced = folder_.sync(); !synced) return failed(synced.error());

@@ -30,22 +30,22 @@ class SegmentMaker {
                std::uint64_t incarnation, std::uint64_t next_segment)
       : folder_(folder),
         node_(node),
-        segment_bytes_(segment_bytes),
+        segment_bytes_(static_cast<std::uint32_t>(segment_bytes)),
         incarnation_(incarnation),
         next_segment_(next_segment) {}
 
   /// Fills one ahead, if there is none. Errors: system; a later call begins again with another.
   [[nodiscard]] LogResult<void> prepare();
-  /// A segment whose first record has this sequence. Requires: all before it are durable.
-  /// Errors: system.
-  [[nodiscard]] LogResult<OpenSegment> take(std::uint64_t first_sequence);
+  /// A segment whose first record has this sequence. Requires: all before it are durable, or their
+  /// loss was accepted. Errors: system.
+  [[nodiscard]] LogResult<OpenSegment> take(std::uint64_t first_sequence, bool after_loss);
 
  private:
   LogResult<void> fill_locked();
 
   LogFolder& folder_;
   const std::uint64_t node_;
-  const std::uint64_t segment_bytes_;
+  const std::uint32_t segment_bytes_;
   const std::uint64_t incarnation_;
   std::mutex mutex_;
   std::uint64_t next_segment_;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "fabric/testing/seeds.hpp"
+#include "base/testing/seeds.hpp"
 #include "tests/support/switch_world.hpp"
 
 namespace espalier::test {
@@ -157,7 +157,7 @@ TEST(InNetworkSim, AFencedSessionGetsNoAnswers) {
 TEST(InNetworkSim, TablesThatChangeAreNeverAGapInAPair) {
   constexpr std::uint64_t kGetsOfASeed = 1000;
   const std::uint64_t seed = base::seed_from_environment(12);
-  fabric::Seeds seeds(20);
+  base::Seeds seeds(20);
   SwitchWorld world(seed, kOptions, 5000);
   base::Random random(seed);
   world.install({.ranges = 4000});
@@ -256,7 +256,7 @@ std::string run_bad_weather(std::uint64_t seed, WeatherCounts& counts) {
 
 TEST(InNetworkSim, AnswersAreRightInBadWeatherWithTablesThatChangeAndLie) {
   const std::uint64_t first = base::seed_from_environment(1);
-  fabric::Seeds seeds(6);
+  base::Seeds seeds(6);
   WeatherCounts counts;
   for (std::uint64_t i = 0; i < seeds.count(); ++i) {
     SCOPED_TRACE(first + i);

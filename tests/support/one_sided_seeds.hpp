@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "fabric/testing/seeds.hpp"
+#include "base/testing/seeds.hpp"
 #include "tests/support/one_sided_world.hpp"
 #include "tests/support/seed.hpp"
 
@@ -16,14 +16,14 @@ namespace espalier::test {
 /// A number that is printed at the end.
 struct SeedReport {
   const char* what;
-  std::uint64_t OneSidedCounts::*count;
+  std::uint64_t OneSidedCounts::* count;
 };
 
 /// Nothing is wrong in any of so many seeds, or of as many as the environment says.
 inline void run_one_sided_seeds(const OneSidedOptions& options, std::uint64_t usually,
                                 OneSidedCounts& counts, std::span<const SeedReport> reports) {
   const std::uint64_t first = seed_from_environment(1);
-  fabric::Seeds seeds(scaled(usually));
+  base::Seeds seeds(scaled(usually));
   for (std::uint64_t i = 0; i < seeds.count(); ++i) {
     SCOPED_TRACE(seed_text(first + i));
     ASSERT_EQ(run_one_sided(first + i, options, counts), "");
@@ -34,7 +34,7 @@ inline void run_one_sided_seeds(const OneSidedOptions& options, std::uint64_t us
 
 /// Whether so many are run that what happens seldom must have happened.
 inline bool are_enough(std::uint64_t usually) {
-  return fabric::Seeds(scaled(usually)).count() >= usually;
+  return base::Seeds(scaled(usually)).count() >= usually;
 }
 
 }  // namespace espalier::test

@@ -6,13 +6,13 @@
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
+#include "base/testing/seeds.hpp"
 #include "fabric/roce/testing/protocol_world.hpp"
-#include "fabric/testing/seeds.hpp"
 
 namespace espalier::fabric::roce::workload {
 namespace {
 
-void expect_all_reached(const Seeds& seeds, const Reached& reached) {
+void expect_all_reached(const base::Seeds& seeds, const Reached& reached) {
   const EndpointCounters& engine = reached.engine;
   const std::pair<const char*, std::uint64_t> rare[] = {
       {"packets lost", reached.network.lost},
@@ -45,7 +45,7 @@ void expect_all_reached(const Seeds& seeds, const Reached& reached) {
 
 TEST(RoceSeeds, NothingIsLostOrRepeatedWhateverTheNetworkDoes) {
   const std::uint64_t first = base::seed_from_environment(1000);
-  Seeds seeds(100);
+  base::Seeds seeds(100);
   Reached reached;
   for (std::uint64_t i = 0; i < seeds.count(); ++i) {
     ASSERT_EQ(World(first + i, {}).run(reached), "") << "seed " << first + i;

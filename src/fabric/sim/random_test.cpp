@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "base/testing/seeds.hpp"
 #include "fabric/sim/testing/two_ends.hpp"
-#include "fabric/testing/seeds.hpp"
 
 namespace espalier::fabric::sim {
 namespace {
@@ -269,7 +269,7 @@ Faults faults_of(std::uint64_t seed) {
   return faults;
 }
 
-void expect_reached(const Seeds& seeds,
+void expect_reached(const base::Seeds& seeds,
                     std::initializer_list<std::pair<const char*, std::uint64_t>> rare) {
   for (const auto& [what, count] : rare) {
     EXPECT_TRUE(count > 0 || !seeds.enough()) << what;
@@ -279,7 +279,7 @@ void expect_reached(const Seeds& seeds,
 
 TEST(SimRandom, WhatIsSeenIsWhatMayBeSeen) {
   const std::uint64_t first = base::seed_from_environment(1);
-  Seeds seeds(100);
+  base::Seeds seeds(100);
   Counts all;
   for (std::uint64_t seed = first; seed < first + seeds.count(); ++seed) {
     SCOPED_TRACE(seed);
@@ -323,7 +323,7 @@ void suffer(Mesh& mesh, std::uint64_t kind) {
 
 TEST(SimRandom, AfterAccidentsNothingIsDoneTwice) {
   const std::uint64_t first = base::seed_from_environment(1);
-  Seeds seeds(100);
+  base::Seeds seeds(100);
   Counts all;
   for (std::uint64_t seed = first; seed < first + seeds.count(); ++seed) {
     SCOPED_TRACE(seed);
@@ -344,7 +344,7 @@ TEST(SimRandom, AfterAccidentsNothingIsDoneTwice) {
 TEST(SimRandom, TheSameSeedMakesTheSameEvents) {
   const std::uint64_t first = base::seed_from_environment(1);
   std::map<std::uint64_t, std::uint64_t> traces;
-  Seeds seeds(10);
+  base::Seeds seeds(10);
   for (std::uint64_t seed = first; seed < first + seeds.count(); ++seed) {
     std::array<std::uint64_t, 2> twice{};
     for (std::uint64_t& trace : twice) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -69,6 +70,7 @@ class FaultyLock final : public FolderLock {
 };
 
 bool FaultyFolder::crashes() {
+  if (memory_ends_in_ != 0 && --memory_ends_in_ == 0) throw std::bad_alloc();
   if (crash_in_ != 0 && --crash_in_ == 0) crashed_ = true;
   return crashed_;
 }
@@ -88,12 +90,15 @@ void FaultyFolder::restart(bool power_lost) {
     for (const std::uint64_t unit : file->dirty) {
       const std::size_t begin = std::min<std::size_t>(unit * kUnitBytes, file->lasting.size());
       std::size_t count = std::min(kUnitBytes, file->lasting.size() - begin);
+      const std::size_t whole = count;
       if (random_.chance(0.1)) count = std::min(count, random_.below(8) * kTornBytes);
-      if (random_.chance(0.5)) {
-        std::memcpy(file->lasting.data() + begin, file->seen.data() + begin, count);
-      }
+      if (random_.chance(0.5)) count = 0;
+      std::memcpy(file->lasting.data() + begin, file->seen.data() + begin, count);
+      if (count < whole && file->lied.contains(unit)) ++lost_by_lies_;
     }
     file->dirty.clear();
+    file->forgotten.clear();
+    file->lied.clear();
     file->seen = file->lasting;
   }
   seen_ = lasting_;
@@ -111,7 +116,7 @@ std::vector<std::byte>& FaultyFolder::bytes(std::string_view name) {
 }
 
 void FaultyFolder::put(std::string_view name, std::vector<std::byte> bytes) {
-  const auto file = std::make_shared<Contents>(Contents{bytes, bytes, {}});
+  const auto file = std::make_shared<Contents>(Contents{bytes, bytes, {}, {}, {}});
   seen_[std::string(name)] = lasting_[std::string(name)] = file;
 }
 
@@ -175,6 +180,7 @@ Result<void> FaultyFolder::remove(std::string_view name) {
 Result<void> FaultyFolder::sync() {
   const std::scoped_lock lock(mutex_);
   if (crashes()) return refused_by_system(EIO);
+  if (random_.chance(faults_.folder_fails)) return refused_by_system(EIO);
   for (const NameChange& change : changes_) change(lasting_);
   changes_.clear();
   return {};
@@ -193,43 +199,52 @@ Result<std::size_t> FaultyFolder::write(Contents& file, std::uint64_t offset,
   ESPALIER_ASSERT(offset + bytes.size() <= file.seen.size());  // what is written was filled before
   const bool was_crashed = crashed_;
   if (crashes()) {
-    if (!was_crashed) write_any(file, offset, bytes);
+    if (!was_crashed) write_any(file, offset, bytes, false);
     return refused_by_system(EIO);
   }
   if (random_.chance(faults_.fails)) {
-    write_any(file, offset, bytes);
+    write_any(file, offset, bytes, faults_.cached);
     return refused_by_system(EIO);
   }
   if (random_.chance(faults_.shortens)) {
-    bytes = bytes.first(random_.below(bytes.size() / kUnitBytes) * kUnitBytes);
+    const std::size_t step = random_.chance(0.5) ? kUnitBytes : kTornBytes;
+    bytes = bytes.first(random_.below(bytes.size() / step) * step);
   }
   const bool lie = random_.chance(faults_.lies);
   lies_ += lie;
   for (std::size_t done = 0; done < bytes.size(); done += kUnitBytes) {
-    write_unit(file, offset + done, bytes.subspan(done, kUnitBytes));
-    if (lie) continue;
     const std::size_t at = offset + done;
+    const std::size_t count = std::min(bytes.size() - done, kUnitBytes);
+    write_unit(file, at, bytes.subspan(done, count));
+    if (lie) file.lied.insert(at / kUnitBytes);
+    if (lie || count < kUnitBytes) continue;
     std::memcpy(file.lasting.data() + at, file.seen.data() + at, kUnitBytes);
     file.dirty.erase(at / kUnitBytes);
   }
   return bytes.size();
 }
 
-void FaultyFolder::write_any(Contents& file, std::uint64_t offset,
-                             std::span<const std::byte> bytes) {
+void FaultyFolder::write_any(Contents& file, std::uint64_t offset, std::span<const std::byte> bytes,
+                             bool forgotten) {
   const double part = random_.unit();
   for (std::size_t done = 0; done < bytes.size(); done += kUnitBytes) {
-    if (random_.chance(part)) write_unit(file, offset + done, bytes.subspan(done, kUnitBytes));
+    if (!random_.chance(part)) continue;
+    write_unit(file, offset + done, bytes.subspan(done, kUnitBytes));
+    if (!forgotten) continue;
+    const std::uint64_t unit = (offset + done) / kUnitBytes;
+    file.dirty.erase(unit);
+    file.forgotten.insert(unit);
   }
 }
 
 void FaultyFolder::write_unit(Contents& file, std::uint64_t offset,
                               std::span<const std::byte> bytes) {
-  std::memcpy(file.seen.data() + offset, bytes.data(), kUnitBytes);
+  std::memcpy(file.seen.data() + offset, bytes.data(), bytes.size());
   file.dirty.insert(offset / kUnitBytes);
 }
 
 Result<void> FaultyFolder::fill(Contents& file, std::uint64_t bytes) {
+  ++fills_;
   const bool is_full = bytes_used() + bytes > faults_.bytes_max;
   if (crashes() || is_full) {
     file.seen.resize(random_.below(bytes));
@@ -242,8 +257,14 @@ Result<void> FaultyFolder::fill(Contents& file, std::uint64_t bytes) {
 }
 
 void FaultyFolder::flush(Contents& file) {
+  for (const std::uint64_t unit : file.forgotten) {
+    const auto at = static_cast<std::ptrdiff_t>(unit * kUnitBytes);
+    std::copy_n(file.lasting.begin() + at, kUnitBytes, file.seen.begin() + at);
+  }
+  file.forgotten.clear();
   file.lasting = file.seen;
   file.dirty.clear();
+  file.lied.clear();
 }
 
 }  // namespace espalier::log

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A folder in memory that does what disks do, from a seed: it crashes in the middle of a write, of
 // which some units have come through, in any order, and one half; fails, writes less than it
-// should, says that it has flushed and has not, is full, and changes bits.
+// should, says that it has flushed and has not, is full, and changes bits. Where it has a page
+// cache, that has what a failed flush did not bring to the disk, and no later flush does.
 //
 // What a process sees is one thing, what lasts another: a process that is killed leaves the first,
 // a loss of power the second, and of what lies between them any part.
@@ -26,9 +27,11 @@
 namespace espalier::log {
 
 struct DiskFaults {
-  double fails = 0;     // of a write: EIO, and any part of it may have come through
-  double shortens = 0;  // of a write: it ends early
-  double lies = 0;      // of a write: what it says is durable is not
+  double fails = 0;         // of a write: EIO, and any part of it may have come through
+  double shortens = 0;      // of a write: it ends early, perhaps within a unit
+  double lies = 0;          // of a write: what it says is durable is not
+  bool cached = false;      // without O_DIRECT
+  double folder_fails = 0;  // of a flush of the folder: EIO
   std::uint64_t bytes_max = ~std::uint64_t{0};  // of all files; then ENOSPC
 };
 
@@ -39,7 +42,11 @@ class FaultyFolder final : public LogFolder {
   void set(const DiskFaults& faults) { faults_ = faults; }
   /// Crashes in the n-th operation from now, counted from 1: nothing works from then on.
   void crash_in(std::uint64_t operations) { crash_in_ = operations; }
+  /// Crashes now, between two operations.
+  void crash() { crashed_ = true; }
   [[nodiscard]] bool crashed() const { return crashed_; }
+  /// In the n-th operation from now memory runs out, once: it throws.
+  void memory_ends_in(std::uint64_t operations) { memory_ends_in_ = operations; }
   /// After a loss of power, or after the process alone was killed. All files must be closed.
   void restart(bool power_lost);
   /// Inverts a bit, in what is seen and in what lasts.
@@ -48,7 +55,12 @@ class FaultyFolder final : public LogFolder {
   [[nodiscard]] std::vector<std::byte>& bytes(std::string_view name);
   /// Puts a file there, all of it durable.
   void put(std::string_view name, std::vector<std::byte> bytes);
+  /// How many writes were not as durable as they said, and how many units a loss of power took of
+  /// those.
   [[nodiscard]] std::uint64_t lies() const { return lies_; }
+  [[nodiscard]] std::uint64_t lost_by_lies() const { return lost_by_lies_; }
+  /// How often a file was to be filled.
+  [[nodiscard]] std::uint64_t fills() const { return fills_; }
 
   [[nodiscard]] Result<std::unique_ptr<FolderLock>> lock() override;
   [[nodiscard]] Result<std::vector<std::string>> names() override;
@@ -65,7 +77,9 @@ class FaultyFolder final : public LogFolder {
   struct Contents {
     std::vector<std::byte> seen;
     std::vector<std::byte> lasting;
-    std::set<std::uint64_t> dirty;  // units in which they differ
+    std::set<std::uint64_t> dirty;      // units in which they differ
+    std::set<std::uint64_t> forgotten;  // too, and no flush is to change that
+    std::set<std::uint64_t> lied;       // of the dirty ones: should be durable
   };
   using Names = std::map<std::string, std::shared_ptr<Contents>, std::less<>>;
   using NameChange = std::function<void(Names&)>;
@@ -76,8 +90,9 @@ class FaultyFolder final : public LogFolder {
   [[nodiscard]] std::uint64_t bytes_used() const;
   Result<std::size_t> write(Contents& file, std::uint64_t offset, std::span<const std::byte> bytes);
   Result<void> fill(Contents& file, std::uint64_t bytes);
-  /// Any of the units come through, and are not durable.
-  void write_any(Contents& file, std::uint64_t offset, std::span<const std::byte> bytes);
+  /// Any of the units come through, and are not durable; if `forgotten`, no flush changes that.
+  void write_any(Contents& file, std::uint64_t offset, std::span<const std::byte> bytes,
+                 bool forgotten);
   void write_unit(Contents& file, std::uint64_t offset, std::span<const std::byte> bytes);
   static void flush(Contents& file);
 
@@ -85,9 +100,12 @@ class FaultyFolder final : public LogFolder {
   base::Random random_;
   DiskFaults faults_;
   std::uint64_t crash_in_ = 0;
+  std::uint64_t memory_ends_in_ = 0;
   bool crashed_ = false;
   bool locked_ = false;
   std::uint64_t lies_ = 0;
+  std::uint64_t lost_by_lies_ = 0;
+  std::uint64_t fills_ = 0;
   Names seen_;
   Names lasting_;
   std::deque<NameChange> changes_;  // of names, since the last sync

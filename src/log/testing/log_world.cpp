@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::uint64_t kSegmentBytes = 16 * kUnitBytes;
 constexpr std::uint64_t kNode = 7;
+constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
 std::string text_in(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -36,18 +37,17 @@ class World {
   }
 
  private:
-  /// Disks that lose what they have said is durable: then damage may be found.
-  [[nodiscard]] bool is_damaging() const { return terms_.flips || terms_.faults.lies > 0; }
   void wrong(std::string what) {
     if (result_.wrong.empty()) result_.wrong = std::move(what);
   }
 
-  /// Recovers, perhaps after some crashes meanwhile.
+  /// Recovers, perhaps after some crashes meanwhile, and accepts the loss that damage has done.
   bool open() {
     folder_.set({});
+    std::optional<std::uint64_t> accepted;
     for (int tries = 0;; ++tries) {
       if (tries < 3 && random_.chance(0.4)) folder_.crash_in(1 + random_.below(25));
-      auto log = Log::open(folder_, options({}), reading());
+      auto log = Log::open(folder_, options(accepted), reading());
       if (log) {
         log_ = std::move(*log);
         break;
@@ -57,27 +57,25 @@ class World {
         restart();
         continue;
       }
-      if (!is_damaging() || log.error().file.empty() || log.error().sequence == 0) {
-        wrong("recovery: " + message(log.error()));
-        return false;
-      }
-      return accept(log.error());
+      if (!check_damage(log.error())) return false;
+      accepted = log.error().sequence;
     }
+    if (accepted) acknowledged_ = log_->writer().durable();
     return check_recovered();
   }
 
-  /// Damage was found, in a world that does any. Its loss can be accepted, and not a smaller one.
-  bool accept(const LogError& error) {
+  /// Damage must have been done since the last time, and no smaller loss is accepted than it is.
+  bool check_damage(const LogError& error) {
     ++result_.damages;
     folder_.crash_in(0);
-    auto later = Log::open(folder_, options(error.sequence + 1), reading());
-    if (later) wrong("a loss was accepted that is not: " + message(error));
-    auto log = Log::open(folder_, options(error.sequence), reading());
-    if (!log) wrong("a loss that is accepted: " + message(log.error()));
-    if (!log) return false;
-    log_ = std::move(*log);
-    acknowledged_ = log_->writer().durable();
-    return check_recovered();
+    const bool has_place = !error.file.empty() && error.sequence != 0;
+    const bool is_late = error.sequence >= lied_from_ || error.sequence > acknowledged_;
+    if (!damaged_ || !has_place || (terms_.faults.lies > 0 && !is_late)) {
+      wrong("recovery: " + message(error));
+    } else if (Log::open(folder_, options(error.sequence + 1), reading())) {
+      wrong("a loss was accepted that is not: " + message(error));
+    }
+    return result_.wrong.empty();
   }
 
   LogOptions options(std::optional<std::uint64_t> accept_loss_from) const {
@@ -106,10 +104,9 @@ class World {
     if (end != checkpoint_ + recovered_.size() - 1)
       wrong("the end is another than that of records");
     // One bit may cost the last write, but what that has marked is not missing without an error. A
-    // disk that lies may lose marks, too.
-    const std::uint64_t least = terms_.faults.lies > 0 ? 0
-                                : terms_.flips         ? std::min(marked_, acknowledged_)
-                                                       : acknowledged_;
+    // disk that lies may lose marks, too, but nothing that was written before the first lie.
+    std::uint64_t least = acknowledged_;
+    if (damaged_) least = std::min(least, terms_.flips ? marked_ : lied_from_ - 1);
     if (end < least) {
       wrong("acknowledged up to " + std::to_string(acknowledged_) + ", recovered to " +
             std::to_string(end));
@@ -125,6 +122,8 @@ class World {
     appended_.resize(std::min<std::size_t>(end, appended_.size()));
     acknowledged_ = end;
     marked_ = 0;
+    damaged_ = false;
+    if (std::exchange(power_lost_, false)) lied_from_ = kNever;
     return result_.wrong.empty();
   }
 
@@ -173,7 +172,9 @@ class World {
 
   void flush() {
     const std::uint64_t before = acknowledged_;
+    const std::uint64_t lies = folder_.lies();
     const auto flushed = log_->writer().flush();
+    if (folder_.lies() != lies) lied_from_ = std::min(lied_from_, before + 1);
     if (acknowledged_ != before) marked_ = before;
     if (flushed && acknowledged_ != appended_.size()) wrong("a flush left somebody waiting");
     if (flushed || failed_) return;
@@ -207,7 +208,14 @@ class World {
     if (terms_.flips && random_.chance(0.5)) flip_a_bit();
   }
 
-  void restart() { folder_.restart(terms_.power && random_.chance(0.7)); }
+  void restart() {
+    const bool power = terms_.power && random_.chance(0.7);
+    const std::uint64_t lost = folder_.lost_by_lies();
+    folder_.restart(power);
+    if (folder_.lost_by_lies() != lost) damaged_ = true;
+    if (power) power_lost_ = true;
+    ++(power ? result_.power_losses : result_.kills);
+  }
 
   void flip_a_bit() {
     auto names = *folder_.names();
@@ -218,6 +226,7 @@ class World {
     // Headers are a small part, and zeros at the end a large one.
     const std::uint64_t offset = random_.below(random_.chance(0.2) ? sizeof(SegmentHeader) : bytes);
     folder_.flip(name, offset, static_cast<unsigned>(random_.below(8)));
+    damaged_ = true;
   }
 
   base::Random random_;
@@ -231,6 +240,9 @@ class World {
   std::uint64_t marked_ = 0;      // up to here, as the last write that was acknowledged says
   std::uint64_t checkpoint_ = 1;  // the first that is wanted
   bool failed_ = false;
+  bool damaged_ = false;              // what was durable, since the last recovery
+  bool power_lost_ = false;           // since then, too
+  std::uint64_t lied_from_ = kNever;  // from this sequence on the disk may have lied
 };
 
 }  // namespace

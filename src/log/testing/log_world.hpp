@@ -25,6 +25,8 @@ struct WorldResult {
   std::string wrong;  // what must not be; empty: nothing
   // What seldom happens:
   std::uint64_t records = 0;
+  std::uint64_t kills = 0;  // of the process alone
+  std::uint64_t power_losses = 0;
   std::uint64_t cuts = 0;
   std::uint64_t recovery_crashes = 0;
   std::uint64_t segments_removed = 0;

@@ -17,7 +17,8 @@
 
 namespace espalier::log {
 
-inline constexpr std::uint64_t kSmallSegment = 8 * kUnitBytes;
+/// A header, seven units for records, and one for a mark.
+inline constexpr std::uint64_t kSmallSegment = 9 * kUnitBytes;
 inline constexpr std::uint64_t kSomeNode = 0x1122;
 
 [[nodiscard]] inline LogOptions small_options() {

@@ -6,8 +6,8 @@
 // (docs/testing.md).
 #include <gtest/gtest.h>
 
+#include "base/testing/seeds.hpp"
 #include "channel/rings/tests/testing/link_world.hpp"
-#include "fabric/testing/seeds.hpp"
 
 namespace espalier::client {
 namespace {
@@ -25,7 +25,7 @@ TEST_P(LinkSeeds, EverythingIsDoneOnceWhateverBecomesOfThePairs) {
   LinkReached reached;
   LinkWorldOptions options;
   options.way = GetParam();
-  const fabric::Seeds seeds(100);
+  const base::Seeds seeds(100);
   for (std::uint64_t i = 0; i < seeds.count(); ++i) {
     LinkWorld world(first + i, options);
     ASSERT_EQ(world.run(reached), "") << "seed " << first + i;
@@ -48,7 +48,7 @@ TEST_P(LinkSeeds, ANodeThatBeginsAgainDoesNothingOfWhatTheLastWasAsked) {
   LinkReached reached;
   LinkWorldOptions options;
   options.way = GetParam();
-  const std::uint64_t seeds = fabric::Seeds(100).count() / 4 + 1;
+  const std::uint64_t seeds = base::Seeds(100).count() / 4 + 1;
   std::uint64_t lost = 0;
   for (std::uint64_t i = 0; i < seeds; ++i) {
     SCOPED_TRACE("seed " + std::to_string(first + i));

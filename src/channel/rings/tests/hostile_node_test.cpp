@@ -7,9 +7,9 @@
 #include <string>
 #include <tuple>
 
+#include "base/testing/seeds.hpp"
 #include "channel/rings/tests/testing/hostile_node_world.hpp"
 #include "channel/rings/tests/testing/link_world.hpp"
-#include "fabric/testing/seeds.hpp"
 
 namespace espalier::client {
 namespace {
@@ -32,7 +32,7 @@ TEST_P(HostileNodeSeeds, EveryRequestEndsOnceAndTheEndIsFound) {
   const auto [way, has_secret] = GetParam();
   const auto secret = LinkWorld::secret();
   NodeReached reached;
-  const fabric::Seeds seeds(1000);
+  const base::Seeds seeds(1000);
   for (std::uint64_t i = 0; i < seeds.count(); ++i) {
     Choices choices(first + i);
     HostileNodeWorld world(choices, way, has_secret ? secret : nullptr);

@@ -8,10 +8,10 @@
 #include <deque>
 #include <memory>
 
+#include "base/testing/seeds.hpp"
 #include "channel/rings/tests/testing/hostile_peer.hpp"
 #include "channel/rings/tests/testing/link_world.hpp"
 #include "channel/rings/tests/testing/simulated_machine.hpp"
-#include "fabric/testing/seeds.hpp"
 
 namespace espalier::client {
 namespace {
@@ -175,7 +175,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, HostileSeeds,
 TEST_P(HostileSeeds, AClientIsServedAndNothingOfThemIsLeft) {
   const std::uint64_t first = base::seed_from_environment(5000);
   Reached reached;
-  const fabric::Seeds seeds(10);
+  const base::Seeds seeds(10);
   for (std::uint64_t i = 0; i < seeds.count(); ++i) {
     ASSERT_EQ(run(first + i, GetParam(), reached, nullptr), "") << "seed " << first + i;
   }
@@ -195,7 +195,7 @@ TEST_P(HostileSeeds, AClientIsServedAndNothingOfThemIsLeft) {
 TEST_P(HostileSeeds, WhereSecretsAreAskedTheyGetNothing) {
   const std::uint64_t first = base::seed_from_environment(6000);
   Reached reached;
-  const fabric::Seeds seeds(10);
+  const base::Seeds seeds(10);
   for (std::uint64_t i = 0; i < seeds.count(); ++i) {
     ASSERT_EQ(run(first + i, GetParam(), reached, nullptr, true), "") << "seed " << first + i;
   }

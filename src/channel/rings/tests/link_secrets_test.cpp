@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/seeds.hpp"
 #include "channel/rings/tests/testing/secret_checks.hpp"
-#include "fabric/testing/seeds.hpp"
 
 namespace espalier::client {
 namespace {
@@ -399,7 +399,7 @@ TEST(LinkSecretSeeds, EverythingIsDoneOnceWhateverBecomesOfThePairs) {
   LinkReached reached;
   LinkWorldOptions options;
   options.secrets = true;
-  const fabric::Seeds seeds(40);
+  const base::Seeds seeds(40);
   for (std::uint64_t i = 0; i < seeds.count(); ++i) {
     LinkWorld world(first + i, options);
     ASSERT_EQ(world.run(reached), "") << "seed " << first + i;

@@ -6,7 +6,7 @@
 // 100 seeds; ESPALIER_SEEDS says how many instead (docs/testing.md).
 #include <gtest/gtest.h>
 
-#include "fabric/testing/seeds.hpp"
+#include "base/testing/seeds.hpp"
 #include "kinds/table/client/testing/result_world.hpp"
 
 namespace espalier::client {
@@ -15,7 +15,7 @@ namespace {
 TEST(ResultSeeds, TheRowsAreThoseOfTheTableWhateverBecomesOfThePairs) {
   const std::uint64_t first = base::seed_from_environment(1000);
   ResultsReached reached;
-  const fabric::Seeds seeds(100);
+  const base::Seeds seeds(100);
   for (std::uint64_t i = 0; i < seeds.count(); ++i) {
     LinkWorldOptions options;
     options.way = i % 2 == 0 ? wire::LinkWay::write : wire::LinkWay::send;

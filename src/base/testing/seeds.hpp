@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many seeds the tests of simulated networks take: each its own number, or ESPALIER_SEEDS; then
-// they also say how far they are, and how often they have seen what seldom happens. With
-// ESPALIER_FEW_SEEDS=N it is one Nth of a test's own number, and what seldom happens need not have
-// happened.
+// How many seeds the tests of simulated networks and disks take: each its own number, or
+// ESPALIER_SEEDS; then they also say how far they are, and how often they have seen what seldom
+// happens. With ESPALIER_FEW_SEEDS=N it is one Nth of a test's own number, and what seldom happens
+// need not have happened.
+//
 // Thread: one.
 #pragma once
 
@@ -11,7 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace espalier::fabric {
+namespace espalier::base {
 
 class Seeds {
  public:
@@ -47,4 +48,4 @@ class Seeds {
   bool enough_ = true;
 };
 
-}  // namespace espalier::fabric
+}  // namespace espalier::base

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fabric/testing/seeds.hpp"
+#include "base/testing/seeds.hpp"
 
 #include <gtest/gtest.h>
 
 #include <optional>
 #include <string>
 
-namespace espalier::fabric {
+namespace espalier::base {
 namespace {
 
 /// Sets a variable of the environment, or removes it, until it ends.
@@ -53,4 +53,4 @@ TEST(SeedNumbers, ANumberThatIsAskedForIsKeptAsItIs) {
 }
 
 }  // namespace
-}  // namespace espalier::fabric
+}  // namespace espalier::base

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Room for records, before any lock is taken: as many bytes as may be held, and who waits for some.
+//
+// Room is given in turn: while one waits, nobody else gets any, however little. So a long record
+// finds room, too, once those before it are written, and one that is longer than what may be held
+// when none is.
+//
+// Thread: any.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+
+#include "base/chain.hpp"
+#include "espalier/error.hpp"
+
+namespace espalier::log {
+
+/// Room, or a record that was appended; its bytes are behind it.
+struct QueuedRecord {
+  QueuedRecord* next;
+  std::uint64_t sequence;
+  std::uint64_t bytes;
+
+  [[nodiscard]] std::span<std::byte> payload() {
+    return {reinterpret_cast<std::byte*>(this + 1), bytes};
+  }
+  [[nodiscard]] static QueuedRecord* of(std::span<std::byte> payload) {
+    return reinterpret_cast<QueuedRecord*>(payload.data()) - 1;
+  }
+};
+
+/// One that waits for room.
+class RoomWaiter {
+ public:
+  virtual ~RoomWaiter() = default;
+  /// Its turn has come: with room, or with the error for which there is none. Is called once, with
+  /// a lock held: it should be short, and must call nothing of the log.
+  virtual void complete(Result<std::span<std::byte>> room) noexcept = 0;
+
+ private:
+  friend class RecordRoom;
+  std::size_t bytes_ = 0;
+  RoomWaiter* next_ = nullptr;
+};
+
+class RecordRoom {
+ public:
+  /// At most so many bytes of records are held at a time, and each has at most so many.
+  RecordRoom(std::size_t held_bytes_max, std::size_t record_bytes_max)
+      : held_bytes_max_(held_bytes_max), record_bytes_max_(record_bytes_max) {}
+  RecordRoom(const RecordRoom&) = delete;
+  RecordRoom& operator=(const RecordRoom&) = delete;
+  ~RecordRoom();
+
+  /// Room for one, aligned to 8. Errors: value_too_long, busy (others wait, or it must), those of
+  /// memory that runs out, and of refuse().
+  [[nodiscard]] Result<std::span<std::byte>> reserve(std::size_t bytes) noexcept;
+  /// Has `waiter` completed in its turn: perhaps by this call, else by whoever makes room.
+  void wait(RoomWaiter& waiter, std::size_t bytes) noexcept;
+  /// Lets it wait no longer. Returns whether it did: else it was completed, and has what it got.
+  bool cancel(RoomWaiter& waiter) noexcept;
+  /// Frees room, or a record that was written.
+  void release(QueuedRecord* record) noexcept;
+  /// This one and all behind it, or null.
+  void release_all(QueuedRecord* record) noexcept;
+
+  /// Gives no room meanwhile.
+  void pause(bool paused) noexcept;
+  /// There is no more room from now on, with this error.
+  void refuse(Error error) noexcept;
+
+  /// Bytes of records and of room.
+  [[nodiscard]] std::size_t held_bytes() const { return held_bytes_.load(); }
+
+ private:
+  Result<std::span<std::byte>> give(std::size_t bytes) noexcept;
+  void give_in_turn() noexcept;
+
+  const std::size_t held_bytes_max_;
+  const std::size_t record_bytes_max_;
+  std::atomic<std::size_t> held_bytes_ = 0;
+  std::atomic<Error> refused_ = Error{};
+  std::atomic<bool> paused_ = false;
+
+  std::mutex mutex_;
+  base::Chain<RoomWaiter, &RoomWaiter::next_> waiters_;
+  std::atomic<std::size_t> waiting_ = 0;  // how many there are; changed with the lock held
+};
+
+}  // namespace espalier::log

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/record_room.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+namespace espalier::log {
+namespace {
+
+struct Waiter final : RoomWaiter {
+  void complete(Result<std::span<std::byte>> room) noexcept override { got = room; }
+  std::optional<Result<std::span<std::byte>>> got;
+};
+
+struct RecordRoomTest : ::testing::Test {
+  /// Gives back what one that waited has got.
+  void release(const Waiter& waiter) {
+    ASSERT_TRUE(waiter.got && *waiter.got);
+    room.release(QueuedRecord::of(**waiter.got));
+  }
+  RecordRoom room{1000, 5000};
+};
+
+TEST_F(RecordRoomTest, IsGivenInTurn) {
+  const auto held = room.reserve(600);
+  ASSERT_TRUE(held);
+  EXPECT_EQ(room.reserve(600).error().code, Code::busy);
+  Waiter first;
+  Waiter second;
+  room.wait(first, 600);
+  room.wait(second, 10);
+  EXPECT_FALSE(first.got);
+  EXPECT_FALSE(second.got);                              // though there is room for it
+  EXPECT_EQ(room.reserve(10).error().code, Code::busy);  // and for this
+  room.release(QueuedRecord::of(*held));
+  release(first);
+  release(second);
+  EXPECT_EQ(room.held_bytes(), 0u);
+}
+
+// Were those that need little let in before, it would wait as long as they come.
+TEST_F(RecordRoomTest, OneLongerThanWhatMayBeHeldComesThroughOnceNothingIs) {
+  std::optional held = room.reserve(100);
+  Waiter longer;
+  room.wait(longer, 4000);
+  EXPECT_EQ(room.reserve(100).error().code, Code::busy);
+  room.release(QueuedRecord::of(**held));
+  ASSERT_TRUE(longer.got && *longer.got);
+  EXPECT_EQ((*longer.got)->size(), 4000u);
+  EXPECT_EQ(room.reserve(1).error().code, Code::busy);
+  release(longer);
+  held = room.reserve(100);
+  ASSERT_TRUE(*held);
+  room.release(QueuedRecord::of(**held));
+}
+
+TEST_F(RecordRoomTest, OneThatNeedNotWaitHasItNow) {
+  Waiter waiter;
+  room.wait(waiter, 100);
+  EXPECT_FALSE(room.cancel(waiter));
+  release(waiter);
+  Waiter too_long;
+  room.wait(too_long, 5001);
+  EXPECT_EQ(too_long.got->error().code, Code::value_too_long);
+}
+
+TEST_F(RecordRoomTest, ThoseBehindOneThatWaitsNoLongerMoveUp) {
+  const auto held = room.reserve(600);
+  Waiter first;
+  Waiter second;
+  room.wait(first, 600);
+  room.wait(second, 10);
+  EXPECT_TRUE(room.cancel(first));
+  release(second);
+  EXPECT_FALSE(first.got);
+  room.release(QueuedRecord::of(*held));
+}
+
+TEST_F(RecordRoomTest, APauseIsWaitedFor) {
+  room.pause(true);
+  EXPECT_EQ(room.reserve(1).error().code, Code::busy);
+  Waiter waiter;
+  room.wait(waiter, 1);
+  EXPECT_FALSE(waiter.got);
+  room.pause(false);
+  release(waiter);
+}
+
+TEST_F(RecordRoomTest, AnErrorReachesAllWhoWait) {
+  const auto held = room.reserve(1000);
+  Waiter first;
+  Waiter second;
+  room.wait(first, 600);
+  room.wait(second, 10);
+  const Error closed{Code::busy, 0, 7};
+  room.refuse(closed);
+  EXPECT_EQ(first.got->error(), closed);
+  EXPECT_EQ(second.got->error(), closed);
+  EXPECT_EQ(room.reserve(1).error(), closed);
+  room.release(QueuedRecord::of(*held));
+}
+
+}  // namespace
+}  // namespace espalier::log
