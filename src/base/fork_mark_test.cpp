@@ -10,6 +10,7 @@
 
 #include "base/child_process.hpp"
 #include "base/uninherited.hpp"
+#include "base/until_fork.hpp"
 
 namespace espalier::base {
 namespace {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/fork_mark.hpp"
+#include "base/leak_roots.hpp"
 
 namespace espalier::client {
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/fork_mark.hpp"
+#include "base/until_fork.hpp"
 #include "channel/node_number.hpp"
 #include "espalier/error.hpp"
 

@@ -7,6 +7,7 @@
 
 #include "base/assert.hpp"
 #include "base/machine_memory.hpp"
+#include "base/until_fork.hpp"
 #include "channel/embedded/embedded_channel.hpp"
 #include "kinds/map/client/embedded_map.hpp"
 #include "kinds/table/client/embedded_tables.hpp"

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/until_fork.hpp"
 #include "catalog/calls.hpp"
 #include "catalog/catalog.hpp"
 #include "channel/rings/remote_sessions.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "base/until_fork.hpp"
 #include "catalog/catalog.hpp"
 #include "channel/objects.hpp"
 #include "channel/public_call.hpp"

@@ -5,6 +5,7 @@
 
 #include "base/fork_mark.hpp"
 #include "base/loaded_library.hpp"
+#include "base/until_fork.hpp"
 
 namespace espalier::crypto {
 

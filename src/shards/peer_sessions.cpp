@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shards/peer_sessions.hpp"
 
+#include "base/until_fork.hpp"
+
 namespace espalier::client {
 
 Result<std::shared_ptr<RemoteSessions>> PeerSessions::of(const std::string& address) {

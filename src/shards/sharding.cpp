@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/until_fork.hpp"
 #include "catalog/calls.hpp"
 #include "channel/draw_seed.hpp"
 #include "channel/rings/node_address.hpp"

@@ -3,6 +3,8 @@
 
 #include <signal.h>
 
+#include "base/until_fork.hpp"
+
 namespace espalier::client {
 
 std::shared_ptr<KeepaliveThread> KeepaliveThread::of_process() {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/try_reserve.hpp"
+#include "base/until_fork.hpp"
 #include "channel/thread_kept.hpp"
 
 namespace espalier::client {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/typed_slots.hpp"
+#include "base/until_fork.hpp"
 #include "channel/channel.hpp"
 #include "channel/rings/node_address.hpp"
 #include "channel/rings/remote_pipeline.hpp"

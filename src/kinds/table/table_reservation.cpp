@@ -7,6 +7,7 @@
 
 #include "base/assert.hpp"
 #include "base/fork_mark.hpp"
+#include "base/until_fork.hpp"
 #include "kinds/table/append_run.hpp"
 #include "kinds/table/planted_table_bugs.hpp"
 #include "kinds/table/redo_record.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "base/until_fork.hpp"
 #include "channel/public_call.hpp"
 #include "kinds/map/client/answer.hpp"
 #include "kinds/map/client/map_impl.hpp"

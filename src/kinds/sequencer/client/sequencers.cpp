@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/sequencer/client/sequencers.hpp"
 
+#include "base/until_fork.hpp"
 #include "channel/objects.hpp"
 #include "channel/reached.hpp"
 #include "channel/rings/remote_sessions.hpp"

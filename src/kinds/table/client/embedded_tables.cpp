@@ -10,6 +10,7 @@
 
 #include "base/assert.hpp"
 #include "base/clock.hpp"
+#include "base/until_fork.hpp"
 #include "channel/draw_seed.hpp"
 #include "kinds/table/client/sealed_rows.hpp"
 #include "kinds/table/loaded_pipeline.hpp"

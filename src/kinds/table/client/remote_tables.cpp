@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/bytes.hpp"
+#include "base/until_fork.hpp"
 #include "channel/rings/typed_call.hpp"
 #include "kinds/table/calls.hpp"
 #include "kinds/table/client/landing_writer.hpp"
