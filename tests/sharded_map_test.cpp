@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "kinds/map/write/map_core.hpp"
 #include "shards/sharding.hpp"
 #include "tests/support/node_fixture.hpp"
 #include "kinds/map/write/map_object.hpp"

@@ -10,6 +10,7 @@
 #include "catalog/samples.hpp"
 #include "wire/items.hpp"
 #include "wire/object.hpp"
+#include "wire/samples.hpp"
 
 namespace espalier::channel {
 namespace {
@@ -41,6 +42,14 @@ std::vector<ListedObject> list_own(const catalog::Catalog& own, ObjectKind kind)
 }
 
 }  // namespace
+
+std::expected<void, Refusal> make_object(Channel& channel, const wire::CallMessage& request,
+                                         std::string_view name, ObjectKind kind,
+                                         const TakeAnswer& take) {
+  const object_calls::Drop dropping = object_calls::drop(name, kind);
+  const wire::RequestMessage<object_calls::Drop> undo(dropping);
+  return channel.make(request, undo.get(), take);
+}
 
 Result<std::vector<ListedObject>> list(Channel& channel, ObjectKind kind) {
   if (channel.is_copy()) return fail(Code::forked);

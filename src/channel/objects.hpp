@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,7 +16,11 @@
 #include "channel/channel.hpp"
 #include "espalier/kind.hpp"
 #include "wire/call_codec.hpp"
-#include "wire/samples.hpp"
+
+namespace espalier::wire {
+struct SampledObjects;
+struct SamplesWanted;
+}  // namespace espalier::wire
 
 namespace espalier::channel {
 
@@ -39,6 +44,11 @@ Result<typename Request::Reply> ask(Channel& channel, const Request& request,
   if (!answer) return std::unexpected(answer.error().error);
   return reply_in<typename Request::Reply>(answer->reply);
 }
+
+/// As Channel::make(), of an object of this name: what undoes that drops it.
+std::expected<void, Refusal> make_object(Channel& channel, const wire::CallMessage& request,
+                                         std::string_view name, ObjectKind kind,
+                                         const TakeAnswer& take);
 
 /// What is under a name of a store.
 struct ListedObject {

@@ -22,7 +22,7 @@
 #include <utility>
 
 #include "base/fork_mark.hpp"
-#include "catalog/calls.hpp"
+#include "catalog/catalog.hpp"
 #include "catalog/object.hpp"
 #include "channel/channel.hpp"
 #include "channel/objects.hpp"
@@ -98,9 +98,7 @@ auto reach(const std::shared_ptr<Channel>& channel, const Request& request,
   };
   const wire::RequestMessage<Request> message(request);
   if constexpr (Request::kCall.changes) {
-    const object_calls::Drop dropping = object_calls::drop(request.name, T::kKind);
-    const wire::RequestMessage<object_calls::Drop> undo(dropping);
-    const auto made = channel->make(message.get(), undo.get(), std::ref(take));
+    const auto made = make_object(*channel, message.get(), request.name, T::kKind, std::ref(take));
     if (!made) handle = std::unexpected(made.error().error);
   } else {
     auto answer = channel->ask(message.get());

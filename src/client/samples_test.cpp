@@ -8,6 +8,7 @@
 #include "client/store_impl.hpp"
 #include "espalier/map.hpp"
 #include "espalier/sequencer.hpp"
+#include "wire/samples.hpp"
 
 namespace espalier::client {
 namespace {

@@ -3,9 +3,14 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kinds/table/client/expression.hpp"
+#include "kinds/table/client/query_writer.hpp"
+#include "kinds/table/client/row_stream.hpp"
+#include "kinds/table/client/tables.hpp"
+#include "kinds/table/loaded_pipeline.hpp"
 #include "kinds/table/pipeline_builder.hpp"
 
 namespace espalier::client {
@@ -55,6 +60,15 @@ TableResult<table::Constant> constant_for(const Argument& argument,
 
 }  // namespace
 
+PreparedImpl::PreparedImpl(std::shared_ptr<TableImpl> table, WrittenQuery query,
+                           table::PipelineMessage message, std::unique_ptr<KeptPipeline> kept)
+    : table_(std::move(table)),
+      query_(std::make_unique<const WrittenQuery>(std::move(query))),
+      message_(std::move(message)),
+      kept_(kept.release()) {}
+
+PreparedImpl::~PreparedImpl() = default;
+
 TableResult<PreparedQuery> PreparedImpl::prepare(std::shared_ptr<TableImpl> table,
                                                  const QueryParts& parts) {
   auto written = write_query(parts, table->schema());
@@ -72,7 +86,7 @@ TableResult<table::RunConstants> PreparedImpl::constants(
   std::vector<std::optional<table::Constant>> changed(message_.constants.size());
   for (const Argument& argument : arguments) {
     bool known = false;
-    for (const WrittenQuery::Parameter& parameter : query_.parameters) {
+    for (const WrittenQuery::Parameter& parameter : query_->parameters) {
       if (parameter.name != argument.name) continue;
       known = true;
       if (changed[parameter.constant]) return refuse_argument(argument, "it is given twice");
@@ -103,8 +117,8 @@ TableResult<std::unique_ptr<RowStreamImpl>> PreparedImpl::begin(std::span<const 
                                                                 const TableKey* result_key,
                                                                 RunLimits limits) const {
   if (table_->is_copy()) return fail(Code::forked);
-  if ((result_key != nullptr) != query_.pipeline.encrypt) {
-    return refuse_query(query_.pipeline.encrypt
+  if ((result_key != nullptr) != query_->pipeline.encrypt) {
+    return refuse_query(query_->pipeline.encrypt
                             ? "the query was prepared for an encrypted result: a run "
                               "brings its key (QueryOptions::result_key)"
                             : "the query was prepared for a result in clear, and "
@@ -120,7 +134,7 @@ TableResult<std::unique_ptr<RowStreamImpl>> PreparedImpl::begin(std::span<const 
   auto pipeline = table::check_pipeline(*message, table_->schema());
   if (!pipeline) return refuse_query(pipeline.error().message());
   auto query = std::make_shared<const WrittenQuery>(
-      WrittenQuery{*std::move(message), *std::move(pipeline), query_.columns, query_.parameters});
+      WrittenQuery{*std::move(message), *std::move(pipeline), query_->columns, query_->parameters});
   auto begun = table_->begin_kept(*kept_, *run, query->pipeline.result.row_bytes(), limits);
   if (!begun) return std::unexpected(std::move(begun.error()));
   return std::make_unique<RowStreamImpl>(std::move(query), *std::move(begun));

@@ -7,15 +7,23 @@
 
 #include <memory>
 #include <span>
-#include <utility>
 
+#include "channel/interface.hpp"
 #include "espalier/query.hpp"
-#include "kinds/table/client/query_writer.hpp"
-#include "kinds/table/client/row_stream.hpp"
-#include "kinds/table/client/tables.hpp"
-#include "kinds/table/loaded_pipeline.hpp"
+#include "kinds/table/pipeline_message.hpp"
+
+namespace espalier::table {
+struct RunConstants;
+}
 
 namespace espalier::client {
+
+class KeptPipeline;
+class RowStreamImpl;
+class TableImpl;
+struct QueryParts;
+struct RunLimits;
+struct WrittenQuery;
 
 class PreparedImpl {
  public:
@@ -24,13 +32,10 @@ class PreparedImpl {
                                             const QueryParts& parts);
 
   PreparedImpl(std::shared_ptr<TableImpl> table, WrittenQuery query, table::PipelineMessage message,
-               std::unique_ptr<KeptPipeline> kept)
-      : table_(std::move(table)),
-        query_(std::move(query)),
-        message_(std::move(message)),
-        kept_(kept.release()) {}
+               std::unique_ptr<KeptPipeline> kept);
+  ~PreparedImpl();
 
-  [[nodiscard]] const WrittenQuery& query() const { return query_; }
+  [[nodiscard]] const WrittenQuery& query() const { return *query_; }
   TableResult<std::unique_ptr<RowStreamImpl>> begin(std::span<const Argument> arguments,
                                                     const TableKey* result_key,
                                                     RunLimits limits) const;
@@ -41,7 +46,7 @@ class PreparedImpl {
       std::span<const Argument> arguments) const;
 
   const std::shared_ptr<TableImpl> table_;
-  const WrittenQuery query_;
+  const std::unique_ptr<const WrittenQuery> query_;
   const table::PipelineMessage message_;
   const std::unique_ptr<KeptPipeline, DeleteUnlessCopy> kept_;
 };

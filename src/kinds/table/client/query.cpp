@@ -6,6 +6,7 @@
 
 #include "channel/public_call.hpp"
 #include "kinds/table/client/prepared.hpp"
+#include "kinds/table/client/query_writer.hpp"
 #include "kinds/table/client/row_stream.hpp"
 #include "kinds/table/client/tables.hpp"
 #include "kinds/table/explain.hpp"

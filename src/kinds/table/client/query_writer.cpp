@@ -3,7 +3,9 @@
 
 #include <utility>
 
+#include "kinds/table/client/expression.hpp"
 #include "kinds/table/client/tables.hpp"
+#include "kinds/table/pipeline_builder.hpp"
 #include "kinds/table/result.hpp"
 
 namespace espalier::client {

@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "espalier/query.hpp"
-#include "kinds/table/client/expression.hpp"
-#include "kinds/table/pipeline_builder.hpp"
+#include "kinds/table/pipeline.hpp"
 
 namespace espalier::client {
 

@@ -12,15 +12,24 @@
 #include <utility>
 #include <vector>
 
-#include "kinds/table/client/rows.hpp"
-#include "kinds/table/client/tables.hpp"
-#include "kinds/table/result.hpp"
+#include "base/fork_mark.hpp"
+#include "channel/interface.hpp"
+#include "espalier/query.hpp"
+#include "kinds/table/format/table_calls.hpp"
+
+namespace espalier::table {
+class ResultMerge;
+}
 
 namespace espalier::client {
+
+class TableRun;
+struct WrittenQuery;
 
 class RowStreamImpl {
  public:
   RowStreamImpl(std::shared_ptr<const WrittenQuery> query, std::unique_ptr<TableRun> run);
+  ~RowStreamImpl();
 
   [[nodiscard]] const WrittenQuery& query() const { return *query_; }
   /// Errors: forked, and those of TableRun::next().
@@ -33,9 +42,7 @@ class RowStreamImpl {
     end();
     groups_known_ = false;
   }
-  [[nodiscard]] wire::QueryNumbers numbers() const {
-    return run_ && !mark_.is_copy() ? run_->numbers() : numbers_;
-  }
+  [[nodiscard]] wire::QueryNumbers numbers() const;
 
  private:
   /// Rows of the answer, as many as there are now, copied behind `rows`. False: that was the end.
@@ -45,7 +52,7 @@ class RowStreamImpl {
 
   const base::ForkMark mark_;
   const std::shared_ptr<const WrittenQuery> query_;
-  table::ResultMerge merge_;
+  const std::unique_ptr<table::ResultMerge> merge_;
   std::unique_ptr<TableRun, DeleteUnlessCopy> run_;  // null: it has ended
   std::vector<std::byte> copy_;                      // of rows that may change
   wire::QueryNumbers numbers_{};

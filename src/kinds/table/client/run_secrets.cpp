@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "kinds/table/client/tables.hpp"
+
 namespace espalier::client {
 
 Result<RunSecrets> RunSecrets::make(const UserKeys& keys) {

@@ -12,11 +12,12 @@
 #include <vector>
 
 #include "espalier/error.hpp"
-#include "kinds/table/client/tables.hpp"
 #include "kinds/table/ctr_cipher.hpp"
 #include "kinds/table/format/table_calls.hpp"
 
 namespace espalier::client {
+
+struct UserKeys;
 
 class RunSecrets {
  public:
