@@ -2,6 +2,7 @@
 #include "engine/access.hpp"
 
 #include "catalog/catalog.hpp"
+#include "engine/registry.hpp"
 
 namespace espalier::offload {
 

@@ -21,6 +21,7 @@
 
 #include "engine/registry.hpp"
 #include "espalier/error.hpp"
+#include "wire/call_row.hpp"
 
 namespace espalier::catalog {
 class Catalog;

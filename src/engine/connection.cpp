@@ -3,6 +3,9 @@
 
 #include <utility>
 
+#include "engine/audit_log.hpp"
+#include "rings/ring_link.hpp"
+
 namespace espalier::offload {
 
 Result<std::unique_ptr<Connection>> Connection::create(const wire::ConnectionLayout& layout,

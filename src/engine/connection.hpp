@@ -17,6 +17,7 @@
 #include "engine/connection_limits.hpp"
 #include "engine/helper_job.hpp"
 #include "engine/principal_accounts.hpp"
+#include "engine/principal_ref.hpp"
 #include "engine/request.hpp"
 #include "engine/session_parts.hpp"
 #include "memory/shared_memory.hpp"

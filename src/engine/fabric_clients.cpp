@@ -9,6 +9,11 @@
 
 #include "base/places.hpp"
 #include "base/system_error.hpp"
+#include "engine/client_table.hpp"
+#include "engine/connection.hpp"
+#include "engine/connection_limits.hpp"
+#include "engine/principal_accounts.hpp"
+#include "engine/services.hpp"
 #include "fabric/planted_fabric_bugs.hpp"
 
 namespace espalier::offload {

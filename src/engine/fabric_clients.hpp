@@ -34,6 +34,7 @@
 #include "engine/secrets.hpp"
 #include "engine/session_parts.hpp"
 #include "fabric/endpoint.hpp"
+#include "rings/doorbells.hpp"
 #include "rings/ring_link.hpp"
 #include "wire/ring_link.hpp"
 

@@ -9,7 +9,10 @@
 
 #include "base/places.hpp"
 #include "crypto/link_proof.hpp"
+#include "engine/connection.hpp"
 #include "engine/fabric_clients.hpp"
+#include "engine/principal_accounts.hpp"
+#include "engine/services.hpp"
 
 namespace espalier::offload {
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/places.hpp"
+#include "engine/connection.hpp"
 #include "engine/fabric_clients.hpp"
 
 namespace espalier::offload {

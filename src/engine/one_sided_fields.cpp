@@ -3,6 +3,7 @@
 
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
+#include "engine/one_sided_host.hpp"
 
 namespace espalier::offload {
 

@@ -7,6 +7,8 @@
 #include "engine/connection.hpp"
 #include "engine/planted_engine_bugs.hpp"
 #include "engine/services.hpp"
+#include "memory/shared_memory.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::offload {
 

@@ -10,6 +10,7 @@
 #include "base/own_counter.hpp"
 #include "base/try_reserve.hpp"
 #include "catalog/catalog.hpp"
+#include "engine/client_table.hpp"
 #include "engine/connection.hpp"
 #include "engine/services.hpp"
 

@@ -48,6 +48,7 @@
 #include "engine/host_link.hpp"
 #include "engine/node_parts.hpp"
 #include "engine/registry.hpp"
+#include "wire/ring.hpp"
 
 namespace espalier::offload {
 

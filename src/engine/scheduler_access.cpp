@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "catalog/catalog.hpp"
+#include "engine/connection.hpp"
 #include "engine/principal.hpp"
 #include "engine/scheduler.hpp"
 #include "engine/services.hpp"

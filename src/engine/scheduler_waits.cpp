@@ -7,7 +7,10 @@
 
 #include "base/assert.hpp"
 #include "base/clock.hpp"
+#include "engine/client_table.hpp"
+#include "engine/connection.hpp"
 #include "engine/scheduler.hpp"
+#include "engine/services.hpp"
 
 namespace espalier::offload {
 namespace {

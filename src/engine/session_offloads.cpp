@@ -2,6 +2,7 @@
 // What a session asks of the node whatever it keeps: the no-op, by which rings are measured, the
 // end of what it has asked for, and that it goes on reading the memory.
 #include "base/clock.hpp"
+#include "catalog/catalog.hpp"
 #include "engine/connection.hpp"
 #include "engine/one_sided_host.hpp"
 #include "engine/own_calls.hpp"

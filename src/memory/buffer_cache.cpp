@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BufferCache of memory/buffer_pool.hpp.
+#include "memory/buffer_cache.hpp"
+
 #include <algorithm>
 #include <array>
 #include <iterator>

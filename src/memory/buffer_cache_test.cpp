@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "memory/buffer_cache.hpp"
 #include "memory/buffer_pool.hpp"
 #include "memory/testing/node_class.hpp"
 #include "wire/ref.hpp"

@@ -8,6 +8,7 @@
 
 #include "base/assert.hpp"
 #include "base/barrier.hpp"
+#include "memory/buffer_cache.hpp"
 #include "memory/extent.hpp"
 #include "memory/generation.hpp"
 #include "wire/ref.hpp"

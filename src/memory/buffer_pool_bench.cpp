@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "memory/buffer_cache.hpp"
 #include "memory/buffer_pool.hpp"
 
 namespace espalier::memory {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "memory/buffer_cache.hpp"
 #include "memory/extent.hpp"
 #include "memory/testing/node_class.hpp"
 #include "wire/ref.hpp"

@@ -7,7 +7,11 @@
 
 #include "base/assert.hpp"
 #include "base/own_counter.hpp"
+#include "memory/buffer_cache.hpp"
+#include "memory/buffer_pool.hpp"
+#include "memory/holders.hpp"
 #include "memory/planted_memory_bugs.hpp"
+#include "memory/version_clock.hpp"
 
 namespace espalier::memory {
 namespace {

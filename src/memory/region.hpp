@@ -26,9 +26,10 @@
 
 #include "espalier/error.hpp"
 #include "memory/page_choice.hpp"
-#include "memory/shared_memory.hpp"
 
 namespace espalier::memory {
+
+class Descriptor;
 
 inline constexpr std::uint64_t kExtentBytes = std::uint64_t{2} << 20;
 /// An extent may be taken in parts of this size.

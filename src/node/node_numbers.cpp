@@ -12,6 +12,7 @@
 #include "catalog/samples.hpp"
 #include "kinds/map/offload/held_snapshots.hpp"
 #include "kinds/map/offload/map_services.hpp"
+#include "kinds/map/write/map_core.hpp"
 #include "kinds/map/write/map_stats.hpp"
 #include "kinds/sequencer/sequencer.hpp"
 #include "kinds/table/offload/table_services.hpp"

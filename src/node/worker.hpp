@@ -21,6 +21,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/client_table.hpp"
 #include "engine/fabric_clients.hpp"
 #include "engine/scheduler.hpp"
 #include "memory/shared_memory.hpp"

@@ -1,7 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/store_core.hpp"
 
+#include <utility>
+
+#include "memory/buffer_cache.hpp"
+#include "store/thread_context.hpp"
+
 namespace espalier::tree {
+
+StoreCore::StoreCore(memory::Region region_in, std::uint32_t participants_max)
+    : region(std::move(region_in)),
+      pool(region),
+      epochs(base::EpochTable::create(region.header(), participants_max)),
+      leases(epochs),
+      reclaimer(pool, epochs, leases, epoch_pins,
+                region.limit_bytes() / memory::Reclaimer::kSnapshotShare),
+      dropped(epochs, leases) {
+  pool.set_reclaim([this](bool insists) {
+    memory::BufferCache cache(pool);
+    return free_some(cache, insists);
+  });
+}
 
 bool StoreCore::free_some(memory::BufferCache& cache, bool insists) {
   bool freed = reclaimer.collect(cache);
@@ -12,6 +31,9 @@ bool StoreCore::free_some(memory::BufferCache& cache, bool insists) {
   if (reclaimer.expire_oldest()) freed = reclaimer.collect(cache) || freed;
   return freed || reclaimer.waits_for_snapshots() || reclaimer.waits_for_pins();
 }
+
+ThreadContext::ThreadContext(StoreCore& store_in, base::EpochSlot slot_in, std::uint32_t index_in)
+    : store(store_in), slot(std::move(slot_in)), cache(store_in.pool), index(index_in) {}
 
 void make_room(ThreadContext& context, bool insists) {
   StoreCore& store = context.store;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the objects of one store share, whatever their kinds, and one thread's hold on it.
+// What the objects of one store share, whatever their kinds.
 //
 // Locks, in the order in which they may be taken:
 //   catalogue -> stored objects, reclaimer -> what objects keep in reserve -> pool
 #pragma once
 
 #include <cstdint>
-#include <utility>
 
 #include "base/epoch.hpp"
 #include "base/epoch_pins.hpp"
@@ -16,7 +15,6 @@
 #include "memory/buffer_pool.hpp"
 #include "memory/reclaimer.hpp"
 #include "memory/region.hpp"
-#include "memory/retired_list.hpp"
 #include "store/dropped_objects.hpp"
 #include "store/stored_object.hpp"
 
@@ -25,19 +23,7 @@ namespace espalier::tree {
 /// What the objects of one store share.
 struct StoreCore {
   /// The epoch table goes into the region's first extent.
-  StoreCore(memory::Region region_in, std::uint32_t participants_max)
-      : region(std::move(region_in)),
-        pool(region),
-        epochs(base::EpochTable::create(region.header(), participants_max)),
-        leases(epochs),
-        reclaimer(pool, epochs, leases, epoch_pins,
-                  region.limit_bytes() / memory::Reclaimer::kSnapshotShare),
-        dropped(epochs, leases) {
-    pool.set_reclaim([this](bool insists) {
-      memory::BufferCache cache(pool);
-      return free_some(cache, insists);
-    });
-  }
+  StoreCore(memory::Region region_in, std::uint32_t participants_max);
   StoreCore(const StoreCore&) = delete;
   StoreCore& operator=(const StoreCore&) = delete;
 
@@ -67,25 +53,6 @@ struct StoreCore {
   store::DroppedObjects dropped;
   catalog::Catalog catalog;  // last, for what it holds gives memory back to the others
 };
-
-/// One thread's hold on a store: its epoch slot and its private buffers.
-struct ThreadContext {
-  ThreadContext(StoreCore& store_in, base::EpochSlot slot_in, std::uint32_t index_in)
-      : store(store_in), slot(std::move(slot_in)), cache(store_in.pool), index(index_in) {}
-
-  StoreCore& store;
-  base::EpochSlot slot;
-  memory::BufferCache cache;
-  memory::RetiredStock retired;  // for what its writes unlink
-  std::uint32_t index;           // picks the shard of counters
-};
-
-/// For a write that finds no memory: frees what waits and can be freed, has the oldest snapshots
-/// expire where that is nothing or `insists`, gives back all that is put by and keeps memory from
-/// other classes of buffers, and asks for a sweep of leases if they hold some. Cost: a heavy
-/// barrier or two, the pool's locks. Requires: no lock is held; what the worker itself exposes
-/// holds back what waits.
-void make_room(ThreadContext& context, bool insists = false);
 
 /// How long a write that finds no memory waits for what leases hold (two renewals, and a sweep), or
 /// for readers of snapshots that have expired.

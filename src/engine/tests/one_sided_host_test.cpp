@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/tests/testing/scheduler_fixture.hpp"
+#include "kinds/map/format/mapping_feed.hpp"
 #include "kinds/map/offload/indexed_reads.hpp"
 #include "kinds/map/write/map_object.hpp"
 

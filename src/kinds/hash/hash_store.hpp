@@ -11,6 +11,7 @@
 #include "base/epoch.hpp"
 #include "catalog/catalog.hpp"
 #include "kinds/hash/partition_lock.hpp"
+#include "memory/buffer_cache.hpp"
 #include "memory/buffer_pool.hpp"
 #include "memory/reclaimer.hpp"
 #include "store/dropped_objects.hpp"

@@ -30,6 +30,7 @@
 #include "kinds/hash/retirement.hpp"
 #include "kinds/hash/segment.hpp"
 #include "memory/reclaimer.hpp"
+#include "memory/version_clock.hpp"
 
 namespace espalier::hash {
 

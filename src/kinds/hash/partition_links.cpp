@@ -14,6 +14,7 @@
 #include "base/assert.hpp"
 #include "base/atomic_bytes.hpp"
 #include "kinds/hash/partition.hpp"
+#include "memory/version_clock.hpp"
 
 namespace espalier::hash {
 namespace {

@@ -10,6 +10,7 @@
 #include "base/prefetch.hpp"
 #include "base/try_reserve.hpp"
 #include "kinds/hash/partition.hpp"
+#include "memory/version_clock.hpp"
 
 namespace espalier::hash {
 namespace {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/testing/fuzz_input.hpp"
+#include "catalog/object_redo.hpp"
 #include "kinds/map/redo_record.hpp"
 #include "kinds/map/testing/map_objects.hpp"
 #include "kinds/map/write/apply_redo.hpp"

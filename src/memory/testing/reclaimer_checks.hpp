@@ -12,6 +12,8 @@
 #include "base/epoch.hpp"
 #include "base/epoch_pins.hpp"
 #include "base/lease_table.hpp"
+#include "memory/buffer_cache.hpp"
+#include "memory/buffer_pool.hpp"
 #include "memory/reclaimer.hpp"
 #include "memory/region.hpp"
 #include "memory/testing/version_clock_checks.hpp"

@@ -18,10 +18,15 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "engine/client_table.hpp"
 #include "engine/scheduler.hpp"
+#include "engine/services.hpp"
 #include "kinds/map/write/audit.hpp"
 #include "kinds/map/write/map_object.hpp"
+#include "memory/shared_memory.hpp"
+#include "rings/doorbells.hpp"
 #include "rings/testing/ring_client.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::offload {
 

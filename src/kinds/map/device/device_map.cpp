@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "kinds/map/device/map_reader.hpp"
+
 namespace espalier::device {
 namespace {
 

@@ -16,9 +16,11 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "espalier/error.hpp"
 #include "kinds/map/device/map_reader.hpp"
 #include "kinds/map/offload/served_map.hpp"
 #include "kinds/map/offload/snapshot.hpp"
+#include "kinds/map/walk/walk_request.hpp"
 
 namespace espalier::device {
 

@@ -19,6 +19,7 @@
 #include "base/clock.hpp"
 #include "channel/device/host_asker.hpp"
 #include "kinds/map/device/device_map.hpp"
+#include "kinds/map/device/map_reader.hpp"
 
 namespace espalier::device {
 

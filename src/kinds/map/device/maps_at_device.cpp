@@ -15,6 +15,8 @@
 #include "kinds/map/offload/held_snapshots.hpp"
 #include "kinds/map/offload/map_walks.hpp"
 #include "kinds/map/offload/reads.hpp"
+#include "kinds/map/offload/snapshot.hpp"
+#include "memory/held_version.hpp"
 
 namespace espalier::device {
 namespace {

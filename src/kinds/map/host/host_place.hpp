@@ -6,6 +6,8 @@
 #include "kinds/map/host/host_access.hpp"
 #include "kinds/map/walk/walker.hpp"
 #include "kinds/map/write/structure.hpp"
+#include "store/store_core.hpp"
+#include "store/thread_context.hpp"
 
 namespace espalier::tree {
 

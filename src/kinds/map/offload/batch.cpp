@@ -9,12 +9,16 @@
 #include "engine/services.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/map/batch_entries.hpp"
+#include "kinds/map/format/shard.hpp"
 #include "kinds/map/item_calls.hpp"
 #include "kinds/map/offload/host_map.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/offload/map_walks.hpp"
 #include "kinds/map/offload/served_map.hpp"
 #include "kinds/map/write/batch.hpp"
+#include "kinds/map/write/map_core.hpp"
+#include "store/store_core.hpp"
+#include "store/thread_context.hpp"
 
 namespace espalier::offload {
 namespace {

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/map/offload/host_map.hpp"
 
+#include <atomic>
 #include <utility>
 
+#include "base/epoch_pins.hpp"
+#include "kinds/map/host/host_executor.hpp"
 #include "kinds/map/offload/host_snapshot.hpp"
 #include "kinds/map/walk/next_step.hpp"
+#include "kinds/map/write/map_core.hpp"
+#include "kinds/map/write/staged_value.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::offload {
 namespace {

@@ -13,11 +13,13 @@
 #include <string>
 #include <string_view>
 
+#include "base/epoch.hpp"
 #include "kinds/map/host/host_executor.hpp"
 #include "kinds/map/offload/served_map.hpp"
 #include "kinds/map/write/map_core.hpp"
 #include "kinds/map/write/staged_value.hpp"
 #include "store/store_core.hpp"
+#include "store/thread_context.hpp"
 
 namespace espalier::offload {
 

@@ -10,6 +10,8 @@
 
 #include "kinds/map/offload/snapshot.hpp"
 #include "kinds/map/write/map_core.hpp"
+#include "memory/held_version.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::offload {
 

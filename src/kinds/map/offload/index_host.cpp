@@ -10,6 +10,8 @@
 #include "kinds/map/offload/map_reads.hpp"
 #include "kinds/map/offload/map_services.hpp"
 #include "kinds/map/offload/prefix_of_most.hpp"
+#include "kinds/map/write/map_core.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::offload {
 

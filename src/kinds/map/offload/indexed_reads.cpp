@@ -7,6 +7,9 @@
 #include "base/assert.hpp"
 #include "engine/connection.hpp"
 #include "engine/one_sided_host.hpp"
+#include "kinds/map/format/mapping_feed.hpp"
+#include "kinds/map/offload/index_host.hpp"
+#include "kinds/map/write/map_core.hpp"
 
 namespace espalier::offload {
 

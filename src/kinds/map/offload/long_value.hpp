@@ -15,9 +15,11 @@
 
 #include "base/epoch_pins.hpp"
 #include "engine/call.hpp"
+#include "engine/helper_job.hpp"
 #include "kinds/map/offload/snapshot.hpp"
 #include "kinds/map/write/staged_value.hpp"
 #include "rings/response_ring.hpp"
+#include "wire/message.hpp"
 
 namespace espalier::offload {
 

@@ -9,6 +9,8 @@
 #include "dataplane/planted_dataplane_bugs.hpp"
 #include "fabric/shared_copy.hpp"
 #include "kinds/map/walk/next_step.hpp"
+#include "kinds/map/write/map_core.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::offload {
 namespace {

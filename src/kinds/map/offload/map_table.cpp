@@ -4,11 +4,14 @@
 #include <utility>
 
 #include "base/try_reserve.hpp"
+#include "catalog/catalog.hpp"
 #include "engine/free_dropped.hpp"
 #include "engine/host_link.hpp"
 #include "engine/services.hpp"
 #include "kinds/map/offload/host_map.hpp"
 #include "kinds/map/offload/map_walks.hpp"
+#include "kinds/map/write/map_core.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::offload {
 

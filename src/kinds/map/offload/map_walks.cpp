@@ -12,6 +12,7 @@
 #include "kinds/map/format/shard.hpp"
 #include "kinds/map/offload/host_map.hpp"
 #include "kinds/map/offload/map_services.hpp"
+#include "kinds/map/walk/walk_request.hpp"
 
 namespace espalier::offload {
 namespace {

@@ -18,6 +18,7 @@
 
 #include "engine/call.hpp"
 #include "engine/executor.hpp"
+#include "engine/principal_ref.hpp"
 #include "engine/registry.hpp"
 #include "engine/typed_call.hpp"
 #include "espalier/condition.hpp"

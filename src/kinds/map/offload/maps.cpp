@@ -11,14 +11,17 @@
 #include "engine/services.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/map/calls.hpp"
+#include "kinds/map/format/shard.hpp"
 #include "kinds/map/map_forms.hpp"
 #include "kinds/map/offload/held_snapshots.hpp"
 #include "kinds/map/offload/host_map.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/offload/map_walks.hpp"
 #include "kinds/map/offload/served_map.hpp"
+#include "kinds/map/write/map_core.hpp"
 #include "kinds/map/write/map_object.hpp"
 #include "kinds/map/write/map_stats.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::offload {
 namespace {

@@ -16,10 +16,14 @@
 #include "engine/typed_call.hpp"
 #include "kinds/map/calls.hpp"
 #include "kinds/map/format/map_place.hpp"
+#include "kinds/map/format/mapping_feed.hpp"
+#include "kinds/map/format/shard.hpp"
 #include "kinds/map/offload/host_map.hpp"
+#include "kinds/map/offload/index_host.hpp"
 #include "kinds/map/offload/indexed_reads.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/offload/map_walks.hpp"
+#include "kinds/map/write/map_core.hpp"
 #include "wire/one_sided.hpp"
 
 namespace espalier::offload {

@@ -10,6 +10,7 @@
 #include "kinds/map/offload/map_walks.hpp"
 #include "kinds/map/offload/reads.hpp"
 #include "kinds/map/offload/walk_answer.hpp"
+#include "kinds/map/write/staged_value.hpp"
 
 namespace espalier::offload {
 namespace {

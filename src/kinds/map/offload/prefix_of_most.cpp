@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "kinds/map/write/map_core.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::offload {
 namespace {

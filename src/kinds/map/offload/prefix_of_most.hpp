@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/epoch.hpp"
 #include "kinds/map/write/map_core.hpp"
 
 namespace espalier::offload {

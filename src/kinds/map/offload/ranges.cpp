@@ -27,6 +27,7 @@
 #include "kinds/map/offload/snapshot.hpp"
 #include "kinds/map/offload/walk_answer.hpp"
 #include "kinds/map/write/estimate.hpp"
+#include "kinds/map/write/map_core.hpp"
 #include "rings/ring.hpp"
 
 namespace espalier::offload {

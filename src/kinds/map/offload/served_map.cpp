@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/map/offload/served_map.hpp"
 
+#include "base/epoch_pins.hpp"
 #include "kinds/map/write/staged_value.hpp"
 
 namespace espalier::offload {

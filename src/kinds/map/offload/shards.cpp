@@ -14,7 +14,9 @@
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/offload/map_walks.hpp"
 #include "kinds/map/offload/served_map.hpp"
+#include "kinds/map/write/map_core.hpp"
 #include "kinds/map/write/map_object.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::offload {
 namespace {

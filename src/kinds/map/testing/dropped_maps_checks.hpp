@@ -7,8 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/atomic_bytes.hpp"
+#include "kinds/map/write/map_core.hpp"
 #include "kinds/map/write/map_object.hpp"
 #include "memory/region.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::tree {
 

@@ -13,6 +13,9 @@
 
 #include "kinds/map/testing/tree_fixture.hpp"
 #include "kinds/map/write/map_object.hpp"
+#include "memory/region.hpp"
+#include "store/store_core.hpp"
+#include "store/thread_context.hpp"
 
 namespace espalier::tree {
 

@@ -20,6 +20,9 @@
 #include "kinds/map/write/apply_redo.hpp"
 #include "kinds/map/write/batch.hpp"
 #include "kinds/map/write/change.hpp"
+#include "memory/region.hpp"
+#include "store/store_core.hpp"
+#include "store/thread_context.hpp"
 
 namespace espalier::tree {
 

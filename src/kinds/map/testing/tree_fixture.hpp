@@ -18,6 +18,9 @@
 #include "kinds/map/node/leaf_builder.hpp"
 #include "kinds/map/write/audit.hpp"
 #include "kinds/map/write/structure.hpp"
+#include "memory/region.hpp"
+#include "store/store_core.hpp"
+#include "store/thread_context.hpp"
 
 namespace espalier::tree {
 

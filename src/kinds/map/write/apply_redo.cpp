@@ -8,6 +8,10 @@
 #include "kinds/map/redo_record.hpp"
 #include "kinds/map/write/batch.hpp"
 #include "kinds/map/write/change.hpp"
+#include "kinds/map/write/map_core.hpp"
+#include "kinds/map/write/structure.hpp"
+#include "store/store_core.hpp"
+#include "store/thread_context.hpp"
 
 namespace espalier::tree {
 namespace {

@@ -20,6 +20,8 @@
 
 namespace espalier::tree {
 
+struct ThreadContext;
+
 /// Applies a record, of any bytes; to a map that was dropped none. Cost: as its write, or a batch
 /// of its writes; waits for the end of a hold of releases where versions before it are missing.
 /// Errors: corrupt (detail: a catalog::RedoFault), and nothing was changed; out_of_memory, and no

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "kinds/map/write/audit_parts.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::tree {
 namespace {

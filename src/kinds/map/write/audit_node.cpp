@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kinds/map/write/audit_parts.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::tree {
 namespace {

@@ -16,6 +16,7 @@
 
 #include "kinds/map/node/interior_builder.hpp"
 #include "kinds/map/write/map_core.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::tree {
 

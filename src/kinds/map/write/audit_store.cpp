@@ -5,6 +5,7 @@
 
 #include "kinds/map/write/audit.hpp"
 #include "kinds/map/write/audit_parts.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::tree {
 namespace {

@@ -6,6 +6,9 @@
 #include <thread>
 #include <vector>
 
+#include "kinds/map/write/structure.hpp"
+#include "store/store_core.hpp"
+
 namespace espalier::tree {
 namespace {
 

@@ -13,9 +13,13 @@
 #include <span>
 #include <string_view>
 
-#include "kinds/map/write/structure.hpp"
+#include "espalier/condition.hpp"
+#include "espalier/error.hpp"
 
 namespace espalier::tree {
+
+class MapCore;
+struct ThreadContext;
 
 inline constexpr std::size_t kBatchWritesMax = 65536;
 inline constexpr std::size_t kBatchChecksMax = 65536;

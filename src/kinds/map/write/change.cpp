@@ -8,6 +8,7 @@
 #include "base/try_reserve.hpp"
 #include "kinds/map/node/planted_tree_bugs.hpp"
 #include "kinds/map/walk/next_step.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::tree {
 

@@ -4,6 +4,8 @@
 #include "kinds/map/node/leaf_search.hpp"
 #include "kinds/map/walk/next_step.hpp"
 #include "kinds/map/write/audit.hpp"
+#include "kinds/map/write/map_core.hpp"
+#include "store/thread_context.hpp"
 
 namespace espalier::tree {
 namespace {

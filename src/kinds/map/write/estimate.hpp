@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <string_view>
 
-#include "kinds/map/node/search_key.hpp"
-#include "kinds/map/write/map_core.hpp"
+#include "espalier/error.hpp"
 
 namespace espalier::tree {
+
+class MapCore;
+struct ThreadContext;
 
 /// About how many items lie in [low, high); empty bounds are none. Cost: two descents.
 /// Requires: nothing else uses the worker's epoch meanwhile.

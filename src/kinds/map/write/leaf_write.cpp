@@ -10,6 +10,7 @@
 #include "kinds/map/write/log_merge.hpp"
 #include "kinds/map/write/staged_value.hpp"
 #include "kinds/map/write/write_redo.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::tree {
 namespace {

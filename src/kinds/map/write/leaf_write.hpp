@@ -15,6 +15,7 @@
 #include "kinds/map/node/leaf_search.hpp"
 #include "kinds/map/walk/walk_request.hpp"
 #include "kinds/map/write/map_core.hpp"
+#include "store/thread_context.hpp"
 
 namespace espalier::tree {
 

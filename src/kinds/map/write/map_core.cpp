@@ -9,7 +9,10 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "kinds/map/format/shard.hpp"
 #include "kinds/map/node/leaf_builder.hpp"
+#include "memory/buffer_cache.hpp"
+#include "store/store_core.hpp"
 #include "wire/one_sided.hpp"
 
 namespace espalier::tree {

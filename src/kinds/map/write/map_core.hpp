@@ -18,23 +18,24 @@
 #include <string>
 #include <vector>
 
-#include "base/epoch.hpp"
-#include "base/epoch_pins.hpp"
-#include "base/lease_table.hpp"
-#include "catalog/catalog.hpp"
+#include "base/atomic_bytes.hpp"
+#include "catalog/object.hpp"
 #include "espalier/types.hpp"
-#include "kinds/map/format/shard.hpp"
 #include "kinds/map/node/planted_tree_bugs.hpp"
 #include "kinds/map/walk/map_view.hpp"
 #include "kinds/map/write/leaf_heat.hpp"
 #include "kinds/map/write/page_table.hpp"
-#include "memory/buffer_pool.hpp"
-#include "memory/reclaimer.hpp"
-#include "memory/region.hpp"
 #include "memory/version_clock.hpp"
-#include "store/store_core.hpp"
+#include "memory/versioned_object.hpp"
+#include "store/stored_object.hpp"
+
+namespace espalier::wire {
+struct ShardMap;
+}
 
 namespace espalier::tree {
+
+struct StoreCore;
 
 /// A counter that many threads add to.
 class ShardedCounter {

@@ -5,9 +5,12 @@
 #include <utility>
 
 #include "base/bytes.hpp"
+#include "catalog/object_redo.hpp"
 #include "catalog/samples.hpp"
 #include "kinds/map/map_forms.hpp"
+#include "kinds/map/write/map_core.hpp"
 #include "kinds/map/write/map_stats.hpp"
+#include "store/store_core.hpp"
 #include "wire/payload_reader.hpp"
 
 namespace espalier::tree {

@@ -9,11 +9,19 @@
 #include <memory>
 #include <string_view>
 
-#include "catalog/object_redo.hpp"
+#include "espalier/error.hpp"
+#include "espalier/types.hpp"
 #include "kinds/map/calls.hpp"
-#include "kinds/map/write/map_core.hpp"
+#include "kinds/map/format/shard.hpp"
+
+namespace espalier::catalog {
+struct CreatedObject;
+}
 
 namespace espalier::tree {
+
+class MapCore;
+struct StoreCore;
 
 /// Makes an empty map with a name in its store. The store must outlive it.
 /// Cost: as MapCore::create; whoever looks for an object waits meanwhile.

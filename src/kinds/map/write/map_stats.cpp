@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/map/write/map_stats.hpp"
 
+#include "kinds/map/write/map_core.hpp"
+#include "store/store_core.hpp"
+
 namespace espalier::tree {
 
 MapStats stats_of(const MapCore& core) {

@@ -2,9 +2,11 @@
 // The numbers of one map.
 #pragma once
 
-#include "kinds/map/write/map_core.hpp"
+#include "espalier/types.hpp"
 
 namespace espalier::tree {
+
+class MapCore;
 
 /// Reads them without stopping anything: each is right, they are not of one instant.
 /// Cost: counters, and the reclaimer's lock. Thread: any.

@@ -6,7 +6,9 @@
 #include "base/assert.hpp"
 #include "base/atomic_bytes.hpp"
 #include "base/places.hpp"
+#include "kinds/map/format/mapping_feed.hpp"
 #include "kinds/map/node/leaf_builder.hpp"
+#include "memory/buffer_pool.hpp"
 
 namespace espalier::tree {
 namespace {

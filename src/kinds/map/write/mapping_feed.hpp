@@ -26,10 +26,16 @@
 
 #include "base/barrier.hpp"
 #include "espalier/error.hpp"
-#include "kinds/map/format/mapping_feed.hpp"
+#include "kinds/map/format/node.hpp"
 #include "kinds/map/node/planted_tree_bugs.hpp"
-#include "memory/buffer_pool.hpp"
-#include "memory/region.hpp"
+
+namespace espalier::memory {
+class BufferPool;
+class Region;
+}  // namespace espalier::memory
+namespace espalier::wire {
+struct FeedPlace;
+}
 
 namespace espalier::tree {
 

@@ -5,7 +5,10 @@
 
 #include "base/assert.hpp"
 #include "base/try_reserve.hpp"
+#include "kinds/map/format/mapping_feed.hpp"
 #include "kinds/map/node/leaf_builder.hpp"
+#include "memory/buffer_pool.hpp"
+#include "memory/region.hpp"
 
 namespace espalier::tree {
 namespace {

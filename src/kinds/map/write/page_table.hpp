@@ -21,8 +21,6 @@
 #include "espalier/error.hpp"
 #include "kinds/map/format/map_header.hpp"
 #include "kinds/map/write/mapping_feed.hpp"
-#include "memory/buffer_pool.hpp"
-#include "memory/region.hpp"
 
 namespace espalier::tree {
 

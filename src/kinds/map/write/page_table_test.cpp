@@ -5,6 +5,9 @@
 
 #include <set>
 
+#include "memory/buffer_pool.hpp"
+#include "memory/region.hpp"
+
 namespace espalier::tree {
 namespace {
 

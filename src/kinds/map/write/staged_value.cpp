@@ -5,6 +5,9 @@
 #include <cstring>
 
 #include "kinds/map/node/leaf_builder.hpp"
+#include "kinds/map/write/map_core.hpp"
+#include "store/store_core.hpp"
+#include "store/thread_context.hpp"
 
 namespace espalier::tree {
 namespace {

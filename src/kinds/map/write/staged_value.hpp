@@ -9,9 +9,11 @@
 
 #include "espalier/error.hpp"
 #include "kinds/map/format/node.hpp"
-#include "kinds/map/write/map_core.hpp"
 
 namespace espalier::tree {
+
+class MapCore;
+struct ThreadContext;
 
 /// Thread: one at a time, any for copy(). Gives the buffer back when it is destroyed and was not
 /// taken.

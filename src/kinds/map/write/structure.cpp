@@ -10,6 +10,7 @@
 #include "kinds/map/node/planted_tree_bugs.hpp"
 #include "kinds/map/write/change.hpp"
 #include "kinds/map/write/write_redo.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::tree {
 namespace {

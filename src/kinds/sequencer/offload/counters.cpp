@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sequencers: counters that hand out numbers, each once [DPU §6.2].
+#include "catalog/catalog.hpp"
 #include "engine/services.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/sequencer/calls.hpp"

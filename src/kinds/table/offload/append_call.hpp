@@ -17,6 +17,7 @@
 #include "engine/connection.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/table/append_run.hpp"
+#include "kinds/table/append_source.hpp"
 #include "kinds/table/calls.hpp"
 #include "kinds/table/offload/table_session.hpp"
 #include "kinds/table/table.hpp"

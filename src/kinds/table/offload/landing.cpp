@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "catalog/catalog.hpp"
 #include "engine/connection.hpp"
 #include "engine/services.hpp"
 #include "engine/typed_call.hpp"

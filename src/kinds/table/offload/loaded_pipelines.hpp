@@ -15,6 +15,7 @@
 
 #include "base/places.hpp"
 #include "engine/connection.hpp"
+#include "engine/session_parts.hpp"
 #include "espalier/error.hpp"
 #include "kinds/table/calls.hpp"
 #include "kinds/table/pipeline_message.hpp"

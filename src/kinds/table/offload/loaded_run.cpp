@@ -7,6 +7,7 @@
 #include "engine/typed_call.hpp"
 #include "kinds/table/calls.hpp"
 #include "kinds/table/loaded_pipeline.hpp"
+#include "kinds/table/offload/loaded_pipelines.hpp"
 
 namespace espalier::offload {
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "catalog/catalog.hpp"
 #include "engine/connection.hpp"
 #include "engine/payload_reader.hpp"
 #include "engine/services.hpp"

@@ -12,6 +12,7 @@
 
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
+#include "catalog/catalog.hpp"
 #include "engine/connection.hpp"
 #include "engine/payload_reader.hpp"
 #include "engine/reader_wait.hpp"

@@ -6,6 +6,10 @@
 
 #include "base/clock.hpp"
 #include "engine/payload_reader.hpp"
+#include "kinds/table/ctr_cipher.hpp"
+#include "kinds/table/pipeline.hpp"
+#include "kinds/table/snapshot_source.hpp"
+#include "kinds/table/staged_run.hpp"
 
 namespace espalier::offload {
 void QueryRun::end_with(Error error, std::string words) {

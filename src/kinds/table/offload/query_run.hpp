@@ -20,7 +20,9 @@
 #include <string_view>
 #include <vector>
 
+#include "crypto/secret_memory.hpp"
 #include "engine/helper_job.hpp"
+#include "espalier/error.hpp"
 #include "kinds/table/ctr_cipher.hpp"
 #include "kinds/table/format/table_calls.hpp"
 #include "kinds/table/offload/query_limits.hpp"

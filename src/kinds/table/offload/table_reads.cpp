@@ -9,6 +9,7 @@
 
 #include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
+#include "catalog/catalog.hpp"
 #include "engine/connection.hpp"
 #include "engine/one_sided_fields.hpp"
 #include "engine/one_sided_host.hpp"

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "engine/connection.hpp"
+#include "engine/session_parts.hpp"
 #include "kinds/table/reserver.hpp"
 
 namespace espalier::offload {

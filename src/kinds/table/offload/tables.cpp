@@ -11,6 +11,7 @@
 #include "engine/payload_reader.hpp"
 #include "engine/services.hpp"
 #include "engine/typed_call.hpp"
+#include "kinds/table/append_run.hpp"
 #include "kinds/table/calls.hpp"
 #include "kinds/table/format/table_calls.hpp"
 #include "kinds/table/offload/append_call.hpp"
