@@ -18,7 +18,7 @@
 #include "channel/rings/thread_rings.hpp"
 #include "engine/call.hpp"
 #include "engine/registry.hpp"
-#include "kinds/map/offload/map_walks.hpp"
+#include "kinds/map/offload/walk_call.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/role_fixture.hpp"
 

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include "base/fork_mark.hpp"
 #include "base/loaded_library.hpp"
 #include "base/until_fork.hpp"
 

@@ -9,8 +9,8 @@
 
 #include "base/assert.hpp"
 #include "base/clock.hpp"
-#include "kinds/map/offload/map_walks.hpp"
 #include "kinds/map/offload/served_map.hpp"
+#include "kinds/map/offload/walk_call.hpp"
 
 namespace espalier::device {
 namespace {

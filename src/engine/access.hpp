@@ -19,7 +19,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "engine/registry.hpp"
 #include "espalier/error.hpp"
 #include "wire/call_row.hpp"
 
@@ -28,6 +27,9 @@ class Catalog;
 }
 
 namespace espalier::offload {
+
+struct Offload;
+using wire::Right;
 
 class Access {
  public:

@@ -7,7 +7,7 @@
 // that it ends with one of these:
 //
 //   handed_over  until its executor has done its part, which from_executor() then tells; of maps
-//                that is a walk (map_walks.hpp)
+//                that is a walk (walk_call.hpp)
 //   again        until the next turn, so that others go on
 //   writable     until the client has taken what is deferred for it
 //   helper       until another thread has done some work

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/audit_log.hpp"
+#include "engine/endpoint_side.hpp"
 #include "rings/ring_link.hpp"
 
 namespace espalier::offload {

@@ -13,19 +13,24 @@
 #include <vector>
 
 #include "engine/access.hpp"
-#include "engine/audit_log.hpp"
-#include "engine/connection_limits.hpp"
+#include "engine/connection_place.hpp"
 #include "engine/helper_job.hpp"
-#include "engine/principal_accounts.hpp"
 #include "engine/principal_ref.hpp"
+#include "engine/relayed_accounts.hpp"
 #include "engine/request.hpp"
 #include "engine/session_parts.hpp"
 #include "memory/shared_memory.hpp"
 #include "rings/message_reader.hpp"
 #include "rings/response_ring.hpp"
-#include "rings/ring_link.hpp"
+
+namespace espalier::rings {
+class RingLink;
+}
 
 namespace espalier::offload {
+
+struct AuditRecord;
+struct LinkSide;
 
 class Connection {
  public:

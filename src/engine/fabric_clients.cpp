@@ -208,7 +208,7 @@ void FabricClients::take(const Completion& completion) {
   if (!receive) {
     if (session == nullptr) return;
     Connection& connection = *session->connection;
-    if (SessionParts::is_of_part(completion)) {
+    if (SessionParts::is_of_part(completion.work_id)) {
       connection.parts.completed(completion);
     } else {
       connection.link()->completed(completion);

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "engine/endpoint_side.hpp"
 #include "engine/hello_numbers.hpp"
 #include "engine/lease_sweeper.hpp"
 #include "engine/link_authenticator.hpp"

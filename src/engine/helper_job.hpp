@@ -15,8 +15,6 @@
 #include <functional>
 #include <limits>
 
-#include "base/clock.hpp"
-
 namespace espalier::offload {
 
 /// A number that a pool gives to no other job.
@@ -51,7 +49,7 @@ class StepContext {
   [[nodiscard]] std::uint64_t until_ns() const { return until_ns_; }
   /// Whether the step should return `again` now: its time is over, or the job is cancelled.
   /// Cost: reads the clock, about 25 ns.
-  [[nodiscard]] bool should_return() const { return should_return(base::monotonic_ns()); }
+  [[nodiscard]] bool should_return() const;
   /// The same for whoever has just looked at that clock.
   [[nodiscard]] bool should_return(std::uint64_t now_ns) const {
     return cancelled_.load(std::memory_order_relaxed) || now_ns >= until_ns_;

@@ -29,6 +29,8 @@ void take_weight(int nice, bool batch) {
 
 }  // namespace
 
+bool StepContext::should_return() const { return should_return(base::monotonic_ns()); }
+
 void HelperPool::work(std::uint32_t number) {
   ::pthread_setname_np(::pthread_self(), ("helper-" + std::to_string(number)).c_str());
   take_weight(options_.nice, options_.batch);

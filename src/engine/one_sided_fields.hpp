@@ -6,10 +6,11 @@
 #include <string_view>
 
 #include "engine/call.hpp"
-#include "engine/one_sided_host.hpp"
 #include "wire/one_sided.hpp"
 
 namespace espalier::offload {
+
+class OneSidedHost;
 
 /// Adds a field, with zeros behind it up to a multiple of 8.
 void add_field(std::string& to, wire::FieldKind kind, std::string_view field);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/connection.hpp"
+#include "engine/endpoint_side.hpp"
 #include "engine/planted_engine_bugs.hpp"
 #include "engine/services.hpp"
 #include "memory/shared_memory.hpp"
@@ -29,6 +30,10 @@ OneSidedHost* OneSidedHost::of(Connection& connection) {
   return &connection.parts.of<OneSidedHost>(side->endpoint.services.store, side->endpoint.regions,
                                             side->domain, side->session_number);
 }
+
+const base::LeaseTerms& OneSidedHost::terms() const { return store_.leases.terms(); }
+
+void OneSidedHost::fence() { fence_and_end(region_, store_.leases, leases_); }
 
 Result<fabric::RemoteRegion> OneSidedHost::offer() {
   if (region_) return region_.remote();

@@ -12,7 +12,10 @@
 #include "base/lease_table.hpp"
 #include "engine/session_parts.hpp"
 #include "fabric/region_table.hpp"
-#include "store/store_core.hpp"
+
+namespace espalier::tree {
+struct StoreCore;
+}
 
 namespace espalier::offload {
 
@@ -45,7 +48,7 @@ class OneSidedHost final : public SessionPart {
   /// Errors: as LeaseTable::renew; not_found for a lease that is not the session's.
   Result<std::uint64_t> renew(base::LeaseId lease, std::uint64_t oldest, std::uint64_t now_ns);
   /// On which leases are granted.
-  [[nodiscard]] const base::LeaseTerms& terms() const { return store_.leases.terms(); }
+  [[nodiscard]] const base::LeaseTerms& terms() const;
   [[nodiscard]] bool has_leases() const { return !leases_.empty(); }
   /// By which the region is READ. Requires: offer() has succeeded, and it was not fenced since.
   [[nodiscard]] fabric::RegionKey key() const {
@@ -55,7 +58,7 @@ class OneSidedHost final : public SessionPart {
   /// Its number: the owner of its leases.
   [[nodiscard]] std::uint64_t session() const { return session_; }
   /// As fence_and_end.
-  void fence() override { fence_and_end(region_, store_.leases, leases_); }
+  void fence() override;
   void end() override { fence(); }
 
  private:

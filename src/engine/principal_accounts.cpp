@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/peer_sources.hpp"
+#include "engine/relayed_accounts.hpp"
 
 namespace espalier::offload {
 namespace {

@@ -122,18 +122,4 @@ class PrincipalAccounts {
   std::uint64_t last_number_ = 0;
 };
 
-/// The accounts of those on whose behalf one connection relays: few, so that most are found here
-/// without the node's lock. Thread: that of the connection.
-class RelayedAccounts {
- public:
-  static constexpr std::size_t kMost = 256;  ///< remembered
-
-  /// The account for a name that a device tells; `own`: the device's. Errors: std::bad_alloc.
-  [[nodiscard]] PrincipalRef of(std::string_view name, const PrincipalRef& own,
-                                PrincipalAccounts& accounts);
-
- private:
-  std::unordered_map<std::string, PrincipalRef> known_;  // by name, as the device says it
-};
-
 }  // namespace espalier::offload

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "base/atomic_bytes.hpp"
-#include "base/bytes.hpp"
 #include "base/chain.hpp"
 #include "engine/executor.hpp"
 #include "engine/handler_state.hpp"

@@ -42,7 +42,6 @@
 #include <vector>
 
 #include "engine/call.hpp"
-#include "engine/client_table.hpp"
 #include "engine/durations.hpp"
 #include "engine/executor.hpp"
 #include "engine/host_link.hpp"
@@ -51,6 +50,8 @@
 #include "wire/ring.hpp"
 
 namespace espalier::offload {
+
+class ClientTable;
 
 struct SchedulerOptions {
   std::uint32_t in_flight_max = 256;  ///< of one connection

@@ -10,11 +10,13 @@
 #include <utility>
 
 #include "engine/node_parts.hpp"
-#include "fabric/endpoint.hpp"
+
+namespace espalier::fabric {
+class QueuePair;
+struct Completion;
+}  // namespace espalier::fabric
 
 namespace espalier::offload {
-
-struct Services;
 
 class SessionPart {
  public:
@@ -61,10 +63,8 @@ class SessionParts {
     pair_ = nullptr;
     parts_.for_each([](SessionPart& part) { part.detach(); });
   }
-  /// Whether a completion is of what a part has posted.
-  [[nodiscard]] static bool is_of_part(const fabric::Completion& completion) {
-    return (completion.work_id & kPartMark) != 0;
-  }
+  /// Whether the completion of this number is of what a part has posted.
+  [[nodiscard]] static bool is_of_part(std::uint64_t work_id) { return (work_id & kPartMark) != 0; }
   void completed(const fabric::Completion& completion) {
     parts_.for_each([&](SessionPart& part) { part.completed(completion); });
   }
@@ -83,35 +83,6 @@ class SessionParts {
  private:
   TypedSlots<SessionPart> parts_;
   fabric::QueuePair* pair_ = nullptr;
-};
-
-// --- of sessions over a fabric -------------------------------------------------------------------
-
-/// What is kept at an endpoint for all its sessions.
-class EndpointPart {
- public:
-  virtual ~EndpointPart() = default;
-};
-
-/// The node's side of an endpoint: where keys are made by which clients reach memory.
-struct EndpointSide {
-  Services& services;
-  fabric::RegionTable& regions;
-  const fabric::Properties& properties;
-  bool one_sided = false;  ///< the node offers its memory
-  TypedSlots<EndpointPart> parts{};
-
-  /// A peer that is told that its WRITEs are done relies on their being there for us to read.
-  [[nodiscard]] bool lets_write() const { return properties.write_is_placed; }
-  /// All who add to a word must be seen by one atomic unit, the node's own adds included.
-  [[nodiscard]] bool lets_add() const { return one_sided && properties.atomic_with_processor; }
-};
-
-/// The same of one session.
-struct LinkSide {
-  EndpointSide& endpoint;
-  fabric::Domain domain;         ///< of its queue pairs
-  std::uint64_t session_number;  ///< by which operators know it
 };
 
 }  // namespace espalier::offload

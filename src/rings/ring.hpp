@@ -22,7 +22,6 @@
 #include "base/atomic_bytes.hpp"
 #include "base/barrier.hpp"
 #include "base/prefetch.hpp"
-#include "base/user_wait.hpp"
 #include "wire/message.hpp"
 #include "wire/ring.hpp"
 
@@ -64,11 +63,6 @@ class SlotReader {
     return base::load_shared<std::uint32_t>(next(), std::memory_order_acquire) ==
                wire::sequence_of(head_) &&
            (delivered_ == nullptr || head_ < delivered_->load(std::memory_order_acquire));
-  }
-  /// Waits a moment for the next slot. Cost: about a microsecond at most.
-  void wait() const {
-    const auto seen = base::load_shared<std::uint32_t>(next(), std::memory_order_acquire);
-    if (seen != wire::sequence_of(head_)) base::wait_for_write(next(), seen);
   }
   /// Where the next slot lies, to ask for it ahead of time.
   [[nodiscard]] const std::byte* next() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/example_kind/kind.hpp"
 
+#include "engine/object_call.hpp"
 #include "engine/typed_call.hpp"
 #include "tests/example_kind/calls.hpp"
 

@@ -8,8 +8,8 @@
 
 #include "base/assert.hpp"
 #include "engine/request.hpp"
-#include "kinds/map/offload/map_walks.hpp"
 #include "kinds/map/offload/served_map.hpp"
+#include "kinds/map/offload/walk_call.hpp"
 
 namespace espalier::test {
 namespace {

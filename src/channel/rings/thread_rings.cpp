@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/cpu.hpp"
 #include "base/places.hpp"
+#include "rings/slot_wait.hpp"
 
 namespace espalier::client {
 namespace {
@@ -201,7 +202,7 @@ bool ThreadRings::spin_for_response() {
   }
   for (std::uint32_t spins = 0; spins < kSpins; ++spins) {
     if (responses_.ready()) return true;
-    responses_.slots().wait();
+    rings::wait_for_slot(responses_.slots());
   }
   return false;
 }

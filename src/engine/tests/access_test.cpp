@@ -12,7 +12,7 @@
 #include "engine/principal.hpp"
 #include "engine/tests/testing/items.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
-#include "kinds/map/offload/map_walks.hpp"
+#include "kinds/map/offload/walk_call.hpp"
 #include "wire/samples.hpp"
 
 namespace espalier::offload {

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "base/bytes.hpp"
-#include "kinds/map/offload/map_walks.hpp"
+#include "kinds/map/offload/walk_call.hpp"
 
 namespace espalier::offload {
 

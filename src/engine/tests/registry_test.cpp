@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "engine/access.hpp"
-#include "kinds/map/offload/map_walks.hpp"
+#include "kinds/map/offload/walk_call.hpp"
 
 namespace espalier::offload {
 namespace {

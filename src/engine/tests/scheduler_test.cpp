@@ -10,7 +10,7 @@
 
 #include "base/clock.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
-#include "kinds/map/offload/map_walks.hpp"
+#include "kinds/map/offload/walk_call.hpp"
 
 namespace espalier::offload {
 namespace {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "base/fork_mark.hpp"
 #include "base/until_fork.hpp"
 #include "kinds/table/append_run.hpp"
 #include "kinds/table/planted_table_bugs.hpp"

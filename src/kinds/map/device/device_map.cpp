@@ -22,6 +22,10 @@ bool is_answered(const MapReader& reader, const espalier::Request& walk) {
 
 }  // namespace
 
+bool DeviceMap::saturated() const {
+  return reader_ && reader_->reader.pending() >= MapReader::kLanes;
+}
+
 void DeviceMap::submit(const espalier::Request& walk, Handler& handler) {
   submit(tree::WalkRequest{&walk, &handler, nullptr, {}, {}});
 }

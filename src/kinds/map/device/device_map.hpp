@@ -17,12 +17,12 @@
 
 #include "base/clock.hpp"
 #include "espalier/error.hpp"
-#include "kinds/map/device/map_reader.hpp"
 #include "kinds/map/offload/served_map.hpp"
-#include "kinds/map/offload/snapshot.hpp"
 #include "kinds/map/walk/walk_request.hpp"
 
 namespace espalier::device {
+
+struct MapReader;
 
 /// What became of opening a map; filled when the host has answered.
 struct MapOpening {
@@ -63,9 +63,7 @@ class DeviceMap final : public offload::ServedMap {
     return refused_until_ns_ == 0 || host_.now_ns() >= refused_until_ns_;
   }
   /// Whether all that walks here is busy, so that what comes next has to wait.
-  [[nodiscard]] bool saturated() const {
-    return reader_ && reader_->reader.pending() >= MapReader::kLanes;
-  }
+  [[nodiscard]] bool saturated() const;
   /// The host says that there is no such map any more.
   void drop() { dropped_ = true; }
 

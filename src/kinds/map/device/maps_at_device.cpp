@@ -13,9 +13,9 @@
 #include "engine/connection.hpp"
 #include "kinds/map/device/device_map.hpp"
 #include "kinds/map/offload/held_snapshots.hpp"
-#include "kinds/map/offload/map_walks.hpp"
 #include "kinds/map/offload/reads.hpp"
 #include "kinds/map/offload/snapshot.hpp"
+#include "kinds/map/offload/walk_call.hpp"
 #include "memory/held_version.hpp"
 
 namespace espalier::device {

@@ -19,17 +19,24 @@ constexpr std::uint32_t kLanes = 32;  // walks of one map that run together
 
 }  // namespace
 
+class HostMap::Walks final : public tree::MapExecutor {
+ public:
+  using tree::MapExecutor::HostExecutor;
+};
+
 HostMap::HostMap(std::shared_ptr<tree::MapCore> core_in, base::EpochSlot walks_slot,
                  base::EpochSlot calls_slot, std::uint32_t counters)
     : core(std::move(core_in)),
       calls(core->store, std::move(calls_slot), counters),
       walks_(core->store, std::move(walks_slot), counters) {
   shard = core->shard.get();
-  executor_ = std::make_unique<tree::MapExecutor>(
+  executor_ = std::make_unique<Walks>(
       walks_, *core, kLanes, [this](std::uint32_t, base::ReadyQueue& queue) {
         return tree::HostAccess(core->base, queue, true, &interleave_warm_);
       });
 }
+
+HostMap::~HostMap() = default;
 
 void HostMap::submit(const espalier::Request& walk, Handler& handler) {
   begin_walks();
@@ -40,6 +47,16 @@ void HostMap::submit(const tree::WalkRequest& walk) {
   begin_walks();
   executor_->submit(walk);
 }
+
+std::size_t HostMap::advance() { return executor_->advance(); }
+
+bool HostMap::keeps_versions() const { return core->options.versions; }
+
+base::EpochPin HostMap::pin() { return core->store.epoch_pins.pin(walks_.slot.exposed()); }
+
+bool HostMap::dropped() const { return core->dropped.load(std::memory_order_acquire); }
+
+std::uint64_t HostMap::released() const { return core->clock.released_now(); }
 
 // The map may have grown since it was last walked.
 void HostMap::begin_walks() {

@@ -5,7 +5,6 @@
 // Thread: that of the scheduler.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,12 +13,12 @@
 #include <string_view>
 
 #include "base/epoch.hpp"
-#include "kinds/map/host/host_executor.hpp"
 #include "kinds/map/offload/served_map.hpp"
-#include "kinds/map/write/map_core.hpp"
-#include "kinds/map/write/staged_value.hpp"
-#include "store/store_core.hpp"
 #include "store/thread_context.hpp"
+
+namespace espalier::tree {
+class MapCore;
+}
 
 namespace espalier::offload {
 
@@ -28,21 +27,18 @@ class HostMap final : public ServedMap {
  public:
   HostMap(std::shared_ptr<tree::MapCore> core_in, base::EpochSlot walks_slot,
           base::EpochSlot calls_slot, std::uint32_t counters);
+  ~HostMap() override;
 
   void submit(const espalier::Request& walk, Handler& handler) override;
   void submit(const tree::WalkRequest& walk) override;
-  std::size_t advance() override { return executor_->advance(); }
-  [[nodiscard]] bool keeps_versions() const override { return core->options.versions; }
+  std::size_t advance() override;
+  [[nodiscard]] bool keeps_versions() const override;
   [[nodiscard]] std::shared_ptr<HeldSnapshot> hold(std::uint64_t version,
                                                    const std::string& owner) override;
-  [[nodiscard]] base::EpochPin pin() override {
-    return core->store.epoch_pins.pin(walks_.slot.exposed());
-  }
+  [[nodiscard]] base::EpochPin pin() override;
   [[nodiscard]] std::optional<tree::StagedValue> stage(std::string_view value) override;
-  [[nodiscard]] bool dropped() const override {
-    return core->dropped.load(std::memory_order_acquire);
-  }
-  [[nodiscard]] std::uint64_t released() const override { return core->clock.released_now(); }
+  [[nodiscard]] bool dropped() const override;
+  [[nodiscard]] std::uint64_t released() const override;
   /// Cost: within the completion of the key's walk, a lock and a look-up; else a descent besides.
   void count_answer(std::string_view key, std::uint64_t now_ns) override;
   [[nodiscard]] std::shared_ptr<void> keep() const override { return core; }
@@ -51,11 +47,12 @@ class HostMap final : public ServedMap {
   tree::ThreadContext calls;  ///< of what is done at once, beside the walks
 
  private:
+  class Walks;  // a MapExecutor
   void begin_walks();
 
   tree::ThreadContext walks_;  // of the executor below
   bool interleave_warm_ = false;
-  std::unique_ptr<tree::MapExecutor> executor_;
+  std::unique_ptr<Walks> executor_;
 };
 
 }  // namespace espalier::offload

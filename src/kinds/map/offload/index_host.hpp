@@ -18,10 +18,14 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "engine/session_parts.hpp"
+#include "engine/endpoint_side.hpp"
 #include "fabric/region_table.hpp"
 #include "kinds/map/offload/index_reads.hpp"
-#include "kinds/map/write/map_core.hpp"
+
+namespace espalier::tree {
+class MapCore;
+struct StoreCore;
+}  // namespace espalier::tree
 
 namespace espalier::offload {
 

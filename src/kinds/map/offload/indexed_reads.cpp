@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "engine/connection.hpp"
+#include "engine/endpoint_side.hpp"
 #include "engine/one_sided_host.hpp"
 #include "kinds/map/format/mapping_feed.hpp"
 #include "kinds/map/offload/index_host.hpp"

@@ -12,12 +12,19 @@
 
 #include "engine/session_parts.hpp"
 #include "fabric/region_table.hpp"
-#include "kinds/map/offload/index_host.hpp"
-#include "kinds/map/write/map_core.hpp"
+
+namespace espalier::tree {
+class MapCore;
+}
+namespace espalier::wire {
+struct FeedPlace;
+}
 
 namespace espalier::offload {
 
 class Connection;
+class IndexHost;
+class IndexedMap;
 class OneSidedHost;
 
 class IndexedReads final : public SessionPart {

@@ -5,7 +5,7 @@
 
 #include "engine/connection.hpp"
 #include "engine/payload_reader.hpp"
-#include "kinds/map/offload/map_walks.hpp"
+#include "kinds/map/offload/walk_call.hpp"
 #include "kinds/map/write/staged_value.hpp"
 #include "rings/response_ring.hpp"
 #include "wire/message.hpp"

@@ -17,9 +17,14 @@
 #include "engine/call.hpp"
 #include "engine/helper_job.hpp"
 #include "kinds/map/offload/snapshot.hpp"
-#include "kinds/map/write/staged_value.hpp"
-#include "rings/response_ring.hpp"
 #include "wire/message.hpp"
+
+namespace espalier::rings {
+class ResponseRing;
+}
+namespace espalier::tree {
+class StagedValue;
+}
 
 namespace espalier::offload {
 

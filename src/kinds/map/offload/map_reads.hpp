@@ -20,7 +20,11 @@
 #include "base/epoch.hpp"
 #include "fabric/shared_map.hpp"
 #include "kinds/map/offload/index_reads.hpp"
-#include "kinds/map/write/map_core.hpp"
+
+namespace espalier::tree {
+class MapCore;
+struct StoreCore;
+}  // namespace espalier::tree
 
 namespace espalier::offload {
 

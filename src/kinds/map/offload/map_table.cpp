@@ -9,7 +9,7 @@
 #include "engine/host_link.hpp"
 #include "engine/services.hpp"
 #include "kinds/map/offload/host_map.hpp"
-#include "kinds/map/offload/map_walks.hpp"
+#include "kinds/map/offload/walk_call.hpp"
 #include "kinds/map/write/map_core.hpp"
 #include "store/store_core.hpp"
 

@@ -12,6 +12,7 @@
 #include "kinds/map/format/shard.hpp"
 #include "kinds/map/offload/host_map.hpp"
 #include "kinds/map/offload/map_services.hpp"
+#include "kinds/map/offload/walk_call.hpp"
 #include "kinds/map/walk/walk_request.hpp"
 
 namespace espalier::offload {
@@ -57,6 +58,32 @@ void count_leaf(Request& request, std::uint64_t now_ns) {
 HostMap& host_map_of(Call& call) { return static_cast<HostMap&>(map_of(call)); }
 
 MapWalks& MapWalks::of(Call& call) { return static_cast<MapWalks&>(call.executor(kMapWalks)); }
+
+Next begin_walk(Call& call) {
+  MapWalks::of(call).walk(call.request());
+  return call.handed_over();
+}
+
+Next begin_walk(Call& call, const memory::HeldVersion* held, const Condition& condition) {
+  MapWalks::of(call).walk(call.request(), {held, condition, nullptr});
+  return call.handed_over();
+}
+
+Next begin_walk(Call& call, tree::StagedValue& staged) {
+  MapWalks::of(call).walk(call.request(), {nullptr, {}, &staged});
+  return call.handed_over();
+}
+
+Next wait_for_release(Call& call, std::uint64_t version) {
+  MapWalks::of(call).wait_for_release(call.request(), version);
+  return call.handed_over();
+}
+
+std::vector<std::byte> items_memory(Call& call) { return MapWalks::of(call).items_memory(); }
+
+void keep_memory(Call& call, std::vector<std::byte> items) {
+  MapWalks::of(call).keep_memory(std::move(items));
+}
 
 bool MapWalks::admit(Request& request) {
   ServedMap* const map = maps_.find(request.header.map);

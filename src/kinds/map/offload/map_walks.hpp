@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walks of maps that one scheduler's requests are carried out by, and what handlers of maps ask
-// for: the map, a walk of it, a version's release, memory for items.
+// The walks of maps that one scheduler's requests are carried out by. What handlers of maps ask of
+// it: walk_call.hpp.
 //
 // Of walks that run long only kLongWalks have a lane at a time; the lanes go to principals by turns
 // (lane_queue.hpp), and a request that waits for one counts for nothing among those in flight.
@@ -13,14 +13,10 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
-#include "engine/call.hpp"
 #include "engine/executor.hpp"
 #include "engine/principal_ref.hpp"
-#include "engine/registry.hpp"
-#include "engine/typed_call.hpp"
 #include "espalier/condition.hpp"
 #include "espalier/types.hpp"
 #include "kinds/map/offload/lane_queue.hpp"
@@ -36,7 +32,7 @@ class StagedValue;
 
 namespace espalier::offload {
 
-class HostMap;
+class Call;
 
 class MapWalks final : public Executor, private Handler {
  public:
@@ -112,95 +108,5 @@ class MapWalks final : public Executor, private Handler {
   std::vector<std::vector<std::byte>> spare_items_;  // memory of scans that have ended
   bool in_walk_ = false;                             // a walk tells what it has found
 };
-
-/// What handlers of maps have for `executor`.
-extern const ExecutorKind kMapWalks;
-
-/// One of its answers in about 64 tells from which leaf it came: those that are read most are worth
-/// a table in a switch.
-void count_leaf(Request& request, std::uint64_t now_ns);
-
-/// What handlers that kMapWalks carries out have for it, where walks of theirs deliver items.
-struct TakesItems {
-  bool (*take)(Call&, std::span<const Item>);  ///< false ends the walk
-};
-template <bool (*kTake)(Call&, std::span<const Item>)>
-inline constexpr TakesItems kTakesItems{kTake};
-
-/// As serve(), of a call on maps.
-template <class Asked, Next (*kStep)(Call&, const Asked&)>
-[[nodiscard]] constexpr Offload serve_map(CallHandler more = {}) {
-  if (Asked::kCall.limits.map) more.executor = &kMapWalks;
-  return serve<Asked, kStep>(more);
-}
-
-/// What the walk that the last step began has found. What it points to is there until the step
-/// returns. Null: this step was not called by a walk. Requires: kMapWalks carries it out.
-[[nodiscard]] inline const Completion* ended_walk(const Call& call) {
-  return static_cast<const Completion*>(call.from_executor());
-}
-
-/// The same of a call whose step is over when its walk has ended: `kWalked` does what is left, and
-/// the request is not read again.
-template <class Asked, Next (*kStep)(Call&, const Asked&),
-          Next (*kWalked)(Call&, const Completion&)>
-[[nodiscard]] constexpr Offload serve_walk(CallHandler more = {}) {
-  Offload made = serve_map<Asked, kStep>(more);
-  made.step = [](Call& call) {
-    const Completion* const found = ended_walk(call);
-    return found != nullptr ? kWalked(call, *found) : read_and_step<Asked, kStep>(call);
-  };
-  return made;
-}
-
-/// The map that a request works on. Requires: its row says that it names one, and its handler that
-/// it is carried out by kMapWalks.
-[[nodiscard]] inline ServedMap& map_of(Call& call) {
-  return static_cast<ServedMap&>(*call.request().works_on);
-}
-/// The same, for what only the host can do.
-[[nodiscard]] HostMap& host_map_of(Call& call);
-
-/// The walk of a request. Requires: a step of it has made one.
-[[nodiscard]] inline espalier::Request& walk_of(Request& request) {
-  return request.executor_state.get<espalier::Request>();
-}
-/// The walk that a step fills in before it ends with begin_walk(); what it points to must live
-/// until that has ended.
-inline espalier::Request& new_walk(Call& call, Op op) {
-  espalier::Request& walk = call.request().executor_state.make<espalier::Request>();
-  walk.op = op;
-  walk.key = call.key();
-  return walk;
-}
-/// How a step ends that goes on when its walk has ended: ended_walk() is then what it found. The
-/// walk is the one that the step has filled in (new_walk); the step then runs inside its epoch.
-inline Next begin_walk(Call& call) {
-  MapWalks::of(call).walk(call.request());
-  return call.handed_over();
-}
-inline Next begin_walk(Call& call, const memory::HeldVersion* held,
-                       const Condition& condition = {}) {
-  MapWalks::of(call).walk(call.request(), {held, condition, nullptr});
-  return call.handed_over();
-}
-/// Of a write whose value is there already; it stays until the walk has ended.
-inline Next begin_walk(Call& call, tree::StagedValue& staged) {
-  MapWalks::of(call).walk(call.request(), {nullptr, {}, &staged});
-  return call.handed_over();
-}
-/// How a step ends that goes on when its map has released a version.
-inline Next wait_for_release(Call& call, std::uint64_t version) {
-  MapWalks::of(call).wait_for_release(call.request(), version);
-  return call.handed_over();
-}
-/// Memory for the items of a scan, empty: what an earlier scan left, if there is any.
-[[nodiscard]] inline std::vector<std::byte> items_memory(Call& call) {
-  return MapWalks::of(call).items_memory();
-}
-/// Gives it back, for another scan or to the system.
-inline void keep_memory(Call& call, std::vector<std::byte> items) {
-  MapWalks::of(call).keep_memory(std::move(items));
-}
 
 }  // namespace espalier::offload

@@ -7,8 +7,8 @@
 #include "engine/typed_call.hpp"
 #include "kinds/map/item_calls.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
-#include "kinds/map/offload/map_walks.hpp"
 #include "kinds/map/offload/walk_answer.hpp"
+#include "kinds/map/offload/walk_call.hpp"
 
 namespace espalier::offload {
 namespace {

@@ -22,7 +22,7 @@
 #include "kinds/map/offload/index_host.hpp"
 #include "kinds/map/offload/indexed_reads.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
-#include "kinds/map/offload/map_walks.hpp"
+#include "kinds/map/offload/walk_call.hpp"
 #include "kinds/map/write/map_core.hpp"
 #include "wire/one_sided.hpp"
 

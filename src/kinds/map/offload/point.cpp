@@ -7,9 +7,9 @@
 #include "kinds/map/item_calls.hpp"
 #include "kinds/map/offload/long_value.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
-#include "kinds/map/offload/map_walks.hpp"
 #include "kinds/map/offload/reads.hpp"
 #include "kinds/map/offload/walk_answer.hpp"
+#include "kinds/map/offload/walk_call.hpp"
 #include "kinds/map/write/staged_value.hpp"
 
 namespace espalier::offload {

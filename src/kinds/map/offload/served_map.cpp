@@ -6,6 +6,8 @@
 
 namespace espalier::offload {
 
+base::EpochPin ServedMap::pin() { return {}; }
+
 std::optional<tree::StagedValue> ServedMap::stage(std::string_view /*value*/) {
   return std::nullopt;
 }

@@ -12,10 +12,12 @@
 #include <string>
 #include <string_view>
 
-#include "base/epoch_pins.hpp"
 #include "engine/executor.hpp"
 #include "espalier/types.hpp"
 
+namespace espalier::base {
+class EpochPin;
+}
 namespace espalier::tree {
 class StagedValue;
 struct WalkRequest;
@@ -46,7 +48,7 @@ class ServedMap : public WorkedOn {
                                                            const std::string& owner) = 0;
   /// Keeps what a walk has found where it is, within that walk's completion or items, until the pin
   /// goes. None: not here; what was found is to be copied at once.
-  [[nodiscard]] virtual base::EpochPin pin() { return {}; }
+  [[nodiscard]] virtual base::EpochPin pin();
   /// A buffer for a value that is to be written, into which it can be copied before. Nothing: not
   /// here, or there is no memory for it now. The map stays as long as that lives.
   [[nodiscard]] virtual std::optional<tree::StagedValue> stage(std::string_view value);

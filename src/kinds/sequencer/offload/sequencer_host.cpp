@@ -5,6 +5,7 @@
 
 #include "base/places.hpp"
 #include "engine/connection.hpp"
+#include "engine/endpoint_side.hpp"
 
 namespace espalier::offload {
 namespace {

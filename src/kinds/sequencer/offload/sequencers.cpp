@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/connection.hpp"
+#include "engine/object_call.hpp"
 #include "engine/services.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/sequencer/execute.hpp"

@@ -4,80 +4,40 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <memory>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <utility>
 
-#include "base/assert.hpp"
-#include "base/clock.hpp"
 #include "engine/call.hpp"
-#include "engine/connection.hpp"
-#include "engine/typed_call.hpp"
-#include "kinds/table/append_run.hpp"
 #include "kinds/table/append_source.hpp"
-#include "kinds/table/calls.hpp"
-#include "kinds/table/offload/table_session.hpp"
-#include "kinds/table/table.hpp"
+
+namespace espalier::table {
+class AppendRun;
+class Table;
+}  // namespace espalier::table
 
 namespace espalier::offload {
 
 struct AppendState {
+  AppendState();
+  ~AppendState();
+  AppendState(const AppendState&) = delete;
+  AppendState& operator=(const AppendState&) = delete;
+
   std::shared_ptr<table::Table> table;
   std::unique_ptr<const table::AppendSource> source;
-  std::optional<table::AppendRun> run;
-  bool waits = false;  // for another append's end
+  std::unique_ptr<table::AppendRun> run;  // null: it has not begun
+  bool waits = false;                     // for another append's end
 };
 
-/// So long an append rests that waits for another's end.
-inline constexpr std::uint64_t kAppendAgainNs = 200'000;
-
-inline Next fail_for_part_of_a_row(Call& call, std::uint32_t row_bytes) {
-  return call.fail({Code::invalid_argument, 0, row_bytes},
-                   "not a whole number of rows of " + std::to_string(row_bytes) + " bytes");
-}
-
-/// Has a helper go on with it.
-inline Next go_on_appending(Call& call, AppendState& state) {
-  return call.helper_steps([&run = *state.run](StepContext& context) {
-    while (run.step() == table::AppendRun::Step::again) {
-      if (context.should_return()) return JobStep::again;
-    }
-    return JobStep::done;
-  });
-}
+Next fail_for_part_of_a_row(Call& call, std::uint32_t row_bytes);
 
 /// Appends rows of a source, which the state keeps from now on. `reservation`: the number of one of
 /// its session that they fill, where the table is encrypted; else empty.
-inline Next begin_append(Call& call, AppendState& state, std::string_view reservation,
-                         std::unique_ptr<const table::AppendSource> source, std::uint64_t rows) {
-  std::optional<table::ReservationClaim> claim;
-  if (!reservation.empty()) {
-    ESPALIER_ASSERT(reservation.size() == sizeof claim->number);
-    claim.emplace().reserver = TableSession::reserver_of(call.connection());
-    std::memcpy(&claim->number, reservation.data(), sizeof claim->number);
-  }
-  state.source = std::move(source);
-  state.run.emplace(*state.table, *state.source, rows, std::move(claim));
-  return go_on_appending(call, state);
-}
+Next begin_append(Call& call, AppendState& state, std::string_view reservation,
+                  std::unique_ptr<const table::AppendSource> source, std::uint64_t rows);
 
 /// Once a helper has given it back: the number of the first row, or why nothing was appended. Or it
 /// is another append's turn still.
-inline Next end_append(Call& call, AppendState& state) {
-  if (std::exchange(state.waits, false)) return go_on_appending(call, state);
-  if (!state.run->ended()) {
-    state.waits = true;
-    return call.at(base::monotonic_ns() + kAppendAgainNs);
-  }
-  const table::AppendRun::Appended& result = state.run->result();
-  if (!result) {
-    const table::AppendError& error = result.error();
-    return call.fail(error.error, table::describe(error, state.table->schema()));
-  }
-  return answer(call, table_calls::Appended{*result});
-}
+Next end_append(Call& call, AppendState& state);
 
 }  // namespace espalier::offload

@@ -6,6 +6,7 @@
 #include "base/bytes.hpp"
 #include "base/places.hpp"
 #include "engine/connection.hpp"
+#include "engine/endpoint_side.hpp"
 #include "engine/services.hpp"
 #include "kinds/table/format/landing.hpp"
 #include "wire/ring_link.hpp"

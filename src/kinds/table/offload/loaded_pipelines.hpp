@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "base/places.hpp"
-#include "engine/connection.hpp"
 #include "engine/session_parts.hpp"
 #include "espalier/error.hpp"
 #include "kinds/table/calls.hpp"
@@ -22,6 +21,8 @@
 #include "rings/message_budget.hpp"
 
 namespace espalier::offload {
+
+class Connection;
 
 struct LoadedPipeline {
   std::uint32_t table = 0;  // that it was checked against
@@ -31,9 +32,7 @@ struct LoadedPipeline {
 class LoadedPipelines final : public SessionPart {
  public:
   /// The session's, made when first asked for.
-  [[nodiscard]] static LoadedPipelines& of(Connection& connection) {
-    return connection.parts.of<LoadedPipelines>(connection.share);
-  }
+  [[nodiscard]] static LoadedPipelines& of(Connection& connection);
   static constexpr std::size_t kMost = table_calls::kPipelinesMax;  // of one session
 
   /// `share`: of the session's messages; it lives as long.

@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "engine/call.hpp"
-#include "kinds/table/offload/loaded_pipelines.hpp"
 
 namespace espalier::offload {
+
+class LoadedPipelines;
+struct LoadedPipeline;
 
 /// Why a run is refused.
 struct RunRefusal {

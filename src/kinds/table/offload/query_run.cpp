@@ -12,6 +12,46 @@
 #include "kinds/table/staged_run.hpp"
 
 namespace espalier::offload {
+
+struct QueryRun::Execution {
+  explicit Execution(std::shared_ptr<const table::Table> table) : source(std::move(table)) {}
+
+  table::SnapshotSource source;
+  std::optional<table::CtrCipher> table_cipher;
+  std::optional<table::CtrCipher> result_cipher;
+  std::optional<table::StagedRun> run;
+};
+
+QueryRun::QueryRun(std::shared_ptr<const table::Table> table, std::string_view message,
+                   QueryLimits& limits, PrincipalAccount& account, table::RegexCompiler& regexes,
+                   std::uint64_t seed, std::optional<SecretKeys> keys)
+    : execution_(std::make_unique<Execution>(std::move(table))),
+      message_(message),
+      limits_(limits),
+      account_(account),
+      regexes_(regexes),
+      seed_(seed),
+      keys_(std::move(keys)) {}
+
+QueryRun::~QueryRun() { limits_.give_group_bytes(account_, group_bytes_); }
+
+std::span<const std::byte> QueryRun::staged() const {
+  return execution_->run ? execution_->run->rows() : std::span<const std::byte>();
+}
+
+std::vector<std::byte>& QueryRun::stage() { return execution_->run->stage(); }
+
+std::size_t QueryRun::stage_bytes() const { return execution_->run->stage_bytes(); }
+
+bool QueryRun::only_stores() const {
+  return execution_->run->only_stores() && !execution_->result_cipher;
+}
+
+void QueryRun::clear_stage() {
+  if (execution_->run) execution_->run->clear();
+  sealed_bytes_ = 0;
+}
+
 void QueryRun::end_with(Error error, std::string words) {
   ended_ = true;
   failure_ = Failure{error, std::move(words)};
@@ -19,8 +59,8 @@ void QueryRun::end_with(Error error, std::string words) {
 
 // Checking and compiling take a time by the length of the message, so a helper does them too.
 bool QueryRun::begin() {
-  auto checked =
-      table::check_pipeline(bytes_of_text(message_), source_.snapshot().table().schema());
+  auto checked = table::check_pipeline(bytes_of_text(message_),
+                                       execution_->source.snapshot().table().schema());
   if (!checked) {
     end_with({Code::invalid_argument, 0, 0}, checked.error().message());
     return false;
@@ -32,13 +72,13 @@ bool QueryRun::begin() {
   if (!begin_ciphers(*checked)) return false;
   table::RunOptions options;
   options.seed = seed_;
-  if (table_cipher_) options.decrypt = &*table_cipher_;
+  if (execution_->table_cipher) options.decrypt = &*execution_->table_cipher;
   options.group_bytes = table::GroupTable::kBytesMin;
   if (checked->grouped || checked->distinct) {
     group_bytes_ = limits_.take_group_bytes(account_, table::GroupTable::kBytesMin);
     options.group_bytes = group_bytes_;
   }
-  run_.emplace(std::move(*checked), source_, options);
+  execution_->run.emplace(std::move(*checked), execution_->source, options);
   return true;
 }
 
@@ -48,7 +88,7 @@ bool QueryRun::begin_ciphers(const table::Pipeline& pipeline) {
     end_with({Code::invalid_argument, 0, 0}, words);
     return false;
   };
-  const table::Table& of = source_.snapshot().table();
+  const table::Table& of = execution_->source.snapshot().table();
   const std::uint32_t flags = keys_ ? (*keys_)->flags : 0;
   if (of.encrypted() && !pipeline.decrypt) {
     return refuse("the table is encrypted: its pipelines begin with decrypt, and need its key");
@@ -74,12 +114,12 @@ bool QueryRun::begin_ciphers(const table::Pipeline& pipeline) {
   };
   bool made = true;
   if (pipeline.decrypt) {
-    made = make(table_cipher_, (*keys_)->table_key, of.salt(), table::kTableKeyInfo);
+    made = make(execution_->table_cipher, (*keys_)->table_key, of.salt(), table::kTableKeyInfo);
   }
   if (made && pipeline.encrypt) {
     table::SaltBytes salt;
     std::memcpy(salt.data(), (*keys_)->result_salt, salt.size());
-    made = make(result_cipher_, (*keys_)->result_key, salt, table::kResultKeyInfo);
+    made = make(execution_->result_cipher, (*keys_)->result_key, salt, table::kResultKeyInfo);
   }
   keys_.reset();
   return made;
@@ -87,37 +127,40 @@ bool QueryRun::begin_ciphers(const table::Pipeline& pipeline) {
 
 /// Encrypts what came into the stage: the result is one page of a cipher, chunk behind chunk.
 void QueryRun::seal_stage() {
-  if (!result_cipher_) return;
-  const std::span<std::byte> rows = run_->rows_behind(sealed_bytes_);
-  result_cipher_->apply(0, run_->bytes_taken() + sealed_bytes_, rows.data(), rows.data(),
-                        rows.size());
+  if (!execution_->result_cipher) return;
+  table::StagedRun& run = *execution_->run;
+  const std::span<std::byte> rows = run.rows_behind(sealed_bytes_);
+  execution_->result_cipher->apply(0, run.bytes_taken() + sealed_bytes_, rows.data(), rows.data(),
+                                   rows.size());
   sealed_bytes_ += rows.size();
 }
 
 void QueryRun::write_into(std::vector<ResultRoom> rooms) {
   rooms_ = std::move(rooms);
   room_ = 0;
-  run_->write_into(rooms_.front().memory);
+  execution_->run->write_into(rooms_.front().memory);
 }
 
 /// What is in the present room stays there, and rows go into the next one. False: there is none.
 bool QueryRun::next_room() {
-  if (const std::size_t bytes = run_->rows().size(); bytes != 0) {
+  table::StagedRun& run = *execution_->run;
+  if (const std::size_t bytes = run.rows().size(); bytes != 0) {
     filled_.push_back({rooms_[room_], bytes});
-    run_->clear();
+    run.clear();
   }
   if (++room_ < rooms_.size()) {
-    run_->write_into(rooms_[room_].memory);
+    run.write_into(rooms_[room_].memory);
     return true;
   }
   rooms_.clear();
-  run_->write_into({});
+  run.write_into({});
   return false;
 }
 
 JobStep QueryRun::step(StepContext& context) {
   const base::Stopwatch watch;
-  if (!run_ && !begin()) return JobStep::done;
+  if (!execution_->run && !begin()) return JobStep::done;
+  table::StagedRun& run = *execution_->run;
   JobStep says = JobStep::again;
   while (says == JobStep::again) {
     if (cancelled()) {
@@ -125,7 +168,7 @@ JobStep QueryRun::step(StepContext& context) {
       says = JobStep::done;
       break;
     }
-    switch (run_->step(run_->step_rows())) {
+    switch (run.step(run.step_rows())) {
       case table::RunState::running: break;
       case table::RunState::stalled:
         if (rooms_.empty() || !next_room()) says = JobStep::done;
@@ -136,11 +179,11 @@ JobStep QueryRun::step(StepContext& context) {
         says = JobStep::done;
         break;
       case table::RunState::failed:
-        end_with(table::error_of(run_->error()), run_->error().message());
+        end_with(table::error_of(run.error()), run.error().message());
         says = JobStep::done;
         break;
     }
-    if (context.should_return(run_->stepped_ns())) break;
+    if (context.should_return(run.stepped_ns())) break;
   }
   seal_stage();
   busy_ns_ += watch.elapsed_ns();
@@ -149,7 +192,7 @@ JobStep QueryRun::step(StepContext& context) {
 
 wire::QueryNumbers QueryRun::numbers() const {
   wire::QueryNumbers numbers{};
-  if (run_) numbers = run_->numbers();
+  if (execution_->run) numbers = execution_->run->numbers();
   numbers.busy_ns = busy_ns_;
   return numbers;
 }

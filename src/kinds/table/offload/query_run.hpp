@@ -23,13 +23,15 @@
 #include "crypto/secret_memory.hpp"
 #include "engine/helper_job.hpp"
 #include "espalier/error.hpp"
-#include "kinds/table/ctr_cipher.hpp"
 #include "kinds/table/format/table_calls.hpp"
 #include "kinds/table/offload/query_limits.hpp"
 #include "kinds/table/offload/result_host.hpp"
-#include "kinds/table/pipeline.hpp"
-#include "kinds/table/snapshot_source.hpp"
-#include "kinds/table/staged_run.hpp"
+
+namespace espalier::table {
+class RegexCompiler;
+class Table;
+struct Pipeline;
+}  // namespace espalier::table
 
 namespace espalier::offload {
 
@@ -42,15 +44,8 @@ class QueryRun {
   /// of which it takes memory for its groups on the account, and the compiler. `seed`: of hashes.
   QueryRun(std::shared_ptr<const table::Table> table, std::string_view message, QueryLimits& limits,
            PrincipalAccount& account, table::RegexCompiler& regexes, std::uint64_t seed,
-           std::optional<SecretKeys> keys = {})
-      : source_(std::move(table)),
-        message_(message),
-        limits_(limits),
-        account_(account),
-        regexes_(regexes),
-        seed_(seed),
-        keys_(std::move(keys)) {}
-  ~QueryRun() { limits_.give_group_bytes(account_, group_bytes_); }
+           std::optional<SecretKeys> keys = {});
+  ~QueryRun();
   QueryRun(const QueryRun&) = delete;
   QueryRun& operator=(const QueryRun&) = delete;
 
@@ -62,16 +57,14 @@ class QueryRun {
   [[nodiscard]] bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
 
   /// What the stage holds, and how many rows.
-  [[nodiscard]] std::span<const std::byte> staged() const {
-    return run_ ? run_->rows() : std::span<const std::byte>();
-  }
+  [[nodiscard]] std::span<const std::byte> staged() const;
   /// The memory of the stage, to be taken for another one; see StagedRun::stage().
   /// Requires: it holds rows.
-  [[nodiscard]] std::vector<std::byte>& stage() { return run_->stage(); }
+  [[nodiscard]] std::vector<std::byte>& stage();
   /// How much it holds at most. Requires: the same.
-  [[nodiscard]] std::size_t stage_bytes() const { return run_->stage_bytes(); }
+  [[nodiscard]] std::size_t stage_bytes() const;
   /// Whether rows may go into memory that others change. Requires: the same.
-  [[nodiscard]] bool only_stores() const { return run_->only_stores() && !result_cipher_; }
+  [[nodiscard]] bool only_stores() const;
   /// Rows go there from now on, one after the other, and no more into the stage (see
   /// StagedRun::write_into()); a step ends when they are full. Requires: the same; the stage was
   /// cleared, and what was filled was taken; there is one room at least.
@@ -84,10 +77,7 @@ class QueryRun {
   /// Those that were filled, in the order of their rows. Whoever takes them clears this.
   [[nodiscard]] std::deque<Filled>& filled() { return filled_; }
   /// The rows of the stage were sent.
-  void clear_stage() {
-    if (run_) run_->clear();
-    sealed_bytes_ = 0;
-  }
+  void clear_stage();
   /// Whether nothing more comes into the stage.
   [[nodiscard]] bool ended() const { return ended_; }
   /// Why it failed, if it did.
@@ -107,7 +97,9 @@ class QueryRun {
   bool next_room();
   void end_with(Error error, std::string words);
 
-  table::SnapshotSource source_;
+  struct Execution;  // the rows, and what the pipeline does with them
+
+  const std::unique_ptr<Execution> execution_;
   const std::string_view message_;
   QueryLimits& limits_;
   PrincipalAccount& account_;
@@ -115,10 +107,7 @@ class QueryRun {
   const std::uint64_t seed_;
   std::uint64_t group_bytes_ = 0;
   std::optional<SecretKeys> keys_;  // until the ciphers are made
-  std::optional<table::CtrCipher> table_cipher_;
-  std::optional<table::CtrCipher> result_cipher_;
   std::size_t sealed_bytes_ = 0;  // of the stage: encrypted
-  std::optional<table::StagedRun> run_;
   std::vector<ResultRoom> rooms_;  // into which rows go
   std::size_t room_ = 0;           // of them: the one that is being filled
   std::deque<Filled> filled_;

@@ -39,7 +39,7 @@ class ResultHosts : public ::testing::Test {
   void end_writes() {
     until(two_.client, two_.target, [&] {
       while (const auto completion = two_.target.take(two_.target.sends)) {
-        EXPECT_TRUE(SessionParts::is_of_part(*completion));
+        EXPECT_TRUE(SessionParts::is_of_part(completion->work_id));
         host_.completed(*completion);
       }
       return host_.writes() == 0 || pair().state() == fabric::QueuePair::State::error;

@@ -6,18 +6,17 @@
 
 #include <memory>
 
-#include "engine/connection.hpp"
 #include "engine/session_parts.hpp"
 #include "kinds/table/reserver.hpp"
 
 namespace espalier::offload {
 
+class Connection;
+
 class TableSession final : public SessionPart {
  public:
   [[nodiscard]] static const std::shared_ptr<const table::Reserver>& reserver_of(
-      Connection& connection) {
-    return connection.parts.of<TableSession>().reserver_;
-  }
+      Connection& connection);
 
  private:
   const std::shared_ptr<const table::Reserver> reserver_ =
