@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/source/header_rules.hpp"
 #include "tests/source/posix_rules.hpp"
 #include "tests/source/source_file.hpp"
 #include "tests/source/style_rules.hpp"
@@ -81,6 +82,13 @@ TEST(Style, SourcesOfOneFolderHaveNoNameTwice) {
   const auto files = read_sources(kRoot, {"src", "bench", "tests"}, {".cpp"});
   ASSERT_FALSE(files.empty());
   EXPECT_EQ(describe(check_unity_names(files)), "");
+}
+
+TEST(Style, FewHeadersLieBehindThoseOfHandlersAndOfTheClient) {
+  const auto files = read_sources(kRoot, {"src", "include"}, {".hpp", ".cpp"});
+  EXPECT_GT(std::ranges::count_if(files, serves_calls), 20);
+  EXPECT_GT(std::ranges::count_if(files, makes_public_calls), 5);
+  EXPECT_EQ(describe(check_headers_behind(files)), "") << "docs/design/kinds.md says why";
 }
 
 TEST(Style, EveryEntryOfTheListOfLongFilesIsNeeded) {
@@ -189,6 +197,36 @@ TEST(StyleRules, NamesThatTwoSourcesOfAFolderDeclareAreFound) {
             "src/tree/b.cpp:2: B is also in src/tree/a.cpp\n");
   EXPECT_NE(unity_findings("src/tree/b.cpp", "using a::half;\n", own), "");
   EXPECT_NE(unity_findings("src/tree/b.cpp", "#define HALF 1\n", "#define HALF 2\n"), "");
+}
+
+TEST(StyleRules, HeadersBehindOneAreCountedOnce) {
+  const std::string low = "#include \"base/low.hpp\"\n";
+  const std::string both = low + "#include \"espalier/x.hpp\"\n";
+  const std::string steps = "Next get(Call& call) {\n";
+  const std::string includes = "#include \"kinds/map/high.hpp\"\n";
+  const auto findings = [&](const std::string& path, const std::string& text,
+                            std::size_t of_handlers, std::size_t of_interfaces) {
+    const std::vector<SourceFile> files = {{"src/base/low.hpp", "#include <vector>\n"},
+                                           {"include/espalier/x.hpp", low},
+                                           {"src/kinds/map/high.hpp", both},
+                                           {path, text}};
+    return describe(check_headers_behind(files, {of_handlers, of_interfaces}));
+  };
+  const std::string handler = "src/kinds/map/offload/get.cpp";
+  EXPECT_EQ(findings(handler, includes + steps, 2, 1), "");
+  EXPECT_EQ(findings(handler, includes + steps, 1, 1),
+            "src/kinds/map/offload/get.cpp:1: includes src/kinds/map/high.hpp: 2 headers of the "
+            "project lie behind it, and what a handler of calls includes may have 1\n");
+  EXPECT_EQ(findings(handler, includes + "// Call& call\n", 1, 1), "");
+  EXPECT_EQ(findings("src/kinds/map/offload/get_test.cpp", includes + steps, 1, 1), "");
+  EXPECT_EQ(findings("src/client/get.cpp", includes + steps, 1, 1), "");
+  const std::string asks = "#include \"channel/public_call.hpp\"\n" + includes;
+  EXPECT_EQ(findings("src/kinds/map/client/map.cpp", asks, 1, 2), "");
+  EXPECT_NE(findings("src/kinds/map/client/map.cpp", asks, 1, 1), "");
+  EXPECT_EQ(findings("src/client/store.cpp", asks, 1, 1), "");
+  EXPECT_NE(findings("src/channel/channel.hpp", includes, 1, 2), "");
+  EXPECT_EQ(findings("src/channel/rings/rings.hpp", includes, 1, 2), "");
+  EXPECT_NE(findings("src/base/other.hpp", "", 1, 0), "");  // espalier/x.hpp is public
 }
 
 std::string posix_findings(const std::string& code) {

@@ -99,8 +99,9 @@ class Scanner {
   }
   [[nodiscard]] bool head_is_access_specifier() const {
     const auto words = head();
-    return words.size() < 40 && (has_word(words, "public") || has_word(words, "protected") ||
-                                 has_word(words, "private")) &&
+    return words.size() < 40 &&
+           (has_word(words, "public") || has_word(words, "protected") ||
+            has_word(words, "private")) &&
            words.find_first_of("({") == std::string_view::npos && !opens_scope(words);
   }
   [[nodiscard]] bool in_function() const {

@@ -19,23 +19,6 @@ bool covers(std::string_view prefix, std::string_view path) {
 
 bool is_test_support(std::string_view path) { return path.contains("/testing/"); }
 
-/// The text between the quotes of an #include "...", else nothing.
-std::string_view quoted_include(std::string_view line) {
-  const auto skip_blanks = [&line] {
-    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-  };
-  skip_blanks();
-  if (!line.starts_with('#')) return {};
-  line.remove_prefix(1);
-  skip_blanks();
-  if (!line.starts_with("include")) return {};
-  line.remove_prefix(std::string_view("include").size());
-  skip_blanks();
-  if (!line.starts_with('"')) return {};
-  line.remove_prefix(1);
-  return line.substr(0, line.find('"'));
-}
-
 std::string title(const LayerRule& rule) {
   std::string number = std::to_string(rule.layer);
   if (rule.room != 0) number += "." + std::to_string(rule.room);

@@ -121,6 +121,22 @@ std::vector<std::string_view> split_lines(std::string_view text) {
   return lines;
 }
 
+std::string_view quoted_include(std::string_view line) {
+  const auto skip_blanks = [&line] {
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  };
+  skip_blanks();
+  if (!line.starts_with('#')) return {};
+  line.remove_prefix(1);
+  skip_blanks();
+  if (!line.starts_with("include")) return {};
+  line.remove_prefix(std::string_view("include").size());
+  skip_blanks();
+  if (!line.starts_with('"')) return {};
+  line.remove_prefix(1);
+  return line.substr(0, line.find('"'));
+}
+
 std::string blank_comments_and_strings(std::string_view text) { return Blanker(text).run(); }
 
 }  // namespace espalier::source

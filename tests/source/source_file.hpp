@@ -37,6 +37,9 @@ struct Finding {
 
 [[nodiscard]] std::vector<std::string_view> split_lines(std::string_view text);
 
+/// The text between the quotes of an #include "...", else nothing.
+[[nodiscard]] std::string_view quoted_include(std::string_view line);
+
 /// Replaces comments and the insides of strings and character literals, raw ones too, by spaces.
 /// Line breaks stay, so that line numbers do.
 [[nodiscard]] std::string blank_comments_and_strings(std::string_view text);

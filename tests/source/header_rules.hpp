@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of the project lies behind a header: who reads a call's handler, or a handle of the
+// client, should not have to know half of it. What needs more is two things, and is cut in two.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "tests/source/source_file.hpp"
+
+namespace espalier::source {
+
+/// Headers of the project that may lie behind one.
+struct HeadersBehind {
+  std::size_t of_handlers = 30;    ///< behind one that a call's handler includes
+  std::size_t of_interfaces = 20;  ///< behind an interface of the client
+};
+
+/// Whether a source serves calls: one of the engine or of a kind with a function that takes a Call.
+[[nodiscard]] bool serves_calls(const SourceFile& file);
+
+/// Whether a header is an interface of the client: a public one, or of the way from handles to
+/// objects (src/channel itself, without its ways).
+[[nodiscard]] bool is_interface(std::string_view path);
+
+/// Whether a source carries out public calls, by channel/public_call.hpp: then what it includes are
+/// interfaces of the client, too. Not src/client/store.cpp, which makes what it chooses among:
+/// stores of this process and of nodes.
+[[nodiscard]] bool makes_public_calls(const SourceFile& file);
+
+/// Finds headers behind which too many others lie, where such a source includes one, or it is an
+/// interface.
+[[nodiscard]] std::vector<Finding> check_headers_behind(const std::vector<SourceFile>& files,
+                                                        const HeadersBehind& most = {});
+
+}  // namespace espalier::source
