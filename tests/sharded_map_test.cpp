@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "kinds/map/write/map_core.hpp"
+#include "kinds/map/write/map_object.hpp"
 #include "shards/sharding.hpp"
 #include "tests/support/node_fixture.hpp"
-#include "kinds/map/write/map_object.hpp"
 
 namespace espalier::test {
 namespace {

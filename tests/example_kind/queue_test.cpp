@@ -15,6 +15,7 @@
 #include "channel/objects.hpp"
 #include "tests/example_kind/queue_fixture.hpp"
 #include "tests/support/role_fixture.hpp"
+#include "wire/samples.hpp"
 #include "wire/testing/call_checks.hpp"
 
 namespace espalier::example {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kinds/map/write/map_core.hpp"
+#include "store/store_core.hpp"
 #include "tests/support/seed.hpp"
 
 namespace espalier::test {

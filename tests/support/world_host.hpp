@@ -18,6 +18,7 @@
 
 #include "base/lease_table.hpp"
 #include "fabric/sim/testing/two_ends.hpp"
+#include "kinds/map/format/mapping_feed.hpp"
 #include "kinds/map/offload/index_host.hpp"
 #include "kinds/map/write/map_object.hpp"
 #include "tests/support/history.hpp"

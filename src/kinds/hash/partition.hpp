@@ -36,6 +36,7 @@
 #include "kinds/hash/segment.hpp"
 #include "memory/reclaimer.hpp"
 #include "memory/retired_list.hpp"
+#include "memory/version_clock.hpp"
 
 namespace espalier::hash {
 
