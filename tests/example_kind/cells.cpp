@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/endpoint_side.hpp"
+#include "fabric/region_table.hpp"
 #include "tests/example_kind/cells.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/until_fork.hpp"
 #include "kinds/hash/hash_threads.hpp"
 
 #include "base/assert.hpp"
