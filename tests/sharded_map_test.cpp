@@ -229,11 +229,7 @@ TEST_F(ShardedMapTest, ANodeCannotStandForAnother) {
       {"it has the same shard", [&] { lie.own = 0; }, Code::corrupt},
       {"other borders", [&] { lie.shards[1].low = "n"; }, Code::corrupt},
       {"other addresses", [&] { lie.shards[0].address = "unix:/elsewhere"; }, Code::corrupt},
-      {"more shards",
-       [&] {
-         lie.shards.push_back({"x", "unix:/elsewhere"});
-       },
-       Code::corrupt},
+      {"more shards", [&] { lie.shards.push_back({"x", "unix:/elsewhere"}); }, Code::corrupt},
       {"another map", [&] { lie.uid = 2; }, Code::wrong_shard},
   };
   for (const Case& each : cases) {

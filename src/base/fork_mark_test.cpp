@@ -80,8 +80,8 @@ TEST(Uninherited, IsClosedInChildren) {
   close_in_children(ends[0]);
   close_in_children(others[0]);
   inherit_again(others[0]);
-  EXPECT_TRUE(in_child(
-      [&] { return !is_open(ends[0]) && is_open(ends[1]) && is_open(others[0]); }));
+  EXPECT_TRUE(
+      in_child([&] { return !is_open(ends[0]) && is_open(ends[1]) && is_open(others[0]); }));
   EXPECT_EQ(::write(ends[0], "x", 1), 1);
   inherit_again(ends[0]);
   for (const int number : {ends[0], ends[1], others[0], others[1]}) ::close(number);

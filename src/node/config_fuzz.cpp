@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
-#include "kinds/map/node/geometry.hpp"
 #include "fabric/address.hpp"
+#include "kinds/map/node/geometry.hpp"
 #include "node/config_settings.hpp"
 #include "node/config_text.hpp"
 #include "node/testing/config_fixture.hpp"

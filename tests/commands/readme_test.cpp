@@ -220,8 +220,7 @@ std::vector<std::tuple<fs::path, bool>> typings() {
 
 std::string typing_name(const ::testing::TestParamInfo<std::tuple<fs::path, bool>>& info) {
   std::string name = std::get<0>(info.param).stem().string();
-  std::ranges::replace_if(
-      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  std::ranges::replace_if(name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
   return name + (std::get<1>(info.param) ? "_by_another_user" : "");
 }
 

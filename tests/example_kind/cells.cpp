@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/example_kind/cells.hpp"
 #include "engine/endpoint_side.hpp"
 #include "fabric/region_table.hpp"
-#include "tests/example_kind/cells.hpp"
 
 #include <algorithm>
 #include <array>

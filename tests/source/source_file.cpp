@@ -102,8 +102,8 @@ std::vector<SourceFile> read_sources(const std::filesystem::path& root,
       const bool wanted = std::find(endings.begin(), endings.end(), ending) != endings.end();
       const bool hidden = entry.path().filename().string().front() == '.';
       if (!entry.is_regular_file() || !wanted || hidden) continue;
-      files.push_back({entry.path().lexically_relative(root).generic_string(),
-                       read_text(entry.path())});
+      files.push_back(
+          {entry.path().lexically_relative(root).generic_string(), read_text(entry.path())});
     }
   }
   std::sort(files.begin(), files.end(),

@@ -57,6 +57,8 @@ std::string batch_of_one(std::string_view key, std::string_view value) {
   return std::string(base::bytes_of(entry)) + std::string(key) + std::string(value);
 }
 /// The first of two shards; nobody asks the other one.
+std::string hash_shape() { return std::string(base::bytes_of(hash::HashShape{1, 1, 0})); }
+
 std::string shard_map() {
   wire::ShardMap map;
   map.uid = 7;
@@ -118,8 +120,7 @@ const std::vector<Row>& rows() {
       {OffloadId::sequencer_seal, admin, Names::by_id, done, On::sequencer, "", epoch(0)},
       {OffloadId::sequencer_advance, admin, Names::by_id, done, On::sequencer, "",
        std::string(base::bytes_of(wire::SequencerAdvance{}))},
-      {OffloadId::hash_create, admin, Names::by_name, done, On::nothing, "made_h",
-       std::string(base::bytes_of(hash::HashShape{1, 1, 0}))},
+      {OffloadId::hash_create, admin, Names::by_name, done, On::nothing, "made_h", hash_shape()},
       {OffloadId::hash_open, read, Names::by_name, done, On::nothing, "h"},
       {OffloadId::hash_stats, read, Names::by_id, done, On::hash},
       {OffloadId::hash_get, read, Names::by_id, done, On::hash, "k"},

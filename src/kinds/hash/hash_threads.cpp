@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/until_fork.hpp"
 #include "kinds/hash/hash_threads.hpp"
+#include "base/until_fork.hpp"
 
 #include "base/assert.hpp"
 #include "base/try_reserve.hpp"

@@ -3,6 +3,7 @@
 
 #include "channel/public_call.hpp"
 #include "espalier/hash_map.hpp"
+#include "kinds/hash/calls.hpp"
 #include "kinds/hash/client/hash_maps.hpp"
 
 namespace espalier {

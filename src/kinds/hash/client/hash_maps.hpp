@@ -18,7 +18,6 @@
 #include "channel/interface.hpp"
 #include "channel/reached_object.hpp"
 #include "espalier/hash_map.hpp"
-#include "kinds/hash/calls.hpp"
 
 namespace espalier::hash {
 class HashMap;

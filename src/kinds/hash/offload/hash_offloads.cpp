@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "engine/connection.hpp"
-#include "engine/services.hpp"
 #include "engine/object_call.hpp"
+#include "engine/services.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/hash/execute.hpp"
 #include "kinds/hash/offload/long_pair.hpp"

@@ -3,9 +3,8 @@
 
 #include <span>
 
-#include "kinds/hash/hash_map.hpp"
-
 namespace espalier::offload {
+
 LongPairAnswer::LongPairAnswer(std::shared_ptr<hash::HashMap> map, base::EpochPin pin,
                                rings::ResponseRing& ring, std::string_view value)
     : map_(std::move(map)),

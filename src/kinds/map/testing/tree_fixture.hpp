@@ -40,7 +40,7 @@ inline std::vector<MapOptions> all_geometries() {
 class NodeBuffer {
  public:
   explicit NodeBuffer(const Geometry& geometry)
-      : geometry_(geometry), bytes_(new (std::align_val_t{64}) std::byte[geometry.node_bytes]{}) {}
+      : geometry_(geometry), bytes_(new(std::align_val_t{64}) std::byte[geometry.node_bytes]{}) {}
   [[nodiscard]] std::byte* data() const { return bytes_.get(); }
   [[nodiscard]] NodeView view() const { return {bytes_.get(), geometry_}; }
 

@@ -107,9 +107,9 @@ class QueryRun {
   const std::uint64_t seed_;
   std::uint64_t group_bytes_ = 0;
   std::optional<SecretKeys> keys_;  // until the ciphers are made
-  std::size_t sealed_bytes_ = 0;  // of the stage: encrypted
-  std::vector<ResultRoom> rooms_;  // into which rows go
-  std::size_t room_ = 0;           // of them: the one that is being filled
+  std::size_t sealed_bytes_ = 0;    // of the stage: encrypted
+  std::vector<ResultRoom> rooms_;   // into which rows go
+  std::size_t room_ = 0;            // of them: the one that is being filled
   std::deque<Filled> filled_;
   bool ended_ = false;
   std::optional<Failure> failure_;
