@@ -209,12 +209,15 @@ TEST_F(DeviceAccess, SamplesAreTheHostsAndOfAClientsOwnObjects) {
     return names;
   };
   const std::string own = kPrefix;
-  EXPECT_THAT(names_for("clerk"), ElementsAre(own + "l", own + "m", own + "s", own + "t"));
+  EXPECT_THAT(names_for("clerk"),
+              ElementsAre(own + "h", own + "l", own + "m", own + "s", own + "t"));
   EXPECT_THAT(names_for("clerk", "m"), ElementsAre());
   EXPECT_THAT(names_for("clerk", own + "m"), ElementsAre(own + "m"));
-  EXPECT_THAT(names_for("clerk", "", wire::kSamplesBeyondNodeStats), ElementsAre(own + "l"));
+  EXPECT_THAT(names_for("clerk", "", wire::kSamplesBeyondNodeStats),
+              ElementsAre(own + "h", own + "l"));
   EXPECT_THAT(names_for("reader", "m"), ElementsAre("m"));
-  EXPECT_THAT(names_for("reader", "", wire::kSamplesBeyondNodeStats), ElementsAre("l", own + "l"));
+  EXPECT_THAT(names_for("reader", "", wire::kSamplesBeyondNodeStats),
+              ElementsAre("h", "l", own + "h", own + "l"));
 }
 
 TEST_F(DeviceAccess, TheHostKnowsOnWhoseBehalfADeviceAsks) {
