@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/relayed_accounts.hpp"
+
 namespace espalier::offload {
 namespace {
 

@@ -123,7 +123,8 @@ class PosixFile final : public LogFile {
   /// So that others are not without space while what cannot end is tried.
   Result<void> check_space(std::uint64_t bytes) const {
     struct statvfs facts{};
-    if (::fstatvfs(file_.number(), &facts) != 0 || facts.f_blocks == 0) return {};  // it says none
+    if (::fstatvfs(file_.number(), &facts) != 0) return {};
+    if (facts.f_blocks == 0 || facts.f_frsize == 0) return {};  // it says none
     if (bytes / facts.f_frsize >= facts.f_bavail) return refused_by_system(ENOSPC);
     return {};
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <system_error>
 #include <utility>
 
@@ -196,7 +197,11 @@ void SessionLink::begin_opening() {
   auto opening = std::make_unique<Opening>();
   auto open = [this, &into = *opening, ended = std::move(ended_)]() mutable {
     ended.reset();  // which hangs it up
-    into.opened = open_peer(options_);
+    try {
+      into.opened = open_peer(options_);
+    } catch (const std::exception&) {  // there is no memory
+      into.opened = fail(Code::out_of_memory);
+    }
     into.is_done.store(true, std::memory_order_release);
     wake_();
   };

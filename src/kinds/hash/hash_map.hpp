@@ -288,6 +288,7 @@ class HashMap final : public HashView,
                            std::string_view value);
   void unstage(wire::Ref pair, std::uint64_t bytes) noexcept;
   void refill_spare_links() noexcept;
+  bool take_spare_link(std::uint64_t& offset);
   /// A key's newest state, released or not.
   struct Seen {
     RecordStamp stamp;

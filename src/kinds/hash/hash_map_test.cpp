@@ -269,6 +269,30 @@ TEST(HashMap, AFullStoreRefusesPutsAndTakesErases) {
   }
 }
 
+// Tiny pairs are of the class of version links: they must not take for good what erases need.
+TEST(HashMap, AFullStoreTakesErasesAmongTinyPairs) {
+  HashFixture f({.partitions = 4}, std::uint64_t{8} << 20);
+  int stored = 0;
+  while (f.map->put(f.thread, "key" + std::to_string(stored), std::string(900, 'v'))) ++stored;
+  EXPECT_GT(stored, 1000);
+  int tiny = 0;
+  int refused = 0;
+  const auto put_tiny = [&] {
+    while (f.map->put(f.thread, "t" + std::to_string(tiny), "v")) ++tiny;
+    ++refused;
+  };
+  put_tiny();
+  for (int i = 0; i < stored; ++i) {
+    const auto erased = f.map->erase(f.thread, "key" + std::to_string(i));
+    ASSERT_TRUE(erased) << i << " after " << tiny << " tiny pairs";
+    ASSERT_TRUE(erased->applied);
+    put_tiny();
+  }
+  EXPECT_GT(refused, 1000);
+  EXPECT_EQ(f.map->numbers().entries, static_cast<std::uint64_t>(tiny));
+  EXPECT_EQ(f.faults(), "");
+}
+
 // Fails the n-th acquisition of memory, once and from then on, until there are no more.
 TEST(HashMap, WithoutMemoryNothingChanges) {
   for (const bool for_good : {false, true}) {

@@ -216,6 +216,14 @@ Result<std::uint64_t> HashMap::take_buffer(HashThread& thread, std::uint64_t byt
   return store_.pool.allocate_or_reclaim(cls);
 }
 
+bool HashMap::take_spare_link(std::uint64_t& offset) {
+  const std::lock_guard lock(spare_mutex_);
+  if (spare_links_.empty()) return false;
+  offset = spare_links_.back();
+  spare_links_.pop_back();
+  return true;
+}
+
 bool HashMap::provide_records(HashThread& thread, Partition& partition, RecordClass cls,
                               bool from_spares) {
   constexpr std::uint64_t kMost = 32;
@@ -223,17 +231,17 @@ bool HashMap::provide_records(HashThread& thread, Partition& partition, RecordCl
   std::array<std::uint64_t, kMost> offsets;
   // Few for small maps, which have many partitions too.
   const auto wanted = std::min<std::uint64_t>(2 + partition.items() / 8, kMost);
+  const auto take_one = [&]() -> std::uint32_t {
+    if (records_.take(cls, std::span(offsets).first(1)) != 0) return 1;
+    return from_spares && take_spare_link(offsets[0]) ? 1 : 0;
+  };
   std::uint32_t got = records_.take(cls, std::span(offsets).first(wanted));
-  if (got == 0 && from_spares) {
-    const std::lock_guard lock(spare_mutex_);
-    if (!spare_links_.empty()) {
-      offsets[got++] = spare_links_.back();
-      spare_links_.pop_back();
-    }
-  }
+  if (got == 0) got = take_one();
   for (int i = 0; got == 0 && i < kTries; ++i) {
     give_back(thread);
-    got = records_.take(cls, std::span(offsets).first(1));
+    // Before others take what has come back: erases have nothing else once a store is full.
+    if (cls == kLinkClass && spare_links() != kSpareLinks) refill_spare_links();
+    got = take_one();
     if (got != 0) break;
     const auto page = store_.pool.allocate_or_reclaim(memory::kRecordsClass);
     if (page && !records_.adopt_page(cls, *page)) return false;

@@ -8,6 +8,7 @@
 #include "kinds/hash/audit.hpp"
 #include "kinds/hash/execute.hpp"
 #include "kinds/hash/hash_map.hpp"
+#include "wire/message.hpp"
 
 namespace espalier::client {
 namespace {
@@ -113,6 +114,11 @@ Result<Written> HashMapImpl::compare_and_set(std::string_view key, const Conditi
   asked.comparison.erase = desired ? 0 : 1;
   asked.expected = condition.value;
   if (desired) asked.value = *desired;
+  const std::size_t bytes = wire::kRequestHeaderBytes + sizeof asked.comparison + key.size() +
+                            asked.expected.size() + asked.value.size();
+  if (object_.own() == nullptr && bytes > wire::kMessageBytesMax) {
+    return fail(Code::invalid_argument, wire::kMessageBytesMax);
+  }
   return written_of(object_.ask(asked));
 }
 
