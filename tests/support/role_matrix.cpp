@@ -57,6 +57,10 @@ std::string batch_of_one(std::string_view key, std::string_view value) {
   return std::string(base::bytes_of(entry)) + std::string(key) + std::string(value);
 }
 /// The first of two shards; nobody asks the other one.
+std::string samples_wanted() {
+  return std::string(base::bytes_of(wire::SamplesWanted{256, 0, 0, 0}));
+}
+
 std::string hash_shape() { return std::string(base::bytes_of(hash::HashShape{1, 1, 0})); }
 
 std::string shard_map() {
@@ -74,7 +78,6 @@ const std::vector<Row>& rows() {
   const std::string shape(base::bytes_of(tree::shape_of(MapOptions{})));
   const std::string row(schema().row_bytes(), '\0');
   const std::string no_rows(base::bytes_of(wire::RowsWanted{~std::uint64_t{0}, 1}));
-  const std::string samples_wanted(base::bytes_of(wire::SamplesWanted{256, 0, 0, 0}));
   static const std::vector<Row> all = {
       {OffloadId::noop, none, Names::nothing, done},
       {OffloadId::cancel, none, Names::nothing, done},
@@ -109,7 +112,7 @@ const std::vector<Row>& rows() {
       {OffloadId::shard_create, admin, Names::by_name, done, On::nothing, "made_shard",
        shape + shard_map()},
       {OffloadId::object_list, read, Names::nothing, done},
-      {OffloadId::object_samples, read, Names::nothing, done, On::nothing, "", samples_wanted},
+      {OffloadId::object_samples, read, Names::nothing, done, On::nothing, "", samples_wanted()},
       {OffloadId::object_drop, admin, Names::by_name, done, On::nothing, "made_shard"},
       {OffloadId::node_stats, read, Names::all, done},
       {OffloadId::sequence, write, Names::by_name, done, On::nothing, "counter", "", 1},
