@@ -19,6 +19,7 @@
 #include "engine/one_sided_host.hpp"
 #include "fabric/sim/testing/two_ends.hpp"
 #include "index/index_follower.hpp"
+#include "kinds/map/offload/index_host.hpp"
 #include "kinds/map/offload/indexed_reads.hpp"
 #include "kinds/map/offload/map_reads.hpp"
 #include "kinds/map/testing/map_objects.hpp"

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <utility>
@@ -56,13 +58,13 @@ std::string batch_of_one(std::string_view key, std::string_view value) {
   entry.value_bytes = static_cast<std::uint32_t>(value.size());
   return std::string(base::bytes_of(entry)) + std::string(key) + std::string(value);
 }
-/// The first of two shards; nobody asks the other one.
 std::string samples_wanted() {
   return std::string(base::bytes_of(wire::SamplesWanted{256, 0, 0, 0}));
 }
 
 std::string hash_shape() { return std::string(base::bytes_of(hash::HashShape{1, 1, 0})); }
 
+/// The first of two shards; nobody asks the other one.
 std::string shard_map() {
   wire::ShardMap map;
   map.uid = 7;
@@ -70,15 +72,30 @@ std::string shard_map() {
   return wire::bytes_of(map);
 }
 
-}  // namespace
+std::vector<Row> hash_rows() {
+  using enum Right;
+  using enum Then;
+  return {
+      {OffloadId::hash_create, admin, Names::by_name, done, On::nothing, "made_h", hash_shape()},
+      {OffloadId::hash_open, read, Names::by_name, done, On::nothing, "h"},
+      {OffloadId::hash_stats, read, Names::by_id, done, On::hash},
+      {OffloadId::hash_get, read, Names::by_id, done, On::hash, "k"},
+      {OffloadId::hash_put, write, Names::by_id, done, On::hash, "k", "v"},
+      {OffloadId::hash_insert, write, Names::by_id, done, On::hash, "i", "v"},
+      {OffloadId::hash_update, write, Names::by_id, done, On::hash, "k", "w"},
+      {OffloadId::hash_compare_and_set, write, Names::by_id, done, On::hash, "k", comparison("x")},
+      {OffloadId::hash_add, write, Names::by_id, done, On::hash, "n", number(1)},
+      {OffloadId::hash_erase, write, Names::by_id, done, On::hash, "i"},
+  };
+}
 
-const std::vector<Row>& rows() {
+std::vector<Row> other_rows() {
   using enum Right;
   using enum Then;
   const std::string shape(base::bytes_of(tree::shape_of(MapOptions{})));
   const std::string row(schema().row_bytes(), '\0');
   const std::string no_rows(base::bytes_of(wire::RowsWanted{~std::uint64_t{0}, 1}));
-  static const std::vector<Row> all = {
+  return {
       {OffloadId::noop, none, Names::nothing, done},
       {OffloadId::cancel, none, Names::nothing, done},
       {OffloadId::get, read, Names::by_id, done, On::map, "k"},
@@ -123,16 +140,6 @@ const std::vector<Row>& rows() {
       {OffloadId::sequencer_seal, admin, Names::by_id, done, On::sequencer, "", epoch(0)},
       {OffloadId::sequencer_advance, admin, Names::by_id, done, On::sequencer, "",
        std::string(base::bytes_of(wire::SequencerAdvance{}))},
-      {OffloadId::hash_create, admin, Names::by_name, done, On::nothing, "made_h", hash_shape()},
-      {OffloadId::hash_open, read, Names::by_name, done, On::nothing, "h"},
-      {OffloadId::hash_stats, read, Names::by_id, done, On::hash},
-      {OffloadId::hash_get, read, Names::by_id, done, On::hash, "k"},
-      {OffloadId::hash_put, write, Names::by_id, done, On::hash, "k", "v"},
-      {OffloadId::hash_insert, write, Names::by_id, done, On::hash, "i", "v"},
-      {OffloadId::hash_update, write, Names::by_id, done, On::hash, "k", "w"},
-      {OffloadId::hash_compare_and_set, write, Names::by_id, done, On::hash, "k", comparison("x")},
-      {OffloadId::hash_add, write, Names::by_id, done, On::hash, "n", number(1)},
-      {OffloadId::hash_erase, write, Names::by_id, done, On::hash, "i"},
       {OffloadId::table_create, admin, Names::by_name, done, On::nothing, "made_t", schema_bytes()},
       {OffloadId::table_open, read, Names::by_name, done, On::nothing, "t"},
       {OffloadId::table_read, read, Names::by_id, done, On::table, "", no_rows},
@@ -149,6 +156,16 @@ const std::vector<Row>& rows() {
       {OffloadId::result_open, read, Names::nothing, other},
       {OffloadId::result_return, read, Names::nothing, other},
   };
+}
+
+}  // namespace
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> all = [] {
+    std::vector<Row> made = other_rows();
+    std::ranges::move(hash_rows(), std::back_inserter(made));
+    return made;
+  }();
   return all;
 }
 
