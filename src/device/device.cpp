@@ -2,15 +2,26 @@
 #include "device/device.hpp"
 
 #include <chrono>
+#include <memory>
 #include <system_error>
+#include <utility>
+#include <vector>
 
-#include "device/device_link.hpp"
+#include "channel/device/device_link.hpp"
+#include "channel/device/host_posts.hpp"
+#include "engine/services.hpp"
+#include "kinds/at_device.hpp"
 
 namespace espalier::device {
 namespace {
 
 /// Of its own store, in which no map lies.
 constexpr std::uint64_t kMemoryBytes = std::uint64_t{64} << 20;
+
+/// Those of all schedulers, which outlive them.
+struct DeviceLinks final : offload::NodePart {
+  std::vector<std::unique_ptr<DeviceLink>> all;
+};
 
 }  // namespace
 
@@ -72,16 +83,8 @@ Result<std::unique_ptr<node::Node>> Device::begin() {
   host.node_id = *id;
   node::NodeOptions options = options_.node;
   options.device_offloads = &offloads_.table();
-  options.host_link = [this, host]() -> Result<std::unique_ptr<offload::HostLink>> {
-    auto link = DeviceLink::open(host, [this] {
-      {
-        const std::lock_guard lock(signal_mutex_);
-        is_replaced_ = true;
-      }
-      signal_.notify_all();
-    });
-    if (!link) return std::unexpected(link.error());
-    return std::move(*link);
+  options.make_parts = [this, host](offload::Services& services, std::uint32_t schedulers) {
+    return open_links(services, schedulers, host);
   };
   auto node = node::Node::start(config_, options);
   if (!node) return std::unexpected(node.error());
@@ -91,6 +94,26 @@ Result<std::unique_ptr<node::Node>> Device::begin() {
     config_.node.fabric += (config_.node.fabric.empty() ? "" : " ") + address;
   }
   return node;
+}
+
+Result<void> Device::open_links(offload::Services& services, std::uint32_t schedulers,
+                                const HostOptions& host) {
+  const auto on_replaced = [this] {
+    {
+      const std::lock_guard lock(signal_mutex_);
+      is_replaced_ = true;
+    }
+    signal_.notify_all();
+  };
+  auto& links = services.parts.make<DeviceLinks>();
+  auto& known = services.parts.make<NodeHost>();
+  for (std::uint32_t i = 0; i < schedulers; ++i) {
+    auto link = DeviceLink::open(host, make_host_parts(services.parts, host), on_replaced);
+    if (!link) return std::unexpected(link.error());
+    known.links.push_back(link->get());
+    links.all.push_back(std::move(*link));
+  }
+  return {};
 }
 
 void Device::watch() {

@@ -64,6 +64,8 @@ class Device {
  private:
   Device(const node::Config& config, const DeviceOptions& options);
   Result<std::unique_ptr<node::Node>> begin();
+  Result<void> open_links(offload::Services& services, std::uint32_t schedulers,
+                          const HostOptions& host);
   void watch();
   bool await_replacement();
   void begin_anew();

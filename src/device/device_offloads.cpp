@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "channel/device/host_posts.hpp"
 #include "channel/device/relay.hpp"
 #include "engine/call.hpp"
 #include "engine/connection.hpp"
@@ -24,7 +25,7 @@ using wire::OffloadId;
 
 // The host has found that the client may use an object of this name.
 Next open_object(Call& call) {
-  const offload::HostAnswer* const answer = call.host_answer();
+  const HostAnswer* const answer = host_answer(call);
   if (answer != nullptr && answer->last && answer->header.code == 0) {
     call.connection().access.remember(static_cast<std::uint32_t>(answer->header.version));
   }
@@ -74,7 +75,7 @@ Offload DeviceOffloads::of(const Kind& kind, const Offload& node) const {
     return made;
   }
   made.limits = kAnything;
-  made.executor = nullptr;
+  made.executor = &kHostPosts;
   made.sampled = nullptr;
   made.for_executor = nullptr;
   made.cancel = nullptr;
@@ -82,6 +83,7 @@ Offload DeviceOffloads::of(const Kind& kind, const Offload& node) const {
     case AtDevice::relayed: made.step = node.opens ? open_object : ask_host; break;
     case AtDevice::by_kind: serve_by_kind(kind, made, node); break;
     default:
+      made.executor = nullptr;
       made.step = refuse;
       made.context = &refusal_;
       break;

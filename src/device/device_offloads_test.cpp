@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "channel/device/host_posts.hpp"
 #include "engine/call.hpp"
 
 namespace espalier::device {
@@ -21,12 +22,16 @@ TEST(DeviceOffloads, EachOffloadOfANodeHasOne) {
     EXPECT_EQ(made->name, node.name);
     EXPECT_NE(made->step, nullptr);
     // Only walks deliver items, and only what streams can be cancelled.
-    EXPECT_TRUE(made->for_executor == nullptr || made->for_executor == node.for_executor)
+    const bool posts = made->executor == &kHostPosts;
+    EXPECT_TRUE(posts || made->for_executor == nullptr || made->for_executor == node.for_executor)
         << node.name;
     EXPECT_TRUE(made->limits.map ==
-                (made->for_executor != nullptr || made->id == wire::OffloadId::get ||
-                 made->id == wire::OffloadId::floor))
+                (!posts && (made->for_executor != nullptr || made->id == wire::OffloadId::get ||
+                            made->id == wire::OffloadId::floor)))
         << node.name;
+    const bool by_host =
+        node.at_device == wire::AtDevice::relayed || node.at_device == wire::AtDevice::by_kind;
+    EXPECT_EQ(posts, by_host) << node.name;
   }
 }
 

@@ -7,12 +7,11 @@
 // that it ends with one of these:
 //
 //   handed_over  until its executor has done its part, which from_executor() then tells; of maps
-//                that is a walk (walk_call.hpp)
+//                that is a walk (walk_call.hpp), of peers their ends (peer_posts.hpp)
 //   again        until the next turn, so that others go on
 //   writable     until the client has taken what is deferred for it
 //   helper       until another thread has done some work
 //   at           until a time
-//   post         until the host has answered, where that is another node (host_link.hpp)
 //
 // Thread: that of the scheduler; for the time of one step.
 #pragma once
@@ -27,10 +26,10 @@
 #include <vector>
 
 #include "engine/helper_job.hpp"
-#include "engine/host_answer.hpp"
 #include "engine/node_parts.hpp"
 #include "engine/principal_ref.hpp"
 #include "engine/request.hpp"
+#include "espalier/error.hpp"
 #include "wire/call_codec.hpp"
 
 namespace espalier::catalog {
@@ -39,7 +38,6 @@ class Catalog;
 
 namespace espalier::offload {
 
-class HostLink;
 class Scheduler;
 struct PrincipalView;
 
@@ -52,12 +50,8 @@ class [[nodiscard]] Next {
 
 class Call {
  public:
-  Call(Scheduler& scheduler, Request& request, const void* from_executor = nullptr,
-       const HostAnswer* host_answer = nullptr)
-      : scheduler_(scheduler),
-        request_(request),
-        from_executor_(from_executor),
-        host_answer_(host_answer) {}
+  Call(Scheduler& scheduler, Request& request, const void* from_executor = nullptr)
+      : scheduler_(scheduler), request_(request), from_executor_(from_executor) {}
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
@@ -134,8 +128,6 @@ class Call {
   /// (of maps, ended_walk()); it is there until the step returns. Null: this step was not called by
   /// it.
   [[nodiscard]] const void* from_executor() const { return from_executor_; }
-  /// The piece of the host's answer that has come. Null: this step was not called by one.
-  [[nodiscard]] const HostAnswer* host_answer() const { return host_answer_; }
   /// Ends what another request of the same client and response ring does, if it can be ended.
   void cancel(std::uint32_t tag);
 
@@ -177,14 +169,6 @@ class Call {
   Next helper_steps_when_possible(std::function<JobStep(StepContext&)> work);
   /// Until base::monotonic_ns() is at least this.
   Next at(std::uint64_t monotonic_ns);
-  /// Until the host has answered, or a piece of its answer has come: host_answer().
-  /// What it points to must stay until then. Requires: this is a device.
-  Next post(const wire::CallMessage& message, AnswerPace pace = AnswerPace::at_once);
-  /// Until the next piece of an answer of which one has come.
-  Next more_of_answer() { return {}; }
-  [[nodiscard]] HostLink& host_link();
-  /// The host need say no more than its last piece.
-  void cancel_post();
 
  private:
   [[nodiscard]] HandlerState::Spares& spares();
@@ -194,7 +178,6 @@ class Call {
   Scheduler& scheduler_;
   Request& request_;
   const void* from_executor_;
-  const HostAnswer* host_answer_;
 };
 
 }  // namespace espalier::offload

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -15,7 +16,6 @@
 namespace espalier::offload {
 
 class Connection;
-class HostLink;
 class Scheduler;
 struct Request;
 struct Services;
@@ -62,6 +62,10 @@ class Executor {
   virtual bool turn() = 0;
   /// Whether a turn may find something of which nobody tells.
   [[nodiscard]] virtual bool has_news() const { return false; }
+  /// How long one may sleep before it must have a turn.
+  [[nodiscard]] virtual std::uint64_t sleep_limit_ns() const {
+    return std::numeric_limits<std::uint64_t>::max();
+  }
   /// Now and then, between turns.
   virtual void maintain() {}
   /// There will be so many places for requests: room for all of them, so that none fails later.
@@ -77,8 +81,7 @@ class Executor {
 struct ExecutorContext {
   Scheduler& scheduler;
   Services& services;
-  std::uint32_t shard = 0;   ///< of counters: a number for each scheduler
-  HostLink* host = nullptr;  ///< where its objects lie; null: in the services' own store
+  std::uint32_t shard = 0;  ///< of counters: a number for each scheduler
 };
 
 /// Makes a kind's executor. Its address tells kinds apart.

@@ -34,11 +34,6 @@ struct CallHandler {
   const void* for_executor = nullptr;
   /// The client wants no more of it. Null: it cannot be ended early.
   void (*cancel)(Call&) = nullptr;
-  /// The host's last answer to what it posted has come, and its client is gone: to give back what
-  /// the host keeps for it. Null: there is nothing.
-  void (*client_gone)(Call&) = nullptr;
-  /// Whether the client has room for another piece of the host's long answer. Null: always.
-  bool (*wants_more)(Call&) = nullptr;
   /// One in about 64 of its answers was given at this time, from where its executor is now.
   void (*sampled)(Request& request, std::uint64_t now_ns) = nullptr;
   /// What its functions want to know besides; of those below, nothing.

@@ -55,7 +55,7 @@ std::vector<Scheduler::OfKind> Scheduler::make_executors(Scheduler& scheduler, S
   for (const Offload* const offload : services.offloads) {
     const ExecutorKind* const kind = offload != nullptr ? offload->executor : nullptr;
     if (kind == nullptr || std::ranges::find(made, kind, &OfKind::kind) != made.end()) continue;
-    made.push_back({kind, kind->make({scheduler, services, options.shard, options.host})});
+    made.push_back({kind, kind->make({scheduler, services, options.shard})});
   }
   return made;
 }
@@ -84,7 +84,6 @@ bool Scheduler::turn() {
   if (!took_ || turns_ % ClientTable::kTurnsToListen == 0) clients_.listen(turns_);
   took_ = take_requests();
   moved = took_ || moved;
-  if (options_.host != nullptr) moved = options_.host->turn(*this) || moved;
   for (const OfKind& each : executors_) moved = each.executor->turn() || moved;
   moved = go_on() || moved;
   if (clients_.waits_for_clients()) {
@@ -112,7 +111,6 @@ bool Scheduler::has_news() {
   return has_resumed_.load(std::memory_order_acquire) ||
          std::ranges::any_of(executors_,
                              [](const OfKind& each) { return each.executor->has_news(); }) ||
-         (options_.host != nullptr && options_.host->waits()) ||
          std::ranges::any_of(clients_.watched(), [this](const Connection* connection) {
            return !connection->broken && may_stall(*connection) && connection->requests.ready();
          });
@@ -468,15 +466,6 @@ Next Call::helper_steps_when_possible(std::function<JobStep(StepContext&)> work)
       scheduler_.hand_over(request_, job_of(std::move(work)), JobOptions::kNoDeadline);
   return begun ? Next() : at(base::monotonic_ns() + kMomentNs);
 }
-
-Next Call::post(const wire::CallMessage& message, AnswerPace pace) {
-  ESPALIER_ASSERT(scheduler_.options_.host != nullptr);
-  scheduler_.options_.host->post(request_, message, pace);
-  return {};
-}
-
-HostLink& Call::host_link() { return *scheduler_.options_.host; }
-void Call::cancel_post() { scheduler_.options_.host->cancel(request_); }
 
 Next Call::at(std::uint64_t monotonic_ns) {
   scheduler_.wait_until(request_, monotonic_ns);

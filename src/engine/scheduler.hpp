@@ -44,7 +44,6 @@
 #include "engine/call.hpp"
 #include "engine/durations.hpp"
 #include "engine/executor.hpp"
-#include "engine/host_link.hpp"
 #include "engine/node_parts.hpp"
 #include "engine/registry.hpp"
 #include "wire/ring.hpp"
@@ -56,7 +55,6 @@ class ClientTable;
 struct SchedulerOptions {
   std::uint32_t in_flight_max = 256;  ///< of one connection
   std::uint32_t shard = 0;            ///< of counters: a number for each scheduler
-  HostLink* host = nullptr;           ///< where its maps lie; null: in the services' own store
 };
 
 /// Numbers about one scheduler. Each is right; they are not of one instant.
@@ -72,14 +70,14 @@ struct SchedulerCounts {
   Durations durations[wire::kOffloadIds];
 };
 
-class Scheduler final : private PostedRequests {
+class Scheduler final {
  public:
   static constexpr std::uint32_t kInFlight = 256;  ///< of one scheduler
   /// Requests of one client that may be stalled: as many as all its threads may have sent.
   static constexpr std::uint32_t kStalledMax = wire::kResponseRingsMax * 256;
   /// And of all clients together, each its share: so much memory clients that never read may take.
   static constexpr std::uint32_t kStalledMaxOfAll = 65536;
-  /// `services`, `clients` and the link to a host outlive it.
+  /// `services` and `clients` outlive it.
   Scheduler(Services& services, ClientTable& clients, const SchedulerOptions& options);
   /// Requires: all connections are removed, and turn() was called until idle().
   ~Scheduler();
@@ -131,10 +129,6 @@ class Scheduler final : private PostedRequests {
 
  private:
   friend class Call;  // through which offloads reach what follows
-
-  void answered(Request& request, const HostAnswer& answer) override;
-  bool wants_more(Request& request) override;
-  void end_without_memory(Request& request, bool last);
 
   bool take_requests();
   bool take_from(Connection& connection, std::uint32_t burst);

@@ -56,55 +56,14 @@ bool Scheduler::go_on_timed() {
 }
 
 std::uint64_t Scheduler::sleep_limit_ns() const {
-  const std::uint64_t of_link = options_.host != nullptr
-                                    ? options_.host->sleep_limit_ns()
-                                    : std::numeric_limits<std::uint64_t>::max();
-  if (times_.empty()) return of_link;
+  std::uint64_t limit_ns = std::numeric_limits<std::uint64_t>::max();
+  for (const OfKind& each : executors_) {
+    limit_ns = std::min(limit_ns, each.executor->sleep_limit_ns());
+  }
+  if (times_.empty()) return limit_ns;
   const std::uint64_t soonest = std::ranges::min_element(times_, {}, &WaitsForTime::ns)->ns;
   const std::uint64_t now = base::monotonic_ns();
-  return soonest > now ? std::min(of_link, soonest - now) : 0;
-}
-
-// What a client that has ended had posted stays until the host has answered.
-void Scheduler::answered(Request& request, const HostAnswer& answer) {
-  if (request.connection->closing) {
-    if (!answer.last) return options_.host->cancel(request);
-    if (request.offload->client_gone != nullptr) {
-      Call call(*this, request, nullptr, &answer);
-      request.offload->client_gone(call);
-    }
-    return release(request);
-  }
-  if (request.no_memory) [[unlikely]]
-    return end_without_memory(request, answer.last);
-  try {
-    Call call(*this, request, nullptr, &answer);
-    static_cast<void>(request.offload->step(call));
-  } catch (const std::bad_alloc&) {
-    end_without_memory(request, answer.last);
-  }
-}
-
-// While the host has it, it cannot be answered: the last piece comes to it.
-void Scheduler::end_without_memory(Request& request, bool last) {
-  if (last) return answer_no_memory(request);
-  request.no_memory = true;
-  options_.host->cancel(request);
-}
-
-bool Scheduler::wants_more(Request& request) {
-  if (request.connection->closing) {
-    options_.host->cancel(request);
-    return true;
-  }
-  if (request.offload->wants_more == nullptr || request.no_memory) return true;
-  try {
-    Call call(*this, request);
-    return request.offload->wants_more(call);
-  } catch (const std::bad_alloc&) {
-    end_without_memory(request, false);
-    return true;
-  }
+  return soonest > now ? std::min(limit_ns, soonest - now) : 0;
 }
 
 // On the account of its client, which may have only so many jobs.

@@ -113,13 +113,12 @@ Result<void> Node::open_peers() {
 }
 
 Result<void> Node::open_workers() {
+  if (options_.make_parts) {
+    if (auto made = options_.make_parts(*services_, config_.node.cores); !made) return made;
+  }
   for (std::uint32_t i = 0; i < config_.node.cores; ++i) {
     workers_.push_back(std::make_unique<Worker>(*services_, config_, page_, i));
     workers_.back()->set_core(options_.core);
-    if (!options_.host_link) continue;
-    if (const auto reached = workers_.back()->reach_host(options_.host_link); !reached) {
-      return reached;
-    }
   }
   if (const auto opened = open_fabrics(); !opened) return opened;
   for (const auto& worker : workers_) {

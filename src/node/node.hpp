@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,8 +37,9 @@ struct NodeOptions {
   std::vector<std::string>* secret_mistakes = nullptr;
   /// Of a device: what serves in place of the offloads of a node. Outlives the node.
   const offload::OffloadTable* device_offloads = nullptr;
-  /// Of a device: how each worker reaches the host, whose maps it serves.
-  MakeHostLink host_link{};
+  /// Makes what so many schedulers need besides, before they are made: of a device, how each
+  /// reaches the host.
+  std::function<Result<void>(offload::Services& services, std::uint32_t schedulers)> make_parts{};
   /// Where to say which peer's file of a secret cannot be read and why, if it is for that that it
   /// does not start.
   std::string* peer_mistake = nullptr;
@@ -56,7 +58,7 @@ class Node {
   /// else listens; also with NodeOptions::failed_address), invalid_argument (detail: metrics.port,
   /// at which this user may not listen; also with NodeOptions::secret_mistakes), system (detail:
   /// errno), not_permitted (with failed_address: of a network, while nobody need prove anything).
-  /// And those of NodeOptions::host_link, and with NodeOptions::peer_mistake of
+  /// And those of NodeOptions::make_parts, and with NodeOptions::peer_mistake of
   /// KnownSecret::read_file.
   static Result<std::unique_ptr<Node>> start(const Config& config, const NodeOptions& options = {});
   /// Stops: clients are told, and what is in flight is finished.

@@ -13,6 +13,7 @@
 #include "engine/peer_posts.hpp"
 #include "kinds/map/offload/held_snapshots.hpp"
 #include "kinds/map/offload/map_services.hpp"
+#include "kinds/map/offload/maps_elsewhere.hpp"
 #include "kinds/map/write/map_core.hpp"
 #include "kinds/map/write/map_stats.hpp"
 #include "kinds/sequencer/sequencer.hpp"
@@ -123,22 +124,23 @@ void add_sequencers(NodeNumbers& numbers, const Node& node) {
 
 void add_device(NodeNumbers& numbers, const Node& node) {
   constexpr auto kRelaxed = std::memory_order_relaxed;
+  const auto* const elsewhere = node.services().parts.find<offload::NodeMapsElsewhere>();
+  if (elsewhere == nullptr) return;
   DeviceNumbers& device = numbers.device;
-  for (const auto& worker : node.workers()) {
-    const offload::HostCounts* const counts = worker->host_counts();
-    if (counts == nullptr) continue;
-    device.is_device = 1;
-    device.round_trips += counts->round_trips.load(kRelaxed);
-    device.bytes += counts->bytes.load(kRelaxed);
-    device.descents += counts->descents.load(kRelaxed);
-    device.hits += counts->hits.load(kRelaxed);
-    device.remembered_bytes += counts->remembered_bytes.load(kRelaxed);
-    device.balanced += counts->balanced.load(kRelaxed);
-    device.forwarded += counts->forwarded.load(kRelaxed);
-    device.feed_reads += counts->feed_reads.load(kRelaxed);
-    device.feed_changes += counts->feed_changes.load(kRelaxed);
-    device.feed_replaced += counts->feed_replaced.load(kRelaxed);
-    device.feed_behind += counts->feed_behind.load(kRelaxed);
+  device.is_device = 1;
+  for (const offload::MapsElsewhere* const maps : elsewhere->of_scheduler) {
+    const offload::ElsewhereCounts& counts = maps->counts();
+    device.round_trips += counts.round_trips.load(kRelaxed);
+    device.bytes += counts.bytes.load(kRelaxed);
+    device.descents += counts.descents.load(kRelaxed);
+    device.hits += counts.hits.load(kRelaxed);
+    device.remembered_bytes += counts.remembered_bytes.load(kRelaxed);
+    device.balanced += counts.balanced.load(kRelaxed);
+    device.forwarded += counts.forwarded.load(kRelaxed);
+    device.feed_reads += counts.feed_reads.load(kRelaxed);
+    device.feed_changes += counts.feed_changes.load(kRelaxed);
+    device.feed_replaced += counts.feed_replaced.load(kRelaxed);
+    device.feed_behind += counts.feed_behind.load(kRelaxed);
   }
 }
 

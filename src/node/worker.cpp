@@ -56,13 +56,6 @@ Result<void> Worker::start() {
   return {};
 }
 
-Result<void> Worker::reach_host(const MakeHostLink& make) {
-  auto link = make();
-  if (!link) return std::unexpected(link.error());
-  host_ = std::move(*link);
-  return {};
-}
-
 Result<void> Worker::make_scheduler() {
   if (scheduler_) return {};
   auto doorbells = rings::Doorbells::reserve(config_.clients.connections_max);
@@ -83,7 +76,6 @@ Result<void> Worker::make_scheduler() {
   offload::SchedulerOptions options;
   options.in_flight_max = config_.clients.in_flight_max;
   options.shard = number_;
-  options.host = host_.get();
   scheduler_ = std::make_unique<offload::Scheduler>(services_, *client_table_, options);
   scheduler_->wake = [this] { wake(); };
   broken_.reserve(config_.clients.connections_max);

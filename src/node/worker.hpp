@@ -78,9 +78,6 @@ struct WorkerCore {
   double slowness = 1;
 };
 
-/// Makes the link of one worker of a device to its host; called by the thread that starts it.
-using MakeHostLink = std::function<Result<std::unique_ptr<offload::HostLink>>()>;
-
 class Worker {
  public:
   /// `page`: the node's page; `number`: which line of it. Followed by start().
@@ -88,9 +85,6 @@ class Worker {
          std::uint32_t number);
   ~Worker();
 
-  /// Serves the maps of a host, and none of its own. Before listen() and start().
-  /// Errors: those of `make`.
-  Result<void> reach_host(const MakeHostLink& make);
   /// Before start().
   void set_core(const WorkerCore& core) { core_ = core; }
   /// What a worker that serves clients of a fabric needs to know.
@@ -119,10 +113,6 @@ class Worker {
   /// Of each address of the fabric that it serves.
   [[nodiscard]] std::span<const std::unique_ptr<offload::FabricClients>> fabrics() const {
     return fabrics_;
-  }
-  /// Null: its maps lie in this process.
-  [[nodiscard]] const offload::HostCounts* host_counts() const {
-    return host_ ? &host_->counts() : nullptr;
   }
   [[nodiscard]] const offload::SchedulerCounts& scheduler_counts() const {
     return scheduler_->counts();
@@ -165,7 +155,6 @@ class Worker {
   EventFd wake_event_;  // other threads of the node wake this one
   std::unique_ptr<rings::Doorbells> doorbells_;
   std::unique_ptr<offload::ClientTable> client_table_;
-  std::unique_ptr<offload::HostLink> host_;  // outlives the scheduler; null: there is none
   std::unique_ptr<offload::Scheduler> scheduler_;
   struct Client {
     memory::Descriptor socket;

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "channel/device/host_posts.hpp"
+#include "kinds/map/offload/maps_elsewhere.hpp"
+
 namespace espalier::test {
 namespace {
 
@@ -12,7 +15,10 @@ constexpr std::uint64_t kSweepsNs = 1'000'000;  // in which the host has looked 
 
 offload::FixtureOptions fixture_options(WorldDeviceLink& link) {
   offload::FixtureOptions options;
-  options.host = &link;
+  options.make_parts = [&link](offload::TypedSlots<offload::NodePart>& parts) {
+    parts.make<device::NodeHost>().links.push_back(&link);
+    parts.make<offload::NodeMapsElsewhere>().of_scheduler.push_back(&link.maps());
+  };
   options.sweep_ns = ~std::uint64_t{0} >> 2;  // the machine's own time decides nothing
   return options;
 }

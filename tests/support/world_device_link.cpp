@@ -6,10 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/assert.hpp"
 #include "engine/request.hpp"
-#include "kinds/map/offload/served_map.hpp"
-#include "kinds/map/offload/walk_call.hpp"
 
 namespace espalier::test {
 namespace {
@@ -44,17 +41,12 @@ WorldDeviceLink::WorldDeviceLink(const Place& place, std::uint64_t seed,
       now_ns_(std::move(now_ns)),
       world_counts_(counts),
       session_(host_.open_session()),
-      maps_({.now_ns = now_ns_, .keep_leases_ns = kKeepLeasesNs}) {
+      maps_({.reads = {.cache_bytes = options.cache_bytes, .now_ns = now_ns_},
+             .keep_leases_ns = kKeepLeasesNs}) {
   maps_.ask_by(this);
 }
 
 WorldDeviceLink::~WorldDeviceLink() = default;
-
-std::unique_ptr<offload::WorkedOn> WorldDeviceLink::serve(const offload::ExecutorKind& kind,
-                                                          std::uint32_t number) {
-  ESPALIER_ASSERT(&kind == &offload::kMapWalks);
-  return std::make_unique<device::DeviceMap>(maps_, number);
-}
 
 std::uint64_t WorldDeviceLink::heard_ns(std::uint32_t map) const {
   const auto heard = heard_ns_.find(map);
@@ -69,7 +61,7 @@ std::uint64_t WorldDeviceLink::way_ns() {
 }
 
 void WorldDeviceLink::post(offload::Request& request, const wire::CallMessage& message,
-                           offload::AnswerPace /*pace*/) {
+                           device::AnswerPace /*pace*/) {
   ++world_counts_.device_relayed;
   relayed_.insert({request.connection, request.header.tag});
   Waiting waiting;
@@ -110,7 +102,7 @@ void WorldDeviceLink::send(Waiting waiting) {
   });
 }
 
-void WorldDeviceLink::take(const Arrived& arrived, offload::PostedRequests& posted) {
+void WorldDeviceLink::take(const Arrived& arrived, device::PostedRequests& posted) {
   const auto at = waiting_.find(arrived.number);
   if (at == waiting_.end()) return;  // it was given up
   const Waiting waiting = std::move(at->second);
@@ -128,8 +120,8 @@ void WorldDeviceLink::take(const Arrived& arrived, offload::PostedRequests& post
 }
 
 void WorldDeviceLink::hand_on(const Waiting& waiting, const DeviceAnswer& answer,
-                              offload::PostedRequests& posted) {
-  offload::HostAnswer said;
+                              device::PostedRequests& posted) {
+  device::HostAnswer said;
   said.header = answer.header;
   said.payload = answer.payload;
   if (waiting.request != nullptr) {
@@ -139,7 +131,7 @@ void WorldDeviceLink::hand_on(const Waiting& waiting, const DeviceAnswer& answer
   }
 }
 
-void WorldDeviceLink::fail_all(offload::PostedRequests& posted) {
+void WorldDeviceLink::fail_all(device::PostedRequests& posted) {
   maps_.ask_by(nullptr);
   for (const auto& [number, waiting] : std::exchange(waiting_, {})) {
     hand_on(waiting, connection_lost(), posted);
@@ -151,7 +143,7 @@ void WorldDeviceLink::fail_all(offload::PostedRequests& posted) {
 
 // --- up and down ---------------------------------------------------------------------------------
 
-bool WorldDeviceLink::turn(offload::PostedRequests& posted) {
+bool WorldDeviceLink::turn(device::PostedRequests& posted) {
   const bool moved = !arrived_.empty();
   for (const Arrived& arrived : std::exchange(arrived_, {})) take(arrived, posted);
   look_for_silence();
@@ -179,10 +171,7 @@ void WorldDeviceLink::dial() {
     dialling_->endpoint().progress();
     const State state = dialling_->pair().state();
     if (state == State::connected) {
-      maps_.read_by(std::make_shared<device::HostReads>(
-          std::move(dialling_),
-          device::HostReadsOptions{.cache_bytes = options_.cache_bytes, .now_ns = now_ns_},
-          counts_));
+      maps_.read_by(std::make_shared<device::HostReads>(std::move(dialling_)));
       ++world_counts_.device_dials;
     } else if (state != State::connecting || world_.now_ns() - dialled_ns_ > kDialNs) {
       dialling_.reset();

@@ -20,7 +20,8 @@
 #include <string>
 #include <utility>
 
-#include "channel/device/relay_link.hpp"
+#include "channel/device/host_asker.hpp"
+#include "channel/device/host_link.hpp"
 #include "engine/connection.hpp"
 #include "kinds/map/device/host_maps.hpp"
 #include "kinds/map/offload/served_map.hpp"
@@ -28,7 +29,7 @@
 
 namespace espalier::test {
 
-class WorldDeviceLink final : public device::RelayLink, private device::HostAsker {
+class WorldDeviceLink final : public device::HostLink, private device::HostAsker {
  public:
   struct Place {
     fabric::sim::World& world;
@@ -41,12 +42,10 @@ class WorldDeviceLink final : public device::RelayLink, private device::HostAske
   ~WorldDeviceLink() override;
 
   // --- for the scheduler and the offloads --------------------------------------------------------
-  [[nodiscard]] std::unique_ptr<offload::WorkedOn> serve(const offload::ExecutorKind& kind,
-                                                         std::uint32_t number) override;
   void post(offload::Request& request, const wire::CallMessage& message,
-            offload::AnswerPace pace) override;
+            device::AnswerPace pace) override;
   void cancel(const offload::Request&) override {}  // the answer comes all the same
-  bool turn(offload::PostedRequests& posted) override;
+  bool turn(device::PostedRequests& posted) override;
   [[nodiscard]] bool waits() const override { return !waiting_.empty(); }
   [[nodiscard]] std::uint64_t sleep_limit_ns() const override { return 0; }
   [[nodiscard]] bool forwards() override { return false; }
@@ -54,6 +53,7 @@ class WorldDeviceLink final : public device::RelayLink, private device::HostAske
   void notify(std::uint64_t, wire::OffloadId, std::string) override {}  // it keeps nothing for it
 
   // --- for the world -----------------------------------------------------------------------------
+  [[nodiscard]] device::HostMaps& maps() { return maps_; }
   /// The host is another node by now, or answers nothing: this link is of no more use.
   [[nodiscard]] bool lost() const { return lost_; }
   /// From here on all that waits ends, and nothing is asked.
@@ -88,11 +88,11 @@ class WorldDeviceLink final : public device::RelayLink, private device::HostAske
   void ask(wire::OffloadId offload, std::uint32_t map, std::string payload,
            OnAnswer on_answer) override;
   void send(Waiting waiting);
-  void take(const Arrived& arrived, offload::PostedRequests& posted);
-  void hand_on(const Waiting& waiting, const DeviceAnswer& answer, offload::PostedRequests& posted);
+  void take(const Arrived& arrived, device::PostedRequests& posted);
+  void hand_on(const Waiting& waiting, const DeviceAnswer& answer, device::PostedRequests& posted);
   void look_for_silence();
   void dial();
-  void fail_all(offload::PostedRequests& posted);
+  void fail_all(device::PostedRequests& posted);
   [[nodiscard]] std::uint64_t way_ns();
 
   fabric::sim::World& world_;

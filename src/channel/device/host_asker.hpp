@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-#include "engine/host_link.hpp"
+#include "channel/device/host_answer.hpp"
 #include "wire/message.hpp"
 
 namespace espalier::device {
@@ -17,7 +17,7 @@ namespace espalier::device {
 class HostAsker {
  public:
   /// Gets the answer, once: what the host said, or no more than a code, if it is gone.
-  using OnAnswer = std::function<void(const offload::HostAnswer& answer)>;
+  using OnAnswer = std::function<void(const HostAnswer& answer)>;
 
   virtual void ask(wire::OffloadId offload, std::uint32_t map, std::string payload,
                    OnAnswer on_answer) = 0;

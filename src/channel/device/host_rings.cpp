@@ -44,7 +44,7 @@ void HostRings::queue_cancel(std::uint32_t tag) {
   queue_.push_front({message, {}, {}});
 }
 
-bool HostRings::turn(offload::PostedRequests& posted, int pieces_max) {
+bool HostRings::turn(PostedRequests& posted, int pieces_max) {
   // Behind a long message others that send to this host have their turn.
   const bool was_sending = sending_;
   bool moved = send_queued();
@@ -99,7 +99,7 @@ std::uint32_t HostRings::take_place(Waiting waiting) {
   return tag;
 }
 
-bool HostRings::receive_one(offload::PostedRequests& posted) {
+bool HostRings::receive_one(PostedRequests& posted) {
   client::Incoming response;
   if (!rings_->receive(response)) return false;
   ++heard_;
@@ -107,7 +107,7 @@ bool HostRings::receive_one(offload::PostedRequests& posted) {
   if (tag >= places_.size()) return true;  // nobody waits for it, or the host is no host
   Waiting& place = places_[tag];
   if (place.request == nullptr && !place.on_answer) return true;
-  offload::HostAnswer answer;
+  HostAnswer answer;
   answer.header = response.header;
   answer.payload = response.payload;
   answer.last = response.header.kind != static_cast<std::uint8_t>(wire::ResponseKind::chunk);
@@ -123,13 +123,12 @@ bool HostRings::receive_one(offload::PostedRequests& posted) {
   const Waiting waiting = std::exchange(place, {});
   free_.push_back(tag);
   --busy_;
-  if (waiting.incomplete) answer = offload::failed_with(Code::out_of_memory);
+  if (waiting.incomplete) answer = failed_with(Code::out_of_memory);
   complete(waiting, answer, posted);
   return true;
 }
 
-void HostRings::complete(const Waiting& waiting, const offload::HostAnswer& answer,
-                         offload::PostedRequests& posted) {
+void HostRings::complete(const Waiting& waiting, const HostAnswer& answer, PostedRequests& posted) {
   if (waiting.request != nullptr) {
     posted.answered(*waiting.request, answer);
   } else if (waiting.on_answer) {
@@ -137,8 +136,8 @@ void HostRings::complete(const Waiting& waiting, const offload::HostAnswer& answ
   }
 }
 
-void HostRings::fail(offload::PostedRequests& posted) {
-  const offload::HostAnswer gone = offload::failed_with(Code::connection_lost);
+void HostRings::fail(PostedRequests& posted) {
+  const HostAnswer gone = failed_with(Code::connection_lost);
   const auto queue = std::exchange(queue_, {});
   const auto places = std::exchange(places_, {});
   free_.clear();

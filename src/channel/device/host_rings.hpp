@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "channel/device/host_asker.hpp"
+#include "channel/device/host_link.hpp"
 #include "channel/rings/thread_rings.hpp"
-#include "engine/host_link.hpp"
 
 namespace espalier::device {
 
@@ -34,9 +34,9 @@ class HostRings final : public HostAsker {
   void cancel(const offload::Request& request);
   /// Sends what there is room for, and hands on answers that have come, at most so many pieces.
   /// Returns whether there was anything.
-  bool turn(offload::PostedRequests& posted, int pieces_max = kPiecesPerTurn);
+  bool turn(PostedRequests& posted, int pieces_max = kPiecesPerTurn);
   /// Tells everybody that the host is gone.
-  void fail(offload::PostedRequests& posted);
+  void fail(PostedRequests& posted);
 
   /// What waits for an answer.
   [[nodiscard]] std::size_t pending() const { return queue_.size() + busy_; }
@@ -64,9 +64,8 @@ class HostRings final : public HostAsker {
   bool send_first();
   void queue_cancel(std::uint32_t tag);
   std::uint32_t take_place(Waiting waiting);
-  bool receive_one(offload::PostedRequests& posted);
-  void complete(const Waiting& waiting, const offload::HostAnswer& answer,
-                offload::PostedRequests& posted);
+  bool receive_one(PostedRequests& posted);
+  void complete(const Waiting& waiting, const HostAnswer& answer, PostedRequests& posted);
 
   std::unique_ptr<client::ThreadRings> rings_;
   std::deque<Queued> queue_;

@@ -15,7 +15,7 @@
 namespace espalier::device {
 namespace {
 
-class HostRingsFixture : public ::testing::Test, protected offload::PostedRequests {
+class HostRingsFixture : public ::testing::Test, protected PostedRequests {
  protected:
   HostRingsFixture() {
     auto connected = host_.connect({64, 1024, 1});
@@ -30,7 +30,7 @@ class HostRingsFixture : public ::testing::Test, protected offload::PostedReques
     rings_->post(request, message);
   }
   bool turn() { return rings_->turn(*this); }
-  void answered(offload::Request& request, const offload::HostAnswer& answer) override {
+  void answered(offload::Request& request, const HostAnswer& answer) override {
     if (answer.last) answered_.push_back(&request);
   }
   bool wants_more(offload::Request&) override { return true; }

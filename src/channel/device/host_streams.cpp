@@ -7,11 +7,11 @@
 namespace espalier::device {
 
 /// Sees the last piece of a stream's answer, behind which its request may be gone.
-class HostStreams::Ending final : public offload::PostedRequests {
+class HostStreams::Ending final : public PostedRequests {
  public:
-  Ending(Stream& stream, offload::PostedRequests& to) : stream_(stream), to_(to) {}
+  Ending(Stream& stream, PostedRequests& to) : stream_(stream), to_(to) {}
 
-  void answered(offload::Request& request, const offload::HostAnswer& answer) override {
+  void answered(offload::Request& request, const HostAnswer& answer) override {
     if (answer.last) stream_.request = nullptr;
     to_.answered(request, answer);
   }
@@ -19,7 +19,7 @@ class HostStreams::Ending final : public offload::PostedRequests {
 
  private:
   Stream& stream_;
-  offload::PostedRequests& to_;
+  PostedRequests& to_;
 };
 
 void HostStreams::go_by(std::shared_ptr<client::NodeConnection> connection) {
@@ -69,11 +69,11 @@ void HostStreams::cancel(const offload::Request& request) {
 
 // One piece of each in a turn, for whether there is room for another is known once the first has
 // been handed on.
-bool HostStreams::turn(offload::PostedRequests& posted) {
+bool HostStreams::turn(PostedRequests& posted) {
   begin_waiting();
   bool moved = !refused_.empty();
   for (offload::Request* const request : std::exchange(refused_, {})) {
-    posted.answered(*request, offload::failed_with(Code::busy));
+    posted.answered(*request, failed_with(Code::busy));
   }
   for (Stream& stream : streams_) {
     if (stream.is_free()) continue;
@@ -87,13 +87,13 @@ bool HostStreams::turn(offload::PostedRequests& posted) {
   return moved;
 }
 
-void HostStreams::fail(offload::PostedRequests& posted) {
+void HostStreams::fail(PostedRequests& posted) {
   connection_ = nullptr;
   const auto streams = std::exchange(streams_, {});
   const auto waiting = std::exchange(waiting_, {});
   const auto refused = std::exchange(refused_, {});
   for (const Stream& stream : streams) stream.rings->fail(posted);
-  const offload::HostAnswer gone = offload::failed_with(Code::connection_lost);
+  const HostAnswer gone = failed_with(Code::connection_lost);
   for (const Waiting& each : waiting) posted.answered(*each.request, gone);
   for (offload::Request* const request : refused) posted.answered(*request, gone);
 }

@@ -32,9 +32,9 @@ class HostStreams {
   /// The rest of the answer to this request is not wanted.
   void cancel(const offload::Request& request);
   /// Hands on what has come and is wanted. Returns whether there was anything.
-  bool turn(offload::PostedRequests& posted);
+  bool turn(PostedRequests& posted);
   /// Tells everybody that the host is gone. There is no connection then.
-  void fail(offload::PostedRequests& posted);
+  void fail(PostedRequests& posted);
 
   /// Those that wait for an answer, or for the rest of one.
   [[nodiscard]] std::size_t pending() const;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint32_t kRings = 2;  // that the host offers: one stream, and one for the test
 
-class HostStreamsTest : public ::testing::Test, protected offload::PostedRequests {
+class HostStreamsTest : public ::testing::Test, protected PostedRequests {
  protected:
   HostStreamsTest() {
     auto connected = host_.connect({64, 1024, kRings});
@@ -44,7 +44,7 @@ class HostStreamsTest : public ::testing::Test, protected offload::PostedRequest
     message.offload = wire::OffloadId::table_query;
     streams_.post(request, message);
   }
-  void answered(offload::Request& request, const offload::HostAnswer& answer) override {
+  void answered(offload::Request& request, const HostAnswer& answer) override {
     ++pieces_[&request];
     if (answer.last) ended_.emplace_back(&request, static_cast<Code>(answer.header.code));
   }

@@ -5,6 +5,7 @@
 
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
+#include "channel/device/host_posts.hpp"
 #include "channel/rings/thread_rings.hpp"
 #include "engine/connection.hpp"
 #include "engine/principal.hpp"
@@ -14,7 +15,6 @@ namespace espalier::device {
 namespace {
 
 using offload::Call;
-using offload::HostAnswer;
 using offload::Next;
 
 /// What waits for one client's room, of one request, before the host is told to stop.
@@ -45,7 +45,7 @@ Next flush(Call& call, RelayState& state) {
   while (!state.pieces.empty()) {
     RelayState::Piece& first = state.pieces.front();
     if (!call.response_fits(first.payload.size())) {
-      return state.ended ? call.writable() : call.more_of_answer();
+      return state.ended ? call.writable() : call.handed_over();
     }
     if (state.ended && state.pieces.size() == 1) {
       if (state.late) return call.fail({Code::busy, 0, 0}, kLate);
@@ -57,10 +57,10 @@ Next flush(Call& call, RelayState& state) {
     state.bytes -= first.payload.size();
     state.pieces.pop_front();
   }
-  return call.more_of_answer();
+  return call.handed_over();
 }
 
-Next begin(Call& call, RelayState& state, offload::AnswerPace pace) {
+Next begin(Call& call, RelayState& state, AnswerPace pace) {
   wire::CallMessage message;
   message.offload = call.offload().id;
   message.map = call.map_number();
@@ -78,7 +78,7 @@ Next begin(Call& call, RelayState& state, offload::AnswerPace pace) {
   if (message.bytes() > wire::kMessageBytesMax) {
     return call.fail({Code::invalid_argument, 0, 0}, kTooLong);
   }
-  return call.post(message, pace);
+  return post_to_host(call, message, pace);
 }
 
 }  // namespace
@@ -86,13 +86,13 @@ Next begin(Call& call, RelayState& state, offload::AnswerPace pace) {
 Next begin_relay(Call& call, SnapshotAtHost snapshot) {
   RelayState& state = call.new_state<RelayState>();
   state.snapshot = std::move(snapshot);
-  return begin(call, state, offload::AnswerPace::at_once);
+  return begin(call, state, AnswerPace::at_once);
 }
 
 Next begin_long_relay(Call& call, std::vector<std::byte> payload) {
   RelayState& state = call.new_state<RelayState>();
   state.payload = std::move(payload);
-  return begin(call, state, offload::AnswerPace::as_taken);
+  return begin(call, state, AnswerPace::as_taken);
 }
 
 bool wants_more(Call& call) {
@@ -118,7 +118,7 @@ bool wants_more(Call& call) {
   state.cut = true;
   state.pieces.clear();
   state.bytes = 0;
-  call.cancel_post();
+  cancel_post(call);
   return true;
 }
 
@@ -126,27 +126,27 @@ bool is_relayed(const Call& call) { return call.has_state<RelayState>(); }
 
 Next relay(Call& call) {
   RelayState& state = call.state<RelayState>();
-  const HostAnswer* const answer = call.host_answer();
+  const HostAnswer* const answer = host_answer(call);
   if (answer == nullptr) return flush(call, state);
-  if (state.late && !answer->last) return call.more_of_answer();
+  if (state.late && !answer->last) return call.handed_over();
   if (state.pieces.empty() && !state.cut && call.response_fits(answer->payload.size())) {
     if (answer->last) return call.answer(header_from(answer->header), {answer->payload});
     send_piece(call, answer->header, answer->payload);
-    return call.more_of_answer();
+    return call.handed_over();
   }
   state.pieces.push_back({answer->header, std::string(answer->payload)});
   state.bytes += answer->payload.size();
   state.ended = answer->last;
   if (!state.ended && !state.cut && state.bytes > kRelayBytesMax) {
     state.cut = true;
-    call.cancel_post();
+    cancel_post(call);
   }
   return flush(call, state);
 }
 
 void cancel_relay(Call& call) {
   call.state<RelayState>().unwanted = true;
-  call.cancel_post();
+  cancel_post(call);
 }
 
 Next ask_host(Call& call) { return is_relayed(call) ? relay(call) : begin_relay(call); }

@@ -45,7 +45,7 @@ struct RelayState {
 /// if the request is to read at one.
 offload::Next begin_relay(offload::Call& call, SnapshotAtHost snapshot = {});
 /// The same with an answer that may be long: no more of it is taken than the client has room for,
-/// as offload::PostedRequests::wants_more tells. `payload`: in place of the request's; empty: that.
+/// as PostedRequests::wants_more tells. `payload`: in place of the request's; empty: that.
 offload::Next begin_long_relay(offload::Call& call, std::vector<std::byte> payload = {});
 /// Whether the client has room for another piece of it. Passes on what waits.
 [[nodiscard]] bool wants_more(offload::Call& call);

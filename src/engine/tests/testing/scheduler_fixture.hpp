@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -43,6 +44,8 @@ inline constexpr wire::ConnectionLayout kLongRequests{1024, 64, 1};
 struct FixtureOptions : SchedulerOptions, ClientTableOptions {
   HelperOptions helpers{};
   void (*make_part)(TypedSlots<NodePart>& parts) = nullptr;  ///< of the own offloads' kind
+  /// Makes what the scheduler needs besides, before it is made.
+  std::function<void(TypedSlots<NodePart>& parts)> make_parts{};
 };
 
 class SchedulerFixture {
@@ -66,7 +69,7 @@ class SchedulerFixture {
         services_(store_, message_bytes_max, {&own_kind_, 1}, options.helpers, instead),
         doorbells_(must(rings::Doorbells::reserve(4096))),
         client_table_(services_, doorbells_, options),
-        scheduler_(std::make_unique<Scheduler>(services_, client_table_, options)) {
+        scheduler_(make_scheduler(options)) {
     const auto made = tree::create_map(store_, "m", MapOptions{});
     map_ = must(made)->id;
     client_table_.on_broken = [this](Connection& connection) {
@@ -182,6 +185,10 @@ class SchedulerFixture {
   [[nodiscard]] std::vector<std::string> audit() const { return tree::audit_store(store_); }
 
  private:
+  std::unique_ptr<Scheduler> make_scheduler(const FixtureOptions& options) {
+    if (options.make_parts) options.make_parts(services_.parts);
+    return std::make_unique<Scheduler>(services_, client_table_, options);
+  }
   /// Whether what is waited for will not come any more: a helper may wait long for a processor.
   class Timeout {
    public:

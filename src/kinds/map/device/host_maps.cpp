@@ -12,7 +12,7 @@
 namespace espalier::device {
 namespace {
 
-Error error_of(const offload::HostAnswer& answer) {
+Error error_of(const HostAnswer& answer) {
   Error error{static_cast<Code>(answer.header.code), 0, 0};
   if (answer.payload.size() >= sizeof error.detail) {
     std::memcpy(&error.detail, answer.payload.data(), sizeof error.detail);
@@ -20,8 +20,8 @@ Error error_of(const offload::HostAnswer& answer) {
   return error;
 }
 
-Result<std::shared_ptr<MapReader>> reader_from(const offload::HostAnswer& answer,
-                                               const std::shared_ptr<HostReads>& reads,
+Result<std::shared_ptr<MapReader>> reader_from(const HostAnswer& answer,
+                                               const std::shared_ptr<MapReads>& reads,
                                                std::uint32_t map, std::uint64_t asked_ns) {
   if (answer.header.code != 0) return std::unexpected(error_of(answer));
   const auto opening = client::OneSidedOpening::read(answer.payload);
@@ -40,6 +40,10 @@ Result<std::shared_ptr<MapReader>> reader_from(const offload::HostAnswer& answer
 }
 
 }  // namespace
+
+void HostMaps::read_by(std::shared_ptr<HostReads> reads) {
+  reads_ = std::make_shared<MapReads>(std::move(reads), options_.reads, counts());
+}
 
 void HostMaps::stop_reading() {
   if (reads_) reads_->fail();
@@ -65,9 +69,9 @@ std::shared_ptr<MapOpening> HostMaps::open_map(std::uint32_t number) {
     opening->result = fail(Code::connection_lost);
     return opening;
   }
-  const std::uint64_t asked_ns = options_.now_ns();
+  const std::uint64_t asked_ns = now_ns();
   asker_->ask(wire::OffloadId::one_sided_open, number, {},
-              [this, opening, number, asked_ns, reads = reads_](const offload::HostAnswer& answer) {
+              [this, opening, number, asked_ns, reads = reads_](const HostAnswer& answer) {
                 opening->result = reader_from(answer, reads, number, asked_ns);
                 if (!*opening->result) return;
                 readers_.emplace_back(**opening->result);
@@ -80,7 +84,7 @@ std::shared_ptr<MapOpening> HostMaps::open_map(std::uint32_t number) {
 void HostMaps::follow(std::uint32_t number, const std::shared_ptr<MapReader>& reader) {
   if (asker_ == nullptr) return;
   asker_->ask(wire::OffloadId::feed_open, number, {},
-              [weak = std::weak_ptr(reader)](const offload::HostAnswer& answer) {
+              [weak = std::weak_ptr(reader)](const HostAnswer& answer) {
                 const auto kept = weak.lock();
                 if (!kept || answer.header.code != 0) return;
                 const auto place = client::read_feed_place(answer.payload);
@@ -107,7 +111,7 @@ void HostMaps::ask_renewal(const std::shared_ptr<MapReader>& reader,
   for (const wire::Lid leaf : reader->reader.samples().leaves()) payload += base::bytes_of(leaf);
   reader->reader.samples().clear();
   asker_->ask(wire::OffloadId::lease_renew, reader->reader.view().id, std::move(payload),
-              [weak = std::weak_ptr(reader)](const offload::HostAnswer& answer) {
+              [weak = std::weak_ptr(reader)](const HostAnswer& answer) {
                 const auto kept = weak.lock();
                 if (!kept) return;
                 const bool renewed =

@@ -5,33 +5,13 @@
 
 namespace espalier::device {
 
-place::ReadPort* HostReads::port(const fabric::RemoteRegion& region) {
-  if (failed()) return nullptr;
-  if (!port_) {
-    port_.emplace(link_->pair(), link_->completions(), region, link_->endpoint().properties());
-  }
-  return port_->region() == region ? &*port_ : nullptr;
+void MapReads::count() {
+  const tree::WalkTraffic traffic = reads_->traffic();
+  trips_.publish(counts_.round_trips, traffic.round_trips);
+  bytes_.publish(counts_.bytes, traffic.bytes);
 }
 
-// The walks that wait end, and with a reader goes what their READs write to, while other readers
-// keep the pair. So the pair ends first: nothing that is in flight arrives after that.
-void HostReads::fail() {
-  if (!std::exchange(failed_, true)) link_->pair().close();
-  if (port_) port_->fail();
-}
-
-bool HostReads::failed() const {
-  return failed_ || (port_ && port_->failed()) ||
-         link_->pair().state() == fabric::QueuePair::State::error;
-}
-
-void HostReads::count() {
-  if (!port_) return;
-  trips_.publish(counts_.round_trips, port_->traffic().round_trips);
-  bytes_.publish(counts_.bytes, port_->traffic().bytes);
-}
-
-MapReader::MapReader(std::shared_ptr<HostReads> reads_in, place::ReadPort& port,
+MapReader::MapReader(std::shared_ptr<MapReads> reads_in, place::ReadPort& port,
                      const tree::MapView& view, const wire::LeaseGrant& grant,
                      std::uint64_t asked_ns)
     : reads(std::move(reads_in)),
@@ -49,7 +29,7 @@ MapReader::MapReader(std::shared_ptr<HostReads> reads_in, place::ReadPort& port,
 }
 
 void MapReader::count() {
-  offload::HostCounts& counts = reads->counts();
+  offload::ElsewhereCounts& counts = reads->counts();
   if (const place::MapCache* const cache = reader.cache()) {
     descents_.publish(counts.descents, cache->descents());
     hits_.publish(counts.hits, cache->hits());

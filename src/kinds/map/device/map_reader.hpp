@@ -18,9 +18,9 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "channel/rings/side_link.hpp"
-#include "engine/host_link.hpp"
+#include "channel/device/host_reads.hpp"
 #include "kinds/map/client/one_sided_opening.hpp"
+#include "kinds/map/offload/maps_elsewhere.hpp"
 #include "kinds/map/offload/snapshot.hpp"
 #include "kinds/map/remote/one_sided_reader.hpp"
 
@@ -38,7 +38,7 @@ class Counted {
   std::uint64_t published_ = 0;
 };
 
-struct HostReadsOptions {
+struct MapReadsOptions {
   /// What is remembered of interior nodes, of all maps, at most.
   std::uint64_t cache_bytes = 0;
   /// Else nothing is remembered at all.
@@ -49,19 +49,19 @@ struct HostReadsOptions {
   std::function<std::uint64_t()> now_ns = base::monotonic_ns;
 };
 
-/// The queue pair, and what is read by it.
-class HostReads {
+/// By what all maps of a link are read, and what is remembered of that.
+class MapReads {
  public:
   /// `counts` outlive it.
-  HostReads(std::unique_ptr<client::SideLink> link, HostReadsOptions options,
-            offload::HostCounts& counts)
-      : link_(std::move(link)),
+  MapReads(std::shared_ptr<HostReads> reads, MapReadsOptions options,
+           offload::ElsewhereCounts& counts)
+      : reads_(std::move(reads)),
         options_(std::move(options)),
         cache_(options_.cache_bytes),
         counts_(counts) {}
-  ~HostReads() { count(); }
-  HostReads(const HostReads&) = delete;
-  HostReads& operator=(const HostReads&) = delete;
+  ~MapReads() { count(); }
+  MapReads(const MapReads&) = delete;
+  MapReads& operator=(const MapReads&) = delete;
 
   /// Null: nothing is remembered.
   [[nodiscard]] place::NodeCache* cache() { return options_.pins_roots ? &cache_ : nullptr; }
@@ -69,33 +69,31 @@ class HostReads {
   [[nodiscard]] std::uint64_t now_ns() const { return options_.now_ns(); }
   [[nodiscard]] const std::function<std::uint64_t()>& clock() const { return options_.now_ns; }
 
-  /// The port to this region, which is the same for all maps of a session. Null: the host names
-  /// another one now, so what was read is void.
-  [[nodiscard]] place::ReadPort* port(const fabric::RemoteRegion& region);
-  /// Nothing more can be read, and nothing that was asked for is written here any more.
-  void fail();
-  [[nodiscard]] bool failed() const;
+  // As of HostReads, which other kinds share.
+  [[nodiscard]] place::ReadPort* port(const fabric::RemoteRegion& region) {
+    return reads_->port(region);
+  }
+  void fail() { reads_->fail(); }
+  [[nodiscard]] bool failed() const { return reads_->failed(); }
+
   /// Tells what was read since it last did.
   void count();
-  [[nodiscard]] offload::HostCounts& counts() { return counts_; }
+  [[nodiscard]] offload::ElsewhereCounts& counts() { return counts_; }
 
  private:
-  // It keeps what READs of readers that have ended still write to, so it goes after the link.
-  std::optional<place::ReadPort> port_;
-  std::unique_ptr<client::SideLink> link_;
-  const HostReadsOptions options_;
+  const std::shared_ptr<HostReads> reads_;
+  const MapReadsOptions options_;
   place::NodeCache cache_;
-  offload::HostCounts& counts_;
+  offload::ElsewhereCounts& counts_;
   Counted trips_;
   Counted bytes_;
-  bool failed_ = false;
 };
 
 /// A map, as it is read.
 struct MapReader {
   static constexpr std::uint32_t kLanes = 64;  // walks of one map in flight
 
-  MapReader(std::shared_ptr<HostReads> reads_in, place::ReadPort& port, const tree::MapView& view,
+  MapReader(std::shared_ptr<MapReads> reads_in, place::ReadPort& port, const tree::MapView& view,
             const wire::LeaseGrant& grant, std::uint64_t asked_ns);
   ~MapReader() { count(); }
   MapReader(const MapReader&) = delete;
@@ -104,7 +102,7 @@ struct MapReader {
   /// Tells what it did since it last did.
   void count();
 
-  std::shared_ptr<HostReads> reads;
+  std::shared_ptr<MapReads> reads;
   place::OneSidedReader reader;
   /// Nothing: the map has all keys.
   std::optional<client::OneSidedOpening::Borders> borders;

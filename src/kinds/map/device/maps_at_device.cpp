@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/map/device/maps_at_device.hpp"
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
+#include "channel/device/host_posts.hpp"
 #include "channel/device/relay.hpp"
-#include "channel/device/relay_link.hpp"
 #include "engine/call.hpp"
 #include "engine/connection.hpp"
+#include "engine/services.hpp"
 #include "kinds/map/device/device_map.hpp"
+#include "kinds/map/device/host_maps.hpp"
 #include "kinds/map/offload/held_snapshots.hpp"
+#include "kinds/map/offload/maps_elsewhere.hpp"
 #include "kinds/map/offload/reads.hpp"
 #include "kinds/map/offload/snapshot.hpp"
 #include "kinds/map/offload/walk_call.hpp"
@@ -27,14 +31,14 @@ using offload::Offload;
 using wire::AtDevice;
 using wire::OffloadId;
 
-void close_at_host(RelayLink& link, std::uint64_t connection, std::uint64_t number) {
+void close_at_host(HostLink& link, std::uint64_t connection, std::uint64_t number) {
   link.notify(connection, OffloadId::snapshot_close, std::string(base::bytes_of(number)));
 }
 
 /// A version that the host holds for a client of the device.
 class RelayedSnapshot final : public offload::HeldSnapshot {
  public:
-  RelayedSnapshot(RelayLink& link, std::uint32_t map, std::uint64_t number, std::uint64_t version)
+  RelayedSnapshot(HostLink& link, std::uint32_t map, std::uint64_t number, std::uint64_t version)
       : link_(link), connection_(link.connection()), map_(map), number_(number) {
     held_.version = version;
   }
@@ -48,7 +52,7 @@ class RelayedSnapshot final : public offload::HeldSnapshot {
   }
 
  private:
-  RelayLink& link_;
+  HostLink& link_;
   const std::uint64_t connection_;
   const std::uint32_t map_;
   const std::uint64_t number_;
@@ -84,6 +88,11 @@ Next after_failure(Call& call, const Error& error) {
   return let_host_read(call);
 }
 
+void count_forwarded(Call& call) {
+  const auto& maps = call.services().part<offload::NodeMapsElsewhere>();
+  maps.of_scheduler[call.shard()]->counts().forwarded.fetch_add(1, std::memory_order_relaxed);
+}
+
 Next read(Call& call) {
   if (is_relayed(call)) return relay(call);
   const Completion* const walked = ended_walk(call);
@@ -98,7 +107,8 @@ Next read(Call& call) {
     // (channel/device/relay.cpp).
     const OffloadId id = call.offload().id;
     const bool is_short = id == OffloadId::get || id == OffloadId::floor;
-    if (is_short && map.saturated() && static_cast<RelayLink&>(call.host_link()).forwards()) {
+    if (is_short && map.saturated() && host_link(call).forwards()) {
+      count_forwarded(call);
       return let_host_read(call);
     }
   }
@@ -112,9 +122,9 @@ void cancel_read(Call& call) {
 
 // The host holds it for the device, which holds it for its client.
 Next snapshot_open(Call& call) {
-  const offload::HostAnswer* const answer = call.host_answer();
+  const HostAnswer* const answer = host_answer(call);
   if (answer == nullptr || answer->header.code != 0 || !answer->last) return ask_host(call);
-  auto& link = static_cast<RelayLink&>(call.host_link());
+  HostLink& link = host_link(call);
   auto snapshot = std::make_shared<RelayedSnapshot>(link, call.map_number(), answer->header.version,
                                                     answer->header.read_version);
   const auto number =
@@ -128,9 +138,9 @@ Next snapshot_open(Call& call) {
 
 // Nobody will close what the host has opened for a client that is gone.
 void close_opened_snapshot(Call& call) {
-  const offload::HostAnswer& answer = *call.host_answer();
+  const HostAnswer& answer = *host_answer(call);
   if (answer.header.code != 0) return;
-  auto& link = static_cast<RelayLink&>(call.host_link());
+  HostLink& link = host_link(call);
   close_at_host(link, link.connection(), answer.header.version);
 }
 
@@ -145,7 +155,19 @@ void serve_maps_at_device(Offload& made, const Offload& node) {
   }
   ESPALIER_ASSERT(made.id == OffloadId::snapshot_open);
   made.step = snapshot_open;
-  made.client_gone = close_opened_snapshot;
+  static constexpr PostHandler kPosts{.client_gone = close_opened_snapshot};
+  made.for_executor = &kPosts;
+}
+
+std::unique_ptr<HostPart> maps_of_host(offload::TypedSlots<offload::NodePart>& parts,
+                                       const HostOptions& options) {
+  auto maps = std::make_unique<HostMaps>(HostMapsOptions{.reads = {
+                                                             .cache_bytes = options.cache_bytes,
+                                                             .pins_roots = options.pins_roots,
+                                                             .balance = options.balance,
+                                                         }});
+  parts.of<offload::NodeMapsElsewhere>().of_scheduler.push_back(maps.get());
+  return maps;
 }
 
 }  // namespace espalier::device

@@ -3,17 +3,30 @@
 
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/try_reserve.hpp"
 #include "catalog/catalog.hpp"
 #include "engine/free_dropped.hpp"
-#include "engine/host_link.hpp"
 #include "engine/services.hpp"
 #include "kinds/map/offload/host_map.hpp"
-#include "kinds/map/offload/walk_call.hpp"
+#include "kinds/map/offload/maps_elsewhere.hpp"
 #include "kinds/map/write/map_core.hpp"
 #include "store/store_core.hpp"
 
 namespace espalier::offload {
+namespace {
+
+MapsElsewhere* elsewhere_of(const Services& services, std::uint32_t shard) {
+  const auto* const maps = services.parts.find<NodeMapsElsewhere>();
+  if (maps == nullptr) return nullptr;
+  ESPALIER_ASSERT(shard < maps->of_scheduler.size());
+  return maps->of_scheduler[shard];
+}
+
+}  // namespace
+
+MapTable::MapTable(Services& services, std::uint32_t shard)
+    : services_(services), shard_(shard), elsewhere_(elsewhere_of(services, shard)) {}
 
 ServedMap* MapTable::look_up(std::uint32_t number) {
   auto known = maps_.find(number);
@@ -30,11 +43,7 @@ ServedMap* MapTable::look_up(std::uint32_t number) {
 }
 
 std::unique_ptr<ServedMap> MapTable::serve(std::uint32_t number) {
-  if (host_ != nullptr) {
-    // What is served for the executor of maps is a map.
-    auto served = host_->serve(kMapWalks, number);
-    return std::unique_ptr<ServedMap>(static_cast<ServedMap*>(served.release()));
-  }
+  if (elsewhere_ != nullptr) return elsewhere_->serve(number);
   auto core = services_.catalog().find<tree::MapCore>(number);
   if (core == nullptr) return nullptr;
   auto walks = services_.store.epochs.join();

@@ -14,14 +14,14 @@
 
 namespace espalier::offload {
 
-class HostLink;
+class MapsElsewhere;
 struct Services;
 
 class MapTable {
  public:
-  /// `shard`: of counters. `host`: where the maps lie; null: in the services' own store.
-  MapTable(Services& services, std::uint32_t shard, HostLink* host)
-      : services_(services), shard_(shard), host_(host) {}
+  /// `shard`: of counters. The maps are those of the services' own store, or where the node has
+  /// NodeMapsElsewhere, those that this scheduler has there.
+  MapTable(Services& services, std::uint32_t shard);
 
   /// The map of this number; null: there is none, or no longer. Errors: std::bad_alloc.
   [[nodiscard]] ServedMap* find(std::uint32_t number) {
@@ -46,7 +46,7 @@ class MapTable {
 
   Services& services_;
   const std::uint32_t shard_;
-  HostLink* const host_;
+  MapsElsewhere* const elsewhere_;  // null: they lie in the store
   std::unordered_map<std::uint32_t, std::unique_ptr<ServedMap>> maps_;
   std::uint32_t last_number_ = 0;  // and what find() found for it
   ServedMap* last_ = nullptr;

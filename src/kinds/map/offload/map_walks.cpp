@@ -45,7 +45,7 @@ const ExecutorKind kMapWalks{[](const ExecutorContext& context) -> std::unique_p
 
 MapWalks::MapWalks(const ExecutorContext& context)
     : scheduler_(context.scheduler),
-      maps_(context.services, context.shard, context.host),
+      maps_(context.services, context.shard),
       lanes_(context.services.part<MapServices>().lane_rounds, kLongWalks) {
   spare_items_.reserve(kSpares);
 }

@@ -7,8 +7,8 @@
 
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
+#include "channel/device/host_posts.hpp"
 #include "channel/device/relay.hpp"
-#include "channel/device/relay_link.hpp"
 #include "engine/call.hpp"
 #include "kinds/table/loaded_pipeline.hpp"
 #include "kinds/table/offload/loaded_pipelines.hpp"
@@ -24,9 +24,9 @@ using wire::OffloadId;
 
 // Also when the client that loaded it is gone.
 void drop_loaded_pipeline(Call& call) {
-  const offload::HostAnswer& answer = *call.host_answer();
+  const HostAnswer& answer = *host_answer(call);
   if (answer.header.code != 0) return;
-  auto& link = static_cast<RelayLink&>(call.host_link());
+  HostLink& link = host_link(call);
   link.notify(link.connection(), OffloadId::pipeline_drop,
               std::string(base::bytes_of(answer.header.version)));
 }
@@ -52,7 +52,7 @@ Next relay_rows(Call& call) {
 // The host has found nothing wrong with it. It is kept here, for there all clients of a worker are
 // one session.
 Next load_pipeline(Call& call) {
-  const offload::HostAnswer* const answer = call.host_answer();
+  const HostAnswer* const answer = host_answer(call);
   if (answer == nullptr || answer->header.code != 0 || !answer->last) return ask_host(call);
   drop_loaded_pipeline(call);
   auto message = table::decode_pipeline(std::as_bytes(std::span(call.payload())));
@@ -65,12 +65,14 @@ Next load_pipeline(Call& call) {
 void serve_tables_at_device(Offload& made, const Offload&) {
   if (made.id == OffloadId::pipeline_load) {
     made.step = load_pipeline;
-    made.client_gone = drop_loaded_pipeline;
+    static constexpr PostHandler kPosts{.client_gone = drop_loaded_pipeline};
+    made.for_executor = &kPosts;
     return;
   }
   ESPALIER_ASSERT(made.id == OffloadId::table_read || made.id == OffloadId::table_query);
   made.step = relay_rows;
-  made.wants_more = wants_more;
+  static constexpr PostHandler kPosts{.wants_more = wants_more};
+  made.for_executor = &kPosts;
   made.cancel = cancel_relay;
 }
 

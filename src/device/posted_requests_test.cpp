@@ -7,18 +7,27 @@
 #include <new>
 #include <vector>
 
+#include "channel/device/host_posts.hpp"
 #include "engine/call.hpp"
-#include "engine/host_link.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
-#include "kinds/map/offload/served_map.hpp"
 
-namespace espalier::offload {
+namespace espalier::device {
 namespace {
+
+using offload::Call;
+using offload::FixtureOptions;
+using offload::message_of;
+using offload::Next;
+using offload::Offload;
+using offload::Request;
+using offload::request_of;
+using offload::Response;
+using offload::Right;
+using offload::SchedulerFixture;
 
 /// A host that answers what it is told to.
 class ManualHost final : public HostLink {
  public:
-  std::unique_ptr<WorkedOn> serve(const ExecutorKind&, std::uint32_t) override { return nullptr; }
   void post(Request& request, const wire::CallMessage&, AnswerPace) override {
     posted.push_back(&request);
   }
@@ -33,9 +42,10 @@ class ManualHost final : public HostLink {
     return moved;
   }
   bool waits() const override { return !posted.empty(); }
-  std::uint64_t sleep_limit_ns() const override {
-    return std::numeric_limits<std::uint64_t>::max();
-  }
+  std::uint64_t sleep_limit_ns() const override { return sleeps_ns; }
+  bool forwards() override { return false; }
+  std::uint64_t connection() const override { return 1; }
+  void notify(std::uint64_t, wire::OffloadId, std::string) override {}
   void answer(std::uint64_t version, bool last) {
     HostAnswer made;
     made.header.version = version;
@@ -46,27 +56,30 @@ class ManualHost final : public HostLink {
   std::vector<Request*> posted;
   std::vector<const Request*> cancelled;
   std::vector<HostAnswer> answers;
+  std::uint64_t sleeps_ns = std::numeric_limits<std::uint64_t>::max();
 };
 
 std::vector<std::uint64_t> given_back;
 constexpr std::uint64_t kTooMuch = 1'000;  // for which there is no memory
 
 Next ask_the_host(Call& call) {
-  if (call.host_answer() == nullptr) return call.post({});
-  if (call.host_answer()->header.version == kTooMuch) throw std::bad_alloc();
-  if (!call.host_answer()->last) return call.more_of_answer();
-  return call.answer(call.host_answer()->header);
+  if (host_answer(call) == nullptr) return post_to_host(call, {});
+  if (host_answer(call)->header.version == kTooMuch) throw std::bad_alloc();
+  if (!host_answer(call)->last) return call.handed_over();
+  return call.answer(host_answer(call)->header);
 }
-void give_back(Call& call) { given_back.push_back(call.host_answer()->header.version); }
+void give_back(Call& call) { given_back.push_back(host_answer(call)->header.version); }
 
+constexpr PostHandler kGivesBack{.client_gone = give_back};
 constexpr auto kAsk = static_cast<wire::OffloadId>(wire::kOwnOffloadIds);
-constexpr Offload kOwnCalls[] = {{{.id = kAsk,
-                                   .name = "ask",
-                                   .format = "",
-                                   .summary = "has the host answer",
-                                   .right = Right::none,
-                                   .limits = {}},
-                                  {.step = ask_the_host, .client_gone = give_back}}};
+constexpr Offload kOwnCalls[] = {
+    {{.id = kAsk,
+      .name = "ask",
+      .format = "",
+      .summary = "has the host answer",
+      .right = Right::none,
+      .limits = {}},
+     {.step = ask_the_host, .executor = &kHostPosts, .for_executor = &kGivesBack}}};
 
 class PostedRequestsFixture : public ::testing::Test {
  protected:
@@ -79,7 +92,9 @@ class PostedRequestsFixture : public ::testing::Test {
   }
   static FixtureOptions with(HostLink& host) {
     FixtureOptions options;
-    options.host = &host;
+    options.make_parts = [&host](offload::TypedSlots<offload::NodePart>& parts) {
+      parts.make<NodeHost>().links.push_back(&host);
+    };
     return options;
   }
 
@@ -132,5 +147,17 @@ TEST_F(PostedRequestsFixture, WhatThereIsNoMemoryForEndsWhenTheHostHasEnded) {
   EXPECT_EQ(host_.cancelled.size(), 2u) << "twice for the first, none for the second";
 }
 
+// A worker that sleeps must look at its link in time, to keep leases.
+TEST_F(PostedRequestsFixture, TheSchedulerSleepsNoLongerThanTheLinkMay) {
+  EXPECT_EQ(serving_.scheduler().sleep_limit_ns(), std::numeric_limits<std::uint64_t>::max());
+  EXPECT_FALSE(serving_.scheduler().has_news());
+  host_.sleeps_ns = 5;
+  EXPECT_EQ(serving_.scheduler().sleep_limit_ns(), 5u);
+  ask();
+  EXPECT_TRUE(serving_.scheduler().has_news()) << "nobody wakes it for the host's answer";
+  host_.answer(1, true);
+  static_cast<void>(serving_.wait(client_));
+}
+
 }  // namespace
-}  // namespace espalier::offload
+}  // namespace espalier::device

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What becomes of READs in flight when a device's reads end.
-#include "kinds/map/device/map_reader.hpp"
+#include "channel/device/host_reads.hpp"
 
 #include <gtest/gtest.h>
 
@@ -33,8 +33,7 @@ TEST(HostReads, WriteNothingAfterTheyHaveFailed) {
     ASSERT_TRUE(accepted);
     there.pair = std::move(*accepted);
   }
-  offload::HostCounts counts;
-  HostReads reads(std::move(*link), {}, counts);
+  HostReads reads(std::move(*link));
   place::ReadPort* const port = reads.port(memory.region.remote());
   ASSERT_NE(port, nullptr);
   std::array<std::byte, 8> word{};

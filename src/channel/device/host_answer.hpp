@@ -8,7 +8,7 @@
 #include "espalier/error.hpp"
 #include "wire/message.hpp"
 
-namespace espalier::offload {
+namespace espalier::device {
 
 /// How the host's answer is taken: at once, or piece by piece as fast as the client takes it.
 enum class AnswerPace : std::uint8_t { at_once, as_taken };
@@ -27,4 +27,4 @@ struct HostAnswer {
   return answer;
 }
 
-}  // namespace espalier::offload
+}  // namespace espalier::device

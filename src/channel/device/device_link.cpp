@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/device_link.hpp"
+#include "channel/device/device_link.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -7,10 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/assert.hpp"
 #include "base/clock.hpp"
-#include "kinds/map/offload/served_map.hpp"
-#include "kinds/map/offload/walk_call.hpp"
 
 namespace espalier::device {
 namespace {
@@ -22,15 +19,18 @@ constexpr std::uint64_t kSleepDownNs = 10'000'000;
 
 }  // namespace
 
-DeviceLink::DeviceLink(const HostOptions& options, std::function<void()> on_replaced)
-    : options_(options), on_replaced_(std::move(on_replaced)) {}
+DeviceLink::DeviceLink(const HostOptions& options, std::vector<std::unique_ptr<HostPart>> parts,
+                       std::function<void()> on_replaced)
+    : options_(options), on_replaced_(std::move(on_replaced)), parts_(std::move(parts)) {}
 
 // What is opened aside just now ends with its times.
 DeviceLink::~DeviceLink() = default;
 
 Result<std::unique_ptr<DeviceLink>> DeviceLink::open(const HostOptions& options,
+                                                     std::vector<std::unique_ptr<HostPart>> parts,
                                                      std::function<void()> on_replaced) {
-  std::unique_ptr<DeviceLink> link(new DeviceLink(options, std::move(on_replaced)));
+  std::unique_ptr<DeviceLink> link(
+      new DeviceLink(options, std::move(parts), std::move(on_replaced)));
   auto opened = open_host(options);
   if (!opened) return std::unexpected(opened.error());
   link->now_ns_ = base::monotonic_ns();
@@ -40,24 +40,14 @@ Result<std::unique_ptr<DeviceLink>> DeviceLink::open(const HostOptions& options,
 
 // --- for the scheduler ---------------------------------------------------------------------------
 
-std::unique_ptr<offload::WorkedOn> DeviceLink::serve(const offload::ExecutorKind& kind,
-                                                     std::uint32_t number) {
-  ESPALIER_ASSERT(&kind == &offload::kMapWalks);
-  return std::make_unique<DeviceMap>(maps_, number);
-}
-
 void DeviceLink::post(offload::Request& request, const wire::CallMessage& message,
-                      offload::AnswerPace pace) {
-  if (rings_ && pace == offload::AnswerPace::as_taken) return streams_.post(request, message);
+                      AnswerPace pace) {
+  if (rings_ && pace == AnswerPace::as_taken) return streams_.post(request, message);
   if (rings_) return rings_->post(request, message);
   failed_.push_back(&request);
 }
 
-bool DeviceLink::forwards() {
-  if (!rings_ || rings_->pending() >= kForwardedMax) return false;
-  counts_.forwarded.fetch_add(1, std::memory_order_relaxed);
-  return true;
-}
+bool DeviceLink::forwards() { return rings_ && rings_->pending() < kForwardedMax; }
 
 void DeviceLink::cancel(const offload::Request& request) {
   if (!rings_) return;
@@ -70,10 +60,10 @@ void DeviceLink::notify(std::uint64_t connection, wire::OffloadId id, std::strin
   rings_->ask(id, 0, std::move(payload), {});
 }
 
-bool DeviceLink::turn(offload::PostedRequests& posted) {
+bool DeviceLink::turn(PostedRequests& posted) {
   now_ns_ = base::monotonic_ns();
   bool moved = !failed_.empty();
-  const offload::HostAnswer gone = offload::failed_with(Code::connection_lost);
+  const HostAnswer gone = failed_with(Code::connection_lost);
   for (offload::Request* const request : std::exchange(failed_, {})) {
     posted.answered(*request, gone);
   }
@@ -84,8 +74,9 @@ bool DeviceLink::turn(offload::PostedRequests& posted) {
     look_for_silence();
     if (rings_->lost()) lose(posted);
   }
-  maps_.turn(now_ns_);
-  const bool whole = rings_ && maps_.can_read();
+  if (reads_ && reads_->failed()) stop_reading();
+  for (const auto& part : parts_) part->turn(now_ns_);
+  const bool whole = rings_ && reads_;
   if (!whole && !replaced_ && !opening_.valid() && now_ns_ >= again_ns_) begin_opening();
   if (now_ns_ - counted_ns_ >= kCountNs) count();
   return moved || waits();
@@ -96,13 +87,15 @@ bool DeviceLink::waits() const {
 }
 
 std::uint64_t DeviceLink::sleep_limit_ns() const {
-  if (!rings_ || !maps_.can_read()) return kSleepDownNs;
-  return maps_.has_readers() ? kSleepNs : std::numeric_limits<std::uint64_t>::max();
+  if (!rings_ || !reads_) return kSleepDownNs;
+  const bool leases =
+      std::ranges::any_of(parts_, [](const auto& part) { return part->has_leases(); });
+  return leases ? kSleepNs : std::numeric_limits<std::uint64_t>::max();
 }
 
 void DeviceLink::count() {
   counted_ns_ = now_ns_;
-  maps_.count();
+  for (const auto& part : parts_) part->count();
 }
 
 // --- up and down ---------------------------------------------------------------------------------
@@ -113,18 +106,15 @@ bool DeviceLink::take_up(OpenedHost opened) {
   if (opened.rings) {
     connection_ = std::move(opened.connection);
     rings_ = std::make_unique<HostRings>(std::move(opened.rings));
-    maps_.ask_by(rings_.get());
+    for (const auto& part : parts_) part->ask_by(rings_.get());
     streams_.go_by(connection_);
     ++connections_;
     heard_ = 0;
     heard_ns_ = now_ns_;
     asked_alive_ = false;
   }
-  maps_.read_by(std::make_shared<HostReads>(std::move(opened.reads),
-                                            HostReadsOptions{.cache_bytes = options_.cache_bytes,
-                                                             .pins_roots = options_.pins_roots,
-                                                             .balance = options_.balance},
-                                            counts_));
+  reads_ = std::make_shared<HostReads>(std::move(opened.reads));
+  for (const auto& part : parts_) part->read_by(reads_);
   return true;
 }
 
@@ -153,11 +143,17 @@ void DeviceLink::take_opened() {
   on_replaced_();
 }
 
-void DeviceLink::lose(offload::PostedRequests& posted) {
-  maps_.ask_by(nullptr);
+void DeviceLink::stop_reading() {
+  for (const auto& part : parts_) part->stop_reading();
+  if (reads_) reads_->fail();
+  reads_.reset();
+}
+
+void DeviceLink::lose(PostedRequests& posted) {
+  for (const auto& part : parts_) part->ask_by(nullptr);
   const auto rings = std::move(rings_);
   connection_.reset();
-  maps_.stop_reading();
+  stop_reading();
   again_ns_ = now_ns_;
   rings->fail(posted);
   streams_.fail(posted);
@@ -176,7 +172,7 @@ void DeviceLink::look_for_silence() {
   if (silent_ns >= options_.silence_ns) return connection_->lose();
   if (asked_alive_ || silent_ns < options_.silence_ns / 4) return;
   asked_alive_ = true;
-  rings_->ask(wire::OffloadId::noop, 0, {}, {[](const offload::HostAnswer&) {}});
+  rings_->ask(wire::OffloadId::noop, 0, {}, {[](const HostAnswer&) {}});
 }
 
 }  // namespace espalier::device
