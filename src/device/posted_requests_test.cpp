@@ -45,7 +45,7 @@ class ManualHost final : public HostLink {
   std::uint64_t sleep_limit_ns() const override { return sleeps_ns; }
   bool forwards() override { return false; }
   std::uint64_t connection() const override { return 1; }
-  void notify(std::uint64_t, wire::OffloadId, std::string) override {}
+  void notify(std::uint64_t, const wire::CallMessage&) override {}
   void answer(std::uint64_t version, bool last) {
     HostAnswer made;
     made.header.version = version;

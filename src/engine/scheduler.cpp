@@ -13,6 +13,7 @@
 #include "engine/client_table.hpp"
 #include "engine/connection.hpp"
 #include "engine/services.hpp"
+#include "wire/refusal.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -336,9 +337,8 @@ void Scheduler::fail(Request& request, Error error, std::string_view words) {
   base::count_own(counts_.refused);
   wire::ResponseHeader header{};
   header.code = static_cast<std::uint16_t>(error.code);
-  char detail[sizeof error.detail];
-  base::store_plain(reinterpret_cast<std::byte*>(detail), error.detail);
-  answer(request, header, {{detail, sizeof detail}, words});
+  const auto detail = wire::detail_bytes(error);
+  answer(request, header, {{detail.data(), detail.size()}, words});
 }
 
 bool Scheduler::response_fits(Request& request, std::uint64_t bytes) {

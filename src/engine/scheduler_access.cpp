@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scheduler of scheduler.hpp: whether a client may ask for what it asks for, and what is kept of
 // that for those who audit the node.
-#include <cstring>
 #include <new>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 #include "engine/principal.hpp"
 #include "engine/scheduler.hpp"
 #include "engine/services.hpp"
+#include "wire/refusal.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -46,15 +46,6 @@ AuditRecord record_of(const Request& request, const Error& outcome,
   return record;
 }
 
-/// The detail of an error begins its payload.
-std::uint32_t detail_of(std::initializer_list<std::string_view> payload) {
-  std::uint32_t detail = 0;
-  if (payload.size() != 0 && payload.begin()->size() >= sizeof detail) {
-    std::memcpy(&detail, payload.begin()->data(), sizeof detail);
-  }
-  return detail;
-}
-
 }  // namespace
 
 PrincipalView Call::principal() const { return principal_of(request_); }
@@ -73,10 +64,9 @@ bool Scheduler::check_access(Request& request) {
   Access& own = request.connection->access;
   std::optional<Error> error;
   if (!request.on_behalf()) {
-    const bool at_device = options_.host != nullptr;
-    error = at_device ? own.denied_at_device(*request.offload, request.key())
-                      : own.denied(*request.offload, request.key(), request.header.map,
-                                   services_.catalog());
+    error = services_.at_device ? own.denied_at_device(*request.offload, request.key())
+                                : own.denied(*request.offload, request.key(), request.header.map,
+                                             services_.catalog());
   } else if (!own.may_at_once(Right::admin)) {
     request.header.ring &= static_cast<std::uint8_t>(~wire::kOnBehalf);
     error = Error{Code::not_permitted, 0, static_cast<std::uint32_t>(Right::admin)};
@@ -114,8 +104,9 @@ void Scheduler::audit_act(const Request& request, const wire::ResponseHeader& he
   if (code == Code::not_permitted) return;
   if (request.offload->routine && code == Code::invalid) return;
   services_.audit.acted([&] {
-    const bool done = code == Code::invalid;
-    return record_of(request, {code, 0, done ? 0 : detail_of(payload)}, services_.catalog());
+    const bool refused = code != Code::invalid && payload.size() != 0;
+    const std::string_view says = refused ? *payload.begin() : std::string_view();
+    return record_of(request, wire::error_in(header.code, says), services_.catalog());
   });
 }
 

@@ -14,6 +14,7 @@ Services::Services(tree::StoreCore& store_in, std::uint64_t message_bytes_max,
     : store(store_in),
       budget(message_bytes_max),
       offloads(instead != nullptr ? *instead : offload_table_with(own)),
+      at_device(instead != nullptr),
       helpers(helper_options),
       catalog_(store_in.catalog) {
   for (const auto kinds : {all_kinds(), own}) {

@@ -90,6 +90,9 @@ struct Services {
   /// Jobs that free dropped objects (free_dropped.hpp).
   std::atomic<std::uint32_t> freeing_jobs{0};
   const OffloadTable offloads;
+  /// Whether this is a device: the objects of its requests are its host's, whose names and rights
+  /// only the host knows.
+  const bool at_device;
   NumbersSource numbers;
   /// A query or a read whose client takes nothing for so long ends.
   std::atomic<std::uint64_t> reader_timeout_ns{ReaderWait::kTimeoutNs};

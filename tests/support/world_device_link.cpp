@@ -71,10 +71,13 @@ void WorldDeviceLink::post(offload::Request& request, const wire::CallMessage& m
   send(std::move(waiting));
 }
 
-void WorldDeviceLink::ask(wire::OffloadId offload, std::uint32_t map, std::string payload,
-                          OnAnswer on_answer) {
+void WorldDeviceLink::ask(const wire::CallMessage& message, OnAnswer on_answer) {
   Waiting waiting;
-  waiting.question = {offload, map, 0, {}, std::move(payload)};
+  waiting.question = {message.offload,
+                      message.map,
+                      message.argument,
+                      {},
+                      std::string(message.payload).append(message.more_payload)};
   waiting.on_answer = std::move(on_answer);
   send(std::move(waiting));
 }

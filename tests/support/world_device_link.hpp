@@ -50,7 +50,7 @@ class WorldDeviceLink final : public device::HostLink, private device::HostAsker
   [[nodiscard]] std::uint64_t sleep_limit_ns() const override { return 0; }
   [[nodiscard]] bool forwards() override { return false; }
   [[nodiscard]] std::uint64_t connection() const override { return 1; }
-  void notify(std::uint64_t, wire::OffloadId, std::string) override {}  // it keeps nothing for it
+  void notify(std::uint64_t, const wire::CallMessage&) override {}  // it keeps nothing for it
 
   // --- for the world -----------------------------------------------------------------------------
   [[nodiscard]] device::HostMaps& maps() { return maps_; }
@@ -85,8 +85,7 @@ class WorldDeviceLink final : public device::HostLink, private device::HostAsker
     std::uint64_t answered_ns = 0;
   };
 
-  void ask(wire::OffloadId offload, std::uint32_t map, std::string payload,
-           OnAnswer on_answer) override;
+  void ask(const wire::CallMessage& message, OnAnswer on_answer) override;
   void send(Waiting waiting);
   void take(const Arrived& arrived, device::PostedRequests& posted);
   void hand_on(const Waiting& waiting, const DeviceAnswer& answer, device::PostedRequests& posted);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "wire/session_calls.hpp"
 
 namespace espalier::device {
 namespace {
@@ -55,9 +56,9 @@ void DeviceLink::cancel(const offload::Request& request) {
   streams_.cancel(request);
 }
 
-void DeviceLink::notify(std::uint64_t connection, wire::OffloadId id, std::string payload) {
+void DeviceLink::notify(std::uint64_t connection, const wire::CallMessage& message) {
   if (!rings_ || connection != connections_) return;
-  rings_->ask(id, 0, std::move(payload), {});
+  rings_->ask(message, {});
 }
 
 bool DeviceLink::turn(PostedRequests& posted) {
@@ -172,7 +173,7 @@ void DeviceLink::look_for_silence() {
   if (silent_ns >= options_.silence_ns) return connection_->lose();
   if (asked_alive_ || silent_ns < options_.silence_ns / 4) return;
   asked_alive_ = true;
-  rings_->ask(wire::OffloadId::noop, 0, {}, {[](const HostAnswer&) {}});
+  ask(*rings_, session_calls::Noop{}, [](const Result<wire::Nothing>&) {});
 }
 
 }  // namespace espalier::device

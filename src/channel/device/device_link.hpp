@@ -23,7 +23,6 @@
 #include <functional>
 #include <future>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "channel/device/host_link.hpp"
@@ -52,7 +51,7 @@ class DeviceLink final : public HostLink {
 
   [[nodiscard]] bool forwards() override;
   [[nodiscard]] std::uint64_t connection() const override { return connections_; }
-  void notify(std::uint64_t connection, wire::OffloadId id, std::string payload) override;
+  void notify(std::uint64_t connection, const wire::CallMessage& message) override;
 
  private:
   DeviceLink(const HostOptions& options, std::vector<std::unique_ptr<HostPart>> parts,

@@ -10,10 +10,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "channel/device/host_answer.hpp"
-#include "wire/message.hpp"
 
 namespace espalier::offload {
 struct Request;
@@ -63,8 +61,8 @@ class HostLink {
   /// Which connection to the host this is: what was numbered by one means nothing to another.
   [[nodiscard]] virtual std::uint64_t connection() const = 0;
   /// Has the host do what nobody waits for, such as to let go of what it numbered for the device,
-  /// if the connection is still this one.
-  virtual void notify(std::uint64_t connection, wire::OffloadId id, std::string payload) = 0;
+  /// if the connection is still this one. The message is copied, as HostAsker::ask does.
+  virtual void notify(std::uint64_t connection, const wire::CallMessage& message) = 0;
 
  protected:
   HostLink() = default;

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "engine/request.hpp"
+#include "wire/session_calls.hpp"
 
 namespace espalier::device {
 namespace {
@@ -17,12 +19,13 @@ void HostRings::post(offload::Request& request, const wire::CallMessage& message
   queue_.push_back({message, {}, {&request, {}, false}});
 }
 
-void HostRings::ask(wire::OffloadId offload, std::uint32_t map, std::string payload,
-                    OnAnswer on_answer) {
-  wire::CallMessage message;
-  message.offload = offload;
-  message.map = map;
-  queue_.push_back({message, std::move(payload), {nullptr, std::move(on_answer), false}});
+void HostRings::ask(const wire::CallMessage& message, OnAnswer on_answer) {
+  ESPALIER_ASSERT(message.key.empty() && message.principal.empty());
+  std::string payload(message.payload);
+  payload += message.more_payload;
+  wire::CallMessage own = message;
+  own.payload = own.more_payload = {};
+  queue_.push_back({own, std::move(payload), {nullptr, std::move(on_answer), false}});
 }
 
 void HostRings::cancel(const offload::Request& request) {
@@ -38,10 +41,8 @@ void HostRings::cancel(const offload::Request& request) {
 // It names a tag, so it goes before whatever could take that tag anew: the host begins requests in
 // the order in which they come.
 void HostRings::queue_cancel(std::uint32_t tag) {
-  wire::CallMessage message;
-  message.offload = wire::OffloadId::cancel;
-  message.argument = tag;
-  queue_.push_front({message, {}, {}});
+  const wire::RequestMessage<session_calls::Cancel> message({tag});
+  queue_.push_front({message.get(), {}, {}});
 }
 
 bool HostRings::turn(PostedRequests& posted, int pieces_max) {

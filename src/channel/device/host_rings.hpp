@@ -28,8 +28,7 @@ class HostRings final : public HostAsker {
 
   void post(offload::Request& request, const wire::CallMessage& message);
   /// The same for the device itself, with a payload that is kept here.
-  void ask(wire::OffloadId offload, std::uint32_t map, std::string payload,
-           OnAnswer on_answer) override;
+  void ask(const wire::CallMessage& message, OnAnswer on_answer) override;
   /// The rest of the answer to this request is not wanted.
   void cancel(const offload::Request& request);
   /// Sends what there is room for, and hands on answers that have come, at most so many pieces.

@@ -9,6 +9,7 @@
 #include "base/assert.hpp"
 #include "wire/item_limits.hpp"
 #include "wire/items.hpp"
+#include "wire/refusal.hpp"
 #include "wire/session_calls.hpp"
 
 namespace espalier::client {
@@ -39,11 +40,7 @@ bool is_scan(Op op) { return op == Op::scan || op == Op::scan_reverse || op == O
 bool has_value(Op op) { return op == Op::put || op == Op::insert || op == Op::update; }
 
 Error error_of(const Incoming& response) {
-  Error error{static_cast<Code>(response.header.code), 0, 0};
-  if (response.payload.size() >= sizeof error.detail) {
-    std::memcpy(&error.detail, response.payload.data(), sizeof error.detail);
-  }
-  return error;
+  return wire::error_in(response.header.code, response.payload);
 }
 
 }  // namespace
@@ -346,11 +343,9 @@ bool RemoteRequests::send_aside(const wire::CallMessage& request) {
 
 Refusal RemoteRequests::refusal_of(const Incoming& piece) {
   Refusal refusal{error_of(piece), {}};
-  if (piece.payload.size() > sizeof refusal.error.detail) {
-    try {
-      refusal.words = piece.payload.substr(sizeof refusal.error.detail);
-    } catch (const std::bad_alloc&) {  // the code says enough
-    }
+  try {
+    refusal.words = wire::words_in(piece.payload);
+  } catch (const std::bad_alloc&) {  // the code says enough
   }
   return refusal;
 }

@@ -1,30 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/map/device/host_maps.hpp"
 
-#include <cstring>
-#include <string>
+#include <span>
 #include <utility>
 
-#include "base/bytes.hpp"
+#include "channel/rings/thread_rings.hpp"
+#include "kinds/map/calls.hpp"
 #include "kinds/map/client/one_sided_opening.hpp"
 #include "kinds/map/node/planted_tree_bugs.hpp"
+#include "wire/session_calls.hpp"
 
 namespace espalier::device {
 namespace {
 
-Error error_of(const HostAnswer& answer) {
-  Error error{static_cast<Code>(answer.header.code), 0, 0};
-  if (answer.payload.size() >= sizeof error.detail) {
-    std::memcpy(&error.detail, answer.payload.data(), sizeof error.detail);
-  }
-  return error;
-}
-
-Result<std::shared_ptr<MapReader>> reader_from(const HostAnswer& answer,
+Result<std::shared_ptr<MapReader>> reader_from(const Result<map_calls::Described>& described,
                                                const std::shared_ptr<MapReads>& reads,
                                                std::uint32_t map, std::uint64_t asked_ns) {
-  if (answer.header.code != 0) return std::unexpected(error_of(answer));
-  const auto opening = client::OneSidedOpening::read(answer.payload);
+  if (!described) return std::unexpected(described.error());
+  const auto opening = client::OneSidedOpening::read(described->fields_there);
   if (!opening) return std::unexpected(opening.error());
   const auto view = opening->view_of(map);
   if (!view) return std::unexpected(view.error());
@@ -70,28 +63,29 @@ std::shared_ptr<MapOpening> HostMaps::open_map(std::uint32_t number) {
     return opening;
   }
   const std::uint64_t asked_ns = now_ns();
-  asker_->ask(wire::OffloadId::one_sided_open, number, {},
-              [this, opening, number, asked_ns, reads = reads_](const HostAnswer& answer) {
-                opening->result = reader_from(answer, reads, number, asked_ns);
-                if (!*opening->result) return;
-                readers_.emplace_back(**opening->result);
-                follow(number, **opening->result);
-              });
+  ask(*asker_, map_calls::OpenReads{number, 0},
+      [this, opening, number, asked_ns,
+       reads = reads_](const Result<map_calls::Described>& described) {
+        opening->result = reader_from(described, reads, number, asked_ns);
+        if (!*opening->result) return;
+        readers_.emplace_back(**opening->result);
+        follow(number, **opening->result);
+      });
   return opening;
 }
 
 // Where it is refused, entries of the cache are found out by leaves alone.
 void HostMaps::follow(std::uint32_t number, const std::shared_ptr<MapReader>& reader) {
   if (asker_ == nullptr) return;
-  asker_->ask(wire::OffloadId::feed_open, number, {},
-              [weak = std::weak_ptr(reader)](const HostAnswer& answer) {
-                const auto kept = weak.lock();
-                if (!kept || answer.header.code != 0) return;
-                const auto place = client::read_feed_place(answer.payload);
-                if (!place) return;
-                const auto cursor = place::FeedCursor::create(*place, kept->reader.view());
-                if (cursor) kept->reader.follow(*cursor);
-              });
+  ask(*asker_, map_calls::OpenFeed{number},
+      [weak = std::weak_ptr(reader)](const Result<map_calls::Described>& described) {
+        const auto kept = weak.lock();
+        if (!kept || !described) return;
+        const auto place = client::read_feed_place(described->fields_there);
+        if (!place) return;
+        const auto cursor = place::FeedCursor::create(*place, kept->reader.view());
+        if (cursor) kept->reader.follow(*cursor);
+      });
 }
 
 void HostMaps::renew(const std::shared_ptr<MapReader>& reader) {
@@ -106,23 +100,23 @@ void HostMaps::ask_renewal(const std::shared_ptr<MapReader>& reader,
     return reader->reads->fail();
   }
   // With it goes from which leaves the device has answered, as clients tell it that read alone.
-  const wire::LeaseRenewal renewal{asked.id, asked.oldest};
-  std::string payload(base::bytes_of(renewal));
-  for (const wire::Lid leaf : reader->reader.samples().leaves()) payload += base::bytes_of(leaf);
-  reader->reader.samples().clear();
-  asker_->ask(wire::OffloadId::lease_renew, reader->reader.view().id, std::move(payload),
-              [weak = std::weak_ptr(reader)](const HostAnswer& answer) {
-                const auto kept = weak.lock();
-                if (!kept) return;
-                const bool renewed =
-                    answer.header.code == 0 || tree::planted(tree::Bug::lost_lease_kept);
-                if (renewed) {
-                  kept->reader.lease().renewed(answer.header.version, kept->reads->now_ns());
-                } else {
-                  kept->reader.lease().end_all();
-                  kept->reads->fail();
-                }
-              });
+  tree::LeafSamples& samples = reader->reader.samples();
+  ask(*asker_,
+      session_calls::RenewLease{reader->reader.view().id,
+                                {asked.id, asked.oldest},
+                                client::text_of(std::as_bytes(samples.leaves()))},
+      [weak = std::weak_ptr(reader)](const Result<session_calls::Renewed>& renewed) {
+        const auto kept = weak.lock();
+        if (!kept) return;
+        if (renewed || tree::planted(tree::Bug::lost_lease_kept)) {
+          const std::uint64_t epoch = renewed ? renewed->epoch : 0;
+          kept->reader.lease().renewed(epoch, kept->reads->now_ns());
+        } else {
+          kept->reader.lease().end_all();
+          kept->reads->fail();
+        }
+      });
+  samples.clear();
 }
 
 void HostMaps::keep_idle_leases() {

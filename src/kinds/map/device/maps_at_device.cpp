@@ -3,16 +3,15 @@
 
 #include <atomic>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "base/assert.hpp"
-#include "base/bytes.hpp"
 #include "channel/device/host_posts.hpp"
 #include "channel/device/relay.hpp"
 #include "engine/call.hpp"
 #include "engine/connection.hpp"
 #include "engine/services.hpp"
+#include "kinds/map/calls.hpp"
 #include "kinds/map/device/device_map.hpp"
 #include "kinds/map/device/host_maps.hpp"
 #include "kinds/map/offload/held_snapshots.hpp"
@@ -32,7 +31,8 @@ using wire::AtDevice;
 using wire::OffloadId;
 
 void close_at_host(HostLink& link, std::uint64_t connection, std::uint64_t number) {
-  link.notify(connection, OffloadId::snapshot_close, std::string(base::bytes_of(number)));
+  const wire::RequestMessage<map_calls::CloseSnapshot> close({number});
+  link.notify(connection, close.get());
 }
 
 /// A version that the host holds for a client of the device.

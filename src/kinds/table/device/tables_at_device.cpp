@@ -2,7 +2,6 @@
 #include "kinds/table/device/tables_at_device.hpp"
 
 #include <span>
-#include <string>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -27,8 +26,9 @@ void drop_loaded_pipeline(Call& call) {
   const HostAnswer& answer = *host_answer(call);
   if (answer.header.code != 0) return;
   HostLink& link = host_link(call);
-  link.notify(link.connection(), OffloadId::pipeline_drop,
-              std::string(base::bytes_of(answer.header.version)));
+  const std::uint64_t number = answer.header.version;
+  const wire::RequestMessage<table_calls::DropPipelines> drop({base::bytes_of(number)});
+  link.notify(link.connection(), drop.get());
 }
 
 // Of a loaded one the device has the words, and the host is told them. Keys of a run are for the
