@@ -182,8 +182,9 @@ void ClientTable::send(Connection& connection, std::uint32_t ring, wire::Respons
     watch_backlog(connection);
 }
 
-void ClientTable::send_promised(Connection& connection, std::uint32_t ring, wire::ResponseKind kind,
-                                std::uint32_t tag, const wire::ResponseHeader& header,
+void ClientTable::send_promised(Connection& connection, std::uint32_t ring,
+                                wire::ResponseKind kind, std::uint32_t tag,
+                                const wire::ResponseHeader& header,
                                 std::vector<std::byte> message) {
   rings::ResponseRing& to = connection.ring(ring);
   if (connection.closing) return to.take_back(message.size());

@@ -186,7 +186,8 @@ void HelperPool::end(Job& job, JobEnd how) {
 }
 
 ClientId HelperPool::add_client(PrincipalRef account) {
-  auto client = account ? std::make_unique<Client>(std::move(account)) : std::make_unique<Client>();
+  auto client =
+      account ? std::make_unique<Client>(std::move(account)) : std::make_unique<Client>();
   const Lock lock(mutex_);
   client->id = ClientId{++last_client_};
   return clients_.emplace(last_client_, std::move(client)).first->second->id;
