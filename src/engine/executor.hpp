@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -62,6 +63,10 @@ class Executor {
   virtual bool turn() = 0;
   /// Whether a turn may find something of which nobody tells.
   [[nodiscard]] virtual bool has_news() const { return false; }
+  /// How long one may sleep before the next turn, if nobody tells of anything.
+  [[nodiscard]] virtual std::uint64_t sleep_limit_ns() const {
+    return std::numeric_limits<std::uint64_t>::max();
+  }
   /// Now and then, between turns.
   virtual void maintain() {}
   /// There will be so many places for requests: room for all of them, so that none fails later.

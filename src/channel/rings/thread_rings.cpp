@@ -50,7 +50,8 @@ wire::RequestHeader ThreadRings::header_of(const wire::CallMessage& request,
   header.bytes = static_cast<std::uint32_t>(request.bytes());
   header.tag = tag;
   header.offload = static_cast<std::uint8_t>(request.offload);
-  header.ring = static_cast<std::uint8_t>(ring_ | (request.at_snapshot ? wire::kAtSnapshot : 0) |
+  header.ring = static_cast<std::uint8_t>(ring_ | request.hops << wire::kHopShift |
+                                          (request.at_snapshot ? wire::kAtSnapshot : 0) |
                                           (request.principal.empty() ? 0 : wire::kOnBehalf));
   header.key_bytes = static_cast<std::uint16_t>(request.key.size());
   header.map = request.map;
