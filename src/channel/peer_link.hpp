@@ -21,6 +21,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 
@@ -72,7 +73,8 @@ class PeerLink {
   [[nodiscard]] virtual bool post(std::uint64_t session, const fabric::WorkRequest& request,
                                   std::uint64_t owner) = 0;
   /// Takes a call, which is answered by one message; of one that is answered by several, the code
-  /// is unsupported. The message is copied. False: as of post().
+  /// is unsupported. The message is copied; one that says over how many nodes it has come may have
+  /// room where others have not. False: as of post(), and of calls of as many hops alone.
   [[nodiscard]] virtual bool call(std::uint64_t session, const wire::CallMessage& message,
                                   PeerAnswer& answer, std::uint64_t owner) = 0;
   /// Has all that was taken leave, by one doorbell.
@@ -80,6 +82,10 @@ class PeerLink {
   /// Tells what has ended, posts on memory in the order in which they were taken, and keeps the
   /// link. Returns whether anything has.
   virtual bool poll(PeerEnds& ends) = 0;
+  /// How long one may sleep before the next poll(), if nothing waits.
+  [[nodiscard]] virtual std::uint64_t sleep_limit_ns() const {
+    return std::numeric_limits<std::uint64_t>::max();
+  }
   /// Whether something has not ended, of which nobody wakes the thread.
   [[nodiscard]] virtual bool waits() const = 0;
 

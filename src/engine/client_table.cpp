@@ -108,7 +108,10 @@ void ClientTable::watch(Connection& connection) {
 void ClientTable::unwatch_quiet() {
   const std::uint32_t quiet = watched_.size() > kMany ? kQuietTurnsOfMany : kQuietTurns;
   std::erase_if(watched_, [&](Connection* connection) {
-    if (connection->quiet_turns < quiet || connection->distrusted) return false;
+    if (connection->quiet_turns < quiet || connection->distrusted ||
+        connection->without_place_count != 0) {
+      return false;
+    }
     doorbells_.look(connection->doorbell);
     if (connection->requests.ready()) return false;
     connection->watched = false;
@@ -182,9 +185,8 @@ void ClientTable::send(Connection& connection, std::uint32_t ring, wire::Respons
     watch_backlog(connection);
 }
 
-void ClientTable::send_promised(Connection& connection, std::uint32_t ring,
-                                wire::ResponseKind kind, std::uint32_t tag,
-                                const wire::ResponseHeader& header,
+void ClientTable::send_promised(Connection& connection, std::uint32_t ring, wire::ResponseKind kind,
+                                std::uint32_t tag, const wire::ResponseHeader& header,
                                 std::vector<std::byte> message) {
   rings::ResponseRing& to = connection.ring(ring);
   if (connection.closing) return to.take_back(message.size());

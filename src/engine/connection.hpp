@@ -5,6 +5,7 @@
 // Thread: one at a time: that of its worker.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -76,6 +77,12 @@ class Connection {
   std::vector<StalledRequests> stalled;
   std::uint32_t stalled_count = 0;
   std::uint32_t timed_count = 0;  // requests that wait for a time
+  std::uint32_t peer_waits = 0;   // requests that came over no other node, and wait for peers
+  // By the number of nodes over which they came.
+  std::array<std::uint32_t, wire::kHopsMax + 1> taken{};    // requests in flight, or not begun yet
+  std::array<std::uint32_t, wire::kHopsMax + 1> counted{};  // that wait for nothing of the above
+  std::array<StalledRequests, wire::kHopsMax + 1> without_place;  // not begun yet
+  std::uint32_t without_place_count = 0;                          // all of these
   /// The node's side of what carries its rings; null: its client shares the memory, or is gone.
   std::unique_ptr<LinkSide> side;
   SessionParts parts;

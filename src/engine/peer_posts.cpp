@@ -8,6 +8,7 @@
 #include "base/try_reserve.hpp"
 #include "engine/connection.hpp"
 #include "engine/planted_engine_bugs.hpp"
+#include "engine/principal_accounts.hpp"
 #include "engine/scheduler.hpp"
 #include "engine/services.hpp"
 
@@ -29,7 +30,7 @@ PeerPosts::PeerPosts(const ExecutorContext& context)
   if (node_ == nullptr) return;
   const auto wake = [&scheduler = scheduler_] { scheduler.wake(); };
   for (std::size_t i = 0; i < node_->peers.size(); ++i) {
-    links_.push_back({node_->peers[i].make_link(wake), {}, 0});
+    links_.push_back({node_->peers[i].make_link(wake), {}});
     node_->add_counts(i, links_[i].link->shared_counts());
   }
 }
@@ -69,39 +70,68 @@ bool PeerPosts::admit(Request& request) {
 void PeerPosts::make_room(std::size_t places) {
   base::reserve_more(done_, places - done_.size());
   base::reserve_more(going_on_, places - going_on_.size());
+  accounts_.resize(places);
 }
 
 // --- posting -------------------------------------------------------------------------------------
 
+PeerPosts::Queue& PeerPosts::queue_of(Link& link, const Request& request, const Post& post) {
+  return link.queues[post.message == nullptr ? 0 : request.hops() + 1];
+}
+
+// What a client's own connection asks for beyond its share is not taken in the first place, but for
+// a few that were under way.
+bool PeerPosts::may_post(const Request& request, std::span<const Post> posts,
+                         const PrincipalAccount& account) const {
+  const auto calls = [](const Post& post) { return post.message != nullptr; };
+  if (request.hops() == wire::kHopsMax) return std::ranges::none_of(posts, calls);
+  if (request.hops() != 0 || !request.on_behalf()) return true;
+  return account.peer_waits.load(std::memory_order_relaxed) < Scheduler::kPeerWaitsMax;
+}
+
 void PeerPosts::take(Request& request, std::span<const Post> posts) {
-  for (const Post& post : posts) base::reserve_more(links_[post.peer].waiting, posts.size());
+  PrincipalRef account = scheduler_.account_of(request);
+  const bool may = may_post(request, posts, *account);
+  if (may) {
+    for (const Post& post : posts) {
+      base::reserve_more(queue_of(links_[post.peer], request, post).waiting, posts.size());
+    }
+  }
   auto& state = request.executor_state.make<PostsOfRequest>();
+  scheduler_.begin_peer_wait(request, *account);
+  accounts_[request.index] = std::move(account);
   for (const Post& post : posts) {
     const std::uint64_t owner = std::uint64_t{request.index} << kPostBits | state.posted++;
-    links_[post.peer].waiting.push_back({post, owner});
+    if (may) queue_of(links_[post.peer], request, post).waiting.push_back({post, owner});
   }
-  state.pending = state.posted;
+  state.pending = may ? state.posted : 0;
+  if (!may) done_.push_back(&request);
 }
 
 // In order: what finds no room keeps what came after it for the same peer.
-void PeerPosts::feed(Link& link) {
-  for (; link.first != link.waiting.size(); ++link.first) {
-    const auto& [post, owner] = link.waiting[link.first];
-    const bool taken = post.message != nullptr
-                           ? link.link->call(post.session, *post.message, *post.answer, owner)
-                           : link.link->post(post.session, post.request, owner);
-    if (!taken && planted(Bug::peer_post_overtakes) && link.first + 1 != link.waiting.size()) {
-      std::swap(link.waiting[link.first], link.waiting[link.first + 1]);
+void PeerPosts::feed(channel::PeerLink& link, Queue& queue, std::uint8_t hops) {
+  for (; queue.first != queue.waiting.size(); ++queue.first) {
+    const auto& [post, owner] = queue.waiting[queue.first];
+    bool taken = false;
+    if (post.message == nullptr) {
+      taken = link.post(post.session, post.request, owner);
+    } else {
+      wire::CallMessage message = *post.message;
+      message.hops = hops;
+      taken = link.call(post.session, message, *post.answer, owner);
+    }
+    if (!taken && planted(Bug::peer_post_overtakes) && queue.first + 1 != queue.waiting.size()) {
+      std::swap(queue.waiting[queue.first], queue.waiting[queue.first + 1]);
     }
     if (!taken) break;
   }
-  if (link.first == link.waiting.size()) {
-    link.waiting.clear();
-    link.first = 0;
-  } else if (link.first >= kCompactFrom && link.first >= link.waiting.size() / 2) {
-    link.waiting.erase(link.waiting.begin(),
-                       link.waiting.begin() + static_cast<std::ptrdiff_t>(link.first));
-    link.first = 0;
+  if (queue.first == queue.waiting.size()) {
+    queue.waiting.clear();
+    queue.first = 0;
+  } else if (queue.first >= kCompactFrom && queue.first >= queue.waiting.size() / 2) {
+    queue.waiting.erase(queue.waiting.begin(),
+                        queue.waiting.begin() + static_cast<std::ptrdiff_t>(queue.first));
+    queue.first = 0;
   }
 }
 
@@ -111,6 +141,8 @@ bool PeerPosts::turn() {
   for (Link& each : links_) moved = each.link->poll(*this) || moved;
   going_on_.swap(done_);
   for (Request* const request : going_on_) {
+    const PrincipalRef account = std::exchange(accounts_[request->index], nullptr);
+    scheduler_.end_peer_wait(*request, *account);
     if (request->connection->closing) {
       scheduler_.release(*request);
     } else {
@@ -119,15 +151,25 @@ bool PeerPosts::turn() {
   }
   going_on_.clear();
   for (Link& each : links_) {
-    if (!each.waiting.empty()) feed(each);
+    for (std::uint8_t hops = 0; hops != each.queues.size(); ++hops) {
+      if (!each.queues[hops].waiting.empty()) feed(*each.link, each.queues[hops], hops);
+    }
     each.link->ring();
   }
   return moved;
 }
 
 bool PeerPosts::has_news() const {
-  return std::ranges::any_of(
-      links_, [](const Link& each) { return !each.waiting.empty() || each.link->waits(); });
+  const auto waits = [](const Queue& queue) { return !queue.waiting.empty(); };
+  return !done_.empty() || std::ranges::any_of(links_, [&](const Link& each) {
+    return std::ranges::any_of(each.queues, waits) || each.link->waits();
+  });
+}
+
+std::uint64_t PeerPosts::sleep_limit_ns() const {
+  std::uint64_t limit = std::numeric_limits<std::uint64_t>::max();
+  for (const Link& each : links_) limit = std::min(limit, each.link->sleep_limit_ns());
+  return limit;
 }
 
 void PeerPosts::ended(std::uint64_t owner, fabric::PostEnd how, fabric::Status status) {

@@ -15,7 +15,13 @@
 // state of the request, which stays until all has ended, also if the client is gone by then.
 //
 // All that is posted to a peer in one turn leaves by one doorbell. Posts for which a link has no
-// room wait, in the order in which they came, and keep nothing else waiting.
+// room wait, in the order in which they came, and keep nothing else waiting: calls do not wait for
+// posts on memory, nor calls of requests that came over a node for those of clients.
+//
+// A request that waits for peers counts for nothing among those that its scheduler has in flight;
+// of one principal so many may (Scheduler::kPeerWaitsMax). Beyond that no more of its requests are
+// taken, and posts of requests that a device relays for it end as not_sent. So do those of requests
+// that came over as many nodes as may be, if there is a call among them.
 //
 // Thread: that of the scheduler.
 #pragma once
@@ -85,6 +91,7 @@ class PeerPosts final : public Executor, private channel::PeerEnds {
   [[nodiscard]] bool admit(Request& request) override;
   bool turn() override;
   [[nodiscard]] bool has_news() const override;
+  [[nodiscard]] std::uint64_t sleep_limit_ns() const override;
   void make_room(std::size_t places) override;
   void drop(const Connection&) override {}
 
@@ -101,8 +108,8 @@ class PeerPosts final : public Executor, private channel::PeerEnds {
     const wire::CallMessage* message = nullptr;  // null: it is no call
     channel::PeerAnswer* answer = nullptr;
   };
-  /// Takes what a step has posted, or, where the heap has nothing, throws and takes none of it.
-  /// Requires: 1 to PostsOfRequest::kMost.
+  /// Takes what a step has posted, all of it or none: what may not be posted ends as not_sent, and
+  /// where the heap has nothing, it throws. Requires: 1 to PostsOfRequest::kMost.
   void take(Request& request, std::span<const Post> posts);
 
  private:
@@ -110,21 +117,30 @@ class PeerPosts final : public Executor, private channel::PeerEnds {
     Post post;
     std::uint64_t owner;
   };
-  /// A peer's link, and what it has no room for.
-  struct Link {
-    std::unique_ptr<channel::PeerLink> link;
+  /// What a link has no room for, in order.
+  struct Queue {
     std::vector<Waiting> waiting;
     std::size_t first = 0;  // of them, that waits
   };
+  /// A peer's link, and what waits for it: posts on memory, and calls by the hops that they will
+  /// have behind them.
+  struct Link {
+    std::unique_ptr<channel::PeerLink> link;
+    std::array<Queue, wire::kHopsMax + 1> queues;
+  };
 
   void ended(std::uint64_t owner, fabric::PostEnd how, fabric::Status status) override;
-  static void feed(Link& link);
+  [[nodiscard]] static Queue& queue_of(Link& link, const Request& request, const Post& post);
+  [[nodiscard]] bool may_post(const Request& request, std::span<const Post> posts,
+                              const PrincipalAccount& account) const;
+  static void feed(channel::PeerLink& link, Queue& queue, std::uint8_t hops);
 
   Scheduler& scheduler_;
   NodePeers* const node_;       // null: it has none
   std::vector<Link> links_;     // by number
   std::vector<Request*> done_;  // of which the last post has ended
   std::vector<Request*> going_on_;
+  std::vector<PrincipalRef> accounts_;  // of requests that wait, by their index
 };
 
 /// What one step posts.
@@ -137,8 +153,9 @@ class PeerBatch {
   // Of each: the peer's number, and the session by which the key, or the number of an object, was
   // told; of another session nothing leaves. Bounds of a client's are the step's to check: a post
   // that the peer refuses ends the link for all. WRITEs and atomics on one peer take effect in
-  // order; a READ may bring what was posted behind it, for it may be asked for twice. Requires: at
-  // most PostsOfRequest::kMost.
+  // order; a READ may bring what was posted behind it, for it may be asked for twice; and a call
+  // may overtake what was posted on memory, or be overtaken. Requires: at most
+  // PostsOfRequest::kMost.
 
   void read(std::size_t peer, std::uint64_t session, std::span<std::byte> into,
             fabric::RegionKey key, std::uint64_t remote) {

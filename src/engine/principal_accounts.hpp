@@ -77,6 +77,8 @@ struct PrincipalAccount {
   } connections;
   /// Snapshots that it holds, at whatever connection, its own or a device's. Any thread.
   std::atomic<std::uint32_t> snapshots{0};
+  /// Requests of it that wait for other nodes. Any thread.
+  std::atomic<std::uint32_t> peer_waits{0};
 };
 
 [[nodiscard]] std::string principal_of_secret(std::string_view name);

@@ -19,6 +19,13 @@ namespace espalier::offload {
 class Connection;
 struct Offload;
 
+/// Who counts a request among those in flight.
+enum class Counted : std::uint8_t {
+  by_both,        ///< its scheduler, and its connection
+  by_connection,  ///< it waits for its turn somewhere, or is with helpers
+  by_none,        ///< it waits for its client, for a time, or for a peer
+};
+
 /// What an answer is made of comes first, in two lines that an executor asks for in time: of all
 /// that many requests in flight touch, little is still near when it is needed again. A request
 /// whose message is one slot, and whose offload keeps nothing, touches four lines in all.
@@ -35,10 +42,11 @@ struct alignas(64) Request {
   /// What the request says: a copy that nobody else can change.
   wire::RequestHeader header{};
   std::uint32_t index = 0;
-  bool refused = false;    // there was no memory for its message
   bool no_memory = false;  // the heap had none for what it is after: that is to be its answer
-  bool streamed = false;   // a part of its answer was sent
-  bool timed = false;      // since `timed_since_ns`
+  Counted counted = Counted::by_both;
+  bool streamed = false;     // a part of its answer was sent
+  bool refused : 1 = false;  // there was no memory for its message
+  bool timed : 1 = false;    // since `timed_since_ns`
   Request* next_stalled = nullptr;
   std::uint64_t wanted_bytes = 0;  // of its answer, for which there was no memory; 0: there was
   std::uint64_t timed_since_ns = 0;
@@ -46,6 +54,11 @@ struct alignas(64) Request {
   rings::MessageBuffer message;
 
   [[nodiscard]] std::uint32_t ring() const { return header.ring & wire::kRingBits; }
+  /// Over how many nodes it has come: kHopsMax at most.
+  [[nodiscard]] std::uint8_t hops() const {
+    const auto said = static_cast<std::uint8_t>((header.ring & wire::kHopBits) >> wire::kHopShift);
+    return std::min(said, wire::kHopsMax);
+  }
   [[nodiscard]] std::string_view key() const {
     return {text() + wire::kRequestKeyOffset, header.key_bytes};
   }

@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::uint32_t kBurst = 16;  // requests that a ring gives at its turn
 constexpr std::uint32_t kTurnsToMaintain = 256;
+constexpr std::size_t kLooksWhenFull = 16;  // at rings, for requests of other nodes
 
 /// What a request has helpers do; then the request goes on, or where there was no memory for that,
 /// is answered so.
@@ -87,6 +88,7 @@ bool Scheduler::turn() {
   moved = took_ || moved;
   for (const OfKind& each : executors_) moved = each.executor->turn() || moved;
   moved = go_on() || moved;
+  moved = go_on_in_places() || moved;
   if (clients_.waits_for_clients()) {
     moved = clients_.flush_backlogs([this](Connection& connection, std::uint32_t ring) {
       return go_on_stalled(connection, ring);
@@ -113,7 +115,8 @@ bool Scheduler::has_news() {
          std::ranges::any_of(executors_,
                              [](const OfKind& each) { return each.executor->has_news(); }) ||
          std::ranges::any_of(clients_.watched(), [this](const Connection* connection) {
-           return !connection->broken && may_stall(*connection) && connection->requests.ready();
+           return !connection->broken && connection->requests.ready() &&
+                  (next_hops(*connection) != 0 || !is_kept_back(*connection));
          });
 }
 
@@ -139,21 +142,19 @@ void Scheduler::remove(Connection& connection) {
 bool Scheduler::take_requests() {
   const std::span<Connection* const> watched = clients_.watched();
   const std::size_t rings = watched.size();
-  if (rings == 0 || busy() >= kInFlight || !taking_) return false;
+  if (rings == 0 || !taking_) return false;
   const auto share =
       static_cast<std::uint32_t>(std::max<std::size_t>(kInFlight / rings, std::size_t{kBurst} / 2));
   bool took = false;
   if (first_ >= rings) first_ = 0;
   std::size_t turn = 0;
-  for (; turn < rings && busy() < kInFlight; ++turn) {
+  std::size_t looks = kLooksWhenFull;
+  for (; turn < rings; ++turn) {
+    if (busy() >= kInFlight && looks-- == 0) break;
     std::size_t at = first_ + turn;
     if (at >= rings) at -= rings;
     Connection& connection = *watched[at];
-    const std::uint32_t most = std::min(share, options_.in_flight_max);
-    const std::uint32_t has =
-        connection.in_flight - connection.stalled_count - connection.timed_count;
-    if (connection.broken || has >= most || !may_stall(connection)) continue;
-    if (take_from(connection, std::min(kBurst, most - has))) {
+    if (take_from(connection, std::min(share, options_.in_flight_max))) {
       connection.quiet_turns = 0;
       took = true;
     } else {
@@ -165,12 +166,13 @@ bool Scheduler::take_requests() {
   return took;
 }
 
-bool Scheduler::take_from(Connection& connection, std::uint32_t burst) {
+bool Scheduler::take_from(Connection& connection, std::uint32_t share) {
   bool took = false;
-  for (; burst != 0 && busy() < kInFlight && !connection.broken; --burst) {
+  for (std::uint32_t burst = kBurst; burst != 0 && may_take(connection, share); --burst) {
     Request* const place = free_place();
     if (place == nullptr) break;
     Request& request = *place;
+    const std::uint8_t hops = next_hops(connection);
     const rings::Taken taken = connection.requests.take(request.message);
     if (taken == rings::Taken::nothing) break;
     if (taken == rings::Taken::broken) {
@@ -189,17 +191,50 @@ bool Scheduler::take_from(Connection& connection, std::uint32_t burst) {
     request.wanted_bytes = 0;
     request.streamed = false;
     ++connection.in_flight;
-    // Without this nobody could tell where the answer goes.
-    if (request.ring() >= connection.layout().response_rings) {
+    count_in(request);
+    // Without this nobody could tell where the answer goes; and what room was there for it must be.
+    if (request.ring() >= connection.layout().response_rings ||
+        (request.header.ring & wire::kHopBits) >> wire::kHopShift != hops) {
       clients_.break_off(connection);
       release(request);
     } else if (connection.ring(request.ring()).backlog_bytes() != 0) {
       stall(request);
     } else {
-      begin(request);
+      begin_in_place(request);
     }
   }
   return took;
+}
+
+std::uint8_t Scheduler::next_hops(const Connection& connection) {
+  return (connection.requests.peek(offsetof(wire::RequestHeader, ring)) & wire::kHopBits) >>
+         wire::kHopShift;
+}
+
+// Whether there is room for its next request, if one has come.
+bool Scheduler::may_take(const Connection& connection, std::uint32_t share) const {
+  if (connection.broken || !connection.requests.ready()) return false;
+  const std::uint8_t hops = next_hops(connection);
+  if (hops != 0) [[unlikely]]
+    return connection.taken[std::min(hops, wire::kHopsMax)] < wire::kHopRequestsMax;
+  return busy() < kInFlight && connection.counted[0] < share && !is_kept_back(connection);
+}
+
+// A no-op waits for nobody: it asks whether the node is there.
+void Scheduler::begin_in_place(Request& request) {
+  const std::uint8_t hops = request.hops();
+  const bool noop = request.header.offload == static_cast<std::uint8_t>(wire::OffloadId::noop);
+  if (hops == 0 || noop) [[likely]]
+    return begin(request);
+  set_aside(request, Counted::by_none);
+  Connection& connection = *request.connection;
+  if (connection.without_place[hops].empty() && has_place(connection, hops)) {
+    take_back(request);
+    return begin(request);
+  }
+  connection.without_place[hops].push(&request);
+  ++connection.without_place_count;
+  ++without_place_;
 }
 
 // There are more places than are busy at a time, if some wait for their clients.
@@ -275,9 +310,10 @@ bool Scheduler::check(Request& request) {
   if ((!may || request.on_behalf()) && !check_access(request)) [[unlikely]]
     return false;
   const Limits& limits = request.offload->limits;
-  const unsigned known =
-      wire::kRingBits | wire::kOnBehalf | (limits.at_snapshot ? wire::kAtSnapshot : 0u);
-  if ((request.header.ring & ~known) != 0) {
+  const unsigned known = wire::kRingBits | wire::kHopBits | wire::kOnBehalf |
+                         (limits.at_snapshot ? wire::kAtSnapshot : 0u);
+  const bool too_far = (request.header.ring & wire::kHopBits) > wire::kHopsMax << wire::kHopShift;
+  if ((request.header.ring & ~known) != 0 || too_far) {
     fail(request, {Code::invalid_argument, 0, request.header.ring});
     return false;
   }
@@ -356,6 +392,7 @@ void Scheduler::release(Request& request) {
                      request.header.key_bytes <= request.header.bytes - wire::kRequestHeaderBytes;
   if (offload != nullptr && offload->secret_key && whole) [[unlikely]]
     request.wipe_key();
+  count_out(request);
   if (request.works_on != nullptr) --request.works_on->users;
   request.works_on = nullptr;
   request.connection = nullptr;

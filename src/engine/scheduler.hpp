@@ -9,11 +9,17 @@
 // bounded length and goes on behind the others. What waits for its turn in a kind's executor, or
 // for helpers, counts for nothing among those in flight: it does not keep out what others ask.
 //
+// Requests that come over other nodes have places that clients cannot take, by the number of hops
+// that they have behind them, and so has what they wait for elsewhere: nodes that ask each other
+// cannot wait for each other in a circle (docs/design/peers.md). A no-op takes no place, for it
+// asks whether the node is there. Each session has one of them whatever others have, and takes turns
+// with these for the rest: whoever is no node, and says that it is one, keeps out no node.
+//
 // A request whose response ring is full is stalled until its client has read: it counts for nothing
 // then, for others must not wait for that client, nor must those of the same client that answer to
 // another ring. So does one that waits for a time, such as a query that has no place to run in yet:
-// a few hundred of these would leave no request in. What may be stalled is bounded for each client
-// (client_table.hpp).
+// a few hundred of these would leave no request in; or for a peer. What may be stalled is bounded
+// for each client (client_table.hpp), and what waits for peers for each principal.
 //
 // Where the heap has nothing, the request that meets that is answered with out_of_memory: its
 // offload throws std::bad_alloc, before it changes anything, and guarded() has the answer. The
@@ -30,6 +36,7 @@
 // Thread: one at a time, but for what a helper calls when its work is done.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -77,6 +84,12 @@ class Scheduler final {
   static constexpr std::uint32_t kStalledMax = wire::kResponseRingsMax * 256;
   /// And of all clients together, each its share: so much memory clients that never read may take.
   static constexpr std::uint32_t kStalledMaxOfAll = 65536;
+  /// Those of one principal's that may wait for peers, on all schedulers of the node: while there
+  /// are so many, no more of its requests are taken.
+  static constexpr std::uint32_t kPeerWaitsMax = 1024;
+  /// Places of requests with as many hops, for each number of hops; one for each session, if there
+  /// are more.
+  static constexpr std::uint32_t kHopPlaces = 64;
   /// `services` and `clients` outlive it.
   Scheduler(Services& services, ClientTable& clients, const SchedulerOptions& options);
   /// Requires: all connections are removed, and turn() was called until idle().
@@ -121,8 +134,14 @@ class Scheduler final {
     }
   }
   void fail(Request& request, Error error, std::string_view words = {});
-  /// So many more of its requests wait for their turn in an executor, or fewer.
-  void count_aside(std::ptrdiff_t more) { set_aside_ += static_cast<std::size_t>(more); }
+  /// It waits for its turn in an executor, or for a peer: until take_back() it does not count among
+  /// those in flight.
+  void set_aside(Request& request, Counted how);
+  void take_back(Request& request);
+  /// Its posts to peers are under way, or have ended; of clients' requests alone. They count on
+  /// this account, which stays until then.
+  void begin_peer_wait(Request& request, PrincipalAccount& account);
+  void end_peer_wait(Request& request, PrincipalAccount& account);
   /// Ends a request whose client is gone. Requires: it is in no list.
   void release(Request& request);
   [[nodiscard]] PrincipalRef account_of(const Request& request);
@@ -131,15 +150,22 @@ class Scheduler final {
   friend class Call;  // through which offloads reach what follows
 
   bool take_requests();
-  bool take_from(Connection& connection, std::uint32_t burst);
+  bool take_from(Connection& connection, std::uint32_t share);
+  [[nodiscard]] bool may_take(const Connection& connection, std::uint32_t share) const;
+  /// Whether all that its client asks for waits in the ring until some of what it has waits less.
+  [[nodiscard]] bool is_kept_back(const Connection& connection) const;
+  [[nodiscard]] static std::uint8_t next_hops(const Connection& connection);
+  [[nodiscard]] bool has_place(const Connection& connection, std::uint8_t hops) const;
+  void begin_in_place(Request& request);
+  bool go_on_in_places();
   /// A place for one more; null: there is no memory for it now.
   [[nodiscard]] Request* free_place() noexcept;
   void add_place();
-  /// Those in flight that are not stalled, do not wait for a time or a lane, and are not with
-  /// helpers.
-  [[nodiscard]] std::size_t busy() const {
-    return places_.size() - free_.size() - stalled_ - times_.size() - set_aside_ - handed_over_;
-  }
+  /// Clients' requests in flight that are not stalled, do not wait for a time, a lane, or a peer,
+  /// and are not with helpers.
+  [[nodiscard]] std::uint32_t busy() const { return busy_[0]; }
+  void count_in(Request& request);
+  void count_out(Request& request);
   void begin(Request& request);
   [[nodiscard]] bool check(Request& request);
   void step(Request& request) noexcept { go_on_with(request); }
@@ -211,9 +237,11 @@ class Scheduler final {
   std::uint32_t turns_ = 0;
   std::uint32_t until_timed_ = 1;  // requests
   std::uint32_t timed_ = 0;
+  std::array<std::uint32_t, wire::kHopsMax + 1> busy_{};  // by hops
+  std::uint32_t without_place_ = 0;                       // requests that have not begun
   std::uint32_t handed_over_ = 0;
-  std::size_t set_aside_ = 0;  // by executors
-  std::uint32_t stalled_ = 0;  // of all clients
+  std::uint32_t stalled_ = 0;     // of all clients
+  std::uint32_t peer_waits_ = 0;  // clients' requests
 
   std::mutex mutex_;  // guards resumed_
   std::vector<Request*> resumed_;

@@ -9,6 +9,7 @@
 #include "base/clock.hpp"
 #include "engine/client_table.hpp"
 #include "engine/connection.hpp"
+#include "engine/principal_accounts.hpp"
 #include "engine/scheduler.hpp"
 #include "engine/services.hpp"
 
@@ -49,6 +50,7 @@ bool Scheduler::go_on_timed() {
     times_[i] = times_.back();
     times_.pop_back();
     --request.connection->timed_count;
+    take_back(request);
     step(request);
     moved = true;
   }
@@ -77,6 +79,7 @@ Result<void> Scheduler::hand_over(Request& request, std::unique_ptr<HelperJob> j
       services_.helpers.submit(std::move(job), {helper_client_of(request), deadline_ns});
   if (!submitted) return std::unexpected(submitted.error());
   ++handed_over_;
+  set_aside(request, Counted::by_connection);
   return {};
 }
 
@@ -117,6 +120,7 @@ void Scheduler::take_resumed() {
   handed_over_ -= static_cast<std::uint32_t>(going_resumed_.size());
   // The job of a client that has ended may have been cancelled: its request ends here.
   for (Request* request : going_resumed_) {
+    take_back(*request);
     if (request->connection->closing) {
       release(*request);
     } else {
@@ -141,6 +145,7 @@ void Scheduler::wait_until_writable(Request& request) {
 }
 
 void Scheduler::wait_until(Request& request, std::uint64_t monotonic_ns) {
+  set_aside(request, Counted::by_none);
   times_.push_back({&request, monotonic_ns});
   ++request.connection->timed_count;
 }
@@ -148,6 +153,7 @@ void Scheduler::wait_until(Request& request, std::uint64_t monotonic_ns) {
 void Scheduler::stall(Request& request) {
   if (request.wanted_bytes != 0)
     services_.waiting_for_memory.fetch_add(1, std::memory_order_relaxed);
+  set_aside(request, Counted::by_none);
   Connection& connection = *request.connection;
   connection.stalled[request.ring()].push(&request);
   ++connection.stalled_count;
@@ -166,9 +172,10 @@ bool Scheduler::go_on_stalled(Connection& connection, std::uint32_t ring) {
     ++gone;
     --connection.stalled_count;
     --stalled_;
+    take_back(request);
     no_longer_waits(request);
     if (request.offload == nullptr) {
-      begin(request);
+      begin_in_place(request);
     } else {
       again_.push_back(&request);
     }
@@ -191,12 +198,91 @@ bool Scheduler::may_go_on(Connection& connection, const Request& request) const 
           connection.share.allows(request.wanted_bytes));
 }
 
+bool Scheduler::is_kept_back(const Connection& connection) const {
+  if (!may_stall(connection)) return true;
+  return connection.account->peer_waits.load(std::memory_order_relaxed) >= kPeerWaitsMax;
+}
+
 // Whether its next request may be taken, though it may have to wait aside.
 bool Scheduler::may_stall(const Connection& connection) const {
-  const std::uint32_t has = connection.stalled_count + connection.timed_count;
-  if (has < 16 || stalled_ + times_.size() < kStalledMaxOfAll / 2) [[likely]]
+  const std::uint32_t has =
+      connection.stalled_count + connection.timed_count + connection.peer_waits;
+  if (has < 16 || stalled_ + times_.size() + peer_waits_ < kStalledMaxOfAll / 2) [[likely]]
     return has < kStalledMax;
   return has < kStalledMaxOfAll / clients_.size();
+}
+
+// --- who counts ----------------------------------------------------------------------------------
+
+void Scheduler::count_in(Request& request) {
+  const std::uint8_t hops = request.hops();
+  request.counted = Counted::by_both;
+  ++busy_[hops];
+  ++request.connection->counted[hops];
+  ++request.connection->taken[hops];
+}
+
+void Scheduler::count_out(Request& request) {
+  const std::uint8_t hops = request.hops();
+  if (request.counted == Counted::by_both) --busy_[hops];
+  if (request.counted != Counted::by_none) --request.connection->counted[hops];
+  --request.connection->taken[hops];
+}
+
+void Scheduler::set_aside(Request& request, Counted how) {
+  ESPALIER_ASSERT(request.counted == Counted::by_both && how != Counted::by_both);
+  request.counted = how;
+  --busy_[request.hops()];
+  if (how == Counted::by_none) --request.connection->counted[request.hops()];
+}
+
+void Scheduler::take_back(Request& request) {
+  ESPALIER_ASSERT(request.counted != Counted::by_both);
+  if (request.counted == Counted::by_none) ++request.connection->counted[request.hops()];
+  request.counted = Counted::by_both;
+  ++busy_[request.hops()];
+}
+
+void Scheduler::begin_peer_wait(Request& request, PrincipalAccount& account) {
+  set_aside(request, Counted::by_none);
+  if (request.hops() != 0) return;  // of which each session has but so many
+  account.peer_waits.fetch_add(1, std::memory_order_relaxed);
+  ++request.connection->peer_waits;
+  ++peer_waits_;
+}
+
+void Scheduler::end_peer_wait(Request& request, PrincipalAccount& account) {
+  take_back(request);
+  if (request.hops() != 0) return;
+  account.peer_waits.fetch_sub(1, std::memory_order_relaxed);
+  --request.connection->peer_waits;
+  --peer_waits_;
+}
+
+bool Scheduler::has_place(const Connection& connection, std::uint8_t hops) const {
+  return busy_[hops] < kHopPlaces || connection.counted[hops] == 0;
+}
+
+// Requests of other nodes as places become free: of each session in its turn one, and of that in the
+// order in which they came.
+bool Scheduler::go_on_in_places() {
+  if (without_place_ == 0) [[likely]]
+    return false;
+  bool moved = false;
+  const std::span<Connection* const> watched = clients_.watched();
+  for (std::size_t i = 0; i < watched.size(); ++i) {
+    Connection& connection = *watched[(turns_ + i) % watched.size()];
+    for (std::uint8_t hops = 1; hops <= wire::kHopsMax; ++hops) {
+      if (connection.without_place[hops].empty() || !has_place(connection, hops)) continue;
+      Request& request = *connection.without_place[hops].pop();
+      --connection.without_place_count;
+      --without_place_;
+      take_back(request);
+      begin(request);
+      moved = true;
+    }
+  }
+  return moved;
 }
 
 // What waits for the client itself, for a time, or for a lane is in no other thread's hands: it
@@ -215,6 +301,10 @@ void Scheduler::drop_waiting(Connection& connection) {
     release(*waiting.request);
     return true;
   });
+  without_place_ -= std::exchange(connection.without_place_count, 0);
+  for (StalledRequests& of_hops : connection.without_place) {
+    of_hops.sort_out([this](Request* request) { release(*request); });
+  }
   for (const OfKind& each : executors_) each.executor->drop(connection);
 }
 

@@ -9,6 +9,7 @@
 namespace espalier::node {
 
 Result<std::vector<offload::NodePeers::Peer>> links_to_peers(std::span<const PeerConfig> peers,
+                                                             rings::MessageBudget& messages,
                                                              std::string* mistake) {
   std::vector<offload::NodePeers::Peer> made;
   for (const PeerConfig& peer : peers) {
@@ -24,6 +25,7 @@ Result<std::vector<offload::NodePeers::Peer>> links_to_peers(std::span<const Pee
     peer::PeerOptions options;
     options.address = std::move(*address);
     options.secret_file = peer.secret_file;
+    options.budget = &messages;
     made.push_back({peer.name, [options](std::function<void()> wake) {
                       return std::make_unique<peer::SessionLink>(options, std::move(wake));
                     }});

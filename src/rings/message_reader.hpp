@@ -39,6 +39,13 @@ class MessageReader {
   /// Whether it is worthwhile to call take().
   [[nodiscard]] bool ready() const { return slots_.ready(); }
 
+  /// A byte of the first slot of the message that take() would take next, as its sender has it just
+  /// now: a hint. Requires: ready(), and it lies in the header.
+  [[nodiscard]] std::uint8_t peek(std::size_t offset) const {
+    if (left_ != 0) return std::to_integer<std::uint8_t>(gathered_.data()[offset]);
+    return base::load_shared<std::uint8_t>(slots_.next() + offset);
+  }
+
   /// Takes the next message into `into`. Cost: a slot, and one cold slot for every 60 bytes more.
   [[nodiscard]] Taken take(MessageBuffer& into) {
     if (!slots_.ready()) return Taken::nothing;

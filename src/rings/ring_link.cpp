@@ -68,6 +68,7 @@ void RingLink::attach(fabric::QueuePair& pair, const Peer& peer) {
   posts_.attach(pair);
   peer_ = peer;
   stopped_ = false;
+  close_sent_ = false;  // by the pair before, and it may not have come
   for (Outgoing& ring : outgoing_) {
     // The pair before has ended: nothing is the fabric's own any more.
     ring.completed = ring.posted;

@@ -15,6 +15,7 @@ namespace espalier::wire {
 struct CallMessage {
   OffloadId offload = OffloadId::invalid;
   bool at_snapshot = false;  ///< its payload begins with the number of a snapshot
+  std::uint8_t hops = 0;     ///< over how many nodes it has come: kHopsMax at most
   std::uint32_t map = 0;
   std::uint32_t argument = 0;
   std::string_view key{};

@@ -132,6 +132,9 @@ TEST(RingFormat, RequestHeader) {
   EXPECT_EQ(bytes_of(header), expected);
   EXPECT_EQ(kRequestKeyOffset, 32u);
   EXPECT_EQ(kRingBits, 0x0F);
+  EXPECT_EQ(kHopBits, 0x30);
+  EXPECT_EQ(kHopsMax << kHopShift, 0x20);
+  EXPECT_EQ(kOnBehalf, 0x40);
   EXPECT_EQ(kAtSnapshot, 0x80);
   EXPECT_EQ(kMessageBytesMax, 33'554'432u);
 }

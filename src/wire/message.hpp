@@ -102,7 +102,8 @@ struct RequestHeader {
   std::uint32_t bytes;   // of the message, this header included, later sequence words not
   std::uint32_t tag;     // handed back in the answer
   std::uint8_t offload;  // OffloadId
-  std::uint8_t ring;     // low bits: the response ring of the answer; kAtSnapshot, kOnBehalf
+  std::uint8_t ring;     // low bits: the response ring of the answer; kHopBits, kAtSnapshot,
+                         // kOnBehalf
   std::uint16_t key_bytes;
   std::uint64_t hint;      // wire::Ref of a node to enter at; 0: none
   std::uint32_t map;       // 0: none
@@ -114,6 +115,14 @@ static_assert(offsetof(RequestHeader, hint) == 16 && offsetof(RequestHeader, map
 static_assert(std::has_unique_object_representations_v<RequestHeader>);
 inline constexpr std::uint32_t kRequestKeyOffset = kRequestHeaderBytes;
 inline constexpr std::uint8_t kRingBits = 0x0F;
+/// Over how many nodes it has come: 0 from a client, 1 from a node that serves a client, 2 from one
+/// that serves a node (docs/design/peers.md).
+inline constexpr std::uint8_t kHopBits = 0x30;
+inline constexpr unsigned kHopShift = 4;
+inline constexpr std::uint8_t kHopsMax = 2;
+/// Requests of one session with as many hops that a node has, or that wait there, at most: whoever
+/// asks has no more on their way, so that none keeps one of more hops behind it waiting.
+inline constexpr std::uint32_t kHopRequestsMax = 64;
 /// Reads: the payload begins with 8 bytes that name a snapshot, and that is what is read.
 inline constexpr std::uint8_t kAtSnapshot = 0x80;
 /// It ends with the principal on whose behalf it is relayed (wire/principal.hpp).

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -24,11 +25,17 @@ struct PeerOptions {
   std::string secret_file;
   /// How long one try to reach the peer takes at most.
   std::uint64_t timeout_ns = 1'000'000'000;
-  /// A peer of which something is awaited, and nothing comes for so long, is given up.
+  /// A peer of which something is awaited, and that answers nothing for so long, though it is asked
+  /// whether it is there, is given up.
   std::uint64_t silence_ns = 3'000'000'000;
+  /// A call that is not answered for so long is given up, and so is a link whose oldest post has not
+  /// ended after it, though the peer is there.
+  std::uint64_t answer_ns = 30'000'000'000;
   /// Between two tries; after each in vain twice as long, up to the second.
   std::uint64_t pause_ns = 50'000'000;
   std::uint64_t pause_max_ns = 1'000'000'000;
+  /// Of which what the peer sends is gathered; null: there is no limit. Outlives the link.
+  rings::MessageBudget* budget = nullptr;
 };
 
 struct OpenedPeer {
@@ -37,8 +44,9 @@ struct OpenedPeer {
   std::unique_ptr<client::SideLink> memory;  ///< null: the peer lets nobody write its memory
 };
 
+/// `on_lost`: FabricConnectionOptions::on_lost.
 /// Errors: as FabricConnection::open and SideLink::open: system (ECONNREFUSED, ETIMEDOUT), corrupt,
 /// too_many_participants, not_permitted; those of KnownSecret::read_file.
-Result<OpenedPeer> open_peer(const PeerOptions& options);
+Result<OpenedPeer> open_peer(const PeerOptions& options, std::function<void()> on_lost);
 
 }  // namespace espalier::peer

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <system_error>
+#include <limits>
+#include <new>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -23,6 +24,10 @@ using fabric::Status;
 constexpr std::uint32_t kSignalEvery = SessionLink::kPostsMax / 4;
 constexpr int kAnswersPerPoll = 64;
 constexpr std::uint64_t kQuietLookNs = 1'000'000;  // while nothing is awaited
+constexpr std::uint64_t kTimesLookNs = 1'000'000;  // at those of calls
+constexpr std::uint32_t kAsksTag = SessionLink::kCallsMax;
+// Of as many hops as may be: it takes no place, and waits behind nothing.
+constexpr wire::CallMessage kAsks{.offload = wire::OffloadId::noop, .hops = wire::kHopsMax};
 
 }  // namespace
 
@@ -31,7 +36,8 @@ SessionLink::SessionLink(const PeerOptions& options, std::function<void()> wake)
       wake_(std::move(wake)),
       posts_(kPostsMax, kSignalEvery),
       pause_ns_(options.pause_ns) {
-  never_left_.reserve(kPostsMax);
+  calls_never_left_.reserve(kCallsMax);
+  posts_never_left_.reserve(kPostsMax);
   free_calls_.reserve(kCallsMax);
   for (std::uint32_t tag = kCallsMax; tag != 0; --tag) free_calls_.push_back(tag - 1);
 }
@@ -44,9 +50,15 @@ SessionLink::~SessionLink() {
 
 // --- posts and calls -----------------------------------------------------------------------------
 
-bool SessionLink::never_leaves(std::uint64_t owner, Status why) {
-  if (never_left_.size() == kPostsMax) return false;
-  never_left_.push_back({owner, PostEnd::not_sent, why});
+bool SessionLink::post_never_leaves(std::uint64_t owner, Status why) {
+  if (posts_never_left_.size() == kPostsMax) return false;
+  posts_never_left_.push_back({taken_, {owner, PostEnd::not_sent, why}});
+  return true;
+}
+
+bool SessionLink::call_never_leaves(std::uint64_t owner, Status why) {
+  if (calls_never_left_.size() == kCallsMax) return false;
+  calls_never_left_.push_back({owner, PostEnd::not_sent, why});
   return true;
 }
 
@@ -54,68 +66,113 @@ bool SessionLink::never_leaves(std::uint64_t owner, Status why) {
 bool SessionLink::post(std::uint64_t session, const fabric::WorkRequest& request,
                        std::uint64_t owner) {
   const bool meant = session == kAnySession || session == sessions_;
-  if (!memory_ || !meant) return never_leaves(owner, Status::flushed);
+  if (!memory_ || !meant) return post_never_leaves(owner, Status::flushed);
   if (request.bytes > memory_->endpoint().properties().message_bytes_max) {
-    return never_leaves(owner, Status::local_length);
+    return post_never_leaves(owner, Status::local_length);
   }
-  return posts_.add(request, owner);
+  if (!posts_.add(request, owner)) return false;
+  ++taken_;
+  return true;
 }
 
+bool SessionLink::has_room(std::uint8_t hops) const {
+  return !sending_ && !free_calls_.empty() && (hops == 0 || calls_of_hops_[hops] < kCallsOfHopsMax);
+}
+
+// Where there is no memory for a long message, nothing of it was sent.
 bool SessionLink::call(std::uint64_t session, const wire::CallMessage& message, PeerAnswer& answer,
                        std::uint64_t owner) {
+  ESPALIER_ASSERT(message.hops <= wire::kHopsMax);
   const bool meant = session == kAnySession || session == sessions_;
-  if (!rings_ || !meant) return never_leaves(owner, Status::flushed);
-  if (sending_ || free_calls_.empty()) return false;
+  if (!rings_ || !meant) return call_never_leaves(owner, Status::flushed);
+  if (!has_room(message.hops)) return false;
   const std::uint32_t tag = free_calls_.back();
-  if (!rings_->begin_send(message, tag)) return false;
+  try {
+    if (!rings_->begin_send(message, tag)) return false;
+  } catch (const std::bad_alloc&) {
+    return call_never_leaves(owner, Status::flushed);
+  }
   free_calls_.pop_back();
+  ++calls_of_hops_[message.hops];
   sending_ = !rings_->send_rest();
-  calls_[tag] = {owner, &answer, false};
+  calls_[tag] = {WaitingCall::State::waits, false, message.hops, owner, &answer, now_ns_};
   own_counts().calls.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
+// Where a doorbell finds no memory, nobody knows what of it has left.
 void SessionLink::ring() {
-  if (memory_ && posts_.waits()) {
-    posts_.ring();
-    memory_->endpoint().flush();
-    count();
-  }
-  if (rings_) {
-    if (sending_) sending_ = !rings_->send_rest();
-    rings_->ring();
+  try {
+    if (memory_ && posts_.waits()) {
+      in_doubt_ = true;
+      posts_.ring();
+      memory_->endpoint().flush();
+      in_doubt_ = false;
+      count();
+    }
+    if (rings_) {
+      if (sending_) send_more();
+      rings_->ring();
+    }
+  } catch (const std::bad_alloc&) {
+    lost_ = true;
   }
 }
 
+// A peer that takes some of a long message is there.
+void SessionLink::send_more() {
+  const std::uint64_t before = rings_->tail();
+  sending_ = !rings_->send_rest();
+  if (rings_->tail() != before) heard_ns_ = std::max(heard_ns_, now_ns_);
+}
+
+bool SessionLink::awaits() const { return posts_.pending() != 0 || awaits_answers() || sending_; }
+
 bool SessionLink::waits() const {
-  return !never_left_.empty() || posts_.pending() != 0 || free_calls_.size() != kCallsMax ||
-         sending_ || (opening_ && opening_->is_done.load(std::memory_order_acquire));
+  return !calls_never_left_.empty() || !posts_never_left_.empty() || awaits() || lost_ ||
+         (opening_ && opening_->is_done.load(std::memory_order_acquire));
+}
+
+std::uint64_t SessionLink::sleep_limit_ns() const {
+  if (rings_ || opening_) return std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t now = base::monotonic_ns();
+  return again_ns_ > now ? again_ns_ - now : 0;
 }
 
 // --- ends ----------------------------------------------------------------------------------------
 
 bool SessionLink::poll(PeerEnds& ends) {
   now_ns_ = base::monotonic_ns();
-  bool moved = !never_left_.empty();
-  for (const Ended& ended : never_left_) report(ends, ended);
-  never_left_.clear();
+  bool moved = report_never_left(ends);
   if (opening_) moved = take_opened() || moved;
   if (!rings_) {
     if (!opening_ && now_ns_ >= again_ns_) begin_opening();
     return moved;
   }
-  const bool awaits = posts_.pending() != 0 || free_calls_.size() != kCallsMax || sending_;
-  if (!awaits) {
-    heard_ns_ = now_ns_;
-    if (now_ns_ - polled_ns_ < kQuietLookNs) return moved;
+  if (!awaits()) {
+    heard_ns_ = ended_ns_ = now_ns_;
+    if (now_ns_ - polled_ns_ < kQuietLookNs && !lost_) return moved;
     polled_ns_ = now_ns_;
   }
-  bool heard = poll_memory(ends);
-  heard = poll_calls(ends) || heard;
-  if (heard) heard_ns_ = now_ns_;
-  silent_ = awaits && now_ns_ - heard_ns_ >= options_.silence_ns;
+  try {
+    moved = poll_session(ends) || moved;
+  } catch (const std::bad_alloc&) {
+    lost_ = true;
+  }
   if (is_lost()) lose(ends);
-  return moved || heard;
+  return moved;
+}
+
+bool SessionLink::poll_session(PeerEnds& ends) {
+  if (lost_) return false;
+  bool moved = poll_memory(ends);
+  if (moved || posts_.pending() == 0) ended_ns_ = now_ns_;
+  if (poll_calls(ends)) {
+    moved = true;
+    heard_ns_ = now_ns_;
+  }
+  if (awaits()) look_for_silence(ends);
+  return moved;
 }
 
 bool SessionLink::poll_memory(PeerEnds& ends) {
@@ -137,19 +194,21 @@ bool SessionLink::poll_calls(PeerEnds& ends) {
     heard = true;
     take_answer(response, ends);
   }
-  if (heard && free_calls_.size() == kCallsMax) rings_->enter_idle();
+  if (heard && !awaits_answers()) rings_->enter_idle();
   return heard;
 }
 
 // Of a tag that no call has nothing is believed, nor of a peer that is no node.
 void SessionLink::take_answer(const client::Incoming& response, PeerEnds& ends) {
   const std::uint32_t tag = response.header.tag;
-  if (tag >= kCallsMax || calls_[tag].answer == nullptr) return;
+  if (tag == kAsksTag) asked_ = false;
+  if (tag >= kCallsMax || calls_[tag].state == WaitingCall::State::free) return;
   WaitingCall& call = calls_[tag];
   if (response.header.kind == static_cast<std::uint8_t>(wire::ResponseKind::chunk)) {
     call.in_pieces = true;
     return;
   }
+  if (call.state == WaitingCall::State::given_up) return free_call(tag);
   PeerAnswer& answer = *call.answer;
   answer.header = response.header;
   answer.payload_bytes = response.payload.size();
@@ -161,9 +220,15 @@ void SessionLink::take_answer(const client::Incoming& response, PeerEnds& ends) 
   const std::size_t kept = std::min(answer.payload_bytes, answer.into.size());
   if (kept != 0) std::memcpy(answer.into.data(), response.payload.data(), kept);
   const Ended ended{call.owner, PostEnd::done, Status::success};
-  call = {};
-  free_calls_.push_back(tag);
+  free_call(tag);
   report(ends, ended);
+}
+
+void SessionLink::free_call(std::uint32_t tag) {
+  const WaitingCall call = std::exchange(calls_[tag], WaitingCall{});
+  if (call.state == WaitingCall::State::given_up) --given_up_;
+  --calls_of_hops_[call.hops];
+  free_calls_.push_back(tag);
 }
 
 void SessionLink::report(PeerEnds& ends, const Ended& ended) {
@@ -171,9 +236,59 @@ void SessionLink::report(PeerEnds& ends, const Ended& ended) {
   ends.ended(ended.owner, ended.how, ended.status);
 }
 
+// Those that never leave stand between those that do.
 void SessionLink::report_posts(PeerEnds& ends) {
   for (const fabric::PostQueue::Ended& ended : posts_.ends()) {
-    report(ends, {ended.owner, ended.how, ended.status});
+    report_never_left(ends);
+    const bool doubtful = in_doubt_ && ended.how == PostEnd::not_sent;
+    report(ends, {ended.owner, doubtful ? PostEnd::unknown : ended.how, ended.status});
+    ++told_;
+  }
+  report_never_left(ends);
+}
+
+bool SessionLink::report_never_left(PeerEnds& ends) {
+  bool any = !calls_never_left_.empty();
+  for (const Ended& ended : calls_never_left_) report(ends, ended);
+  calls_never_left_.clear();
+  const auto is_due = [this](const NeverLeft& each) { return each.behind <= told_; };
+  const auto later = std::ranges::find_if_not(posts_never_left_, is_due);
+  for (auto at = posts_never_left_.begin(); at != later; ++at) {
+    report(ends, at->ended);
+    any = true;
+  }
+  posts_never_left_.erase(posts_never_left_.begin(), later);
+  return any;
+}
+
+// --- silence -------------------------------------------------------------------------------------
+
+// A process that was stopped, or a machine that is gone, ends no connection by itself.
+void SessionLink::look_for_silence(PeerEnds& ends) {
+  const std::uint64_t silent_ns = now_ns_ - heard_ns_;
+  lost_ = silent_ns >= options_.silence_ns || now_ns_ - ended_ns_ >= options_.answer_ns ||
+          given_up_ > kGivenUpMax;
+  if (lost_) return;
+  if (!asked_ && !sending_ && silent_ns >= options_.silence_ns / 4 &&
+      rings_->begin_send(kAsks, kAsksTag)) {
+    asked_ = true;
+    rings_->ring();
+  }
+  if (now_ns_ - looked_ns_ >= kTimesLookNs) give_up_old_calls(ends);
+}
+
+// Its tag is free when its answer has come, or the session is over.
+void SessionLink::give_up_old_calls(PeerEnds& ends) {
+  looked_ns_ = now_ns_;
+  if (!awaits_answers()) return;
+  for (WaitingCall& call : calls_) {
+    if (call.state != WaitingCall::State::waits || now_ns_ < call.since_ns + options_.answer_ns) {
+      continue;
+    }
+    call.state = WaitingCall::State::given_up;
+    call.answer = nullptr;
+    ++given_up_;
+    report(ends, {call.owner, PostEnd::unknown, Status::retry_exceeded});
   }
 }
 
@@ -186,36 +301,49 @@ void SessionLink::count() {
 
 // --- up and down ---------------------------------------------------------------------------------
 
-// A process that was stopped, or a machine that is gone, ends no connection by itself.
 bool SessionLink::is_lost() const {
-  return silent_ || rings_->lost() ||
-         (memory_ && memory_->pair().state() == QueuePair::State::error);
+  return lost_ || rings_->lost() || (memory_ && memory_->pair().state() == QueuePair::State::error);
+}
+
+// On a thread aside. Another node has no session of one that was there before it.
+void SessionLink::open(const PeerOptions& options, const std::function<void()>& wake,
+                       Opening& into) {
+  try {
+    const bool known = into.before && !into.before->end_session(options.timeout_ns);
+    if (!known) into.before.reset();
+    into.opened = open_peer(options, wake);
+    if (known && *into.opened) {
+      const bool same = (*into.opened)->connection->node_id() == into.before->node_id();
+      if (same) into.opened = fail(Code::connection_lost);
+      if (!same) into.before.reset();
+    }
+  } catch (const std::exception&) {  // there is no memory
+    into.opened = fail(Code::out_of_memory);
+  }
 }
 
 void SessionLink::begin_opening() {
   again_ns_ = now_ns_ + pause_ns_;
-  auto opening = std::make_unique<Opening>();
-  auto open = [this, &into = *opening, ended = std::move(ended_)]() mutable {
-    ended.reset();  // which hangs it up
-    try {
-      into.opened = open_peer(options_);
-    } catch (const std::exception&) {  // there is no memory
-      into.opened = fail(Code::out_of_memory);
-    }
-    into.is_done.store(true, std::memory_order_release);
-    wake_();
-  };
+  std::unique_ptr<Opening> opening;
   try {
-    opening->thread = std::async(std::launch::async, std::move(open));
-  } catch (const std::system_error&) {  // no thread is to be had now
+    opening = std::make_unique<Opening>();
+    opening->before = before_;
+    opening->thread = std::async(std::launch::async, [this, &into = *opening] {
+      open(options_, wake_, into);
+      into.is_done.store(true, std::memory_order_release);
+      wake_();
+    });
+  } catch (const std::exception&) {  // no thread is to be had now, or no memory
     return;
   }
+  before_.reset();
   opening_ = std::move(opening);
 }
 
 bool SessionLink::take_opened() {
   if (!opening_->is_done.load(std::memory_order_acquire)) return false;
   Result<OpenedPeer> opened = std::move(*opening_->opened);
+  before_ = std::move(opening_->before);
   opening_.reset();
   // One that is away for long is not looked for all the time.
   pause_ns_ = opened ? options_.pause_ns : std::min(2 * pause_ns_, options_.pause_max_ns);
@@ -229,9 +357,8 @@ void SessionLink::take_up(OpenedPeer opened) {
   rings_ = std::move(opened.rings);
   memory_ = std::move(opened.memory);
   if (memory_) posts_.attach(memory_->pair());
-  sending_ = false;
-  silent_ = false;
-  heard_ns_ = polled_ns_ = now_ns_;
+  asked_ = sending_ = lost_ = in_doubt_ = false;
+  heard_ns_ = ended_ns_ = polled_ns_ = now_ns_;
   ++sessions_;
   own_counts().up.store(true, std::memory_order_relaxed);
   own_counts().opened.fetch_add(1, std::memory_order_relaxed);
@@ -242,22 +369,26 @@ void SessionLink::lose(PeerEnds& ends) {
   own_counts().up.store(false, std::memory_order_relaxed);
   if (memory_) {
     memory_->pair().close();
-    while (poll_memory(ends)) {  // what it told before it ended
+    try {
+      while (poll_memory(ends)) {  // what it told before it ended
+      }
+    } catch (const std::bad_alloc&) {  // it ends as unknown, then
     }
     posts_.detach();
     report_posts(ends);
     memory_.reset();
   }
   rings_.reset();
-  ended_ = std::move(connection_);
+  before_ = std::move(connection_);
   again_ns_ = now_ns_ + options_.pause_ns;
   for (std::uint32_t tag = 0; tag < kCallsMax; ++tag) {
-    if (calls_[tag].answer == nullptr) continue;
-    const WaitingCall call = std::exchange(calls_[tag], {});
-    free_calls_.push_back(tag);
+    const WaitingCall call = calls_[tag];
+    if (call.state == WaitingCall::State::free) continue;
+    free_call(tag);
+    if (call.state == WaitingCall::State::given_up) continue;
     report(ends, {call.owner, PostEnd::unknown, Status::flushed});
   }
-  sending_ = false;
+  asked_ = sending_ = lost_ = false;
 }
 
 }  // namespace espalier::peer

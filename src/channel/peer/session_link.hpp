@@ -4,8 +4,15 @@
 //   down --(opened aside)--> up --(the session or the pair is lost)--> down, after a pause again
 //
 // One failure ends both: keys are the session's, so what left by the pair that failed can take no
-// effect any more once the peer has ended the session, which is hung up by the thread that opens
-// the next one.
+// effect any more once the peer has ended the session. The thread that opens the next one has it do
+// that first, and opens none while the peer may know the one before: where that cannot be had, the
+// link stays down until the peer has forgotten it.
+//
+// While anything is awaited and no answer comes, the peer is asked by a no-op whether it is there,
+// and is given up if it does not answer that. What it does not do though it is there ends by a time
+// of its own: a call is given up, the link goes on; posts on memory end with the link.
+//
+// Where the heap has nothing, the link is lost, as if the peer were gone.
 //
 // What never happens
 // - The worker waits: handshakes, and what ends a session, are done on a thread aside.
@@ -15,6 +22,7 @@
 // Thread: that of the worker, but for what is opened.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -34,6 +42,11 @@ class SessionLink final : public channel::PeerLink {
   /// Posts on memory that have not ended, at most, and calls.
   static constexpr std::uint32_t kPostsMax = 256;
   static constexpr std::uint32_t kCallsMax = 256;
+  /// Calls of as many hops, if any. The peer has room for one more of each, that asks whether it is
+  /// there.
+  static constexpr std::uint32_t kCallsOfHopsMax = wire::kHopRequestsMax - 1;
+  /// Calls that were given up, at most; then the session is.
+  static constexpr std::uint32_t kGivenUpMax = kCallsOfHopsMax / 2;
 
   /// The first poll() begins to open it. `wake`: called by another thread when there is something
   /// for poll(); stays callable until the link is gone.
@@ -47,6 +60,7 @@ class SessionLink final : public channel::PeerLink {
   void ring() override;
   bool poll(channel::PeerEnds& ends) override;
   [[nodiscard]] bool waits() const override;
+  [[nodiscard]] std::uint64_t sleep_limit_ns() const override;
   [[nodiscard]] std::uint64_t session() const override { return rings_ ? sessions_ : 0; }
 
  private:
@@ -55,28 +69,50 @@ class SessionLink final : public channel::PeerLink {
     fabric::PostEnd how;
     fabric::Status status;
   };
+  /// A post that never leaves, and how many were taken before it.
+  struct NeverLeft {
+    std::uint64_t behind;
+    Ended ended;
+  };
   struct WaitingCall {
+    enum class State : std::uint8_t { free, waits, given_up };
+    State state = State::free;
+    bool in_pieces = false;  // its answer is one of several messages
+    std::uint8_t hops = 0;
     std::uint64_t owner = 0;
-    channel::PeerAnswer* answer = nullptr;  // null: the place is free
-    bool in_pieces = false;                 // its answer is one of several messages
+    channel::PeerAnswer* answer = nullptr;  // null, unless it waits
+    std::uint64_t since_ns = 0;
   };
 
   /// What another thread brings.
   struct Opening {
     std::optional<Result<OpenedPeer>> opened;
+    std::shared_ptr<client::FabricConnection> before;  // that the peer may know still
     std::atomic<bool> is_done{false};
     std::future<void> thread;  // ends with it
   };
 
-  [[nodiscard]] bool never_leaves(std::uint64_t owner, fabric::Status why);
+  [[nodiscard]] bool call_never_leaves(std::uint64_t owner, fabric::Status why);
+  [[nodiscard]] bool post_never_leaves(std::uint64_t owner, fabric::Status why);
+  [[nodiscard]] bool has_room(std::uint8_t hops) const;
+  /// What was given up is not awaited.
+  [[nodiscard]] bool awaits_answers() const { return free_calls_.size() + given_up_ != kCallsMax; }
+  [[nodiscard]] bool awaits() const;
   void begin_opening();
+  static void open(const PeerOptions& options, const std::function<void()>& wake, Opening& into);
   bool take_opened();
   void take_up(OpenedPeer opened);
+  bool poll_session(channel::PeerEnds& ends);
   bool poll_memory(channel::PeerEnds& ends);
   bool poll_calls(channel::PeerEnds& ends);
+  void free_call(std::uint32_t tag);
+  void send_more();
+  void look_for_silence(channel::PeerEnds& ends);
+  void give_up_old_calls(channel::PeerEnds& ends);
   void take_answer(const client::Incoming& response, channel::PeerEnds& ends);
   void report(channel::PeerEnds& ends, const Ended& ended);
   void report_posts(channel::PeerEnds& ends);
+  bool report_never_left(channel::PeerEnds& ends);
   [[nodiscard]] bool is_lost() const;
   void lose(channel::PeerEnds& ends);
   void count();
@@ -87,18 +123,27 @@ class SessionLink final : public channel::PeerLink {
   std::unique_ptr<client::ThreadRings> rings_;            // null: down
   std::unique_ptr<client::SideLink> memory_;              // null: down, or the peer gives none
   fabric::PostQueue posts_;
-  std::vector<Ended> never_left_;                                         // to be told
+  std::vector<Ended> calls_never_left_;      // to be told
+  std::vector<NeverLeft> posts_never_left_;  // each when those before it have ended
+  std::uint64_t taken_ = 0;                  // posts, by the queue
+  std::uint64_t told_ = 0;                   // of these, that have ended
   std::vector<WaitingCall> calls_ = std::vector<WaitingCall>(kCallsMax);  // by tag
   std::vector<std::uint32_t> free_calls_;
-  bool sending_ = false;                             // the rest of a long call is still to be sent
-  bool silent_ = false;                              // for too long
-  std::shared_ptr<client::FabricConnection> ended_;  // to be hung up aside
-  std::unique_ptr<Opening> opening_;                 // null: nothing is being opened
-  std::uint64_t pause_ns_;                           // before the next try
-  std::uint64_t again_ns_ = 0;                       // when that is
-  std::uint64_t now_ns_ = 0;                         // of this poll
+  std::array<std::uint32_t, wire::kHopsMax + 1> calls_of_hops_{};
+  std::uint32_t given_up_ = 0;  // of the calls
+  bool asked_ = false;          // whether it is there, by a no-op
+  bool sending_ = false;        // the rest of a long call is still to be sent
+  bool lost_ = false;           // it was silent for too long, or there was no memory
+  bool in_doubt_ = false;       // whether what waited for the doorbell has left
+  std::shared_ptr<client::FabricConnection> before_;  // of a session that the peer may know still
+  std::unique_ptr<Opening> opening_;                  // null: nothing is being opened
+  std::uint64_t pause_ns_;                            // before the next try
+  std::uint64_t again_ns_ = 0;                        // when that is
+  std::uint64_t now_ns_ = 0;                          // of this poll
   std::uint64_t polled_ns_ = 0;  // when it was last looked at though nothing was awaited
-  std::uint64_t heard_ns_ = 0;   // when something last ended, or nothing was awaited
+  std::uint64_t heard_ns_ = 0;   // when the peer last answered, or nothing was awaited
+  std::uint64_t ended_ns_ = 0;   // when a post last ended, or none was in flight
+  std::uint64_t looked_ns_ = 0;  // when the times of calls were looked at
   std::uint64_t sessions_ = 0;
 };
 

@@ -298,13 +298,14 @@ void FabricConnection::keep() {
   const std::uint32_t uses = uses_.load(std::memory_order_relaxed);
   if (std::exchange(uses_at_keepalive_, uses) != uses) return;
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock) return;
+  if (!lock || lost()) return;
   try {
     mirror_and_take();
     endpoint_->flush();
   } catch (const std::exception&) {
     lose();  // no memory: whoever uses it next finds out, and is told
   }
+  if (lost() && options_.on_lost) options_.on_lost();
 }
 
 void FabricConnection::work() {
@@ -455,18 +456,39 @@ void FabricConnection::hang_up() {
   lose();  // before whoever waits with the lock is woken, so that he does not wait again
   endpoint_->wake();
   const std::lock_guard lock(mutex_);
-  if (!was_lost && link_ && link_->attached()) {
-    const std::uint64_t until = options_.now_ns() + kCloseNs;
-    fabric::Completion batch[64];
-    while ((!link_->send_close() || link_->busy()) &&
-           pair_->state() == QueuePair::State::connected && options_.now_ns() < until) {
-      const std::size_t count = completions_.poll(batch);
-      for (std::size_t i = 0; i < count; ++i) take(batch[i]);
-      if (count == 0) endpoint_->wait(kConnectionNapNs / 10);
-    }
-  }
+  if (!was_lost && link_) say_close(options_.now_ns() + kCloseNs);
   if (pair_) pair_->close();
   endpoint_->progress();
+}
+
+// Until the node has heard it, if there is a pair.
+void FabricConnection::say_close(std::uint64_t until_ns) {
+  if (!link_->attached()) return;
+  fabric::Completion batch[64];
+  while ((!link_->send_close() || link_->busy()) && pair_->state() == QueuePair::State::connected &&
+         options_.now_ns() < until_ns) {
+    const std::size_t count = completions_.poll(batch);
+    for (std::size_t i = 0; i < count; ++i) take(batch[i]);
+    if (count == 0) endpoint_->wait(kConnectionNapNs / 10);
+  }
+}
+
+// That the node has heard of it is not that it has done it: it has when it knows no such session.
+bool FabricConnection::end_session(std::uint64_t timeout_ns) {
+  lose();
+  endpoint_->wake();
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t until = options_.now_ns() + timeout_ns;
+  do {
+    say_close(until);
+    drop_pair();
+    const auto known = connect_until(until);
+    if (known) continue;
+    if (known.error().code == Code::not_found) return true;
+    if (!may_pass(known.error())) return false;
+    endpoint_->wait(kConnectionNapNs);
+  } while (options_.now_ns() < until);
+  return false;
 }
 
 }  // namespace espalier::client

@@ -48,6 +48,8 @@ struct FabricConnectionOptions {
   /// Somebody calls keep() now and then, so what can leave with the next request may wait for it.
   bool has_keepalive = false;
   std::function<std::uint64_t()> now_ns = base::monotonic_ns;
+  /// Called by another thread that finds that it is lost while nobody uses it. Must not call it.
+  std::function<void()> on_lost = nullptr;
   /// Who comes, and proves it; null: whoever it is. Then the node must prove itself too.
   std::shared_ptr<const KnownSecret> secret = nullptr;
 };
@@ -77,6 +79,11 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
   Result<WritableMemory> offer_memory(std::uint64_t bytes) override;
   void hang_up() override;
   void keep() override;
+  /// Has the node end the session, dialling it again where the pair has failed. Returns whether the
+  /// node knows it no more: then nothing that it posted can take effect any more, nor anything that
+  /// was written by a key of it. The connection is lost from then on. Requires: nobody else uses
+  /// it. Cost: three round trips, or `timeout_ns` where the node is silent.
+  [[nodiscard]] bool end_session(std::uint64_t timeout_ns);
 
   /// How often it went on after its pair had failed.
   [[nodiscard]] std::uint64_t resumed() const { return resumed_; }
@@ -110,6 +117,7 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
   void wait_to_try_again(std::uint64_t now_ns);
   void try_again(std::uint64_t now_ns);
   void drop_pair();
+  void say_close(std::uint64_t until_ns);
 
   FabricConnectionOptions options_;
   std::shared_ptr<KeepaliveThread> keepalive_;

@@ -22,17 +22,20 @@ constexpr std::uint64_t kLongestSleepNs = 50'000'000;  // a lost node is found a
 
 }  // namespace
 
-Result<std::unique_ptr<ThreadRings>> ThreadRings::open(std::shared_ptr<NodeConnection> connection) {
+Result<std::unique_ptr<ThreadRings>> ThreadRings::open(std::shared_ptr<NodeConnection> connection,
+                                                       rings::MessageBudget* budget) {
   const auto ring = connection->take_ring();
   if (!ring) return base::full(base::Places::response_rings, wire::kResponseRingsMax);
-  return std::unique_ptr<ThreadRings>(new ThreadRings(std::move(connection), *ring));
+  return std::unique_ptr<ThreadRings>(new ThreadRings(std::move(connection), *ring, budget));
 }
 
-ThreadRings::ThreadRings(std::shared_ptr<NodeConnection> connection, std::uint32_t ring)
+ThreadRings::ThreadRings(std::shared_ptr<NodeConnection> connection, std::uint32_t ring,
+                         rings::MessageBudget* budget)
     : connection_(std::move(connection)),
       progresses_(connection_->needs_progress()),
       ring_(ring),
       requests_(connection_->requests()),
+      share_(budget != nullptr ? rings::MessageShare(*budget) : rings::MessageShare()),
       responses_(connection_->responses(ring), wire::kResponseHeaderBytes, share_) {}
 
 bool ThreadRings::reserve(std::uint64_t slots) {
@@ -50,7 +53,8 @@ wire::RequestHeader ThreadRings::header_of(const wire::CallMessage& request,
   header.bytes = static_cast<std::uint32_t>(request.bytes());
   header.tag = tag;
   header.offload = static_cast<std::uint8_t>(request.offload);
-  header.ring = static_cast<std::uint8_t>(ring_ | (request.at_snapshot ? wire::kAtSnapshot : 0) |
+  header.ring = static_cast<std::uint8_t>(ring_ | request.hops << wire::kHopShift |
+                                          (request.at_snapshot ? wire::kAtSnapshot : 0) |
                                           (request.principal.empty() ? 0 : wire::kOnBehalf));
   header.key_bytes = static_cast<std::uint16_t>(request.key.size());
   header.map = request.map;

@@ -35,8 +35,11 @@ struct Incoming {
 
 class ThreadRings {
  public:
-  /// Errors: too_many_participants (all response rings of this connection are taken).
-  static Result<std::unique_ptr<ThreadRings>> open(std::shared_ptr<NodeConnection> connection);
+  /// `budget`: of which long responses are gathered, and outlives it; null: there is no limit to
+  /// what was asked for. Errors: too_many_participants (all response rings of this connection are
+  /// taken).
+  static Result<std::unique_ptr<ThreadRings>> open(std::shared_ptr<NodeConnection> connection,
+                                                   rings::MessageBudget* budget = nullptr);
   ThreadRings(const ThreadRings&) = delete;
   ThreadRings& operator=(const ThreadRings&) = delete;
 
@@ -59,6 +62,8 @@ class ThreadRings {
   bool begin_send(const wire::CallMessage& request, std::uint32_t tag);
   /// Sends more of what was begun. Returns whether all of it is sent.
   bool send_rest();
+  /// The slot behind what was sent last.
+  [[nodiscard]] std::uint64_t tail() const { return tail_; }
   /// Tells the node of what was sent. Cost: a store; a system call if the node sleeps.
   void ring() {
     if (unrung_) connection_->ring(tail_);
@@ -89,7 +94,8 @@ class ThreadRings {
   }
 
  private:
-  ThreadRings(std::shared_ptr<NodeConnection> connection, std::uint32_t ring);
+  ThreadRings(std::shared_ptr<NodeConnection> connection, std::uint32_t ring,
+              rings::MessageBudget* budget);
   [[nodiscard]] wire::RequestHeader header_of(const wire::CallMessage& request,
                                               std::uint32_t tag) const;
   bool send_long(wire::RequestHeader header, const wire::CallMessage& request);
@@ -101,7 +107,7 @@ class ThreadRings {
   bool progresses_;  // answers come only with our help
   std::uint32_t ring_;
   rings::SlotSpace requests_;
-  rings::MessageShare share_;  // without limit: what comes was asked for
+  rings::MessageShare share_;
   rings::MessageReader responses_;
   rings::MessageBuffer message_;               // the response in hand
   std::deque<rings::MessageBuffer> deferred_;  // that came while a long message was sent

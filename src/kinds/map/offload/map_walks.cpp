@@ -117,18 +117,12 @@ void MapWalks::make_room(std::size_t places) {
   long_walks_.resize(places);
 }
 
-void MapWalks::count_waiting() {
-  scheduler_.count_aside(static_cast<std::ptrdiff_t>(lanes_.waiting() - counted_));
-  counted_ = lanes_.waiting();
-}
-
 void MapWalks::drop(const Connection& connection) {
   if (lanes_.waiting() == 0) return;
   lanes_.drop(connection, [this](const LaneQueue::Walk& walk) {
     long_walks_[walk.request->index] = {};
     scheduler_.release(*walk.request);
   });
-  count_waiting();
 }
 
 void MapWalks::walk(Request& request) {
@@ -152,8 +146,11 @@ void MapWalks::walk(Request& request, const WalkTerms& terms) {
   ESPALIER_ASSERT(terms.condition.kind == ConditionKind::none);
   PrincipalRef& account = long_walks_[request.index].account;
   account = scheduler_.account_of(request);
-  if (lanes_.take(account, *request.connection, {&request, held})) begin_long_walk(request, held);
-  count_waiting();
+  if (lanes_.take(account, *request.connection, {&request, held})) {
+    begin_long_walk(request, held);
+  } else {
+    scheduler_.set_aside(request, Counted::by_connection);
+  }
 }
 
 // It has its lane.
@@ -226,10 +223,10 @@ bool MapWalks::go_on_deferred() {
 bool MapWalks::go_on_in_lanes() {
   bool moved = false;
   while (const auto next = lanes_.next()) {
+    scheduler_.take_back(*next->request);
     scheduler_.guarded(*next->request, [&] { begin_long_walk(*next->request, next->held); });
     moved = true;
   }
-  count_waiting();
   return moved;
 }
 

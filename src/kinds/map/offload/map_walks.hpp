@@ -78,7 +78,6 @@ class MapWalks final : public Executor, private Handler {
   bool go_on_deferred();
   bool go_on_in_lanes();
   bool go_on_released();
-  void count_waiting();
 
   /// A walk that a step began inside another walk's epoch, where none may begin.
   struct Deferred {
@@ -100,7 +99,6 @@ class MapWalks final : public Executor, private Handler {
   Scheduler& scheduler_;
   MapTable maps_;
   LaneQueue lanes_;
-  std::size_t counted_ = 0;  // of those that wait for a lane, as the scheduler knows it
   std::vector<Deferred> deferred_;
   std::vector<Deferred> going_deferred_;  // of them, in this turn
   std::vector<LongWalk> long_walks_;      // of each place
