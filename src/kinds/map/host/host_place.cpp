@@ -50,7 +50,7 @@ Result<void> HostPlaceBase::begin_write(Lane& lane) {
     return {};
   }
   if (lane.task.staged != nullptr) {
-    lane.value = lane.task.staged->take();
+    lane.value = take_staged(map_, *lane.task.staged);
     lane.stored_value = true;
     return {};
   }
