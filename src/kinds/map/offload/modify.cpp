@@ -10,13 +10,13 @@
 #include "base/bytes.hpp"
 #include "base/epoch_pins.hpp"
 #include "engine/typed_call.hpp"
-#include "kinds/map/format/node.hpp"
 #include "kinds/map/item_calls.hpp"
 #include "kinds/map/offload/long_value.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/offload/walk_answer.hpp"
 #include "kinds/map/offload/walk_call.hpp"
 #include "memory/staged_bytes.hpp"
+#include "wire/item_limits.hpp"
 
 namespace espalier::offload {
 namespace {

@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "engine/typed_call.hpp"
-#include "kinds/map/format/node.hpp"
 #include "kinds/map/item_calls.hpp"
 #include "kinds/map/offload/long_value.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
@@ -12,6 +11,7 @@
 #include "kinds/map/offload/walk_answer.hpp"
 #include "kinds/map/offload/walk_call.hpp"
 #include "memory/staged_bytes.hpp"
+#include "wire/item_limits.hpp"
 
 namespace espalier::offload {
 namespace {
