@@ -39,9 +39,12 @@ ThreadContext::ThreadContext(StoreCore& store_in, base::EpochSlot slot_in, std::
     : store(store_in), slot(std::move(slot_in)), cache(store_in.pool), index(index_in) {}
 
 void make_room(ThreadContext& context, bool insists) {
-  StoreCore& store = context.store;
+  make_room(context.store, context.cache, insists);
+}
+
+void make_room(StoreCore& store, memory::BufferCache& cache, bool insists) {
   store.dropped.collect();
-  store.free_some(context.cache, insists);
+  store.free_some(cache, insists);
   store.objects.for_each([](store::StoredObject& object) { object.repack_spares(); });
   store.pool.recall();
   if (store.leases_hold_memory()) store.leases.ask_for_sweep();

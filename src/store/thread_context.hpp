@@ -29,5 +29,6 @@ struct ThreadContext {
 /// barrier or two, the pool's locks. Requires: no lock is held; what the worker itself exposes
 /// holds back what waits.
 void make_room(ThreadContext& context, bool insists = false);
+void make_room(StoreCore& store, memory::BufferCache& cache, bool insists);
 
 }  // namespace espalier::tree

@@ -40,6 +40,7 @@
 
 #include "wire/call_message.hpp"
 #include "wire/call_row.hpp"
+#include "wire/message.hpp"
 #include "wire/object.hpp"
 #include "wire/payload_reader.hpp"
 
@@ -50,6 +51,15 @@ struct Fault {
   std::uint32_t detail = 0;
   std::string_view words{};  ///< for people
 };
+
+/// What is wrong with a comparison whose new value has so many bytes: a kind that there is not, or a
+/// value where it erases.
+[[nodiscard]] constexpr std::optional<Fault> fault_of(const Comparison& comparison,
+                                                      std::size_t value_bytes) {
+  const bool bad = !condition_kind(comparison.kind) || comparison.reserved != 0 ||
+                   comparison.erase > 1 || (comparison.erase == 1 && value_bytes != 0);
+  return bad ? std::optional(Fault{comparison.kind}) : std::nullopt;
+}
 
 /// What lies in a payload byte for byte.
 template <class T>

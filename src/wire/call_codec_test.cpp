@@ -75,6 +75,15 @@ std::string payload_of(const CallMessage& message) {
   return std::string(message.payload) + std::string(message.more_payload);
 }
 
+TEST(CallCodec, ComparisonsAreWellFormed) {
+  EXPECT_FALSE(fault_of(Comparison{7, 0, 4, 0, 0}, 3));
+  EXPECT_FALSE(fault_of(Comparison{0, 0, 1, 1, 0}, 0));
+  EXPECT_EQ(fault_of(Comparison{0, 0, 5, 0, 0}, 3)->detail, 5u) << "there is no such kind";
+  EXPECT_TRUE(fault_of(Comparison{0, 0, 1, 0, 1}, 3));
+  EXPECT_TRUE(fault_of(Comparison{0, 0, 1, 2, 0}, 0));
+  EXPECT_TRUE(fault_of(Comparison{0, 0, 1, 1, 0}, 3)) << "a value and an erase";
+}
+
 TEST(CallCodec, ARowHasTheLengthsOfItsFieldsAndWhatItSaysBesides) {
   constexpr const CallRow& row = kRow<Store>;
   EXPECT_EQ(row.name, "store");

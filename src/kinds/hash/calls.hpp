@@ -257,9 +257,7 @@ struct CompareAndSet {
     message.rest(self.value, "the new value");
   }
   [[nodiscard]] std::optional<wire::Fault> fault() const {
-    const bool bad = !wire::condition_kind(comparison.kind) || comparison.reserved != 0 ||
-                     comparison.erase > 1 || (comparison.erase == 1 && !value.empty());
-    return bad ? std::optional(wire::Fault{comparison.kind}) : std::nullopt;
+    return wire::fault_of(comparison, value.size());
   }
 };
 

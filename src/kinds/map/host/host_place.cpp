@@ -7,12 +7,6 @@
 #include "kinds/map/write/staged_value.hpp"
 
 namespace espalier::tree {
-namespace {
-
-// Attempts that an erase has at least while readers hold memory: on a busy machine a second is few.
-constexpr std::uint32_t kEraseAttemptsMax = 256;
-
-}  // namespace
 
 std::uint64_t waits_for(const WriteOutcome& outcome) {
   const bool at_once = planted(Bug::acknowledge_before_release) ||
@@ -50,7 +44,7 @@ Result<void> HostPlaceBase::begin_write(Lane& lane) {
     return {};
   }
   if (lane.task.staged != nullptr) {
-    lane.value = lane.task.staged->take();
+    lane.value = take_staged(map_, *lane.task.staged);
     lane.stored_value = true;
     return {};
   }
@@ -84,34 +78,24 @@ WriteStep HostPlaceBase::write(Lane& lane, wire::Ref leaf, std::uint64_t& wait_f
   return WriteStep::decided;
 }
 
+StarvedWrite HostPlaceBase::starved(const Lane& lane) {
+  return {lane.task.request->op == Op::erase, lane.attempts, lane.starving_since_ns};
+}
+
 bool HostPlaceBase::may_try_again(const Lane& lane) const {
-  if (lane.attempts < kAttempts) return true;
-  const StoreCore& store = map_.store;
-  const bool erase = lane.task.request->op == Op::erase;
-  if (!erase && !store.others_hold_memory()) return false;
-  if (lane.attempts < (erase ? kEraseAttempts : kLeasedAttempts)) return true;
-  const std::uint64_t waited = base::monotonic_ns() - lane.starving_since_ns;
-  if (!erase) return waited < kLeasedTimeoutNs;
-  const bool waits = store.reclaimer.waits_for_readers() || store.others_hold_memory();
-  return waits && (waited < kEraseNs || lane.attempts < kEraseAttemptsMax);
+  return tree::may_try_again(map_.store, starved(lane));
 }
 
 bool HostPlaceBase::make_room(Lane& lane) {
   if (!guard_.nothing_in_flight()) return false;
   guard_.idle();
-  if (lane.attempts > kAttempts) {
+  if (lane.attempts > kAttemptsAtOnce) {
     const std::uint64_t now = base::monotonic_ns();
     std::this_thread::yield();  // other threads' walks end, too
-    if (now - lane.fed_ns < kPaceNs) return false;
+    if (now - lane.fed_ns < kStarvedPaceNs) return false;
     lane.fed_ns = now;
-    // Readers that are there have renewed by now. Whoever still holds what earlier erases have
-    // freed may do so for ever, below what leases may hold: a slow scan, say.
-    const bool claims = lane.task.request->op == Op::erase &&
-                        now - lane.starving_since_ns > kEraseClaimsNs &&
-                        map_.store.leases_hold_memory();
-    if (claims) map_.store.leases.ask_for_sweep(map_.store.leases.oldest() + 1);
   }
-  tree::make_room(context_, lane.attempts > 1);
+  tree::make_room(map_.store, context_.cache, starved(lane));
   return true;
 }
 

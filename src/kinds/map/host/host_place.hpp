@@ -6,6 +6,7 @@
 #include "kinds/map/host/host_access.hpp"
 #include "kinds/map/walk/walker.hpp"
 #include "kinds/map/write/structure.hpp"
+#include "store/starved_write.hpp"
 #include "store/store_core.hpp"
 #include "store/thread_context.hpp"
 
@@ -39,11 +40,7 @@ class HostPlaceBase {
   /// Errors: value_too_long, out_of_memory.
   Result<void> begin_write(Lane& lane);
   WriteStep write(Lane& lane, wire::Ref leaf, std::uint64_t& wait_for);
-  /// Whether a write that found no memory tries again: twice, and for a while if leases or
-  /// snapshots hold some, which then end, or expire.
-  /// An erase more often, for it needs only what earlier ones have freed. That comes as soon as
-  /// other threads let go of it, and a thread that was interrupted within a walk may take many
-  /// milliseconds; or when leases that hold it are renewed, or ended.
+  /// Whether a write that found no memory tries again (store/starved_write.hpp).
   [[nodiscard]] bool may_try_again(const Lane& lane) const;
   /// Frees what can be freed. False: not yet, for walks of this worker hold an epoch, or it was
   /// tried a moment ago.
@@ -57,12 +54,7 @@ class HostPlaceBase {
   }
 
  private:
-  static constexpr std::uint32_t kAttempts = 2;
-  static constexpr std::uint32_t kLeasedAttempts = 16;  // at least, while others hold memory
-  static constexpr std::uint32_t kEraseAttempts = 64;
-  static constexpr std::uint64_t kEraseNs = 1'000'000'000;
-  static constexpr std::uint64_t kEraseClaimsNs = 100'000'000;  // then leases are ended for it
-  static constexpr std::uint64_t kPaceNs = 100'000;  // between attempts that wait for others
+  [[nodiscard]] static StarvedWrite starved(const Lane& lane);
 
   ThreadContext& context_;
   MapCore& map_;

@@ -65,8 +65,8 @@ struct BatchState {
   std::uint64_t starving_since_ns = 0;  // when it first found no memory
 
   std::optional<Entries> entries;
-  std::size_t to_stage = 0;             // the write that comes next
-  std::list<tree::StagedValue> staged;  // of the writes, which point here
+  std::size_t to_stage = 0;               // the write that comes next
+  std::list<memory::StagedBytes> staged;  // of the writes, which point here
 };
 
 // As other writes it waits a while for memory that leases hold, or readers of expired snapshots.
@@ -99,7 +99,7 @@ bool stage_values(StepContext& step, tree::ThreadContext& context, tree::MapCore
     if (write.erase || write.value.size() <= map.geometry.inline_value_bytes_max) continue;
     if (write.value.size() > wire::kValueBytesMax) return true;  // it is refused
     if (write.staged == nullptr) {
-      auto begun = tree::StagedValue::begin(context, map, write.value);
+      auto begun = tree::stage_value(context, map, write.value);
       if (!begun) return true;
       write.staged = &state.staged.emplace_back(*std::move(begun));
     }

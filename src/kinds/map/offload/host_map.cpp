@@ -83,8 +83,8 @@ std::shared_ptr<HeldSnapshot> HostMap::hold(std::uint64_t version, const std::st
   return std::make_shared<HostSnapshot>(core, version, owner);
 }
 
-std::optional<tree::StagedValue> HostMap::stage(std::string_view value) {
-  auto staged = tree::StagedValue::begin(calls, *core, value);
+std::optional<memory::StagedBytes> HostMap::stage(std::string_view value) {
+  auto staged = tree::stage_value(calls, *core, value);
   if (!staged) return std::nullopt;
   return *std::move(staged);
 }

@@ -36,7 +36,7 @@ class HostMap final : public ServedMap {
   [[nodiscard]] std::shared_ptr<HeldSnapshot> hold(std::uint64_t version,
                                                    const std::string& owner) override;
   [[nodiscard]] base::EpochPin pin() override;
-  [[nodiscard]] std::optional<tree::StagedValue> stage(std::string_view value) override;
+  [[nodiscard]] std::optional<memory::StagedBytes> stage(std::string_view value) override;
   [[nodiscard]] bool dropped() const override;
   [[nodiscard]] std::uint64_t released() const override;
   /// Cost: within the completion of the key's walk, a lock and a look-up; else a descent besides.

@@ -69,7 +69,7 @@ Next begin_walk(Call& call, const memory::HeldVersion* held, const Condition& co
   return call.handed_over();
 }
 
-Next begin_walk(Call& call, tree::StagedValue& staged, const Condition& condition) {
+Next begin_walk(Call& call, memory::StagedBytes& staged, const Condition& condition) {
   MapWalks::of(call).walk(call.request(), {nullptr, condition, &staged});
   return call.handed_over();
 }

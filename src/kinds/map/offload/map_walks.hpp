@@ -25,9 +25,7 @@
 
 namespace espalier::memory {
 struct HeldVersion;
-}
-namespace espalier::tree {
-class StagedValue;
+class StagedBytes;
 }
 
 namespace espalier::offload {
@@ -57,7 +55,7 @@ class MapWalks final : public Executor, private Handler {
   struct WalkTerms {
     const memory::HeldVersion* held = nullptr;
     Condition condition{};
-    tree::StagedValue* staged = nullptr;
+    memory::StagedBytes* staged = nullptr;
   };
   void walk(Request& request, const WalkTerms& terms);
   /// The same of a walk of the newest state with nothing that goes with it.

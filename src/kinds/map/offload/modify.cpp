@@ -15,7 +15,8 @@
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/offload/walk_answer.hpp"
 #include "kinds/map/offload/walk_call.hpp"
-#include "kinds/map/write/staged_value.hpp"
+#include "memory/staged_bytes.hpp"
+#include "wire/item_limits.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -42,7 +43,7 @@ struct LongComparison {
   std::string_view found;     // and where it stays meanwhile
   base::EpochPin pin;
   std::uint64_t version = 0;  // of what was found
-  std::optional<tree::StagedValue> staged;
+  std::optional<memory::StagedBytes> staged;
 
   [[nodiscard]] bool is_compared() const { return differs || equal == expected.size(); }
 };

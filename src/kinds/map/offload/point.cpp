@@ -10,7 +10,8 @@
 #include "kinds/map/offload/reads.hpp"
 #include "kinds/map/offload/walk_answer.hpp"
 #include "kinds/map/offload/walk_call.hpp"
-#include "kinds/map/write/staged_value.hpp"
+#include "memory/staged_bytes.hpp"
+#include "wire/item_limits.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -41,12 +42,12 @@ Next get(Call& call, const map_calls::Get& asked) {
 
 /// A long value that is copied before the walk that writes it.
 struct WriteState {
-  std::optional<tree::StagedValue> staged;
+  std::optional<memory::StagedBytes> staged;
 };
 
 Next write_long(Call& call, Op op, std::string_view value) {
   if (!call.has_state<WriteState>()) call.state<WriteState>().staged = map_of(call).stage(value);
-  std::optional<tree::StagedValue>& staged = call.state<WriteState>().staged;
+  std::optional<memory::StagedBytes>& staged = call.state<WriteState>().staged;
   if (staged && !staged->is_whole()) return copy_staged(call, *staged);
   new_walk(call, op).value = value;
   return staged ? begin_walk(call, *staged) : begin_walk(call);

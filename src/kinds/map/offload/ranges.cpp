@@ -104,7 +104,7 @@ void append(std::vector<std::byte>& to, const Item& item, std::string_view value
 // Where the value cannot stay where it is, it is copied at once.
 void append_long(Call& call, RangeState& state, const Item& item) {
   append(state.items, item, {});
-  state.long_answer = LongAnswer::begin(call, text_of(state.items), item.value);
+  state.long_answer = long_answer(call, text_of(state.items), item.value);
   if (state.long_answer) return;
   const auto value = bytes_of_text(item.value);
   state.items.insert(state.items.end(), value.begin(), value.end());

@@ -2,13 +2,13 @@
 #include "kinds/map/offload/served_map.hpp"
 
 #include "base/epoch_pins.hpp"
-#include "kinds/map/write/staged_value.hpp"
+#include "memory/staged_bytes.hpp"
 
 namespace espalier::offload {
 
 base::EpochPin ServedMap::pin() { return {}; }
 
-std::optional<tree::StagedValue> ServedMap::stage(std::string_view /*value*/) {
+std::optional<memory::StagedBytes> ServedMap::stage(std::string_view /*value*/) {
   return std::nullopt;
 }
 

@@ -18,10 +18,12 @@
 namespace espalier::base {
 class EpochPin;
 }
+namespace espalier::memory {
+class StagedBytes;
+}
 namespace espalier::tree {
-class StagedValue;
 struct WalkRequest;
-}  // namespace espalier::tree
+}
 namespace espalier::wire {
 struct ShardMap;
 }
@@ -51,7 +53,7 @@ class ServedMap : public WorkedOn {
   [[nodiscard]] virtual base::EpochPin pin();
   /// A buffer for a value that is to be written, into which it can be copied before. Nothing: not
   /// here, or there is no memory for it now. The map stays as long as that lives.
-  [[nodiscard]] virtual std::optional<tree::StagedValue> stage(std::string_view value);
+  [[nodiscard]] virtual std::optional<memory::StagedBytes> stage(std::string_view value);
   /// Whether it lost its name: no request that begins may find it.
   [[nodiscard]] virtual bool dropped() const = 0;
   /// The newest version that readers see.

@@ -17,9 +17,7 @@
 
 namespace espalier::memory {
 struct HeldVersion;
-}
-namespace espalier::tree {
-class StagedValue;
+class StagedBytes;
 }
 
 namespace espalier::offload {
@@ -91,7 +89,7 @@ inline espalier::Request& new_walk(Call& call, Op op) {
 Next begin_walk(Call& call);
 Next begin_walk(Call& call, const memory::HeldVersion* held, const Condition& condition = {});
 /// Of a write whose value is there already; it stays until the walk has ended.
-Next begin_walk(Call& call, tree::StagedValue& staged, const Condition& condition = {});
+Next begin_walk(Call& call, memory::StagedBytes& staged, const Condition& condition = {});
 /// How a step ends that goes on when its map has released a version.
 Next wait_for_release(Call& call, std::uint64_t version);
 /// Memory for the items of a scan, empty: what an earlier scan left, if there is any.

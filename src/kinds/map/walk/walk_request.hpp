@@ -7,9 +7,11 @@
 #include "memory/held_version.hpp"
 #include "wire/ref.hpp"
 
-namespace espalier::tree {
+namespace espalier::memory {
+class StagedBytes;
+}
 
-class StagedValue;
+namespace espalier::tree {
 
 /// A request on its way to a lane.
 struct WalkRequest {
@@ -19,7 +21,7 @@ struct WalkRequest {
   wire::Ref hint{};                           // enter here first
   Condition condition{};                      // of a write: on the key's newest state
   bool past_cache = false;                    // not in place: what is remembered has misled it
-  StagedValue* staged = nullptr;  // of a write, in place: its value, which the walk takes
+  memory::StagedBytes* staged = nullptr;      // of a write, in place: its value; the walk takes it
 
   /// Nothing but the request: no version to read, no place to enter, no condition, no value that is
   /// there already.

@@ -110,7 +110,7 @@ class PreparedBatch {
   }
 
   Result<wire::ValueRef> take_value(const BatchWrite& write) {
-    if (write.staged != nullptr) return write.staged->take();
+    if (write.staged != nullptr) return take_staged(map_, *write.staged);
     auto value = store_value(context_, map_, write.value);
     for (int i = 0; !value && i < kExpiringAttempts && others_yield(map_.store); ++i) {
       value = store_value(context_, map_, write.value);

@@ -16,9 +16,12 @@
 #include "espalier/condition.hpp"
 #include "espalier/error.hpp"
 
+namespace espalier::memory {
+class StagedBytes;
+}
+
 namespace espalier::tree {
 
-class StagedValue;
 class MapCore;
 struct ThreadContext;
 
@@ -29,7 +32,8 @@ struct BatchWrite {
   std::string_view key;
   std::string_view value;  // without meaning where it erases
   bool erase = false;
-  StagedValue* staged = nullptr;  // the value, where it was copied before: the batch takes it
+  /// The value, where it was copied before: the batch takes it.
+  memory::StagedBytes* staged = nullptr;
 };
 
 struct BatchCheck {

@@ -398,10 +398,10 @@ WriteOutcome write_to_leaf(ThreadContext& context, MapCore& map, std::byte* leaf
 }
 
 Result<wire::ValueRef> store_value(ThreadContext& context, MapCore& map, std::string_view value) {
-  auto staged = StagedValue::begin(context, map, value);
+  auto staged = stage_value(context, map, value);
   if (!staged) return std::unexpected(staged.error());
   staged->copy(value.size());
-  return staged->take();
+  return take_staged(map, *staged);
 }
 
 void discard_value(ThreadContext& context, MapCore& map, const wire::ValueRef& value) {

@@ -32,44 +32,31 @@ memory::SizeClass class_of(std::string_view value) {
 
 }  // namespace
 
-Result<StagedValue> StagedValue::begin(ThreadContext& context, MapCore& map,
-                                       std::string_view value) {
+Result<memory::StagedBytes> stage_value(ThreadContext& context, MapCore& map,
+                                        std::string_view value) {
   auto offset = context.cache.allocate(class_of(value));
   if (!offset) {
     make_room(context);
     offset = context.cache.allocate(class_of(value));
   }
   if (!offset) return std::unexpected(offset.error());
-  return StagedValue(map, *offset, value);
+  write_head(map.at(*offset), map.id, value);
+  return memory::StagedBytes(map.store.pool, class_of(value), *offset, sizeof(wire::ValueHeader),
+                             value, std::min(value.size(), kInHead));
 }
 
-StagedValue::~StagedValue() {
-  if (map_ != nullptr) map_->store.pool.release(offset_, class_of(value_));
-}
-
-bool StagedValue::copy(std::size_t bytes) {
-  std::byte* const at = map_->at(offset_);
-  if (copied_ == 0) {
-    write_head(at, map_->id, value_);
-    copied_ = std::min(value_.size(), kInHead);
-  }
-  const std::size_t piece = std::min(bytes, value_.size() - copied_);
-  if (piece != 0) {
-    std::memcpy(at + sizeof(wire::ValueHeader) + copied_, value_.data() + copied_, piece);
-  }
-  copied_ += piece;
-  return is_whole();
-}
-
-wire::ValueRef StagedValue::take() {
-  MapCore& map = *std::exchange(map_, nullptr);
-  std::byte* const at = map.at(offset_);
+wire::ValueRef take_staged(MapCore& map, memory::StagedBytes& staged) {
+  std::byte* const at = staged.at();
+  const wire::ValueRef value{
+      wire::Ref::make(staged.offset(), base::load_shared<std::uint32_t>(
+                                           at + offsetof(wire::ValueHeader, generation)))
+          .bits,
+      staged.size()};
+  staged.take();
   go_live(at, wire::kNoNode);
-  map.value_bytes.fetch_add(memory::BufferPool::class_bytes(class_of(value_)),
+  map.value_bytes.fetch_add(memory::BufferPool::class_bytes(staged.size_class()),
                             std::memory_order_relaxed);
-  const auto generation =
-      base::load_shared<std::uint32_t>(at + offsetof(wire::ValueHeader, generation));
-  return {wire::Ref::make(offset_, generation).bits, value_.size()};
+  return value;
 }
 
 }  // namespace espalier::tree

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/starved_write.hpp"
+
+#include "base/clock.hpp"
+#include "memory/buffer_cache.hpp"
+#include "store/store_core.hpp"
+#include "store/thread_context.hpp"
+
+namespace espalier::tree {
+namespace {
+
+constexpr std::uint32_t kLeasedAttempts = 16;  // at least, while others hold memory
+constexpr std::uint32_t kEraseAttempts = 64;
+// Attempts that an erase has at least while readers hold memory: on a busy machine a second is few.
+constexpr std::uint32_t kEraseAttemptsMax = 256;
+constexpr std::uint64_t kEraseNs = 1'000'000'000;
+constexpr std::uint64_t kEraseClaimsNs = 100'000'000;  // then leases are ended for it
+
+}  // namespace
+
+bool may_try_again(const StoreCore& store, const StarvedWrite& write) {
+  if (write.attempts < kAttemptsAtOnce) return true;
+  if (!write.erases && !store.others_hold_memory()) return false;
+  if (write.attempts < (write.erases ? kEraseAttempts : kLeasedAttempts)) return true;
+  const std::uint64_t waited = base::monotonic_ns() - write.since_ns;
+  if (!write.erases) return waited < kLeasedTimeoutNs;
+  const bool waits = store.reclaimer.waits_for_readers() || store.others_hold_memory();
+  return waits && (waited < kEraseNs || write.attempts < kEraseAttemptsMax);
+}
+
+void make_room(StoreCore& store, memory::BufferCache& cache, const StarvedWrite& write) {
+  // Readers that are there have renewed by now. Whoever still holds what earlier erases have freed
+  // may do so for ever, below what leases may hold: a slow scan, say.
+  const bool claims = write.erases && write.attempts > kAttemptsAtOnce &&
+                      base::monotonic_ns() - write.since_ns > kEraseClaimsNs &&
+                      store.leases_hold_memory();
+  if (claims) store.leases.ask_for_sweep(store.leases.oldest() + 1);
+  make_room(store, cache, write.attempts > 1);
+}
+
+void make_room(StoreCore& store, const StarvedWrite& write) {
+  memory::BufferCache cache(store.pool);
+  make_room(store, cache, write);
+}
+
+}  // namespace espalier::tree
