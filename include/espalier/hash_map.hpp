@@ -8,8 +8,9 @@
 //
 // Every operation is linearizable. Reads take no locks and never wait for a writer. Keys have 1 to
 // 65535 bytes, values 0 bytes to 16 MiB. What needs an order (scans, floors, counts of ranges) an
-// ordered map has, Map of map.hpp; a hash map has no such calls. Batches, snapshots and pipelines
-// hash maps do not have yet.
+// ordered map has, Map of map.hpp; a hash map has no such calls. Pipelines are those of map.hpp,
+// Pipeline::open(hash_map), and answer such requests with `unsupported`. Batches and snapshots hash
+// maps do not have yet.
 //
 // Of a node a hash map is used by requests, whatever the store's Access says.
 //
@@ -114,6 +115,15 @@ class HashMap {
   /// sum, which wraps round. Cost: a get and a put for each try, at the node.
   /// Errors: invalid_argument (the value has another length, which is the detail), and as put.
   Result<std::uint64_t> add(std::string_view key, std::uint64_t amount);
+
+  /// Hands every item to `sink`, in no order that means anything, until it returns false; returns
+  /// how many were delivered. An item that is there from the begin to the end comes exactly once,
+  /// with a value that it had meanwhile; of items that come or go meanwhile some come, once at most.
+  /// So it is no snapshot: what two items have was perhaps never there together. Growth of the
+  /// map meanwhile changes nothing of that. Cost: 4 lines for each item; on a node a round trip for
+  /// each 64 KiB of items, which a helper gathers, and one for each value of more than 64 KiB; a
+  /// client keeps one piece at a time. Errors: corrupt (the node's answer is none).
+  [[nodiscard]] Result<std::uint64_t> walk(const ItemSink& sink) const;
 
   [[nodiscard]] const std::string& name() const;
   [[nodiscard]] const HashMapOptions& options() const;

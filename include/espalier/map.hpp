@@ -260,6 +260,11 @@ class Pipeline {
   /// in_flight: 1 to 256 walks at a time; 24 to 32 is best for most memories. Cost: memory for so
   /// many walks, about 6 KiB each; open it once and keep it.
   static Result<Pipeline> open(const Map& map, std::uint32_t in_flight = 32);
+  /// The same of a hash map: one of this process has its requests in a rolling queue, where up to
+  /// 40 are brought near at a time, and stay until later ones or poll() move them on. Floors and
+  /// scans complete with `unsupported`. Include hash_map.hpp. Cost: 20 KiB; of a node a lane.
+  /// Errors: invalid_argument (`in_flight`), and those of the hash map's calls.
+  static Result<Pipeline> open(const HashMap& map, std::uint32_t in_flight = 32);
   Pipeline(Pipeline&&) noexcept;
   Pipeline& operator=(Pipeline&&) noexcept;
   ~Pipeline();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier check: examines the maps of a node from outside, by questions whose answers must agree
+// espalier check: examines maps and hash maps of a node from outside, by questions whose answers must agree
 // (tools/map_check.hpp); or fills a map from files, and examines it so, and by its own audit.
 #include <fmt/format.h>
 
@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "cmdline/text_codec.hpp"
+#include "tools/check_hash.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
 #include "tools/json_record.hpp"
@@ -89,7 +91,20 @@ void print_check_text(std::ostream& out, const MapStats& stats, const Payload& p
   for (const std::string& fault : faults) out << fmt::format("fault: {}\n", fault);
 }
 
+Outcome<int> check_hash_files(Environment& environment, const CheckOptions& options) {
+  const auto data = load_hashed(environment, options.source);
+  if (!data) return std::unexpected(data.error());
+  if (auto clean = check_clean(options.source, data->report); !clean) {
+    return std::unexpected(clean.error());
+  }
+  return check_loaded_hash(environment, *data, options.json);
+}
+
 Outcome<int> check_files(Environment& environment, const CheckOptions& options) {
+  if (auto checked = check_kind(options.source.making, options.source.hashed); !checked) {
+    return std::unexpected(checked.error());
+  }
+  if (options.source.hashed) return check_hash_files(environment, options);
   const auto data = load_clean(environment, options.source);
   if (!data) return std::unexpected(data.error());
   const auto stats = stats_of(data->map);
@@ -168,21 +183,35 @@ Outcome<MapCheckReport> check_served(Environment& environment, const Map& map) {
 /// Returns whether no fault was found.
 Outcome<bool> check_named(Environment& environment, const CheckOptions& options, const Store& store,
                           const std::string& address, const std::string& name) {
-  const auto map = open_map(store, address, name);
-  if (!map) return std::unexpected(map.error());
-  const auto report = check_served(environment, *map);
+  const auto opened = open_any_map(store, address, name);
+  if (!opened) return std::unexpected(opened.error());
+  if (const auto* const hashed = std::get_if<HashMap>(&*opened)) {
+    return check_served_hash(environment, *hashed, options.json);
+  }
+  const Map& map = std::get<Map>(*opened);
+  const auto report = check_served(environment, map);
   if (!report) return std::unexpected(report.error());
   if (options.json) {
-    print_check_json(environment.out, *map, *report);
+    print_check_json(environment.out, map, *report);
   } else {
-    print_check_text(environment.out, *map, *report);
+    print_check_text(environment.out, map, *report);
   }
   return report->faults.empty();
 }
 
+/// Ordered maps first.
+Outcome<std::vector<std::string>> names_of_both_kinds(const Store& store) {
+  auto names = map_names(store);
+  if (!names) return names;
+  auto hashed = hash_map_names(store);
+  if (!hashed) return hashed;
+  names->insert(names->end(), hashed->begin(), hashed->end());
+  return names;
+}
+
 /// Whether somebody has dropped the map: which is no reason to leave the others unchecked.
 bool is_gone(const Store& store, const std::string& name) {
-  const auto names = store.map_names();
+  const auto names = names_of_both_kinds(store);
   return names && std::find(names->begin(), names->end(), name) == names->end();
 }
 
@@ -202,9 +231,9 @@ Outcome<int> check_node(Environment& environment, const CheckOptions& options,
   const auto store = connect(environment, address);
   if (!store) return std::unexpected(store.error());
   const auto names = options.source.map_name
-                         ? Result<std::vector<std::string>>({*options.source.map_name})
-                         : store->map_names();
-  if (!names) return call_failed("list maps", names.error());
+                         ? Outcome<std::vector<std::string>>({*options.source.map_name})
+                         : names_of_both_kinds(*store);
+  if (!names) return std::unexpected(names.error());
   bool sound = true;
   for (const std::string& name : *names) {
     const auto checked = check_named(environment, options, *store, address, name);
@@ -239,9 +268,7 @@ void add_check_command(CLI::App& app, Environment& environment, Action& chosen) 
       *app.add_subcommand("check", "Examine the maps of a node, or one that is filled from files");
   add_json_option(command, options->json);
   add_source_options(command, options->source, true);
-  for (const CLI::Option* option : add_map_options(command, options->source.map)) {
-    options->source.making.push_back(option);
-  }
+  add_making_options(command, options->source);
   command.get_option("--map")->description("Examine this map of the node only (default: all)");
   command.footer(
       "On a node, every map is read three times, as of versions that are held for a second at "
@@ -250,9 +277,11 @@ void add_check_command(CLI::App& app, Environment& environment, Action& chosen) 
       "directions deliver the same keys and values; ranges count as many items; gets of some "
       "keys,\n"
       "and of keys between them, and floors agree with the scans. Of a map without versions only\n"
-      "the order. Not checked there: how the tree is built, and whether memory is lost. A map "
-      "from\n"
-      "files is audited for that too, and measured.\n"
+      "the order. Of a hash map a walk delivers as many items as it says that it has, and gets "
+      "find\n"
+      "the same. Not checked there: how tree or table are built, and whether memory is lost. A "
+      "map\n"
+      "from files is audited for that too, and measured.\n"
       "Exits with 1 if a fault is found.\n"
       "Examples:\n"
       "  espalier check --at unix:/run/espalier/espalier.sock\n"

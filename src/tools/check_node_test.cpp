@@ -37,6 +37,30 @@ class CheckNode : public NodeTool {
   }
 };
 
+TEST_F(CheckNode, ComparesAWalkOfAHashMapWithGetsAndItsNumber) {
+  ASSERT_EQ(run_map({"create", "h", "--kind", "hash"}), kOk) << tool.err();
+  ASSERT_EQ(run_map({"create", "plain", "--kind", "hash", "--no-versions"}), kOk);
+  ASSERT_EQ(run({"put", "--map", "h", "bird", "robin"}), kOk);
+  ASSERT_EQ(run({"put", "--map", "h", "tree", "pear"}), kOk);
+  EXPECT_EQ(run({"check"}), kOk) << tool.err() << tool.out();
+  EXPECT_THAT(tool.out(), HasSubstr("hash map 'h': 2 items by a walk, 2 gets; both agree, and the "
+                                    "map's own number; no faults found\n"));
+  EXPECT_THAT(tool.out(), HasSubstr("hash map 'plain': 0 items by a walk, 0 gets; not compared in "
+                                    "all, for others may have written; no faults found\n"));
+  EXPECT_EQ(run({"check", "--map", "h", "--json"}), kOk);
+  auto object = nlohmann::json::parse(tool.out());
+  EXPECT_EQ(object["kind"], "hash");
+  EXPECT_EQ(object["items"], 2);
+  EXPECT_EQ(object["compared"], true);
+  EXPECT_EQ(object["gets"], 2);
+  // A key that is not where its hash says is found by nobody.
+  ASSERT_GE(overwrite("treepear", "twigpear"), 1u);
+  EXPECT_EQ(run({"check", "--map", "h"}), kFailed);
+  EXPECT_EQ(tool.out(),
+            "hash map 'h': fault: a walk delivers 1 items where the map's own number "
+            "is 2\n");
+}
+
 TEST_F(CheckNode, FindsNoFaultInSoundMaps) {
   load(10'000);
   EXPECT_EQ(run_map({"create", "empty"}), kOk);

@@ -199,6 +199,14 @@ Outcome<std::vector<std::string>> map_names(const Store& store) {
   return std::move(*names);
 }
 
+Outcome<std::vector<std::string>> hash_map_names(const Store& store) {
+  const auto listed = store.hash_maps();
+  if (!listed) return call_failed("list hash maps", listed.error());
+  std::vector<std::string> names;
+  for (const HashMapDescription& map : *listed) names.push_back(map.name);
+  return names;
+}
+
 Outcome<MapStats> stats_of(const Map& map) {
   const auto stats = map.stats();
   if (stats) return *stats;
@@ -218,24 +226,31 @@ bool is_hash_map(const Error& error) {
   return error == Error{Code::wrong_kind, 0, static_cast<std::uint32_t>(ObjectKind::hash)};
 }
 
+Outcome<std::variant<Map, HashMap>> open_any_map(const Store& store, const std::string& address,
+                                                 const std::string& name) {
+  const auto opened = store.open_map(name);
+  if (opened) return *opened;
+  if (is_hash_map(opened.error())) {
+    const auto hashed = store.open_hash_map(name);
+    if (hashed) return *hashed;
+  }
+  const auto map = open_map(store, address, name);
+  if (!map) return std::unexpected(map.error());
+  return *map;
+}
+
 Outcome<AnyMap> open_any_data(Environment& environment, const SourceOptions& options) {
   const auto address = data_address(environment, options);
   if (!address) {
     auto data = load_clean(environment, options);
     if (!data) return std::unexpected(std::move(data.error()));
-    return AnyMap{std::move(data->store), data->map};
+    return AnyMap{std::move(data->store), data->map, data->report.has_values};
   }
   auto store = connect(environment, *address, options.access);
   if (!store) return std::unexpected(std::move(store.error()));
-  const std::string name = options.map_name.value_or(std::string(kDefaultMap));
-  const auto opened = store->open_map(name);
-  if (!opened && is_hash_map(opened.error())) {
-    const auto hashed = store->open_hash_map(name);
-    if (hashed) return AnyMap{std::move(*store), *hashed};
-  }
-  auto map = opened ? Outcome<Map>(*opened) : open_map(*store, *address, name);
+  auto map = open_any_map(*store, *address, options.map_name.value_or(std::string(kDefaultMap)));
   if (!map) return std::unexpected(std::move(map.error()));
-  return AnyMap{std::move(*store), *map};
+  return AnyMap{std::move(*store), *std::move(map)};
 }
 
 Outcome<Dataset> open_data(Environment& environment, const SourceOptions& options) {

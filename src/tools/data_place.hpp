@@ -57,6 +57,7 @@ inline constexpr std::string_view kDefaultMap = "default";
 
 /// The names of all maps.
 [[nodiscard]] Outcome<std::vector<std::string>> map_names(const Store& store);
+[[nodiscard]] Outcome<std::vector<std::string>> hash_map_names(const Store& store);
 /// What the map tells of itself.
 [[nodiscard]] Outcome<MapStats> stats_of(const Map& map);
 [[nodiscard]] Outcome<HashMapStats> stats_of(const HashMap& map);
@@ -71,8 +72,13 @@ inline constexpr std::string_view kDefaultMap = "default";
 struct AnyMap {
   Store store;
   std::variant<Map, HashMap> map;
+  bool has_values = true;  ///< as LoadReport says; of a map on a node nobody knows
 };
-/// The same for commands that take hash maps of nodes, too: what has the name decides.
+/// A map of a node of either kind: what has the name decides.
+[[nodiscard]] Outcome<std::variant<Map, HashMap>> open_any_map(const Store& store,
+                                                               const std::string& address,
+                                                               const std::string& name);
+/// The same for commands that take hash maps of nodes, too.
 [[nodiscard]] Outcome<AnyMap> open_any_data(Environment& environment, const SourceOptions& options);
 /// Bytes of the longest key that it takes.
 [[nodiscard]] inline std::size_t key_bytes_max(const Map& map) { return map.max_key_bytes(); }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier export: a whole map as text, sorted, one record per key.
+// espalier export: a whole map as text, one record per key; sorted, but of a hash map.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
@@ -34,12 +35,13 @@ Outcome<int> export_map(Environment& environment, const ExportMapOptions& option
   if (auto checked = check_source(environment, options.source); !checked) {
     return std::unexpected(checked.error());
   }
-  const auto data = open_data(environment, options.source);
+  const auto data = open_any_data(environment, options.source);
   if (!data) return std::unexpected(data.error());
-  const SaveOptions save_options{output_format(options, data->report.has_values),
+  const SaveOptions save_options{output_format(options, data->has_values),
                                  options.source.reader.separator, ""};
   const std::string& output = options.output;
-  const auto saved = save(environment, data->map, output, save_options);
+  const auto saved = std::visit(
+      [&](const auto& map) { return save(environment, map, output, save_options); }, data->map);
   if (!saved) return std::unexpected(saved.error());
   return kOk;
 }
@@ -66,6 +68,8 @@ void add_export_command(CLI::App& app, Environment& environment, Action& chosen)
                 [](const CLI::Option* option) { return option->check_lname("separator"); });
   command.footer(
       "An output file is replaced all at once, when it is complete. Format lines holds keys only.\n"
+      "A hash map of a node is written in no order, while others use it: what is there all the\n"
+      "time is there once.\n"
       "Examples:\n"
       "  espalier export prices.csv --to json-lines\n"
       "  espalier export old.csv new.csv --output merged.csv    later files win\n"

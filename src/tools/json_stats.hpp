@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "espalier/hash_map.hpp"
 #include "espalier/types.hpp"
 #include "memory/holders.hpp"
 #include "node/metrics.hpp"
@@ -26,6 +27,20 @@ inline void set_stats(nlohmann::ordered_json& object, const MapStats& stats) {
   object["splits"] = stats.splits;
   object["redistributions"] = stats.redistributions;
   object["merges"] = stats.merges;
+  object["read_version"] = stats.read_version;
+  object["write_version"] = stats.write_version;
+  object["snapshots"] = stats.snapshots;
+}
+
+/// The same of a hash map.
+inline void set_stats(nlohmann::ordered_json& object, const HashMapStats& stats) {
+  object["items"] = stats.items;
+  object["memory_bytes"] = stats.memory_bytes;
+  object["segments"] = stats.segments;
+  object["record_bytes"] = stats.record_bytes;
+  object["long_bytes"] = stats.long_bytes;
+  object["retired_bytes"] = stats.retired_bytes;
+  object["splits"] = stats.splits;
   object["read_version"] = stats.read_version;
   object["write_version"] = stats.write_version;
   object["snapshots"] = stats.snapshots;

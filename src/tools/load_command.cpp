@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "base/utf8.hpp"
 #include "tools/commands.hpp"
@@ -25,7 +26,7 @@ struct LoadOptions {
 struct Summary {
   const LoadReport& report;
   Payload payload;
-  MapStats stats;
+  std::uint64_t memory_bytes;
   const SourceOptions& source;
   std::string address;  // of the node; empty: none
   std::string map;
@@ -35,8 +36,10 @@ struct Summary {
     return static_cast<std::uint64_t>(static_cast<double>(report.records) /
                                       std::max(seconds(), 1e-9));
   }
-  [[nodiscard]] std::uint64_t memory_bytes() const { return stats.node_bytes + stats.value_bytes; }
 };
+
+std::uint64_t memory_of(const MapStats& stats) { return stats.node_bytes + stats.value_bytes; }
+std::uint64_t memory_of(const HashMapStats& stats) { return stats.memory_bytes; }
 
 /// Names of files and maps are bytes too; what is no UTF-8 in them is shown escaped.
 std::string readable(const std::string& text) {
@@ -62,7 +65,7 @@ void print_load_json(std::ostream& out, const Summary& summary) {
   object["input_bytes"] = report.input_bytes;
   object["key_bytes"] = summary.payload.key_bytes;
   object["value_bytes"] = summary.payload.value_bytes;
-  object["memory_bytes"] = summary.memory_bytes();
+  object["memory_bytes"] = summary.memory_bytes;
   object["seconds"] = summary.seconds();
   object["records_per_s"] = summary.records_per_s();
   object["first_bad_lines"] = nlohmann::ordered_json::array();
@@ -96,11 +99,10 @@ void print_load_text(std::ostream& out, const Summary& summary) {
   }
   out << fmt::format("keys        {}\nvalues      {}\n", format_bytes(payload.key_bytes),
                      format_bytes(payload.value_bytes));
-  out << fmt::format("memory      {}", format_bytes(summary.memory_bytes()));
+  out << fmt::format("memory      {}", format_bytes(summary.memory_bytes));
   if (payload_bytes > 0 && summary.address.empty()) {
-    out << fmt::format(
-        ", {:.2f} times keys and values",
-        static_cast<double>(summary.memory_bytes()) / static_cast<double>(payload_bytes));
+    out << fmt::format(", {:.2f} times keys and values", static_cast<double>(summary.memory_bytes) /
+                                                             static_cast<double>(payload_bytes));
   }
   out << fmt::format("\ntime        {:.3f} s\n", summary.seconds());
 }
@@ -120,20 +122,39 @@ Outcome<int> report_load(Environment& environment, const LoadOptions& options,
 
 /// What lies on a node may be much more than was loaded, so it is not measured: keys and values are
 /// those that were read.
+template <class AMap>
+Outcome<int> load_to(Environment& environment, const LoadOptions& options,
+                     const std::string& address, const std::string& name, const AMap& map) {
+  const auto report = load_into_node(environment, options.source, map);
+  if (!report) return std::unexpected(report.error());
+  const auto stats = stats_of(map);
+  if (!stats) return std::unexpected(stats.error());
+  const Payload payload{stats->items, report->key_bytes, report->value_bytes};
+  return report_load(environment, options,
+                     {*report, payload, memory_of(*stats), options.source, address, name});
+}
+
 Outcome<int> load_to(Environment& environment, const LoadOptions& options,
                      const std::string& address) {
   const auto store = connect(environment, address);
   if (!store) return std::unexpected(store.error());
   const std::string name = options.source.map_name.value_or(std::string(kDefaultMap));
-  auto map = open_map(*store, address, name);
-  if (!map) return std::unexpected(map.error());
-  const auto report = load_into_node(environment, options.source, *map);
-  if (!report) return std::unexpected(report.error());
-  const auto stats = stats_of(*map);
+  const auto opened = open_any_map(*store, address, name);
+  if (!opened) return std::unexpected(opened.error());
+  return std::visit(
+      [&](const auto& map) { return load_to(environment, options, address, name, map); }, *opened);
+}
+
+template <class Loaded>
+Outcome<int> report_own(Environment& environment, const LoadOptions& options,
+                        const Outcome<Loaded>& data) {
+  if (!data) return std::unexpected(data.error());
+  const auto payload = measure(data->map);
+  if (!payload) return std::unexpected(payload.error());
+  const auto stats = stats_of(data->map);
   if (!stats) return std::unexpected(stats.error());
-  const Payload payload{stats->items, report->key_bytes, report->value_bytes};
   return report_load(environment, options,
-                     {*report, payload, *stats, options.source, address, name});
+                     {data->report, *payload, memory_of(*stats), options.source, "", ""});
 }
 
 Outcome<int> load_files(Environment& environment, const LoadOptions& options) {
@@ -143,14 +164,13 @@ Outcome<int> load_files(Environment& environment, const LoadOptions& options) {
   if (const auto address = load_address(environment, options.source)) {
     return load_to(environment, options, *address);
   }
-  const auto data = load(environment, options.source);
-  if (!data) return std::unexpected(data.error());
-  const auto payload = measure(data->map);
-  if (!payload) return std::unexpected(payload.error());
-  const auto stats = stats_of(data->map);
-  if (!stats) return std::unexpected(stats.error());
-  return report_load(environment, options,
-                     {data->report, *payload, *stats, options.source, "", ""});
+  if (auto checked = check_kind(options.source.making, options.source.hashed); !checked) {
+    return std::unexpected(checked.error());
+  }
+  if (options.source.hashed) {
+    return report_own(environment, options, load_hashed(environment, options.source));
+  }
+  return report_own(environment, options, load(environment, options.source));
 }
 
 }  // namespace
@@ -160,13 +180,12 @@ void add_load_command(CLI::App& app, Environment& environment, Action& chosen) {
   CLI::App& command = *app.add_subcommand("load", "Fill a map from files, and tell how that went");
   add_json_option(command, options->json);
   add_source_options(command, options->source, true);
-  for (const CLI::Option* option : add_map_options(command, options->source.map)) {
-    options->source.making.push_back(option);
-  }
+  add_making_options(command, options->source);
   command.footer(
       "Bad lines are told by number and reason and left out; the first 20 are shown. With --at or\n"
-      "ESPALIER_AT the records go into a map of that node, else into one that ends with the "
-      "command.\n"
+      "ESPALIER_AT the records go into a map of that node, ordered or a hash map, else into one "
+      "that\n"
+      "ends with the command.\n"
       "Examples:\n"
       "  espalier load /usr/share/dict/american-english-insane\n"
       "  espalier load --key-column 2 --value-column 3 --header people.csv\n"

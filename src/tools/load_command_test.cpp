@@ -22,6 +22,18 @@ TEST(LoadCommand, TellsHowItWent) {
   EXPECT_EQ(tool.err(), "a.csv:5: bad line: has 1 column where the first record has 2\n");
 }
 
+TEST(LoadCommand, FillsAHashMap) {
+  Tool tool;
+  tool.files.contents["a.csv"] = "k,1\nm,22\nk,333\n\nbad\n";
+  EXPECT_EQ(tool.run({"load", "--kind", "hash", "a.csv"}), kOk) << tool.err();
+  EXPECT_THAT(tool.out(), HasSubstr("records     3 in 20 B ("));
+  EXPECT_THAT(tool.out(), HasSubstr("items       2; 1 repeated a key, the last one stays\n"));
+  EXPECT_THAT(tool.out(), HasSubstr("keys        2 B\nvalues      5 B\n"));
+  EXPECT_EQ(tool.run({"load", "--kind", "hash", "--log-bytes", "64", "a.csv"}), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("--log-bytes says what an ordered map is like"));
+  EXPECT_EQ(tool.run({"load", "--kind", "hash", "--partitions", "3", "a.csv"}), kFailed);
+}
+
 TEST(LoadCommand, PrintsJson) {
   Tool tool;
   tool.files.contents["a\xFF.csv"] = "k,1\nbad\n";

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "kinds/map/format/node.hpp"
@@ -160,6 +161,44 @@ Outcome<LoadReport> load_through(Environment& environment, const SourceOptions& 
   return report;
 }
 
+template <class AMap>
+Outcome<LoadReport> load_piped(Environment& environment, const SourceOptions& options,
+                               const AMap& map, std::size_t max_key_bytes,
+                               const char* memory_hint) {
+  const auto sink = pipelined_sink(map);
+  if (!sink) {
+    return failed(fmt::format("cannot write to map '{}': {}", map.name(), reason(sink.error())));
+  }
+  return load_through(environment, options, static_cast<std::uint32_t>(max_key_bytes), **sink,
+                      memory_hint);
+}
+
+/// For a map of this process.
+Outcome<Store> open_store(const Environment& environment, const SourceOptions& options) {
+  StoreOptions store_options;
+  store_options.memory_bytes_max =
+      options.memory_bytes_max != 0 ? options.memory_bytes_max : environment.memory_bytes_max;
+  auto store = Store::open(store_options);
+  if (store) return std::move(*store);
+  return failed(fmt::format("cannot reserve memory for a map: {}", reason(store.error())),
+                "A smaller limit may help: --memory-max SIZE.");
+}
+
+std::unexpected<Failure> cannot_make(const Error& error, const char* hint) {
+  if (error.code == Code::out_of_memory) {
+    return failed("the memory limit is too small for any map", kMemoryHint);
+  }
+  return failed(fmt::format("cannot make a map: {}", reason(error)), hint);
+}
+
+void add(Payload& payload, std::span<const Item> items) {
+  for (const Item& item : items) {
+    payload.key_bytes += item.key.size();
+    payload.value_bytes += item.value.size();
+  }
+  payload.items += items.size();
+}
+
 }  // namespace
 
 ReaderOptions reader_options_for(const SourceOptions& options, const std::string& file) {
@@ -169,22 +208,13 @@ ReaderOptions reader_options_for(const SourceOptions& options, const std::string
 }
 
 Outcome<Dataset> load(Environment& environment, const SourceOptions& options) {
-  StoreOptions store_options;
-  store_options.memory_bytes_max =
-      options.memory_bytes_max != 0 ? options.memory_bytes_max : environment.memory_bytes_max;
-  auto store = Store::open(store_options);
-  if (!store) {
-    return failed(fmt::format("cannot reserve memory for a map: {}", reason(store.error())),
-                  "A smaller limit may help: --memory-max SIZE.");
-  }
+  auto store = open_store(environment, options);
+  if (!store) return std::unexpected(std::move(store.error()));
   auto map = store->create_map("data", options.map);
-  if (!map && map.error().code == Code::out_of_memory) {
-    return failed("the memory limit is too small for any map", kMemoryHint);
-  }
   if (!map) {
-    return failed(fmt::format("cannot make a map: {}", reason(map.error())),
-                  "--node-bytes is a power of two from 512 to 65536; --log-bytes is a multiple of "
-                  "64 up to 2048.");
+    return cannot_make(map.error(),
+                       "--node-bytes is a power of two from 512 to 65536; --log-bytes is a "
+                       "multiple of 64 up to 2048.");
   }
   const auto sink = direct_sink(*map);
   auto report = load_through(environment, options, map->max_key_bytes(), *sink, kMemoryHint);
@@ -192,13 +222,28 @@ Outcome<Dataset> load(Environment& environment, const SourceOptions& options) {
   return Dataset{std::move(*store), *map, std::move(*report)};
 }
 
-Outcome<LoadReport> load_into_node(Environment& environment, const SourceOptions& options,
-                                   Map& map) {
-  const auto sink = pipelined_sink(map);
-  if (!sink) {
-    return failed(fmt::format("cannot write to map '{}': {}", map.name(), reason(sink.error())));
+Outcome<HashDataset> load_hashed(Environment& environment, const SourceOptions& options) {
+  auto store = open_store(environment, options);
+  if (!store) return std::unexpected(std::move(store.error()));
+  HashMapOptions hash = options.hash;
+  hash.versions = options.map.versions;
+  const auto map = store->create_hash_map("data", hash);
+  if (!map) {
+    return cannot_make(map.error(), "--partitions is a power of two from 1 to 512.");
   }
-  return load_through(environment, options, map.max_key_bytes(), **sink, kNodeMemoryHint);
+  auto report = load_piped(environment, options, *map, HashMap::kKeyBytesMax, kMemoryHint);
+  if (!report) return std::unexpected(std::move(report.error()));
+  return HashDataset{std::move(*store), *map, std::move(*report)};
+}
+
+Outcome<LoadReport> load_into_node(Environment& environment, const SourceOptions& options,
+                                   const Map& map) {
+  return load_piped(environment, options, map, map.max_key_bytes(), kNodeMemoryHint);
+}
+
+Outcome<LoadReport> load_into_node(Environment& environment, const SourceOptions& options,
+                                   const HashMap& map) {
+  return load_piped(environment, options, map, HashMap::kKeyBytesMax, kNodeMemoryHint);
 }
 
 Outcome<void> check_clean(const SourceOptions& options, const LoadReport& report) {
@@ -226,14 +271,20 @@ Outcome<Dataset> load_clean(Environment& environment, const SourceOptions& optio
 Outcome<Payload> measure(const Map& map) {
   Payload payload;
   const auto scanned = map.scan("", "", [&](std::span<const Item> items) {
-    for (const Item& item : items) {
-      payload.key_bytes += item.key.size();
-      payload.value_bytes += item.value.size();
-    }
-    payload.items += items.size();
+    add(payload, items);
     return true;
   });
   if (!scanned) return failed(fmt::format("cannot scan the map: {}", reason(scanned.error())));
+  return payload;
+}
+
+Outcome<Payload> measure(const HashMap& map) {
+  Payload payload;
+  const auto walked = map.walk([&](std::span<const Item> items) {
+    add(payload, items);
+    return true;
+  });
+  if (!walked) return failed(fmt::format("cannot read the map: {}", reason(walked.error())));
   return payload;
 }
 

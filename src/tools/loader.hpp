@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "espalier/hash_map.hpp"
 #include "espalier/map.hpp"
 #include "tools/environment.hpp"
 #include "tools/record_reader.hpp"
@@ -26,6 +27,8 @@ struct SourceOptions {
   bool strict = false;             ///< any bad line makes the command fail
   std::optional<std::uint64_t> bad_lines_max;  ///< stop when there are more
   MapOptions map;
+  bool hashed = false;                  ///< it is to be a hash map
+  HashMapOptions hash;                  ///< of one; its versions are as `map` says
   std::uint64_t memory_bytes_max = 0;   ///< 0: as the environment says
   std::optional<std::string> at;        ///< the address of a node, as given
   std::optional<std::string> map_name;  ///< a map of that node, as given
@@ -63,7 +66,7 @@ struct LoadReport {
   std::size_t columns = 0;
 };
 
-/// Sizes of what is in a map, from one scan of it.
+/// Sizes of what is in a map, from one scan or walk of it.
 struct Payload {
   std::uint64_t items = 0;
   std::uint64_t key_bytes = 0;
@@ -71,11 +74,14 @@ struct Payload {
 };
 
 /// A map in memory that lives as long as this does.
-struct Dataset {
+template <class AMap>
+struct LoadedMap {
   Store store;
-  Map map;
+  AMap map;
   LoadReport report;
 };
+using Dataset = LoadedMap<Map>;
+using HashDataset = LoadedMap<HashMap>;
 
 /// How to read the records of one file: what the options say, else what its name asks for.
 [[nodiscard]] ReaderOptions reader_options_for(const SourceOptions& options,
@@ -85,10 +91,15 @@ struct Dataset {
 /// line, and do not stop it. Cost: one put per record; memory for the map, not for the file.
 /// Fails if a file cannot be read or the map is out of memory; not for bad lines (see check_clean).
 [[nodiscard]] Outcome<Dataset> load(Environment& environment, const SourceOptions& options);
+/// The same of a hash map.
+[[nodiscard]] Outcome<HashDataset> load_hashed(Environment& environment,
+                                               const SourceOptions& options);
 
 /// Reads all files into a map of a node, with many records in flight, and goes on as load() does.
 [[nodiscard]] Outcome<LoadReport> load_into_node(Environment& environment,
-                                                 const SourceOptions& options, Map& map);
+                                                 const SourceOptions& options, const Map& map);
+[[nodiscard]] Outcome<LoadReport> load_into_node(Environment& environment,
+                                                 const SourceOptions& options, const HashMap& map);
 
 /// Fails if the options do not allow the bad lines that there were.
 [[nodiscard]] Outcome<void> check_clean(const SourceOptions& options, const LoadReport& report);
@@ -97,5 +108,6 @@ struct Dataset {
 [[nodiscard]] Outcome<Dataset> load_clean(Environment& environment, const SourceOptions& options);
 
 [[nodiscard]] Outcome<Payload> measure(const Map& map);
+[[nodiscard]] Outcome<Payload> measure(const HashMap& map);
 
 }  // namespace espalier::tools

@@ -6,7 +6,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cmdline/number_option.hpp"
 #include "cmdline/text_codec.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
@@ -21,8 +20,7 @@ struct MapWorkOptions {
   bool hashed = false;  // the kind is hash
   MapOptions map;
   HashMapOptions hash;
-  std::vector<const CLI::Option*> of_ordered;  // say what an ordered map is like
-  std::vector<const CLI::Option*> of_hashed;
+  std::vector<const CLI::Option*> making;  // say what a new map is like
   bool json = false;
 };
 
@@ -114,11 +112,8 @@ Outcome<int> create_hash_map(Environment& environment, const MapWorkOptions& opt
 Outcome<int> create_map(Environment& environment, const MapWorkOptions& options, Store& store,
                         const std::string& address) {
   const std::string& name = options.name;
-  for (const CLI::Option* option : options.hashed ? options.of_ordered : options.of_hashed) {
-    if (option->count() == 0) continue;
-    return misused(fmt::format("{} says what {} is like", option->get_name(),
-                               options.hashed ? "an ordered map" : "a hash map"),
-                   options.hashed ? "Leave it out." : "Leave it out, or give --kind hash.");
+  if (auto checked = check_kind(options.making, options.hashed); !checked) {
+    return std::unexpected(checked.error());
   }
   if (options.hashed) {
     MapWorkOptions hashed = options;
@@ -187,15 +182,6 @@ CLI::App& add_map_work(CLI::App& parent, const std::string& name, const std::str
   return command;
 }
 
-void add_kind_option(CLI::App& command, MapWorkOptions& options) {
-  command
-      .add_option_function<std::string>(
-          "--kind", [&options](const std::string& kind) { options.hashed = kind == "hash"; },
-          "map: ordered, as without it; hash: a hash map, whose keys have no order")
-      ->type_name("KIND")
-      ->check(CLI::IsMember({"map", "hash"}).description(""));
-}
-
 }  // namespace
 
 void add_map_command(CLI::App& app, Environment& environment, Action& chosen) {
@@ -210,21 +196,12 @@ void add_map_command(CLI::App& app, Environment& environment, Action& chosen) {
       "  espalier map drop --at unix:/run/espalier/espalier.sock words\n");
   CLI::App& listing = add_map_work(command, "list", "Print the names of all maps of a kind",
                                    options, environment, chosen, list_maps);
-  add_kind_option(listing, *options);
+  add_kind_option(listing, options->hashed);
   CLI::App& creation = add_map_work(command, "create", "Make an empty map", options, environment,
                                     chosen, create_map);
-  add_kind_option(creation, *options);
-  const auto of_both = [](const CLI::Option* option) {
-    return option->get_name() == "--no-versions";
-  };
-  for (const CLI::Option* option : add_map_options(creation, options->map)) {
-    if (!of_both(option)) options->of_ordered.push_back(option);
-  }
-  options->of_hashed.push_back(
-      cmdline::add_number(creation, "--partitions", options->hash.partitions,
-                          "Of a hash map: parts of the keys that a lock each guards")
-          ->type_name("COUNT")
-          ->group("Map"));
+  add_kind_option(creation, options->hashed);
+  options->making = add_map_options(creation, options->map);
+  options->making.push_back(add_partitions_option(creation, options->hash));
   add_size_option(creation, "--snapshot-bytes-max",
                   "Old versions that snapshots may hold (default: 256M)",
                   options->map.snapshot_bytes_max)

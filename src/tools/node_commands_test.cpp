@@ -173,12 +173,9 @@ TEST_F(NodeCommands, HashMapsAreMadeUsedAndDropped) {
   EXPECT_EQ(run({"put", "--map", "h", std::string(65536, 'k'), "v"}), kUsage);
   EXPECT_EQ(run({"erase", "--map", "h", "a", "b"}), kFailed);
   EXPECT_EQ(tool.out(), "erased 1, 0 items in all\n");
-  // What needs an order, and what is not made yet.
-  for (const std::string command : {"scan", "export"}) {
-    EXPECT_EQ(run({command, "--map", "h"}), kFailed);
-    EXPECT_THAT(tool.err(), HasSubstr(" is a hash map\n")) << command;
-    EXPECT_EQ(tool.out(), "");
-  }
+  EXPECT_EQ(run({"scan", "--map", "h"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr(" is a hash map\n"));
+  EXPECT_EQ(tool.out(), "");
   EXPECT_EQ(run_map({"create", "x", "--kind", "hash", "--node-bytes", "512"}), kUsage);
   EXPECT_THAT(tool.err(), HasSubstr("--node-bytes says what an ordered map is like"));
   EXPECT_EQ(run_map({"create", "x", "--partitions", "4"}), kUsage);
@@ -188,6 +185,28 @@ TEST_F(NodeCommands, HashMapsAreMadeUsedAndDropped) {
   EXPECT_EQ(run_map({"drop", "h"}), kOk);
   EXPECT_EQ(tool.out(), "dropped hash map 'h'\n");
   EXPECT_EQ(run_map({"drop", "h"}), kFailed);
+}
+
+TEST_F(NodeCommands, HashMapsAreLoadedAndExported) {
+  ASSERT_EQ(run_map({"create", "h", "--kind", "hash"}), kOk) << tool.err();
+  std::string& file = tool.files.contents["in.tsv"];
+  for (int i = 0; i < 3000; ++i) {
+    file += "key" + std::to_string(i % 2500) + "\tvalue" + std::to_string(i) + "\n";
+  }
+  EXPECT_EQ(run({"load", "--map", "h", "in.tsv"}), kOk) << tool.err();
+  EXPECT_THAT(tool.out(), HasSubstr("items       2,500 in map 'h'"));
+  EXPECT_THAT(tool.out(), HasSubstr("; 500 replaced one\n"));
+  EXPECT_EQ(run({"load", "--map", "h", "--kind", "hash", "in.tsv"}), kUsage);
+  EXPECT_EQ(run({"export", "--map", "h", "--output", "out.tsv"}), kOk) << tool.err();
+  // Sorted by a map of this process, it is what a map of the file itself would be.
+  EXPECT_EQ(tool.run({"export", "out.tsv"}), kOk);
+  const std::string by_hash = tool.out();
+  EXPECT_EQ(tool.run({"export", "in.tsv"}), kOk);
+  EXPECT_TRUE(by_hash == tool.out());
+  EXPECT_EQ(run({"stats", "--map", "h", "--json"}), kOk) << tool.err();
+  EXPECT_THAT(tool.out(), HasSubstr("\"items\":2500"));
+  EXPECT_EQ(run({"stats", "--map", "h"}), kOk) << tool.err();
+  EXPECT_THAT(tool.out(), HasSubstr("2,500"));
 }
 
 TEST_F(NodeCommands, StatsTellsOfEveryMap) {

@@ -207,6 +207,43 @@ std::vector<const CLI::Option*> add_map_options(CLI::App& command, MapOptions& o
           ->group("Map")};
 }
 
+const CLI::Option* add_kind_option(CLI::App& command, bool& hashed) {
+  return command
+      .add_option_function<std::string>(
+          "--kind", [&hashed](const std::string& kind) { hashed = kind == "hash"; },
+          "map: ordered, as without it; hash: a hash map, whose keys have no order")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"map", "hash"}).description(""));
+}
+
+const CLI::Option* add_partitions_option(CLI::App& command, HashMapOptions& options) {
+  return cmdline::add_number(command, "--partitions", options.partitions,
+                             "Of a hash map: parts of the keys that a lock each guards")
+      ->type_name("COUNT")
+      ->group("Map");
+}
+
+void add_making_options(CLI::App& command, SourceOptions& options) {
+  options.making.push_back(add_kind_option(command, options.hashed));
+  for (const CLI::Option* option : add_map_options(command, options.map)) {
+    options.making.push_back(option);
+  }
+  options.making.push_back(add_partitions_option(command, options.hash));
+}
+
+Outcome<void> check_kind(const std::vector<const CLI::Option*>& making, bool hashed) {
+  for (const CLI::Option* option : making) {
+    const std::string& name = option->get_name();
+    const bool of_ordered = name == "--node-bytes" || name == "--log-bytes";
+    const bool of_hashed = name == "--partitions";
+    if (option->count() == 0 || !(hashed ? of_ordered : of_hashed)) continue;
+    return misused(
+        fmt::format("{} says what {} is like", name, hashed ? "an ordered map" : "a hash map"),
+        hashed ? "Leave it out." : "Leave it out, or give --kind hash.");
+  }
+  return {};
+}
+
 CLI::Option* add_size_option(CLI::App& command, const std::string& name,
                              const std::string& description, std::uint64_t& into) {
   return add_text_option(command, name, "SIZE", description,

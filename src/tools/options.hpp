@@ -31,6 +31,14 @@ void add_source_options(CLI::App& command, SourceOptions& options, bool position
 void add_access_options(CLI::App& command, Access& access);
 /// Adds --node-bytes, --log-bytes, --no-versions. Returns them.
 std::vector<const CLI::Option*> add_map_options(CLI::App& command, MapOptions& options);
+/// Adds --kind, map or hash. Returns it.
+const CLI::Option* add_kind_option(CLI::App& command, bool& hashed);
+/// Adds --partitions of a hash map. Returns it.
+const CLI::Option* add_partitions_option(CLI::App& command, HashMapOptions& options);
+/// Adds those that say what a new map of this process is like, of either kind.
+void add_making_options(CLI::App& command, SourceOptions& options);
+/// Fails if one of the options says what a map of the other kind is like.
+[[nodiscard]] Outcome<void> check_kind(const std::vector<const CLI::Option*>& making, bool hashed);
 /// Adds --at, the address of a node.
 void add_address_option(CLI::App& command, std::optional<std::string>& at);
 /// Adds --secret-file and --node-user to each command below `app` that connects to nodes.

@@ -125,14 +125,18 @@ class PipelinedSink final : public RecordSink, private Handler {
   Pipeline pipeline_;         // the last member: it waits for what points to the others
 };
 
-}  // namespace
-
-std::unique_ptr<RecordSink> direct_sink(Map& map) { return std::make_unique<DirectSink>(map); }
-
-Result<std::unique_ptr<RecordSink>> pipelined_sink(const Map& map) {
+template <class AMap>
+Result<std::unique_ptr<RecordSink>> sink_into(const AMap& map) {
   auto pipeline = Pipeline::open(map, 2 * PipelinedSink::kBatchRecords);
   if (!pipeline) return std::unexpected(pipeline.error());
   return std::make_unique<PipelinedSink>(std::move(*pipeline));
 }
+
+}  // namespace
+
+std::unique_ptr<RecordSink> direct_sink(Map& map) { return std::make_unique<DirectSink>(map); }
+
+Result<std::unique_ptr<RecordSink>> pipelined_sink(const Map& map) { return sink_into(map); }
+Result<std::unique_ptr<RecordSink>> pipelined_sink(const HashMap& map) { return sink_into(map); }
 
 }  // namespace espalier::tools

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "espalier/hash_map.hpp"
 #include "espalier/map.hpp"
 #include "tools/record.hpp"
 
@@ -45,5 +46,6 @@ class RecordSink {
 
 /// Keeps up to 256 records, or about 2 MiB of them, in flight. Errors: as Pipeline::open.
 [[nodiscard]] Result<std::unique_ptr<RecordSink>> pipelined_sink(const Map& map);
+[[nodiscard]] Result<std::unique_ptr<RecordSink>> pipelined_sink(const HashMap& map);
 
 }  // namespace espalier::tools

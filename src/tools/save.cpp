@@ -13,20 +13,26 @@
 namespace espalier::tools {
 namespace {
 
+Result<std::uint64_t> hand_all(const Map& map, const ItemSink& sink) {
+  return map.scan("", "", sink);
+}
+Result<std::uint64_t> hand_all(const HashMap& map, const ItemSink& sink) { return map.walk(sink); }
+
 /// Writes all items to `sink`; a sink that wants no more ends it without an error.
-Outcome<std::uint64_t> write_items(const Map& map, TextSink& sink, const SaveOptions& options) {
+template <class AMap>
+Outcome<std::uint64_t> write_items(const AMap& map, TextSink& sink, const SaveOptions& options) {
   RecordWriter records(options.format, options.separator);
   GatheredText output(sink);
   if (!options.header.empty()) records.append_header(output.text(), options.header);
   std::optional<Failure> unfit;
-  const auto scanned = map.scan("", "", [&](std::span<const Item> items) {
+  const auto read = hand_all(map, [&](std::span<const Item> items) {
     for (const Item& item : items) {
       if (auto wrong = records.append(output.text(), item.key, item.value)) {
-        unfit = Failure{kFailed,
-                        fmt::format("key '{}' does not fit into format {}: {}",
-                                    encode(item.key, cmdline::Encoding::escaped),
-                                    name(options.format), *wrong),
-                        "The formats csv, tsv and json-lines hold every key."};
+        unfit = Failure{
+            kFailed,
+            fmt::format("key '{}' does not fit into format {}: {}",
+                        encode(item.key, cmdline::Encoding::escaped), name(options.format), *wrong),
+            "The formats csv, tsv and json-lines hold every key."};
         return false;
       }
       if (!output.pass_on()) return false;
@@ -34,9 +40,9 @@ Outcome<std::uint64_t> write_items(const Map& map, TextSink& sink, const SaveOpt
     return true;
   });
   if (unfit) return std::unexpected(std::move(*unfit));
-  if (!scanned) return failed(fmt::format("cannot scan the map: {}", reason(scanned.error())));
+  if (!read) return failed(fmt::format("cannot read the map: {}", reason(read.error())));
   output.finish();
-  return *scanned;
+  return *read;
 }
 
 /// Keeps the beginning of a text.
@@ -52,7 +58,8 @@ class SampleSink : public TextSink {
   std::string sample_;
 };
 
-Outcome<std::uint64_t> save_checked(Environment& environment, const Map& map,
+template <class AMap>
+Outcome<std::uint64_t> save_checked(Environment& environment, const AMap& map,
                                     const std::string& path, const SaveOptions& options,
                                     const std::optional<std::string>& stamp) {
   if (path == "-") {
@@ -72,9 +79,9 @@ Outcome<std::uint64_t> save_checked(Environment& environment, const Map& map,
     const auto now = environment.files.info(path);
     if (!now) return cannot_write(now.error());
     if (now->stamp != *stamp) {
-      return failed(fmt::format("'{}' was changed by somebody else meanwhile; nothing was written",
-                                path),
-                    "Run the command again.");
+      return failed(
+          fmt::format("'{}' was changed by somebody else meanwhile; nothing was written", path),
+          "Run the command again.");
     }
   }
   if (auto done = (*writer)->commit(); !done) return cannot_write(done.error());
@@ -84,6 +91,11 @@ Outcome<std::uint64_t> save_checked(Environment& environment, const Map& map,
 }  // namespace
 
 Outcome<std::uint64_t> save(Environment& environment, const Map& map, const std::string& path,
+                            const SaveOptions& options) {
+  return save_checked(environment, map, path, options, std::nullopt);
+}
+
+Outcome<std::uint64_t> save(Environment& environment, const HashMap& map, const std::string& path,
                             const SaveOptions& options) {
   return save_checked(environment, map, path, options, std::nullopt);
 }

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "espalier/hash_map.hpp"
 #include "espalier/map.hpp"
 #include "tools/environment.hpp"
 #include "tools/record_writer.hpp"
@@ -20,6 +21,9 @@ struct SaveOptions {
 /// Writes all items in key order to `path`, "-" being standard output. Returns their number. On
 /// failure a file is as it was.
 [[nodiscard]] Outcome<std::uint64_t> save(Environment& environment, const Map& map,
+                                          const std::string& path, const SaveOptions& options);
+/// The same of a hash map, in no order.
+[[nodiscard]] Outcome<std::uint64_t> save(Environment& environment, const HashMap& map,
                                           const std::string& path, const SaveOptions& options);
 
 /// As above, but fails at the last moment before the replacement if `stamp` is no longer that of

@@ -361,9 +361,12 @@ Outcome<int> print_stats(Environment& environment, const StatsOptions& options) 
       options.map_name ? Outcome<std::vector<std::string>>({*options.map_name}) : map_names(*store);
   if (!names) return std::unexpected(names.error());
   for (const std::string& name : *names) {
-    const auto map = open_map(*store, *address, name);
-    if (!map) return std::unexpected(map.error());
-    const auto stats = stats_of(*map);
+    const auto opened = open_any_map(*store, *address, name);
+    if (!opened) return std::unexpected(opened.error());
+    if (std::holds_alternative<HashMap>(*opened)) {
+      return print_object(parts, name, *store, *address);
+    }
+    const auto stats = stats_of(std::get<Map>(*opened));
     if (!stats) return std::unexpected(stats.error());
     parts.map(name, *stats, feed_of(numbers, name));
   }

@@ -87,8 +87,9 @@ enum class OffloadId : std::uint8_t {
   hash_erase = 69,
   hash_compare_and_set = 70,  // payload: as of compare_and_set
   hash_add = 71,              // payload: as of add
+  hash_walk = 72,             // key: that behind which to begin, or none
 };
-inline constexpr std::uint32_t kOffloadIds = 72;
+inline constexpr std::uint32_t kOffloadIds = 73;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;

@@ -155,12 +155,14 @@ TEST(HeapHash, AValueThatCannotBeCopiedLeavesNoEpochExposed) {
 TEST(HeapHash, APipelineCompletesAllWritesWithoutAHeap) {
   HashFixture f({.partitions = 1}, std::uint64_t{64} << 20);
   constexpr std::size_t kWrites = 800;
-  static std::array<HashRequest, kWrites> requests;
+  static std::array<Request, kWrites> requests;
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < kWrites; ++i) keys.push_back("key" + std::to_string(i % 20));
-  for (std::size_t i = 0; i < kWrites; ++i) requests[i] = {HashOp::put, i, keys[i], kValue};
+  for (std::size_t i = 0; i < kWrites; ++i) {
+    requests[i] = {Op::put, 0, i, keys[i], {}, kValue};
+  }
   std::array<int, kWrites> completions{};
-  const auto done = [&](const HashCompletion& completion) { ++completions[completion.tag]; };
+  const auto done = [&](const Completion& completion) { ++completions[completion.tag]; };
   HashPipeline pipeline(*f.map, f.thread);
   pipeline.run(std::span(requests).first(200), done);
   completions.fill(0);

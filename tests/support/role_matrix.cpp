@@ -86,6 +86,7 @@ std::vector<Row> hash_rows() {
       {OffloadId::hash_compare_and_set, write, Names::by_id, done, On::hash, "k", comparison("x")},
       {OffloadId::hash_add, write, Names::by_id, done, On::hash, "n", number(1)},
       {OffloadId::hash_erase, write, Names::by_id, done, On::hash, "i"},
+      {OffloadId::hash_walk, read, Names::by_id, done, On::hash},
   };
 }
 

@@ -39,6 +39,10 @@ bool is_scan(Op op) { return op == Op::scan || op == Op::scan_reverse || op == O
 
 bool has_value(Op op) { return op == Op::put || op == Op::insert || op == Op::update; }
 
+wire::OffloadId call_of(Op op, const Scope& scope) {
+  return scope.call_of == nullptr ? offload_of(op) : scope.call_of(op);
+}
+
 Error error_of(const Incoming& response) {
   return wire::error_in(response.header.code, response.payload);
 }
@@ -148,7 +152,10 @@ Code RemoteRequests::refuse(const Request& request, const Scope& scope) {
       (scans && request.high.size() > scope.max_key_bytes)) {
     return Code::key_too_long;
   }
-  if (offload_of(request.op) == wire::OffloadId::invalid) return Code::invalid_argument;
+  if (call_of(request.op, scope) == wire::OffloadId::invalid) {
+    const bool known = offload_of(request.op) != wire::OffloadId::invalid;
+    return known ? Code::unsupported : Code::invalid_argument;
+  }
   if (has_value(request.op) && request.value.size() > wire::kValueBytesMax) {
     return Code::value_too_long;
   }
@@ -157,7 +164,7 @@ Code RemoteRequests::refuse(const Request& request, const Scope& scope) {
 
 wire::CallMessage RemoteRequests::outgoing(const Request& request, const Scope& scope) {
   wire::CallMessage outgoing;
-  outgoing.offload = offload_of(request.op);
+  outgoing.offload = call_of(request.op, scope);
   outgoing.map = scope.map;
   outgoing.key = request.key;
   if (is_scan(request.op)) {

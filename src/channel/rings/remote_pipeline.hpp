@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "channel/channel.hpp"
+#include "channel/pipeline_impl.hpp"
 #include "channel/rings/thread_rings.hpp"
 #include "espalier/types.hpp"
 
@@ -35,13 +36,6 @@ using ChunkSink = std::function<bool(wire::ChunkKind kind, std::string_view payl
 class LanePart {
  public:
   virtual ~LanePart() = default;
-};
-
-/// What a walk of requests is told besides them: which map, and what to read it as of.
-struct Scope {
-  std::uint32_t map = 0;
-  std::uint32_t max_key_bytes = 0;
-  std::uint64_t snapshot = 0;  // its number; 0: none
 };
 
 class RemoteRequests {

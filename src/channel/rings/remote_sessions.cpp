@@ -6,6 +6,7 @@
 
 #include "base/try_reserve.hpp"
 #include "base/until_fork.hpp"
+#include "channel/rings/ring_pipeline.hpp"
 #include "channel/thread_kept.hpp"
 
 namespace espalier::client {
@@ -126,6 +127,18 @@ std::expected<void, Refusal> RemoteSessions::make(const wire::CallMessage& reque
     static_cast<void>(requests.call(undo));
     throw;
   }
+}
+
+Result<std::unique_ptr<PipelineImpl>> RemoteSessions::open_pipeline(const Scope& scope,
+                                                                    channel::NodeNumber node,
+                                                                    std::uint32_t in_flight) {
+  auto rings = open_lane();
+  if (!rings) return std::unexpected(rings.error());
+  if ((*rings)->connection().node_id() != node) {
+    release(std::move(*rings));
+    return fail(Code::not_found);
+  }
+  return std::make_unique<RingPipeline>(shared_from_this(), std::move(*rings), scope, in_flight);
 }
 
 Result<RemoteLease> RemoteLease::take_at(RemoteSessions& sessions, channel::NodeNumber node) {

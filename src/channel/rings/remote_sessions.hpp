@@ -82,6 +82,9 @@ class RemoteSessions final : public channel::Channel,
   std::expected<void, Refusal> make(const wire::CallMessage& request, const wire::CallMessage& undo,
                                     const channel::TakeAnswer& take) override;
 
+  Result<std::unique_ptr<PipelineImpl>> open_pipeline(const Scope& scope, channel::NodeNumber node,
+                                                      std::uint32_t in_flight) override;
+
   /// Errors: as connect_to().
   Result<std::shared_ptr<RemoteSession>> acquire();
   void release(std::shared_ptr<RemoteSession> session) noexcept;

@@ -283,7 +283,49 @@ struct Add {
   }
 };
 
+// --- all items -----------------------------------------------------------------------------------
+
+/// A piece of a walk: items of a hash map in the order of its hashes (kinds/hash/hash_walk.hpp),
+/// each an ItemOfWalk, its key, its value.
+struct Walked {
+  bool more = false;  ///< there may be items behind these
+  std::uint32_t count = 0;
+  std::string_view items;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.flag(self.more, wire::kFound);
+    message.version(self.count);
+    message.rest(self.items, "items", hash::kWalkBytesMax);
+  }
+  /// A node whose answers are none could keep its client asking for ever.
+  [[nodiscard]] std::optional<wire::Fault> fault() const {
+    const bool bad = (more && count == 0) || (count == 0) != items.empty();
+    return bad ? std::optional(wire::Fault{count}) : std::nullopt;
+  }
+};
+
+struct Walk {
+  static constexpr wire::CallRow kCall{
+      .id = wire::OffloadId::hash_walk,
+      .name = "hash_walk",
+      .summary =
+          "answers the next items in the order of the map's hashes, and whether there may "
+          "be more; long values are left out",
+      .right = wire::Right::read,
+      .object = wire::Names::by_id,
+      .at_device = wire::AtDevice::relayed};
+  using Reply = Walked;
+
+  std::uint32_t map = 0;
+  std::string_view after;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.object(self.map, "the hash map's id");
+    message.key(self.after, "the key behind which to begin, or none", 0, kKeyBytesMax);
+  }
+};
+
 using All =
-    wire::CallList<Create, Open, Stats, Get, Put, Insert, Update, Erase, CompareAndSet, Add>;
+    wire::CallList<Create, Open, Stats, Get, Put, Insert, Update, Erase, CompareAndSet, Add, Walk>;
 
 }  // namespace espalier::hash_calls

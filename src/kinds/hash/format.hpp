@@ -291,4 +291,20 @@ struct HashNumbers {
 };
 static_assert(sizeof(HashNumbers) == 80 && std::has_unique_object_representations_v<HashNumbers>);
 
+/// One item of a walk; its key and value follow. A value of more than kWalkedValueMax is left out,
+/// and is to be asked for by its key.
+struct ItemOfWalk {
+  std::uint64_t version;
+  std::uint32_t value_bytes;  // 0 where it is left out
+  std::uint16_t key_bytes;
+  std::uint16_t left_out;  // 1 or 0
+};
+static_assert(sizeof(ItemOfWalk) == 16 && std::has_unique_object_representations_v<ItemOfWalk>);
+inline constexpr std::uint32_t kWalkedValueMax = 64 << 10;
+/// A piece of a walk ends with the item by which it comes to as much,
+inline constexpr std::uint32_t kWalkBytes = 64 << 10;
+/// and so is no longer than this.
+inline constexpr std::uint32_t kWalkBytesMax =
+    kWalkBytes + sizeof(ItemOfWalk) + 0xFFFF + kWalkedValueMax;
+
 }  // namespace espalier::hash

@@ -126,10 +126,14 @@ void in_flight(benchmark::State& state) {
   HashPipeline pipeline(*world.map, world.thread, distances);
   base::Random random(3);
   const char value[kValueBytes] = {1};
-  std::vector<HashRequest> requests;
+  std::vector<Request> requests;
   for (const Key& key : keys) {
     const bool put = random.below(100) < puts;
-    requests.push_back({put ? HashOp::put : HashOp::get, 0, key.view(),
+    requests.push_back({put ? Op::put : Op::get,
+                        0,
+                        0,
+                        key.view(),
+                        {},
                         put ? std::string_view(value, sizeof value) : std::string_view()});
   }
   std::vector<char> ring(64 * 1024);
@@ -138,7 +142,7 @@ void in_flight(benchmark::State& state) {
     std::size_t i = 0;
     const auto batch = std::span(requests).subspan(at, kBatch);
     at = (at + kBatch) % requests.size();
-    pipeline.run(batch, [&](const HashCompletion& done) {
+    pipeline.run(batch, [&](const Completion& done) {
       if (!done.value.empty()) {
         std::memcpy(ring.data() + i++ % 1024 * 64, done.value.data(), kValueBytes);
       }
@@ -162,15 +166,17 @@ void get_of_one_line(benchmark::State& state) {
   World& world = World::full(true, kLineValueBytes);
   const std::vector<Key> keys = drawn_keys(2);
   HashPipeline pipeline(*world.map, world.thread);
-  std::vector<HashRequest> requests;
-  for (const Key& key : keys) requests.push_back({HashOp::get, 0, key.view(), {}});
+  std::vector<Request> requests;
+  for (const Key& key : keys) {
+    requests.push_back({Op::get, 0, 0, key.view(), {}, {}});
+  }
   std::vector<char> ring(64 * 1024);
   std::size_t at = 0;
   for (auto _ : state) {
     std::size_t i = 0;
     const auto batch = std::span(requests).subspan(at, kBatch);
     at = (at + kBatch) % requests.size();
-    pipeline.run(batch, [&](const HashCompletion& done) {
+    pipeline.run(batch, [&](const Completion& done) {
       std::memcpy(ring.data() + i++ % 1024 * 64, done.value.data(), kLineValueBytes);
     });
     benchmark::DoNotOptimize(ring.data());

@@ -17,7 +17,7 @@ namespace espalier::hash {
 namespace {
 
 struct Asked {
-  HashOp op;
+  Op op;
   std::string key;
   std::string value;
 };
@@ -31,29 +31,29 @@ TEST(HashPipeline, AnswersInOrderWhatSingleCallsWould) {
     std::unordered_map<std::string, std::string> model;
     for (int round = 0; round < 40; ++round) {
       std::vector<Asked> asked(random.between(0, 300));
-      std::vector<HashRequest> requests;
+      std::vector<Request> requests;
       for (Asked& one : asked) {
-        one = {static_cast<HashOp>(random.below(5)), std::to_string(random.below(3000)),
+        one = {static_cast<Op>(1 + random.below(5)), std::to_string(random.below(3000)),
                std::string(random.below(1500), 'v')};
-        requests.push_back({one.op, requests.size(), one.key, one.value});
+        requests.push_back({one.op, 0, requests.size(), one.key, {}, one.value});
       }
       std::size_t next = 0;
-      pipeline.run(requests, [&](const HashCompletion& done) {
+      pipeline.run(requests, [&](const Completion& done) {
         ASSERT_TRUE(done.ok);
         ASSERT_EQ(done.tag, next++);  // nobody else writes: all are released at once
         const Asked& one = asked[done.tag];
         const auto found = model.find(one.key);
         ASSERT_EQ(done.found, found != model.end());
-        if (one.op == HashOp::get) {
+        if (one.op == Op::get) {
           if (done.found) {
             ASSERT_EQ(done.value, found->second);
           }
           return;
         }
-        const bool applies = one.op == HashOp::put || (one.op == HashOp::insert) != done.found;
+        const bool applies = one.op == Op::put || (one.op == Op::insert) != done.found;
         ASSERT_EQ(done.applied, applies);
         if (!applies) return;
-        if (one.op == HashOp::erase) {
+        if (one.op == Op::erase) {
           model.erase(one.key);
         } else {
           model[one.key] = one.value;
@@ -69,10 +69,11 @@ TEST(HashPipeline, ErrorsAreThoseOfTheirRequests) {
   HashFixture f;
   HashPipeline pipeline(*f.map, f.thread);
   const std::string long_key(65536, 'k');
-  const std::vector<HashRequest> requests = {
-      {HashOp::get, 0, "", {}}, {HashOp::put, 1, long_key, "v"}, {HashOp::put, 2, "good", "v"}};
+  const std::vector<Request> requests = {{Op::get, 0, 0, "", {}, {}},
+                                         {Op::put, 0, 1, long_key, {}, "v"},
+                                         {Op::put, 0, 2, "good", {}, "v"}};
   std::vector<bool> ok(3);
-  pipeline.run(requests, [&](const HashCompletion& done) {
+  pipeline.run(requests, [&](const Completion& done) {
     ok[done.tag] = done.ok;
     if (!done.ok) {
       EXPECT_EQ(done.error.code, Code::key_too_long);
@@ -91,15 +92,15 @@ TEST(HashPipeline, ACallerThatThrowsLeavesNoEpochExposed) {
   HashFixture f;
   HashPipeline pipeline(*f.map, f.thread);
   f.put("k", "v");
-  for (const HashOp op : {HashOp::get, HashOp::put}) {
-    const std::vector<HashRequest> requests(50, HashRequest{op, 0, "k", "v"});
+  for (const Op op : {Op::get, Op::put}) {
+    const std::vector<Request> requests(50, Request{op, 0, 0, "k", {}, "v"});
     int calls = 0;
-    const auto throws = [&](const HashCompletion&) {
+    const auto throws = [&](const Completion&) {
       if (++calls == 20) throw std::string("of the caller");
     };
     EXPECT_THROW(pipeline.run(requests, throws), std::string);
     EXPECT_EQ(f.thread.slot.exposed(), 0u);
-    pipeline.run(requests, [&](const HashCompletion& done) { EXPECT_TRUE(done.ok); });
+    pipeline.run(requests, [&](const Completion& done) { EXPECT_TRUE(done.ok); });
   }
   f.map->give_back(f.thread);
   EXPECT_EQ(f.faults(), "");
@@ -112,12 +113,14 @@ TEST(HashPipeline, EachWriteIsCompletedOnceWhateverItsCallerThrows) {
   f.map->clock().set_time(ticking_ns);
   std::vector<std::string> keys;
   for (int i = 0; i < 500; ++i) keys.push_back("key" + std::to_string(i));
-  std::vector<HashRequest> requests;
-  for (const std::string& key : keys) requests.push_back({HashOp::put, requests.size(), key, "v"});
+  std::vector<Request> requests;
+  for (const std::string& key : keys) {
+    requests.push_back({Op::put, 0, requests.size(), key, {}, "v"});
+  }
   ASSERT_NE(f.map->clock().hold(), 0u);
   std::vector<int> completions(keys.size());
   bool thrown = false;
-  const auto done = [&](const HashCompletion& completion) {
+  const auto done = [&](const Completion& completion) {
     ++completions[completion.tag];
     if (!std::exchange(thrown, true)) throw 1;
   };

@@ -60,14 +60,15 @@ inline constexpr std::uint64_t kAnyVersion = std::numeric_limits<std::uint64_t>:
   return place;
 }
 
-/// Finds the bin that has the hash now.
-[[nodiscard]] inline BinPlace locate(const HashView& view, const KeyHash& hash) {
+/// Finds the bin of a number that has the hash's part of the directory now.
+[[nodiscard]] inline BinPlace locate_bin(const HashView& view, const KeyHash& hash,
+                                         std::uint32_t bin) {
   const PlaceWord directory = view.directory(hash.partition());
   if (directory.none()) return {.look = Look::absent};
   BinPlace place;
   place.segment = view.segment(directory, hash.prefix(directory.depth()));
   reached(Moment::entry_read);
-  place.bin = view.bucket(place.segment, hash.bin());
+  place.bin = view.bucket(place.segment, bin);
   place.header = load_bucket_word(place.bin);
   if (place.header.pending()) [[unlikely]] {
     // What it will have is still in the other half, if that one says so.
@@ -75,7 +76,7 @@ inline constexpr std::uint64_t kAnyVersion = std::numeric_limits<std::uint64_t>:
     if (depth > directory.depth()) return {.look = Look::changed};
     const std::uint32_t other = (hash.prefix(depth) & ~1u) << (directory.depth() - depth);
     place.segment = view.segment(directory, other);
-    place.bin = view.bucket(place.segment, hash.bin());
+    place.bin = view.bucket(place.segment, bin);
     place.header = load_bucket_word(place.bin);
     if (place.header.depth() + 1 != depth && !planted(Bug::moved_bin_answered)) {
       place.look = Look::changed;
@@ -86,6 +87,11 @@ inline constexpr std::uint64_t kAnyVersion = std::numeric_limits<std::uint64_t>:
   return place;
 }
 
+/// Finds the bin that has the hash now.
+[[nodiscard]] inline BinPlace locate(const HashView& view, const KeyHash& hash) {
+  return locate_bin(view, hash, hash.bin());
+}
+
 /// What a slot of the right tag says of the key at a version. `other`: it is another key's.
 [[nodiscard]] inline Looked resolve(const HashView& view, Slot slot, std::string_view key,
                                     std::uint64_t version, bool& other) {
@@ -94,15 +100,15 @@ inline constexpr std::uint64_t kAnyVersion = std::numeric_limits<std::uint64_t>:
     return of <= version || planted(Bug::answer_unreleased);
   };
   while (result.record.is_link()) [[unlikely]] {
-      const RecordView link(view.image, result.record);
-      if (!link.confirmed()) return {.look = Look::changed};
-      if (visible(link.version())) {
-        result.record = link.newer();
-        break;
-      }
-      result.older = true;
-      result.record = link.older();
+    const RecordView link(view.image, result.record);
+    if (!link.confirmed()) return {.look = Look::changed};
+    if (visible(link.version())) {
+      result.record = link.newer();
+      break;
     }
+    result.older = true;
+    result.record = link.older();
+  }
   const Slot named = result.record.empty() ? any_record(view.image, slot) : result.record;
   if (named.empty()) return {.look = Look::changed};
   const RecordView record(view.image, named);

@@ -3,6 +3,7 @@
 
 #include "channel/public_call.hpp"
 #include "espalier/hash_map.hpp"
+#include "espalier/map.hpp"
 #include "kinds/hash/calls.hpp"
 #include "kinds/hash/client/hash_maps.hpp"
 
@@ -67,12 +68,24 @@ Result<std::uint64_t> HashMap::add(std::string_view key, std::uint64_t amount) {
   return call(*impl_, [&] { return impl_->add(key, amount); });
 }
 
+Result<std::uint64_t> HashMap::walk(const ItemSink& sink) const {
+  return call(*impl_, [&] { return impl_->walk(sink); });
+}
+
 Result<HashMapStats> HashMap::stats() const {
   return call(*impl_, [&] { return impl_->stats(); });
 }
 
 Result<std::vector<std::string>> HashMap::audit() const {
   return call(*impl_, [&] { return impl_->audit(); });
+}
+
+Result<Pipeline> Pipeline::open(const HashMap& map, std::uint32_t in_flight) {
+  if (in_flight < 1 || in_flight > 256) return fail(Code::invalid_argument, in_flight);
+  client::HashMapImpl& behind = client::HashMapImpl::of(map);
+  auto impl = call(behind, [&] { return behind.open_pipeline(in_flight); });
+  if (!impl) return std::unexpected(impl.error());
+  return Pipeline(std::move(*impl));
 }
 
 }  // namespace espalier

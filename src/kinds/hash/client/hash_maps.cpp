@@ -6,6 +6,8 @@
 #include "channel/objects.hpp"
 #include "channel/reached.hpp"
 #include "kinds/hash/audit.hpp"
+#include "kinds/hash/client/hash_pipelines.hpp"
+#include "kinds/hash/client/hash_walks.hpp"
 #include "kinds/hash/execute.hpp"
 #include "kinds/hash/hash_map.hpp"
 #include "wire/message.hpp"
@@ -149,6 +151,18 @@ Result<std::uint64_t> HashMapImpl::add(std::string_view key, std::uint64_t amoun
   const auto summed = object_.ask(hash_calls::Add{object_.number(), key, amount});
   if (!summed) return std::unexpected(summed.error());
   return summed->sum;
+}
+
+Result<std::uint64_t> HashMapImpl::walk(const ItemSink& sink) {
+  if (object_.own() != nullptr) return walk_own(*object_.own(), sink);
+  if (channel_->is_copy()) return fail(Code::forked);
+  return walk_of_node(*channel_, object_, sink);
+}
+
+Result<std::unique_ptr<PipelineImpl>> HashMapImpl::open_pipeline(std::uint32_t in_flight) {
+  if (object_.own() != nullptr) return open_own_pipeline(channel_, object_, in_flight);
+  if (channel_->is_copy()) return fail(Code::forked);
+  return channel_->open_pipeline(pipeline_scope(object_), object_.node(), in_flight);
 }
 
 Result<HashMapStats> HashMapImpl::stats() {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "channel/interface.hpp"
+#include "channel/pipeline_impl.hpp"
 #include "channel/reached_object.hpp"
 #include "espalier/hash_map.hpp"
 
@@ -33,6 +34,7 @@ class HashMapImpl final : public Interface {
   HashMapImpl(std::shared_ptr<channel::Channel> channel, Object object,
               const HashMapOptions& options_in)
       : options(options_in), channel_(std::move(channel)), object_(std::move(object)) {}
+  static HashMapImpl& of(const HashMap& map) { return *map.impl_; }
   static HashMap handle(std::shared_ptr<HashMapImpl> impl) { return HashMap(std::move(impl)); }
 
   [[nodiscard]] const std::string& name() const { return object_.name(); }
@@ -48,6 +50,9 @@ class HashMapImpl final : public Interface {
       std::string_view key,
       const std::function<std::optional<std::string>(std::optional<std::string_view>)>& change);
   Result<std::uint64_t> add(std::string_view key, std::uint64_t amount);
+  Result<std::uint64_t> walk(const ItemSink& sink);
+  /// Requires: 1 to 256 in flight.
+  Result<std::unique_ptr<PipelineImpl>> open_pipeline(std::uint32_t in_flight);
   Result<HashMapStats> stats();
   Result<std::vector<std::string>> audit();
 

@@ -15,6 +15,7 @@
 #include "engine/typed_call.hpp"
 #include "kinds/hash/execute.hpp"
 #include "kinds/hash/offload/long_pair.hpp"
+#include "kinds/hash/offload/walk_call.hpp"
 #include "store/store_core.hpp"
 
 namespace espalier::offload {
@@ -164,6 +165,7 @@ const Offload kHashOffloads[] = {
     serve_hash_write<hash_calls::Put>(),           serve_hash_write<hash_calls::Insert>(),
     serve_hash_write<hash_calls::Update>(),        serve_hash_write<hash_calls::Erase>(),
     serve_hash_write<hash_calls::CompareAndSet>(), serve_hash_write<hash_calls::Add>(),
+    serve<hash_calls::Walk, hash_walk>(),
 };
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "channel/interface.hpp"
+#include "channel/pipeline_impl.hpp"
 #include "espalier/map.hpp"
 
 namespace espalier::client {
@@ -39,15 +40,6 @@ class SnapshotImpl : public Runner {
  public:
   [[nodiscard]] virtual Version version() const = 0;
   virtual Result<std::uint64_t> count(std::string_view low, std::string_view high) = 0;
-};
-
-class PipelineImpl : public Interface {
- public:
-  /// As in Pipeline.
-  virtual void submit(std::span<const Request> requests, Handler& handler) = 0;
-  virtual std::size_t poll() = 0;
-  virtual std::size_t advance() = 0;
-  virtual void run(std::span<const Request> requests, Handler& handler) = 0;
 };
 
 /// One map. Costs and errors as in Map, and what keeps a request from being run, as in Runner.

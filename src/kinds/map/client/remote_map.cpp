@@ -10,6 +10,7 @@
 
 #include "base/bytes.hpp"
 #include "channel/rings/remote_sessions.hpp"
+#include "channel/rings/ring_pipeline.hpp"
 #include "channel/rings/typed_call.hpp"
 #include "kinds/map/batch_entries.hpp"
 #include "kinds/map/calls.hpp"
@@ -28,36 +29,6 @@ namespace {
 Written written_of(const map_calls::ItemWritten& reply) {
   return {reply.applied ? reply.version : 0, reply.applied, reply.found};
 }
-
-class RemotePipeline final : public PipelineImpl {
- public:
-  RemotePipeline(std::shared_ptr<RemoteSessions> sessions, std::unique_ptr<ThreadRings> rings,
-                 const Scope& scope, std::uint32_t in_flight)
-      : sessions_(std::move(sessions)),
-        rings_(std::move(rings)),
-        requests_(std::make_unique<RemoteRequests>(*rings_, in_flight)),
-        scope_(scope) {}
-  ~RemotePipeline() override {
-    requests_.reset();
-    sessions_->release(std::move(rings_));
-  }
-
-  void submit(std::span<const Request> requests, Handler& handler) override {
-    requests_->submit(requests, handler, scope_);
-  }
-  std::size_t poll() override { return requests_->poll(); }
-  std::size_t advance() override { return requests_->advance(); }
-  void run(std::span<const Request> requests, Handler& handler) override {
-    submit(requests, handler);
-    requests_->drain();
-  }
-
- private:
-  const std::shared_ptr<RemoteSessions> sessions_;
-  std::unique_ptr<ThreadRings> rings_;
-  std::unique_ptr<RemoteRequests> requests_;
-  const Scope scope_;
-};
 
 }  // namespace
 
@@ -299,7 +270,7 @@ Result<std::unique_ptr<PipelineImpl>> RemoteMap::open_pipeline(std::uint32_t in_
         },
         place, in_flight, sessions_->walks());
   }
-  return std::make_unique<RemotePipeline>(sessions_, std::move(*rings), place, in_flight);
+  return std::make_unique<RingPipeline>(sessions_, std::move(*rings), place, in_flight);
 }
 
 Result<MapStats> RemoteMap::stats() {

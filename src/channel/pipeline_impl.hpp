@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind a Pipeline, whatever kind of map it is of and wherever that lies.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "channel/interface.hpp"
+#include "espalier/types.hpp"
+#include "wire/message.hpp"
+
+namespace espalier::client {
+
+class PipelineImpl : public Interface {
+ public:
+  /// As in Pipeline.
+  virtual void submit(std::span<const Request> requests, Handler& handler) = 0;
+  virtual std::size_t poll() = 0;
+  virtual std::size_t advance() = 0;
+  virtual void run(std::span<const Request> requests, Handler& handler) = 0;
+};
+
+/// What a walk of requests is told besides them: which map, and what to read it as of.
+struct Scope {
+  std::uint32_t map = 0;
+  std::uint32_t max_key_bytes = 0;
+  std::uint64_t snapshot = 0;  // its number; 0: none
+  /// Which call of the map's kind an operation is; `invalid`: it has none, and such requests are
+  /// `unsupported`. Null: those of ordered maps.
+  wire::OffloadId (*call_of)(Op) = nullptr;
+};
+
+}  // namespace espalier::client

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/hash/client/hash_pipelines.hpp"
+
+#include <deque>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include "kinds/hash/calls.hpp"
+#include "kinds/hash/hash_pipeline.hpp"
+#include "kinds/hash/hash_threads.hpp"
+
+namespace espalier::client {
+namespace {
+
+class OwnHashPipeline final : public PipelineImpl {
+ public:
+  OwnHashPipeline(std::shared_ptr<channel::Channel> channel,
+                  const channel::Reached<hash::HashMap>& object,
+                  std::shared_ptr<hash::HashThreads> threads, hash::HashThreads::Place* place,
+                  std::uint32_t in_flight)
+      : channel_(std::move(channel)),
+        object_(object),
+        threads_(std::move(threads)),
+        place_(place),
+        queue_(*object.own(), place->thread, hash::PipelineDistances::of(in_flight)) {}
+  // What is in flight points to the handlers of others, which are told before it ends.
+  ~OwnHashPipeline() override {
+    while (pending() != 0) poll();
+    threads_->release(place_);
+  }
+
+  void submit(std::span<const Request> requests, Handler& handler) override {
+    if (requests.empty()) return;
+    batches_.push_back({requests, &handler});
+    waiting_ += requests.size();
+  }
+  void run(std::span<const Request> requests, Handler& handler) override {
+    submit(requests, handler);
+    while (pending() != 0) poll();
+  }
+  std::size_t poll() override {
+    const std::uint64_t before = completed_;
+    while (pending() != 0 && completed_ == before) {
+      const bool only_wait = waiting_ == 0 && queue_.pending() == queue_.unreleased();
+      if (waiting_ != 0) {
+        push_next();
+      } else {
+        queue_.turn(Tell{*this});
+      }
+      if (only_wait && completed_ == before) std::this_thread::yield();
+    }
+    return pending();
+  }
+  // Nothing in the queue waits for anything but its turn. What came since the last call moves it
+  // on, so that what is in flight stays so; where nothing came, all have their turns.
+  std::size_t advance() override {
+    const bool came = waiting_ != 0;
+    while (waiting_ != 0) push_next();
+    if (!came) {
+      while (queue_.pending() != queue_.unreleased()) queue_.turn(Tell{*this});
+      if (queue_.pending() != 0) queue_.turn(Tell{*this});
+    }
+    return pending();
+  }
+
+ private:
+  struct Batch {
+    std::span<const Request> requests;
+    Handler* handler;
+  };
+  struct Tell {
+    OwnHashPipeline& of;
+    void operator()(const Completion& completion, Handler* handler) const {
+      ++of.completed_;
+      handler->done(completion);
+    }
+  };
+
+  [[nodiscard]] std::size_t pending() const { return waiting_ + queue_.pending(); }
+  void push_next() {
+    Batch& batch = batches_.front();
+    const Request& next = batch.requests.front();
+    Handler* const handler = batch.handler;
+    batch.requests = batch.requests.subspan(1);
+    if (batch.requests.empty()) batches_.pop_front();
+    --waiting_;
+    queue_.push(next, handler, Tell{*this});
+  }
+
+  const std::shared_ptr<channel::Channel> channel_;  // keeps the store
+  const channel::Reached<hash::HashMap> object_;
+  const std::shared_ptr<hash::HashThreads> threads_;
+  hash::HashThreads::Place* const place_;
+  hash::HashPipeline queue_;
+  std::deque<Batch> batches_;  // that are not in the queue yet
+  std::size_t waiting_ = 0;    // requests of them
+  std::uint64_t completed_ = 0;
+};
+
+wire::OffloadId hash_call_of(Op op) {
+  switch (op) {
+    case Op::get: return hash_calls::Get::kCall.id;
+    case Op::put: return hash_calls::Put::kCall.id;
+    case Op::insert: return hash_calls::Insert::kCall.id;
+    case Op::update: return hash_calls::Update::kCall.id;
+    case Op::erase: return hash_calls::Erase::kCall.id;
+    default: return wire::OffloadId::invalid;
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PipelineImpl>> open_own_pipeline(
+    std::shared_ptr<channel::Channel> channel, const channel::Reached<hash::HashMap>& object,
+    std::uint32_t in_flight) {
+  std::shared_ptr<hash::HashThreads> threads = object.own()->store().threads;
+  const auto place = threads->acquire();
+  if (!place) return std::unexpected(place.error());
+  try {
+    return std::make_unique<OwnHashPipeline>(std::move(channel), object, threads, *place,
+                                             in_flight);
+  } catch (...) {
+    threads->release(*place);
+    throw;
+  }
+}
+
+Scope pipeline_scope(const channel::Reached<hash::HashMap>& object) {
+  return {object.number(), hash_calls::kKeyBytesMax, 0, &hash_call_of};
+}
+
+}  // namespace espalier::client

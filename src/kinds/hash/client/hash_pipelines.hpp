@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind Pipelines of hash maps: the rolling queue of one of this process, or a lane
+// to a node.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "channel/channel.hpp"
+#include "channel/pipeline_impl.hpp"
+#include "channel/reached_object.hpp"
+
+namespace espalier::hash {
+class HashMap;
+}
+
+namespace espalier::client {
+
+/// Errors: too_many_participants; std::bad_alloc. Requires: the object is of this process.
+[[nodiscard]] Result<std::unique_ptr<PipelineImpl>> open_own_pipeline(
+    std::shared_ptr<channel::Channel> channel, const channel::Reached<hash::HashMap>& object,
+    std::uint32_t in_flight);
+/// What a lane to its node is told.
+[[nodiscard]] Scope pipeline_scope(const channel::Reached<hash::HashMap>& object);
+
+}  // namespace espalier::client

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/hash/hash_walk.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "base/assert.hpp"
+
+namespace espalier::hash {
+
+HashWalk::HashWalk(const HashMap& map, std::string_view after) : map_(map), after_(after) {
+  if (after.empty()) return;
+  const KeyHash hash = map.hash(after);
+  place_ = {hash.partition(), hash.bin(), hash.bits()};
+}
+
+void HashWalk::gather(Bin& bin) const {
+  while (!try_gather(bin)) {
+  }
+}
+
+// Reads the slots of the bin that has the place now. False: it has moved or changed.
+bool HashWalk::try_gather(Bin& bin) const {
+  bin.count = 0;
+  const std::uint32_t bits_above = map_.partition_bits;
+  const PlaceWord directory = map_.directory(place_.partition);
+  if (directory.none()) {
+    bin.last = first_of(place_.partition) |
+               (bits_above == 0 ? std::numeric_limits<std::uint64_t>::max()
+                                : std::numeric_limits<std::uint64_t>::max() >> bits_above);
+    return true;
+  }
+  const BinPlace from = locate_bin(map_, KeyHash(place_.bits, bits_above), place_.bin);
+  if (from.look != Look::found) return false;
+  Slot slots[kChainMax * kSlotsPerBucket];
+  std::uint32_t count = 0;
+  if (!take_slots(from, slots, count)) return false;
+  // All keys of the bin agree with the place in so many bits.
+  const std::uint32_t agreed = bits_above + from.header.depth();
+  bin.last = agreed == 0 ? std::numeric_limits<std::uint64_t>::max()
+                         : place_.bits | std::numeric_limits<std::uint64_t>::max() >> agreed;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Slot named = any_record(map_.image, slots[i]);
+    if (named.empty()) return false;
+    const RecordView record(map_.image, named);
+    if (!record.confirmed()) return false;
+    Candidate item;
+    item.key = record.pair().key;
+    item.bits = record.is_long() ? record.long_hash() : map_.hash(item.key).bits();
+    // A bin whose split has just been done may still have what went to the other one.
+    if (is_behind(item) && item.bits <= bin.last) bin.items[bin.count++] = item;
+  }
+  std::sort(bin.items, bin.items + bin.count, [](const Candidate& a, const Candidate& b) {
+    return std::tie(a.bits, a.key) < std::tie(b.bits, b.key);
+  });
+  return true;
+}
+
+// A key that is there all the time has a slot in the bin all the time, which is missed only where
+// it moved meanwhile: then the bin's header says so.
+bool HashWalk::take_slots(const BinPlace& from, Slot* slots, std::uint32_t& count) const {
+  reached(Moment::bin_read);
+  const std::byte* bucket = from.bin;
+  for (std::uint32_t steps = 0;; ++steps) {
+    if (steps == kChainMax) return false;
+    Slot slot;
+    for (std::uint32_t i = 0; i < kSlotsPerBucket; ++i) {
+      slot = Slot{base::load_shared<std::uint64_t>(
+          bucket + offsetof(Bucket, slots) + i * sizeof(Slot), std::memory_order_acquire)};
+      if (slot.empty() || slot.is_overflow()) break;
+      __builtin_prefetch(map_.image + slot.offset());
+      __builtin_prefetch(map_.image + slot.offset() + kLineBytes);
+      slots[count++] = slot;
+    }
+    if (!slot.is_overflow()) break;
+    reached(Moment::bucket_read);
+    bucket = map_.bucket(from.segment, slot.line());
+  }
+  return load_bucket_word(from.bin) == from.header || planted(Bug::changes_ignored);
+}
+
+bool HashWalk::is_behind(const Candidate& item) const {
+  if (item.bits != place_.bits) return item.bits > place_.bits;
+  return after_.empty() || item.key > after_;
+}
+
+void HashWalk::leave(const Bin& bin) {
+  after_.clear();
+  if (bin.last != (first_of(place_.partition + 1) - 1)) {
+    place_.bits = bin.last + 1;
+    return;
+  }
+  const bool none = map_.directory(place_.partition).none();
+  if (none || ++place_.bin == kBinsPerSegment) {
+    ++place_.partition;
+    place_.bin = 0;
+  }
+  place_.bits = at_end() ? 0 : first_of(place_.partition);
+}
+
+}  // namespace espalier::hash
