@@ -10,9 +10,9 @@
 // unit, whoever makes them. Longer ranges may be read half old and half new.
 //
 // Over a fabric (shm:, roce:) the calls are READs, WRITEs and atomics that the client makes itself;
-// by the UNIX socket, through a device, and where the fabric has no such atomics, the node is
-// asked. A client needs the role of a peer (docs/security.md), for whoever may use a region may
-// write anything to it.
+// by the UNIX socket, and where the fabric has no such atomics, the node is asked. A device hands
+// nothing of it on (unsupported). A client needs the role of a peer (docs/security.md), for whoever
+// may use a region may write anything to it.
 //
 // Errors of all calls: not_found (it was dropped, or another node has come, which knows nothing of
 // it); forked (another process made the handle, docs/fork.md); out_of_memory (this process has

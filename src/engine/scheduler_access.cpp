@@ -88,11 +88,9 @@ bool Scheduler::check_access(Request& request) {
       return false;
     }
     request.header.bytes -= static_cast<std::uint32_t>(principal->bytes());
-    if (principal->role == Right::peer && !own.may_at_once(Right::peer)) {
-      return refuse_access(request,
-                           {Code::not_permitted, 0, static_cast<std::uint32_t>(Right::peer)});
-    }
-    Access access(std::string(principal->name), principal->role, std::string(principal->prefix));
+    const bool beyond = principal->role == Right::peer && !own.may_at_once(Right::peer);
+    Access access(std::string(principal->name), beyond ? Right::write : principal->role,
+                  std::string(principal->prefix));
     error = access.denied(*request.offload, request.key(), request.header.map, services_.catalog());
   }
   return !error || refuse_access(request, *error);

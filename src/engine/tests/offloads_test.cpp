@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/places.hpp"
-#include "kinds/map/offload/held_snapshots.hpp"
 #include "engine/payload_reader.hpp"
 #include "engine/tests/testing/items.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
+#include "kinds/map/offload/held_snapshots.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -364,9 +364,8 @@ TEST_F(SchedulerTest, AClientHoldsAtMostSoManySnapshots) {
   for (std::size_t i = 0; i < HeldSnapshots::kMost; ++i) {
     ASSERT_EQ(call(OffloadId::snapshot_open).header.code, 0);
   }
-  expect_error(
-      call(OffloadId::snapshot_open), Code::too_many_participants,
-      base::full_error(base::Places::connection_snapshots, HeldSnapshots::kMost).detail);
+  expect_error(call(OffloadId::snapshot_open), Code::too_many_participants,
+               base::full_error(base::Places::connection_snapshots, HeldSnapshots::kMost).detail);
   EXPECT_EQ(node_.core().store.reclaimer.waiting(node_.core(), false).snapshots,
             HeldSnapshots::kMost);
 }

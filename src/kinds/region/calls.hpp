@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of regions: what is asked of one, and what is answered.
+// The calls of regions: what is asked of one, and what is answered. Those that use one take the right
+// of a peer, and no device hands them on.
 #pragma once
 
 #include <cstdint>
@@ -89,7 +90,6 @@ struct Open {
       .summary = "answers a region's number and how many bytes it has",
       .right = wire::Right::peer,
       .object = wire::Names::by_name,
-      .at_device = wire::AtDevice::relayed,
       .opens = true};
   using Reply = Opened;
 
@@ -105,8 +105,7 @@ struct Read {
                                        .name = "region_read",
                                        .summary = "answers so many bytes of a region",
                                        .right = wire::Right::peer,
-                                       .object = wire::Names::by_id,
-                                       .at_device = wire::AtDevice::relayed};
+                                       .object = wire::Names::by_id};
   using Reply = Bytes;
 
   std::uint32_t id = 0;
@@ -129,7 +128,6 @@ struct Write {
                                        .summary = "writes bytes to a region",
                                        .right = wire::Right::peer,
                                        .object = wire::Names::by_id,
-                                       .at_device = wire::AtDevice::relayed,
                                        .changes = true};
   using Reply = wire::Nothing;
 
@@ -151,7 +149,6 @@ struct FetchAdd {
       .summary = "adds to a word of 8 bytes, atomically; answers what it was",
       .right = wire::Right::peer,
       .object = wire::Names::by_id,
-      .at_device = wire::AtDevice::relayed,
       .changes = true};
   using Reply = Word;
 
@@ -174,7 +171,6 @@ struct CompareSwap {
           "sets a word of 8 bytes if it is what is expected, atomically; answers what it was",
       .right = wire::Right::peer,
       .object = wire::Names::by_id,
-      .at_device = wire::AtDevice::relayed,
       .changes = true};
   using Reply = Word;
 
