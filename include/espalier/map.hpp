@@ -36,11 +36,13 @@
 namespace espalier {
 
 class HashMap;
+class Region;
 class Schema;
 class Sequencer;
 class Table;
 struct HashMapDescription;
 struct HashMapOptions;
+struct RegionDescription;
 struct SequencerDescription;
 struct TableDescription;
 struct TableOptions;
@@ -392,6 +394,22 @@ class Store {
   Result<void> drop_hash_map(std::string_view name);
   /// By name; on a node those that this client may see. Cost: by their number.
   [[nodiscard]] Result<std::vector<HashMapDescription>> hash_maps() const;
+
+  /// Makes a region of so many bytes, all zeros. Its name is no other object's. Include region.hpp.
+  /// Cost: a file in memory and a descriptor; pages are taken as they are touched, and count whole
+  /// from the start. Errors: already_exists (detail: the ObjectKind of what has the name),
+  /// invalid_argument (a name has 1 to 255 bytes; no bytes), out_of_memory (the store's limit, or
+  /// the process has 512 regions), system; of this and the next ones also unsupported (an older
+  /// node).
+  Result<Region> create_region(std::string_view name, std::uint64_t bytes);
+  /// Errors: not_found; wrong_kind (it is no region; detail: its ObjectKind); of a node,
+  /// not_permitted (detail 8: it takes the role of a peer).
+  [[nodiscard]] Result<Region> open_region(std::string_view name) const;
+  /// Removes a region: when this has returned, nobody can change its bytes any more, or read them.
+  /// Its memory goes back with the last of those who use it. Errors: not_found, wrong_kind.
+  Result<void> drop_region(std::string_view name);
+  /// By name; on a node those that this client may see. Cost: by their number.
+  [[nodiscard]] Result<std::vector<RegionDescription>> regions() const;
 
   /// Which pages carry the memory, for people: "explicit 2 MiB pages", "transparent huge pages",
   /// "4 KiB pages (why)".

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "espalier/error.hpp"
 
+#include <iterator>
 #include <system_error>
 
 #include "base/places.hpp"
@@ -46,6 +47,7 @@ std::string_view name(ObjectKind kind) {
     case ObjectKind::table: return "table";
     case ObjectKind::sequencer: return "sequencer";
     case ObjectKind::hash: return "hash";
+    case ObjectKind::region: return "region";
   }
   return "";
 }
@@ -122,6 +124,14 @@ std::string_view kind_name(std::uint32_t detail) {
   return detail > kMost ? "" : name(static_cast<ObjectKind>(detail));
 }
 
+/// Of the role that an error's detail says it takes; empty: it says something else.
+std::string_view role_name(std::uint32_t detail) {
+  constexpr std::uint32_t kPeer = 8;
+  constexpr std::string_view kRoles[] = {"", "read", "write", "admin"};
+  if (detail == kPeer) return "peer";
+  return detail < std::size(kRoles) ? kRoles[detail] : "";
+}
+
 }  // namespace
 
 std::string message(const Error& error) {
@@ -145,9 +155,8 @@ std::string message(const Error& error) {
            " of the map cannot be reached, and a write without an answer may or may not be done; "
            "the other shards go on (espalier shard status shows which node it is).";
   }
-  if (error.code == Code::not_permitted && error.detail != 0 && error.detail <= 3) {
-    constexpr std::string_view kRoles[] = {"read", "write", "admin"};
-    return "This takes the role " + std::string(kRoles[error.detail - 1]) +
+  if (error.code == Code::not_permitted && !role_name(error.detail).empty()) {
+    return "This takes the role " + std::string(role_name(error.detail)) +
            ", which the node does not grant to this client; nothing was done. Ask whoever runs the "
            "node for a secret of that role.";
   }

@@ -60,6 +60,9 @@ constexpr std::array kWords = {
           "of some."},
     Words{Places::feed_followers, "feed_followers",
           "{} sessions follow the changes of this map, and no more may; end some."},
+    Words{Places::region_keys, "region_keys",
+          "This session reads and writes {} regions by itself, and may no more; have the node do "
+          "so with others."},
     Words{Places::links, "links", "All {} links of this memif socket are taken; end some."},
 };
 

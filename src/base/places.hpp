@@ -34,6 +34,7 @@ enum class Places : std::uint8_t {
   indexed_maps = 16,          ///< that switches have tables of
   feed_followers = 17,        ///< of one map
   links = 18,                 ///< of a memif socket
+  region_keys = 19,           ///< of one session
 };
 inline constexpr std::uint32_t kPlacesShift = 24;
 inline constexpr std::uint32_t kPlacesMax = (1u << kPlacesShift) - 1;

@@ -30,12 +30,13 @@ std::string_view name(Role role) {
     case Role::read: return "read";
     case Role::write: return "write";
     case Role::admin: return "admin";
+    case Role::peer: return "peer";
   }
   return "";
 }
 
 std::optional<Role> role_of(std::string_view text) {
-  for (const Role role : {Role::read, Role::write, Role::admin}) {
+  for (const Role role : {Role::read, Role::write, Role::admin, Role::peer}) {
     if (text == name(role)) return role;
   }
   return std::nullopt;
@@ -62,7 +63,7 @@ std::expected<std::optional<Credential>, CredentialFault> parse_credential(std::
   Credential read;
   read.name = who;
   const auto role = role_of(take_word(line));
-  if (!role) return fault("behind the name stands a role: read, write or admin");
+  if (!role) return fault("behind the name stands a role: read, write, admin or peer");
   read.role = *role;
   if (!parse_hex(take_word(line), secret)) {
     secret = {};

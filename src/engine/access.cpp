@@ -18,7 +18,7 @@ Names names_of(const Offload& offload) {
 }  // namespace
 
 std::optional<Error> Access::denied_by_role(const Offload& offload) const {
-  if (offload.right <= role_) return std::nullopt;
+  if (wire::has_right(rights_, offload.right)) return std::nullopt;
   return Error{Code::not_permitted, 0, static_cast<std::uint32_t>(offload.right)};
 }
 
@@ -63,6 +63,7 @@ std::string_view name(Right role) {
     case Right::read: return "read";
     case Right::write: return "write";
     case Right::admin: return "admin";
+    case Right::peer: return "peer";
   }
   return "";
 }

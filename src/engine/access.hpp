@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one client may do at a node: a role, and the names of the objects that the role is for.
 //
-// Roles are ordered: who may write may read, and an admin may do all. A role for names that begin
+// Who may write may read, and an admin may do all but use regions, which takes the role of a peer: it
+// may write, too. A role for names that begin
 // with a prefix is good for objects of such names only, and for nothing that concerns all of them,
 // such as reading the store's memory one-sided or asking for the node's numbers.
 //
@@ -40,19 +41,18 @@ class Access {
   Access() = default;
   /// `who`: for operators. `prefix`: of the names of objects; empty: all.
   Access(std::string who, Right role, std::string prefix = {})
-      : at_once_(prefix.empty() ? role : Right::none),
-        role_(role),
-        who_(std::move(who)),
-        prefix_(std::move(prefix)) {}
-  /// All, of whoever comes.
-  static Access everything() { return {"anybody", Right::admin}; }
+      : Access(std::move(who), role, std::move(prefix), wire::rights_of(role)) {}
+  /// All, whoever it is: an administrator who may do more than that role.
+  static Access everything(std::string who = "anybody") {
+    return {std::move(who), Right::admin, {}, wire::kAllRights};
+  }
 
   [[nodiscard]] const std::string& who() const { return who_; }
   [[nodiscard]] Right role() const { return role_; }
   [[nodiscard]] const std::string& prefix() const { return prefix_; }
 
   /// Whether it may, whatever the object; false: ask denied(). Cost: a comparison.
-  [[nodiscard]] bool may_at_once(Right needed) const { return needed <= at_once_; }
+  [[nodiscard]] bool may_at_once(Right needed) const { return wire::has_right(at_once_, needed); }
   /// Whether it may use, or learn of, an object of this name.
   [[nodiscard]] bool may_name(std::string_view object) const { return object.starts_with(prefix_); }
 
@@ -75,10 +75,17 @@ class Access {
   void remember(std::uint32_t id);
 
  private:
+  Access(std::string who, Right role, std::string prefix, std::uint32_t rights)
+      : at_once_(prefix.empty() ? rights : wire::rights_of(Right::none)),
+        rights_(rights),
+        role_(role),
+        who_(std::move(who)),
+        prefix_(std::move(prefix)) {}
   [[nodiscard]] std::optional<bool> may_use(std::uint32_t id, const catalog::Catalog& catalog);
   [[nodiscard]] std::optional<Error> denied_by_role(const Offload& offload) const;
 
-  Right at_once_ = Right::none;  // the role, if it is for all names
+  std::uint32_t at_once_ = wire::rights_of(Right::none);  // its rights, if they are for all names
+  std::uint32_t rights_ = wire::rights_of(Right::none);
   Right role_ = Right::none;
   std::string who_;
   std::string prefix_;

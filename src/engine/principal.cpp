@@ -8,6 +8,14 @@
 #include "base/bytes.hpp"
 
 namespace espalier::offload {
+namespace {
+
+bool is_role(std::uint8_t role) {
+  return role <= static_cast<std::uint8_t>(Right::admin) ||
+         role == static_cast<std::uint8_t>(Right::peer);
+}
+
+}  // namespace
 
 std::string bytes_of(const PrincipalView& principal) {
   const std::string_view name = principal.name.substr(0, wire::kPrincipalNameBytesMax);
@@ -35,8 +43,8 @@ std::optional<PrincipalView> read_principal(std::string_view bytes) {
   wire::PrincipalHeader header{};
   std::memcpy(&header, left.data(), sizeof header);
   left = left.substr(sizeof header, all - wire::kPrincipalBytesMin);
-  const bool good = header.role <= static_cast<std::uint8_t>(Right::admin) &&
-                    header.name_bytes >= 1 && header.name_bytes <= wire::kPrincipalNameBytesMax &&
+  const bool good = is_role(header.role) && header.name_bytes >= 1 &&
+                    header.name_bytes <= wire::kPrincipalNameBytesMax &&
                     header.prefix_bytes <= wire::kPrincipalPrefixBytesMax &&
                     left.size() == std::size_t{header.name_bytes} + header.prefix_bytes;
   if (!good) return std::nullopt;

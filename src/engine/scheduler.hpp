@@ -185,6 +185,8 @@ class Scheduler final {
               std::initializer_list<std::string_view> payload);
   void cancel(const Request& asks, std::uint32_t tag);
   [[nodiscard]] bool check_access(Request& request);
+  /// Returns false.
+  bool refuse_access(Request& request, const Error& why);
   void audit_refusal(const Request& request, const Error& why) noexcept;
   void audit_act(const Request& request, const wire::ResponseHeader& header,
                  std::initializer_list<std::string_view> payload) noexcept;

@@ -78,13 +78,18 @@ bool Scheduler::check_access(Request& request) {
       return false;
     }
     request.header.bytes -= static_cast<std::uint32_t>(principal->bytes());
-    Access access(std::string(principal->name), principal->role, std::string(principal->prefix));
+    const bool beyond = principal->role == Right::peer && !own.may_at_once(Right::peer);
+    Access access(std::string(principal->name), beyond ? Right::write : principal->role,
+                  std::string(principal->prefix));
     error = access.denied(*request.offload, request.key(), request.header.map, services_.catalog());
   }
-  if (!error) return true;
+  return !error || refuse_access(request, *error);
+}
+
+bool Scheduler::refuse_access(Request& request, const Error& why) {
   services_.denied.fetch_add(1, std::memory_order_relaxed);
-  audit_refusal(request, *error);
-  fail(request, *error);
+  audit_refusal(request, why);
+  fail(request, why);
   return false;
 }
 

@@ -12,6 +12,7 @@ namespace {
 static_assert(static_cast<int>(crypto::Role::read) == static_cast<int>(Right::read));
 static_assert(static_cast<int>(crypto::Role::write) == static_cast<int>(Right::write));
 static_assert(static_cast<int>(crypto::Role::admin) == static_cast<int>(Right::admin));
+static_assert(static_cast<int>(crypto::Role::peer) == static_cast<int>(Right::peer));
 
 }  // namespace
 

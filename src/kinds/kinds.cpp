@@ -4,6 +4,7 @@
 #include "kinds/hash/offload/hash_offloads.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/offload/map_services.hpp"
+#include "kinds/region/offload/region_offloads.hpp"
 #include "kinds/sequencer/offload/sequencer_offloads.hpp"
 #include "kinds/sequencer/offload/sequencer_services.hpp"
 #include "kinds/table/offload/table_offloads.hpp"
@@ -30,11 +31,13 @@ std::span<const Kind> all_kinds() {
                                                    landing_offloads(),    result_offloads()};
   static const std::span<const Offload> sequencer[] = {sequencer_offloads(), counter_offloads()};
   static const std::span<const Offload> hash[] = {hash_offloads()};
+  static const std::span<const Offload> region[] = {region_offloads()};
   static const Kind kinds[] = {{"session", session, nullptr},
                                {"map", map, make_part<MapServices>},
                                {"table", table, make_part<TableServices>},
                                {"sequencer", sequencer, make_part<SequencerServices>},
-                               {"hash", hash, nullptr}};
+                               {"hash", hash, nullptr},
+                               {"region", region, nullptr}};
   return kinds;
 }
 

@@ -129,6 +129,13 @@ void Region::give(std::uint64_t offset, std::uint64_t bytes) {
   extents_->give(offset, bytes);
 }
 
+Result<void> Region::charge(std::uint64_t bytes) {
+  if (!extents_->charge_elsewhere(bytes)) return out_of_memory();
+  return {};
+}
+
+void Region::uncharge(std::uint64_t bytes) { extents_->uncharge_elsewhere(bytes); }
+
 std::unexpected<Error> Region::out_of_memory() const {
   const std::uint64_t limit_mib = limit_bytes() >> 20;
   return fail(Code::out_of_memory,
@@ -143,7 +150,8 @@ Result<Descriptor> Region::read_only() const {
 }
 
 std::uint64_t Region::memory_bytes() const {
-  return extents_->range().file_bytes().value_or(taken_bytes());
+  const auto file_bytes = extents_->range().file_bytes();
+  return file_bytes ? *file_bytes + extents_->elsewhere() : taken_bytes();
 }
 
 bool Region::punch_holes() { return extents_->shared() && extents_->punch_holes(); }

@@ -76,6 +76,12 @@ class Region {
   /// Requires: as taken or retaken, and not the header.
   void give(std::uint64_t offset, std::uint64_t bytes);
 
+  /// Counts memory that lies elsewhere, for the same purpose as what is taken: the limit is for
+  /// both. Errors: out_of_memory.
+  Result<void> charge(std::uint64_t bytes);
+  /// It is gone. Requires: it was charged.
+  void uncharge(std::uint64_t bytes);
+
   /// The memfd behind a shared region, of all bytes(); -1 for a private one.
   [[nodiscard]] int descriptor() const;
   /// A second descriptor, through which a shared region can only be read. To be mapped by
@@ -83,7 +89,7 @@ class Region {
   /// Errors: unsupported (it is private), system.
   [[nodiscard]] Result<Descriptor> read_only() const;
   /// Bytes that the system has behind it: of a shared region those of its file, with what readers
-  /// have made of its holes; else taken_bytes().
+  /// have made of its holes, and of what was charged; else taken_bytes().
   [[nodiscard]] std::uint64_t memory_bytes() const;
   /// Of a shared region: punches all that is not taken if the file has an eighth of the limit more
   /// blocks than are taken, for who reads a hole fills it. Returns whether it did. A thread of the
@@ -92,7 +98,7 @@ class Region {
   /// Waits until that thread has nothing to do, and a spare extent is ready if there is to be one.
   void wait_until_idle();
 
-  /// Bytes of all that is taken, the header included.
+  /// Bytes of all that is taken, the header and what was charged included.
   [[nodiscard]] std::uint64_t taken_bytes() const;
   /// The limit on taken_bytes().
   [[nodiscard]] std::uint64_t limit_bytes() const;

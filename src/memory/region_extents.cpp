@@ -86,11 +86,24 @@ void Region::Extents::give(std::uint64_t offset, std::uint64_t bytes) {
   uncharge(bytes);
 }
 
+bool Region::Extents::charge_elsewhere(std::uint64_t bytes) {
+  if (!charge(bytes)) return false;
+  elsewhere_.fetch_add(bytes, std::memory_order_relaxed);
+  return true;
+}
+
+void Region::Extents::uncharge_elsewhere(std::uint64_t bytes) {
+  const std::uint64_t before = elsewhere_.fetch_sub(bytes, std::memory_order_relaxed);
+  ESPALIER_ASSERT(before >= bytes);
+  uncharge(bytes);
+}
+
 // Holes that were read have become pages of zeros. Where nothing is taken, they go.
 bool Region::Extents::punch_holes() {
   const std::lock_guard lock(mutex_);
   const std::uint64_t spare = spare_ == 0 ? 0 : kExtentBytes;
-  if (range_.file_bytes().value_or(0) <= taken() + spare + limit_ / 8) return false;
+  const std::uint64_t here = taken() - std::min(taken(), elsewhere());
+  if (range_.file_bytes().value_or(0) <= here + spare + limit_ / 8) return false;
   const std::uint64_t end = end_.load(std::memory_order_relaxed) / kSlabBytes;
   const auto in_use = [&](std::uint64_t slab) {
     return is_taken(slab) ||

@@ -42,6 +42,12 @@ class Region::Extents {
   [[nodiscard]] bool set_aside(std::uint64_t& offset);
   [[nodiscard]] bool retake(std::uint64_t offset, std::uint64_t bytes);
   void give(std::uint64_t offset, std::uint64_t bytes);
+  /// Memory that lies elsewhere. False: the limit is reached.
+  [[nodiscard]] bool charge_elsewhere(std::uint64_t bytes);
+  void uncharge_elsewhere(std::uint64_t bytes);
+  [[nodiscard]] std::uint64_t elsewhere() const {
+    return elsewhere_.load(std::memory_order_relaxed);
+  }
   bool punch_holes();
   void wait_until_idle();
 
@@ -66,6 +72,7 @@ class Region::Extents {
   const std::uint64_t limit_;
   const PageKind pages_;
   std::atomic<std::uint64_t> taken_{0};
+  std::atomic<std::uint64_t> elsewhere_{0};  // bytes of taken_ that are not of the range
   std::atomic<std::uint64_t> end_{0};
   mutable std::mutex mutex_;              // guards all below, and writes of end_
   LazyArray<std::uint64_t> taken_slabs_;  // bits

@@ -13,7 +13,7 @@ namespace espalier::node {
 
 SocketClass socket_class_of(int socket, std::uint32_t user, const std::string& path) {
   if (user == 0) return SocketClass::any;
-  struct stat file {};
+  struct stat file{};
   if (::stat(path.c_str(), &file) != 0) {
     return user == ::geteuid() ? SocketClass::owner : SocketClass::others;
   }
@@ -34,7 +34,7 @@ SocketClass socket_class_of(int socket, std::uint32_t user, const std::string& p
   if (got != 0) return SocketClass::others;
   groups.resize(std::min(groups.size(), bytes / sizeof(gid_t)));
   return std::ranges::find(groups, file.st_gid) != groups.end() ? SocketClass::group
-                                                                 : SocketClass::others;
+                                                                : SocketClass::others;
 }
 
 bool is_let_in(SocketClass of, std::uint32_t mode) {
@@ -49,7 +49,9 @@ bool is_let_in(SocketClass of, std::uint32_t mode) {
 
 offload::Access access_of_user(std::uint32_t user, const base::KnownUsers& known) {
   const bool own = base::is_own_or_root(user, known);
-  return {"user " + std::to_string(user), own ? offload::Right::admin : offload::Right::write};
+  std::string who = "user " + std::to_string(user);
+  return own ? offload::Access::everything(std::move(who))
+             : offload::Access(std::move(who), offload::Right::write);
 }
 
 }  // namespace espalier::node

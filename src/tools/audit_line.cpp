@@ -49,6 +49,7 @@ void append_field(std::string& line, std::string_view key, std::string_view valu
 std::string_view reason_of(std::uint32_t detail) {
   constexpr std::string_view kReasons[] = {"other_names", "takes_read", "takes_write",
                                            "takes_admin", "no_proof",   "wrong_proof"};
+  if (detail == static_cast<std::uint32_t>(offload::Right::peer)) return "takes_peer";
   return detail < std::size(kReasons) ? kReasons[detail] : "";
 }
 

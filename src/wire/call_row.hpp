@@ -17,7 +17,30 @@ enum class Right : std::uint8_t {
   read = 1,
   write = 2,
   admin = 3,  ///< what concerns all clients: making and dropping
+  /// Using regions, which other nodes write. Of a number above those that the details of
+  /// not_permitted have for other things.
+  peer = 8,
 };
+
+/// The rights that a role has which is called so, one bit for each. Who administers a node may make
+/// and drop regions, but only peers use them.
+[[nodiscard]] constexpr std::uint32_t rights_of(Right role) {
+  const auto bit = [](Right right) { return 1u << static_cast<unsigned>(right); };
+  const std::uint32_t reads = bit(Right::none) | bit(Right::read);
+  switch (role) {
+    case Right::none: break;
+    case Right::read: return reads;
+    case Right::write: return reads | bit(Right::write);
+    case Right::admin: return reads | bit(Right::write) | bit(Right::admin);
+    case Right::peer: return reads | bit(Right::write) | bit(Right::peer);
+  }
+  return bit(Right::none);
+}
+/// Of whoever may do all.
+inline constexpr std::uint32_t kAllRights = rights_of(Right::admin) | rights_of(Right::peer);
+[[nodiscard]] constexpr bool has_right(std::uint32_t rights, Right needed) {
+  return (rights >> static_cast<unsigned>(needed) & 1) != 0;
+}
 
 /// Which keys a request names, of which a node that has a shard of a map asks whether it has them.
 enum class Keys : std::uint8_t {

@@ -87,9 +87,16 @@ enum class OffloadId : std::uint8_t {
   hash_erase = 69,
   hash_compare_and_set = 70,  // payload: as of compare_and_set
   hash_add = 71,              // payload: as of add
-  hash_walk = 72,             // key: that behind which to begin, or none
+  region_create = 72,         // key: name; payload: 8 bytes, how many bytes it has
+  region_open = 73,           // key: name
+  region_read = 74,           // map: the region's id; payload: RegionRange
+  region_write = 75,          // map: likewise; payload: 8 bytes, where; then bytes
+  region_fetch_add = 76,      // map: likewise; payload: 8 bytes each, where and what is added
+  region_compare_swap = 77,   // map: likewise; payload: RegionSwap
+  one_sided_region = 78,      // map: likewise; answers a RegionGrant
+  hash_walk = 79,             // key: that behind which to begin, or none
 };
-inline constexpr std::uint32_t kOffloadIds = 73;
+inline constexpr std::uint32_t kOffloadIds = 80;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;

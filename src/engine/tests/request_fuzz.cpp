@@ -15,6 +15,7 @@
 #include "kinds/hash/calls.hpp"
 #include "kinds/map/calls.hpp"
 #include "kinds/map/item_calls.hpp"
+#include "kinds/region/calls.hpp"
 #include "kinds/sequencer/calls.hpp"
 #include "kinds/table/calls.hpp"
 #include "wire/session_calls.hpp"
@@ -28,7 +29,7 @@ using base::want;
 /// Of everything that can be asked for.
 constexpr auto kCalls = session_calls::All() + object_calls::All() + map_calls::All() +
                         map_calls::AllOnItems() + table_calls::All() + sequencer_calls::All() +
-                        hash_calls::All();
+                        hash_calls::All() + region_calls::All();
 
 std::string bytes_from(base::FuzzInput& input, std::size_t count) {
   std::string taken(count, '\0');

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The regions that one session may READ, WRITE and change by itself, each by a key of its own.
+//
+// A key is good until its session ends, asks for another, or the region is dropped. By another key
+// a session is sure that nothing which left by the one before can take effect any more.
+//
+// Thread: that of the scheduler.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+
+#include "engine/session_parts.hpp"
+#include "fabric/region_table.hpp"
+#include "kinds/region/region_object.hpp"
+
+namespace espalier::offload {
+
+class Connection;
+
+class RegionHost final : public SessionPart {
+ public:
+  /// The session's, made when first asked for; null: by its connection nothing can be written.
+  [[nodiscard]] static RegionHost* of(Connection& connection);
+  /// Regions of one session at a time, those that were dropped not counted.
+  static constexpr std::size_t kRegionsMax = 64;
+
+  /// `regions`, `domain`: of the endpoint and the queue pairs of the session; they outlive this.
+  /// `atomics`: those of the fabric are of one unit with the processor's.
+  RegionHost(fabric::RegionTable& regions, fabric::Domain domain, bool atomics)
+      : regions_(regions), domain_(domain), atomics_(atomics) {}
+  RegionHost(const RegionHost&) = delete;
+  RegionHost& operator=(const RegionHost&) = delete;
+
+  /// The session's key of a region. `another`: the one before, if there is one, is revoked.
+  /// Cost: a registration, if there is none. Errors: those of RegionObject::offer;
+  /// too_many_participants.
+  Result<region::RegionGrant> open(region::RegionObject& of, bool another);
+  void end() override { keys_.clear(); }
+
+ private:
+  [[nodiscard]] region::RegionGrant grant_of(const region::RegionKey& key) const;
+
+  fabric::RegionTable& regions_;
+  const fabric::Domain domain_;
+  const bool atomics_;
+  std::unordered_map<std::uint32_t, region::RegionKey> keys_;  // by the region's id
+};
+
+}  // namespace espalier::offload

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/region/region_object.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/barrier.hpp"
+#include "base/bytes.hpp"
+#include "catalog/object_redo.hpp"
+#include "catalog/samples.hpp"
+#include "fabric/shared_copy.hpp"
+#include "store/store_core.hpp"
+#include "wire/payload_reader.hpp"
+
+namespace espalier::region {
+namespace {
+
+constexpr std::uint64_t kRegionPageBytes = 4096;
+/// What one pass of the gate copies, for a drop waits for it.
+constexpr std::uint64_t kPassBytes = 65536;
+
+std::atomic<std::uint32_t> live_regions{0};
+
+std::unexpected<Error> fail_with(RegionFault fault) {
+  return fail(Code::invalid_argument, static_cast<std::uint32_t>(fault));
+}
+
+}  // namespace
+
+std::uint64_t charged_for(std::uint64_t bytes) { return base::round_up(bytes, kRegionPageBytes); }
+
+Result<std::shared_ptr<RegionObject>> RegionObject::make(memory::Region& limited, std::uint32_t id,
+                                                         std::string name, std::uint64_t bytes) {
+  ESPALIER_ASSERT(bytes != 0);
+  if (live() >= kMost) return fail(Code::out_of_memory, kMost);
+  if (bytes > limited.limit_bytes()) return limited.out_of_memory();
+  const std::uint64_t charged = charged_for(bytes);
+  if (const auto taken = limited.charge(charged); !taken) return std::unexpected(taken.error());
+  auto memory = memory::SharedMemory::create("espalier-region", bytes);
+  if (!memory) {
+    limited.uncharge(charged);
+    return std::unexpected(memory.error());
+  }
+  try {
+    return std::shared_ptr<RegionObject>(
+        new RegionObject(limited, id, std::move(name), std::move(*memory)));
+  } catch (...) {  // where it was made, it has given back what was charged
+    if (*memory) limited.uncharge(charged);
+    throw;
+  }
+}
+
+RegionObject::RegionObject(memory::Region& limited, std::uint32_t id, std::string name,
+                           memory::SharedMemory memory)
+    : limited_(limited), id_(id), name_(std::move(name)), memory_(std::move(memory)) {
+  ++live_regions;
+}
+
+RegionObject::~RegionObject() {
+  keys_.clear();
+  limited_.uncharge(charged_for(memory_.bytes()));
+  --live_regions;
+}
+
+std::uint32_t RegionObject::live() { return live_regions.load(); }
+
+// In pieces of whole words, so that none is torn.
+Result<void> RegionObject::read(std::uint64_t offset, std::span<std::byte> into) const {
+  if (const auto fault = fault_of_range(bytes(), offset, into.size())) return fail_with(*fault);
+  do {
+    const AccessGate::Pass pass(gate_);
+    if (!pass) return fail(Code::not_found, id_);
+    const std::uint64_t piece =
+        std::min<std::uint64_t>(into.size(), kPassBytes - offset % kWordBytes);
+    fabric::copy_from_shared(into.data(), memory_.at(offset), piece);
+    into = into.subspan(piece);
+    offset += piece;
+  } while (!into.empty());
+  fabric::acquire_fence();
+  return {};
+}
+
+Result<void> RegionObject::write(std::uint64_t offset, std::span<const std::byte> from) {
+  if (const auto fault = fault_of_range(bytes(), offset, from.size())) return fail_with(*fault);
+  base::release_fence();
+  do {
+    const AccessGate::Pass pass(gate_);
+    if (!pass) return fail(Code::not_found, id_);
+    const std::uint64_t piece =
+        std::min<std::uint64_t>(from.size(), kPassBytes - offset % kWordBytes);
+    fabric::copy_to_shared(memory_.at(offset), from.data(), piece);
+    from = from.subspan(piece);
+    offset += piece;
+  } while (!from.empty());
+  return {};
+}
+
+std::atomic_ref<std::uint64_t> RegionObject::word(std::uint64_t offset) const {
+  return base::shared<std::uint64_t>(memory_.at(offset));
+}
+
+Result<std::uint64_t> RegionObject::fetch_add(std::uint64_t offset, std::uint64_t amount) {
+  if (const auto fault = fault_of_word(bytes(), offset)) return fail_with(*fault);
+  const AccessGate::Pass pass(gate_);
+  if (!pass) return fail(Code::not_found, id_);
+  return word(offset).fetch_add(amount);
+}
+
+Result<std::uint64_t> RegionObject::compare_swap(std::uint64_t offset, std::uint64_t compare,
+                                                 std::uint64_t swap) {
+  if (const auto fault = fault_of_word(bytes(), offset)) return fail_with(*fault);
+  const AccessGate::Pass pass(gate_);
+  if (!pass) return fail(Code::not_found, id_);
+  std::uint64_t seen = compare;
+  word(offset).compare_exchange_strong(seen, swap);
+  return seen;
+}
+
+Result<RegionKey> RegionObject::offer(fabric::RegionTable& regions, fabric::RemoteRights rights,
+                                      fabric::Domain domain) {
+  auto own = shared_from_this();
+  const std::lock_guard lock(mutex_);
+  if (is_dropped()) return fail(Code::not_found, id_);
+  auto key =
+      regions.offer({memory_.at(0), memory_.bytes(), memory_.descriptor(), 0}, rights, domain);
+  if (!key) return std::unexpected(key.error());
+  const fabric::RemoteRegion remote = key->remote();
+  const std::uint64_t number = ++keys_made_;
+  keys_.emplace(number, std::move(*key));
+  return RegionKey(std::move(own), number, remote);
+}
+
+std::size_t RegionObject::keys() const {
+  const std::lock_guard lock(mutex_);
+  return keys_.size();
+}
+
+// Under the lock: whoever finds that a key is gone may rely on its being revoked.
+void RegionObject::revoke(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  keys_.erase(number);
+}
+
+// The gate first: a key that is asked for from now on is refused.
+void RegionObject::set_dropped() {
+  gate_.close();
+  const std::lock_guard lock(mutex_);
+  keys_.clear();
+}
+
+std::string RegionObject::description() const {
+  const std::uint64_t length = bytes();
+  return std::string(base::bytes_of(length));
+}
+
+catalog::ObjectNumbers RegionObject::numbers() const {
+  return {0, sizeof(RegionObject) + charged_for(bytes())};
+}
+
+void RegionObject::add_samples(catalog::SampleList& to) const {
+  to.gauge({"size_bytes", "bytes", "How many bytes it has."}, bytes());
+  to.gauge({"keys", "", "Sessions that may read and write it by themselves."}, keys());
+}
+
+RegionKey::RegionKey(RegionKey&& other) noexcept
+    : of_(std::move(other.of_)), number_(other.number_), remote_(other.remote_) {}
+
+RegionKey& RegionKey::operator=(RegionKey&& other) noexcept {
+  if (this == &other) return *this;
+  revoke();
+  of_ = std::move(other.of_);
+  number_ = other.number_;
+  remote_ = other.remote_;
+  return *this;
+}
+
+void RegionKey::revoke() {
+  if (const auto of = std::exchange(of_, nullptr)) of->revoke(number_);
+}
+
+Result<std::shared_ptr<RegionObject>> create_region(catalog::Catalog& catalog,
+                                                    std::string_view name, std::uint64_t bytes) {
+  if (bytes == 0) return fail(Code::invalid_argument);
+  ESPALIER_ASSERT(catalog.store() != nullptr);
+  memory::Region& limited = catalog.store()->region;
+  return catalog.create<RegionObject>(
+      name, base::bytes_of(bytes), [&](std::uint32_t id, std::string own_name) {
+        return RegionObject::make(limited, id, std::move(own_name), bytes);
+      });
+}
+
+// What a record says that a region is made of is its length.
+Result<std::shared_ptr<RegionObject>> restore_region(catalog::Catalog& catalog,
+                                                     const catalog::CreatedObject& created) {
+  wire::PayloadReader reader(created.form);
+  const auto bytes = reader.take<std::uint64_t>();
+  if (!reader.complete() || bytes == 0) return catalog::corrupt(catalog::RedoFault::form);
+  ESPALIER_ASSERT(catalog.store() != nullptr);
+  memory::Region& limited = catalog.store()->region;
+  return catalog.restore<RegionObject>(created, [&](std::uint32_t id, std::string own_name) {
+    return RegionObject::make(limited, id, std::move(own_name), bytes);
+  });
+}
+
+}  // namespace espalier::region

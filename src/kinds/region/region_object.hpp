@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// A region: so many bytes under a name, and nothing else. Other nodes and their clients read and
+// write them, by keys or by asking, and what they write is believed by nobody here.
+//
+// The bytes lie in shared memory of their own, not in the store's: over shm a session maps what it
+// may write, whole pages of it, and nothing of a store may ever be writable from elsewhere. So a
+// region takes a page at least and a descriptor, is never used for anything else, and counts
+// against the store's limit.
+//
+// A key is one session's. It is revoked when the session ends, or when the region is dropped,
+// whichever comes first.
+//
+// Invariants
+// 1. Once set_dropped() has returned, no access to the bytes begins in this process, none goes on,
+//    and no key of it is good. A peer that maps the memory (shm) and was in the middle of a WRITE
+//    may finish that, and is told that it was refused; nobody reads these bytes any more.
+// 2. Words of 8 bytes at multiples of 8 are not torn, and all atomics on them are of one unit: the
+//    processor's.
+//
+// The bytes make no records: of a store that is made again they are zeros.
+//
+// Thread: any.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "catalog/catalog.hpp"
+#include "espalier/error.hpp"
+#include "fabric/region_table.hpp"
+#include "kinds/region/access_gate.hpp"
+#include "kinds/region/format.hpp"
+#include "memory/region.hpp"
+#include "memory/shared_memory.hpp"
+
+namespace espalier::catalog {
+struct CreatedObject;
+}
+
+namespace espalier::region {
+
+class RegionKey;
+
+class RegionObject final : public catalog::Object,
+                           public std::enable_shared_from_this<RegionObject> {
+ public:
+  static constexpr ObjectKind kKind = ObjectKind::region;
+  /// Of a process: each takes a descriptor, and each key of it another.
+  static constexpr std::uint32_t kMost = 512;
+
+  /// `limited`: the store whose limit is for it too; it outlives this.
+  /// Errors: out_of_memory (the limit, or there are kMost), system. Requires: `bytes` is not 0.
+  static Result<std::shared_ptr<RegionObject>> make(memory::Region& limited, std::uint32_t id,
+                                                    std::string name, std::uint64_t bytes);
+  ~RegionObject() override;
+  /// Those that there are.
+  [[nodiscard]] static std::uint32_t live();
+
+  [[nodiscard]] std::uint32_t id() const { return id_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] std::uint64_t bytes() const { return memory_.bytes(); }
+
+  // Of all these, errors: invalid_argument (detail: a RegionFault); not_found (it was dropped).
+  // Cost: a few atomic steps, and the bytes.
+
+  /// What comes of a range that others write meanwhile is old or new by words.
+  Result<void> read(std::uint64_t offset, std::span<std::byte> into) const;
+  Result<void> write(std::uint64_t offset, std::span<const std::byte> from);
+  /// The word as it was.
+  Result<std::uint64_t> fetch_add(std::uint64_t offset, std::uint64_t amount);
+  Result<std::uint64_t> compare_swap(std::uint64_t offset, std::uint64_t compare,
+                                     std::uint64_t swap);
+
+  /// A key for sessions of a domain. Cost: a registration, and a descriptor.
+  /// Errors: not_found (it was dropped); those of RegionTable::offer.
+  Result<RegionKey> offer(fabric::RegionTable& regions, fabric::RemoteRights rights,
+                          fabric::Domain domain);
+  /// Keys that are good.
+  [[nodiscard]] std::size_t keys() const;
+
+  void set_dropped() override;
+  [[nodiscard]] bool is_dropped() const { return gate_.closed(); }
+  [[nodiscard]] std::string description() const override;
+  [[nodiscard]] catalog::ObjectNumbers numbers() const override;
+  void add_samples(catalog::SampleList& to) const override;
+
+ private:
+  friend class RegionKey;
+  RegionObject(memory::Region& limited, std::uint32_t id, std::string name,
+               memory::SharedMemory memory);
+  void revoke(std::uint64_t number);
+  [[nodiscard]] std::atomic_ref<std::uint64_t> word(std::uint64_t offset) const;
+
+  memory::Region& limited_;
+  const std::uint32_t id_;
+  const std::string name_;
+  const memory::SharedMemory memory_;
+  mutable AccessGate gate_;
+
+  mutable std::mutex mutex_;  // guards all below; taken before that of a RegionTable
+  std::unordered_map<std::uint64_t, fabric::Registration> keys_;  // revoked before the memory goes
+  std::uint64_t keys_made_ = 0;
+};
+
+/// A key of one session, which is revoked when this ends, if it is good still.
+class RegionKey {
+ public:
+  RegionKey() = default;
+  RegionKey(RegionKey&& other) noexcept;
+  RegionKey& operator=(RegionKey&& other) noexcept;
+  ~RegionKey() { revoke(); }
+
+  /// What a peer must know.
+  [[nodiscard]] const fabric::RemoteRegion& remote() const { return remote_; }
+  /// Waits for accesses that go on. Requires: as RegionTable::revoke.
+  void revoke();
+  [[nodiscard]] const std::shared_ptr<RegionObject>& of() const { return of_; }
+
+ private:
+  friend class RegionObject;
+  RegionKey(std::shared_ptr<RegionObject> of, std::uint64_t number,
+            const fabric::RemoteRegion& remote)
+      : of_(std::move(of)), number_(number), remote_(remote) {}
+
+  std::shared_ptr<RegionObject> of_;
+  std::uint64_t number_ = 0;
+  fabric::RemoteRegion remote_;
+};
+
+/// The bytes that a region of so many takes of its store's limit.
+[[nodiscard]] std::uint64_t charged_for(std::uint64_t bytes);
+
+/// Makes a region with a name. Errors: those of Catalog::create and of RegionObject::make;
+/// invalid_argument (no bytes). Requires: the catalogue of a store.
+Result<std::shared_ptr<RegionObject>> create_region(catalog::Catalog& catalog,
+                                                    std::string_view name, std::uint64_t bytes);
+/// Makes a region again that a record tells of, of zeros; null: there is nothing to make
+/// (Catalog::restore). Errors: corrupt (detail: a catalog::RedoFault), and as above.
+Result<std::shared_ptr<RegionObject>> restore_region(catalog::Catalog& catalog,
+                                                     const catalog::CreatedObject& created);
+
+}  // namespace espalier::region
