@@ -49,6 +49,7 @@ class EmbeddedStore final : public StoreImpl {
   [[nodiscard]] const program::OwnCalls* own_calls() const override { return own_calls_.get(); }
   void trim() override;
 
+  [[nodiscard]] std::uint64_t limit_bytes() const { return core_.region.limit_bytes(); }
   /// Whether it keeps a map that is dropped, for handles that may be in use.
   [[nodiscard]] bool keeps_dropped();
   /// Calls of the program's own, before anybody uses the store.
