@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls and objects that a program has defined, of a store: those of this process are carried out
 // by the calling thread, those of a node by the node.
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "catalog/catalog.hpp"
 #include "channel/objects.hpp"
 #include "channel/public_call.hpp"
-#include "client/embedded_store.hpp"
 #include "client/store_impl.hpp"
 #include "espalier/offload.hpp"
 #include "kinds/program/own_calls.hpp"
@@ -155,17 +159,6 @@ bool is_own(const KindRow& row) {
 
 }  // namespace
 
-Result<Store> Store::open(const StoreOptions& options, const Offloads& offloads) {
-  return client::or_out_of_memory([&]() -> Result<Store> {
-    if (!offloads.mistake().empty()) return fail(Code::invalid_argument);
-    auto impl = client::EmbeddedStore::open(options);
-    if (!impl) return std::unexpected(impl.error());
-    auto& store = static_cast<client::EmbeddedStore&>(**impl);
-    store.carry_out(std::make_shared<const program::OwnCalls>(offloads, store.limit_bytes()));
-    return Store(std::move(*impl));
-  });
-}
-
 TableResult<std::string> Store::call(const OffloadRow& row, std::string_view request) {
   return ask_for(*impl_, row, ObjectKind::any, {}, request);
 }
@@ -177,7 +170,7 @@ TableResult<std::string> ObjectHandle::call(const OffloadRow& row, std::string_v
 
 TableResult<ObjectHandle> Store::create_object(const KindRow& kind, std::string_view name,
                                                std::string_view form) {
-  return espalier::call(*impl_, [&]() -> TableResult<ObjectHandle> {
+  return client::call(*impl_, [&]() -> TableResult<ObjectHandle> {
     if (!is_own(kind) || !catalog::Catalog::is_name(name) || form.size() > kind.form_bytes_max) {
       return std::unexpected(refusal(Code::invalid_argument));
     }
@@ -192,7 +185,7 @@ TableResult<ObjectHandle> Store::create_object(const KindRow& kind, std::string_
 }
 
 TableResult<ObjectHandle> Store::open_object(const KindRow& kind, std::string_view name) const {
-  return espalier::call(*impl_, [&]() -> TableResult<ObjectHandle> {
+  return client::call(*impl_, [&]() -> TableResult<ObjectHandle> {
     if (!is_own(kind)) return std::unexpected(refusal(Code::invalid_argument));
     if (!catalog::Catalog::is_name(name)) return std::unexpected(refusal(Code::not_found));
     const auto channel = impl_->channel();
@@ -205,12 +198,11 @@ TableResult<ObjectHandle> Store::open_object(const KindRow& kind, std::string_vi
 
 Result<void> Store::drop_object(const KindRow& kind, std::string_view name) {
   if (!is_own(kind) || !catalog::Catalog::is_name(name)) return fail(Code::not_found);
-  return espalier::call(*impl_,
-                        [&] { return channel::drop(*impl_->channel(), name, kind.number); });
+  return client::call(*impl_, [&] { return channel::drop(*impl_->channel(), name, kind.number); });
 }
 
 Result<std::vector<std::string>> Store::object_names(const KindRow& kind) const {
-  return espalier::call(*impl_, [&]() -> Result<std::vector<std::string>> {
+  return client::call(*impl_, [&]() -> Result<std::vector<std::string>> {
     if (!is_own(kind)) return fail(Code::invalid_argument);
     auto objects = channel::list(*impl_->channel(), kind.number);
     if (!objects) return std::unexpected(objects.error());
