@@ -50,6 +50,7 @@ EmbeddedStore::EmbeddedStore(std::shared_ptr<tree::StoreCore> core, sequencer::C
       channel_(base::make_shared_until_fork<EmbeddedChannel>(shared_)),
       regexes_(std::move(regexes)),
       counters_(&counters),
+      keeps_dropped_(true),
       sessions_(base::make_shared_until_fork<CallContextPool>(core_)) {}
 
 EmbeddedStore::~EmbeddedStore() {
@@ -95,6 +96,7 @@ Result<void> EmbeddedStore::drop_map(std::string_view name) {
   const std::lock_guard lock(mutex_);
   const auto core = core_.catalog.drop<tree::MapCore>(name);
   if (!core) return std::unexpected(core.error());
+  if (keeps_dropped_) return {};
   sessions_->forget(**core);
   const auto found = maps_.find((*core)->id);
   if (found == maps_.end()) return {};

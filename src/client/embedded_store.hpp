@@ -28,7 +28,8 @@ class EmbeddedStore final : public StoreImpl {
   static Result<std::unique_ptr<StoreImpl>> open(const StoreOptions& options);
   EmbeddedStore(memory::Region region, const StoreOptions& options);
   /// One more way to the objects of a store that serves others too; `core` and `counters` are those
-  /// of that store. What others drop, its handles keep: see keeps_dropped().
+  /// of that store. It keeps its maps for handles that may be in use, whoever drops them: see
+  /// keeps_dropped().
   EmbeddedStore(std::shared_ptr<tree::StoreCore> core, sequencer::Counters& counters,
                 std::shared_ptr<table::RegexCompiler> regexes);
   ~EmbeddedStore() override;
@@ -66,6 +67,7 @@ class EmbeddedStore final : public StoreImpl {
   const std::shared_ptr<table::RegexCompiler> regexes_;  // of StoreOptions; may be null
   sequencer::Counters own_counters_;
   sequencer::Counters* const counters_ = &own_counters_;
+  const bool keeps_dropped_ = false;
   std::shared_ptr<const program::OwnCalls> own_calls_;  // null: none
   const std::shared_ptr<CallContextPool> sessions_;
   std::mutex mutex_;  // guards maps_, together with what the catalogue says; taken before its lock
