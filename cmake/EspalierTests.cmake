@@ -290,7 +290,7 @@ function(espalier_spanning_tests)
   list(FILTER example_kind_tests INCLUDE REGEX "_test\\.cpp$")
   espalier_library(espalier_example_kind "${example_kind}" espalier_test_support)
   espalier_test_program(example_kind_test SOURCES ${example_kind_tests}
-                        LIBRARIES espalier_example_kind)
+                        LIBRARIES espalier_example_kind espalier_node_api)
   file(GLOB hash_maps CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/hash_maps/*_test.cpp)
   espalier_test_program(hash_maps_test SOURCES ${hash_maps} LIBRARIES espalier_test_support)
   # Its operator new can fail: no other program has that one.

@@ -35,6 +35,7 @@ if(WAY STREQUAL "package")
   run(${CMAKE_COMMAND} --build ${work}/build)
   run(${work}/build/consumer)
   run(${work}/build/consumer_regex)
+  run(${work}/build/consumer_offload ${work}/offload.socket)
   run(${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer/c -B ${work}/build_c -G ${GENERATOR}
       -D CMAKE_C_COMPILER=${C_COMPILER} -D CMAKE_PREFIX_PATH=${prefix})
   run(${CMAKE_COMMAND} --build ${work}/build_c)
@@ -54,6 +55,13 @@ else()
   run(${COMPILER} -std=c++23 ${SOURCE}/tests/consumer/regex.cpp -o ${work}/consumer_regex
       ${regex_flags})
   run(${work}/consumer_regex)
+  execute_process(COMMAND ${PKG_CONFIG} --cflags --libs espalier-node
+                  OUTPUT_VARIABLE node_flags OUTPUT_STRIP_TRAILING_WHITESPACE
+                  COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(node_flags UNIX_COMMAND ${node_flags})
+  run(${COMPILER} -std=c++23 ${SOURCE}/tests/consumer/offload.cpp -o ${work}/consumer_offload
+      ${node_flags})
+  run(${work}/consumer_offload ${work}/offload.socket)
   run(${C_COMPILER} -std=c99 ${SOURCE}/tests/consumer/c/main.c -o ${work}/consumer_c ${flags})
   run(${work}/consumer_c)
 endif()

@@ -36,12 +36,16 @@
 namespace espalier {
 
 class HashMap;
+class ObjectHandle;
 class Region;
 class Schema;
 class Sequencer;
 class Table;
 struct HashMapDescription;
 struct HashMapOptions;
+struct KindRow;
+struct OffloadRow;
+struct Offloads;
 struct RegionDescription;
 struct SequencerDescription;
 struct TableDescription;
@@ -298,6 +302,9 @@ class Store {
   /// Cost: reserves addresses; memory is taken as it is used.
   /// Errors: system (no memory to reserve), invalid_argument.
   static Result<Store> open(const StoreOptions& options = {});
+  /// The same with calls and kinds of the program's own. Include offload.hpp. Errors: besides,
+  /// invalid_argument (two of a number, or a number that programs may not have).
+  static Result<Store> open(const StoreOptions& options, const Offloads& offloads);
   /// Opens the store at an address: "embedded" is one of its own, as open() makes it; "unix:PATH"
   /// is that of the node which listens there on this machine; "roce://HOST[:PORT]/SERVICE",
   /// "shm:PATH" and "ofi://PROVIDER/HOST[:PORT]" are those of a node by way of a fabric. The maps
@@ -410,6 +417,26 @@ class Store {
   Result<void> drop_region(std::string_view name);
   /// By name; on a node those that this client may see. Cost: by their number.
   [[nodiscard]] Result<std::vector<RegionDescription>> regions() const;
+  /// Asks for a call that a program has defined for its node, or for this store, which concerns no
+  /// object; returns its reply. Include offload.hpp. Cost: on a node one round trip.
+  /// Errors: those of the call, perhaps with its words; invalid_argument (a request of none of the
+  /// row's lengths), unsupported (there is no such call; detail: its number), corrupt (a reply that
+  /// is longer than its row says); of a node not_permitted, connection_lost.
+  TableResult<std::string> call(const OffloadRow& row, std::string_view request = {});
+
+  /// Makes an object of a kind that a program has defined, of what the kind takes as a form. Its
+  /// name is no other object's. Include offload.hpp. Errors: those of the kind; already_exists
+  /// (detail: the ObjectKind of what has the name), invalid_argument (a name has 1 to 255 bytes;
+  /// the form is too long), unsupported (there is no such kind).
+  TableResult<ObjectHandle> create_object(const KindRow& kind, std::string_view name,
+                                          std::string_view form = {});
+  /// Errors: not_found; wrong_kind (detail: its ObjectKind); unsupported (there is no such kind).
+  [[nodiscard]] TableResult<ObjectHandle> open_object(const KindRow& kind,
+                                                      std::string_view name) const;
+  /// Removes one; calls of its handles say not_found from then on. Errors: not_found, wrong_kind.
+  Result<void> drop_object(const KindRow& kind, std::string_view name);
+  /// The names of all of a kind, in order; on a node of those that this client may see.
+  [[nodiscard]] Result<std::vector<std::string>> object_names(const KindRow& kind) const;
 
   /// Which pages carry the memory, for people: "explicit 2 MiB pages", "transparent huge pages",
   /// "4 KiB pages (why)".

@@ -120,6 +120,13 @@ class Catalog {
 
   // --- of any kind -------------------------------------------------------------------------------
 
+  using Make = std::function<Result<std::shared_ptr<Object>>(std::uint32_t, std::string)>;
+  /// As create() above, of a kind that is known when it runs. Requires: its own number, not `any`.
+  Result<EntryPointer> create_any(ObjectKind kind, std::string_view name, std::string_view form,
+                                  const Make& make) {
+    return add(name, kind, form, make);
+  }
+
   /// Takes an object away from all who look for it, and marks it as dropped for those who have it.
   /// Returns it, so that the caller can clear what it keeps for it; its memory goes back when the
   /// last holder lets go. Errors: not_found; wrong_kind (detail: its kind, which is not `kind`);
@@ -143,8 +150,6 @@ class Catalog {
   [[nodiscard]] std::vector<std::string> names(ObjectKind kind = ObjectKind::any) const;
 
  private:
-  using Make = std::function<Result<std::shared_ptr<Object>>(std::uint32_t, std::string)>;
-
   template <class MakeTyped>
   static Make untyped(MakeTyped& make) {
     return [&make](std::uint32_t id, std::string own_name) {

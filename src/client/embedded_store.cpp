@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -40,6 +41,16 @@ EmbeddedStore::EmbeddedStore(memory::Region region, const StoreOptions& options)
       core_(*shared_),
       channel_(base::make_shared_until_fork<EmbeddedChannel>(shared_)),
       regexes_(options.regexes),
+      sessions_(base::make_shared_until_fork<CallContextPool>(core_)) {}
+
+EmbeddedStore::EmbeddedStore(std::shared_ptr<tree::StoreCore> core, sequencer::Counters& counters,
+                             std::shared_ptr<table::RegexCompiler> regexes)
+    : shared_(std::move(core)),
+      core_(*shared_),
+      channel_(base::make_shared_until_fork<EmbeddedChannel>(shared_)),
+      regexes_(std::move(regexes)),
+      counters_(&counters),
+      keeps_dropped_(true),
       sessions_(base::make_shared_until_fork<CallContextPool>(core_)) {}
 
 EmbeddedStore::~EmbeddedStore() {
@@ -85,12 +96,19 @@ Result<void> EmbeddedStore::drop_map(std::string_view name) {
   const std::lock_guard lock(mutex_);
   const auto core = core_.catalog.drop<tree::MapCore>(name);
   if (!core) return std::unexpected(core.error());
+  if (keeps_dropped_) return {};
   sessions_->forget(**core);
   const auto found = maps_.find((*core)->id);
   if (found == maps_.end()) return {};
   map = std::move(found->second);
   maps_.erase(found);
   return {};
+}
+
+bool EmbeddedStore::keeps_dropped() {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(maps_,
+                             [](const auto& each) { return each.second->core().is_dropped(); });
 }
 
 std::unique_ptr<TablesImpl> EmbeddedStore::tables() {

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "channel/embedded/embedded_channel.hpp"
 #include "client/store_impl.hpp"
@@ -26,13 +27,18 @@ class EmbeddedStore final : public StoreImpl {
   /// Errors: as Store::open.
   static Result<std::unique_ptr<StoreImpl>> open(const StoreOptions& options);
   EmbeddedStore(memory::Region region, const StoreOptions& options);
+  /// One more way to the objects of a store that serves others too; `core` and `counters` are those
+  /// of that store. It keeps its maps for handles that may be in use, whoever drops them: see
+  /// keeps_dropped().
+  EmbeddedStore(std::shared_ptr<tree::StoreCore> core, sequencer::Counters& counters,
+                std::shared_ptr<table::RegexCompiler> regexes);
   ~EmbeddedStore() override;
 
   Result<MapImpl*> create_map(std::string_view name, const MapOptions& options) override;
   Result<MapImpl*> open_map(std::string_view name) override;
   Result<void> drop_map(std::string_view name) override;
   Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) override {
-    return counters_.take(name, count, core_.catalog.redo());
+    return counters_->take(name, count, core_.catalog.redo());
   }
   [[nodiscard]] const std::string& page_message() const override {
     return core_.region.page_message();
@@ -41,7 +47,14 @@ class EmbeddedStore final : public StoreImpl {
   Result<std::string> node_numbers() override { return fail(Code::unsupported); }
   [[nodiscard]] std::unique_ptr<TablesImpl> tables() override;
   [[nodiscard]] std::shared_ptr<channel::Channel> channel() override { return channel_; }
+  [[nodiscard]] const program::OwnCalls* own_calls() const override { return own_calls_.get(); }
   void trim() override;
+
+  [[nodiscard]] std::uint64_t limit_bytes() const { return core_.region.limit_bytes(); }
+  /// Whether it keeps a map that is dropped, for handles that may be in use.
+  [[nodiscard]] bool keeps_dropped();
+  /// Calls of the program's own, before anybody uses the store.
+  void carry_out(std::shared_ptr<const program::OwnCalls> calls) { own_calls_ = std::move(calls); }
 
  private:
   using MapsById = std::unordered_map<std::uint32_t, std::unique_ptr<EmbeddedMap>>;
@@ -52,7 +65,10 @@ class EmbeddedStore final : public StoreImpl {
   tree::StoreCore& core_;
   const std::shared_ptr<EmbeddedChannel> channel_;
   const std::shared_ptr<table::RegexCompiler> regexes_;  // of StoreOptions; may be null
-  sequencer::Counters counters_;
+  sequencer::Counters own_counters_;
+  sequencer::Counters* const counters_ = &own_counters_;
+  const bool keeps_dropped_ = false;
+  std::shared_ptr<const program::OwnCalls> own_calls_;  // null: none
   const std::shared_ptr<CallContextPool> sessions_;
   std::mutex mutex_;  // guards maps_, together with what the catalogue says; taken before its lock
   MapsById maps_;

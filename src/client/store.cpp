@@ -7,10 +7,11 @@
 #include "channel/public_call.hpp"
 #include "client/embedded_store.hpp"
 #include "client/remote_store.hpp"
+#include "espalier/offload.hpp"
+#include "kinds/program/own_calls.hpp"
 
 namespace espalier {
 
-using client::call;
 using client::or_out_of_memory;
 
 void client::DeleteBehind::operator()(StoreImpl* impl) const noexcept { DeleteUnlessCopy()(impl); }
@@ -24,6 +25,17 @@ Result<Store> Store::open(const StoreOptions& options) {
   auto impl = or_out_of_memory([&] { return client::EmbeddedStore::open(options); });
   if (!impl) return std::unexpected(impl.error());
   return Store(std::move(*impl));
+}
+
+Result<Store> Store::open(const StoreOptions& options, const Offloads& offloads) {
+  return or_out_of_memory([&]() -> Result<Store> {
+    if (!offloads.mistake().empty()) return fail(Code::invalid_argument);
+    auto impl = client::EmbeddedStore::open(options);
+    if (!impl) return std::unexpected(impl.error());
+    auto& store = static_cast<client::EmbeddedStore&>(**impl);
+    store.carry_out(std::make_shared<const program::OwnCalls>(offloads, store.limit_bytes()));
+    return Store(std::move(*impl));
+  });
 }
 
 Result<Store> Store::connect(std::string_view address, const StoreOptions& options) {
@@ -48,23 +60,23 @@ std::string Store::explain_address(std::string_view address) {
 }
 
 Result<Map> Store::create_map(std::string_view name, const MapOptions& options) {
-  const auto map = call(*impl_, [&] { return impl_->create_map(name, options); });
+  const auto map = client::call(*impl_, [&] { return impl_->create_map(name, options); });
   if (!map) return std::unexpected(map.error());
   return Map(*map);
 }
 
 Result<Map> Store::open_map(std::string_view name) const {
-  const auto map = call(*impl_, [&] { return impl_->open_map(name); });
+  const auto map = client::call(*impl_, [&] { return impl_->open_map(name); });
   if (!map) return std::unexpected(map.error());
   return Map(*map);
 }
 
 Result<void> Store::drop_map(std::string_view name) {
-  return call(*impl_, [&] { return impl_->drop_map(name); });
+  return client::call(*impl_, [&] { return impl_->drop_map(name); });
 }
 
 Result<std::vector<std::string>> Store::map_names() const {
-  return call(*impl_, [&]() -> Result<std::vector<std::string>> {
+  return client::call(*impl_, [&]() -> Result<std::vector<std::string>> {
     auto maps = channel::list(*impl_->channel(), ObjectKind::map);
     if (!maps) return std::unexpected(maps.error());
     std::vector<std::string> names;
@@ -75,13 +87,13 @@ Result<std::vector<std::string>> Store::map_names() const {
 
 Result<std::uint64_t> Store::sequence(std::string_view name, std::uint32_t count) {
   if (!catalog::Catalog::is_name(name) || count == 0) return fail(Code::invalid_argument);
-  return call(*impl_, [&] { return impl_->sequence(name, count); });
+  return client::call(*impl_, [&] { return impl_->sequence(name, count); });
 }
 
 const std::string& Store::page_message() const { return impl_->page_message(); }
 
 Result<std::uint64_t> Store::memory_bytes() const {
-  return call(*impl_, [&] { return impl_->memory_bytes(); });
+  return client::call(*impl_, [&] { return impl_->memory_bytes(); });
 }
 
 void Store::trim() {

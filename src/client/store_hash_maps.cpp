@@ -11,12 +11,10 @@
 
 namespace espalier {
 
-using client::call;
-
 Result<HashMap> Store::create_hash_map(std::string_view name, const HashMapOptions& options) {
   if (!catalog::Catalog::is_name(name)) return fail(Code::invalid_argument);
-  auto made =
-      call(*impl_, [&] { return client::create_hash_map(impl_->channel(), name, options); });
+  auto made = client::call(
+      *impl_, [&] { return client::create_hash_map(impl_->channel(), name, options); });
   if (!made) return std::unexpected(made.error());
   return client::HashMapImpl::handle(std::move(*made));
 }
@@ -27,18 +25,19 @@ Result<HashMap> Store::create_hash_map(std::string_view name) {
 
 Result<HashMap> Store::open_hash_map(std::string_view name) const {
   if (!catalog::Catalog::is_name(name)) return fail(Code::not_found);
-  auto opened = call(*impl_, [&] { return client::open_hash_map(impl_->channel(), name); });
+  auto opened = client::call(*impl_, [&] { return client::open_hash_map(impl_->channel(), name); });
   if (!opened) return std::unexpected(opened.error());
   return client::HashMapImpl::handle(std::move(*opened));
 }
 
 Result<void> Store::drop_hash_map(std::string_view name) {
   if (!catalog::Catalog::is_name(name)) return fail(Code::not_found);
-  return call(*impl_, [&] { return channel::drop(*impl_->channel(), name, ObjectKind::hash); });
+  return client::call(*impl_,
+                      [&] { return channel::drop(*impl_->channel(), name, ObjectKind::hash); });
 }
 
 Result<std::vector<HashMapDescription>> Store::hash_maps() const {
-  return call(*impl_, [&] { return client::list_hash_maps(*impl_->channel()); });
+  return client::call(*impl_, [&] { return client::list_hash_maps(*impl_->channel()); });
 }
 
 }  // namespace espalier

@@ -9,12 +9,17 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "channel/channel.hpp"
 #include "channel/interface.hpp"
 #include "espalier/map.hpp"
 #include "kinds/map/client/map_impl.hpp"
 #include "reach/walk_traffic.hpp"
+
+namespace espalier::program {
+class OwnCalls;
+}
 
 namespace espalier::client {
 
@@ -25,6 +30,10 @@ class StoreImpl : public Interface {
  public:
   /// What stands behind a store.
   static StoreImpl& of(const Store& store) { return *store.impl_; }
+  /// A store of its own.
+  static Store handle(std::unique_ptr<StoreImpl> impl) { return Store(std::move(impl)); }
+  /// Leaves what stands behind a store that was only lent.
+  static void leave(Store& store) { static_cast<void>(store.impl_.release()); }
 
   /// Returned maps are never null.
   virtual Result<MapImpl*> create_map(std::string_view name, const MapOptions& options) = 0;
@@ -42,6 +51,8 @@ class StoreImpl : public Interface {
   virtual Result<std::string> node_numbers() = 0;
   /// Its tables (kinds/table/client/tables.hpp); never null.
   [[nodiscard]] virtual std::unique_ptr<TablesImpl> tables() = 0;
+  /// Calls of the program's own that are carried out in this process; null: there are none.
+  [[nodiscard]] virtual const program::OwnCalls* own_calls() const { return nullptr; }
   /// What one-sided reads took: those of calls that ended, and of pipelines that are gone.
   [[nodiscard]] virtual tree::WalkTraffic read_traffic() const { return {}; }
   virtual void trim() = 0;

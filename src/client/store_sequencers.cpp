@@ -11,33 +11,34 @@
 
 namespace espalier {
 
-using client::call;
 using client::description_of;
 
 Result<Sequencer> Store::create_sequencer(std::string_view name, std::uint64_t first) {
   if (!catalog::Catalog::is_name(name) || first > Sequencer::kEnd) {
     return fail(Code::invalid_argument);
   }
-  auto made = call(*impl_, [&] { return client::create_sequencer(impl_->channel(), name, first); });
+  auto made =
+      client::call(*impl_, [&] { return client::create_sequencer(impl_->channel(), name, first); });
   if (!made) return std::unexpected(made.error());
   return client::SequencerImpl::handle(std::move(*made));
 }
 
 Result<Sequencer> Store::open_sequencer(std::string_view name) const {
   if (!catalog::Catalog::is_name(name)) return fail(Code::not_found);
-  auto opened = call(*impl_, [&] { return client::open_sequencer(impl_->channel(), name); });
+  auto opened =
+      client::call(*impl_, [&] { return client::open_sequencer(impl_->channel(), name); });
   if (!opened) return std::unexpected(opened.error());
   return client::SequencerImpl::handle(std::move(*opened));
 }
 
 Result<void> Store::drop_sequencer(std::string_view name) {
   if (!catalog::Catalog::is_name(name)) return fail(Code::not_found);
-  return call(*impl_,
-              [&] { return channel::drop(*impl_->channel(), name, ObjectKind::sequencer); });
+  return client::call(
+      *impl_, [&] { return channel::drop(*impl_->channel(), name, ObjectKind::sequencer); });
 }
 
 Result<std::vector<SequencerDescription>> Store::sequencers() const {
-  return call(*impl_, [&]() -> Result<std::vector<SequencerDescription>> {
+  return client::call(*impl_, [&]() -> Result<std::vector<SequencerDescription>> {
     auto listed = client::list_sequencers(*impl_->channel());
     if (!listed) return std::unexpected(listed.error());
     std::vector<SequencerDescription> all;

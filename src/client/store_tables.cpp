@@ -12,8 +12,6 @@
 namespace espalier {
 namespace {
 
-using client::call;
-
 TableDescription table_description(client::TableInfo info) {
   return {std::move(info.name),    client::SchemaImpl::handle(std::move(info.schema)),
           info.facts.rows,         info.facts.pages,
@@ -40,26 +38,27 @@ TableResult<Table> Store::create_table(std::string_view name, const Schema& sche
                                 "a key for a table whose rows are not to be encrypted");
   }
   if (options.key && client::TableKeyImpl::is_copy(*options.key)) return fail(Code::forked);
-  return handle_of(call(*impl_,
-                        [&] {
-                          return impl_->tables()->create(
-                              name, client::SchemaImpl::of(schema).schema, options.encrypted);
-                        }),
+  return handle_of(client::call(*impl_,
+                                [&] {
+                                  return impl_->tables()->create(
+                                      name, client::SchemaImpl::of(schema).schema,
+                                      options.encrypted);
+                                }),
                    options);
 }
 
 TableResult<Table> Store::open_table(std::string_view name) const { return open_table(name, {}); }
 
 TableResult<Table> Store::open_table(std::string_view name, const TableOptions& options) const {
-  return handle_of(call(*impl_, [&] { return impl_->tables()->open(name); }), options);
+  return handle_of(client::call(*impl_, [&] { return impl_->tables()->open(name); }), options);
 }
 
 TableResult<void> Store::drop_table(std::string_view name) {
-  return call(*impl_, [&] { return impl_->tables()->drop(name); });
+  return client::call(*impl_, [&] { return impl_->tables()->drop(name); });
 }
 
 TableResult<std::vector<TableDescription>> Store::tables() const {
-  auto listed = call(*impl_, [&] { return impl_->tables()->list(); });
+  auto listed = client::call(*impl_, [&] { return impl_->tables()->list(); });
   if (!listed) return std::unexpected(std::move(listed.error()));
   std::vector<TableDescription> tables;
   for (client::TableInfo& info : *listed) tables.push_back(table_description(std::move(info)));

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node_api/node_store.hpp"
+
+#include <utility>
+
+#include "base/assert.hpp"
+#include "client/embedded_store.hpp"
+#include "engine/services.hpp"
+#include "espalier/regex.hpp"
+#include "kinds/sequencer/offload/sequencer_services.hpp"
+#include "store/store_core.hpp"
+
+namespace espalier::node_api {
+
+void NodeStore::serve(offload::Services& services) {
+  const std::lock_guard lock(mutex_);
+  ESPALIER_ASSERT(services_ == nullptr || services_ == &services);
+  services_ = &services;
+}
+
+std::shared_ptr<Store> NodeStore::store() const {
+  std::shared_ptr<Store> old;  // goes after the lock
+  const std::lock_guard lock(mutex_);
+  ESPALIER_ASSERT(services_ != nullptr);
+  const auto keeps_dropped = [](const Store& store) {
+    return static_cast<client::EmbeddedStore&>(client::StoreImpl::of(store)).keeps_dropped();
+  };
+  if (newest_ != nullptr && !keeps_dropped(*newest_)) return newest_;
+  // The node's, which outlives this part.
+  const std::shared_ptr<tree::StoreCore> core(std::shared_ptr<void>(), &services_->store);
+  auto made =
+      std::make_shared<Store>(client::StoreImpl::handle(std::make_unique<client::EmbeddedStore>(
+          core, services_->part<offload::SequencerServices>().counters, regular_expressions())));
+  old = std::exchange(newest_, std::move(made));
+  return newest_;
+}
+
+}  // namespace espalier::node_api

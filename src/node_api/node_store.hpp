@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The objects of a node, as handlers of a program's own calls see them: a store of this process.
+//
+// A map's handle keeps the map, also one that a client has dropped, so that memory comes back only
+// when the handle goes. So a store that keeps such a map is handed out no more, and goes with the
+// last request that uses it; the next request gets a new one.
+//
+// Thread: any.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "engine/node_parts.hpp"
+#include "espalier/map.hpp"
+#include "kinds/program/running_call.hpp"
+
+namespace espalier::offload {
+struct Services;
+}
+
+namespace espalier::node_api {
+
+/// What a node keeps for it: it goes before the node's store.
+class NodeStore final : public offload::NodePart, public program::StoreSource {
+ public:
+  /// The services that it is a part of. Every handler's request sets it, to the same.
+  void serve(offload::Services& services);
+  [[nodiscard]] std::shared_ptr<Store> store() const override;
+
+ private:
+  mutable std::mutex mutex_;  // guards all below
+  offload::Services* services_ = nullptr;
+  mutable std::shared_ptr<Store> newest_;  // null: none was asked for yet
+};
+
+}  // namespace espalier::node_api
