@@ -196,6 +196,7 @@ class HashMap final : public HashView,
   // --- as an object of its store -----------------------------------------------------------------
 
   void set_dropped() override;
+  void record_to(catalog::RedoSink* sink) override;
   [[nodiscard]] bool is_dropped() const override {
     return dropped_.load(std::memory_order_acquire);
   }
