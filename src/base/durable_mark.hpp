@@ -10,10 +10,12 @@
 #pragma once
 
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <mutex>
 
 #include "base/chain.hpp"
+#include "espalier/error.hpp"
 
 namespace espalier::base {
 
@@ -21,6 +23,10 @@ class DurableMark {
  public:
   /// A mark above every sequence: nobody waits for anything.
   static constexpr std::uint64_t kAll = ~std::uint64_t{0};
+
+  /// What a write is answered with whose record will not be durable: it may be there after a
+  /// restart, or not.
+  static constexpr Error kFailure{Code::system, 0, EIO};
 
   /// An object that keeps back what is not durable.
   class Waiter {

@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -45,6 +46,8 @@ class RedoSink {
 
   /// Up to which sequence records are durable.
   [[nodiscard]] virtual base::DurableMark& mark() noexcept = 0;
+  /// Why no more are, once the mark has failed: a sentence for people. Errors: std::bad_alloc.
+  [[nodiscard]] virtual std::string failure() const = 0;
 
  protected:
   ~RedoSink() = default;

@@ -20,6 +20,10 @@
 // scheduler's own lists have room for every request before it is taken. Where even an answer cannot
 // be deferred, its client's connection ends, and no other.
 //
+// An answer that tells what a crash can still lose waits aside until that is durable, where records
+// of effects go to a log (docs/design/durability.md); of kinds whose versions are released once they
+// are durable there is nothing to wait for here.
+//
 // What never happens
 // - Nothing here waits. What must wait (another writer's version, a full response ring, another
 //   thread) is looked at again in a later turn.
@@ -39,6 +43,8 @@
 #include <mutex>
 #include <new>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/call.hpp"
@@ -141,10 +147,11 @@ class Scheduler final : private PostedRequests {
   /// A place for one more; null: there is no memory for it now.
   [[nodiscard]] Request* free_place() noexcept;
   void add_place();
-  /// Those in flight that are not stalled, do not wait for a time or a lane, and are not with
-  /// helpers.
+  /// Those in flight that are not stalled, do not wait for a time, a lane or a record, and are not
+  /// with helpers.
   [[nodiscard]] std::size_t busy() const {
-    return places_.size() - free_.size() - stalled_ - times_.size() - set_aside_ - handed_over_;
+    return places_.size() - free_.size() - stalled_ - times_.size() - undurable_.size() -
+           set_aside_ - handed_over_;
   }
   void begin(Request& request);
   [[nodiscard]] bool check(Request& request);
@@ -163,6 +170,18 @@ class Scheduler final : private PostedRequests {
   void resume(Request& request);
   void answer(Request& request, const wire::ResponseHeader& header,
               std::initializer_list<std::string_view> payload);
+  void answer_now(Request& request, const wire::ResponseHeader& header,
+                  std::initializer_list<std::string_view> payload);
+
+  // scheduler_durable.cpp
+  [[nodiscard]] std::uint64_t record_before_answer(const Request& request,
+                                                   const wire::ResponseHeader& header) const;
+  void keep_answer(Request& request, std::uint64_t sequence, const wire::ResponseHeader& header,
+                   std::initializer_list<std::string_view> payload);
+  bool answer_durable();
+  [[nodiscard]] bool is_answered(const Request& request) const;
+  void drop_undurable(const Connection& connection);
+  [[nodiscard]] std::string why_not_durable() const noexcept;
   void cancel(const Request& asks, std::uint32_t tag);
   [[nodiscard]] bool check_access(Request& request);
   void audit_refusal(const Request& request, const Error& why) noexcept;
@@ -198,6 +217,13 @@ class Scheduler final : private PostedRequests {
     Request* request;
     std::uint64_t ns;
   };
+  /// An answer that is given once the record of this sequence is durable.
+  struct WaitsForRecord {
+    Request* request;
+    std::uint64_t sequence;
+    wire::ResponseHeader header;
+    std::string payload;
+  };
 
   Services& services_;
   ClientTable& clients_;
@@ -211,6 +237,7 @@ class Scheduler final : private PostedRequests {
   std::vector<Request*> again_;
   std::vector<Request*> going_on_;  // of them, in this turn
   std::vector<WaitsForTime> times_;
+  std::vector<WaitsForRecord> undurable_;
   HandlerState::Spares spare_states_;
   bool taking_ = true;
   bool took_ = false;  // requests, in the last turn

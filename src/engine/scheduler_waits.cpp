@@ -256,6 +256,7 @@ void Scheduler::drop_waiting(Connection& connection) {
     release(*waiting.request);
     return true;
   });
+  drop_undurable(connection);
   for (const OfKind& each : executors_) each.executor->drop(connection);
 }
 

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 
 #include "catalog/redo_sink.hpp"
 #include "log/acknowledgements.hpp"
@@ -48,6 +49,7 @@ class LogWriter final : public catalog::RedoSink {
   }
   std::uint64_t hand_over(std::span<std::byte> record) noexcept override { return append(record); }
   [[nodiscard]] base::DurableMark& mark() noexcept override { return acknowledgements_.mark(); }
+  [[nodiscard]] std::string failure() const override;
   [[nodiscard]] std::uint64_t handed_over() const noexcept override { return queue_.next() - 1; }
   void give_back(std::span<std::byte> room) noexcept override {
     room_.release(QueuedRecord::of(room));

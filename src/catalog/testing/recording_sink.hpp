@@ -51,6 +51,7 @@ class RecordingSink final : public RedoSink {
     return ++count_;
   }
   [[nodiscard]] base::DurableMark& mark() noexcept override { return mark_; }
+  [[nodiscard]] std::string failure() const override { return "a test has it fail"; }
   [[nodiscard]] std::uint64_t handed_over() const noexcept override { return count(); }
   void give_back(std::span<std::byte> room) noexcept override {
     const std::lock_guard lock(mutex_);

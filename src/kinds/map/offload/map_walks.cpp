@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/durable_mark.hpp"
 #include "base/try_reserve.hpp"
 #include "engine/connection.hpp"
 #include "engine/scheduler.hpp"
@@ -106,6 +107,7 @@ bool MapWalks::turn() {
   if (lanes_.waiting() != 0) [[unlikely]]
     moved = go_on_in_lanes() || moved;
   if (!releases_.empty()) moved = go_on_released() || moved;
+  if (moved || counted_ != 0) count_waiting();
   return moved;
 }
 
@@ -117,9 +119,12 @@ void MapWalks::make_room(std::size_t places) {
   long_walks_.resize(places);
 }
 
+// Requests that wait for a lane, or with a write that is done for its release, as they do for some
+// time where records are to be durable: what others ask is taken meanwhile.
 void MapWalks::count_waiting() {
-  scheduler_.count_aside(static_cast<std::ptrdiff_t>(lanes_.waiting() - counted_));
-  counted_ = lanes_.waiting();
+  const std::size_t waiting = lanes_.waiting() + releases_.size() + maps_.unreleased();
+  scheduler_.count_aside(static_cast<std::ptrdiff_t>(waiting - counted_));
+  counted_ = waiting;
 }
 
 void MapWalks::drop(const Connection& connection) {
@@ -237,13 +242,19 @@ bool MapWalks::go_on_released() {
   bool moved = false;
   for (std::size_t i = 0; i < releases_.size();) {
     const WaitsForRelease waiting = releases_[i];
-    if (static_cast<ServedMap&>(*waiting.request->works_on).released() < waiting.version) {
+    const auto& map = static_cast<const ServedMap&>(*waiting.request->works_on);
+    const bool released = map.released() >= waiting.version;
+    if (!released && !map.failed()) {
       ++i;
       continue;
     }
     releases_[i] = releases_.back();
     releases_.pop_back();
-    scheduler_.go_on_with(*waiting.request);
+    if (released) {
+      scheduler_.go_on_with(*waiting.request);
+    } else {
+      scheduler_.fail(*waiting.request, base::DurableMark::kFailure);
+    }
     moved = true;
   }
   return moved;

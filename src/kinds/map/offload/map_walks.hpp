@@ -100,7 +100,7 @@ class MapWalks final : public Executor, private Handler {
   Scheduler& scheduler_;
   MapTable maps_;
   LaneQueue lanes_;
-  std::size_t counted_ = 0;  // of those that wait for a lane, as the scheduler knows it
+  std::size_t counted_ = 0;  // of those that wait aside, as the scheduler knows it
   std::vector<Deferred> deferred_;
   std::vector<Deferred> going_deferred_;  // of them, in this turn
   std::vector<LongWalk> long_walks_;      // of each place
