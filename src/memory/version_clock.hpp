@@ -169,9 +169,12 @@ class VersionClock final : private base::DurableMark::Waiter {
   [[nodiscard]] bool is_durable(std::uint64_t version) const {
     return mark_ == nullptr || sequences_[version % kWindow].load() <= durable();
   }
+  // By loads that are sequentially consistent, as DurableMark wants: of this thread and a writer
+  // that moves on, or marks a later version as done, one sees the other.
   bool release_durable() noexcept override {
-    if (!planted(Bug::rise_releases_nothing) && !held()) release_from(released());
-    return released() < taken();
+    const auto read = base::shared<std::uint64_t>(words_.read);
+    if (!planted(Bug::rise_releases_nothing) && !held()) release_from(read.load());
+    return read.load() < base::shared<std::uint64_t>(words_.write).load();
   }
 
   // Whether releases are to wait.

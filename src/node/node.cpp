@@ -100,7 +100,7 @@ Result<void> Node::open_data() {
 // Those that are there already, out of the data folder, stay as they are.
 Result<void> Node::make_maps() {
   for (const MapConfig& map : config_.maps) {
-    if (data_ && store_->catalog.open<tree::MapCore>(map.name)) continue;
+    if (data_ && store_->catalog.find_any(map.name) != nullptr) continue;
     const auto made = tree::create_map(*store_, map.name, map.options);
     if (!made) return std::unexpected(made.error());
   }

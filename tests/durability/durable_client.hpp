@@ -14,6 +14,7 @@
 
 #include "base/random.hpp"
 #include "espalier/espalier.hpp"
+#include "espalier/hash_map.hpp"
 #include "tests/durability/key_truth.hpp"
 
 namespace espalier::test {
