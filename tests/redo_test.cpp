@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "catalog/testing/apply_record.hpp"
+#include "catalog/apply_record.hpp"
 #include "catalog/testing/recording_sink.hpp"
 #include "kinds/hash/apply_redo.hpp"
 #include "kinds/hash/audit.hpp"

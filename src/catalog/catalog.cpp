@@ -55,7 +55,8 @@ Result<EntryPointer> Catalog::add(std::string_view name, ObjectKind kind, std::s
   if (next_id_ == 0) return fail(Code::unsupported);
   auto entry = make_entry(next_id_, name, kind, make);
   if (!entry) return entry;
-  finish_created(*room, next_id_++);  // within the lock, so that ids ascend in the sink's order
+  // Within the lock, so that ids ascend in the sink's order.
+  recorded_.store(finish_created(*room, next_id_++));
   return entry;
 }
 
@@ -109,7 +110,7 @@ Result<EntryPointer> Catalog::drop(std::string_view name, ObjectKind kind) {
   const auto found = by_name_.find(name);
   if (found == by_name_.end()) return fail(Code::not_found);
   if (!suits(*found->second, kind)) return fail_for(Code::wrong_kind, *found->second);
-  finish_dropped(*room, {found->second->kind, found->second->id});
+  recorded_.store(finish_dropped(*room, {found->second->kind, found->second->id}));
   return take_away(found->second);
 }
 

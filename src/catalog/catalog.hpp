@@ -18,6 +18,7 @@
 // memory of an object is given back.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -69,6 +70,9 @@ class Catalog {
   /// Requires: no other thread uses the catalogue or an object of it.
   void record_to(RedoSink* sink);
   [[nodiscard]] RedoSink* redo() const { return redo_; }
+  /// The sequence of the newest record of what was made or dropped; 0: there is none. What was
+  /// found, or not found, before this is asked depends on no later one.
+  [[nodiscard]] std::uint64_t recorded() const { return recorded_.load(); }
 
   /// In whose memory objects are made that lie in a store; null: none are.
   [[nodiscard]] tree::StoreCore* store() const { return store_; }
@@ -177,6 +181,7 @@ class Catalog {
 
   tree::StoreCore* const store_ = nullptr;
   RedoSink* redo_ = nullptr;
+  std::atomic<std::uint64_t> recorded_ = 0;
   mutable std::mutex mutex_;  // guards all below
   std::map<std::string, EntryPointer, std::less<>> by_name_;
   std::unordered_map<std::uint32_t, EntryPointer> by_id_;

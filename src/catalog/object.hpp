@@ -49,9 +49,10 @@ class Object {
 
   /// Where records of its effects go (catalog/redo_sink.hpp); null: it makes none. Cost: one load.
   [[nodiscard]] RedoSink* redo() const { return redo_; }
-  /// The sink outlives the object. Requires: no other thread uses the object; the catalogue does it
-  /// for those in it.
-  void record_to(RedoSink* sink) { redo_ = sink; }
+  /// The sink outlives the object, whose readers see from now on what is durable there (of kinds
+  /// with versions or a count that is published). Errors: std::bad_alloc. Requires: no other thread
+  /// uses the object; the catalogue does it for those in it.
+  virtual void record_to(RedoSink* sink) { redo_ = sink; }
 
  protected:
   Object() = default;

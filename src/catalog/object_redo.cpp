@@ -50,20 +50,20 @@ Result<RedoRoom> reserve_created(RedoSink* sink, ObjectKind kind, std::string_vi
   return room;
 }
 
-void finish_created(RedoRoom& room, std::uint32_t id) noexcept {
-  if (!room) return;
+std::uint64_t finish_created(RedoRoom& room, std::uint32_t id) noexcept {
+  if (!room) return 0;
   std::memcpy(room.bytes().data() + offsetof(RedoHead, object), &id, sizeof id);
-  room.hand_over();
+  return room.hand_over();
 }
 
 Result<RedoRoom> reserve_dropped(RedoSink* sink) noexcept {
   return RedoRoom::reserve(sink, sizeof(RedoHead));
 }
 
-void finish_dropped(RedoRoom& room, const DroppedObject& dropped) noexcept {
-  if (!room) return;
+std::uint64_t finish_dropped(RedoRoom& room, const DroppedObject& dropped) noexcept {
+  if (!room) return 0;
   RedoWriter(room.bytes()).part(redo_head(dropped.kind, dropped.id, kDropped, sizeof(RedoHead)));
-  room.hand_over();
+  return room.hand_over();
 }
 
 Result<CreatedObject> read_created(std::string_view record) {

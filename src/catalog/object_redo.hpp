@@ -57,12 +57,12 @@ struct DroppedObject {
 [[nodiscard]] Result<RedoRoom> reserve_created(RedoSink* sink, ObjectKind kind,
                                                std::string_view name,
                                                std::string_view form) noexcept;
-/// Does nothing where there is no room, as finish_dropped().
-void finish_created(RedoRoom& room, std::uint32_t id) noexcept;
+/// Returns its sequence; does nothing where there is no room, and returns 0, as finish_dropped().
+std::uint64_t finish_created(RedoRoom& room, std::uint32_t id) noexcept;
 
 /// Room for the record that an object was dropped. Errors: those of the sink.
 [[nodiscard]] Result<RedoRoom> reserve_dropped(RedoSink* sink) noexcept;
-void finish_dropped(RedoRoom& room, const DroppedObject& dropped) noexcept;
+std::uint64_t finish_dropped(RedoRoom& room, const DroppedObject& dropped) noexcept;
 
 /// Reads a record of RedoType::created from any bytes; the form is read by its kind.
 /// Errors: corrupt (detail: a RedoFault).

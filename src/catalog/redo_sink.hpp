@@ -7,6 +7,9 @@
 //   3. within them              room.hand_over(): the effect is decided, and no reader can see it
 //   4. the effect becomes visible
 //
+// A sink that makes records durable says up to which they are (mark()). What readers see of an
+// object, and what clients are told of it, waits for that: docs/design/durability.md.
+//
 // A record is handed over under the lock that orders the writes of its keys, or by their one owner
 // (an append in its turn, which asks for room then), so the sink's order of two records of one key
 // is the order of their versions. A room that is not handed over goes back by itself.
@@ -15,10 +18,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/durable_mark.hpp"
 #include "espalier/error.hpp"
 
 namespace espalier::catalog {
@@ -30,10 +36,18 @@ class RedoSink {
   /// Errors: the sink's; the write is then refused with it. One that has no room just now says
   /// busy: its caller may ask again later.
   virtual Result<std::span<std::byte>> reserve(std::size_t bytes) noexcept = 0;
-  /// Takes a record. Its place in the sink's order is that of this call. Must not wait.
-  virtual void hand_over(std::span<std::byte> record) noexcept = 0;
+  /// Takes a record. Its place in the sink's order is that of this call. Returns its sequence,
+  /// which ascends from 1 on. Must not wait.
+  virtual std::uint64_t hand_over(std::span<std::byte> record) noexcept = 0;
+  /// The sequence of the newest record; 0: there is none. Cost: perhaps a lock.
+  [[nodiscard]] virtual std::uint64_t handed_over() const noexcept = 0;
   /// Takes back what was reserved and is not needed.
   virtual void give_back(std::span<std::byte> room) noexcept = 0;
+
+  /// Up to which sequence records are durable.
+  [[nodiscard]] virtual base::DurableMark& mark() noexcept = 0;
+  /// Why no more are, once the mark has failed: a sentence for people. Errors: std::bad_alloc.
+  [[nodiscard]] virtual std::string failure() const = 0;
 
  protected:
   ~RedoSink() = default;
@@ -65,9 +79,11 @@ class RedoRoom {
   /// Whether there is any.
   explicit operator bool() const { return sink_ != nullptr; }
   [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
-  /// Hands the record in it over, once; does nothing where there is none.
-  void hand_over() noexcept {
-    if (RedoSink* const sink = std::exchange(sink_, nullptr)) sink->hand_over(bytes_);
+  /// Hands the record in it over, once; does nothing where there is none. Returns its sequence, or
+  /// 0.
+  std::uint64_t hand_over() noexcept {
+    RedoSink* const sink = std::exchange(sink_, nullptr);
+    return sink != nullptr ? sink->hand_over(bytes_) : 0;
   }
 
  private:

@@ -95,6 +95,9 @@ class Call {
   [[nodiscard]] Services& services();
   /// The objects of the node's store.
   [[nodiscard]] catalog::Catalog& catalog();
+  /// Whether what is changed there goes to a log, and is answered once it is durable. What has no
+  /// records is refused then.
+  [[nodiscard]] bool is_durable();
   /// Of counters: this scheduler's own.
   [[nodiscard]] std::uint32_t shard() const;
   /// What this scheduler keeps for an offload; made when first asked for.

@@ -9,7 +9,14 @@
 #include <string_view>
 
 #include "engine/node_parts.hpp"
+#include "espalier/error.hpp"
+#include "espalier/kind.hpp"
 #include "wire/call_row.hpp"
+
+namespace espalier::catalog {
+struct CreatedObject;
+struct RedoHead;
+}  // namespace espalier::catalog
 
 namespace espalier::offload {
 
@@ -36,6 +43,9 @@ struct CallHandler {
   void (*cancel)(Call&) = nullptr;
   /// One in about 64 of its answers was given at this time, from where its executor is now.
   void (*sampled)(Request& request, std::uint64_t now_ns) = nullptr;
+  /// What it has changed it answers once the versions are released that it saw, and these are once
+  /// they are durable: no other record is to be waited for.
+  bool waits_for_release = false;
   /// What its functions want to know besides; of those below, nothing.
   const void* context = nullptr;
 };
@@ -49,6 +59,18 @@ using OffloadTable = std::array<const Offload*, 256>;
 /// All of them, by number.
 [[nodiscard]] std::span<const Offload> all_offloads();
 
+class RedoTarget;
+
+/// How a store is made again of the records of a kind's objects (engine/redo_target.hpp).
+struct KindRedo {
+  /// Makes an object again, or finds that there is nothing to make. Errors: corrupt (detail: a
+  /// catalog::RedoFault), those of making it.
+  Result<void> (*restore)(RedoTarget& target, const catalog::CreatedObject& created) = nullptr;
+  /// Applies a record of one of the kind's own types. Errors: likewise.
+  Result<void> (*apply)(RedoTarget& target, const catalog::RedoHead& head,
+                        std::string_view record) = nullptr;
+};
+
 /// A kind of object, as those know it who know no kind.
 struct Kind {
   std::string_view name;
@@ -60,6 +82,10 @@ struct Kind {
   /// of `node`, which lives as long. Null: the program's kind has no such row; those of the node's
   /// own kinds are registered in kinds/at_device.cpp.
   void (*serve_at_device)(Offload& made, const Offload& node) = nullptr;
+  /// The number of its objects; any: it has none.
+  ObjectKind objects = ObjectKind::any;
+  /// Null: they make no records, so they cannot be durable.
+  const KindRedo* redo = nullptr;
 };
 /// All kinds; the first one is what a session asks of the node itself. The one place in which a
 /// node's kinds are named defines it (kinds.cpp).

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/durable_mark.hpp"
 #include "base/own_counter.hpp"
 #include "base/try_reserve.hpp"
 #include "catalog/catalog.hpp"
@@ -89,6 +90,7 @@ bool Scheduler::turn() {
   for (const OfKind& each : executors_) moved = each.executor->turn() || moved;
   moved = go_on() || moved;
   moved = go_on_in_places() || moved;
+  if (!undurable_.empty()) moved = answer_durable() || moved;
   if (clients_.waits_for_clients()) {
     moved = clients_.flush_backlogs([this](Connection& connection, std::uint32_t ring) {
       return go_on_stalled(connection, ring);
@@ -111,7 +113,7 @@ bool Scheduler::turn() {
 bool Scheduler::has_news() {
   clients_.listen(turns_);
   publish_in_flight();  // for whoever sleeps next may sleep for long
-  return has_resumed_.load(std::memory_order_acquire) ||
+  return has_resumed_.load(std::memory_order_acquire) || !undurable_.empty() ||
          std::ranges::any_of(executors_,
                              [](const OfKind& each) { return each.executor->has_news(); }) ||
          std::ranges::any_of(clients_.watched(), [this](const Connection* connection) {
@@ -255,7 +257,7 @@ void Scheduler::add_place() {
   const auto make_room = [places](auto&... lists) {
     (base::reserve_more(lists, places - lists.size()), ...);
   };
-  make_room(places_, free_, again_, going_on_, times_);
+  make_room(places_, free_, again_, going_on_, times_, undurable_);
   for (const OfKind& each : executors_) each.executor->make_room(places);
   {
     const std::lock_guard lock(mutex_);
@@ -352,6 +354,15 @@ void Scheduler::end_timing(Request& request) {
 
 void Scheduler::answer(Request& request, const wire::ResponseHeader& header,
                        std::initializer_list<std::string_view> payload) {
+  if (services_.catalog().redo() != nullptr) [[unlikely]] {
+    const std::uint64_t sequence = record_before_answer(request, header);
+    if (sequence != 0) return keep_answer(request, sequence, header, payload);
+  }
+  answer_now(request, header, payload);
+}
+
+void Scheduler::answer_now(Request& request, const wire::ResponseHeader& header,
+                           std::initializer_list<std::string_view> payload) {
   ESPALIER_ASSERT(request.connection != nullptr);  // taken, and not answered yet
   try {
     clients_.send(*request.connection, request.ring(), wire::ResponseKind::answer,
@@ -371,6 +382,9 @@ void Scheduler::answer(Request& request, const wire::ResponseHeader& header,
 
 void Scheduler::fail(Request& request, Error error, std::string_view words) {
   base::count_own(counts_.refused);
+  std::string why;
+  if (error == base::DurableMark::kFailure && words.empty()) [[unlikely]]
+    words = why = why_not_durable();
   wire::ResponseHeader header{};
   header.code = static_cast<std::uint16_t>(error.code);
   const auto detail = wire::detail_bytes(error);
@@ -410,7 +424,7 @@ void Scheduler::cancel(const Request& asks, std::uint32_t tag) {
         other.header.tag != tag || other.ring() != asks.ring()) {
       continue;
     }
-    if (other.offload->cancel == nullptr) return;
+    if (other.offload->cancel == nullptr || is_answered(other)) return;
     Call call(*this, other);
     return other.offload->cancel(call);
   }

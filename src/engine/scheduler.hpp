@@ -26,6 +26,10 @@
 // scheduler's own lists have room for every request before it is taken. Where even an answer cannot
 // be deferred, its client's connection ends, and no other.
 //
+// An answer that tells what a crash can still lose waits aside until that is durable, where records
+// of effects go to a log (docs/design/durability.md); of kinds whose versions are released once they
+// are durable there is nothing to wait for here.
+//
 // What never happens
 // - Nothing here waits. What must wait (another writer's version, a full response ring, another
 //   thread) is looked at again in a later turn.
@@ -36,6 +40,7 @@
 // Thread: one at a time, but for what a helper calls when its work is done.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -46,6 +51,8 @@
 #include <mutex>
 #include <new>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/call.hpp"
@@ -138,6 +145,8 @@ class Scheduler final {
   /// those in flight.
   void set_aside(Request& request, Counted how);
   void take_back(Request& request);
+  /// So many more writes of an executor's are done and wait for their release, or fewer.
+  void count_unreleased(std::ptrdiff_t more) { unreleased_ += static_cast<std::uint32_t>(more); }
   /// Its posts to peers are under way, or have ended; of clients' requests alone. They count on
   /// this account, which stays until then.
   void begin_peer_wait(Request& request, PrincipalAccount& account);
@@ -161,9 +170,12 @@ class Scheduler final {
   /// A place for one more; null: there is no memory for it now.
   [[nodiscard]] Request* free_place() noexcept;
   void add_place();
-  /// Clients' requests in flight that are not stalled, do not wait for a time, a lane, or a peer,
-  /// and are not with helpers.
-  [[nodiscard]] std::uint32_t busy() const { return busy_[0]; }
+  /// Clients' requests in flight that are not stalled, do not wait for a time, a lane, a record, or
+  /// a peer, and are not with helpers. Peers' writes that wait for a record are taken off, too: so
+  /// it may be a few less.
+  [[nodiscard]] std::uint32_t busy() const {
+    return busy_[0] - std::min(busy_[0], unreleased_);
+  }
   void count_in(Request& request);
   void count_out(Request& request);
   void begin(Request& request);
@@ -183,6 +195,18 @@ class Scheduler final {
   void resume(Request& request);
   void answer(Request& request, const wire::ResponseHeader& header,
               std::initializer_list<std::string_view> payload);
+  void answer_now(Request& request, const wire::ResponseHeader& header,
+                  std::initializer_list<std::string_view> payload);
+
+  // scheduler_durable.cpp
+  [[nodiscard]] std::uint64_t record_before_answer(const Request& request,
+                                                   const wire::ResponseHeader& header) const;
+  void keep_answer(Request& request, std::uint64_t sequence, const wire::ResponseHeader& header,
+                   std::initializer_list<std::string_view> payload);
+  bool answer_durable();
+  [[nodiscard]] bool is_answered(const Request& request) const;
+  void drop_undurable(const Connection& connection);
+  [[nodiscard]] std::string why_not_durable() const noexcept;
   void cancel(const Request& asks, std::uint32_t tag);
   [[nodiscard]] bool check_access(Request& request);
   /// Returns false.
@@ -201,6 +225,9 @@ class Scheduler final {
   void no_longer_waits(Request& request);
   [[nodiscard]] bool may_go_on(Connection& connection, const Request& request) const;
   [[nodiscard]] bool may_stall(const Connection& connection) const;
+  [[nodiscard]] std::size_t aside() const {
+    return stalled_ + times_.size() + undurable_.size() + peer_waits_;
+  }
   void drop_waiting(Connection& connection);
 
   /// A kind's requests are carried out by it.
@@ -220,6 +247,13 @@ class Scheduler final {
     Request* request;
     std::uint64_t ns;
   };
+  /// An answer that is given once the record of this sequence is durable.
+  struct WaitsForRecord {
+    Request* request;
+    std::uint64_t sequence;
+    wire::ResponseHeader header;
+    std::string payload;
+  };
 
   Services& services_;
   ClientTable& clients_;
@@ -233,6 +267,7 @@ class Scheduler final {
   std::vector<Request*> again_;
   std::vector<Request*> going_on_;  // of them, in this turn
   std::vector<WaitsForTime> times_;
+  std::vector<WaitsForRecord> undurable_;
   HandlerState::Spares spare_states_;
   bool taking_ = true;
   bool took_ = false;  // requests, in the last turn
@@ -244,6 +279,7 @@ class Scheduler final {
   std::uint32_t handed_over_ = 0;
   std::uint32_t stalled_ = 0;     // of all clients
   std::uint32_t peer_waits_ = 0;  // clients' requests
+  std::uint32_t unreleased_ = 0;  // writes that are done, of all executors
 
   std::mutex mutex_;  // guards resumed_
   std::vector<Request*> resumed_;

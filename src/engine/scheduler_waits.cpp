@@ -207,7 +207,7 @@ bool Scheduler::is_kept_back(const Connection& connection) const {
 bool Scheduler::may_stall(const Connection& connection) const {
   const std::uint32_t has =
       connection.stalled_count + connection.timed_count + connection.peer_waits;
-  if (has < 16 || stalled_ + times_.size() + peer_waits_ < kStalledMaxOfAll / 2) [[likely]]
+  if (has < 16 || aside() < kStalledMaxOfAll / 2) [[likely]]
     return has < kStalledMax;
   return has < kStalledMaxOfAll / clients_.size();
 }
@@ -305,6 +305,7 @@ void Scheduler::drop_waiting(Connection& connection) {
   for (StalledRequests& of_hops : connection.without_place) {
     of_hops.sort_out([this](Request* request) { release(*request); });
   }
+  drop_undurable(connection);
   for (const OfKind& each : executors_) each.executor->drop(connection);
 }
 

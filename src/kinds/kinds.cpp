@@ -32,12 +32,14 @@ std::span<const Kind> all_kinds() {
   static const std::span<const Offload> sequencer[] = {sequencer_offloads(), counter_offloads()};
   static const std::span<const Offload> hash[] = {hash_offloads()};
   static const std::span<const Offload> region[] = {region_offloads()};
-  static const Kind kinds[] = {{"session", session, nullptr},
-                               {"map", map, make_part<MapServices>},
-                               {"table", table, make_part<TableServices>},
-                               {"sequencer", sequencer, make_part<SequencerServices>},
-                               {"hash", hash, nullptr},
-                               {"region", region, nullptr}};
+  static const Kind kinds[] = {
+      {"session", session, nullptr},
+      {"map", map, make_part<MapServices>, nullptr, ObjectKind::map, &kMapRedo},
+      {"table", table, make_part<TableServices>, nullptr, ObjectKind::table, &kTableRedo},
+      {"sequencer", sequencer, make_part<SequencerServices>, nullptr, ObjectKind::sequencer,
+       &kSequencerRedo},
+      {"hash", hash, nullptr, nullptr, ObjectKind::hash, &kHashRedo},
+      {"region", region, nullptr, nullptr, ObjectKind::region}};
   return kinds;
 }
 

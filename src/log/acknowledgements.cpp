@@ -20,16 +20,19 @@ void Acknowledgements::when_durable(std::uint64_t sequence, Callback callback) {
 
 LogResult<void> Acknowledgements::wait(std::uint64_t sequence) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return durable_ >= sequence || error_; });
-  if (durable_ >= sequence) return {};
+  changed_.wait(lock, [&] { return mark_.released() >= sequence || error_; });
+  if (mark_.released() >= sequence) return {};
   return std::unexpected(*error_);
 }
 
 void Acknowledgements::reach(std::uint64_t sequence) {
   {
     const std::scoped_lock lock(mutex_);
-    if (error_ || sequence <= durable_) return;
-    durable_.store(sequence, std::memory_order_release);
+    if (error_ || sequence <= durable()) return;
+  }
+  mark_.rise(sequence);
+  {
+    const std::scoped_lock lock(mutex_);
     changed_.notify_all();
   }
   call_back();
@@ -40,6 +43,7 @@ void Acknowledgements::fail(LogError error) {
     const std::scoped_lock lock(mutex_);
     if (error_) return;
     error_ = std::move(error);
+    mark_.fail();
     changed_.notify_all();
   }
   call_back();
@@ -49,9 +53,9 @@ void Acknowledgements::call_back() {
   std::unique_lock lock(mutex_);
   if (calling_) return;
   calling_ = true;
-  while (!waiting_.empty() && (error_ || waiting_.begin()->first <= durable_)) {
+  while (!waiting_.empty() && (error_ || waiting_.begin()->first <= mark_.released())) {
     auto first = waiting_.extract(waiting_.begin());
-    const LogError* const error = first.key() <= durable_ ? nullptr : &*error_;  // set once
+    const LogError* const error = first.key() <= mark_.released() ? nullptr : &*error_;  // set once
     lock.unlock();
     first.mapped()(error);
     lock.lock();

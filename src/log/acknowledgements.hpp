@@ -5,7 +5,6 @@
 // Thread: any.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -13,6 +12,7 @@
 #include <mutex>
 #include <optional>
 
+#include "base/durable_mark.hpp"
 #include "log/log_error.hpp"
 
 namespace espalier::log {
@@ -22,10 +22,13 @@ class Acknowledgements {
   /// Called with null once the record is durable, else with the error for which it will not be.
   using Callback = std::function<void(const LogError* error)>;
 
-  explicit Acknowledgements(std::uint64_t durable) : durable_(durable) {}
+  explicit Acknowledgements(std::uint64_t durable) : mark_(durable) {}
 
+  /// Up to which sequence all is durable, for objects that release what is; they do so before
+  /// anybody is acknowledged.
+  [[nodiscard]] base::DurableMark& mark() { return mark_; }
   /// The highest sequence that is durable with all before it.
-  [[nodiscard]] std::uint64_t durable() const { return durable_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint64_t durable() const { return mark_.durable(); }
   /// The error after which nothing more is acknowledged.
   [[nodiscard]] std::optional<LogError> error() const;
 
@@ -35,7 +38,7 @@ class Acknowledgements {
   /// Waits for that. Errors: the log's.
   LogResult<void> wait(std::uint64_t sequence);
 
-  /// All up to here are durable. Does nothing after fail().
+  /// All up to here are durable. Does nothing after fail(). Thread: one at a time.
   void reach(std::uint64_t sequence);
   /// Nothing more will be.
   void fail(LogError error);
@@ -45,7 +48,7 @@ class Acknowledgements {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::atomic<std::uint64_t> durable_;
+  base::DurableMark mark_;
   std::optional<LogError> error_;
   std::multimap<std::uint64_t, Callback> waiting_;
   bool calling_ = false;  // a thread does that, and goes on until nothing is left

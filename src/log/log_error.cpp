@@ -19,6 +19,7 @@ std::string_view text_of(LogFault fault) {
     case LogFault::refused: return "a record cannot be applied";
     case LogFault::closed: return "the log was closed before";
     case LogFault::no_memory: return "memory ran out";
+    case LogFault::store: return "the file that says which store this is is damaged";
   }
   return "no fault";
 }

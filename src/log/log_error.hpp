@@ -33,6 +33,7 @@ enum class LogFault : std::uint8_t {
   refused = 10,      // whoever applies the records takes one for none of its own
   closed = 11,       // the log was closed before that was written
   no_memory = 12,    // memory ran out
+  store = 13,        // the file that says which store this is is damaged
 };
 
 /// The name of a file of a log.

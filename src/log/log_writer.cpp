@@ -64,6 +64,11 @@ LogResult<void> LogWriter::change_segment(bool after_loss) {
   return {};
 }
 
+std::string LogWriter::failure() const {
+  const auto error = acknowledgements_.error();
+  return error ? message(*error) : std::string();
+}
+
 LogResult<void> LogWriter::flush() {
   QueuedRecord* record = queue_.take();
   LogResult<void> result;

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 
 #include "catalog/redo_sink.hpp"
 #include "log/acknowledgements.hpp"
@@ -46,7 +47,10 @@ class LogWriter final : public catalog::RedoSink {
   Result<std::span<std::byte>> reserve(std::size_t bytes) noexcept override {
     return room_.reserve(bytes);
   }
-  void hand_over(std::span<std::byte> record) noexcept override { append(record); }
+  std::uint64_t hand_over(std::span<std::byte> record) noexcept override { return append(record); }
+  [[nodiscard]] base::DurableMark& mark() noexcept override { return acknowledgements_.mark(); }
+  [[nodiscard]] std::string failure() const override;
+  [[nodiscard]] std::uint64_t handed_over() const noexcept override { return queue_.next() - 1; }
   void give_back(std::span<std::byte> room) noexcept override {
     room_.release(QueuedRecord::of(room));
   }

@@ -15,6 +15,8 @@ enum class Bug : std::uint8_t {
   holds_without_end,          // a hold of releases stands as long as its client likes
   hold_ignored,               // versions are released while one stands
   hold_end_releases_nothing,  // what was done meanwhile waits for the next write
+  released_before_durable,    // readers see what a crash can still lose
+  rise_releases_nothing,      // what became durable waits for the next write
   stamp_at_unlink,            // rule 5: stamped before the superseding version is released
   lease_not_counted,          // rule 4: a leased epoch does not keep memory from being used again
   dropped_freed_at_once,      // rule 5: although a lease may still read it

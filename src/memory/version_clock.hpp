@@ -14,6 +14,8 @@
 // 4. While a hold stands (release_hold.hpp), the read version does not rise, but for a version that
 //    was on its way when it was granted. The thread that ends a hold releases what was done
 //    meanwhile; a writer that misses that it ended has marked its version as done before it looked.
+// 5. Of an object that is recorded, every version <= read_version has a durable record, with all
+//    records before it. What is done and not durable the thread releases that raises the mark.
 #pragma once
 
 #include <atomic>
@@ -24,6 +26,7 @@
 
 #include "base/assert.hpp"
 #include "base/atomic_bytes.hpp"
+#include "base/durable_mark.hpp"
 #include "memory/planted_memory_bugs.hpp"
 #include "memory/release_hold.hpp"
 
@@ -40,13 +43,33 @@ struct VersionWords {
 
 /// Objects that share versions share the clock, which alone moves its words (VersionWords says
 /// where such objects can be read).
-class VersionClock {
+class VersionClock final : private base::DurableMark::Waiter {
  public:
+  VersionClock() = default;
+  ~VersionClock() { wait_for_records(nullptr); }
+
   void attach(const VersionWords& words, bool versions) {
     words_ = words;
     versions_ = versions;
     done_ = std::make_unique<std::atomic<std::uint64_t>[]>(kWindow);
   }
+
+  /// From now on a version is released once the record of its write is durable. Null, as at first:
+  /// none has to be. The mark outlives the clock. Cost: 32 KiB where there is one.
+  /// Errors: std::bad_alloc. Requires: all versions that were taken are released; no other thread
+  /// uses the clock.
+  void wait_for_records(base::DurableMark* mark) {
+    if (mark_ != nullptr) mark_->leave(*this);
+    mark_ = nullptr;
+    durable_ = &kAllDurable;
+    if (mark == nullptr || !mark->is_of_records() || !versions_) return;
+    if (planted(Bug::released_before_durable)) return;
+    if (!sequences_) sequences_ = std::make_unique<std::atomic<std::uint64_t>[]>(kWindow);
+    mark_ = mark;
+    durable_ = &mark->word();
+  }
+  /// Whether records will not be durable any more: what is not released never is.
+  [[nodiscard]] bool failed() const { return mark_ != nullptr && mark_->failed(); }
 
   /// Whether it has its words.
   [[nodiscard]] bool attached() const { return words_.read != nullptr && words_.write != nullptr; }
@@ -67,9 +90,14 @@ class VersionClock {
     return released();
   }
 
-  /// Waits until a version may be taken. Call before locking anything.
+  /// Whether a version may be taken: not too many wait for their release. Where those are in vain,
+  /// it may: there is no room for records, so few come.
+  [[nodiscard]] bool may_take() {
+    return !versions_ || taken() - released_now() <= kWindow / 2 || failed();
+  }
+  /// Waits until it may. Call before locking anything.
   void admit() {
-    while (versions_ && taken() - released_now() > kWindow / 2) std::this_thread::yield();
+    while (!may_take()) std::this_thread::yield();
   }
 
   /// Holds releases for a moment; 0: not now. Requires: versions are on.
@@ -106,7 +134,8 @@ class VersionClock {
   }
 
   /// Says that everything written under `version` is complete, and releases what can be released.
-  void done(std::uint64_t version) {
+  /// `sequence`: of its record; 0: it has none.
+  void done(std::uint64_t version, std::uint64_t sequence = 0) {
     if (!versions_) return;
     auto read = base::shared<std::uint64_t>(words_.read);
     if (planted(Bug::release_out_of_order)) {
@@ -116,17 +145,37 @@ class VersionClock {
     ESPALIER_ASSERT(version > read.load() && version <= taken());  // taken, and not done before
     // While version - 1 is the newest released one, no other writer can move on. The
     // exchanges are full fences: of two writers that finish together at least one sees the other.
-    if (read.load() == version - 1 && !held()) [[likely]] {
+    if (read.load() == version - 1 && sequence <= durable() && !held()) [[likely]] {
       read.exchange(version);
       release_from(version);
       return;
     }
-    done_[version % kWindow].exchange(version);
+    if (mark_ == nullptr) [[likely]] {
+      done_[version % kWindow].exchange(version);
+    } else {
+      sequences_[version % kWindow].store(sequence);
+      done_[version % kWindow].exchange(version);
+      mark_->wait_for_rise(*this);  // before the mark is looked at
+    }
     if (!held()) release_from(read.load());
   }
 
  private:
   static constexpr std::uint64_t kWindow = 4096;
+  static constexpr std::atomic<std::uint64_t> kAllDurable{base::DurableMark::kAll};
+
+  // Up to which sequence.
+  [[nodiscard]] std::uint64_t durable() const { return durable_->load(); }
+  [[nodiscard]] bool is_durable(std::uint64_t version) const {
+    return mark_ == nullptr || sequences_[version % kWindow].load() <= durable();
+  }
+  // By loads that are sequentially consistent, as DurableMark wants: of this thread and a writer
+  // that moves on, or marks a later version as done, one sees the other.
+  bool release_durable() noexcept override {
+    const auto read = base::shared<std::uint64_t>(words_.read);
+    if (!planted(Bug::rise_releases_nothing) && !held()) release_from(read.load());
+    return read.load() < base::shared<std::uint64_t>(words_.write).load();
+  }
 
   // Whether releases are to wait.
   [[nodiscard]] bool held() {
@@ -145,7 +194,7 @@ class VersionClock {
   // Moves the read version on from `released` over all versions that are done.
   void release_from(std::uint64_t released) {
     auto read = base::shared<std::uint64_t>(words_.read);
-    while (done_[(released + 1) % kWindow].load() == released + 1) {
+    while (done_[(released + 1) % kWindow].load() == released + 1 && is_durable(released + 1)) {
       if (read.compare_exchange_strong(released, released + 1)) ++released;
     }
   }
@@ -154,6 +203,9 @@ class VersionClock {
   ReleaseHold hold_;
   bool versions_ = true;
   std::unique_ptr<std::atomic<std::uint64_t>[]> done_;
+  const std::atomic<std::uint64_t>* durable_ = &kAllDurable;
+  base::DurableMark* mark_ = nullptr;                        // null: nothing waits for records
+  std::unique_ptr<std::atomic<std::uint64_t>[]> sequences_;  // of what is done, in its places
 };
 
 }  // namespace espalier::memory

@@ -16,6 +16,20 @@ TEST(VersionClockPlanted, ReleasingOutOfOrderIsNoticed) {
   EXPECT_TRUE(releases_wait_for_earlier_versions());
 }
 
+TEST(VersionClockPlanted, ReleasesBeforeTheRecordIsDurableAreNoticed) {
+  ASSERT_TRUE(releases_wait_for_records());
+  {
+    const base::Planted planted(Bug::released_before_durable);
+    EXPECT_FALSE(releases_wait_for_records());
+  }
+  EXPECT_TRUE(releases_wait_for_records());
+}
+
+TEST(VersionClockPlanted, AMarkThatReleasesNothingIsNoticed) {
+  const base::Planted planted(Bug::rise_releases_nothing);
+  EXPECT_FALSE(releases_wait_for_records());
+}
+
 TEST(VersionClockPlanted, HoldsThatHoldNothingAreNoticed) {
   ASSERT_TRUE(a_hold_keeps_versions_back());
   const base::Planted planted(Bug::hold_ignored);

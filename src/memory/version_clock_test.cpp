@@ -67,6 +67,46 @@ TEST(VersionClock, GoesOnAboveVersionsOfRecords) {
   EXPECT_EQ(under.clock.released(), 10'001u);
 }
 
+TEST(VersionClock, ReleasesWaitForRecords) { EXPECT_TRUE(releases_wait_for_records()); }
+
+TEST(VersionClock, WhereRecordsFailNothingIsReleasedAndNobodyWaits) {
+  base::DurableMark mark(0);
+  ClockUnderTest under;
+  under.clock.wait_for_records(&mark);
+  std::uint64_t version = 0;
+  while (under.clock.may_take()) {
+    version = under.clock.take();
+    under.clock.done(version, version);
+  }
+  mark.rise(3);
+  EXPECT_FALSE(under.clock.failed());
+  mark.fail();
+  EXPECT_TRUE(under.clock.failed());
+  EXPECT_EQ(under.clock.released(), 3u);
+  under.clock.admit();  // does not wait
+  EXPECT_EQ(under.clock.taken(), version);
+}
+
+TEST(VersionClock, WithoutRecordsNothingWaits) {
+  base::DurableMark all(base::DurableMark::kAll);
+  base::DurableMark mark(7);
+  ClockUnderTest under;
+  for (base::DurableMark* const each : {static_cast<base::DurableMark*>(nullptr), &all, &mark}) {
+    under.clock.wait_for_records(each);
+    EXPECT_EQ(under.write(), under.clock.released());
+  }
+  {
+    ClockUnderTest gone;  // leaves the list
+    gone.clock.wait_for_records(&mark);
+    gone.clock.done(gone.clock.take(), 8);
+  }
+  mark.rise(8);
+}
+
+TEST(VersionClockConcurrency, ReleasedVersionsAreDurable) {
+  EXPECT_TRUE(released_versions_are_durable(3, 10'000));
+}
+
 TEST(VersionClockConcurrency, ReleasedVersionsAreComplete) {
   EXPECT_TRUE(released_versions_are_complete(3, 20'000));
 }

@@ -80,6 +80,11 @@ struct Config {
     std::uint32_t resume_seconds = 60;
     friend bool operator==(const Clients&, const Clients&) = default;
   };
+  struct Data {
+    std::string dir;  ///< where what is acknowledged is kept; empty: in memory alone
+    std::uint64_t log_bytes_max = std::uint64_t{16} << 30;
+    friend bool operator==(const Data&, const Data&) = default;
+  };
   struct Metrics {
     std::uint16_t port = 0;  ///< 0: off
     friend bool operator==(const Metrics&, const Metrics&) = default;
@@ -92,6 +97,7 @@ struct Config {
   Node node;
   Memory memory;
   Clients clients;
+  Data data;
   Metrics metrics;
   Log log;
   std::vector<MapConfig> maps = {MapConfig{}};  ///< of a host at least one; no name twice

@@ -382,6 +382,9 @@ class Loader {
       complain(loaded_.map_origins.front().front(), "a device makes no maps",
                "name them at the host, or make them with espalier map create");
     }
+    if (!loaded_.config.data.dir.empty()) {
+      complain(origin("data.dir"), "a device keeps nothing", "give data.dir to the host");
+    }
     if (!loaded_.config.peers.empty()) {
       complain(loaded_.peer_origins.front(), "a device has no peers but its host",
                "name them at the host");

@@ -66,6 +66,10 @@ message_bytes_max = "256MiB"          # default
 stuck_seconds = 30                    # default
 resume_seconds = 60                   # default
 
+[data]
+dir = ""                              # default
+log_bytes_max = "16GiB"               # default
+
 [metrics]
 port = 9100                           # file /etc/espalier/espalier.toml:2
 

@@ -55,6 +55,7 @@ constexpr SettingOf<Owner> row(std::string_view key, Rule rule, std::string_view
 using NodeSettings = Config::Node;
 using Memory = Config::Memory;
 using Clients = Config::Clients;
+using Data = Config::Data;
 constexpr Rule kToggle{Kind::toggle};
 constexpr bool kLive = true;  // Node::change() takes it
 
@@ -148,6 +149,13 @@ constexpr std::array kSettings{
     row<Config, &Config::clients, &Clients::resume_seconds>(
         "clients.resume_seconds", {Kind::count, 1, 86'400}, "60",
         "How long what a client has in flight is kept for it when the fabric has lost it."),
+    row<Config, &Config::data, &Data::dir>(
+        "data.dir", {Kind::path, 0, 4096}, "none",
+        "The folder where what is acknowledged is kept: it is there again after a crash. None: in "
+        "memory alone."),
+    row<Config, &Config::data, &Data::log_bytes_max>(
+        "data.log_bytes_max", {Kind::bytes, 256 * kMiB, 1024 * kGiB}, "16GiB",
+        "How long the log in that folder may grow; then writes are refused as busy."),
     row<Config, &Config::metrics, &Config::Metrics::port>(
         "metrics.port", {Kind::count, 0, 65'535}, "0",
         "TCP port of the loopback interface that serves metrics; 0 serves none.", kLive),

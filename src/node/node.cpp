@@ -28,8 +28,9 @@ Result<std::unique_ptr<Node>> Node::start(const Config& config, const NodeOption
   }
   base::raise_descriptor_limit();  // every client needs one
   std::unique_ptr<Node> node(new Node(config, options));
-  for (const auto step : {&Node::open_store, &Node::open_page, &Node::open_secrets,
-                          &Node::open_peers, &Node::open_workers, &Node::open_metrics}) {
+  for (const auto step :
+       {&Node::open_store, &Node::open_data, &Node::make_maps, &Node::open_page,
+        &Node::open_secrets, &Node::open_peers, &Node::open_workers, &Node::open_metrics}) {
     if (const auto done = ((*node).*step)(); !done) return std::unexpected(done.error());
   }
   return node;
@@ -49,10 +50,6 @@ Result<void> Node::open_store() {
   if (!region) return std::unexpected(region.error());
   store_ = std::make_unique<tree::StoreCore>(std::move(*region), participants);
   store_->leases.set_terms(config_.node.leases);
-  for (const MapConfig& map : config_.maps) {
-    const auto made = tree::create_map(*store_, map.name, map.options);
-    if (!made) return std::unexpected(made.error());
-  }
   offload::HelperOptions helpers;
   helpers.threads = config_.node.helpers != 0 ? config_.node.helpers : config_.node.cores;
   services_ =
@@ -72,6 +69,40 @@ Result<void> Node::open_store() {
     } catch (const std::system_error& error) {
       return fail(Code::system, static_cast<std::uint32_t>(error.code().value()));
     }
+  }
+  return {};
+}
+
+// Before anybody is served, for what a client sees must not change under it.
+Result<void> Node::open_data() {
+  if (config_.data.dir.empty()) return {};
+  std::string mistake;
+  for (const MapConfig& map : config_.maps) {
+    if (!map.options.versions) {
+      mistake = "map '" + map.name +
+                "' of a node with a data folder must keep versions: without them readers see what "
+                "a crash can lose";
+    }
+  }
+  if (mistake.empty()) {
+    auto opened =
+        DataFolder::open({config_.data, options_.own_kinds, options_.segment_bytes}, *services_);
+    if (opened) {
+      data_ = std::move(*opened);
+      return {};
+    }
+    mistake = std::move(opened.error());
+  }
+  if (options_.data_mistake != nullptr) *options_.data_mistake = std::move(mistake);
+  return fail(Code::corrupt);
+}
+
+// Those that are there already, out of the data folder, stay as they are.
+Result<void> Node::make_maps() {
+  for (const MapConfig& map : config_.maps) {
+    if (data_ && store_->catalog.find_any(map.name) != nullptr) continue;
+    const auto made = tree::create_map(*store_, map.name, map.options);
+    if (!made) return std::unexpected(made.error());
   }
   return {};
 }

@@ -18,6 +18,7 @@
 #include "memory/shared_memory.hpp"
 #include "node/audit_thread.hpp"
 #include "node/config.hpp"
+#include "node/data_folder.hpp"
 #include "node/http_listener.hpp"
 #include "node/listener.hpp"
 #include "node/worker.hpp"
@@ -43,6 +44,10 @@ struct NodeOptions {
   /// Where to say which peer's file of a secret cannot be read and why, if it is for that that it
   /// does not start.
   std::string* peer_mistake = nullptr;
+  /// Where to say why the data folder cannot be used, if it is for that that it does not start.
+  std::string* data_mistake = nullptr;
+  /// Of the log of its data folder, in tests: how long a segment is.
+  std::uint64_t segment_bytes = log::WriterOptions{}.segment_bytes;
   /// Of the cores of its workers, in benchmarks.
   WorkerCore core{};
   /// Where records of the audit log go, by a thread of the node's; none: nothing is kept.
@@ -59,7 +64,7 @@ class Node {
   /// at which this user may not listen; also with NodeOptions::secret_mistakes), system (detail:
   /// errno), not_permitted (with failed_address: of a network, while nobody need prove anything).
   /// And those of NodeOptions::make_parts, and with NodeOptions::peer_mistake of
-  /// KnownSecret::read_file.
+  /// KnownSecret::read_file. With NodeOptions::data_mistake corrupt.
   static Result<std::unique_ptr<Node>> start(const Config& config, const NodeOptions& options = {});
   /// Stops: clients are told, and what is in flight is finished.
   ~Node();
@@ -103,10 +108,14 @@ class Node {
   [[nodiscard]] catalog::Catalog& catalog() const { return store_->catalog; }
   [[nodiscard]] tree::StoreCore& store() const { return *store_; }
   [[nodiscard]] offload::Services& services() const { return *services_; }
+  /// Where what is acknowledged is kept; null: in memory alone.
+  [[nodiscard]] const DataFolder* data() const { return data_.get(); }
 
  private:
   Node(const Config& config, const NodeOptions& options) : config_(config), options_(options) {}
   Result<void> open_store();
+  Result<void> open_data();
+  Result<void> make_maps();
   Result<void> open_page();
   [[nodiscard]] std::uint64_t node_id() const;
   Result<void> open_secrets();
@@ -118,6 +127,7 @@ class Node {
 
   Config config_;
   NodeOptions options_;
+  std::unique_ptr<DataFolder> data_;  // outlives the objects whose records it takes
   std::unique_ptr<tree::StoreCore> store_;
   std::unique_ptr<offload::Secrets> secrets_;  // null: nobody proves who he is
   std::unique_ptr<offload::Services> services_;

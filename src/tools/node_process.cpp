@@ -121,6 +121,16 @@ void audit_signal(spdlog::logger& log, std::string_view act, const std::string& 
   audit(log, record);
 }
 
+/// What the data folder had.
+void log_data(spdlog::logger& log, const node::Config& config, const node::DataFolder& data) {
+  log.info("data folder '{}': {} records in {:.1f} s", config.data.dir, data.applied_records(),
+           static_cast<double>(data.applied_ns()) / 1e9);
+  if (const auto& cut = data.recovered().cut) {
+    log.warn("the log ends at sequence {}: {} has what was never acknowledged from offset {} on",
+             cut->sequence, cut->file, cut->offset);
+  }
+}
+
 void log_start(spdlog::logger& log, const node::Loaded& loaded, const node::Node& node) {
   const node::Config& config = loaded.config;
   log.debug("configuration:\n{}", node::print(loaded));
@@ -129,6 +139,7 @@ void log_start(spdlog::logger& log, const node::Loaded& loaded, const node::Node
   } else {
     log_maps(log, config, node);
   }
+  if (node.data() != nullptr) log_data(log, config, *node.data());
   if (config.metrics.port != 0) {
     log.info("metrics at http://127.0.0.1:{}/metrics", config.metrics.port);
   }
@@ -240,12 +251,14 @@ class Served {
     std::string address;
     std::vector<std::string> secrets;
     std::string peer;
+    std::string data;
   };
   Result<void> start(const node::Config& config, Failures& failures, spdlog::logger& log) {
     node::NodeOptions options;
     options.failed_address = &failures.address;
     options.secret_mistakes = &failures.secrets;
     options.peer_mistake = &failures.peer;
+    options.data_mistake = &failures.data;
     options.audit = [&log](const offload::AuditRecord& record) { audit(log, record); };
     if (config.node.place == node::Place::host) {
       auto node = node::Node::start(config, options);
@@ -419,6 +432,9 @@ Outcome<int> run_node(Environment& environment, const node::Loaded& loaded,
   }
   if (!started && !failures.peer.empty()) {
     return std::unexpected(Failure{kFailed, failures.peer, "Name a file of one line, its own."});
+  }
+  if (!started && !failures.data.empty()) {
+    return std::unexpected(Failure{kFailed, failures.data, ""});
   }
   if (!started) return std::unexpected(start_failure(loaded.config, started.error()));
   served.with_node([&](node::Node* node) {

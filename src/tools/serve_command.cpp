@@ -70,7 +70,8 @@ void add_setting(CLI::App& command, const node::Setting& setting,
   // What makes a node a device has short names, too.
   const bool named_twice = setting.key == "node.place" || setting.key == "node.host" ||
                            setting.key == "node.secret_file";
-  const std::string short_name = named_twice ? "," + node::flag_name(setting.key.substr(5)) : "";
+  std::string short_name = named_twice ? "," + node::flag_name(setting.key.substr(5)) : "";
+  if (setting.key == "data.dir") short_name = ",--data";
   command
       .add_option_function<std::string>(
           node::flag_name(setting.key) + short_name,

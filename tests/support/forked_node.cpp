@@ -50,9 +50,12 @@ IdleNumbers numbers_when_quiet(const node::Node& node) {
 }
 
 int serve(Line& line, const node::Config& config, const node::NodeOptions& options) {
-  auto node = node::Node::start(config, options);
+  std::string mistake;
+  node::NodeOptions told = options;
+  told.data_mistake = &mistake;
+  auto node = node::Node::start(config, told);
   if (!node) {
-    line.send("the node cannot start: " + message(node.error()));
+    line.send("the node cannot start: " + message(node.error()) + ": " + mistake);
     return 1;
   }
   line.send(kServes);

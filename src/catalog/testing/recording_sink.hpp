@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests: a sink that keeps all records in the order in which they were handed over, and counts
-// rooms, so that a test sees one that is lost or comes back twice.
+// rooms, so that a test sees one that is lost or comes back twice. What is handed over is durable at
+// once, or when the test says so.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,9 @@ namespace espalier::catalog {
 
 class RecordingSink final : public RedoSink {
  public:
-  RecordingSink() = default;
+  enum class Durable : std::uint8_t { at_once, by_hand };
+  explicit RecordingSink(Durable durable = Durable::at_once)
+      : mark_(durable == Durable::at_once ? base::DurableMark::kAll : 0) {}
   RecordingSink(const RecordingSink&) = delete;
   RecordingSink& operator=(const RecordingSink&) = delete;
   ~RecordingSink() {
@@ -38,19 +41,31 @@ class RecordingSink final : public RedoSink {
     ++reserved_;
     return std::span(reinterpret_cast<std::byte*>(front + 1), bytes);
   }
-  void hand_over(std::span<std::byte> record) noexcept override {
+  std::uint64_t hand_over(std::span<std::byte> record) noexcept override {
     if (when_handed_over) when_handed_over(text_of(record));
     const std::lock_guard lock(mutex_);
     --rooms_;
-    ++count_;
     Front* const front = front_of(record);
     *last_ = front;
     last_ = &front->next;
+    return ++count_;
   }
+  [[nodiscard]] base::DurableMark& mark() noexcept override { return mark_; }
+  [[nodiscard]] std::string failure() const override { return "a test has it fail"; }
+  [[nodiscard]] std::uint64_t handed_over() const noexcept override { return count(); }
   void give_back(std::span<std::byte> room) noexcept override {
     const std::lock_guard lock(mutex_);
     --rooms_;
     destroy(front_of(room));
+  }
+
+  /// By hand: all records up to here are durable, or all that are there.
+  void make_durable(std::uint64_t sequence) { mark_.rise(sequence); }
+  void make_durable() { make_durable(count()); }
+  /// By hand: none of the others ever is, and there is no more room.
+  void fail_all() {
+    refuse(true);
+    mark_.fail();
   }
 
   /// From now on there is no room, or there is some again.
@@ -99,6 +114,7 @@ class RecordingSink final : public RedoSink {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 
+  base::DurableMark mark_;
   mutable std::mutex mutex_;  // guards all below
   Front* first_ = nullptr;
   Front** last_ = &first_;

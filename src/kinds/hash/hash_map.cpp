@@ -234,6 +234,11 @@ void HashMap::drop(HashSnapshot snapshot) noexcept {
   store_.reclaimer.drop(*this, snapshot);
 }
 
+void HashMap::record_to(catalog::RedoSink* sink) {
+  clock_.wait_for_records(sink != nullptr ? &sink->mark() : nullptr);
+  Object::record_to(sink);
+}
+
 void HashMap::set_dropped() {
   std::byte* const head = store_.pool.at(header_offset);
   base::store_shared<std::uint64_t>(head + offsetof(HashHeader, superseded), 0,

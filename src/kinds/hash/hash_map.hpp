@@ -196,6 +196,7 @@ class HashMap final : public HashView,
   // --- as an object of its store -----------------------------------------------------------------
 
   void set_dropped() override;
+  void record_to(catalog::RedoSink* sink) override;
   [[nodiscard]] bool is_dropped() const override {
     return dropped_.load(std::memory_order_acquire);
   }
@@ -229,12 +230,13 @@ class HashMap final : public HashView,
            planted(Bug::acknowledge_before_release);
   }
 
-  /// Waits until they may.
-  void wait_for(std::uint64_t version);
-  /// What a write has come to, once it may be answered.
+  /// Waits until they may. False: they never may, for the version will not be released.
+  [[nodiscard]] bool wait_for(std::uint64_t version);
+  /// What a write has come to, once it may be answered. Errors: besides, system (it may be there
+  /// after a restart, or not).
   template <class T>
   [[nodiscard]] Result<T> await(Unreleased<T> begun) {
-    wait_for(begun.version);
+    if (!wait_for(begun.version)) return std::unexpected(base::DurableMark::kFailure);
     return std::move(begun.answer);
   }
 

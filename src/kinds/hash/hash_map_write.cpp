@@ -25,9 +25,12 @@ std::uint64_t pair_bytes(std::string_view key, std::string_view value) {
 
 }  // namespace
 
-void HashMap::wait_for(std::uint64_t version) {
-  if (!versions || planted(Bug::acknowledge_before_release)) return;
-  while (clock_.released_now() < version) std::this_thread::yield();
+bool HashMap::wait_for(std::uint64_t version) {
+  while (!released(version)) {
+    if (clock_.failed()) return released(version);
+    std::this_thread::yield();
+  }
+  return true;
 }
 
 Result<HashWritten> HashMap::write(HashThread& thread, WriteOp op, std::string_view key,

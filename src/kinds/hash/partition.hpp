@@ -58,11 +58,12 @@ struct WriteIntent {
   catalog::RedoRoom* record = nullptr;
   bool may_grow = true;  // false: there was no memory to grow with
 
-  void hand_over_record(std::uint64_t version) const {
-    if (record == nullptr) return;
+  /// Returns its sequence; 0: there is none.
+  std::uint64_t hand_over_record(std::uint64_t version) const {
+    if (record == nullptr) return 0;
     std::memcpy(record->bytes().data() + offsetof(HashWrittenRecord, version), &version,
                 sizeof version);
-    record->hand_over();
+    return record->hand_over();
   }
 };
 

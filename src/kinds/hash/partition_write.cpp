@@ -189,8 +189,9 @@ void Partition::commit(const WriteIntent& intent, std::optional<SlotPlace> place
   const std::uint64_t version = services_.clock.take();  // from here on nothing fails
   set_version(record, version);
   set_version(link, version);
+  std::uint64_t sequence = 0;
   if (!planted(Bug::record_after_release) && !planted(Bug::record_outside_lock)) {
-    intent.hand_over_record(version);
+    sequence = intent.hand_over_record(version);
   }
   if (!place) {
     place = segment_of(intent.hash).insert(intent.hash.bin(), record);
@@ -202,7 +203,7 @@ void Partition::commit(const WriteIntent& intent, std::optional<SlotPlace> place
     place->store(record);
   }
   reached(Moment::before_done);
-  services_.clock.done(version);
+  services_.clock.done(version, sequence);
   if (planted(Bug::record_after_release)) intent.hand_over_record(version);
   outcome.version = outcome.wait_for = version;
   if (linked) {

@@ -46,13 +46,15 @@ Result<void> AppendRun::reserve_record() {
   auto room = catalog::RedoRoom::reserve(
       table_.redo(), sizeof(AppendedRecord) + rows_ * table_.schema().row_bytes());
   if (!room) return std::unexpected(room.error());
+  // Which are visible later, and must find a place then.
+  if (!table_.reserve_waiting()) return table_.pool_.region().out_of_memory();
   redo_ = std::move(*room);
   return {};
 }
 
-// The rows are in it already.
-void AppendRun::hand_over_record() {
-  if (!redo_) return;
+// The rows are in it already. Returns its sequence; 0: there is none.
+std::uint64_t AppendRun::hand_over_record() {
+  if (!redo_) return 0;
   AppendedRecord record{};
   record.head =
       catalog::redo_head(ObjectKind::table, table_.id(),
@@ -65,7 +67,7 @@ void AppendRun::hand_over_record() {
     record.tail_rows = static_cast<std::uint32_t>(std::min(rows_, growth_->tail_rooms));
   }
   catalog::RedoWriter(redo_.bytes()).part(record);
-  redo_.hand_over();
+  return redo_.hand_over();
 }
 
 AppendRun::Step AppendRun::step() {
@@ -167,8 +169,8 @@ void AppendRun::check_rows(std::span<std::byte> copied) {
 void AppendRun::finish() {
   ESPALIER_ASSERT(next_page_ == growth_->pages.size());
   if (error_.wrong_rows == 0) {
-    if (!planted(Bug::record_after_publish)) hand_over_record();
-    if (!counted_) table_.publish(growth_->rows_before + rows_, *growth_);
+    const std::uint64_t sequence = planted(Bug::record_after_publish) ? 0 : hand_over_record();
+    if (!counted_) table_.publish(growth_->rows_before + rows_, *growth_, sequence);
     if (planted(Bug::record_after_publish)) hand_over_record();
     result_.emplace(growth_->rows_before);
   } else {

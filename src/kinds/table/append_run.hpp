@@ -65,7 +65,7 @@ class AppendRun {
 
  private:
   Result<void> reserve_record();
-  void hand_over_record();
+  std::uint64_t hand_over_record();
   void begin();
   void begin_unreserved();
   void begin_reserved();

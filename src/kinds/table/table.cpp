@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "base/assert.hpp"
 #include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
+#include "base/try_reserve.hpp"
+#include "catalog/redo_sink.hpp"
 #include "kinds/table/append_run.hpp"
 #include "kinds/table/table_growth.hpp"
 
@@ -103,7 +106,14 @@ Result<void> Table::open() {
   return {};
 }
 
+void Table::record_to(catalog::RedoSink* sink) {
+  if (mark_ != nullptr) mark_->leave(*this);
+  mark_ = sink != nullptr && sink->mark().is_of_records() ? &sink->mark() : nullptr;
+  Object::record_to(sink);
+}
+
 Table::~Table() {
+  if (mark_ != nullptr) mark_->leave(*this);
   if (header_ == nullptr) return;
   if (reserved_) give_back(*reserved_);
   const std::uint64_t count = pages();
@@ -132,7 +142,7 @@ std::expected<std::uint64_t, AppendError> Table::append(const AppendSource& sour
 }
 
 Result<void> Table::reserve(std::uint64_t count, Growth& growth) {
-  growth.rows_before = rows();
+  growth.rows_before = all_rows_;
   growth.pages_before = pages();
   const std::uint64_t page_rows = schema_.rows_per_page();
   if (growth.pages_before > 0) {
@@ -168,7 +178,7 @@ void Table::give_back(const Growth& growth) {
   for (const std::uint64_t offset : growth.list_parts) pool_.release(offset, kListClass);
 }
 
-void Table::publish(std::uint64_t rows, const Growth& growth) {
+void Table::publish(std::uint64_t rows, const Growth& growth, std::uint64_t sequence) {
   std::uint64_t number = growth.pages_before;
   std::uint64_t first_row = growth.rows_before + growth.tail_rooms;
   std::size_t next_part = 0;
@@ -192,8 +202,41 @@ void Table::publish(std::uint64_t rows, const Growth& growth) {
   ESPALIER_ASSERT(next_part == growth.list_parts.size());
   if (!growth.pages.empty()) tail_closed_ = false;
   store_shared(header_ + kPagesAt, number, std::memory_order_release);
-  // The one store that makes the append visible.
-  store_shared(header_ + kRowsAt, rows, std::memory_order_release);
+  all_rows_ = rows;
+  if (mark_ == nullptr || sequence == 0) {
+    // The one store that makes the append visible.
+    store_shared(header_ + kRowsAt, rows, std::memory_order_release);
+    return;
+  }
+  {
+    const std::lock_guard lock(waiting_mutex_);
+    waiting_.push_back({rows, sequence});  // there is room
+  }
+  mark_->wait_for_rise(*this);  // before the mark is looked at
+  release_rows();
+}
+
+// Room for the rows of one append that wait for its record.
+bool Table::reserve_waiting() noexcept {
+  const std::lock_guard lock(waiting_mutex_);
+  return mark_ == nullptr || base::try_reserve(waiting_, 1);
+}
+
+// Makes the rows visible whose records are durable.
+void Table::release_rows() noexcept {
+  const std::lock_guard lock(waiting_mutex_);
+  const std::uint64_t durable = mark_->durable();
+  const auto end = std::ranges::find_if(
+      waiting_, [&](const WaitingRows& each) { return each.sequence > durable; });
+  if (end == waiting_.begin()) return;
+  store_shared(header_ + kRowsAt, std::prev(end)->rows, std::memory_order_release);
+  waiting_.erase(waiting_.begin(), end);
+}
+
+bool Table::release_durable() noexcept {
+  release_rows();
+  const std::lock_guard lock(waiting_mutex_);
+  return !waiting_.empty();
 }
 
 std::uint64_t Table::new_page(std::uint64_t offset, std::uint64_t page, std::uint64_t first_row,

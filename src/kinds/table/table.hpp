@@ -7,7 +7,8 @@
 //
 // Invariants
 // 1. Rows below rows() are complete, canonical (kinds/table/row_check.hpp), and never change: an
-//    append writes behind them and counts all of its rows by one store with release order.
+//    append writes behind them and counts all of its rows by one store with release order, once
+//    their record is durable where it has to be.
 // 2. An append that fails leaves no page, no entry and no visible row.
 // 3. Each word of a source row is read once, then checked where it was copied to: its owner may
 //    write it meanwhile.
@@ -21,11 +22,13 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/durable_mark.hpp"
 #include "catalog/object.hpp"
 #include "espalier/error.hpp"
 #include "kinds/table/append_source.hpp"
@@ -76,7 +79,7 @@ struct Reservation {
   std::vector<wire::ReservedSlots> slots;
 };
 
-class Table final : public catalog::Object {
+class Table final : public catalog::Object, private base::DurableMark::Waiter {
  public:
   static constexpr ObjectKind kKind = ObjectKind::table;
   /// A reservation that is not filled for so long gives way to the next one.
@@ -131,6 +134,7 @@ class Table final : public catalog::Object {
   /// From now on appends, and readers at their next page, get `dropped`, and readers from elsewhere
   /// find a dead header.
   void set_dropped() override;
+  void record_to(catalog::RedoSink* sink) override;
   [[nodiscard]] bool dropped() const { return dropped_.load(std::memory_order_acquire); }
 
   /// Visible rows. What lies below may be read by whoever holds the table.
@@ -166,7 +170,11 @@ class Table final : public catalog::Object {
   Result<void> reserve(std::uint64_t rows, Growth& growth);
   std::uint64_t new_page(std::uint64_t offset, std::uint64_t page, std::uint64_t first_row,
                          std::uint64_t cipher_page) const;
-  void publish(std::uint64_t rows, const Growth& growth);
+  /// `sequence`: of the record of these rows; 0: they have none.
+  void publish(std::uint64_t rows, const Growth& growth, std::uint64_t sequence = 0);
+  bool release_durable() noexcept override;
+  void release_rows() noexcept;
+  [[nodiscard]] bool reserve_waiting() noexcept;
   void give_back(const Growth& growth);
   void end_reservation();
   [[nodiscard]] std::byte* list_part(std::uint64_t part) const;
@@ -189,7 +197,17 @@ class Table final : public catalog::Object {
   std::uint64_t reserved_rows_ = 0;
   std::uint64_t reserved_until_ns_ = 0;
   std::uint64_t next_cipher_page_ = 0;
-  bool tail_closed_ = false;  // slots behind the visible rows of the last page were given once
+  bool tail_closed_ = false;    // slots behind the visible rows of the last page were given once
+  std::uint64_t all_rows_ = 0;  // those that wait for their records included
+
+  /// So many rows are visible once the record of this sequence is durable.
+  struct WaitingRows {
+    std::uint64_t rows;
+    std::uint64_t sequence;
+  };
+  base::DurableMark* mark_ = nullptr;  // null: no rows wait
+  std::mutex waiting_mutex_;           // guards what follows, and what waits to be visible
+  std::vector<WaitingRows> waiting_;   // in order
 };
 
 }  // namespace espalier::table

@@ -9,6 +9,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/clock.hpp"
+#include "base/durable_mark.hpp"
 #include "engine/connection.hpp"
 #include "engine/object_call.hpp"
 #include "engine/services.hpp"
@@ -29,6 +31,15 @@ std::shared_ptr<HashMap> hash_of(Call& call) {
 }
 
 Next fail_no_hash(Call& call) { return call.fail({Code::not_found, 0, call.map_number()}); }
+
+Next create_hash(Call& call, const hash_calls::Create& asked) {
+  if (asked.shape.versions == 0 && call.is_durable()) {
+    return call.fail({Code::unsupported, 0, 0},
+                     "hash maps of a node with a data folder keep versions: without them readers "
+                     "see what a crash can lose");
+  }
+  return obtain_object(call, asked);
+}
 
 // --- reading -------------------------------------------------------------------------------------
 
@@ -70,6 +81,9 @@ Next hash_get(Call& call, const hash_calls::Get& asked) {
 }
 
 // --- writing -------------------------------------------------------------------------------------
+
+// So long a write rests whose record is not durable yet.
+constexpr std::uint64_t kReleaseAgainNs = 20'000;
 
 /// A write that was begun. `begun` is empty until a helper has done that.
 template <class Request>
@@ -137,8 +151,8 @@ Next write_hash(Call& call, const Request& asked) {
       try {
         state = &call.new_state<State>();
       } catch (const std::bad_alloc&) {  // what is done must be answered
-        map->wait_for(begun.version);
-        return answer_or_fail(call, begun.answer);
+        if (map->wait_for(begun.version)) return answer_or_fail(call, begun.answer);
+        return call.fail(base::DurableMark::kFailure);
       }
       state->begun.emplace(std::move(begun));
     } else {
@@ -150,17 +164,20 @@ Next write_hash(Call& call, const Request& asked) {
     return call.helper_steps_when_possible(
         [state, asked](StepContext& context) { return begin_long_write(*state, asked, context); });
   }
-  if (!state->map->released(state->begun->version)) return call.again();
-  return answer_or_fail(call, state->begun->answer);
+  if (state->map->released(state->begun->version))
+    return answer_or_fail(call, state->begun->answer);
+  if (state->map->clock().failed()) return call.fail(base::DurableMark::kFailure);
+  // It keeps no place while it waits for a disk.
+  return call.is_durable() ? call.at(base::monotonic_ns() + kReleaseAgainNs) : call.again();
 }
 
 template <class Request>
 constexpr Offload serve_hash_write() {
-  return serve<Request, write_hash<Request>>();
+  return serve<Request, write_hash<Request>>({.waits_for_release = true});
 }
 
 const Offload kHashOffloads[] = {
-    serve_opening<hash_calls::Create>(),           serve_opening<hash_calls::Open>(),
+    serve<hash_calls::Create, create_hash>(),      serve_opening<hash_calls::Open>(),
     serve_on<HashMap, hash_calls::Stats>(),        serve<hash_calls::Get, hash_get>(),
     serve_hash_write<hash_calls::Put>(),           serve_hash_write<hash_calls::Insert>(),
     serve_hash_write<hash_calls::Update>(),        serve_hash_write<hash_calls::Erase>(),

@@ -10,4 +10,6 @@ namespace espalier::offload {
 
 std::span<const Offload> hash_offloads();
 
+extern const KindRedo kHashRedo;
+
 }  // namespace espalier::offload

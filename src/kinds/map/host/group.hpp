@@ -133,8 +133,11 @@ template <Access A>
 bool HostExecutor<A>::answer_released_writes() {
   const std::uint64_t released = map_.clock.released_now();
   const std::size_t before = waiting_.size();
-  std::erase_if(waiting_, [&](const WaitingAnswer& waiting) {
-    if (waiting.wait_for > released) return false;
+  std::erase_if(waiting_, [&](WaitingAnswer& waiting) {
+    if (waiting.wait_for > released) {
+      if (!place_.may_answer(waiting.wait_for, waiting.answer)) return false;
+      waiting.answer.ok = waiting.answer.error.code == Code::invalid;
+    }
     --queued_;
     ++completed_;
     waiting.handler->done(waiting.answer);

@@ -60,6 +60,8 @@ class HostExecutor {
   /// Runs until nothing is left.
   void drain();
   [[nodiscard]] std::size_t pending() const { return queued_ + lanes_.pending(); }
+  /// Of them, writes that are done and wait for their release, but for those in lanes.
+  [[nodiscard]] std::size_t unreleased() const { return waiting_.size(); }
   /// The leaf whose answer the handler is being given; 0: none, or one that is not known here.
   [[nodiscard]] wire::Lid answering() const { return answering_; }
 

@@ -45,8 +45,13 @@ class HostPlaceBase {
   /// Frees what can be freed. False: not yet, for walks of this worker hold an epoch, or it was
   /// tried a moment ago.
   bool make_room(Lane& lane);
-  [[nodiscard]] bool released(std::uint64_t version) const {
-    return map_.clock.released_now() >= version;
+  /// Whether an answer that waits for this version may be given. Where it will never be released,
+  /// for its record cannot be durable, the answer becomes that error.
+  [[nodiscard]] bool may_answer(std::uint64_t version, Completion& answer) const {
+    if (map_.clock.released_now() >= version) return true;
+    if (!map_.clock.failed()) return false;
+    answer.error = base::DurableMark::kFailure;
+    return true;
   }
   /// A write is over: gives back what waits, if that is worthwhile.
   void ended_write() {

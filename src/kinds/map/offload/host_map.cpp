@@ -58,6 +58,10 @@ bool HostMap::dropped() const { return core->dropped.load(std::memory_order_acqu
 
 std::uint64_t HostMap::released() const { return core->clock.released_now(); }
 
+bool HostMap::failed() const { return core->clock.failed(); }
+
+std::size_t HostMap::unreleased() const { return executor_->unreleased(); }
+
 // The map may have grown since it was last walked.
 void HostMap::begin_walks() {
   if (!walking) interleave_warm_ = core->far_interior();

@@ -39,6 +39,8 @@ class HostMap final : public ServedMap {
   [[nodiscard]] std::optional<memory::StagedBytes> stage(std::string_view value) override;
   [[nodiscard]] bool dropped() const override;
   [[nodiscard]] std::uint64_t released() const override;
+  [[nodiscard]] bool failed() const override;
+  [[nodiscard]] std::size_t unreleased() const override;
   /// Cost: within the completion of the key's walk, a lock and a look-up; else a descent besides.
   void count_answer(std::string_view key, std::uint64_t now_ns) override;
   [[nodiscard]] std::shared_ptr<void> keep() const override { return core; }

@@ -16,4 +16,6 @@ std::span<const Offload> map_offloads();
 std::span<const Offload> shard_offloads();
 std::span<const Offload> one_sided_offloads();
 
+extern const KindRedo kMapRedo;
+
 }  // namespace espalier::offload

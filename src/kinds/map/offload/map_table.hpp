@@ -37,6 +37,9 @@ class MapTable {
   }
   /// One turn of all walks. Returns whether there were any.
   bool step();
+  /// Writes that wait for nothing but the release of their versions. Cost: a look at each map that
+  /// has walks in flight.
+  [[nodiscard]] std::size_t unreleased() const;
   /// Lets go of what is dropped and not used. Cost: a look at each map.
   void let_go_of_dropped();
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/durable_mark.hpp"
 #include "base/try_reserve.hpp"
 #include "engine/connection.hpp"
 #include "engine/scheduler.hpp"
@@ -106,6 +107,7 @@ bool MapWalks::turn() {
   if (lanes_.waiting() != 0) [[unlikely]]
     moved = go_on_in_lanes() || moved;
   if (!releases_.empty()) moved = go_on_released() || moved;
+  if (moved || unreleased_ != 0) count_unreleased();
   return moved;
 }
 
@@ -115,6 +117,14 @@ void MapWalks::make_room(std::size_t places) {
   };
   more(deferred_, going_deferred_, releases_, long_walks_);
   long_walks_.resize(places);
+}
+
+// Requests whose write is done and waits for its release, as it does for some time where records are
+// to be durable: what others ask is taken meanwhile.
+void MapWalks::count_unreleased() {
+  const std::size_t waiting = releases_.size() + maps_.unreleased();
+  scheduler_.count_unreleased(static_cast<std::ptrdiff_t>(waiting - unreleased_));
+  unreleased_ = waiting;
 }
 
 void MapWalks::drop(const Connection& connection) {
@@ -234,13 +244,19 @@ bool MapWalks::go_on_released() {
   bool moved = false;
   for (std::size_t i = 0; i < releases_.size();) {
     const WaitsForRelease waiting = releases_[i];
-    if (static_cast<ServedMap&>(*waiting.request->works_on).released() < waiting.version) {
+    const auto& map = static_cast<const ServedMap&>(*waiting.request->works_on);
+    const bool released = map.released() >= waiting.version;
+    if (!released && !map.failed()) {
       ++i;
       continue;
     }
     releases_[i] = releases_.back();
     releases_.pop_back();
-    scheduler_.go_on_with(*waiting.request);
+    if (released) {
+      scheduler_.go_on_with(*waiting.request);
+    } else {
+      scheduler_.fail(*waiting.request, base::DurableMark::kFailure);
+    }
     moved = true;
   }
   return moved;

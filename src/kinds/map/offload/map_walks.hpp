@@ -76,6 +76,7 @@ class MapWalks final : public Executor, private Handler {
   bool go_on_deferred();
   bool go_on_in_lanes();
   bool go_on_released();
+  void count_unreleased();
 
   /// A walk that a step began inside another walk's epoch, where none may begin.
   struct Deferred {
@@ -97,6 +98,7 @@ class MapWalks final : public Executor, private Handler {
   Scheduler& scheduler_;
   MapTable maps_;
   LaneQueue lanes_;
+  std::size_t unreleased_ = 0;  // as the scheduler knows it
   std::vector<Deferred> deferred_;
   std::vector<Deferred> going_deferred_;  // of them, in this turn
   std::vector<LongWalk> long_walks_;      // of each place

@@ -47,6 +47,11 @@ struct CreateState {
 
 Next create_map(Call& call, const map_calls::Create& asked) {
   CreateState& state = call.state<CreateState>();
+  if (!state.done && asked.shape.versions == 0 && call.is_durable()) {
+    return call.fail({Code::unsupported, 0, 0},
+                     "maps of a node with a data folder keep versions: without them readers see "
+                     "what a crash can lose");
+  }
   if (!state.done) {
     tree::StoreCore& store = call.services().store;
     return call.helper(

@@ -58,6 +58,10 @@ class ServedMap : public WorkedOn {
   [[nodiscard]] virtual bool dropped() const = 0;
   /// The newest version that readers see.
   [[nodiscard]] virtual std::uint64_t released() const = 0;
+  /// Whether later ones will never be released.
+  [[nodiscard]] virtual bool failed() const { return false; }
+  /// Writes that wait for nothing but the release of their versions, or some of them.
+  [[nodiscard]] virtual std::size_t unreleased() const { return 0; }
   /// An answer was given from the leaf of this key, and so were many that this is not told of.
   virtual void count_answer(std::string_view /*key*/, std::uint64_t /*now_ns*/) {}
   /// What frees the map when it is the last to hold it, which takes time by the map's size.

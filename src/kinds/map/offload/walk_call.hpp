@@ -41,7 +41,10 @@ inline constexpr TakesItems kTakesItems{kTake};
 /// As serve(), of a call on maps.
 template <class Asked, Next (*kStep)(Call&, const Asked&)>
 [[nodiscard]] constexpr Offload serve_map(CallHandler more = {}) {
-  if (Asked::kCall.limits.map) more.executor = &kMapWalks;
+  if (Asked::kCall.limits.map) {
+    more.executor = &kMapWalks;
+    more.waits_for_release = true;
+  }
   return serve<Asked, kStep>(more);
 }
 

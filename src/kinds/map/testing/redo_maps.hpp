@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "catalog/testing/apply_record.hpp"
+#include "catalog/apply_record.hpp"
 #include "catalog/testing/recording_sink.hpp"
 #include "kinds/map/redo_record.hpp"
 #include "kinds/map/testing/map_objects.hpp"

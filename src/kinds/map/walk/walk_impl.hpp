@@ -303,7 +303,7 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
             lane.tick = place_.guard().begin();
             lane.read_version = kNewest;
           }
-          while (step == WriteStep::decided && !place_.released(wait_for)) {
+          while (step == WriteStep::decided && !place_.may_answer(wait_for, lane.answer)) {
             co_await access.again();
           }
           going = step != WriteStep::decided;

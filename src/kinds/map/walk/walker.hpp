@@ -39,15 +39,16 @@ enum class WriteStep : std::uint8_t { decided, try_again, walk_again, out_of_mem
 ///   bool may_try_again(lane)              whether a write that found no memory tries again
 ///   bool make_room(lane)                  frees what can be freed, once no walk holds an epoch;
 ///                                         false: it is to be asked again later
-///   bool released(version)                whether an answer that waits for it may be given
+///   bool may_answer(version, answer)      whether an answer that waits for it may be given, or says
+///                                         that it never may
 ///   void ended_write()                    a write is over
 template <class P>
-concept Place = Access<typename P::AccessType> && ReadGuard<typename P::GuardType> &&
-    requires(P place) {
-  { place.view() } -> std::same_as<const MapView&>;
-  { place.guard() } -> std::same_as<typename P::GuardType&>;
-  { P::kWrites } -> std::convertible_to<bool>;
-};
+concept Place =
+    Access<typename P::AccessType> && ReadGuard<typename P::GuardType> && requires(P place) {
+      { place.view() } -> std::same_as<const MapView&>;
+      { place.guard() } -> std::same_as<typename P::GuardType&>;
+      { P::kWrites } -> std::convertible_to<bool>;
+    };
 
 template <class P>
 class Walker {

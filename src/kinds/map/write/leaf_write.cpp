@@ -65,6 +65,7 @@ void publish_too_early(std::byte* leaf, const Geometry& g, std::uint32_t index, 
 // there are no records nothing asks for them but the branch that chooses.
 struct NoRedo {
   static constexpr void hand_over(std::uint64_t, RedoMoment) {}
+  [[nodiscard]] static constexpr std::uint64_t sequence() { return 0; }
 };
 
 // Merges the log and the write into a new sorted block, in place of the locked leaf.
@@ -299,7 +300,7 @@ template <class Redo>
 void release(Redo& redo, ThreadContext& context, MapCore& map, const WriteIntent& intent,
              const NewestState& state, std::byte* replaced, std::uint64_t version) {
   redo.hand_over(version, RedoMoment::unlocked);
-  map.clock.done(version);
+  map.clock.done(version, redo.sequence());
   redo.hand_over(version, RedoMoment::released);
   if (replaced != nullptr) retire_leaf(context, map, replaced, version);
   retire_value(context, map, state, version);

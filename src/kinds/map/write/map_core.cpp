@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "catalog/redo_sink.hpp"
 #include "kinds/map/format/shard.hpp"
 #include "kinds/map/node/leaf_builder.hpp"
 #include "memory/buffer_cache.hpp"
@@ -171,6 +172,11 @@ void MapCore::refill_spares(memory::BufferCache& cache) {
     spare_nodes.push_back(*spare);
   }
   spares_taken.store(false, std::memory_order_relaxed);
+}
+
+void MapCore::record_to(catalog::RedoSink* sink) {
+  clock.wait_for_records(sink != nullptr ? &sink->mark() : nullptr);
+  Object::record_to(sink);
 }
 
 MapCore::~MapCore() {

@@ -104,6 +104,7 @@ class MapCore final : public MapView,
     }
     dropped.store(true, std::memory_order_release);
   }
+  void record_to(catalog::RedoSink* sink) override;
   /// Of a shard: which keys it has, and where the others are. Null: the whole map is here. Set
   /// before anybody finds it, and never again.
   std::unique_ptr<const wire::ShardMap> shard;

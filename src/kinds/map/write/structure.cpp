@@ -44,7 +44,7 @@ std::uint64_t publish(MapCore& map, Change& change, WriteRedo& redo,
   change.commit(version);
   structure.unlock();
   redo.hand_over(version, RedoMoment::unlocked);
-  map.clock.done(version);
+  map.clock.done(version, redo.sequence());
   redo.hand_over(version, RedoMoment::released);
   change.retire(version);
   return version;
@@ -488,7 +488,7 @@ class BatchWriter {
     if (planted(Bug::batch_in_two_versions) && entries_.size() > 1) {
       publish_entry(entries_.front(), version);
       entries_.erase(entries_.begin());
-      map_.clock.done(version);
+      map_.clock.done(version, redo_.sequence());
       reached(Moment::half_published);
       return publish_entries(outcome);
     }
@@ -506,7 +506,7 @@ class BatchWriter {
     }
     locked_.clear();
     redo_.hand_over(version, RedoMoment::unlocked);
-    map_.clock.done(version);
+    map_.clock.done(version, redo_.sequence());
     redo_.hand_over(version, RedoMoment::released);
     change_.retire(version);
     for (const NewestState& state : replaced_) retire_value(context_, map_, state, version);

@@ -61,7 +61,7 @@ Result<WriteRedo> WriteRedo::of_structure(const MapCore& map) noexcept {
 
 void WriteRedo::hand_over_now(std::uint64_t version) noexcept {
   std::memcpy(room_.bytes().data() + offsetof(WrittenRecord, version), &version, sizeof version);
-  room_.hand_over();
+  sequence_ = room_.hand_over();
 }
 
 }  // namespace espalier::tree

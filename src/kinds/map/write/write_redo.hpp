@@ -53,12 +53,15 @@ class WriteRedo {
   void hand_over(std::uint64_t version, RedoMoment moment = RedoMoment::locked) noexcept {
     if (room_ && is_handed_over_at(moment)) hand_over_now(version);
   }
+  /// Its place in the sink's order; 0: it has none yet. For VersionClock::done().
+  [[nodiscard]] std::uint64_t sequence() const { return sequence_; }
 
  private:
   explicit WriteRedo(catalog::RedoRoom room) : room_(std::move(room)) {}
   void hand_over_now(std::uint64_t version) noexcept;
 
   catalog::RedoRoom room_;
+  std::uint64_t sequence_ = 0;
 };
 
 }  // namespace espalier::tree

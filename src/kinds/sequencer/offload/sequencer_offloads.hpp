@@ -11,4 +11,6 @@ namespace espalier::offload {
 std::span<const Offload> sequencer_offloads();
 std::span<const Offload> counter_offloads();
 
+extern const KindRedo kSequencerRedo;
+
 }  // namespace espalier::offload

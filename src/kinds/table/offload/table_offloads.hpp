@@ -15,4 +15,6 @@ std::span<const Offload> pipeline_offloads();
 std::span<const Offload> landing_offloads();
 std::span<const Offload> result_offloads();
 
+extern const KindRedo kTableRedo;
+
 }  // namespace espalier::offload

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/assert.hpp"
-#include "catalog/testing/apply_record.hpp"
+#include "catalog/apply_record.hpp"
 #include "catalog/testing/recording_sink.hpp"
 #include "kinds/table/apply_redo.hpp"
 #include "kinds/table/redo_record.hpp"

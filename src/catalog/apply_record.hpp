@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: what applying a record has in common for all kinds of objects.
+// What applying a record has in common for all kinds of objects.
 #pragma once
 
 #include <cstdint>

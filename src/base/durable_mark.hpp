@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Up to which record all is durable, and who has something to release when that rises
+// (docs/design/durability.md).
+//
+// What a reader must not see yet is marked as done first, by its writer, who then puts its object in
+// the list (wait_for_rise) and looks at the mark. Who raises the mark does so first, and then looks
+// at the objects in the list. All of that is sequentially consistent, so one of both sees the other.
+//
+// Thread: any.
+#pragma once
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <mutex>
+
+#include "base/chain.hpp"
+#include "espalier/error.hpp"
+
+namespace espalier::base {
+
+class DurableMark {
+ public:
+  /// A mark above every sequence: nobody waits for anything.
+  static constexpr std::uint64_t kAll = ~std::uint64_t{0};
+
+  /// What a write is answered with whose record will not be durable: it may be there after a
+  /// restart, or not.
+  static constexpr Error kFailure{Code::system, 0, EIO};
+
+  /// An object that keeps back what is not durable.
+  class Waiter {
+   public:
+    Waiter(const Waiter&) = delete;
+    Waiter& operator=(const Waiter&) = delete;
+
+   protected:
+    Waiter() = default;
+    ~Waiter() = default;  // it is in no list any more: leave()
+
+   private:
+    friend class DurableMark;
+    /// Releases what is durable. Returns whether something is left that waits. Is called with the
+    /// list's lock held: it must not wait, and call nothing of the mark but durable().
+    virtual bool release_durable() noexcept = 0;
+
+    std::atomic<bool> listed_ = false;
+    Waiter* next_ = nullptr;
+  };
+
+  explicit DurableMark(std::uint64_t durable = 0) : durable_(durable), released_(durable) {}
+  DurableMark(const DurableMark&) = delete;
+  DurableMark& operator=(const DurableMark&) = delete;
+
+  /// The highest sequence that is durable with all before it.
+  [[nodiscard]] std::uint64_t durable() const { return durable_.load(); }
+  [[nodiscard]] const std::atomic<std::uint64_t>& word() const { return durable_; }
+  /// The same, once objects have released what was durable up to there.
+  [[nodiscard]] std::uint64_t released() const { return released_.load(); }
+  /// Whether it never rises again: what waits is in vain.
+  [[nodiscard]] bool failed() const { return failed_.load(); }
+  /// Whether anything may have to wait.
+  [[nodiscard]] bool is_of_records() const { return durable() != kAll; }
+
+  /// Has `waiter` asked when the mark rises, until it has nothing left. Cost: one load where it is
+  /// in the list already, else a lock.
+  void wait_for_rise(Waiter& waiter) noexcept {
+    if (waiter.listed_.load()) return;
+    const std::lock_guard lock(mutex_);
+    if (!waiter.listed_.exchange(true)) waiters_.push(&waiter);
+  }
+  /// It is asked no more. Requires: it waits for nothing again. Cost: the list.
+  void leave(Waiter& waiter) noexcept {
+    const std::lock_guard lock(mutex_);
+    waiter.listed_.store(false);
+    waiters_.sort_out([&](Waiter* each) {
+      if (each != &waiter) waiters_.push(each);
+    });
+  }
+
+  /// All up to here is durable. Requires: not below the mark; one thread at a time.
+  void rise(std::uint64_t durable) noexcept {
+    durable_.store(durable);
+    {
+      const std::lock_guard lock(mutex_);
+      waiters_.sort_out([this](Waiter* each) {
+        // First: who marks something as done later puts it in the list again, or finds it there.
+        each->listed_.store(false);
+        if (each->release_durable() && !each->listed_.exchange(true)) waiters_.push(each);
+      });
+    }
+    released_.store(durable);
+  }
+  /// It never rises again.
+  void fail() noexcept { failed_.store(true); }
+
+ private:
+  std::atomic<std::uint64_t> durable_;
+  std::atomic<std::uint64_t> released_;
+  std::atomic<bool> failed_ = false;
+  std::mutex mutex_;  // guards the list
+  Chain<Waiter, &Waiter::next_> waiters_;
+};
+
+}  // namespace espalier::base

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/redo_target.hpp"
+
+#include <new>
+
+#include "catalog/apply_record.hpp"
+
+namespace espalier::offload {
+
+const KindRedo* RedoTarget::redo_of(ObjectKind objects) const {
+  for (const auto kinds : {all_kinds(), own_}) {
+    for (const Kind& kind : kinds) {
+      if (kind.objects == objects) return kind.redo;
+    }
+  }
+  return nullptr;
+}
+
+Result<void> RedoTarget::apply(std::string_view record) {
+  const auto restore = [this](const catalog::CreatedObject& created) -> Result<void> {
+    const KindRedo* const redo = redo_of(created.kind);
+    if (redo == nullptr) return fail(Code::unsupported, static_cast<std::uint32_t>(created.kind));
+    return redo->restore(*this, created);
+  };
+  const auto apply_own = [this](const catalog::RedoHead& head,
+                                std::string_view own) -> Result<void> {
+    const KindRedo* const redo = redo_of(static_cast<ObjectKind>(head.kind));
+    if (redo == nullptr) return fail(Code::unsupported, head.kind);
+    return redo->apply(*this, head, own);
+  };
+  try {
+    return catalog::apply_record(services_.catalog(), record, restore, apply_own);
+  } catch (const std::bad_alloc&) {
+    return fail(Code::out_of_memory);
+  }
+}
+
+const Kind* kind_without_records(std::span<const Kind> own) {
+  for (const auto kinds : {all_kinds(), own}) {
+    for (const Kind& kind : kinds) {
+      if (kind.objects != ObjectKind::any && kind.redo == nullptr) return &kind;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace espalier::offload

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node's store on its way out of a log: what records are applied to, by the functions that each
+// kind has for its own (KindRedo, docs/design/durability.md).
+//
+// Thread: one; nobody else uses the store meanwhile.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/typed_slots.hpp"
+#include "engine/registry.hpp"
+#include "engine/services.hpp"
+#include "espalier/error.hpp"
+
+namespace espalier::offload {
+
+/// What a kind's functions keep from one record to the next: a thread's place in the store.
+class RedoPart {
+ public:
+  virtual ~RedoPart() = default;
+};
+
+class RedoTarget {
+ public:
+  /// `own`: kinds beside those of the registry. Both outlive it.
+  RedoTarget(Services& services, std::span<const Kind> own) : services_(services), own_(own) {}
+
+  /// Applies a record of the store, whatever it is of. Errors: corrupt (detail: a
+  /// catalog::RedoFault), unsupported (of a kind that is not there), out_of_memory, and others of
+  /// making an object again. Requires: aligned to 8; nothing is recorded yet.
+  Result<void> apply(std::string_view record);
+
+  [[nodiscard]] Services& services() { return services_; }
+  /// That of a kind; made when first asked for.
+  template <class P, class... Arguments>
+  [[nodiscard]] P& part(Arguments&&... arguments) {
+    return parts_.of<P>(std::forward<Arguments>(arguments)...);
+  }
+  template <class P>
+  [[nodiscard]] P* find_part() const {
+    return parts_.find<P>();
+  }
+
+ private:
+  [[nodiscard]] const KindRedo* redo_of(ObjectKind objects) const;
+
+  Services& services_;
+  const std::span<const Kind> own_;
+  base::TypedSlots<RedoPart> parts_;
+};
+
+/// The first kind whose objects cannot be durable, for it makes no records; null: all can.
+[[nodiscard]] const Kind* kind_without_records(std::span<const Kind> own);
+
+}  // namespace espalier::offload

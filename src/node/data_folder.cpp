@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/data_folder.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/system_error.hpp"
+#include "catalog/catalog.hpp"
+#include "catalog/redo_record.hpp"
+#include "engine/redo_target.hpp"
+#include "engine/services.hpp"
+#include "log/store_file.hpp"
+
+namespace espalier::node {
+namespace {
+
+std::unexpected<std::string> refused(const std::string& path, std::string_view why) {
+  return std::unexpected(fmt::format("cannot use the data folder '{}': {}", path, why));
+}
+
+/// Makes a folder for this user alone, or finds one. Returns whether it was made.
+Result<bool> make_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) == 0) return true;
+  struct stat found{};
+  if (errno != EEXIST || ::stat(path.c_str(), &found) != 0) return base::refused_by_system();
+  if (!S_ISDIR(found.st_mode)) return fail(Code::system, ENOTDIR);
+  return false;
+}
+
+/// Why a record is none of this node's.
+std::string why_refused(const Error& error) {
+  if (error.code != Code::corrupt) return message(error);
+  const auto fault = static_cast<catalog::RedoFault>(error.detail);
+  return fmt::format("{} ({})", message(error), catalog::text_of(fault));
+}
+
+}  // namespace
+
+std::expected<std::unique_ptr<DataFolder>, std::string> DataFolder::open(
+    const Terms& terms, offload::Services& services) {
+  std::unique_ptr<DataFolder> folder(new DataFolder(terms.data.dir));
+  if (auto begun = folder->begin(terms, services); !begun) {
+    return std::unexpected(std::move(begun.error()));
+  }
+  return folder;
+}
+
+std::expected<void, std::string> DataFolder::begin(const Terms& terms,
+                                                   offload::Services& services) {
+  const std::string& path = terms.data.dir;
+  if (const offload::Kind* const kind = offload::kind_without_records(terms.own_kinds)) {
+    return refused(path, fmt::format("objects of the kind '{}' make no records", kind->name));
+  }
+  for (const std::string& each : {path, path + "/log"}) {
+    const auto made = make_folder(each);
+    if (!made) return refused(path, message(made.error()));
+  }
+  if (const auto synced = folder_.sync(); !synced) return refused(path, message(synced.error()));
+  auto lock = folder_.lock();
+  if (!lock) {
+    return refused(
+        path, lock.error().code == Code::busy ? "another process uses it" : message(lock.error()));
+  }
+  lock_ = std::move(*lock);
+  const auto store = log::open_store_file(folder_, std::max<std::uint64_t>(1, services.draw()));
+  if (!store) return refused(path, log::message(store.error()));
+
+  log::LogOptions options;
+  options.recovery.node = *store;
+  options.writer.segment_bytes = terms.segment_bytes;
+  options.writer.segments_max = terms.data.log_bytes_max / terms.segment_bytes;
+  const std::uint64_t began_ns = base::monotonic_ns();
+  offload::RedoTarget target(services, terms.own_kinds);
+  Error wrong{};
+  const auto apply = [&](std::uint64_t, std::span<const std::byte> record) -> Result<void> {
+    ++applied_;
+    auto applied = target.apply({reinterpret_cast<const char*>(record.data()), record.size()});
+    if (!applied) wrong = applied.error();
+    return applied;
+  };
+  auto opened = log::Log::open(log_folder_, options, apply);
+  if (!opened) {
+    const std::string why = log::message(opened.error());
+    return refused(path, wrong == Error{} ? why : why + ": " + why_refused(wrong));
+  }
+  log_ = std::move(*opened);
+  applied_ns_ = base::monotonic_ns() - began_ns;
+  services.catalog().record_to(&log_->writer());
+  return {};
+}
+
+DataFolder::~DataFolder() = default;
+
+}  // namespace espalier::node

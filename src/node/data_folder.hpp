@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The folder of a durable node: which store it is of, and the log of what was done to it
+// (docs/design/durability.md).
+//
+//   DIR/lock    is locked while a node uses the folder
+//   DIR/store   which store this is (log/store_file.hpp)
+//   DIR/log/    the log
+//
+// Thread: one opens and destroys it.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "engine/registry.hpp"
+#include "log/log.hpp"
+#include "log/posix_folder.hpp"
+#include "node/config.hpp"
+
+namespace espalier::offload {
+struct Services;
+}
+
+namespace espalier::node {
+
+class DataFolder {
+ public:
+  struct Terms {
+    const Config::Data& data;
+    std::span<const offload::Kind> own_kinds;
+    std::uint64_t segment_bytes = log::WriterOptions{}.segment_bytes;
+  };
+  /// Applies what the folder has to an empty store, and begins to take its records: from then on
+  /// what is done to the store is durable. Errors: words for people, of the folder, of the log, of
+  /// a record that cannot be applied, of a kind that makes no records.
+  static std::expected<std::unique_ptr<DataFolder>, std::string> open(const Terms& terms,
+                                                                      offload::Services& services);
+  DataFolder(const DataFolder&) = delete;
+  DataFolder& operator=(const DataFolder&) = delete;
+  /// Makes durable what was done. Requires: the store and its objects are gone.
+  ~DataFolder();
+
+  [[nodiscard]] log::LogWriter& writer() { return log_->writer(); }
+  [[nodiscard]] const log::LogWriter& writer() const { return log_->writer(); }
+  /// What was found, for a line to people.
+  [[nodiscard]] const log::Recovered& recovered() const { return log_->recovered(); }
+  [[nodiscard]] std::uint64_t applied_records() const { return applied_; }
+  [[nodiscard]] std::uint64_t applied_ns() const { return applied_ns_; }
+
+ private:
+  explicit DataFolder(const std::string& path) : folder_(path), log_folder_(path + "/log") {}
+  std::expected<void, std::string> begin(const Terms& terms, offload::Services& services);
+
+  log::PosixFolder folder_;
+  log::PosixFolder log_folder_;
+  std::unique_ptr<log::FolderLock> lock_;
+  std::unique_ptr<log::Log> log_;
+  std::uint64_t applied_ = 0;
+  std::uint64_t applied_ns_ = 0;
+};
+
+}  // namespace espalier::node

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// A scheduler whose store goes to a log: no answer leaves before what it tells is durable, what
+// others read is answered meanwhile, and where the log fails what waits is told.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "catalog/testing/recording_sink.hpp"
+#include "engine/tests/testing/scheduler_fixture.hpp"
+#include "kinds/hash/format.hpp"
+#include "kinds/map/format/node.hpp"
+
+namespace espalier::offload {
+namespace {
+
+using wire::OffloadId;
+
+class DurableAnswers : public testing::Test {
+ protected:
+  static constexpr wire::ConnectionLayout kManyRequests{1024, 1024, 1};
+
+  DurableAnswers() { node_.catalog().record_to(&sink_); }
+  ~DurableAnswers() override {
+    sink_.fail_all();  // so that all in flight ends
+    static_cast<void>(node_.run_until_idle());
+    node_.catalog().record_to(nullptr);
+  }
+
+  void post(SchedulerClient& client, OffloadId offload, std::uint32_t object, std::string_view key,
+            std::string_view payload = {}, std::uint32_t argument = 0) {
+    wire::RequestHeader header = request_of(offload, object, ++tag_);
+    header.argument = argument;
+    client->post(message_of(header, key, payload));
+    client->ring();
+    node_.turns(6);
+  }
+  Response call(SchedulerClient& client, OffloadId offload, std::uint32_t object,
+                std::string_view key, std::string_view payload = {}) {
+    return node_.call(client, request_of(offload, object, ++tag_), key, payload);
+  }
+  /// Whether nothing has come.
+  static bool is_silent(SchedulerClient& client) { return !client->receive(0).has_value(); }
+
+  catalog::RecordingSink sink_{catalog::RecordingSink::Durable::by_hand};
+  SchedulerFixture node_;
+  SchedulerClient& client_ = node_.connect(kManyRequests);
+  SchedulerClient& other_ = node_.connect(kManyRequests, 2);
+  std::uint32_t tag_ = 0;
+};
+
+TEST_F(DurableAnswers, AWriteIsSeenAndAnsweredOnceItIsDurable) {
+  const std::uint32_t map = node_.map();
+  post(client_, OffloadId::put, map, "key", "value");
+  ASSERT_EQ(sink_.count(), 1u);
+  node_.turns(20);
+  EXPECT_TRUE(is_silent(client_));
+  EXPECT_EQ(call(other_, OffloadId::get, map, "key").header.flags & wire::kFound, 0)
+      << "a crash can still lose it";
+  sink_.make_durable();
+  EXPECT_EQ(node_.wait(client_).code(), Code::invalid);
+  EXPECT_NE(call(other_, OffloadId::get, map, "key").header.flags & wire::kFound, 0);
+}
+
+// As many as a scheduler has places, and some more: nobody else notices.
+TEST_F(DurableAnswers, WritesThatWaitKeepNobodyElseWaiting) {
+  const std::uint32_t map = node_.map();
+  for (int i = 0; i < 300; ++i) post(client_, OffloadId::put, map, std::to_string(i), "value");
+  const std::size_t begun = sink_.count();
+  EXPECT_GE(begun, 128u);
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(call(other_, OffloadId::get, map, "0").code(), Code::invalid);
+  }
+  post(other_, OffloadId::put, map, "other", "value");
+  EXPECT_EQ(sink_.count(), begun + 1);
+  for (int round = 0; round < 300; ++round) {
+    sink_.make_durable();
+    node_.turns(4);
+  }
+  int answered = 0;
+  while (client_->receive(0)) ++answered;
+  EXPECT_EQ(answered, 300);
+}
+
+TEST_F(DurableAnswers, NumbersAndObjectsAreToldOnceTheyAreDurable) {
+  const std::uint64_t first = 7;
+  post(client_, OffloadId::sequencer_create, 0, "numbers", base::bytes_of(first));
+  EXPECT_TRUE(is_silent(client_));
+  // Whoever finds it must not be told either, nor that the name is taken.
+  post(other_, OffloadId::sequencer_open, 0, "numbers");
+  EXPECT_TRUE(is_silent(other_));
+  sink_.make_durable();
+  const Response made = node_.wait(client_);
+  ASSERT_EQ(made.code(), Code::invalid);
+  EXPECT_EQ(node_.wait(other_).header.version, made.header.version);
+
+  const auto id = static_cast<std::uint32_t>(made.header.version);
+  const std::uint32_t epoch = 0;  // whichever it is
+  post(client_, OffloadId::sequencer_take, id, {}, base::bytes_of(epoch), 3);
+  EXPECT_EQ(sink_.count(), 2u);
+  EXPECT_TRUE(is_silent(client_));
+  post(client_, OffloadId::sequence, 0, "counter", {}, 2);
+  EXPECT_EQ(sink_.count(), 3u);
+  sink_.make_durable(2);
+  EXPECT_EQ(node_.wait(client_).header.version, 7u);
+  EXPECT_TRUE(is_silent(client_));
+  sink_.make_durable();
+  EXPECT_EQ(node_.wait(client_).code(), Code::invalid);
+}
+
+TEST_F(DurableAnswers, WhereTheLogFailsWhatWaitsIsToldAndReadsGoOn) {
+  const std::uint32_t map = node_.map();
+  post(client_, OffloadId::put, map, "before", "value");
+  sink_.make_durable();
+  EXPECT_EQ(node_.wait(client_).code(), Code::invalid);
+  post(client_, OffloadId::put, map, "key", "value");
+  sink_.fail_all();
+  const Response lost = node_.wait(client_);
+  EXPECT_EQ(lost.code(), Code::system);
+  EXPECT_NE(std::string(lost.payload.begin(), lost.payload.end()).find("a test has it fail"),
+            std::string::npos);
+  EXPECT_EQ(call(client_, OffloadId::put, map, "more", "value").code(), Code::busy)
+      << "there is no room";
+  EXPECT_NE(call(other_, OffloadId::get, map, "before").header.flags & wire::kFound, 0);
+  EXPECT_EQ(call(other_, OffloadId::get, map, "key").header.flags & wire::kFound, 0);
+}
+
+TEST_F(DurableAnswers, AClientThatGoesTakesWhatWaitsWithIt) {
+  const std::uint64_t first = 7;
+  post(client_, OffloadId::sequencer_create, 0, "numbers", base::bytes_of(first));
+  post(other_, OffloadId::sequencer_open, 0, "numbers");
+  node_.disconnect(client_);
+  node_.turns(10);
+  sink_.make_durable();
+  EXPECT_NE(node_.wait(other_).header.version, 0u);
+}
+
+TEST_F(DurableAnswers, WhatHasNoRecordsIsRefused) {
+  const hash::HashShape without_versions{2, 0, 1 << 20};
+  const Response hash =
+      call(client_, OffloadId::hash_create, 0, "h", base::bytes_of(without_versions));
+  EXPECT_EQ(hash.code(), Code::unsupported);
+  EXPECT_NE(std::string(hash.payload.begin(), hash.payload.end()).find("versions"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace espalier::offload

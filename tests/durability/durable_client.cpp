@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/durability/durable_client.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace espalier::test {
+namespace {
+
+/// The number behind a value's first letter.
+std::uint64_t number_of(const std::string& value) { return std::stoull(value.substr(1)); }
+
+constexpr const char* kRowSchema = "client i64 not null, number i64 not null";
+
+}  // namespace
+
+Result<DurableClient::Handles> DurableClient::open(const std::string& address) {
+  auto store = Store::connect(address);
+  if (!store) return std::unexpected(store.error());
+  auto map = store->open_map("default");
+  if (!map) return std::unexpected(map.error());
+  auto hash = store->open_hash_map("hash");
+  if (!hash) hash = store->create_hash_map("hash");
+  if (!hash && hash.error().code == Code::already_exists) hash = store->open_hash_map("hash");
+  if (!hash) return std::unexpected(hash.error());
+  auto table = store->open_table("rows");
+  if (!table) table = store->create_table("rows", *Schema::parse(kRowSchema));
+  if (!table) table = store->open_table("rows");
+  if (!table) return std::unexpected(table.error().error);
+  auto numbers = store->open_sequencer("numbers");
+  if (!numbers) numbers = store->create_sequencer("numbers");
+  if (!numbers) numbers = store->open_sequencer("numbers");
+  if (!numbers) return std::unexpected(numbers.error());
+  return Handles{std::move(*store), std::move(*map), std::move(*hash), std::move(*table),
+                 std::move(*numbers)};
+}
+
+std::string DurableClient::check(const std::string& address) {
+  auto opened = open(address);
+  if (!opened) return "cannot come to the node: " + message(opened.error());
+  store_.emplace(std::move(*opened));
+  for (const auto look :
+       {&DurableClient::check_keys, &DurableClient::check_numbers, &DurableClient::check_others}) {
+    if (std::string wrong = (this->*look)(); !wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+std::string DurableClient::check_keys() {
+  const auto check = [](auto& object, std::map<std::string, KeyTruth>& truths) -> std::string {
+    for (auto& [key, truth] : truths) {
+      const auto got = object.get(key);
+      if (!got) return "get: " + message(got.error());
+      std::optional<std::string> value;
+      if (*got) value = (*got)->value;
+      const std::string may_be = truth.text();
+      if (truth.found(value)) continue;
+      return "key " + key + " has " + (value ? "'" + *value + "'" : "nothing") + " and not " +
+             may_be;
+    }
+    return {};
+  };
+  if (std::string wrong = check(store_->map, map_); !wrong.empty()) return "map: " + wrong;
+  std::optional<std::string> of_batch;
+  for (const std::string& key : batch_keys()) {
+    const auto got = store_->map.get(key);
+    if (!got) return "get: " + message(got.error());
+    const std::string value = *got ? (*got)->value : "";
+    if (of_batch.value_or(value) != value) return "half of a batch is there";
+    of_batch = value;
+  }
+  if (std::string wrong = check(store_->hash, hash_); !wrong.empty()) return "hash: " + wrong;
+  return {};
+}
+
+// Of adds and appends that were not answered each may be there.
+std::string DurableClient::check_numbers() {
+  const auto sum = store_->map.add(sum_key(), 0);
+  if (!sum) return "add: " + message(sum.error());
+  if (!sum_.may_be(*sum)) return "a sum of " + std::to_string(*sum) + ", " + sum_.text();
+  sum_ = {*sum, *sum};
+  auto rows = store_->table.read_rows();
+  if (!rows) return "rows: " + message(rows.error().error);
+  std::uint64_t own = 0;
+  for (;;) {
+    const auto next = rows->next();
+    if (!next) return "rows: " + message(next.error().error);
+    if (!*next) break;
+    for (std::size_t i = 0; i < (*next)->size(); ++i) {
+      const auto client = (**next)[i].get<std::int64_t>(0);
+      if (client == static_cast<std::int64_t>(number_)) ++own;
+    }
+  }
+  if (!rows_.may_be(own)) return std::to_string(own) + " rows, " + rows_.text();
+  rows_ = {own, own};
+  return {};
+}
+
+// What a reader has seen of others' keys is not lost either: their values ascend.
+std::string DurableClient::check_others() {
+  for (const auto& [key, number] : seen_) {
+    const auto got = store_->map.get(key);
+    if (!got) return "get: " + message(got.error());
+    if (!*got || number_of((*got)->value) < number) {
+      return "key " + key + " was seen as " + std::to_string(number) + " and is " +
+             (*got ? (*got)->value : "gone");
+    }
+  }
+  return {};
+}
+
+bool DurableClient::is_gone(const Error& error) {
+  return error.code == Code::connection_lost ||
+         (error.code == Code::system && (error.detail == ECONNREFUSED || error.detail == ENOENT));
+}
+
+Result<void> DurableClient::step() {
+  const std::string key = own_key(random_.below(kKeys));
+  switch (random_.below(10)) {
+    case 0: return write_batch();
+    case 1: return write_burst();
+    case 2: return add();
+    case 3: return append();
+    case 4: return take();
+    case 5: return look_at_others();
+    case 6:
+    case 7: return write_hash(key);
+    default: return write_map(key);
+  }
+}
+
+namespace {
+
+// A put or an erase of a key, whose truth hears of it before and after.
+Result<void> write_one(auto& object, KeyTruth& truth, const std::string& key,
+                       const std::optional<std::string>& value) {
+  const std::uint64_t number = truth.begin(value);
+  const auto written = value ? object.put(key, *value) : object.erase(key);
+  if (!written) return std::unexpected(written.error());
+  truth.acknowledged(number);
+  return {};
+}
+
+}  // namespace
+
+Result<void> DurableClient::write_map(const std::string& key) {
+  std::optional<std::string> value;
+  if (random_.below(4) != 0) {
+    value = "v" + std::to_string(++written_);
+    if (random_.below(8) == 0) value->append(random_.below(3000), ' ');  // out of line
+  }
+  return write_one(store_->map, map_[key], key, value);
+}
+
+Result<void> DurableClient::write_hash(const std::string& key) {
+  std::optional<std::string> value;
+  if (random_.below(4) != 0) value = "v" + std::to_string(++written_);
+  return write_one(store_->hash, hash_[key], key, value);
+}
+
+// All or none: the keys of a batch are of their own, and have one value.
+Result<void> DurableClient::write_batch() {
+  const std::string value = "v" + std::to_string(++written_);
+  const auto keys = batch_keys();
+  std::vector<std::uint64_t> numbers;
+  WriteBatch batch;
+  for (const std::string& key : keys) {
+    batch.put(key, value);
+    numbers.push_back(map_[key].begin(value));
+  }
+  const auto written = store_->map.write(batch);
+  if (!written) return std::unexpected(written.error());
+  for (std::size_t i = 0; i < numbers.size(); ++i) map_[keys[i]].acknowledged(numbers[i]);
+  return {};
+}
+
+// Many at a time, so that a group of records is under way. The last is one that others look at.
+Result<void> DurableClient::write_burst() {
+  struct Answers : Handler {
+    void done(const Completion& completion) override {
+      if (!completion.ok) return void(failed = completion.error);
+      owner->map_[keys[completion.tag]].acknowledged(numbers[completion.tag]);
+    }
+    DurableClient* owner = nullptr;
+    std::vector<std::string> keys;
+    std::vector<std::string> values;
+    std::vector<std::uint64_t> numbers;  // of the writes
+    std::optional<Error> failed;
+  };
+  constexpr std::uint64_t kBurst = 24;
+  Answers answers;
+  answers.owner = this;
+  std::vector<Request> puts(kBurst);
+  for (std::uint64_t i = 0; i < kBurst; ++i) {
+    answers.keys.push_back(i + 1 == kBurst ? own_key(1000) : own_key(100 + i));
+    answers.values.push_back("v" + std::to_string(++written_));
+  }
+  for (std::uint64_t i = 0; i < kBurst; ++i) {
+    puts[i].op = Op::put;
+    puts[i].tag = i;
+    puts[i].key = answers.keys[i];
+    puts[i].value = answers.values[i];
+    answers.numbers.push_back(map_[answers.keys[i]].begin(answers.values[i]));
+  }
+  auto pipeline = Pipeline::open(store_->map, kBurst);
+  if (!pipeline) return std::unexpected(pipeline.error());
+  pipeline->submit(puts, answers);
+  while (pipeline->poll() != 0) {
+  }
+  return answers.failed ? Result<void>(std::unexpected(*answers.failed)) : Result<void>();
+}
+
+Result<void> DurableClient::add() {
+  ++sum_.asked;
+  const auto sum = store_->map.add(sum_key(), 1);
+  if (!sum) return std::unexpected(sum.error());
+  sum_.acknowledged = sum_.asked = *sum;
+  return {};
+}
+
+Result<void> DurableClient::append() {
+  auto writer = store_->table.writer();
+  const std::uint64_t count = 1 + random_.below(3);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (const auto added = writer.add(static_cast<std::int64_t>(number_),
+                                      static_cast<std::int64_t>(rows_.asked + i));
+        !added) {
+      return std::unexpected(added.error().error);
+    }
+  }
+  rows_.asked += count;
+  const auto first = writer.commit();
+  if (!first) return std::unexpected(first.error().error);
+  rows_.acknowledged += count;
+  return {};
+}
+
+// Each number once: those that come after it, from any client, are above.
+Result<void> DurableClient::take() {
+  const auto range = store_->numbers.take(3);
+  if (!range) return std::unexpected(range.error());
+  if (range->first < next_number_) return fail(Code::corrupt, 1);
+  next_number_ = range->first + 3;
+  const auto counted = store_->store.sequence("counter", 2);
+  if (!counted) return std::unexpected(counted.error());
+  if (*counted < next_counted_) return fail(Code::corrupt, 2);
+  next_counted_ = *counted + 2;
+  return {};
+}
+
+Result<void> DurableClient::look_at_others() {
+  for (std::uint64_t other = 0; other < 3; ++other) {
+    if (other == number_) continue;
+    const std::string key = "c" + std::to_string(other) + "/1000";
+    const auto got = store_->map.get(key);
+    if (!got) return std::unexpected(got.error());
+    if (*got) seen_[key] = std::max(seen_[key], number_of((*got)->value));
+  }
+  return {};
+}
+
+}  // namespace espalier::test

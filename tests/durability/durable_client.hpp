@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// A client of a durable node that is killed again and again: it writes keys of its own, knows what
+// was acknowledged and what was under way, and looks each time whether that is there. It outlives
+// the node, in a process of its own.
+//
+// Thread: one.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/random.hpp"
+#include "espalier/espalier.hpp"
+#include "espalier/hash_map.hpp"
+#include "tests/durability/key_truth.hpp"
+
+namespace espalier::test {
+
+class DurableClient {
+ public:
+  DurableClient(std::uint64_t number, std::uint64_t seed) : number_(number), random_(seed) {}
+
+  /// Comes to the node, and looks at all it knows of. Returns what is wrong; empty: nothing.
+  std::string check(const std::string& address);
+  /// Writes until the node is gone; calls `acknowledged` for each answer. Returns what is wrong
+  /// with how that ended.
+  template <class Acknowledged>
+  std::string work(const Acknowledged& acknowledged) {
+    for (;;) {
+      const Result<void> done = step();
+      if (done) {
+        acknowledged();
+        continue;
+      }
+      store_.reset();
+      if (is_gone(done.error())) return {};
+      return "a write was refused: " + message(done.error());
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t kKeys = 24;
+
+  /// The handles of one connection.
+  struct Handles {
+    Store store;
+    Map map;
+    HashMap hash;
+    Table table;
+    Sequencer numbers;
+  };
+
+  static Result<Handles> open(const std::string& address);
+  [[nodiscard]] static bool is_gone(const Error& error);
+  std::string check_keys();
+  std::string check_numbers();
+  std::string check_others();
+  Result<void> step();
+  Result<void> write_map(const std::string& key);
+  Result<void> write_hash(const std::string& key);
+  Result<void> write_batch();
+  Result<void> write_burst();
+  Result<void> add();
+  Result<void> append();
+  Result<void> take();
+  Result<void> look_at_others();
+  [[nodiscard]] std::string own_key(std::uint64_t i) const {
+    return "c" + std::to_string(number_) + "/" + std::to_string(i);
+  }
+  [[nodiscard]] std::array<std::string, 3> batch_keys() const {
+    return {own_key(kKeys), own_key(kKeys + 1), own_key(kKeys + 2)};
+  }
+  [[nodiscard]] std::string sum_key() const { return "sum" + std::to_string(number_); }
+
+  const std::uint64_t number_;
+  base::Random random_;
+  std::optional<Handles> store_;
+  std::uint64_t written_ = 0;  // values ascend
+  std::map<std::string, KeyTruth> map_;
+  std::map<std::string, KeyTruth> hash_;
+  NumberTruth sum_;
+  NumberTruth rows_;
+  std::uint64_t next_number_ = 0;              // all numbers that were given are below
+  std::uint64_t next_counted_ = 0;             // likewise
+  std::map<std::string, std::uint64_t> seen_;  // of other clients' keys
+};
+
+}  // namespace espalier::test

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node with a data folder that is killed at moments that the seed chooses, and started again:
+// what was acknowledged is there, what anybody has seen is there, and of what was under way each
+// write is there or not. Clients are processes, which keep the truths.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "base/temporary_folder.hpp"
+#include "tests/durability/durable_client.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/forked_node.hpp"
+#include "tests/support/node_config.hpp"
+
+namespace espalier::test {
+
+namespace {
+
+const std::string kChecked = "checked";
+const std::string kNow = "now";
+
+/// Lives until it is asked to end: for each message, an address and a number, it looks at what it
+/// knows, says so, and works until the node is gone; after so many answers it says that it is time.
+int live(Line& line, std::uint64_t number, std::uint64_t seed) {
+  DurableClient client(number, seed);
+  std::string order;
+  while (line.receive(order)) {
+    const std::size_t space = order.find(' ');
+    std::uint64_t until_now = std::stoull(order.substr(0, space));
+    std::string wrong = client.check(order.substr(space + 1));
+    line.send(wrong.empty() ? kChecked : wrong);
+    if (!wrong.empty()) return 1;
+    wrong = client.work([&] {
+      if (until_now != 0 && --until_now == 0) line.send(kNow);
+    });
+    if (!wrong.empty()) {
+      line.send(wrong);
+      return 1;
+    }
+  }
+  return 0;
+}
+
+class KilledDurableNodeConcurrency : public testing::Test {
+ protected:
+  static constexpr std::uint64_t kClients = 3;
+
+  KilledDurableNodeConcurrency() {
+    config_ = node_config(folder_, 2);
+    config_.data.dir = (folder_ / "data").string();
+    options_.segment_bytes = std::uint64_t{1} << 20;
+    for (std::uint64_t i = 0; i < kClients; ++i) {
+      clients_.emplace_back([i, seed = random_()](Line& line) { return live(line, i, seed); });
+    }
+  }
+  /// Starts the node, has clients work, and kills it once one of them has had so many answers.
+  void run_and_kill() {
+    auto node = std::make_unique<ForkedNode>(config_, options_);
+    const std::uint64_t chosen = random_.below(kClients);
+    const std::uint64_t answers = 1 + random_.below(400);
+    for (std::uint64_t i = 0; i < kClients; ++i) {
+      const std::string until = std::to_string(i == chosen ? answers : 0);
+      ASSERT_TRUE(clients_[i].line().send(until + " unix:" + config_.node.socket));
+    }
+    std::string said;
+    for (Child& client : clients_) {
+      ASSERT_TRUE(client.line().receive(said));
+      ASSERT_EQ(said, kChecked);
+    }
+    ASSERT_TRUE(clients_[chosen].line().receive(said));
+    ASSERT_EQ(said, kNow);
+    node.reset();  // kills it
+  }
+
+  base::Random random_{base::seed_from_environment(41)};
+  base::TemporaryFolder folder_;
+  node::Config config_;
+  node::NodeOptions options_;
+  std::vector<Child> clients_;  // forked while this process has one thread
+};
+
+TEST_F(KilledDurableNodeConcurrency, WhatWasAcknowledgedOrSeenIsThereAgain) {
+  for (int round = 0; round < 8; ++round) {
+    SCOPED_TRACE(round);
+    ASSERT_NO_FATAL_FAILURE(run_and_kill());
+  }
+  // Once more, and then it ends as it should.
+  ForkedNode node(config_, options_);
+  std::string said;
+  for (Child& client : clients_) {
+    ASSERT_TRUE(client.line().send("0 unix:" + config_.node.socket));
+    ASSERT_TRUE(client.line().receive(said));
+    EXPECT_EQ(said, kChecked);
+  }
+  for (Child& client : clients_) {
+    client.kill();
+    client.wait();
+  }
+  EXPECT_EQ(node.stop(), "");
+}
+
+}  // namespace
+}  // namespace espalier::test
