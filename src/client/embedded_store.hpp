@@ -15,7 +15,6 @@
 #include "client/store_impl.hpp"
 #include "kinds/map/client/call_context.hpp"
 #include "kinds/map/client/embedded_map.hpp"
-#include "kinds/sequencer/counters.hpp"
 #include "regex/regex.hpp"
 #include "store/store_core.hpp"
 
@@ -31,9 +30,6 @@ class EmbeddedStore final : public StoreImpl {
   Result<MapImpl*> create_map(std::string_view name, const MapOptions& options) override;
   Result<MapImpl*> open_map(std::string_view name) override;
   Result<void> drop_map(std::string_view name) override;
-  Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) override {
-    return counters_.take(name, count, core_.catalog.redo());
-  }
   [[nodiscard]] const std::string& page_message() const override {
     return core_.region.page_message();
   }
@@ -52,7 +48,6 @@ class EmbeddedStore final : public StoreImpl {
   tree::StoreCore& core_;
   const std::shared_ptr<EmbeddedChannel> channel_;
   const std::shared_ptr<table::RegexCompiler> regexes_;  // of StoreOptions; may be null
-  sequencer::Counters counters_;
   const std::shared_ptr<CallContextPool> sessions_;
   std::mutex mutex_;  // guards maps_, together with what the catalogue says; taken before its lock
   MapsById maps_;
