@@ -2,7 +2,10 @@
 // Layering decays unless a machine checks it: reads layers.txt and every include of the project.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -10,6 +13,7 @@
 
 #include "tests/source/layer_rules.hpp"
 #include "tests/source/source_file.hpp"
+#include "tests/source/style_rules.hpp"
 
 namespace espalier::source {
 namespace {
@@ -52,6 +56,57 @@ TEST(Layers, TheClientLibraryIncludesNothingOfTheEngine) {
     }
     EXPECT_GT(looked_at, 0) << folder;
   }
+}
+
+/// The kind whose header this line includes; none: it includes no kind's.
+std::string_view kind_named_by(std::string_view line) {
+  constexpr std::string_view kKinds = "kinds/";
+  const std::string_view include = quoted_include(line);
+  const std::size_t end = include.find('/', kKinds.size());
+  if (!include.starts_with(kKinds) || end == std::string_view::npos) return {};
+  return include.substr(kKinds.size(), end - kKinds.size());
+}
+
+/// The sources of the product that include a kind's header from outside its folder, by kind.
+std::map<std::string, std::set<std::string>> namings() {
+  std::map<std::string, std::set<std::string>> by_kind;
+  for (const SourceFile& file : read_sources(ESPALIER_SOURCE_DIR, {"src"}, {".hpp", ".cpp"})) {
+    if (is_beside_a_source(file.path) || file.path.contains("/tests/")) continue;
+    for (const std::string_view line : split_lines(file.text)) {
+      const std::string kind(kind_named_by(line));
+      if (kind.empty() || file.path.starts_with("src/kinds/" + kind + "/")) continue;
+      by_kind[kind].insert(file.path);
+    }
+  }
+  return by_kind;
+}
+
+// Each other place is one more that whoever adds a kind has to find.
+TEST(Layers, KindsAreNamedOutsideTheirFoldersOnlyWhereTheListSaysWhy) {
+  const auto reasons = parse_reasons(
+      read_text(std::filesystem::path(ESPALIER_SOURCE_DIR) / "tests/kinds_named.txt"));
+  std::set<std::string> needed;
+  for (const auto& [kind, paths] : namings()) {
+    for (const std::string& path : paths) {
+      const auto covers = [&](const auto& reason) {
+        return path == reason.first || path.starts_with(reason.first + "/");
+      };
+      const auto reason = std::ranges::find_if(reasons, covers);
+      EXPECT_TRUE(reason != reasons.end()) << path << " names the kind " << kind;
+      if (reason != reasons.end()) needed.insert(reason->first);
+    }
+  }
+  for (const auto& [path, reason] : reasons) EXPECT_TRUE(needed.contains(path)) << path;
+}
+
+// What docs/design/kinds.md counts, of the kinds that came without numbers of their own in a
+// node's: two places that register it, and its command and C API.
+TEST(Layers, AKindCanBeMovedByTheFilesThatAreCounted) {
+  const auto by_kind = namings();
+  EXPECT_EQ(by_kind.at("hash"),
+            (std::set<std::string>{"src/client/store_hash_maps.cpp", "src/kinds/kinds.cpp"}));
+  EXPECT_EQ(by_kind.at("sequencer"),
+            (std::set<std::string>{"src/client/store_sequencers.cpp", "src/kinds/kinds.cpp"}));
 }
 
 constexpr std::string_view kLayers =

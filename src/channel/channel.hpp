@@ -28,6 +28,9 @@ namespace espalier::client {
 class PipelineImpl;
 struct Scope;
 }  // namespace espalier::client
+namespace espalier::store {
+class StoreParts;
+}
 
 namespace espalier::channel {
 
@@ -58,6 +61,8 @@ class Channel {
 
   /// The objects, where they are of this process: nothing is sent. Null: they lie on a node.
   [[nodiscard]] catalog::Catalog* own_objects() const { return own_objects_; }
+  /// What kinds keep beside them; null: as above.
+  [[nodiscard]] store::StoreParts* own_parts() const { return own_parts_; }
 
   // Of a node. Errors: what it refused; connection_lost, and whatever keeps this process from
   // connecting; std::bad_alloc. Cost: one round trip. Requires: there are no own objects.
@@ -83,11 +88,13 @@ class Channel {
   [[nodiscard]] bool is_copy() const { return mark_.is_copy(); }
 
  protected:
-  explicit Channel(catalog::Catalog* own_objects) : own_objects_(own_objects) {}
+  explicit Channel(catalog::Catalog* own_objects, store::StoreParts* own_parts = nullptr)
+      : own_objects_(own_objects), own_parts_(own_parts) {}
 
  private:
   const base::ForkMark mark_;
   catalog::Catalog* const own_objects_;
+  store::StoreParts* const own_parts_;
 };
 
 }  // namespace espalier::channel

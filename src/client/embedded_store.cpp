@@ -43,13 +43,12 @@ EmbeddedStore::EmbeddedStore(memory::Region region, const StoreOptions& options)
       regexes_(options.regexes),
       sessions_(base::make_shared_until_fork<CallContextPool>(core_)) {}
 
-EmbeddedStore::EmbeddedStore(std::shared_ptr<tree::StoreCore> core, sequencer::Counters& counters,
+EmbeddedStore::EmbeddedStore(std::shared_ptr<tree::StoreCore> core,
                              std::shared_ptr<table::RegexCompiler> regexes)
     : shared_(std::move(core)),
       core_(*shared_),
       channel_(base::make_shared_until_fork<EmbeddedChannel>(shared_)),
       regexes_(std::move(regexes)),
-      counters_(&counters),
       keeps_dropped_(true),
       sessions_(base::make_shared_until_fork<CallContextPool>(core_)) {}
 

@@ -16,7 +16,6 @@
 #include "client/store_impl.hpp"
 #include "kinds/map/client/call_context.hpp"
 #include "kinds/map/client/embedded_map.hpp"
-#include "kinds/sequencer/counters.hpp"
 #include "regex/regex.hpp"
 #include "store/store_core.hpp"
 
@@ -27,19 +26,15 @@ class EmbeddedStore final : public StoreImpl {
   /// Errors: as Store::open.
   static Result<std::unique_ptr<StoreImpl>> open(const StoreOptions& options);
   EmbeddedStore(memory::Region region, const StoreOptions& options);
-  /// One more way to the objects of a store that serves others too; `core` and `counters` are those
-  /// of that store. It keeps its maps for handles that may be in use, whoever drops them: see
+  /// One more way to the objects of a store that serves others too. It keeps its maps for handles that may be in use, whoever drops them: see
   /// keeps_dropped().
-  EmbeddedStore(std::shared_ptr<tree::StoreCore> core, sequencer::Counters& counters,
+  EmbeddedStore(std::shared_ptr<tree::StoreCore> core,
                 std::shared_ptr<table::RegexCompiler> regexes);
   ~EmbeddedStore() override;
 
   Result<MapImpl*> create_map(std::string_view name, const MapOptions& options) override;
   Result<MapImpl*> open_map(std::string_view name) override;
   Result<void> drop_map(std::string_view name) override;
-  Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) override {
-    return counters_->take(name, count, core_.catalog.redo());
-  }
   [[nodiscard]] const std::string& page_message() const override {
     return core_.region.page_message();
   }
@@ -65,8 +60,6 @@ class EmbeddedStore final : public StoreImpl {
   tree::StoreCore& core_;
   const std::shared_ptr<EmbeddedChannel> channel_;
   const std::shared_ptr<table::RegexCompiler> regexes_;  // of StoreOptions; may be null
-  sequencer::Counters own_counters_;
-  sequencer::Counters* const counters_ = &own_counters_;
   const bool keeps_dropped_ = false;
   std::shared_ptr<const program::OwnCalls> own_calls_;  // null: none
   const std::shared_ptr<CallContextPool> sessions_;

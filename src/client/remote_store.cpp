@@ -12,7 +12,6 @@
 #include "kinds/map/client/opened_map.hpp"
 #include "kinds/map/client/remote_map.hpp"
 #include "kinds/map/map_forms.hpp"
-#include "kinds/sequencer/calls.hpp"
 #include "kinds/table/client/remote_tables.hpp"
 #include "shards/peer_sessions.hpp"
 #include "shards/sharded_map.hpp"
@@ -172,14 +171,6 @@ Result<std::string> RemoteStore::node_numbers() {
   const auto numbers = ask((*session)->requests, session_calls::NodeStats{}, answer);
   if (!numbers) return std::unexpected(numbers.error());
   return std::move(answer.payload);
-}
-
-Result<std::uint64_t> RemoteStore::sequence(std::string_view name, std::uint32_t count) {
-  const auto session = RemoteLease::take(sessions_);
-  if (!session) return std::unexpected(session.error());
-  const auto counted = ask((*session)->requests, sequencer_calls::Count{name, count});
-  if (!counted) return std::unexpected(counted.error());
-  return counted->first;
 }
 
 }  // namespace espalier::client

@@ -32,7 +32,6 @@ class RemoteStore final : public StoreImpl {
   Result<MapImpl*> create_map(std::string_view name, const MapOptions& options) override;
   Result<MapImpl*> open_map(std::string_view name) override;
   Result<void> drop_map(std::string_view name) override;
-  Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) override;
   [[nodiscard]] const std::string& page_message() const override { return page_message_; }
   Result<std::uint64_t> memory_bytes() override { return fail(Code::unsupported); }
   Result<std::string> node_numbers() override;

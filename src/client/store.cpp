@@ -85,11 +85,6 @@ Result<std::vector<std::string>> Store::map_names() const {
   });
 }
 
-Result<std::uint64_t> Store::sequence(std::string_view name, std::uint32_t count) {
-  if (!catalog::Catalog::is_name(name) || count == 0) return fail(Code::invalid_argument);
-  return client::call(*impl_, [&] { return impl_->sequence(name, count); });
-}
-
 const std::string& Store::page_message() const { return impl_->page_message(); }
 
 Result<std::uint64_t> Store::memory_bytes() const {

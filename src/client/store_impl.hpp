@@ -41,8 +41,6 @@ class StoreImpl : public Interface {
   virtual Result<void> drop_map(std::string_view name) = 0;
   /// The way to its objects; never null.
   [[nodiscard]] virtual std::shared_ptr<channel::Channel> channel() = 0;
-  /// Requires: a good name, and a count above 0.
-  virtual Result<std::uint64_t> sequence(std::string_view name, std::uint32_t count) = 0;
 
   [[nodiscard]] virtual const std::string& page_message() const = 0;
   virtual Result<std::uint64_t> memory_bytes() = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sequencers of a store.
+// The sequencers and counters of a store.
 #include <utility>
 
 #include "catalog/catalog.hpp"
@@ -12,6 +12,11 @@
 namespace espalier {
 
 using client::description_of;
+
+Result<std::uint64_t> Store::sequence(std::string_view name, std::uint32_t count) {
+  if (!catalog::Catalog::is_name(name) || count == 0) return fail(Code::invalid_argument);
+  return call(*impl_, [&] { return client::count(*impl_->channel(), name, count); });
+}
 
 Result<Sequencer> Store::create_sequencer(std::string_view name, std::uint64_t first) {
   if (!catalog::Catalog::is_name(name) || first > Sequencer::kEnd) {

@@ -6,7 +6,6 @@
 #include "kinds/map/offload/map_services.hpp"
 #include "kinds/region/offload/region_offloads.hpp"
 #include "kinds/sequencer/offload/sequencer_offloads.hpp"
-#include "kinds/sequencer/offload/sequencer_services.hpp"
 #include "kinds/table/offload/table_offloads.hpp"
 #include "kinds/table/offload/table_services.hpp"
 
@@ -36,8 +35,7 @@ std::span<const Kind> all_kinds() {
       {"session", session, nullptr},
       {"map", map, make_part<MapServices>, nullptr, ObjectKind::map, &kMapRedo},
       {"table", table, make_part<TableServices>, nullptr, ObjectKind::table, &kTableRedo},
-      {"sequencer", sequencer, make_part<SequencerServices>, nullptr, ObjectKind::sequencer,
-       &kSequencerRedo},
+      {"sequencer", sequencer, nullptr, nullptr, ObjectKind::sequencer, &kSequencerRedo},
       {"hash", hash, nullptr, nullptr, ObjectKind::hash, &kHashRedo},
       {"region", region, nullptr, nullptr, ObjectKind::region}};
   return kinds;

@@ -3,10 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <string>
+#include <utility>
 
+#include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "base/process_id.hpp"
 #include "catalog/samples.hpp"
@@ -16,7 +19,6 @@
 #include "kinds/map/offload/maps_elsewhere.hpp"
 #include "kinds/map/write/map_core.hpp"
 #include "kinds/map/write/map_stats.hpp"
-#include "kinds/sequencer/sequencer.hpp"
 #include "kinds/table/offload/table_services.hpp"
 #include "kinds/table/table.hpp"
 #include "node/metrics.hpp"
@@ -111,8 +113,11 @@ void add_tables(NodeNumbers& numbers, const Node& node) {
 
 void add_sequencers(NodeNumbers& numbers, const Node& node) {
   for (const catalog::EntryPointer& entry : node.catalog().list(ObjectKind::sequencer)) {
-    const auto& sequencer = static_cast<const sequencer::Sequencer&>(*entry->object);
-    numbers.sequencers.push_back({entry->name, sequencer.facts()});
+    SequencerNumbers sequencer{.name = entry->name};
+    const std::string facts = entry->object->description();  // its SequencerFacts
+    ESPALIER_ASSERT(facts.size() == sizeof sequencer.facts);
+    std::memcpy(&sequencer.facts, facts.data(), sizeof sequencer.facts);
+    numbers.sequencers.push_back(std::move(sequencer));
   }
   numbers.sequencer_count = numbers.sequencers.size();
   if (numbers.sequencer_count <= wire::kSequencersTold) return;

@@ -7,7 +7,6 @@
 #include "client/embedded_store.hpp"
 #include "engine/services.hpp"
 #include "espalier/regex.hpp"
-#include "kinds/sequencer/offload/sequencer_services.hpp"
 #include "store/store_core.hpp"
 
 namespace espalier::node_api {
@@ -28,9 +27,8 @@ std::shared_ptr<Store> NodeStore::store() const {
   if (newest_ != nullptr && !keeps_dropped(*newest_)) return newest_;
   // The node's, which outlives this part.
   const std::shared_ptr<tree::StoreCore> core(std::shared_ptr<void>(), &services_->store);
-  auto made =
-      std::make_shared<Store>(client::StoreImpl::handle(std::make_unique<client::EmbeddedStore>(
-          core, services_->part<offload::SequencerServices>().counters, regular_expressions())));
+  auto made = std::make_shared<Store>(client::StoreImpl::handle(
+      std::make_unique<client::EmbeddedStore>(core, regular_expressions())));
   old = std::exchange(newest_, std::move(made));
   return newest_;
 }

@@ -19,7 +19,7 @@ namespace espalier::client {
 class EmbeddedChannel final : public channel::Channel {
  public:
   explicit EmbeddedChannel(std::shared_ptr<tree::StoreCore> core)
-      : Channel(&core->catalog), core_(std::move(core)) {}
+      : Channel(&core->catalog, &core->parts), core_(std::move(core)) {}
   std::expected<channel::Answer, channel::Refusal> ask(
       const wire::CallMessage& request, std::optional<channel::NodeNumber> node) override;
   std::expected<void, channel::Refusal> make(const wire::CallMessage& request,

@@ -13,11 +13,12 @@
 
 #include "catalog/redo_sink.hpp"
 #include "espalier/error.hpp"
+#include "store/store_parts.hpp"
 
 namespace espalier::sequencer {
 
 /// The counters of one store. Thread: any.
-class Counters {
+class Counters final : public store::StorePart {
  public:
   static constexpr std::size_t kMost = 65536;
 

@@ -6,8 +6,10 @@
 #include "channel/reached.hpp"
 #include "channel/rings/remote_sessions.hpp"
 #include "kinds/sequencer/client/sequencer_adder.hpp"
+#include "kinds/sequencer/counters.hpp"
 #include "kinds/sequencer/execute.hpp"
 #include "kinds/sequencer/sequencer.hpp"
+#include "store/store_parts.hpp"
 
 namespace espalier::client {
 namespace {
@@ -93,6 +95,17 @@ Result<std::vector<SequencerInfo>> list_sequencers(channel::Channel& channel) {
     all.push_back({std::move(object.name), facts->facts});
   }
   return all;
+}
+
+Result<std::uint64_t> count(channel::Channel& channel, std::string_view name,
+                            std::uint32_t numbers) {
+  if (channel.is_copy()) return fail(Code::forked);
+  if (store::StoreParts* const parts = channel.own_parts()) {
+    return parts->of<sequencer::Counters>().take(name, numbers, channel.own_objects()->redo());
+  }
+  const auto counted = channel::ask(channel, sequencer_calls::Count{name, numbers});
+  if (!counted) return std::unexpected(counted.error());
+  return counted->first;
 }
 
 }  // namespace espalier::client

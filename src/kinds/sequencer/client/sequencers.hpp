@@ -73,4 +73,9 @@ Result<std::shared_ptr<SequencerImpl>> open_sequencer(
     const std::shared_ptr<channel::Channel>& channel, std::string_view name);
 Result<std::vector<SequencerInfo>> list_sequencers(channel::Channel& channel);
 
+/// Takes so many numbers of the store's counter of this name, which needs no object; returns the
+/// first. Requires: a good name, and a count above 0. Errors: see Store::sequence.
+Result<std::uint64_t> count(channel::Channel& channel, std::string_view name,
+                            std::uint32_t numbers);
+
 }  // namespace espalier::client

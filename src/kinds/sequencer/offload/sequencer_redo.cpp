@@ -2,9 +2,10 @@
 // Sequencers and counters out of their records.
 #include "catalog/apply_record.hpp"
 #include "engine/redo_target.hpp"
+#include "kinds/sequencer/counters.hpp"
 #include "kinds/sequencer/offload/sequencer_offloads.hpp"
-#include "kinds/sequencer/offload/sequencer_services.hpp"
 #include "kinds/sequencer/sequencer.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -18,7 +19,7 @@ Result<void> restore_a_sequencer(RedoTarget& target, const catalog::CreatedObjec
 Result<void> apply_to_numbers(RedoTarget& target, const catalog::RedoHead& head,
                               std::string_view record) {
   if (head.object == 0) {
-    return target.services().part<SequencerServices>().counters.apply_redo(record);
+    return target.services().store.parts.of<sequencer::Counters>().apply_redo(record);
   }
   return catalog::apply_to<sequencer::Sequencer>(
       target.services().catalog(), head.object,
