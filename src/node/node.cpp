@@ -137,7 +137,8 @@ Result<void> Node::open_secrets() {
 
 Result<void> Node::open_peers() {
   if (config_.peers.empty()) return {};
-  auto peers = links_to_peers(config_.peers, services_->budget, options_.peer_mistake);
+  auto peers = links_to_peers(config_.peers, services_->budget, options_.peer_silence_ns,
+                              options_.peer_mistake);
   if (!peers) return std::unexpected(peers.error());
   services_->parts.make<offload::NodePeers>(std::move(*peers));
   return {};

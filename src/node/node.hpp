@@ -54,6 +54,9 @@ struct NodeOptions {
   AuditSink audit{};
   /// For how long a client over a fabric may be silent before it is asked whether it is there.
   std::uint64_t silence_ns = offload::FabricClientsOptions{}.silence_ns;
+  /// A peer that says nothing for so long, though it is asked, is given up; so is what it does not
+  /// answer for ten times as long, though it is there.
+  std::uint64_t peer_silence_ns = 3'000'000'000;
 };
 
 class Node {

@@ -10,6 +10,7 @@ namespace espalier::node {
 
 Result<std::vector<offload::NodePeers::Peer>> links_to_peers(std::span<const PeerConfig> peers,
                                                              rings::MessageBudget& messages,
+                                                             std::uint64_t silence_ns,
                                                              std::string* mistake) {
   std::vector<offload::NodePeers::Peer> made;
   for (const PeerConfig& peer : peers) {
@@ -26,6 +27,8 @@ Result<std::vector<offload::NodePeers::Peer>> links_to_peers(std::span<const Pee
     options.address = std::move(*address);
     options.secret_file = peer.secret_file;
     options.budget = &messages;
+    options.silence_ns = silence_ns;
+    options.answer_ns = 10 * silence_ns;
     made.push_back({peer.name, [options](std::function<void()> wake) {
                       return std::make_unique<peer::SessionLink>(options, std::move(wake));
                     }});

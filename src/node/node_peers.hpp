@@ -2,6 +2,7 @@
 // The peers of a node, as its configuration names them, for its schedulers.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,7 +18,9 @@ namespace espalier::node {
 /// a mistake that should not wait until somebody misses the peer: `mistake`, if it is not null,
 /// then says which it is. Errors: those of KnownSecret::read_file; invalid_argument (no address).
 /// `messages`: of which what peers send is gathered; outlives the links.
+/// `silence_ns`: NodeOptions::peer_silence_ns.
 [[nodiscard]] Result<std::vector<offload::NodePeers::Peer>> links_to_peers(
-    std::span<const PeerConfig> peers, rings::MessageBudget& messages, std::string* mistake);
+    std::span<const PeerConfig> peers, rings::MessageBudget& messages, std::uint64_t silence_ns,
+    std::string* mistake);
 
 }  // namespace espalier::node

@@ -29,12 +29,18 @@ using offload::Next;
 /// The key of one session.
 class CellsKey final : public offload::SessionPart {
  public:
-  CellsKey(std::shared_ptr<const Cells> cells, Result<fabric::Registration> made)
-      : cells_(std::move(cells)), key_(std::move(made)) {}
+  CellsKey(NodeCells& node, Result<fabric::Registration> made)
+      : node_(node), cells_(node.cells), key_(std::move(made)) {
+    ++node_.keys;
+  }
   [[nodiscard]] const Result<fabric::Registration>& key() const { return key_; }
-  void end() override { key_ = fail(Code::not_found); }
+  void end() override {
+    key_ = fail(Code::not_found);
+    --node_.keys;
+  }
 
  private:
+  NodeCells& node_;
   std::shared_ptr<const Cells> cells_;
   Result<fabric::Registration> key_;  // goes first
 };
@@ -44,16 +50,16 @@ Next grant(Call& call, const Grant&) {
   if (side == nullptr || !side->endpoint.lets_write()) {
     return call.fail({Code::unsupported, 0, 0}, "this connection has no memory to use");
   }
-  const auto& cells = call.services().part<NodeCells>().cells;
+  NodeCells& node = call.services().part<NodeCells>();
   const auto offer = [&] {
-    const memory::SharedMemory& memory = cells->memory();
+    const memory::SharedMemory& memory = node.cells->memory();
     return side->endpoint.regions.offer(
         {memory.at(0), memory.bytes(), memory.descriptor(), 0},
         fabric::RemoteRights::read | fabric::RemoteRights::write | fabric::RemoteRights::atomic,
         side->domain);
   };
   auto* part = call.connection().parts.find<CellsKey>();
-  if (part == nullptr) part = &call.connection().parts.of<CellsKey>(cells, offer());
+  if (part == nullptr) part = &call.connection().parts.of<CellsKey>(node, offer());
   if (!part->key()) return call.fail(part->key().error());
   const fabric::RemoteRegion remote = part->key()->remote();
   return answer(call, Granted{remote.base, remote.key, Cells::kWords});

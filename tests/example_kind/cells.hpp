@@ -97,6 +97,7 @@ using All = wire::CallList<Grant, Copy>;
 /// What a node keeps for it: its words.
 struct NodeCells final : offload::NodePart {
   std::shared_ptr<const Cells> cells = std::make_shared<Cells>();
+  std::atomic<int> keys{0};  ///< that are good
 };
 
 /// Words at C that count the copies that have come.

@@ -48,6 +48,7 @@ class ThreeNodes : public ::testing::Test {
                     {"c", c_config_.node.fabric, secret_file_}};
     node::NodeOptions options;
     options.own_kinds = {&cells_kind(), 1};
+    options.peer_silence_ns = kTimeoutNs;
     auto node = node::Node::start(config, options);
     ASSERT_TRUE(node) << message(node.error());
     a_ = std::move(*node);
@@ -65,6 +66,7 @@ class ThreeNodes : public ::testing::Test {
     if (config.node.fabric.empty()) config = config_of(name);
     node::NodeOptions options;
     options.own_kinds = {&cells_kind(), 1};
+    options.peer_silence_ns = kTimeoutNs;
     auto node = node::Node::start(config, options);
     ASSERT_TRUE(node) << message(node.error());
     into = std::move(*node);

@@ -5,19 +5,23 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
-#include <map>
+#include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/temporary_folder.hpp"
 #include "node/node.hpp"
 #include "tests/example_kind/cells.hpp"
+#include "tests/example_kind/waits.hpp"
 #include "tests/support/node_config.hpp"
 
 namespace espalier::example {
@@ -30,6 +34,10 @@ using fabric::WorkRequest;
 
 constexpr std::uint64_t kLinkTimeoutNs =
     120'000'000'000;  // only a machine that hangs takes so long
+// By the link's clock.
+constexpr std::uint64_t kSilenceNs = 3'000'000'000;
+constexpr std::uint64_t kAnswerNs = 30'000'000'000;
+constexpr std::uint64_t kPauseNs = 1'000'000;
 
 struct RecordedEnds final : channel::PeerEnds {
   struct End {
@@ -54,14 +62,25 @@ class SessionLinks : public ::testing::TestWithParam<const char*> {
     start();
     peer::PeerOptions options;
     options.address = *fabric::parse(config_.node.fabric);
-    options.silence_ns = kLinkTimeoutNs;
-    options.pause_ns = 1'000'000;
-    options.pause_max_ns = 5'000'000;
+    options.silence_ns = kSilenceNs;
+    options.answer_ns = kAnswerNs;
+    options.pause_ns = options.pause_max_ns = kPauseNs;
+    options.budget = &budget_;
+    options.now_ns = [this] { return now_ns_.load(); };
     link_ = std::make_unique<peer::SessionLink>(options, [this] { ++wakes_; });
+  }
+  void TearDown() override { go_on(); }
+  /// Lets a worker that stands still go on, and all that keeps its place.
+  void go_on() {
+    if (!node_) return;
+    waits().may_go = 1'000'000;
+    waits().goes_on = true;
+    waits().goes_on.notify_all();
   }
   void start() {
     node::NodeOptions options;
-    options.own_kinds = {&cells_kind(), 1};
+    static const offload::Kind kinds[] = {cells_kind(), waits_kind()};
+    options.own_kinds = kinds;
     auto node = node::Node::start(config_, options);
     ASSERT_TRUE(node) << message(node.error());
     node_ = std::move(*node);
@@ -76,8 +95,28 @@ class SessionLinks : public ::testing::TestWithParam<const char*> {
     }
     return true;
   }
+  /// Between two tries the link makes a pause, by its clock.
   [[nodiscard]] bool await_up() {
-    return poll_until([this] { return link_->session() != 0; });
+    return poll_until([this] {
+      if (link_->session() == 0) now_ns_ += kPauseNs;
+      return link_->session() != 0;
+    });
+  }
+  [[nodiscard]] NodeWaits& waits() const { return node_->services().part<NodeWaits>(); }
+  void ask(const wire::CallMessage& message, channel::PeerAnswer& answer, std::uint64_t owner) {
+    ASSERT_TRUE(link_->call(link_->session(), message, answer, owner));
+    link_->ring();
+  }
+  /// A call that keeps its place until the test says so.
+  void ask_held(channel::PeerAnswer& answer, std::uint64_t owner, std::uint8_t hops = 0) {
+    const std::uint32_t fields[] = {1, 0};
+    const std::string_view payload(reinterpret_cast<const char*>(fields), sizeof fields);
+    ask({.offload = wait_calls::Chain::kCall.id, .hops = hops, .payload = payload}, answer, owner);
+  }
+  /// Has the only worker stand still.
+  void stop_worker(channel::PeerAnswer& answer, std::uint64_t owner) {
+    ask({.offload = wait_calls::Stop::kCall.id}, answer, owner);
+    ASSERT_TRUE(poll_until([this] { return waits().stopped.load(); }));
   }
   /// Waits for so many ends more.
   std::vector<RecordedEnds::End> ends(std::size_t count) {
@@ -115,6 +154,9 @@ class SessionLinks : public ::testing::TestWithParam<const char*> {
   node::Config config_;
   std::unique_ptr<node::Node> node_;
   std::atomic<int> wakes_{0};
+  std::atomic<std::uint64_t> now_ns_{1};  // of the link; stands still unless the test says so
+  rings::MessageBudget budget_{1 << 20};
+  std::array<channel::PeerAnswer, 200> answers_{};  // outlive the link
   RecordedEnds ends_;
   cell_calls::Granted granted_;
   std::array<std::uint64_t, 16> words_{};  // what posts read and write; outlives the link
@@ -195,12 +237,162 @@ TEST_P(SessionLinks, WhatNoPacketCarriesNeverLeaves) {
   ASSERT_FALSE(HasFatalFailure());
   WorkRequest longest = read(words_[0], 0);
   longest.bytes = ~std::uint32_t{0};
-  EXPECT_TRUE(link_->post(link_->session(), longest, 0));
-  EXPECT_TRUE(link_->post(link_->session(), read(words_[0], 0), 1));
-  const auto all = ends(2);
-  std::map<std::uint64_t, PostEnd> how;
-  for (const auto& end : all) how[end.owner] = end.how;
-  EXPECT_EQ(how, (std::map<std::uint64_t, PostEnd>{{0, PostEnd::not_sent}, {1, PostEnd::done}}));
+  const std::uint64_t session = link_->session();
+  EXPECT_TRUE(link_->post(session, longest, 0));
+  EXPECT_TRUE(link_->post(session, read(words_[0], 0), 1));
+  EXPECT_TRUE(link_->post(session, longest, 2));
+  EXPECT_TRUE(link_->post(session + 1, read(words_[0], 0), 3));
+  EXPECT_TRUE(link_->post(session, read(words_[0], 0), 4));
+  const auto all = ends(5);  // in the order of posts, whether they have left or not
+  ASSERT_EQ(all.size(), 5u);
+  EXPECT_EQ(all[0], (RecordedEnds::End{0, PostEnd::not_sent, Status::local_length}));
+  EXPECT_EQ(all[1], (RecordedEnds::End{1, PostEnd::done, Status::success}));
+  EXPECT_EQ(all[2], (RecordedEnds::End{2, PostEnd::not_sent, Status::local_length}));
+  EXPECT_EQ(all[3], (RecordedEnds::End{3, PostEnd::not_sent, Status::flushed}));
+  EXPECT_EQ(all[4], (RecordedEnds::End{4, PostEnd::done, Status::success}));
+}
+
+// Each time that it is silent for long it is asked whether it is there, and says so.
+TEST_P(SessionLinks, ASlowCallDoesNotEndTheSessionOfAPeerThatIsThere) {
+  ASSERT_TRUE(await_up());
+  const std::uint64_t session = link_->session();
+  ask_held(answers_[0], 7);
+  ASSERT_FALSE(HasFatalFailure());
+  for (int i = 0; i < 8; ++i) {  // in all for longer than it may be silent
+    now_ns_ += kSilenceNs / 2;
+    for (const base::Stopwatch watch; !link_->poll(ends_);) {  // until it has answered
+      ASSERT_EQ(link_->session(), session);
+      ASSERT_LT(watch.elapsed_ns(), kLinkTimeoutNs);
+      std::this_thread::yield();
+    }
+    ASSERT_EQ(link_->session(), session);
+  }
+  EXPECT_TRUE(ends_.all.empty());
+  go_on();
+  EXPECT_EQ(ends(1).at(0), (RecordedEnds::End{7, PostEnd::done, Status::success}));
+  EXPECT_EQ(link_->session(), session);
+}
+
+TEST_P(SessionLinks, ACallThatIsNeverAnsweredEndsThoughOthersAre) {
+  ASSERT_TRUE(await_up());
+  const std::uint64_t session = link_->session();
+  ask_held(answers_[0], 7);
+  for (int i = 0; i < 40 && ends_.all.empty(); ++i) {
+    ask({.offload = wire::OffloadId::noop}, answers_[1], 8);
+    ASSERT_FALSE(HasFatalFailure());
+    ASSERT_TRUE(poll_until([&] {
+      return std::ranges::any_of(ends_.all, [](const auto& end) { return end.owner == 8; });
+    }));
+    std::erase_if(ends_.all, [](const auto& end) { return end.owner == 8; });
+    now_ns_ += kSilenceNs / 2;
+  }
+  EXPECT_EQ(ends(1).at(0), (RecordedEnds::End{7, PostEnd::unknown, Status::retry_exceeded}));
+  EXPECT_EQ(link_->session(), session);
+  EXPECT_FALSE(link_->waits());
+  // Its answer, when that comes at last, is taken for no other's.
+  go_on();
+  for (int i = 0; i < 300; ++i) {
+    ask({.offload = wire::OffloadId::noop}, answers_[1], 9);
+    ASSERT_FALSE(HasFatalFailure());
+    ASSERT_EQ(ends(1).at(0), (RecordedEnds::End{9, PostEnd::done, Status::success}));
+  }
+  EXPECT_EQ(link_->session(), session);
+}
+
+// Its memory is there for as long as the process is, over some transports.
+TEST_P(SessionLinks, APeerThatStandsStillIsGivenUpWhateverItsMemoryDoes) {
+  ASSERT_TRUE(await_up());
+  ask_for_grant();
+  ASSERT_FALSE(HasFatalFailure());
+  stop_worker(answers_[0], 7);
+  ASSERT_FALSE(HasFatalFailure());
+  const std::uint64_t session = link_->session();
+  for (int i = 0; i < 10 && link_->session() == session; ++i) {
+    EXPECT_TRUE(link_->post(session, write(words_[0], 0), 8));
+    for (int polls = 0; polls < 100; ++polls) {
+      link_->ring();
+      link_->poll(ends_);
+    }
+    now_ns_ += kSilenceNs / 2;
+  }
+  EXPECT_EQ(link_->session(), 0u);
+  const auto end_of_call = std::ranges::find(ends_.all, 7u, &RecordedEnds::End::owner);
+  ASSERT_NE(end_of_call, ends_.all.end());
+  EXPECT_EQ(end_of_call->how, PostEnd::unknown);
+}
+
+// So what left by the session before has taken effect by then, or never will.
+TEST_P(SessionLinks, ASessionBeginsWhenTheOneBeforeHasEndedAtThePeer) {
+  ASSERT_TRUE(await_up());
+  ask_for_grant();
+  ASSERT_FALSE(HasFatalFailure());
+  const auto& keys = node_->services().part<NodeCells>().keys;
+  ASSERT_EQ(keys, 1);
+  const std::uint64_t session = link_->session();
+  stop_worker(answers_[0], 7);
+  ASSERT_FALSE(HasFatalFailure());
+  ASSERT_TRUE(poll_until([this] {
+    now_ns_ += kSilenceNs / 2;
+    return link_->session() == 0;
+  }));
+  now_ns_ += kPauseNs;
+  const int wakes = wakes_;
+  // The peer hears nothing, so this try is in vain.
+  ASSERT_TRUE(poll_until([&] { return wakes_ > wakes; }));
+  go_on();
+  ASSERT_TRUE(await_up());
+  EXPECT_EQ(keys, 0);
+  EXPECT_EQ(link_->session(), session + 1);
+}
+
+TEST_P(SessionLinks, WhoeverSleepsIsWokenWhenItIsLostAndWhenItIsToBeOpened) {
+  ASSERT_TRUE(await_up());
+  constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_EQ(link_->sleep_limit_ns(), kNever);
+  const int wakes = wakes_;
+  node_.reset();
+  for (const base::Stopwatch watch; wakes_ == wakes;) {  // nobody polls it
+    ASSERT_LT(watch.elapsed_ns(), kLinkTimeoutNs);
+    std::this_thread::yield();
+  }
+  ASSERT_TRUE(poll_until([this] { return link_->session() == 0; }));
+  EXPECT_EQ(link_->sleep_limit_ns(), kPauseNs);
+  now_ns_ += kPauseNs;
+  EXPECT_EQ(link_->sleep_limit_ns(), 0u);
+  link_->poll(ends_);
+  EXPECT_EQ(link_->sleep_limit_ns(), kNever);  // the thread that opens it tells
+}
+
+TEST_P(SessionLinks, WhatThePeerSendsIsGatheredWithinABudget) {
+  ASSERT_TRUE(await_up());
+  const auto fill = [this](std::uint32_t bytes) {
+    const std::string_view payload(reinterpret_cast<const char*>(&bytes), sizeof bytes);
+    ask({.offload = wait_calls::Fill::kCall.id, .payload = payload}, answers_[0], 3);
+    EXPECT_EQ(ends(1).at(0), (RecordedEnds::End{3, PostEnd::done, Status::success}));
+    return static_cast<Code>(answers_[0].header.code);
+  };
+  EXPECT_EQ(fill(16 << 10), Code::invalid);
+  EXPECT_EQ(answers_[0].payload_bytes, 16u << 10);
+  EXPECT_EQ(fill(2 << 20), Code::out_of_memory);
+  EXPECT_EQ(answers_[0].payload_bytes, 0u);
+  EXPECT_EQ(fill(0), Code::invalid);
+  EXPECT_EQ(budget_.used(), 0u);
+}
+
+// None of them keeps one of more hops waiting, here or at the peer.
+TEST_P(SessionLinks, CallsOfEachNumberOfHopsHaveRoomOfTheirOwn) {
+  ASSERT_TRUE(await_up());
+  constexpr std::uint32_t kMost = peer::SessionLink::kCallsOfHopsMax;
+  for (std::uint32_t i = 0; i < kMost; ++i) {
+    ask_held(answers_[i], i, 1);
+    ASSERT_FALSE(HasFatalFailure());
+  }
+  const wire::CallMessage once{.offload = wire::OffloadId::noop, .hops = 1};
+  EXPECT_FALSE(link_->call(link_->session(), once, answers_[kMost], kMost));
+  ask({.offload = wire::OffloadId::noop, .hops = 2}, answers_[kMost], kMost);
+  EXPECT_EQ(ends(1).at(0), (RecordedEnds::End{kMost, PostEnd::done, Status::success}));
+  go_on();
+  EXPECT_EQ(ends(kMost).size(), kMost);
 }
 
 TEST_P(SessionLinks, WithoutThePeerNothingLeaves) {

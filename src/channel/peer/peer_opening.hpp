@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.hpp"
 #include "channel/rings/fabric_connection.hpp"
 #include "channel/rings/side_link.hpp"
 #include "channel/rings/thread_rings.hpp"
@@ -36,6 +37,7 @@ struct PeerOptions {
   std::uint64_t pause_max_ns = 1'000'000'000;
   /// Of which what the peer sends is gathered; null: there is no limit. Outlives the link.
   rings::MessageBudget* budget = nullptr;
+  std::function<std::uint64_t()> now_ns = base::monotonic_ns;  ///< of silences, answers and pauses
 };
 
 struct OpenedPeer {

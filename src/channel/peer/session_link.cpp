@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "base/clock.hpp"
 
 namespace espalier::peer {
 namespace {
@@ -123,7 +122,7 @@ void SessionLink::ring() {
 void SessionLink::send_more() {
   const std::uint64_t before = rings_->tail();
   sending_ = !rings_->send_rest();
-  if (rings_->tail() != before) heard_ns_ = std::max(heard_ns_, now_ns_);
+  if (rings_->tail() != before) hear();
 }
 
 bool SessionLink::awaits() const { return posts_.pending() != 0 || awaits_answers() || sending_; }
@@ -135,14 +134,14 @@ bool SessionLink::waits() const {
 
 std::uint64_t SessionLink::sleep_limit_ns() const {
   if (rings_ || opening_) return std::numeric_limits<std::uint64_t>::max();
-  const std::uint64_t now = base::monotonic_ns();
+  const std::uint64_t now = options_.now_ns();
   return again_ns_ > now ? again_ns_ - now : 0;
 }
 
 // --- ends ----------------------------------------------------------------------------------------
 
 bool SessionLink::poll(PeerEnds& ends) {
-  now_ns_ = base::monotonic_ns();
+  now_ns_ = options_.now_ns();
   bool moved = report_never_left(ends);
   if (opening_) moved = take_opened() || moved;
   if (!rings_) {
@@ -150,7 +149,8 @@ bool SessionLink::poll(PeerEnds& ends) {
     return moved;
   }
   if (!awaits()) {
-    heard_ns_ = ended_ns_ = now_ns_;
+    hear();
+    ended_ns_ = now_ns_;
     if (now_ns_ - polled_ns_ < kQuietLookNs && !lost_) return moved;
     polled_ns_ = now_ns_;
   }
@@ -169,7 +169,7 @@ bool SessionLink::poll_session(PeerEnds& ends) {
   if (moved || posts_.pending() == 0) ended_ns_ = now_ns_;
   if (poll_calls(ends)) {
     moved = true;
-    heard_ns_ = now_ns_;
+    hear();
   }
   if (awaits()) look_for_silence(ends);
   return moved;
@@ -263,14 +263,20 @@ bool SessionLink::report_never_left(PeerEnds& ends) {
 
 // --- silence -------------------------------------------------------------------------------------
 
-// A process that was stopped, or a machine that is gone, ends no connection by itself.
+void SessionLink::hear() {
+  heard_ns_ = now_ns_;
+  doubts_ns_ = 0;
+}
+
+// A process that was stopped, or a machine that is gone, ends no connection by itself. Who did not
+// look for long himself asks all the same before he gives the peer up.
 void SessionLink::look_for_silence(PeerEnds& ends) {
-  const std::uint64_t silent_ns = now_ns_ - heard_ns_;
-  lost_ = silent_ns >= options_.silence_ns || now_ns_ - ended_ns_ >= options_.answer_ns ||
-          given_up_ > kGivenUpMax;
+  const std::uint64_t first_ns = options_.silence_ns / 4;
+  if (doubts_ns_ == 0 && now_ns_ - heard_ns_ >= first_ns) doubts_ns_ = now_ns_;
+  const bool silent = doubts_ns_ != 0 && now_ns_ - doubts_ns_ >= options_.silence_ns - first_ns;
+  lost_ = silent || now_ns_ - ended_ns_ >= options_.answer_ns || given_up_ > kGivenUpMax;
   if (lost_) return;
-  if (!asked_ && !sending_ && silent_ns >= options_.silence_ns / 4 &&
-      rings_->begin_send(kAsks, kAsksTag)) {
+  if (doubts_ns_ != 0 && !asked_ && !sending_ && rings_->begin_send(kAsks, kAsksTag)) {
     asked_ = true;
     rings_->ring();
   }
@@ -358,7 +364,8 @@ void SessionLink::take_up(OpenedPeer opened) {
   memory_ = std::move(opened.memory);
   if (memory_) posts_.attach(memory_->pair());
   asked_ = sending_ = lost_ = in_doubt_ = false;
-  heard_ns_ = ended_ns_ = polled_ns_ = now_ns_;
+  hear();
+  ended_ns_ = polled_ns_ = now_ns_;
   ++sessions_;
   own_counts().up.store(true, std::memory_order_relaxed);
   own_counts().opened.fetch_add(1, std::memory_order_relaxed);

@@ -107,6 +107,7 @@ class SessionLink final : public channel::PeerLink {
   bool poll_calls(channel::PeerEnds& ends);
   void free_call(std::uint32_t tag);
   void send_more();
+  void hear();
   void look_for_silence(channel::PeerEnds& ends);
   void give_up_old_calls(channel::PeerEnds& ends);
   void take_answer(const client::Incoming& response, channel::PeerEnds& ends);
@@ -142,6 +143,7 @@ class SessionLink final : public channel::PeerLink {
   std::uint64_t now_ns_ = 0;                          // of this poll
   std::uint64_t polled_ns_ = 0;  // when it was last looked at though nothing was awaited
   std::uint64_t heard_ns_ = 0;   // when the peer last answered, or nothing was awaited
+  std::uint64_t doubts_ns_ = 0;  // since when it is to be asked whether it is there; 0: it is not
   std::uint64_t ended_ns_ = 0;   // when a post last ended, or none was in flight
   std::uint64_t looked_ns_ = 0;  // when the times of calls were looked at
   std::uint64_t sessions_ = 0;

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/principal.hpp"
+#include "engine/principal_accounts.hpp"
 #include "engine/tests/testing/manual_link.hpp"
 #include "engine/tests/testing/peer_posts_world.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
@@ -71,6 +73,22 @@ Next forward(Call& call) {
   return batch.completed();
 }
 
+/// Calls peer 0 once, and answers a letter for its end, as copy() does.
+struct CallState {
+  wire::CallMessage message{.payload = "called"};
+  channel::PeerAnswer answer;
+};
+
+Next call_once(Call& call) {
+  if (const auto ends = peer_ends(call); !ends.empty()) {
+    return call.answer({}, {std::string(1, "drun"[static_cast<std::size_t>(ends[0].how)])});
+  }
+  auto& state = call.state<CallState>();
+  PeerBatch batch(call);
+  batch.call(0, channel::PeerLink::kAnySession, state.message, state.answer);
+  return batch.completed();
+}
+
 void make_peers(TypedSlots<NodePart>& parts) {
   const auto make = [](std::function<void()> wake) -> std::unique_ptr<channel::PeerLink> {
     auto link = std::make_unique<ManualLink>(std::move(wake));
@@ -82,6 +100,7 @@ void make_peers(TypedSlots<NodePart>& parts) {
 
 constexpr auto kCopy = static_cast<wire::OffloadId>(wire::kOwnOffloadIds);
 constexpr auto kForward = static_cast<wire::OffloadId>(wire::kOwnOffloadIds + 1);
+constexpr auto kCallOnce = static_cast<wire::OffloadId>(wire::kOwnOffloadIds + 2);
 const Offload kPostingCalls[] = {
     {{.id = kCopy,
       .name = "copy",
@@ -96,7 +115,14 @@ const Offload kPostingCalls[] = {
       .summary = "calls a peer",
       .right = Right::none,
       .limits = {.key_bytes_max = 0, .payload_bytes_max = 100}},
-     {.step = forward, .executor = &kPeerPosts}}};
+     {.step = forward, .executor = &kPeerPosts}},
+    {{.id = kCallOnce,
+      .name = "call_once",
+      .format = "",
+      .summary = "calls a peer once",
+      .right = Right::none,
+      .limits = {.key_bytes_max = 0, .payload_bytes_max = 0}},
+     {.step = call_once, .executor = &kPeerPosts}}};
 
 class PeerPostsFixture : public ::testing::Test {
  protected:
@@ -111,7 +137,12 @@ class PeerPostsFixture : public ::testing::Test {
   }
   ~PeerPostsFixture() override {
     for (ManualLink* const link : links) {
-      while (link->to_end.size() < link->in_flight.size()) link->end();
+      link->full_for_hops = 0;
+      link->depth = 10'000;
+    }
+    for (int turn = 0; turn < 1'000 && !serving_->scheduler().idle(); ++turn) {
+      end_all();
+      serving_->turn();
     }
   }
   ManualLink& b() { return *links.at(0); }
@@ -120,7 +151,44 @@ class PeerPostsFixture : public ::testing::Test {
     (*client_)->post(message_of(request_of(kCopy, 0, tag_++, reads), address));
     (*client_)->ring();
   }
+  /// The same over so many nodes, of any call; `name`: on whose behalf a device asks.
+  void ask_over(std::uint8_t hops, wire::OffloadId offload, std::uint32_t reads = 0,
+                std::string_view name = {}) {
+    wire::RequestHeader header = request_of(offload, 0, tag_++, reads);
+    header.ring = static_cast<std::uint8_t>(hops << wire::kHopShift);
+    if (!name.empty()) header.ring |= wire::kOnBehalf;
+    const std::string principal =
+        name.empty() ? std::string() : bytes_of(PrincipalView{Right::admin, name, ""});
+    (*client_)->post(message_of(header, {}, principal));
+    (*client_)->flush();
+    (*client_)->ring();
+  }
   std::string letters() { return serving_->wait(*client_).payload; }
+  void end_all() {
+    for (ManualLink* const link : links) {
+      while (link->to_end.size() < link->in_flight.size()) link->end();
+    }
+  }
+  /// Turns, and ends what is posted, until so many answers have come, all of these letters.
+  void expect_answers(std::uint32_t count, std::string_view letters) {
+    std::uint32_t answered = 0;
+    bool wrong = false;
+    EXPECT_TRUE(serving_->run_until([&] {
+      end_all();
+      (*client_)->flush();
+      (*client_)->ring();
+      while (const auto response = (*client_)->receive()) {
+        wrong = wrong || response->payload != letters;
+        ++answered;
+      }
+      return wrong || answered >= count;
+    }));
+    EXPECT_FALSE(wrong);
+    EXPECT_EQ(answered, count);
+  }
+  [[nodiscard]] std::uint32_t peer_waits(const std::string& principal) {
+    return serving_->services().principals.of(principal)->peer_waits;
+  }
 
   std::unique_ptr<SchedulerFixture> serving_;
   SchedulerFixture::Client* client_ = nullptr;
@@ -226,19 +294,113 @@ TEST_F(PeerPostsFixture, MoreRequestsThanPlacesWait) {
   client_ = &serving_->connect(kLongRequests);
   b().depth = 8;
   for (std::uint32_t i = 0; i < 2 * Scheduler::kInFlight; ++i) ask(1, std::to_string(i));
-  std::uint32_t answered = 0;
-  while (answered < 2 * Scheduler::kInFlight) {
-    for (ManualLink* const link : links) {
-      while (link->to_end.size() < link->in_flight.size()) link->end();
-    }
-    (*client_)->flush();
-    serving_->turn();
-    while (const auto response = (*client_)->receive()) {
-      ASSERT_EQ(response->payload, "dd");
-      ++answered;
-    }
-  }
+  expect_answers(2 * Scheduler::kInFlight, "dd");
   EXPECT_TRUE(std::ranges::is_sorted(b().order));
+}
+
+// --- what waits for a peer counts aside ----------------------------------------------------------
+
+TEST_F(PeerPostsFixture, RequestsThatWaitForASilentPeerLeavePlacesToOthers) {
+  client_ = &serving_->connect(kLongRequests, 2);
+  for (std::uint32_t i = 0; i < 3 * Scheduler::kInFlight; ++i) ask(1);
+  serving_->turns(200);
+  EXPECT_EQ(c().in_flight.size(), 3 * Scheduler::kInFlight);
+  auto& other = serving_->connect(kSmallRings, 3);
+  other->post(message_of(request_of(wire::OffloadId::noop)));
+  other->ring();
+  serving_->turns(20);
+  EXPECT_TRUE(other->receive());
+  expect_answers(3 * Scheduler::kInFlight, "dd");
+  EXPECT_EQ(peer_waits(principal_of_user(2)), 0u);
+}
+
+// By however many connections. What is more stays in their rings, and is served in the end.
+TEST_F(PeerPostsFixture, OfOnePrincipalButSoManyWaitForPeers) {
+  constexpr std::uint32_t kClients = 4;
+  constexpr std::uint32_t kEach = 500;
+  std::vector<SchedulerFixture::Client*> clients;
+  for (std::uint32_t i = 0; i < kClients; ++i) {
+    clients.push_back(client_ = &serving_->connect(kLongRequests, 2));
+    for (std::uint32_t request = 0; request < kEach; ++request) ask(1);
+  }
+  serving_->turns(500);
+  EXPECT_EQ(peer_waits(principal_of_user(2)), Scheduler::kPeerWaitsMax);
+  EXPECT_EQ(c().in_flight.size(), Scheduler::kPeerWaitsMax);
+  client_ = &serving_->connect(kSmallRings, 3);
+  ask(1);
+  serving_->turns(20);
+  EXPECT_EQ(peer_waits(principal_of_user(3)), 1u);
+  expect_answers(1, "dd");
+  std::uint32_t answered = 0;
+  EXPECT_TRUE(serving_->run_until([&] {
+    end_all();
+    for (SchedulerFixture::Client* const client : clients) {
+      (*client)->flush();
+      (*client)->ring();
+      while ((*client)->receive()) ++answered;
+    }
+    return answered == kClients * kEach;
+  }));
+}
+
+// By one connection, a device's; more than its share is not posted.
+TEST_F(PeerPostsFixture, OfADevicesClientsEachHasItsShare) {
+  constexpr std::uint32_t kMore = 10;
+  client_ = &serving_->connect({4096, 4096, 1}, 2);
+  for (std::uint32_t i = 0; i < Scheduler::kPeerWaitsMax; ++i) ask_over(0, kCopy, 1, "alice");
+  EXPECT_TRUE(
+      serving_->run_until([&] { return c().in_flight.size() == Scheduler::kPeerWaitsMax; }));
+  for (std::uint32_t i = 0; i < kMore; ++i) ask_over(0, kCopy, 1, "alice");
+  for (std::uint32_t i = 0; i < kMore; ++i) EXPECT_EQ(letters(), "nn");
+  EXPECT_EQ(c().in_flight.size(), Scheduler::kPeerWaitsMax);
+  ask_over(0, kCopy, 1, "bob");
+  serving_->turns(20);
+  EXPECT_EQ(c().in_flight.size(), Scheduler::kPeerWaitsMax + 1);
+  EXPECT_EQ(peer_waits(principal_on_behalf("bob")), 1u);
+  EXPECT_EQ(peer_waits(principal_of_user(2)), 0u);
+  expect_answers(Scheduler::kPeerWaitsMax + 1, "dd");
+}
+
+// --- hops ----------------------------------------------------------------------------------------
+
+TEST_F(PeerPostsFixture, ACallSaysOverHowManyNodesItHasCome) {
+  for (const std::uint8_t hops : {0, 1}) {
+    ask_over(hops, kCallOnce);
+    serving_->turns(3);
+    ASSERT_EQ(b().in_flight.size(), 1u);
+    EXPECT_EQ(b().in_flight.front().hops, hops + 1);
+    b().end();
+    EXPECT_EQ(letters(), "d");
+  }
+}
+
+// A READ waits for no place of the peer's.
+TEST_F(PeerPostsFixture, WhatHasComeFarEnoughCallsNobody) {
+  ask_over(wire::kHopsMax, kCallOnce);
+  EXPECT_EQ(letters(), "n");
+  EXPECT_TRUE(b().in_flight.empty());
+  ask_over(wire::kHopsMax, kCopy, 1);
+  serving_->turns(3);
+  EXPECT_EQ(b().in_flight.size(), 1u);
+  expect_answers(1, "dd");
+}
+
+TEST_F(PeerPostsFixture, CallsOfMoreHopsDoNotWaitForOthers) {
+  b().full_for_hops = 1;
+  ask_over(0, kCallOnce);
+  ask_over(0, kCallOnce);
+  ask_over(1, kCallOnce);
+  ask_over(0, kCopy, 1);
+  serving_->turns(3);
+  ASSERT_EQ(b().in_flight.size(), 2u);
+  const auto hops = [&](std::size_t i) { return b().in_flight[i].hops; };
+  EXPECT_EQ(hops(0) + hops(1), 2);  // of the call, and none of the READ
+}
+
+TEST_F(PeerPostsFixture, OneSleepsNoLongerThanALinkLets) {
+  EXPECT_EQ(serving_->scheduler().sleep_limit_ns(), ~std::uint64_t{0});
+  c().sleep_ns = 5'000'000;
+  EXPECT_EQ(serving_->scheduler().sleep_limit_ns(), 5'000'000u);
 }
 
 TEST(PeerPostsSeeds, EachEndIsWhatTheLinkSaidAndNoPostOvertakesAnother) {

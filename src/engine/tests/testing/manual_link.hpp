@@ -6,6 +6,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@ class ManualLink final : public channel::PeerLink {
     fabric::WorkRequest request;
     std::string called;  // the payload of a call
     channel::PeerAnswer* answer;
+    std::uint8_t hops = 0;  // of a call
   };
 
   explicit ManualLink(std::function<void()> wake_thread) : wake(std::move(wake_thread)) {}
@@ -30,7 +32,8 @@ class ManualLink final : public channel::PeerLink {
   }
   bool call(std::uint64_t, const wire::CallMessage& message, channel::PeerAnswer& answer,
             std::uint64_t owner) override {
-    return take({owner, {}, std::string(message.payload), &answer});
+    if (message.hops == full_for_hops) return false;
+    return take({owner, {}, std::string(message.payload), &answer, message.hops});
   }
   void ring() override { doorbells += std::exchange(unrung, 0) != 0 ? 1 : 0; }
   bool poll(channel::PeerEnds& ends) override {
@@ -49,6 +52,7 @@ class ManualLink final : public channel::PeerLink {
   }
   bool waits() const override { return !in_flight.empty(); }
   std::uint64_t session() const override { return 1; }
+  std::uint64_t sleep_limit_ns() const override { return sleep_ns; }
 
   void end(fabric::PostEnd how = fabric::PostEnd::done,
            fabric::Status status = fabric::Status::success) {
@@ -56,7 +60,9 @@ class ManualLink final : public channel::PeerLink {
   }
 
   std::function<void()> wake;
-  std::size_t depth = 1000;
+  std::size_t depth = 10'000;
+  std::uint8_t full_for_hops = 0;  // no call has 0
+  std::uint64_t sleep_ns = std::numeric_limits<std::uint64_t>::max();
   std::deque<Taken> in_flight;
   std::vector<PeerEnd> to_end;
   std::vector<std::uint64_t> order;  // of the addresses that were posted

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places of requests that come over other nodes: what clients have takes none of them, nor what has
+// come over fewer nodes.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/scheduler.hpp"
+#include "engine/tests/testing/scheduler_fixture.hpp"
+
+namespace espalier::offload {
+namespace {
+
+bool lets_go = false;
+std::uint32_t begun = 0;
+
+/// Keeps its place until it may go.
+struct HoldState {
+  bool begun = false;
+};
+
+Next hold(Call& call) {
+  if (!std::exchange(call.state<HoldState>().begun, true)) ++begun;
+  return lets_go ? call.answer({}) : call.again();
+}
+
+constexpr auto kHold = static_cast<wire::OffloadId>(wire::kOwnOffloadIds);
+const Offload kHoldCalls[] = {{{.id = kHold,
+                                .name = "hold",
+                                .format = "",
+                                .summary = "keeps its place",
+                                .right = Right::none,
+                                .limits = {}},
+                               {.step = hold}}};
+constexpr wire::ConnectionLayout kManyRequests{512, 512, 1};
+constexpr std::uint32_t kMost = wire::kHopRequestsMax;
+
+class HopPlaces : public ::testing::Test {
+ protected:
+  HopPlaces() : serving_({}, std::uint64_t{64} << 20, kHoldCalls) {
+    lets_go = false;
+    begun = 0;
+  }
+  ~HopPlaces() override { lets_go = true; }
+  void post(SchedulerFixture::Client& client, wire::OffloadId offload, unsigned hops) {
+    wire::RequestHeader header = request_of(offload, 0, ++tag_);
+    header.ring = static_cast<std::uint8_t>(hops << wire::kHopShift);
+    client->post(message_of(header));
+    client->flush();
+    client->ring();
+  }
+  void hold_many(SchedulerFixture::Client& client, std::uint32_t count, unsigned hops) {
+    for (std::uint32_t i = 0; i < count; ++i) post(client, kHold, hops);
+    serving_.turns(20);
+  }
+  /// Takes every place that clients can have.
+  void fill_with_clients() {
+    for (int i = 0; i < 4; ++i) hold_many(serving_.connect(kManyRequests, 2), 200, 0);
+    ASSERT_TRUE(serving_.run_until([] { return begun >= Scheduler::kInFlight; }));
+    begun = 0;
+  }
+  /// Whether a request is answered, though others keep their places.
+  bool is_answered(SchedulerFixture::Client& client, unsigned hops,
+                   wire::OffloadId offload = wire::OffloadId::object_list) {
+    post(client, offload, hops);
+    return serving_.run_until([&] { return client->receive().has_value(); });
+  }
+
+  SchedulerFixture serving_;
+  std::uint32_t tag_ = 0;
+};
+
+TEST_F(HopPlaces, ClientsTakeNone) {
+  fill_with_clients();
+  ASSERT_FALSE(HasFatalFailure());
+  auto& client = serving_.connect();
+  post(client, wire::OffloadId::noop, 0);
+  serving_.turns(300);
+  EXPECT_FALSE(client->receive());
+  auto& node = serving_.connect();
+  EXPECT_TRUE(is_answered(node, 1));
+  EXPECT_TRUE(is_answered(node, 2));
+  EXPECT_TRUE(is_answered(serving_.connect(), 2));
+}
+
+// By one ring: what has no place waits aside.
+TEST_F(HopPlaces, RequestsOfFewerHopsTakeNoneOfMore) {
+  auto& node = serving_.connect(kManyRequests);
+  hold_many(node, kMost, 1);
+  EXPECT_EQ(begun, Scheduler::kHopPlaces);
+  auto& other = serving_.connect(kManyRequests);
+  hold_many(other, kMost, 1);
+  EXPECT_EQ(begun, Scheduler::kHopPlaces + 1) << "each session has one, whatever others have";
+  EXPECT_TRUE(is_answered(other, 2));
+  EXPECT_TRUE(is_answered(serving_.connect(), 0));
+  EXPECT_TRUE(is_answered(other, 2, wire::OffloadId::noop));
+  lets_go = true;
+  std::uint32_t answered = 0;
+  EXPECT_TRUE(serving_.run_until([&] {
+    while (node->receive()) ++answered;
+    while (other->receive()) ++answered;
+    return answered == 2 * kMost;
+  }));
+}
+
+// A session asks for no more than that; whoever does keeps itself waiting.
+TEST_F(HopPlaces, OfOneSessionButSoManyAreTaken) {
+  auto& node = serving_.connect(kManyRequests);
+  hold_many(node, 2 * kMost, 2);
+  EXPECT_EQ(node.connection->taken[2], kMost);
+  EXPECT_TRUE(is_answered(serving_.connect(), 2));
+  lets_go = true;
+  std::uint32_t answered = 0;
+  EXPECT_TRUE(serving_.run_until([&] {
+    while (node->receive()) ++answered;
+    return answered == 2 * kMost;
+  }));
+  EXPECT_EQ(node.connection->taken[2], 0u);
+}
+
+TEST_F(HopPlaces, ANoopThatAsksWhetherTheNodeIsThereTakesNone) {
+  auto& node = serving_.connect(kManyRequests);
+  hold_many(node, kMost, 2);
+  auto& other = serving_.connect(kManyRequests);
+  hold_many(other, 2, 2);  // of which one waits
+  EXPECT_TRUE(is_answered(other, 2, wire::OffloadId::noop));
+}
+
+TEST_F(HopPlaces, WhatWaitsForOneEndsWithItsClient) {
+  auto& node = serving_.connect(kManyRequests);
+  hold_many(node, kMost, 1);
+  auto& other = serving_.connect(kManyRequests);
+  hold_many(other, 10, 1);
+  serving_.disconnect(other);
+  lets_go = true;
+  EXPECT_TRUE(serving_.run_until_idle());
+  EXPECT_TRUE(other.ended);
+  EXPECT_TRUE(is_answered(serving_.connect(), 1));
+}
+
+}  // namespace
+}  // namespace espalier::offload
