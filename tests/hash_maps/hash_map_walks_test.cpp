@@ -75,7 +75,9 @@ TEST_P(HashMapOverEachWay, AWalkOfADroppedOneEnds) {
   for (int i = 0; i < 4000; ++i) ASSERT_TRUE(map->put("key" + std::to_string(i), "v"));
   bool dropped = false;
   const auto walked = map->walk([&](std::span<const Item>) {
-    if (!std::exchange(dropped, true)) EXPECT_TRUE(store_->drop_hash_map("h"));
+    if (!std::exchange(dropped, true)) {
+      EXPECT_TRUE(store_->drop_hash_map("h"));
+    }
     return true;
   });
   ASSERT_FALSE(walked);
@@ -139,14 +141,20 @@ TEST_P(HashMapOverEachWay, APipelineAnswersWhatSingleCallsWould) {
         ASSERT_EQ(one.completion.op, requests[i].op);
         ASSERT_EQ(one.completion.found, before[i].has_value());
         const bool reads = requests[i].op == Op::get;
-        if (reads) ASSERT_EQ(one.value, before[i].value_or(""));
+        if (reads) {
+          ASSERT_EQ(one.value, before[i].value_or(""));
+        }
         const bool applies = !reads && (requests[i].op == Op::put ||
                                         (requests[i].op == Op::insert) != before[i].has_value());
         ASSERT_EQ(one.completion.applied, applies);
         const auto now = map->get(keys[i]);
         ASSERT_TRUE(now);
-        if (applies) ASSERT_EQ(now->has_value(), requests[i].op != Op::erase);
-        if (!applies) ASSERT_EQ(now->has_value(), before[i].has_value());
+        if (applies) {
+          ASSERT_EQ(now->has_value(), requests[i].op != Op::erase);
+        }
+        if (!applies) {
+          ASSERT_EQ(now->has_value(), before[i].has_value());
+        }
       }
     }
   }
