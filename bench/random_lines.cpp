@@ -11,7 +11,7 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::size_t kLine = 64;
+constexpr std::size_t kRandomLineBytes = 64;
 
 struct LinePass {
   double lines_per_s = 0;
@@ -24,7 +24,7 @@ LinePass read_random_lines(const std::byte* block, std::uint64_t lines, std::uin
                            double seconds, std::uint64_t seed) {
   constexpr std::uint64_t kTogether = 4096;
   const auto line_at = [&](std::uint64_t i) {
-    return block + base::scale(base::mix64(i + seed), lines) * kLine;
+    return block + base::scale(base::mix64(i + seed), lines) * kRandomLineBytes;
   };
   LinePass pass;
   std::uint64_t read = 0;
@@ -46,10 +46,10 @@ LinePass read_random_lines(const std::byte* block, std::uint64_t lines, std::uin
 }  // namespace
 
 RandomLineRate random_line_rate(std::size_t bytes, double seconds, std::uint64_t seed) {
-  ESPALIER_ASSERT(bytes >= kLine);
+  ESPALIER_ASSERT(bytes >= kRandomLineBytes);
   const HugeBuffer block(bytes);
   std::memset(block.data(), 1, block.bytes());
-  const std::uint64_t lines = bytes / kLine;
+  const std::uint64_t lines = bytes / kRandomLineBytes;
   RandomLineRate best;
   for (const bool to_l2 : {false, true}) {
     for (const std::uint32_t distance : {8u, 16u, 32u, 64u}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier-bench hash`: gets and puts of pairs of 64 bytes, beside peers [RAMBDA §VI-B, Figs. 8 to
-// 10], by one client.
+// `espalier-bench hash`: gets and puts of pairs of 64 bytes, by one client, beside peers
+// [RAMBDA §VI-B, Figs. 8 to 10].
 //
 //   peak     uniform and zipfian keys, gets alone and half puts, batches of 32
 //   latency  the same of zipfian keys in batches of 1 and 32, with a clock around each batch

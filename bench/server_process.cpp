@@ -45,10 +45,10 @@ ServerProcess::ServerProcess(std::vector<std::string> words, int output) {
 }
 
 bool ServerProcess::runs() {
-  siginfo_t told{};
+  siginfo_t ended{};
   const int asked =
-      ::waitid(P_PID, static_cast<id_t>(process_), &told, WEXITED | WNOHANG | WNOWAIT);
-  return asked == 0 && told.si_pid == 0;
+      ::waitid(P_PID, static_cast<id_t>(process_), &ended, WEXITED | WNOHANG | WNOWAIT);
+  return asked == 0 && ended.si_pid == 0;
 }
 
 ServerProcess::~ServerProcess() {
