@@ -122,9 +122,9 @@ class HashRun {
           fmt::format("{} of {} requests failed", answers.failed, list.size()));
     }
     sample.checksum = answers.checksum();
-    if (lines_per_s_ > 0) {
-      sample.numbers.emplace_back("of_random_lines",
-                                  static_cast<double>(sample.ops) / sample.seconds / lines_per_s_);
+    if (lines_per_s_ > 0 && sample.seconds > 0) {
+      const double rate = static_cast<double>(sample.ops) / sample.seconds;
+      sample.numbers.emplace_back("percent_of_random_lines", 100 * rate / lines_per_s_);
     }
     if (const auto bytes = target.memory_bytes()) {
       sample.numbers.emplace_back(
