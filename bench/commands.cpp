@@ -14,6 +14,7 @@
 #include "bench/figure_points.hpp"
 #include "bench/run_device.hpp"
 #include "bench/run_fabric.hpp"
+#include "bench/run_hash.hpp"
 #include "bench/run_in_network.hpp"
 #include "bench/run_latency.hpp"
 #include "bench/run_memory.hpp"
@@ -495,6 +496,26 @@ void add_sequencer(CLI::App& app, const Output& output, cmdline::Action& chosen)
   choose(command, options, output, chosen, run_sequencer);
 }
 
+void add_hash(CLI::App& app, const Output& output, cmdline::Action& chosen) {
+  CLI::App& command = *app.add_subcommand("hash", "hash maps, beside peers");
+  const auto options = std::make_shared<HashBenchOptions>();
+  add_list(command, "--experiment", options->experiments,
+           hash_experiment_names() + "; by default all");
+  add_choices(command, "--target", options->targets, parse_hash_target,
+              "embedded, unix, rings-write, rings-send, device, absl, boost, memcached; by default "
+              "those that are there");
+  add_numbers(command, "--batches", options->batches,
+              "requests in flight (batches); 1,2,4,8,16,32,64 by default");
+  add_number(command, "--keys", options->pairs, "pairs of 16 and 48 bytes");
+  add_number(command, "--ops", options->ops, "requests of a measurement");
+  add_choice(command, "--versions", options->versions, parse_switch, "on, off (ours only)");
+  add_number(command, "--cache", options->cache_percent, "percent of the pairs (device only)");
+  add_number(command, "--probe-seconds", options->probe_seconds,
+             "for each try at the rate of random lines");
+  add_point_options(command, *options);
+  choose(command, options, output, chosen, run_hash);
+}
+
 void add_fabric(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   CLI::App& command = *app.add_subcommand("fabric", "the verbs, transport by transport");
   const auto options = std::make_shared<FabricOptions>();
@@ -534,6 +555,7 @@ void add_bench_commands(CLI::App& app, const Output& output, cmdline::Action& ch
   add_latency(app, output, chosen);
   add_sequencer(app, output, chosen);
   add_fabric(app, output, chosen);
+  add_hash(app, output, chosen);
 }
 
 int run(std::span<const std::string> arguments, const Output& output) {

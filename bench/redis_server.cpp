@@ -7,8 +7,6 @@
 #include <fmt/core.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,9 +15,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
-#include "base/child_process.hpp"
 #include "base/clock.hpp"
 #include "base/cpu.hpp"
 #include "base/loopback_address.hpp"
@@ -56,21 +54,6 @@ class KeptPort {
   memory::Descriptor socket_;
   std::uint16_t number_ = 0;
 };
-
-// By vfork, since a fork would mark all memory of the targets in this process as shared, and each
-// page of it would fault once more under the clock.
-pid_t start(const char* program, char* const* arguments, int output) {
-  const pid_t parent = ::getpid();
-  const pid_t child = ::vfork();
-  if (child != 0) return child;
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(127);  // it ended before the line above
-  ::dup2(output, STDOUT_FILENO);
-  ::dup2(output, STDERR_FILENO);
-  ::close_range(STDERR_FILENO + 1, ~0U, 0);
-  ::execv(program, arguments);
-  ::_exit(127);
-}
 
 // Reads what the child logs until it listens. Errors: throws std::runtime_error with its words.
 void wait_until_it_listens(int log) {
@@ -131,25 +114,13 @@ RedisServer::RedisServer(RedisDoor door) {
     words.emplace_back("--server_cpulist");
     words.push_back(std::to_string(cores.back()));
   }
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail_with_errno("cannot make a pipe");
   const memory::Descriptor log(ends[0]);
   memory::Descriptor output(ends[1]);
-  child_.process = start(program->c_str(), arguments.data(), output.number());
-  if (child_.process < 0) {
-    throw std::runtime_error(fmt::format("cannot start {}: {}", *program, std::strerror(errno)));
-  }
+  child_.emplace(std::move(words), output.number());
   output.close();
   wait_until_it_listens(log.number());  // what it logs later goes nowhere
-}
-
-RedisServer::Child::~Child() {
-  if (process <= 0) return;
-  ::kill(process, SIGKILL);
-  base::wait_for_child(process);
 }
 
 }  // namespace espalier::bench

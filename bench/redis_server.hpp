@@ -12,6 +12,7 @@
 
 #include "base/temporary_folder.hpp"
 #include "bench/redis_connection.hpp"
+#include "bench/server_process.hpp"
 
 namespace espalier::bench {
 
@@ -30,20 +31,12 @@ class RedisServer {
   explicit RedisServer(RedisDoor door = RedisDoor::unix_socket);
 
   [[nodiscard]] const RedisAddress& address() const { return address_; }
-  [[nodiscard]] pid_t process() const { return child_.process; }
+  [[nodiscard]] pid_t process() const { return child_->process(); }
 
  private:
-  struct Child {
-    Child() = default;
-    Child(const Child&) = delete;
-    Child& operator=(const Child&) = delete;
-    ~Child();
-    pid_t process = -1;
-  };
-
   base::TemporaryFolder folder_;  // outlives the child
   RedisAddress address_;
-  Child child_;
+  std::optional<ServerProcess> child_;
 };
 
 }  // namespace espalier::bench

@@ -12,7 +12,7 @@ packages=(
   libcli11-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libtomlplusplus-dev libcpp-httplib-dev
   libpg-query-dev libre2-dev libhyperscan-dev libssl-dev
   libfabric-dev libxdp-dev libbpf-dev
-  libabsl-dev librocksdb-dev liblmdb-dev libhiredis-dev redis-server
+  libabsl-dev libboost1.81-dev librocksdb-dev liblmdb-dev libhiredis-dev redis-server memcached
   wamerican-insane
 )
 if [[ "${1:-}" == --tests ]]; then

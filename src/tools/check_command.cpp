@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier check: examines maps and hash maps of a node from outside, by questions whose answers must agree
-// (tools/map_check.hpp); or fills a map from files, and examines it so, and by its own audit.
+// espalier check: examines maps and hash maps of a node from outside, by questions whose answers
+// must agree (tools/map_check.hpp, tools/hash_check.hpp); or fills a map from files, and examines
+// it so, and by its own audit.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

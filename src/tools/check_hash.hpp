@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `espalier check` does with a hash map: the check (hash_check.hpp), and what is printed of it.
+// What `espalier check` does with a hash map: the check (hash_check.hpp), and what it prints.
 #pragma once
 
 #include <cstdint>

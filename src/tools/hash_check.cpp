@@ -30,7 +30,7 @@ class HashCheck {
     if (!after) return stopped(after.error());
     const bool unwritten = map_.options().versions && before->write_version == after->write_version;
     report_.quiet = options_.steady || unwritten;
-    if (report_.quiet) judge(after->items);
+    if (report_.quiet) compare_all(after->items);
     return std::move(report_);
   }
 
@@ -82,7 +82,7 @@ class HashCheck {
   }
 
   // What was written meanwhile would explain all this.
-  void judge(std::uint64_t items) {
+  void compare_all(std::uint64_t items) {
     for (std::string& words : differing_) fault(std::move(words));
     if (report_.faults.empty() && report_.items != items) {
       fault(fmt::format("a walk delivers {} items where the map's own number is {}", report_.items,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Examines a hash map from outside: a walk delivers as many items as the map says that it has, and
-// gets find what the walk delivers, while others use it. What changed meanwhile is no fault; whether
-// anything may have, versions tell.
+// gets find what the walk delivers, while others use it. What changed meanwhile is no fault;
+// whether anything may have, versions tell.
 //
 // What this cannot see: how the table is built, what memory is lost, and wrong answers that agree.
 //

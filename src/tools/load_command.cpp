@@ -38,8 +38,8 @@ struct Summary {
   }
 };
 
-std::uint64_t memory_of(const MapStats& stats) { return stats.node_bytes + stats.value_bytes; }
-std::uint64_t memory_of(const HashMapStats& stats) { return stats.memory_bytes; }
+std::uint64_t memory_taken(const MapStats& stats) { return stats.node_bytes + stats.value_bytes; }
+std::uint64_t memory_taken(const HashMapStats& stats) { return stats.memory_bytes; }
 
 /// Names of files and maps are bytes too; what is no UTF-8 in them is shown escaped.
 std::string readable(const std::string& text) {
@@ -131,7 +131,7 @@ Outcome<int> load_to(Environment& environment, const LoadOptions& options,
   if (!stats) return std::unexpected(stats.error());
   const Payload payload{stats->items, report->key_bytes, report->value_bytes};
   return report_load(environment, options,
-                     {*report, payload, memory_of(*stats), options.source, address, name});
+                     {*report, payload, memory_taken(*stats), options.source, address, name});
 }
 
 Outcome<int> load_to(Environment& environment, const LoadOptions& options,
@@ -154,7 +154,7 @@ Outcome<int> report_own(Environment& environment, const LoadOptions& options,
   const auto stats = stats_of(data->map);
   if (!stats) return std::unexpected(stats.error());
   return report_load(environment, options,
-                     {data->report, *payload, memory_of(*stats), options.source, "", ""});
+                     {data->report, *payload, memory_taken(*stats), options.source, "", ""});
 }
 
 Outcome<int> load_files(Environment& environment, const LoadOptions& options) {

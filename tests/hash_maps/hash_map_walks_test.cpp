@@ -75,7 +75,9 @@ TEST_P(HashMapOverEachWay, AWalkOfADroppedOneEnds) {
   for (int i = 0; i < 4000; ++i) ASSERT_TRUE(map->put("key" + std::to_string(i), "v"));
   bool dropped = false;
   const auto walked = map->walk([&](std::span<const Item>) {
-    if (!std::exchange(dropped, true)) EXPECT_TRUE(store_->drop_hash_map("h"));
+    if (!std::exchange(dropped, true)) {
+      EXPECT_TRUE(store_->drop_hash_map("h"));
+    }
     return true;
   });
   ASSERT_FALSE(walked);
@@ -84,13 +86,13 @@ TEST_P(HashMapOverEachWay, AWalkOfADroppedOneEnds) {
 }
 
 /// Keeps what each request came to, by its tag.
-struct Kept final : Handler {
+struct ByTag final : Handler {
   struct One {
     int times = 0;
     Completion completion{};
     std::string value;
   };
-  explicit Kept(std::size_t count) : all(count) {}
+  explicit ByTag(std::size_t count) : all(count) {}
   void done(const Completion& completion) override {
     One& one = all.at(completion.tag);
     ++one.times;
@@ -125,7 +127,7 @@ TEST_P(HashMapOverEachWay, APipelineAnswersWhatSingleCallsWould) {
         ASSERT_TRUE(found);
         before.push_back(*found ? std::optional((*found)->value) : std::nullopt);
       }
-      Kept kept(requests.size());
+      ByTag kept(requests.size());
       const std::size_t first = random.below(requests.size());
       pipeline->submit(std::span(requests).first(first), kept);
       static_cast<void>(pipeline->advance());
@@ -133,20 +135,26 @@ TEST_P(HashMapOverEachWay, APipelineAnswersWhatSingleCallsWould) {
       while (pipeline->poll() != 0) {
       }
       for (std::size_t i = 0; i < requests.size(); ++i) {
-        const Kept::One& one = kept.all[i];
+        const ByTag::One& one = kept.all[i];
         ASSERT_EQ(one.times, 1) << i;
         ASSERT_TRUE(one.completion.ok) << message(one.completion.error);
         ASSERT_EQ(one.completion.op, requests[i].op);
         ASSERT_EQ(one.completion.found, before[i].has_value());
         const bool reads = requests[i].op == Op::get;
-        if (reads) ASSERT_EQ(one.value, before[i].value_or(""));
+        if (reads) {
+          ASSERT_EQ(one.value, before[i].value_or(""));
+        }
         const bool applies = !reads && (requests[i].op == Op::put ||
                                         (requests[i].op == Op::insert) != before[i].has_value());
         ASSERT_EQ(one.completion.applied, applies);
         const auto now = map->get(keys[i]);
         ASSERT_TRUE(now);
-        if (applies) ASSERT_EQ(now->has_value(), requests[i].op != Op::erase);
-        if (!applies) ASSERT_EQ(now->has_value(), before[i].has_value());
+        if (applies) {
+          ASSERT_EQ(now->has_value(), requests[i].op != Op::erase);
+        }
+        if (!applies) {
+          ASSERT_EQ(now->has_value(), before[i].has_value());
+        }
       }
     }
   }
@@ -174,7 +182,7 @@ TEST_P(HashMapOverEachWay, APipelineRefusesWhatItsMapCannotDo) {
   };
   std::vector<Request> requests;
   for (const auto& one : asked) requests.push_back(one.first);
-  Kept kept(requests.size());
+  ByTag kept(requests.size());
   pipeline->run(requests, kept);
   for (std::size_t i = 0; i < asked.size(); ++i) {
     EXPECT_EQ(kept.all[i].times, 1);
@@ -183,9 +191,9 @@ TEST_P(HashMapOverEachWay, APipelineRefusesWhatItsMapCannotDo) {
   }
   ASSERT_TRUE(store_->drop_hash_map("h"));
   const std::vector<Request> late = {{Op::get, 0, 0, "k", {}, {}}, {Op::put, 0, 1, "k", {}, "w"}};
-  Kept after(late.size());
+  ByTag after(late.size());
   pipeline->run(late, after);
-  for (const Kept::One& one : after.all) EXPECT_EQ(one.completion.error.code, Code::not_found);
+  for (const ByTag::One& one : after.all) EXPECT_EQ(one.completion.error.code, Code::not_found);
 }
 
 // What is in flight when a pipeline goes is completed before.
@@ -193,7 +201,7 @@ TEST_P(HashMapOverEachWay, APipelineThatEndsCompletesWhatItHas) {
   auto map = store_->create_hash_map("h");
   ASSERT_TRUE(map);
   const std::vector<Request> requests(20, Request{Op::put, 0, 0, "k", {}, "v"});
-  Kept kept(1);
+  ByTag kept(1);
   {
     auto pipeline = Pipeline::open(*map);
     ASSERT_TRUE(pipeline);

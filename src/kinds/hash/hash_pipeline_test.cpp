@@ -65,6 +65,32 @@ TEST(HashPipeline, AnswersInOrderWhatSingleCallsWould) {
   }
 }
 
+TEST(HashPipeline, WhatIsInTheQueueGoesOnWithLaterCalls) {
+  HashFixture f;
+  f.put("k", "v");
+  for (const std::uint32_t in_flight : {1u, 2u, 8u, 41u, 256u}) {
+    HashPipeline pipeline(*f.map, f.thread, PipelineDistances::of(in_flight));
+    const std::size_t most = std::min<std::size_t>(in_flight, 41);
+    std::vector<Request> requests(100);
+    std::vector<std::uint64_t> done;
+    const auto take = [&](const Completion& completion, Handler*) {
+      EXPECT_TRUE(completion.ok && completion.found);
+      done.push_back(completion.tag);
+    };
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      requests[i] = {i % 2 == 0 ? Op::get : Op::put, 0, i, "k", {}, "v"};
+      pipeline.push(requests[i], nullptr, take);
+      ASSERT_EQ(pipeline.pending(), std::min(i + 1, most - 1)) << in_flight << " " << i;
+    }
+    if (most > 1) pipeline.turn(take);
+    EXPECT_EQ(done.size(), requests.size() + 2 - std::max<std::size_t>(most, 2));
+    pipeline.drain(take);
+    EXPECT_EQ(pipeline.pending(), 0u);
+    for (std::size_t i = 0; i < done.size(); ++i) EXPECT_EQ(done[i], i);
+    EXPECT_EQ(done.size(), requests.size());
+  }
+}
+
 TEST(HashPipeline, ErrorsAreThoseOfTheirRequests) {
   HashFixture f;
   HashPipeline pipeline(*f.map, f.thread);

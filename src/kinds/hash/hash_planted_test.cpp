@@ -25,6 +25,13 @@ TEST(HashPlanted, AMissInABinThatChangesIsNoticed) {
 TEST(HashPlanted, AChangeThatIsNotCountedIsNoticed) {
   expect_noticed(Bug::changes_not_counted, a_slot_that_moves_to_the_front_is_found);
 }
+TEST(HashPlanted, AWalkThatMissesASlotThatMovesIsNoticed) {
+  expect_noticed(Bug::changes_ignored, a_walk_takes_a_slot_that_moves_to_the_front);
+  expect_noticed(Bug::changes_not_counted, a_walk_takes_a_slot_that_moves_to_the_front);
+}
+TEST(HashPlanted, AWalkOfABinThatMovesIsNoticed) {
+  expect_noticed(Bug::changes_ignored, a_walk_reads_a_bin_that_moves_again);
+}
 TEST(HashPlanted, AFormerOwnerOfALockIsNoticed) {
   expect_noticed(Bug::owner_not_asked_again, a_former_owner_waits);
 }

@@ -127,7 +127,9 @@ TEST(HashWalkConcurrency, ItemsThatStayComeOnceWhileOthersMakeTheMapGrow) {
         const std::string other = std::to_string(w) + "other" + std::to_string(i % 20'000);
         ASSERT_TRUE(f.map->put(thread, other, "o"));
         ASSERT_TRUE(f.map->put(thread, numbered(i % kThere), "w"));
-        if (i % 3 == 0) ASSERT_TRUE(f.map->erase(thread, other));
+        if (i % 3 == 0) {
+          ASSERT_TRUE(f.map->erase(thread, other));
+        }
       }
     });
   }

@@ -46,7 +46,7 @@ class OwnHashPipeline final : public PipelineImpl {
       if (waiting_ != 0) {
         push_next();
       } else {
-        queue_.turn(Tell{*this});
+        queue_.turn(Complete{*this});
       }
       if (only_wait && completed_ == before) std::this_thread::yield();
     }
@@ -58,8 +58,8 @@ class OwnHashPipeline final : public PipelineImpl {
     const bool came = waiting_ != 0;
     while (waiting_ != 0) push_next();
     if (!came) {
-      while (queue_.pending() != queue_.unreleased()) queue_.turn(Tell{*this});
-      if (queue_.pending() != 0) queue_.turn(Tell{*this});
+      while (queue_.pending() != queue_.unreleased()) queue_.turn(Complete{*this});
+      if (queue_.pending() != 0) queue_.turn(Complete{*this});
     }
     return pending();
   }
@@ -69,7 +69,7 @@ class OwnHashPipeline final : public PipelineImpl {
     std::span<const Request> requests;
     Handler* handler;
   };
-  struct Tell {
+  struct Complete {
     OwnHashPipeline& of;
     void operator()(const Completion& completion, Handler* handler) const {
       ++of.completed_;
@@ -85,7 +85,7 @@ class OwnHashPipeline final : public PipelineImpl {
     batch.requests = batch.requests.subspan(1);
     if (batch.requests.empty()) batches_.pop_front();
     --waiting_;
-    queue_.push(next, handler, Tell{*this});
+    queue_.push(next, handler, Complete{*this});
   }
 
   const std::shared_ptr<channel::Channel> channel_;  // keeps the store

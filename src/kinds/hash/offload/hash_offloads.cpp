@@ -17,7 +17,7 @@
 #include "engine/typed_call.hpp"
 #include "kinds/hash/execute.hpp"
 #include "kinds/hash/offload/long_pair.hpp"
-#include "kinds/hash/offload/walk_call.hpp"
+#include "kinds/hash/offload/walk_piece.hpp"
 #include "store/store_core.hpp"
 
 namespace espalier::offload {
@@ -78,6 +78,29 @@ Next hash_get(Call& call, const hash_calls::Get& asked) {
     return begin_long_pair(call, std::move(map), **lease, reply);
   }
   return answer(call, reply);
+}
+
+struct HashWalkState {
+  std::unique_ptr<WalkPiece> piece;
+};
+
+Next hash_walk(Call& call, const hash_calls::Walk& asked) {
+  HashWalkState* state = call.find_state<HashWalkState>();
+  if (state == nullptr) {
+    auto map = hash_of(call);
+    if (map == nullptr) return fail_no_hash(call);
+    auto piece = std::make_unique<WalkPiece>(std::move(map), asked.after);
+    state = &call.new_state<HashWalkState>();
+    state->piece = std::move(piece);
+  }
+  WalkPiece& piece = *state->piece;
+  if (!piece.whole()) {
+    return call.helper_steps_when_possible(
+        [&piece](StepContext& context) { return piece.gather(context); });
+  }
+  if (piece.error()) return call.fail(*piece.error());
+  if (!call.response_fits(piece.items().size())) return call.writable();
+  return answer(call, hash_calls::Walked{piece.more(), piece.count(), piece.items()});
 }
 
 // --- writing -------------------------------------------------------------------------------------

@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 #include <string>
 
 #include "base/bytes.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
 #include "kinds/hash/hash_map.hpp"
 #include "kinds/hash/offload/long_pair.hpp"
+#include "kinds/hash/walk_items.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -110,6 +112,67 @@ TEST_F(HashOffloads, LongValuesAreCopiedByHelpers) {
               Code::condition_failed);
     EXPECT_EQ(text_of(call(OffloadId::hash_get, id, "k")), "short");
   }
+}
+
+TEST_F(HashOffloads, AWalkComesInPiecesThatGoOnBehindAKey) {
+  const std::uint32_t id = create("h");
+  EXPECT_EQ(call(OffloadId::hash_walk, id, "").header.flags, 0);
+  std::set<std::string> model;
+  for (int i = 0; i < 4000; ++i) {
+    model.insert("key" + std::to_string(i));
+    ASSERT_EQ(call(OffloadId::hash_put, id, "key" + std::to_string(i), "value").header.code, 0);
+  }
+  const std::string long_value(hash::kWalkedValueMax + 1, 'v');
+  ASSERT_EQ(call(OffloadId::hash_put, id, "long", long_value).header.code, 0);
+  model.insert("long");
+  std::set<std::string> seen;
+  std::uint64_t count = 0;
+  int pieces = 0;
+  for (std::string after; pieces < 100; ++pieces) {
+    const Response piece = call(OffloadId::hash_walk, id, after);
+    ASSERT_EQ(piece.header.code, 0);
+    ASSERT_LE(piece.payload.size(), hash::kWalkBytesMax);
+    const std::string bytes = text_of(piece);
+    std::string_view left = bytes;
+    std::uint64_t of_piece = 0;
+    for (hash::ItemRead item; hash::take_item(left, item); ++of_piece) {
+      EXPECT_EQ(item.head.left_out, item.key == "long" ? 1 : 0);
+      EXPECT_EQ(item.value, item.key == "long" ? "" : "value");
+      after = item.key;
+      seen.insert(after);
+    }
+    EXPECT_TRUE(left.empty());
+    EXPECT_EQ(piece.header.version, of_piece);
+    count += of_piece;
+    if (piece.header.flags != wire::kFound) break;
+    EXPECT_GE(bytes.size(), hash::kWalkBytes);
+  }
+  EXPECT_GT(pieces, 0);
+  EXPECT_EQ(count, model.size());
+  EXPECT_EQ(seen, model);
+  // A key that is not there, and never was, has its place all the same.
+  EXPECT_EQ(call(OffloadId::hash_walk, id, "none").header.code, 0);
+  expect_error(call(OffloadId::hash_walk, id + 1, ""), Code::not_found, id + 1);
+  EXPECT_EQ(call(OffloadId::hash_walk, id, "k", "a payload").code(), Code::invalid_argument);
+}
+
+// Of many clients that go while pieces are gathered nothing is left.
+TEST_F(HashOffloads, AClientMayGoDuringAWalk) {
+  const std::uint32_t id = create("h");
+  for (int i = 0; i < 2000; ++i) {
+    ASSERT_EQ(call(OffloadId::hash_put, id, std::to_string(i), "value").header.code, 0);
+  }
+  for (int i = 0; i < 10; ++i) {
+    SchedulerFixture::Client& other = node_.connect();
+    other->post(message_of(request_of(OffloadId::hash_walk, id, 1), "7", ""));
+    other->post(message_of(request_of(OffloadId::hash_walk, id, 2), "", ""));
+    other->flush();
+    other->ring();
+    node_.turns(i);
+    node_.disconnect(other);
+    ASSERT_TRUE(node_.run_until_idle());
+  }
+  EXPECT_EQ(call(OffloadId::hash_walk, id, "").header.code, 0);
 }
 
 // Those whose clients go meanwhile end with them.

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "catalog/testing/recording_sink.hpp"
+#include "kinds/hash/hash_walk.hpp"
 #include "kinds/hash/redo_record.hpp"
 #include "kinds/hash/testing/hash_fixture.hpp"
 
@@ -91,6 +93,55 @@ inline bool a_slot_that_moves_to_the_front_is_found() {
     EXPECT_TRUE(f.map->erase(writer, keys.front()));
   });
   return f.get(keys.back()) == "v" && once.done();
+}
+
+/// How often a walk delivers each key.
+inline std::map<std::string, int> times_walked(HashFixture& f) {
+  std::map<std::string, int> times;
+  HashWalk walk(*f.map);
+  const auto take = [&times](const WalkedItem& item) {
+    ++times[std::string(item.key)];
+    return true;
+  };
+  while (!walk.at_end()) static_cast<void>(walk.step(f.thread, take));
+  return times;
+}
+
+/// Whether a walk delivers an item whose slot moves to a bucket that it has read already.
+inline bool a_walk_takes_a_slot_that_moves_to_the_front() {
+  HashFixture f({.partitions = 1, .versions = false, .seed = HashSeed{3, 4}});
+  const auto keys = keys_of_one_bin(*f.map, kSlotsPerBucket + 1, 17);
+  for (const std::string& key : keys) f.put(key, "v");
+  const Once once(Moment::bucket_read, [&] {
+    HashThread writer = f.another_thread();
+    EXPECT_TRUE(f.map->erase(writer, keys.front()));
+  });
+  const auto times = times_walked(f);
+  return once.done() && times.size() == keys.size() - 1 && times.contains(keys.back());
+}
+
+/// Whether it delivers an item once whose bin moves while it is read. There is one segment until
+/// then, so that a step is a bin.
+inline bool a_walk_reads_a_bin_that_moves_again() {
+  BeforeSplit world;
+  const std::uint32_t bin = world.f.map->hash(world.key).bin();
+  int times = 0;
+  const auto take = [&](const WalkedItem& item) {
+    times += item.key == world.key ? 1 : 0;
+    return true;
+  };
+  HashWalk walk(*world.f.map);
+  bool moved = false;
+  for (std::uint32_t step = 0; !walk.at_end(); ++step) {
+    if (step != bin) {
+      static_cast<void>(walk.step(world.f.thread, take));
+      continue;
+    }
+    const Once once(Moment::bin_read, [&] { world.split(); });
+    static_cast<void>(walk.step(world.f.thread, take));
+    moved = once.done();
+  }
+  return moved && times == 1;
 }
 
 /// A lock, and a holder that has become its owner.

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// A hash map under test: our own, wherever it lies, or a peer. All get the same requests.
+//
+//   embedded     of this process, through its rolling queue
+//   unix         a node's, by the rings of shared memory
+//   rings-write  a node's, by rings that are written one-sidedly over the fabric
+//   rings-send   a node's, by messages of the fabric
+//   device       a node's, asked through a device
+//   absl, boost  absl::flat_hash_map, boost::unordered_flat_map, without a lock
+//   memcached    over its UNIX socket
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/hash_work.hpp"
+#include "espalier/types.hpp"
+
+namespace espalier::bench {
+
+enum class HashTargetKind : std::uint8_t {
+  embedded,
+  unix_rings,
+  rings_write,
+  rings_send,
+  device,
+  absl,
+  boost,
+  memcached
+};
+
+[[nodiscard]] std::string_view name(HashTargetKind kind);
+[[nodiscard]] std::optional<HashTargetKind> parse_hash_target(std::string_view text);
+[[nodiscard]] std::vector<HashTargetKind> all_hash_targets();
+/// Whether it has a thread or process of its own that answers.
+[[nodiscard]] constexpr bool has_server(HashTargetKind kind) {
+  return kind != HashTargetKind::embedded && kind != HashTargetKind::absl &&
+         kind != HashTargetKind::boost;
+}
+
+struct HashTargetOptions {
+  std::uint64_t pairs = 0;
+  bool versions = true;           ///< ours only
+  std::uint64_t cache_bytes = 0;  ///< device only
+};
+
+/// Thread: one at a time.
+class HashTarget {
+ public:
+  virtual ~HashTarget() = default;
+
+  /// Runs all requests, `batch` of them in flight at a time.
+  /// Errors: throws std::runtime_error where it cannot go on.
+  virtual void run(std::span<const Request> requests, std::uint32_t batch,
+                   HashAnswers& answers) = 0;
+  /// How it is run, for people.
+  [[nodiscard]] virtual std::string settings() const = 0;
+  /// Memory of the pairs, where it can tell.
+  [[nodiscard]] virtual std::optional<std::uint64_t> memory_bytes() { return std::nullopt; }
+};
+
+/// Makes an empty one. Errors: throws std::runtime_error with the reason, as where it is not
+/// installed.
+std::unique_ptr<HashTarget> make_hash_target(HashTargetKind kind, const HashTargetOptions& options);
+std::unique_ptr<HashTarget> make_own_hash_target(HashTargetKind kind,
+                                                 const HashTargetOptions& options);
+std::unique_ptr<HashTarget> make_absl_hash_target(const HashTargetOptions& options);
+std::unique_ptr<HashTarget> make_boost_hash_target(const HashTargetOptions& options);
+std::unique_ptr<HashTarget> make_memcached_target(const HashTargetOptions& options);
+
+}  // namespace espalier::bench

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our own hash map: in this process, on a node of it, or through a device before that node. Workers
+// are threads of this process, from the last core on.
+#include <fmt/core.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "bench/hash_target.hpp"
+#include "bench/map_session.hpp"
+#include "bench/own_device.hpp"
+#include "bench/own_node.hpp"
+#include "espalier/hash_map.hpp"
+
+namespace espalier::bench {
+namespace {
+
+struct OwnHashHandler final : Handler {
+  void done(const Completion& completion) override {
+    if (!completion.ok) {
+      ++answers->failed;
+    } else if (completion.op != Op::get) {
+      answers->put += completion.applied ? 1 : 0;
+    } else if (completion.found) {
+      answers->value(completion.value);
+    }
+  }
+  HashAnswers* answers = nullptr;
+};
+
+/// What a target asks, in the order in which it is made.
+struct OwnPlaces {
+  std::unique_ptr<node::Node> node;
+  std::unique_ptr<device::Device> device;
+  std::optional<Store> store;
+};
+
+Store connect_to_own(const std::string& address) {
+  return value_or_throw(Store::connect(address), "cannot connect to the node");
+}
+
+OwnPlaces start_places(HashTargetKind kind, const HashTargetOptions& options) {
+  OwnPlaces places;
+  if (kind == HashTargetKind::embedded) {
+    places.store.emplace(value_or_throw(Store::open(), "cannot open a store"));
+    return places;
+  }
+  node::Config config = own_node_config();
+  NodeTransport transport = NodeTransport::unix_socket;
+  if (kind == HashTargetKind::rings_write) transport = NodeTransport::shm;
+  if (kind == HashTargetKind::rings_send) transport = NodeTransport::shm_send;
+  if (kind == HashTargetKind::device) {
+    prepare_host(config);
+    places.node = start_own_node(config);
+    places.device = start_own_device(*places.node, {.cache_bytes = options.cache_bytes});
+    places.store.emplace(connect_to_own(address_of(*places.device, NodeTransport::unix_socket)));
+    return places;
+  }
+  prepare(config, transport);
+  places.node = start_own_node(config);
+  places.store.emplace(connect_to_own(address_of(*places.node, transport)));
+  return places;
+}
+
+class OwnHashTarget final : public HashTarget {
+ public:
+  OwnHashTarget(HashTargetKind kind, const HashTargetOptions& options)
+      : kind_(kind),
+        options_(options),
+        places_(start_places(kind, options)),
+        map_(value_or_throw(places_.store->create_hash_map("bench", {.versions = options.versions}),
+                            "cannot make a hash map")) {}
+
+  void run(std::span<const Request> requests, std::uint32_t batch, HashAnswers& answers) override {
+    if (!pipeline_ || batch_ != batch) {
+      pipeline_.reset();
+      pipeline_.emplace(value_or_throw(Pipeline::open(map_, batch), "cannot open a pipeline"));
+      batch_ = batch;
+    }
+    handler_.answers = &answers;
+    pipeline_->run(requests, handler_);
+  }
+  [[nodiscard]] std::string settings() const override {
+    return fmt::format("{}, versions {}", name(kind_), options_.versions ? "on" : "off");
+  }
+  std::optional<std::uint64_t> memory_bytes() override {
+    return value_or_throw(map_.stats(), "cannot read its numbers").memory_bytes;
+  }
+
+ private:
+  const HashTargetKind kind_;
+  const HashTargetOptions options_;
+  OwnPlaces places_;
+  HashMap map_;
+  OwnHashHandler handler_;
+  std::optional<Pipeline> pipeline_;  // goes before what it asks
+  std::uint32_t batch_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<HashTarget> make_own_hash_target(HashTargetKind kind,
+                                                 const HashTargetOptions& options) {
+  return std::make_unique<OwnHashTarget>(kind, options);
+}
+
+}  // namespace espalier::bench

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// `espalier-bench hash`: gets and puts of pairs of 64 bytes, by one client, beside peers
+// [RAMBDA §VI-B, Figs. 8 to 10].
+//
+//   peak     uniform and zipfian keys, gets alone and half puts, batches of 32
+//   latency  the same of zipfian keys in batches of 1 and 32, with a clock around each batch
+//   batches  gets of zipfian keys in batches of 1 to 64
+//
+// Before each round the rate of random lines is measured, of which every rate is told as a share.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/hash_target.hpp"
+#include "bench/output.hpp"
+#include "bench/point_run.hpp"
+
+namespace espalier::bench {
+
+struct HashBenchOptions : PointOptions {
+  /// Empty: all that are there.
+  std::vector<HashTargetKind> targets;
+  std::vector<std::string> experiments;  ///< empty: all
+  std::vector<std::uint32_t> batches{1, 2, 4, 8, 16, 32, 64};
+  std::uint64_t pairs = 2'000'000;
+  std::uint64_t ops = 1'000'000;    ///< of a measurement
+  bool versions = true;             ///< of our own maps
+  std::uint32_t cache_percent = 7;  ///< of its pairs that a device may remember
+  double probe_seconds = 0.05;      ///< for each try at the rate of random lines
+};
+
+[[nodiscard]] std::string hash_experiment_names();
+
+/// What is wrong with the options, in one sentence; nothing if all is well.
+std::optional<std::string> problem_of(const HashBenchOptions& options);
+
+/// Returns what main should: 1 if answers differ, or if a target that was named cannot run, which
+/// is said on standard error; the others are measured all the same.
+/// Errors: throws std::runtime_error or std::bad_alloc.
+int run_hash(const HashBenchOptions& options, const Output& output);
+
+}  // namespace espalier::bench

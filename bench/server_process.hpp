@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// A peer's server as a child process, which ends with us, however we end.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace espalier::bench {
+
+class ServerProcess {
+ public:
+  ServerProcess() = default;
+  /// Starts `words`, of which the first is the program's path; what it prints goes to `output`. It
+  /// is killed when this object goes, or when the calling thread ends.
+  /// Errors: throws std::runtime_error with the reason.
+  ServerProcess(std::vector<std::string> words, int output);
+  ServerProcess(const ServerProcess&) = delete;
+  ServerProcess& operator=(const ServerProcess&) = delete;
+  ~ServerProcess();
+
+  [[nodiscard]] pid_t process() const { return process_; }
+  /// Whether it has not ended. Cost: a system call.
+  [[nodiscard]] bool runs();
+
+ private:
+  pid_t process_ = -1;
+};
+
+}  // namespace espalier::bench
