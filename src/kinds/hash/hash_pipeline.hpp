@@ -169,8 +169,8 @@ class HashPipeline {
       const Place& at = place(index);
       const HashAnswer answer =
           at.bin == nullptr
-              ? HashReader::get_exposed(map_, request.key, at.hash)
-              : HashReader::get_exposed(map_, request.key, at.hash, at.segment, at.bin);
+              ? HashReader::get_exposed(map_, thread_, request.key, at.hash)
+              : HashReader::get_exposed(map_, thread_, request.key, at.hash, at.segment, at.bin);
       completion.found = answer.found;
       completion.version = answer.version;
       completion.read_version = answer.read_version;

@@ -30,6 +30,8 @@ enum class Bug : std::uint8_t {
   owner_not_awaited,           // a lock is taken away from an owner that is inside
   record_after_release,        // a record is handed over when readers see what it says
   record_outside_lock,         // a record is handed over when other writers may come before it
+  looks_without_end,           // a reader begins again as often as writers have it
+  spare_links_not_first,       // what comes back is any write's, before erases have what they need
 };
 
 /// Steps between which another thread may do anything.
