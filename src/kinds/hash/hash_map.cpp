@@ -80,7 +80,7 @@ bool HashMaps::give_back(memory::Reclaimer& reclaimer, memory::BufferCache& cach
   // What is stamped by the one is free by the next, if no reader is there.
   for (int i = 0; i < 3; ++i) reclaimer.collect(cache);
   for (HashMap* const map : maps_) {
-    map->refill_spare_links();  // before others take what has come back
+    map->reserve_for_erases();
     map->trim();
     after += map->record_memory();
   }
@@ -132,8 +132,11 @@ Result<void> HashMap::reserve_links() {
   return {};
 }
 
+void HashMap::reserve_for_erases() noexcept {
+  if (versions && !planted(Bug::spare_links_not_first)) refill_spare_links();
+}
+
 void HashMap::refill_spare_links() noexcept {
-  if (!versions) return;
   const std::lock_guard lock(spare_mutex_);
   const std::size_t have = spare_links_.size();
   if (have == kSpareLinks) return;

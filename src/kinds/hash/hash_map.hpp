@@ -199,8 +199,10 @@ class HashMap final : public HashView,
   void flush(LockHolder& holder) noexcept;
   /// Gives back pages of records that are wholly free.
   void trim() noexcept { records_.trim(); }
-  /// Version links that are free go to those reserved for erases, until there are enough.
-  void refill_spare_links() noexcept;
+  /// Version links that are free go to those in reserve for erases, until there are enough: before
+  /// others take them, for tiny pairs are as long, and erases have nothing else once a store is
+  /// full.
+  void reserve_for_erases() noexcept;
   /// Bytes of records, and of pairs that lie beside them.
   [[nodiscard]] std::uint64_t record_memory() const {
     return records_.numbers().pages * memory::class_bytes(memory::kRecordsClass) + long_bytes();
@@ -247,6 +249,7 @@ class HashMap final : public HashView,
                                      bool from_spares);
   Result<memory::StagedBytes> stage(HashThread& thread, const KeyHash& hashed, std::string_view key,
                                     std::string_view value);
+  void refill_spare_links() noexcept;
   bool take_spare_link(std::uint64_t& offset);
   Result<WriteOutcome> write_if_seen(HashThread& thread, const KeyHash& hashed,
                                      std::string_view key, const RecordStamp& seen,

@@ -34,7 +34,10 @@ bool is_starved(const Result<WriteOutcome>& outcome) {
 
 void HashMap::wait_for(std::uint64_t version) {
   if (!versions || planted(Bug::acknowledge_before_release)) return;
-  while (clock_.released_now() < version) std::this_thread::yield();
+  while (clock_.released_now() < version) {
+    reached(Moment::release_awaited);
+    std::this_thread::yield();
+  }
 }
 
 Result<HashWritten> HashMap::write(HashThread& thread, WriteOp op, std::string_view key,
@@ -259,9 +262,7 @@ bool HashMap::provide_records(HashThread& thread, Partition& partition, RecordCl
                               bool from_spares) {
   constexpr std::uint64_t kMost = 32;
   std::array<std::uint64_t, kMost> offsets;
-  // First those that erases have nothing else than, once a store is full: tiny pairs are as long.
-  const bool links = cls == kLinkClass && !planted(Bug::spare_links_not_first);
-  if (links && spare_links() != kSpareLinks) refill_spare_links();
+  if (cls == kLinkClass) reserve_for_erases();
   // Few for small maps, which have many partitions too.
   const auto wanted = std::min<std::uint64_t>(2 + partition.items() / 8, kMost);
   std::uint32_t got = records_.take(cls, std::span(offsets).first(wanted));

@@ -36,12 +36,14 @@ enum class Bug : std::uint8_t {
 
 /// Steps between which another thread may do anything.
 enum class Moment : std::uint8_t {
-  entry_read,   // of a read that knows its segment, and has not looked at the bin
-  bin_read,     // of a read that has seen the bin's header, and no slot
-  bucket_read,  // of a read that has searched a bucket, and goes on to the next of the bin
-  before_done,  // of a write that has stored its slot
-  owner_seen,   // of a thread that has seen that it owns a lock
-  hold_read,    // of a snapshot that has its version, and is not registered
+  entry_read,       // of a read that knows its segment, and has not looked at the bin
+  bin_read,         // of a read that has seen the bin's header, and no slot
+  bucket_read,      // of a read that has searched a bucket, and goes on to the next of the bin
+  before_done,      // of a write that has stored its slot
+  owner_seen,       // of a thread that has seen that it owns a lock
+  lock_awaited,     // of a thread that waits until another leaves a lock
+  release_awaited,  // of a write that waits until its version is released
+  hold_read,        // of a snapshot that has its version, and is not registered
 };
 
 using base::planted;
