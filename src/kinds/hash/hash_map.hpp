@@ -3,8 +3,8 @@
 //
 // All operations are linearizable. Reads take no locks and write nothing that others read, but for
 // one that writers have had begin again kLooksMax times, which takes the lock of its key's
-// partition. A write takes the lock of its key's partition for some tens of nanoseconds, and returns when its version
-// is released.
+// partition. A write takes that lock for some tens of nanoseconds, and returns when its version is
+// released.
 //
 // Invariant: what a call refuses has changed nothing.
 // Thread: any, each with its own HashThread.
