@@ -444,8 +444,9 @@ class Store {
   /// Bytes taken from the operating system and not given back.
   /// Errors: unsupported (a store that is elsewhere: its node's numbers are for those who run it).
   [[nodiscard]] Result<std::uint64_t> memory_bytes() const;
-  /// Frees what waits and can be freed, and gives empty memory back to the operating system. Cost:
-  /// by the memory that is given back.
+  /// Frees what waits and can be freed, has hash maps give up what they have in reserve, and gives
+  /// empty memory back to the operating system. Cost: by the memory that is given back; the locks
+  /// of all hash maps.
   void trim();
 
  private:

@@ -117,6 +117,7 @@ std::unique_ptr<TablesImpl> EmbeddedStore::tables() {
 void EmbeddedStore::trim() {
   if (const auto session = SessionLease::take(sessions_)) {
     tree::ThreadContext& thread = (*session)->thread;
+    static_cast<void>(core_.parts.give_back(thread.cache));
     // The first round stamps what was waiting for its release, the next frees it.
     for (int round = 0; round < 3; ++round) core_.reclaimer.collect(thread.cache);
     thread.cache.flush();

@@ -8,10 +8,14 @@ namespace espalier::offload {
 
 using base::TypedSlots;
 
+struct Services;
+
 /// What a scheduler keeps for a kind. Thread: the scheduler's.
 class SchedulerPart {
  public:
   virtual ~SchedulerPart() = default;
+  /// Now and then, between turns. Errors: std::bad_alloc.
+  virtual void maintain(Services&) {}
 };
 
 /// What a node keeps for a kind. Thread: any.

@@ -103,6 +103,7 @@ bool Scheduler::turn() {
     if (clients_.maintain()) {
       try {
         for (const OfKind& each : executors_) each.executor->maintain();
+        parts_.for_each([this](SchedulerPart& part) { part.maintain(services_); });
       } catch (const std::bad_alloc&) {  // the next time, then
       }
     }

@@ -58,7 +58,8 @@ class StagedBytes {
   [[nodiscard]] std::byte* at() const { return pool_->at(offset_); }
   [[nodiscard]] std::uint64_t offset() const { return offset_; }
   [[nodiscard]] SizeClass size_class() const { return cls_; }
-  /// The caller disposes of the buffer from now on. Requires: all bytes are there; it was not taken.
+  /// The caller disposes of the buffer from now on. Requires: all bytes are there, and it was not
+  /// taken.
   void take() {
     ESPALIER_ASSERT(pool_ != nullptr && is_whole());
     pool_ = nullptr;

@@ -52,8 +52,8 @@ struct Fault {
   std::string_view words{};  ///< for people
 };
 
-/// What is wrong with a comparison whose new value has so many bytes: a kind that there is not, or a
-/// value where it erases.
+/// What is wrong with a comparison whose new value has so many bytes: a kind that there is not, or
+/// a value where it erases.
 [[nodiscard]] constexpr std::optional<Fault> fault_of(const Comparison& comparison,
                                                       std::size_t value_bytes) {
   const bool bad = !condition_kind(comparison.kind) || comparison.reserved != 0 ||

@@ -268,6 +268,22 @@ TEST_F(HashMapsOfANode, ShareAFullStore) {
   share_a_full_store(store);
 }
 
+TEST(EmbeddedHashMaps, GiveTheirMemoryBack) {
+  StoreOptions options;
+  options.memory_bytes_max = std::uint64_t{64} << 20;
+  options.huge_pages = false;
+  Store store = *Store::open(options);
+  auto map = store.create_hash_map("h", {.partitions = 2});
+  ASSERT_TRUE(map);
+  const std::string value(900, 'v');
+  for (int i = 0; i < 20'000; ++i) ASSERT_TRUE(map->put("key" + std::to_string(i), value));
+  const std::uint64_t full = *store.memory_bytes();
+  for (int i = 0; i < 20'000; ++i) ASSERT_TRUE(map->erase("key" + std::to_string(i)));
+  store.trim();
+  EXPECT_LT(*store.memory_bytes(), full / 2);
+  EXPECT_EQ(map->audit(), std::vector<std::string>{});
+}
+
 TEST(EmbeddedHashMaps, HandlesOutliveTheirStore) {
   StoreOptions options;
   options.memory_bytes_max = std::uint64_t{64} << 20;

@@ -30,7 +30,7 @@ struct HeadersBehind {
 [[nodiscard]] bool makes_public_calls(const SourceFile& file);
 
 /// Finds headers behind which too many others lie, where such a source includes one, or it is an
-/// interface. Not kinds/hash/execute.hpp, which is yet to be cut.
+/// interface.
 [[nodiscard]] std::vector<Finding> check_headers_behind(const std::vector<SourceFile>& files,
                                                         const HeadersBehind& most = {});
 

@@ -11,6 +11,10 @@
 #include "kinds/hash/format.hpp"
 #include "wire/call_codec.hpp"
 
+namespace espalier::hash {
+class HashMap;
+}
+
 namespace espalier::hash_calls {
 
 inline constexpr std::uint32_t kKeyBytesMax = 65535;
@@ -34,7 +38,7 @@ struct Opened {
     message.version(self.id);
     message.fixed(self.shape);
   }
-  [[nodiscard]] static Opened of(const auto& map) { return {map.id(), map.shape()}; }
+  [[nodiscard]] static Opened of(const hash::HashMap& map);
   [[nodiscard]] std::optional<wire::Fault> fault() const { return fault_of_shape(shape); }
 };
 

@@ -3,19 +3,26 @@
 
 #include <utility>
 
+#include "catalog/catalog.hpp"
+#include "kinds/hash/hash_map.hpp"
+#include "kinds/hash/hash_threads.hpp"
+#include "memory/staged_bytes.hpp"
+#include "store/store_core.hpp"
+
 namespace espalier::hash_calls {
 
 using hash::HashMap;
 using hash::HashThread;
+using hash::HashThreadLease;
+using hash::WriteHelp;
 using hash::WriteOp;
 
 namespace {
 
 Begun<ItemWritten> begin_write(HashMap& of, HashThread& thread, WriteOp op, std::string_view key,
-                               std::string_view value, hash::StagedPair* staged = nullptr,
+                               std::string_view value, const WriteHelp& help,
                                const Condition& condition = {}) {
-  if (of.is_dropped()) return Begun<ItemWritten>(fail(Code::not_found, of.id()));
-  const auto begun = of.begin(thread, op, key, value, condition, staged);
+  const auto begun = of.begin(thread, op, key, value, condition, help);
   if (!begun.answer) {
     return Begun<ItemWritten>(std::unexpected(begun.answer.error()), begun.version);
   }
@@ -24,7 +31,67 @@ Begun<ItemWritten> begin_write(HashMap& of, HashThread& thread, WriteOp op, std:
                begun.version);
 }
 
+Begun<ItemWritten> begin_as(HashMap& of, HashThread& thread, const Put& asked,
+                            const WriteHelp& help) {
+  return begin_write(of, thread, WriteOp::put, asked.key, asked.value, help);
+}
+
+Begun<ItemWritten> begin_as(HashMap& of, HashThread& thread, const Insert& asked,
+                            const WriteHelp& help) {
+  return begin_write(of, thread, WriteOp::insert, asked.key, asked.value, help);
+}
+
+Begun<ItemWritten> begin_as(HashMap& of, HashThread& thread, const Update& asked,
+                            const WriteHelp& help) {
+  return begin_write(of, thread, WriteOp::update, asked.key, asked.value, help);
+}
+
+Begun<ItemWritten> begin_as(HashMap& of, HashThread& thread, const Erase& asked,
+                            const WriteHelp& help) {
+  return begin_write(of, thread, WriteOp::erase, asked.key, {}, help);
+}
+
+Begun<ItemWritten> begin_as(HashMap& of, HashThread& thread, const CompareAndSet& asked,
+                            const WriteHelp& help) {
+  const auto kind = wire::condition_kind(asked.comparison.kind);
+  if (!kind) return Begun<ItemWritten>(fail(Code::invalid_argument, asked.comparison.kind));
+  const WriteOp op = asked.comparison.erase != 0 ? WriteOp::erase : WriteOp::put;
+  return begin_write(of, thread, op, asked.key, asked.value, help,
+                     {*kind, asked.comparison.version, asked.expected});
+}
+
+Begun<Summed> begin_as(HashMap& of, HashThread& thread, const Add& asked, const WriteHelp& help) {
+  const auto begun = of.begin_add(thread, asked.key, asked.amount, help.waits);
+  if (!begun.answer) return Begun<Summed>(std::unexpected(begun.answer.error()), begun.version);
+  const hash::HashSummed& summed = *begun.answer;
+  return Begun(Result<Summed>({summed.existed, summed.version, summed.sum}), begun.version);
+}
+
+// With what this thread keeps for the maps of the store.
+template <class Request>
+Begun<typename Request::Reply> begin_here(HashMap& of, const Request& asked,
+                                          const WriteHelp& help) {
+  using Reply = typename Request::Reply;
+  if (of.is_dropped()) return Begun<Reply>(fail(Code::not_found, of.id()));
+  const auto lease = HashThreadLease::take(of.store().threads);
+  if (!lease) return Begun<Reply>(std::unexpected(lease.error()));
+  return begin_as(of, **lease, asked, help);
+}
+
+template <class Request>
+Result<typename Request::Reply> execute_write(HashMap& of, const Request& asked) {
+  return of.await(begin_here(of, asked, {}));
+}
+
+template <class Request>
+Begun<typename Request::Reply> begin_at_once(HashMap& of, const Request& asked, WriteHelp help) {
+  help.waits = false;
+  return begin_here(of, asked, help);
+}
+
 }  // namespace
+
+Opened Opened::of(const HashMap& map) { return {map.id(), map.shape()}; }
 
 Result<std::shared_ptr<HashMap>> obtain(catalog::Catalog& catalog, const Create& asked) {
   return hash::create_hash_map(hash::hash_store_of(catalog), asked.name,
@@ -45,40 +112,94 @@ Result<Numbers> execute(HashMap& of, const Stats&) {
   return Numbers{of.all_numbers()};
 }
 
-Begun<ItemWritten> begin(HashMap& of, HashThread& thread, const Put& asked,
-                         hash::StagedPair* staged) {
-  return begin_write(of, thread, WriteOp::put, asked.key, asked.value, staged);
+Result<ItemWritten> execute(HashMap& of, const Put& asked) { return execute_write(of, asked); }
+Result<ItemWritten> execute(HashMap& of, const Insert& asked) { return execute_write(of, asked); }
+Result<ItemWritten> execute(HashMap& of, const Update& asked) { return execute_write(of, asked); }
+Result<ItemWritten> execute(HashMap& of, const Erase& asked) { return execute_write(of, asked); }
+Result<ItemWritten> execute(HashMap& of, const CompareAndSet& asked) {
+  return execute_write(of, asked);
+}
+Result<Summed> execute(HashMap& of, const Add& asked) { return execute_write(of, asked); }
+
+Begun<ItemWritten> begin(HashMap& of, const Put& asked, const WriteHelp& help) {
+  return begin_at_once(of, asked, help);
+}
+Begun<ItemWritten> begin(HashMap& of, const Insert& asked, const WriteHelp& help) {
+  return begin_at_once(of, asked, help);
+}
+Begun<ItemWritten> begin(HashMap& of, const Update& asked, const WriteHelp& help) {
+  return begin_at_once(of, asked, help);
+}
+Begun<ItemWritten> begin(HashMap& of, const Erase& asked, const WriteHelp& help) {
+  return begin_at_once(of, asked, help);
+}
+Begun<ItemWritten> begin(HashMap& of, const CompareAndSet& asked, const WriteHelp& help) {
+  return begin_at_once(of, asked, help);
+}
+Begun<Summed> begin(HashMap& of, const Add& asked, const WriteHelp& help) {
+  return begin_at_once(of, asked, help);
 }
 
-Begun<ItemWritten> begin(HashMap& of, HashThread& thread, const Insert& asked,
-                         hash::StagedPair* staged) {
-  return begin_write(of, thread, WriteOp::insert, asked.key, asked.value, staged);
+bool released(HashMap& of, std::uint64_t version) { return of.released(version); }
+bool is_lost(const HashMap& of) { return of.clock().failed(); }
+bool wait_for(HashMap& of, std::uint64_t version) { return of.wait_for(version); }
+
+Reading::Reading(HashMap& map, std::string_view key)
+    : map_(map),
+      lease_(HashThreadLease::take(map.store().threads)),
+      found_(fail(Code::not_found, map.id())) {
+  if (!lease_) [[unlikely]] {
+    found_ = std::unexpected(lease_.error());
+    return;
+  }
+  HashThread& thread = **lease_;
+  const hash::KeyHash hashed = map.hash(key);
+  thread.slot.enter();
+  if (map.is_dropped()) [[unlikely]]
+    return;
+  const hash::HashAnswer answer = hash::HashReader::get_exposed(map, thread, key, hashed);
+  found_ = ItemFound{answer.found, answer.version, answer.read_version, answer.value};
 }
 
-Begun<ItemWritten> begin(HashMap& of, HashThread& thread, const Update& asked,
-                         hash::StagedPair* staged) {
-  return begin_write(of, thread, WriteOp::update, asked.key, asked.value, staged);
+Reading::~Reading() {
+  if (lease_) (**lease_).slot.exit();
 }
 
-Begun<ItemWritten> begin(HashMap& of, HashThread& thread, const Erase& asked) {
-  return begin_write(of, thread, WriteOp::erase, asked.key, {});
+base::EpochPin Reading::pin() const {
+  return map_.store().core.epoch_pins.pin((**lease_).slot.exposed());
 }
 
-Begun<ItemWritten> begin(HashMap& of, HashThread& thread, const CompareAndSet& asked,
-                         hash::StagedPair* staged) {
-  const auto kind = wire::condition_kind(asked.comparison.kind);
-  if (!kind) return Begun<ItemWritten>(fail(Code::invalid_argument, asked.comparison.kind));
-  const WriteOp op = asked.comparison.erase != 0 ? WriteOp::erase : WriteOp::put;
-  return begin_write(of, thread, op, asked.key, asked.value, staged,
-                     {*kind, asked.comparison.version, asked.expected});
+Result<memory::StagedBytes> stage(HashMap& of, std::string_view key, std::string_view value) {
+  const auto lease = HashThreadLease::take(of.store().threads);
+  if (!lease) return std::unexpected(lease.error());
+  return of.stage(**lease, key, value);
 }
 
-Begun<Summed> begin(HashMap& of, HashThread& thread, const Add& asked) {
-  if (of.is_dropped()) return Begun<Summed>(fail(Code::not_found, of.id()));
-  const auto begun = of.begin_add(thread, asked.key, asked.amount);
-  if (!begun.answer) return Begun<Summed>(std::unexpected(begun.answer.error()), begun.version);
-  const hash::HashSummed& summed = *begun.answer;
-  return Begun(Result<Summed>({summed.existed, summed.version, summed.sum}), begun.version);
+// It is another value already where its length is another.
+Result<LongComparison> LongComparison::begin(HashMap& of, std::string_view key,
+                                             std::string_view expected) {
+  if (of.is_dropped()) return fail(Code::not_found, of.id());
+  const auto lease = HashThreadLease::take(of.store().threads);
+  if (!lease) return std::unexpected(lease.error());
+  LongComparison made;
+  const hash::ExposedEpoch exposed(**lease);
+  const HashMap::Seen seen = of.read_newest(**lease, of.hash(key), key);
+  made.seen_ = seen.stamp;
+  made.version_ = seen.version;
+  made.expected_ = expected;
+  made.differs_ = !seen.value || seen.value->size() != expected.size();
+  if (made.differs_) return made;
+  made.found_ = *seen.value;
+  made.pin_ = of.store().core.epoch_pins.pin((**lease).slot.exposed());
+  return made;
+}
+
+bool LongComparison::step(std::size_t bytes) {
+  const std::string_view piece = expected_.substr(compared_, bytes);
+  differs_ = piece != found_.substr(compared_, piece.size());
+  compared_ += piece.size();
+  if (is_over()) pin_ = base::EpochPin();
+  return is_over();
 }
 
 }  // namespace espalier::hash_calls

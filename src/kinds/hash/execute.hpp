@@ -3,15 +3,29 @@
 // and answered when what it saw is released: a node goes on with other requests until then, a
 // thread of this process waits.
 //
-// Thread: any, each with its own HashThread.
+// Thread: any. What a thread needs besides it keeps for the store (hash_threads.hpp).
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <string_view>
 
-#include "catalog/catalog.hpp"
+#include "base/epoch_pins.hpp"
+#include "espalier/error.hpp"
 #include "kinds/hash/calls.hpp"
-#include "kinds/hash/hash_map.hpp"
-#include "kinds/hash/hash_threads.hpp"
+#include "kinds/hash/hash_thread_lease.hpp"
+#include "kinds/hash/write.hpp"
+
+namespace espalier::catalog {
+class Catalog;
+}
+namespace espalier::hash {
+class HashMap;
+}
+namespace espalier::memory {
+class StagedBytes;
+}
 
 namespace espalier::hash_calls {
 
@@ -25,30 +39,89 @@ namespace espalier::hash_calls {
 [[nodiscard]] Result<Opened> execute(hash::HashMap& of, const Open& asked);
 [[nodiscard]] Result<Numbers> execute(hash::HashMap& of, const Stats& asked);
 
-// `staged`: as of HashMap::begin().
+// Writes that wait until they may be answered. Errors: besides, too_many_participants;
+// std::bad_alloc.
+[[nodiscard]] Result<ItemWritten> execute(hash::HashMap& of, const Put& asked);
+[[nodiscard]] Result<ItemWritten> execute(hash::HashMap& of, const Insert& asked);
+[[nodiscard]] Result<ItemWritten> execute(hash::HashMap& of, const Update& asked);
+[[nodiscard]] Result<ItemWritten> execute(hash::HashMap& of, const Erase& asked);
+[[nodiscard]] Result<ItemWritten> execute(hash::HashMap& of, const CompareAndSet& asked);
+[[nodiscard]] Result<Summed> execute(hash::HashMap& of, const Add& asked);
+
+/// A get. What it has found stays where it is as long as this does.
+/// Thread: one, which makes no other meanwhile.
+class Reading {
+ public:
+  /// Cost: 3 lines.
+  Reading(hash::HashMap& map, std::string_view key);
+  ~Reading();
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+
+  /// Errors: not_found (it was dropped), too_many_participants.
+  [[nodiscard]] const Result<ItemFound>& found() const { return found_; }
+  /// Keeps it there longer, for any thread. Errors: std::bad_alloc.
+  [[nodiscard]] base::EpochPin pin() const;
+
+ private:
+  hash::HashMap& map_;
+  const Result<hash::HashThreadLease> lease_;
+  Result<ItemFound> found_;
+};
+
 template <class Reply>
 using Begun = hash::Unreleased<Reply>;
 
-[[nodiscard]] Begun<ItemWritten> begin(hash::HashMap& of, hash::HashThread& thread,
-                                       const Put& asked, hash::StagedPair* staged = nullptr);
-[[nodiscard]] Begun<ItemWritten> begin(hash::HashMap& of, hash::HashThread& thread,
-                                       const Insert& asked, hash::StagedPair* staged = nullptr);
-[[nodiscard]] Begun<ItemWritten> begin(hash::HashMap& of, hash::HashThread& thread,
-                                       const Update& asked, hash::StagedPair* staged = nullptr);
-[[nodiscard]] Begun<ItemWritten> begin(hash::HashMap& of, hash::HashThread& thread,
-                                       const Erase& asked);
-[[nodiscard]] Begun<ItemWritten> begin(hash::HashMap& of, hash::HashThread& thread,
-                                       const CompareAndSet& asked,
-                                       hash::StagedPair* staged = nullptr);
-[[nodiscard]] Begun<Summed> begin(hash::HashMap& of, hash::HashThread& thread, const Add& asked);
+// Writes of a node: none waits, and one that finds no memory is refused at once (out_of_memory).
+// Errors: besides, too_many_participants; std::bad_alloc.
+[[nodiscard]] Begun<ItemWritten> begin(hash::HashMap& of, const Put& asked,
+                                       const hash::WriteHelp& help = {});
+[[nodiscard]] Begun<ItemWritten> begin(hash::HashMap& of, const Insert& asked,
+                                       const hash::WriteHelp& help = {});
+[[nodiscard]] Begun<ItemWritten> begin(hash::HashMap& of, const Update& asked,
+                                       const hash::WriteHelp& help = {});
+[[nodiscard]] Begun<ItemWritten> begin(hash::HashMap& of, const Erase& asked,
+                                       const hash::WriteHelp& help = {});
+[[nodiscard]] Begun<ItemWritten> begin(hash::HashMap& of, const CompareAndSet& asked,
+                                       const hash::WriteHelp& help = {});
+[[nodiscard]] Begun<Summed> begin(hash::HashMap& of, const Add& asked,
+                                  const hash::WriteHelp& help = {});
+/// Whether answers that wait for this version may be given.
+[[nodiscard]] bool released(hash::HashMap& of, std::uint64_t version);
+/// Whether those that wait now wait in vain, for the log has failed.
+[[nodiscard]] bool is_lost(const hash::HashMap& of);
+/// Waits until they may. False: they never may.
+[[nodiscard]] bool wait_for(hash::HashMap& of, std::uint64_t version);
 
-/// Begins a write with what this thread keeps for the maps of the store, and waits until it may be
-/// answered. Errors: besides, too_many_participants; std::bad_alloc.
-template <class Request>
-[[nodiscard]] Result<typename Request::Reply> execute(hash::HashMap& of, const Request& asked) {
-  const auto lease = hash::HashThreadLease::take(of.store().threads);
-  if (!lease) return std::unexpected(lease.error());
-  return of.await(begin(of, **lease, asked));
-}
+/// Room for a pair that is copied before its write. Errors: as HashMap::stage().
+[[nodiscard]] Result<memory::StagedBytes> stage(hash::HashMap& of, std::string_view key,
+                                                std::string_view value);
+
+/// A long value that is expected, compared piece by piece with what the key has, which stays there
+/// meanwhile. Requires: what is expected outlives it.
+class LongComparison {
+ public:
+  /// Compares lengths alone. Errors: as Reading. std::bad_alloc.
+  static Result<LongComparison> begin(hash::HashMap& of, std::string_view key,
+                                      std::string_view expected);
+
+  [[nodiscard]] bool is_over() const { return differs_ || compared_ == expected_.size(); }
+  /// Compares so many bytes more. Returns whether it is over.
+  bool step(std::size_t bytes);
+  /// Whether the key has another value, or none: once the version is released, that may be told.
+  [[nodiscard]] bool differs() const { return differs_; }
+  [[nodiscard]] std::uint64_t version() const { return version_; }
+  /// What was compared, for the write.
+  [[nodiscard]] const hash::RecordStamp& seen() const { return seen_; }
+
+ private:
+  hash::RecordStamp seen_;
+  std::uint64_t version_ = 0;
+  std::string_view expected_;
+  std::string_view found_;
+  std::size_t compared_ = 0;
+  bool differs_ = false;
+  base::EpochPin pin_;
+};
 
 }  // namespace espalier::hash_calls

@@ -15,11 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/epoch_pins.hpp"
-#include "base/lease_table.hpp"
 #include "base/random.hpp"
 #include "kinds/hash/hash_pipeline.hpp"
 #include "memory/region.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::hash {
 namespace {
@@ -50,7 +49,8 @@ struct Key {
 /// A store with one full map; made once for each way of versions.
 struct World {
   World(bool versions, std::uint64_t count, std::size_t value_bytes = kValueBytes)
-      : region(*memory::Region::reserve({.bytes_max = pairs() * 160 + (std::uint64_t{256} << 20)})),
+      : core(*memory::Region::reserve({.bytes_max = pairs() * 160 + (std::uint64_t{256} << 20)}),
+             8),
         map(create_hash_map(store, "map", {.versions = versions}).value()),
         thread(HashThread::join(store).value()) {
     const char value[kValueBytes] = {};
@@ -69,16 +69,8 @@ struct World {
     return *world;
   }
 
-  memory::Region region;
-  memory::BufferPool pool{region};
-  base::EpochTable epochs = base::EpochTable::create(region.header(), 8);
-  base::LeaseTable leases{epochs};
-  base::EpochPins epoch_pins;
-  memory::Reclaimer reclaimer{pool, epochs, leases, epoch_pins, region.limit_bytes() / 4};
-  espalier::store::StoredObjects objects;
-  HashStore store{pool, epochs, reclaimer, catalog, objects, dropped};
-  espalier::store::DroppedObjects dropped{epochs, leases};
-  catalog::Catalog catalog;  // behind the store, for the map that it holds
+  tree::StoreCore core;
+  HashStore& store = hash_store_of(core.catalog);
   std::shared_ptr<HashMap> map;
   HashThread thread;
 };

@@ -80,6 +80,7 @@ bool HashMaps::give_back(memory::Reclaimer& reclaimer, memory::BufferCache& cach
   // What is stamped by the one is free by the next, if no reader is there.
   for (int i = 0; i < 3; ++i) reclaimer.collect(cache);
   for (HashMap* const map : maps_) {
+    map->reserve_for_erases();
     map->trim();
     after += map->record_memory();
   }
@@ -129,6 +130,10 @@ Result<void> HashMap::reserve_links() {
     refill_spare_links();
   }
   return {};
+}
+
+void HashMap::reserve_for_erases() noexcept {
+  if (versions && !planted(Bug::spare_links_not_first)) refill_spare_links();
 }
 
 void HashMap::refill_spare_links() noexcept {
@@ -191,17 +196,41 @@ Result<std::optional<std::string>> HashMap::get(HashThread& thread, std::string_
   return std::string(answer.value);
 }
 
-HashAnswer HashReader::get_at(const HashMap& map, std::string_view key, const KeyHash& hash,
-                              std::uint64_t& version, bool held) {
-  for (;;) {
-    const Looked looked = look_up(map, hash, key, version, held);
-    if (looked.look == Look::found) {
-      const RecordView record(map.image, looked.record);
-      return {true, record.version(), version, record.pair().value};
-    }
+HashAnswer HashReader::get_at(const HashMap& map, HashThread& thread, std::string_view key,
+                              const KeyHash& hash, std::uint64_t& version, bool held) {
+  Looked looked = look_up(map, hash, key, version, held);
+  if (looked.look != Look::found) {
+    if (begins_again(looked.look)) [[unlikely]]
+      looked = look_again(map, thread, key, hash, version, held, looked);
     if (looked.look == Look::absent) return {false, 0, version, {}};
-    if (looked.look == Look::too_late) version = version_of(map);
   }
+  const RecordView record(map.image, looked.record);
+  return {true, record.version(), version, record.pair().value};
+}
+
+// What makes a reader begin again is a write of its partition at the wrong moment. Many one after
+// the other are rare; then it has writers wait.
+Looked HashReader::look_again(const HashMap& map, HashThread& thread, std::string_view key,
+                              const KeyHash& hash, std::uint64_t& version, bool held,
+                              Looked looked) {
+  for (std::uint32_t looks = 1; begins_again(looked.look); ++looks) {
+    if (looks >= kLooksMax && !planted(Bug::looks_without_end)) {
+      return map.look_locked(thread, hash, key, version, held);
+    }
+    if (looked.look == Look::too_late) version = version_of(map);
+    looked = look_up(map, hash, key, version, held);
+  }
+  return looked;
+}
+
+// Under the lock nothing moves, and all that was taken out is released.
+Looked HashMap::look_locked(HashThread& thread, const KeyHash& hash, std::string_view key,
+                            std::uint64_t& version, bool held) const {
+  const PartitionGuard guard(partitions_[hash.partition()].lock, thread.holder());
+  if (!held) version = clock_.released();
+  const Looked looked = look_up(*this, hash, key, version, held);
+  ESPALIER_ASSERT(!begins_again(looked.look));
+  return looked;
 }
 
 Result<HashSnapshot> HashMap::hold(HashThread& thread, std::string owner) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A hash map: keys of bytes, without an order, in the memory of a store (docs/design/hash.md).
 //
-// All operations are linearizable. Reads take no locks and write nothing that others read. A write
-// takes the lock of its key's partition for some tens of nanoseconds, and returns when its version
-// is released.
+// All operations are linearizable. Reads take no locks and write nothing that others read, but for
+// one that writers have had begin again kLooksMax times, which takes the lock of its key's
+// partition. A write takes that lock for some tens of nanoseconds, and returns when its version is
+// released.
 //
 // Invariant: what a call refuses has changed nothing.
 // Thread: any, each with its own HashThread.
@@ -29,6 +30,8 @@
 #include "kinds/hash/hash_store.hpp"
 #include "kinds/hash/partition.hpp"
 #include "kinds/hash/reading.hpp"
+#include "kinds/hash/write.hpp"
+#include "memory/staged_bytes.hpp"
 #include "memory/version_clock.hpp"
 
 namespace espalier::hash {
@@ -44,65 +47,6 @@ struct HashOptions {
   std::uint64_t snapshot_bytes_max = std::uint64_t{256} << 20;
   /// none: drawn
   std::optional<HashSeed> seed{};
-};
-
-class HashMap;
-
-/// A long pair on its way into a buffer of its own, piece by piece, before the write that takes it:
-/// nothing else knows of the buffer meanwhile, which goes back if it is not taken.
-/// Thread: one at a time, any. Requires: the map, and what it copies, outlive it.
-class StagedPair {
- public:
-  StagedPair(StagedPair&& other) noexcept
-      : map_(std::exchange(other.map_, nullptr)),
-        offset_(other.offset_),
-        key_(other.key_),
-        value_(other.value_),
-        copied_(other.copied_) {}
-  StagedPair& operator=(StagedPair&&) = delete;
-  ~StagedPair();
-
-  /// Whether it was not taken.
-  explicit operator bool() const { return map_ != nullptr; }
-  /// Copies so many bytes more of the value. Returns whether all are there.
-  bool copy(std::size_t bytes);
-  /// The buffer, of which the caller disposes from now on. Requires: all of it was copied.
-  [[nodiscard]] wire::Ref take();
-
- private:
-  friend class HashMap;
-  StagedPair(HashMap& map, std::uint64_t offset, std::string_view key, std::string_view value)
-      : map_(&map), offset_(offset), key_(key), value_(value) {}
-
-  HashMap* map_;  // null: it was taken
-  std::uint64_t offset_;
-  std::string_view key_;
-  std::string_view value_;
-  std::size_t copied_ = 0;
-};
-
-/// What a write did.
-struct HashWritten {
-  std::uint64_t version = 0;  ///< 0 if nothing was applied or versions are off
-  bool applied = false;
-  bool existed = false;
-};
-
-/// What a write has come to, which may be answered when a version is released.
-template <class T>
-struct Unreleased {
-  Result<T> answer;
-  std::uint64_t version = 0;
-
-  explicit Unreleased(Result<T> answer_in, std::uint64_t version_in = 0)
-      : answer(std::move(answer_in)), version(version_in) {}
-};
-
-/// What adding to a counter came to.
-struct HashSummed {
-  std::uint64_t sum = 0;
-  std::uint64_t version = 0;  ///< as HashWritten::version
-  bool existed = false;
 };
 
 /// What a key is at a version. The value is good as long as its reader is.
@@ -156,14 +100,15 @@ class HashMap final : public HashView,
   /// Any of them, if a condition holds. Errors: besides, condition_failed.
   Result<HashWritten> write(HashThread& thread, WriteOp op, std::string_view key,
                             std::string_view value, const Condition& condition = {});
-  /// The same, and does not wait until it may be answered (released()). `staged`: the pair as a
-  /// whole, which it takes if it comes to writing; null: it copies the pair itself.
+  /// The same, and does not wait until it may be answered (released()).
   Unreleased<HashWritten> begin(HashThread& thread, WriteOp op, std::string_view key,
                                 std::string_view value, const Condition& condition = {},
-                                StagedPair* staged = nullptr);
-  /// Room for a pair that is copied before its write. Errors: key_too_long, value_too_long,
-  /// out_of_memory. Requires: the pair is longer than records are.
-  Result<StagedPair> stage(HashThread& thread, std::string_view key, std::string_view value);
+                                const WriteHelp& help = {});
+  /// Room for a pair that is copied before its write; its key is there, its value is yet to be
+  /// copied. Errors: key_too_long, value_too_long, out_of_memory. Requires: the pair is longer than
+  /// records are; the map, and what is copied, outlive it.
+  Result<memory::StagedBytes> stage(HashThread& thread, std::string_view key,
+                                    std::string_view value);
   /// A write that does not wait: its answer may be given when `wait_for` is released. Of the errors
   /// condition_failed stands in the outcome. Requires: no condition on a value.
   Result<WriteOutcome> begin_write(HashThread& thread, WriteOp op, std::string_view key,
@@ -183,8 +128,19 @@ class HashMap final : public HashView,
   /// Adds to a counter of 8 bytes, little-endian; an absent one is 0. Returns the sum, which wraps
   /// round. Errors: besides, invalid_argument (the value has another length, the detail).
   Result<std::uint64_t> add(HashThread& thread, std::string_view key, std::uint64_t amount);
-  /// The same, and does not wait until it may be answered.
-  Unreleased<HashSummed> begin_add(HashThread& thread, std::string_view key, std::uint64_t amount);
+  /// The same, and does not wait until it may be answered. `waits`: as WriteHelp has it.
+  Unreleased<HashSummed> begin_add(HashThread& thread, std::string_view key, std::uint64_t amount,
+                                   bool waits = true);
+
+  /// A key's newest state, released or not.
+  struct Seen {
+    RecordStamp stamp;
+    std::uint64_t version = 0;  // which is released when this may be told
+    std::optional<std::string_view> value;
+  };
+  /// Requires: the thread exposes an epoch. The value is good as long as it does.
+  [[nodiscard]] Seen read_newest(HashThread& thread, const KeyHash& hashed,
+                                 std::string_view key) const;
 
   // --- snapshots ---------------------------------------------------------------------------------
 
@@ -240,21 +196,24 @@ class HashMap final : public HashView,
     return std::move(begun.answer);
   }
 
-  /// Hands what waits to be handed over to the reclaimer, gives back what is in stock, and frees
-  /// what can be freed. Cost: every partition's lock, heavy barriers.
-  void give_back(HashThread& thread);
-
   // For HashMaps.
   /// Takes out what is ready, hands over what was retired, and gives back what is in stock.
   void flush(LockHolder& holder) noexcept;
   /// Gives back pages of records that are wholly free.
   void trim() noexcept { records_.trim(); }
+  /// Version links that are free go to those in reserve for erases, until there are enough: before
+  /// others take them, for tiny pairs are as long, and erases have nothing else once a store is
+  /// full.
+  void reserve_for_erases() noexcept;
   /// Bytes of records, and of pairs that lie beside them.
   [[nodiscard]] std::uint64_t record_memory() const {
     return records_.numbers().pages * memory::class_bytes(memory::kRecordsClass) + long_bytes();
   }
 
   // For audits and tests.
+  /// Hands what waits to be handed over to the reclaimer, gives back what is in stock, and frees
+  /// what can be freed. Cost: every partition's lock, heavy barriers.
+  void give_back(HashThread& thread);
   [[nodiscard]] const std::deque<Partition>& partitions() const { return partitions_; }
   [[nodiscard]] const RecordStore& records() const { return records_; }
   [[nodiscard]] RecordStore& records() { return records_; }
@@ -279,32 +238,28 @@ class HashMap final : public HashView,
   Result<catalog::RedoRoom> record_room(const WriteIntent& intent) const;
   Result<WriteOutcome> apply(HashThread& thread, WriteIntent& intent);
   Result<WriteOutcome> carry_out(HashThread& thread, WriteIntent& intent);
+  Result<WriteOutcome> attempt(HashThread& thread, WriteIntent& intent,
+                               std::optional<memory::StagedBytes>& own);
+  Result<WriteOutcome> attempt_starved(HashThread& thread, WriteIntent& intent,
+                                       std::optional<memory::StagedBytes>& own);
+  [[nodiscard]] wire::Ref make_live(const memory::StagedBytes& pair);
   Unreleased<HashWritten> answer_of(const Result<WriteOutcome>& outcome) const;
   Unreleased<HashWritten> write_if_equal(HashThread& thread, WriteIntent& intent);
   Result<void> provide(HashThread& thread, Partition& partition, const Shortage& shortage,
                        WriteIntent& intent);
   [[nodiscard]] bool provide_records(HashThread& thread, Partition& partition, RecordClass cls,
                                      bool from_spares);
-  [[nodiscard]] Result<std::uint64_t> take_buffer(HashThread& thread, std::uint64_t bytes);
-  Result<StagedPair> stage(HashThread& thread, const KeyHash& hashed, std::string_view key,
-                           std::string_view value);
-  void unstage(wire::Ref pair, std::uint64_t bytes) noexcept;
+  Result<memory::StagedBytes> stage(HashThread& thread, const KeyHash& hashed, std::string_view key,
+                                    std::string_view value);
   void refill_spare_links() noexcept;
   bool take_spare_link(std::uint64_t& offset);
-  /// A key's newest state, released or not.
-  struct Seen {
-    RecordStamp stamp;
-    std::uint64_t version = 0;  // which is released when this may be told
-    std::optional<std::string_view> value;
-  };
-  /// Requires: the thread exposes an epoch. The value is good as long as it does.
-  [[nodiscard]] Seen read_newest(const KeyHash& hashed, std::string_view key) const;
   Result<WriteOutcome> write_if_seen(HashThread& thread, const KeyHash& hashed,
                                      std::string_view key, const RecordStamp& seen,
-                                     std::optional<std::string_view> desired);
+                                     std::optional<std::string_view> desired, bool waits);
+  [[nodiscard]] Looked look_locked(HashThread& thread, const KeyHash& hash, std::string_view key,
+                                   std::uint64_t& version, bool held) const;
 
   friend class HashReader;
-  friend class StagedPair;
 
   HashStore& store_;
   const std::string name_;
@@ -349,18 +304,18 @@ class HashReader {
   /// What the key is. Not older than the last renewal; of a snapshot as of it, unless expired().
   [[nodiscard]] HashAnswer get(std::string_view key) { return get(key, map_.hash(key)); }
   [[nodiscard]] HashAnswer get(std::string_view key, const KeyHash& hash) {
-    return get_at(map_, key, hash, version_, snapshot_ != nullptr || !map_.versions);
+    return get_at(map_, thread_, key, hash, version_, snapshot_ != nullptr || !map_.versions);
   }
-  /// What a key is now, for those who have exposed an epoch themselves.
-  [[nodiscard]] static HashAnswer get_exposed(const HashMap& map, std::string_view key,
-                                              const KeyHash& hash) {
+  /// What a key is now, for a thread that has exposed an epoch itself.
+  [[nodiscard]] static HashAnswer get_exposed(const HashMap& map, HashThread& thread,
+                                              std::string_view key, const KeyHash& hash) {
     std::uint64_t version = version_of(map);
-    return get_at(map, key, hash, version, !map.versions);
+    return get_at(map, thread, key, hash, version, !map.versions);
   }
   /// The same, of a bin that the directory led to a while ago.
-  [[nodiscard]] static HashAnswer get_exposed(const HashMap& map, std::string_view key,
-                                              const KeyHash& hash, PlaceWord segment,
-                                              const std::byte* bin) {
+  [[nodiscard]] static HashAnswer get_exposed(const HashMap& map, HashThread& thread,
+                                              std::string_view key, const KeyHash& hash,
+                                              PlaceWord segment, const std::byte* bin) {
     const std::uint64_t version = version_of(map);
     const Looked looked = look_in(map, revisit(segment, bin), hash, key, version, !map.versions);
     if (looked.look == Look::found) [[likely]] {
@@ -368,7 +323,7 @@ class HashReader {
       return {true, record.version(), version, record.pair().value};
     }
     if (looked.look == Look::absent) return {false, 0, version, {}};
-    return get_exposed(map, key, hash);
+    return get_exposed(map, thread, key, hash);
   }
   /// Whether the snapshot has lost what it held: then what was answered may be wrong.
   [[nodiscard]] bool expired() const { return snapshot_ != nullptr && snapshot_->has_expired(); }
@@ -383,8 +338,11 @@ class HashReader {
     return map.versions ? map.clock_.released() : kAnyVersion;
   }
   void load_version() { version_ = version_of(map_); }
-  static HashAnswer get_at(const HashMap& map, std::string_view key, const KeyHash& hash,
-                           std::uint64_t& version, bool held);
+  static HashAnswer get_at(const HashMap& map, HashThread& thread, std::string_view key,
+                           const KeyHash& hash, std::uint64_t& version, bool held);
+  [[gnu::noinline]] static Looked look_again(const HashMap& map, HashThread& thread,
+                                             std::string_view key, const KeyHash& hash,
+                                             std::uint64_t& version, bool held, Looked looked);
 
   const HashMap& map_;
   HashThread& thread_;

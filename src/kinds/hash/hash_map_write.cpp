@@ -2,6 +2,7 @@
 // Writes of a hash map: what is done before the partition's lock is taken, and after.
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <new>
 #include <thread>
@@ -9,8 +10,10 @@
 
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
+#include "base/clock.hpp"
 #include "kinds/hash/hash_map.hpp"
 #include "kinds/hash/redo_record.hpp"
+#include "store/starved_write.hpp"
 
 namespace espalier::hash {
 namespace {
@@ -23,11 +26,16 @@ std::uint64_t pair_bytes(std::string_view key, std::string_view value) {
   return sizeof(LongPairHeader) + key.size() + value.size();
 }
 
+bool is_starved(const Result<WriteOutcome>& outcome) {
+  return !outcome && outcome.error().code == Code::out_of_memory;
+}
+
 }  // namespace
 
 bool HashMap::wait_for(std::uint64_t version) {
   while (!released(version)) {
     if (clock_.failed()) return released(version);
+    reached(Moment::release_awaited);
     std::this_thread::yield();
   }
   return true;
@@ -40,7 +48,7 @@ Result<HashWritten> HashMap::write(HashThread& thread, WriteOp op, std::string_v
 
 Unreleased<HashWritten> HashMap::begin(HashThread& thread, WriteOp op, std::string_view key,
                                        std::string_view value, const Condition& condition,
-                                       StagedPair* staged) {
+                                       const WriteHelp& help) {
   if (key.empty() || key.size() > kKeyBytesMax) {
     return Unreleased<HashWritten>(fail(Code::key_too_long));
   }
@@ -50,8 +58,9 @@ Unreleased<HashWritten> HashMap::begin(HashThread& thread, WriteOp op, std::stri
   intent.key = key;
   intent.value = value;
   intent.condition = condition;
-  intent.staged = staged;
-  if (condition.kind == ConditionKind::value) return write_if_equal(thread, intent);
+  intent.help = help;
+  const bool compares = condition.kind == ConditionKind::value && help.expected == nullptr;
+  if (compares) return write_if_equal(thread, intent);
   return answer_of(carry_out(thread, intent));
 }
 
@@ -86,11 +95,11 @@ Unreleased<HashWritten> HashMap::write_if_equal(HashThread& thread, WriteIntent&
     bool equal = false;
     {
       const ExposedEpoch exposed(thread);
-      seen = read_newest(intent.hash, intent.key);
+      seen = read_newest(thread, intent.hash, intent.key);
       equal = seen.value == expected;
     }
     if (!equal) return Unreleased<HashWritten>(fail(Code::condition_failed), seen.version);
-    intent.expected = &seen.stamp;
+    intent.help.expected = &seen.stamp;
     const auto outcome = carry_out(thread, intent);
     if (!outcome || !outcome->condition_failed) return answer_of(outcome);
   }
@@ -117,8 +126,20 @@ Result<catalog::RedoRoom> HashMap::record_room(const WriteIntent& intent) const 
 }
 
 Result<WriteOutcome> HashMap::carry_out(HashThread& thread, WriteIntent& intent) {
+  std::optional<memory::StagedBytes> own;
+  auto outcome = attempt(thread, intent, own);
+  if (intent.help.waits && is_starved(outcome)) [[unlikely]]
+    outcome = attempt_starved(thread, intent, own);
+  if (outcome && store_.reclaimer.due()) store_.reclaimer.collect(*thread.cache);
+  return outcome;
+}
+
+// `own`: a long pair that nobody else has staged; it stays from one attempt to the next.
+Result<WriteOutcome> HashMap::attempt(HashThread& thread, WriteIntent& intent,
+                                      std::optional<memory::StagedBytes>& own) {
   const bool stores = intent.op != WriteOp::erase;
   if (stores && intent.value.size() > kValueBytesMax) return fail(Code::value_too_long);
+  intent.may_grow = true;
   catalog::RedoRoom record;
   if (redo() != nullptr) {
     auto room = record_room(intent);
@@ -126,21 +147,46 @@ Result<WriteOutcome> HashMap::carry_out(HashThread& thread, WriteIntent& intent)
     record = *std::move(room);
     intent.record = &record;
   }
-  if (stores && intent.staged != nullptr && *intent.staged) {
-    intent.pair = intent.staged->take();
-  } else if (stores && is_long(intent.key, intent.value)) {
+  memory::StagedBytes*& staged = intent.help.staged;
+  if (stores && staged == nullptr && is_long(intent.key, intent.value)) {
     auto pair = stage(thread, intent.hash, intent.key, intent.value);
     if (!pair) return std::unexpected(pair.error());
-    pair->copy(intent.value.size());
-    intent.pair = pair->take();
+    own.emplace(*std::move(pair));
+    own->copy(intent.value.size());
+    staged = &*own;
   }
+  const bool pairs = stores && staged != nullptr;
+  if (pairs) intent.pair = make_live(*staged);
   clock_.admit();
   auto outcome = apply(thread, intent);
-  if (intent.pair && (!outcome || !outcome->applied)) {
-    unstage(intent.pair, pair_bytes(intent.key, intent.value));
+  if (!pairs) [[likely]]
+    return outcome;
+  if (outcome && outcome->applied) {
+    staged->take();
+  } else {
+    retirement_.long_bytes.fetch_sub(memory::BufferPool::class_bytes(staged->size_class()),
+                                     std::memory_order_relaxed);
   }
-  if (outcome && store_.reclaimer.due()) store_.reclaimer.collect(*thread.cache);
   return outcome;
+}
+
+// As ordered maps do (store/starved_write.hpp).
+Result<WriteOutcome> HashMap::attempt_starved(HashThread& thread, WriteIntent& intent,
+                                              std::optional<memory::StagedBytes>& own) {
+  tree::StarvedWrite starved{intent.op == WriteOp::erase, 0, base::monotonic_ns()};
+  while (tree::may_try_again(store_.core, starved)) {
+    ++starved.attempts;
+    if (starved.attempts > tree::kAttemptsAtOnce) {
+      std::this_thread::sleep_for(std::chrono::nanoseconds(tree::kStarvedPaceNs));
+    }
+    try {
+      tree::make_room(store_.core, *thread.cache, starved);
+    } catch (const std::bad_alloc&) {  // of what frees memory for others; no lock is held
+    }
+    auto outcome = attempt(thread, intent, own);
+    if (!is_starved(outcome)) return outcome;
+  }
+  return store_.pool.region().out_of_memory();
 }
 
 Result<WriteOutcome> HashMap::apply(HashThread& thread, WriteIntent& intent) {
@@ -162,11 +208,7 @@ Result<WriteOutcome> HashMap::apply(HashThread& thread, WriteIntent& intent) {
     if (outcome.refused) return fail(Code::exhausted);
     if (outcome.no_memory) return store_.pool.region().out_of_memory();
     if (!shortage.any()) return outcome;
-    Result<void> provided = store_.pool.region().out_of_memory();
-    try {
-      provided = provide(thread, partition, shortage, intent);
-    } catch (const std::bad_alloc&) {  // of what frees memory for others; no lock is held
-    }
+    const auto provided = provide(thread, partition, shortage, intent);
     if (!provided) return std::unexpected(provided.error());
   }
 }
@@ -186,12 +228,8 @@ Result<void> HashMap::provide(HashThread& thread, Partition& partition, const Sh
     return out_of_memory();
   }
   if (!shortage.segment && !shortage.directory) return {};
-  // A partition with segments goes on without new ones as long as there is room in the old: for
-  // these no snapshot expires, and nothing is reclaimed.
-  const bool can_wait = shortage.growth_can_wait;
   const auto fetch = [&](std::uint64_t bytes, const auto& stock) -> Result<void> {
-    const auto offset =
-        can_wait ? store_.pool.allocate(memory::bins_class_of(bytes)) : take_buffer(thread, bytes);
+    const auto offset = store_.pool.allocate(memory::bins_class_of(bytes));
     if (!offset) return std::unexpected(offset.error());
     const PartitionGuard guard(partition.lock, thread.holder());
     stock(*offset);
@@ -206,17 +244,11 @@ Result<void> HashMap::provide(HashThread& thread, Partition& partition, const Sh
     fetched = fetch(sizeof(DirectoryHeader) + (std::uint64_t{8} << depth),
                     [&](std::uint64_t at) { partition.stock_directory(depth, at); });
   }
-  if (fetched || !can_wait) return fetched;
+  // A partition with segments goes on without new ones as long as there is room in the old: for
+  // these no snapshot expires, and nothing is reclaimed.
+  if (fetched || !shortage.growth_can_wait) return fetched;
   intent.may_grow = false;
   return {};
-}
-
-Result<std::uint64_t> HashMap::take_buffer(HashThread& thread, std::uint64_t bytes) {
-  const memory::SizeClass cls = memory::bins_class_of(bytes);
-  auto taken = store_.pool.allocate(cls);
-  if (taken) return taken;
-  give_back(thread);
-  return store_.pool.allocate_or_reclaim(cls);
 }
 
 bool HashMap::take_spare_link(std::uint64_t& offset) {
@@ -230,33 +262,15 @@ bool HashMap::take_spare_link(std::uint64_t& offset) {
 bool HashMap::provide_records(HashThread& thread, Partition& partition, RecordClass cls,
                               bool from_spares) {
   constexpr std::uint64_t kMost = 32;
-  constexpr int kTries = 4;
   std::array<std::uint64_t, kMost> offsets;
+  if (cls == kLinkClass) reserve_for_erases();
   // Few for small maps, which have many partitions too.
   const auto wanted = std::min<std::uint64_t>(2 + partition.items() / 8, kMost);
-  const auto take_one = [&]() -> std::uint32_t {
-    if (records_.take(cls, std::span(offsets).first(1)) != 0) return 1;
-    return from_spares && take_spare_link(offsets[0]) ? 1 : 0;
-  };
   std::uint32_t got = records_.take(cls, std::span(offsets).first(wanted));
-  if (got == 0) got = take_one();
-  for (int i = 0; got == 0 && i < kTries; ++i) {
-    give_back(thread);
-    // Before others take what has come back: erases have nothing else once a store is full.
-    if (cls == kLinkClass && spare_links() != kSpareLinks) refill_spare_links();
-    got = take_one();
-    if (got != 0) break;
-    const auto page = store_.pool.allocate_or_reclaim(memory::kRecordsClass);
-    if (page && !records_.adopt_page(cls, *page)) return false;
-    got = records_.take(cls, std::span(offsets).first(1));
-  }
+  if (got == 0 && from_spares && take_spare_link(offsets[0])) got = 1;
   if (got == 0) return false;
-  {
-    const PartitionGuard guard(partition.lock, thread.holder());
-    if (!partition.stock_records(cls, std::span(offsets).first(got))) return false;
-  }
-  if (cls == kLinkClass && got == wanted && spare_links() != kSpareLinks) refill_spare_links();
-  return true;
+  const PartitionGuard guard(partition.lock, thread.holder());
+  return partition.stock_records(cls, std::span(offsets).first(got));
 }
 
 void HashMap::flush(LockHolder& holder) noexcept {
@@ -281,18 +295,10 @@ void HashMap::give_back(HashThread& thread) {
   thread.cache->flush();
 }
 
-Result<StagedPair> HashMap::stage(HashThread& thread, const KeyHash& hashed, std::string_view key,
-                                  std::string_view value) {
-  const std::uint64_t bytes = pair_bytes(key, value);
-  const memory::SizeClass cls = memory::BufferPool::class_of(bytes);
-  auto offset = thread.cache->allocate(cls);
-  try {
-    if (!offset) {
-      give_back(thread);
-      offset = store_.pool.allocate_or_reclaim(cls);
-    }
-  } catch (const std::bad_alloc&) {  // as above
-  }
+Result<memory::StagedBytes> HashMap::stage(HashThread& thread, const KeyHash& hashed,
+                                           std::string_view key, std::string_view value) {
+  const memory::SizeClass cls = memory::BufferPool::class_of(pair_bytes(key, value));
+  const auto offset = thread.cache->allocate(cls);
   if (!offset) return std::unexpected(offset.error());
   std::byte* const at = store_.pool.at(*offset);
   base::store_shared<std::uint32_t>(at + offsetof(LongPairHeader, map_id), services_.map_id);
@@ -301,47 +307,27 @@ Result<StagedPair> HashMap::stage(HashThread& thread, const KeyHash& hashed, std
                                     key.size() + value.size());
   base::store_shared<std::uint64_t>(at + offsetof(LongPairHeader, hash), hashed.bits());
   std::memcpy(at + sizeof(LongPairHeader), key.data(), key.size());
-  retirement_.long_bytes.fetch_add(memory::BufferPool::class_bytes(cls), std::memory_order_relaxed);
-  return StagedPair(*this, *offset, key, value);
+  return memory::StagedBytes(store_.pool, cls, *offset, sizeof(LongPairHeader) + key.size(), value);
 }
 
-Result<StagedPair> HashMap::stage(HashThread& thread, std::string_view key,
-                                  std::string_view value) {
+Result<memory::StagedBytes> HashMap::stage(HashThread& thread, std::string_view key,
+                                           std::string_view value) {
   if (key.empty() || key.size() > kKeyBytesMax) return fail(Code::key_too_long);
   if (value.size() > kValueBytesMax) return fail(Code::value_too_long);
   return stage(thread, hash(key), key, value);
 }
 
-StagedPair::~StagedPair() {
-  if (map_ == nullptr) return;
-  const auto generation = base::load_shared<std::uint32_t>(map_->store().pool.at(offset_) +
-                                                           offsetof(LongPairHeader, generation));
-  map_->unstage(wire::Ref::make(offset_, generation), pair_bytes(key_, value_));
-}
-
-bool StagedPair::copy(std::size_t bytes) {
-  const std::string_view piece = value_.substr(copied_, bytes);
-  std::byte* const to =
-      map_->store().pool.at(offset_) + sizeof(LongPairHeader) + key_.size() + copied_;
-  if (!piece.empty()) std::memcpy(to, piece.data(), piece.size());
-  copied_ += piece.size();
-  return copied_ == value_.size();
-}
-
-wire::Ref StagedPair::take() {
-  ESPALIER_ASSERT(copied_ == value_.size());
-  std::byte* const at = std::exchange(map_, nullptr)->store().pool.at(offset_);
+// Nobody knows of it before a record names it. It counts from now on.
+wire::Ref HashMap::make_live(const memory::StagedBytes& pair) {
+  ESPALIER_ASSERT(pair.is_whole());
+  std::byte* const at = pair.at();
   base::store_shared<std::uint64_t>(at + offsetof(LongPairHeader, superseded), wire::kLive,
                                     std::memory_order_release);
   const auto generation =
       base::load_shared<std::uint32_t>(at + offsetof(LongPairHeader, generation));
-  return wire::Ref::make(offset_, generation);
-}
-
-void HashMap::unstage(wire::Ref pair, std::uint64_t bytes) noexcept {
-  const memory::SizeClass cls = memory::BufferPool::class_of(bytes);
-  store_.pool.release(pair.offset(), cls);
-  retirement_.long_bytes.fetch_sub(memory::BufferPool::class_bytes(cls), std::memory_order_relaxed);
+  retirement_.long_bytes.fetch_add(memory::BufferPool::class_bytes(pair.size_class()),
+                                   std::memory_order_relaxed);
+  return wire::Ref::make(pair.offset(), generation);
 }
 
 Result<HashWritten> HashMap::compare_and_set(HashThread& thread, std::string_view key,
@@ -354,10 +340,15 @@ Result<HashWritten> HashMap::compare_and_set(HashThread& thread, std::string_vie
                  : write(thread, WriteOp::erase, key, {}, condition);
 }
 
-HashMap::Seen HashMap::read_newest(const KeyHash& hashed, std::string_view key) const {
+HashMap::Seen HashMap::read_newest(HashThread& thread, const KeyHash& hashed,
+                                   std::string_view key) const {
   Seen seen;
   Looked looked{.look = Look::changed};
-  while (looked.look == Look::changed) looked = look_up(*this, hashed, key, kAnyVersion, true);
+  for (std::uint32_t looks = 0; looked.look == Look::changed && looks != kLooksMax; ++looks) {
+    looked = look_up(*this, hashed, key, kAnyVersion, true);
+  }
+  std::uint64_t version = kAnyVersion;
+  if (looked.look == Look::changed) looked = look_locked(thread, hashed, key, version, true);
   if (looked.look == Look::found) {
     const RecordView record(image, looked.record);
     const auto generation =
@@ -373,13 +364,14 @@ HashMap::Seen HashMap::read_newest(const KeyHash& hashed, std::string_view key) 
 
 Result<WriteOutcome> HashMap::write_if_seen(HashThread& thread, const KeyHash& hashed,
                                             std::string_view key, const RecordStamp& seen,
-                                            std::optional<std::string_view> desired) {
+                                            std::optional<std::string_view> desired, bool waits) {
   WriteIntent intent;
   intent.op = desired ? WriteOp::put : WriteOp::erase;
   intent.hash = hashed;
   intent.key = key;
   if (desired) intent.value = *desired;
-  intent.expected = &seen;
+  intent.help.expected = &seen;
+  intent.help.waits = waits;
   return carry_out(thread, intent);
 }
 
@@ -393,11 +385,11 @@ Result<HashWritten> HashMap::modify(
     std::optional<std::string> value;
     {
       const ExposedEpoch exposed(thread);
-      seen = read_newest(hashed, key);
+      seen = read_newest(thread, hashed, key);
       if (seen.value) value.emplace(*seen.value);
     }
     const auto desired = change(value ? std::optional<std::string_view>(*value) : std::nullopt);
-    const auto outcome = write_if_seen(thread, hashed, key, seen.stamp, desired);
+    const auto outcome = write_if_seen(thread, hashed, key, seen.stamp, desired, true);
     if (outcome && outcome->condition_failed) continue;
     return await(answer_of(outcome));
   }
@@ -410,7 +402,7 @@ Result<std::uint64_t> HashMap::add(HashThread& thread, std::string_view key, std
 }
 
 Unreleased<HashSummed> HashMap::begin_add(HashThread& thread, std::string_view key,
-                                          std::uint64_t amount) {
+                                          std::uint64_t amount, bool waits) {
   if (key.empty() || key.size() > kKeyBytesMax) {
     return Unreleased<HashSummed>(fail(Code::key_too_long));
   }
@@ -420,7 +412,7 @@ Unreleased<HashSummed> HashMap::begin_add(HashThread& thread, std::string_view k
     std::uint64_t sum = amount;
     {
       const ExposedEpoch exposed(thread);
-      seen = read_newest(hashed, key);
+      seen = read_newest(thread, hashed, key);
       if (seen.value && seen.value->size() != sizeof sum) {
         const auto bytes = static_cast<std::uint32_t>(seen.value->size());
         return Unreleased<HashSummed>(fail(Code::invalid_argument, bytes), seen.version);
@@ -429,8 +421,8 @@ Unreleased<HashSummed> HashMap::begin_add(HashThread& thread, std::string_view k
     }
     char bytes[sizeof sum];
     base::store_le(bytes, sum);
-    const auto outcome =
-        write_if_seen(thread, hashed, key, seen.stamp, std::string_view(bytes, sizeof bytes));
+    const auto outcome = write_if_seen(thread, hashed, key, seen.stamp,
+                                       std::string_view(bytes, sizeof bytes), waits);
     if (!outcome) return Unreleased<HashSummed>(std::unexpected(outcome.error()));
     if (outcome->condition_failed) continue;
     return Unreleased<HashSummed>(HashSummed{sum, outcome->version, outcome->existed},

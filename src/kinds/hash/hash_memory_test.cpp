@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <string>
 
+#include "base/lease_table.hpp"
 #include "kinds/hash/testing/hash_fixture.hpp"
+#include "store/store_parts.hpp"
 
 namespace espalier::hash {
 namespace {
@@ -31,29 +33,98 @@ TEST(HashMemory, APutMovesFewBins) {
   EXPECT_EQ(f.faults(), "");
 }
 
-// A segment that is full has room for some more keys: as long as it has, no memory is reclaimed,
-// by which snapshots could expire, so that it can be split.
+// A segment that is full has room for some more keys: as long as it has, no memory is sought, by
+// which snapshots could expire, so that it can be split.
 TEST(HashMemory, GrowthThatCanWaitReclaimsNothing) {
   HashFixture f({.partitions = 1, .seed = HashSeed{5, 6}});
+  f.parts.dropped.free_in_steps(true);
+  (void)create_hash_map(f.parts.store, "dropped").value();
+  ASSERT_TRUE(f.parts.catalog.drop<HashMap>("dropped"));
+  ASSERT_EQ(f.parts.dropped.size(), 1u);
   for (std::uint32_t i = 0; i < Partition::kSplitSlots; ++i) f.put("key" + std::to_string(i), "v");
   ASSERT_EQ(f.map->partitions().front().splits(), 0u);
   f.parts.pool.fail_from(0);
-  int reclaims = 0;
-  f.parts.pool.set_reclaim([&](bool) {
-    ++reclaims;
-    return false;
-  });
   for (int i = 0; i < 20; ++i) f.put("more" + std::to_string(i), "v");
-  EXPECT_EQ(reclaims, 0);
+  EXPECT_EQ(f.parts.dropped.size(), 1u) << "nobody asked for its memory";
   EXPECT_EQ(f.map->partitions().front().splits(), 0u);
   // Until there is none: then it must grow.
   Result<HashWritten> put = HashWritten{};
   for (int i = 0; put && i < 1000; ++i) put = f.map->put(f.thread, "last" + std::to_string(i), "v");
   EXPECT_FALSE(put);
-  EXPECT_GT(reclaims, 0);
+  EXPECT_EQ(f.parts.dropped.size(), 0u);
   f.parts.pool.fail_after(-1);
   EXPECT_TRUE(f.map->put(f.thread, "again", "v"));
   EXPECT_EQ(f.faults(), "");
+}
+
+/// A store that a map has filled.
+class FullStore {
+ public:
+  FullStore() { stored = fill(*f.map); }
+  [[nodiscard]] static std::string key_of(int i) { return "key" + std::to_string(i); }
+  Result<HashWritten> put(HashMap& map, int i) {
+    return map.put(f.thread, key_of(i), std::string(600, 'v'));
+  }
+  /// Puts until it is refused; returns how many were not.
+  int fill(HashMap& map, int first = 0) {
+    int count = 0;
+    Result<HashWritten> last = HashWritten{};
+    while ((last = put(map, first + count))) ++count;
+    EXPECT_EQ(last.error().code, Code::out_of_memory);
+    return count;
+  }
+
+  HashFixture f{{.partitions = 4}, std::uint64_t{8} << 20};
+  int stored = 0;
+};
+
+// Nobody else frees it, where others free in steps when they have time.
+TEST(HashMemory, APutAsksForTheMemoryOfWhatWasDropped) {
+  FullStore full;
+  StoreParts& parts = full.f.parts;
+  for (int i = 0; i < full.stored; ++i) {
+    ASSERT_TRUE(full.f.map->erase(full.f.thread, FullStore::key_of(i)));
+  }
+  auto other = create_hash_map(parts.store, "other", {.partitions = 4}).value();
+  EXPECT_GT(full.fill(*other), full.stored / 2);
+  const int again = full.fill(*full.f.map);
+  parts.dropped.free_in_steps(true);
+  ASSERT_TRUE(parts.catalog.drop<HashMap>("other"));
+  other.reset();
+  ASSERT_EQ(parts.dropped.size(), 1u);
+  EXPECT_TRUE(full.put(*full.f.map, again));
+  EXPECT_EQ(parts.dropped.size(), 0u);
+  EXPECT_GT(full.fill(*full.f.map, again), full.stored / 2);
+}
+
+/// Ends a lease when it was asked to, as those do who keep leases.
+class EndsALease final : public espalier::store::StorePart {
+ public:
+  EndsALease(base::LeaseTable& leases, base::LeaseId lease)
+      : leases_(leases), lease_(lease), asked_before_(leases.sweeps_asked()) {}
+  bool give_back(memory::BufferCache&) noexcept override {
+    if (leases_.sweeps_asked() != asked_before_) leases_.end(lease_);
+    return false;
+  }
+
+ private:
+  base::LeaseTable& leases_;
+  const base::LeaseId lease_;
+  const std::uint64_t asked_before_;
+};
+
+// It is the lease's for a bounded time, at whose end those who keep leases end it.
+TEST(HashMemory, APutWaitsForWhatALeaseHolds) {
+  FullStore full;
+  StoreParts& parts = full.f.parts;
+  const auto lease = parts.leases.grant(1, 0);
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(full.f.map->erase(full.f.thread, FullStore::key_of(i)));
+  }
+  ASSERT_EQ(parts.leases.size(), 1u);
+  static_cast<void>(parts.parts.of<EndsALease>(parts.leases, lease.id));
+  EXPECT_TRUE(full.put(*full.f.map, full.stored));
+  EXPECT_EQ(parts.leases.size(), 0u);
 }
 
 TEST(HashMemory, AFullStoreGetsWhatAnIdleMapNeedsNoMore) {

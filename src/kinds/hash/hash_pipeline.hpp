@@ -211,8 +211,9 @@ class HashPipeline {
     if (completion.ok) {
       const std::string_view key = at.request->key;
       const HashAnswer answer =
-          at.bin == nullptr ? HashReader::get_exposed(map_, key, at.hash)
-                            : HashReader::get_exposed(map_, key, at.hash, at.segment, at.bin);
+          at.bin == nullptr
+              ? HashReader::get_exposed(map_, thread_, key, at.hash)
+              : HashReader::get_exposed(map_, thread_, key, at.hash, at.segment, at.bin);
       completion.found = answer.found;
       completion.version = answer.version;
       completion.read_version = answer.read_version;

@@ -68,6 +68,12 @@ TEST(HashPlanted, FreeingUnderAReaderIsNoticed) {
 TEST(HashPlanted, HandingOverARecordOfWhatIsReleasedIsNoticed) {
   expect_noticed(Bug::record_after_release, records_come_before_their_release);
 }
+TEST(HashPlanted, AReaderThatLooksWithoutEndIsNoticed) {
+  expect_noticed(Bug::looks_without_end, a_reader_does_not_look_without_end);
+}
+TEST(HashPlanted, LinksThatErasesNeedAndOthersTakeAreNoticed) {
+  expect_noticed(Bug::spare_links_not_first, erases_have_links_among_tiny_pairs);
+}
 TEST(HashPlanted, HandingOverARecordOutsideTheLockIsNoticed) {
   expect_noticed(Bug::record_outside_lock, records_come_under_the_lock);
 }

@@ -18,6 +18,10 @@
 #include "store/dropped_objects.hpp"
 #include "store/stored_object.hpp"
 
+namespace espalier::tree {
+struct StoreCore;
+}
+
 namespace espalier::hash {
 
 class HashMap;
@@ -48,8 +52,9 @@ class HashMaps {
   LockHolder holder_;  // of the thread that has the lock
 };
 
-/// The parts of a store. They outlive it, and it outlives its maps.
+/// The store, and its parts. They outlive it, and it outlives its maps.
 struct HashStore {
+  tree::StoreCore& core;
   memory::BufferPool& pool;
   base::EpochTable epochs;
   memory::Reclaimer& reclaimer;

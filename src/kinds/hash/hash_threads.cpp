@@ -22,7 +22,8 @@ thread_local KeptThreadsEnd kept_threads_end;
 /// The part of a store that its hash maps share.
 struct HashPart final : store::StorePart {
   explicit HashPart(tree::StoreCore& core)
-      : store{core.pool, core.epochs, core.reclaimer, core.catalog, core.objects, core.dropped} {
+      : store{core,         core.pool,    core.epochs, core.reclaimer,
+              core.catalog, core.objects, core.dropped} {
     store.threads = base::make_shared_until_fork<HashThreads>(store);
   }
   ~HashPart() override { store.threads->close(); }
@@ -95,10 +96,15 @@ Result<HashThreadLease> HashThreadLease::take(const std::shared_ptr<HashThreads>
   return HashThreadLease(*kept, nullptr);
 }
 
+HashThreadLease::HashThreadLease(KeptHashThread* place, HashThreads* extra)
+    : place_(place), extra_(extra) {
+  place->busy = true;
+}
+
 HashThreadLease::~HashThreadLease() {
-  if (kept_ == nullptr) return;
-  kept_->busy = false;
-  if (extra_ != nullptr) extra_->release(kept_);
+  if (place_ == nullptr) return;
+  place_->busy = false;
+  if (extra_ != nullptr) extra_->release(place_);
 }
 
 }  // namespace espalier::hash

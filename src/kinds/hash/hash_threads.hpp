@@ -17,17 +17,21 @@
 
 #include "base/fork_mark.hpp"
 #include "kinds/hash/hash_store.hpp"
+#include "kinds/hash/hash_thread_lease.hpp"
 
 namespace espalier::hash {
 
+/// One of them.
+struct KeptHashThread {
+  explicit KeptHashThread(HashThread own) : thread(std::move(own)) {}
+
+  HashThread thread;
+  bool busy = false;
+};
+
 class HashThreads {
  public:
-  struct Place {
-    explicit Place(HashThread own) : thread(std::move(own)) {}
-
-    HashThread thread;
-    bool busy = false;
-  };
+  using Place = KeptHashThread;
 
   explicit HashThreads(HashStore& store) : store_(&store) {}
 
@@ -48,25 +52,6 @@ class HashThreads {
   std::vector<Place*> free_;
 };
 
-/// A HashThread for one call: the one that the thread keeps, or another if that is in use.
-class HashThreadLease {
- public:
-  /// Cost: a look at what the thread keeps. Errors: those of HashThread::join(); std::bad_alloc.
-  static Result<HashThreadLease> take(const std::shared_ptr<HashThreads>& threads);
-  HashThreadLease(HashThreadLease&& other) noexcept
-      : kept_(std::exchange(other.kept_, nullptr)), extra_(other.extra_) {}
-  HashThreadLease& operator=(HashThreadLease&&) = delete;
-  ~HashThreadLease();
-
-  [[nodiscard]] HashThread& operator*() const { return kept_->thread; }
-
- private:
-  HashThreadLease(HashThreads::Place* kept, HashThreads* extra) : kept_(kept), extra_(extra) {
-    kept->busy = true;
-  }
-
-  HashThreads::Place* kept_;
-  HashThreads* extra_;  // where it goes back that the thread does not keep; null: it does
-};
+inline HashThread& HashThreadLease::operator*() const { return place_->thread; }
 
 }  // namespace espalier::hash

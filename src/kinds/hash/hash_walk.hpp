@@ -50,7 +50,7 @@ class HashWalk {
     for (std::uint32_t i = 0; i < bin.count; ++i) {
       const Candidate& next = bin.items[i];
       const KeyHash hash(next.bits, map_.partition_bits);
-      const HashAnswer answer = HashReader::get_exposed(map_, next.key, hash);
+      const HashAnswer answer = HashReader::get_exposed(map_, thread, next.key, hash);
       if (!answer.found) continue;
       after_.reserve(next.key.size());  // before it is taken, for then the walk goes on behind it
       if (take(WalkedItem{next.key, answer.value, answer.version})) continue;

@@ -34,13 +34,12 @@
 #include "kinds/hash/redo_record.hpp"
 #include "kinds/hash/retirement.hpp"
 #include "kinds/hash/segment.hpp"
+#include "kinds/hash/write.hpp"
 #include "memory/reclaimer.hpp"
 #include "memory/retired_list.hpp"
 #include "memory/version_clock.hpp"
 
 namespace espalier::hash {
-
-enum class WriteOp : std::uint8_t { put, insert, update, erase };
 
 /// One write of one key, with everything that may take time already done.
 struct WriteIntent {
@@ -48,12 +47,9 @@ struct WriteIntent {
   KeyHash hash{0, 0};
   std::string_view key;
   std::string_view value;
-  wire::Ref pair{};  // of a long record: the buffer that has key and value
-  /// Where not null and not taken yet: that buffer, whole.
-  class StagedPair* staged = nullptr;
+  wire::Ref pair{};       // of a long record: the buffer that has key and value
   Condition condition{};  // on no value, for that takes long
-  /// Where not null: the record that the key must have, or none: what was read and compared before.
-  const struct RecordStamp* expected = nullptr;
+  WriteHelp help{};
   /// Where not null: room with the record of it, whose version is set when it is taken.
   catalog::RedoRoom* record = nullptr;
   bool may_grow = true;  // false: there was no memory to grow with
@@ -65,13 +61,6 @@ struct WriteIntent {
                 sizeof version);
     return record->hand_over();
   }
-};
-
-/// A record that was seen, so that it can be known again.
-struct RecordStamp {
-  Slot record{};  // empty: there was none
-  std::uint32_t generation = 0;
-  std::uint64_t version = 0;
 };
 
 struct WriteOutcome {
@@ -131,7 +120,7 @@ class Partition {
   Partition& operator=(const Partition&) = delete;
 
   // Without lock: whoever has it asks the rest.
-  PartitionLock lock;
+  mutable PartitionLock lock;
   [[nodiscard]] std::uint64_t items() const { return items_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t segments() const {
     return segment_count_.load(std::memory_order_relaxed);

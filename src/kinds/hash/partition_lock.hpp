@@ -93,6 +93,7 @@ class PartitionLock {
   [[gnu::noinline]] void lock_slowly(LockHolder& self) {
     while (taken_.load(std::memory_order_relaxed) ||
            taken_.exchange(true, std::memory_order_acquire)) {
+      reached(Moment::lock_awaited);
       std::this_thread::yield();
     }
     if (const LockHolder* const owner = owner_.load(std::memory_order_relaxed); owner != nullptr) {
@@ -100,6 +101,7 @@ class PartitionLock {
       base::rare_barrier(asymmetric_);
       while (owner->busy_with.load(std::memory_order_acquire) == this &&
              !planted(Bug::owner_not_awaited)) {
+        reached(Moment::lock_awaited);
         std::this_thread::yield();
       }
       turns_ = 0;

@@ -62,8 +62,8 @@ Shortage Partition::write(const WriteIntent& intent, WriteOutcome& outcome) noex
 bool Partition::holds(const WriteIntent& intent, const NewestState& newest) const {
   const bool exists = !newest.record.empty();
   const RecordView record(services_.image, newest.record);
-  if (intent.expected != nullptr) {
-    const RecordStamp& expected = *intent.expected;
+  if (intent.help.expected != nullptr) {
+    const RecordStamp& expected = *intent.help.expected;
     if (!exists || expected.record.empty()) return exists != expected.record.empty();
     return newest.record == expected.record && record.version() == expected.version &&
            base::load_shared<std::uint32_t>(record.at() + offsetof(RecordHeader, generation)) ==
@@ -75,7 +75,7 @@ bool Partition::holds(const WriteIntent& intent, const NewestState& newest) cons
     case Kind::absent: return !exists;
     case Kind::present: return exists;
     case Kind::version: return exists && record.version() == intent.condition.version;
-    case Kind::value: break;  // compared without the lock: see WriteIntent::expected
+    case Kind::value: break;  // compared without the lock: see WriteHelp::expected
   }
   return false;
 }

@@ -30,16 +30,20 @@ enum class Bug : std::uint8_t {
   owner_not_awaited,           // a lock is taken away from an owner that is inside
   record_after_release,        // a record is handed over when readers see what it says
   record_outside_lock,         // a record is handed over when other writers may come before it
+  looks_without_end,           // a reader begins again as often as writers have it
+  spare_links_not_first,       // what comes back is any write's, before erases have what they need
 };
 
 /// Steps between which another thread may do anything.
 enum class Moment : std::uint8_t {
-  entry_read,   // of a read that knows its segment, and has not looked at the bin
-  bin_read,     // of a read that has seen the bin's header, and no slot
-  bucket_read,  // of a read that has searched a bucket, and goes on to the next of the bin
-  before_done,  // of a write that has stored its slot
-  owner_seen,   // of a thread that has seen that it owns a lock
-  hold_read,    // of a snapshot that has its version, and is not registered
+  entry_read,       // of a read that knows its segment, and has not looked at the bin
+  bin_read,         // of a read that has seen the bin's header, and no slot
+  bucket_read,      // of a read that has searched a bucket, and goes on to the next of the bin
+  before_done,      // of a write that has stored its slot
+  owner_seen,       // of a thread that has seen that it owns a lock
+  lock_awaited,     // of a thread that waits until another leaves a lock
+  release_awaited,  // of a write that waits until its version is released
+  hold_read,        // of a snapshot that has its version, and is not registered
 };
 
 using base::planted;

@@ -8,7 +8,8 @@
 //
 // Requires: what the reader comes upon is not freed meanwhile: an exposed epoch, since before the
 // version was loaded.
-// Thread: any. No locks; a reader begins again only where another thread has moved on.
+// Thread: any. No locks; a reader begins again only where another thread has moved on, and after
+// kLooksMax looks takes the lock of the partition for the next one.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,12 @@ enum class Look : std::uint8_t {
   changed,   ///< the bin has moved or changed: begin again
   too_late,  ///< what there was at the version may be gone: begin again with a newer one
 };
+
+[[nodiscard]] constexpr bool begins_again(Look look) {
+  return look == Look::changed || look == Look::too_late;
+}
+/// Looks that a reader takes without the lock of its partition.
+inline constexpr std::uint32_t kLooksMax = 16;
 
 /// What a look at the map came to.
 struct Looked {

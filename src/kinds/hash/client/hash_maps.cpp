@@ -55,7 +55,7 @@ Result<std::optional<Version>> get_own(hash::HashMap& map, std::string_view key,
   if (!lease) return std::unexpected(lease.error());
   const hash::KeyHash hashed = map.hash(key);
   const hash::ExposedEpoch exposed(**lease);
-  const hash::HashAnswer answer = hash::HashReader::get_exposed(map, key, hashed);
+  const hash::HashAnswer answer = hash::HashReader::get_exposed(map, **lease, key, hashed);
   if (!answer.found) return std::nullopt;
   value.assign(answer.value);
   return answer.version;

@@ -4,6 +4,7 @@
 // is answered in its first step too.
 #include "kinds/hash/offload/hash_offloads.hpp"
 
+#include <cstddef>
 #include <memory>
 #include <new>
 #include <optional>
@@ -11,23 +12,22 @@
 
 #include "base/clock.hpp"
 #include "base/durable_mark.hpp"
-#include "engine/connection.hpp"
+#include "engine/long_answer.hpp"
 #include "engine/object_call.hpp"
 #include "engine/services.hpp"
-#include "engine/typed_call.hpp"
 #include "kinds/hash/execute.hpp"
-#include "kinds/hash/offload/long_pair.hpp"
+#include "kinds/hash/offload/hash_table.hpp"
 #include "kinds/hash/offload/walk_piece.hpp"
-#include "store/store_core.hpp"
+#include "memory/staged_bytes.hpp"
+#include "store/starved_write.hpp"
 
 namespace espalier::offload {
 namespace {
 
 using hash::HashMap;
-using hash::HashThreadLease;
 
-std::shared_ptr<HashMap> hash_of(Call& call) {
-  return call.catalog().find<HashMap>(call.map_number());
+const std::shared_ptr<HashMap>& hash_of(Call& call) {
+  return call.scheduler_part<HashTable>().find(call.catalog(), call.map_number());
 }
 
 Next fail_no_hash(Call& call) { return call.fail({Code::not_found, 0, call.map_number()}); }
@@ -41,43 +41,43 @@ Next create_hash(Call& call, const hash_calls::Create& asked) {
   return obtain_object(call, asked);
 }
 
+Next hash_stats(Call& call, const hash_calls::Stats& asked) {
+  const std::shared_ptr<HashMap>& map = hash_of(call);
+  if (map == nullptr) return fail_no_hash(call);
+  return answer_or_fail(call, execute(*map, asked));
+}
+
 // --- reading -------------------------------------------------------------------------------------
 
 /// A long value that is on its way.
 struct HashReadState {
-  std::unique_ptr<LongPairAnswer> answer;
+  std::unique_ptr<LongAnswer> answer;
 };
 
-// Within the epoch that the reader exposes.
-Next begin_long_pair(Call& call, std::shared_ptr<HashMap> map, hash::HashThread& thread,
-                     const hash_calls::ItemFound& found) {
-  base::EpochPin pin = call.services().store.epoch_pins.pin(thread.slot.exposed());
-  rings::ResponseRing& ring = call.connection().ring(call.response_ring());
+Next begin_long_pair(Call& call, const std::shared_ptr<HashMap>& map,
+                     const hash_calls::Reading& reading) {
+  const hash_calls::ItemFound& found = *reading.found();
   HashReadState& state = call.state<HashReadState>();
   state.answer =
-      std::make_unique<LongPairAnswer>(std::move(map), std::move(pin), ring, found.value);
+      std::make_unique<LongAnswer>(call, map, reading.pin(), std::string_view(), found.value);
   const wire::ReplyMessage<hash_calls::ItemFound> message(found);
   state.answer->header = message.header();
-  return state.answer->go_on(call);
+  return state.answer->copy(call);
 }
 
 Next hash_get(Call& call, const hash_calls::Get& asked) {
   if (const auto* const state = call.find_state<HashReadState>()) {
-    return state->answer->go_on(call);
+    return go_on(call, *state->answer);
   }
-  auto map = hash_of(call);
+  const std::shared_ptr<HashMap>& map = hash_of(call);
   if (map == nullptr) return fail_no_hash(call);
-  const auto lease = HashThreadLease::take(map->store().threads);
-  if (!lease) return call.fail(lease.error());
-  const hash::KeyHash hashed = map->hash(asked.key);
-  const hash::ExposedEpoch exposed(**lease);
-  const hash::HashAnswer found = hash::HashReader::get_exposed(*map, asked.key, hashed);
-  const hash_calls::ItemFound reply{found.found, found.version, found.read_version, found.value};
-  if (!call.response_fits(found.value.size())) return call.writable();
-  if (found.value.size() > kLongPairBytes) [[unlikely]] {
-    return begin_long_pair(call, std::move(map), **lease, reply);
-  }
-  return answer(call, reply);
+  const hash_calls::Reading reading(*map, asked.key);
+  const Result<hash_calls::ItemFound>& found = reading.found();
+  if (!found) return call.fail(found.error());
+  if (!call.response_fits(found->value.size())) return call.writable();
+  if (found->value.size() > kLongValueBytes) [[unlikely]]
+    return begin_long_pair(call, map, reading);
+  return answer(call, *found);
 }
 
 struct HashWalkState {
@@ -87,9 +87,9 @@ struct HashWalkState {
 Next hash_walk(Call& call, const hash_calls::Walk& asked) {
   HashWalkState* state = call.find_state<HashWalkState>();
   if (state == nullptr) {
-    auto map = hash_of(call);
+    const std::shared_ptr<HashMap>& map = hash_of(call);
     if (map == nullptr) return fail_no_hash(call);
-    auto piece = std::make_unique<WalkPiece>(std::move(map), asked.after);
+    auto piece = std::make_unique<WalkPiece>(map, asked.after);
     state = &call.new_state<HashWalkState>();
     state->piece = std::move(piece);
   }
@@ -108,90 +108,164 @@ Next hash_walk(Call& call, const hash_calls::Walk& asked) {
 // So long a write rests whose record is not durable yet.
 constexpr std::uint64_t kReleaseAgainNs = 20'000;
 
-/// A write that was begun. `begun` is empty until a helper has done that.
+/// A write that is not over in its first step: that waits for its release or for memory, or has
+/// long values.
 template <class Request>
 struct HashWriteState {
   std::shared_ptr<HashMap> map;
-  std::optional<hash::StagedPair> staged;  // goes before the map
+  std::optional<hash_calls::LongComparison> comparison;  // of what is expected, where that is long
+  std::optional<memory::StagedBytes> staged;             // of the new value, where that is long
   std::optional<hash::Unreleased<typename Request::Reply>> begun;
+  tree::StarvedWrite starved;
+  bool makes_room = false;  // before it is tried again
 };
 
 template <class Request>
-hash::Unreleased<typename Request::Reply> begin_here(HashMap& map, const Request& asked) {
-  const auto lease = HashThreadLease::take(map.store().threads);
-  if (!lease) return hash::Unreleased<typename Request::Reply>(std::unexpected(lease.error()));
-  return hash_calls::begin(map, **lease, asked);
+std::string_view value_of(const Request& asked) {
+  if constexpr (requires { asked.value; }) return asked.value;
+  return {};
 }
 
-/// The bytes that a write copies or compares.
+/// The value that is compared with what the key has.
 template <class Request>
-std::size_t bytes_to_copy(const Request& asked) {
-  std::size_t bytes = 0;
-  if constexpr (requires { asked.value; }) bytes += asked.value.size();
-  if constexpr (requires { asked.expected; }) bytes += asked.expected.size();
-  return bytes;
-}
-
-/// Copies a long value piece by piece, and then begins its write.
-template <class Request>
-JobStep begin_long_write(HashWriteState<Request>& state, const Request& asked,
-                         StepContext& context) {
-  const auto lease = HashThreadLease::take(state.map->store().threads);
-  if (!lease) {
-    state.begun.emplace(std::unexpected(lease.error()));
-    return JobStep::done;
+std::string_view expected_of(const Request& asked) {
+  if constexpr (requires { asked.expected; }) {
+    if (wire::condition_kind(asked.comparison.kind) == ConditionKind::value) return asked.expected;
   }
-  if constexpr (requires { asked.value; }) {
-    if (asked.value.size() > kLongPairBytes && !state.staged) {
-      auto staged = state.map->stage(**lease, asked.key, asked.value);
-      if (!staged) {
-        state.begun.emplace(std::unexpected(staged.error()));
-        return JobStep::done;
-      }
-      state.staged.emplace(*std::move(staged));
-    }
-    while (state.staged && !state.staged->copy(kCopiedPieceBytes)) {
+  return {};
+}
+
+template <class Request>
+bool has_long_value(const Request& asked) {
+  return value_of(asked).size() > kLongValueBytes || expected_of(asked).size() > kLongValueBytes;
+}
+
+Next compare(Call& call, hash_calls::LongComparison& comparison) {
+  return call.helper_steps_when_possible([&comparison](StepContext& context) {
+    while (!comparison.step(kCopiedBytes)) {
       if (context.should_return()) return JobStep::again;
     }
-    hash::StagedPair* const staged = state.staged ? &*state.staged : nullptr;
-    state.begun.emplace(hash_calls::begin(*state.map, **lease, asked, staged));
-  } else {
-    state.begun.emplace(hash_calls::begin(*state.map, **lease, asked));
+    return JobStep::done;
+  });
+}
+
+template <class Reply>
+bool found_no_memory(const hash::Unreleased<Reply>& begun) {
+  return !begun.answer && begun.answer.error().code == Code::out_of_memory;
+}
+
+// What is expected is compared, and the value copied, both by helpers, then the write is begun.
+// Nothing: it has begun.
+template <class Request>
+std::optional<Next> prepare_long(Call& call, HashWriteState<Request>& state, const Request& asked) {
+  const auto refuse = [&](const Error& error, std::uint64_t version = 0) {
+    state.begun.emplace(std::unexpected(error), version);
+    return std::nullopt;
+  };
+  if (expected_of(asked).size() > kLongValueBytes) {
+    if (!state.comparison) {
+      auto begun = hash_calls::LongComparison::begin(*state.map, asked.key, expected_of(asked));
+      if (!begun) return refuse(begun.error());
+      state.comparison.emplace(*std::move(begun));
+    }
+    if (!state.comparison->is_over()) return compare(call, *state.comparison);
+    if (state.comparison->differs()) {
+      return refuse({Code::condition_failed, 0, 0}, state.comparison->version());
+    }
   }
-  return JobStep::done;
+  if (value_of(asked).size() > kLongValueBytes) {
+    if (!state.staged) {
+      auto staged = hash_calls::stage(*state.map, asked.key, value_of(asked));
+      if (!staged) return refuse(staged.error());
+      state.staged.emplace(*std::move(staged));
+    }
+    if (!state.staged->is_whole()) return copy_staged(call, *state.staged);
+  }
+  return std::nullopt;
+}
+
+template <class Request>
+std::optional<Next> begin_prepared(Call& call, HashWriteState<Request>& state,
+                                   const Request& asked) {
+  if (has_long_value(asked)) {
+    if (auto next = prepare_long(call, state, asked)) return next;
+    if (state.begun) return std::nullopt;
+  }
+  hash::WriteHelp help;
+  if (state.staged) help.staged = &*state.staged;
+  if (state.comparison) help.expected = &state.comparison->seen();
+  state.begun.emplace(hash_calls::begin(*state.map, asked, help));
+  const Result<typename Request::Reply>& answer = state.begun->answer;
+  const bool other_came =
+      state.comparison && !answer && answer.error().code == Code::condition_failed;
+  if (!other_came) return std::nullopt;
+  state.begun.reset();
+  state.comparison.reset();  // what was compared is no more
+  return call.again();
+}
+
+// Makes room on a helper, and then tries again. What waits for others does so at a pace.
+template <class Request>
+Next try_again(Call& call, HashWriteState<Request>& state) {
+  if (!std::exchange(state.makes_room, true)) {
+    ++state.starved.attempts;
+    state.begun.reset();
+    if (state.starved.attempts > tree::kAttemptsAtOnce) {
+      return call.at(base::monotonic_ns() + tree::kStarvedPaceNs);
+    }
+  }
+  return call.helper_steps_when_possible([&state, &store = call.services().store](StepContext&) {
+    try {
+      tree::make_room(store, state.starved);
+    } catch (const std::bad_alloc&) {  // the write is refused, then
+    }
+    state.makes_room = false;
+    return JobStep::done;
+  });
+}
+
+template <class Request>
+Next go_on_writing(Call& call, HashWriteState<Request>& state, const Request& asked) {
+  if (state.makes_room) return try_again(call, state);
+  if (!state.begun) {
+    if (auto next = begin_prepared(call, state, asked)) return *next;
+  }
+  if (found_no_memory(*state.begun)) [[unlikely]] {
+    if (state.starved.since_ns == 0) state.starved.since_ns = base::monotonic_ns();
+    if (tree::may_try_again(call.services().store, state.starved)) return try_again(call, state);
+  }
+  if (hash_calls::released(*state.map, state.begun->version))
+    return answer_or_fail(call, state.begun->answer);
+  if (hash_calls::is_lost(*state.map)) return call.fail(base::DurableMark::kFailure);
+  // It keeps no place while it waits for a disk.
+  return call.is_durable() ? call.at(base::monotonic_ns() + kReleaseAgainNs) : call.again();
 }
 
 template <class Request>
 Next write_hash(Call& call, const Request& asked) {
   using State = HashWriteState<Request>;
-  State* state = call.find_state<State>();
-  if (state == nullptr) {
-    auto map = hash_of(call);
-    if (map == nullptr) return fail_no_hash(call);
-    if (bytes_to_copy(asked) <= kLongPairBytes) [[likely]] {
-      auto begun = begin_here(*map, asked);
-      if (map->released(begun.version)) return answer_or_fail(call, begun.answer);
-      try {
-        state = &call.new_state<State>();
-      } catch (const std::bad_alloc&) {  // what is done must be answered
-        if (map->wait_for(begun.version)) return answer_or_fail(call, begun.answer);
-        return call.fail(base::DurableMark::kFailure);
-      }
-      state->begun.emplace(std::move(begun));
-    } else {
-      state = &call.new_state<State>();
-    }
-    state->map = std::move(map);
+  if (State* const state = call.find_state<State>()) return go_on_writing(call, *state, asked);
+  const std::shared_ptr<HashMap>& map = hash_of(call);
+  if (map == nullptr) return fail_no_hash(call);
+  std::optional<hash::Unreleased<typename Request::Reply>> begun;
+  if (!has_long_value(asked)) [[likely]] {
+    begun.emplace(hash_calls::begin(*map, asked));
+    if (!found_no_memory(*begun) && hash_calls::released(*map, begun->version)) [[likely]]
+      return answer_or_fail(call, begun->answer);
   }
-  if (!state->begun) {
-    return call.helper_steps_when_possible(
-        [state, asked](StepContext& context) { return begin_long_write(*state, asked, context); });
+  State* state = nullptr;
+  try {
+    state = &call.new_state<State>();
+  } catch (const std::bad_alloc&) {
+    if (!begun) throw;
+    // What is done must be answered.
+    if (hash_calls::wait_for(*map, begun->version)) return answer_or_fail(call, begun->answer);
+    return call.fail(base::DurableMark::kFailure);
   }
-  if (state->map->released(state->begun->version))
-    return answer_or_fail(call, state->begun->answer);
-  if (state->map->clock().failed()) return call.fail(base::DurableMark::kFailure);
-  // It keeps no place while it waits for a disk.
-  return call.is_durable() ? call.at(base::monotonic_ns() + kReleaseAgainNs) : call.again();
+  state->map = map;
+  state->begun = std::move(begun);
+  state->starved.erases = Request::kCall.id == wire::OffloadId::hash_erase;
+  return go_on_writing(call, *state, asked);
 }
 
 template <class Request>
@@ -201,7 +275,7 @@ constexpr Offload serve_hash_write() {
 
 const Offload kHashOffloads[] = {
     serve<hash_calls::Create, create_hash>(),      serve_opening<hash_calls::Open>(),
-    serve_on<HashMap, hash_calls::Stats>(),        serve<hash_calls::Get, hash_get>(),
+    serve<hash_calls::Stats, hash_stats>(),        serve<hash_calls::Get, hash_get>(),
     serve_hash_write<hash_calls::Put>(),           serve_hash_write<hash_calls::Insert>(),
     serve_hash_write<hash_calls::Update>(),        serve_hash_write<hash_calls::Erase>(),
     serve_hash_write<hash_calls::CompareAndSet>(), serve_hash_write<hash_calls::Add>(),

@@ -4,19 +4,46 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <latch>
+#include <memory>
 #include <set>
 #include <string>
 
 #include "base/bytes.hpp"
+#include "engine/long_answer.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
 #include "kinds/hash/hash_map.hpp"
-#include "kinds/hash/offload/long_pair.hpp"
 #include "kinds/hash/walk_items.hpp"
 
 namespace espalier::offload {
 namespace {
 
 using wire::OffloadId;
+
+/// A step of a helper is over after its first piece.
+FixtureOptions one_piece_a_step() {
+  FixtureOptions options;
+  options.helpers.step_ns = 1;
+  return options;
+}
+
+/// The one helper does nothing until it is released.
+class HeldHelper {
+ public:
+  explicit HeldHelper(HelperPool& helpers) {
+    helpers.run([released = released_] { released->wait(); });
+  }
+  ~HeldHelper() { release(); }
+  HeldHelper(const HeldHelper&) = delete;
+  HeldHelper& operator=(const HeldHelper&) = delete;
+  void release() {
+    if (!std::exchange(done_, true)) released_->count_down();
+  }
+
+ private:
+  const std::shared_ptr<std::latch> released_ = std::make_shared<std::latch>(1);
+  bool done_ = false;
+};
 
 class HashOffloads : public testing::Test {
  protected:
@@ -39,7 +66,15 @@ class HashOffloads : public testing::Test {
     return {response.payload.begin(), response.payload.end()};
   }
 
-  SchedulerFixture node_;
+  static std::string expecting(std::string_view value) {
+    wire::Comparison comparison{};
+    comparison.kind = static_cast<std::uint8_t>(ConditionKind::value);
+    comparison.expected_bytes = static_cast<std::uint32_t>(value.size());
+    return std::string(base::bytes_of(comparison)).append(value);
+  }
+  [[nodiscard]] std::uint64_t steps() { return node_.services().helpers.numbers().steps; }
+
+  SchedulerFixture node_{one_piece_a_step()};
   SchedulerFixture::Client& client_ = node_.connect();
   std::uint32_t tag_ = 0;
 };
@@ -94,7 +129,7 @@ TEST_F(HashOffloads, RefuseWhatCannotBe) {
 
 TEST_F(HashOffloads, LongValuesAreCopiedByHelpers) {
   const std::uint32_t id = create("h");
-  for (const std::size_t bytes : {kLongPairBytes, kLongPairBytes + 1, std::size_t{3} << 20}) {
+  for (const std::size_t bytes : {kLongValueBytes, kLongValueBytes + 1, std::size_t{3} << 20}) {
     std::string value(bytes, 'v');
     value.back() = 'e';
     EXPECT_EQ(call(OffloadId::hash_put, id, "k", value).header.flags & wire::kApplied,
@@ -102,13 +137,10 @@ TEST_F(HashOffloads, LongValuesAreCopiedByHelpers) {
     const Response got = call(OffloadId::hash_get, id, "k");
     EXPECT_EQ(got.header.flags, wire::kFound);
     EXPECT_TRUE(text_of(got) == value) << bytes;
-    wire::Comparison comparison{};
-    comparison.kind = static_cast<std::uint8_t>(ConditionKind::value);
-    comparison.expected_bytes = static_cast<std::uint32_t>(bytes);
-    const std::string head(base::bytes_of(comparison));
-    EXPECT_EQ(call(OffloadId::hash_compare_and_set, id, "k", head + value + "short").header.flags,
+    const std::string change = expecting(value) + "short";
+    EXPECT_EQ(call(OffloadId::hash_compare_and_set, id, "k", change).header.flags,
               wire::kFound | wire::kApplied);
-    EXPECT_EQ(call(OffloadId::hash_compare_and_set, id, "k", head + value + "short").code(),
+    EXPECT_EQ(call(OffloadId::hash_compare_and_set, id, "k", change).code(),
               Code::condition_failed);
     EXPECT_EQ(text_of(call(OffloadId::hash_get, id, "k")), "short");
   }
@@ -173,6 +205,102 @@ TEST_F(HashOffloads, AClientMayGoDuringAWalk) {
     ASSERT_TRUE(node_.run_until_idle());
   }
   EXPECT_EQ(call(OffloadId::hash_walk, id, "").header.code, 0);
+}
+
+TEST_F(HashOffloads, LongValuesAreComparedPieceByPiece) {
+  const std::uint32_t id = create("h");
+  const std::string first(std::size_t{2} << 20, '1');
+  const std::string second(std::size_t{1} << 20, '2');
+  ASSERT_EQ(call(OffloadId::hash_put, id, "k", first).header.flags, wire::kApplied);
+  std::string almost = first;
+  almost.back() = 'x';
+  for (const std::string& wrong : {almost, second, first.substr(1)}) {
+    EXPECT_EQ(call(OffloadId::hash_compare_and_set, id, "k", expecting(wrong) + second).code(),
+              Code::condition_failed);
+  }
+  EXPECT_EQ(call(OffloadId::hash_compare_and_set, id, "absent", expecting(first) + second).code(),
+            Code::condition_failed);
+  const std::uint64_t before = steps();
+  EXPECT_EQ(call(OffloadId::hash_compare_and_set, id, "k", expecting(first) + second).header.flags,
+            wire::kFound | wire::kApplied);
+  EXPECT_GE(steps() - before, (first.size() + second.size()) / kCopiedBytes);
+  EXPECT_TRUE(text_of(call(OffloadId::hash_get, id, "k")) == second);
+  EXPECT_EQ(node_.store().epoch_pins.oldest(), base::EpochPins::kNone);
+}
+
+// What was found is replaced before it is compared: by the same bytes, which are compared anew, and
+// by others.
+TEST_F(HashOffloads, AComparisonThatLosesItsRaceBeginsAgain) {
+  const std::uint32_t id = create("h");
+  const auto map = node_.catalog().find<hash::HashMap>(id);
+  ASSERT_NE(map, nullptr);
+  hash::HashThread writer = hash::HashThread::join(map->store()).value();
+  const std::string first(1'000'000, '1');
+  const std::string second(900'000, '2');
+  for (const bool same : {true, false}) {
+    ASSERT_TRUE(map->put(writer, "k", first));
+    HeldHelper helper(node_.services().helpers);
+    client_->post(message_of(request_of(OffloadId::hash_compare_and_set, id, 7), "k",
+                             expecting(first) + second));
+    client_->ring();
+    node_.turns(5);
+    EXPECT_NE(node_.store().epoch_pins.oldest(), base::EpochPins::kNone) << "it is found";
+    ASSERT_TRUE(map->put(writer, "k", same ? first : "another"));
+    const std::uint64_t before = steps();
+    helper.release();
+    const Response done = node_.wait(client_);
+    EXPECT_EQ(done.header.tag, 7u);
+    EXPECT_EQ(done.header.flags, same ? wire::kFound | wire::kApplied : 0);
+    EXPECT_EQ(done.header.code == 0, same);
+    EXPECT_TRUE(text_of(call(OffloadId::hash_get, id, "k")) == (same ? second : "another"));
+    EXPECT_GE(steps() - before, (same ? 2 : 1) * first.size() / kCopiedBytes);
+  }
+  EXPECT_EQ(node_.store().epoch_pins.oldest(), base::EpochPins::kNone);
+}
+
+// Its buffer would be another's by then, but for the pin.
+TEST_F(HashOffloads, ALongValueThatIsReplacedWhileItIsCopiedComesWhole) {
+  const std::uint32_t id = create("h");
+  const auto map = node_.catalog().find<hash::HashMap>(id);
+  ASSERT_NE(map, nullptr);
+  hash::HashThread writer = hash::HashThread::join(map->store()).value();
+  const std::string first(1'000'000, '1');
+  ASSERT_TRUE(map->put(writer, "k", first));
+  HeldHelper helper(node_.services().helpers);
+  client_->post(message_of(request_of(OffloadId::hash_get, id, 7), "k", ""));
+  client_->ring();
+  node_.turns(5);
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(map->put(writer, "k", std::string(first.size(), static_cast<char>('a' + i))));
+    map->give_back(writer);
+  }
+  helper.release();
+  const Response got = node_.wait(client_);
+  EXPECT_EQ(got.header.tag, 7u);
+  EXPECT_EQ(got.header.flags, wire::kFound);
+  EXPECT_TRUE(text_of(got) == first);
+  EXPECT_EQ(node_.store().epoch_pins.oldest(), base::EpochPins::kNone);
+  map->give_back(writer);
+  EXPECT_LT(map->all_numbers().long_bytes, 3 * first.size()) << "what was replaced is free";
+}
+
+// A scheduler knows the maps that it was asked for, until they are dropped.
+TEST_F(HashOffloads, ADroppedMapIsLetGo) {
+  const std::uint32_t id = create("h");
+  const std::uint32_t other = create("other");
+  ASSERT_EQ(call(OffloadId::hash_put, id, "k", "v").header.flags, wire::kApplied);
+  ASSERT_EQ(call(OffloadId::hash_put, other, "k", "w").header.flags, wire::kApplied);
+  EXPECT_EQ(text_of(call(OffloadId::hash_get, id, "k")), "v");
+  const std::weak_ptr<hash::HashMap> dropped = node_.catalog().find<hash::HashMap>(id);
+  ASSERT_TRUE(node_.catalog().drop<hash::HashMap>("h"));
+  for (const OffloadId offload :
+       {OffloadId::hash_get, OffloadId::hash_put, OffloadId::hash_erase, OffloadId::hash_stats}) {
+    const std::string_view key = offload == OffloadId::hash_stats ? "" : "k";
+    expect_error(call(offload, id, key), Code::not_found, id);
+  }
+  EXPECT_TRUE(node_.run_until([&] { return dropped.expired(); })) << "it is freed";
+  expect_error(call(OffloadId::hash_get, id, "k"), Code::not_found, id);
+  EXPECT_EQ(text_of(call(OffloadId::hash_get, other, "k")), "w");
 }
 
 // Those whose clients go meanwhile end with them.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <string>
 #include <thread>
@@ -38,6 +39,32 @@ class Once {
  private:
   bool done_ = false;
 };
+
+/// Says when this thread comes to a moment, as often as it does.
+class WhenReached {
+ public:
+  WhenReached(Moment moment, std::atomic<bool>& flag) {
+    on_moment = [moment, &flag](Moment now) {
+      if (now == moment) flag = true;
+    };
+  }
+  ~WhenReached() { on_moment = nullptr; }
+  WhenReached(const WhenReached&) = delete;
+  WhenReached& operator=(const WhenReached&) = delete;
+};
+
+/// Waits until something holds that must come to hold, however slow the machine: a minute at most.
+template <class Holds>
+void wait_until(const Holds& holds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > end) {
+      ADD_FAILURE() << "it does not come to hold";
+      return;
+    }
+    std::this_thread::yield();
+  }
+}
 
 /// A map just before its first split, and a key that the split will move.
 class BeforeSplit {
@@ -161,45 +188,46 @@ struct OwnedLock {
 inline bool a_former_owner_waits() {
   OwnedLock world;
   std::atomic<bool> inside{false};
-  std::atomic<bool> entered{false};
+  std::atomic<bool> decided{false};  // the owner waits, or is inside
   std::thread taker;
   bool both = false;
-  bool seen = false;
-  {
-    const Once once(Moment::owner_seen, [&] {
-      taker = std::thread([&] {
-        const PartitionGuard guard(world.lock, world.other);
-        inside = true;
-        for (int i = 0; i < 20'000 && !entered; ++i) std::this_thread::yield();
-        inside = false;
-      });
-      while (!inside) std::this_thread::yield();
+  on_moment = [&](Moment now) {
+    if (now == Moment::lock_awaited) decided = true;
+    if (now != Moment::owner_seen || taker.joinable()) return;
+    taker = std::thread([&] {
+      const PartitionGuard guard(world.lock, world.other);
+      inside = true;
+      wait_until([&] { return decided.load(); });
+      inside = false;
     });
+    wait_until([&] { return inside.load(); });
+  };
+  {
     const PartitionGuard guard(world.lock, world.owner);
     both = inside;
-    entered = true;
-    seen = once.done();
+    decided = true;
   }
-  taker.join();
+  on_moment = nullptr;
+  const bool seen = taker.joinable();
+  if (seen) taker.join();
   return seen && !both;
 }
 
 /// Whether a thread that takes a lock away waits until its owner is out.
 inline bool a_lock_is_taken_from_an_owner_that_is_out() {
   OwnedLock world;
-  std::atomic<bool> trying{false};
+  std::atomic<bool> waits{false};
   std::atomic<bool> inside{false};
   std::thread taker;
   bool both = false;
   {
     const PartitionGuard guard(world.lock, world.owner);
     taker = std::thread([&] {
-      trying = true;
+      const WhenReached when(Moment::lock_awaited, waits);
       const PartitionGuard taken(world.lock, world.other);
       inside = true;
     });
-    while (!trying) std::this_thread::yield();
-    for (int i = 0; i < 20'000 && !inside; ++i) std::this_thread::yield();
+    wait_until([&] { return waits || inside; });
     both = inside;
   }
   taker.join();
@@ -324,6 +352,7 @@ inline bool writes_wait_for_their_release() {
   std::string here = "a";
   std::string there = "b";
   while (f.map->hash(there).partition() == f.map->hash(here).partition()) there += "b";
+  std::atomic<bool> waits{false};
   std::atomic<bool> returned{false};
   bool early = false;
   std::thread second;
@@ -331,11 +360,11 @@ inline bool writes_wait_for_their_release() {
     const Once once(Moment::before_done, [&] {
       second = std::thread([&] {
         HashThread writer = f.another_thread();
+        const WhenReached when(Moment::release_awaited, waits);
         EXPECT_TRUE(f.map->put(writer, there, "2"));
         returned = true;
       });
-      while (f.map->clock().taken() < 2) std::this_thread::yield();
-      for (int i = 0; i < 2000 && !returned; ++i) std::this_thread::yield();
+      wait_until([&] { return waits || returned; });
       early = returned;
     });
     f.put(here, "1");
@@ -400,6 +429,7 @@ inline bool records_come_under_the_lock() {
   HashFixture f({.partitions = 1});
   f.map->record_to(&sink);
   std::atomic<bool> begun{false};
+  std::atomic<bool> waits{false};
   std::atomic<bool> done{false};
   std::thread second;
   bool early = false;
@@ -407,15 +437,75 @@ inline bool records_come_under_the_lock() {
     if (begun.exchange(true)) return;
     second = std::thread([&] {
       HashThread writer = f.another_thread();
+      const WhenReached when(Moment::lock_awaited, waits);
       EXPECT_TRUE(f.map->put(writer, "k", "2"));
       done = true;
     });
-    for (int i = 0; i < 20'000 && !done; ++i) std::this_thread::yield();
+    wait_until([&] { return waits || done; });
     early = done;
   };
   f.put("k", "1");
   second.join();
   return !early && sink.count() == 2;
+}
+
+/// Whether a reader whom writers have begin again and again has them wait at last.
+inline bool a_reader_does_not_look_without_end() {
+  HashFixture f({.partitions = 1});
+  f.put("k", "v");
+  HashThread writer = f.another_thread();
+  std::atomic<bool> waits{false};
+  std::atomic<bool> written{false};
+  std::uint32_t looks = 0;
+  bool early = false;
+  std::thread last;
+  on_moment = [&](Moment now) {
+    if (now != Moment::entry_read || ++looks > kLooksMax + 1) return;
+    if (looks <= kLooksMax) {
+      EXPECT_TRUE(f.map->put(writer, "k", std::to_string(looks)));
+      return;
+    }
+    last = std::thread([&] {
+      HashThread another = f.another_thread();
+      const WhenReached when(Moment::lock_awaited, waits);
+      EXPECT_TRUE(f.map->put(another, "k", "last"));
+      written = true;
+    });
+    wait_until([&] { return waits || written; });
+    early = written;
+  };
+  const auto found = f.get("k");
+  on_moment = nullptr;
+  if (!last.joinable()) return false;
+  last.join();
+  return !early && found == std::to_string(kLooksMax);
+}
+
+/// Whether erases find version links in a full store that pairs as long as these have filled, and
+/// of which all that comes back is wanted by such pairs, too.
+inline bool erases_have_links_among_tiny_pairs() {
+  HashFixture f({.partitions = 1}, std::uint64_t{8} << 20);
+  const auto key_of = [](int i) { return std::to_string(10'000'000 + i); };
+  int stored = 0;
+  const auto fill = [&] {
+    while (f.map->put(f.thread, key_of(stored), "tiny pai")) ++stored;
+  };
+  fill();
+  EXPECT_GT(stored, 50'000);
+  int erased = 0;
+  for (int round = 0; round < 8; ++round) {
+    {
+      // What they unlink is not free before this reader has gone.
+      HashThread slow = f.another_thread();
+      const HashReader reader(*f.map, slow);
+      for (int i = 0; i < 16; ++i) {
+        const auto gone = f.map->erase(f.thread, key_of(erased++));
+        if (!gone || !gone->applied) return false;
+      }
+    }
+    fill();
+  }
+  return f.faults().empty();
 }
 
 }  // namespace espalier::hash

@@ -10,40 +10,20 @@
 #include <utility>
 #include <vector>
 
-#include "base/epoch_pins.hpp"
-#include "base/lease_table.hpp"
 #include "kinds/hash/audit.hpp"
 #include "kinds/hash/hash_map.hpp"
 #include "memory/region.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::hash {
 
-/// The parts of a store, as stores put them together.
-class StoreParts {
+/// A store, for tests that use its hash maps by their own threads.
+class StoreParts : public tree::StoreCore {
  public:
   explicit StoreParts(std::uint64_t bytes_max)
-      : region(*memory::Region::reserve({.bytes_max = bytes_max, .huge_pages = false})) {
-    pool.set_reclaim([this](bool insists) {
-      memory::BufferCache cache(pool);
-      const bool freed = reclaimer.collect(cache);
-      const bool given_back = store.maps.give_back(reclaimer, cache);
-      if ((freed || given_back) && !insists) return true;
-      return reclaimer.expire_oldest() || freed || given_back || reclaimer.waits_for_snapshots();
-    });
-  }
+      : StoreCore(*memory::Region::reserve({.bytes_max = bytes_max, .huge_pages = false}), 32) {}
 
-  memory::Region region;
-  memory::BufferPool pool{region};
-  base::EpochTable epochs = base::EpochTable::create(region.header(), 32);
-  base::LeaseTable leases{epochs};
-  base::EpochPins epoch_pins;
-  memory::Reclaimer reclaimer{pool, epochs, leases, epoch_pins,
-                              region.limit_bytes() / memory::Reclaimer::kSnapshotShare};
-  espalier::store::StoredObjects objects;
-  HashStore store{pool, epochs, reclaimer, catalog, objects, dropped};
-  espalier::store::DroppedObjects dropped{epochs, leases};
-  // Last, for the maps that it holds give memory back to the others.
-  catalog::Catalog catalog;
+  HashStore& store = hash_store_of(catalog);
 };
 
 /// A map, and one thread that uses it.

@@ -26,7 +26,7 @@
 namespace espalier::memory {
 struct HeldVersion;
 class StagedBytes;
-}
+}  // namespace espalier::memory
 
 namespace espalier::offload {
 

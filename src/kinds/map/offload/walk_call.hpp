@@ -18,7 +18,7 @@
 namespace espalier::memory {
 struct HeldVersion;
 class StagedBytes;
-}
+}  // namespace espalier::memory
 
 namespace espalier::offload {
 
