@@ -57,8 +57,10 @@ RegionObject::RegionObject(memory::Region& limited, std::uint32_t id, std::strin
   ++live_regions;
 }
 
+// A peer that maps the memory keeps the mapping, and none of the pages.
 RegionObject::~RegionObject() {
   keys_.clear();
+  memory_.discard();
   limited_.uncharge(charged_for(memory_.bytes()));
   --live_regions;
 }
@@ -119,7 +121,6 @@ Result<std::uint64_t> RegionObject::compare_swap(std::uint64_t offset, std::uint
 
 Result<RegionKey> RegionObject::offer(fabric::RegionTable& regions, fabric::RemoteRights rights,
                                       fabric::Domain domain) {
-  auto own = shared_from_this();
   const std::lock_guard lock(mutex_);
   if (is_dropped()) return fail(Code::not_found, id_);
   auto key =
@@ -128,7 +129,7 @@ Result<RegionKey> RegionObject::offer(fabric::RegionTable& regions, fabric::Remo
   const fabric::RemoteRegion remote = key->remote();
   const std::uint64_t number = ++keys_made_;
   keys_.emplace(number, std::move(*key));
-  return RegionKey(std::move(own), number, remote);
+  return RegionKey(weak_from_this(), number, remote);
 }
 
 std::size_t RegionObject::keys() const {
@@ -176,7 +177,12 @@ RegionKey& RegionKey::operator=(RegionKey&& other) noexcept {
 }
 
 void RegionKey::revoke() {
-  if (const auto of = std::exchange(of_, nullptr)) of->revoke(number_);
+  if (const auto of = std::exchange(of_, {}).lock()) of->revoke(number_);
+}
+
+bool RegionKey::good() const {
+  const auto of = of_.lock();
+  return of != nullptr && !of->is_dropped();
 }
 
 Result<std::shared_ptr<RegionObject>> create_region(catalog::Catalog& catalog,

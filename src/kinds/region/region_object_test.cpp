@@ -207,16 +207,25 @@ TEST_F(RegionKeys, AreOfOneSessionUntilItEndsOrTheRegionIsDropped) {
   two->revoke();  // which is gone already
 }
 
-TEST_F(RegionKeys, KeepTheBytesWhileTheyLast) {
+TEST_F(RegionKeys, KeepNoRegionThatIsGone) {
+  const std::uint64_t without = taken();
   auto made = make("r", 64);
-  const std::uint64_t with = taken();
   auto key = made->offer(*table_, kRights, 1);
   ASSERT_TRUE(key);
+  EXPECT_TRUE(key->good());
+  const fabric::RemoteRegion remote = key->remote();
   ASSERT_TRUE(store_.catalog.drop("r"));
+  EXPECT_FALSE(key->good());
   made.reset();
-  EXPECT_EQ(taken(), with);
-  *key = RegionKey();
-  EXPECT_LT(taken(), with);
+  EXPECT_EQ(taken(), without);
+  EXPECT_FALSE(key->good() || good(remote, 1));
+  key->revoke();
+  // One that goes with its store has been dropped by nobody.
+  auto other = RegionObject::make(store_.region, 99, "other", 64).value();
+  auto kept = other->offer(*table_, kRights, 1);
+  ASSERT_TRUE(kept && good(kept->remote(), 1));
+  other.reset();
+  EXPECT_FALSE(good(kept->remote(), 1));
 }
 
 // What the table is told to revoke waits for who is in the middle of an access by the key.
