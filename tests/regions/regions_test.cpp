@@ -233,13 +233,14 @@ TEST_P(RegionsConcurrency, WritersOfADroppedRegionReachNoYoungerOne) {
   for (int round = 0; round < 5; ++round) {
     make("r", 4096);
     std::atomic<int> writes{0};
+    std::atomic<bool> stopping{false};
     const auto write = [&] {
       std::optional<Store> own;
       if (!is_embedded()) own.emplace(connect());
       auto region = (own ? *own : *store_).open_region("r");
       ASSERT_TRUE(region) << message(region.error());
       const std::vector<std::byte> ones(64, std::byte{1});
-      for (;;) {
+      while (!stopping) {
         const auto done = region->write(8, ones);
         if (!done) {
           EXPECT_EQ(done.error().code, Code::not_found) << message(done.error());
@@ -248,14 +249,22 @@ TEST_P(RegionsConcurrency, WritersOfADroppedRegionReachNoYoungerOne) {
         ++writes;
       }
     };
-    std::jthread first(write);
-    std::jthread second(write);
+    std::atomic<int> writers_left{2};
+    const auto write_and_end = [&] {
+      write();
+      --writers_left;
+    };
+    std::jthread first(write_and_end);
+    std::jthread second(write_and_end);
     const base::Stopwatch watch;
     while (writes < 10 && watch.elapsed_ns() < kWriteTimeoutNs) std::this_thread::yield();
-    ASSERT_TRUE(store_->drop_region("r"));
+    EXPECT_TRUE(store_->drop_region("r"));
     make("r", 4096);
+    while (writers_left != 0 && watch.elapsed_ns() < kWriteTimeoutNs) std::this_thread::yield();
+    stopping = true;
     first.join();
     second.join();
+    EXPECT_EQ(writers_left, 0) << "it goes on";
     EXPECT_EQ(bytes_of(*store_->open_region("r"), 0, 4096), std::vector<std::byte>(4096));
     ASSERT_TRUE(store_->drop_region("r"));
   }

@@ -239,9 +239,10 @@ TEST_F(RegionKeysConcurrency, NoAccessByAKeyGoesOnOnceADropHasReturned) {
     std::atomic<bool> started{false};
     std::atomic<bool> acknowledged{false};
     std::atomic<bool> late{false};
+    std::atomic<bool> stopping{false};
     std::jthread writer([&] {
       fabric::RegionTable::Reader reader(*table_);
-      for (bool found = true; found;) {
+      for (bool found = true; found && !stopping;) {
         const bool before = acknowledged.load();
         reader.enter();
         std::byte* const at =
@@ -256,9 +257,11 @@ TEST_F(RegionKeysConcurrency, NoAccessByAKeyGoesOnOnceADropHasReturned) {
       }
     });
     while (!started) std::this_thread::yield();
-    ASSERT_TRUE(store_.catalog.drop("r"));
+    const bool dropped = store_.catalog.drop("r").has_value();
     acknowledged = true;
+    stopping = !dropped;
     writer.join();
+    ASSERT_TRUE(dropped);
     EXPECT_FALSE(late);
   }
 }
@@ -272,6 +275,8 @@ TEST_F(RegionsConcurrency, NothingIsWrittenOnceADropHasReturned) {
     std::atomic<int> started{0};
     std::atomic<bool> acknowledged{false};
     std::atomic<int> late{0};
+    std::atomic<bool> stopping{false};
+    bool dropped = false;
     {
       std::vector<std::jthread> writers;
       for (int i = 0; i < kWriters; ++i) {
@@ -284,14 +289,16 @@ TEST_F(RegionsConcurrency, NothingIsWrittenOnceADropHasReturned) {
                                      : made->write(offset, bytes).has_value();
             if (first) ++started;
             if (before && done) ++late;
-            if (!done) return;
+            if (!done || stopping) return;
           }
         });
       }
       while (started < kWriters) std::this_thread::yield();
-      ASSERT_TRUE(store_.catalog.drop("r"));
+      dropped = store_.catalog.drop("r").has_value();
       acknowledged = true;
+      stopping = !dropped;
     }
+    ASSERT_TRUE(dropped);
     EXPECT_EQ(late, 0);
   }
 }
