@@ -10,6 +10,7 @@
 #include "catalog/object_redo.hpp"
 #include "catalog/samples.hpp"
 #include "fabric/shared_copy.hpp"
+#include "kinds/region/planted_region_bugs.hpp"
 #include "store/store_core.hpp"
 #include "wire/payload_reader.hpp"
 
@@ -28,7 +29,9 @@ std::unexpected<Error> fail_with(RegionFault fault) {
 
 }  // namespace
 
-std::uint64_t charged_for(std::uint64_t bytes) { return base::round_up(bytes, kRegionPageBytes); }
+std::uint64_t charged_for(std::uint64_t bytes) {
+  return planted(Bug::not_counted) ? 0 : base::round_up(bytes, kRegionPageBytes);
+}
 
 Result<std::shared_ptr<RegionObject>> RegionObject::make(memory::Region& limited, std::uint32_t id,
                                                          std::string name, std::uint64_t bytes) {
@@ -145,9 +148,9 @@ void RegionObject::revoke(std::uint64_t number) {
 
 // The gate first: a key that is asked for from now on is refused.
 void RegionObject::set_dropped() {
-  gate_.close();
+  if (!planted(Bug::gate_open)) gate_.close();
   const std::lock_guard lock(mutex_);
-  keys_.clear();
+  if (!planted(Bug::keys_kept)) keys_.clear();
 }
 
 std::string RegionObject::description() const {
