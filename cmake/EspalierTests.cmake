@@ -296,6 +296,8 @@ function(espalier_spanning_tests)
   file(GLOB durability CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/durability/*.cpp)
   espalier_test_program(durability_test SOURCES ${durability}
                         LIBRARIES espalier_test_support espalier_log_testing)
+  file(GLOB regions CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/regions/*.cpp)
+  espalier_test_program(regions_test SOURCES ${regions} LIBRARIES espalier_test_support)
   # Its operator new can fail: no other program has that one.
   file(GLOB heap_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/heap/*.cpp)
   if(TARGET espalier_node)

@@ -111,7 +111,7 @@ TEST_F(NodeRoles, ItsOwnUserIsAnAdministratorOverUnixShmAndMemif) {
     const std::string_view by = std::string_view(address).substr(0, address.find(':'));
     restore("");
     const Objects asked = objects("");
-    expect_as_written(ask_all(address, {}, asked), {Right::admin}, asked, by);
+    expect_as_written(ask_all(address, {}, asked), {.role = Right::admin, .all = true}, asked, by);
     restore("");
     const Objects asked_again = objects("");
     expect_as_written(ask_all(address, secret("reader"), asked_again), {Right::read}, asked_again,
@@ -130,7 +130,8 @@ TEST_F(NodeRoles, OtherUsersMayWriteOverUnix) {
     std::string address;
     Objects asked;
     in >> address;
-    for (const On on : {On::map, On::table, On::sequencer, On::hash}) in >> asked.numbers[on];
+    for (const On on : {On::map, On::table, On::sequencer, On::hash, On::region})
+      in >> asked.numbers[on];
     std::ostringstream out;
     for (const Error& error : ask_all(address, {}, asked)) {
       out << static_cast<int>(error.code) << ' ' << error.detail << '\n';
@@ -144,7 +145,7 @@ TEST_F(NodeRoles, OtherUsersMayWriteOverUnix) {
   const Objects asked = objects("");
   std::ostringstream said;
   said << "unix:" << socket();
-  for (const On on : {On::map, On::table, On::sequencer, On::hash})
+  for (const On on : {On::map, On::table, On::sequencer, On::hash, On::region})
     said << ' ' << asked.numbers.at(on);
   const std::string names_before = names();
   ASSERT_TRUE(other.line().send(said.str()));
@@ -157,7 +158,8 @@ TEST_F(NodeRoles, OtherUsersMayWriteOverUnix) {
   std::uint32_t detail = 0;
   while (in >> code >> detail) came.push_back({static_cast<Code>(code), 0, detail});
   const bool root = ::geteuid() == 0;
-  expect_as_written(came, {root ? Right::write : Right::admin}, asked, "unix");
+  expect_as_written(came, {.role = root ? Right::write : Right::admin, .all = !root}, asked,
+                    "unix");
   if (root) {
     EXPECT_EQ(names(), names_before);
   }

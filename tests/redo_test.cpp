@@ -20,6 +20,7 @@
 #include "kinds/hash/hash_threads.hpp"
 #include "kinds/map/testing/map_objects.hpp"
 #include "kinds/map/write/apply_redo.hpp"
+#include "kinds/region/region_object.hpp"
 #include "kinds/sequencer/counters.hpp"
 #include "kinds/sequencer/sequencer.hpp"
 #include "kinds/table/table_object.hpp"
@@ -53,6 +54,7 @@ struct WholeStore {
       case ObjectKind::table: return made(table::restore_table(core.catalog, core.pool, created));
       case ObjectKind::sequencer: return made(sequencer::restore_sequencer(core.catalog, created));
       case ObjectKind::hash: return made(hash::restore_hash_map(hash_maps, created));
+      case ObjectKind::region: return made(region::restore_region(core.catalog, created));
       case ObjectKind::any: break;
     }
     return fail(Code::unsupported);
@@ -76,6 +78,7 @@ struct WholeStore {
         return catalog::apply_to<hash::HashMap>(core.catalog, head.object, [&](hash::HashMap& map) {
           return hash::apply_redo(hash_thread, map, record);
         });
+      case ObjectKind::region: break;  // what is written to one makes none
       case ObjectKind::any: break;
     }
     return fail(Code::unsupported);
@@ -113,6 +116,8 @@ std::map<std::string, std::string> contents(WholeStore& store) {
       for (int i = 0; i < kHashKeys; ++i) {
         text += " " + hashed->get(store.hash_thread, std::to_string(i))->value_or("none");
       }
+    } else if (const auto made = store.find<region::RegionObject>(entry->id)) {
+      text += " " + std::to_string(made->bytes());
     }
     all.emplace(entry->name, std::move(text));
   }
@@ -149,6 +154,8 @@ class RandomStore {
       const std::string key = std::to_string(random_.below(kHashKeys));
       const auto op = random_.below(3) == 0 ? hash::WriteOp::erase : hash::WriteOp::put;
       ASSERT_TRUE(hashed->write(store_.hash_thread, op, key, std::to_string(random_())));
+    } else if (const auto made = store_.find<region::RegionObject>(there->id)) {
+      ASSERT_TRUE(made->fetch_add(0, 1));
     } else {
       const auto numbers = store_.find<sequencer::Sequencer>(there->id);
       if (random_.below(10) == 0) {
@@ -162,11 +169,13 @@ class RandomStore {
  private:
   void make(const std::string& name) {
     tree::StoreCore& core = store_.core;
-    const std::uint64_t what = random_.below(5);
+    const std::uint64_t what = random_.below(6);
     if (what == 0) {
       ASSERT_TRUE(tree::create_map(core, name, {.node_bytes = 512}));
     } else if (what == 4) {
       ASSERT_TRUE(hash::create_hash_map(store_.hash_maps, name, {.partitions = 2}));
+    } else if (what == 5) {
+      ASSERT_TRUE(region::create_region(core.catalog, name, 8 + random_.below(10'000)));
     } else if (what == 1) {
       ASSERT_TRUE(sequencer::create_sequencer(core.catalog, name, random_.below(100)));
     } else {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one client may do at a node: a role, and the names of the objects that the role is for.
 //
-// Who may write may read, and an admin may do all but use regions, which takes the role of a peer: it
-// may write, too. A role for names that begin
-// with a prefix is good for objects of such names only, and for nothing that concerns all of them,
-// such as reading the store's memory one-sided or asking for the node's numbers.
+// Who may write may read, and an admin may do all but use regions, for which peers have a role: it
+// may write, too. A role for names that begin with a prefix is good for objects of such names only,
+// and for nothing that concerns all of them, such as reading the store's memory one-sided or asking
+// for the node's numbers.
 //
 // Objects are asked for by numbers, which anybody can guess; so it is the number that is checked,
 // each time. What was found is kept, for a number never names another object later.

@@ -111,6 +111,23 @@ TEST(Region, SlabsCountOneByOne) {
   EXPECT_TRUE(region.retake(next, kSlabBytes));
 }
 
+TEST(Region, MemoryThatLiesElsewhereCountsToo) {
+  Region region = reserve(4);
+  ASSERT_TRUE(region.charge(3 * kExtentBytes - 4096));
+  EXPECT_EQ(region.taken_bytes(), 4 * kExtentBytes - 4096);
+  EXPECT_EQ(region.memory_bytes(), region.taken_bytes());
+  EXPECT_FALSE(region.take(1));
+  const auto more = region.charge(4097);
+  ASSERT_FALSE(more);
+  EXPECT_EQ(more.error().code, Code::out_of_memory);
+  EXPECT_FALSE(region.charge(std::numeric_limits<std::uint64_t>::max()));
+  ASSERT_TRUE(region.charge(4096));
+  region.uncharge(kExtentBytes);
+  EXPECT_TRUE(region.take(1));
+  region.uncharge(2 * kExtentBytes);
+  EXPECT_EQ(region.taken_bytes(), 2 * kExtentBytes);
+}
+
 TEST(Region, ReadsAsZerosWhereNothingWasTaken) {
   const Region region = reserve(4);
   EXPECT_TRUE(all_zero(region.at(region.end_offset()), kExtentBytes));

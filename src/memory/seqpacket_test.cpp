@@ -26,7 +26,7 @@ class Packets : public testing::Test {
     return std::as_bytes(std::span(text));
   }
   static ino_t file_of(int descriptor) {
-    struct stat found {};
+    struct stat found{};
     return ::fstat(descriptor, &found) == 0 ? found.st_ino : 0;
   }
   // The number that the next descriptor will have: if it stays, none was leaked.

@@ -6,10 +6,12 @@
 #include <fstream>
 #include <sstream>
 #include <tuple>
+#include <vector>
 
 #include "channel/objects.hpp"
 #include "client/store_impl.hpp"
 #include "espalier/hash_map.hpp"
+#include "espalier/region.hpp"
 #include "espalier/sequencer.hpp"
 #include "espalier/table.hpp"
 
@@ -35,6 +37,7 @@ void RoleFixture::make(const std::string& prefix) {
   ASSERT_TRUE(store.create_map(prefix + "m")->put("k", "v"));
   ASSERT_TRUE(store.create_sequencer(prefix + "s", 100));
   ASSERT_TRUE(store.create_hash_map(prefix + "h")->put("k", "v"));
+  ASSERT_TRUE(store.create_region(prefix + "r", 64));
   ASSERT_TRUE(store.create_table(prefix + "t", *Schema::parse("id i64 not null")));
 }
 
@@ -44,6 +47,7 @@ void RoleFixture::restore(const std::string& prefix) {
   static_cast<void>(store.drop_sequencer(prefix + "made_s"));
   static_cast<void>(store.drop_table(prefix + "made_t"));
   static_cast<void>(store.drop_hash_map(prefix + "made_h"));
+  static_cast<void>(store.drop_region(prefix + "made_r"));
   static_cast<void>(store.open_map(prefix + "m")->erase("i"));
   static_cast<void>(store.open_map(prefix + "m")->put("k", "v"));
   static_cast<void>(store.open_hash_map(prefix + "h")->put("k", "v"));
@@ -55,7 +59,8 @@ roles::Objects RoleFixture::objects(const std::string& prefix) const {
   for (const auto& [on, kind, name] : {std::tuple{roles::On::map, ObjectKind::map, "m"},
                                        std::tuple{roles::On::table, ObjectKind::table, "t"},
                                        std::tuple{roles::On::sequencer, ObjectKind::sequencer, "s"},
-                                       std::tuple{roles::On::hash, ObjectKind::hash, "h"}}) {
+                                       std::tuple{roles::On::hash, ObjectKind::hash, "h"},
+                                       std::tuple{roles::On::region, ObjectKind::region, "r"}}) {
     const auto all = channel::list(*client::StoreImpl::of(store).channel(), kind);
     for (const channel::ListedObject& object : all.value()) {
       if (object.name == prefix + name) found.numbers[on] = object.id;
@@ -92,6 +97,15 @@ std::string RoleFixture::state(const std::string& but) const {
       const auto found = map->get(key);
       text << key << '=' << (*found ? (*found)->value : "none") << '\n';
     }
+  }
+  const auto regions = store.regions();
+  for (const RegionDescription& each : regions.value()) {
+    if (each.name.starts_with(but)) continue;
+    std::vector<std::byte> bytes(each.bytes);
+    const auto read = store.open_region(each.name)->read(0, bytes);
+    text << read.has_value();
+    for (const std::byte byte : bytes) text << ' ' << static_cast<int>(byte);
+    text << '\n';
   }
   return text.str();
 }

@@ -35,7 +35,7 @@ class RoleFixture : public NodeFixture {
   /// The node itself, by its own user.
   [[nodiscard]] Store admin() const { return *Store::connect("unix:" + socket()); }
 
-  /// A map "m", a sequencer "s", a hash map "h" and a table "t", with this in front.
+  /// A map "m", a sequencer "s", a hash map "h", a region "r" and a table "t", with this in front.
   void make(const std::string& prefix);
   /// What is to be there when a client begins, of what those before it made or dropped.
   void restore(const std::string& prefix);
@@ -52,13 +52,13 @@ class RoleFixture : public NodeFixture {
       {"reader", line("reader", "read", 'a')},
       {"writer", line("writer", "write", 'b')},
       {"admin", line("admin", "admin", 'c')},
+      {"node", line("node", "peer", 'f')},
       {"shop", line("shop", "admin", 'd', std::string(kPrefix) + "*")},
       {"clerk", line("clerk", "read", 'e', std::string(kPrefix) + "*")}};
-  const std::map<std::string, roles::Client> clients_{{"reader", {roles::Right::read}},
-                                                      {"writer", {roles::Right::write}},
-                                                      {"admin", {roles::Right::admin}},
-                                                      {"shop", {roles::Right::admin, kPrefix}},
-                                                      {"clerk", {roles::Right::read, kPrefix}}};
+  const std::map<std::string, roles::Client> clients_{
+      {"reader", {roles::Right::read}},         {"writer", {roles::Right::write}},
+      {"admin", {roles::Right::admin}},         {"node", {roles::Right::peer}},
+      {"shop", {roles::Right::admin, kPrefix}}, {"clerk", {roles::Right::read, kPrefix}}};
 };
 
 }  // namespace espalier::test

@@ -18,6 +18,7 @@
 #include "kinds/hash/format.hpp"
 #include "kinds/map/format/shard.hpp"
 #include "kinds/map/map_forms.hpp"
+#include "kinds/region/format.hpp"
 #include "kinds/table/format/table_calls.hpp"
 #include "kinds/table/pipeline_builder.hpp"
 #include "kinds/table/schema.hpp"
@@ -87,6 +88,23 @@ std::vector<Row> hash_rows() {
       {OffloadId::hash_add, write, Names::by_id, done, On::hash, "n", number(1)},
       {OffloadId::hash_erase, write, Names::by_id, done, On::hash, "i"},
       {OffloadId::hash_walk, read, Names::by_id, done, On::hash},
+  };
+}
+
+std::vector<Row> region_rows() {
+  using enum Right;
+  using enum Then;
+  const std::string range(base::bytes_of(region::RegionRange{0, 8, 0}));
+  const std::string swap(base::bytes_of(region::RegionSwap{8, 0, 0}));
+  return {
+      {OffloadId::region_create, admin, Names::by_name, done, On::nothing, "made_r", number(64)},
+      {OffloadId::region_open, peer, Names::by_name, by_node, On::nothing, "r"},
+      {OffloadId::region_read, peer, Names::by_id, by_node, On::region, "", range},
+      {OffloadId::region_write, peer, Names::by_id, by_node, On::region, "", number(0) + "bytes"},
+      {OffloadId::region_fetch_add, peer, Names::by_id, by_node, On::region, "",
+       number(16) + number(1)},
+      {OffloadId::region_compare_swap, peer, Names::by_id, by_node, On::region, "", swap},
+      {OffloadId::one_sided_region, peer, Names::by_id, by_fabric, On::region},
   };
 }
 
@@ -165,6 +183,7 @@ const std::vector<Row>& rows() {
   static const std::vector<Row> all = [] {
     std::vector<Row> made = other_rows();
     std::ranges::move(hash_rows(), std::back_inserter(made));
+    std::ranges::move(region_rows(), std::back_inserter(made));
     return made;
   }();
   return all;
@@ -221,7 +240,7 @@ namespace {
 
 /// What is to come of a row; nothing: it is allowed.
 std::optional<Error> refusal_of(const Row& row, const Client& client, const Objects& objects) {
-  if (row.right > client.role) {
+  if (!client.may(row.right)) {
     return Error{Code::not_permitted, 0, static_cast<std::uint32_t>(row.right)};
   }
   const Error other_names{Code::not_permitted, 0, 0};

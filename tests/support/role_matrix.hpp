@@ -38,7 +38,7 @@ enum class Says : std::uint8_t {
   version,  // the version of its header, in 8 bytes, if it was done
   payload,  // the first 8 bytes of its payload
 };
-enum class On : std::uint8_t { nothing, map, table, sequencer, hash };
+enum class On : std::uint8_t { nothing, map, table, sequencer, hash, region };
 
 struct Row {
   OffloadId id;
@@ -61,6 +61,11 @@ struct Objects {
 struct Client {
   Right role = Right::none;
   std::string prefix{};
+  bool all = false;  // an administrator who may do what peers may, too
+
+  [[nodiscard]] bool may(Right right) const {
+    return wire::has_right(all ? wire::kAllRights : wire::rights_of(role), right);
+  }
 };
 /// In the order in which they are asked.
 const std::vector<Row>& rows();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of regions: what is asked of one, and what is answered. Those that use one take the right
-// of a peer, and no device hands them on.
+// The calls of regions: what is asked of one, and what is answered. Those that use one take the
+// right of a peer, and no device hands them on.
 #pragma once
 
 #include <cstdint>

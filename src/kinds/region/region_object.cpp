@@ -10,6 +10,7 @@
 #include "catalog/object_redo.hpp"
 #include "catalog/samples.hpp"
 #include "fabric/shared_copy.hpp"
+#include "kinds/region/planted_region_bugs.hpp"
 #include "store/store_core.hpp"
 #include "wire/payload_reader.hpp"
 
@@ -28,7 +29,9 @@ std::unexpected<Error> fail_with(RegionFault fault) {
 
 }  // namespace
 
-std::uint64_t charged_for(std::uint64_t bytes) { return base::round_up(bytes, kRegionPageBytes); }
+std::uint64_t charged_for(std::uint64_t bytes) {
+  return planted(Bug::not_counted) ? 0 : base::round_up(bytes, kRegionPageBytes);
+}
 
 Result<std::shared_ptr<RegionObject>> RegionObject::make(memory::Region& limited, std::uint32_t id,
                                                          std::string name, std::uint64_t bytes) {
@@ -57,8 +60,10 @@ RegionObject::RegionObject(memory::Region& limited, std::uint32_t id, std::strin
   ++live_regions;
 }
 
+// A peer that maps the memory keeps the mapping, and none of the pages.
 RegionObject::~RegionObject() {
   keys_.clear();
+  memory_.discard();
   limited_.uncharge(charged_for(memory_.bytes()));
   --live_regions;
 }
@@ -119,7 +124,6 @@ Result<std::uint64_t> RegionObject::compare_swap(std::uint64_t offset, std::uint
 
 Result<RegionKey> RegionObject::offer(fabric::RegionTable& regions, fabric::RemoteRights rights,
                                       fabric::Domain domain) {
-  auto own = shared_from_this();
   const std::lock_guard lock(mutex_);
   if (is_dropped()) return fail(Code::not_found, id_);
   auto key =
@@ -128,7 +132,7 @@ Result<RegionKey> RegionObject::offer(fabric::RegionTable& regions, fabric::Remo
   const fabric::RemoteRegion remote = key->remote();
   const std::uint64_t number = ++keys_made_;
   keys_.emplace(number, std::move(*key));
-  return RegionKey(std::move(own), number, remote);
+  return RegionKey(weak_from_this(), number, remote);
 }
 
 std::size_t RegionObject::keys() const {
@@ -144,9 +148,9 @@ void RegionObject::revoke(std::uint64_t number) {
 
 // The gate first: a key that is asked for from now on is refused.
 void RegionObject::set_dropped() {
-  gate_.close();
+  if (!planted(Bug::gate_open)) gate_.close();
   const std::lock_guard lock(mutex_);
-  keys_.clear();
+  if (!planted(Bug::keys_kept)) keys_.clear();
 }
 
 std::string RegionObject::description() const {
@@ -176,7 +180,12 @@ RegionKey& RegionKey::operator=(RegionKey&& other) noexcept {
 }
 
 void RegionKey::revoke() {
-  if (const auto of = std::exchange(of_, nullptr)) of->revoke(number_);
+  if (const auto of = std::exchange(of_, {}).lock()) of->revoke(number_);
+}
+
+bool RegionKey::good() const {
+  const auto of = of_.lock();
+  return of != nullptr && !of->is_dropped();
 }
 
 Result<std::shared_ptr<RegionObject>> create_region(catalog::Catalog& catalog,

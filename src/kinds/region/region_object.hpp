@@ -109,7 +109,8 @@ class RegionObject final : public catalog::Object,
   std::uint64_t keys_made_ = 0;
 };
 
-/// A key of one session, which is revoked when this ends, if it is good still.
+/// A key of one session, which is revoked when this ends, if it is good still. It keeps no region:
+/// one that goes revokes its keys first.
 class RegionKey {
  public:
   RegionKey() = default;
@@ -121,15 +122,16 @@ class RegionKey {
   [[nodiscard]] const fabric::RemoteRegion& remote() const { return remote_; }
   /// Waits for accesses that go on. Requires: as RegionTable::revoke.
   void revoke();
-  [[nodiscard]] const std::shared_ptr<RegionObject>& of() const { return of_; }
+  /// Whether its region is there still, and not dropped.
+  [[nodiscard]] bool good() const;
 
  private:
   friend class RegionObject;
-  RegionKey(std::shared_ptr<RegionObject> of, std::uint64_t number,
+  RegionKey(std::weak_ptr<RegionObject> of, std::uint64_t number,
             const fabric::RemoteRegion& remote)
       : of_(std::move(of)), number_(number), remote_(remote) {}
 
-  std::shared_ptr<RegionObject> of_;
+  std::weak_ptr<RegionObject> of_;
   std::uint64_t number_ = 0;
   fabric::RemoteRegion remote_;
 };

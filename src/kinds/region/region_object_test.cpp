@@ -207,16 +207,25 @@ TEST_F(RegionKeys, AreOfOneSessionUntilItEndsOrTheRegionIsDropped) {
   two->revoke();  // which is gone already
 }
 
-TEST_F(RegionKeys, KeepTheBytesWhileTheyLast) {
+TEST_F(RegionKeys, KeepNoRegionThatIsGone) {
+  const std::uint64_t without = taken();
   auto made = make("r", 64);
-  const std::uint64_t with = taken();
   auto key = made->offer(*table_, kRights, 1);
   ASSERT_TRUE(key);
+  EXPECT_TRUE(key->good());
+  const fabric::RemoteRegion remote = key->remote();
   ASSERT_TRUE(store_.catalog.drop("r"));
+  EXPECT_FALSE(key->good());
   made.reset();
-  EXPECT_EQ(taken(), with);
-  *key = RegionKey();
-  EXPECT_LT(taken(), with);
+  EXPECT_EQ(taken(), without);
+  EXPECT_FALSE(key->good() || good(remote, 1));
+  key->revoke();
+  // One that goes with its store has been dropped by nobody.
+  auto other = RegionObject::make(store_.region, 99, "other", 64).value();
+  auto kept = other->offer(*table_, kRights, 1);
+  ASSERT_TRUE(kept && good(kept->remote(), 1));
+  other.reset();
+  EXPECT_FALSE(good(kept->remote(), 1));
 }
 
 // What the table is told to revoke waits for who is in the middle of an access by the key.
@@ -230,9 +239,10 @@ TEST_F(RegionKeysConcurrency, NoAccessByAKeyGoesOnOnceADropHasReturned) {
     std::atomic<bool> started{false};
     std::atomic<bool> acknowledged{false};
     std::atomic<bool> late{false};
+    std::atomic<bool> stopping{false};
     std::jthread writer([&] {
       fabric::RegionTable::Reader reader(*table_);
-      for (bool found = true; found;) {
+      for (bool found = true; found && !stopping;) {
         const bool before = acknowledged.load();
         reader.enter();
         std::byte* const at =
@@ -247,9 +257,11 @@ TEST_F(RegionKeysConcurrency, NoAccessByAKeyGoesOnOnceADropHasReturned) {
       }
     });
     while (!started) std::this_thread::yield();
-    ASSERT_TRUE(store_.catalog.drop("r"));
+    const bool dropped = store_.catalog.drop("r").has_value();
     acknowledged = true;
+    stopping = !dropped;
     writer.join();
+    ASSERT_TRUE(dropped);
     EXPECT_FALSE(late);
   }
 }
@@ -263,6 +275,8 @@ TEST_F(RegionsConcurrency, NothingIsWrittenOnceADropHasReturned) {
     std::atomic<int> started{0};
     std::atomic<bool> acknowledged{false};
     std::atomic<int> late{0};
+    std::atomic<bool> stopping{false};
+    bool dropped = false;
     {
       std::vector<std::jthread> writers;
       for (int i = 0; i < kWriters; ++i) {
@@ -275,14 +289,16 @@ TEST_F(RegionsConcurrency, NothingIsWrittenOnceADropHasReturned) {
                                      : made->write(offset, bytes).has_value();
             if (first) ++started;
             if (before && done) ++late;
-            if (!done) return;
+            if (!done || stopping) return;
           }
         });
       }
       while (started < kWriters) std::this_thread::yield();
-      ASSERT_TRUE(store_.catalog.drop("r"));
+      dropped = store_.catalog.drop("r").has_value();
       acknowledged = true;
+      stopping = !dropped;
     }
+    ASSERT_TRUE(dropped);
     EXPECT_EQ(late, 0);
   }
 }

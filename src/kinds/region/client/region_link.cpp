@@ -70,8 +70,8 @@ RegionLink::Ended RegionLink::post(const WorkRequest& request) {
   }
 }
 
-// What the peer says that it refused had no effect, unless it is a WRITE, of which the first
-// packets may have been taken.
+// A READ has no effect, and what the peer says that it refused had none, unless it is a WRITE, of
+// which the first packets may have been taken.
 template <class Make>
 Result<std::uint64_t> RegionLink::run(RemoteSession& session, std::uint32_t id,
                                       std::uint64_t offset, const Make& made) {
@@ -86,7 +86,8 @@ Result<std::uint64_t> RegionLink::run(RemoteSession& session, std::uint32_t id,
     const Ended ended = post(request);
     if (ended.status == Status::success) return ended.old_value;
     give_up_link();
-    if (request.opcode != fabric::Opcode::write && ended.status == Status::remote_access) continue;
+    const bool refused = atomic && ended.status == Status::remote_access;
+    if (refused || request.opcode == fabric::Opcode::read) continue;
     const auto again = grant_of(session, id);
     if (!again && again.error().code == Code::not_found) return std::unexpected(again.error());
     return fail(Code::connection_lost);

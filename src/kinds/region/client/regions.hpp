@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands behind Region: one object, reached by a channel. One of this process is used as it
-// is; of a node the thread reads and writes it by itself where its connection can (region_link.hpp),
-// else the node is asked.
+// is; of a node the thread reads and writes it by itself where its connection can, else the node is
+// asked (region_link.hpp).
 //
 // Thread: any.
 #pragma once

@@ -24,11 +24,11 @@ region::RegionGrant RegionHost::grant_of(const region::RegionKey& key) const {
 Result<region::RegionGrant> RegionHost::open(region::RegionObject& of, bool another) {
   const auto known = keys_.find(of.id());
   if (known != keys_.end()) {
-    if (!another && !of.is_dropped()) return grant_of(known->second);
+    if (!another && known->second.good()) return grant_of(known->second);
     keys_.erase(known);  // what left by it is over before there is another
   }
   if (keys_.size() >= kRegionsMax) {
-    std::erase_if(keys_, [](const auto& each) { return each.second.of()->is_dropped(); });
+    std::erase_if(keys_, [](const auto& each) { return !each.second.good(); });
   }
   if (keys_.size() >= kRegionsMax) return base::full(base::Places::region_keys, kRegionsMax);
   fabric::RemoteRights rights = fabric::RemoteRights::read | fabric::RemoteRights::write;

@@ -23,10 +23,10 @@
 #include "espalier/region.hpp"
 #include "kinds/region/region_object.hpp"
 #include "node/node.hpp"
-#include "tests/example_kind/region_copy.hpp"
+#include "tests/regions/region_copy.hpp"
 #include "tests/support/node_config.hpp"
 
-namespace espalier::example {
+namespace espalier::test {
 namespace {
 
 using region_copy_calls::Copied;
@@ -47,7 +47,7 @@ class RegionPeers : public ::testing::Test {
     std::optional<Store> store;
   };
   void start(const std::string& name, OneNode& one) {
-    one.config = test::node_config(folder_);
+    one.config = node_config(folder_);
     one.config.node.socket = (folder_ / (name + ".socket")).string();
     if (name != "a") {
       one.config.node.fabric =
@@ -241,4 +241,4 @@ TEST_F(RegionPeersWithRoles, NoOtherRoleMay) {
 }
 
 }  // namespace
-}  // namespace espalier::example
+}  // namespace espalier::test

@@ -9,7 +9,7 @@
 #include "engine/registry.hpp"
 #include "wire/call_codec.hpp"
 
-namespace espalier::example {
+namespace espalier::test {
 
 /// The region, at both peers.
 inline constexpr std::string_view kWordsRegion = "words";
@@ -47,4 +47,4 @@ using All = wire::CallList<CopyWord>;
 
 [[nodiscard]] const offload::Kind& region_copy_kind();
 
-}  // namespace espalier::example
+}  // namespace espalier::test

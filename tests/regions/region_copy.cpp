@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/example_kind/region_copy.hpp"
+#include "tests/regions/region_copy.hpp"
 
 #include <array>
 #include <cstddef>
@@ -12,7 +12,7 @@
 #include "engine/typed_call.hpp"
 #include "kinds/region/calls.hpp"
 
-namespace espalier::example {
+namespace espalier::test {
 namespace {
 
 using fabric::PostEnd;
@@ -174,4 +174,4 @@ const offload::Kind& region_copy_kind() {
   return kind;
 }
 
-}  // namespace espalier::example
+}  // namespace espalier::test
