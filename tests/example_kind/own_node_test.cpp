@@ -55,7 +55,7 @@ TEST_F(OwnNode, ServesWhereItIsToldAndStops) {
     EXPECT_EQ(sum_of_two(*store, kHelperSum), 42u);
     EXPECT_GE(node->connections(), 1u);
   }
-  const auto second = Node::start(wanted, program_.offloads());
+  const auto second = Node::start(settings("node"), program_.offloads());
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().error.code, Code::already_exists);
   Node moved = std::move(*node);
