@@ -160,18 +160,12 @@ TEST_F(OwnNodeLost, WhatMayBeDoneTwiceIsAskedForOnceMore) {
   EXPECT_EQ(other_.waiting, 1);
 }
 
+// Nor does a helper go on for a client that is gone.
 TEST_F(OwnNodeLost, WhatMayNotIsLost) {
-  const auto reply = ask_while_it_stops(kWorkerAwaitSignal);
-  ASSERT_FALSE(reply);
-  EXPECT_EQ(reply.error().error.code, Code::connection_lost);
-  EXPECT_EQ(other_.waiting, 0);
-}
-
-// What a helper does for it ends with the client, too.
-TEST_F(OwnNodeLost, AHelperDoesNoMoreForAClientThatIsGone) {
   const auto reply = ask_while_it_stops(kAwaitSignal);
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error().error.code, Code::connection_lost);
+  EXPECT_EQ(other_.waiting, 0);
 }
 
 }  // namespace
