@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The library espalier::node, for programs that start a node of their own (include/espalier/node.hpp):
+# The library espalier::node, for programs that start a node of their own (espalier/node.hpp):
 # what `espalier serve` runs, without the command. It links what the node links.
 set(objects)
 foreach(module offload peer node device node_api)

@@ -49,8 +49,8 @@ class Node {
   [[nodiscard]] std::vector<std::string> fabric_addresses() const;
   /// Clients connected now.
   [[nodiscard]] std::uint32_t connections() const;
-  /// Clients are told, what is in flight is finished, and all memory is given back. A handler that
-  /// does not return keeps it from stopping. Does nothing if it has stopped.
+  /// What is in flight is finished, for a second; then clients are told, and all memory is given
+  /// back. A step that does not return keeps it from stopping. Does nothing if it has stopped.
   void stop();
 
  private:

@@ -55,7 +55,7 @@ TEST_F(OwnNode, ServesWhereItIsToldAndStops) {
     EXPECT_EQ(sum_of_two(*store, kHelperSum), 42u);
     EXPECT_GE(node->connections(), 1u);
   }
-  const auto second = Node::start(wanted, program_.offloads());
+  const auto second = Node::start(settings("node"), program_.offloads());
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().error.code, Code::already_exists);
   Node moved = std::move(*node);
@@ -160,18 +160,12 @@ TEST_F(OwnNodeLost, WhatMayBeDoneTwiceIsAskedForOnceMore) {
   EXPECT_EQ(other_.waiting, 1);
 }
 
+// Nor does a helper go on for a client that is gone.
 TEST_F(OwnNodeLost, WhatMayNotIsLost) {
-  const auto reply = ask_while_it_stops(kWorkerAwaitSignal);
-  ASSERT_FALSE(reply);
-  EXPECT_EQ(reply.error().error.code, Code::connection_lost);
-  EXPECT_EQ(other_.waiting, 0);
-}
-
-// What a helper does for it ends with the client, too.
-TEST_F(OwnNodeLost, AHelperDoesNoMoreForAClientThatIsGone) {
   const auto reply = ask_while_it_stops(kAwaitSignal);
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error().error.code, Code::connection_lost);
+  EXPECT_EQ(other_.waiting, 0);
 }
 
 }  // namespace

@@ -41,8 +41,8 @@ class OwnCalls {
 
   using Object = std::shared_ptr<ProgramObject>;
   /// Makes one. Throws std::bad_alloc, and then there is none. Errors: those of OwnKind::make, and
-  /// unsupported, with words, if that throws; already_exists, invalid_argument (its name, its form),
-  /// out_of_memory (the kind has its share).
+  /// unsupported, with words, if that throws; already_exists, invalid_argument (its name, its
+  /// form), out_of_memory (the kind has its share).
   TableResult<Object> create(catalog::Catalog& catalog, const ServedKind& kind,
                              std::string_view name, std::string_view form) const;
   /// Errors: not_found, wrong_kind.
