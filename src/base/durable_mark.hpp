@@ -10,12 +10,10 @@
 #pragma once
 
 #include <atomic>
-#include <cerrno>
 #include <cstdint>
 #include <mutex>
 
 #include "base/chain.hpp"
-#include "espalier/error.hpp"
 
 namespace espalier::base {
 
@@ -23,10 +21,6 @@ class DurableMark {
  public:
   /// A mark above every sequence: nobody waits for anything.
   static constexpr std::uint64_t kAll = ~std::uint64_t{0};
-
-  /// What a write is answered with whose record will not be durable: it may be there after a
-  /// restart, or not.
-  static constexpr Error kFailure{Code::system, 0, EIO};
 
   /// An object that keeps back what is not durable.
   class Waiter {
@@ -36,7 +30,7 @@ class DurableMark {
 
    protected:
     Waiter() = default;
-    ~Waiter() = default;  // it is in no list any more: leave()
+    virtual ~Waiter() = default;  // it is in no list any more: leave()
 
    private:
     friend class DurableMark;

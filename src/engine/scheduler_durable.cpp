@@ -71,7 +71,7 @@ bool Scheduler::answer_durable() {
     --request.connection->timed_count;
     moved = true;
     guarded(request, [&] {
-      if (waiting.sequence > durable) return fail(request, base::DurableMark::kFailure);
+      if (waiting.sequence > durable) return fail(request, catalog::kRecordLost);
       answer_now(request, waiting.header, {waiting.payload});
     });
   }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "base/durable_mark.hpp"
 #include "catalog/redo_record.hpp"
 #include "catalog/redo_sink.hpp"
 

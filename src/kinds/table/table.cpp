@@ -9,6 +9,7 @@
 #include "base/assert.hpp"
 #include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
+#include "base/durable_mark.hpp"
 #include "base/try_reserve.hpp"
 #include "catalog/redo_sink.hpp"
 #include "kinds/table/append_run.hpp"

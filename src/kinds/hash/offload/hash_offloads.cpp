@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/durable_mark.hpp"
+#include "catalog/redo_sink.hpp"
 #include "engine/connection.hpp"
 #include "engine/object_call.hpp"
 #include "engine/services.hpp"
@@ -151,7 +151,7 @@ Next write_hash(Call& call, const Request& asked) {
         state = &call.new_state<State>();
       } catch (const std::bad_alloc&) {  // what is done must be answered
         if (map->wait_for(begun.version)) return answer_or_fail(call, begun.answer);
-        return call.fail(base::DurableMark::kFailure);
+        return call.fail(catalog::kRecordLost);
       }
       state->begun.emplace(std::move(begun));
     } else {
@@ -165,7 +165,7 @@ Next write_hash(Call& call, const Request& asked) {
   }
   if (state->map->released(state->begun->version))
     return answer_or_fail(call, state->begun->answer);
-  if (state->map->clock().failed()) return call.fail(base::DurableMark::kFailure);
+  if (state->map->clock().failed()) return call.fail(catalog::kRecordLost);
   // It keeps no place while it waits for a disk.
   return call.is_durable() ? call.at(base::monotonic_ns() + kReleaseAgainNs) : call.again();
 }
