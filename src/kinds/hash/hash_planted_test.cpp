@@ -62,8 +62,12 @@ TEST(HashPlanted, HandingOverARecordOfWhatIsReleasedIsNoticed) {
   expect_noticed(Bug::record_after_release, records_come_before_their_release);
 }
 TEST(HashPlanted, ReleasingWhatACrashCanLoseIsNoticed) {
-  const base::Planted planted(memory::Bug::released_before_durable);
-  EXPECT_FALSE(writes_are_seen_once_they_are_durable());
+  ASSERT_TRUE(writes_are_seen_once_they_are_durable());
+  {
+    const base::Planted planted(memory::Bug::released_before_durable);
+    EXPECT_FALSE(writes_are_seen_once_they_are_durable());
+  }
+  EXPECT_TRUE(writes_are_seen_once_they_are_durable());
 }
 TEST(HashPlanted, HandingOverARecordOutsideTheLockIsNoticed) {
   expect_noticed(Bug::record_outside_lock, records_come_under_the_lock);

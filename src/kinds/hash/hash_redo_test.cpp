@@ -13,7 +13,6 @@
 #include "catalog/testing/recording_sink.hpp"
 #include "kinds/hash/apply_redo.hpp"
 #include "kinds/hash/redo_record.hpp"
-#include "kinds/hash/testing/hash_checks.hpp"
 #include "kinds/hash/testing/hash_fixture.hpp"
 
 namespace espalier::hash {
@@ -228,8 +227,6 @@ TEST(HashRedoConcurrency, RecordsOfAKeyComeInTheOrderOfVersions) {
     EXPECT_EQ(other.map->get(other.thread, key).value(), f.get(key));
   }
 }
-
-TEST(HashRedo, ReadersSeeWhatIsDurable) { EXPECT_TRUE(writes_are_seen_once_they_are_durable()); }
 
 }  // namespace
 }  // namespace espalier::hash
