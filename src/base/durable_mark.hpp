@@ -2,9 +2,10 @@
 // Up to which record all is durable, and who has something to release when that rises
 // (docs/design/durability.md).
 //
-// What a reader must not see yet is marked as done first, by its writer, who then puts its object in
-// the list (wait_for_rise) and looks at the mark. Who raises the mark does so first, and then looks
-// at the objects in the list. All of that is sequentially consistent, so one of both sees the other.
+// What a reader must not see yet is marked as done first, by its writer, which then puts its object
+// in the list (wait_for_rise) and looks at the mark. The thread that raises the mark does so first,
+// and then looks at the objects in the list. All of that is sequentially consistent, so one of both
+// sees the other.
 //
 // Thread: any.
 #pragma once

@@ -36,7 +36,7 @@ Result<bool> make_folder(const std::string& path) {
 }
 
 /// Has it told, but for the end of a log that is closed.
-void tell_of_failure(log::LogWriter& writer, std::function<void(const std::string&)> failed) {
+void report_failure(log::LogWriter& writer, std::function<void(const std::string&)> failed) {
   constexpr std::uint64_t kNever = base::DurableMark::kAll;
   writer.acknowledgements().when_durable(
       kNever, [failed = std::move(failed)](const log::LogError* error) {
@@ -105,7 +105,7 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
     return refused(path, wrong == Error{} ? why : why + ": " + why_refused(wrong));
   }
   log_ = std::move(*opened);
-  if (terms.failed) tell_of_failure(log_->writer(), terms.failed);
+  if (terms.failed) report_failure(log_->writer(), terms.failed);
   applied_ns_ = base::monotonic_ns() - began_ns;
   services.catalog().record_to(&log_->writer());
   return {};
