@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "catalog/apply_record.hpp"
+#include "catalog/redo_record.hpp"
 #include "catalog/testing/recording_sink.hpp"
-#include "kinds/hash/apply_redo.hpp"
+#include "engine/redo_target.hpp"
+#include "engine/services.hpp"
 #include "kinds/hash/audit.hpp"
 #include "kinds/hash/hash_threads.hpp"
 #include "kinds/map/testing/map_objects.hpp"
-#include "kinds/map/write/apply_redo.hpp"
 #include "kinds/region/region_object.hpp"
 #include "kinds/sequencer/counters.hpp"
 #include "kinds/sequencer/sequencer.hpp"
@@ -39,55 +39,16 @@ struct WholeStore {
   hash::HashStore& hash_maps = hash::hash_store_of(core.catalog);
   hash::HashThread hash_thread = *hash::HashThread::join(hash_maps);
   tree::ThreadContext context{core, std::move(*core.epochs.join()), 0};
-  sequencer::Counters counters;
+  // What a node applies records by.
+  offload::Services services{core, std::uint64_t{64} << 20};
+  offload::RedoTarget target{services, {}};
+  sequencer::Counters& counters = core.parts.of<sequencer::Counters>();
 
   template <class T>
   [[nodiscard]] std::shared_ptr<T> find(std::uint32_t id) const {
     return core.catalog.find<T>(id);
   }
-  Result<void> make(const catalog::CreatedObject& created) {
-    const auto made = [](const auto& restored) {
-      return restored ? Result<void>() : std::unexpected(restored.error());
-    };
-    switch (created.kind) {
-      case ObjectKind::map: return made(tree::restore_map(core, created));
-      case ObjectKind::table: return made(table::restore_table(core.catalog, core.pool, created));
-      case ObjectKind::sequencer: return made(sequencer::restore_sequencer(core.catalog, created));
-      case ObjectKind::hash: return made(hash::restore_hash_map(hash_maps, created));
-      case ObjectKind::region: return made(region::restore_region(core.catalog, created));
-      case ObjectKind::any: break;
-    }
-    return fail(Code::unsupported);
-  }
-  Result<void> apply_own(const catalog::RedoHead& head, std::string_view record) {
-    switch (static_cast<ObjectKind>(head.kind)) {
-      case ObjectKind::map:
-        return catalog::apply_to<tree::MapCore>(core.catalog, head.object, [&](tree::MapCore& map) {
-          return tree::apply_redo(context, map, record);
-        });
-      case ObjectKind::table:
-        return catalog::apply_to<table::Table>(core.catalog, head.object, [&](table::Table& table) {
-          return table::apply_redo(table, record);
-        });
-      case ObjectKind::sequencer:
-        if (head.object == 0) return counters.apply_redo(record);
-        return catalog::apply_to<sequencer::Sequencer>(
-            core.catalog, head.object,
-            [&](sequencer::Sequencer& numbers) { return numbers.apply_redo(record); });
-      case ObjectKind::hash:
-        return catalog::apply_to<hash::HashMap>(core.catalog, head.object, [&](hash::HashMap& map) {
-          return hash::apply_redo(hash_thread, map, record);
-        });
-      case ObjectKind::region: break;  // what is written to one makes none
-      case ObjectKind::any: break;
-    }
-    return fail(Code::unsupported);
-  }
-  Result<void> apply(std::string_view record) {
-    return catalog::apply_record(
-        core.catalog, record, [this](const auto& created) { return make(created); },
-        [this](const auto& head, std::string_view own) { return apply_own(head, own); });
-  }
+  Result<void> apply(std::string_view record) { return target.apply(record); }
   /// Applies those from one on, up to another.
   void apply_some(const std::vector<std::string_view>& records, std::size_t from, std::size_t to) {
     for (std::size_t i = from; i < to; ++i) ASSERT_TRUE(apply(records[i])) << "record " << i;

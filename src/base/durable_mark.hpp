@@ -2,20 +2,19 @@
 // Up to which record all is durable, and who has something to release when that rises
 // (docs/design/durability.md).
 //
-// What a reader must not see yet is marked as done first, by its writer, who then puts its object in
-// the list (wait_for_rise) and looks at the mark. Who raises the mark does so first, and then looks
-// at the objects in the list. All of that is sequentially consistent, so one of both sees the other.
+// What a reader must not see yet is marked as done first, by its writer, which then puts its object
+// in the list (wait_for_rise) and looks at the mark. The thread that raises the mark does so first,
+// and then looks at the objects in the list. All of that is sequentially consistent, so one of both
+// sees the other.
 //
 // Thread: any.
 #pragma once
 
 #include <atomic>
-#include <cerrno>
 #include <cstdint>
 #include <mutex>
 
 #include "base/chain.hpp"
-#include "espalier/error.hpp"
 
 namespace espalier::base {
 
@@ -23,10 +22,6 @@ class DurableMark {
  public:
   /// A mark above every sequence: nobody waits for anything.
   static constexpr std::uint64_t kAll = ~std::uint64_t{0};
-
-  /// What a write is answered with whose record will not be durable: it may be there after a
-  /// restart, or not.
-  static constexpr Error kFailure{Code::system, 0, EIO};
 
   /// An object that keeps back what is not durable.
   class Waiter {
@@ -36,7 +31,7 @@ class DurableMark {
 
    protected:
     Waiter() = default;
-    ~Waiter() = default;  // it is in no list any more: leave()
+    virtual ~Waiter() = default;  // it is in no list any more: leave()
 
    private:
     friend class DurableMark;

@@ -24,10 +24,17 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "base/durable_mark.hpp"
 #include "espalier/error.hpp"
 
+namespace espalier::base {
+class DurableMark;
+}
+
 namespace espalier::catalog {
+
+/// What a write is answered with whose record will not be durable: it may be there after a restart,
+/// or not.
+inline constexpr Error kRecordLost{Code::system, 0, 5};  // EIO
 
 class RedoSink {
  public:

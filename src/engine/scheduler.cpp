@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/durable_mark.hpp"
 #include "base/own_counter.hpp"
 #include "base/try_reserve.hpp"
 #include "catalog/catalog.hpp"
+#include "catalog/redo_sink.hpp"
 #include "engine/client_table.hpp"
 #include "engine/connection.hpp"
 #include "engine/services.hpp"
@@ -384,7 +384,7 @@ void Scheduler::answer_now(Request& request, const wire::ResponseHeader& header,
 void Scheduler::fail(Request& request, Error error, std::string_view words) {
   base::count_own(counts_.refused);
   std::string why;
-  if (error == base::DurableMark::kFailure && words.empty()) [[unlikely]]
+  if (error == catalog::kRecordLost && words.empty()) [[unlikely]]
     words = why = why_not_durable();
   wire::ResponseHeader header{};
   header.code = static_cast<std::uint16_t>(error.code);

@@ -27,8 +27,8 @@
 // be deferred, its client's connection ends, and no other.
 //
 // An answer that tells what a crash can still lose waits aside until that is durable, where records
-// of effects go to a log (docs/design/durability.md); of kinds whose versions are released once they
-// are durable there is nothing to wait for here.
+// of effects go to a log (docs/design/durability.md); of kinds whose versions are released once
+// they are durable there is nothing to wait for here.
 //
 // What never happens
 // - Nothing here waits. What must wait (another writer's version, a full response ring, another

@@ -73,7 +73,7 @@ bool Scheduler::answer_durable() {
     take_back(request);
     moved = true;
     guarded(request, [&] {
-      if (waiting.sequence > durable) return fail(request, base::DurableMark::kFailure);
+      if (waiting.sequence > durable) return fail(request, catalog::kRecordLost);
       answer_now(request, waiting.header, {waiting.payload});
     });
   }

@@ -37,7 +37,7 @@ std::span<const Kind> all_kinds() {
       {"table", table, make_part<TableServices>, nullptr, ObjectKind::table, &kTableRedo},
       {"sequencer", sequencer, nullptr, nullptr, ObjectKind::sequencer, &kSequencerRedo},
       {"hash", hash, nullptr, nullptr, ObjectKind::hash, &kHashRedo},
-      {"region", region, nullptr, nullptr, ObjectKind::region}};
+      {"region", region, nullptr, nullptr, ObjectKind::region, &kRegionRedo}};
   return kinds;
 }
 

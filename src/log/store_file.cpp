@@ -22,7 +22,7 @@ std::uint32_t crc_of(const StoreHeader& header) {
   return base::crc32c(std::as_bytes(std::span(&header, 1)).first(offsetof(StoreHeader, crc)));
 }
 
-LogResult<std::uint64_t> read_number(LogFolder& folder, std::span<std::byte> unit) {
+LogResult<std::uint64_t> read_store_number(LogFolder& folder, std::span<std::byte> unit) {
   auto file = folder.open(kStoreName);
   if (!file) return not_opened(file.error(), LogFault::system);
   const auto got = (*file)->read(0, unit);
@@ -39,7 +39,7 @@ LogResult<std::uint64_t> read_number(LogFolder& folder, std::span<std::byte> uni
   return header.store;
 }
 
-Result<void> write_number(LogFolder& folder, std::uint64_t drawn, std::span<std::byte> unit) {
+Result<void> write_store_number(LogFolder& folder, std::uint64_t drawn, std::span<std::byte> unit) {
   StoreHeader header{kStoreMagic, kStoreVersion, 0, drawn, 0, 0};
   header.crc = crc_of(header);
   std::ranges::fill(unit, std::byte{0});
@@ -63,14 +63,14 @@ LogResult<std::uint64_t> read_or_make(LogFolder& folder, std::uint64_t drawn) {
   };
   UnitBuffer unit;
   unit.reserve(kUnitBytes);
-  if (has(kStoreName)) return read_number(folder, unit.bytes());
+  if (has(kStoreName)) return read_store_number(folder, unit.bytes());
   // One that a crash has left half made.
   if (has(kNewStoreName)) {
     if (const auto removed = folder.remove(kNewStoreName); !removed) {
       return not_opened(removed.error(), LogFault::system);
     }
   }
-  const auto made = write_number(folder, drawn, unit.bytes());
+  const auto made = write_store_number(folder, drawn, unit.bytes());
   if (!made) return not_opened(made.error(), LogFault::system);
   return drawn;
 }

@@ -26,9 +26,12 @@
 
 #include "base/assert.hpp"
 #include "base/atomic_bytes.hpp"
-#include "base/durable_mark.hpp"
 #include "memory/planted_memory_bugs.hpp"
 #include "memory/release_hold.hpp"
+
+namespace espalier::base {
+class DurableMark;
+}
 
 namespace espalier::memory {
 
@@ -43,10 +46,10 @@ struct VersionWords {
 
 /// Objects that share versions share the clock, which alone moves its words (VersionWords says
 /// where such objects can be read).
-class VersionClock final : private base::DurableMark::Waiter {
+class VersionClock {
  public:
-  VersionClock() = default;
-  ~VersionClock() { wait_for_records(nullptr); }
+  VersionClock();
+  ~VersionClock();
 
   void attach(const VersionWords& words, bool versions) {
     words_ = words;
@@ -58,18 +61,9 @@ class VersionClock final : private base::DurableMark::Waiter {
   /// none has to be. The mark outlives the clock. Cost: 32 KiB where there is one.
   /// Errors: std::bad_alloc. Requires: all versions that were taken are released; no other thread
   /// uses the clock.
-  void wait_for_records(base::DurableMark* mark) {
-    if (mark_ != nullptr) mark_->leave(*this);
-    mark_ = nullptr;
-    durable_ = &kAllDurable;
-    if (mark == nullptr || !mark->is_of_records() || !versions_) return;
-    if (planted(Bug::released_before_durable)) return;
-    if (!sequences_) sequences_ = std::make_unique<std::atomic<std::uint64_t>[]>(kWindow);
-    mark_ = mark;
-    durable_ = &mark->word();
-  }
+  void wait_for_records(base::DurableMark* mark);
   /// Whether records will not be durable any more: what is not released never is.
-  [[nodiscard]] bool failed() const { return mark_ != nullptr && mark_->failed(); }
+  [[nodiscard]] bool failed() const { return records_ != nullptr && records_failed(); }
 
   /// Whether it has its words.
   [[nodiscard]] bool attached() const { return words_.read != nullptr && words_.write != nullptr; }
@@ -145,37 +139,29 @@ class VersionClock final : private base::DurableMark::Waiter {
     ESPALIER_ASSERT(version > read.load() && version <= taken());  // taken, and not done before
     // While version - 1 is the newest released one, no other writer can move on. The
     // exchanges are full fences: of two writers that finish together at least one sees the other.
-    if (read.load() == version - 1 && sequence <= durable() && !held()) [[likely]] {
+    if (read.load() == version - 1 && sequence <= durable_->load() && !held()) [[likely]] {
       read.exchange(version);
       release_from(version);
       return;
     }
-    if (mark_ == nullptr) [[likely]] {
-      done_[version % kWindow].exchange(version);
-    } else {
-      sequences_[version % kWindow].store(sequence);
-      done_[version % kWindow].exchange(version);
-      mark_->wait_for_rise(*this);  // before the mark is looked at
-    }
+    if (records_ != nullptr) [[unlikely]]
+      wait_for_record(version, sequence);
+    done_[version % kWindow].exchange(version);
+    if (records_ != nullptr) [[unlikely]]
+      ask_for_rise();  // before the mark is looked at
     if (!held()) release_from(read.load());
   }
 
  private:
   static constexpr std::uint64_t kWindow = 4096;
-  static constexpr std::atomic<std::uint64_t> kAllDurable{base::DurableMark::kAll};
+  static constexpr std::atomic<std::uint64_t> kAllDurable{~std::uint64_t{0}};
+  class Records;  // that versions wait for
 
-  // Up to which sequence.
-  [[nodiscard]] std::uint64_t durable() const { return durable_->load(); }
-  [[nodiscard]] bool is_durable(std::uint64_t version) const {
-    return mark_ == nullptr || sequences_[version % kWindow].load() <= durable();
-  }
-  // By loads that are sequentially consistent, as DurableMark wants: of this thread and a writer
-  // that moves on, or marks a later version as done, one sees the other.
-  bool release_durable() noexcept override {
-    const auto read = base::shared<std::uint64_t>(words_.read);
-    if (!planted(Bug::rise_releases_nothing) && !held()) release_from(read.load());
-    return read.load() < base::shared<std::uint64_t>(words_.write).load();
-  }
+  void wait_for_record(std::uint64_t version, std::uint64_t sequence) noexcept;
+  void ask_for_rise() noexcept;
+  [[nodiscard]] bool record_is_durable(std::uint64_t version) const noexcept;
+  [[nodiscard]] bool records_failed() const noexcept;
+  bool release_durable() noexcept;
 
   // Whether releases are to wait.
   [[nodiscard]] bool held() {
@@ -194,7 +180,9 @@ class VersionClock final : private base::DurableMark::Waiter {
   // Moves the read version on from `released` over all versions that are done.
   void release_from(std::uint64_t released) {
     auto read = base::shared<std::uint64_t>(words_.read);
-    while (done_[(released + 1) % kWindow].load() == released + 1 && is_durable(released + 1)) {
+    while (done_[(released + 1) % kWindow].load() == released + 1) {
+      if (records_ != nullptr && !record_is_durable(released + 1)) [[unlikely]]
+        return;
       if (read.compare_exchange_strong(released, released + 1)) ++released;
     }
   }
@@ -203,9 +191,8 @@ class VersionClock final : private base::DurableMark::Waiter {
   ReleaseHold hold_;
   bool versions_ = true;
   std::unique_ptr<std::atomic<std::uint64_t>[]> done_;
-  const std::atomic<std::uint64_t>* durable_ = &kAllDurable;
-  base::DurableMark* mark_ = nullptr;                        // null: nothing waits for records
-  std::unique_ptr<std::atomic<std::uint64_t>[]> sequences_;  // of what is done, in its places
+  const std::atomic<std::uint64_t>* durable_ = &kAllDurable;  // up to which sequence records are
+  std::unique_ptr<Records> records_;                          // null: nothing waits for any
 };
 
 }  // namespace espalier::memory

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <string_view>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/durable_mark.hpp"
 #include "base/system_error.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/redo_record.hpp"
@@ -31,6 +33,19 @@ Result<bool> make_folder(const std::string& path) {
   if (errno != EEXIST || ::stat(path.c_str(), &found) != 0) return base::refused_by_system();
   if (!S_ISDIR(found.st_mode)) return fail(Code::system, ENOTDIR);
   return false;
+}
+
+/// Has it told, but for the end of a log that is closed.
+void report_failure(log::LogWriter& writer, std::function<void(const std::string&)> failed) {
+  constexpr std::uint64_t kNever = base::DurableMark::kAll;
+  writer.acknowledgements().when_durable(
+      kNever, [failed = std::move(failed)](const log::LogError* error) {
+        if (error == nullptr || error->fault == log::LogFault::closed) return;
+        try {
+          failed(log::message(*error));
+        } catch (const std::bad_alloc&) {  // those whose writes wait are told
+        }
+      });
 }
 
 /// Why a record is none of this node's.
@@ -90,6 +105,7 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
     return refused(path, wrong == Error{} ? why : why + ": " + why_refused(wrong));
   }
   log_ = std::move(*opened);
+  if (terms.failed) report_failure(log_->writer(), terms.failed);
   applied_ns_ = base::monotonic_ns() - began_ns;
   services.catalog().record_to(&log_->writer());
   return {};

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,6 +33,8 @@ class DataFolder {
     const Config::Data& data;
     std::span<const offload::Kind> own_kinds;
     std::uint64_t segment_bytes = log::WriterOptions{}.segment_bytes;
+    /// Is told, once and by any thread, why nothing is acknowledged any more.
+    std::function<void(const std::string&)> failed{};
   };
   /// Applies what the folder has to an empty store, and begins to take its records: from then on
   /// what is done to the store is durable. Errors: words for people, of the folder, of the log, of

@@ -85,8 +85,9 @@ Result<void> Node::open_data() {
     }
   }
   if (mistake.empty()) {
-    auto opened =
-        DataFolder::open({config_.data, options_.own_kinds, options_.segment_bytes}, *services_);
+    auto opened = DataFolder::open(
+        {config_.data, options_.own_kinds, options_.segment_bytes, options_.data_failed},
+        *services_);
     if (opened) {
       data_ = std::move(*opened);
       return {};

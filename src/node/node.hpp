@@ -46,6 +46,8 @@ struct NodeOptions {
   std::string* peer_mistake = nullptr;
   /// Where to say why the data folder cannot be used, if it is for that that it does not start.
   std::string* data_mistake = nullptr;
+  /// Is told, once and by any thread, why the log of its data folder takes nothing any more.
+  std::function<void(const std::string&)> data_failed{};
   /// Of the log of its data folder, in tests: how long a segment is.
   std::uint64_t segment_bytes = log::WriterOptions{}.segment_bytes;
   /// Of the cores of its workers, in benchmarks.

@@ -259,6 +259,9 @@ class Served {
     options.secret_mistakes = &failures.secrets;
     options.peer_mistake = &failures.peer;
     options.data_mistake = &failures.data;
+    options.data_failed = [&log](const std::string& why) {
+      log.error("nothing is acknowledged any more, and what is there is still read: {}", why);
+    };
     options.audit = [&log](const offload::AuditRecord& record) { audit(log, record); };
     if (config.node.place == node::Place::host) {
       auto node = node::Node::start(config, options);

@@ -105,6 +105,29 @@ TEST_F(Serve, ServesWithoutStandardDescriptors) {
   }
 }
 
+// What was acknowledged, and of what it was killed; the log tells how much it had.
+TEST_F(Serve, WithADataFolderItHasAgainWhatItHadWhenItWasKilled) {
+  const auto words = serve({"--data", folder / "data"});
+  {
+    test::NodeProgram node(folder.path(), words);
+    ASSERT_EQ(node.next_message(), "READY=1") << content("log");
+    EXPECT_EQ(run("$E put --at $A apple red && $E put --at $A pear green"), 0) << err;
+    EXPECT_EQ(run("$E erase --at $A pear && $E map create --at $A other"), 0) << err;
+    node.send(SIGKILL);
+    EXPECT_EQ(node.wait(), -SIGKILL);
+  }
+  test::NodeProgram node(folder.path(), words);
+  ASSERT_EQ(node.next_message(), "READY=1") << content("log");
+  EXPECT_THAT(content("log"), HasSubstr("data folder '" + (folder / "data").string() + "': "));
+  EXPECT_EQ(run("$E export --at $A && $E map list --at $A"), 0) << err;
+  EXPECT_EQ(out, "apple\tred\ndefault\nother\n");
+  // Of a second node the folder is not.
+  EXPECT_NE(run("$E serve --node-socket two --memory-limit 64MiB --data data"), 0);
+  EXPECT_THAT(err, HasSubstr("another process uses it"));
+  node.send(SIGTERM);
+  EXPECT_EQ(node.wait(), 0);
+}
+
 TEST_F(Serve, CommandsWithoutStandardDescriptors) {
   // Output that goes nowhere is a failure, as where a disk is full.
   EXPECT_NE(run("$E --version >&-"), 0);

@@ -11,7 +11,7 @@ namespace espalier::test {
 namespace {
 
 /// The number behind a value's first letter.
-std::uint64_t number_of(const std::string& value) { return std::stoull(value.substr(1)); }
+std::uint64_t value_number(const std::string& value) { return std::stoull(value.substr(1)); }
 
 constexpr const char* kRowSchema = "client i64 not null, number i64 not null";
 
@@ -54,22 +54,20 @@ std::string DurableClient::check_keys() {
     for (auto& [key, truth] : truths) {
       const auto got = object.get(key);
       if (!got) return "get: " + message(got.error());
-      std::optional<std::string> value;
-      if (*got) value = (*got)->value;
+      const std::string value = *got ? (*got)->value : "";
       const std::string may_be = truth.text();
       if (truth.found(value)) continue;
-      return "key " + key + " has " + (value ? "'" + *value + "'" : "nothing") + " and not " +
-             may_be;
+      return "key " + key + " has '" + value + "' and not " + may_be;
     }
     return {};
   };
   if (std::string wrong = check(store_->map, map_); !wrong.empty()) return "map: " + wrong;
-  std::optional<std::string> of_batch;
+  std::string of_batch = "not known";
   for (const std::string& key : batch_keys()) {
     const auto got = store_->map.get(key);
     if (!got) return "get: " + message(got.error());
     const std::string value = *got ? (*got)->value : "";
-    if (of_batch.value_or(value) != value) return "half of a batch is there";
+    if (of_batch != "not known" && of_batch != value) return "half of a batch is there";
     of_batch = value;
   }
   if (std::string wrong = check(store_->hash, hash_); !wrong.empty()) return "hash: " + wrong;
@@ -104,7 +102,7 @@ std::string DurableClient::check_others() {
   for (const auto& [key, number] : seen_) {
     const auto got = store_->map.get(key);
     if (!got) return "get: " + message(got.error());
-    if (!*got || number_of((*got)->value) < number) {
+    if (!*got || value_number((*got)->value) < number) {
       return "key " + key + " was seen as " + std::to_string(number) + " and is " +
              (*got ? (*got)->value : "gone");
     }
@@ -136,9 +134,9 @@ namespace {
 
 // A put or an erase of a key, whose truth hears of it before and after.
 Result<void> write_one(auto& object, KeyTruth& truth, const std::string& key,
-                       const std::optional<std::string>& value) {
+                       const std::string& value) {
   const std::uint64_t number = truth.begin(value);
-  const auto written = value ? object.put(key, *value) : object.erase(key);
+  const auto written = value.empty() ? object.erase(key) : object.put(key, value);
   if (!written) return std::unexpected(written.error());
   truth.acknowledged(number);
   return {};
@@ -147,16 +145,16 @@ Result<void> write_one(auto& object, KeyTruth& truth, const std::string& key,
 }  // namespace
 
 Result<void> DurableClient::write_map(const std::string& key) {
-  std::optional<std::string> value;
+  std::string value;
   if (random_.below(4) != 0) {
     value = "v" + std::to_string(++written_);
-    if (random_.below(8) == 0) value->append(random_.below(3000), ' ');  // out of line
+    if (random_.below(8) == 0) value.append(random_.below(3000), ' ');  // out of line
   }
   return write_one(store_->map, map_[key], key, value);
 }
 
 Result<void> DurableClient::write_hash(const std::string& key) {
-  std::optional<std::string> value;
+  std::string value;
   if (random_.below(4) != 0) value = "v" + std::to_string(++written_);
   return write_one(store_->hash, hash_[key], key, value);
 }
@@ -181,14 +179,17 @@ Result<void> DurableClient::write_batch() {
 Result<void> DurableClient::write_burst() {
   struct Answers : Handler {
     void done(const Completion& completion) override {
-      if (!completion.ok) return void(failed = completion.error);
+      if (!completion.ok) {
+        failed = completion.error;
+        return;
+      }
       owner->map_[keys[completion.tag]].acknowledged(numbers[completion.tag]);
     }
     DurableClient* owner = nullptr;
     std::vector<std::string> keys;
     std::vector<std::string> values;
     std::vector<std::uint64_t> numbers;  // of the writes
-    std::optional<Error> failed;
+    Error failed{};
   };
   constexpr std::uint64_t kBurst = 24;
   Answers answers;
@@ -210,7 +211,8 @@ Result<void> DurableClient::write_burst() {
   pipeline->submit(puts, answers);
   while (pipeline->poll() != 0) {
   }
-  return answers.failed ? Result<void>(std::unexpected(*answers.failed)) : Result<void>();
+  if (answers.failed.code != Code::invalid) return std::unexpected(answers.failed);
+  return {};
 }
 
 Result<void> DurableClient::add() {
@@ -257,7 +259,7 @@ Result<void> DurableClient::look_at_others() {
     const std::string key = "c" + std::to_string(other) + "/1000";
     const auto got = store_->map.get(key);
     if (!got) return std::unexpected(got.error());
-    if (*got) seen_[key] = std::max(seen_[key], number_of((*got)->value));
+    if (*got) seen_[key] = std::max(seen_[key], value_number((*got)->value));
   }
   return {};
 }

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +14,7 @@ namespace espalier::test {
 
 class KeyTruth {
  public:
-  using Value = std::optional<std::string>;  // nothing: erased, or never written
+  using Value = std::string;  // empty: there is none
 
   /// A write begins, behind those before it. Returns its number.
   std::uint64_t begin(Value value) {
@@ -45,7 +44,7 @@ class KeyTruth {
   }
   [[nodiscard]] std::string text() const {
     std::string all;
-    for (const Write& each : may_be_) all += each.value ? "'" + *each.value + "' " : "nothing ";
+    for (const Write& each : may_be_) all += "'" + each.value + "' ";
     return all;
   }
 

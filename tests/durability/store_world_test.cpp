@@ -8,7 +8,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -77,16 +76,14 @@ class StoreLife final : private Handler {
   /// What is there, against what was promised.
   void check() {
     for (auto& [key, truth] : world_.map) {
-      const KeyTruth::Value value = get(key);
+      const std::string value = get(key);
       const std::string may_be = truth.text();
-      EXPECT_TRUE(truth.found(value))
-          << key << ": " << value.value_or("nothing") << " not " << may_be;
+      EXPECT_TRUE(truth.found(value)) << key << ": " << value << " not " << may_be;
     }
     for (auto& [key, truth] : world_.hash) {
-      const auto value = *hash_->get(hash_thread_, key);
+      const std::string value = hash_->get(hash_thread_, key)->value_or("");
       const std::string may_be = truth.text();
-      EXPECT_TRUE(truth.found(value))
-          << key << ": " << value.value_or("nothing") << " not " << may_be;
+      EXPECT_TRUE(truth.found(value)) << key << ": " << value << " not " << may_be;
     }
     EXPECT_TRUE(world_.rows.may_be(table_->rows())) << table_->rows() << world_.rows.text();
     world_.rows = {table_->rows(), table_->rows()};
@@ -164,8 +161,7 @@ class StoreLife final : private Handler {
     Pending& pending = pending_.emplace_back();
     pending.key = key;
     if (!erases) pending.value = random_value();
-    pending.number =
-        world_.map[key].begin(erases ? KeyTruth::Value() : KeyTruth::Value(pending.value));
+    pending.number = world_.map[key].begin(pending.value);
     submit(pending, erases ? Op::erase : Op::put);
   }
   void look() {
@@ -179,8 +175,7 @@ class StoreLife final : private Handler {
     KeyTruth& truth = world_.map[pending.key];
     if (pending.read) {
       EXPECT_TRUE(completion.ok);
-      const KeyTruth::Value value =
-          completion.found ? KeyTruth::Value(completion.value) : KeyTruth::Value();
+      const std::string value(completion.found ? completion.value : "");
       EXPECT_TRUE(truth.seen(value)) << pending.key;
       found_ = value;
       return;
@@ -190,7 +185,7 @@ class StoreLife final : private Handler {
     EXPECT_TRUE(log_->writer().acknowledgements().error()) << message(completion.error);
     // Of what was refused with the log's own error nothing was done; but who asks is not told.
   }
-  KeyTruth::Value get(const std::string& key) {
+  std::string get(const std::string& key) {
     Pending& pending = pending_.emplace_back();
     pending.key = key;
     pending.read = true;
@@ -203,12 +198,11 @@ class StoreLife final : private Handler {
     const std::string key = std::to_string(world_.random.below(kWorldKeys));
     const bool erases = world_.random.below(4) == 0;
     const std::string value = random_value();
-    const std::uint64_t number =
-        world_.hash[key].begin(erases ? KeyTruth::Value() : KeyTruth::Value(value));
+    const std::uint64_t number = world_.hash[key].begin(erases ? "" : value);
     const auto begun =
         hash_->begin(hash_thread_, erases ? hash::WriteOp::erase : hash::WriteOp::put, key, value);
     if (begun.answer) hashes_.push_back({key, number, begun.version});
-    const auto seen = *hash_->get(hash_thread_, key);
+    const std::string seen = hash_->get(hash_thread_, key)->value_or("");
     EXPECT_TRUE(world_.hash[key].seen(seen)) << key;
   }
   void append() {
@@ -275,7 +269,7 @@ class StoreLife final : private Handler {
   std::set<std::string> busy_;
   std::vector<PendingHash> hashes_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> taken_;
-  KeyTruth::Value found_;
+  std::string found_;
 };
 
 void live_once(StoreWorld& world) {

@@ -51,9 +51,9 @@ IdleNumbers numbers_when_quiet(const node::Node& node) {
 
 int serve(Line& line, const node::Config& config, const node::NodeOptions& options) {
   std::string mistake;
-  node::NodeOptions told = options;
-  told.data_mistake = &mistake;
-  auto node = node::Node::start(config, told);
+  node::NodeOptions with_words = options;
+  with_words.data_mistake = &mistake;
+  auto node = node::Node::start(config, with_words);
   if (!node) {
     line.send("the node cannot start: " + message(node.error()) + ": " + mistake);
     return 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests: a sink that keeps all records in the order in which they were handed over, and counts
-// rooms, so that a test sees one that is lost or comes back twice. What is handed over is durable at
-// once, or when the test says so.
+// rooms, so that a test sees one that is lost or comes back twice. What is handed over is durable
+// at once, or when the test says so.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "base/durable_mark.hpp"
 #include "catalog/redo_record.hpp"
 #include "catalog/redo_sink.hpp"
 

@@ -192,7 +192,7 @@ class HashMap final : public HashView,
   /// after a restart, or not).
   template <class T>
   [[nodiscard]] Result<T> await(Unreleased<T> begun) {
-    if (!wait_for(begun.version)) return std::unexpected(base::DurableMark::kFailure);
+    if (!wait_for(begun.version)) return std::unexpected(catalog::kRecordLost);
     return std::move(begun.answer);
   }
 

@@ -74,6 +74,14 @@ TEST(HashPlanted, AReaderThatLooksWithoutEndIsNoticed) {
 TEST(HashPlanted, LinksThatErasesNeedAndOthersTakeAreNoticed) {
   expect_noticed(Bug::spare_links_not_first, erases_have_links_among_tiny_pairs);
 }
+TEST(HashPlanted, ReleasingWhatACrashCanLoseIsNoticed) {
+  ASSERT_TRUE(writes_are_seen_once_they_are_durable());
+  {
+    const base::Planted planted(memory::Bug::released_before_durable);
+    EXPECT_FALSE(writes_are_seen_once_they_are_durable());
+  }
+  EXPECT_TRUE(writes_are_seen_once_they_are_durable());
+}
 TEST(HashPlanted, HandingOverARecordOutsideTheLockIsNoticed) {
   expect_noticed(Bug::record_outside_lock, records_come_under_the_lock);
 }

@@ -21,6 +21,10 @@ struct TableRedo : ::testing::Test, RedoTables {
   [[nodiscard]] std::string last() const { return catalog::hex_of(sink.records().back()); }
 };
 
+TEST(TableRows, AreVisibleOnceTheirRecordsAreDurable) {
+  EXPECT_TRUE(rows_are_visible_once_they_are_durable());
+}
+
 TEST_F(TableRedo, GoldenBytesOfTablesThatWereMade) {
   const std::string column =
       "0000040000000000 0100610000000000 0000000000000000 0000000000000000 0000000000000000 "

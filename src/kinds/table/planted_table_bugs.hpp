@@ -17,6 +17,7 @@ enum class Bug : std::uint8_t {
   slot_given_twice,      // slots of a reservation that was given up are reserved once more
   read_not_confirmed,    // rows that were read from elsewhere are given out as they came
   record_after_publish,  // a record is handed over when its rows are visible
+  rows_before_durable,   // rows are visible although a crash can still lose them
 };
 
 using base::planted;

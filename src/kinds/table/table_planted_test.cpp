@@ -38,6 +38,15 @@ TEST(TablePlanted, ACounterBlockThatIsUsedTwiceIsNoticed) {
   EXPECT_EQ(difference_in_reservations(1, 300), "");
 }
 
+TEST(TablePlanted, RowsThatACrashCanLoseAreNoticed) {
+  ASSERT_TRUE(rows_are_visible_once_they_are_durable());
+  {
+    const base::Planted planted(Bug::rows_before_durable);
+    EXPECT_FALSE(rows_are_visible_once_they_are_durable());
+  }
+  EXPECT_TRUE(rows_are_visible_once_they_are_durable());
+}
+
 TEST(TablePlanted, HandingOverWhatIsVisibleIsNoticed) {
   ASSERT_TRUE(records_come_before_their_rows());
   {

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/durable_mark.hpp"
 #include "memory/version_clock.hpp"
 
 namespace espalier::memory {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/durable_mark.hpp"
+#include "catalog/redo_sink.hpp"
 #include "engine/long_answer.hpp"
 #include "engine/object_call.hpp"
 #include "engine/services.hpp"
@@ -236,7 +236,7 @@ Next go_on_writing(Call& call, HashWriteState<Request>& state, const Request& as
   }
   if (hash_calls::released(*state.map, state.begun->version))
     return answer_or_fail(call, state.begun->answer);
-  if (hash_calls::is_lost(*state.map)) return call.fail(base::DurableMark::kFailure);
+  if (hash_calls::is_lost(*state.map)) return call.fail(catalog::kRecordLost);
   // It keeps no place while it waits for a disk.
   return call.is_durable() ? call.at(base::monotonic_ns() + kReleaseAgainNs) : call.again();
 }
@@ -260,7 +260,7 @@ Next write_hash(Call& call, const Request& asked) {
     if (!begun) throw;
     // What is done must be answered.
     if (hash_calls::wait_for(*map, begun->version)) return answer_or_fail(call, begun->answer);
-    return call.fail(base::DurableMark::kFailure);
+    return call.fail(catalog::kRecordLost);
   }
   state->map = map;
   state->begun = std::move(begun);

@@ -407,6 +407,24 @@ inline bool values_stay_for_their_reader() {
   return value == "old value";
 }
 
+/// Whether a reader sees nothing of a write before its record is durable, and all of it then.
+inline bool writes_are_seen_once_they_are_durable() {
+  catalog::RecordingSink sink(catalog::RecordingSink::Durable::by_hand);
+  HashFixture f({.partitions = 1});
+  f.put("k", "old");
+  f.map->record_to(&sink);
+  const auto put = f.map->begin(f.thread, WriteOp::put, "k", "new");
+  const auto erase = f.map->begin(f.thread, WriteOp::erase, "k", {});
+  bool good = put.answer && erase.answer && f.get("k") == "old" && !f.map->released(put.version);
+  sink.make_durable(1);
+  good = good && f.get("k") == "new" && f.map->released(put.version) &&
+         !f.map->released(erase.version);
+  sink.make_durable(2);
+  good = good && f.get("k") == std::nullopt && f.map->released(erase.version);
+  f.map->record_to(nullptr);
+  return good;
+}
+
 /// Whether no reader sees what a record says before it is handed over.
 inline bool records_come_before_their_release() {
   catalog::RecordingSink sink;

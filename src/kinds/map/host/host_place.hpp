@@ -2,6 +2,7 @@
 // The place beside the memory: its walks read in place under an epoch, and may write.
 #pragma once
 
+#include "catalog/redo_sink.hpp"
 #include "kinds/map/host/epoch_guard.hpp"
 #include "kinds/map/host/host_access.hpp"
 #include "kinds/map/walk/walker.hpp"
@@ -50,7 +51,7 @@ class HostPlaceBase {
   [[nodiscard]] bool may_answer(std::uint64_t version, Completion& answer) const {
     if (map_.clock.released_now() >= version) return true;
     if (!map_.clock.failed()) return false;
-    answer.error = base::DurableMark::kFailure;
+    answer.error = catalog::kRecordLost;
     return true;
   }
   /// A write is over: gives back what waits, if that is worthwhile.

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "base/durable_mark.hpp"
 #include "base/try_reserve.hpp"
+#include "catalog/redo_sink.hpp"
 #include "engine/connection.hpp"
 #include "engine/scheduler.hpp"
 #include "engine/services.hpp"
@@ -255,7 +255,7 @@ bool MapWalks::go_on_released() {
     if (released) {
       scheduler_.go_on_with(*waiting.request);
     } else {
-      scheduler_.fail(*waiting.request, base::DurableMark::kFailure);
+      scheduler_.fail(*waiting.request, catalog::kRecordLost);
     }
     moved = true;
   }

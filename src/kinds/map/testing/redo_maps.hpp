@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -154,6 +155,27 @@ inline bool records_come_before_their_release() {
   tree.fill(200);  // merges logs, and splits
   tree.write_all({{"a", "1"}, {"b", std::nullopt}, {"key00007", std::nullopt}});
   return good && sink.count() == tree.map().clock.taken();
+}
+
+/// Whether a reader sees nothing of a write before its record is durable, and all of it then; of
+/// writes to logs of leaves, and of those that split them.
+inline bool readers_see_what_is_durable() {
+  catalog::RecordingSink sink(catalog::RecordingSink::Durable::by_hand);
+  TreeFixture tree({.node_bytes = 512});
+  tree.fill(100);
+  tree.map().record_to(&sink);
+  const auto has = [&](std::string_view key) {
+    return tree.run(TreeFixture::request(Op::get, key)).found;
+  };
+  tree.write_all({{"a", "1"}, {"key00007", std::nullopt}});
+  std::map<std::string, std::optional<std::string>> many;
+  for (std::uint64_t i = 0; i < 40; ++i) many[TreeFixture::numbered(i, "new")] = "value";
+  tree.write_all(many);
+  bool good = !has("a") && has("key00007") && !has(TreeFixture::numbered(3, "new"));
+  sink.make_durable(1);
+  good = good && has("a") && !has("key00007") && !has(TreeFixture::numbered(3, "new"));
+  sink.make_durable();
+  return good && has(TreeFixture::numbered(3, "new")) && has(TreeFixture::numbered(39, "new"));
 }
 
 class RedoMaps : public ::testing::Test {

@@ -39,8 +39,8 @@ enum class WriteStep : std::uint8_t { decided, try_again, walk_again, out_of_mem
 ///   bool may_try_again(lane)              whether a write that found no memory tries again
 ///   bool make_room(lane)                  frees what can be freed, once no walk holds an epoch;
 ///                                         false: it is to be asked again later
-///   bool may_answer(version, answer)      whether an answer that waits for it may be given, or says
-///                                         that it never may
+///   bool may_answer(version, answer)      whether an answer that waits for it may be given, which
+///                                         then says if that version will never be released
 ///   void ended_write()                    a write is over
 template <class P>
 concept Place =

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/durable_mark.hpp"
 #include "catalog/redo_sink.hpp"
 #include "kinds/map/format/shard.hpp"
 #include "kinds/map/node/leaf_builder.hpp"

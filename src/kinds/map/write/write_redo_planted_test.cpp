@@ -29,5 +29,14 @@ TEST(WriteRedoPlanted, HandingOverWhatIsReleasedIsNoticed) {
   EXPECT_TRUE(records_come_before_their_release());
 }
 
+TEST(WriteRedoPlanted, ReleasingWhatACrashCanLoseIsNoticed) {
+  ASSERT_TRUE(readers_see_what_is_durable());
+  {
+    const base::Planted planted(memory::Bug::released_before_durable);
+    EXPECT_FALSE(readers_see_what_is_durable());
+  }
+  EXPECT_TRUE(readers_see_what_is_durable());
+}
+
 }  // namespace
 }  // namespace espalier::tree

@@ -140,5 +140,7 @@ TEST(WriteRedo, IsHandedOverUnderTheLockAndBeforeTheRelease) {
   EXPECT_TRUE(records_come_before_their_release());
 }
 
+TEST(WriteRedo, ReadersSeeWhatIsDurable) { EXPECT_TRUE(readers_see_what_is_durable()); }
+
 }  // namespace
 }  // namespace espalier::tree

@@ -10,4 +10,6 @@ namespace espalier::offload {
 
 std::span<const Offload> region_offloads();
 
+extern const KindRedo kRegionRedo;
+
 }  // namespace espalier::offload

@@ -74,6 +74,29 @@ struct RedoTables {
   TableStore other;
 };
 
+/// Whether no row is visible before its record is durable, all are then, and appends go on behind
+/// those that are not; also where the page is full.
+inline bool rows_are_visible_once_they_are_durable() {
+  catalog::RecordingSink sink(catalog::RecordingSink::Durable::by_hand);
+  TableStore store;
+  store.tables.catalog.record_to(&sink);
+  const auto table = store.create(append_schema());
+  const std::int64_t many = table->schema().rows_per_page() - 1;
+  bool good = true;
+  std::uint64_t rows = 0;
+  for (const std::int64_t count : {many, std::int64_t{3}, std::int64_t{5}}) {
+    const auto first = table->append(rows_of_append(table->schema(), 1, count));
+    good = good && first && *first == rows && table->rows() == 0;
+    rows += static_cast<std::uint64_t>(count);
+  }
+  sink.make_durable(1);  // it was made
+  good = good && table->rows() == 0 && TableSnapshot(table).rows() == 0;
+  sink.make_durable(3);
+  good = good && table->rows() == rows - 5 && pages_of(table).size() == 2;
+  sink.make_durable();
+  return good && table->rows() == rows && pages_of(table).size() == 2;
+}
+
 /// Whether no row is visible before its record is handed over.
 inline bool records_come_before_their_rows() {
   RedoTables tables;

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Regions out of their records: that they are there, with zeros, for what is written to one makes
+// none.
+#include "catalog/redo_record.hpp"
+#include "engine/redo_target.hpp"
+#include "kinds/region/offload/region_offloads.hpp"
+#include "kinds/region/region_object.hpp"
+
+namespace espalier::offload {
+namespace {
+
+Result<void> restore_a_region(RedoTarget& target, const catalog::CreatedObject& created) {
+  const auto made = region::restore_region(target.services().catalog(), created);
+  return made ? Result<void>() : std::unexpected(made.error());
+}
+
+Result<void> apply_to_a_region(RedoTarget&, const catalog::RedoHead&, std::string_view) {
+  return fail(Code::corrupt, static_cast<std::uint32_t>(catalog::RedoFault::type));
+}
+
+}  // namespace
+
+const KindRedo kRegionRedo{restore_a_region, apply_to_a_region};
+
+}  // namespace espalier::offload

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node with a data folder, in this process: it stops and is started again with what it had, and
+// what it refuses it refuses in words.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/temporary_folder.hpp"
+#include "espalier/espalier.hpp"
+#include "espalier/hash_map.hpp"
+#include "node/node.hpp"
+#include "tests/support/node_config.hpp"
+
+namespace espalier::test {
+namespace {
+
+class NodeWithData : public testing::Test {
+ protected:
+  NodeWithData() {
+    config_ = node_config(folder_);
+    config_.data.dir = (folder_ / "data").string();
+    options_.segment_bytes = std::uint64_t{1} << 20;
+    options_.data_mistake = &mistake_;
+  }
+  void start() {
+    node_.reset();
+    auto node = node::Node::start(config_, options_);
+    ASSERT_TRUE(node) << message(node.error()) << mistake_;
+    node_ = std::move(*node);
+  }
+  Store connect() {
+    auto store = Store::connect("unix:" + config_.node.socket);
+    EXPECT_TRUE(store) << message(store.error());
+    return std::move(*store);
+  }
+  /// What keeps a node from starting.
+  std::string refusal() {
+    mistake_.clear();
+    const auto node = node::Node::start(config_, options_);
+    EXPECT_FALSE(node);
+    return mistake_;
+  }
+
+  base::TemporaryFolder folder_;
+  node::Config config_;
+  node::NodeOptions options_;
+  std::string mistake_;
+  std::unique_ptr<node::Node> node_;
+};
+
+TEST_F(NodeWithData, HasWhatItHadWhenItIsStartedAgain) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  EXPECT_EQ(node_->data()->applied_records(), 0u);
+  {
+    const Store store = connect();
+    auto map = *store.open_map("default");
+    ASSERT_TRUE(map.put("key", "value"));
+    ASSERT_TRUE(map.put("long", std::string(100'000, 'x')));
+    ASSERT_TRUE(map.put("gone", "value"));
+    ASSERT_TRUE(map.erase("gone"));
+  }
+  {
+    Store store = connect();
+    ASSERT_TRUE(store.create_map("second", {.node_bytes = 1024}));
+    ASSERT_TRUE(store.create_map("dropped"));
+    ASSERT_TRUE(store.drop_map("dropped"));
+    auto hash = *store.create_hash_map("hash");
+    ASSERT_TRUE(hash.put("key", "hashed"));
+    auto numbers = *store.create_sequencer("numbers", 100);
+    EXPECT_EQ(numbers.take(7)->first, 100u);
+    EXPECT_EQ(store.sequence("counter", 5), 0u);
+    auto table = *store.create_table("rows", *Schema::parse("a i64 not null"));
+    RowWriter writer = table.writer();
+    ASSERT_TRUE(writer.add(std::int64_t{41}));
+    ASSERT_TRUE(writer.add(std::int64_t{42}));
+    EXPECT_EQ(writer.commit(), 0u);
+  }
+  for (int again = 0; again < 2; ++again) {
+    ASSERT_NO_FATAL_FAILURE(start());
+    EXPECT_GT(node_->data()->applied_records(), 10u);
+    EXPECT_FALSE(node_->data()->recovered().cut) << "it was closed as it should be";
+    Store store = connect();
+    EXPECT_EQ(store.map_names(), (std::vector<std::string>{"default", "second"}));
+    const auto map = *store.open_map("default");
+    EXPECT_EQ((*map.get("key"))->value, "value");
+    EXPECT_EQ((*map.get("long"))->value, std::string(100'000, 'x'));
+    EXPECT_FALSE(*map.get("gone"));
+    EXPECT_EQ((*store.open_hash_map("hash")->get("key"))->value, "hashed");
+    EXPECT_EQ(store.open_sequencer("numbers")->take(1)->first, 107u + static_cast<unsigned>(again));
+    EXPECT_EQ(store.sequence("counter", 1), 5u + static_cast<unsigned>(again));
+    EXPECT_EQ(store.open_table("rows")->rows(), 2u);
+  }
+}
+
+TEST_F(NodeWithData, AFolderIsOneNodes) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  config_.node.socket = (folder_ / "other").string();
+  EXPECT_NE(refusal().find("another process uses it"), std::string::npos) << mistake_;
+  config_.data.dir = (folder_ / "no" / "such").string();
+  EXPECT_NE(refusal().find("cannot use the data folder"), std::string::npos) << mistake_;
+}
+
+TEST_F(NodeWithData, DamageIsNamed) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  node_.reset();
+  const std::filesystem::path store = folder_ / "data" / "store";
+  const auto bytes = std::filesystem::file_size(store);
+  std::filesystem::copy_file(store, folder_ / "kept");
+  std::ofstream(store, std::ios::trunc) << std::string(bytes, 'x');
+  EXPECT_NE(refusal().find("file store"), std::string::npos) << mistake_;
+  std::filesystem::copy_file(folder_ / "kept", store,
+                             std::filesystem::copy_options::overwrite_existing);
+  ASSERT_NO_FATAL_FAILURE(start());
+  node_.reset();
+  // Another store's number: its log is not this one's.
+  std::filesystem::remove(store);
+  EXPECT_NE(refusal().find("another node's"), std::string::npos) << mistake_;
+}
+
+TEST_F(NodeWithData, WhatCannotBeDurableIsRefusedInWords) {
+  config_.maps.front().options.versions = false;
+  EXPECT_NE(refusal().find("must keep versions"), std::string::npos) << mistake_;
+  config_.maps.front().options.versions = true;
+  ASSERT_NO_FATAL_FAILURE(start());
+  Store store = connect();
+  EXPECT_EQ(store.create_map("m", {.versions = false}).error().code, Code::unsupported);
+  EXPECT_EQ(store.create_hash_map("h", {.versions = false}).error().code, Code::unsupported);
+  TableOptions encrypted{.key = *TableKey::parse("000102030405060708090a0b0c0d0e0f"),
+                         .allow_keys_in_clear = true};
+  encrypted.encrypted = true;
+  const auto table = store.create_table("t", *Schema::parse("a i64 not null"), encrypted);
+  ASSERT_FALSE(table);
+  EXPECT_EQ(table.error().error.code, Code::unsupported);
+  EXPECT_NE(table.error().words.find("encrypted"), std::string::npos) << table.error().words;
+}
+
+}  // namespace
+}  // namespace espalier::test
