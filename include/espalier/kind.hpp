@@ -14,12 +14,13 @@ enum class ObjectKind : std::uint8_t {
   table = 2,
   sequencer = 3,
   hash = 4,
+  embedding = 6,
 };
 
 /// From here on the numbers are of kinds that programs define themselves (docs/offloads.md).
 inline constexpr std::uint8_t kOwnKinds = 128;
 
-/// "map", "table", "sequencer", "hash"; empty for what this version does not know.
+/// "map", "table", "sequencer", "hash", "embedding"; empty for what this version does not know.
 std::string_view name(ObjectKind kind);
 
 }  // namespace espalier

@@ -35,10 +35,12 @@
 
 namespace espalier {
 
+class EmbeddingTable;
 class HashMap;
 class Schema;
 class Sequencer;
 class Table;
+struct EmbeddingOptions;
 struct HashMapDescription;
 struct HashMapOptions;
 struct SequencerDescription;
@@ -387,6 +389,17 @@ class Store {
   Result<void> drop_hash_map(std::string_view name);
   /// By name; on a node those that this client may see. Cost: by their number.
   [[nodiscard]] Result<std::vector<HashMapDescription>> hash_maps() const;
+
+  /// Makes an empty embedding table. Its name is no other object's. Include embedding_table.hpp.
+  /// Cost: 32 KiB. Errors: already_exists (detail: the ObjectKind of what has the name),
+  /// invalid_argument (name or options), out_of_memory.
+  Result<EmbeddingTable> create_embedding_table(std::string_view name,
+                                                const EmbeddingOptions& options);
+  /// Errors: not_found; wrong_kind (it is no embedding table; detail: its ObjectKind).
+  [[nodiscard]] Result<EmbeddingTable> open_embedding_table(std::string_view name) const;
+  /// Removes an embedding table; calls of its handles say not_found from then on, and its memory
+  /// goes back when the last call that uses it has ended. Errors: not_found, wrong_kind.
+  Result<void> drop_embedding_table(std::string_view name);
 
   /// Which pages carry the memory, for people: "explicit 2 MiB pages", "transparent huge pages",
   /// "4 KiB pages (why)".

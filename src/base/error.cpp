@@ -46,6 +46,7 @@ std::string_view name(ObjectKind kind) {
     case ObjectKind::table: return "table";
     case ObjectKind::sequencer: return "sequencer";
     case ObjectKind::hash: return "hash";
+    case ObjectKind::embedding: return "embedding";
   }
   return "";
 }
