@@ -293,6 +293,9 @@ function(espalier_spanning_tests)
                         LIBRARIES espalier_example_kind)
   file(GLOB hash_maps CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/hash_maps/*_test.cpp)
   espalier_test_program(hash_maps_test SOURCES ${hash_maps} LIBRARIES espalier_test_support)
+  file(GLOB embeddings CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/embedding_tables/*_test.cpp)
+  espalier_test_program(embedding_tables_test SOURCES ${embeddings}
+                        LIBRARIES espalier_test_support)
   # Its operator new can fail: no other program has that one.
   file(GLOB heap_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/heap/*.cpp)
   if(TARGET espalier_node)

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,9 @@
 #include "base/random.hpp"
 #include "catalog/testing/apply_record.hpp"
 #include "catalog/testing/recording_sink.hpp"
+#include "kinds/embedding/apply_redo.hpp"
+#include "kinds/embedding/audit.hpp"
+#include "kinds/embedding/reducer.hpp"
 #include "kinds/hash/apply_redo.hpp"
 #include "kinds/hash/audit.hpp"
 #include "kinds/hash/hash_threads.hpp"
@@ -53,6 +57,8 @@ struct WholeStore {
       case ObjectKind::table: return made(table::restore_table(core.catalog, core.pool, created));
       case ObjectKind::sequencer: return made(sequencer::restore_sequencer(core.catalog, created));
       case ObjectKind::hash: return made(hash::restore_hash_map(hash_maps, created));
+      case ObjectKind::embedding:
+        return made(embedding::restore_embedding_table(core.catalog, core.pool, created));
       case ObjectKind::any: break;
     }
     return fail(Code::unsupported);
@@ -76,6 +82,10 @@ struct WholeStore {
         return catalog::apply_to<hash::HashMap>(core.catalog, head.object, [&](hash::HashMap& map) {
           return hash::apply_redo(hash_thread, map, record);
         });
+      case ObjectKind::embedding:
+        return catalog::apply_to<embedding::EmbeddingTable>(
+            core.catalog, head.object,
+            [&](embedding::EmbeddingTable& table) { return embedding::apply_redo(table, record); });
       case ObjectKind::any: break;
     }
     return fail(Code::unsupported);
@@ -90,6 +100,17 @@ struct WholeStore {
     for (std::size_t i = from; i < to; ++i) ASSERT_TRUE(apply(records[i])) << "record " << i;
   }
 };
+
+/// The numbers in an embedding table, each row as a bag of its own.
+std::string numbers_of(const embedding::EmbeddingTable& table) {
+  std::vector<std::uint32_t> ids(table.rows());
+  for (std::uint32_t row = 0; row < ids.size(); ++row) ids[row] = row;
+  std::vector<float> numbers(ids.size() * table.options().dimension);
+  EXPECT_TRUE(embedding::reduce(table, {Reduction::sum, {ids, ids}}, numbers));
+  std::string text;
+  for (const float number : numbers) text += " " + std::to_string(number);
+  return text;
+}
 
 /// Everything of a store that records keep, by the names of its objects and counters.
 std::map<std::string, std::string> contents(WholeStore& store) {
@@ -113,6 +134,9 @@ std::map<std::string, std::string> contents(WholeStore& store) {
       for (int i = 0; i < kHashKeys; ++i) {
         text += " " + hashed->get(store.hash_thread, std::to_string(i))->value_or("none");
       }
+    }
+    if (const auto rows = store.find<embedding::EmbeddingTable>(entry->id)) {
+      text += numbers_of(*rows);
     }
     all.emplace(entry->name, std::move(text));
   }
@@ -149,6 +173,14 @@ class RandomStore {
       const std::string key = std::to_string(random_.below(kHashKeys));
       const auto op = random_.below(3) == 0 ? hash::WriteOp::erase : hash::WriteOp::put;
       ASSERT_TRUE(hashed->write(store_.hash_thread, op, key, std::to_string(random_())));
+    } else if (const auto rows = store_.find<embedding::EmbeddingTable>(there->id)) {
+      const std::vector<float> values(8, static_cast<float>(random_.below(1000)));
+      const auto bytes = std::as_bytes(std::span(values));
+      if (rows->rows() == 0 || random_.below(2) == 0) {
+        ASSERT_TRUE(rows->append(bytes));
+      } else {
+        ASSERT_TRUE(rows->replace(random_.below(rows->rows()), bytes));
+      }
     } else {
       const auto numbers = store_.find<sequencer::Sequencer>(there->id);
       if (random_.below(10) == 0) {
@@ -162,11 +194,14 @@ class RandomStore {
  private:
   void make(const std::string& name) {
     tree::StoreCore& core = store_.core;
-    const std::uint64_t what = random_.below(5);
+    const std::uint64_t what = random_.below(6);
     if (what == 0) {
       ASSERT_TRUE(tree::create_map(core, name, {.node_bytes = 512}));
     } else if (what == 4) {
       ASSERT_TRUE(hash::create_hash_map(store_.hash_maps, name, {.partitions = 2}));
+    } else if (what == 5) {
+      ASSERT_TRUE(embedding::create_embedding_table(core.catalog, core.pool, name,
+                                                    embedding::shape_of({.dimension = 8})));
     } else if (what == 1) {
       ASSERT_TRUE(sequencer::create_sequencer(core.catalog, name, random_.below(100)));
     } else {
@@ -223,6 +258,10 @@ TEST_F(Redo, RecordsMakeTheSameStore) {
     const auto map = other.find<hash::HashMap>(entry->id);
     map->trim();
     EXPECT_EQ(hash::audit(*map).wrong, std::vector<std::string>{});
+  }
+  for (const catalog::EntryPointer& entry : other.core.catalog.list(ObjectKind::embedding)) {
+    EXPECT_EQ(embedding::audit(*other.find<embedding::EmbeddingTable>(entry->id)),
+              std::vector<std::string>{});
   }
 }
 

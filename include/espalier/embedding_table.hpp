@@ -76,7 +76,7 @@ class EmbeddingTable {
   /// 256 KiB and a request of 1 MiB have room for.
   /// Errors: invalid_argument, in words: an id that is no row's (detail: the id), offsets or
   /// weights that cannot be, a vector of another length, or none; a bag that is too long for a
-  /// request to a node (about 130 000 ids with weights).
+  /// request to a node (about four million ids with weights).
   TableResult<std::vector<float>> reduce(Reduction reduction, const EmbeddingBags& bags,
                                          std::span<const float> vector = {}) const;
   /// The same into memory of the caller's, which has unspecified values after an error.

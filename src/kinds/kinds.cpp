@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a node's kinds are registered: whoever adds one adds its line here.
 #include "engine/own_calls.hpp"
+#include "kinds/embedding/offload/embedding_offloads.hpp"
 #include "kinds/hash/offload/hash_offloads.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/offload/map_services.hpp"
@@ -30,11 +31,13 @@ std::span<const Kind> all_kinds() {
                                                    landing_offloads(),    result_offloads()};
   static const std::span<const Offload> sequencer[] = {sequencer_offloads(), counter_offloads()};
   static const std::span<const Offload> hash[] = {hash_offloads()};
+  static const std::span<const Offload> embedding[] = {embedding_offloads()};
   static const Kind kinds[] = {{"session", session, nullptr},
                                {"map", map, make_part<MapServices>},
                                {"table", table, make_part<TableServices>},
                                {"sequencer", sequencer, make_part<SequencerServices>},
-                               {"hash", hash, nullptr}};
+                               {"hash", hash, nullptr},
+                               {"embedding", embedding, nullptr}};
   return kinds;
 }
 

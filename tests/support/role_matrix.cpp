@@ -15,6 +15,7 @@
 #include "channel/rings/remote_pipeline.hpp"
 #include "channel/rings/thread_rings.hpp"
 #include "espalier/map.hpp"
+#include "kinds/embedding/format.hpp"
 #include "kinds/hash/format.hpp"
 #include "kinds/map/format/shard.hpp"
 #include "kinds/map/map_forms.hpp"
@@ -86,6 +87,24 @@ std::vector<Row> hash_rows() {
       {OffloadId::hash_compare_and_set, write, Names::by_id, done, On::hash, "k", comparison("x")},
       {OffloadId::hash_add, write, Names::by_id, done, On::hash, "n", number(1)},
       {OffloadId::hash_erase, write, Names::by_id, done, On::hash, "i"},
+  };
+}
+
+std::vector<Row> embedding_rows() {
+  using enum Right;
+  using enum Then;
+  const std::string shape(base::bytes_of(embedding::EmbeddingShape{8, 1, {}}));
+  const std::string row(32, '\x3f');
+  const std::string bag =
+      std::string(base::bytes_of(embedding::ReduceShape{1, {}, 0, 1, 1, 0, 0})) +
+      std::string(8, '\0');
+  return {
+      {OffloadId::embedding_create, admin, Names::by_name, done, On::nothing, "made_e", shape},
+      {OffloadId::embedding_open, read, Names::by_name, done, On::nothing, "e"},
+      {OffloadId::embedding_info, read, Names::by_id, done, On::embedding},
+      {OffloadId::embedding_append, write, Names::by_id, done, On::embedding, "", row},
+      {OffloadId::embedding_replace, write, Names::by_id, done, On::embedding, "", number(0) + row},
+      {OffloadId::embedding_reduce, read, Names::by_id, done, On::embedding, "", bag},
   };
 }
 
@@ -164,6 +183,7 @@ const std::vector<Row>& rows() {
   static const std::vector<Row> all = [] {
     std::vector<Row> made = other_rows();
     std::ranges::move(hash_rows(), std::back_inserter(made));
+    std::ranges::move(embedding_rows(), std::back_inserter(made));
     return made;
   }();
   return all;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // An embedding table as an object of its store: made, made again, described, counted.
-#include <algorithm>
 #include <utility>
 
 #include "base/bytes.hpp"
@@ -10,22 +9,6 @@
 #include "wire/payload_reader.hpp"
 
 namespace espalier::embedding {
-
-bool is_shape(const EmbeddingShape& shape) {
-  const bool dimension = shape.dimension != 0 && shape.dimension <= kDimensionMax &&
-                         shape.dimension % kDimensionStep == 0;
-  return dimension && shape.type >= static_cast<std::uint8_t>(EmbeddingType::fp32) &&
-         shape.type <= static_cast<std::uint8_t>(EmbeddingType::int8) &&
-         std::ranges::all_of(shape.reserved, [](std::uint8_t byte) { return byte == 0; });
-}
-
-EmbeddingShape shape_of(const EmbeddingOptions& options) {
-  return {options.dimension, static_cast<std::uint8_t>(options.type), {}};
-}
-
-EmbeddingOptions options_of(const EmbeddingShape& shape) {
-  return {shape.dimension, static_cast<EmbeddingType>(shape.type)};
-}
 
 Result<std::shared_ptr<EmbeddingTable>> create_embedding_table(catalog::Catalog& catalog,
                                                                memory::BufferPool& pool,

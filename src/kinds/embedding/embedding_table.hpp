@@ -53,7 +53,7 @@ class EmbeddingTable final : public catalog::Object {
  public:
   static constexpr ObjectKind kKind = ObjectKind::embedding;
 
-  /// Makes an empty table. Requires: the shape is one (is_shape()); `id` is never used again in
+  /// Makes an empty table. Requires: the options are of a shape (is_shape()); `id` is never used again in
   /// this pool; the pool outlives the table. Errors: out_of_memory.
   /// `first_list_entries`: with more pages the list moves into a buffer of its own; fewer in tests.
   static Result<std::unique_ptr<EmbeddingTable>> create(
@@ -151,12 +151,6 @@ class EmbeddingTable final : public catalog::Object {
   mutable std::atomic<std::uint64_t> rereads_{0};
   std::atomic<std::uint64_t> rows_replaced_{0};
 };
-
-/// Whether a table can be made so; reserved bytes must be 0.
-[[nodiscard]] bool is_shape(const EmbeddingShape& shape);
-[[nodiscard]] EmbeddingShape shape_of(const EmbeddingOptions& options);
-/// Requires: is_shape().
-[[nodiscard]] EmbeddingOptions options_of(const EmbeddingShape& shape);
 
 /// Makes a table with a name. Errors: those of Catalog::create; invalid_argument (no such shape),
 /// out_of_memory.

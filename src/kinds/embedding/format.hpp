@@ -16,6 +16,7 @@
 // E3. Any bytes may be read as a row.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -39,6 +40,22 @@ struct EmbeddingShape {
 };
 static_assert(sizeof(EmbeddingShape) == 16 && offsetof(EmbeddingShape, type) == 4);
 static_assert(std::has_unique_object_representations_v<EmbeddingShape>);
+
+/// Whether a table can be made so.
+[[nodiscard]] constexpr bool is_shape(const EmbeddingShape& shape) {
+  const bool dimension = shape.dimension != 0 && shape.dimension <= kDimensionMax &&
+                         shape.dimension % kDimensionStep == 0;
+  return dimension && shape.type >= static_cast<std::uint8_t>(EmbeddingType::fp32) &&
+         shape.type <= static_cast<std::uint8_t>(EmbeddingType::int8) &&
+         std::ranges::all_of(shape.reserved, [](std::uint8_t byte) { return byte == 0; });
+}
+[[nodiscard]] constexpr EmbeddingShape shape_of(const EmbeddingOptions& options) {
+  return {options.dimension, static_cast<std::uint8_t>(options.type), {}};
+}
+/// Requires: is_shape().
+[[nodiscard]] constexpr EmbeddingOptions options_of(const EmbeddingShape& shape) {
+  return {shape.dimension, static_cast<EmbeddingType>(shape.type)};
+}
 
 /// Behind the values of an int8 row.
 struct RowScale {
@@ -125,6 +142,26 @@ static_assert(std::has_unique_object_representations_v<PageHeader>);
 }
 /// No table has more: ids are of 32 bits.
 inline constexpr std::uint64_t kRowsMax = (std::uint64_t{1} << 32) - 1;
+
+/// What is asked of a table's rows, in front of what it counts: the vector, offsets, ids, weights,
+/// one behind the other, 4 bytes each.
+struct ReduceShape {
+  std::uint8_t reduction;  // Reduction
+  std::uint8_t reserved[3];
+  std::uint32_t vector;  // floats of it: as many as the dimension, or none
+  std::uint32_t bags;    // offsets
+  std::uint32_t ids;
+  std::uint32_t weights;  // as many as ids, or none
+  std::uint32_t tail_reserved;
+};
+static_assert(sizeof(ReduceShape) == 24 && offsetof(ReduceShape, vector) == 4);
+static_assert(offsetof(ReduceShape, bags) == 8 && offsetof(ReduceShape, ids) == 12);
+static_assert(offsetof(ReduceShape, weights) == 16);
+static_assert(std::has_unique_object_representations_v<ReduceShape>);
+
+/// Of what a node answers to one request, and of the rows of one append.
+inline constexpr std::uint32_t kResultBytesMax = 256 << 10;
+inline constexpr std::uint32_t kAppendBytesMax = 1 << 20;
 
 /// Numbers of one table, each right but not all of one instant.
 struct EmbeddingNumbers {

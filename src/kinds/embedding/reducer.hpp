@@ -21,43 +21,16 @@
 #include <array>
 #include <cstdint>
 #include <expected>
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "espalier/embedding_types.hpp"
 #include "espalier/error.hpp"
 #include "kinds/embedding/embedding_table.hpp"
 #include "kinds/embedding/gather.hpp"
+#include "kinds/embedding/reduction_work.hpp"
 
 namespace espalier::embedding {
-
-/// What is asked of a table's rows.
-struct ReductionWork {
-  Reduction reduction = Reduction::sum;
-  EmbeddingBags bags;
-  /// Of an inner product: one value for each column; else none.
-  std::span<const float> vector{};
-};
-
-/// Why work cannot be done, whatever rows there are; nothing: it can, as far as ids are right.
-[[nodiscard]] std::optional<std::string> fault_of_work(const ReductionWork& work,
-                                                       std::uint32_t dimension);
-
-/// An id that names no row.
-struct WrongId {
-  std::uint32_t id = 0;
-  std::uint32_t place = 0;  // among the ids
-  std::uint64_t rows = 0;   // that there are
-};
-/// "id 12 at place 3 is not below the table's 10 rows".
-[[nodiscard]] std::string describe(const WrongId& wrong);
-
-/// Floats that a bag comes to.
-[[nodiscard]] constexpr std::uint32_t result_width(Reduction reduction, std::uint32_t dimension) {
-  return reduction == Reduction::inner_product ? 1 : dimension;
-}
 
 class Reducer {
  public:
