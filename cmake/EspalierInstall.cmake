@@ -7,7 +7,7 @@ include(CMakePackageConfigHelpers)
 
 set(objects)
 foreach(module base wire memory catalog crypto fabric rings dataplane tree table sequencer hash
-               region channel place client)
+               region embedding channel place client)
   get_target_property(type espalier_${module} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
     list(APPEND objects $<TARGET_OBJECTS:espalier_${module}>)

@@ -298,6 +298,9 @@ function(espalier_spanning_tests)
                         LIBRARIES espalier_test_support espalier_log_testing)
   file(GLOB regions CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/regions/*.cpp)
   espalier_test_program(regions_test SOURCES ${regions} LIBRARIES espalier_test_support)
+  file(GLOB embeddings CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/embedding_tables/*_test.cpp)
+  espalier_test_program(embedding_tables_test SOURCES ${embeddings}
+                        LIBRARIES espalier_test_support)
   # Its operator new can fail: no other program has that one.
   file(GLOB heap_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/heap/*.cpp)
   if(TARGET espalier_node)

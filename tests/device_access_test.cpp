@@ -210,7 +210,7 @@ TEST_F(DeviceAccess, SamplesAreTheHostsAndOfAClientsOwnObjects) {
   };
   const std::string own = kPrefix;
   EXPECT_THAT(names_for("clerk"),
-              ElementsAre(own + "h", own + "l", own + "m", own + "s", own + "t"));
+              ElementsAre(own + "e", own + "h", own + "l", own + "m", own + "s", own + "t"));
   EXPECT_THAT(names_for("clerk", "m"), ElementsAre());
   EXPECT_THAT(names_for("clerk", own + "m"), ElementsAre(own + "m"));
   EXPECT_THAT(names_for("clerk", "", wire::kSamplesBeyondNodeStats),

@@ -31,6 +31,9 @@ using roles::On;
 using roles::Right;
 using wire::OffloadId;
 
+/// The kinds of objects on which rows are asked.
+constexpr On kOnEach[] = {On::map, On::table, On::sequencer, On::hash, On::region, On::embedding};
+
 class NodeRoles : public RoleFixture {
  protected:
   NodeRoles() {
@@ -130,8 +133,7 @@ TEST_F(NodeRoles, OtherUsersMayWriteOverUnix) {
     std::string address;
     Objects asked;
     in >> address;
-    for (const On on : {On::map, On::table, On::sequencer, On::hash, On::region})
-      in >> asked.numbers[on];
+    for (const On on : kOnEach) in >> asked.numbers[on];
     std::ostringstream out;
     for (const Error& error : ask_all(address, {}, asked)) {
       out << static_cast<int>(error.code) << ' ' << error.detail << '\n';
@@ -145,8 +147,7 @@ TEST_F(NodeRoles, OtherUsersMayWriteOverUnix) {
   const Objects asked = objects("");
   std::ostringstream said;
   said << "unix:" << socket();
-  for (const On on : {On::map, On::table, On::sequencer, On::hash, On::region})
-    said << ' ' << asked.numbers.at(on);
+  for (const On on : kOnEach) said << ' ' << asked.numbers.at(on);
   const std::string names_before = names();
   ASSERT_TRUE(other.line().send(said.str()));
   std::string answer;

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,8 @@
 #include "catalog/testing/recording_sink.hpp"
 #include "engine/redo_target.hpp"
 #include "engine/services.hpp"
+#include "kinds/embedding/audit.hpp"
+#include "kinds/embedding/reducer.hpp"
 #include "kinds/hash/audit.hpp"
 #include "kinds/hash/hash_threads.hpp"
 #include "kinds/map/testing/map_objects.hpp"
@@ -55,6 +58,17 @@ struct WholeStore {
   }
 };
 
+/// The numbers in an embedding table, each row as a bag of its own.
+std::string numbers_of(const embedding::EmbeddingTable& table) {
+  std::vector<std::uint32_t> ids(table.rows());
+  for (std::uint32_t row = 0; row < ids.size(); ++row) ids[row] = row;
+  std::vector<float> numbers(ids.size() * table.options().dimension);
+  EXPECT_TRUE(embedding::reduce(table, {Reduction::sum, {ids, ids}}, numbers));
+  std::string text;
+  for (const float number : numbers) text += " " + std::to_string(number);
+  return text;
+}
+
 /// Everything of a store that records keep, by the names of its objects and counters.
 std::map<std::string, std::string> contents(WholeStore& store) {
   std::map<std::string, std::string> all;
@@ -79,6 +93,9 @@ std::map<std::string, std::string> contents(WholeStore& store) {
       }
     } else if (const auto made = store.find<region::RegionObject>(entry->id)) {
       text += " " + std::to_string(made->bytes());
+    }
+    if (const auto rows = store.find<embedding::EmbeddingTable>(entry->id)) {
+      text += numbers_of(*rows);
     }
     all.emplace(entry->name, std::move(text));
   }
@@ -117,6 +134,14 @@ class RandomStore {
       ASSERT_TRUE(hashed->write(store_.hash_thread, op, key, std::to_string(random_())));
     } else if (const auto made = store_.find<region::RegionObject>(there->id)) {
       ASSERT_TRUE(made->fetch_add(0, 1));
+    } else if (const auto rows = store_.find<embedding::EmbeddingTable>(there->id)) {
+      const std::vector<float> values(8, static_cast<float>(random_.below(1000)));
+      const auto bytes = std::as_bytes(std::span(values));
+      if (rows->rows() == 0 || random_.below(2) == 0) {
+        ASSERT_TRUE(rows->append(bytes));
+      } else {
+        ASSERT_TRUE(rows->replace(random_.below(rows->rows()), bytes));
+      }
     } else {
       const auto numbers = store_.find<sequencer::Sequencer>(there->id);
       if (random_.below(10) == 0) {
@@ -130,13 +155,16 @@ class RandomStore {
  private:
   void make(const std::string& name) {
     tree::StoreCore& core = store_.core;
-    const std::uint64_t what = random_.below(6);
+    const std::uint64_t what = random_.below(7);
     if (what == 0) {
       ASSERT_TRUE(tree::create_map(core, name, {.node_bytes = 512}));
     } else if (what == 4) {
       ASSERT_TRUE(hash::create_hash_map(store_.hash_maps, name, {.partitions = 2}));
     } else if (what == 5) {
       ASSERT_TRUE(region::create_region(core.catalog, name, 8 + random_.below(10'000)));
+    } else if (what == 6) {
+      ASSERT_TRUE(embedding::create_embedding_table(core.catalog, core.pool, name,
+                                                    embedding::shape_of({.dimension = 8})));
     } else if (what == 1) {
       ASSERT_TRUE(sequencer::create_sequencer(core.catalog, name, random_.below(100)));
     } else {
@@ -193,6 +221,10 @@ TEST_F(Redo, RecordsMakeTheSameStore) {
     const auto map = other.find<hash::HashMap>(entry->id);
     map->trim();
     EXPECT_EQ(hash::audit(*map).wrong, std::vector<std::string>{});
+  }
+  for (const catalog::EntryPointer& entry : other.core.catalog.list(ObjectKind::embedding)) {
+    EXPECT_EQ(embedding::audit(*other.find<embedding::EmbeddingTable>(entry->id)),
+              std::vector<std::string>{});
   }
 }
 

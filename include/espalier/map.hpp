@@ -35,12 +35,14 @@
 
 namespace espalier {
 
+class EmbeddingTable;
 class HashMap;
 class ObjectHandle;
 class Region;
 class Schema;
 class Sequencer;
 class Table;
+struct EmbeddingOptions;
 struct HashMapDescription;
 struct HashMapOptions;
 struct KindRow;
@@ -402,6 +404,17 @@ class Store {
   /// By name; on a node those that this client may see. Cost: by their number.
   [[nodiscard]] Result<std::vector<HashMapDescription>> hash_maps() const;
 
+  /// Makes an empty embedding table. Its name is no other object's. Include embedding_table.hpp.
+  /// Cost: 32 KiB. Errors: already_exists (detail: the ObjectKind of what has the name),
+  /// invalid_argument (name or options), out_of_memory.
+  Result<EmbeddingTable> create_embedding_table(std::string_view name,
+                                                const EmbeddingOptions& options);
+  /// Errors: not_found; wrong_kind (it is no embedding table; detail: its ObjectKind).
+  [[nodiscard]] Result<EmbeddingTable> open_embedding_table(std::string_view name) const;
+  /// Removes an embedding table; calls of its handles say not_found from then on, and its memory
+  /// goes back when the last call that uses it has ended. Errors: not_found, wrong_kind.
+  Result<void> drop_embedding_table(std::string_view name);
+
   /// Makes a region of so many bytes, all zeros. Its name is no other object's. Include region.hpp.
   /// Cost: a file in memory and a descriptor; pages are taken as they are touched, and count whole
   /// from the start. Errors: already_exists (detail: the ObjectKind of what has the name),
@@ -417,6 +430,7 @@ class Store {
   Result<void> drop_region(std::string_view name);
   /// By name; on a node those that this client may see. Cost: by their number.
   [[nodiscard]] Result<std::vector<RegionDescription>> regions() const;
+
   /// Asks for a call that a program has defined for its node, or for this store, which concerns no
   /// object; returns its reply. Include offload.hpp. Cost: on a node one round trip.
   /// Errors: those of the call, perhaps with its words; invalid_argument (a request of none of the

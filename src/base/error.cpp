@@ -48,6 +48,7 @@ std::string_view name(ObjectKind kind) {
     case ObjectKind::sequencer: return "sequencer";
     case ObjectKind::hash: return "hash";
     case ObjectKind::region: return "region";
+    case ObjectKind::embedding: return "embedding";
   }
   return "";
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a node's kinds are registered: whoever adds one adds its line here.
 #include "engine/own_calls.hpp"
+#include "kinds/embedding/offload/embedding_offloads.hpp"
 #include "kinds/hash/offload/hash_offloads.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/offload/map_services.hpp"
@@ -30,6 +31,7 @@ std::span<const Kind> all_kinds() {
                                                    landing_offloads(),    result_offloads()};
   static const std::span<const Offload> sequencer[] = {sequencer_offloads(), counter_offloads()};
   static const std::span<const Offload> hash[] = {hash_offloads()};
+  static const std::span<const Offload> embedding[] = {embedding_offloads()};
   static const std::span<const Offload> region[] = {region_offloads()};
   static const Kind kinds[] = {
       {"session", session, nullptr},
@@ -37,7 +39,8 @@ std::span<const Kind> all_kinds() {
       {"table", table, make_part<TableServices>, nullptr, ObjectKind::table, &kTableRedo},
       {"sequencer", sequencer, nullptr, nullptr, ObjectKind::sequencer, &kSequencerRedo},
       {"hash", hash, nullptr, nullptr, ObjectKind::hash, &kHashRedo},
-      {"region", region, nullptr, nullptr, ObjectKind::region, &kRegionRedo}};
+      {"region", region, nullptr, nullptr, ObjectKind::region, &kRegionRedo},
+      {"embedding", embedding, nullptr, nullptr, ObjectKind::embedding, &kEmbeddingRedo}};
   return kinds;
 }
 

@@ -95,8 +95,14 @@ enum class OffloadId : std::uint8_t {
   region_compare_swap = 77,   // map: likewise; payload: RegionSwap
   one_sided_region = 78,      // map: likewise; answers a RegionGrant
   hash_walk = 79,             // key: that behind which to begin, or none
+  embedding_create = 80,      // key: name; payload: EmbeddingShape
+  embedding_open = 81,        // key: name
+  embedding_info = 82,        // map: the embedding table's id; likewise of the next ones
+  embedding_append = 83,      // payload: rows as they are stored
+  embedding_replace = 84,     // payload: 8 bytes, which row; then its bytes
+  embedding_reduce = 85,      // payload: ReduceShape, vector, offsets, ids, weights
 };
-inline constexpr std::uint32_t kOffloadIds = 80;
+inline constexpr std::uint32_t kOffloadIds = 86;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;

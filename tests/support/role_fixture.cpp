@@ -10,6 +10,7 @@
 
 #include "channel/objects.hpp"
 #include "client/store_impl.hpp"
+#include "espalier/embedding_table.hpp"
 #include "espalier/hash_map.hpp"
 #include "espalier/region.hpp"
 #include "espalier/sequencer.hpp"
@@ -38,6 +39,8 @@ void RoleFixture::make(const std::string& prefix) {
   ASSERT_TRUE(store.create_sequencer(prefix + "s", 100));
   ASSERT_TRUE(store.create_hash_map(prefix + "h")->put("k", "v"));
   ASSERT_TRUE(store.create_region(prefix + "r", 64));
+  auto rows = store.create_embedding_table(prefix + "e", {.dimension = 8});
+  ASSERT_TRUE(rows && rows->append(std::vector<float>(8)));
   ASSERT_TRUE(store.create_table(prefix + "t", *Schema::parse("id i64 not null")));
 }
 
@@ -48,19 +51,23 @@ void RoleFixture::restore(const std::string& prefix) {
   static_cast<void>(store.drop_table(prefix + "made_t"));
   static_cast<void>(store.drop_hash_map(prefix + "made_h"));
   static_cast<void>(store.drop_region(prefix + "made_r"));
+  static_cast<void>(store.drop_embedding_table(prefix + "made_e"));
   static_cast<void>(store.open_map(prefix + "m")->erase("i"));
   static_cast<void>(store.open_map(prefix + "m")->put("k", "v"));
   static_cast<void>(store.open_hash_map(prefix + "h")->put("k", "v"));
+  static_cast<void>(store.open_embedding_table(prefix + "e")->replace(0, std::vector<float>(8)));
 }
 
 roles::Objects RoleFixture::objects(const std::string& prefix) const {
   roles::Objects found{prefix, {}};
   const Store store = admin();
-  for (const auto& [on, kind, name] : {std::tuple{roles::On::map, ObjectKind::map, "m"},
-                                       std::tuple{roles::On::table, ObjectKind::table, "t"},
-                                       std::tuple{roles::On::sequencer, ObjectKind::sequencer, "s"},
-                                       std::tuple{roles::On::hash, ObjectKind::hash, "h"},
-                                       std::tuple{roles::On::region, ObjectKind::region, "r"}}) {
+  for (const auto& [on, kind, name] :
+       {std::tuple{roles::On::map, ObjectKind::map, "m"},
+        std::tuple{roles::On::table, ObjectKind::table, "t"},
+        std::tuple{roles::On::sequencer, ObjectKind::sequencer, "s"},
+        std::tuple{roles::On::hash, ObjectKind::hash, "h"},
+        std::tuple{roles::On::region, ObjectKind::region, "r"},
+        std::tuple{roles::On::embedding, ObjectKind::embedding, "e"}}) {
     const auto all = channel::list(*client::StoreImpl::of(store).channel(), kind);
     for (const channel::ListedObject& object : all.value()) {
       if (object.name == prefix + name) found.numbers[on] = object.id;
@@ -77,6 +84,12 @@ std::string RoleFixture::state(const std::string& but) const {
     if (object.name.starts_with(but)) continue;
     text << static_cast<int>(object.kind) << ' ' << object.name << ' ' << object.numbers.entries
          << '\n';
+    if (object.kind == ObjectKind::embedding) {
+      const std::uint32_t first[] = {0};
+      const auto rows = store.open_embedding_table(object.name);
+      const auto sum = rows->reduce(Reduction::sum, {first, first});
+      text << (sum ? sum->front() : -1) << '\n';
+    }
     if (object.kind != ObjectKind::map) continue;
     const auto scanned = store.open_map(object.name)->scan("", "", [&](auto items) {
       for (const Item& item : items) text << item.key << '=' << item.value << '\n';

@@ -15,6 +15,7 @@
 #include "channel/rings/remote_pipeline.hpp"
 #include "channel/rings/thread_rings.hpp"
 #include "espalier/map.hpp"
+#include "kinds/embedding/format.hpp"
 #include "kinds/hash/format.hpp"
 #include "kinds/map/format/shard.hpp"
 #include "kinds/map/map_forms.hpp"
@@ -108,6 +109,24 @@ std::vector<Row> region_rows() {
   };
 }
 
+std::vector<Row> embedding_rows() {
+  using enum Right;
+  using enum Then;
+  const std::string shape(base::bytes_of(embedding::EmbeddingShape{8, 1, {}}));
+  const std::string row(32, '\x3f');
+  const std::string bag =
+      std::string(base::bytes_of(embedding::ReduceShape{1, {}, 0, 1, 1, 0, 0})) +
+      std::string(8, '\0');
+  return {
+      {OffloadId::embedding_create, admin, Names::by_name, done, On::nothing, "made_e", shape},
+      {OffloadId::embedding_open, read, Names::by_name, done, On::nothing, "e"},
+      {OffloadId::embedding_info, read, Names::by_id, done, On::embedding},
+      {OffloadId::embedding_append, write, Names::by_id, done, On::embedding, "", row},
+      {OffloadId::embedding_replace, write, Names::by_id, done, On::embedding, "", number(0) + row},
+      {OffloadId::embedding_reduce, read, Names::by_id, done, On::embedding, "", bag},
+  };
+}
+
 std::vector<Row> other_rows() {
   using enum Right;
   using enum Then;
@@ -184,6 +203,7 @@ const std::vector<Row>& rows() {
     std::vector<Row> made = other_rows();
     std::ranges::move(hash_rows(), std::back_inserter(made));
     std::ranges::move(region_rows(), std::back_inserter(made));
+    std::ranges::move(embedding_rows(), std::back_inserter(made));
     return made;
   }();
   return all;

@@ -12,6 +12,7 @@
 #include "base/testing/fuzz_input.hpp"
 #include "catalog/calls.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
+#include "kinds/embedding/calls.hpp"
 #include "kinds/hash/calls.hpp"
 #include "kinds/map/calls.hpp"
 #include "kinds/map/item_calls.hpp"
@@ -29,7 +30,7 @@ using base::want;
 /// Of everything that can be asked for.
 constexpr auto kCalls = session_calls::All() + object_calls::All() + map_calls::All() +
                         map_calls::AllOnItems() + table_calls::All() + sequencer_calls::All() +
-                        hash_calls::All() + region_calls::All();
+                        hash_calls::All() + region_calls::All() + embedding_calls::All();
 
 std::string bytes_from(base::FuzzInput& input, std::size_t count) {
   std::string taken(count, '\0');
@@ -52,7 +53,8 @@ struct World {
 
 // Something that a client may send, whatever it says.
 void ask(SchedulerFixture::Client& client, base::FuzzInput& input) {
-  const wire::MadeCall made = wire::make_one(kCalls, input.byte(), input, {"m", "t", "s", "h"});
+  const wire::MadeCall made =
+      wire::make_one(kCalls, input.byte(), input, {"m", "t", "s", "h", "e"});
   wire::RequestHeader header = request_of(made.id, made.object, input.byte());
   header.argument = made.argument;
   header.ring = static_cast<std::uint8_t>(input.byte() % 2);

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Embedding tables: rows of numbers, found by their number, of which bags are reduced to one row
+// each beside the memory, as recommendation models want it.
+//
+//   auto items = store.create_embedding_table("items", {.dimension = 64});
+//   items->append(values);                                   // rows of 64 floats each
+//   const std::uint32_t ids[] = {3, 17, 3, 99};
+//   const std::uint32_t offsets[] = {0, 2};                  // two bags: {3, 17} and {3, 99}
+//   auto sums = items->reduce(Reduction::sum, {ids, offsets});   // 2 x 64 floats
+//
+// A table may be written while it is read: rows are whole, each as it was before a replacement or
+// after it, and a bag may have old rows and new ones. Sums are taken in the order of the ids, in
+// single precision. NaN and infinity are what IEEE 754 says: a NaN stays one, in max and min too.
+//
+// Errors of all calls: forked (another process made the handle, docs/fork.md); not_found (it was
+// dropped, or another node has come, which knows nothing of it). On a node: connection_lost (a
+// write without an answer may or may not be done), not_permitted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "espalier/embedding_types.hpp"
+#include "espalier/map.hpp"
+#include "espalier/table_error.hpp"
+
+namespace espalier {
+
+namespace client {
+class EmbeddingTableImpl;
+}  // namespace client
+
+/// Numbers about one embedding table, each right but not all of one instant.
+struct EmbeddingStats {
+  std::uint64_t rows = 0;
+  std::uint64_t pages = 0;  ///< of 2 MiB
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t reductions = 0;     ///< bags that were reduced
+  std::uint64_t rows_gathered = 0;  ///< rows that were read for them
+  std::uint64_t rows_replaced = 0;
+  std::uint64_t rereads = 0;  ///< steps that met a replacement, and were done again
+};
+
+/// A handle; copies lead to the same table. Thread: all calls from any number of threads.
+class EmbeddingTable {
+ public:
+  /// Of the rows of one append, as they are stored.
+  static constexpr std::size_t kAppendBytesMax = std::size_t{1} << 20;
+
+  [[nodiscard]] const std::string& name() const;
+  [[nodiscard]] const EmbeddingOptions& options() const;
+  /// Bytes of a row as it is stored.
+  [[nodiscard]] std::uint32_t row_bytes() const;
+  /// So many rows one append takes.
+  [[nodiscard]] std::size_t append_rows_max() const { return kAppendBytesMax / row_bytes(); }
+
+  /// Appends rows, one behind the other, all or none; returns the number of the first. fp16 and
+  /// bf16 round each value to the nearest; int8 chooses scale and bias by the least and the
+  /// greatest value of each row.
+  /// Cost: a copy; on a node one round trip, and a helper of it.
+  /// Errors: invalid_argument (no row, part of one, more than append_rows_max(); int8: a value is
+  /// not finite, or above 65504, which the words name), out_of_memory (nothing was changed).
+  TableResult<std::uint64_t> append(std::span<const float> rows);
+  /// Replaces one row. Cost: a copy; on a node one round trip.
+  /// Errors: invalid_argument (there is no such row; not a row's values; int8: as above).
+  TableResult<void> replace(std::uint64_t row, std::span<const float> values);
+
+  /// Reduces each bag to dimension floats, one bag behind the other; of inner_product to one float
+  /// each, the product of the bag's sum with `vector`. An empty bag is zeros.
+  /// Cost: the lines of each row, once; on a node one round trip for as many bags as an answer of
+  /// 256 KiB and a request of 1 MiB have room for.
+  /// Errors: invalid_argument, in words: an id that is no row's (detail: the id), offsets or
+  /// weights that cannot be, a vector of another length, or none; a bag that is too long for a
+  /// request to a node (about four million ids with weights).
+  TableResult<std::vector<float>> reduce(Reduction reduction, const EmbeddingBags& bags,
+                                         std::span<const float> vector = {}) const;
+  /// The same into memory of the caller's, which has unspecified values after an error.
+  /// Requires: as many floats as the bags come to.
+  TableResult<void> reduce_into(std::span<float> results, Reduction reduction,
+                                const EmbeddingBags& bags,
+                                std::span<const float> vector = {}) const;
+
+  /// Cost: on a node one round trip.
+  [[nodiscard]] Result<EmbeddingStats> stats() const;
+  /// Checks the whole table; returns what is wrong, in words. Errors: unsupported (of a node).
+  [[nodiscard]] Result<std::vector<std::string>> audit() const;
+
+ private:
+  friend class Store;
+  friend class client::EmbeddingTableImpl;
+  explicit EmbeddingTable(std::shared_ptr<client::EmbeddingTableImpl> impl)
+      : impl_(std::move(impl)) {}
+  std::shared_ptr<client::EmbeddingTableImpl> impl_;
+};
+
+}  // namespace espalier

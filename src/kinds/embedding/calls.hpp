@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls of embedding tables: what is asked of one, and what is answered.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "kinds/embedding/format.hpp"
+#include "wire/call_codec.hpp"
+
+namespace espalier::embedding_calls {
+
+[[nodiscard]] inline std::optional<wire::Fault> fault_of_shape(
+    const embedding::EmbeddingShape& shape) {
+  if (embedding::is_shape(shape)) return std::nullopt;
+  return wire::Fault{shape.dimension,
+                     "the dimension is a multiple of 8, up to 1024; types are 1 to 4"};
+}
+
+// --- replies -------------------------------------------------------------------------------------
+
+/// An embedding table by the number that its node gave it.
+struct Opened {
+  std::uint32_t id = 0;
+  embedding::EmbeddingShape shape{};
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.version(self.id);
+    message.fixed(self.shape);
+  }
+  [[nodiscard]] static Opened of(const auto& table) { return {table.id(), table.shape()}; }
+  [[nodiscard]] std::optional<wire::Fault> fault() const { return fault_of_shape(shape); }
+};
+
+struct Numbers {
+  embedding::EmbeddingNumbers numbers{};
+
+  static constexpr void fields(auto& self, auto& message) { message.fixed(self.numbers); }
+};
+
+/// As many rows as were asked to be, from this one on.
+struct Appended {
+  std::uint64_t first = 0;
+
+  static constexpr void fields(auto& self, auto& message) { message.version(self.first); }
+};
+
+struct Replaced {
+  static constexpr void fields(auto&, auto&) {}
+};
+
+/// Floats, 4 bytes each: those of one bag behind those of the other.
+struct Reduced {
+  std::string_view results;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.rest(self.results, "the results", embedding::kResultBytesMax);
+  }
+};
+
+// --- requests ------------------------------------------------------------------------------------
+
+struct Create {
+  static constexpr wire::CallRow kCall{
+      .id = wire::OffloadId::embedding_create,
+      .name = "embedding_create",
+      .summary = "makes an empty embedding table; answers its number and EmbeddingShape",
+      .right = wire::Right::admin,
+      .object = wire::Names::by_name,
+      .at_device = wire::AtDevice::relayed,
+      .changes = true,
+      .opens = true};
+  using Reply = Opened;
+
+  std::string_view name;
+  embedding::EmbeddingShape shape{};
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.name(self.name, "the embedding table's name");
+    message.fixed(self.shape, "EmbeddingShape");
+  }
+  [[nodiscard]] std::optional<wire::Fault> fault() const { return fault_of_shape(shape); }
+};
+
+struct Open {
+  static constexpr wire::CallRow kCall{
+      .id = wire::OffloadId::embedding_open,
+      .name = "embedding_open",
+      .summary = "answers an embedding table's number and EmbeddingShape",
+      .right = wire::Right::read,
+      .object = wire::Names::by_name,
+      .at_device = wire::AtDevice::relayed,
+      .opens = true};
+  using Reply = Opened;
+
+  std::string_view name;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.name(self.name, "the embedding table's name");
+  }
+};
+
+struct Info {
+  static constexpr wire::CallRow kCall{.id = wire::OffloadId::embedding_info,
+                                       .name = "embedding_info",
+                                       .summary = "answers an embedding table's numbers",
+                                       .right = wire::Right::read,
+                                       .object = wire::Names::by_id,
+                                       .at_device = wire::AtDevice::relayed};
+  using Reply = Numbers;
+
+  std::uint32_t table = 0;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.object(self.table, "the embedding table's id");
+  }
+};
+
+struct Append {
+  static constexpr wire::CallRow kCall{
+      .id = wire::OffloadId::embedding_append,
+      .name = "embedding_append",
+      .summary = "appends rows, all or none; answers the number of the first",
+      .right = wire::Right::write,
+      .object = wire::Names::by_id,
+      .at_device = wire::AtDevice::relayed,
+      .changes = true};
+  using Reply = Appended;
+
+  std::uint32_t table = 0;
+  std::string_view rows;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.object(self.table, "the embedding table's id");
+    message.rest(self.rows, "rows as they are stored, up to 1 MiB", embedding::kAppendBytesMax);
+  }
+};
+
+struct Replace {
+  static constexpr wire::CallRow kCall{.id = wire::OffloadId::embedding_replace,
+                                       .name = "embedding_replace",
+                                       .summary = "replaces a row that is there",
+                                       .right = wire::Right::write,
+                                       .object = wire::Names::by_id,
+                                       .at_device = wire::AtDevice::relayed,
+                                       .changes = true};
+  using Reply = Replaced;
+
+  std::uint32_t table = 0;
+  std::uint64_t row = 0;
+  std::string_view bytes;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.object(self.table, "the embedding table's id");
+    message.fixed(self.row, "which row");
+    message.rest(self.bytes, "the row as it is stored", 4096);
+  }
+};
+
+/// Read by each side for itself: a reply points into memory that only one of them has.
+struct Reduce {
+  static constexpr wire::CallRow kCall{
+      .id = wire::OffloadId::embedding_reduce,
+      .name = "embedding_reduce",
+      .summary = "reduces bags of rows; answers dimension floats for each bag, or one",
+      .right = wire::Right::read,
+      .object = wire::Names::by_id,
+      .at_device = wire::AtDevice::relayed};
+  using Reply = Reduced;
+
+  std::uint32_t table = 0;
+  embedding::ReduceShape shape{};
+  std::string_view vector;
+  std::string_view offsets;
+  std::string_view ids;
+  std::string_view weights;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.object(self.table, "the embedding table's id");
+    message.fixed(self.shape, "ReduceShape");
+    message.sized(self.vector, std::size_t{self.shape.vector} * 4, "the vector");
+    message.sized(self.offsets, std::size_t{self.shape.bags} * 4, "offsets of bags");
+    message.sized(self.ids, std::size_t{self.shape.ids} * 4, "ids");
+    message.sized(self.weights, std::size_t{self.shape.weights} * 4, "weights");
+  }
+  [[nodiscard]] std::optional<wire::Fault> fault() const {
+    for (const std::uint8_t byte : shape.reserved) {
+      if (byte != 0) return wire::Fault{byte};
+    }
+    return shape.tail_reserved == 0 ? std::nullopt
+                                    : std::optional(wire::Fault{shape.tail_reserved});
+  }
+};
+
+using All = wire::CallList<Create, Open, Info, Append, Replace, Reduce>;
+
+}  // namespace espalier::embedding_calls

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind EmbeddingTable: one object, reached by a channel. A table of this process is
+// reduced where it lies; of a node bags are asked for in as many requests as they take.
+//
+// Thread: any.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "channel/interface.hpp"
+#include "channel/reached_object.hpp"
+#include "espalier/embedding_table.hpp"
+
+namespace espalier::embedding {
+class EmbeddingTable;
+struct ReductionWork;
+}  // namespace espalier::embedding
+
+namespace espalier::client {
+
+/// One embedding table. Errors as in EmbeddingTable.
+class EmbeddingTableImpl final : public Interface {
+ public:
+  using Object = channel::Reached<embedding::EmbeddingTable>;
+
+  EmbeddingTableImpl(std::shared_ptr<channel::Channel> channel, Object object,
+                     const EmbeddingOptions& options_in);
+  static EmbeddingTable handle(std::shared_ptr<EmbeddingTableImpl> impl) {
+    return EmbeddingTable(std::move(impl));
+  }
+
+  [[nodiscard]] const std::string& name() const { return object_.name(); }
+
+  TableResult<std::uint64_t> append(std::span<const float> rows);
+  TableResult<void> replace(std::uint64_t row, std::span<const float> values);
+  TableResult<void> reduce(const embedding::ReductionWork& work, std::span<float> results);
+  /// Floats that this comes to.
+  [[nodiscard]] std::size_t floats_of(Reduction reduction, std::size_t bags) const;
+  Result<EmbeddingStats> stats();
+  Result<std::vector<std::string>> audit();
+
+  const EmbeddingOptions options;
+  const std::uint32_t row_bytes;
+
+ private:
+  TableResult<std::string> stored(std::span<const float> values) const;
+  TableResult<void> reduce_at_node(const embedding::ReductionWork& work, std::span<float> results);
+  TableResult<void> ask_for_bags(const embedding::ReductionWork& work, std::size_t first,
+                                 std::size_t end, std::span<float> results);
+
+  const std::shared_ptr<channel::Channel> channel_;  // before the object, whose memory it keeps
+  const Object object_;
+};
+
+// The embedding tables of a store. Returned ones are never null. Errors: see Store.
+Result<std::shared_ptr<EmbeddingTableImpl>> create_embedding_table(
+    const std::shared_ptr<channel::Channel>& channel, std::string_view name,
+    const EmbeddingOptions& options);
+Result<std::shared_ptr<EmbeddingTableImpl>> open_embedding_table(
+    const std::shared_ptr<channel::Channel>& channel, std::string_view name);
+
+}  // namespace espalier::client

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// An embedding table as an object of its store: made, made again, described, counted.
+#include <utility>
+
+#include "base/bytes.hpp"
+#include "catalog/object_redo.hpp"
+#include "catalog/samples.hpp"
+#include "kinds/embedding/embedding_table.hpp"
+#include "wire/payload_reader.hpp"
+
+namespace espalier::embedding {
+
+Result<std::shared_ptr<EmbeddingTable>> create_embedding_table(catalog::Catalog& catalog,
+                                                               memory::BufferPool& pool,
+                                                               std::string_view name,
+                                                               const EmbeddingShape& shape) {
+  if (!is_shape(shape)) return fail(Code::invalid_argument);
+  return catalog.create<EmbeddingTable>(
+      name, base::bytes_of(shape),
+      [&](std::uint32_t id, std::string own_name) -> Result<std::shared_ptr<EmbeddingTable>> {
+        return EmbeddingTable::create(pool, id, std::move(own_name), options_of(shape));
+      });
+}
+
+Result<std::shared_ptr<EmbeddingTable>> restore_embedding_table(
+    catalog::Catalog& catalog, memory::BufferPool& pool, const catalog::CreatedObject& created) {
+  wire::PayloadReader reader(created.form);
+  const auto shape = reader.take<EmbeddingShape>();
+  if (!reader.complete() || !is_shape(shape)) return catalog::corrupt(catalog::RedoFault::form);
+  return catalog.restore<EmbeddingTable>(
+      created,
+      [&](std::uint32_t id, std::string own_name) -> Result<std::shared_ptr<EmbeddingTable>> {
+        return EmbeddingTable::create(pool, id, std::move(own_name), options_of(shape));
+      });
+}
+
+EmbeddingShape EmbeddingTable::shape() const { return shape_of(options_); }
+
+std::string EmbeddingTable::description() const { return std::string(base::bytes_of(shape())); }
+
+EmbeddingNumbers EmbeddingTable::all_numbers() const {
+  EmbeddingNumbers all{};
+  all.rows = rows();
+  all.pages = pages();
+  const std::uint64_t list = own_list_ != 0 ? kPageBytes : 0;
+  all.memory_bytes = kHeaderBytes + list + all.pages * kPageBytes;
+  all.reductions = reductions_.load(std::memory_order_relaxed);
+  all.rows_gathered = rows_gathered_.load(std::memory_order_relaxed);
+  all.rows_replaced = rows_replaced_.load(std::memory_order_relaxed);
+  all.rereads = rereads_.load(std::memory_order_relaxed);
+  return all;
+}
+
+catalog::ObjectNumbers EmbeddingTable::numbers() const {
+  const EmbeddingNumbers all = all_numbers();
+  return {all.rows, all.memory_bytes};
+}
+
+void EmbeddingTable::add_samples(catalog::SampleList& to) const {
+  const EmbeddingNumbers all = all_numbers();
+  to.gauge({"rows", "", "Rows."}, all.rows);
+  to.gauge({"row_bytes", "bytes", "Bytes of one row."}, row_bytes_);
+  to.gauge({"pages", "", "Pages of rows."}, all.pages);
+  to.gauge({"memory_bytes", "bytes", "Memory of pages, page list and header."}, all.memory_bytes);
+  to.counter({"reductions", "", "Bags that were reduced."}, all.reductions);
+  to.counter({"gathered_rows", "", "Rows that were read for them."}, all.rows_gathered);
+  to.counter({"replaced_rows", "", "Rows that were replaced."}, all.rows_replaced);
+  to.counter({"rereads", "", "Steps that met a replacement, and were done again."}, all.rereads);
+}
+
+}  // namespace espalier::embedding

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/embedding/embedding_table.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/atomic_bytes.hpp"
+#include "base/barrier.hpp"
+#include "base/bytes.hpp"
+#include "catalog/redo_sink.hpp"
+#include "kinds/embedding/planted_embedding_bugs.hpp"
+#include "kinds/embedding/redo_record.hpp"
+#include "memory/region.hpp"
+#include "memory/size_class.hpp"
+
+namespace espalier::embedding {
+namespace {
+
+using base::load_shared;
+using base::store_shared;
+
+constexpr memory::SizeClass kHeaderClass = memory::relation_class_of(kHeaderBytes);
+constexpr memory::SizeClass kPageClass = memory::relation_class_of(kPageBytes);
+static_assert(memory::class_bytes(kHeaderClass) == kHeaderBytes);
+static_assert(memory::class_bytes(kPageClass) == kPageBytes);
+
+constexpr std::size_t kRowsAt = offsetof(EmbeddingHeader, rows);
+constexpr std::size_t kPagesAt = offsetof(EmbeddingHeader, pages);
+
+std::uint64_t ref_of(const memory::BufferPool& pool, std::uint64_t offset) {
+  const auto generation =
+      load_shared<std::uint32_t>(pool.at(offset) + offsetof(wire::BufferHeader, generation));
+  return wire::Ref::make(offset, generation).bits;
+}
+
+/// Fills a buffer with zeros behind its header, and says whose it is. Readers from elsewhere may
+/// look at it with an old reference.
+void begin_buffer(std::byte* buffer, std::size_t bytes, std::uint32_t table_id) {
+  for (std::size_t at = sizeof(wire::BufferHeader); at < bytes; at += 8) {
+    store_shared<std::uint64_t>(buffer + at, 0);
+  }
+  store_shared(buffer + offsetof(wire::BufferHeader, map_id), table_id);
+  store_shared(buffer + offsetof(wire::BufferHeader, created), wire::kNoNode);
+}
+
+/// From now on the buffer is one in use, with all that lies in it.
+void set_live(std::byte* buffer) {
+  store_shared(buffer + offsetof(wire::BufferHeader, superseded), wire::kLive,
+               std::memory_order_release);
+}
+
+/// Rows are read while they are written: each word of them is stored whole.
+void store_words(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes % 8 == 0 && reinterpret_cast<std::uintptr_t>(to) % 8 == 0) {
+    return base::copy_shared(to, from, bytes);
+  }
+  for (std::size_t at = 0; at < bytes; at += 4) {
+    store_shared(to + at, base::load_plain<std::uint32_t>(from + at));
+  }
+}
+
+/// A record of rows, all but handed over. Errors: those of the sink.
+Result<catalog::RedoRoom> room_for(const EmbeddingTable& table, std::size_t bytes) {
+  return catalog::RedoRoom::reserve(table.redo(), sizeof(RowsRecord) + bytes);
+}
+
+void write_record(const catalog::RedoRoom& room, const EmbeddingTable& table, RedoType type,
+                  std::uint64_t row, std::span<const std::byte> bytes) {
+  if (!room) return;
+  RowsRecord record{};
+  record.head = catalog::redo_head(ObjectKind::embedding, table.id(),
+                                   static_cast<std::uint8_t>(type), sizeof record + bytes.size());
+  record.row = row;
+  record.rows = bytes.size() / table.row_bytes();
+  record.row_bytes = table.row_bytes();
+  catalog::RedoWriter writer(room.bytes());
+  writer.part(record);
+  writer.text({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+}  // namespace
+
+/// What an append needs besides the last page: taken first, so that nothing can fail afterwards.
+struct EmbeddingTable::Growth {
+  std::vector<std::uint64_t> pages;  // offsets
+  std::uint64_t list = 0;            // offset of a page list; 0: there is room in this one
+};
+
+EmbeddingTable::EmbeddingTable(memory::BufferPool& pool, std::uint32_t id, std::string name,
+                               const EmbeddingOptions& options, std::uint64_t first_list_entries)
+    : pool_(pool),
+      id_(id),
+      name_(std::move(name)),
+      options_(options),
+      row_bytes_(row_bytes_of(options.type, options.dimension)),
+      divider_(rows_per_page(row_bytes_)),
+      first_list_entries_(first_list_entries) {
+  ESPALIER_ASSERT(first_list_entries <= kFirstListEntries);
+}
+
+Result<std::unique_ptr<EmbeddingTable>> EmbeddingTable::create(memory::BufferPool& pool,
+                                                               std::uint32_t id, std::string name,
+                                                               const EmbeddingOptions& options,
+                                                               std::uint64_t first_list_entries) {
+  std::unique_ptr<EmbeddingTable> table(
+      new EmbeddingTable(pool, id, std::move(name), options, first_list_entries));
+  if (auto opened = table->open(); !opened) return std::unexpected(opened.error());
+  return table;
+}
+
+Result<void> EmbeddingTable::open() {
+  const auto offset = pool_.allocate_or_reclaim(kHeaderClass);
+  if (!offset) return std::unexpected(offset.error());
+  header_offset_ = *offset;
+  header_ = pool_.at(*offset);
+  begin_buffer(header_, kHeaderBytes, id_);
+  EmbeddingHeader header{};
+  header.magic = kEmbeddingMagic;
+  header.format = kEmbeddingFormat;
+  header.row_bytes = row_bytes_;
+  header.shape = shape();
+  header.list = header_offset_ + kFirstListOffset;
+  header.list_buffer = ref_of(pool_, header_offset_);
+  constexpr std::size_t kBegin = sizeof(wire::BufferHeader);
+  base::copy_shared(header_ + kBegin, reinterpret_cast<const std::byte*>(&header) + kBegin,
+                    sizeof header - kBegin);
+  list_.store(header_ + kFirstListOffset, std::memory_order_release);
+  set_live(header_);
+  return {};
+}
+
+EmbeddingTable::~EmbeddingTable() {
+  if (header_ == nullptr) return;
+  const std::byte* const list = list_.load(std::memory_order_relaxed);
+  for (std::uint64_t page = 0; page < pages(); ++page) {
+    const auto ref = load_shared<std::uint64_t>(list + page * sizeof(PageEntry));
+    pool_.release(wire::Ref{ref}.offset(), kPageClass);
+  }
+  if (own_list_ != 0) pool_.release(own_list_, kPageClass);
+  pool_.release(header_offset_, kHeaderClass);
+}
+
+Result<std::uint64_t> EmbeddingTable::append(std::span<const std::byte> rows) {
+  if (rows.empty() || rows.size() % row_bytes_ != 0) return fail(Code::invalid_argument);
+  auto room = room_for(*this, rows.size());
+  if (!room) return std::unexpected(room.error());
+  const std::lock_guard lock(appends_mutex_);
+  if (dropped()) return fail(Code::not_found, id_);
+  const std::uint64_t count = rows.size() / row_bytes_;
+  const std::uint64_t first = this->rows();
+  Growth growth;
+  if (const auto reserved = reserve(count, growth); !reserved) {
+    give_back(growth);
+    return std::unexpected(reserved.error());
+  }
+  use(growth);
+  write_record(*room, *this, RedoType::appended, first, rows);
+  if (planted(Bug::rows_counted_early)) store_shared(header_ + kRowsAt, first + count);
+  if (!planted(Bug::record_after_publish)) room->hand_over();
+  fill(first, rows);
+  // The one store that makes the append visible.
+  store_shared(header_ + kRowsAt, first + count, std::memory_order_release);
+  room->hand_over();
+  return first;
+}
+
+Result<void> EmbeddingTable::reserve(std::uint64_t count, Growth& growth) {
+  const std::uint64_t before = rows();
+  if (count > kRowsMax - before) return fail(Code::out_of_memory, 0);
+  const std::uint64_t there = pages();
+  const std::uint64_t wanted = base::divide_up(before + count, std::uint64_t{divider_.rows()});
+  if (wanted > kPagesMax) return fail(Code::out_of_memory, 0);
+  if (wanted > first_list_entries_ && own_list_ == 0) {
+    const auto offset = pool_.allocate_or_reclaim(kPageClass);
+    if (!offset) return std::unexpected(offset.error());
+    growth.list = *offset;
+  }
+  growth.pages.reserve(wanted - std::min(wanted, there));
+  while (there + growth.pages.size() < wanted) {
+    const auto offset = pool_.allocate_or_reclaim(kPageClass);
+    if (!offset) return std::unexpected(offset.error());
+    growth.pages.push_back(*offset);
+  }
+  return {};
+}
+
+void EmbeddingTable::give_back(const Growth& growth) {
+  for (const std::uint64_t offset : growth.pages) pool_.release(offset, kPageClass);
+  if (growth.list != 0) pool_.release(growth.list, kPageClass);
+}
+
+void EmbeddingTable::use(Growth& growth) {
+  if (growth.list != 0) move_list(growth.list);
+  std::uint64_t number = pages();
+  std::byte* const list = const_cast<std::byte*>(list_.load(std::memory_order_relaxed));
+  for (const std::uint64_t offset : growth.pages) {
+    store_shared(list + number * sizeof(PageEntry), new_page(offset, number),
+                 std::memory_order_release);
+    ++number;
+  }
+  store_shared(header_ + kPagesAt, number, std::memory_order_release);
+}
+
+// A reader that has the old list sees no sequence move any more, and so asks which list it is.
+void EmbeddingTable::move_list(std::uint64_t offset) {
+  const std::lock_guard lock(replacements_mutex_);
+  std::byte* const buffer = pool_.at(offset);
+  begin_buffer(buffer, kPageBytes, id_);
+  base::copy_shared(buffer + kListOffset, list_.load(std::memory_order_relaxed),
+                    pages() * sizeof(PageEntry));
+  set_live(buffer);
+  own_list_ = offset;
+  store_shared(header_ + offsetof(EmbeddingHeader, list_buffer), ref_of(pool_, offset));
+  store_shared(header_ + offsetof(EmbeddingHeader, list), offset + kListOffset,
+               std::memory_order_release);
+  list_.store(buffer + kListOffset, std::memory_order_release);
+}
+
+std::uint64_t EmbeddingTable::new_page(std::uint64_t offset, std::uint64_t page) const {
+  std::byte* const buffer = pool_.at(offset);
+  begin_buffer(buffer, sizeof(PageHeader), id_);
+  store_shared(buffer + offsetof(PageHeader, page), page);
+  store_shared(buffer + offsetof(PageHeader, first_row), page * divider_.rows());
+  store_shared(buffer + offsetof(PageHeader, row_bytes), row_bytes_);
+  set_live(buffer);
+  return ref_of(pool_, offset);
+}
+
+std::byte* EmbeddingTable::place_of(std::uint64_t row) const {
+  const std::uint32_t page = divider_.page_of(static_cast<std::uint32_t>(row));
+  const std::uint64_t in_page = row - std::uint64_t{page} * divider_.rows();
+  return const_cast<std::byte*>(page_list().rows_of(page)) + in_page * row_bytes_;
+}
+
+void EmbeddingTable::fill(std::uint64_t first_row, std::span<const std::byte> rows) {
+  for (std::uint64_t row = first_row; !rows.empty();) {
+    const std::uint64_t in_page = row % divider_.rows();
+    const std::uint64_t some =
+        std::min<std::uint64_t>(divider_.rows() - in_page, rows.size() / row_bytes_);
+    store_words(place_of(row), rows.data(), some * row_bytes_);
+    rows = rows.subspan(some * row_bytes_);
+    row += some;
+  }
+}
+
+Result<void> EmbeddingTable::replace(std::uint64_t row, std::span<const std::byte> bytes) {
+  if (bytes.size() != row_bytes_) return fail(Code::invalid_argument);
+  auto room = room_for(*this, bytes.size());
+  if (!room) return std::unexpected(room.error());
+  write_record(*room, *this, RedoType::replaced, row, bytes);
+  const std::lock_guard lock(replacements_mutex_);
+  if (dropped()) return fail(Code::not_found, id_);
+  if (row >= rows()) return fail(Code::invalid_argument, static_cast<std::uint32_t>(row));
+  if (!planted(Bug::record_after_publish)) room->hand_over();
+  store_row(row, bytes);
+  room->hand_over();
+  rows_replaced_.fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
+
+void EmbeddingTable::store_row(std::uint64_t row, std::span<const std::byte> bytes) {
+  const std::uint32_t page = divider_.page_of(static_cast<std::uint32_t>(row));
+  std::byte* const sequence = const_cast<std::byte*>(list_.load(std::memory_order_relaxed)) +
+                              std::size_t{page} * sizeof(PageEntry) + offsetof(PageEntry, sequence);
+  const std::uint64_t before = load_shared<std::uint64_t>(sequence);
+  ESPALIER_DEBUG_ASSERT(before % 2 == 0);
+  const bool moves = !planted(Bug::sequence_not_moved);
+  if (moves) store_shared(sequence, before + 1);
+  base::release_fence();
+  store_words(place_of(row), bytes.data(), bytes.size());
+  if (moves) store_shared(sequence, before + 2, std::memory_order_release);
+}
+
+std::uint64_t EmbeddingTable::rows() const {
+  return load_shared<std::uint64_t>(header_ + kRowsAt, std::memory_order_acquire);
+}
+
+std::uint64_t EmbeddingTable::pages() const {
+  return load_shared<std::uint64_t>(header_ + kPagesAt, std::memory_order_acquire);
+}
+
+void EmbeddingTable::set_dropped() {
+  dropped_.store(true, std::memory_order_release);
+  store_shared<std::uint64_t>(header_ + offsetof(wire::BufferHeader, superseded), 0,
+                              std::memory_order_release);
+}
+
+void EmbeddingTable::count(const ReductionCounts& counts) const {
+  reductions_.fetch_add(counts.bags, std::memory_order_relaxed);
+  rows_gathered_.fetch_add(counts.rows, std::memory_order_relaxed);
+  if (counts.rereads != 0) rereads_.fetch_add(counts.rereads, std::memory_order_relaxed);
+}
+
+}  // namespace espalier::embedding

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// An embedding table: rows of numbers of one size, found by their number, of which bags are reduced
+// to one row each (reducer.hpp) [RAMBDA §IV-C].
+//
+//   header 32 KiB   identity, row count | page list --> pages of 2 MiB
+//
+// format.hpp has the bytes.
+//
+// Invariants
+// 1. Rows below rows() are there, whole, whatever bytes they have: an append writes behind them and
+//    counts all of its rows by one store with release order.
+// 2. An append that fails leaves no page, no entry and no visible row.
+// 3. A row that is counted changes only under the lock of replacements, between two steps of its
+//    page's sequence: who finds that even and unchanged has read whole rows.
+// 4. A page is a buffer of a class of its own, and stays where it is until the table goes. So does
+//    a page list that another one has replaced.
+// 5. The page list moves under both locks. What a reader has of the old one is right but for the
+//    sequences, so whoever believes these asks which list it is once more.
+// 6. Records are handed over under the lock that orders them: that of appends before rows are
+//    counted, that of replacements before a sequence is even again.
+//
+// Thread: any. Appends wait for each other, and replacements for each other; reading waits for
+// nothing, unless replacements of the same page come too often (reducer.hpp).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "catalog/catalog.hpp"
+#include "espalier/error.hpp"
+#include "kinds/embedding/format.hpp"
+#include "kinds/embedding/row_place.hpp"
+#include "memory/buffer_pool.hpp"
+
+namespace espalier::embedding {
+
+/// What one reduction adds to the numbers of its table.
+struct ReductionCounts {
+  std::uint64_t bags = 0;
+  std::uint64_t rows = 0;
+  std::uint64_t rereads = 0;
+};
+
+class EmbeddingTable final : public catalog::Object {
+ public:
+  static constexpr ObjectKind kKind = ObjectKind::embedding;
+
+  /// Makes an empty table. Requires: the options are of a shape (is_shape()); `id` is never used again in
+  /// this pool; the pool outlives the table. Errors: out_of_memory.
+  /// `first_list_entries`: with more pages the list moves into a buffer of its own; fewer in tests.
+  static Result<std::unique_ptr<EmbeddingTable>> create(
+      memory::BufferPool& pool, std::uint32_t id, std::string name, const EmbeddingOptions& options,
+      std::uint64_t first_list_entries = kFirstListEntries);
+  /// Gives all memory back.
+  ~EmbeddingTable() override;
+  EmbeddingTable(const EmbeddingTable&) = delete;
+  EmbeddingTable& operator=(const EmbeddingTable&) = delete;
+
+  [[nodiscard]] std::uint32_t id() const { return id_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const EmbeddingOptions& options() const { return options_; }
+  [[nodiscard]] EmbeddingShape shape() const;
+  [[nodiscard]] std::uint32_t row_bytes() const { return row_bytes_; }
+  [[nodiscard]] const PageDivider& divider() const { return divider_; }
+
+  /// Appends rows as they lie in the table, all or none; returns the number of the first.
+  /// Cost: a copy; other appends wait meanwhile; memory for new pages first.
+  /// Errors: not_found (it was dropped), invalid_argument (no row, or part of one), out_of_memory
+  /// (the pool's; or the table has as many rows as can be), those of the table's sink.
+  Result<std::uint64_t> append(std::span<const std::byte> rows);
+
+  /// Replaces one row. Cost: a copy; other replacements wait meanwhile.
+  /// Errors: not_found (it was dropped), invalid_argument (there is no such row; or not a row's
+  /// bytes), those of the table's sink.
+  Result<void> replace(std::uint64_t row, std::span<const std::byte> bytes);
+
+  /// Rows that may be read by who holds the table.
+  [[nodiscard]] std::uint64_t rows() const;
+  [[nodiscard]] std::uint64_t pages() const;
+  /// The newest one.
+  [[nodiscard]] PageList page_list() const {
+    return {list_.load(std::memory_order_acquire), pool_.at(0)};
+  }
+  /// Whether a page list is the newest still.
+  [[nodiscard]] bool is_newest(const PageList& list) const {
+    return list_.load(std::memory_order_relaxed) == list.entries();
+  }
+  /// Keeps replacements out. For readers that meet one again and again.
+  [[nodiscard]] std::unique_lock<std::mutex> hold_replacements() const {
+    return std::unique_lock(replacements_mutex_);
+  }
+  /// Keeps appends out, too. For an audit.
+  [[nodiscard]] std::scoped_lock<std::mutex, std::mutex> hold_writes() const {
+    return std::scoped_lock(appends_mutex_, replacements_mutex_);
+  }
+  void count(const ReductionCounts& counts) const;
+
+  [[nodiscard]] EmbeddingNumbers all_numbers() const;
+  /// From now on who asks gets not_found, and readers from elsewhere find a dead header.
+  void set_dropped() override;
+  [[nodiscard]] bool dropped() const { return dropped_.load(std::memory_order_acquire); }
+  /// EmbeddingShape.
+  [[nodiscard]] std::string description() const override;
+  [[nodiscard]] catalog::ObjectNumbers numbers() const override;
+  void add_samples(catalog::SampleList& to) const override;
+
+  [[nodiscard]] memory::BufferPool& pool() const { return pool_; }
+  [[nodiscard]] std::uint64_t header_offset() const { return header_offset_; }
+
+ private:
+  struct Growth;
+  EmbeddingTable(memory::BufferPool& pool, std::uint32_t id, std::string name,
+                 const EmbeddingOptions& options, std::uint64_t first_list_entries);
+
+  Result<void> open();
+  Result<void> reserve(std::uint64_t rows, Growth& growth);
+  void give_back(const Growth& growth);
+  void use(Growth& growth);
+  void move_list(std::uint64_t offset);
+  [[nodiscard]] std::uint64_t new_page(std::uint64_t offset, std::uint64_t page) const;
+  void fill(std::uint64_t first_row, std::span<const std::byte> rows);
+  [[nodiscard]] std::byte* place_of(std::uint64_t row) const;
+  void store_row(std::uint64_t row, std::span<const std::byte> bytes);
+
+  memory::BufferPool& pool_;
+  const std::uint32_t id_;
+  const std::string name_;
+  const EmbeddingOptions options_;
+  const std::uint32_t row_bytes_;
+  const PageDivider divider_;
+  const std::uint64_t first_list_entries_;
+  std::uint64_t header_offset_ = 0;
+  std::byte* header_ = nullptr;
+  std::atomic<const std::byte*> list_{nullptr};
+  std::atomic<bool> dropped_{false};
+
+  mutable std::mutex appends_mutex_;        // taken before the other
+  mutable std::mutex replacements_mutex_;   // guards sequences, and that the list stays
+  std::atomic<std::uint64_t> own_list_{0};  // offset of a page list of its own; 0: none
+
+  mutable std::atomic<std::uint64_t> reductions_{0};
+  mutable std::atomic<std::uint64_t> rows_gathered_{0};
+  mutable std::atomic<std::uint64_t> rereads_{0};
+  std::atomic<std::uint64_t> rows_replaced_{0};
+};
+
+/// Makes a table with a name. Errors: those of Catalog::create; invalid_argument (no such shape),
+/// out_of_memory.
+Result<std::shared_ptr<EmbeddingTable>> create_embedding_table(catalog::Catalog& catalog,
+                                                               memory::BufferPool& pool,
+                                                               std::string_view name,
+                                                               const EmbeddingShape& shape);
+/// Makes one again that a record tells of; null: there is nothing to make (Catalog::restore).
+/// Errors: corrupt (detail: a catalog::RedoFault), out_of_memory.
+Result<std::shared_ptr<EmbeddingTable>> restore_embedding_table(
+    catalog::Catalog& catalog, memory::BufferPool& pool, const catalog::CreatedObject& created);
+
+}  // namespace espalier::embedding

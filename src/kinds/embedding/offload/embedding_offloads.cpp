@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Offloads on embedding tables: making and opening them, their numbers, appends by helpers,
+// replacements, and reductions. A reduction takes its first rows' lines into the cache in its first
+// step, so that all that the turn took from its clients is on its way before the first is summed;
+// then 64 rows a turn, so that others go on [RAMBDA §IV-C].
+#include "kinds/embedding/offload/embedding_offloads.hpp"
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/object_call.hpp"
+#include "engine/typed_call.hpp"
+#include "kinds/embedding/execute.hpp"
+#include "kinds/embedding/reducer.hpp"
+
+namespace espalier::offload {
+namespace {
+
+using embedding::EmbeddingTable;
+
+std::shared_ptr<EmbeddingTable> embedding_of(Call& call) {
+  return call.catalog().find<EmbeddingTable>(call.map_number());
+}
+
+Next fail_no_embedding(Call& call) { return call.fail({Code::not_found, 0, call.map_number()}); }
+
+// Rows have no versions: what is stored is seen.
+Next create_embedding(Call& call, const embedding_calls::Create& asked) {
+  if (call.is_durable()) {
+    return call.fail({Code::unsupported, 0, 0},
+                     "a node with a data folder has no embedding tables yet: readers would see "
+                     "rows that a crash can lose");
+  }
+  return obtain_object(call, asked);
+}
+
+// --- appending -----------------------------------------------------------------------------------
+
+/// What a helper made of an append.
+struct EmbeddingAppendState {
+  std::shared_ptr<EmbeddingTable> table;
+  std::optional<std::expected<embedding_calls::Appended, channel::Refusal>> done;
+};
+
+Next append_rows(Call& call, const embedding_calls::Append& asked) {
+  EmbeddingAppendState& state = call.state<EmbeddingAppendState>();
+  if (state.done) return answer_or_fail(call, *state.done);
+  state.table = embedding_of(call);
+  if (state.table == nullptr) return fail_no_embedding(call);
+  return call.helper(
+      [&state, asked] { state.done.emplace(embedding_calls::execute(*state.table, asked)); });
+}
+
+// --- reducing ------------------------------------------------------------------------------------
+
+/// Words of a message, where they lie, or a copy of them if that is no place for words.
+template <class T>
+std::span<const T> words_of_message(std::string_view bytes, std::vector<T>& copy) {
+  if (bytes.empty()) return {};
+  if (reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(T) == 0) {
+    return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+  }
+  copy.resize(bytes.size() / sizeof(T));
+  std::memcpy(copy.data(), bytes.data(), bytes.size());
+  return copy;
+}
+
+/// A reduction under way. Its memory is of a state's own, for it is more than a request has room for.
+struct ReductionRun {
+  std::shared_ptr<EmbeddingTable> table;
+  std::vector<std::uint32_t> own_ids, own_offsets;
+  std::vector<float> own_weights, own_vector;
+  std::vector<float> results;
+  std::optional<embedding::Reducer> reducer;
+  bool over = false;
+};
+
+struct ReduceState {
+  std::unique_ptr<ReductionRun> run;
+};
+
+embedding::ReductionWork work_of(const embedding_calls::Reduce& asked, ReductionRun& run) {
+  embedding::ReductionWork work;
+  work.reduction = static_cast<Reduction>(asked.shape.reduction);
+  work.bags.ids = words_of_message(asked.ids, run.own_ids);
+  work.bags.offsets = words_of_message(asked.offsets, run.own_offsets);
+  work.bags.weights = words_of_message(asked.weights, run.own_weights);
+  work.vector = words_of_message(asked.vector, run.own_vector);
+  return work;
+}
+
+Next fail_wrong_id(Call& call, const embedding::WrongId& wrong) {
+  return call.fail({Code::invalid_argument, 0, wrong.id}, embedding::describe(wrong));
+}
+
+Next begin_reduction(Call& call, const embedding_calls::Reduce& asked) {
+  auto table = embedding_of(call);
+  if (table == nullptr) return fail_no_embedding(call);
+  ReduceState& state = call.new_state<ReduceState>();
+  state.run = std::make_unique<ReductionRun>();
+  ReductionRun& run = *state.run;
+  const embedding::ReductionWork work = work_of(asked, run);
+  const std::uint32_t dimension = table->options().dimension;
+  if (const auto fault = embedding::fault_of_work(work, dimension)) {
+    return call.fail({Code::invalid_argument, 0, 0}, *fault);
+  }
+  const std::size_t floats =
+      work.bags.offsets.size() * embedding::result_width(work.reduction, dimension);
+  if (floats * sizeof(float) > embedding::kResultBytesMax) {
+    return call.fail({Code::invalid_argument, 0, 0}, "fewer bags: an answer has at most 256 KiB");
+  }
+  run.table = std::move(table);
+  run.results.resize(floats);
+  run.over = floats == 0;
+  run.reducer.emplace(*run.table, work, run.results);
+  if (const auto begun = run.reducer->begin(); !begun) return fail_wrong_id(call, begun.error());
+  return call.again();
+}
+
+Next reduce_bags(Call& call, const embedding_calls::Reduce& asked) {
+  if (!call.has_state<ReduceState>()) return begin_reduction(call, asked);
+  ReductionRun& run = *call.state<ReduceState>().run;
+  if (run.table->dropped()) return fail_no_embedding(call);
+  if (!run.over) {
+    const auto stepped = run.reducer->step();
+    if (!stepped) return fail_wrong_id(call, stepped.error());
+    if (*stepped) return call.again();
+    run.over = true;
+    run.table->count(run.reducer->counts());
+  }
+  const std::string_view results(reinterpret_cast<const char*>(run.results.data()),
+                                 run.results.size() * sizeof(float));
+  if (!call.response_fits(results.size())) return call.writable();
+  return answer(call, embedding_calls::Reduced{results});
+}
+
+const Offload kEmbeddingOffloads[] = {
+    serve<embedding_calls::Create, create_embedding>(),
+    serve_opening<embedding_calls::Open>(),
+    serve_on<EmbeddingTable, embedding_calls::Info>(),
+    serve<embedding_calls::Append, append_rows>(),
+    serve_on<EmbeddingTable, embedding_calls::Replace>(),
+    serve<embedding_calls::Reduce, reduce_bags>(),
+};
+
+}  // namespace
+
+std::span<const Offload> embedding_offloads() { return kEmbeddingOffloads; }
+
+}  // namespace espalier::offload

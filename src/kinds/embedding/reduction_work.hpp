@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is asked of the rows of an embedding table, and what can be wrong with it.
+//
+// Thread: plain values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "espalier/embedding_types.hpp"
+
+namespace espalier::embedding {
+
+struct ReductionWork {
+  Reduction reduction = Reduction::sum;
+  EmbeddingBags bags;
+  /// Of an inner product: one value for each column; else none.
+  std::span<const float> vector{};
+};
+
+/// Why work cannot be done, whatever rows there are; nothing: it can, as far as ids are right.
+/// Cost: a look at each offset.
+[[nodiscard]] std::optional<std::string> fault_of_work(const ReductionWork& work,
+                                                       std::uint32_t dimension);
+
+/// An id that names no row.
+struct WrongId {
+  std::uint32_t id = 0;
+  std::uint32_t place = 0;  // among the ids
+  std::uint64_t rows = 0;   // that there are
+};
+/// "id 12 at place 3 is not below the table's 10 rows".
+[[nodiscard]] std::string describe(const WrongId& wrong);
+
+/// Floats that a bag comes to.
+[[nodiscard]] constexpr std::uint32_t result_width(Reduction reduction, std::uint32_t dimension) {
+  return reduction == Reduction::inner_product ? 1 : dimension;
+}
+
+}  // namespace espalier::embedding

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must hold of rows that are replaced while they are gathered, as checks that tests run on
+// good tables and on broken ones.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "catalog/redo_sink.hpp"
+#include "kinds/embedding/gather_kits.hpp"
+#include "kinds/embedding/testing/embedding_store.hpp"
+
+namespace espalier::embedding {
+
+/// A kernel in the middle of which the row that it reads is replaced, once.
+struct ReplacedMidway {
+  static inline EmbeddingTable* table = nullptr;
+  static inline std::vector<std::byte> row;
+
+  static void gather(const GatherPiece& piece) {
+    // The first half of the columns as they are now, the second as they are then.
+    GatherPiece half = piece;
+    half.dimension = piece.dimension / 2;
+    const GatherKernel kernel = scalar_gather().kernel(EmbeddingType::fp32, Fold::add);
+    kernel(half);
+    std::vector<float> before(piece.after, piece.after + half.dimension);
+    if (table != nullptr) {
+      EmbeddingTable& replaced = *std::exchange(table, nullptr);
+      EXPECT_TRUE(replaced.replace(0, row));
+    }
+    kernel(piece);
+    std::copy(before.begin(), before.end(), piece.after);
+  }
+};
+
+/// Whether a row is whole that is replaced in the middle of a gather.
+inline bool row_replaced_midway_is_whole() {
+  EmbeddingStore store;
+  const auto table = store.create({64});
+  EXPECT_TRUE(table->append(row_of(*table, 1)));
+  ReplacedMidway::table = table.get();
+  ReplacedMidway::row = row_of(*table, 2);
+  GatherKit kit = scalar_gather();
+  kit.kernels[0][0] = &ReplacedMidway::gather;
+  const auto found = reduced(*table, {{0}, {0}, {}, {}, Reduction::sum}, kit);
+  return found == std::vector<float>(64, 2);
+}
+
+/// Whether gathers beside replacements see whole rows: each has one value in all of its columns,
+/// and a bag of one row twice is that twice, or the sum of two whole ones.
+inline bool gathers_see_whole_rows(EmbeddingType type, int replacements) {
+  EmbeddingStore store;
+  const auto table = store.create({64, type});
+  constexpr std::uint32_t kRows = 8;
+  std::vector<std::vector<std::byte>> values;
+  for (int v = 0; v < 100; ++v) values.push_back(row_of(*table, static_cast<float>(v)));
+  for (std::uint32_t row = 0; row < kRows; ++row) EXPECT_TRUE(table->append(values[0]));
+  std::atomic<bool> over{false};
+  std::thread writer([&] {
+    for (int i = 0; i < replacements; ++i) {
+      const auto row = static_cast<std::uint64_t>(i) % kRows;
+      EXPECT_TRUE(table->replace(row, values[static_cast<std::size_t>(i) % 100]));
+      if (i % 1000 == 999) EXPECT_TRUE(table->append(values[0]));
+    }
+    over = true;
+  });
+  OwnWork work;
+  for (std::uint32_t i = 0; i < 100; ++i) work.ids.push_back(i % kRows);
+  work.offsets = {0, 1, 3, 50};
+  std::vector<float> results(work.offsets.size() * 64);
+  bool whole = true;
+  do {
+    EXPECT_TRUE(reduce(*table, work.get(), results));
+    for (std::size_t bag = 0; bag < work.offsets.size(); ++bag) {
+      for (std::size_t c = 1; c < 64; ++c) whole &= results[bag * 64 + c] == results[bag * 64];
+    }
+  } while (!over);
+  writer.join();
+  return whole && audit(*table).empty();
+}
+
+/// A sink that looks, as each record is handed over, whether its rows are visible already.
+class TooLateSink final : public catalog::RedoSink {
+ public:
+  explicit TooLateSink(EmbeddingTable& table) : table_(table) {}
+
+  Result<std::span<std::byte>> reserve(std::size_t bytes) noexcept override {
+    room_.resize(bytes);
+    return std::span(room_);
+  }
+  void hand_over(std::span<std::byte>) noexcept override { too_late |= table_.rows() != 0; }
+  void give_back(std::span<std::byte>) noexcept override {}
+
+  bool too_late = false;
+
+ private:
+  EmbeddingTable& table_;
+  std::vector<std::byte> room_;
+};
+
+/// Whether the record of an append is handed over before a reader sees its rows.
+inline bool records_come_before_rows() {
+  EmbeddingStore store;
+  const auto table = store.create({8});
+  TooLateSink sink(*table);
+  table->record_to(&sink);
+  EXPECT_TRUE(table->append(row_of(*table, 1)));
+  return !sink.too_late;
+}
+
+}  // namespace espalier::embedding

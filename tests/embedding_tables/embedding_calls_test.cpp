@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// Embedding tables of this process, of a node, and of a node behind a device, by one handle: every
+// call with the same answers and errors; requests that are too long for one message, hostile ones,
+// and gathers beside replacements.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/random.hpp"
+#include "channel/objects.hpp"
+#include "client/store_impl.hpp"
+#include "espalier/embedding_table.hpp"
+#include "kinds/embedding/audit.hpp"
+#include "kinds/embedding/calls.hpp"
+#include "tests/support/node_fixture.hpp"
+#include "tests/support/seed.hpp"
+#include "wire/samples.hpp"
+
+namespace espalier::test {
+namespace {
+
+constexpr std::uint32_t kEmbedding = 6;  // ObjectKind::embedding, as errors have it
+
+/// "embedded", or as NodeFixture reaches a node.
+class EmbeddingsOverEachWay : public NodeFixture,
+                              public ::testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override {
+    if (is_embedded()) {
+      StoreOptions options;
+      options.memory_bytes_max = std::uint64_t{256} << 20;
+      options.huge_pages = false;
+      store_.emplace(*Store::open(options));
+      return;
+    }
+    reach_by(GetParam());
+    start();
+    store_.emplace(connect());
+  }
+  [[nodiscard]] static bool is_embedded() { return std::string(GetParam()) == "embedded"; }
+  [[nodiscard]] channel::Channel& channel() const {
+    return *client::StoreImpl::of(*store_).channel();
+  }
+  [[nodiscard]] std::vector<std::string> audit(const std::string& name) const {
+    const catalog::Catalog& objects = is_embedded() ? *channel().own_objects() : node_->catalog();
+    const auto table = objects.open<embedding::EmbeddingTable>(name);
+    return table ? embedding::audit(**table) : std::vector<std::string>{"there is none"};
+  }
+  [[nodiscard]] EmbeddingTable make(const std::string& name, const EmbeddingOptions& options) {
+    auto made = store_->create_embedding_table(name, options);
+    EXPECT_TRUE(made) << message(made.error());
+    return *made;
+  }
+
+  std::optional<Store> store_;
+};
+class EmbeddingsOfANode : public EmbeddingsOverEachWay {};
+
+/// A row of this value, as many as are asked for.
+std::vector<float> rows_of(float value, std::size_t dimension, std::size_t rows = 1) {
+  return std::vector<float>(dimension * rows, value);
+}
+
+TEST_P(EmbeddingsOverEachWay, DoWhatTheirCallsSay) {
+  for (const EmbeddingType type :
+       {EmbeddingType::fp32, EmbeddingType::fp16, EmbeddingType::bf16, EmbeddingType::int8}) {
+    EmbeddingTable table = make("t", {16, type});
+    EXPECT_EQ(table.name(), "t");
+    EXPECT_EQ(table.options(), (EmbeddingOptions{16, type}));
+    EXPECT_EQ(table.append(rows_of(1, 16, 2)), 0u);
+    EXPECT_EQ(table.append(rows_of(4, 16)), 2u);
+    ASSERT_TRUE(table.replace(1, rows_of(2, 16)));
+    const std::vector<std::uint32_t> ids = {0, 1, 2, 2};
+    const std::vector<std::uint32_t> offsets = {0, 3, 3};
+    const auto of = [&](Reduction reduction, std::span<const float> vector = {}) {
+      const auto found = table.reduce(reduction, {ids, offsets}, vector);
+      EXPECT_TRUE(found) << message(found.error());
+      return found ? *found : std::vector<float>{};
+    };
+    const auto bags = [](float first, float last) {
+      std::vector<float> all = rows_of(first, 16);
+      all.resize(32);  // the empty bag
+      all.insert(all.end(), 16, last);
+      return all;
+    };
+    EXPECT_EQ(of(Reduction::sum), bags(7, 4));
+    EXPECT_EQ(of(Reduction::mean), bags(7.0F / 3, 4));
+    EXPECT_EQ(of(Reduction::max), bags(4, 4));
+    EXPECT_EQ(of(Reduction::min), bags(1, 4));
+    EXPECT_EQ(of(Reduction::inner_product, rows_of(0.5, 16)), (std::vector<float>{56, 0, 32}));
+    const std::vector<float> weights = {1, 0.5, 0.25, -1};
+    const auto weighted = table.reduce(Reduction::sum, {ids, offsets, weights});
+    ASSERT_TRUE(weighted);
+    EXPECT_EQ(*weighted, bags(3, -4));
+    const auto stats = table.stats();
+    ASSERT_TRUE(stats);
+    EXPECT_EQ(stats->rows, 3u);
+    EXPECT_EQ(stats->reductions, 18u);
+    EXPECT_EQ(stats->rows_gathered, 24u);
+    EXPECT_EQ(stats->rows_replaced, 1u);
+    EXPECT_EQ(audit("t"), std::vector<std::string>{});
+    ASSERT_TRUE(store_->drop_embedding_table("t"));
+    EXPECT_EQ(table.reduce(Reduction::sum, {ids, offsets}).error().error.code, Code::not_found);
+    EXPECT_EQ(table.append(rows_of(1, 16)).error().error.code, Code::not_found);
+    EXPECT_EQ(table.stats().error().code, Code::not_found);
+  }
+}
+
+TEST_P(EmbeddingsOverEachWay, SayWhatIsWrong) {
+  EmbeddingTable table = make("t", {8, EmbeddingType::int8});
+  const auto code = [](const auto& result) { return result.error().code; };
+  EXPECT_EQ(code(store_->create_embedding_table("x", {12, EmbeddingType::fp32})),
+            Code::invalid_argument);
+  EXPECT_EQ(code(store_->create_embedding_table("x", {8, static_cast<EmbeddingType>(9)})),
+            Code::invalid_argument);
+  EXPECT_EQ(store_->create_embedding_table("t", {8, EmbeddingType::fp32}).error(),
+            (Error{Code::already_exists, 0, kEmbedding}));
+  EXPECT_EQ(store_->open_map("t").error(), (Error{Code::wrong_kind, 0, kEmbedding}));
+  EXPECT_EQ(code(store_->open_embedding_table("none")), Code::not_found);
+  ASSERT_TRUE(store_->open_embedding_table("t"));
+  ASSERT_TRUE(table.append(rows_of(1, 8, 10)));
+  const auto words = [](const auto& result) {
+    EXPECT_EQ(result.error().error.code, Code::invalid_argument);
+    return result.error().words;
+  };
+  EXPECT_NE(words(table.append(rows_of(1, 7))).find("8 values"), std::string::npos);
+  EXPECT_NE(words(table.append({})), "");
+  EXPECT_EQ(words(table.append(rows_of(1, 8, table.append_rows_max() + 1))),
+            "more rows than one append takes");
+  std::vector<float> nan = rows_of(1, 8, 2);
+  nan[13] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_NE(words(table.append(nan)).find("row 1, column 5"), std::string::npos);
+  EXPECT_EQ(words(table.replace(10, rows_of(1, 8))), "row 10 is not below the table's rows");
+  const std::vector<std::uint32_t> ids = {3, 10};
+  const std::vector<std::uint32_t> first = {0};
+  const auto refused = table.reduce(Reduction::sum, {ids, first});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().error, (Error{Code::invalid_argument, 0, 10}));
+  EXPECT_EQ(refused.error().words, "id 10 at place 1 is not below the table's 10 rows");
+  const std::vector<std::uint32_t> too_far = {0, 3};
+  EXPECT_EQ(words(table.reduce(Reduction::sum, {ids, too_far})),
+            "offset 1 is above the number of ids");
+  EXPECT_EQ(table.stats()->rows, 10u);
+}
+
+// More bags than one answer has room for, and a bag of more ids than one request among them.
+TEST_P(EmbeddingsOverEachWay, TakeLongRequestsInParts) {
+  EmbeddingTable table = make("t", {64, EmbeddingType::fp32});
+  std::vector<float> rows;
+  for (int row = 0; row < 100; ++row) {
+    const auto of_one = rows_of(static_cast<float>(row), 64);
+    rows.insert(rows.end(), of_one.begin(), of_one.end());
+  }
+  ASSERT_TRUE(table.append(rows));
+  const std::uint64_t seed = seed_from_environment(4711);
+  SCOPED_TRACE(seed_text(seed));
+  base::Random random(seed);
+  std::vector<std::uint32_t> ids;
+  std::vector<std::uint32_t> offsets;
+  std::vector<float> wanted;
+  for (int bag = 0; bag < 3000; ++bag) {
+    offsets.push_back(static_cast<std::uint32_t>(ids.size()));
+    const std::uint64_t length = bag == 1500 ? 300'000 : random.below(20);
+    float sum = 0;
+    for (std::uint64_t i = 0; i < length; ++i) {
+      ids.push_back(static_cast<std::uint32_t>(bag == 1500 ? i % 2 : random.below(100)));
+      sum += static_cast<float>(ids.back());
+    }
+    wanted.insert(wanted.end(), 64, sum);
+  }
+  const auto found = table.reduce(Reduction::sum, {ids, offsets});
+  ASSERT_TRUE(found) << message(found.error());
+  EXPECT_EQ(*found, wanted);
+}
+
+TEST_P(EmbeddingsOverEachWay, RowsAreWholeWhileTheyAreReplaced) {
+  EmbeddingTable table = make("t", {64, EmbeddingType::fp32});
+  ASSERT_TRUE(table.append(rows_of(0, 64, 4)));
+  std::atomic<bool> over{false};
+  std::thread writer([&] {
+    for (int i = 0; i < 300; ++i) {
+      ASSERT_TRUE(
+          table.replace(static_cast<std::uint64_t>(i) % 4, rows_of(static_cast<float>(i), 64)));
+    }
+    over = true;
+  });
+  const std::vector<std::uint32_t> ids = {0, 1, 2, 3, 3, 2, 1, 0};
+  const std::vector<std::uint32_t> offsets = {0, 1, 4};
+  bool whole = true;
+  do {
+    const auto found = table.reduce(Reduction::sum, {ids, offsets});
+    ASSERT_TRUE(found) << message(found.error());
+    for (std::size_t i = 0; i < found->size(); ++i) {
+      whole &= (*found)[i] == (*found)[i / 64 * 64];
+    }
+  } while (!over);
+  writer.join();
+  EXPECT_TRUE(whole);
+  EXPECT_EQ(audit("t"), std::vector<std::string>{});
+}
+
+TEST_P(EmbeddingsOfANode, HostileRequestsAreRefused) {
+  EmbeddingTable table = make("t", {8, EmbeddingType::fp32});
+  ASSERT_TRUE(table.append(rows_of(1, 8)));
+  const std::uint32_t id = channel::list(channel(), ObjectKind::embedding)->front().id;
+  const auto code = [&](const auto& request) {
+    const wire::RequestMessage<std::remove_cvref_t<decltype(request)>> message(request);
+    const auto answer = channel().ask(message.get());
+    EXPECT_FALSE(answer);
+    return answer ? Code::invalid : answer.error().error.code;
+  };
+  embedding_calls::Create create{"x", {8, 1, {}}};
+  create.shape.reserved[10] = 1;
+  EXPECT_EQ(code(create), Code::invalid_argument);
+  EXPECT_EQ(code(embedding_calls::Append{id, "abc"}), Code::invalid_argument);
+  EXPECT_EQ(code(embedding_calls::Replace{id, ~std::uint64_t{0}, std::string(32, 'r')}),
+            Code::invalid_argument);
+  const auto reduce = [&](embedding::ReduceShape shape, std::string_view ids = "") {
+    embedding_calls::Reduce asked;
+    asked.table = id;
+    asked.shape = shape;
+    asked.ids = ids;
+    return code(asked);
+  };
+  EXPECT_EQ(reduce({1, {1, 0, 0}, 0, 0, 0, 0, 0}), Code::invalid_argument);
+  EXPECT_EQ(reduce({1, {}, 0, 0, 0, 0, 1}), Code::invalid_argument);
+  EXPECT_EQ(reduce({0, {}, 0, 0, 0, 0, 0}), Code::invalid_argument);
+  EXPECT_EQ(reduce({1, {}, 0, 0, ~0u, 0, 0}), Code::invalid_argument) << "of which there are none";
+  EXPECT_EQ(reduce({1, {}, ~0u, ~0u, ~0u, ~0u, 0}), Code::invalid_argument);
+  EXPECT_EQ(reduce({1, {}, 0, 0, 1, 0, 0}, "idid"), Code::invalid_argument) << "no bag";
+  const std::string zeros(std::size_t{4} * 100'000, '\0');  // offsets of empty bags
+  embedding_calls::Reduce many;
+  many.table = id;
+  many.shape.reduction = 1;
+  many.shape.bags = 100'000;
+  many.offsets = zeros;
+  EXPECT_EQ(code(many), Code::invalid_argument) << "an answer that is too long";
+  EXPECT_EQ(table.stats()->rows, 1u);
+  EXPECT_EQ(audit("t"), std::vector<std::string>{});
+}
+
+TEST_P(EmbeddingsOfANode, TellTheirSamples) {
+  EmbeddingTable table = make("t", {8, EmbeddingType::fp32});
+  ASSERT_TRUE(table.append(rows_of(1, 8)));
+  wire::SamplesWanted wanted{};
+  wanted.objects_max = 10;
+  const auto sampled = channel::samples(channel(), wanted, "t");
+  ASSERT_TRUE(sampled);
+  ASSERT_EQ(sampled->objects.size(), 1u);
+  bool rows = false;
+  for (const wire::Sample& sample : sampled->objects.front().samples) {
+    rows |= sample.name == "rows" && sample.value == 1;
+  }
+  EXPECT_TRUE(rows);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, EmbeddingsOverEachWay,
+                         ::testing::Values("embedded", "unix", "shm", "roce", "device"), way_name);
+INSTANTIATE_TEST_SUITE_P(Ways, EmbeddingsOfANode, ::testing::Values("unix", "device"), way_name);
+
+// What no embedding table can say is not believed.
+TEST(EmbeddingCalls, ALyingNodeIsNotBelieved) {
+  const auto believed = [](embedding::EmbeddingShape shape) {
+    const embedding_calls::Opened opened{3, shape};
+    const wire::ReplyMessage<embedding_calls::Opened> message(opened);
+    return wire::read_reply<embedding_calls::Opened>(message.header(), message.payload())
+        .has_value();
+  };
+  EXPECT_TRUE(believed({64, 1, {}}));
+  EXPECT_FALSE(believed({63, 1, {}}));
+  EXPECT_FALSE(believed({64, 0, {}}));
+  const std::string too_long(embedding::kResultBytesMax + 1, 'x');
+  EXPECT_FALSE(wire::read_reply<embedding_calls::Reduced>({}, too_long));
+}
+
+}  // namespace
+}  // namespace espalier::test
