@@ -15,7 +15,6 @@
 #include "engine/typed_call.hpp"
 #include "kinds/map/calls.hpp"
 #include "kinds/map/device/device_map.hpp"
-#include "kinds/map/device/host_maps.hpp"
 #include "kinds/map/offload/held_snapshots.hpp"
 #include "kinds/map/offload/maps_elsewhere.hpp"
 #include "kinds/map/offload/reads.hpp"
@@ -157,17 +156,6 @@ void serve_maps_at_device(Offload& made, const Offload& node) {
   made.step = snapshot_open;
   static constexpr PostHandler kPosts{.client_gone = close_opened_snapshot};
   made.for_executor = &kPosts;
-}
-
-std::unique_ptr<HostPart> maps_of_host(offload::TypedSlots<offload::NodePart>& parts,
-                                       const HostOptions& options) {
-  auto maps = std::make_unique<HostMaps>(HostMapsOptions{.reads = {
-                                                             .cache_bytes = options.cache_bytes,
-                                                             .pins_roots = options.pins_roots,
-                                                             .balance = options.balance,
-                                                         }});
-  parts.of<offload::NodeMapsElsewhere>().of_scheduler.push_back(maps.get());
-  return maps;
 }
 
 }  // namespace espalier::device
