@@ -68,6 +68,13 @@ struct RowsEnd {
   }
 };
 
+/// A chunk of a query's rows that were written into a buffer of the client's.
+struct RowsPlaced {
+  wire::ResultPlace place{};
+
+  static constexpr void fields(auto& self, auto& message) { message.fixed(self.place); }
+};
+
 struct Loaded {
   std::uint64_t pipeline = 0;  ///< its number in the session
 

@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "channel/device/host_opening.hpp"
 #include "channel/rings/thread_rings.hpp"
 #include "kinds/map/calls.hpp"
 #include "kinds/map/client/one_sided_opening.hpp"
@@ -130,6 +131,17 @@ void HostMaps::keep_idle_leases() {
     if (asked) ask_renewal(reader, *asked);
     return false;
   });
+}
+
+std::unique_ptr<HostPart> maps_of_host(offload::TypedSlots<offload::NodePart>& parts,
+                                       const HostOptions& options) {
+  auto maps = std::make_unique<HostMaps>(HostMapsOptions{.reads = {
+                                                             .cache_bytes = options.cache_bytes,
+                                                             .pins_roots = options.pins_roots,
+                                                             .balance = options.balance,
+                                                         }});
+  parts.of<offload::NodeMapsElsewhere>().of_scheduler.push_back(maps.get());
+  return maps;
 }
 
 }  // namespace espalier::device

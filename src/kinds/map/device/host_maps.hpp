@@ -25,6 +25,8 @@
 
 namespace espalier::device {
 
+struct HostOptions;
+
 struct HostMapsOptions {
   MapReadsOptions reads{};
   /// How often leases of maps that are not read now are looked at.
@@ -66,5 +68,9 @@ class HostMaps final : public HostPart, public offload::MapsElsewhere, public Ma
   std::shared_ptr<MapReads> reads_;  // null: nothing can be read
   std::vector<std::weak_ptr<MapReader>> readers_;
 };
+
+/// The maps of the host, as the next scheduler walks them; the node's part of these names it.
+[[nodiscard]] std::unique_ptr<HostPart> maps_of_host(offload::TypedSlots<offload::NodePart>& parts,
+                                                     const HostOptions& options);
 
 }  // namespace espalier::device

@@ -6,14 +6,15 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "channel/device/host_asker.hpp"
 #include "channel/device/host_posts.hpp"
 #include "channel/device/relay.hpp"
 #include "engine/call.hpp"
 #include "engine/connection.hpp"
 #include "engine/services.hpp"
+#include "engine/typed_call.hpp"
 #include "kinds/map/calls.hpp"
 #include "kinds/map/device/device_map.hpp"
-#include "kinds/map/device/host_maps.hpp"
 #include "kinds/map/offload/held_snapshots.hpp"
 #include "kinds/map/offload/maps_elsewhere.hpp"
 #include "kinds/map/offload/reads.hpp"
@@ -124,24 +125,22 @@ void cancel_read(Call& call) {
 Next snapshot_open(Call& call) {
   const HostAnswer* const answer = host_answer(call);
   if (answer == nullptr || answer->header.code != 0 || !answer->last) return ask_host(call);
-  HostLink& link = host_link(call);
-  auto snapshot = std::make_shared<RelayedSnapshot>(link, call.map_number(), answer->header.version,
-                                                    answer->header.read_version);
+  const auto opened = reply_in<map_calls::SnapshotOpened>(*answer);
+  if (!opened) return call.fail(opened.error());
+  auto snapshot = std::make_shared<RelayedSnapshot>(host_link(call), call.map_number(),
+                                                    opened->number, opened->version);
   const auto number =
       offload::HeldSnapshots::of(call.connection()).hold(std::move(snapshot), call.account());
   if (!number) return call.fail(number.error());
-  wire::ResponseHeader header{};
-  header.version = *number;
-  header.read_version = answer->header.read_version;
-  return call.answer(header);
+  return offload::answer(call, map_calls::SnapshotOpened{*number, opened->version});
 }
 
 // Nobody will close what the host has opened for a client that is gone.
 void close_opened_snapshot(Call& call) {
-  const HostAnswer& answer = *host_answer(call);
-  if (answer.header.code != 0) return;
+  const auto opened = reply_in<map_calls::SnapshotOpened>(*host_answer(call));
+  if (!opened) return;
   HostLink& link = host_link(call);
-  close_at_host(link, link.connection(), answer.header.version);
+  close_at_host(link, link.connection(), opened->number);
 }
 
 }  // namespace
@@ -157,17 +156,6 @@ void serve_maps_at_device(Offload& made, const Offload& node) {
   made.step = snapshot_open;
   static constexpr PostHandler kPosts{.client_gone = close_opened_snapshot};
   made.for_executor = &kPosts;
-}
-
-std::unique_ptr<HostPart> maps_of_host(offload::TypedSlots<offload::NodePart>& parts,
-                                       const HostOptions& options) {
-  auto maps = std::make_unique<HostMaps>(HostMapsOptions{.reads = {
-                                                             .cache_bytes = options.cache_bytes,
-                                                             .pins_roots = options.pins_roots,
-                                                             .balance = options.balance,
-                                                         }});
-  parts.of<offload::NodeMapsElsewhere>().of_scheduler.push_back(maps.get());
-  return maps;
 }
 
 }  // namespace espalier::device

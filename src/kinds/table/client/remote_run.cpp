@@ -2,7 +2,6 @@
 #include "kinds/table/client/remote_run.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -113,24 +112,22 @@ RemoteRun::Piece RemoteRun::next() {
 RemoteRun::Piece RemoteRun::take(const Incoming& piece) {
   const auto kind = static_cast<wire::ChunkKind>(piece.header.flags & wire::kChunkBits);
   if (kind == wire::ChunkKind::rows && !piece.payload.empty()) return rows_of(piece.payload);
-  if (kind == wire::ChunkKind::placed) return placed_rows(piece.payload);
+  if (kind == wire::ChunkKind::placed) {
+    return placed_rows(wire::read_reply<table_calls::RowsPlaced>(piece.header, piece.payload));
+  }
   return std::span<const std::byte>();
 }
 
 // The buffer goes back with the next piece, for until then the caller has its rows.
-RemoteRun::Piece RemoteRun::placed_rows(std::string_view payload) {
-  wire::ResultPlace place{};
+RemoteRun::Piece RemoteRun::placed_rows(const std::optional<table_calls::RowsPlaced>& placed) {
   std::optional<std::span<const std::byte>> rows;
-  if (payload.size() == sizeof place) {
-    std::memcpy(&place, payload.data(), sizeof place);
-    rows = (*session_)->parts.of<ResultBuffers>().find(place);
-  }
+  if (placed) rows = (*session_)->parts.of<ResultBuffers>().find(placed->place);
   if (!rows || rows->empty()) {
     cancel();
     return refuse_nonsense("the node says that rows lie where there is no buffer");
   }
   buffer_bytes_ += rows->size();
-  if ((place.flags & wire::kBufferFull) != 0) read_.add(place.buffer);
+  if ((placed->place.flags & wire::kBufferFull) != 0) read_.add(placed->place.buffer);
   const Piece taken = rows_of(text_of(*rows));
   may_change_ = taken && taken->data() == rows->data();
   return taken;

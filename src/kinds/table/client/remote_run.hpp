@@ -18,6 +18,10 @@
 #include "kinds/table/client/run_secrets.hpp"
 #include "kinds/table/client/tables.hpp"
 
+namespace espalier::table_calls {
+struct RowsPlaced;
+}
+
 namespace espalier::client {
 
 /// A session for as long as somebody wants it: the thread's own where that is within one call.
@@ -71,7 +75,8 @@ class RemoteRun final : public TableRun {
         limits_(limits),
         secrets_(std::move(secrets)) {}
   Piece take(const Incoming& piece);
-  Piece placed_rows(std::string_view payload);
+  /// None: what came is no such chunk.
+  Piece placed_rows(const std::optional<table_calls::RowsPlaced>& placed);
   [[nodiscard]] std::uint64_t look_again_ns() const;
   Piece finish(const Incoming& last);
   /// The numbers of the last message, and the rows behind them; nothing: it has none.

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/table/device/tables_at_device.hpp"
 
-#include <span>
+#include <optional>
 #include <utility>
 
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
+#include "channel/device/host_asker.hpp"
 #include "channel/device/host_posts.hpp"
 #include "channel/device/relay.hpp"
 #include "engine/call.hpp"
+#include "engine/payload_reader.hpp"
+#include "kinds/table/calls.hpp"
 #include "kinds/table/loaded_pipeline.hpp"
 #include "kinds/table/offload/loaded_pipelines.hpp"
 #include "kinds/table/offload/loaded_run.hpp"
@@ -23,11 +26,10 @@ using wire::OffloadId;
 
 // Also when the client that loaded it is gone.
 void drop_loaded_pipeline(Call& call) {
-  const HostAnswer& answer = *host_answer(call);
-  if (answer.header.code != 0) return;
+  const auto loaded = reply_in<table_calls::Loaded>(*host_answer(call));
+  if (!loaded) return;
   HostLink& link = host_link(call);
-  const std::uint64_t number = answer.header.version;
-  const wire::RequestMessage<table_calls::DropPipelines> drop({base::bytes_of(number)});
+  const wire::RequestMessage<table_calls::DropPipelines> drop({base::bytes_of(loaded->pipeline)});
   link.notify(link.connection(), drop.get());
 }
 
@@ -40,11 +42,13 @@ Next relay_rows(Call& call) {
     return call.fail({Code::unsupported, 0, 0},
                      "a device hands on no keys: ask its host for what is to be decrypted");
   }
-  const auto payload = std::as_bytes(std::span(call.payload()));
   const bool is_query = call.offload().id == OffloadId::table_query;
-  if (!is_query || !table::is_loaded_run(payload)) return begin_long_relay(call);
+  const auto asked = is_query ? wire::read_request<table_calls::Query>(call.bytes()) : std::nullopt;
+  if (!asked || !table::is_loaded_run(offload::bytes_of_text(asked->pipeline))) {
+    return begin_long_relay(call);  // what a request must be like, the host says
+  }
   auto message = offload::message_of_run(offload::LoadedPipelines::of(call.connection()),
-                                         call.map_number(), payload);
+                                         asked->table, offload::bytes_of_text(asked->pipeline));
   if (!message) return call.fail(message.error().error, message.error().words);
   return begin_long_relay(call, *std::move(message));
 }
@@ -55,9 +59,11 @@ Next load_pipeline(Call& call) {
   const HostAnswer* const answer = host_answer(call);
   if (answer == nullptr || answer->header.code != 0 || !answer->last) return ask_host(call);
   drop_loaded_pipeline(call);
-  auto message = table::decode_pipeline(std::as_bytes(std::span(call.payload())));
+  const auto asked = wire::read_request<table_calls::LoadPipeline>(call.bytes());
+  if (!asked) return call.fail({Code::corrupt, 0, 0});
+  auto message = table::decode_pipeline(offload::bytes_of_text(asked->pipeline));
   if (!message) return call.fail({Code::corrupt, 0, 0}, message.error().message());
-  return offload::keep_pipeline(call, {call.map_number(), *std::move(message)});
+  return offload::keep_pipeline(call, {asked->table, *std::move(message)});
 }
 
 }  // namespace

@@ -186,7 +186,8 @@ void tell_of(Call& call, QueryState& state, const wire::ResultPlace& place) {
   state.reader.took();
   call.services().part<TableServices>().result_buffer_bytes.fetch_add(place.bytes,
                                                                       std::memory_order_relaxed);
-  call.send_chunk(wire::ChunkKind::placed, {}, {base::bytes_of(place)});
+  const wire::ReplyMessage<table_calls::RowsPlaced> chunk({place});
+  call.send_chunk(wire::ChunkKind::placed, chunk.header(), {chunk.payload()});
 }
 
 // False: not now, or never, if it is broken.
