@@ -304,8 +304,8 @@ bool Scheduler::has_place(const Connection& connection, std::uint8_t hops) const
   return busy_[hops] < kHopPlaces || connection.counted[hops] == 0;
 }
 
-// Requests of other nodes as places become free: of each session in its turn one, and of that in the
-// order in which they came.
+// Requests of other nodes as places become free: of each session in its turn one, and of that in
+// the order in which they came.
 bool Scheduler::go_on_in_places() {
   if (without_place_ == 0) [[likely]]
     return false;
