@@ -9,6 +9,7 @@
 #include "base/clock.hpp"
 #include "engine/client_table.hpp"
 #include "engine/connection.hpp"
+#include "engine/planted_engine_bugs.hpp"
 #include "engine/principal_accounts.hpp"
 #include "engine/scheduler.hpp"
 #include "engine/services.hpp"
@@ -301,6 +302,7 @@ void Scheduler::end_peer_wait(Request& request, PrincipalAccount& account) {
 }
 
 bool Scheduler::has_place(const Connection& connection, std::uint8_t hops) const {
+  if (planted(Bug::hops_share_places)) return busy_[1] + busy_[2] < kHopPlaces;
   return busy_[hops] < kHopPlaces || connection.counted[hops] == 0;
 }
 
