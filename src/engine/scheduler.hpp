@@ -87,7 +87,7 @@ class Scheduler final : private PostedRequests {
   /// And of all clients together, each its share: so much memory clients that never read may take.
   static constexpr std::uint32_t kStalledMaxOfAll = 65536;
   /// Those of one principal's that may wait for peers, on all schedulers of the node: while there
-  /// are so many, no more of its requests are taken.
+  /// are so many, no more requests are taken of its connections that have one of these.
   static constexpr std::uint32_t kPeerWaitsMax = 1024;
   /// Places of requests with as many hops, for each number of hops; one for each session, if there
   /// are more.

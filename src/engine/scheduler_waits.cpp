@@ -242,7 +242,8 @@ bool Scheduler::may_go_on(Connection& connection, const Request& request) const 
 
 bool Scheduler::is_kept_back(const Connection& connection) const {
   if (!may_stall(connection)) return true;
-  return connection.account->peer_waits.load(std::memory_order_relaxed) >= kPeerWaitsMax;
+  return connection.peer_waits != 0 &&
+         connection.account->peer_waits.load(std::memory_order_relaxed) >= kPeerWaitsMax;
 }
 
 // Whether its next request may be taken, though it may have to wait aside.
