@@ -8,11 +8,12 @@
 //
 //   done      it took effect, and what it brings is there; of a call: it was answered
 //   refused   the peer said so of a READ or an atomic: no effect
-//   unknown   it left: it may have taken effect, or may yet until the peer has ended the session
+//   unknown   it left: it may have taken effect, or may yet until the peer has ended the session,
+//             which it has before the link has a new one
 //   not_sent  it never left this node
 //
-// A failed post ends the link, whoever posted it; it is made again by itself, with a session of its
-// own. Keys of memory and numbers of objects are good for the session in which they were told, so
+// A failed post ends the link, whoever posted it, but for a call that is given up because it takes
+// too long; it is made again by itself, with a session of its own. Keys of memory and numbers of objects are good for the session in which they were told, so
 // each post says which one it means, and leaves by no other.
 //
 // Thread: one, that of the worker; the counts from any.

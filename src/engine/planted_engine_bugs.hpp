@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Switches that break one rule of what sessions are given, or of what steps post to peers, at a
-// time (base/planted.hpp).
+// Switches that break one rule of what sessions are given, of what steps post to peers, or of the
+// places of what comes from these, at a time (base/planted.hpp).
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,10 @@ enum class Bug : std::uint8_t {
   // Of posts to peers (peer_posts.hpp).
   peer_post_overtakes,    // what finds no room keeps nothing behind it waiting
   peer_failure_believed,  // a post has taken effect, whatever the link says
+
+  // Of requests that come over other nodes (scheduler.hpp).
+  hops_wait_for_clients,  // they are not taken while clients have all their places
+  hops_share_places,      // of one hop and of two they have the same places
 };
 
 using base::planted;

@@ -13,6 +13,7 @@
 #include "catalog/redo_sink.hpp"
 #include "engine/client_table.hpp"
 #include "engine/connection.hpp"
+#include "engine/planted_engine_bugs.hpp"
 #include "engine/services.hpp"
 #include "wire/refusal.hpp"
 
@@ -218,7 +219,7 @@ std::uint8_t Scheduler::next_hops(const Connection& connection) {
 bool Scheduler::may_take(const Connection& connection, std::uint32_t share) const {
   if (connection.broken || !connection.requests.ready()) return false;
   const std::uint8_t hops = next_hops(connection);
-  if (hops != 0) [[unlikely]]
+  if (hops != 0 && !planted(Bug::hops_wait_for_clients)) [[unlikely]]
     return connection.taken[std::min(hops, wire::kHopsMax)] < wire::kHopRequestsMax;
   return busy() < kInFlight && connection.counted[0] < share && !is_kept_back(connection);
 }

@@ -12,8 +12,8 @@
 // Requests that come over other nodes have places that clients cannot take, by the number of hops
 // that they have behind them, and so has what they wait for elsewhere: nodes that ask each other
 // cannot wait for each other in a circle (docs/design/peers.md). A no-op takes no place, for it
-// asks whether the node is there. Each session has one of them whatever others have, and takes turns
-// with these for the rest: whoever is no node, and says that it is one, keeps out no node.
+// asks whether the node is there. Each session has one of them whatever others have, and takes
+// turns with these for the rest: whoever is no node, and says that it is one, keeps out no node.
 //
 // A request whose response ring is full is stalled until its client has read: it counts for nothing
 // then, for others must not wait for that client, nor must those of the same client that answer to
@@ -92,7 +92,7 @@ class Scheduler final {
   /// And of all clients together, each its share: so much memory clients that never read may take.
   static constexpr std::uint32_t kStalledMaxOfAll = 65536;
   /// Those of one principal's that may wait for peers, on all schedulers of the node: while there
-  /// are so many, no more of its requests are taken.
+  /// are so many, no more requests are taken of its connections that have one of these.
   static constexpr std::uint32_t kPeerWaitsMax = 1024;
   /// Places of requests with as many hops, for each number of hops; one for each session, if there
   /// are more.

@@ -9,6 +9,7 @@
 #include "base/clock.hpp"
 #include "engine/client_table.hpp"
 #include "engine/connection.hpp"
+#include "engine/planted_engine_bugs.hpp"
 #include "engine/principal_accounts.hpp"
 #include "engine/scheduler.hpp"
 #include "engine/services.hpp"
@@ -200,7 +201,8 @@ bool Scheduler::may_go_on(Connection& connection, const Request& request) const 
 
 bool Scheduler::is_kept_back(const Connection& connection) const {
   if (!may_stall(connection)) return true;
-  return connection.account->peer_waits.load(std::memory_order_relaxed) >= kPeerWaitsMax;
+  return connection.peer_waits != 0 &&
+         connection.account->peer_waits.load(std::memory_order_relaxed) >= kPeerWaitsMax;
 }
 
 // Whether its next request may be taken, though it may have to wait aside.
@@ -260,11 +262,12 @@ void Scheduler::end_peer_wait(Request& request, PrincipalAccount& account) {
 }
 
 bool Scheduler::has_place(const Connection& connection, std::uint8_t hops) const {
+  if (planted(Bug::hops_share_places)) return busy_[1] + busy_[2] < kHopPlaces;
   return busy_[hops] < kHopPlaces || connection.counted[hops] == 0;
 }
 
-// Requests of other nodes as places become free: of each session in its turn one, and of that in the
-// order in which they came.
+// Requests of other nodes as places become free: of each session in its turn one, and of that in
+// the order in which they came.
 bool Scheduler::go_on_in_places() {
   if (without_place_ == 0) [[likely]]
     return false;

@@ -29,8 +29,8 @@ struct PeerOptions {
   /// A peer of which something is awaited, and that answers nothing for so long, though it is asked
   /// whether it is there, is given up.
   std::uint64_t silence_ns = 3'000'000'000;
-  /// A call that is not answered for so long is given up, and so is a link whose oldest post has not
-  /// ended after it, though the peer is there.
+  /// A call that is not answered for so long is given up, and so is a link whose oldest post has
+  /// not ended after it, though the peer is there.
   std::uint64_t answer_ns = 30'000'000'000;
   /// Between two tries; after each in vain twice as long, up to the second.
   std::uint64_t pause_ns = 50'000'000;

@@ -151,7 +151,7 @@ bool SessionLink::poll(PeerEnds& ends) {
   if (!awaits()) {
     hear();
     ended_ns_ = now_ns_;
-    if (now_ns_ - polled_ns_ < kQuietLookNs && !lost_) return moved;
+    if (now_ns_ - polled_ns_ < kQuietLookNs && !is_lost()) return moved;
     polled_ns_ = now_ns_;
   }
   try {

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -25,7 +26,10 @@ SideLink::SideLink(std::unique_ptr<fabric::Endpoint> endpoint)
 SideLink::~SideLink() {
   if (!pair_) return;
   pair_->close();
-  endpoint_->progress();  // so that the node hears of it
+  try {
+    endpoint_->progress();  // so that the node hears of it
+  } catch (const std::bad_alloc&) {  // then it finds out
+  }
 }
 
 Result<std::unique_ptr<SideLink>> SideLink::open(const fabric::FabricAddress& address,

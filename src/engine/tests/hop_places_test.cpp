@@ -13,17 +13,17 @@
 namespace espalier::offload {
 namespace {
 
-bool lets_go = false;
-std::uint32_t begun = 0;
+bool holds_may_go = false;
+std::uint32_t holds_begun = 0;
 
 /// Keeps its place until it may go.
 struct HoldState {
   bool begun = false;
 };
 
-Next hold(Call& call) {
-  if (!std::exchange(call.state<HoldState>().begun, true)) ++begun;
-  return lets_go ? call.answer({}) : call.again();
+Next hold_place(Call& call) {
+  if (!std::exchange(call.state<HoldState>().begun, true)) ++holds_begun;
+  return holds_may_go ? call.answer({}) : call.again();
 }
 
 constexpr auto kHold = static_cast<wire::OffloadId>(wire::kOwnOffloadIds);
@@ -33,17 +33,17 @@ const Offload kHoldCalls[] = {{{.id = kHold,
                                 .summary = "keeps its place",
                                 .right = Right::none,
                                 .limits = {}},
-                               {.step = hold}}};
-constexpr wire::ConnectionLayout kManyRequests{512, 512, 1};
-constexpr std::uint32_t kMost = wire::kHopRequestsMax;
+                               {.step = hold_place}}};
+constexpr wire::ConnectionLayout kHopRings{512, 512, 1};
+constexpr std::uint32_t kHopsMost = wire::kHopRequestsMax;
 
 class HopPlaces : public ::testing::Test {
  protected:
   HopPlaces() : serving_({}, std::uint64_t{64} << 20, kHoldCalls) {
-    lets_go = false;
-    begun = 0;
+    holds_may_go = false;
+    holds_begun = 0;
   }
-  ~HopPlaces() override { lets_go = true; }
+  ~HopPlaces() override { holds_may_go = true; }
   void post(SchedulerFixture::Client& client, wire::OffloadId offload, unsigned hops) {
     wire::RequestHeader header = request_of(offload, 0, ++tag_);
     header.ring = static_cast<std::uint8_t>(hops << wire::kHopShift);
@@ -57,9 +57,9 @@ class HopPlaces : public ::testing::Test {
   }
   /// Takes every place that clients can have.
   void fill_with_clients() {
-    for (int i = 0; i < 4; ++i) hold_many(serving_.connect(kManyRequests, 2), 200, 0);
-    ASSERT_TRUE(serving_.run_until([] { return begun >= Scheduler::kInFlight; }));
-    begun = 0;
+    for (int i = 0; i < 4; ++i) hold_many(serving_.connect(kHopRings, 2), 200, 0);
+    ASSERT_TRUE(serving_.run_until([] { return holds_begun >= Scheduler::kInFlight; }));
+    holds_begun = 0;
   }
   /// Whether a request is answered, though others keep their places.
   bool is_answered(SchedulerFixture::Client& client, unsigned hops,
@@ -87,54 +87,54 @@ TEST_F(HopPlaces, ClientsTakeNone) {
 
 // By one ring: what has no place waits aside.
 TEST_F(HopPlaces, RequestsOfFewerHopsTakeNoneOfMore) {
-  auto& node = serving_.connect(kManyRequests);
-  hold_many(node, kMost, 1);
-  EXPECT_EQ(begun, Scheduler::kHopPlaces);
-  auto& other = serving_.connect(kManyRequests);
-  hold_many(other, kMost, 1);
-  EXPECT_EQ(begun, Scheduler::kHopPlaces + 1) << "each session has one, whatever others have";
+  auto& node = serving_.connect(kHopRings);
+  hold_many(node, kHopsMost, 1);
+  EXPECT_EQ(holds_begun, Scheduler::kHopPlaces);
+  auto& other = serving_.connect(kHopRings);
+  hold_many(other, kHopsMost, 1);
+  EXPECT_EQ(holds_begun, Scheduler::kHopPlaces + 1) << "each session has one, whatever others have";
   EXPECT_TRUE(is_answered(other, 2));
   EXPECT_TRUE(is_answered(serving_.connect(), 0));
   EXPECT_TRUE(is_answered(other, 2, wire::OffloadId::noop));
-  lets_go = true;
+  holds_may_go = true;
   std::uint32_t answered = 0;
   EXPECT_TRUE(serving_.run_until([&] {
     while (node->receive()) ++answered;
     while (other->receive()) ++answered;
-    return answered == 2 * kMost;
+    return answered == 2 * kHopsMost;
   }));
 }
 
 // A session asks for no more than that; whoever does keeps itself waiting.
 TEST_F(HopPlaces, OfOneSessionButSoManyAreTaken) {
-  auto& node = serving_.connect(kManyRequests);
-  hold_many(node, 2 * kMost, 2);
-  EXPECT_EQ(node.connection->taken[2], kMost);
+  auto& node = serving_.connect(kHopRings);
+  hold_many(node, 2 * kHopsMost, 2);
+  EXPECT_EQ(node.connection->taken[2], kHopsMost);
   EXPECT_TRUE(is_answered(serving_.connect(), 2));
-  lets_go = true;
+  holds_may_go = true;
   std::uint32_t answered = 0;
   EXPECT_TRUE(serving_.run_until([&] {
     while (node->receive()) ++answered;
-    return answered == 2 * kMost;
+    return answered == 2 * kHopsMost;
   }));
   EXPECT_EQ(node.connection->taken[2], 0u);
 }
 
 TEST_F(HopPlaces, ANoopThatAsksWhetherTheNodeIsThereTakesNone) {
-  auto& node = serving_.connect(kManyRequests);
-  hold_many(node, kMost, 2);
-  auto& other = serving_.connect(kManyRequests);
+  auto& node = serving_.connect(kHopRings);
+  hold_many(node, kHopsMost, 2);
+  auto& other = serving_.connect(kHopRings);
   hold_many(other, 2, 2);  // of which one waits
   EXPECT_TRUE(is_answered(other, 2, wire::OffloadId::noop));
 }
 
 TEST_F(HopPlaces, WhatWaitsForOneEndsWithItsClient) {
-  auto& node = serving_.connect(kManyRequests);
-  hold_many(node, kMost, 1);
-  auto& other = serving_.connect(kManyRequests);
+  auto& node = serving_.connect(kHopRings);
+  hold_many(node, kHopsMost, 1);
+  auto& other = serving_.connect(kHopRings);
   hold_many(other, 10, 1);
   serving_.disconnect(other);
-  lets_go = true;
+  holds_may_go = true;
   EXPECT_TRUE(serving_.run_until_idle());
   EXPECT_TRUE(other.ended);
   EXPECT_TRUE(is_answered(serving_.connect(), 1));
