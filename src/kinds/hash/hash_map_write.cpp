@@ -129,6 +129,8 @@ Result<WriteOutcome> HashMap::carry_out(HashThread& thread, WriteIntent& intent)
   auto outcome = attempt(thread, intent, own);
   if (intent.help.waits && is_starved(outcome)) [[unlikely]]
     outcome = attempt_starved(thread, intent, own);
+  if (own) [[unlikely]]
+    intent.help.staged = nullptr;
   if (outcome && store_.reclaimer.due()) store_.reclaimer.collect(*thread.cache);
   return outcome;
 }
@@ -169,19 +171,26 @@ Result<WriteOutcome> HashMap::attempt(HashThread& thread, WriteIntent& intent,
   return outcome;
 }
 
+void HashMap::make_room(HashThread& thread, const tree::StarvedWrite& starved) noexcept {
+  try {
+    // An erase needs no more than earlier ones have unlinked, wherever memory has failed.
+    if (starved.erases) flush(thread.holder());
+    tree::make_room(store_.core, *thread.cache, starved);
+  } catch (const std::bad_alloc&) {  // of what frees memory for others; no lock is held
+  }
+  reserve_for_erases();
+}
+
 // As ordered maps do (store/starved_write.hpp).
 Result<WriteOutcome> HashMap::attempt_starved(HashThread& thread, WriteIntent& intent,
                                               std::optional<memory::StagedBytes>& own) {
-  tree::StarvedWrite starved{intent.op == WriteOp::erase, 0, base::monotonic_ns()};
+  tree::StarvedWrite starved{intent.op == WriteOp::erase, 0, base::monotonic_ns(), false};
   while (tree::may_try_again(store_.core, starved)) {
     ++starved.attempts;
     if (starved.attempts > tree::kAttemptsAtOnce) {
       std::this_thread::sleep_for(std::chrono::nanoseconds(tree::kStarvedPaceNs));
     }
-    try {
-      tree::make_room(store_.core, *thread.cache, starved);
-    } catch (const std::bad_alloc&) {  // of what frees memory for others; no lock is held
-    }
+    make_room(thread, starved);
     auto outcome = attempt(thread, intent, own);
     if (!is_starved(outcome)) return outcome;
   }

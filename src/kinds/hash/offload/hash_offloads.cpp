@@ -177,11 +177,8 @@ Next try_again(Call& call, HashWriteState<Request>& state) {
       return call.at(base::monotonic_ns() + tree::kStarvedPaceNs);
     }
   }
-  return call.helper_steps_when_possible([&state, &store = call.services().store](StepContext&) {
-    try {
-      tree::make_room(store, state.starved);
-    } catch (const std::bad_alloc&) {  // the write is refused, then
-    }
+  return call.helper_steps_when_possible([&state](StepContext&) {
+    hash_calls::make_room(*state.map, state.starved);
     state.makes_room = false;
     return JobStep::done;
   });
