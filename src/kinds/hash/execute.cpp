@@ -141,6 +141,10 @@ Begun<Summed> begin(HashMap& of, const Add& asked, const WriteHelp& help) {
   return begin_at_once(of, asked, help);
 }
 
+bool may_try_again(const HashMap& of, tree::StarvedWrite& starved) {
+  return of.may_try_again(starved);
+}
+
 void make_room(HashMap& of, const tree::StarvedWrite& starved) noexcept {
   try {
     const auto lease = HashThreadLease::take(of.store().threads);

@@ -136,7 +136,9 @@ class HashMap final : public HashView,
   Unreleased<HashSummed> begin_add(HashThread& thread, std::string_view key, std::uint64_t amount,
                                    bool waits = true);
 
-  /// For the next attempt of a write that has found no memory (store/starved_write.hpp).
+  /// Whether a write that has found no memory tries again (store/starved_write.hpp).
+  [[nodiscard]] bool may_try_again(tree::StarvedWrite& starved) const;
+  /// What is done for its next attempt.
   /// Requires: no lock is held; what the thread exposes holds back what waits.
   void make_room(HashThread& thread, const tree::StarvedWrite& starved) noexcept;
 

@@ -13,7 +13,6 @@
 #include "base/clock.hpp"
 #include "engine/long_answer.hpp"
 #include "engine/object_call.hpp"
-#include "engine/services.hpp"
 #include "kinds/hash/execute.hpp"
 #include "kinds/hash/offload/hash_table.hpp"
 #include "memory/staged_bytes.hpp"
@@ -192,7 +191,7 @@ Next go_on_writing(Call& call, HashWriteState<Request>& state, const Request& as
   }
   if (found_no_memory(*state.begun)) [[unlikely]] {
     if (state.starved.since_ns == 0) state.starved.since_ns = base::monotonic_ns();
-    if (tree::may_try_again(call.services().store, state.starved)) return try_again(call, state);
+    if (hash_calls::may_try_again(*state.map, state.starved)) return try_again(call, state);
   }
   if (!hash_calls::released(*state.map, state.begun->version)) return call.again();
   return answer_or_fail(call, state.begun->answer);
