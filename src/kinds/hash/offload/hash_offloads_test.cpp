@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/bytes.hpp"
+#include "base/epoch_pins.hpp"
 #include "engine/long_answer.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
 #include "kinds/hash/hash_map.hpp"
@@ -69,6 +70,13 @@ class HashOffloads : public testing::Test {
     comparison.kind = static_cast<std::uint8_t>(ConditionKind::value);
     comparison.expected_bytes = static_cast<std::uint32_t>(value.size());
     return std::string(base::bytes_of(comparison)).append(value);
+  }
+  /// Turns until a value that was found is pinned, for a helper.
+  void expect_pinned() {
+    EXPECT_TRUE(node_.run_until([&] {
+      if (client_->flush()) client_->ring();
+      return node_.store().epoch_pins.oldest() != base::EpochPins::kNone;
+    })) << "it is not found";
   }
   [[nodiscard]] std::uint64_t steps() { return node_.services().helpers.numbers().steps; }
 
@@ -180,8 +188,7 @@ TEST_F(HashOffloads, AComparisonThatLosesItsRaceBeginsAgain) {
     client_->post(message_of(request_of(OffloadId::hash_compare_and_set, id, 7), "k",
                              expecting(first) + second));
     client_->ring();
-    node_.turns(5);
-    EXPECT_NE(node_.store().epoch_pins.oldest(), base::EpochPins::kNone) << "it is found";
+    expect_pinned();
     ASSERT_TRUE(map->put(writer, "k", same ? first : "another"));
     const std::uint64_t before = steps();
     helper.release();
@@ -206,7 +213,7 @@ TEST_F(HashOffloads, ALongValueThatIsReplacedWhileItIsCopiedComesWhole) {
   HeldHelper helper(node_.services().helpers);
   client_->post(message_of(request_of(OffloadId::hash_get, id, 7), "k", ""));
   client_->ring();
-  node_.turns(5);
+  expect_pinned();
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(map->put(writer, "k", std::string(first.size(), static_cast<char>('a' + i))));
     map->give_back(writer);
