@@ -228,6 +228,29 @@ TEST_F(HashOffloads, ALongValueThatIsReplacedWhileItIsCopiedComesWhole) {
   EXPECT_LT(map->all_numbers().long_bytes, 3 * first.size()) << "what was replaced is free";
 }
 
+// The worker tries it, and no more: helpers make room, or it is refused in the end.
+TEST_F(HashOffloads, HelpersMakeRoomForAWriteThatFindsNoMemory) {
+  const std::uint32_t id = create("h");
+  const auto map = node_.catalog().find<hash::HashMap>(id);
+  ASSERT_NE(map, nullptr);
+  hash::HashThread writer = hash::HashThread::join(map->store()).value();
+  const std::string value(200'000, 'v');
+  const auto key_of = [](int i) { return "key" + std::to_string(i); };
+  int stored = 0;
+  while (map->put(writer, key_of(stored), value)) ++stored;
+  ASSERT_GT(stored, 100);
+  std::uint64_t before = steps();
+  EXPECT_EQ(call(OffloadId::hash_put, id, "k", value).code(), Code::out_of_memory);
+  EXPECT_GE(steps() - before, 2u);
+  EXPECT_TRUE(text_of(call(OffloadId::hash_get, id, key_of(7))) == value);
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_EQ(call(OffloadId::hash_erase, id, key_of(i)).header.flags,
+              wire::kFound | wire::kApplied);
+  }
+  EXPECT_EQ(call(OffloadId::hash_put, id, "k", value).header.flags, wire::kApplied);
+  EXPECT_TRUE(text_of(call(OffloadId::hash_get, id, "k")) == value);
+}
+
 // A scheduler knows the maps that it was asked for, until they are dropped.
 TEST_F(HashOffloads, ADroppedMapIsLetGo) {
   const std::uint32_t id = create("h");
