@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/starved_write.hpp"
 
+#include <utility>
+
 #include "base/clock.hpp"
 #include "memory/buffer_cache.hpp"
 #include "store/store_core.hpp"
@@ -18,9 +20,11 @@ constexpr std::uint64_t kEraseClaimsNs = 100'000'000;  // then leases are ended 
 
 }  // namespace
 
-bool may_try_again(const StoreCore& store, const StarvedWrite& write) {
+// What others have let go of since the last attempt is found by the next.
+bool may_try_again(const StoreCore& store, StarvedWrite& write) {
+  const bool held = std::exchange(write.others_held, store.others_hold_memory());
   if (write.attempts < kAttemptsAtOnce) return true;
-  if (!write.erases && !store.others_hold_memory()) return false;
+  if (!write.erases && !write.others_held && !held) return false;
   if (write.attempts < (write.erases ? kEraseAttempts : kLeasedAttempts)) return true;
   const std::uint64_t waited = base::monotonic_ns() - write.since_ns;
   if (!write.erases) return waited < kLeasedTimeoutNs;

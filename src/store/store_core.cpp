@@ -25,10 +25,7 @@ StoreCore::StoreCore(memory::Region region_in, std::uint32_t participants_max)
 
 bool StoreCore::free_some(memory::BufferCache& cache, bool insists) {
   bool freed = reclaimer.collect(cache);
-  // Where there is room for the longest buffer, what a write has not found is no memory of the
-  // store's: the heap has failed it.
-  const bool full = region.taken_bytes() + memory::kBufferBytesMax > region.limit_bytes();
-  if ((freed && !insists) || !full) return freed;
+  if ((freed && !insists) || !is_full()) return freed;
   freed = parts.give_back(cache) || freed;
   if (freed && !insists) return true;
   if (reclaimer.expire_oldest()) freed = reclaimer.collect(cache) || freed;

@@ -40,6 +40,12 @@ struct StoreCore {
     return leases_hold_memory() || reclaimer.waits_for_snapshots() || reclaimer.waits_for_pins();
   }
 
+  /// Whether there may be no room for a buffer. Where there is for the longest, what a write has not
+  /// found is no memory of the store's: the heap has failed it.
+  [[nodiscard]] bool is_full() const {
+    return region.taken_bytes() + memory::kBufferBytesMax > region.limit_bytes();
+  }
+
   /// Frees what waits and can be freed; where that is nothing, or `insists`, for it was not enough
   /// before, kinds give back what they have in reserve, then the oldest snapshots expire. Whether
   /// anything was freed, or some will be. Cost: a heavy barrier or two, and what kinds say of

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/hash/execute.hpp"
 
+#include <new>
 #include <utility>
 
 #include "catalog/catalog.hpp"
@@ -138,6 +139,18 @@ Begun<ItemWritten> begin(HashMap& of, const CompareAndSet& asked, const WriteHel
 }
 Begun<Summed> begin(HashMap& of, const Add& asked, const WriteHelp& help) {
   return begin_at_once(of, asked, help);
+}
+
+bool may_try_again(const HashMap& of, tree::StarvedWrite& starved) {
+  return of.may_try_again(starved);
+}
+
+void make_room(HashMap& of, const tree::StarvedWrite& starved) noexcept {
+  try {
+    const auto lease = HashThreadLease::take(of.store().threads);
+    if (lease) of.make_room(**lease, starved);
+  } catch (const std::bad_alloc&) {  // the write is refused, then
+  }
 }
 
 bool released(HashMap& of, std::uint64_t version) { return of.released(version); }

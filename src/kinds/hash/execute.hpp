@@ -26,6 +26,9 @@ class HashMap;
 namespace espalier::memory {
 class StagedBytes;
 }
+namespace espalier::tree {
+struct StarvedWrite;
+}
 
 namespace espalier::hash_calls {
 
@@ -86,6 +89,10 @@ using Begun = hash::Unreleased<Reply>;
                                        const hash::WriteHelp& help = {});
 [[nodiscard]] Begun<Summed> begin(hash::HashMap& of, const Add& asked,
                                   const hash::WriteHelp& help = {});
+/// Whether a write that has found no memory tries again (store/starved_write.hpp).
+[[nodiscard]] bool may_try_again(const hash::HashMap& of, tree::StarvedWrite& starved);
+/// Before its next attempt, by a thread that may take long.
+void make_room(hash::HashMap& of, const tree::StarvedWrite& starved) noexcept;
 /// Whether answers that wait for this version may be given.
 [[nodiscard]] bool released(hash::HashMap& of, std::uint64_t version);
 /// Whether those that wait now wait in vain, for the log has failed.

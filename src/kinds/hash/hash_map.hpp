@@ -34,6 +34,10 @@
 #include "memory/staged_bytes.hpp"
 #include "memory/version_clock.hpp"
 
+namespace espalier::tree {
+struct StarvedWrite;
+}
+
 namespace espalier::hash {
 
 inline constexpr std::size_t kKeyBytesMax = 65535;
@@ -131,6 +135,12 @@ class HashMap final : public HashView,
   /// The same, and does not wait until it may be answered. `waits`: as WriteHelp has it.
   Unreleased<HashSummed> begin_add(HashThread& thread, std::string_view key, std::uint64_t amount,
                                    bool waits = true);
+
+  /// Whether a write that has found no memory tries again (store/starved_write.hpp).
+  [[nodiscard]] bool may_try_again(tree::StarvedWrite& starved) const;
+  /// What is done for its next attempt.
+  /// Requires: no lock is held; what the thread exposes holds back what waits.
+  void make_room(HashThread& thread, const tree::StarvedWrite& starved) noexcept;
 
   /// A key's newest state, released or not.
   struct Seen {

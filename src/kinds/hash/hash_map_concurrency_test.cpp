@@ -178,6 +178,39 @@ TEST(HashConcurrency, ManyWritersAndErasesLeaveWhatTheySay) {
   EXPECT_EQ(f.faults(), "");
 }
 
+// What erases need, and what they give back, is as long as the pairs that others put.
+TEST(HashConcurrency, ErasesOfAFullStoreGoOnAmongPutsOfTinyPairs) {
+  HashFixture f({.partitions = 2}, std::uint64_t{8} << 20);
+  const std::uint64_t erases = kSlow ? 300 : 2000;
+  for (std::uint64_t i = 0; i < erases; ++i) f.put(key_of(i), "tiny");
+  for (int i = 0; f.map->put(f.thread, "long" + std::to_string(i), std::string(600, 'v')); ++i) {
+  }
+  std::atomic<bool> erasing{true};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&, t] {
+      HashThread thread = f.another_thread();
+      for (int i = 0; erasing; ++i) {
+        const std::string key = std::to_string(t) + ":" + std::to_string(i);
+        const auto put = f.map->put(thread, key, "tiny");
+        if (!put) {
+          EXPECT_EQ(put.error().code, Code::out_of_memory);
+        }
+      }
+    });
+  }
+  std::uint64_t erased = 0;
+  for (std::uint64_t i = 0; i < erases; ++i) {
+    const auto gone = f.map->erase(f.thread, key_of(i));
+    EXPECT_TRUE(gone) << i;
+    if (gone && gone->applied) ++erased;
+  }
+  erasing = false;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(erased, erases);
+  EXPECT_EQ(f.faults(), "");
+}
+
 TEST(PartitionLockConcurrency, OneThreadIsInside) {
   LockHolders holders;
   PartitionLock lock;

@@ -14,6 +14,7 @@
 #include "kinds/hash/hash_map.hpp"
 #include "kinds/hash/redo_record.hpp"
 #include "store/starved_write.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::hash {
 namespace {
@@ -24,10 +25,6 @@ bool is_long(std::string_view key, std::string_view value) {
 
 std::uint64_t pair_bytes(std::string_view key, std::string_view value) {
   return sizeof(LongPairHeader) + key.size() + value.size();
-}
-
-bool is_starved(const Result<WriteOutcome>& outcome) {
-  return !outcome && outcome.error().code == Code::out_of_memory;
 }
 
 }  // namespace
@@ -128,8 +125,10 @@ Result<catalog::RedoRoom> HashMap::record_room(const WriteIntent& intent) const 
 Result<WriteOutcome> HashMap::carry_out(HashThread& thread, WriteIntent& intent) {
   std::optional<memory::StagedBytes> own;
   auto outcome = attempt(thread, intent, own);
-  if (intent.help.waits && is_starved(outcome)) [[unlikely]]
+  if (intent.help.waits && intent.starved) [[unlikely]]
     outcome = attempt_starved(thread, intent, own);
+  if (own) [[unlikely]]
+    intent.help.staged = nullptr;
   if (outcome && store_.reclaimer.due()) store_.reclaimer.collect(*thread.cache);
   return outcome;
 }
@@ -140,6 +139,7 @@ Result<WriteOutcome> HashMap::attempt(HashThread& thread, WriteIntent& intent,
   const bool stores = intent.op != WriteOp::erase;
   if (stores && intent.value.size() > kValueBytesMax) return fail(Code::value_too_long);
   intent.may_grow = true;
+  intent.starved = false;
   catalog::RedoRoom record;
   if (redo() != nullptr) {
     auto room = record_room(intent);
@@ -150,6 +150,7 @@ Result<WriteOutcome> HashMap::attempt(HashThread& thread, WriteIntent& intent,
   memory::StagedBytes*& staged = intent.help.staged;
   if (stores && staged == nullptr && is_long(intent.key, intent.value)) {
     auto pair = stage(thread, intent.hash, intent.key, intent.value);
+    intent.starved = !pair;
     if (!pair) return std::unexpected(pair.error());
     own.emplace(*std::move(pair));
     own->copy(intent.value.size());
@@ -170,21 +171,34 @@ Result<WriteOutcome> HashMap::attempt(HashThread& thread, WriteIntent& intent,
   return outcome;
 }
 
+// Of what the heap has failed others give nothing back.
+bool HashMap::may_try_again(tree::StarvedWrite& starved) const {
+  return tree::may_try_again(store_.core, starved) &&
+         (starved.attempts < tree::kAttemptsAtOnce || store_.core.is_full());
+}
+
+void HashMap::make_room(HashThread& thread, const tree::StarvedWrite& starved) noexcept {
+  try {
+    // An erase needs no more than earlier ones have unlinked, whatever has failed.
+    if (starved.erases) give_back(thread);
+    tree::make_room(store_.core, *thread.cache, starved);
+  } catch (const std::bad_alloc&) {  // of what frees memory for others; no lock is held
+  }
+  reserve_for_erases();
+}
+
 // As ordered maps do (store/starved_write.hpp).
 Result<WriteOutcome> HashMap::attempt_starved(HashThread& thread, WriteIntent& intent,
                                               std::optional<memory::StagedBytes>& own) {
-  tree::StarvedWrite starved{intent.op == WriteOp::erase, 0, base::monotonic_ns()};
-  while (tree::may_try_again(store_.core, starved)) {
+  tree::StarvedWrite starved{intent.op == WriteOp::erase, 0, base::monotonic_ns(), false};
+  while (may_try_again(starved)) {
     ++starved.attempts;
     if (starved.attempts > tree::kAttemptsAtOnce) {
       std::this_thread::sleep_for(std::chrono::nanoseconds(tree::kStarvedPaceNs));
     }
-    try {
-      tree::make_room(store_.core, *thread.cache, starved);
-    } catch (const std::bad_alloc&) {  // of what frees memory for others; no lock is held
-    }
+    make_room(thread, starved);
     auto outcome = attempt(thread, intent, own);
-    if (!is_starved(outcome)) return outcome;
+    if (!intent.starved) return outcome;
   }
   return store_.pool.region().out_of_memory();
 }
@@ -220,13 +234,12 @@ Result<void> HashMap::provide(HashThread& thread, Partition& partition, const Sh
     const PartitionGuard guard(partition.lock, thread.holder());
     if (!partition.stock_retirement()) return out_of_memory();
   }
-  if (shortage.cls != kRecordClasses && !provide_records(thread, partition, shortage.cls, false)) {
-    return out_of_memory();
-  }
-  if (shortage.links &&
-      !provide_records(thread, partition, kLinkClass, intent.op == WriteOp::erase)) {
-    return out_of_memory();
-  }
+  const bool erases = intent.op == WriteOp::erase;
+  const bool provided =
+      (shortage.cls == kRecordClasses || provide_records(thread, partition, shortage.cls, false)) &&
+      (!shortage.links || provide_records(thread, partition, kLinkClass, erases));
+  intent.starved = !provided;
+  if (!provided) return out_of_memory();
   if (!shortage.segment && !shortage.directory) return {};
   const auto fetch = [&](std::uint64_t bytes, const auto& stock) -> Result<void> {
     const auto offset = store_.pool.allocate(memory::bins_class_of(bytes));
@@ -246,6 +259,7 @@ Result<void> HashMap::provide(HashThread& thread, Partition& partition, const Sh
   }
   // A partition with segments goes on without new ones as long as there is room in the old: for
   // these no snapshot expires, and nothing is reclaimed.
+  intent.starved = !fetched && !shortage.growth_can_wait;
   if (fetched || !shortage.growth_can_wait) return fetched;
   intent.may_grow = false;
   return {};

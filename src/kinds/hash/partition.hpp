@@ -53,6 +53,7 @@ struct WriteIntent {
   /// Where not null: room with the record of it, whose version is set when it is taken.
   catalog::RedoRoom* record = nullptr;
   bool may_grow = true;  // false: there was no memory to grow with
+  bool starved = false;  // what it lacked it has not found
 
   /// Returns its sequence; 0: there is none.
   std::uint64_t hand_over_record(std::uint64_t version) const {

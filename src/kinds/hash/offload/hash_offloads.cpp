@@ -14,7 +14,6 @@
 #include "catalog/redo_sink.hpp"
 #include "engine/long_answer.hpp"
 #include "engine/object_call.hpp"
-#include "engine/services.hpp"
 #include "kinds/hash/execute.hpp"
 #include "kinds/hash/offload/hash_table.hpp"
 #include "kinds/hash/offload/walk_piece.hpp"
@@ -214,11 +213,8 @@ Next try_again(Call& call, HashWriteState<Request>& state) {
       return call.at(base::monotonic_ns() + tree::kStarvedPaceNs);
     }
   }
-  return call.helper_steps_when_possible([&state, &store = call.services().store](StepContext&) {
-    try {
-      tree::make_room(store, state.starved);
-    } catch (const std::bad_alloc&) {  // the write is refused, then
-    }
+  return call.helper_steps_when_possible([&state](StepContext&) {
+    hash_calls::make_room(*state.map, state.starved);
     state.makes_room = false;
     return JobStep::done;
   });
@@ -232,7 +228,7 @@ Next go_on_writing(Call& call, HashWriteState<Request>& state, const Request& as
   }
   if (found_no_memory(*state.begun)) [[unlikely]] {
     if (state.starved.since_ns == 0) state.starved.since_ns = base::monotonic_ns();
-    if (tree::may_try_again(call.services().store, state.starved)) return try_again(call, state);
+    if (hash_calls::may_try_again(*state.map, state.starved)) return try_again(call, state);
   }
   if (hash_calls::released(*state.map, state.begun->version))
     return answer_or_fail(call, state.begun->answer);

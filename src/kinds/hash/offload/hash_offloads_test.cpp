@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/bytes.hpp"
+#include "base/epoch_pins.hpp"
 #include "engine/long_answer.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
 #include "kinds/hash/hash_map.hpp"
@@ -71,6 +72,13 @@ class HashOffloads : public testing::Test {
     comparison.kind = static_cast<std::uint8_t>(ConditionKind::value);
     comparison.expected_bytes = static_cast<std::uint32_t>(value.size());
     return std::string(base::bytes_of(comparison)).append(value);
+  }
+  /// Turns until a value that was found is pinned, for a helper.
+  void expect_pinned() {
+    EXPECT_TRUE(node_.run_until([&] {
+      if (client_->flush()) client_->ring();
+      return node_.store().epoch_pins.oldest() != base::EpochPins::kNone;
+    })) << "it is not found";
   }
   [[nodiscard]] std::uint64_t steps() { return node_.services().helpers.numbers().steps; }
 
@@ -243,8 +251,7 @@ TEST_F(HashOffloads, AComparisonThatLosesItsRaceBeginsAgain) {
     client_->post(message_of(request_of(OffloadId::hash_compare_and_set, id, 7), "k",
                              expecting(first) + second));
     client_->ring();
-    node_.turns(5);
-    EXPECT_NE(node_.store().epoch_pins.oldest(), base::EpochPins::kNone) << "it is found";
+    expect_pinned();
     ASSERT_TRUE(map->put(writer, "k", same ? first : "another"));
     const std::uint64_t before = steps();
     helper.release();
@@ -269,7 +276,7 @@ TEST_F(HashOffloads, ALongValueThatIsReplacedWhileItIsCopiedComesWhole) {
   HeldHelper helper(node_.services().helpers);
   client_->post(message_of(request_of(OffloadId::hash_get, id, 7), "k", ""));
   client_->ring();
-  node_.turns(5);
+  expect_pinned();
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(map->put(writer, "k", std::string(first.size(), static_cast<char>('a' + i))));
     map->give_back(writer);
@@ -282,6 +289,29 @@ TEST_F(HashOffloads, ALongValueThatIsReplacedWhileItIsCopiedComesWhole) {
   EXPECT_EQ(node_.store().epoch_pins.oldest(), base::EpochPins::kNone);
   map->give_back(writer);
   EXPECT_LT(map->all_numbers().long_bytes, 3 * first.size()) << "what was replaced is free";
+}
+
+// The worker tries it, and no more: helpers make room, or it is refused in the end.
+TEST_F(HashOffloads, HelpersMakeRoomForAWriteThatFindsNoMemory) {
+  const std::uint32_t id = create("h");
+  const auto map = node_.catalog().find<hash::HashMap>(id);
+  ASSERT_NE(map, nullptr);
+  hash::HashThread writer = hash::HashThread::join(map->store()).value();
+  const std::string value(200'000, 'v');
+  const auto key_of = [](int i) { return "key" + std::to_string(i); };
+  int stored = 0;
+  while (map->put(writer, key_of(stored), value)) ++stored;
+  ASSERT_GT(stored, 100);
+  std::uint64_t before = steps();
+  EXPECT_EQ(call(OffloadId::hash_put, id, "k", value).code(), Code::out_of_memory);
+  EXPECT_GE(steps() - before, 2u);
+  EXPECT_TRUE(text_of(call(OffloadId::hash_get, id, key_of(7))) == value);
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_EQ(call(OffloadId::hash_erase, id, key_of(i)).header.flags,
+              wire::kFound | wire::kApplied);
+  }
+  EXPECT_EQ(call(OffloadId::hash_put, id, "k", value).header.flags, wire::kApplied);
+  EXPECT_TRUE(text_of(call(OffloadId::hash_get, id, "k")) == value);
 }
 
 // A scheduler knows the maps that it was asked for, until they are dropped.

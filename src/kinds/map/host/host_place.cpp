@@ -79,11 +79,12 @@ WriteStep HostPlaceBase::write(Lane& lane, wire::Ref leaf, std::uint64_t& wait_f
 }
 
 StarvedWrite HostPlaceBase::starved(const Lane& lane) {
-  return {lane.task.request->op == Op::erase, lane.attempts, lane.starving_since_ns};
+  return {lane.task.request->op == Op::erase, lane.attempts, lane.starving_since_ns, false};
 }
 
 bool HostPlaceBase::may_try_again(const Lane& lane) const {
-  return tree::may_try_again(map_.store, starved(lane));
+  StarvedWrite write = starved(lane);
+  return tree::may_try_again(map_.store, write);
 }
 
 bool HostPlaceBase::make_room(Lane& lane) {
