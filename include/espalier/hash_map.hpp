@@ -120,7 +120,7 @@ class HashMap {
   /// how many were delivered. An item that is there from the begin to the end comes exactly once,
   /// with a value that it had meanwhile; of items that come or go some come, none of them twice.
   /// So it is no snapshot: what two items have was perhaps never there together. Growth of the
-  /// map meanwhile changes nothing of that. Cost: 4 lines for each item; on a node a round trip for
+  /// map meanwhile changes nothing of that. Cost: 3 lines for each item; on a node a round trip for
   /// each 64 KiB of items, which a helper gathers, and one for each value of more than 64 KiB; a
   /// client keeps one piece at a time. Errors: corrupt (the node's answer is none).
   [[nodiscard]] Result<std::uint64_t> walk(const ItemSink& sink) const;

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <expected>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -24,10 +23,6 @@
 #include "wire/call_message.hpp"
 #include "wire/message.hpp"
 
-namespace espalier::client {
-class PipelineImpl;
-struct Scope;
-}  // namespace espalier::client
 namespace espalier::store {
 class StoreParts;
 }
@@ -77,12 +72,6 @@ class Channel {
   virtual std::expected<void, Refusal> make(const wire::CallMessage& request,
                                             const wire::CallMessage& undo,
                                             const TakeAnswer& take) = 0;
-
-  /// Many requests in flight, of an object that `node` numbered.
-  /// Errors: besides, not_found (another one has come), unsupported (the way has none).
-  virtual Result<std::unique_ptr<client::PipelineImpl>> open_pipeline(const client::Scope& scope,
-                                                                      NodeNumber node,
-                                                                      std::uint32_t in_flight);
 
   /// Whether another process made it, which forked this one. Cost: a relaxed load.
   [[nodiscard]] bool is_copy() const { return mark_.is_copy(); }

@@ -8,7 +8,6 @@
 #include "base/assert.hpp"
 #include "catalog/calls.hpp"
 #include "catalog/samples.hpp"
-#include "channel/pipeline_impl.hpp"
 #include "wire/items.hpp"
 #include "wire/object.hpp"
 #include "wire/samples.hpp"
@@ -87,11 +86,6 @@ Result<wire::SampledObjects> samples(Channel& channel, const wire::SamplesWanted
   auto objects = wire::read_sampled_objects(sampled->items);
   if (!objects) return fail(Code::corrupt);
   return wire::SampledObjects{sampled->count, *std::move(objects)};
-}
-
-Result<std::unique_ptr<client::PipelineImpl>> Channel::open_pipeline(const client::Scope&,
-                                                                     NodeNumber, std::uint32_t) {
-  return fail(Code::unsupported);
 }
 
 Result<void> drop(Channel& channel, std::string_view name, ObjectKind kind) {

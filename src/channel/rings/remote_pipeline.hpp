@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "channel/channel.hpp"
-#include "channel/pipeline_impl.hpp"
+#include "channel/rings/pipeline_impl.hpp"
 #include "channel/rings/thread_rings.hpp"
 #include "espalier/types.hpp"
 

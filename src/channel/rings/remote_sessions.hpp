@@ -82,8 +82,10 @@ class RemoteSessions final : public channel::Channel,
   std::expected<void, Refusal> make(const wire::CallMessage& request, const wire::CallMessage& undo,
                                     const channel::TakeAnswer& take) override;
 
+  /// Many requests in flight, of an object that `node` numbered.
+  /// Errors: as connect_to(); not_found (another node has come).
   Result<std::unique_ptr<PipelineImpl>> open_pipeline(const Scope& scope, channel::NodeNumber node,
-                                                      std::uint32_t in_flight) override;
+                                                      std::uint32_t in_flight);
 
   /// Errors: as connect_to().
   Result<std::shared_ptr<RemoteSession>> acquire();

@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "channel/pipeline_impl.hpp"
+#include "channel/rings/pipeline_impl.hpp"
 #include "channel/rings/remote_pipeline.hpp"
 #include "channel/rings/remote_sessions.hpp"
 

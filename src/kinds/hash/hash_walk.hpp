@@ -40,7 +40,7 @@ class HashWalk {
 
   /// Goes over one bin, and calls `take(const WalkedItem&)` for each item of it. Where that returns
   /// false the walk ends behind that item. Returns false then. `take` must not throw.
-  /// Cost: a line, and of each item 3 to 5. Throws std::bad_alloc, and then the walk is over.
+  /// Cost: a line, and of each item 2. Throws std::bad_alloc, and then the walk is over.
   /// Requires: not at_end(); the thread exposes no epoch.
   template <class Take>
   bool step(HashThread& thread, const Take& take) {

@@ -162,7 +162,7 @@ Result<std::uint64_t> HashMapImpl::walk(const ItemSink& sink) {
 Result<std::unique_ptr<PipelineImpl>> HashMapImpl::open_pipeline(std::uint32_t in_flight) {
   if (object_.own() != nullptr) return open_own_pipeline(channel_, object_, in_flight);
   if (channel_->is_copy()) return fail(Code::forked);
-  return channel_->open_pipeline(pipeline_scope(object_), object_.node(), in_flight);
+  return open_pipeline_of_node(*channel_, object_, in_flight);
 }
 
 Result<HashMapStats> HashMapImpl::stats() {

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "channel/interface.hpp"
-#include "channel/pipeline_impl.hpp"
 #include "channel/reached_object.hpp"
+#include "channel/rings/pipeline_impl.hpp"
 #include "espalier/hash_map.hpp"
 
 namespace espalier::hash {

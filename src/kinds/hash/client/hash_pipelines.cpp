@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "channel/rings/remote_sessions.hpp"
 #include "kinds/hash/calls.hpp"
 #include "kinds/hash/hash_pipeline.hpp"
 #include "kinds/hash/hash_threads.hpp"
@@ -126,8 +127,13 @@ Result<std::unique_ptr<PipelineImpl>> open_own_pipeline(
   }
 }
 
-Scope pipeline_scope(const channel::Reached<hash::HashMap>& object) {
-  return {object.number(), hash_calls::kKeyBytesMax, 0, &hash_call_of};
+Result<std::unique_ptr<PipelineImpl>> open_pipeline_of_node(
+    channel::Channel& channel, const channel::Reached<hash::HashMap>& object,
+    std::uint32_t in_flight) {
+  auto* const sessions = dynamic_cast<RemoteSessions*>(&channel);
+  if (sessions == nullptr) return fail(Code::unsupported);
+  const Scope scope{object.number(), hash_calls::kKeyBytesMax, 0, &hash_call_of};
+  return sessions->open_pipeline(scope, object.node(), in_flight);
 }
 
 }  // namespace espalier::client

@@ -9,8 +9,8 @@
 #include <memory>
 
 #include "channel/channel.hpp"
-#include "channel/pipeline_impl.hpp"
 #include "channel/reached_object.hpp"
+#include "channel/rings/pipeline_impl.hpp"
 
 namespace espalier::hash {
 class HashMap;
@@ -22,7 +22,9 @@ namespace espalier::client {
 [[nodiscard]] Result<std::unique_ptr<PipelineImpl>> open_own_pipeline(
     std::shared_ptr<channel::Channel> channel, const channel::Reached<hash::HashMap>& object,
     std::uint32_t in_flight);
-/// What a lane to its node is told.
-[[nodiscard]] Scope pipeline_scope(const channel::Reached<hash::HashMap>& object);
+/// Errors: as RemoteSessions::open_pipeline(); unsupported (its node is not reached by rings).
+[[nodiscard]] Result<std::unique_ptr<PipelineImpl>> open_pipeline_of_node(
+    channel::Channel& channel, const channel::Reached<hash::HashMap>& object,
+    std::uint32_t in_flight);
 
 }  // namespace espalier::client

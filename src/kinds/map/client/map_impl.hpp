@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "channel/interface.hpp"
-#include "channel/pipeline_impl.hpp"
+#include "channel/rings/pipeline_impl.hpp"
 #include "espalier/map.hpp"
 
 namespace espalier::client {
