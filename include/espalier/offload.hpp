@@ -232,16 +232,16 @@ class OffloadContext {
 struct Offload {
   OffloadRow row;
   /// Called when the request comes, and again after again().
-  std::function<OffloadStep(OffloadContext&)> step;
+  std::function<OffloadStep(OffloadContext&)> step{};
 };
 
 /// All that a program gives to its node or store. Texts of rows are copied.
 struct Offloads {
-  std::vector<Offload> calls;
-  std::vector<OwnKind> kinds;
+  std::vector<Offload> calls{};
+  std::vector<OwnKind> kinds{};
   /// A handler of this call, or what makes an object, threw something but std::bad_alloc. By any
   /// thread; must not throw.
-  std::function<void(std::string_view call, std::string_view what)> threw;
+  std::function<void(std::string_view call, std::string_view what)> threw{};
 
   /// What is wrong with them, in one sentence; empty: nothing.
   [[nodiscard]] std::string mistake() const;
