@@ -362,7 +362,7 @@ TEST_F(OwnCallRoles, ARoleForSomeNamesIsGoodForThoseAlone) {
 
 // --- what they are made of -----------------------------------------------------------------------
 
-TEST(OwnCalls, WhatCannotBeOffersIsRefused) {
+TEST(OwnCalls, WhatCannotBeServedIsRefused) {
   TallyProgram program;
   const auto mistake_with = [&](const auto& change) {
     Offloads offloads = program.offloads();
