@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "espalier/espalier.h"
+#include "espalier/offload.hpp"
 #include "espalier/query.hpp"
 #include "espalier/sequencer.hpp"
 #include "espalier/table.hpp"
@@ -140,6 +141,13 @@ void expect_store_forked(Complaints& complaints, Store& store) {
   forked("sequencers", store.sequencers());
   forked("memory_bytes", store.memory_bytes());
   forked("map_names", store.map_names());
+  constexpr KindRow kKind{
+      .number = ObjectKind{200}, .name = "kind", .create_number = 129, .open_number = 130};
+  forked("call", store.call({.number = 128, .name = "call"}));
+  forked("create_object", store.create_object(kKind, "o"));
+  forked("open_object", store.open_object(kKind, "o"));
+  forked("drop_object", store.drop_object(kKind, "o"));
+  forked("object_names", store.object_names(kKind));
   complaints.expect("there is a page_message()", !store.page_message().empty());
   store.trim();
 }

@@ -188,8 +188,9 @@ class OffloadContext {
   }
   /// The objects of the store that the call runs beside, in this process. Handles of them, and this
   /// store, may be used until the request has ended, and are never kept: not by the program's own
-  /// objects either. The call has all rights there: whether its client may use an object, may_use()
-  /// says. A map that is dropped gives its memory back when no request uses it any more.
+  /// objects either. Calls of the program's own are carried out there by this thread, in this step.
+  /// The call has all rights there: whether its client may use an object, may_use() says. A map that
+  /// is dropped gives its memory back when no request uses it any more.
   /// Cost: a lock that all requests share, at the first use in a request.
   [[nodiscard]] Store& store();
   /// The client's name, for people; of a store of this process "this process".
@@ -232,16 +233,16 @@ class OffloadContext {
 struct Offload {
   OffloadRow row;
   /// Called when the request comes, and again after again().
-  std::function<OffloadStep(OffloadContext&)> step;
+  std::function<OffloadStep(OffloadContext&)> step{};
 };
 
 /// All that a program gives to its node or store. Texts of rows are copied.
 struct Offloads {
-  std::vector<Offload> calls;
-  std::vector<OwnKind> kinds;
+  std::vector<Offload> calls{};
+  std::vector<OwnKind> kinds{};
   /// A handler of this call, or what makes an object, threw something but std::bad_alloc. By any
   /// thread; must not throw.
-  std::function<void(std::string_view call, std::string_view what)> threw;
+  std::function<void(std::string_view call, std::string_view what)> threw{};
 
   /// What is wrong with them, in one sentence; empty: nothing.
   [[nodiscard]] std::string mistake() const;

@@ -62,6 +62,10 @@ struct Node::Running {
   explicit Running(std::shared_ptr<const program::OwnCalls> own) : kinds(std::move(own)) {}
 
   node_api::ProgramKinds kinds;
+  // Why it does not start; a device writes there also when it begins anew.
+  std::string failed_address;
+  std::string peer_mistake;
+  std::vector<std::string> secret_mistakes;
   std::unique_ptr<node::Node> node;
   std::unique_ptr<device::Device> device;
 
@@ -74,19 +78,15 @@ struct Node::Running {
 };
 
 TableResult<void> Node::Running::start(const node::Config& config) {
-  std::string address;
-  std::string peer;
-  std::vector<std::string> secrets;
   node::NodeOptions options;
   options.own_kinds = kinds.kinds();
-  options.failed_address = &address;
-  options.secret_mistakes = &secrets;
-  options.peer_mistake = &peer;
+  options.failed_address = &failed_address;
+  options.secret_mistakes = &secret_mistakes;
+  options.peer_mistake = &peer_mistake;
   const auto refusal = [&](const Error& error) {
-    std::string words;
-    if (!address.empty()) words = "it cannot listen at " + address;
-    if (!peer.empty()) words = peer;
-    for (const std::string& each : secrets) words += (words.empty() ? "" : "\n") + each;
+    std::string words = peer_mistake;
+    if (!failed_address.empty()) words = "it cannot listen at " + failed_address;
+    for (const std::string& each : secret_mistakes) words += (words.empty() ? "" : "\n") + each;
     return std::unexpected(TableError(error, std::move(words)));
   };
   if (config.node.place == node::Place::host) {

@@ -11,10 +11,13 @@
 
 namespace espalier::node_api {
 
-void NodeStore::serve(offload::Services& services) {
+void NodeStore::serve(offload::Services& services,
+                      const std::shared_ptr<const program::OwnCalls>& own) {
   const std::lock_guard lock(mutex_);
-  ESPALIER_ASSERT(services_ == nullptr || services_ == &services);
+  ESPALIER_ASSERT(services_ == nullptr || (services_ == &services && own_ == own));
+  if (services_ != nullptr) return;
   services_ = &services;
+  own_ = own;
 }
 
 std::shared_ptr<Store> NodeStore::store() const {
@@ -27,8 +30,9 @@ std::shared_ptr<Store> NodeStore::store() const {
   if (newest_ != nullptr && !keeps_dropped(*newest_)) return newest_;
   // The node's, which outlives this part.
   const std::shared_ptr<tree::StoreCore> core(std::shared_ptr<void>(), &services_->store);
-  auto made = std::make_shared<Store>(client::StoreImpl::handle(
-      std::make_unique<client::EmbeddedStore>(core, regular_expressions())));
+  auto impl = std::make_unique<client::EmbeddedStore>(core, regular_expressions());
+  impl->carry_out(own_);
+  auto made = std::make_shared<Store>(client::StoreImpl::handle(std::move(impl)));
   old = std::exchange(newest_, std::move(made));
   return newest_;
 }

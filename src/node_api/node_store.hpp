@@ -24,13 +24,15 @@ namespace espalier::node_api {
 /// What a node keeps for it: it goes before the node's store.
 class NodeStore final : public offload::NodePart, public program::StoreSource {
  public:
-  /// The services that it is a part of. Every handler's request sets it, to the same.
-  void serve(offload::Services& services);
+  /// The services that it is a part of, and the calls that are carried out there. Each request sets
+  /// them, to the same.
+  void serve(offload::Services& services, const std::shared_ptr<const program::OwnCalls>& own);
   [[nodiscard]] std::shared_ptr<Store> store() const override;
 
  private:
   mutable std::mutex mutex_;  // guards all below
   offload::Services* services_ = nullptr;
+  std::shared_ptr<const program::OwnCalls> own_;
   mutable std::shared_ptr<Store> newest_;  // null: none was asked for yet
 };
 

@@ -41,7 +41,7 @@ std::unique_ptr<program::RunningCall> begin(Call& call, const Served& served) {
   program::Caller caller{std::string(who.name), static_cast<OffloadRight>(who.role),
                          std::string(who.prefix)};
   auto& store = call.services().part<NodeStore>();
-  store.serve(call.services());
+  store.serve(call.services(), served.own);
   return std::make_unique<program::RunningCall>(*served.own, *served.call, call.payload(),
                                                 std::move(object), std::move(caller), store);
 }
@@ -137,12 +137,11 @@ ProgramKinds::ProgramKinds(std::shared_ptr<const program::OwnCalls> own) : own_(
     return *served_.emplace_back(std::make_unique<Served>(std::move(served)));
   };
   for (const Offload& call : own_->calls()) {
-    rows_.push_back(row_of(serve({.own = own_.get(), .call = &call})));
+    rows_.push_back(row_of(serve({.own = own_, .call = &call})));
   }
   for (const program::ServedKind& kind : own_->kinds()) {
     const auto named = [&](std::string_view act, std::string_view summary) -> const Served& {
-      return serve(
-          {own_.get(), nullptr, &kind, kind.name + std::string(act), std::string(summary)});
+      return serve({own_, nullptr, &kind, kind.name + std::string(act), std::string(summary)});
     };
     rows_.push_back(opening_row(named("_create", "makes an object; answers its number"), true));
     rows_.push_back(opening_row(named("_open", "answers an object's number"), false));

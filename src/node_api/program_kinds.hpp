@@ -26,7 +26,7 @@ class ProgramKinds {
 
   /// What the steps of a row's handler know of it, by Offload::context.
   struct Served {
-    const program::OwnCalls* own = nullptr;
+    std::shared_ptr<const program::OwnCalls> own{};
     const Offload* call = nullptr;              ///< null: it makes or opens an object
     const program::ServedKind* kind = nullptr;  ///< of that
     std::string name{};                         ///< of the row

@@ -194,6 +194,8 @@ TEST_P(OwnCallsOverEachWay, ObjectsAreMadeOpenedListedAndDropped) {
   EXPECT_EQ(words.take<std::uint64_t>(), 2u);
   EXPECT_TRUE(words.complete());
   EXPECT_EQ(store_->object_names(kTally), (std::vector<std::string>{"threes", "words"}));
+  EXPECT_EQ(number_in(store_->call(kTallyNamed, count_of("words", "pear"))), 3u);
+  EXPECT_EQ(error_in(store_->call(kTallyNamed, count_of("none", "pear"))).code, Code::not_found);
   ASSERT_TRUE(store_->drop_object(kTally, "words"));
   EXPECT_EQ(error_in(made->call(kTallyAdd, "pear")).code, Code::not_found);
   EXPECT_EQ(error_in(store_->open_object(kTally, "words")).code, Code::not_found);
@@ -360,7 +362,7 @@ TEST_F(OwnCallRoles, ARoleForSomeNamesIsGoodForThoseAlone) {
 
 // --- what they are made of -----------------------------------------------------------------------
 
-TEST(OwnCalls, WhatCannotBeOffersIsRefused) {
+TEST(OwnCalls, WhatCannotBeServedIsRefused) {
   TallyProgram program;
   const auto mistake_with = [&](const auto& change) {
     Offloads offloads = program.offloads();

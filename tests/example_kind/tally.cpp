@@ -65,6 +65,17 @@ OffloadStep take_number(OffloadContext& call) {
   return taken ? call.answer(plain_bytes(*taken)) : call.fail(taken.error());
 }
 
+OffloadStep add_to_named(OffloadContext& call) {
+  BytesReader asked(call.request());
+  const std::string_view name = asked.text();
+  const std::string_view word = asked.text();
+  if (!asked.complete()) return call.fail(Code::invalid_argument, "a tally's name and a word");
+  const auto tally = call.store().open_object(kTally, name);
+  if (!tally) return call.fail(tally.error().error);
+  const auto counted = tally->call(kTallyAdd, word);
+  return counted ? call.answer(*counted) : call.fail(counted.error().error);
+}
+
 OffloadStep tell_who(OffloadContext& call) {
   std::string text = call.client();
   if (call.may(OffloadRight::write)) text += " may write";
@@ -139,6 +150,7 @@ Offloads TallyProgram::offloads() {
                     {kTakeNumber, take_number},
                     {kWho, tell_who},
                     {kNotAtDevices, nothing},
+                    {kTallyNamed, add_to_named},
                     {kTallyAdd, add_to_tally},
                     {kTallyAll, tell_all}},
           .kinds = {{kTally, make_tally}},

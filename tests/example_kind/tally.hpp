@@ -79,6 +79,13 @@ inline constexpr OffloadRow kNotAtDevices{.number = 150,
                                           .right = OffloadRight::read,
                                           .at_device = OffloadAtDevice::refused};
 
+/// Of two texts, a tally's name and a word: counts it there, by a call of the store's own.
+inline constexpr OffloadRow kTallyNamed{.number = 151,
+                                        .name = "tally_named",
+                                        .right = OffloadRight::write,
+                                        .request_bytes_max = 1024,
+                                        .reply_bytes_max = 8};
+
 // --- tallies -------------------------------------------------------------------------------------
 
 inline constexpr KindRow kTally{.number = ObjectKind{200},

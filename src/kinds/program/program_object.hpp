@@ -59,7 +59,7 @@ class ObjectMemory final : public std::pmr::memory_resource {
 
 class ProgramObject final : public catalog::Object {
  public:
-  /// `kind_name` and what `own` is made of outlive it. `memory` is that of `own`.
+  /// `memory` is that of `own`.
   ProgramObject(std::uint32_t id, std::string_view kind_name, std::string_view form,
                 std::unique_ptr<ObjectMemory> memory, std::unique_ptr<OwnObject> own)
       : id_(id),
@@ -80,7 +80,7 @@ class ProgramObject final : public catalog::Object {
 
  private:
   const std::uint32_t id_;
-  const std::string_view kind_name_;
+  const std::string kind_name_;
   const std::string form_;
   const std::unique_ptr<ObjectMemory> memory_;
   const std::unique_ptr<OwnObject> own_;  // goes before its memory
