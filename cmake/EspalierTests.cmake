@@ -295,7 +295,7 @@ function(espalier_spanning_tests)
   espalier_test_program(hash_maps_test SOURCES ${hash_maps} LIBRARIES espalier_test_support)
   file(GLOB durability CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/durability/*.cpp)
   espalier_test_program(durability_test SOURCES ${durability}
-                        LIBRARIES espalier_test_support espalier_log_testing)
+                        LIBRARIES espalier_offload_testing espalier_log_testing)
   file(GLOB regions CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/regions/*.cpp)
   espalier_test_program(regions_test SOURCES ${regions} LIBRARIES espalier_test_support)
   file(GLOB embeddings CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/embedding_tables/*_test.cpp)

@@ -23,7 +23,7 @@
 #include "kinds/table/table_object.hpp"
 #include "kinds/table/testing/redo_tables.hpp"
 #include "log/testing/small_log.hpp"
-#include "tests/durability/key_truth.hpp"
+#include "tests/support/key_truth.hpp"
 
 namespace espalier::test {
 namespace {

@@ -15,7 +15,7 @@
 #include "base/random.hpp"
 #include "espalier/espalier.hpp"
 #include "espalier/hash_map.hpp"
-#include "tests/durability/key_truth.hpp"
+#include "tests/support/key_truth.hpp"
 
 namespace espalier::test {
 

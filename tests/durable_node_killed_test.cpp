@@ -11,8 +11,8 @@
 
 #include "base/random.hpp"
 #include "base/temporary_folder.hpp"
-#include "tests/durability/durable_client.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/durable_client.hpp"
 #include "tests/support/forked_node.hpp"
 #include "tests/support/node_config.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/durability/durable_client.hpp"
+#include "tests/support/durable_client.hpp"
 
 #include <algorithm>
 #include <cerrno>
