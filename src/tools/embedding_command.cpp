@@ -94,7 +94,8 @@ std::unexpected<Failure> fail_on_embedding(const EmbeddingPlace& place, const st
 class RowSource {
  public:
   virtual ~RowSource() = default;
-  /// Fills with as many rows as there are and fit; returns how many, 0 at the end. Errors: in words.
+  /// Fills with as many rows as there are and fit; returns how many, 0 at the end.
+  /// Errors: in words.
   virtual std::expected<std::uint64_t, std::string> read(std::span<float> into) = 0;
 };
 

@@ -37,7 +37,7 @@ std::optional<std::uint64_t> take_number(std::string_view& text) {
   return number;
 }
 
-bool take(std::string_view& text, char expected) {
+bool take_character(std::string_view& text, char expected) {
   if (!text.starts_with(expected)) return false;
   text.remove_prefix(1);
   return true;
@@ -59,11 +59,11 @@ std::expected<NpyShape, std::string> parse_npy_header(std::string_view text) {
         "its columns lie behind each other: numpy.ascontiguousarray(array) has rows");
   }
   NpyShape found;
-  const bool opened = take(*shape, '(');
+  const bool opened = take_character(*shape, '(');
   const auto rows = opened ? take_number(*shape) : std::nullopt;
-  const bool comma = rows && take(*shape, ',');
+  const bool comma = rows && take_character(*shape, ',');
   const auto columns = comma ? take_number(*shape) : std::nullopt;
-  if (!columns || !(take(*shape, ')') || shape->starts_with(",)"))) {
+  if (!columns || !(take_character(*shape, ')') || shape->starts_with(",)"))) {
     return std::unexpected("it is no matrix of rows and columns");
   }
   found.rows = *rows;

@@ -60,7 +60,7 @@ std::span<const T> words_of_message(std::string_view bytes, std::vector<T>& copy
   return copy;
 }
 
-/// A reduction under way. Its memory is of a state's own, for it is more than a request has room for.
+/// A reduction under way. It has memory of its own, being more than a request has room for.
 struct ReductionRun {
   std::shared_ptr<EmbeddingTable> table;
   std::vector<std::uint32_t> own_ids, own_offsets;
