@@ -34,7 +34,7 @@ Next fail_no_embedding(Call& call) { return call.fail({Code::not_found, 0, call.
 /// What a helper made of an append.
 struct EmbeddingAppendState {
   std::shared_ptr<EmbeddingTable> table;
-  std::optional<std::expected<embedding_calls::Appended, channel::Refusal>> done;
+  std::optional<TableResult<embedding_calls::Appended>> done;
 };
 
 Next append_rows(Call& call, const embedding_calls::Append& asked) {
