@@ -49,6 +49,9 @@ Outcome<void> check_no_map_name(const SourceOptions& options) {
 /// What has the name, as its kind says; a later version's kind has no word here.
 std::string kind_of(const Error& error) {
   if (error.detail == static_cast<std::uint32_t>(ObjectKind::hash)) return "a hash map";
+  if (error.detail == static_cast<std::uint32_t>(ObjectKind::embedding)) {
+    return "an embedding table";
+  }
   const std::string_view kind =
       error.detail > 255 ? std::string_view() : name(static_cast<ObjectKind>(error.detail));
   return kind.empty() ? "an object of another kind" : fmt::format("a {}", kind);

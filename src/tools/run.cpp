@@ -36,12 +36,12 @@ constexpr std::string_view kFooter =
 
 void add_commands(CLI::App& app, Environment& environment, Action& chosen) {
   for (const auto add :
-       {add_get_command,   add_scan_command,   add_put_command,    add_erase_command,
-        add_load_command,  add_export_command, add_check_command,  add_serve_command,
-        add_list_command,  add_map_command,    add_shard_command,  add_table_command,
-        add_seq_command,   add_secret_command, add_stats_command,  add_top_command,
-        add_ping_command,  add_fabric_command, add_switch_command, add_bench_command,
-        add_region_command}) {
+       {add_get_command,   add_scan_command,      add_put_command,    add_erase_command,
+        add_load_command,  add_export_command,    add_check_command,  add_serve_command,
+        add_list_command,  add_map_command,       add_shard_command,  add_table_command,
+        add_seq_command,   add_embedding_command, add_secret_command, add_stats_command,
+        add_top_command,   add_ping_command,      add_fabric_command, add_switch_command,
+        add_bench_command, add_region_command}) {
     add(app, environment, chosen);
   }
   add_identity_options(app, environment.secret_file, environment.node_user);

@@ -73,6 +73,8 @@ TEST_F(SecretFileOption, IsTakenByEveryCommandThatConnects) {
       {"table", "describe", "t"},
       {"seq", "create", "numbers"},
       {"seq", "take", "numbers"},
+      {"embedding", "load", "e", "--generate", "1"},
+      {"embedding", "reduce", "e", "0"},
       {"stats"},
       {"top", "--once"},
       {"ping", "--count", "1"},

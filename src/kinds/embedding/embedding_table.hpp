@@ -53,8 +53,8 @@ class EmbeddingTable final : public catalog::Object {
  public:
   static constexpr ObjectKind kKind = ObjectKind::embedding;
 
-  /// Makes an empty table. Requires: the options are of a shape (is_shape()); `id` is never used again in
-  /// this pool; the pool outlives the table. Errors: out_of_memory.
+  /// Makes an empty table. Requires: the options are of a shape (is_shape()); `id` is never used
+  /// again in this pool; the pool outlives the table. Errors: out_of_memory.
   /// `first_list_entries`: with more pages the list moves into a buffer of its own; fewer in tests.
   static Result<std::unique_ptr<EmbeddingTable>> create(
       memory::BufferPool& pool, std::uint32_t id, std::string name, const EmbeddingOptions& options,

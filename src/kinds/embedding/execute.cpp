@@ -35,15 +35,15 @@ Result<Numbers> execute(EmbeddingTable& of, const Info&) {
   return Numbers{of.all_numbers()};
 }
 
-std::expected<Appended, channel::Refusal> execute(EmbeddingTable& of, const Append& asked) {
+TableResult<Appended> execute(EmbeddingTable& of, const Append& asked) {
   const auto first = of.append(bytes_in(asked.rows));
   if (first) return Appended{*first};
   if (first.error().code != Code::invalid_argument) return std::unexpected(first.error());
-  return std::unexpected(channel::Refusal(
+  return std::unexpected(TableError(
       first.error(), "these are no whole rows of " + std::to_string(of.row_bytes()) + " bytes"));
 }
 
-std::expected<Replaced, channel::Refusal> execute(EmbeddingTable& of, const Replace& asked) {
+TableResult<Replaced> execute(EmbeddingTable& of, const Replace& asked) {
   const auto done = of.replace(asked.row, bytes_in(asked.bytes));
   if (done) return Replaced{};
   if (done.error().code != Code::invalid_argument) return std::unexpected(done.error());
@@ -51,7 +51,7 @@ std::expected<Replaced, channel::Refusal> execute(EmbeddingTable& of, const Repl
       asked.bytes.size() != of.row_bytes()
           ? "a row has " + std::to_string(of.row_bytes()) + " bytes"
           : "row " + std::to_string(asked.row) + " is not below the table's rows";
-  return std::unexpected(channel::Refusal(done.error(), words));
+  return std::unexpected(TableError(done.error(), words));
 }
 
 }  // namespace espalier::embedding_calls

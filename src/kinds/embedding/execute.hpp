@@ -8,7 +8,7 @@
 
 #include <memory>
 
-#include "channel/channel.hpp"
+#include "espalier/table_error.hpp"
 #include "kinds/embedding/calls.hpp"
 #include "kinds/embedding/embedding_table.hpp"
 
@@ -23,9 +23,7 @@ Result<std::shared_ptr<embedding::EmbeddingTable>> obtain(catalog::Catalog& cata
 
 // Errors: not_found (it was dropped), and as of EmbeddingTable.
 Result<Numbers> execute(embedding::EmbeddingTable& of, const Info& asked);
-std::expected<Appended, channel::Refusal> execute(embedding::EmbeddingTable& of,
-                                                  const Append& asked);
-std::expected<Replaced, channel::Refusal> execute(embedding::EmbeddingTable& of,
-                                                  const Replace& asked);
+TableResult<Appended> execute(embedding::EmbeddingTable& of, const Append& asked);
+TableResult<Replaced> execute(embedding::EmbeddingTable& of, const Replace& asked);
 
 }  // namespace espalier::embedding_calls

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gather kernels: rows that lie anywhere, folded into one row of floats that stays in registers.
-// One kernel for each type of rows, fold and instruction set; the scalar form is the oracle, and all
-// forms come to the same bits, but for which NaN it is:
+// One kernel for each type of rows, fold and instruction set; the scalar form is the oracle, and
+// all forms come to the same bits, but for which NaN it is:
 //
 //   add   acc + x, in the order of the ids        weighted   fma(weight, x, acc)
 //   max   x where x > acc or x is a NaN           min        x where x < acc or x is a NaN

@@ -24,7 +24,7 @@ struct BesideAvx2 {
 template <EmbeddingType kType>
 ESPALIER_GATHER_AVX2 BesideAvx2 beside_of_avx2(const std::byte* row, std::uint32_t dimension) {
   if constexpr (kType != EmbeddingType::int8) {
-    return {};
+    return {_mm256_setzero_ps(), _mm256_setzero_ps()};
   } else {
     const auto both = base::load_plain<int>(row + dimension);
     const __m128 floats = _mm_cvtph_ps(_mm_cvtsi32_si128(both));

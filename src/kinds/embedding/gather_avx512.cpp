@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gather kernels of AVX-512: four registers of sixteen columns at a time, then one, then half a one.
+// Gather kernels of AVX-512: four registers of sixteen columns at a time, then one, then half one.
+//
+// Forms with a mask of all lanes: the others read a register that g++ 12 takes for uninitialised.
 #include "kinds/embedding/gather_kits.hpp"
 
 #if defined(ESPALIER_HAVE_X86_GATHER)
@@ -14,6 +16,8 @@
 namespace espalier::embedding {
 namespace {
 
+constexpr __mmask16 kAll = 0xFFFF;
+
 /// Scale and bias of an int8 row; nothing of others.
 struct BesideAvx512 {
   __m512 scale;
@@ -24,11 +28,12 @@ template <EmbeddingType kType>
 ESPALIER_GATHER_AVX512 BesideAvx512 beside_of_avx512(const std::byte* row,
                                                      std::uint32_t dimension) {
   if constexpr (kType != EmbeddingType::int8) {
-    return {};
+    return {_mm512_setzero_ps(), _mm512_setzero_ps()};
   } else {
     const auto both = base::load_plain<int>(row + dimension);
     const __m128 floats = _mm_cvtph_ps(_mm_cvtsi32_si128(both));
-    return {_mm512_broadcastss_ps(floats), _mm512_broadcastss_ps(_mm_movehdup_ps(floats))};
+    return {_mm512_maskz_broadcastss_ps(kAll, floats),
+            _mm512_maskz_broadcastss_ps(kAll, _mm_movehdup_ps(floats))};
   }
 }
 
@@ -42,15 +47,16 @@ ESPALIER_GATHER_AVX512 __m512 load_avx512(const std::byte* row, std::uint32_t co
   } else if constexpr (kType == EmbeddingType::int8) {
     const auto* const at = reinterpret_cast<const __m128i*>(row + column);
     const __m128i bytes = kHalf ? _mm_loadl_epi64(at) : _mm_loadu_si128(at);
-    return _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes)), beside.scale,
-                           beside.bias);
+    return _mm512_fmadd_ps(_mm512_maskz_cvtepi32_ps(kAll, _mm512_maskz_cvtepu8_epi32(kAll, bytes)),
+                           beside.scale, beside.bias);
   } else {
     const std::byte* const at = row + 2 * column;
     const __m256i halves =
         kHalf ? _mm256_zextsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)))
               : _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
-    if constexpr (kType == EmbeddingType::fp16) return _mm512_cvtph_ps(halves);
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+    if constexpr (kType == EmbeddingType::fp16) return _mm512_maskz_cvtph_ps(kAll, halves);
+    return _mm512_castsi512_ps(
+        _mm512_maskz_slli_epi32(kAll, _mm512_maskz_cvtepu16_epi32(kAll, halves), 16));
   }
 }
 
@@ -59,7 +65,8 @@ template <Fold kFold>
 ESPALIER_GATHER_AVX512 __m512 fold_avx512(__m512 acc, __m512 x, __m512 weight) {
   if constexpr (kFold == Fold::add) return _mm512_add_ps(acc, x);
   if constexpr (kFold == Fold::weighted) return _mm512_fmadd_ps(weight, x, acc);
-  const __m512 chosen = kFold == Fold::max ? _mm512_max_ps(x, acc) : _mm512_min_ps(x, acc);
+  const __m512 chosen =
+      kFold == Fold::max ? _mm512_maskz_max_ps(kAll, x, acc) : _mm512_maskz_min_ps(kAll, x, acc);
   return _mm512_mask_mov_ps(chosen, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x);
 }
 

@@ -50,8 +50,9 @@ class Reducer {
 
   /// Resolves the first rows and asks for them. Errors: WrongId, and no results.
   std::expected<void, WrongId> begin();
-  /// Folds up to kStepRows rows of up to kStepBags bags. Returns whether there is more to do; results are there when there
-  /// is not. Errors: WrongId, and no results. Requires: begin() was called, and went well.
+  /// Folds up to kStepRows rows of up to kStepBags bags. Returns whether there is more to do;
+  /// results are there when there is not. Errors: WrongId, and no results.
+  /// Requires: begin() was called, and went well.
   std::expected<bool, WrongId> step();
 
   [[nodiscard]] const ReductionCounts& counts() const { return counts_; }

@@ -44,7 +44,7 @@ Next create_embedding(Call& call, const embedding_calls::Create& asked) {
 /// What a helper made of an append.
 struct EmbeddingAppendState {
   std::shared_ptr<EmbeddingTable> table;
-  std::optional<std::expected<embedding_calls::Appended, channel::Refusal>> done;
+  std::optional<TableResult<embedding_calls::Appended>> done;
 };
 
 Next append_rows(Call& call, const embedding_calls::Append& asked) {
@@ -70,7 +70,7 @@ std::span<const T> words_of_message(std::string_view bytes, std::vector<T>& copy
   return copy;
 }
 
-/// A reduction under way. Its memory is of a state's own, for it is more than a request has room for.
+/// A reduction under way. It has memory of its own, being more than a request has room for.
 struct ReductionRun {
   std::shared_ptr<EmbeddingTable> table;
   std::vector<std::uint32_t> own_ids, own_offsets;
