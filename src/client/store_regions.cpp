@@ -15,25 +15,25 @@ using client::call;
 
 Result<Region> Store::create_region(std::string_view name, std::uint64_t bytes) {
   if (!catalog::Catalog::is_name(name) || bytes == 0) return fail(Code::invalid_argument);
-  auto made = call(*impl_, [&] { return client::create_region(impl_->channel(), name, bytes); });
+  auto made = client::call(*impl_, [&] { return client::create_region(impl_->channel(), name, bytes); });
   if (!made) return std::unexpected(made.error());
   return client::RegionImpl::handle(std::move(*made));
 }
 
 Result<Region> Store::open_region(std::string_view name) const {
   if (!catalog::Catalog::is_name(name)) return fail(Code::not_found);
-  auto opened = call(*impl_, [&] { return client::open_region(impl_->channel(), name); });
+  auto opened = client::call(*impl_, [&] { return client::open_region(impl_->channel(), name); });
   if (!opened) return std::unexpected(opened.error());
   return client::RegionImpl::handle(std::move(*opened));
 }
 
 Result<void> Store::drop_region(std::string_view name) {
   if (!catalog::Catalog::is_name(name)) return fail(Code::not_found);
-  return call(*impl_, [&] { return channel::drop(*impl_->channel(), name, ObjectKind::region); });
+  return client::call(*impl_, [&] { return channel::drop(*impl_->channel(), name, ObjectKind::region); });
 }
 
 Result<std::vector<RegionDescription>> Store::regions() const {
-  return call(*impl_, [&] { return client::list_regions(*impl_->channel()); });
+  return client::call(*impl_, [&] { return client::list_regions(*impl_->channel()); });
 }
 
 }  // namespace espalier

@@ -15,7 +15,7 @@ using client::description_of;
 
 Result<std::uint64_t> Store::sequence(std::string_view name, std::uint32_t count) {
   if (!catalog::Catalog::is_name(name) || count == 0) return fail(Code::invalid_argument);
-  return call(*impl_, [&] { return client::count(*impl_->channel(), name, count); });
+  return client::call(*impl_, [&] { return client::count(*impl_->channel(), name, count); });
 }
 
 Result<Sequencer> Store::create_sequencer(std::string_view name, std::uint64_t first) {

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/bytes.hpp"
+#include "wire/refusal.hpp"
 
 namespace espalier::wire {
 namespace {
@@ -233,6 +234,23 @@ TEST(CallCodec, WhatIsSizedIsAsLongAsItsFieldSays) {
 TEST(CallCodec, NothingIsNothing) {
   EXPECT_TRUE(read_reply<Nothing>({}, {}));
   EXPECT_FALSE(read_reply<Nothing>({}, "x"));
+}
+
+TEST(Refusal, IsItsCodeItsDetailAndWords) {
+  const Error error{Code::not_found, 0, 0x01020304};
+  const auto detail = detail_bytes(error);
+  const std::string payload = std::string(detail.data(), detail.size()) + "there is none";
+  EXPECT_EQ(error_in(static_cast<std::uint16_t>(error.code), payload), error);
+  EXPECT_EQ(words_in(payload), "there is none");
+  EXPECT_EQ(words_in(payload.substr(0, 4)), "");
+}
+
+// It comes from elsewhere, and may be of any length.
+TEST(Refusal, WithoutAWholeDetailHasNone) {
+  for (const std::string_view payload : {"", "abc"}) {
+    EXPECT_EQ(error_in(static_cast<std::uint16_t>(Code::busy), payload), (Error{Code::busy, 0, 0}));
+    EXPECT_EQ(words_in(payload), "");
+  }
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "base/temporary_folder.hpp"
 #include "channel/rings/testing/fake_node.hpp"
 #include "engine/request.hpp"
+#include "wire/session_calls.hpp"
 
 namespace espalier::device {
 namespace {
@@ -120,6 +121,34 @@ TEST_F(HostRingsFixture, WhatIsAwaitedFailsWithTheHost) {
   rings_->fail(*this);
   EXPECT_EQ(answered_, (std::vector{&scan_, &other_}));
   EXPECT_EQ(rings_->pending(), 0u);
+}
+
+// What it points to need not stay until there is room for it.
+TEST_F(HostRingsFixture, WhatTheDeviceAsksIsACallAndSoIsItsReply) {
+  std::vector<Result<session_calls::Renewed>> replies;
+  const auto renew = [&] {
+    const std::string leaves(8, 'l');
+    ask(*rings_, session_calls::RenewLease{7, {1, 2}, leaves},
+        [&](const Result<session_calls::Renewed>& reply) { replies.push_back(reply); });
+  };
+  for (int i = 0; i < 3; ++i) renew();
+  turn();
+  const auto requests = take_requests();
+  ASSERT_EQ(requests.size(), 3u);
+  for (const wire::RequestHeader& header : requests) {
+    EXPECT_TRUE(is(header, wire::OffloadId::lease_renew));
+    EXPECT_EQ(header.map, 7u);
+    EXPECT_EQ(header.bytes, wire::kRequestHeaderBytes + sizeof(wire::LeaseRenewal) + 8);
+  }
+  host_.answer(requests[0].tag);
+  host_.answer(requests[1].tag, "more than such a reply has");
+  turn();
+  rings_->fail(*this);
+  ASSERT_EQ(replies.size(), 3u);
+  ASSERT_TRUE(replies[0]);
+  EXPECT_EQ(replies[0]->epoch, 0u);
+  EXPECT_EQ(replies[1].error().code, Code::corrupt);
+  EXPECT_EQ(replies[2].error().code, Code::connection_lost);
 }
 
 }  // namespace
