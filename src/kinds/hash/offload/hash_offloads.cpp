@@ -134,6 +134,13 @@ std::string_view expected_of(const Request& asked) {
   return {};
 }
 
+/// Whether it needs no memory but for a moment.
+template <class Request>
+bool takes_out(const Request& asked) {
+  if constexpr (requires { asked.comparison; }) return asked.comparison.erase != 0;
+  return Request::kCall.id == wire::OffloadId::hash_erase;
+}
+
 template <class Request>
 bool has_long_value(const Request& asked) {
   return value_of(asked).size() > kLongValueBytes || expected_of(asked).size() > kLongValueBytes;
@@ -260,7 +267,7 @@ Next write_hash(Call& call, const Request& asked) {
   }
   state->map = map;
   state->begun = std::move(begun);
-  state->starved.erases = Request::kCall.id == wire::OffloadId::hash_erase;
+  state->starved.erases = takes_out(asked);
   return go_on_writing(call, *state, asked);
 }
 

@@ -509,7 +509,7 @@ inline bool erases_have_links_among_tiny_pairs() {
     while (f.map->put(f.thread, key_of(stored), "tiny pai")) ++stored;
   };
   fill();
-  EXPECT_GT(stored, 50'000);
+  EXPECT_GT(stored, 20'000);
   int erased = 0;
   for (int round = 0; round < 8; ++round) {
     {
