@@ -50,7 +50,7 @@ TEST(HashWalk, DeliversEachItemOnceFromWhereverItBegins) {
       HashFixture f({.partitions = partitions, .versions = versions});
       EXPECT_TRUE(walked(f, 1).empty());
       std::map<std::string, std::string> model;
-      for (int i = 0; i < 6000; ++i) {
+      for (int i = 0; i < 20'000; ++i) {
         const std::string key = numbered(random.below(8000));
         if (random.below(4) == 0) {
           model.erase(key);
