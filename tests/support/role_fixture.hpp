@@ -53,12 +53,12 @@ class RoleFixture : public NodeFixture {
       {"reader", line("reader", "read", 'a')},
       {"writer", line("writer", "write", 'b')},
       {"admin", line("admin", "admin", 'c')},
-      {"node", line("node", "peer", 'f')},
+      {"peer", line("peer", "peer", 'f')},
       {"shop", line("shop", "admin", 'd', std::string(kPrefix) + "*")},
       {"clerk", line("clerk", "read", 'e', std::string(kPrefix) + "*")}};
   const std::map<std::string, roles::Client> clients_{
       {"reader", {roles::Right::read}},         {"writer", {roles::Right::write}},
-      {"admin", {roles::Right::admin}},         {"node", {roles::Right::peer}},
+      {"admin", {roles::Right::admin}},         {"peer", {roles::Right::peer}},
       {"shop", {roles::Right::admin, kPrefix}}, {"clerk", {roles::Right::read, kPrefix}}};
 };
 
