@@ -19,14 +19,13 @@
 
 namespace espalier::program {
 
-/// What a kind's objects may take together. Invariant: used() <= limit.
+/// What a kind's objects may take together. Invariant: used_ <= limit_.
 class KindMemory {
  public:
   explicit KindMemory(std::uint64_t bytes_max) : limit_(bytes_max) {}
   /// Returns false if there is not so much left.
   [[nodiscard]] bool take(std::uint64_t bytes) noexcept;
   void give(std::uint64_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
-  [[nodiscard]] std::uint64_t used() const { return used_.load(std::memory_order_relaxed); }
 
  private:
   const std::uint64_t limit_;
@@ -70,9 +69,8 @@ class ProgramObject final : public catalog::Object {
 
   [[nodiscard]] std::uint32_t id() const { return id_; }
   [[nodiscard]] OwnObject& own() const { return *own_; }
-  [[nodiscard]] bool is_dropped() const { return dropped_.load(std::memory_order_acquire); }
 
-  void set_dropped() override { dropped_.store(true, std::memory_order_release); }
+  void set_dropped() override {}  // each request looks it up anew
   [[nodiscard]] std::string_view kind_name() const override { return kind_name_; }
   [[nodiscard]] std::string description() const override { return form_; }
   [[nodiscard]] catalog::ObjectNumbers numbers() const override;
@@ -84,7 +82,6 @@ class ProgramObject final : public catalog::Object {
   const std::string form_;
   const std::unique_ptr<ObjectMemory> memory_;
   const std::unique_ptr<OwnObject> own_;  // goes before its memory
-  std::atomic<bool> dropped_{false};
 };
 
 }  // namespace espalier::program
