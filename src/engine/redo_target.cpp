@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/redo_target.hpp"
 
+#include <algorithm>
 #include <new>
 
 #include "catalog/apply_record.hpp"
@@ -35,10 +36,17 @@ Result<void> RedoTarget::apply(std::string_view record) {
   }
 }
 
+// Objects are made by calls that answer their numbers.
 const Kind* kind_without_records(std::span<const Kind> own) {
+  const auto has_objects = [](const Kind& kind) {
+    for (const std::span<const Offload> group : kind.calls) {
+      if (std::ranges::any_of(group, &Offload::opens)) return true;
+    }
+    return false;
+  };
   for (const auto kinds : {all_kinds(), own}) {
     for (const Kind& kind : kinds) {
-      if (kind.objects != ObjectKind::any && kind.redo == nullptr) return &kind;
+      if (kind.redo == nullptr && has_objects(kind)) return &kind;
     }
   }
   return nullptr;

@@ -82,7 +82,7 @@ struct Kind {
   /// of `node`, which lives as long. Null: the program's kind has no such row; those of the node's
   /// own kinds are registered in kinds/at_device.cpp.
   void (*serve_at_device)(Offload& made, const Offload& node) = nullptr;
-  /// The number of its objects; any: it has none.
+  /// The number of its objects, of which it has records.
   ObjectKind objects = ObjectKind::any;
   /// Null: they make no records, so they cannot be durable.
   const KindRedo* redo = nullptr;

@@ -205,11 +205,12 @@ void Table::publish(std::uint64_t rows, const Growth& growth, std::uint64_t sequ
   if (!growth.pages.empty()) tail_closed_ = false;
   store_shared(header_ + kPagesAt, number, std::memory_order_release);
   all_rows_ = rows;
-  if (mark_ == nullptr || sequence == 0 || planted(Bug::rows_before_durable)) {
+  if (mark_ == nullptr || planted(Bug::rows_before_durable)) {
     // The one store that makes the append visible.
     store_shared(header_ + kRowsAt, rows, std::memory_order_release);
     return;
   }
+  if (sequence == 0) return;  // no row came, and those before may wait
   {
     const std::lock_guard lock(waiting_mutex_);
     waiting_.push_back({rows, sequence});  // there is room

@@ -89,7 +89,8 @@ inline bool rows_are_visible_once_they_are_durable() {
     good = good && first && *first == rows && table->rows() == 0;
     rows += static_cast<std::uint64_t>(count);
   }
-  sink.make_durable(1);  // it was made
+  good = good && table->append({}) == rows && table->rows() == 0;  // of no rows
+  sink.make_durable(1);                                            // it was made
   good = good && table->rows() == 0 && TableSnapshot(table).rows() == 0;
   sink.make_durable(3);
   good = good && table->rows() == rows - 5 && pages_of(table).size() == 2;
