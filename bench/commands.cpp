@@ -16,6 +16,7 @@
 #include "bench/run_fabric.hpp"
 #include "bench/run_hash.hpp"
 #include "bench/run_in_network.hpp"
+#include "bench/run_inference.hpp"
 #include "bench/run_latency.hpp"
 #include "bench/run_memory.hpp"
 #include "bench/run_one_sided.hpp"
@@ -516,6 +517,23 @@ void add_hash(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   choose(command, options, output, chosen, run_hash);
 }
 
+void add_inference(CLI::App& app, const Output& output, cmdline::Action& chosen) {
+  CLI::App& command =
+      *app.add_subcommand("inference", "bags of rows of an embedding table, reduced to sums");
+  const auto options = std::make_shared<InferenceOptions>();
+  add_choices(command, "--target", options->targets, parse_inference_target,
+              "lines, merci, embedded, node; all by default");
+  add_choices(command, "--type", options->types, parse_embedding_type,
+              "fp32, fp16, bf16, int8; fp32 by default");
+  add_numbers(command, "--length", options->lengths, "rows of a bag; 50 by default");
+  add_number(command, "--rows", options->rows, "of the table");
+  add_number(command, "--dimension", options->dimension, "values of a row");
+  add_number(command, "--bags", options->bags, "of one request");
+  add_number(command, "--ops", options->ops, "bags of a measurement");
+  add_point_options(command, *options);
+  choose(command, options, output, chosen, run_inference);
+}
+
 void add_fabric(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   CLI::App& command = *app.add_subcommand("fabric", "the verbs, transport by transport");
   const auto options = std::make_shared<FabricOptions>();
@@ -554,6 +572,7 @@ void add_bench_commands(CLI::App& app, const Output& output, cmdline::Action& ch
   add_table(app, output, chosen);
   add_latency(app, output, chosen);
   add_sequencer(app, output, chosen);
+  add_inference(app, output, chosen);
   add_fabric(app, output, chosen);
   add_hash(app, output, chosen);
 }

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the measurements of `espalier-bench inference` work on: rows and bags of one seed, and the
+// tables that are made of them.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "bench/huge_memory.hpp"
+#include "bench/node_transport.hpp"
+#include "espalier/embedding_table.hpp"
+#include "node/node.hpp"
+
+namespace espalier::bench {
+
+struct InferenceShape {
+  std::uint32_t rows = 0;
+  std::uint32_t dimension = 0;
+  std::uint64_t seed = 0;
+};
+
+/// The values of one row, the same whoever asks. Requires: room for as many as the dimension.
+void fill_row(const InferenceShape& shape, std::uint32_t row, std::span<float> values);
+/// So many ids of rows, drawn uniformly.
+[[nodiscard]] std::vector<std::uint32_t> draw_ids(const InferenceShape& shape, std::uint64_t count);
+
+/// Appends all rows. Errors: throws std::runtime_error.
+void load_rows(EmbeddingTable& table, const InferenceShape& shape);
+
+/// A table of this process, or of a node that is started for it. Errors: as load_rows().
+class LoadedTable {
+ public:
+  LoadedTable(const InferenceShape& shape, EmbeddingType type,
+              std::optional<NodeTransport> transport);
+
+  [[nodiscard]] const EmbeddingTable& table() const { return *table_; }
+
+ private:
+  std::unique_ptr<node::Node> node_;  // outlives the store
+  std::optional<Store> store_;
+  std::optional<EmbeddingTable> table_;
+};
+
+/// Rows as MERCI's evaluator has them: a vector of vectors.
+using MerciTable = std::vector<std::vector<float>>;
+[[nodiscard]] MerciTable merci_table(const InferenceShape& shape);
+/// The sum of some rows, row by row in memory.
+void merci_sum(const MerciTable& table, const std::vector<std::uint32_t>& query,
+               std::vector<float>& sum);
+
+/// Rows of random lines that the machine brings in a second, of as much memory as the rows take,
+/// by the best of some distances of a prefetch; nothing is summed but one word of each line.
+struct LineRate {
+  double lines_per_s = 0;
+  double seconds = 0;
+  std::uint64_t lines = 0;
+  std::uint64_t checksum = 0;
+};
+[[nodiscard]] LineRate line_rate(const HugeBuffer& memory, std::span<const std::uint32_t> ids,
+                                 std::uint32_t row_bytes);
+
+}  // namespace espalier::bench

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "bench/run_inference.hpp"
+#include "bench/testing/point_lines.hpp"
+
+namespace espalier::bench {
+namespace {
+
+InferenceOptions tiny_inference() {
+  InferenceOptions options;
+  options.repeats = 1;
+  options.ops = 50;
+  options.rows = 300;
+  options.bags = 8;
+  options.lengths = {1, 70};
+  options.probe_rounds = 0;
+  options.json = true;
+  return options;
+}
+
+TEST(RunInference, AllWaysComeToTheSameSums) {
+  InferenceOptions options = tiny_inference();
+  options.types = {EmbeddingType::fp32, EmbeddingType::int8};
+  const PointLines lines =
+      slots_of("inference", [&](const Output& output) { return run_inference(options, output); });
+  EXPECT_EQ(lines.exit_code, 0);
+  // Two lengths, by four ways of fp32 and three of int8.
+  ASSERT_EQ(lines.medians.size(), 14u);
+  EXPECT_EQ(lines.runs_with("type", "int8").size(), 6u);
+  for (const Json& line : lines.runs) {
+    EXPECT_EQ(line.at("ops"), 50);
+    EXPECT_GT(line.at("rows_per_s").get<double>(), 0);
+  }
+  EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+}
+
+TEST(RunInference, WrongOptionsAreRefused) {
+  InferenceOptions options = tiny_inference();
+  options.dimension = 12;
+  EXPECT_TRUE(problem_of(options));
+  options = tiny_inference();
+  options.lengths = {0};
+  EXPECT_TRUE(problem_of(options));
+  options = tiny_inference();
+  options.targets = {InferenceTarget::merci};
+  options.types = {EmbeddingType::fp16};
+  EXPECT_TRUE(problem_of(options));
+  options = tiny_inference();
+  options.rows = 0;
+  EXPECT_TRUE(problem_of(options));
+  options = tiny_inference();
+  options.ops = 0;
+  std::ostringstream out;
+  EXPECT_THROW(static_cast<void>(run_inference(options, {out, out})), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace espalier::bench
