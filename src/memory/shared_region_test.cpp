@@ -47,24 +47,22 @@ std::uint64_t smaps_kib(const std::byte* base, std::uint64_t bytes, const std::s
   return sum;
 }
 
-// What lies elsewhere is no reason to look for holes, and none to leave them.
+// Else what lies elsewhere would hide as many filled holes as it has bytes.
 TEST(SharedRegion, WhatIsChargedIsHeldAndNoneOfTheFile) {
   Region region = reserve_shared(8, false);
-  region.wait_until_idle();
   const std::uint64_t held = region.memory_bytes();
   ASSERT_TRUE(region.charge(4 * kExtentBytes));
   EXPECT_EQ(region.memory_bytes(), held + 4 * kExtentBytes);
-  EXPECT_FALSE(region.punch_holes());
   const SharedMemory reader = map_to_read(region);
   std::uint64_t sum = 0;
   for (std::uint64_t at = 0; at < 4 * kExtentBytes; at += 4096) {
-    sum += static_cast<std::uint64_t>(*reader.at(4 * kExtentBytes + at));
+    sum += std::to_integer<std::uint64_t>(*reader.at(region.end_offset() + at));
   }
   EXPECT_EQ(sum, 0u);
-  EXPECT_EQ(region.memory_bytes(), held + 4 * kExtentBytes + 4 * kExtentBytes);
-  EXPECT_TRUE(region.punch_holes());
+  region.punch_holes();  // or the thread was faster
   EXPECT_EQ(region.memory_bytes(), held + 4 * kExtentBytes);
   region.uncharge(4 * kExtentBytes);
+  EXPECT_EQ(region.memory_bytes(), held);
 }
 
 TEST(SharedRegion, IsSealedAndOthersMapItToRead) {
