@@ -16,7 +16,7 @@ namespace espalier::bench {
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-constexpr const char* kTableName = "rows";
+constexpr const char* kRowsName = "rows";
 
 /// Memory for a table of these rows, and as much again for what a store needs besides.
 std::uint64_t memory_for(const InferenceShape& shape) {
@@ -25,8 +25,8 @@ std::uint64_t memory_for(const InferenceShape& shape) {
 }
 
 /// All rows once, lines of a row `ahead` rows before they are read.
-std::uint64_t read_lines(const HugeBuffer& memory, std::span<const std::uint32_t> ids,
-                         std::uint32_t row_bytes, std::size_t ahead) {
+std::uint64_t read_rows_lines(const HugeBuffer& memory, std::span<const std::uint32_t> ids,
+                              std::uint32_t row_bytes, std::size_t ahead) {
   const std::byte* const base = memory.data();
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -84,7 +84,7 @@ LoadedTable::LoadedTable(const InferenceShape& shape, EmbeddingType type,
     options.memory_bytes_max = memory_for(shape);
     store_.emplace(value_or_throw(Store::open(options), "cannot open a store"));
   }
-  table_.emplace(value_or_throw(store_->create_embedding_table(kTableName, {shape.dimension, type}),
+  table_.emplace(value_or_throw(store_->create_embedding_table(kRowsName, {shape.dimension, type}),
                                 "cannot make an embedding table"));
   load_rows(*table_, shape);
 }
@@ -109,7 +109,7 @@ LineRate line_rate(const HugeBuffer& memory, std::span<const std::uint32_t> ids,
   LineRate best;
   for (const std::size_t ahead : {16, 32, 64, 128}) {
     const base::Stopwatch watch;
-    const std::uint64_t checksum = read_lines(memory, ids, row_bytes, ahead);
+    const std::uint64_t checksum = read_rows_lines(memory, ids, row_bytes, ahead);
     const double seconds = static_cast<double>(watch.elapsed_ns()) * 1e-9;
     const std::uint64_t lines = ids.size() * ((row_bytes + 63) / 64);
     const double rate = static_cast<double>(lines) / seconds;

@@ -128,8 +128,8 @@ class InferenceWorld {
   std::map<std::pair<InferenceTarget, EmbeddingType>, std::unique_ptr<LoadedTable>> tables_;
 };
 
-std::vector<MeasuredPoint> points_of(const InferenceOptions& options,
-                                     const std::shared_ptr<InferenceWorld>& world) {
+std::vector<MeasuredPoint> inference_points(const InferenceOptions& options,
+                                            const std::shared_ptr<InferenceWorld>& world) {
   std::vector<MeasuredPoint> points;
   for (const EmbeddingType type : options.types) {
     for (const std::uint32_t length : options.lengths) {
@@ -190,14 +190,14 @@ std::optional<std::string> problem_of(const InferenceOptions& options) {
   if (options.bags == 0 || options.bags > 10'000) return "--bags must be 1 to 10000";
   if (options.ops == 0 || options.ops > 10'000'000) return "--ops must be 1 to 10000000";
   if (options.repeats < 1 || options.repeats > 1000) return "--repeat must be 1 to 1000";
-  if (points_of(options, nullptr).empty()) return "merci has rows of fp32 alone";
+  if (inference_points(options, nullptr).empty()) return "merci has rows of fp32 alone";
   return std::nullopt;
 }
 
 int run_inference(const InferenceOptions& options, const Output& output) {
   if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
   PointRun run("inference", options, output);
-  run.run("sum", points_of(options, std::make_shared<InferenceWorld>(options)));
+  run.run("sum", inference_points(options, std::make_shared<InferenceWorld>(options)));
   return run.finish();
 }
 

@@ -25,7 +25,7 @@ const std::string kNow = "now";
 
 /// Lives until it is asked to end: for each message, an address and a number, it looks at what it
 /// knows, says so, and works until the node is gone; after so many answers it says that it is time.
-int live(Line& line, std::uint64_t number, std::uint64_t seed) {
+int write_and_remember(Line& line, std::uint64_t number, std::uint64_t seed) {
   DurableClient client(number, seed);
   std::string order;
   while (line.receive(order)) {
@@ -54,7 +54,8 @@ class KilledDurableNodeConcurrency : public testing::Test {
     config_.data.dir = (folder_ / "data").string();
     options_.segment_bytes = std::uint64_t{1} << 20;
     for (std::uint64_t i = 0; i < kClients; ++i) {
-      clients_.emplace_back([i, seed = random_()](Line& line) { return live(line, i, seed); });
+      clients_.emplace_back(
+          [i, seed = random_()](Line& line) { return write_and_remember(line, i, seed); });
     }
   }
   /// Starts the node, has clients work, and kills it once one of them has had so many answers.

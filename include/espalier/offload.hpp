@@ -189,8 +189,8 @@ class OffloadContext {
   /// The objects of the store that the call runs beside, in this process. Handles of them, and this
   /// store, may be used until the request has ended, and are never kept: not by the program's own
   /// objects either. Calls of the program's own are carried out there by this thread, in this step.
-  /// The call has all rights there: whether its client may use an object, may_use() says. A map that
-  /// is dropped gives its memory back when no request uses it any more.
+  /// The call has all rights there: whether its client may use an object, may_use() says. A map
+  /// that is dropped gives its memory back when no request uses it any more.
   /// Cost: a lock that all requests share, at the first use in a request.
   [[nodiscard]] Store& store();
   /// The client's name, for people; of a store of this process "this process".

@@ -13,8 +13,9 @@
 //   not_sent  it never left this node
 //
 // A failed post ends the link, whoever posted it, but for a call that is given up because it takes
-// too long; it is made again by itself, with a session of its own. Keys of memory and numbers of objects are good for the session in which they were told, so
-// each post says which one it means, and leaves by no other.
+// too long; it is made again by itself, with a session of its own. Keys of memory and numbers of
+// objects are good for the session in which they were told, so each post says which one it means,
+// and leaves by no other.
 //
 // Thread: one, that of the worker; the counts from any.
 #pragma once

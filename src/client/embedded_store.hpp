@@ -26,8 +26,8 @@ class EmbeddedStore final : public StoreImpl {
   /// Errors: as Store::open.
   static Result<std::unique_ptr<StoreImpl>> open(const StoreOptions& options);
   EmbeddedStore(memory::Region region, const StoreOptions& options);
-  /// One more way to the objects of a store that serves others too. It keeps its maps for handles that may be in use, whoever drops them: see
-  /// keeps_dropped().
+  /// One more way to the objects of a store that serves others too. It keeps its maps for handles
+  /// that may be in use, whoever drops them: see keeps_dropped().
   EmbeddedStore(std::shared_ptr<tree::StoreCore> core,
                 std::shared_ptr<table::RegexCompiler> regexes);
   ~EmbeddedStore() override;

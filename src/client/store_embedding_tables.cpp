@@ -16,23 +16,24 @@ using client::call;
 Result<EmbeddingTable> Store::create_embedding_table(std::string_view name,
                                                      const EmbeddingOptions& options) {
   if (!catalog::Catalog::is_name(name)) return fail(Code::invalid_argument);
-  auto made =
-      client::call(*impl_, [&] { return client::create_embedding_table(impl_->channel(), name, options); });
+  auto made = client::call(
+      *impl_, [&] { return client::create_embedding_table(impl_->channel(), name, options); });
   if (!made) return std::unexpected(made.error());
   return client::EmbeddingTableImpl::handle(std::move(*made));
 }
 
 Result<EmbeddingTable> Store::open_embedding_table(std::string_view name) const {
   if (!catalog::Catalog::is_name(name)) return fail(Code::not_found);
-  auto opened = client::call(*impl_, [&] { return client::open_embedding_table(impl_->channel(), name); });
+  auto opened =
+      client::call(*impl_, [&] { return client::open_embedding_table(impl_->channel(), name); });
   if (!opened) return std::unexpected(opened.error());
   return client::EmbeddingTableImpl::handle(std::move(*opened));
 }
 
 Result<void> Store::drop_embedding_table(std::string_view name) {
   if (!catalog::Catalog::is_name(name)) return fail(Code::not_found);
-  return client::call(*impl_,
-              [&] { return channel::drop(*impl_->channel(), name, ObjectKind::embedding); });
+  return client::call(
+      *impl_, [&] { return channel::drop(*impl_->channel(), name, ObjectKind::embedding); });
 }
 
 }  // namespace espalier

@@ -15,7 +15,8 @@ using client::call;
 
 Result<Region> Store::create_region(std::string_view name, std::uint64_t bytes) {
   if (!catalog::Catalog::is_name(name) || bytes == 0) return fail(Code::invalid_argument);
-  auto made = client::call(*impl_, [&] { return client::create_region(impl_->channel(), name, bytes); });
+  auto made =
+      client::call(*impl_, [&] { return client::create_region(impl_->channel(), name, bytes); });
   if (!made) return std::unexpected(made.error());
   return client::RegionImpl::handle(std::move(*made));
 }
@@ -29,7 +30,8 @@ Result<Region> Store::open_region(std::string_view name) const {
 
 Result<void> Store::drop_region(std::string_view name) {
   if (!catalog::Catalog::is_name(name)) return fail(Code::not_found);
-  return client::call(*impl_, [&] { return channel::drop(*impl_->channel(), name, ObjectKind::region); });
+  return client::call(*impl_,
+                      [&] { return channel::drop(*impl_->channel(), name, ObjectKind::region); });
 }
 
 Result<std::vector<RegionDescription>> Store::regions() const {

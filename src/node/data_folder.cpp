@@ -22,7 +22,7 @@
 namespace espalier::node {
 namespace {
 
-std::unexpected<std::string> refused(const std::string& path, std::string_view why) {
+std::unexpected<std::string> cannot_use(const std::string& path, std::string_view why) {
   return std::unexpected(fmt::format("cannot use the data folder '{}': {}", path, why));
 }
 
@@ -70,21 +70,21 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
                                                    offload::Services& services) {
   const std::string& path = terms.data.dir;
   if (const offload::Kind* const kind = offload::kind_without_records(terms.own_kinds)) {
-    return refused(path, fmt::format("objects of the kind '{}' make no records", kind->name));
+    return cannot_use(path, fmt::format("objects of the kind '{}' make no records", kind->name));
   }
   for (const std::string& each : {path, path + "/log"}) {
     const auto made = make_folder(each);
-    if (!made) return refused(path, message(made.error()));
+    if (!made) return cannot_use(path, message(made.error()));
   }
-  if (const auto synced = folder_.sync(); !synced) return refused(path, message(synced.error()));
+  if (const auto synced = folder_.sync(); !synced) return cannot_use(path, message(synced.error()));
   auto lock = folder_.lock();
   if (!lock) {
-    return refused(
+    return cannot_use(
         path, lock.error().code == Code::busy ? "another process uses it" : message(lock.error()));
   }
   lock_ = std::move(*lock);
   const auto store = log::open_store_file(folder_, std::max<std::uint64_t>(1, services.draw()));
-  if (!store) return refused(path, log::message(store.error()));
+  if (!store) return cannot_use(path, log::message(store.error()));
 
   log::LogOptions options;
   options.recovery.node = *store;
@@ -102,7 +102,7 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
   auto opened = log::Log::open(log_folder_, options, apply);
   if (!opened) {
     const std::string why = log::message(opened.error());
-    return refused(path, wrong == Error{} ? why : why + ": " + why_refused(wrong));
+    return cannot_use(path, wrong == Error{} ? why : why + ": " + why_refused(wrong));
   }
   log_ = std::move(*opened);
   if (terms.failed) report_failure(log_->writer(), terms.failed);

@@ -40,8 +40,8 @@ struct StoreCore {
     return leases_hold_memory() || reclaimer.waits_for_snapshots() || reclaimer.waits_for_pins();
   }
 
-  /// Whether there may be no room for a buffer. Where there is for the longest, what a write has not
-  /// found is no memory of the store's: the heap has failed it.
+  /// Whether there may be no room for a buffer. Where there is for the longest, what a write has
+  /// not found is no memory of the store's: the heap has failed it.
   [[nodiscard]] bool is_full() const {
     return region.taken_bytes() + memory::kBufferBytesMax > region.limit_bytes();
   }

@@ -155,11 +155,11 @@ TEST(EmbeddingTable, TellsItsSamples) {
   EXPECT_EQ(results[0], 2);
   catalog::SampleList list;
   table->add_samples(list);
-  std::map<std::string, std::uint64_t> told;
-  for (const wire::Sample& sample : list.take()) told[std::string(sample.name)] = sample.value;
-  EXPECT_EQ(told["rows"], 1u);
-  EXPECT_EQ(told["reductions"], 2u);
-  EXPECT_EQ(told["gathered_rows"], 3u);
+  std::map<std::string, std::uint64_t> values;
+  for (const wire::Sample& sample : list.take()) values[std::string(sample.name)] = sample.value;
+  EXPECT_EQ(values["rows"], 1u);
+  EXPECT_EQ(values["reductions"], 2u);
+  EXPECT_EQ(values["gathered_rows"], 3u);
 }
 
 TEST(EmbeddingTable, IsMadeAgainOfItsForm) {

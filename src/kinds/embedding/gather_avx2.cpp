@@ -2,8 +2,7 @@
 // Gather kernels of AVX2: eight registers of eight columns at a time, then one.
 #include "kinds/embedding/gather_kits.hpp"
 
-#if defined(ESPALIER_HAVE_X86_GATHER)
-
+#if defined(__x86_64__)
 #include <immintrin.h>
 
 #include <utility>

@@ -4,8 +4,7 @@
 // Forms with a mask of all lanes: the others read a register that g++ 12 takes for uninitialised.
 #include "kinds/embedding/gather_kits.hpp"
 
-#if defined(ESPALIER_HAVE_X86_GATHER)
-
+#if defined(__x86_64__)
 #include <immintrin.h>
 
 #include "base/atomic_bytes.hpp"

@@ -194,7 +194,8 @@ Result<WriteOutcome> HashMap::attempt_starved(HashThread& thread, WriteIntent& i
   while (may_try_again(starved)) {
     ++starved.attempts;
     if (starved.attempts > tree::kAttemptsAtOnce) {
-      std::this_thread::sleep_for(std::chrono::nanoseconds(tree::kStarvedPaceNs));
+      const std::uint64_t until_ns = base::monotonic_ns() + tree::kStarvedPaceNs;
+      while (base::monotonic_ns() < until_ns) std::this_thread::yield();
     }
     make_room(thread, starved);
     auto outcome = attempt(thread, intent, own);

@@ -16,8 +16,8 @@
 
 #include "base/atomic_bytes.hpp"
 #include "base/random.hpp"
+#include "catalog/apply_record.hpp"
 #include "catalog/object_redo.hpp"
-#include "catalog/testing/apply_record.hpp"
 #include "catalog/testing/recording_sink.hpp"
 #include "kinds/region/calls.hpp"
 #include "store/store_core.hpp"

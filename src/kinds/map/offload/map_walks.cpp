@@ -119,8 +119,8 @@ void MapWalks::make_room(std::size_t places) {
   long_walks_.resize(places);
 }
 
-// Requests whose write is done and waits for its release, as it does for some time where records are
-// to be durable: what others ask is taken meanwhile.
+// Requests whose write is done and waits for its release, as it does for some time where records
+// are to be durable: what others ask is taken meanwhile.
 void MapWalks::count_unreleased() {
   const std::size_t waiting = releases_.size() + maps_.unreleased();
   scheduler_.count_unreleased(static_cast<std::ptrdiff_t>(waiting - unreleased_));
