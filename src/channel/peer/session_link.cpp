@@ -242,7 +242,7 @@ void SessionLink::report_posts(PeerEnds& ends) {
     report_never_left(ends);
     const bool doubtful = in_doubt_ && ended.how == PostEnd::not_sent;
     report(ends, {ended.owner, doubtful ? PostEnd::unknown : ended.how, ended.status});
-    ++reported_;
+    ++completed_;
   }
   report_never_left(ends);
 }
@@ -251,7 +251,7 @@ bool SessionLink::report_never_left(PeerEnds& ends) {
   bool any = !calls_never_left_.empty();
   for (const Ended& ended : calls_never_left_) report(ends, ended);
   calls_never_left_.clear();
-  const auto is_due = [this](const NeverLeft& each) { return each.behind <= reported_; };
+  const auto is_due = [this](const NeverLeft& each) { return each.behind <= completed_; };
   const auto later = std::ranges::find_if_not(posts_never_left_, is_due);
   for (auto at = posts_never_left_.begin(); at != later; ++at) {
     report(ends, at->ended);

@@ -127,7 +127,7 @@ class SessionLink final : public channel::PeerLink {
   std::vector<Ended> calls_never_left_;      // to be told
   std::vector<NeverLeft> posts_never_left_;  // each when those before it have ended
   std::uint64_t taken_ = 0;                  // posts, by the queue
-  std::uint64_t reported_ = 0;               // of these, that have ended
+  std::uint64_t completed_ = 0;              // of these, that have ended
   std::vector<WaitingCall> calls_ = std::vector<WaitingCall>(kCallsMax);  // by tag
   std::vector<std::uint32_t> free_calls_;
   std::array<std::uint32_t, wire::kHopsMax + 1> calls_of_hops_{};

@@ -364,7 +364,7 @@ TEST_F(PeerPostsFixture, OfADevicesClientsEachHasItsShare) {
 // --- hops ----------------------------------------------------------------------------------------
 
 TEST_F(PeerPostsFixture, ACallSaysOverHowManyNodesItHasCome) {
-  for (const std::uint8_t hops : {0, 1}) {
+  for (const std::uint8_t hops : {std::uint8_t{0}, std::uint8_t{1}}) {
     ask_over(hops, kCallOnce);
     serving_->turns(3);
     ASSERT_EQ(b().in_flight.size(), 1u);
