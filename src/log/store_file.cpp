@@ -47,6 +47,7 @@ Result<void> write_store_number(LogFolder& folder, std::uint64_t drawn, std::spa
   {
     auto file = folder.create(kNewStoreName);
     if (!file) return std::unexpected(file.error());
+    if (const auto filled = (*file)->fill(unit.size()); !filled) return filled;
     const auto wrote = (*file)->write(0, unit);
     if (!wrote) return std::unexpected(wrote.error());
     if (*wrote != unit.size()) return fail(Code::system, EIO);
