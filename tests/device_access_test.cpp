@@ -214,10 +214,10 @@ TEST_F(DeviceAccess, SamplesAreTheHostsAndOfAClientsOwnObjects) {
   EXPECT_THAT(names_for("clerk", "m"), ElementsAre());
   EXPECT_THAT(names_for("clerk", own + "m"), ElementsAre(own + "m"));
   EXPECT_THAT(names_for("clerk", "", wire::kSamplesBeyondNodeStats),
-              ElementsAre(own + "h", own + "l"));
+              ElementsAre(own + "e", own + "h", own + "l"));
   EXPECT_THAT(names_for("reader", "m"), ElementsAre("m"));
   EXPECT_THAT(names_for("reader", "", wire::kSamplesBeyondNodeStats),
-              ElementsAre("h", "l", own + "h", own + "l"));
+              ElementsAre("e", "h", "l", own + "e", own + "h", own + "l"));
 }
 
 TEST_F(DeviceAccess, TheHostKnowsOnWhoseBehalfADeviceAsks) {

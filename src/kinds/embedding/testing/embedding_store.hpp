@@ -135,7 +135,7 @@ inline bool agree(std::span<const float> a, std::span<const float> b, bool produ
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (std::isnan(a[i]) && std::isnan(b[i])) continue;
     if (std::bit_cast<std::uint32_t>(a[i]) == std::bit_cast<std::uint32_t>(b[i])) continue;
-    if (!products || !(std::abs(a[i] - b[i]) <= 1e-3F + 1e-4F * std::abs(b[i]))) return false;
+    if (!products || !(std::abs(a[i] - b[i]) <= 0.05F + 1e-4F * std::abs(b[i]))) return false;
   }
   return true;
 }
