@@ -29,7 +29,9 @@ class OwnCallsConcurrency : public OwnCallsOverEachWay {
       const auto added = tally->call(kTallyAdd, "pear");
       EXPECT_TRUE(added) << message(added.error());
       const auto in_map = store->call(kCountIn, counted);
-      if (!in_map) EXPECT_EQ(in_map.error().error.code, Code::not_found);
+      if (!in_map) {
+        EXPECT_EQ(in_map.error().error.code, Code::not_found);
+      }
     }
   }
 };

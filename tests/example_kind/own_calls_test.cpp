@@ -295,7 +295,9 @@ TEST_P(OwnCallsOnANode, AnyBytesAreAnswered) {
     asked.key = key;
     asked.payload = payload;
     const auto answer = way.ask(asked);
-    if (!answer) ASSERT_NE(answer.error().error.code, Code::connection_lost) << i;
+    if (!answer) {
+      ASSERT_NE(answer.error().error.code, Code::connection_lost) << i;
+    }
   }
   EXPECT_EQ(number_in(store_->call(kEchoSum, numbers({1, 2}))), 3u);
 }
