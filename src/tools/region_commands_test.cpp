@@ -48,7 +48,7 @@ TEST_F(RegionCommands, ListAndDropAndSayWhatIsWrong) {
   ASSERT_EQ(region({"list", "--json"}), kOk);
   EXPECT_EQ(tool.out(), "{\"region\":\"a\",\"bytes\":24}\n{\"region\":\"b\",\"bytes\":8}\n");
   ASSERT_EQ(tool.run({"list", "--at", address}), kOk);
-  EXPECT_THAT(tool.out(), HasSubstr("region a\n"));
+  EXPECT_THAT(tool.out(), HasSubstr("region    a\n"));
   EXPECT_EQ(region({"create", "a", "8"}), kFailed);
   EXPECT_THAT(tool.err(), HasSubstr("has a region 'a' already"));
   EXPECT_EQ(region({"create", "c", "0"}), kFailed);
