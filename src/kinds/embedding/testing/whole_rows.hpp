@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "catalog/redo_sink.hpp"
+#include "catalog/testing/recording_sink.hpp"
 #include "kinds/embedding/gather_kits.hpp"
 #include "kinds/embedding/testing/embedding_store.hpp"
 
@@ -65,7 +65,9 @@ inline bool gathers_see_whole_rows(EmbeddingType type, int replacements) {
     for (int i = 0; i < replacements; ++i) {
       const auto row = static_cast<std::uint64_t>(i) % kRows;
       EXPECT_TRUE(table->replace(row, values[static_cast<std::size_t>(i) % 100]));
-      if (i % 1000 == 999) EXPECT_TRUE(table->append(values[0]));
+      if (i % 1000 == 999) {
+        EXPECT_TRUE(table->append(values[0]));
+      }
     }
     over = true;
   });
@@ -84,33 +86,17 @@ inline bool gathers_see_whole_rows(EmbeddingType type, int replacements) {
   return whole && audit(*table).empty();
 }
 
-/// A sink that looks, as each record is handed over, whether its rows are visible already.
-class TooLateSink final : public catalog::RedoSink {
- public:
-  explicit TooLateSink(EmbeddingTable& table) : table_(table) {}
-
-  Result<std::span<std::byte>> reserve(std::size_t bytes) noexcept override {
-    room_.resize(bytes);
-    return std::span(room_);
-  }
-  void hand_over(std::span<std::byte>) noexcept override { too_late |= table_.rows() != 0; }
-  void give_back(std::span<std::byte>) noexcept override {}
-
-  bool too_late = false;
-
- private:
-  EmbeddingTable& table_;
-  std::vector<std::byte> room_;
-};
-
 /// Whether the record of an append is handed over before a reader sees its rows.
 inline bool records_come_before_rows() {
   EmbeddingStore store;
   const auto table = store.create({8});
-  TooLateSink sink(*table);
+  catalog::RecordingSink sink;
+  bool too_late = false;
+  sink.when_handed_over = [&](std::string_view) { too_late |= table->rows() != 0; };
   table->record_to(&sink);
   EXPECT_TRUE(table->append(row_of(*table, 1)));
-  return !sink.too_late;
+  table->record_to(nullptr);
+  return !too_late && sink.records().size() == 1;
 }
 
 }  // namespace espalier::embedding
