@@ -252,9 +252,11 @@ class LinkWorld {
     serving_->client_table().on_broken = [this](offload::Connection& connection) {
       broken_.push_back(&connection);
     };
-    serving_->client_table().on_ended = [this](offload::Connection& connection) {
-      serving_->doorbells().close(connection.doorbell);
-    };
+    // The last may end with the fixture, when nothing points to it any more.
+    serving_->client_table().on_ended =
+        [&doorbells = serving_->doorbells()](offload::Connection& connection) {
+          doorbells.close(connection.doorbell);
+        };
   }
   void end_node() {
     clients_.reset();
