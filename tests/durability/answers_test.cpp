@@ -11,7 +11,9 @@
 #include "catalog/testing/recording_sink.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
 #include "kinds/hash/format.hpp"
+#include "kinds/hash/hash_map.hpp"
 #include "kinds/map/format/node.hpp"
+#include "kinds/map/write/map_core.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -40,6 +42,10 @@ class DurableAnswers : public testing::Test {
   Response call(SchedulerClient& client, OffloadId offload, std::uint32_t object,
                 std::string_view key, std::string_view payload = {}) {
     return node_.call(client, request_of(offload, object, ++tag_), key, payload);
+  }
+  /// So many writes of others are done, and wait for the newest record, that no more may begin.
+  void fill(memory::VersionClock& clock) const {
+    while (clock.may_take()) clock.done(clock.take(), sink_.count());
   }
   /// Whether nothing has come.
   static bool is_silent(SchedulerClient& client) { return !client->receive(0).has_value(); }
@@ -82,6 +88,42 @@ TEST_F(DurableAnswers, WritesThatWaitKeepNobodyElseWaiting) {
   int answered = 0;
   while (client_->receive(0)) ++answered;
   EXPECT_EQ(answered, 300);
+}
+
+// However long the disk stalls: the scheduler's thread would wait with it.
+TEST_F(DurableAnswers, AWriteWaitsAsideWhileTooManyWaitForTheirRelease) {
+  const std::uint32_t map = node_.map();
+  const hash::HashShape shape{2, 1, 1 << 20};
+  post(client_, OffloadId::hash_create, 0, "h", base::bytes_of(shape));
+  sink_.make_durable();
+  const auto hash = static_cast<std::uint32_t>(node_.wait(client_).header.version);
+  post(client_, OffloadId::put, map, "first", "value");
+  post(client_, OffloadId::hash_put, hash, "first", "value");
+  const std::size_t begun = sink_.count();
+  ASSERT_EQ(begun, 3u);
+  fill(node_.catalog().find<tree::MapCore>(map)->clock);
+  fill(node_.catalog().find<hash::HashMap>(hash)->clock());
+
+  const std::uint64_t amount = 1;
+  post(client_, OffloadId::put, map, "key", "value");
+  post(client_, OffloadId::hash_put, hash, "key", "value");
+  post(client_, OffloadId::add, map, "sum", base::bytes_of(amount));
+  node_.turns(50);
+  EXPECT_EQ(sink_.count(), begun);
+  EXPECT_TRUE(is_silent(client_));
+  EXPECT_EQ(call(other_, OffloadId::get, map, "key").code(), Code::invalid);
+  EXPECT_EQ(call(other_, OffloadId::hash_get, hash, "key").code(), Code::invalid);
+
+  post(other_, OffloadId::put, map, "other", "value");
+  node_.disconnect(other_);  // takes what waits with it
+  int answered = 0;
+  for (Timeout timeout; answered < 5 && !timeout.passed();) {
+    sink_.make_durable();
+    node_.turns(4);
+    while (client_->receive(0)) ++answered;
+  }
+  EXPECT_EQ(answered, 5);
+  EXPECT_EQ(sink_.count(), begun + 3);
 }
 
 TEST_F(DurableAnswers, NumbersAndObjectsAreToldOnceTheyAreDurable) {

@@ -40,6 +40,7 @@ class HostMap final : public ServedMap {
   [[nodiscard]] bool dropped() const override;
   [[nodiscard]] std::uint64_t released() const override;
   [[nodiscard]] bool failed() const override;
+  [[nodiscard]] bool may_write() const override;
   [[nodiscard]] std::size_t unreleased() const override;
   /// Cost: within the completion of the key's walk, a lock and a look-up; else a descent besides.
   void count_answer(std::string_view key, std::uint64_t now_ns) override;
