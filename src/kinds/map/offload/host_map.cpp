@@ -65,6 +65,10 @@ bool HostMap::may_write() const { return core->clock.may_take(); }
 
 std::size_t HostMap::unreleased() const { return executor_->unreleased(); }
 
+void HostMap::for_unreleased(const std::function<void(std::uint64_t)>& each) const {
+  executor_->for_unreleased(each);
+}
+
 // The map may have grown since it was last walked.
 void HostMap::begin_walks() {
   if (!walking) interleave_warm_ = core->far_interior();

@@ -8,7 +8,6 @@
 #include "base/try_reserve.hpp"
 #include "catalog/redo_sink.hpp"
 #include "engine/connection.hpp"
-#include "engine/scheduler.hpp"
 #include "engine/services.hpp"
 #include "kinds/map/format/shard.hpp"
 #include "kinds/map/offload/host_map.hpp"
@@ -134,7 +133,14 @@ void MapWalks::make_room(std::size_t places) {
 // are to be durable, or may not begin before: what others ask is taken meanwhile.
 void MapWalks::count_unreleased() {
   const std::size_t waiting = releases_.size() + kept_back_.size() + maps_.unreleased();
-  scheduler_.count_unreleased(static_cast<std::ptrdiff_t>(waiting - unreleased_));
+  if (waiting == 0 && unreleased_ == 0) [[likely]]
+    return;
+  Scheduler::CountByHops by_hops{};
+  maps_.for_unreleased([&](std::uint64_t tag) { ++by_hops[scheduler_.place(tag).hops()]; });
+  for (const WaitsForRelease& each : releases_) ++by_hops[each.request->hops()];
+  for (const Deferred& each : kept_back_) ++by_hops[each.request->hops()];
+  scheduler_.count_unreleased(unreleased_by_hops_, by_hops);
+  unreleased_by_hops_ = by_hops;
   unreleased_ = waiting;
 }
 

@@ -17,6 +17,7 @@
 
 #include "engine/executor.hpp"
 #include "engine/principal_ref.hpp"
+#include "engine/scheduler.hpp"
 #include "espalier/condition.hpp"
 #include "espalier/types.hpp"
 #include "kinds/map/offload/lane_queue.hpp"
@@ -100,6 +101,7 @@ class MapWalks final : public Executor, private Handler {
   MapTable maps_;
   LaneQueue lanes_;
   std::size_t unreleased_ = 0;  // as the scheduler knows it
+  Scheduler::CountByHops unreleased_by_hops_{};
   std::vector<Deferred> deferred_;
   std::vector<Deferred> going_deferred_;  // of them, in this turn
   std::vector<Deferred> kept_back_;       // writes that may not begin yet
