@@ -10,8 +10,8 @@
 // Invariants
 // 1. read_version <= write_version.
 // 2. Every version <= read_version is done.
-// 3. At most kWindow versions are outstanding; `admit` waits for room before a version is taken. Who
-//    must not wait asks `may_take` before, which leaves others room that were told that they may.
+// 3. At most kWindow versions are outstanding; `admit` waits for room before a version is taken.
+//    Who must not wait asks `may_take` before, which leaves room for those who were told so.
 // 4. While a hold stands (release_hold.hpp), the read version does not rise, but for a version that
 //    was on its way when it was granted. The thread that ends a hold releases what was done
 //    meanwhile; a writer that misses that it ended has marked its version as done before it looked.
