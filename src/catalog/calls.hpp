@@ -63,7 +63,8 @@ struct List {
           "answers the names and numbers of all objects, and an ObjectEntry of each with "
           "its MapShape, its TableFacts and schema, or its SequencerFacts, as items",
       .right = wire::Right::read,
-      .at_device = wire::AtDevice::relayed};
+      .at_device = wire::AtDevice::relayed,
+      .tells_of_objects = true};
   using Reply = Listed;
 
   std::uint32_t kind = 0;
@@ -93,7 +94,8 @@ struct Samples {
           "answers the statistics of objects of whatever kind as labelled samples, of those "
           "that take most memory, and how many objects there are",
       .right = wire::Right::read,
-      .at_device = wire::AtDevice::relayed};
+      .at_device = wire::AtDevice::relayed,
+      .tells_of_objects = true};
   using Reply = Sampled;
 
   std::string_view name;  ///< empty: all

@@ -24,14 +24,13 @@ void Catalog::record_to(RedoSink* sink) {
 }
 
 // All that may fail comes before it can be found.
-Result<EntryPointer> Catalog::make_entry(std::uint32_t id, std::string_view name, ObjectKind kind,
-                                         const Make& make) {
+Result<std::shared_ptr<Entry>> Catalog::make_entry(std::uint32_t id, std::string_view name,
+                                                   ObjectKind kind, const Make& make) {
   auto made = make(id, std::string(name));
   if (!made) return std::unexpected(made.error());
   ESPALIER_ASSERT(*made != nullptr);
   (*made)->record_to(redo_);
-  const auto entry =
-      std::make_shared<const Entry>(Entry{kind, id, std::string(name), std::move(*made)});
+  const auto entry = std::make_shared<Entry>(Entry{kind, id, std::string(name), std::move(*made)});
   const auto by_name = by_name_.emplace(entry->name, entry).first;
   try {
     by_id_.emplace(entry->id, entry);
@@ -53,11 +52,12 @@ Result<EntryPointer> Catalog::add(std::string_view name, ObjectKind kind, std::s
     return fail_for(Code::already_exists, *found->second);
   }
   if (next_id_ == 0) return fail(Code::unsupported);
-  auto entry = make_entry(next_id_, name, kind, make);
-  if (!entry) return entry;
-  // Within the lock, so that ids ascend in the sink's order.
-  recorded_.store(finish_created(*room, next_id_++));
-  return entry;
+  const auto entry = make_entry(next_id_, name, kind, make);
+  if (!entry) return std::unexpected(entry.error());
+  // Within the lock, so that ids ascend in the sink's order, and before anybody finds it.
+  (*entry)->created = finish_created(*room, next_id_++);
+  recorded_.store((*entry)->created);
+  return *entry;
 }
 
 // Records may be applied to a state that has some of them in it already, so what is there is no
@@ -77,9 +77,10 @@ Result<EntryPointer> Catalog::put_back(const CreatedObject& created, ObjectKind 
   }
   if (was_given(created.id)) return nullptr;  // and dropped
   if (by_name_.contains(created.name)) return corrupt(RedoFault::name);
-  auto entry = make_entry(created.id, created.name, created.kind, make);
-  if (entry) set_given(created.id);
-  return entry;
+  const auto entry = make_entry(created.id, created.name, created.kind, make);
+  if (!entry) return std::unexpected(entry.error());
+  set_given(created.id);
+  return *entry;
 }
 
 Result<EntryPointer> Catalog::look_up(std::string_view name, ObjectKind kind) const {

@@ -49,6 +49,8 @@ struct Entry {
   std::uint32_t id = 0;
   std::string name;
   std::shared_ptr<Object> object;
+  /// The sequence of the record that it was made; 0: it has none, or is durable with the store.
+  std::uint64_t created = 0;
 };
 using EntryPointer = std::shared_ptr<const Entry>;
 
@@ -164,8 +166,8 @@ class Catalog {
                            const Make& make);
   Result<EntryPointer> put_back(const CreatedObject& created, ObjectKind kind, const Make& make);
   // Of these: requires the lock.
-  Result<EntryPointer> make_entry(std::uint32_t id, std::string_view name, ObjectKind kind,
-                                  const Make& make);
+  Result<std::shared_ptr<Entry>> make_entry(std::uint32_t id, std::string_view name,
+                                            ObjectKind kind, const Make& make);
   EntryPointer take_away(EntryPointer entry);
   [[nodiscard]] bool was_given(std::uint32_t id) const { return next_id_ == 0 || id < next_id_; }
   void set_given(std::uint32_t id) {

@@ -49,6 +49,9 @@ class Object {
 
   /// Where records of its effects go (catalog/redo_sink.hpp); null: it makes none. Cost: one load.
   [[nodiscard]] RedoSink* redo() const { return redo_; }
+  /// The sequence of the newest record of what who opens it is told, beyond that it is there; 0:
+  /// there is none. Asked after that was read. Thread: any.
+  [[nodiscard]] virtual std::uint64_t told_in() const { return 0; }
   /// The sink outlives the object, whose readers see from now on what is durable there (of kinds
   /// with versions or a count that is published). Errors: std::bad_alloc. Requires: no other thread
   /// uses the object; the catalogue does it for those in it.

@@ -44,7 +44,7 @@ struct CallHandler {
   /// One in about 64 of its answers was given at this time, from where its executor is now.
   void (*sampled)(Request& request, std::uint64_t now_ns) = nullptr;
   /// What it has changed it answers once the versions are released that it saw, and these are once
-  /// they are durable: no other record is to be waited for.
+  /// they are durable; or it changes what is not recorded. No other record is to be waited for.
   bool waits_for_release = false;
   /// What its functions want to know besides; of those below, nothing.
   const void* context = nullptr;

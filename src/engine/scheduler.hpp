@@ -145,8 +145,14 @@ class Scheduler final {
   /// those in flight.
   void set_aside(Request& request, Counted how);
   void take_back(Request& request);
-  /// So many more writes of an executor's are done and wait for their release, or fewer.
-  void count_unreleased(std::ptrdiff_t more) { unreleased_ += static_cast<std::uint32_t>(more); }
+  /// So many requests, by hops.
+  using CountByHops = std::array<std::uint32_t, wire::kHopsMax + 1>;
+  /// Writes of an executor's that are done and wait for their release, in place of so many before.
+  void count_unreleased(const CountByHops& before, const CountByHops& now) {
+    for (std::size_t hops = 0; hops < now.size(); ++hops) {
+      unreleased_[hops] += now[hops] - before[hops];
+    }
+  }
   /// Its posts to peers are under way, or have ended; of clients' requests alone. They count on
   /// this account, which stays until then.
   void begin_peer_wait(Request& request, PrincipalAccount& account);
@@ -171,10 +177,10 @@ class Scheduler final {
   [[nodiscard]] Request* free_place() noexcept;
   void add_place();
   /// Clients' requests in flight that are not stalled, do not wait for a time, a lane, a record, or
-  /// a peer, and are not with helpers. Peers' writes that wait for a record are taken off, too: so
-  /// it may be a few less.
-  [[nodiscard]] std::uint32_t busy() const {
-    return busy_[0] - std::min(busy_[0], unreleased_);
+  /// a peer, and are not with helpers.
+  [[nodiscard]] std::uint32_t busy() const { return busy(0); }
+  [[nodiscard]] std::uint32_t busy(std::uint8_t hops) const {
+    return busy_[hops] - std::min(busy_[hops], unreleased_[hops]);
   }
   void count_in(Request& request);
   void count_out(Request& request);
@@ -274,12 +280,12 @@ class Scheduler final {
   std::uint32_t turns_ = 0;
   std::uint32_t until_timed_ = 1;  // requests
   std::uint32_t timed_ = 0;
-  std::array<std::uint32_t, wire::kHopsMax + 1> busy_{};  // by hops
-  std::uint32_t without_place_ = 0;                       // requests that have not begun
+  CountByHops busy_{};
+  std::uint32_t without_place_ = 0;  // requests that have not begun
   std::uint32_t handed_over_ = 0;
   std::uint32_t stalled_ = 0;     // of all clients
   std::uint32_t peer_waits_ = 0;  // clients' requests
-  std::uint32_t unreleased_ = 0;  // writes that are done, of all executors
+  CountByHops unreleased_{};      // writes that are done, of all executors
 
   std::mutex mutex_;  // guards resumed_
   std::vector<Request*> resumed_;

@@ -16,6 +16,22 @@
 #include "engine/services.hpp"
 
 namespace espalier::offload {
+namespace {
+
+// Of an object that a client has opened, its own records: those of others may be lost, and it is
+// there all the same. It may have been dropped since.
+std::uint64_t record_of_opened(const catalog::Catalog& catalog, std::uint64_t id) {
+  const catalog::EntryPointer entry = catalog.find_any(static_cast<std::uint32_t>(id));
+  return entry != nullptr ? std::max(entry->created, entry->object->told_in()) : catalog.recorded();
+}
+
+// What it tells of is not told, or only that it was refused before anything was done.
+bool promises_nothing(Code code) {
+  return code == Code::system || code == Code::busy || code == Code::not_permitted ||
+         code == Code::unsupported;
+}
+
+}  // namespace
 
 // The newest record of what an answer may tell of; 0: it may be given at once. What a call has
 // changed is in a record that is there by now; which objects there are, and are not, in that of the
@@ -27,11 +43,14 @@ std::uint64_t Scheduler::record_before_answer(const Request& request,
   if (request.offload == nullptr) return 0;
   const Offload& offload = *request.offload;
   const auto code = static_cast<Code>(header.code);
-  if (code == Code::system) return 0;  // which promises nothing
-  const bool of_names =
-      offload.opens || offload.object == wire::Names::by_name || offload.object == wire::Names::all;
-  const bool tells_of_objects = of_names || code == Code::not_found || code == Code::dropped;
-  std::uint64_t sequence = tells_of_objects ? catalog.recorded() : 0;
+  if (promises_nothing(code)) return 0;
+  std::uint64_t sequence = 0;
+  if (offload.opens && code == Code::invalid) {
+    sequence = record_of_opened(catalog, header.version);
+  } else if (offload.opens || offload.tells_of_objects || offload.object == wire::Names::by_name ||
+             code == Code::not_found || code == Code::dropped) {
+    sequence = catalog.recorded();
+  }
   if (offload.changes && !offload.waits_for_release) {
     sequence = std::max(sequence, sink->handed_over());
   }
@@ -51,6 +70,7 @@ void Scheduler::keep_answer(Request& request, std::uint64_t sequence,
   } catch (const std::bad_alloc&) {
     if (header.code == 0 && request.offload->right == Right::read) throw;
     clients_.break_off(*request.connection);  // it waits in vain
+    if (request.offload->right == Right::admin) audit_act(request, header, payload);
     release(request);
   }
 }
@@ -83,8 +103,13 @@ bool Scheduler::answer_durable() {
 void Scheduler::drop_undurable(const Connection& connection) {
   std::erase_if(undurable_, [&](const WaitsForRecord& waiting) {
     if (waiting.request->connection != &connection) return false;
-    --waiting.request->connection->timed_count;
-    release(*waiting.request);
+    Request& request = *waiting.request;
+    --request.connection->timed_count;
+    // It is done, though nobody is told.
+    if (request.offload->right == Right::admin) {
+      audit_act(request, waiting.header, {waiting.payload});
+    }
+    release(request);
     return true;
   });
 }

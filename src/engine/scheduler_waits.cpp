@@ -263,7 +263,7 @@ void Scheduler::end_peer_wait(Request& request, PrincipalAccount& account) {
 
 bool Scheduler::has_place(const Connection& connection, std::uint8_t hops) const {
   if (planted(Bug::hops_share_places)) return busy_[1] + busy_[2] < kHopPlaces;
-  return busy_[hops] < kHopPlaces || connection.counted[hops] == 0;
+  return busy(hops) < kHopPlaces || connection.counted[hops] == 0;
 }
 
 // Requests of other nodes as places become free: of each session in its turn one, and of that in

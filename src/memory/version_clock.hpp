@@ -11,6 +11,7 @@
 // 1. read_version <= write_version.
 // 2. Every version <= read_version is done.
 // 3. At most kWindow versions are outstanding; `admit` waits for room before a version is taken.
+//    Who must not wait asks `may_take` before, which leaves room for those who were told so.
 // 4. While a hold stands (release_hold.hpp), the read version does not rise, but for a version that
 //    was on its way when it was granted. The thread that ends a hold releases what was done
 //    meanwhile; a writer that misses that it ended has marked its version as done before it looked.
@@ -86,12 +87,11 @@ class VersionClock {
 
   /// Whether a version may be taken: not too many wait for their release. Where those are in vain,
   /// it may: there is no room for records, so few come.
-  [[nodiscard]] bool may_take() {
-    return !versions_ || taken() - released_now() <= kWindow / 2 || failed();
-  }
-  /// Waits until it may. Call before locking anything.
+  [[nodiscard]] bool may_take() { return has_room(kWindow / 2); }
+  /// Waits until there is room for one. Call before locking anything. After may_take() it does not
+  /// wait, unless a thousand others have taken one since.
   void admit() {
-    while (!may_take()) std::this_thread::yield();
+    while (!has_room(kWindow / 4 * 3)) std::this_thread::yield();
   }
 
   /// Holds releases for a moment; 0: not now. Requires: versions are on.
@@ -156,6 +156,10 @@ class VersionClock {
   static constexpr std::uint64_t kWindow = 4096;
   static constexpr std::atomic<std::uint64_t> kAllDurable{~std::uint64_t{0}};
   class Records;  // that versions wait for
+
+  [[nodiscard]] bool has_room(std::uint64_t outstanding) {
+    return !versions_ || taken() - released_now() <= outstanding || failed();
+  }
 
   void wait_for_record(std::uint64_t version, std::uint64_t sequence) noexcept;
   void ask_for_rise() noexcept;

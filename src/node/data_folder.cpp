@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <new>
 #include <string_view>
 #include <utility>
@@ -26,13 +27,17 @@ std::unexpected<std::string> cannot_use(const std::string& path, std::string_vie
   return std::unexpected(fmt::format("cannot use the data folder '{}': {}", path, why));
 }
 
-/// Makes a folder for this user alone, or finds one. Returns whether it was made.
-Result<bool> make_folder(const std::string& path) {
-  if (::mkdir(path.c_str(), 0700) == 0) return true;
+/// Makes a folder for this user alone, whose name is then on the disk, or finds one.
+Result<void> make_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) == 0) {
+    const std::filesystem::path whole(path);
+    const std::filesystem::path own = whole.has_filename() ? whole : whole.parent_path();
+    return log::PosixFolder(own.has_parent_path() ? own.parent_path().string() : ".").sync();
+  }
   struct stat found{};
   if (errno != EEXIST || ::stat(path.c_str(), &found) != 0) return base::refused_by_system();
   if (!S_ISDIR(found.st_mode)) return fail(Code::system, ENOTDIR);
-  return false;
+  return {};
 }
 
 /// Has it told, but for the end of a log that is closed.
@@ -73,8 +78,7 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
     return cannot_use(path, fmt::format("objects of the kind '{}' make no records", kind->name));
   }
   for (const std::string& each : {path, path + "/log"}) {
-    const auto made = make_folder(each);
-    if (!made) return cannot_use(path, message(made.error()));
+    if (const auto made = make_folder(each); !made) return cannot_use(path, message(made.error()));
   }
   if (const auto synced = folder_.sync(); !synced) return cannot_use(path, message(synced.error()));
   auto lock = folder_.lock();

@@ -92,6 +92,8 @@ struct CallRow {
   bool changes = false;
   /// Its answer's version is the number of the object that it names.
   bool opens = false;
+  /// Its answer tells which objects there are, though it names none.
+  bool tells_of_objects = false;
   /// Of those that take an administrator: it is done again and again in the course of what another
   /// one has begun, so the audit log has only what of it fails.
   bool routine = false;

@@ -11,7 +11,9 @@
 #include "catalog/testing/recording_sink.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
 #include "kinds/hash/format.hpp"
+#include "kinds/hash/hash_map.hpp"
 #include "kinds/map/format/node.hpp"
+#include "kinds/map/write/map_core.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -30,9 +32,10 @@ class DurableAnswers : public testing::Test {
   }
 
   void post(SchedulerClient& client, OffloadId offload, std::uint32_t object, std::string_view key,
-            std::string_view payload = {}, std::uint32_t argument = 0) {
+            std::string_view payload = {}, std::uint32_t argument = 0, unsigned hops = 0) {
     wire::RequestHeader header = request_of(offload, object, ++tag_);
     header.argument = argument;
+    header.ring = static_cast<std::uint8_t>(hops << wire::kHopShift);
     client->post(message_of(header, key, payload));
     client->ring();
     node_.turns(6);
@@ -40,6 +43,10 @@ class DurableAnswers : public testing::Test {
   Response call(SchedulerClient& client, OffloadId offload, std::uint32_t object,
                 std::string_view key, std::string_view payload = {}) {
     return node_.call(client, request_of(offload, object, ++tag_), key, payload);
+  }
+  /// So many writes of others are done, and wait for the newest record, that no more may begin.
+  void fill(memory::VersionClock& clock) const {
+    while (clock.may_take()) clock.done(clock.take(), sink_.count());
   }
   /// Whether nothing has come.
   static bool is_silent(SchedulerClient& client) { return !client->receive(0).has_value(); }
@@ -84,6 +91,42 @@ TEST_F(DurableAnswers, WritesThatWaitKeepNobodyElseWaiting) {
   EXPECT_EQ(answered, 300);
 }
 
+// However long the disk stalls: the scheduler's thread would wait with it.
+TEST_F(DurableAnswers, AWriteWaitsAsideWhileTooManyWaitForTheirRelease) {
+  const std::uint32_t map = node_.map();
+  const hash::HashShape shape{2, 1, 1 << 20};
+  post(client_, OffloadId::hash_create, 0, "h", base::bytes_of(shape));
+  sink_.make_durable();
+  const auto hash = static_cast<std::uint32_t>(node_.wait(client_).header.version);
+  post(client_, OffloadId::put, map, "first", "value");
+  post(client_, OffloadId::hash_put, hash, "first", "value");
+  const std::size_t begun = sink_.count();
+  ASSERT_EQ(begun, 3u);
+  fill(node_.catalog().find<tree::MapCore>(map)->clock);
+  fill(node_.catalog().find<hash::HashMap>(hash)->clock());
+
+  const std::uint64_t amount = 1;
+  post(client_, OffloadId::put, map, "key", "value");
+  post(client_, OffloadId::hash_put, hash, "key", "value");
+  post(client_, OffloadId::add, map, "sum", base::bytes_of(amount));
+  node_.turns(50);
+  EXPECT_EQ(sink_.count(), begun);
+  EXPECT_TRUE(is_silent(client_));
+  EXPECT_EQ(call(other_, OffloadId::get, map, "key").code(), Code::invalid);
+  EXPECT_EQ(call(other_, OffloadId::hash_get, hash, "key").code(), Code::invalid);
+
+  post(other_, OffloadId::put, map, "other", "value");
+  node_.disconnect(other_);  // takes what waits with it
+  int answered = 0;
+  for (int round = 0; answered < 5 && round < 1'000'000; ++round) {
+    sink_.make_durable();
+    node_.turns(4);
+    while (client_->receive(0)) ++answered;
+  }
+  EXPECT_EQ(answered, 5);
+  EXPECT_EQ(sink_.count(), begun + 3);
+}
+
 TEST_F(DurableAnswers, NumbersAndObjectsAreToldOnceTheyAreDurable) {
   const std::uint64_t first = 7;
   post(client_, OffloadId::sequencer_create, 0, "numbers", base::bytes_of(first));
@@ -125,6 +168,70 @@ TEST_F(DurableAnswers, WhereTheLogFailsWhatWaitsIsToldAndReadsGoOn) {
       << "there is no room";
   EXPECT_NE(call(other_, OffloadId::get, map, "before").header.flags & wire::kFound, 0);
   EXPECT_EQ(call(other_, OffloadId::get, map, "key").header.flags & wire::kFound, 0);
+}
+
+// Requests with hops have places of their own: what waits for the disk keeps none of them either.
+TEST_F(DurableAnswers, WritesWithHopsThatWaitKeepNoPlace) {
+  const std::uint32_t map = node_.map();
+  constexpr std::uint32_t kOfEach = Scheduler::kHopPlaces / 2 + 8;
+  for (std::uint32_t i = 0; i < kOfEach; ++i) {
+    post(client_, OffloadId::put, map, "a" + std::to_string(i), "value", 0, 1);
+    post(other_, OffloadId::put, map, "b" + std::to_string(i), "value", 0, 1);
+  }
+  EXPECT_EQ(sink_.count(), 2 * kOfEach);
+  post(client_, OffloadId::get, map, "a0", {}, 0, 1);
+  EXPECT_FALSE(is_silent(client_));
+  EXPECT_TRUE(is_silent(client_));
+}
+
+TEST_F(DurableAnswers, ListsAndFactsAreToldOnceTheyAreDurable) {
+  const std::uint64_t first = 7;
+  post(client_, OffloadId::sequencer_create, 0, "numbers", base::bytes_of(first));
+  post(other_, OffloadId::object_list, 0, {});
+  EXPECT_TRUE(is_silent(other_));
+  sink_.make_durable();
+  EXPECT_EQ(node_.wait(other_).code(), Code::invalid);
+  const auto id = static_cast<std::uint32_t>(node_.wait(client_).header.version);
+
+  const std::uint32_t epoch = 0;  // whichever it is
+  post(client_, OffloadId::sequencer_seal, id, {}, base::bytes_of(epoch));
+  ASSERT_EQ(sink_.count(), 2u);
+  post(other_, OffloadId::sequencer_open, 0, "numbers");
+  EXPECT_TRUE(is_silent(other_)) << "a crash can still undo the seal";
+  sink_.make_durable();
+  EXPECT_EQ(node_.wait(other_).code(), Code::invalid);
+  EXPECT_EQ(node_.wait(client_).code(), Code::invalid);
+}
+
+TEST_F(DurableAnswers, WhereTheLogFailsWhatIsDurableCanBeOpened) {
+  const std::uint64_t first = 7;
+  post(client_, OffloadId::sequencer_create, 0, "kept", base::bytes_of(first));
+  sink_.make_durable();
+  EXPECT_EQ(node_.wait(client_).code(), Code::invalid);
+  post(client_, OffloadId::sequencer_create, 0, "lost", base::bytes_of(first));
+  sink_.fail_all();
+  EXPECT_EQ(node_.wait(client_).code(), Code::system);
+  EXPECT_EQ(call(other_, OffloadId::sequencer_open, 0, "kept").code(), Code::invalid);
+  EXPECT_EQ(call(other_, OffloadId::sequencer_open, 0, "lost").code(), Code::system);
+  EXPECT_EQ(call(other_, OffloadId::sequencer_open, 0, "none").code(), Code::system);
+}
+
+// There are no records of them.
+TEST_F(DurableAnswers, BytesOfRegionsWaitForNothing) {
+  const std::uint64_t bytes = 4096;
+  post(client_, OffloadId::region_create, 0, "r", base::bytes_of(bytes));
+  sink_.make_durable();
+  const auto region = static_cast<std::uint32_t>(node_.wait(client_).header.version);
+  post(other_, OffloadId::put, node_.map(), "key", "value");
+  EXPECT_TRUE(is_silent(other_));
+  const std::uint64_t offset_and_bytes[] = {8, 42};
+  const std::string written(base::bytes_of(offset_and_bytes));
+  EXPECT_EQ(call(client_, OffloadId::region_write, region, {}, written).code(), Code::invalid);
+  const Response added = call(client_, OffloadId::region_fetch_add, region, {}, written);
+  EXPECT_EQ(added.code(), Code::invalid);
+  EXPECT_EQ(added.header.version, 42u);
+  sink_.fail_all();
+  EXPECT_EQ(call(client_, OffloadId::region_write, region, {}, written).code(), Code::invalid);
 }
 
 TEST_F(DurableAnswers, AClientThatGoesTakesWhatWaitsWithIt) {

@@ -153,6 +153,8 @@ void make_room(HashMap& of, const tree::StarvedWrite& starved) noexcept {
   }
 }
 
+bool is_recorded(const HashMap& of) { return of.redo() != nullptr; }
+bool may_begin(HashMap& of) { return of.clock().may_take(); }
 bool released(HashMap& of, std::uint64_t version) { return of.released(version); }
 bool is_lost(const HashMap& of) { return of.clock().failed(); }
 bool wait_for(HashMap& of, std::uint64_t version) { return of.wait_for(version); }

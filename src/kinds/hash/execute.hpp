@@ -75,7 +75,14 @@ class Reading {
 template <class Reply>
 using Begun = hash::Unreleased<Reply>;
 
-// Writes of a node: none waits, and one that finds no memory is refused at once (out_of_memory).
+/// Whether its effects are recorded: then writes are begun when they may be, and wait for their
+/// release for long. Cost: one load.
+[[nodiscard]] bool is_recorded(const hash::HashMap& of);
+/// Whether one may be begun: not too many wait for their release.
+[[nodiscard]] bool may_begin(hash::HashMap& of);
+
+// Writes of a node: none waits (of a map that is recorded: where it may be begun), and one that
+// finds no memory is refused at once (out_of_memory).
 // Errors: besides, too_many_participants; std::bad_alloc.
 [[nodiscard]] Begun<ItemWritten> begin(hash::HashMap& of, const Put& asked,
                                        const hash::WriteHelp& help = {});

@@ -180,6 +180,7 @@ bool HashMap::free_some(std::uint32_t steps) {
 }
 
 HashMap::~HashMap() {
+  clock_.wait_for_records(nullptr);  // while the header has its words
   while (!free_some(std::numeric_limits<std::uint32_t>::max())) {
   }
   partitions_.clear();

@@ -76,7 +76,7 @@ Result<catalog::RedoRoom> Sequencer::record_room() const {
 }
 
 // Of what is true now, whoever made it so.
-void Sequencer::record(catalog::RedoRoom& room, RedoType type) const {
+void Sequencer::record(catalog::RedoRoom& room, RedoType type) {
   if (!room) return;
   const wire::SequencerFacts now = facts_now();
   SequencerRecord record{};
@@ -87,7 +87,7 @@ void Sequencer::record(catalog::RedoRoom& room, RedoType type) const {
   record.epoch = now.epoch;
   record.flags = now.flags;
   catalog::RedoWriter(room.bytes()).part(record);
-  room.hand_over();
+  told_in_ = room.hand_over();
 }
 
 Result<Range> Sequencer::take(std::uint32_t epoch, std::uint32_t count, std::uint32_t requests) {
@@ -214,6 +214,11 @@ catalog::ObjectNumbers Sequencer::numbers() const {
   const std::lock_guard lock(mutex_);
   examine();
   return {next_ - first_, sizeof(Sequencer) + (page_ != nullptr ? WordPage::kBytes : 0)};
+}
+
+std::uint64_t Sequencer::told_in() const {
+  const std::lock_guard lock(mutex_);
+  return told_in_;
 }
 
 // The names are those of the node's metrics of sequencers.

@@ -101,6 +101,7 @@ class Sequencer final : public catalog::Object {
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] catalog::ObjectNumbers numbers() const override;
   void add_samples(catalog::SampleList& to) const override;
+  [[nodiscard]] std::uint64_t told_in() const override;
 
  private:
   // Of all these: requires the lock.
@@ -109,7 +110,7 @@ class Sequencer final : public catalog::Object {
   void examine() const;
   void end_epoch() const;
   [[nodiscard]] wire::SequencerFacts facts_now() const;
-  void record(catalog::RedoRoom& room, RedoType type) const;
+  void record(catalog::RedoRoom& room, RedoType type);
 
   /// Before the lock.
   [[nodiscard]] Result<catalog::RedoRoom> record_room() const;
@@ -129,6 +130,7 @@ class Sequencer final : public catalog::Object {
   bool dropped_ = false;
   std::uint64_t requests_ = 0;
   std::uint64_t adds_ = 0;
+  std::uint64_t told_in_ = 0;  // the sequence of its newest record
 };
 
 /// Makes a sequencer with a name. Errors: those of Catalog::create; invalid_argument (`first` is

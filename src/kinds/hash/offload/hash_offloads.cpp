@@ -104,7 +104,7 @@ Next hash_walk(Call& call, const hash_calls::Walk& asked) {
 
 // --- writing -------------------------------------------------------------------------------------
 
-// So long a write rests whose record is not durable yet.
+// So long a write rests whose record, or that of so many before it, is not durable yet.
 constexpr std::uint64_t kReleaseAgainNs = 20'000;
 
 /// A write that is not over in its first step: that waits for its release or for memory, or has
@@ -231,6 +231,9 @@ template <class Request>
 Next go_on_writing(Call& call, HashWriteState<Request>& state, const Request& asked) {
   if (state.makes_room) return try_again(call, state);
   if (!state.begun) {
+    if (hash_calls::is_recorded(*state.map) && !hash_calls::may_begin(*state.map)) {
+      return call.at(base::monotonic_ns() + kReleaseAgainNs);
+    }
     if (auto next = begin_prepared(call, state, asked)) return *next;
   }
   if (found_no_memory(*state.begun)) [[unlikely]] {
@@ -251,7 +254,8 @@ Next write_hash(Call& call, const Request& asked) {
   const std::shared_ptr<HashMap>& map = hash_of(call);
   if (map == nullptr) return fail_no_hash(call);
   std::optional<hash::Unreleased<typename Request::Reply>> begun;
-  if (!has_long_value(asked)) [[likely]] {
+  // Where it may have to wait long, what that takes is there before anything is done.
+  if (!has_long_value(asked) && !hash_calls::is_recorded(*map)) [[likely]] {
     begun.emplace(hash_calls::begin(*map, asked));
     if (!found_no_memory(*begun) && hash_calls::released(*map, begun->version)) [[likely]]
       return answer_or_fail(call, begun->answer);

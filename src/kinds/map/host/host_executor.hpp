@@ -62,6 +62,11 @@ class HostExecutor {
   [[nodiscard]] std::size_t pending() const { return queued_ + lanes_.pending(); }
   /// Of them, writes that are done and wait for their release, but for those in lanes.
   [[nodiscard]] std::size_t unreleased() const { return waiting_.size(); }
+  /// Calls `each` with the tag of each of those.
+  template <class Each>
+  void for_unreleased(const Each& each) const {
+    for (const WaitingAnswer& waiting : waiting_) each(waiting.answer.tag);
+  }
   /// The leaf whose answer the handler is being given; 0: none, or one that is not known here.
   [[nodiscard]] wire::Lid answering() const { return answering_; }
 

@@ -56,7 +56,8 @@ struct Entries {
 // scheduler's thread, on which everybody waits for it.
 constexpr std::uint32_t kEntriesHere = 64;
 constexpr std::size_t kBytesHere = std::size_t{64} << 10;
-constexpr std::uint64_t kAgainNs = 1'000'000;  // between two tries without memory
+constexpr std::uint64_t kAgainNs = 1'000'000;   // between two tries without memory
+constexpr std::uint64_t kLookAgainNs = 20'000;  // between two looks at what is released
 
 /// What the batch did, once it was tried, and before that what helpers have copied of it.
 struct BatchState {
@@ -151,6 +152,8 @@ Next write_batch(Call& call, const map_calls::BatchToWrite& asked) {
       return call.fail({Code::invalid_argument, 0, asked.count});
     }
     HostMap& map = host_map_of(call);
+    // As a walk that writes: so many others wait for their records to be durable.
+    if (map.recorded && !map.may_write()) return call.at(base::monotonic_ns() + kLookAgainNs);
     if (asked.count > kEntriesHere || asked.entries.size() > kBytesHere) {
       return call.helper_steps_when_possible(
           [&state, &core = *map.core, asked, shard = call.shard()](StepContext& step) {

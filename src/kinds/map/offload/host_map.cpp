@@ -30,6 +30,7 @@ HostMap::HostMap(std::shared_ptr<tree::MapCore> core_in, base::EpochSlot walks_s
       calls(core->store, std::move(calls_slot), counters),
       walks_(core->store, std::move(walks_slot), counters) {
   shard = core->shard.get();
+  recorded = core->redo() != nullptr;
   executor_ = std::make_unique<Walks>(
       walks_, *core, kLanes, [this](std::uint32_t, base::ReadyQueue& queue) {
         return tree::HostAccess(core->base, queue, true, &interleave_warm_);
@@ -60,7 +61,13 @@ std::uint64_t HostMap::released() const { return core->clock.released_now(); }
 
 bool HostMap::failed() const { return core->clock.failed(); }
 
+bool HostMap::may_write() const { return core->clock.may_take(); }
+
 std::size_t HostMap::unreleased() const { return executor_->unreleased(); }
+
+void HostMap::for_unreleased(const std::function<void(std::uint64_t)>& each) const {
+  executor_->for_unreleased(each);
+}
 
 // The map may have grown since it was last walked.
 void HostMap::begin_walks() {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,7 +41,9 @@ class HostMap final : public ServedMap {
   [[nodiscard]] bool dropped() const override;
   [[nodiscard]] std::uint64_t released() const override;
   [[nodiscard]] bool failed() const override;
+  [[nodiscard]] bool may_write() const override;
   [[nodiscard]] std::size_t unreleased() const override;
+  void for_unreleased(const std::function<void(std::uint64_t)>& each) const override;
   /// Cost: within the completion of the key's walk, a lock and a look-up; else a descent besides.
   void count_answer(std::string_view key, std::uint64_t now_ns) override;
   [[nodiscard]] std::shared_ptr<void> keep() const override { return core; }

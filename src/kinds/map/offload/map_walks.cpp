@@ -8,7 +8,6 @@
 #include "base/try_reserve.hpp"
 #include "catalog/redo_sink.hpp"
 #include "engine/connection.hpp"
-#include "engine/scheduler.hpp"
 #include "engine/services.hpp"
 #include "kinds/map/format/shard.hpp"
 #include "kinds/map/offload/host_map.hpp"
@@ -36,6 +35,15 @@ constexpr std::size_t kSpareBytes = std::size_t{128} << 10;
 bool is_long(const espalier::Request& walk) {
   const bool scan = walk.op == Op::scan || walk.op == Op::scan_reverse || walk.op == Op::scan_floor;
   return scan && (walk.limit == 0 || walk.limit > MapWalks::kShortWalkItems);
+}
+
+bool is_writing(const espalier::Request& walk) {
+  return walk.op >= Op::put && walk.op <= Op::erase;
+}
+
+// So many of a map's writes wait for their records to be durable that this must, too.
+bool must_wait(const ServedMap& map, const espalier::Request& walk) {
+  return map.recorded && is_writing(walk) && !map.may_write();
 }
 
 }  // namespace
@@ -104,10 +112,12 @@ bool MapWalks::admit(Request& request) {
 bool MapWalks::turn() {
   bool moved = maps_.step();
   if (!deferred_.empty()) moved = go_on_deferred() || moved;
+  if (!kept_back_.empty()) [[unlikely]]
+    moved = go_on_kept_back() || moved;
   if (lanes_.waiting() != 0) [[unlikely]]
     moved = go_on_in_lanes() || moved;
   if (!releases_.empty()) moved = go_on_released() || moved;
-  if (moved || unreleased_ != 0) count_unreleased();
+  if (moved || unreleased_ != 0 || !releases_.empty() || !kept_back_.empty()) count_unreleased();
   return moved;
 }
 
@@ -115,15 +125,22 @@ void MapWalks::make_room(std::size_t places) {
   const auto more = [places](auto&... lists) {
     (base::reserve_more(lists, places - lists.size()), ...);
   };
-  more(deferred_, going_deferred_, releases_, long_walks_);
+  more(deferred_, going_deferred_, kept_back_, releases_, long_walks_);
   long_walks_.resize(places);
 }
 
 // Requests whose write is done and waits for its release, as it does for some time where records
-// are to be durable: what others ask is taken meanwhile.
+// are to be durable, or may not begin before: what others ask is taken meanwhile.
 void MapWalks::count_unreleased() {
-  const std::size_t waiting = releases_.size() + maps_.unreleased();
-  scheduler_.count_unreleased(static_cast<std::ptrdiff_t>(waiting - unreleased_));
+  const std::size_t waiting = releases_.size() + kept_back_.size() + maps_.unreleased();
+  if (waiting == 0 && unreleased_ == 0) [[likely]]
+    return;
+  Scheduler::CountByHops by_hops{};
+  maps_.for_unreleased([&](std::uint64_t tag) { ++by_hops[scheduler_.place(tag).hops()]; });
+  for (const WaitsForRelease& each : releases_) ++by_hops[each.request->hops()];
+  for (const Deferred& each : kept_back_) ++by_hops[each.request->hops()];
+  scheduler_.count_unreleased(unreleased_by_hops_, by_hops);
+  unreleased_by_hops_ = by_hops;
   unreleased_ = waiting;
 }
 
@@ -136,9 +153,9 @@ void MapWalks::drop(const Connection& connection) {
 }
 
 void MapWalks::walk(Request& request) {
-  if (in_walk_ || is_long(walk_of(request))) [[unlikely]]
-    return walk(request, WalkTerms{});
   ServedMap& map = static_cast<ServedMap&>(*request.works_on);
+  if (in_walk_ || map.recorded || is_long(walk_of(request))) [[unlikely]]
+    return walk(request, WalkTerms{});
   espalier::Request& asked = walk_of(request);
   asked.tag = request.index;
   map.submit(asked, *this);
@@ -148,6 +165,10 @@ void MapWalks::walk(Request& request) {
 void MapWalks::walk(Request& request, const WalkTerms& terms) {
   if (in_walk_) {
     deferred_.push_back({&request, terms});
+    return;
+  }
+  if (must_wait(static_cast<ServedMap&>(*request.works_on), walk_of(request))) [[unlikely]] {
+    kept_back_.push_back({&request, terms});
     return;
   }
   if (!is_long(walk_of(request))) [[likely]]
@@ -227,6 +248,29 @@ bool MapWalks::go_on_deferred() {
   }
   going_deferred_.clear();
   return true;
+}
+
+// Writes that came when too many waited for their release.
+bool MapWalks::go_on_kept_back() {
+  bool moved = false;
+  for (std::size_t i = 0; i < kept_back_.size();) {
+    const Deferred each = kept_back_[i];
+    const bool closing = each.request->connection->closing;
+    const auto& map = static_cast<const ServedMap&>(*each.request->works_on);
+    if (!closing && must_wait(map, walk_of(*each.request))) {
+      ++i;
+      continue;
+    }
+    kept_back_[i] = kept_back_.back();
+    kept_back_.pop_back();
+    moved = true;
+    if (closing) {
+      scheduler_.release(*each.request);
+    } else {
+      scheduler_.guarded(*each.request, [&] { walk(*each.request, each.terms); });
+    }
+  }
+  return moved;
 }
 
 // Walks that waited for a lane.

@@ -17,6 +17,7 @@
 
 #include "engine/executor.hpp"
 #include "engine/principal_ref.hpp"
+#include "engine/scheduler.hpp"
 #include "espalier/condition.hpp"
 #include "espalier/types.hpp"
 #include "kinds/map/offload/lane_queue.hpp"
@@ -46,7 +47,7 @@ class MapWalks final : public Executor, private Handler {
 
   bool admit(Request& request) override;
   bool turn() override;
-  [[nodiscard]] bool has_news() const override { return !releases_.empty(); }
+  [[nodiscard]] bool has_news() const override { return !releases_.empty() || !kept_back_.empty(); }
   void maintain() override { maps_.let_go_of_dropped(); }
   void make_room(std::size_t places) override;
   void drop(const Connection& connection) override;
@@ -74,6 +75,7 @@ class MapWalks final : public Executor, private Handler {
   void begin_long_walk(Request& request, const memory::HeldVersion* held);
   void give_lane_back(const Request& request, std::uint64_t items);
   bool go_on_deferred();
+  bool go_on_kept_back();
   bool go_on_in_lanes();
   bool go_on_released();
   void count_unreleased();
@@ -99,8 +101,10 @@ class MapWalks final : public Executor, private Handler {
   MapTable maps_;
   LaneQueue lanes_;
   std::size_t unreleased_ = 0;  // as the scheduler knows it
+  Scheduler::CountByHops unreleased_by_hops_{};
   std::vector<Deferred> deferred_;
   std::vector<Deferred> going_deferred_;  // of them, in this turn
+  std::vector<Deferred> kept_back_;       // writes that may not begin yet
   std::vector<LongWalk> long_walks_;      // of each place
   std::vector<WaitsForRelease> releases_;
   std::vector<std::vector<std::byte>> spare_items_;  // memory of scans that have ended

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,8 +61,13 @@ class ServedMap : public WorkedOn {
   [[nodiscard]] virtual std::uint64_t released() const = 0;
   /// Whether later ones will never be released.
   [[nodiscard]] virtual bool failed() const { return false; }
+  /// Whether a write may be begun: not too many wait for their release. Is asked where they are
+  /// recorded, for then that takes long.
+  [[nodiscard]] virtual bool may_write() const { return true; }
   /// Writes that wait for nothing but the release of their versions, or some of them.
   [[nodiscard]] virtual std::size_t unreleased() const { return 0; }
+  /// Calls `each` with the tag of each of them.
+  virtual void for_unreleased(const std::function<void(std::uint64_t)>& /*each*/) const {}
   /// An answer was given from the leaf of this key, and so were many that this is not told of.
   virtual void count_answer(std::string_view /*key*/, std::uint64_t /*now_ns*/) {}
   /// What frees the map when it is the last to hold it, which takes time by the map's size.
@@ -69,7 +75,8 @@ class ServedMap : public WorkedOn {
 
   /// Of a shard: which keys it has. Null: all of them.
   const wire::ShardMap* shard = nullptr;
-  bool walking = false;  ///< has walks in flight
+  bool walking = false;   ///< has walks in flight
+  bool recorded = false;  ///< its effects are
 
  protected:
   ServedMap() = default;

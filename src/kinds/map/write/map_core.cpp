@@ -181,6 +181,7 @@ void MapCore::record_to(catalog::RedoSink* sink) {
 }
 
 MapCore::~MapCore() {
+  clock.wait_for_records(nullptr);  // while the header has its words
   if (header_offset == 0) {
     store.reclaimer.forget(*this);
     return;

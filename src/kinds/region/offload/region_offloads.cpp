@@ -54,13 +54,19 @@ Next open_key(Call& call, const region_calls::OpenKey& asked) {
   return answer(call, region_calls::Granted{*grant});
 }
 
+// Of what lies in regions nothing is recorded, so there is nothing to wait for.
+template <class Request>
+constexpr Offload serve_region_write() {
+  return serve<Request, on_region<Request>>({.waits_for_release = true});
+}
+
 const Offload kRegionOffloads[] = {
     serve_opening<region_calls::Create>(),
     serve_opening<region_calls::Open>(),
     serve<region_calls::Read, on_region<region_calls::Read>>(),
-    serve<region_calls::Write, on_region<region_calls::Write>>(),
-    serve<region_calls::FetchAdd, on_region<region_calls::FetchAdd>>(),
-    serve<region_calls::CompareSwap, on_region<region_calls::CompareSwap>>(),
+    serve_region_write<region_calls::Write>(),
+    serve_region_write<region_calls::FetchAdd>(),
+    serve_region_write<region_calls::CompareSwap>(),
     serve<region_calls::OpenKey, open_key>(),
 };
 
