@@ -339,6 +339,9 @@ TEST_F(OwnCallRoles, ItsRowsSayWhoMayWhat) {
   Store writer = come_as("writer");
   EXPECT_EQ(writer.call(kWho).value_or(""), "writer may write");
   EXPECT_EQ(number_in(writer.call(kCountIn, count_of("default", "x"))), 1u);
+  EXPECT_EQ(come_as("admin").call(kWho).value_or(""), "admin may write and make");
+  // Its right to regions is none to make objects.
+  EXPECT_EQ(come_as("peer").call(kWho).value_or(""), "peer may write");
 }
 
 TEST_F(OwnCallRoles, ARoleForSomeNamesIsGoodForThoseAlone) {
@@ -358,7 +361,7 @@ TEST_F(OwnCallRoles, ARoleForSomeNamesIsGoodForThoseAlone) {
   ASSERT_FALSE(guessed);
   EXPECT_EQ(guessed.error().error, (Error{Code::not_permitted, 0, 0}));
   // What its handler finds out by itself.
-  EXPECT_EQ(shop.call(kWho).value_or(""), "shop may write but not all");
+  EXPECT_EQ(shop.call(kWho).value_or(""), "shop may write and make but not all");
   EXPECT_EQ(error_in(shop.call(kCountIn, count_of("default", "x"))).code, Code::not_permitted);
 }
 
