@@ -41,6 +41,7 @@ std::unique_ptr<program::RunningCall> begin(Call& call, const Served& served) {
   program::Caller caller{std::string(who.name), who.role, std::string(who.prefix)};
   auto& store = call.services().part<NodeStore>();
   store.serve(call.services(), served.own);
+  static_cast<void>(call.scheduler_part<NodeStoreKeeper>());
   return std::make_unique<program::RunningCall>(*served.own, *served.call, call.payload(),
                                                 std::move(object), std::move(caller), store);
 }
