@@ -12,7 +12,7 @@
 namespace espalier::node_api {
 namespace {
 
-bool keeps_dropped(const Store& store) {
+bool keeps_dropped_map(const Store& store) {
   return static_cast<client::EmbeddedStore&>(client::StoreImpl::of(store)).keeps_dropped();
 }
 
@@ -31,7 +31,7 @@ std::shared_ptr<Store> NodeStore::store() const {
   std::shared_ptr<Store> old;  // goes after the lock
   const std::lock_guard lock(mutex_);
   ESPALIER_ASSERT(services_ != nullptr);
-  if (newest_ != nullptr && !keeps_dropped(*newest_)) return newest_;
+  if (newest_ != nullptr && !keeps_dropped_map(*newest_)) return newest_;
   // The node's, which outlives this part.
   const std::shared_ptr<tree::StoreCore> core(std::shared_ptr<void>(), &services_->store);
   auto impl = std::make_unique<client::EmbeddedStore>(core, regular_expressions());
@@ -44,7 +44,7 @@ std::shared_ptr<Store> NodeStore::store() const {
 void NodeStore::let_dropped_go() {
   std::shared_ptr<Store> old;  // goes after the lock
   const std::lock_guard lock(mutex_);
-  if (newest_ != nullptr && keeps_dropped(*newest_)) old = std::exchange(newest_, nullptr);
+  if (newest_ != nullptr && keeps_dropped_map(*newest_)) old = std::exchange(newest_, nullptr);
 }
 
 void NodeStoreKeeper::maintain(offload::Services& services) {

@@ -62,9 +62,9 @@ class HashPipeline {
   }
 
   /// Carries out all requests, and calls `done` with the completion of each: those of gets in
-  /// order, those of writes once they are released, or never will be. What it throws is passed on: requests behind
-  /// that one are not carried out, and completions of writes that were not released come in the
-  /// next run. Requires: the queue is empty.
+  /// order, those of writes once they are released, or never will be. What it throws is passed on:
+  /// requests behind that one are not carried out, and completions of writes that were not released
+  /// come in the next run. Requires: the queue is empty.
   template <class Done>
   void run(std::span<const Request> requests, const Done& done) {
     const auto each = [&done](const Completion& completion, Handler*) { done(completion); };

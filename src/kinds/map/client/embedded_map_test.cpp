@@ -17,8 +17,8 @@ namespace espalier::client {
 namespace {
 
 /// Has a batch written by a thread of its own, and waits until its record is handed over.
-std::future<Result<Written>> begin_batch(EmbeddedMap& map, const WriteBatch& batch,
-                                         const catalog::RecordingSink& sink) {
+std::future<Result<Written>> begin_recorded_batch(EmbeddedMap& map, const WriteBatch& batch,
+                                                  const catalog::RecordingSink& sink) {
   const std::size_t before = sink.count();
   auto written = std::async(std::launch::async, [&] { return map.write(batch); });
   const auto is_over = [&] {
@@ -42,10 +42,10 @@ TEST(EmbeddedMap, ABatchIsToldOnceItIsDurableOrNeverWillBe) {
     core->catalog.record_to(&sink);
     WriteBatch batch;
     batch.put("key", "value").put("other", "value");
-    auto first = begin_batch(map, batch, sink);
+    auto first = begin_recorded_batch(map, batch, sink);
     sink.make_durable();
     EXPECT_TRUE(first.get());
-    auto second = begin_batch(map, batch, sink);
+    auto second = begin_recorded_batch(map, batch, sink);
     sink.fail_all();
     const auto lost = second.get();
     ASSERT_FALSE(lost);

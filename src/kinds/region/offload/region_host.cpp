@@ -33,7 +33,7 @@ class KeyPlace {
   const PrincipalRef account_;
 };
 
-Result<std::shared_ptr<const void>> take_place(const PrincipalRef& account) {
+Result<std::shared_ptr<const void>> place_of_key(const PrincipalRef& account) {
   std::shared_ptr<const void> place = std::make_shared<KeyPlace>(account);
   if (account->region_keys.load() > RegionHost::kPrincipalMax) {
     return base::full(base::Places::principal_region_keys, RegionHost::kPrincipalMax);
@@ -71,7 +71,7 @@ Result<region::RegionGrant> RegionHost::open(region::RegionObject& of, bool anot
   if (keys_.size() >= kRegionsMax) return base::full(base::Places::region_keys, kRegionsMax);
   fabric::RemoteRights rights = fabric::RemoteRights::read | fabric::RemoteRights::write;
   if (atomics_) rights = rights | fabric::RemoteRights::atomic;
-  auto place = take_place(account_);
+  auto place = place_of_key(account_);
   if (!place) return std::unexpected(place.error());
   auto key = of.offer(regions_, rights, domain_, std::move(*place));
   if (!key) return std::unexpected(key.error());
