@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -28,6 +29,9 @@ struct NodeSettings {
   /// Settings by their names, "node.cores" and "2"; "map" and "peer" may come several times. They
   /// come before what `toml` says.
   std::vector<std::pair<std::string, std::string>> values{};
+  /// Is told, once and by any thread, why the log of data.dir takes nothing any more: from then on
+  /// no write is acknowledged, and what is there is still read. None: no one is told.
+  std::function<void(const std::string&)> data_failed{};
 };
 
 /// Thread: start and stop one at a time; the rest from any.
@@ -36,7 +40,8 @@ class Node {
   /// Begins to serve. Cost: threads for its workers and helpers, and memory as it is used.
   /// Errors, with words: invalid_argument (all that is wrong with the settings, or with the
   /// offloads), already_exists (somebody listens there), system (detail: errno), out_of_memory
-  /// (memory.limit is too little), not_permitted; of a device, those of reaching its host.
+  /// (memory.limit is too little, or the process has no more), not_permitted, corrupt (data.dir
+  /// cannot be used); of a device, those of reaching its host.
   static TableResult<Node> start(const NodeSettings& settings, Offloads offloads = {});
   Node(Node&&) noexcept;
   Node& operator=(Node&&) noexcept;
@@ -50,12 +55,14 @@ class Node {
   /// Clients connected now.
   [[nodiscard]] std::uint32_t connections() const;
   /// What is in flight is finished, for a second; then clients are told, and all memory is given
-  /// back. A step that does not return keeps it from stopping. Does nothing if it has stopped.
+  /// back. A step that does not return keeps it from stopping, and so does one that waits for other
+  /// nodes, until they answer or are given up. Does nothing if it has stopped.
   void stop();
 
  private:
   struct Running;
   explicit Node(std::unique_ptr<Running> running);
+  static TableResult<Node> begin(const NodeSettings& settings, Offloads offloads);
   std::unique_ptr<Running> running_;
   std::string address_;
 };

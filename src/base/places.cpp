@@ -63,6 +63,14 @@ constexpr std::array kWords = {
     Words{Places::region_keys, "region_keys",
           "This session reads and writes {} regions by itself, and may no more; have the node do "
           "so with others."},
+    Words{
+        Places::principal_region_keys, "principal_region_keys",
+        "This secret, user or address reads and writes {} regions by itself, by all its sessions, "
+        "and may no more; end some."},
+    Words{
+        Places::process_region_keys, "process_region_keys",
+        "All {} keys of regions that a node's process may have are taken; have the node do so, or "
+        "end some sessions."},
     Words{Places::links, "links", "All {} links of this memif socket are taken; end some."},
 };
 

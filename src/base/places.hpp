@@ -15,26 +15,28 @@ namespace espalier::base {
 
 /// Numbers are on the wire: none is given again.
 enum class Places : std::uint8_t {
-  unnamed = 0,                ///< of an older version
-  participants = 1,           ///< threads and clients of a store
-  connections = 2,            ///< of a node
-  principal_connections = 3,  ///< of one principal
-  sessions = 4,               ///< of one endpoint of a fabric
-  descriptors = 5,            ///< of the node's process
-  hellos = 6,                 ///< clients that are at the socket and have not said hello
-  user_hellos = 7,            ///< of these, one user's
-  proofs = 8,                 ///< clients that were challenged and have not answered
-  late_refusals = 9,          ///< sessions' new pairs that are refused later
-  connection_snapshots = 10,  ///< of one connection
-  principal_snapshots = 11,   ///< of one principal
-  response_rings = 12,        ///< of one connection
-  pipelines = 13,             ///< that a session keeps
-  landing_windows = 14,       ///< of one session
-  sequencer_words = 15,       ///< of one session
-  indexed_maps = 16,          ///< that switches have tables of
-  feed_followers = 17,        ///< of one map
-  links = 18,                 ///< of a memif socket
-  region_keys = 19,           ///< of one session
+  unnamed = 0,                 ///< of an older version
+  participants = 1,            ///< threads and clients of a store
+  connections = 2,             ///< of a node
+  principal_connections = 3,   ///< of one principal
+  sessions = 4,                ///< of one endpoint of a fabric
+  descriptors = 5,             ///< of the node's process
+  hellos = 6,                  ///< clients that are at the socket and have not said hello
+  user_hellos = 7,             ///< of these, one user's
+  proofs = 8,                  ///< clients that were challenged and have not answered
+  late_refusals = 9,           ///< sessions' new pairs that are refused later
+  connection_snapshots = 10,   ///< of one connection
+  principal_snapshots = 11,    ///< of one principal
+  response_rings = 12,         ///< of one connection
+  pipelines = 13,              ///< that a session keeps
+  landing_windows = 14,        ///< of one session
+  sequencer_words = 15,        ///< of one session
+  indexed_maps = 16,           ///< that switches have tables of
+  feed_followers = 17,         ///< of one map
+  links = 18,                  ///< of a memif socket
+  region_keys = 19,            ///< of one session
+  principal_region_keys = 20,  ///< of one principal
+  process_region_keys = 21,    ///< of the node's process
 };
 inline constexpr std::uint32_t kPlacesShift = 24;
 inline constexpr std::uint32_t kPlacesMax = (1u << kPlacesShift) - 1;

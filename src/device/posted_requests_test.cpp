@@ -31,7 +31,7 @@ class ManualHost final : public HostLink {
   void post(Request& request, const wire::CallMessage&, AnswerPace) override {
     posted.push_back(&request);
   }
-  void cancel(const Request& request) override { cancelled.push_back(&request); }
+  void cancel(const Request& request) noexcept override { cancelled.push_back(&request); }
   bool turn(PostedRequests& requests) override {
     const bool moved = !answers.empty();
     for (const HostAnswer& answer : std::exchange(answers, {})) {

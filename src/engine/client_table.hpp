@@ -88,6 +88,8 @@ class ClientTable {
   void listen(std::uint32_t turn);
   /// Those whose rings are looked at each turn.
   [[nodiscard]] std::span<Connection* const> watched() const { return watched_; }
+  /// Its ring is one of these, until it is quiet again.
+  void watch(Connection& connection);
   /// Looks into every ring, whatever its doorbell says. Returns whether a request lies in one.
   /// Cost: a slot for each ring.
   bool sweep();
@@ -127,7 +129,6 @@ class ClientTable {
   [[nodiscard]] const ClientCounts& counts() const { return counts_; }
 
  private:
-  void watch(Connection& connection);
   void unwatch_quiet();
   bool flush(Connection& connection, std::uint32_t ring);
   [[nodiscard]] bool has_backlog(const Connection& connection) const;

@@ -79,6 +79,8 @@ struct PrincipalAccount {
   std::atomic<std::uint32_t> snapshots{0};
   /// Requests of it that wait for other nodes. Any thread.
   std::atomic<std::uint32_t> peer_waits{0};
+  /// Keys of regions that its sessions have. Any thread.
+  std::atomic<std::uint32_t> region_keys{0};
 };
 
 [[nodiscard]] std::string principal_of_secret(std::string_view name);

@@ -119,8 +119,9 @@ bool Scheduler::has_news() {
          std::ranges::any_of(executors_,
                              [](const OfKind& each) { return each.executor->has_news(); }) ||
          std::ranges::any_of(clients_.watched(), [this](const Connection* connection) {
-           return !connection->broken && connection->requests.ready() &&
-                  (next_hops(*connection) != 0 || !is_kept_back(*connection));
+           if (connection->broken || !connection->requests.ready()) return false;
+           const std::uint8_t hops = next_hops(*connection);
+           return hops != 0 ? has_room_for_hops(*connection, hops) : !is_kept_back(*connection);
          });
 }
 
@@ -215,12 +216,16 @@ std::uint8_t Scheduler::next_hops(const Connection& connection) {
          wire::kHopShift;
 }
 
+bool Scheduler::has_room_for_hops(const Connection& connection, std::uint8_t hops) {
+  return connection.taken[std::min(hops, wire::kHopsMax)] < wire::kHopRequestsMax;
+}
+
 // Whether there is room for its next request, if one has come.
 bool Scheduler::may_take(const Connection& connection, std::uint32_t share) const {
   if (connection.broken || !connection.requests.ready()) return false;
   const std::uint8_t hops = next_hops(connection);
   if (hops != 0 && !planted(Bug::hops_wait_for_clients)) [[unlikely]]
-    return connection.taken[std::min(hops, wire::kHopsMax)] < wire::kHopRequestsMax;
+    return has_room_for_hops(connection, hops);
   return busy() < kInFlight && connection.counted[0] < share && !is_kept_back(connection);
 }
 
@@ -237,6 +242,7 @@ void Scheduler::begin_in_place(Request& request) {
     return begin(request);
   }
   connection.without_place[hops].push(&request);
+  clients_.watch(connection);  // of the others nobody looks whether there is a place
   ++connection.without_place_count;
   ++without_place_;
 }

@@ -99,7 +99,8 @@ class Worker {
   Result<std::string> listen(const std::string& address, const Fabric& fabric);
   /// Errors: system.
   Result<void> start();
-  /// Tells the clients, finishes what is in flight, and ends the thread.
+  /// Finishes what is in flight, for a second, tells the clients, and ends the thread. What a
+  /// helper or a peer has keeps it until they are done with it, or the peer is given up.
   void stop();
   /// Serves this client from now on.
   void enqueue(PendingClient pending);

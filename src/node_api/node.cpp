@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <new>
+#include <system_error>
 #include <utility>
 
 #include "base/machine_memory.hpp"
@@ -65,11 +67,12 @@ struct Node::Running {
   // Why it does not start; a device writes there also when it begins anew.
   std::string failed_address;
   std::string peer_mistake;
+  std::string data_mistake;
   std::vector<std::string> secret_mistakes;
   std::unique_ptr<node::Node> node;
   std::unique_ptr<device::Device> device;
 
-  TableResult<void> start(const node::Config& config);
+  TableResult<void> start(const node::Config& config, const NodeSettings& settings);
   /// Calls `use` with the node; with none while a device has none.
   template <class Use>
   auto with_node(const Use& use) const {
@@ -77,14 +80,16 @@ struct Node::Running {
   }
 };
 
-TableResult<void> Node::Running::start(const node::Config& config) {
+TableResult<void> Node::Running::start(const node::Config& config, const NodeSettings& settings) {
   node::NodeOptions options;
   options.own_kinds = kinds.kinds();
   options.failed_address = &failed_address;
   options.secret_mistakes = &secret_mistakes;
   options.peer_mistake = &peer_mistake;
+  options.data_mistake = &data_mistake;
+  options.data_failed = settings.data_failed;
   const auto refusal = [&](const Error& error) {
-    std::string words = peer_mistake;
+    std::string words = !data_mistake.empty() ? data_mistake : peer_mistake;
     if (!failed_address.empty()) words = "it cannot listen at " + failed_address;
     for (const std::string& each : secret_mistakes) words += (words.empty() ? "" : "\n") + each;
     return std::unexpected(TableError(error, std::move(words)));
@@ -110,6 +115,17 @@ Node& Node::operator=(Node&&) noexcept = default;
 Node::~Node() = default;
 
 TableResult<Node> Node::start(const NodeSettings& settings, Offloads offloads) {
+  try {
+    return begin(settings, std::move(offloads));
+  } catch (const std::bad_alloc&) {
+    return std::unexpected(TableError({Code::out_of_memory, 0, 0}, {}));
+  } catch (const std::system_error& error) {  // no thread is to be had
+    const auto number = static_cast<std::uint32_t>(error.code().value());
+    return std::unexpected(TableError({Code::system, 0, number}, error.what()));
+  }
+}
+
+TableResult<Node> Node::begin(const NodeSettings& settings, Offloads offloads) {
   if (std::string mistake = offloads.mistake(); !mistake.empty()) {
     return std::unexpected(wrong(std::move(mistake)));
   }
@@ -122,7 +138,7 @@ TableResult<Node> Node::start(const NodeSettings& settings, Offloads offloads) {
       config->memory.limit != 0 ? config->memory.limit : base::default_store_bytes();
   auto running = std::make_unique<Running>(
       std::make_shared<const program::OwnCalls>(std::move(offloads), limit));
-  if (auto started = running->start(*config); !started) {
+  if (auto started = running->start(*config, settings); !started) {
     return std::unexpected(std::move(started.error()));
   }
   Node node(std::move(running));

@@ -10,6 +10,13 @@
 #include "store/store_core.hpp"
 
 namespace espalier::node_api {
+namespace {
+
+bool keeps_dropped_map(const Store& store) {
+  return static_cast<client::EmbeddedStore&>(client::StoreImpl::of(store)).keeps_dropped();
+}
+
+}  // namespace
 
 void NodeStore::serve(offload::Services& services,
                       const std::shared_ptr<const program::OwnCalls>& own) {
@@ -24,10 +31,7 @@ std::shared_ptr<Store> NodeStore::store() const {
   std::shared_ptr<Store> old;  // goes after the lock
   const std::lock_guard lock(mutex_);
   ESPALIER_ASSERT(services_ != nullptr);
-  const auto keeps_dropped = [](const Store& store) {
-    return static_cast<client::EmbeddedStore&>(client::StoreImpl::of(store)).keeps_dropped();
-  };
-  if (newest_ != nullptr && !keeps_dropped(*newest_)) return newest_;
+  if (newest_ != nullptr && !keeps_dropped_map(*newest_)) return newest_;
   // The node's, which outlives this part.
   const std::shared_ptr<tree::StoreCore> core(std::shared_ptr<void>(), &services_->store);
   auto impl = std::make_unique<client::EmbeddedStore>(core, regular_expressions());
@@ -35,6 +39,16 @@ std::shared_ptr<Store> NodeStore::store() const {
   auto made = std::make_shared<Store>(client::StoreImpl::handle(std::move(impl)));
   old = std::exchange(newest_, std::move(made));
   return newest_;
+}
+
+void NodeStore::let_dropped_go() {
+  std::shared_ptr<Store> old;  // goes after the lock
+  const std::lock_guard lock(mutex_);
+  if (newest_ != nullptr && keeps_dropped_map(*newest_)) old = std::exchange(newest_, nullptr);
+}
+
+void NodeStoreKeeper::maintain(offload::Services& services) {
+  services.part<NodeStore>().let_dropped_go();
 }
 
 }  // namespace espalier::node_api

@@ -3,9 +3,9 @@
 //
 // A map's handle keeps the map, also one that a client has dropped, so that memory comes back only
 // when the handle goes. So a store that keeps such a map is handed out no more, and goes with the
-// last request that uses it; the next request gets a new one.
+// last request that uses it, or a moment later; the next request gets a new one.
 //
-// Thread: any.
+// Thread: any; of the keeper, its scheduler's.
 #pragma once
 
 #include <memory>
@@ -28,12 +28,21 @@ class NodeStore final : public offload::NodePart, public program::StoreSource {
   /// them, to the same.
   void serve(offload::Services& services, const std::shared_ptr<const program::OwnCalls>& own);
   [[nodiscard]] std::shared_ptr<Store> store() const override;
+  /// Lets go of the newest store if that keeps a map which was dropped. Cost: a lock, and its maps.
+  void let_dropped_go();
 
  private:
   mutable std::mutex mutex_;  // guards all below
   offload::Services* services_ = nullptr;
   std::shared_ptr<const program::OwnCalls> own_;
   mutable std::shared_ptr<Store> newest_;  // null: none was asked for yet
+};
+
+/// Has dropped maps go, though no request uses the store any more: a part of each scheduler that
+/// has served one.
+class NodeStoreKeeper final : public offload::SchedulerPart {
+ public:
+  void maintain(offload::Services& services) override;
 };
 
 }  // namespace espalier::node_api

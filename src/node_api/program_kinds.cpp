@@ -38,10 +38,10 @@ std::unique_ptr<program::RunningCall> begin(Call& call, const Served& served) {
     if (object == nullptr) return nullptr;
   }
   const offload::PrincipalView who = call.principal();
-  program::Caller caller{std::string(who.name), static_cast<OffloadRight>(who.role),
-                         std::string(who.prefix)};
+  program::Caller caller{std::string(who.name), who.role, std::string(who.prefix)};
   auto& store = call.services().part<NodeStore>();
   store.serve(call.services(), served.own);
+  static_cast<void>(call.scheduler_part<NodeStoreKeeper>());
   return std::make_unique<program::RunningCall>(*served.own, *served.call, call.payload(),
                                                 std::move(object), std::move(caller), store);
 }

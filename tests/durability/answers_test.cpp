@@ -10,10 +10,12 @@
 #include "base/bytes.hpp"
 #include "catalog/testing/recording_sink.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
+#include "kinds/embedding/embedding_table.hpp"
 #include "kinds/hash/format.hpp"
 #include "kinds/hash/hash_map.hpp"
 #include "kinds/map/format/node.hpp"
 #include "kinds/map/write/map_core.hpp"
+#include "kinds/map/write/map_object.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -251,6 +253,17 @@ TEST_F(DurableAnswers, WhatHasNoRecordsIsRefused) {
   EXPECT_EQ(hash.code(), Code::unsupported);
   EXPECT_NE(std::string(hash.payload.begin(), hash.payload.end()).find("versions"),
             std::string::npos);
+  // Whoever makes it: a program's handler comes by no request.
+  EXPECT_EQ(tree::create_map(node_.store(), "w", {.versions = false}).error().code,
+            Code::unsupported);
+  hash::HashStore& hashes = hash::hash_store_of(node_.catalog());
+  EXPECT_EQ(hash::create_hash_map(hashes, "h", {.versions = false}).error().code,
+            Code::unsupported);
+  EXPECT_EQ(embedding::create_embedding_table(node_.catalog(), node_.store().pool, "e",
+                                              embedding::shape_of({.dimension = 8}))
+                .error()
+                .code,
+            Code::unsupported);
 }
 
 }  // namespace

@@ -162,8 +162,13 @@ TEST_P(OwnCallsOverEachWay, AMapThatIsDroppedIsKeptByNoHandler) {
   if (is_embedded()) return;
   const auto maps = [&] { return node_->store().objects.list<tree::MapCore>().size(); };
   const base::Stopwatch watch;
-  while (maps() != 2 && watch.elapsed_ns() < kMostNs) std::this_thread::yield();
-  EXPECT_EQ(maps(), 2u);
+  const auto await = [&](std::size_t wanted) {
+    while (maps() != wanted && watch.elapsed_ns() < kMostNs) std::this_thread::yield();
+    return maps() == wanted;
+  };
+  EXPECT_TRUE(await(2));
+  ASSERT_TRUE(store_->drop_map("m"));
+  EXPECT_TRUE(await(1)) << "though nothing more is asked";
 }
 
 TEST_P(OwnCallsOverEachWay, ADeviceRefusesWhatItsRowSays) {
@@ -173,6 +178,19 @@ TEST_P(OwnCallsOverEachWay, ADeviceRefusesWhatItsRowSays) {
     return;
   }
   EXPECT_EQ(error_in(reply).code, Code::unsupported);
+  EXPECT_THAT(reply.error().words, testing::HasSubstr("ask its host"));
+}
+
+TEST_P(OwnCallsOverEachWay, ADeviceRelaysNothingThatComesOverOtherNodes) {
+  if (is_embedded()) return;  // no node is asked
+  channel::Channel& way = *client::StoreImpl::of(*store_).channel();
+  wire::CallMessage asked{.offload = static_cast<wire::OffloadId>(kWho.number)};
+  EXPECT_TRUE(way.ask(asked));
+  asked.hops = 1;
+  const auto reply = way.ask(asked);
+  ASSERT_EQ(reply.has_value(), !is_device());
+  if (reply) return;
+  EXPECT_EQ(reply.error().error.code, Code::unsupported);
   EXPECT_THAT(reply.error().words, testing::HasSubstr("ask its host"));
 }
 
@@ -339,6 +357,9 @@ TEST_F(OwnCallRoles, ItsRowsSayWhoMayWhat) {
   Store writer = come_as("writer");
   EXPECT_EQ(writer.call(kWho).value_or(""), "writer may write");
   EXPECT_EQ(number_in(writer.call(kCountIn, count_of("default", "x"))), 1u);
+  EXPECT_EQ(come_as("admin").call(kWho).value_or(""), "admin may write and make");
+  // Its right to regions is none to make objects.
+  EXPECT_EQ(come_as("peer").call(kWho).value_or(""), "peer may write");
 }
 
 TEST_F(OwnCallRoles, ARoleForSomeNamesIsGoodForThoseAlone) {
@@ -358,7 +379,7 @@ TEST_F(OwnCallRoles, ARoleForSomeNamesIsGoodForThoseAlone) {
   ASSERT_FALSE(guessed);
   EXPECT_EQ(guessed.error().error, (Error{Code::not_permitted, 0, 0}));
   // What its handler finds out by itself.
-  EXPECT_EQ(shop.call(kWho).value_or(""), "shop may write but not all");
+  EXPECT_EQ(shop.call(kWho).value_or(""), "shop may write and make but not all");
   EXPECT_EQ(error_in(shop.call(kCountIn, count_of("default", "x"))).code, Code::not_permitted);
 }
 

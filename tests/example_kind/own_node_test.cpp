@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -65,6 +66,16 @@ TEST_F(OwnNode, ServesWhereItIsToldAndStops) {
   EXPECT_TRUE(moved.fabric_addresses().empty());
   EXPECT_FALSE(Store::connect(moved.address()));
   EXPECT_TRUE(Node::start(wanted));  // with nothing of its own
+}
+
+TEST_F(OwnNode, WhyItsDataFolderCannotBeUsedIsTold) {
+  NodeSettings wanted = settings("node");
+  std::ofstream(path("file")) << "no folder";
+  wanted.values.emplace_back("data.dir", path("file"));
+  const auto node = Node::start(wanted, program_.offloads());
+  ASSERT_FALSE(node);
+  EXPECT_EQ(node.error().error.code, Code::corrupt);
+  EXPECT_THAT(node.error().words, testing::HasSubstr(path("file")));
 }
 
 TEST_F(OwnNode, WhatIsWrongIsToldInWords) {

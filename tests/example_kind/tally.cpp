@@ -78,7 +78,9 @@ OffloadStep add_to_named(OffloadContext& call) {
 
 OffloadStep tell_who(OffloadContext& call) {
   std::string text = call.client();
+  if (!call.may(OffloadRight::read)) text += " may not read";
   if (call.may(OffloadRight::write)) text += " may write";
+  if (call.may(OffloadRight::admin)) text += " and make";
   if (!call.may_use("others")) text += " but not all";
   return call.answer(text);
 }

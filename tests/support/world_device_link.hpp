@@ -44,7 +44,7 @@ class WorldDeviceLink final : public device::HostLink, private device::HostAsker
   // --- for the scheduler and the offloads --------------------------------------------------------
   void post(offload::Request& request, const wire::CallMessage& message,
             device::AnswerPace pace) override;
-  void cancel(const offload::Request&) override {}  // the answer comes all the same
+  void cancel(const offload::Request&) noexcept override {}  // the answer comes all the same
   bool turn(device::PostedRequests& posted) override;
   [[nodiscard]] bool waits() const override { return !waiting_.empty(); }
   [[nodiscard]] std::uint64_t sleep_limit_ns() const override { return 0; }

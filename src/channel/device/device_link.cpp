@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <limits>
-#include <system_error>
+#include <new>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -50,10 +51,14 @@ void DeviceLink::post(offload::Request& request, const wire::CallMessage& messag
 
 bool DeviceLink::forwards() { return rings_ && rings_->pending() < kForwardedMax; }
 
-void DeviceLink::cancel(const offload::Request& request) {
+void DeviceLink::cancel(const offload::Request& request) noexcept {
   if (!rings_) return;
-  rings_->cancel(request);
-  streams_.cancel(request);
+  try {
+    rings_->cancel(request);
+    streams_.cancel(request);
+  } catch (const std::bad_alloc&) {  // the host is not told: it must not go on all the same
+    connection_->lose();
+  }
 }
 
 void DeviceLink::notify(std::uint64_t connection, const wire::CallMessage& message) {
@@ -122,14 +127,18 @@ bool DeviceLink::take_up(OpenedHost opened) {
 void DeviceLink::begin_opening() {
   again_ns_ = now_ns_ + options_.pause_ns;
   const auto open = [options = options_, connection = connection_]() -> Result<OpenedHost> {
-    if (!connection) return open_host(options);
-    auto reads = connection->open_beside(wire::LinkWay::reads);
-    if (!reads) return std::unexpected(reads.error());
-    return OpenedHost{connection, nullptr, std::move(*reads)};
+    try {
+      if (!connection) return open_host(options);
+      auto reads = connection->open_beside(wire::LinkWay::reads);
+      if (!reads) return std::unexpected(reads.error());
+      return OpenedHost{connection, nullptr, std::move(*reads)};
+    } catch (const std::exception&) {  // there is no memory
+      return fail(Code::out_of_memory);
+    }
   };
   try {
     opening_ = std::async(std::launch::async, open);
-  } catch (const std::system_error&) {  // no thread is to be had now
+  } catch (const std::exception&) {  // no thread is to be had now, or no memory
   }
 }
 

@@ -44,7 +44,7 @@ class DeviceLink final : public HostLink {
   ~DeviceLink() override;
 
   void post(offload::Request& request, const wire::CallMessage& message, AnswerPace pace) override;
-  void cancel(const offload::Request& request) override;
+  void cancel(const offload::Request& request) noexcept override;
   bool turn(PostedRequests& posted) override;
   [[nodiscard]] bool waits() const override;
   [[nodiscard]] std::uint64_t sleep_limit_ns() const override;

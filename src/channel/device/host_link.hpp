@@ -44,8 +44,9 @@ class HostLink {
   /// Has the host do something for this request, which is told of each piece of the answer.
   virtual void post(offload::Request& request, const wire::CallMessage& message,
                     AnswerPace pace) = 0;
-  /// The rest of the answer is not wanted; the last piece still comes.
-  virtual void cancel(const offload::Request& request) = 0;
+  /// The rest of the answer is not wanted; the last piece still comes. Where there is no memory to
+  /// tell the host so, the link is lost.
+  virtual void cancel(const offload::Request& request) noexcept = 0;
   /// Takes what has come, and keeps the link. Returns whether anything was done or is awaited.
   virtual bool turn(PostedRequests& posted) = 0;
   /// Whether an answer is awaited: nobody wakes the thread for it.

@@ -21,6 +21,8 @@ using offload::Next;
 constexpr std::size_t kRelayBytesMax = std::size_t{256} << 10;
 
 constexpr std::string_view kLate = "no row was taken for 30 seconds: the query has ended";
+constexpr std::string_view kOverNodes =
+    "a device hands nothing on that comes over other nodes: have them ask its host";
 constexpr std::string_view kTooLong =
     "with the name of who asks, this is too long for one message to the device's host: ask for "
     "less";
@@ -60,7 +62,10 @@ Next flush(Call& call, RelayState& state) {
   return call.handed_over();
 }
 
+// At the host it would wait among its clients, so nodes could wait for each other in a circle
+// (docs/design/peers.md).
 Next begin(Call& call, RelayState& state, AnswerPace pace) {
+  if (call.request().hops() != 0) return call.fail({Code::unsupported, 0, 0}, kOverNodes);
   wire::CallMessage message;
   message.offload = call.offload().id;
   message.map = call.map_number();

@@ -110,6 +110,7 @@ TEST_F(HopPlaces, OfOneSessionButSoManyAreTaken) {
   auto& node = serving_.connect(kHopRings);
   hold_many(node, 2 * kHopsMost, 2);
   EXPECT_EQ(node.connection->taken[2], kHopsMost);
+  EXPECT_FALSE(serving_.scheduler().has_news()) << "nothing of what waits could be taken";
   EXPECT_TRUE(is_answered(serving_.connect(), 2));
   holds_may_go = true;
   std::uint32_t answered = 0;
@@ -138,6 +139,35 @@ TEST_F(HopPlaces, WhatWaitsForOneEndsWithItsClient) {
   EXPECT_TRUE(serving_.run_until_idle());
   EXPECT_TRUE(other.ended);
   EXPECT_TRUE(is_answered(serving_.connect(), 1));
+}
+
+// Its ring is left to its doorbell, which does not ring for what was taken before.
+TEST_F(HopPlaces, WhatWaitedForItsClientIsNotForgottenWithoutAPlace) {
+  auto& node = serving_.connect(kHopRings);
+  std::uint32_t noops = 0;
+  for (; node.connection->ring(0).backlog_bytes() == 0; ++noops) {
+    ASSERT_LT(noops, 4096u);
+    post(node, wire::OffloadId::noop, 0);
+    serving_.turns(2);
+  }
+  post(node, kHold, 1);
+  post(node, kHold, 1);
+  for (int i = 0; i < 40; ++i) serving_.connect();
+  ASSERT_TRUE(serving_.run_until([&] { return !node.connection->watched; }));
+  ASSERT_EQ(node.connection->stalled_count, 2u);
+  auto& other = serving_.connect(kHopRings);
+  hold_many(other, kHopsMost, 1);
+  std::uint32_t answered = 0;
+  const auto all_came = [&](std::uint32_t wanted) {
+    return serving_.run_until([&] {
+      while (node->receive()) ++answered;
+      return answered == wanted && node.connection->stalled_count == 0;
+    });
+  };
+  EXPECT_TRUE(all_came(noops));
+  EXPECT_EQ(node.connection->without_place_count, 1u);
+  holds_may_go = true;
+  EXPECT_TRUE(all_came(noops + 2));
 }
 
 }  // namespace

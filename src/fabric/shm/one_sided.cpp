@@ -74,7 +74,9 @@ OneSided::Outcome OneSided::run(const WorkRequest& request, std::uint64_t& old_v
     old_value = change(request, at);
     if (request.local != nullptr) base::store_plain(request.local, old_value);
   }
-  return good(*window) ? Outcome::done : Outcome::access;
+  if (good(*window)) [[likely]]
+    return Outcome::done;
+  return atomic ? Outcome::too_late : Outcome::access;
 }
 
 bool OneSided::permits(const Window& window, const WorkRequest& request) {

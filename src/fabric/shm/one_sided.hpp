@@ -36,8 +36,9 @@ class OneSided {
   enum class Outcome : std::uint8_t {
     done,
     unmapped,  // nothing was done: the region's memory is to be asked for first
-    access,    // Status::remote_access
+    access,    // Status::remote_access; of an atomic: it had no effect
     invalid,   // Status::remote_invalid
+    too_late,  // an atomic was made, as its key was revoked: Status::remote_operation
   };
 
   /// `words`: the peer's good keys.

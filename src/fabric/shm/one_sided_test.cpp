@@ -8,9 +8,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <numeric>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/random.hpp"
@@ -158,6 +161,40 @@ TEST(ShmOneSidedConcurrency, AtomicsTellTheOldValue) {
   EXPECT_EQ(two.run(WorkRequest::compare_swap(1, key, at, 4, 10, old_bytes)).old_value, 4u);
   EXPECT_EQ(old_value, 4u);
   EXPECT_EQ(base::load_shared<std::uint64_t>(two.memory.at(64)), 10u);
+}
+
+// Whoever is told so may make it again.
+TEST(ShmOneSidedConcurrency, AnAtomicThatIsRefusedHadNoEffect) {
+  constexpr RegionKey kKey = 7;
+  constexpr std::uint64_t kBytes = 4096;
+  const auto attach = [](const memory::SharedMemory& of) {
+    return *memory::SharedMemory::attach(memory::Descriptor(::dup(of.descriptor())), kBytes,
+                                         memory::Rights::write);
+  };
+  auto words = *memory::SharedMemory::create("fabric-test", kBytes);
+  auto memory = *memory::SharedMemory::create("fabric-test", kBytes);
+  OneSided one_sided;
+  auto mapped = attach(memory);
+  one_sided.open(attach(words));
+  const Window window{0, kBytes, mapped.at(0), nullptr, kKey, kAllRights};
+  one_sided.insert(window, std::move(mapped));
+  auto* const word = const_cast<std::byte*>(word_of(words, kKey));
+  std::atomic<bool> over = false;
+  std::thread revoker([&] {
+    for (int i = 0; i < 200'000; ++i) {
+      base::store_shared<RegionKey>(word, i % 2 == 0 ? kKey : 0);
+    }
+    over = true;
+  });
+  std::uint64_t made = 0;
+  std::uint64_t old = 0;
+  const WorkRequest add = WorkRequest::fetch_add(1, kKey, 0, 1);
+  while (!over) {
+    const OneSided::Outcome outcome = one_sided.run(add, old);
+    made += outcome != OneSided::Outcome::access ? 1 : 0;
+  }
+  revoker.join();
+  EXPECT_EQ(base::load_shared<std::uint64_t>(memory.at(0)), made);
 }
 
 TEST(ShmOneSidedConcurrency, ATargetThatDoesNothingIsEnough) {

@@ -27,7 +27,11 @@ FabricPiece piece_of(Opcode opcode) {
 }
 
 Status status_of(OneSided::Outcome outcome) {
-  return outcome == OneSided::Outcome::invalid ? Status::remote_invalid : Status::remote_access;
+  switch (outcome) {
+    case OneSided::Outcome::invalid: return Status::remote_invalid;
+    case OneSided::Outcome::too_late: return Status::remote_operation;
+    default: return Status::remote_access;
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "catalog/object_redo.hpp"
 #include "catalog/samples.hpp"
 #include "kinds/embedding/embedding_table.hpp"
+#include "store/durable_store.hpp"
 #include "wire/payload_reader.hpp"
 
 namespace espalier::embedding {
@@ -15,6 +16,7 @@ Result<std::shared_ptr<EmbeddingTable>> create_embedding_table(catalog::Catalog&
                                                                std::string_view name,
                                                                const EmbeddingShape& shape) {
   if (!is_shape(shape)) return fail(Code::invalid_argument);
+  if (tree::must_be_durable(catalog)) return fail(Code::unsupported);
   return catalog.create<EmbeddingTable>(
       name, base::bytes_of(shape),
       [&](std::uint32_t id, std::string own_name) -> Result<std::shared_ptr<EmbeddingTable>> {

@@ -153,7 +153,7 @@ class EmbeddingTable final : public catalog::Object {
 };
 
 /// Makes a table with a name. Errors: those of Catalog::create; invalid_argument (no such shape),
-/// out_of_memory.
+/// unsupported (the store must be durable: rows have no versions), out_of_memory.
 Result<std::shared_ptr<EmbeddingTable>> create_embedding_table(catalog::Catalog& catalog,
                                                                memory::BufferPool& pool,
                                                                std::string_view name,

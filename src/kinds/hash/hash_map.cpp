@@ -13,6 +13,7 @@
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "catalog/samples.hpp"
+#include "store/durable_store.hpp"
 
 namespace espalier::hash {
 namespace {
@@ -346,6 +347,7 @@ Result<std::shared_ptr<HashMap>> make_hash_map(HashStore& store, std::uint32_t i
 
 Result<std::shared_ptr<HashMap>> create_hash_map(HashStore& store, std::string_view name,
                                                  const HashOptions& options) {
+  if (!options.versions && tree::must_be_durable(store.catalog)) return fail(Code::unsupported);
   const HashShape form{options.partitions, options.versions ? 1u : 0u, options.snapshot_bytes_max};
   return store.catalog.create<HashMap>(name, base::bytes_of(form),
                                        [&](std::uint32_t id, std::string own) {

@@ -374,7 +374,8 @@ class HashReader {
 Result<std::shared_ptr<HashMap>> make_hash_map(HashStore& store, std::uint32_t id, std::string name,
                                                const HashOptions& options);
 /// Makes an empty map with a name in its store, which must outlive it.
-/// Errors: those of Catalog::create and HashMap::create.
+/// Errors: those of Catalog::create and HashMap::create, unsupported (without versions, in a store
+/// that must be durable).
 Result<std::shared_ptr<HashMap>> create_hash_map(HashStore& store, std::string_view name,
                                                  const HashOptions& options = {});
 

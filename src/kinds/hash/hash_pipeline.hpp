@@ -30,6 +30,7 @@
 
 #include "base/assert.hpp"
 #include "base/try_reserve.hpp"
+#include "catalog/redo_sink.hpp"
 #include "espalier/types.hpp"
 #include "kinds/hash/hash_map.hpp"
 
@@ -61,9 +62,9 @@ class HashPipeline {
   }
 
   /// Carries out all requests, and calls `done` with the completion of each: those of gets in
-  /// order, those of writes once they are released. What it throws is passed on: requests behind
-  /// that one are not carried out, and completions of writes that were not released come in the
-  /// next run. Requires: the queue is empty.
+  /// order, those of writes once they are released, or never will be. What it throws is passed on:
+  /// requests behind that one are not carried out, and completions of writes that were not released
+  /// come in the next run. Requires: the queue is empty.
   template <class Done>
   void run(std::span<const Request> requests, const Done& done) {
     const auto each = [&done](const Completion& completion, Handler*) { done(completion); };
@@ -89,7 +90,7 @@ class HashPipeline {
   void turn(const Done& done) {
     turn(nullptr, nullptr, done);
   }
-  /// Carries out all that are in it, and waits until the last is released.
+  /// Carries out all that are in it, and waits until the last is released, or never will be.
   template <class Done>
   void drain(const Done& done) {
     while (queued_ != 0) turn(done);
@@ -245,14 +246,26 @@ class HashPipeline {
     completion.found = outcome->existed;
     completion.applied = outcome->applied;
     completion.version = outcome->version;
-    while (!room && !map_.released(outcome->wait_for)) std::this_thread::yield();
-    if (map_.released(outcome->wait_for)) return done(completion, at.handler);
+    while (!room && !may_answer(outcome->wait_for, completion)) std::this_thread::yield();
+    if (may_answer(outcome->wait_for, completion)) return done(completion, at.handler);
     unreleased_.push_back({outcome->wait_for, completion, at.handler});
+  }
+
+  /// Whether an answer that waits for this version may be given. Where it will never be released,
+  /// for its record cannot be durable, the answer becomes that error.
+  [[nodiscard]] bool may_answer(std::uint64_t version, Completion& answer) const {
+    if (map_.released(version)) return true;
+    if (!map_.clock().failed()) return false;
+    if (map_.released(version)) return true;  // the last records were durable before it failed
+    answer.ok = false;
+    answer.error = catalog::kRecordLost;
+    return true;
   }
 
   template <class Done>
   void complete_released(const Done& done) {
-    while (!unreleased_.empty() && map_.released(unreleased_[completed_].version)) {
+    while (!unreleased_.empty() &&
+           may_answer(unreleased_[completed_].version, unreleased_[completed_].completion)) {
       // Off the list first: `done` may throw.
       const Unreleased next = unreleased_[completed_++];
       if (2 * completed_ >= unreleased_.size()) {

@@ -5,12 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/random.hpp"
+#include "catalog/testing/recording_sink.hpp"
 #include "kinds/hash/testing/hash_fixture.hpp"
 
 namespace espalier::hash {
@@ -106,6 +108,40 @@ TEST(HashPipeline, ErrorsAreThoseOfTheirRequests) {
     }
   });
   EXPECT_EQ(ok, (std::vector<bool>{false, false, true}));
+}
+
+// What was written and waits is answered with the error, once each; what comes later finds no room.
+TEST(HashPipeline, WhereRecordsAreLostNothingWaitsForThem) {
+  HashFixture f;
+  catalog::RecordingSink sink(catalog::RecordingSink::Durable::by_hand);
+  f.parts.catalog.record_to(&sink);
+  HashPipeline pipeline(*f.map, f.thread, PipelineDistances::of(4));
+  std::vector<Request> requests(20);
+  std::vector<Completion> done;
+  const auto take = [&](const Completion& completion, Handler*) { done.push_back(completion); };
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    requests[i] = {Op::put, 0, i, "k", {}, "v"};
+    pipeline.push(requests[i], nullptr, take);
+  }
+  ASSERT_GT(sink.count(), 10u);
+  sink.make_durable(5);
+  pipeline.turn(take);
+  const std::size_t written = sink.count();
+  ASSERT_EQ(done.size(), 5u);
+  EXPECT_TRUE(std::ranges::all_of(done, &Completion::ok));
+  sink.fail_all();
+  pipeline.drain(take);
+  EXPECT_EQ(pipeline.pending(), 0u);
+  ASSERT_EQ(done.size(), requests.size());
+  std::vector<bool> seen(requests.size());
+  for (const Completion& each : std::span(done).subspan(5)) {
+    EXPECT_FALSE(each.ok);
+    const bool was_written = each.tag < written;
+    EXPECT_EQ(each.error, was_written ? catalog::kRecordLost : (Error{Code::busy, 0, 0}));
+    EXPECT_FALSE(seen[each.tag]);
+    seen[each.tag] = true;
+  }
+  f.parts.catalog.record_to(nullptr);
 }
 
 /// A clock by which a hold of releases ends after a thousand looks at it.

@@ -8,6 +8,11 @@
 
 namespace espalier {
 
+static_assert(static_cast<unsigned>(OffloadRight::read) ==
+              static_cast<unsigned>(wire::Right::read));
+static_assert(static_cast<unsigned>(OffloadRight::admin) ==
+              static_cast<unsigned>(wire::Right::admin));
+
 std::string_view OffloadContext::request() const { return running_.request_; }
 
 OwnObject& OffloadContext::object_of_any() const {
@@ -26,7 +31,9 @@ bool OffloadContext::may_use(std::string_view object_name) const {
   return object_name.starts_with(running_.caller_.prefix);
 }
 
-bool OffloadContext::may(OffloadRight right) const { return right <= running_.caller_.role; }
+bool OffloadContext::may(OffloadRight right) const {
+  return wire::has_right(wire::rights_of(running_.caller_.role), static_cast<wire::Right>(right));
+}
 
 OffloadStep OffloadContext::answer(std::string_view reply) {
   running_.reply_ = reply;

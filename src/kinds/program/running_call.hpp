@@ -11,6 +11,7 @@
 
 #include "espalier/offload.hpp"
 #include "kinds/program/own_calls.hpp"
+#include "wire/call_row.hpp"
 
 namespace espalier::program {
 
@@ -25,7 +26,7 @@ class StoreSource {
 /// Who asks.
 struct Caller {
   std::string name;
-  OffloadRight role = OffloadRight::admin;
+  wire::Right role = wire::Right::admin;
   std::string prefix{};  ///< of the names of objects that the role is for; empty: all
 };
 

@@ -123,7 +123,7 @@ Result<std::uint64_t> RegionObject::compare_swap(std::uint64_t offset, std::uint
 }
 
 Result<RegionKey> RegionObject::offer(fabric::RegionTable& regions, fabric::RemoteRights rights,
-                                      fabric::Domain domain) {
+                                      fabric::Domain domain, std::shared_ptr<const void> place) {
   const std::lock_guard lock(mutex_);
   if (is_dropped()) return fail(Code::not_found, id_);
   auto key =
@@ -131,7 +131,7 @@ Result<RegionKey> RegionObject::offer(fabric::RegionTable& regions, fabric::Remo
   if (!key) return std::unexpected(key.error());
   const fabric::RemoteRegion remote = key->remote();
   const std::uint64_t number = ++keys_made_;
-  keys_.emplace(number, std::move(*key));
+  keys_.emplace(number, Offered{std::move(place), std::move(*key)});
   return RegionKey(weak_from_this(), number, remote);
 }
 

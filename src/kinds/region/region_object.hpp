@@ -78,10 +78,10 @@ class RegionObject final : public catalog::Object,
   Result<std::uint64_t> compare_swap(std::uint64_t offset, std::uint64_t compare,
                                      std::uint64_t swap);
 
-  /// A key for sessions of a domain. Cost: a registration, and a descriptor.
-  /// Errors: not_found (it was dropped); those of RegionTable::offer.
+  /// A key for sessions of a domain. `place`: goes once the key is revoked. Cost: a registration,
+  /// and a descriptor. Errors: not_found (it was dropped); those of RegionTable::offer.
   Result<RegionKey> offer(fabric::RegionTable& regions, fabric::RemoteRights rights,
-                          fabric::Domain domain);
+                          fabric::Domain domain, std::shared_ptr<const void> place = {});
   /// Keys that are good.
   [[nodiscard]] std::size_t keys() const;
 
@@ -105,7 +105,11 @@ class RegionObject final : public catalog::Object,
   mutable AccessGate gate_;
 
   mutable std::mutex mutex_;  // guards all below; taken before that of a RegionTable
-  std::unordered_map<std::uint64_t, fabric::Registration> keys_;  // revoked before the memory goes
+  struct Offered {
+    std::shared_ptr<const void> place;
+    fabric::Registration registration;  // ends first
+  };
+  std::unordered_map<std::uint64_t, Offered> keys_;  // revoked before the memory goes
   std::uint64_t keys_made_ = 0;
 };
 

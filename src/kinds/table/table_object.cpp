@@ -10,6 +10,7 @@
 #include "catalog/samples.hpp"
 #include "crypto/secret_memory.hpp"
 #include "kinds/table/format/table_calls.hpp"
+#include "store/durable_store.hpp"
 #include "wire/payload_reader.hpp"
 
 namespace espalier::table {
@@ -52,6 +53,7 @@ Result<std::pair<Schema, TableOptions>> read_form(std::string_view form) {
 Result<std::shared_ptr<Table>> create_table(catalog::Catalog& catalog, memory::BufferPool& pool,
                                             std::string_view name, Schema schema,
                                             TableOptions options) {
+  if (options.encrypted && tree::must_be_durable(catalog)) return fail(Code::unsupported);
   if (options.encrypted && !options.salt) {
     if (auto drawn = crypto::draw_bytes(options.salt.emplace()); !drawn) {
       return std::unexpected(drawn.error());

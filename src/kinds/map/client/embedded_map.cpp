@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/exposed_epoch.hpp"
+#include "catalog/redo_sink.hpp"
 #include "kinds/map/client/answer.hpp"
 #include "kinds/map/node/planted_tree_bugs.hpp"
 #include "kinds/map/write/audit.hpp"
@@ -40,6 +41,15 @@ Result<std::uint64_t> run_count(Runner& runner, std::string_view low, std::strin
   const auto request = scan_request(low, high, {});
   if (!request) return std::unexpected(request.error());
   return run_scan(runner, *request, [](std::span<const Item>) { return true; });
+}
+
+/// Returns false if the version will never be released, for its record cannot be durable.
+bool await_release(memory::VersionClock& clock, std::uint64_t version) {
+  while (clock.released_now() < version) {
+    if (clock.failed()) return clock.released_now() >= version;
+    std::this_thread::yield();
+  }
+  return true;
 }
 
 }  // namespace
@@ -124,9 +134,10 @@ Result<Written> EmbeddedMap::write(const WriteBatch& batch) {
   const auto applied = tree::apply_batch(thread, *core_, writes, checks);
   if (!applied) return std::unexpected(applied.error());
   const bool at_once = tree::planted(tree::Bug::acknowledge_before_release);
-  while (!at_once && core_->clock.released_now() < applied->wait_for) std::this_thread::yield();
+  const bool released = at_once || await_release(core_->clock, applied->wait_for);
   memory::Reclaimer& reclaimer = core_->store.reclaimer;
   if (reclaimer.due()) reclaimer.collect(thread.cache);
+  if (!released) return std::unexpected(catalog::kRecordLost);
   if (applied->failed_check) return fail(Code::condition_failed, *applied->failed_check);
   return Written{applied->version, true, applied->existed};
 }

@@ -10,6 +10,7 @@
 #include "kinds/map/map_forms.hpp"
 #include "kinds/map/write/map_core.hpp"
 #include "kinds/map/write/map_stats.hpp"
+#include "store/durable_store.hpp"
 #include "store/store_core.hpp"
 #include "wire/payload_reader.hpp"
 
@@ -69,6 +70,7 @@ Result<MapForm> read_form(std::string_view form) {
 
 Result<std::shared_ptr<MapCore>> create_map(StoreCore& store, std::string_view name,
                                             const MapOptions& options) {
+  if (!options.versions && must_be_durable(store.catalog)) return fail(Code::unsupported);
   return store.catalog.create<MapCore>(
       name, form_of(options, nullptr), [&](std::uint32_t id, std::string own_name) {
         return make(store, id, std::move(own_name), options, nullptr);
@@ -82,6 +84,7 @@ Result<std::shared_ptr<MapCore>> create_shard(StoreCore& store, std::string_view
   if (fault != wire::ShardFault::invalid) {
     return fail(Code::invalid_argument, static_cast<std::uint32_t>(fault));
   }
+  if (!options.versions && must_be_durable(store.catalog)) return fail(Code::unsupported);
   const std::string form = form_of(options, &shard);
   return store.catalog.create<MapCore>(name, form, [&](std::uint32_t id, std::string own_name) {
     return make(store, id, std::move(own_name), options,

@@ -95,8 +95,8 @@ Result<std::uint64_t> RegionLink::run(RemoteSession& session, std::uint32_t id,
   return fail(Code::connection_lost);
 }
 
-Result<void> RegionLink::read(RemoteSession& session, std::uint32_t id, std::uint64_t offset,
-                              std::span<std::byte> into) {
+Result<void> RegionLink::read(RemoteSession& session, std::uint32_t id, std::uint64_t& offset,
+                              std::span<std::byte>& into) {
   while (!into.empty()) {
     const auto piece = into.first(
         std::min<std::uint64_t>(into.size(), kRegionPieceBytes - offset % region::kWordBytes));
@@ -110,8 +110,8 @@ Result<void> RegionLink::read(RemoteSession& session, std::uint32_t id, std::uin
   return {};
 }
 
-Result<void> RegionLink::write(RemoteSession& session, std::uint32_t id, std::uint64_t offset,
-                               std::span<const std::byte> from) {
+Result<void> RegionLink::write(RemoteSession& session, std::uint32_t id, std::uint64_t& offset,
+                               std::span<const std::byte>& from) {
   while (!from.empty()) {
     const auto piece = from.first(
         std::min<std::uint64_t>(from.size(), kRegionPieceBytes - offset % region::kWordBytes));

@@ -30,14 +30,19 @@ class RegionLink final : public LanePart {
 
   // Of all these: `id`, the region's. Errors: not_found (it was dropped); unsupported (the
   // connection has no such pair, or its transport no such atomics) and too_many_participants, with
-  // which nothing was done, and the node can be asked in place; connection_lost (a write or an
+  // which nothing more was done, and the node can be asked in place; connection_lost (a write or an
   // atomic may have been done). Cost: the first time a handshake, and a request for each region.
   // Requires: the place is within the region, and a word's is aligned.
 
-  Result<void> read(RemoteSession& session, std::uint32_t id, std::uint64_t offset,
-                    std::span<std::byte> into);
-  Result<void> write(RemoteSession& session, std::uint32_t id, std::uint64_t offset,
-                     std::span<const std::byte> from);
+  // By pieces; whatever becomes of it, `offset` and the span are then those of what is left.
+
+  Result<void> read(RemoteSession& session, std::uint32_t id, std::uint64_t& offset,
+                    std::span<std::byte>& into);
+  Result<void> write(RemoteSession& session, std::uint32_t id, std::uint64_t& offset,
+                     std::span<const std::byte>& from);
+
+  // At once.
+
   Result<std::uint64_t> fetch_add(RemoteSession& session, std::uint32_t id, std::uint64_t offset,
                                   std::uint64_t amount);
   Result<std::uint64_t> compare_swap(RemoteSession& session, std::uint32_t id, std::uint64_t offset,

@@ -21,7 +21,7 @@ using region::RegionObject;
 static_assert(Region::kBeyond == static_cast<std::uint32_t>(RegionFault::beyond));
 static_assert(Region::kMisaligned == static_cast<std::uint32_t>(RegionFault::misaligned));
 
-/// Of a link that did nothing.
+/// Of a link that did nothing, or nothing more.
 bool node_is_to_be_asked(const Error& error) {
   return error.code == Code::unsupported || error.code == Code::too_many_participants;
 }

@@ -1,19 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/region/offload/region_host.hpp"
 
+#include <atomic>
+#include <memory>
 #include <utility>
 
 #include "base/places.hpp"
 #include "engine/connection.hpp"
 #include "engine/endpoint_side.hpp"
+#include "engine/principal_accounts.hpp"
 
 namespace espalier::offload {
+namespace {
+
+std::atomic<std::uint32_t> keys_of_process{0};
+
+/// The place of a key among those of its principal and of the process.
+class KeyPlace {
+ public:
+  explicit KeyPlace(PrincipalRef account) : account_(std::move(account)) {
+    account_->region_keys.fetch_add(1);
+    keys_of_process.fetch_add(1);
+  }
+  KeyPlace(const KeyPlace&) = delete;
+  KeyPlace& operator=(const KeyPlace&) = delete;
+  ~KeyPlace() {
+    account_->region_keys.fetch_sub(1);
+    keys_of_process.fetch_sub(1);
+  }
+
+ private:
+  const PrincipalRef account_;
+};
+
+Result<std::shared_ptr<const void>> place_of_key(const PrincipalRef& account) {
+  std::shared_ptr<const void> place = std::make_shared<KeyPlace>(account);
+  if (account->region_keys.load() > RegionHost::kPrincipalMax) {
+    return base::full(base::Places::principal_region_keys, RegionHost::kPrincipalMax);
+  }
+  if (keys_of_process.load() > RegionHost::kProcessMax) {
+    return base::full(base::Places::process_region_keys, RegionHost::kProcessMax);
+  }
+  return place;
+}
+
+}  // namespace
 
 RegionHost* RegionHost::of(Connection& connection) {
   const LinkSide* const side = connection.side.get();
   if (side == nullptr || !side->endpoint.lets_write()) return nullptr;
   return &connection.parts.of<RegionHost>(side->endpoint.regions, side->domain,
-                                          side->endpoint.properties.atomic_with_processor);
+                                          side->endpoint.properties.atomic_with_processor,
+                                          connection.account);
 }
 
 region::RegionGrant RegionHost::grant_of(const region::RegionKey& key) const {
@@ -33,7 +71,9 @@ Result<region::RegionGrant> RegionHost::open(region::RegionObject& of, bool anot
   if (keys_.size() >= kRegionsMax) return base::full(base::Places::region_keys, kRegionsMax);
   fabric::RemoteRights rights = fabric::RemoteRights::read | fabric::RemoteRights::write;
   if (atomics_) rights = rights | fabric::RemoteRights::atomic;
-  auto key = of.offer(regions_, rights, domain_);
+  auto place = place_of_key(account_);
+  if (!place) return std::unexpected(place.error());
+  auto key = of.offer(regions_, rights, domain_, std::move(*place));
   if (!key) return std::unexpected(key.error());
   const region::RegionGrant grant = grant_of(*key);
   keys_.emplace(of.id(), std::move(*key));

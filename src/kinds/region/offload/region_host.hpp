@@ -10,7 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 
+#include "engine/principal_ref.hpp"
 #include "engine/session_parts.hpp"
 #include "fabric/region_table.hpp"
 #include "kinds/region/region_object.hpp"
@@ -24,12 +26,19 @@ class RegionHost final : public SessionPart {
   /// The session's, made when first asked for; null: by its connection nothing can be written.
   [[nodiscard]] static RegionHost* of(Connection& connection);
   /// Regions of one session at a time, those that were dropped not counted.
-  static constexpr std::size_t kRegionsMax = 64;
+  static constexpr std::uint32_t kRegionsMax = 64;
+  /// The same of all sessions of one principal, so that it does not take the places of others.
+  static constexpr std::uint32_t kPrincipalMax = 1024;
+  /// The same of all sessions of the process: each key takes a descriptor, and a place of its
+  /// endpoint's, which other things need.
+  static constexpr std::uint32_t kProcessMax = 4096;
 
   /// `regions`, `domain`: of the endpoint and the queue pairs of the session; they outlive this.
-  /// `atomics`: those of the fabric are of one unit with the processor's.
-  RegionHost(fabric::RegionTable& regions, fabric::Domain domain, bool atomics)
-      : regions_(regions), domain_(domain), atomics_(atomics) {}
+  /// `atomics`: those of the fabric are of one unit with the processor's. `account`: of the
+  /// session's principal.
+  RegionHost(fabric::RegionTable& regions, fabric::Domain domain, bool atomics,
+             PrincipalRef account)
+      : regions_(regions), domain_(domain), atomics_(atomics), account_(std::move(account)) {}
   RegionHost(const RegionHost&) = delete;
   RegionHost& operator=(const RegionHost&) = delete;
 
@@ -45,6 +54,7 @@ class RegionHost final : public SessionPart {
   fabric::RegionTable& regions_;
   const fabric::Domain domain_;
   const bool atomics_;
+  const PrincipalRef account_;
   std::unordered_map<std::uint32_t, region::RegionKey> keys_;  // by the region's id
 };
 

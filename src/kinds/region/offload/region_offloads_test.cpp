@@ -9,9 +9,12 @@
 #include <string_view>
 
 #include "base/bytes.hpp"
+#include "base/places.hpp"
+#include "engine/principal_accounts.hpp"
 #include "engine/tests/testing/items.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
 #include "kinds/region/format.hpp"
+#include "kinds/region/offload/region_host.hpp"
 #include "kinds/region/region_object.hpp"
 #include "wire/object.hpp"
 
@@ -21,6 +24,7 @@ namespace {
 using wire::OffloadId;
 
 constexpr std::uint64_t kMost64 = std::numeric_limits<std::uint64_t>::max();
+constexpr auto kRegion = static_cast<std::uint32_t>(ObjectKind::region);
 
 std::string number(std::uint64_t value) { return std::string(base::bytes_of(value)); }
 std::string range(std::uint64_t offset, std::uint32_t bytes, std::uint32_t reserved = 0) {
@@ -81,6 +85,30 @@ TEST_F(RegionOffloads, MakeOpenReadWriteAndChangeWords) {
   EXPECT_EQ(read(id, 8, 8).payload, number(9));
 }
 
+// However many sessions it has; a dropped region's places come back.
+TEST_F(RegionOffloads, OnePrincipalHasButSoManyKeys) {
+  const auto table = *fabric::RegionTable::create(7);
+  const auto object = node_.catalog().find<region::RegionObject>(create("r", 24));
+  const auto other = node_.catalog().find<region::RegionObject>(create("s", 24));
+  ASSERT_TRUE(object && other);
+  const PrincipalRef account = node_.services().principals.of("one");
+  RegionHost first(*table, 1, true, account);
+  RegionHost second(*table, 2, true, account);
+  account->region_keys = RegionHost::kPrincipalMax - 1;
+  EXPECT_TRUE(first.open(*object, false));
+  EXPECT_TRUE(first.open(*object, true)) << "in the place of the one before";
+  const auto refused = second.open(*other, false);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(base::places_of(refused.error()), base::Places::principal_region_keys);
+  RegionHost of_others(*table, 3, true, node_.services().principals.of("two"));
+  EXPECT_TRUE(of_others.open(*other, false));
+  EXPECT_EQ(call(OffloadId::object_drop, 0, "r", {}, kRegion).header.code, 0);
+  EXPECT_TRUE(second.open(*other, false));
+  second.end();
+  first.end();
+  EXPECT_EQ(account->region_keys, RegionHost::kPrincipalMax - 1);
+}
+
 TEST_F(RegionOffloads, LongOnesAreOneMessage) {
   const std::uint32_t id = create("r", 100'000);
   const std::string bytes(region::kRequestBytesMax, 'x');
@@ -120,7 +148,6 @@ TEST_F(RegionOffloads, RefusePlacesAndFieldsThatCannotBe) {
 
 TEST_F(RegionOffloads, AreObjectsWithNamesOfAll) {
   const std::uint32_t id = create("r", 8);
-  constexpr auto kRegion = static_cast<std::uint32_t>(ObjectKind::region);
   constexpr auto kMap = static_cast<std::uint32_t>(ObjectKind::map);
   expect_error(call(OffloadId::region_create, 0, "r", number(8)), Code::already_exists, kRegion);
   expect_error(call(OffloadId::region_open, 0, "m", {}), Code::wrong_kind, kMap);
