@@ -172,12 +172,12 @@ Result<void> EmbeddingTable::reserve(std::uint64_t count, Growth& growth) {
   const std::uint64_t there = pages();
   const std::uint64_t wanted = base::divide_up(before + count, std::uint64_t{divider_.rows()});
   if (wanted > kPagesMax) return fail(Code::out_of_memory, 0);
+  growth.pages.reserve(wanted - std::min(wanted, there));  // may throw, with nothing in hand
   if (wanted > first_list_entries_ && own_list_ == 0) {
     const auto offset = pool_.allocate_or_reclaim(kPageClass);
     if (!offset) return std::unexpected(offset.error());
     growth.list = *offset;
   }
-  growth.pages.reserve(wanted - std::min(wanted, there));
   while (there + growth.pages.size() < wanted) {
     const auto offset = pool_.allocate_or_reclaim(kPageClass);
     if (!offset) return std::unexpected(offset.error());
@@ -205,9 +205,9 @@ void EmbeddingTable::use(Growth& growth) {
 
 // A reader that has the old list sees no sequence move any more, and so asks which list it is.
 void EmbeddingTable::move_list(std::uint64_t offset) {
-  const std::lock_guard lock(replacements_mutex_);
   std::byte* const buffer = pool_.at(offset);
-  begin_buffer(buffer, kPageBytes, id_);
+  begin_buffer(buffer, kPageBytes, id_);  // long, so before those who replace rows must wait
+  const std::lock_guard lock(replacements_mutex_);
   base::copy_shared(buffer + kListOffset, list_.load(std::memory_order_relaxed),
                     pages() * sizeof(PageEntry));
   set_live(buffer);

@@ -101,18 +101,21 @@ Next fail_wrong_id(Call& call, const embedding::WrongId& wrong) {
 Next begin_reduction(Call& call, const embedding_calls::Reduce& asked) {
   auto table = embedding_of(call);
   if (table == nullptr) return fail_no_embedding(call);
+  const std::uint32_t dimension = table->options().dimension;
+  // Before each offset is looked at, and before anything is kept for the client.
+  const std::size_t floats =
+      asked.offsets.size() / sizeof(std::uint32_t) *
+      embedding::result_width(static_cast<Reduction>(asked.shape.reduction), dimension);
+  if (floats * sizeof(float) > embedding::kResultBytesMax) {
+    return call.fail({Code::invalid_argument, 0, 0}, "fewer bags: an answer has at most 256 KiB");
+  }
+  if (!call.response_fits(floats * sizeof(float))) return call.writable();
   ReduceState& state = call.new_state<ReduceState>();
   state.run = std::make_unique<ReductionRun>();
   ReductionRun& run = *state.run;
   const embedding::ReductionWork work = work_of(asked, run);
-  const std::uint32_t dimension = table->options().dimension;
   if (const auto fault = embedding::fault_of_work(work, dimension)) {
     return call.fail({Code::invalid_argument, 0, 0}, *fault);
-  }
-  const std::size_t floats =
-      work.bags.offsets.size() * embedding::result_width(work.reduction, dimension);
-  if (floats * sizeof(float) > embedding::kResultBytesMax) {
-    return call.fail({Code::invalid_argument, 0, 0}, "fewer bags: an answer has at most 256 KiB");
   }
   run.table = std::move(table);
   run.results.resize(floats);
