@@ -72,7 +72,7 @@ class EmbeddingTable final : public catalog::Object {
   [[nodiscard]] const PageDivider& divider() const { return divider_; }
 
   /// Appends rows as they lie in the table, all or none; returns the number of the first.
-  /// Cost: a copy; other appends wait meanwhile; memory for new pages first.
+  /// Cost: memory for new pages; then a copy, for which other appends wait.
   /// Errors: not_found (it was dropped), invalid_argument (no row, or part of one), out_of_memory
   /// (the pool's; or the table has as many rows as can be), those of the table's sink.
   Result<std::uint64_t> append(std::span<const std::byte> rows);
@@ -116,14 +116,18 @@ class EmbeddingTable final : public catalog::Object {
   [[nodiscard]] std::uint64_t header_offset() const { return header_offset_; }
 
  private:
+  struct Need;
   struct Growth;
   EmbeddingTable(memory::BufferPool& pool, std::uint32_t id, std::string name,
                  const EmbeddingOptions& options, std::uint64_t first_list_entries);
 
   Result<void> open();
-  Result<void> reserve(std::uint64_t rows, Growth& growth);
-  void give_back(const Growth& growth);
-  void use(Growth& growth);
+  [[nodiscard]] Result<Need> need_of(std::uint64_t rows) const;
+  Result<void> reserve(const Need& need, Growth& growth);
+  /// Holds the lock of appends when it has gone well.
+  Result<Need> reserve_and_lock(std::uint64_t rows, Growth& growth,
+                                std::unique_lock<std::mutex>& lock);
+  void use(Growth& growth, const Need& need);
   void move_list(std::uint64_t offset);
   [[nodiscard]] std::uint64_t new_page(std::uint64_t offset, std::uint64_t page) const;
   void fill(std::uint64_t first_row, std::span<const std::byte> rows);

@@ -29,14 +29,28 @@ std::shared_ptr<EmbeddingTable> embedding_of(Call& call) {
 
 Next fail_no_embedding(Call& call) { return call.fail({Code::not_found, 0, call.map_number()}); }
 
-// Rows have no versions: what is stored is seen.
+/// What a helper made of a table that is to be.
+struct EmbeddingCreateState {
+  std::optional<Result<embedding_calls::Create::Reply>> done;
+};
+
+// Rows have no versions: what is stored is seen. By a helper, for memory may have to be reclaimed.
 Next create_embedding(Call& call, const embedding_calls::Create& asked) {
   if (call.is_durable()) {
     return call.fail({Code::unsupported, 0, 0},
                      "a node with a data folder has no embedding tables yet: readers would see "
                      "rows that a crash can lose");
   }
-  return obtain_object(call, asked);
+  EmbeddingCreateState& state = call.state<EmbeddingCreateState>();
+  if (state.done) return answer_or_fail(call, *state.done);
+  return call.helper([&state, &catalog = call.catalog(), asked] {
+    const auto made = obtain(catalog, asked);
+    if (made) {
+      state.done.emplace(embedding_calls::Create::Reply::of(**made));
+    } else {
+      state.done.emplace(std::unexpected(made.error()));
+    }
+  });
 }
 
 // --- appending -----------------------------------------------------------------------------------
