@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -152,13 +153,24 @@ Result<void> EmbeddingTable::open() {
 
 EmbeddingTable::~EmbeddingTable() {
   if (header_ == nullptr) return;
-  const std::byte* const list = list_.load(std::memory_order_relaxed);
-  for (std::uint64_t page = 0; page < pages(); ++page) {
-    const auto ref = load_shared<std::uint64_t>(list + page * sizeof(PageEntry));
-    pool_.release(wire::Ref{ref}.offset(), kPageClass);
+  while (!free_some(std::numeric_limits<std::uint32_t>::max())) {
   }
-  if (own_list_ != 0) pool_.release(own_list_, kPageClass);
   pool_.release(header_offset_, kHeaderClass);
+}
+
+bool EmbeddingTable::free_some(std::uint32_t steps) {
+  const std::byte* const list = list_.load(std::memory_order_relaxed);
+  for (; freed_pages_ < pages(); ++freed_pages_, --steps) {
+    if (steps == 0) return false;
+    const auto ref = load_shared<std::uint64_t>(list + freed_pages_ * sizeof(PageEntry));
+    pool_.release(wire::Ref{ref}.offset(), kPageClass);
+    freed_bytes_ += kPageBytes;
+  }
+  if (const std::uint64_t own = own_list_.exchange(0); own != 0) {
+    pool_.release(own, kPageClass);
+    freed_bytes_ += kPageBytes;
+  }
+  return true;
 }
 
 Result<std::uint64_t> EmbeddingTable::append(std::span<const std::byte> rows) {

@@ -39,6 +39,7 @@
 #include "kinds/embedding/format.hpp"
 #include "kinds/embedding/row_place.hpp"
 #include "memory/buffer_pool.hpp"
+#include "store/stored_object.hpp"
 
 namespace espalier::embedding {
 
@@ -49,7 +50,7 @@ struct ReductionCounts {
   std::uint64_t rereads = 0;
 };
 
-class EmbeddingTable final : public catalog::Object {
+class EmbeddingTable final : public catalog::Object, public store::StoredObject {
  public:
   static constexpr ObjectKind kKind = ObjectKind::embedding;
 
@@ -107,6 +108,12 @@ class EmbeddingTable final : public catalog::Object {
   /// From now on who asks gets not_found, and readers from elsewhere find a dead header.
   void set_dropped() override;
   [[nodiscard]] bool dropped() const { return dropped_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool is_dropped() const override { return dropped(); }
+  [[nodiscard]] std::uint64_t memory_bytes() const override { return all_numbers().memory_bytes; }
+  void repack_spares() override {}
+  /// A page a step.
+  bool free_some(std::uint32_t steps) override;
+  [[nodiscard]] std::uint64_t freed_bytes() const override { return freed_bytes_; }
   /// EmbeddingShape.
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] catalog::ObjectNumbers numbers() const override;
@@ -150,13 +157,16 @@ class EmbeddingTable final : public catalog::Object {
   mutable std::mutex replacements_mutex_;   // guards sequences, and that the list stays
   std::atomic<std::uint64_t> own_list_{0};  // offset of a page list of its own; 0: none
 
+  std::uint64_t freed_pages_ = 0;  // by who frees it
+  std::uint64_t freed_bytes_ = 0;
   mutable std::atomic<std::uint64_t> reductions_{0};
   mutable std::atomic<std::uint64_t> rows_gathered_{0};
   mutable std::atomic<std::uint64_t> rereads_{0};
   std::atomic<std::uint64_t> rows_replaced_{0};
 };
 
-/// Makes a table with a name. Errors: those of Catalog::create; invalid_argument (no such shape),
+/// Makes a table with a name, in the catalogue of a store or one without. In a store its memory waits
+/// for readers elsewhere when it was dropped and its last holder has let go. Errors: those of Catalog::create; invalid_argument (no such shape),
 /// out_of_memory.
 Result<std::shared_ptr<EmbeddingTable>> create_embedding_table(catalog::Catalog& catalog,
                                                                memory::BufferPool& pool,
