@@ -19,7 +19,7 @@ namespace {
 using Failure = test::FailingHeap::Failure;
 
 /// Whether it has taken effect.
-bool appended(EmbeddingTable& table, std::span<const std::byte> rows) {
+bool appended_rows(EmbeddingTable& table, std::span<const std::byte> rows) {
   try {
     return table.append(rows).has_value();
   } catch (const std::bad_alloc&) {
@@ -39,7 +39,7 @@ TEST(HeapEmbedding, RowsWithoutAHeapAreThereOrNotAndNoPageIsLost) {
           EmbeddingTable::create(store.pool, 7, "t", {1024}, /*first_list_entries=*/1).value();
       const std::uint64_t before = store.region.taken_bytes();
       test::FailingHeap heap(n, failure);
-      const bool done = appended(*table, rows);
+      const bool done = appended_rows(*table, rows);
       heap.stop();
       failed = heap.failed();
       failures += failed ? 1 : 0;

@@ -13,9 +13,10 @@ namespace espalier::embedding {
 namespace {
 
 // Of a table that was dropped the memory waits for readers elsewhere, and goes back in steps.
-Result<std::shared_ptr<EmbeddingTable>> make(const catalog::Catalog& catalog,
-                                             memory::BufferPool& pool, std::uint32_t id,
-                                             std::string name, const EmbeddingShape& shape) {
+Result<std::shared_ptr<EmbeddingTable>> make_embedding_table(const catalog::Catalog& catalog,
+                                                             memory::BufferPool& pool,
+                                                             std::uint32_t id, std::string name,
+                                                             const EmbeddingShape& shape) {
   auto made = EmbeddingTable::create(pool, id, std::move(name), options_of(shape));
   if (!made) return std::unexpected(made.error());
   tree::StoreCore* const core = catalog.store();
@@ -36,7 +37,7 @@ Result<std::shared_ptr<EmbeddingTable>> create_embedding_table(catalog::Catalog&
   if (!is_shape(shape)) return fail(Code::invalid_argument);
   return catalog.create<EmbeddingTable>(
       name, base::bytes_of(shape), [&](std::uint32_t id, std::string own_name) {
-        return make(catalog, pool, id, std::move(own_name), shape);
+        return make_embedding_table(catalog, pool, id, std::move(own_name), shape);
       });
 }
 
@@ -46,7 +47,7 @@ Result<std::shared_ptr<EmbeddingTable>> restore_embedding_table(
   const auto shape = reader.take<EmbeddingShape>();
   if (!reader.complete() || !is_shape(shape)) return catalog::corrupt(catalog::RedoFault::form);
   return catalog.restore<EmbeddingTable>(created, [&](std::uint32_t id, std::string own_name) {
-    return make(catalog, pool, id, std::move(own_name), shape);
+    return make_embedding_table(catalog, pool, id, std::move(own_name), shape);
   });
 }
 
