@@ -7,6 +7,7 @@
 
 #include "base/barrier.hpp"
 #include "kinds/embedding/testing/whole_rows.hpp"
+#include "memory/size_class.hpp"
 
 namespace espalier::embedding {
 namespace {
@@ -50,6 +51,8 @@ TEST(EmbeddingConcurrency, RowsAreThereOnceTheyAreCounted) {
   writers.clear();  // waits for them
   EXPECT_TRUE(whole);
   EXPECT_EQ(audit(*table), std::vector<std::string>{});
+  EXPECT_EQ(store.pool.stats(memory::relation_class_of(kPageBytes)).in_use, table->pages())
+      << "pages that an append took and did not need";
 }
 
 }  // namespace
