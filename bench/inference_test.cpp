@@ -52,6 +52,15 @@ TEST(RunInference, WrongOptionsAreRefused) {
   options.rows = 0;
   EXPECT_TRUE(problem_of(options));
   options = tiny_inference();
+  options.ops = 10'000'000;
+  options.lengths = {1, 100};
+  EXPECT_EQ(problem_of(options), std::nullopt);
+  options.lengths = {1, 101};
+  EXPECT_TRUE(problem_of(options));
+  options.lengths = {1};
+  options.dimension = 104;
+  EXPECT_TRUE(problem_of(options));
+  options = tiny_inference();
   options.ops = 0;
   std::ostringstream out;
   EXPECT_THROW(static_cast<void>(run_inference(options, {out, out})), std::runtime_error);

@@ -176,7 +176,9 @@ std::optional<EmbeddingType> parse_embedding_type(std::string_view text) {
   return static_cast<EmbeddingType>(found - kTypes + 1);
 }
 
+// All ids and all sums of a measurement are in memory: 4 GB of each at most.
 std::optional<std::string> problem_of(const InferenceOptions& options) {
+  constexpr std::uint64_t kNumbersMax = 1'000'000'000;
   const auto wrong_length = [](std::uint32_t length) { return length == 0 || length > 100'000; };
   if (options.targets.empty()) return "--target: lines, merci, embedded, node";
   if (options.types.empty()) return "--type: fp32, fp16, bf16, int8";
@@ -189,6 +191,12 @@ std::optional<std::string> problem_of(const InferenceOptions& options) {
   }
   if (options.bags == 0 || options.bags > 10'000) return "--bags must be 1 to 10000";
   if (options.ops == 0 || options.ops > 10'000'000) return "--ops must be 1 to 10000000";
+  if (options.ops * std::ranges::max(options.lengths) > kNumbersMax) {
+    return "--ops times --length must be at most 1000000000";
+  }
+  if (options.ops * options.dimension > kNumbersMax) {
+    return "--ops times --dimension must be at most 1000000000";
+  }
   if (options.repeats < 1 || options.repeats > 1000) return "--repeat must be 1 to 1000";
   if (inference_points(options, nullptr).empty()) return "merci has rows of fp32 alone";
   return std::nullopt;

@@ -7,6 +7,7 @@
 
 #include "base/barrier.hpp"
 #include "kinds/embedding/testing/whole_rows.hpp"
+#include "memory/size_class.hpp"
 
 namespace espalier::embedding {
 namespace {
@@ -27,16 +28,19 @@ TEST(EmbeddingConcurrency, RowsAreThereOnceTheyAreCounted) {
   const auto table = store.create({512});
   const auto row = row_of(*table, 5);
   std::atomic<bool> over{false};
-  std::vector<std::thread> writers;
+  bool whole = true;
+  std::vector<std::jthread> writers;
   for (int t = 0; t < 2; ++t) {
     writers.emplace_back([&] {
-      while (table->pages() < 4) ASSERT_TRUE(table->append(row));
+      for (bool good = true; good && table->pages() < 4;) {
+        good = table->append(row).has_value();
+        EXPECT_TRUE(good);
+      }
       over = true;
     });
   }
   OwnWork work{{0}, {0}, {}, {}, Reduction::sum};
   std::vector<float> results(512);
-  bool whole = true;
   while (!over) {
     const std::uint64_t rows = table->rows();
     if (rows == 0) continue;
@@ -44,9 +48,11 @@ TEST(EmbeddingConcurrency, RowsAreThereOnceTheyAreCounted) {
     ASSERT_TRUE(reduce(*table, work.get(), results));
     for (const float value : results) whole &= value == 5;
   }
-  for (std::thread& writer : writers) writer.join();
+  writers.clear();  // waits for them
   EXPECT_TRUE(whole);
   EXPECT_EQ(audit(*table), std::vector<std::string>{});
+  EXPECT_EQ(store.pool.stats(memory::relation_class_of(kPageBytes)).in_use, table->pages())
+      << "pages that an append took and did not need";
 }
 
 }  // namespace

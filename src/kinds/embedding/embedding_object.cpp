@@ -7,9 +7,29 @@
 #include "catalog/samples.hpp"
 #include "kinds/embedding/embedding_table.hpp"
 #include "store/durable_store.hpp"
+#include "store/store_core.hpp"
 #include "wire/payload_reader.hpp"
 
 namespace espalier::embedding {
+namespace {
+
+// Of a table that was dropped the memory waits for readers elsewhere, and goes back in steps.
+Result<std::shared_ptr<EmbeddingTable>> make_embedding_table(const catalog::Catalog& catalog,
+                                                             memory::BufferPool& pool,
+                                                             std::uint32_t id, std::string name,
+                                                             const EmbeddingShape& shape) {
+  auto made = EmbeddingTable::create(pool, id, std::move(name), options_of(shape));
+  if (!made) return std::unexpected(made.error());
+  tree::StoreCore* const core = catalog.store();
+  const auto let_go = [core](EmbeddingTable* table) {
+    std::unique_ptr<EmbeddingTable> last(table);
+    if (core == nullptr || !last->dropped()) return;
+    core->dropped.add(std::move(last));
+  };
+  return std::shared_ptr<EmbeddingTable>(made->release(), let_go);
+}
+
+}  // namespace
 
 Result<std::shared_ptr<EmbeddingTable>> create_embedding_table(catalog::Catalog& catalog,
                                                                memory::BufferPool& pool,
@@ -18,9 +38,8 @@ Result<std::shared_ptr<EmbeddingTable>> create_embedding_table(catalog::Catalog&
   if (!is_shape(shape)) return fail(Code::invalid_argument);
   if (tree::must_be_durable(catalog)) return fail(Code::unsupported);
   return catalog.create<EmbeddingTable>(
-      name, base::bytes_of(shape),
-      [&](std::uint32_t id, std::string own_name) -> Result<std::shared_ptr<EmbeddingTable>> {
-        return EmbeddingTable::create(pool, id, std::move(own_name), options_of(shape));
+      name, base::bytes_of(shape), [&](std::uint32_t id, std::string own_name) {
+        return make_embedding_table(catalog, pool, id, std::move(own_name), shape);
       });
 }
 
@@ -29,11 +48,9 @@ Result<std::shared_ptr<EmbeddingTable>> restore_embedding_table(
   wire::PayloadReader reader(created.form);
   const auto shape = reader.take<EmbeddingShape>();
   if (!reader.complete() || !is_shape(shape)) return catalog::corrupt(catalog::RedoFault::form);
-  return catalog.restore<EmbeddingTable>(
-      created,
-      [&](std::uint32_t id, std::string own_name) -> Result<std::shared_ptr<EmbeddingTable>> {
-        return EmbeddingTable::create(pool, id, std::move(own_name), options_of(shape));
-      });
+  return catalog.restore<EmbeddingTable>(created, [&](std::uint32_t id, std::string own_name) {
+    return make_embedding_table(catalog, pool, id, std::move(own_name), shape);
+  });
 }
 
 EmbeddingShape EmbeddingTable::shape() const { return shape_of(options_); }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -82,10 +83,29 @@ void write_record(const catalog::RedoRoom& room, const EmbeddingTable& table, Re
 
 }  // namespace
 
-/// What an append needs besides the last page: taken first, so that nothing can fail afterwards.
+/// What an append needs besides the last page.
+struct EmbeddingTable::Need {
+  std::uint64_t pages = 0;
+  bool list = false;  // a page list of its own
+};
+
+/// What an append has of it: taken first, so that nothing can fail afterwards. Gives back what was
+/// not used.
 struct EmbeddingTable::Growth {
+  explicit Growth(memory::BufferPool& from) : pool(from) {}
+  ~Growth() {
+    for (const std::uint64_t offset : pages) pool.release(offset, kPageClass);
+    if (list != 0) pool.release(list, kPageClass);
+  }
+  Growth(const Growth&) = delete;
+  Growth& operator=(const Growth&) = delete;
+  [[nodiscard]] bool has(const Need& need) const {
+    return pages.size() >= need.pages && (list != 0 || !need.list);
+  }
+
+  memory::BufferPool& pool;
   std::vector<std::uint64_t> pages;  // offsets
-  std::uint64_t list = 0;            // offset of a page list; 0: there is room in this one
+  std::uint64_t list = 0;            // offset of a page list; 0: none
 };
 
 EmbeddingTable::EmbeddingTable(memory::BufferPool& pool, std::uint32_t id, std::string name,
@@ -133,29 +153,37 @@ Result<void> EmbeddingTable::open() {
 
 EmbeddingTable::~EmbeddingTable() {
   if (header_ == nullptr) return;
-  const std::byte* const list = list_.load(std::memory_order_relaxed);
-  for (std::uint64_t page = 0; page < pages(); ++page) {
-    const auto ref = load_shared<std::uint64_t>(list + page * sizeof(PageEntry));
-    pool_.release(wire::Ref{ref}.offset(), kPageClass);
+  while (!free_some(std::numeric_limits<std::uint32_t>::max())) {
   }
-  if (own_list_ != 0) pool_.release(own_list_, kPageClass);
   pool_.release(header_offset_, kHeaderClass);
+}
+
+bool EmbeddingTable::free_some(std::uint32_t steps) {
+  const std::byte* const list = list_.load(std::memory_order_relaxed);
+  for (; freed_pages_ < pages(); ++freed_pages_, --steps) {
+    if (steps == 0) return false;
+    const auto ref = load_shared<std::uint64_t>(list + freed_pages_ * sizeof(PageEntry));
+    pool_.release(wire::Ref{ref}.offset(), kPageClass);
+    freed_bytes_ += kPageBytes;
+  }
+  if (const std::uint64_t own = own_list_.exchange(0); own != 0) {
+    pool_.release(own, kPageClass);
+    freed_bytes_ += kPageBytes;
+  }
+  return true;
 }
 
 Result<std::uint64_t> EmbeddingTable::append(std::span<const std::byte> rows) {
   if (rows.empty() || rows.size() % row_bytes_ != 0) return fail(Code::invalid_argument);
   auto room = room_for(*this, rows.size());
   if (!room) return std::unexpected(room.error());
-  const std::lock_guard lock(appends_mutex_);
-  if (dropped()) return fail(Code::not_found, id_);
   const std::uint64_t count = rows.size() / row_bytes_;
+  Growth growth(pool_);
+  std::unique_lock lock(appends_mutex_, std::defer_lock);
+  const auto need = reserve_and_lock(count, growth, lock);
+  if (!need) return std::unexpected(need.error());
   const std::uint64_t first = this->rows();
-  Growth growth;
-  if (const auto reserved = reserve(count, growth); !reserved) {
-    give_back(growth);
-    return std::unexpected(reserved.error());
-  }
-  use(growth);
+  use(growth, *need);
   write_record(*room, *this, RedoType::appended, first, rows);
   if (planted(Bug::rows_counted_early)) store_shared(header_ + kRowsAt, first + count);
   if (!planted(Bug::record_after_publish)) room->hand_over();
@@ -166,38 +194,53 @@ Result<std::uint64_t> EmbeddingTable::append(std::span<const std::byte> rows) {
   return first;
 }
 
-Result<void> EmbeddingTable::reserve(std::uint64_t count, Growth& growth) {
+Result<EmbeddingTable::Need> EmbeddingTable::need_of(std::uint64_t count) const {
+  if (dropped()) return fail(Code::not_found, id_);
   const std::uint64_t before = rows();
   if (count > kRowsMax - before) return fail(Code::out_of_memory, 0);
   const std::uint64_t there = pages();
   const std::uint64_t wanted = base::divide_up(before + count, std::uint64_t{divider_.rows()});
   if (wanted > kPagesMax) return fail(Code::out_of_memory, 0);
-  if (wanted > first_list_entries_ && own_list_ == 0) {
+  return Need{wanted - std::min(wanted, there), wanted > first_list_entries_ && own_list_ == 0};
+}
+
+Result<void> EmbeddingTable::reserve(const Need& need, Growth& growth) {
+  growth.pages.reserve(need.pages);  // so that no page is lost on its way into it
+  while (!growth.has(need)) {
     const auto offset = pool_.allocate_or_reclaim(kPageClass);
     if (!offset) return std::unexpected(offset.error());
-    growth.list = *offset;
-  }
-  growth.pages.reserve(wanted - std::min(wanted, there));
-  while (there + growth.pages.size() < wanted) {
-    const auto offset = pool_.allocate_or_reclaim(kPageClass);
-    if (!offset) return std::unexpected(offset.error());
-    growth.pages.push_back(*offset);
+    if (growth.pages.size() < need.pages) {
+      growth.pages.push_back(*offset);
+    } else {
+      growth.list = *offset;
+    }
   }
   return {};
 }
 
-void EmbeddingTable::give_back(const Growth& growth) {
-  for (const std::uint64_t offset : growth.pages) pool_.release(offset, kPageClass);
-  if (growth.list != 0) pool_.release(growth.list, kPageClass);
+// Memory is taken without the lock, for it may have to be reclaimed first. Where others have
+// appended meanwhile it may lack one page more than it has, but never more than so many rows have.
+Result<EmbeddingTable::Need> EmbeddingTable::reserve_and_lock(std::uint64_t count, Growth& growth,
+                                                              std::unique_lock<std::mutex>& lock) {
+  for (;;) {
+    auto need = need_of(count);
+    if (!need) return need;
+    if (const auto taken = reserve(*need, growth); !taken) return std::unexpected(taken.error());
+    lock.lock();
+    need = need_of(count);
+    if (!need || growth.has(*need)) return need;
+    lock.unlock();
+  }
 }
 
-void EmbeddingTable::use(Growth& growth) {
-  if (growth.list != 0) move_list(growth.list);
+void EmbeddingTable::use(Growth& growth, const Need& need) {
+  if (need.list) move_list(std::exchange(growth.list, 0));
   std::uint64_t number = pages();
   std::byte* const list = const_cast<std::byte*>(list_.load(std::memory_order_relaxed));
-  for (const std::uint64_t offset : growth.pages) {
-    store_shared(list + number * sizeof(PageEntry), new_page(offset, number),
+  for (std::uint64_t i = 0; i < need.pages; ++i) {
+    store_shared(list + number * sizeof(PageEntry), new_page(growth.pages.back(), number),
                  std::memory_order_release);
+    growth.pages.pop_back();
     ++number;
   }
   store_shared(header_ + kPagesAt, number, std::memory_order_release);
@@ -205,9 +248,9 @@ void EmbeddingTable::use(Growth& growth) {
 
 // A reader that has the old list sees no sequence move any more, and so asks which list it is.
 void EmbeddingTable::move_list(std::uint64_t offset) {
-  const std::lock_guard lock(replacements_mutex_);
   std::byte* const buffer = pool_.at(offset);
-  begin_buffer(buffer, kPageBytes, id_);
+  begin_buffer(buffer, kPageBytes, id_);  // long, so before those who replace rows must wait
+  const std::lock_guard lock(replacements_mutex_);
   base::copy_shared(buffer + kListOffset, list_.load(std::memory_order_relaxed),
                     pages() * sizeof(PageEntry));
   set_live(buffer);

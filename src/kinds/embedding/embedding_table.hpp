@@ -39,6 +39,7 @@
 #include "kinds/embedding/format.hpp"
 #include "kinds/embedding/row_place.hpp"
 #include "memory/buffer_pool.hpp"
+#include "store/stored_object.hpp"
 
 namespace espalier::embedding {
 
@@ -49,7 +50,7 @@ struct ReductionCounts {
   std::uint64_t rereads = 0;
 };
 
-class EmbeddingTable final : public catalog::Object {
+class EmbeddingTable final : public catalog::Object, public store::StoredObject {
  public:
   static constexpr ObjectKind kKind = ObjectKind::embedding;
 
@@ -72,7 +73,7 @@ class EmbeddingTable final : public catalog::Object {
   [[nodiscard]] const PageDivider& divider() const { return divider_; }
 
   /// Appends rows as they lie in the table, all or none; returns the number of the first.
-  /// Cost: a copy; other appends wait meanwhile; memory for new pages first.
+  /// Cost: memory for new pages; then a copy, for which other appends wait.
   /// Errors: not_found (it was dropped), invalid_argument (no row, or part of one), out_of_memory
   /// (the pool's; or the table has as many rows as can be), those of the table's sink.
   Result<std::uint64_t> append(std::span<const std::byte> rows);
@@ -107,6 +108,12 @@ class EmbeddingTable final : public catalog::Object {
   /// From now on who asks gets not_found, and readers from elsewhere find a dead header.
   void set_dropped() override;
   [[nodiscard]] bool dropped() const { return dropped_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool is_dropped() const override { return dropped(); }
+  [[nodiscard]] std::uint64_t memory_bytes() const override { return all_numbers().memory_bytes; }
+  void repack_spares() override {}
+  /// A page a step.
+  bool free_some(std::uint32_t steps) override;
+  [[nodiscard]] std::uint64_t freed_bytes() const override { return freed_bytes_; }
   /// EmbeddingShape.
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] catalog::ObjectNumbers numbers() const override;
@@ -116,14 +123,18 @@ class EmbeddingTable final : public catalog::Object {
   [[nodiscard]] std::uint64_t header_offset() const { return header_offset_; }
 
  private:
+  struct Need;
   struct Growth;
   EmbeddingTable(memory::BufferPool& pool, std::uint32_t id, std::string name,
                  const EmbeddingOptions& options, std::uint64_t first_list_entries);
 
   Result<void> open();
-  Result<void> reserve(std::uint64_t rows, Growth& growth);
-  void give_back(const Growth& growth);
-  void use(Growth& growth);
+  [[nodiscard]] Result<Need> need_of(std::uint64_t rows) const;
+  Result<void> reserve(const Need& need, Growth& growth);
+  /// Holds the lock of appends when it has gone well.
+  Result<Need> reserve_and_lock(std::uint64_t rows, Growth& growth,
+                                std::unique_lock<std::mutex>& lock);
+  void use(Growth& growth, const Need& need);
   void move_list(std::uint64_t offset);
   [[nodiscard]] std::uint64_t new_page(std::uint64_t offset, std::uint64_t page) const;
   void fill(std::uint64_t first_row, std::span<const std::byte> rows);
@@ -146,14 +157,18 @@ class EmbeddingTable final : public catalog::Object {
   mutable std::mutex replacements_mutex_;   // guards sequences, and that the list stays
   std::atomic<std::uint64_t> own_list_{0};  // offset of a page list of its own; 0: none
 
+  std::uint64_t freed_pages_ = 0;  // by who frees it
+  std::uint64_t freed_bytes_ = 0;
   mutable std::atomic<std::uint64_t> reductions_{0};
   mutable std::atomic<std::uint64_t> rows_gathered_{0};
   mutable std::atomic<std::uint64_t> rereads_{0};
   std::atomic<std::uint64_t> rows_replaced_{0};
 };
 
-/// Makes a table with a name. Errors: those of Catalog::create; invalid_argument (no such shape),
-/// unsupported (the store must be durable: rows have no versions), out_of_memory.
+/// Makes a table with a name, in the catalogue of a store or one without. In a store its memory waits
+/// for readers elsewhere when it was dropped and its last holder has let go. Errors: those of
+/// Catalog::create; invalid_argument (no such shape), unsupported (the store must be durable: rows
+/// have no versions), out_of_memory.
 Result<std::shared_ptr<EmbeddingTable>> create_embedding_table(catalog::Catalog& catalog,
                                                                memory::BufferPool& pool,
                                                                std::string_view name,

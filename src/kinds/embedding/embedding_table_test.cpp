@@ -145,6 +145,25 @@ TEST(EmbeddingTable, MovesItsPageListOnce) {
   EXPECT_EQ(store.region.taken_bytes(), taken);
 }
 
+TEST(EmbeddingTable, GivesItsMemoryBackInSteps) {
+  EmbeddingStore store;
+  const std::uint64_t taken = store.region.taken_bytes();
+  auto table = EmbeddingTable::create(store.pool, 7, "t", {1024}, /*first_list_entries=*/2).value();
+  ASSERT_TRUE(table->append(std::vector<std::byte>(std::size_t{511} * 4096 * 5)));
+  EXPECT_EQ(table->memory_bytes(), kHeaderBytes + 6 * kPageBytes);
+  table->set_dropped();
+  EXPECT_FALSE(table->free_some(2));
+  EXPECT_EQ(table->freed_bytes(), 2 * kPageBytes);
+  EXPECT_FALSE(table->free_some(2));
+  EXPECT_EQ(table->freed_bytes(), 4 * kPageBytes);
+  EXPECT_TRUE(table->free_some(2));
+  EXPECT_EQ(table->freed_bytes(), 6 * kPageBytes) << "the page list, too";
+  EXPECT_TRUE(table->free_some(2));
+  table.reset();
+  store.pool.trim();
+  EXPECT_EQ(store.region.taken_bytes(), taken);
+}
+
 TEST(EmbeddingTable, TellsItsSamples) {
   EmbeddingStore store;
   const auto table = store.create({8});

@@ -32,6 +32,12 @@ TEST(HashPlanted, AWalkThatMissesASlotThatMovesIsNoticed) {
 TEST(HashPlanted, AWalkOfABinThatMovesIsNoticed) {
   expect_noticed(Bug::changes_ignored, a_walk_reads_a_bin_that_moves_again);
 }
+TEST(HashPlanted, AWalkThatDeliversASlotTwiceIsNoticed) {
+  expect_noticed(Bug::doubles_delivered, a_walk_takes_a_slot_in_two_places_once);
+}
+TEST(HashPlanted, AWalkThatLooksWithoutEndIsNoticed) {
+  expect_noticed(Bug::looks_without_end, a_walk_does_not_look_without_end);
+}
 TEST(HashPlanted, AFormerOwnerOfALockIsNoticed) {
   expect_noticed(Bug::owner_not_asked_again, a_former_owner_waits);
 }

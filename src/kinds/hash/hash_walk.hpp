@@ -40,13 +40,14 @@ class HashWalk {
 
   /// Goes over one bin, and calls `take(const WalkedItem&)` for each item of it. Where that returns
   /// false the walk ends behind that item. Returns false then. `take` must not throw.
-  /// Cost: a line, and of each item 2. Throws std::bad_alloc, and then the walk is over.
+  /// Cost: a line, and of each item 2; writers of the bin that have it begin again kLooksMax times
+  /// wait for the next look, under their partition's lock. Throws std::bad_alloc, and then the walk is over.
   /// Requires: not at_end(); the thread exposes no epoch.
   template <class Take>
   bool step(HashThread& thread, const Take& take) {
     const ExposedEpoch exposed(thread);
     Bin bin;
-    gather(bin);
+    gather(thread, bin);
     for (std::uint32_t i = 0; i < bin.count; ++i) {
       const Candidate& next = bin.items[i];
       const KeyHash hash(next.bits, map_.partition_bits);
@@ -79,7 +80,7 @@ class HashWalk {
     std::uint64_t last = 0;  // hashes up to this one were in it
   };
 
-  void gather(Bin& bin) const;
+  void gather(HashThread& thread, Bin& bin) const;
   [[nodiscard]] bool try_gather(Bin& bin) const;
   [[nodiscard]] bool take_slots(const BinPlace& from, Slot* slots, std::uint32_t& count) const;
   [[nodiscard]] bool is_behind(const Candidate& item) const;

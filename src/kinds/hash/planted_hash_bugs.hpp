@@ -31,6 +31,7 @@ enum class Bug : std::uint8_t {
   record_after_release,        // a record is handed over when readers see what it says
   record_outside_lock,         // a record is handed over when other writers may come before it
   looks_without_end,           // a reader begins again as often as writers have it
+  doubles_delivered,           // a walk delivers a slot that moves from both its places
   spare_links_not_first,       // what comes back is any write's, before erases have what they need
 };
 
@@ -39,6 +40,7 @@ enum class Moment : std::uint8_t {
   entry_read,       // of a read that knows its segment, and has not looked at the bin
   bin_read,         // of a read that has seen the bin's header, and no slot
   bucket_read,      // of a read that has searched a bucket, and goes on to the next of the bin
+  slot_doubled,     // of a write that moves a slot, and has it at its old place and its new one
   before_done,      // of a write that has stored its slot
   owner_seen,       // of a thread that has seen that it owns a lock
   lock_awaited,     // of a thread that waits until another leaves a lock

@@ -127,8 +127,11 @@ void Segment::remove(const SlotPlace& place) {
   --slots_;
   std::byte* const last = slot_at(end.last, end.filled - 1);
   if (last != place.at) {
+    // A walk may come upon the slot at both places, whatever the header says before and afterwards.
     place.store(load_slot(last));
+    reached(Moment::slot_doubled);
     count_change(place.bin);
+    reached(Moment::slot_doubled);
   }
   store_slot(last, {});
   if (end.filled != 1 || end.before == nullptr) return;

@@ -10,7 +10,7 @@
 // 2. Overflow buckets that no bin has are on the free list, and those of a bin carry its number.
 // 3. Readers walk a chain while it is changed. A slot that moves is stored at its new place first;
 //    then the bin's count of changes moves on; then the old place is emptied. A reader that missed
-//    both sees the other count.
+//    both sees the other count. One that meets both may see no other count.
 //
 // Thread: who has the partition's lock; readers see the bytes alone (reading.hpp).
 #pragma once

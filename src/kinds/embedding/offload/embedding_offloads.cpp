@@ -29,14 +29,28 @@ std::shared_ptr<EmbeddingTable> embedding_of(Call& call) {
 
 Next fail_no_embedding(Call& call) { return call.fail({Code::not_found, 0, call.map_number()}); }
 
-// Rows have no versions: what is stored is seen.
+/// What a helper made of a table that is to be.
+struct EmbeddingCreateState {
+  std::optional<Result<embedding_calls::Create::Reply>> done;
+};
+
+// Rows have no versions: what is stored is seen. By a helper, for memory may have to be reclaimed.
 Next create_embedding(Call& call, const embedding_calls::Create& asked) {
   if (call.is_durable()) {
     return call.fail({Code::unsupported, 0, 0},
                      "a node with a data folder has no embedding tables yet: readers would see "
                      "rows that a crash can lose");
   }
-  return obtain_object(call, asked);
+  EmbeddingCreateState& state = call.state<EmbeddingCreateState>();
+  if (state.done) return answer_or_fail(call, *state.done);
+  return call.helper([&state, &catalog = call.catalog(), asked] {
+    const auto made = obtain(catalog, asked);
+    if (made) {
+      state.done.emplace(embedding_calls::Create::Reply::of(**made));
+    } else {
+      state.done.emplace(std::unexpected(made.error()));
+    }
+  });
 }
 
 // --- appending -----------------------------------------------------------------------------------
@@ -101,18 +115,21 @@ Next fail_wrong_id(Call& call, const embedding::WrongId& wrong) {
 Next begin_reduction(Call& call, const embedding_calls::Reduce& asked) {
   auto table = embedding_of(call);
   if (table == nullptr) return fail_no_embedding(call);
+  const std::uint32_t dimension = table->options().dimension;
+  // Before each offset is looked at, and before anything is kept for the client.
+  const std::size_t floats =
+      asked.offsets.size() / sizeof(std::uint32_t) *
+      embedding::result_width(static_cast<Reduction>(asked.shape.reduction), dimension);
+  if (floats * sizeof(float) > embedding::kResultBytesMax) {
+    return call.fail({Code::invalid_argument, 0, 0}, "fewer bags: an answer has at most 256 KiB");
+  }
+  if (!call.response_fits(floats * sizeof(float))) return call.writable();
   ReduceState& state = call.new_state<ReduceState>();
   state.run = std::make_unique<ReductionRun>();
   ReductionRun& run = *state.run;
   const embedding::ReductionWork work = work_of(asked, run);
-  const std::uint32_t dimension = table->options().dimension;
   if (const auto fault = embedding::fault_of_work(work, dimension)) {
     return call.fail({Code::invalid_argument, 0, 0}, *fault);
-  }
-  const std::size_t floats =
-      work.bags.offsets.size() * embedding::result_width(work.reduction, dimension);
-  if (floats * sizeof(float) > embedding::kResultBytesMax) {
-    return call.fail({Code::invalid_argument, 0, 0}, "fewer bags: an answer has at most 256 KiB");
   }
   run.table = std::move(table);
   run.results.resize(floats);

@@ -88,6 +88,7 @@ Next hash_walk(Call& call, const hash_calls::Walk& asked) {
   if (state == nullptr) {
     const std::shared_ptr<HashMap>& map = hash_of(call);
     if (map == nullptr) return fail_no_hash(call);
+    if (!call.response_fits(hash::kWalkBytesMax)) return call.writable();  // before it is gathered
     auto piece = std::make_unique<WalkPiece>(map, asked.after);
     state = &call.new_state<HashWalkState>();
     state->piece = std::move(piece);

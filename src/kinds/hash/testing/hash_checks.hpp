@@ -171,6 +171,70 @@ inline bool a_walk_reads_a_bin_that_moves_again() {
   return moved && times == 1;
 }
 
+/// Whether a walk delivers an item once whose slot is in two places.
+inline bool a_walk_takes_a_slot_in_two_places_once() {
+  HashFixture f({.partitions = 1, .versions = false, .seed = HashSeed{3, 4}});
+  const auto keys = keys_of_one_bin(*f.map, 3, 17);
+  for (const std::string& key : keys) f.put(key, "v");
+  HashThread writer = f.another_thread();
+  int walks = 0;
+  bool once = true;
+  on_moment = [&](Moment now) {
+    if (now != Moment::slot_doubled) return;
+    ++walks;
+    const std::map<std::string, int> wanted = {{keys[1], 1}, {keys[2], 1}};
+    once = once && times_walked(f) == wanted;
+  };
+  EXPECT_TRUE(f.map->erase(writer, keys.front()));
+  on_moment = nullptr;
+  return once && walks == 2;
+}
+
+/// Whether a walk whose bin changes at each look has writers wait at last.
+inline bool a_walk_does_not_look_without_end() {
+  HashFixture f({.partitions = 1, .versions = false, .seed = HashSeed{3, 4}});
+  const auto keys = keys_of_one_bin(*f.map, 2, 17);
+  for (const std::string& key : keys) f.put(key, "v");
+  HashThread writer = f.another_thread();
+  std::atomic<bool> waits{false};
+  std::atomic<bool> written{false};
+  std::uint32_t looks = 0;
+  bool early = false;
+  std::thread last;
+  const auto change = [&](Moment now) {
+    if (now != Moment::bin_read || ++looks > kLooksMax + 1) return;
+    if (looks <= kLooksMax) {
+      // The first of the bin: the other one takes its place.
+      const std::string& key = keys[(looks - 1) % 2];
+      EXPECT_TRUE(f.map->erase(writer, key));
+      EXPECT_TRUE(f.map->put(writer, key, "v"));
+      return;
+    }
+    last = std::thread([&] {
+      HashThread another = f.another_thread();
+      const WhenReached when(Moment::lock_awaited, waits);
+      EXPECT_TRUE(f.map->put(another, "last", "v"));
+      written = true;
+    });
+    wait_until([&] { return waits || written; });
+    early = written;
+  };
+  int taken = 0;
+  const auto take = [&](const WalkedItem& item) {
+    taken += item.key == "last" ? 0 : 1;
+    return true;
+  };
+  HashWalk walk(*f.map);
+  for (std::uint32_t step = 0; !walk.at_end(); ++step) {
+    if (step == f.map->hash(keys[0]).bin()) on_moment = change;
+    static_cast<void>(walk.step(f.thread, take));
+    on_moment = nullptr;
+  }
+  if (!last.joinable()) return false;
+  last.join();
+  return !early && taken == 2;
+}
+
 /// A lock, and a holder that has become its owner.
 struct OwnedLock {
   OwnedLock() {
