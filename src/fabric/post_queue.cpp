@@ -47,7 +47,7 @@ bool PostQueue::ring() {
     return false;
   }
   mark_signalled();
-  const Posted posted = pair_->post(waiting_);
+  const Posted posted = post_waiting();
   ESPALIER_ASSERT(posted.stopped != Posted::Stopped::malformed);  // as add() requires
   counts_.posts += posted.taken;
   counts_.doorbells += posted.taken != 0 ? 1 : 0;
@@ -57,6 +57,18 @@ bool PostQueue::ring() {
     waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(posted.taken));
   }
   return posted.taken != 0;
+}
+
+// Where the heap has nothing nobody knows how much of it the pair has taken: so all of it ends as
+// what has left, and completions are no longer believed.
+Posted PostQueue::post_waiting() {
+  try {
+    return pair_->post(waiting_);
+  } catch (...) {
+    waiting_.clear();
+    pair_ = nullptr;
+    throw;
+  }
 }
 
 // What the pair does not take is marked once more with the next doorbell; that what it took before

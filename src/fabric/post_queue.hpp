@@ -81,7 +81,8 @@ class PostQueue {
   }
   /// Hands what was added to the pair, with one doorbell. Of a pair that is being connected nothing
   /// leaves yet, of one that has ended nothing ever; and where its completion queue has no room for
-  /// more, the rest waits for the next doorbell. Returns whether anything left.
+  /// more, the rest waits for the next doorbell. Returns whether anything left. Errors:
+  /// std::bad_alloc; the pair is of no more use then, and all that waited ends as unknown.
   bool ring();
   /// Whether something waits for a doorbell.
   [[nodiscard]] bool waits() const { return !waiting_.empty(); }
@@ -99,6 +100,7 @@ class PostQueue {
  private:
   void finish(PostEnd how, Status status);
   void mark_signalled();
+  Posted post_waiting();
 
   const std::uint32_t depth_;
   const std::uint32_t signal_every_;

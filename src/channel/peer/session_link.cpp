@@ -103,10 +103,8 @@ bool SessionLink::call(std::uint64_t session, const wire::CallMessage& message, 
 void SessionLink::ring() {
   try {
     if (memory_ && posts_.waits()) {
-      in_doubt_ = true;
       posts_.ring();
       memory_->endpoint().flush();
-      in_doubt_ = false;
       count();
     }
     if (rings_) {
@@ -240,8 +238,7 @@ void SessionLink::report(PeerEnds& ends, const Ended& ended) {
 void SessionLink::report_posts(PeerEnds& ends) {
   for (const fabric::PostQueue::Ended& ended : posts_.ends()) {
     report_never_left(ends);
-    const bool doubtful = in_doubt_ && ended.how == PostEnd::not_sent;
-    report(ends, {ended.owner, doubtful ? PostEnd::unknown : ended.how, ended.status});
+    report(ends, {ended.owner, ended.how, ended.status});
     ++completed_;
   }
   report_never_left(ends);
@@ -363,7 +360,7 @@ void SessionLink::take_up(OpenedPeer opened) {
   rings_ = std::move(opened.rings);
   memory_ = std::move(opened.memory);
   if (memory_) posts_.attach(memory_->pair());
-  asked_ = sending_ = lost_ = in_doubt_ = false;
+  asked_ = sending_ = lost_ = false;
   hear();
   ended_ns_ = polled_ns_ = now_ns_;
   ++sessions_;

@@ -135,7 +135,6 @@ class SessionLink final : public channel::PeerLink {
   bool asked_ = false;          // whether it is there, by a no-op
   bool sending_ = false;        // the rest of a long call is still to be sent
   bool lost_ = false;           // it was silent for too long, or there was no memory
-  bool in_doubt_ = false;       // whether what waited for the doorbell has left
   std::shared_ptr<client::FabricConnection> before_;  // of a session that the peer may know still
   std::unique_ptr<Opening> opening_;                  // null: nothing is being opened
   std::uint64_t pause_ns_;                            // before the next try
