@@ -144,10 +144,10 @@ TEST_F(HopPlaces, WhatWaitsForOneEndsWithItsClient) {
 
 // Its ring is left to its doorbell, which does not ring for what was taken before.
 TEST_F(HopPlaces, WhatWaitedForItsClientIsNotForgottenWithoutAPlace) {
-  auto& node = serving_.connect(kHopRings);
+  auto& node = serving_.connect(kLongRequests);
   std::uint32_t noops = 0;
   for (; node.connection->ring(0).backlog_bytes() == 0; ++noops) {
-    ASSERT_LT(noops, 4096u);
+    ASSERT_LT(noops, 512u);
     post(node, wire::OffloadId::noop, 0);
     serving_.turns(2);
   }
