@@ -2,6 +2,7 @@
 #include "fabric/roce/connector.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/random.hpp"
@@ -392,8 +393,7 @@ void Connector::take(const PortAddress& from, const ConnectionMessage&,
                      const ReceiptMessage& body) {
   const auto at = find(from, body.ids.remote);
   if (at == connections_.end() || at->second.state != State::asking) return;
-  set_again(at->second,
-            endpoint_.now_ns() + std::min(timeout_ns(body.service_timeout), kAskedNs));
+  set_again(at->second, endpoint_.now_ns() + std::min(timeout_ns(body.service_timeout), kAskedNs));
 }
 
 void Connector::terminate(Pair& pair, bool peer_knows) {
@@ -408,7 +408,11 @@ void Connector::terminate(Pair& pair, bool peer_knows) {
   leave.ids = connection.ids;
   leave.remote_pair = pair.peer().pair;
   set_undelivered_bytes(leave, pair.undelivered_bytes());
-  say(connection, {endpoint_.draw(), leave}, kTerminateNs, kTerminates);
+  try {
+    say(connection, {endpoint_.draw(), leave}, kTerminateNs, kTerminates);
+  } catch (const std::bad_alloc&) {  // the peer finds by silence that it is over
+    erase(at);
+  }
 }
 
 std::uint64_t Connector::expire(std::uint64_t now_ns) {
