@@ -40,7 +40,9 @@ TEST(Principal, WhatIsNoneIsRefused) {
   };
   EXPECT_TRUE(read_principal(with(0, 3)));
   EXPECT_TRUE(read_principal(with(0, 8)));
-  for (const char none : {char{4}, char{7}, char{9}}) EXPECT_FALSE(read_principal(with(0, none))) << "no such role";
+  for (const char none : {char{4}, char{7}, char{9}}) {
+    EXPECT_FALSE(read_principal(with(0, none))) << "no such role";
+  }
   EXPECT_FALSE(read_principal(with(1, 0)));
   EXPECT_FALSE(read_principal(with(1, 5)));
   EXPECT_FALSE(read_principal(with(2, 8)));
