@@ -94,16 +94,16 @@ using PeerAllocator = ArenaAllocator<std::pair<const PeerKey, T>>;
 }  // namespace
 
 std::unique_ptr<HashTarget> make_absl_hash_target(const HashTargetOptions& options) {
-  using Table = absl::flat_hash_map<PeerKey, PeerValue, PeerHash, std::equal_to<PeerKey>,
-                                    PeerAllocator<PeerValue>>;
-  return std::make_unique<PeerTarget<Table>>("absl::flat_hash_map", options);
+  using AbslMap = absl::flat_hash_map<PeerKey, PeerValue, PeerHash, std::equal_to<PeerKey>,
+                                      PeerAllocator<PeerValue>>;
+  return std::make_unique<PeerTarget<AbslMap>>("absl::flat_hash_map", options);
 }
 
 std::unique_ptr<HashTarget> make_boost_hash_target(const HashTargetOptions& options) {
 #if defined(ESPALIER_BENCH_HAS_BOOST)
-  using Table = boost::unordered_flat_map<PeerKey, PeerValue, PeerHash, std::equal_to<PeerKey>,
-                                          PeerAllocator<PeerValue>>;
-  return std::make_unique<PeerTarget<Table>>("boost::unordered_flat_map", options);
+  using BoostMap = boost::unordered_flat_map<PeerKey, PeerValue, PeerHash, std::equal_to<PeerKey>,
+                                             PeerAllocator<PeerValue>>;
+  return std::make_unique<PeerTarget<BoostMap>>("boost::unordered_flat_map", options);
 #else
   static_cast<void>(options);
   throw std::runtime_error(

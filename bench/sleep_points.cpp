@@ -30,7 +30,7 @@ constexpr std::uint64_t kOpsPerWake = 50;  // a round trip that wakes is dearer 
 constexpr std::uint64_t kDozeNs = 50'000;  // after its word that it sleeps, until it does
 constexpr double kSettleSeconds = 0.2;     // in which newcomers are served and forgotten
 
-struct Trips {
+struct SleepTrips {
   base::Histogram latencies;
   base::Histogram bells;  // how long it took to tell the node
   std::uint64_t checksum = 0;
@@ -56,7 +56,7 @@ class Sleeper {
   std::uint64_t sleeps_ = 0;
 };
 
-void round_trip(client::ThreadRings& lane, Trips& trips) {
+void round_trip(client::ThreadRings& lane, SleepTrips& trips) {
   wire::CallMessage noop;
   noop.offload = wire::OffloadId::noop;
   client::Incoming response;
@@ -73,7 +73,7 @@ void round_trip(client::ThreadRings& lane, Trips& trips) {
 }
 
 PointSample trips_to(const node::Node& node, std::uint64_t ops, bool asleep) {
-  Trips trips;
+  SleepTrips trips;
   Sleeper sleeper(node);
   const auto lane = open_lane(local_address(node));
   const base::Stopwatch watch;
