@@ -2,7 +2,7 @@
 # The library espalier::node, for programs that start a node of their own (espalier/node.hpp):
 # what `espalier serve` runs, without the command. It links what the node links.
 set(objects)
-foreach(module offload peer node device node_api)
+foreach(module log offload peer node device node_api)
   list(APPEND objects $<TARGET_OBJECTS:espalier_${module}>)
 endforeach()
 

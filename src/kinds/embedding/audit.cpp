@@ -59,7 +59,8 @@ class EmbeddingAudit {
     want(table_.pool().at(list) == table_.page_list().entries(),
          "the header names another page list than readers here follow");
     const bool own = wire::Ref{buffer}.offset() != table_.header_offset();
-    // A header that says that its table was dropped is no buffer in use: check_header() looks at it.
+    // A header that says that its table was dropped is no buffer in use: check_header() looks at
+    // it.
     want(is_in_use(buffer) || (!own && table_.dropped()),
          "the page list lies in no buffer that is in use");
     want(list - wire::Ref{buffer}.offset() == (own ? kListOffset : kFirstListOffset),

@@ -165,8 +165,8 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
   std::atomic<std::uint64_t> rows_replaced_{0};
 };
 
-/// Makes a table with a name, in the catalogue of a store or one without. In a store its memory waits
-/// for readers elsewhere when it was dropped and its last holder has let go. Errors: those of
+/// Makes a table with a name, in the catalogue of a store or one without. In a store its memory
+/// waits for readers elsewhere when it was dropped and its last holder has let go. Errors: those of
 /// Catalog::create; invalid_argument (no such shape), unsupported (the store must be durable: rows
 /// have no versions), out_of_memory.
 Result<std::shared_ptr<EmbeddingTable>> create_embedding_table(catalog::Catalog& catalog,

@@ -41,7 +41,8 @@ class HashWalk {
   /// Goes over one bin, and calls `take(const WalkedItem&)` for each item of it. Where that returns
   /// false the walk ends behind that item. Returns false then. `take` must not throw.
   /// Cost: a line, and of each item 2; writers of the bin that have it begin again kLooksMax times
-  /// wait for the next look, under their partition's lock. Throws std::bad_alloc, and then the walk is over.
+  /// wait for the next look, under their partition's lock. Throws std::bad_alloc, and then the walk
+  /// is over.
   /// Requires: not at_end(); the thread exposes no epoch.
   template <class Take>
   bool step(HashThread& thread, const Take& take) {

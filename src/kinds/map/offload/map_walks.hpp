@@ -9,6 +9,7 @@
 // Thread: that of the scheduler.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,12 +18,12 @@
 
 #include "engine/executor.hpp"
 #include "engine/principal_ref.hpp"
-#include "engine/scheduler.hpp"
 #include "espalier/condition.hpp"
 #include "espalier/types.hpp"
 #include "kinds/map/offload/lane_queue.hpp"
 #include "kinds/map/offload/map_table.hpp"
 #include "kinds/map/offload/served_map.hpp"
+#include "wire/message.hpp"
 
 namespace espalier::memory {
 struct HeldVersion;
@@ -32,6 +33,7 @@ class StagedBytes;
 namespace espalier::offload {
 
 class Call;
+class Scheduler;
 
 class MapWalks final : public Executor, private Handler {
  public:
@@ -101,7 +103,7 @@ class MapWalks final : public Executor, private Handler {
   MapTable maps_;
   LaneQueue lanes_;
   std::size_t unreleased_ = 0;  // as the scheduler knows it
-  Scheduler::CountByHops unreleased_by_hops_{};
+  std::array<std::uint32_t, wire::kHopsMax + 1> unreleased_by_hops_{};
   std::vector<Deferred> deferred_;
   std::vector<Deferred> going_deferred_;  // of them, in this turn
   std::vector<Deferred> kept_back_;       // writes that may not begin yet

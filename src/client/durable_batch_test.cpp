@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Maps of this process whose records become durable when a test says so.
-#include "kinds/map/client/embedded_map.hpp"
+#include "client/embedded_store.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,6 @@
 #include <thread>
 
 #include "catalog/testing/recording_sink.hpp"
-#include "client/embedded_store.hpp"
 
 namespace espalier::client {
 namespace {
