@@ -8,6 +8,7 @@
 #include "base/try_reserve.hpp"
 #include "catalog/redo_sink.hpp"
 #include "engine/connection.hpp"
+#include "engine/scheduler.hpp"
 #include "engine/services.hpp"
 #include "kinds/map/format/shard.hpp"
 #include "kinds/map/offload/host_map.hpp"
