@@ -217,7 +217,7 @@ TEST_F(DeviceAccess, SamplesAreTheHostsAndOfAClientsOwnObjects) {
               ElementsAre(own + "e", own + "h", own + "l", own + "r"));
   EXPECT_THAT(names_for("reader", "m"), ElementsAre("m"));
   EXPECT_THAT(names_for("reader", "", wire::kSamplesBeyondNodeStats),
-              ElementsAre("e", "h", "l", "r", own + "e", own + "h", own + "l", own + "r"));
+              ElementsAre("e", "h", "l", own + "e", own + "h", own + "l", own + "r", "r"));
 }
 
 TEST_F(DeviceAccess, TheHostKnowsOnWhoseBehalfADeviceAsks) {
