@@ -172,12 +172,20 @@ bool Scheduler::take_requests() {
 }
 
 bool Scheduler::take_from(Connection& connection, std::uint32_t share) {
+  if (connection.broken || !connection.requests.ready()) return false;
   bool took = false;
-  for (std::uint32_t burst = kBurst; burst != 0 && may_take(connection, share); --burst) {
+  std::uint32_t clients_more = room_for_clients(connection, share);
+  for (std::uint32_t burst = kBurst; burst != 0; --burst) {
+    if (connection.broken || !connection.requests.ready()) break;
+    const std::uint8_t hops = next_hops(connection);
+    if (hops == 0 || planted(Bug::hops_wait_for_clients)) [[likely]] {
+      if (clients_more-- == 0) break;
+    } else if (!has_room_for_hops(connection, hops)) {
+      break;
+    }
     Request* const place = free_place();
     if (place == nullptr) break;
     Request& request = *place;
-    const std::uint8_t hops = next_hops(connection);
     const rings::Taken taken = connection.requests.take(request.message);
     if (taken == rings::Taken::nothing) break;
     if (taken == rings::Taken::broken) {
@@ -204,6 +212,8 @@ bool Scheduler::take_from(Connection& connection, std::uint32_t share) {
       release(request);
     } else if (connection.ring(request.ring()).backlog_bytes() != 0) {
       stall(request);
+    } else if (hops == 0) [[likely]] {
+      begin(request);
     } else {
       begin_in_place(request);
     }
@@ -220,13 +230,12 @@ bool Scheduler::has_room_for_hops(const Connection& connection, std::uint8_t hop
   return connection.taken[std::min(hops, wire::kHopsMax)] < wire::kHopRequestsMax;
 }
 
-// Whether there is room for its next request, if one has come.
-bool Scheduler::may_take(const Connection& connection, std::uint32_t share) const {
-  if (connection.broken || !connection.requests.ready()) return false;
-  const std::uint8_t hops = next_hops(connection);
-  if (hops != 0 && !planted(Bug::hops_wait_for_clients)) [[unlikely]]
-    return has_room_for_hops(connection, hops);
-  return busy() < kInFlight && connection.counted[0] < share && !is_kept_back(connection);
+// So many more requests of clients may come of its ring now.
+std::uint32_t Scheduler::room_for_clients(const Connection& connection, std::uint32_t share) const {
+  const std::uint32_t in_flight = busy();
+  const std::uint32_t own = connection.counted[0];
+  if (in_flight >= kInFlight || own >= share || is_kept_back(connection)) return 0;
+  return std::min(share - own, kInFlight - in_flight);
 }
 
 // A no-op waits for nobody: it asks whether the node is there.

@@ -166,7 +166,8 @@ class Scheduler final {
 
   bool take_requests();
   bool take_from(Connection& connection, std::uint32_t share);
-  [[nodiscard]] bool may_take(const Connection& connection, std::uint32_t share) const;
+  [[nodiscard]] std::uint32_t room_for_clients(const Connection& connection,
+                                               std::uint32_t share) const;
   [[nodiscard]] static bool has_room_for_hops(const Connection& connection, std::uint8_t hops);
   /// Whether all that its client asks for waits in the ring until some of what it has waits less.
   [[nodiscard]] bool is_kept_back(const Connection& connection) const;
