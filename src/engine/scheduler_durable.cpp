@@ -14,6 +14,7 @@
 #include "engine/connection.hpp"
 #include "engine/scheduler.hpp"
 #include "engine/services.hpp"
+#include "store/durable_store.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -129,9 +130,6 @@ std::string Scheduler::why_not_durable() const noexcept {
 
 // --- what offloads call --------------------------------------------------------------------------
 
-bool Call::is_durable() {
-  catalog::RedoSink* const sink = catalog().redo();
-  return sink != nullptr && sink->mark().is_of_records();
-}
+bool Call::is_durable() { return tree::must_be_durable(catalog()); }
 
 }  // namespace espalier::offload
