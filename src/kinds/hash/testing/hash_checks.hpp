@@ -569,8 +569,14 @@ inline bool erases_have_links_among_tiny_pairs() {
   HashFixture f({.partitions = 1}, std::uint64_t{8} << 20);
   const auto key_of = [](int i) { return std::to_string(10'000'000 + i); };
   int stored = 0;
+  // What was unlinked comes back some epochs later: until several refusals follow each other.
   const auto fill = [&] {
-    while (f.map->put(f.thread, key_of(stored), "tiny pai")) ++stored;
+    for (int refused = 0; refused < 8; ++refused) {
+      while (f.map->put(f.thread, key_of(stored), "tiny pai")) {
+        ++stored;
+        refused = 0;
+      }
+    }
   };
   fill();
   EXPECT_GT(stored, 20'000);
