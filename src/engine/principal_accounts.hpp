@@ -30,6 +30,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/account_parts.hpp"
 #include "engine/fair_queue.hpp"
 #include "engine/principal_ref.hpp"
 
@@ -41,23 +42,7 @@ struct HelperShare {
   std::uint32_t jobs = 0;
 };
 
-/// Its long walks on all workers (lane_queue.hpp). Thread: any.
-struct LaneShare {
-  std::atomic<std::uint64_t> served{0};   // what they have cost
-  std::atomic<std::uint32_t> walks{0};    // that wait or run
-  std::atomic<std::uint32_t> running{0};  // of these
-};
-
-/// Its queries of tables. Guarded by the lock of QueryLimits.
-struct QueryShare {
-  FairQueue::Group group;
-  std::uint32_t open = 0;
-  std::uint32_t begun = 0;
-  std::uint64_t group_bytes = 0;
-};
-
-/// What a node keeps of one principal. Whoever shares something among principals adds a part of its
-/// own here, and says who may touch it.
+/// What a node keeps of one principal. What kinds share among principals lies in parts of theirs.
 struct PrincipalAccount {
   PrincipalAccount(std::string name_in, std::uint64_t number_in)
       : name(std::move(name_in)), number(number_in) {}
@@ -67,20 +52,15 @@ struct PrincipalAccount {
   const std::string name;      ///< as above; for operators, too
   const std::uint64_t number;  ///< given to no other account of the node
   HelperShare helpers;
-  LaneShare lanes;
-  QueryShare queries;
+  AccountParts parts;
 
   /// Connections of it, by whatever way. Under the lock of ConnectionLimits.
   struct Connections {
     std::uint32_t count = 0;
     std::uint64_t ring_bytes = 0;
   } connections;
-  /// Snapshots that it holds, at whatever connection, its own or a device's. Any thread.
-  std::atomic<std::uint32_t> snapshots{0};
   /// Requests of it that wait for other nodes. Any thread.
   std::atomic<std::uint32_t> peer_waits{0};
-  /// Keys of regions that its sessions have. Any thread.
-  std::atomic<std::uint32_t> region_keys{0};
 };
 
 [[nodiscard]] std::string principal_of_secret(std::string_view name);

@@ -211,7 +211,9 @@ void add_places(NodeNumbers& numbers, const Node& node) {
   wire::PrincipalTotals& totals = numbers.principal_totals;
   for (const offload::PrincipalRef& account : node.services().principals.all()) {
     const auto taken = limits.taken_by(*account);
-    const std::uint64_t held = account->snapshots.load(std::memory_order_relaxed);
+    const auto* const snapshots_of = account->parts.find<offload::SnapshotShare>();
+    const std::uint64_t held =
+        snapshots_of == nullptr ? 0 : snapshots_of->held.load(std::memory_order_relaxed);
     if (taken.count == 0 && held == 0) continue;
     ++totals.count;
     totals.connections_most = std::max<std::uint64_t>(totals.connections_most, taken.count);

@@ -12,6 +12,7 @@
 #include "engine/principal_accounts.hpp"
 #include "engine/scheduler.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
+#include "kinds/map/offload/lane_queue.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -123,9 +124,9 @@ TEST_F(SchedulerSharesTest, CountsOfADevicesClientLeaveLanesToItsOthers) {
   meanwhile();
   node_.turns(50);
   for (int i = 0; i < 5; ++i) EXPECT_LE(count_for_bob(meanwhile), 3 * alone);
-  EXPECT_GT(account("secret alice").lanes.served.load(), 0u);
-  EXPECT_GT(account("secret bob").lanes.served.load(), 0u);
-  EXPECT_EQ(device.connection->account->lanes.served.load(), 0u);
+  EXPECT_GT(account("secret alice").parts.of<LaneShare>().served.load(), 0u);
+  EXPECT_GT(account("secret bob").parts.of<LaneShare>().served.load(), 0u);
+  EXPECT_EQ(device.connection->account->parts.find<LaneShare>(), nullptr);
 }
 
 // Whoever fills its share of a scheduler with walks that wait keeps nobody out.

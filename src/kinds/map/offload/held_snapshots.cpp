@@ -21,9 +21,12 @@ Result<std::uint64_t> HeldSnapshots::hold(std::shared_ptr<HeldSnapshot> snapshot
   if (!on_behalf && own_ >= kMost) {
     return base::full(base::Places::connection_snapshots, kMost);
   }
-  if (whose && whose->snapshots.fetch_add(1, std::memory_order_relaxed) >= kPrincipalMost) {
-    whose->snapshots.fetch_sub(1, std::memory_order_relaxed);
-    return base::full(base::Places::principal_snapshots, kPrincipalMost);
+  if (whose) {
+    auto& held = whose->parts.of<SnapshotShare>().held;
+    if (held.fetch_add(1, std::memory_order_relaxed) >= kPrincipalMost) {
+      held.fetch_sub(1, std::memory_order_relaxed);
+      return base::full(base::Places::principal_snapshots, kPrincipalMost);
+    }
   }
   Entry kept{std::move(snapshot), whose, on_behalf};
   if (!on_behalf) ++own_;
@@ -38,7 +41,8 @@ Result<std::uint64_t> HeldSnapshots::hold(std::shared_ptr<HeldSnapshot> snapshot
 
 void HeldSnapshots::uncount(const Entry& kept) {
   if (!kept.on_behalf) --own_;
-  if (kept.account) kept.account->snapshots.fetch_sub(1, std::memory_order_relaxed);
+  if (!kept.account) return;
+  kept.account->parts.of<SnapshotShare>().held.fetch_sub(1, std::memory_order_relaxed);
 }
 
 bool HeldSnapshots::drop(std::uint64_t number) {

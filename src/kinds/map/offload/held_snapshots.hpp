@@ -4,6 +4,7 @@
 // Thread: that of the session's scheduler.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,6 +18,11 @@
 namespace espalier::offload {
 
 class Connection;
+
+/// How many a principal holds, at whatever connection, its own or a device's. Thread: any.
+struct SnapshotShare final : AccountPart {
+  std::atomic<std::uint32_t> held{0};
+};
 
 class HeldSnapshots final : public SessionPart {
  public:

@@ -32,22 +32,23 @@ void LaneRounds::charge(LaneShare& share, std::uint64_t cost) const {
   share.running.fetch_sub(1, std::memory_order_relaxed);
   const std::uint64_t most = present_.load(std::memory_order_relaxed) + kDebtMax;
   std::uint64_t served = share.served.load(std::memory_order_relaxed);
-  while (served < most && !share.served.compare_exchange_weak(
-                              served, std::min(served + cost, most), std::memory_order_relaxed)) {
+  while (served < most && !share.served.compare_exchange_weak(served, std::min(served + cost, most),
+                                                              std::memory_order_relaxed)) {
   }
 }
 
 bool LaneQueue::take(const PrincipalRef& account, const Connection& connection, const Walk& walk) {
+  LaneShare& share = account->parts.of<LaneShare>();
   if (running_ < lanes_ && principals_.empty()) {
     ++running_;
-    rounds_.begin(account->lanes);
-    rounds_.grant(account->lanes, false);
+    rounds_.begin(share);
+    rounds_.grant(share, false);
     return true;
   }
   Principals alone;  // until there is memory for all that it takes
   auto known = by_account_.find(account.get());
   if (known == by_account_.end()) {
-    alone.push_back({account, grants_, {}});
+    alone.push_back({account, share, grants_, {}});
     known = by_account_.emplace(account.get(), alone.begin()).first;
   }
   Waiting& principal = *known->second;
@@ -67,7 +68,7 @@ bool LaneQueue::take(const PrincipalRef& account, const Connection& connection, 
   }
   principals_.splice(principals_.end(), alone);
   ++waiting_;
-  rounds_.begin(account->lanes);
+  rounds_.begin(share);
   return false;
 }
 
@@ -76,11 +77,11 @@ LaneQueue::Principals::iterator LaneQueue::choose() {
   const auto first = principals_.begin();
   if (grants_ - first->grants_before > kStarvedGrants * principals_.size()) return first;
   auto lowest = first;
-  std::uint64_t stands = rounds_.standing(first->account->lanes);
+  std::uint64_t stands = rounds_.standing(first->share);
   std::size_t compared = 1;
   for (auto at = std::next(first); at != principals_.end() && compared < kCompared; ++at) {
     ++compared;
-    const std::uint64_t standing = rounds_.standing(at->account->lanes);
+    const std::uint64_t standing = rounds_.standing(at->share);
     if (standing >= stands) continue;
     lowest = at;
     stands = standing;
@@ -100,7 +101,7 @@ std::optional<LaneQueue::Walk> LaneQueue::next() {
   } else {
     connections.splice(connections.end(), connections, connections.begin());
   }
-  rounds_.grant(principal->account->lanes, true);
+  rounds_.grant(principal->share, true);
   principal->grants_before = ++grants_;
   principals_.splice(principals_.end(), principals_, principal);
   ++running_;
@@ -112,8 +113,9 @@ std::optional<LaneQueue::Walk> LaneQueue::next() {
 void LaneQueue::give_back(PrincipalAccount& account, std::uint64_t cost) {
   ESPALIER_ASSERT(running_ != 0);
   --running_;
-  rounds_.charge(account.lanes, cost);
-  rounds_.end(account.lanes);
+  auto& share = account.parts.of<LaneShare>();  // take() has made it
+  rounds_.charge(share, cost);
+  rounds_.end(share);
 }
 
 void LaneQueue::remove_if_empty(Principals::iterator principal) {

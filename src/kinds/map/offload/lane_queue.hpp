@@ -41,6 +41,13 @@ namespace espalier::offload {
 class Connection;
 struct Request;
 
+/// A principal's long walks on all workers. Thread: any.
+struct LaneShare final : AccountPart {
+  std::atomic<std::uint64_t> served{0};   // what they have cost
+  std::atomic<std::uint32_t> walks{0};    // that wait or run
+  std::atomic<std::uint32_t> running{0};  // of these
+};
+
 /// Where the principals of a node stand. Thread: any.
 class LaneRounds {
  public:
@@ -113,6 +120,7 @@ class LaneQueue {
   /// had a lane last, or began to wait.
   struct Waiting {
     PrincipalRef account;
+    LaneShare& share;             // of it
     std::uint64_t grants_before;  // of this queue
     std::list<OfConnection> connections;
   };
@@ -141,7 +149,7 @@ void LaneQueue::drop(const Connection& connection, const Ended& ended) {
       }
       for (const Walk& walk : of->walks) {
         --waiting_;
-        rounds_.end(at->account->lanes);
+        rounds_.end(at->share);
         ended(walk);
       }
       of = at->connections.erase(of);

@@ -18,24 +18,26 @@ std::atomic<std::uint32_t> keys_of_process{0};
 /// The place of a key among those of its principal and of the process.
 class KeyPlace {
  public:
-  explicit KeyPlace(PrincipalRef account) : account_(std::move(account)) {
-    account_->region_keys.fetch_add(1);
+  explicit KeyPlace(PrincipalRef account)
+      : account_(std::move(account)), share_(account_->parts.of<RegionShare>()) {
+    share_.keys.fetch_add(1);
     keys_of_process.fetch_add(1);
   }
   KeyPlace(const KeyPlace&) = delete;
   KeyPlace& operator=(const KeyPlace&) = delete;
   ~KeyPlace() {
-    account_->region_keys.fetch_sub(1);
+    share_.keys.fetch_sub(1);
     keys_of_process.fetch_sub(1);
   }
 
  private:
   const PrincipalRef account_;
+  RegionShare& share_;
 };
 
 Result<std::shared_ptr<const void>> place_of_key(const PrincipalRef& account) {
   std::shared_ptr<const void> place = std::make_shared<KeyPlace>(account);
-  if (account->region_keys.load() > RegionHost::kPrincipalMax) {
+  if (account->parts.of<RegionShare>().keys.load() > RegionHost::kPrincipalMax) {
     return base::full(base::Places::principal_region_keys, RegionHost::kPrincipalMax);
   }
   if (keys_of_process.load() > RegionHost::kProcessMax) {

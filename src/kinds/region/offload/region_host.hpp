@@ -7,11 +7,13 @@
 // Thread: that of the scheduler.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
 #include <utility>
 
+#include "engine/account_parts.hpp"
 #include "engine/principal_ref.hpp"
 #include "engine/session_parts.hpp"
 #include "fabric/region_table.hpp"
@@ -20,6 +22,11 @@
 namespace espalier::offload {
 
 class Connection;
+
+/// Keys of regions that a principal's sessions have. Thread: any.
+struct RegionShare final : AccountPart {
+  std::atomic<std::uint32_t> keys{0};
+};
 
 class RegionHost final : public SessionPart {
  public:

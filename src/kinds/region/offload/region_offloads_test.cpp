@@ -94,7 +94,8 @@ TEST_F(RegionOffloads, OnePrincipalHasButSoManyKeys) {
   const PrincipalRef account = node_.services().principals.of("one");
   RegionHost first(*table, 1, true, account);
   RegionHost second(*table, 2, true, account);
-  account->region_keys = RegionHost::kPrincipalMax - 1;
+  auto& keys = account->parts.of<RegionShare>().keys;
+  keys = RegionHost::kPrincipalMax - 1;
   EXPECT_TRUE(first.open(*object, false));
   EXPECT_TRUE(first.open(*object, true)) << "in the place of the one before";
   const auto refused = second.open(*other, false);
@@ -106,7 +107,7 @@ TEST_F(RegionOffloads, OnePrincipalHasButSoManyKeys) {
   EXPECT_TRUE(second.open(*other, false));
   second.end();
   first.end();
-  EXPECT_EQ(account->region_keys, RegionHost::kPrincipalMax - 1);
+  EXPECT_EQ(keys, RegionHost::kPrincipalMax - 1);
 }
 
 TEST_F(RegionOffloads, LongOnesAreOneMessage) {

@@ -8,7 +8,7 @@ namespace espalier::offload {
 std::unique_ptr<QueryLimits::Query> QueryLimits::open(PrincipalRef account,
                                                       const Connection* connection) {
   const Lock lock(mutex_);
-  QueryShare& share = account->queries;
+  auto& share = account->parts.of<QueryShare>();
   if (share.open >= kOpen - open_) return nullptr;
   const auto [at, is_new] = connections_.try_emplace({account.get(), connection}, share.group);
   std::unique_ptr<Query> query;
@@ -26,7 +26,7 @@ std::unique_ptr<QueryLimits::Query> QueryLimits::open(PrincipalRef account,
 
 QueryLimits::Query::~Query() {
   const Lock lock(limits_.mutex_);
-  QueryShare& share = account_->queries;
+  auto& share = account_->parts.of<QueryShare>();
   if (state_ == State::waiting) limits_.places_.erase(*this);
   if (state_ == State::running) charge();
   if (begun_) {
@@ -41,7 +41,7 @@ QueryLimits::Query::~Query() {
 }
 
 bool QueryLimits::Query::begin() {
-  QueryShare& share = account_->queries;
+  auto& share = account_->parts.of<QueryShare>();
   if (begun_) return true;
   const std::uint32_t left = kBegun - limits_.begun_;
   if (share.begun >= left) return false;
@@ -97,18 +97,19 @@ void QueryLimits::grant() {
 
 std::uint64_t QueryLimits::take_group_bytes(PrincipalAccount& account, std::uint64_t least) {
   const Lock lock(mutex_);
-  const auto held = static_cast<std::int64_t>(account.queries.group_bytes);
+  auto& share = account.parts.of<QueryShare>();
+  const auto held = static_cast<std::int64_t>(share.group_bytes);
   const std::int64_t left = std::max<std::int64_t>(group_bytes_left_ - held, 0);
   const std::uint64_t taken =
       std::clamp(static_cast<std::uint64_t>(left) / 2, least, kGroupBytesOfOne);
-  account.queries.group_bytes += taken;
+  share.group_bytes += taken;
   group_bytes_left_ -= static_cast<std::int64_t>(taken);
   return taken;
 }
 
 void QueryLimits::give_group_bytes(PrincipalAccount& account, std::uint64_t bytes) {
   const Lock lock(mutex_);
-  account.queries.group_bytes -= bytes;
+  account.parts.of<QueryShare>().group_bytes -= bytes;
   group_bytes_left_ += static_cast<std::int64_t>(bytes);
 }
 

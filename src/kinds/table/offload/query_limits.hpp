@@ -36,6 +36,14 @@ namespace espalier::offload {
 
 class Connection;
 
+/// A principal's queries of tables. Guarded by the lock of QueryLimits.
+struct QueryShare final : AccountPart {
+  FairQueue::Group group;
+  std::uint32_t open = 0;
+  std::uint32_t begun = 0;
+  std::uint64_t group_bytes = 0;
+};
+
 class QueryLimits {
  public:
   static constexpr std::uint32_t kRunning = 64;
@@ -73,8 +81,7 @@ class QueryLimits {
     std::uint32_t queries = 0;
     std::uint32_t begun = 0;
   };
-  using Connections =
-      std::map<std::pair<const PrincipalAccount*, const Connection*>, OfConnection>;
+  using Connections = std::map<std::pair<const PrincipalAccount*, const Connection*>, OfConnection>;
   using Lock = std::lock_guard<std::mutex>;
 
   void grant();

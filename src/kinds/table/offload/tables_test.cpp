@@ -424,10 +424,10 @@ TEST_F(TableOffloads, AQueryOfADevicesClientIsOnItsAccount) {
   const PrincipalRef alice = node_.services().principals.of("secret alice");
   ASSERT_TRUE(node_.run_until([&] { return device.connection->in_flight == 1; }));
   node_.turns(100);
-  EXPECT_EQ(alice->queries.open, 1u);
-  EXPECT_EQ(device.connection->account->queries.open, 0u);
+  EXPECT_EQ(alice->parts.of<QueryShare>().open, 1u);
+  EXPECT_EQ(device.connection->account->parts.find<QueryShare>(), nullptr);
   node_.disconnect(device);
-  EXPECT_TRUE(node_.run_until([&] { return alice->queries.open == 0; }));
+  EXPECT_TRUE(node_.run_until([&] { return alice->parts.of<QueryShare>().open == 0; }));
 }
 
 TEST_F(TableOffloads, ADeadlineEndsAQueryThatWaitsForAHelper) {
