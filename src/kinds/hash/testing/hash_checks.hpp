@@ -572,10 +572,7 @@ inline bool erases_have_links_among_tiny_pairs() {
   // What was unlinked comes back some epochs later: until several refusals follow each other.
   const auto fill = [&] {
     for (int refused = 0; refused < 8; ++refused) {
-      while (f.map->put(f.thread, key_of(stored), "tiny pai")) {
-        ++stored;
-        refused = 0;
-      }
+      for (; f.map->put(f.thread, key_of(stored), "tiny pai"); ++stored) refused = 0;
     }
   };
   fill();
