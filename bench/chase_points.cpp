@@ -31,7 +31,8 @@ namespace {
 using offload::Call;
 using offload::Next;
 
-constexpr std::uint32_t kLinks = 3;  // to read the one picked, and the two after it
+constexpr std::uint32_t kConnections = 16;  // as in the paper
+constexpr std::uint32_t kLinks = 3;         // to read the one picked, and the two after it
 constexpr auto kFollow = static_cast<wire::OffloadId>(wire::kOwnOffloadIds);
 
 /// Where a request stands.
@@ -74,30 +75,34 @@ offload::Offload follow_offload(const ChaseBlock& list) {
           {.step = follow, .context = &list}};
 }
 
+struct ChasePlan {
+  std::uint32_t in_flight = 1;
+  std::uint32_t links_per_request = kLinks;
+  std::uint64_t ops = 0;
+  std::uint64_t seed = 1;
+  std::uint32_t connections = 1;  ///< among which the chases are shared out
+  bool polls = true;              ///< the node looks at each ring, in place of doorbells
+};
+
 /// One thread's chases, each with a request in flight.
 class Chaser {
  public:
-  Chaser(const std::string& address, std::uint32_t in_flight, std::uint32_t links_per_request,
-         std::uint64_t nodes, std::uint64_t seed)
-      : lane_(open_lane(address)),
-        chases_(in_flight),
-        links_per_request_(links_per_request),
+  Chaser(const std::string& address, const ChasePlan& plan, std::uint64_t nodes)
+      : chases_(plan.in_flight),
+        links_per_request_(plan.links_per_request),
         nodes_(nodes),
-        random_(seed) {}
+        random_(plan.seed) {
+    for (std::uint32_t i = 0; i < plan.connections; ++i) lanes_.push_back(open_lane(address));
+  }
 
   /// Returns a sum over the nodes at which `ops` chases ended.
   std::uint64_t run(std::uint64_t ops, base::Histogram& latencies) {
     std::uint64_t sum = 0;
     std::uint64_t begun = 0;
     for (std::uint32_t i = 0; i < chases_.size() && begun < ops; ++i, ++begun) begin(i);
-    lane_->ring();
     client::Incoming response;
     for (std::uint64_t ended = 0; ended < ops;) {
-      if (!lane_->receive(response)) {
-        lane_->ring();
-        if (!lane_->wait()) throw std::runtime_error("the node is gone");
-        continue;
-      }
+      if (!receive(response)) continue;
       Chase& chase = chases_.at(response.header.tag);
       const std::uint64_t node = node_in(response);
       chase.links_left -= links_per_request_;
@@ -127,14 +132,26 @@ class Chaser {
     send(number, random_.below(nodes_));
   }
 
+  /// Of any lane. With one it waits; with several it looks, and another call looks at the next.
+  bool receive(client::Incoming& response) {
+    client::ThreadRings& lane = *lanes_[looked_at_ % lanes_.size()];
+    if (lane.receive(response)) return true;
+    lane.ring();
+    ++looked_at_;
+    const bool lost = lanes_.size() == 1 ? !lane.wait() : lane.lost();
+    if (lost) throw std::runtime_error("the node is gone");
+    return false;
+  }
+
   void send(std::uint32_t number, std::uint64_t node) {
+    client::ThreadRings& lane = *lanes_[number % lanes_.size()];
     wire::CallMessage request;
     request.offload = kFollow;
     request.argument = links_per_request_;
     request.payload = {reinterpret_cast<const char*>(&node), sizeof node};
-    while (!lane_->send(request, number)) {
-      if (lane_->lost()) throw std::runtime_error("the node is gone");
-      lane_->ring();
+    while (!lane.send(request, number)) {
+      if (lane.lost()) throw std::runtime_error("the node is gone");
+      lane.ring();
     }
   }
 
@@ -147,29 +164,24 @@ class Chaser {
     return node;
   }
 
-  std::unique_ptr<client::ThreadRings> lane_;
+  std::vector<std::unique_ptr<client::ThreadRings>> lanes_;
+  std::size_t looked_at_ = 0;  // whose turn it is
   std::vector<Chase> chases_;
   std::uint32_t links_per_request_;
   std::uint64_t nodes_;
   base::Random random_;
 };
 
-struct ChasePlan {
-  std::uint32_t in_flight = 1;
-  std::uint32_t links_per_request = kLinks;
-  std::uint64_t ops = 0;
-  std::uint64_t seed = 1;
-};
-
 PointSample measure_chase(const ChaseBlock& list, const ChasePlan& plan) {
   const std::vector<offload::Offload> own{follow_offload(list)};
   const std::span<const offload::Offload> calls(own);
   const offload::Kind kind{.name = "list", .calls = {&calls, 1}};
-  const auto node = start_own_node(spinning_node_config(), {.own_kinds = {&kind, 1}});
+  const std::size_t watched = plan.polls ? plan.connections : 0;
+  const auto node = start_own_node(spinning_node_config(),
+                                   {.own_kinds = {&kind, 1}, .core = {.watch_all = watched}});
   PointSample sample;
   run_pinned([&] {
-    Chaser chaser(local_address(*node), plan.in_flight, plan.links_per_request, list.lines(),
-                  plan.seed);
+    Chaser chaser(local_address(*node), plan, list.lines());
     const base::Stopwatch watch;
     sample.checksum = chaser.run(plan.ops, sample.latencies);
     sample.took(plan.ops, static_cast<double>(watch.elapsed_ns()) * 1e-9);
@@ -197,19 +209,27 @@ class LateList {
 std::vector<MeasuredPoint> chase_points(const RingsOptions& options) {
   const auto list = std::make_shared<LateList>(options.list_nodes, options.seed);
   std::vector<MeasuredPoint> points;
+  const auto add = [&](const ChasePlan& plan) {
+    MeasuredPoint point;
+    point.workload = plan.links_per_request == 1 ? "hop-by-hop" : "offload";
+    point.parameters["list_nodes"] = options.list_nodes;
+    point.parameters["in_flight"] = plan.in_flight;
+    point.parameters["round_trips_per_op"] = kLinks / plan.links_per_request;
+    point.parameters["connections"] = plan.connections;
+    point.parameters["news_by"] = plan.polls ? "polling" : "doorbells";
+    point.threads = 2;
+    point.answers = "the ends of the same chases";
+    point.measure = [list, plan] { return measure_chase(list->get(), plan); };
+    points.push_back(std::move(point));
+  };
   for (const std::uint32_t in_flight : options.in_flight) {
     for (const std::uint32_t links : {kLinks, std::uint32_t{1}}) {
-      const ChasePlan plan{in_flight, links, options.ops, options.seed};
-      MeasuredPoint point;
-      point.workload = links == 1 ? "hop-by-hop" : "offload";
-      point.parameters["list_nodes"] = options.list_nodes;
-      point.parameters["in_flight"] = in_flight;
-      point.parameters["round_trips_per_op"] = kLinks / links;
-      point.threads = 2;
-      point.answers = "the ends of the same chases";
-      point.measure = [list, plan] { return measure_chase(list->get(), plan); };
-      points.push_back(std::move(point));
+      add({in_flight, links, options.ops, options.seed});
     }
+  }
+  // The paper's 16 connections, with 16 requests on each.
+  for (const bool polls : {true, false}) {
+    add({kConnections * options.chases, kLinks, options.ops, options.seed, kConnections, polls});
   }
   return points;
 }

@@ -60,6 +60,8 @@ class HashTarget {
                    HashAnswers& answers) = 0;
   /// How it is run, for people.
   [[nodiscard]] virtual std::string settings() const = 0;
+  /// Where its node is to be asked for no-ops; empty: it has none that is.
+  [[nodiscard]] virtual std::string node_address() const { return {}; }
   /// Memory of the pairs, where it can tell.
   [[nodiscard]] virtual std::optional<std::uint64_t> memory_bytes() { return std::nullopt; }
 };

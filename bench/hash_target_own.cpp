@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "bench/hash_target.hpp"
@@ -33,6 +34,7 @@ struct OwnHashHandler final : Handler {
 struct OwnPlaces {
   std::unique_ptr<node::Node> node;
   std::unique_ptr<device::Device> device;
+  std::string address;  // of the node, where it is asked by rings
   std::optional<Store> store;
 };
 
@@ -59,7 +61,8 @@ OwnPlaces start_places(HashTargetKind kind, const HashTargetOptions& options) {
   }
   prepare(config, transport);
   places.node = start_own_node(config);
-  places.store.emplace(connect_to_own(address_of(*places.node, transport)));
+  places.address = address_of(*places.node, transport);
+  places.store.emplace(connect_to_own(places.address));
   return places;
 }
 
@@ -84,6 +87,7 @@ class OwnHashTarget final : public HashTarget {
   [[nodiscard]] std::string settings() const override {
     return fmt::format("{}, versions {}", name(kind_), options_.versions ? "on" : "off");
   }
+  [[nodiscard]] std::string node_address() const override { return places_.address; }
   std::optional<std::uint64_t> memory_bytes() override {
     return value_or_throw(map_.stats(), "cannot read its numbers").memory_bytes;
   }

@@ -37,15 +37,17 @@ TEST(RunHashConcurrency, OurWaysAnswerAsAPeerDoes) {
   options.targets = {HashTargetKind::embedded,    HashTargetKind::unix_rings,
                      HashTargetKind::rings_write, HashTargetKind::rings_send,
                      HashTargetKind::device,      HashTargetKind::absl};
+  options.experiments = {"peak", "latency", "batches"};
   const PointLines lines = hash_lines(options);
   EXPECT_EQ(lines.exit_code, 0);
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
   // peak: two distributions and two mixes; latency: two mixes and two batches; two batches.
   EXPECT_EQ(lines.runs_with("target", "device").size(), 10u);
   EXPECT_EQ(lines.runs_with("workload", "random-lines").size(), 3u);
-  ASSERT_EQ(lines.runs.size(), 63u);
+  EXPECT_EQ(lines.runs_with("workload", "noop").size(), 3u);
+  ASSERT_EQ(lines.runs.size(), 66u);
   for (const Json& line : lines.runs) {
-    if (line.at("target") == "machine") continue;
+    if (line.at("target") == "machine" || line.at("workload") == "noop") continue;
     EXPECT_EQ(line.at("ops"), 600);
     EXPECT_GE(line.at("percent_of_random_lines").get<double>(), 0);
     EXPECT_EQ(line.contains("ns_p99"), line.at("experiment") == "latency");
@@ -61,6 +63,36 @@ TEST(RunHash, WithoutVersionsItAnswersTheSame) {
   const PointLines lines = hash_lines(options);
   EXPECT_EQ(lines.exit_code, 0);
   EXPECT_EQ(lines.runs.size(), 9u);
+}
+
+TEST(RunHash, GrowthTellsOfItsLongestPutAndOfMemoryForAPair) {
+  HashBenchOptions options = tiny_hash();
+  options.experiments = {"growth"};
+  const PointLines lines = hash_lines(options);
+  EXPECT_EQ(lines.exit_code, 0);
+  ASSERT_EQ(lines.runs.size(), 1u);
+  const Json& line = lines.runs.front();
+  EXPECT_EQ(line.at("ops"), 3000);
+  EXPECT_GT(line.at("longest_put_cpu_us").get<double>(), 0);
+  EXPECT_GE(line.at("bytes_per_pair").get<double>(), 64);
+  EXPECT_GE(line.at("bytes_per_pair_worst").get<double>(), line.at("bytes_per_pair").get<double>());
+}
+
+// One doorbell for 64, and a completion for each k-th.
+TEST(RunHashConcurrency, SignalsTellOfDoorbellsAndCompletionsForAnAnswer) {
+  HashBenchOptions options = tiny_hash();
+  options.experiments = {"signals"};
+  options.ops = 6400;
+  const PointLines lines = hash_lines(options);
+  EXPECT_EQ(lines.exit_code, 0);
+  ASSERT_EQ(lines.runs.size(), 7u);
+  for (const Json& line : lines.runs) {
+    const double every = line.at("signal_every").get<double>();
+    EXPECT_GE(line.at("completions_per_answer").get<double>(), 1 / every);
+    EXPECT_GE(line.at("doorbells_per_answer").get<double>(), 1.0 / 64);
+    EXPECT_LE(line.at("completions_per_answer").get<double>(),
+              1 / every + line.at("doorbells_per_answer").get<double>());
+  }
 }
 
 // What is not installed is said, and the rest measured.

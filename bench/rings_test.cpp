@@ -110,12 +110,15 @@ TEST(RunRings, ASleepingNodeIsWokenForEachRequest) {
 
 TEST(RunRings, ChasesEndAtTheSameNodesWhoeverFollows) {
   const PointLines lines = rings_lines(tiny_rings("chase"));
-  ASSERT_EQ(lines.medians.size(), 4u);
+  ASSERT_EQ(lines.medians.size(), 6u);
   // That the hashes are equal, run() has checked; here, that there were both ways.
   EXPECT_EQ(lines.medians[0].at("workload"), "offload");
   EXPECT_EQ(lines.medians[0].at("round_trips_per_op"), 1);
   EXPECT_EQ(lines.medians[1].at("workload"), "hop-by-hop");
   EXPECT_EQ(lines.medians[1].at("round_trips_per_op"), 3);
+  EXPECT_EQ(lines.medians[4].at("connections"), 16);
+  EXPECT_EQ(lines.medians[4].at("news_by"), "polling");
+  EXPECT_EQ(lines.medians[5].at("news_by"), "doorbells");
   for (const Json& line : lines.runs) EXPECT_EQ(line.at("ops"), 100);
   RingsOptions other = tiny_rings("chase");
   other.seed = 2;

@@ -11,13 +11,17 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "bench/hash_points.hpp"
+#include "bench/noop_client.hpp"
 #include "bench/probe.hpp"
 #include "bench/random_lines.hpp"
 
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::string_view, 3> kHashExperiments{"peak", "latency", "batches"};
+constexpr std::array<std::string_view, 5> kHashExperiments{"peak", "latency", "batches", "growth",
+                                                           "signals"};
+constexpr std::array<std::string_view, 3> kTargetExperiments{"peak", "latency", "batches"};
 constexpr std::uint64_t kLinesBytesMin = std::uint64_t{64} << 20;
 
 /// What a point varies.
@@ -36,7 +40,9 @@ class HashRun {
         run_("hash", options, output) {}
 
   int run() {
-    make_targets();
+    if (is_chosen(options_.experiments, "growth")) run_.run("growth", {growth_point(options_)});
+    if (is_chosen(options_.experiments, "signals")) run_.run("signals", signal_points(options_));
+    if (asks_targets()) make_targets();
     if (is_chosen(options_.experiments, "peak")) peak();
     if (is_chosen(options_.experiments, "latency")) latency();
     if (is_chosen(options_.experiments, "batches")) batches();
@@ -49,6 +55,12 @@ class HashRun {
     HashTargetKind kind;
     std::unique_ptr<HashTarget> target;
   };
+
+  [[nodiscard]] bool asks_targets() const {
+    return std::ranges::any_of(kTargetExperiments, [&](std::string_view name) {
+      return is_chosen(options_.experiments, name);
+    });
+  }
 
   // All are there at once, so that a change of the machine meets all of them.
   void make_targets() {
@@ -179,10 +191,40 @@ class HashRun {
     return points;
   }
 
+  /// By the rings of our own nodes, one for each of them.
+  void add_noops(std::vector<MeasuredPoint>& points, std::uint32_t in_flight) {
+    for (const Loaded& loaded : targets_) {
+      const std::string address = loaded.target->node_address();
+      if (address.empty()) continue;
+      MeasuredPoint point;
+      point.target = name(loaded.kind);
+      point.workload = "noop";
+      point.parameters["batch"] = in_flight;
+      point.threads = 2;
+      point.answers = "noops";
+      const NoopPlan plan{.in_flight = in_flight, .ops = options_.ops};
+      point.measure = [address, plan] {
+        PointSample sample;
+        run_pinned([&] {
+          NoopClient client(address, plan);
+          const base::Stopwatch watch;
+          sample.checksum = client.keep_in_flight(plan.ops);
+          sample.took(plan.ops, static_cast<double>(watch.elapsed_ns()) * 1e-9);
+        });
+        return sample;
+      };
+      points.push_back(std::move(point));
+    }
+  }
+
   void peak() {
+    constexpr std::uint32_t kInFlight = 32;
     auto points = with_lines();
+    add_noops(points, kInFlight);
     for (const HashDraw draw : {HashDraw::uniform, HashDraw::zipfian}) {
-      for (const std::uint32_t gets : {100u, 50u}) add_points(points, {{draw, gets}, 32, false});
+      for (const std::uint32_t gets : {100u, 50u}) {
+        add_points(points, {{draw, gets}, kInFlight, false});
+      }
     }
     run_.run("peak", points);
   }

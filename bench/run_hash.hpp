@@ -5,8 +5,11 @@
 //   peak     uniform and zipfian keys, gets alone and half puts, batches of 32
 //   latency  the same of zipfian keys in batches of 1 and 32, with a clock around each batch
 //   batches  gets of zipfian keys in batches of 1 to 64
+//   growth   puts into an empty map: the longest one, and memory for a pair meanwhile
+//   signals  completions and doorbells for an answer, by how many of them are signalled
 //
-// Before each round the rate of random lines is measured, of which every rate is told as a share.
+// Peak has no-ops by the same rings besides, of which what gets reach by them is a share. Before
+// each round of the first three the rate of random lines is measured, of which every rate is told as a share.
 #pragma once
 
 #include <cstdint>

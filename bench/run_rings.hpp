@@ -20,6 +20,7 @@
 //   chase        following a list in the node's memory (bench/chase_points.cpp) [RAMBDA §VI-A]
 //     offload         one request, the node follows
 //     hop-by-hop      one request for each node of the list, the client follows
+//                     and the first by 16 connections, whose rings the node polls, or by doorbells
 #pragma once
 
 #include <cstdint>
@@ -42,6 +43,7 @@ struct RingsOptions : PointOptions {
   std::vector<std::uint32_t> idle{0, 16, 1000};  ///< sleep: clients that ask nothing
   double seconds = 5;                            ///< sleep: how long they are watched
   std::uint64_t list_nodes = 10'000'000;         ///< chase
+  std::uint32_t chases = 16;  ///< chase: on each of 16 connections, where there are so many
 };
 
 /// The points of --experiment doorbell.

@@ -12,8 +12,6 @@
 namespace espalier::offload {
 namespace {
 
-// With so few rings each is looked at every turn: that is quicker than by way of doorbells.
-constexpr std::size_t kWatchAll = 16;
 // A ring that was quiet for so many turns is left to its doorbell; the second, with many watched.
 constexpr std::uint32_t kQuietTurns = 1024;
 constexpr std::uint32_t kQuietTurnsOfMany = 4;
@@ -89,7 +87,7 @@ void ClientTable::end(Connection& connection) {
 // --- whose ring has news -------------------------------------------------------------------------
 
 void ClientTable::listen(std::uint32_t turn) {
-  if (watched_.size() > kWatchAll && turn % kTurnsToListen == 0) unwatch_quiet();
+  if (watched_.size() > options_.watch_all && turn % kTurnsToListen == 0) unwatch_quiet();
   if (watched_.size() == connections_.size()) return;
   for (const std::uint32_t place : doorbells_.scan()) {
     if (place < by_doorbell_.size() && by_doorbell_[place] != nullptr) watch(*by_doorbell_[place]);

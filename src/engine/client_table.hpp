@@ -32,6 +32,8 @@ namespace espalier::offload {
 
 struct ClientTableOptions {
   std::uint64_t response_bytes_max = std::uint64_t{4} << 20;  ///< deferred for one response ring
+  /// With so few rings each is looked at every turn: that is quicker than by way of doorbells.
+  std::size_t watch_all = 16;
   std::uint64_t sweep_ns = 10'000'000;  ///< every ring is looked at so often, come what may
   /// A client that neither gave nor took anything for so long is ended when others need its memory.
   std::uint64_t stuck_ns = 30'000'000'000;

@@ -65,6 +65,7 @@ Result<void> Worker::make_scheduler() {
   table_options.response_bytes_max = config_.clients.response_bytes_max;
   table_options.stuck_ns = times_.stuck_ns;
   table_options.sweep_ns = times_.sweep_ns;
+  table_options.watch_all = core_.watch_all;
   client_table_ = std::make_unique<offload::ClientTable>(services_, *doorbells_, table_options);
   client_table_->on_broken = [this](offload::Connection& connection) {
     broken_.push_back(&connection);

@@ -76,6 +76,8 @@ struct WorkerCore {
   /// its turns, for (slowness - 1) times what that took: so rates are those of a weaker core, and a
   /// request's latency lacks the spinning of its last turn. Threads of helpers stay as they are.
   double slowness = 1;
+  /// Rings that it looks at in each turn, in place of their doorbells.
+  std::size_t watch_all = offload::ClientTableOptions{}.watch_all;
 };
 
 class Worker {

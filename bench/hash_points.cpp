@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/hash_points.hpp"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/cpu_clock.hpp"
+#include "bench/fabric_ends.hpp"
+#include "bench/hash_work.hpp"
+#include "bench/map_session.hpp"
+#include "bench/probe.hpp"
+#include "espalier/hash_map.hpp"
+#include "fabric/post_queue.hpp"
+
+namespace espalier::bench {
+namespace {
+
+/// Memory for a pair, looked at now and then.
+class GrowthBytes {
+ public:
+  explicit GrowthBytes(std::uint64_t pairs)
+      : from_(pairs / 64), every_(std::max(pairs / 4096, 1ul)) {}
+
+  void look(const HashMap& map, std::uint64_t stored) {
+    if (stored < from_ || stored % every_ != 0) return;
+    const auto stats = value_or_throw(map.stats(), "cannot read the map's numbers");
+    const double each = static_cast<double>(stats.memory_bytes) / static_cast<double>(stored);
+    worst_ = std::max(worst_, each);
+    sum_ += each;
+    ++looks_;
+  }
+  [[nodiscard]] double worst() const { return worst_; }
+  [[nodiscard]] double average() const { return looks_ == 0 ? 0 : sum_ / looks_; }
+
+ private:
+  const std::uint64_t from_;
+  const std::uint64_t every_;
+  double worst_ = 0;
+  double sum_ = 0;
+  double looks_ = 0;
+};
+
+PointSample grow(const HashBenchOptions& options) {
+  const HashPairs pairs(options.pairs, options.seed);
+  Store store = value_or_throw(Store::open(), "cannot open a store");
+  HashMap map = value_or_throw(store.create_hash_map("growth", {.versions = options.versions}),
+                               "cannot make a hash map");
+  PointSample sample;
+  GrowthBytes bytes(pairs.count());
+  std::uint64_t longest_ns = 0;
+  const base::Stopwatch watch;
+  for (std::uint64_t i = 0; i < pairs.count(); ++i) {
+    const HashPairs::Key key = pairs.key(i);
+    const HashPairs::Value value = pairs.value(i);
+    const std::uint64_t before = base::thread_cpu_ns();
+    const auto written =
+        value_or_throw(map.put({key.data(), key.size()}, {value.data(), value.size()}), "put");
+    const std::uint64_t took = base::thread_cpu_ns() - before;
+    sample.latencies.record(took);
+    longest_ns = std::max(longest_ns, took);
+    sample.checksum += written.applied ? 1 : 0;
+    bytes.look(map, i + 1);
+  }
+  sample.took(pairs.count(), static_cast<double>(watch.elapsed_ns()) * 1e-9);
+  const double pair_bytes = kHashKeyBytes + kHashValueBytes;
+  sample.numbers = {{"longest_put_cpu_us", static_cast<double>(longest_ns) * 1e-3},
+                    {"bytes_per_pair", bytes.average()},
+                    {"bytes_per_pair_worst", bytes.worst()},
+                    {"times_the_pair", bytes.average() / pair_bytes},
+                    {"times_the_pair_worst", bytes.worst() / pair_bytes}};
+  return sample;
+}
+
+constexpr std::uint32_t kAnswersTogether = 64;
+constexpr std::uint32_t kAnswerBytes = 64;
+
+PointSample write_answers(FabricServer& server, std::uint32_t signal_every, std::uint64_t answers) {
+  constexpr std::uint32_t kDepth = 2 * kAnswersTogether;
+  FabricClient client(server, kDepth);
+  fabric::PostQueue posts(kDepth, signal_every);
+  posts.attach(*client.pair);
+  std::array<std::byte, kAnswerBytes> answer{};
+  std::array<fabric::Completion, kDepth> told;
+  std::uint64_t added = 0;
+  std::uint64_t ended = 0;
+  const base::Stopwatch watch;
+  while (ended < answers) {
+    for (std::uint32_t i = 0; i < kAnswersTogether && added < answers && posts.has_room(); ++i) {
+      const std::uint64_t at = server.region().at(added % 4096 * kAnswerBytes);
+      const auto write = fabric::WorkRequest::write(0, answer, server.region().key, at);
+      if (!posts.add(write, added)) throw std::runtime_error("no room for a post");
+      ++added;
+    }
+    if (posts.waits()) posts.ring();
+    const std::size_t count = client.queue->poll(told);
+    for (std::size_t i = 0; i < count; ++i) posts.completed(told[i]);
+    for (const fabric::PostQueue::Ended& end : posts.ends()) {
+      if (end.how != fabric::PostEnd::done) throw std::runtime_error("a WRITE failed");
+      ++ended;
+    }
+  }
+  PointSample sample;
+  sample.took(answers, static_cast<double>(watch.elapsed_ns()) * 1e-9);
+  sample.checksum = ended;
+  const fabric::PostQueue::Counts& counts = posts.counts();
+  const auto each = [&](std::uint64_t of) {
+    return static_cast<double>(of) / static_cast<double>(answers);
+  };
+  sample.numbers = {{"doorbells_per_answer", each(counts.doorbells)},
+                    {"completions_per_answer", each(counts.completions)}};
+  client.pair->close();
+  posts.detach();
+  return sample;
+}
+
+}  // namespace
+
+MeasuredPoint growth_point(const HashBenchOptions& options) {
+  MeasuredPoint point;
+  point.target = "embedded";
+  point.workload = "growth";
+  point.parameters["keys"] = options.pairs;
+  point.parameters["key_bytes"] = kHashKeyBytes;
+  point.parameters["value_bytes"] = kHashValueBytes;
+  point.parameters["versions"] = options.versions;
+  point.answers = "all stored";
+  point.measure = [&options] {
+    PointSample sample;
+    run_pinned([&] { sample = grow(options); });
+    return sample;
+  };
+  return point;
+}
+
+std::vector<MeasuredPoint> signal_points(const HashBenchOptions& options) {
+  const auto server = std::make_shared<FabricServer>(FabricKind::shm, std::uint64_t{2} << 20);
+  std::vector<MeasuredPoint> points;
+  for (std::uint32_t every = 1; every <= kAnswersTogether; every *= 2) {
+    MeasuredPoint point;
+    point.target = "shm";
+    point.workload = "answers";
+    point.parameters["signal_every"] = every;
+    point.parameters["answers_together"] = kAnswersTogether;
+    point.parameters["bytes"] = kAnswerBytes;
+    point.threads = 2;
+    point.answers = "answers";
+    point.measure = [server, every, answers = options.ops] {
+      PointSample sample;
+      run_pinned([&] { sample = write_answers(*server, every, answers); });
+      return sample;
+    };
+    points.push_back(std::move(point));
+  }
+  return points;
+}
+
+}  // namespace espalier::bench
