@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/hash/remote/hash_gets.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/testing/seeds.hpp"
+#include "kinds/hash/remote/testing/hash_world.hpp"
+
+namespace espalier::place {
+namespace {
+
+fabric::sim::Faults good_weather(bool in_order) {
+  fabric::sim::Faults faults;
+  faults.reads_in_order = in_order;
+  return faults;
+}
+
+void run_hash_seeds(const fabric::sim::Faults& faults, const HashWorldOptions& options,
+                    std::uint64_t usually, HashWorldCounts& counts) {
+  base::Seeds seeds(usually);
+  for (std::uint64_t seed = 1; seed <= seeds.count(); ++seed) {
+    ASSERT_EQ(wrong_with_hash_reads(seed, faults, options, counts), "");
+    seeds.done();
+  }
+  seeds.report("answers", counts.gets.answers);
+  seeds.report("gets that began again", counts.gets.restarts);
+  seeds.report("of these, that came too late", counts.gets.too_late);
+  seeds.report("splits", counts.splits);
+  seeds.report("contended", counts.contended);
+  seeds.report("without an answer", counts.lost);
+}
+
+TEST(HashGets, AShortPairTakesTwoWaitsAndThenOne) {
+  HashWorldOptions options;
+  options.writes = false;
+  options.first_keys = 0;
+  HashWorld world(1, good_weather(true), options);
+  ASSERT_TRUE(world.connected());
+  world.host().put("pear", "green");
+  const auto waits = [&] { return world.gets().traffic().round_trips; };
+  EXPECT_EQ(world.get("pear"), "green");
+  EXPECT_EQ(waits(), 4u) << "the partition's line, the directory, the bin, the record";
+  std::uint64_t before = waits();
+  EXPECT_EQ(world.get("pear"), "green");
+  EXPECT_EQ(waits() - before, 1u);
+  // Of another bin, whose directory is known.
+  world.host().put("plum", "blue");
+  before = waits();
+  EXPECT_EQ(world.get("plum"), "blue");
+  EXPECT_EQ(waits() - before, 2u);
+  before = waits();
+  EXPECT_EQ(world.get("plum"), "blue");
+  EXPECT_EQ(waits() - before, 1u);
+}
+
+TEST(HashGets, WhatIsNotThereIsNotFound) {
+  for (const bool in_order : {true, false}) {
+    HashWorldOptions options;
+    options.writes = false;
+    options.first_keys = 0;
+    HashWorld world(1, good_weather(in_order), options);
+    ASSERT_TRUE(world.connected());
+    EXPECT_EQ(world.get("pear"), std::nullopt) << "nothing was ever written";
+    world.host().put("pear", "green");
+    EXPECT_EQ(world.get("plum"), std::nullopt);
+    const auto before = world.gets().traffic().round_trips;
+    EXPECT_EQ(world.get("plum"), std::nullopt);
+    EXPECT_EQ(world.gets().traffic().round_trips - before, in_order ? 1u : 4u);
+    EXPECT_EQ(world.get("pear"), "green");
+    EXPECT_TRUE(world.host().map->erase(world.host().thread, "pear"));
+    EXPECT_EQ(world.get("pear"), std::nullopt);
+    EXPECT_EQ(world.error, Code::invalid);
+  }
+}
+
+TEST(HashGets, PairsOfAllLengths) {
+  for (const bool in_order : {true, false}) {
+    HashWorldOptions options;
+    options.writes = false;
+    options.first_keys = 0;
+    HashWorld world(1, good_weather(in_order), options);
+    ASSERT_TRUE(world.connected());
+    for (const std::size_t key_bytes : {1, 16, 100, 1'000, 1'008, 1'009, 65'535}) {
+      for (const std::size_t bytes : {0, 1, 48, 900, 1'024, 70'000}) {
+        const std::string key(key_bytes, 'k');
+        std::string value;
+        for (std::size_t i = 0; i < bytes; ++i) value += static_cast<char>('a' + i * i % 23);
+        world.host().put(key, value);
+        for (int again = 0; again < 2; ++again) {
+          EXPECT_TRUE(world.get(key) == value) << key_bytes << " and " << bytes;
+        }
+      }
+    }
+    const std::string longest(hash::kValueBytesMax, 'x');
+    world.host().put("longest", longest);
+    EXPECT_TRUE(world.get("longest") == longest);
+  }
+}
+
+TEST(HashGets, WhatIsNoGetOfAKeyIsRefused) {
+  HashWorldOptions options;
+  options.writes = false;
+  HashWorld world(1, good_weather(true), options);
+  ASSERT_TRUE(world.connected());
+  EXPECT_EQ(world.get(""), std::nullopt);
+  EXPECT_EQ(world.error, Code::key_too_long);
+  EXPECT_EQ(world.get(std::string(hash::kKeyBytesMax + 1, 'k')), std::nullopt);
+  EXPECT_EQ(world.error, Code::key_too_long);
+}
+
+TEST(HashGets, ADroppedMapIsNotFound) {
+  HashWorldOptions options;
+  options.writes = false;
+  HashWorld world(1, good_weather(true), options);
+  ASSERT_TRUE(world.connected());
+  EXPECT_TRUE(world.get(HashWorld::key_of(0)));
+  world.host().map->set_dropped();
+  EXPECT_EQ(world.get(HashWorld::key_of(0)), std::nullopt);
+  EXPECT_EQ(world.error, Code::not_found);
+}
+
+TEST(HashGets, AFailedPairAnswersNothing) {
+  HashWorldOptions options;
+  options.writes = false;
+  HashWorld world(1, good_weather(true), options);
+  ASSERT_TRUE(world.connected());
+  EXPECT_TRUE(world.get(HashWorld::key_of(0)));
+  world.gets().fail();
+  EXPECT_EQ(world.get(HashWorld::key_of(0)), std::nullopt);
+  EXPECT_EQ(world.error, Code::connection_lost);
+}
+
+TEST(HashGets, HeadersThatAreNoneAreRefused) {
+  hash::HashFixture f;
+  hash::HashHeader good{};
+  std::memcpy(&good, f.parts.region.at(f.map->header_offset), sizeof good);
+  const auto fault_of = [&](const auto& change, std::uint64_t offset) {
+    hash::HashHeader bad = good;
+    change(bad);
+    const auto read = HashTarget::read(bad, offset, f.parts.region.bytes());
+    return read ? Error{} : read.error();
+  };
+  const std::uint64_t offset = f.map->header_offset;
+  const auto same = [](hash::HashHeader&) {};
+  EXPECT_TRUE(HashTarget::read(good, offset, f.parts.region.bytes()));
+  EXPECT_EQ(fault_of([](auto& bad) { bad.magic = 1; }, offset), (Error{Code::corrupt, 0, 1}));
+  EXPECT_EQ(fault_of([](auto& bad) { bad.superseded = 0; }, offset), (Error{Code::corrupt, 0, 2}));
+  EXPECT_EQ(fault_of([](auto& bad) { bad.partitions = 3; }, offset), (Error{Code::corrupt, 0, 3}));
+  EXPECT_EQ(fault_of([](auto& bad) { bad.partitions = 1024; }, offset),
+            (Error{Code::corrupt, 0, 3}));
+  EXPECT_EQ(fault_of(same, offset + 8), (Error{Code::corrupt, 0, 4}));
+  EXPECT_EQ(fault_of(same, f.parts.region.bytes() - 512 + 512), (Error{Code::corrupt, 0, 4}));
+  EXPECT_EQ(fault_of([](auto& bad) { bad.versions = 0; }, offset).code, Code::unsupported);
+}
+
+TEST(HashGetsSim, AnswersAreRightInGoodWeather) {
+  for (const bool in_order : {true, false}) {
+    for (const bool together : {true, false}) {
+      HashWorldCounts counts;
+      HashWorldOptions options;
+      options.together = together;
+      run_hash_seeds(good_weather(in_order), options, 10, counts);
+      EXPECT_EQ(counts.lost, 0u);
+      EXPECT_GT(counts.gets.answers, 50 * counts.contended);
+      EXPECT_GT(counts.gets.found, counts.gets.answers / 3);
+      EXPECT_GT(counts.splits, 0u);
+      EXPECT_GT(counts.links, 0u);
+      EXPECT_GT(counts.late, 0u);
+    }
+  }
+}
+
+TEST(HashGetsSim, AnswersAreRightInBadWeather) {
+  HashWorldCounts counts;
+  run_hash_seeds(fabric::sim::Faults::harsh(), {}, 30, counts);
+  EXPECT_GT(counts.gets.answers, counts.lost);
+  EXPECT_GT(counts.torn, 0u);
+  EXPECT_GT(counts.reordered, 0u);
+  EXPECT_GT(counts.gets.restarts, 0u);
+}
+
+TEST(HashGetsSim, AnswersAreRightWhereReadsKeepTheirOrder) {
+  for (const bool together : {true, false}) {
+    HashWorldCounts counts;
+    HashWorldOptions options;
+    options.together = together;
+    fabric::sim::Faults faults = fabric::sim::Faults::harsh();
+    faults.reads_in_order = true;
+    run_hash_seeds(faults, options, 20, counts);
+    EXPECT_EQ(counts.reordered, 0u);
+    EXPECT_GT(counts.torn, 0u);
+    EXPECT_GT(counts.gets.too_late, 0u);
+  }
+}
+
+TEST(HashGetsSim, WithoutAnythingRemembered) {
+  HashWorldCounts counts;
+  HashWorldOptions options;
+  options.cache_bytes = 0;
+  options.directory_bytes = 0;
+  run_hash_seeds(fabric::sim::Faults::harsh(), options, 10, counts);
+  EXPECT_GT(counts.gets.answers, counts.lost);
+}
+
+TEST(HashGetsSim, MapsThatAreDropped) {
+  HashWorldCounts counts;
+  HashWorldOptions options;
+  options.drops = true;
+  run_hash_seeds(fabric::sim::Faults::harsh(), options, 20, counts);
+  EXPECT_GT(counts.not_found, 0u);
+}
+
+}  // namespace
+}  // namespace espalier::place
