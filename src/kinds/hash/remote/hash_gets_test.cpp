@@ -161,7 +161,7 @@ TEST(HashGetsSim, AnswersAreRightInGoodWeather) {
       HashWorldCounts counts;
       HashWorldOptions options;
       options.together = together;
-      run_hash_seeds(good_weather(in_order), options, 10, counts);
+      run_hash_seeds(good_weather(in_order), options, 6, counts);
       EXPECT_EQ(counts.lost, 0u);
       EXPECT_GT(counts.gets.answers, 50 * counts.contended);
       EXPECT_GT(counts.gets.found, counts.gets.answers / 3);
@@ -174,7 +174,7 @@ TEST(HashGetsSim, AnswersAreRightInGoodWeather) {
 
 TEST(HashGetsSim, AnswersAreRightInBadWeather) {
   HashWorldCounts counts;
-  run_hash_seeds(fabric::sim::Faults::harsh(), {}, 30, counts);
+  run_hash_seeds(fabric::sim::Faults::harsh(), {}, 8, counts);
   EXPECT_GT(counts.gets.answers, counts.lost);
   EXPECT_GT(counts.torn, 0u);
   EXPECT_GT(counts.reordered, 0u);
@@ -188,7 +188,7 @@ TEST(HashGetsSim, AnswersAreRightWhereReadsKeepTheirOrder) {
     options.together = together;
     fabric::sim::Faults faults = fabric::sim::Faults::harsh();
     faults.reads_in_order = true;
-    run_hash_seeds(faults, options, 20, counts);
+    run_hash_seeds(faults, options, 5, counts);
     EXPECT_EQ(counts.reordered, 0u);
     EXPECT_GT(counts.torn, 0u);
     EXPECT_GT(counts.gets.too_late, 0u);
@@ -200,7 +200,7 @@ TEST(HashGetsSim, WithoutAnythingRemembered) {
   HashWorldOptions options;
   options.cache_bytes = 0;
   options.directory_bytes = 0;
-  run_hash_seeds(fabric::sim::Faults::harsh(), options, 10, counts);
+  run_hash_seeds(fabric::sim::Faults::harsh(), options, 4, counts);
   EXPECT_GT(counts.gets.answers, counts.lost);
 }
 

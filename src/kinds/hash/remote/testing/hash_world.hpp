@@ -32,7 +32,7 @@ struct HashWorldOptions {
   std::uint64_t cache_bytes = 64 << 10;
   std::uint64_t directory_bytes = 1 << 20;
   std::uint32_t keys = 2500;       // of which the first part is there at the begin
-  std::uint32_t first_keys = 900;  // a segment splits at 1150
+  std::uint32_t first_keys = 1'120;  // a segment splits at 1150
   std::uint32_t gets = 600;
   bool writes = true;
   bool long_pairs = true;
@@ -235,7 +235,7 @@ class HashWorld final : private Handler {
   // --- what the host does ------------------------------------------------------------------------
 
   void write_after() {
-    world_.after(random_.below(6'000), [this] {
+    world_.after(random_.below(3'000), [this] {
       if (ended_) return;
       if (!dropped_) act();
       write_after();
