@@ -11,11 +11,13 @@ struct WalkTraffic {
   std::uint64_t round_trips = 0;
   std::uint64_t bytes = 0;   // those of `asides` too
   std::uint64_t asides = 0;  // round trips for which no walk waited: those of mapping feeds
+  std::uint64_t by_rings = 0;  // reads that a client was to do alone, and asked the node for
 
   WalkTraffic& operator+=(const WalkTraffic& other) {
     round_trips += other.round_trips;
     bytes += other.bytes;
     asides += other.asides;
+    by_rings += other.by_rings;
     return *this;
   }
 };

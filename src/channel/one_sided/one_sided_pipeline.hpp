@@ -10,6 +10,17 @@
 //
 // A scan that has delivered items is not begun again: it ends with its error.
 //
+// `Readers` is what a kind's objects are read by, through one connection for READs:
+//
+//   static bool serves(Op)            which requests a client can do alone
+//   kAskedForAlone                    whether what the node or the object does not allow is refused;
+//                                     else the rings answer
+//   open(requests, connection, n)     the reader of object n, kept once it is made
+//   renew(requests, lease)            asks the node for what the lease needs now
+//   wait(), close(), traffic()
+//
+// and a reader has submit(), poll(), pending(), lease(), fail() and traffic().
+//
 // Thread: one at a time.
 #pragma once
 
@@ -20,13 +31,15 @@
 #include <span>
 #include <vector>
 
+#include "channel/rings/pipeline_impl.hpp"
 #include "channel/rings/remote_pipeline.hpp"
 #include "channel/rings/thread_rings.hpp"
-#include "kinds/map/client/map_impl.hpp"
-#include "kinds/map/client/one_sided_maps.hpp"
+#include "channel/rings/walk_options.hpp"
+#include "reach/walk_traffic.hpp"
 
 namespace espalier::client {
 
+template <class Readers>
 class OneSidedPipeline final : public PipelineImpl {
  public:
   /// Lanes to the node, both this pipeline's own: one for requests, one for what the lease needs,
@@ -42,9 +55,12 @@ class OneSidedPipeline final : public PipelineImpl {
   std::size_t advance() override;
   void run(std::span<const Request> requests, Handler& handler) override;
 
-  [[nodiscard]] tree::WalkTraffic traffic() const { return maps_.traffic(); }
-  /// Reads that went by the rings after all.
-  [[nodiscard]] std::uint64_t fallbacks() const { return fallbacks_; }
+  /// What its reads took.
+  [[nodiscard]] tree::WalkTraffic traffic() const {
+    tree::WalkTraffic traffic = readers_.traffic();
+    traffic.by_rings = by_rings_;
+    return traffic;
+  }
 
  private:
   struct Queued {
@@ -80,17 +96,17 @@ class OneSidedPipeline final : public PipelineImpl {
   const Scope scope_;
   std::unique_ptr<RemoteRequests> requests_;
   std::unique_ptr<RemoteRequests> control_;
-  OneSidedMaps maps_;
-  place::OneSidedReader* reader_ = nullptr;  // null: none, or it is to be made anew
-  bool broken_ = false;                      // it is let go of when its walks have ended
+  Readers readers_;
+  typename Readers::Reader* reader_ = nullptr;  // null: none, or it is to be made anew
+  bool broken_ = false;                         // it is let go of when its walks have ended
   std::vector<Place> places_;
   std::vector<std::uint32_t> free_;
   std::deque<Queued> queue_;
   std::size_t reading_ = 0;  // places in use
   std::uint64_t completed_ = 0;
-  std::uint64_t fallbacks_ = 0;
-  std::uint32_t quiet_ = 0;  // looks since a READ was last posted
-  std::uint64_t trips_ = 0;  // as of the last look
+  std::uint64_t by_rings_ = 0;  // reads that went by the rings after all
+  std::uint32_t quiet_ = 0;     // looks since a READ was last posted
+  std::uint64_t trips_ = 0;     // as of the last look
 };
 
 }  // namespace espalier::client
