@@ -26,15 +26,14 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "channel/rings/pipeline_impl.hpp"
 #include "channel/rings/remote_pipeline.hpp"
+#include "channel/rings/remote_sessions.hpp"
 #include "channel/rings/thread_rings.hpp"
-#include "channel/rings/walk_options.hpp"
 #include "reach/walk_traffic.hpp"
 
 namespace espalier::client {
@@ -43,11 +42,11 @@ template <class Readers>
 class OneSidedPipeline final : public PipelineImpl {
  public:
   /// Lanes to the node, both this pipeline's own: one for requests, one for what the lease needs,
-  /// which waits for its answers. They are handed to `give_back` at the end, with what reads took.
-  using GiveBack = std::function<void(std::unique_ptr<ThreadRings>, const tree::WalkTraffic&)>;
-  OneSidedPipeline(std::unique_ptr<ThreadRings> rings, std::unique_ptr<ThreadRings> control,
-                   GiveBack give_back, const Scope& scope, std::uint32_t in_flight,
-                   const WalkOptions& options);
+  /// which waits for its answers. The sessions have them back at the end, and are told what reads
+  /// took whenever none is left.
+  OneSidedPipeline(std::shared_ptr<RemoteSessions> sessions, std::unique_ptr<ThreadRings> rings,
+                   std::unique_ptr<ThreadRings> control, const Scope& scope,
+                   std::uint32_t in_flight);
   ~OneSidedPipeline() override;
 
   void submit(std::span<const Request> requests, Handler& handler) override;
@@ -83,6 +82,7 @@ class OneSidedPipeline final : public PipelineImpl {
   };
 
   void start();
+  void tell();
   void walk();
   void refuse(const Queued& queued, const Error& error);
   void go_by_rings(const Queued& queued);
@@ -90,9 +90,9 @@ class OneSidedPipeline final : public PipelineImpl {
     return queue_.size() + reading_ + requests_->pending();
   }
 
+  const std::shared_ptr<RemoteSessions> sessions_;
   std::unique_ptr<ThreadRings> rings_;
   std::unique_ptr<ThreadRings> control_rings_;
-  GiveBack give_back_;
   const Scope scope_;
   std::unique_ptr<RemoteRequests> requests_;
   std::unique_ptr<RemoteRequests> control_;
@@ -105,8 +105,9 @@ class OneSidedPipeline final : public PipelineImpl {
   std::size_t reading_ = 0;  // places in use
   std::uint64_t completed_ = 0;
   std::uint64_t by_rings_ = 0;  // reads that went by the rings after all
-  std::uint32_t quiet_ = 0;     // looks since a READ was last posted
-  std::uint64_t trips_ = 0;     // as of the last look
+  tree::WalkTraffic told_;
+  std::uint32_t quiet_ = 0;  // looks since a READ was last posted
+  std::uint64_t trips_ = 0;  // as of the last look
 };
 
 }  // namespace espalier::client

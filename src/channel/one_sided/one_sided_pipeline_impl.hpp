@@ -10,17 +10,17 @@
 namespace espalier::client {
 
 template <class Readers>
-OneSidedPipeline<Readers>::OneSidedPipeline(std::unique_ptr<ThreadRings> rings,
+OneSidedPipeline<Readers>::OneSidedPipeline(std::shared_ptr<RemoteSessions> sessions,
+                                            std::unique_ptr<ThreadRings> rings,
                                             std::unique_ptr<ThreadRings> control,
-                                            GiveBack give_back, const Scope& scope,
-                                            std::uint32_t in_flight, const WalkOptions& options)
-    : rings_(std::move(rings)),
+                                            const Scope& scope, std::uint32_t in_flight)
+    : sessions_(std::move(sessions)),
+      rings_(std::move(rings)),
       control_rings_(std::move(control)),
-      give_back_(std::move(give_back)),
       scope_(scope),
       requests_(std::make_unique<RemoteRequests>(*rings_, in_flight)),
       control_(std::make_unique<RemoteRequests>(*control_rings_, 1)),
-      readers_(in_flight, options),
+      readers_(in_flight, sessions_->walks()),
       places_(in_flight) {
   for (std::uint32_t i = in_flight; i != 0; --i) free_.push_back(i - 1);
 }
@@ -28,10 +28,18 @@ OneSidedPipeline<Readers>::OneSidedPipeline(std::unique_ptr<ThreadRings> rings,
 template <class Readers>
 OneSidedPipeline<Readers>::~OneSidedPipeline() {
   while (pending() != 0) poll();
+  tell();
   requests_.reset();
   control_.reset();
-  give_back_(std::move(rings_), traffic());
-  give_back_(std::move(control_rings_), {});
+  sessions_->release(std::move(rings_));
+  sessions_->release(std::move(control_rings_));
+}
+
+template <class Readers>
+void OneSidedPipeline<Readers>::tell() {
+  const tree::WalkTraffic now = traffic();
+  sessions_->traffic().add(told_, now);
+  told_ = now;
 }
 
 template <class Readers>
@@ -149,6 +157,7 @@ std::size_t OneSidedPipeline<Readers>::advance() {
   walk();
   start();
   if (requests_->pending() != 0) requests_->advance();
+  if (pending() == 0) tell();
   return pending();
 }
 

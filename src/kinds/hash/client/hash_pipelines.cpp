@@ -129,13 +129,7 @@ Result<std::unique_ptr<PipelineImpl>> open_alone(RemoteSessions& sessions, const
     return fail(Code::not_found);
   }
   return std::make_unique<OneSidedPipeline<OneSidedHashes>>(
-      std::move(*rings), std::move(*control),
-      [of = sessions.shared_from_this()](std::unique_ptr<ThreadRings> lane,
-                                         const tree::WalkTraffic& read) {
-        of->release(std::move(lane));
-        of->traffic().add({}, read);
-      },
-      scope, in_flight, sessions.walks());
+      sessions.shared_from_this(), std::move(*rings), std::move(*control), scope, in_flight);
 }
 
 }  // namespace

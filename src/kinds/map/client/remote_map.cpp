@@ -262,13 +262,8 @@ Result<std::unique_ptr<PipelineImpl>> RemoteMap::open_pipeline(std::uint32_t in_
       sessions_->release(std::move(*control));
       return fail(Code::connection_lost);
     }
-    return std::make_unique<OneSidedPipeline<OneSidedMaps>>(
-        std::move(*rings), std::move(*control),
-        [sessions = sessions_](std::unique_ptr<ThreadRings> lane, const tree::WalkTraffic& read) {
-          sessions->release(std::move(lane));
-          sessions->traffic().add({}, read);
-        },
-        place, in_flight, sessions_->walks());
+    return std::make_unique<OneSidedPipeline<OneSidedMaps>>(sessions_, std::move(*rings),
+                                                            std::move(*control), place, in_flight);
   }
   return std::make_unique<RingPipeline>(sessions_, std::move(*rings), place, in_flight);
 }
