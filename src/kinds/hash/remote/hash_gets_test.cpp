@@ -155,6 +155,110 @@ TEST(HashGets, HeadersThatAreNoneAreRefused) {
   EXPECT_EQ(fault_of([](auto& bad) { bad.versions = 0; }, offset).code, Code::unsupported);
 }
 
+/// A copy of a map's region, to be read while somebody changes what is there.
+class ForgedRegion {
+ public:
+  ForgedRegion(std::uint64_t seed, bool in_order)
+      : random_(seed),
+        f_({.partitions = 1, .seed = hash::HashSeed{seed, 5}}),
+        world_(seed, good_weather(in_order)),
+        host_(world_.add_node("host")),
+        client_(world_.add_node("client")),
+        here_(*client_),
+        there_(*host_) {
+    const auto held = f_.map->hold(f_.thread);
+    for (int i = 0; i < 1'500; ++i) f_.put(key(i), std::string(i % 9 == 0 ? 1'500 : 30, 'v'));
+    for (int i = 0; i < 300; ++i) f_.put(key(i), "again");
+    bytes_.resize(f_.parts.region.taken_bytes() / 8);
+    std::memcpy(bytes_.data(), f_.parts.region.at(0), bytes_.size() * 8);
+    f_.map->drop(*held);
+    for (std::size_t i = 0; i < bytes_.size(); ++i) {
+      if (bytes_[i] != 0 && (i * 8 < header() || i * 8 >= header() + 72)) used_.push_back(i);
+    }
+    auto offered =
+        host_->regions().offer({reinterpret_cast<std::byte*>(bytes_.data()), bytes_.size() * 8},
+                               fabric::RemoteRights::read, 0);
+    region_ = *std::move(offered);
+    EXPECT_TRUE(host_->listen("host"));
+    EXPECT_TRUE(connect(world_, here_, there_, "host"));
+    hash::HashHeader own{};
+    std::memcpy(&own, f_.parts.region.at(header()), sizeof own);
+    const auto target = HashTarget::read(own, header(), bytes_.size() * 8).value();
+    port_.emplace(*here_.pair, here_.sends, region_.remote(), client_->properties());
+    gets_.emplace(
+        *port_, target,
+        HashGets::Options{
+            .in_flight = 2, .now_ns = [this] { return world_.now_ns(); }, .cache = &cache_});
+  }
+  [[nodiscard]] static std::string key(int number) { return "key" + std::to_string(number); }
+  /// Changes some words into others that are there, or any.
+  void forge() {
+    for (int i = 0; i < 2'000; ++i) {
+      std::uint64_t& word = bytes_[used_[random_.below(used_.size())]];
+      switch (random_.below(3)) {
+        case 0: word = bytes_[used_[random_.below(used_.size())]]; break;
+        case 1: word ^= std::uint64_t{1} << random_.below(64); break;
+        default: word = random_.next();
+      }
+    }
+  }
+  /// Whether a get ends, however.
+  bool ends(const std::string& wanted, Handler& handler) {
+    Request request;
+    request.op = Op::get;
+    request.key = wanted;
+    gets_->submit({&request, 1}, handler);
+    for (int turns = 0; gets_->poll() != 0; ++turns) {
+      if (turns == 100'000) return false;
+      // The node answers all that is asked.
+      if (gets_->lease().due(world_.now_ns())) {
+        gets_->lease().granted(1, 1, world_.now_ns(), world_.now_ns());
+      }
+      client_->wait(100'000);
+    }
+    return true;
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t header() const { return f_.map->header_offset; }
+
+  base::Random random_;
+  hash::HashFixture f_;
+  std::vector<std::uint64_t> bytes_;
+  std::vector<std::size_t> used_;
+  fabric::sim::World world_;
+  std::unique_ptr<fabric::Endpoint> host_;
+  std::unique_ptr<fabric::Endpoint> client_;
+  fabric::Registration region_;
+  fabric::sim::End here_;
+  fabric::sim::End there_;
+  BinCache cache_{64 << 10};
+  std::optional<ReadPort> port_;
+  std::optional<HashGets> gets_;
+};
+
+TEST(HashGets, BytesThatAreNoMapLeadNowhere) {
+  struct Ended final : Handler {
+    void done(const Completion& completion) override {
+      if (completion.ok) return void(++answers);
+      EXPECT_EQ(completion.error.code, Code::contended);
+      ++refused;
+    }
+    std::uint64_t answers = 0;
+    std::uint64_t refused = 0;
+  };
+  Ended ended;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    ForgedRegion region(seed, seed % 2 == 0);
+    for (int i = 0; i < 300; ++i) {
+      ASSERT_TRUE(region.ends(ForgedRegion::key(i * 5), ended)) << "seed " << seed;
+      if (i % 3 == 0) region.forge();
+    }
+  }
+  EXPECT_GT(ended.answers, 0u);
+  EXPECT_GT(ended.refused, 0u);
+}
+
 TEST(HashGetsSim, AnswersAreRightInGoodWeather) {
   for (const bool in_order : {true, false}) {
     for (const bool together : {true, false}) {
