@@ -198,7 +198,7 @@ class ForgedRegion {
       switch (random_.below(3)) {
         case 0: word = bytes_[used_[random_.below(used_.size())]]; break;
         case 1: word ^= std::uint64_t{1} << random_.below(64); break;
-        default: word = random_.between(0, ~std::uint64_t{0});
+        default: word = random_();
       }
     }
   }
