@@ -13,8 +13,8 @@
 // `Readers` is what a kind's objects are read by, through one connection for READs:
 //
 //   static bool serves(Op)            which requests a client can do alone
-//   kAskedForAlone                    whether what the node or the object does not allow is refused;
-//                                     else the rings answer
+//   kAskedForAlone                    whether what the node or the object does not allow is
+//                                     refused; else the rings answer
 //   open(requests, connection, n)     the reader of object n, kept once it is made
 //   renew(requests, lease)            asks the node for what the lease needs now
 //   wait(), close(), traffic()

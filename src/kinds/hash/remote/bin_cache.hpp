@@ -2,7 +2,7 @@
 // What a reader elsewhere remembers of hash maps: buckets of bins as they were, which tell what to
 // ask for together with the bin, and directories, which tell where bins are.
 //
-//   bucket  | offset | slot | slot | ... |      the line as it was, its offset in place of its header
+//   bucket  | offset | slot | slot | ... |      the line as it was, its offset for its header
 //
 // All of it is hints. A bin that answers was read after the read version, and says itself whether
 // it was moved and whose it is; segments stay where they are while their map lives.
