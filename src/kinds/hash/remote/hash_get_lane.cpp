@@ -87,7 +87,11 @@ bool HashGetLane::begin_fresh() {
     get.term = lease.term();
     get.twice = false;
     get.brought.clear();
-    if (!port.reads_in_order()) continue;
+    view_of(get).prefetch();
+  }
+  if (!port.reads_in_order()) return true;
+  for (Get& get : gets_) {
+    if (get.state != State::begun) continue;
     const std::size_t wanted = reads_.wanted.size();
     RemoteView view = view_of(get);
     view.ask_ahead();
@@ -142,7 +146,9 @@ void HashGetLane::arrive() {
       }
     }
     get.brought.arrive();
+    const std::size_t wanted = reads_.wanted.size();
     look(get);
+    shared_.reads.port->prefetch(reads_, wanted);
   }
 }
 

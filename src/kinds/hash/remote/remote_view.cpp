@@ -64,6 +64,13 @@ void RemoteView::want_last(std::uint64_t bin) const {
   want(Part::last_line, line_offset(), kFirstWords);
 }
 
+void RemoteView::prefetch() const {
+  const auto& known = reads_.directories->of(hash_.partition());
+  if (known.place.none() || reads_.cache == nullptr) return;
+  const PlaceWord segment{known.entries[hash_.prefix(known.place.depth())]};
+  reads_.cache->prefetch(bucket_offset(segment, hash_.bin()));
+}
+
 void RemoteView::ask_ahead() {
   const auto& known = reads_.directories->of(hash_.partition());
   if (known.place.none()) {

@@ -78,6 +78,8 @@ class RemoteView {
         version_(version),
         twice_(twice) {}
 
+  /// Has brought near what ask_ahead() will look at.
+  void prefetch() const;
   /// Asks for what the get will look at, as far as it is remembered.
   void ask_ahead();
 
