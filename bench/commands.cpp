@@ -503,8 +503,8 @@ void add_hash(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   add_list(command, "--experiment", options->experiments,
            hash_experiment_names() + "; by default all");
   add_choices(command, "--target", options->targets, parse_hash_target,
-              "embedded, unix, rings-write, rings-send, device, absl, boost, memcached; by default "
-              "those that are there");
+              "embedded, unix, rings-write, rings-send, device, one-sided, one-sided-cold, absl, "
+              "boost, memcached; by default those that are there");
   add_numbers(command, "--batches", options->batches,
               "requests in flight (batches); 1,2,4,8,16,32,64 by default");
   add_number(command, "--keys", options->pairs, "pairs of 16 and 48 bytes");

@@ -18,6 +18,8 @@ constexpr std::array kHashTargets{
     HashTargetRow{HashTargetKind::rings_write, "rings-write"},
     HashTargetRow{HashTargetKind::rings_send, "rings-send"},
     HashTargetRow{HashTargetKind::device, "device"},
+    HashTargetRow{HashTargetKind::one_sided, "one-sided"},
+    HashTargetRow{HashTargetKind::one_sided_cold, "one-sided-cold"},
     HashTargetRow{HashTargetKind::absl, "absl"},
     HashTargetRow{HashTargetKind::boost, "boost"},
     HashTargetRow{HashTargetKind::memcached, "memcached"},

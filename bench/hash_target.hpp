@@ -6,6 +6,8 @@
 //   rings-write  a node's, by rings that are written one-sidedly over the fabric
 //   rings-send   a node's, by messages of the fabric
 //   device       a node's, asked through a device
+//   one-sided    a node's, whose memory the client reads by itself over shared memory, with all
+//                bins remembered; one-sided-cold: with directories remembered and hardly a bin
 //   absl, boost  absl::flat_hash_map, boost::unordered_flat_map, without a lock
 //   memcached    over its UNIX socket
 #pragma once
@@ -20,6 +22,7 @@
 
 #include "bench/hash_work.hpp"
 #include "espalier/types.hpp"
+#include "reach/walk_traffic.hpp"
 
 namespace espalier::bench {
 
@@ -29,6 +32,8 @@ enum class HashTargetKind : std::uint8_t {
   rings_write,
   rings_send,
   device,
+  one_sided,
+  one_sided_cold,
   absl,
   boost,
   memcached
@@ -62,6 +67,8 @@ class HashTarget {
   [[nodiscard]] virtual std::string settings() const = 0;
   /// Where its node is to be asked for no-ops; empty: it has none that is.
   [[nodiscard]] virtual std::string node_address() const { return {}; }
+  /// What gets took since the target was made, where clients read by themselves.
+  [[nodiscard]] virtual std::optional<tree::WalkTraffic> traffic() { return std::nullopt; }
   /// Memory of the pairs, where it can tell.
   [[nodiscard]] virtual std::optional<std::uint64_t> memory_bytes() { return std::nullopt; }
 };

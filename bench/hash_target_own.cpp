@@ -12,6 +12,7 @@
 #include "bench/map_session.hpp"
 #include "bench/own_device.hpp"
 #include "bench/own_node.hpp"
+#include "client/store_impl.hpp"
 #include "espalier/hash_map.hpp"
 
 namespace espalier::bench {
@@ -38,8 +39,24 @@ struct OwnPlaces {
   std::optional<Store> store;
 };
 
-Store connect_to_own(const std::string& address) {
-  return value_or_throw(Store::connect(address), "cannot connect to the node");
+bool reads_alone(HashTargetKind kind) {
+  return kind == HashTargetKind::one_sided || kind == HashTargetKind::one_sided_cold;
+}
+
+/// What a client is to remember. Bins take 14 to 28 bytes a pair, half of which the cache has room
+/// to spare for.
+StoreOptions access_of(HashTargetKind kind, const HashTargetOptions& options) {
+  if (!reads_alone(kind)) return {};
+  constexpr std::uint64_t kDirectoriesAlone = 512 << 10;
+  constexpr std::uint64_t kBinBytesOfPair = 56;
+  const bool cold = kind == HashTargetKind::one_sided_cold;
+  return {.access = Access::one_sided,
+          .cache_bytes =
+              cold ? kDirectoriesAlone : kDirectoriesAlone + options.pairs * kBinBytesOfPair};
+}
+
+Store connect_to_own(const std::string& address, const StoreOptions& options = {}) {
+  return value_or_throw(Store::connect(address, options), "cannot connect to the node");
 }
 
 OwnPlaces start_places(HashTargetKind kind, const HashTargetOptions& options) {
@@ -50,7 +67,7 @@ OwnPlaces start_places(HashTargetKind kind, const HashTargetOptions& options) {
   }
   node::Config config = own_node_config();
   NodeTransport transport = NodeTransport::unix_socket;
-  if (kind == HashTargetKind::rings_write) transport = NodeTransport::shm;
+  if (kind == HashTargetKind::rings_write || reads_alone(kind)) transport = NodeTransport::shm;
   if (kind == HashTargetKind::rings_send) transport = NodeTransport::shm_send;
   if (kind == HashTargetKind::device) {
     prepare_host(config);
@@ -60,9 +77,11 @@ OwnPlaces start_places(HashTargetKind kind, const HashTargetOptions& options) {
     return places;
   }
   prepare(config, transport);
+  config.node.one_sided = reads_alone(kind);
   places.node = start_own_node(config);
-  places.address = address_of(*places.node, transport);
-  places.store.emplace(connect_to_own(places.address));
+  const std::string address = address_of(*places.node, transport);
+  if (!reads_alone(kind)) places.address = address;
+  places.store.emplace(connect_to_own(address, access_of(kind, options)));
   return places;
 }
 
@@ -88,6 +107,10 @@ class OwnHashTarget final : public HashTarget {
     return fmt::format("{}, versions {}", name(kind_), options_.versions ? "on" : "off");
   }
   [[nodiscard]] std::string node_address() const override { return places_.address; }
+  std::optional<tree::WalkTraffic> traffic() override {
+    if (!reads_alone(kind_)) return std::nullopt;
+    return client::StoreImpl::of(*places_.store).read_traffic();
+  }
   std::optional<std::uint64_t> memory_bytes() override {
     return value_or_throw(map_.stats(), "cannot read its numbers").memory_bytes;
   }

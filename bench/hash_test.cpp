@@ -36,7 +36,8 @@ TEST(RunHashConcurrency, OurWaysAnswerAsAPeerDoes) {
   HashBenchOptions options = tiny_hash();
   options.targets = {HashTargetKind::embedded,    HashTargetKind::unix_rings,
                      HashTargetKind::rings_write, HashTargetKind::rings_send,
-                     HashTargetKind::device,      HashTargetKind::absl};
+                     HashTargetKind::device,      HashTargetKind::one_sided,
+                     HashTargetKind::absl};
   options.experiments = {"peak", "latency", "batches"};
   const PointLines lines = hash_lines(options);
   EXPECT_EQ(lines.exit_code, 0);
@@ -45,7 +46,7 @@ TEST(RunHashConcurrency, OurWaysAnswerAsAPeerDoes) {
   EXPECT_EQ(lines.runs_with("target", "device").size(), 10u);
   EXPECT_EQ(lines.runs_with("workload", "random-lines").size(), 3u);
   EXPECT_EQ(lines.runs_with("workload", "noop").size(), 3u);
-  ASSERT_EQ(lines.runs.size(), 66u);
+  ASSERT_EQ(lines.runs.size(), 76u);
   for (const Json& line : lines.runs) {
     if (line.at("target") == "machine" || line.at("workload") == "noop") continue;
     EXPECT_EQ(line.at("ops"), 600);
@@ -53,6 +54,11 @@ TEST(RunHashConcurrency, OurWaysAnswerAsAPeerDoes) {
     EXPECT_EQ(line.contains("ns_p99"), line.at("experiment") == "latency");
     const std::string target = line.at("target");
     EXPECT_EQ(line.contains("bytes_per_pair"), target != "absl") << target;
+    ASSERT_EQ(line.contains("waits_per_get"), target == "one-sided") << target;
+    if (target != "one-sided") continue;
+    EXPECT_GT(line.at("waits_per_get").get<double>(), 0.9);
+    EXPECT_LT(line.at("waits_per_get").get<double>(), 4);
+    EXPECT_EQ(line.at("by_rings_per_get"), 0);
   }
 }
 

@@ -120,6 +120,7 @@ class HashRun {
     const RequestList& list = requests_of(setting.mix);
     PointSample sample;
     HashAnswers answers;
+    const auto before = target.traffic();
     run_pinned([&] {
       const base::Stopwatch watch;
       if (setting.clocked) {
@@ -134,6 +135,10 @@ class HashRun {
           fmt::format("{} of {} requests failed", answers.failed, list.size()));
     }
     sample.checksum = answers.checksum();
+    if (before) {
+      const auto gets = std::ranges::count(list.requests(), Op::get, &Request::op);
+      add_traffic(sample, *before, *target.traffic(), static_cast<double>(gets));
+    }
     if (lines_per_s_ > 0 && sample.seconds > 0) {
       const double rate = static_cast<double>(sample.ops) / sample.seconds;
       sample.numbers.emplace_back("percent_of_random_lines", 100 * rate / lines_per_s_);
@@ -143,6 +148,19 @@ class HashRun {
           "bytes_per_pair", static_cast<double>(*bytes) / static_cast<double>(pairs_.count()));
     }
     return sample;
+  }
+
+  // What a get took, where clients read by themselves.
+  static void add_traffic(PointSample& sample, const tree::WalkTraffic& before,
+                          const tree::WalkTraffic& now, double gets) {
+    const auto each = [&](const char* what, std::uint64_t tree::WalkTraffic::* count) {
+      if (gets > 0)
+        sample.numbers.emplace_back(what, static_cast<double>(now.*count - before.*count) / gets);
+    };
+    each("waits_per_get", &tree::WalkTraffic::round_trips);
+    each("reads_per_get", &tree::WalkTraffic::reads);
+    each("read_bytes_per_get", &tree::WalkTraffic::bytes);
+    each("by_rings_per_get", &tree::WalkTraffic::by_rings);
   }
 
   // Each request of a batch has waited for as long as the batch took.

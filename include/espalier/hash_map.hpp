@@ -12,7 +12,10 @@
 // Pipeline::open(hash_map), and answer such requests with `unsupported`. Batches and snapshots hash
 // maps do not have yet.
 //
-// Of a node a hash map is used by requests, whatever the store's Access says.
+// Of a node a hash map is used by requests; where the store was connected with Access::one_sided,
+// or in_network, gets are READs of the node's memory: two waits, or one where the pair's place is
+// remembered (StoreOptions::cache_bytes). What cannot be read so, as a map without versions, is
+// asked for.
 //
 // Errors of all calls: too_many_participants; out_of_memory (the store's or this process's: the
 // call has changed nothing); forked (another process made the handle, docs/fork.md); not_found (it

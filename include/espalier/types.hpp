@@ -65,7 +65,8 @@ struct MapStats {
   std::uint64_t snapshots = 0;
 };
 
-/// How a client reads the maps of a node, and tables that it reads whole (Table::read_rows).
+/// How a client reads the maps and hash maps of a node, and tables that it reads whole
+/// (Table::read_rows).
 enum class Access : std::uint8_t {
   rpc = 0,        ///< it asks the node, which answers
   one_sided = 1,  ///< it walks the maps itself, by READs of the node's memory

@@ -39,6 +39,7 @@ void ReadPort::want(LaneReads& lane, std::uint64_t offset, std::byte* into, std:
     lane.wanted.push_back(
         fabric::WorkRequest::read(0, {into, part}, region_.key, region_.at(offset)).unsignalled());
     traffic_.bytes += part;
+    ++traffic_.reads;
     lane.bytes += part;
     offset += part;
     into += part;
@@ -55,6 +56,7 @@ void ReadPort::want_keyed(LaneReads& lane, fabric::RegionKey key, std::uint64_t 
   }
   lane.wanted.push_back(fabric::WorkRequest::read(0, {into, bytes}, key, number).unsignalled());
   traffic_.bytes += bytes;
+  ++traffic_.reads;
   lane.bytes += bytes;
 }
 

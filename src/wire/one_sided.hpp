@@ -2,9 +2,9 @@
 // What a client is told before it reads an object by READs alone, whatever its kind, and how it
 // renews its lease. The page docs/formats/one_sided.md draws it.
 //
-// The answer to one_sided_open, or one_sided_table, is a row of fields: each a FieldHeader, then so
-// many bytes, then zeros up to a multiple of 8. Who reads it skips kinds that it does not know, so
-// that later parts add theirs without another version.
+// The answer to one_sided_open, one_sided_table or one_sided_hash is a row of fields: each a
+// FieldHeader, then so many bytes, then zeros up to a multiple of 8. Who reads it skips kinds that
+// it does not know, so that later parts add theirs without another version.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +24,7 @@ enum class FieldKind : std::uint16_t {
   redirect = 6,  // RedirectPlace: where tables in switches may send them
   feed = 7,      // FeedPlace: where changes of the map's mappings are told
   borders = 8,   // ShardBorders, and both behind it: of a shard, which keys it has
+  hash = 9,      // HashPlace: the hash map that was asked for
 };
 
 struct FieldHeader {

@@ -447,7 +447,9 @@ TEST_P(HashMapOfANode, HostileRequestsAreRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, HashMapOverEachWay,
-                         ::testing::Values("embedded", "unix", "shm", "roce", "device"), way_name);
+                         ::testing::Values("embedded", "unix", "shm", "roce", "device",
+                                           "shm_one_sided", "roce_one_sided"),
+                         way_name);
 INSTANTIATE_TEST_SUITE_P(Ways, HashMapOfANode, ::testing::Values("unix", "device"), way_name);
 
 // What no hash map can say is not believed.

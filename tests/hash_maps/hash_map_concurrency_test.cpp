@@ -207,7 +207,8 @@ TEST_P(HashMapConcurrency, ComparedValuesAreNotOverwrittenMeanwhile) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, HashMapConcurrency, ::testing::Values("embedded", "shm"), way_name);
+INSTANTIATE_TEST_SUITE_P(Ways, HashMapConcurrency,
+                         ::testing::Values("embedded", "shm", "shm_one_sided"), way_name);
 
 }  // namespace
 }  // namespace espalier::test

@@ -89,6 +89,7 @@ std::vector<Row> hash_rows() {
       {OffloadId::hash_add, write, Names::by_id, done, On::hash, "n", number(1)},
       {OffloadId::hash_erase, write, Names::by_id, done, On::hash, "i"},
       {OffloadId::hash_walk, read, Names::by_id, done, On::hash},
+      {OffloadId::one_sided_hash, read, Names::all, by_reads, On::hash},
   };
 }
 

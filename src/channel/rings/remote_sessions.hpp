@@ -46,16 +46,21 @@ class ReadTraffic {
     round_trips_.fetch_add(now.round_trips - before.round_trips, std::memory_order_relaxed);
     bytes_.fetch_add(now.bytes - before.bytes, std::memory_order_relaxed);
     asides_.fetch_add(now.asides - before.asides, std::memory_order_relaxed);
+    by_rings_.fetch_add(now.by_rings - before.by_rings, std::memory_order_relaxed);
+    reads_.fetch_add(now.reads - before.reads, std::memory_order_relaxed);
   }
   [[nodiscard]] tree::WalkTraffic sum() const {
     return {round_trips_.load(std::memory_order_relaxed), bytes_.load(std::memory_order_relaxed),
-            asides_.load(std::memory_order_relaxed)};
+            asides_.load(std::memory_order_relaxed), by_rings_.load(std::memory_order_relaxed),
+            reads_.load(std::memory_order_relaxed)};
   }
 
  private:
   std::atomic<std::uint64_t> round_trips_{0};
   std::atomic<std::uint64_t> bytes_{0};
   std::atomic<std::uint64_t> asides_{0};
+  std::atomic<std::uint64_t> by_rings_{0};
+  std::atomic<std::uint64_t> reads_{0};
 };
 
 /// Sessions of one store: connects when one is needed and there is none. Copies that fork() makes

@@ -48,6 +48,13 @@ struct Numbers {
   static constexpr void fields(auto& self, auto& message) { message.fixed(self.numbers); }
 };
 
+/// A row of fields (wire/one_sided.hpp), one of them a HashPlace.
+struct ReadsOpened {
+  std::string_view described;
+
+  static constexpr void fields(auto& self, auto& message) { message.rest(self.described); }
+};
+
 struct ItemFound {
   bool found = false;
   std::uint64_t version = 0;
@@ -145,6 +152,21 @@ struct Stats {
 
   static constexpr void fields(auto& self, auto& message) {
     message.object(self.map, "the hash map's id");
+  }
+};
+
+struct OpenReads {
+  static constexpr wire::CallRow kCall{.id = wire::OffloadId::one_sided_hash,
+                                       .name = "one_sided_hash",
+                                       .summary = "as one_sided_open, of a hash map",
+                                       .right = wire::Right::read,
+                                       .object = wire::Names::all};
+  using Reply = ReadsOpened;
+
+  std::uint32_t map = 0;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.object(self.map, "the id of the hash map to be read");
   }
 };
 
@@ -329,7 +351,7 @@ struct Walk {
   }
 };
 
-using All =
-    wire::CallList<Create, Open, Stats, Get, Put, Insert, Update, Erase, CompareAndSet, Add, Walk>;
+using All = wire::CallList<Create, Open, Stats, Get, Put, Insert, Update, Erase, CompareAndSet, Add,
+                           Walk, OpenReads>;
 
 }  // namespace espalier::hash_calls

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "base/atomic_bytes.hpp"
 #include "catalog/catalog.hpp"
 #include "kinds/hash/hash_map.hpp"
 #include "kinds/hash/hash_threads.hpp"
@@ -111,6 +112,20 @@ Result<Opened> execute(HashMap& of, const Open&) {
 Result<Numbers> execute(HashMap& of, const Stats&) {
   if (of.is_dropped()) return fail(Code::not_found, of.id());
   return Numbers{of.all_numbers()};
+}
+
+// Its versions move meanwhile: word by word, each is whole.
+Result<hash::HashPlace> place_of(const HashMap& map) {
+  if (map.is_dropped()) return fail(Code::not_found, map.id());
+  if (!map.versions) return fail(Code::unsupported);
+  hash::HashPlace place{};
+  place.header_offset = map.header_offset;
+  auto* const to = reinterpret_cast<std::byte*>(&place.header);
+  for (std::size_t at = 0; at < sizeof place.header; at += sizeof(std::uint64_t)) {
+    base::store_plain(to + at,
+                      base::load_shared<std::uint64_t>(map.image + map.header_offset + at));
+  }
+  return place;
 }
 
 Result<ItemWritten> execute(HashMap& of, const Put& asked) { return execute_write(of, asked); }

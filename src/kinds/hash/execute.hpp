@@ -41,6 +41,9 @@ namespace espalier::hash_calls {
 // Of all: errors as the calls of HashMap; not_found (it was dropped).
 [[nodiscard]] Result<Opened> execute(hash::HashMap& of, const Open& asked);
 [[nodiscard]] Result<Numbers> execute(hash::HashMap& of, const Stats& asked);
+/// Where readers elsewhere find it. Errors: besides, unsupported (without versions a reader
+/// elsewhere cannot tell what was there when it began).
+[[nodiscard]] Result<hash::HashPlace> place_of(const hash::HashMap& map);
 
 // Writes that wait until they may be answered. Errors: besides, too_many_participants;
 // std::bad_alloc.

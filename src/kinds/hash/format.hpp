@@ -32,6 +32,9 @@ inline constexpr std::uint32_t kDepthMax = 12;  // of a directory
 inline constexpr std::uint32_t kTagBits = 11;
 inline constexpr std::uint32_t kSlotGenerationBits = 10;
 inline constexpr std::uint32_t kRecordAlignment = 16;
+inline constexpr std::uint32_t kRecordLengthMax = 1024;  // longer pairs lie in a buffer beside it
+inline constexpr std::size_t kKeyBytesMax = 65535;
+inline constexpr std::size_t kValueBytesMax = std::size_t{16} << 20;
 
 /// A bin, or an overflow bucket: one line. `header` is a BucketWord, each slot a Slot.
 struct Bucket {
@@ -172,6 +175,15 @@ static_assert(offsetof(HashHeader, partitions) == 36 && offsetof(HashHeader, ver
 static_assert(offsetof(HashHeader, seed) == 48);
 static_assert(offsetof(HashHeader, read_version) == 64);
 static_assert(offsetof(HashHeader, write_version) == 128);
+
+/// Where a hash map lies, for a client that is to read it by READs alone: a field of the answer to
+/// one_sided_hash (wire/one_sided.hpp).
+struct HashPlace {
+  std::uint64_t header_offset;  // of the map's header in the region
+  HashHeader header;            // as it was then
+};
+static_assert(sizeof(HashPlace) == 8 + sizeof(HashHeader));
+static_assert(std::has_unique_object_representations_v<HashPlace>);
 
 /// A partition as readers know it.
 struct PartitionLine {

@@ -40,9 +40,6 @@ struct StarvedWrite;
 
 namespace espalier::hash {
 
-inline constexpr std::size_t kKeyBytesMax = 65535;
-inline constexpr std::size_t kValueBytesMax = std::size_t{16} << 20;
-
 struct HashOptions {
   std::uint32_t partitions = 64;  ///< a power of two, 1 to 512: of keys that one lock guards
   /// off: faster writes, 32 bytes less for each change under way; no snapshots

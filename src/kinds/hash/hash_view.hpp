@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a reader knows of a hash map: the image of its region, and where things begin.
+//
+// Reading (reading.hpp) goes by a view, of which there are two: this one, of a region that is at
+// hand, and that of bytes that READs bring (remote/remote_view.hpp).
 #pragma once
 
 #include <cstddef>
@@ -9,8 +12,13 @@
 #include "base/atomic_bytes.hpp"
 #include "kinds/hash/format.hpp"
 #include "kinds/hash/key_hash.hpp"
+#include "kinds/hash/record_view.hpp"
 
 namespace espalier::hash {
+
+[[nodiscard]] inline BucketWord load_bucket_word(const std::byte* bucket) {
+  return BucketWord{base::load_shared<std::uint64_t>(bucket, std::memory_order_acquire)};
+}
 
 struct HashView {
   const std::byte* image = nullptr;
@@ -44,6 +52,13 @@ struct HashView {
   [[nodiscard]] const std::byte* bucket(PlaceWord segment, std::uint32_t line) const {
     return image + segment.offset() + (std::uint64_t{1} + line) * kLineBytes;
   }
+  /// A bin's header at this moment.
+  [[nodiscard]] static BucketWord bucket_word_now(const std::byte* bin) {
+    return load_bucket_word(bin);
+  }
+  /// What a slot names.
+  [[nodiscard]] RecordView record(Slot slot) const { return {image, slot}; }
+  [[nodiscard]] static Pair pair(const RecordView& record) { return record.pair(); }
 };
 
 }  // namespace espalier::hash

@@ -6,8 +6,11 @@
 //   nothing: has the bin changed meanwhile? begin again
 //   nothing, or an older state: was something taken out since the version? begin again with a newer
 //
-// Requires: what the reader comes upon is not freed meanwhile: an exposed epoch, since before the
-// version was loaded.
+// A view brings the bytes: in place (HashView), or by READs (remote/remote_view.hpp), which answers
+// zeros for what has not come and says so; then what is told here of it means nothing.
+//
+// Requires: what the reader comes upon is not freed meanwhile: an exposed epoch, or a lease, since
+// before the version was loaded.
 // Thread: any. No locks; a reader begins again only where another thread has moved on, and after
 // kLooksMax looks takes the lock of the partition for the next one.
 #pragma once
@@ -54,10 +57,6 @@ struct BinPlace {
 /// The version of those who read the newest state, released or not, where versions are off.
 inline constexpr std::uint64_t kAnyVersion = std::numeric_limits<std::uint64_t>::max();
 
-[[nodiscard]] inline BucketWord load_bucket_word(const std::byte* bucket) {
-  return BucketWord{base::load_shared<std::uint64_t>(bucket, std::memory_order_acquire)};
-}
-
 /// A bin that the directory led to a while ago, as it is now.
 [[nodiscard]] inline BinPlace revisit(PlaceWord segment, const std::byte* bin) {
   BinPlace place{Look::found, segment, bin, load_bucket_word(bin)};
@@ -68,8 +67,8 @@ inline constexpr std::uint64_t kAnyVersion = std::numeric_limits<std::uint64_t>:
 }
 
 /// Finds the bin of a number that has the hash's part of the directory now.
-[[nodiscard]] inline BinPlace locate_bin(const HashView& view, const KeyHash& hash,
-                                         std::uint32_t bin) {
+template <class View>
+[[nodiscard]] inline BinPlace locate_bin(const View& view, const KeyHash& hash, std::uint32_t bin) {
   const PlaceWord directory = view.directory(hash.partition());
   if (directory.none()) return {.look = Look::absent};
   BinPlace place;
@@ -95,19 +94,21 @@ inline constexpr std::uint64_t kAnyVersion = std::numeric_limits<std::uint64_t>:
 }
 
 /// Finds the bin that has the hash now.
-[[nodiscard]] inline BinPlace locate(const HashView& view, const KeyHash& hash) {
+template <class View>
+[[nodiscard]] inline BinPlace locate(const View& view, const KeyHash& hash) {
   return locate_bin(view, hash, hash.bin());
 }
 
 /// What a slot of the right tag says of the key at a version. `other`: it is another key's.
-[[nodiscard]] inline Looked resolve(const HashView& view, Slot slot, std::string_view key,
+template <class View>
+[[nodiscard]] inline Looked resolve(const View& view, Slot slot, std::string_view key,
                                     std::uint64_t version, bool& other) {
   Looked result{Look::absent, false, slot};
   const auto visible = [&](std::uint64_t of) {
     return of <= version || planted(Bug::answer_unreleased);
   };
   while (result.record.is_link()) [[unlikely]] {
-    const RecordView link(view.image, result.record);
+    const RecordView link = view.record(result.record);
     if (!link.confirmed()) return {.look = Look::changed};
     if (visible(link.version())) {
       result.record = link.newer();
@@ -116,17 +117,19 @@ inline constexpr std::uint64_t kAnyVersion = std::numeric_limits<std::uint64_t>:
     result.older = true;
     result.record = link.older();
   }
-  const Slot named = result.record.empty() ? any_record(view.image, slot) : result.record;
+  const auto any = [&] { return any_record_by([&](Slot at) { return view.record(at); }, slot); };
+  const Slot named = result.record.empty() ? any() : result.record;
   if (named.empty()) return {.look = Look::changed};
-  const RecordView record(view.image, named);
+  const RecordView record = view.record(named);
   if (!record.confirmed()) return {.look = Look::changed};
-  other = !same_key(record.pair().key, key);
+  other = !same_key(view.pair(record).key, key);
   if (!other && !result.record.empty() && visible(record.version())) result.look = Look::found;
   return result;
 }
 
 /// Searches a bin. A miss is right if the bin did not change; Look::changed says that it did.
-[[nodiscard]] inline Looked search(const HashView& view, const BinPlace& place, const KeyHash& hash,
+template <class View>
+[[nodiscard]] inline Looked search(const View& view, const BinPlace& place, const KeyHash& hash,
                                    std::string_view key, std::uint64_t version) {
   reached(Moment::bin_read);
   Looked result;
@@ -152,16 +155,16 @@ inline constexpr std::uint64_t kAnyVersion = std::numeric_limits<std::uint64_t>:
     reached(Moment::bucket_read);
     bucket = view.bucket(place.segment, last.line());
   }
-  const bool same = load_bucket_word(place.bin) == place.header;
+  const bool same = view.bucket_word_now(place.bin) == place.header;
   if (!same && !planted(Bug::changes_ignored)) return {.look = Look::changed};
   return result;
 }
 
 /// What the key was at a version, in a bin that was found for it. `held`: a snapshot holds the
 /// version, so that nothing it needs is gone.
-[[nodiscard]] inline Looked look_in(const HashView& view, const BinPlace& place,
-                                    const KeyHash& hash, std::string_view key,
-                                    std::uint64_t version, bool held) {
+template <class View>
+[[nodiscard]] inline Looked look_in(const View& view, const BinPlace& place, const KeyHash& hash,
+                                    std::string_view key, std::uint64_t version, bool held) {
   if (place.look == Look::changed) return {.look = Look::changed};
   Looked looked;
   if (place.look == Look::found) looked = search(view, place, hash, key, version);
@@ -172,7 +175,8 @@ inline constexpr std::uint64_t kAnyVersion = std::numeric_limits<std::uint64_t>:
 }
 
 /// The same of the bin that the directory leads to now.
-[[nodiscard]] inline Looked look_up(const HashView& view, const KeyHash& hash, std::string_view key,
+template <class View>
+[[nodiscard]] inline Looked look_up(const View& view, const KeyHash& hash, std::string_view key,
                                     std::uint64_t version, bool held) {
   return look_in(view, locate(view, hash), hash, key, version, held);
 }

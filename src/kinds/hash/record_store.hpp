@@ -37,6 +37,7 @@ inline constexpr std::array<std::uint32_t, 19> kRecordBytes = {
     32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024};
 inline constexpr RecordClass kRecordClasses = kRecordBytes.size();
 inline constexpr std::uint32_t kRecordBytesMax = kRecordBytes.back();
+static_assert(kRecordBytesMax == kRecordLengthMax);
 /// Of version links and long records.
 inline constexpr RecordClass kLinkClass = 0;
 static_assert(kRecordBytes[kLinkClass] == sizeof(VersionLink));

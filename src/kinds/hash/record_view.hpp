@@ -42,8 +42,11 @@ struct Pair {
 /// What a slot names, in an image of the region.
 class RecordView {
  public:
-  RecordView(const std::byte* image, Slot slot)
-      : image_(image), at_(image + slot.offset()), slot_(slot) {}
+  RecordView(const std::byte* image, Slot slot) : RecordView(image, image + slot.offset(), slot) {}
+  /// Of bytes that were brought from where the slot says. `image`: of the region, where pairs are
+  /// asked for; those of bytes that were brought have none.
+  RecordView(const std::byte* image, const std::byte* at, Slot slot)
+      : image_(image), at_(at), slot_(slot) {}
 
   /// Whether what lies there is what the slot meant.
   [[nodiscard]] bool confirmed() const {
@@ -87,8 +90,8 @@ class RecordView {
                                            offsetof(LongPairHeader, hash));
   }
   [[nodiscard]] const std::byte* at() const { return at_; }
-
- private:
+  [[nodiscard]] Slot slot() const { return slot_; }
+  /// Its lengths.
   [[nodiscard]] RecordHeader header() const {
     RecordHeader head{};
     head.key_bytes = base::load_plain<std::uint16_t>(at_ + offsetof(RecordHeader, key_bytes));
@@ -96,20 +99,27 @@ class RecordView {
     return head;
   }
 
+ private:
   const std::byte* image_;
   const std::byte* at_;
   Slot slot_;
 };
 
 /// A record of the key whose state a slot names: all that it leads to are of one key.
+/// `record_of(slot)`: what a slot names, a RecordView.
 /// Requires: the slot is not empty, and names no overflow bucket.
-[[nodiscard]] inline Slot any_record(const std::byte* image, Slot slot) {
+template <class RecordOf>
+[[nodiscard]] Slot any_record_by(const RecordOf& record_of, Slot slot) {
   while (slot.is_link()) {
-    const RecordView link(image, slot);
+    const RecordView link = record_of(slot);
     const Slot newer = link.newer();
     slot = newer.empty() ? link.older() : newer;
   }
   return slot;
+}
+/// The same in an image of the region.
+[[nodiscard]] inline Slot any_record(const std::byte* image, Slot slot) {
+  return any_record_by([image](Slot named) { return RecordView(image, named); }, slot);
 }
 
 /// The newest state that a slot names, released or not.

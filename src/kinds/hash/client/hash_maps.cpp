@@ -5,9 +5,11 @@
 
 #include "channel/objects.hpp"
 #include "channel/reached.hpp"
+#include "channel/rings/remote_sessions.hpp"
 #include "kinds/hash/audit.hpp"
 #include "kinds/hash/client/hash_pipelines.hpp"
 #include "kinds/hash/client/hash_walks.hpp"
+#include "kinds/hash/client/one_sided_hashes.hpp"
 #include "kinds/hash/execute.hpp"
 #include "kinds/hash/hash_map.hpp"
 #include "wire/message.hpp"
@@ -74,12 +76,64 @@ Result<std::optional<Version>> get_of_node(channel::Channel& channel, channel::N
   return read->version;
 }
 
+/// The answer to one get.
+class HashGetAnswer final : public Handler {
+ public:
+  explicit HashGetAnswer(std::string& value) : value_(value) {}
+  void done(const Completion& completion) override {
+    if (!completion.ok) {
+      result = std::unexpected(completion.error);
+    } else if (completion.found) {
+      value_.assign(completion.value);
+      result = completion.version;
+    }
+  }
+  Result<std::optional<Version>> result;
+
+ private:
+  std::string& value_;
+};
+
+// Nothing: the rings are to answer.
+std::optional<Result<std::optional<Version>>> get_alone(RemoteSessions& sessions,
+                                                        channel::NodeNumber node, std::uint32_t map,
+                                                        std::string_view key, std::string& value) {
+  const auto session = RemoteLease::take_at(sessions, node);
+  if (!session) return std::unexpected(session.error());
+  auto& caller = (*session)->parts.of<OneSidedHashCaller>(sessions.walks());
+  Request request;
+  request.op = Op::get;
+  request.key = key;
+  HashGetAnswer answer(value);
+  const tree::WalkTraffic before = caller.traffic();
+  const bool answered = caller.run(sessions, node, map, request, answer);
+  sessions.traffic().add(before, caller.traffic());
+  if (!answered) return std::nullopt;
+  return answer.result;
+}
+
+RemoteSessions* reads_alone(channel::Channel& channel) {
+  auto* const sessions = dynamic_cast<RemoteSessions*>(&channel);
+  return sessions != nullptr && sessions->reads_alone() ? sessions : nullptr;
+}
+
 }  // namespace
+
+HashMapImpl::HashMapImpl(std::shared_ptr<channel::Channel> channel, Object object,
+                         const HashMapOptions& options_in)
+    : options(options_in),
+      channel_(std::move(channel)),
+      object_(std::move(object)),
+      alone_(reads_alone(*channel_)) {}
 
 Result<std::optional<Version>> HashMapImpl::get(std::string_view key, std::string& value) {
   if (const auto good = check_lengths(key); !good) return std::unexpected(good.error());
   if (object_.own() != nullptr) return get_own(*object_.own(), key, value);
   if (channel_->is_copy()) return fail(Code::forked);
+  if (alone_ != nullptr) {
+    const auto got = get_alone(*alone_, object_.node(), object_.number(), key, value);
+    if (got) return *got;
+  }
   return get_of_node(*channel_, object_.node(), {object_.number(), key}, value);
 }
 

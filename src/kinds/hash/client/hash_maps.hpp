@@ -26,14 +26,15 @@ class HashMap;
 
 namespace espalier::client {
 
+class RemoteSessions;
+
 /// One hash map. Errors as in HashMap.
 class HashMapImpl final : public Interface {
  public:
   using Object = channel::Reached<hash::HashMap>;
 
   HashMapImpl(std::shared_ptr<channel::Channel> channel, Object object,
-              const HashMapOptions& options_in)
-      : options(options_in), channel_(std::move(channel)), object_(std::move(object)) {}
+              const HashMapOptions& options_in);
   static HashMapImpl& of(const HashMap& map) { return *map.impl_; }
   static HashMap handle(std::shared_ptr<HashMapImpl> impl) { return HashMap(std::move(impl)); }
 
@@ -61,6 +62,7 @@ class HashMapImpl final : public Interface {
  private:
   const std::shared_ptr<channel::Channel> channel_;  // before the object, whose memory it keeps
   const Object object_;
+  RemoteSessions* const alone_;  // of channel_, where gets are this process's own; else null
 };
 
 // The hash maps of a store. Returned ones are never null. Errors: see Store.

@@ -6,8 +6,10 @@
 #include <thread>
 #include <utility>
 
+#include "channel/one_sided/one_sided_pipeline_impl.hpp"
 #include "channel/rings/remote_sessions.hpp"
 #include "kinds/hash/calls.hpp"
+#include "kinds/hash/client/one_sided_hashes.hpp"
 #include "kinds/hash/hash_pipeline.hpp"
 #include "kinds/hash/hash_threads.hpp"
 
@@ -110,6 +112,26 @@ wire::OffloadId hash_call_of(Op op) {
   }
 }
 
+// A lane for what goes by the rings, and one for what the lease needs.
+Result<std::unique_ptr<PipelineImpl>> open_alone(RemoteSessions& sessions, const Scope& scope,
+                                                 channel::NodeNumber node,
+                                                 std::uint32_t in_flight) {
+  auto rings = sessions.open_lane();
+  if (!rings) return std::unexpected(rings.error());
+  auto control = sessions.open_lane();
+  if (!control) {
+    sessions.release(std::move(*rings));
+    return std::unexpected(control.error());
+  }
+  if ((*rings)->connection().node_id() != node || (*control)->connection().node_id() != node) {
+    sessions.release(std::move(*rings));
+    sessions.release(std::move(*control));
+    return fail(Code::not_found);
+  }
+  return std::make_unique<OneSidedPipeline<OneSidedHashes>>(
+      sessions.shared_from_this(), std::move(*rings), std::move(*control), scope, in_flight);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<PipelineImpl>> open_own_pipeline(
@@ -133,6 +155,7 @@ Result<std::unique_ptr<PipelineImpl>> open_pipeline_of_node(
   auto* const sessions = dynamic_cast<RemoteSessions*>(&channel);
   if (sessions == nullptr) return fail(Code::unsupported);
   const Scope scope{object.number(), hash_calls::kKeyBytesMax, 0, &hash_call_of};
+  if (sessions->reads_alone()) return open_alone(*sessions, scope, object.node(), in_flight);
   return sessions->open_pipeline(scope, object.node(), in_flight);
 }
 

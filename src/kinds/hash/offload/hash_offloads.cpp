@@ -10,10 +10,14 @@
 #include <optional>
 #include <utility>
 
+#include "base/bytes.hpp"
 #include "base/clock.hpp"
 #include "catalog/redo_sink.hpp"
+#include "engine/connection.hpp"
 #include "engine/long_answer.hpp"
 #include "engine/object_call.hpp"
+#include "engine/one_sided_fields.hpp"
+#include "engine/one_sided_host.hpp"
 #include "kinds/hash/execute.hpp"
 #include "kinds/hash/offload/hash_table.hpp"
 #include "kinds/hash/offload/walk_piece.hpp"
@@ -77,6 +81,16 @@ Next hash_get(Call& call, const hash_calls::Get& asked) {
   if (found->value.size() > kLongValueBytes) [[unlikely]]
     return begin_long_pair(call, map, reading);
   return answer(call, *found);
+}
+
+Next open_hash_reads(Call& call, const hash_calls::OpenReads&) {
+  const std::shared_ptr<HashMap>& map = hash_of(call);
+  if (map == nullptr) return fail_no_hash(call);
+  OneSidedHost* const host = OneSidedHost::of(call.connection());
+  if (host == nullptr) return call.fail({Code::unsupported, 0, 0});
+  const Result<hash::HashPlace> place = hash_calls::place_of(*map);
+  if (!place) return call.fail(place.error());
+  return answer_one_sided(call, *host, wire::FieldKind::hash, base::bytes_of(*place));
 }
 
 struct HashWalkState {
@@ -287,7 +301,7 @@ const Offload kHashOffloads[] = {
     serve_hash_write<hash_calls::Put>(),           serve_hash_write<hash_calls::Insert>(),
     serve_hash_write<hash_calls::Update>(),        serve_hash_write<hash_calls::Erase>(),
     serve_hash_write<hash_calls::CompareAndSet>(), serve_hash_write<hash_calls::Add>(),
-    serve<hash_calls::Walk, hash_walk>(),
+    serve<hash_calls::Walk, hash_walk>(),          serve<hash_calls::OpenReads, open_hash_reads>(),
 };
 
 }  // namespace

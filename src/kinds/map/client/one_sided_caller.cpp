@@ -50,8 +50,6 @@ OneSidedCaller::~OneSidedCaller() {
   if (keepalive_) keepalive_->remove(*this);
 }
 
-bool OneSidedCaller::serves(Op op) { return op == Op::get || op == Op::floor || scans(op); }
-
 Result<bool> OneSidedCaller::run(RemoteRequests& requests, NodeConnection& connection,
                                  std::uint32_t map, const Request& request, Handler& handler) {
   std::unique_lock lock(mutex_, std::defer_lock);
@@ -70,7 +68,7 @@ Result<bool> OneSidedCaller::run(RemoteRequests& requests, NodeConnection& conne
     if (!forward.failed) return true;
     maps_.close();
   }
-  ++fallbacks_;
+  ++by_rings_;
   return false;
 }
 

@@ -30,19 +30,18 @@ class OneSidedCaller final : public LanePart, public KeepaliveTarget {
   OneSidedCaller(const OneSidedCaller&) = delete;
   OneSidedCaller& operator=(const OneSidedCaller&) = delete;
 
-  /// Whether it is a read that a client can do alone.
-  [[nodiscard]] static bool serves(Op op);
-
   /// Does a read of a map, and tells the handler as any read does. Returns false if it goes by the
   /// rings instead: then the handler was told nothing.
   /// Errors: unsupported (the node or the map offers no one-sided access), system.
   Result<bool> run(RemoteRequests& requests, NodeConnection& connection, std::uint32_t map,
                    const Request& request, Handler& handler);
 
-  /// READs that were waited for, and bytes that came, of all reads.
-  [[nodiscard]] tree::WalkTraffic traffic() const { return maps_.traffic(); }
-  /// Reads that went by the rings after all.
-  [[nodiscard]] std::uint64_t fallbacks() const { return fallbacks_; }
+  /// What all its reads took.
+  [[nodiscard]] tree::WalkTraffic traffic() const {
+    tree::WalkTraffic traffic = maps_.traffic();
+    traffic.by_rings = by_rings_;
+    return traffic;
+  }
   void keep() override;
 
  private:
@@ -52,7 +51,7 @@ class OneSidedCaller final : public LanePart, public KeepaliveTarget {
   void walk(RemoteRequests& requests, place::OneSidedReader& reader);
 
   OneSidedMaps maps_;
-  std::uint64_t fallbacks_ = 0;
+  std::uint64_t by_rings_ = 0;                  // reads that went by the rings after all
   std::shared_ptr<KeepaliveThread> keepalive_;  // of who has scanned
   std::mutex mutex_;                            // a scan's, but for the time of its sink
   RemoteRequests* in_sink_ = nullptr;           // of the scan whose sink runs; guarded by mutex_

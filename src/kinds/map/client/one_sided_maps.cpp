@@ -45,6 +45,17 @@ struct OneSidedMaps::OpenedMap {
   place::OneSidedReader reader;
 };
 
+bool OneSidedMaps::serves(Op op) {
+  switch (op) {
+    case Op::get:
+    case Op::floor:
+    case Op::scan:
+    case Op::scan_reverse:
+    case Op::scan_floor: return true;
+    default: return false;
+  }
+}
+
 OneSidedMaps::OneSidedMaps(std::uint32_t lanes, const WalkOptions& options)
     : lanes_(lanes), options_(options) {}
 

@@ -23,6 +23,11 @@ namespace espalier::client {
 
 class OneSidedMaps {
  public:
+  using Reader = place::OneSidedReader;
+  static constexpr bool kAskedForAlone = true;
+  /// Whether it is a read that a client can do alone.
+  [[nodiscard]] static bool serves(Op op);
+
   /// `lanes`: walks in flight on each map.
   OneSidedMaps(std::uint32_t lanes, const WalkOptions& options);
   ~OneSidedMaps();

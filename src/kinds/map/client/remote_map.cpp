@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "channel/one_sided/one_sided_pipeline_impl.hpp"
 #include "channel/rings/remote_sessions.hpp"
 #include "channel/rings/ring_pipeline.hpp"
 #include "channel/rings/typed_call.hpp"
@@ -16,7 +17,6 @@
 #include "kinds/map/calls.hpp"
 #include "kinds/map/client/answer.hpp"
 #include "kinds/map/client/one_sided_caller.hpp"
-#include "kinds/map/client/one_sided_pipeline.hpp"
 #include "kinds/map/client/opened_map.hpp"
 #include "kinds/map/client/remote_snapshot.hpp"
 #include "kinds/map/item_calls.hpp"
@@ -71,7 +71,7 @@ Result<void> RemoteMap::run(const Request& request, Handler& handler) {
   if (!session) return std::unexpected(session.error());
   const auto place = scope(**session);
   if (!place) return std::unexpected(place.error());
-  if (sessions_->reads_alone() && OneSidedCaller::serves(request.op)) {
+  if (sessions_->reads_alone() && OneSidedMaps::serves(request.op)) {
     RemoteSession& by = **session;
     auto& alone = by.parts.of<OneSidedCaller>(sessions_->walks());
     const tree::WalkTraffic before = alone.traffic();
@@ -262,13 +262,8 @@ Result<std::unique_ptr<PipelineImpl>> RemoteMap::open_pipeline(std::uint32_t in_
       sessions_->release(std::move(*control));
       return fail(Code::connection_lost);
     }
-    return std::make_unique<OneSidedPipeline>(
-        std::move(*rings), std::move(*control),
-        [sessions = sessions_](std::unique_ptr<ThreadRings> lane, const tree::WalkTraffic& read) {
-          sessions->release(std::move(lane));
-          sessions->traffic().add({}, read);
-        },
-        place, in_flight, sessions_->walks());
+    return std::make_unique<OneSidedPipeline<OneSidedMaps>>(sessions_, std::move(*rings),
+                                                            std::move(*control), place, in_flight);
   }
   return std::make_unique<RingPipeline>(sessions_, std::move(*rings), place, in_flight);
 }

@@ -10,31 +10,43 @@
 //
 // A scan that has delivered items is not begun again: it ends with its error.
 //
+// `Readers` is what a kind's objects are read by, through one connection for READs:
+//
+//   static bool serves(Op)            which requests a client can do alone
+//   kAskedForAlone                    whether what the node or the object does not allow is
+//                                     refused; else the rings answer
+//   open(requests, connection, n)     the reader of object n, kept once it is made
+//   renew(requests, lease)            asks the node for what the lease needs now
+//   wait(), close(), traffic()
+//
+// and a reader has submit(), poll(), pending(), lease(), fail() and traffic().
+//
 // Thread: one at a time.
 #pragma once
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "channel/rings/pipeline_impl.hpp"
 #include "channel/rings/remote_pipeline.hpp"
+#include "channel/rings/remote_sessions.hpp"
 #include "channel/rings/thread_rings.hpp"
-#include "kinds/map/client/map_impl.hpp"
-#include "kinds/map/client/one_sided_maps.hpp"
+#include "reach/walk_traffic.hpp"
 
 namespace espalier::client {
 
+template <class Readers>
 class OneSidedPipeline final : public PipelineImpl {
  public:
   /// Lanes to the node, both this pipeline's own: one for requests, one for what the lease needs,
-  /// which waits for its answers. They are handed to `give_back` at the end, with what reads took.
-  using GiveBack = std::function<void(std::unique_ptr<ThreadRings>, const tree::WalkTraffic&)>;
-  OneSidedPipeline(std::unique_ptr<ThreadRings> rings, std::unique_ptr<ThreadRings> control,
-                   GiveBack give_back, const Scope& scope, std::uint32_t in_flight,
-                   const WalkOptions& options);
+  /// which waits for its answers. The sessions have them back at the end, and are told what reads
+  /// took whenever none is left.
+  OneSidedPipeline(std::shared_ptr<RemoteSessions> sessions, std::unique_ptr<ThreadRings> rings,
+                   std::unique_ptr<ThreadRings> control, const Scope& scope,
+                   std::uint32_t in_flight);
   ~OneSidedPipeline() override;
 
   void submit(std::span<const Request> requests, Handler& handler) override;
@@ -42,9 +54,12 @@ class OneSidedPipeline final : public PipelineImpl {
   std::size_t advance() override;
   void run(std::span<const Request> requests, Handler& handler) override;
 
-  [[nodiscard]] tree::WalkTraffic traffic() const { return maps_.traffic(); }
-  /// Reads that went by the rings after all.
-  [[nodiscard]] std::uint64_t fallbacks() const { return fallbacks_; }
+  /// What its reads took.
+  [[nodiscard]] tree::WalkTraffic traffic() const {
+    tree::WalkTraffic traffic = readers_.traffic();
+    traffic.by_rings = by_rings_;
+    return traffic;
+  }
 
  private:
   struct Queued {
@@ -67,6 +82,7 @@ class OneSidedPipeline final : public PipelineImpl {
   };
 
   void start();
+  void tell();
   void walk();
   void refuse(const Queued& queued, const Error& error);
   void go_by_rings(const Queued& queued);
@@ -74,21 +90,22 @@ class OneSidedPipeline final : public PipelineImpl {
     return queue_.size() + reading_ + requests_->pending();
   }
 
+  const std::shared_ptr<RemoteSessions> sessions_;
   std::unique_ptr<ThreadRings> rings_;
   std::unique_ptr<ThreadRings> control_rings_;
-  GiveBack give_back_;
   const Scope scope_;
   std::unique_ptr<RemoteRequests> requests_;
   std::unique_ptr<RemoteRequests> control_;
-  OneSidedMaps maps_;
-  place::OneSidedReader* reader_ = nullptr;  // null: none, or it is to be made anew
-  bool broken_ = false;                      // it is let go of when its walks have ended
+  Readers readers_;
+  typename Readers::Reader* reader_ = nullptr;  // null: none, or it is to be made anew
+  bool broken_ = false;                         // it is let go of when its walks have ended
   std::vector<Place> places_;
   std::vector<std::uint32_t> free_;
   std::deque<Queued> queue_;
   std::size_t reading_ = 0;  // places in use
   std::uint64_t completed_ = 0;
-  std::uint64_t fallbacks_ = 0;
+  std::uint64_t by_rings_ = 0;  // reads that went by the rings after all
+  tree::WalkTraffic told_;
   std::uint32_t quiet_ = 0;  // looks since a READ was last posted
   std::uint64_t trips_ = 0;  // as of the last look
 };

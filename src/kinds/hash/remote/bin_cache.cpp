@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/hash/remote/bin_cache.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "base/bytes.hpp"
+
+namespace espalier::place {
+namespace {
+
+constexpr std::uint64_t kPairBytes = 2 * hash::kLineBytes;
+constexpr std::uint64_t kCachePage = 4096;
+
+}  // namespace
+
+BinCache::BinCache(std::uint64_t bytes) noexcept {
+  const std::uint64_t rounded = base::round_down(bytes, kCachePage);
+  if (rounded == 0) return;
+  auto range = memory::AddressRange::private_memory(rounded, false);
+  if (!range || !range->open(0, rounded)) return;
+  memory_ = std::move(*range);
+  pairs_ = rounded / kPairBytes;
+}
+
+std::uint64_t BinCache::offset_at(const std::byte* line) {
+  std::uint64_t offset;
+  std::memcpy(&offset, line, sizeof offset);
+  return offset;
+}
+
+// The first of both is the one that came last; a bucket that is there is brought up to date.
+void BinCache::keep(std::uint64_t offset, const std::byte* line) {
+  if (pairs_ == 0) return;
+  std::byte* const pair = pair_of(offset);
+  std::byte* at = pair + hash::kLineBytes;
+  if (offset_at(at) != offset) {
+    at = pair;
+    if (offset_at(at) != offset) std::memcpy(pair + hash::kLineBytes, pair, hash::kLineBytes);
+  }
+  std::memcpy(at + sizeof offset, line + sizeof offset, hash::kLineBytes - sizeof offset);
+  std::memcpy(at, &offset, sizeof offset);
+}
+
+void KnownDirectories::keep(std::uint32_t partition, hash::PlaceWord place,
+                            const std::byte* entries) {
+  const std::uint64_t count = std::uint64_t{1} << place.depth();
+  forget(partition);
+  if (bytes_ + count * 8 > bytes_max_) {
+    for (std::uint32_t i = 0; i < directories_.size(); ++i) forget(i);
+  }
+  Directory& own = directories_[partition];
+  own.entries.resize(count);
+  std::memcpy(own.entries.data(), entries, count * 8);
+  own.place = place;
+  bytes_ += count * 8;
+}
+
+void KnownDirectories::forget(std::uint32_t partition) {
+  Directory& own = directories_[partition];
+  bytes_ -= own.entries.size() * 8;
+  own.place = {};
+  own.entries.clear();
+}
+
+}  // namespace espalier::place

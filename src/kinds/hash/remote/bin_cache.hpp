@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a reader elsewhere remembers of hash maps: buckets of bins as they were, which tell what to
+// ask for together with the bin, and directories, which tell where bins are.
+//
+//   bucket  | offset | slot | slot | ... |      the line as it was, its offset for its header
+//
+// All of it is hints. A bin that answers was read after the read version, and says itself whether
+// it was moved and whose it is; segments stay where they are while their map lives.
+//
+// Thread: one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/prefetch.hpp"
+#include "base/random.hpp"
+#include "kinds/hash/format.hpp"
+#include "memory/address_range.hpp"
+
+namespace espalier::place {
+
+/// Buckets of any maps of one region, by their offsets. A table of pairs of lines; of two that want
+/// one place the one that came last stays.
+class BinCache {
+ public:
+  /// Memory is taken as it is used. Without any, nothing is remembered.
+  explicit BinCache(std::uint64_t bytes) noexcept;
+
+  /// As a bucket at this offset was: its line, whose first word is no header; null: not known.
+  [[nodiscard]] const std::byte* find(std::uint64_t offset) const {
+    if (pairs_ == 0) return nullptr;
+    const std::byte* const pair = pair_of(offset);
+    if (offset_at(pair) == offset) return pair;
+    return offset_at(pair + hash::kLineBytes) == offset ? pair + hash::kLineBytes : nullptr;
+  }
+  void prefetch(std::uint64_t offset) const {
+    if (pairs_ != 0) base::prefetch(pair_of(offset), pair_of(offset) + 2 * hash::kLineBytes);
+  }
+  /// `line`: the bucket as it came.
+  void keep(std::uint64_t offset, const std::byte* line);
+
+ private:
+  [[nodiscard]] std::byte* pair_of(std::uint64_t offset) const {
+    __extension__ using Wide = unsigned __int128;
+    const auto pair = static_cast<std::uint64_t>(Wide{base::mix64(offset)} * pairs_ >> 64);
+    return memory_->base() + pair * 2 * hash::kLineBytes;
+  }
+  [[nodiscard]] static std::uint64_t offset_at(const std::byte* line);
+
+  std::optional<memory::AddressRange> memory_;
+  std::uint64_t pairs_ = 0;
+};
+
+/// The directories of one map's partitions, within some bytes. Where one more does not fit, what
+/// there is makes room.
+class KnownDirectories {
+ public:
+  KnownDirectories(std::uint32_t partitions, std::uint64_t bytes_max)
+      : directories_(partitions), bytes_max_(bytes_max) {}
+
+  struct Directory {
+    hash::PlaceWord place{};  // none: not known
+    std::vector<std::uint64_t> entries;
+  };
+  [[nodiscard]] const Directory& of(std::uint32_t partition) const {
+    return directories_[partition];
+  }
+  /// Whether one of so many entries can be kept.
+  [[nodiscard]] bool may_keep(std::uint64_t entries) const { return entries * 8 <= bytes_max_; }
+  /// Requires: may_keep() of its entries. Errors: std::bad_alloc.
+  void keep(std::uint32_t partition, hash::PlaceWord place, const std::byte* entries);
+  void forget(std::uint32_t partition);
+
+ private:
+  std::vector<Directory> directories_;
+  std::uint64_t bytes_max_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace espalier::place

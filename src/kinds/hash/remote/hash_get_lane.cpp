@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/hash/remote/hash_get_lane.hpp"
+
+#include <algorithm>
+#include <coroutine>
+#include <cstring>
+
+#include "base/assert.hpp"
+
+namespace espalier::place {
+
+using hash::Look;
+using hash::Looked;
+
+HashGetLane::HashGetLane(HashGetShared& shared, std::uint32_t places)
+    : shared_(shared), gets_(places) {
+  reads_.ready = &ready_;
+  reads_.walk = std::noop_coroutine();
+}
+
+RemoteView HashGetLane::view_of(Get& get) {
+  return {shared_.reads, get.brought, reads_, round_, *get.hash, get.version, get.twice};
+}
+
+void HashGetLane::take(const Request& request, Handler& handler) {
+  const auto free = std::ranges::find(gets_, State::free, &Get::state);
+  ESPALIER_ASSERT(free != gets_.end());
+  free->state = State::fresh;
+  free->request = &request;
+  free->handler = &handler;
+  free->hash = shared_.reads.target->hash(request.key);
+  free->attempts = 0;
+  free->tick = shared_.lease->begin();
+  ++busy_;
+}
+
+bool HashGetLane::turn() {
+  if (reads_.waiting) return false;
+  bool moved = false;
+  if (sent_) {
+    static_cast<void>(ready_.pop());
+    sent_ = false;
+    moved = true;
+    arrive();
+  }
+  if (!believed_.empty()) {
+    static_cast<void>(believed_.pop());
+    wants_belief_ = false;
+  }
+  for (Get& get : gets_) {
+    if (get.state == State::settled) answer(get);
+  }
+  if (begin_fresh()) moved = true;
+  if (reads_.wanted.empty()) return moved;
+  reads_.walks = static_cast<std::size_t>(std::ranges::count_if(gets_, [](const Get& get) {
+    return get.state == State::begun || get.state == State::looking;
+  }));
+  ++round_;
+  sent_ = true;
+  shared_.reads.port->send(reads_);
+  return true;
+}
+
+// --- beginning -----------------------------------------------------------------------------------
+
+// First the lease, then the read version, then all else (DESIGN §2.1 rule 2).
+bool HashGetLane::begin_fresh() {
+  LeaseGuard& lease = *shared_.lease;
+  ReadPort& port = *shared_.reads.port;
+  const auto fresh = [](const Get& get) { return get.state == State::fresh; };
+  if (std::ranges::none_of(gets_, fresh)) return false;
+  if (lease.ended() || port.failed()) {
+    for (Get& get : gets_) {
+      if (fresh(get)) refuse(get, Code::connection_lost);
+    }
+    return true;
+  }
+  if (!lease.believed(shared_.now_ns())) {
+    want_belief();
+    return false;
+  }
+  port.want(reads_, shared_.reads.target->header_offset, header_, kHeaderBytes);
+  reads_header_ = true;
+  for (Get& get : gets_) {
+    if (!fresh(get)) continue;
+    get.state = State::begun;
+    get.term = lease.term();
+    get.twice = false;
+    get.brought.clear();
+    view_of(get).prefetch();
+  }
+  if (!port.reads_in_order()) return true;
+  for (Get& get : gets_) {
+    if (get.state != State::begun) continue;
+    const std::size_t wanted = reads_.wanted.size();
+    RemoteView view = view_of(get);
+    view.ask_ahead();
+    get.twice = view.twice();
+    port.prefetch(reads_, wanted);  // while the next ones are looked at
+  }
+  return true;
+}
+
+void HashGetLane::want_belief() {
+  if (wants_belief_) return;
+  wants_belief_ = true;
+  shared_.lease->wait(std::noop_coroutine(), believed_, true);
+}
+
+// --- what has come -------------------------------------------------------------------------------
+
+bool HashGetLane::take_header() {
+  const auto word = [this]<class T>(std::size_t at, T) {
+    return base::load_plain<T>(header_ + at);
+  };
+  read_version_ = word(offsetof(hash::HashHeader, read_version), std::uint64_t{});
+  return shared_.reads.target->same_map(
+      word(offsetof(hash::HashHeader, map_id), std::uint32_t{}),
+      word(offsetof(hash::HashHeader, generation), std::uint32_t{}),
+      word(offsetof(hash::HashHeader, superseded), std::uint64_t{}));
+}
+
+void HashGetLane::arrive() {
+  const bool lost = reads_.failed || shared_.reads.port->failed();
+  reads_.failed = false;
+  const bool dropped = std::exchange(reads_header_, false) && !lost && !take_header();
+  for (Get& get : gets_) {
+    if (get.state != State::begun && get.state != State::looking) continue;
+    if (lost) {
+      refuse(get, Code::connection_lost);
+      continue;
+    }
+    if (get.state == State::begun) {
+      if (dropped) {
+        refuse(get, Code::not_found);
+        continue;
+      }
+      get.version = read_version_;
+      get.state = State::looking;
+      // Where READs keep no order, it begins only now.
+      if (get.brought.pieces().empty()) {
+        RemoteView view = view_of(get);
+        view.ask_ahead();
+        get.twice = view.twice();
+        if (view.awaits()) continue;
+      }
+    }
+    get.brought.arrive();
+    const std::size_t wanted = reads_.wanted.size();
+    look(get);
+    shared_.reads.port->prefetch(reads_, wanted);
+  }
+}
+
+void HashGetLane::look(Get& get) {
+  RemoteView view = view_of(get);
+  hash::BinPlace place = hash::locate(view, *get.hash);
+  view.enter(place);
+  const Looked looked = hash::look_in(view, place, *get.hash, get.request->key, get.version, false);
+  get.twice = view.twice();
+  if (view.awaits()) return;
+  const bool misled = view.is_misled() || place.look == Look::changed;
+  // What is remembered of the way may be why.
+  if (misled) shared_.reads.directories->forget(get.hash->partition());
+  if (misled) return begin_again(get, Look::changed);
+  if (hash::begins_again(looked.look)) return begin_again(get, looked.look);
+  const bool confirmed = view.is_confirmed();
+  if (view.awaits()) return;
+  if (!confirmed) return begin_again(get, Look::changed);
+  view.learn();
+  settle(get, looked);
+}
+
+void HashGetLane::begin_again(Get& get, Look why) {
+  ++shared_.counts.restarts;
+  ++(why == Look::too_late ? shared_.counts.too_late : shared_.counts.changed);
+  if (++get.attempts == kAttemptsMax) return refuse(get, Code::contended);
+  shared_.lease->end(get.tick);
+  get.tick = shared_.lease->begin();
+  get.state = State::fresh;
+}
+
+// --- answers -------------------------------------------------------------------------------------
+
+void HashGetLane::settle(Get& get, const Looked& looked) {
+  get.looked = looked;
+  get.state = State::settled;
+  answer(get);
+}
+
+// What came is believed if it is the same lease, and the node has answered not long ago.
+void HashGetLane::answer(Get& get) {
+  LeaseGuard& lease = *shared_.lease;
+  if (get.term != lease.term()) return begin_again(get, Look::changed);
+  if (!lease.believed(shared_.now_ns())) return want_belief();
+  Completion completion;
+  completion.ok = true;
+  completion.read_version = get.version;
+  completion.found = get.looked.look == Look::found;
+  if (completion.found) {
+    const RemoteView view = view_of(get);
+    const hash::RecordView record = view.record(get.looked.record);
+    const hash::Pair pair = view.pair(record);
+    ESPALIER_ASSERT(!view.awaits() && !view.is_misled());
+    completion.version = record.version();
+    completion.value = pair.value;
+    const std::size_t bytes = sizeof(hash::RecordHeader) + pair.key.size() + pair.value.size();
+    if (bytes <= hash::kRecordLengthMax) shared_.reads.note_record(bytes);
+    ++shared_.counts.found;
+  }
+  ++shared_.counts.answers;
+  complete(get, completion);
+}
+
+void HashGetLane::refuse(Get& get, Code code) {
+  Completion refused;
+  refused.error = {code, 0, 0};
+  complete(get, refused);
+}
+
+void HashGetLane::complete(Get& get, Completion& completion) {
+  completion.tag = get.request->tag;
+  completion.op = Op::get;
+  Handler& handler = *get.handler;
+  shared_.lease->end(get.tick);
+  handler.done(completion);
+  get.brought.clear();
+  get.state = State::free;
+  --busy_;
+}
+
+}  // namespace espalier::place

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gets of a hash map whose READs go together: each round what all of them want is posted by one
+// doorbell, with one READ of the map's header, for those that begin, before all that these want.
+// When all of it has come each get looks again (remote_view.hpp), and is answered, or wants more.
+//
+// Where a READ is done when it has been posted, one lane has many gets; elsewhere each has its own,
+// and goes on when its READs have come.
+//
+// Thread: one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "base/task.hpp"
+#include "espalier/types.hpp"
+#include "kinds/hash/remote/remote_view.hpp"
+#include "reach/lease_guard.hpp"
+
+namespace espalier::place {
+
+/// What became of gets by READ.
+struct HashGetCounts {
+  std::uint64_t answers = 0;
+  std::uint64_t found = 0;
+  std::uint64_t restarts = 0;  // attempts that began again: something had changed
+  std::uint64_t changed = 0;   // of these: a bin, or what it named
+  std::uint64_t too_late = 0;  // of these: what there was at the version may be gone
+};
+
+/// What the lanes of one map share.
+struct HashGetShared {
+  HashReads reads;
+  LeaseGuard* lease = nullptr;
+  std::function<std::uint64_t()> now_ns;
+  HashGetCounts counts;
+};
+
+class HashGetLane {
+ public:
+  /// A get begins again so often at most; then it is `contended`.
+  static constexpr std::uint32_t kAttemptsMax = 16;
+
+  /// `shared` outlives it.
+  HashGetLane(HashGetShared& shared, std::uint32_t places);
+  HashGetLane(const HashGetLane&) = delete;
+  HashGetLane& operator=(const HashGetLane&) = delete;
+
+  [[nodiscard]] bool has_room() const { return busy_ < gets_.size(); }
+  [[nodiscard]] std::size_t busy() const { return busy_; }
+  /// Takes a get. Requires: has_room(), a key that maps may have.
+  void take(const Request& request, Handler& handler);
+  /// Goes on with what has come. Returns whether anything did.
+  bool turn();
+  /// Whether READs are on their way.
+  [[nodiscard]] bool waits() const { return reads_.waiting; }
+
+ private:
+  enum class State : std::uint8_t {
+    free,
+    fresh,    // is to begin, or to begin again
+    begun,    // waits for its read version
+    looking,  // has it
+    settled,  // has its answer, and waits until the lease is believed
+  };
+  struct Get {
+    State state = State::free;
+    const Request* request = nullptr;
+    Handler* handler = nullptr;
+    std::optional<hash::KeyHash> hash;
+    std::uint64_t version = 0;
+    std::uint64_t term = 0;  // of the lease under which it began
+    std::uint32_t tick = 0;
+    std::uint32_t attempts = 0;
+    bool twice = false;  // its buckets are read twice, for a miss
+    hash::Looked looked{};
+    BroughtBytes brought;
+  };
+
+  [[nodiscard]] RemoteView view_of(Get& get);
+  void arrive();
+  bool begin_fresh();
+  [[nodiscard]] bool take_header();
+  void look(Get& get);
+  void settle(Get& get, const hash::Looked& looked);
+  void answer(Get& get);
+  void begin_again(Get& get, hash::Look why);
+  void refuse(Get& get, Code code);
+  void complete(Get& get, Completion& completion);
+  void want_belief();
+
+  static constexpr std::size_t kHeaderBytes =
+      offsetof(hash::HashHeader, read_version) + sizeof(std::uint64_t);
+
+  HashGetShared& shared_;
+  std::vector<Get> gets_;
+  std::size_t busy_ = 0;
+  std::uint32_t round_ = 1;
+  bool reads_header_ = false;  // in this round
+  bool sent_ = false;
+  bool wants_belief_ = false;
+  std::uint64_t read_version_ = 0;
+  alignas(8) std::byte header_[kHeaderBytes];
+  base::ReadyQueue ready_{1};
+  base::ReadyQueue believed_{1};
+  LaneReads reads_;
+};
+
+}  // namespace espalier::place

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// A client that reads a hash map alone: gets by one-sided READs, while the host writes and knows
+// nothing of it but a lease.
+//
+// It makes no progress by itself and keeps no time: its owner polls it, and carries its questions
+// about the lease to the host (see LeaseGuard::due).
+//
+// Thread: one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <span>
+
+#include "kinds/hash/remote/hash_get_lane.hpp"
+
+namespace espalier::place {
+
+class HashGets {
+ public:
+  struct Options {
+    std::uint32_t in_flight = 32;
+    base::LeaseTerms terms{};
+    std::function<std::uint64_t()> now_ns;  // any clock that does not go back
+    /// Buckets that it remembers, with other maps of the same region; outlives it. Null: none.
+    BinCache* cache = nullptr;
+    /// Of directories that it remembers, at most. 0: none, and a get waits twice more.
+    std::uint64_t directory_bytes = std::uint64_t{4} << 20;
+    /// Whether a READ is done when it has been posted: then gets go together.
+    bool together = false;
+  };
+
+  /// The port serves other readers too, all of the same thread; it outlives this.
+  HashGets(ReadPort& port, const HashTarget& target, Options options);
+  HashGets(const HashGets&) = delete;
+  HashGets& operator=(const HashGets&) = delete;
+
+  /// Queues gets; other requests are refused with `unsupported`. What they point to must live until
+  /// their completion. Cost of a get: two waits, or one where its bin is remembered and READs keep
+  /// their order; one more for a pair of more than 1 KiB. Answers come with:
+  ///   key_too_long     or empty
+  ///   connection_lost  the pair has failed, or there will be no lease
+  ///   not_found        the map was dropped
+  ///   contended        it met changes HashGetLane::kAttemptsMax times
+  void submit(std::span<const Request> requests, Handler& handler);
+  /// Takes what has come, and goes on. Returns how many gets are left.
+  std::size_t poll();
+  [[nodiscard]] std::size_t pending() const { return queue_.size() + busy(); }
+  [[nodiscard]] LeaseGuard& lease() { return lease_; }
+  /// Ends all gets that wait: there will be no answer from the host any more.
+  void fail();
+  [[nodiscard]] const HashGetCounts& counts() const { return shared_.counts; }
+  /// Of its port.
+  [[nodiscard]] const tree::WalkTraffic& traffic() const { return shared_.reads.port->traffic(); }
+
+ private:
+  struct Queued {
+    const Request* request;
+    Handler* handler;
+  };
+
+  [[nodiscard]] std::size_t busy() const;
+  void start();
+
+  HashTarget target_;
+  LeaseGuard lease_;
+  KnownDirectories directories_;
+  HashGetShared shared_;
+  std::deque<HashGetLane> lanes_;
+  std::deque<Queued> queue_;
+};
+
+}  // namespace espalier::place

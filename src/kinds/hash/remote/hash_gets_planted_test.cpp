@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The check of gets by READ notices each broken rule of reading hash maps.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "kinds/hash/remote/testing/hash_world.hpp"
+
+namespace espalier::place {
+namespace {
+
+/// What the first of some seeds finds wrong; empty: none does.
+std::string first_wrong_get(const HashWorldOptions& options, bool in_order) {
+  fabric::sim::Faults faults;
+  faults.tear = 1;
+  faults.tear_ns = {200, 20'000};
+  faults.reads_in_order = in_order;
+  HashWorldCounts counts;
+  for (std::uint64_t seed = 100; seed < 120; ++seed) {
+    const std::string wrong = wrong_with_hash_reads(seed, faults, options, counts);
+    if (!wrong.empty()) return wrong;
+  }
+  return "";
+}
+
+void expect_noticed(hash::Bug bug, const HashWorldOptions& options = {}) {
+  for (const bool in_order : {true, false}) {
+    EXPECT_EQ(first_wrong_get(options, in_order), "");
+    {
+      const base::Planted planted(bug);
+      EXPECT_NE(first_wrong_get(options, in_order), "") << in_order;
+    }
+  }
+}
+
+TEST(HashGetsPlanted, AMovedBinThatAnswersFromTheOldTableIsNoticed) {
+  expect_noticed(hash::Bug::moved_bin_answered);
+}
+TEST(HashGetsPlanted, AMissInABinThatChangesIsNoticed) {
+  HashWorldOptions options;
+  options.gets = 3'000;
+  expect_noticed(hash::Bug::changes_ignored, options);
+}
+TEST(HashGetsPlanted, AnUnreleasedAnswerIsNoticed) { expect_noticed(hash::Bug::answer_unreleased); }
+TEST(HashGetsPlanted, AMissThatDoesNotReadThePartitionsLineAgainIsNoticed) {
+  expect_noticed(hash::Bug::purged_ignored);
+}
+// The host counts no lease here, so memory is another's at once, and what was meant tells it.
+TEST(HashGetsPlanted, ARecordWhoseGenerationIsNotConfirmedIsNoticed) {
+  HashWorldOptions options;
+  options.counts_lease = false;
+  options.first_keys = 100;
+  options.keys = 100;
+  options.gets = 3'000;
+  expect_noticed(hash::Bug::generation_not_confirmed, options);
+}
+
+}  // namespace
+}  // namespace espalier::place

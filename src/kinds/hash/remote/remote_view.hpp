@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// A hash map as reading.hpp sees it, of bytes that READs bring: what one get looks at is there, or
+// is asked for, and then the look is taken again once it has come.
+//
+//   cold   map header, bin | record, its header once more            two waits
+//   warm   map header, bin, record, its header once more             one wait
+//   miss   ..., bin | bin, its header, the partition's line          the same, or one if foreseen
+//
+// (where READs keep their order; elsewhere each of the parts that must come after another is a wait
+// of its own).
+//
+// Why what has come may be believed
+// 1. The lease was believed when the get began, then the read version v was read, then all else.
+// 2. A bin says whose it is (its segment's generation) and whether it was moved (its depth), so it
+//    does not matter what led there.
+// 3. A bin that was read after v names a record whose version is at most v: the record was whole
+//    before v was released. Its header came once more behind its last byte, and was the same: it is
+//    the same record, and whole still. A long pair likewise, by its buffer's header.
+// 4. What came ahead, where READs keep no order, may have been read before the bin: then what has
+//    a version above v, and need not have been whole, is read again.
+// 5. A miss: the bin's header came first, then all of its buckets, then the header once more, the
+//    same; and then the partition's line, of which `purged` is at most v.
+// 6. The last of these READs succeeded only while the session's key was good, so the lease was held
+//    until then (DESIGN §2.1 rule 4). That it was the same lease, the get's owner looks.
+//
+// All bytes are the node's and may be anything: they lead to another try, never outside the region,
+// and not in circles.
+//
+// Thread: one.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "kinds/hash/reading.hpp"
+#include "kinds/hash/remote/bin_cache.hpp"
+#include "kinds/hash/remote/brought_bytes.hpp"
+#include "kinds/hash/remote/hash_target.hpp"
+#include "reach/read_port.hpp"
+
+namespace espalier::place {
+
+/// What all gets of a map share.
+struct HashReads {
+  ReadPort* port = nullptr;
+  const HashTarget* target = nullptr;
+  KnownDirectories* directories = nullptr;
+  BinCache* cache = nullptr;  // null: nothing is remembered
+  /// Of a record that is asked for: what the longest of those had that came last.
+  std::uint32_t record_bytes = 128;
+  std::uint32_t longest = 0;  // of the last few
+  std::uint32_t few = 0;
+
+  /// A record of so many bytes has come.
+  void note_record(std::uint64_t bytes) {
+    longest = std::max(longest, static_cast<std::uint32_t>(bytes + 15) & ~std::uint32_t{15});
+    record_bytes = std::max(record_bytes, longest);
+    if (++few != kFew) return;
+    record_bytes = std::max<std::uint32_t>(longest, sizeof(hash::VersionLink));
+    longest = few = 0;
+  }
+
+ private:
+  static constexpr std::uint32_t kFew = 256;
+};
+
+class RemoteView {
+ public:
+  /// Of one get at one version. READs are added to what `lane` wants, in this round.
+  RemoteView(HashReads& reads, BroughtBytes& brought, LaneReads& lane, std::uint32_t round,
+             const hash::KeyHash& hash, std::uint64_t version, bool twice)
+      : reads_(reads),
+        brought_(brought),
+        lane_(lane),
+        round_(round),
+        hash_(hash),
+        version_(version),
+        twice_(twice) {}
+
+  /// Has brought near what ask_ahead() will look at.
+  void prefetch() const;
+  /// Asks for what the get will look at, as far as it is remembered.
+  void ask_ahead();
+
+  // --- for reading.hpp ---------------------------------------------------------------------------
+  [[nodiscard]] hash::PlaceWord directory(std::uint32_t partition) const;
+  [[nodiscard]] hash::PlaceWord segment(hash::PlaceWord directory, std::uint32_t index) const;
+  [[nodiscard]] const std::byte* bucket(hash::PlaceWord segment, std::uint32_t line) const;
+  [[nodiscard]] hash::BucketWord bucket_word_now(const std::byte* bin) const;
+  [[nodiscard]] hash::RecordView record(hash::Slot slot) const;
+  [[nodiscard]] hash::Pair pair(const hash::RecordView& record) const;
+  [[nodiscard]] std::uint64_t purged(std::uint32_t partition) const;
+
+  // --- for the get -------------------------------------------------------------------------------
+  /// Begins the search of a bin that was found. What it may miss is looked for in the buckets as
+  /// they came after the header by which it was found.
+  void enter(hash::BinPlace& place);
+  /// Whether records and pairs that were looked at were whole when they had come. Asks for what
+  /// tells it.
+  [[nodiscard]] bool is_confirmed();
+  /// Whether something was asked for: what was told since then means nothing.
+  [[nodiscard]] bool awaits() const { return awaits_; }
+  /// Whether bytes were met that cannot be, or that have changed: begin again.
+  [[nodiscard]] bool is_misled() const { return misled_; }
+  /// Whether a miss wants the buckets once more, from here on.
+  [[nodiscard]] bool twice() const { return twice_; }
+  /// Remembers the buckets that have come.
+  void learn() const;
+
+ private:
+  using Part = BroughtBytes::Part;
+  using Piece = BroughtBytes::Piece;
+
+  [[nodiscard]] bool stopped() const { return awaits_ || misled_; }
+  [[nodiscard]] bool reads_in_order() const { return reads_.port->reads_in_order(); }
+  Piece* want(Part part, std::uint64_t offset, std::uint64_t bytes) const;
+  void want_record(std::uint64_t offset, std::uint64_t bytes, bool ahead) const;
+  void want_last(std::uint64_t bin) const;
+  /// Whether it was asked for after what stands before it, and so read after that.
+  [[nodiscard]] bool is_behind(const Piece& piece, const Piece* before) const;
+  [[nodiscard]] const Piece* last_piece(Part part, std::uint64_t offset) const;
+  [[nodiscard]] bool has_proof(const Piece& piece) const;
+  [[nodiscard]] bool is_directory(const Piece& proof, hash::PlaceWord place) const;
+  [[nodiscard]] std::uint64_t bucket_offset(hash::PlaceWord segment, std::uint32_t line) const {
+    return segment.offset() + (std::uint64_t{1} + line) * hash::kLineBytes;
+  }
+  [[nodiscard]] std::uint64_t line_offset() const {
+    return reads_.target->partition_line(hash_.partition());
+  }
+
+  HashReads& reads_;
+  BroughtBytes& brought_;
+  LaneReads& lane_;
+  const std::uint32_t round_;
+  const hash::KeyHash hash_;
+  const std::uint64_t version_;
+  mutable bool twice_;
+  bool searching_ = false;
+  std::uint64_t bin_ = 0;  // the offset of the bin that is searched
+  mutable bool awaits_ = false;
+  mutable bool misled_ = false;
+  mutable std::uint32_t records_ = 0;  // that were looked at
+};
+
+}  // namespace espalier::place
