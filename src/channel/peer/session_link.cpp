@@ -331,11 +331,16 @@ void SessionLink::begin_opening() {
   try {
     opening = std::make_unique<Opening>();
     opening->before = before_;
-    opening->thread = std::async(std::launch::async, [this, &into = *opening] {
+    const auto work = [this, &into = *opening] {
       open(options_, wake_, into);
       into.is_done.store(true, std::memory_order_release);
       wake_();
-    });
+    };
+    if (options_.fabric) {
+      options_.fabric->aside(work);
+    } else {
+      opening->thread = std::async(std::launch::async, work);
+    }
   } catch (const std::exception&) {  // no thread is to be had now, or no memory
     return;
   }
