@@ -65,7 +65,8 @@ void PeerHistory::region_gone(std::uint32_t number) {
   region.object.reset();
 }
 
-// What stands behind what has come must have come before, if it left by the same session.
+// What stands behind what has come must have come before, if it left by the same session. Whether
+// it did is told later.
 void PeerHistory::observe(std::uint32_t number) {
   Region& region = regions_[number];
   for (auto& [source, ordered] : region.by_source) {
@@ -77,11 +78,11 @@ void PeerHistory::observe(std::uint32_t number) {
     }
     const std::uint64_t session = posts_[ordered.posts[seen - 1]].post.session;
     for (std::uint64_t at = ordered.seen; at != seen; ++at) {
-      const Posted& earlier = posts_[ordered.posts[at]];
+      Posted& earlier = posts_[ordered.posts[at]];
       if (earlier.post.session != session || !shows(earlier.post)) continue;
       if (earlier.how && *earlier.how != PostEnd::done) continue;
       if (words_with_value(earlier.post) == earlier.post.words) continue;
-      set_wrong(name(ordered.posts[at]) + " has not come, and a later one has");
+      earlier.overtaken = true;
     }
     ordered.seen = seen;
   }
@@ -133,7 +134,7 @@ std::size_t PeerHistory::posted(PeerPost& post) {
     post.value = ordered.posts.size();
   }
   region.posts.push_back(posts_.size());
-  posts_.push_back({post, ordered.posts.size(), std::nullopt, false, std::nullopt});
+  posts_.emplace_back().post = post;
   if (region.bytes == nullptr || region.object->is_dropped()) freeze(posts_.back());
   return posts_.size() - 1;
 }
@@ -199,9 +200,13 @@ void PeerHistory::key_revoked(fabric::RegionKey key) {
   }
 }
 
+void PeerHistory::never_told(std::size_t number) {
+  posts_[number].never_told = posts_[number].never_told || !posts_[number].how;
+}
+
 void PeerHistory::source_ended(std::uint32_t source) {
-  for (Posted& posted : posts_) {
-    posted.never_told = posted.never_told || (posted.post.source == source && !posted.how);
+  for (std::size_t number = 0; number < posts_.size(); ++number) {
+    if (posts_[number].post.source == source) never_told(number);
   }
 }
 
@@ -266,6 +271,10 @@ void PeerHistory::judge_post(std::size_t number) {
   }
   if (posted.frozen && *posted.frozen != found) {
     set_wrong(name(number) + " took effect when none of its key or session could any more");
+  }
+  const bool left = posted.how ? posted.how != PostEnd::not_sent : found != 0;
+  if (posted.overtaken && left) {
+    set_wrong(name(number) + " took effect after a later one, or never");
   }
   if (posted.how == PostEnd::unknown && found != 0) ++reached_.unknown_done;
 }

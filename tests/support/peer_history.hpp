@@ -55,10 +55,10 @@ struct PeerReached {
   std::uint64_t crashes = 0;
   std::uint64_t cuts = 0;
   std::uint64_t pauses = 0;
-  std::uint64_t drops = 0;          ///< of regions
-  std::uint64_t other_keys = 0;     ///< keys for which another was asked
-  std::uint64_t never_told = 0;     ///< posts of processes that were gone before they ended
-  std::uint64_t full_queues = 0;    ///< looks at a link that had room for no more
+  std::uint64_t drops = 0;        ///< of regions
+  std::uint64_t other_keys = 0;   ///< keys for which another was asked
+  std::uint64_t never_told = 0;   ///< posts of processes that were gone before they ended
+  std::uint64_t full_queues = 0;  ///< looks at a link that had room for no more
 };
 
 class PeerHistory {
@@ -108,6 +108,8 @@ class PeerHistory {
   void session_began(std::uint32_t source, std::uint32_t peer, std::uint64_t session);
   /// Nor what left by a key.
   void key_revoked(fabric::RegionKey key);
+  /// Its process, or its request's client, is gone, and nobody will be told how it ends.
+  void never_told(std::size_t number);
   void source_ended(std::uint32_t source);
 
   // --- calls -------------------------------------------------------------------------------------
@@ -130,9 +132,9 @@ class PeerHistory {
  private:
   struct Posted {
     PeerPost post;
-    std::size_t place = 0;  // among those of its process to the region
     std::optional<fabric::PostEnd> how;
     bool never_told = false;
+    bool overtaken = false;               // had not come when a later one of its session had
     std::optional<std::uint32_t> frozen;  // words that had its value, from when on none may change
   };
   /// Those of one process to one region, in order.
@@ -149,7 +151,7 @@ class PeerHistory {
     std::vector<std::size_t> posts;
     std::vector<std::size_t> writes_done;
     std::map<std::uint32_t, Ordered> by_source;
-    std::set<std::uint64_t> counts;                    // that were told
+    std::set<std::uint64_t> counts;                     // that were told
     std::map<std::uint64_t, std::size_t> swapped_from;  // who swapped a value
     std::uint64_t known_swap = 0;
   };

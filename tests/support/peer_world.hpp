@@ -30,8 +30,8 @@ struct PeerWorldOptions {
   bool crashes = true;
   bool cuts = true;
   bool pauses = true;
-  bool drops = true;       ///< of regions, and other keys for those that are there
-  std::uint32_t posts = 4; ///< of a step, most times
+  bool drops = true;        ///< of regions, and other keys for those that are there
+  std::uint32_t posts = 4;  ///< of a step, most times
 };
 
 /// Lets all of it happen. Returns what is wrong; empty if nothing is.

@@ -45,8 +45,18 @@ struct RoundPost {
   SentCall call;
 };
 
-/// A request.
+/// A request. It may go before its posts are told: then its client is gone.
 struct PeerWorldRun {
+  PeerWorldRun() = default;
+  PeerWorldRun(const PeerWorldRun&) = delete;
+  PeerWorldRun& operator=(const PeerWorldRun&) = delete;
+  ~PeerWorldRun() {
+    for (const RoundPost& made : posts) {
+      if (!made.is_call) node->parts().history.never_told(made.number);
+    }
+  }
+
+  PeerWorldNode* node = nullptr;
   enum class Mode : std::uint8_t { begins, opens, asks_for_key, posts };
   Mode mode = Mode::begins;
   std::uint32_t rounds = 0;  // to go
@@ -85,8 +95,7 @@ Next open_region(Call& call, PeerWorldRun& run, std::size_t link) {
   run.mode = PeerWorldRun::Mode::opens;
   run.link = link;
   run.session = offload::PeerPosts::of(call).link(link).session();
-  return ask_peer(call, run,
-                  {.offload = region_calls::Open::kCall.id, .key = kPeerWorldRegion});
+  return ask_peer(call, run, {.offload = region_calls::Open::kCall.id, .key = kPeerWorldRegion});
 }
 
 Next ask_for_key(Call& call, PeerWorldNode& node, PeerWorldRun& run) {
@@ -246,10 +255,15 @@ void take_call_end(PeerWorldNode& node, const SentCall& sent, PostEnd how) {
   const std::string_view said = bytes_of_answer(sent);
   if (said.size() == sizeof number) std::memcpy(&number, said.data(), sizeof number);
   if (sent.answer.header.code != 0 || number != sent.number) {
-    node.parts().history.set_wrong("call " + std::to_string(sent.number) + " is answered with code " +
-                                   std::to_string(sent.answer.header.code) + " as " +
-                                   std::to_string(number));
+    node.parts().history.set_wrong(
+        "call " + std::to_string(sent.number) + " is answered with code " +
+        std::to_string(sent.answer.header.code) + " as " + std::to_string(number));
   }
+}
+
+bool brings_as_expected(const RoundPost& made) {
+  const auto words = std::span(made.words).first(made.post.words);
+  return std::ranges::all_of(words, [&](auto word) { return word == made.post.value; });
 }
 
 void take_ends(PeerWorldNode& node, PeerWorldRun& run, std::span<const PeerEnd> ends) {
@@ -264,10 +278,14 @@ void take_ends(PeerWorldNode& node, PeerWorldRun& run, std::span<const PeerEnd> 
     }
     const bool brings = made.post.verb != PeerVerb::write && made.post.verb != PeerVerb::order;
     history.ended(made.number, ends[i].how, brings ? made.words.data() : nullptr);
+    const bool read = made.post.verb == PeerVerb::read && ends[i].how == PostEnd::done;
+    if (read && !brings_as_expected(made)) history.set_wrong("a READ brought what is not there");
   }
+  run.posts.clear();
 }
 
 void begin_run(Call& call, PeerWorldNode& node, PeerWorldRun& run) {
+  run.node = &node;
   run.rounds = static_cast<std::uint32_t>(node.parts().random.between(1, 3));
   if (call.map_number() != 1) return;
   if (call.request().hops() == 0) node.parts().history.set_wrong("a call of a peer has no hop");
@@ -297,14 +315,14 @@ Next run_request(Call& call) {
 }  // namespace
 
 std::span<const offload::Offload> peer_world_calls() {
-  static constexpr offload::Offload kCalls[] = {{{.id = kPeerWorldCall,
-                                                  .name = "peers",
-                                                  .format = "",
-                                                  .summary = "posts to peers",
-                                                  .right = offload::Right::none,
-                                                  .limits = {}},
-                                                 {.step = run_request,
-                                                  .executor = &offload::kPeerPosts}}};
+  static constexpr offload::Offload kCalls[] = {
+      {{.id = kPeerWorldCall,
+        .name = "peers",
+        .format = "",
+        .summary = "posts to peers",
+        .right = offload::Right::none,
+        .limits = {}},
+       {.step = run_request, .executor = &offload::kPeerPosts}}};
   return kCalls;
 }
 

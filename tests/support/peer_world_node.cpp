@@ -112,8 +112,8 @@ std::unique_ptr<channel::PeerLink> PeerWorldNode::make_link(std::uint32_t peer,
 }
 
 void PeerWorldNode::make_region() {
-  auto made = region::create_region(serving_->catalog(), kPeerWorldRegion,
-                                    parts_.history.bytes_of_next());
+  auto made =
+      region::create_region(serving_->catalog(), kPeerWorldRegion, parts_.history.bytes_of_next());
   ESPALIER_ASSERT(made.has_value());
   regions_.push_back(parts_.history.add_region(number_, std::move(*made)));
 }

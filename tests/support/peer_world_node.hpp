@@ -33,9 +33,9 @@ struct PeerWorldParts {
   base::Random& random;
   PeerHistory& history;
   PeerReached& reached;
-  std::uint32_t nodes;         ///< their names are n0, n1, ...
-  wire::LinkWay way;           ///< of the links' rings
-  bool other_keys = true;      ///< now and then a step asks for another key
+  std::uint32_t nodes;              ///< their names are n0, n1, ...
+  wire::LinkWay way;                ///< of the links' rings
+  bool other_keys = true;           ///< now and then a step asks for another key
   std::uint32_t posts_of_step = 4;  ///< most times; at most as many as one may
 };
 

@@ -26,7 +26,7 @@ SideLink::~SideLink() {
   if (!pair_) return;
   pair_->close();
   try {
-    endpoint_->progress();  // so that the node hears of it
+    endpoint_->progress();           // so that the node hears of it
   } catch (const std::bad_alloc&) {  // then it finds out
   }
 }
