@@ -26,6 +26,13 @@ Result<std::shared_ptr<FabricConnection>> connect(const PeerOptions& options,
   return FabricConnection::open(address, connecting);
 }
 
+// It said so itself, and serves calls all the same.
+bool has_no_room(const Error& refusal) {
+  return refusal.code == Code::too_many_participants || refusal.code == Code::out_of_memory;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<SideLink>> open_memory(const PeerOptions& options,
                                               FabricConnection& connection) {
   if (!options.fabric) return connection.open_beside(wire::LinkWay::writes);
@@ -33,8 +40,6 @@ Result<std::unique_ptr<SideLink>> open_memory(const PeerOptions& options,
   if (!way) return std::unexpected(way.error());
   return connection.open_beside(wire::LinkWay::writes, std::move(*way));
 }
-
-}  // namespace
 
 Result<OpenedPeer> open_peer(const PeerOptions& options, std::function<void()> on_lost) {
   client::FabricConnectionOptions connecting;
@@ -51,10 +56,12 @@ Result<OpenedPeer> open_peer(const PeerOptions& options, std::function<void()> o
   if (!connection) return std::unexpected(connection.error());
   auto rings = client::ThreadRings::open(*connection, options.budget);
   if (!rings) return std::unexpected(rings.error());
-  OpenedPeer opened{std::move(*connection), std::move(*rings), nullptr};
+  OpenedPeer opened{std::move(*connection), std::move(*rings), nullptr, false};
   auto memory = open_memory(options, *opened.connection);
   if (memory) {
     opened.memory = std::move(*memory);
+  } else if (has_no_room(memory.error())) {
+    opened.memory_may_come = true;
   } else if (memory.error().code != Code::unsupported) {
     return std::unexpected(memory.error());
   }

@@ -22,6 +22,7 @@ struct OpenedPeer {
   std::shared_ptr<client::FabricConnection> connection;
   std::unique_ptr<client::ThreadRings> rings;
   std::unique_ptr<client::SideLink> memory;  ///< null: the peer lets nobody write its memory
+  bool memory_may_come = false;              ///< or not now, for it has no room
 };
 
 /// A fabric in which time is its own, and nothing runs aside but by it.
@@ -63,5 +64,8 @@ struct PeerOptions {
 /// Errors: as FabricConnection::open and SideLink::open: system (ECONNREFUSED, ETIMEDOUT), corrupt,
 /// too_many_participants, not_permitted; those of KnownSecret::read_file.
 Result<OpenedPeer> open_peer(const PeerOptions& options, std::function<void()> on_lost);
+/// Opens the pair for memory of a session that has none. Errors: those of SideLink::open.
+Result<std::unique_ptr<client::SideLink>> open_memory(const PeerOptions& options,
+                                                      client::FabricConnection& connection);
 
 }  // namespace espalier::peer
