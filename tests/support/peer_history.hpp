@@ -51,14 +51,16 @@ struct PeerReached {
   std::uint64_t calls = 0;          ///< that were answered
   std::uint64_t far_calls = 0;      ///< of two hops
   std::uint64_t calls_unknown = 0;  ///< of which nobody knows
+  std::uint64_t given_up = 0;       ///< of these, though the peer was there
   std::uint64_t sessions = 0;       ///< beyond the first of each link
   std::uint64_t crashes = 0;
   std::uint64_t cuts = 0;
   std::uint64_t pauses = 0;
-  std::uint64_t drops = 0;        ///< of regions
-  std::uint64_t other_keys = 0;   ///< keys for which another was asked
-  std::uint64_t never_told = 0;   ///< posts of processes that were gone before they ended
-  std::uint64_t full_queues = 0;  ///< looks at a link that had room for no more
+  std::uint64_t drops = 0;       ///< of regions
+  std::uint64_t other_keys = 0;  ///< keys for which another was asked
+  std::uint64_t never_told = 0;  ///< posts of processes that were gone before they ended
+  std::uint64_t refusals = 0;    ///< times in which a node had no room for pairs
+  std::uint64_t gone_clients = 0;
 };
 
 class PeerHistory {

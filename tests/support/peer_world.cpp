@@ -16,6 +16,7 @@ constexpr std::uint64_t kWorldMs = 1'000'000;
 constexpr std::uint64_t kTroubleNs = 30 * kWorldMs;  // when the last of it begins, at the latest
 constexpr std::uint64_t kAnswersNs = 3'000 * kWorldMs;
 constexpr std::uint64_t kSettleNs = 2'000 * kWorldMs;
+constexpr std::uint64_t kLateNs = 10 * kWorldMs;  // no message is later
 constexpr std::uint64_t kTurnNs = 5'000;
 constexpr std::uint64_t kQuietTurnNs = 50'000;  // when no client asks for anything
 
@@ -41,8 +42,11 @@ class PeerWorld {
                .reached = reached,
                .nodes = options.nodes,
                .way = options.way,
-               .other_keys = options.drops,
-               .posts_of_step = options.posts} {
+               .answer_ns = random_.between(4, 60) * kWorldMs,
+               .window = options.window,
+               .posts = options.posts,
+               .calls = options.calls,
+               .other_keys = options.drops} {
     places_.resize(options.nodes);
     for (std::uint32_t i = 0; i < options.nodes; ++i) {
       start(i, world_.add_node(peer_node_name(i)));
@@ -59,24 +63,11 @@ class PeerWorld {
   std::string run() {
     for (Place& place : places_) place.node->ask(options_.requests);
     plan_trouble();
-    const auto answered = [](const Place& place) {
-      return place.node && !place.crashed && place.node->is_answered();
-    };
-    run_until(kTroubleNs + kAnswersNs, [&] {
-      return world_.now_ns() > kTroubleNs && troubles_ == 0 &&
-             std::ranges::all_of(places_, answered);
-    });
-    for (const Place& place : places_) {
-      if (!answered(place)) {
-        history_.set_wrong(place.node ? place.node->unanswered() : "a node has not come again");
-      }
-    }
-    turn_ns_ = kQuietTurnNs;
-    const std::uint64_t settled = world_.now_ns() + kSettleNs;
-    run_until(settled, [&] {
-      return world_.now_ns() + kSettleNs > settled + 50 * kWorldMs && audit().empty();
-    });
-    if (const std::string wrong = audit(); !wrong.empty()) history_.set_wrong(wrong);
+    await_answers([this] { return world_.now_ns() > kTroubleNs && troubles_ == 0; });
+    settle();
+    be_quiet();
+    await_answers([] { return true; });
+    settle();
     if (history_.wrong().empty()) history_.judge();
     return history_.wrong();
   }
@@ -92,6 +83,36 @@ class PeerWorld {
   void run_until(std::uint64_t time_ns, const Condition& condition) {
     while (world_.now_ns() < time_ns && history_.wrong().empty() && !condition()) {
       world_.step_until(std::min(time_ns, world_.now_ns() + kQuietTurnNs));
+    }
+  }
+  /// All that was asked for is to be answered.
+  template <class Condition>
+  void await_answers(const Condition& and_this) {
+    const auto answered = [](const Place& place) {
+      return place.node && !place.crashed && place.node->is_answered();
+    };
+    turn_ns_ = kTurnNs;
+    run_until(world_.now_ns() + kTroubleNs + kAnswersNs,
+              [&] { return and_this() && std::ranges::all_of(places_, answered); });
+    for (const Place& place : places_) {
+      if (answered(place)) continue;
+      history_.set_wrong(place.node ? place.node->unanswered() : "a node has not come again");
+    }
+  }
+  /// All that was taken is to be given back; what is late has come by then.
+  void settle() {
+    turn_ns_ = kQuietTurnNs;
+    const std::uint64_t soonest = world_.now_ns() + kLateNs;
+    run_until(soonest + kSettleNs, [&] { return world_.now_ns() >= soonest && audit().empty(); });
+    if (const std::string wrong = audit(); !wrong.empty()) history_.set_wrong(wrong);
+  }
+  void be_quiet() {
+    world_.faults() = {};
+    parts_.other_keys = false;
+    parts_.quiet = true;
+    for (Place& place : places_) {
+      place.node->forget_grants();
+      place.node->ask(4);
     }
   }
   std::string audit() {
@@ -159,6 +180,14 @@ class PeerWorld {
     if (options_.cuts) plan(4, [this] { cut(); });
     if (options_.pauses) plan(2, [this] { pause(any_node()); });
     if (options_.drops) plan(2, [this] { drop(any_node()); });
+    if (options_.gone_clients) plan(2, [this] { replace_client(any_node()); });
+    if (options_.refusals) {
+      plan(2, [this] { refuse_memory(any_node()); });
+      if (random_.chance(0.3)) {
+        ++troubles_;
+        refuse_memory(any_node());
+      }
+    }
   }
   std::uint32_t any_node() { return static_cast<std::uint32_t>(random_.below(options_.nodes)); }
 
@@ -183,10 +212,12 @@ class PeerWorld {
     if (place.paused || place.crashed) return finish_trouble();
     ++reached_.pauses;
     place.paused = true;
-    world_.pause(peer_node_name(number));
-    world_.after(random_.between(kWorldMs / 10, 30 * kWorldMs), [this, number] {
+    // Its process alone, or its machine.
+    const bool machine = random_.chance(0.5);
+    if (machine) world_.pause(peer_node_name(number));
+    world_.after(random_.between(kWorldMs / 10, 30 * kWorldMs), [this, number, machine] {
       places_[number].paused = false;
-      world_.resume(peer_node_name(number));
+      if (machine) world_.resume(peer_node_name(number));
       finish_trouble();
     });
   }
@@ -194,6 +225,24 @@ class PeerWorld {
     const Place& place = places_[number];
     if (place.node && !place.crashed && !place.paused) place.node->replace_region();
     finish_trouble();
+  }
+  void replace_client(std::uint32_t number) {
+    const Place& place = places_[number];
+    if (place.node && !place.crashed) {
+      ++reached_.gone_clients;
+      place.node->replace_client(random_.below(PeerWorldNode::kClients));
+    }
+    finish_trouble();
+  }
+  void refuse_memory(std::uint32_t number) {
+    const Place& place = places_[number];
+    if (!place.node || place.crashed) return finish_trouble();
+    ++reached_.refusals;
+    place.node->refuse_memory(true);
+    world_.after(random_.between(kWorldMs, 30 * kWorldMs), [this, number] {
+      if (places_[number].node) places_[number].node->refuse_memory(false);
+      finish_trouble();
+    });
   }
 
   const PeerWorldOptions options_;

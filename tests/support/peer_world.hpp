@@ -10,7 +10,8 @@
 //   nobody knows a WRITE did in part at most, an atomic once at most;
 // - WRITEs and atomics of one link take effect in order;
 // - once a key was revoked, a region dropped, or a later session begun, nothing changes by it;
-// - in the end no place is taken, no share, no key and no session but those of the links.
+// - in the end no place is taken, no share, no key and no session but those of the links, and when
+//   nothing goes wrong any more, all that is posted is done.
 //
 // Thread: one.
 #pragma once
@@ -30,8 +31,12 @@ struct PeerWorldOptions {
   bool crashes = true;
   bool cuts = true;
   bool pauses = true;
-  bool drops = true;        ///< of regions, and other keys for those that are there
-  std::uint32_t posts = 4;  ///< of a step, most times
+  bool drops = true;     ///< of regions, and other keys for those that are there
+  bool refusals = true;  ///< of pairs for memory
+  bool gone_clients = true;
+  std::uint32_t window = 12;  ///< requests in flight of one client
+  std::uint32_t posts = 4;    ///< of a step, most times
+  double calls = 0.2;         ///< of these
 };
 
 /// Lets all of it happen. Returns what is wrong; empty if nothing is.

@@ -216,8 +216,7 @@ void add_post(PeerWorldNode& node, PeerBatch& batch, PeerWorldRun& run, std::siz
 // Mostly few posts: so a turn has those of several requests.
 std::size_t draw_count(const PeerWorldParts& parts) {
   base::Random& random = parts.random;
-  return random.chance(0.9) ? random.between(1, parts.posts_of_step)
-                            : random.between(1, kBatchMost - 4);
+  return random.chance(0.9) ? random.between(1, parts.posts) : random.between(1, kBatchMost - 4);
 }
 
 Next post_round(Call& call, PeerWorldNode& node, PeerWorldRun& run) {
@@ -238,7 +237,8 @@ Next post_round(Call& call, PeerWorldNode& node, PeerWorldRun& run) {
   for (std::size_t count = draw_count(parts); count != 0; --count) {
     const std::size_t to = parts.random.chance(0.6) ? first : parts.random.below(links);
     if (node.grant(to).session == 0) continue;
-    if (parts.random.chance(call.map_number() == 1 ? 0.08 : 0.2)) {
+    // Calls of calls are fewer, so that they come to an end.
+    if (parts.random.chance(call.map_number() == 1 ? parts.calls / 3 : parts.calls)) {
       add_call(call, node, batch, run, to);
     } else {
       add_post(node, batch, run, to, PeerVerb::write);
@@ -248,9 +248,12 @@ Next post_round(Call& call, PeerWorldNode& node, PeerWorldRun& run) {
   return batch.completed();
 }
 
-void take_call_end(PeerWorldNode& node, const SentCall& sent, PostEnd how) {
-  node.parts().history.call_ended(sent.number, how);
-  if (how != PostEnd::done) return;
+void take_call_end(PeerWorldNode& node, const SentCall& sent, const PeerEnd& end) {
+  node.parts().history.call_ended(sent.number, end.how);
+  if (end.how == PostEnd::unknown && end.status == fabric::Status::retry_exceeded) {
+    ++node.parts().reached.given_up;
+  }
+  if (end.how != PostEnd::done) return;
   std::uint32_t number = 0;
   const std::string_view said = bytes_of_answer(sent);
   if (said.size() == sizeof number) std::memcpy(&number, said.data(), sizeof number);
@@ -272,8 +275,11 @@ void take_ends(PeerWorldNode& node, PeerWorldRun& run, std::span<const PeerEnd> 
   for (std::size_t i = 0; i < std::min(ends.size(), run.posts.size()); ++i) {
     const RoundPost& made = run.posts[i];
     if (run.far && ends[i].how != PostEnd::not_sent) history.set_wrong("a third hop has left");
+    if (node.parts().quiet && !run.far && ends[i].how != PostEnd::done) {
+      history.set_wrong("a post is not done though nothing is wrong any more");
+    }
     if (made.is_call) {
-      take_call_end(node, made.call, ends[i].how);
+      take_call_end(node, made.call, ends[i]);
       continue;
     }
     const bool brings = made.post.verb != PeerVerb::write && made.post.verb != PeerVerb::order;

@@ -8,13 +8,12 @@
 #include "base/assert.hpp"
 #include "catalog/catalog.hpp"
 #include "engine/principal_accounts.hpp"
+#include "tests/support/refusing_endpoint.hpp"
 
 namespace espalier::test {
 namespace {
 
 constexpr std::uint64_t kPeerMs = 1'000'000;
-constexpr std::size_t kPeerClients = 2;
-constexpr std::size_t kPeerWindow = 12;  // requests in flight of one client
 
 }  // namespace
 
@@ -26,6 +25,7 @@ PeerWorldNode::PeerWorldNode(PeerWorldParts& parts, std::uint32_t number, std::u
       began_ns_(parts.world.now_ns()),
       sessions_(parts.nodes - 1),
       grants_(parts.nodes - 1) {
+  endpoint = std::make_unique<RefusingEndpoint>(std::move(endpoint), refuses_memory_);
   const auto listens = endpoint->listen(peer_node_name(number));
   ESPALIER_ASSERT(listens.has_value());
   serving_ = std::make_unique<offload::SchedulerFixture>(
@@ -33,15 +33,13 @@ PeerWorldNode::PeerWorldNode(PeerWorldParts& parts, std::uint32_t number, std::u
   sessions_of_peers_ = std::make_unique<offload::FabricClients>(
       std::move(endpoint), serving_->services(), serving_->scheduler(), serving_->doorbells(),
       client_options());
-  for (std::size_t i = 0; i < kPeerClients; ++i) clients_.push_back(&serving_->connect());
+  for (std::size_t i = 0; i < kClients; ++i) add_client();
   auto on_ended = std::move(serving_->client_table().on_ended);
   serving_->client_table().on_broken = [this](offload::Connection& connection) {
     broken_.push_back(&connection);
   };
   serving_->client_table().on_ended = [this, on_ended](offload::Connection& connection) {
-    const bool own = std::ranges::any_of(
-        clients_, [&](const auto* client) { return client->connection == &connection; });
-    if (own) return on_ended(connection);
+    if (own_connections_.erase(&connection) != 0) return on_ended(connection);
     serving_->doorbells().close(connection.doorbell);
   };
   make_region();
@@ -100,7 +98,7 @@ std::unique_ptr<channel::PeerLink> PeerWorldNode::make_link(std::uint32_t peer,
   options.way = parts_.way;
   options.timeout_ns = 20 * kPeerMs;
   options.silence_ns = 15 * kPeerMs;
-  options.answer_ns = 60 * kPeerMs;
+  options.answer_ns = parts_.answer_ns;
   options.pause_ns = kPeerMs;
   options.pause_max_ns = 4 * kPeerMs;
   options.budget = &link_budget_;
@@ -116,6 +114,19 @@ void PeerWorldNode::make_region() {
       region::create_region(serving_->catalog(), kPeerWorldRegion, parts_.history.bytes_of_next());
   ESPALIER_ASSERT(made.has_value());
   regions_.push_back(parts_.history.add_region(number_, std::move(*made)));
+}
+
+void PeerWorldNode::add_client() {
+  clients_.push_back(&serving_->connect());
+  own_connections_.insert(clients_.back()->connection);
+}
+
+void PeerWorldNode::replace_client(std::size_t number) {
+  std::erase_if(asked_, [number](const auto& each) { return each.second == number; });
+  serving_->disconnect(*clients_[number]);
+  add_client();
+  std::swap(clients_[number], clients_.back());
+  clients_.pop_back();
 }
 
 void PeerWorldNode::replace_region() {
@@ -176,7 +187,7 @@ void PeerWorldNode::serve_clients() {
 
 void PeerWorldNode::send(std::size_t client) {
   const auto of_client = [client](const auto& each) { return each.second == client; };
-  if (std::ranges::count_if(asked_, of_client) >= static_cast<std::ptrdiff_t>(kPeerWindow)) return;
+  if (std::ranges::count_if(asked_, of_client) >= parts_.window) return;
   const std::uint32_t tag = next_tag_++;
   asked_.emplace(tag, client);
   (*clients_[client])->post(rings::message_of(rings::request_of(kPeerWorldCall, 0, tag)));

@@ -11,6 +11,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,10 +35,14 @@ struct PeerWorldParts {
   base::Random& random;
   PeerHistory& history;
   PeerReached& reached;
-  std::uint32_t nodes;              ///< their names are n0, n1, ...
-  wire::LinkWay way;                ///< of the links' rings
-  bool other_keys = true;           ///< now and then a step asks for another key
-  std::uint32_t posts_of_step = 4;  ///< most times; at most as many as one may
+  std::uint32_t nodes;      ///< their names are n0, n1, ...
+  wire::LinkWay way;        ///< of the links' rings
+  std::uint64_t answer_ns;  ///< after which a call is given up
+  std::uint32_t window;     ///< requests in flight of one client
+  std::uint32_t posts;      ///< of a step, most times; at most as many as one may
+  double calls;             ///< of them, that are calls
+  bool other_keys;          ///< now and then a step asks for another key
+  bool quiet = false;       ///< nothing goes wrong any more: all that is posted must be done
 };
 
 [[nodiscard]] inline std::string peer_node_name(std::uint32_t number) {
@@ -68,6 +74,13 @@ class PeerWorldNode {
   [[nodiscard]] std::string unanswered() const;
   /// Its region is dropped, and another one takes its name.
   void replace_region();
+  /// One of its clients goes, whatever it has asked for, and another comes.
+  void replace_client(std::size_t number);
+  static constexpr std::size_t kClients = 2;
+  /// Whether it has no room for pairs by which its peers write memory.
+  void refuse_memory(bool refuses) { refuses_memory_ = refuses; }
+  /// Its steps know nothing of their peers' regions any more.
+  void forget_grants() { grants_.assign(grants_.size(), Grant()); }
   /// Its machine is gone; what it waits for comes to its end, and nothing is opened any more.
   void set_crashed() { crashed_ = true; }
   /// Whether nothing is being opened, which runs aside.
@@ -99,6 +112,7 @@ class PeerWorldNode {
   [[nodiscard]] std::unique_ptr<channel::PeerLink> make_link(std::uint32_t peer,
                                                              std::function<void()> wake);
   void make_region();
+  void add_client();
   void look_at_links();
   void serve_clients();
   void send(std::size_t client);
@@ -111,6 +125,7 @@ class PeerWorldNode {
   rings::MessageBudget link_budget_{16 << 20};
   std::uint32_t openings_ = 0;
   bool crashed_ = false;
+  bool refuses_memory_ = false;
   std::vector<const channel::PeerLink*> links_;
   std::vector<std::uint64_t> sessions_;  // of the links, when they were last looked at
   std::vector<Grant> grants_;
@@ -119,8 +134,9 @@ class PeerWorldNode {
   std::unique_ptr<offload::FabricClients> sessions_of_peers_;
   std::vector<offload::Connection*> broken_;
   std::vector<offload::SchedulerClient*> clients_;
-  std::uint32_t wanted_ = 0;                    // of each client, that were not sent
-  std::map<std::uint32_t, std::size_t> asked_;  // by tag, by which client
+  std::set<const offload::Connection*> own_connections_;  // theirs, that have not ended
+  std::uint32_t wanted_ = 0;                              // of each client, that were not sent
+  std::map<std::uint32_t, std::size_t> asked_;            // by tag, by which client
   std::uint32_t next_tag_ = 1;
   bool turning_ = false;
 };
