@@ -266,7 +266,7 @@ function(espalier_spanning_tests)
     espalier_library(espalier_device_planted "${device}" espalier_client_planted
                      espalier_offload_planted)
     espalier_library(espalier_test_support_planted "${support}" espalier_client_testing_planted
-                     espalier_device_planted ${common})
+                     espalier_device_planted espalier_peer_planted ${common})
   endif()
 
   # The checks of the sources themselves must run when nothing else builds.

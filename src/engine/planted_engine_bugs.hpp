@@ -21,6 +21,7 @@ enum class Bug : std::uint8_t {
   // Of requests that come over other nodes (scheduler.hpp).
   hops_wait_for_clients,  // they are not taken while clients have all their places
   hops_share_places,      // of one hop and of two they have the same places
+  hop_place_kept,         // a place is not given back when its request has ended
 };
 
 using base::planted;

@@ -117,6 +117,8 @@ class Scheduler final {
   void remove(Connection& connection);
   /// Whether nothing is in flight and nothing waits.
   [[nodiscard]] bool idle() const { return free_.size() == places_.size(); }
+  /// Requests with so many hops behind them that have a place now. For audits: 0 when it is idle.
+  [[nodiscard]] std::uint32_t places_taken(std::uint8_t hops) const { return busy_[hops]; }
   [[nodiscard]] ClientTable& clients() { return clients_; }
   [[nodiscard]] const SchedulerCounts& counts() const { return counts_; }
   /// Wakes the thread that runs the scheduler; set by its owner, called by any thread. Must not

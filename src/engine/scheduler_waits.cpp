@@ -226,7 +226,8 @@ void Scheduler::count_in(Request& request) {
 
 void Scheduler::count_out(Request& request) {
   const std::uint8_t hops = request.hops();
-  if (request.counted == Counted::by_both) --busy_[hops];
+  const bool kept = hops != 0 && planted(Bug::hop_place_kept);
+  if (request.counted == Counted::by_both && !kept) --busy_[hops];
   if (request.counted != Counted::by_none) --request.connection->counted[hops];
   --request.connection->taken[hops];
 }

@@ -37,6 +37,7 @@ enum class Bug : std::uint8_t {
 
   // Of posts that are not all signalled (post_queue.hpp).
   failed_post_believed,  // a completion tells of success, whatever its status
+  atomic_posted_again,   // an atomic goes twice, as if it had been lost
   last_not_signalled,    // what is added last before a doorbell may have no completion behind it
 
   // Of links (rings/ring_link.hpp).

@@ -63,6 +63,12 @@ bool PostQueue::ring() {
 // what has left, and completions are no longer believed.
 Posted PostQueue::post_waiting() {
   try {
+    if (planted(Bug::atomic_posted_again)) {
+      for (WorkRequest request : waiting_) {
+        request.signalled = false;
+        if (is_atomic(request.opcode)) pair_->post(request);
+      }
+    }
     return pair_->post(waiting_);
   } catch (...) {
     waiting_.clear();

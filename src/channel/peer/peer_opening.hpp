@@ -18,6 +18,24 @@
 
 namespace espalier::peer {
 
+struct OpenedPeer {
+  std::shared_ptr<client::FabricConnection> connection;
+  std::unique_ptr<client::ThreadRings> rings;
+  std::unique_ptr<client::SideLink> memory;  ///< null: the peer lets nobody write its memory
+  bool memory_may_come = false;              ///< or not now, for it has no room
+};
+
+/// A fabric in which time is its own, and nothing runs aside but by it.
+struct PeerFabric {
+  /// An endpoint for one pair. Errors: those of fabric::open_for_connecting.
+  std::function<Result<fabric::Connecting>()> endpoint;
+  /// Runs what waits. Whoever destroys the link sees to it that it has ended by then. Errors:
+  /// std::system_error, and it has run nothing.
+  std::function<void(std::function<void()> work)> aside;
+  std::function<std::uint64_t()> now_ns;
+  std::uint64_t pair_timeout_ns = fabric::QueuePairOptions{}.timeout_ns;
+};
+
 struct PeerOptions {
   fabric::FabricAddress address;
   wire::LinkWay way = wire::LinkWay::write;
@@ -38,17 +56,16 @@ struct PeerOptions {
   /// Of which what the peer sends is gathered; null: there is no limit. Outlives the link.
   rings::MessageBudget* budget = nullptr;
   std::function<std::uint64_t()> now_ns = base::monotonic_ns;  ///< of silences, answers and pauses
-};
-
-struct OpenedPeer {
-  std::shared_ptr<client::FabricConnection> connection;
-  std::unique_ptr<client::ThreadRings> rings;
-  std::unique_ptr<client::SideLink> memory;  ///< null: the peer lets nobody write its memory
+  /// Null: the fabric of the address.
+  std::shared_ptr<const PeerFabric> fabric = nullptr;
 };
 
 /// `on_lost`: FabricConnectionOptions::on_lost.
 /// Errors: as FabricConnection::open and SideLink::open: system (ECONNREFUSED, ETIMEDOUT), corrupt,
 /// too_many_participants, not_permitted; those of KnownSecret::read_file.
 Result<OpenedPeer> open_peer(const PeerOptions& options, std::function<void()> on_lost);
+/// Opens the pair for memory of a session that has none. Errors: those of SideLink::open.
+Result<std::unique_ptr<client::SideLink>> open_memory(const PeerOptions& options,
+                                                      client::FabricConnection& connection);
 
 }  // namespace espalier::peer

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "channel/peer/planted_peer_bugs.hpp"
 
 namespace espalier::peer {
 namespace {
@@ -27,6 +28,7 @@ constexpr std::uint64_t kTimesLookNs = 1'000'000;  // at those of calls
 constexpr std::uint32_t kAsksTag = SessionLink::kCallsMax;
 // Of as many hops as may be: it takes no place, and waits behind nothing.
 constexpr wire::CallMessage kAsks{.offload = wire::OffloadId::noop, .hops = wire::kHopsMax};
+constexpr std::uint32_t kCancelTag = kAsksTag + 1;
 
 }  // namespace
 
@@ -94,7 +96,11 @@ bool SessionLink::call(std::uint64_t session, const wire::CallMessage& message, 
   free_calls_.pop_back();
   ++calls_of_hops_[message.hops];
   sending_ = !rings_->send_rest();
-  calls_[tag] = {WaitingCall::State::waits, false, message.hops, owner, &answer, now_ns_};
+  calls_[tag] = {.state = WaitingCall::State::waits,
+                 .hops = message.hops,
+                 .owner = owner,
+                 .answer = &answer,
+                 .since_ns = now_ns_};
   own_counts().calls.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
@@ -127,13 +133,16 @@ bool SessionLink::awaits() const { return posts_.pending() != 0 || awaits_answer
 
 bool SessionLink::waits() const {
   return !calls_never_left_.empty() || !posts_never_left_.empty() || awaits() || lost_ ||
-         (opening_ && opening_->is_done.load(std::memory_order_acquire));
+         (opening_ && opening_->is_done.load(std::memory_order_acquire)) ||
+         (memory_opening_ && memory_opening_->is_done.load(std::memory_order_acquire));
 }
 
 std::uint64_t SessionLink::sleep_limit_ns() const {
-  if (rings_ || opening_) return std::numeric_limits<std::uint64_t>::max();
+  const bool to_open = !rings_ && !opening_;
+  if (!to_open && !waits_for_memory()) return std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t due = to_open ? again_ns_ : memory_again_ns_;
   const std::uint64_t now = options_.now_ns();
-  return again_ns_ > now ? again_ns_ - now : 0;
+  return due > now ? due - now : 0;
 }
 
 // --- ends ----------------------------------------------------------------------------------------
@@ -142,10 +151,12 @@ bool SessionLink::poll(PeerEnds& ends) {
   now_ns_ = options_.now_ns();
   bool moved = report_never_left(ends);
   if (opening_) moved = take_opened() || moved;
+  if (memory_opening_) moved = take_memory() || moved;
   if (!rings_) {
     if (!opening_ && now_ns_ >= again_ns_) begin_opening();
     return moved;
   }
+  if (waits_for_memory() && now_ns_ >= memory_again_ns_) begin_opening_memory();
   if (!awaits()) {
     hear();
     ended_ns_ = now_ns_;
@@ -170,6 +181,7 @@ bool SessionLink::poll_session(PeerEnds& ends) {
     hear();
   }
   if (awaits()) look_for_silence(ends);
+  if (!lost_) cancel_given_up();
   return moved;
 }
 
@@ -200,13 +212,17 @@ bool SessionLink::poll_calls(PeerEnds& ends) {
 void SessionLink::take_answer(const client::Incoming& response, PeerEnds& ends) {
   const std::uint32_t tag = response.header.tag;
   if (tag == kAsksTag) asked_ = false;
+  if (tag == kCancelTag) return end_cancel();
   if (tag >= kCallsMax || calls_[tag].state == WaitingCall::State::free) return;
   WaitingCall& call = calls_[tag];
   if (response.header.kind == static_cast<std::uint8_t>(wire::ResponseKind::chunk)) {
     call.in_pieces = true;
     return;
   }
-  if (call.state == WaitingCall::State::given_up) return free_call(tag);
+  if (call.state == WaitingCall::State::given_up) {
+    call.answered = tag == cancelling_;
+    return call.answered ? void() : free_call(tag);
+  }
   PeerAnswer& answer = *call.answer;
   answer.header = response.header;
   answer.payload_bytes = response.payload.size();
@@ -225,6 +241,7 @@ void SessionLink::take_answer(const client::Incoming& response, PeerEnds& ends) 
 void SessionLink::free_call(std::uint32_t tag) {
   const WaitingCall call = std::exchange(calls_[tag], WaitingCall{});
   if (call.state == WaitingCall::State::given_up) --given_up_;
+  if (call.to_cancel) --to_cancel_;
   --calls_of_hops_[call.hops];
   free_calls_.push_back(tag);
 }
@@ -290,9 +307,35 @@ void SessionLink::give_up_old_calls(PeerEnds& ends) {
     }
     call.state = WaitingCall::State::given_up;
     call.answer = nullptr;
+    call.to_cancel = true;
     ++given_up_;
+    ++to_cancel_;
     report(ends, {call.owner, PostEnd::unknown, Status::retry_exceeded});
   }
+}
+
+// So that the peer does not go on with what nobody waits for, where it is of a kind that can be
+// ended. One at a time, and only while there is room: it is for the peer's sake.
+void SessionLink::cancel_given_up() {
+  if (to_cancel_ == 0 || cancelling_ || !has_room(wire::kHopsMax)) return;
+  const auto call = std::ranges::find(calls_, true, &WaitingCall::to_cancel);
+  const auto tag = static_cast<std::uint32_t>(call - calls_.begin());
+  const wire::CallMessage message{
+      .offload = wire::OffloadId::cancel, .hops = wire::kHopsMax, .argument = tag};
+  if (!rings_->begin_send(message, kCancelTag)) return;
+  call->to_cancel = false;
+  --to_cancel_;
+  cancelling_ = tag;
+  ++calls_of_hops_[wire::kHopsMax];
+  rings_->ring();
+}
+
+// Until then no other call has the tag: the peer may look for it later than at what came behind.
+void SessionLink::end_cancel() {
+  if (!cancelling_) return;
+  const std::uint32_t tag = *std::exchange(cancelling_, std::nullopt);
+  --calls_of_hops_[wire::kHopsMax];
+  if (calls_[tag].answered) free_call(tag);
 }
 
 void SessionLink::count() {
@@ -312,7 +355,8 @@ bool SessionLink::is_lost() const {
 void SessionLink::open(const PeerOptions& options, const std::function<void()>& wake,
                        Opening& into) {
   try {
-    const bool known = into.before && !into.before->end_session(options.timeout_ns);
+    const bool known = into.before && !planted(Bug::session_not_ended) &&
+                       !into.before->end_session(options.timeout_ns);
     if (!known) into.before.reset();
     into.opened = open_peer(options, wake);
     if (known && *into.opened) {
@@ -325,13 +369,20 @@ void SessionLink::open(const PeerOptions& options, const std::function<void()>& 
   }
 }
 
+// Errors: std::system_error (no thread is to be had now).
+std::future<void> SessionLink::run_aside(std::function<void()> work) const {
+  if (!options_.fabric) return std::async(std::launch::async, std::move(work));
+  options_.fabric->aside(std::move(work));
+  return {};
+}
+
 void SessionLink::begin_opening() {
   again_ns_ = now_ns_ + pause_ns_;
   std::unique_ptr<Opening> opening;
   try {
     opening = std::make_unique<Opening>();
     opening->before = before_;
-    opening->thread = std::async(std::launch::async, [this, &into = *opening] {
+    opening->thread = run_aside([this, &into = *opening] {
       open(options_, wake_, into);
       into.is_done.store(true, std::memory_order_release);
       wake_();
@@ -341,6 +392,46 @@ void SessionLink::begin_opening() {
   }
   before_.reset();
   opening_ = std::move(opening);
+}
+
+// Calls go on meanwhile, and posts on memory never leave.
+void SessionLink::begin_opening_memory() {
+  wait_for_memory();
+  std::unique_ptr<MemoryOpening> opening;
+  try {
+    opening = std::make_unique<MemoryOpening>();
+    opening->connection = connection_;
+    opening->thread = run_aside([this, &into = *opening] {
+      try {
+        into.opened = open_memory(options_, *into.connection);
+      } catch (const std::exception&) {
+        into.opened = fail(Code::out_of_memory);
+      }
+      into.is_done.store(true, std::memory_order_release);
+      wake_();
+    });
+  } catch (const std::exception&) {
+    return;
+  }
+  memory_opening_ = std::move(opening);
+}
+
+void SessionLink::wait_for_memory() {
+  memory_again_ns_ = now_ns_ + memory_pause_ns_;
+  memory_pause_ns_ = std::min(2 * memory_pause_ns_, options_.pause_max_ns);
+}
+
+// What came of a session that is over by now is of no use.
+bool SessionLink::take_memory() {
+  if (!memory_opening_->is_done.load(std::memory_order_acquire)) return false;
+  const std::unique_ptr<MemoryOpening> opening = std::move(memory_opening_);
+  if (opening->connection != connection_) return true;
+  if (!*opening->opened) return true;
+  memory_ = std::move(**opening->opened);
+  memory_may_come_ = false;
+  posts_.attach(memory_->pair());
+  ended_ns_ = now_ns_;
+  return true;
 }
 
 bool SessionLink::take_opened() {
@@ -360,6 +451,9 @@ void SessionLink::take_up(OpenedPeer opened) {
   rings_ = std::move(opened.rings);
   memory_ = std::move(opened.memory);
   if (memory_) posts_.attach(memory_->pair());
+  memory_may_come_ = opened.memory_may_come;
+  memory_pause_ns_ = options_.pause_ns;
+  wait_for_memory();
   asked_ = sending_ = lost_ = false;
   hear();
   ended_ns_ = polled_ns_ = now_ns_;
@@ -392,7 +486,8 @@ void SessionLink::lose(PeerEnds& ends) {
     if (call.state == WaitingCall::State::given_up) continue;
     report(ends, {call.owner, PostEnd::unknown, Status::flushed});
   }
-  asked_ = sending_ = lost_ = false;
+  if (std::exchange(cancelling_, std::nullopt)) --calls_of_hops_[wire::kHopsMax];
+  asked_ = sending_ = lost_ = memory_may_come_ = false;
 }
 
 }  // namespace espalier::peer

@@ -78,6 +78,8 @@ class SessionLink final : public channel::PeerLink {
     enum class State : std::uint8_t { free, waits, given_up };
     State state = State::free;
     bool in_pieces = false;  // its answer is one of several messages
+    bool to_cancel = false;  // it was given up, and the peer is to hear of it
+    bool answered = false;   // though it was given up, and the peer hears of that just now
     std::uint8_t hops = 0;
     std::uint64_t owner = 0;
     channel::PeerAnswer* answer = nullptr;  // null, unless it waits
@@ -92,12 +94,27 @@ class SessionLink final : public channel::PeerLink {
     std::future<void> thread;  // ends with it
   };
 
+  /// A pair for memory, which the peer had no room for.
+  struct MemoryOpening {
+    std::shared_ptr<client::FabricConnection> connection;
+    std::optional<Result<std::unique_ptr<client::SideLink>>> opened;
+    std::atomic<bool> is_done{false};
+    std::future<void> thread;  // ends with it
+  };
+
   [[nodiscard]] bool call_never_leaves(std::uint64_t owner, fabric::Status why);
   [[nodiscard]] bool post_never_leaves(std::uint64_t owner, fabric::Status why);
   [[nodiscard]] bool has_room(std::uint8_t hops) const;
   /// What was given up is not awaited.
   [[nodiscard]] bool awaits_answers() const { return free_calls_.size() + given_up_ != kCallsMax; }
   [[nodiscard]] bool awaits() const;
+  [[nodiscard]] std::future<void> run_aside(std::function<void()> work) const;
+  [[nodiscard]] bool waits_for_memory() const {
+    return rings_ && !memory_ && memory_may_come_ && !memory_opening_;
+  }
+  void begin_opening_memory();
+  bool take_memory();
+  void wait_for_memory();
   void begin_opening();
   static void open(const PeerOptions& options, const std::function<void()>& wake, Opening& into);
   bool take_opened();
@@ -110,6 +127,8 @@ class SessionLink final : public channel::PeerLink {
   void hear();
   void look_for_silence(channel::PeerEnds& ends);
   void give_up_old_calls(channel::PeerEnds& ends);
+  void cancel_given_up();
+  void end_cancel();
   void take_answer(const client::Incoming& response, channel::PeerEnds& ends);
   void report(channel::PeerEnds& ends, const Ended& ended);
   void report_posts(channel::PeerEnds& ends);
@@ -131,12 +150,18 @@ class SessionLink final : public channel::PeerLink {
   std::vector<WaitingCall> calls_ = std::vector<WaitingCall>(kCallsMax);  // by tag
   std::vector<std::uint32_t> free_calls_;
   std::array<std::uint32_t, wire::kHopsMax + 1> calls_of_hops_{};
-  std::uint32_t given_up_ = 0;  // of the calls
-  bool asked_ = false;          // whether it is there, by a no-op
-  bool sending_ = false;        // the rest of a long call is still to be sent
-  bool lost_ = false;           // it was silent for too long, or there was no memory
+  std::uint32_t given_up_ = 0;               // of the calls
+  std::uint32_t to_cancel_ = 0;              // of these
+  std::optional<std::uint32_t> cancelling_;  // which the peer has been told, and not answered yet
+  bool asked_ = false;                       // whether it is there, by a no-op
+  bool sending_ = false;                     // the rest of a long call is still to be sent
+  bool lost_ = false;                        // it was silent for too long, or there was no memory
   std::shared_ptr<client::FabricConnection> before_;  // of a session that the peer may know still
   std::unique_ptr<Opening> opening_;                  // null: nothing is being opened
+  bool memory_may_come_ = false;                      // the peer had no room for a pair
+  std::unique_ptr<MemoryOpening> memory_opening_;     // null: it is not asked just now
+  std::uint64_t memory_pause_ns_ = 0;                 // before it is asked again
+  std::uint64_t memory_again_ns_ = 0;                 // when that is
   std::uint64_t pause_ns_;                            // before the next try
   std::uint64_t again_ns_ = 0;                        // when that is
   std::uint64_t now_ns_ = 0;                          // of this poll

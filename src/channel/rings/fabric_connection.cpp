@@ -75,18 +75,29 @@ Result<std::shared_ptr<FabricConnection>> FabricConnection::open(
 
 Result<std::unique_ptr<SideLink>> FabricConnection::open_beside(wire::LinkWay way) {
   if (!address_) return fail(Code::unsupported);
+  const auto said = hello_beside(way);
+  if (!said) return std::unexpected(said.error());
+  return SideLink::open(*address_, *said, {.timeout_ns = options_.timeout_ns});
+}
+
+Result<std::unique_ptr<SideLink>> FabricConnection::open_beside(wire::LinkWay way,
+                                                                fabric::Connecting through) {
+  const auto said = hello_beside(way);
+  if (!said) return std::unexpected(said.error());
+  return SideLink::open(std::move(through), *said,
+                        {.timeout_ns = options_.timeout_ns,
+                         .pair_timeout_ns = options_.pair_timeout_ns,
+                         .now_ns = options_.now_ns});
+}
+
+Result<std::vector<std::byte>> FabricConnection::hello_beside(wire::LinkWay way) {
   wire::LinkHello hello{};
   hello.magic = wire::kLinkMagic;
   hello.protocol = wire::kLinkProtocol;
   hello.way = static_cast<std::uint8_t>(way);
-  Result<std::vector<std::byte>> said = fail(Code::invalid);
-  {
-    const std::lock_guard lock(mutex_);
-    hello.token = token_;
-    said = signed_hello(hello);
-  }
-  if (!said) return std::unexpected(said.error());
-  return SideLink::open(*address_, *said, options_.timeout_ns);
+  const std::lock_guard lock(mutex_);
+  hello.token = token_;
+  return signed_hello(hello);
 }
 
 Result<NodeConnection::WritableMemory> FabricConnection::offer_memory(std::uint64_t bytes) {

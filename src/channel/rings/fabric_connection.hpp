@@ -76,6 +76,8 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
   bool ask_lost() override;
   bool ask_lost_idle() override;
   Result<std::unique_ptr<SideLink>> open_beside(wire::LinkWay way) override;
+  /// The same through an endpoint that is there, by the times of the connection.
+  Result<std::unique_ptr<SideLink>> open_beside(wire::LinkWay way, fabric::Connecting through);
   Result<WritableMemory> offer_memory(std::uint64_t bytes) override;
   void hang_up() override;
   void keep() override;
@@ -105,6 +107,7 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
   Result<void> prove();
   Result<void> dial();
   [[nodiscard]] wire::LinkHello own_hello() const;
+  Result<std::vector<std::byte>> hello_beside(wire::LinkWay way);
   Result<std::vector<std::byte>> signed_hello(const wire::LinkHello& hello);
   Result<void> take_welcome();
   void work();

@@ -7,7 +7,6 @@
 #include <span>
 #include <utility>
 
-#include "base/clock.hpp"
 #include "channel/rings/link_welcome.hpp"
 
 namespace espalier::client {
@@ -27,21 +26,27 @@ SideLink::~SideLink() {
   if (!pair_) return;
   pair_->close();
   try {
-    endpoint_->progress();  // so that the node hears of it
+    endpoint_->progress();           // so that the node hears of it
   } catch (const std::bad_alloc&) {  // then it finds out
   }
 }
 
 Result<std::unique_ptr<SideLink>> SideLink::open(const fabric::FabricAddress& address,
                                                  std::span<const std::byte> hello,
-                                                 std::uint64_t timeout_ns) {
+                                                 const SideLinkTimes& times) {
   auto regions = fabric::RegionTable::create();
   if (!regions) return std::unexpected(regions.error());
   auto way = fabric::open_for_connecting(address, std::move(*regions));
   if (!way) return std::unexpected(way.error());
-  auto link = begin(std::move(*way), hello);
+  return open(std::move(*way), hello, times);
+}
+
+Result<std::unique_ptr<SideLink>> SideLink::open(fabric::Connecting way,
+                                                 std::span<const std::byte> hello,
+                                                 const SideLinkTimes& times) {
+  auto link = begin(std::move(way), hello, times.pair_timeout_ns);
   if (!link) return std::unexpected(link.error());
-  if (const auto connected = (*link)->await(hello, timeout_ns); !connected) {
+  if (const auto connected = (*link)->await(hello, times); !connected) {
     return std::unexpected(connected.error());
   }
   return link;
@@ -72,10 +77,10 @@ Result<void> SideLink::dial(const fabric::Connecting& way, std::span<const std::
   return {};
 }
 
-Result<void> SideLink::await(std::span<const std::byte> hello, std::uint64_t timeout_ns) {
-  const std::uint64_t until = base::monotonic_ns() + timeout_ns;
+Result<void> SideLink::await(std::span<const std::byte> hello, const SideLinkTimes& times) {
+  const std::uint64_t until = times.now_ns() + times.timeout_ns;
   while (pair_->state() == fabric::QueuePair::State::connecting) {
-    if (base::monotonic_ns() >= until) return fail(Code::system, ETIMEDOUT);
+    if (times.now_ns() >= until) return fail(Code::system, ETIMEDOUT);
     endpoint_->progress();
     endpoint_->wait(kSideNapNs);
   }

@@ -8,14 +8,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
+#include "base/clock.hpp"
 #include "fabric/address.hpp"
 #include "fabric/endpoint.hpp"
 #include "wire/ring_link.hpp"
 
 namespace espalier::client {
+
+struct SideLinkTimes {
+  std::uint64_t timeout_ns;  ///< for the peer's answer
+  std::uint64_t pair_timeout_ns = fabric::QueuePairOptions{}.timeout_ns;
+  std::function<std::uint64_t()> now_ns = base::monotonic_ns;
+};
 
 class SideLink {
  public:
@@ -26,7 +34,11 @@ class SideLink {
   /// `hello`: a wire::LinkHello, or a LinkProvenHello.
   static Result<std::unique_ptr<SideLink>> open(const fabric::FabricAddress& address,
                                                 std::span<const std::byte> hello,
-                                                std::uint64_t timeout_ns);
+                                                const SideLinkTimes& times);
+  /// The same through an endpoint that is there.
+  static Result<std::unique_ptr<SideLink>> open(fabric::Connecting way,
+                                                std::span<const std::byte> hello,
+                                                const SideLinkTimes& times);
   /// Begins to connect through an endpoint that is there, and waits for nothing: the pair's state
   /// tells how that goes, and what answers is taken for the node. `pair_timeout_ns`: of the pair.
   /// Errors: those of Endpoint::connect().
@@ -47,7 +59,7 @@ class SideLink {
   explicit SideLink(std::unique_ptr<fabric::Endpoint> endpoint);
   Result<void> dial(const fabric::Connecting& way, std::span<const std::byte> hello,
                     std::uint64_t pair_timeout_ns);
-  Result<void> await(std::span<const std::byte> hello, std::uint64_t timeout_ns);
+  Result<void> await(std::span<const std::byte> hello, const SideLinkTimes& times);
   [[nodiscard]] Result<void> check_welcome(const wire::LinkHello& hello) const;
 
   std::unique_ptr<fabric::Endpoint> endpoint_;

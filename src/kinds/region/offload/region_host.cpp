@@ -9,6 +9,7 @@
 #include "engine/connection.hpp"
 #include "engine/endpoint_side.hpp"
 #include "engine/principal_accounts.hpp"
+#include "kinds/region/planted_region_bugs.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -65,7 +66,11 @@ Result<region::RegionGrant> RegionHost::open(region::RegionObject& of, bool anot
   const auto known = keys_.find(of.id());
   if (known != keys_.end()) {
     if (!another && known->second.good()) return grant_of(known->second);
-    keys_.erase(known);  // what left by it is over before there is another
+    auto before = keys_.extract(known);  // what left by it is over before there is another
+    if (region::planted(region::Bug::key_kept_beside_another)) {
+      before.key() = ~of.id();
+      keys_.insert(std::move(before));
+    }
   }
   if (keys_.size() >= kRegionsMax) {
     std::erase_if(keys_, [](const auto& each) { return !each.second.good(); });

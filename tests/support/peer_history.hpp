@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// What nodes of a simulated world post to each other, what they are told of it, and what is found
+// in the memory of those who are to have it: the judge of tests/support/peer_world.hpp.
+//
+// Each post has words of its own in the region that it means, where it leaves a value of its own:
+// so it shows whether it took effect, in part, or twice. Besides, a region has one word to which
+// all add, one that all swap, and for each process that posts one which says how far its WRITEs
+// have come.
+//
+// Thread: one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/peer_posts.hpp"
+#include "kinds/region/region_object.hpp"
+
+namespace espalier::test {
+
+enum class PeerVerb : std::uint8_t { read, write, add, swap, count, order };
+
+/// A post on memory, by the process `source` to the region of this number. A process is a node from
+/// one start to its end.
+struct PeerPost {
+  PeerVerb verb = PeerVerb::write;
+  std::uint32_t source = 0;
+  std::uint32_t region = 0;
+  std::uint64_t session = 0;
+  fabric::RegionKey key = 0;
+  std::uint32_t word = 0;  ///< the first
+  std::uint32_t words = 1;
+  std::uint64_t value = 0;    ///< what it leaves; of a READ, what is there
+  std::uint64_t compare = 0;  ///< of a swap
+};
+
+/// How often something happened, in one or more worlds.
+struct PeerReached {
+  std::uint64_t answers = 0;
+  std::uint64_t done = 0;
+  std::uint64_t refused = 0;
+  std::uint64_t unknown = 0;
+  std::uint64_t unknown_done = 0;  ///< that took effect, wholly or in part
+  std::uint64_t not_sent = 0;
+  std::uint64_t calls = 0;          ///< that were answered
+  std::uint64_t far_calls = 0;      ///< of two hops
+  std::uint64_t calls_unknown = 0;  ///< of which nobody knows
+  std::uint64_t given_up = 0;       ///< of these, though the peer was there
+  std::uint64_t sessions = 0;       ///< beyond the first of each link
+  std::uint64_t crashes = 0;
+  std::uint64_t cuts = 0;
+  std::uint64_t pauses = 0;
+  std::uint64_t drops = 0;       ///< of regions
+  std::uint64_t other_keys = 0;  ///< keys for which another was asked
+  std::uint64_t never_told = 0;  ///< posts of processes that were gone before they ended
+  std::uint64_t refusals = 0;    ///< times in which a node had no room for pairs
+  std::uint64_t gone_clients = 0;
+};
+
+class PeerHistory {
+ public:
+  static constexpr std::uint32_t kWords = 1 << 15;
+  static constexpr std::uint32_t kCountWord = 0;
+  static constexpr std::uint32_t kSwapWord = 1;
+  static constexpr std::uint32_t kOrderWords = 8;  ///< one for each process
+  static constexpr std::uint32_t kOwnWords = 128;  ///< of posts, from here on
+  static constexpr std::uint32_t kSourcesMax = kOwnWords - kOrderWords;
+
+  explicit PeerHistory(PeerReached& reached) : reached_(reached) {}
+
+  // --- regions -----------------------------------------------------------------------------------
+
+  /// The size of the next region, by which those who open it know its number.
+  [[nodiscard]] std::uint64_t bytes_of_next() const { return (kWords + regions_.size()) * 8; }
+  [[nodiscard]] static std::uint32_t number_of(std::uint64_t bytes) {
+    return static_cast<std::uint32_t>(bytes / 8 - kWords);
+  }
+  /// `peer`: the node that has it. Requires: it has bytes_of_next(), and nobody else writes to it.
+  std::uint32_t add_region(std::uint32_t peer, std::shared_ptr<region::RegionObject> object);
+  /// From now on nothing may change in it.
+  void region_dropped(std::uint32_t number);
+  /// Its memory goes.
+  void region_gone(std::uint32_t number);
+  /// Looks what has come of WRITEs in order.
+  void observe(std::uint32_t number);
+
+  // --- posts -------------------------------------------------------------------------------------
+
+  /// Words of its own for a post; none: there are no more.
+  std::optional<std::uint32_t> take_words(std::uint32_t region, std::uint32_t count);
+  /// A value that no other post leaves.
+  std::uint64_t next_value() { return ++values_; }
+  /// Some WRITE of a region that is done, which a READ must see; null: there is none.
+  [[nodiscard]] const PeerPost* done_write(std::uint32_t region, std::uint64_t draw) const;
+  /// What the swapped word of a region was last known to be.
+  [[nodiscard]] std::uint64_t known_swap(std::uint32_t region) const;
+  /// It is about to be posted, behind all that its process has posted there before. Returns its
+  /// number. Of PeerVerb::order the value is set.
+  std::size_t posted(PeerPost& post);
+  /// It has ended. `old`: the word that an atomic brought, or what a READ did.
+  void ended(std::size_t number, fabric::PostEnd how, const std::uint64_t* old);
+  /// None of what left by the sessions of a process with a peer before this one may take effect any
+  /// more. `peer`: a node's number.
+  void session_began(std::uint32_t source, std::uint32_t peer, std::uint64_t session);
+  /// Nor what left by a key.
+  void key_revoked(fabric::RegionKey key);
+  /// Its process, or its request's client, is gone, and nobody will be told how it ends.
+  void never_told(std::size_t number);
+  void source_ended(std::uint32_t source);
+
+  // --- calls -------------------------------------------------------------------------------------
+
+  /// Returns its number, which is to be answered.
+  std::uint32_t called(std::uint32_t source, std::uint32_t peer, std::uint64_t session);
+  void call_begun(std::uint32_t number);
+  void call_ended(std::uint32_t number, fabric::PostEnd how);
+
+  // --- what is wrong -----------------------------------------------------------------------------
+
+  /// Judges all that was posted. Requires: nothing is under way any more.
+  void judge();
+  /// The first thing that was wrong; empty: nothing was.
+  [[nodiscard]] const std::string& wrong() const { return wrong_; }
+  void set_wrong(std::string what) {
+    if (wrong_.empty()) wrong_ = std::move(what);
+  }
+
+ private:
+  struct Posted {
+    PeerPost post;
+    std::optional<fabric::PostEnd> how;
+    bool never_told = false;
+    bool overtaken = false;               // had not come when a later one of its session had
+    std::optional<std::uint32_t> frozen;  // words that had its value, from when on none may change
+  };
+  /// Those of one process to one region, in order.
+  struct Ordered {
+    std::vector<std::size_t> posts;
+    std::uint64_t seen = 0;  // of the word that says how far they have come
+  };
+  struct Region {
+    std::uint32_t peer = 0;
+    std::shared_ptr<region::RegionObject> object;  // null: it is gone
+    const std::byte* bytes = nullptr;              // null: likewise
+    std::vector<std::uint64_t> last;               // what it had in the end
+    std::uint32_t used = kOwnWords;
+    std::vector<std::size_t> posts;
+    std::vector<std::size_t> writes_done;
+    std::map<std::uint32_t, Ordered> by_source;
+    std::set<std::uint64_t> counts;                     // that were told
+    std::map<std::uint64_t, std::size_t> swapped_from;  // who swapped a value
+    std::uint64_t known_swap = 0;
+  };
+  struct CalledPeer {
+    std::uint32_t source = 0;
+    std::uint32_t peer = 0;
+    std::uint64_t session = 0;
+    std::uint32_t begun = 0;
+    std::optional<fabric::PostEnd> how;
+    bool over = false;  // it may not begin any more
+  };
+
+  [[nodiscard]] static std::uint64_t word_at(const Region& region, std::uint32_t word);
+  [[nodiscard]] std::uint32_t words_with_value(const PeerPost& post) const;
+  [[nodiscard]] static bool shows(const PeerPost& post);
+  [[nodiscard]] std::string name(std::size_t number) const;
+  void freeze(Posted& posted);
+  void check_old(Region& region, std::size_t number, std::uint64_t old);
+  void judge_post(std::size_t number);
+  void judge_counts(const Region& region);
+
+  PeerReached& reached_;
+  std::vector<Region> regions_;
+  std::vector<Posted> posts_;
+  std::vector<CalledPeer> calls_;
+  std::uint64_t values_ = 0;
+  std::string wrong_;
+};
+
+}  // namespace espalier::test

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A simulated world of nodes that have peer links to each other: their clients' requests read,
+// write and add to the peers' regions and call the peers, whose calls do so in their turn, while
+// nodes crash and come again, links are cut, and processes stand still, at moments that a seed
+// chooses. What runs is the code of nodes; threads that open links are events of the world.
+//
+// Whatever happens:
+// - each request is answered once, and soon, if its node lives; so none waits in a circle;
+// - what ended as done took effect, once; what was not sent, or refused, never did; and of what
+//   nobody knows a WRITE did in part at most, an atomic once at most;
+// - WRITEs and atomics of one link take effect in order;
+// - once a key was revoked, a region dropped, or a later session begun, nothing changes by it;
+// - in the end no place is taken, no share, no key and no session but those of the links, and when
+//   nothing goes wrong any more, all that is posted is done.
+//
+// Thread: one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tests/support/peer_history.hpp"
+#include "wire/ring_link.hpp"
+
+namespace espalier::test {
+
+struct PeerWorldOptions {
+  std::uint32_t nodes = 3;
+  std::uint32_t requests = 40;  ///< of each client
+  wire::LinkWay way = wire::LinkWay::write;
+  bool crashes = true;
+  bool cuts = true;
+  bool pauses = true;
+  bool drops = true;     ///< of regions, and other keys for those that are there
+  bool refusals = true;  ///< of pairs for memory
+  bool gone_clients = true;
+  std::uint32_t window = 12;  ///< requests in flight of one client
+  std::uint32_t posts = 4;    ///< of a step, most times
+  double calls = 0.2;         ///< of these
+};
+
+/// Lets all of it happen. Returns what is wrong; empty if nothing is.
+[[nodiscard]] std::string run_peer_world(std::uint64_t seed, const PeerWorldOptions& options,
+                                         PeerReached& reached);
+
+}  // namespace espalier::test
