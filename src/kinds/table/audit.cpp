@@ -27,9 +27,9 @@ class TableAudit {
     for (std::uint64_t number = 0; has_rows(number) && !full(); ++number) {
       first_row = check_page(number, first_row);
     }
-    want(full() || first_row == table_.rows(),
-         "its pages have " + std::to_string(first_row) + " rows where it has " +
-             std::to_string(table_.rows()));
+    want(full() || first_row == table_.rows(), "its pages have " + std::to_string(first_row) +
+                                                   " rows where it has " +
+                                                   std::to_string(table_.rows()));
     return std::move(wrong_);
   }
 
