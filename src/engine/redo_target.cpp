@@ -5,11 +5,12 @@
 #include <new>
 
 #include "catalog/apply_record.hpp"
+#include "catalog/redo_effect.hpp"
 
 namespace espalier::offload {
 
-const KindRedo* RedoTarget::redo_of(ObjectKind objects) const {
-  for (const auto kinds : {all_kinds(), own_}) {
+const KindRedo* redo_of(ObjectKind objects, std::span<const Kind> own) {
+  for (const auto kinds : {all_kinds(), own}) {
     for (const Kind& kind : kinds) {
       if (kind.objects == objects) return kind.redo;
     }
@@ -19,13 +20,13 @@ const KindRedo* RedoTarget::redo_of(ObjectKind objects) const {
 
 Result<void> RedoTarget::apply(std::string_view record) {
   const auto restore = [this](const catalog::CreatedObject& created) -> Result<void> {
-    const KindRedo* const redo = redo_of(created.kind);
+    const KindRedo* const redo = redo_of(created.kind, own_);
     if (redo == nullptr) return fail(Code::unsupported, static_cast<std::uint32_t>(created.kind));
     return redo->restore(*this, created);
   };
   const auto apply_own = [this](const catalog::RedoHead& head,
                                 std::string_view own) -> Result<void> {
-    const KindRedo* const redo = redo_of(static_cast<ObjectKind>(head.kind));
+    const KindRedo* const redo = redo_of(static_cast<ObjectKind>(head.kind), own_);
     if (redo == nullptr) return fail(Code::unsupported, head.kind);
     return redo->apply(*this, head, own);
   };
@@ -34,6 +35,28 @@ Result<void> RedoTarget::apply(std::string_view record) {
   } catch (const std::bad_alloc&) {
     return fail(Code::out_of_memory);
   }
+}
+
+Result<void> describe_record(std::string_view record, std::span<const Kind> own,
+                             const catalog::TakeEffect& take) {
+  const auto head = catalog::read_redo_head(record);
+  if (!head) return std::unexpected(head.error());
+  if (head->type == static_cast<std::uint8_t>(catalog::RedoType::created)) {
+    const auto created = catalog::read_created(record);
+    if (!created) return std::unexpected(created.error());
+    const catalog::RedoNumber numbers[] = {{"form_bytes", created->form.size()}};
+    take({"create", std::nullopt, numbers});
+    return {};
+  }
+  if (head->type == static_cast<std::uint8_t>(catalog::RedoType::dropped)) {
+    const auto dropped = catalog::read_dropped(record);
+    if (!dropped) return std::unexpected(dropped.error());
+    take({"drop", std::nullopt, {}});
+    return {};
+  }
+  const KindRedo* const redo = redo_of(static_cast<ObjectKind>(head->kind), own);
+  if (redo == nullptr || redo->describe == nullptr) return fail(Code::unsupported, head->kind);
+  return redo->describe(record, take);
 }
 
 // Objects are made by calls that answer their numbers.

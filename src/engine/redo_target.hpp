@@ -43,12 +43,19 @@ class RedoTarget {
   }
 
  private:
-  [[nodiscard]] const KindRedo* redo_of(ObjectKind objects) const;
-
   Services& services_;
   const std::span<const Kind> own_;
   base::TypedSlots<RedoPart> parts_;
 };
+
+/// What the kind of these objects has for records; null: there is none, or it makes none. `own`:
+/// kinds beside those of the registry.
+[[nodiscard]] const KindRedo* redo_of(ObjectKind objects, std::span<const Kind> own);
+
+/// Tells what a record of a store says was done (catalog/redo_effect.hpp), of any bytes.
+/// Errors: as RedoTarget::apply(), but no memory runs out; some effects may have been told before.
+Result<void> describe_record(std::string_view record, std::span<const Kind> own,
+                             const catalog::TakeEffect& take);
 
 /// The first kind whose objects cannot be durable, for it makes no records; null: all can.
 [[nodiscard]] const Kind* kind_without_records(std::span<const Kind> own);

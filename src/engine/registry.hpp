@@ -6,8 +6,11 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "catalog/redo_effect.hpp"
 #include "engine/node_parts.hpp"
 #include "espalier/error.hpp"
 #include "espalier/kind.hpp"
@@ -15,6 +18,7 @@
 
 namespace espalier::catalog {
 struct CreatedObject;
+class Object;
 struct RedoHead;
 }  // namespace espalier::catalog
 
@@ -69,6 +73,12 @@ struct KindRedo {
   /// Applies a record of one of the kind's own types. Errors: likewise.
   Result<void> (*apply)(RedoTarget& target, const catalog::RedoHead& head,
                         std::string_view record) = nullptr;
+  /// Tells what a record of one of the kind's own types says was done, of any bytes. Errors:
+  /// corrupt (detail: a catalog::RedoFault), of which some effects may have been told before.
+  Result<void> (*describe)(std::string_view record, const catalog::TakeEffect& take) = nullptr;
+  /// What is wrong with an object of the kind, a sentence each; null: nothing can be. Requires:
+  /// nobody writes to it meanwhile, and what wrote to it is gone. Cost: reads all of it.
+  std::vector<std::string> (*audit)(catalog::Object& object) = nullptr;
 };
 
 /// A kind of object, as those know it who know no kind.

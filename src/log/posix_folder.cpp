@@ -51,7 +51,8 @@ auto again_if_interrupted(Call call) {
 
 class PosixFile final : public LogFile {
  public:
-  PosixFile(Descriptor file, bool direct) : file_(std::move(file)), direct_(direct) {}
+  PosixFile(Descriptor file, bool direct, bool reads_only)
+      : file_(std::move(file)), direct_(direct), reads_only_(reads_only) {}
 
   [[nodiscard]] Result<std::size_t> write(std::uint64_t offset,
                                           std::span<const std::byte> bytes) override {
@@ -99,7 +100,10 @@ class PosixFile final : public LogFile {
   }
 
   [[nodiscard]] Result<void> sync() override {
-    if (::fdatasync(file_.number()) != 0) return refused_by_system();
+    const bool flushed = ::fdatasync(file_.number()) == 0;
+    // Of a file system that nobody can write nothing waits for the disk.
+    const bool is_fixed = reads_only_ && (errno == EROFS || errno == EINVAL);
+    if (!flushed && !is_fixed) return refused_by_system();
     // What a flush has failed for stays in the page cache, and is taken for clean there.
     if (!direct_) static_cast<void>(::posix_fadvise(file_.number(), 0, 0, POSIX_FADV_DONTNEED));
     return {};
@@ -131,6 +135,7 @@ class PosixFile final : public LogFile {
 
   Descriptor file_;
   bool direct_;
+  bool reads_only_;
 };
 
 /// The lock ends with the last descriptor of its file, so no child may have one.
@@ -148,8 +153,11 @@ class PosixLock final : public FolderLock {
 /// Opens past the page cache where the file system can (tmpfs of older kernels cannot).
 Result<std::unique_ptr<LogFile>> open_file(const std::string& path, int flags) {
   for (const int direct : {O_DIRECT, 0}) {
-    const int number = ::open(path.c_str(), O_RDWR | O_CLOEXEC | flags | direct, 0600);
-    if (number >= 0) return std::make_unique<PosixFile>(Descriptor(number), direct != 0);
+    const int number = ::open(path.c_str(), O_CLOEXEC | flags | direct, 0600);
+    if (number >= 0) {
+      const bool reads_only = (flags & O_ACCMODE) == O_RDONLY;
+      return std::make_unique<PosixFile>(Descriptor(number), direct != 0, reads_only);
+    }
     if (errno != EINVAL) break;
     if ((flags & O_CREAT) != 0) ::unlink(path.c_str());  // made, and then refused
   }
@@ -159,7 +167,8 @@ Result<std::unique_ptr<LogFile>> open_file(const std::string& path, int flags) {
 }  // namespace
 
 Result<std::unique_ptr<FolderLock>> PosixFolder::lock() {
-  Descriptor file(::open(in(kLockName).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  const int flags = reads_only() ? O_RDONLY : O_RDWR | O_CREAT;
+  Descriptor file(::open(in(kLockName).c_str(), flags | O_CLOEXEC, 0600));
   if (file.number() < 0) return refused_by_system();
   if (::flock(file.number(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) return fail(Code::busy);
@@ -181,19 +190,22 @@ Result<std::vector<std::string>> PosixFolder::names() {
 }
 
 Result<std::unique_ptr<LogFile>> PosixFolder::create(std::string_view name) {
-  return open_file(in(name), O_CREAT | O_EXCL);
+  if (reads_only()) return refused_by_system(EROFS);
+  return open_file(in(name), O_RDWR | O_CREAT | O_EXCL);
 }
 
 Result<std::unique_ptr<LogFile>> PosixFolder::open(std::string_view name) {
-  return open_file(in(name), 0);
+  return open_file(in(name), reads_only() ? O_RDONLY : O_RDWR);
 }
 
 Result<void> PosixFolder::rename(std::string_view from, std::string_view to) {
+  if (reads_only()) return refused_by_system(EROFS);
   if (::rename(in(from).c_str(), in(to).c_str()) != 0) return refused_by_system();
   return {};
 }
 
 Result<void> PosixFolder::remove(std::string_view name) {
+  if (reads_only()) return refused_by_system(EROFS);
   if (::unlink(in(name).c_str()) != 0) return refused_by_system();
   return {};
 }

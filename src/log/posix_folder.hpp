@@ -5,16 +5,22 @@
 // Thread: as LogFolder.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "log/log_file.hpp"
 
 namespace espalier::log {
 
+/// What may be done to a folder: with `read` nothing changes in it, and it may be one that cannot
+/// be written. Its lock must be there then: who uses such a folder makes one.
+enum class FolderAccess : std::uint8_t { read, all };
+
 class PosixFolder final : public LogFolder {
  public:
   /// Requires: the folder is there when a log is opened.
-  explicit PosixFolder(std::string path) : path_(std::move(path)) {}
+  explicit PosixFolder(std::string path, FolderAccess access = FolderAccess::all)
+      : path_(std::move(path)), access_(access) {}
 
   [[nodiscard]] Result<std::unique_ptr<FolderLock>> lock() override;
   [[nodiscard]] Result<std::vector<std::string>> names() override;
@@ -29,7 +35,10 @@ class PosixFolder final : public LogFolder {
     return path_ + "/" + std::string(name);
   }
 
+  [[nodiscard]] bool reads_only() const { return access_ == FolderAccess::read; }
+
   std::string path_;
+  FolderAccess access_;
 };
 
 }  // namespace espalier::log

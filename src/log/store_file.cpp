@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
@@ -56,12 +58,25 @@ Result<void> write_store_number(LogFolder& folder, std::uint64_t drawn, std::spa
   return folder.sync();
 }
 
+bool has_name(const std::vector<std::string>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+LogResult<std::optional<std::uint64_t>> find_number(LogFolder& folder) {
+  const auto names = folder.names();
+  if (!names) return not_opened(names.error(), LogFault::system);
+  if (!has_name(*names, kStoreName)) return std::nullopt;
+  UnitBuffer unit;
+  unit.reserve(kUnitBytes);
+  const auto number = read_store_number(folder, unit.bytes());
+  if (!number) return std::unexpected(number.error());
+  return *number;
+}
+
 LogResult<std::uint64_t> read_or_make(LogFolder& folder, std::uint64_t drawn) {
   const auto names = folder.names();
   if (!names) return not_opened(names.error(), LogFault::system);
-  const auto has = [&](std::string_view name) {
-    return std::ranges::find(*names, name) != names->end();
-  };
+  const auto has = [&](std::string_view name) { return has_name(*names, name); };
   UnitBuffer unit;
   unit.reserve(kUnitBytes);
   if (has(kStoreName)) return read_store_number(folder, unit.bytes());
@@ -77,6 +92,10 @@ LogResult<std::uint64_t> read_or_make(LogFolder& folder, std::uint64_t drawn) {
 }
 
 }  // namespace
+
+LogResult<std::optional<std::uint64_t>> find_store_file(LogFolder& folder) {
+  return catch_no_memory(0, [&] { return find_number(folder); });
+}
 
 LogResult<std::uint64_t> open_store_file(LogFolder& folder, std::uint64_t drawn) {
   ESPALIER_ASSERT(drawn != 0);

@@ -35,6 +35,16 @@ TEST(StoreFile, IsMadeOnce) {
   EXPECT_EQ(open_store_file(folder, 7), kDrawn);
 }
 
+TEST(StoreFile, IsFoundAndNotMade) {
+  FaultyFolder folder(4);
+  EXPECT_EQ(find_store_file(folder), std::nullopt);
+  EXPECT_TRUE(folder.names()->empty());
+  ASSERT_TRUE(open_store_file(folder, kDrawn));
+  EXPECT_EQ(find_store_file(folder), kDrawn);
+  folder.flip(kStoreName, 0, 1);
+  EXPECT_EQ(find_store_file(folder).error().fault, LogFault::store);
+}
+
 TEST(StoreFile, EachBitCounts) {
   FaultyFolder folder(3);
   ASSERT_TRUE(open_store_file(folder, kDrawn));

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,8 @@ struct Config {
   struct Data {
     std::string dir;  ///< where what is acknowledged is kept; empty: in memory alone
     std::uint64_t log_bytes_max = std::uint64_t{16} << 30;
+    /// No setting, but of one start alone: damage from this sequence on is accepted.
+    std::optional<std::uint64_t> accept_loss_from{};
     friend bool operator==(const Data&, const Data&) = default;
   };
   struct Metrics {

@@ -15,10 +15,11 @@
 #include "base/durable_mark.hpp"
 #include "base/system_error.hpp"
 #include "catalog/catalog.hpp"
-#include "catalog/redo_record.hpp"
 #include "engine/redo_target.hpp"
 #include "engine/services.hpp"
 #include "log/store_file.hpp"
+#include "node/data_check.hpp"
+#include "node/data_reader.hpp"
 
 namespace espalier::node {
 namespace {
@@ -53,11 +54,22 @@ void report_failure(log::LogWriter& writer, std::function<void(const std::string
       });
 }
 
-/// Why a record is none of this node's.
-std::string why_refused(const Error& error) {
-  if (error.code != Code::corrupt) return message(error);
-  const auto fault = static_cast<catalog::RedoFault>(error.detail);
-  return fmt::format("{} ({})", message(error), catalog::text_of(fault));
+/// What a log cannot be opened for, with what more there is to say of it.
+std::string words_for(const log::LogError& error, const Error& of_record) {
+  std::string words = log::message(error);
+  if (of_record != Error{}) words += ": " + why_refused(of_record);
+  const bool is_of_data = is_damage(error.fault) || of_record.code == Code::corrupt;
+  if (is_of_data) words += "; 'espalier check --data DIR' says what is left, and what to do";
+  return words;
+}
+
+/// What a start with --accept-loss-from has not met is met by no later start without it, either:
+/// where it stays in a script, it would accept the next loss without a word.
+std::string no_loss_from(std::uint64_t sequence) {
+  return fmt::format(
+      "there is no damage at sequence {} or later, so no loss to accept: start it without "
+      "--accept-loss-from",
+      sequence);
 }
 
 }  // namespace
@@ -92,6 +104,7 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
 
   log::LogOptions options;
   options.recovery.node = *store;
+  options.recovery.accept_loss_from = terms.data.accept_loss_from;
   options.writer.segment_bytes = terms.segment_bytes;
   options.writer.segments_max = terms.data.log_bytes_max / terms.segment_bytes;
   const std::uint64_t began_ns = base::monotonic_ns();
@@ -104,11 +117,12 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
     return applied;
   };
   auto opened = log::Log::open(log_folder_, options, apply);
-  if (!opened) {
-    const std::string why = log::message(opened.error());
-    return cannot_use(path, wrong == Error{} ? why : why + ": " + why_refused(wrong));
-  }
+  if (!opened) return cannot_use(path, words_for(opened.error(), wrong));
   log_ = std::move(*opened);
+  const auto& accepts_from = terms.data.accept_loss_from;
+  if (accepts_from && !(recovered().cut && recovered().cut->accepted)) {
+    return cannot_use(path, no_loss_from(*accepts_from));
+  }
   if (terms.failed) report_failure(log_->writer(), terms.failed);
   applied_ns_ = base::monotonic_ns() - began_ns;
   services.catalog().record_to(&log_->writer());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // espalier check: examines maps and hash maps of a node from outside, by questions whose answers
 // must agree (tools/map_check.hpp, tools/hash_check.hpp); or fills a map from files, and examines
-// it so, and by its own audit.
+// it so, and by its own audit; or verifies a data folder (tools/check_data.hpp).
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "cmdline/text_codec.hpp"
+#include "tools/check_data.hpp"
 #include "tools/check_hash.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
@@ -25,6 +26,7 @@ namespace {
 
 struct CheckOptions {
   SourceOptions source;
+  std::optional<std::string> data;  // a folder: nothing else is looked at
   bool json = false;
 };
 
@@ -249,7 +251,34 @@ Outcome<int> check_node(Environment& environment, const CheckOptions& options,
   return sound ? kOk : kFailed;
 }
 
+// --- a data folder -------------------------------------------------------------------------------
+
+/// Checks that nothing is named that is not in the folder.
+Outcome<void> check_data_alone(const SourceOptions& source) {
+  const bool elsewhere = !source.files.empty() || source.at || source.map_name;
+  if (elsewhere) {
+    return misused("--data names what to examine, and so does something else",
+                   "Leave out files, --at and --map.");
+  }
+  for (const auto& options : {source.reading, source.making}) {
+    for (const CLI::Option* const option : options) {
+      if (option->count() == 0 || option->check_name("--memory-max")) continue;
+      return misused(fmt::format("{} says something of files or maps, and --data names a folder",
+                                 option->get_name()),
+                     "Leave it out.");
+    }
+  }
+  return {};
+}
+
 Outcome<int> run_check(Environment& environment, const CheckOptions& options) {
+  if (options.data) {
+    if (auto alone = check_data_alone(options.source); !alone) {
+      return std::unexpected(alone.error());
+    }
+    return check_data_folder(environment, *options.data, options.source.memory_bytes_max,
+                             options.json);
+  }
   if (auto checked = check_source(environment, options.source); !checked) {
     return std::unexpected(checked.error());
   }
@@ -265,12 +294,16 @@ Outcome<int> run_check(Environment& environment, const CheckOptions& options) {
 
 void add_check_command(CLI::App& app, Environment& environment, Action& chosen) {
   const auto options = std::make_shared<CheckOptions>();
-  CLI::App& command =
-      *app.add_subcommand("check", "Examine the maps of a node, or one that is filled from files");
+  CLI::App& command = *app.add_subcommand(
+      "check", "Examine the maps of a node, one that is filled from files, or a data folder");
   add_json_option(command, options->json);
   add_source_options(command, options->source, true);
   add_making_options(command, options->source);
   command.get_option("--map")->description("Examine this map of the node only (default: all)");
+  command
+      .add_option("--data", options->data,
+                  "Examine the data folder of a node that does not run: its log, and all objects")
+      ->type_name("DIR");
   command.footer(
       "On a node, every map is read three times, as of versions that are held for a second at "
       "most,\n"
@@ -283,10 +316,13 @@ void add_check_command(CLI::App& app, Environment& environment, Action& chosen) 
       "the same. Not checked there: how tree or table are built, and whether memory is lost. A "
       "map\n"
       "from files is audited for that too, and measured.\n"
+      "Of a data folder the log is read, which changes nothing, and all objects are made again of\n"
+      "it in memory, as when the node starts, and audited.\n"
       "Exits with 1 if a fault is found.\n"
       "Examples:\n"
       "  espalier check --at unix:/run/espalier/espalier.sock\n"
       "  espalier check --at unix:/run/espalier/espalier.sock --map words --json\n"
+      "  espalier check --data /var/lib/espalier\n"
       "  espalier check /usr/share/dict/words\n"
       "  espalier check prices.csv --node-bytes 512 --json\n");
   command.callback([options, &environment, &chosen] {

@@ -125,7 +125,17 @@ void audit_signal(spdlog::logger& log, std::string_view act, const std::string& 
 void log_data(spdlog::logger& log, const node::Config& config, const node::DataFolder& data) {
   log.info("data folder '{}': {} records in {:.1f} s", config.data.dir, data.applied_records(),
            static_cast<double>(data.applied_ns()) / 1e9);
-  if (const auto& cut = data.recovered().cut) {
+  const auto& cut = data.recovered().cut;
+  if (cut && cut->accepted) {
+    log.warn(
+        "--accept-loss-from {}: all that was acknowledged from sequence {} on is lost: file {}, "
+        "offset {}; start it without the option from now on",
+        config.data.accept_loss_from.value_or(cut->sequence), cut->sequence, cut->file,
+        cut->offset);
+    for (const std::string& file : data.recovered().lost) {
+      log.warn("{} was given up, and lies there by another name", file);
+    }
+  } else if (cut) {
     log.warn("the log ends at sequence {}: {} has what was never acknowledged from offset {} on",
              cut->sequence, cut->file, cut->offset);
   }

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <memory>
 
+#include "cmdline/number_option.hpp"
 #include "node/config_file.hpp"
 #include "node/config_load.hpp"
 #include "node/config_settings.hpp"
@@ -17,6 +18,7 @@ namespace {
 
 struct ServeOptions {
   std::vector<node::FlagValue> flags;
+  std::optional<std::uint64_t> accept_loss_from;
   bool check = false;
   bool print = false;
 };
@@ -120,6 +122,12 @@ void add_config_options(CLI::App& command, const std::shared_ptr<ServeOptions>& 
                 "Print the configuration with the origin of each value, and exit")
       ->excludes(check);
   for (const node::Setting& setting : node::settings()) add_setting(command, setting, options);
+  // No setting: where it stayed in a file, it would accept the next loss, too.
+  cmdline::add_number_function<std::uint64_t>(
+      command, "--accept-loss-from",
+      [options](std::uint64_t sequence) { options->accept_loss_from = sequence; },
+      "Lose what a damaged data folder has from this sequence on, for good, and start; refused "
+      "where nothing is damaged");
 }
 
 Outcome<int> serve_node(Environment& environment, const ServeOptions& options) {
@@ -130,7 +138,7 @@ Outcome<int> serve_node(Environment& environment, const ServeOptions& options) {
       .memory_bytes = environment.machine_bytes,
   };
   const auto load = [&] { return node::load(world, options.flags); };
-  const auto loaded = load();
+  auto loaded = load();
   if (!loaded) {
     for (const node::Problem& problem : loaded.error()) {
       print_note(environment, "error", node::describe(problem));
@@ -144,6 +152,13 @@ Outcome<int> serve_node(Environment& environment, const ServeOptions& options) {
   if (options.print) {
     environment.out << node::print(*loaded);
     return kOk;
+  }
+  if (options.accept_loss_from) {
+    if (loaded->config.data.dir.empty()) {
+      return misused("--accept-loss-from is of a data folder, and none is given",
+                     "Name it: --data DIR.");
+    }
+    loaded->config.data.accept_loss_from = options.accept_loss_from;
   }
   return environment.serve(environment, *loaded, load);
 }

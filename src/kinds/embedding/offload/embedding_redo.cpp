@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Embedding tables out of their records.
+#include <string>
+#include <vector>
+
 #include "catalog/apply_record.hpp"
+#include "catalog/redo_effect.hpp"
 #include "engine/redo_target.hpp"
 #include "kinds/embedding/apply_redo.hpp"
+#include "kinds/embedding/audit.hpp"
 #include "kinds/embedding/embedding_table.hpp"
 #include "kinds/embedding/offload/embedding_offloads.hpp"
+#include "kinds/embedding/redo_record.hpp"
 #include "store/store_core.hpp"
 
 namespace espalier::offload {
@@ -23,8 +29,23 @@ Result<void> apply_to_an_embedding_table(RedoTarget& target, const catalog::Redo
       [&](embedding::EmbeddingTable& table) { return embedding::apply_redo(table, record); });
 }
 
+Result<void> describe_embedding_rows(std::string_view record, const catalog::TakeEffect& take) {
+  const auto redo = embedding::read_rows_redo(record);
+  if (!redo) return std::unexpected(redo.error());
+  const bool appends = redo->type == embedding::RedoType::appended;
+  const catalog::RedoNumber numbers[] = {
+      {"first_row", redo->row}, {"rows", redo->rows}, {"row_bytes", redo->row_bytes}};
+  take({appends ? "append" : "replace", std::nullopt, numbers});
+  return {};
+}
+
+std::vector<std::string> audit_an_embedding_table(catalog::Object& object) {
+  return embedding::audit(static_cast<embedding::EmbeddingTable&>(object));
+}
+
 }  // namespace
 
-const KindRedo kEmbeddingRedo{restore_an_embedding_table, apply_to_an_embedding_table};
+const KindRedo kEmbeddingRedo{restore_an_embedding_table, apply_to_an_embedding_table,
+                              describe_embedding_rows, audit_an_embedding_table};
 
 }  // namespace espalier::offload

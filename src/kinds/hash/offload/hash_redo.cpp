@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hash maps out of their records.
+#include <string>
+#include <vector>
+
 #include "catalog/apply_record.hpp"
+#include "catalog/redo_effect.hpp"
 #include "engine/redo_target.hpp"
 #include "kinds/hash/apply_redo.hpp"
+#include "kinds/hash/audit.hpp"
 #include "kinds/hash/hash_threads.hpp"
 #include "kinds/hash/offload/hash_offloads.hpp"
+#include "kinds/hash/redo_record.hpp"
 #include "store/store_core.hpp"
 
 namespace espalier::offload {
@@ -26,8 +32,25 @@ Result<void> apply_to_a_hash_map(RedoTarget& target, const catalog::RedoHead& he
       });
 }
 
+Result<void> describe_a_hash_write(std::string_view record, const catalog::TakeEffect& take) {
+  const auto redo = hash::read_hash_redo(record, hash::kValueBytesMax);
+  if (!redo) return std::unexpected(redo.error());
+  const bool erases = redo->op == hash::RedoOp::erase;
+  const catalog::RedoNumber numbers[] = {{"version", redo->version},
+                                         {"value_bytes", redo->value.size()}};
+  take({erases ? "erase" : "put", redo->key, std::span(numbers).first(erases ? 1 : 2)});
+  return {};
+}
+
+std::vector<std::string> audit_a_hash_map(catalog::Object& object) {
+  auto& map = static_cast<hash::HashMap&>(object);
+  map.trim();
+  return hash::audit(map).wrong;
+}
+
 }  // namespace
 
-const KindRedo kHashRedo{restore_a_hash_map, apply_to_a_hash_map};
+const KindRedo kHashRedo{restore_a_hash_map, apply_to_a_hash_map, describe_a_hash_write,
+                         audit_a_hash_map};
 
 }  // namespace espalier::offload

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Maps out of their records.
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "catalog/apply_record.hpp"
+#include "catalog/redo_effect.hpp"
 #include "engine/redo_target.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
+#include "kinds/map/redo_record.hpp"
 #include "kinds/map/write/apply_redo.hpp"
+#include "kinds/map/write/audit.hpp"
 #include "kinds/map/write/map_object.hpp"
 #include "store/store_core.hpp"
 #include "store/thread_context.hpp"
@@ -37,8 +42,32 @@ Result<void> apply_to_a_map(RedoTarget& target, const catalog::RedoHead& head,
   });
 }
 
+Result<void> describe_map_writes(std::string_view record, const catalog::TakeEffect& take) {
+  const auto redo = tree::read_map_redo(record);
+  if (!redo) return std::unexpected(redo.error());
+  if (redo->type == tree::RedoType::restructured) {
+    const catalog::RedoNumber numbers[] = {{"version", redo->version}};
+    take({"restructure", std::nullopt, numbers});
+  }
+  wire::PayloadReader reader(redo->rest);
+  for (std::uint32_t i = 0; i < redo->writes; ++i) {  // it ends where the record does
+    const auto write = tree::read_write(reader);
+    if (!write) return std::unexpected(write.error());
+    const bool erases = write->op == tree::WriteOp::erase;
+    const catalog::RedoNumber numbers[] = {{"version", redo->version},
+                                           {"value_bytes", write->value.size()}};
+    take({erases ? "erase" : "put", write->key, std::span(numbers).first(erases ? 1 : 2)});
+  }
+  if (!reader.complete()) return catalog::corrupt(catalog::RedoFault::count);
+  return {};
+}
+
+std::vector<std::string> audit_a_map(catalog::Object& object) {
+  return tree::audit(static_cast<tree::MapCore&>(object));
+}
+
 }  // namespace
 
-const KindRedo kMapRedo{restore_a_map, apply_to_a_map};
+const KindRedo kMapRedo{restore_a_map, apply_to_a_map, describe_map_writes, audit_a_map};
 
 }  // namespace espalier::offload

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Regions out of their records: that they are there, with zeros, for what is written to one makes
 // none.
+#include "catalog/redo_effect.hpp"
 #include "catalog/redo_record.hpp"
 #include "engine/redo_target.hpp"
 #include "kinds/region/offload/region_offloads.hpp"
@@ -18,8 +19,12 @@ Result<void> apply_to_a_region(RedoTarget&, const catalog::RedoHead&, std::strin
   return fail(Code::corrupt, static_cast<std::uint32_t>(catalog::RedoFault::type));
 }
 
+Result<void> describe_nothing(std::string_view, const catalog::TakeEffect&) {
+  return catalog::corrupt(catalog::RedoFault::type);
+}
+
 }  // namespace
 
-const KindRedo kRegionRedo{restore_a_region, apply_to_a_region};
+const KindRedo kRegionRedo{restore_a_region, apply_to_a_region, describe_nothing};
 
 }  // namespace espalier::offload
