@@ -322,18 +322,16 @@ class HashReader {
     std::uint64_t version = version_of(map);
     return get_at(map, thread, key, hash, version, !map.versions);
   }
-  /// The same, of a bin that the directory led to a while ago.
+  /// The same, with what a look ahead has found.
   [[nodiscard]] static HashAnswer get_exposed(const HashMap& map, HashThread& thread,
                                               std::string_view key, const KeyHash& hash,
-                                              PlaceWord segment, const std::byte* bin) {
+                                              const KeyHint& hint) {
     const std::uint64_t version = version_of(map);
-    const Looked looked = look_in(map, revisit(segment, bin), hash, key, version, !map.versions);
-    if (looked.look == Look::found) [[likely]] {
-      const RecordView record(map.image, looked.record);
-      return {true, record.version(), version, record.pair().value};
-    }
-    if (looked.look == Look::absent) return {false, 0, version, {}};
-    return get_exposed(map, thread, key, hash);
+    const Slot slot = confirm(map, hint, key, version);
+    if (slot.empty()) [[unlikely]]
+      return get_hinted(map, thread, key, hash, hint);
+    const RecordView record(map.image, slot);
+    return {true, record.version(), version, record.pair().value};
   }
   /// Whether the snapshot has lost what it held: then what was answered may be wrong.
   [[nodiscard]] bool expired() const { return snapshot_ != nullptr && snapshot_->has_expired(); }
@@ -348,6 +346,9 @@ class HashReader {
     return map.versions ? map.clock_.released() : kAnyVersion;
   }
   void load_version() { version_ = version_of(map_); }
+  [[gnu::noinline]] static HashAnswer get_hinted(const HashMap& map, HashThread& thread,
+                                                 std::string_view key, const KeyHash& hash,
+                                                 const KeyHint& hint);
   static HashAnswer get_at(const HashMap& map, HashThread& thread, std::string_view key,
                            const KeyHash& hash, std::uint64_t& version, bool held);
   [[gnu::noinline]] static Looked look_again(const HashMap& map, HashThread& thread,
