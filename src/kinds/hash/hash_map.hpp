@@ -132,9 +132,9 @@ class HashMap final : public HashView,
   /// Adds to a counter of 8 bytes, little-endian; an absent one is 0. Returns the sum, which wraps
   /// round. Errors: besides, invalid_argument (the value has another length, the detail).
   Result<std::uint64_t> add(HashThread& thread, std::string_view key, std::uint64_t amount);
-  /// The same, and does not wait until it may be answered. `waits`: as WriteHelp has it.
+  /// The same, and does not wait until it may be answered. Of the help `hash` and `waits` count.
   Unreleased<HashSummed> begin_add(HashThread& thread, std::string_view key, std::uint64_t amount,
-                                   bool waits = true);
+                                   const WriteHelp& help = {});
 
   /// Whether a write that has found no memory tries again (store/starved_write.hpp).
   [[nodiscard]] bool may_try_again(tree::StarvedWrite& starved) const;

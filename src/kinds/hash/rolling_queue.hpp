@@ -101,12 +101,14 @@ class RollingQueue {
     };
     look(behind(distances_.bin), behind(distances_.record), behind(distances_.near));
   }
-  /// Looks as far ahead of the one whose turn is next as the distances say; for records among all
-  /// but the last `young` at most, whose bins were asked for just now.
-  void look_ahead(std::size_t young) {
+  /// Looks as far ahead of the one whose turn is next as the distances say, where so many are not
+  /// to have their turns now: for records not among the last of these, whose bins are on their way
+  /// still.
+  void look_ahead(std::size_t left) {
     const auto from_next = [this](std::uint32_t ahead) {
       return next_ + static_cast<std::int64_t>(ahead) + 1;
     };
+    const std::size_t young = std::min<std::size_t>(left, distances_.entry() - distances_.record);
     const std::int64_t old = begun_ - static_cast<std::int64_t>(young);
     look(std::min(begun_, from_next(distances_.bin)), std::min(old, from_next(distances_.record)),
          std::min(old, from_next(distances_.near)));
