@@ -100,7 +100,7 @@ bool HashQueue::turn() {
   if (queue_.empty()) return false;
   const bool alone = came == queue_.size() && came <= kFew;
   const std::size_t left = alone ? 0 : std::min<std::size_t>(came, queue_.distances().entry());
-  for (;;) {
+  while (!queue_.empty()) {
     const auto read_on = read(left);
     if (!read_on) {
       refuse_all(read_on.error());
