@@ -63,7 +63,7 @@ Begun<ItemWritten> begin_as(HashMap& of, HashThread& thread, const CompareAndSet
 }
 
 Begun<Summed> begin_as(HashMap& of, HashThread& thread, const Add& asked, const WriteHelp& help) {
-  const auto begun = of.begin_add(thread, asked.key, asked.amount, help.waits);
+  const auto begun = of.begin_add(thread, asked.key, asked.amount, help);
   if (!begun.answer) return Begun<Summed>(std::unexpected(begun.answer.error()), begun.version);
   const hash::HashSummed& summed = *begun.answer;
   return Begun(Result<Summed>({summed.existed, summed.version, summed.sum}), begun.version);

@@ -210,6 +210,19 @@ HashAnswer HashReader::get_at(const HashMap& map, HashThread& thread, std::strin
   return {true, record.version(), version, record.pair().value};
 }
 
+// In the bin that was found ahead, if it has the key still or surely lacks it.
+HashAnswer HashReader::get_hinted(const HashMap& map, HashThread& thread, std::string_view key,
+                                  const KeyHash& hash, const KeyHint& hint) {
+  if (hint.bin == nullptr) return get_exposed(map, thread, key, hash);
+  const std::uint64_t version = version_of(map);
+  const Looked looked =
+      look_in(map, revisit(hint.segment, hint.bin), hash, key, version, !map.versions);
+  if (begins_again(looked.look)) return get_exposed(map, thread, key, hash);
+  if (looked.look == Look::absent) return {false, 0, version, {}};
+  const RecordView record(map.image, looked.record);
+  return {true, record.version(), version, record.pair().value};
+}
+
 // What makes a reader begin again is a write of its partition at the wrong moment. Many one after
 // the other are rare; then it has writers wait.
 Looked HashReader::look_again(const HashMap& map, HashThread& thread, std::string_view key,

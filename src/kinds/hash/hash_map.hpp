@@ -129,9 +129,9 @@ class HashMap final : public HashView,
   /// Adds to a counter of 8 bytes, little-endian; an absent one is 0. Returns the sum, which wraps
   /// round. Errors: besides, invalid_argument (the value has another length, the detail).
   Result<std::uint64_t> add(HashThread& thread, std::string_view key, std::uint64_t amount);
-  /// The same, and does not wait until it may be answered. `waits`: as WriteHelp has it.
+  /// The same, and does not wait until it may be answered. Of the help `hash` and `waits` count.
   Unreleased<HashSummed> begin_add(HashThread& thread, std::string_view key, std::uint64_t amount,
-                                   bool waits = true);
+                                   const WriteHelp& help = {});
 
   /// Whether a write that has found no memory tries again (store/starved_write.hpp).
   [[nodiscard]] bool may_try_again(tree::StarvedWrite& starved) const;
@@ -319,18 +319,16 @@ class HashReader {
     std::uint64_t version = version_of(map);
     return get_at(map, thread, key, hash, version, !map.versions);
   }
-  /// The same, of a bin that the directory led to a while ago.
+  /// The same, with what a look ahead has found.
   [[nodiscard]] static HashAnswer get_exposed(const HashMap& map, HashThread& thread,
                                               std::string_view key, const KeyHash& hash,
-                                              PlaceWord segment, const std::byte* bin) {
+                                              const KeyHint& hint) {
     const std::uint64_t version = version_of(map);
-    const Looked looked = look_in(map, revisit(segment, bin), hash, key, version, !map.versions);
-    if (looked.look == Look::found) [[likely]] {
-      const RecordView record(map.image, looked.record);
-      return {true, record.version(), version, record.pair().value};
-    }
-    if (looked.look == Look::absent) return {false, 0, version, {}};
-    return get_exposed(map, thread, key, hash);
+    const Slot slot = confirm(map, hint, key, version);
+    if (slot.empty()) [[unlikely]]
+      return get_hinted(map, thread, key, hash, hint);
+    const RecordView record(map.image, slot);
+    return {true, record.version(), version, record.pair().value};
   }
   /// Whether the snapshot has lost what it held: then what was answered may be wrong.
   [[nodiscard]] bool expired() const { return snapshot_ != nullptr && snapshot_->has_expired(); }
@@ -345,6 +343,9 @@ class HashReader {
     return map.versions ? map.clock_.released() : kAnyVersion;
   }
   void load_version() { version_ = version_of(map_); }
+  [[gnu::noinline]] static HashAnswer get_hinted(const HashMap& map, HashThread& thread,
+                                                 std::string_view key, const KeyHash& hash,
+                                                 const KeyHint& hint);
   static HashAnswer get_at(const HashMap& map, HashThread& thread, std::string_view key,
                            const KeyHash& hash, std::uint64_t& version, bool held);
   [[gnu::noinline]] static Looked look_again(const HashMap& map, HashThread& thread,

@@ -51,7 +51,7 @@ Unreleased<HashWritten> HashMap::begin(HashThread& thread, WriteOp op, std::stri
   }
   WriteIntent intent;
   intent.op = op;
-  intent.hash = hash(key);
+  intent.hash = help.hash != nullptr ? *help.hash : hash(key);
   intent.key = key;
   intent.value = value;
   intent.condition = condition;
@@ -417,11 +417,11 @@ Result<std::uint64_t> HashMap::add(HashThread& thread, std::string_view key, std
 }
 
 Unreleased<HashSummed> HashMap::begin_add(HashThread& thread, std::string_view key,
-                                          std::uint64_t amount, bool waits) {
+                                          std::uint64_t amount, const WriteHelp& help) {
   if (key.empty() || key.size() > kKeyBytesMax) {
     return Unreleased<HashSummed>(fail(Code::key_too_long));
   }
-  const KeyHash hashed = hash(key);
+  const KeyHash hashed = help.hash != nullptr ? *help.hash : hash(key);
   for (;;) {
     Seen seen;
     std::uint64_t sum = amount;
@@ -437,7 +437,7 @@ Unreleased<HashSummed> HashMap::begin_add(HashThread& thread, std::string_view k
     char bytes[sizeof sum];
     base::store_le(bytes, sum);
     const auto outcome = write_if_seen(thread, hashed, key, seen.stamp,
-                                       std::string_view(bytes, sizeof bytes), waits);
+                                       std::string_view(bytes, sizeof bytes), help.waits);
     if (!outcome) return Unreleased<HashSummed>(std::unexpected(outcome.error()));
     if (outcome->condition_failed) continue;
     return Unreleased<HashSummed>(HashSummed{sum, outcome->version, outcome->existed},

@@ -2,6 +2,10 @@
 // The checks of hash maps notice each broken rule.
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "kinds/hash/hash_pipeline.hpp"
 #include "kinds/hash/testing/hash_checks.hpp"
 
 namespace espalier::hash {
@@ -16,6 +20,26 @@ void expect_noticed(Bug bug, bool (*check)()) {
   EXPECT_TRUE(check());
 }
 
+// A reader is there all the while, so what is replaced is not freed: nothing but the slot says that
+// it was.
+bool a_get_in_flight_sees_the_put_before_it() {
+  HashFixture f;
+  f.put("k", "old");
+  HashThread reader = f.another_thread();
+  const ExposedEpoch exposed(reader);
+  HashPipeline pipeline(*f.map, f.thread, PipelineDistances::of(4));
+  const std::vector<Request> requests{{Op::put, 0, 0, "k", {}, "new"},
+                                      {Op::get, 0, 1, "k", {}, {}}};
+  std::string seen;
+  pipeline.run(requests, [&](const Completion& done) {
+    if (done.op == Op::get) seen = done.value;
+  });
+  return seen == "new";
+}
+
+TEST(HashPlanted, AHintThatIsBelievedIsNoticed) {
+  expect_noticed(Bug::hint_believed, a_get_in_flight_sees_the_put_before_it);
+}
 TEST(HashPlanted, AMovedBinThatAnswersIsNoticed) {
   expect_noticed(Bug::moved_bin_answered, a_moved_bin_leads_to_the_new_one);
 }

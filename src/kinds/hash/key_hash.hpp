@@ -78,11 +78,11 @@ class KeyHash {
 
   [[nodiscard]] constexpr std::uint64_t bits() const { return bits_; }
   [[nodiscard]] constexpr std::uint32_t partition() const {
-    return partition_bits_ == 0 ? 0 : static_cast<std::uint32_t>(bits_ >> (64 - partition_bits_));
+    return static_cast<std::uint32_t>(bits_ >> 1 >> (63 - partition_bits_));
   }
   /// The first `depth` bits of the directory's part.
   [[nodiscard]] constexpr std::uint32_t prefix(std::uint32_t depth) const {
-    return depth == 0 ? 0 : static_cast<std::uint32_t>((bits_ << partition_bits_) >> (64 - depth));
+    return static_cast<std::uint32_t>((bits_ << partition_bits_) >> 1 >> (63 - depth));
   }
   /// The bit of the directory's part behind the first `depth`.
   [[nodiscard]] constexpr bool bit_at(std::uint32_t depth) const {

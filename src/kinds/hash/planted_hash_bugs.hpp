@@ -32,6 +32,7 @@ enum class Bug : std::uint8_t {
   record_outside_lock,         // a record is handed over when other writers may come before it
   looks_without_end,           // a reader begins again as often as writers have it
   doubles_delivered,           // a walk delivers a slot that moves from both its places
+  hint_believed,               // what was found ahead of a get's turn is answered as it was then
   spare_links_not_first,       // what comes back is any write's, before erases have what they need
 };
 

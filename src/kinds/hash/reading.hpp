@@ -66,6 +66,31 @@ inline constexpr std::uint64_t kAnyVersion = std::numeric_limits<std::uint64_t>:
   return place;
 }
 
+[[nodiscard]] inline Slot load_slot(const std::byte* at) {
+  return Slot{base::load_shared<std::uint64_t>(at, std::memory_order_acquire)};
+}
+
+/// What a look ahead has found for a key: a hint, which is asked again before it is believed.
+struct KeyHint {
+  PlaceWord segment{};
+  const std::byte* bin = nullptr;      // null: its partition was empty, or nothing was looked for
+  const std::byte* slot_at = nullptr;  // in the bin
+  Slot slot{};                         // that had the key's tag; empty: none had
+};
+
+/// The record that a hint names, if that is the newest of the key and its version is at most this,
+/// surely so; else it is empty, and the bin is to be searched.
+[[nodiscard]] inline Slot confirm(const HashView& view, const KeyHint& hint, std::string_view key,
+                                  std::uint64_t version) {
+  if (hint.slot.empty() || hint.slot.is_link()) return {};
+  if (revisit(hint.segment, hint.bin).look == Look::changed) return {};
+  reached(Moment::bin_read);
+  if (load_slot(hint.slot_at) != hint.slot && !planted(Bug::hint_believed)) return {};
+  const RecordView record(view.image, hint.slot);
+  if (!record.confirmed() || !same_key(record.pair().key, key)) return {};
+  return record.version() <= version || planted(Bug::answer_unreleased) ? hint.slot : Slot{};
+}
+
 /// Finds the bin of a number that has the hash's part of the directory now.
 template <class View>
 [[nodiscard]] inline BinPlace locate_bin(const View& view, const KeyHash& hash, std::uint32_t bin) {
@@ -136,9 +161,8 @@ template <class View>
   const std::byte* bucket = place.bin;
   for (std::uint32_t steps = 0; steps < 2 * kSlotsPerBucket; ++steps) {
     for (std::uint32_t found = matching_slots(bucket, hash.tag()); found != 0; found &= found - 1) {
-      const Slot slot{base::load_shared<std::uint64_t>(
-          bucket + offsetof(Bucket, slots) + first_match(found) * sizeof(Slot),
-          std::memory_order_acquire)};
+      const Slot slot =
+          load_slot(bucket + offsetof(Bucket, slots) + first_match(found) * sizeof(Slot));
       if (slot.is_overflow() || slot.tag() != hash.tag()) continue;  // it has changed: see below
       bool other = false;
       const Looked looked = resolve(view, slot, key, version, other);
@@ -148,9 +172,8 @@ template <class View>
         break;
       }
     }
-    const Slot last{base::load_shared<std::uint64_t>(
-        bucket + offsetof(Bucket, slots) + (kSlotsPerBucket - 1) * sizeof(Slot),
-        std::memory_order_acquire)};
+    const Slot last =
+        load_slot(bucket + offsetof(Bucket, slots) + (kSlotsPerBucket - 1) * sizeof(Slot));
     if (result.look == Look::changed || !last.is_overflow()) break;
     reached(Moment::bucket_read);
     bucket = view.bucket(place.segment, last.line());

@@ -7,6 +7,7 @@
 
 #include "espalier/error.hpp"
 #include "kinds/hash/format.hpp"
+#include "kinds/hash/key_hash.hpp"
 
 namespace espalier::memory {
 class StagedBytes;
@@ -31,6 +32,8 @@ struct WriteHelp {
   /// In place of a condition: the record that the key must have, or none, for it was compared with
   /// what is expected; null: nothing was compared.
   const RecordStamp* expected = nullptr;
+  /// The key's, where it is known; null: it is not.
+  const KeyHash* hash = nullptr;
   /// false: it is refused at once where there is no memory. Else it makes room, and waits a while
   /// for what others hold.
   bool waits = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offloads on hash maps: making and opening them, their numbers, and what is done with one item. A
-// get is answered in the step that reads it. A write that was released at once, as nearly all are,
-// is answered in its first step too.
+// Offloads on hash maps: making and opening them, their numbers, and what is done with one item,
+// when its turn comes (hash_call.hpp). A get is answered in the turn in which it is read. A write
+// that was released at once, as nearly all are, is answered in the turn in which it begins.
 #include "kinds/hash/offload/hash_offloads.hpp"
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 #include "engine/one_sided_fields.hpp"
 #include "engine/one_sided_host.hpp"
 #include "kinds/hash/execute.hpp"
-#include "kinds/hash/offload/hash_table.hpp"
+#include "kinds/hash/offload/hash_call.hpp"
 #include "kinds/hash/offload/walk_piece.hpp"
 #include "memory/staged_bytes.hpp"
 #include "store/starved_write.hpp"
@@ -28,12 +28,6 @@ namespace espalier::offload {
 namespace {
 
 using hash::HashMap;
-
-const std::shared_ptr<HashMap>& hash_of(Call& call) {
-  return call.scheduler_part<HashTable>().find(call.catalog(), call.map_number());
-}
-
-Next fail_no_hash(Call& call) { return call.fail({Code::not_found, 0, call.map_number()}); }
 
 Next create_hash(Call& call, const hash_calls::Create& asked) {
   if (asked.shape.versions == 0 && call.is_durable()) {
@@ -45,9 +39,7 @@ Next create_hash(Call& call, const hash_calls::Create& asked) {
 }
 
 Next hash_stats(Call& call, const hash_calls::Stats& asked) {
-  const std::shared_ptr<HashMap>& map = hash_of(call);
-  if (map == nullptr) return fail_no_hash(call);
-  return answer_or_fail(call, execute(*map, asked));
+  return answer_or_fail(call, execute(*hash_of(call), asked));
 }
 
 // --- reading -------------------------------------------------------------------------------------
@@ -57,30 +49,40 @@ struct HashReadState {
   std::unique_ptr<LongAnswer> answer;
 };
 
-Next begin_long_pair(Call& call, const std::shared_ptr<HashMap>& map,
-                     const hash_calls::Reading& reading) {
-  const hash_calls::ItemFound& found = *reading.found();
+Next begin_long_pair(Call& call, const HashTurn& turn) {
+  const hash_calls::ItemFound& found = *turn.found;
   HashReadState& state = call.state<HashReadState>();
-  state.answer =
-      std::make_unique<LongAnswer>(call, map, reading.pin(), std::string_view(), found.value);
+  state.answer = std::make_unique<LongAnswer>(call, hash_of(call), pin_found(call, turn),
+                                              std::string_view(), found.value);
   const wire::ReplyMessage<hash_calls::ItemFound> message(found);
   state.answer->header = message.header();
   return state.answer->copy(call);
 }
 
-Next hash_get(Call& call, const hash_calls::Get& asked) {
+// What does not fit yet is read again when it does.
+Next got_pair(Call& call, const HashTurn& turn) {
+  const hash_calls::ItemFound& found = *turn.found;
+  if (!call.response_fits(found.value.size())) return call.writable();
+  if (found.value.size() > kLongValueBytes) [[unlikely]]
+    return begin_long_pair(call, turn);
+  return answer(call, found);
+}
+
+Next hash_get(Call& call, const hash_calls::Get&) {
   if (const auto* const state = call.find_state<HashReadState>()) {
     return go_on(call, *state->answer);
   }
-  const std::shared_ptr<HashMap>& map = hash_of(call);
-  if (map == nullptr) return fail_no_hash(call);
-  const hash_calls::Reading reading(*map, asked.key);
-  const Result<hash_calls::ItemFound>& found = reading.found();
-  if (!found) return call.fail(found.error());
-  if (!call.response_fits(found->value.size())) return call.writable();
-  if (found->value.size() > kLongValueBytes) [[unlikely]]
-    return begin_long_pair(call, map, reading);
-  return answer(call, *found);
+  return await_read(call);
+}
+
+// In its turn the request is not read again.
+constexpr Offload serve_hash_get() {
+  Offload made = serve_on_hash<hash_calls::Get, hash_get>();
+  made.step = [](Call& call) {
+    const HashTurn* const turn = turn_of(call);
+    return turn != nullptr ? got_pair(call, *turn) : read_and_step<hash_calls::Get, hash_get>(call);
+  };
+  return made;
 }
 
 Next open_hash_reads(Call& call, const hash_calls::OpenReads&) {
@@ -100,10 +102,8 @@ struct HashWalkState {
 Next hash_walk(Call& call, const hash_calls::Walk& asked) {
   HashWalkState* state = call.find_state<HashWalkState>();
   if (state == nullptr) {
-    const std::shared_ptr<HashMap>& map = hash_of(call);
-    if (map == nullptr) return fail_no_hash(call);
     if (!call.response_fits(hash::kWalkBytesMax)) return call.writable();  // before it is gathered
-    auto piece = std::make_unique<WalkPiece>(map, asked.after);
+    auto piece = std::make_unique<WalkPiece>(hash_of(call), asked.after);
     state = &call.new_state<HashWalkState>();
     state->piece = std::move(piece);
   }
@@ -126,7 +126,6 @@ constexpr std::uint64_t kReleaseAgainNs = 20'000;
 /// long values.
 template <class Request>
 struct HashWriteState {
-  std::shared_ptr<HashMap> map;
   std::optional<hash_calls::LongComparison> comparison;  // of what is expected, where that is long
   std::optional<memory::StagedBytes> staged;             // of the new value, where that is long
   std::optional<hash::Unreleased<typename Request::Reply>> begun;
@@ -185,7 +184,7 @@ std::optional<Next> prepare_long(Call& call, HashWriteState<Request>& state, con
   };
   if (expected_of(asked).size() > kLongValueBytes) {
     if (!state.comparison) {
-      auto begun = hash_calls::LongComparison::begin(*state.map, asked.key, expected_of(asked));
+      auto begun = hash_calls::LongComparison::begin(*hash_of(call), asked.key, expected_of(asked));
       if (!begun) return refuse(begun.error());
       state.comparison.emplace(*std::move(begun));
     }
@@ -196,7 +195,7 @@ std::optional<Next> prepare_long(Call& call, HashWriteState<Request>& state, con
   }
   if (value_of(asked).size() > kLongValueBytes) {
     if (!state.staged) {
-      auto staged = hash_calls::stage(*state.map, asked.key, value_of(asked));
+      auto staged = hash_calls::stage(*hash_of(call), asked.key, value_of(asked));
       if (!staged) return refuse(staged.error());
       state.staged.emplace(*std::move(staged));
     }
@@ -215,7 +214,7 @@ std::optional<Next> begin_prepared(Call& call, HashWriteState<Request>& state,
   hash::WriteHelp help;
   if (state.staged) help.staged = &*state.staged;
   if (state.comparison) help.expected = &state.comparison->seen();
-  state.begun.emplace(hash_calls::begin(*state.map, asked, help));
+  state.begun.emplace(hash_calls::begin(*hash_of(call), asked, help));
   const Result<typename Request::Reply>& answer = state.begun->answer;
   const bool other_came =
       state.comparison && !answer && answer.error().code == Code::condition_failed;
@@ -235,8 +234,8 @@ Next try_again(Call& call, HashWriteState<Request>& state) {
       return call.at(base::monotonic_ns() + tree::kStarvedPaceNs);
     }
   }
-  return call.helper_steps_when_possible([&state](StepContext&) {
-    hash_calls::make_room(*state.map, state.starved);
+  return call.helper_steps_when_possible([&state, &map = *hash_of(call)](StepContext&) {
+    hash_calls::make_room(map, state.starved);
     state.makes_room = false;
     return JobStep::done;
   });
@@ -246,18 +245,18 @@ template <class Request>
 Next go_on_writing(Call& call, HashWriteState<Request>& state, const Request& asked) {
   if (state.makes_room) return try_again(call, state);
   if (!state.begun) {
-    if (hash_calls::is_recorded(*state.map) && !hash_calls::may_begin(*state.map)) {
+    if (hash_calls::is_recorded(*hash_of(call)) && !hash_calls::may_begin(*hash_of(call))) {
       return call.at(base::monotonic_ns() + kReleaseAgainNs);
     }
     if (auto next = begin_prepared(call, state, asked)) return *next;
   }
   if (found_no_memory(*state.begun)) [[unlikely]] {
     if (state.starved.since_ns == 0) state.starved.since_ns = base::monotonic_ns();
-    if (hash_calls::may_try_again(*state.map, state.starved)) return try_again(call, state);
+    if (hash_calls::may_try_again(*hash_of(call), state.starved)) return try_again(call, state);
   }
-  if (hash_calls::released(*state.map, state.begun->version))
+  if (hash_calls::released(*hash_of(call), state.begun->version))
     return answer_or_fail(call, state.begun->answer);
-  if (hash_calls::is_lost(*state.map)) return call.fail(catalog::kRecordLost);
+  if (hash_calls::is_lost(*hash_of(call))) return call.fail(catalog::kRecordLost);
   // It keeps no place while it waits for a disk.
   return call.is_durable() ? call.at(base::monotonic_ns() + kReleaseAgainNs) : call.again();
 }
@@ -266,13 +265,15 @@ template <class Request>
 Next write_hash(Call& call, const Request& asked) {
   using State = HashWriteState<Request>;
   if (State* const state = call.find_state<State>()) return go_on_writing(call, *state, asked);
-  const std::shared_ptr<HashMap>& map = hash_of(call);
-  if (map == nullptr) return fail_no_hash(call);
+  const bool is_long = has_long_value(asked);
+  const HashTurn* const turn = turn_of(call);
+  if (turn == nullptr && !is_long) return await_write(call);
+  HashMap& map = *hash_of(call);
   std::optional<hash::Unreleased<typename Request::Reply>> begun;
   // Where it may have to wait long, what that takes is there before anything is done.
-  if (!has_long_value(asked) && !hash_calls::is_recorded(*map)) [[likely]] {
-    begun.emplace(hash_calls::begin(*map, asked));
-    if (!found_no_memory(*begun) && hash_calls::released(*map, begun->version)) [[likely]]
+  if (!is_long && !hash_calls::is_recorded(map)) [[likely]] {
+    begun.emplace(hash_calls::begin(map, asked, {.hash = &turn->hash}));
+    if (!found_no_memory(*begun) && hash_calls::released(map, begun->version)) [[likely]]
       return answer_or_fail(call, begun->answer);
   }
   State* state = nullptr;
@@ -281,10 +282,9 @@ Next write_hash(Call& call, const Request& asked) {
   } catch (const std::bad_alloc&) {
     if (!begun) throw;
     // What is done must be answered.
-    if (hash_calls::wait_for(*map, begun->version)) return answer_or_fail(call, begun->answer);
+    if (hash_calls::wait_for(map, begun->version)) return answer_or_fail(call, begun->answer);
     return call.fail(catalog::kRecordLost);
   }
-  state->map = map;
   state->begun = std::move(begun);
   state->starved.erases = takes_out(asked);
   return go_on_writing(call, *state, asked);
@@ -292,16 +292,22 @@ Next write_hash(Call& call, const Request& asked) {
 
 template <class Request>
 constexpr Offload serve_hash_write() {
-  return serve<Request, write_hash<Request>>({.waits_for_release = true});
+  return serve_on_hash<Request, write_hash<Request>>({.waits_for_release = true});
 }
 
 const Offload kHashOffloads[] = {
-    serve<hash_calls::Create, create_hash>(),      serve_opening<hash_calls::Open>(),
-    serve<hash_calls::Stats, hash_stats>(),        serve<hash_calls::Get, hash_get>(),
-    serve_hash_write<hash_calls::Put>(),           serve_hash_write<hash_calls::Insert>(),
-    serve_hash_write<hash_calls::Update>(),        serve_hash_write<hash_calls::Erase>(),
-    serve_hash_write<hash_calls::CompareAndSet>(), serve_hash_write<hash_calls::Add>(),
-    serve<hash_calls::Walk, hash_walk>(),          serve<hash_calls::OpenReads, open_hash_reads>(),
+    serve<hash_calls::Create, create_hash>(),
+    serve_opening<hash_calls::Open>(),
+    serve_on_hash<hash_calls::Stats, hash_stats>(),
+    serve_hash_get(),
+    serve_hash_write<hash_calls::Put>(),
+    serve_hash_write<hash_calls::Insert>(),
+    serve_hash_write<hash_calls::Update>(),
+    serve_hash_write<hash_calls::Erase>(),
+    serve_hash_write<hash_calls::CompareAndSet>(),
+    serve_hash_write<hash_calls::Add>(),
+    serve_on_hash<hash_calls::Walk, hash_walk>(),
+    serve_on_hash<hash_calls::OpenReads, open_hash_reads>(),
 };
 
 }  // namespace

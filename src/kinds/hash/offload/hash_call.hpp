@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls on hash maps: what their handlers ask for, the map and a turn in the queue of their
+// scheduler, in which a key's bin and record are brought near. hash_queue.hpp carries them out.
+//
+// Thread: that of the scheduler; for the time of one step.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "base/epoch_pins.hpp"
+#include "engine/typed_call.hpp"
+#include "kinds/hash/calls.hpp"
+#include "kinds/hash/key_hash.hpp"
+
+namespace espalier::hash {
+class HashThread;
+}
+
+namespace espalier::offload {
+
+/// What handlers of hash maps have for `executor`.
+extern const ExecutorKind kHashQueue;
+
+/// What requests on a hash map work on.
+struct ServedHash final : WorkedOn {
+  explicit ServedHash(std::shared_ptr<hash::HashMap> of) : map(std::move(of)) {}
+
+  const std::shared_ptr<hash::HashMap> map;  // it may be dropped
+};
+
+/// A request's turn: its key's bin and record are near. It is there until the step returns.
+struct HashTurn {
+  const hash::KeyHash& hash;  ///< of the key
+  /// Of a get: what it has found, which stays where it is until the step returns.
+  const hash_calls::ItemFound* found = nullptr;
+  /// Of a get: the thread whose exposed epoch sees to that.
+  const hash::HashThread* thread = nullptr;
+};
+
+/// The turn by which the step was called. Null: it was called by something else.
+/// Requires: kHashQueue carries it out.
+[[nodiscard]] inline const HashTurn* turn_of(const Call& call) {
+  return static_cast<const HashTurn*>(call.from_executor());
+}
+/// The map that a request works on. Requires: likewise.
+[[nodiscard]] inline const std::shared_ptr<hash::HashMap>& hash_of(Call& call) {
+  return static_cast<ServedHash&>(*call.request().works_on).map;
+}
+
+/// How a step ends that goes on when its turn comes, in this turn of the scheduler or in the next.
+/// Requests have their turns in the order in which they came to this. Requires: the key is the
+/// request's. Cost: the key's hash.
+Next await_read(Call& call);
+/// The same of a write, in whose turn the thread exposes nothing and is in no call.
+Next await_write(Call& call);
+/// Keeps what a get has found where it is, for any thread. Errors: std::bad_alloc.
+[[nodiscard]] base::EpochPin pin_found(Call& call, const HashTurn& turn);
+
+/// As serve(), of a call on a hash map that it names by its number.
+template <class Asked, Next (*kStep)(Call&, const Asked&)>
+[[nodiscard]] constexpr Offload serve_on_hash(CallHandler more = {}) {
+  static_assert(Asked::kCall.object == wire::Names::by_id);
+  more.executor = &kHashQueue;
+  return serve<Asked, kStep>(more);
+}
+
+}  // namespace espalier::offload

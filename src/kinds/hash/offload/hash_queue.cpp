@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/hash/offload/hash_queue.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "catalog/catalog.hpp"
+#include "engine/free_dropped.hpp"
+#include "engine/scheduler.hpp"
+#include "engine/services.hpp"
+#include "kinds/hash/hash_map.hpp"
+#include "kinds/hash/hash_thread_lease.hpp"
+#include "store/store_core.hpp"
+
+namespace espalier::offload {
+namespace {
+
+Result<hash::HashThreadLease> take_lease(const hash::HashMap& map) {
+  try {
+    return hash::HashThreadLease::take(map.store().threads);
+  } catch (const std::bad_alloc&) {
+    return fail(Code::out_of_memory);
+  }
+}
+
+}  // namespace
+
+const ExecutorKind kHashQueue{[](const ExecutorContext& context) -> std::unique_ptr<Executor> {
+  return std::make_unique<HashQueue>(context);
+}};
+
+HashQueue::HashQueue(const ExecutorContext& context)
+    : scheduler_(context.scheduler), services_(context.services), queue_({}, 1) {}
+
+HashQueue& HashQueue::of(Call& call) { return static_cast<HashQueue&>(call.executor(kHashQueue)); }
+
+Next await_read(Call& call) {
+  HashQueue::of(call).push(call.request(), true);
+  return call.handed_over();
+}
+
+Next await_write(Call& call) {
+  HashQueue::of(call).push(call.request(), false);
+  return call.handed_over();
+}
+
+base::EpochPin pin_found(Call& call, const HashTurn& turn) {
+  return hash_of(call)->store().core.epoch_pins.pin(turn.thread->slot.exposed());
+}
+
+// --- maps ----------------------------------------------------------------------------------------
+
+bool HashQueue::admit(Request& request) {
+  ServedHash* const served = find(request.header.map);
+  if (served == nullptr) {
+    scheduler_.fail(request, {Code::not_found, 0, request.header.map});
+    return false;
+  }
+  ++served->users;
+  request.works_on = served;
+  return true;
+}
+
+ServedHash* HashQueue::find(std::uint32_t number) {
+  if (last_ != nullptr && number == last_number_) [[likely]]
+    return last_;
+  auto known = maps_.find(number);
+  if (known == maps_.end()) {
+    auto map = services_.catalog().find<hash::HashMap>(number);
+    if (map == nullptr) return nullptr;
+    known = maps_.emplace(number, std::make_unique<ServedHash>(std::move(map))).first;
+  }
+  last_number_ = number;
+  last_ = known->second.get();
+  return last_;
+}
+
+// Freed on another thread, for that takes time by the size of the map.
+void HashQueue::maintain() {
+  std::erase_if(maps_, [&](const Maps::value_type& entry) {
+    const ServedHash& served = *entry.second;
+    if (served.users != 0 || !served.map->is_dropped()) return false;
+    if (last_ == &served) last_ = nullptr;
+    begin_to_free(services_, served.map);
+    return true;
+  });
+}
+
+// --- turns ---------------------------------------------------------------------------------------
+
+void HashQueue::push(Request& request, bool reads) {
+  hash::HashMap& map = *static_cast<ServedHash&>(*request.works_on).map;
+  queue_.push(map, request.key(), {&request, reads});
+  ++came_;
+}
+
+bool HashQueue::turn() {
+  const std::size_t came = std::exchange(came_, 0);
+  if (queue_.empty()) return false;
+  const bool alone = came == queue_.size() && came <= kFew;
+  const std::size_t left = alone ? 0 : std::min<std::size_t>(came, queue_.distances().entry());
+  while (!queue_.empty()) {
+    const auto read_on = read(left);
+    if (!read_on) {
+      refuse_all(read_on.error());
+      break;
+    }
+    if (queue_.size() <= left) break;
+    const Queue::Place& place = queue_.take();
+    const hash::KeyHash hash = place.hash();
+    const HashTurn turn{hash};
+    scheduler_.go_on_with(*place.what.request, &turn);
+  }
+  return true;
+}
+
+// Those whose turn it is, up to a write, or until so many are left.
+// Errors: those of HashThreadLease::take(); out_of_memory.
+Result<void> HashQueue::read(std::size_t left) {
+  const auto lease = take_lease(*queue_.next().map);
+  if (!lease) return std::unexpected(lease.error());
+  hash::HashThread& thread = **lease;
+  const hash::ExposedEpoch exposed(thread);
+  queue_.look_ahead(left);
+  while (queue_.size() > left && queue_.next().what.reads) {
+    answer(queue_.take(), thread);
+    queue_.look_ahead(left);
+  }
+  return {};
+}
+
+void HashQueue::answer(const Queue::Place& place, hash::HashThread& thread) {
+  Request& request = *place.what.request;
+  const hash::HashMap& map = *place.map;
+  if (map.is_dropped()) [[unlikely]] {
+    return scheduler_.guarded(request,
+                              [&] { scheduler_.fail(request, {Code::not_found, 0, map.id()}); });
+  }
+  const hash::KeyHash hash = place.hash();
+  const hash::HashAnswer answer =
+      hash::HashReader::get_exposed(map, thread, request.key(), hash, place.hint);
+  const hash_calls::ItemFound found{answer.found, answer.version, answer.read_version,
+                                    answer.value};
+  const HashTurn turn{hash, &found, &thread};
+  scheduler_.go_on_with(request, &turn);
+}
+
+void HashQueue::refuse_all(const Error& why) {
+  while (!queue_.empty()) {
+    Request& request = *queue_.take().what.request;
+    scheduler_.guarded(request, [&] { scheduler_.fail(request, why); });
+  }
+}
+
+}  // namespace espalier::offload

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys on their way to their turn: a rolling queue, in which each has the entry of its directory
+// brought, then its bin asked for, then its record, then both brought near, while those before it
+// have their turns.
+//
+//     keys  ... | 40 | ... | 31 | ... | 15 | ... | 3 | ... | 0 |
+//                 |          |          |          |         |
+//             entry to L1  bin to L2  bin searched  both     its turn, in the order of arrival
+//                                     record to L2  to L1
+//
+// What comes moves on what is there (push, follow), or who carries out looks as far ahead as the
+// distances say (look_ahead). So nothing drains between one call and the next.
+//
+// What is found ahead are hints: at its turn a key is looked for with what is near by then, and
+// from the directory on if its bin has moved. So nothing that changes meanwhile makes an answer
+// wrong.
+//
+// Thread: one at a time; it exposes an epoch while it looks ahead.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/assert.hpp"
+#include "kinds/hash/hash_map.hpp"
+
+namespace espalier::hash {
+
+/// How many requests ahead of the one whose turn it is: near <= record <= bin.
+struct PipelineDistances {
+  std::uint32_t bin = 32;
+  std::uint32_t record = 16;
+  std::uint32_t near = 4;
+  /// So many before its bin is asked for, the entry of its directory is brought from a cache.
+  std::uint32_t before_bin = 8;
+
+  [[nodiscard]] std::uint32_t entry() const { return bin + before_bin; }
+  /// For so many requests in flight, of which more than 41 gain nothing.
+  static PipelineDistances of(std::uint32_t in_flight) {
+    const std::uint32_t entry = std::min(in_flight, 41u) - 1;
+    const std::uint32_t bin = entry * 4 / 5;
+    return {bin, entry * 2 / 5, entry / 10, entry - bin};
+  }
+};
+
+/// `What`: what stands in the queue, of at most two words.
+template <class What>
+class RollingQueue {
+ public:
+  /// What is known of a key on its way: one line.
+  struct Place {
+    HashMap* map;
+    std::uint64_t bits;  // of its hash
+    KeyHint hint;
+    What what;
+
+    [[nodiscard]] KeyHash hash() const { return {bits, map->partition_bits}; }
+  };
+  static_assert(sizeof(Place) == kLineBytes);
+
+  /// With room for so many. Errors: std::bad_alloc.
+  RollingQueue(const PipelineDistances& distances, std::size_t places) : distances_(distances) {
+    make_room(places);
+  }
+
+  /// Room for so many, if there is not; what is there stays. Errors: std::bad_alloc.
+  void make_room(std::size_t places) {
+    if (places <= places_.size()) return;
+    std::vector<Place> more(std::bit_ceil(places));
+    for (std::int64_t i = next_; i != begun_; ++i) {
+      more[static_cast<std::uint64_t>(i) & (more.size() - 1)] = at(i);
+    }
+    places_.swap(more);
+  }
+
+  [[nodiscard]] const PipelineDistances& distances() const { return distances_; }
+  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(begun_ - next_); }
+  [[nodiscard]] bool empty() const { return begun_ == next_; }
+
+  /// Takes one in, and brings the entry of its directory. An empty key is none: it gets no hint.
+  /// Requires: there is room. The map stays until its turn.
+  void push(HashMap& map, std::string_view key, const What& what) {
+    ESPALIER_DEBUG_ASSERT(size() < places_.size());
+    Place& place = at(begun_++);
+    place.map = &map;
+    place.bits = key.empty() ? 0 : hash_key(key, map.seed);
+    place.hint = {};
+    place.what = what;
+    const KeyHash hash = place.hash();
+    const PlaceWord directory = map.directory(hash.partition());
+    __builtin_prefetch(map.entry(directory, hash.prefix(directory.depth())));
+  }
+  /// Moves on those that were there by one, as far behind one another as the distances say.
+  void follow() {
+    const auto behind = [this](std::uint32_t ahead) {
+      return begun_ - static_cast<std::int64_t>(distances_.entry() - ahead);
+    };
+    look(behind(distances_.bin), behind(distances_.record), behind(distances_.near));
+  }
+  /// Looks as far ahead of the one whose turn is next as the distances say, where so many are not
+  /// to have their turns now: for records not among the last of these, whose bins are on their way
+  /// still.
+  void look_ahead(std::size_t left) {
+    const auto from_next = [this](std::uint32_t ahead) {
+      return next_ + static_cast<std::int64_t>(ahead) + 1;
+    };
+    const std::size_t young = std::min<std::size_t>(left, distances_.entry() - distances_.record);
+    const std::int64_t old = begun_ - static_cast<std::int64_t>(young);
+    look(std::min(begun_, from_next(distances_.bin)), std::min(old, from_next(distances_.record)),
+         std::min(old, from_next(distances_.near)));
+  }
+
+  /// The one whose turn is next. Requires: there is one.
+  [[nodiscard]] Place& next() { return at(next_); }
+  /// It is in the queue no more; its place is what it was until as many others have come as there
+  /// is room for.
+  Place& take() { return at(next_++); }
+  /// Nothing is in it any more.
+  void clear() { next_ = with_bin_ = with_record_ = near_ = begun_; }
+
+ private:
+  [[nodiscard]] Place& at(std::int64_t number) {
+    return places_[static_cast<std::uint64_t>(number) & (places_.size() - 1)];
+  }
+
+  void look(std::int64_t bins, std::int64_t records, std::int64_t near) {
+    for (; with_bin_ < bins; ++with_bin_) want_bin(at(with_bin_));
+    for (; with_record_ < records; ++with_record_) want_record(at(with_record_));
+    for (; near_ < near; ++near_) bring_near(at(near_));
+  }
+
+  static void want_bin(Place& place) {
+    const HashMap& map = *place.map;
+    const KeyHash hash = place.hash();
+    const PlaceWord directory = map.directory(hash.partition());
+    if (directory.none()) return;
+    place.hint.segment = map.segment(directory, hash.prefix(directory.depth()));
+    place.hint.bin = map.bucket(place.hint.segment, hash.bin());
+    __builtin_prefetch(place.hint.bin, 0, 2);
+  }
+  static void want_record(Place& place) {
+    KeyHint& hint = place.hint;
+    if (hint.bin == nullptr) return;
+    const std::uint32_t found = matching_slots(hint.bin, place.hash().tag());
+    if (found == 0) return;
+    hint.slot_at = hint.bin + offsetof(Bucket, slots) + first_match(found) * sizeof(Slot);
+    hint.slot = load_slot(hint.slot_at);
+    const std::byte* const record = place.map->image + hint.slot.offset();
+    __builtin_prefetch(record, 0, 2);
+    __builtin_prefetch(record + kLineBytes, 0, 2);
+  }
+  // Where there is no bin or record, what it asks for does no harm.
+  static void bring_near(const Place& place) {
+    __builtin_prefetch(place.hint.bin);
+    const std::byte* const record = place.map->image + place.hint.slot.offset();
+    __builtin_prefetch(record);
+    __builtin_prefetch(record + kLineBytes);
+  }
+
+  const PipelineDistances distances_;
+  std::vector<Place> places_;  // a power of two of them, by the number of who stands there
+  // Numbers of those that came: what has been done for all below.
+  std::int64_t begun_ = 0;
+  std::int64_t with_bin_ = 0;
+  std::int64_t with_record_ = 0;
+  std::int64_t near_ = 0;
+  std::int64_t next_ = 0;
+};
+
+}  // namespace espalier::hash
