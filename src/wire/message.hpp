@@ -101,8 +101,10 @@ enum class OffloadId : std::uint8_t {
   embedding_append = 83,      // payload: rows as they are stored
   embedding_replace = 84,     // payload: 8 bytes, which row; then its bytes
   embedding_reduce = 85,      // payload: ReduceShape, vector, offsets, ids, weights
+  embedding_group = 86,       // payload: GroupsShape, ids, sizes
+  embedding_renumber = 87,    // payload: ids
 };
-inline constexpr std::uint32_t kOffloadIds = 86;
+inline constexpr std::uint32_t kOffloadIds = 88;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;

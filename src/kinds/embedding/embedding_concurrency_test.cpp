@@ -76,9 +76,9 @@ TEST(EmbeddingConcurrency, SumsOfGroupsAreNeverOld) {
     std::atomic<std::uint32_t> stored{0};  // replacements that are over, all with whole numbers
     std::atomic<bool> over{false};
     std::jthread writer([&] {
-      for (std::uint32_t i = 0; i < kReplacements / 10; ++i) {
-        const auto value = static_cast<float>(i / kRows % 128 + 1);
-        if (i % (kRows * 128) == 0 && i != 0) break;  // values fit each type exactly
+      // Each type has all whole numbers up to 2048.
+      for (std::uint32_t i = 0; i < std::min<std::uint32_t>(kReplacements, kRows * 2048); ++i) {
+        const auto value = static_cast<float>(i / kRows + 1);
         EXPECT_TRUE(table->replace(i % kRows, row_of(*table, value)));
         stored = i + 1;
       }

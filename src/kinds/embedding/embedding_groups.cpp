@@ -37,29 +37,33 @@ void EmbeddingTable::let_replacements_go_on() const {
   }
 }
 
-Result<std::uint32_t> EmbeddingTable::group(const RowGroups& groups) {
-  const std::lock_guard one(groupings_mutex_);
+Result<std::uint32_t> EmbeddingTable::begin_grouping(const RowGroups& groups) {
   std::shared_ptr<Memo> memo;
   if (!groups.sizes.empty()) {
-    auto made = Memo::create(pool_, id_, options_.dimension, rows(), groups, groupings_ + 1);
+    const std::uint32_t number = groupings_.fetch_add(1, std::memory_order_relaxed) + 1;
+    auto made = Memo::create(pool_, id_, options_.dimension, rows(), groups, number);
     if (!made) return std::unexpected(made.error());
     memo = std::move(*made);
   }
-  {
-    const std::lock_guard lock(replacements_mutex_);
-    if (dropped()) return fail(Code::not_found, id_);
-    exchange_memo(memo);
+  const std::uint32_t number = memo == nullptr ? 0 : memo->number();
+  const auto lock = hold_replacements();
+  if (dropped()) return fail(Code::not_found, id_);
+  exchange_memo(std::move(memo));
+  return number;
+}
+
+bool EmbeddingTable::compute_groups(std::uint32_t grouping) {
+  let_replacements_go_on();
+  const std::lock_guard lock(replacements_mutex_);
+  if (dropped() || memo_ == nullptr || memo_->number() != grouping) return false;
+  return memo_->compute_some(rows_at_rest(), kSumsPerTurn);
+}
+
+Result<std::uint32_t> EmbeddingTable::group(const RowGroups& groups) {
+  auto grouping = begin_grouping(groups);
+  while (grouping && *grouping != 0 && compute_groups(*grouping)) {
   }
-  if (memo == nullptr) return 0;
-  ++groupings_;
-  for (bool more = true; more && !dropped();) {
-    {
-      const std::lock_guard lock(replacements_mutex_);
-      more = memo->compute_some(rows_at_rest(), kSumsPerTurn);
-    }
-    let_replacements_go_on();
-  }
-  return memo->number();
+  return grouping;
 }
 
 std::vector<std::string> EmbeddingTable::faults_of_groups() const {

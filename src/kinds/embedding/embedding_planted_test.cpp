@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checks of embedding tables notice one that believes torn rows, leaves sequences as they are,
-// counts rows too early, hands a record over too late, or reads sums that are not those of the rows.
+// counts rows too early, hands a record over too late, or reads sums that are not of
+// their rows.
 #include <gtest/gtest.h>
 
 #include "kinds/embedding/planted_embedding_bugs.hpp"

@@ -88,13 +88,17 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
   /// bytes), those of the table's sink.
   Result<void> replace(std::uint64_t row, std::span<const std::byte> bytes);
 
-  /// Keeps the sums of these groups from now on, and of no others; without groups none. Readers
-  /// use a page's sums once all of them are there, and rows until then. Returns the number of the
+  /// Keeps the sums of these groups from now on, and of no others; without groups none. Sums are
+  /// there once compute_groups() has them; until then readers use rows. Returns the number of the
   /// grouping, 0 where there are no groups. Appended rows have no group.
-  /// Cost: memory for sums and numbering; then all sums, some hundred at a time, between which
-  /// replacements go on. Other groupings wait meanwhile.
+  /// Cost: memory for sums and numbering, and a look at each row's number.
   /// Errors: not_found (it was dropped), out_of_memory; the groups are as they were.
   /// Requires: no fault_of_groups() with rows().
+  Result<std::uint32_t> begin_grouping(const RowGroups& groups);
+  /// Computes some more sums of this grouping, for which replacements wait; returns whether there
+  /// are others to do. Cost: about 512 sums, some 100 us with rows of 256 bytes.
+  bool compute_groups(std::uint32_t grouping);
+  /// Both, to the end.
   Result<std::uint32_t> group(const RowGroups& groups);
   /// The sums that may be read now, of which each page says itself when; null: there are no groups.
   [[nodiscard]] std::shared_ptr<const Memo> memo() const;
@@ -180,8 +184,7 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
   mutable std::atomic<std::uint32_t> replacements_waiting_{0};
   std::atomic<std::uint64_t> own_list_{0};  // offset of a page list of its own; 0: none
 
-  std::mutex groupings_mutex_;  // before the lock of replacements; guards the number
-  std::uint32_t groupings_ = 0;
+  std::atomic<std::uint32_t> groupings_{0};  // that were begun
   mutable std::mutex memo_mutex_;  // the last one; guards that memo_ changes, under the lock of
   std::shared_ptr<Memo> memo_;     // replacements, too
   std::atomic<bool> has_groups_{false};

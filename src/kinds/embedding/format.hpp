@@ -159,6 +159,13 @@ static_assert(offsetof(ReduceShape, bags) == 8 && offsetof(ReduceShape, ids) == 
 static_assert(offsetof(ReduceShape, weights) == 16 && offsetof(ReduceShape, grouping) == 20);
 static_assert(std::has_unique_object_representations_v<ReduceShape>);
 
+/// Groups of rows, in front of the ids of their rows, 4 bytes each, and their sizes, a byte each.
+struct GroupsShape {
+  std::uint32_t groups;
+  std::uint32_t rows;
+};
+static_assert(sizeof(GroupsShape) == 8 && offsetof(GroupsShape, rows) == 4);
+
 /// Of what a node answers to one request, and of the rows of one append.
 inline constexpr std::uint32_t kResultBytesMax = 256 << 10;
 inline constexpr std::uint32_t kAppendBytesMax = 1 << 20;

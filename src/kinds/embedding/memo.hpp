@@ -83,7 +83,7 @@ class Memo {
     return sequences_[page].load(std::memory_order_relaxed);
   }
 
-  // --- under the lock of replacements -------------------------------------------------------------
+  // --- under the lock of replacements -----------------------------------------------------------
 
   /// Computes the sums of some more groups; returns whether there are others to do. The sums of a
   /// page may be read when all of them are there. Cost: `sums` sums, or those of one group.
