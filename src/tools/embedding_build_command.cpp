@@ -157,8 +157,10 @@ Outcome<GroupLists> make_groups(Environment& environment, const BuildOptions& op
 
 void report_groups(Environment& environment, const BuildOptions& options, const BuildTable& on,
                    const GroupLists& groups, const EmbeddingStats& now, const ReadRows& read) {
-  const double bytes = static_cast<double>(on.rows) * on.table.row_bytes();
-  const double ratio = bytes == 0 ? 0 : static_cast<double>(now.group_bytes) / bytes;
+  const std::uint64_t bytes = on.rows * on.table.row_bytes();
+  const double of_groups = static_cast<double>(groups.sums()) * on.table.options().dimension +
+                           static_cast<double>(on.rows + groups.rows.size());
+  const double ratio = bytes == 0 ? 0 : of_groups * 4 / static_cast<double>(bytes);
   if (options.json) {
     nlohmann::ordered_json object;
     set_bytes(object, "embedding", options.name);

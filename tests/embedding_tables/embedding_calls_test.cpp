@@ -143,7 +143,7 @@ TEST_P(EmbeddingsOverEachWay, KeepSumsOfGroups) {
   }
   const auto words = [](const auto& result) { return result.error().words; };
   EXPECT_EQ(words(table.reduce(Reduction::sum, {renumbered, offsets})),
-            "id 2147483650 at place 0 is not below the table's 10 rows")
+            "id 2147483649 at place 0 is not below the table's 10 rows")
       << "without the grouping";
   EXPECT_EQ(words(table.reduce(Reduction::sum, {renumbered, offsets, {}, 3})),
             "ids are numbered by grouping 3, and the table has grouping 1");
