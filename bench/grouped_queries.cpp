@@ -62,29 +62,22 @@ MerciGrouped::MerciGrouped(const InferenceShape& shape, const embedding::GroupLi
     next[size] = numbering_.first_of_size(size);
   }
   for (std::uint32_t row = 0; row < shape.rows; ++row) numbers_[row] = row;
-  std::vector<std::uint32_t> rows(numbering_.places());
+  begins_.resize(numbering_.groups());
+  std::vector<float> values(shape.dimension);
   std::size_t at = 0;
   for (const std::uint8_t size : groups.sizes) {
-    for (std::uint32_t i = 0; i < size; ++i, ++at) {
-      rows[next[size]] = groups.rows[at];
-      numbers_[groups.rows[at]] = next[size]++ | embedding::kPlaceBit;
-    }
-  }
-  begins_.resize(numbering_.places());
-  std::vector<float> values(shape.dimension);
-  for (std::uint32_t place = 0; place < numbering_.places();) {
-    const embedding::GroupPlace group = numbering_.group_of(place);
-    const std::size_t begin = sums_.size();
-    sums_.resize(begin + (std::size_t{1} << group.rows) - 1, std::vector<float>(shape.dimension));
-    for (std::uint32_t bit = 0; bit < group.rows; ++bit) {
-      begins_[place + bit] = begin;
-      fill_row(shape, rows[place + bit], values);
-      for (std::uint32_t mask = 1; mask < std::uint32_t{1} << group.rows; ++mask) {
-        if ((mask >> bit & 1) == 0) continue;
+    const std::uint32_t number = next[size]++;
+    const std::size_t begin = begins_[number] = sums_.size();
+    const std::size_t masks = (std::size_t{1} << size) - 1;
+    sums_.resize(begin + masks, std::vector<float>(shape.dimension));
+    for (std::uint32_t member = 0; member < size; ++member, ++at) {
+      numbers_[groups.rows[at]] = embedding::place_in(number, member) | embedding::kPlaceBit;
+      fill_row(shape, groups.rows[at], values);
+      for (std::size_t mask = 1; mask <= masks; ++mask) {
+        if ((mask >> member & 1) == 0) continue;
         for (std::size_t c = 0; c < values.size(); ++c) sums_[begin + mask - 1][c] += values[c];
       }
     }
-    place += group.rows;
   }
   for (std::uint32_t row = 0; row < shape.rows; ++row) {
     if ((numbers_[row] & embedding::kPlaceBit) != 0) continue;
@@ -125,15 +118,12 @@ std::uint64_t MerciGrouped::sum(const std::vector<std::uint32_t>& query, std::ve
       take(alone_[query[i++]], sum);
       continue;
     }
-    const std::uint32_t place = query[i] & ~embedding::kPlaceBit;
-    const embedding::GroupPlace group = numbering_.group_of(place);
+    const std::uint32_t group = embedding::group_of_place(query[i]);
     std::uint32_t mask = 0;
-    for (; i < query.size(); ++i) {
-      const std::uint32_t bit = (query[i] & ~embedding::kPlaceBit) - group.first;
-      if ((query[i] & embedding::kPlaceBit) == 0 || bit >= group.rows) break;
-      mask |= std::uint32_t{1} << bit;
+    for (; i < query.size() && embedding::group_of_place(query[i]) == group; ++i) {
+      mask |= embedding::bit_of_place(query[i]);
     }
-    take(sums_[begins_[place] + mask - 1], sum);
+    take(sums_[begins_[group & ~(embedding::kPlaceBit >> 3)] + mask - 1], sum);
   }
   flush(sum);
   return taken_;

@@ -76,7 +76,7 @@ class MerciGrouped {
   std::vector<std::uint32_t> numbers_;  // of each row
   MerciTable alone_;                    // by row
   MerciTable sums_;                     // by group and mask
-  std::vector<std::uint64_t> begins_;   // of each place's group in sums_
+  std::vector<std::uint64_t> begins_;   // of each group in sums_
   std::vector<const std::vector<float>*> buffer_;
   std::uint64_t taken_ = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier embedding build: groups of a table's rows, out of lists that queries asked for, or given;
-// the node keeps the sums of each group.
+// espalier embedding build: groups of a table's rows, out of lists that queries asked for, or
+// given; the node keeps the sums of each group.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

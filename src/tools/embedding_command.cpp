@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier embedding load, info, reduce, drop: the embedding tables of a node. Groups are the matter
-// of embedding_build_command.cpp.
+// espalier embedding load, info, reduce, drop: the embedding tables of a node. Groups are the
+// matter of embedding_build_command.cpp.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -8,8 +8,8 @@
 namespace espalier::embedding {
 namespace {
 
-/// So many sums are computed while replacements wait: some 100 us with rows of 256 bytes.
-constexpr std::uint64_t kSumsPerTurn = 512;
+/// So many bytes of sums are computed while replacements wait, or one group: some 100 us.
+constexpr std::uint64_t kBytesPerTurn = 128 << 10;
 /// Replacements without a pause hold a grouping up no longer.
 constexpr int kYieldsMax = 100;
 
@@ -56,7 +56,8 @@ bool EmbeddingTable::compute_groups(std::uint32_t grouping) {
   let_replacements_go_on();
   const std::lock_guard lock(replacements_mutex_);
   if (dropped() || memo_ == nullptr || memo_->number() != grouping) return false;
-  return memo_->compute_some(rows_at_rest(), kSumsPerTurn);
+  if (memo_->is_computed()) return false;
+  return memo_->compute_some(rows_at_rest(), kBytesPerTurn / memo_->sum_bytes());
 }
 
 Result<std::uint32_t> EmbeddingTable::group(const RowGroups& groups) {

@@ -64,7 +64,7 @@ EmbeddingNumbers EmbeddingTable::all_numbers() const {
   const std::uint64_t list = own_list_ != 0 ? kPageBytes : 0;
   if (const auto groups = memo()) {
     all.groups = groups->numbering().groups();
-    all.grouped_rows = groups->numbering().places();
+    all.grouped_rows = groups->numbering().members();
     all.group_bytes = groups->memory_bytes();
   }
   all.memory_bytes = kHeaderBytes + list + all.pages * kPageBytes + all.group_bytes;

@@ -267,9 +267,9 @@ Result<void> EmbeddingTable::replace(std::uint64_t row, std::span<const std::byt
   if (!planted(Bug::record_after_publish)) room->hand_over();
   const std::uint32_t place =
       memo_ == nullptr ? kNoPlace : memo_->place_of(static_cast<std::uint32_t>(row));
-  if (place != kNoPlace) memo_->unmemoise(place);
+  if (place != kNoPlace) memo_->unmemoise(group_of_place(place));
   store_row(row, bytes);
-  if (place != kNoPlace) memo_->memoise(rows_at_rest(), place);
+  if (place != kNoPlace) memo_->memoise(rows_at_rest(), group_of_place(place));
   room->hand_over();
   rows_replaced_.fetch_add(1, std::memory_order_relaxed);
   return {};

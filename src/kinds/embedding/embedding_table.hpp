@@ -83,7 +83,8 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
   /// (the pool's; or the table has as many rows as can be), those of the table's sink.
   Result<std::uint64_t> append(std::span<const std::byte> rows);
 
-  /// Replaces one row. Cost: a copy; other replacements wait meanwhile.
+  /// Replaces one row. Cost: a copy, and the sums of its group, up to 247 of them; other
+  /// replacements wait meanwhile.
   /// Errors: not_found (it was dropped), invalid_argument (there is no such row; or not a row's
   /// bytes), those of the table's sink.
   Result<void> replace(std::uint64_t row, std::span<const std::byte> bytes);
@@ -96,7 +97,7 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
   /// Requires: no fault_of_groups() with rows().
   Result<std::uint32_t> begin_grouping(const RowGroups& groups);
   /// Computes some more sums of this grouping, for which replacements wait; returns whether there
-  /// are others to do. Cost: about 512 sums, some 100 us with rows of 256 bytes.
+  /// are others to do. Cost: 128 KiB of sums, or those of one group: some 100 us.
   bool compute_groups(std::uint32_t grouping);
   /// Both, to the end.
   Result<std::uint32_t> group(const RowGroups& groups);

@@ -48,9 +48,7 @@ Result<void> Memo::open(const RowGroups& groups) {
   const std::uint64_t pages = base::divide_up(numbering_.sums(), std::uint64_t{divider_.rows()});
   constexpr std::uint32_t kWord = sizeof(std::uint32_t);
   if (auto taken = take_pages(words(rows_), kWord, places_); !taken) return taken;
-  if (auto taken = take_pages(words(numbering_.places()), kWord, rows_of_places_); !taken) {
-    return taken;
-  }
+  if (auto taken = take_pages(words(numbering_.members()), kWord, members_); !taken) return taken;
   if (auto taken = take_pages(pages, sum_bytes_, sums_); !taken) return taken;
   sequences_ = std::make_unique<std::atomic<std::uint64_t>[]>(pages);
   for (std::uint64_t page = 0; page < pages; ++page) sequences_[page] = 1;
@@ -101,10 +99,11 @@ void Memo::number_rows(const RowGroups& groups) {
   }
   std::size_t at = 0;
   for (const std::uint8_t size : groups.sizes) {
+    const std::uint32_t number = next[size]++;
+    const std::uint32_t members = numbering_.group(number).members;
     for (std::uint32_t i = 0; i < size; ++i, ++at) {
-      const std::uint32_t place = next[size]++;
-      store_word(places_, groups.rows[at], place);
-      store_word(rows_of_places_, place, groups.rows[at]);
+      store_word(places_, groups.rows[at], place_in(number, i));
+      store_word(members_, members + i, groups.rows[at]);
     }
   }
 }
@@ -115,21 +114,21 @@ const std::byte* Memo::sum_at(std::uint64_t sum) const {
   return pool_.at(sums_[page]) + sizeof(PageHeader) + in_page * sum_bytes_;
 }
 
-Memo::Sum Memo::sum_of(const GroupPlace& group, std::uint32_t mask) const {
+Memo::Sum Memo::sum_of(const NumberedGroup& group, std::uint32_t mask) const {
   std::uint32_t rank = rank_of_mask(mask);
   if (planted(Bug::group_border_off_by_one) && rank + 1 == group_sums(group.rows)) ++rank;
   const std::uint32_t sum = group.sums + rank;
   return {sum_at(sum), divider_.page_of(sum)};
 }
 
-Memo::Range Memo::pages_of(const GroupPlace& group) const {
+Memo::Range Memo::pages_of(const NumberedGroup& group) const {
   return {divider_.page_of(group.sums), divider_.page_of(group.sums + group_sums(group.rows) - 1)};
 }
 
 // Rows that are counted are replaced under the lock alone.
-void Memo::load_rows(const RowsAtRest& rows, const GroupPlace& group) const {
+void Memo::load_rows(const RowsAtRest& rows, const NumberedGroup& group) const {
   for (std::uint32_t i = 0; i < group.rows; ++i) {
-    const std::uint32_t row = row_of(group.first + i);
+    const std::uint32_t row = row_of(group, i);
     const std::uint32_t page = rows.divider.page_of(row);
     const std::byte* const at =
         rows.list.rows_of(page) + std::size_t{row - page * rows.divider.rows()} * rows.row_bytes;
@@ -139,7 +138,7 @@ void Memo::load_rows(const RowsAtRest& rows, const GroupPlace& group) const {
 }
 
 // The sum without the last row is there already, or is a row.
-void Memo::add_sum(const GroupPlace& group, std::uint32_t mask) const {
+void Memo::add_sum(const NumberedGroup& group, std::uint32_t mask) const {
   const auto last = static_cast<std::uint32_t>(std::bit_width(mask)) - 1;
   const std::uint32_t rest = mask ^ (std::uint32_t{1} << last);
   const float* before = base_rows_.data();
@@ -156,7 +155,7 @@ void Memo::add_sum(const GroupPlace& group, std::uint32_t mask) const {
   for (std::uint32_t c = 0; c < dimension_; ++c) sum_[c] = before[c] + row[c];
 }
 
-void Memo::compute(const RowsAtRest& rows, const GroupPlace& group) {
+void Memo::compute(const RowsAtRest& rows, const NumberedGroup& group) {
   load_rows(rows, group);
   const std::uint32_t end = std::uint32_t{1} << group.rows;
   for (std::uint32_t mask = 3; mask < end; ++mask) {
@@ -169,25 +168,24 @@ void Memo::compute(const RowsAtRest& rows, const GroupPlace& group) {
 
 bool Memo::compute_some(const RowsAtRest& rows, std::uint64_t sums) {
   if (closed_) return false;
-  std::uint64_t next = numbering_.sums();
-  for (std::uint64_t done = 0; computed_ < numbering_.places() && done < sums;) {
-    const GroupPlace group = numbering_.group_of(computed_);
+  std::uint64_t done = 0;
+  do {
+    const NumberedGroup group = numbering_.group(computed_);
     compute(rows, group);
-    computed_ += group.rows;
     done += group_sums(group.rows);
-  }
-  const bool more = computed_ < numbering_.places();
-  if (more) next = numbering_.group_of(computed_).sums;
-  const auto pages = static_cast<std::uint32_t>(more ? next / divider_.rows() : sums_.size());
+  } while (++computed_ < numbering_.groups() && done < sums);
+  const bool more = computed_ < numbering_.groups();
+  const auto pages = more ? numbering_.group(computed_).sums / divider_.rows()
+                          : static_cast<std::uint32_t>(sums_.size());
   for (; pages_computed_ < pages; ++pages_computed_) {
     sequences_[pages_computed_].store(2, std::memory_order_release);
   }
   return more;
 }
 
-void Memo::unmemoise(std::uint32_t place) {
+void Memo::unmemoise(std::uint32_t group) {
   if (closed_ || planted(Bug::group_not_unmemoised)) return;
-  const Range range = pages_of(numbering_.group_of(place));
+  const Range range = pages_of(numbering_.group(group));
   for (std::uint32_t page = range.first; page <= range.last && page < pages_computed_; ++page) {
     const std::uint64_t before = sequences_[page].load(std::memory_order_relaxed);
     ESPALIER_DEBUG_ASSERT(before % 2 == 0);
@@ -196,12 +194,12 @@ void Memo::unmemoise(std::uint32_t place) {
   base::release_fence();
 }
 
-void Memo::memoise(const RowsAtRest& rows, std::uint32_t place) {
+void Memo::memoise(const RowsAtRest& rows, std::uint32_t group) {
   if (closed_) return;
-  const GroupPlace group = numbering_.group_of(place);
-  if (place < computed_ && !planted(Bug::sums_not_recomputed)) compute(rows, group);
+  const NumberedGroup numbered = numbering_.group(group);
+  if (group < computed_ && !planted(Bug::sums_not_recomputed)) compute(rows, numbered);
   if (planted(Bug::group_not_unmemoised)) return;
-  const Range range = pages_of(group);
+  const Range range = pages_of(numbered);
   for (std::uint32_t page = range.first; page <= range.last && page < pages_computed_; ++page) {
     const std::uint64_t before = sequences_[page].load(std::memory_order_relaxed);
     sequences_[page].store(before + 1, std::memory_order_release);
@@ -224,28 +222,30 @@ std::vector<std::string> Memo::faults(const RowsAtRest& rows) const {
       wrong.push_back("page " + std::to_string(page) + " of sums has an odd sequence");
     }
   }
-  for (std::uint32_t place = 0; place < computed_;) {
-    const GroupPlace group = numbering_.group_of(place);
-    for (std::uint32_t i = 0; i < group.rows; ++i) {
-      if (place_of(row_of(place + i)) == place + i) continue;
-      wrong.push_back("the row of place " + std::to_string(place + i) + " has another place");
-    }
-    load_rows(rows, group);
-    for (std::uint32_t mask = 3; mask < std::uint32_t{1} << group.rows; ++mask) {
-      if (std::has_single_bit(mask)) continue;
-      add_sum(group, mask);
-      const std::byte* const at = sum_at(group.sums + rank_of_mask(mask));
-      for (std::uint32_t c = 0; c < dimension_; ++c) {
-        const auto there = base::load_shared<float>(at + sizeof(float) * c);
-        if (there == sum_[c] || (std::isnan(there) && std::isnan(sum_[c]))) continue;
-        wrong.push_back("sum " + std::to_string(mask) + " of the group at place " +
-                        std::to_string(place) + " is not that of its rows");
-        break;
-      }
-    }
-    place += group.rows;
-  }
+  for (std::uint32_t number = 0; number < computed_; ++number) add_faults(rows, number, wrong);
   return wrong;
+}
+
+void Memo::add_faults(const RowsAtRest& rows, std::uint32_t number,
+                      std::vector<std::string>& wrong) const {
+  const NumberedGroup group = numbering_.group(number);
+  const std::string name = "group " + std::to_string(number);
+  for (std::uint32_t i = 0; i < group.rows; ++i) {
+    if (place_of(row_of(group, i)) == place_in(number, i)) continue;
+    wrong.push_back(name + ": row " + std::to_string(i) + " has another place");
+  }
+  load_rows(rows, group);
+  for (std::uint32_t mask = 3; mask < std::uint32_t{1} << group.rows; ++mask) {
+    if (std::has_single_bit(mask)) continue;
+    add_sum(group, mask);
+    const std::byte* const at = sum_at(group.sums + rank_of_mask(mask));
+    for (std::uint32_t c = 0; c < dimension_; ++c) {
+      const auto there = base::load_shared<float>(at + sizeof(float) * c);
+      if (there == sum_[c] || (std::isnan(there) && std::isnan(sum_[c]))) continue;
+      wrong.push_back(name + ": sum " + std::to_string(mask) + " is not that of its rows");
+      break;
+    }
+  }
 }
 
 bool Memo::free_some(std::uint32_t& steps, std::uint64_t& freed_bytes) {

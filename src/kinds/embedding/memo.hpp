@@ -3,7 +3,7 @@
 // rows of fp32 [MERCI; RAMBDA §VI-D]. memo_numbering.hpp says how they are numbered.
 //
 //   place_of   for each row its place, or that it has no group    4 bytes each
-//   row_of     for each place its row                             4 bytes each
+//   members    rows of all groups, one behind the other           4 bytes each
 //   sums       rows of fp32, in pages of 2 MiB, with a sequence for each page
 //
 // All of it lies in pages of the store's pool, and is counted as the table's memory.
@@ -64,16 +64,19 @@ class Memo {
   [[nodiscard]] std::uint32_t place_of(std::uint32_t row) const {
     return row < rows_ ? word_in(places_, row) : kNoPlace;
   }
-  /// Requires: the place is below numbering().places().
-  [[nodiscard]] std::uint32_t row_of(std::uint32_t place) const {
-    return word_in(rows_of_places_, place);
+  [[nodiscard]] std::uint32_t row_of(const NumberedGroup& group, std::uint32_t member) const {
+    return word_in(members_, group.members + member);
+  }
+  /// Requires: numbering().is_place().
+  [[nodiscard]] std::uint32_t row_of_place(std::uint32_t place) const {
+    return row_of(numbering_.group(group_of_place(place)), place & 7);
   }
   /// Where the sum of some rows of a group lies, and on which page.
   struct Sum {
     const std::byte* at;
     std::uint32_t page;
   };
-  [[nodiscard]] Sum sum_of(const GroupPlace& group, std::uint32_t mask) const;
+  [[nodiscard]] Sum sum_of(const NumberedGroup& group, std::uint32_t mask) const;
 
   /// The sequence of a page of sums. See PageList.
   [[nodiscard]] std::uint64_t sequence_of(std::uint32_t page) const {
@@ -85,13 +88,15 @@ class Memo {
 
   // --- under the lock of replacements -----------------------------------------------------------
 
-  /// Computes the sums of some more groups; returns whether there are others to do. The sums of a
-  /// page may be read when all of them are there. Cost: `sums` sums, or those of one group.
+  [[nodiscard]] bool is_computed() const { return computed_ == numbering_.groups(); }
+  /// Computes the sums of one group or some more; returns whether there are others to do. Those of
+  /// a page may be read when all of them are there. Cost: `sums` sums, or those of one group.
+  /// Requires: not is_computed().
   bool compute_some(const RowsAtRest& rows, std::uint64_t sums);
-  /// Nobody reads the sums of this place's group from now on.
-  void unmemoise(std::uint32_t place);
-  /// Computes the sums of this place's group again; they may be read as before unmemoise().
-  void memoise(const RowsAtRest& rows, std::uint32_t place);
+  /// Nobody reads the sums of this group from now on.
+  void unmemoise(std::uint32_t group);
+  /// Computes the sums of this group again; they may be read as before unmemoise().
+  void memoise(const RowsAtRest& rows, std::uint32_t group);
   /// Nobody reads any sum from now on.
   void close();
 
@@ -116,10 +121,12 @@ class Memo {
   [[nodiscard]] std::uint32_t word_in(const Words& pages, std::uint32_t index) const;
   void store_word(const Words& pages, std::uint32_t index, std::uint32_t word);
   [[nodiscard]] const std::byte* sum_at(std::uint64_t sum) const;
-  [[nodiscard]] Range pages_of(const GroupPlace& group) const;
-  void load_rows(const RowsAtRest& rows, const GroupPlace& group) const;
-  void add_sum(const GroupPlace& group, std::uint32_t mask) const;
-  void compute(const RowsAtRest& rows, const GroupPlace& group);
+  [[nodiscard]] Range pages_of(const NumberedGroup& group) const;
+  void load_rows(const RowsAtRest& rows, const NumberedGroup& group) const;
+  void add_sum(const NumberedGroup& group, std::uint32_t mask) const;
+  void compute(const RowsAtRest& rows, const NumberedGroup& group);
+  void add_faults(const RowsAtRest& rows, std::uint32_t number,
+                  std::vector<std::string>& wrong) const;
 
   memory::BufferPool& pool_;
   const std::uint32_t table_id_;
@@ -130,12 +137,12 @@ class Memo {
   const PageDivider divider_;
   const MemoNumbering numbering_;
   Words places_;
-  Words rows_of_places_;
+  Words members_;
   Words sums_;
   Words buffers_;  // all of them
   std::unique_ptr<std::atomic<std::uint64_t>[]> sequences_;
   // Under the lock.
-  std::uint32_t computed_ = 0;        // places whose groups' sums are there
+  std::uint32_t computed_ = 0;        // groups whose sums are there
   std::uint32_t pages_computed_ = 0;  // pages whose sums all are
   bool closed_ = false;
   mutable std::vector<float> base_rows_;  // of one group

@@ -6,19 +6,20 @@
 
 namespace espalier::embedding {
 
-MemoNumbering::MemoNumbering(const RowGroups& groups)
-    : groups_(static_cast<std::uint32_t>(groups.sizes.size())) {
+MemoNumbering::MemoNumbering(const RowGroups& groups) {
   std::array<std::uint32_t, kSizes> of_size{};
   for (const std::uint8_t size : groups.sizes) ++of_size[size - RowGroups::kRowsMin];
   for (std::uint32_t i = 0; i < kSizes; ++i) {
     const std::uint32_t rows = i + RowGroups::kRowsMin;
-    first_[i + 1] = first_[i] + of_size[i] * rows;
+    first_[i + 1] = first_[i] + of_size[i];
+    members_[i + 1] = members_[i] + of_size[i] * rows;
     sums_[i + 1] = sums_[i] + std::uint64_t{of_size[i]} * group_sums(rows);
   }
 }
 
 std::optional<std::string> fault_of_groups(const RowGroups& groups, std::uint64_t rows) {
   if (rows > kGroupedTableRowsMax) return "a table of more than 2^31 rows has no groups";
+  if (groups.sizes.size() > kGroupsMax) return "there are more than 2^28 groups";
   std::uint64_t grouped = 0;
   std::uint64_t sums = 0;
   for (std::size_t i = 0; i < groups.sizes.size(); ++i) {

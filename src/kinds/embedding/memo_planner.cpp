@@ -10,14 +10,13 @@ namespace espalier::embedding {
 
 // All of them before the first is looked at again: their lines come together.
 std::optional<std::uint32_t> MemoPlanner::find_places(std::span<const std::uint32_t> ids) {
-  const std::uint32_t places = memo_.numbering().places();
   for (std::uint32_t i = 0; i < ids.size(); ++i) {
     std::uint32_t row = ids[i];
     std::uint32_t place = kNoPlace;
     if (use_.renumbered) {
       if ((row & kPlaceBit) != 0) {
         place = row & ~kPlaceBit;
-        if (place >= places) return i;
+        if (!memo_.numbering().is_place(place)) return i;
         row = kNoPlace;  // it is looked up only if it is read
       }
     } else if (use_.sums && row < rows_) {
@@ -31,13 +30,13 @@ std::optional<std::uint32_t> MemoPlanner::find_places(std::span<const std::uint3
 }
 
 void MemoPlanner::add_to_group(std::uint32_t place, std::uint32_t id) {
-  const GroupPlace group = memo_.numbering().group_of(place);
-  const std::uint32_t bit = std::uint32_t{1} << (place - group.first);
-  std::uint32_t slot = group.first * 0x9E3779B1u >> (32 - std::bit_width(kSlots - 1));
+  const std::uint32_t number = group_of_place(place);
+  const std::uint32_t bit = bit_of_place(place);
+  std::uint32_t slot = number * 0x9E3779B1u >> (32 - std::bit_width(kSlots - 1));
   for (;; slot = (slot + 1) % kSlots) {
     const std::uint32_t at = slots_[slot];
     if (at >= group_count_ || groups_[at].slot != slot) break;
-    if (groups_[at].first != group.first) continue;
+    if (groups_[at].number != number) continue;
     if ((groups_[at].mask & bit) == 0) {
       groups_[at].mask |= bit;
     } else if (!planted(Bug::repeated_id_once)) {
@@ -46,7 +45,7 @@ void MemoPlanner::add_to_group(std::uint32_t place, std::uint32_t id) {
     return;
   }
   slots_[slot] = static_cast<std::uint16_t>(group_count_);
-  groups_[group_count_++] = {group.first, bit, id, slot};
+  groups_[group_count_++] = {number, bit, id, slot};
 }
 
 std::optional<std::uint32_t> MemoPlanner::plan(std::span<const std::uint32_t> ids) {
@@ -63,15 +62,15 @@ std::optional<std::uint32_t> MemoPlanner::plan(std::span<const std::uint32_t> id
     } else if (use_.sums) {
       add_to_group(place, row == kNoPlace ? place | kPlaceBit : row);
     } else {
-      alone_[alone_count_++] = memo_.row_of(place);
+      alone_[alone_count_++] = memo_.row_of_place(place);
     }
   }
   for (std::uint32_t i = 0; i < group_count_; ++i) {
     const Group& group = groups_[i];
-    if (!std::has_single_bit(group.mask)) planned_[count_++] = {group.first, group.mask};
+    if (!std::has_single_bit(group.mask)) planned_[count_++] = {group.number, group.mask};
   }
   const auto row_of = [this](std::uint32_t id) {
-    return (id & kPlaceBit) != 0 && use_.renumbered ? memo_.row_of(id & ~kPlaceBit) : id;
+    return (id & kPlaceBit) != 0 && use_.renumbered ? memo_.row_of_place(id & ~kPlaceBit) : id;
   };
   for (std::uint32_t i = 0; i < group_count_; ++i) {
     const Group& group = groups_[i];

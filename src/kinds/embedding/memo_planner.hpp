@@ -21,7 +21,7 @@ namespace espalier::embedding {
 
 /// What is read: a row of the table, or a sum of a group.
 struct PlannedRow {
-  std::uint32_t row;   // of a sum the first place of its group
+  std::uint32_t row;   // of a sum the number of its group
   std::uint32_t mask;  // 0: a row
 };
 
@@ -46,17 +46,13 @@ class MemoPlanner {
   [[nodiscard]] std::span<const PlannedRow> planned() const {
     return std::span(planned_).first(count_);
   }
-  /// What a sum is made of.
-  [[nodiscard]] std::uint32_t row_at(std::uint32_t first_place, std::uint32_t bit) const {
-    return memo_.row_of(first_place + bit);
-  }
 
  private:
   static constexpr std::uint32_t kSlots = 2 * kPieceIds;  // a power of two
   struct Group {
-    std::uint32_t first;  // place
+    std::uint32_t number;
     std::uint32_t mask;
-    std::uint32_t id;  // the row of its first id
+    std::uint32_t id;  // its first one
     std::uint32_t slot;
   };
 

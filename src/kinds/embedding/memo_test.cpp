@@ -26,28 +26,33 @@ TEST(MemoNumbering, EachSumHasANumberOfItsOwn) {
   const OwnGroups groups = random_groups(500, random);
   const MemoNumbering numbering(groups.get());
   EXPECT_EQ(numbering.groups(), groups.sizes.size());
-  EXPECT_EQ(numbering.places(), groups.rows.size());
+  EXPECT_EQ(numbering.members(), groups.rows.size());
   std::map<std::uint32_t, std::uint32_t> of_size;
   for (const std::uint8_t size : groups.sizes) ++of_size[size];
   std::set<std::uint64_t> sums;
   std::uint32_t before = 0;
-  for (std::uint32_t place = 0; place < numbering.places();) {
-    const GroupPlace group = numbering.group_of(place);
-    EXPECT_EQ(group.first, place);
+  std::uint32_t members = 0;
+  for (std::uint32_t number = 0; number < numbering.groups(); ++number) {
+    const NumberedGroup group = numbering.group(number);
+    EXPECT_EQ(group.members, members);
+    members += group.rows;
     EXPECT_GE(group.rows, before) << "groups of one size lie together";
     before = group.rows;
     --of_size[group.rows];
-    for (std::uint32_t i = 0; i < group.rows; ++i) {
-      EXPECT_EQ(numbering.group_of(place + i).first, group.first);
-      EXPECT_EQ(numbering.group_of(place + i).sums, group.sums);
+    for (std::uint32_t member = 0; member < 8; ++member) {
+      const std::uint32_t place = place_in(number, member);
+      EXPECT_EQ(group_of_place(place), number);
+      EXPECT_EQ(bit_of_place(place), 1u << member);
+      EXPECT_EQ(numbering.is_place(place), member < group.rows);
     }
     for (std::uint32_t mask = 1; mask < std::uint32_t{1} << group.rows; ++mask) {
       if (std::has_single_bit(mask)) continue;
       ASSERT_LT(rank_of_mask(mask), group_sums(group.rows));
       EXPECT_TRUE(sums.insert(std::uint64_t{group.sums} + rank_of_mask(mask)).second);
     }
-    place += group.rows;
   }
+  EXPECT_FALSE(numbering.is_place(place_in(numbering.groups(), 0)));
+  EXPECT_FALSE(numbering.is_place(kNoPlace & ~kPlaceBit));
   EXPECT_EQ(sums.size(), numbering.sums());
   EXPECT_EQ(*sums.rbegin() + 1, numbering.sums());
   for (const auto& [size, left] : of_size) EXPECT_EQ(left, 0u) << size;
@@ -175,7 +180,7 @@ TEST(EmbeddingGroups, RenumberedIdsNameTheSameRows) {
     EXPECT_EQ(describe(reduce(*table, asked, found).error()),
               "ids are numbered by grouping 2, and the table has grouping 1");
   }
-  const std::uint32_t ids[] = {299, kPlaceBit | 250};
+  const std::uint32_t ids[] = {299, kPlaceBit | place_in(memo->numbering().groups(), 0)};
   const std::uint32_t offsets[] = {0};
   std::vector<float> found(8);
   const auto wrong = reduce(*table, {Reduction::sum, {ids, offsets, {}, grouping}}, found);

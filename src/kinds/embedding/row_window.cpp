@@ -81,7 +81,7 @@ void RowWindow::resolve_planned(const PageList& list, const PlannedRow& row, std
     resolve(list, row.row, at);
     return prefetch_later(rows_[at], table_.row_bytes());
   }
-  const Memo::Sum sum = memo_->sum_of(memo_->numbering().group_of(row.row), row.mask);
+  const Memo::Sum sum = memo_->sum_of(memo_->numbering().group(row.row), row.mask);
   rows_[at] = sum.at;
   pages_[at] = sum.page | kSumPage;
   prefetch_later(sum.at, memo_->sum_bytes());
@@ -132,10 +132,11 @@ void RowWindow::put_back(std::uint32_t rows) {
     std::copy_backward(plan.of.begin() + i + 1, plan.of.begin() + tail_,
                        plan.of.begin() + tail_ + more);
     tail_ += more;
+    const NumberedGroup group = memo_->numbering().group(sum.row);
     std::uint32_t at = i;
     for (std::uint32_t mask = sum.mask; mask != 0; mask &= mask - 1, ++at) {
-      const auto bit = static_cast<std::uint32_t>(std::countr_zero(mask));
-      resolve_planned(list, {plan.planner.row_at(sum.row, bit), 0}, at);
+      const auto member = static_cast<std::uint32_t>(std::countr_zero(mask));
+      resolve_planned(list, {memo_->row_of(group, member), 0}, at);
     }
     for (std::size_t bag = bag_; bag < plan.bag; ++bag) {
       std::uint32_t& end = plan.ends[bag % Planned::kBags];

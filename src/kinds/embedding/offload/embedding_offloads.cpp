@@ -70,6 +70,32 @@ Next append_rows(Call& call, const embedding_calls::Append& asked) {
       [&state, asked] { state.done.emplace(embedding_calls::execute(*state.table, asked)); });
 }
 
+// --- replacing -----------------------------------------------------------------------------------
+
+/// What a helper made of a replacement.
+struct EmbeddingReplaceState {
+  std::shared_ptr<EmbeddingTable> table;
+  std::optional<TableResult<embedding_calls::Replaced>> done;
+};
+
+/// Whether a replacement may have more sums to compute than a turn has time for.
+bool is_long_replacement(const EmbeddingTable& table) {
+  constexpr std::uint32_t kFloatsMax = 64;  // 247 sums of 256 bytes: some 10 us
+  return table.options().dimension > kFloatsMax && table.memo() != nullptr;
+}
+
+Next replace_row(Call& call, const embedding_calls::Replace& asked) {
+  EmbeddingReplaceState& state = call.state<EmbeddingReplaceState>();
+  if (state.done) return answer_or_fail(call, *state.done);
+  state.table = embedding_of(call);
+  if (state.table == nullptr) return fail_no_embedding(call);
+  if (!is_long_replacement(*state.table)) {
+    return answer_or_fail(call, embedding_calls::execute(*state.table, asked));
+  }
+  return call.helper(
+      [&state, asked] { state.done.emplace(embedding_calls::execute(*state.table, asked)); });
+}
+
 // --- reducing ------------------------------------------------------------------------------------
 
 /// Words of a message, where they lie, or a copy of them if that is no place for words.
@@ -218,7 +244,7 @@ const Offload kEmbeddingOffloads[] = {
     serve_opening<embedding_calls::Open>(),
     serve_on<EmbeddingTable, embedding_calls::Info>(),
     serve<embedding_calls::Append, append_rows>(),
-    serve_on<EmbeddingTable, embedding_calls::Replace>(),
+    serve<embedding_calls::Replace, replace_row>(),
     serve<embedding_calls::Reduce, reduce_bags>(),
     serve<embedding_calls::Group, group_rows>(),
     serve<embedding_calls::Renumber, renumber_ids>(),
