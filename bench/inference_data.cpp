@@ -18,9 +18,11 @@ namespace {
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr const char* kRowsName = "rows";
 
-/// Memory for a table of these rows, and as much again for what a store needs besides.
-std::uint64_t memory_for(const InferenceShape& shape) {
-  const std::uint64_t rows = std::uint64_t{shape.rows} * shape.dimension * sizeof(float);
+/// Memory for a table of these rows and groups, and for what a store needs besides.
+std::uint64_t memory_for(const InferenceShape& shape, const RowGroups& groups) {
+  const std::uint64_t row_bytes = shape.dimension * sizeof(float);
+  std::uint64_t rows = shape.rows * row_bytes;
+  for (const std::uint8_t size : groups.sizes) rows += group_sums(size) * row_bytes;
   return rows + rows / 8 + 64 * kMiB;
 }
 
@@ -45,7 +47,9 @@ std::uint64_t read_rows_lines(const HugeBuffer& memory, std::span<const std::uin
 
 void fill_row(const InferenceShape& shape, std::uint32_t row, std::span<float> values) {
   base::Random random(base::mix64(shape.seed + row));
-  for (float& value : values) value = static_cast<float>(random() >> 40) * 0x1p-23F - 1;
+  for (float& value : values) {
+    value = static_cast<float>(static_cast<int>(random() >> 55) - 256) * 0x1p-8F;
+  }
 }
 
 std::vector<std::uint32_t> draw_ids(const InferenceShape& shape, std::uint64_t count) {
@@ -71,22 +75,25 @@ void load_rows(EmbeddingTable& table, const InferenceShape& shape) {
 }
 
 LoadedTable::LoadedTable(const InferenceShape& shape, EmbeddingType type,
-                         std::optional<NodeTransport> transport) {
+                         std::optional<NodeTransport> transport, const RowGroups& groups) {
   if (transport) {
     node::Config config = spinning_node_config();
-    config.memory.limit = memory_for(shape);
+    config.memory.limit = memory_for(shape, groups);
     prepare(config, *transport);
     node_ = start_own_node(config);
     store_.emplace(
         value_or_throw(Store::connect(address_of(*node_, *transport, 0)), "cannot connect"));
   } else {
     StoreOptions options;
-    options.memory_bytes_max = memory_for(shape);
+    options.memory_bytes_max = memory_for(shape, groups);
     store_.emplace(value_or_throw(Store::open(options), "cannot open a store"));
   }
   table_.emplace(value_or_throw(store_->create_embedding_table(kRowsName, {shape.dimension, type}),
                                 "cannot make an embedding table"));
   load_rows(*table_, shape);
+  if (groups.sizes.empty()) return;
+  const auto grouped = table_->group(groups);
+  if (!grouped) throw std::runtime_error("cannot group rows: " + message(grouped.error()));
 }
 
 MerciTable merci_table(const InferenceShape& shape) {

@@ -24,7 +24,8 @@ struct InferenceShape {
   std::uint64_t seed = 0;
 };
 
-/// The values of one row, the same whoever asks. Requires: room for as many as the dimension.
+/// The values of one row, the same whoever asks: whole numbers of 256ths from -1 up to 1, so that
+/// sums of some thousands are exact in any order. Requires: room for as many as the dimension.
 void fill_row(const InferenceShape& shape, std::uint32_t row, std::span<float> values);
 /// So many ids of rows, drawn uniformly.
 [[nodiscard]] std::vector<std::uint32_t> draw_ids(const InferenceShape& shape, std::uint64_t count);
@@ -36,7 +37,7 @@ void load_rows(EmbeddingTable& table, const InferenceShape& shape);
 class LoadedTable {
  public:
   LoadedTable(const InferenceShape& shape, EmbeddingType type,
-              std::optional<NodeTransport> transport);
+              std::optional<NodeTransport> transport, const RowGroups& groups = {});
 
   [[nodiscard]] const EmbeddingTable& table() const { return *table_; }
 

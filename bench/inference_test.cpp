@@ -37,6 +37,30 @@ TEST(RunInference, AllWaysComeToTheSameSums) {
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
 }
 
+TEST(RunInference, GroupsComeToTheSameSumsAndReadFewerRows) {
+  InferenceOptions options = tiny_inference();
+  options.category = "office";
+  options.scale = 0.01;
+  options.ratios = {0.1, 0.5};
+  const PointLines lines =
+      slots_of("inference", [&](const Output& output) { return run_inference(options, output); });
+  EXPECT_EQ(lines.exit_code, 0);
+  // Four ways without groups, and three with them of two ratios.
+  ASSERT_EQ(lines.medians.size(), 10u);
+  EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+  double saved[2] = {0, 0};
+  for (const Json& line : lines.runs) {
+    EXPECT_EQ(line.at("category"), "office");
+    if (!line.contains("ratio")) continue;
+    const double of_rows = line.at("rows_saved").get<double>();
+    double& before = saved[line.at("ratio") == 0.5 ? 1 : 0];
+    EXPECT_GT(of_rows, 0);
+    if (before != 0) EXPECT_NEAR(of_rows, before, 1e-9) << "all ways read the same rows";
+    before = of_rows;
+  }
+  EXPECT_GT(saved[1], saved[0]);
+}
+
 TEST(RunInference, WrongOptionsAreRefused) {
   InferenceOptions options = tiny_inference();
   options.dimension = 12;
@@ -60,6 +84,16 @@ TEST(RunInference, WrongOptionsAreRefused) {
   options.lengths = {1};
   options.dimension = 104;
   EXPECT_TRUE(problem_of(options));
+  options = tiny_inference();
+  options.category = "toys";
+  EXPECT_TRUE(problem_of(options));
+  options.category = "books";
+  EXPECT_EQ(problem_of(options), std::nullopt);
+  options.scale = 0.0001;
+  EXPECT_TRUE(problem_of(options));
+  options = tiny_inference();
+  options.targets = {InferenceTarget::grouped};
+  EXPECT_TRUE(problem_of(options)) << "without a category";
   options = tiny_inference();
   options.ops = 0;
   std::ostringstream out;

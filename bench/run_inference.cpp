@@ -8,154 +8,259 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "bench/grouped_queries.hpp"
 #include "bench/inference_data.hpp"
+#include "bench/map_session.hpp"
 #include "kinds/embedding/format.hpp"
 
 namespace espalier::bench {
 namespace {
 
-constexpr std::string_view kTargets[] = {"lines", "merci", "embedded", "node"};
+constexpr std::string_view kTargets[] = {"lines",         "merci",   "embedded",    "node",
+                                         "merci-grouped", "grouped", "grouped-node"};
 constexpr std::string_view kTypes[] = {"fp32", "fp16", "bf16", "int8"};
 
 /// What a point varies.
 struct InferenceSetting {
   InferenceTarget target = InferenceTarget::embedded;
   EmbeddingType type = EmbeddingType::fp32;
-  std::uint32_t length = 0;
+  std::uint32_t length = 0;  // 0: as the lists of a category have it
+  double ratio = 0;          // of groups
 };
+
+bool is_grouped(InferenceTarget target) { return target >= InferenceTarget::merci_grouped; }
+bool is_of_merci(InferenceTarget target) {
+  return target == InferenceTarget::merci || target == InferenceTarget::merci_grouped;
+}
+bool is_at_node(InferenceTarget target) {
+  return target == InferenceTarget::node || target == InferenceTarget::grouped_node;
+}
+
+std::uint32_t rows_of(const InferenceOptions& options) {
+  if (options.category.empty()) return options.rows;
+  return category_items(options.category, options.scale).value_or(0);
+}
 
 /// The tables of a run, each made when it is first measured and kept: a point is measured again and
 /// again.
 class InferenceWorld {
  public:
   explicit InferenceWorld(const InferenceOptions& options)
-      : options_(options), shape_{options.rows, options.dimension, options.seed} {}
+      : options_(options), shape_{rows_of(options), options.dimension, options.seed} {
+    if (!options.category.empty()) reviews_.emplace(shape_);
+  }
 
   PointSample measure(const InferenceSetting& setting) {
-    const std::vector<std::uint32_t> ids = draw_ids(shape_, options_.ops * setting.length);
+    const QuerySet queries = reviews_ ? reviews_->queries(options_.ops)
+                                      : uniform_queries(shape_, options_.ops, setting.length);
     switch (setting.target) {
-      case InferenceTarget::lines: return measure_lines(ids, setting);
-      case InferenceTarget::merci: return measure_merci(ids, setting);
-      case InferenceTarget::embedded: break;
-      case InferenceTarget::node: break;
+      case InferenceTarget::lines: return measure_lines(queries, setting);
+      case InferenceTarget::merci: return measure_merci(queries, setting);
+      case InferenceTarget::merci_grouped: return measure_merci_grouped(queries, setting);
+      default: return measure_table(queries, setting);
     }
-    return measure_table(ids, setting);
   }
 
  private:
   static void add(std::uint64_t& checksum, std::span<const float> sums) {
-    for (const float sum : sums) checksum = checksum * 31 + std::bit_cast<std::uint32_t>(sum);
+    // A sum of nothing but zeros is 0 or -0, by its order.
+    for (const float sum : sums) checksum = checksum * 31 + std::bit_cast<std::uint32_t>(sum + 0);
   }
-  void took(PointSample& sample, double seconds, const InferenceSetting& setting) const {
-    sample.took(options_.ops, seconds);
-    const double rows = static_cast<double>(options_.ops) * setting.length / seconds;
+  void took(PointSample& sample, double seconds, const QuerySet& queries,
+            const InferenceSetting& setting, std::uint64_t rows_read) const {
+    sample.took(queries.ends.size(), seconds);
+    const double rows = static_cast<double>(queries.ids.size()) / seconds;
     const std::uint32_t row_bytes = embedding::row_bytes_of(setting.type, options_.dimension);
     sample.numbers.emplace_back("rows_per_s", rows);
     sample.numbers.emplace_back("gb_per_s", rows * row_bytes * 1e-9);
+    if (!is_grouped(setting.target)) return;
+    const auto read = static_cast<double>(rows_read);
+    sample.numbers.emplace_back("rows_saved", 1 - read / static_cast<double>(queries.ids.size()));
+    const auto& groups = groups_of(setting);
+    sample.numbers.emplace_back("sums", static_cast<double>(groups.sums()));
+  }
+  const embedding::GroupLists& groups_of(const InferenceSetting& setting) const {
+    return reviews_->groups(setting.ratio);
   }
 
-  PointSample measure_lines(std::span<const std::uint32_t> ids, const InferenceSetting& setting) {
+  PointSample measure_lines(const QuerySet& queries, const InferenceSetting& setting) {
     const std::uint32_t row_bytes = embedding::row_bytes_of(setting.type, options_.dimension);
-    const std::size_t bytes = std::size_t{options_.rows} * row_bytes + 64;
+    const std::size_t bytes = std::size_t{shape_.rows} * row_bytes + 64;
     if (lines_.bytes() < bytes) {
       lines_ = HugeBuffer(bytes);
       std::memset(lines_.data(), 1, lines_.bytes());  // zeros may be one page
     }
-    const LineRate rate = line_rate(lines_, ids, row_bytes);
+    const LineRate rate = line_rate(lines_, queries.ids, row_bytes);
     PointSample sample;
-    took(sample, rate.seconds, setting);
+    took(sample, rate.seconds, queries, setting, queries.ids.size());
     sample.checksum = rate.checksum;
     return sample;
   }
 
-  PointSample measure_merci(std::span<const std::uint32_t> ids, const InferenceSetting& setting) {
-    if (merci_.empty()) merci_ = merci_table(shape_);
-    std::vector<std::vector<std::uint32_t>> queries(options_.ops);
-    for (std::size_t i = 0; i < queries.size(); ++i) {
-      const auto query = ids.subspan(i * setting.length, setting.length);
-      queries[i].assign(query.begin(), query.end());
-    }
-    std::vector<std::vector<float>> sums(options_.ops, std::vector<float>(options_.dimension));
+  /// Queries by queries, each into a vector of its own; `sum` returns how many rows it read.
+  template <class Sum>
+  PointSample measure_each(const QuerySet& queries,
+                           const std::vector<std::vector<std::uint32_t>>& lists,
+                           const InferenceSetting& setting, const Sum& sum) {
+    std::vector<std::vector<float>> sums(lists.size(), std::vector<float>(options_.dimension));
+    std::uint64_t rows_read = 0;
     const base::Stopwatch watch;
-    for (std::size_t i = 0; i < queries.size(); ++i) merci_sum(merci_, queries[i], sums[i]);
+    for (std::size_t i = 0; i < lists.size(); ++i) rows_read += sum(lists[i], sums[i]);
     PointSample sample;
-    took(sample, static_cast<double>(watch.elapsed_ns()) * 1e-9, setting);
-    for (const std::vector<float>& sum : sums) add(sample.checksum, sum);
+    took(sample, static_cast<double>(watch.elapsed_ns()) * 1e-9, queries, setting, rows_read);
+    for (const std::vector<float>& of_bag : sums) add(sample.checksum, of_bag);
     return sample;
   }
 
+  PointSample measure_merci(const QuerySet& queries, const InferenceSetting& setting) {
+    if (merci_.empty()) merci_ = merci_table(shape_);
+    std::vector<std::vector<std::uint32_t>> lists(queries.ends.size());
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      lists[i].assign(queries.bag(i).begin(), queries.bag(i).end());
+    }
+    return measure_each(queries, lists, setting, [this](const auto& ids, auto& sum) {
+      merci_sum(merci_, ids, sum);
+      return ids.size();
+    });
+  }
+
+  PointSample measure_merci_grouped(const QuerySet& queries, const InferenceSetting& setting) {
+    std::unique_ptr<MerciGrouped>& table = merci_grouped_[setting.ratio];
+    if (table == nullptr) table = std::make_unique<MerciGrouped>(shape_, groups_of(setting));
+    std::vector<std::vector<std::uint32_t>> lists(queries.ends.size());
+    for (std::size_t i = 0; i < lists.size(); ++i) lists[i] = table->renumbered(queries.bag(i));
+    return measure_each(queries, lists, setting,
+                        [&table](const auto& ids, auto& sum) { return table->sum(ids, sum); });
+  }
+
   const EmbeddingTable& table_of(const InferenceSetting& setting) {
-    const bool at_node = setting.target == InferenceTarget::node;
-    std::unique_ptr<LoadedTable>& loaded = tables_[{setting.target, setting.type}];
+    std::unique_ptr<LoadedTable>& loaded = tables_[{setting.target, setting.type, setting.ratio}];
     if (loaded == nullptr) {
       const std::optional<NodeTransport> by =
-          at_node ? std::optional(options_.transport) : std::nullopt;
-      loaded = std::make_unique<LoadedTable>(shape_, setting.type, by);
+          is_at_node(setting.target) ? std::optional(options_.transport) : std::nullopt;
+      loaded = std::make_unique<LoadedTable>(
+          shape_, setting.type, by,
+          is_grouped(setting.target) ? groups_of(setting).get() : RowGroups{});
     }
     return loaded->table();
   }
 
-  PointSample measure_table(std::span<const std::uint32_t> ids, const InferenceSetting& setting) {
+  PointSample measure_table(const QuerySet& queries, const InferenceSetting& setting) {
     const EmbeddingTable& table = table_of(setting);
-    std::vector<std::uint32_t> offsets(options_.bags);
-    for (std::uint32_t b = 0; b < options_.bags; ++b) offsets[b] = b * setting.length;
-    std::vector<float> sums(options_.ops * options_.dimension);
+    const std::uint64_t bags = queries.ends.size();
+    std::vector<std::uint32_t> offsets;
+    std::vector<float> sums(bags * options_.dimension);
+    const std::uint64_t before = rows_gathered(table);
     PointSample sample;
     const base::Stopwatch all;
-    for (std::uint64_t bag = 0; bag < options_.ops; bag += options_.bags) {
-      const std::uint64_t count = std::min<std::uint64_t>(options_.bags, options_.ops - bag);
+    for (std::uint64_t bag = 0; bag < bags; bag += options_.bags) {
+      const std::uint64_t count = std::min<std::uint64_t>(options_.bags, bags - bag);
+      const std::uint64_t first = queries.begin(bag);
       const base::Stopwatch watch;
+      offsets.clear();
+      for (std::uint64_t i = bag; i < bag + count; ++i) {
+        offsets.push_back(static_cast<std::uint32_t>(queries.begin(i) - first));
+      }
       const auto reduced = table.reduce_into(
           std::span(sums).subspan(bag * options_.dimension, count * options_.dimension),
           Reduction::sum,
-          {ids.subspan(bag * setting.length, count * setting.length),
-           std::span(offsets).first(count)});
+          {std::span(queries.ids).subspan(first, queries.ends[bag + count - 1] - first), offsets});
       if (!reduced) throw std::runtime_error("cannot reduce: " + message(reduced.error()));
       sample.latencies.record(watch.elapsed_ns());
     }
-    took(sample, static_cast<double>(all.elapsed_ns()) * 1e-9, setting);
+    const double seconds = static_cast<double>(all.elapsed_ns()) * 1e-9;
+    took(sample, seconds, queries, setting, rows_gathered(table) - before);
     add(sample.checksum, sums);
     return sample;
+  }
+
+  static std::uint64_t rows_gathered(const EmbeddingTable& table) {
+    return value_or_throw(table.stats(), "cannot read numbers of a table").rows_gathered;
   }
 
   const InferenceOptions options_;
   const InferenceShape shape_;
   HugeBuffer lines_;
   MerciTable merci_;
-  std::map<std::pair<InferenceTarget, EmbeddingType>, std::unique_ptr<LoadedTable>> tables_;
+  mutable std::optional<ReviewData> reviews_;  // makes groups when they are first asked for
+  std::map<double, std::unique_ptr<MerciGrouped>> merci_grouped_;
+  std::map<std::tuple<InferenceTarget, EmbeddingType, double>, std::unique_ptr<LoadedTable>>
+      tables_;
 };
+
+MeasuredPoint point_of(const InferenceOptions& options, const InferenceSetting& setting,
+                       const std::shared_ptr<InferenceWorld>& world) {
+  MeasuredPoint point;
+  const bool lines = setting.target == InferenceTarget::lines;
+  point.target = name(setting.target);
+  point.workload = lines ? "read" : "sum";
+  point.parameters["type"] = name(setting.type);
+  if (options.category.empty()) {
+    point.parameters["length"] = setting.length;
+  } else {
+    point.parameters["category"] = options.category;
+  }
+  point.parameters["rows"] = rows_of(options);
+  point.parameters["dimension"] = options.dimension;
+  point.parameters["bags"] = options.bags;
+  if (is_grouped(setting.target)) point.parameters["ratio"] = setting.ratio;
+  if (is_at_node(setting.target)) point.parameters["transport"] = name(options.transport);
+  point.threads = is_at_node(setting.target) ? 2 : 1;
+  point.answers = std::string(lines ? "lines " : "sums ") + std::string(name(setting.type)) + " " +
+                  std::to_string(setting.length);
+  // Values of int8 rows are no whole 256ths: their sums differ by the order.
+  if (is_grouped(setting.target) && setting.type == EmbeddingType::int8) {
+    point.answers += " grouped " + std::to_string(setting.ratio);
+  }
+  point.measure = [world, setting] { return world->measure(setting); };
+  return point;
+}
 
 std::vector<MeasuredPoint> inference_points(const InferenceOptions& options,
                                             const std::shared_ptr<InferenceWorld>& world) {
   std::vector<MeasuredPoint> points;
+  const bool uniform = options.category.empty();
+  const std::vector<std::uint32_t> by_category = {0};
+  const std::vector<double> no_ratio = {0};
   for (const EmbeddingType type : options.types) {
-    for (const std::uint32_t length : options.lengths) {
+    for (const std::uint32_t length : uniform ? options.lengths : by_category) {
       for (const InferenceTarget target : options.targets) {
-        if (target == InferenceTarget::merci && type != EmbeddingType::fp32) continue;
-        MeasuredPoint point;
-        point.target = name(target);
-        point.workload = target == InferenceTarget::lines ? "read" : "sum";
-        point.parameters["type"] = name(type);
-        point.parameters["length"] = length;
-        point.parameters["rows"] = options.rows;
-        point.parameters["dimension"] = options.dimension;
-        point.parameters["bags"] = options.bags;
-        if (target == InferenceTarget::node) {
-          point.parameters["transport"] = name(options.transport);
+        if (is_of_merci(target) && type != EmbeddingType::fp32) continue;
+        if (is_grouped(target) && uniform) continue;  // no rows are asked for together
+        for (const double ratio : is_grouped(target) ? options.ratios : no_ratio) {
+          points.push_back(point_of(options, {target, type, length, ratio}, world));
         }
-        point.threads = target == InferenceTarget::node ? 2 : 1;
-        point.answers = std::string(target == InferenceTarget::lines ? "lines " : "sums ") +
-                        std::string(name(type)) + " " + std::to_string(length);
-        const InferenceSetting setting{target, type, length};
-        point.measure = [world, setting] { return world->measure(setting); };
-        points.push_back(std::move(point));
       }
     }
   }
   return points;
+}
+
+/// What is wrong with the queries.
+std::optional<std::string> problem_of_queries(const InferenceOptions& options) {
+  constexpr std::uint64_t kIdsMax = 1'000'000'000;
+  const auto wrong_length = [](std::uint32_t length) { return length == 0 || length > 100'000; };
+  if (options.lengths.empty() || std::ranges::any_of(options.lengths, wrong_length)) {
+    return "--length must be 1 to 100000";
+  }
+  if (options.rows == 0) return "--rows must be 1 or more";
+  if (options.category.empty()) {
+    if (options.ops * std::ranges::max(options.lengths) <= kIdsMax) return std::nullopt;
+    return "--ops times --length must be at most 1000000000";
+  }
+  if (!(options.scale > 0 && options.scale <= 1)) return "--scale must be above 0, up to 1";
+  const auto items = category_items(options.category, options.scale);
+  if (!items) return "--category: sports, clothing, electronics, home-kitchen, office, books";
+  if (*items < 256) return "--scale is too small: a category has 256 items at least";
+  const auto wrong_ratio = [](double ratio) { return !(ratio >= 0 && ratio <= 100); };
+  if (options.ratios.empty() || std::ranges::any_of(options.ratios, wrong_ratio)) {
+    return "--ratio must be 0 to 100";
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -179,26 +284,23 @@ std::optional<EmbeddingType> parse_embedding_type(std::string_view text) {
 // All ids and all sums of a measurement are in memory: 4 GB of each at most.
 std::optional<std::string> problem_of(const InferenceOptions& options) {
   constexpr std::uint64_t kNumbersMax = 1'000'000'000;
-  const auto wrong_length = [](std::uint32_t length) { return length == 0 || length > 100'000; };
-  if (options.targets.empty()) return "--target: lines, merci, embedded, node";
-  if (options.types.empty()) return "--type: fp32, fp16, bf16, int8";
-  if (options.lengths.empty() || std::ranges::any_of(options.lengths, wrong_length)) {
-    return "--length must be 1 to 100000";
+  if (options.targets.empty()) {
+    return "--target: lines, merci, embedded, node, merci-grouped, grouped, grouped-node";
   }
-  if (options.rows == 0) return "--rows must be 1 or more";
+  if (options.types.empty()) return "--type: fp32, fp16, bf16, int8";
   if (!embedding::is_shape(embedding::shape_of({options.dimension, EmbeddingType::fp32}))) {
     return "--dimension must be a multiple of 8, up to 1024";
   }
   if (options.bags == 0 || options.bags > 10'000) return "--bags must be 1 to 10000";
   if (options.ops == 0 || options.ops > 10'000'000) return "--ops must be 1 to 10000000";
-  if (options.ops * std::ranges::max(options.lengths) > kNumbersMax) {
-    return "--ops times --length must be at most 1000000000";
-  }
+  if (auto problem = problem_of_queries(options)) return problem;
   if (options.ops * options.dimension > kNumbersMax) {
     return "--ops times --dimension must be at most 1000000000";
   }
   if (options.repeats < 1 || options.repeats > 1000) return "--repeat must be 1 to 1000";
-  if (inference_points(options, nullptr).empty()) return "merci has rows of fp32 alone";
+  if (inference_points(options, nullptr).empty()) {
+    return "merci has rows of fp32 alone, and groups are of a category";
+  }
   return std::nullopt;
 }
 

@@ -6,6 +6,12 @@
 //   merci      rows in vectors of their own, sums in memory row by row, as MERCI has them
 //   embedded   a table of this process
 //   node       a table of a node, by rings
+//
+// With a category of reviews queries are its held-out lists, and besides:
+//
+//   merci-grouped   sums of groups as MERCI reads them
+//   grouped         the table of this process, with groups
+//   grouped-node    that of the node, with groups
 #pragma once
 
 #include <cstdint>
@@ -21,7 +27,15 @@
 
 namespace espalier::bench {
 
-enum class InferenceTarget : std::uint8_t { lines, merci, embedded, node };
+enum class InferenceTarget : std::uint8_t {
+  lines,
+  merci,
+  embedded,
+  node,
+  merci_grouped,
+  grouped,
+  grouped_node
+};
 
 [[nodiscard]] std::string_view name(InferenceTarget target);
 [[nodiscard]] std::optional<InferenceTarget> parse_inference_target(std::string_view text);
@@ -29,11 +43,16 @@ enum class InferenceTarget : std::uint8_t { lines, merci, embedded, node };
 [[nodiscard]] std::optional<EmbeddingType> parse_embedding_type(std::string_view text);
 
 struct InferenceOptions : PointOptions {
-  std::vector<InferenceTarget> targets{InferenceTarget::lines, InferenceTarget::merci,
-                                       InferenceTarget::embedded, InferenceTarget::node};
+  std::vector<InferenceTarget> targets{InferenceTarget::lines,         InferenceTarget::merci,
+                                       InferenceTarget::embedded,      InferenceTarget::node,
+                                       InferenceTarget::merci_grouped, InferenceTarget::grouped,
+                                       InferenceTarget::grouped_node};
   std::vector<EmbeddingType> types{EmbeddingType::fp32};  ///< merci has fp32 alone
   std::vector<std::uint32_t> lengths{50};                 ///< rows of a bag
   std::uint32_t rows = 1 << 20;
+  std::string category;              ///< of reviews: in place of rows and lengths; empty: none
+  double scale = 1;                  ///< of its items
+  std::vector<double> ratios{0.25};  ///< memory of groups, in parts of the rows'
   std::uint32_t dimension = 64;
   std::uint32_t bags = 64;  ///< of one request
   NodeTransport transport = NodeTransport::unix_socket;

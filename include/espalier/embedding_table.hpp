@@ -12,6 +12,11 @@
 // after it, and a bag may have old rows and new ones. Sums are taken in the order of the ids, in
 // single precision. NaN and infinity are what IEEE 754 says: a NaN stays one, in max and min too.
 //
+// Of a table with groups of rows (group()), sums, means and inner products without weights read
+// sums of groups in place of rows, and add them in another order: of n rows, the sum of each column
+// is within n / 2^23 of the sum of their magnitudes from that by rows alone, and one that overflows
+// on the way may be infinite in one order and not in the other.
+//
 // Errors of all calls: forked (another process made the handle, docs/fork.md); not_found (it was
 // dropped, or another node has come, which knows nothing of it). On a node: connection_lost (a
 // write without an answer may or may not be done), not_permitted.
@@ -44,6 +49,11 @@ struct EmbeddingStats {
   std::uint64_t rows_gathered = 0;  ///< rows that were read for them
   std::uint64_t rows_replaced = 0;
   std::uint64_t rereads = 0;  ///< steps that met a replacement, and were done again
+  std::uint64_t groups = 0;
+  std::uint64_t grouped_rows = 0;
+  std::uint64_t group_bytes = 0;    ///< of the memory: sums of groups, and their rows' numbers
+  std::uint64_t sums_gathered = 0;  ///< of the rows that were gathered
+  std::uint64_t rows_saved = 0;     ///< rows that were not read, for sums stood for them
 };
 
 /// A handle; copies lead to the same table. Thread: all calls from any number of threads.
@@ -84,6 +94,23 @@ class EmbeddingTable {
   TableResult<void> reduce_into(std::span<float> results, Reduction reduction,
                                 const EmbeddingBags& bags,
                                 std::span<const float> vector = {}) const;
+
+  /// Keeps the sums of these groups of rows from now on, and of no others; without groups none.
+  /// Returns the number of the grouping, or 0. Rows that are appended later have no group.
+  /// Cost: 8 bytes for each row and each row of a group, and group_sums() rows of fp32 for each
+  /// group, which are computed; replace() computes those of its row's group, too. On a node one
+  /// round trip, and a helper of it; a client that goes meanwhile leaves groups of which some sums
+  /// are never used.
+  /// Errors: invalid_argument, in words (sizes, or ids that no row has or that come twice; a table
+  /// of more than 2^31 rows; on a node more groups than a request of 32 MiB has room for),
+  /// out_of_memory (the groups are as they were).
+  TableResult<std::uint32_t> group(const RowGroups& groups);
+  /// Numbers ids as the table's groups do, for bags with this grouping, whose ids need not be
+  /// looked up any more; returns the grouping, or 0 where there are no groups and ids stay.
+  /// Cost: on a node a round trip for each 65 536 ids.
+  /// Errors: invalid_argument (an id that is no row's), contended (other groups came meanwhile);
+  /// ids are of no use then.
+  TableResult<std::uint32_t> renumber(std::span<std::uint32_t> ids) const;
 
   /// Cost: on a node one round trip.
   [[nodiscard]] Result<EmbeddingStats> stats() const;

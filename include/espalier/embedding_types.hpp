@@ -42,6 +42,25 @@ struct EmbeddingBags {
   std::span<const std::uint32_t> offsets;
   /// Empty, or one for each id: by it the row is multiplied. For sum and inner_product alone.
   std::span<const float> weights{};
+  /// 0, or the grouping of the table by which ids are renumbered (EmbeddingTable::renumber).
+  std::uint32_t grouping = 0;
 };
+
+/// Groups of rows that bags often ask for together. Their sums are kept, so that a bag reads one
+/// row in place of several [RAMBDA §VI-D, MERCI].
+struct RowGroups {
+  static constexpr std::uint32_t kRowsMin = 2;
+  static constexpr std::uint32_t kRowsMax = 8;
+
+  /// Rows of each group, 2 to 8.
+  std::span<const std::uint8_t> sizes;
+  /// Ids: those of one group behind those of the other. None comes twice.
+  std::span<const std::uint32_t> rows;
+};
+
+/// Sums that a group of so many rows keeps: of each two or more of them. One alone is its row.
+[[nodiscard]] constexpr std::uint32_t group_sums(std::uint32_t rows) {
+  return (std::uint32_t{1} << rows) - 1 - rows;
+}
 
 }  // namespace espalier

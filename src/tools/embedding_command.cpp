@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier embedding load, info, reduce, drop: the embedding tables of a node.
+// espalier embedding load, info, reduce, drop: the embedding tables of a node. Groups are the
+// matter of embedding_build_command.cpp.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -15,7 +16,7 @@
 #include "cmdline/number_option.hpp"
 #include "espalier/embedding_table.hpp"
 #include "tools/commands.hpp"
-#include "tools/data_place.hpp"
+#include "tools/embedding_place.hpp"
 #include "tools/json_record.hpp"
 #include "tools/npy_reader.hpp"
 #include "tools/numbers.hpp"
@@ -37,12 +38,6 @@ struct EmbeddingOptionsGiven {
   bool json = false;
 };
 
-/// A node, and what is asked of it.
-struct EmbeddingPlace {
-  std::string address;
-  Store store;
-};
-
 using EmbeddingWork = Outcome<int> (*)(Environment&, const EmbeddingOptionsGiven&, EmbeddingPlace&);
 
 const std::map<std::string, EmbeddingType> kTypeNames = {{"fp32", EmbeddingType::fp32},
@@ -54,38 +49,11 @@ const std::map<std::string, Reduction> kReductionNames = {{"sum", Reduction::sum
                                                           {"max", Reduction::max},
                                                           {"min", Reduction::min}};
 
-std::string embedding_quoted(const std::string& name) {
-  return fmt::format("embedding table '{}'", cmdline::escaped(name));
-}
-
 std::string type_name(EmbeddingType type) {
   for (const auto& [text, named] : kTypeNames) {
     if (named == type) return text;
   }
   return "unknown";
-}
-
-Outcome<EmbeddingPlace> open_embedding_place(const Environment& environment,
-                                             const EmbeddingOptionsGiven& options) {
-  auto address = required_address(environment, options.at);
-  if (!address) return std::unexpected(address.error());
-  if (*address == "embedded") {
-    return misused(fmt::format("'{}' is no node, and embedding tables are on nodes", *address),
-                   "Start one: espalier serve --node-socket PATH.");
-  }
-  auto store = connect(environment, *address);
-  if (!store) return std::unexpected(store.error());
-  return EmbeddingPlace{std::move(*address), std::move(*store)};
-}
-
-std::unexpected<Failure> fail_on_embedding(const EmbeddingPlace& place, const std::string& what,
-                                           const std::string& name, const Error& error) {
-  if (error.code == Code::not_found) {
-    return failed(fmt::format("the node at {} has no {}", place.address, embedding_quoted(name)),
-                  "espalier list shows what it has; espalier embedding load makes one.");
-  }
-  if (error.code == Code::wrong_kind) return other_kind(place.address, name, error);
-  return call_failed(fmt::format("{} {}", what, embedding_quoted(name)), error);
 }
 
 // --- load ----------------------------------------------------------------------------------------
@@ -244,6 +212,11 @@ Outcome<int> print_embedding(Environment& environment, const EmbeddingOptionsGiv
     object["rows_gathered"] = now->rows_gathered;
     object["rows_replaced"] = now->rows_replaced;
     object["rereads"] = now->rereads;
+    object["groups"] = now->groups;
+    object["grouped_rows"] = now->grouped_rows;
+    object["group_bytes"] = now->group_bytes;
+    object["sums_gathered"] = now->sums_gathered;
+    object["rows_saved"] = now->rows_saved;
     environment.out << object.dump() << '\n';
     return kOk;
   }
@@ -255,6 +228,12 @@ Outcome<int> print_embedding(Environment& environment, const EmbeddingOptionsGiv
   environment.out << fmt::format("reductions  {}, of {} rows\n", format_count(now->reductions),
                                  format_count(now->rows_gathered));
   environment.out << fmt::format("replaced    {} rows\n", format_count(now->rows_replaced));
+  if (now->groups == 0) return kOk;
+  environment.out << fmt::format("groups      {}, of {} rows: {} bytes\n",
+                                 format_count(now->groups), format_count(now->grouped_rows),
+                                 format_count(now->group_bytes));
+  environment.out << fmt::format("saved       {} rows, by {} sums\n", format_count(now->rows_saved),
+                                 format_count(now->sums_gathered));
   return kOk;
 }
 
@@ -301,7 +280,7 @@ CLI::App& add_embedding(CLI::App& parent, const std::shared_ptr<EmbeddingOptions
   add_address_option(command, options->at);
   command.callback([options, &environment, &chosen, work] {
     chosen = reporting(environment, [options, &environment, work]() -> Outcome<int> {
-      auto place = open_embedding_place(environment, *options);
+      auto place = open_embeddings(environment, options->at);
       if (!place) return std::unexpected(place.error());
       return work(environment, *options, *place);
     });
@@ -342,13 +321,15 @@ void add_embedding_command(CLI::App& app, Environment& environment, Action& chos
       "  export ESPALIER_AT=unix:/run/espalier/espalier.sock\n"
       "  espalier embedding load items items.npy --type int8\n"
       "  espalier embedding load random --generate 100000 --dimension 64 --seed 7\n"
-      "  espalier embedding reduce items 3 17 99 --op mean\n");
+      "  espalier embedding reduce items 3 17 99 --op mean\n"
+      "  espalier embedding build items queries.txt\n");
   const auto add = [&](const char* name, const char* description, EmbeddingWork work) -> CLI::App& {
     return add_embedding(command, options, environment, chosen, name, description, work);
   };
   add_load_options(
       add("load", "Append rows to a table, which is made if there is none", load_embedding),
       options);
+  add_embedding_build(command, environment, chosen);
   add("info", "Print what a table has, and what was asked of it", print_embedding);
   CLI::App& reducing = add("reduce", "Reduce rows to one, and print its values", reduce_ids);
   reducing.add_option("ID", options->ids, "Numbers of the rows, from 0")->required();

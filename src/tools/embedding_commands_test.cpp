@@ -68,6 +68,61 @@ TEST_F(EmbeddingCommands, GenerateTheSameRowsOfASeed) {
   EXPECT_NE(row("a"), row("c"));
 }
 
+TEST_F(EmbeddingCommands, BuildGroupsOfLists) {
+  ASSERT_EQ(embedding({"load", "items", "--generate", "20000", "--dimension", "64"}), kOk);
+  tool.files.contents["lists"] = "1 2 3\n1 2 3 4\n8 9\n1 2 3\n1 2 3\n8 9\n1 2 3\n8 9\n5 6 7\n";
+  tool.files.contents["others"] = "1 2 3 9\n8 9 19999 19999\n";
+  ASSERT_EQ(embedding({"build", "items", "lists", "--held-out", "others"}), kOk) << tool.err();
+  EXPECT_THAT(tool.out(), HasSubstr("embedding table 'items': 3 groups of 9 rows, 16 sums in "));
+  EXPECT_THAT(tool.out(), HasSubstr("held out, by seed 1: 5 rows read for 8 ids, 37.5 % saved\n"));
+  ASSERT_EQ(embedding({"reduce", "items", "1", "2", "3", "9"}), kOk);
+  ASSERT_EQ(embedding({"info", "items"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr("groups      3, of 9 rows: "));
+  EXPECT_THAT(tool.out(), HasSubstr("saved       2 rows, by 1 sums\n"));
+  tool.files.contents["groups"] = "8 9\n4 5\n";
+  ASSERT_EQ(embedding({"build", "items", "others", "--groups", "groups", "--json"}), kOk);
+  const auto given = nlohmann::json::parse(tool.out());
+  EXPECT_EQ(given["groups"], 2);
+  EXPECT_EQ(given["sums"], 2);
+  EXPECT_EQ(given["held_out_rows"], 7);
+  ASSERT_EQ(embedding({"build", "items", "--generate", "--seed", "3", "--json"}), kOk)
+      << tool.err();
+  const auto made = nlohmann::json::parse(tool.out());
+  EXPECT_GT(made["saved"], 0.1);
+  EXPECT_GT(made["groups"], 500);
+  EXPECT_EQ(made["seed"], 3);
+  tool.files.contents["train"] = "1 20000 2 5 2\n5 2 3\n1 2 3 4\n";
+  tool.files.contents["part"] = "0 0 0 0\n";
+  ASSERT_EQ(embedding({"build", "items", "train", "--format", "merci", "--held-out", "train",
+                       "--partition", "part", "--group-rows", "2", "--json"}),
+            kOk)
+      << tool.err();
+  EXPECT_EQ(nlohmann::json::parse(tool.out())["sums"], 1);
+  EXPECT_EQ(nlohmann::json::parse(tool.out())["held_out_rows"], 5 + 2);
+}
+
+TEST_F(EmbeddingCommands, SayWhatIsWrongWithGroups) {
+  ASSERT_EQ(embedding({"load", "items", "--generate", "10", "--dimension", "8"}), kOk);
+  const auto fails = [&](std::vector<std::string> words, int code, const std::string& why) {
+    words.insert(words.begin(), {"build", "items"});
+    EXPECT_EQ(embedding(words), code);
+    EXPECT_THAT(tool.err(), HasSubstr(why));
+  };
+  tool.files.contents["lists"] = "1 2\n3 10\n";
+  fails({}, kUsage, "Give LISTS, --generate or --groups FILE.");
+  fails({"lists", "--generate"}, kUsage, "Give LISTS, --generate or --groups FILE.");
+  fails({"lists", "--group-rows", "9"}, kUsage, "--group-rows is 2 to 8");
+  fails({"lists", "--ratio", "-1"}, kUsage, "--ratio is 0 to 100");
+  fails({"lists"}, kFailed, "lists: line 2: 10 is no id of the table's 10 rows");
+  fails({"lists", "--format", "merci"}, kFailed, "lists: line 1: this is no file of MERCI's");
+  fails({"none"}, kFailed, "cannot read none");
+  fails({"--generate"}, kFailed, "lists are generated for 256 rows or more");
+  tool.files.contents["groups"] = "1 2\n2 3\n";
+  fails({"--groups", "groups"}, kFailed, "groups: id 2 at place 2 is in a group already");
+  EXPECT_EQ(embedding({"build", "missing", "lists"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("has no embedding table 'missing'"));
+}
+
 TEST_F(EmbeddingCommands, SayWhatIsWrong) {
   EXPECT_EQ(embedding({"load", "t"}), kUsage);
   tool.input = "no file of NumPy's";

@@ -102,8 +102,10 @@ enum class OffloadId : std::uint8_t {
   embedding_replace = 84,     // payload: 8 bytes, which row; then its bytes
   embedding_reduce = 85,      // payload: ReduceShape, vector, offsets, ids, weights
   one_sided_hash = 86,        // map: the hash map's id; answers fields of wire/one_sided.hpp
+  embedding_group = 87,       // payload: GroupsShape, ids, sizes
+  embedding_renumber = 88,    // payload: ids
 };
-inline constexpr std::uint32_t kOffloadIds = 87;
+inline constexpr std::uint32_t kOffloadIds = 89;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;

@@ -114,6 +114,56 @@ TEST_P(EmbeddingsOverEachWay, DoWhatTheirCallsSay) {
   }
 }
 
+TEST_P(EmbeddingsOverEachWay, KeepSumsOfGroups) {
+  EmbeddingTable table = make("t", {16, EmbeddingType::fp16});
+  for (int row = 0; row < 10; ++row) {
+    ASSERT_TRUE(table.append(rows_of(static_cast<float>(1 << row), 16)));
+  }
+  const std::vector<std::uint8_t> sizes = {2, 3};
+  const std::vector<std::uint32_t> rows = {9, 0, 4, 5, 6};
+  EXPECT_EQ(table.group({sizes, rows}), 1u);
+  const std::vector<std::uint32_t> ids = {0, 9, 1, 4, 6, 9};
+  const std::vector<std::uint32_t> offsets = {0};
+  EXPECT_EQ(table.reduce(Reduction::sum, {ids, offsets}).value(), rows_of(2 * 512 + 83, 16));
+  EXPECT_EQ(table.stats()->rows_gathered, 4u);
+  EXPECT_EQ(table.stats()->sums_gathered, 2u);
+  EXPECT_EQ(table.stats()->rows_saved, 2u);
+  EXPECT_EQ(table.stats()->groups, 2u);
+  EXPECT_EQ(table.stats()->grouped_rows, 5u);
+  EXPECT_GT(table.stats()->group_bytes, 0u);
+  ASSERT_TRUE(table.replace(9, rows_of(1024, 16)));
+  EXPECT_EQ(table.reduce(Reduction::sum, {ids, offsets}).value(), rows_of(2 * 1024 + 83, 16));
+  std::vector<std::uint32_t> renumbered = ids;
+  EXPECT_EQ(table.renumber(renumbered), 1u);
+  EXPECT_NE(renumbered, ids);
+  EXPECT_EQ(renumbered[2], 1u) << "it has no group";
+  for (const Reduction reduction : {Reduction::sum, Reduction::max}) {
+    EXPECT_EQ(table.reduce(reduction, {renumbered, offsets, {}, 1}).value(),
+              table.reduce(reduction, {ids, offsets}).value());
+  }
+  const auto words = [](const auto& result) { return result.error().words; };
+  EXPECT_EQ(words(table.reduce(Reduction::sum, {renumbered, offsets})),
+            "id 2147483649 at place 0 is not below the table's 10 rows")
+      << "without the grouping";
+  EXPECT_EQ(words(table.reduce(Reduction::sum, {renumbered, offsets, {}, 3})),
+            "ids are numbered by grouping 3, and the table has grouping 1");
+  const std::vector<std::uint32_t> twice = {9, 0, 4, 5, 0};
+  EXPECT_EQ(words(table.group({sizes, twice})), "id 0 at place 4 is in a group already");
+  EXPECT_EQ(words(table.group({sizes, ids})), "groups have 5 rows together, and there are 6 ids");
+  renumbered = {1, 10};
+  EXPECT_EQ(words(table.renumber(renumbered)), "id 10 at place 1 is not below the table's 10 rows");
+  EXPECT_EQ(audit("t"), std::vector<std::string>{});
+  EXPECT_EQ(table.group({}), 0u);
+  EXPECT_EQ(table.stats()->group_bytes, 0u);
+  EXPECT_EQ(table.reduce(Reduction::sum, {ids, offsets}).value(), rows_of(2 * 1024 + 83, 16));
+  renumbered = ids;
+  EXPECT_EQ(table.renumber(renumbered), 0u);
+  EXPECT_EQ(renumbered, ids);
+  ASSERT_TRUE(store_->drop_embedding_table("t"));
+  EXPECT_EQ(table.group({sizes, rows}).error().error.code, Code::not_found);
+  EXPECT_EQ(table.renumber(renumbered).error().error.code, Code::not_found);
+}
+
 TEST_P(EmbeddingsOverEachWay, SayWhatIsWrong) {
   EmbeddingTable table = make("t", {8, EmbeddingType::int8});
   const auto code = [](const auto& result) { return result.error().code; };
@@ -236,6 +286,11 @@ TEST_P(EmbeddingsOfANode, HostileRequestsAreRefused) {
   EXPECT_EQ(reduce({1, {}, 0, 0, ~0u, 0, 0}), Code::invalid_argument) << "of which there are none";
   EXPECT_EQ(reduce({1, {}, ~0u, ~0u, ~0u, ~0u, 0}), Code::invalid_argument);
   EXPECT_EQ(reduce({1, {}, 0, 0, 1, 0, 0}, "idid"), Code::invalid_argument) << "no bag";
+  EXPECT_EQ(code(embedding_calls::Group{id, {1, 2}, "12345678", ""}), Code::invalid_argument);
+  EXPECT_EQ(code(embedding_calls::Group{id, {~0u, ~0u}, "", ""}), Code::invalid_argument);
+  EXPECT_EQ(code(embedding_calls::Group{id, {1, 1}, std::string(4, '\0'), "\1"}),
+            Code::invalid_argument);
+  EXPECT_EQ(code(embedding_calls::Renumber{id, "abcde"}), Code::invalid_argument);
   const std::string ones(std::size_t{4} * 100'000, '\1');  // no offsets, but nobody looks at them
   embedding_calls::Reduce many;
   many.table = id;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap that has nothing at every single allocation of an append to an embedding table: the rows
-// are there or not, and no memory is lost.
+// A heap that has nothing at every single allocation of an append to an embedding table, or of a
+// grouping of its rows: it is done or not, and no memory is lost.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -50,6 +50,39 @@ TEST(HeapEmbedding, RowsWithoutAHeapAreThereOrNotAndNoPageIsLost) {
       store.pool.trim();
       EXPECT_EQ(store.region.taken_bytes(), before);
       EXPECT_TRUE(table->append(rows));
+    }
+    EXPECT_GT(failures, 0u);
+  }
+}
+
+TEST(HeapEmbedding, GroupsWithoutAHeapAreThereOrNotAndNoPageIsLost) {
+  const std::uint8_t sizes[] = {2, 3};
+  const std::uint32_t grouped[] = {0, 1, 2, 3, 4};
+  for (const Failure failure : {Failure::once, Failure::for_good}) {
+    std::uint64_t failures = 0;
+    bool failed = true;
+    for (std::int64_t n = 0; failed; ++n) {
+      EmbeddingStore store;
+      const auto table = EmbeddingTable::create(store.pool, 7, "t", {8}).value();
+      ASSERT_TRUE(table->append(std::vector<std::byte>(std::size_t{5} * 32)));
+      const std::uint64_t before = store.region.taken_bytes();
+      test::FailingHeap heap(n, failure);
+      bool done = false;
+      try {
+        done = table->group({sizes, grouped}).has_value();
+      } catch (const std::bad_alloc&) {
+        done = false;
+      }
+      heap.stop();
+      failed = heap.failed();
+      failures += failed ? 1 : 0;
+      EXPECT_EQ(table->memo() != nullptr, done);
+      EXPECT_EQ(audit(*table), std::vector<std::string>{});
+      if (done) continue;
+      EXPECT_TRUE(failed);
+      store.pool.trim();
+      EXPECT_EQ(store.region.taken_bytes(), before);
+      EXPECT_TRUE(table->group({sizes, grouped}));
     }
     EXPECT_GT(failures, 0u);
   }

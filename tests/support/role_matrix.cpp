@@ -125,6 +125,9 @@ std::vector<Row> embedding_rows() {
       {OffloadId::embedding_append, write, Names::by_id, done, On::embedding, "", row},
       {OffloadId::embedding_replace, write, Names::by_id, done, On::embedding, "", number(0) + row},
       {OffloadId::embedding_reduce, read, Names::by_id, done, On::embedding, "", bag},
+      {OffloadId::embedding_group, admin, Names::by_id, done, On::embedding, "", number(0)},
+      {OffloadId::embedding_renumber, read, Names::by_id, done, On::embedding, "",
+       std::string(4, '\0')},
   };
 }
 

@@ -21,6 +21,7 @@ class EmbeddingAudit {
     check_header();
     check_list();
     for (std::uint64_t page = 0; page < table_.pages(); ++page) check_page(page);
+    for (std::string& fault : table_.faults_of_groups()) wrong_.push_back(std::move(fault));
     return std::move(wrong_);
   }
 

@@ -59,6 +59,24 @@ struct Reduced {
   }
 };
 
+/// By which number ids are renumbered.
+struct Grouped {
+  std::uint32_t grouping = 0;
+
+  static constexpr void fields(auto& self, auto& message) { message.version(self.grouping); }
+};
+
+/// Ids by the grouping of that number, 4 bytes each.
+struct Renumbered {
+  std::uint32_t grouping = 0;
+  std::string_view ids;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.version(self.grouping);
+    message.rest(self.ids, "renumbered ids", embedding::kResultBytesMax);
+  }
+};
+
 // --- requests ------------------------------------------------------------------------------------
 
 struct Create {
@@ -188,11 +206,55 @@ struct Reduce {
     for (const std::uint8_t byte : shape.reserved) {
       if (byte != 0) return wire::Fault{byte};
     }
-    return shape.tail_reserved == 0 ? std::nullopt
-                                    : std::optional(wire::Fault{shape.tail_reserved});
+    return std::nullopt;
   }
 };
 
-using All = wire::CallList<Create, Open, Info, Append, Replace, Reduce>;
+/// Read by each side for itself, as it takes many steps at a node.
+struct Group {
+  static constexpr wire::CallRow kCall{
+      .id = wire::OffloadId::embedding_group,
+      .name = "embedding_group",
+      .summary = "keeps the sums of groups of rows, in place of other groups; answers their number",
+      .right = wire::Right::admin,
+      .object = wire::Names::by_id,
+      .at_device = wire::AtDevice::relayed,
+      .changes = true};
+  using Reply = Grouped;
+
+  std::uint32_t table = 0;
+  embedding::GroupsShape shape{};
+  std::string_view rows;
+  std::string_view sizes;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.object(self.table, "the embedding table's id");
+    message.fixed(self.shape, "GroupsShape");
+    message.sized(self.rows, std::size_t{self.shape.rows} * 4, "ids of the groups' rows");
+    message.sized(self.sizes, std::size_t{self.shape.groups}, "how many rows each has");
+  }
+};
+
+/// Likewise.
+struct Renumber {
+  static constexpr wire::CallRow kCall{
+      .id = wire::OffloadId::embedding_renumber,
+      .name = "embedding_renumber",
+      .summary = "answers the ids of rows as the table's groups number them, and the grouping",
+      .right = wire::Right::read,
+      .object = wire::Names::by_id,
+      .at_device = wire::AtDevice::relayed};
+  using Reply = Renumbered;
+
+  std::uint32_t table = 0;
+  std::string_view ids;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.object(self.table, "the embedding table's id");
+    message.rest(self.ids, "ids, 4 bytes each, up to 65536", embedding::kResultBytesMax);
+  }
+};
+
+using All = wire::CallList<Create, Open, Info, Append, Replace, Reduce, Group, Renumber>;
 
 }  // namespace espalier::embedding_calls

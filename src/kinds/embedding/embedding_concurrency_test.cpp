@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/barrier.hpp"
+#include "kinds/embedding/testing/grouped_rows.hpp"
 #include "kinds/embedding/testing/whole_rows.hpp"
 #include "memory/size_class.hpp"
 
@@ -53,6 +54,59 @@ TEST(EmbeddingConcurrency, RowsAreThereOnceTheyAreCounted) {
   EXPECT_EQ(audit(*table), std::vector<std::string>{});
   EXPECT_EQ(store.pool.stats(memory::relation_class_of(kPageBytes)).in_use, table->pages())
       << "pages that an append took and did not need";
+}
+
+// Rows of a group go up together, one by one: what a bag of all of them comes to lies between the
+// sums of before and after, is the same in all columns, and never falls, whether it was read as a
+// sum or as rows. Meanwhile groups are made, left and made again.
+TEST(EmbeddingConcurrency, SumsOfGroupsAreNeverOld) {
+  constexpr std::uint32_t kRows = 8;
+  for (const EmbeddingType type : {EmbeddingType::fp32, EmbeddingType::fp16}) {
+    EmbeddingStore store;
+    const auto table = store.create({64, type});
+    for (std::uint32_t row = 0; row < kRows; ++row) {
+      ASSERT_TRUE(table->append(row_of(*table, 0)));
+    }
+    OwnGroups groups;
+    groups.add({0, 1, 2, 3, 4});
+    groups.add({5, 6});
+    OwnGroups others;
+    others.add({6, 0});
+    others.add({3, 1, 4});
+    std::atomic<std::uint32_t> stored{0};  // replacements that are over, all with whole numbers
+    std::atomic<bool> over{false};
+    std::jthread writer([&] {
+      // Each type has all whole numbers up to 2048.
+      for (std::uint32_t i = 0; i < std::min<std::uint32_t>(kReplacements, kRows * 2048); ++i) {
+        const auto value = static_cast<float>(i / kRows + 1);
+        EXPECT_TRUE(table->replace(i % kRows, row_of(*table, value)));
+        stored = i + 1;
+      }
+      over = true;
+    });
+    std::jthread grouper([&] {
+      for (int i = 0; !over; ++i) {
+        EXPECT_TRUE(table->group(i % 3 == 2 ? RowGroups{} : (i % 3 == 0 ? groups : others).get()));
+      }
+    });
+    OwnWork work{{0, 1, 2, 3, 4, 5, 6, 7}, {0}, {}, {}, Reduction::sum};
+    std::vector<float> results(64);
+    float before = 0;
+    bool good = true;
+    bool last = false;
+    do {
+      last = over;
+      const auto least = static_cast<float>(stored);  // each replacement adds 1
+      ASSERT_TRUE(reduce(*table, work.get(), results));
+      good &= results[0] >= least && results[0] >= before;
+      for (const float value : results) good &= value == results[0];
+      before = results[0];
+    } while (!last);
+    EXPECT_TRUE(good);
+    EXPECT_EQ(before, static_cast<float>(stored));
+    grouper.join();
+    EXPECT_EQ(audit(*table), std::vector<std::string>{});
+  }
 }
 
 }  // namespace

@@ -62,11 +62,18 @@ EmbeddingNumbers EmbeddingTable::all_numbers() const {
   all.rows = rows();
   all.pages = pages();
   const std::uint64_t list = own_list_ != 0 ? kPageBytes : 0;
-  all.memory_bytes = kHeaderBytes + list + all.pages * kPageBytes;
+  if (const auto groups = memo()) {
+    all.groups = groups->numbering().groups();
+    all.grouped_rows = groups->numbering().members();
+    all.group_bytes = groups->memory_bytes();
+  }
+  all.memory_bytes = kHeaderBytes + list + all.pages * kPageBytes + all.group_bytes;
   all.reductions = reductions_.load(std::memory_order_relaxed);
   all.rows_gathered = rows_gathered_.load(std::memory_order_relaxed);
   all.rows_replaced = rows_replaced_.load(std::memory_order_relaxed);
   all.rereads = rereads_.load(std::memory_order_relaxed);
+  all.sums_gathered = sums_gathered_.load(std::memory_order_relaxed);
+  all.rows_saved = rows_saved_.load(std::memory_order_relaxed);
   return all;
 }
 
@@ -80,9 +87,18 @@ void EmbeddingTable::add_samples(catalog::SampleList& to) const {
   to.gauge({"rows", "", "Rows."}, all.rows);
   to.gauge({"row_bytes", "bytes", "Bytes of one row."}, row_bytes_);
   to.gauge({"pages", "", "Pages of rows."}, all.pages);
-  to.gauge({"memory_bytes", "bytes", "Memory of pages, page list and header."}, all.memory_bytes);
+  to.gauge({"memory_bytes", "bytes", "Memory of pages, page list, header and groups."},
+           all.memory_bytes);
+  to.gauge({"groups", "", "Groups of rows whose sums are kept."}, all.groups);
+  to.gauge({"grouped_rows", "", "Rows that have a group."}, all.grouped_rows);
+  to.gauge({"group_bytes", "bytes", "Memory of sums of groups, and of their rows' numbers."},
+           all.group_bytes);
   to.counter({"reductions", "", "Bags that were reduced."}, all.reductions);
   to.counter({"gathered_rows", "", "Rows that were read for them."}, all.rows_gathered);
+  to.counter({"gathered_sums", "", "Of the rows that were read, sums of groups."},
+             all.sums_gathered);
+  to.counter({"saved_rows", "", "Rows that were not read, for sums stood for them."},
+             all.rows_saved);
   to.counter({"replaced_rows", "", "Rows that were replaced."}, all.rows_replaced);
   to.counter({"rereads", "", "Steps that met a replacement, and were done again."}, all.rereads);
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checks of embedding tables notice one that believes torn rows, leaves sequences as they are,
-// counts rows too early, or hands a record over too late.
+// counts rows too early, hands a record over too late, or reads sums that are not of
+// their rows.
 #include <gtest/gtest.h>
 
 #include "kinds/embedding/planted_embedding_bugs.hpp"
+#include "kinds/embedding/testing/grouped_rows.hpp"
 #include "kinds/embedding/testing/whole_rows.hpp"
 
 namespace espalier::embedding {
@@ -25,6 +27,30 @@ TEST(EmbeddingPlanted, RowsThatAreCountedEarlyAreNoticed) {
     EXPECT_FALSE(records_come_before_rows());
   }
   EXPECT_TRUE(records_come_before_rows());
+}
+
+TEST(EmbeddingPlanted, ASumThatIsUsedAfterItsRowHasChangedIsNoticed) {
+  ASSERT_TRUE(sums_follow_replacements());
+  {
+    const base::Planted planted(Bug::sums_not_recomputed);
+    EXPECT_FALSE(sums_follow_replacements());
+  }
+  EXPECT_TRUE(sums_follow_replacements());
+  ASSERT_TRUE(sum_replaced_midway_is_whole());
+  for (const Bug bug : {Bug::group_not_unmemoised, Bug::old_sums_believed}) {
+    const base::Planted planted(bug);
+    EXPECT_FALSE(sum_replaced_midway_is_whole());
+  }
+  EXPECT_TRUE(sum_replaced_midway_is_whole());
+}
+
+TEST(EmbeddingPlanted, WrongSumsOfGroupsAreNoticed) {
+  ASSERT_TRUE(sums_are_of_their_rows());
+  for (const Bug bug : {Bug::group_border_off_by_one, Bug::repeated_id_once}) {
+    const base::Planted planted(bug);
+    EXPECT_FALSE(sums_are_of_their_rows());
+  }
+  EXPECT_TRUE(sums_are_of_their_rows());
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "base/barrier.hpp"
 #include "base/bytes.hpp"
 #include "catalog/redo_sink.hpp"
+#include "kinds/embedding/page_buffer.hpp"
 #include "kinds/embedding/planted_embedding_bugs.hpp"
 #include "kinds/embedding/redo_record.hpp"
 #include "memory/region.hpp"
@@ -23,44 +24,10 @@ using base::load_shared;
 using base::store_shared;
 
 constexpr memory::SizeClass kHeaderClass = memory::relation_class_of(kHeaderBytes);
-constexpr memory::SizeClass kPageClass = memory::relation_class_of(kPageBytes);
 static_assert(memory::class_bytes(kHeaderClass) == kHeaderBytes);
-static_assert(memory::class_bytes(kPageClass) == kPageBytes);
 
 constexpr std::size_t kRowsAt = offsetof(EmbeddingHeader, rows);
 constexpr std::size_t kPagesAt = offsetof(EmbeddingHeader, pages);
-
-std::uint64_t ref_of(const memory::BufferPool& pool, std::uint64_t offset) {
-  const auto generation =
-      load_shared<std::uint32_t>(pool.at(offset) + offsetof(wire::BufferHeader, generation));
-  return wire::Ref::make(offset, generation).bits;
-}
-
-/// Fills a buffer with zeros behind its header, and says whose it is. Readers from elsewhere may
-/// look at it with an old reference.
-void begin_buffer(std::byte* buffer, std::size_t bytes, std::uint32_t table_id) {
-  for (std::size_t at = sizeof(wire::BufferHeader); at < bytes; at += 8) {
-    store_shared<std::uint64_t>(buffer + at, 0);
-  }
-  store_shared(buffer + offsetof(wire::BufferHeader, map_id), table_id);
-  store_shared(buffer + offsetof(wire::BufferHeader, created), wire::kNoNode);
-}
-
-/// From now on the buffer is one in use, with all that lies in it.
-void set_live(std::byte* buffer) {
-  store_shared(buffer + offsetof(wire::BufferHeader, superseded), wire::kLive,
-               std::memory_order_release);
-}
-
-/// Rows are read while they are written: each word of them is stored whole.
-void store_words(std::byte* to, const std::byte* from, std::size_t bytes) {
-  if (bytes % 8 == 0 && reinterpret_cast<std::uintptr_t>(to) % 8 == 0) {
-    return base::copy_shared(to, from, bytes);
-  }
-  for (std::size_t at = 0; at < bytes; at += 4) {
-    store_shared(to + at, base::load_plain<std::uint32_t>(from + at));
-  }
-}
 
 /// A record of rows, all but handed over. Errors: those of the sink.
 Result<catalog::RedoRoom> room_for(const EmbeddingTable& table, std::size_t bytes) {
@@ -159,6 +126,7 @@ EmbeddingTable::~EmbeddingTable() {
 }
 
 bool EmbeddingTable::free_some(std::uint32_t steps) {
+  if (memo_ != nullptr && !memo_->free_some(steps, freed_bytes_)) return false;
   const std::byte* const list = list_.load(std::memory_order_relaxed);
   for (; freed_pages_ < pages(); ++freed_pages_, --steps) {
     if (steps == 0) return false;
@@ -293,14 +261,26 @@ Result<void> EmbeddingTable::replace(std::uint64_t row, std::span<const std::byt
   auto room = room_for(*this, bytes.size());
   if (!room) return std::unexpected(room.error());
   write_record(*room, *this, RedoType::replaced, row, bytes);
-  const std::lock_guard lock(replacements_mutex_);
+  const auto lock = hold_replacements();
   if (dropped()) return fail(Code::not_found, id_);
   if (row >= rows()) return fail(Code::invalid_argument, static_cast<std::uint32_t>(row));
   if (!planted(Bug::record_after_publish)) room->hand_over();
+  const std::uint32_t place =
+      memo_ == nullptr ? kNoPlace : memo_->place_of(static_cast<std::uint32_t>(row));
+  if (place != kNoPlace) memo_->unmemoise(group_of_place(place));
   store_row(row, bytes);
+  if (place != kNoPlace) memo_->memoise(rows_at_rest(), group_of_place(place));
   room->hand_over();
   rows_replaced_.fetch_add(1, std::memory_order_relaxed);
   return {};
+}
+
+// Those who wait are counted, for who computes the sums of groups to let them in.
+std::unique_lock<std::mutex> EmbeddingTable::hold_replacements() const {
+  replacements_waiting_.fetch_add(1, std::memory_order_relaxed);
+  std::unique_lock lock(replacements_mutex_);
+  replacements_waiting_.fetch_sub(1, std::memory_order_relaxed);
+  return lock;
 }
 
 void EmbeddingTable::store_row(std::uint64_t row, std::span<const std::byte> bytes) {
@@ -333,6 +313,10 @@ void EmbeddingTable::set_dropped() {
 void EmbeddingTable::count(const ReductionCounts& counts) const {
   reductions_.fetch_add(counts.bags, std::memory_order_relaxed);
   rows_gathered_.fetch_add(counts.rows, std::memory_order_relaxed);
+  if (counts.ids != counts.rows) {
+    sums_gathered_.fetch_add(counts.sums, std::memory_order_relaxed);
+    rows_saved_.fetch_add(counts.ids - counts.rows, std::memory_order_relaxed);
+  }
   if (counts.rereads != 0) rereads_.fetch_add(counts.rereads, std::memory_order_relaxed);
 }
 

@@ -16,7 +16,9 @@
 //    a page list that another one has replaced.
 // 5. The page list moves under both locks. What a reader has of the old one is right but for the
 //    sequences, so whoever believes these asks which list it is once more.
-// 6. Records are handed over under the lock that orders them: that of appends before rows are
+// 6. Before a row of a group is replaced the sums of its group may no longer be read, and only when
+//    they were computed again may they be (memo.hpp).
+// 7. Records are handed over under the lock that orders them: that of appends before rows are
 //    counted, that of replacements before a sequence is even again.
 //
 // Thread: any. Appends wait for each other, and replacements for each other; reading waits for
@@ -37,6 +39,7 @@
 #include "catalog/catalog.hpp"
 #include "espalier/error.hpp"
 #include "kinds/embedding/format.hpp"
+#include "kinds/embedding/memo.hpp"
 #include "kinds/embedding/row_place.hpp"
 #include "memory/buffer_pool.hpp"
 #include "store/stored_object.hpp"
@@ -46,7 +49,9 @@ namespace espalier::embedding {
 /// What one reduction adds to the numbers of its table.
 struct ReductionCounts {
   std::uint64_t bags = 0;
-  std::uint64_t rows = 0;
+  std::uint64_t ids = 0;
+  std::uint64_t rows = 0;  // that were read for them, sums among them
+  std::uint64_t sums = 0;
   std::uint64_t rereads = 0;
 };
 
@@ -78,10 +83,26 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
   /// (the pool's; or the table has as many rows as can be), those of the table's sink.
   Result<std::uint64_t> append(std::span<const std::byte> rows);
 
-  /// Replaces one row. Cost: a copy; other replacements wait meanwhile.
+  /// Replaces one row. Cost: a copy, and the sums of its group, up to 247 of them; other
+  /// replacements wait meanwhile.
   /// Errors: not_found (it was dropped), invalid_argument (there is no such row; or not a row's
   /// bytes), those of the table's sink.
   Result<void> replace(std::uint64_t row, std::span<const std::byte> bytes);
+
+  /// Keeps the sums of these groups from now on, and of no others; without groups none. Sums are
+  /// there once compute_groups() has them; until then readers use rows. Returns the number of the
+  /// grouping, 0 where there are no groups. Appended rows have no group.
+  /// Cost: memory for sums and numbering, and a look at each row's number.
+  /// Errors: not_found (it was dropped), out_of_memory; the groups are as they were.
+  /// Requires: no fault_of_groups() with rows().
+  Result<std::uint32_t> begin_grouping(const RowGroups& groups);
+  /// Computes some more sums of this grouping, for which replacements wait; returns whether there
+  /// are others to do. Cost: 128 KiB of sums, or those of one group: some 100 us.
+  bool compute_groups(std::uint32_t grouping);
+  /// Both, to the end.
+  Result<std::uint32_t> group(const RowGroups& groups);
+  /// The sums that may be read now, of which each page says itself when; null: there are no groups.
+  [[nodiscard]] std::shared_ptr<const Memo> memo() const;
 
   /// Rows that may be read by who holds the table.
   [[nodiscard]] std::uint64_t rows() const;
@@ -95,9 +116,9 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
     return list_.load(std::memory_order_relaxed) == list.entries();
   }
   /// Keeps replacements out. For readers that meet one again and again.
-  [[nodiscard]] std::unique_lock<std::mutex> hold_replacements() const {
-    return std::unique_lock(replacements_mutex_);
-  }
+  [[nodiscard]] std::unique_lock<std::mutex> hold_replacements() const;
+  /// What is wrong with the sums of groups. Requires: replacements are kept out.
+  [[nodiscard]] std::vector<std::string> faults_of_groups() const;
   /// Keeps appends out, too. For an audit.
   [[nodiscard]] std::scoped_lock<std::mutex, std::mutex> hold_writes() const {
     return std::scoped_lock(appends_mutex_, replacements_mutex_);
@@ -140,6 +161,12 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
   void fill(std::uint64_t first_row, std::span<const std::byte> rows);
   [[nodiscard]] std::byte* place_of(std::uint64_t row) const;
   void store_row(std::uint64_t row, std::span<const std::byte> bytes);
+  /// Requires: replacements are kept out, or come from this thread.
+  [[nodiscard]] RowsAtRest rows_at_rest() const {
+    return {page_list(), divider_, options_.type, row_bytes_};
+  }
+  void exchange_memo(std::shared_ptr<Memo> memo);
+  void let_replacements_go_on() const;
 
   memory::BufferPool& pool_;
   const std::uint32_t id_;
@@ -153,14 +180,22 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
   std::atomic<const std::byte*> list_{nullptr};
   std::atomic<bool> dropped_{false};
 
-  mutable std::mutex appends_mutex_;        // taken before the other
-  mutable std::mutex replacements_mutex_;   // guards sequences, and that the list stays
+  mutable std::mutex appends_mutex_;       // taken before the other
+  mutable std::mutex replacements_mutex_;  // guards sequences, and that the list stays
+  mutable std::atomic<std::uint32_t> replacements_waiting_{0};
   std::atomic<std::uint64_t> own_list_{0};  // offset of a page list of its own; 0: none
+
+  std::atomic<std::uint32_t> groupings_{0};  // that were begun
+  mutable std::mutex memo_mutex_;  // the last one; guards that memo_ changes, under the lock of
+  std::shared_ptr<Memo> memo_;     // replacements, too
+  std::atomic<bool> has_groups_{false};
 
   std::uint64_t freed_pages_ = 0;  // by who frees it
   std::uint64_t freed_bytes_ = 0;
   mutable std::atomic<std::uint64_t> reductions_{0};
   mutable std::atomic<std::uint64_t> rows_gathered_{0};
+  mutable std::atomic<std::uint64_t> sums_gathered_{0};
+  mutable std::atomic<std::uint64_t> rows_saved_{0};
   mutable std::atomic<std::uint64_t> rereads_{0};
   std::atomic<std::uint64_t> rows_replaced_{0};
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "kinds/embedding/reduction_work.hpp"
 #include "store/store_core.hpp"
 
 namespace espalier::embedding_calls {
@@ -52,6 +53,38 @@ TableResult<Replaced> execute(EmbeddingTable& of, const Replace& asked) {
           ? "a row has " + std::to_string(of.row_bytes()) + " bytes"
           : "row " + std::to_string(asked.row) + " is not below the table's rows";
   return std::unexpected(TableError(done.error(), words));
+}
+
+// Rows are only ever added: groups of those that there are now stay groups of the table.
+TableResult<Grouped> begin_grouping(EmbeddingTable& of, const RowGroups& groups) {
+  if (auto fault = embedding::fault_of_groups(groups, of.rows())) {
+    return std::unexpected(TableError(Error{Code::invalid_argument, 0, 0}, *std::move(fault)));
+  }
+  const auto grouping = of.begin_grouping(groups);
+  if (!grouping) return std::unexpected(grouping.error());
+  return Grouped{*grouping};
+}
+
+TableResult<std::uint32_t> renumber(const EmbeddingTable& of, std::span<std::uint32_t> ids,
+                                    bool whole) {
+  if (of.dropped()) return std::unexpected(Error{Code::not_found, 0, of.id()});
+  if (!whole) {
+    return std::unexpected(
+        TableError(Error{Code::invalid_argument, 0, 0}, "these are no whole ids"));
+  }
+  const auto memo = of.memo();
+  const std::uint64_t rows = of.rows();
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const std::uint32_t id = ids[i];
+    if (id >= rows) {
+      return std::unexpected(
+          TableError(Error{Code::invalid_argument, 0, id},
+                     embedding::describe({id, static_cast<std::uint32_t>(i), rows})));
+    }
+    const std::uint32_t place = memo == nullptr ? embedding::kNoPlace : memo->place_of(id);
+    if (place != embedding::kNoPlace) ids[i] = place | embedding::kPlaceBit;
+  }
+  return memo == nullptr ? 0 : memo->number();
 }
 
 }  // namespace espalier::embedding_calls

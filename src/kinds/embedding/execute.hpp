@@ -6,7 +6,9 @@
 // Thread: any.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <span>
 
 #include "espalier/table_error.hpp"
 #include "kinds/embedding/calls.hpp"
@@ -25,5 +27,12 @@ Result<std::shared_ptr<embedding::EmbeddingTable>> obtain(catalog::Catalog& cata
 Result<Numbers> execute(embedding::EmbeddingTable& of, const Info& asked);
 TableResult<Appended> execute(embedding::EmbeddingTable& of, const Append& asked);
 TableResult<Replaced> execute(embedding::EmbeddingTable& of, const Replace& asked);
+
+/// Errors: invalid_argument (they are no groups of this table), and those of begin_grouping().
+TableResult<Grouped> begin_grouping(embedding::EmbeddingTable& of, const RowGroups& groups);
+/// Numbers ids as the table's groups do; returns which grouping that is, 0 where there is none and
+/// ids stay. Errors: not_found (it was dropped), invalid_argument (an id is no row's, or in part).
+TableResult<std::uint32_t> renumber(const embedding::EmbeddingTable& of,
+                                    std::span<std::uint32_t> ids, bool whole = true);
 
 }  // namespace espalier::embedding_calls

@@ -151,13 +151,20 @@ struct ReduceShape {
   std::uint32_t vector;  // floats of it: as many as the dimension, or none
   std::uint32_t bags;    // offsets
   std::uint32_t ids;
-  std::uint32_t weights;  // as many as ids, or none
-  std::uint32_t tail_reserved;
+  std::uint32_t weights;   // as many as ids, or none
+  std::uint32_t grouping;  // by which ids are numbered, or 0
 };
 static_assert(sizeof(ReduceShape) == 24 && offsetof(ReduceShape, vector) == 4);
 static_assert(offsetof(ReduceShape, bags) == 8 && offsetof(ReduceShape, ids) == 12);
-static_assert(offsetof(ReduceShape, weights) == 16);
+static_assert(offsetof(ReduceShape, weights) == 16 && offsetof(ReduceShape, grouping) == 20);
 static_assert(std::has_unique_object_representations_v<ReduceShape>);
+
+/// Groups of rows, in front of the ids of their rows, 4 bytes each, and their sizes, a byte each.
+struct GroupsShape {
+  std::uint32_t groups;
+  std::uint32_t rows;
+};
+static_assert(sizeof(GroupsShape) == 8 && offsetof(GroupsShape, rows) == 4);
 
 /// Of what a node answers to one request, and of the rows of one append.
 inline constexpr std::uint32_t kResultBytesMax = 256 << 10;
@@ -172,8 +179,13 @@ struct EmbeddingNumbers {
   std::uint64_t rows_gathered;  // for them
   std::uint64_t rows_replaced;
   std::uint64_t rereads;  // steps that met a replacement, and were done again
+  std::uint64_t groups;
+  std::uint64_t grouped_rows;
+  std::uint64_t group_bytes;    // of the memory: sums of groups, and the numbering of their rows
+  std::uint64_t sums_gathered;  // of the rows that were gathered
+  std::uint64_t rows_saved;     // rows that were not read, for sums stood for them
 };
-static_assert(sizeof(EmbeddingNumbers) == 56);
+static_assert(sizeof(EmbeddingNumbers) == 96);
 static_assert(std::has_unique_object_representations_v<EmbeddingNumbers>);
 
 }  // namespace espalier::embedding

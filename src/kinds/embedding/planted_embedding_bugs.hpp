@@ -10,10 +10,15 @@ namespace espalier::embedding {
 
 enum class Bug : std::uint8_t {
   none,
-  torn_row_believed,     // what was read is believed whatever the sequences of its pages say
-  sequence_not_moved,    // a replacement leaves the sequence of its page as it is
-  rows_counted_early,    // an append counts its rows before they are there
-  record_after_publish,  // a record is handed over when its rows are visible
+  torn_row_believed,        // what was read is believed whatever the sequences of its pages say
+  sequence_not_moved,       // a replacement leaves the sequence of its page as it is
+  rows_counted_early,       // an append counts its rows before they are there
+  record_after_publish,     // a record is handed over when its rows are visible
+  group_not_unmemoised,     // a replacement leaves its group's sums to be read meanwhile
+  sums_not_recomputed,      // a replacement leaves the sums of its group as they were
+  old_sums_believed,        // sums are believed whatever the sequences of their pages say
+  group_border_off_by_one,  // the last sum of a group is looked for in the next one
+  repeated_id_once,         // an id that a bag has twice is summed once
 };
 
 using base::planted;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -15,6 +16,16 @@ Fold fold_of(const ReductionWork& work) {
   if (work.reduction == Reduction::max) return Fold::max;
   if (work.reduction == Reduction::min) return Fold::min;
   return work.bags.weights.empty() ? Fold::add : Fold::weighted;
+}
+
+bool reads_sums(const ReductionWork& work) {
+  const bool sums = work.reduction == Reduction::sum || work.reduction == Reduction::mean ||
+                    work.reduction == Reduction::inner_product;
+  return sums && work.bags.weights.empty();
+}
+
+std::shared_ptr<const Memo> memo_for(const EmbeddingTable& table, const ReductionWork& work) {
+  return reads_sums(work) || work.bags.grouping != 0 ? table.memo() : nullptr;
 }
 
 // Eight sums of every eighth product each, so that the compiler may take them together; in this
@@ -38,145 +49,191 @@ Reducer::Reducer(const EmbeddingTable& table, const ReductionWork& work, std::sp
       results_(results),
       dimension_(table.options().dimension),
       kernel_(kit.kernel(table.options().type, fold_of(work))),
-      carried_(std::size_t{dimension_} * 3) {
+      sum_kernel_(kit.kernel(EmbeddingType::fp32, Fold::add)),
+      window_(table, work.bags, memo_for(table, work), {reads_sums(work), work.bags.grouping != 0}),
+      carried_(std::size_t{dimension_} * 5) {
   ESPALIER_ASSERT(results.size() ==
                   work.bags.offsets.size() * result_width(work.reduction, dimension_));
 }
 
-std::uint32_t Reducer::end_of_bag(std::size_t bag) const {
-  const EmbeddingBags& bags = work_.bags;
-  return bag + 1 < bags.offsets.size() ? bags.offsets[bag + 1]
-                                       : static_cast<std::uint32_t>(bags.ids.size());
-}
-
 std::expected<void, WrongId> Reducer::begin() {
-  rows_ = table_.rows();
-  return resolve();
-}
-
-// Fills the window. Behind the last id its row stands for those that there are not: to ask for it
-// again costs nothing.
-std::expected<void, WrongId> Reducer::resolve() {
-  const std::span<const std::uint32_t> ids = work_.bags.ids;
-  const PageList list = table_.page_list();
-  const PageDivider& divider = table_.divider();
-  const std::uint32_t row_bytes = table_.row_bytes();
-  const auto last = static_cast<std::uint32_t>(ids.size());
-  const std::uint32_t end = last - next_ > window_.rows.size()
-                                ? next_ + static_cast<std::uint32_t>(window_.rows.size())
-                                : last;
-  for (; resolved_ < end; ++resolved_) {
-    const std::uint32_t id = ids[resolved_];
-    if (id >= rows_) [[unlikely]] {
-      return std::unexpected(WrongId{id, resolved_, rows_});
-    }
-    const std::uint32_t page = divider.page_of(id);
-    const std::byte* const row =
-        list.rows_of(page) + std::size_t{id - page * divider.rows()} * row_bytes;
-    const std::uint32_t place = resolved_ - next_;
-    window_.rows[place] = row;
-    window_.pages[place] = page;
-    if (next_ == 0) prefetch_later(row, row_bytes);
+  if (const std::uint32_t asked = work_.bags.grouping; asked != 0) {
+    const std::uint32_t now = window_.memo() == nullptr ? 0 : window_.memo()->number();
+    if (asked != now) return std::unexpected(WrongId{asked, 0, now, true});
   }
-  return {};
+  return window_.fill();
 }
 
-bool Reducer::read_sequences(const PageList& list, std::uint32_t rows, Sequences& sequences) const {
+std::uint64_t Reducer::sequence_of(const PageList& list, std::uint32_t page) const {
+  if ((page & RowWindow::kSumPage) == 0) return list.sequence_of(page);
+  return window_.memo()->sequence_of(page & ~RowWindow::kSumPage);
+}
+
+std::uint64_t Reducer::sequence_again(const PageList& list, std::uint32_t page) const {
+  if ((page & RowWindow::kSumPage) == 0) return list.sequence_again(page);
+  return window_.memo()->sequence_again(page & ~RowWindow::kSumPage);
+}
+
+Reducer::Look Reducer::read_sequences(const PageList& list, std::uint32_t rows,
+                                      Sequences& sequences) const {
   std::uint64_t odd = 0;
+  bool odd_sum = false;
+  const std::uint32_t* const pages = window_.pages();
   for (std::uint32_t i = 0; i < rows; ++i) {
-    sequences[i] = list.sequence_of(window_.pages[i]);
+    sequences[i] = sequence_of(list, pages[i]);
     odd |= sequences[i];
+    odd_sum |= (pages[i] & RowWindow::kSumPage) != 0 && sequences[i] % 2 != 0;
   }
-  return odd % 2 == 0;
+  if (odd_sum && !planted(Bug::old_sums_believed)) return Look::sum_replaced;
+  return odd % 2 == 0 || odd_sum ? Look::even : Look::replaced;
 }
 
 bool Reducer::are_as_before(const PageList& list, std::uint32_t rows,
                             const Sequences& sequences) const {
+  if (planted(Bug::torn_row_believed)) return true;
   std::uint64_t differ = 0;
+  const std::uint32_t* const pages = window_.pages();
   for (std::uint32_t i = 0; i < rows; ++i) {
-    differ |= sequences[i] ^ list.sequence_again(window_.pages[i]);
+    if (planted(Bug::old_sums_believed) && (pages[i] & RowWindow::kSumPage) != 0) continue;
+    differ |= sequences[i] ^ sequence_again(list, pages[i]);
   }
   return differ == 0 && table_.is_newest(list);
 }
 
-std::expected<bool, WrongId> Reducer::step() {
-  const auto ids = static_cast<std::uint32_t>(work_.bags.ids.size());
-  std::uint32_t rows = std::min(kStepRows, ids - next_);
+// How many rows of the window this step has, and which bags.
+std::uint32_t Reducer::choose_rows() {
   bags_end_ = std::min(bag_ + kStepBags, work_.bags.offsets.size());
+  std::uint32_t rows = std::min(kStepRows, window_.size());
   if (bags_end_ < work_.bags.offsets.size()) {
-    rows = std::min(rows, work_.bags.offsets[bags_end_] - next_);
+    rows = std::min(rows, window_.end_of_bag(bags_end_ - 1) - window_.first());
   }
-  fold_whole(rows);
-  next_ += rows;
+  return rows;
+}
+
+std::expected<bool, WrongId> Reducer::step() {
+  const std::uint32_t rows = fold_whole();
+  count(rows);
+  window_.pass(rows, bag_next_);
   bag_ = bag_next_;
   carries_ = carries_next_;
   half_ = 1 - half_;
-  counts_.rows += rows;
   if (bag_ == work_.bags.offsets.size()) {
     counts_.bags = bag_;
+    counts_.ids = work_.bags.ids.size();
     return false;
   }
-  const std::uint32_t kept = resolved_ - next_;
-  std::memmove(window_.rows.data(), window_.rows.data() + rows, kept * sizeof(window_.rows[0]));
-  std::memmove(window_.pages.data(), window_.pages.data() + rows, kept * sizeof(window_.pages[0]));
-  if (const auto resolved = resolve(); !resolved) return std::unexpected(resolved.error());
+  if (const auto filled = window_.fill(); !filled) return std::unexpected(filled.error());
   return true;
 }
 
-void Reducer::fold_whole(std::uint32_t rows) {
+void Reducer::count(std::uint32_t rows) {
+  counts_.rows += rows;
+  if (window_.memo() == nullptr) return;
+  counts_.sums += static_cast<std::uint64_t>(
+      std::count_if(window_.pages(), window_.pages() + rows,
+                    [](std::uint32_t page) { return (page & RowWindow::kSumPage) != 0; }));
+}
+
+// Returns how many rows were folded.
+std::uint32_t Reducer::fold_whole() {
   Sequences sequences;
-  for (int tries = 0; tries < kTriesMax; ++tries) {
+  for (int tries = 0; tries < kTriesMax;) {
     const PageList list = table_.page_list();
-    if (!read_sequences(list, rows, sequences)) {
-      base::spin_pause();
-      ++counts_.rereads;
+    const std::uint32_t rows = choose_rows();
+    const Look look = read_sequences(list, rows, sequences);
+    if (look == Look::sum_replaced) {
+      window_.put_back(rows);  // of which there are fewer each time: this comes to an end
       continue;
     }
-    fold_rows(rows);
-    acquire_rows();
-    if (are_as_before(list, rows, sequences) || planted(Bug::torn_row_believed)) return;
+    if (look == Look::even) {
+      fold_rows(rows);
+      acquire_rows();
+      if (are_as_before(list, rows, sequences)) return rows;
+    } else {
+      base::spin_pause();
+    }
+    ++tries;
     ++counts_.rereads;
   }
   const auto kept_out = table_.hold_replacements();
+  // Sums that must not be read under the lock either are those of groups that the table had.
+  std::uint32_t rows = choose_rows();
+  while (read_sequences(table_.page_list(), rows, sequences) == Look::sum_replaced) {
+    window_.put_back(rows);
+    rows = choose_rows();
+  }
   fold_rows(rows);
+  return rows;
 }
 
 // Of bags that end in this step the results, of the last one perhaps a part.
 void Reducer::fold_rows(std::uint32_t rows) {
-  const std::uint32_t end = next_ + rows;
+  const std::uint32_t first = window_.first();
+  const std::uint32_t end = first + rows;
   float* const before = carried_.data() + std::size_t{half_} * dimension_;
   float* const after = carried_.data() + std::size_t{1 - half_} * dimension_;
   float* const whole = carried_.data() + std::size_t{2} * dimension_;
   bool carries = carries_;
   std::size_t bag = bag_;
-  std::uint32_t at = next_;
+  std::uint32_t at = first;
   for (; bag < bags_end_; ++bag) {
-    const std::uint32_t bag_end = end_of_bag(bag);
+    const std::uint32_t bag_end = window_.end_of_bag(bag);
     const std::uint32_t count = std::min(bag_end, end) - at;
     const bool ends = bag_end <= end;
     const float* folded = carries ? before : nullptr;
     if (count != 0) {
-      const std::uint32_t place = at - next_;
       const float* const weights =
           work_.bags.weights.empty() ? nullptr : work_.bags.weights.data() + at;
       float* const to = ends ? whole : after;
-      const std::uint32_t there = resolved_ - next_;
-      const auto ahead = [&](std::uint32_t rows_ahead) {
-        return window_.rows.data() + std::min(place + rows_ahead, there - count);
-      };
-      kernel_({window_.rows.data() + place, weights, folded, to, ahead(kLaterRows),
-               ahead(kSoonRows), count, dimension_, table_.row_bytes()});
+      fold_bag({at - first, count, weights}, folded, to);
       folded = to;
       at += count;
     }
-    if (!ends) break;
+    if (!ends) {
+      // All its rows so far are in `after`: a bag that began before has some in each of its steps.
+      ESPALIER_DEBUG_ASSERT(!carries || count != 0);
+      carries_next_ = count != 0;
+      bag_next_ = bag;
+      return;
+    }
     finish_bag(bag, folded);
     carries = false;
   }
+  carries_next_ = false;
   bag_next_ = bag;
-  // A bag that goes on has all its rows so far in `after`: it cannot have been left as it was, for
-  // then there would have been no rows for this step.
-  carries_next_ = bag < work_.bags.offsets.size() && at != work_.bags.offsets[bag];
+}
+
+// Sums are of another type than rows, unless these are fp32: then one kernel takes both.
+void Reducer::fold_bag(Rows of, const float* before, float* to) {
+  const bool alike = table_.options().type == EmbeddingType::fp32;
+  if (window_.memo() == nullptr || alike) return fold_run(of, false, before, to);
+  float* const turns[] = {carried_.data() + std::size_t{3} * dimension_,
+                          carried_.data() + std::size_t{4} * dimension_};
+  const std::uint32_t* const pages = window_.pages();
+  const std::uint32_t end = of.place + of.count;
+  for (std::uint32_t turn = 0; of.place < end; turn = 1 - turn) {
+    const bool sums = (pages[of.place] & RowWindow::kSumPage) != 0;
+    std::uint32_t next = of.place + 1;
+    while (next < end && ((pages[next] & RowWindow::kSumPage) != 0) == sums) ++next;
+    of.count = next - of.place;
+    float* const folded = next == end ? to : turns[turn];
+    fold_run(of, sums, before, folded);
+    before = folded;
+    if (of.weights != nullptr) of.weights += of.count;
+    of.place = next;
+  }
+}
+
+void Reducer::fold_run(Rows of, bool sums, const float* before, float* to) {
+  const std::byte* const* const rows = window_.rows();
+  const std::uint32_t last = window_.size() - of.count;
+  const auto ahead = [&](std::uint32_t rows_ahead) {
+    return rows + std::min(of.place + rows_ahead, last);
+  };
+  const GatherKernel kernel = sums ? sum_kernel_ : kernel_;
+  const std::uint32_t row_bytes = sums ? window_.memo()->sum_bytes() : table_.row_bytes();
+  kernel({rows + of.place, of.weights, before, to, ahead(kLaterRows), ahead(kSoonRows), of.count,
+          dimension_, row_bytes});
 }
 
 /// `folded`: null where the bag is empty, which comes to zeros.
@@ -188,7 +245,9 @@ void Reducer::finish_bag(std::size_t bag, const float* folded) {
   } else if (work_.reduction == Reduction::inner_product) {
     *result = product(folded, work_.vector);
   } else if (work_.reduction == Reduction::mean) {
-    const auto rows = static_cast<float>(end_of_bag(bag) - work_.bags.offsets[bag]);
+    const std::size_t end =
+        bag + 1 < work_.bags.offsets.size() ? work_.bags.offsets[bag + 1] : work_.bags.ids.size();
+    const auto rows = static_cast<float>(end - work_.bags.offsets[bag]);
     for (std::uint32_t c = 0; c < width; ++c) result[c] = folded[c] / rows;
   } else {
     std::memcpy(result, folded, width * sizeof(float));

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reduction of bags of rows, in steps, whose rows are whole whoever replaces them meanwhile.
 //
-//   ids   ... | a step's rows, 64 at most | soon: 8 ahead | later: 64 to 128 ahead |
+//   rows  ... | a step's rows, 64 at most | soon: 8 ahead | later: 64 to 128 ahead |
 //               summed in registers         to L1           resolved, and asked for to L2
 //
-// Ids are resolved to addresses once, far ahead of their turn; that is when they are checked and
-// their lines asked for. A step looks at the sequence of each row's page, folds, and looks at them
-// again; where one was odd or has moved, nothing of the step counts and it is done again. What
-// comes before a step, in a bag that began earlier, is kept apart from what comes after it, so a
-// step can be repeated as often as it must. After kTriesMax attempts it keeps replacements out:
-// readers of a page that is replaced without a pause come to an end.
+// Which rows bags read and where these lie a RowWindow says, far ahead of their turn. A step looks
+// at the sequence of each row's page, folds, and looks at them again; where one was odd or has
+// moved, nothing of the step counts and it is done again. What comes before a step, in a bag that
+// began earlier, is kept apart from what comes after it, so a step can be repeated as often as it
+// must. After kTriesMax attempts it keeps replacements out: readers of a page that is replaced
+// without a pause come to an end.
+//
+// Of a table with groups, unweighted sums, means and inner products read sums in place of rows
+// (memo.hpp). A sum whose page has an odd sequence is put back into its rows, at once: readers do
+// not wait for a replacement to compute it.
 //
 // Invariants
-// 1. Each row that went into a result was whole. Rows of one bag may be of different moments.
+// 1. Each row that went into a result was whole, and each sum that of whole rows. Rows of one bag
+//    may be of different moments.
 // 2. The rows are those that the table had when the reduction began; appended ones are not seen.
 //
 // Thread: one at a time. The table, the bags and the room for results outlive it.
@@ -29,16 +34,16 @@
 #include "kinds/embedding/embedding_table.hpp"
 #include "kinds/embedding/gather.hpp"
 #include "kinds/embedding/reduction_work.hpp"
+#include "kinds/embedding/row_window.hpp"
 
 namespace espalier::embedding {
 
 class Reducer {
  public:
-  static constexpr std::uint32_t kStepRows = 64;
-  /// Bags that a step ends at most: they may be empty.
-  static constexpr std::size_t kStepBags = 256;
+  static constexpr std::uint32_t kStepRows = RowWindow::kStepRows;
+  static constexpr std::size_t kStepBags = RowWindow::kStepBags;
   /// How far ahead lines are asked for.
-  static constexpr std::uint32_t kLaterRows = 64;
+  static constexpr std::uint32_t kLaterRows = RowWindow::kAheadRows;
   static constexpr std::uint32_t kSoonRows = 8;
   static constexpr int kTriesMax = 8;
 
@@ -58,35 +63,40 @@ class Reducer {
   [[nodiscard]] const ReductionCounts& counts() const { return counts_; }
 
  private:
-  /// Resolved rows: those of this step first, then those of the next ones.
-  struct Window {
-    std::array<const std::byte*, kStepRows + kLaterRows> rows;
-    std::array<std::uint32_t, kStepRows + kLaterRows> pages;
-  };
   using Sequences = std::array<std::uint64_t, kStepRows>;
+  enum class Look : std::uint8_t { even, replaced, sum_replaced };
+  /// Rows of one bag in this step.
+  struct Rows {
+    std::uint32_t place;  // in the window
+    std::uint32_t count;  // not 0
+    const float* weights;
+  };
 
-  std::expected<void, WrongId> resolve();
-  [[nodiscard]] bool read_sequences(const PageList& list, std::uint32_t rows,
+  [[nodiscard]] std::uint32_t choose_rows();
+  [[nodiscard]] std::uint64_t sequence_of(const PageList& list, std::uint32_t page) const;
+  [[nodiscard]] std::uint64_t sequence_again(const PageList& list, std::uint32_t page) const;
+  [[nodiscard]] Look read_sequences(const PageList& list, std::uint32_t rows,
                                     Sequences& sequences) const;
   [[nodiscard]] bool are_as_before(const PageList& list, std::uint32_t rows,
                                    const Sequences& sequences) const;
-  void fold_whole(std::uint32_t rows);
+  std::uint32_t fold_whole();
   void fold_rows(std::uint32_t rows);
+  void fold_bag(Rows of, const float* before, float* to);
+  void fold_run(Rows of, bool sums, const float* before, float* to);
   void finish_bag(std::size_t bag, const float* folded);
-  [[nodiscard]] std::uint32_t end_of_bag(std::size_t bag) const;
+  void count(std::uint32_t rows);
 
   const EmbeddingTable& table_;
   const ReductionWork work_;
   const std::span<float> results_;
   const std::uint32_t dimension_;
   const GatherKernel kernel_;
-  std::uint64_t rows_ = 0;  // of the table
-  Window window_;
-  std::uint32_t resolved_ = 0;  // ids
-  std::uint32_t next_ = 0;      // the first id of this step
-  std::size_t bag_ = 0;         // to which it belongs
-  std::size_t bags_end_ = 0;    // behind the last bag of this step
-  // What the bag's rows before this step came to, and what comes after it.
+  const GatherKernel sum_kernel_;
+  RowWindow window_;
+  std::size_t bag_ = 0;       // to which the first row of this step belongs
+  std::size_t bags_end_ = 0;  // behind the last bag of this step
+  // What the bag's rows before this step came to, and what comes after it; then whole bags, and
+  // what runs of rows and sums come to in turns.
   std::vector<float> carried_;
   bool carries_ = false;       // the bag began before this step
   bool carries_next_ = false;  // as this step finds it, and the bag it ends in

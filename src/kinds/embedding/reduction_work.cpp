@@ -37,6 +37,11 @@ std::optional<std::string> fault_of_work(const ReductionWork& work, std::uint32_
 }
 
 std::string describe(const WrongId& wrong) {
+  if (wrong.grouping) {
+    const std::string now = wrong.rows == 0 ? "none" : "grouping " + std::to_string(wrong.rows);
+    return "ids are numbered by grouping " + std::to_string(wrong.id) + ", and the table has " +
+           now;
+  }
   return "id " + std::to_string(wrong.id) + " at place " + std::to_string(wrong.place) +
          " is not below the table's " + std::to_string(wrong.rows) + " rows";
 }

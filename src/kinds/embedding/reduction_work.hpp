@@ -25,11 +25,12 @@ struct ReductionWork {
 [[nodiscard]] std::optional<std::string> fault_of_work(const ReductionWork& work,
                                                        std::uint32_t dimension);
 
-/// An id that names no row.
+/// An id that names no row, or ids that are numbered by another grouping than the table's.
 struct WrongId {
-  std::uint32_t id = 0;
+  std::uint32_t id = 0;     // or the grouping that was named
   std::uint32_t place = 0;  // among the ids
-  std::uint64_t rows = 0;   // that there are
+  std::uint64_t rows = 0;   // that there are, or the grouping that the table has
+  bool grouping = false;
 };
 /// "id 12 at place 3 is not below the table's 10 rows".
 [[nodiscard]] std::string describe(const WrongId& wrong);

@@ -41,6 +41,14 @@ TableResult<void> EmbeddingTable::reduce_into(std::span<float> results, Reductio
   return call(*impl_, [&] { return impl_->reduce({reduction, bags, vector}, results); });
 }
 
+TableResult<std::uint32_t> EmbeddingTable::group(const RowGroups& groups) {
+  return call(*impl_, [&] { return impl_->group(groups); });
+}
+
+TableResult<std::uint32_t> EmbeddingTable::renumber(std::span<std::uint32_t> ids) const {
+  return call(*impl_, [&] { return impl_->renumber(ids); });
+}
+
 Result<EmbeddingStats> EmbeddingTable::stats() const {
   return call(*impl_, [&] { return impl_->stats(); });
 }

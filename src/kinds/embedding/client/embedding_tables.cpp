@@ -50,20 +50,42 @@ Result<std::shared_ptr<EmbeddingTableImpl>> reach_embedding(
   return channel::reach<embedding::EmbeddingTable>(channel, request, MakeEmbeddingHandle{channel});
 }
 
+/// What a node answered, of which a reply was read.
+template <class Reply>
+struct NodeReply {
+  channel::Answer answer;
+
+  /// Points into the answer, as it lies now.
+  [[nodiscard]] Reply get() const {
+    return *wire::read_reply<Reply>(answer.reply.header, answer.reply.payload);
+  }
+};
+
+/// Asks a node for something, and keeps the words of a refusal.
+template <class Request>
+TableResult<NodeReply<typename Request::Reply>> ask_node(channel::Channel& channel,
+                                                         const EmbeddingTableImpl::Object& object,
+                                                         const Request& request) {
+  using Reply = typename Request::Reply;
+  if (channel.is_copy()) return std::unexpected(TableError(Error{Code::forked, 0, 0}));
+  const wire::RequestMessage<Request> message(request);
+  auto answer = channel.ask(message.get(), object.node());
+  if (!answer) return std::unexpected(answer.error());
+  if (!wire::read_reply<Reply>(answer->reply.header, answer->reply.payload)) {
+    return std::unexpected(TableError(Error{Code::corrupt, 0, 0}));
+  }
+  return NodeReply<Reply>{std::move(*answer)};
+}
+
 /// Asks for something, and keeps the words of a refusal.
 template <class Request>
 TableResult<typename Request::Reply> ask_in_words(channel::Channel& channel,
                                                   const EmbeddingTableImpl::Object& object,
                                                   const Request& request) {
   if (object.own() != nullptr) return embedding_calls::execute(*object.own(), request);
-  if (channel.is_copy()) return std::unexpected(TableError(Error{Code::forked, 0, 0}));
-  const wire::RequestMessage<Request> message(request);
-  const auto answer = channel.ask(message.get(), object.node());
+  const auto answer = ask_node(channel, object, request);
   if (!answer) return std::unexpected(answer.error());
-  const auto reply =
-      wire::read_reply<typename Request::Reply>(answer->reply.header, answer->reply.payload);
-  if (!reply) return std::unexpected(TableError(Error{Code::corrupt, 0, 0}));
-  return *reply;
+  return answer->get();
 }
 
 }  // namespace
@@ -176,6 +198,7 @@ TableResult<void> EmbeddingTableImpl::ask_for_bags(const ReductionWork& work, st
   asked.shape.vector = static_cast<std::uint32_t>(work.vector.size());
   asked.shape.bags = static_cast<std::uint32_t>(offsets.size());
   asked.shape.ids = static_cast<std::uint32_t>(end_id - first_id);
+  asked.shape.grouping = bags.grouping;
   asked.vector = bytes_of_words(work.vector);
   asked.offsets = bytes_of_words(std::span<const std::uint32_t>(offsets));
   asked.ids = bytes_of_words(bags.ids.subspan(first_id, end_id - first_id));
@@ -183,25 +206,74 @@ TableResult<void> EmbeddingTableImpl::ask_for_bags(const ReductionWork& work, st
     asked.shape.weights = asked.shape.ids;
     asked.weights = bytes_of_words(bags.weights.subspan(first_id, end_id - first_id));
   }
-  if (channel_->is_copy()) return std::unexpected(TableError(Error{Code::forked, 0, 0}));
-  const wire::RequestMessage<embedding_calls::Reduce> message(asked);
-  const auto answer = channel_->ask(message.get(), object_.node());
+  const auto answer = ask_node(*channel_, object_, asked);
   if (!answer) return std::unexpected(answer.error());
-  const auto reply =
-      wire::read_reply<embedding_calls::Reduced>(answer->reply.header, answer->reply.payload);
-  if (!reply || reply->results.size() != results.size_bytes()) {
+  const embedding_calls::Reduced reply = answer->get();
+  if (reply.results.size() != results.size_bytes()) {
     return std::unexpected(TableError(Error{Code::corrupt, 0, 0}));
   }
-  std::memcpy(results.data(), reply->results.data(), results.size_bytes());
+  std::memcpy(results.data(), reply.results.data(), results.size_bytes());
   return {};
+}
+
+TableResult<std::uint32_t> EmbeddingTableImpl::group(const RowGroups& groups) {
+  if (embedding::EmbeddingTable* const table = object_.own()) {
+    const auto begun = embedding_calls::begin_grouping(*table, groups);
+    if (!begun) return std::unexpected(begun.error());
+    while (table->compute_groups(begun->grouping)) {
+    }
+    return begun->grouping;
+  }
+  if (groups.rows.size() * 4 + groups.sizes.size() > kBagBytesMax) {
+    return refused(Code::invalid_argument, 0, "more groups than a request has room for");
+  }
+  const embedding_calls::Group asked{object_.number(),
+                                     {static_cast<std::uint32_t>(groups.sizes.size()),
+                                      static_cast<std::uint32_t>(groups.rows.size())},
+                                     bytes_of_words(groups.rows),
+                                     bytes_of_words(groups.sizes)};
+  const auto grouped = ask_node(*channel_, object_, asked);
+  if (!grouped) return std::unexpected(grouped.error());
+  return grouped->get().grouping;
+}
+
+TableResult<std::uint32_t> EmbeddingTableImpl::renumber(std::span<std::uint32_t> ids) {
+  if (object_.own() != nullptr) return embedding_calls::renumber(*object_.own(), ids);
+  constexpr std::size_t kIds = embedding::kResultBytesMax / sizeof(std::uint32_t);
+  std::optional<std::uint32_t> grouping;
+  do {
+    const std::size_t some = std::min(kIds, ids.size());
+    const auto numbered = renumber_some(ids.first(some));
+    if (!numbered) return numbered;
+    if (grouping && *grouping != *numbered) {
+      return refused(Code::contended, 0, "the table was given other groups meanwhile");
+    }
+    grouping = *numbered;
+    ids = ids.subspan(some);
+  } while (!ids.empty());
+  return *grouping;
+}
+
+TableResult<std::uint32_t> EmbeddingTableImpl::renumber_some(std::span<std::uint32_t> ids) {
+  const embedding_calls::Renumber asked{object_.number(),
+                                        bytes_of_words(std::span<const std::uint32_t>(ids))};
+  const auto answer = ask_node(*channel_, object_, asked);
+  if (!answer) return std::unexpected(answer.error());
+  const embedding_calls::Renumbered reply = answer->get();
+  if (reply.ids.size() != ids.size_bytes()) {
+    return std::unexpected(TableError(Error{Code::corrupt, 0, 0}));
+  }
+  std::memcpy(ids.data(), reply.ids.data(), ids.size_bytes());
+  return reply.grouping;
 }
 
 Result<EmbeddingStats> EmbeddingTableImpl::stats() {
   const auto reply = object_.ask(embedding_calls::Info{object_.number()});
   if (!reply) return std::unexpected(reply.error());
   const embedding::EmbeddingNumbers& now = reply->numbers;
-  return EmbeddingStats{now.rows,          now.pages,         now.memory_bytes, now.reductions,
-                        now.rows_gathered, now.rows_replaced, now.rereads};
+  return EmbeddingStats{now.rows,          now.pages,         now.memory_bytes,  now.reductions,
+                        now.rows_gathered, now.rows_replaced, now.rereads,       now.groups,
+                        now.grouped_rows,  now.group_bytes,   now.sums_gathered, now.rows_saved};
 }
 
 Result<std::vector<std::string>> EmbeddingTableImpl::audit() {

@@ -40,6 +40,8 @@ class EmbeddingTableImpl final : public Interface {
   TableResult<std::uint64_t> append(std::span<const float> rows);
   TableResult<void> replace(std::uint64_t row, std::span<const float> values);
   TableResult<void> reduce(const embedding::ReductionWork& work, std::span<float> results);
+  TableResult<std::uint32_t> group(const RowGroups& groups);
+  TableResult<std::uint32_t> renumber(std::span<std::uint32_t> ids);
   /// Floats that this comes to.
   [[nodiscard]] std::size_t floats_of(Reduction reduction, std::size_t bags) const;
   Result<EmbeddingStats> stats();
@@ -51,6 +53,7 @@ class EmbeddingTableImpl final : public Interface {
  private:
   TableResult<std::string> stored(std::span<const float> values) const;
   TableResult<void> reduce_at_node(const embedding::ReductionWork& work, std::span<float> results);
+  TableResult<std::uint32_t> renumber_some(std::span<std::uint32_t> ids);
   TableResult<void> ask_for_bags(const embedding::ReductionWork& work, std::size_t first,
                                  std::size_t end, std::span<float> results);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offloads on embedding tables: making and opening them, their numbers, appends by helpers,
-// replacements, and reductions. A reduction takes its first rows' lines into the cache in its first
-// step, so that all that the turn took from its clients is on its way before the first is summed;
-// then 64 rows a turn, so that others go on [RAMBDA §IV-C].
+// Offloads on embedding tables: making and opening them, their numbers, appends and groupings by
+// helpers, replacements, and reductions. A reduction takes its first rows' lines into the cache in
+// its first step, so that all that the turn took from its clients is on its way before the first is
+// summed; then 64 rows a turn, so that others go on [RAMBDA §IV-C].
 #include "kinds/embedding/offload/embedding_offloads.hpp"
 
 #include <cstring>
@@ -70,6 +70,32 @@ Next append_rows(Call& call, const embedding_calls::Append& asked) {
       [&state, asked] { state.done.emplace(embedding_calls::execute(*state.table, asked)); });
 }
 
+// --- replacing -----------------------------------------------------------------------------------
+
+/// What a helper made of a replacement.
+struct EmbeddingReplaceState {
+  std::shared_ptr<EmbeddingTable> table;
+  std::optional<TableResult<embedding_calls::Replaced>> done;
+};
+
+/// Whether a replacement may have more sums to compute than a turn has time for.
+bool is_long_replacement(const EmbeddingTable& table) {
+  constexpr std::uint32_t kFloatsMax = 64;  // 247 sums of 256 bytes: some 10 us
+  return table.options().dimension > kFloatsMax && table.memo() != nullptr;
+}
+
+Next replace_row(Call& call, const embedding_calls::Replace& asked) {
+  EmbeddingReplaceState& state = call.state<EmbeddingReplaceState>();
+  if (state.done) return answer_or_fail(call, *state.done);
+  state.table = embedding_of(call);
+  if (state.table == nullptr) return fail_no_embedding(call);
+  if (!is_long_replacement(*state.table)) {
+    return answer_or_fail(call, embedding_calls::execute(*state.table, asked));
+  }
+  return call.helper(
+      [&state, asked] { state.done.emplace(embedding_calls::execute(*state.table, asked)); });
+}
+
 // --- reducing ------------------------------------------------------------------------------------
 
 /// Words of a message, where they lie, or a copy of them if that is no place for words.
@@ -104,6 +130,7 @@ embedding::ReductionWork work_of(const embedding_calls::Reduce& asked, Reduction
   work.bags.ids = words_of_message(asked.ids, run.own_ids);
   work.bags.offsets = words_of_message(asked.offsets, run.own_offsets);
   work.bags.weights = words_of_message(asked.weights, run.own_weights);
+  work.bags.grouping = asked.shape.grouping;
   work.vector = words_of_message(asked.vector, run.own_vector);
   return work;
 }
@@ -156,13 +183,71 @@ Next reduce_bags(Call& call, const embedding_calls::Reduce& asked) {
   return answer(call, embedding_calls::Reduced{results});
 }
 
+// --- groups --------------------------------------------------------------------------------------
+
+/// A grouping that a helper makes, some sums a step.
+struct GroupingRun {
+  std::shared_ptr<EmbeddingTable> table;
+  std::vector<std::uint32_t> own_rows;
+  RowGroups groups;
+  std::optional<TableResult<embedding_calls::Grouped>> done;
+};
+
+struct GroupingState {
+  std::unique_ptr<GroupingRun> run;
+};
+
+JobStep group_some(GroupingRun& run) {
+  if (!run.done) {
+    run.done.emplace(embedding_calls::begin_grouping(*run.table, run.groups));
+    if (!*run.done) return JobStep::done;
+    run.groups = {};
+    run.own_rows = {};
+    return JobStep::again;
+  }
+  return run.table->compute_groups((*run.done)->grouping) ? JobStep::again : JobStep::done;
+}
+
+Next group_rows(Call& call, const embedding_calls::Group& asked) {
+  if (call.has_state<GroupingState>()) {
+    return answer_or_fail(call, *call.state<GroupingState>().run->done);
+  }
+  auto table = embedding_of(call);
+  if (table == nullptr) return fail_no_embedding(call);
+  GroupingState& state = call.new_state<GroupingState>();
+  state.run = std::make_unique<GroupingRun>();
+  GroupingRun& run = *state.run;
+  run.table = std::move(table);
+  run.groups.rows = words_of_message(asked.rows, run.own_rows);
+  run.groups.sizes = {reinterpret_cast<const std::uint8_t*>(asked.sizes.data()),
+                      asked.sizes.size()};
+  return call.helper_steps([&run](StepContext&) { return group_some(run); });
+}
+
+Next renumber_ids(Call& call, const embedding_calls::Renumber& asked) {
+  const auto table = embedding_of(call);
+  if (table == nullptr) return fail_no_embedding(call);
+  if (!call.response_fits(asked.ids.size())) return call.writable();
+  std::vector<std::uint32_t> ids(asked.ids.size() / sizeof(std::uint32_t));
+  std::memcpy(ids.data(), asked.ids.data(), ids.size() * sizeof(std::uint32_t));
+  const auto grouping = embedding_calls::renumber(*table, ids, asked.ids.size() % 4 == 0);
+  if (!grouping)
+    return answer_or_fail(
+        call, TableResult<embedding_calls::Renumbered>(std::unexpected(grouping.error())));
+  const std::string_view bytes(reinterpret_cast<const char*>(ids.data()),
+                               ids.size() * sizeof(std::uint32_t));
+  return answer(call, embedding_calls::Renumbered{*grouping, bytes});
+}
+
 const Offload kEmbeddingOffloads[] = {
     serve<embedding_calls::Create, create_embedding>(),
     serve_opening<embedding_calls::Open>(),
     serve_on<EmbeddingTable, embedding_calls::Info>(),
     serve<embedding_calls::Append, append_rows>(),
-    serve_on<EmbeddingTable, embedding_calls::Replace>(),
+    serve<embedding_calls::Replace, replace_row>(),
     serve<embedding_calls::Reduce, reduce_bags>(),
+    serve<embedding_calls::Group, group_rows>(),
+    serve<embedding_calls::Renumber, renumber_ids>(),
 };
 
 }  // namespace

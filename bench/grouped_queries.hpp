@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queries of `espalier-bench inference`: drawn uniformly, or the held-out lists of a category of
+// reviews, with groups of rows that were made of the others; and MERCI's way of reading their sums.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/inference_data.hpp"
+#include "kinds/embedding/greedy_groups.hpp"
+#include "kinds/embedding/memo_numbering.hpp"
+#include "kinds/embedding/review_lists.hpp"
+
+namespace espalier::bench {
+
+/// Bags of ids: bag i is of ids[ends[i - 1]] to ids[ends[i]].
+struct QuerySet {
+  std::vector<std::uint32_t> ids;
+  std::vector<std::uint64_t> ends;
+
+  [[nodiscard]] std::uint64_t begin(std::uint64_t bag) const {
+    return bag == 0 ? 0 : ends[bag - 1];
+  }
+  [[nodiscard]] std::span<const std::uint32_t> bag(std::uint64_t i) const {
+    return std::span(ids).subspan(begin(i), ends[i] - begin(i));
+  }
+};
+[[nodiscard]] QuerySet uniform_queries(const InferenceShape& shape, std::uint64_t bags,
+                                       std::uint32_t length);
+
+/// Items of a category, at a scale; nothing: there is no such category.
+[[nodiscard]] std::optional<std::uint32_t> category_items(std::string_view category, double scale);
+
+/// Lists of a category, and groups for some ratios of memory, made when they are first asked for.
+class ReviewData {
+ public:
+  explicit ReviewData(const InferenceShape& shape);
+
+  /// Held-out lists, each as likely as it is frequent.
+  [[nodiscard]] QuerySet queries(std::uint64_t bags) const;
+  [[nodiscard]] const embedding::GroupLists& groups(double ratio);
+
+ private:
+  const InferenceShape shape_;
+  const embedding::ReviewLists lists_;
+  std::optional<embedding::Communities> communities_;
+  std::map<double, embedding::GroupLists> groups_;
+};
+
+/// Rows and sums as MERCI's evaluator has them, renumbered [MERCI §4]: a table of rows without a
+/// group, one of sums in which a row of a group stands under its mask, too.
+class MerciGrouped {
+ public:
+  MerciGrouped(const InferenceShape& shape, const embedding::GroupLists& groups);
+
+  /// Ids as this table numbers them, ascending: done once, before anything is measured.
+  [[nodiscard]] std::vector<std::uint32_t> renumbered(std::span<const std::uint32_t> ids) const;
+  /// Returns how many rows it took.
+  std::uint64_t sum(const std::vector<std::uint32_t>& query, std::vector<float>& sum);
+
+ private:
+  /// MERCI's buffer of rows to read.
+  static constexpr std::size_t kBuffer = 512;
+
+  void flush(std::vector<float>& sum);
+  void take(const std::vector<float>& row, std::vector<float>& sum);
+
+  const embedding::MemoNumbering numbering_;
+  std::vector<std::uint32_t> numbers_;  // of each row
+  MerciTable alone_;                    // by row
+  MerciTable sums_;                     // by group and mask
+  std::vector<std::uint64_t> begins_;   // of each group in sums_
+  std::vector<const std::vector<float>*> buffer_;
+  std::uint64_t taken_ = 0;
+};
+
+}  // namespace espalier::bench

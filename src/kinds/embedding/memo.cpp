@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/embedding/memo.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/barrier.hpp"
+#include "base/bytes.hpp"
+#include "kinds/embedding/page_buffer.hpp"
+#include "kinds/embedding/planted_embedding_bugs.hpp"
+#include "kinds/embedding/row_codec.hpp"
+
+namespace espalier::embedding {
+namespace {
+
+constexpr std::uint32_t kWordsPerPage = rows_per_page(sizeof(std::uint32_t));
+
+}  // namespace
+
+Memo::Memo(memory::BufferPool& pool, std::uint32_t table_id, std::uint32_t dimension,
+           std::uint64_t rows, const RowGroups& groups, std::uint32_t number)
+    : pool_(pool),
+      table_id_(table_id),
+      dimension_(dimension),
+      rows_(rows),
+      number_(number),
+      sum_bytes_(row_bytes_of(EmbeddingType::fp32, dimension)),
+      divider_(rows_per_page(sum_bytes_)),
+      numbering_(groups),
+      base_rows_(std::size_t{dimension} * RowGroups::kRowsMax),
+      sum_(dimension) {}
+
+Result<std::shared_ptr<Memo>> Memo::create(memory::BufferPool& pool, std::uint32_t table_id,
+                                           std::uint32_t dimension, std::uint64_t rows,
+                                           const RowGroups& groups, std::uint32_t number) {
+  ESPALIER_ASSERT(number != 0);
+  std::shared_ptr<Memo> memo(new Memo(pool, table_id, dimension, rows, groups, number));
+  if (auto opened = memo->open(groups); !opened) return std::unexpected(opened.error());
+  return memo;
+}
+
+Result<void> Memo::open(const RowGroups& groups) {
+  const auto words = [](std::uint64_t count) {
+    return base::divide_up(count, std::uint64_t{kWordsPerPage});
+  };
+  const std::uint64_t pages = base::divide_up(numbering_.sums(), std::uint64_t{divider_.rows()});
+  constexpr std::uint32_t kWord = sizeof(std::uint32_t);
+  if (auto taken = take_pages(words(rows_), kWord, places_); !taken) return taken;
+  if (auto taken = take_pages(words(numbering_.members()), kWord, members_); !taken) return taken;
+  if (auto taken = take_pages(pages, sum_bytes_, sums_); !taken) return taken;
+  sequences_ = std::make_unique<std::atomic<std::uint64_t>[]>(pages);
+  for (std::uint64_t page = 0; page < pages; ++page) sequences_[page] = 1;
+  number_rows(groups);
+  return {};
+}
+
+Memo::~Memo() {
+  for (const std::uint64_t offset : buffers_) pool_.release(offset, kPageClass);
+}
+
+Result<void> Memo::take_pages(std::uint64_t count, std::uint32_t row_bytes, Words& pages) {
+  pages.reserve(count);
+  buffers_.reserve(buffers_.size() + count);  // so that none is lost on its way into it
+  for (std::uint64_t page = 0; page < count; ++page) {
+    const auto offset = pool_.allocate_or_reclaim(kPageClass);
+    if (!offset) return std::unexpected(offset.error());
+    buffers_.push_back(*offset);
+    pages.push_back(*offset);
+    std::byte* const buffer = pool_.at(*offset);
+    begin_buffer(buffer, sizeof(PageHeader), table_id_);
+    base::store_shared(buffer + offsetof(PageHeader, page), page);
+    base::store_shared(buffer + offsetof(PageHeader, first_row), page * rows_per_page(row_bytes));
+    base::store_shared(buffer + offsetof(PageHeader, row_bytes), row_bytes);
+    set_live(buffer);
+  }
+  return {};
+}
+
+const std::byte* Memo::word_at(const Words& pages, std::uint32_t index) const {
+  return pool_.at(pages[index / kWordsPerPage]) + sizeof(PageHeader) +
+         std::size_t{index % kWordsPerPage} * sizeof(std::uint32_t);
+}
+
+std::uint32_t Memo::word_in(const Words& pages, std::uint32_t index) const {
+  return base::load_shared<std::uint32_t>(word_at(pages, index));
+}
+
+void Memo::store_word(const Words& pages, std::uint32_t index, std::uint32_t word) {
+  base::store_shared(const_cast<std::byte*>(word_at(pages, index)), word);
+}
+
+void Memo::number_rows(const RowGroups& groups) {
+  for (std::uint32_t row = 0; row < rows_; ++row) store_word(places_, row, kNoPlace);
+  std::array<std::uint32_t, RowGroups::kRowsMax + 1> next{};
+  for (std::uint32_t size = RowGroups::kRowsMin; size <= RowGroups::kRowsMax; ++size) {
+    next[size] = numbering_.first_of_size(size);
+  }
+  std::size_t at = 0;
+  for (const std::uint8_t size : groups.sizes) {
+    const std::uint32_t number = next[size]++;
+    const std::uint32_t members = numbering_.group(number).members;
+    for (std::uint32_t i = 0; i < size; ++i, ++at) {
+      store_word(places_, groups.rows[at], place_in(number, i));
+      store_word(members_, members + i, groups.rows[at]);
+    }
+  }
+}
+
+const std::byte* Memo::sum_at(std::uint64_t sum) const {
+  const std::uint32_t page = divider_.page_of(static_cast<std::uint32_t>(sum));
+  const std::uint64_t in_page = sum - std::uint64_t{page} * divider_.rows();
+  return pool_.at(sums_[page]) + sizeof(PageHeader) + in_page * sum_bytes_;
+}
+
+Memo::Sum Memo::sum_of(const NumberedGroup& group, std::uint32_t mask) const {
+  std::uint32_t rank = rank_of_mask(mask);
+  if (planted(Bug::group_border_off_by_one) && rank + 1 == group_sums(group.rows)) ++rank;
+  const std::uint32_t sum = group.sums + rank;
+  return {sum_at(sum), divider_.page_of(sum)};
+}
+
+Memo::Range Memo::pages_of(const NumberedGroup& group) const {
+  return {divider_.page_of(group.sums), divider_.page_of(group.sums + group_sums(group.rows) - 1)};
+}
+
+// Rows that are counted are replaced under the lock alone.
+void Memo::load_rows(const RowsAtRest& rows, const NumberedGroup& group) const {
+  for (std::uint32_t i = 0; i < group.rows; ++i) {
+    const std::uint32_t row = row_of(group, i);
+    const std::uint32_t page = rows.divider.page_of(row);
+    const std::byte* const at =
+        rows.list.rows_of(page) + std::size_t{row - page * rows.divider.rows()} * rows.row_bytes;
+    load_row(rows.type, {at, rows.row_bytes},
+             std::span(base_rows_).subspan(std::size_t{i} * dimension_, dimension_));
+  }
+}
+
+// The sum without the last row is there already, or is a row.
+void Memo::add_sum(const NumberedGroup& group, std::uint32_t mask) const {
+  const auto last = static_cast<std::uint32_t>(std::bit_width(mask)) - 1;
+  const std::uint32_t rest = mask ^ (std::uint32_t{1} << last);
+  const float* before = base_rows_.data();
+  if (std::has_single_bit(rest)) {
+    before += static_cast<std::size_t>(std::countr_zero(rest)) * dimension_;
+  } else {
+    const std::byte* const at = sum_at(group.sums + rank_of_mask(rest));
+    for (std::uint32_t c = 0; c < dimension_; ++c) {
+      sum_[c] = base::load_shared<float>(at + sizeof(float) * c);
+    }
+    before = sum_.data();
+  }
+  const float* const row = base_rows_.data() + std::size_t{last} * dimension_;
+  for (std::uint32_t c = 0; c < dimension_; ++c) sum_[c] = before[c] + row[c];
+}
+
+void Memo::compute(const RowsAtRest& rows, const NumberedGroup& group) {
+  load_rows(rows, group);
+  const std::uint32_t end = std::uint32_t{1} << group.rows;
+  for (std::uint32_t mask = 3; mask < end; ++mask) {
+    if (std::has_single_bit(mask)) continue;
+    add_sum(group, mask);
+    store_words(const_cast<std::byte*>(sum_at(group.sums + rank_of_mask(mask))),
+                reinterpret_cast<const std::byte*>(sum_.data()), sum_bytes_);
+  }
+}
+
+bool Memo::compute_some(const RowsAtRest& rows, std::uint64_t sums) {
+  if (closed_) return false;
+  std::uint64_t done = 0;
+  do {
+    const NumberedGroup group = numbering_.group(computed_);
+    compute(rows, group);
+    done += group_sums(group.rows);
+  } while (++computed_ < numbering_.groups() && done < sums);
+  const bool more = computed_ < numbering_.groups();
+  const auto pages = more ? numbering_.group(computed_).sums / divider_.rows()
+                          : static_cast<std::uint32_t>(sums_.size());
+  for (; pages_computed_ < pages; ++pages_computed_) {
+    sequences_[pages_computed_].store(2, std::memory_order_release);
+  }
+  return more;
+}
+
+void Memo::unmemoise(std::uint32_t group) {
+  if (closed_ || planted(Bug::group_not_unmemoised)) return;
+  const Range range = pages_of(numbering_.group(group));
+  for (std::uint32_t page = range.first; page <= range.last && page < pages_computed_; ++page) {
+    const std::uint64_t before = sequences_[page].load(std::memory_order_relaxed);
+    ESPALIER_DEBUG_ASSERT(before % 2 == 0);
+    sequences_[page].store(before + 1, std::memory_order_relaxed);
+  }
+  base::release_fence();
+}
+
+void Memo::memoise(const RowsAtRest& rows, std::uint32_t group) {
+  if (closed_) return;
+  const NumberedGroup numbered = numbering_.group(group);
+  if (group < computed_ && !planted(Bug::sums_not_recomputed)) compute(rows, numbered);
+  if (planted(Bug::group_not_unmemoised)) return;
+  const Range range = pages_of(numbered);
+  for (std::uint32_t page = range.first; page <= range.last && page < pages_computed_; ++page) {
+    const std::uint64_t before = sequences_[page].load(std::memory_order_relaxed);
+    sequences_[page].store(before + 1, std::memory_order_release);
+  }
+}
+
+void Memo::close() {
+  closed_ = true;
+  for (std::uint32_t page = 0; page < pages_computed_; ++page) {
+    const std::uint64_t before = sequences_[page].load(std::memory_order_relaxed);
+    sequences_[page].store(before | 1, std::memory_order_relaxed);
+  }
+  base::release_fence();
+}
+
+std::vector<std::string> Memo::faults(const RowsAtRest& rows) const {
+  std::vector<std::string> wrong;
+  for (std::uint32_t page = 0; page < pages_computed_; ++page) {
+    if (sequence_of(page) % 2 != 0) {
+      wrong.push_back("page " + std::to_string(page) + " of sums has an odd sequence");
+    }
+  }
+  for (std::uint32_t number = 0; number < computed_; ++number) add_faults(rows, number, wrong);
+  return wrong;
+}
+
+void Memo::add_faults(const RowsAtRest& rows, std::uint32_t number,
+                      std::vector<std::string>& wrong) const {
+  const NumberedGroup group = numbering_.group(number);
+  const std::string name = "group " + std::to_string(number);
+  for (std::uint32_t i = 0; i < group.rows; ++i) {
+    if (place_of(row_of(group, i)) == place_in(number, i)) continue;
+    wrong.push_back(name + ": row " + std::to_string(i) + " has another place");
+  }
+  load_rows(rows, group);
+  for (std::uint32_t mask = 3; mask < std::uint32_t{1} << group.rows; ++mask) {
+    if (std::has_single_bit(mask)) continue;
+    add_sum(group, mask);
+    const std::byte* const at = sum_at(group.sums + rank_of_mask(mask));
+    for (std::uint32_t c = 0; c < dimension_; ++c) {
+      const auto there = base::load_shared<float>(at + sizeof(float) * c);
+      if (there == sum_[c] || (std::isnan(there) && std::isnan(sum_[c]))) continue;
+      wrong.push_back(name + ": sum " + std::to_string(mask) + " is not that of its rows");
+      break;
+    }
+  }
+}
+
+bool Memo::free_some(std::uint32_t& steps, std::uint64_t& freed_bytes) {
+  for (; !buffers_.empty(); --steps) {
+    if (steps == 0) return false;
+    pool_.release(buffers_.back(), kPageClass);
+    buffers_.pop_back();
+    freed_bytes += kPageBytes;
+  }
+  return true;
+}
+
+}  // namespace espalier::embedding

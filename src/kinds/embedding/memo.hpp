@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memoised sums of an embedding table: of each group of its rows the sums of any two or more, as
+// rows of fp32 [MERCI; RAMBDA §VI-D]. memo_numbering.hpp says how they are numbered.
+//
+//   place_of   for each row its place, or that it has no group    4 bytes each
+//   members    rows of all groups, one behind the other           4 bytes each
+//   sums       rows of fp32, in pages of 2 MiB, with a sequence for each page
+//
+// All of it lies in pages of the store's pool, and is counted as the table's memory.
+//
+// Invariants
+// 1. The sequence of a page of sums is odd while its sums must not be read: until they are there,
+//    while a row of one of its groups is replaced, and for good once the table has other groups.
+//    It is another even number afterwards. So who finds it even before and after it has read a
+//    sum, and the same, has read the sum of rows that were in the table together.
+// 2. Sequences and sums change under the lock of replacements of the table alone.
+// 3. Groups and their numbering never change: other groups are another Memo, of another number.
+//
+// Thread: reading any; what changes something one at a time, under that lock.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "espalier/error.hpp"
+#include "kinds/embedding/memo_numbering.hpp"
+#include "kinds/embedding/row_place.hpp"
+#include "memory/buffer_pool.hpp"
+
+namespace espalier::embedding {
+
+/// Where the rows of a table lie, for who keeps replacements out.
+struct RowsAtRest {
+  PageList list;
+  PageDivider divider;
+  EmbeddingType type;
+  std::uint32_t row_bytes;
+};
+
+class Memo {
+ public:
+  /// Makes room for the sums of these groups; none of them may be read yet.
+  /// Cost: a look at each row's place, of the table's first `rows`.
+  /// Errors: out_of_memory. Requires: no fault_of_groups(); the pool outlives it.
+  static Result<std::shared_ptr<Memo>> create(memory::BufferPool& pool, std::uint32_t table_id,
+                                              std::uint32_t dimension, std::uint64_t rows,
+                                              const RowGroups& groups, std::uint32_t number);
+  /// Gives its memory back.
+  ~Memo();
+  Memo(const Memo&) = delete;
+  Memo& operator=(const Memo&) = delete;
+
+  /// Which grouping of its table it is: never 0.
+  [[nodiscard]] std::uint32_t number() const { return number_; }
+  [[nodiscard]] const MemoNumbering& numbering() const { return numbering_; }
+  [[nodiscard]] std::uint32_t sum_bytes() const { return sum_bytes_; }
+  [[nodiscard]] std::uint64_t memory_bytes() const { return buffers_.size() * kPageBytes; }
+
+  /// The place of a row, or kNoPlace.
+  [[nodiscard]] std::uint32_t place_of(std::uint32_t row) const {
+    return row < rows_ ? word_in(places_, row) : kNoPlace;
+  }
+  [[nodiscard]] std::uint32_t row_of(const NumberedGroup& group, std::uint32_t member) const {
+    return word_in(members_, group.members + member);
+  }
+  /// Requires: numbering().is_place().
+  [[nodiscard]] std::uint32_t row_of_place(std::uint32_t place) const {
+    return row_of(numbering_.group(group_of_place(place)), place & 7);
+  }
+  /// Where the sum of some rows of a group lies, and on which page.
+  struct Sum {
+    const std::byte* at;
+    std::uint32_t page;
+  };
+  [[nodiscard]] Sum sum_of(const NumberedGroup& group, std::uint32_t mask) const;
+
+  /// The sequence of a page of sums. See PageList.
+  [[nodiscard]] std::uint64_t sequence_of(std::uint32_t page) const {
+    return sequences_[page].load(std::memory_order_acquire);
+  }
+  [[nodiscard]] std::uint64_t sequence_again(std::uint32_t page) const {
+    return sequences_[page].load(std::memory_order_relaxed);
+  }
+
+  // --- under the lock of replacements -----------------------------------------------------------
+
+  [[nodiscard]] bool is_computed() const { return computed_ == numbering_.groups(); }
+  /// Computes the sums of one group or some more; returns whether there are others to do. Those of
+  /// a page may be read when all of them are there. Cost: `sums` sums, or those of one group.
+  /// Requires: not is_computed().
+  bool compute_some(const RowsAtRest& rows, std::uint64_t sums);
+  /// Nobody reads the sums of this group from now on.
+  void unmemoise(std::uint32_t group);
+  /// Computes the sums of this group again; they may be read as before unmemoise().
+  void memoise(const RowsAtRest& rows, std::uint32_t group);
+  /// Nobody reads any sum from now on.
+  void close();
+
+  /// What is wrong with the numbering and the sums, in words. Cost: all sums once more.
+  [[nodiscard]] std::vector<std::string> faults(const RowsAtRest& rows) const;
+  /// Gives back some pages, of a table that was dropped; returns whether all are.
+  bool free_some(std::uint32_t& steps, std::uint64_t& freed_bytes);
+
+ private:
+  using Words = std::vector<std::uint64_t>;  // offsets of pages
+  struct Range {
+    std::uint32_t first;
+    std::uint32_t last;
+  };
+
+  Memo(memory::BufferPool& pool, std::uint32_t table_id, std::uint32_t dimension,
+       std::uint64_t rows, const RowGroups& groups, std::uint32_t number);
+  Result<void> open(const RowGroups& groups);
+  Result<void> take_pages(std::uint64_t count, std::uint32_t row_bytes, Words& pages);
+  void number_rows(const RowGroups& groups);
+  [[nodiscard]] const std::byte* word_at(const Words& pages, std::uint32_t index) const;
+  [[nodiscard]] std::uint32_t word_in(const Words& pages, std::uint32_t index) const;
+  void store_word(const Words& pages, std::uint32_t index, std::uint32_t word);
+  [[nodiscard]] const std::byte* sum_at(std::uint64_t sum) const;
+  [[nodiscard]] Range pages_of(const NumberedGroup& group) const;
+  void load_rows(const RowsAtRest& rows, const NumberedGroup& group) const;
+  void add_sum(const NumberedGroup& group, std::uint32_t mask) const;
+  void compute(const RowsAtRest& rows, const NumberedGroup& group);
+  void add_faults(const RowsAtRest& rows, std::uint32_t number,
+                  std::vector<std::string>& wrong) const;
+
+  memory::BufferPool& pool_;
+  const std::uint32_t table_id_;
+  const std::uint32_t dimension_;
+  const std::uint64_t rows_;
+  const std::uint32_t number_;
+  const std::uint32_t sum_bytes_;
+  const PageDivider divider_;
+  const MemoNumbering numbering_;
+  Words places_;
+  Words members_;
+  Words sums_;
+  Words buffers_;  // all of them
+  std::unique_ptr<std::atomic<std::uint64_t>[]> sequences_;
+  // Under the lock.
+  std::uint32_t computed_ = 0;        // groups whose sums are there
+  std::uint32_t pages_computed_ = 0;  // pages whose sums all are
+  bool closed_ = false;
+  mutable std::vector<float> base_rows_;  // of one group
+  mutable std::vector<float> sum_;
+};
+
+}  // namespace espalier::embedding

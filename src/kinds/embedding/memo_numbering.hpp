@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the rows of groups are numbered, so that offsets are arithmetic [MERCI §4].
+//
+//   groups   those of 2 | those of 3 | ... | those of 8     numbered, in the order of their sizes
+//   members  2 of each  | 3 of each  | ... | 8 of each      rows of groups, one behind the other
+//   sums     1 of each  | 4 of each  | ... | 247 of each    2^n - 1 - n for n rows
+//
+// Groups of one size lie together, in the order in which they were given. A row of a group has a
+// place: the number of the group, and in the low 3 bits which of its rows it is. So a place says by
+// shifts what bags have to know of each id, and where a group's members and sums begin follows by a
+// few comparisons and a multiplication. The sum of some of a group's rows has the rank of its mask
+// among the masks of two bits or more.
+//
+// Thread: plain values.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "espalier/embedding_types.hpp"
+
+namespace espalier::embedding {
+
+/// An id with this bit is a place: that of a row which has a group.
+inline constexpr std::uint32_t kPlaceBit = std::uint32_t{1} << 31;
+inline constexpr std::uint32_t kNoPlace = ~std::uint32_t{0};
+/// No table with groups has more rows, so that no id has kPlaceBit.
+inline constexpr std::uint64_t kGroupedTableRowsMax = kPlaceBit;
+/// No table has more groups, so that no place has kPlaceBit.
+inline constexpr std::uint32_t kGroupsMax = 1 << 28;
+
+[[nodiscard]] constexpr std::uint32_t place_in(std::uint32_t group, std::uint32_t member) {
+  return group << 3 | member;
+}
+[[nodiscard]] constexpr std::uint32_t group_of_place(std::uint32_t place) { return place >> 3; }
+/// The bit of a row in the masks of its group.
+[[nodiscard]] constexpr std::uint32_t bit_of_place(std::uint32_t place) {
+  return std::uint32_t{1} << (place & 7);
+}
+static_assert(RowGroups::kRowsMax == 8);
+
+struct NumberedGroup {
+  std::uint32_t rows = 0;
+  std::uint32_t members = 0;  // where its rows begin among the rows of all groups
+  std::uint32_t sums = 0;     // where its sums begin
+};
+
+/// Which of a group's sums that of `mask` is. Requires: it has two bits or more.
+[[nodiscard]] constexpr std::uint32_t rank_of_mask(std::uint32_t mask) {
+  return mask - 1 - static_cast<std::uint32_t>(std::bit_width(mask));
+}
+
+class MemoNumbering {
+ public:
+  MemoNumbering() = default;
+  /// Requires: no fault_of_groups().
+  explicit MemoNumbering(const RowGroups& groups);
+
+  [[nodiscard]] std::uint32_t groups() const { return first_.back(); }
+  [[nodiscard]] std::uint32_t members() const { return members_.back(); }
+  [[nodiscard]] std::uint64_t sums() const { return sums_.back(); }
+
+  /// Requires: the group is below groups().
+  [[nodiscard]] NumberedGroup group(std::uint32_t number) const {
+    std::uint32_t of_size = 0;
+    while (number >= first_[of_size + 1]) ++of_size;
+    const std::uint32_t within = number - first_[of_size];
+    const std::uint32_t rows = of_size + RowGroups::kRowsMin;
+    return {rows, members_[of_size] + within * rows,
+            static_cast<std::uint32_t>(sums_[of_size]) + within * group_sums(rows)};
+  }
+  /// The first group of so many rows.
+  [[nodiscard]] std::uint32_t first_of_size(std::uint32_t rows) const {
+    return first_[rows - RowGroups::kRowsMin];
+  }
+  /// Whether a row has it, for places from elsewhere.
+  [[nodiscard]] bool is_place(std::uint32_t place) const {
+    const std::uint32_t number = group_of_place(place);
+    return number < groups() && (place & 7) < group(number).rows;
+  }
+
+ private:
+  static constexpr std::size_t kSizes = RowGroups::kRowsMax - RowGroups::kRowsMin + 1;
+
+  // Before the groups of each size.
+  std::array<std::uint32_t, kSizes + 1> first_{};
+  std::array<std::uint32_t, kSizes + 1> members_{};
+  std::array<std::uint64_t, kSizes + 1> sums_{};
+};
+
+/// Why a table of so many rows cannot have these groups; nothing: it can.
+/// Cost: a look at each id, and a bit for each row of the table.
+[[nodiscard]] std::optional<std::string> fault_of_groups(const RowGroups& groups,
+                                                         std::uint64_t rows);
+
+}  // namespace espalier::embedding

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which rows a bag reads of a table with groups: sums in place of rows of one group.
+//
+// Ids are taken in pieces. In a piece each group that has two ids or more reads one sum; an id that
+// comes again, one whose group has no other, and one without a group read the row itself. Sums come
+// before rows, in the order in which ids bring them. So what a bag comes to has other roundings
+// than by its rows alone, but is still the same for the same ids and groups.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kinds/embedding/memo.hpp"
+
+namespace espalier::embedding {
+
+/// What is read: a row of the table, or a sum of a group.
+struct PlannedRow {
+  std::uint32_t row;   // of a sum the number of its group
+  std::uint32_t mask;  // 0: a row
+};
+
+/// How the ids of bags are taken.
+struct MemoUse {
+  bool sums = false;        // may be read: else each id reads its row
+  bool renumbered = false;  // ids with kPlaceBit are places
+};
+
+class MemoPlanner {
+ public:
+  /// At most so many ids are taken together.
+  static constexpr std::uint32_t kPieceIds = 512;
+
+  /// `rows`: ids below are rows. Requires: the memo outlives it.
+  MemoPlanner(const Memo& memo, std::uint64_t rows, MemoUse use)
+      : memo_(memo), rows_(rows), use_(use) {}
+
+  /// Plans some ids of one bag. Returns the place of an id that names no row, if one does, and
+  /// planned() is of no use then. Requires: at most kPieceIds. Cost: some cycles for each.
+  [[nodiscard]] std::optional<std::uint32_t> plan(std::span<const std::uint32_t> ids);
+  [[nodiscard]] std::span<const PlannedRow> planned() const {
+    return std::span(planned_).first(count_);
+  }
+
+ private:
+  static constexpr std::uint32_t kSlots = 2 * kPieceIds;  // a power of two
+  struct Group {
+    std::uint32_t number;
+    std::uint32_t mask;
+    std::uint32_t id;  // its first one
+    std::uint32_t slot;
+  };
+
+  [[nodiscard]] std::optional<std::uint32_t> find_places(std::span<const std::uint32_t> ids);
+  void add_to_group(std::uint32_t place, std::uint32_t id);
+
+  const Memo& memo_;
+  const std::uint64_t rows_;
+  const MemoUse use_;
+  std::array<std::uint32_t, kPieceIds> places_;
+  std::array<std::uint32_t, kPieceIds> rows_of_ids_;
+  std::array<PlannedRow, kPieceIds> planned_;
+  std::array<std::uint32_t, kPieceIds> alone_;
+  std::array<Group, kPieceIds> groups_;
+  // Where a group stands in groups_; what is there of pieces before names another slot.
+  std::array<std::uint16_t, kSlots> slots_{};
+  std::uint32_t group_count_ = 0;
+  std::uint32_t alone_count_ = 0;
+  std::uint32_t count_ = 0;
+};
+
+}  // namespace espalier::embedding

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/embedding/query_lists.hpp"
+
+#include <algorithm>
+
+namespace espalier::embedding {
+
+std::uint64_t GroupLists::sums() const {
+  std::uint64_t all = 0;
+  for (const std::uint8_t size : sizes) all += group_sums(size);
+  return all;
+}
+
+ReadRows rows_to_read(const QueryLists& lists, const RowGroups& groups, std::uint64_t rows) {
+  constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  std::vector<std::uint32_t> group_of(rows, kNone);
+  std::size_t at = 0;
+  for (std::uint32_t group = 0; group < groups.sizes.size(); ++group) {
+    for (std::uint32_t i = 0; i < groups.sizes[group]; ++i) group_of[groups.rows[at++]] = group;
+  }
+  ReadRows read;
+  std::vector<std::uint32_t> ids;
+  std::vector<std::uint32_t> met;
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    ids.assign(lists.list(i).begin(), lists.list(i).end());
+    std::ranges::sort(ids);
+    met.clear();
+    std::uint64_t alone = 0;
+    for (std::size_t j = 0; j < ids.size(); ++j) {
+      const std::uint32_t group = group_of[ids[j]];
+      if (group == kNone || (j != 0 && ids[j] == ids[j - 1])) {
+        ++alone;
+      } else {
+        met.push_back(group);
+      }
+    }
+    std::ranges::sort(met);
+    const auto groups_met =
+        static_cast<std::uint64_t>(std::unique(met.begin(), met.end()) - met.begin());
+    read.ids += std::uint64_t{lists.weight(i)} * ids.size();
+    read.rows += lists.weight(i) * (alone + groups_met);
+  }
+  return read;
+}
+
+std::uint64_t sums_for_ratio(std::uint64_t rows, std::uint32_t row_bytes, std::uint32_t dimension,
+                             double ratio) {
+  // Each row has a number, and each place of a group its row: of these there are no more.
+  const double numbering = static_cast<double>(rows) * 2 * sizeof(std::uint32_t);
+  const double bytes = static_cast<double>(rows) * row_bytes * ratio - numbering;
+  if (bytes <= 0) return 0;
+  return static_cast<std::uint64_t>(bytes / (static_cast<double>(dimension) * sizeof(float)));
+}
+
+}  // namespace espalier::embedding

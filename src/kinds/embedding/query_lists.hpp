@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lists of ids that queries ask for, each with how often it came, and groups of rows as they are
+// made of them; what of the rows that queries read groups save.
+//
+// Thread: plain values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "espalier/embedding_types.hpp"
+
+namespace espalier::embedding {
+
+class QueryLists {
+ public:
+  void add(std::span<const std::uint32_t> ids, std::uint32_t weight) {
+    ids_.insert(ids_.end(), ids.begin(), ids.end());
+    ends_.push_back(ids_.size());
+    weights_.push_back(weight);
+  }
+
+  [[nodiscard]] std::size_t size() const { return ends_.size(); }
+  [[nodiscard]] std::span<const std::uint32_t> list(std::size_t i) const {
+    const std::size_t begin = i == 0 ? 0 : ends_[i - 1];
+    return std::span(ids_).subspan(begin, ends_[i] - begin);
+  }
+  [[nodiscard]] std::uint32_t weight(std::size_t i) const { return weights_[i]; }
+  /// Of all lists, each once.
+  [[nodiscard]] std::span<const std::uint32_t> ids() const { return ids_; }
+
+ private:
+  std::vector<std::uint32_t> ids_;
+  std::vector<std::uint64_t> ends_;
+  std::vector<std::uint32_t> weights_;
+};
+
+/// Groups with their memory.
+struct GroupLists {
+  std::vector<std::uint8_t> sizes;
+  std::vector<std::uint32_t> rows;
+
+  void add(std::span<const std::uint32_t> group) {
+    sizes.push_back(static_cast<std::uint8_t>(group.size()));
+    rows.insert(rows.end(), group.begin(), group.end());
+  }
+  [[nodiscard]] RowGroups get() const { return {sizes, rows}; }
+  /// Rows of sums that they keep.
+  [[nodiscard]] std::uint64_t sums() const;
+};
+
+/// What reading lists takes, each as often as it came.
+struct ReadRows {
+  std::uint64_t ids = 0;
+  std::uint64_t rows = 0;  // sums among them
+
+  [[nodiscard]] double saved() const {
+    return ids == 0 ? 0 : 1 - static_cast<double>(rows) / static_cast<double>(ids);
+  }
+};
+/// Requires: all ids are below `rows`, and those of groups are there once.
+[[nodiscard]] ReadRows rows_to_read(const QueryLists& lists, const RowGroups& groups,
+                                    std::uint64_t rows);
+
+/// Of the sums and numbering that a table may have: how many sums there is room for, in a table of
+/// `rows` rows of `row_bytes` each, if all of it may be `ratio` of the rows' bytes.
+[[nodiscard]] std::uint64_t sums_for_ratio(std::uint64_t rows, std::uint32_t row_bytes,
+                                           std::uint32_t dimension, double ratio);
+
+}  // namespace espalier::embedding

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/embedding/row_window.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "kinds/embedding/gather.hpp"
+
+namespace espalier::embedding {
+
+RowWindow::RowWindow(const EmbeddingTable& table, const EmbeddingBags& bags,
+                     std::shared_ptr<const Memo> memo, MemoUse use)
+    : table_(table), bags_(bags), memo_(std::move(memo)), table_rows_(table.rows()) {
+  rows_ = plain_rows_.data();
+  pages_ = plain_pages_.data();
+  if (memo_ == nullptr) return;
+  planned_ = std::make_unique<Planned>(*memo_, table_rows_, use);
+  rows_ = planned_->rows.data();
+  pages_ = planned_->pages.data();
+}
+
+std::uint32_t RowWindow::end_of_ids(std::size_t bag) const {
+  return bag + 1 < bags_.offsets.size() ? bags_.offsets[bag + 1]
+                                        : static_cast<std::uint32_t>(bags_.ids.size());
+}
+
+std::uint32_t RowWindow::end_of_bag(std::size_t bag) const {
+  if (planned_ == nullptr) return end_of_ids(bag);
+  return bag < planned_->bag ? planned_->ends[bag % Planned::kBags] : kNotPlanned;
+}
+
+std::expected<void, WrongId> RowWindow::fill() {
+  if (head_ >= tail_ - head_) compact();
+  return planned_ == nullptr ? fill_plain() : fill_planned();
+}
+
+void RowWindow::compact() {
+  const std::uint32_t left = size();
+  std::memmove(rows_, rows_ + head_, left * sizeof *rows_);
+  std::memmove(pages_, pages_ + head_, left * sizeof *pages_);
+  if (planned_ != nullptr) {
+    std::copy_n(planned_->of.begin() + head_, left, planned_->of.begin());
+  }
+  head_ = 0;
+  tail_ = left;
+}
+
+void RowWindow::resolve(const PageList& list, std::uint32_t row, std::uint32_t at) {
+  const PageDivider& divider = table_.divider();
+  const std::uint32_t page = divider.page_of(row);
+  rows_[at] = list.rows_of(page) + std::size_t{row - page * divider.rows()} * table_.row_bytes();
+  pages_[at] = page;
+}
+
+// Lines of the first rows are asked for here, those of later ones while the first are folded.
+std::expected<void, WrongId> RowWindow::fill_plain() {
+  if (head_ != 0) compact();
+  const PageList list = table_.page_list();
+  const auto ids = static_cast<std::uint32_t>(bags_.ids.size());
+  const std::uint32_t row_bytes = table_.row_bytes();
+  const auto room = static_cast<std::uint32_t>(plain_rows_.size());
+  const std::uint32_t end = ids - first_ > room ? room : ids - first_;
+  for (; tail_ < end; ++tail_) {
+    const std::uint32_t at = first_ + tail_;
+    const std::uint32_t id = bags_.ids[at];
+    if (id >= table_rows_) [[unlikely]] {
+      return std::unexpected(WrongId{id, at, table_rows_});
+    }
+    resolve(list, id, tail_);
+    if (first_ == 0) prefetch_later(rows_[tail_], row_bytes);
+  }
+  return {};
+}
+
+void RowWindow::resolve_planned(const PageList& list, const PlannedRow& row, std::uint32_t at) {
+  planned_->of[at] = row;
+  if (row.mask == 0) {
+    resolve(list, row.row, at);
+    return prefetch_later(rows_[at], table_.row_bytes());
+  }
+  const Memo::Sum sum = memo_->sum_of(memo_->numbering().group(row.row), row.mask);
+  rows_[at] = sum.at;
+  pages_[at] = sum.page | kSumPage;
+  prefetch_later(sum.at, memo_->sum_bytes());
+}
+
+std::expected<void, WrongId> RowWindow::fill_planned() {
+  const PageList list = table_.page_list();
+  Planned& plan = *planned_;
+  while (size() < kStepRows + kAheadRows && plan.bag < bags_.offsets.size() &&
+         plan.bag - bag_ < Planned::kBags) {
+    const std::uint32_t end = end_of_ids(plan.bag);
+    const std::uint32_t some = std::min(end - plan.id, MemoPlanner::kPieceIds);
+    const auto wrong = plan.planner.plan(bags_.ids.subspan(plan.id, some));
+    if (wrong) {
+      const std::uint32_t at = plan.id + *wrong;
+      return std::unexpected(WrongId{bags_.ids[at], at, table_rows_});
+    }
+    if (tail_ + plan.planner.planned().size() > Planned::kRoom) compact();
+    for (const PlannedRow& row : plan.planner.planned()) resolve_planned(list, row, tail_++);
+    plan.id += some;
+    if (plan.id == end) plan.ends[plan.bag++ % Planned::kBags] = first_ + size();
+  }
+  return {};
+}
+
+void RowWindow::pass(std::uint32_t rows, std::size_t next_bag) {
+  ESPALIER_DEBUG_ASSERT(rows <= size());
+  head_ += rows;
+  first_ += rows;
+  bag_ = next_bag;
+}
+
+// From the last to the first, so that each row moves once.
+void RowWindow::put_back(std::uint32_t rows) {
+  if (planned_ == nullptr) return;
+  compact();
+  Planned& plan = *planned_;
+  const PageList list = table_.page_list();
+  for (std::uint32_t i = rows; i-- > 0;) {
+    if ((pages_[i] & kSumPage) == 0) continue;
+    if (memo_->sequence_of(pages_[i] & ~kSumPage) % 2 == 0) continue;
+    const PlannedRow sum = plan.of[i];
+    const auto more = static_cast<std::uint32_t>(std::popcount(sum.mask)) - 1;
+    ESPALIER_ASSERT(tail_ + more <= Planned::kRoom);
+    const std::uint32_t behind = tail_ - i - 1;
+    std::memmove(rows_ + i + 1 + more, rows_ + i + 1, behind * sizeof *rows_);
+    std::memmove(pages_ + i + 1 + more, pages_ + i + 1, behind * sizeof *pages_);
+    std::copy_backward(plan.of.begin() + i + 1, plan.of.begin() + tail_,
+                       plan.of.begin() + tail_ + more);
+    tail_ += more;
+    const NumberedGroup group = memo_->numbering().group(sum.row);
+    std::uint32_t at = i;
+    for (std::uint32_t mask = sum.mask; mask != 0; mask &= mask - 1, ++at) {
+      const auto member = static_cast<std::uint32_t>(std::countr_zero(mask));
+      resolve_planned(list, {memo_->row_of(group, member), 0}, at);
+    }
+    for (std::size_t bag = bag_; bag < plan.bag; ++bag) {
+      std::uint32_t& end = plan.ends[bag % Planned::kBags];
+      if (end > first_ + i) end += more;
+    }
+  }
+}
+
+}  // namespace espalier::embedding

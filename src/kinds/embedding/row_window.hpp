@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The next rows of a reduction, resolved to addresses far ahead of their turn: that is when ids are
+// checked and lines asked for.
+//
+//   ids   ... | rows of this step | rows ahead, 64 or more | not yet resolved ...
+//
+// Of a table without groups each id is a row. With groups bags are planned piece by piece
+// (memo_planner.hpp), so a bag has as many rows or fewer; sums that must not be read when their
+// turn comes are put back into the rows that they are made of.
+//
+// Rows are counted from the first one of the reduction. Thread: one at a time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "espalier/embedding_types.hpp"
+#include "kinds/embedding/embedding_table.hpp"
+#include "kinds/embedding/memo_planner.hpp"
+#include "kinds/embedding/reduction_work.hpp"
+
+namespace espalier::embedding {
+
+class RowWindow {
+ public:
+  static constexpr std::uint32_t kStepRows = 64;
+  /// How far ahead of their turn rows are resolved at least.
+  static constexpr std::uint32_t kAheadRows = 64;
+  /// Bags that a step ends at most.
+  static constexpr std::uint32_t kStepBags = 256;
+  /// The number of a page of sums has this bit.
+  static constexpr std::uint32_t kSumPage = std::uint32_t{1} << 31;
+  static constexpr std::uint32_t kNotPlanned = ~std::uint32_t{0};
+
+  /// The table and the bags outlive it.
+  RowWindow(const EmbeddingTable& table, const EmbeddingBags& bags,
+            std::shared_ptr<const Memo> memo, MemoUse use);
+  RowWindow(const RowWindow&) = delete;
+  RowWindow& operator=(const RowWindow&) = delete;
+
+  /// Resolves rows until enough are ahead. Errors: WrongId.
+  std::expected<void, WrongId> fill();
+
+  /// Those of this step first.
+  [[nodiscard]] const std::byte* const* rows() const { return rows_ + head_; }
+  /// On which page each lies.
+  [[nodiscard]] const std::uint32_t* pages() const { return pages_ + head_; }
+  [[nodiscard]] std::uint32_t size() const { return tail_ - head_; }
+  /// Which row the first of them is.
+  [[nodiscard]] std::uint32_t first() const { return first_; }
+  /// Of a bag that is not over: the row behind its last one, or kNotPlanned.
+  [[nodiscard]] std::uint32_t end_of_bag(std::size_t bag) const;
+  [[nodiscard]] const Memo* memo() const { return memo_.get(); }
+
+  /// So many rows, up to the end of this bag, were folded.
+  void pass(std::uint32_t rows, std::size_t next_bag);
+  /// Puts sums among the first rows, whose page has an odd sequence, back into their rows.
+  void put_back(std::uint32_t rows);
+
+ private:
+  /// With groups: what lies in the window is planned in pieces, and may grow.
+  struct Planned {
+    static constexpr std::uint32_t kRoom =
+        kStepRows + kAheadRows + MemoPlanner::kPieceIds + kStepRows * RowGroups::kRowsMax;
+    static constexpr std::uint32_t kBags = 2 * kStepBags;
+
+    Planned(const Memo& memo, std::uint64_t table_rows, MemoUse use)
+        : planner(memo, table_rows, use) {}
+
+    MemoPlanner planner;
+    std::array<const std::byte*, kRoom> rows;
+    std::array<std::uint32_t, kRoom> pages;
+    std::array<PlannedRow, kRoom> of;
+    std::array<std::uint32_t, kBags> ends;  // of bags from the current one on, by number mod kBags
+    std::size_t bag = 0;                    // the first that is not planned to its end
+    std::uint32_t id = 0;                   // the first id that is not planned
+  };
+
+  std::expected<void, WrongId> fill_plain();
+  std::expected<void, WrongId> fill_planned();
+  void compact();
+  void resolve(const PageList& list, std::uint32_t row, std::uint32_t at);
+  void resolve_planned(const PageList& list, const PlannedRow& row, std::uint32_t at);
+  [[nodiscard]] std::uint32_t end_of_ids(std::size_t bag) const;
+
+  const EmbeddingTable& table_;
+  const EmbeddingBags bags_;
+  const std::shared_ptr<const Memo> memo_;
+  const std::uint64_t table_rows_;
+  const std::byte** rows_ = nullptr;
+  std::uint32_t* pages_ = nullptr;
+  std::uint32_t head_ = 0;
+  std::uint32_t tail_ = 0;
+  std::uint32_t first_ = 0;
+  std::size_t bag_ = 0;
+  std::array<const std::byte*, kStepRows + kAheadRows> plain_rows_;
+  std::array<std::uint32_t, kStepRows + kAheadRows> plain_pages_;
+  std::unique_ptr<Planned> planned_;
+};
+
+}  // namespace espalier::embedding

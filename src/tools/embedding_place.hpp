@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands on embedding tables share: the way to a node's tables, and what its refusals
+// say.
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "espalier/embedding_table.hpp"
+#include "tools/commands.hpp"
+#include "tools/environment.hpp"
+
+namespace espalier::tools {
+
+/// A node, and what is asked of it.
+struct EmbeddingPlace {
+  std::string address;
+  Store store;
+};
+
+/// Connects to the node that --at or ESPALIER_AT names.
+[[nodiscard]] Outcome<EmbeddingPlace> open_embeddings(const Environment& environment,
+                                                      const std::optional<std::string>& at);
+/// "embedding table 'items'".
+[[nodiscard]] std::string embedding_quoted(const std::string& name);
+/// What could not be done with a table of this name, and why.
+[[nodiscard]] std::unexpected<Failure> fail_on_embedding(const EmbeddingPlace& place,
+                                                         const std::string& what,
+                                                         const std::string& name,
+                                                         const Error& error);
+
+/// espalier embedding build.
+void add_embedding_build(CLI::App& parent, Environment& environment, Action& chosen);
+
+}  // namespace espalier::tools
