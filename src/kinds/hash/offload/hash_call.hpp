@@ -57,10 +57,11 @@ Next await_write(Call& call);
 /// Keeps what a get has found where it is, for any thread. Errors: std::bad_alloc.
 [[nodiscard]] base::EpochPin pin_found(Call& call, const HashTurn& turn);
 
-/// As serve(), of a call on a hash map that it names by its number.
+/// As serve(), of a call on a hash map that it names by its number, whatever else it concerns.
 template <class Asked, Next (*kStep)(Call&, const Asked&)>
 [[nodiscard]] constexpr Offload serve_on_hash(CallHandler more = {}) {
-  static_assert(Asked::kCall.object == wire::Names::by_id);
+  static_assert(Asked::kCall.object == wire::Names::by_id ||
+                Asked::kCall.object == wire::Names::all);
   more.executor = &kHashQueue;
   return serve<Asked, kStep>(more);
 }

@@ -86,11 +86,9 @@ constexpr Offload serve_hash_get() {
 }
 
 Next open_hash_reads(Call& call, const hash_calls::OpenReads&) {
-  const std::shared_ptr<HashMap>& map = hash_of(call);
-  if (map == nullptr) return fail_no_hash(call);
   OneSidedHost* const host = OneSidedHost::of(call.connection());
   if (host == nullptr) return call.fail({Code::unsupported, 0, 0});
-  const Result<hash::HashPlace> place = hash_calls::place_of(*map);
+  const Result<hash::HashPlace> place = hash_calls::place_of(*hash_of(call));
   if (!place) return call.fail(place.error());
   return answer_one_sided(call, *host, wire::FieldKind::hash, base::bytes_of(*place));
 }
