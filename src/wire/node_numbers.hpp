@@ -9,8 +9,8 @@
 //                                   `offloads`       `workers`       `maps`      `tables` of them
 //
 // Behind the version stands why the log has failed, where it has (LogTotals::failure_bytes); and
-// then, behind the tables, `holders` of HolderEntry, each with two names, `sequencers` of SequencerEntry and
-// `principals` of PrincipalEntry, each with its name.
+// then, behind the tables, `holders` of HolderEntry, each with two names, `sequencers` of
+// SequencerEntry and `principals` of PrincipalEntry, each with its name.
 //
 // Each follows the one before without a gap. src/node/numbers_format.hpp writes and reads them.
 #pragma once

@@ -34,7 +34,7 @@ void run(const std::uint8_t* data, std::size_t size) {
   if (size != 0) std::memcpy(exact.get(), data, size);
   const std::string_view record(exact.get(), size);
   std::size_t effects = 0;
-  const auto told = describe_record(record, {}, [&](const catalog::RedoEffect& effect) {
+  const auto described = describe_record(record, {}, [&](const catalog::RedoEffect& effect) {
     ++effects;
     want(is_word(effect.what), "an effect without a word");
     want(!effect.key || lies_in(*effect.key, record), "a key beyond the record");
@@ -43,14 +43,14 @@ void run(const std::uint8_t* data, std::size_t size) {
     }
   });
   want(effects <= size, "more effects than bytes");
-  if (told) {
+  if (described) {
     want(effects != 0, "a record of nothing");
     return;
   }
-  want(told.error().code == Code::corrupt || told.error().code == Code::unsupported,
+  want(described.error().code == Code::corrupt || described.error().code == Code::unsupported,
        "another error than corrupt");
-  const auto fault = static_cast<catalog::RedoFault>(told.error().detail);
-  want(told.error().code != Code::corrupt || !text_of(fault).empty(), "a fault without words");
+  const auto fault = static_cast<catalog::RedoFault>(described.error().detail);
+  want(described.error().code != Code::corrupt || !text_of(fault).empty(), "a fault without words");
 }
 
 }  // namespace
