@@ -146,7 +146,7 @@ Outcome<int> dump_log(Environment& environment, const LogDumpOptions& options) {
     return misused(fmt::format("--to {} is before --from {}", *options.to, options.from),
                    "Sequences ascend from 1 on.");
   }
-  const auto data = node::DataReader::open(options.data);
+  const auto data = environment.open_data_folder(options.data);
   if (!data) return data_failed(data.error());
   LogDump dump(environment.out, options);
   bool is_over = false;
