@@ -76,8 +76,8 @@ struct KindRedo {
   Result<void> (*apply)(RedoTarget& target, const catalog::RedoHead& head,
                         std::string_view record) = nullptr;
   /// Tells what a record of one of the kind's own types says was done, of any bytes, effect by
-  /// effect (catalog/redo_effect.hpp). Errors:
-  /// corrupt (detail: a catalog::RedoFault), of which some effects may have been told before.
+  /// effect (catalog/redo_effect.hpp). Errors: corrupt (detail: a catalog::RedoFault), of which
+  /// some effects may have been told before.
   Result<void> (*describe)(std::string_view record, const TakeEffect& take) = nullptr;
   /// What is wrong with an object of the kind, a sentence each; null: nothing can be. Requires:
   /// nobody writes to it meanwhile, and what wrote to it is gone. Cost: reads all of it.
