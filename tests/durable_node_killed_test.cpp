@@ -11,6 +11,8 @@
 
 #include "base/random.hpp"
 #include "base/temporary_folder.hpp"
+#include "node/data_check.hpp"
+#include "node/data_reader.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/durable_client.hpp"
 #include "tests/support/forked_node.hpp"
@@ -75,6 +77,19 @@ class KilledDurableNodeConcurrency : public testing::Test {
     ASSERT_TRUE(clients_[chosen].line().receive(said));
     ASSERT_EQ(said, kNow);
     node.reset();  // kills it
+    check_folder();
+  }
+  /// What a killed node leaves is a good store, as far as it goes.
+  void check_folder() {
+    const auto data = node::DataReader::open(config_.data.dir);
+    ASSERT_TRUE(data) << data.error().what;
+    const auto report = node::check_data(**data, {.memory_bytes_max = config_.memory.limit});
+    ASSERT_TRUE(report) << report.error().what;
+    EXPECT_TRUE(report->good()) << (report->mistake ? report->mistake->what : "");
+    EXPECT_FALSE(report->objects.empty());
+    for (const node::CheckedObject& object : report->objects) {
+      EXPECT_EQ(object.faults, std::vector<std::string>{}) << object.kind << " " << object.name;
+    }
   }
 
   base::Random random_{base::seed_from_environment(41)};

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -24,7 +23,5 @@ struct RedoEffect {
   std::optional<std::string_view> key{};
   std::span<const RedoNumber> numbers{};  // valid while it is told
 };
-
-using TakeEffect = std::function<void(const RedoEffect&)>;
 
 }  // namespace espalier::catalog

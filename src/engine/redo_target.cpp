@@ -38,7 +38,7 @@ Result<void> RedoTarget::apply(std::string_view record) {
 }
 
 Result<void> describe_record(std::string_view record, std::span<const Kind> own,
-                             const catalog::TakeEffect& take) {
+                             const TakeEffect& take) {
   const auto head = catalog::read_redo_head(record);
   if (!head) return std::unexpected(head.error());
   if (head->type == static_cast<std::uint8_t>(catalog::RedoType::created)) {

@@ -55,7 +55,7 @@ class RedoTarget {
 /// Tells what a record of a store says was done (catalog/redo_effect.hpp), of any bytes.
 /// Errors: as RedoTarget::apply(), but no memory runs out; some effects may have been told before.
 Result<void> describe_record(std::string_view record, std::span<const Kind> own,
-                             const catalog::TakeEffect& take);
+                             const TakeEffect& take);
 
 /// The first kind whose objects cannot be durable, for it makes no records; null: all can.
 [[nodiscard]] const Kind* kind_without_records(std::span<const Kind> own);

@@ -5,12 +5,12 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "catalog/redo_effect.hpp"
 #include "engine/node_parts.hpp"
 #include "espalier/error.hpp"
 #include "espalier/kind.hpp"
@@ -19,6 +19,7 @@
 namespace espalier::catalog {
 struct CreatedObject;
 class Object;
+struct RedoEffect;
 struct RedoHead;
 }  // namespace espalier::catalog
 
@@ -64,6 +65,7 @@ using OffloadTable = std::array<const Offload*, 256>;
 [[nodiscard]] std::span<const Offload> all_offloads();
 
 class RedoTarget;
+using TakeEffect = std::function<void(const catalog::RedoEffect&)>;
 
 /// How a store is made again of the records of a kind's objects (engine/redo_target.hpp).
 struct KindRedo {
@@ -73,9 +75,10 @@ struct KindRedo {
   /// Applies a record of one of the kind's own types. Errors: likewise.
   Result<void> (*apply)(RedoTarget& target, const catalog::RedoHead& head,
                         std::string_view record) = nullptr;
-  /// Tells what a record of one of the kind's own types says was done, of any bytes. Errors:
-  /// corrupt (detail: a catalog::RedoFault), of which some effects may have been told before.
-  Result<void> (*describe)(std::string_view record, const catalog::TakeEffect& take) = nullptr;
+  /// Tells what a record of one of the kind's own types says was done, of any bytes, effect by
+  /// effect (catalog/redo_effect.hpp). Errors: corrupt (detail: a catalog::RedoFault), of which
+  /// some effects may have been told before.
+  Result<void> (*describe)(std::string_view record, const TakeEffect& take) = nullptr;
   /// What is wrong with an object of the kind, a sentence each; null: nothing can be. Requires:
   /// nobody writes to it meanwhile, and what wrote to it is gone. Cost: reads all of it.
   std::vector<std::string> (*audit)(catalog::Object& object) = nullptr;

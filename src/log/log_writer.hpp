@@ -73,6 +73,8 @@ class LogWriter final : public catalog::RedoSink {
   [[nodiscard]] RecordRoom& room() { return room_; }
   [[nodiscard]] RecordQueue& queue() { return queue_; }
   [[nodiscard]] const SegmentList& segments() const { return segments_; }
+  /// Of the files of its segments, those that are not full yet included. Cost: a lock.
+  [[nodiscard]] std::uint64_t bytes() const { return segments_.count() * options_.segment_bytes; }
 
  private:
   LogWriter(LogFolder& folder, std::uint64_t node, const WriterOptions& options,

@@ -74,6 +74,30 @@ TEST_F(PosixFolderTest, OneHasItAtATime) {
   EXPECT_TRUE(other.lock());
 }
 
+TEST_F(PosixFolderTest, WhoOnlyReadsChangesNothing) {
+  PosixFolder reader(temporary.string(), FolderAccess::read);
+  EXPECT_EQ(reader.lock().error(), (Error{Code::system, 0, ENOENT}));  // and makes none
+  {
+    const auto log = Log::open(folder, small_options(), ReadRecords().apply());
+    ASSERT_TRUE(log);
+    append((*log)->writer(), "text");
+    EXPECT_EQ(reader.lock().error().code, Code::busy);
+  }
+  const auto lock = reader.lock();
+  ASSERT_TRUE(lock);
+  EXPECT_EQ(folder.lock().error().code, Code::busy);
+  const auto names = *reader.names();
+  ReadRecords read;
+  RecoveryTerms terms;
+  terms.node = kSomeNode;
+  ASSERT_TRUE(recover(reader, terms, read.apply()));
+  EXPECT_EQ(read.texts(), std::vector<std::string>{"text"});
+  EXPECT_EQ(reader.create("new").error(), (Error{Code::system, 0, EROFS}));
+  EXPECT_EQ(reader.remove(names.front()).error(), (Error{Code::system, 0, EROFS}));
+  EXPECT_EQ(reader.rename(names.front(), "new").error(), (Error{Code::system, 0, EROFS}));
+  EXPECT_EQ(*reader.names(), names);
+}
+
 TEST_F(PosixFolderTest, ALogLivesInIt) {
   std::vector<std::string> texts;
   for (int life = 0; life < 3; ++life) {

@@ -39,8 +39,8 @@ inline constexpr std::uint32_t kStoreVersion = 1;
 inline constexpr std::string_view kStoreName = "store";
 inline constexpr std::string_view kNewStoreName = "store.new";  // being made
 
-/// The number of the store whose folder this is, which stays as it is; nothing: there is no file, so
-/// it is no folder of a store. Errors: as open_store_file().
+/// The number of the store whose folder this is, which stays as it is; nothing: there is no file,
+/// so it is no folder of a store. Errors: as open_store_file().
 [[nodiscard]] LogResult<std::optional<std::uint64_t>> find_store_file(LogFolder& folder);
 
 /// The number of the store whose folder this is. Where there is no file yet, it is made, durably,

@@ -3,38 +3,15 @@
 
 #include <fmt/format.h>
 
-#include <initializer_list>
 #include <map>
 #include <tuple>
 #include <utility>
 
 #include "espalier/kind.hpp"
-#include "node/config_text.hpp"
+#include "node/metric_samples.hpp"
 #include "node/sample_metrics.hpp"
 
 namespace espalier::node {
-
-/// Writes the lines of one metric.
-class Samples {
- public:
-  struct Label {
-    std::string_view name;
-    std::string_view value;
-  };
-  using Labels = std::initializer_list<Label>;
-
-  Samples(std::string& out, std::string_view name) : out_(out), name_(name) {}
-
-  void add(std::uint64_t value, Labels labels = {}) { line("", labels, fmt::format("{}", value)); }
-  void add(double value, Labels labels = {}) { line("", labels, fmt::format("{}", value)); }
-  void add_histogram(const offload::DurationCounts& counts, Label label);
-
- private:
-  void line(std::string_view suffix, Labels labels, std::string_view value);
-
-  std::string& out_;
-  std::string_view name_;
-};
 
 namespace {
 
@@ -164,6 +141,17 @@ void authentications(Samples& samples, const NodeNumbers& numbers) {
   samples.add(access.failed, {{"result", "failed"}});
   samples.add(access.timed_out, {{"result", "timed_out"}});
   samples.add(access.limited, {{"result", "limited"}});
+}
+
+// Of a node without a data folder there is nothing to tell.
+template <auto Member>
+void of_log(Samples& samples, const NodeNumbers& numbers) {
+  if (numbers.log.is_there != 0) samples.add(numbers.log.*Member);
+}
+
+void log_failed(Samples& samples, const NodeNumbers& numbers) {
+  if (numbers.log.is_there == 0) return;
+  samples.add(numbers.log.failed, {{"reason", shown_name(numbers.log_failure)}});
 }
 
 void helper_jobs(Samples& samples, const NodeNumbers& numbers) {
@@ -396,6 +384,19 @@ constexpr Metric kMetrics[] = {
     {"espalier_held_bytes", "gauge", "kind,map,owner",
      "Memory that waits for this reader, lease or snapshot, perhaps with others.", held},
 
+    {"espalier_log_durable_sequence", "gauge", "",
+     "Up to this record all that was done is on the disk.", of_log<&wire::LogTotals::durable>},
+    {"espalier_log_handed_over_sequence", "gauge", "",
+     "Up to this record all was handed to the log: what lies between waits for the disk.",
+     of_log<&wire::LogTotals::handed_over>},
+    {"espalier_log_bytes", "gauge", "", "The segments of the log on the disk.",
+     of_log<&wire::LogTotals::bytes>},
+    {"espalier_log_limit_bytes", "gauge", "", "What that may be: data.log_bytes_max.",
+     of_log<&wire::LogTotals::bytes_max>},
+    {"espalier_log_failed", "gauge", "reason",
+     "1: the log has failed, and nothing is acknowledged any more; reason says what the disk did.",
+     log_failed},
+
     {"espalier_epoch_current", "gauge", "",
      "The epoch, which moves on each time that memory is collected.", of_node<&NodeNumbers::epoch>},
     {"espalier_epoch_oldest", "gauge", "",
@@ -522,50 +523,6 @@ constexpr Metric kMetrics[] = {
 
 }  // namespace
 
-void Samples::line(std::string_view suffix, Labels labels, std::string_view value) {
-  out_ += name_;
-  out_ += suffix;
-  char before = '{';
-  for (const Label& label : labels) {
-    out_ += std::exchange(before, ',');
-    out_ += label.name;
-    out_ += "=\"";
-    append_escaped(out_, label.value);
-    out_ += '"';
-  }
-  if (labels.size() != 0) out_ += '}';
-  out_ += ' ';
-  out_ += value;
-  out_ += '\n';
-}
-
-void Samples::add_histogram(const offload::DurationCounts& counts, Label label) {
-  std::uint64_t sum = 0;
-  for (const std::uint64_t count : counts.buckets) sum += count;
-  if (sum == 0) return;
-  std::uint64_t below = 0;
-  for (std::size_t i = 0; i < offload::DurationCounts::kBounds; ++i) {
-    below += counts.buckets[i];
-    const auto bound = static_cast<double>(offload::DurationCounts::bound_ns(i)) / kNsPerSecond;
-    line("_bucket", {label, {"le", fmt::format("{}", bound)}}, fmt::format("{}", below));
-  }
-  line("_bucket", {label, {"le", "+Inf"}}, fmt::format("{}", sum));
-  const double seconds = static_cast<double>(counts.sum_ns) / kNsPerSecond;
-  line("_sum", {label}, fmt::format("{}", seconds));
-  line("_count", {label}, fmt::format("{}", sum));
-}
-
-void append_escaped(std::string& out, std::string_view value) {
-  for (const char c : value) {
-    switch (c) {
-      case '\\': out += "\\\\"; break;
-      case '"': out += "\\\""; break;
-      case '\n': out += "\\n"; break;
-      default: out += c;
-    }
-  }
-}
-
 std::span<const Metric> metrics() { return kMetrics; }
 
 std::string metrics_text(const NodeNumbers& numbers) {
@@ -578,23 +535,6 @@ std::string metrics_text(const NodeNumbers& numbers) {
   }
   append_sample_metrics(text, numbers.sampled);
   return text;
-}
-
-// A backslash begins an escape, so it must not stand for itself.
-std::string shown_name(std::string_view name) {
-  const bool plain = is_plain(name);
-  std::string shown;
-  for (const char c : name) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\\') {
-      shown += "\\\\";
-    } else if (!plain && (byte < 0x20 || byte > 0x7E)) {
-      shown += fmt::format("\\x{:02x}", byte);
-    } else {
-      shown += c;
-    }
-  }
-  return shown;
 }
 
 }  // namespace espalier::node

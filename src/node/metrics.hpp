@@ -116,6 +116,8 @@ struct NodeNumbers {
   std::uint64_t dropped_bytes = 0;
   std::vector<memory::Holder> holders;  ///< of most bytes first
   DeviceNumbers device{};
+  wire::LogTotals log{};    ///< its `failure_bytes` are those of what follows
+  std::string log_failure;  ///< why nothing more is acknowledged; empty: there is no such reason
   std::vector<PeerNumbers> peers;  ///< for the node's page alone, as what follows
   /// Of objects of kinds that node_stats does not tell (wire::is_in_node_stats); who has these
   /// numbers from there asks for them by object_samples.

@@ -124,6 +124,20 @@ TEST(Metrics, TellWhatPrincipalsHaveAndNotWhoTheyAre) {
   EXPECT_EQ(read.at("espalier_principal_snapshots_limit").at(), 35);
 }
 
+TEST(Metrics, TellOfTheLogWhereThereIsOne) {
+  NodeNumbers numbers = some_numbers();
+  ReadMetrics read = MetricsReader::read(metrics_text(numbers));
+  EXPECT_EQ(read.at("espalier_log_durable_sequence").at(), 81);
+  EXPECT_EQ(read.at("espalier_log_handed_over_sequence").at(), 82);
+  EXPECT_EQ(read.at("espalier_log_bytes").at(), 83);
+  EXPECT_EQ(read.at("espalier_log_limit_bytes").at(), 84);
+  EXPECT_EQ(read.at("espalier_log_failed").at({{"reason", "log: file x, offset 4096"}}), 1);
+  numbers.log = {};
+  read = MetricsReader::read(metrics_text(numbers));
+  EXPECT_TRUE(read.at("espalier_log_bytes").samples.empty());
+  EXPECT_TRUE(read.at("espalier_log_failed").samples.empty());
+}
+
 TEST(Metrics, DurationsAreAHistogramInSeconds) {
   const ReadMetrics read = MetricsReader::read(metrics_text(some_numbers()));
   const ReadMetric& durations = read.at("espalier_request_duration_seconds");

@@ -234,6 +234,21 @@ void add_helpers(NodeNumbers& numbers, const Node& node) {
                      now.long_steps, now.longest_step_ns, now.busy_ns, now.refused};
 }
 
+void add_log(NodeNumbers& numbers, const Node& node) {
+  if (node.data() == nullptr) return;
+  const log::LogWriter& writer = node.data()->writer();
+  // First what is durable, which is never above the other.
+  const std::uint64_t durable = writer.durable();
+  numbers.log_failure = writer.failure();
+  numbers.log = {.is_there = 1,
+                 .durable = durable,
+                 .handed_over = writer.handed_over(),
+                 .bytes = writer.bytes(),
+                 .bytes_max = node.config().data.log_bytes_max,
+                 .failed = numbers.log_failure.empty() ? 0U : 1U,
+                 .failure_bytes = numbers.log_failure.size()};
+}
+
 wire::IndexReadTotals totals_of(const offload::IndexReadCounts& counts) {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   return {counts.resolved.load(kRelaxed), counts.leaves.load(kRelaxed),
@@ -274,6 +289,7 @@ NodeNumbers numbers_of(const Node& node) {
   add_tables(numbers, node);
   add_sequencers(numbers, node);
   add_device(numbers, node);
+  add_log(numbers, node);
   add_helpers(numbers, node);
   numbers.index_reads = totals_of(node.services().part<offload::MapServices>().index_reads);
   add_access(numbers, node);

@@ -59,6 +59,8 @@ Header header_of(const NodeNumbers& numbers) {
   header.connects = numbers.connects;
   header.principal_totals = numbers.principal_totals;
   header.device = numbers.device;
+  header.log = numbers.log;
+  header.log.failure_bytes = numbers.log_failure.size();
   header.version_bytes = static_cast<std::uint32_t>(numbers.version.size());
   header.offloads = static_cast<std::uint32_t>(
       std::ranges::count_if(numbers.offloads, [](const auto& o) { return o.requests != 0; }));
@@ -84,6 +86,7 @@ NodeNumbers from_header(const Header& header) {
   numbers.connects = header.connects;
   numbers.principal_totals = header.principal_totals;
   numbers.device = header.device;
+  numbers.log = header.log;
   return numbers;
 }
 
@@ -139,6 +142,7 @@ std::string encode(const NodeNumbers& numbers) {
   std::string bytes;
   bytes.append(base::bytes_of(header_of(numbers)));
   bytes += numbers.version;
+  bytes += numbers.log_failure;
   for (const OffloadNumbers& offload : numbers.offloads) {
     if (offload.requests != 0) bytes.append(base::bytes_of(to_wire(offload)));
   }
@@ -178,6 +182,7 @@ Result<NodeNumbers> decode(std::string_view bytes) {
   const auto header = reader.take<Header>();
   NodeNumbers numbers = from_header(header);
   numbers.version = reader.text(header.version_bytes);
+  numbers.log_failure = reader.text(header.log.failure_bytes);
   for (std::uint32_t i = 0; i < header.offloads && reader.good(); ++i) {
     numbers.offloads.push_back(from_wire(reader.take<wire::OffloadNumbers>()));
   }

@@ -56,6 +56,8 @@ TEST(NumbersFormat, CarriesAllThatTheMetricsTell) {
   ASSERT_EQ(read->offloads.size(), 1U);  // nobody asked for the other one
   EXPECT_EQ(read->offloads[0].id, wire::OffloadId::get);
   EXPECT_EQ(read->snapshots.connection_max, 36u);
+  EXPECT_EQ(read->log_failure, numbers.log_failure);
+  EXPECT_EQ(read->log.handed_over, 82u);
   ASSERT_EQ(read->principals.size(), 1u);
   EXPECT_EQ(read->principals[0].name, "secret alice");
   EXPECT_EQ(read->principals[0].connections, 71u);
@@ -76,6 +78,8 @@ TEST(NumbersFormat, LiesAsItsPictureSays) {
   EXPECT_EQ(header.started_us, 1'700'000'000'250'000U);
   EXPECT_EQ(header.version_bytes, 5U);
   EXPECT_EQ(bytes.substr(sizeof header, 5), "1.2.3");
+  EXPECT_EQ(header.log.failure_bytes, numbers.log_failure.size());
+  EXPECT_EQ(bytes.substr(sizeof header + 5, header.log.failure_bytes), numbers.log_failure);
   EXPECT_EQ(header.offloads, 1U);
   EXPECT_EQ(header.workers, 2U);
   EXPECT_EQ(header.maps, 2U);
@@ -83,13 +87,13 @@ TEST(NumbersFormat, LiesAsItsPictureSays) {
   EXPECT_EQ(header.holders, 2U);
   EXPECT_EQ(header.sequencers, 1U);
   EXPECT_EQ(header.principals, 1U);
-  EXPECT_EQ(bytes.size(), sizeof header + 5 + sizeof(wire::OffloadNumbers) +
-                              2 * sizeof(wire::WorkerNumbers) + 2 * sizeof(wire::MapEntry) +
-                              std::strlen("default") + 5 + 2 * sizeof(wire::TableEntry) +
-                              std::strlen("sales") + 2 + 2 * sizeof(wire::HolderEntry) +
-                              std::strlen("process 12default") + std::strlen("session 3") +
-                              sizeof(wire::SequencerEntry) + std::strlen("orders") +
-                              sizeof(wire::PrincipalEntry) + std::strlen("secret alice"));
+  EXPECT_EQ(bytes.size(),
+            sizeof header + 5 + numbers.log_failure.size() + sizeof(wire::OffloadNumbers) +
+                2 * sizeof(wire::WorkerNumbers) + 2 * sizeof(wire::MapEntry) +
+                std::strlen("default") + 5 + 2 * sizeof(wire::TableEntry) + std::strlen("sales") +
+                2 + 2 * sizeof(wire::HolderEntry) + std::strlen("process 12default") +
+                std::strlen("session 3") + sizeof(wire::SequencerEntry) + std::strlen("orders") +
+                sizeof(wire::PrincipalEntry) + std::strlen("secret alice"));
 }
 
 TEST(NumbersFormat, AnEmptyNodeHasAHeader) {

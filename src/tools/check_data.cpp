@@ -99,7 +99,7 @@ std::unexpected<Failure> data_failed(const node::DataMistake& mistake) {
 
 Outcome<int> check_data_folder(Environment& environment, const std::string& path,
                                std::uint64_t memory_bytes_max, bool json) {
-  const auto data = node::DataReader::open(path);
+  const auto data = environment.open_data_folder(path);
   if (!data) return data_failed(data.error());
   node::DataCheckTerms terms;
   terms.memory_bytes_max = memory_bytes_max != 0 ? memory_bytes_max : environment.memory_bytes_max;

@@ -261,6 +261,20 @@ TEST_F(CheckData, TheCommandOfANodeTakesALossForOneStart) {
   EXPECT_EQ(tool.run({"serve", "--data", dir(), "--accept-loss-from", "all"}), kUsage);
 }
 
+TEST_F(CheckData, ANodeShowsHowFarItsLogIs) {
+  ASSERT_NO_FATAL_FAILURE(fill());
+  ASSERT_EQ(run({"stats"}), kOk) << tool.err();
+  EXPECT_THAT(tool.out(), HasSubstr("\nlog         "));
+  EXPECT_THAT(tool.out(), Not(HasSubstr("log failed")));
+  ASSERT_EQ(run({"stats", "--json"}), kOk);
+  const std::string out = tool.out();
+  const auto json = nlohmann::json::parse(out.substr(out.find("{\"memory\"")));
+  EXPECT_EQ(json["log"]["durable_sequence"], json["log"]["handed_over_sequence"]);
+  EXPECT_GT(json["log"]["durable_sequence"], 10);
+  EXPECT_EQ(json["log"]["bytes"].get<std::uint64_t>() % kSegmentBytes, 0u);
+  EXPECT_EQ(json["log"]["failed"], false);
+}
+
 TEST_F(CheckData, ARecordThatIsNoneIsNamed) {
   ASSERT_NO_FATAL_FAILURE(append({std::string(40, 'x')}));
   EXPECT_EQ(check(), kFailed);

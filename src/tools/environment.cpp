@@ -18,6 +18,10 @@ Outcome<int> Environment::refuse_to_serve(Environment& /*environment*/,
   return failed("no node can be started here");
 }
 
+OpenedData Environment::refuse_to_open_data(const std::string& /*path*/) {
+  return std::unexpected(node::DataMistake{"no data folder can be opened here", ""});
+}
+
 Failure Environment::refuse_to_start_bench(const std::vector<std::string>& /*arguments*/) {
   return {kFailed, "no benchmark can be started here", ""};
 }

@@ -21,6 +21,7 @@
 #include "espalier/map.hpp"
 #include "fabric/address.hpp"
 #include "node/config_load.hpp"
+#include "node/data_reader.hpp"
 #include "tools/files.hpp"
 #include "tools/screen.hpp"
 #include "tools/stop_request.hpp"
@@ -38,6 +39,8 @@ using cmdline::Outcome;
 /// Loads the configuration of a node anew: the same flags and variables, and the file as it is by
 /// then.
 using LoadAgain = std::function<std::expected<node::Loaded, std::vector<node::Problem>>()>;
+
+using OpenedData = std::expected<std::unique_ptr<node::DataReader>, node::DataMistake>;
 
 struct Environment {
   ByteSource& input;  ///< standard input
@@ -66,6 +69,9 @@ struct Environment {
   std::function<Outcome<int>(Environment&, const node::Loaded&, const LoadAgain&)> serve =
       refuse_to_serve;
 
+  /// Opens the data folder of a node that does not run, as node::DataReader::open.
+  std::function<OpenedData(const std::string& path)> open_data_folder = refuse_to_open_data;
+
   /// Becomes the program of the benchmarks, with these arguments; returns only if it cannot.
   std::function<Failure(std::vector<std::string> arguments)> start_bench = refuse_to_start_bench;
 
@@ -89,6 +95,7 @@ struct Environment {
   static Result<Store> refuse_to_connect(const std::string& address, const StoreOptions& options);
   static Outcome<int> refuse_to_serve(Environment& environment, const node::Loaded& loaded,
                                       const LoadAgain& load_again);
+  static OpenedData refuse_to_open_data(const std::string& path);
   static Failure refuse_to_start_bench(const std::vector<std::string>& arguments);
   static Result<fabric::Listening> refuse_to_listen(const fabric::FabricAddress& address,
                                                     std::shared_ptr<fabric::RegionTable> regions);

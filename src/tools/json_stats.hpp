@@ -161,6 +161,17 @@ inline void set_stats(nlohmann::ordered_json& object, const wire::SequencerFacts
   return object;
 }
 
+[[nodiscard]] inline nlohmann::ordered_json log_json(const node::NodeNumbers& numbers) {
+  nlohmann::ordered_json object;
+  object["durable_sequence"] = numbers.log.durable;
+  object["handed_over_sequence"] = numbers.log.handed_over;
+  object["bytes"] = numbers.log.bytes;
+  object["limit_bytes"] = numbers.log.bytes_max;
+  object["failed"] = numbers.log.failed != 0;
+  if (numbers.log.failed != 0) set_bytes(object, "failure", numbers.log_failure);
+  return object;
+}
+
 [[nodiscard]] inline nlohmann::ordered_json device_json(const wire::DeviceTotals& device) {
   nlohmann::ordered_json object;
   object["round_trips"] = device.round_trips;

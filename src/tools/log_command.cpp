@@ -57,9 +57,9 @@ class LogDump {
     sequence_ = sequence;
     const auto head = catalog::read_redo_head(record);
     head_ = head ? std::optional(*head) : std::nullopt;
-    const auto told = offload::describe_record(
+    const auto described = offload::describe_record(
         record, {}, [this](const catalog::RedoEffect& effect) { print(effect); });
-    if (!told) print_undescribed(record.size(), told.error());
+    if (!described) print_undescribed(record.size(), described.error());
   }
   /// Whether some was no record.
   [[nodiscard]] bool has_faults() const { return has_faults_; }
@@ -146,7 +146,7 @@ Outcome<int> dump_log(Environment& environment, const LogDumpOptions& options) {
     return misused(fmt::format("--to {} is before --from {}", *options.to, options.from),
                    "Sequences ascend from 1 on.");
   }
-  const auto data = node::DataReader::open(options.data);
+  const auto data = environment.open_data_folder(options.data);
   if (!data) return data_failed(data.error());
   LogDump dump(environment.out, options);
   bool is_over = false;

@@ -61,6 +61,7 @@ int run_on_this_machine(const std::vector<std::string>& arguments, std::ostream&
       .connect = [](const std::string& address,
                     const StoreOptions& options) { return Store::connect(address, options); },
       .serve = run_node,
+      .open_data_folder = node::DataReader::open,
       .start_bench = start_bench_program,
       .listen_on_fabric = fabric::open_for_listening,
       .reach_on_fabric = fabric::open_for_connecting,

@@ -198,6 +198,17 @@ void print_device(std::ostream& out, const node::NodeNumbers& numbers) {
       format_count(device.hits), format_count(device.forwarded));
 }
 
+void print_log(std::ostream& out, const node::NodeNumbers& numbers) {
+  const wire::LogTotals& log = numbers.log;
+  if (log.is_there == 0) return;
+  out << fmt::format("log         {} records, {} of them on the disk; {} of {}\n",
+                     format_count(log.handed_over), format_count(log.durable),
+                     format_bytes(log.bytes), format_bytes(log.bytes_max));
+  if (log.failed == 0) return;
+  out << fmt::format("log failed  nothing is acknowledged any more: {}\n",
+                     encode(numbers.log_failure, Encoding::escaped));
+}
+
 void print_connections(std::ostream& out, const node::NodeNumbers& numbers) {
   const wire::ConnectionTotals& of = numbers.connections;
   std::uint64_t connected = 0;
@@ -283,6 +294,7 @@ class Parts {
       print_helpers(out_, numbers);
       print_index_reads(out_, numbers);
       print_device(out_, numbers);
+      print_log(out_, numbers);
       print_connections(out_, numbers);
       print_connects(out_, numbers);
       print_access(out_, numbers);
@@ -299,6 +311,7 @@ class Parts {
     for (const auto& of : numbers.principals) object["principals"].push_back(principal_json(of));
     object["roce"] = connects_json(numbers.connects);
     if (numbers.device.is_device != 0) object["device"] = device_json(numbers.device);
+    if (numbers.log.is_there != 0) object["log"] = log_json(numbers);
     object["access"] = access_json(numbers.access);
     out_ << object.dump() << '\n';
   }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers of a node as they travel: the answer to `node_stats`.
 //
-//   0                   720
+//   0                   776
 //   +-------------------+---------+----------------+---------------+-----------+-------------+-----
 //   | NodeNumbersHeader | version | OffloadNumbers | WorkerNumbers | MapEntry, | TableEntry, | ...
 //   |                   | (text)  |                |               | its name  | its name    |
 //   +-------------------+---------+----------------+---------------+-----------+-------------+-----
 //                                   `offloads`       `workers`       `maps`      `tables` of them
 //
-// and then `holders` of HolderEntry, each with two names, `sequencers` of SequencerEntry and
-// `principals` of PrincipalEntry, each with its name.
+// Behind the version stands why the log has failed, where it has (LogTotals::failure_bytes); and
+// then, behind the tables, `holders` of HolderEntry, each with two names, `sequencers` of
+// SequencerEntry and `principals` of PrincipalEntry, each with its name.
 //
 // Each follows the one before without a gap. src/node/numbers_format.hpp writes and reads them.
 #pragma once
@@ -148,6 +149,18 @@ struct DeviceTotals {
 };
 static_assert(sizeof(DeviceTotals) == 96 && std::has_unique_object_representations_v<DeviceTotals>);
 
+/// The log of a node with a data folder; all zeros: it has none.
+struct LogTotals {
+  std::uint64_t is_there;       // 1
+  std::uint64_t durable;        // up to this sequence records are on the disk
+  std::uint64_t handed_over;    // up to this one they were handed to the log
+  std::uint64_t bytes;          // of its segments
+  std::uint64_t bytes_max;      // data.log_bytes_max
+  std::uint64_t failed;         // 1: nothing more is acknowledged
+  std::uint64_t failure_bytes;  // of the sentence that says why
+};
+static_assert(sizeof(LogTotals) == 56 && std::has_unique_object_representations_v<LogTotals>);
+
 /// Counters begin at 0 when the node starts.
 struct NodeNumbersHeader {
   std::uint64_t started_us;  // when the process started, microseconds since 1970
@@ -189,8 +202,9 @@ struct NodeNumbersHeader {
   ConnectTotals connects;
   PrincipalTotals principal_totals;
   DeviceTotals device;
+  LogTotals log;
 };
-static_assert(sizeof(NodeNumbersHeader) == 720);
+static_assert(sizeof(NodeNumbersHeader) == 776 && offsetof(NodeNumbersHeader, log) == 720);
 static_assert(offsetof(NodeNumbersHeader, snapshots) == 416);
 static_assert(offsetof(NodeNumbersHeader, connections) == 464);
 static_assert(offsetof(NodeNumbersHeader, connects) == 544);

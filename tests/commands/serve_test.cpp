@@ -116,6 +116,11 @@ TEST_F(Serve, WithADataFolderItHasAgainWhatItHadWhenItWasKilled) {
     node.send(SIGKILL);
     EXPECT_EQ(node.wait(), -SIGKILL);
   }
+  EXPECT_EQ(run("$E check --data data"), 0) << err;
+  EXPECT_THAT(out, HasSubstr("map 'default': 1 entry, "));
+  EXPECT_THAT(out, HasSubstr("map 'other': 0 entries, "));
+  EXPECT_EQ(run("$E log dump --data data"), 0) << err;
+  EXPECT_THAT(out, HasSubstr(" map 'default' (1): erase 'pear', version "));
   test::NodeProgram node(folder.path(), words);
   ASSERT_EQ(node.next_message(), "READY=1") << content("log");
   EXPECT_THAT(content("log"), HasSubstr("data folder '" + (folder / "data").string() + "': "));
@@ -124,8 +129,44 @@ TEST_F(Serve, WithADataFolderItHasAgainWhatItHadWhenItWasKilled) {
   // Of a second node the folder is not.
   EXPECT_NE(run("$E serve --node-socket two --memory-limit 64MiB --data data"), 0);
   EXPECT_THAT(err, HasSubstr("another process uses it"));
+  EXPECT_EQ(run("$E check --data data"), 1);
+  EXPECT_THAT(err, HasSubstr("another process uses the data folder 'data'"));
   node.send(SIGTERM);
   EXPECT_EQ(node.wait(), 0);
+}
+
+TEST_F(Serve, ADamagedFolderIsAcceptedWithItsLossAlone) {
+  std::vector<std::string> words = serve({"--data", folder / "data"});
+  {
+    test::NodeProgram node(folder.path(), words);
+    ASSERT_EQ(node.next_message(), "READY=1") << content("log");
+    EXPECT_EQ(run("$E put --at $A apple red && $E put --at $A pear green"), 0) << err;
+    node.send(SIGTERM);
+    EXPECT_EQ(node.wait(), 0);
+  }
+  // In the first record.
+  ASSERT_EQ(run("printf x | dd of=data/log/log-0000000000000001.seg bs=1 seek=4170 conv=notrunc"),
+            0);
+  EXPECT_EQ(run("$E check --data data"), 1);
+  EXPECT_THAT(err, HasSubstr("records that were durable are missing"));
+  EXPECT_THAT(err, HasSubstr("offset 4096, sequence 1"));
+  EXPECT_THAT(err, HasSubstr("--accept-loss-from 1"));
+  EXPECT_NE(run("$E serve --node-socket two --memory-limit 64MiB --data data"), 0);
+  EXPECT_THAT(err, HasSubstr("espalier check --data DIR"));
+  words.insert(words.end(), {"--accept-loss-from", "1"});
+  {
+    test::NodeProgram node(folder.path(), words);
+    ASSERT_EQ(node.next_message(), "READY=1") << content("log");
+    EXPECT_THAT(content("log"), HasSubstr("from sequence 1 on is lost"));
+    EXPECT_EQ(run("$E export --at $A"), 0) << err;
+    EXPECT_EQ(out, "");
+    node.send(SIGTERM);
+    EXPECT_EQ(node.wait(), 0);
+  }
+  test::NodeProgram again(folder.path(), words);
+  EXPECT_EQ(again.wait(), 1);
+  EXPECT_THAT(content("log"), HasSubstr("start it without --accept-loss-from"));
+  EXPECT_EQ(run("$E check --data data"), 0) << err;
 }
 
 TEST_F(Serve, CommandsWithoutStandardDescriptors) {

@@ -14,6 +14,17 @@ inline void add_places(NodeNumbers& numbers) {
   numbers.principals = {{"secret alice", 71, 72, 73}};
 }
 
+inline void add_log(NodeNumbers& numbers) {
+  numbers.log_failure = "log: file x, offset 4096";
+  numbers.log = {.is_there = 1,
+                 .durable = 81,
+                 .handed_over = 82,
+                 .bytes = 83,
+                 .bytes_max = 84,
+                 .failed = 1,
+                 .failure_bytes = numbers.log_failure.size()};
+}
+
 inline void add_peer(NodeNumbers& numbers) {
   numbers.peers = {{"b",
                     {.links_up = 2,
@@ -82,6 +93,7 @@ inline NodeNumbers some_numbers() {
   numbers.holders = {{memory::Holder::Kind::snapshot, "process 12", "default", 77, 8192},
                      {memory::Holder::Kind::lease, "session 3", "", 41, 4096}};
   add_peer(numbers);
+  add_log(numbers);
   numbers.sequencer_count = 1;
   numbers.sequencers = {{"orders",
                          {.first = 100,

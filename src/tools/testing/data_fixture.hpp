@@ -33,6 +33,7 @@ class DataTool : public NodeTool {
     config.data.dir = (folder / "data").string();
     options_.segment_bytes = kSegmentBytes;
     options_.data_mistake = &mistake_;
+    tool.has_data = true;
   }
   void SetUp() override { start(); }
 

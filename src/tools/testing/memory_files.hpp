@@ -23,7 +23,7 @@ class MemoryFiles : public Files {
  public:
   std::map<std::string, std::string> contents;
   std::set<std::string> fifos;                  ///< info() says that these are such
-  std::set<std::string> unwritable;            ///< replace() of these fails with EACCES
+  std::set<std::string> unwritable;             ///< replace() of these fails with EACCES
   std::function<void()> before_commit = [] {};  ///< what somebody else does meanwhile
   std::size_t piece_bytes = std::numeric_limits<std::size_t>::max();
 

@@ -27,6 +27,7 @@ class Tool {
   std::function<Outcome<int>(Environment&, const node::Loaded&, const LoadAgain&)> serve;
   /// What becomes of the program of the benchmarks; nothing: there is none.
   std::function<Failure(std::vector<std::string> arguments)> start_bench;
+  bool has_data = false;    ///< data folders can be opened, those of this machine
   bool has_fabric = false;  ///< ends of the fabric can be opened, those of this machine
   /// Who asks commands to stop; nothing: nobody.
   std::function<std::unique_ptr<StopRequest>()> notice_stop;
@@ -63,6 +64,7 @@ class Tool {
     if (connect) environment.connect = connect;
     if (serve) environment.serve = serve;
     if (start_bench) environment.start_bench = start_bench;
+    if (has_data) environment.open_data_folder = node::DataReader::open;
     if (has_fabric) {
       environment.listen_on_fabric = fabric::open_for_listening;
       environment.reach_on_fabric = fabric::open_for_connecting;

@@ -29,7 +29,7 @@ Result<void> apply_to_an_embedding_table(RedoTarget& target, const catalog::Redo
       [&](embedding::EmbeddingTable& table) { return embedding::apply_redo(table, record); });
 }
 
-Result<void> describe_embedding_rows(std::string_view record, const catalog::TakeEffect& take) {
+Result<void> describe_embedding_rows(std::string_view record, const TakeEffect& take) {
   const auto redo = embedding::read_rows_redo(record);
   if (!redo) return std::unexpected(redo.error());
   const bool appends = redo->type == embedding::RedoType::appended;

@@ -32,7 +32,7 @@ Result<void> apply_to_a_hash_map(RedoTarget& target, const catalog::RedoHead& he
       });
 }
 
-Result<void> describe_a_hash_write(std::string_view record, const catalog::TakeEffect& take) {
+Result<void> describe_a_hash_write(std::string_view record, const TakeEffect& take) {
   const auto redo = hash::read_hash_redo(record, hash::kValueBytesMax);
   if (!redo) return std::unexpected(redo.error());
   const bool erases = redo->op == hash::RedoOp::erase;

@@ -42,7 +42,7 @@ Result<void> apply_to_a_map(RedoTarget& target, const catalog::RedoHead& head,
   });
 }
 
-Result<void> describe_map_writes(std::string_view record, const catalog::TakeEffect& take) {
+Result<void> describe_map_writes(std::string_view record, const TakeEffect& take) {
   const auto redo = tree::read_map_redo(record);
   if (!redo) return std::unexpected(redo.error());
   if (redo->type == tree::RedoType::restructured) {

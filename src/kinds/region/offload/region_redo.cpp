@@ -19,7 +19,7 @@ Result<void> apply_to_a_region(RedoTarget&, const catalog::RedoHead&, std::strin
   return fail(Code::corrupt, static_cast<std::uint32_t>(catalog::RedoFault::type));
 }
 
-Result<void> describe_nothing(std::string_view, const catalog::TakeEffect&) {
+Result<void> describe_nothing(std::string_view, const TakeEffect&) {
   return catalog::corrupt(catalog::RedoFault::type);
 }
 

@@ -43,7 +43,7 @@ std::string_view verb_of(sequencer::RedoType type) {
   return "none";
 }
 
-Result<void> describe_numbers(std::string_view record, const catalog::TakeEffect& take) {
+Result<void> describe_numbers(std::string_view record, const TakeEffect& take) {
   const auto head = catalog::read_redo_head(record, ObjectKind::sequencer);
   if (!head) return std::unexpected(head.error());
   if (head->type == static_cast<std::uint8_t>(sequencer::RedoType::counted)) {

@@ -29,7 +29,7 @@ Result<void> apply_to_a_table(RedoTarget& target, const catalog::RedoHead& head,
       [&](table::Table& table) { return table::apply_redo(table, record); });
 }
 
-Result<void> describe_table_rows(std::string_view record, const catalog::TakeEffect& take) {
+Result<void> describe_table_rows(std::string_view record, const TakeEffect& take) {
   const auto head = catalog::read_redo_head(record, ObjectKind::table);
   if (!head) return std::unexpected(head.error());
   if (head->type == static_cast<std::uint8_t>(table::RedoType::reserved)) {
