@@ -6,7 +6,7 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
+#include <utility>
 
 #include "base/epoch_pins.hpp"
 #include "engine/typed_call.hpp"
@@ -48,9 +48,9 @@ struct HashTurn {
   return static_cast<ServedHash&>(*call.request().works_on).map;
 }
 
-/// How a step ends that goes on when its turn comes, in this turn of the scheduler or in the next.
-/// Requests have their turns in the order in which they came to this. Requires: the key is the
-/// request's. Cost: the key's hash.
+/// How a step ends that goes on when the turn of the request's key comes, in this turn of the
+/// scheduler or in the next; requests have their turns in the order in which they came to this.
+/// Cost: the key's hash.
 Next await_read(Call& call);
 /// The same of a write, in whose turn the thread exposes nothing and is in no call.
 Next await_write(Call& call);

@@ -99,7 +99,7 @@ bool HashQueue::turn() {
   const std::size_t came = std::exchange(came_, 0);
   if (queue_.empty()) return false;
   const bool alone = came == queue_.size() && came <= kFew;
-  const std::size_t left = alone ? 0 : std::min<std::size_t>(came, queue_.distances().entry());
+  const std::size_t left = alone ? 0 : std::min<std::size_t>(came, queue_.distances().bin);
   while (!queue_.empty()) {
     const auto read_on = read(left);
     if (!read_on) {
@@ -151,6 +151,7 @@ void HashQueue::refuse_all(const Error& why) {
     Request& request = *queue_.take().what.request;
     scheduler_.guarded(request, [&] { scheduler_.fail(request, why); });
   }
+  queue_.clear();  // of what was to be looked for, too
 }
 
 }  // namespace espalier::offload
