@@ -33,20 +33,12 @@ const ExecutorKind kHashQueue{[](const ExecutorContext& context) -> std::unique_
 HashQueue::HashQueue(const ExecutorContext& context)
     : scheduler_(context.scheduler), services_(context.services), queue_({}, 1) {}
 
-HashQueue& HashQueue::of(Call& call) { return static_cast<HashQueue&>(call.executor(kHashQueue)); }
-
-Next await_read(Call& call) {
-  HashQueue::of(call).push(call.request(), true);
-  return call.handed_over();
+void await_turn(Executor& queue, Request& request, bool reads) {
+  static_cast<HashQueue&>(queue).push(request, reads);
 }
 
-Next await_write(Call& call) {
-  HashQueue::of(call).push(call.request(), false);
-  return call.handed_over();
-}
-
-base::EpochPin pin_found(Call& call, const HashTurn& turn) {
-  return hash_of(call)->store().core.epoch_pins.pin(turn.thread->slot.exposed());
+base::EpochPin pin_found(const hash::HashMap& map, const HashTurn& turn) {
+  return map.store().core.epoch_pins.pin(turn.thread->slot.exposed());
 }
 
 // --- maps ----------------------------------------------------------------------------------------

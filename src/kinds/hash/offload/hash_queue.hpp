@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <unordered_map>
 
 #include "engine/executor.hpp"
@@ -34,9 +33,6 @@ class HashQueue final : public Executor {
   static constexpr std::size_t kFew = 2;
 
   explicit HashQueue(const ExecutorContext& context);
-  /// That of the request's scheduler.
-  [[nodiscard]] static HashQueue& of(Call& call);
-
   bool admit(Request& request) override;
   bool turn() override;
   [[nodiscard]] bool has_news() const override { return !queue_.empty(); }
