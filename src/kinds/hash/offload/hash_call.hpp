@@ -28,7 +28,7 @@ extern const ExecutorKind kHashQueue;
 struct ServedHash final : WorkedOn {
   explicit ServedHash(std::shared_ptr<hash::HashMap> of) : map(std::move(of)) {}
 
-  const std::shared_ptr<hash::HashMap> map;  // it may be dropped
+  std::shared_ptr<hash::HashMap> map;  // it may be dropped
 };
 
 /// A request's turn: its key's bin and record are near. It is there until the step returns.

@@ -71,10 +71,10 @@ ServedHash* HashQueue::find(std::uint32_t number) {
 // Freed on another thread, for that takes time by the size of the map.
 void HashQueue::maintain() {
   std::erase_if(maps_, [&](const Maps::value_type& entry) {
-    const ServedHash& served = *entry.second;
+    ServedHash& served = *entry.second;
     if (served.users != 0 || !served.map->is_dropped()) return false;
     if (last_ == &served) last_ = nullptr;
-    begin_to_free(services_, served.map);
+    begin_to_free(services_, std::move(served.map));
     return true;
   });
 }
