@@ -27,21 +27,9 @@
 
 #include "base/assert.hpp"
 #include "kinds/hash/hash_map.hpp"
+#include "kinds/hash/pipeline_distances.hpp"
 
 namespace espalier::hash {
-
-/// How many requests ahead of the one whose turn it is: near <= record <= bin.
-struct PipelineDistances {
-  std::uint32_t bin = 40;
-  std::uint32_t record = 20;
-  std::uint32_t near = 4;
-
-  /// For so many requests in flight, of which more than 41 gain nothing.
-  static PipelineDistances of(std::uint32_t in_flight) {
-    const std::uint32_t bin = std::min(in_flight, 41u) - 1;
-    return {bin, bin / 2, bin / 10};
-  }
-};
 
 /// `What`: what stands in the queue, of at most two words.
 template <class What>

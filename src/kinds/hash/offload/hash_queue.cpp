@@ -31,7 +31,9 @@ const ExecutorKind kHashQueue{[](const ExecutorContext& context) -> std::unique_
 }};
 
 HashQueue::HashQueue(const ExecutorContext& context)
-    : scheduler_(context.scheduler), services_(context.services), queue_({}, 1) {}
+    : scheduler_(context.scheduler),
+      services_(context.services),
+      queue_(hash::PipelineDistances::of_machine(), 1) {}
 
 void await_turn(Executor& queue, Request& request, bool reads) {
   static_cast<HashQueue&>(queue).push(request, reads);
