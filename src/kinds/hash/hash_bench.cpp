@@ -32,8 +32,11 @@ constexpr std::size_t kBatch = 4096;
 constexpr std::size_t kDrawn = std::size_t{1} << 22;
 
 std::uint64_t pairs() {
-  const char* const asked = std::getenv("HASH_BENCH_PAIRS");
-  return asked != nullptr ? std::strtoull(asked, nullptr, 10) : 1'000'000;
+  static const std::uint64_t count = [] {
+    const char* const asked = std::getenv("HASH_BENCH_PAIRS");
+    return asked != nullptr ? std::strtoull(asked, nullptr, 10) : std::uint64_t{1'000'000};
+  }();
+  return count;
 }
 
 /// The i-th key, 16 bytes long.

@@ -319,7 +319,7 @@ class HashReader {
     std::uint64_t version = version_of(map);
     return get_at(map, thread, key, hash, version, !map.versions);
   }
-  /// The same, with what a look ahead has found.
+  /// The same, with what a look ahead has found. Requires: besides, the key is not empty.
   [[nodiscard]] static HashAnswer get_exposed(const HashMap& map, HashThread& thread,
                                               std::string_view key, const KeyHash& hash,
                                               const KeyHint& hint) {
@@ -328,7 +328,7 @@ class HashReader {
     if (slot.empty()) [[unlikely]]
       return get_hinted(map, thread, key, hash, hint);
     const RecordView record(map.image, slot);
-    return {true, record.version(), version, record.pair().value};
+    return {true, record.version(), version, record.value_beside(key.size())};
   }
   /// Whether the snapshot has lost what it held: then what was answered may be wrong.
   [[nodiscard]] bool expired() const { return snapshot_ != nullptr && snapshot_->has_expired(); }

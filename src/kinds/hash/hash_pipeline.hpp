@@ -29,7 +29,7 @@ namespace espalier::hash {
 class HashPipeline {
  public:
   HashPipeline(HashMap& map, HashThread& thread, const PipelineDistances& distances = {})
-      : map_(map), thread_(thread), queue_(distances, distances.entry() + 1) {}
+      : map_(map), thread_(thread), queue_(distances, distances.bin + 1) {}
 
   /// Carries out all requests, and calls `done` with the completion of each: those of gets in
   /// order, those of writes once they are released, or never will be. What it throws is passed on:
@@ -105,7 +105,7 @@ class HashPipeline {
         const Request& request = requests[pushed++];
         queue_.push(map_, request.key, {&request, handler});
         queue_.follow();
-        writes = queue_.size() > queue_.distances().entry() && !take_turn(done);
+        writes = queue_.size() > queue_.distances().bin && !take_turn(done);
       }
     }
     finish(writes, done);

@@ -67,12 +67,40 @@ TEST(HashPipeline, AnswersInOrderWhatSingleCallsWould) {
   }
 }
 
+TEST(PipelineDistances, GrowWithTheLatencyOfMemoryWithinBounds) {
+  std::uint32_t before = 0;
+  for (const std::uint64_t ns : {0u, 1u, 80u, 125u, 200u, 400u, 1'000'000u}) {
+    const PipelineDistances distances = PipelineDistances::of_latency(ns);
+    EXPECT_GE(distances.record, before);
+    before = distances.record;
+    for (const std::uint32_t in_flight : {0u, 1u, 2u, 7u, 40u, 1000u}) {
+      const PipelineDistances some = distances.within(in_flight);
+      EXPECT_LE(some.near, some.record);
+      EXPECT_LE(some.record, some.bin);
+      EXPECT_EQ(some.bin, std::clamp(in_flight, 1u, distances.bin + 1) - 1);
+    }
+  }
+  const PipelineDistances usual = PipelineDistances::of_latency(125);
+  EXPECT_EQ(usual.bin, PipelineDistances{}.bin);
+  EXPECT_EQ(usual.record, PipelineDistances{}.record);
+  EXPECT_EQ(usual.near, PipelineDistances{}.near);
+  EXPECT_LE(before, 48u);
+  EXPECT_GE(PipelineDistances::of_latency(0).record, 12u);
+}
+
+// The least of five attempts: what takes the processor meanwhile does not come to all of them.
+TEST(PipelineDistances, TheMachinesAreMeasuredOnce) {
+  EXPECT_GT(line_latency_ns(), 0u);
+  EXPECT_EQ(&PipelineDistances::of_machine(), &PipelineDistances::of_machine());
+  EXPECT_GE(PipelineDistances::of_machine().record, 12u);
+}
+
 TEST(HashPipeline, WhatIsInTheQueueGoesOnWithLaterCalls) {
   HashFixture f;
   f.put("k", "v");
   for (const std::uint32_t in_flight : {1u, 2u, 8u, 41u, 256u}) {
-    HashPipeline pipeline(*f.map, f.thread, PipelineDistances::of(in_flight));
-    const std::size_t most = std::min<std::size_t>(in_flight, 41);
+    HashPipeline pipeline(*f.map, f.thread, PipelineDistances{}.within(in_flight));
+    const std::size_t most = std::min<std::size_t>(in_flight, PipelineDistances{}.bin + 1);
     std::vector<Request> requests(100);
     std::vector<std::uint64_t> done;
     const auto take = [&](const Completion& completion, Handler*) {
@@ -115,7 +143,7 @@ TEST(HashPipeline, WhereRecordsAreLostNothingWaitsForThem) {
   HashFixture f;
   catalog::RecordingSink sink(catalog::RecordingSink::Durable::by_hand);
   f.parts.catalog.record_to(&sink);
-  HashPipeline pipeline(*f.map, f.thread, PipelineDistances::of(4));
+  HashPipeline pipeline(*f.map, f.thread, PipelineDistances{}.within(4));
   std::vector<Request> requests(20);
   std::vector<Completion> done;
   const auto take = [&](const Completion& completion, Handler*) { done.push_back(completion); };

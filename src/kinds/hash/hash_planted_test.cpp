@@ -27,7 +27,7 @@ bool a_get_in_flight_sees_the_put_before_it() {
   f.put("k", "old");
   HashThread reader = f.another_thread();
   const ExposedEpoch exposed(reader);
-  HashPipeline pipeline(*f.map, f.thread, PipelineDistances::of(4));
+  HashPipeline pipeline(*f.map, f.thread, PipelineDistances{}.within(4));
   const std::vector<Request> requests{{Op::put, 0, 0, "k", {}, "new"},
                                       {Op::get, 0, 1, "k", {}, {}}};
   std::string seen;

@@ -78,8 +78,9 @@ struct KeyHint {
   Slot slot{};                         // that had the key's tag; empty: none had
 };
 
-/// The record that a hint names, if that is the newest of the key and its version is at most this,
-/// surely so; else it is empty, and the bin is to be searched.
+/// The record that a hint names, if it has the key beside its value, is the newest of it, and its
+/// version is at most this. Empty: that is not so, or not sure, and the bin is to be searched.
+/// Requires: the key is not empty.
 [[nodiscard]] inline Slot confirm(const HashView& view, const KeyHint& hint, std::string_view key,
                                   std::uint64_t version) {
   if (hint.slot.empty() || hint.slot.is_link()) return {};
@@ -87,7 +88,7 @@ struct KeyHint {
   reached(Moment::bin_read);
   if (load_slot(hint.slot_at) != hint.slot && !planted(Bug::hint_believed)) return {};
   const RecordView record(view.image, hint.slot);
-  if (!record.confirmed() || !same_key(record.pair().key, key)) return {};
+  if (!record.confirmed() || !record.has_beside(key)) return {};
   return record.version() <= version || planted(Bug::answer_unreleased) ? hint.slot : Slot{};
 }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys on their way to their turn: a rolling queue, in which each has the entry of its directory
-// brought, then its bin asked for, then its record, then both brought near, while those before it
-// have their turns.
+// Keys on their way to their turn: a rolling queue, in which each has its bin asked for, then its
+// record, then both brought near, while those before it have their turns.
 //
-//     keys  ... | 40 | ... | 31 | ... | 15 | ... | 3 | ... | 0 |
-//                 |          |          |          |         |
-//             entry to L1  bin to L2  bin searched  both     its turn, in the order of arrival
-//                                     record to L2  to L1
+//     keys  ... | 40 | ... | 20 | ... | 4 | ... | 0 |
+//                 |          |          |         |
+//             bin to L2  bin searched  both     its turn, in the order of arrival
+//                        record to L2  to L1
 //
 // What comes moves on what is there (push, follow), or who carries out looks as far ahead as the
 // distances say (look_ahead). So nothing drains between one call and the next.
@@ -22,30 +21,15 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "kinds/hash/hash_map.hpp"
+#include "kinds/hash/pipeline_distances.hpp"
 
 namespace espalier::hash {
-
-/// How many requests ahead of the one whose turn it is: near <= record <= bin.
-struct PipelineDistances {
-  std::uint32_t bin = 32;
-  std::uint32_t record = 16;
-  std::uint32_t near = 4;
-  /// So many before its bin is asked for, the entry of its directory is brought from a cache.
-  std::uint32_t before_bin = 8;
-
-  [[nodiscard]] std::uint32_t entry() const { return bin + before_bin; }
-  /// For so many requests in flight, of which more than 41 gain nothing.
-  static PipelineDistances of(std::uint32_t in_flight) {
-    const std::uint32_t entry = std::min(in_flight, 41u) - 1;
-    const std::uint32_t bin = entry * 4 / 5;
-    return {bin, entry * 2 / 5, entry / 10, entry - bin};
-  }
-};
 
 /// `What`: what stands in the queue, of at most two words.
 template <class What>
@@ -69,37 +53,33 @@ class RollingQueue {
 
   /// Room for so many, if there is not; what is there stays. Errors: std::bad_alloc.
   void make_room(std::size_t places) {
-    if (places <= places_.size()) return;
-    std::vector<Place> more(std::bit_ceil(places));
-    for (std::int64_t i = next_; i != begun_; ++i) {
-      more[static_cast<std::uint64_t>(i) & (more.size() - 1)] = at(i);
-    }
-    places_.swap(more);
+    if (places_ != nullptr && places <= mask_ + 1) return;
+    const std::uint64_t mask = std::bit_ceil(places) - 1;
+    auto more = std::make_unique<Place[]>(mask + 1);
+    for (std::int64_t i = next_; i != begun_; ++i)
+      more[static_cast<std::uint64_t>(i) & mask] = at(i);
+    places_ = std::move(more);
+    mask_ = mask;
   }
 
   [[nodiscard]] const PipelineDistances& distances() const { return distances_; }
   [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(begun_ - next_); }
   [[nodiscard]] bool empty() const { return begun_ == next_; }
 
-  /// Takes one in, and brings the entry of its directory. An empty key is none: it gets no hint.
-  /// Requires: there is room. The map stays until its turn.
+  /// Takes one in. An empty key is none: what is found for it means nothing.
+  /// Requires: there is room. The map stays until its turn. Cost: the key's hash.
   void push(HashMap& map, std::string_view key, const What& what) {
-    ESPALIER_DEBUG_ASSERT(size() < places_.size());
+    ESPALIER_DEBUG_ASSERT(size() <= mask_);
     Place& place = at(begun_++);
     place.map = &map;
     place.bits = key.empty() ? 0 : hash_key(key, map.seed);
     place.hint = {};
     place.what = what;
-    const KeyHash hash = place.hash();
-    const PlaceWord directory = map.directory(hash.partition());
-    __builtin_prefetch(map.entry(directory, hash.prefix(directory.depth())));
   }
-  /// Moves on those that were there by one, as far behind one another as the distances say.
+  /// Moves on those that are there by one, as far behind one another as the distances say.
   void follow() {
-    const auto behind = [this](std::uint32_t ahead) {
-      return begun_ - static_cast<std::int64_t>(distances_.entry() - ahead);
-    };
-    look(behind(distances_.bin), behind(distances_.record), behind(distances_.near));
+    const auto bin = static_cast<std::int64_t>(distances_.bin);
+    look(begun_, begun_ - bin + distances_.record, begun_ - bin + distances_.near);
   }
   /// Looks as far ahead of the one whose turn is next as the distances say, where so many are not
   /// to have their turns now: for records not among the last of these, whose bins are on their way
@@ -108,7 +88,7 @@ class RollingQueue {
     const auto from_next = [this](std::uint32_t ahead) {
       return next_ + static_cast<std::int64_t>(ahead) + 1;
     };
-    const std::size_t young = std::min<std::size_t>(left, distances_.entry() - distances_.record);
+    const std::size_t young = std::min<std::size_t>(left, distances_.bin - distances_.record);
     const std::int64_t old = begun_ - static_cast<std::int64_t>(young);
     look(std::min(begun_, from_next(distances_.bin)), std::min(old, from_next(distances_.record)),
          std::min(old, from_next(distances_.near)));
@@ -124,7 +104,7 @@ class RollingQueue {
 
  private:
   [[nodiscard]] Place& at(std::int64_t number) {
-    return places_[static_cast<std::uint64_t>(number) & (places_.size() - 1)];
+    return places_[static_cast<std::uint64_t>(number) & mask_];
   }
 
   void look(std::int64_t bins, std::int64_t records, std::int64_t near) {
@@ -162,7 +142,8 @@ class RollingQueue {
   }
 
   const PipelineDistances distances_;
-  std::vector<Place> places_;  // a power of two of them, by the number of who stands there
+  std::unique_ptr<Place[]> places_;  // a power of two of them, by the number of who stands there
+  std::uint64_t mask_ = 0;           // of a number, which place it has
   // Numbers of those that came: what has been done for all below.
   std::int64_t begun_ = 0;
   std::int64_t with_bin_ = 0;

@@ -26,7 +26,8 @@ class OwnHashPipeline final : public PipelineImpl {
         object_(object),
         threads_(std::move(threads)),
         place_(place),
-        queue_(*object.own(), place->thread, hash::PipelineDistances::of(in_flight)) {}
+        queue_(*object.own(), place->thread,
+               hash::PipelineDistances::of_machine().within(in_flight)) {}
   // What is in flight points to the handlers of others, which are told before it ends.
   ~OwnHashPipeline() override {
     while (pending() != 0) poll();

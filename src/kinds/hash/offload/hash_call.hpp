@@ -6,16 +6,18 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
+#include <utility>
 
-#include "base/epoch_pins.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/hash/calls.hpp"
-#include "kinds/hash/key_hash.hpp"
 
+namespace espalier::base {
+class EpochPin;
+}
 namespace espalier::hash {
 class HashThread;
-}
+class KeyHash;
+}  // namespace espalier::hash
 
 namespace espalier::offload {
 
@@ -26,7 +28,7 @@ extern const ExecutorKind kHashQueue;
 struct ServedHash final : WorkedOn {
   explicit ServedHash(std::shared_ptr<hash::HashMap> of) : map(std::move(of)) {}
 
-  const std::shared_ptr<hash::HashMap> map;  // it may be dropped
+  std::shared_ptr<hash::HashMap> map;  // it may be dropped
 };
 
 /// A request's turn: its key's bin and record are near. It is there until the step returns.
@@ -48,14 +50,22 @@ struct HashTurn {
   return static_cast<ServedHash&>(*call.request().works_on).map;
 }
 
-/// How a step ends that goes on when its turn comes, in this turn of the scheduler or in the next.
-/// Requests have their turns in the order in which they came to this. Requires: the key is the
-/// request's. Cost: the key's hash.
-Next await_read(Call& call);
-/// The same of a write, in whose turn the thread exposes nothing and is in no call.
-Next await_write(Call& call);
+/// The turn of a request's key, of which it has the queue call the request's step. `reads`: it is a
+/// get; else the thread exposes nothing then, and is in no call. Cost: the key's hash.
+void await_turn(Executor& queue, Request& request, bool reads);
+
+/// How a step ends that goes on when its turn comes, in this turn of the scheduler or in the next;
+/// requests have their turns in the order in which they came to this.
+inline Next await_read(Call& call) {
+  await_turn(call.executor(kHashQueue), call.request(), true);
+  return call.handed_over();
+}
+inline Next await_write(Call& call) {
+  await_turn(call.executor(kHashQueue), call.request(), false);
+  return call.handed_over();
+}
 /// Keeps what a get has found where it is, for any thread. Errors: std::bad_alloc.
-[[nodiscard]] base::EpochPin pin_found(Call& call, const HashTurn& turn);
+[[nodiscard]] base::EpochPin pin_found(const hash::HashMap& map, const HashTurn& turn);
 
 /// As serve(), of a call on a hash map that it names by its number, whatever else it concerns.
 template <class Asked, Next (*kStep)(Call&, const Asked&)>

@@ -52,7 +52,7 @@ struct HashReadState {
 Next begin_long_pair(Call& call, const HashTurn& turn) {
   const hash_calls::ItemFound& found = *turn.found;
   HashReadState& state = call.state<HashReadState>();
-  state.answer = std::make_unique<LongAnswer>(call, hash_of(call), pin_found(call, turn),
+  state.answer = std::make_unique<LongAnswer>(call, hash_of(call), pin_found(*hash_of(call), turn),
                                               std::string_view(), found.value);
   const wire::ReplyMessage<hash_calls::ItemFound> message(found);
   state.answer->header = message.header();

@@ -31,22 +31,16 @@ const ExecutorKind kHashQueue{[](const ExecutorContext& context) -> std::unique_
 }};
 
 HashQueue::HashQueue(const ExecutorContext& context)
-    : scheduler_(context.scheduler), services_(context.services), queue_({}, 1) {}
+    : scheduler_(context.scheduler),
+      services_(context.services),
+      queue_(hash::PipelineDistances::of_machine(), 1) {}
 
-HashQueue& HashQueue::of(Call& call) { return static_cast<HashQueue&>(call.executor(kHashQueue)); }
-
-Next await_read(Call& call) {
-  HashQueue::of(call).push(call.request(), true);
-  return call.handed_over();
+void await_turn(Executor& queue, Request& request, bool reads) {
+  static_cast<HashQueue&>(queue).push(request, reads);
 }
 
-Next await_write(Call& call) {
-  HashQueue::of(call).push(call.request(), false);
-  return call.handed_over();
-}
-
-base::EpochPin pin_found(Call& call, const HashTurn& turn) {
-  return hash_of(call)->store().core.epoch_pins.pin(turn.thread->slot.exposed());
+base::EpochPin pin_found(const hash::HashMap& map, const HashTurn& turn) {
+  return map.store().core.epoch_pins.pin(turn.thread->slot.exposed());
 }
 
 // --- maps ----------------------------------------------------------------------------------------
@@ -79,10 +73,10 @@ ServedHash* HashQueue::find(std::uint32_t number) {
 // Freed on another thread, for that takes time by the size of the map.
 void HashQueue::maintain() {
   std::erase_if(maps_, [&](const Maps::value_type& entry) {
-    const ServedHash& served = *entry.second;
+    ServedHash& served = *entry.second;
     if (served.users != 0 || !served.map->is_dropped()) return false;
     if (last_ == &served) last_ = nullptr;
-    begin_to_free(services_, served.map);
+    begin_to_free(services_, std::move(served.map));
     return true;
   });
 }
@@ -99,7 +93,7 @@ bool HashQueue::turn() {
   const std::size_t came = std::exchange(came_, 0);
   if (queue_.empty()) return false;
   const bool alone = came == queue_.size() && came <= kFew;
-  const std::size_t left = alone ? 0 : std::min<std::size_t>(came, queue_.distances().entry());
+  const std::size_t left = alone ? 0 : std::min<std::size_t>(came, queue_.distances().bin);
   while (!queue_.empty()) {
     const auto read_on = read(left);
     if (!read_on) {
@@ -151,6 +145,7 @@ void HashQueue::refuse_all(const Error& why) {
     Request& request = *queue_.take().what.request;
     scheduler_.guarded(request, [&] { scheduler_.fail(request, why); });
   }
+  queue_.clear();  // of what was to be looked for, too
 }
 
 }  // namespace espalier::offload

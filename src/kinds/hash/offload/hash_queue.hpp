@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The requests on hash maps of one scheduler, which it takes in a turn of its own: they stand in
-// one rolling queue (kinds/hash/rolling_queue.hpp), whatever their map, connection and call, so that
-// the lines of those behind are on their way while those before them are carried out. What handlers
-// ask of it: hash_call.hpp.
+// one rolling queue (kinds/hash/rolling_queue.hpp), whatever their map, connection and call, so
+// that the lines of those behind are on their way while those before them are carried out. What
+// handlers ask of it: hash_call.hpp.
 //
-//   the scheduler takes requests    each step hashes its key, and asks for a turn
-//   turn()                          bins are asked for, then records; gets read under one epoch, and
-//                                   are answered from where they lie; writes begin, under none
+//   the scheduler takes requests    each step has its key hashed, and asks for a turn
+//   turn()                          bins are asked for, then records; gets read under one epoch,
+//                                   and are answered from where they lie; writes begin under none
 //
 // Nobody waits for those who come later: who was there at the last turn has its turn in this one,
 // and so has who comes almost alone. Others stay until the next, as many as are to be in flight.
@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <unordered_map>
 
 #include "engine/executor.hpp"
@@ -34,9 +33,6 @@ class HashQueue final : public Executor {
   static constexpr std::size_t kFew = 2;
 
   explicit HashQueue(const ExecutorContext& context);
-  /// That of the request's scheduler.
-  [[nodiscard]] static HashQueue& of(Call& call);
-
   bool admit(Request& request) override;
   bool turn() override;
   [[nodiscard]] bool has_news() const override { return !queue_.empty(); }

@@ -46,6 +46,15 @@ class HashQueueScene {
     while (auto response = client->receive(0)) all.push_back(std::move(*response));
     return all;
   }
+  /// So many, in the order in which they come; fewer where they do not.
+  std::vector<Response> wait_all(SchedulerClient& client, std::size_t count) {
+    std::vector<Response> all;
+    EXPECT_TRUE(node.run_until([&] {
+      for (Response& each : answers(client)) all.push_back(std::move(each));
+      return all.size() >= count;
+    }));
+    return all;
+  }
   /// Requires: nobody writes.
   [[nodiscard]] static std::string faults(const hash::HashMap& map) {
     std::string all;
@@ -155,14 +164,16 @@ TEST(HashQueue, AnswersManyInFlightAsAModelDoes) {
         if (HasFatalFailure()) return;
       }
     }
-    ASSERT_TRUE(scene.node.run_until_idle());
     std::size_t items = 0;
     for (ModelClient& each : models) {
-      each.take();
+      ASSERT_TRUE(scene.node.run_until([&] {
+        each.take();
+        return HasFatalFailure() || each.in_flight() == 0;
+      }));
       if (HasFatalFailure()) return;
-      EXPECT_EQ(each.in_flight(), 0u);
       items += each.items();
     }
+    ASSERT_TRUE(scene.node.run_until_idle());
     EXPECT_EQ(maps[0]->numbers().entries + maps[1]->numbers().entries, items);
     for (const auto& map : maps) EXPECT_EQ(HashQueueScene::faults(*map), "");
   }
@@ -177,8 +188,7 @@ TEST(HashQueue, RequestsOfAConnectionHaveTheirTurnsInOrder) {
     scene.post(client, OffloadId::hash_put, map->id(), 2 * i, "k", std::to_string(i));
     scene.post(client, OffloadId::hash_get, map->id(), 2 * i + 1, "k");
   }
-  ASSERT_TRUE(scene.node.run_until_idle());
-  const std::vector<Response> answers = HashQueueScene::answers(client);
+  const std::vector<Response> answers = scene.wait_all(client, 200);
   ASSERT_EQ(answers.size(), 200u);
   for (std::uint32_t i = 0; i < answers.size(); ++i) {
     ASSERT_EQ(answers[i].header.tag, i);
@@ -259,10 +269,10 @@ TEST(HashQueue, AClientMayGoWhileItsRequestsWaitForTheirTurn) {
     }
     scene.node.turns(turns);
     scene.node.disconnect(client);
+    EXPECT_EQ(scene.wait_all(other, 12).size(), 12u);
     ASSERT_TRUE(scene.node.run_until_idle());
     scene.node.turn();
     EXPECT_TRUE(client.ended);
-    EXPECT_EQ(HashQueueScene::answers(other).size(), 12u);
   }
   EXPECT_EQ(HashQueueScene::faults(*map), "");
 }
@@ -322,8 +332,21 @@ std::uint64_t number_of(std::string_view value) {
   return number;
 }
 
+/// Says that a thread writes, as long as it lives.
+class Writing {
+ public:
+  explicit Writing(std::atomic<bool>& flag) : flag_(flag) {}
+  ~Writing() { flag_.store(false); }
+  Writing(const Writing&) = delete;
+  Writing& operator=(const Writing&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+};
+
 /// Counts half of the keys up, makes the map grow, and reads the other half.
-void write_beside(hash::HashMap& map, std::uint64_t rounds, std::atomic<bool>& writing) {
+void write_beside(hash::HashMap& map, std::uint64_t rounds, std::atomic<bool>& flag) {
+  const Writing writing(flag);
   hash::HashThread thread = hash::HashThread::join(map.store()).value();
   std::vector<std::uint64_t> seen(kWatched);
   for (std::uint64_t round = 1; round <= rounds; ++round) {
@@ -337,7 +360,6 @@ void write_beside(hash::HashMap& map, std::uint64_t rounds, std::atomic<bool>& w
       seen[i + 1] = number_of(**value);
     }
   }
-  writing.store(false);
 }
 
 /// Asks for all keys again and again, many in flight, and counts the other half up, as long as the
