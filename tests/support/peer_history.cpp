@@ -213,7 +213,10 @@ void PeerHistory::source_ended(std::uint32_t source) {
 // --- calls ---------------------------------------------------------------------------------------
 
 std::uint32_t PeerHistory::called(std::uint32_t source, std::uint32_t peer, std::uint64_t session) {
-  calls_.push_back({source, peer, session, 0, std::nullopt, false});
+  CalledPeer& call = calls_.emplace_back();
+  call.source = source;
+  call.peer = peer;
+  call.session = session;
   return static_cast<std::uint32_t>(calls_.size() - 1);
 }
 
@@ -228,6 +231,13 @@ void PeerHistory::call_ended(std::uint32_t number, PostEnd how) {
   if (call.how) return set_wrong("call " + std::to_string(number) + " has ended twice");
   call.how = how;
   ++(how == PostEnd::done ? reached_.calls : reached_.calls_unknown);
+}
+
+void PeerHistory::call_cancelled(std::uint32_t number) {
+  const CalledPeer& call = calls_[number];
+  ++reached_.cancelled;
+  if (call.how == PostEnd::unknown || call.never_told) return;
+  set_wrong("call " + std::to_string(number) + " is cancelled (" + name_of(call.how) + ")");
 }
 
 // --- what is wrong -------------------------------------------------------------------------------

@@ -52,6 +52,7 @@ struct PeerReached {
   std::uint64_t far_calls = 0;      ///< of two hops
   std::uint64_t calls_unknown = 0;  ///< of which nobody knows
   std::uint64_t given_up = 0;       ///< of these, though the peer was there
+  std::uint64_t cancelled = 0;      ///< of these, before they were over
   std::uint64_t sessions = 0;       ///< beyond the first of each link
   std::uint64_t crashes = 0;
   std::uint64_t cuts = 0;
@@ -120,6 +121,10 @@ class PeerHistory {
   std::uint32_t called(std::uint32_t source, std::uint32_t peer, std::uint64_t session);
   void call_begun(std::uint32_t number);
   void call_ended(std::uint32_t number, fabric::PostEnd how);
+  /// Nobody will be told how it ends.
+  void call_never_told(std::uint32_t number) { calls_[number].never_told = true; }
+  /// Its peer ends it early.
+  void call_cancelled(std::uint32_t number);
 
   // --- what is wrong -----------------------------------------------------------------------------
 
@@ -163,6 +168,7 @@ class PeerHistory {
     std::uint64_t session = 0;
     std::uint32_t begun = 0;
     std::optional<fabric::PostEnd> how;
+    bool never_told = false;
     bool over = false;  // it may not begin any more
   };
 

@@ -52,7 +52,11 @@ struct PeerWorldRun {
   PeerWorldRun& operator=(const PeerWorldRun&) = delete;
   ~PeerWorldRun() {
     for (const RoundPost& made : posts) {
-      if (!made.is_call) node->parts().history.never_told(made.number);
+      if (made.is_call) {
+        node->parts().history.call_never_told(made.call.number);
+      } else {
+        node->parts().history.never_told(made.number);
+      }
     }
   }
 
@@ -318,6 +322,14 @@ Next run_request(Call& call) {
   return call.answer({}, {{reinterpret_cast<const char*>(&number), sizeof number}});
 }
 
+// It comes to its end sooner.
+void cancel_run(Call& call) {
+  PeerWorldRun* const run = call.find_state<PeerWorldRun>();
+  if (run == nullptr) return;
+  run->rounds = 0;
+  if (call.map_number() == 1) run->node->parts().history.call_cancelled(call.argument());
+}
+
 }  // namespace
 
 std::span<const offload::Offload> peer_world_calls() {
@@ -328,7 +340,7 @@ std::span<const offload::Offload> peer_world_calls() {
         .summary = "posts to peers",
         .right = offload::Right::none,
         .limits = {}},
-       {.step = run_request, .executor = &offload::kPeerPosts}}};
+       {.step = run_request, .executor = &offload::kPeerPosts, .cancel = cancel_run}}};
   return kCalls;
 }
 
