@@ -95,7 +95,7 @@ Next ask_peer(Call& call, PeerWorldRun& run, const wire::CallMessage& message) {
   return batch.completed();
 }
 
-Next open_region(Call& call, PeerWorldRun& run, std::size_t link) {
+Next open_peer_region(Call& call, PeerWorldRun& run, std::size_t link) {
   run.mode = PeerWorldRun::Mode::opens;
   run.link = link;
   run.session = offload::PeerPosts::of(call).link(link).session();
@@ -218,7 +218,7 @@ void add_post(PeerWorldNode& node, PeerBatch& batch, PeerWorldRun& run, std::siz
 }
 
 // Mostly few posts: so a turn has those of several requests.
-std::size_t draw_count(const PeerWorldParts& parts) {
+std::size_t draw_posts(const PeerWorldParts& parts) {
   base::Random& random = parts.random;
   return random.chance(0.9) ? random.between(1, parts.posts) : random.between(1, kBatchMost - 4);
 }
@@ -231,14 +231,14 @@ Next post_round(Call& call, PeerWorldNode& node, PeerWorldRun& run) {
   const bool stale = node.grant(first).session != link.session() || parts.random.chance(0.02);
   // Now and then it posts by what it knows of a session that is over.
   if (node.grant(first).session == 0 || (stale && !parts.random.chance(0.1))) {
-    return open_region(call, run, first);
+    return open_peer_region(call, run, first);
   }
   run.mode = PeerWorldRun::Mode::posts;
   run.posts.clear();
   run.posts.reserve(kBatchMost);  // what is posted stays where it is
   PeerBatch batch(call);
   run.far = false;
-  for (std::size_t count = draw_count(parts); count != 0; --count) {
+  for (std::size_t count = draw_posts(parts); count != 0; --count) {
     const std::size_t to = parts.random.chance(0.6) ? first : parts.random.below(links);
     if (node.grant(to).session == 0) continue;
     // Calls of calls are fewer, so that they come to an end.
