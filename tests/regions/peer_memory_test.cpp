@@ -84,7 +84,7 @@ TEST_F(TwoPeers, WithoutRoomForAPairThereAreCallsAndLaterMemory) {
   EXPECT_NE(history_.done_write(1, 0), nullptr);
   EXPECT_EQ(reached_.sessions, 0u);  // it is the session that was there
   EXPECT_TRUE(nodes_[0]->links_are_up());
-  history_.judge();
+  history_.check_all();
   EXPECT_EQ(history_.wrong(), "");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What nodes of a simulated world post to each other, what they are told of it, and what is found
-// in the memory of those who are to have it: the judge of tests/support/peer_world.hpp.
+// in the memory of those who are to have it, for the world of tests/support/peer_world.hpp.
 //
 // Each post has words of its own in the region that it means, where it leaves a value of its own:
 // so it shows whether it took effect, in part, or twice. Besides, a region has one word to which
@@ -128,8 +128,8 @@ class PeerHistory {
 
   // --- what is wrong -----------------------------------------------------------------------------
 
-  /// Judges all that was posted. Requires: nothing is under way any more.
-  void judge();
+  /// Checks all that was posted. Requires: nothing is under way any more.
+  void check_all();
   /// The first thing that was wrong; empty: nothing was.
   [[nodiscard]] const std::string& wrong() const { return wrong_; }
   void set_wrong(std::string what) {
@@ -178,8 +178,8 @@ class PeerHistory {
   [[nodiscard]] std::string name(std::size_t number) const;
   void freeze(Posted& posted);
   void check_old(Region& region, std::size_t number, std::uint64_t old);
-  void judge_post(std::size_t number);
-  void judge_counts(const Region& region);
+  void check_post(std::size_t number);
+  void check_counts(const Region& region);
 
   PeerReached& reached_;
   std::vector<Region> regions_;
