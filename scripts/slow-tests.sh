@@ -24,7 +24,7 @@ scripts/install-packages.sh --tests
 step "build"
 configure release
 build_preset release \
-  --target fabric_test client_test system_test hostile_test
+  --target fabric_test client_test system_test hostile_test regions_test
 
 # Its lines with its name before them, for several run at a time.
 run_case() {
@@ -53,6 +53,7 @@ cases=$(
   cases_of client_test Ways/LinkSeeds
   cases_of fabric_test RoceSeeds
   cases_of fabric_test SimRandom
+  cases_of regions_test PeerSim
   cases_of hostile_test InNetworkSim
 )
 step "$(wc -l <<<"$cases") worlds, $seeds seeds of each"

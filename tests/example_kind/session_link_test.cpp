@@ -289,8 +289,10 @@ TEST_P(SessionLinks, ACallThatIsNeverAnsweredEndsThoughOthersAre) {
   EXPECT_EQ(ends(1).at(0), (RecordedEnds::End{7, PostEnd::unknown, Status::retry_exceeded}));
   EXPECT_EQ(link_->session(), session);
   EXPECT_FALSE(link_->waits());
+  // The peer hears of it, and does not go on with it.
+  ASSERT_TRUE(poll_until([this] { return waits().cancelled == 1; }));
+  EXPECT_EQ(waits().held, 0u);
   // Its answer, when that comes at last, is taken for no other's.
-  go_on();
   for (int i = 0; i < 300; ++i) {
     ask({.offload = wire::OffloadId::noop}, answers_[1], 9);
     ASSERT_FALSE(HasFatalFailure());

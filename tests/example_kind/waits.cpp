@@ -58,6 +58,14 @@ bool may_pass(Call& call, ChainState& state, const Chain& asked) {
   return state.passed;
 }
 
+void cancel_chain(Call& call) {
+  ChainState* const state = call.find_state<ChainState>();
+  if (state == nullptr || !state->held || std::exchange(state->passed, true)) return;
+  NodeWaits& waits = call.services().part<NodeWaits>();
+  --waits.held;
+  ++waits.cancelled;
+}
+
 Next call_other(Call& call, ChainState& state, const Chain& asked) {
   const std::uint32_t fields[] = {0, asked.more - 1};
   state.payload = std::string(reinterpret_cast<const char*>(fields), sizeof fields);
@@ -103,7 +111,7 @@ const offload::Kind& waits_kind() {
   static const offload::Offload calls[] = {
       offload::serve<wait_calls::Stop, stop>(),
       offload::serve<wait_calls::Fill, fill>(),
-      offload::serve<Chain, chain>({.executor = &offload::kPeerPosts}),
+      offload::serve<Chain, chain>({.executor = &offload::kPeerPosts, .cancel = cancel_chain}),
   };
   static const std::span<const offload::Offload> all(calls);
   static const offload::Kind kind{.name = "waits", .calls = {&all, 1}, .make_part = make_waits};

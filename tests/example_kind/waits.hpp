@@ -82,11 +82,12 @@ using All = wire::CallList<Stop, Fill, Chain>;
 
 /// What a test says to a node, and sees of it. Thread: any.
 struct NodeWaits final : offload::NodePart {
-  std::atomic<bool> stopped{false};       ///< a worker stands still
-  std::atomic<bool> goes_on{false};       ///< it may go on
-  std::atomic<std::uint32_t> held{0};     ///< requests that keep their places
-  std::atomic<std::uint32_t> may_go{0};   ///< so many of them may go on
-  std::atomic<std::uint32_t> chained{0};  ///< requests that came over another node
+  std::atomic<bool> stopped{false};         ///< a worker stands still
+  std::atomic<bool> goes_on{false};         ///< it may go on
+  std::atomic<std::uint32_t> held{0};       ///< requests that keep their places
+  std::atomic<std::uint32_t> may_go{0};     ///< so many of them may go on
+  std::atomic<std::uint32_t> chained{0};    ///< requests that came over another node
+  std::atomic<std::uint32_t> cancelled{0};  ///< that kept their places until then
 };
 
 [[nodiscard]] const offload::Kind& waits_kind();

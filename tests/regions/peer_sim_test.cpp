@@ -24,6 +24,7 @@ void report_peers(const base::Seeds& seeds, const PeerReached& reached) {
   seeds.report("calls of two hops", reached.far_calls);
   seeds.report("calls that were not", reached.calls_unknown);
   seeds.report("of these, that were given up", reached.given_up);
+  seeds.report("of these, that were cancelled", reached.cancelled);
   seeds.report("sessions after the first", reached.sessions);
   seeds.report("other keys", reached.other_keys);
   seeds.report("crashes", reached.crashes);
@@ -59,6 +60,7 @@ TEST_F(PeerSim, WhatANodeIsToldOfItsPostsIsTrue) {
   EXPECT_GT(reached_.far_calls, 0u);
   EXPECT_GT(reached_.calls_unknown, 0u);
   EXPECT_GT(reached_.given_up, 0u);
+  EXPECT_GT(reached_.cancelled, 0u);
   EXPECT_GT(reached_.sessions, 0u);
   EXPECT_GT(reached_.other_keys, 0u);
   EXPECT_GT(reached_.crashes, 0u);

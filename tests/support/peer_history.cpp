@@ -213,7 +213,10 @@ void PeerHistory::source_ended(std::uint32_t source) {
 // --- calls ---------------------------------------------------------------------------------------
 
 std::uint32_t PeerHistory::called(std::uint32_t source, std::uint32_t peer, std::uint64_t session) {
-  calls_.push_back({source, peer, session, 0, std::nullopt, false});
+  CalledPeer& call = calls_.emplace_back();
+  call.source = source;
+  call.peer = peer;
+  call.session = session;
   return static_cast<std::uint32_t>(calls_.size() - 1);
 }
 
@@ -230,14 +233,21 @@ void PeerHistory::call_ended(std::uint32_t number, PostEnd how) {
   ++(how == PostEnd::done ? reached_.calls : reached_.calls_unknown);
 }
 
+void PeerHistory::call_cancelled(std::uint32_t number) {
+  const CalledPeer& call = calls_[number];
+  ++reached_.cancelled;
+  if (call.how == PostEnd::unknown || call.never_told) return;
+  set_wrong("call " + std::to_string(number) + " is cancelled (" + name_of(call.how) + ")");
+}
+
 // --- what is wrong -------------------------------------------------------------------------------
 
-void PeerHistory::judge() {
+void PeerHistory::check_all() {
   for (std::uint32_t region = 0; region < regions_.size(); ++region) {
     if (regions_[region].bytes != nullptr) observe(region);
-    judge_counts(regions_[region]);
+    check_counts(regions_[region]);
   }
-  for (std::size_t number = 0; number < posts_.size(); ++number) judge_post(number);
+  for (std::size_t number = 0; number < posts_.size(); ++number) check_post(number);
   for (std::size_t number = 0; number < calls_.size(); ++number) {
     const CalledPeer& call = calls_[number];
     const bool lost = call.how == PostEnd::done && call.begun == 0;
@@ -249,7 +259,7 @@ void PeerHistory::judge() {
   }
 }
 
-void PeerHistory::judge_post(std::size_t number) {
+void PeerHistory::check_post(std::size_t number) {
   const Posted& posted = posts_[number];
   if (!posted.how && !posted.never_told) set_wrong(name(number) + " has not ended");
   reached_.never_told += posted.never_told ? 1 : 0;
@@ -279,7 +289,7 @@ void PeerHistory::judge_post(std::size_t number) {
   if (posted.how == PostEnd::unknown && found != 0) ++reached_.unknown_done;
 }
 
-void PeerHistory::judge_counts(const Region& region) {
+void PeerHistory::check_counts(const Region& region) {
   std::uint64_t done = 0;
   std::uint64_t perhaps = 0;
   for (const std::size_t each : region.posts) {

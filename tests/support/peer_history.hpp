@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What nodes of a simulated world post to each other, what they are told of it, and what is found
-// in the memory of those who are to have it: the judge of tests/support/peer_world.hpp.
+// in the memory of those who are to have it, for the world of tests/support/peer_world.hpp.
 //
 // Each post has words of its own in the region that it means, where it leaves a value of its own:
 // so it shows whether it took effect, in part, or twice. Besides, a region has one word to which
@@ -52,6 +52,7 @@ struct PeerReached {
   std::uint64_t far_calls = 0;      ///< of two hops
   std::uint64_t calls_unknown = 0;  ///< of which nobody knows
   std::uint64_t given_up = 0;       ///< of these, though the peer was there
+  std::uint64_t cancelled = 0;      ///< of these, before they were over
   std::uint64_t sessions = 0;       ///< beyond the first of each link
   std::uint64_t crashes = 0;
   std::uint64_t cuts = 0;
@@ -120,11 +121,15 @@ class PeerHistory {
   std::uint32_t called(std::uint32_t source, std::uint32_t peer, std::uint64_t session);
   void call_begun(std::uint32_t number);
   void call_ended(std::uint32_t number, fabric::PostEnd how);
+  /// Nobody will be told how it ends.
+  void call_never_told(std::uint32_t number) { calls_[number].never_told = true; }
+  /// Its peer ends it early.
+  void call_cancelled(std::uint32_t number);
 
   // --- what is wrong -----------------------------------------------------------------------------
 
-  /// Judges all that was posted. Requires: nothing is under way any more.
-  void judge();
+  /// Checks all that was posted. Requires: nothing is under way any more.
+  void check_all();
   /// The first thing that was wrong; empty: nothing was.
   [[nodiscard]] const std::string& wrong() const { return wrong_; }
   void set_wrong(std::string what) {
@@ -163,6 +168,7 @@ class PeerHistory {
     std::uint64_t session = 0;
     std::uint32_t begun = 0;
     std::optional<fabric::PostEnd> how;
+    bool never_told = false;
     bool over = false;  // it may not begin any more
   };
 
@@ -172,8 +178,8 @@ class PeerHistory {
   [[nodiscard]] std::string name(std::size_t number) const;
   void freeze(Posted& posted);
   void check_old(Region& region, std::size_t number, std::uint64_t old);
-  void judge_post(std::size_t number);
-  void judge_counts(const Region& region);
+  void check_post(std::size_t number);
+  void check_counts(const Region& region);
 
   PeerReached& reached_;
   std::vector<Region> regions_;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kWorldMs = 1'000'000;
 constexpr std::uint64_t kTroubleNs = 30 * kWorldMs;  // when the last of it begins, at the latest
 constexpr std::uint64_t kAnswersNs = 3'000 * kWorldMs;
-constexpr std::uint64_t kSettleNs = 2'000 * kWorldMs;
+constexpr std::uint64_t kReleaseNs = 2'000 * kWorldMs;
 constexpr std::uint64_t kLateNs = 10 * kWorldMs;  // no message is later
 constexpr std::uint64_t kTurnNs = 5'000;
 constexpr std::uint64_t kQuietTurnNs = 50'000;  // when no client asks for anything
@@ -64,11 +64,11 @@ class PeerWorld {
     for (Place& place : places_) place.node->ask(options_.requests);
     plan_trouble();
     await_answers([this] { return world_.now_ns() > kTroubleNs && troubles_ == 0; });
-    settle();
+    drain();
     be_quiet();
     await_answers([] { return true; });
-    settle();
-    if (history_.wrong().empty()) history_.judge();
+    drain();
+    if (history_.wrong().empty()) history_.check_all();
     return history_.wrong();
   }
 
@@ -100,10 +100,10 @@ class PeerWorld {
     }
   }
   /// All that was taken is to be given back; what is late has come by then.
-  void settle() {
+  void drain() {
     turn_ns_ = kQuietTurnNs;
     const std::uint64_t soonest = world_.now_ns() + kLateNs;
-    run_until(soonest + kSettleNs, [&] { return world_.now_ns() >= soonest && audit().empty(); });
+    run_until(soonest + kReleaseNs, [&] { return world_.now_ns() >= soonest && audit().empty(); });
     if (const std::string wrong = audit(); !wrong.empty()) history_.set_wrong(wrong);
   }
   void be_quiet() {

@@ -52,7 +52,11 @@ struct PeerWorldRun {
   PeerWorldRun& operator=(const PeerWorldRun&) = delete;
   ~PeerWorldRun() {
     for (const RoundPost& made : posts) {
-      if (!made.is_call) node->parts().history.never_told(made.number);
+      if (made.is_call) {
+        node->parts().history.call_never_told(made.call.number);
+      } else {
+        node->parts().history.never_told(made.number);
+      }
     }
   }
 
@@ -91,7 +95,7 @@ Next ask_peer(Call& call, PeerWorldRun& run, const wire::CallMessage& message) {
   return batch.completed();
 }
 
-Next open_region(Call& call, PeerWorldRun& run, std::size_t link) {
+Next open_peer_region(Call& call, PeerWorldRun& run, std::size_t link) {
   run.mode = PeerWorldRun::Mode::opens;
   run.link = link;
   run.session = offload::PeerPosts::of(call).link(link).session();
@@ -214,7 +218,7 @@ void add_post(PeerWorldNode& node, PeerBatch& batch, PeerWorldRun& run, std::siz
 }
 
 // Mostly few posts: so a turn has those of several requests.
-std::size_t draw_count(const PeerWorldParts& parts) {
+std::size_t draw_posts(const PeerWorldParts& parts) {
   base::Random& random = parts.random;
   return random.chance(0.9) ? random.between(1, parts.posts) : random.between(1, kBatchMost - 4);
 }
@@ -227,14 +231,14 @@ Next post_round(Call& call, PeerWorldNode& node, PeerWorldRun& run) {
   const bool stale = node.grant(first).session != link.session() || parts.random.chance(0.02);
   // Now and then it posts by what it knows of a session that is over.
   if (node.grant(first).session == 0 || (stale && !parts.random.chance(0.1))) {
-    return open_region(call, run, first);
+    return open_peer_region(call, run, first);
   }
   run.mode = PeerWorldRun::Mode::posts;
   run.posts.clear();
   run.posts.reserve(kBatchMost);  // what is posted stays where it is
   PeerBatch batch(call);
   run.far = false;
-  for (std::size_t count = draw_count(parts); count != 0; --count) {
+  for (std::size_t count = draw_posts(parts); count != 0; --count) {
     const std::size_t to = parts.random.chance(0.6) ? first : parts.random.below(links);
     if (node.grant(to).session == 0) continue;
     // Calls of calls are fewer, so that they come to an end.
@@ -318,6 +322,14 @@ Next run_request(Call& call) {
   return call.answer({}, {{reinterpret_cast<const char*>(&number), sizeof number}});
 }
 
+// It comes to its end sooner.
+void cancel_run(Call& call) {
+  PeerWorldRun* const run = call.find_state<PeerWorldRun>();
+  if (run == nullptr) return;
+  run->rounds = 0;
+  if (call.map_number() == 1) run->node->parts().history.call_cancelled(call.argument());
+}
+
 }  // namespace
 
 std::span<const offload::Offload> peer_world_calls() {
@@ -328,7 +340,7 @@ std::span<const offload::Offload> peer_world_calls() {
         .summary = "posts to peers",
         .right = offload::Right::none,
         .limits = {}},
-       {.step = run_request, .executor = &offload::kPeerPosts}}};
+       {.step = run_request, .executor = &offload::kPeerPosts, .cancel = cancel_run}}};
   return kCalls;
 }
 
