@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -15,6 +16,7 @@
 
 namespace espalier::catalog {
 struct CreatedObject;
+struct Entry;
 struct RedoHead;
 }  // namespace espalier::catalog
 
@@ -59,9 +61,12 @@ using OffloadTable = std::array<const Offload*, 256>;
 /// All of them, by number.
 [[nodiscard]] std::span<const Offload> all_offloads();
 
+class ObjectCopy;
 class RedoTarget;
+struct Services;
 
-/// How a store is made again of the records of a kind's objects (engine/redo_target.hpp).
+/// How a store is made again of the records of a kind's objects (engine/redo_target.hpp), and such
+/// records of what they have (engine/object_copy.hpp).
 struct KindRedo {
   /// Makes an object again, or finds that there is nothing to make. Errors: corrupt (detail: a
   /// catalog::RedoFault), those of making it.
@@ -69,6 +74,12 @@ struct KindRedo {
   /// Applies a record of one of the kind's own types. Errors: likewise.
   Result<void> (*apply)(RedoTarget& target, const catalog::RedoHead& head,
                         std::string_view record) = nullptr;
+  /// Begins to copy an object that is in the catalogue, or was. Errors: unsupported (records cannot
+  /// tell of it), those of what a thread needs for it; std::bad_alloc. Null: it cannot be copied.
+  Result<std::unique_ptr<ObjectCopy>> (*copy)(
+      Services& services, const std::shared_ptr<const catalog::Entry>& entry) = nullptr;
+  /// What the kind has records of and is no object. Throws std::bad_alloc. Null: nothing.
+  std::unique_ptr<ObjectCopy> (*copy_others)(Services& services) = nullptr;
 };
 
 /// A kind of object, as those know it who know no kind.

@@ -4,6 +4,7 @@
 #include "engine/redo_target.hpp"
 #include "kinds/hash/apply_redo.hpp"
 #include "kinds/hash/hash_threads.hpp"
+#include "kinds/hash/offload/hash_copy.hpp"
 #include "kinds/hash/offload/hash_offloads.hpp"
 #include "store/store_core.hpp"
 
@@ -28,6 +29,6 @@ Result<void> apply_to_a_hash_map(RedoTarget& target, const catalog::RedoHead& he
 
 }  // namespace
 
-const KindRedo kHashRedo{restore_a_hash_map, apply_to_a_hash_map};
+const KindRedo kHashRedo{restore_a_hash_map, apply_to_a_hash_map, copy_a_hash_map};
 
 }  // namespace espalier::offload

@@ -4,6 +4,7 @@
 
 #include "catalog/apply_record.hpp"
 #include "engine/redo_target.hpp"
+#include "kinds/map/offload/map_copy.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/write/apply_redo.hpp"
 #include "kinds/map/write/map_object.hpp"
@@ -39,6 +40,6 @@ Result<void> apply_to_a_map(RedoTarget& target, const catalog::RedoHead& head,
 
 }  // namespace
 
-const KindRedo kMapRedo{restore_a_map, apply_to_a_map};
+const KindRedo kMapRedo{restore_a_map, apply_to_a_map, copy_a_map};
 
 }  // namespace espalier::offload

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Regions out of their records: that they are there, with zeros, for what is written to one makes
 // none.
+#include <memory>
+
 #include "catalog/redo_record.hpp"
+#include "engine/object_copy.hpp"
 #include "engine/redo_target.hpp"
 #include "kinds/region/offload/region_offloads.hpp"
 #include "kinds/region/region_object.hpp"
@@ -18,8 +21,13 @@ Result<void> apply_to_a_region(RedoTarget&, const catalog::RedoHead&, std::strin
   return fail(Code::corrupt, static_cast<std::uint32_t>(catalog::RedoFault::type));
 }
 
+Result<std::unique_ptr<ObjectCopy>> copy_a_region(Services&,
+                                                  const std::shared_ptr<const catalog::Entry>&) {
+  return std::make_unique<EmptyCopy>();
+}
+
 }  // namespace
 
-const KindRedo kRegionRedo{restore_a_region, apply_to_a_region};
+const KindRedo kRegionRedo{restore_a_region, apply_to_a_region, copy_a_region};
 
 }  // namespace espalier::offload

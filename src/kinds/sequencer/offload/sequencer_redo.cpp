@@ -3,6 +3,7 @@
 #include "catalog/apply_record.hpp"
 #include "engine/redo_target.hpp"
 #include "kinds/sequencer/counters.hpp"
+#include "kinds/sequencer/offload/sequencer_copy.hpp"
 #include "kinds/sequencer/offload/sequencer_offloads.hpp"
 #include "kinds/sequencer/sequencer.hpp"
 #include "store/store_core.hpp"
@@ -28,6 +29,7 @@ Result<void> apply_to_numbers(RedoTarget& target, const catalog::RedoHead& head,
 
 }  // namespace
 
-const KindRedo kSequencerRedo{restore_a_sequencer, apply_to_numbers};
+const KindRedo kSequencerRedo{restore_a_sequencer, apply_to_numbers, copy_a_sequencer,
+                              copy_counters};
 
 }  // namespace espalier::offload

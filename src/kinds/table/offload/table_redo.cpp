@@ -3,6 +3,7 @@
 #include "catalog/apply_record.hpp"
 #include "engine/redo_target.hpp"
 #include "kinds/table/apply_redo.hpp"
+#include "kinds/table/offload/table_copy.hpp"
 #include "kinds/table/offload/table_offloads.hpp"
 #include "kinds/table/table_object.hpp"
 #include "store/store_core.hpp"
@@ -25,6 +26,6 @@ Result<void> apply_to_a_table(RedoTarget& target, const catalog::RedoHead& head,
 
 }  // namespace
 
-const KindRedo kTableRedo{restore_a_table, apply_to_a_table};
+const KindRedo kTableRedo{restore_a_table, apply_to_a_table, copy_a_table};
 
 }  // namespace espalier::offload
