@@ -28,6 +28,9 @@ class CopyPiece {
  public:
   static constexpr std::size_t kUsualBytes = std::size_t{256} << 10;
 
+  /// Is full with so many.
+  explicit CopyPiece(std::size_t usual_bytes = kUsualBytes) : usual_bytes_(usual_bytes) {}
+
   /// Room for a record of so many bytes, which says so itself (catalog::RedoHead) once it is
   /// written; it is written before the next is added. Empty: there is no memory (starved()).
   [[nodiscard]] std::span<std::byte> add(std::size_t bytes) noexcept {
@@ -43,7 +46,8 @@ class CopyPiece {
     return room;
   }
   /// Whether it has as much as should be gathered before it is taken away.
-  [[nodiscard]] bool full() const { return starved_ || used_ >= kUsualBytes; }
+  [[nodiscard]] bool full() const { return starved_ || used_ >= usual_bytes_; }
+  [[nodiscard]] std::size_t usual_bytes() const { return usual_bytes_; }
   [[nodiscard]] bool starved() const { return starved_; }
   [[nodiscard]] bool empty() const { return used_ == 0; }
 
@@ -62,10 +66,11 @@ class CopyPiece {
   void clear() {
     used_ = 0;
     starved_ = false;
-    if (bytes_.size() > 2 * kUsualBytes) bytes_ = {};
+    if (bytes_.size() > 2 * usual_bytes_) bytes_ = {};
   }
 
  private:
+  std::size_t usual_bytes_;
   std::vector<std::byte> bytes_;  // as aligned as what new gives
   std::size_t used_ = 0;
   bool starved_ = false;

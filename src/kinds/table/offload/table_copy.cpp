@@ -39,7 +39,7 @@ class TableCopy final : public ObjectCopy {
 
  private:
   void add(CopyPiece& piece, const table::RowSpan& rows) {
-    const std::uint64_t most = std::max<std::uint64_t>(1, CopyPiece::kUsualBytes / rows.row_bytes);
+    const std::uint64_t most = std::max<std::uint64_t>(1, piece.usual_bytes() / rows.row_bytes);
     table::AppendedRecord record{};
     record.first_row = row_;
     record.rows = std::min<std::uint64_t>(rows.count, most);
