@@ -73,6 +73,8 @@ class LogWriter final : public catalog::RedoSink {
   [[nodiscard]] RecordRoom& room() { return room_; }
   [[nodiscard]] RecordQueue& queue() { return queue_; }
   [[nodiscard]] const SegmentList& segments() const { return segments_; }
+  /// Bytes of blocks that it has written. Thread: any.
+  [[nodiscard]] std::uint64_t written_bytes() const { return written_bytes_; }
 
  private:
   LogWriter(LogFolder& folder, std::uint64_t node, const WriterOptions& options,

@@ -83,6 +83,7 @@ struct Config {
   struct Data {
     std::string dir;  ///< where what is acknowledged is kept; empty: in memory alone
     std::uint64_t log_bytes_max = std::uint64_t{16} << 30;
+    std::uint64_t checkpoint_log_bytes = std::uint64_t{1} << 30;
     friend bool operator==(const Data&, const Data&) = default;
   };
   struct Metrics {

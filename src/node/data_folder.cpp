@@ -90,6 +90,7 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
   const auto store = log::open_store_file(folder_, std::max<std::uint64_t>(1, services.draw()));
   if (!store) return cannot_use(path, log::message(store.error()));
 
+  store_ = *store;
   log::LogOptions options;
   options.recovery.node = *store;
   options.writer.segment_bytes = terms.segment_bytes;
