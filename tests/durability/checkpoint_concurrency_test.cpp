@@ -16,6 +16,7 @@
 #include "engine/checkpoint_run.hpp"
 #include "engine/redo_target.hpp"
 #include "engine/services.hpp"
+#include "kinds/hash/hash_map.hpp"
 #include "kinds/hash/hash_threads.hpp"
 #include "kinds/map/testing/map_objects.hpp"
 #include "kinds/table/table_object.hpp"
