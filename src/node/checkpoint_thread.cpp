@@ -54,8 +54,8 @@ void CheckpointThread::run() {
       stopping_.wait_for(lock, kLookEvery, [this] { return stopped_ || requested_; });
       if (stopped_) return;
     }
-    // A log that has failed acknowledges nothing more, and its folder is no one's to change.
-    if (terms_.of.log.acknowledgements().error()) continue;
+    // A log that has failed acknowledges nothing more, so no checkpoint would be finished.
+    if (terms_.of.log.acknowledgements().error()) return;
     if (is_due()) make_one();
   }
 }
