@@ -31,7 +31,7 @@ class Counters final : public store::StorePart {
   /// Applies a record, of any bytes: from then on numbers are above those that it tells of.
   /// Errors: corrupt (detail: a catalog::RedoFault), out_of_memory (as above).
   Result<void> apply_redo(std::string_view record);
-  /// Calls `with(name, next)` for each of them, under the lock: it must not wait. Cost: that of all.
+  /// Calls `with(name, next)` for each of them, under the lock: it must not wait.
   template <class With>
   void each(const With& with) const {
     const std::lock_guard lock(mutex_);
