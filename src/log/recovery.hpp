@@ -28,10 +28,10 @@ namespace espalier::log {
 
 struct RecoveryTerms {
   std::uint64_t node = 0;
-  std::uint64_t from = 1;     // the first record that is wanted, as a checkpoint says
-  std::uint64_t through = 0;  // records up to here were durable, as it says
+  std::uint64_t from = 1;  // the first record that is wanted, as a checkpoint says
   /// Damage that concerns this sequence, or later ones, is passed: the log ends there.
   std::optional<std::uint64_t> accept_loss_from;
+  std::uint64_t through = 0;  // records up to here were durable, as a checkpoint says
 };
 
 /// Takes one record, in memory that is valid for the call and aligned to 8; sequence 0: of a
