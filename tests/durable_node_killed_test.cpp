@@ -55,6 +55,7 @@ class KilledDurableNodeConcurrency : public testing::Test {
     config_ = node_config(folder_, 2);
     config_.data.dir = (folder_ / "data").string();
     options_.segment_bytes = std::uint64_t{1} << 20;
+    config_.data.checkpoint_log_bytes = std::uint64_t{1} << 20;  // checkpoints all the time
     for (std::uint64_t i = 0; i < kClients; ++i) {
       clients_.emplace_back(
           [i, seed = random_()](Line& line) { return write_and_remember(line, i, seed); });

@@ -3,12 +3,16 @@
 // what it refuses it refuses in words.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/temporary_folder.hpp"
 #include "espalier/espalier.hpp"
 #include "espalier/hash_map.hpp"
@@ -94,6 +98,43 @@ TEST_F(NodeWithData, HasWhatItHadWhenItIsStartedAgain) {
     EXPECT_EQ(store.sequence("counter", 1), 5u + static_cast<unsigned>(again));
     EXPECT_EQ(store.open_table("rows")->rows(), 2u);
   }
+}
+
+// The log's first segment goes with a checkpoint, and what was there is there again.
+TEST_F(NodeWithData, ACheckpointStandsForTheLogBeforeIt) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  const std::filesystem::path first = folder_ / "data" / "log" / "log-0000000000000001.seg";
+  ASSERT_TRUE(std::filesystem::exists(first));
+  {
+    Store store = connect();
+    auto map = *store.open_map("default");
+    for (int i = 0; i < 40; ++i) {
+      ASSERT_TRUE(map.put("key" + std::to_string(i % 3), std::string(100'000, 'x')));
+    }
+    ASSERT_TRUE(map.put("gone", "value"));
+    ASSERT_TRUE(map.erase("gone"));
+    ASSERT_TRUE(store.create_map("dropped"));
+    ASSERT_TRUE(store.drop_map("dropped"));
+    EXPECT_EQ(store.sequence("counter", 5), 0u);
+  }
+  node_->checkpoints()->request();
+  const std::uint64_t deadline_ns = base::monotonic_ns() + 60'000'000'000;
+  while (node_->checkpoints()->counts().finished == 0) {
+    ASSERT_EQ(node_->checkpoints()->counts().failed, 0u);
+    ASSERT_LT(base::monotonic_ns(), deadline_ns);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_FALSE(std::filesystem::exists(first));
+  ASSERT_NO_FATAL_FAILURE(start());
+  ASSERT_TRUE(node_->data()->recovered().checkpoint);
+  Store store = connect();
+  const auto map = *store.open_map("default");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ((*map.get("key" + std::to_string(i)))->value, std::string(100'000, 'x'));
+  }
+  EXPECT_FALSE(*map.get("gone"));
+  EXPECT_EQ(store.map_names(), std::vector<std::string>{"default"});
+  EXPECT_EQ(store.sequence("counter", 1), 5u);
 }
 
 TEST_F(NodeWithData, AFolderIsOneNodes) {

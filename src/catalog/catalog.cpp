@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catalog/catalog.hpp"
 
+#include <algorithm>
+
 #include "base/assert.hpp"
 #include "catalog/object_redo.hpp"
 
@@ -24,13 +26,14 @@ void Catalog::record_to(RedoSink* sink) {
 }
 
 // All that may fail comes before it can be found.
-Result<std::shared_ptr<Entry>> Catalog::make_entry(std::uint32_t id, std::string_view name,
-                                                   ObjectKind kind, const Make& make) {
-  auto made = make(id, std::string(name));
+Result<std::shared_ptr<Entry>> Catalog::make_entry(const CreatedObject& created, const Make& make) {
+  auto made = make(created.id, std::string(created.name));
   if (!made) return std::unexpected(made.error());
   ESPALIER_ASSERT(*made != nullptr);
   (*made)->record_to(redo_);
-  const auto entry = std::make_shared<Entry>(Entry{kind, id, std::string(name), std::move(*made)});
+  const auto entry =
+      std::make_shared<Entry>(Entry{created.kind, created.id, std::string(created.name),
+                                    std::move(*made), 0, std::string(created.form)});
   const auto by_name = by_name_.emplace(entry->name, entry).first;
   try {
     by_id_.emplace(entry->id, entry);
@@ -52,7 +55,7 @@ Result<EntryPointer> Catalog::add(std::string_view name, ObjectKind kind, std::s
     return fail_for(Code::already_exists, *found->second);
   }
   if (next_id_ == 0) return fail(Code::unsupported);
-  const auto entry = make_entry(next_id_, name, kind, make);
+  const auto entry = make_entry({kind, next_id_, name, form}, make);
   if (!entry) return std::unexpected(entry.error());
   // Within the lock, so that ids ascend in the sink's order, and before anybody finds it.
   (*entry)->created = finish_created(*room, next_id_++);
@@ -77,7 +80,7 @@ Result<EntryPointer> Catalog::put_back(const CreatedObject& created, ObjectKind 
   }
   if (was_given(created.id)) return nullptr;  // and dropped
   if (by_name_.contains(created.name)) return corrupt(RedoFault::name);
-  const auto entry = make_entry(created.id, created.name, created.kind, make);
+  const auto entry = make_entry(created, make);
   if (!entry) return std::unexpected(entry.error());
   set_given(created.id);
   return *entry;
@@ -135,6 +138,15 @@ std::vector<EntryPointer> Catalog::list(ObjectKind kind) const {
     if (suits(*entry, kind)) all.push_back(entry);
   }
   return all;
+}
+
+Inventory Catalog::inventory() const {
+  const std::lock_guard lock(mutex_);
+  Inventory now;
+  for (const auto& [id, entry] : by_id_) now.entries.push_back(entry);
+  std::ranges::sort(now.entries, {}, &Entry::id);
+  now.given = next_id_ - 1;  // where all are used up, the last that there is
+  return now;
 }
 
 std::vector<std::string> Catalog::names(ObjectKind kind) const {

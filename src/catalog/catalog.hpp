@@ -51,8 +51,16 @@ struct Entry {
   std::shared_ptr<Object> object;
   /// The sequence of the record that it was made; 0: it has none, or is durable with the store.
   std::uint64_t created = 0;
+  /// What its record says that it was made of, in bytes of its kind.
+  std::string form{};
 };
 using EntryPointer = std::shared_ptr<const Entry>;
+
+/// What there is at one moment.
+struct Inventory {
+  std::vector<EntryPointer> entries;  // by ascending ids
+  std::uint32_t given = 0;            // the highest id that was given; 0: none was
+};
 
 class Catalog {
  public:
@@ -154,6 +162,9 @@ class Catalog {
   /// Those of a kind, by ascending names.
   [[nodiscard]] std::vector<EntryPointer> list(ObjectKind kind = ObjectKind::any) const;
   [[nodiscard]] std::vector<std::string> names(ObjectKind kind = ObjectKind::any) const;
+  /// All of them, and the ids that were given: what records that were handed over by now have come
+  /// to. Throws std::bad_alloc.
+  [[nodiscard]] Inventory inventory() const;
 
  private:
   template <class MakeTyped>
@@ -166,8 +177,7 @@ class Catalog {
                            const Make& make);
   Result<EntryPointer> put_back(const CreatedObject& created, ObjectKind kind, const Make& make);
   // Of these: requires the lock.
-  Result<std::shared_ptr<Entry>> make_entry(std::uint32_t id, std::string_view name,
-                                            ObjectKind kind, const Make& make);
+  Result<std::shared_ptr<Entry>> make_entry(const CreatedObject& created, const Make& make);
   EntryPointer take_away(EntryPointer entry);
   [[nodiscard]] bool was_given(std::uint32_t id) const { return next_id_ == 0 || id < next_id_; }
   void set_given(std::uint32_t id) {

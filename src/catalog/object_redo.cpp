@@ -32,21 +32,32 @@ std::string_view text_of(RedoFault fault) {
   return "";
 }
 
+std::size_t created_bytes(const CreatedObject& object) {
+  return sizeof(CreatedRecord) + object.name.size() + object.form.size();
+}
+
+void write_created(std::span<std::byte> to, const CreatedObject& object) noexcept {
+  CreatedRecord record{};
+  record.head = redo_head(object.kind, object.id, kCreated, created_bytes(object));
+  record.form_bytes = static_cast<std::uint32_t>(object.form.size());
+  record.name_bytes = static_cast<std::uint16_t>(object.name.size());
+  RedoWriter writer(to);
+  writer.part(record);
+  writer.text(object.name);
+  writer.text(object.form);
+  ESPALIER_ASSERT(writer.full());
+}
+
+void write_dropped(std::span<std::byte> to, const DroppedObject& object) noexcept {
+  RedoWriter(to).part(redo_head(object.kind, object.id, kDropped, sizeof(RedoHead)));
+}
+
 Result<RedoRoom> reserve_created(RedoSink* sink, ObjectKind kind, std::string_view name,
                                  std::string_view form) noexcept {
   ESPALIER_ASSERT(form.size() <= kFormBytesMax && name.size() <= wire::kObjectNameBytesMax);
-  const std::size_t bytes = sizeof(CreatedRecord) + name.size() + form.size();
-  auto room = RedoRoom::reserve(sink, bytes);
-  if (!room || !*room) return room;
-  CreatedRecord record{};
-  record.head = redo_head(kind, 0, kCreated, bytes);
-  record.form_bytes = static_cast<std::uint32_t>(form.size());
-  record.name_bytes = static_cast<std::uint16_t>(name.size());
-  RedoWriter writer(room->bytes());
-  writer.part(record);
-  writer.text(name);
-  writer.text(form);
-  ESPALIER_ASSERT(writer.full());
+  const CreatedObject object{kind, 0, name, form};  // its id is not known yet
+  auto room = RedoRoom::reserve(sink, created_bytes(object));
+  if (room && *room) write_created(room->bytes(), object);
   return room;
 }
 
@@ -62,7 +73,7 @@ Result<RedoRoom> reserve_dropped(RedoSink* sink) noexcept {
 
 std::uint64_t finish_dropped(RedoRoom& room, const DroppedObject& dropped) noexcept {
   if (!room) return 0;
-  RedoWriter(room.bytes()).part(redo_head(dropped.kind, dropped.id, kDropped, sizeof(RedoHead)));
+  write_dropped(room.bytes(), dropped);
   return room.hand_over();
 }
 

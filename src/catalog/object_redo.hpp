@@ -64,6 +64,12 @@ std::uint64_t finish_created(RedoRoom& room, std::uint32_t id) noexcept;
 [[nodiscard]] Result<RedoRoom> reserve_dropped(RedoSink* sink) noexcept;
 std::uint64_t finish_dropped(RedoRoom& room, const DroppedObject& dropped) noexcept;
 
+/// What such records are as bytes, where they are no change of now but part of a copy. Requires: as
+/// reserve_created(); so many bytes.
+[[nodiscard]] std::size_t created_bytes(const CreatedObject& object);
+void write_created(std::span<std::byte> to, const CreatedObject& object) noexcept;
+void write_dropped(std::span<std::byte> to, const DroppedObject& object) noexcept;
+
 /// Reads a record of RedoType::created from any bytes; the form is read by its kind.
 /// Errors: corrupt (detail: a RedoFault).
 [[nodiscard]] Result<CreatedObject> read_created(std::string_view record);

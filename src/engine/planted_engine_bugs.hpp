@@ -22,6 +22,9 @@ enum class Bug : std::uint8_t {
   hops_wait_for_clients,  // they are not taken while clients have all their places
   hops_share_places,      // of one hop and of two they have the same places
   hop_place_kept,         // a place is not given back when its request has ended
+
+  // Of copies of objects (object_copy.hpp).
+  copy_waits_for_nothing,  // of records before it that are not visible yet
 };
 
 using base::planted;

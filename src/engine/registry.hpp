@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@
 
 namespace espalier::catalog {
 struct CreatedObject;
+struct Entry;
 class Object;
 struct RedoEffect;
 struct RedoHead;
@@ -64,10 +66,13 @@ using OffloadTable = std::array<const Offload*, 256>;
 /// All of them, by number.
 [[nodiscard]] std::span<const Offload> all_offloads();
 
+class ObjectCopy;
 class RedoTarget;
+struct Services;
 using TakeEffect = std::function<void(const catalog::RedoEffect&)>;
 
-/// How a store is made again of the records of a kind's objects (engine/redo_target.hpp).
+/// How a store is made again of the records of a kind's objects (engine/redo_target.hpp), and such
+/// records of what they have (engine/object_copy.hpp).
 struct KindRedo {
   /// Makes an object again, or finds that there is nothing to make. Errors: corrupt (detail: a
   /// catalog::RedoFault), those of making it.
@@ -82,6 +87,12 @@ struct KindRedo {
   /// What is wrong with an object of the kind, a sentence each; null: nothing can be. Requires:
   /// nobody writes to it meanwhile, and what wrote to it is gone. Cost: reads all of it.
   std::vector<std::string> (*audit)(catalog::Object& object) = nullptr;
+  /// Begins to copy an object that is in the catalogue, or was. Errors: unsupported (records cannot
+  /// tell of it), those of what a thread needs for it; std::bad_alloc. Null: it cannot be copied.
+  Result<std::unique_ptr<ObjectCopy>> (*copy)(
+      Services& services, const std::shared_ptr<const catalog::Entry>& entry) = nullptr;
+  /// What the kind has records of and is no object. Throws std::bad_alloc. Null: nothing.
+  std::unique_ptr<ObjectCopy> (*copy_others)(Services& services) = nullptr;
 };
 
 /// A kind of object, as those know it who know no kind.

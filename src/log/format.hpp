@@ -126,6 +126,12 @@ inline constexpr std::string_view kInUse = ".seg";
 inline constexpr std::string_view kBeingMade = ".new";  // has nothing yet
 inline constexpr std::string_view kGivenUp = ".lost";   // its loss was accepted
 
+/// A name of a begin, 16 hexadecimal digits, and an end.
+[[nodiscard]] std::string numbered_name(std::string_view begin, std::uint64_t number,
+                                        std::string_view end);
+/// The number in such a name, if it is one.
+[[nodiscard]] std::optional<std::uint64_t> number_in(std::string_view name, std::string_view begin,
+                                                     std::string_view end);
 /// "log-000000000000000a.seg".
 [[nodiscard]] std::string segment_name(std::uint64_t segment, std::string_view end = kInUse);
 /// The number in such a name, if it is one with this end.

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "log/checkpoint_reader.hpp"
 #include "log/planted_log_bugs.hpp"
 
 namespace espalier::log {
@@ -12,12 +13,32 @@ std::unexpected<LogError> failed(Error error, const std::string& name) {
   return log_fail(error, LogFault::system, name, 0, 0);
 }
 
-/// Segments that a crash has left unfinished.
+/// Segments and checkpoints that a crash has left unfinished.
 LogResult<void> remove_unused(LogFolder& folder, const Recovered& recovered) {
   for (const std::string& name : recovered.unused) {
     if (const auto removed = folder.remove(name); !removed) return failed(removed.error(), name);
   }
   return {};
+}
+
+/// What there is: the newest checkpoint, and the records from the sequence on with which it began.
+LogResult<Recovered> recover_all(LogFolder& folder, RecoveryTerms terms, const ApplyRecord& apply) {
+  auto found = find_checkpoints(folder, terms.node);
+  if (!found) return std::unexpected(found.error());
+  if (found->newest) {
+    terms.from = found->newest->sequence;
+    if (planted(Bug::overlap_skipped)) terms.from = found->newest->through + 1;
+    terms.through = found->newest->through;
+    if (auto read = read_checkpoint(folder, *found->newest, apply); !read) {
+      return std::unexpected(read.error());
+    }
+  }
+  auto recovered = recover(folder, terms, apply);
+  if (!recovered) return recovered;
+  recovered->checkpoint = found->newest;
+  recovered->damaged_checkpoints = std::move(found->damaged);
+  for (std::string& name : found->unfinished) recovered->unused.push_back(std::move(name));
+  return recovered;
 }
 
 /// Once a new segment has begun where their loss was accepted.
@@ -48,7 +69,7 @@ LogResult<std::unique_ptr<Log>> Log::begin(LogFolder& folder, const LogOptions& 
     const LogFault fault = taken ? LogFault::locked : LogFault::system;
     return log_fail(lock.error(), fault, "lock", 0, 0);
   }
-  auto recovered = recover(folder, options.recovery, apply);
+  auto recovered = recover_all(folder, options.recovery, apply);
   if (!recovered) return std::unexpected(recovered.error());
   if (auto removed = remove_unused(folder, *recovered); !removed) {
     return std::unexpected(removed.error());

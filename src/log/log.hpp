@@ -22,9 +22,10 @@ struct LogOptions {
 
 class Log {
  public:
-  /// Locks the folder, calls `apply` for each record that is there, and begins a new segment.
-  /// Errors: locked; those of recover(); system, no_memory. A failed call may be made again: it has
-  /// lost nothing.
+  /// Locks the folder, calls `apply` for each record of the newest checkpoint and then of the log
+  /// from the sequence on with which that began, and begins a new segment.
+  /// Errors: locked; those of find_checkpoints(), read_checkpoint() and recover(); no_memory. A
+  /// failed call may be made again: it has lost nothing.
   [[nodiscard]] static LogResult<std::unique_ptr<Log>> open(LogFolder& folder,
                                                             const LogOptions& options,
                                                             const ApplyRecord& apply);

@@ -20,6 +20,8 @@ std::string_view text_of(LogFault fault) {
     case LogFault::closed: return "the log was closed before";
     case LogFault::no_memory: return "memory ran out";
     case LogFault::store: return "the file that says which store this is is damaged";
+    case LogFault::checkpoint: return "the checkpoint is damaged";
+    case LogFault::copy: return "an object cannot be copied into a checkpoint";
   }
   return "no fault";
 }

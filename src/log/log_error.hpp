@@ -34,13 +34,15 @@ enum class LogFault : std::uint8_t {
   closed = 11,       // the log was closed before that was written
   no_memory = 12,    // memory ran out
   store = 13,        // the file that says which store this is is damaged
+  checkpoint = 14,   // a checkpoint is damaged
+  copy = 15,         // an object cannot be copied into a checkpoint
 };
 
 /// The name of a file of a log.
 class FileName {
  public:
   FileName() = default;
-  /// Requires: at most 30 bytes, as the names of all files of a log have.
+  /// Requires: at most 31 bytes, as the names of all files of a log have.
   explicit FileName(std::string_view name) : bytes_(static_cast<std::uint8_t>(name.size())) {
     ESPALIER_ASSERT(name.size() <= sizeof text_);
     name.copy(text_, sizeof text_);
@@ -54,7 +56,7 @@ class FileName {
   }
 
  private:
-  char text_[30] = {};
+  char text_[31] = {};
   std::uint8_t bytes_ = 0;
 };
 

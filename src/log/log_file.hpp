@@ -33,6 +33,10 @@ class LogFile {
   /// Makes the file so many bytes of zeros, written and durable: blocks that the file system only
   /// allocates cost a change of its own books when they are written. Errors: system.
   [[nodiscard]] virtual Result<void> fill(std::uint64_t bytes) = 0;
+  /// Makes the file at least so many bytes long, the new ones zeros, in space that is its own: for
+  /// one that is written once, in no hurry. Need not be durable before something is written there.
+  /// Errors: system.
+  [[nodiscard]] virtual Result<void> extend(std::uint64_t bytes) = 0;
   /// Makes durable what anybody has written to the file, but for what an earlier flush has failed
   /// for; reads behind it see what the disk has. Errors: system.
   [[nodiscard]] virtual Result<void> sync() = 0;

@@ -22,6 +22,11 @@ enum class Bug : std::uint8_t {
   hole_cut,                    // a hole below the durable mark is taken for the torn tail
   salt_guessable,              // a client can make bytes that are a block
   acknowledged_after_failure,  // a write that has failed is taken for one that has not
+
+  // Of checkpoints.
+  log_removed_early,       // segments go before the checkpoint has its name
+  checkpoint_named_early,  // before the log is durable up to its end
+  overlap_skipped,         // what was recorded while it was copied is not applied over it
 };
 
 using base::planted;

@@ -99,6 +99,19 @@ class PosixFile final : public LogFile {
     return sync();
   }
 
+  [[nodiscard]] Result<void> extend(std::uint64_t bytes) override {
+    const auto now = size();
+    if (!now) return std::unexpected(now.error());
+    if (bytes <= *now) return {};
+    if (auto room = check_space(bytes - *now); !room) return room;
+    const auto grown = again_if_interrupted(
+        [&] { return ::fallocate(file_.number(), 0, 0, static_cast<off_t>(bytes)); });
+    if (grown == 0) return {};
+    if (errno != EOPNOTSUPP) return refused_by_system();
+    if (::ftruncate(file_.number(), static_cast<off_t>(bytes)) != 0) return refused_by_system();
+    return {};
+  }
+
   [[nodiscard]] Result<void> sync() override {
     const bool flushed = ::fdatasync(file_.number()) == 0;
     // Of a file system that nobody can write nothing waits for the disk.

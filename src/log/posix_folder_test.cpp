@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/temporary_folder.hpp"
+#include "log/checkpoint_writer.hpp"
 #include "log/testing/small_log.hpp"
 
 namespace espalier::log {
@@ -55,6 +56,61 @@ TEST_F(PosixFolderTest, WhatCannotBeFilledTakesNoSpace) {
   ASSERT_TRUE(file);
   EXPECT_EQ((*file)->fill(std::uint64_t{1} << 60).error(), (Error{Code::system, 0, ENOSPC}));
   EXPECT_EQ((*file)->size(), 0u);
+}
+
+TEST_F(PosixFolderTest, WhatIsExtendedIsZerosAndCanBeWritten) {
+  const auto file = folder.create("file");
+  ASSERT_TRUE(file);
+  ASSERT_TRUE((*file)->extend(2 * kUnitBytes));
+  ASSERT_TRUE((*file)->extend(kUnitBytes));  // it is longer
+  EXPECT_EQ((*file)->size(), 2 * kUnitBytes);
+  UnitBuffer unit;
+  unit.reserve(kUnitBytes);
+  std::ranges::fill(unit.bytes(), std::byte{7});
+  EXPECT_EQ((*file)->write(kUnitBytes, unit.bytes()), kUnitBytes);
+  EXPECT_EQ((*file)->read(0, unit.bytes()), kUnitBytes);
+  EXPECT_TRUE(
+      std::ranges::all_of(unit.bytes(), [](std::byte byte) { return byte == std::byte{}; }));
+  EXPECT_EQ((*file)->read(kUnitBytes, unit.bytes()), kUnitBytes);
+  EXPECT_TRUE(
+      std::ranges::all_of(unit.bytes(), [](std::byte byte) { return byte == std::byte{7}; }));
+  EXPECT_EQ((*file)->extend(std::uint64_t{1} << 60).error(), (Error{Code::system, 0, ENOSPC}));
+  EXPECT_EQ((*file)->size(), 2 * kUnitBytes);
+}
+
+// A checkpoint and its log on a real file system.
+TEST_F(PosixFolderTest, ALogIsOpenedFromACheckpoint) {
+  LogOptions options = small_options();
+  {
+    const auto log = Log::open(folder, options, ReadRecords().apply());
+    ASSERT_TRUE(log) << message(log.error());
+    for (int i = 0; i < 20; ++i) {
+      append((*log)->writer(), std::string(3000, 'a'));
+      ASSERT_TRUE((*log)->writer().flush());
+    }
+    CheckpointTerms terms;
+    terms.store = kSomeNode;
+    terms.sequence = 15;
+    auto writer = CheckpointWriter::begin(folder, terms);
+    ASSERT_TRUE(writer) << message(writer.error());
+    const std::vector<std::byte> record(3 << 20, std::byte{5});
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE((*writer)->add(record));
+    ASSERT_TRUE((*writer)->finish(20));
+    ASSERT_TRUE((*log)->writer().remove_below(15));
+  }
+  std::uint64_t of_checkpoint = 0;
+  std::uint64_t first = 0;
+  const auto log =
+      Log::open(folder, options,
+                [&](std::uint64_t sequence, std::span<const std::byte> record) -> Result<void> {
+                  if (sequence == 0) of_checkpoint += record.size();
+                  if (first == 0) first = sequence;
+                  return {};
+                });
+  ASSERT_TRUE(log) << message(log.error());
+  EXPECT_EQ(of_checkpoint, 9u << 20);
+  EXPECT_EQ(first, 15u);
+  EXPECT_EQ((*log)->recovered().next_sequence, 21u);
 }
 
 TEST_F(PosixFolderTest, AFolderThatIsNotThereIsNamed) {

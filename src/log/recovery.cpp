@@ -222,10 +222,11 @@ class Recovery {
 
   LogResult<Recovered> finish() {
     // A log keeps its last segment, whatever is removed: without any it is another folder's.
-    if (entries_.empty() && terms_.from > 1 && !accepts_loss()) {
+    const std::uint64_t wanted = std::max(terms_.from, terms_.through + 1);
+    if (entries_.empty() && wanted > 1 && !accepts_loss()) {
       return log_fail({Code::corrupt, 0, 0}, LogFault::begins_late, ".", 0, terms_.from);
     }
-    if (begun_ && expected_ < terms_.from && !accepts_loss()) {
+    if (expected_ < wanted && !entries_.empty() && !accepts_loss()) {
       const std::string& file = entries_.back().file;
       return log_fail({Code::corrupt, 0, 0}, LogFault::hole, file, 0, expected_);
     }

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "log/checkpoint_format.hpp"
 #include "log/format.hpp"
 #include "log/log_error.hpp"
 #include "log/log_file.hpp"
@@ -30,9 +31,11 @@ struct RecoveryTerms {
   std::uint64_t from = 1;  // the first record that is wanted, as a checkpoint says
   /// Damage that concerns this sequence, or later ones, is passed: the log ends there.
   std::optional<std::uint64_t> accept_loss_from;
+  std::uint64_t through = 0;  // records up to here were durable, as a checkpoint says
 };
 
-/// Takes one record, in memory that is valid for the call.
+/// Takes one record, in memory that is valid for the call and aligned to 8; sequence 0: of a
+/// checkpoint.
 using ApplyRecord =
     std::function<Result<void>(std::uint64_t sequence, std::span<const std::byte> record)>;
 
@@ -60,6 +63,9 @@ struct Recovered {
   std::optional<LogEnd> cut;
   std::vector<std::string> unused;  // files that were not yet in use
   std::vector<std::string> lost;    // without a header, or behind damage: their loss was accepted
+  /// Log::open's: the checkpoint that recovery began with, and newer ones that are damaged.
+  std::optional<CheckpointHeader> checkpoint;
+  std::vector<LogError> damaged_checkpoints;
 };
 
 /// Reads the log in a folder, and calls `apply` for each record from `from` on.

@@ -86,6 +86,7 @@ struct Config {
     std::uint64_t log_bytes_max = std::uint64_t{16} << 30;
     /// No setting, but of one start alone: damage from this sequence on is accepted.
     std::optional<std::uint64_t> accept_loss_from{};
+    std::uint64_t checkpoint_log_bytes = std::uint64_t{1} << 30;
     friend bool operator==(const Data&, const Data&) = default;
   };
   struct Metrics {

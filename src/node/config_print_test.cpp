@@ -69,6 +69,7 @@ resume_seconds = 60                   # default
 [data]
 dir = ""                              # default
 log_bytes_max = "16GiB"               # default
+checkpoint_log_bytes = "1GiB"         # default
 
 [metrics]
 port = 9100                           # file /etc/espalier/espalier.toml:2

@@ -156,6 +156,10 @@ constexpr std::array kSettings{
     row<Config, &Config::data, &Data::log_bytes_max>(
         "data.log_bytes_max", {Kind::bytes, 256 * kMiB, 1024 * kGiB}, "16GiB",
         "How long the log in that folder may grow; then writes are refused as busy."),
+    row<Config, &Config::data, &Data::checkpoint_log_bytes>(
+        "data.checkpoint_log_bytes", {Kind::bytes, 64 * kMiB, 1024 * kGiB}, "1GiB",
+        "A checkpoint is begun after so many bytes of that log, or at half its bound if that is "
+        "less."),
     row<Config, &Config::metrics, &Config::Metrics::port>(
         "metrics.port", {Kind::count, 0, 65'535}, "0",
         "TCP port of the loopback interface that serves metrics; 0 serves none.", kLive),

@@ -102,6 +102,7 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
   const auto store = log::open_store_file(folder_, std::max<std::uint64_t>(1, services.draw()));
   if (!store) return cannot_use(path, log::message(store.error()));
 
+  store_ = *store;
   log::LogOptions options;
   options.recovery.node = *store;
   options.recovery.accept_loss_from = terms.data.accept_loss_from;

@@ -4,7 +4,7 @@
 //
 //   DIR/lock    is locked while a node uses the folder
 //   DIR/store   which store this is (log/store_file.hpp)
-//   DIR/log/    the log
+//   DIR/log/    the log, and the checkpoint that it goes on from
 //
 // Thread: one opens and destroys it.
 #pragma once
@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 
+#include "engine/checkpoint_run.hpp"
 #include "engine/registry.hpp"
 #include "log/log.hpp"
 #include "log/posix_folder.hpp"
@@ -52,6 +53,11 @@ class DataFolder {
   [[nodiscard]] const log::Recovered& recovered() const { return log_->recovered(); }
   [[nodiscard]] std::uint64_t applied_records() const { return applied_; }
   [[nodiscard]] std::uint64_t applied_ns() const { return applied_ns_; }
+  /// What a checkpoint is made of, and where; it outlives that. Requires: as open().
+  [[nodiscard]] offload::CheckpointRun::Terms checkpoint_terms(
+      offload::Services& services, std::span<const offload::Kind> own_kinds) {
+    return {services, own_kinds, log_folder_, store_, log_->writer()};
+  }
 
  private:
   explicit DataFolder(const std::string& path) : folder_(path), log_folder_(path + "/log") {}
@@ -61,6 +67,7 @@ class DataFolder {
   log::PosixFolder log_folder_;
   std::unique_ptr<log::FolderLock> lock_;
   std::unique_ptr<log::Log> log_;
+  std::uint64_t store_ = 0;  // its number
   std::uint64_t applied_ = 0;
   std::uint64_t applied_ns_ = 0;
 };

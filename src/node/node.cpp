@@ -28,9 +28,9 @@ Result<std::unique_ptr<Node>> Node::start(const Config& config, const NodeOption
   }
   base::raise_descriptor_limit();  // every client needs one
   std::unique_ptr<Node> node(new Node(config, options));
-  for (const auto step :
-       {&Node::open_store, &Node::open_data, &Node::make_maps, &Node::open_page,
-        &Node::open_secrets, &Node::open_peers, &Node::open_workers, &Node::open_metrics}) {
+  for (const auto step : {&Node::open_store, &Node::open_data, &Node::make_maps,
+                          &Node::start_checkpoints, &Node::open_page, &Node::open_secrets,
+                          &Node::open_peers, &Node::open_workers, &Node::open_metrics}) {
     if (const auto done = ((*node).*step)(); !done) return std::unexpected(done.error());
   }
   return node;
@@ -104,6 +104,23 @@ Result<void> Node::make_maps() {
     if (data_ && store_->catalog.find_any(map.name) != nullptr) continue;
     const auto made = tree::create_map(*store_, map.name, map.options);
     if (!made) return std::unexpected(made.error());
+  }
+  return {};
+}
+
+Result<void> Node::start_checkpoints() {
+  if (!data_) return {};
+  const Config::Data& data = config_.data;
+  const std::size_t segments = data_->recovered().segments.size();
+  try {
+    checkpoints_ = std::make_unique<CheckpointThread>(CheckpointThread::Terms{
+        .of = data_->checkpoint_terms(*services_, options_.own_kinds),
+        .log_bytes = std::min(data.checkpoint_log_bytes, data.log_bytes_max / 2),
+        .there_bytes = segments * options_.segment_bytes,
+        .again_bytes = options_.segment_bytes,
+        .failed = options_.checkpoint_failed});
+  } catch (const std::system_error& error) {
+    return fail(Code::system, static_cast<std::uint32_t>(error.code().value()));
   }
   return {};
 }

@@ -17,6 +17,7 @@
 #include "engine/services.hpp"
 #include "memory/shared_memory.hpp"
 #include "node/audit_thread.hpp"
+#include "node/checkpoint_thread.hpp"
 #include "node/config.hpp"
 #include "node/data_folder.hpp"
 #include "node/http_listener.hpp"
@@ -48,6 +49,8 @@ struct NodeOptions {
   std::string* data_mistake = nullptr;
   /// Is told, once and by any thread, why the log of its data folder takes nothing any more.
   std::function<void(const std::string&)> data_failed{};
+  /// Is told, by a thread of its own, why a checkpoint of its data was not finished.
+  std::function<void(const std::string&)> checkpoint_failed{};
   /// Of the log of its data folder, in tests: how long a segment is.
   std::uint64_t segment_bytes = log::WriterOptions{}.segment_bytes;
   /// Of the cores of its workers, in benchmarks.
@@ -115,12 +118,15 @@ class Node {
   [[nodiscard]] offload::Services& services() const { return *services_; }
   /// Where what is acknowledged is kept; null: in memory alone.
   [[nodiscard]] const DataFolder* data() const { return data_.get(); }
+  /// What makes checkpoints of that; null: as above.
+  [[nodiscard]] CheckpointThread* checkpoints() const { return checkpoints_.get(); }
 
  private:
   Node(const Config& config, const NodeOptions& options) : config_(config), options_(options) {}
   Result<void> open_store();
   Result<void> open_data();
   Result<void> make_maps();
+  Result<void> start_checkpoints();
   Result<void> open_page();
   [[nodiscard]] std::uint64_t node_id() const;
   Result<void> open_secrets();
@@ -137,6 +143,7 @@ class Node {
   std::unique_ptr<offload::Secrets> secrets_;  // null: nobody proves who he is
   std::unique_ptr<offload::Services> services_;
   std::unique_ptr<AuditThread> audit_;  // null: nobody wants records
+  std::unique_ptr<CheckpointThread> checkpoints_;
   memory::SharedMemory page_;
   std::vector<std::string> fabric_addresses_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -125,6 +125,13 @@ void audit_signal(spdlog::logger& log, std::string_view act, const std::string& 
 void log_data(spdlog::logger& log, const node::Config& config, const node::DataFolder& data) {
   log.info("data folder '{}': {} records in {:.1f} s", config.data.dir, data.applied_records(),
            static_cast<double>(data.applied_ns()) / 1e9);
+  for (const log::LogError& damaged : data.recovered().damaged_checkpoints) {
+    log.warn("a checkpoint is left out: {}", log::message(damaged));
+  }
+  if (const auto& from = data.recovered().checkpoint) {
+    log.info("checkpoint {} with {} records, then the log from sequence {} on", from->number,
+             from->records, from->sequence);
+  }
   const auto& cut = data.recovered().cut;
   if (cut && cut->accepted) {
     log.warn(
@@ -271,6 +278,9 @@ class Served {
     options.data_mistake = &failures.data;
     options.data_failed = [&log](const std::string& why) {
       log.error("nothing is acknowledged any more, and what is there is still read: {}", why);
+    };
+    options.checkpoint_failed = [&log](const std::string& why) {
+      log.warn("a checkpoint was not finished, and the log keeps what it has: {}", why);
     };
     options.audit = [&log](const offload::AuditRecord& record) { audit(log, record); };
     if (config.node.place == node::Place::host) {

@@ -27,6 +27,10 @@ Result<void> apply_redo(HashThread& thread, HashMap& map, std::string_view recor
     return catalog::corrupt(RedoFault::version);
   }
   if (map.is_dropped()) return {};
+  if (redo->op == RedoOp::invalid) {
+    map.clock().go_on_above(redo->version);
+    return {};
+  }
   if (map.versions) map.clock().go_on_above(redo->version - 1);
   const WriteOp op = redo->op == RedoOp::erase ? WriteOp::erase : WriteOp::put;
   const auto written = map.write(thread, op, redo->key, redo->value);

@@ -104,21 +104,11 @@ Unreleased<HashWritten> HashMap::write_if_equal(HashThread& thread, WriteIntent&
 
 // All but the version, which is drawn under the lock.
 Result<catalog::RedoRoom> HashMap::record_room(const WriteIntent& intent) const {
-  HashWrittenRecord record{};
   const bool erases = intent.op == WriteOp::erase;
   const std::string_view value = erases ? std::string_view() : intent.value;
-  const std::size_t bytes = sizeof record + intent.key.size() + value.size();
-  auto room = catalog::RedoRoom::reserve(redo(), bytes);
+  auto room = catalog::RedoRoom::reserve(redo(), written_bytes(intent.key, value));
   if (!room || !*room) return room;
-  record.head = catalog::redo_head(ObjectKind::hash, id(),
-                                   static_cast<std::uint8_t>(RedoType::written), bytes);
-  record.value_bytes = static_cast<std::uint32_t>(value.size());
-  record.key_bytes = static_cast<std::uint16_t>(intent.key.size());
-  record.op = static_cast<std::uint8_t>(erases ? RedoOp::erase : RedoOp::put);
-  catalog::RedoWriter writer(room->bytes());
-  writer.part(record);
-  writer.text(intent.key);
-  writer.text(value);
+  write_written(room->bytes(), id(), 0, erases ? RedoOp::erase : RedoOp::put, intent.key, value);
   return room;
 }
 

@@ -138,6 +138,28 @@ TEST(HashRedo, VersionsOfOneWriterAreKept) {
   }
 }
 
+// What the copy of a map ends with.
+TEST(HashRedo, AVersionAloneMovesTheClock) {
+  HashFixture f;
+  OtherMap other(*f.map);
+  HashCountedRecord record{};
+  record.head = catalog::redo_head(ObjectKind::hash, f.map->id(),
+                                   static_cast<std::uint8_t>(RedoType::counted), sizeof record);
+  record.version = 77;
+  EXPECT_EQ(catalog::hex_of(base::bytes_of(record)),
+            "1800000000000000 0100000004110000 4d00000000000000");
+  for (int again = 0; again < 2; ++again) {
+    ASSERT_TRUE(apply_redo(other.thread, *other.map, base::bytes_of(record)));
+    EXPECT_EQ(other.map->clock().taken(), 77u);
+    EXPECT_EQ(other.map->clock().released(), 77u);
+  }
+  record.version = 0;
+  EXPECT_EQ(fault_of(apply_redo(other.thread, *other.map, base::bytes_of(record))),
+            number(RedoFault::version));
+  EXPECT_EQ(fault_of(apply_redo(other.thread, *other.map, base::bytes_of(record).substr(0, 16))),
+            number(RedoFault::bytes));
+}
+
 TEST(HashRedo, WhatIsNoRecordIsRefused) {
   RecordingSink sink;
   HashFixture f;
@@ -155,7 +177,8 @@ TEST(HashRedo, WhatIsNoRecordIsRefused) {
   EXPECT_EQ(apply(8, 2), number(RedoFault::object));
   EXPECT_EQ(apply(8, 0), number(RedoFault::object));
   EXPECT_EQ(apply(12, 1), number(RedoFault::kind));
-  EXPECT_EQ(apply(13, 17), number(RedoFault::type));
+  EXPECT_EQ(apply(13, 17), number(RedoFault::bytes));  // as a version alone it is too long
+  EXPECT_EQ(apply(13, 18), number(RedoFault::type));
   EXPECT_EQ(apply(14, 1), number(RedoFault::reserved));
   EXPECT_EQ(apply(16, 0), number(RedoFault::version));
   EXPECT_EQ(apply(23, '\x80'), number(RedoFault::version));

@@ -6,6 +6,11 @@
 //   | head | version | value bytes | key bytes | op | reserved | key | value
 //   +------+---------+-------------+-----------+----+----------+-----+-------
 //
+//   0      16        24
+//   +------+---------+   of the versions that were taken by then: in a copy of the map
+//   | head | version |
+//   +------+---------+
+//
 // What stands in it is what happened: an insert, an update, a sum is a put, and a condition that
 // held is gone.
 //
@@ -14,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "catalog/redo_record.hpp"
@@ -25,6 +31,7 @@ namespace espalier::hash {
 enum class RedoType : std::uint8_t {
   invalid = 0,
   written = catalog::kOwnRedoTypes,
+  counted = 17,  // versions up to this one were taken: of copies alone (offload/hash_copy.cpp)
 };
 
 enum class RedoOp : std::uint8_t { invalid = 0, put = 1, erase = 2 };
@@ -43,7 +50,33 @@ static_assert(offsetof(HashWrittenRecord, key_bytes) == 28);
 static_assert(offsetof(HashWrittenRecord, op) == 30 && offsetof(HashWrittenRecord, reserved) == 31);
 static_assert(std::has_unique_object_representations_v<HashWrittenRecord>);
 
-/// A write as its record says. Points into it.
+struct HashCountedRecord {
+  catalog::RedoHead head;
+  std::uint64_t version;
+};
+static_assert(sizeof(HashCountedRecord) == 24 && offsetof(HashCountedRecord, version) == 16);
+static_assert(std::has_unique_object_representations_v<HashCountedRecord>);
+
+[[nodiscard]] inline std::size_t written_bytes(std::string_view key, std::string_view value) {
+  return sizeof(HashWrittenRecord) + key.size() + value.size();
+}
+/// Writes the record of a write. Requires: so many bytes.
+inline void write_written(std::span<std::byte> to, std::uint32_t map, std::uint64_t version,
+                          RedoOp op, std::string_view key, std::string_view value) {
+  HashWrittenRecord record{};
+  record.head = catalog::redo_head(ObjectKind::hash, map,
+                                   static_cast<std::uint8_t>(RedoType::written), to.size());
+  record.version = version;
+  record.value_bytes = static_cast<std::uint32_t>(value.size());
+  record.key_bytes = static_cast<std::uint16_t>(key.size());
+  record.op = static_cast<std::uint8_t>(op);
+  catalog::RedoWriter writer(to);
+  writer.part(record);
+  writer.text(key);
+  writer.text(value);
+}
+
+/// A write as its record says. Points into it. Without an op: of a record of a version alone.
 struct HashRedo {
   std::uint32_t map = 0;
   std::uint64_t version = 0;
@@ -58,11 +91,18 @@ struct HashRedo {
   using catalog::RedoFault;
   const auto head = catalog::read_redo_head(record, ObjectKind::hash);
   if (!head) return std::unexpected(head.error());
-  if (head->type != static_cast<std::uint8_t>(RedoType::written)) {
+  const auto type = static_cast<RedoType>(head->type);
+  if (type != RedoType::written && type != RedoType::counted) {
     return catalog::corrupt(RedoFault::type);
   }
   if (head->object == 0) return catalog::corrupt(RedoFault::object);
   wire::PayloadReader reader(record);
+  if (type == RedoType::counted) {
+    const auto counted = reader.take<HashCountedRecord>();
+    if (!reader.complete()) return catalog::corrupt(RedoFault::bytes);
+    if (counted.version == 0) return catalog::corrupt(RedoFault::version);
+    return HashRedo{head->object, counted.version, RedoOp::invalid, {}, {}};
+  }
   const auto fields = reader.take<HashWrittenRecord>();
   const HashRedo redo{head->object, fields.version, static_cast<RedoOp>(fields.op),
                       reader.text(fields.key_bytes), reader.text(fields.value_bytes)};

@@ -52,6 +52,25 @@ static_assert(std::has_unique_object_representations_v<WriteFields>);
 
 enum class WriteOp : std::uint8_t { invalid = 0, put = 1, erase = 2 };
 
+/// What stands in front of the writes of a record.
+[[nodiscard]] inline WrittenRecord written_record(RedoType type, std::uint32_t map,
+                                                  std::size_t bytes, std::size_t writes) {
+  WrittenRecord record{};
+  record.head = catalog::redo_head(ObjectKind::map, map, static_cast<std::uint8_t>(type), bytes);
+  record.writes = static_cast<std::uint32_t>(writes);
+  return record;
+}
+
+/// Adds a write to a record.
+inline void write_fields(catalog::RedoWriter& writer, WriteOp op, std::string_view key,
+                         std::string_view value) {
+  writer.part(WriteFields{static_cast<std::uint32_t>(value.size()),
+                          static_cast<std::uint16_t>(key.size()), static_cast<std::uint8_t>(op),
+                          0});
+  writer.text(key);
+  writer.text(value);
+}
+
 /// One write of a record. Points into it.
 struct RedoWrite {
   WriteOp op = WriteOp::invalid;

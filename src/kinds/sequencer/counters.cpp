@@ -6,24 +6,6 @@
 #include "kinds/sequencer/redo_record.hpp"
 
 namespace espalier::sequencer {
-namespace {
-
-void hand_over(catalog::RedoRoom& room, std::string_view name, std::uint64_t next) {
-  if (!room) return;
-  CounterRecord record{};
-  record.head =
-      catalog::redo_head(ObjectKind::sequencer, 0, static_cast<std::uint8_t>(RedoType::counted),
-                         sizeof record + name.size());
-  record.next = next;
-  record.name_bytes = static_cast<std::uint32_t>(name.size());
-  catalog::RedoWriter writer(room.bytes());
-  writer.part(record);
-  writer.text(name);
-  room.hand_over();
-}
-
-}  // namespace
-
 std::uint64_t* Counters::next_of(std::string_view name) {
   auto at = next_.find(name);
   if (at == next_.end()) {
@@ -42,7 +24,10 @@ Result<std::uint64_t> Counters::take(std::string_view name, std::uint32_t count,
   if (next == nullptr) return fail(Code::out_of_memory, kMost);
   const std::uint64_t first = *next;
   if (count > kCounterEnd - first) return fail(Code::exhausted);
-  hand_over(*room, name, first + count);
+  if (*room) {
+    write_counted(room->bytes(), name, first + count);
+    room->hand_over();
+  }
   *next += count;
   return first;
 }

@@ -31,6 +31,12 @@ class Counters final : public store::StorePart {
   /// Applies a record, of any bytes: from then on numbers are above those that it tells of.
   /// Errors: corrupt (detail: a catalog::RedoFault), out_of_memory (as above).
   Result<void> apply_redo(std::string_view record);
+  /// Calls `with(name, next)` for each of them, under the lock: it must not wait.
+  template <class With>
+  void each(const With& with) const {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, next] : next_) with(std::string_view(name), next);
+  }
 
  private:
   struct Hash {
@@ -42,7 +48,7 @@ class Counters final : public store::StorePart {
   // The number that comes next; null: there are too many. Requires: the lock.
   std::uint64_t* next_of(std::string_view name);
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::unordered_map<std::string, std::uint64_t, Hash, std::equal_to<>> next_;
 };
 

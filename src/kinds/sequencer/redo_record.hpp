@@ -18,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "catalog/redo_record.hpp"
@@ -60,6 +61,31 @@ static_assert(std::has_unique_object_representations_v<CounterRecord>);
 
 /// A counter's next number is at most this one.
 inline constexpr std::uint64_t kCounterEnd = ~std::uint64_t{0} >> 1;
+
+/// Writes the record of a counter. Requires: as many bytes as CounterRecord and the name have.
+inline void write_counted(std::span<std::byte> to, std::string_view name, std::uint64_t next) {
+  CounterRecord record{};
+  record.head = catalog::redo_head(ObjectKind::sequencer, 0,
+                                   static_cast<std::uint8_t>(RedoType::counted), to.size());
+  record.next = next;
+  record.name_bytes = static_cast<std::uint32_t>(name.size());
+  catalog::RedoWriter writer(to);
+  writer.part(record);
+  writer.text(name);
+}
+
+/// Writes the record of what a sequencer is. Requires: as many bytes as SequencerRecord has.
+inline void write_facts(std::span<std::byte> to, std::uint32_t sequencer, RedoType type,
+                        const wire::SequencerFacts& facts) {
+  SequencerRecord record{};
+  record.head = catalog::redo_head(ObjectKind::sequencer, sequencer,
+                                   static_cast<std::uint8_t>(type), sizeof record);
+  record.first = facts.first;
+  record.next = facts.next;
+  record.epoch = facts.epoch;
+  record.flags = facts.flags;
+  catalog::RedoWriter(to).part(record);
+}
 
 /// A counter as its record says. Points into it.
 struct Counted {

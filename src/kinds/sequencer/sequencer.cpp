@@ -78,15 +78,7 @@ Result<catalog::RedoRoom> Sequencer::record_room() const {
 // Of what is true now, whoever made it so.
 void Sequencer::record(catalog::RedoRoom& room, RedoType type) {
   if (!room) return;
-  const wire::SequencerFacts now = facts_now();
-  SequencerRecord record{};
-  record.head = catalog::redo_head(ObjectKind::sequencer, id_, static_cast<std::uint8_t>(type),
-                                   sizeof record);
-  record.first = now.first;
-  record.next = now.next;
-  record.epoch = now.epoch;
-  record.flags = now.flags;
-  catalog::RedoWriter(room.bytes()).part(record);
+  write_facts(room.bytes(), id_, type, facts_now());
   told_in_ = room.hand_over();
 }
 

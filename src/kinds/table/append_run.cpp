@@ -67,6 +67,7 @@ std::uint64_t AppendRun::hand_over_record() {
     record.tail_rows = static_cast<std::uint32_t>(std::min(rows_, growth_->tail_rooms));
   }
   catalog::RedoWriter(redo_.bytes()).part(record);
+  table_.recorded_rows_.store(record.first_row + record.rows);  // first: see recorded_rows()
   return redo_.hand_over();
 }
 

@@ -139,6 +139,9 @@ class Table final : public catalog::Object, private base::DurableMark::Waiter {
 
   /// Visible rows. What lies below may be read by whoever holds the table.
   [[nodiscard]] std::uint64_t rows() const;
+  /// Rows of which records were handed over, or are just being: at least as many as those that were
+  /// handed over before this is asked tell of. All of them will be visible, unless the log fails.
+  [[nodiscard]] std::uint64_t recorded_rows() const { return recorded_rows_.load(); }
   /// Entries of the page list. May be more than rows() needed a moment ago.
   [[nodiscard]] std::uint64_t pages() const;
   /// Requires: page < pages().
@@ -199,6 +202,7 @@ class Table final : public catalog::Object, private base::DurableMark::Waiter {
   std::uint64_t next_cipher_page_ = 0;
   bool tail_closed_ = false;    // slots behind the visible rows of the last page were given once
   std::uint64_t all_rows_ = 0;  // those that wait for their records included
+  std::atomic<std::uint64_t> recorded_rows_ = 0;
 
   /// So many rows are visible once the record of this sequence is durable.
   struct WaitingRows {

@@ -44,6 +44,10 @@ class FaultyFile final : public LogFile {
     const std::scoped_lock lock(folder_.mutex_);
     return folder_.fill(*contents_, bytes);
   }
+  [[nodiscard]] Result<void> extend(std::uint64_t bytes) override {
+    const std::scoped_lock lock(folder_.mutex_);
+    return folder_.extend(*contents_, bytes);
+  }
   [[nodiscard]] Result<void> sync() override {
     const std::scoped_lock lock(folder_.mutex_);
     if (folder_.crashes()) return refused_by_system(EIO);
@@ -253,6 +257,20 @@ Result<void> FaultyFolder::fill(Contents& file, std::uint64_t bytes) {
   }
   file.seen.assign(bytes, std::byte{0});
   flush(file);
+  return {};
+}
+
+Result<void> FaultyFolder::extend(Contents& file, std::uint64_t bytes) {
+  const std::uint64_t now = file.seen.size();
+  if (bytes <= now) return {};
+  const bool is_full = bytes_used() + (bytes - now) > faults_.bytes_max;
+  if (crashes() || is_full) {
+    file.seen.resize(now + random_.below(bytes - now));
+    file.lasting.resize(now + random_.below(file.seen.size() - now + 1));
+    return refused_by_system(is_full ? ENOSPC : EIO);
+  }
+  file.seen.resize(bytes);
+  file.lasting.resize(bytes);
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include "kinds/hash/apply_redo.hpp"
 #include "kinds/hash/audit.hpp"
 #include "kinds/hash/hash_threads.hpp"
+#include "kinds/hash/offload/hash_copy.hpp"
 #include "kinds/hash/offload/hash_offloads.hpp"
 #include "kinds/hash/redo_record.hpp"
 #include "store/store_core.hpp"
@@ -50,7 +51,10 @@ std::vector<std::string> audit_a_hash_map(catalog::Object& object) {
 
 }  // namespace
 
-const KindRedo kHashRedo{restore_a_hash_map, apply_to_a_hash_map, describe_a_hash_write,
-                         audit_a_hash_map};
+const KindRedo kHashRedo{.restore = restore_a_hash_map,
+                         .apply = apply_to_a_hash_map,
+                         .describe = describe_a_hash_write,
+                         .audit = audit_a_hash_map,
+                         .copy = copy_a_hash_map};
 
 }  // namespace espalier::offload

@@ -7,6 +7,7 @@
 #include "catalog/apply_record.hpp"
 #include "catalog/redo_effect.hpp"
 #include "engine/redo_target.hpp"
+#include "kinds/map/offload/map_copy.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/redo_record.hpp"
 #include "kinds/map/write/apply_redo.hpp"
@@ -68,6 +69,10 @@ std::vector<std::string> audit_a_map(catalog::Object& object) {
 
 }  // namespace
 
-const KindRedo kMapRedo{restore_a_map, apply_to_a_map, describe_map_writes, audit_a_map};
+const KindRedo kMapRedo{.restore = restore_a_map,
+                        .apply = apply_to_a_map,
+                        .describe = describe_map_writes,
+                        .audit = audit_a_map,
+                        .copy = copy_a_map};
 
 }  // namespace espalier::offload

@@ -16,13 +16,6 @@ std::string_view value_of(const MapCore& map, const WriteIntent& intent) {
   return intent.out_of_line ? stored_value(map, intent.value) : intent.value;
 }
 
-WrittenRecord fields_of(const MapCore& map, RedoType type, std::size_t bytes, std::size_t writes) {
-  WrittenRecord record{};
-  record.head = catalog::redo_head(ObjectKind::map, map.id, static_cast<std::uint8_t>(type), bytes);
-  record.writes = static_cast<std::uint32_t>(writes);
-  return record;
-}
-
 }  // namespace
 
 Result<WriteRedo> WriteRedo::of_writes(const MapCore& map,
@@ -35,16 +28,10 @@ Result<WriteRedo> WriteRedo::of_writes(const MapCore& map,
   auto room = catalog::RedoRoom::reserve(map.redo(), bytes);
   if (!room) return std::unexpected(room.error());
   catalog::RedoWriter writer(room->bytes());
-  writer.part(fields_of(map, RedoType::written, bytes, writes.size()));
+  writer.part(written_record(RedoType::written, map.id, bytes, writes.size()));
   for (const WriteIntent& intent : writes) {
-    const std::string_view key = intent.key->view();
-    const std::string_view value = value_of(map, intent);
     const WriteOp op = intent.op == Op::erase ? WriteOp::erase : WriteOp::put;
-    writer.part(WriteFields{static_cast<std::uint32_t>(value.size()),
-                            static_cast<std::uint16_t>(key.size()), static_cast<std::uint8_t>(op),
-                            0});
-    writer.text(key);
-    writer.text(value);
+    write_fields(writer, op, intent.key->view(), value_of(map, intent));
   }
   ESPALIER_ASSERT(writer.full());
   return WriteRedo(std::move(*room));
@@ -55,7 +42,7 @@ Result<WriteRedo> WriteRedo::of_structure(const MapCore& map) noexcept {
   auto room = catalog::RedoRoom::reserve(map.redo(), sizeof(WrittenRecord));
   if (!room) return std::unexpected(room.error());
   catalog::RedoWriter(room->bytes())
-      .part(fields_of(map, RedoType::restructured, sizeof(WrittenRecord), 0));
+      .part(written_record(RedoType::restructured, map.id, sizeof(WrittenRecord), 0));
   return WriteRedo(std::move(*room));
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Regions out of their records: that they are there, with zeros, for what is written to one makes
 // none.
+#include <memory>
+
 #include "catalog/redo_effect.hpp"
 #include "catalog/redo_record.hpp"
+#include "engine/object_copy.hpp"
 #include "engine/redo_target.hpp"
 #include "kinds/region/offload/region_offloads.hpp"
 #include "kinds/region/region_object.hpp"
@@ -23,8 +26,16 @@ Result<void> describe_nothing(std::string_view, const TakeEffect&) {
   return catalog::corrupt(catalog::RedoFault::type);
 }
 
+Result<std::unique_ptr<ObjectCopy>> copy_a_region(Services&,
+                                                  const std::shared_ptr<const catalog::Entry>&) {
+  return std::make_unique<EmptyCopy>();
+}
+
 }  // namespace
 
-const KindRedo kRegionRedo{restore_a_region, apply_to_a_region, describe_nothing};
+const KindRedo kRegionRedo{.restore = restore_a_region,
+                           .apply = apply_to_a_region,
+                           .describe = describe_nothing,
+                           .copy = copy_a_region};
 
 }  // namespace espalier::offload

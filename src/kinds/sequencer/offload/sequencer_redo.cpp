@@ -8,6 +8,7 @@
 #include "catalog/redo_effect.hpp"
 #include "engine/redo_target.hpp"
 #include "kinds/sequencer/counters.hpp"
+#include "kinds/sequencer/offload/sequencer_copy.hpp"
 #include "kinds/sequencer/offload/sequencer_offloads.hpp"
 #include "kinds/sequencer/redo_record.hpp"
 #include "kinds/sequencer/sequencer.hpp"
@@ -77,7 +78,11 @@ std::vector<std::string> audit_a_sequencer(catalog::Object& object) {
 
 }  // namespace
 
-const KindRedo kSequencerRedo{restore_a_sequencer, apply_to_numbers, describe_numbers,
-                              audit_a_sequencer};
+const KindRedo kSequencerRedo{.restore = restore_a_sequencer,
+                              .apply = apply_to_numbers,
+                              .describe = describe_numbers,
+                              .audit = audit_a_sequencer,
+                              .copy = copy_a_sequencer,
+                              .copy_others = copy_counters};
 
 }  // namespace espalier::offload

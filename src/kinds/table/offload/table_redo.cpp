@@ -8,6 +8,7 @@
 #include "engine/redo_target.hpp"
 #include "kinds/table/apply_redo.hpp"
 #include "kinds/table/audit.hpp"
+#include "kinds/table/offload/table_copy.hpp"
 #include "kinds/table/offload/table_offloads.hpp"
 #include "kinds/table/redo_record.hpp"
 #include "kinds/table/table_object.hpp"
@@ -55,6 +56,10 @@ std::vector<std::string> audit_a_table(catalog::Object& object) {
 
 }  // namespace
 
-const KindRedo kTableRedo{restore_a_table, apply_to_a_table, describe_table_rows, audit_a_table};
+const KindRedo kTableRedo{.restore = restore_a_table,
+                          .apply = apply_to_a_table,
+                          .describe = describe_table_rows,
+                          .audit = audit_a_table,
+                          .copy = copy_a_table};
 
 }  // namespace espalier::offload

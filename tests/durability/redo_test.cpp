@@ -18,6 +18,7 @@
 #include "catalog/testing/recording_sink.hpp"
 #include "engine/redo_target.hpp"
 #include "engine/services.hpp"
+#include "engine/store_copy.hpp"
 #include "kinds/embedding/audit.hpp"
 #include "kinds/embedding/reducer.hpp"
 #include "kinds/hash/audit.hpp"
@@ -105,10 +106,14 @@ std::map<std::string, std::string> contents(WholeStore& store) {
   return all;
 }
 
+/// Which objects there are.
+enum class Objects : std::uint8_t { all, copied };  // those that can be in a checkpoint
+
 class RandomStore {
  public:
-  RandomStore(WholeStore& store, catalog::RedoSink& sink, std::uint64_t seed)
-      : store_(store), sink_(sink), random_(seed) {
+  RandomStore(WholeStore& store, catalog::RedoSink& sink, std::uint64_t seed,
+              Objects objects = Objects::all)
+      : store_(store), sink_(sink), random_(seed), objects_(objects) {
     store.core.catalog.record_to(&sink);
   }
 
@@ -155,7 +160,8 @@ class RandomStore {
  private:
   void make(const std::string& name) {
     tree::StoreCore& core = store_.core;
-    const std::uint64_t what = random_.below(7);
+    std::uint64_t what = random_.below(7);
+    if (objects_ == Objects::copied && (what == 2 || what == 6)) what = 3;
     if (what == 0) {
       ASSERT_TRUE(tree::create_map(core, name, {.node_bytes = 512}));
     } else if (what == 4) {
@@ -189,6 +195,7 @@ class RandomStore {
   WholeStore& store_;
   catalog::RedoSink& sink_;
   base::Random random_;
+  Objects objects_;
   std::uint64_t now_ns_ = 0;
 };
 
@@ -249,6 +256,100 @@ TEST_F(Redo, RecordsGoOnFromTheObjectsOfAMoment) {
     ASSERT_NO_FATAL_FAILURE(other.apply_some(records_, from, records_.size()));
     EXPECT_EQ(contents(other), wanted_) << moment << " from " << from;
   }
+}
+
+/// Copies a store while it goes on being written, made and dropped. Returns the copy's records.
+std::vector<std::string> copy_meanwhile(WholeStore& store, RandomStore& random, base::Random& turns,
+                                        std::uint64_t& sequence) {
+  offload::StoreCopy copy(store.services, {});
+  sequence = copy.sequence();
+  std::vector<std::string> records;
+  offload::CopyPiece piece(200);
+  // Nothing waits, for this sink says of none that it is not durable; each step copies something.
+  for (int steps = 0;; ++steps) {
+    for (std::uint64_t left = turns.below(4); left != 0; --left) random.step();
+    piece.clear();
+    const auto step = copy.next(piece);
+    EXPECT_TRUE(step) << message(step.error());
+    if (!step || *step == offload::CopyStep::wait || steps > 100'000) {
+      ADD_FAILURE() << "it does not end";
+      return {};
+    }
+    piece.each([&](std::span<const std::byte> record) {
+      records.emplace_back(reinterpret_cast<const char*>(record.data()), record.size());
+      return true;
+    });
+    if (*step == offload::CopyStep::done) return records;
+  }
+}
+
+// Of all kinds: what was copied while it changed, and the records from the copy's sequence on.
+TEST(RedoOfCopies, ACopyAndTheRecordsBehindItMakeTheSameStore) {
+  base::Random seeds(base::seed_from_environment(64));
+  for (int round = 0; round < 12; ++round) {
+    const std::uint64_t seed = seeds();
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    catalog::RecordingSink sink;
+    WholeStore store;
+    RandomStore random(store, sink, seed, Objects::copied);
+    base::Random turns(seed);
+    for (std::uint64_t steps = turns.below(2000); steps != 0; --steps) random.step();
+    ASSERT_FALSE(::testing::Test::HasFatalFailure());
+    std::uint64_t sequence = 0;
+    const std::vector<std::string> copied = copy_meanwhile(store, random, turns, sequence);
+    for (std::uint64_t steps = turns.below(100); steps != 0; --steps) random.step();
+    WholeStore other;
+    for (const std::string& record : copied) ASSERT_TRUE(other.apply(record));
+    const std::vector<std::string_view> records = sink.records();
+    ASSERT_NO_FATAL_FAILURE(other.apply_some(records, sequence - 1, records.size()));
+    EXPECT_EQ(contents(other), contents(store));
+    EXPECT_EQ(tree::audit_store(other.core), std::vector<std::string>{});
+    // An id is never given again, and no version.
+    const auto given = [](const WholeStore& of) { return of.core.catalog.inventory().given; };
+    EXPECT_EQ(given(other), given(store));
+    for (const catalog::EntryPointer& entry : store.core.catalog.list(ObjectKind::map)) {
+      EXPECT_GE(other.find<tree::MapCore>(entry->id)->clock.taken(),
+                store.find<tree::MapCore>(entry->id)->clock.taken());
+    }
+    for (const catalog::EntryPointer& entry : store.core.catalog.list(ObjectKind::hash)) {
+      EXPECT_GE(other.find<hash::HashMap>(entry->id)->clock().taken(),
+                store.find<hash::HashMap>(entry->id)->clock().taken());
+    }
+  }
+}
+
+TEST(RedoOfCopies, ObjectsThatCannotBeCopiedAreNamed) {
+  catalog::RecordingSink sink;
+  WholeStore store;
+  store.core.catalog.record_to(&sink);
+  ASSERT_TRUE(table::create_table(store.core.catalog, store.core.pool, "t", table::append_schema(),
+                                  {.encrypted = true}));
+  offload::StoreCopy copy(store.services, {});
+  offload::CopyPiece piece;
+  const auto step = copy.next(piece);
+  ASSERT_FALSE(step);
+  EXPECT_EQ(step.error().code, Code::unsupported);
+}
+
+// The highest id that was given names no object any more.
+TEST(RedoOfCopies, AnIdThatWasGivenStaysGiven) {
+  catalog::RecordingSink sink;
+  WholeStore store;
+  store.core.catalog.record_to(&sink);
+  ASSERT_TRUE(hash::create_hash_map(store.hash_maps, "stays", {.partitions = 1}));
+  ASSERT_TRUE(hash::create_hash_map(store.hash_maps, "goes", {.partitions = 1}));
+  ASSERT_TRUE(store.core.catalog.drop("goes"));
+  offload::StoreCopy copy(store.services, {});
+  offload::CopyPiece piece;
+  ASSERT_EQ(copy.next(piece), offload::CopyStep::done);
+  WholeStore other;
+  piece.each([&](std::span<const std::byte> record) {
+    EXPECT_TRUE(other.apply({reinterpret_cast<const char*>(record.data()), record.size()}));
+    return true;
+  });
+  const auto made = hash::create_hash_map(other.hash_maps, "goes", {.partitions = 1});
+  ASSERT_TRUE(made);
+  EXPECT_EQ((*made)->id(), 3u);
 }
 
 }  // namespace

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/checkpoint_run.hpp"
+
+#include <utility>
+
+#include "log/planted_log_bugs.hpp"
+
+namespace espalier::offload {
+
+using log::LogResult;
+
+LogResult<std::unique_ptr<CheckpointRun>> CheckpointRun::begin(const Terms& terms) {
+  return log::catch_no_memory(0, [&]() -> LogResult<std::unique_ptr<CheckpointRun>> {
+    std::unique_ptr<CheckpointRun> run(new CheckpointRun(terms));
+    log::CheckpointTerms file;
+    file.store = terms.store;
+    file.sequence = run->sequence();
+    file.write_bytes = terms.write_bytes;
+    auto writer = log::CheckpointWriter::begin(terms.folder, file);
+    if (!writer) return std::unexpected(writer.error());
+    run->writer_ = std::move(*writer);
+    return run;
+  });
+}
+
+LogResult<CheckpointRun::State> CheckpointRun::step() {
+  // What it would wait for never comes.
+  if (const auto failed = terms_.log.acknowledgements().error()) return std::unexpected(*failed);
+  return copied_ ? finish() : copy_some();
+}
+
+LogResult<CheckpointRun::State> CheckpointRun::copy_some() {
+  piece_.clear();
+  const auto step = copy_.next(piece_);
+  if (!step) return log::log_fail(step.error(), log::LogFault::copy, ".", 0, sequence());
+  LogResult<void> added;
+  piece_.each([&](std::span<const std::byte> record) {
+    added = writer_->add(record);
+    return added.has_value();
+  });
+  if (!added) return std::unexpected(added.error());
+  if (*step == CopyStep::wait) return State::waiting;
+  if (*step == CopyStep::done) {
+    copied_ = true;
+    through_ = terms_.log.handed_over();
+  }
+  return State::copying;
+}
+
+// What it has may be of records up to here, and is true only once these are durable.
+LogResult<CheckpointRun::State> CheckpointRun::finish() {
+  if (terms_.log.durable() < through_ && !planted(log::Bug::checkpoint_named_early)) {
+    return State::waiting;
+  }
+  if (planted(log::Bug::log_removed_early)) {
+    static_cast<void>(terms_.log.remove_below(sequence()));
+  }
+  if (auto finished = writer_->finish(through_); !finished) {
+    return std::unexpected(finished.error());
+  }
+  if (auto removed = terms_.log.remove_below(sequence()); !removed) {
+    return std::unexpected(removed.error());
+  }
+  return State::done;
+}
+
+}  // namespace espalier::offload

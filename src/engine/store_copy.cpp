@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/store_copy.hpp"
+
+#include <new>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "catalog/object_redo.hpp"
+#include "engine/planted_engine_bugs.hpp"
+
+namespace espalier::offload {
+
+// The sequence comes first: what is recorded from now on is applied behind the copy.
+StoreCopy::StoreCopy(Services& services, std::span<const Kind> own)
+    : services_(services), own_(own), sequence_(services.catalog().redo()->handed_over() + 1) {
+  catalog::Inventory there = services.catalog().inventory();
+  given_ = there.given;
+  given_said_ = given_ == 0 || (!there.entries.empty() && there.entries.back()->id == given_);
+  made_ = std::move(there.entries);
+  ids_.reserve(made_.size());
+  for (const catalog::EntryPointer& entry : made_) ids_.push_back(entry->id);
+}
+
+Result<CopyStep> StoreCopy::next(CopyPiece& piece) {
+  try {
+    const auto step = go_on(piece);
+    if (step && piece.starved()) return fail(Code::out_of_memory);
+    return step;
+  } catch (const std::bad_alloc&) {
+    return fail(Code::out_of_memory);
+  }
+}
+
+Result<CopyStep> StoreCopy::go_on(CopyPiece& piece) {
+  add_made(piece);
+  while (!piece.full()) {
+    if (!copy_) {
+      const auto begun = begin_next();
+      if (!begun) return std::unexpected(begun.error());
+      if (!*begun) return CopyStep::done;
+    }
+    const auto step = copy_->next(piece);
+    if (!step) return step;
+    if (*step == CopyStep::done) copy_.reset();
+    if (*step == CopyStep::wait) return piece.empty() ? CopyStep::wait : CopyStep::more;
+  }
+  return CopyStep::more;
+}
+
+// By ascending ids. Objects are held until then only: what is dropped meanwhile gives its memory
+// back.
+void StoreCopy::add_made(CopyPiece& piece) {
+  for (; next_made_ < made_.size() && !piece.full(); ++next_made_) {
+    const catalog::EntryPointer entry = std::move(made_[next_made_]);
+    const catalog::CreatedObject object{entry->kind, entry->id, entry->name, entry->form};
+    const auto room = piece.add(catalog::created_bytes(object));
+    if (!room.empty()) catalog::write_created(room, object);
+  }
+  if (next_made_ < made_.size() || given_said_ || piece.full()) return;
+  given_said_ = true;
+  // The highest id names no object any more, and never will another. Of which kind that one was
+  // does not matter.
+  const auto room = piece.add(sizeof(catalog::RedoHead));
+  if (!room.empty()) catalog::write_dropped(room, {ObjectKind::map, given_});
+}
+
+Result<bool> StoreCopy::begin_next() {
+  while (next_object_ < ids_.size()) {
+    const catalog::EntryPointer entry = services_.catalog().find_any(ids_[next_object_++]);
+    if (entry == nullptr) continue;  // dropped, and there is a record of it
+    const KindRedo* const redo = redo_of(entry->kind);
+    if (redo == nullptr || redo->copy == nullptr) {
+      return fail(Code::unsupported, static_cast<std::uint32_t>(entry->kind));
+    }
+    auto begun = redo->copy(services_, entry);
+    if (!begun) return std::unexpected(begun.error());
+    copy_ = std::move(*begun);
+    return true;
+  }
+  const std::size_t kinds = all_kinds().size() + own_.size();
+  while (next_kind_ < kinds) {
+    const std::size_t i = next_kind_++;
+    const Kind& kind = i < all_kinds().size() ? all_kinds()[i] : own_[i - all_kinds().size()];
+    if (kind.redo == nullptr || kind.redo->copy_others == nullptr) continue;
+    copy_ = kind.redo->copy_others(services_);
+    return true;
+  }
+  return false;
+}
+
+const KindRedo* StoreCopy::redo_of(ObjectKind objects) const {
+  for (const auto kinds : {all_kinds(), own_}) {
+    for (const Kind& kind : kinds) {
+      if (kind.objects == objects) return kind.redo;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace espalier::offload

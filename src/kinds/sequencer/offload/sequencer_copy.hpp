@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sequencer as a record of what it is; counters as one of each.
+#pragma once
+
+#include <memory>
+
+#include "engine/object_copy.hpp"
+#include "engine/services.hpp"
+
+namespace espalier::catalog {
+struct Entry;
+}
+
+namespace espalier::offload {
+
+/// KindRedo::copy of sequencers.
+Result<std::unique_ptr<ObjectCopy>> copy_a_sequencer(
+    Services& services, const std::shared_ptr<const catalog::Entry>& entry);
+/// KindRedo::copy_others: counters. All of them come into one piece.
+std::unique_ptr<ObjectCopy> copy_counters(Services& services);
+
+}  // namespace espalier::offload

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/checkpoint_reader.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "log/block_reader.hpp"
+#include "log/unit_buffer.hpp"
+
+namespace espalier::log {
+namespace {
+
+constexpr Error kDamaged{Code::corrupt, 0, 0};
+/// What is read at once, unless a block is longer.
+constexpr std::size_t kReadBytes = std::size_t{1} << 20;
+
+/// Reads the blocks of a checkpoint, some at a time.
+class BlockStream {
+ public:
+  BlockStream(LogFile& file, const CheckpointHeader& checkpoint, std::string_view name)
+      : file_(file), checkpoint_(checkpoint), segment_(as_segment(checkpoint)), name_(name) {}
+
+  LogResult<void> read(const ApplyRecord& apply) {
+    while (offset_ < checkpoint_.blocks_end) {
+      auto block = next_block();
+      if (!block) return std::unexpected(block.error());
+      if (block->header().first_sequence != next_) return damaged();
+      Result<void> applied;
+      block->each_record([&](std::uint64_t, std::span<const std::byte> record) {
+        applied = apply(0, record);
+        return applied.has_value();
+      });
+      if (!applied) return fault(LogFault::refused, applied.error());
+      next_ = block->next();
+      offset_ += block->header().block_bytes;
+    }
+    return next_ == checkpoint_.records + 1 ? LogResult<void>() : damaged();
+  }
+
+ private:
+  std::unexpected<LogError> fault(LogFault fault, Error error) const {
+    return log_fail(error, fault, name_, offset_, checkpoint_.sequence);
+  }
+  std::unexpected<LogError> damaged() const { return fault(LogFault::checkpoint, kDamaged); }
+
+  /// The block at the offset; its bytes stay until the next call.
+  LogResult<Block> next_block() {
+    if (auto there = hold(kUnitBytes); !there) return std::unexpected(there.error());
+    BlockHeader header{};
+    std::memcpy(&header, held().data(), sizeof header);
+    // Before so much memory is asked for.
+    const std::uint64_t left = checkpoint_.blocks_end - offset_;
+    const bool is_block = header.magic == kBlockMagic && header.salt == block_salt(segment_) &&
+                          header.block_bytes >= kUnitBytes &&
+                          header.block_bytes % kUnitBytes == 0 && header.block_bytes <= left &&
+                          header.block_bytes <= kCheckpointBlockMax;
+    if (!is_block) return damaged();
+    if (auto there = hold(header.block_bytes); !there) return std::unexpected(there.error());
+    const auto block = read_block(segment_, offset_, held().first(header.block_bytes));
+    if (!block) return damaged();
+    return *block;
+  }
+  /// Has so many bytes from the offset on in memory. Requires: they are before the blocks' end.
+  LogResult<void> hold(std::size_t bytes) {
+    if (held().size() >= bytes) return {};
+    const std::uint64_t left = checkpoint_.blocks_end - offset_;
+    const auto wanted =
+        static_cast<std::size_t>(std::min<std::uint64_t>(left, std::max(bytes, kReadBytes)));
+    buffer_.reserve(wanted);
+    const auto got = file_.read(offset_, buffer_.bytes().first(wanted));
+    if (!got) return fault(LogFault::system, got.error());
+    begin_ = offset_;
+    there_ = *got;
+    return there_ >= bytes ? LogResult<void>() : damaged();
+  }
+  [[nodiscard]] std::span<const std::byte> held() const {
+    if (offset_ < begin_ || offset_ - begin_ > there_) return {};
+    return buffer_.bytes().first(there_).subspan(offset_ - begin_);
+  }
+
+  LogFile& file_;
+  const CheckpointHeader& checkpoint_;
+  const SegmentHeader segment_;
+  const std::string_view name_;
+  UnitBuffer buffer_;
+  std::uint64_t begin_ = 0;  // where the buffer's bytes lie in the file
+  std::size_t there_ = 0;
+  std::uint64_t offset_ = kBlocksBegin;
+  std::uint64_t next_ = 1;
+};
+
+LogResult<CheckpointHeader> read_whole(LogFolder& folder, std::uint64_t store, std::uint64_t number,
+                                       const std::string& name) {
+  auto file = folder.open(name);
+  if (!file) return log_fail(file.error(), LogFault::system, name, 0, 0);
+  UnitBuffer unit;
+  unit.reserve(kUnitBytes);
+  const auto got = (*file)->read(0, unit.bytes());
+  if (!got) return log_fail(got.error(), LogFault::system, name, 0, 0);
+  const auto header = read_checkpoint_header(unit.bytes().first(*got), store, number);
+  if (!header) {
+    const bool is_damage = header.error() == LogFault::checkpoint;
+    return log_fail(is_damage ? kDamaged : Error{Code::unsupported, 0, 0}, header.error(), name, 0,
+                    0);
+  }
+  const auto nothing = [](std::uint64_t, std::span<const std::byte>) { return Result<void>(); };
+  if (auto whole = BlockStream(**file, *header, name).read(nothing); !whole) {
+    return std::unexpected(whole.error());
+  }
+  return *header;
+}
+
+}  // namespace
+
+std::expected<CheckpointHeader, LogFault> read_checkpoint_header(std::span<const std::byte> bytes,
+                                                                 std::uint64_t store,
+                                                                 std::uint64_t number) {
+  CheckpointHeader header{};
+  if (bytes.size() < sizeof header) return std::unexpected(LogFault::checkpoint);
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.magic != kCheckpointMagic) return std::unexpected(LogFault::checkpoint);
+  // The checksum is where it is in all versions, so that damage is not taken for a later one.
+  if (header.crc != checksum_of(header)) return std::unexpected(LogFault::checkpoint);
+  if (header.version > kCheckpointVersion) return std::unexpected(LogFault::newer);
+  if (header.version != kCheckpointVersion) return std::unexpected(LogFault::checkpoint);
+  if (header.store != store) return std::unexpected(LogFault::other_node);
+  const bool right = header.reserved == 0 && header.reserved_too == 0 && header.number == number &&
+                     header.sequence != 0 && header.sequence < kSequenceMax &&
+                     header.through < kSequenceMax && header.through + 1 >= header.sequence &&
+                     header.records < kSequenceMax && header.blocks_end >= kBlocksBegin &&
+                     header.blocks_end % kUnitBytes == 0;
+  if (!right) return std::unexpected(LogFault::checkpoint);
+  return header;
+}
+
+LogResult<FoundCheckpoints> find_checkpoints(LogFolder& folder, std::uint64_t store) {
+  const auto names = folder.names();
+  if (!names) return log_fail(names.error(), LogFault::system, ".", 0, 0);
+  FoundCheckpoints found;
+  std::vector<std::uint64_t> numbers;
+  for (const std::string& name : *names) {
+    if (number_in(name, kCheckpointBegin, kBeingMade)) found.unfinished.push_back(name);
+    if (const auto number = number_in(name, kCheckpointBegin, kWhole)) numbers.push_back(*number);
+  }
+  std::ranges::sort(numbers, std::greater());
+  for (const std::uint64_t number : numbers) {
+    const auto header =
+        read_whole(folder, store, number, numbered_name(kCheckpointBegin, number, kWhole));
+    if (header) {
+      found.newest = *header;
+      break;
+    }
+    if (header.error().fault != LogFault::checkpoint) return std::unexpected(header.error());
+    found.damaged.push_back(header.error());
+  }
+  return found;
+}
+
+LogResult<void> read_checkpoint(LogFolder& folder, const CheckpointHeader& checkpoint,
+                                const ApplyRecord& apply) {
+  const std::string name = numbered_name(kCheckpointBegin, checkpoint.number, kWhole);
+  auto file = folder.open(name);
+  if (!file) return log_fail(file.error(), LogFault::system, name, 0, checkpoint.sequence);
+  return BlockStream(**file, checkpoint, name).read(apply);
+}
+
+}  // namespace espalier::log

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the newest checkpoint that is whole, and reads its records. All of it is taken for foreign
+// bytes.
+//
+// Thread: one.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "log/checkpoint_format.hpp"
+#include "log/log_error.hpp"
+#include "log/log_file.hpp"
+#include "log/recovery.hpp"
+
+namespace espalier::log {
+
+/// What the first bytes of the checkpoint of this number say.
+/// Errors: newer, other_node, checkpoint (damaged).
+[[nodiscard]] std::expected<CheckpointHeader, LogFault> read_checkpoint_header(
+    std::span<const std::byte> bytes, std::uint64_t store, std::uint64_t number);
+
+struct FoundCheckpoints {
+  std::optional<CheckpointHeader> newest;  // of those that are whole
+  std::vector<LogError> damaged;           // newer ones that are not
+  std::vector<std::string> unfinished;     // files that were not yet in use
+};
+
+/// Looks through the folder, and reads the newest checkpoint as a whole; of those that are damaged
+/// the next one. Changes nothing. Cost: one read of the file. Errors: newer, other_node, system.
+[[nodiscard]] LogResult<FoundCheckpoints> find_checkpoints(LogFolder& folder, std::uint64_t store);
+
+/// Calls `apply` for each of its records, with sequence 0. Errors: checkpoint (it is damaged),
+/// refused (by `apply`), system. Cost: one read of the file, memory for its longest block.
+[[nodiscard]] LogResult<void> read_checkpoint(LogFolder& folder, const CheckpointHeader& checkpoint,
+                                              const ApplyRecord& apply);
+
+}  // namespace espalier::log

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints as files: their bytes, what is refused, and how a log is opened with them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "log/checkpoint_reader.hpp"
+#include "log/checkpoint_writer.hpp"
+#include "log/testing/small_log.hpp"
+
+namespace espalier::log {
+namespace {
+
+std::string file_of(std::uint64_t number) {
+  return numbered_name(kCheckpointBegin, number, kWhole);
+}
+
+std::span<const std::byte> bytes_of_text(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+struct CheckpointTest : ::testing::Test {
+  /// Makes one of these records. Returns its number.
+  std::uint64_t make(const std::vector<std::string>& records, std::uint64_t sequence = 1,
+                     std::uint64_t through = 0) {
+    CheckpointTerms terms;
+    terms.store = kSomeNode;
+    terms.sequence = sequence;
+    terms.block_bytes_max = kUnitBytes;
+    terms.write_bytes = 2 * kUnitBytes;
+    auto writer = CheckpointWriter::begin(folder, terms);
+    EXPECT_TRUE(writer) << message(writer.error());
+    for (const std::string& record : records) EXPECT_TRUE((*writer)->add(bytes_of_text(record)));
+    const auto finished = (*writer)->finish(through == 0 ? sequence - 1 : through);
+    EXPECT_TRUE(finished) << message(finished.error());
+    return (*writer)->number();
+  }
+  std::vector<std::string> records_of(const CheckpointHeader& checkpoint) {
+    std::vector<std::string> all;
+    const auto read = read_checkpoint(
+        folder, checkpoint,
+        [&](std::uint64_t sequence, std::span<const std::byte> record) -> Result<void> {
+          EXPECT_EQ(sequence, 0u);
+          EXPECT_EQ(reinterpret_cast<std::uintptr_t>(record.data()) % 8, 0u);
+          all.emplace_back(reinterpret_cast<const char*>(record.data()), record.size());
+          return {};
+        });
+    EXPECT_TRUE(read) << message(read.error());
+    return all;
+  }
+  FoundCheckpoints find() {
+    auto found = find_checkpoints(folder, kSomeNode);
+    EXPECT_TRUE(found) << message(found.error());
+    return std::move(*found);
+  }
+  std::vector<std::string> names() {
+    auto all = folder.names().value();
+    std::ranges::sort(all);
+    return all;
+  }
+
+  FaultyFolder folder{1};
+};
+
+TEST_F(CheckpointTest, TheHeaderIsAsTheDocumentSays) {
+  CheckpointHeader header{};
+  header.magic = kCheckpointMagic;
+  header.version = kCheckpointVersion;
+  header.store = 0x1122;
+  header.number = 3;
+  header.sequence = 0x0405;
+  header.through = 0x0607;
+  header.records = 8;
+  header.blocks_end = 0x2000;
+  header.salt = 0x1817161514131211;
+  header.crc = checksum_of(header);
+  std::string bytes(reinterpret_cast<const char*>(&header), sizeof header);
+  std::string golden(std::string_view(
+      "SESPCKP\0\1\0\0\0\0\0\0\0\x22\x11\0\0\0\0\0\0\3\0\0\0\0\0\0\0\5\4\0\0\0\0\0\0"
+      "\7\6\0\0\0\0\0\0\x8\0\0\0\0\0\0\0\0\x20\0\0\0\0\0\0\x11\x12\x13\x14\x15\x16\x17\x18"
+      "\0\0\0\0",
+      76));
+  EXPECT_EQ(bytes.substr(0, 76), golden);
+  const std::uint32_t crc = base::crc32c(bytes_of_text(golden));
+  EXPECT_EQ(header.crc, crc);
+}
+
+TEST_F(CheckpointTest, WhatWasWrittenIsRead) {
+  std::vector<std::string> records;
+  for (std::size_t i = 0; i < 200; ++i) records.push_back(std::string(i * 7 % 300 + 1, 'a'));
+  records.push_back(std::string(5 * kUnitBytes, 'b'));  // longer than a write
+  records.push_back("the last");
+  const std::uint64_t number = make(records, 7, 9);
+  const FoundCheckpoints found = find();
+  ASSERT_TRUE(found.newest);
+  EXPECT_EQ(found.newest->number, number);
+  EXPECT_EQ(found.newest->sequence, 7u);
+  EXPECT_EQ(found.newest->through, 9u);
+  EXPECT_EQ(found.newest->records, records.size());
+  EXPECT_EQ(records_of(*found.newest), records);
+  EXPECT_TRUE(found.damaged.empty());
+  EXPECT_TRUE(found.unfinished.empty());
+}
+
+TEST_F(CheckpointTest, OneWithoutRecordsIsOne) {
+  make({});
+  const FoundCheckpoints found = find();
+  ASSERT_TRUE(found.newest);
+  EXPECT_TRUE(records_of(*found.newest).empty());
+}
+
+TEST_F(CheckpointTest, TheNextOneHasTheNextNumberAndTheOlderOneGoes) {
+  EXPECT_EQ(make({"a"}), 1u);
+  EXPECT_EQ(make({"b"}), 2u);
+  EXPECT_EQ(names(), std::vector<std::string>{file_of(2)});
+}
+
+TEST_F(CheckpointTest, OneThatIsNotFinishedDoesNotCountAndGoes) {
+  CheckpointTerms terms;
+  terms.store = kSomeNode;
+  {
+    auto writer = CheckpointWriter::begin(folder, terms);
+    ASSERT_TRUE(writer);
+    ASSERT_TRUE((*writer)->add(bytes_of_text("a")));
+    EXPECT_FALSE(find().newest);
+    EXPECT_EQ(find().unfinished.size(), 1u);
+  }
+  EXPECT_TRUE(names().empty());
+  folder.put(numbered_name(kCheckpointBegin, 4, kBeingMade), std::vector<std::byte>(100));
+  EXPECT_EQ(make({"b"}), 5u);
+  EXPECT_EQ(names(), std::vector<std::string>{file_of(5)});
+}
+
+// Of a block each unit of 64 bytes, of the header each bit.
+TEST_F(CheckpointTest, EachChangedBitIsFound) {
+  make({std::string(3000, 'a'), std::string(3000, 'b')});
+  const std::string name = file_of(1);
+  const std::uint64_t size = folder.bytes(name).size();
+  ASSERT_EQ(size, 3 * kUnitBytes);
+  for (std::uint64_t at = 0; at < size; at += at < sizeof(CheckpointHeader) ? 1 : 64) {
+    if (at >= sizeof(CheckpointHeader) && at < kUnitBytes) continue;  // zeros that do not count
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      folder.flip(name, at, bit);
+      const auto found = find_checkpoints(folder, kSomeNode);
+      ASSERT_TRUE(found) << at;
+      EXPECT_FALSE(found->newest) << at;
+      EXPECT_EQ(found->damaged.size(), 1u) << at;
+      folder.flip(name, at, bit);
+    }
+  }
+  EXPECT_TRUE(find().newest);
+}
+
+TEST_F(CheckpointTest, EachShorterFileIsFound) {
+  make({std::string(3000, 'a'), std::string(3000, 'b')});
+  const std::vector<std::byte> whole = folder.bytes(file_of(1));
+  for (std::size_t bytes = 0; bytes < whole.size(); bytes += 512) {
+    folder.put(file_of(1), {whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes)});
+    const auto found = find_checkpoints(folder, kSomeNode);
+    ASSERT_TRUE(found);
+    EXPECT_FALSE(found->newest) << bytes;
+  }
+}
+
+TEST_F(CheckpointTest, AnotherStoresAndALaterFormatAreRefused) {
+  make({"a"});
+  const auto others = find_checkpoints(folder, kSomeNode + 1);
+  ASSERT_FALSE(others);
+  EXPECT_EQ(others.error().fault, LogFault::other_node);
+  std::vector<std::byte> bytes = folder.bytes(file_of(1));
+  CheckpointHeader header{};
+  std::memcpy(&header, bytes.data(), sizeof header);
+  header.version = kCheckpointVersion + 1;
+  header.crc = checksum_of(header);
+  std::memcpy(bytes.data(), &header, sizeof header);
+  folder.put(file_of(1), bytes);
+  const auto later = find_checkpoints(folder, kSomeNode);
+  ASSERT_FALSE(later);
+  EXPECT_EQ(later.error().fault, LogFault::newer);
+}
+
+TEST_F(CheckpointTest, AFileUnderAnotherNumberIsDamaged) {
+  make({"a"});
+  folder.put(file_of(2), folder.bytes(file_of(1)));
+  const FoundCheckpoints found = find();
+  ASSERT_TRUE(found.newest);
+  EXPECT_EQ(found.newest->number, 1u);
+  ASSERT_EQ(found.damaged.size(), 1u);
+  EXPECT_EQ(found.damaged[0].file, file_of(2));
+}
+
+TEST_F(CheckpointTest, ADiskThatFailsOrIsFullIsAnError) {
+  CheckpointTerms terms;
+  terms.store = kSomeNode;
+  folder.set({.bytes_max = 8 * kUnitBytes});
+  auto writer = CheckpointWriter::begin(folder, terms);
+  ASSERT_TRUE(writer);
+  ASSERT_TRUE((*writer)->add(std::vector<std::byte>(10 * kUnitBytes)));
+  const auto full = (*writer)->finish(0);
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().fault, LogFault::system);
+  EXPECT_EQ(full.error().error.detail, static_cast<std::uint32_t>(ENOSPC));
+  EXPECT_FALSE((*writer)->finished());
+  writer->reset();
+  EXPECT_TRUE(names().empty());
+}
+
+/// A log of records 1 to 10 in several segments, and a checkpoint whose sequence is 6.
+struct CheckpointedLog : CheckpointTest {
+  void write_log() {
+    auto log = open();
+    ASSERT_TRUE(log) << message(log.error());
+    for (int i = 1; i <= 10; ++i) {
+      append((*log)->writer(), std::string(3 * kUnitBytes, static_cast<char>('a' + i)));
+      ASSERT_TRUE((*log)->writer().flush());
+    }
+    ASSERT_GT((*log)->writer().segments().count(), 3u);
+  }
+  LogResult<std::unique_ptr<Log>> open() {
+    first = 0;
+    last = 0;
+    of_checkpoint.clear();
+    return Log::open(
+        folder, small_options(),
+        [&](std::uint64_t sequence, std::span<const std::byte> record) -> Result<void> {
+          if (sequence == 0) {
+            of_checkpoint.emplace_back(reinterpret_cast<const char*>(record.data()), record.size());
+            return {};
+          }
+          if (first == 0) first = sequence;
+          EXPECT_TRUE(last == 0 || sequence == last + 1);
+          last = sequence;
+          return {};
+        });
+  }
+  void remove_below(std::uint64_t sequence) {
+    auto log = open();
+    ASSERT_TRUE(log);
+    ASSERT_TRUE((*log)->writer().remove_below(sequence));
+  }
+  void damage(std::uint64_t number) { folder.flip(file_of(number), kUnitBytes + 100, 3); }
+
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  std::vector<std::string> of_checkpoint;
+};
+
+TEST_F(CheckpointedLog, IsReadFromTheCheckpointOn) {
+  write_log();
+  make({"x", "y"}, 6, 8);
+  remove_below(6);
+  const auto log = open();
+  ASSERT_TRUE(log) << message(log.error());
+  EXPECT_EQ(of_checkpoint, (std::vector<std::string>{"x", "y"}));
+  EXPECT_EQ(first, 6u);
+  EXPECT_EQ(last, 10u);
+  ASSERT_TRUE((*log)->recovered().checkpoint);
+  EXPECT_EQ((*log)->recovered().checkpoint->sequence, 6u);
+  EXPECT_EQ((*log)->recovered().next_sequence, 11u);
+}
+
+TEST_F(CheckpointedLog, ADamagedCheckpointIsLeftOutWhereTheLogHasAll) {
+  write_log();
+  make({"x"}, 6, 8);
+  damage(1);
+  const auto log = open();
+  ASSERT_TRUE(log) << message(log.error());
+  EXPECT_EQ(first, 1u);
+  EXPECT_EQ(last, 10u);
+  EXPECT_FALSE((*log)->recovered().checkpoint);
+  ASSERT_EQ((*log)->recovered().damaged_checkpoints.size(), 1u);
+  EXPECT_EQ((*log)->recovered().damaged_checkpoints[0].fault, LogFault::checkpoint);
+}
+
+TEST_F(CheckpointedLog, ADamagedCheckpointIsAnErrorWhereTheLogBeginsBehind) {
+  write_log();
+  make({"x"}, 6, 8);
+  remove_below(6);
+  damage(1);
+  const auto log = open();
+  ASSERT_FALSE(log);
+  EXPECT_EQ(log.error().fault, LogFault::begins_late);
+}
+
+TEST_F(CheckpointedLog, OfTwoTheOlderOneCountsWhereTheNewerIsDamaged) {
+  write_log();
+  make({"x"}, 3, 4);
+  const std::vector<std::byte> older = folder.bytes(file_of(1));
+  make({"y"}, 6, 8);
+  folder.put(file_of(1), older);
+  damage(2);
+  const auto log = open();
+  ASSERT_TRUE(log) << message(log.error());
+  EXPECT_EQ(of_checkpoint, std::vector<std::string>{"x"});
+  EXPECT_EQ(first, 3u);
+}
+
+// It was named only once the log was durable up to there.
+TEST_F(CheckpointedLog, ALogThatEndsBeforeTheCheckpointDidIsDamaged) {
+  write_log();
+  make({"x"}, 6, 11);
+  const auto log = open();
+  ASSERT_FALSE(log);
+  EXPECT_EQ(log.error().fault, LogFault::hole);
+  EXPECT_EQ(log.error().sequence, 11u);
+}
+
+TEST_F(CheckpointedLog, ACheckpointWithoutItsLogIsRefused) {
+  make({"x"}, 1, 1);
+  const auto log = open();
+  ASSERT_FALSE(log);
+  EXPECT_EQ(log.error().fault, LogFault::begins_late);
+}
+
+TEST_F(CheckpointedLog, WhatWasLeftUnfinishedGoesWhenTheLogIsOpened) {
+  write_log();
+  folder.put(numbered_name(kCheckpointBegin, 1, kBeingMade), std::vector<std::byte>(100));
+  ASSERT_TRUE(open());
+  for (const std::string& name : names()) {
+    EXPECT_FALSE(number_in(name, kCheckpointBegin, kBeingMade)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace espalier::log

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes a checkpoint (docs/design/checkpoints.md): records, a MiB at a time and durable as they
+// are written, then the header, and last of all its name.
+//
+// Thread: one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "log/block_builder.hpp"
+#include "log/checkpoint_format.hpp"
+#include "log/log_error.hpp"
+#include "log/log_file.hpp"
+
+namespace espalier::log {
+
+struct CheckpointTerms {
+  std::uint64_t store = 0;
+  std::uint64_t sequence = 1;  // records of the log from here on will be applied over it
+  std::size_t block_bytes_max = std::size_t{256} << 10;
+  std::size_t write_bytes = std::size_t{1} << 20;
+};
+
+class CheckpointWriter {
+ public:
+  /// Begins one, with a number above those that are there; what others have left unfinished goes.
+  /// Errors: system, no_memory. Requires: the folder is this process's, and no other is made.
+  [[nodiscard]] static LogResult<std::unique_ptr<CheckpointWriter>> begin(
+      LogFolder& folder, const CheckpointTerms& terms);
+  CheckpointWriter(const CheckpointWriter&) = delete;
+  CheckpointWriter& operator=(const CheckpointWriter&) = delete;
+  /// One that is not finished is removed, as far as the disk lets.
+  ~CheckpointWriter();
+
+  /// The next record. Writes once enough of them are there. Errors: system, short_write, no_memory;
+  /// then it is of no use any more.
+  LogResult<void> add(std::span<const std::byte> record);
+  /// Makes it the newest checkpoint, durably, and removes older ones. `through`: up to this
+  /// sequence the log is durable. Errors: as add(); where older ones could not be removed, this one
+  /// is there all the same (finished()).
+  LogResult<void> finish(std::uint64_t through);
+
+  [[nodiscard]] bool finished() const { return finished_; }
+  [[nodiscard]] std::uint64_t number() const { return header_.number; }
+  /// How many records it has by now, and bytes that were written.
+  [[nodiscard]] std::uint64_t records() const { return next_ - 1; }
+  [[nodiscard]] std::uint64_t bytes() const { return offset_; }
+
+ private:
+  CheckpointWriter(LogFolder& folder, const CheckpointTerms& terms);
+
+  [[nodiscard]] std::unexpected<LogError> failed(Error error) const;
+  LogResult<void> open();
+  LogResult<void> write_gathered();
+  LogResult<void> write_all(std::uint64_t offset, std::span<const std::byte> bytes);
+  LogResult<void> write_header(std::uint64_t through);
+  LogResult<void> take_name();
+  LogResult<void> remove_others();
+
+  LogFolder& folder_;
+  const CheckpointTerms terms_;
+  CheckpointHeader header_{};
+  std::string name_;  // while it is made
+  std::unique_ptr<LogFile> file_;
+  BlockBuilder builder_;
+  bool gathering_ = false;  // records are in the builder
+  std::uint64_t offset_ = kBlocksBegin;
+  std::uint64_t extended_ = 0;
+  std::uint64_t next_ = 1;
+  bool finished_ = false;
+};
+
+}  // namespace espalier::log

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/checkpoint_thread.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "base/clock.hpp"
+
+namespace espalier::node {
+namespace {
+
+using offload::CheckpointRun;
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+/// How often it looks at the log.
+constexpr milliseconds kLookEvery{200};
+/// For how long it waits for a flush, until it looks again.
+constexpr milliseconds kFlushWait{1};
+/// It catches up within so much of what it fell behind its rate.
+constexpr std::uint64_t kSecondNs = 1'000'000'000;
+
+}  // namespace
+
+CheckpointThread::CheckpointThread(Terms terms)
+    : terms_(std::move(terms)),
+      due_bytes_(terms_.log_bytes - std::min(terms_.log_bytes, terms_.there_bytes)) {
+  thread_ = std::thread([this] { run(); });
+}
+
+CheckpointThread::~CheckpointThread() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stopped_ = true;
+    stopping_.notify_all();
+  }
+  thread_.join();
+}
+
+void CheckpointThread::request() {
+  const std::scoped_lock lock(mutex_);
+  requested_ = true;
+  stopping_.notify_all();
+}
+
+bool CheckpointThread::is_due() const {
+  return requested_ || terms_.of.log.written_bytes() >= due_bytes_;
+}
+
+void CheckpointThread::run() {
+  while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      stopping_.wait_for(lock, kLookEvery, [this] { return stopped_ || requested_; });
+      if (stopped_) return;
+    }
+    // A log that has failed acknowledges nothing more, so no checkpoint would be finished.
+    if (terms_.of.log.acknowledgements().error()) return;
+    if (is_due()) make_one();
+  }
+}
+
+bool CheckpointThread::pause(nanoseconds time) {
+  std::unique_lock lock(mutex_);
+  return !stopping_.wait_for(lock, time, [this] { return stopped_; });
+}
+
+void CheckpointThread::make_one() {
+  requested_ = false;
+  const std::uint64_t began_ns = base::monotonic_ns();
+  due_bytes_ = terms_.of.log.written_bytes() + terms_.log_bytes;
+  const auto made = CheckpointRun::begin(terms_.of);
+  if (!made) return fail(made.error());
+  while (true) {
+    const auto state = (*made)->step();
+    if (!state) return fail(state.error());
+    if (*state == CheckpointRun::State::done) return finish(**made, began_ns);
+    nanoseconds time{0};
+    if (*state == CheckpointRun::State::waiting) time = kFlushWait;
+    const double written_ns =
+        static_cast<double>((*made)->bytes()) / static_cast<double>(terms_.bytes_per_s) * kSecondNs;
+    const auto due_ns = began_ns + static_cast<std::uint64_t>(written_ns);
+    const std::uint64_t now_ns = base::monotonic_ns();
+    if (due_ns > now_ns) time = std::max(time, nanoseconds(due_ns - now_ns));
+    if (!pause(time)) return;
+  }
+}
+
+void CheckpointThread::finish(const CheckpointRun& made, std::uint64_t began_ns) {
+  counts_.last_records = made.records();
+  counts_.last_bytes = made.bytes();
+  counts_.last_ns = base::monotonic_ns() - began_ns;
+  ++counts_.finished;
+}
+
+void CheckpointThread::fail(const log::LogError& error) {
+  due_bytes_ = terms_.of.log.written_bytes() + terms_.again_bytes;
+  ++counts_.failed;
+  if (!terms_.failed) return;
+  try {
+    terms_.failed(log::message(error));
+  } catch (const std::bad_alloc&) {  // it is counted
+  }
+}
+
+}  // namespace espalier::node

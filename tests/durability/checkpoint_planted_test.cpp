@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The worlds notice checkpoints that break a rule (docs/design/checkpoints.md).
+#include <gtest/gtest-spi.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "engine/planted_engine_bugs.hpp"
+#include "log/planted_log_bugs.hpp"
+#include "tests/durability/store_world.hpp"
+
+namespace espalier::test {
+namespace {
+
+constexpr std::uint64_t kWorlds = 100;
+
+/// What is wrong in the first of the worlds in which something is; empty: nothing.
+std::string first_wrong() {
+  for (std::uint64_t seed = 1; seed <= kWorlds; ++seed) {
+    testing::TestPartResultArray wrong;
+    {
+      const testing::ScopedFakeTestPartResultReporter intercept(
+          testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &wrong);
+      StoreWorld world(seed);
+      for (int life = 0; life < 12 && wrong.size() == 0; ++life) live_some_lives(world, 1);
+    }
+    if (wrong.size() != 0) return wrong.GetTestPartResult(0).message();
+  }
+  return {};
+}
+
+template <class Bug>
+void expect_noticed(Bug bug) {
+  const base::Planted planted(bug);
+  const std::string wrong = first_wrong();
+  EXPECT_NE(wrong, "");
+  ::testing::Test::RecordProperty("wrong", wrong);
+}
+
+TEST(CheckpointPlanted, NothingIsWrongWithoutABug) { EXPECT_EQ(first_wrong(), ""); }
+
+TEST(CheckpointPlanted, RemovingSegmentsBeforeTheCheckpointIsThereIsNoticed) {
+  expect_noticed(log::Bug::log_removed_early);
+}
+
+TEST(CheckpointPlanted, BelievingOneBeforeTheLogIsDurableUpToItsEndIsNoticed) {
+  expect_noticed(log::Bug::checkpoint_named_early);
+}
+
+TEST(CheckpointPlanted, AnErasedKeyThatComesBackIsNoticed) {
+  expect_noticed(log::Bug::overlap_skipped);
+}
+
+TEST(CheckpointPlanted, CopyingBeforeWhatIsRecordedIsVisibleIsNoticed) {
+  expect_noticed(offload::Bug::copy_waits_for_nothing);
+}
+
+}  // namespace
+}  // namespace espalier::test

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/durability/store_world.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "kinds/hash/audit.hpp"
+#include "kinds/table/testing/redo_tables.hpp"
+
+namespace espalier::test {
+namespace {
+
+constexpr std::uint64_t kWorldKeys = 30;
+constexpr const char* kOther = "other";
+constexpr const char* kCounter = "counter";
+constexpr int kOtherItems = 8;
+
+}  // namespace
+
+StoreLife::~StoreLife() {
+  checkpoint_.reset();
+  executor_.reset();
+  map_.reset();
+  hash_.reset();
+  filling_.reset();
+  table_.reset();
+  numbers_.reset();
+}
+
+bool StoreLife::recover() {
+  auto opened = log::Log::open(
+      world_.disk, log::small_options(), [this](std::uint64_t, std::span<const std::byte> record) {
+        return target_.apply({reinterpret_cast<const char*>(record.data()), record.size()});
+      });
+  if (!opened) {
+    EXPECT_TRUE(world_.disk.crashed()) << log::message(opened.error());
+    return false;
+  }
+  log_ = std::move(*opened);
+  EXPECT_TRUE(log_->recovered().damaged_checkpoints.empty()) << "no bit was changed";
+  if (log_->recovered().checkpoint) ++world_.begun_with_one;
+  core_.catalog.record_to(&log_->writer());
+  open_objects();
+  return true;
+}
+
+void StoreLife::check() {
+  for (auto& [key, truth] : world_.map) {
+    const std::string value = get(key);
+    const std::string may_be = truth.text();
+    EXPECT_TRUE(truth.found(value)) << key << ": " << value << " not " << may_be;
+  }
+  for (auto& [key, truth] : world_.hash) {
+    const std::string value = hash_->get(hash_thread_, key)->value_or("");
+    const std::string may_be = truth.text();
+    EXPECT_TRUE(truth.found(value)) << key << ": " << value << " not " << may_be;
+  }
+  EXPECT_TRUE(world_.rows.may_be(table_->rows())) << table_->rows() << world_.rows.text();
+  world_.rows = {table_->rows(), table_->rows()};
+  EXPECT_GE(numbers_->facts().next, world_.next_number);
+  EXPECT_GE(*core_.parts.of<sequencer::Counters>().take(kCounter, 0), world_.next_count);
+  EXPECT_GE(map_->clock.taken(), world_.highest_version) << "a version would come again";
+  check_other();
+  EXPECT_EQ(tree::audit_store(core_), std::vector<std::string>{});
+}
+
+void StoreLife::check_other() {
+  const catalog::EntryPointer there = core_.catalog.find_any(kOther);
+  const std::string id = there != nullptr ? std::to_string(there->id) : "";
+  const std::string may_be = world_.other.text();
+  EXPECT_TRUE(world_.other.found(id)) << "object " << id << " not " << may_be;
+  if (there == nullptr) return;
+  const auto map = core_.catalog.find<hash::HashMap>(there->id);
+  for (int i = 0; i < kOtherItems; ++i) {
+    const std::string value = map->get(hash_thread_, std::to_string(i))->value_or("");
+    EXPECT_TRUE(value == id || (value.empty() && !world_.filled.contains(id)))
+        << "item " << i << " of object " << id << ": " << value;
+  }
+}
+
+void StoreLife::work(int steps) {
+  for (; steps > 0 && !world_.disk.crashed(); --steps) step();
+  crash();
+}
+
+void StoreLife::step() {
+  switch (world_.random.below(13)) {
+    case 0:
+    case 1:
+    case 2: return write_map();
+    case 3: return write_hash();
+    case 4: return append();
+    case 5: return take();
+    case 6: return look();
+    case 7: return make_or_drop();
+    case 8:
+    case 9:
+    case 10: return go_on_with_checkpoint();
+    default: return flush();
+  }
+}
+
+void StoreLife::open_objects() {
+  const auto must = [](auto result) { return std::move(*result); };
+  auto map = core_.catalog.open<tree::MapCore>("map");
+  map_ = map ? *map : must(tree::create_map(core_, "map", {.node_bytes = 512}));
+  auto hash = core_.catalog.open<hash::HashMap>("hash");
+  hash_ = hash ? *hash : must(hash::create_hash_map(hash_maps_, "hash", {.partitions = 2}));
+  auto table = core_.catalog.open<table::Table>("rows");
+  table_ =
+      table ? *table
+            : must(table::create_table(core_.catalog, core_.pool, "rows", table::append_schema()));
+  auto numbers = core_.catalog.open<sequencer::Sequencer>("numbers");
+  numbers_ = numbers ? *numbers : must(sequencer::create_sequencer(core_.catalog, "numbers", 0));
+  executor_ = std::make_unique<tree::HostExecutor<tree::HostAccess>>(
+      context_, *map_, 8, [this](std::uint32_t, base::ReadyQueue& queue) {
+        return tree::HostAccess(map_->base, queue, true, &kNever);
+      });
+}
+
+std::string StoreLife::random_value() {
+  std::string value = std::to_string(++world_.values);
+  if (world_.random.below(6) == 0) value.append(world_.random.below(1500), ' ');
+  return value;
+}
+
+void StoreLife::submit(Pending& pending, Op op) {
+  pending.request.op = op;
+  pending.request.tag = pending_.size() - 1;  // it is the last one
+  pending.request.key = pending.key;
+  pending.request.value = pending.value;
+  executor_->submit({&pending.request, 1}, *this);
+  for (std::uint64_t turns = world_.random.below(6); turns != 0; --turns) executor_->advance();
+}
+
+// No key twice: which of two comes first, only the map knows.
+void StoreLife::write_map() {
+  const std::string key = std::to_string(world_.random.below(kWorldKeys));
+  if (!busy_.insert(key).second) return;
+  const bool erases = world_.random.below(4) == 0;
+  Pending& pending = pending_.emplace_back();
+  pending.key = key;
+  if (!erases) pending.value = random_value();
+  pending.number = world_.map[key].begin(pending.value);
+  submit(pending, erases ? Op::erase : Op::put);
+}
+
+void StoreLife::look() {
+  Pending& pending = pending_.emplace_back();
+  pending.key = std::to_string(world_.random.below(kWorldKeys));
+  pending.read = true;
+  submit(pending, Op::get);
+}
+
+void StoreLife::done(const Completion& completion) {
+  Pending& pending = pending_[completion.tag];
+  KeyTruth& truth = world_.map[pending.key];
+  if (pending.read) {
+    EXPECT_TRUE(completion.ok);
+    const std::string value(completion.found ? completion.value : "");
+    EXPECT_TRUE(truth.seen(value)) << pending.key;
+    found_ = value;
+    return;
+  }
+  busy_.erase(pending.key);
+  if (completion.ok) return truth.acknowledged(pending.number);
+  EXPECT_TRUE(log_->writer().acknowledgements().error()) << message(completion.error);
+  // Of what was refused with the log's own error nothing was done; but who asks is not told.
+}
+
+std::string StoreLife::get(const std::string& key) {
+  Pending& pending = pending_.emplace_back();
+  pending.key = key;
+  pending.read = true;
+  submit(pending, Op::get);
+  executor_->drain();
+  return found_;
+}
+
+void StoreLife::write_hash() {
+  const std::string key = std::to_string(world_.random.below(kWorldKeys));
+  const bool erases = world_.random.below(4) == 0;
+  const std::string value = random_value();
+  const std::uint64_t number = world_.hash[key].begin(erases ? "" : value);
+  const auto begun =
+      hash_->begin(hash_thread_, erases ? hash::WriteOp::erase : hash::WriteOp::put, key, value);
+  if (begun.answer) hashes_.push_back({key, number, begun.version});
+  const std::string seen = hash_->get(hash_thread_, key)->value_or("");
+  EXPECT_TRUE(world_.hash[key].seen(seen)) << key;
+}
+
+void StoreLife::append() {
+  const auto count = static_cast<std::int64_t>(1 + world_.random.below(3));
+  world_.rows.asked += static_cast<std::uint64_t>(count);
+  const std::uint64_t visible = table_->rows();
+  const auto first = table_->append(table::rows_of_append(table_->schema(), 1, count));
+  if (!first) world_.rows.asked -= static_cast<std::uint64_t>(count);
+  EXPECT_EQ(table_->rows(), visible) << "no record can be durable yet";
+}
+
+void StoreLife::take() {
+  log::LogWriter& writer = log_->writer();
+  if (world_.random.below(2) == 0) {
+    const auto first = core_.parts.of<sequencer::Counters>().take(kCounter, 3, &writer);
+    if (!first) return;
+    EXPECT_GE(*first, world_.next_count);
+    counted_.emplace_back(*first + 3, writer.handed_over());
+    return;
+  }
+  const auto range = numbers_->take(wire::kAnyEpoch, 2);
+  if (!range) return;
+  EXPECT_GE(range->first, world_.next_number);
+  taken_.emplace_back(range->end(), writer.handed_over());
+}
+
+// An object whose name comes again, and its id never.
+void StoreLife::make_or_drop() {
+  log::LogWriter& writer = log_->writer();
+  if (core_.catalog.find_any(kOther) != nullptr) {
+    if (world_.random.below(3) != 0) return;
+    const std::uint64_t number = world_.other.begin("");
+    filling_.reset();
+    if (core_.catalog.drop(kOther)) others_.push_back({number, writer.handed_over(), 0});
+    return;
+  }
+  const auto made = hash::create_hash_map(hash_maps_, kOther, {.partitions = 1});
+  if (!made) return;
+  const std::string id = std::to_string((*made)->id());
+  EXPECT_GT((*made)->id(), world_.highest_id) << "the id of another object";
+  others_.push_back({world_.other.begin(id), writer.handed_over(), (*made)->id()});
+  filling_version_ = 0;
+  for (int i = 0; i < kOtherItems; ++i) {
+    const auto begun = (*made)->begin(hash_thread_, hash::WriteOp::put, std::to_string(i), id);
+    if (!begun.answer) return;
+    filling_version_ = begun.version;
+  }
+  filling_ = *made;
+}
+
+void StoreLife::go_on_with_checkpoint() {
+  if (!world_.makes_checkpoints) return;
+  log::LogWriter& writer = log_->writer();
+  const auto is_excused = [&] {
+    return world_.disk.crashed() || writer.acknowledgements().error();
+  };
+  if (!checkpoint_) {
+    if (world_.random.below(4) != 0) return;
+    offload::CheckpointRun::Terms terms{
+        services_, {}, world_.disk, log::kSomeNode, writer, 2 * log::kUnitBytes, 256};
+    auto begun = offload::CheckpointRun::begin(terms);
+    EXPECT_TRUE(begun || is_excused()) << log::message(begun.error());
+    if (begun) checkpoint_ = std::move(*begun);
+    return;
+  }
+  const std::size_t segments = writer.segments().count();
+  const auto state = checkpoint_->step();
+  EXPECT_TRUE(state || is_excused()) << log::message(state.error());
+  if (state && *state != offload::CheckpointRun::State::done) return;
+  world_.checkpoints += state.has_value();
+  world_.crashed_in_one += !state.has_value();
+  world_.segments_removed += segments - writer.segments().count();
+  checkpoint_.reset();
+}
+
+void StoreLife::flush() {
+  static_cast<void>(log_->writer().flush());
+  if (world_.random.below(3) == 0) static_cast<void>(log_->writer().prepare_spare());
+  for (int turns = 0; turns < 4; ++turns) executor_->advance();
+  take_acknowledgements();
+}
+
+// As a node gives them: once versions and rows are released, and records durable.
+void StoreLife::take_acknowledgements() {
+  std::erase_if(hashes_, [&](const PendingHash& each) {
+    if (hash_->clock().released() < each.version) return false;
+    world_.hash[each.key].acknowledged(each.number);
+    return true;
+  });
+  world_.rows.acknowledged = std::max(world_.rows.acknowledged, table_->rows());
+  world_.highest_version = std::max(world_.highest_version, map_->clock.released());
+  const std::uint64_t durable = log_->writer().mark().released();
+  for (const auto& [next, sequence] : taken_) {
+    if (sequence <= durable) world_.next_number = std::max(world_.next_number, next);
+  }
+  for (const auto& [next, sequence] : counted_) {
+    if (sequence <= durable) world_.next_count = std::max(world_.next_count, next);
+  }
+  std::erase_if(others_, [&](const PendingOther& each) {
+    if (each.sequence > durable) return false;
+    world_.other.acknowledged(each.number);
+    world_.highest_id = std::max(world_.highest_id, each.id);
+    return true;
+  });
+  if (filling_ != nullptr && filling_->clock().released() >= filling_version_) {
+    world_.filled.insert(std::to_string(filling_->id()));
+    filling_.reset();
+  }
+}
+
+// What waits hears of it, and nothing more is acknowledged.
+void StoreLife::crash() {
+  take_acknowledgements();
+  if (checkpoint_) ++world_.crashed_in_one;
+  world_.disk.crash();
+  if (executor_->pending() != 0) {
+    // So that there is something to fail with.
+    static_cast<void>(numbers_->take(wire::kAnyEpoch, 1));
+    EXPECT_FALSE(log_->writer().flush());
+  }
+  executor_->drain();
+}
+
+namespace {
+
+void live_once(StoreWorld& world) {
+  StoreLife process(world);
+  if (world.random.below(4) == 0) world.disk.crash_in(1 + world.random.below(30));
+  if (!process.recover()) return;
+  process.check();
+  if (world.random.below(5) != 0) world.disk.crash_in(1 + world.random.below(60));
+  process.work(300);
+}
+
+}  // namespace
+
+void live_some_lives(StoreWorld& world, int lives) {
+  for (int life = 0; life < lives; ++life) {
+    SCOPED_TRACE("life " + std::to_string(life));
+    live_once(world);
+    if (testing::Test::HasFailure()) return;
+    world.disk.restart(world.random.below(2) == 0);
+  }
+}
+
+}  // namespace espalier::test

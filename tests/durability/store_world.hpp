@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store over a log over a disk that crashes, in one thread, from a seed: what was acknowledged,
+// and what a reader has seen, is there after each crash, and nothing that was never written. Its
+// checkpoints are made a step at a time, between its writes.
+//
+// Thread: one.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.hpp"
+#include "engine/checkpoint_run.hpp"
+#include "engine/redo_target.hpp"
+#include "engine/services.hpp"
+#include "kinds/hash/hash_threads.hpp"
+#include "kinds/map/testing/map_objects.hpp"
+#include "kinds/sequencer/counters.hpp"
+#include "kinds/sequencer/sequencer.hpp"
+#include "kinds/table/table_object.hpp"
+#include "log/testing/small_log.hpp"
+#include "tests/support/key_truth.hpp"
+
+namespace espalier::test {
+
+/// What outlives the process: the disk, and what was promised.
+struct StoreWorld {
+  explicit StoreWorld(std::uint64_t seed) : random(seed), disk(random()) {}
+
+  base::Random random;
+  log::FaultyFolder disk;
+  std::map<std::string, KeyTruth> map;
+  std::map<std::string, KeyTruth> hash;
+  NumberTruth rows;
+  std::uint64_t next_number = 0;
+  std::uint64_t next_count = 0;
+  std::uint64_t values = 0;
+  KeyTruth other;                     // the id of the object that comes and goes; empty: none
+  std::uint64_t highest_id = 0;       // that was acknowledged
+  std::set<std::string> filled;       // such objects, by their ids, whose items are acknowledged
+  std::uint64_t highest_version = 0;  // of the map, that was released
+  bool makes_checkpoints = true;
+  // What seldom happens:
+  std::uint64_t checkpoints = 0;     // that were finished
+  std::uint64_t begun_with_one = 0;  // lives
+  std::uint64_t crashed_in_one = 0;
+  std::uint64_t segments_removed = 0;
+};
+
+/// One run of the process, from recovery to a crash.
+class StoreLife final : private Handler {
+ public:
+  explicit StoreLife(StoreWorld& world) : world_(world) {}
+  ~StoreLife() override;
+  StoreLife(const StoreLife&) = delete;
+  StoreLife& operator=(const StoreLife&) = delete;
+
+  /// False: the disk crashed meanwhile, or what it has is refused, which is a failure of the test.
+  bool recover();
+  /// What is there, against what was promised.
+  void check();
+  /// Works until the disk crashes, or for so many steps.
+  void work(int steps);
+
+ private:
+  struct Pending {
+    Request request;
+    std::string key;
+    std::string value;
+    std::uint64_t number = 0;  // of the write
+    bool read = false;
+  };
+  struct PendingHash {
+    std::string key;
+    std::uint64_t number = 0;
+    std::uint64_t version = 0;
+  };
+  /// That the object that comes and goes was made, or dropped.
+  struct PendingOther {
+    std::uint64_t number = 0;
+    std::uint64_t sequence = 0;
+    std::uint64_t id = 0;  // 0: dropped
+  };
+
+  void open_objects();
+  void step();
+  std::string random_value();
+  void submit(Pending& pending, Op op);
+  void write_map();
+  void look();
+  void done(const Completion& completion) override;
+  std::string get(const std::string& key);
+  void write_hash();
+  void append();
+  void take();
+  void make_or_drop();
+  void check_other();
+  void go_on_with_checkpoint();
+  void flush();
+  void take_acknowledgements();
+  void crash();
+
+  static constexpr bool kNever = false;
+
+  StoreWorld& world_;
+  std::unique_ptr<log::Log> log_;  // outlives the objects whose records it takes
+  tree::StoreCore core_ = tree::make_store();
+  offload::Services services_{core_, std::uint64_t{64} << 20};
+  offload::RedoTarget target_{services_, {}};
+  hash::HashStore& hash_maps_ = hash::hash_store_of(core_.catalog);
+  hash::HashThread hash_thread_ = *hash::HashThread::join(hash_maps_);
+  tree::ThreadContext context_{core_, std::move(*core_.epochs.join()), 0};
+  std::shared_ptr<tree::MapCore> map_;
+  std::shared_ptr<hash::HashMap> hash_;
+  std::shared_ptr<table::Table> table_;
+  std::shared_ptr<sequencer::Sequencer> numbers_;
+  std::unique_ptr<tree::HostExecutor<tree::HostAccess>> executor_;
+  std::unique_ptr<offload::CheckpointRun> checkpoint_;
+  std::deque<Pending> pending_;  // where they are until the end
+  std::set<std::string> busy_;
+  std::vector<PendingHash> hashes_;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> taken_;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> counted_;
+  std::vector<PendingOther> others_;
+  std::shared_ptr<hash::HashMap> filling_;  // whose items are not acknowledged yet
+  std::uint64_t filling_version_ = 0;
+  std::string found_;
+};
+
+/// So many lives, until something is wrong. Says so by gtest's failures.
+void live_some_lives(StoreWorld& world, int lives);
+
+}  // namespace espalier::test
