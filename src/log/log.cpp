@@ -21,7 +21,21 @@ LogResult<void> remove_unused(LogFolder& folder, const Recovered& recovered) {
   return {};
 }
 
-/// What there is: the newest checkpoint, and the records from the sequence on with which it began.
+/// Once a new segment has begun where their loss was accepted.
+LogResult<void> rename_lost(LogFolder& folder, const Recovered& recovered) {
+  if (planted(Bug::lost_kept)) return {};
+  for (const std::string& name : recovered.lost) {
+    const std::string now = segment_name(*segment_of(name, kInUse), kGivenUp);
+    const auto renamed = folder.rename(name, now);
+    if (!renamed) return failed(renamed.error(), name);
+  }
+  if (recovered.lost.empty()) return {};
+  if (const auto synced = folder.sync(); !synced) return failed(synced.error(), ".");
+  return {};
+}
+
+}  // namespace
+
 LogResult<Recovered> recover_all(LogFolder& folder, RecoveryTerms terms, const ApplyRecord& apply) {
   auto found = find_checkpoints(folder, terms.node);
   if (!found) return std::unexpected(found.error());
@@ -40,21 +54,6 @@ LogResult<Recovered> recover_all(LogFolder& folder, RecoveryTerms terms, const A
   for (std::string& name : found->unfinished) recovered->unused.push_back(std::move(name));
   return recovered;
 }
-
-/// Once a new segment has begun where their loss was accepted.
-LogResult<void> rename_lost(LogFolder& folder, const Recovered& recovered) {
-  if (planted(Bug::lost_kept)) return {};
-  for (const std::string& name : recovered.lost) {
-    const std::string now = segment_name(*segment_of(name, kInUse), kGivenUp);
-    const auto renamed = folder.rename(name, now);
-    if (!renamed) return failed(renamed.error(), name);
-  }
-  if (recovered.lost.empty()) return {};
-  if (const auto synced = folder.sync(); !synced) return failed(synced.error(), ".");
-  return {};
-}
-
-}  // namespace
 
 LogResult<std::unique_ptr<Log>> Log::open(LogFolder& folder, const LogOptions& options,
                                           const ApplyRecord& apply) {

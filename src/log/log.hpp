@@ -20,6 +20,12 @@ struct LogOptions {
   bool threads = true;  // else whoever has it flushes
 };
 
+/// Calls `apply` for each record of the newest checkpoint in a folder, and then of its log from the
+/// sequence on with which that began (recovery.hpp). It changes nothing.
+/// Errors: those of find_checkpoints(), read_checkpoint() and recover().
+[[nodiscard]] LogResult<Recovered> recover_all(LogFolder& folder, RecoveryTerms terms,
+                                               const ApplyRecord& apply);
+
 class Log {
  public:
   /// Locks the folder, calls `apply` for each record of the newest checkpoint and then of the log

@@ -62,6 +62,8 @@ std::expected<void, DataMistake> apply_log(DataReader& data, offload::Services& 
   report.next_sequence = read ? read->next_sequence : read.error().sequence;
   if (read) {
     report.segments = read->segments.size();
+    report.checkpoint = read->checkpoint;
+    report.damaged_checkpoints = read->damaged_checkpoints;
     report.tail = read->cut;
     return {};
   }

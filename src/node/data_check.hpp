@@ -32,6 +32,8 @@ struct DataReport {
   std::uint64_t record_bytes = 0;
   std::uint64_t next_sequence = 1;  ///< of the record that would come
   std::uint64_t segments = 0;
+  std::optional<log::CheckpointHeader> checkpoint;  ///< that was read before the log
+  std::vector<log::LogError> damaged_checkpoints;   ///< newer ones, which a start leaves out
   std::optional<log::LogEnd> tail;  ///< what a start would cut: it was never acknowledged
   /// Why not all could be read; what was read before is audited all the same.
   std::optional<DataMistake> mistake;

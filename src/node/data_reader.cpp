@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "log/log.hpp"
 #include "log/store_file.hpp"
 
 namespace espalier::node {
@@ -86,7 +87,8 @@ std::expected<void, DataMistake> DataReader::begin() {
 log::LogResult<log::Recovered> DataReader::read(const log::ApplyRecord& apply) {
   log::RecoveryTerms terms;
   terms.node = store_;
-  return log::catch_no_memory(terms.from, [&] { return log::recover(log_folder_, terms, apply); });
+  return log::catch_no_memory(terms.from,
+                              [&] { return log::recover_all(log_folder_, terms, apply); });
 }
 
 DataMistake DataReader::mistake_of(const log::LogError& error) const {

@@ -32,8 +32,8 @@ class DataReader {
   [[nodiscard]] const std::string& path() const { return path_; }
   /// The number of the store.
   [[nodiscard]] std::uint64_t store() const { return store_; }
-  /// Calls `apply` for each record of the log. Cost: reads all segments. Errors: log::recover()'s,
-  /// and no_memory.
+  /// Calls `apply` for each record of the newest checkpoint, with sequence 0, then for those of the
+  /// log behind it. Cost: reads all of them. Errors: log::recover_all()'s, and no_memory.
   [[nodiscard]] log::LogResult<log::Recovered> read(const log::ApplyRecord& apply);
   /// The same error in words, with what to do.
   [[nodiscard]] DataMistake mistake_of(const log::LogError& error) const;

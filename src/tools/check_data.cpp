@@ -63,6 +63,12 @@ void print_log_json(std::ostream& out, const node::DataReader& data,
   json["record_bytes"] = report.record_bytes;
   json["next_sequence"] = report.next_sequence;
   json["segments"] = report.segments;
+  if (report.checkpoint) {
+    json["checkpoint"] = {{"number", report.checkpoint->number},
+                          {"sequence", report.checkpoint->sequence},
+                          {"records", report.checkpoint->records}};
+  }
+  json["damaged_checkpoints"] = report.damaged_checkpoints.size();
   if (report.tail) {
     json["tail"] = place_json(report.tail->file, report.tail->offset, report.tail->sequence);
   }
@@ -77,6 +83,16 @@ void print_log_json(std::ostream& out, const node::DataReader& data,
 }
 
 void print_log_text(std::ostream& out, const node::DataReport& report) {
+  for (const log::LogError& damaged : report.damaged_checkpoints) {
+    out << fmt::format("a start leaves a checkpoint out: {}\n",
+                       cmdline::escaped(log::message(damaged)));
+  }
+  if (report.checkpoint) {
+    out << fmt::format("checkpoint {}: {}; the log counts from sequence {} on\n",
+                       report.checkpoint->number,
+                       counted_things(report.checkpoint->records, "record", "records"),
+                       format_count(report.checkpoint->sequence));
+  }
   out << fmt::format("log: {}, {}", counted_things(report.records, "record", "records"),
                      format_bytes(report.record_bytes));
   if (!report.mistake) {
