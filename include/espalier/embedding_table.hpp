@@ -107,7 +107,7 @@ class EmbeddingTable {
   TableResult<std::uint32_t> group(const RowGroups& groups);
   /// Numbers ids as the table's groups do, for bags with this grouping, whose ids need not be
   /// looked up any more; returns the grouping, or 0 where there are no groups and ids stay.
-  /// Cost: on a node a round trip for each 65 536 ids.
+  /// Cost: on a node a round trip for each 4096 ids.
   /// Errors: invalid_argument (an id that is no row's), contended (other groups came meanwhile);
   /// ids are of no use then.
   TableResult<std::uint32_t> renumber(std::span<std::uint32_t> ids) const;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kWeightMax = std::numeric_limits<std::uint32_t>::max();
 
-using Numbers = std::span<const std::int64_t>;
+using ListedNumbers = std::span<const std::int64_t>;
 using Read = std::expected<void, std::string>;
 
 class QueryListReader {
@@ -38,7 +38,7 @@ class QueryListReader {
       const auto more = lines_.next();
       if (!more) return std::unexpected(more.error());
       if (!*more) return {};
-      Numbers numbers = lines_.numbers();
+      ListedNumbers numbers = lines_.numbers();
       if (numbers.empty()) continue;
       std::int64_t weight = 1;
       if (weighted) {
@@ -110,7 +110,7 @@ class QueryListReader {
     for (;;) {
       const auto more = lines_.next();
       if (!more) return std::unexpected(more.error());
-      const Numbers numbers = lines_.numbers();
+      const ListedNumbers numbers = lines_.numbers();
       if (!*more || numbers.size() != 3) return lines_.wrong("a class has three numbers");
       const std::int64_t first = numbers[0];
       const std::int64_t size = numbers[1];
@@ -165,7 +165,7 @@ std::expected<embedding::GroupLists, std::string> read_groups(base::ByteSource& 
     const auto more = lines.next();
     if (!more) return std::unexpected(more.error());
     if (!*more) break;
-    const Numbers numbers = lines.numbers();
+    const ListedNumbers numbers = lines.numbers();
     if (numbers.empty()) continue;
     if (numbers.size() < RowGroups::kRowsMin || numbers.size() > RowGroups::kRowsMax) {
       return lines.wrong("a group has 2 to 8 rows");

@@ -137,6 +137,9 @@ TEST_P(EmbeddingsOverEachWay, KeepSumsOfGroups) {
   EXPECT_EQ(table.renumber(renumbered), 1u);
   EXPECT_NE(renumbered, ids);
   EXPECT_EQ(renumbered[2], 1u) << "it has no group";
+  std::vector<std::uint32_t> many(10'000, 9);  // more than a request has
+  EXPECT_EQ(table.renumber(many), 1u);
+  EXPECT_EQ(many, std::vector<std::uint32_t>(10'000, renumbered[1]));
   for (const Reduction reduction : {Reduction::sum, Reduction::max}) {
     EXPECT_EQ(table.reduce(reduction, {renumbered, offsets, {}, 1}).value(),
               table.reduce(reduction, {ids, offsets}).value());

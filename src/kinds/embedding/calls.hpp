@@ -73,7 +73,7 @@ struct Renumbered {
 
   static constexpr void fields(auto& self, auto& message) {
     message.version(self.grouping);
-    message.rest(self.ids, "renumbered ids", embedding::kResultBytesMax);
+    message.rest(self.ids, "renumbered ids", embedding::kRenumberBytesMax);
   }
 };
 
@@ -251,7 +251,7 @@ struct Renumber {
 
   static constexpr void fields(auto& self, auto& message) {
     message.object(self.table, "the embedding table's id");
-    message.rest(self.ids, "ids, 4 bytes each, up to 65536", embedding::kResultBytesMax);
+    message.rest(self.ids, "ids, 4 bytes each, up to 4096", embedding::kRenumberBytesMax);
   }
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kinds/embedding/embedding_table.hpp"
+#include "kinds/embedding/memo.hpp"
 
 namespace espalier::embedding {
 namespace {
@@ -19,6 +20,10 @@ std::shared_ptr<const Memo> EmbeddingTable::memo() const {
   if (!has_groups_.load(std::memory_order_acquire)) return nullptr;
   const std::lock_guard lock(memo_mutex_);
   return memo_;
+}
+
+RowsAtRest EmbeddingTable::rows_at_rest() const {
+  return {page_list(), divider_, options_.type, row_bytes_};
 }
 
 // Who reads sums of groups that were before finds odd sequences from now on.

@@ -6,6 +6,7 @@
 #include "catalog/object_redo.hpp"
 #include "catalog/samples.hpp"
 #include "kinds/embedding/embedding_table.hpp"
+#include "kinds/embedding/memo.hpp"
 #include "store/durable_store.hpp"
 #include "store/store_core.hpp"
 #include "wire/payload_reader.hpp"

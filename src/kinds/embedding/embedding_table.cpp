@@ -11,6 +11,7 @@
 #include "base/barrier.hpp"
 #include "base/bytes.hpp"
 #include "catalog/redo_sink.hpp"
+#include "kinds/embedding/memo.hpp"
 #include "kinds/embedding/page_buffer.hpp"
 #include "kinds/embedding/planted_embedding_bugs.hpp"
 #include "kinds/embedding/redo_record.hpp"

@@ -39,12 +39,14 @@
 #include "catalog/catalog.hpp"
 #include "espalier/error.hpp"
 #include "kinds/embedding/format.hpp"
-#include "kinds/embedding/memo.hpp"
 #include "kinds/embedding/row_place.hpp"
 #include "memory/buffer_pool.hpp"
 #include "store/stored_object.hpp"
 
 namespace espalier::embedding {
+
+class Memo;
+struct RowsAtRest;
 
 /// What one reduction adds to the numbers of its table.
 struct ReductionCounts {
@@ -162,9 +164,7 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
   [[nodiscard]] std::byte* place_of(std::uint64_t row) const;
   void store_row(std::uint64_t row, std::span<const std::byte> bytes);
   /// Requires: replacements are kept out, or come from this thread.
-  [[nodiscard]] RowsAtRest rows_at_rest() const {
-    return {page_list(), divider_, options_.type, row_bytes_};
-  }
+  [[nodiscard]] RowsAtRest rows_at_rest() const;
   void exchange_memo(std::shared_ptr<Memo> memo);
   void let_replacements_go_on() const;
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "kinds/embedding/memo.hpp"
 #include "kinds/embedding/reduction_work.hpp"
 #include "store/store_core.hpp"
 

@@ -169,6 +169,8 @@ static_assert(sizeof(GroupsShape) == 8 && offsetof(GroupsShape, rows) == 4);
 /// Of what a node answers to one request, and of the rows of one append.
 inline constexpr std::uint32_t kResultBytesMax = 256 << 10;
 inline constexpr std::uint32_t kAppendBytesMax = 1 << 20;
+/// Of ids that one request has renumbered, in one turn of the node.
+inline constexpr std::uint32_t kRenumberBytesMax = 16 << 10;
 
 /// Numbers of one table, each right but not all of one instant.
 struct EmbeddingNumbers {

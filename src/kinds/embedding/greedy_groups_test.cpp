@@ -207,7 +207,7 @@ TEST(ReviewLists, HaveTheShapeOfReviews) {
   EXPECT_NEAR(static_cast<double>(learned) / static_cast<double>(learned + held_out), 0.8, 0.05);
   const auto mean =
       static_cast<double>(lists.learned.ids().size()) / static_cast<double>(lists.learned.size());
-  EXPECT_GT(mean, 25);
+  EXPECT_GT(mean, 40);
   EXPECT_LT(mean, 60);
   EXPECT_EQ(review_categories().size(), 6u);
 }

@@ -142,7 +142,8 @@ std::uint32_t Reducer::fold_whole() {
     const std::uint32_t rows = choose_rows();
     const Look look = read_sequences(list, rows, sequences);
     if (look == Look::sum_replaced) {
-      window_.put_back(rows);  // of which there are fewer each time: this comes to an end
+      // Of which there are fewer each time: this comes to an end.
+      window_.put_back(std::span(sequences).first(rows));
       continue;
     }
     if (look == Look::even) {
@@ -159,7 +160,7 @@ std::uint32_t Reducer::fold_whole() {
   // Sums that must not be read under the lock either are those of groups that the table had.
   std::uint32_t rows = choose_rows();
   while (read_sequences(table_.page_list(), rows, sequences) == Look::sum_replaced) {
-    window_.put_back(rows);
+    window_.put_back(std::span(sequences).first(rows));
     rows = choose_rows();
   }
   fold_rows(rows);

@@ -56,22 +56,24 @@ ReviewLists review_lists(std::uint32_t items, std::uint64_t seed) {
   const std::uint32_t communities = items / kCommunity;
   ReviewLists made;
   std::vector<std::uint32_t> ids;
+  std::vector<std::uint32_t> drawn_for(items, ~std::uint32_t{0});  // by which list last
   for (std::uint32_t list = 0; list < items / 6; ++list) {
     const auto length = static_cast<std::uint32_t>(2 - 48 * std::log(uniform(random)));
     const auto own = static_cast<std::uint32_t>(1 + random.below(3));
     std::uint32_t of[3];
     for (std::uint32_t& community : of) community = overall(random, communities);
     ids.clear();
-    for (std::uint32_t i = 0; i < length; ++i) {
+    // An id that is drawn again is drawn anew; a long list of few communities ends without some.
+    for (std::uint32_t draws = 0; ids.size() < length && draws < 4 * length; ++draws) {
       const bool near = random.below(10) < 8;
       const std::uint32_t rank =
           near ? of[random.below(own)] * kCommunity + inside(random, kCommunity)
                : overall(random, items);
-      ids.push_back(order[rank]);
+      const std::uint32_t id = order[rank];
+      if (drawn_for[id] != list) ids.push_back(id);
+      drawn_for[id] = list;
     }
     std::ranges::sort(ids);
-    const auto repeated = std::ranges::unique(ids);
-    ids.erase(repeated.begin(), repeated.end());
     const double reviews = std::min(std::pow(uniform(random), -1 / 1.2), 10'000.0);
     std::uint32_t learned = 0;
     for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(reviews); ++i) {

@@ -115,14 +115,13 @@ void RowWindow::pass(std::uint32_t rows, std::size_t next_bag) {
 }
 
 // From the last to the first, so that each row moves once.
-void RowWindow::put_back(std::uint32_t rows) {
+void RowWindow::put_back(std::span<const std::uint64_t> sequences) {
   if (planned_ == nullptr) return;
   compact();
   Planned& plan = *planned_;
   const PageList list = table_.page_list();
-  for (std::uint32_t i = rows; i-- > 0;) {
-    if ((pages_[i] & kSumPage) == 0) continue;
-    if (memo_->sequence_of(pages_[i] & ~kSumPage) % 2 == 0) continue;
+  for (auto i = static_cast<std::uint32_t>(sequences.size()); i-- > 0;) {
+    if ((pages_[i] & kSumPage) == 0 || sequences[i] % 2 == 0) continue;
     const PlannedRow sum = plan.of[i];
     const auto more = static_cast<std::uint32_t>(std::popcount(sum.mask)) - 1;
     ESPALIER_ASSERT(tail_ + more <= Planned::kRoom);

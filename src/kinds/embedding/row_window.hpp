@@ -15,8 +15,7 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
-#include <optional>
-#include <vector>
+#include <span>
 
 #include "espalier/embedding_types.hpp"
 #include "kinds/embedding/embedding_table.hpp"
@@ -58,8 +57,9 @@ class RowWindow {
 
   /// So many rows, up to the end of this bag, were folded.
   void pass(std::uint32_t rows, std::size_t next_bag);
-  /// Puts sums among the first rows, whose page has an odd sequence, back into their rows.
-  void put_back(std::uint32_t rows);
+  /// Puts sums among the first rows back into the rows that they are made of: those whose page had
+  /// an odd sequence when these were read.
+  void put_back(std::span<const std::uint64_t> sequences);
 
  private:
   /// With groups: what lies in the window is planned in pieces, and may grow.

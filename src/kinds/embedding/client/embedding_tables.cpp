@@ -239,7 +239,7 @@ TableResult<std::uint32_t> EmbeddingTableImpl::group(const RowGroups& groups) {
 
 TableResult<std::uint32_t> EmbeddingTableImpl::renumber(std::span<std::uint32_t> ids) {
   if (object_.own() != nullptr) return embedding_calls::renumber(*object_.own(), ids);
-  constexpr std::size_t kIds = embedding::kResultBytesMax / sizeof(std::uint32_t);
+  constexpr std::size_t kIds = embedding::kRenumberBytesMax / sizeof(std::uint32_t);
   std::optional<std::uint32_t> grouping;
   do {
     const std::size_t some = std::min(kIds, ids.size());

@@ -197,7 +197,7 @@ struct GroupingState {
   std::unique_ptr<GroupingRun> run;
 };
 
-JobStep group_some(GroupingRun& run) {
+JobStep group_some(GroupingRun& run, StepContext& context) {
   if (!run.done) {
     run.done.emplace(embedding_calls::begin_grouping(*run.table, run.groups));
     if (!*run.done) return JobStep::done;
@@ -205,12 +205,17 @@ JobStep group_some(GroupingRun& run) {
     run.own_rows = {};
     return JobStep::again;
   }
-  return run.table->compute_groups((*run.done)->grouping) ? JobStep::again : JobStep::done;
+  while (run.table->compute_groups((*run.done)->grouping)) {
+    if (context.should_return()) return JobStep::again;
+  }
+  return JobStep::done;
 }
 
 Next group_rows(Call& call, const embedding_calls::Group& asked) {
   if (call.has_state<GroupingState>()) {
-    return answer_or_fail(call, *call.state<GroupingState>().run->done);
+    const GroupingRun& run = *call.state<GroupingState>().run;
+    if (!run.done) return call.fail({Code::busy, 0, 0});  // the job was cancelled before it began
+    return answer_or_fail(call, *run.done);
   }
   auto table = embedding_of(call);
   if (table == nullptr) return fail_no_embedding(call);
@@ -221,7 +226,7 @@ Next group_rows(Call& call, const embedding_calls::Group& asked) {
   run.groups.rows = words_of_message(asked.rows, run.own_rows);
   run.groups.sizes = {reinterpret_cast<const std::uint8_t*>(asked.sizes.data()),
                       asked.sizes.size()};
-  return call.helper_steps([&run](StepContext&) { return group_some(run); });
+  return call.helper_steps([&run](StepContext& context) { return group_some(run, context); });
 }
 
 Next renumber_ids(Call& call, const embedding_calls::Renumber& asked) {
