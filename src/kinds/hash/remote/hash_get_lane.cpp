@@ -32,6 +32,7 @@ void HashGetLane::take(const Request& request, Handler& handler) {
   free->attempts = 0;
   free->tick = shared_.lease->begin();
   ++busy_;
+  ++shared_.busy;
 }
 
 bool HashGetLane::turn() {
@@ -51,7 +52,10 @@ bool HashGetLane::turn() {
     if (get.state == State::settled) answer(get);
   }
   if (begin_fresh()) moved = true;
-  if (reads_.wanted.empty()) return moved;
+  if (reads_.wanted.empty()) {
+    if (busy_ != 0 && shared_.reads.port->failed()) refuse_all(Code::connection_lost);
+    return moved;
+  }
   reads_.walks = static_cast<std::size_t>(std::ranges::count_if(gets_, [](const Get& get) {
     return get.state == State::begun || get.state == State::looking;
   }));
@@ -70,9 +74,7 @@ bool HashGetLane::begin_fresh() {
   const auto fresh = [](const Get& get) { return get.state == State::fresh; };
   if (std::ranges::none_of(gets_, fresh)) return false;
   if (lease.ended() || port.failed()) {
-    for (Get& get : gets_) {
-      if (fresh(get)) refuse(get, Code::connection_lost);
-    }
+    refuse_all(Code::connection_lost);
     return true;
   }
   if (!lease.believed(shared_.now_ns())) {
@@ -212,6 +214,12 @@ void HashGetLane::answer(Get& get) {
   complete(get, completion);
 }
 
+void HashGetLane::refuse_all(Code code) {
+  for (Get& get : gets_) {
+    if (get.state != State::free) refuse(get, code);
+  }
+}
+
 void HashGetLane::refuse(Get& get, Code code) {
   Completion refused;
   refused.error = {code, 0, 0};
@@ -227,6 +235,7 @@ void HashGetLane::complete(Get& get, Completion& completion) {
   get.brought.clear();
   get.state = State::free;
   --busy_;
+  --shared_.busy;
 }
 
 }  // namespace espalier::place

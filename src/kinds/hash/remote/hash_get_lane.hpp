@@ -37,6 +37,7 @@ struct HashGetShared {
   LeaseGuard* lease = nullptr;
   std::function<std::uint64_t()> now_ns;
   HashGetCounts counts;
+  std::size_t busy = 0;  // gets that lanes have
 };
 
 class HashGetLane {
@@ -50,7 +51,6 @@ class HashGetLane {
   HashGetLane& operator=(const HashGetLane&) = delete;
 
   [[nodiscard]] bool has_room() const { return busy_ < gets_.size(); }
-  [[nodiscard]] std::size_t busy() const { return busy_; }
   /// Takes a get. Requires: has_room(), a key that maps may have.
   void take(const Request& request, Handler& handler);
   /// Goes on with what has come. Returns whether anything did.
@@ -82,6 +82,7 @@ class HashGetLane {
 
   [[nodiscard]] RemoteView view_of(Get& get);
   void arrive();
+  void refuse_all(Code code);
   bool begin_fresh();
   [[nodiscard]] bool take_header();
   void look(Get& get);
