@@ -73,8 +73,10 @@ bool HashGetLane::begin_fresh() {
   ReadPort& port = *shared_.reads.port;
   const auto fresh = [](const Get& get) { return get.state == State::fresh; };
   if (std::ranges::none_of(gets_, fresh)) return false;
-  if (lease.ended() || port.failed()) {
-    refuse_all(Code::connection_lost);
+  if (lease.ended() || port.failed()) {  // what others want is still to come to where it goes
+    for (Get& get : gets_) {
+      if (fresh(get)) refuse(get, Code::connection_lost);
+    }
     return true;
   }
   if (!lease.believed(shared_.now_ns())) {
@@ -214,6 +216,7 @@ void HashGetLane::answer(Get& get) {
   complete(get, completion);
 }
 
+// Requires: nothing is wanted, and nothing under way.
 void HashGetLane::refuse_all(Code code) {
   for (Get& get : gets_) {
     if (get.state != State::free) refuse(get, code);
