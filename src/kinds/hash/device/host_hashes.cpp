@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/hash/device/host_hashes.hpp"
 
+#include <new>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -17,6 +18,8 @@ constexpr std::uint32_t kGetsInFlight = 64;  // of one map
 /// So long a map that the host did not offer is not asked for again.
 constexpr std::uint64_t kNotOfferedNs = 1'000'000'000;
 constexpr std::uint64_t kDirectoriesOfCache = 8;  // of what is remembered, one part
+/// Maps that a link reads, at most: each has a lease of the link's session, which has 64.
+constexpr std::size_t kMapsMax = 48;
 
 }  // namespace
 
@@ -27,7 +30,11 @@ void DeviceHashGet::done(const Completion& completion) {
   if (!answered_) return;
   version_ = completion.version;
   read_version_ = completion.read_version;
-  value_.assign(completion.value);
+  try {
+    value_.assign(completion.value);
+  } catch (const std::bad_alloc&) {
+    answered_ = false;  // the host may have the memory
+  }
 }
 
 hash_calls::ItemFound DeviceHashGet::found() const {
@@ -50,7 +57,8 @@ HostHashes::~HostHashes() = default;
 bool HostHashes::reads(std::uint32_t number) const {
   if (asker_ == nullptr || !reads_) return false;
   const auto known = maps_.find(number);
-  return known == maps_.end() || known->second->refused_until_ns <= now_ns_;
+  if (known == maps_.end()) return maps_.size() < kMapsMax;
+  return known->second->refused_until_ns <= now_ns_;
 }
 
 std::shared_ptr<DeviceHashGet> HostHashes::begin(std::uint32_t number, std::string_view key) {
@@ -133,6 +141,10 @@ void HostHashes::stop_reading() {
 void HostHashes::turn(std::uint64_t now_ns) {
   now_ns_ = now_ns;
   if (reads_ && reads_->failed()) stop_reading();
+  std::erase_if(maps_, [now_ns](const auto& entry) {
+    const OpenedHash& map = *entry.second;
+    return map.refused_until_ns != 0 && map.refused_until_ns <= now_ns && map.waiting.empty();
+  });
   for (const auto& [number, map] : maps_) {
     if (!map->gets) continue;
     for (auto& get : std::exchange(map->waiting, {})) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <coroutine>
 #include <cstring>
+#include <new>
+#include <utility>
 
 #include "base/assert.hpp"
 
@@ -53,7 +55,7 @@ bool HashGetLane::turn() {
   }
   if (begin_fresh()) moved = true;
   if (reads_.wanted.empty()) {
-    if (busy_ != 0 && shared_.reads.port->failed()) refuse_all(Code::connection_lost);
+    refuse_stuck();
     return moved;
   }
   reads_.walks = static_cast<std::size_t>(std::ranges::count_if(gets_, [](const Get& get) {
@@ -90,6 +92,7 @@ bool HashGetLane::begin_fresh() {
     get.state = State::begun;
     get.term = lease.term();
     get.twice = false;
+    get.no_memory = false;
     get.brought.clear();
     view_of(get).prefetch();
   }
@@ -97,9 +100,7 @@ bool HashGetLane::begin_fresh() {
   for (Get& get : gets_) {
     if (get.state != State::begun) continue;
     const std::size_t wanted = reads_.wanted.size();
-    RemoteView view = view_of(get);
-    view.ask_ahead();
-    get.twice = view.twice();
+    ask_ahead(get);
     port.prefetch(reads_, wanted);  // while the next ones are looked at
   }
   return true;
@@ -143,11 +144,13 @@ void HashGetLane::arrive() {
       get.state = State::looking;
       // Where READs keep no order, it begins only now.
       if (get.brought.pieces().empty()) {
-        RemoteView view = view_of(get);
-        view.ask_ahead();
-        get.twice = view.twice();
-        if (view.awaits()) continue;
+        ask_ahead(get);
+        if (get.brought.any_awaited() || get.no_memory) continue;
       }
+    }
+    if (get.no_memory) {
+      refuse(get, Code::out_of_memory);
+      continue;
     }
     get.brought.arrive();
     const std::size_t wanted = reads_.wanted.size();
@@ -156,7 +159,25 @@ void HashGetLane::arrive() {
   }
 }
 
-void HashGetLane::look(Get& get) {
+void HashGetLane::ask_ahead(Get& get) noexcept {
+  try {
+    RemoteView view = view_of(get);
+    view.ask_ahead();
+    get.twice = view.twice();
+  } catch (const std::bad_alloc&) {
+    get.no_memory = true;
+  }
+}
+
+void HashGetLane::look(Get& get) noexcept {
+  try {
+    look_again(get);
+  } catch (const std::bad_alloc&) {
+    get.no_memory = true;
+  }
+}
+
+void HashGetLane::look_again(Get& get) {
   RemoteView view = view_of(get);
   hash::BinPlace place = hash::locate(view, *get.hash);
   view.enter(place);
@@ -216,10 +237,11 @@ void HashGetLane::answer(Get& get) {
   complete(get, completion);
 }
 
-// Requires: nothing is wanted, and nothing under way.
-void HashGetLane::refuse_all(Code code) {
+// Where nothing is wanted nothing will come.
+void HashGetLane::refuse_stuck() {
   for (Get& get : gets_) {
-    if (get.state != State::free) refuse(get, code);
+    const bool waits = get.state == State::begun || get.state == State::looking;
+    if (waits) refuse(get, get.no_memory ? Code::out_of_memory : Code::connection_lost);
   }
 }
 

@@ -75,17 +75,20 @@ class HashGetLane {
     std::uint64_t term = 0;  // of the lease under which it began
     std::uint32_t tick = 0;
     std::uint32_t attempts = 0;
-    bool twice = false;  // its buckets are read twice, for a miss
+    bool twice = false;      // its buckets are read twice, for a miss
+    bool no_memory = false;  // for what it would have asked for: it ends when its READs have come
     hash::Looked looked{};
     BroughtBytes brought;
   };
 
   [[nodiscard]] RemoteView view_of(Get& get);
   void arrive();
-  void refuse_all(Code code);
+  void refuse_stuck();
   bool begin_fresh();
   [[nodiscard]] bool take_header();
-  void look(Get& get);
+  void ask_ahead(Get& get) noexcept;
+  void look(Get& get) noexcept;
+  void look_again(Get& get);
   void settle(Get& get, const hash::Looked& looked);
   void answer(Get& get);
   void begin_again(Get& get, hash::Look why);

@@ -44,6 +44,8 @@ class HashGets {
   ///   connection_lost  the pair has failed, or there will be no lease
   ///   not_found        the map was dropped
   ///   contended        it met changes HashGetLane::kAttemptsMax times
+  ///   out_of_memory    this process has none for what it would read
+  /// Errors: std::bad_alloc.
   void submit(std::span<const Request> requests, Handler& handler);
   /// Takes what has come, and goes on. Returns how many gets are left.
   std::size_t poll();
