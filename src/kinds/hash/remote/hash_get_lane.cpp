@@ -51,7 +51,7 @@ bool HashGetLane::turn() {
     wants_belief_ = false;
   }
   for (Get& get : gets_) {
-    if (get.state == State::settled) answer(get);
+    if (get.state == State::answered) answer(get);
   }
   if (begin_fresh()) moved = true;
   if (reads_.wanted.empty()) {
@@ -193,7 +193,7 @@ void HashGetLane::look_again(Get& get) {
   if (view.awaits()) return;
   if (!confirmed) return begin_again(get, Look::changed);
   view.learn();
-  settle(get, looked);
+  answer_with(get, looked);
 }
 
 void HashGetLane::begin_again(Get& get, Look why) {
@@ -207,9 +207,9 @@ void HashGetLane::begin_again(Get& get, Look why) {
 
 // --- answers -------------------------------------------------------------------------------------
 
-void HashGetLane::settle(Get& get, const Looked& looked) {
+void HashGetLane::answer_with(Get& get, const Looked& looked) {
   get.looked = looked;
-  get.state = State::settled;
+  get.state = State::answered;
   answer(get);
 }
 

@@ -61,10 +61,10 @@ class HashGetLane {
  private:
   enum class State : std::uint8_t {
     free,
-    fresh,    // is to begin, or to begin again
-    begun,    // waits for its read version
-    looking,  // has it
-    settled,  // has its answer, and waits until the lease is believed
+    fresh,     // is to begin, or to begin again
+    begun,     // waits for its read version
+    looking,   // has it
+    answered,  // has its answer, and waits until the lease is believed
   };
   struct Get {
     State state = State::free;
@@ -89,7 +89,7 @@ class HashGetLane {
   void ask_ahead(Get& get) noexcept;
   void look(Get& get) noexcept;
   void look_again(Get& get);
-  void settle(Get& get, const hash::Looked& looked);
+  void answer_with(Get& get, const hash::Looked& looked);
   void answer(Get& get);
   void begin_again(Get& get, hash::Look why);
   void refuse(Get& get, Code code);

@@ -120,7 +120,7 @@ class HashWorld final : private Handler {
     request.key = key;
     gets_->submit({&request, 1}, one);
     for (std::uint64_t turns = 0; gets_->pending() != 0 && turns < kTurnsMax; ++turns) turn();
-    if (!one.told) wrong_ = "it does not end";
+    if (!one.completed) wrong_ = "it does not end";
     error = one.error;
     return one.value;
   }
@@ -131,11 +131,11 @@ class HashWorld final : private Handler {
 
   struct One final : Handler {
     void done(const Completion& completion) override {
-      told = true;
+      completed = true;
       if (!completion.ok) error = completion.error.code;
       if (completion.ok && completion.found) value = std::string(completion.value);
     }
-    bool told = false;
+    bool completed = false;
     Code error = Code::invalid;
     std::optional<std::string> value;
   };
@@ -267,15 +267,15 @@ class HashWorld final : private Handler {
     const std::string key = key_of(number);
     if (snapshot_) ++links_;
     const auto begun = f_.map->begin(f_.thread, hash::WriteOp::put, key, value);
-    if (begun.answer) settle(key, value);
+    if (begun.answer) note_state(key, value);
   }
   void erase(std::uint32_t number) {
     const std::string key = key_of(number);
     const auto begun = f_.map->begin(f_.thread, hash::WriteOp::erase, key, {});
-    if (begun.answer && begun.answer->applied) settle(key, std::nullopt);
+    if (begun.answer && begun.answer->applied) note_state(key, std::nullopt);
   }
   /// It is so from now on, or from the release on that all wait for.
-  void settle(const std::string& key, std::optional<std::string> value) {
+  void note_state(const std::string& key, std::optional<std::string> value) {
     ++moment_;
     if (held_version_) {
       ++late_;
