@@ -82,7 +82,7 @@ class OneSidedPipeline final : public PipelineImpl {
   };
 
   void start();
-  void tell();
+  void publish();
   void walk();
   void refuse(const Queued& queued, const Error& error);
   void go_by_rings(const Queued& queued);
@@ -105,7 +105,7 @@ class OneSidedPipeline final : public PipelineImpl {
   std::size_t reading_ = 0;  // places in use
   std::uint64_t completed_ = 0;
   std::uint64_t by_rings_ = 0;  // reads that went by the rings after all
-  tree::WalkTraffic told_;
+  tree::WalkTraffic published_;
   std::uint32_t quiet_ = 0;  // looks since a READ was last posted
   std::uint64_t trips_ = 0;  // as of the last look
 };

@@ -28,7 +28,7 @@ OneSidedPipeline<Readers>::OneSidedPipeline(std::shared_ptr<RemoteSessions> sess
 template <class Readers>
 OneSidedPipeline<Readers>::~OneSidedPipeline() {
   while (pending() != 0) poll();
-  tell();
+  publish();
   requests_.reset();
   control_.reset();
   sessions_->release(std::move(rings_));
@@ -36,10 +36,10 @@ OneSidedPipeline<Readers>::~OneSidedPipeline() {
 }
 
 template <class Readers>
-void OneSidedPipeline<Readers>::tell() {
+void OneSidedPipeline<Readers>::publish() {
   const tree::WalkTraffic now = traffic();
-  sessions_->traffic().add(told_, now);
-  told_ = now;
+  sessions_->traffic().add(published_, now);
+  published_ = now;
 }
 
 template <class Readers>
@@ -157,7 +157,7 @@ std::size_t OneSidedPipeline<Readers>::advance() {
   walk();
   start();
   if (requests_->pending() != 0) requests_->advance();
-  if (pending() == 0) tell();
+  if (pending() == 0) publish();
   return pending();
 }
 

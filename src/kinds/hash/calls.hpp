@@ -180,7 +180,7 @@ struct Get {
       .summary = "answers whether the key is there, its value, and its version",
       .right = wire::Right::read,
       .object = wire::Names::by_id,
-      .at_device = wire::AtDevice::relayed};
+      .at_device = wire::AtDevice::by_kind};
   using Reply = ItemFound;
 
   std::uint32_t map = 0;

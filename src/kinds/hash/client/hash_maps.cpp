@@ -2,6 +2,7 @@
 #include "kinds/hash/client/hash_maps.hpp"
 
 #include <cstring>
+#include <new>
 
 #include "channel/objects.hpp"
 #include "channel/reached.hpp"
@@ -84,8 +85,12 @@ class HashGetAnswer final : public Handler {
     if (!completion.ok) {
       result = std::unexpected(completion.error);
     } else if (completion.found) {
-      value_.assign(completion.value);
-      result = completion.version;
+      try {
+        value_.assign(completion.value);
+        result = completion.version;
+      } catch (const std::bad_alloc&) {
+        result = fail(Code::out_of_memory);
+      }
     }
   }
   Result<std::optional<Version>> result;

@@ -116,6 +116,7 @@ void OneSidedHashes::wait() {
 
 void OneSidedHashes::close() {
   ended_ = traffic();
+  if (link_) link_->pair().close();  // nothing that is in flight arrives after that
   maps_.clear();
   cache_.reset();  // another link may lead to another node
   link_.reset();
@@ -169,8 +170,13 @@ bool OneSidedHashCaller::run(RemoteSessions& sessions, channel::NodeNumber node,
   for (int i = 0; i < kHashTries && has_lane(sessions, node); ++i) {
     const auto opened = hashes_.open(*requests_, rings_->connection(), map);
     if (!opened) break;
-    (*opened)->submit({&request, 1}, forward);
-    go_on(**opened);
+    try {
+      (*opened)->submit({&request, 1}, forward);
+      go_on(**opened);
+    } catch (...) {  // nothing is told of this get any more
+      hashes_.close();
+      throw;
+    }
     if (!forward.failed) return true;
     if (forward.contended) break;
     hashes_.close();

@@ -128,6 +128,9 @@ TEST_F(HashOffloads, RefuseWhatCannotBe) {
   expect_error(call(OffloadId::get, id, "k"), Code::not_found, id);
   EXPECT_EQ(call(OffloadId::hash_put, id, "", "v").code(), Code::invalid_argument);
   EXPECT_EQ(call(OffloadId::hash_add, id, "n", "seven b").code(), Code::invalid_argument);
+  expect_error(call(OffloadId::one_sided_hash, id + 1, {}), Code::not_found, id + 1);
+  EXPECT_EQ(call(OffloadId::one_sided_hash, id, {}).code(), Code::unsupported)
+      << "rings in shared memory";
   EXPECT_EQ(call(OffloadId::hash_add, id, "n", "more than eight").code(), Code::invalid_argument);
   EXPECT_EQ(call(OffloadId::hash_get, id, "k", "a payload").code(), Code::invalid_argument);
   EXPECT_EQ(call(OffloadId::hash_put, id, "k", std::string(hash::kValueBytesMax + 1, 'v')).code(),

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <coroutine>
 #include <cstring>
+#include <new>
+#include <utility>
 
 #include "base/assert.hpp"
 
@@ -32,6 +34,7 @@ void HashGetLane::take(const Request& request, Handler& handler) {
   free->attempts = 0;
   free->tick = shared_.lease->begin();
   ++busy_;
+  ++shared_.busy;
 }
 
 bool HashGetLane::turn() {
@@ -48,10 +51,13 @@ bool HashGetLane::turn() {
     wants_belief_ = false;
   }
   for (Get& get : gets_) {
-    if (get.state == State::settled) answer(get);
+    if (get.state == State::answered) answer(get);
   }
   if (begin_fresh()) moved = true;
-  if (reads_.wanted.empty()) return moved;
+  if (reads_.wanted.empty()) {
+    refuse_stuck();
+    return moved;
+  }
   reads_.walks = static_cast<std::size_t>(std::ranges::count_if(gets_, [](const Get& get) {
     return get.state == State::begun || get.state == State::looking;
   }));
@@ -69,7 +75,7 @@ bool HashGetLane::begin_fresh() {
   ReadPort& port = *shared_.reads.port;
   const auto fresh = [](const Get& get) { return get.state == State::fresh; };
   if (std::ranges::none_of(gets_, fresh)) return false;
-  if (lease.ended() || port.failed()) {
+  if (lease.ended() || port.failed()) {  // what others want is still to come to where it goes
     for (Get& get : gets_) {
       if (fresh(get)) refuse(get, Code::connection_lost);
     }
@@ -86,6 +92,7 @@ bool HashGetLane::begin_fresh() {
     get.state = State::begun;
     get.term = lease.term();
     get.twice = false;
+    get.no_memory = false;
     get.brought.clear();
     view_of(get).prefetch();
   }
@@ -93,9 +100,7 @@ bool HashGetLane::begin_fresh() {
   for (Get& get : gets_) {
     if (get.state != State::begun) continue;
     const std::size_t wanted = reads_.wanted.size();
-    RemoteView view = view_of(get);
-    view.ask_ahead();
-    get.twice = view.twice();
+    ask_ahead(get);
     port.prefetch(reads_, wanted);  // while the next ones are looked at
   }
   return true;
@@ -139,11 +144,13 @@ void HashGetLane::arrive() {
       get.state = State::looking;
       // Where READs keep no order, it begins only now.
       if (get.brought.pieces().empty()) {
-        RemoteView view = view_of(get);
-        view.ask_ahead();
-        get.twice = view.twice();
-        if (view.awaits()) continue;
+        ask_ahead(get);
+        if (get.brought.any_awaited() || get.no_memory) continue;
       }
+    }
+    if (get.no_memory) {
+      refuse(get, Code::out_of_memory);
+      continue;
     }
     get.brought.arrive();
     const std::size_t wanted = reads_.wanted.size();
@@ -152,7 +159,25 @@ void HashGetLane::arrive() {
   }
 }
 
-void HashGetLane::look(Get& get) {
+void HashGetLane::ask_ahead(Get& get) noexcept {
+  try {
+    RemoteView view = view_of(get);
+    view.ask_ahead();
+    get.twice = view.twice();
+  } catch (const std::bad_alloc&) {
+    get.no_memory = true;
+  }
+}
+
+void HashGetLane::look(Get& get) noexcept {
+  try {
+    look_again(get);
+  } catch (const std::bad_alloc&) {
+    get.no_memory = true;
+  }
+}
+
+void HashGetLane::look_again(Get& get) {
   RemoteView view = view_of(get);
   hash::BinPlace place = hash::locate(view, *get.hash);
   view.enter(place);
@@ -168,7 +193,7 @@ void HashGetLane::look(Get& get) {
   if (view.awaits()) return;
   if (!confirmed) return begin_again(get, Look::changed);
   view.learn();
-  settle(get, looked);
+  answer_with(get, looked);
 }
 
 void HashGetLane::begin_again(Get& get, Look why) {
@@ -182,9 +207,9 @@ void HashGetLane::begin_again(Get& get, Look why) {
 
 // --- answers -------------------------------------------------------------------------------------
 
-void HashGetLane::settle(Get& get, const Looked& looked) {
+void HashGetLane::answer_with(Get& get, const Looked& looked) {
   get.looked = looked;
-  get.state = State::settled;
+  get.state = State::answered;
   answer(get);
 }
 
@@ -212,6 +237,14 @@ void HashGetLane::answer(Get& get) {
   complete(get, completion);
 }
 
+// Where nothing is wanted nothing will come.
+void HashGetLane::refuse_stuck() {
+  for (Get& get : gets_) {
+    const bool waits = get.state == State::begun || get.state == State::looking;
+    if (waits) refuse(get, get.no_memory ? Code::out_of_memory : Code::connection_lost);
+  }
+}
+
 void HashGetLane::refuse(Get& get, Code code) {
   Completion refused;
   refused.error = {code, 0, 0};
@@ -227,6 +260,7 @@ void HashGetLane::complete(Get& get, Completion& completion) {
   get.brought.clear();
   get.state = State::free;
   --busy_;
+  --shared_.busy;
 }
 
 }  // namespace espalier::place

@@ -37,6 +37,7 @@ struct HashGetShared {
   LeaseGuard* lease = nullptr;
   std::function<std::uint64_t()> now_ns;
   HashGetCounts counts;
+  std::size_t busy = 0;  // gets that lanes have
 };
 
 class HashGetLane {
@@ -50,7 +51,6 @@ class HashGetLane {
   HashGetLane& operator=(const HashGetLane&) = delete;
 
   [[nodiscard]] bool has_room() const { return busy_ < gets_.size(); }
-  [[nodiscard]] std::size_t busy() const { return busy_; }
   /// Takes a get. Requires: has_room(), a key that maps may have.
   void take(const Request& request, Handler& handler);
   /// Goes on with what has come. Returns whether anything did.
@@ -61,10 +61,10 @@ class HashGetLane {
  private:
   enum class State : std::uint8_t {
     free,
-    fresh,    // is to begin, or to begin again
-    begun,    // waits for its read version
-    looking,  // has it
-    settled,  // has its answer, and waits until the lease is believed
+    fresh,     // is to begin, or to begin again
+    begun,     // waits for its read version
+    looking,   // has it
+    answered,  // has its answer, and waits until the lease is believed
   };
   struct Get {
     State state = State::free;
@@ -75,17 +75,21 @@ class HashGetLane {
     std::uint64_t term = 0;  // of the lease under which it began
     std::uint32_t tick = 0;
     std::uint32_t attempts = 0;
-    bool twice = false;  // its buckets are read twice, for a miss
+    bool twice = false;      // its buckets are read twice, for a miss
+    bool no_memory = false;  // for what it would have asked for: it ends when its READs have come
     hash::Looked looked{};
     BroughtBytes brought;
   };
 
   [[nodiscard]] RemoteView view_of(Get& get);
   void arrive();
+  void refuse_stuck();
   bool begin_fresh();
   [[nodiscard]] bool take_header();
-  void look(Get& get);
-  void settle(Get& get, const hash::Looked& looked);
+  void ask_ahead(Get& get) noexcept;
+  void look(Get& get) noexcept;
+  void look_again(Get& get);
+  void answer_with(Get& get, const hash::Looked& looked);
   void answer(Get& get);
   void begin_again(Get& get, hash::Look why);
   void refuse(Get& get, Code code);

@@ -33,12 +33,6 @@ HashGets::HashGets(ReadPort& port, const HashTarget& target, Options options)
   }
 }
 
-std::size_t HashGets::busy() const {
-  std::size_t busy = 0;
-  for (const HashGetLane& lane : lanes_) busy += lane.busy();
-  return busy;
-}
-
 void HashGets::submit(std::span<const Request> requests, Handler& handler) {
   for (const Request& request : requests) queue_.push_back({&request, &handler});
 }

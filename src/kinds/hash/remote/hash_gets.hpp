@@ -44,10 +44,12 @@ class HashGets {
   ///   connection_lost  the pair has failed, or there will be no lease
   ///   not_found        the map was dropped
   ///   contended        it met changes HashGetLane::kAttemptsMax times
+  ///   out_of_memory    this process has none for what it would read
+  /// Errors: std::bad_alloc.
   void submit(std::span<const Request> requests, Handler& handler);
   /// Takes what has come, and goes on. Returns how many gets are left.
   std::size_t poll();
-  [[nodiscard]] std::size_t pending() const { return queue_.size() + busy(); }
+  [[nodiscard]] std::size_t pending() const { return queue_.size() + shared_.busy; }
   [[nodiscard]] LeaseGuard& lease() { return lease_; }
   /// Ends all gets that wait: there will be no answer from the host any more.
   void fail();
@@ -61,7 +63,6 @@ class HashGets {
     Handler* handler;
   };
 
-  [[nodiscard]] std::size_t busy() const;
   void start();
 
   HashTarget target_;

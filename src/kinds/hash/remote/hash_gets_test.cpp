@@ -169,7 +169,7 @@ class ForgedRegion {
     const auto held = f_.map->hold(f_.thread);
     for (int i = 0; i < 1'500; ++i) f_.put(key(i), std::string(i % 9 == 0 ? 1'500 : 30, 'v'));
     for (int i = 0; i < 300; ++i) f_.put(key(i), "again");
-    bytes_.resize(f_.parts.region.taken_bytes() / 8);
+    bytes_.resize(f_.parts.region.end_offset() / 8);
     std::memcpy(bytes_.data(), f_.parts.region.at(0), bytes_.size() * 8);
     f_.map->drop(*held);
     for (std::size_t i = 0; i < bytes_.size(); ++i) {

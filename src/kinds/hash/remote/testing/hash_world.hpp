@@ -31,13 +31,14 @@ struct HashWorldOptions {
   bool counts_lease = true;  // else the host reuses memory as if nobody read it
   std::uint64_t cache_bytes = 64 << 10;
   std::uint64_t directory_bytes = 1 << 20;
-  std::uint32_t keys = 2500;       // of which the first part is there at the begin
+  std::uint32_t keys = 2500;         // of which the first part is there at the begin
   std::uint32_t first_keys = 1'120;  // a segment splits at 1150
   std::uint32_t gets = 600;
   bool writes = true;
   bool long_pairs = true;
   bool releases_late = true;
-  bool drops = false;  // the map, at some moment
+  bool drops = false;       // the map, at some moment
+  std::uint64_t frees = 1;  // of a hundred acts of the host, those that free what can be freed
 };
 
 /// How often the rare was reached.
@@ -119,7 +120,7 @@ class HashWorld final : private Handler {
     request.key = key;
     gets_->submit({&request, 1}, one);
     for (std::uint64_t turns = 0; gets_->pending() != 0 && turns < kTurnsMax; ++turns) turn();
-    if (!one.told) wrong_ = "it does not end";
+    if (!one.completed) wrong_ = "it does not end";
     error = one.error;
     return one.value;
   }
@@ -130,11 +131,11 @@ class HashWorld final : private Handler {
 
   struct One final : Handler {
     void done(const Completion& completion) override {
-      told = true;
+      completed = true;
       if (!completion.ok) error = completion.error.code;
       if (completion.ok && completion.found) value = std::string(completion.value);
     }
-    bool told = false;
+    bool completed = false;
     Code error = Code::invalid;
     std::optional<std::string> value;
   };
@@ -246,9 +247,10 @@ class HashWorld final : private Handler {
     if (what < 25 && known_ < options_.keys) return write(known_);
     if (what < 70) return write(static_cast<std::uint32_t>(random_.below(known_)));
     if (what < 80) return erase(static_cast<std::uint32_t>(random_.below(known_)));
-    if (what < 90 && !held_version_) return f_.map->give_back(f_.thread);
-    if (what < 93) return hold_or_drop();
-    if (what < 97 && options_.releases_late && !held_version_) hold_release();
+    if (what < 83) return hold_or_drop();
+    if (what < 88 && options_.releases_late && !held_version_) return hold_release();
+    // It costs barriers of the machine, which take as long as they like.
+    if (what >= 100 - options_.frees && !held_version_) f_.map->give_back(f_.thread);
   }
   [[nodiscard]] std::string value_for(std::uint32_t number) {
     // All its bytes say when it was written, so that no two mix unseen.
@@ -265,15 +267,15 @@ class HashWorld final : private Handler {
     const std::string key = key_of(number);
     if (snapshot_) ++links_;
     const auto begun = f_.map->begin(f_.thread, hash::WriteOp::put, key, value);
-    if (begun.answer) settle(key, value);
+    if (begun.answer) note_state(key, value);
   }
   void erase(std::uint32_t number) {
     const std::string key = key_of(number);
     const auto begun = f_.map->begin(f_.thread, hash::WriteOp::erase, key, {});
-    if (begun.answer && begun.answer->applied) settle(key, std::nullopt);
+    if (begun.answer && begun.answer->applied) note_state(key, std::nullopt);
   }
   /// It is so from now on, or from the release on that all wait for.
-  void settle(const std::string& key, std::optional<std::string> value) {
+  void note_state(const std::string& key, std::optional<std::string> value) {
     ++moment_;
     if (held_version_) {
       ++late_;

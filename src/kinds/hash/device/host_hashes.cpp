@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/hash/device/host_hashes.hpp"
+
+#include <new>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "channel/device/host_opening.hpp"
+#include "channel/device/host_reads.hpp"
+#include "kinds/hash/client/hash_opening.hpp"
+#include "kinds/hash/remote/hash_gets.hpp"
+#include "wire/session_calls.hpp"
+
+namespace espalier::device {
+namespace {
+
+constexpr std::uint32_t kGetsInFlight = 64;  // of one map
+/// So long a map that the host did not offer is not asked for again.
+constexpr std::uint64_t kNotOfferedNs = 1'000'000'000;
+constexpr std::uint64_t kDirectoriesOfCache = 8;  // of what is remembered, one part
+/// Maps that a link reads, at most: each has a lease of the link's session, which has 64.
+constexpr std::size_t kMapsMax = 48;
+
+}  // namespace
+
+void DeviceHashGet::done(const Completion& completion) {
+  over_ = true;
+  answered_ = completion.ok;
+  found_ = completion.ok && completion.found;
+  if (!answered_) return;
+  version_ = completion.version;
+  read_version_ = completion.read_version;
+  try {
+    value_.assign(completion.value);
+  } catch (const std::bad_alloc&) {
+    answered_ = false;  // the host may have the memory
+  }
+}
+
+hash_calls::ItemFound DeviceHashGet::found() const {
+  return {found_, version_, read_version_, value_};
+}
+
+struct HostHashes::OpenedHash {
+  bool asked = false;                  // the host has not answered yet
+  std::uint64_t refused_until_ns = 0;  // 0: it is not
+  std::shared_ptr<HostReads> reads;    // that it is read by
+  std::unique_ptr<place::HashTarget> target;
+  std::unique_ptr<place::HashGets> gets;                  // null: not opened
+  std::vector<std::shared_ptr<DeviceHashGet>> waiting;    // until it is
+  std::vector<std::shared_ptr<DeviceHashGet>> under_way;  // whoever asked may be gone
+};
+
+HostHashes::HostHashes(std::uint64_t cache_bytes) : cache_bytes_(cache_bytes) {}
+HostHashes::~HostHashes() = default;
+
+bool HostHashes::reads(std::uint32_t number) const {
+  if (asker_ == nullptr || !reads_) return false;
+  const auto known = maps_.find(number);
+  if (known == maps_.end()) return maps_.size() < kMapsMax;
+  return known->second->refused_until_ns <= now_ns_;
+}
+
+std::shared_ptr<DeviceHashGet> HostHashes::begin(std::uint32_t number, std::string_view key) {
+  auto get = std::make_shared<DeviceHashGet>(key);
+  auto& map = maps_[number];
+  if (!map) map = std::make_shared<OpenedHash>();
+  map->waiting.push_back(get);
+  if (!map->gets && !map->asked) open(number, map);
+  return get;
+}
+
+void HostHashes::open(std::uint32_t number, const std::shared_ptr<OpenedHash>& map) {
+  map->asked = true;
+  const std::uint64_t asked_ns = base::monotonic_ns();
+  ask(*asker_, hash_calls::OpenReads{number},
+      [this, number, asked_ns,
+       weak = std::weak_ptr(map)](const Result<hash_calls::ReadsOpened>& opened) {
+        const auto kept = weak.lock();
+        if (kept) take_opening(*kept, number, asked_ns, opened);
+      });
+}
+
+void HostHashes::refuse(OpenedHash& map) {
+  map.refused_until_ns = base::monotonic_ns() + kNotOfferedNs;
+  for (const auto& get : std::exchange(map.waiting, {})) get->give_up();
+}
+
+void HostHashes::take_opening(OpenedHash& map, std::uint32_t number, std::uint64_t asked_ns,
+                              const Result<hash_calls::ReadsOpened>& opened) {
+  map.asked = false;
+  if (!opened || !reads_) return refuse(map);
+  const auto opening = client::HashOpening::read(opened->described);
+  if (!opening) return refuse(map);
+  const auto target = opening->target_of(number);
+  if (!target) return refuse(map);
+  place::ReadPort* const port =
+      reads_->port({opening->region.base, opening->region.bytes, opening->region.key, 0});
+  if (port == nullptr) {
+    reads_->fail();
+    return refuse(map);
+  }
+  const wire::LeaseGrant& grant = opening->lease;
+  map.refused_until_ns = 0;
+  map.reads = reads_;
+  map.gets = std::make_unique<place::HashGets>(
+      *port, *target,
+      place::HashGets::Options{.in_flight = kGetsInFlight,
+                               .terms = {.renew_every_ns = grant.renew_every_ns,
+                                         .believed_for_ns = grant.believed_for_ns,
+                                         .lost_after_ns = grant.lost_after_ns},
+                               .now_ns = base::monotonic_ns,
+                               .cache = cache_.get(),
+                               .directory_bytes = cache_bytes_ / kDirectoriesOfCache,
+                               .together = true});
+  map.gets->lease().granted(grant.lease, grant.epoch, asked_ns, base::monotonic_ns());
+}
+
+void HostHashes::read_by(std::shared_ptr<HostReads> reads) {
+  stop_reading();
+  reads_ = std::move(reads);
+  cache_ = std::make_unique<place::BinCache>(cache_bytes_);
+}
+
+// What waits is given up, and what is under way ends with the pair.
+void HostHashes::stop_reading() {
+  if (reads_) reads_->fail();
+  for (auto& [number, map] : std::exchange(maps_, {})) {
+    if (map->gets) map->gets->fail();
+    for (int rounds = 0; map->gets && map->gets->poll() != 0 && rounds < 8; ++rounds) {
+    }
+    for (const auto& get : map->waiting) get->give_up();
+    for (const auto& get : map->under_way) {
+      if (!get->is_over()) get->give_up();
+    }
+  }
+  cache_.reset();
+  reads_.reset();
+}
+
+void HostHashes::turn(std::uint64_t now_ns) {
+  now_ns_ = now_ns;
+  if (reads_ && reads_->failed()) stop_reading();
+  std::erase_if(maps_, [now_ns](const auto& entry) {
+    const OpenedHash& map = *entry.second;
+    return map.refused_until_ns != 0 && map.refused_until_ns <= now_ns && map.waiting.empty();
+  });
+  for (const auto& [number, map] : maps_) {
+    if (!map->gets) continue;
+    for (auto& get : std::exchange(map->waiting, {})) {
+      map->gets->submit({&get->request(), 1}, *get);
+      map->under_way.push_back(std::move(get));
+    }
+    map->gets->poll();
+    std::erase_if(map->under_way, [](const auto& get) { return get->is_over(); });
+    keep_lease(map);
+  }
+}
+
+// A lease that was lost took the session's key with it, and all that is read by it.
+void HostHashes::keep_lease(const std::shared_ptr<OpenedHash>& map) {
+  place::LeaseGuard& lease = map->gets->lease();
+  auto asked = lease.due(now_ns_);
+  if (!asked) asked = lease.idle_due(now_ns_);
+  if (!asked) return;
+  if (asked->id == 0 || asker_ == nullptr) {
+    lease.end_all();
+    return map->reads->fail();
+  }
+  ask(*asker_, session_calls::RenewLease{0, {asked->id, asked->oldest}, {}},
+      [weak = std::weak_ptr(map)](const Result<session_calls::Renewed>& renewed) {
+        const auto kept = weak.lock();
+        if (!kept || !kept->gets) return;
+        if (renewed) {
+          kept->gets->lease().renewed(renewed->epoch, base::monotonic_ns());
+        } else {
+          kept->gets->lease().end_all();
+          kept->reads->fail();
+        }
+      });
+}
+
+std::unique_ptr<HostPart> hashes_of_host(offload::TypedSlots<offload::NodePart>& parts,
+                                         const HostOptions& options) {
+  auto hashes = std::make_unique<HostHashes>(options.cache_bytes);
+  parts.of<NodeHostHashes>().of_scheduler.push_back(hashes.get());
+  return hashes;
+}
+
+}  // namespace espalier::device
