@@ -448,7 +448,7 @@ TEST_P(HashMapOfANode, HostileRequestsAreRefused) {
 
 INSTANTIATE_TEST_SUITE_P(Ways, HashMapOverEachWay,
                          ::testing::Values("embedded", "unix", "shm", "roce", "device",
-                                           "shm_one_sided", "roce_one_sided"),
+                                           "shm_one_sided"),
                          way_name);
 INSTANTIATE_TEST_SUITE_P(Ways, HashMapOfANode, ::testing::Values("unix", "device"), way_name);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hash maps of a node that a client reads by itself: how often it waits, what goes by the rings
+// Hash maps of a node that a client, or a device, reads by itself: how often it waits, what goes by the rings
 // after all, and what it sees while others write.
 #include <gtest/gtest.h>
 
@@ -7,11 +7,13 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/random.hpp"
+#include "node/metrics.hpp"
 #include "tests/hash_maps/hash_map_fixture.hpp"
 #include "tests/support/seed.hpp"
 
@@ -142,6 +144,41 @@ TEST_P(HashMapReads, OrderedMapsAndHashMapsAreReadByOneThread) {
 
 INSTANTIATE_TEST_SUITE_P(Ways, HashMapReads, ::testing::Values("shm_one_sided", "roce_one_sided"),
                          way_name);
+
+class HashMapsOfADevice : public NodeFixture {
+ protected:
+  void SetUp() override {
+    reach_by("device");
+    start();
+  }
+  /// That its host has done.
+  [[nodiscard]] std::uint64_t gets_of_host() const {
+    for (const node::OffloadNumbers& offload : node::numbers_of(*node_).offloads) {
+      if (offload.id == wire::OffloadId::hash_get) return offload.requests;
+    }
+    return 0;
+  }
+};
+
+TEST_F(HashMapsOfADevice, AreReadWithoutTheHostsHelp) {
+  Store store = connect();
+  auto map = store.create_hash_map("h", {.partitions = 2});
+  ASSERT_TRUE(map);
+  constexpr std::uint64_t kKeys = 200;
+  for (std::uint64_t i = 0; i < kKeys; ++i) {
+    ASSERT_TRUE(map->put(read_key(i), std::string(i * 20, 'v')));
+  }
+  const std::uint64_t before = gets_of_host();
+  for (std::uint64_t i = 0; i < kKeys; ++i) {
+    const auto found = map->get(read_key(i));
+    ASSERT_TRUE(found && *found) << i;
+    EXPECT_EQ((*found)->value.size(), i * 20);
+    EXPECT_NE((*found)->version, 0u);
+  }
+  EXPECT_FALSE(map->get("absent")->has_value());
+  // Reads may end and begin anew on a busy machine; then the host answers some.
+  EXPECT_LT(gets_of_host() - before, kKeys / 2);
+}
 
 class HashMapReadsConcurrency : public HashMapReads {
  protected:
