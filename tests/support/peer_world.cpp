@@ -66,6 +66,7 @@ class PeerWorld {
     plan_trouble();
     await_answers([this] { return world_.now_ns() > kTroubleNs && troubles_ == 0; });
     drain();
+    if (!history_.wrong().empty()) return history_.wrong();
     be_quiet();
     await_answers([] { return true; });
     drain();
