@@ -16,7 +16,7 @@ constexpr std::uint64_t kWorldMs = 1'000'000;
 constexpr std::uint64_t kTroubleNs = 30 * kWorldMs;  // when the last of it begins, at the latest
 constexpr std::uint64_t kAnswersNs = 3'000 * kWorldMs;
 constexpr std::uint64_t kReleaseNs = 2'000 * kWorldMs;
-constexpr std::uint64_t kLateNs = 10 * kWorldMs;  // no message is later
+constexpr std::uint64_t kLateNs = 40 * kWorldMs;  // no message is later
 constexpr std::uint64_t kTurnNs = 5'000;
 constexpr std::uint64_t kQuietTurnNs = 50'000;  // when no client asks for anything
 
@@ -33,7 +33,8 @@ class PeerWorld {
   PeerWorld(std::uint64_t seed, const PeerWorldOptions& options, PeerReached& reached)
       : options_(options),
         random_(seed),
-        world_(seed, faults_of(seed)),
+        usual_(faults_of(seed)),
+        world_(seed, usual_),
         history_(reached),
         reached_(reached),
         parts_{.world = world_,
@@ -65,6 +66,7 @@ class PeerWorld {
     plan_trouble();
     await_answers([this] { return world_.now_ns() > kTroubleNs && troubles_ == 0; });
     drain();
+    if (!history_.wrong().empty()) return history_.wrong();
     be_quiet();
     await_answers([] { return true; });
     drain();
@@ -191,9 +193,19 @@ class PeerWorld {
   }
   std::uint32_t any_node() { return static_cast<std::uint32_t>(random_.below(options_.nodes)); }
 
-  // One way or both, for longer than a pair bears, or not.
+  // What was sent just before may be so late that another session could have begun by then.
   void cut() {
     ++reached_.cuts;
+    if (random_.chance(0.5)) return begin_cut();
+    world_.faults().late = 1;
+    world_.faults().late_ns = {5 * kWorldMs, kLateNs};
+    world_.after(4 * kTurnNs, [this] {
+      world_.faults() = usual_;
+      begin_cut();
+    });
+  }
+  // One way or both, for longer than a pair bears, or not.
+  void begin_cut() {
     const std::uint32_t from = any_node();
     const std::uint32_t to = (from + 1 + any_node() % (options_.nodes - 1)) % options_.nodes;
     const std::uint64_t which = random_.between(1, 3);
@@ -247,6 +259,7 @@ class PeerWorld {
 
   const PeerWorldOptions options_;
   base::Random random_;
+  const fabric::sim::Faults usual_;
   fabric::sim::World world_;
   PeerHistory history_;
   PeerReached& reached_;

@@ -245,8 +245,10 @@ void PeerWorldNode::end_all() {
   for (const std::uint32_t region : regions_) parts_.history.region_gone(region);
   sessions_of_peers_.reset();
   for (offload::SchedulerClient* const client : clients_) serving_->disconnect(*client);
-  for (int i = 0; i < 1'000'000 && !serving_->scheduler().idle(); ++i) {
+  // What waits for peers ends with their silence at the latest.
+  for (int i = 0; i < 100'000 && !serving_->scheduler().idle(); ++i) {
     serving_->scheduler().turn();
+    parts_.world.run_for(10'000);
   }
   ESPALIER_ASSERT(serving_->scheduler().idle());
   serving_->scheduler().turn();
