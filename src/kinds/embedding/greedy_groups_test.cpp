@@ -153,8 +153,8 @@ TEST(GreedyGroups, MergesAreThoseOfAPlainSearch) {
 
 TEST(GreedyGroups, AreGroupsWithinTheirRoomWhateverTheListsAre) {
   base::Random random(13);
-  for (int round = 0; round < 20; ++round) {
-    const auto items = static_cast<std::uint32_t>(1 + random.below(2000));
+  for (int round = 0; round < 8; ++round) {
+    const auto items = static_cast<std::uint32_t>(1 + random.below(1000));
     const QueryLists lists = random_lists(items, 200, random);
     GroupingOptions options{static_cast<std::uint32_t>(2 + random.below(7)), random.below(3000)};
     const GroupLists groups = groups_of(lists, items, options);
@@ -174,32 +174,33 @@ TEST(GreedyGroups, AreGroupsWithinTheirRoomWhateverTheListsAre) {
 }
 
 TEST(GreedyGroups, SaveRowsOfListsThatAreHeldOut) {
-  const ReviewLists lists = review_lists(20'000, 5);
-  const Communities communities = find_communities(lists.learned, 20'000);
+  constexpr std::uint32_t kItems = 5000;
+  const ReviewLists lists = review_lists(kItems, 5);
+  const Communities communities = find_communities(lists.learned, kItems);
   double before = 0;
   for (const double ratio : {0.1, 0.25, 1.0}) {
-    const std::uint64_t sums = sums_for_ratio(20'000, 256, 64, ratio);
+    const std::uint64_t sums = sums_for_ratio(kItems, 256, 64, ratio);
     const GroupLists groups = greedy_groups(lists.learned, communities, {8, sums});
     EXPECT_LE(groups.sums(), sums);
     EXPECT_GT(groups.sums() + 300, sums) << "room is used";
-    const double saved = rows_to_read(lists.held_out, groups.get(), 20'000).saved();
+    const double saved = rows_to_read(lists.held_out, groups.get(), kItems).saved();
     EXPECT_GT(saved, before + 0.02) << ratio;
     before = saved;
   }
 }
 
 TEST(ReviewLists, HaveTheShapeOfReviews) {
-  const ReviewLists lists = review_lists(30'000, 9);
-  const ReviewLists again = review_lists(30'000, 9);
+  const ReviewLists lists = review_lists(10'000, 9);
+  const ReviewLists again = review_lists(10'000, 9);
   EXPECT_TRUE(std::ranges::equal(lists.learned.ids(), again.learned.ids()));
-  EXPECT_FALSE(std::ranges::equal(lists.learned.ids(), review_lists(30'000, 10).learned.ids()));
+  EXPECT_FALSE(std::ranges::equal(lists.learned.ids(), review_lists(10'000, 10).learned.ids()));
   EXPECT_GT(lists.learned.size(), lists.held_out.size());
   std::uint64_t learned = 0;
   std::uint64_t held_out = 0;
   for (std::size_t i = 0; i < lists.learned.size(); ++i) {
     const auto ids = lists.learned.list(i);
     EXPECT_FALSE(ids.empty());
-    EXPECT_LT(ids.back(), 30'000u);
+    EXPECT_LT(ids.back(), 10'000u);
     EXPECT_TRUE(std::ranges::adjacent_find(ids, std::greater_equal()) == ids.end());
     learned += lists.learned.weight(i);
   }
