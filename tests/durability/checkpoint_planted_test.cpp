@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::uint64_t kWorlds = 100;
 
-/// What is wrong in the first of the worlds in which something is that has this in its words; empty:
-/// nothing.
+/// What is wrong in the first of the worlds in which something is, and has this in its words;
+/// empty: nothing.
 std::string first_wrong(const std::string& like = {}, bool appends = true) {
   for (std::uint64_t seed = 1; seed <= kWorlds; ++seed) {
     testing::TestPartResultArray wrong;
