@@ -6,7 +6,6 @@
 
 #include "base/assert.hpp"
 #include "catalog/object_redo.hpp"
-#include "engine/planted_engine_bugs.hpp"
 
 namespace espalier::offload {
 

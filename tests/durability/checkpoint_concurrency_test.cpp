@@ -97,7 +97,7 @@ void append_rows(LoggedStore& store, const std::atomic<bool>& stop, std::uint64_
   while (!stop) {
     ASSERT_TRUE(table->append(table::rows_of_append(table->schema(), 1, 3)));
     rows += 3;
-    std::this_thread::yield();
+    while (table->rows() < rows) std::this_thread::yield();  // until they are durable
   }
 }
 

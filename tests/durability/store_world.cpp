@@ -191,6 +191,7 @@ void StoreLife::write_hash() {
 }
 
 void StoreLife::append() {
+  if (!world_.appends) return;
   const auto count = static_cast<std::int64_t>(1 + world_.random.below(3));
   world_.rows.asked += static_cast<std::uint64_t>(count);
   const std::uint64_t visible = table_->rows();
@@ -246,15 +247,19 @@ void StoreLife::go_on_with_checkpoint() {
   };
   if (!checkpoint_) {
     if (world_.random.below(4) != 0) return;
+    const std::size_t piece_bytes = std::size_t{64} << world_.random.below(7);
     offload::CheckpointRun::Terms terms{
-        services_, {}, world_.disk, log::kSomeNode, writer, 2 * log::kUnitBytes, 256};
+        services_, {}, world_.disk, log::kSomeNode, writer, 2 * log::kUnitBytes, piece_bytes};
     auto begun = offload::CheckpointRun::begin(terms);
     EXPECT_TRUE(begun || is_excused()) << log::message(begun.error());
     if (begun) checkpoint_ = std::move(*begun);
     return;
   }
   const std::size_t segments = writer.segments().count();
-  const auto state = checkpoint_->step();
+  auto state = checkpoint_->step();
+  for (std::uint64_t more = world_.random.below(4); more != 0; --more) {
+    if (state && *state == offload::CheckpointRun::State::copying) state = checkpoint_->step();
+  }
   EXPECT_TRUE(state || is_excused()) << log::message(state.error());
   if (state && *state != offload::CheckpointRun::State::done) return;
   world_.checkpoints += state.has_value();

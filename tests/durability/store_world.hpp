@@ -46,6 +46,7 @@ struct StoreWorld {
   std::set<std::string> filled;       // such objects, by their ids, whose items are acknowledged
   std::uint64_t highest_version = 0;  // of the map, that was released
   bool makes_checkpoints = true;
+  bool appends = true;  // rows to a table
   // What seldom happens:
   std::uint64_t checkpoints = 0;     // that were finished
   std::uint64_t begun_with_one = 0;  // lives
