@@ -9,7 +9,7 @@
 namespace espalier::node {
 namespace {
 
-constexpr double kSecondNs = 1e9;
+constexpr double kNsOfASecond = 1e9;
 
 }  // namespace
 
@@ -37,11 +37,11 @@ void Samples::add_histogram(const offload::DurationCounts& counts, Label label) 
   std::uint64_t below = 0;
   for (std::size_t i = 0; i < offload::DurationCounts::kBounds; ++i) {
     below += counts.buckets[i];
-    const auto bound = static_cast<double>(offload::DurationCounts::bound_ns(i)) / kSecondNs;
+    const auto bound = static_cast<double>(offload::DurationCounts::bound_ns(i)) / kNsOfASecond;
     line("_bucket", {label, {"le", fmt::format("{}", bound)}}, fmt::format("{}", below));
   }
   line("_bucket", {label, {"le", "+Inf"}}, fmt::format("{}", sum));
-  const double seconds = static_cast<double>(counts.sum_ns) / kSecondNs;
+  const double seconds = static_cast<double>(counts.sum_ns) / kNsOfASecond;
   line("_sum", {label}, fmt::format("{}", seconds));
   line("_count", {label}, fmt::format("{}", sum));
 }

@@ -8,6 +8,7 @@
 #include "base/assert.hpp"
 #include "catalog/catalog.hpp"
 #include "engine/principal_accounts.hpp"
+#include "kinds/region/offload/region_host.hpp"
 #include "tests/support/refusing_endpoint.hpp"
 
 namespace espalier::test {
@@ -222,7 +223,7 @@ std::string PeerWorldNode::audit() {
   std::uint32_t keys = 0;
   for (const auto& account : serving_->services().principals.all()) {
     const std::uint32_t waits = account->peer_waits;
-    keys += account->region_keys;
+    if (const auto* const share = account->parts.find<offload::RegionShare>()) keys += share->keys;
     if (waits != 0) return who + std::to_string(waits) + " requests wait for peers";
   }
   const auto region = serving_->catalog().open<region::RegionObject>(kPeerWorldRegion);
