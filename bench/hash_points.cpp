@@ -84,7 +84,7 @@ PointSample write_answers(FabricServer& server, std::uint32_t signal_every, std:
   fabric::PostQueue posts(kDepth, signal_every);
   posts.attach(*client.pair);
   std::array<std::byte, kAnswerBytes> answer{};
-  std::array<fabric::Completion, kDepth> told;
+  std::array<fabric::Completion, kDepth> completed;
   std::uint64_t added = 0;
   std::uint64_t ended = 0;
   const base::Stopwatch watch;
@@ -96,8 +96,8 @@ PointSample write_answers(FabricServer& server, std::uint32_t signal_every, std:
       ++added;
     }
     if (posts.waits()) posts.ring();
-    const std::size_t count = client.queue->poll(told);
-    for (std::size_t i = 0; i < count; ++i) posts.completed(told[i]);
+    const std::size_t count = client.queue->poll(completed);
+    for (std::size_t i = 0; i < count; ++i) posts.completed(completed[i]);
     for (const fabric::PostQueue::Ended& end : posts.ends()) {
       if (end.how != fabric::PostEnd::done) throw std::runtime_error("a WRITE failed");
       ++ended;

@@ -3,11 +3,12 @@
 // say.
 #pragma once
 
+#include <CLI/CLI.hpp>
+
 #include <expected>
 #include <optional>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "espalier/embedding_table.hpp"
 #include "tools/commands.hpp"
 #include "tools/environment.hpp"
