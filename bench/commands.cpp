@@ -522,16 +522,11 @@ void add_inference(CLI::App& app, const Output& output, cmdline::Action& chosen)
       *app.add_subcommand("inference", "bags of rows of an embedding table, reduced to sums");
   const auto options = std::make_shared<InferenceOptions>();
   add_choices(command, "--target", options->targets, parse_inference_target,
-              "lines, merci, embedded, node; of a category merci-grouped, grouped, grouped-node; "
-              "all by default");
-  command
-      .add_option("--category", options->category,
-                  "of reviews, in place of --rows and --length: sports, clothing, electronics, "
-                  "home-kitchen, office, books")
+              "lines, merci, embedded, node, merci-grouped, grouped, grouped-node; all by default");
+  command.add_option("--category", options->category, "of reviews: sports, office, books ...")
       ->option_text("TEXT");
   add_number(command, "--scale", options->scale, "part of the category's items, up to 1");
-  add_numbers(command, "--ratio", options->ratios,
-              "memory of groups in parts of the rows'; 0.25 by default");
+  add_numbers(command, "--ratio", options->ratios, "memory of groups, of rows; 0.25 by default");
   add_choices(command, "--type", options->types, parse_embedding_type,
               "fp32, fp16, bf16, int8; fp32 by default");
   add_numbers(command, "--length", options->lengths, "rows of a bag; 50 by default");

@@ -27,7 +27,6 @@ namespace {
 using embedding::Communities;
 using embedding::GroupLists;
 using embedding::QueryLists;
-using embedding::ReadRows;
 
 /// Of lists without others that are held out: each fifth, by the seed.
 constexpr std::uint64_t kHeldOutOf = 5;
@@ -157,7 +156,8 @@ Outcome<GroupLists> make_groups(Environment& environment, const BuildOptions& op
 }
 
 void report_groups(Environment& environment, const BuildOptions& options, const BuildTable& on,
-                   const GroupLists& groups, const EmbeddingStats& now, const ReadRows& read) {
+                   const GroupLists& groups, const EmbeddingStats& now,
+                   const embedding::ReadRows& read) {
   const std::uint64_t bytes = on.rows * on.table.row_bytes();
   const double of_groups = static_cast<double>(groups.sums()) * on.table.options().dimension +
                            static_cast<double>(on.rows + groups.rows.size());

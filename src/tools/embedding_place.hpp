@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "espalier/embedding_table.hpp"
 #include "tools/commands.hpp"
 #include "tools/environment.hpp"
