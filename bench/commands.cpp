@@ -503,8 +503,8 @@ void add_hash(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   add_list(command, "--experiment", options->experiments,
            hash_experiment_names() + "; by default all");
   add_choices(command, "--target", options->targets, parse_hash_target,
-              "embedded, unix, rings-write, rings-send, device, one-sided, one-sided-cold, absl, "
-              "boost, memcached; by default those that are there");
+              "embedded, unix, rings-write, rings-send, device, absl, boost, memcached; by default "
+              "those that are there");
   add_numbers(command, "--batches", options->batches,
               "requests in flight (batches); 1,2,4,8,16,32,64 by default");
   add_number(command, "--keys", options->pairs, "pairs of 16 and 48 bytes");
@@ -522,13 +522,11 @@ void add_inference(CLI::App& app, const Output& output, cmdline::Action& chosen)
       *app.add_subcommand("inference", "bags of rows of an embedding table, reduced to sums");
   const auto options = std::make_shared<InferenceOptions>();
   add_choices(command, "--target", options->targets, parse_inference_target,
-              "lines, merci, embedded, node, merci-grouped, grouped, grouped-node; by default all");
-  command
-      .add_option("--category", options->category,
-                  "of reviews: sports, clothing, electronics, home-kitchen, office, books")
+              "lines, merci, embedded, node, merci-grouped, grouped, grouped-node; all by default");
+  command.add_option("--category", options->category, "of reviews: sports, office, books ...")
       ->option_text("TEXT");
   add_number(command, "--scale", options->scale, "part of the category's items, up to 1");
-  add_numbers(command, "--ratio", options->ratios, "memory of groups by rows'; 0.25 by default");
+  add_numbers(command, "--ratio", options->ratios, "memory of groups, of rows; 0.25 by default");
   add_choices(command, "--type", options->types, parse_embedding_type,
               "fp32, fp16, bf16, int8; fp32 by default");
   add_numbers(command, "--length", options->lengths, "rows of a bag; 50 by default");

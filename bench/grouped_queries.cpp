@@ -32,14 +32,14 @@ QuerySet ReviewData::queries(std::uint64_t bags) const {
   std::uint64_t all = 0;
   for (std::size_t i = 0; i < lists.size(); ++i) up_to[i] = all += lists.weight(i);
   base::Random random(shape_.seed);
-  QuerySet queries;
+  QuerySet drawn;
   for (std::uint64_t bag = 0; bag < bags && all != 0; ++bag) {
     const auto at = std::ranges::upper_bound(up_to, random.below(all)) - up_to.begin();
     const auto ids = lists.list(static_cast<std::size_t>(at));
-    queries.ids.insert(queries.ids.end(), ids.begin(), ids.end());
-    queries.ends.push_back(queries.ids.size());
+    drawn.ids.insert(drawn.ids.end(), ids.begin(), ids.end());
+    drawn.ends.push_back(drawn.ids.size());
   }
-  return queries;
+  return drawn;
 }
 
 const embedding::GroupLists& ReviewData::groups(double ratio) {
@@ -95,27 +95,27 @@ std::vector<std::uint32_t> MerciGrouped::renumbered(std::span<const std::uint32_
   return numbers;
 }
 
-void MerciGrouped::flush(std::vector<float>& sum) {
+void MerciGrouped::flush(std::vector<float>& into) {
   for (std::size_t i = 0; i < buffer_.size(); ++i) {
     if (i + 2 < buffer_.size()) __builtin_prefetch(buffer_[i + 2]->data());
     const std::vector<float>& row = *buffer_[i];
-    for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += row[c];
+    for (std::size_t c = 0; c < into.size(); ++c) into[c] += row[c];
   }
   taken_ += buffer_.size();
   buffer_.clear();
 }
 
-void MerciGrouped::take(const std::vector<float>& row, std::vector<float>& sum) {
-  if (buffer_.size() == kBuffer) flush(sum);
+void MerciGrouped::take(const std::vector<float>& row, std::vector<float>& into) {
+  if (buffer_.size() == kBuffer) flush(into);
   buffer_.push_back(&row);
 }
 
-std::uint64_t MerciGrouped::sum(const std::vector<std::uint32_t>& query, std::vector<float>& sum) {
-  std::ranges::fill(sum, 0.0F);
+std::uint64_t MerciGrouped::sum(const std::vector<std::uint32_t>& query, std::vector<float>& into) {
+  std::ranges::fill(into, 0.0F);
   taken_ = 0;
   for (std::size_t i = 0; i < query.size();) {
     if ((query[i] & embedding::kPlaceBit) == 0) {
-      take(alone_[query[i++]], sum);
+      take(alone_[query[i++]], into);
       continue;
     }
     const std::uint32_t group = embedding::group_of_place(query[i]);
@@ -123,9 +123,9 @@ std::uint64_t MerciGrouped::sum(const std::vector<std::uint32_t>& query, std::ve
     for (; i < query.size() && embedding::group_of_place(query[i]) == group; ++i) {
       mask |= embedding::bit_of_place(query[i]);
     }
-    take(sums_[begins_[group & ~(embedding::kPlaceBit >> 3)] + mask - 1], sum);
+    take(sums_[begins_[group & ~(embedding::kPlaceBit >> 3)] + mask - 1], into);
   }
-  flush(sum);
+  flush(into);
   return taken_;
 }
 

@@ -25,9 +25,7 @@ struct QuerySet {
   std::vector<std::uint32_t> ids;
   std::vector<std::uint64_t> ends;
 
-  [[nodiscard]] std::uint64_t begin(std::uint64_t bag) const {
-    return bag == 0 ? 0 : ends[bag - 1];
-  }
+  [[nodiscard]] std::uint64_t begin(std::uint64_t i) const { return i == 0 ? 0 : ends[i - 1]; }
   [[nodiscard]] std::span<const std::uint32_t> bag(std::uint64_t i) const {
     return std::span(ids).subspan(begin(i), ends[i] - begin(i));
   }
@@ -63,14 +61,14 @@ class MerciGrouped {
   /// Ids as this table numbers them, ascending: done once, before anything is measured.
   [[nodiscard]] std::vector<std::uint32_t> renumbered(std::span<const std::uint32_t> ids) const;
   /// Returns how many rows it took.
-  std::uint64_t sum(const std::vector<std::uint32_t>& query, std::vector<float>& sum);
+  std::uint64_t sum(const std::vector<std::uint32_t>& query, std::vector<float>& into);
 
  private:
   /// MERCI's buffer of rows to read.
   static constexpr std::size_t kBuffer = 512;
 
-  void flush(std::vector<float>& sum);
-  void take(const std::vector<float>& row, std::vector<float>& sum);
+  void flush(std::vector<float>& into);
+  void take(const std::vector<float>& row, std::vector<float>& into);
 
   const embedding::MemoNumbering numbering_;
   std::vector<std::uint32_t> numbers_;  // of each row

@@ -55,7 +55,9 @@ TEST(RunInference, GroupsComeToTheSameSumsAndReadFewerRows) {
     const double of_rows = line.at("rows_saved").get<double>();
     double& before = saved[line.at("ratio") == 0.5 ? 1 : 0];
     EXPECT_GT(of_rows, 0);
-    if (before != 0) EXPECT_NEAR(of_rows, before, 1e-9) << "all ways read the same rows";
+    if (before != 0) {
+      EXPECT_NEAR(of_rows, before, 1e-9) << "all ways read the same rows";
+    }
     before = of_rows;
   }
   EXPECT_GT(saved[1], saved[0]);
