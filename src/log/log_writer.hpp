@@ -72,6 +72,8 @@ class LogWriter final : public catalog::RedoSink {
   [[nodiscard]] std::uint64_t durable() const { return acknowledgements_.durable(); }
   [[nodiscard]] RecordRoom& room() { return room_; }
   [[nodiscard]] RecordQueue& queue() { return queue_; }
+  /// How often the log was opened, this time included.
+  [[nodiscard]] std::uint64_t incarnation() const { return maker_.incarnation(); }
   [[nodiscard]] const SegmentList& segments() const { return segments_; }
   /// Of the files of its segments, those that are not full yet included. Cost: a lock.
   [[nodiscard]] std::uint64_t bytes() const { return segments_.count() * options_.segment_bytes; }
