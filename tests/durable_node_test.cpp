@@ -137,6 +137,31 @@ TEST_F(NodeWithData, ACheckpointStandsForTheLogBeforeIt) {
   EXPECT_EQ(store.sequence("counter", 1), 5u);
 }
 
+// The thread that makes it copies objects of the store that goes.
+TEST_F(NodeWithData, IsStoppedWhileACheckpointIsMade) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  constexpr int kValues = 60;
+  {
+    Store store = connect();
+    auto map = *store.open_map("default");
+    for (int i = 0; i < kValues; ++i) {
+      ASSERT_TRUE(map.put("key" + std::to_string(i), std::string(100'000, 'x')));
+      ASSERT_TRUE(store.create_sequencer("numbers" + std::to_string(i), 0));
+    }
+  }
+  for (int times = 0; times < 4; ++times) {
+    node_->checkpoints()->request();
+    if (times % 2 != 0) std::this_thread::yield();
+    ASSERT_NO_FATAL_FAILURE(start());
+    Store store = connect();
+    const auto map = *store.open_map("default");
+    for (int i = 0; i < kValues; ++i) {
+      ASSERT_TRUE(*map.get("key" + std::to_string(i))) << i;
+      ASSERT_TRUE(store.open_sequencer("numbers" + std::to_string(i))) << i;
+    }
+  }
+}
+
 TEST_F(NodeWithData, AFolderIsOneNodes) {
   ASSERT_NO_FATAL_FAILURE(start());
   config_.node.socket = (folder_ / "other").string();

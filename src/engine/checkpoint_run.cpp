@@ -15,6 +15,7 @@ LogResult<std::unique_ptr<CheckpointRun>> CheckpointRun::begin(const Terms& term
     log::CheckpointTerms file;
     file.store = terms.store;
     file.sequence = run->sequence();
+    file.incarnation = terms.log.incarnation();
     file.write_bytes = terms.write_bytes;
     auto writer = log::CheckpointWriter::begin(terms.folder, file);
     if (!writer) return std::unexpected(writer.error());

@@ -24,7 +24,8 @@ enum class Bug : std::uint8_t {
   hop_place_kept,         // a place is not given back when its request has ended
 
   // Of copies of objects (object_copy.hpp).
-  copy_waits_for_nothing,  // of records before it that are not visible yet
+  copy_waits_for_nothing,       // of records before it that are not visible yet
+  copy_of_dropped_object_open,  // it does not say that what it has by half was dropped
 };
 
 using base::planted;

@@ -4,10 +4,18 @@
 #include <new>
 #include <utility>
 
-#include "base/assert.hpp"
-#include "catalog/object_redo.hpp"
+#include "engine/planted_engine_bugs.hpp"
+#include "engine/redo_target.hpp"
 
 namespace espalier::offload {
+namespace {
+
+void add_dropped(CopyPiece& piece, const catalog::DroppedObject& object) {
+  const auto room = piece.add(sizeof(catalog::RedoHead));
+  if (!room.empty()) catalog::write_dropped(room, object);
+}
+
+}  // namespace
 
 // The sequence comes first: what is recorded from now on is applied behind the copy.
 StoreCopy::StoreCopy(Services& services, std::span<const Kind> own)
@@ -16,8 +24,8 @@ StoreCopy::StoreCopy(Services& services, std::span<const Kind> own)
   given_ = there.given;
   given_said_ = given_ == 0 || (!there.entries.empty() && there.entries.back()->id == given_);
   made_ = std::move(there.entries);
-  ids_.reserve(made_.size());
-  for (const catalog::EntryPointer& entry : made_) ids_.push_back(entry->id);
+  objects_.reserve(made_.size());
+  for (const catalog::EntryPointer& entry : made_) objects_.push_back({entry->kind, entry->id});
 }
 
 Result<CopyStep> StoreCopy::next(CopyPiece& piece) {
@@ -34,13 +42,14 @@ Result<CopyStep> StoreCopy::go_on(CopyPiece& piece) {
   add_made(piece);
   while (!piece.full()) {
     if (!copy_) {
-      const auto begun = begin_next();
+      const auto begun = begin_next(piece);
       if (!begun) return std::unexpected(begun.error());
       if (!*begun) return CopyStep::done;
+      continue;
     }
     const auto step = copy_->next(piece);
     if (!step) return step;
-    if (*step == CopyStep::done) copy_.reset();
+    if (*step == CopyStep::done) end_copy(piece);
     if (*step == CopyStep::wait) return piece.empty() ? CopyStep::wait : CopyStep::more;
   }
   return CopyStep::more;
@@ -59,15 +68,30 @@ void StoreCopy::add_made(CopyPiece& piece) {
   given_said_ = true;
   // The highest id names no object any more, and never will another. Of which kind that one was
   // does not matter.
-  const auto room = piece.add(sizeof(catalog::RedoHead));
-  if (!room.empty()) catalog::write_dropped(room, {ObjectKind::map, given_});
+  add_dropped(piece, {ObjectKind::map, given_});
 }
 
-Result<bool> StoreCopy::begin_next() {
-  while (next_object_ < ids_.size()) {
-    const catalog::EntryPointer entry = services_.catalog().find_any(ids_[next_object_++]);
-    if (entry == nullptr) continue;  // dropped, and there is a record of it
-    const KindRedo* const redo = redo_of(entry->kind);
+// The log has a record of it, perhaps far behind others of the object, and of these a table takes
+// none whose rows do not go on where its own end. So the copy says itself that the object is gone,
+// and those are left out. The record of the drop is below the copy's end: it was handed over before
+// the object could be missed.
+void StoreCopy::end_copy(CopyPiece& piece) {
+  copy_.reset();
+  if (!std::exchange(copies_object_, false)) return;
+  const catalog::DroppedObject& object = objects_[next_object_ - 1];
+  if (services_.catalog().find_any(object.id) != nullptr) return;
+  if (!planted(Bug::copy_of_dropped_object_open)) add_dropped(piece, object);
+}
+
+Result<bool> StoreCopy::begin_next(CopyPiece& piece) {
+  if (next_object_ < objects_.size()) {
+    const catalog::EntryPointer entry = services_.catalog().find_any(objects_[next_object_++].id);
+    copies_object_ = true;
+    if (entry == nullptr) {
+      end_copy(piece);
+      return true;
+    }
+    const KindRedo* const redo = redo_of(entry->kind, own_);
     if (redo == nullptr || redo->copy == nullptr) {
       return fail(Code::unsupported, static_cast<std::uint32_t>(entry->kind));
     }
@@ -85,15 +109,6 @@ Result<bool> StoreCopy::begin_next() {
     return true;
   }
   return false;
-}
-
-const KindRedo* StoreCopy::redo_of(ObjectKind objects) const {
-  for (const auto kinds : {all_kinds(), own_}) {
-    for (const Kind& kind : kinds) {
-      if (kind.objects == objects) return kind.redo;
-    }
-  }
-  return nullptr;
 }
 
 }  // namespace espalier::offload

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "catalog/catalog.hpp"
+#include "catalog/object_redo.hpp"
 #include "engine/object_copy.hpp"
 #include "engine/registry.hpp"
 #include "engine/services.hpp"
@@ -34,23 +35,26 @@ class StoreCopy {
   Result<CopyStep> next(CopyPiece& piece);
 
  private:
-  [[nodiscard]] const KindRedo* redo_of(ObjectKind objects) const;
   void add_made(CopyPiece& piece);
   Result<CopyStep> go_on(CopyPiece& piece);
-  /// Begins with the next object, or with the next kind's others. False: that was all.
-  Result<bool> begin_next();
+  /// Begins with the next object, or with the next kind's others; of an object that was dropped it
+  /// says so instead. False: that was all.
+  Result<bool> begin_next(CopyPiece& piece);
+  /// Ends the copy of an object: what was dropped meanwhile is perhaps copied by half.
+  void end_copy(CopyPiece& piece);
 
   Services& services_;
   const std::span<const Kind> own_;
   std::uint64_t sequence_;
-  std::vector<catalog::EntryPointer> made_;  // whose records that they were made are to come
-  std::vector<std::uint32_t> ids_;
+  std::vector<catalog::EntryPointer> made_;      // whose records that they were made are to come
+  std::vector<catalog::DroppedObject> objects_;  // by their ids, whether they are dropped or not
   std::uint32_t given_ = 0;
   bool given_said_ = false;
   std::size_t next_made_ = 0;
   std::size_t next_object_ = 0;
   std::size_t next_kind_ = 0;
   std::unique_ptr<ObjectCopy> copy_;
+  bool copies_object_ = false;  // the last one of objects_ that was begun
 };
 
 }  // namespace espalier::offload

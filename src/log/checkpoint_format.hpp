@@ -8,10 +8,10 @@
 //   +-------+---------+----------+-------+--------+----------+---------+---------+------------
 //   | magic | version | reserved | store | number | sequence | through | records | blocks end
 //   +-------+---------+----------+-------+--------+----------+---------+---------+------------
-//     64     72         76    80
-//   +------+----------+-----+
-//   | salt | reserved | crc |
-//   +------+----------+-----+
+//     64     72            80         84    88
+//   +------+-------------+----------+-----+
+//   | salt | incarnation | reserved | crc |
+//   +------+-------------+----------+-----+
 //
 // Blocks are those of a segment (log/format.hpp); their records are numbered from 1.
 //
@@ -45,10 +45,11 @@ struct CheckpointHeader {
   std::uint64_t records;       // how many it has
   std::uint64_t blocks_end;    // where its blocks end; what is behind does not count
   std::uint64_t salt;          // random
+  std::uint64_t incarnation;   // of the log that was open when it was made
   std::uint32_t reserved_too;  // 0
   std::uint32_t crc;           // CRC-32C of all before it
 };
-static_assert(sizeof(CheckpointHeader) == 80 && offsetof(CheckpointHeader, version) == 8);
+static_assert(sizeof(CheckpointHeader) == 88 && offsetof(CheckpointHeader, version) == 8);
 static_assert(offsetof(CheckpointHeader, reserved) == 12 &&
               offsetof(CheckpointHeader, store) == 16);
 static_assert(offsetof(CheckpointHeader, number) == 24 &&
@@ -57,8 +58,9 @@ static_assert(offsetof(CheckpointHeader, through) == 40 &&
               offsetof(CheckpointHeader, records) == 48);
 static_assert(offsetof(CheckpointHeader, blocks_end) == 56 &&
               offsetof(CheckpointHeader, salt) == 64);
-static_assert(offsetof(CheckpointHeader, reserved_too) == 72 &&
-              offsetof(CheckpointHeader, crc) == 76);
+static_assert(offsetof(CheckpointHeader, incarnation) == 72);
+static_assert(offsetof(CheckpointHeader, reserved_too) == 80 &&
+              offsetof(CheckpointHeader, crc) == 84);
 static_assert(std::has_unique_object_representations_v<CheckpointHeader>);
 
 [[nodiscard]] inline std::uint32_t checksum_of(const CheckpointHeader& header) {

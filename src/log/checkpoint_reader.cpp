@@ -128,8 +128,8 @@ std::expected<CheckpointHeader, LogFault> read_checkpoint_header(std::span<const
   const bool right = header.reserved == 0 && header.reserved_too == 0 && header.number == number &&
                      header.sequence != 0 && header.sequence < kSequenceMax &&
                      header.through < kSequenceMax && header.through + 1 >= header.sequence &&
-                     header.records < kSequenceMax && header.blocks_end >= kBlocksBegin &&
-                     header.blocks_end % kUnitBytes == 0;
+                     header.incarnation < kSequenceMax && header.records < kSequenceMax &&
+                     header.blocks_end >= kBlocksBegin && header.blocks_end % kUnitBytes == 0;
   if (!right) return std::unexpected(LogFault::checkpoint);
   return header;
 }

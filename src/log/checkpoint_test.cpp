@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +34,7 @@ struct CheckpointTest : ::testing::Test {
     CheckpointTerms terms;
     terms.store = kSomeNode;
     terms.sequence = sequence;
+    terms.incarnation = 1;
     terms.block_bytes_max = kUnitBytes;
     terms.write_bytes = 2 * kUnitBytes;
     auto writer = CheckpointWriter::begin(folder, terms);
@@ -80,14 +82,15 @@ TEST_F(CheckpointTest, TheHeaderIsAsTheDocumentSays) {
   header.records = 8;
   header.blocks_end = 0x2000;
   header.salt = 0x1817161514131211;
+  header.incarnation = 0x0a0b;
   header.crc = checksum_of(header);
   std::string bytes(reinterpret_cast<const char*>(&header), sizeof header);
   std::string golden(std::string_view(
       "SESPCKP\0\1\0\0\0\0\0\0\0\x22\x11\0\0\0\0\0\0\3\0\0\0\0\0\0\0\5\4\0\0\0\0\0\0"
       "\7\6\0\0\0\0\0\0\x8\0\0\0\0\0\0\0\0\x20\0\0\0\0\0\0\x11\x12\x13\x14\x15\x16\x17\x18"
-      "\0\0\0\0",
-      76));
-  EXPECT_EQ(bytes.substr(0, 76), golden);
+      "\x0b\x0a\0\0\0\0\0\0\0\0\0\0",
+      84));
+  EXPECT_EQ(bytes.substr(0, 84), golden);
   const std::uint32_t crc = base::crc32c(bytes_of_text(golden));
   EXPECT_EQ(header.crc, crc);
 }
@@ -223,12 +226,14 @@ struct CheckpointedLog : CheckpointTest {
     }
     ASSERT_GT((*log)->writer().segments().count(), 3u);
   }
-  LogResult<std::unique_ptr<Log>> open() {
+  LogResult<std::unique_ptr<Log>> open(std::optional<std::uint64_t> accepts_from = {}) {
     first = 0;
     last = 0;
     of_checkpoint.clear();
+    LogOptions options = small_options();
+    options.recovery.accept_loss_from = accepts_from;
     return Log::open(
-        folder, small_options(),
+        folder, options,
         [&](std::uint64_t sequence, std::span<const std::byte> record) -> Result<void> {
           if (sequence == 0) {
             of_checkpoint.emplace_back(reinterpret_cast<const char*>(record.data()), record.size());
@@ -244,6 +249,49 @@ struct CheckpointedLog : CheckpointTest {
     auto log = open();
     ASSERT_TRUE(log);
     ASSERT_TRUE((*log)->writer().remove_below(sequence));
+  }
+  /// Takes the blocks of the segment that begins at this sequence.
+  void empty_segment_at(std::uint64_t sequence) {
+    for (const std::string& name : names()) {
+      if (!segment_of(name, kInUse)) continue;
+      std::vector<std::byte> bytes = folder.bytes(name);
+      SegmentHeader header{};
+      std::memcpy(&header, bytes.data(), sizeof header);
+      if (header.first_sequence != sequence) continue;
+      std::fill(bytes.begin() + kBlocksBegin, bytes.end(), std::byte{0});
+      folder.put(name, bytes);
+    }
+  }
+  void remove_segments() {
+    for (const std::string& name : names()) {
+      if (segment_of(name, kInUse)) {
+        ASSERT_TRUE(folder.remove(name));
+      }
+    }
+    ASSERT_TRUE(folder.sync());
+  }
+  /// The loss of what begins at this sequence is named, accepted once, and never met again.
+  void expect_accepted_once(std::uint64_t sequence, LogFault fault) {
+    const auto refused = open();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().fault, fault);
+    ASSERT_EQ(refused.error().sequence, sequence);
+    std::uint64_t written = 0;
+    {
+      const auto log = open(sequence);
+      ASSERT_TRUE(log) << message(log.error());
+      ASSERT_TRUE((*log)->recovered().cut);
+      EXPECT_TRUE((*log)->recovered().cut->accepted);
+      written = append((*log)->writer(), "again");
+      ASSERT_TRUE((*log)->writer().flush());
+    }
+    EXPECT_EQ(written, sequence);
+    for (int times = 0; times < 2; ++times) {
+      const auto log = open();
+      ASSERT_TRUE(log) << message(log.error());
+      EXPECT_EQ(last, written);
+      EXPECT_EQ(of_checkpoint, std::vector<std::string>{"x"});
+    }
   }
   void damage(std::uint64_t number) { folder.flip(file_of(number), kUnitBytes + 100, 3); }
 
@@ -310,6 +358,68 @@ TEST_F(CheckpointedLog, ALogThatEndsBeforeTheCheckpointDidIsDamaged) {
   ASSERT_FALSE(log);
   EXPECT_EQ(log.error().fault, LogFault::hole);
   EXPECT_EQ(log.error().sequence, 11u);
+}
+
+TEST_F(CheckpointedLog, ALossBelowItsEndIsAcceptedOnceForAll) {
+  write_log();
+  make({"x"}, 6, 9);
+  empty_segment_at(8);
+  expect_accepted_once(8, LogFault::hole);
+}
+
+// A bit of the last block, or none of its bytes: only the checkpoint shows that it was durable.
+TEST_F(CheckpointedLog, ALossThatOnlyItsEndShowsIsAcceptedOnceForAll) {
+  write_log();
+  make({"x"}, 6, 10);
+  empty_segment_at(10);
+  expect_accepted_once(10, LogFault::hole);
+}
+
+TEST_F(CheckpointedLog, TheLossOfAllSegmentsIsAcceptedOnceForAll) {
+  for (const std::uint64_t through : {5, 8}) {
+    write_log();
+    make({"x"}, 6, through);
+    remove_segments();
+    expect_accepted_once(6, LogFault::begins_late);
+    for (const std::string& name : names()) ASSERT_TRUE(folder.remove(name));
+    ASSERT_TRUE(folder.sync());
+  }
+}
+
+// What a later checkpoint says was durable was so after that loss.
+TEST_F(CheckpointedLog, ALossBelowTheEndOfALaterCheckpointIsNoticed) {
+  write_log();
+  make({"x"}, 6, 9);
+  empty_segment_at(8);
+  ASSERT_TRUE(open(8));
+  CheckpointTerms terms;
+  terms.store = kSomeNode;
+  terms.sequence = 8;
+  {
+    const auto log = open();
+    ASSERT_TRUE(log);
+    terms.incarnation = (*log)->writer().incarnation();
+    append((*log)->writer(), "again");
+    ASSERT_TRUE((*log)->writer().flush());
+    auto writer = CheckpointWriter::begin(folder, terms);
+    ASSERT_TRUE(writer);
+    ASSERT_TRUE((*writer)->finish(8));
+  }
+  empty_segment_at(8);
+  const auto log = open();
+  ASSERT_FALSE(log);
+  EXPECT_EQ(log.error().fault, LogFault::hole);
+  EXPECT_EQ(log.error().sequence, 8u);
+}
+
+TEST_F(CheckpointTest, NoneComesBehindTheHighestNumber) {
+  folder.put(file_of(~std::uint64_t{0}), std::vector<std::byte>(kUnitBytes));
+  CheckpointTerms terms;
+  terms.store = kSomeNode;
+  const auto writer = CheckpointWriter::begin(folder, terms);
+  ASSERT_FALSE(writer);
+  EXPECT_EQ(writer.error().fault, LogFault::checkpoint);
+  EXPECT_EQ(writer.error().file, file_of(~std::uint64_t{0}));
 }
 
 TEST_F(CheckpointedLog, ACheckpointWithoutItsLogIsRefused) {

@@ -17,6 +17,8 @@ namespace {
 
 // At most so much space is taken ahead of what is written.
 constexpr std::uint64_t kAheadBytes = std::uint64_t{16} << 20;
+// No checkpoint has it, for none would come behind it.
+constexpr std::uint64_t kCheckpointNumberMax = ~std::uint64_t{0};
 
 }  // namespace
 
@@ -26,6 +28,7 @@ CheckpointWriter::CheckpointWriter(LogFolder& folder, const CheckpointTerms& ter
   header_.version = kCheckpointVersion;
   header_.store = terms.store;
   header_.sequence = terms.sequence;
+  header_.incarnation = terms.incarnation;
 }
 
 LogResult<std::unique_ptr<CheckpointWriter>> CheckpointWriter::begin(LogFolder& folder,
@@ -58,6 +61,10 @@ LogResult<void> CheckpointWriter::open() {
     header_.number = std::max(header_.number, *number);
     if (!unfinished) continue;
     if (const auto removed = folder_.remove(name); !removed) return failed(removed.error());
+  }
+  if (header_.number == kCheckpointNumberMax) {
+    const std::string name = numbered_name(kCheckpointBegin, header_.number, kWhole);
+    return log_fail({Code::corrupt, 0, 0}, LogFault::checkpoint, name, 0, terms_.sequence);
   }
   ++header_.number;
   if (::getrandom(&header_.salt, sizeof header_.salt, 0) != sizeof header_.salt) {

@@ -20,7 +20,8 @@ namespace espalier::log {
 
 struct CheckpointTerms {
   std::uint64_t store = 0;
-  std::uint64_t sequence = 1;  // records of the log from here on will be applied over it
+  std::uint64_t sequence = 1;     // records of the log from here on will be applied over it
+  std::uint64_t incarnation = 0;  // of the log
   std::size_t block_bytes_max = std::size_t{256} << 10;
   std::size_t write_bytes = std::size_t{1} << 20;
 };
@@ -28,7 +29,7 @@ struct CheckpointTerms {
 class CheckpointWriter {
  public:
   /// Begins one, with a number above those that are there; what others have left unfinished goes.
-  /// Errors: system, no_memory. Requires: the folder is this process's, and no other is made.
+  /// Errors: system, no_memory; checkpoint (one has the highest number). Requires: the folder is this process's, and no other is made.
   [[nodiscard]] static LogResult<std::unique_ptr<CheckpointWriter>> begin(
       LogFolder& folder, const CheckpointTerms& terms);
   CheckpointWriter(const CheckpointWriter&) = delete;

@@ -43,6 +43,7 @@ LogResult<Recovered> recover_all(LogFolder& folder, RecoveryTerms terms, const A
     terms.from = found->newest->sequence;
     if (planted(Bug::overlap_skipped)) terms.from = found->newest->through + 1;
     terms.through = found->newest->through;
+    terms.incarnation = found->newest->incarnation;
     if (auto read = read_checkpoint(folder, *found->newest, apply); !read) {
       return std::unexpected(read.error());
     }

@@ -72,9 +72,13 @@ class LogWriter final : public catalog::RedoSink {
   [[nodiscard]] std::uint64_t durable() const { return acknowledgements_.durable(); }
   [[nodiscard]] RecordRoom& room() { return room_; }
   [[nodiscard]] RecordQueue& queue() { return queue_; }
+  /// How often the log was opened, this time included.
+  [[nodiscard]] std::uint64_t incarnation() const { return maker_.incarnation(); }
   [[nodiscard]] const SegmentList& segments() const { return segments_; }
   /// Of the files of its segments, those that are not full yet included. Cost: a lock.
   [[nodiscard]] std::uint64_t bytes() const { return segments_.count() * options_.segment_bytes; }
+  /// Whether nothing more is taken before segments are removed. Thread: any.
+  [[nodiscard]] bool is_at_bound() const { return room_.is_paused(); }
   /// Bytes of blocks that it has written. Thread: any.
   [[nodiscard]] std::uint64_t written_bytes() const { return written_bytes_; }
 

@@ -70,6 +70,7 @@ class RecordRoom {
 
   /// Gives no room meanwhile.
   void pause(bool paused) noexcept;
+  [[nodiscard]] bool is_paused() const { return paused_; }
   /// There is no more room from now on, with this error.
   void refuse(Error error) noexcept;
 

@@ -26,7 +26,14 @@ struct Entry {
 class Recovery {
  public:
   Recovery(LogFolder& folder, const RecoveryTerms& terms, const ApplyRecord& apply)
-      : folder_(folder), terms_(terms), apply_(apply), expected_(terms.from) {}
+      : folder_(folder),
+        terms_(terms),
+        apply_(apply),
+        expected_(terms.from),
+        wanted_(std::max(terms.from, terms.through + 1)) {
+    // Where all segments are lost, the next is of a later incarnation all the same.
+    result_.next_incarnation = terms.incarnation + 1;
+  }
 
   LogResult<Recovered> run() {
     if (auto found = find_segments(); !found) return std::unexpected(found.error());
@@ -110,6 +117,8 @@ class Recovery {
     // again once the header of the segment that was begun then is damaged.
     const bool was_lost = first > entry.limit || (first == entry.limit && entry.limit_after_loss);
     if (stopped_ || was_lost) return give_up(entry);
+    const bool is_later = entry.header->incarnation > terms_.incarnation;
+    if (entry.header->after_loss != 0 && is_later) wanted_ = terms_.from;
     const bool is_before = !begun_ && entry.limit <= terms_.from;
     if (!is_before && first < entry.limit) {
       if (!begun_ && first <= terms_.from) expected_ = first;
@@ -206,8 +215,9 @@ class Recovery {
     if (was_durable && !accepts_loss()) return fault(LogFault::hole, entry, offset);
     if (was_durable) {
       stop_at(entry, offset);
-    } else if (torn) {
-      result_.cut = LogEnd{entry.file, offset, expected_, false};
+    } else {
+      end_ = LogEnd{entry.file, offset, expected_, false};
+      if (torn) result_.cut = end_;
     }
     return {};
   }
@@ -215,23 +225,37 @@ class Recovery {
   [[nodiscard]] bool accepts_loss() const {
     return terms_.accept_loss_from && expected_ >= *terms_.accept_loss_from;
   }
-  void stop_at(const Entry& entry, std::uint64_t offset) {
+  void stop_at(const Entry& entry, std::uint64_t offset) { stop_at(entry.file, offset); }
+  void stop_at(const std::string& file, std::uint64_t offset) {
     stopped_ = true;
-    result_.cut = LogEnd{entry.file, offset, expected_, true};
+    result_.cut = LogEnd{file, offset, expected_, true};
   }
 
   LogResult<Recovered> finish() {
-    // A log keeps its last segment, whatever is removed: without any it is another folder's.
-    const std::uint64_t wanted = std::max(terms_.from, terms_.through + 1);
-    if (entries_.empty() && wanted > 1 && !accepts_loss()) {
-      return log_fail({Code::corrupt, 0, 0}, LogFault::begins_late, ".", 0, terms_.from);
-    }
-    if (expected_ < wanted && !entries_.empty() && !accepts_loss()) {
-      const std::string& file = entries_.back().file;
-      return log_fail({Code::corrupt, 0, 0}, LogFault::hole, file, 0, expected_);
+    if (expected_ < wanted_ || (entries_.empty() && wanted_ > 1)) {
+      if (auto ended = end_early(); !ended) return std::unexpected(ended.error());
     }
     result_.next_sequence = std::max(expected_, terms_.from);
     return std::move(result_);
+  }
+
+  /// The log ends before what a checkpoint wants of it, and perhaps nothing else shows that. It
+  /// keeps its last segment, whatever is removed: without any it is another folder's.
+  LogResult<void> end_early() {
+    if (stopped_) return {};
+    const std::string file = entries_.empty() ? "." : end_ ? end_->file : entries_.back().file;
+    const std::uint64_t offset = end_ ? end_->offset : 0;
+    if (!accepts_loss()) {
+      const LogFault fault = entries_.empty() ? LogFault::begins_late : LogFault::hole;
+      return log_fail({Code::corrupt, 0, 0}, fault, file, offset, expected_);
+    }
+    stop_at(file, offset);
+    const bool is_empty =
+        !result_.segments.empty() && result_.segments.back().first_sequence == expected_;
+    if (!is_empty) return {};
+    result_.lost.push_back(segment_name(result_.segments.back().number));
+    result_.segments.pop_back();
+    return {};
   }
 
   LogFolder& folder_;
@@ -239,8 +263,10 @@ class Recovery {
   const ApplyRecord& apply_;
   Recovered result_;
   std::vector<Entry> entries_;
+  std::optional<LogEnd> end_;  // where there was no block any more, last
   UnitBuffer buffer_;
   std::uint64_t expected_;  // the sequence of the record that comes
+  std::uint64_t wanted_;    // up to there the log must reach, at least
   bool begun_ = false;      // the first segment that counts was found
   bool stopped_ = false;    // a loss was accepted
 };

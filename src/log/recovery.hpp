@@ -9,6 +9,9 @@
 // Where a later segment begins at sequence n, a segment's records from n on do not count: an
 // earlier recovery cut them.
 //
+// What a checkpoint says was durable when it was made counts like a mark, until a loss is accepted
+// later than that: the segment that is begun then is of a later incarnation.
+//
 // Thread: one.
 #pragma once
 
@@ -31,7 +34,8 @@ struct RecoveryTerms {
   std::uint64_t from = 1;  // the first record that is wanted, as a checkpoint says
   /// Damage that concerns this sequence, or later ones, is passed: the log ends there.
   std::optional<std::uint64_t> accept_loss_from;
-  std::uint64_t through = 0;  // records up to here were durable, as a checkpoint says
+  std::uint64_t through = 0;      // records up to here were durable, as a checkpoint says
+  std::uint64_t incarnation = 0;  // of the log when that was made
 };
 
 /// Takes one record, in memory that is valid for the call and aligned to 8; sequence 0: of a

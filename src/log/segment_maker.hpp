@@ -34,6 +34,8 @@ class SegmentMaker {
         incarnation_(incarnation),
         next_segment_(next_segment) {}
 
+  /// That of all segments it makes.
+  [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
   /// Fills one ahead, if there is none. Errors: system; a later call begins again with another.
   [[nodiscard]] LogResult<void> prepare();
   /// A segment whose first record has this sequence. Requires: all before it are durable, or their

@@ -24,7 +24,8 @@ constexpr std::uint64_t kSecondNs = 1'000'000'000;
 
 CheckpointThread::CheckpointThread(Terms terms)
     : terms_(std::move(terms)),
-      due_bytes_(terms_.log_bytes - std::min(terms_.log_bytes, terms_.there_bytes)) {
+      due_bytes_(terms_.log_bytes - std::min(terms_.log_bytes, terms_.there_bytes)),
+      again_after_(terms_.again_after) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -44,7 +45,9 @@ void CheckpointThread::request() {
 }
 
 bool CheckpointThread::is_due() const {
-  return requested_ || terms_.of.log.written_bytes() >= due_bytes_;
+  if (requested_) return true;
+  if (base::monotonic_ns() < due_ns_) return false;
+  return terms_.of.log.written_bytes() >= due_bytes_ || terms_.of.log.is_at_bound();
 }
 
 void CheckpointThread::run() {
@@ -89,12 +92,18 @@ void CheckpointThread::make_one() {
 void CheckpointThread::finish(const CheckpointRun& made, std::uint64_t began_ns) {
   counts_.last_records = made.records();
   counts_.last_bytes = made.bytes();
-  counts_.last_ns = base::monotonic_ns() - began_ns;
+  const std::uint64_t now_ns = base::monotonic_ns();
+  counts_.last_ns = now_ns - began_ns;
   ++counts_.finished;
+  // Where that did not bring the log below its bound, the next one would not either at once.
+  again_after_ = terms_.again_after;
+  due_ns_ = now_ns + static_cast<std::uint64_t>(again_after_.count());
 }
 
 void CheckpointThread::fail(const log::LogError& error) {
   due_bytes_ = terms_.of.log.written_bytes() + terms_.again_bytes;
+  due_ns_ = base::monotonic_ns() + static_cast<std::uint64_t>(again_after_.count());
+  again_after_ = std::min(2 * again_after_, terms_.again_after_max);
   ++counts_.failed;
   if (!terms_.failed) return;
   try {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes checkpoints of a node's store while it serves (docs/design/checkpoints.md): one at a time,
-// by a thread of its own, whenever the log has grown by so much since the last one began.
+// by a thread of its own, whenever the log has grown by so much since the last one began, or is at
+// its bound: what writes wait for then is a checkpoint, and no growth of the log brings the next.
 //
 // Thread: any; one starts and destroys it.
 #pragma once
@@ -36,8 +37,11 @@ class CheckpointThread {
     /// One begins after so many bytes of the log; of what was there when it was opened, too.
     std::uint64_t log_bytes = 0;
     std::uint64_t there_bytes = 0;
-    /// One that fails is tried again after so many.
+    /// One that fails is tried again after so many, or where the log is at its bound; not before
+    /// so much time, which doubles with each that fails, up to the most.
     std::uint64_t again_bytes = 0;
+    std::chrono::nanoseconds again_after = std::chrono::seconds(1);
+    std::chrono::nanoseconds again_after_max = std::chrono::minutes(1);
     /// It writes no more in a second, so that the log has the disk, too.
     std::uint64_t bytes_per_s = std::uint64_t{128} << 20;
     /// Is told, by the thread, why one was not finished.
@@ -66,7 +70,10 @@ class CheckpointThread {
 
   const Terms terms_;
   CheckpointCounts counts_;
-  std::uint64_t due_bytes_;  // of what the log writes; the thread's
+  // The thread's:
+  std::uint64_t due_bytes_;  // of what the log writes
+  std::uint64_t due_ns_ = 0;
+  std::chrono::nanoseconds again_after_;
   std::mutex mutex_;
   std::condition_variable stopping_;
   bool stopped_ = false;                 // guarded by mutex_

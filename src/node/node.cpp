@@ -269,12 +269,13 @@ std::uint32_t Node::connections() const {
   return sum;
 }
 
-// Nobody looks any more, for numbers are those of workers; nobody comes any more; then workers end,
-// then what they shared.
+// Nobody looks any more, for numbers are those of workers; nobody comes any more, and no checkpoint
+// is made of objects that go; then workers end, then what they shared.
 Node::~Node() {
   http_.reset();
   if (services_) services_->numbers.set(nullptr);
   listener_.reset();
+  checkpoints_.reset();
   workers_.clear();
   audit_.reset();
   services_.reset();

@@ -61,5 +61,9 @@ TEST(CheckpointPlanted, CopyingBeforeWhatIsRecordedIsVisibleIsNoticed) {
   expect_noticed(offload::Bug::copy_waits_for_nothing);
 }
 
+TEST(CheckpointPlanted, ATableThatIsDroppedWhileItIsCopiedIsNoticed) {
+  expect_noticed(offload::Bug::copy_of_dropped_object_open, "a record cannot be applied");
+}
+
 }  // namespace
 }  // namespace espalier::test

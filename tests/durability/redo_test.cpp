@@ -318,6 +318,45 @@ TEST(RedoOfCopies, ACopyAndTheRecordsBehindItMakeTheSameStore) {
   }
 }
 
+// The records of its appends, which are applied behind the copy, go on behind rows that the copy
+// does not have.
+TEST(RedoOfCopies, ATableThatIsDroppedMeanwhileIsLeftOut) {
+  for (const bool is_begun : {false, true}) {
+    catalog::RecordingSink sink;
+    WholeStore store;
+    store.core.catalog.record_to(&sink);
+    const auto table =
+        table::create_table(store.core.catalog, store.core.pool, "t", table::append_schema());
+    ASSERT_TRUE(table);
+    ASSERT_TRUE((*table)->append(table::rows_of_append((*table)->schema(), 1, 100)));
+    offload::StoreCopy copy(store.services, {});
+    offload::CopyPiece piece(64);
+    WholeStore other;
+    const auto copy_some = [&] {
+      piece.clear();
+      const auto step = copy.next(piece);
+      piece.each([&](std::span<const std::byte> record) {
+        EXPECT_TRUE(other.apply({reinterpret_cast<const char*>(record.data()), record.size()}));
+        return true;
+      });
+      return step && *step == offload::CopyStep::more;
+    };
+    ASSERT_TRUE(copy_some());
+    ASSERT_TRUE(!is_begun || copy_some());
+    const auto copied = other.core.catalog.open<table::Table>("t");
+    ASSERT_TRUE(copied);
+    EXPECT_EQ((*copied)->rows() != 0, is_begun);
+    EXPECT_LT((*copied)->rows(), 100u);
+    ASSERT_TRUE((*table)->append(table::rows_of_append((*table)->schema(), 101, 10)));
+    ASSERT_TRUE(store.core.catalog.drop("t"));
+    for (int steps = 0; copy_some(); ++steps) ASSERT_LT(steps, 1000);
+    const std::vector<std::string_view> records = sink.records();
+    ASSERT_NO_FATAL_FAILURE(other.apply_some(records, copy.sequence() - 1, records.size()));
+    EXPECT_EQ(other.core.catalog.find_any("t"), nullptr);
+    EXPECT_EQ(other.core.catalog.inventory().given, 1u);
+  }
+}
+
 TEST(RedoOfCopies, ObjectsThatCannotBeCopiedAreNamed) {
   catalog::RecordingSink sink;
   WholeStore store;

@@ -24,6 +24,7 @@ StoreLife::~StoreLife() {
   map_.reset();
   hash_.reset();
   filling_.reset();
+  other_table_.reset();
   table_.reset();
   numbers_.reset();
 }
@@ -71,6 +72,13 @@ void StoreLife::check_other() {
   const std::string may_be = world_.other.text();
   EXPECT_TRUE(world_.other.found(id)) << "object " << id << " not " << may_be;
   if (there == nullptr) return;
+  other_table_ = core_.catalog.find<table::Table>(there->id);
+  if (other_table_ != nullptr) {
+    NumberTruth& rows = world_.other_rows[id];
+    EXPECT_TRUE(rows.may_be(other_table_->rows())) << other_table_->rows() << rows.text();
+    rows = {other_table_->rows(), other_table_->rows()};
+    return;
+  }
   const auto map = core_.catalog.find<hash::HashMap>(there->id);
   for (int i = 0; i < kOtherItems; ++i) {
     const std::string value = map->get(hash_thread_, std::to_string(i))->value_or("");
@@ -85,7 +93,7 @@ void StoreLife::work(int steps) {
 }
 
 void StoreLife::step() {
-  switch (world_.random.below(13)) {
+  switch (world_.random.below(14)) {
     case 0:
     case 1:
     case 2: return write_map();
@@ -94,9 +102,10 @@ void StoreLife::step() {
     case 5: return take();
     case 6: return look();
     case 7: return make_or_drop();
-    case 8:
+    case 8: return append_other();
     case 9:
-    case 10: return go_on_with_checkpoint();
+    case 10:
+    case 11: return go_on_with_checkpoint();
     default: return flush();
   }
 }
@@ -190,14 +199,22 @@ void StoreLife::write_hash() {
   EXPECT_TRUE(world_.hash[key].seen(seen)) << key;
 }
 
-void StoreLife::append() {
-  if (!world_.appends) return;
+void StoreLife::append_to(table::Table& table, NumberTruth& truth) {
   const auto count = static_cast<std::int64_t>(1 + world_.random.below(3));
-  world_.rows.asked += static_cast<std::uint64_t>(count);
-  const std::uint64_t visible = table_->rows();
-  const auto first = table_->append(table::rows_of_append(table_->schema(), 1, count));
-  if (!first) world_.rows.asked -= static_cast<std::uint64_t>(count);
-  EXPECT_EQ(table_->rows(), visible) << "no record can be durable yet";
+  truth.asked += static_cast<std::uint64_t>(count);
+  const std::uint64_t visible = table.rows();
+  const auto first = table.append(table::rows_of_append(table.schema(), 1, count));
+  if (!first) truth.asked -= static_cast<std::uint64_t>(count);
+  EXPECT_EQ(table.rows(), visible) << "no record can be durable yet";
+}
+
+void StoreLife::append() {
+  if (world_.appends) append_to(*table_, world_.rows);
+}
+
+void StoreLife::append_other() {
+  if (other_table_ == nullptr) return;
+  append_to(*other_table_, world_.other_rows[std::to_string(other_table_->id())]);
 }
 
 void StoreLife::take() {
@@ -222,21 +239,37 @@ void StoreLife::make_or_drop() {
     if (world_.random.below(3) != 0) return;
     const std::uint64_t number = world_.other.begin("");
     filling_.reset();
+    other_table_.reset();
     if (core_.catalog.drop(kOther)) others_.push_back({number, writer.handed_over(), 0});
     return;
   }
-  const auto made = hash::create_hash_map(hash_maps_, kOther, {.partitions = 1});
-  if (!made) return;
-  const std::string id = std::to_string((*made)->id());
-  EXPECT_GT((*made)->id(), world_.highest_id) << "the id of another object";
-  others_.push_back({world_.other.begin(id), writer.handed_over(), (*made)->id()});
+  const bool is_table = world_.appends && world_.random.below(2) == 0;
+  const bool is_made =
+      is_table ? table::create_table(core_.catalog, core_.pool, kOther, table::append_schema())
+                     .has_value()
+               : hash::create_hash_map(hash_maps_, kOther, {.partitions = 1}).has_value();
+  if (!is_made) return;
+  const std::uint32_t id = core_.catalog.find_any(kOther)->id;
+  EXPECT_GT(id, world_.highest_id) << "the id of another object";
+  others_.push_back({world_.other.begin(std::to_string(id)), writer.handed_over(), id});
+  if (is_table) {
+    other_table_ = core_.catalog.find<table::Table>(id);
+    return append_other();
+  }
+  const auto map = core_.catalog.find<hash::HashMap>(id);
+  if (fill(*map)) filling_ = map;
+}
+
+/// Returns whether each item was written.
+bool StoreLife::fill(hash::HashMap& map) {
+  const std::string id = std::to_string(map.id());
   filling_version_ = 0;
   for (int i = 0; i < kOtherItems; ++i) {
-    const auto begun = (*made)->begin(hash_thread_, hash::WriteOp::put, std::to_string(i), id);
-    if (!begun.answer) return;
+    const auto begun = map.begin(hash_thread_, hash::WriteOp::put, std::to_string(i), id);
+    if (!begun.answer) return false;
     filling_version_ = begun.version;
   }
-  filling_ = *made;
+  return true;
 }
 
 void StoreLife::go_on_with_checkpoint() {
@@ -283,6 +316,10 @@ void StoreLife::take_acknowledgements() {
     return true;
   });
   world_.rows.acknowledged = std::max(world_.rows.acknowledged, table_->rows());
+  if (other_table_ != nullptr) {
+    NumberTruth& rows = world_.other_rows[std::to_string(other_table_->id())];
+    rows.acknowledged = std::max(rows.acknowledged, other_table_->rows());
+  }
   world_.highest_version = std::max(world_.highest_version, map_->clock.released());
   const std::uint64_t durable = log_->writer().mark().released();
   for (const auto& [next, sequence] : taken_) {

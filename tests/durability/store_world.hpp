@@ -41,10 +41,11 @@ struct StoreWorld {
   std::uint64_t next_number = 0;
   std::uint64_t next_count = 0;
   std::uint64_t values = 0;
-  KeyTruth other;                     // the id of the object that comes and goes; empty: none
-  std::uint64_t highest_id = 0;       // that was acknowledged
-  std::set<std::string> filled;       // such objects, by their ids, whose items are acknowledged
-  std::uint64_t highest_version = 0;  // of the map, that was released
+  KeyTruth other;                // the id of the object that comes and goes; empty: none
+  std::uint64_t highest_id = 0;  // that was acknowledged
+  std::set<std::string> filled;  // such hash maps, by their ids, whose items are acknowledged
+  std::map<std::string, NumberTruth> other_rows;  // of such tables, by their ids
+  std::uint64_t highest_version = 0;              // of the map, that was released
   bool makes_checkpoints = true;
   bool appends = true;  // rows to a table
   // What seldom happens:
@@ -99,8 +100,11 @@ class StoreLife final : private Handler {
   std::string get(const std::string& key);
   void write_hash();
   void append();
+  void append_to(table::Table& table, NumberTruth& truth);
   void take();
   void make_or_drop();
+  bool fill(hash::HashMap& map);
+  void append_other();
   void check_other();
   void go_on_with_checkpoint();
   void flush();
@@ -131,6 +135,7 @@ class StoreLife final : private Handler {
   std::vector<PendingOther> others_;
   std::shared_ptr<hash::HashMap> filling_;  // whose items are not acknowledged yet
   std::uint64_t filling_version_ = 0;
+  std::shared_ptr<table::Table> other_table_;  // the object that comes and goes, if it is one
   std::string found_;
 };
 

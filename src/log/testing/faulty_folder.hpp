@@ -39,7 +39,10 @@ class FaultyFolder final : public LogFolder {
  public:
   explicit FaultyFolder(std::uint64_t seed) : random_(seed) {}
 
-  void set(const DiskFaults& faults) { faults_ = faults; }
+  void set(const DiskFaults& faults) {
+    const std::scoped_lock lock(mutex_);
+    faults_ = faults;
+  }
   /// Crashes in the n-th operation from now, counted from 1: nothing works from then on.
   void crash_in(std::uint64_t operations) { crash_in_ = operations; }
   /// Crashes now, between two operations.
