@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "base/bytes.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
+#include "kinds/hash/hash_map.hpp"
 #include "tests/heap/failing_heap.hpp"
 #include "wire/samples.hpp"
 
@@ -146,6 +148,76 @@ TEST_P(HeapScheduler, NoMemoryAtEveryAllocation) {
 
 INSTANTIATE_TEST_SUITE_P(Requests, HeapScheduler, ::testing::ValuesIn(node_requests()),
                          [](const auto& request) { return request.param.name; });
+
+/// A node with a hash map, of which its scheduler looks after what was dropped all the time.
+struct HashNode {
+  HashNode() : node(often()) {
+    map = hash::create_hash_map(hash::hash_store_of(node.catalog()), "h", {}).value();
+  }
+  static offload::FixtureOptions often() {
+    offload::FixtureOptions options;
+    options.sweep_ns = 0;
+    return options;
+  }
+  SchedulerFixture node;
+  std::shared_ptr<hash::HashMap> map;
+};
+
+TEST(HeapHashQueue, ADroppedMapIsFreedThoughThereWasNoMemoryToSaySo) {
+  for (const auto failure : {FailingHeap::Failure::once, FailingHeap::Failure::for_good}) {
+    bool failed = true;
+    std::int64_t n = 0;
+    for (; failed && n < 100; ++n) {
+      HashNode own;
+      auto& client = own.node.connect();
+      const std::uint32_t id = own.map->id();
+      ASSERT_TRUE(own.node.call(client, request_of(OffloadId::hash_put, id), "k", "v").applied());
+      const std::weak_ptr<hash::HashMap> dropped = std::exchange(own.map, nullptr);
+      ASSERT_TRUE(own.node.catalog().drop<hash::HashMap>("h"));
+      FailingHeap heap(n, failure);
+      own.node.turns(600);
+      heap.stop();
+      failed = heap.failed();
+      const Response response = own.node.call(client, request_of(OffloadId::hash_get, id), "k");
+      EXPECT_EQ(response.code(), Code::not_found);
+      EXPECT_TRUE(own.node.run_until([&] { return dropped.expired(); }));
+    }
+    EXPECT_GT(n, 1);
+    EXPECT_FALSE(failed);
+  }
+}
+
+TEST(HeapHashQueue, WhoMeetsNoMemoryIsRefusedAloneOfAll) {
+  constexpr std::uint32_t kAsked = 6;
+  bool failed = true;
+  std::uint32_t refused = 0;
+  std::int64_t n = 0;
+  for (; failed && n < 200; ++n) {
+    HashNode own;
+    auto& client = own.node.connect({1024, 1024, 1});
+    for (std::uint32_t i = 0; i < kAsked; ++i) {
+      client->post(message_of(request_of(OffloadId::hash_get, own.map->id(), i), "k"));
+    }
+    client->ring();
+    FailingHeap heap(n, FailingHeap::Failure::once);
+    own.node.turns(20);
+    heap.stop();
+    failed = heap.failed();
+    std::uint32_t answered = 0;
+    std::uint32_t without = 0;
+    EXPECT_TRUE(own.node.run_until([&] {
+      while (const auto response = client->receive(0)) {
+        ++answered;
+        if (response->code() != Code::invalid) ++without;
+      }
+      return answered == kAsked;
+    }));
+    EXPECT_LE(without, 1u) << "allocation " << n;
+    refused += without;
+  }
+  EXPECT_FALSE(failed);
+  EXPECT_GT(refused, 0u);
+}
 
 }  // namespace
 }  // namespace espalier::test

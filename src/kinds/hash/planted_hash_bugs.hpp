@@ -33,6 +33,7 @@ enum class Bug : std::uint8_t {
   looks_without_end,           // a reader begins again as often as writers have it
   doubles_delivered,           // a walk delivers a slot that moves from both its places
   hint_believed,               // what was found ahead of a get's turn is answered as it was then
+  links_not_awaited,           // a reader elsewhere believes a bucket that came before its link
   spare_links_not_first,       // what comes back is any write's, before erases have what they need
 };
 

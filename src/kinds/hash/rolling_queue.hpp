@@ -101,6 +101,14 @@ class RollingQueue {
   Place& take() { return at(next_++); }
   /// Nothing is in it any more.
   void clear() { next_ = with_bin_ = with_record_ = near_ = begun_; }
+  /// Takes one that is not carried out: nothing of it is looked for any more.
+  Place& refuse() {
+    Place& place = take();
+    with_bin_ = std::max(with_bin_, next_);
+    with_record_ = std::max(with_record_, next_);
+    near_ = std::max(near_, next_);
+    return place;
+  }
 
  private:
   [[nodiscard]] Place& at(std::int64_t number) {

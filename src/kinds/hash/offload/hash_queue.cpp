@@ -16,6 +16,8 @@
 namespace espalier::offload {
 namespace {
 
+constexpr std::uint32_t kReadsOfEpoch = 16;
+
 Result<hash::HashThreadLease> take_lease(const hash::HashMap& map) {
   try {
     return hash::HashThreadLease::take(map.store().threads);
@@ -70,13 +72,14 @@ ServedHash* HashQueue::find(std::uint32_t number) {
   return last_;
 }
 
-// Freed on another thread, for that takes time by the size of the map.
+// Freed on another thread, for that takes time by the size of the map. The entry keeps the map until
+// it is gone: where there is no memory to say so, it stays as it is until the next time.
 void HashQueue::maintain() {
   std::erase_if(maps_, [&](const Maps::value_type& entry) {
     ServedHash& served = *entry.second;
     if (served.users != 0 || !served.map->is_dropped()) return false;
     if (last_ == &served) last_ = nullptr;
-    begin_to_free(services_, std::move(served.map));
+    begin_to_free(services_, served.map);
     return true;
   });
 }
@@ -96,11 +99,12 @@ bool HashQueue::turn() {
   const std::size_t left = alone ? 0 : std::min<std::size_t>(came, queue_.distances().bin);
   while (!queue_.empty()) {
     const auto read_on = read(left);
-    if (!read_on) {
-      refuse_all(read_on.error());
-      break;
-    }
     if (queue_.size() <= left) break;
+    if (!read_on) {  // whoever meets that is refused, and those behind it are tried
+      refuse_next(read_on.error());
+      continue;
+    }
+    if (queue_.next().what.reads) continue;  // with a new epoch
     const Queue::Place& place = queue_.take();
     const hash::KeyHash hash = place.hash();
     const HashTurn turn{hash};
@@ -109,7 +113,8 @@ bool HashQueue::turn() {
   return true;
 }
 
-// Those whose turn it is, up to a write, or until so many are left.
+// Those whose turn it is, up to a write, until so many are left, or as many as one epoch may have:
+// they may have long values copied, and what others free meanwhile waits for it.
 // Errors: those of HashThreadLease::take(); out_of_memory.
 Result<void> HashQueue::read(std::size_t left) {
   const auto lease = take_lease(*queue_.next().map);
@@ -117,7 +122,8 @@ Result<void> HashQueue::read(std::size_t left) {
   hash::HashThread& thread = **lease;
   const hash::ExposedEpoch exposed(thread);
   queue_.look_ahead(left);
-  while (queue_.size() > left && queue_.next().what.reads) {
+  for (std::uint32_t i = 0; i < kReadsOfEpoch && queue_.size() > left; ++i) {
+    if (!queue_.next().what.reads) break;
     answer(queue_.take(), thread);
     queue_.look_ahead(left);
   }
@@ -140,12 +146,9 @@ void HashQueue::answer(const Queue::Place& place, hash::HashThread& thread) {
   scheduler_.go_on_with(request, &turn);
 }
 
-void HashQueue::refuse_all(const Error& why) {
-  while (!queue_.empty()) {
-    Request& request = *queue_.take().what.request;
-    scheduler_.guarded(request, [&] { scheduler_.fail(request, why); });
-  }
-  queue_.clear();  // of what was to be looked for, too
+void HashQueue::refuse_next(const Error& why) {
+  Request& request = *queue_.refuse().what.request;
+  scheduler_.guarded(request, [&] { scheduler_.fail(request, why); });
 }
 
 }  // namespace espalier::offload

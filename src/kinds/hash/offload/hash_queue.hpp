@@ -55,7 +55,7 @@ class HashQueue final : public Executor {
   [[nodiscard]] ServedHash* find(std::uint32_t number);
   [[nodiscard]] Result<void> read(std::size_t left);
   void answer(const Queue::Place& place, hash::HashThread& thread);
-  void refuse_all(const Error& why);
+  void refuse_next(const Error& why);
 
   Scheduler& scheduler_;
   Services& services_;

@@ -45,9 +45,11 @@ const BroughtBytes::Piece* BroughtBytes::find(Part part, std::uint64_t offset) c
   return nullptr;
 }
 
-bool BroughtBytes::is_asked(Part part, std::uint64_t offset) const {
-  return std::ranges::any_of(
-      pieces_, [&](const Piece& piece) { return piece.part == part && piece.offset == offset; });
+std::size_t BroughtBytes::times_asked(Part part, std::uint64_t offset) const {
+  const auto same = [&](const Piece& piece) {
+    return piece.part == part && piece.offset == offset;
+  };
+  return static_cast<std::size_t>(std::ranges::count_if(pieces_, same));
 }
 
 // Long values leave no memory behind.

@@ -46,7 +46,10 @@ class BroughtBytes {
   /// The last such piece that has come; null: none has.
   [[nodiscard]] const Piece* find(Part part, std::uint64_t offset) const;
   /// Whether such a piece was asked for, come or not.
-  [[nodiscard]] bool is_asked(Part part, std::uint64_t offset) const;
+  [[nodiscard]] bool is_asked(Part part, std::uint64_t offset) const {
+    return times_asked(part, offset) != 0;
+  }
+  [[nodiscard]] std::size_t times_asked(Part part, std::uint64_t offset) const;
   /// Number and round of the last piece that stands before what is behind all else; 0: none.
   [[nodiscard]] const Piece* last_of_body() const {
     return body_ == 0 ? nullptr : &pieces_[body_ - 1];

@@ -53,6 +53,13 @@ TEST(HashGetsPlanted, ARecordWhoseGenerationIsNotConfirmedIsNoticed) {
   options.frees = 12;
   expect_noticed(hash::Bug::generation_not_confirmed, options);
 }
+TEST(HashGetsPlanted, ABucketThatCameBeforeItsLinkIsNoticed) {
+  EXPECT_EQ(wrong_where_a_chain_grows(), "");
+  {
+    const base::Planted planted(hash::Bug::links_not_awaited);
+    EXPECT_EQ(wrong_where_a_chain_grows(), "a key that was there throughout did not come");
+  }
+}
 
 }  // namespace
 }  // namespace espalier::place

@@ -75,6 +75,8 @@ TEST(HashGets, WhatIsNotThereIsNotFound) {
   }
 }
 
+TEST(HashGets, AKeyThatMovesBehindItsChainIsFound) { EXPECT_EQ(wrong_where_a_chain_grows(), ""); }
+
 TEST(HashGets, PairsOfAllLengths) {
   for (const bool in_order : {true, false}) {
     HashWorldOptions options;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -112,13 +113,19 @@ class HashWorld final : private Handler {
     count(counts);
     return wrong_;
   }
-  /// One get, alone. Requires: connected().
-  std::optional<std::string> get(const std::string& key) {
+  /// One get, alone. `meanwhile` happens when its first READs are done. Requires: connected().
+  std::optional<std::string> get(const std::string& key,
+                                 const std::function<void()>& meanwhile = {}) {
     One one;
     Request request;
     request.op = Op::get;
     request.key = key;
     gets_->submit({&request, 1}, one);
+    if (meanwhile) {
+      gets_->poll();
+      world_.run_for(100'000);
+      meanwhile();
+    }
     for (std::uint64_t turns = 0; gets_->pending() != 0 && turns < kTurnsMax; ++turns) turn();
     if (!one.completed) wrong_ = "it does not end";
     error = one.error;
@@ -361,6 +368,48 @@ inline std::string wrong_with_hash_reads(std::uint64_t seed, const fabric::sim::
   HashWorld world(seed, faults, options);
   const std::string wrong = world.run(counts);
   return wrong.empty() ? "" : "seed " + std::to_string(seed) + ": " + wrong;
+}
+
+/// Keys of one bin, all of other tags, so that no bucket seems to have another one's.
+inline std::vector<std::string> keys_of_other_tags(const hash::HashMap& map, std::size_t count,
+                                                   std::uint32_t bin) {
+  std::vector<std::string> keys;
+  std::vector<std::uint64_t> tags;
+  for (std::string& key : keys_of_one_bin(map, 2 * count, bin)) {
+    const std::uint64_t tag = map.hash(key).tag();
+    if (keys.size() == count || std::ranges::find(tags, tag) != tags.end()) continue;
+    tags.push_back(tag);
+    keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+/// Has a reader remember that a bin X goes on in the bucket A; then has X go on in B, and A be free;
+/// and has a get of the last key in B meet an insert that moves it to A, behind B. The get has read
+/// A with X, as it remembers it, and reads B later. Returns what is wrong.
+inline std::string wrong_where_a_chain_grows() {
+  fabric::sim::Faults faults;
+  faults.reads_in_order = true;
+  HashWorldOptions options;
+  options.writes = false;
+  options.first_keys = 0;
+  HashWorld world(1, faults, options);
+  if (!world.connected()) return "no pair";
+  hash::HashFixture& host = world.host();
+  const std::vector<std::string> own = keys_of_other_tags(*host.map, 15, 3);
+  const std::vector<std::string> other = keys_of_other_tags(*host.map, 8, 4);
+  const auto put = [&](const std::string& key) { host.put(key, "here"); };
+  const auto erase = [&](const std::string& key) {
+    static_cast<void>(host.map->erase(host.thread, key));
+  };
+  for (int i = 0; i < 8; ++i) put(own[i]);  // X -> A
+  if (world.get(own[14])) return "what was never there is found";
+  for (int i = 7; i > 5; --i) erase(own[i]);
+  for (int i = 0; i < 8; ++i) put(other[i]);  // it is another's
+  for (int i = 6; i < 13; ++i) put(own[i]);   // X -> B, full
+  for (int i = 7; i > 5; --i) erase(other[i]);
+  const auto found = world.get(own[12], [&] { put(own[13]); });  // X -> B -> A
+  return found == "here" ? "" : "a key that was there throughout did not come";
 }
 
 }  // namespace espalier::place
