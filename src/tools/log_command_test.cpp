@@ -60,7 +60,7 @@ TEST_F(LogDump, TellsWhatWasDoneToEachKind) {
   EXPECT_THAT(tool.out(), HasSubstr(" sequencer: count 'counter', next 5\n"));
   EXPECT_THAT(tool.out(), HasSubstr(" table 'rows' (4): append, first row 0, rows 2, row bytes "));
   EXPECT_THAT(tool.out(), HasSubstr(" map 'dropped' (5): drop\n"));
-  EXPECT_THAT(tool.out(), Not(HasSubstr("fault:")));
+  EXPECT_THAT(tool.out(), Not(HasSubstr("fault: ")));
   EXPECT_THAT(tool.out(), Not(HasSubstr("hello")));  // values are not printed
 
   const auto all = dumped_json();
