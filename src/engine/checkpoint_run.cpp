@@ -6,6 +6,14 @@
 #include "log/planted_log_bugs.hpp"
 
 namespace espalier::offload {
+namespace {
+
+// A log that finds no space for its next segment has failed for good, so a checkpoint that is short
+// of space ends before it comes to that. It asks again for each 16 MiB, in which the log does not
+// fill so many.
+constexpr std::uint64_t kSegmentsLeft = 4;
+
+}  // namespace
 
 using log::LogResult;
 
@@ -17,6 +25,7 @@ LogResult<std::unique_ptr<CheckpointRun>> CheckpointRun::begin(const Terms& term
     file.sequence = run->sequence();
     file.incarnation = terms.log.incarnation();
     file.write_bytes = terms.write_bytes;
+    file.leave_bytes = kSegmentsLeft * terms.log.segment_bytes();
     auto writer = log::CheckpointWriter::begin(terms.folder, file);
     if (!writer) return std::unexpected(writer.error());
     run->writer_ = std::move(*writer);

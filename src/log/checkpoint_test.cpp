@@ -215,6 +215,32 @@ TEST_F(CheckpointTest, ADiskThatFailsOrIsFullIsAnError) {
   EXPECT_TRUE(names().empty());
 }
 
+TEST_F(CheckpointTest, LeavesSpaceForTheLog) {
+  CheckpointTerms terms;
+  terms.store = kSomeNode;
+  terms.write_bytes = kUnitBytes;
+  terms.leave_bytes = 2 * kSmallSegment;
+  const auto log = Log::open(folder, small_options(), ReadRecords().apply());
+  ASSERT_TRUE(log) << message(log.error());
+  folder.set({.bytes_max = 4 * kSmallSegment});
+  {
+    auto writer = CheckpointWriter::begin(folder, terms);
+    ASSERT_TRUE(writer);
+    LogResult<void> added;
+    const std::vector<std::byte> record(kUnitBytes);
+    for (int i = 0; i < 100 && added; ++i) added = (*writer)->add(record);
+    ASSERT_FALSE(added);
+    EXPECT_EQ(added.error().error, (Error{Code::system, 0, ENOSPC}));
+    // Its file is still there.
+    for (int i = 0; i < 8; ++i) {
+      append((*log)->writer(), std::string(3000, 'a'));
+      ASSERT_TRUE((*log)->writer().flush()) << i;
+    }
+    EXPECT_EQ((*log)->writer().segments().count(), 2u);
+  }
+  EXPECT_FALSE(find().newest);
+}
+
 /// A log of records 1 to 10 in several segments, and a checkpoint whose sequence is 6.
 struct CheckpointedLog : CheckpointTest {
   void write_log() {

@@ -103,7 +103,8 @@ LogResult<void> CheckpointWriter::write_all(std::uint64_t offset,
   const std::uint64_t end = offset + bytes.size();
   if (end > extended_) {
     const std::uint64_t more = std::max(end, extended_ + std::min(extended_, kAheadBytes));
-    if (const auto extended = file_->extend(more); !extended) return failed(extended.error());
+    const auto extended = file_->extend(more, terms_.leave_bytes);
+    if (!extended) return failed(extended.error());
     extended_ = more;
   }
   while (!bytes.empty()) {

@@ -24,6 +24,7 @@ struct CheckpointTerms {
   std::uint64_t incarnation = 0;  // of the log
   std::size_t block_bytes_max = std::size_t{256} << 10;
   std::size_t write_bytes = std::size_t{1} << 20;
+  std::uint64_t leave_bytes = 0;  // of the file system's space, for the log that grows meanwhile
 };
 
 class CheckpointWriter {
@@ -37,8 +38,8 @@ class CheckpointWriter {
   /// One that is not finished is removed, as far as the disk lets.
   ~CheckpointWriter();
 
-  /// The next record. Writes once enough of them are there. Errors: system, short_write, no_memory;
-  /// then it is of no use any more.
+  /// The next record. Writes once enough of them are there. Errors: system (ENOSPC also where not
+  /// enough would be left), short_write, no_memory; then it is of no use any more.
   LogResult<void> add(std::span<const std::byte> record);
   /// Makes it the newest checkpoint, durably, and removes older ones. `through`: up to this
   /// sequence the log is durable. Errors: as add(); where older ones could not be removed, this one

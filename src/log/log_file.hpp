@@ -35,8 +35,8 @@ class LogFile {
   [[nodiscard]] virtual Result<void> fill(std::uint64_t bytes) = 0;
   /// Makes the file at least so many bytes long, the new ones zeros, in space that is its own: for
   /// one that is written once, in no hurry. Need not be durable before something is written there.
-  /// Errors: system.
-  [[nodiscard]] virtual Result<void> extend(std::uint64_t bytes) = 0;
+  /// Errors: system; ENOSPC too where fewer than `leave` bytes would be left on the file system.
+  [[nodiscard]] virtual Result<void> extend(std::uint64_t bytes, std::uint64_t leave) = 0;
   /// Makes durable what anybody has written to the file, but for what an earlier flush has failed
   /// for; reads behind it see what the disk has. Errors: system.
   [[nodiscard]] virtual Result<void> sync() = 0;

@@ -79,6 +79,7 @@ class LogWriter final : public catalog::RedoSink {
   [[nodiscard]] std::uint64_t bytes() const { return segments_.count() * options_.segment_bytes; }
   /// Whether nothing more is taken before segments are removed. Thread: any.
   [[nodiscard]] bool is_at_bound() const { return room_.is_paused(); }
+  [[nodiscard]] std::uint64_t segment_bytes() const { return options_.segment_bytes; }
   /// Bytes of blocks that it has written. Thread: any.
   [[nodiscard]] std::uint64_t written_bytes() const { return written_bytes_; }
 

@@ -99,11 +99,11 @@ class PosixFile final : public LogFile {
     return sync();
   }
 
-  [[nodiscard]] Result<void> extend(std::uint64_t bytes) override {
+  [[nodiscard]] Result<void> extend(std::uint64_t bytes, std::uint64_t leave) override {
     const auto now = size();
     if (!now) return std::unexpected(now.error());
     if (bytes <= *now) return {};
-    if (auto room = check_space(bytes - *now); !room) return room;
+    if (auto room = check_space(bytes - *now + leave); !room) return room;
     const auto grown = again_if_interrupted(
         [&] { return ::fallocate(file_.number(), 0, 0, static_cast<off_t>(bytes)); });
     if (grown == 0) return {};

@@ -61,8 +61,8 @@ TEST_F(PosixFolderTest, WhatCannotBeFilledTakesNoSpace) {
 TEST_F(PosixFolderTest, WhatIsExtendedIsZerosAndCanBeWritten) {
   const auto file = folder.create("file");
   ASSERT_TRUE(file);
-  ASSERT_TRUE((*file)->extend(2 * kUnitBytes));
-  ASSERT_TRUE((*file)->extend(kUnitBytes));  // it is longer
+  ASSERT_TRUE((*file)->extend(2 * kUnitBytes, 0));
+  ASSERT_TRUE((*file)->extend(kUnitBytes, 0));  // it is longer
   EXPECT_EQ((*file)->size(), 2 * kUnitBytes);
   UnitBuffer unit;
   unit.reserve(kUnitBytes);
@@ -74,7 +74,9 @@ TEST_F(PosixFolderTest, WhatIsExtendedIsZerosAndCanBeWritten) {
   EXPECT_EQ((*file)->read(kUnitBytes, unit.bytes()), kUnitBytes);
   EXPECT_TRUE(
       std::ranges::all_of(unit.bytes(), [](std::byte byte) { return byte == std::byte{7}; }));
-  EXPECT_EQ((*file)->extend(std::uint64_t{1} << 60).error(), (Error{Code::system, 0, ENOSPC}));
+  EXPECT_EQ((*file)->extend(std::uint64_t{1} << 60, 0).error(), (Error{Code::system, 0, ENOSPC}));
+  EXPECT_EQ((*file)->extend(3 * kUnitBytes, std::uint64_t{1} << 60).error(),
+            (Error{Code::system, 0, ENOSPC}));
   EXPECT_EQ((*file)->size(), 2 * kUnitBytes);
 }
 

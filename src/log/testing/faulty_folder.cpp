@@ -44,9 +44,9 @@ class FaultyFile final : public LogFile {
     const std::scoped_lock lock(folder_.mutex_);
     return folder_.fill(*contents_, bytes);
   }
-  [[nodiscard]] Result<void> extend(std::uint64_t bytes) override {
+  [[nodiscard]] Result<void> extend(std::uint64_t bytes, std::uint64_t leave) override {
     const std::scoped_lock lock(folder_.mutex_);
-    return folder_.extend(*contents_, bytes);
+    return folder_.extend(*contents_, bytes, leave);
   }
   [[nodiscard]] Result<void> sync() override {
     const std::scoped_lock lock(folder_.mutex_);
@@ -260,10 +260,12 @@ Result<void> FaultyFolder::fill(Contents& file, std::uint64_t bytes) {
   return {};
 }
 
-Result<void> FaultyFolder::extend(Contents& file, std::uint64_t bytes) {
+Result<void> FaultyFolder::extend(Contents& file, std::uint64_t bytes, std::uint64_t leave) {
   const std::uint64_t now = file.seen.size();
   if (bytes <= now) return {};
-  const bool is_full = bytes_used() + (bytes - now) > faults_.bytes_max;
+  const std::uint64_t used = bytes_used() + (bytes - now);
+  if (leave != 0 && used + leave > faults_.bytes_max) return refused_by_system(ENOSPC);
+  const bool is_full = used > faults_.bytes_max;
   if (crashes() || is_full) {
     file.seen.resize(now + random_.below(bytes - now));
     file.lasting.resize(now + random_.below(file.seen.size() - now + 1));

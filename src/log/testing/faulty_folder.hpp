@@ -93,7 +93,7 @@ class FaultyFolder final : public LogFolder {
   [[nodiscard]] std::uint64_t bytes_used() const;
   Result<std::size_t> write(Contents& file, std::uint64_t offset, std::span<const std::byte> bytes);
   Result<void> fill(Contents& file, std::uint64_t bytes);
-  Result<void> extend(Contents& file, std::uint64_t bytes);
+  Result<void> extend(Contents& file, std::uint64_t bytes, std::uint64_t leave);
   /// Any of the units come through, and are not durable; if `forgotten`, no flush changes that.
   void write_any(Contents& file, std::uint64_t offset, std::span<const std::byte> bytes,
                  bool forgotten);
