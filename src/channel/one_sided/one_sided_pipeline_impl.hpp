@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "channel/one_sided/one_sided_pipeline.hpp"
@@ -122,8 +123,11 @@ void OneSidedPipeline<Readers>::Place::done(const Completion& completion) {
   if (lost) owner.broken_ = true;
   if ((lost || code == Code::contended) && !delivered_) {
     if (!lost || queued.again) return owner.go_by_rings(queued);
-    owner.queue_.push_back({queued.request, queued.handler, true});
-    return;
+    try {
+      return owner.queue_.push_back({queued.request, queued.handler, true});
+    } catch (const std::bad_alloc&) {
+      return owner.refuse(queued, {Code::out_of_memory, 0, 0});
+    }
   }
   ++owner.completed_;
   queued.handler->done(completion);

@@ -23,7 +23,7 @@ using offload::Offload;
 
 /// A get that is done here. Whoever reads keeps it until it is over, though the client be gone.
 struct HashGetAtDevice {
-  std::shared_ptr<DeviceHashGet> get;
+  std::shared_ptr<DeviceHashGet> get;  // null: it is to be begun anew
 };
 
 // Of a map that its client did not open here, the host knows the name, and whether it may.
@@ -34,22 +34,27 @@ Next begin_hash_get(Call& call) {
   const bool here = asked && hashes.reads(asked->map) &&
                     call.connection().access.knows_that_it_may_use(asked->map);
   if (!here) return begin_relay(call);  // what a request must be like, the host says
-  auto& state = call.new_state<HashGetAtDevice>();
-  state.get = hashes.begin(asked->map, asked->key);
+  auto* state = call.find_state<HashGetAtDevice>();
+  if (state == nullptr) state = &call.new_state<HashGetAtDevice>();
+  state->get = hashes.begin(asked->map, asked->key);
   return call.again();
 }
 
-// What is long helpers of the host copy.
+// What is long helpers of the host copy. Who waits for room in the response ring keeps no value
+// meanwhile, for no share counts it: it is read again then.
 Next hash_get_at_device(Call& call) {
   if (is_relayed(call)) return relay(call);
-  const auto* const state = call.find_state<HashGetAtDevice>();
-  if (state == nullptr) return begin_hash_get(call);
+  auto* const state = call.find_state<HashGetAtDevice>();
+  if (state == nullptr || state->get == nullptr) return begin_hash_get(call);
   const DeviceHashGet& get = *state->get;
   if (!get.is_over()) return call.again();
   if (!get.is_answered()) return begin_relay(call);
   const hash_calls::ItemFound found = get.found();
   if (found.value.size() > offload::kLongValueBytes) return begin_relay(call);
-  if (!call.response_fits(found.value.size())) return call.writable();
+  if (!call.response_fits(found.value.size())) {
+    state->get.reset();
+    return call.writable();
+  }
   return offload::answer(call, found);
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/try_reserve.hpp"
 #include "channel/device/host_opening.hpp"
 #include "channel/device/host_reads.hpp"
 #include "kinds/hash/client/hash_opening.hpp"
@@ -63,15 +64,15 @@ bool HostHashes::reads(std::uint32_t number) const {
 
 std::shared_ptr<DeviceHashGet> HostHashes::begin(std::uint32_t number, std::string_view key) {
   auto get = std::make_shared<DeviceHashGet>(key);
-  auto& map = maps_[number];
-  if (!map) map = std::make_shared<OpenedHash>();
+  auto known = maps_.find(number);
+  if (known == maps_.end()) known = maps_.emplace(number, std::make_shared<OpenedHash>()).first;
+  const std::shared_ptr<OpenedHash>& map = known->second;
   map->waiting.push_back(get);
   if (!map->gets && !map->asked) open(number, map);
   return get;
 }
 
 void HostHashes::open(std::uint32_t number, const std::shared_ptr<OpenedHash>& map) {
-  map->asked = true;
   const std::uint64_t asked_ns = base::monotonic_ns();
   ask(*asker_, hash_calls::OpenReads{number},
       [this, number, asked_ns,
@@ -79,6 +80,7 @@ void HostHashes::open(std::uint32_t number, const std::shared_ptr<OpenedHash>& m
         const auto kept = weak.lock();
         if (kept) take_opening(*kept, number, asked_ns, opened);
       });
+  map->asked = true;  // the answer comes in another turn
 }
 
 void HostHashes::refuse(OpenedHash& map) {
@@ -86,11 +88,24 @@ void HostHashes::refuse(OpenedHash& map) {
   for (const auto& get : std::exchange(map.waiting, {})) get->give_up();
 }
 
+// Without memory for what was granted nobody keeps its lease, with which the session falls: all that
+// is read begins anew.
 void HostHashes::take_opening(OpenedHash& map, std::uint32_t number, std::uint64_t asked_ns,
                               const Result<hash_calls::ReadsOpened>& opened) {
   map.asked = false;
   if (!opened || !reads_) return refuse(map);
-  const auto opening = client::HashOpening::read(opened->described);
+  try {
+    begin_reading(map, number, asked_ns, *opened);
+  } catch (const std::bad_alloc&) {
+    map.gets.reset();
+    reads_->fail();
+    refuse(map);
+  }
+}
+
+void HostHashes::begin_reading(OpenedHash& map, std::uint32_t number, std::uint64_t asked_ns,
+                               const hash_calls::ReadsOpened& opened) {
+  const auto opening = client::HashOpening::read(opened.described);
   if (!opening) return refuse(map);
   const auto target = opening->target_of(number);
   if (!target) return refuse(map);
@@ -127,7 +142,10 @@ void HostHashes::stop_reading() {
   if (reads_) reads_->fail();
   for (auto& [number, map] : std::exchange(maps_, {})) {
     if (map->gets) map->gets->fail();
-    for (int rounds = 0; map->gets && map->gets->poll() != 0 && rounds < 8; ++rounds) {
+    try {
+      for (int rounds = 0; map->gets && map->gets->poll() != 0 && rounds < 8; ++rounds) {
+      }
+    } catch (const std::bad_alloc&) {  // what is not over is given up
     }
     for (const auto& get : map->waiting) get->give_up();
     for (const auto& get : map->under_way) {
@@ -147,14 +165,32 @@ void HostHashes::turn(std::uint64_t now_ns) {
   });
   for (const auto& [number, map] : maps_) {
     if (!map->gets) continue;
-    for (auto& get : std::exchange(map->waiting, {})) {
-      map->gets->submit({&get->request(), 1}, *get);
-      map->under_way.push_back(std::move(get));
+    submit_waiting(*map);
+    try {
+      map->gets->poll();
+    } catch (const std::bad_alloc&) {  // nobody knows what is under way still
+      map->reads->fail();
     }
-    map->gets->poll();
     std::erase_if(map->under_way, [](const auto& get) { return get->is_over(); });
     keep_lease(map);
   }
+}
+
+// Where there is no memory for one, the host answers it and those behind it.
+void HostHashes::submit_waiting(OpenedHash& map) {
+  if (map.waiting.empty()) return;
+  std::size_t begun = 0;
+  try {
+    base::reserve_more(map.under_way, map.waiting.size());
+    for (; begun < map.waiting.size(); ++begun) {
+      const std::shared_ptr<DeviceHashGet>& get = map.waiting[begun];
+      map.gets->submit({&get->request(), 1}, *get);
+      map.under_way.push_back(get);
+    }
+  } catch (const std::bad_alloc&) {
+    for (; begun < map.waiting.size(); ++begun) map.waiting[begun]->give_up();
+  }
+  map.waiting.clear();
 }
 
 // A lease that was lost took the session's key with it, and all that is read by it.
@@ -167,17 +203,22 @@ void HostHashes::keep_lease(const std::shared_ptr<OpenedHash>& map) {
     lease.end_all();
     return map->reads->fail();
   }
-  ask(*asker_, session_calls::RenewLease{0, {asked->id, asked->oldest}, {}},
-      [weak = std::weak_ptr(map)](const Result<session_calls::Renewed>& renewed) {
-        const auto kept = weak.lock();
-        if (!kept || !kept->gets) return;
-        if (renewed) {
-          kept->gets->lease().renewed(renewed->epoch, base::monotonic_ns());
-        } else {
-          kept->gets->lease().end_all();
-          kept->reads->fail();
-        }
-      });
+  const auto on_renewed = [weak =
+                               std::weak_ptr(map)](const Result<session_calls::Renewed>& renewed) {
+    const auto kept = weak.lock();
+    if (!kept || !kept->gets) return;
+    if (renewed) {
+      kept->gets->lease().renewed(renewed->epoch, base::monotonic_ns());
+    } else {
+      kept->gets->lease().end_all();
+      kept->reads->fail();
+    }
+  };
+  try {
+    ask(*asker_, session_calls::RenewLease{0, {asked->id, asked->oldest}, {}}, on_renewed);
+  } catch (const std::bad_alloc&) {
+    lease.not_asked();  // the next time, then
+  }
 }
 
 std::unique_ptr<HostPart> hashes_of_host(offload::TypedSlots<offload::NodePart>& parts,

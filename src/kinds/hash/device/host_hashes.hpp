@@ -70,6 +70,7 @@ class HostHashes final : public HostPart {
   /// Whether gets of this map can be done here, as far as is known.
   [[nodiscard]] bool reads(std::uint32_t number) const;
   /// Begins a get, which a later turn has over. Requires: reads() of the map.
+  /// Errors: std::bad_alloc, and nobody waits for it.
   [[nodiscard]] std::shared_ptr<DeviceHashGet> begin(std::uint32_t number, std::string_view key);
 
   void ask_by(HostAsker* asker) override { asker_ = asker; }
@@ -84,6 +85,9 @@ class HostHashes final : public HostPart {
   void open(std::uint32_t number, const std::shared_ptr<OpenedHash>& map);
   void take_opening(OpenedHash& map, std::uint32_t number, std::uint64_t asked_ns,
                     const Result<hash_calls::ReadsOpened>& opened);
+  void begin_reading(OpenedHash& map, std::uint32_t number, std::uint64_t asked_ns,
+                     const hash_calls::ReadsOpened& opened);
+  static void submit_waiting(OpenedHash& map);
   void keep_lease(const std::shared_ptr<OpenedHash>& map);
   static void refuse(OpenedHash& map);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <coroutine>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <utility>
 
@@ -27,12 +28,12 @@ RemoteView HashGetLane::view_of(Get& get) {
 void HashGetLane::take(const Request& request, Handler& handler) {
   const auto free = std::ranges::find(gets_, State::free, &Get::state);
   ESPALIER_ASSERT(free != gets_.end());
+  free->tick = shared_.lease->begin();
   free->state = State::fresh;
   free->request = &request;
   free->handler = &handler;
   free->hash = shared_.reads.target->hash(request.key);
   free->attempts = 0;
-  free->tick = shared_.lease->begin();
   ++busy_;
   ++shared_.busy;
 }
@@ -62,8 +63,8 @@ bool HashGetLane::turn() {
     return get.state == State::begun || get.state == State::looking;
   }));
   ++round_;
-  sent_ = true;
   shared_.reads.port->send(reads_);
+  sent_ = true;
   return true;
 }
 
@@ -108,8 +109,8 @@ bool HashGetLane::begin_fresh() {
 
 void HashGetLane::want_belief() {
   if (wants_belief_) return;
-  wants_belief_ = true;
   shared_.lease->wait(std::noop_coroutine(), believed_, true);
+  wants_belief_ = true;
 }
 
 // --- what has come -------------------------------------------------------------------------------
@@ -125,38 +126,40 @@ bool HashGetLane::take_header() {
       word(offsetof(hash::HashHeader, superseded), std::uint64_t{}));
 }
 
+// All that has come is taken before what a handler throws goes on: it belongs to these READs.
 void HashGetLane::arrive() {
   const bool lost = reads_.failed || shared_.reads.port->failed();
   reads_.failed = false;
   const bool dropped = std::exchange(reads_header_, false) && !lost && !take_header();
+  std::exception_ptr thrown;
   for (Get& get : gets_) {
     if (get.state != State::begun && get.state != State::looking) continue;
-    if (lost) {
-      refuse(get, Code::connection_lost);
-      continue;
+    try {
+      arrive_one(get, lost, dropped);
+    } catch (...) {
+      if (!thrown) thrown = std::current_exception();
     }
-    if (get.state == State::begun) {
-      if (dropped) {
-        refuse(get, Code::not_found);
-        continue;
-      }
-      get.version = read_version_;
-      get.state = State::looking;
-      // Where READs keep no order, it begins only now.
-      if (get.brought.pieces().empty()) {
-        ask_ahead(get);
-        if (get.brought.any_awaited() || get.no_memory) continue;
-      }
-    }
-    if (get.no_memory) {
-      refuse(get, Code::out_of_memory);
-      continue;
-    }
-    get.brought.arrive();
-    const std::size_t wanted = reads_.wanted.size();
-    look(get);
-    shared_.reads.port->prefetch(reads_, wanted);
   }
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+void HashGetLane::arrive_one(Get& get, bool lost, bool dropped) {
+  if (lost) return refuse(get, Code::connection_lost);
+  if (get.state == State::begun) {
+    if (dropped) return refuse(get, Code::not_found);
+    get.version = read_version_;
+    get.state = State::looking;
+    // Where READs keep no order, it begins only now.
+    if (get.brought.pieces().empty()) {
+      ask_ahead(get);
+      if (get.brought.any_awaited() || get.no_memory) return;
+    }
+  }
+  if (get.no_memory) return refuse(get, Code::out_of_memory);
+  get.brought.arrive();
+  const std::size_t wanted = reads_.wanted.size();
+  look(get);
+  shared_.reads.port->prefetch(reads_, wanted);
 }
 
 void HashGetLane::ask_ahead(Get& get) noexcept {
@@ -169,39 +172,52 @@ void HashGetLane::ask_ahead(Get& get) noexcept {
   }
 }
 
-void HashGetLane::look(Get& get) noexcept {
+// Only asking may find no memory here: what a handler throws is its owner's.
+void HashGetLane::look(Get& get) {
+  Outcome outcome;
   try {
-    look_again(get);
+    outcome = look_again(get);
   } catch (const std::bad_alloc&) {
     get.no_memory = true;
+    return;
   }
+  if (outcome.waits) return;
+  if (hash::begins_again(outcome.looked.look)) return begin_again(get, outcome.looked.look);
+  answer_with(get, outcome.looked);
 }
 
-void HashGetLane::look_again(Get& get) {
+HashGetLane::Outcome HashGetLane::look_again(Get& get) {
+  const Outcome waits{.waits = true};
+  const Outcome changed{.looked = {.look = Look::changed}};
   RemoteView view = view_of(get);
   hash::BinPlace place = hash::locate(view, *get.hash);
   view.enter(place);
   const Looked looked = hash::look_in(view, place, *get.hash, get.request->key, get.version, false);
   get.twice = view.twice();
-  if (view.awaits()) return;
+  if (view.awaits()) return waits;
   const bool misled = view.is_misled() || place.look == Look::changed;
   // What is remembered of the way may be why.
   if (misled) shared_.reads.directories->forget(get.hash->partition());
-  if (misled) return begin_again(get, Look::changed);
-  if (hash::begins_again(looked.look)) return begin_again(get, looked.look);
+  if (misled) return changed;
+  if (hash::begins_again(looked.look)) return {.looked = looked};
   const bool confirmed = view.is_confirmed();
-  if (view.awaits()) return;
-  if (!confirmed) return begin_again(get, Look::changed);
+  if (view.awaits()) return waits;
+  if (!confirmed) return changed;
   view.learn();
-  answer_with(get, looked);
+  return {.looked = looked};
 }
 
 void HashGetLane::begin_again(Get& get, Look why) {
   ++shared_.counts.restarts;
   ++(why == Look::too_late ? shared_.counts.too_late : shared_.counts.changed);
   if (++get.attempts == kAttemptsMax) return refuse(get, Code::contended);
-  shared_.lease->end(get.tick);
-  get.tick = shared_.lease->begin();
+  const std::uint32_t before = get.tick;
+  try {
+    get.tick = shared_.lease->begin();
+  } catch (const std::bad_alloc&) {
+    return refuse(get, Code::out_of_memory);
+  }
+  shared_.lease->end(before);
   get.state = State::fresh;
 }
 
@@ -251,12 +267,22 @@ void HashGetLane::refuse(Get& get, Code code) {
   complete(get, refused);
 }
 
+// It is told once, whatever its handler throws: that goes to who polls.
 void HashGetLane::complete(Get& get, Completion& completion) {
   completion.tag = get.request->tag;
   completion.op = Op::get;
   Handler& handler = *get.handler;
   shared_.lease->end(get.tick);
-  handler.done(completion);
+  try {
+    handler.done(completion);
+  } catch (...) {
+    free_place(get);
+    throw;
+  }
+  free_place(get);
+}
+
+void HashGetLane::free_place(Get& get) {
   get.brought.clear();
   get.state = State::free;
   --busy_;

@@ -51,9 +51,11 @@ class HashGetLane {
   HashGetLane& operator=(const HashGetLane&) = delete;
 
   [[nodiscard]] bool has_room() const { return busy_ < gets_.size(); }
-  /// Takes a get. Requires: has_room(), a key that maps may have.
+  /// Takes a get. Requires: has_room(), a key that maps may have. Errors: std::bad_alloc, and it is
+  /// not taken.
   void take(const Request& request, Handler& handler);
-  /// Goes on with what has come. Returns whether anything did.
+  /// Goes on with what has come. Returns whether anything did. Errors: what handlers throw, each of
+  /// whom has been told all the same; std::bad_alloc.
   bool turn();
   /// Whether READs are on their way.
   [[nodiscard]] bool waits() const { return reads_.waiting; }
@@ -81,19 +83,27 @@ class HashGetLane {
     BroughtBytes brought;
   };
 
+  /// What a look came to: Look::changed, too, where bytes were met that cannot be.
+  struct Outcome {
+    bool waits = false;  // for what it has asked for
+    hash::Looked looked{};
+  };
+
   [[nodiscard]] RemoteView view_of(Get& get);
   void arrive();
+  void arrive_one(Get& get, bool lost, bool dropped);
   void refuse_stuck();
   bool begin_fresh();
   [[nodiscard]] bool take_header();
   void ask_ahead(Get& get) noexcept;
-  void look(Get& get) noexcept;
-  void look_again(Get& get);
+  void look(Get& get);
+  [[nodiscard]] Outcome look_again(Get& get);
   void answer_with(Get& get, const hash::Looked& looked);
   void answer(Get& get);
   void begin_again(Get& get, hash::Look why);
   void refuse(Get& get, Code code);
   void complete(Get& get, Completion& completion);
+  void free_place(Get& get);
   void want_belief();
 
   static constexpr std::size_t kHeaderBytes =

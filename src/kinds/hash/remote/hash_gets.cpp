@@ -41,13 +41,14 @@ void HashGets::start() {
   for (HashGetLane& lane : lanes_) {
     while (lane.has_room() && !queue_.empty()) {
       const Queued queued = queue_.front();
-      queue_.pop_front();
       const Request& request = *queued.request;
       const bool good = !request.key.empty() && request.key.size() <= hash::kKeyBytesMax;
       if (request.op == Op::get && good) {
         lane.take(request, *queued.handler);
+        queue_.pop_front();
         continue;
       }
+      queue_.pop_front();
       Completion refused;
       refused.tag = request.tag;
       refused.op = request.op;

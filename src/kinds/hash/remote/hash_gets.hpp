@@ -47,7 +47,8 @@ class HashGets {
   ///   out_of_memory    this process has none for what it would read
   /// Errors: std::bad_alloc.
   void submit(std::span<const Request> requests, Handler& handler);
-  /// Takes what has come, and goes on. Returns how many gets are left.
+  /// Takes what has come, and goes on. Returns how many gets are left. Errors: what handlers throw,
+  /// who are told once all the same; std::bad_alloc, and what it was for is tried again or refused.
   std::size_t poll();
   [[nodiscard]] std::size_t pending() const { return queue_.size() + shared_.busy; }
   [[nodiscard]] LeaseGuard& lease() { return lease_; }

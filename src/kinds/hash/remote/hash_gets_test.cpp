@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <new>
 #include <string>
 
 #include "base/testing/seeds.hpp"
@@ -110,6 +112,49 @@ TEST(HashGets, WhatIsNoGetOfAKeyIsRefused) {
   EXPECT_EQ(world.error, Code::key_too_long);
   EXPECT_EQ(world.get(std::string(hash::kKeyBytesMax + 1, 'k')), std::nullopt);
   EXPECT_EQ(world.error, Code::key_too_long);
+}
+
+TEST(HashGets, AHandlerThatThrowsIsToldOnceAndOthersAreAnswered) {
+  struct Throws final : Handler {
+    void done(const Completion& completion) override {
+      ++told[completion.tag];
+      if (completion.tag == 0) throw std::bad_alloc();
+      found += completion.found ? 1 : 0;
+    }
+    std::array<int, 3> told{};
+    int found = 0;
+  };
+  for (const bool together : {true, false}) {
+    HashWorldOptions options;
+    options.writes = false;
+    options.together = together;
+    HashWorld world(1, good_weather(true), options);
+    ASSERT_TRUE(world.connected());
+    std::array<std::string, 3> keys;
+    std::array<Request, 3> requests;
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      keys[i] = HashWorld::key_of(i);
+      requests[i].op = Op::get;
+      requests[i].tag = i;
+      requests[i].key = keys[i];
+    }
+    Throws handler;
+    world.gets().submit(requests, handler);
+    int thrown = 0;
+    for (int turns = 0; world.gets().pending() != 0 && turns < 1'000; ++turns) {
+      try {
+        world.gets().poll();
+      } catch (const std::bad_alloc&) {
+        ++thrown;
+      }
+      world.world().run_for(10'000);
+    }
+    EXPECT_EQ(thrown, 1);
+    EXPECT_EQ(handler.told, (std::array<int, 3>{1, 1, 1}));
+    EXPECT_EQ(handler.found, 2);
+    EXPECT_EQ(world.gets().lease().in_flight(), 0u);
+    EXPECT_TRUE(world.get(keys[0]));
+  }
 }
 
 TEST(HashGets, ADroppedMapIsNotFound) {
