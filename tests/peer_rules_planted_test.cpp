@@ -8,7 +8,6 @@
 
 #include "base/planted.hpp"
 #include "base/random.hpp"
-#include "channel/peer/planted_peer_bugs.hpp"
 #include "engine/planted_engine_bugs.hpp"
 #include "fabric/planted_fabric_bugs.hpp"
 #include "kinds/region/planted_region_bugs.hpp"
@@ -65,10 +64,6 @@ TEST(PeerWorldPlanted, APostThatIsPlacedBeforeAnEarlierWrite) {
 
 TEST(PeerWorldPlanted, AnAtomicThatIsPostedAgain) {
   expect_noticed_by_peers(fabric::Bug::atomic_posted_again);
-}
-
-TEST(PeerWorldPlanted, ASessionThatBeginsBeforeTheOneBeforeHasEnded) {
-  expect_noticed_by_peers(peer::Bug::session_not_ended);
 }
 
 TEST(PeerWorldPlanted, AKeyThatStaysGoodBesideAnother) {

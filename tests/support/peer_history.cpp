@@ -230,14 +230,20 @@ void PeerHistory::call_ended(std::uint32_t number, PostEnd how) {
   CalledPeer& call = calls_[number];
   if (call.how) return set_wrong("call " + std::to_string(number) + " has ended twice");
   call.how = how;
-  ++(how == PostEnd::done ? reached_.calls : reached_.calls_unknown);
+  if (how == PostEnd::done) ++reached_.calls;
+  if (how == PostEnd::unknown) ++reached_.calls_unknown;
+  if (call.cancelled && how != PostEnd::unknown) {
+    set_wrong("call " + std::to_string(number) + " was cancelled, and is " + name_of(how));
+  }
 }
 
+// What was given up is told when all that was posted with it has ended.
 void PeerHistory::call_cancelled(std::uint32_t number) {
-  const CalledPeer& call = calls_[number];
+  CalledPeer& call = calls_[number];
   ++reached_.cancelled;
-  if (call.how == PostEnd::unknown || call.never_told) return;
-  set_wrong("call " + std::to_string(number) + " is cancelled (" + name_of(call.how) + ")");
+  call.cancelled = true;
+  if (!call.how || call.how == PostEnd::unknown) return;
+  set_wrong("call " + std::to_string(number) + " is cancelled, and was " + name_of(call.how));
 }
 
 // --- what is wrong -------------------------------------------------------------------------------

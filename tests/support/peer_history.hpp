@@ -121,8 +121,6 @@ class PeerHistory {
   std::uint32_t called(std::uint32_t source, std::uint32_t peer, std::uint64_t session);
   void call_begun(std::uint32_t number);
   void call_ended(std::uint32_t number, fabric::PostEnd how);
-  /// Nobody will be told how it ends.
-  void call_never_told(std::uint32_t number) { calls_[number].never_told = true; }
   /// Its peer ends it early.
   void call_cancelled(std::uint32_t number);
 
@@ -168,7 +166,7 @@ class PeerHistory {
     std::uint64_t session = 0;
     std::uint32_t begun = 0;
     std::optional<fabric::PostEnd> how;
-    bool never_told = false;
+    bool cancelled = false;
     bool over = false;  // it may not begin any more
   };
 

@@ -52,11 +52,7 @@ struct PeerWorldRun {
   PeerWorldRun& operator=(const PeerWorldRun&) = delete;
   ~PeerWorldRun() {
     for (const RoundPost& made : posts) {
-      if (made.is_call) {
-        node->parts().history.call_never_told(made.call.number);
-      } else {
-        node->parts().history.never_told(made.number);
-      }
+      if (!made.is_call) node->parts().history.never_told(made.number);
     }
   }
 

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "channel/peer/planted_peer_bugs.hpp"
 
 namespace espalier::peer {
 namespace {
@@ -355,8 +354,7 @@ bool SessionLink::is_lost() const {
 void SessionLink::open(const PeerOptions& options, const std::function<void()>& wake,
                        Opening& into) {
   try {
-    const bool known = into.before && !planted(Bug::session_not_ended) &&
-                       !into.before->end_session(options.timeout_ns);
+    const bool known = into.before && !into.before->end_session(options.timeout_ns);
     if (!known) into.before.reset();
     into.opened = open_peer(options, wake);
     if (known && *into.opened) {
