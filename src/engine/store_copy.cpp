@@ -16,8 +16,8 @@ StoreCopy::StoreCopy(Services& services, std::span<const Kind> own)
   given_ = there.given;
   given_said_ = given_ == 0 || (!there.entries.empty() && there.entries.back()->id == given_);
   made_ = std::move(there.entries);
-  ids_.reserve(made_.size());
-  for (const catalog::EntryPointer& entry : made_) ids_.push_back(entry->id);
+  objects_.reserve(made_.size());
+  for (const catalog::EntryPointer& entry : made_) objects_.push_back({entry->kind, entry->id});
 }
 
 Result<CopyStep> StoreCopy::next(CopyPiece& piece) {
@@ -34,13 +34,16 @@ Result<CopyStep> StoreCopy::go_on(CopyPiece& piece) {
   add_made(piece);
   while (!piece.full()) {
     if (!copy_) {
-      const auto begun = begin_next();
+      const auto begun = begin_next(piece);
       if (!begun) return std::unexpected(begun.error());
       if (!*begun) return CopyStep::done;
     }
     const auto step = copy_->next(piece);
     if (!step) return step;
-    if (*step == CopyStep::done) copy_.reset();
+    if (*step == CopyStep::done) {
+      copy_.reset();
+      if (next_kind_ == 0) check_dropped(next_object_ - 1, piece);
+    }
     if (*step == CopyStep::wait) return piece.empty() ? CopyStep::wait : CopyStep::more;
   }
   return CopyStep::more;
@@ -63,10 +66,22 @@ void StoreCopy::add_made(CopyPiece& piece) {
   if (!room.empty()) catalog::write_dropped(room, {ObjectKind::map, given_});
 }
 
-Result<bool> StoreCopy::begin_next() {
-  while (next_object_ < ids_.size()) {
-    const catalog::EntryPointer entry = services_.catalog().find_any(ids_[next_object_++]);
-    if (entry == nullptr) continue;  // dropped, and there is a record of it
+// Records of it that come before the one of its drop may want more of it than was copied.
+void StoreCopy::check_dropped(std::size_t object, CopyPiece& piece) {
+  const catalog::DroppedObject& copied = objects_[object];
+  if (services_.catalog().find_any(copied.id) != nullptr) return;
+  const auto room = piece.add(sizeof(catalog::RedoHead));
+  if (!room.empty()) catalog::write_dropped(room, copied);
+}
+
+Result<bool> StoreCopy::begin_next(CopyPiece& piece) {
+  while (next_object_ < objects_.size()) {
+    const std::size_t object = next_object_++;
+    const catalog::EntryPointer entry = services_.catalog().find_any(objects_[object].id);
+    if (entry == nullptr) {
+      check_dropped(object, piece);
+      continue;
+    }
     const KindRedo* const redo = redo_of(entry->kind);
     if (redo == nullptr || redo->copy == nullptr) {
       return fail(Code::unsupported, static_cast<std::uint32_t>(entry->kind));

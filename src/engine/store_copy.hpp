@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "catalog/catalog.hpp"
+#include "catalog/object_redo.hpp"
 #include "engine/object_copy.hpp"
 #include "engine/registry.hpp"
 #include "engine/services.hpp"
@@ -38,13 +39,15 @@ class StoreCopy {
   void add_made(CopyPiece& piece);
   Result<CopyStep> go_on(CopyPiece& piece);
   /// Begins with the next object, or with the next kind's others. False: that was all.
-  Result<bool> begin_next();
+  Result<bool> begin_next(CopyPiece& piece);
+  /// Takes an object out of the copy again that was dropped before it was whole.
+  void check_dropped(std::size_t object, CopyPiece& piece);
 
   Services& services_;
   const std::span<const Kind> own_;
   std::uint64_t sequence_;
-  std::vector<catalog::EntryPointer> made_;  // whose records that they were made are to come
-  std::vector<std::uint32_t> ids_;
+  std::vector<catalog::EntryPointer> made_;      // whose records that they were made are to come
+  std::vector<catalog::DroppedObject> objects_;  // should they be dropped meanwhile
   std::uint32_t given_ = 0;
   bool given_said_ = false;
   std::size_t next_made_ = 0;
