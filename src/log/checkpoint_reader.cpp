@@ -2,6 +2,7 @@
 #include "log/checkpoint_reader.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -104,6 +105,11 @@ LogResult<CheckpointHeader> read_whole(LogFolder& folder, std::uint64_t store, s
     return log_fail(is_damage ? kDamaged : Error{Code::unsupported, 0, 0}, header.error(), name, 0,
                     0);
   }
+  const auto size = (*file)->size();
+  if (!size) return log_fail(size.error(), LogFault::system, name, 0, 0);
+  if (header->blocks_end > *size) {
+    return log_fail(kDamaged, LogFault::checkpoint, name, *size, header->sequence);
+  }
   const auto nothing = [](std::uint64_t, std::span<const std::byte>) { return Result<void>(); };
   if (auto whole = BlockStream(**file, *header, name).read(nothing); !whole) {
     return std::unexpected(whole.error());
@@ -151,7 +157,10 @@ LogResult<FoundCheckpoints> find_checkpoints(LogFolder& folder, std::uint64_t st
       found.newest = *header;
       break;
     }
-    if (header.error().fault != LogFault::checkpoint) return std::unexpected(header.error());
+    // Of one that the disk does not give the same is true: an older one may do, or the log.
+    const bool is_unreadable = header.error().error == Error{Code::system, 0, EIO};
+    const bool is_damaged = header.error().fault == LogFault::checkpoint;
+    if (!is_damaged && !is_unreadable) return std::unexpected(header.error());
     found.damaged.push_back(header.error());
   }
   return found;

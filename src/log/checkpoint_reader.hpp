@@ -26,7 +26,7 @@ namespace espalier::log {
 
 struct FoundCheckpoints {
   std::optional<CheckpointHeader> newest;  // of those that are whole
-  std::vector<LogError> damaged;           // newer ones that are not
+  std::vector<LogError> damaged;           // newer ones that are not, or that the disk fails for
   std::vector<std::string> unfinished;     // files that were not yet in use
 };
 

@@ -56,7 +56,8 @@ LogResult<void> CheckpointWriter::open() {
   if (!names) return failed(names.error());
   for (const std::string& name : *names) {
     const auto unfinished = number_in(name, kCheckpointBegin, kBeingMade);
-    const auto number = unfinished ? unfinished : number_in(name, kCheckpointBegin, kWhole);
+    auto number = unfinished ? unfinished : number_in(name, kCheckpointBegin, kWhole);
+    if (!number) number = number_in(name, kCheckpointBegin, kGivenUp);
     if (!number) continue;
     header_.number = std::max(header_.number, *number);
     if (!unfinished) continue;
@@ -139,6 +140,7 @@ LogResult<void> CheckpointWriter::take_name() {
   if (!renamed) return failed(renamed.error());
   finished_ = true;  // from now on it may be what counts
   if (const auto synced = folder_.sync(); !synced) return failed(synced.error());
+  is_durable_ = true;
   return {};
 }
 

@@ -30,7 +30,8 @@ struct CheckpointTerms {
 class CheckpointWriter {
  public:
   /// Begins one, with a number above those that are there; what others have left unfinished goes.
-  /// Errors: system, no_memory; checkpoint (one has the highest number). Requires: the folder is this process's, and no other is made.
+  /// Errors: system, no_memory; checkpoint (one has the highest number). Requires: the folder is
+  /// this process's, and no other is made.
   [[nodiscard]] static LogResult<std::unique_ptr<CheckpointWriter>> begin(
       LogFolder& folder, const CheckpointTerms& terms);
   CheckpointWriter(const CheckpointWriter&) = delete;
@@ -47,6 +48,8 @@ class CheckpointWriter {
   LogResult<void> finish(std::uint64_t through);
 
   [[nodiscard]] bool finished() const { return finished_; }
+  /// Whether it stays the newest after a crash, so that what it stands for may go.
+  [[nodiscard]] bool is_durable() const { return is_durable_; }
   [[nodiscard]] std::uint64_t number() const { return header_.number; }
   /// How many records it has by now, and bytes that were written.
   [[nodiscard]] std::uint64_t records() const { return next_ - 1; }
@@ -74,6 +77,7 @@ class CheckpointWriter {
   std::uint64_t extended_ = 0;
   std::uint64_t next_ = 1;
   bool finished_ = false;
+  bool is_durable_ = false;
 };
 
 }  // namespace espalier::log
