@@ -65,6 +65,9 @@ LogResult<CheckpointRun::State> CheckpointRun::finish() {
   if (planted(log::Bug::log_removed_early)) {
     static_cast<void>(terms_.log.remove_below(sequence()));
   }
+  const auto more = writer_->check_some(through_);
+  if (!more) return std::unexpected(more.error());
+  if (*more) return State::copying;
   const auto finished = writer_->finish(through_);
   if (!finished && !writer_->is_durable()) return std::unexpected(finished.error());
   // Older checkpoints that could not be removed are no reason to keep the log.

@@ -231,6 +231,26 @@ TEST_F(CheckpointTest, ADiskThatFailsOrIsFullIsAnError) {
   EXPECT_TRUE(names().empty());
 }
 
+// Before older ones go.
+TEST_F(CheckpointTest, OneThatTheDiskDoesNotHaveAsItWasWrittenIsNotNamed) {
+  make({"a"});
+  CheckpointTerms terms;
+  terms.store = kSomeNode;
+  terms.block_bytes_max = kUnitBytes;
+  terms.write_bytes = kUnitBytes;
+  auto writer = CheckpointWriter::begin(folder, terms);
+  ASSERT_TRUE(writer);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE((*writer)->add(std::vector<std::byte>(3000)));
+  folder.flip(numbered_name(kCheckpointBegin, 2, kBeingMade), kBlocksBegin + 100, 3);
+  const auto finished = (*writer)->finish(0);
+  ASSERT_FALSE(finished);
+  EXPECT_EQ(finished.error().fault, LogFault::checkpoint);
+  EXPECT_EQ(finished.error().offset, kBlocksBegin);
+  EXPECT_FALSE((*writer)->finished());
+  writer->reset();
+  EXPECT_EQ(names(), std::vector<std::string>{file_of(1)});
+}
+
 TEST_F(CheckpointTest, LeavesSpaceForTheLog) {
   CheckpointTerms terms;
   terms.store = kSomeNode;

@@ -155,12 +155,36 @@ LogResult<void> CheckpointWriter::remove_others() {
   return {};
 }
 
+LogResult<void> CheckpointWriter::begin_check(std::uint64_t through) {
+  if (gathering_) {
+    if (auto written = write_gathered(); !written) return written;
+  }
+  if (auto written = write_header(through); !written) return written;
+  auto begun = CheckpointCheck::begin(folder_, header_, name_);
+  if (!begun) return std::unexpected(begun.error());
+  check_ = std::move(*begun);
+  return {};
+}
+
+LogResult<bool> CheckpointWriter::check_some(std::uint64_t through) {
+  return catch_no_memory(terms_.sequence, [&]() -> LogResult<bool> {
+    if (is_checked_) return false;
+    if (!check_) {
+      if (auto begun = begin_check(through); !begun) return std::unexpected(begun.error());
+    }
+    const auto more = check_->read_some(terms_.write_bytes);
+    if (!more) return more;
+    checked_bytes_ = std::min(offset_, checked_bytes_ + terms_.write_bytes);
+    is_checked_ = !*more;
+    return more;
+  });
+}
+
 LogResult<void> CheckpointWriter::finish(std::uint64_t through) {
   return catch_no_memory(terms_.sequence, [&]() -> LogResult<void> {
-    if (gathering_) {
-      if (auto written = write_gathered(); !written) return written;
+    while (!is_checked_) {
+      if (const auto more = check_some(through); !more) return std::unexpected(more.error());
     }
-    if (auto written = write_header(through); !written) return written;
     if (auto named = take_name(); !named) return named;
     return remove_others();
   });

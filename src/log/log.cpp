@@ -24,13 +24,13 @@ LogResult<void> remove_unused(LogFolder& folder, const Recovered& recovered) {
 /// Once a new segment has begun where their loss was accepted.
 LogResult<void> rename_lost(LogFolder& folder, const Recovered& recovered) {
   if (planted(Bug::lost_kept)) return {};
-  const auto rename = [&](const std::string& name, const std::string& now) -> LogResult<void> {
+  const auto set_aside = [&](const std::string& name, const std::string& now) -> LogResult<void> {
     const auto renamed = folder.rename(name, now);
     return renamed ? LogResult<void>() : failed(renamed.error(), name);
   };
   for (const std::string& name : recovered.lost) {
     const std::string now = segment_name(*segment_of(name, kInUse), kGivenUp);
-    if (auto renamed = rename(name, now); !renamed) return renamed;
+    if (auto renamed = set_aside(name, now); !renamed) return renamed;
   }
   const bool is_accepted = recovered.cut && recovered.cut->accepted;
   // They may be all that there is of what was lost, and the next checkpoint removes older ones.
@@ -39,7 +39,7 @@ LogResult<void> rename_lost(LogFolder& folder, const Recovered& recovered) {
       const std::string name(damaged.file.text());
       const auto number = number_in(name, kCheckpointBegin, kWhole);
       const std::string now = numbered_name(kCheckpointBegin, *number, kGivenUp);
-      if (auto renamed = rename(name, now); !renamed) return renamed;
+      if (auto renamed = set_aside(name, now); !renamed) return renamed;
     }
   }
   if (!is_accepted && recovered.lost.empty()) return {};
