@@ -10,6 +10,7 @@
 
 #include "base/assert.hpp"
 #include "base/system_error.hpp"
+#include "log/checkpoint_reader.hpp"
 #include "log/unit_buffer.hpp"
 
 namespace espalier::log {

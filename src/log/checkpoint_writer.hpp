@@ -13,7 +13,6 @@
 
 #include "log/block_builder.hpp"
 #include "log/checkpoint_format.hpp"
-#include "log/checkpoint_reader.hpp"
 #include "log/log_error.hpp"
 #include "log/log_file.hpp"
 
@@ -27,6 +26,8 @@ struct CheckpointTerms {
   std::size_t write_bytes = std::size_t{1} << 20;
   std::uint64_t leave_bytes = 0;  // of the file system's space, for the log that grows meanwhile
 };
+
+class CheckpointCheck;
 
 class CheckpointWriter {
  public:
