@@ -65,10 +65,31 @@ class BlockStream {
                           header.block_bytes % kUnitBytes == 0 && header.block_bytes <= left &&
                           header.block_bytes <= kCheckpointBlockMax;
     if (!is_block) return damaged();
+    if (header.block_bytes > kReadBytes) {
+      const auto right = has_checksum(header);
+      if (!right) return std::unexpected(right.error());
+      if (!*right) return damaged();
+    }
     if (auto there = hold(header.block_bytes); !there) return std::unexpected(there.error());
     const auto block = read_block(segment_, offset_, held().first(header.block_bytes));
     if (!block) return damaged();
     return *block;
+  }
+  /// Of a long block, before memory for all of it is asked for: one bit may have made it so long.
+  LogResult<bool> has_checksum(const BlockHeader& header) {
+    UnitBuffer piece;
+    piece.reserve(kReadBytes);
+    std::uint32_t state = begin_checksum_of_block(segment_);
+    for (std::size_t done = 0; done < header.block_bytes;) {
+      const std::size_t count = std::min(kReadBytes, header.block_bytes - done);
+      const auto got = file_.read(offset_ + done, piece.bytes().first(count));
+      if (!got) return fault(LogFault::system, got.error());
+      if (*got != count) return false;
+      const std::size_t begin = done == 0 ? sizeof header.crc : 0;
+      state = base::crc32c_extend(state, piece.bytes().first(count).subspan(begin));
+      done += count;
+    }
+    return base::crc32c_end(state) == header.crc;
   }
   /// Has so many bytes from the offset on in memory. Requires: they are before the blocks' end.
   LogResult<void> hold(std::size_t bytes) {
