@@ -359,11 +359,11 @@ TEST(RedoOfCopies, ATableThatIsDroppedMeanwhileIsLeftOut) {
 
 // While new ones make the table of them grow, and the copy of them begin again.
 TEST(RedoOfCopies, CountersAreCopiedSomeAtATime) {
-  constexpr std::uint64_t kCountersBefore = 3000;
+  constexpr std::uint32_t kCountersBefore = 3000;
   catalog::RecordingSink sink;
   WholeStore store;
   store.core.catalog.record_to(&sink);
-  for (std::uint64_t i = 0; i < kCountersBefore; ++i) {
+  for (std::uint32_t i = 0; i < kCountersBefore; ++i) {
     ASSERT_TRUE(store.counters.take(std::to_string(i), 1 + i % 5, &sink));
   }
   offload::StoreCopy copy(store.services, {});
@@ -387,7 +387,7 @@ TEST(RedoOfCopies, CountersAreCopiedSomeAtATime) {
     EXPECT_TRUE(other.apply({reinterpret_cast<const char*>(record.data()), record.size()}));
     return true;
   });
-  for (std::uint64_t i = 0; i < kCountersBefore; ++i) {
+  for (std::uint32_t i = 0; i < kCountersBefore; ++i) {
     ASSERT_EQ(*other.counters.take(std::to_string(i), 0), 1 + i % 5) << i;
   }
 }
