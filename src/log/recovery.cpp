@@ -194,7 +194,7 @@ class Recovery {
   }
 
   /// Of what a checkpoint has instead nothing is missed: goes on at the next block that is right
-  /// and begins at what is wanted, or before. Else what is wanted is missing from there on.
+  /// and begins at what is wanted, or before. Where it begins behind that, this is missing.
   bool skip_damage(const Entry& entry, std::span<const std::byte> segment, std::uint64_t& offset) {
     std::uint64_t left = kMarkPasses * std::uint64_t{segment.size()};
     for (std::uint64_t at = offset + kUnitBytes; at < segment.size(); at += kUnitBytes) {
@@ -203,13 +203,12 @@ class Recovery {
       if (!header || header->block_bytes > left) continue;
       left -= header->block_bytes;
       if (!read_block(*entry.header, at, rest)) continue;
-      if (header->first_sequence > terms_.from) break;
       if (header->first_sequence < expected_) continue;
-      expected_ = header->first_sequence;
+      expected_ = std::min(header->first_sequence, terms_.from);
+      if (header->first_sequence > terms_.from) return false;
       offset = at;
       return true;
     }
-    expected_ = terms_.from;
     return false;
   }
 
