@@ -141,11 +141,14 @@ std::vector<EntryPointer> Catalog::list(ObjectKind kind) const {
 }
 
 Inventory Catalog::inventory() const {
-  const std::lock_guard lock(mutex_);
   Inventory now;
-  for (const auto& [id, entry] : by_id_) now.entries.push_back(entry);
+  {
+    const std::lock_guard lock(mutex_);
+    now.entries.reserve(by_id_.size());
+    for (const auto& [id, entry] : by_id_) now.entries.push_back(entry);
+    now.given = next_id_ - 1;  // where all are used up, the last that there is
+  }
   std::ranges::sort(now.entries, {}, &Entry::id);
-  now.given = next_id_ - 1;  // where all are used up, the last that there is
   return now;
 }
 

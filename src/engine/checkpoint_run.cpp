@@ -65,12 +65,16 @@ LogResult<CheckpointRun::State> CheckpointRun::finish() {
   if (planted(log::Bug::log_removed_early)) {
     static_cast<void>(terms_.log.remove_below(sequence()));
   }
-  if (auto finished = writer_->finish(through_); !finished) {
-    return std::unexpected(finished.error());
-  }
+  const auto more = writer_->check_some(through_);
+  if (!more) return std::unexpected(more.error());
+  if (*more) return State::copying;
+  const auto finished = writer_->finish(through_);
+  if (!finished && !writer_->is_durable()) return std::unexpected(finished.error());
+  // Older checkpoints that could not be removed are no reason to keep the log.
   if (auto removed = terms_.log.remove_below(sequence()); !removed) {
     return std::unexpected(removed.error());
   }
+  if (!finished) return std::unexpected(finished.error());
   return State::done;
 }
 

@@ -31,7 +31,7 @@ class CheckpointRun {
     std::size_t piece_bytes = CopyPiece::kUsualBytes;  // that are copied in a step
   };
   enum class State : std::uint8_t {
-    copying,
+    copying,  // or reading again what was written
     waiting,  // for a flush of the log
     done,
   };
@@ -51,6 +51,8 @@ class CheckpointRun {
   [[nodiscard]] std::uint64_t sequence() const { return copy_.sequence(); }
   [[nodiscard]] std::uint64_t records() const { return writer_->records(); }
   [[nodiscard]] std::uint64_t bytes() const { return writer_->bytes(); }
+  /// What it has had of the disk: bytes that were written, and read again.
+  [[nodiscard]] std::uint64_t moved_bytes() const { return bytes() + writer_->checked_bytes(); }
   [[nodiscard]] bool finished() const { return writer_->finished(); }
 
  private:

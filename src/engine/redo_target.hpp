@@ -57,7 +57,8 @@ class RedoTarget {
 Result<void> describe_record(std::string_view record, std::span<const Kind> own,
                              const TakeEffect& take);
 
-/// The first kind whose objects cannot be durable, for it makes no records; null: all can.
+/// The first kind whose objects cannot be durable, for it makes no records, or is one of `own` that
+/// has no copy for checkpoints; null: all can.
 [[nodiscard]] const Kind* kind_without_records(std::span<const Kind> own);
 
 }  // namespace espalier::offload

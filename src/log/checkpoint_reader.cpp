@@ -2,6 +2,7 @@
 #include "log/checkpoint_reader.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -21,8 +22,10 @@ class BlockStream {
   BlockStream(LogFile& file, const CheckpointHeader& checkpoint, std::string_view name)
       : file_(file), checkpoint_(checkpoint), segment_(as_segment(checkpoint)), name_(name) {}
 
-  LogResult<void> read(const ApplyRecord& apply) {
-    while (offset_ < checkpoint_.blocks_end) {
+  /// Returns whether there is more.
+  LogResult<bool> read_some(const ApplyRecord& apply, std::uint64_t bytes) {
+    const std::uint64_t until = offset_ + std::min(bytes, checkpoint_.blocks_end - offset_);
+    while (offset_ < until) {
       auto block = next_block();
       if (!block) return std::unexpected(block.error());
       if (block->header().first_sequence != next_) return damaged();
@@ -35,7 +38,13 @@ class BlockStream {
       next_ = block->next();
       offset_ += block->header().block_bytes;
     }
-    return next_ == checkpoint_.records + 1 ? LogResult<void>() : damaged();
+    if (offset_ < checkpoint_.blocks_end) return true;
+    if (next_ != checkpoint_.records + 1) return damaged();
+    return false;
+  }
+  LogResult<void> read(const ApplyRecord& apply) {
+    const auto more = read_some(apply, checkpoint_.blocks_end);
+    return more ? LogResult<void>() : std::unexpected(more.error());
   }
 
  private:
@@ -56,10 +65,31 @@ class BlockStream {
                           header.block_bytes % kUnitBytes == 0 && header.block_bytes <= left &&
                           header.block_bytes <= kCheckpointBlockMax;
     if (!is_block) return damaged();
+    if (header.block_bytes > kReadBytes) {
+      const auto right = has_checksum(header);
+      if (!right) return std::unexpected(right.error());
+      if (!*right) return damaged();
+    }
     if (auto there = hold(header.block_bytes); !there) return std::unexpected(there.error());
     const auto block = read_block(segment_, offset_, held().first(header.block_bytes));
     if (!block) return damaged();
     return *block;
+  }
+  /// Of a long block, before memory for all of it is asked for: one bit may have made it so long.
+  LogResult<bool> has_checksum(const BlockHeader& header) {
+    UnitBuffer piece;
+    piece.reserve(kReadBytes);
+    std::uint32_t state = begin_checksum_of_block(segment_);
+    for (std::size_t done = 0; done < header.block_bytes;) {
+      const std::size_t count = std::min(kReadBytes, header.block_bytes - done);
+      const auto got = file_.read(offset_ + done, piece.bytes().first(count));
+      if (!got) return fault(LogFault::system, got.error());
+      if (*got != count) return false;
+      const std::size_t begin = done == 0 ? sizeof header.crc : 0;
+      state = base::crc32c_extend(state, piece.bytes().first(count).subspan(begin));
+      done += count;
+    }
+    return base::crc32c_end(state) == header.crc;
   }
   /// Has so many bytes from the offset on in memory. Requires: they are before the blocks' end.
   LogResult<void> hold(std::size_t bytes) {
@@ -90,13 +120,14 @@ class BlockStream {
   std::uint64_t next_ = 1;
 };
 
-LogResult<CheckpointHeader> read_whole(LogFolder& folder, std::uint64_t store, std::uint64_t number,
+Result<void> take_nothing(std::uint64_t, std::span<const std::byte>) { return {}; }
+
+/// The header of a file, which is as long as that says.
+LogResult<CheckpointHeader> read_begin(LogFile& file, std::uint64_t store, std::uint64_t number,
                                        const std::string& name) {
-  auto file = folder.open(name);
-  if (!file) return log_fail(file.error(), LogFault::system, name, 0, 0);
   UnitBuffer unit;
   unit.reserve(kUnitBytes);
-  const auto got = (*file)->read(0, unit.bytes());
+  const auto got = file.read(0, unit.bytes());
   if (!got) return log_fail(got.error(), LogFault::system, name, 0, 0);
   const auto header = read_checkpoint_header(unit.bytes().first(*got), store, number);
   if (!header) {
@@ -104,8 +135,21 @@ LogResult<CheckpointHeader> read_whole(LogFolder& folder, std::uint64_t store, s
     return log_fail(is_damage ? kDamaged : Error{Code::unsupported, 0, 0}, header.error(), name, 0,
                     0);
   }
-  const auto nothing = [](std::uint64_t, std::span<const std::byte>) { return Result<void>(); };
-  if (auto whole = BlockStream(**file, *header, name).read(nothing); !whole) {
+  const auto size = file.size();
+  if (!size) return log_fail(size.error(), LogFault::system, name, 0, 0);
+  if (header->blocks_end > *size) {
+    return log_fail(kDamaged, LogFault::checkpoint, name, *size, header->sequence);
+  }
+  return *header;
+}
+
+LogResult<CheckpointHeader> read_whole(LogFolder& folder, std::uint64_t store, std::uint64_t number,
+                                       const std::string& name) {
+  auto file = folder.open(name);
+  if (!file) return log_fail(file.error(), LogFault::system, name, 0, 0);
+  const auto header = read_begin(**file, store, number, name);
+  if (!header) return header;
+  if (auto whole = BlockStream(**file, *header, name).read(take_nothing); !whole) {
     return std::unexpected(whole.error());
   }
   return *header;
@@ -134,6 +178,49 @@ std::expected<CheckpointHeader, LogFault> read_checkpoint_header(std::span<const
   return header;
 }
 
+/// What it reads, and how far.
+class CheckpointCheck::State {
+ public:
+  State(std::unique_ptr<LogFile> file, const CheckpointHeader& header, std::string name)
+      : file_(std::move(file)),
+        header_(header),
+        name_(std::move(name)),
+        blocks_(*file_, header_, name_) {}
+
+  LogResult<bool> read_some(std::uint64_t bytes) {
+    if (!begun_) {
+      const auto begin = read_begin(*file_, header_.store, header_.number, name_);
+      if (!begin) return std::unexpected(begin.error());
+      if (begin->crc != header_.crc) {
+        return log_fail(kDamaged, LogFault::checkpoint, name_, 0, header_.sequence);
+      }
+      begun_ = true;
+    }
+    return blocks_.read_some(take_nothing, bytes);
+  }
+
+ private:
+  const std::unique_ptr<LogFile> file_;
+  const CheckpointHeader header_;
+  const std::string name_;
+  BlockStream blocks_;
+  bool begun_ = false;
+};
+
+CheckpointCheck::CheckpointCheck(std::unique_ptr<State> state) : state_(std::move(state)) {}
+CheckpointCheck::~CheckpointCheck() = default;
+
+LogResult<std::unique_ptr<CheckpointCheck>> CheckpointCheck::begin(LogFolder& folder,
+                                                                   const CheckpointHeader& header,
+                                                                   const std::string& name) {
+  auto file = folder.open(name);
+  if (!file) return log_fail(file.error(), LogFault::system, name, 0, header.sequence);
+  return std::unique_ptr<CheckpointCheck>(
+      new CheckpointCheck(std::make_unique<State>(std::move(*file), header, name)));
+}
+
+LogResult<bool> CheckpointCheck::read_some(std::uint64_t bytes) { return state_->read_some(bytes); }
+
 LogResult<FoundCheckpoints> find_checkpoints(LogFolder& folder, std::uint64_t store) {
   const auto names = folder.names();
   if (!names) return log_fail(names.error(), LogFault::system, ".", 0, 0);
@@ -151,7 +238,10 @@ LogResult<FoundCheckpoints> find_checkpoints(LogFolder& folder, std::uint64_t st
       found.newest = *header;
       break;
     }
-    if (header.error().fault != LogFault::checkpoint) return std::unexpected(header.error());
+    // Of one that the disk does not give the same is true: an older one may do, or the log.
+    const bool is_unreadable = header.error().error == Error{Code::system, 0, EIO};
+    const bool is_damaged = header.error().fault == LogFault::checkpoint;
+    if (!is_damaged && !is_unreadable) return std::unexpected(header.error());
     found.damaged.push_back(header.error());
   }
   return found;

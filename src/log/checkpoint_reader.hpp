@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,9 +25,30 @@ namespace espalier::log {
 [[nodiscard]] std::expected<CheckpointHeader, LogFault> read_checkpoint_header(
     std::span<const std::byte> bytes, std::uint64_t store, std::uint64_t number);
 
+/// Reads a checkpoint again that was just written, before it is relied on.
+class CheckpointCheck {
+ public:
+  /// Of the file of this name, which should have this header. Errors: system.
+  [[nodiscard]] static LogResult<std::unique_ptr<CheckpointCheck>> begin(
+      LogFolder& folder, const CheckpointHeader& header, const std::string& name);
+  CheckpointCheck(const CheckpointCheck&) = delete;
+  CheckpointCheck& operator=(const CheckpointCheck&) = delete;
+  ~CheckpointCheck();
+
+  /// Reads about so many bytes of it. Returns whether there is more. Errors: checkpoint (it is not
+  /// what was written), those of a header, system.
+  LogResult<bool> read_some(std::uint64_t bytes);
+
+ private:
+  class State;
+  explicit CheckpointCheck(std::unique_ptr<State> state);
+
+  const std::unique_ptr<State> state_;
+};
+
 struct FoundCheckpoints {
   std::optional<CheckpointHeader> newest;  // of those that are whole
-  std::vector<LogError> damaged;           // newer ones that are not
+  std::vector<LogError> damaged;           // newer ones that are not, or that the disk fails for
   std::vector<std::string> unfinished;     // files that were not yet in use
 };
 

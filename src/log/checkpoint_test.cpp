@@ -172,6 +172,22 @@ TEST_F(CheckpointTest, EachShorterFileIsFound) {
   }
 }
 
+// So that no block of it asks for more memory than the file has bytes.
+TEST_F(CheckpointTest, AnEndBehindTheFilesIsFound) {
+  make({"a"});
+  std::vector<std::byte> bytes = folder.bytes(file_of(1));
+  CheckpointHeader header{};
+  std::memcpy(&header, bytes.data(), sizeof header);
+  header.blocks_end = std::uint64_t{1} << 40;
+  header.crc = checksum_of(header);
+  std::memcpy(bytes.data(), &header, sizeof header);
+  folder.put(file_of(1), bytes);
+  const FoundCheckpoints found = find();
+  EXPECT_FALSE(found.newest);
+  ASSERT_EQ(found.damaged.size(), 1u);
+  EXPECT_EQ(found.damaged[0].offset, bytes.size());
+}
+
 TEST_F(CheckpointTest, AnotherStoresAndALaterFormatAreRefused) {
   make({"a"});
   const auto others = find_checkpoints(folder, kSomeNode + 1);
@@ -213,6 +229,26 @@ TEST_F(CheckpointTest, ADiskThatFailsOrIsFullIsAnError) {
   EXPECT_FALSE((*writer)->finished());
   writer->reset();
   EXPECT_TRUE(names().empty());
+}
+
+// Before older ones go.
+TEST_F(CheckpointTest, OneThatTheDiskDoesNotHaveAsItWasWrittenIsNotNamed) {
+  make({"a"});
+  CheckpointTerms terms;
+  terms.store = kSomeNode;
+  terms.block_bytes_max = kUnitBytes;
+  terms.write_bytes = kUnitBytes;
+  auto writer = CheckpointWriter::begin(folder, terms);
+  ASSERT_TRUE(writer);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE((*writer)->add(std::vector<std::byte>(3000)));
+  folder.flip(numbered_name(kCheckpointBegin, 2, kBeingMade), kBlocksBegin + 100, 3);
+  const auto finished = (*writer)->finish(0);
+  ASSERT_FALSE(finished);
+  EXPECT_EQ(finished.error().fault, LogFault::checkpoint);
+  EXPECT_EQ(finished.error().offset, kBlocksBegin);
+  EXPECT_FALSE((*writer)->finished());
+  writer->reset();
+  EXPECT_EQ(names(), std::vector<std::string>{file_of(1)});
 }
 
 TEST_F(CheckpointTest, LeavesSpaceForTheLog) {
@@ -358,9 +394,32 @@ TEST_F(CheckpointedLog, ADamagedCheckpointIsAnErrorWhereTheLogBeginsBehind) {
   make({"x"}, 6, 8);
   remove_below(6);
   damage(1);
-  const auto log = open();
-  ASSERT_FALSE(log);
-  EXPECT_EQ(log.error().fault, LogFault::begins_late);
+  {
+    const auto log = open();
+    ASSERT_FALSE(log);
+    EXPECT_EQ(log.error().fault, LogFault::checkpoint);
+    EXPECT_EQ(log.error().file, file_of(1));
+  }
+  // Where the loss of everything is accepted, the file stays for people.
+  ASSERT_TRUE(open(1));
+  make({"y"});
+  const std::vector<std::string> all = names();
+  EXPECT_EQ(std::ranges::count(all, numbered_name(kCheckpointBegin, 1, kGivenUp)), 1);
+  EXPECT_EQ(std::ranges::count(all, file_of(2)), 1);
+}
+
+TEST_F(CheckpointedLog, ADamagedCheckpointWithoutALogIsNoEmptyStore) {
+  write_log();
+  make({"x"}, 6, 8);
+  remove_segments();
+  damage(1);
+  EXPECT_EQ(open().error().fault, LogFault::checkpoint);
+  {
+    const auto log = open(1);
+    ASSERT_TRUE(log) << message(log.error());
+    EXPECT_TRUE((*log)->recovered().cut->accepted);
+  }
+  EXPECT_TRUE(open());
 }
 
 TEST_F(CheckpointedLog, OfTwoTheOlderOneCountsWhereTheNewerIsDamaged) {

@@ -10,6 +10,7 @@
 
 #include "base/assert.hpp"
 #include "base/system_error.hpp"
+#include "log/checkpoint_reader.hpp"
 #include "log/unit_buffer.hpp"
 
 namespace espalier::log {
@@ -56,7 +57,8 @@ LogResult<void> CheckpointWriter::open() {
   if (!names) return failed(names.error());
   for (const std::string& name : *names) {
     const auto unfinished = number_in(name, kCheckpointBegin, kBeingMade);
-    const auto number = unfinished ? unfinished : number_in(name, kCheckpointBegin, kWhole);
+    auto number = unfinished ? unfinished : number_in(name, kCheckpointBegin, kWhole);
+    if (!number) number = number_in(name, kCheckpointBegin, kGivenUp);
     if (!number) continue;
     header_.number = std::max(header_.number, *number);
     if (!unfinished) continue;
@@ -139,6 +141,7 @@ LogResult<void> CheckpointWriter::take_name() {
   if (!renamed) return failed(renamed.error());
   finished_ = true;  // from now on it may be what counts
   if (const auto synced = folder_.sync(); !synced) return failed(synced.error());
+  is_durable_ = true;
   return {};
 }
 
@@ -153,12 +156,36 @@ LogResult<void> CheckpointWriter::remove_others() {
   return {};
 }
 
+LogResult<void> CheckpointWriter::begin_check(std::uint64_t through) {
+  if (gathering_) {
+    if (auto written = write_gathered(); !written) return written;
+  }
+  if (auto written = write_header(through); !written) return written;
+  auto begun = CheckpointCheck::begin(folder_, header_, name_);
+  if (!begun) return std::unexpected(begun.error());
+  check_ = std::move(*begun);
+  return {};
+}
+
+LogResult<bool> CheckpointWriter::check_some(std::uint64_t through) {
+  return catch_no_memory(terms_.sequence, [&]() -> LogResult<bool> {
+    if (is_checked_) return false;
+    if (!check_) {
+      if (auto begun = begin_check(through); !begun) return std::unexpected(begun.error());
+    }
+    const auto more = check_->read_some(terms_.write_bytes);
+    if (!more) return more;
+    checked_bytes_ = std::min(offset_, checked_bytes_ + terms_.write_bytes);
+    is_checked_ = !*more;
+    return more;
+  });
+}
+
 LogResult<void> CheckpointWriter::finish(std::uint64_t through) {
   return catch_no_memory(terms_.sequence, [&]() -> LogResult<void> {
-    if (gathering_) {
-      if (auto written = write_gathered(); !written) return written;
+    while (!is_checked_) {
+      if (const auto more = check_some(through); !more) return std::unexpected(more.error());
     }
-    if (auto written = write_header(through); !written) return written;
     if (auto named = take_name(); !named) return named;
     return remove_others();
   });

@@ -111,14 +111,18 @@ static_assert(std::has_unique_object_representations_v<RecordHeader>);
   return static_cast<std::uint32_t>(segment.salt);
 }
 
+/// Of what lies before a block in its checksum; crc32c_extend() goes on from it.
+[[nodiscard]] inline std::uint32_t begin_checksum_of_block(const SegmentHeader& segment) {
+  const std::uint64_t seed[3] = {segment.segment, segment.incarnation, segment.salt};
+  return base::crc32c_extend(base::kCrc32cStart, std::as_bytes(std::span(seed)));
+}
+
 /// Of a whole block, its checksum left out. A block of another segment, or of another incarnation
 /// of this one, has another.
 [[nodiscard]] inline std::uint32_t checksum_of_block(const SegmentHeader& segment,
                                                      std::span<const std::byte> block) {
-  const std::uint64_t seed[3] = {segment.segment, segment.incarnation, segment.salt};
-  std::uint32_t state = base::crc32c_extend(base::kCrc32cStart, std::as_bytes(std::span(seed)));
-  state = base::crc32c_extend(state, block.subspan(sizeof(std::uint32_t)));
-  return base::crc32c_end(state);
+  const std::uint32_t state = begin_checksum_of_block(segment);
+  return base::crc32c_end(base::crc32c_extend(state, block.subspan(sizeof(std::uint32_t))));
 }
 
 /// What becomes of a segment, by the end of its name.

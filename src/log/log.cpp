@@ -24,13 +24,40 @@ LogResult<void> remove_unused(LogFolder& folder, const Recovered& recovered) {
 /// Once a new segment has begun where their loss was accepted.
 LogResult<void> rename_lost(LogFolder& folder, const Recovered& recovered) {
   if (planted(Bug::lost_kept)) return {};
+  const auto set_aside = [&](const std::string& name, const std::string& now) -> LogResult<void> {
+    const auto renamed = folder.rename(name, now);
+    return renamed ? LogResult<void>() : failed(renamed.error(), name);
+  };
   for (const std::string& name : recovered.lost) {
     const std::string now = segment_name(*segment_of(name, kInUse), kGivenUp);
-    const auto renamed = folder.rename(name, now);
-    if (!renamed) return failed(renamed.error(), name);
+    if (auto renamed = set_aside(name, now); !renamed) return renamed;
   }
-  if (recovered.lost.empty()) return {};
+  const bool is_accepted = recovered.cut && recovered.cut->accepted;
+  // They may be all that there is of what was lost, and the next checkpoint removes older ones.
+  if (is_accepted) {
+    for (const LogError& damaged : recovered.damaged_checkpoints) {
+      const std::string name(damaged.file.text());
+      const auto number = number_in(name, kCheckpointBegin, kWhole);
+      const std::string now = numbered_name(kCheckpointBegin, *number, kGivenUp);
+      if (auto renamed = set_aside(name, now); !renamed) return renamed;
+    }
+  }
+  if (!is_accepted && recovered.lost.empty()) return {};
   if (const auto synced = folder.sync(); !synced) return failed(synced.error(), ".");
+  return {};
+}
+
+/// Where nothing is there but checkpoints that are damaged, what they had is lost.
+LogResult<void> end_at_damaged(const RecoveryTerms& terms, const FoundCheckpoints& found,
+                               Recovered& recovered) {
+  if (found.newest || found.damaged.empty() || !recovered.segments.empty()) return {};
+  const LogError& damaged = found.damaged.front();
+  if (recovered.cut && recovered.cut->accepted) return {};
+  const bool is_accepted =
+      terms.accept_loss_from && *terms.accept_loss_from <= recovered.next_sequence;
+  if (!is_accepted) return std::unexpected(damaged);
+  recovered.cut =
+      LogEnd{std::string(damaged.file.text()), damaged.offset, recovered.next_sequence, true};
   return {};
 }
 
@@ -49,7 +76,15 @@ LogResult<Recovered> recover_all(LogFolder& folder, RecoveryTerms terms, const A
     }
   }
   auto recovered = recover(folder, terms, apply);
-  if (!recovered) return recovered;
+  if (!recovered) {
+    // The log need not reach back to where one that is damaged would have gone on from.
+    const bool is_late = recovered.error().fault == LogFault::begins_late;
+    if (is_late && !found->damaged.empty()) return std::unexpected(found->damaged.front());
+    return recovered;
+  }
+  if (auto ended = end_at_damaged(terms, *found, *recovered); !ended) {
+    return std::unexpected(ended.error());
+  }
   recovered->checkpoint = found->newest;
   recovered->damaged_checkpoints = std::move(found->damaged);
   for (std::string& name : found->unfinished) recovered->unused.push_back(std::move(name));

@@ -22,7 +22,8 @@ struct LogOptions {
 
 /// Calls `apply` for each record of the newest checkpoint in a folder, and then of its log from the
 /// sequence on with which that began (recovery.hpp). It changes nothing.
-/// Errors: those of find_checkpoints(), read_checkpoint() and recover().
+/// Errors: those of find_checkpoints(), read_checkpoint() and recover(); where the log begins late,
+/// or is not there, that of the newest checkpoint which is damaged, if one is.
 [[nodiscard]] LogResult<Recovered> recover_all(LogFolder& folder, RecoveryTerms terms,
                                                const ApplyRecord& apply);
 
@@ -30,8 +31,8 @@ class Log {
  public:
   /// Locks the folder, calls `apply` for each record of the newest checkpoint and then of the log
   /// from the sequence on with which that began, and begins a new segment.
-  /// Errors: locked; those of find_checkpoints(), read_checkpoint() and recover(); no_memory. A
-  /// failed call may be made again: it has lost nothing.
+  /// Errors: locked; those of recover_all(); no_memory. A failed call may be made again: it has
+  /// lost nothing.
   [[nodiscard]] static LogResult<std::unique_ptr<Log>> open(LogFolder& folder,
                                                             const LogOptions& options,
                                                             const ApplyRecord& apply);

@@ -178,6 +178,9 @@ class Recovery {
     while (expected_ < entry.limit) {
       const auto rest = segment.subspan(std::min<std::size_t>(offset, segment.size()));
       const auto block = read_block(*entry.header, offset, rest);
+      if (!block && expected_ < terms_.from) {
+        if (skip_damage(entry, segment, offset)) continue;
+      }
       if (!block) return find_end(entry, offset, rest);
       if (block->header().first_sequence != expected_ || block->next() > entry.limit) {
         if (!accepts_loss()) return fault(LogFault::out_of_order, entry, offset);
@@ -188,6 +191,25 @@ class Recovery {
       offset += block->header().block_bytes;
     }
     return {};
+  }
+
+  /// Of what a checkpoint has instead nothing is missed: goes on at the next block that is right
+  /// and begins at what is wanted, or before. Where it begins behind that, this is missing.
+  bool skip_damage(const Entry& entry, std::span<const std::byte> segment, std::uint64_t& offset) {
+    std::uint64_t left = kMarkPasses * std::uint64_t{segment.size()};
+    for (std::uint64_t at = offset + kUnitBytes; at < segment.size(); at += kUnitBytes) {
+      const auto rest = segment.subspan(at);
+      const auto header = read_block_header(*entry.header, at, rest);
+      if (!header || header->block_bytes > left) continue;
+      left -= header->block_bytes;
+      if (!read_block(*entry.header, at, rest)) continue;
+      if (header->first_sequence < expected_) continue;
+      expected_ = std::min(header->first_sequence, terms_.from);
+      if (header->first_sequence > terms_.from) return false;
+      offset = at;
+      return true;
+    }
+    return false;
   }
 
   LogResult<void> apply_records(const Entry& entry, std::uint64_t offset, const Block& block) {

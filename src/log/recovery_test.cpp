@@ -84,6 +84,23 @@ TEST_F(RecoveryTest, OnlyWhatIsWantedIsApplied) {
   EXPECT_EQ(read.texts(), (Texts{"r9", "r10"}));
 }
 
+TEST_F(RecoveryTest, DamageBelowWhatIsWantedIsNoLoss) {
+  LogOptions options = small_options();
+  options.recovery.from = 4;
+  write(6);
+  folder.restart(true);
+  for (const std::size_t unit : {1, 3}) {
+    erase_unit(1, unit);
+    ASSERT_TRUE(open(options)) << unit;
+    EXPECT_EQ(read.texts(), (Texts{"r4", "r5", "r6"}));
+  }
+  erase_unit(1, 4);
+  const auto log = open(options);
+  ASSERT_FALSE(log);
+  EXPECT_EQ(log.error().fault, LogFault::hole);
+  EXPECT_EQ(log.error().sequence, 4u);
+}
+
 TEST_F(RecoveryTest, AHoleBelowTheMarkIsDamage) {
   write(5);
   folder.restart(true);

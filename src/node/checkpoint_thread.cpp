@@ -80,8 +80,8 @@ void CheckpointThread::make_one() {
     if (*state == CheckpointRun::State::done) return finish(**made, began_ns);
     nanoseconds time{0};
     if (*state == CheckpointRun::State::waiting) time = kFlushWait;
-    const double written_ns =
-        static_cast<double>((*made)->bytes()) / static_cast<double>(terms_.bytes_per_s) * kSecondNs;
+    const double written_ns = static_cast<double>((*made)->moved_bytes()) /
+                              static_cast<double>(terms_.bytes_per_s) * kSecondNs;
     const auto due_ns = began_ns + static_cast<std::uint64_t>(written_ns);
     const std::uint64_t now_ns = base::monotonic_ns();
     if (due_ns > now_ns) time = std::max(time, nanoseconds(due_ns - now_ns));

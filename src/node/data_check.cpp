@@ -13,6 +13,7 @@
 #include "catalog/redo_record.hpp"
 #include "engine/redo_target.hpp"
 #include "engine/services.hpp"
+#include "log/checkpoint_format.hpp"
 #include "memory/region.hpp"
 #include "store/store_core.hpp"
 
@@ -74,7 +75,10 @@ std::expected<void, DataMistake> apply_log(DataReader& data, offload::Services& 
   DataMistake mistake = data.mistake_of(read.error());
   if (!is_of_record && !is_damage(read.error().fault)) return std::unexpected(std::move(mistake));
   if (is_of_record) {
-    const std::uint64_t sequence = read.error().sequence;
+    const bool is_copied =
+        log::number_in(read.error().file.text(), log::kCheckpointBegin, log::kWhole).has_value();
+    // Records of a checkpoint have no sequence of their own.
+    const std::uint64_t sequence = is_copied ? 0 : read.error().sequence;
     mistake.what += ": " + why_refused(refused);
     mistake.hint =
         fmt::format("'espalier log dump --data DIR --from {0} --to {0}' shows it.", sequence);
@@ -88,7 +92,7 @@ std::expected<void, DataMistake> apply_log(DataReader& data, offload::Services& 
 
 bool DataReport::good() const {
   const auto is_sound = [](const CheckedObject& object) { return object.faults.empty(); };
-  return !mistake && std::ranges::all_of(objects, is_sound);
+  return !mistake && damaged_checkpoints.empty() && std::ranges::all_of(objects, is_sound);
 }
 
 std::string why_refused(const Error& error) {

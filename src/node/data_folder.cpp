@@ -87,7 +87,8 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
                                                    offload::Services& services) {
   const std::string& path = terms.data.dir;
   if (const offload::Kind* const kind = offload::kind_without_records(terms.own_kinds)) {
-    return cannot_use(path, fmt::format("objects of the kind '{}' make no records", kind->name));
+    return cannot_use(
+        path, fmt::format("objects of the kind '{}' make no records, or have no copy", kind->name));
   }
   for (const std::string& each : {path, path + "/log"}) {
     if (const auto made = make_folder(each); !made) return cannot_use(path, message(made.error()));

@@ -31,7 +31,8 @@ bool is_damage(log::LogFault fault) {
     case log::LogFault::header:
     case log::LogFault::hole:
     case log::LogFault::begins_late:
-    case log::LogFault::out_of_order: return true;
+    case log::LogFault::out_of_order:
+    case log::LogFault::checkpoint: return true;
     default: return false;
   }
 }
@@ -93,6 +94,13 @@ log::LogResult<log::Recovered> DataReader::read(const log::ApplyRecord& apply) {
 
 DataMistake DataReader::mistake_of(const log::LogError& error) const {
   const std::string why = log::message(error);
+  if (error.fault == log::LogFault::checkpoint) {
+    return {fmt::format("the data folder '{}' is damaged: {}", path_, why),
+            fmt::format("The log has no longer what the checkpoint stands for: put back the file "
+                        "log/{} from a copy of the folder. Do not accept its loss before that: "
+                        "nothing is left without it.",
+                        error.file.text())};
+  }
   if (is_damage(error.fault)) {
     return {fmt::format("the data folder '{}' is damaged: {}", path_, why),
             fmt::format("Put it back from a copy. What comes before can be had, and all from there "

@@ -141,6 +141,25 @@ class LogDump {
   bool has_faults_ = false;
 };
 
+/// What was asked for, and is not in the log that a start would read. `read`: null where it was not
+/// read to its end.
+void print_left_out(Environment& environment, const LogDumpOptions& options,
+                    std::optional<std::uint64_t> begins, const log::Recovered* read) {
+  if (read != nullptr && read->checkpoint && !begins) begins = read->checkpoint->sequence;
+  if (begins && options.from != 0 && options.from < *begins) {
+    print_note(environment, "note",
+               fmt::format("the log counts from sequence {} on; what its checkpoint has instead of "
+                           "earlier records is shown by --from 0",
+                           *begins));
+  }
+  if (read == nullptr) return;
+  for (const log::LogError& damaged : read->damaged_checkpoints) {
+    print_note(
+        environment, "warning",
+        fmt::format("a checkpoint is left out: {}", cmdline::escaped(log::message(damaged))));
+  }
+}
+
 Outcome<int> dump_log(Environment& environment, const LogDumpOptions& options) {
   if (options.to && *options.to < options.from) {
     return misused(fmt::format("--to {} is before --from {}", *options.to, options.from),
@@ -150,14 +169,17 @@ Outcome<int> dump_log(Environment& environment, const LogDumpOptions& options) {
   if (!data) return data_failed(data.error());
   LogDump dump(environment.out, options);
   bool is_over = false;
+  std::optional<std::uint64_t> begins;  // the log, as far as it is read
   const auto read =
       (*data)->read([&](std::uint64_t sequence, std::span<const std::byte> record) -> Result<void> {
+        if (sequence != 0 && !begins) begins = sequence;
         is_over = options.to && sequence > *options.to;
         if (is_over) return fail(Code::unsupported);  // the rest is not wanted
         dump.take(sequence, {reinterpret_cast<const char*>(record.data()), record.size()});
         return {};
       });
   if (!read && !is_over) return data_failed((*data)->mistake_of(read.error()));
+  print_left_out(environment, options, begins, read ? &*read : nullptr);
   if (read && read->cut) {
     print_note(
         environment, "note",

@@ -357,6 +357,59 @@ TEST(RedoOfCopies, ATableThatIsDroppedMeanwhileIsLeftOut) {
   }
 }
 
+// While new ones make the table of them grow, and the copy of them begin again.
+TEST(RedoOfCopies, CountersAreCopiedSomeAtATime) {
+  constexpr std::uint32_t kCountersBefore = 3000;
+  catalog::RecordingSink sink;
+  WholeStore store;
+  store.core.catalog.record_to(&sink);
+  for (std::uint32_t i = 0; i < kCountersBefore; ++i) {
+    ASSERT_TRUE(store.counters.take(std::to_string(i), 1 + i % 5, &sink));
+  }
+  offload::StoreCopy copy(store.services, {});
+  offload::CopyPiece piece(100);
+  WholeStore other;
+  int steps = 0;
+  for (auto step = copy.next(piece); step == offload::CopyStep::more; step = copy.next(piece)) {
+    std::size_t bytes = 0;
+    piece.each([&](std::span<const std::byte> record) {
+      bytes += record.size();
+      EXPECT_TRUE(other.apply({reinterpret_cast<const char*>(record.data()), record.size()}));
+      return true;
+    });
+    EXPECT_LT(bytes, std::size_t{64} << 10);
+    piece.clear();
+    ASSERT_TRUE(store.counters.take("new " + std::to_string(++steps), 1, &sink));
+    ASSERT_LT(steps, 100'000);
+  }
+  EXPECT_GT(steps, 5);
+  piece.each([&](std::span<const std::byte> record) {
+    EXPECT_TRUE(other.apply({reinterpret_cast<const char*>(record.data()), record.size()}));
+    return true;
+  });
+  for (std::uint32_t i = 0; i < kCountersBefore; ++i) {
+    ASSERT_EQ(*other.counters.take(std::to_string(i), 0), 1 + i % 5) << i;
+  }
+}
+
+TEST(RedoOfCopies, AKindOfAProgramsOwnIsDurableWithACopyAlone) {
+  offload::Offload make{};
+  make.opens = true;
+  const std::span<const offload::Offload> group(&make, 1);
+  offload::KindRedo redo;
+  offload::Kind kind{};
+  kind.name = "own";
+  kind.calls = {&group, 1};
+  EXPECT_EQ(offload::kind_without_records({&kind, 1}), &kind);
+  kind.redo = &redo;
+  EXPECT_EQ(offload::kind_without_records({&kind, 1}), &kind);
+  redo.copy = [](offload::Services&, const std::shared_ptr<const catalog::Entry>&)
+      -> Result<std::unique_ptr<offload::ObjectCopy>> {
+    return std::make_unique<offload::EmptyCopy>();
+  };
+  EXPECT_EQ(offload::kind_without_records({&kind, 1}), nullptr);
+}
+
 TEST(RedoOfCopies, ObjectsThatCannotBeCopiedAreNamed) {
   catalog::RecordingSink sink;
   WholeStore store;

@@ -254,6 +254,7 @@ void StoreLife::make_or_drop() {
   others_.push_back({world_.other.begin(std::to_string(id)), writer.handed_over(), id});
   if (is_table) {
     other_table_ = core_.catalog.find<table::Table>(id);
+    world_.other_rows[std::to_string(id)] = {};  // the id may be that of one that was lost
     return append_other();
   }
   const auto map = core_.catalog.find<hash::HashMap>(id);

@@ -3,6 +3,7 @@
 // objects. Those of a node and of an embedded store.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -21,6 +22,7 @@ namespace espalier::sequencer {
 class Counters final : public store::StorePart {
  public:
   static constexpr std::size_t kMost = 65536;
+  static constexpr std::size_t kBucketsAtOnce = 256;
 
   /// Takes `count` numbers in a row; returns the first. A counter begins at 0. `sink`: where the
   /// record of it goes, which has the number that comes next; null: nowhere.
@@ -31,11 +33,25 @@ class Counters final : public store::StorePart {
   /// Applies a record, of any bytes: from then on numbers are above those that it tells of.
   /// Errors: corrupt (detail: a catalog::RedoFault), out_of_memory (as above).
   Result<void> apply_redo(std::string_view record);
-  /// Calls `with(name, next)` for each of them, under the lock: it must not wait.
+  /// How far each_some() has come.
+  struct Place {
+    std::size_t bucket = 0;
+    std::size_t buckets = 0;
+  };
+  /// Calls `with(name, next)` for some of them, from a place on, under the lock: it must not wait.
+  /// Returns whether there are more. Counters that are there from the first call on come at least
+  /// once; where many are made meanwhile it begins again. Cost: bounded, whatever there is.
   template <class With>
-  void each(const With& with) const {
+  bool each_some(Place& place, const With& with) const {
     const std::lock_guard lock(mutex_);
-    for (const auto& [name, next] : next_) with(std::string_view(name), next);
+    if (place.buckets != next_.bucket_count()) place = {0, next_.bucket_count()};
+    const std::size_t end = std::min(place.buckets, place.bucket + kBucketsAtOnce);
+    for (; place.bucket < end; ++place.bucket) {
+      for (auto at = next_.begin(place.bucket); at != next_.end(place.bucket); ++at) {
+        with(std::string_view(at->first), at->second);
+      }
+    }
+    return place.bucket < place.buckets;
   }
 
  private:

@@ -40,15 +40,19 @@ class CountersCopy final : public ObjectCopy {
   explicit CountersCopy(const sequencer::Counters& counters) : counters_(counters) {}
 
   Result<CopyStep> next(CopyPiece& piece) override {
-    counters_.each([&](std::string_view name, std::uint64_t next) {
+    const auto take = [&](std::string_view name, std::uint64_t next) {
       const auto room = piece.add(sizeof(sequencer::CounterRecord) + name.size());
       if (!room.empty()) sequencer::write_counted(room, name, next);
-    });
-    return CopyStep::done;
+    };
+    while (!piece.full()) {
+      if (!counters_.each_some(place_, take)) return CopyStep::done;
+    }
+    return CopyStep::more;
   }
 
  private:
   const sequencer::Counters& counters_;
+  sequencer::Counters::Place place_;
 };
 
 }  // namespace

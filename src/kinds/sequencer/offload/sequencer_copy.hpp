@@ -16,7 +16,7 @@ namespace espalier::offload {
 /// KindRedo::copy of sequencers.
 Result<std::unique_ptr<ObjectCopy>> copy_a_sequencer(
     Services& services, const std::shared_ptr<const catalog::Entry>& entry);
-/// KindRedo::copy_others: counters. All of them come into one piece.
+/// KindRedo::copy_others: counters, some at a time, for each that is taken waits meanwhile.
 std::unique_ptr<ObjectCopy> copy_counters(Services& services);
 
 }  // namespace espalier::offload
