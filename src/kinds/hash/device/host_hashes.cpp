@@ -8,6 +8,7 @@
 #include "base/try_reserve.hpp"
 #include "channel/device/host_opening.hpp"
 #include "channel/device/host_reads.hpp"
+#include "engine/long_answer.hpp"
 #include "kinds/hash/client/hash_opening.hpp"
 #include "kinds/hash/remote/hash_gets.hpp"
 #include "wire/session_calls.hpp"
@@ -127,6 +128,7 @@ void HostHashes::begin_reading(OpenedHash& map, std::uint32_t number, std::uint6
                                .now_ns = base::monotonic_ns,
                                .cache = cache_.get(),
                                .directory_bytes = cache_bytes_ / kDirectoriesOfCache,
+                               .value_bytes_max = offload::kLongValueBytes,
                                .together = true});
   map.gets->lease().granted(grant.lease, grant.epoch, asked_ns, base::monotonic_ns());
 }

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <map>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "base/testing/seeds.hpp"
 #include "kinds/hash/remote/testing/hash_world.hpp"
@@ -100,6 +102,55 @@ TEST(HashGets, PairsOfAllLengths) {
     const std::string longest(hash::kValueBytesMax, 'x');
     world.host().put("longest", longest);
     EXPECT_TRUE(world.get("longest") == longest);
+  }
+}
+
+TEST(HashGets, AValueThatIsTooLongIsNotBrought) {
+  for (const bool in_order : {true, false}) {
+    HashWorldOptions options;
+    options.writes = false;
+    options.first_keys = 0;
+    options.value_bytes_max = 100'000;
+    HashWorld world(1, good_weather(in_order), options);
+    ASSERT_TRUE(world.connected());
+    const std::string just(100'000, 'j');
+    world.host().put("just", just);
+    world.host().put("more", std::string(100'001, 'm'));
+    world.host().put("most", std::string(hash::kValueBytesMax, 'm'));
+    EXPECT_TRUE(world.get("just") == just);
+    const std::uint64_t before = world.gets().traffic().bytes;
+    for (const char* const key : {"more", "most"}) {
+      EXPECT_EQ(world.get(key), std::nullopt);
+      EXPECT_EQ(world.error, Code::contended);
+    }
+    EXPECT_LT(world.gets().traffic().bytes - before, 20'000u);
+    EXPECT_TRUE(world.get("just") == just);
+  }
+}
+
+// Of three keys of one bin and tag only the one that is asked for is brought whole.
+TEST(HashGets, LongPairsOfOtherKeysAreNotBrought) {
+  HashWorldOptions options;
+  options.writes = false;
+  options.first_keys = 0;
+  HashWorld world(1, good_weather(true), options);
+  ASSERT_TRUE(world.connected());
+  hash::HashFixture& host = world.host();
+  constexpr std::size_t kBytes = 500'000;
+  std::map<std::uint64_t, std::vector<std::string>> by_tag;
+  std::vector<std::string> keys;
+  for (std::string& key : keys_of_one_bin(*host.map, 2'000, 3)) {
+    if (key.size() != std::string("crafted123456").size()) continue;
+    auto& same = by_tag[host.map->hash(key).tag()];
+    same.push_back(std::move(key));
+    if (same.size() == 3) keys = same;
+  }
+  ASSERT_EQ(keys.size(), 3u);
+  for (const std::string& key : keys) host.put(key, std::string(kBytes, key.back()));
+  for (const std::string& key : keys) {
+    const std::uint64_t before = world.gets().traffic().bytes;
+    EXPECT_TRUE(world.get(key) == std::string(kBytes, key.back()));
+    EXPECT_LT(world.gets().traffic().bytes - before, kBytes + 40'000);
   }
 }
 
