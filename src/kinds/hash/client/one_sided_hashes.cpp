@@ -27,7 +27,9 @@ constexpr int kHashTries = 2;  // the second with a new session's key and lease
 }  // namespace
 
 OneSidedHashes::OneSidedHashes(std::uint32_t in_flight, const WalkOptions& options)
-    : in_flight_(in_flight), options_(options) {}
+    : in_flight_(in_flight),
+      options_(options),
+      directories_(options.cache_bytes / kDirectoriesShare) {}
 
 OneSidedHashes::~OneSidedHashes() = default;
 
@@ -94,7 +96,7 @@ Result<place::HashGets*> OneSidedHashes::open_anew(RemoteRequests& requests,
                                          .lost_after_ns = grant.lost_after_ns},
                                .now_ns = base::monotonic_ns,
                                .cache = cache_.get(),
-                               .directory_bytes = options_.cache_bytes / kDirectoriesShare,
+                               .directories = &directories_,
                                .together = properties.reads_end_in_post});
   gets->lease().granted(grant.lease, grant.epoch, asked_ns, base::monotonic_ns());
   return maps_.emplace(map, std::move(gets)).first->second.get();

@@ -79,6 +79,7 @@ class OneSidedHashes {
   std::optional<place::ReadPort> port_;
   std::unique_ptr<SideLink> link_;
   std::unique_ptr<place::BinCache> cache_;  // of what is read by this link
+  place::DirectoryBudget directories_;      // likewise
   std::unordered_map<std::uint32_t, std::unique_ptr<place::HashGets>> maps_;
   std::vector<std::unique_ptr<place::HashGets>> dropped_;  // for their leases
   tree::WalkTraffic ended_;                                // of those that are gone

@@ -28,6 +28,8 @@ class HashGets {
     BinCache* cache = nullptr;
     /// Of directories that it remembers, at most. 0: none, and a get waits twice more.
     std::uint64_t directory_bytes = std::uint64_t{4} << 20;
+    /// In place of that, what it has for them with other maps of the same region; outlives it.
+    DirectoryBudget* directories = nullptr;
     /// A longer value is not brought: its get ends with `contended`.
     std::uint64_t value_bytes_max = hash::kValueBytesMax;
     /// Whether a READ is done when it has been posted: then gets go together.
@@ -71,6 +73,7 @@ class HashGets {
 
   HashTarget target_;
   LeaseGuard lease_;
+  DirectoryBudget own_directories_;  // not used where it shares one
   KnownDirectories directories_;
   HashGetShared shared_;
   std::deque<HashGetLane> lanes_;

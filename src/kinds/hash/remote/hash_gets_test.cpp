@@ -154,6 +154,32 @@ TEST(HashGets, LongPairsOfOtherKeysAreNotBrought) {
   }
 }
 
+TEST(HashGets, DirectoriesOfAllMapsStayWithinOneBudget) {
+  const hash::PlaceWord place = hash::PlaceWord::of(4096, 1, 3);  // 8 entries
+  const std::array<std::uint64_t, 8> entries{1, 2, 3, 4, 5, 6, 7, 8};
+  const auto* const bytes = reinterpret_cast<const std::byte*>(entries.data());
+  DirectoryBudget budget(2 * sizeof entries);
+  KnownDirectories one(4, budget);
+  {
+    KnownDirectories two(4, budget);
+    EXPECT_TRUE(one.may_keep(16));
+    EXPECT_FALSE(one.may_keep(32));
+    one.keep(0, place, bytes);
+    two.keep(0, place, bytes);
+    one.keep(0, place, bytes);
+    EXPECT_EQ(budget.bytes(), 2 * sizeof entries);
+    EXPECT_EQ(one.of(0).entries[7], 8u);
+    two.keep(1, place, bytes);  // there is no room beside the others
+    EXPECT_EQ(budget.bytes(), sizeof entries);
+    EXPECT_TRUE(one.of(0).place.none() && two.of(0).place.none());
+    EXPECT_EQ(one.of(0).entries.capacity(), 0u);
+    EXPECT_EQ(two.of(1).place, place);
+  }
+  EXPECT_EQ(budget.bytes(), 0u);
+  one.keep(2, place, bytes);
+  EXPECT_EQ(budget.bytes(), sizeof entries);
+}
+
 TEST(HashGets, WhatIsNoGetOfAKeyIsRefused) {
   HashWorldOptions options;
   options.writes = false;
