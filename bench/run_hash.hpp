@@ -9,8 +9,8 @@
 //   signals  completions and doorbells for an answer, by how many of them are signalled
 //
 // Peak has no-ops by the same rings besides, of which what gets reach by them is a share. Before
-// each round of the first three the rate of random lines is measured, of which every rate is told as
-// a share.
+// each round of the first three the rate of random lines is measured, of which every rate is told
+// as a share.
 #pragma once
 
 #include <cstdint>

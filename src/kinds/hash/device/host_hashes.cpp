@@ -91,8 +91,8 @@ void HostHashes::refuse(OpenedHash& map) {
   for (const auto& get : std::exchange(map.waiting, {})) get->give_up();
 }
 
-// Without memory for what was granted nobody keeps its lease, with which the session falls: all that
-// is read begins anew.
+// Without memory for what was granted nobody keeps its lease, with which the session falls: all
+// that is read begins anew.
 void HostHashes::take_opening(OpenedHash& map, std::uint32_t number, std::uint64_t asked_ns,
                               const Result<hash_calls::ReadsOpened>& opened) {
   map.asked = false;

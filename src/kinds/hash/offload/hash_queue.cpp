@@ -72,8 +72,8 @@ ServedHash* HashQueue::find(std::uint32_t number) {
   return last_;
 }
 
-// Freed on another thread, for that takes time by the size of the map. The entry keeps the map until
-// it is gone: where there is no memory to say so, it stays as it is until the next time.
+// Freed on another thread, for that takes time by the size of the map. The entry keeps the map
+// until it is gone: where there is no memory to say so, it stays as it is until the next time.
 void HashQueue::maintain() {
   std::erase_if(maps_, [&](const Maps::value_type& entry) {
     ServedHash& served = *entry.second;

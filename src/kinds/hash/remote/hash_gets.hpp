@@ -43,7 +43,8 @@ class HashGets {
 
   /// Queues gets; other requests are refused with `unsupported`. What they point to must live until
   /// their completion. Cost of a get: two waits, or one where its bin is remembered and READs keep
-  /// their order; one more for a pair of more than 1 KiB, two for one of more than 64 KiB. Answers come with:
+  /// their order; one more for a pair of more than 1 KiB, two for one of more than 64 KiB.
+  /// Answers come with:
   ///   key_too_long     or empty
   ///   connection_lost  the pair has failed, or there will be no lease
   ///   not_found        the map was dropped

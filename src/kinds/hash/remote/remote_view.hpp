@@ -19,8 +19,8 @@
 // 4. What came ahead, where READs keep no order, may have been read before the bin: then what has
 //    a version above v, and need not have been whole, is read again.
 // 5. A miss: the bin's header came first, then all of its buckets, each after the one that links to
-//    it, then the header once more, the same; and then the partition's line, of which `purged` is at
-//    most v. An insert that links a free bucket to the chain moves a slot there, and no header
+//    it, then the header once more, the same; and then the partition's line, of which `purged` is
+//    at most v. An insert that links a free bucket to the chain moves a slot there, and no header
 //    counts that: who read the new bucket before its link would miss the slot at both places.
 // 6. The last of these READs succeeded only while the session's key was good, so the lease was held
 //    until then (DESIGN §2.1 rule 4). That it was the same lease, the get's owner looks.
