@@ -194,11 +194,11 @@ TEST(HashGets, WhatIsNoGetOfAKeyIsRefused) {
 TEST(HashGets, AHandlerThatThrowsIsToldOnceAndOthersAreAnswered) {
   struct Throws final : Handler {
     void done(const Completion& completion) override {
-      ++told[completion.tag];
+      ++calls[completion.tag];
       if (completion.tag == 0) throw std::bad_alloc();
       found += completion.found ? 1 : 0;
     }
-    std::array<int, 3> told{};
+    std::array<int, 3> calls{};
     int found = 0;
   };
   for (const bool together : {true, false}) {
@@ -227,7 +227,7 @@ TEST(HashGets, AHandlerThatThrowsIsToldOnceAndOthersAreAnswered) {
       world.world().run_for(10'000);
     }
     EXPECT_EQ(thrown, 1);
-    EXPECT_EQ(handler.told, (std::array<int, 3>{1, 1, 1}));
+    EXPECT_EQ(handler.calls, (std::array<int, 3>{1, 1, 1}));
     EXPECT_EQ(handler.found, 2);
     EXPECT_EQ(world.gets().lease().in_flight(), 0u);
     EXPECT_TRUE(world.get(keys[0]));
