@@ -386,9 +386,9 @@ inline std::vector<std::string> keys_of_other_tags(const hash::HashMap& map, std
   return keys;
 }
 
-/// Has a reader remember that a bin X goes on in the bucket A; then has X go on in B, and A be
-/// free; and has a get of the last key in B meet an insert that moves it to A, behind B. The get has
-/// read A with X, as it remembers it, and reads B later. Returns what is wrong.
+/// Has a reader remember that a bin X goes on in the bucket A; then has X go on in B, while A is
+/// free; then has a get of the last key in B meet an insert that moves it to A, behind B. The get
+/// has read A with X, as it remembers it, and reads B later. Returns what is wrong.
 inline std::string wrong_where_a_chain_grows() {
   fabric::sim::Faults faults;
   faults.reads_in_order = true;
