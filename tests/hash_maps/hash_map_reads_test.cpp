@@ -45,6 +45,13 @@ class HashMapReads : public NodeFixture, public ::testing::WithParamInterface<co
   [[nodiscard]] tree::WalkTraffic traffic() const {
     return client::StoreImpl::of(*store_).read_traffic();
   }
+  /// That the node was asked so far.
+  [[nodiscard]] std::uint64_t requests_of(wire::OffloadId call) const {
+    for (const node::OffloadNumbers& offload : node::numbers_of(*node_).offloads) {
+      if (offload.id == call) return offload.requests;
+    }
+    return 0;
+  }
   std::optional<Store> store_;
 };
 
@@ -130,6 +137,33 @@ TEST_P(HashMapReads, ADroppedMapIsNotFound) {
   EXPECT_EQ(map->get("a").error().code, Code::not_found);
 }
 
+TEST_P(HashMapReads, ADroppedMapLeavesReadsOfOthersAlone) {
+  auto dropped = store_->create_hash_map("h");
+  auto other = store_->create_hash_map("other");
+  ASSERT_TRUE(dropped && dropped->put("a", "1") && other && other->put("a", "2"));
+  EXPECT_EQ((*dropped->get("a"))->value, "1");
+  EXPECT_EQ((*other->get("a"))->value, "2");
+  ASSERT_TRUE(store_->drop_hash_map("h"));
+  EXPECT_EQ(dropped->get("a").error().code, Code::not_found);
+  const std::uint64_t opened = requests_of(wire::OffloadId::one_sided_hash);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ((*other->get("a"))->value, "2");
+  EXPECT_EQ(requests_of(wire::OffloadId::one_sided_hash), opened) << "it is read as before";
+}
+
+TEST_P(HashMapReads, MapsThatCannotBeReadSoAreNotAskedForEachTime) {
+  auto one = store_->create_hash_map("one", {.versions = false});
+  auto two = store_->create_hash_map("two", {.versions = false});
+  ASSERT_TRUE(one && one->put("a", "1") && two && two->put("a", "2"));
+  constexpr std::uint64_t kGets = 200;
+  const std::uint64_t before = requests_of(wire::OffloadId::one_sided_hash);
+  for (std::uint64_t i = 0; i < kGets; ++i) {
+    EXPECT_EQ((*one->get("a"))->value, "1");
+    EXPECT_EQ((*two->get("a"))->value, "2");
+  }
+  // Now and then they are: it may take long on a busy machine.
+  EXPECT_LT(requests_of(wire::OffloadId::one_sided_hash) - before, kGets);
+}
+
 TEST_P(HashMapReads, OrderedMapsAndHashMapsAreReadByOneThread) {
   auto hash = store_->create_hash_map("h");
   auto ordered = store_->create_map("m");
@@ -178,6 +212,26 @@ TEST_F(HashMapsOfADevice, AreReadWithoutTheHostsHelp) {
   EXPECT_FALSE(map->get("absent")->has_value());
   // Reads may end and begin anew on a busy machine; then the host answers some.
   EXPECT_LT(gets_of_host() - before, kKeys / 2);
+}
+
+// They are not brought to the device before.
+TEST_F(HashMapsOfADevice, HaveTheirHostAnswerWhatIsLong) {
+  Store store = connect();
+  auto map = store.create_hash_map("h", {.partitions = 2});
+  ASSERT_TRUE(map);
+  constexpr std::size_t kLengths[] = {70'000, 300'000, 2'000'000};
+  for (const std::size_t length : kLengths) {
+    ASSERT_TRUE(map->put(std::to_string(length), std::string(length, 'l')));
+  }
+  const std::uint64_t before = gets_of_host();
+  for (int i = 0; i < 3; ++i) {
+    for (const std::size_t length : kLengths) {
+      const auto found = map->get(std::to_string(length));
+      ASSERT_TRUE(found && *found) << length;
+      EXPECT_TRUE((*found)->value == std::string(length, 'l')) << length;
+    }
+  }
+  EXPECT_GE(gets_of_host() - before, 6u);
 }
 
 class HashMapReadsConcurrency : public HashMapReads {

@@ -26,6 +26,10 @@ class HostReads {
   /// Nothing more can be read, and nothing that was asked for is written here any more.
   void fail();
   [[nodiscard]] bool failed() const;
+  /// Whether a READ is done when it has been posted.
+  [[nodiscard]] bool reads_end_in_post() const {
+    return link_->endpoint().properties().reads_end_in_post;
+  }
   /// What was read by it.
   [[nodiscard]] tree::WalkTraffic traffic() const;
 

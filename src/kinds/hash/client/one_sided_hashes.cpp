@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/try_reserve.hpp"
 #include "channel/rings/typed_call.hpp"
 #include "kinds/hash/calls.hpp"
 #include "kinds/hash/client/hash_opening.hpp"
@@ -19,12 +20,16 @@ constexpr std::uint64_t kFailurePauseNs = 100'000'000;
 constexpr std::uint64_t kFailurePauseFactor = 4;
 // Of what is remembered, so large a part at most is for directories.
 constexpr std::uint64_t kDirectoriesShare = 8;
+// Maps that were dropped, of which leases are kept; a session has 64.
+constexpr std::size_t kDroppedMost = 16;
 constexpr int kHashTries = 2;  // the second with a new session's key and lease
 
 }  // namespace
 
 OneSidedHashes::OneSidedHashes(std::uint32_t in_flight, const WalkOptions& options)
-    : in_flight_(in_flight), options_(options) {}
+    : in_flight_(in_flight),
+      options_(options),
+      directories_(options.cache_bytes / kDirectoriesShare) {}
 
 OneSidedHashes::~OneSidedHashes() = default;
 
@@ -34,15 +39,24 @@ Result<place::HashGets*> OneSidedHashes::open(RemoteRequests& requests, NodeConn
   if (const auto known = maps_.find(map); known != maps_.end()) return known->second.get();
   if (connection.lost()) return std::unexpected(connection.lost_error());
   const std::uint64_t began = base::monotonic_ns();
-  // Without a connection for READs none of the maps can be opened.
-  if (began < failed_until_ns_ && (!link_ || failed_map_ == map)) return std::unexpected(failure_);
+  if (const Failure* const before = failure_of(map, began)) return std::unexpected(before->error);
   const auto opened = open_anew(requests, connection, map);
   if (opened) return opened;
   const std::uint64_t now = base::monotonic_ns();
-  failure_ = opened.error();
-  failed_map_ = map;
-  failed_until_ns_ = now + std::max(kFailurePauseNs, kFailurePauseFactor * (now - began));
+  last_failure_ = (last_failure_ + 1) % kFailures;
+  failures_[last_failure_] = {
+      map, now + std::max(kFailurePauseNs, kFailurePauseFactor * (now - began)), opened.error()};
   return opened;
+}
+
+// Without a connection for READs none of the maps can be opened.
+const OneSidedHashes::Failure* OneSidedHashes::failure_of(std::uint32_t map,
+                                                          std::uint64_t now_ns) const {
+  const Failure& last = failures_[last_failure_];
+  if (!link_) return now_ns < last.until_ns ? &last : nullptr;
+  const auto found = std::ranges::find_if(
+      failures_, [&](const Failure& each) { return each.map == map && now_ns < each.until_ns; });
+  return found != failures_.end() ? &*found : nullptr;
 }
 
 Result<place::HashGets*> OneSidedHashes::open_anew(RemoteRequests& requests,
@@ -82,7 +96,7 @@ Result<place::HashGets*> OneSidedHashes::open_anew(RemoteRequests& requests,
                                          .lost_after_ns = grant.lost_after_ns},
                                .now_ns = base::monotonic_ns,
                                .cache = cache_.get(),
-                               .directory_bytes = options_.cache_bytes / kDirectoriesShare,
+                               .directories = &directories_,
                                .together = properties.reads_end_in_post});
   gets->lease().granted(grant.lease, grant.epoch, asked_ns, base::monotonic_ns());
   return maps_.emplace(map, std::move(gets)).first->second.get();
@@ -95,19 +109,31 @@ void OneSidedHashes::renew(RemoteRequests& requests, place::LeaseGuard& lease) {
   // A session stands and falls with all its leases, those of maps that are not read now too.
   for (const auto& [map, gets] : maps_) {
     place::LeaseGuard& each = gets->lease();
-    const auto due = &each == &lease ? asked : each.idle_due(now);
-    if (!due) continue;
-    if (due->id == 0) {
-      each.end_all();  // another comes with another opening
-      continue;
-    }
-    const auto renewed = ask(requests, session_calls::RenewLease{0, {due->id, due->oldest}, {}});
-    if (renewed) {
-      each.renewed(renewed->epoch, base::monotonic_ns());
-    } else {
-      each.end_all();
+    if (const auto due = &each == &lease ? asked : each.idle_due(now)) {
+      renew_one(requests, each, *due);
     }
   }
+  for (const auto& gets : dropped_) {
+    if (const auto due = gets->lease().idle_due(now)) renew_one(requests, gets->lease(), *due);
+  }
+}
+
+void OneSidedHashes::renew_one(RemoteRequests& requests, place::LeaseGuard& lease,
+                               const place::LeaseGuard::Asked& due) {
+  if (due.id == 0) return lease.end_all();  // another comes with another opening
+  const auto renewed = ask(requests, session_calls::RenewLease{0, {due.id, due.oldest}, {}});
+  if (renewed) {
+    lease.renewed(renewed->epoch, base::monotonic_ns());
+  } else {
+    lease.end_all();
+  }
+}
+
+// Many would fill the session's leases: another session has none of them.
+void OneSidedHashes::forget(std::uint32_t map) {
+  if (dropped_.size() == kDroppedMost || !base::try_reserve(dropped_, 1)) return close();
+  auto known = maps_.extract(map);
+  if (!known.empty()) dropped_.push_back(std::move(known.mapped()));
 }
 
 void OneSidedHashes::wait() {
@@ -118,6 +144,7 @@ void OneSidedHashes::close() {
   ended_ = traffic();
   if (link_) link_->pair().close();  // nothing that is in flight arrives after that
   maps_.clear();
+  dropped_.clear();
   cache_.reset();  // another link may lead to another node
   link_.reset();
   port_.reset();
@@ -140,10 +167,12 @@ class OneSidedHashCaller::Forward final : public Handler {
     failed = !completion.ok &&
              (code == Code::contended || code == Code::connection_lost || code == Code::not_found);
     contended = failed && code == Code::contended;
+    dropped = failed && code == Code::not_found;
     if (!failed) to_.done(completion);
   }
   bool failed = false;
   bool contended = false;
+  bool dropped = false;
 
  private:
   Handler& to_;
@@ -179,6 +208,10 @@ bool OneSidedHashCaller::run(RemoteSessions& sessions, channel::NodeNumber node,
     }
     if (!forward.failed) return true;
     if (forward.contended) break;
+    if (forward.dropped) {
+      hashes_.forget(map);
+      break;
+    }
     hashes_.close();
   }
   ++by_rings_;

@@ -6,10 +6,13 @@
 // Thread: one at a time: that of the lane.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "channel/rings/remote_sessions.hpp"
 #include "channel/rings/side_link.hpp"
@@ -46,25 +49,40 @@ class OneSidedHashes {
   void wait();
   /// Ends the connection and all gets; open() makes others. Requires: none is under way.
   void close();
+  /// Lets go of a map that was dropped: its reader is asked for nothing more, but its lease is kept
+  /// as those of the others are, with which it stands and falls. Requires: no get of it is under
+  /// way.
+  void forget(std::uint32_t map);
   /// READs that were waited for, and bytes that came, of all maps, those that are gone too.
   [[nodiscard]] tree::WalkTraffic traffic() const;
 
  private:
+  /// A map that could not be opened, and until when it is not tried again.
+  struct Failure {
+    std::uint32_t map = 0;
+    std::uint64_t until_ns = 0;
+    Error error{};
+  };
+
+  [[nodiscard]] const Failure* failure_of(std::uint32_t map, std::uint64_t now_ns) const;
+  void renew_one(RemoteRequests& requests, place::LeaseGuard& lease,
+                 const place::LeaseGuard::Asked& due);
   Result<place::HashGets*> open_anew(RemoteRequests& requests, NodeConnection& connection,
                                      std::uint32_t map);
 
   const std::uint32_t in_flight_;
   const WalkOptions options_;
-  // The last failure to open a map, and until when it is not tried again.
-  Error failure_{};
-  std::uint32_t failed_map_ = 0;
-  std::uint64_t failed_until_ns_ = 0;
+  static constexpr std::size_t kFailures = 16;
+  std::array<Failure, kFailures> failures_{};  // the last ones
+  std::size_t last_failure_ = 0;
   // Gets end before the link that they read by, and that before the port.
   std::optional<place::ReadPort> port_;
   std::unique_ptr<SideLink> link_;
   std::unique_ptr<place::BinCache> cache_;  // of what is read by this link
+  place::DirectoryBudget directories_;      // likewise
   std::unordered_map<std::uint32_t, std::unique_ptr<place::HashGets>> maps_;
-  tree::WalkTraffic ended_;  // of those that are gone
+  std::vector<std::unique_ptr<place::HashGets>> dropped_;  // for their leases
+  tree::WalkTraffic ended_;                                // of those that are gone
 };
 
 /// Gets of one thread, one by one.

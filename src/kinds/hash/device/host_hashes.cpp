@@ -8,6 +8,7 @@
 #include "base/try_reserve.hpp"
 #include "channel/device/host_opening.hpp"
 #include "channel/device/host_reads.hpp"
+#include "engine/long_answer.hpp"
 #include "kinds/hash/client/hash_opening.hpp"
 #include "kinds/hash/remote/hash_gets.hpp"
 #include "wire/session_calls.hpp"
@@ -15,7 +16,7 @@
 namespace espalier::device {
 namespace {
 
-constexpr std::uint32_t kGetsInFlight = 64;  // of one map
+constexpr std::uint32_t kGetsInFlight = 64;  // of one map, fewer where they go together
 /// So long a map that the host did not offer is not asked for again.
 constexpr std::uint64_t kNotOfferedNs = 1'000'000'000;
 constexpr std::uint64_t kDirectoriesOfCache = 8;  // of what is remembered, one part
@@ -52,7 +53,9 @@ struct HostHashes::OpenedHash {
   std::vector<std::shared_ptr<DeviceHashGet>> under_way;  // whoever asked may be gone
 };
 
-HostHashes::HostHashes(std::uint64_t cache_bytes) : cache_bytes_(cache_bytes) {}
+HostHashes::HostHashes(std::uint64_t cache_bytes)
+    : cache_bytes_(cache_bytes),
+      directories_(std::make_unique<place::DirectoryBudget>(cache_bytes / kDirectoriesOfCache)) {}
 HostHashes::~HostHashes() = default;
 
 bool HostHashes::reads(std::uint32_t number) const {
@@ -126,8 +129,9 @@ void HostHashes::begin_reading(OpenedHash& map, std::uint32_t number, std::uint6
                                          .lost_after_ns = grant.lost_after_ns},
                                .now_ns = base::monotonic_ns,
                                .cache = cache_.get(),
-                               .directory_bytes = cache_bytes_ / kDirectoriesOfCache,
-                               .together = true});
+                               .directories = directories_.get(),
+                               .value_bytes_max = offload::kLongValueBytes,
+                               .together = reads_->reads_end_in_post()});
   map.gets->lease().granted(grant.lease, grant.epoch, asked_ns, base::monotonic_ns());
 }
 

@@ -25,7 +25,8 @@
 
 namespace espalier::place {
 class BinCache;
-}
+class DirectoryBudget;
+}  // namespace espalier::place
 
 namespace espalier::device {
 
@@ -92,10 +93,11 @@ class HostHashes final : public HostPart {
   static void refuse(OpenedHash& map);
 
   const std::uint64_t cache_bytes_;
-  std::uint64_t now_ns_ = 0;                // of this turn
-  HostAsker* asker_ = nullptr;              // null: the host is gone
-  std::shared_ptr<HostReads> reads_;        // null: nothing can be read
-  std::unique_ptr<place::BinCache> cache_;  // of what is read by these
+  std::uint64_t now_ns_ = 0;                                   // of this turn
+  HostAsker* asker_ = nullptr;                                 // null: the host is gone
+  std::shared_ptr<HostReads> reads_;                           // null: nothing can be read
+  std::unique_ptr<place::BinCache> cache_;                     // of what is read by these
+  const std::unique_ptr<place::DirectoryBudget> directories_;  // likewise
   std::unordered_map<std::uint32_t, std::shared_ptr<OpenedHash>> maps_;
 };
 

@@ -42,25 +42,40 @@ void BinCache::keep(std::uint64_t offset, const std::byte* line) {
   std::memcpy(at, &offset, sizeof offset);
 }
 
+KnownDirectories::KnownDirectories(std::uint32_t partitions, DirectoryBudget& budget)
+    : budget_(budget), directories_(partitions) {
+  budget.users_.push_back(this);
+}
+
+KnownDirectories::~KnownDirectories() {
+  forget_all();
+  std::erase(budget_.users_, this);
+}
+
 void KnownDirectories::keep(std::uint32_t partition, hash::PlaceWord place,
                             const std::byte* entries) {
   const std::uint64_t count = std::uint64_t{1} << place.depth();
   forget(partition);
-  if (bytes_ + count * 8 > bytes_max_) {
-    for (std::uint32_t i = 0; i < directories_.size(); ++i) forget(i);
+  if (budget_.bytes_ + count * 8 > budget_.bytes_max_) {
+    for (KnownDirectories* const user : budget_.users_) user->forget_all();
   }
   Directory& own = directories_[partition];
-  own.entries.resize(count);
+  own.entries.assign(count, 0);
   std::memcpy(own.entries.data(), entries, count * 8);
   own.place = place;
-  bytes_ += count * 8;
+  budget_.bytes_ += count * 8;
 }
 
+// And gives its memory back.
 void KnownDirectories::forget(std::uint32_t partition) {
   Directory& own = directories_[partition];
-  bytes_ -= own.entries.size() * 8;
+  if (!own.place.none()) budget_.bytes_ -= own.entries.size() * 8;
   own.place = {};
-  own.entries.clear();
+  std::vector<std::uint64_t>().swap(own.entries);
+}
+
+void KnownDirectories::forget_all() {
+  for (std::uint32_t i = 0; i < directories_.size(); ++i) forget(i);
 }
 
 }  // namespace espalier::place

@@ -55,12 +55,35 @@ class BinCache {
   std::uint64_t pairs_ = 0;
 };
 
-/// The directories of one map's partitions, within some bytes. Where one more does not fit, what
-/// there is makes room.
+class KnownDirectories;
+
+/// Bytes for directories of any maps of one region, which all that read by it share. Where one more
+/// does not fit, what there is makes room. Outlives what it is given to.
+class DirectoryBudget {
+ public:
+  explicit DirectoryBudget(std::uint64_t bytes_max) : bytes_max_(bytes_max) {}
+  DirectoryBudget(const DirectoryBudget&) = delete;
+  DirectoryBudget& operator=(const DirectoryBudget&) = delete;
+
+  [[nodiscard]] std::uint64_t bytes_max() const { return bytes_max_; }
+  /// Of what is kept.
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  friend class KnownDirectories;
+  const std::uint64_t bytes_max_;
+  std::uint64_t bytes_ = 0;
+  std::vector<KnownDirectories*> users_;
+};
+
+/// The directories of one map's partitions.
 class KnownDirectories {
  public:
-  KnownDirectories(std::uint32_t partitions, std::uint64_t bytes_max)
-      : directories_(partitions), bytes_max_(bytes_max) {}
+  /// Errors: std::bad_alloc.
+  KnownDirectories(std::uint32_t partitions, DirectoryBudget& budget);
+  ~KnownDirectories();
+  KnownDirectories(const KnownDirectories&) = delete;
+  KnownDirectories& operator=(const KnownDirectories&) = delete;
 
   struct Directory {
     hash::PlaceWord place{};  // none: not known
@@ -70,15 +93,18 @@ class KnownDirectories {
     return directories_[partition];
   }
   /// Whether one of so many entries can be kept.
-  [[nodiscard]] bool may_keep(std::uint64_t entries) const { return entries * 8 <= bytes_max_; }
+  [[nodiscard]] bool may_keep(std::uint64_t entries) const {
+    return entries * 8 <= budget_.bytes_max();
+  }
   /// Requires: may_keep() of its entries. Errors: std::bad_alloc.
   void keep(std::uint32_t partition, hash::PlaceWord place, const std::byte* entries);
   void forget(std::uint32_t partition);
 
  private:
+  void forget_all();
+
+  DirectoryBudget& budget_;
   std::vector<Directory> directories_;
-  std::uint64_t bytes_max_;
-  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace espalier::place

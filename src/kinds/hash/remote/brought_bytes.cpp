@@ -16,6 +16,7 @@ BroughtBytes::Piece& BroughtBytes::add(Part part, std::uint64_t offset, std::uin
   const auto number = static_cast<std::uint32_t>(pieces_.size() + 1);
   pieces_.push_back({offset, bytes, number, round, part, false, nullptr});
   pieces_.back().at = room(bytes);
+  bytes_ += bytes;
   if (part < Part::last_word) body_ = number;
   return pieces_.back();
 }
@@ -58,6 +59,7 @@ void BroughtBytes::clear() {
   come_ = body_ = 0;
   std::erase_if(chunks_, [](const Chunk& chunk) { return chunk.bytes > kChunkBytes; });
   chunk_ = used_ = 0;
+  bytes_ = 0;
 }
 
 }  // namespace espalier::place

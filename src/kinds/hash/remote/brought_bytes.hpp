@@ -23,6 +23,7 @@ class BroughtBytes {
     bucket_again,     // and as it was after that
     record,           // or version link
     record_proof,     // its header, behind all of it
+    pair_head,        // of a long pair its header, which tells whose it is
     pair,             // a long one
     pair_proof,       // the header of its buffer, behind all of it
     last_word,        // a bin's header, behind all else
@@ -56,6 +57,8 @@ class BroughtBytes {
   }
   [[nodiscard]] const std::vector<Piece>& pieces() const { return pieces_; }
   [[nodiscard]] std::size_t come() const { return come_; }
+  /// Of all pieces.
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   void clear();
 
  private:
@@ -71,6 +74,7 @@ class BroughtBytes {
   std::vector<Chunk> chunks_;
   std::size_t chunk_ = 0;  // that the next piece goes into, from this byte on
   std::size_t used_ = 0;
+  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace espalier::place

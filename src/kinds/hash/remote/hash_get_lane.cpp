@@ -22,7 +22,8 @@ HashGetLane::HashGetLane(HashGetShared& shared, std::uint32_t places)
 }
 
 RemoteView HashGetLane::view_of(Get& get) {
-  return {shared_.reads, get.brought, reads_, round_, *get.hash, get.version, get.twice};
+  return {shared_.reads, get.brought,      reads_,      round_,
+          *get.hash,     get.request->key, get.version, get.twice};
 }
 
 void HashGetLane::take(const Request& request, Handler& handler) {
@@ -182,6 +183,7 @@ void HashGetLane::look(Get& get) {
     return;
   }
   if (outcome.waits) return;
+  if (outcome.too_much) return refuse(get, Code::contended);
   if (hash::begins_again(outcome.looked.look)) return begin_again(get, outcome.looked.look);
   answer_with(get, outcome.looked);
 }
@@ -195,6 +197,7 @@ HashGetLane::Outcome HashGetLane::look_again(Get& get) {
   const Looked looked = hash::look_in(view, place, *get.hash, get.request->key, get.version, false);
   get.twice = view.twice();
   if (view.awaits()) return waits;
+  if (view.wants_too_much()) return {.too_much = true};
   const bool misled = view.is_misled() || place.look == Look::changed;
   // What is remembered of the way may be why.
   if (misled) shared_.reads.directories->forget(get.hash->partition());

@@ -85,7 +85,8 @@ class HashGetLane {
 
   /// What a look came to: Look::changed, too, where bytes were met that cannot be.
   struct Outcome {
-    bool waits = false;  // for what it has asked for
+    bool waits = false;     // for what it has asked for
+    bool too_much = false;  // it is not to be done by READs
     hash::Looked looked{};
   };
 

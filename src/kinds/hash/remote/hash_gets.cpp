@@ -17,11 +17,14 @@ constexpr int kRoundsOfPoll = 4;
 HashGets::HashGets(ReadPort& port, const HashTarget& target, Options options)
     : target_(target),
       lease_(options.terms),
-      directories_(std::uint32_t{1} << target.partition_bits, options.directory_bytes) {
+      own_directories_(options.directory_bytes),
+      directories_(std::uint32_t{1} << target.partition_bits,
+                   options.directories != nullptr ? *options.directories : own_directories_) {
   shared_.reads.port = &port;
   shared_.reads.target = &target_;
   shared_.reads.directories = &directories_;
   shared_.reads.cache = options.cache;
+  shared_.reads.value_bytes_max = options.value_bytes_max;
   shared_.lease = &lease_;
   shared_.now_ns = std::move(options.now_ns);
   if (options.together) {

@@ -28,6 +28,10 @@ class HashGets {
     BinCache* cache = nullptr;
     /// Of directories that it remembers, at most. 0: none, and a get waits twice more.
     std::uint64_t directory_bytes = std::uint64_t{4} << 20;
+    /// In place of that, what it has for them with other maps of the same region; outlives it.
+    DirectoryBudget* directories = nullptr;
+    /// A longer value is not brought: its get ends with `contended`.
+    std::uint64_t value_bytes_max = hash::kValueBytesMax;
     /// Whether a READ is done when it has been posted: then gets go together.
     bool together = false;
   };
@@ -39,11 +43,13 @@ class HashGets {
 
   /// Queues gets; other requests are refused with `unsupported`. What they point to must live until
   /// their completion. Cost of a get: two waits, or one where its bin is remembered and READs keep
-  /// their order; one more for a pair of more than 1 KiB. Answers come with:
+  /// their order; one more for a pair of more than 1 KiB, two for one of more than 64 KiB.
+  /// Answers come with:
   ///   key_too_long     or empty
   ///   connection_lost  the pair has failed, or there will be no lease
   ///   not_found        the map was dropped
-  ///   contended        it met changes HashGetLane::kAttemptsMax times
+  ///   contended        it met changes HashGetLane::kAttemptsMax times, has a value that is too
+  ///                    long, or would have a mebibyte brought besides: others answer it better
   ///   out_of_memory    this process has none for what it would read
   /// Errors: std::bad_alloc.
   void submit(std::span<const Request> requests, Handler& handler);
@@ -68,6 +74,7 @@ class HashGets {
 
   HashTarget target_;
   LeaseGuard lease_;
+  DirectoryBudget own_directories_;  // not used where it shares one
   KnownDirectories directories_;
   HashGetShared shared_;
   std::deque<HashGetLane> lanes_;

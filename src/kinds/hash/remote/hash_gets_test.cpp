@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <map>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "base/testing/seeds.hpp"
 #include "kinds/hash/remote/testing/hash_world.hpp"
@@ -103,6 +105,81 @@ TEST(HashGets, PairsOfAllLengths) {
   }
 }
 
+TEST(HashGets, AValueThatIsTooLongIsNotBrought) {
+  for (const bool in_order : {true, false}) {
+    HashWorldOptions options;
+    options.writes = false;
+    options.first_keys = 0;
+    options.value_bytes_max = 100'000;
+    HashWorld world(1, good_weather(in_order), options);
+    ASSERT_TRUE(world.connected());
+    const std::string just(100'000, 'j');
+    world.host().put("just", just);
+    world.host().put("more", std::string(100'001, 'm'));
+    world.host().put("most", std::string(hash::kValueBytesMax, 'm'));
+    EXPECT_TRUE(world.get("just") == just);
+    const std::uint64_t before = world.gets().traffic().bytes;
+    for (const char* const key : {"more", "most"}) {
+      EXPECT_EQ(world.get(key), std::nullopt);
+      EXPECT_EQ(world.error, Code::contended);
+    }
+    EXPECT_LT(world.gets().traffic().bytes - before, 20'000u);
+    EXPECT_TRUE(world.get("just") == just);
+  }
+}
+
+// Of three keys of one bin and tag only the one that is asked for is brought whole.
+TEST(HashGets, LongPairsOfOtherKeysAreNotBrought) {
+  HashWorldOptions options;
+  options.writes = false;
+  options.first_keys = 0;
+  HashWorld world(1, good_weather(true), options);
+  ASSERT_TRUE(world.connected());
+  hash::HashFixture& host = world.host();
+  constexpr std::size_t kBytes = 500'000;
+  std::map<std::uint64_t, std::vector<std::string>> by_tag;
+  std::vector<std::string> keys;
+  for (std::string& key : keys_of_one_bin(*host.map, 2'000, 3)) {
+    if (key.size() != std::string("crafted123456").size()) continue;
+    auto& same = by_tag[host.map->hash(key).tag()];
+    same.push_back(std::move(key));
+    if (same.size() == 3) keys = same;
+  }
+  ASSERT_EQ(keys.size(), 3u);
+  for (const std::string& key : keys) host.put(key, std::string(kBytes, key.back()));
+  for (const std::string& key : keys) {
+    const std::uint64_t before = world.gets().traffic().bytes;
+    EXPECT_TRUE(world.get(key) == std::string(kBytes, key.back()));
+    EXPECT_LT(world.gets().traffic().bytes - before, kBytes + 40'000);
+  }
+}
+
+TEST(HashGets, DirectoriesOfAllMapsStayWithinOneBudget) {
+  const hash::PlaceWord place = hash::PlaceWord::of(4096, 1, 3);  // 8 entries
+  const std::array<std::uint64_t, 8> entries{1, 2, 3, 4, 5, 6, 7, 8};
+  const auto* const bytes = reinterpret_cast<const std::byte*>(entries.data());
+  DirectoryBudget budget(2 * sizeof entries);
+  KnownDirectories one(4, budget);
+  {
+    KnownDirectories two(4, budget);
+    EXPECT_TRUE(one.may_keep(16));
+    EXPECT_FALSE(one.may_keep(32));
+    one.keep(0, place, bytes);
+    two.keep(0, place, bytes);
+    one.keep(0, place, bytes);
+    EXPECT_EQ(budget.bytes(), 2 * sizeof entries);
+    EXPECT_EQ(one.of(0).entries[7], 8u);
+    two.keep(1, place, bytes);  // there is no room beside the others
+    EXPECT_EQ(budget.bytes(), sizeof entries);
+    EXPECT_TRUE(one.of(0).place.none() && two.of(0).place.none());
+    EXPECT_EQ(one.of(0).entries.capacity(), 0u);
+    EXPECT_EQ(two.of(1).place, place);
+  }
+  EXPECT_EQ(budget.bytes(), 0u);
+  one.keep(2, place, bytes);
+  EXPECT_EQ(budget.bytes(), sizeof entries);
+}
+
 TEST(HashGets, WhatIsNoGetOfAKeyIsRefused) {
   HashWorldOptions options;
   options.writes = false;
@@ -117,11 +194,11 @@ TEST(HashGets, WhatIsNoGetOfAKeyIsRefused) {
 TEST(HashGets, AHandlerThatThrowsIsToldOnceAndOthersAreAnswered) {
   struct Throws final : Handler {
     void done(const Completion& completion) override {
-      ++told[completion.tag];
+      ++calls[completion.tag];
       if (completion.tag == 0) throw std::bad_alloc();
       found += completion.found ? 1 : 0;
     }
-    std::array<int, 3> told{};
+    std::array<int, 3> calls{};
     int found = 0;
   };
   for (const bool together : {true, false}) {
@@ -150,7 +227,7 @@ TEST(HashGets, AHandlerThatThrowsIsToldOnceAndOthersAreAnswered) {
       world.world().run_for(10'000);
     }
     EXPECT_EQ(thrown, 1);
-    EXPECT_EQ(handler.told, (std::array<int, 3>{1, 1, 1}));
+    EXPECT_EQ(handler.calls, (std::array<int, 3>{1, 1, 1}));
     EXPECT_EQ(handler.found, 2);
     EXPECT_EQ(world.gets().lease().in_flight(), 0u);
     EXPECT_TRUE(world.get(keys[0]));

@@ -21,6 +21,11 @@ alignas(hash::kLineBytes) constexpr std::byte kNothing[hash::kLineBytes] = {};
 constexpr std::uint32_t kRecordsLookedAtMax = 256;
 /// Pieces that one attempt has brought, at most.
 constexpr std::size_t kPiecesMax = 4 * kRecordsLookedAtMax;
+/// Bytes that one attempt has brought beside its value, at most: what seems to be its key's, and is
+/// another's, or was before.
+constexpr std::uint64_t kOtherBytesMax = std::uint64_t{1} << 20;
+/// Of a longer pair its header comes first, which tells whose it is.
+constexpr std::uint64_t kPairUnasked = std::uint64_t{64} << 10;
 constexpr std::uint32_t kLastBucket = hash::kBinsPerSegment + hash::kOverflowPerSegment - 1;
 constexpr std::uint32_t kFirstWords = 2 * sizeof(std::uint64_t);  // of a line of a partition
 static_assert(sizeof(RecordHeader) == kFirstWords);
@@ -37,6 +42,10 @@ T at(const BroughtBytes::Piece& piece) {
 RemoteView::Piece* RemoteView::want(Part part, std::uint64_t offset, std::uint64_t bytes) const {
   if (!reads_.target->holds(offset, bytes) || brought_.pieces().size() == kPiecesMax) {
     misled_ = true;
+    return nullptr;
+  }
+  if (brought_.bytes() + bytes > reads_.value_bytes_max + kOtherBytesMax) {
+    too_much_ = true;
     return nullptr;
   }
   Piece& piece = brought_.add(part, offset, static_cast<std::uint32_t>(bytes), round_);
@@ -266,6 +275,30 @@ hash::RecordView RemoteView::record(Slot slot) const {
   return {nullptr, piece->at, slot};
 }
 
+// Long pairs of other keys are not brought to be compared. Nor are values that are not wanted here.
+bool RemoteView::may_have_key(const hash::LongRecord& record) const {
+  if (record.key_bytes != key_.size()) return false;
+  const std::uint64_t bytes = std::uint64_t{record.key_bytes} + record.value_bytes;
+  if (bytes > kPairUnasked && !is_own_pair(wire::Ref{record.pair})) return false;
+  if (record.value_bytes > reads_.value_bytes_max) too_much_ = true;
+  return !too_much_;
+}
+
+bool RemoteView::is_own_pair(wire::Ref ref) const {
+  const Piece* const head = brought_.find(Part::pair_head, ref.offset());
+  if (head == nullptr) {
+    want(Part::pair_head, ref.offset(), sizeof(hash::LongPairHeader));
+    return false;
+  }
+  const auto own = at<hash::LongPairHeader>(*head);
+  if ((own.generation & wire::kGenerationMask) != ref.generation() &&
+      !hash::planted(hash::Bug::generation_not_confirmed)) {
+    misled_ = true;
+    return false;
+  }
+  return own.hash == hash_.bits();
+}
+
 hash::Pair RemoteView::pair(const hash::RecordView& record) const {
   if (stopped()) return {};
   const Piece* const piece = brought_.find(Part::record, record.slot().offset());
@@ -291,6 +324,7 @@ hash::Pair RemoteView::pair(const hash::RecordView& record) const {
     misled_ = true;
     return {};
   }
+  if (!may_have_key(whole)) return {};
   const wire::Ref ref{whole.pair};
   const std::uint64_t offset = ref.offset();
   const Piece* const own = brought_.find(Part::pair, offset);

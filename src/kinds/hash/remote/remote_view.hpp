@@ -19,8 +19,8 @@
 // 4. What came ahead, where READs keep no order, may have been read before the bin: then what has
 //    a version above v, and need not have been whole, is read again.
 // 5. A miss: the bin's header came first, then all of its buckets, each after the one that links to
-//    it, then the header once more, the same; and then the partition's line, of which `purged` is at
-//    most v. An insert that links a free bucket to the chain moves a slot there, and no header
+//    it, then the header once more, the same; and then the partition's line, of which `purged` is
+//    at most v. An insert that links a free bucket to the chain moves a slot there, and no header
 //    counts that: who read the new bucket before its link would miss the slot at both places.
 // 6. The last of these READs succeeded only while the session's key was good, so the lease was held
 //    until then (DESIGN §2.1 rule 4). That it was the same lease, the get's owner looks.
@@ -34,6 +34,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "kinds/hash/reading.hpp"
 #include "kinds/hash/remote/bin_cache.hpp"
@@ -52,6 +53,8 @@ struct HashReads {
   /// Of a record that is asked for: what the longest of those had that came last.
   std::uint32_t record_bytes = 128;
   std::uint32_t longest = 0;  // of the last few
+  /// A get whose value is longer ends before that is asked for.
+  std::uint64_t value_bytes_max = hash::kValueBytesMax;
   std::uint32_t few = 0;
 
   /// A record of so many bytes has come.
@@ -71,12 +74,13 @@ class RemoteView {
  public:
   /// Of one get at one version. READs are added to what `lane` wants, in this round.
   RemoteView(HashReads& reads, BroughtBytes& brought, LaneReads& lane, std::uint32_t round,
-             const hash::KeyHash& hash, std::uint64_t version, bool twice)
+             const hash::KeyHash& hash, std::string_view key, std::uint64_t version, bool twice)
       : reads_(reads),
         brought_(brought),
         lane_(lane),
         round_(round),
         hash_(hash),
+        key_(key),
         version_(version),
         twice_(twice) {}
 
@@ -105,6 +109,8 @@ class RemoteView {
   [[nodiscard]] bool awaits() const { return awaits_; }
   /// Whether bytes were met that cannot be, or that have changed: begin again.
   [[nodiscard]] bool is_misled() const { return misled_; }
+  /// Whether it would have more bytes brought than one get may.
+  [[nodiscard]] bool wants_too_much() const { return too_much_; }
   /// Whether a miss wants the buckets once more, from here on.
   [[nodiscard]] bool twice() const { return twice_; }
   /// Remembers the buckets that have come.
@@ -114,9 +120,11 @@ class RemoteView {
   using Part = BroughtBytes::Part;
   using Piece = BroughtBytes::Piece;
 
-  [[nodiscard]] bool stopped() const { return awaits_ || misled_; }
+  [[nodiscard]] bool stopped() const { return awaits_ || misled_ || too_much_; }
   [[nodiscard]] bool reads_in_order() const { return reads_.port->reads_in_order(); }
   Piece* want(Part part, std::uint64_t offset, std::uint64_t bytes) const;
+  [[nodiscard]] bool may_have_key(const hash::LongRecord& record) const;
+  [[nodiscard]] bool is_own_pair(wire::Ref ref) const;
   void want_record(std::uint64_t offset, std::uint64_t bytes, bool ahead) const;
   void want_last(std::uint64_t bin) const;
   /// Whether it was asked for after what stands before it, and so read after that.
@@ -136,6 +144,7 @@ class RemoteView {
   LaneReads& lane_;
   const std::uint32_t round_;
   const hash::KeyHash hash_;
+  const std::string_view key_;
   const std::uint64_t version_;
   mutable bool twice_;
   bool searching_ = false;
@@ -143,6 +152,7 @@ class RemoteView {
   mutable const Piece* link_ = nullptr;  // what the next bucket is to be read behind
   mutable bool awaits_ = false;
   mutable bool misled_ = false;
+  mutable bool too_much_ = false;
   mutable std::uint32_t records_ = 0;  // that were looked at
 };
 

@@ -32,6 +32,7 @@ struct HashWorldOptions {
   bool counts_lease = true;  // else the host reuses memory as if nobody read it
   std::uint64_t cache_bytes = 64 << 10;
   std::uint64_t directory_bytes = 1 << 20;
+  std::uint64_t value_bytes_max = hash::kValueBytesMax;
   std::uint32_t keys = 2500;         // of which the first part is there at the begin
   std::uint32_t first_keys = 1'120;  // a segment splits at 1150
   std::uint32_t gets = 600;
@@ -168,6 +169,7 @@ class HashWorld final : private Handler {
                                     .now_ns = [this] { return world_.now_ns(); },
                                     .cache = options_.cache_bytes != 0 ? &cache_ : nullptr,
                                     .directory_bytes = options_.directory_bytes,
+                                    .value_bytes_max = options_.value_bytes_max,
                                     .together = options_.together});
     const auto granted = f_.parts.leases.grant(1, world_.now_ns());
     lease_ = granted.id;
@@ -384,9 +386,9 @@ inline std::vector<std::string> keys_of_other_tags(const hash::HashMap& map, std
   return keys;
 }
 
-/// Has a reader remember that a bin X goes on in the bucket A; then has X go on in B, and A be free;
-/// and has a get of the last key in B meet an insert that moves it to A, behind B. The get has read
-/// A with X, as it remembers it, and reads B later. Returns what is wrong.
+/// Has a reader remember that a bin X goes on in the bucket A; then has X go on in B, while A is
+/// free; then has a get of the last key in B meet an insert that moves it to A, behind B. The get
+/// has read A with X, as it remembers it, and reads B later. Returns what is wrong.
 inline std::string wrong_where_a_chain_grows() {
   fabric::sim::Faults faults;
   faults.reads_in_order = true;
