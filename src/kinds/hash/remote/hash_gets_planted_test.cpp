@@ -36,9 +36,10 @@ void expect_noticed(hash::Bug bug, const HashWorldOptions& options = {}) {
 TEST(HashGetsPlanted, AMovedBinThatAnswersFromTheOldTableIsNoticed) {
   expect_noticed(hash::Bug::moved_bin_answered);
 }
-// Of few keys many are being written.
+// Of few keys many are being written, and released long after the get that sees them has ended.
 TEST(HashGetsPlanted, AnUnreleasedAnswerIsNoticed) {
   HashWorldOptions options;
+  options.release_held_ns = 2'000'000;
   options.first_keys = options.keys = 40;
   expect_noticed(hash::Bug::answer_unreleased, options);
 }

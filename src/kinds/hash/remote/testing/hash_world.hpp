@@ -39,7 +39,8 @@ struct HashWorldOptions {
   bool writes = true;
   bool long_pairs = true;
   bool releases_late = true;
-  bool drops = false;       // the map, at some moment
+  std::uint64_t release_held_ns = 40'000;  // at most
+  bool drops = false;                      // the map, at some moment
   std::uint64_t frees = 1;  // of a hundred acts of the host, those that free what can be freed
 };
 
@@ -296,7 +297,7 @@ class HashWorld final : private Handler {
   /// A version that is taken holds back all later ones.
   void hold_release() {
     held_version_ = f_.map->clock().take();
-    world_.after(random_.below(40'000), [this] {
+    world_.after(random_.below(options_.release_held_ns), [this] {
       f_.map->clock().done(*std::exchange(held_version_, std::nullopt));
       ++moment_;
       for (auto& [key, value] : waiting_) states_[key].push_back({moment_, std::move(value)});
