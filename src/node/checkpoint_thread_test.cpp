@@ -23,7 +23,7 @@ bool comes(Is is) {
   const std::uint64_t deadline_ns = base::monotonic_ns() + 60'000'000'000;
   while (!is()) {
     if (base::monotonic_ns() > deadline_ns) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::yield();
   }
   return true;
 }
