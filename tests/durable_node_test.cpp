@@ -3,7 +3,6 @@
 // what it refuses it refuses in words.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
