@@ -45,7 +45,9 @@ void EmbeddingTable::let_replacements_go_on() const {
 Result<std::uint32_t> EmbeddingTable::begin_grouping(const RowGroups& groups) {
   std::shared_ptr<Memo> memo;
   if (!groups.sizes.empty()) {
-    const std::uint32_t number = groupings_.fetch_add(1, std::memory_order_relaxed) + 1;
+    std::uint32_t number = groupings_.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (number == 0)
+      number = groupings_.fetch_add(1, std::memory_order_relaxed) + 1;  // no grouping
     auto made = Memo::create(pool_, id_, options_.dimension, rows(), groups, number);
     if (!made) return std::unexpected(made.error());
     memo = std::move(*made);

@@ -10,6 +10,8 @@
 #include "base/atomic_bytes.hpp"
 #include "base/barrier.hpp"
 #include "base/bytes.hpp"
+#include "base/clock.hpp"
+#include "base/random.hpp"
 #include "catalog/redo_sink.hpp"
 #include "kinds/embedding/memo.hpp"
 #include "kinds/embedding/page_buffer.hpp"
@@ -84,7 +86,8 @@ EmbeddingTable::EmbeddingTable(memory::BufferPool& pool, std::uint32_t id, std::
       options_(options),
       row_bytes_(row_bytes_of(options.type, options.dimension)),
       divider_(rows_per_page(row_bytes_)),
-      first_list_entries_(first_list_entries) {
+      first_list_entries_(first_list_entries),
+      groupings_(static_cast<std::uint32_t>(base::mix64(base::monotonic_ns() ^ id))) {
   ESPALIER_ASSERT(first_list_entries <= kFirstListEntries);
 }
 

@@ -176,6 +176,7 @@ Next reduce_bags(Call& call, const embedding_calls::Reduce& asked) {
     if (*stepped) return call.again();
     run.over = true;
     run.table->count(run.reducer->counts());
+    run.reducer.reset();  // who takes no answer keeps no groups
   }
   const std::string_view results(reinterpret_cast<const char*>(run.results.data()),
                                  run.results.size() * sizeof(float));
