@@ -11,7 +11,7 @@ namespace {
 
 /// What is wrong in the first of these worlds in which something is.
 std::string first_wrong(const WorldTerms& terms) {
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     const WorldResult result = run_world(seed, terms);
     if (!result.wrong.empty()) return result.wrong;
   }
