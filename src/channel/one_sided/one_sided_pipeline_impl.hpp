@@ -177,6 +177,7 @@ std::size_t OneSidedPipeline<Readers>::poll() {
       readers_.wait();
     }
   }
+  if (pending() == 0) publish();  // the last one may have come by the rings
   return pending();
 }
 
