@@ -260,8 +260,8 @@ function(espalier_spanning_tests)
     list(FILTER support EXCLUDE REGEX "${nodes}")
     # Of a device all is there but the node that it runs in.
     espalier_sources_in(device "src/device;src/channel/device;src/kinds/map/device" "")
-    espalier_sources_in(at_device "src/kinds/table/device;src/kinds/hash/device;src/kinds/at_device.cpp"
-                        "")
+    set(kinds_at_device src/kinds/table/device src/kinds/hash/device src/kinds/at_device.cpp)
+    espalier_sources_in(at_device "${kinds_at_device}" "")
     list(APPEND device ${at_device})
     list(FILTER device EXCLUDE REGEX "(_test|/device)\\.cpp$|/testing/")
     espalier_library(espalier_device_planted "${device}" espalier_client_planted

@@ -185,8 +185,8 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
   mutable std::atomic<std::uint32_t> replacements_waiting_{0};
   std::atomic<std::uint64_t> own_list_{0};  // offset of a page list of its own; 0: none
 
-  // The number of the last grouping that was begun. The first is a random one, so that ids that were
-  // numbered for another table, or before a restart, are not taken for those of this one.
+  // The number of the last grouping that was begun. The first is a random one, so that ids which
+  // were numbered for another table, or before a restart, are not taken for those of this one.
   std::atomic<std::uint32_t> groupings_;
   mutable std::mutex memo_mutex_;  // the last one; guards that memo_ changes, under the lock of
   std::shared_ptr<Memo> memo_;     // replacements, too
