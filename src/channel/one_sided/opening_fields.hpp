@@ -84,4 +84,22 @@ Result<OpenedRegion> read_opening(std::string_view payload, const Take& take) {
   return opened;
 }
 
+/// Reads an opening that needs one field more, where its object lies: of this kind, into `place`.
+/// Errors: corrupt (kOpeningCut).
+template <class Opening, class Place>
+Result<Opening> read_opening_of(wire::FieldKind kind, Place Opening::* place,
+                                std::string_view payload) {
+  Opening opening;
+  bool has_place = false;
+  const auto opened = read_opening(payload, [&](const OpeningField& field) -> Result<void> {
+    if (field.kind == kind) has_place |= take_field(opening.*place, field.content);
+    return {};
+  });
+  if (!opened) return std::unexpected(opened.error());
+  if (!has_place) return fail(Code::corrupt, kOpeningCut);
+  opening.region = opened->region;
+  opening.lease = opened->lease;
+  return opening;
+}
+
 }  // namespace espalier::client

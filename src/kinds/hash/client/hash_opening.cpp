@@ -4,17 +4,7 @@
 namespace espalier::client {
 
 Result<HashOpening> HashOpening::read(std::string_view payload) {
-  HashOpening opening;
-  bool has_map = false;
-  const auto opened = read_opening(payload, [&](const OpeningField& field) -> Result<void> {
-    if (field.kind == wire::FieldKind::hash) has_map |= take_field(opening.map, field.content);
-    return {};
-  });
-  if (!opened) return std::unexpected(opened.error());
-  if (!has_map) return fail(Code::corrupt, kOpeningCut);
-  opening.region = opened->region;
-  opening.lease = opened->lease;
-  return opening;
+  return read_opening_of(wire::FieldKind::hash, &HashOpening::map, payload);
 }
 
 Result<place::HashTarget> HashOpening::target_of(std::uint32_t map_id) const {

@@ -4,19 +4,7 @@
 namespace espalier::client {
 
 Result<TableOpening> TableOpening::read(std::string_view payload) {
-  TableOpening opening;
-  bool has_table = false;
-  const auto opened = read_opening(payload, [&](const OpeningField& field) -> Result<void> {
-    if (field.kind == wire::FieldKind::table) {
-      has_table |= take_field(opening.table, field.content);
-    }
-    return {};
-  });
-  if (!opened) return std::unexpected(opened.error());
-  if (!has_table) return fail(Code::corrupt, kOpeningCut);
-  opening.region = opened->region;
-  opening.lease = opened->lease;
-  return opening;
+  return read_opening_of(wire::FieldKind::table, &TableOpening::table, payload);
 }
 
 Result<wire::TablePlace> TableOpening::place_of(std::uint32_t table_id) const {
