@@ -37,11 +37,12 @@ class alignas(64) ResponseRing {
             std::initializer_list<std::string_view> parts) {
     std::size_t payload = 0;
     for (const std::string_view part : parts) payload += part.size();
-    const wire::ResponseHeader header = header_of(kind, tag, fields, payload);
-    if (!has_room(header.bytes)) [[unlikely]]
-      return defer(header, parts);
+    // Never by reference to one header: it would be stored by bytes and loaded by words, for which
+    // each answer would wait.
+    if (!has_room(wire::kResponseHeaderBytes + payload)) [[unlikely]]
+      return defer(header_of(kind, tag, fields, payload), parts);
     MessageWriter writer(space_, tail_);
-    writer.header(wire::words_of(header));
+    writer.header(wire::words_of(header_of(kind, tag, fields, payload)));
     for (const std::string_view part : parts) writer.put(part.data(), part.size());
     tail_ = writer.finish();
   }
