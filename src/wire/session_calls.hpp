@@ -32,7 +32,8 @@ struct Noop {
 struct Cancel {
   static constexpr wire::CallRow kCall{.id = wire::OffloadId::cancel,
                                        .name = "cancel",
-                                       .summary = "ends it early: it is answered with what it has",
+                                       .summary = "ends it early: it is answered with what it has, "
+                                                  "or with busy where it has not begun",
                                        .right = wire::Right::none,
                                        .at_device = wire::AtDevice::here};
   using Reply = wire::Nothing;
