@@ -37,14 +37,14 @@
 namespace espalier::test {
 namespace {
 
-using Failure = FailingHeap::Failure;
+using ReadFailure = FailingHeap::Failure;
 constexpr std::int64_t kReadAllocationsMax = 3'000;
 
 // --- a port --------------------------------------------------------------------------------------
 
 /// A lane with a READ of some words, and how often it was told.
-struct Lane {
-  Lane() {
+struct ReadLane {
+  ReadLane() {
     reads.ready = &ready;
     reads.walk = std::noop_coroutine();
   }
@@ -64,25 +64,25 @@ struct Lane {
 };
 
 TEST(HeapReadPort, APairWithoutMemoryToPostEndsAndItsLanesAreTold) {
-  for (const Failure failure : {Failure::once, Failure::for_good}) {
+  for (const ReadFailure failure : {ReadFailure::once, ReadFailure::for_good}) {
     std::int64_t n = 0;
     for (bool failed = true; failed && n < kReadAllocationsMax; ++n) {
       fabric::sim::TwoEnds ends;
       ASSERT_TRUE(ends.connect());
       for (std::size_t i = 0; i < fabric::sim::kWords; ++i) ends.memory.set_word(8 * i, 100 + i);
-      std::array<Lane, 3> lanes;
+      std::array<ReadLane, 3> lanes;
       place::ReadPort port(*ends.a.pair, ends.a.sends, ends.memory.region.remote(),
                            ends.a_endpoint->properties());
       for (std::size_t i = 0; i < lanes.size(); ++i) lanes[i].want(port, 32 * i);
       {
         FailingHeap heap(n, failure);
-        for (Lane& lane : lanes) port.send(lane.reads);
+        for (ReadLane& lane : lanes) port.send(lane.reads);
         heap.stop();
         failed = heap.failed();
       }
       EXPECT_EQ(port.failed(), failed);
       EXPECT_EQ(ends.a.pair->state() == fabric::QueuePair::State::error, failed);
-      const auto waits = [](const Lane& lane) { return lane.reads.waiting; };
+      const auto waits = [](const ReadLane& lane) { return lane.reads.waiting; };
       for (int turns = 0; turns < 1'000 && std::ranges::any_of(lanes, waits); ++turns) {
         port.poll();
         ends.world.run_for(10'000);
@@ -168,7 +168,7 @@ class HeapHashReads : public ::testing::TestWithParam<const char*> {
 
 TEST_P(HeapHashReads, EachGetOfAPipelineIsToldOnce) {
   for (const bool opened : {false, true}) {
-    for (const Failure failure : {Failure::once, Failure::for_good}) {
+    for (const ReadFailure failure : {ReadFailure::once, ReadFailure::for_good}) {
       std::int64_t n = 0;
       for (bool failed = true; failed && n < kReadAllocationsMax; n = after(n)) {
         SCOPED_TRACE("allocation " + std::to_string(n) + (opened ? ", opened before" : ""));
@@ -204,7 +204,7 @@ TEST_P(HeapHashReads, AGetIsRightOrHasNoMemory) {
   std::string value;
   ASSERT_TRUE(map_->get(keys_[0], value).value());
   for (const bool new_thread : {false, true}) {
-    for (const Failure failure : {Failure::once, Failure::for_good}) {
+    for (const ReadFailure failure : {ReadFailure::once, ReadFailure::for_good}) {
       std::int64_t n = 0;
       bool failed = true;
       const auto get = [&] {
@@ -339,7 +339,7 @@ class HeapHashDevice : public HeapHashReads {
 };
 
 TEST_P(HeapHashDevice, EachGetIsAnsweredOrLeftToTheHost) {
-  for (const Failure failure : {Failure::once, Failure::for_good}) {
+  for (const ReadFailure failure : {ReadFailure::once, ReadFailure::for_good}) {
     std::int64_t n = 0;
     for (bool failed = true; failed && n < kReadAllocationsMax; ++n) {
       SCOPED_TRACE("allocation " + std::to_string(n));
@@ -385,7 +385,7 @@ TEST_P(HeapHashDevice, AMapThatItCouldNotAskForTakesNoPlace) {
   hashes.ask_by(&*asker_);
   hashes.read_by(std::make_shared<device::HostReads>(std::move(*link)));
   const auto begins = [&](std::uint32_t map, std::int64_t n) {
-    FailingHeap heap(n, Failure::once);
+    FailingHeap heap(n, ReadFailure::once);
     try {
       static_cast<void>(hashes.begin(map, "key"));
       return true;

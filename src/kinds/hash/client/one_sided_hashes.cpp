@@ -25,8 +25,8 @@ constexpr std::uint64_t kDirectoriesShare = 8;
 constexpr std::size_t kFailuresMost = 1024;
 constexpr int kHashTries = 2;  // the second with a new session's key and lease
 
-Result<session_calls::Renewed> ask_host(RemoteRequests& requests,
-                                        const place::LeaseGuard::Asked& asked) {
+Result<session_calls::Renewed> ask_of_lease(RemoteRequests& requests,
+                                            const place::LeaseGuard::Asked& asked) {
   const session_calls::RenewLease renewal{0, {asked.id, asked.oldest}, {}};
   return or_out_of_memory([&] { return ask(requests, renewal); });
 }
@@ -149,7 +149,7 @@ void OneSidedHashes::renew(RemoteRequests& requests, place::LeaseGuard& lease) {
 void OneSidedHashes::renew_one(RemoteRequests& requests, place::LeaseGuard& lease,
                                const place::LeaseGuard::Asked& due) {
   if (due.id == 0) return lease.end_all();  // another comes with another opening
-  const auto renewed = ask_host(requests, due);
+  const auto renewed = ask_of_lease(requests, due);
   if (renewed) {
     lease.renewed(renewed->epoch, base::monotonic_ns());
   } else {
@@ -163,7 +163,7 @@ void OneSidedHashes::forget(RemoteRequests& requests, std::uint32_t map) {
   if (known == maps_.end()) return;
   const auto lease = known->second->lease().give_back();
   maps_.erase(known);
-  if (lease && !ask_host(requests, *lease)) close();
+  if (lease && !ask_of_lease(requests, *lease)) close();
 }
 
 void OneSidedHashes::wait() {
