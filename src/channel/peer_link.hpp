@@ -74,8 +74,8 @@ class PeerLink {
   /// for it or for any after it, until something has ended.
   [[nodiscard]] virtual bool post(std::uint64_t session, const fabric::WorkRequest& request,
                                   std::uint64_t owner) = 0;
-  /// The same of one that belongs with the last one that was taken: if that never left because there
-  /// was no way for it, neither does this, though there be one by now.
+  /// The same of one that belongs with the last one that was taken: if that never left because
+  /// there was no way for it, neither does this, though there be one by now.
   [[nodiscard]] virtual bool post_behind(std::uint64_t session, const fabric::WorkRequest& request,
                                          std::uint64_t owner) = 0;
   /// Takes a call, which is answered by one message; of one that is answered by several, the code

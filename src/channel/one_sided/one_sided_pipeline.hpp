@@ -8,8 +8,8 @@
 //          |                               | again, or `contended`: by the rings
 //          +> write --------------------> requests -> done
 //
-// A scan that has delivered items is not begun again: it ends with its error. What finds no memory in
-// any of these ends with out_of_memory; whatever happens, each request is told once.
+// A scan that has delivered items is not begun again: it ends with its error. What finds no memory
+// in any of these ends with out_of_memory; whatever happens, each request is told once.
 //
 // `Readers` is what a kind's objects are read by, through one connection for READs:
 //

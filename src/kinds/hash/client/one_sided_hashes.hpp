@@ -34,8 +34,8 @@ class OneSidedHashes {
 
   /// The gets of a hash map, with a connection and a lease; once made, they are kept. A failure is
   /// remembered for a while, and told again at once: of a connection for all maps, for a handshake
-  /// with a node that does not answer may take seconds; of leases, for all maps that have none; of a
-  /// map.
+  /// with a node that does not answer may take seconds; of leases, for all maps that have none; of
+  /// a map.
   /// Cost: the first time a handshake and a request. Requires: nothing pends at `requests`, and
   /// where there is no memory, no get is under way: all that was opened ends.
   /// Errors: unsupported (the node offers no one-sided access, or the map has no versions),
