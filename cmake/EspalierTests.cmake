@@ -314,7 +314,8 @@ function(espalier_spanning_tests)
   if(TARGET espalier_node)
     espalier_test_program(heap_test SOURCES ${heap_tests}
                           LIBRARIES espalier_client_testing espalier_node_testing
-                                    espalier_hash_testing espalier_embedding_testing)
+                                    espalier_hash_testing espalier_embedding_testing
+                                    espalier_device)
   endif()
   if(ESPALIER_BUILD_PLANTED)
     espalier_test_program(system_planted_test SOURCES ${planted}

@@ -74,6 +74,10 @@ class PeerLink {
   /// for it or for any after it, until something has ended.
   [[nodiscard]] virtual bool post(std::uint64_t session, const fabric::WorkRequest& request,
                                   std::uint64_t owner) = 0;
+  /// The same of one that belongs with the last one that was taken: if that never left because
+  /// there was no way for it, neither does this, though there be one by now.
+  [[nodiscard]] virtual bool post_behind(std::uint64_t session, const fabric::WorkRequest& request,
+                                         std::uint64_t owner) = 0;
   /// Takes a call, which is answered by one message; of one that is answered by several, the code
   /// is unsupported. The message is copied; one that says over how many nodes it has come may have
   /// room where others have not. False: as of post(), and of calls of as many hops alone.

@@ -10,6 +10,7 @@
 #include "engine/services.hpp"
 #include "memory/shared_memory.hpp"
 #include "store/store_core.hpp"
+#include "wire/one_sided.hpp"
 
 namespace espalier::offload {
 
@@ -60,7 +61,12 @@ Result<std::uint64_t> OneSidedHost::renew(base::LeaseId lease, std::uint64_t old
                                           std::uint64_t now_ns) {
   if (std::ranges::find(leases_, lease) == leases_.end()) return fail(Code::not_found);
   ESPALIER_ASSERT(region_);
-  return store_.leases.renew(lease, oldest, now_ns);
+  if (oldest != wire::kLeaseGivenBack) return store_.leases.renew(lease, oldest, now_ns);
+  // Its reader says that it reads nothing by it, so there is nothing to be fenced.
+  const auto epoch = store_.leases.renew(lease, 0, now_ns);
+  store_.leases.end(lease);
+  std::erase(leases_, lease);
+  return epoch;
 }
 
 }  // namespace espalier::offload

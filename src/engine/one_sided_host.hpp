@@ -45,6 +45,7 @@ class OneSidedHost final : public SessionPart {
   Result<fabric::RemoteRegion> offer();
   /// Errors: out_of_memory (the session has too many leases).
   Result<base::LeaseTable::Granted> grant(std::uint64_t now_ns);
+  /// `oldest`: wire::LeaseRenewal; a lease that is given back ends, and no other, nor the key.
   /// Errors: as LeaseTable::renew; not_found for a lease that is not the session's.
   Result<std::uint64_t> renew(base::LeaseId lease, std::uint64_t oldest, std::uint64_t now_ns);
   /// On which leases are granted.

@@ -102,7 +102,10 @@ void PeerPosts::take(Request& request, std::span<const Post> posts) {
   accounts_[request.index] = std::move(account);
   for (const Post& post : posts) {
     const std::uint64_t owner = std::uint64_t{request.index} << kPostBits | state.posted++;
-    if (may) queue_of(links_[post.peer], request, post).waiting.push_back({post, owner});
+    if (!may) continue;
+    auto& waiting = queue_of(links_[post.peer], request, post).waiting;
+    const bool behind = !waiting.empty() && waiting.back().owner >> kPostBits == request.index;
+    waiting.push_back({post, owner, behind});
   }
   state.pending = may ? state.posted : 0;
   if (!may) done_.push_back(&request);
@@ -111,10 +114,11 @@ void PeerPosts::take(Request& request, std::span<const Post> posts) {
 // In order: what finds no room keeps what came after it for the same peer.
 void PeerPosts::feed(channel::PeerLink& link, Queue& queue, std::uint8_t hops) {
   for (; queue.first != queue.waiting.size(); ++queue.first) {
-    const auto& [post, owner] = queue.waiting[queue.first];
+    const auto& [post, owner, behind] = queue.waiting[queue.first];
     bool taken = false;
     if (post.message == nullptr) {
-      taken = link.post(post.session, post.request, owner);
+      taken = behind ? link.post_behind(post.session, post.request, owner)
+                     : link.post(post.session, post.request, owner);
     } else {
       wire::CallMessage message = *post.message;
       message.hops = hops;

@@ -116,6 +116,7 @@ class PeerPosts final : public Executor, private channel::PeerEnds {
   struct Waiting {
     Post post;
     std::uint64_t owner;
+    bool behind;  // it belongs with the one before it
   };
   /// What a link has no room for, in order.
   struct Queue {

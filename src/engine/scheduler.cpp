@@ -433,13 +433,18 @@ void Scheduler::release(Request& request) {
   clients_.count_out(connection);
 }
 
-// What was asked for may have been answered by now; then there is nothing to cancel.
+// What was asked for may have been answered by now; then there is nothing to cancel. What waits for
+// its place, or for room in its ring, never begins.
 void Scheduler::cancel(const Request& asks, std::uint32_t tag) {
   for (const auto& place : places_) {
     Request& other = *place;
-    if (&other == &asks || other.connection != asks.connection || other.offload == nullptr ||
-        other.header.tag != tag || other.ring() != asks.ring()) {
+    if (&other == &asks || other.connection != asks.connection || other.header.tag != tag ||
+        other.ring() != asks.ring()) {
       continue;
+    }
+    if (other.offload == nullptr) {
+      if (!withdraw(other)) continue;
+      return fail(other, {Code::busy, 0, 0});
     }
     if (other.offload->cancel == nullptr || is_answered(other)) return;
     Call call(*this, other);

@@ -239,6 +239,8 @@ class Scheduler final {
     return stalled_ + times_.size() + undurable_.size() + peer_waits_;
   }
   void drop_waiting(Connection& connection);
+  /// Takes a request that has not begun out of where it waits. False: it waits nowhere.
+  [[nodiscard]] bool withdraw(Request& request);
 
   /// A kind's requests are carried out by it.
   struct OfKind {

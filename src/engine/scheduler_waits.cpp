@@ -289,6 +289,29 @@ bool Scheduler::go_on_in_places() {
   return moved;
 }
 
+bool Scheduler::withdraw(Request& request) {
+  Connection& connection = *request.connection;
+  const auto take_out_of = [&request](StalledRequests& waiting) {
+    bool found = false;
+    waiting.sort_out([&](Request* each) {
+      if (each != &request) return waiting.push(each);
+      found = true;
+    });
+    return found;
+  };
+  if (take_out_of(connection.without_place[request.hops()])) {
+    --connection.without_place_count;
+    --without_place_;
+  } else if (take_out_of(connection.stalled[request.ring()])) {
+    --connection.stalled_count;
+    --stalled_;
+  } else {
+    return false;
+  }
+  take_back(request);
+  return true;
+}
+
 // What waits for the client itself, for a time, or for a lane is in no other thread's hands: it
 // ends here.
 void Scheduler::drop_waiting(Connection& connection) {

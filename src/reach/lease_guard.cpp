@@ -2,9 +2,9 @@
 #include "reach/lease_guard.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/assert.hpp"
+#include "wire/one_sided.hpp"
 
 namespace espalier::place {
 
@@ -92,16 +92,20 @@ void LeaseGuard::end_all() {
   wake(true);
 }
 
+std::optional<LeaseGuard::Asked> LeaseGuard::give_back() {
+  ESPALIER_ASSERT(in_flight_ == 0);
+  const base::LeaseId id = id_;
+  end_all();
+  if (id == 0) return std::nullopt;
+  return Asked{id, wire::kLeaseGivenBack};
+}
+
 void LeaseGuard::wake(bool all) {
-  std::vector<Waiting> stay;
-  for (const Waiting& waiting : std::exchange(waiting_, {})) {
-    if (all || waiting.or_lost) {
-      waiting.ready->push(waiting.walk);
-    } else {
-      stay.push_back(waiting);
-    }
-  }
-  waiting_ = std::move(stay);
+  std::erase_if(waiting_, [all](const Waiting& waiting) {
+    if (!all && !waiting.or_lost) return false;
+    waiting.ready->push(waiting.walk);
+    return true;
+  });
 }
 
 std::uint64_t LeaseGuard::next_due_ns() const {

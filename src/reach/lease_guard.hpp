@@ -75,6 +75,9 @@ class LeaseGuard {
   void lost();
   /// There will be no lease.
   void end_all();
+  /// What gives the lease back to the host, if there is one; there will be no other. Requires:
+  /// nothing is in flight.
+  [[nodiscard]] std::optional<Asked> give_back();
   /// When due() may next have something to ask, if nothing else happens; all ones: not by itself.
   [[nodiscard]] std::uint64_t next_due_ns() const;
   [[nodiscard]] std::uint64_t in_flight() const { return in_flight_; }

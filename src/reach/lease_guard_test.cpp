@@ -5,6 +5,8 @@
 
 #include <coroutine>
 
+#include "wire/one_sided.hpp"
+
 namespace espalier::place {
 namespace {
 
@@ -158,6 +160,22 @@ TEST(LeaseGuard, OneWithoutWalksIsRenewedBeforeItLapses) {
   EXPECT_FALSE(guard.idle_due(2000 + terms.lost_after_ns / 4));
   guard.lost();
   EXPECT_FALSE(guard.idle_due(2000 + 9 * terms.lost_after_ns)) << "there is none";
+}
+
+TEST(LeaseGuard, ALeaseIsGivenBackOnceAndThereIsNoOther) {
+  LeaseGuard guard(kTerms);
+  const std::uint32_t tick = guard.begin();
+  ASSERT_TRUE(guard.due(0));
+  guard.granted(77, 40, 0, 1);
+  guard.end(tick);
+  const auto asked = guard.give_back();
+  ASSERT_TRUE(asked);
+  EXPECT_EQ(asked->id, 77u);
+  EXPECT_EQ(asked->oldest, wire::kLeaseGivenBack);
+  EXPECT_TRUE(guard.ended());
+  EXPECT_FALSE(guard.believed(1));
+  EXPECT_FALSE(guard.give_back());
+  EXPECT_FALSE(guard.idle_due(10'000));
 }
 
 }  // namespace

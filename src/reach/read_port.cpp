@@ -2,6 +2,7 @@
 #include "reach/read_port.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -60,7 +61,7 @@ void ReadPort::want_keyed(LaneReads& lane, fabric::RegionKey key, std::uint64_t 
   lane.bytes += bytes;
 }
 
-void ReadPort::send(LaneReads& lane) {
+void ReadPort::send(LaneReads& lane) noexcept {
   ESPALIER_ASSERT(!lane.waiting && !lane.wanted.empty());
   lane.wanted.back().signalled = true;
   lane.waiting = true;
@@ -71,7 +72,18 @@ void ReadPort::send(LaneReads& lane) {
     lane.failed = true;
     return finish(lane);
   }
-  if (!backlog_.empty() || !post(lane)) backlog_.push_back(&lane);
+  const bool is_first = backlog_.empty();
+  backlog_.push(&lane);
+  if (!is_first) return;
+  try {
+    post_backlog();
+  } catch (const std::bad_alloc&) {
+    fail();
+  }
+}
+
+void ReadPort::post_backlog() {
+  while (!backlog_.empty() && post(backlog_.front())) in_flight_.push(backlog_.pop());
 }
 
 // Posts what is left of a lane's batch; false if there was no room for all of it.
@@ -79,9 +91,7 @@ bool ReadPort::post(LaneReads& lane) {
   const fabric::Posted posted = pair_.post(std::span(lane.wanted).subspan(lane.posted));
   ESPALIER_ASSERT(posted.stopped != fabric::Posted::Stopped::malformed);
   lane.posted += posted.taken;
-  if (lane.posted != lane.wanted.size()) return false;
-  in_flight_.push_back(&lane);
-  return true;
+  return lane.posted == lane.wanted.size();
 }
 
 void ReadPort::finish(LaneReads& lane) {
@@ -92,39 +102,54 @@ void ReadPort::finish(LaneReads& lane) {
   lane.ready->push(lane.walk);
 }
 
-bool ReadPort::poll() {
-  fabric::Completion some[32];
+bool ReadPort::poll() noexcept {
   bool moved = false;
-  while (const std::size_t count = completions_.poll(some)) {
+  try {
+    while (take_some()) moved = true;
+    if (!failed_) post_backlog();
+  } catch (const std::bad_alloc&) {
+    fail();
     moved = true;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (some[i].status != fabric::Status::success) {
-        fail();
-        continue;
-      }
-      if (in_flight_.empty()) continue;  // it was told as failed before
-      LaneReads& lane = *in_flight_.front();
-      ESPALIER_ASSERT(lane.waiting && lane.posted == lane.wanted.size());
-      in_flight_.pop_front();
-      finish(lane);
-    }
   }
-  while (!failed_ && !backlog_.empty() && post(*backlog_.front())) backlog_.pop_front();
   if (!left_.empty()) std::erase_if(left_, [](const auto& one) { return !one.first->waiting; });
   return moved;
 }
 
-void ReadPort::keep_until_done(const LaneReads& lane, std::shared_ptr<void> room) {
-  ESPALIER_ASSERT(lane.waiting);
-  left_.emplace_back(&lane, std::move(room));
+bool ReadPort::take_some() {
+  fabric::Completion some[32];
+  const std::size_t count = completions_.poll(some);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (some[i].status != fabric::Status::success) {
+      fail();
+      continue;
+    }
+    if (in_flight_.empty()) continue;  // it was told as failed before
+    LaneReads& lane = *in_flight_.pop();
+    ESPALIER_ASSERT(lane.waiting && lane.posted == lane.wanted.size());
+    finish(lane);
+  }
+  return count != 0;
 }
 
-void ReadPort::fail() {
+// Where there is no memory for that either, the pair ends: then nothing more comes.
+void ReadPort::keep_until_done(const LaneReads& lane, std::shared_ptr<void> room) noexcept {
+  ESPALIER_ASSERT(lane.waiting);
+  try {
+    left_.emplace_back(&lane, std::move(room));
+  } catch (const std::bad_alloc&) {
+    fail();
+  }
+}
+
+void ReadPort::fail() noexcept {
   failed_ = true;
-  for (auto* queue : {&in_flight_, &backlog_}) {
-    while (!queue->empty()) {
-      LaneReads& lane = *queue->front();
-      queue->pop_front();
+  try {
+    pair_.close();
+  } catch (const std::bad_alloc&) {  // the peer finds by silence that it is over
+  }
+  for (Lanes* const lanes : {&in_flight_, &backlog_}) {
+    while (!lanes->empty()) {
+      LaneReads& lane = *lanes->pop();
       lane.failed = true;
       finish(lane);
     }

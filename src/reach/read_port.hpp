@@ -7,7 +7,9 @@
 //
 // Invariants
 // I1. No READ begins at another place than a multiple of 8 bytes, where transports tear no word.
-// I2. A failure ends the pair, and every walk that waits is told, once.
+// I2. A failure ends the pair, and every walk that waits is told, once. So does a heap that has
+//     nothing for what is posted or has come: nobody knows what of it has left.
+// I3. Once it has failed, nothing that was asked for is written any more.
 //
 // Thread: one.
 #pragma once
@@ -15,12 +17,12 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/chain.hpp"
 #include "base/task.hpp"
 #include "fabric/queue_pair.hpp"
 #include "reach/walk_traffic.hpp"
@@ -38,6 +40,7 @@ struct LaneReads {
   std::size_t walks = 1;                    // that wait for it
   std::coroutine_handle<> walk;
   base::ReadyQueue* ready = nullptr;
+  LaneReads* next = nullptr;  // the port's: of those that wait
 };
 
 class ReadPort {
@@ -49,7 +52,8 @@ class ReadPort {
 
   /// Adds READs of bytes [offset, offset + bytes) of the region, rounded outward to multiples of 8,
   /// to what the lane wants. `into` is where the byte at `offset` goes; what is read beside it goes
-  /// beside it. Requires: the lane waits for nothing.
+  /// beside it. Requires: the lane waits for nothing. Errors: std::bad_alloc, and some of it may be
+  /// wanted.
   void want(LaneReads& lane, std::uint64_t offset, std::byte* into, std::uint64_t bytes);
   /// Adds a READ by a shared key (fabric/shared_map.hpp) whose address is a number. Requires: as
   /// want(); bytes that are a multiple of 8 and fit a packet.
@@ -60,14 +64,14 @@ class ReadPort {
     pair_.prefetch(std::span(lane.wanted).subspan(from));
   }
   /// Hands over what the lane wants; its walk is made ready when all has come or nothing more will.
-  void send(LaneReads& lane);
+  void send(LaneReads& lane) noexcept;
   /// Takes what has come. False if nothing had.
-  bool poll();
+  bool poll() noexcept;
   /// Keeps what a lane's READs write to, which its owner has no more use for, until they have come.
   /// Requires: the lane waits, and lies in `room`.
-  void keep_until_done(const LaneReads& lane, std::shared_ptr<void> room);
-  /// Fails all that waits, and all that is wanted from here on.
-  void fail();
+  void keep_until_done(const LaneReads& lane, std::shared_ptr<void> room) noexcept;
+  /// Ends the pair, and fails all that waits, and all that is wanted from here on.
+  void fail() noexcept;
 
   [[nodiscard]] bool failed() const { return failed_; }
   [[nodiscard]] bool reads_in_order() const { return reads_in_order_; }
@@ -78,6 +82,10 @@ class ReadPort {
   [[nodiscard]] std::uint64_t region_bytes() const { return region_.bytes; }
 
  private:
+  using Lanes = base::Chain<LaneReads, &LaneReads::next>;
+
+  bool take_some();
+  void post_backlog();
   bool post(LaneReads& lane);
   void finish(LaneReads& lane);
 
@@ -87,8 +95,8 @@ class ReadPort {
   std::uint64_t read_bytes_max_;
   bool reads_in_order_;
   bool failed_ = false;
-  std::deque<LaneReads*> backlog_;    // whose READs found no room, in order
-  std::deque<LaneReads*> in_flight_;  // in the order in which they complete
+  Lanes backlog_;    // whose READs found no room, in order
+  Lanes in_flight_;  // in the order in which they complete
   std::vector<std::pair<const LaneReads*, std::shared_ptr<void>>> left_;  // by their owners
   tree::WalkTraffic traffic_;
   std::uint64_t bytes_in_flight_ = 0;

@@ -57,8 +57,10 @@ static_assert(sizeof(LeaseGrant) == 40 && std::has_unique_object_representations
 /// map that answers were from, one for 64 answers. The answer's `version` is the present epoch.
 struct LeaseRenewal {
   std::uint64_t lease;
-  std::uint64_t oldest;  // epoch of the walks in flight, or the one told last
+  std::uint64_t oldest;  // epoch of the walks in flight, or the one told last; or kLeaseGivenBack
 };
+/// In place of an epoch: nothing is read under the lease any more, and it ends.
+inline constexpr std::uint64_t kLeaseGivenBack = ~std::uint64_t{0};
 inline constexpr std::uint32_t kSampledLeavesMax = 32;
 static_assert(sizeof(LeaseRenewal) == 16 && std::has_unique_object_representations_v<LeaseRenewal>);
 

@@ -32,7 +32,9 @@ struct Noop {
 struct Cancel {
   static constexpr wire::CallRow kCall{.id = wire::OffloadId::cancel,
                                        .name = "cancel",
-                                       .summary = "ends it early: it is answered with what it has",
+                                       .summary =
+                                           "ends it early: it is answered with what it has, "
+                                           "or with busy where it has not begun",
                                        .right = wire::Right::none,
                                        .at_device = wire::AtDevice::here};
   using Reply = wire::Nothing;
@@ -76,8 +78,8 @@ struct RenewLease {
       .id = wire::OffloadId::lease_renew,
       .name = "lease_renew",
       .summary =
-          "renews a lease, and counts an answer of each of these leaves; answers the "
-          "present epoch as version",
+          "renews a lease, or takes it back, and counts an answer of each of these leaves; "
+          "answers the present epoch as version",
       .right = wire::Right::read};
   using Reply = Renewed;
 
@@ -87,7 +89,8 @@ struct RenewLease {
 
   static constexpr void fields(auto& self, auto& message) {
     message.hint(self.object);
-    message.fixed(self.renewal, "LeaseRenewal, the lease and the oldest epoch of walks in flight");
+    message.fixed(self.renewal,
+                  "LeaseRenewal, the lease and the oldest epoch of walks in flight, or all ones");
     message.rest(self.leaves, "up to 32 LIDs of leaves of a map",
                  wire::kSampledLeavesMax * sizeof(std::uint32_t));
   }

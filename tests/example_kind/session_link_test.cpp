@@ -9,8 +9,10 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -19,6 +21,7 @@
 
 #include "base/clock.hpp"
 #include "base/temporary_folder.hpp"
+#include "channel/rings/node_address.hpp"
 #include "node/node.hpp"
 #include "tests/example_kind/cells.hpp"
 #include "tests/example_kind/waits.hpp"
@@ -52,6 +55,8 @@ struct RecordedEnds final : channel::PeerEnds {
   std::vector<End> all;
 };
 
+bool is_of_noop(const RecordedEnds::End& end) { return end.owner == 8; }
+
 class SessionLinks : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -60,6 +65,9 @@ class SessionLinks : public ::testing::TestWithParam<const char*> {
     config_.node.fabric =
         std::string(GetParam()) == "shm" ? "shm:" + fabric : "roce://127.0.0.1:0/1";
     start();
+    make_link();
+  }
+  void make_link(std::shared_ptr<const peer::PeerFabric> by = nullptr) {
     peer::PeerOptions options;
     options.address = *fabric::parse(config_.node.fabric);
     options.silence_ns = kSilenceNs;
@@ -67,7 +75,33 @@ class SessionLinks : public ::testing::TestWithParam<const char*> {
     options.pause_ns = options.pause_max_ns = kPauseNs;
     options.budget = &budget_;
     options.now_ns = [this] { return now_ns_.load(); };
+    options.fabric = std::move(by);
     link_ = std::make_unique<peer::SessionLink>(options, [this] { ++wakes_; });
+  }
+  /// Makes the link anew: it finds no pair for memory while `no_memory_` says so. Each try takes an
+  /// endpoint, the first of all for the rings.
+  void make_link_without_memory() {
+    no_memory_ = Code::out_of_memory;
+    auto by = std::make_shared<peer::PeerFabric>();
+    by->endpoint = [this]() -> Result<fabric::Connecting> {
+      if (++endpoints_ != 1 && no_memory_) return fail(*no_memory_);
+      fabric::FabricAddress address = *fabric::parse(config_.node.fabric);
+      address.server_user = client::node_user_of_process();
+      return fabric::open_for_connecting(address, fabric::RegionTable::create().value());
+    };
+    by->aside = [](const std::function<void()>& work) { work(); };
+    by->now_ns = base::monotonic_ns;
+    make_link(std::move(by));
+  }
+  /// The link has asked for a pair for memory once more, and has taken what came.
+  [[nodiscard]] bool asks_for_memory() {
+    const int before = endpoints_;
+    const bool asked = poll_until([&] {
+      now_ns_ += kPauseNs;
+      return endpoints_ != before;
+    });
+    link_->poll(ends_);
+    return asked;
   }
   void TearDown() override { go_on(); }
   /// Lets a worker that stands still go on, and all that keeps its place.
@@ -158,6 +192,8 @@ class SessionLinks : public ::testing::TestWithParam<const char*> {
   rings::MessageBudget budget_{1 << 20};
   std::array<channel::PeerAnswer, 200> answers_{};  // outlive the link
   RecordedEnds ends_;
+  std::optional<Code> no_memory_;
+  int endpoints_ = 0;
   cell_calls::Granted granted_;
   std::array<std::uint64_t, 16> words_{};  // what posts read and write; outlives the link
   std::unique_ptr<peer::SessionLink> link_;
@@ -280,10 +316,7 @@ TEST_P(SessionLinks, ACallThatIsNeverAnsweredEndsThoughOthersAre) {
   for (int i = 0; i < 40 && ends_.all.empty(); ++i) {
     ask({.offload = wire::OffloadId::noop}, answers_[1], 8);
     ASSERT_FALSE(HasFatalFailure());
-    ASSERT_TRUE(poll_until([&] {
-      return std::ranges::any_of(ends_.all, [](const auto& end) { return end.owner == 8; });
-    }));
-    std::erase_if(ends_.all, [](const auto& end) { return end.owner == 8; });
+    ASSERT_TRUE(poll_until([&] { return std::erase_if(ends_.all, is_of_noop) != 0; }));
     now_ns_ += kSilenceNs / 2;
   }
   EXPECT_EQ(ends(1).at(0), (RecordedEnds::End{7, PostEnd::unknown, Status::retry_exceeded}));
@@ -299,6 +332,30 @@ TEST_P(SessionLinks, ACallThatIsNeverAnsweredEndsThoughOthersAre) {
     ASSERT_EQ(ends(1).at(0), (RecordedEnds::End{9, PostEnd::done, Status::success}));
   }
   EXPECT_EQ(link_->session(), session);
+}
+
+// They leave before the worker sleeps.
+TEST_P(SessionLinks, ThePeerHearsOfAllCallsThatAreGivenUpThoughNobodyPolls) {
+  ASSERT_TRUE(await_up());
+  constexpr std::uint32_t kCalls = 6;
+  for (std::uint32_t i = 0; i < kCalls; ++i) ask_held(answers_[i], i);
+  ASSERT_TRUE(poll_until([this] { return waits().held == kCalls; }));
+  for (int i = 0; i < 40 && ends_.all.empty(); ++i) {
+    ask({.offload = wire::OffloadId::noop}, answers_[kCalls], 8);
+    ASSERT_FALSE(HasFatalFailure());
+    ASSERT_TRUE(poll_until([&] { return std::erase_if(ends_.all, is_of_noop) != 0; }));
+    now_ns_ += kSilenceNs / 2;
+  }
+  EXPECT_EQ(ends(kCalls).size(), kCalls);
+  EXPECT_FALSE(link_->waits());
+  for (const base::Stopwatch watch; waits().cancelled != kCalls; std::this_thread::yield()) {
+    ASSERT_LT(watch.elapsed_ns(), kLinkTimeoutNs);
+  }
+  // Their places are good for others.
+  for (int i = 0; i < 300; ++i) {
+    ask({.offload = wire::OffloadId::noop}, answers_[kCalls], 9);
+    ASSERT_EQ(ends(1).at(0), (RecordedEnds::End{9, PostEnd::done, Status::success}));
+  }
 }
 
 // Its memory is there for as long as the process is, over some transports.
@@ -428,6 +485,58 @@ TEST_P(SessionLinks, AFullQueueTakesNoMore) {
   EXPECT_EQ(link_->counts().completions, 4u);
   EXPECT_TRUE(link_->post(session, write(words_[0], 0), 0));
   EXPECT_EQ(ends(1).size(), 1u);
+}
+
+// An atomic would stand without the WRITE before it.
+TEST_P(SessionLinks, ABatchIsNotSplitByAPairThatComes) {
+  make_link_without_memory();
+  ASSERT_TRUE(await_up());
+  ask_for_grant();
+  ASSERT_FALSE(HasFatalFailure());
+  const std::uint64_t session = link_->session();
+  const WorkRequest atomic = WorkRequest::fetch_add(0, granted_.key, at(1), 5, nullptr);
+  words_[0] = 7;
+  for (std::uint32_t i = 0; i < peer::SessionLink::kPostsMax; ++i) {
+    ASSERT_TRUE(link_->post(session, write(words_[0], 0), i));
+  }
+  ASSERT_FALSE(link_->post_behind(session, atomic, 1000)) << "there is room for more";
+  no_memory_.reset();
+  ASSERT_TRUE(asks_for_memory());
+  EXPECT_EQ(ends(peer::SessionLink::kPostsMax).back().how, PostEnd::not_sent);
+  EXPECT_TRUE(link_->post_behind(session, atomic, 1000));
+  EXPECT_EQ(ends(1).at(0), (RecordedEnds::End{1000, PostEnd::not_sent, Status::flushed}));
+  EXPECT_EQ(word(1), 0u);
+  // The next batch has the pair.
+  EXPECT_TRUE(link_->post(session, write(words_[0], 0), 1));
+  EXPECT_TRUE(link_->post_behind(session, atomic, 2));
+  const auto all = ends(2);
+  EXPECT_EQ(all.at(0), (RecordedEnds::End{1, PostEnd::done, Status::success}));
+  EXPECT_EQ(all.at(1), (RecordedEnds::End{2, PostEnd::done, Status::success}));
+  EXPECT_EQ(word(0), 7u);
+  EXPECT_EQ(word(1), 5u);
+}
+
+TEST_P(SessionLinks, APeerThatGivesNobodyAPairIsNotAskedAgain) {
+  for (const Code refusal : {Code::unsupported, Code::corrupt, Code::system}) {
+    endpoints_ = 0;
+    make_link_without_memory();
+    ASSERT_TRUE(await_up());
+    ASSERT_TRUE(asks_for_memory());  // it had no room
+    no_memory_ = refusal;
+    ASSERT_TRUE(asks_for_memory());
+    const int before = endpoints_;
+    for (int i = 0; i < 20; ++i) {
+      now_ns_ += kPauseNs;
+      link_->poll(ends_);
+    }
+    if (refusal == Code::system) {  // it did not answer
+      EXPECT_GT(endpoints_, before + 5);
+    } else {
+      EXPECT_EQ(endpoints_, before);
+      EXPECT_EQ(link_->sleep_limit_ns(), std::numeric_limits<std::uint64_t>::max());
+    }
+    EXPECT_NE(link_->session(), 0u);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, SessionLinks, ::testing::Values("shm", "roce"),

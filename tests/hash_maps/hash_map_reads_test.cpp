@@ -150,6 +150,47 @@ TEST_P(HashMapReads, ADroppedMapLeavesReadsOfOthersAlone) {
   EXPECT_EQ(requests_of(wire::OffloadId::one_sided_hash), opened) << "it is read as before";
 }
 
+// Their leases are given back, so that others have them and nothing begins anew.
+TEST_P(HashMapReads, MapsThatWereDroppedLeaveNoLeases) {
+  auto other = store_->create_hash_map("other", {.partitions = 1});
+  ASSERT_TRUE(other && other->put("a", "2"));
+  EXPECT_EQ((*other->get("a"))->value, "2");
+  constexpr std::uint64_t kDropped = 70;  // a session has 64 leases
+  const std::uint64_t opened = requests_of(wire::OffloadId::one_sided_hash);
+  for (std::uint64_t i = 0; i < kDropped; ++i) {
+    auto dropped = store_->create_hash_map("h", {.partitions = 1});
+    ASSERT_TRUE(dropped && dropped->put("a", "1"));
+    EXPECT_EQ((*dropped->get("a"))->value, "1");
+    ASSERT_TRUE(store_->drop_hash_map("h"));
+    EXPECT_EQ(dropped->get("a").error().code, Code::not_found);
+    EXPECT_EQ((*other->get("a"))->value, "2");
+  }
+  EXPECT_EQ(requests_of(wire::OffloadId::one_sided_hash) - opened, kDropped);
+  EXPECT_EQ(node_->store().leases.size(), 1u);
+}
+
+TEST_P(HashMapReads, MoreMapsThanASessionHasLeasesForAreNotAskedForEachTime) {
+  constexpr std::size_t kLeases = 64;
+  constexpr std::size_t kMaps = kLeases + 20;
+  std::vector<HashMap> maps;
+  for (std::size_t i = 0; i < kMaps; ++i) {
+    auto map = store_->create_hash_map("h" + std::to_string(i), {.partitions = 1});
+    ASSERT_TRUE(map && map->put("a", std::to_string(i)));
+    maps.push_back(std::move(*map));
+    EXPECT_EQ((*maps[i].get("a"))->value, std::to_string(i));
+  }
+  EXPECT_EQ(node_->store().leases.size(), kLeases);
+  const std::uint64_t before = requests_of(wire::OffloadId::one_sided_hash);
+  constexpr std::size_t kRounds = 20;
+  for (std::size_t round = 0; round < kRounds; ++round) {
+    for (std::size_t i = kLeases; i < kMaps; ++i) {
+      EXPECT_EQ((*maps[i].get("a"))->value, std::to_string(i));
+    }
+  }
+  // Now and then one is: it may take long on a busy machine.
+  EXPECT_LT(requests_of(wire::OffloadId::one_sided_hash) - before, kRounds * (kMaps - kLeases) / 2);
+}
+
 TEST_P(HashMapReads, MapsThatCannotBeReadSoAreNotAskedForEachTime) {
   auto one = store_->create_hash_map("one", {.versions = false});
   auto two = store_->create_hash_map("two", {.versions = false});
@@ -232,6 +273,65 @@ TEST_F(HashMapsOfADevice, HaveTheirHostAnswerWhatIsLong) {
     }
   }
   EXPECT_GE(gets_of_host() - before, 6u);
+}
+
+// A device has 48 places for maps that it reads.
+TEST_F(HashMapsOfADevice, ThatWereDroppedLeaveTheirPlaces) {
+  Store store = connect();
+  for (int i = 0; i < 60; ++i) {
+    auto dropped = store.create_hash_map("h", {.partitions = 1});
+    ASSERT_TRUE(dropped && dropped->put("a", "1"));
+    EXPECT_EQ((*dropped->get("a"))->value, "1");
+    ASSERT_TRUE(store.drop_hash_map("h"));
+    EXPECT_EQ(dropped->get("a").error().code, Code::not_found);
+  }
+  auto map = store.create_hash_map("last", {.partitions = 1});
+  ASSERT_TRUE(map && map->put("a", "2"));
+  constexpr std::uint64_t kGets = 200;
+  const std::uint64_t before = gets_of_host();
+  for (std::uint64_t i = 0; i < kGets; ++i) EXPECT_EQ((*map->get("a"))->value, "2");
+  EXPECT_LT(gets_of_host() - before, kGets / 2);
+}
+
+// Its answers are longer than its ring, and wait until it takes them; others have theirs meanwhile.
+TEST_F(HashMapsOfADevice, AreReadByAClientThatTakesItsAnswersSlowly) {
+  Store slow = connect();
+  auto map = slow.create_hash_map("h", {.partitions = 2});
+  ASSERT_TRUE(map);
+  constexpr std::uint64_t kKeys = 64;
+  const auto value_of = [](std::uint64_t i) {
+    return std::string(150'000 + i, static_cast<char>('a' + i % 26));
+  };
+  std::vector<std::string> keys;
+  for (std::uint64_t i = 0; i < kKeys; ++i) {
+    keys.push_back(read_key(i));
+    ASSERT_TRUE(map->put(keys[i], value_of(i)));
+  }
+  ASSERT_TRUE(map->put("short", "value"));
+  std::vector<Request> requests(kKeys);
+  for (std::uint64_t i = 0; i < kKeys; ++i) {
+    requests[i].op = Op::get;
+    requests[i].tag = i;
+    requests[i].key = keys[i];
+  }
+  Store quick = connect();
+  auto same = quick.open_hash_map("h");
+  ASSERT_TRUE(same);
+  auto pipeline = Pipeline::open(*map, kKeys);
+  ASSERT_TRUE(pipeline);
+  const std::uint64_t before = gets_of_host();
+  GetSink read;
+  pipeline->submit(requests, read);
+  // By then the device has had many turns, and has no room for more.
+  for (int i = 0; i < 300; ++i) EXPECT_EQ((*same->get("short"))->value, "value");
+  for (std::uint64_t answers = 0; pipeline->poll() != 0; answers = read.answers) {
+    ASSERT_GT(read.answers, answers);
+    EXPECT_EQ((*same->get("short"))->value, "value");
+  }
+  EXPECT_EQ(read.failures, 0u);
+  ASSERT_EQ(read.values.size(), kKeys);
+  for (std::uint64_t i = 0; i < kKeys; ++i) EXPECT_TRUE(read.values[i] == value_of(i)) << i;
+  EXPECT_LT(gets_of_host() - before, (kKeys + 300) / 2);
 }
 
 class HashMapReadsConcurrency : public HashMapReads {

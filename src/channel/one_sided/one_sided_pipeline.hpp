@@ -8,7 +8,8 @@
 //          |                               | again, or `contended`: by the rings
 //          +> write --------------------> requests -> done
 //
-// A scan that has delivered items is not begun again: it ends with its error.
+// A scan that has delivered items is not begun again: it ends with its error. What finds no memory
+// in any of these ends with out_of_memory; whatever happens, each request is told once.
 //
 // `Readers` is what a kind's objects are read by, through one connection for READs:
 //
@@ -82,10 +83,14 @@ class OneSidedPipeline final : public PipelineImpl {
   };
 
   void start();
+  [[nodiscard]] bool open_reader(const Queued& queued);
   void publish();
   void walk();
+  void enqueue(const Queued& queued);
+  void give_place(const Queued& queued);
   void refuse(const Queued& queued, const Error& error);
   void go_by_rings(const Queued& queued);
+  void send(std::span<const Request> requests, Handler& handler);
   [[nodiscard]] std::size_t pending() const {
     return queue_.size() + reading_ + requests_->pending();
   }

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "channel/no_memory.hpp"
 #include "channel/one_sided/one_sided_pipeline.hpp"
 
 namespace espalier::client {
@@ -48,12 +49,10 @@ void OneSidedPipeline<Readers>::submit(std::span<const Request> requests, Handle
   while (!requests.empty()) {
     const auto other =
         std::ranges::find_if(requests, [](Op op) { return !Readers::serves(op); }, &Request::op);
-    for (const Request& read : std::span(requests.begin(), other)) {
-      queue_.push_back({&read, &handler});
-    }
+    for (const Request& read : std::span(requests.begin(), other)) enqueue({&read, &handler});
     const auto next = std::find_if(
         other, requests.end(), [](const Request& request) { return Readers::serves(request.op); });
-    requests_->submit(std::span(other, next), handler, scope_);
+    send(std::span(other, next), handler);
     requests = {next, requests.end()};
   }
   start();
@@ -64,26 +63,48 @@ template <class Readers>
 void OneSidedPipeline<Readers>::start() {
   while (!queue_.empty() && !free_.empty() && !broken_) {
     const Queued queued = queue_.front();
-    if (reader_ == nullptr) {
-      const auto opened = readers_.open(*control_, control_rings_->connection(), scope_.map);
-      if (!opened) {
-        queue_.pop_front();
-        if (Readers::kAskedForAlone && opened.error().code == Code::unsupported) {
-          refuse(queued, opened.error());
-        } else {
-          go_by_rings(queued);
-        }
-        continue;
-      }
-      reader_ = *opened;
-    }
     queue_.pop_front();
-    const std::uint32_t number = free_.back();
-    free_.pop_back();
-    ++reading_;
-    places_[number].begin(*this, queued, number);
-    reader_->submit({queued.request, 1}, places_[number]);
+    if (reader_ != nullptr || open_reader(queued)) give_place(queued);
   }
+}
+
+// False: what asked for it has been seen to otherwise.
+template <class Readers>
+bool OneSidedPipeline<Readers>::open_reader(const Queued& queued) {
+  const auto opened = or_out_of_memory(
+      [&] { return readers_.open(*control_, control_rings_->connection(), scope_.map); });
+  if (opened) {
+    reader_ = *opened;
+  } else if (Readers::kAskedForAlone && opened.error().code == Code::unsupported) {
+    refuse(queued, opened.error());
+  } else {
+    go_by_rings(queued);
+  }
+  return opened.has_value();
+}
+
+template <class Readers>
+void OneSidedPipeline<Readers>::give_place(const Queued& queued) {
+  const std::uint32_t number = free_.back();
+  free_.pop_back();
+  ++reading_;
+  places_[number].begin(*this, queued, number);
+  try {
+    return reader_->submit({queued.request, 1}, places_[number]);
+  } catch (const std::bad_alloc&) {  // it is not taken
+    free_.push_back(number);
+    --reading_;
+  }
+  refuse(queued, {Code::out_of_memory, 0, 0});
+}
+
+template <class Readers>
+void OneSidedPipeline<Readers>::enqueue(const Queued& queued) {
+  try {
+    return queue_.push_back(queued);
+  } catch (const std::bad_alloc&) {
+  }
+  refuse(queued, {Code::out_of_memory, 0, 0});
 }
 
 // What the node or the map does not allow is no matter for the rings: it was asked for.
@@ -100,7 +121,13 @@ void OneSidedPipeline<Readers>::refuse(const Queued& queued, const Error& error)
 template <class Readers>
 void OneSidedPipeline<Readers>::go_by_rings(const Queued& queued) {
   ++by_rings_;
-  requests_->submit({queued.request, 1}, *queued.handler, scope_);
+  send({queued.request, 1}, *queued.handler);
+}
+
+template <class Readers>
+void OneSidedPipeline<Readers>::send(std::span<const Request> requests, Handler& handler) {
+  if (requests_->try_submit(requests, handler, scope_)) return;
+  for (const Request& each : requests) refuse({&each, &handler}, {Code::out_of_memory, 0, 0});
 }
 
 template <class Readers>
@@ -123,11 +150,7 @@ void OneSidedPipeline<Readers>::Place::done(const Completion& completion) {
   if (lost) owner.broken_ = true;
   if ((lost || code == Code::contended) && !delivered_) {
     if (!lost || queued.again) return owner.go_by_rings(queued);
-    try {
-      return owner.queue_.push_back({queued.request, queued.handler, true});
-    } catch (const std::bad_alloc&) {
-      return owner.refuse(queued, {Code::out_of_memory, 0, 0});
-    }
+    return owner.enqueue({queued.request, queued.handler, true});
   }
   ++owner.completed_;
   queued.handler->done(completion);

@@ -33,6 +33,10 @@ bool has_no_room(const Error& refusal) {
 
 }  // namespace
 
+bool may_come_later(const Error& refusal) {
+  return has_no_room(refusal) || refusal.code == Code::system;
+}
+
 Result<std::unique_ptr<SideLink>> open_memory(const PeerOptions& options,
                                               FabricConnection& connection) {
   if (!options.fabric) return connection.open_beside(wire::LinkWay::writes);

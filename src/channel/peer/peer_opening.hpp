@@ -67,5 +67,8 @@ Result<OpenedPeer> open_peer(const PeerOptions& options, std::function<void()> o
 /// Opens the pair for memory of a session that has none. Errors: those of SideLink::open.
 Result<std::unique_ptr<client::SideLink>> open_memory(const PeerOptions& options,
                                                       client::FabricConnection& connection);
+/// Whether there may be a pair in this session at another time, though there was none this time:
+/// the peer had no room, or did not answer, or there was no memory here.
+[[nodiscard]] bool may_come_later(const Error& refusal);
 
 }  // namespace espalier::peer

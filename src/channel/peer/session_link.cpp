@@ -27,7 +27,7 @@ constexpr std::uint64_t kTimesLookNs = 1'000'000;  // at those of calls
 constexpr std::uint32_t kAsksTag = SessionLink::kCallsMax;
 // Of as many hops as may be: it takes no place, and waits behind nothing.
 constexpr wire::CallMessage kAsks{.offload = wire::OffloadId::noop, .hops = wire::kHopsMax};
-constexpr std::uint32_t kCancelTag = kAsksTag + 1;
+constexpr std::uint32_t kCancelTags = kAsksTag + 1;  // of each call's, that of the call behind it
 
 }  // namespace
 
@@ -66,6 +66,7 @@ bool SessionLink::call_never_leaves(std::uint64_t owner, Status why) {
 bool SessionLink::post(std::uint64_t session, const fabric::WorkRequest& request,
                        std::uint64_t owner) {
   const bool meant = session == kAnySession || session == sessions_;
+  batch_stays_ = !memory_;
   if (!memory_ || !meant) return post_never_leaves(owner, Status::flushed);
   if (request.bytes > memory_->endpoint().properties().message_bytes_max) {
     return post_never_leaves(owner, Status::local_length);
@@ -73,6 +74,12 @@ bool SessionLink::post(std::uint64_t session, const fabric::WorkRequest& request
   if (!posts_.add(request, owner)) return false;
   ++taken_;
   return true;
+}
+
+// Between two posts of a batch there may be a turn in which the pair comes.
+bool SessionLink::post_behind(std::uint64_t session, const fabric::WorkRequest& request,
+                              std::uint64_t owner) {
+  return batch_stays_ ? post_never_leaves(owner, Status::flushed) : post(session, request, owner);
 }
 
 bool SessionLink::has_room(std::uint8_t hops) const {
@@ -128,7 +135,10 @@ void SessionLink::send_more() {
   if (rings_->tail() != before) hear();
 }
 
-bool SessionLink::awaits() const { return posts_.pending() != 0 || awaits_answers() || sending_; }
+// Cancels are sent before it sleeps; that they are answered it need not see soon.
+bool SessionLink::awaits() const {
+  return posts_.pending() != 0 || awaits_answers() || sending_ || to_cancel_ != 0;
+}
 
 bool SessionLink::waits() const {
   return !calls_never_left_.empty() || !posts_never_left_.empty() || awaits() || lost_ ||
@@ -211,7 +221,7 @@ bool SessionLink::poll_calls(PeerEnds& ends) {
 void SessionLink::take_answer(const client::Incoming& response, PeerEnds& ends) {
   const std::uint32_t tag = response.header.tag;
   if (tag == kAsksTag) asked_ = false;
-  if (tag == kCancelTag) return end_cancel();
+  if (tag >= kCancelTags && tag - kCancelTags < kCallsMax) return end_cancel(tag - kCancelTags);
   if (tag >= kCallsMax || calls_[tag].state == WaitingCall::State::free) return;
   WaitingCall& call = calls_[tag];
   if (response.header.kind == static_cast<std::uint8_t>(wire::ResponseKind::chunk)) {
@@ -219,7 +229,7 @@ void SessionLink::take_answer(const client::Incoming& response, PeerEnds& ends) 
     return;
   }
   if (call.state == WaitingCall::State::given_up) {
-    call.answered = tag == cancelling_;
+    call.answered = call.cancelling;
     return call.answered ? void() : free_call(tag);
   }
   PeerAnswer& answer = *call.answer;
@@ -241,6 +251,7 @@ void SessionLink::free_call(std::uint32_t tag) {
   const WaitingCall call = std::exchange(calls_[tag], WaitingCall{});
   if (call.state == WaitingCall::State::given_up) --given_up_;
   if (call.to_cancel) --to_cancel_;
+  if (call.cancelling) --calls_of_hops_[wire::kHopsMax];
   --calls_of_hops_[call.hops];
   free_calls_.push_back(tag);
 }
@@ -314,27 +325,29 @@ void SessionLink::give_up_old_calls(PeerEnds& ends) {
 }
 
 // So that the peer does not go on with what nobody waits for, where it is of a kind that can be
-// ended. One at a time, and only while there is room: it is for the peer's sake.
+// ended. Only while there is room: it is for the peer's sake.
 void SessionLink::cancel_given_up() {
-  if (to_cancel_ == 0 || cancelling_ || !has_room(wire::kHopsMax)) return;
-  const auto call = std::ranges::find(calls_, true, &WaitingCall::to_cancel);
-  const auto tag = static_cast<std::uint32_t>(call - calls_.begin());
-  const wire::CallMessage message{
-      .offload = wire::OffloadId::cancel, .hops = wire::kHopsMax, .argument = tag};
-  if (!rings_->begin_send(message, kCancelTag)) return;
-  call->to_cancel = false;
-  --to_cancel_;
-  cancelling_ = tag;
-  ++calls_of_hops_[wire::kHopsMax];
+  if (to_cancel_ == 0) return;
+  for (std::uint32_t tag = 0; tag < kCallsMax && has_room(wire::kHopsMax); ++tag) {
+    WaitingCall& call = calls_[tag];
+    if (!call.to_cancel) continue;
+    const wire::CallMessage message{
+        .offload = wire::OffloadId::cancel, .hops = wire::kHopsMax, .argument = tag};
+    if (!rings_->begin_send(message, kCancelTags + tag)) break;
+    call.to_cancel = false;
+    --to_cancel_;
+    call.cancelling = true;
+    ++calls_of_hops_[wire::kHopsMax];
+  }
   rings_->ring();
 }
 
 // Until then no other call has the tag: the peer may look for it later than at what came behind.
-void SessionLink::end_cancel() {
-  if (!cancelling_) return;
-  const std::uint32_t tag = *std::exchange(cancelling_, std::nullopt);
+void SessionLink::end_cancel(std::uint32_t tag) {
+  WaitingCall& call = calls_[tag];
+  if (!std::exchange(call.cancelling, false)) return;
   --calls_of_hops_[wire::kHopsMax];
-  if (calls_[tag].answered) free_call(tag);
+  if (call.answered) free_call(tag);
 }
 
 void SessionLink::count() {
@@ -419,12 +432,16 @@ void SessionLink::wait_for_memory() {
   memory_pause_ns_ = std::min(2 * memory_pause_ns_, options_.pause_max_ns);
 }
 
-// What came of a session that is over by now is of no use.
+// What came of a session that is over by now is of no use. A peer that gives no pair to anybody is
+// not asked again.
 bool SessionLink::take_memory() {
   if (!memory_opening_->is_done.load(std::memory_order_acquire)) return false;
   const std::unique_ptr<MemoryOpening> opening = std::move(memory_opening_);
   if (opening->connection != connection_) return true;
-  if (!*opening->opened) return true;
+  if (!*opening->opened) {
+    memory_may_come_ = may_come_later(opening->opened->error());
+    return true;
+  }
   memory_ = std::move(**opening->opened);
   memory_may_come_ = false;
   posts_.attach(memory_->pair());
@@ -484,7 +501,6 @@ void SessionLink::lose(PeerEnds& ends) {
     if (call.state == WaitingCall::State::given_up) continue;
     report(ends, {call.owner, PostEnd::unknown, Status::flushed});
   }
-  if (std::exchange(cancelling_, std::nullopt)) --calls_of_hops_[wire::kHopsMax];
   asked_ = sending_ = lost_ = memory_may_come_ = false;
 }
 

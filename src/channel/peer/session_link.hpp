@@ -55,6 +55,8 @@ class SessionLink final : public channel::PeerLink {
 
   [[nodiscard]] bool post(std::uint64_t session, const fabric::WorkRequest& request,
                           std::uint64_t owner) override;
+  [[nodiscard]] bool post_behind(std::uint64_t session, const fabric::WorkRequest& request,
+                                 std::uint64_t owner) override;
   [[nodiscard]] bool call(std::uint64_t session, const wire::CallMessage& message,
                           channel::PeerAnswer& answer, std::uint64_t owner) override;
   void ring() override;
@@ -77,9 +79,10 @@ class SessionLink final : public channel::PeerLink {
   struct WaitingCall {
     enum class State : std::uint8_t { free, waits, given_up };
     State state = State::free;
-    bool in_pieces = false;  // its answer is one of several messages
-    bool to_cancel = false;  // it was given up, and the peer is to hear of it
-    bool answered = false;   // though it was given up, and the peer hears of that just now
+    bool in_pieces = false;   // its answer is one of several messages
+    bool to_cancel = false;   // it was given up, and the peer is to hear of it
+    bool cancelling = false;  // the peer hears of it just now, and has not said so yet
+    bool answered = false;    // though it was given up, and the peer hears of that just now
     std::uint8_t hops = 0;
     std::uint64_t owner = 0;
     channel::PeerAnswer* answer = nullptr;  // null, unless it waits
@@ -128,7 +131,7 @@ class SessionLink final : public channel::PeerLink {
   void look_for_silence(channel::PeerEnds& ends);
   void give_up_old_calls(channel::PeerEnds& ends);
   void cancel_given_up();
-  void end_cancel();
+  void end_cancel(std::uint32_t tag);
   void take_answer(const client::Incoming& response, channel::PeerEnds& ends);
   void report(channel::PeerEnds& ends, const Ended& ended);
   void report_posts(channel::PeerEnds& ends);
@@ -150,12 +153,12 @@ class SessionLink final : public channel::PeerLink {
   std::vector<WaitingCall> calls_ = std::vector<WaitingCall>(kCallsMax);  // by tag
   std::vector<std::uint32_t> free_calls_;
   std::array<std::uint32_t, wire::kHopsMax + 1> calls_of_hops_{};
-  std::uint32_t given_up_ = 0;               // of the calls
-  std::uint32_t to_cancel_ = 0;              // of these
-  std::optional<std::uint32_t> cancelling_;  // which the peer has been told, and not answered yet
-  bool asked_ = false;                       // whether it is there, by a no-op
-  bool sending_ = false;                     // the rest of a long call is still to be sent
-  bool lost_ = false;                        // it was silent for too long, or there was no memory
+  std::uint32_t given_up_ = 0;   // of the calls
+  std::uint32_t to_cancel_ = 0;  // of these
+  bool asked_ = false;           // whether it is there, by a no-op
+  bool sending_ = false;         // the rest of a long call is still to be sent
+  bool lost_ = false;            // it was silent for too long, or there was no memory
+  bool batch_stays_ = false;     // the last post never left, for there was no pair
   std::shared_ptr<client::FabricConnection> before_;  // of a session that the peer may know still
   std::unique_ptr<Opening> opening_;                  // null: nothing is being opened
   bool memory_may_come_ = false;                      // the peer had no room for a pair

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <exception>
+#include <new>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -287,13 +288,21 @@ void FabricConnection::ring(std::uint64_t /*tail*/) {
     const std::uint64_t rested_ns = options_.now_ns() - std::exchange(idle_since_ns_, 0);
     in_a_row_ = rested_ns < kInARowNs;
   }
-  link_->mirror();
-  endpoint_->flush();
+  try {
+    link_->mirror();
+    endpoint_->flush();
+  } catch (const std::bad_alloc&) {  // nobody knows what has left
+    lose();
+  }
 }
 
 void FabricConnection::make_progress() {
   const std::lock_guard lock(mutex_);
-  work();
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    lose();
+  }
 }
 
 // What we owe can leave with the next request. If none comes, the node asks for it a few times, and

@@ -61,10 +61,20 @@ RemoteRequests::~RemoteRequests() { drain(); }
 
 void RemoteRequests::submit(std::span<const Request> requests, Handler& handler,
                             const Scope& scope) {
-  if (requests.empty()) return;
-  batches_.push_back({requests, &handler, scope});
+  if (!try_submit(requests, handler, scope)) throw std::bad_alloc();
+}
+
+bool RemoteRequests::try_submit(std::span<const Request> requests, Handler& handler,
+                                const Scope& scope) {
+  if (requests.empty()) return true;
+  try {
+    batches_.push_back({requests, &handler, scope});
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
   queued_ += requests.size();
   send_more();
+  return true;
 }
 
 std::size_t RemoteRequests::poll() {

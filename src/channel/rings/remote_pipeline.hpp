@@ -46,7 +46,11 @@ class RemoteRequests {
   RemoteRequests(const RemoteRequests&) = delete;
   RemoteRequests& operator=(const RemoteRequests&) = delete;
 
+  /// Errors: std::bad_alloc, and none of them is taken.
   void submit(std::span<const Request> requests, Handler& handler, const Scope& scope);
+  /// The same; false: there is no memory, and none of them is taken.
+  [[nodiscard]] bool try_submit(std::span<const Request> requests, Handler& handler,
+                                const Scope& scope);
   /// As Pipeline::poll.
   std::size_t poll();
   /// As Pipeline::advance.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,9 @@ class HopPlaces : public ::testing::Test {
     holds_begun = 0;
   }
   ~HopPlaces() override { holds_may_go = true; }
-  void post(SchedulerFixture::Client& client, wire::OffloadId offload, unsigned hops) {
-    wire::RequestHeader header = request_of(offload, 0, ++tag_);
+  void post(SchedulerFixture::Client& client, wire::OffloadId offload, unsigned hops,
+            std::uint32_t argument = 0) {
+    wire::RequestHeader header = request_of(offload, 0, ++tag_, argument);
     header.ring = static_cast<std::uint8_t>(hops << wire::kHopShift);
     client->post(message_of(header));
     client->flush();
@@ -140,6 +142,36 @@ TEST_F(HopPlaces, WhatWaitsForOneEndsWithItsClient) {
   EXPECT_TRUE(serving_.run_until_idle());
   EXPECT_TRUE(other.ended);
   EXPECT_TRUE(is_answered(serving_.connect(), 1));
+}
+
+// Nobody waits for it any more, so it takes no place later.
+TEST_F(HopPlaces, WhatIsCancelledBeforeItHasOneNeverBegins) {
+  auto& node = serving_.connect(kHopRings);
+  hold_many(node, kHopsMost, 1);
+  auto& other = serving_.connect(kHopRings);
+  hold_many(other, 4, 1);  // of which three wait
+  ASSERT_EQ(other.connection->without_place_count, 3u);
+  const std::uint32_t cancelled = tag_ - 1;  // one between others
+  post(other, wire::OffloadId::cancel, 2, cancelled);
+  std::map<std::uint32_t, Code> answers;
+  const auto answered = [&](std::size_t count) {
+    return serving_.run_until([&] {
+      while (const auto response = other->receive()) {
+        answers[response->header.tag] = static_cast<Code>(response->header.code);
+      }
+      return answers.size() == count;
+    });
+  };
+  ASSERT_TRUE(answered(2));
+  EXPECT_EQ(answers.at(cancelled), Code::busy);
+  EXPECT_EQ(answers.at(tag_), Code::invalid) << "the cancel itself";
+  EXPECT_EQ(other.connection->without_place_count, 2u);
+  EXPECT_EQ(other.connection->taken[1], 3u);
+  holds_may_go = true;
+  EXPECT_TRUE(answered(5));
+  EXPECT_TRUE(serving_.run_until_idle());
+  EXPECT_EQ(holds_begun, kHopsMost + 3);
+  EXPECT_EQ(other.connection->taken[1], 0u);
 }
 
 // Its ring is left to its doorbell, which does not ring for what was taken before.

@@ -12,6 +12,7 @@
 #include "kinds/map/format/mapping_feed.hpp"
 #include "kinds/map/offload/indexed_reads.hpp"
 #include "kinds/map/write/map_object.hpp"
+#include "wire/one_sided.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -109,6 +110,30 @@ TEST_F(Following, ASessionFollowsABoundedNumberOfMapsOfThoseThatAreThere) {
   ASSERT_TRUE(store_.catalog.drop<tree::MapCore>("7"));
   maps.erase(maps.begin() + 7);
   EXPECT_TRUE(one->follow(more));
+}
+
+// Without fencing its session: its reader says that it reads nothing by it.
+TEST_F(Following, ALeaseThatIsGivenBackEndsAlone) {
+  const auto one = session(1);
+  ASSERT_TRUE(one->memory.offer());
+  const auto first = one->memory.grant(1);
+  const auto second = one->memory.grant(1);
+  ASSERT_TRUE(first && second);
+  const fabric::RegionKey key = one->memory.key();
+  EXPECT_EQ(session(2)->memory.renew(first->id, wire::kLeaseGivenBack, 2).error().code,
+            Code::not_found);
+  EXPECT_TRUE(one->memory.renew(first->id, wire::kLeaseGivenBack, 2));
+  EXPECT_EQ(store_.leases.size(), 1u);
+  for (const std::uint64_t oldest : {first->epoch, wire::kLeaseGivenBack}) {
+    EXPECT_EQ(one->memory.renew(first->id, oldest, 3).error().code, Code::not_found);
+  }
+  EXPECT_TRUE(one->memory.renew(second->id, second->epoch, 3));
+  EXPECT_EQ(one->memory.key(), key);
+  // Its place is another's.
+  for (int i = 0; i < 63; ++i) EXPECT_TRUE(one->memory.grant(4));
+  EXPECT_EQ(one->memory.grant(4).error().code, Code::out_of_memory);
+  EXPECT_TRUE(one->memory.renew(second->id, wire::kLeaseGivenBack, 5));
+  EXPECT_TRUE(one->memory.grant(6));
 }
 
 class FeedOffload : public ::testing::Test {

@@ -243,6 +243,24 @@ TEST_F(PeerPostsFixture, AFullLinkKeepsOnlyItsOwnWaiting) {
   EXPECT_THAT(b().order, testing::ElementsAre(0, 1, 100, 101, 200, 201));
 }
 
+// So that a link can let all of them leave or none: also where it had no room between two of them.
+TEST_F(PeerPostsFixture, PostsOfOneStepOnAPeerBelongTogetherThere) {
+  b().depth = 4;
+  ask(3, "0");
+  ask(2, "100");
+  ask(1, "200");
+  std::string together;
+  while (together.size() < 6) {
+    serving_->turns(3);
+    ASSERT_FALSE(b().in_flight.empty());
+    for (const ManualLink::Taken& taken : b().in_flight) together += taken.behind ? '+' : '|';
+    for (const ManualLink::Taken& taken : c().in_flight) EXPECT_FALSE(taken.behind);
+    end_all();
+  }
+  EXPECT_EQ(together, "|++|+|");
+  for (const char* const wanted : {"dddd", "ddd", "dd"}) EXPECT_EQ(letters(), wanted);
+}
+
 // The fabric still writes into its state.
 TEST_F(PeerPostsFixture, ARequestWhoseClientIsGoneStaysUntilItsPostsHaveEnded) {
   ask(1);

@@ -34,6 +34,9 @@ enum class Bug : std::uint8_t {
   doubles_delivered,           // a walk delivers a slot that moves from both its places
   hint_believed,               // what was found ahead of a get's turn is answered as it was then
   links_not_awaited,           // a reader elsewhere believes a bucket that came before its link
+  buckets_read_once,           // and a miss of buckets as they came first
+  line_before_buckets,         // and one by a partition's line that came before them
+  other_term_believed,         // and what was read under a lease that was lost
   spare_links_not_first,       // what comes back is any write's, before erases have what they need
 };
 

@@ -24,11 +24,18 @@ class ManualLink final : public channel::PeerLink {
     std::string called;  // the payload of a call
     channel::PeerAnswer* answer;
     std::uint8_t hops = 0;  // of a call
+    bool behind = false;    // it belongs with the one before it
   };
 
   explicit ManualLink(std::function<void()> wake_thread) : wake(std::move(wake_thread)) {}
   bool post(std::uint64_t, const fabric::WorkRequest& request, std::uint64_t owner) override {
     return take({owner, request, {}, nullptr});
+  }
+  bool post_behind(std::uint64_t session, const fabric::WorkRequest& request,
+                   std::uint64_t owner) override {
+    if (!post(session, request, owner)) return false;
+    in_flight.back().behind = true;
+    return true;
   }
   bool call(std::uint64_t, const wire::CallMessage& message, channel::PeerAnswer& answer,
             std::uint64_t owner) override {

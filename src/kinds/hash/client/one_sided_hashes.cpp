@@ -2,10 +2,11 @@
 #include "kinds/hash/client/one_sided_hashes.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/try_reserve.hpp"
+#include "channel/no_memory.hpp"
 #include "channel/rings/typed_call.hpp"
 #include "kinds/hash/calls.hpp"
 #include "kinds/hash/client/hash_opening.hpp"
@@ -20,9 +21,15 @@ constexpr std::uint64_t kFailurePauseNs = 100'000'000;
 constexpr std::uint64_t kFailurePauseFactor = 4;
 // Of what is remembered, so large a part at most is for directories.
 constexpr std::uint64_t kDirectoriesShare = 8;
-// Maps that were dropped, of which leases are kept; a session has 64.
-constexpr std::size_t kDroppedMost = 16;
+// Maps of which failures are remembered.
+constexpr std::size_t kFailuresMost = 1024;
 constexpr int kHashTries = 2;  // the second with a new session's key and lease
+
+Result<session_calls::Renewed> ask_of_lease(RemoteRequests& requests,
+                                            const place::LeaseGuard::Asked& asked) {
+  const session_calls::RenewLease renewal{0, {asked.id, asked.oldest}, {}};
+  return or_out_of_memory([&] { return ask(requests, renewal); });
+}
 
 }  // namespace
 
@@ -40,23 +47,47 @@ Result<place::HashGets*> OneSidedHashes::open(RemoteRequests& requests, NodeConn
   if (connection.lost()) return std::unexpected(connection.lost_error());
   const std::uint64_t began = base::monotonic_ns();
   if (const Failure* const before = failure_of(map, began)) return std::unexpected(before->error);
-  const auto opened = open_anew(requests, connection, map);
+  const auto opened = open_or_close(requests, connection, map);
   if (opened) return opened;
   const std::uint64_t now = base::monotonic_ns();
-  last_failure_ = (last_failure_ + 1) % kFailures;
-  failures_[last_failure_] = {
-      map, now + std::max(kFailurePauseNs, kFailurePauseFactor * (now - began)), opened.error()};
+  const std::uint64_t pause = std::max(kFailurePauseNs, kFailurePauseFactor * (now - began));
+  note_failure(map, {now + pause, opened.error()});
   return opened;
 }
 
-// Without a connection for READs none of the maps can be opened.
 const OneSidedHashes::Failure* OneSidedHashes::failure_of(std::uint32_t map,
                                                           std::uint64_t now_ns) const {
-  const Failure& last = failures_[last_failure_];
-  if (!link_) return now_ns < last.until_ns ? &last : nullptr;
-  const auto found = std::ranges::find_if(
-      failures_, [&](const Failure& each) { return each.map == map && now_ns < each.until_ns; });
-  return found != failures_.end() ? &*found : nullptr;
+  const Failure& of_all = link_ ? no_lease_ : no_link_;
+  if (now_ns < of_all.until_ns) return &of_all;
+  const auto found = failures_.find(map);
+  return found != failures_.end() && now_ns < found->second.until_ns ? &found->second : nullptr;
+}
+
+void OneSidedHashes::note_failure(std::uint32_t map, const Failure& failure) {
+  if (!link_) {
+    no_link_ = failure;
+  } else if (failure.error.code == Code::out_of_memory) {
+    no_lease_ = failure;
+  } else {
+    if (failures_.size() == kFailuresMost) failures_.clear();
+    try {
+      failures_[map] = failure;
+    } catch (const std::bad_alloc&) {  // then it is tried again
+    }
+  }
+}
+
+// Where there is no memory the node may have granted a lease that nobody keeps, with which the
+// session falls.
+Result<place::HashGets*> OneSidedHashes::open_or_close(RemoteRequests& requests,
+                                                       NodeConnection& connection,
+                                                       std::uint32_t map) {
+  try {
+    return open_anew(requests, connection, map);
+  } catch (const std::bad_alloc&) {
+    close();
+    return fail(Code::out_of_memory);
+  }
 }
 
 Result<place::HashGets*> OneSidedHashes::open_anew(RemoteRequests& requests,
@@ -113,15 +144,12 @@ void OneSidedHashes::renew(RemoteRequests& requests, place::LeaseGuard& lease) {
       renew_one(requests, each, *due);
     }
   }
-  for (const auto& gets : dropped_) {
-    if (const auto due = gets->lease().idle_due(now)) renew_one(requests, gets->lease(), *due);
-  }
 }
 
 void OneSidedHashes::renew_one(RemoteRequests& requests, place::LeaseGuard& lease,
                                const place::LeaseGuard::Asked& due) {
   if (due.id == 0) return lease.end_all();  // another comes with another opening
-  const auto renewed = ask(requests, session_calls::RenewLease{0, {due.id, due.oldest}, {}});
+  const auto renewed = ask_of_lease(requests, due);
   if (renewed) {
     lease.renewed(renewed->epoch, base::monotonic_ns());
   } else {
@@ -129,11 +157,13 @@ void OneSidedHashes::renew_one(RemoteRequests& requests, place::LeaseGuard& leas
   }
 }
 
-// Many would fill the session's leases: another session has none of them.
-void OneSidedHashes::forget(std::uint32_t map) {
-  if (dropped_.size() == kDroppedMost || !base::try_reserve(dropped_, 1)) return close();
-  auto known = maps_.extract(map);
-  if (!known.empty()) dropped_.push_back(std::move(known.mapped()));
+// What the node does not take back it ends with the session.
+void OneSidedHashes::forget(RemoteRequests& requests, std::uint32_t map) {
+  const auto known = maps_.find(map);
+  if (known == maps_.end()) return;
+  const auto lease = known->second->lease().give_back();
+  maps_.erase(known);
+  if (lease && !ask_of_lease(requests, *lease)) close();
 }
 
 void OneSidedHashes::wait() {
@@ -144,7 +174,7 @@ void OneSidedHashes::close() {
   ended_ = traffic();
   if (link_) link_->pair().close();  // nothing that is in flight arrives after that
   maps_.clear();
-  dropped_.clear();
+  no_lease_ = {};
   cache_.reset();  // another link may lead to another node
   link_.reset();
   port_.reset();
@@ -209,7 +239,7 @@ bool OneSidedHashCaller::run(RemoteSessions& sessions, channel::NodeNumber node,
     if (!forward.failed) return true;
     if (forward.contended) break;
     if (forward.dropped) {
-      hashes_.forget(map);
+      hashes_.forget(*requests_, map);
       break;
     }
     hashes_.close();

@@ -6,13 +6,11 @@
 // Thread: one at a time: that of the lane.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <unordered_map>
-#include <vector>
 
 #include "channel/rings/remote_sessions.hpp"
 #include "channel/rings/side_link.hpp"
@@ -35,54 +33,58 @@ class OneSidedHashes {
   OneSidedHashes& operator=(const OneSidedHashes&) = delete;
 
   /// The gets of a hash map, with a connection and a lease; once made, they are kept. A failure is
-  /// remembered for a while, and told again at once: a handshake with a node that does not answer
-  /// may take seconds.
-  /// Cost: the first time a handshake and a request. Requires: nothing pends at `requests`.
+  /// remembered for a while, and told again at once: of a connection for all maps, for a handshake
+  /// with a node that does not answer may take seconds; of leases, for all maps that have none; of
+  /// a map.
+  /// Cost: the first time a handshake and a request. Requires: nothing pends at `requests`, and
+  /// where there is no memory, no get is under way: all that was opened ends.
   /// Errors: unsupported (the node offers no one-sided access, or the map has no versions),
-  /// not_found, connection_lost, corrupt, system.
+  /// not_found, connection_lost, corrupt, system; out_of_memory (the session has no more leases, or
+  /// this process has no memory).
   Result<place::HashGets*> open(RemoteRequests& requests, NodeConnection& connection,
                                 std::uint32_t map);
-  /// Asks the node for what the lease needs now, if anything, and for those of the other maps.
-  /// Requires: as open(); it is the lease of one of them.
+  /// Asks the node for what the lease needs now, if anything, and for those of the other maps. What
+  /// the node does not renew, or there is no memory for, ends. Requires: nothing pends at
+  /// `requests`; it is the lease of one of them.
   void renew(RemoteRequests& requests, place::LeaseGuard& lease);
   /// Lets a thread sleep until something may have come, for a millisecond at most.
   void wait();
   /// Ends the connection and all gets; open() makes others. Requires: none is under way.
   void close();
-  /// Lets go of a map that was dropped: its reader is asked for nothing more, but its lease is kept
-  /// as those of the others are, with which it stands and falls. Requires: no get of it is under
-  /// way.
-  void forget(std::uint32_t map);
+  /// Lets go of a map that was dropped, and gives its lease back. Requires: nothing pends at
+  /// `requests`; no get is under way.
+  void forget(RemoteRequests& requests, std::uint32_t map);
   /// READs that were waited for, and bytes that came, of all maps, those that are gone too.
   [[nodiscard]] tree::WalkTraffic traffic() const;
 
  private:
-  /// A map that could not be opened, and until when it is not tried again.
+  /// What could not be had, and until when it is not tried again.
   struct Failure {
-    std::uint32_t map = 0;
     std::uint64_t until_ns = 0;
     Error error{};
   };
 
   [[nodiscard]] const Failure* failure_of(std::uint32_t map, std::uint64_t now_ns) const;
-  void renew_one(RemoteRequests& requests, place::LeaseGuard& lease,
-                 const place::LeaseGuard::Asked& due);
+  void note_failure(std::uint32_t map, const Failure& failure);
+  Result<place::HashGets*> open_or_close(RemoteRequests& requests, NodeConnection& connection,
+                                         std::uint32_t map);
+  static void renew_one(RemoteRequests& requests, place::LeaseGuard& lease,
+                        const place::LeaseGuard::Asked& due);
   Result<place::HashGets*> open_anew(RemoteRequests& requests, NodeConnection& connection,
                                      std::uint32_t map);
 
   const std::uint32_t in_flight_;
   const WalkOptions options_;
-  static constexpr std::size_t kFailures = 16;
-  std::array<Failure, kFailures> failures_{};  // the last ones
-  std::size_t last_failure_ = 0;
+  Failure no_link_;
+  Failure no_lease_;                                     // by this link
+  std::unordered_map<std::uint32_t, Failure> failures_;  // of maps
   // Gets end before the link that they read by, and that before the port.
   std::optional<place::ReadPort> port_;
   std::unique_ptr<SideLink> link_;
   std::unique_ptr<place::BinCache> cache_;  // of what is read by this link
   place::DirectoryBudget directories_;      // likewise
   std::unordered_map<std::uint32_t, std::unique_ptr<place::HashGets>> maps_;
-  std::vector<std::unique_ptr<place::HashGets>> dropped_;  // for their leases
-  tree::WalkTraffic ended_;                                // of those that are gone
+  tree::WalkTraffic ended_;  // of those that are gone
 };
 
 /// Gets of one thread, one by one.

@@ -28,6 +28,7 @@ constexpr std::size_t kMapsMax = 48;
 void DeviceHashGet::done(const Completion& completion) {
   over_ = true;
   answered_ = completion.ok;
+  dropped_ = !completion.ok && completion.error.code == Code::not_found;
   found_ = completion.ok && completion.found;
   if (!answered_) return;
   version_ = completion.version;
@@ -45,6 +46,7 @@ hash_calls::ItemFound DeviceHashGet::found() const {
 
 struct HostHashes::OpenedHash {
   bool asked = false;                  // the host has not answered yet
+  bool dropped = false;                // at the host
   std::uint64_t refused_until_ns = 0;  // 0: it is not
   std::shared_ptr<HostReads> reads;    // that it is read by
   std::unique_ptr<place::HashTarget> target;
@@ -62,7 +64,7 @@ bool HostHashes::reads(std::uint32_t number) const {
   if (asker_ == nullptr || !reads_) return false;
   const auto known = maps_.find(number);
   if (known == maps_.end()) return maps_.size() < kMapsMax;
-  return known->second->refused_until_ns <= now_ns_;
+  return known->second->refused_until_ns <= now_ns_ && !known->second->dropped;
 }
 
 std::shared_ptr<DeviceHashGet> HostHashes::begin(std::uint32_t number, std::string_view key) {
@@ -70,8 +72,13 @@ std::shared_ptr<DeviceHashGet> HostHashes::begin(std::uint32_t number, std::stri
   auto known = maps_.find(number);
   if (known == maps_.end()) known = maps_.emplace(number, std::make_shared<OpenedHash>()).first;
   const std::shared_ptr<OpenedHash>& map = known->second;
-  map->waiting.push_back(get);
-  if (!map->gets && !map->asked) open(number, map);
+  try {
+    map->waiting.push_back(get);
+    if (!map->gets && !map->asked) open(number, map);
+  } catch (const std::bad_alloc&) {
+    if (!map->gets && !map->asked) maps_.erase(known);  // it takes no place of others
+    throw;
+  }
   return get;
 }
 
@@ -175,9 +182,31 @@ void HostHashes::turn(std::uint64_t now_ns) {
     } catch (const std::bad_alloc&) {  // nobody knows what is under way still
       map->reads->fail();
     }
-    std::erase_if(map->under_way, [](const auto& get) { return get->is_over(); });
+    std::erase_if(map->under_way, [&dropped = map->dropped](const auto& get) {
+      dropped = dropped || (get->is_over() && get->met_dropped_map());
+      return get->is_over();
+    });
     keep_lease(map);
   }
+  let_go_of_dropped();
+}
+
+// With their leases: others have the places. A lease that there is no memory to give back falls,
+// and with it all that is read.
+void HostHashes::let_go_of_dropped() {
+  std::erase_if(maps_, [this](const auto& entry) {
+    const OpenedHash& map = *entry.second;
+    if (!map.dropped || map.gets->pending() != 0 || !map.waiting.empty()) return false;
+    const auto lease = map.gets->lease().give_back();
+    if (!lease || asker_ == nullptr) return true;
+    try {
+      ask(*asker_, session_calls::RenewLease{0, {lease->id, lease->oldest}, {}},
+          [](const Result<session_calls::Renewed>&) {});
+    } catch (const std::bad_alloc&) {
+      map.reads->fail();
+    }
+    return true;
+  });
 }
 
 // Where there is no memory for one, the host answers it and those behind it.

@@ -47,6 +47,8 @@ class DeviceHashGet final : public Handler {
   [[nodiscard]] bool is_over() const { return over_; }
   /// Whether it is answered; else the host is to do it. Requires: it is over.
   [[nodiscard]] bool is_answered() const { return answered_; }
+  /// Whether it has found that its map was dropped. Requires: it is over.
+  [[nodiscard]] bool met_dropped_map() const { return dropped_; }
   /// Requires: it is answered. Points into this.
   [[nodiscard]] hash_calls::ItemFound found() const;
   /// It cannot be done here.
@@ -57,6 +59,7 @@ class DeviceHashGet final : public Handler {
   Request request_;
   bool over_ = false;
   bool answered_ = false;
+  bool dropped_ = false;
   bool found_ = false;
   std::uint64_t version_ = 0;
   std::uint64_t read_version_ = 0;
@@ -90,6 +93,7 @@ class HostHashes final : public HostPart {
                      const hash_calls::ReadsOpened& opened);
   static void submit_waiting(OpenedHash& map);
   void keep_lease(const std::shared_ptr<OpenedHash>& map);
+  void let_go_of_dropped();
   static void refuse(OpenedHash& map);
 
   const std::uint64_t cache_bytes_;

@@ -77,18 +77,19 @@ bool HashGetLane::begin_fresh() {
   ReadPort& port = *shared_.reads.port;
   const auto fresh = [](const Get& get) { return get.state == State::fresh; };
   if (std::ranges::none_of(gets_, fresh)) return false;
-  if (lease.ended() || port.failed()) {  // what others want is still to come to where it goes
+  const auto refuse_all = [&](Code code) {
     for (Get& get : gets_) {
-      if (fresh(get)) refuse(get, Code::connection_lost);
+      if (fresh(get)) refuse(get, code);
     }
     return true;
-  }
+  };
+  // What others want is still to come to where it goes.
+  if (lease.ended() || port.failed()) return refuse_all(Code::connection_lost);
   if (!lease.believed(shared_.now_ns())) {
     want_belief();
     return false;
   }
-  port.want(reads_, shared_.reads.target->header_offset, header_, kHeaderBytes);
-  reads_header_ = true;
+  if (!want_header()) return refuse_all(Code::out_of_memory);
   for (Get& get : gets_) {
     if (!fresh(get)) continue;
     get.state = State::begun;
@@ -108,10 +109,24 @@ bool HashGetLane::begin_fresh() {
   return true;
 }
 
-void HashGetLane::want_belief() {
+bool HashGetLane::want_header() noexcept {
+  try {
+    shared_.reads.port->want(reads_, shared_.reads.target->header_offset, header_, kHeaderBytes);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  reads_header_ = true;
+  return true;
+}
+
+// Without memory for it a renewal comes a little later.
+void HashGetLane::want_belief() noexcept {
   if (wants_belief_) return;
-  shared_.lease->wait(std::noop_coroutine(), believed_, true);
-  wants_belief_ = true;
+  try {
+    shared_.lease->wait(std::noop_coroutine(), believed_, true);
+    wants_belief_ = true;
+  } catch (const std::bad_alloc&) {  // each turn looks whether it is believed
+  }
 }
 
 // --- what has come -------------------------------------------------------------------------------
@@ -235,7 +250,8 @@ void HashGetLane::answer_with(Get& get, const Looked& looked) {
 // What came is believed if it is the same lease, and the node has answered not long ago.
 void HashGetLane::answer(Get& get) {
   LeaseGuard& lease = *shared_.lease;
-  if (get.term != lease.term()) return begin_again(get, Look::changed);
+  const bool same = get.term == lease.term() || hash::planted(hash::Bug::other_term_believed);
+  if (!same) return begin_again(get, Look::changed);
   if (!lease.believed(shared_.now_ns())) return want_belief();
   Completion completion;
   completion.ok = true;

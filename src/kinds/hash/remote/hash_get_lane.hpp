@@ -55,7 +55,7 @@ class HashGetLane {
   /// not taken.
   void take(const Request& request, Handler& handler);
   /// Goes on with what has come. Returns whether anything did. Errors: what handlers throw, each of
-  /// whom has been told all the same; std::bad_alloc.
+  /// whom has been told all the same.
   bool turn();
   /// Whether READs are on their way.
   [[nodiscard]] bool waits() const { return reads_.waiting; }
@@ -105,7 +105,8 @@ class HashGetLane {
   void refuse(Get& get, Code code);
   void complete(Get& get, Completion& completion);
   void free_place(Get& get);
-  void want_belief();
+  [[nodiscard]] bool want_header() noexcept;
+  void want_belief() noexcept;
 
   static constexpr std::size_t kHeaderBytes =
       offsetof(hash::HashHeader, read_version) + sizeof(std::uint64_t);

@@ -2,6 +2,7 @@
 #include "kinds/hash/remote/hash_gets.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace espalier::place {
@@ -44,20 +45,28 @@ void HashGets::start() {
   for (HashGetLane& lane : lanes_) {
     while (lane.has_room() && !queue_.empty()) {
       const Queued queued = queue_.front();
-      const Request& request = *queued.request;
-      const bool good = !request.key.empty() && request.key.size() <= hash::kKeyBytesMax;
-      if (request.op == Op::get && good) {
-        lane.take(request, *queued.handler);
-        queue_.pop_front();
-        continue;
-      }
       queue_.pop_front();
+      const Code refusal = take(lane, queued);
+      if (refusal == Code::invalid) continue;
       Completion refused;
-      refused.tag = request.tag;
-      refused.op = request.op;
-      refused.error = {request.op == Op::get ? Code::key_too_long : Code::unsupported, 0, 0};
+      refused.tag = queued.request->tag;
+      refused.op = queued.request->op;
+      refused.error = {refusal, 0, 0};
       queued.handler->done(refused);
     }
+  }
+}
+
+// Why it is not taken; invalid: it is.
+Code HashGets::take(HashGetLane& lane, const Queued& queued) {
+  const Request& request = *queued.request;
+  if (request.op != Op::get) return Code::unsupported;
+  if (request.key.empty() || request.key.size() > hash::kKeyBytesMax) return Code::key_too_long;
+  try {
+    lane.take(request, *queued.handler);
+    return Code::invalid;
+  } catch (const std::bad_alloc&) {
+    return Code::out_of_memory;
   }
 }
 

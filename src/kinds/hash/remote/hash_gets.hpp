@@ -51,10 +51,10 @@ class HashGets {
   ///   contended        it met changes HashGetLane::kAttemptsMax times, has a value that is too
   ///                    long, or would have a mebibyte brought besides: others answer it better
   ///   out_of_memory    this process has none for what it would read
-  /// Errors: std::bad_alloc.
+  /// Errors: std::bad_alloc, and those behind the last that there was memory for are not taken.
   void submit(std::span<const Request> requests, Handler& handler);
   /// Takes what has come, and goes on. Returns how many gets are left. Errors: what handlers throw,
-  /// who are told once all the same; std::bad_alloc, and what it was for is tried again or refused.
+  /// who are told once all the same.
   std::size_t poll();
   [[nodiscard]] std::size_t pending() const { return queue_.size() + shared_.busy; }
   [[nodiscard]] LeaseGuard& lease() { return lease_; }
@@ -71,6 +71,7 @@ class HashGets {
   };
 
   void start();
+  [[nodiscard]] static Code take(HashGetLane& lane, const Queued& queued);
 
   HashTarget target_;
   LeaseGuard lease_;

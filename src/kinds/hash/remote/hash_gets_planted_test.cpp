@@ -56,9 +56,32 @@ TEST(HashGetsPlanted, ARecordWhoseGenerationIsNotConfirmedIsNoticed) {
 }
 TEST(HashGetsPlanted, ABucketThatCameBeforeItsLinkIsNoticed) {
   EXPECT_EQ(wrong_where_a_chain_grows(), "");
-  {
-    const base::Planted planted(hash::Bug::links_not_awaited);
+  for (const hash::Bug bug : {hash::Bug::links_not_awaited, hash::Bug::buckets_read_once}) {
+    const base::Planted planted(bug);
     EXPECT_EQ(wrong_where_a_chain_grows(), "a key that was there throughout did not come");
+  }
+}
+// Slots move to the front of a bin whose first ones are erased.
+TEST(HashGetsPlanted, AMissInABinThatChangesIsNoticed) {
+  HashWorldOptions options;
+  options.one_bin = true;
+  options.first_keys = options.keys = 13;
+  options.frees = 12;
+  expect_noticed(hash::Bug::changes_ignored, options);
+}
+// Of few keys older states are soon taken out.
+TEST(HashGetsPlanted, AMissByALineThatCameBeforeTheBucketsIsNoticed) {
+  HashWorldOptions options;
+  options.first_keys = options.keys = 40;
+  options.frees = 12;
+  expect_noticed(hash::Bug::line_before_buckets, options);
+}
+TEST(HashGetsPlanted, WhatWasReadUnderAnotherLeaseIsNoticed) {
+  EXPECT_EQ(wrong_where_a_lease_is_lost(), "");
+  {
+    const base::Planted planted(hash::Bug::other_term_believed);
+    EXPECT_EQ(wrong_where_a_lease_is_lost(),
+              "what was read under a lease that was lost is answered");
   }
 }
 

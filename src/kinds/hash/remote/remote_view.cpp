@@ -70,8 +70,10 @@ void RemoteView::want_record(std::uint64_t offset, std::uint64_t bytes, bool ahe
 
 void RemoteView::want_last(std::uint64_t bin) const {
   if (bin != 0) want(Part::last_word, bin, sizeof(BucketWord));
-  want(Part::last_line, line_offset(), kFirstWords);
+  if (!hash::planted(hash::Bug::line_before_buckets)) want_line();
 }
+
+void RemoteView::want_line() const { want(Part::last_line, line_offset(), kFirstWords); }
 
 void RemoteView::prefetch() const {
   const auto& known = reads_.directories->of(hash_.partition());
@@ -81,6 +83,7 @@ void RemoteView::prefetch() const {
 }
 
 void RemoteView::ask_ahead() {
+  if (hash::planted(hash::Bug::line_before_buckets)) want_line();
   const auto& known = reads_.directories->of(hash_.partition());
   if (known.place.none()) {
     static_cast<void>(directory(hash_.partition()));
@@ -112,7 +115,7 @@ void RemoteView::ask_ahead() {
   // A link that came before the bin that names it need not have been whole.
   const bool good = !named.empty() && (reads_in_order() || !named.is_link());
   if (good) return want_record(named.offset(), reads_.record_bytes, true);
-  if (whole && reads_in_order()) {
+  if (whole && reads_in_order() && !hash::planted(hash::Bug::buckets_read_once)) {
     twice_ = true;
     const std::size_t buckets = brought_.pieces().size();
     for (std::size_t i = 0; i < buckets; ++i) {
@@ -226,7 +229,7 @@ void RemoteView::enter(hash::BinPlace& place) {
 // them. Where READs keep no order, what is behind another is so by another round.
 BucketWord RemoteView::bucket_word_now(const std::byte*) const {
   if (stopped()) return {};
-  if (!twice_) {
+  if (!twice_ && !hash::planted(hash::Bug::buckets_read_once)) {
     twice_ = true;
     const std::size_t come = brought_.come();
     for (std::size_t i = 0; i < come; ++i) {
@@ -248,9 +251,11 @@ BucketWord RemoteView::bucket_word_now(const std::byte*) const {
 
 std::uint64_t RemoteView::purged(std::uint32_t) const {
   if (stopped()) return 0;
-  const Piece* const line = last_piece(Part::last_line, line_offset());
+  const bool any = hash::planted(hash::Bug::line_before_buckets);
+  const Piece* const line = any ? brought_.find(Part::last_line, line_offset())
+                                : last_piece(Part::last_line, line_offset());
   if (line == nullptr) {
-    want_last(0);
+    want_line();
     return 0;
   }
   return base::load_plain<std::uint64_t>(line->at + offsetof(hash::PartitionLine, purged));

@@ -127,6 +127,7 @@ class RemoteView {
   [[nodiscard]] bool is_own_pair(wire::Ref ref) const;
   void want_record(std::uint64_t offset, std::uint64_t bytes, bool ahead) const;
   void want_last(std::uint64_t bin) const;
+  void want_line() const;
   /// Whether it was asked for after what stands before it, and so read after that.
   [[nodiscard]] bool is_behind(const Piece& piece, const Piece* before) const;
   [[nodiscard]] const Piece* last_piece(Part part, std::uint64_t offset) const;
