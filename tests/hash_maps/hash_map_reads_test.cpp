@@ -150,6 +150,35 @@ TEST_P(HashMapReads, ADroppedMapLeavesReadsOfOthersAlone) {
   EXPECT_EQ(requests_of(wire::OffloadId::one_sided_hash), opened) << "it is read as before";
 }
 
+// Many that were dropped let go of the session of READs, with the leases that it has of them.
+TEST_P(HashMapReads, ASessionThatBeginsAnewKnowsTheBins) {
+  auto map = store_->create_hash_map("h", {.partitions = 1});
+  ASSERT_TRUE(map);
+  constexpr std::uint64_t kKeys = 150;  // fewer than bins
+  for (std::uint64_t i = 0; i < kKeys; ++i) ASSERT_TRUE(map->put(read_key(i), "value"));
+  const auto get_all = [&] {
+    const std::uint64_t before = traffic().round_trips;
+    for (std::uint64_t i = 0; i < kKeys; ++i) EXPECT_EQ((*map->get(read_key(i)))->value, "value");
+    return traffic().round_trips - before;
+  };
+  get_all();
+  const std::uint64_t known = get_all();
+  constexpr int kDropped = 20;
+  for (int i = 0; i < kDropped; ++i) {
+    auto other = store_->create_hash_map("other");
+    ASSERT_TRUE(other && other->put("a", "1"));
+    EXPECT_EQ((*other->get("a"))->value, "1");
+    ASSERT_TRUE(store_->drop_hash_map("other"));
+    EXPECT_EQ(other->get("a").error().code, Code::not_found);
+  }
+  const std::uint64_t opened = requests_of(wire::OffloadId::one_sided_hash);
+  const std::uint64_t again = get_all();
+  EXPECT_GT(requests_of(wire::OffloadId::one_sided_hash), opened) << "it was never let go of";
+  // The directory is brought once more.
+  constexpr std::uint64_t kDirectoryWaits = 4;
+  EXPECT_LE(again, known + kDirectoryWaits);
+}
+
 TEST_P(HashMapReads, MapsThatCannotBeReadSoAreNotAskedForEachTime) {
   auto one = store_->create_hash_map("one", {.versions = false});
   auto two = store_->create_hash_map("two", {.versions = false});
