@@ -28,4 +28,9 @@ Result<void> collapse(AddressRange& range, std::uint64_t offset) {
   return {};
 }
 
+Result<void> populate(AddressRange& range, std::uint64_t offset) {
+  if (!range.advise(offset, kExtentBytes, MADV_POPULATE_WRITE)) return base::refused_by_system();
+  return {};
+}
+
 }  // namespace espalier::memory

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Huge pages for shared memory, whatever the system's settings for it are: one byte of an extent is
-// touched, then the extent is collapsed into a page of 2 MiB (madvise(2), Linux 6.1 or newer).
+// touched, then the extent is collapsed into a page of 2 MiB (madvise(2), Linux 6.1 or newer). And
+// pages before they are touched.
 #pragma once
 
 #include "memory/address_range.hpp"
@@ -10,5 +11,9 @@ namespace espalier::memory {
 /// Makes one huge page of an open extent. Cost: milliseconds; who writes there meanwhile waits.
 /// Errors: system (detail: errno); then small pages serve. Thread: any.
 Result<void> collapse(AddressRange& range, std::uint64_t offset);
+/// Has the system bring all pages of an open extent, as if each had been written, in huge ones
+/// where these were advised. Cost: milliseconds. Errors: system (detail: errno); then the first
+/// touch brings them. Thread: any.
+Result<void> populate(AddressRange& range, std::uint64_t offset);
 
 }  // namespace espalier::memory

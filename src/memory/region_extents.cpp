@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/region_extents.hpp"
 
+#include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <new>
+#include <span>
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/bytes.hpp"
 #include "memory/collapse.hpp"
 
 namespace espalier::memory {
@@ -40,6 +45,7 @@ bool Region::Extents::take_header() {
 
 bool Region::Extents::take(std::uint64_t bytes, std::uint64_t& offset) {
   if (!charge(bytes)) return false;
+  start_when_large();
   if (bytes == kExtentBytes && take_spare(offset)) {
     mark(offset, bytes, true);
     return true;
@@ -101,13 +107,14 @@ void Region::Extents::uncharge_elsewhere(std::uint64_t bytes) {
 // Holes that were read have become pages of zeros. Where nothing is taken, they go.
 bool Region::Extents::punch_holes() {
   const std::lock_guard lock(mutex_);
-  const std::uint64_t spare = spare_ == 0 ? 0 : kExtentBytes;
+  const std::uint64_t spare = spare_count_ * kExtentBytes;
   const std::uint64_t here = taken() - std::min(taken(), elsewhere());
   if (range_.file_bytes().value_or(0) <= here + spare + limit_ / 8) return false;
   const std::uint64_t end = end_.load(std::memory_order_relaxed) / kSlabBytes;
+  const auto spares = std::span(spares_).first(spare_count_);
   const auto in_use = [&](std::uint64_t slab) {
-    return is_taken(slab) ||
-           (spare_ != 0 && slab * kSlabBytes / kExtentBytes * kExtentBytes == spare_);
+    const std::uint64_t extent = base::round_down(slab * kSlabBytes, kExtentBytes);
+    return is_taken(slab) || std::ranges::find(spares, extent) != spares.end();
   };
   for (std::uint64_t slab = 0; slab < end;) {
     std::uint64_t behind = slab;
@@ -146,8 +153,8 @@ bool Region::Extents::extend(std::uint64_t bytes, std::uint64_t& offset) {
 
 bool Region::Extents::take_spare(std::uint64_t& offset) {
   const std::lock_guard lock(mutex_);
-  if (spare_ == 0) return false;
-  offset = std::exchange(spare_, 0);
+  if (spare_count_ == 0) return false;
+  offset = spares_[--spare_count_];
   wake_.notify_one();
   return true;
 }
@@ -177,7 +184,24 @@ void Region::Extents::mark(std::uint64_t offset, std::uint64_t bytes, bool taken
   }
 }
 
-// --- the thread of shared memory ---------------------------------------------------------------
+// --- the thread --------------------------------------------------------------------------------
+
+// The program's signals are for its own threads.
+void Region::Extents::start_when_large() noexcept {
+  if (taken() < kReadyFromBytes || shared() || spares_wanted() == 0) return;
+  const std::lock_guard lock(mutex_);
+  if (maintenance_.joinable() || start_refused_) return;
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    maintenance_ = std::thread([this] { maintain(); });
+  } catch (const std::exception&) {
+    start_refused_ = true;
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
 
 void Region::Extents::collapse_later(std::uint64_t offset, std::uint64_t bytes) {
   if (pages_ != PageKind::collapsed || bytes % kExtentBytes != 0) return;
@@ -191,9 +215,14 @@ void Region::Extents::collapse_later(std::uint64_t offset, std::uint64_t bytes) 
   wake_.notify_one();
 }
 
+std::size_t Region::Extents::spares_wanted() const {
+  if (pages_ == PageKind::collapsed) return 1;
+  return !shared() && pages_ == PageKind::transparent ? kSparesMost : 0;
+}
+
 bool Region::Extents::wants_spare() const {
-  return pages_ == PageKind::collapsed && spare_ == 0 && !spare_refused_ &&
-         taken() + kExtentBytes <= limit_;
+  return spare_count_ < spares_wanted() && !spare_refused_ &&
+         taken() + (spare_count_ + 1) * kExtentBytes <= limit_;
 }
 
 void Region::Extents::make_spare(std::unique_lock<std::mutex>& lock) {
@@ -204,18 +233,27 @@ void Region::Extents::make_spare(std::unique_lock<std::mutex>& lock) {
   }
   end_.store(offset + kExtentBytes, std::memory_order_relaxed);
   lock.unlock();
-  range_.clear(offset, kExtentBytes);
-  (void)collapse(range_, offset);
+  if (shared()) {
+    range_.clear(offset, kExtentBytes);
+    (void)collapse(range_, offset);
+  } else {
+    (void)populate(range_, offset);
+  }
   lock.lock();
-  spare_ = offset;
+  spares_[spare_count_++] = offset;
 }
 
 void Region::Extents::maintain() {
   constexpr auto kBetweenLooks = std::chrono::seconds(1);
   std::unique_lock lock(mutex_);
   for (;;) {
-    const bool work = wake_.wait_for(
-        lock, kBetweenLooks, [&] { return stopping_ || wants_spare() || !to_collapse_.empty(); });
+    const auto wanted = [&] { return stopping_ || wants_spare() || !to_collapse_.empty(); };
+    bool work = true;
+    if (shared()) {
+      work = wake_.wait_for(lock, kBetweenLooks, wanted);
+    } else {
+      wake_.wait(lock, wanted);
+    }
     if (stopping_) return;
     working_ = true;
     if (!work) {

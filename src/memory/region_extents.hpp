@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which memory of a region is taken, and how it is brought: the inside of Region.
 //
-// Shared regions have a thread that keeps writers from waiting. It has an extent that nothing ever
-// had ready in huge pages (touched, then collapsed), collapses others after they were taken, and
-// punches the file when readers have filled its holes.
+// A thread keeps writers from waiting for huge pages. It has extents that nothing ever had ready:
+// of a shared region one, touched and then collapsed; of a private one in transparent huge pages a
+// few, once that has grown to kReadyFromBytes, for a first touch there clears 2 MiB at once. Of
+// shared regions it collapses others too, after they were taken, and punches the file when readers
+// have filled its holes.
 //
 // Invariants
 // E1. taken_slabs_ says what is taken; a bit is set after the memory is brought, and cleared before
 //     it goes.
-// E2. The spare extent is below end_, not taken, and not charged.
+// E2. Spare extents are below end_, not taken, and not charged.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <mutex>
@@ -65,8 +69,17 @@ class Region::Extents {
   void mark(std::uint64_t offset, std::uint64_t bytes, bool taken);
   void collapse_later(std::uint64_t offset, std::uint64_t bytes);
   void maintain();
+  /// How many spare extents there are to be.
+  [[nodiscard]] std::size_t spares_wanted() const;
   [[nodiscard]] bool wants_spare() const;
   void make_spare(std::unique_lock<std::mutex>& lock);
+  /// Starts the thread of a private region that has grown. Without one, who touches an extent first
+  /// clears it.
+  void start_when_large() noexcept;
+
+  /// As large a private region has a thread, and so many spare extents.
+  static constexpr std::uint64_t kReadyFromBytes = std::uint64_t{64} << 20;
+  static constexpr std::size_t kSparesMost = 4;
 
   AddressRange range_;
   const std::uint64_t limit_;
@@ -74,13 +87,15 @@ class Region::Extents {
   std::atomic<std::uint64_t> taken_{0};
   std::atomic<std::uint64_t> elsewhere_{0};  // bytes of taken_ that are not of the range
   std::atomic<std::uint64_t> end_{0};
-  mutable std::mutex mutex_;              // guards all below, and writes of end_
-  LazyArray<std::uint64_t> taken_slabs_;  // bits
-  std::uint64_t spare_ = 0;               // offset; 0: none
-  bool spare_refused_ = false;            // the addresses are used up
+  mutable std::mutex mutex_;                         // guards all below, and writes of end_
+  LazyArray<std::uint64_t> taken_slabs_;             // bits
+  std::array<std::uint64_t, kSparesMost> spares_{};  // offsets
+  std::size_t spare_count_ = 0;
+  bool spare_refused_ = false;  // the addresses are used up
   std::deque<std::uint64_t> to_collapse_;
   bool working_ = false;
   bool stopping_ = false;
+  bool start_refused_ = false;  // the system has no thread for this
   std::condition_variable wake_;
   std::condition_variable idle_;
   std::thread maintenance_;

@@ -2,6 +2,7 @@
 #include "memory/region.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
@@ -156,6 +157,46 @@ TEST(Region, WhatWasGivenBackReadsAsZeros) {
     ASSERT_TRUE(region.retake(offset, 2 * kExtentBytes));
     EXPECT_TRUE(all_zero(region.at(offset), 2 * kExtentBytes));
   }
+}
+
+bool is_resident(std::byte* at, std::uint64_t bytes) {
+  constexpr std::uint64_t kSmallPage = 4096;
+  std::vector<unsigned char> pages(bytes / kSmallPage);
+  EXPECT_EQ(::mincore(at, bytes, pages.data()), 0);
+  return std::ranges::all_of(pages, [](unsigned char page) { return (page & 1) != 0; });
+}
+
+// The thread that brings them is waited for; without it, or without huge pages, none is brought.
+TEST(Region, ALargeOneHasExtentsReady) {
+  constexpr std::uint64_t kLarge = 64 * kMiB / kExtentBytes;
+  constexpr std::uint64_t kSpares = 4;
+  Region region = reserve(kLarge + kSpares + 3, true);
+  std::uint64_t last = 0;
+  for (std::uint64_t i = 1; i < kLarge; ++i) {
+    const auto offset = region.take(1);
+    ASSERT_TRUE(offset);
+    last = *offset;
+  }
+  region.wait_until_idle();
+  EXPECT_FALSE(is_resident(region.at(last), kExtentBytes));
+  ASSERT_TRUE(region.take(1));
+  region.wait_until_idle();
+  const std::uint64_t taken = region.taken_bytes();
+  for (std::uint64_t i = 0; i < kSpares; ++i) {
+    const auto offset = region.take(1);
+    ASSERT_TRUE(offset);
+    if (region.page_kind() == PageKind::transparent) {
+      EXPECT_TRUE(is_resident(region.at(*offset), kExtentBytes)) << i;
+    }
+    EXPECT_TRUE(all_zero(region.at(*offset), kExtentBytes));
+    std::memset(region.at(*offset), 1, kExtentBytes);
+  }
+  EXPECT_EQ(region.taken_bytes(), taken + kSpares * kExtentBytes);
+  // What is ready counts for nothing, and takes no more than there is.
+  ASSERT_TRUE(region.take(1));
+  ASSERT_TRUE(region.take(1));
+  EXPECT_FALSE(region.take(1));
+  region.wait_until_idle();
 }
 
 TEST(Region, MovingKeepsTheMemory) {

@@ -19,7 +19,7 @@
 namespace espalier::hash {
 
 inline constexpr std::uint64_t kHashMagic = 0x4853'4148'5249'4c45;  // "ELIRHASH"
-inline constexpr std::uint32_t kHashFormat = 1;
+inline constexpr std::uint32_t kHashFormat = 2;
 
 inline constexpr std::uint32_t kLineBytes = 64;
 inline constexpr std::uint32_t kSegmentBytes = 16384;

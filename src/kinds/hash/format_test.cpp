@@ -60,7 +60,7 @@ TEST(HashFormat, HeaderHasItsBytes) {
   header.write_version = 8;
   const auto eight = [](char first) { return std::string(1, first) + std::string(7, '\0'); };
   std::string bytes("\x01\0\0\0\x02\0\0\0", 8);
-  bytes += eight(3) + eight(4) + "ELIRHASH" + std::string("\x01\0\0\0\x40\0\0\0", 8) + eight(1);
+  bytes += eight(3) + eight(4) + "ELIRHASH" + std::string("\x02\0\0\0\x40\0\0\0", 8) + eight(1);
   bytes +=
       eight(5) + eight(6) + eight(7) + std::string(56, '\0') + eight(8) + std::string(56, '\0');
   EXPECT_EQ(base::bytes_of(header), bytes);
@@ -97,21 +97,44 @@ TEST(HashFormat, HashesAreTheSameForEver) {
   EXPECT_EQ(hash.bin(), kBinsPerSegment - 1);
   EXPECT_EQ(KeyHash(0, 0).tag(), 1u);
   EXPECT_EQ(KeyHash(0, 0).partition(), 0u);
-  EXPECT_EQ(KeyHash(std::uint64_t{1} << 63, 0).prefix(1), 1u);
-  EXPECT_TRUE(KeyHash(std::uint64_t{1} << 57, 6).bit_at(0));
+  EXPECT_EQ(KeyHash(std::uint64_t{1} << 49, 0).prefix(1), 1u);
+  EXPECT_TRUE(KeyHash(std::uint64_t{1} << 49, 6).bit_at(0));
+  EXPECT_EQ(KeyHash(std::uint64_t{1} << 63, 6).partition(), 37u);
+  EXPECT_EQ(KeyHash(std::uint64_t{1} << 62, 6).partition(), 20u);
+  EXPECT_EQ(KeyHash(std::uint64_t{1} << 63, 0).partition(), 0u);
+  EXPECT_EQ(KeyHash(std::uint64_t{0x1234} << 50 | 5, 6).order(), std::uint64_t{5} << 14 | 0x1234);
+  EXPECT_EQ(KeyHash::of_order(hash.order() - 7, 6).order(), hash.order() - 7);
 }
 
-// Each of 2^16 keys falls into a bin of its own partition as if drawn.
+// So their segments are not due to be split at one time.
+TEST(HashFormat, PartitionsHavePartsThatGrowFromOneToTheNextUpToTwiceTheFirst) {
+  for (const std::uint32_t bits : {1u, 4u, 6u, 9u}) {
+    std::vector<std::uint32_t> parts(std::size_t{1} << bits);
+    for (std::uint64_t at = 0; at < 1 << 14; ++at) {
+      const std::uint32_t partition = KeyHash(at << 50 | 0x3'FFFF'FFFF'FFFF, bits).partition();
+      ASSERT_LT(partition, parts.size());
+      ++parts[partition];
+    }
+    const double mean = 16384.0 / static_cast<double>(parts.size());
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const double along = (static_cast<double>(i) + 0.5) / static_cast<double>(parts.size());
+      const double wanted = mean * std::exp2(along) * std::log(2);
+      EXPECT_NEAR(parts[i], wanted, 0.09 * wanted + 2) << bits << " " << i;
+    }
+  }
+}
+
+// Each of 2^16 keys falls into a bin, and into an entry of a directory, as if drawn.
 TEST(HashFormat, HashesSpreadKeys) {
   const HashSeed seed{1, 2};
   std::vector<int> bins(kBinsPerSegment);
-  std::vector<int> partitions(64);
+  std::vector<int> prefixes(64);
   std::vector<int> tags(2048);
   constexpr int kKeys = 1 << 16;
   for (int i = 0; i < kKeys; ++i) {
     const KeyHash hash(hash_key("key:" + std::to_string(i), seed), 6);
     ++bins[hash.bin()];
-    ++partitions[hash.partition()];
+    ++prefixes[hash.prefix(6)];
     ++tags[hash.tag()];
   }
   const auto expect_even = [&](const std::vector<int>& counts) {
@@ -122,7 +145,7 @@ TEST(HashFormat, HashesSpreadKeys) {
     EXPECT_LT(square, freedom + 6 * std::sqrt(2 * freedom));
   };
   expect_even(bins);
-  expect_even(partitions);
+  expect_even(prefixes);
   expect_even(tags);
 }
 

@@ -29,7 +29,11 @@ namespace espalier::hash {
 class HashPipeline {
  public:
   HashPipeline(HashMap& map, HashThread& thread, const PipelineDistances& distances = {})
-      : map_(map), thread_(thread), queue_(distances, distances.bin + 1) {}
+      : map_(map), thread_(thread), queue_(distances, distances.bin + kTogether) {}
+
+  /// So many requests are hashed, looked for and carried out together, at most, under one epoch
+  /// where there is no write among them.
+  static constexpr std::size_t kTogether = 16;
 
   /// Carries out all requests, and calls `done` with the completion of each: those of gets in
   /// order, those of writes once they are released, or never will be. What it throws is passed on:
@@ -53,6 +57,12 @@ class HashPipeline {
   template <class Done>
   void push(const Request& request, Handler* handler, const Done& done) {
     push_some({&request, 1}, handler, done);
+  }
+  /// The same of some of them, kTogether at most. Returns those that it has not taken.
+  template <class Done>
+  [[nodiscard]] std::span<const Request> push(std::span<const Request> requests, Handler* handler,
+                                              const Done& done) {
+    return push_some(requests, handler, done);
   }
   /// Carries out the one whose turn is next, if there is one.
   template <class Done>
@@ -79,8 +89,6 @@ class HashPipeline {
   [[nodiscard]] std::size_t unreleased() const { return unreleased_.size() - completed_; }
 
  private:
-  /// So many requests are looked at under one epoch.
-  static constexpr std::size_t kTogether = 16;
   struct Asked {
     const Request* request;
     Handler* handler;
@@ -92,25 +100,27 @@ class HashPipeline {
     Handler* handler;
   };
 
-  /// Pushes some of them, up to one by which a write has its turn. Returns those that are left.
+  /// Pushes some of them, and carries out those that so many have come behind. Stage by stage: each
+  /// loop is short, and its loads wait for one another in no iteration. Returns those that are left.
   template <class Done>
   std::span<const Request> push_some(std::span<const Request> requests, Handler* handler,
                                      const Done& done) {
     const std::size_t some = std::min(requests.size(), kTogether);
-    std::size_t pushed = 0;
-    bool writes = false;
-    {
-      const ExposedEpoch exposed(thread_);
-      while (pushed != some && !writes) {
-        const Request& request = requests[pushed++];
-        queue_.push(map_, request.key, {&request, handler});
-        queue_.follow();
-        writes = queue_.size() > queue_.distances().bin && !take_turn(done);
-      }
+    for (const Request& request : requests.first(some)) {
+      queue_.push(map_, request.key, {&request, handler});
     }
-    finish(writes, done);
-    return requests.subspan(pushed);
+    do {
+      bool writes = false;
+      {
+        const ExposedEpoch exposed(thread_);
+        queue_.follow();
+        while (is_full() && !writes) writes = !take_turn(done);
+      }
+      finish(writes, done);
+    } while (is_full());
+    return requests.subspan(some);
   }
+  [[nodiscard]] bool is_full() const { return queue_.size() > queue_.distances().bin; }
   /// Carries out the one whose turn is next, if that is a get; else it is finish()'s.
   template <class Done>
   [[nodiscard]] bool take_turn(const Done& done) {

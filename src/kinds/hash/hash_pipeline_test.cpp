@@ -27,7 +27,8 @@ struct Asked {
 TEST(HashPipeline, AnswersInOrderWhatSingleCallsWould) {
   base::Random random(base::seed_from_environment(31));
   for (const PipelineDistances distances :
-       {PipelineDistances{}, PipelineDistances{3, 2, 1}, PipelineDistances{60, 30, 7}}) {
+       {PipelineDistances{}, PipelineDistances{3, 2, 1}, PipelineDistances{60, 30, 7},
+        PipelineDistances{31, 15, 0}}) {
     HashFixture f({.partitions = 4});
     HashPipeline pipeline(*f.map, f.thread, distances);
     std::unordered_map<std::string, std::string> model;
@@ -64,6 +65,37 @@ TEST(HashPipeline, AnswersInOrderWhatSingleCallsWould) {
       ASSERT_EQ(next, asked.size());
     }
     EXPECT_EQ(f.faults(), "");
+  }
+}
+
+// A segment that is nearly full, and not split yet: some of its bins go on elsewhere.
+TEST(HashPipeline, FindsWhatLiesBehindTheBinsOfAFullSegment) {
+  HashFixture f({.partitions = 1});
+  constexpr std::uint64_t kKeys = 950;
+  static_assert(kKeys < Partition::kSplitSlots);
+  std::vector<std::string> keys;
+  for (std::uint64_t i = 0; i < kKeys; ++i) {
+    keys.push_back(std::to_string(i));
+    f.put(keys.back(), "v" + keys.back());
+  }
+  const Segment& segment = *f.map->partitions().front().all_segments().front();
+  ASSERT_GT(segment.used_buckets(), 0u);
+  for (const std::uint32_t in_flight : {2u, 10u, 41u}) {
+    HashPipeline pipeline(*f.map, f.thread, PipelineDistances{}.within(in_flight));
+    std::vector<Request> requests;
+    for (std::uint64_t i = 0; i < 2 * kKeys; ++i) {
+      const std::string& key = keys[i / 2];
+      requests.push_back(i % 2 == 0 ? Request{Op::get, 0, i, key, {}, {}}
+                                    : Request{Op::erase, 0, i, key, {}, {}});
+    }
+    pipeline.run(requests, [&](const Completion& done) {
+      ASSERT_TRUE(done.ok && done.found) << done.tag;
+      if (done.op == Op::get) {
+        ASSERT_EQ(done.value, "v" + keys[done.tag / 2]);
+      }
+    });
+    EXPECT_EQ(f.faults(), "");
+    for (const std::string& key : keys) f.put(key, "v" + key);
   }
 }
 

@@ -8,11 +8,16 @@
 #include "base/assert.hpp"
 
 namespace espalier::hash {
+namespace {
+
+constexpr std::uint64_t kLastInOrder = std::numeric_limits<std::uint64_t>::max();
+
+}  // namespace
 
 HashWalk::HashWalk(const HashMap& map, std::string_view after) : map_(map), after_(after) {
   if (after.empty()) return;
   const KeyHash hash = map.hash(after);
-  place_ = {hash.partition(), hash.bin(), hash.bits()};
+  place_ = {hash.partition(), hash.bin(), hash.order()};
 }
 
 // What makes it look again is a write of the bin meanwhile. After many it has writers wait, for the
@@ -29,23 +34,19 @@ void HashWalk::gather(HashThread& thread, Bin& bin) const {
 // Reads the slots of the bin that has the place now. False: it has moved or changed.
 bool HashWalk::try_gather(Bin& bin) const {
   bin.count = 0;
-  const std::uint32_t bits_above = map_.partition_bits;
   const PlaceWord directory = map_.directory(place_.partition);
   if (directory.none()) {
-    bin.last = first_of(place_.partition) |
-               (bits_above == 0 ? std::numeric_limits<std::uint64_t>::max()
-                                : std::numeric_limits<std::uint64_t>::max() >> bits_above);
+    bin.last = kLastInOrder;
     return true;
   }
-  const BinPlace from = locate_bin(map_, KeyHash(place_.bits, bits_above), place_.bin);
+  const KeyHash here = KeyHash::of_order(place_.order, map_.partition_bits);
+  const BinPlace from = locate_bin(map_, place_.partition, here, place_.bin);
   if (from.look != Look::found) return false;
   Slot slots[kChainMax * kSlotsPerBucket];
   std::uint32_t count = 0;
   if (!take_slots(from, slots, count)) return false;
   // All keys of the bin agree with the place in so many bits.
-  const std::uint32_t agreed = bits_above + from.header.depth();
-  bin.last = agreed == 0 ? std::numeric_limits<std::uint64_t>::max()
-                         : place_.bits | std::numeric_limits<std::uint64_t>::max() >> agreed;
+  bin.last = place_.order | kLastInOrder >> from.header.depth();
   for (std::uint32_t i = 0; i < count; ++i) {
     const Slot named = any_record(map_.image, slots[i]);
     if (named.empty()) return false;
@@ -53,18 +54,21 @@ bool HashWalk::try_gather(Bin& bin) const {
     if (!record.confirmed()) return false;
     Candidate item;
     item.key = record.pair().key;
-    item.bits = record.is_long() ? record.long_hash() : map_.hash(item.key).bits();
+    const KeyHash hash =
+        record.is_long() ? KeyHash(record.long_hash(), map_.partition_bits) : map_.hash(item.key);
+    item.order = hash.order();
     // A bin whose split has just been done may still have what went to the other one.
-    if (is_behind(item) && item.bits <= bin.last) bin.items[bin.count++] = item;
+    if (is_behind(item) && item.order <= bin.last) bin.items[bin.count++] = item;
   }
   std::sort(bin.items, bin.items + bin.count, [](const Candidate& a, const Candidate& b) {
-    return std::tie(a.bits, a.key) < std::tie(b.bits, b.key);
+    return std::tie(a.order, a.key) < std::tie(b.order, b.key);
   });
   // A slot that moves is at both its places for a while, and the header need not tell.
   if (!planted(Bug::doubles_delivered)) {
-    const Candidate* const end = std::unique(
-        bin.items, bin.items + bin.count,
-        [](const Candidate& a, const Candidate& b) { return a.bits == b.bits && a.key == b.key; });
+    const Candidate* const end =
+        std::unique(bin.items, bin.items + bin.count, [](const Candidate& a, const Candidate& b) {
+          return a.order == b.order && a.key == b.key;
+        });
     bin.count = static_cast<std::uint32_t>(end - bin.items);
   }
   return true;
@@ -94,14 +98,14 @@ bool HashWalk::take_slots(const BinPlace& from, Slot* slots, std::uint32_t& coun
 }
 
 bool HashWalk::is_behind(const Candidate& item) const {
-  if (item.bits != place_.bits) return item.bits > place_.bits;
+  if (item.order != place_.order) return item.order > place_.order;
   return after_.empty() || item.key > after_;
 }
 
 void HashWalk::leave(const Bin& bin) {
   after_.clear();
-  if (bin.last != (first_of(place_.partition + 1) - 1)) {
-    place_.bits = bin.last + 1;
+  if (bin.last != kLastInOrder) {
+    place_.order = bin.last + 1;
     return;
   }
   const bool none = map_.directory(place_.partition).none();
@@ -109,7 +113,7 @@ void HashWalk::leave(const Bin& bin) {
     ++place_.partition;
     place_.bin = 0;
   }
-  place_.bits = at_end() ? 0 : first_of(place_.partition);
+  place_.order = 0;
 }
 
 }  // namespace espalier::hash

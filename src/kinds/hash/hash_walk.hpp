@@ -2,11 +2,11 @@
 // All items of a hash map, bin by bin, while others write.
 //
 // Each key has a place in one order that growth does not change: its partition, its bin's number,
-// its hash, and among keys of one hash the key. So a walk can stop behind any item and go on later
+// its hash (KeyHash::order), and among keys of one hash the key. So a walk can stop behind any item and go on later
 // from its key alone, whoever split what meanwhile, and an item that is there all the time comes
 // exactly once. Items that come or go meanwhile may come, and none comes twice.
 //
-//   partition 0: bin 0 of each segment by ascending hashes, then bin 1 of each, ... 207
+//   partition 0: bin 0 of each segment in the order of the directory, then bin 1 of each, ... 207
 //   partition 1: ...
 //
 // Each item is answered as a get answers it: its newest released state, at the moment when the walk
@@ -51,13 +51,13 @@ class HashWalk {
     gather(thread, bin);
     for (std::uint32_t i = 0; i < bin.count; ++i) {
       const Candidate& next = bin.items[i];
-      const KeyHash hash(next.bits, map_.partition_bits);
+      const KeyHash hash = KeyHash::of_order(next.order, map_.partition_bits);
       const HashAnswer answer = HashReader::get_exposed(map_, thread, next.key, hash);
       if (!answer.found) continue;
       after_.reserve(next.key.size());  // before it is taken, for then the walk goes on behind it
       if (take(WalkedItem{next.key, answer.value, answer.version})) continue;
       after_.assign(next.key);
-      place_.bits = next.bits;
+      place_.order = next.order;
       return false;
     }
     leave(bin);
@@ -68,17 +68,17 @@ class HashWalk {
   struct Place {
     std::uint32_t partition = 0;
     std::uint32_t bin = 0;
-    std::uint64_t bits = 0;  // of a hash: where the walk goes on
+    std::uint64_t order = 0;  // of a hash: where the walk goes on
   };
   struct Candidate {
-    std::uint64_t bits = 0;
+    std::uint64_t order = 0;  // of its hash
     std::string_view key;
   };
   /// The items of a bin that are to come, in order, as far as they were not erased since.
   struct Bin {
     Candidate items[kChainMax * kSlotsPerBucket];
     std::uint32_t count = 0;
-    std::uint64_t last = 0;  // hashes up to this one were in it
+    std::uint64_t last = 0;  // hashes up to this one in order were in it
   };
 
   void gather(HashThread& thread, Bin& bin) const;
@@ -86,9 +86,6 @@ class HashWalk {
   [[nodiscard]] bool take_slots(const BinPlace& from, Slot* slots, std::uint32_t& count) const;
   [[nodiscard]] bool is_behind(const Candidate& item) const;
   void leave(const Bin& bin);
-  [[nodiscard]] std::uint64_t first_of(std::uint32_t partition) const {
-    return map_.partition_bits == 0 ? 0 : std::uint64_t{partition} << (64 - map_.partition_bits);
-  }
 
   const HashMap& map_;
   Place place_;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hash of a key, by a seed that its map drew, and which bits of it choose what:
 //
-//   63       58 57        46 45        38 37      27 26             0
-//   +-----------+------------+-----------+----------+----------------+
-//   | partition | directory  | -         | tag      | bin            |    of 64 partitions
-//   +-----------+------------+-----------+----------+----------------+
+//   63        50 49        38 37      27 26             0
+//   +------------+------------+----------+----------------+
+//   | partition  | directory  | tag      | bin            |
+//   +------------+------------+----------+----------------+
 //
-// The directory's part follows the partition's. Who knows the seed can make keys of one hash; what
-// relies on the hash is speed, and nothing else (docs/design/hash.md).
+// Partitions have unequal parts of the keys, the last one twice as many as the first, so that their
+// segments are never all due to be split at one time. Who knows the seed can make keys of one hash;
+// what relies on the hash is speed, and nothing else (docs/design/hash.md).
 //
 // Thread: safe, no state.
 #pragma once
@@ -78,15 +79,26 @@ class KeyHash {
 
   [[nodiscard]] constexpr std::uint64_t bits() const { return bits_; }
   [[nodiscard]] constexpr std::uint32_t partition() const {
-    return static_cast<std::uint32_t>(bits_ >> 1 >> (63 - partition_bits_));
+    // About the logarithm of 1 to 2, by a parabola.
+    const std::uint64_t at = bits_ >> kDirectoryEnd;
+    const std::uint64_t above = at * ((std::uint64_t{1} << kPartitionPart) - at) >> kPartitionPart;
+    const std::uint64_t along = at + (above * kBend >> kPartitionPart);
+    return static_cast<std::uint32_t>(along >> (kPartitionPart - partition_bits_));
   }
   /// The first `depth` bits of the directory's part.
   [[nodiscard]] constexpr std::uint32_t prefix(std::uint32_t depth) const {
-    return static_cast<std::uint32_t>((bits_ << partition_bits_) >> 1 >> (63 - depth));
+    return static_cast<std::uint32_t>((bits_ << kPartitionPart) >> 1 >> (63 - depth));
   }
   /// The bit of the directory's part behind the first `depth`.
   [[nodiscard]] constexpr bool bit_at(std::uint32_t depth) const {
-    return ((bits_ << partition_bits_) >> (63 - depth) & 1) != 0;
+    return ((bits_ << kPartitionPart) >> (63 - depth) & 1) != 0;
+  }
+  /// A number for each hash, by which those of one partition are in the order of its directory.
+  [[nodiscard]] constexpr std::uint64_t order() const { return std::rotl(bits_, kPartitionPart); }
+  /// The hash of such a number.
+  [[nodiscard]] static constexpr KeyHash of_order(std::uint64_t order,
+                                                  std::uint32_t partition_bits) {
+    return {std::rotr(order, kPartitionPart), partition_bits};
   }
   /// Never 0.
   [[nodiscard]] constexpr std::uint64_t tag() const {
@@ -99,6 +111,10 @@ class KeyHash {
   }
 
  private:
+  static constexpr int kPartitionPart = 14;  // bits
+  static constexpr int kDirectoryEnd = 64 - kPartitionPart;
+  static constexpr std::uint64_t kBend = 5652;  // 0.345 of 2^14
+
   std::uint64_t bits_;
   std::uint32_t partition_bits_;
 };

@@ -73,9 +73,11 @@ inline constexpr std::uint64_t kAnyVersion = std::numeric_limits<std::uint64_t>:
 /// What a look ahead has found for a key: a hint, which is asked again before it is believed.
 struct KeyHint {
   PlaceWord segment{};
-  const std::byte* bin = nullptr;      // null: its partition was empty, or nothing was looked for
-  const std::byte* slot_at = nullptr;  // in the bin
-  Slot slot{};                         // that had the key's tag; empty: none had
+  const std::byte* bin = nullptr;  // null: its partition was empty, or nothing was looked for
+  /// Of the slot, in the bin or where that goes on; where none had the tag, the bucket in which the
+  /// bin goes on; null: it does not.
+  const std::byte* slot_at = nullptr;
+  Slot slot{};  // that had the key's tag; empty: none had
 };
 
 /// The record that a hint names, if it has the key beside its value, is the newest of it, and its
@@ -92,10 +94,11 @@ struct KeyHint {
   return record.version() <= version || planted(Bug::answer_unreleased) ? hint.slot : Slot{};
 }
 
-/// Finds the bin of a number that has the hash's part of the directory now.
+/// Finds the bin of a number that has the hash's part of a partition's directory now.
 template <class View>
-[[nodiscard]] inline BinPlace locate_bin(const View& view, const KeyHash& hash, std::uint32_t bin) {
-  const PlaceWord directory = view.directory(hash.partition());
+[[nodiscard]] inline BinPlace locate_bin(const View& view, std::uint32_t partition,
+                                         const KeyHash& hash, std::uint32_t bin) {
+  const PlaceWord directory = view.directory(partition);
   if (directory.none()) return {.look = Look::absent};
   BinPlace place;
   place.segment = view.segment(directory, hash.prefix(directory.depth()));
@@ -122,7 +125,7 @@ template <class View>
 /// Finds the bin that has the hash now.
 template <class View>
 [[nodiscard]] inline BinPlace locate(const View& view, const KeyHash& hash) {
-  return locate_bin(view, hash, hash.bin());
+  return locate_bin(view, hash.partition(), hash, hash.bin());
 }
 
 /// What a slot of the right tag says of the key at a version. `other`: it is another key's.

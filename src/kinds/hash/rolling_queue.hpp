@@ -111,16 +111,28 @@ class RollingQueue {
   }
 
  private:
+  static constexpr std::size_t kLastSlot =
+      offsetof(Bucket, slots) + (kSlotsPerBucket - 1) * sizeof(Slot);
+  // As of __builtin_prefetch.
+  static constexpr int kToL2 = 2;
+  static constexpr int kToL1 = 3;
+
   [[nodiscard]] Place& at(std::int64_t number) {
     return places_[static_cast<std::uint64_t>(number) & mask_];
   }
 
   void look(std::int64_t bins, std::int64_t records, std::int64_t near) {
-    for (; with_bin_ < bins; ++with_bin_) want_bin(at(with_bin_));
-    for (; with_record_ < records; ++with_record_) want_record(at(with_record_));
+    if (distances_.near == 0) return look_for<kToL1>(bins, records);
+    look_for<kToL2>(bins, records);
     for (; near_ < near; ++near_) bring_near(at(near_));
   }
+  template <int kHint>
+  void look_for(std::int64_t bins, std::int64_t records) {
+    for (; with_bin_ < bins; ++with_bin_) want_bin<kHint>(at(with_bin_));
+    for (; with_record_ < records; ++with_record_) want_record<kHint>(at(with_record_));
+  }
 
+  template <int kHint>
   static void want_bin(Place& place) {
     const HashMap& map = *place.map;
     const KeyHash hash = place.hash();
@@ -128,21 +140,39 @@ class RollingQueue {
     if (directory.none()) return;
     place.hint.segment = map.segment(directory, hash.prefix(directory.depth()));
     place.hint.bin = map.bucket(place.hint.segment, hash.bin());
-    __builtin_prefetch(place.hint.bin, 0, 2);
+    __builtin_prefetch(place.hint.bin, 0, kHint);
   }
+  template <int kHint>
   static void want_record(Place& place) {
     KeyHint& hint = place.hint;
     if (hint.bin == nullptr) return;
-    const std::uint32_t found = matching_slots(hint.bin, place.hash().tag());
-    if (found == 0) return;
-    hint.slot_at = hint.bin + offsetof(Bucket, slots) + first_match(found) * sizeof(Slot);
-    hint.slot = load_slot(hint.slot_at);
+    if (!find_in(hint.bin, place)) [[unlikely]]
+      return want_next_bucket(place);
     const std::byte* const record = place.map->image + hint.slot.offset();
-    __builtin_prefetch(record, 0, 2);
-    __builtin_prefetch(record + kLineBytes, 0, 2);
+    __builtin_prefetch(record, 0, kHint);
+    __builtin_prefetch(record + kLineBytes, 0, kHint);
+  }
+  // Of a bin that goes on elsewhere: of a full map one key in ten is there.
+  static void want_next_bucket(Place& place) {
+    KeyHint& hint = place.hint;
+    const Slot last = load_slot(hint.bin + kLastSlot);
+    if (!last.is_overflow()) return;
+    hint.slot_at = place.map->bucket(hint.segment, last.line());
+    __builtin_prefetch(hint.slot_at, 0, 2);
+  }
+  [[nodiscard]] static bool find_in(const std::byte* bucket, Place& place) {
+    const std::uint32_t found = matching_slots(bucket, place.hash().tag());
+    if (found == 0) return false;
+    KeyHint& hint = place.hint;
+    hint.slot_at = bucket + offsetof(Bucket, slots) + first_match(found) * sizeof(Slot);
+    hint.slot = load_slot(hint.slot_at);
+    return true;
   }
   // Where there is no bin or record, what it asks for does no harm.
-  static void bring_near(const Place& place) {
+  static void bring_near(Place& place) {
+    const bool in_next = place.hint.slot.empty() && place.hint.slot_at != nullptr;
+    if (in_next) [[unlikely]]
+      static_cast<void>(find_in(place.hint.slot_at, place));
     __builtin_prefetch(place.hint.bin);
     const std::byte* const record = place.map->image + place.hint.slot.offset();
     __builtin_prefetch(record);

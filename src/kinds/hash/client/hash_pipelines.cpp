@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/hash/client/hash_pipelines.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <span>
 #include <thread>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "channel/one_sided/one_sided_pipeline_impl.hpp"
 #include "channel/rings/remote_sessions.hpp"
 #include "kinds/hash/calls.hpp"
@@ -82,14 +84,16 @@ class OwnHashPipeline final : public PipelineImpl {
   };
 
   [[nodiscard]] std::size_t pending() const { return waiting_ + queue_.pending(); }
+  // Some at a time: what is done for each call of this is done once for all of them.
   void push_next() {
     Batch& batch = batches_.front();
-    const Request& next = batch.requests.front();
+    const auto some = batch.requests.first(std::min(batch.requests.size(), queue_.kTogether));
     Handler* const handler = batch.handler;
-    batch.requests = batch.requests.subspan(1);
+    batch.requests = batch.requests.subspan(some.size());
     if (batch.requests.empty()) batches_.pop_front();
-    --waiting_;
-    queue_.push(next, handler, Complete{*this});
+    waiting_ -= some.size();
+    const auto left = queue_.push(some, handler, Complete{*this});
+    ESPALIER_ASSERT(left.empty());
   }
 
   const std::shared_ptr<channel::Channel> channel_;  // keeps the store

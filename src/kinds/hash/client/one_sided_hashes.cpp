@@ -95,8 +95,9 @@ Result<place::HashGets*> OneSidedHashes::open_anew(RemoteRequests& requests,
   if (!link_) {
     auto link = connection.open_beside(wire::LinkWay::reads);
     if (!link) return std::unexpected(link.error());
-    if (options_.cache_bytes != 0) {
+    if (options_.cache_bytes != 0 && (cache_ == nullptr || cache_of_ != connection.node_id())) {
       cache_ = std::make_unique<place::BinCache>(options_.cache_bytes);
+      cache_of_ = connection.node_id();
     }
     link_ = std::move(*link);
   }
@@ -175,7 +176,6 @@ void OneSidedHashes::close() {
   if (link_) link_->pair().close();  // nothing that is in flight arrives after that
   maps_.clear();
   no_lease_ = {};
-  cache_.reset();  // another link may lead to another node
   link_.reset();
   port_.reset();
 }

@@ -81,8 +81,11 @@ class OneSidedHashes {
   // Gets end before the link that they read by, and that before the port.
   std::optional<place::ReadPort> port_;
   std::unique_ptr<SideLink> link_;
-  std::unique_ptr<place::BinCache> cache_;  // of what is read by this link
-  place::DirectoryBudget directories_;      // likewise
+  // Of one node, whichever link it is read by: a session that was fenced while nothing was read
+  // comes back with all that it knew.
+  std::unique_ptr<place::BinCache> cache_;
+  std::uint64_t cache_of_ = 0;          // the number of that node
+  place::DirectoryBudget directories_;  // of what is read by this link
   std::unordered_map<std::uint32_t, std::unique_ptr<place::HashGets>> maps_;
   tree::WalkTraffic ended_;  // of those that are gone
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/hash/remote/bin_cache.hpp"
 
+#include <sys/mman.h>
+
 #include <cstring>
 #include <utility>
 
@@ -19,6 +21,8 @@ BinCache::BinCache(std::uint64_t bytes) noexcept {
   if (rounded == 0) return;
   auto range = memory::AddressRange::private_memory(rounded, false);
   if (!range || !range->open(0, rounded)) return;
+  // Each get looks at one random place of it.
+  (void)range->advise(0, rounded, MADV_HUGEPAGE);
   memory_ = std::move(*range);
   pairs_ = rounded / kPairBytes;
 }

@@ -19,6 +19,8 @@ HashGetLane::HashGetLane(HashGetShared& shared, std::uint32_t places)
     : shared_(shared), gets_(places) {
   reads_.ready = &ready_;
   reads_.walk = std::noop_coroutine();
+  free_.reserve(places);
+  for (std::uint32_t i = places; i != 0; --i) free_.push_back(i - 1);
 }
 
 RemoteView HashGetLane::view_of(Get& get) {
@@ -27,20 +29,26 @@ RemoteView HashGetLane::view_of(Get& get) {
 }
 
 void HashGetLane::take(const Request& request, Handler& handler) {
-  const auto free = std::ranges::find(gets_, State::free, &Get::state);
-  ESPALIER_ASSERT(free != gets_.end());
-  free->tick = shared_.lease->begin();
-  free->state = State::fresh;
-  free->request = &request;
-  free->handler = &handler;
-  free->hash = shared_.reads.target->hash(request.key);
-  free->attempts = 0;
-  ++busy_;
+  ESPALIER_ASSERT(has_room());
+  Get& get = gets_[free_.back()];
+  get.tick = shared_.lease->begin();
+  free_.pop_back();
+  get.state = State::fresh;
+  get.request = &request;
+  get.handler = &handler;
+  get.hash = shared_.reads.target->hash(request.key);
+  get.attempts = 0;
   ++shared_.busy;
+}
+
+std::uint64_t HashGetLane::now_ns() {
+  if (now_ns_ == 0) now_ns_ = shared_.now_ns();
+  return now_ns_;
 }
 
 bool HashGetLane::turn() {
   if (reads_.waiting) return false;
+  now_ns_ = 0;
   bool moved = false;
   if (sent_) {
     static_cast<void>(ready_.pop());
@@ -85,7 +93,7 @@ bool HashGetLane::begin_fresh() {
   };
   // What others want is still to come to where it goes.
   if (lease.ended() || port.failed()) return refuse_all(Code::connection_lost);
-  if (!lease.believed(shared_.now_ns())) {
+  if (!lease.believed(now_ns())) {
     want_belief();
     return false;
   }
@@ -252,7 +260,7 @@ void HashGetLane::answer(Get& get) {
   LeaseGuard& lease = *shared_.lease;
   const bool same = get.term == lease.term() || hash::planted(hash::Bug::other_term_believed);
   if (!same) return begin_again(get, Look::changed);
-  if (!lease.believed(shared_.now_ns())) return want_belief();
+  if (!lease.believed(now_ns())) return want_belief();
   Completion completion;
   completion.ok = true;
   completion.read_version = get.version;
@@ -304,7 +312,7 @@ void HashGetLane::complete(Get& get, Completion& completion) {
 void HashGetLane::free_place(Get& get) {
   get.brought.clear();
   get.state = State::free;
-  --busy_;
+  free_.push_back(static_cast<std::uint32_t>(&get - gets_.data()));
   --shared_.busy;
 }
 

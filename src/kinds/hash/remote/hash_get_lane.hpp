@@ -50,7 +50,7 @@ class HashGetLane {
   HashGetLane(const HashGetLane&) = delete;
   HashGetLane& operator=(const HashGetLane&) = delete;
 
-  [[nodiscard]] bool has_room() const { return busy_ < gets_.size(); }
+  [[nodiscard]] bool has_room() const { return !free_.empty(); }
   /// Takes a get. Requires: has_room(), a key that maps may have. Errors: std::bad_alloc, and it is
   /// not taken.
   void take(const Request& request, Handler& handler);
@@ -107,13 +107,16 @@ class HashGetLane {
   void free_place(Get& get);
   [[nodiscard]] bool want_header() noexcept;
   void want_belief() noexcept;
+  /// The time, asked for once in a turn: after all that the turn has found come.
+  [[nodiscard]] std::uint64_t now_ns();
 
   static constexpr std::size_t kHeaderBytes =
       offsetof(hash::HashHeader, read_version) + sizeof(std::uint64_t);
 
   HashGetShared& shared_;
   std::vector<Get> gets_;
-  std::size_t busy_ = 0;
+  std::vector<std::uint32_t> free_;  // of them, with room for all
+  std::uint64_t now_ns_ = 0;         // of this turn; 0: not asked for yet
   std::uint32_t round_ = 1;
   bool reads_header_ = false;  // in this round
   bool sent_ = false;
