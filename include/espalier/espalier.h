@@ -89,6 +89,9 @@ typedef int32_t espalier_code;
 #define ESPALIER_NOT_PERMITTED 22
 /// The handle is that of the process that forked this one; nothing was done (docs/fork.md).
 #define ESPALIER_FORKED 23
+/// What the request was made by is not what the object has now, as groups by which ids were
+/// renumbered; nothing was done. Ask for it anew. The detail: the number of what it has now, or 0.
+#define ESPALIER_OUTDATED 24
 #define ESPALIER_INTERNAL 1000  ///< a defect of the library: please report it with the message
 
 /// Of the last call of this thread that failed: its code, ESPALIER_OK if none did.

@@ -217,6 +217,8 @@ Outcome<int> print_embedding(Environment& environment, const EmbeddingOptionsGiv
     object["group_bytes"] = now->group_bytes;
     object["sums_gathered"] = now->sums_gathered;
     object["rows_saved"] = now->rows_saved;
+    object["grouping_groups"] = now->grouping_groups;
+    object["grouping_computed"] = now->grouping_computed;
     environment.out << object.dump() << '\n';
     return kOk;
   }
@@ -228,6 +230,11 @@ Outcome<int> print_embedding(Environment& environment, const EmbeddingOptionsGiv
   environment.out << fmt::format("reductions  {}, of {} rows\n", format_count(now->reductions),
                                  format_count(now->rows_gathered));
   environment.out << fmt::format("replaced    {} rows\n", format_count(now->rows_replaced));
+  if (now->grouping_groups != 0) {
+    environment.out << fmt::format("grouping    {} of {} groups are computed\n",
+                                   format_count(now->grouping_computed),
+                                   format_count(now->grouping_groups));
+  }
   if (now->groups == 0) return kOk;
   environment.out << fmt::format("groups      {}, of {} rows: {} bytes\n",
                                  format_count(now->groups), format_count(now->grouped_rows),

@@ -117,6 +117,13 @@ TEST_F(EmbeddingCommands, SayWhatIsWrongWithGroups) {
   fails({"lists", "--format", "merci"}, kFailed, "lists: line 1: this is no file of MERCI's");
   fails({"none"}, kFailed, "cannot read none");
   fails({"--generate"}, kFailed, "lists are generated for 256 rows or more");
+  tool.files.contents["some"] = "1 2\n1 2\n1 2\n1 2\n1 2\n1 2\n1 2\n1 2\n";
+  tool.files.contents["groups"] = "3 4\n";
+  ASSERT_EQ(embedding({"build", "items", "--groups", "groups"}), kOk) << tool.err();
+  fails({"some", "--ratio", "0"}, kFailed,
+        "no groups come of it, and embedding table 'items' is left as it is");
+  ASSERT_EQ(embedding({"info", "items"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr("groups      1, of 2 rows: "));
   tool.files.contents["groups"] = "1 2\n2 3\n";
   fails({"--groups", "groups"}, kFailed, "groups: id 2 at place 2 is in a group already");
   EXPECT_EQ(embedding({"build", "missing", "lists"}), kFailed);

@@ -150,6 +150,8 @@ TEST_P(EmbeddingsOverEachWay, KeepSumsOfGroups) {
   EXPECT_EQ(words(table.reduce(Reduction::sum, {renumbered, offsets})),
             "id 2147483649 at place 0 is not below the table's 10 rows")
       << "without the grouping";
+  EXPECT_EQ(table.reduce(Reduction::sum, {renumbered, offsets, {}, *grouping + 2}).error().error,
+            (Error{Code::outdated, 0, *grouping}));
   EXPECT_EQ(words(table.reduce(Reduction::sum, {renumbered, offsets, {}, *grouping + 2})),
             "ids are numbered by grouping " + std::to_string(*grouping + 2) +
                 ", and the table has grouping " + std::to_string(*grouping));

@@ -183,11 +183,13 @@ struct EmbeddingNumbers {
   std::uint64_t rereads;  // steps that met a replacement, and were done again
   std::uint64_t groups;
   std::uint64_t grouped_rows;
-  std::uint64_t group_bytes;    // of the memory: sums of groups, and the numbering of their rows
-  std::uint64_t sums_gathered;  // of the rows that were gathered
-  std::uint64_t rows_saved;     // rows that were not read, for sums stood for them
+  std::uint64_t group_bytes;      // of the memory: sums of groups, and the numbering of their rows
+  std::uint64_t sums_gathered;    // of the rows that were gathered
+  std::uint64_t rows_saved;       // rows that were not read, for sums stood for them
+  std::uint64_t grouping_groups;  // of a grouping that is being made; 0: none is
+  std::uint64_t grouping_computed;  // of these, groups whose sums are there
 };
-static_assert(sizeof(EmbeddingNumbers) == 96);
+static_assert(sizeof(EmbeddingNumbers) == 112);
 static_assert(std::has_unique_object_representations_v<EmbeddingNumbers>);
 
 }  // namespace espalier::embedding

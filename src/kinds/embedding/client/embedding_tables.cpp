@@ -9,6 +9,7 @@
 #include "channel/reached.hpp"
 #include "kinds/embedding/audit.hpp"
 #include "kinds/embedding/execute.hpp"
+#include "kinds/embedding/grouping.hpp"
 #include "kinds/embedding/reducer.hpp"
 #include "kinds/embedding/row_codec.hpp"
 
@@ -153,7 +154,7 @@ TableResult<void> EmbeddingTableImpl::reduce(const ReductionWork& work, std::spa
   if (table.dropped()) return std::unexpected(TableError(Error{Code::not_found, 0, table.id()}));
   const auto reduced = embedding::reduce(table, work, results);
   if (reduced) return {};
-  return refused(Code::invalid_argument, reduced.error().id, embedding::describe(reduced.error()));
+  return std::unexpected(embedding::error_of(reduced.error()));
 }
 
 TableResult<void> EmbeddingTableImpl::reduce_at_node(const ReductionWork& work,
@@ -218,11 +219,7 @@ TableResult<void> EmbeddingTableImpl::ask_for_bags(const ReductionWork& work, st
 
 TableResult<std::uint32_t> EmbeddingTableImpl::group(const RowGroups& groups) {
   if (embedding::EmbeddingTable* const table = object_.own()) {
-    const auto begun = embedding_calls::begin_grouping(*table, groups);
-    if (!begun) return std::unexpected(begun.error());
-    while (table->compute_groups(begun->grouping)) {
-    }
-    return begun->grouping;
+    return embedding::group_rows(*table, groups);
   }
   if (groups.rows.size() * 4 + groups.sizes.size() > kBagBytesMax) {
     return refused(Code::invalid_argument, 0, "more groups than a request has room for");
@@ -246,7 +243,7 @@ TableResult<std::uint32_t> EmbeddingTableImpl::renumber(std::span<std::uint32_t>
     const auto numbered = renumber_some(ids.first(some));
     if (!numbered) return numbered;
     if (grouping && *grouping != *numbered) {
-      return refused(Code::contended, 0, "the table was given other groups meanwhile");
+      return refused(Code::outdated, *numbered, "the table was given other groups meanwhile");
     }
     grouping = *numbered;
     ids = ids.subspan(some);
@@ -271,9 +268,20 @@ Result<EmbeddingStats> EmbeddingTableImpl::stats() {
   const auto reply = object_.ask(embedding_calls::Info{object_.number()});
   if (!reply) return std::unexpected(reply.error());
   const embedding::EmbeddingNumbers& now = reply->numbers;
-  return EmbeddingStats{now.rows,          now.pages,         now.memory_bytes,  now.reductions,
-                        now.rows_gathered, now.rows_replaced, now.rereads,       now.groups,
-                        now.grouped_rows,  now.group_bytes,   now.sums_gathered, now.rows_saved};
+  return EmbeddingStats{now.rows,
+                        now.pages,
+                        now.memory_bytes,
+                        now.reductions,
+                        now.rows_gathered,
+                        now.rows_replaced,
+                        now.rereads,
+                        now.groups,
+                        now.grouped_rows,
+                        now.group_bytes,
+                        now.sums_gathered,
+                        now.rows_saved,
+                        now.grouping_groups,
+                        now.grouping_computed};
 }
 
 Result<std::vector<std::string>> EmbeddingTableImpl::audit() {

@@ -16,6 +16,7 @@
 #include "engine/object_call.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/embedding/execute.hpp"
+#include "kinds/embedding/grouping.hpp"
 #include "kinds/embedding/reducer.hpp"
 
 namespace espalier::offload {
@@ -136,7 +137,8 @@ embedding::ReductionWork work_of(const embedding_calls::Reduce& asked, Reduction
 }
 
 Next fail_wrong_id(Call& call, const embedding::WrongId& wrong) {
-  return call.fail({Code::invalid_argument, 0, wrong.id}, embedding::describe(wrong));
+  const TableError error = embedding::error_of(wrong);
+  return call.fail(error.error, error.words);
 }
 
 Next begin_reduction(Call& call, const embedding_calls::Reduce& asked) {
@@ -186,11 +188,11 @@ Next reduce_bags(Call& call, const embedding_calls::Reduce& asked) {
 
 // --- groups --------------------------------------------------------------------------------------
 
-/// A grouping that a helper makes, some sums a step.
+/// A grouping that a helper makes, some pieces a step. If its client goes, it is undone.
 struct GroupingRun {
   std::shared_ptr<EmbeddingTable> table;
   std::vector<std::uint32_t> own_rows;
-  RowGroups groups;
+  std::optional<embedding::Grouping> grouping;
   std::optional<TableResult<embedding_calls::Grouped>> done;
 };
 
@@ -199,17 +201,18 @@ struct GroupingState {
 };
 
 JobStep group_some(GroupingRun& run, StepContext& context) {
-  if (!run.done) {
-    run.done.emplace(embedding_calls::begin_grouping(*run.table, run.groups));
-    if (!*run.done) return JobStep::done;
-    run.groups = {};
-    run.own_rows = {};
-    return JobStep::again;
-  }
-  while (run.table->compute_groups((*run.done)->grouping)) {
-    if (context.should_return()) return JobStep::again;
-  }
-  return JobStep::done;
+  do {
+    const auto more = run.grouping->step();
+    if (!more) {
+      run.done.emplace(std::unexpected(more.error()));
+      return JobStep::done;
+    }
+    if (!*more) {
+      run.done.emplace(embedding_calls::Grouped{run.grouping->number()});
+      return JobStep::done;
+    }
+  } while (!context.should_return());
+  return JobStep::again;
 }
 
 Next group_rows(Call& call, const embedding_calls::Group& asked) {
@@ -224,9 +227,10 @@ Next group_rows(Call& call, const embedding_calls::Group& asked) {
   state.run = std::make_unique<GroupingRun>();
   GroupingRun& run = *state.run;
   run.table = std::move(table);
-  run.groups.rows = words_of_message(asked.rows, run.own_rows);
-  run.groups.sizes = {reinterpret_cast<const std::uint8_t*>(asked.sizes.data()),
-                      asked.sizes.size()};
+  const RowGroups groups{
+      {reinterpret_cast<const std::uint8_t*>(asked.sizes.data()), asked.sizes.size()},
+      words_of_message(asked.rows, run.own_rows)};
+  run.grouping.emplace(*run.table, groups);
   return call.helper_steps([&run](StepContext& context) { return group_some(run, context); });
 }
 
