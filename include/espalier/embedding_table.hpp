@@ -58,6 +58,8 @@ struct EmbeddingStats {
   std::uint64_t grouping_computed = 0;  ///< of these, groups whose sums are there
 };
 
+struct TableBags;
+
 /// A handle; copies lead to the same table. Thread: all calls from any number of threads.
 class EmbeddingTable {
  public:
@@ -98,6 +100,16 @@ class EmbeddingTable {
                                 const EmbeddingBags& bags,
                                 std::span<const float> vector = {}) const;
 
+  /// Reduces bags of several tables, which may be of any dimension and number of bags, as a model
+  /// asks for them; those results come first whose bags do. Returns the floats of all, as reduce()
+  /// has them of each.
+  /// Cost: as reduce(), but on a node one round trip for as many tables as an answer of 256 KiB and
+  /// a request of 1 MiB have room for.
+  /// Errors: as reduce(); words begin with the name of the table that they are about. A client whose
+  /// role is for other names has not_permitted.
+  [[nodiscard]] static TableResult<std::vector<float>> reduce_tables(
+      Reduction reduction, std::span<const TableBags> tables);
+
   /// Keeps the sums of these groups of rows, and of no others; without groups none. They are there
   /// when it returns; until then the groups are as they were, and so they stay after an error, or
   /// if a node's client goes meanwhile. Returns the number of the grouping, or 0. Rows that are
@@ -127,6 +139,13 @@ class EmbeddingTable {
   explicit EmbeddingTable(std::shared_ptr<client::EmbeddingTableImpl> impl)
       : impl_(std::move(impl)) {}
   std::shared_ptr<client::EmbeddingTableImpl> impl_;
+};
+
+/// What is asked of one table of several.
+struct TableBags {
+  EmbeddingTable table;
+  EmbeddingBags bags;
+  std::span<const float> vector{};  ///< of inner_product alone
 };
 
 }  // namespace espalier

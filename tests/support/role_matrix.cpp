@@ -118,6 +118,9 @@ std::vector<Row> embedding_rows() {
   const std::string bag =
       std::string(base::bytes_of(embedding::ReduceShape{1, {}, 0, 1, 1, 0, 0})) +
       std::string(8, '\0');
+  const std::string one_table =
+      std::string(base::bytes_of(embedding::TablesShape{1, {}, 1})) +
+      std::string(base::bytes_of(embedding::TableShape{0, 0, 1, 1, 0, 0})) + std::string(8, '\0');
   return {
       {OffloadId::embedding_create, admin, Names::by_name, done, On::nothing, "made_e", shape},
       {OffloadId::embedding_open, read, Names::by_name, done, On::nothing, "e"},
@@ -125,6 +128,7 @@ std::vector<Row> embedding_rows() {
       {OffloadId::embedding_append, write, Names::by_id, done, On::embedding, "", row},
       {OffloadId::embedding_replace, write, Names::by_id, done, On::embedding, "", number(0) + row},
       {OffloadId::embedding_reduce, read, Names::by_id, done, On::embedding, "", bag},
+      {OffloadId::embedding_reduce_tables, read, Names::by_id, done, On::embedding, "", one_table},
       {OffloadId::embedding_group, admin, Names::by_id, done, On::embedding, "", number(0)},
       {OffloadId::embedding_renumber, read, Names::by_id, done, On::embedding, "",
        std::string(4, '\0')},

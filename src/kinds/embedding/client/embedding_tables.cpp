@@ -8,6 +8,7 @@
 #include "base/assert.hpp"
 #include "channel/reached.hpp"
 #include "kinds/embedding/audit.hpp"
+#include "kinds/embedding/client/ask_node.hpp"
 #include "kinds/embedding/execute.hpp"
 #include "kinds/embedding/grouping.hpp"
 #include "kinds/embedding/reducer.hpp"
@@ -29,11 +30,6 @@ std::unexpected<TableError> refused(Code code, std::uint32_t detail, std::string
   return std::unexpected(TableError(Error{code, 0, detail}, std::move(words)));
 }
 
-template <class T>
-std::string_view bytes_of_words(std::span<const T> words) {
-  return {reinterpret_cast<const char*>(words.data()), words.size_bytes()};
-}
-
 /// Makes a handle of an object that was reached.
 struct MakeEmbeddingHandle {
   const std::shared_ptr<channel::Channel>& by;
@@ -49,33 +45,6 @@ template <class Request>
 Result<std::shared_ptr<EmbeddingTableImpl>> reach_embedding(
     const std::shared_ptr<channel::Channel>& channel, const Request& request) {
   return channel::reach<embedding::EmbeddingTable>(channel, request, MakeEmbeddingHandle{channel});
-}
-
-/// What a node answered, of which a reply was read.
-template <class Reply>
-struct NodeReply {
-  channel::Answer answer;
-
-  /// Points into the answer, as it lies now.
-  [[nodiscard]] Reply get() const {
-    return *wire::read_reply<Reply>(answer.reply.header, answer.reply.payload);
-  }
-};
-
-/// Asks a node for something, and keeps the words of a refusal.
-template <class Request>
-TableResult<NodeReply<typename Request::Reply>> ask_node(channel::Channel& channel,
-                                                         const EmbeddingTableImpl::Object& object,
-                                                         const Request& request) {
-  using Reply = typename Request::Reply;
-  if (channel.is_copy()) return std::unexpected(TableError(Error{Code::forked, 0, 0}));
-  const wire::RequestMessage<Request> message(request);
-  auto answer = channel.ask(message.get(), object.node());
-  if (!answer) return std::unexpected(answer.error());
-  if (!wire::read_reply<Reply>(answer->reply.header, answer->reply.payload)) {
-    return std::unexpected(TableError(Error{Code::corrupt, 0, 0}));
-  }
-  return NodeReply<Reply>{std::move(*answer)};
 }
 
 /// Asks for something, and keeps the words of a refusal.
