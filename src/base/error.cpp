@@ -50,6 +50,7 @@ std::string_view name(ObjectKind kind) {
     case ObjectKind::hash: return "hash";
     case ObjectKind::region: return "region";
     case ObjectKind::embedding: return "embedding";
+    case ObjectKind::model: return "model";
   }
   return "";
 }

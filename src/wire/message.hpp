@@ -105,8 +105,11 @@ enum class OffloadId : std::uint8_t {
   embedding_group = 87,          // payload: GroupsShape, ids, sizes
   embedding_renumber = 88,       // payload: ids
   embedding_reduce_tables = 98,  // map: the first one; payload: TablesShape, TableShapes, the rest
+  model_create = 99,             // key: name; payload: a file of a model
+  model_open = 100,              // key: name
+  model_infer = 101,             // map: the model's id; payload: InferShape, queries
 };
-inline constexpr std::uint32_t kOffloadIds = 99;
+inline constexpr std::uint32_t kOffloadIds = 102;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;
