@@ -34,7 +34,8 @@ using roles::Right;
 using wire::OffloadId;
 
 /// The kinds of objects on which rows are asked.
-constexpr On kOnEach[] = {On::map, On::table, On::sequencer, On::hash, On::region, On::embedding};
+constexpr On kOnEach[] = {On::map,    On::table,     On::sequencer, On::hash,
+                          On::region, On::embedding, On::model};
 
 class NodeRoles : public RoleFixture {
  protected:

@@ -16,6 +16,7 @@
 #include "channel/rings/thread_rings.hpp"
 #include "espalier/map.hpp"
 #include "kinds/embedding/format.hpp"
+#include "kinds/embedding/model/model_format.hpp"
 #include "kinds/hash/format.hpp"
 #include "kinds/map/format/shard.hpp"
 #include "kinds/map/map_forms.hpp"
@@ -135,6 +136,18 @@ std::vector<Row> embedding_rows() {
   };
 }
 
+std::vector<Row> model_rows() {
+  using enum Right;
+  using enum Then;
+  const std::string query =
+      std::string(base::bytes_of(embedding::InferShape{0, 1})) + "1 1 1 1 1 | 0 | 0\n";
+  return {
+      {OffloadId::model_create, admin, Names::by_name, other, On::nothing, "made_g", "no model"},
+      {OffloadId::model_open, read, Names::by_name, done, On::nothing, "g"},
+      {OffloadId::model_infer, read, Names::by_id, done, On::model, "", query},
+  };
+}
+
 std::vector<Row> other_rows() {
   using enum Right;
   using enum Then;
@@ -212,6 +225,7 @@ const std::vector<Row>& rows() {
     std::ranges::move(hash_rows(), std::back_inserter(made));
     std::ranges::move(region_rows(), std::back_inserter(made));
     std::ranges::move(embedding_rows(), std::back_inserter(made));
+    std::ranges::move(model_rows(), std::back_inserter(made));
     return made;
   }();
   return all;

@@ -11,7 +11,6 @@
 #include "base/bytes.hpp"
 #include "channel/reached.hpp"
 #include "espalier/table_error.hpp"
-#include "kinds/embedding/client/embedding_tables.hpp"
 
 namespace espalier::client {
 
@@ -31,10 +30,10 @@ struct NodeReply {
   }
 };
 
-/// Asks a node for something, and keeps the words of a refusal.
-template <class Request>
+/// Asks the node of an object for something, and keeps the words of a refusal.
+template <class Object, class Request>
 TableResult<NodeReply<typename Request::Reply>> ask_node(channel::Channel& channel,
-                                                         const EmbeddingTableImpl::Object& object,
+                                                         const Object& object,
                                                          const Request& request) {
   using Reply = typename Request::Reply;
   if (channel.is_copy()) return std::unexpected(TableError(Error{Code::forked, 0, 0}));
