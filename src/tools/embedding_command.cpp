@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // espalier embedding load, info, reduce, drop: the embedding tables of a node. Groups are the
-// matter of embedding_build_command.cpp.
+// matter of embedding_build_command.cpp, models that of ranking_command.cpp.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -329,7 +329,9 @@ void add_embedding_command(CLI::App& app, Environment& environment, Action& chos
       "  espalier embedding load items items.npy --type int8\n"
       "  espalier embedding load random --generate 100000 --dimension 64 --seed 7\n"
       "  espalier embedding reduce items 3 17 99 --op mean\n"
-      "  espalier embedding build items queries.txt\n");
+      "  espalier embedding build items queries.txt\n"
+      "  espalier embedding model ads ads.model\n"
+      "  espalier embedding infer ads queries.txt\n");
   const auto add = [&](const char* name, const char* description, EmbeddingWork work) -> CLI::App& {
     return add_embedding(command, options, environment, chosen, name, description, work);
   };
@@ -343,6 +345,7 @@ void add_embedding_command(CLI::App& app, Environment& environment, Action& chos
   reducing.add_option("--op", options->reduction, "How (sum)")
       ->transform(CLI::CheckedTransformer(kReductionNames).description(""))
       ->option_text("sum|mean|max|min");
+  add_embedding_models(command, environment, chosen);
   add("drop", "Remove a table, and all that is in it", drop_embedding);
 }
 

@@ -34,5 +34,7 @@ struct EmbeddingPlace {
 
 /// espalier embedding build.
 void add_embedding_build(CLI::App& parent, Environment& environment, Action& chosen);
+/// espalier embedding model, infer.
+void add_embedding_models(CLI::App& parent, Environment& environment, Action& chosen);
 
 }  // namespace espalier::tools
