@@ -15,6 +15,7 @@
 #include "base/random.hpp"
 #include "cmdline/number_option.hpp"
 #include "espalier/embedding_table.hpp"
+#include "espalier/kind.hpp"
 #include "tools/commands.hpp"
 #include "tools/embedding_place.hpp"
 #include "tools/json_record.hpp"
@@ -264,15 +265,19 @@ Outcome<int> reduce_ids(Environment& environment, const EmbeddingOptionsGiven& o
 
 Outcome<int> drop_embedding(Environment& environment, const EmbeddingOptionsGiven& options,
                             EmbeddingPlace& place) {
-  const auto dropped = place.store.drop_embedding_table(options.name);
+  auto dropped = place.store.drop_embedding_table(options.name);
+  const bool is_model = !dropped && dropped.error() == Error{Code::wrong_kind, 0,
+                                                             std::to_underlying(ObjectKind::model)};
+  if (is_model) dropped = place.store.drop_ranking_model(options.name);
   if (!dropped) return fail_on_embedding(place, "drop", options.name, dropped.error());
   if (options.json) {
     nlohmann::ordered_json object;
-    set_bytes(object, "embedding", options.name);
+    set_bytes(object, is_model ? "model" : "embedding", options.name);
     object["dropped"] = true;
     environment.out << object.dump() << '\n';
   } else {
-    environment.out << fmt::format("dropped {}\n", embedding_quoted(options.name));
+    environment.out << fmt::format(
+        "dropped {}\n", is_model ? model_quoted(options.name) : embedding_quoted(options.name));
   }
   return kOk;
 }
@@ -346,7 +351,7 @@ void add_embedding_command(CLI::App& app, Environment& environment, Action& chos
       ->transform(CLI::CheckedTransformer(kReductionNames).description(""))
       ->option_text("sum|mean|max|min");
   add_embedding_models(command, environment, chosen);
-  add("drop", "Remove a table, and all that is in it", drop_embedding);
+  add("drop", "Remove a table, and all that is in it, or a model", drop_embedding);
 }
 
 }  // namespace espalier::tools

@@ -138,6 +138,8 @@ TEST_F(EmbeddingCommands, RankQueriesByModels) {
   tool.files.contents["queries"] = query + "1 2 3 4 5 | 20 | 2\n";
   EXPECT_EQ(embedding({"infer", "ads", "queries"}), kFailed);
   EXPECT_THAT(tool.err(), HasSubstr("a: id 20 at place 2 is not below the table's 20 rows"));
+  ASSERT_EQ(embedding({"drop", "ads"}), kOk);
+  EXPECT_EQ(tool.out(), "dropped model 'ads'\n");
   EXPECT_EQ(embedding({"infer", "none", "queries"}), kFailed);
   EXPECT_THAT(tool.err(), HasSubstr("has no model 'none'"));
   EXPECT_EQ(embedding({"infer", "a", "queries"}), kFailed);

@@ -26,6 +26,8 @@ struct EmbeddingPlace {
                                                       const std::optional<std::string>& at);
 /// "embedding table 'items'".
 [[nodiscard]] std::string embedding_quoted(const std::string& name);
+/// "model 'ads'".
+[[nodiscard]] std::string model_quoted(const std::string& name);
 /// What could not be done with a table of this name, and why.
 [[nodiscard]] std::unexpected<Failure> fail_on_embedding(const EmbeddingPlace& place,
                                                          const std::string& what,

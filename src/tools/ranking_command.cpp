@@ -35,10 +35,6 @@ constexpr std::size_t kLinesMax = 256;
 /// Of a file, and of the queries that wait for their line's end: what a message has room for.
 constexpr std::size_t kFileBytesMax = std::size_t{30} << 20;
 
-std::string model_quoted(const std::string& name) {
-  return fmt::format("model '{}'", cmdline::escaped(name));
-}
-
 /// Reads more of a source behind what there is; false: that was the end.
 Outcome<bool> read_more(base::ByteSource& source, const std::string& path, std::string& text) {
   char some[1 << 16];
