@@ -59,7 +59,7 @@ class RankingModel {
   [[nodiscard]] const std::string& name() const;
   [[nodiscard]] const RankingShape& shape() const;
 
-  /// Ranks queries, up to 1024 at a time, of which rows come to 16 MiB at most; returns
+  /// Ranks queries, up to 1024 at a time in 1 MiB, of which rows come to 16 MiB at most; returns
   /// shape().outputs floats of each, one query behind the other.
   /// Cost: the lines of each row, and two operations for each weight and query; on a node one round
   /// trip, in which queries wait for others up to 100 us, so that the networks run for many at once.

@@ -32,6 +32,7 @@ struct RankingOptions {
 
 /// Lines of a request: as many queries as it takes.
 constexpr std::size_t kLinesMax = 256;
+constexpr std::size_t kLinesBytesMax = std::size_t{512} << 10;
 /// Of a file, and of the queries that wait for their line's end: what a message has room for.
 constexpr std::size_t kFileBytesMax = std::size_t{30} << 20;
 
@@ -102,7 +103,7 @@ Outcome<int> make_model(Environment& environment, const RankingOptions& options,
 /// Up to kLinesMax whole lines in front of a text.
 std::string_view some_lines(std::string_view text, bool is_all) {
   std::size_t end = 0;
-  for (std::size_t lines = 0; lines < kLinesMax; ++lines) {
+  for (std::size_t lines = 0; lines < kLinesMax && end < kLinesBytesMax; ++lines) {
     const std::size_t next = text.find('\n', end);
     if (next == std::string_view::npos) return is_all ? text : text.substr(0, end);
     end = next + 1;
@@ -148,7 +149,7 @@ Outcome<int> rank_queries(Environment& environment, const RankingOptions& option
       const std::string_view some = some_lines(left, !more);
       const auto count = static_cast<std::uint64_t>(std::ranges::count(some, '\n'));
       // More lines may be on their way: a request has as many as there are.
-      if (some.empty() || (more && count < kLinesMax)) break;
+      if (some.empty() || (more && count < kLinesMax && some.size() < kLinesBytesMax)) break;
       const auto ranked = rank_lines(environment, options, *model, some, lines);
       if (!ranked) return std::unexpected(ranked.error());
       lines += count;

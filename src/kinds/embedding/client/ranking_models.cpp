@@ -18,9 +18,6 @@ namespace {
 
 using embedding::RankingObject;
 
-/// What a message has room for.
-constexpr std::size_t kQueryBytesMax = std::size_t{31} << 20;
-
 RankingShape public_shape(const embedding::ModelShape& shape) {
   return {shape.dense, shape.tables, shape.dimension, shape.outputs};
 }
@@ -58,13 +55,15 @@ TableResult<std::vector<float>> RankingModelImpl::infer_text(std::string_view qu
 
 TableResult<std::vector<float>> RankingModelImpl::ask(const embedding::InferShape& shape_asked,
                                                       std::string_view bytes) {
+  if (bytes.size() > embedding::kQueryBytesMax) {
+    return wrong_queries("queries of more than 1 MiB at a time");
+  }
   if (object_.own() != nullptr) {
     const std::shared_ptr<const RankingObject> model =
         channel_->own_objects()->find<RankingObject>(object_.number());
     if (model == nullptr) return std::unexpected(Error{Code::not_found, 0, object_.number()});
     return embedding::infer(model, *channel_->own_objects(), shape_asked, bytes);
   }
-  if (bytes.size() > kQueryBytesMax) return wrong_queries("queries of more than 31 MiB");
   const auto answer =
       ask_node(*channel_, object_, model_calls::Infer{object_.number(), shape_asked, bytes});
   if (!answer) return std::unexpected(answer.error());

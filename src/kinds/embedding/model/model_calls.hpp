@@ -105,7 +105,7 @@ struct Infer {
   static constexpr void fields(auto& self, auto& message) {
     message.object(self.model, "the model's id");
     message.fixed(self.shape, "InferShape");
-    message.rest(self.queries, "queries, as text or words");
+    message.rest(self.queries, "queries, as text or words, up to 1 MiB", embedding::kQueryBytesMax);
   }
   [[nodiscard]] std::optional<wire::Fault> fault() const {
     if (shape.text > 1 || (shape.text == 1 && shape.queries != 0)) {

@@ -90,6 +90,7 @@ static_assert(sizeof(InferShape) == 8 && offsetof(InferShape, text) == 4);
 
 /// No request has more queries, nor reduces to more than so many bytes of rows.
 inline constexpr std::uint32_t kQueriesMax = 1024;
+inline constexpr std::uint32_t kQueryBytesMax = 1 << 20;
 inline constexpr std::uint32_t kPooledBytesMax = 16 << 20;
 
 }  // namespace espalier::embedding

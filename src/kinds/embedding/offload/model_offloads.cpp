@@ -27,6 +27,8 @@ namespace {
 using embedding::Inference;
 using embedding::RankingObject;
 
+/// Of words that are read in a turn.
+constexpr std::size_t kReadBytesMax = 64 << 10;
 /// How long who waits for another's helper looks away.
 constexpr std::uint64_t kLookNs = 20'000;
 
@@ -147,7 +149,7 @@ Next begin_inference(Call& call, const model_calls::Infer& asked) {
   state.run = std::make_unique<InferRun>();
   InferRun& run = *state.run;
   run.inference = std::make_shared<Inference>(std::move(model));
-  if (asked.shape.text != 0) {
+  if (asked.shape.text != 0 || asked.queries.size() > kReadBytesMax) {
     return call.helper(
         [&run, asked] { run.parsed = run.inference->read(asked.shape, asked.queries); });
   }
