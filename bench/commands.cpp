@@ -521,8 +521,10 @@ void add_inference(CLI::App& app, const Output& output, cmdline::Action& chosen)
   CLI::App& command =
       *app.add_subcommand("inference", "bags of rows of an embedding table, reduced to sums");
   const auto options = std::make_shared<InferenceOptions>();
-  add_choices(command, "--target", options->targets, parse_inference_target,
-              "lines, merci, embedded, node, merci-grouped, grouped, grouped-node; all by default");
+  add_choices(
+      command, "--target", options->targets, parse_inference_target,
+      "lines, merci, embedded, node, parse, merci-grouped, grouped, grouped-node; all but parse "
+      "by default");
   command.add_option("--category", options->category, "of reviews: sports, office, books ...")
       ->option_text("TEXT");
   add_number(command, "--scale", options->scale, "part of the category's items, up to 1");

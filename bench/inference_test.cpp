@@ -37,6 +37,18 @@ TEST(RunInference, AllWaysComeToTheSameSums) {
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
 }
 
+TEST(RunInference, ParsesQueries) {
+  InferenceOptions options = tiny_inference();
+  options.targets = {InferenceTarget::parse};
+  const PointLines lines =
+      slots_of("inference", [&](const Output& output) { return run_inference(options, output); });
+  EXPECT_EQ(lines.exit_code, 0);
+  ASSERT_EQ(lines.medians.size(), 2u);
+  for (const Json& line : lines.runs) EXPECT_GT(line.at("rows_per_s").get<double>(), 0);
+  options.bags = 1025;
+  EXPECT_TRUE(problem_of(options));
+}
+
 TEST(RunInference, GroupsComeToTheSameSumsAndReadFewerRows) {
   InferenceOptions options = tiny_inference();
   options.category = "office";

@@ -16,12 +16,13 @@
 #include "bench/inference_data.hpp"
 #include "bench/map_session.hpp"
 #include "kinds/embedding/format.hpp"
+#include "kinds/embedding/model/model_queries.hpp"
 
 namespace espalier::bench {
 namespace {
 
-constexpr std::string_view kTargets[] = {"lines",         "merci",   "embedded",    "node",
-                                         "merci-grouped", "grouped", "grouped-node"};
+constexpr std::string_view kTargets[] = {"lines", "merci",         "embedded", "node",
+                                         "parse", "merci-grouped", "grouped",  "grouped-node"};
 constexpr std::string_view kTypes[] = {"fp32", "fp16", "bf16", "int8"};
 
 /// What a point varies.
@@ -59,6 +60,7 @@ class InferenceWorld {
                                       : uniform_queries(shape_, options_.ops, setting.length);
     switch (setting.target) {
       case InferenceTarget::lines: return measure_lines(queries, setting);
+      case InferenceTarget::parse: return measure_parse(queries, setting);
       case InferenceTarget::merci: return measure_merci(queries, setting);
       case InferenceTarget::merci_grouped: return measure_merci_grouped(queries, setting);
       default: return measure_table(queries, setting);
@@ -98,6 +100,30 @@ class InferenceWorld {
     PointSample sample;
     took(sample, rate.seconds, queries, setting, queries.ids.size());
     sample.checksum = rate.checksum;
+    return sample;
+  }
+
+  /// As many queries at a time as a request has.
+  PointSample measure_parse(const QuerySet& queries, const InferenceSetting& setting) {
+    std::vector<std::string> requests;
+    for (std::uint64_t bag = 0; bag < queries.ends.size(); ++bag) {
+      if (bag % options_.bags == 0) requests.emplace_back();
+      requests.back() += "0 |";
+      for (const std::uint32_t id : queries.bag(bag)) requests.back() += " " + std::to_string(id);
+      requests.back() += "\n";
+    }
+    const embedding::ModelShape shape{1, 1, options_.dimension, 1};
+    PointSample sample;
+    const base::Stopwatch all;
+    for (const std::string& request : requests) {
+      const base::Stopwatch watch;
+      const auto parsed = embedding::parse_queries(shape, request);
+      if (!parsed) throw std::runtime_error("cannot parse queries: " + parsed.error());
+      sample.latencies.record(watch.elapsed_ns());
+      sample.checksum += parsed->tables.front().ids.size();
+    }
+    took(sample, static_cast<double>(all.elapsed_ns()) * 1e-9, queries, setting,
+         queries.ids.size());
     return sample;
   }
 
@@ -196,8 +222,9 @@ MeasuredPoint point_of(const InferenceOptions& options, const InferenceSetting& 
                        const std::shared_ptr<InferenceWorld>& world) {
   MeasuredPoint point;
   const bool lines = setting.target == InferenceTarget::lines;
+  const bool parse = setting.target == InferenceTarget::parse;
   point.target = name(setting.target);
-  point.workload = lines ? "read" : "sum";
+  point.workload = lines ? "read" : parse ? "parse" : "sum";
   point.parameters["type"] = name(setting.type);
   if (options.category.empty()) {
     point.parameters["length"] = setting.length;
@@ -210,8 +237,10 @@ MeasuredPoint point_of(const InferenceOptions& options, const InferenceSetting& 
   if (is_grouped(setting.target)) point.parameters["ratio"] = setting.ratio;
   if (is_at_node(setting.target)) point.parameters["transport"] = name(options.transport);
   point.threads = is_at_node(setting.target) ? 2 : 1;
-  point.answers = std::string(lines ? "lines " : "sums ") + std::string(name(setting.type)) + " " +
-                  std::to_string(setting.length);
+  point.answers = std::string(lines   ? "lines "
+                              : parse ? "ids "
+                                      : "sums ") +
+                  std::string(name(setting.type)) + " " + std::to_string(setting.length);
   // Values of int8 rows are no whole 256ths: their sums differ by the order.
   if (is_grouped(setting.target) && setting.type == EmbeddingType::int8) {
     point.answers += " grouped " + std::to_string(setting.ratio);
@@ -229,7 +258,8 @@ std::vector<MeasuredPoint> inference_points(const InferenceOptions& options,
   for (const EmbeddingType type : options.types) {
     for (const std::uint32_t length : uniform ? options.lengths : by_category) {
       for (const InferenceTarget target : options.targets) {
-        if (is_of_merci(target) && type != EmbeddingType::fp32) continue;
+        const bool has_types = !is_of_merci(target) && target != InferenceTarget::parse;
+        if (!has_types && type != EmbeddingType::fp32) continue;
         if (is_grouped(target) && uniform) continue;  // no rows are asked for together
         for (const double ratio : is_grouped(target) ? options.ratios : no_ratio) {
           points.push_back(point_of(options, {target, type, length, ratio}, world));
@@ -285,13 +315,17 @@ std::optional<EmbeddingType> parse_embedding_type(std::string_view text) {
 std::optional<std::string> problem_of(const InferenceOptions& options) {
   constexpr std::uint64_t kNumbersMax = 1'000'000'000;
   if (options.targets.empty()) {
-    return "--target: lines, merci, embedded, node, merci-grouped, grouped, grouped-node";
+    return "--target: lines, merci, embedded, node, parse, merci-grouped, grouped, grouped-node";
   }
   if (options.types.empty()) return "--type: fp32, fp16, bf16, int8";
   if (!embedding::is_shape(embedding::shape_of({options.dimension, EmbeddingType::fp32}))) {
     return "--dimension must be a multiple of 8, up to 1024";
   }
   if (options.bags == 0 || options.bags > 10'000) return "--bags must be 1 to 10000";
+  const bool parses = std::ranges::count(options.targets, InferenceTarget::parse) != 0;
+  if (parses && options.bags > embedding::kQueriesMax) {
+    return "--bags must be 1 to 1024 for parse, as many as a request has";
+  }
   if (options.ops == 0 || options.ops > 10'000'000) return "--ops must be 1 to 10000000";
   if (auto problem = problem_of_queries(options)) return problem;
   if (options.ops * options.dimension > kNumbersMax) {

@@ -209,15 +209,16 @@ TEST_F(DeviceAccess, SamplesAreTheHostsAndOfAClientsOwnObjects) {
     return names;
   };
   const std::string own = kPrefix;
-  EXPECT_THAT(names_for("clerk"), ElementsAre(own + "e", own + "h", own + "l", own + "m", own + "r",
-                                              own + "s", own + "t"));
+  EXPECT_THAT(names_for("clerk"), ElementsAre(own + "e", own + "g", own + "h", own + "l", own + "m",
+                                              own + "r", own + "s", own + "t"));
   EXPECT_THAT(names_for("clerk", "m"), ElementsAre());
   EXPECT_THAT(names_for("clerk", own + "m"), ElementsAre(own + "m"));
   EXPECT_THAT(names_for("clerk", "", wire::kSamplesBeyondNodeStats),
-              ElementsAre(own + "e", own + "h", own + "l", own + "r"));
+              ElementsAre(own + "e", own + "g", own + "h", own + "l", own + "r"));
   EXPECT_THAT(names_for("reader", "m"), ElementsAre("m"));
-  EXPECT_THAT(names_for("reader", "", wire::kSamplesBeyondNodeStats),
-              ElementsAre("e", "h", "l", own + "e", own + "h", own + "l", own + "r", "r"));
+  EXPECT_THAT(
+      names_for("reader", "", wire::kSamplesBeyondNodeStats),
+      ElementsAre("e", "g", "h", "l", own + "e", own + "g", own + "h", own + "l", own + "r", "r"));
 }
 
 TEST_F(DeviceAccess, TheHostKnowsOnWhoseBehalfADeviceAsks) {

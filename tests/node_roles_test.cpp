@@ -14,10 +14,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "channel/rings/remote_pipeline.hpp"
 #include "channel/rings/thread_rings.hpp"
 #include "engine/call.hpp"
 #include "engine/registry.hpp"
+#include "kinds/embedding/format.hpp"
 #include "kinds/map/offload/walk_call.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/role_fixture.hpp"
@@ -32,7 +34,8 @@ using roles::Right;
 using wire::OffloadId;
 
 /// The kinds of objects on which rows are asked.
-constexpr On kOnEach[] = {On::map, On::table, On::sequencer, On::hash, On::region, On::embedding};
+constexpr On kOnEach[] = {On::map,    On::table,     On::sequencer, On::hash,
+                          On::region, On::embedding, On::model};
 
 class NodeRoles : public RoleFixture {
  protected:
@@ -103,6 +106,30 @@ TEST_F(NodeRoles, OwnOffloadsAreForTheNamesOfARoleToo) {
     }
   }
   node_.reset();  // before what it knows of `own`
+}
+
+// The header names the first one, of which it is asked as of any object.
+TEST_F(NodeRoles, EachOfSeveralEmbeddingTablesIsForTheNamesOfARole) {
+  begin();
+  for (const auto& [name, client] : clients_) {
+    for (const std::string others : {"", kPrefix}) {
+      SCOPED_TRACE(name + " asks for '" + others + "e' besides");
+      const auto rings = roles::open_rings(node_->fabric_addresses().at(1), secret(name)).value();
+      client::RemoteRequests requests(*rings, 1);
+      const embedding::TableShape first{0, 0, 1, 1, 0, 0};
+      const embedding::TableShape other{objects(others).numbers.at(On::embedding), 0, 1, 1, 0, 0};
+      const std::string payload = std::string(base::bytes_of(embedding::TablesShape{1, {}, 2})) +
+                                  std::string(base::bytes_of(first)) +
+                                  std::string(base::bytes_of(other)) + std::string(16, '\0');
+      wire::CallMessage ask;
+      ask.offload = OffloadId::embedding_reduce_tables;
+      ask.map = objects(kPrefix).numbers.at(On::embedding);
+      ask.payload = payload;
+      const auto reply = requests.call(ask);
+      const bool may = client.prefix.empty() || others == kPrefix;
+      EXPECT_EQ(reply ? Error{} : reply.error(), may ? Error{} : Error(Code::not_permitted, 0, 0));
+    }
+  }
 }
 
 // Unless it comes with a secret: then it is what that says.

@@ -51,10 +51,14 @@ struct EmbeddingStats {
   std::uint64_t rereads = 0;  ///< steps that met a replacement, and were done again
   std::uint64_t groups = 0;
   std::uint64_t grouped_rows = 0;
-  std::uint64_t group_bytes = 0;    ///< of the memory: sums of groups, and their rows' numbers
-  std::uint64_t sums_gathered = 0;  ///< of the rows that were gathered
-  std::uint64_t rows_saved = 0;     ///< rows that were not read, for sums stood for them
+  std::uint64_t group_bytes = 0;        ///< of the memory: sums of groups, and their rows' numbers
+  std::uint64_t sums_gathered = 0;      ///< of the rows that were gathered
+  std::uint64_t rows_saved = 0;         ///< rows that were not read, for sums stood for them
+  std::uint64_t grouping_groups = 0;    ///< of a grouping that is being made; 0: none is
+  std::uint64_t grouping_computed = 0;  ///< of these, groups whose sums are there
 };
+
+struct TableBags;
 
 /// A handle; copies lead to the same table. Thread: all calls from any number of threads.
 class EmbeddingTable {
@@ -86,7 +90,8 @@ class EmbeddingTable {
   /// 256 KiB and a request of 1 MiB have room for.
   /// Errors: invalid_argument, in words: an id that is no row's (detail: the id), offsets or
   /// weights that cannot be, a vector of another length, or none; a bag that is too long for a
-  /// request to a node (about four million ids with weights).
+  /// request to a node (about four million ids with weights). outdated (the table has other groups
+  /// than those by which ids are renumbered; detail: their number, or 0).
   TableResult<std::vector<float>> reduce(Reduction reduction, const EmbeddingBags& bags,
                                          std::span<const float> vector = {}) const;
   /// The same into memory of the caller's, which has unspecified values after an error.
@@ -95,21 +100,32 @@ class EmbeddingTable {
                                 const EmbeddingBags& bags,
                                 std::span<const float> vector = {}) const;
 
-  /// Keeps the sums of these groups of rows from now on, and of no others; without groups none.
-  /// Returns the number of the grouping, or 0. Rows that are appended later have no group.
+  /// Reduces bags of several tables, which may be of any dimension and number of bags, as a model
+  /// asks for them; those results come first whose bags do. Returns the floats of all, as reduce()
+  /// has them of each.
+  /// Cost: as reduce(), but on a node one round trip for as many tables as an answer of 256 KiB and
+  /// a request of 1 MiB have room for.
+  /// Errors: as reduce(); words begin with the name of the table that they are about. A client whose
+  /// role is for other names has not_permitted.
+  [[nodiscard]] static TableResult<std::vector<float>> reduce_tables(
+      Reduction reduction, std::span<const TableBags> tables);
+
+  /// Keeps the sums of these groups of rows, and of no others; without groups none. They are there
+  /// when it returns; until then the groups are as they were, and so they stay after an error, or
+  /// if a node's client goes meanwhile. Returns the number of the grouping, or 0. Rows that are
+  /// appended later have no group.
   /// Cost: 8 bytes for each row and each row of a group, and group_sums() rows of fp32 for each
-  /// group, which are computed; replace() computes those of its row's group, too. On a node one
-  /// round trip, and a helper of it; a client that goes meanwhile leaves groups of which some sums
-  /// are never used.
+  /// group, which are computed, beside those of the groups before; replace() computes those of its
+  /// row's group, too. On a node one round trip, and a helper of it; stats() tells how far it is.
   /// Errors: invalid_argument, in words (sizes, or ids that no row has or that come twice; a table
   /// of more than 2^31 rows; on a node more groups than a request of 32 MiB has room for),
-  /// out_of_memory (the groups are as they were).
+  /// out_of_memory, busy (another grouping of the table is being made).
   TableResult<std::uint32_t> group(const RowGroups& groups);
   /// Numbers ids as the table's groups do, for bags with this grouping, whose ids need not be
   /// looked up any more; returns the grouping, or 0 where there are no groups and ids stay.
   /// Cost: on a node a round trip for each 4096 ids.
-  /// Errors: invalid_argument (an id that is no row's), contended (other groups came meanwhile);
-  /// ids are of no use then.
+  /// Errors: invalid_argument (an id that is no row's; of a table with groups one of 2^31 or more),
+  /// outdated (other groups came meanwhile); ids are of no use then.
   TableResult<std::uint32_t> renumber(std::span<std::uint32_t> ids) const;
 
   /// Cost: on a node one round trip.
@@ -123,6 +139,13 @@ class EmbeddingTable {
   explicit EmbeddingTable(std::shared_ptr<client::EmbeddingTableImpl> impl)
       : impl_(std::move(impl)) {}
   std::shared_ptr<client::EmbeddingTableImpl> impl_;
+};
+
+/// What is asked of one table of several.
+struct TableBags {
+  EmbeddingTable table;
+  EmbeddingBags bags;
+  std::span<const float> vector{};  ///< of inner_product alone
 };
 
 }  // namespace espalier

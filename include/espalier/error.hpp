@@ -61,6 +61,9 @@ enum class Code : std::uint16_t {
   /// the store, or what was made of it, is that of the process that forked this one; nothing was
   /// done. Connect, or open a store, in this process (docs/fork.md)
   forked = 23,
+  /// what the request was made by is not what the object has now, e.g. the groups by which ids were
+  /// renumbered; nothing was done. Ask for it anew. detail: the number of what it has now, or 0
+  outdated = 24,
 };
 
 /// An 8-byte error: a code, and a detail whose meaning the code gives (errno, a limit, an index).

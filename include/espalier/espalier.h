@@ -89,6 +89,9 @@ typedef int32_t espalier_code;
 #define ESPALIER_NOT_PERMITTED 22
 /// The handle is that of the process that forked this one; nothing was done (docs/fork.md).
 #define ESPALIER_FORKED 23
+/// What the request was made by is not what the object has now, as groups by which ids were
+/// renumbered; nothing was done. Ask for it anew. The detail: the number of what it has now, or 0.
+#define ESPALIER_OUTDATED 24
 #define ESPALIER_INTERNAL 1000  ///< a defect of the library: please report it with the message
 
 /// Of the last call of this thread that failed: its code, ESPALIER_OK if none did.
@@ -345,6 +348,65 @@ espalier_code espalier_map_compare_and_set(espalier_map* map, espalier_bytes key
 /// Adds to a counter, a value of 8 bytes, little-endian, an absent one being 0. `sum` may be null.
 espalier_code espalier_map_add(espalier_map* map, espalier_bytes key, uint64_t amount,
                                uint64_t* sum);
+
+// --- embedding tables ----------------------------------------------------------------------------
+
+/// A handle of one embedding table: rows of numbers, of which bags are reduced to one row each
+/// beside the memory. See embedding_table.hpp.
+typedef struct espalier_embedding espalier_embedding;
+
+// Types of values, as they are stored.
+#define ESPALIER_FP32 1
+#define ESPALIER_FP16 2
+#define ESPALIER_BF16 3
+#define ESPALIER_INT8 4
+
+// Reductions.
+#define ESPALIER_SUM 1
+#define ESPALIER_MEAN 2
+#define ESPALIER_MAX 3
+#define ESPALIER_MIN 4
+#define ESPALIER_INNER_PRODUCT 5
+
+/// Bags of rows: bag b is of the ids from offsets[b] on, up to those of the next bag, or to the end.
+typedef struct espalier_bags {
+  uint32_t struct_bytes;
+  uint32_t grouping;  ///< 0, or the grouping by which ids are renumbered
+  const uint32_t* ids;
+  size_t id_count;
+  const uint32_t* offsets;
+  size_t bag_count;
+  const float* weights;  ///< of sum and inner product: one for each id, or none
+  size_t weight_count;
+  const float* vector;  ///< of inner product alone: one for each column
+  size_t vector_count;
+} espalier_bags;
+#define ESPALIER_BAGS_INIT \
+  { sizeof(espalier_bags), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/// Makes an empty table of rows of so many values, a multiple of 8, at most 1024. Given back by
+/// espalier_embedding_close, as is that of espalier_embedding_open.
+espalier_code espalier_embedding_create(espalier_store* store, espalier_bytes name,
+                                        uint32_t dimension, uint32_t type,
+                                        espalier_embedding** table);
+espalier_code espalier_embedding_open(espalier_store* store, espalier_bytes name,
+                                      espalier_embedding** table);
+/// Gives the handle back; the table stays.
+void espalier_embedding_close(espalier_embedding* table);
+espalier_code espalier_embedding_drop(espalier_store* store, espalier_bytes name);
+/// Values of a row; 0 of null.
+uint32_t espalier_embedding_dimension(const espalier_embedding* table);
+/// Appends rows, one behind the other, all or none, up to 1 MiB as they are stored. `first` gets the
+/// number of the first, and may be null.
+espalier_code espalier_embedding_append(espalier_embedding* table, const float* values,
+                                        size_t count, uint64_t* first);
+/// Replaces one row.
+espalier_code espalier_embedding_replace(espalier_embedding* table, uint64_t row,
+                                         const float* values, size_t count);
+/// Reduces each bag to a row of floats, or of an inner product to one float; an empty bag is zeros.
+/// `count`: of the floats that they come to. After an error the results are of no use.
+espalier_code espalier_embedding_reduce(const espalier_embedding* table, uint32_t reduction,
+                                        const espalier_bags* bags, float* results, size_t count);
 
 // --- ranges --------------------------------------------------------------------------------------
 

@@ -16,13 +16,14 @@ enum class ObjectKind : std::uint8_t {
   hash = 4,
   region = 5,
   embedding = 6,
+  model = 7,
 };
 
 /// From here on the numbers are of kinds that programs define themselves (docs/offloads.md).
 inline constexpr std::uint8_t kOwnKinds = 128;
 
-/// "map", "table", "sequencer", "hash", "region", "embedding"; empty for what this version does not
-/// know.
+/// "map", "table", "sequencer", "hash", "region", "embedding", "model"; empty for what this version
+/// does not know.
 std::string_view name(ObjectKind kind);
 
 }  // namespace espalier

@@ -38,6 +38,7 @@ namespace espalier {
 class EmbeddingTable;
 class HashMap;
 class ObjectHandle;
+class RankingModel;
 class Region;
 class Schema;
 class Sequencer;
@@ -414,6 +415,20 @@ class Store {
   /// Removes an embedding table; calls of its handles say not_found from then on, and its memory
   /// goes back when the last call that uses it has ended. Errors: not_found, wrong_kind.
   Result<void> drop_embedding_table(std::string_view name);
+
+  /// Makes a ranking model of the bytes of a file (docs/formats/model.md), up to 30 MiB. Its name is
+  /// no other object's. Include ranking_model.hpp.
+  /// Cost: its weights, in pages of 2 MiB. Errors: already_exists (detail: the ObjectKind of what
+  /// has the name), invalid_argument (the name, or in words what is wrong with the file),
+  /// unsupported (a store with a log), out_of_memory; not_permitted, too, where a role for some
+  /// names is to read tables of others.
+  std::expected<RankingModel, TableError> create_ranking_model(std::string_view name,
+                                                               std::string_view file);
+  /// Errors: not_found; wrong_kind (it is no model; detail: its ObjectKind).
+  [[nodiscard]] Result<RankingModel> open_ranking_model(std::string_view name) const;
+  /// Removes a model; calls of its handles say not_found from then on. Errors: not_found,
+  /// wrong_kind.
+  Result<void> drop_ranking_model(std::string_view name);
 
   /// Makes a region of so many bytes, all zeros. Its name is no other object's. Include region.hpp.
   /// Cost: a file in memory and a descriptor; pages are taken as they are touched, and count whole

@@ -36,6 +36,7 @@ std::string_view name(Code code) {
     case Code::crosses_shards: return "crosses_shards";
     case Code::not_permitted: return "not_permitted";
     case Code::forked: return "forked";
+    case Code::outdated: return "outdated";
   }
   return "unknown";  // a number from elsewhere, made by a later version perhaps
 }
@@ -49,6 +50,7 @@ std::string_view name(ObjectKind kind) {
     case ObjectKind::hash: return "hash";
     case ObjectKind::region: return "region";
     case ObjectKind::embedding: return "embedding";
+    case ObjectKind::model: return "model";
   }
   return "";
 }
@@ -110,6 +112,9 @@ std::string_view sentence(Code code) {
     case Code::forked:
       return "This belongs to the process that forked this one, and nothing was done; connect, or "
              "open a store, in this process.";
+    case Code::outdated:
+      return "The request was made by something that the object has no more, as groups by which "
+             "ids were renumbered, and nothing was done; ask for it anew.";
     case Code::busy:
       return "The node or the store has as much of this kind to do as it takes, or no room for the "
              "record of a write; ask again later.";

@@ -12,7 +12,7 @@
 namespace espalier {
 namespace {
 
-constexpr std::uint16_t kLastCode = 23;
+constexpr std::uint16_t kLastCode = 24;
 
 TEST(Error, EveryCodeHasItsOwnNameAndSentence) {
   std::set<std::string_view> names;

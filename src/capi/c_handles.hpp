@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "capi/c_call.hpp"
+#include "espalier/embedding_table.hpp"
 #include "espalier/map.hpp"
 #include "espalier/sequencer.hpp"
 
@@ -107,6 +108,10 @@ struct espalier_map {
 
 struct espalier_sequencer {
   espalier::Sequencer sequencer;
+};
+
+struct espalier_embedding {
+  espalier::EmbeddingTable table;
 };
 
 struct espalier_batch {

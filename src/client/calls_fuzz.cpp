@@ -10,6 +10,7 @@
 
 #include "catalog/calls.hpp"
 #include "kinds/embedding/calls.hpp"
+#include "kinds/embedding/model/model_calls.hpp"
 #include "kinds/hash/calls.hpp"
 #include "kinds/map/calls.hpp"
 #include "kinds/map/item_calls.hpp"
@@ -47,8 +48,9 @@ void run(const std::uint8_t* data, std::size_t size) {
   bytes.key = left.substr(1, static_cast<std::uint8_t>(left.front()));
   bytes.payload = left.substr(1 + bytes.key.size());
   wire::check_calls(object_calls::All() + sequencer_calls::All() + hash_calls::All() +
-                        region_calls::All() + embedding_calls::All() + session_calls::All() +
-                        table_calls::All() + map_calls::All() + map_calls::AllOnItems(),
+                        region_calls::All() + embedding_calls::All() + model_calls::All() +
+                        session_calls::All() + table_calls::All() + map_calls::All() +
+                        map_calls::AllOnItems(),
                     bytes);
 }
 

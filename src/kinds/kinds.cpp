@@ -2,6 +2,7 @@
 // Where a node's kinds are registered: whoever adds one adds its line here.
 #include "engine/own_calls.hpp"
 #include "kinds/embedding/offload/embedding_offloads.hpp"
+#include "kinds/embedding/offload/model_offloads.hpp"
 #include "kinds/hash/offload/hash_offloads.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/offload/map_services.hpp"
@@ -32,6 +33,7 @@ std::span<const Kind> all_kinds() {
   static const std::span<const Offload> sequencer[] = {sequencer_offloads(), counter_offloads()};
   static const std::span<const Offload> hash[] = {hash_offloads()};
   static const std::span<const Offload> embedding[] = {embedding_offloads()};
+  static const std::span<const Offload> model[] = {model_offloads()};
   static const std::span<const Offload> region[] = {region_offloads()};
   static const Kind kinds[] = {
       {"session", session, nullptr},
@@ -40,7 +42,8 @@ std::span<const Kind> all_kinds() {
       {"sequencer", sequencer, nullptr, nullptr, ObjectKind::sequencer, &kSequencerRedo},
       {"hash", hash, nullptr, nullptr, ObjectKind::hash, &kHashRedo},
       {"region", region, nullptr, nullptr, ObjectKind::region, &kRegionRedo},
-      {"embedding", embedding, nullptr, nullptr, ObjectKind::embedding, &kEmbeddingRedo}};
+      {"embedding", embedding, nullptr, nullptr, ObjectKind::embedding, &kEmbeddingRedo},
+      {"model", model, nullptr, nullptr, ObjectKind::model, &kModelRedo}};
   return kinds;
 }
 

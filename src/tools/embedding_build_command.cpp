@@ -204,6 +204,11 @@ Outcome<int> build_groups(Environment& environment, const BuildOptions& options,
   if (!data) return std::unexpected(data.error());
   const auto groups = make_groups(environment, options, on, *data);
   if (!groups) return std::unexpected(groups.error());
+  if (groups->sizes.empty()) {
+    return failed(fmt::format("no groups come of it, and {} is left as it is",
+                              embedding_quoted(options.name)),
+                  "Give a greater --ratio, or lists in which rows stand together.");
+  }
   const auto grouped = on.table.group(groups->get());
   if (!grouped) {
     return refused(fmt::format("group rows of {}", embedding_quoted(options.name)),

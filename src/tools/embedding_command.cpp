@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // espalier embedding load, info, reduce, drop: the embedding tables of a node. Groups are the
-// matter of embedding_build_command.cpp.
+// matter of embedding_build_command.cpp, models that of ranking_command.cpp.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -15,6 +15,7 @@
 #include "base/random.hpp"
 #include "cmdline/number_option.hpp"
 #include "espalier/embedding_table.hpp"
+#include "espalier/kind.hpp"
 #include "tools/commands.hpp"
 #include "tools/embedding_place.hpp"
 #include "tools/json_record.hpp"
@@ -217,6 +218,8 @@ Outcome<int> print_embedding(Environment& environment, const EmbeddingOptionsGiv
     object["group_bytes"] = now->group_bytes;
     object["sums_gathered"] = now->sums_gathered;
     object["rows_saved"] = now->rows_saved;
+    object["grouping_groups"] = now->grouping_groups;
+    object["grouping_computed"] = now->grouping_computed;
     environment.out << object.dump() << '\n';
     return kOk;
   }
@@ -228,6 +231,11 @@ Outcome<int> print_embedding(Environment& environment, const EmbeddingOptionsGiv
   environment.out << fmt::format("reductions  {}, of {} rows\n", format_count(now->reductions),
                                  format_count(now->rows_gathered));
   environment.out << fmt::format("replaced    {} rows\n", format_count(now->rows_replaced));
+  if (now->grouping_groups != 0) {
+    environment.out << fmt::format("grouping    {} of {} groups are computed\n",
+                                   format_count(now->grouping_computed),
+                                   format_count(now->grouping_groups));
+  }
   if (now->groups == 0) return kOk;
   environment.out << fmt::format("groups      {}, of {} rows: {} bytes\n",
                                  format_count(now->groups), format_count(now->grouped_rows),
@@ -257,15 +265,19 @@ Outcome<int> reduce_ids(Environment& environment, const EmbeddingOptionsGiven& o
 
 Outcome<int> drop_embedding(Environment& environment, const EmbeddingOptionsGiven& options,
                             EmbeddingPlace& place) {
-  const auto dropped = place.store.drop_embedding_table(options.name);
+  auto dropped = place.store.drop_embedding_table(options.name);
+  const bool is_model = !dropped && dropped.error() == Error{Code::wrong_kind, 0,
+                                                             std::to_underlying(ObjectKind::model)};
+  if (is_model) dropped = place.store.drop_ranking_model(options.name);
   if (!dropped) return fail_on_embedding(place, "drop", options.name, dropped.error());
   if (options.json) {
     nlohmann::ordered_json object;
-    set_bytes(object, "embedding", options.name);
+    set_bytes(object, is_model ? "model" : "embedding", options.name);
     object["dropped"] = true;
     environment.out << object.dump() << '\n';
   } else {
-    environment.out << fmt::format("dropped {}\n", embedding_quoted(options.name));
+    environment.out << fmt::format(
+        "dropped {}\n", is_model ? model_quoted(options.name) : embedding_quoted(options.name));
   }
   return kOk;
 }
@@ -322,7 +334,9 @@ void add_embedding_command(CLI::App& app, Environment& environment, Action& chos
       "  espalier embedding load items items.npy --type int8\n"
       "  espalier embedding load random --generate 100000 --dimension 64 --seed 7\n"
       "  espalier embedding reduce items 3 17 99 --op mean\n"
-      "  espalier embedding build items queries.txt\n");
+      "  espalier embedding build items queries.txt\n"
+      "  espalier embedding model ads ads.model\n"
+      "  espalier embedding infer ads queries.txt\n");
   const auto add = [&](const char* name, const char* description, EmbeddingWork work) -> CLI::App& {
     return add_embedding(command, options, environment, chosen, name, description, work);
   };
@@ -336,7 +350,8 @@ void add_embedding_command(CLI::App& app, Environment& environment, Action& chos
   reducing.add_option("--op", options->reduction, "How (sum)")
       ->transform(CLI::CheckedTransformer(kReductionNames).description(""))
       ->option_text("sum|mean|max|min");
-  add("drop", "Remove a table, and all that is in it", drop_embedding);
+  add_embedding_models(command, environment, chosen);
+  add("drop", "Remove a table, and all that is in it, or a model", drop_embedding);
 }
 
 }  // namespace espalier::tools

@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "base/random.hpp"
+#include "kinds/embedding/testing/ranking_files.hpp"
 #include "tools/testing/node_fixture.hpp"
 #include "tools/testing/npy_text.hpp"
 
@@ -101,6 +104,49 @@ TEST_F(EmbeddingCommands, BuildGroupsOfLists) {
   EXPECT_EQ(nlohmann::json::parse(tool.out())["held_out_rows"], 5 + 2);
 }
 
+TEST_F(EmbeddingCommands, RankQueriesByModels) {
+  ASSERT_EQ(embedding({"load", "a", "--generate", "20", "--dimension", "8"}), kOk);
+  ASSERT_EQ(embedding({"load", "b", "--generate", "20", "--dimension", "8"}), kOk);
+  embedding::RankingParts parts;
+  base::Random random(1);
+  parts.draw(random);
+  tool.files.contents["ads.model"] = parts.file();
+  ASSERT_EQ(embedding({"model", "ads", "ads.model"}), kOk) << tool.err();
+  EXPECT_EQ(tool.out(),
+            "made model 'ads': 5 dense features, 2 embedding tables of 8 values, 1 outputs\n");
+  const std::string query = "1 2 3 4 5 | 1 19 | 2\n";
+  tool.files.contents["queries"] = query + "0 0 0 0 1e-3 | | 7";
+  ASSERT_EQ(embedding({"infer", "ads", "queries"}), kOk) << tool.err();
+  const std::string ranks = tool.out();
+  EXPECT_EQ(std::ranges::count(ranks, '\n'), 2);
+  const std::string first = ranks.substr(0, ranks.find('\n') + 1);
+  // More than a request takes.
+  std::string many;
+  std::string wanted;
+  for (int i = 0; i < 1000; ++i) {
+    many += query;
+    wanted += first;
+  }
+  tool.input = many;
+  ASSERT_EQ(embedding({"infer", "ads"}), kOk) << tool.err();
+  EXPECT_EQ(tool.out(), wanted);
+  ASSERT_EQ(embedding({"infer", "ads", "queries", "--json"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr("]\n["));
+  EXPECT_EQ(embedding({"model", "ads", "ads.model"}), kFailed);
+  ASSERT_EQ(embedding({"model", "ads", "ads.model", "--replace", "--json"}), kOk) << tool.err();
+  EXPECT_EQ(nlohmann::json::parse(tool.out())["tables"], 2);
+  tool.files.contents["queries"] = query + "1 2 3 4 5 | 20 | 2\n";
+  EXPECT_EQ(embedding({"infer", "ads", "queries"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("a: id 20 at place 2 is not below the table's 20 rows"));
+  ASSERT_EQ(embedding({"drop", "ads"}), kOk);
+  EXPECT_EQ(tool.out(), "dropped model 'ads'\n");
+  EXPECT_EQ(embedding({"infer", "none", "queries"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("has no model 'none'"));
+  EXPECT_EQ(embedding({"infer", "a", "queries"}), kFailed);
+  EXPECT_EQ(embedding({"model", "other", "queries"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("this is no file of a model"));
+}
+
 TEST_F(EmbeddingCommands, SayWhatIsWrongWithGroups) {
   ASSERT_EQ(embedding({"load", "items", "--generate", "10", "--dimension", "8"}), kOk);
   const auto fails = [&](std::vector<std::string> words, int code, const std::string& why) {
@@ -117,6 +163,13 @@ TEST_F(EmbeddingCommands, SayWhatIsWrongWithGroups) {
   fails({"lists", "--format", "merci"}, kFailed, "lists: line 1: this is no file of MERCI's");
   fails({"none"}, kFailed, "cannot read none");
   fails({"--generate"}, kFailed, "lists are generated for 256 rows or more");
+  tool.files.contents["some"] = "1 2\n1 2\n1 2\n1 2\n1 2\n1 2\n1 2\n1 2\n";
+  tool.files.contents["groups"] = "3 4\n";
+  ASSERT_EQ(embedding({"build", "items", "--groups", "groups"}), kOk) << tool.err();
+  fails({"some", "--ratio", "0"}, kFailed,
+        "no groups come of it, and embedding table 'items' is left as it is");
+  ASSERT_EQ(embedding({"info", "items"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr("groups      1, of 2 rows: "));
   tool.files.contents["groups"] = "1 2\n2 3\n";
   fails({"--groups", "groups"}, kFailed, "groups: id 2 at place 2 is in a group already");
   EXPECT_EQ(embedding({"build", "missing", "lists"}), kFailed);

@@ -13,6 +13,10 @@ std::string embedding_quoted(const std::string& name) {
   return fmt::format("embedding table '{}'", cmdline::escaped(name));
 }
 
+std::string model_quoted(const std::string& name) {
+  return fmt::format("model '{}'", cmdline::escaped(name));
+}
+
 Outcome<EmbeddingPlace> open_embeddings(const Environment& environment,
                                         const std::optional<std::string>& at) {
   auto address = required_address(environment, at);

@@ -26,6 +26,8 @@ struct EmbeddingPlace {
                                                       const std::optional<std::string>& at);
 /// "embedding table 'items'".
 [[nodiscard]] std::string embedding_quoted(const std::string& name);
+/// "model 'ads'".
+[[nodiscard]] std::string model_quoted(const std::string& name);
 /// What could not be done with a table of this name, and why.
 [[nodiscard]] std::unexpected<Failure> fail_on_embedding(const EmbeddingPlace& place,
                                                          const std::string& what,
@@ -34,5 +36,7 @@ struct EmbeddingPlace {
 
 /// espalier embedding build.
 void add_embedding_build(CLI::App& parent, Environment& environment, Action& chosen);
+/// espalier embedding model, infer.
+void add_embedding_models(CLI::App& parent, Environment& environment, Action& chosen);
 
 }  // namespace espalier::tools

@@ -31,6 +31,7 @@ TEST(ObjectFormat, NumbersOfKindsAndCalls) {
   EXPECT_EQ(static_cast<int>(ObjectKind::hash), 4);
   EXPECT_EQ(static_cast<int>(ObjectKind::region), 5);
   EXPECT_EQ(static_cast<int>(ObjectKind::embedding), 6);
+  EXPECT_EQ(static_cast<int>(ObjectKind::model), 7);
   EXPECT_EQ(static_cast<int>(OffloadId::object_drop), 19);
   EXPECT_EQ(static_cast<int>(OffloadId::object_list), 20);
   EXPECT_EQ(static_cast<int>(OffloadId::object_samples), 61);

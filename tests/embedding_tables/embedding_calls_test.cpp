@@ -150,6 +150,8 @@ TEST_P(EmbeddingsOverEachWay, KeepSumsOfGroups) {
   EXPECT_EQ(words(table.reduce(Reduction::sum, {renumbered, offsets})),
             "id 2147483649 at place 0 is not below the table's 10 rows")
       << "without the grouping";
+  EXPECT_EQ(table.reduce(Reduction::sum, {renumbered, offsets, {}, *grouping + 2}).error().error,
+            (Error{Code::outdated, 0, *grouping}));
   EXPECT_EQ(words(table.reduce(Reduction::sum, {renumbered, offsets, {}, *grouping + 2})),
             "ids are numbered by grouping " + std::to_string(*grouping + 2) +
                 ", and the table has grouping " + std::to_string(*grouping));
@@ -237,6 +239,74 @@ TEST_P(EmbeddingsOverEachWay, TakeLongRequestsInParts) {
   EXPECT_EQ(*found, wanted);
 }
 
+// As if each were asked alone, whatever their types, dimensions and groups.
+TEST_P(EmbeddingsOverEachWay, ReduceBagsOfSeveralTables) {
+  const std::uint64_t seed = seed_from_environment(4712);
+  SCOPED_TRACE(seed_text(seed));
+  base::Random random(seed);
+  std::vector<EmbeddingTable> tables;
+  std::vector<std::vector<std::uint32_t>> ids(7);
+  std::vector<std::vector<std::uint32_t>> offsets(7);
+  std::vector<std::vector<float>> vectors;
+  std::vector<TableBags> asked;
+  for (std::uint32_t t = 0; t < 7; ++t) {
+    const std::uint32_t dimension = 8 * (1 + t % 3);
+    tables.push_back(make("t" + std::to_string(t), {dimension, EmbeddingType(1 + t % 4)}));
+    for (int row = 0; row < 50; ++row) {
+      ASSERT_TRUE(tables.back().append(rows_of(static_cast<float>(random.below(9)), dimension)));
+    }
+    // One has so many bags that they go in requests of their own, and one has none.
+    const std::uint32_t bags = t == 3 ? 4000 : t == 5 ? 0 : 20;
+    for (std::uint32_t bag = 0; bag < bags; ++bag) {
+      offsets[t].push_back(static_cast<std::uint32_t>(ids[t].size()));
+      for (std::uint64_t i = random.below(80); i != 0; --i) {
+        ids[t].push_back(static_cast<std::uint32_t>(random.below(50)));
+      }
+    }
+    vectors.push_back(rows_of(0.5, dimension));
+  }
+  const std::uint8_t sizes[] = {2};
+  const std::uint32_t grouped[] = {3, 4};
+  ASSERT_TRUE(tables[2].group({sizes, grouped}));
+  for (const Reduction reduction : {Reduction::sum, Reduction::max, Reduction::inner_product}) {
+    const bool product = reduction == Reduction::inner_product;
+    std::vector<float> wanted;
+    asked.clear();
+    for (std::uint32_t t = 0; t < 7; ++t) {
+      const std::span<const float> vector = product ? vectors[t] : std::span<const float>{};
+      asked.push_back({tables[t], {ids[t], offsets[t]}, vector});
+      const auto alone = tables[t].reduce(reduction, {ids[t], offsets[t]}, vector);
+      ASSERT_TRUE(alone) << message(alone.error());
+      wanted.insert(wanted.end(), alone->begin(), alone->end());
+    }
+    const auto found = EmbeddingTable::reduce_tables(reduction, asked);
+    ASSERT_TRUE(found) << message(found.error());
+    EXPECT_EQ(*found, wanted);
+  }
+  EXPECT_EQ(EmbeddingTable::reduce_tables(Reduction::sum, {}).value(), std::vector<float>{});
+  const auto refused = [&] {
+    const auto found = EmbeddingTable::reduce_tables(Reduction::inner_product, asked);
+    EXPECT_FALSE(found);
+    return found ? TableError{} : found.error();
+  };
+  ids[6].back() = 50;
+  EXPECT_EQ(refused().error, (Error{Code::invalid_argument, 0, 50}));
+  EXPECT_EQ(refused().words, "t6: id 50 at place " + std::to_string(ids[6].size() - 1) +
+                                 " is not below the table's 50 rows");
+  ids[6].back() = 0;
+  offsets[1][0] = 1;
+  EXPECT_EQ(refused().words, "t1: the first offset is not 0");
+  offsets[1][0] = 0;
+  asked[4].vector = {};
+  EXPECT_EQ(refused().words, "t4: the vector has not as many values as a row");
+  asked[4].vector = vectors[4];
+  asked[2].bags.grouping = 1;
+  EXPECT_EQ(refused().error.code, Code::outdated);
+  asked[2].bags.grouping = 0;
+  ASSERT_TRUE(store_->drop_embedding_table("t6"));
+  EXPECT_EQ(refused().error.code, Code::not_found);
+}
+
 TEST_P(EmbeddingsOverEachWay, RowsAreWholeWhileTheyAreReplaced) {
   EmbeddingTable table = make("t", {64, EmbeddingType::fp32});
   ASSERT_TRUE(table.append(rows_of(0, 64, 4)));
@@ -297,6 +367,32 @@ TEST_P(EmbeddingsOfANode, HostileRequestsAreRefused) {
   EXPECT_EQ(code(embedding_calls::Group{id, {1, 1}, std::string(4, '\0'), "\1"}),
             Code::invalid_argument);
   EXPECT_EQ(code(embedding_calls::Renumber{id, "abcde"}), Code::invalid_argument);
+  const auto of_tables = [&](embedding::TablesShape shape, std::vector<embedding::TableShape> of,
+                             std::string_view data) {
+    embedding_calls::ReduceTables asked;
+    asked.first = id;
+    asked.shape = shape;
+    std::string tables;
+    for (const embedding::TableShape& one : of) tables += base::bytes_of(one);
+    asked.tables = tables;
+    asked.data = data;
+    return code(asked);
+  };
+  const std::string_view word("\0\0\0\0\0\0\0\0", 8);
+  const embedding::TableShape good{0, 0, 1, 1, 0, 0};
+  EXPECT_EQ(of_tables({1, {}, 0}, {}, ""), Code::invalid_argument);
+  EXPECT_EQ(of_tables({1, {}, 2}, {good}, word), Code::invalid_argument);
+  EXPECT_EQ(of_tables({1, {0, 1, 0}, 1}, {good}, word), Code::invalid_argument);
+  EXPECT_EQ(of_tables({9, {}, 1}, {good}, word), Code::invalid_argument);
+  EXPECT_EQ(of_tables({1, {}, 1}, {{id, 0, 1, 1, 0, 0}}, word), Code::invalid_argument);
+  EXPECT_EQ(of_tables({1, {}, 1}, {good}, word.substr(0, 7)), Code::invalid_argument);
+  EXPECT_EQ(of_tables({1, {}, 1}, {good}, word.substr(0, 4)), Code::invalid_argument);
+  EXPECT_EQ(of_tables({1, {}, 1}, {{0, 0, 1, 0, 0, 0}}, word), Code::invalid_argument);
+  EXPECT_EQ(of_tables({1, {}, 1}, {{0, ~0u, ~0u, ~0u, ~0u, 0}}, word), Code::invalid_argument);
+  EXPECT_EQ(of_tables({1, {}, 2}, {good, {id + 77, 0, 0, 0, 0, 0}}, word), Code::not_found);
+  EXPECT_EQ(of_tables({1, {}, 2}, {good, {id, 0, 100'000, 0, 0, 0}}, std::string(400'008, '\0')),
+            Code::invalid_argument)
+      << "more than an answer has";
   const std::string ones(std::size_t{4} * 100'000, '\1');  // no offsets, but nobody looks at them
   embedding_calls::Reduce many;
   many.table = id;

@@ -12,9 +12,11 @@
 #include "client/store_impl.hpp"
 #include "espalier/embedding_table.hpp"
 #include "espalier/hash_map.hpp"
+#include "espalier/ranking_model.hpp"
 #include "espalier/region.hpp"
 #include "espalier/sequencer.hpp"
 #include "espalier/table.hpp"
+#include "kinds/embedding/testing/ranking_files.hpp"
 
 namespace espalier::test {
 
@@ -41,6 +43,11 @@ void RoleFixture::make(const std::string& prefix) {
   ASSERT_TRUE(store.create_region(prefix + "r", 64));
   auto rows = store.create_embedding_table(prefix + "e", {.dimension = 8});
   ASSERT_TRUE(rows && rows->append(std::vector<float>(8)));
+  embedding::RankingParts model;
+  model.tables = {prefix + "e", prefix + "e"};
+  base::Random random(1);
+  model.draw(random);
+  ASSERT_TRUE(store.create_ranking_model(prefix + "g", model.file()));
   ASSERT_TRUE(store.create_table(prefix + "t", *Schema::parse("id i64 not null")));
 }
 
@@ -61,13 +68,13 @@ void RoleFixture::restore(const std::string& prefix) {
 roles::Objects RoleFixture::objects(const std::string& prefix) const {
   roles::Objects found{prefix, {}};
   const Store store = admin();
-  for (const auto& [on, kind, name] :
-       {std::tuple{roles::On::map, ObjectKind::map, "m"},
-        std::tuple{roles::On::table, ObjectKind::table, "t"},
-        std::tuple{roles::On::sequencer, ObjectKind::sequencer, "s"},
-        std::tuple{roles::On::hash, ObjectKind::hash, "h"},
-        std::tuple{roles::On::region, ObjectKind::region, "r"},
-        std::tuple{roles::On::embedding, ObjectKind::embedding, "e"}}) {
+  for (const auto& [on, kind, name] : {std::tuple{roles::On::map, ObjectKind::map, "m"},
+                                       std::tuple{roles::On::table, ObjectKind::table, "t"},
+                                       std::tuple{roles::On::sequencer, ObjectKind::sequencer, "s"},
+                                       std::tuple{roles::On::hash, ObjectKind::hash, "h"},
+                                       std::tuple{roles::On::region, ObjectKind::region, "r"},
+                                       std::tuple{roles::On::embedding, ObjectKind::embedding, "e"},
+                                       std::tuple{roles::On::model, ObjectKind::model, "g"}}) {
     const auto all = channel::list(*client::StoreImpl::of(store).channel(), kind);
     for (const channel::ListedObject& object : all.value()) {
       if (object.name == prefix + name) found.numbers[on] = object.id;

@@ -35,7 +35,7 @@ class RoleFixture : public NodeFixture {
   /// The node itself, by its own user.
   [[nodiscard]] Store admin() const { return *Store::connect("unix:" + socket()); }
 
-  /// A map "m", a sequencer "s", a hash map "h", a region "r", an embedding table "e" and a table
+  /// A map "m", a sequencer "s", a hash map "h", a region "r", an embedding table "e", a model "g" and a table
   /// "t", with this in front.
   void make(const std::string& prefix);
   /// What is to be there when a client begins, of what those before it made or dropped.

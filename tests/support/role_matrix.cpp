@@ -16,6 +16,7 @@
 #include "channel/rings/thread_rings.hpp"
 #include "espalier/map.hpp"
 #include "kinds/embedding/format.hpp"
+#include "kinds/embedding/model/model_format.hpp"
 #include "kinds/hash/format.hpp"
 #include "kinds/map/format/shard.hpp"
 #include "kinds/map/map_forms.hpp"
@@ -118,6 +119,9 @@ std::vector<Row> embedding_rows() {
   const std::string bag =
       std::string(base::bytes_of(embedding::ReduceShape{1, {}, 0, 1, 1, 0, 0})) +
       std::string(8, '\0');
+  const std::string one_table =
+      std::string(base::bytes_of(embedding::TablesShape{1, {}, 1})) +
+      std::string(base::bytes_of(embedding::TableShape{0, 0, 1, 1, 0, 0})) + std::string(8, '\0');
   return {
       {OffloadId::embedding_create, admin, Names::by_name, done, On::nothing, "made_e", shape},
       {OffloadId::embedding_open, read, Names::by_name, done, On::nothing, "e"},
@@ -125,9 +129,22 @@ std::vector<Row> embedding_rows() {
       {OffloadId::embedding_append, write, Names::by_id, done, On::embedding, "", row},
       {OffloadId::embedding_replace, write, Names::by_id, done, On::embedding, "", number(0) + row},
       {OffloadId::embedding_reduce, read, Names::by_id, done, On::embedding, "", bag},
+      {OffloadId::embedding_reduce_tables, read, Names::by_id, done, On::embedding, "", one_table},
       {OffloadId::embedding_group, admin, Names::by_id, done, On::embedding, "", number(0)},
       {OffloadId::embedding_renumber, read, Names::by_id, done, On::embedding, "",
        std::string(4, '\0')},
+  };
+}
+
+std::vector<Row> model_rows() {
+  using enum Right;
+  using enum Then;
+  const std::string query =
+      std::string(base::bytes_of(embedding::InferShape{0, 1})) + "1 1 1 1 1 | 0 | 0\n";
+  return {
+      {OffloadId::model_create, admin, Names::by_name, other, On::nothing, "made_g", "no model"},
+      {OffloadId::model_open, read, Names::by_name, done, On::nothing, "g"},
+      {OffloadId::model_infer, read, Names::by_id, done, On::model, "", query},
   };
 }
 
@@ -208,6 +225,7 @@ const std::vector<Row>& rows() {
     std::ranges::move(hash_rows(), std::back_inserter(made));
     std::ranges::move(region_rows(), std::back_inserter(made));
     std::ranges::move(embedding_rows(), std::back_inserter(made));
+    std::ranges::move(model_rows(), std::back_inserter(made));
     return made;
   }();
   return all;

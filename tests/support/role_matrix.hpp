@@ -38,7 +38,7 @@ enum class Says : std::uint8_t {
   version,  // the version of its header, in 8 bytes, if it was done
   payload,  // the first 8 bytes of its payload
 };
-enum class On : std::uint8_t { nothing, map, table, sequencer, hash, region, embedding };
+enum class On : std::uint8_t { nothing, map, table, sequencer, hash, region, embedding, model };
 
 struct Row {
   OffloadId id;

@@ -13,6 +13,7 @@
 #include "catalog/calls.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
 #include "kinds/embedding/calls.hpp"
+#include "kinds/embedding/model/model_calls.hpp"
 #include "kinds/hash/calls.hpp"
 #include "kinds/map/calls.hpp"
 #include "kinds/map/item_calls.hpp"
@@ -30,7 +31,8 @@ using base::want;
 /// Of everything that can be asked for.
 constexpr auto kCalls = session_calls::All() + object_calls::All() + map_calls::All() +
                         map_calls::AllOnItems() + table_calls::All() + sequencer_calls::All() +
-                        hash_calls::All() + region_calls::All() + embedding_calls::All();
+                        hash_calls::All() + region_calls::All() + embedding_calls::All() +
+                        model_calls::All();
 
 std::string bytes_from(base::FuzzInput& input, std::size_t count) {
   std::string taken(count, '\0');

@@ -210,6 +210,42 @@ struct Reduce {
   }
 };
 
+/// Of several tables: likewise. The header names the first one.
+struct ReduceTables {
+  static constexpr wire::CallRow kCall{
+      .id = wire::OffloadId::embedding_reduce_tables,
+      .name = "embedding_reduce_tables",
+      .summary =
+          "reduces bags of rows of several tables; answers floats as embedding_reduce, those "
+          "of one table behind the other",
+      .right = wire::Right::read,
+      .object = wire::Names::by_id,
+      .at_device = wire::AtDevice::relayed};
+  using Reply = Reduced;
+
+  std::uint32_t first = 0;
+  embedding::TablesShape shape{};
+  std::string_view tables;
+  std::string_view data;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.object(self.first, "the first embedding table's id");
+    message.fixed(self.shape, "TablesShape");
+    message.sized(self.tables, std::size_t{self.shape.tables} * sizeof(embedding::TableShape),
+                  "a TableShape for each");
+    message.rest(self.data, "of each: the vector, offsets, ids, weights");
+  }
+  [[nodiscard]] std::optional<wire::Fault> fault() const {
+    for (const std::uint8_t byte : shape.reserved) {
+      if (byte != 0) return wire::Fault{byte};
+    }
+    if (shape.tables == 0 || shape.tables > embedding::kTablesMax) {
+      return wire::Fault{shape.tables, "a request is of 1 to 1024 tables"};
+    }
+    return std::nullopt;
+  }
+};
+
 /// Read by each side for itself, as it takes many steps at a node.
 struct Group {
   static constexpr wire::CallRow kCall{
@@ -255,6 +291,7 @@ struct Renumber {
   }
 };
 
-using All = wire::CallList<Create, Open, Info, Append, Replace, Reduce, Group, Renumber>;
+using All =
+    wire::CallList<Create, Open, Info, Append, Replace, Reduce, ReduceTables, Group, Renumber>;
 
 }  // namespace espalier::embedding_calls

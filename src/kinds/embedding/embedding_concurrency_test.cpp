@@ -86,7 +86,8 @@ TEST(EmbeddingConcurrency, SumsOfGroupsAreNeverOld) {
     });
     std::jthread grouper([&] {
       for (int i = 0; !over; ++i) {
-        EXPECT_TRUE(table->group(i % 3 == 2 ? RowGroups{} : (i % 3 == 0 ? groups : others).get()));
+        EXPECT_TRUE(
+            group_rows(*table, i % 3 == 2 ? RowGroups{} : (i % 3 == 0 ? groups : others).get()));
       }
     });
     OwnWork work{{0, 1, 2, 3, 4, 5, 6, 7}, {0}, {}, {}, Reduction::sum};

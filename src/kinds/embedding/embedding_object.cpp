@@ -22,6 +22,7 @@ Result<std::shared_ptr<EmbeddingTable>> make_embedding_table(const catalog::Cata
   auto made = EmbeddingTable::create(pool, id, std::move(name), options_of(shape));
   if (!made) return std::unexpected(made.error());
   tree::StoreCore* const core = catalog.store();
+  if (core != nullptr) (*made)->give_back_through(&core->dropped);
   const auto let_go = [core](EmbeddingTable* table) {
     std::unique_ptr<EmbeddingTable> last(table);
     if (core == nullptr || !last->dropped()) return;
@@ -68,6 +69,11 @@ EmbeddingNumbers EmbeddingTable::all_numbers() const {
     all.grouped_rows = groups->numbering().members();
     all.group_bytes = groups->memory_bytes();
   }
+  all.grouping_groups = grouping_groups_.load(std::memory_order_relaxed);
+  all.grouping_computed = grouping_computed_.load(std::memory_order_relaxed);
+  // Those of a grouping that has just come to its end are told once.
+  const std::uint64_t bytes = grouping_bytes_.load(std::memory_order_relaxed);
+  if (all.grouping_computed < all.grouping_groups) all.group_bytes += bytes;
   all.memory_bytes = kHeaderBytes + list + all.pages * kPageBytes + all.group_bytes;
   all.reductions = reductions_.load(std::memory_order_relaxed);
   all.rows_gathered = rows_gathered_.load(std::memory_order_relaxed);
@@ -94,6 +100,10 @@ void EmbeddingTable::add_samples(catalog::SampleList& to) const {
   to.gauge({"grouped_rows", "", "Rows that have a group."}, all.grouped_rows);
   to.gauge({"group_bytes", "bytes", "Memory of sums of groups, and of their rows' numbers."},
            all.group_bytes);
+  to.gauge({"grouping_groups", "", "Groups of a grouping that is being made."},
+           all.grouping_groups);
+  to.gauge({"grouping_computed", "", "Of these, groups whose sums are there."},
+           all.grouping_computed);
   to.counter({"reductions", "", "Bags that were reduced."}, all.reductions);
   to.counter({"gathered_rows", "", "Rows that were read for them."}, all.rows_gathered);
   to.counter({"gathered_sums", "", "Of the rows that were read, sums of groups."},

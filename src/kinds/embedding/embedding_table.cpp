@@ -130,7 +130,8 @@ EmbeddingTable::~EmbeddingTable() {
 }
 
 bool EmbeddingTable::free_some(std::uint32_t steps) {
-  if (memo_ != nullptr && !memo_->free_some(steps, freed_bytes_)) return false;
+  ESPALIER_DEBUG_ASSERT(pending_ == nullptr);
+  if (memo_ != nullptr && !memo_->give_back(steps)) return false;
   const std::byte* const list = list_.load(std::memory_order_relaxed);
   for (; freed_pages_ < pages(); ++freed_pages_, --steps) {
     if (steps == 0) return false;
@@ -143,6 +144,10 @@ bool EmbeddingTable::free_some(std::uint32_t steps) {
     freed_bytes_ += kPageBytes;
   }
   return true;
+}
+
+std::uint64_t EmbeddingTable::freed_bytes() const {
+  return freed_bytes_ + (memo_ == nullptr ? 0 : memo_->freed_bytes());
 }
 
 Result<std::uint64_t> EmbeddingTable::append(std::span<const std::byte> rows) {
@@ -269,11 +274,9 @@ Result<void> EmbeddingTable::replace(std::uint64_t row, std::span<const std::byt
   if (dropped()) return fail(Code::not_found, id_);
   if (row >= rows()) return fail(Code::invalid_argument, static_cast<std::uint32_t>(row));
   if (!planted(Bug::record_after_publish)) room->hand_over();
-  const std::uint32_t place =
-      memo_ == nullptr ? kNoPlace : memo_->place_of(static_cast<std::uint32_t>(row));
-  if (place != kNoPlace) memo_->unmemoise(group_of_place(place));
+  unmemoise(static_cast<std::uint32_t>(row));
   store_row(row, bytes);
-  if (place != kNoPlace) memo_->memoise(rows_at_rest(), group_of_place(place));
+  memoise(static_cast<std::uint32_t>(row));
   room->hand_over();
   rows_replaced_.fetch_add(1, std::memory_order_relaxed);
   return {};

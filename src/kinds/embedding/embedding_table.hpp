@@ -17,7 +17,8 @@
 // 5. The page list moves under both locks. What a reader has of the old one is right but for the
 //    sequences, so whoever believes these asks which list it is once more.
 // 6. Before a row of a group is replaced the sums of its group may no longer be read, and only when
-//    they were computed again may they be (memo.hpp).
+//    they were computed again may they be (memo.hpp). That holds for groups that are being made,
+//    too.
 // 7. Records are handed over under the lock that orders them: that of appends before rows are
 //    counted, that of replacements before a sequence is even again.
 //
@@ -43,9 +44,15 @@
 #include "memory/buffer_pool.hpp"
 #include "store/stored_object.hpp"
 
+namespace espalier::store {
+class DroppedObjects;
+}
+
 namespace espalier::embedding {
 
+class Grouping;
 class Memo;
+class MemoNumbering;
 struct RowsAtRest;
 
 /// What one reduction adds to the numbers of its table.
@@ -91,19 +98,11 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
   /// bytes), those of the table's sink.
   Result<void> replace(std::uint64_t row, std::span<const std::byte> bytes);
 
-  /// Keeps the sums of these groups from now on, and of no others; without groups none. Sums are
-  /// there once compute_groups() has them; until then readers use rows. Returns the number of the
-  /// grouping, 0 where there are no groups. Appended rows have no group.
-  /// Cost: memory for sums and numbering, and a look at each row's number.
-  /// Errors: not_found (it was dropped), out_of_memory; the groups are as they were.
-  /// Requires: no fault_of_groups() with rows().
-  Result<std::uint32_t> begin_grouping(const RowGroups& groups);
-  /// Computes some more sums of this grouping, for which replacements wait; returns whether there
-  /// are others to do. Cost: 128 KiB of sums, or those of one group: some 100 us.
-  bool compute_groups(std::uint32_t grouping);
-  /// Both, to the end.
-  Result<std::uint32_t> group(const RowGroups& groups);
+  /// Sums of groups that it has no more wait there until no reader elsewhere can be reading them,
+  /// and go back in steps if others do that; null: they go back with their last reader.
+  void give_back_through(store::DroppedObjects* waiting) { waiting_ = waiting; }
   /// The sums that may be read now, of which each page says itself when; null: there are no groups.
+  /// grouping.hpp makes groups. Appended rows have none.
   [[nodiscard]] std::shared_ptr<const Memo> memo() const;
 
   /// Rows that may be read by who holds the table.
@@ -136,7 +135,7 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
   void repack_spares() override {}
   /// A page a step.
   bool free_some(std::uint32_t steps) override;
-  [[nodiscard]] std::uint64_t freed_bytes() const override { return freed_bytes_; }
+  [[nodiscard]] std::uint64_t freed_bytes() const override;
   /// EmbeddingShape.
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] catalog::ObjectNumbers numbers() const override;
@@ -146,6 +145,7 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
   [[nodiscard]] std::uint64_t header_offset() const { return header_offset_; }
 
  private:
+  friend class Grouping;
   struct Need;
   struct Growth;
   EmbeddingTable(memory::BufferPool& pool, std::uint32_t id, std::string name,
@@ -165,8 +165,25 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
   void store_row(std::uint64_t row, std::span<const std::byte> bytes);
   /// Requires: replacements are kept out, or come from this thread.
   [[nodiscard]] RowsAtRest rows_at_rest() const;
-  void exchange_memo(std::shared_ptr<Memo> memo);
+
+  // Of the grouping that is being made (grouping.hpp), which calls these.
+  bool begin_grouping();  // false: there is one
+  void end_grouping();
+  [[nodiscard]] std::shared_ptr<Memo> new_memo(std::uint64_t rows, const MemoNumbering& numbering);
+  [[nodiscard]] std::uint64_t free_bytes() const;
+  void count_grouping(std::uint64_t bytes);
+  Result<void> begin_sums(std::shared_ptr<Memo> memo);
+  /// Replacements wait meanwhile; returns whether there are others to do, else readers have them.
+  Result<bool> compute_sums();
+  Result<void> leave_groups();
+  [[nodiscard]] std::shared_ptr<Memo> exchange_memo(std::shared_ptr<Memo> memo);
   void let_replacements_go_on() const;
+
+  // Of a row that is replaced: before, and when it is there.
+  template <class Do>
+  void for_groups_of(std::uint32_t row, const Do& act) const;
+  void unmemoise(std::uint32_t row) const;
+  void memoise(std::uint32_t row) const;
 
   memory::BufferPool& pool_;
   const std::uint32_t id_;
@@ -188,9 +205,15 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
   // The number of the last grouping that was begun. The first is a random one, so that ids which
   // were numbered for another table, or before a restart, are not taken for those of this one.
   std::atomic<std::uint32_t> groupings_;
+  store::DroppedObjects* waiting_ = nullptr;
   mutable std::mutex memo_mutex_;  // the last one; guards that memo_ changes, under the lock of
   std::shared_ptr<Memo> memo_;     // replacements, too
   std::atomic<bool> has_groups_{false};
+  std::shared_ptr<Memo> pending_;      // whose sums are being computed; under that lock
+  std::atomic<bool> grouping_{false};  // one is being made: so many groups, and of these so many
+  std::atomic<std::uint64_t> grouping_groups_{0};  // whose sums are there
+  std::atomic<std::uint64_t> grouping_computed_{0};
+  std::atomic<std::uint64_t> grouping_bytes_{0};
 
   std::uint64_t freed_pages_ = 0;  // by who frees it
   std::uint64_t freed_bytes_ = 0;

@@ -56,16 +56,6 @@ TableResult<Replaced> execute(EmbeddingTable& of, const Replace& asked) {
   return std::unexpected(TableError(done.error(), words));
 }
 
-// Rows are only ever added: groups of those that there are now stay groups of the table.
-TableResult<Grouped> begin_grouping(EmbeddingTable& of, const RowGroups& groups) {
-  if (auto fault = embedding::fault_of_groups(groups, of.rows())) {
-    return std::unexpected(TableError(Error{Code::invalid_argument, 0, 0}, *std::move(fault)));
-  }
-  const auto grouping = of.begin_grouping(groups);
-  if (!grouping) return std::unexpected(grouping.error());
-  return Grouped{*grouping};
-}
-
 TableResult<std::uint32_t> renumber(const EmbeddingTable& of, std::span<std::uint32_t> ids,
                                     bool whole) {
   if (of.dropped()) return std::unexpected(Error{Code::not_found, 0, of.id()});
@@ -81,6 +71,12 @@ TableResult<std::uint32_t> renumber(const EmbeddingTable& of, std::span<std::uin
       return std::unexpected(
           TableError(Error{Code::invalid_argument, 0, id},
                      embedding::describe({id, static_cast<std::uint32_t>(i), rows})));
+    }
+    if (memo != nullptr && id >= embedding::kPlaceBit) {
+      return std::unexpected(TableError(
+          Error{Code::invalid_argument, 0, id},
+          "id " + std::to_string(id) + " at place " + std::to_string(i) +
+              " is not below 2^31: a table with groups has no renumbered ids for such rows"));
     }
     const std::uint32_t place = memo == nullptr ? embedding::kNoPlace : memo->place_of(id);
     if (place != embedding::kNoPlace) ids[i] = place | embedding::kPlaceBit;

@@ -28,10 +28,9 @@ Result<Numbers> execute(embedding::EmbeddingTable& of, const Info& asked);
 TableResult<Appended> execute(embedding::EmbeddingTable& of, const Append& asked);
 TableResult<Replaced> execute(embedding::EmbeddingTable& of, const Replace& asked);
 
-/// Errors: invalid_argument (they are no groups of this table), and those of begin_grouping().
-TableResult<Grouped> begin_grouping(embedding::EmbeddingTable& of, const RowGroups& groups);
 /// Numbers ids as the table's groups do; returns which grouping that is, 0 where there is none and
-/// ids stay. Errors: not_found (it was dropped), invalid_argument (an id is no row's, or in part).
+/// ids stay. Errors: not_found (it was dropped), invalid_argument (an id is no row's, or in part;
+/// or its number is 2^31 or more, which renumbered ids have, and the table has groups).
 TableResult<std::uint32_t> renumber(const embedding::EmbeddingTable& of,
                                     std::span<std::uint32_t> ids, bool whole = true);
 

@@ -159,6 +159,34 @@ static_assert(offsetof(ReduceShape, bags) == 8 && offsetof(ReduceShape, ids) == 
 static_assert(offsetof(ReduceShape, weights) == 16 && offsetof(ReduceShape, grouping) == 20);
 static_assert(std::has_unique_object_representations_v<ReduceShape>);
 
+/// What is asked of several tables, in front of a TableShape for each; then, of one table behind the
+/// other, its vector, offsets, ids and weights, 4 bytes each.
+struct TablesShape {
+  std::uint8_t reduction;  // Reduction
+  std::uint8_t reserved[3];
+  std::uint32_t tables;
+};
+static_assert(sizeof(TablesShape) == 8 && offsetof(TablesShape, tables) == 4);
+static_assert(std::has_unique_object_representations_v<TablesShape>);
+/// Of one of them; members as of ReduceShape.
+struct TableShape {
+  std::uint32_t table;  // its number; of the first one 0, for the header has it
+  std::uint32_t vector;
+  std::uint32_t bags;
+  std::uint32_t ids;
+  std::uint32_t weights;
+  std::uint32_t grouping;
+
+  /// Behind the shapes.
+  [[nodiscard]] constexpr std::uint64_t bytes() const {
+    return 4 * (std::uint64_t{vector} + bags + ids + weights);
+  }
+};
+static_assert(sizeof(TableShape) == 24 && offsetof(TableShape, grouping) == 20);
+static_assert(std::has_unique_object_representations_v<TableShape>);
+/// No request names more.
+inline constexpr std::uint32_t kTablesMax = 1024;
+
 /// Groups of rows, in front of the ids of their rows, 4 bytes each, and their sizes, a byte each.
 struct GroupsShape {
   std::uint32_t groups;
@@ -183,11 +211,13 @@ struct EmbeddingNumbers {
   std::uint64_t rereads;  // steps that met a replacement, and were done again
   std::uint64_t groups;
   std::uint64_t grouped_rows;
-  std::uint64_t group_bytes;    // of the memory: sums of groups, and the numbering of their rows
-  std::uint64_t sums_gathered;  // of the rows that were gathered
-  std::uint64_t rows_saved;     // rows that were not read, for sums stood for them
+  std::uint64_t group_bytes;      // of the memory: sums of groups, and the numbering of their rows
+  std::uint64_t sums_gathered;    // of the rows that were gathered
+  std::uint64_t rows_saved;       // rows that were not read, for sums stood for them
+  std::uint64_t grouping_groups;  // of a grouping that is being made; 0: none is
+  std::uint64_t grouping_computed;  // of these, groups whose sums are there
 };
-static_assert(sizeof(EmbeddingNumbers) == 96);
+static_assert(sizeof(EmbeddingNumbers) == 112);
 static_assert(std::has_unique_object_representations_v<EmbeddingNumbers>);
 
 }  // namespace espalier::embedding

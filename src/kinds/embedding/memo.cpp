@@ -17,10 +17,14 @@ namespace {
 
 constexpr std::uint32_t kWordsPerPage = rows_per_page(sizeof(std::uint32_t));
 
+constexpr std::uint64_t pages_of_words(std::uint64_t words) {
+  return base::divide_up(words, std::uint64_t{kWordsPerPage});
+}
+
 }  // namespace
 
 Memo::Memo(memory::BufferPool& pool, std::uint32_t table_id, std::uint32_t dimension,
-           std::uint64_t rows, const RowGroups& groups, std::uint32_t number)
+           std::uint64_t rows, const MemoNumbering& numbering, std::uint32_t number)
     : pool_(pool),
       table_id_(table_id),
       dimension_(dimension),
@@ -28,53 +32,58 @@ Memo::Memo(memory::BufferPool& pool, std::uint32_t table_id, std::uint32_t dimen
       number_(number),
       sum_bytes_(row_bytes_of(EmbeddingType::fp32, dimension)),
       divider_(rows_per_page(sum_bytes_)),
-      numbering_(groups),
+      numbering_(numbering),
       base_rows_(std::size_t{dimension} * RowGroups::kRowsMax),
-      sum_(dimension) {}
-
-Result<std::shared_ptr<Memo>> Memo::create(memory::BufferPool& pool, std::uint32_t table_id,
-                                           std::uint32_t dimension, std::uint64_t rows,
-                                           const RowGroups& groups, std::uint32_t number) {
+      sum_(dimension) {
   ESPALIER_ASSERT(number != 0);
-  std::shared_ptr<Memo> memo(new Memo(pool, table_id, dimension, rows, groups, number));
-  if (auto opened = memo->open(groups); !opened) return std::unexpected(opened.error());
-  return memo;
-}
-
-Result<void> Memo::open(const RowGroups& groups) {
-  const auto words = [](std::uint64_t count) {
-    return base::divide_up(count, std::uint64_t{kWordsPerPage});
-  };
-  const std::uint64_t pages = base::divide_up(numbering_.sums(), std::uint64_t{divider_.rows()});
-  constexpr std::uint32_t kWord = sizeof(std::uint32_t);
-  if (auto taken = take_pages(words(rows_), kWord, places_); !taken) return taken;
-  if (auto taken = take_pages(words(numbering_.members()), kWord, members_); !taken) return taken;
-  if (auto taken = take_pages(pages, sum_bytes_, sums_); !taken) return taken;
-  sequences_ = std::make_unique<std::atomic<std::uint64_t>[]>(pages);
-  for (std::uint64_t page = 0; page < pages; ++page) sequences_[page] = 1;
-  number_rows(groups);
-  return {};
 }
 
 Memo::~Memo() {
   for (const std::uint64_t offset : buffers_) pool_.release(offset, kPageClass);
 }
 
-Result<void> Memo::take_pages(std::uint64_t count, std::uint32_t row_bytes, Words& pages) {
-  pages.reserve(count);
-  buffers_.reserve(buffers_.size() + count);  // so that none is lost on its way into it
-  for (std::uint64_t page = 0; page < count; ++page) {
-    const auto offset = pool_.allocate_or_reclaim(kPageClass);
-    if (!offset) return std::unexpected(offset.error());
-    buffers_.push_back(*offset);
-    pages.push_back(*offset);
-    std::byte* const buffer = pool_.at(*offset);
-    begin_buffer(buffer, sizeof(PageHeader), table_id_);
-    base::store_shared(buffer + offsetof(PageHeader, page), page);
-    base::store_shared(buffer + offsetof(PageHeader, first_row), page * rows_per_page(row_bytes));
-    base::store_shared(buffer + offsetof(PageHeader, row_bytes), row_bytes);
-    set_live(buffer);
+std::array<Memo::PageSet, 3> Memo::page_sets() {
+  constexpr std::uint32_t kWord = sizeof(std::uint32_t);
+  return {
+      {{places_, pages_of_words(rows_), kWord},
+       {members_, pages_of_words(numbering_.members()), kWord},
+       {sums_, base::divide_up(numbering_.sums(), std::uint64_t{divider_.rows()}), sum_bytes_}}};
+}
+
+std::uint64_t Memo::pages_wanted() const {
+  return pages_of_words(rows_) + pages_of_words(numbering_.members()) +
+         base::divide_up(numbering_.sums(), std::uint64_t{divider_.rows()});
+}
+
+Result<bool> Memo::take_pages(std::uint32_t some) {
+  if (sequences_ == nullptr) {
+    const std::uint64_t pages = page_sets().back().count;
+    buffers_.reserve(pages_wanted());  // so that none is lost on its way into it
+    sequences_ = std::make_unique<std::atomic<std::uint64_t>[]>(pages);
+    for (std::uint64_t page = 0; page < pages; ++page) sequences_[page] = 1;
   }
+  for (const PageSet& set : page_sets()) {
+    set.pages.reserve(set.count);
+    for (; set.pages.size() < set.count; --some) {
+      if (some == 0) return true;
+      if (const auto taken = take_page(set); !taken) return std::unexpected(taken.error());
+    }
+  }
+  return false;
+}
+
+Result<void> Memo::take_page(const PageSet& set) {
+  const auto offset = pool_.allocate_or_reclaim(kPageClass);
+  if (!offset) return std::unexpected(offset.error());
+  const std::uint64_t page = set.pages.size();
+  buffers_.push_back(*offset);
+  set.pages.push_back(*offset);
+  std::byte* const buffer = pool_.at(*offset);
+  begin_buffer(buffer, sizeof(PageHeader), table_id_);
+  base::store_shared(buffer + offsetof(PageHeader, page), page);
+  base::store_shared(buffer + offsetof(PageHeader, first_row), page * rows_per_page(set.row_bytes));
+  base::store_shared(buffer + offsetof(PageHeader, row_bytes), set.row_bytes);
+  set_live(buffer);
   return {};
 }
 
@@ -91,21 +100,23 @@ void Memo::store_word(const Words& pages, std::uint32_t index, std::uint32_t wor
   base::store_shared(const_cast<std::byte*>(word_at(pages, index)), word);
 }
 
-void Memo::number_rows(const RowGroups& groups) {
-  for (std::uint32_t row = 0; row < rows_; ++row) store_word(places_, row, kNoPlace);
-  std::array<std::uint32_t, RowGroups::kRowsMax + 1> next{};
-  for (std::uint32_t size = RowGroups::kRowsMin; size <= RowGroups::kRowsMax; ++size) {
-    next[size] = numbering_.first_of_size(size);
+bool Memo::empty_places() {
+  const std::uint64_t end = std::min(rows_, emptied_ + kWordsPerPage);
+  for (; emptied_ < end; ++emptied_) {
+    store_word(places_, static_cast<std::uint32_t>(emptied_), kNoPlace);
   }
-  std::size_t at = 0;
-  for (const std::uint8_t size : groups.sizes) {
-    const std::uint32_t number = next[size]++;
-    const std::uint32_t members = numbering_.group(number).members;
-    for (std::uint32_t i = 0; i < size; ++i, ++at) {
-      store_word(places_, groups.rows[at], place_in(number, i));
-      store_word(members_, members + i, groups.rows[at]);
-    }
+  return emptied_ < rows_;
+}
+
+std::optional<std::uint32_t> Memo::number_group(std::uint32_t group,
+                                                std::span<const std::uint32_t> rows) {
+  const std::uint32_t members = numbering_.group(group).members;
+  for (std::uint32_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] >= rows_ || place_of(rows[i]) != kNoPlace) return i;
+    store_word(places_, rows[i], place_in(group, i));
+    store_word(members_, members + i, rows[i]);
   }
+  return std::nullopt;
 }
 
 const std::byte* Memo::sum_at(std::uint64_t sum) const {
@@ -248,12 +259,12 @@ void Memo::add_faults(const RowsAtRest& rows, std::uint32_t number,
   }
 }
 
-bool Memo::free_some(std::uint32_t& steps, std::uint64_t& freed_bytes) {
+bool Memo::give_back(std::uint32_t& steps) {
   for (; !buffers_.empty(); --steps) {
     if (steps == 0) return false;
     pool_.release(buffers_.back(), kPageClass);
     buffers_.pop_back();
-    freed_bytes += kPageBytes;
+    freed_bytes_ += kPageBytes;
   }
   return true;
 }

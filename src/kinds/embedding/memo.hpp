@@ -6,11 +6,13 @@
 //   members    rows of all groups, one behind the other           4 bytes each
 //   sums       rows of fp32, in pages of 2 MiB, with a sequence for each page
 //
-// All of it lies in pages of the store's pool, and is counted as the table's memory.
+// All of it lies in pages of the store's pool, and is counted as the table's memory. A Grouping
+// (grouping.hpp) takes the pages and fills them, in pieces.
 //
 // Invariants
 // 1. The sequence of a page of sums is odd while its sums must not be read: until they are there,
 //    while a row of one of its groups is replaced, and for good once the table has other groups.
+//    A table has only memos whose sums are all there.
 //    It is another even number afterwards. So who finds it even before and after it has read a
 //    sum, and the same, has read the sum of rows that were in the table together.
 // 2. Sequences and sums change under the lock of replacements of the table alone.
@@ -19,10 +21,13 @@
 // Thread: reading any; what changes something one at a time, under that lock.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +35,7 @@
 #include "kinds/embedding/memo_numbering.hpp"
 #include "kinds/embedding/row_place.hpp"
 #include "memory/buffer_pool.hpp"
+#include "store/stored_object.hpp"
 
 namespace espalier::embedding {
 
@@ -41,24 +47,37 @@ struct RowsAtRest {
   std::uint32_t row_bytes;
 };
 
-class Memo {
+/// As an object of its store it is one that was dropped: then it gives its pages back in steps.
+class Memo final : public store::StoredObject {
  public:
-  /// Makes room for the sums of these groups; none of them may be read yet.
-  /// Cost: a look at each row's place, of the table's first `rows`.
-  /// Errors: out_of_memory. Requires: no fault_of_groups(); the pool outlives it.
-  static Result<std::shared_ptr<Memo>> create(memory::BufferPool& pool, std::uint32_t table_id,
-                                              std::uint32_t dimension, std::uint64_t rows,
-                                              const RowGroups& groups, std::uint32_t number);
+  /// Without any page yet. `rows`: of the table, those that may have groups.
+  /// Requires: `number` is not 0; the pool outlives it.
+  Memo(memory::BufferPool& pool, std::uint32_t table_id, std::uint32_t dimension,
+       std::uint64_t rows, const MemoNumbering& numbering, std::uint32_t number);
   /// Gives its memory back.
-  ~Memo();
-  Memo(const Memo&) = delete;
-  Memo& operator=(const Memo&) = delete;
+  ~Memo() override;
+
+  // --- as it is made, before anybody else has it -------------------------------------------------
+
+  /// Pages that it is to have.
+  [[nodiscard]] std::uint64_t pages_wanted() const;
+  /// Takes some more of its pages; returns whether there are others to take. Errors: out_of_memory.
+  Result<bool> take_pages(std::uint32_t some);
+  /// Writes down of the rows of some page of places that they have no group; returns whether there
+  /// are others to do. Cost: 2 MiB are written. Requires: it has its pages.
+  bool empty_places();
+  /// Numbers the rows of a group. Returns which of them no row is, or has a group already; nothing:
+  /// all are numbered. Cost: a line or two for each. Requires: all places were emptied.
+  [[nodiscard]] std::optional<std::uint32_t> number_group(std::uint32_t group,
+                                                          std::span<const std::uint32_t> rows);
+
+  // --- read by any thread ------------------------------------------------------------------------
 
   /// Which grouping of its table it is: never 0.
   [[nodiscard]] std::uint32_t number() const { return number_; }
   [[nodiscard]] const MemoNumbering& numbering() const { return numbering_; }
   [[nodiscard]] std::uint32_t sum_bytes() const { return sum_bytes_; }
-  [[nodiscard]] std::uint64_t memory_bytes() const { return buffers_.size() * kPageBytes; }
+  [[nodiscard]] std::uint64_t rows() const { return rows_; }
 
   /// The place of a row, or kNoPlace.
   [[nodiscard]] std::uint32_t place_of(std::uint32_t row) const {
@@ -88,6 +107,7 @@ class Memo {
 
   // --- under the lock of replacements -----------------------------------------------------------
 
+  [[nodiscard]] std::uint32_t groups_computed() const { return computed_; }
   [[nodiscard]] bool is_computed() const { return computed_ == numbering_.groups(); }
   /// Computes the sums of one group or some more; returns whether there are others to do. Those of
   /// a page may be read when all of them are there. Cost: `sums` sums, or those of one group.
@@ -102,8 +122,17 @@ class Memo {
 
   /// What is wrong with the numbering and the sums, in words. Cost: all sums once more.
   [[nodiscard]] std::vector<std::string> faults(const RowsAtRest& rows) const;
-  /// Gives back some pages, of a table that was dropped; returns whether all are.
-  bool free_some(std::uint32_t& steps, std::uint64_t& freed_bytes);
+
+  // --- once no thread reads it any more ----------------------------------------------------------
+
+  [[nodiscard]] bool is_dropped() const override { return true; }
+  [[nodiscard]] std::uint64_t memory_bytes() const override { return buffers_.size() * kPageBytes; }
+  void repack_spares() override {}
+  /// A page a step.
+  bool free_some(std::uint32_t steps) override { return give_back(steps); }
+  /// The same; takes the steps from those of a table.
+  bool give_back(std::uint32_t& steps);
+  [[nodiscard]] std::uint64_t freed_bytes() const override { return freed_bytes_; }
 
  private:
   using Words = std::vector<std::uint64_t>;  // offsets of pages
@@ -112,11 +141,14 @@ class Memo {
     std::uint32_t last;
   };
 
-  Memo(memory::BufferPool& pool, std::uint32_t table_id, std::uint32_t dimension,
-       std::uint64_t rows, const RowGroups& groups, std::uint32_t number);
-  Result<void> open(const RowGroups& groups);
-  Result<void> take_pages(std::uint64_t count, std::uint32_t row_bytes, Words& pages);
-  void number_rows(const RowGroups& groups);
+  /// Pages of one use, so many of them in all.
+  struct PageSet {
+    Words& pages;
+    std::uint64_t count;
+    std::uint32_t row_bytes;
+  };
+  [[nodiscard]] std::array<PageSet, 3> page_sets();
+  Result<void> take_page(const PageSet& set);
   [[nodiscard]] const std::byte* word_at(const Words& pages, std::uint32_t index) const;
   [[nodiscard]] std::uint32_t word_in(const Words& pages, std::uint32_t index) const;
   void store_word(const Words& pages, std::uint32_t index, std::uint32_t word);
@@ -139,7 +171,9 @@ class Memo {
   Words places_;
   Words members_;
   Words sums_;
-  Words buffers_;  // all of them
+  Words buffers_;              // all of them
+  std::uint64_t emptied_ = 0;  // rows of which is written down that they have no group
+  std::uint64_t freed_bytes_ = 0;
   std::unique_ptr<std::atomic<std::uint64_t>[]> sequences_;
   // Under the lock.
   std::uint32_t computed_ = 0;        // groups whose sums are there

@@ -18,6 +18,7 @@
 #include <bit>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "espalier/embedding_types.hpp"
@@ -53,11 +54,27 @@ struct NumberedGroup {
   return mask - 1 - static_cast<std::uint32_t>(std::bit_width(mask));
 }
 
+/// How many groups there are of each size, counted some at a time.
+class GroupSizes {
+ public:
+  /// Counts some more. Returns why these are no sizes of groups; nothing: they are.
+  [[nodiscard]] std::optional<std::string> add(std::span<const std::uint8_t> sizes);
+  /// Why groups of all these sizes cannot be numbered, which have so many ids; nothing: they can.
+  [[nodiscard]] std::optional<std::string> fault_with(std::size_t ids) const;
+  [[nodiscard]] std::uint32_t of(std::uint32_t rows) const {
+    return of_size_[rows - RowGroups::kRowsMin];
+  }
+
+ private:
+  std::array<std::uint32_t, RowGroups::kRowsMax - RowGroups::kRowsMin + 1> of_size_{};
+  std::size_t groups_ = 0;
+};
+
 class MemoNumbering {
  public:
   MemoNumbering() = default;
-  /// Requires: no fault_of_groups().
-  explicit MemoNumbering(const RowGroups& groups);
+  /// Requires: no fault_with() the ids of these groups.
+  explicit MemoNumbering(const GroupSizes& sizes);
 
   [[nodiscard]] std::uint32_t groups() const { return first_.back(); }
   [[nodiscard]] std::uint32_t members() const { return members_.back(); }
@@ -90,6 +107,12 @@ class MemoNumbering {
   std::array<std::uint32_t, kSizes + 1> members_{};
   std::array<std::uint64_t, kSizes + 1> sums_{};
 };
+
+/// Why no table of so many rows has groups, or none so many; nothing: it may.
+[[nodiscard]] std::optional<std::string> fault_of_counts(std::uint64_t rows, std::size_t groups);
+/// Why an id of the groups of a table of so many rows is wrong: no row has it, or another group.
+[[nodiscard]] std::string describe_wrong_member(std::uint32_t id, std::size_t place,
+                                                std::uint64_t rows);
 
 /// Why a table of so many rows cannot have these groups; nothing: it can.
 /// Cost: a look at each id, and a bit for each row of the table.

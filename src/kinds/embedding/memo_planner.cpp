@@ -2,11 +2,17 @@
 #include "kinds/embedding/memo_planner.hpp"
 
 #include <bit>
+#include <random>
 
 #include "base/assert.hpp"
 #include "kinds/embedding/planted_embedding_bugs.hpp"
 
 namespace espalier::embedding {
+
+std::uint32_t planner_multiplier() {
+  static const std::uint32_t drawn = std::random_device{}() | 1;
+  return drawn;
+}
 
 // All of them before the first is looked at again: their lines come together.
 std::optional<std::uint32_t> MemoPlanner::find_places(std::span<const std::uint32_t> ids) {
@@ -32,8 +38,9 @@ std::optional<std::uint32_t> MemoPlanner::find_places(std::span<const std::uint3
 void MemoPlanner::add_to_group(std::uint32_t place, std::uint32_t id) {
   const std::uint32_t number = group_of_place(place);
   const std::uint32_t bit = bit_of_place(place);
-  std::uint32_t slot = number * 0x9E3779B1u >> (32 - std::bit_width(kSlots - 1));
+  std::uint32_t slot = number * multiplier_ >> (32 - std::bit_width(kSlots - 1));
   for (;; slot = (slot + 1) % kSlots) {
+    ++probes_;
     const std::uint32_t at = slots_[slot];
     if (at >= group_count_ || groups_[at].slot != slot) break;
     if (groups_[at].number != number) continue;

@@ -6,6 +6,9 @@
 // before rows, in the order in which ids bring them. So what a bag comes to has other roundings
 // than by its rows alone, but is still the same for the same ids and groups.
 //
+// The groups of a piece are found again in a small table, by a multiplier that each process draws:
+// who does not know it cannot choose ids whose groups all meet in one place of it.
+//
 // Thread: one at a time.
 #pragma once
 
@@ -25,6 +28,9 @@ struct PlannedRow {
   std::uint32_t mask;  // 0: a row
 };
 
+/// An odd number, drawn once for this process.
+[[nodiscard]] std::uint32_t planner_multiplier();
+
 /// How the ids of bags are taken.
 struct MemoUse {
   bool sums = false;        // may be read: else each id reads its row
@@ -36,9 +42,10 @@ class MemoPlanner {
   /// At most so many ids are taken together.
   static constexpr std::uint32_t kPieceIds = 512;
 
-  /// `rows`: ids below are rows. Requires: the memo outlives it.
-  MemoPlanner(const Memo& memo, std::uint64_t rows, MemoUse use)
-      : memo_(memo), rows_(rows), use_(use) {}
+  /// `rows`: ids below are rows. Requires: the memo outlives it; the multiplier is odd.
+  MemoPlanner(const Memo& memo, std::uint64_t rows, MemoUse use,
+              std::uint32_t multiplier = planner_multiplier())
+      : memo_(memo), rows_(rows), use_(use), multiplier_(multiplier) {}
 
   /// Plans some ids of one bag. Returns the place of an id that names no row, if one does, and
   /// planned() is of no use then. Requires: at most kPieceIds. Cost: some cycles for each.
@@ -46,6 +53,8 @@ class MemoPlanner {
   [[nodiscard]] std::span<const PlannedRow> planned() const {
     return std::span(planned_).first(count_);
   }
+  /// Places of its table that were looked at, for all pieces together.
+  [[nodiscard]] std::uint64_t probes() const { return probes_; }
 
  private:
   static constexpr std::uint32_t kSlots = 2 * kPieceIds;  // a power of two
@@ -62,6 +71,7 @@ class MemoPlanner {
   const Memo& memo_;
   const std::uint64_t rows_;
   const MemoUse use_;
+  const std::uint32_t multiplier_;
   std::array<std::uint32_t, kPieceIds> places_;
   std::array<std::uint32_t, kPieceIds> rows_of_ids_;
   std::array<PlannedRow, kPieceIds> planned_;
@@ -72,6 +82,7 @@ class MemoPlanner {
   std::uint32_t group_count_ = 0;
   std::uint32_t alone_count_ = 0;
   std::uint32_t count_ = 0;
+  std::uint64_t probes_ = 0;
 };
 
 }  // namespace espalier::embedding

@@ -24,7 +24,11 @@ std::vector<const GatherKit*> kits_here() { return {&scalar_gather(), &gather_ki
 TEST(MemoNumbering, EachSumHasANumberOfItsOwn) {
   base::Random random(1);
   const OwnGroups groups = random_groups(500, random);
-  const MemoNumbering numbering(groups.get());
+  GroupSizes counted;
+  EXPECT_EQ(counted.add(std::span(groups.sizes).first(7)), std::nullopt);
+  EXPECT_EQ(counted.add(std::span(groups.sizes).subspan(7)), std::nullopt);
+  EXPECT_EQ(counted.fault_with(groups.rows.size()), std::nullopt);
+  const MemoNumbering numbering(counted);
   EXPECT_EQ(numbering.groups(), groups.sizes.size());
   EXPECT_EQ(numbering.members(), groups.rows.size());
   std::map<std::uint32_t, std::uint32_t> of_size;
@@ -89,7 +93,7 @@ TEST(EmbeddingGroups, AgreeWithRowsAloneWithinTheStatedError) {
       const auto rows = random_rows(*table, row_count, random);
       ASSERT_TRUE(table->append(rows));
       const OwnGroups groups = random_groups(row_count / 2, random);
-      ASSERT_TRUE(table->group(groups.get()));
+      ASSERT_TRUE(group_rows(*table, groups.get()));
       for (const Reduction reduction : kSumming) {
         const OwnWork work = grouped_work(reduction, groups, dimension, row_count, 12, random);
         for (const GatherKit* kit : kits_here()) {
@@ -114,7 +118,7 @@ TEST(EmbeddingGroups, OtherReductionsReadRows) {
   const auto rows = random_rows(*table, 300, random);
   ASSERT_TRUE(table->append(rows));
   const OwnGroups groups = random_groups(200, random);
-  ASSERT_TRUE(table->group(groups.get()));
+  ASSERT_TRUE(group_rows(*table, groups.get()));
   for (const Reduction reduction : kAllReductions) {
     const bool product = reduction == Reduction::inner_product;
     OwnWork work = grouped_work(reduction, groups, 16, 300, 20, random);
@@ -134,7 +138,7 @@ TEST(EmbeddingGroups, BagsOfAnyLengthAreTheirOwn) {
     const auto rows = random_rows(*table, 2000, random);
     ASSERT_TRUE(table->append(rows));
     const OwnGroups groups = random_groups(1500, random);
-    ASSERT_TRUE(table->group(groups.get()));
+    ASSERT_TRUE(group_rows(*table, groups.get()));
     OwnWork all;
     std::vector<float> alone;
     for (const std::uint64_t length : {0, 1, 2, 63, 64, 65, 511, 512, 513, 0, 3000, 1, 0}) {
@@ -156,59 +160,162 @@ TEST(EmbeddingGroups, BagsOfAnyLengthAreTheirOwn) {
   }
 }
 
-// Until sums are there, and once there are others, readers put them back into rows: bags of whole
-// groups, of which a step has many more rows then.
-TEST(EmbeddingGroups, SumsThatMustNotBeReadAreReadAsRows) {
-  base::Random random(15);
-  EmbeddingStore store;
-  for (const EmbeddingType type : {EmbeddingType::fp32, EmbeddingType::bf16}) {
-    const auto table = store.create({64, type});
-    const auto rows = random_rows(*table, 4000, random);
-    ASSERT_TRUE(table->append(rows));
-    OwnGroups groups;
-    OwnWork work;
-    for (std::uint32_t row = 0; row < 4000; row += 8) {
+/// Eight rows a group, and bags of whole groups.
+struct WholeGroups {
+  explicit WholeGroups(std::uint32_t rows) {
+    for (std::uint32_t row = 0; row < rows; row += 8) {
       std::vector<std::uint32_t> group(8);
       std::iota(group.begin(), group.end(), row);
       groups.add(group);
       if (row % 1600 == 0) work.offsets.push_back(static_cast<std::uint32_t>(work.ids.size()));
       work.ids.insert(work.ids.end(), group.begin(), group.end());
     }
-    const auto check = [&] {
-      const auto found = reduced(*table, work, scalar_gather());
-      EXPECT_TRUE(agree_within_error(type, 64, rows, work, found.value()));
-      std::vector<float> results(work.offsets.size() * 64);
-      const EmbeddingNumbers before = table->all_numbers();
-      EXPECT_TRUE(reduce(*table, work.get(), results));
-      EXPECT_EQ(results, *found);
+  }
+  OwnGroups groups;
+  OwnWork work;
+};
+
+/// Rows that sums stand for in the reduction of these bags, which is checked.
+std::uint64_t saved_rows(const EmbeddingTable& table, std::span<const std::byte> rows,
+                         const OwnWork& work) {
+  std::vector<float> results(work.offsets.size() * table.options().dimension);
+  const EmbeddingNumbers before = table.all_numbers();
+  EXPECT_TRUE(reduce(table, work.get(), results));
+  EXPECT_TRUE(
+      agree_within_error(table.options().type, table.options().dimension, rows, work, results));
+  const EmbeddingNumbers now = table.all_numbers();
+  EXPECT_EQ(now.rereads, before.rereads) << "nobody waits";
+  EXPECT_EQ(now.rows_gathered - before.rows_gathered + now.rows_saved - before.rows_saved,
+            work.ids.size());
+  return now.rows_saved - before.rows_saved;
+}
+
+// Groups are as they were until all sums of the new ones are there, and who has the old ones when
+// they go reads rows: of whole groups a step has many more rows then.
+TEST(EmbeddingGroups, ComeInPiecesAndAllAtOnce) {
+  base::Random random(15);
+  EmbeddingStore store(std::uint64_t{128} << 20);
+  for (const EmbeddingType type : {EmbeddingType::fp32, EmbeddingType::bf16}) {
+    const auto table = store.create({64, type});
+    const auto rows = random_rows(*table, 4000, random);
+    ASSERT_TRUE(table->append(rows));
+    const WholeGroups of(4000);
+    Grouping grouping(*table, of.groups.get());
+    std::uint64_t computed = 0;
+    std::uint64_t bytes = 0;
+    int pieces = 1;
+    for (; grouping.step().value(); ++pieces) {
       const EmbeddingNumbers now = table->all_numbers();
-      EXPECT_EQ(now.rereads, before.rereads) << "nobody waits";
-      EXPECT_EQ(now.rows_gathered - before.rows_gathered + now.rows_saved - before.rows_saved,
-                work.ids.size());
-      return now.rows_saved - before.rows_saved;
-    };
-    const std::uint32_t grouping = table->begin_grouping(groups.get()).value();
-    EXPECT_EQ(check(), 0u);
-    std::uint64_t saved = 0;
-    int turns = 1;
-    for (; table->compute_groups(grouping); ++turns) {
-      if (turns % 50 != 0) continue;
-      const std::uint64_t now = check();
-      EXPECT_GE(now, saved);
-      saved = now;
+      EXPECT_GE(now.grouping_computed, computed);
+      EXPECT_GE(now.group_bytes, bytes);
+      computed = now.grouping_computed;
+      bytes = now.group_bytes;
+      if (pieces % 50 == 0) EXPECT_EQ(saved_rows(*table, rows, of.work), 0u);
     }
-    EXPECT_GT(turns, 100) << "in many turns, between which replacements go on";
-    EXPECT_GT(saved, 0u) << "pages are read as they are there";
-    EXPECT_EQ(check(), 4000u / 8 * 7);
-    EXPECT_FALSE(table->compute_groups(grouping));
+    EXPECT_GT(pieces, 100) << "between which replacements go on";
+    EXPECT_GT(computed, 400u);
+    EXPECT_EQ(table->all_numbers().grouping_groups, 0u);
+    EXPECT_EQ(table->all_numbers().groups, 500u);
+    EXPECT_EQ(table->all_numbers().group_bytes, bytes);
+    EXPECT_EQ(table->memo()->number(), grouping.number());
+    EXPECT_EQ(saved_rows(*table, rows, of.work), 4000u / 8 * 7);
     EXPECT_EQ(audit(*table), std::vector<std::string>{});
     // Who has the old sums still reads rows.
-    const auto old = table->memo();
-    ASSERT_TRUE(table->group({}));
-    EXPECT_EQ(old->sequence_of(0) % 2, 1u);
-    EXPECT_EQ(check(), 0u);
+    std::vector<float> results(of.work.offsets.size() * 64);
+    Reducer reducer(*table, of.work.get(), results);
+    ASSERT_TRUE(reducer.begin());
+    ASSERT_TRUE(group_rows(*table, {}));
+    while (reducer.step().value()) {
+    }
+    EXPECT_TRUE(agree_within_error(type, 64, rows, of.work, results));
+    EXPECT_EQ(reducer.counts().rows, 4000u);
+    EXPECT_EQ(reducer.counts().rereads, 0u) << "nobody waits";
+    EXPECT_EQ(saved_rows(*table, rows, of.work), 0u);
     ASSERT_TRUE(store.catalog.drop("t"));
   }
+}
+
+// Whenever a grouping is left: the groups stay, and its memory goes back.
+TEST(EmbeddingGroups, ThatAreLeftAreUndone) {
+  EmbeddingStore store;
+  const auto table = store.create({64});
+  for (int i = 0; i < 400; ++i) ASSERT_TRUE(table->append(row_of(*table, 1)));
+  OwnGroups first;
+  first.add({1, 2});
+  const std::uint32_t number = group_rows(*table, first.get()).value();
+  const EmbeddingNumbers before = table->all_numbers();
+  const auto pages = [&] { return store.pool.stats(memory::relation_class_of(kPageBytes)).in_use; };
+  const std::uint64_t pages_before = pages();
+  const WholeGroups of(400);
+  bool more = true;
+  int left = 0;
+  for (; more; ++left) {
+    Grouping grouping(*table, of.groups.get());
+    for (int i = 0; i < left && more; ++i) more = grouping.step().value();
+    if (!more) break;
+    Grouping other(*table, first.get());
+    if (left != 0) EXPECT_EQ(other.step().error().error.code, Code::busy);
+    ASSERT_TRUE(table->replace(9, row_of(*table, 2)));
+  }
+  EXPECT_GT(left, 6);
+  EXPECT_EQ(table->memo()->numbering().groups(), 50u) << "the last one came to its end";
+  EXPECT_NE(group_rows(*table, first.get()).value(), number);
+  const EmbeddingNumbers now = table->all_numbers();
+  EXPECT_EQ(now.group_bytes, before.group_bytes);
+  EXPECT_EQ(pages(), pages_before);
+  // What is wrong is found on the way, and undone likewise.
+  OwnGroups wrong = of.groups;
+  wrong.rows.back() = 7;
+  EXPECT_EQ(group_rows(*table, wrong.get()).error().words,
+            "id 7 at place 399 is in a group already");
+  wrong.rows.back() = 400;
+  EXPECT_EQ(group_rows(*table, wrong.get()).error().words,
+            "id 400 at place 399 is not below the table's 400 rows");
+  EXPECT_EQ(table->memo()->numbering().groups(), 1u);
+  EXPECT_EQ(pages(), pages_before);
+  EXPECT_EQ(audit(*table), std::vector<std::string>{});
+  Grouping late(*table, of.groups.get());
+  ASSERT_TRUE(late.step().value());
+  ASSERT_TRUE(store.catalog.drop("t"));
+  EXPECT_EQ(late.step().error().error.code, Code::not_found);
+}
+
+// Ids that all meet in one place of the planner's table, if its multiplier is known.
+TEST(MemoPlanner, IdsCannotBeChosenToMeet) {
+  constexpr std::uint32_t kKnown = 0x9E3779B1;
+  constexpr std::uint32_t kGroups = 1 << 16;
+  EmbeddingStore store;
+  const auto table = store.create({8});
+  const std::vector<std::byte> row = row_of(*table, 1);
+  std::vector<std::byte> some;
+  for (int i = 0; i < 1024; ++i) some.insert(some.end(), row.begin(), row.end());
+  OwnGroups groups;
+  for (std::uint32_t i = 0; i < 2 * kGroups; ++i) {
+    if (i % 1024 == 0) ASSERT_TRUE(table->append(some));
+    if (i % 2 == 0) groups.add({i, i + 1});
+  }
+  ASSERT_TRUE(group_rows(*table, groups.get()));
+  std::vector<std::uint32_t> ids;
+  for (std::uint32_t group = 0; group < kGroups; ++group) {
+    if ((group * kKnown) >> 22 == 5) ids.push_back(2 * group);
+  }
+  ASSERT_GT(ids.size(), 40u);
+  ids.resize(std::min<std::size_t>(ids.size(), MemoPlanner::kPieceIds));
+  const auto probes = [&](std::uint32_t multiplier) {
+    MemoPlanner planner(*table->memo(), table->rows(), {true, false}, multiplier);
+    EXPECT_EQ(planner.plan(ids), std::nullopt);
+    EXPECT_EQ(planner.planned().size(), ids.size());
+    return planner.probes();
+  };
+  EXPECT_GT(probes(kKnown), ids.size() * (ids.size() - 1) / 2);
+  std::uint64_t least = ~std::uint64_t{0};
+  base::Random random(16);
+  for (int i = 0; i < 8; ++i) {
+    least = std::min(least, probes(static_cast<std::uint32_t>(random()) | 1));
+  }
+  EXPECT_LT(least, ids.size() * 3);
+  EXPECT_EQ(planner_multiplier() % 2, 1u);
+  EXPECT_EQ(planner_multiplier(), planner_multiplier());
 }
 
 TEST(EmbeddingGroups, RenumberedIdsNameTheSameRows) {
@@ -218,7 +325,7 @@ TEST(EmbeddingGroups, RenumberedIdsNameTheSameRows) {
   const auto rows = random_rows(*table, 300, random);
   ASSERT_TRUE(table->append(rows));
   const OwnGroups groups = random_groups(250, random);
-  const std::uint32_t grouping = table->group(groups.get()).value();
+  const std::uint32_t grouping = group_rows(*table, groups.get()).value();
   const auto memo = table->memo();
   for (const Reduction reduction : kAllReductions) {
     const OwnWork work = grouped_work(reduction, groups, 8, 300, 20, random);
@@ -242,7 +349,7 @@ TEST(EmbeddingGroups, RenumberedIdsNameTheSameRows) {
   std::vector<float> found(8);
   const auto wrong = reduce(*table, {Reduction::sum, {ids, offsets, {}, grouping}}, found);
   EXPECT_EQ(wrong.error().place, 1u);
-  ASSERT_TRUE(table->group({}));
+  ASSERT_TRUE(group_rows(*table, {}));
   EXPECT_EQ(
       describe(reduce(*table, {Reduction::sum, {ids, offsets, {}, grouping}}, found).error()),
       "ids are numbered by grouping " + std::to_string(grouping) + ", and the table has none");
@@ -260,7 +367,7 @@ TEST(EmbeddingGroups, AreCountedAndGiveTheirMemoryBack) {
     OwnGroups groups;
     groups.add({1, 2, 3});
     groups.add({7, 5});
-    const std::uint32_t first = table->group(groups.get()).value();
+    const std::uint32_t first = group_rows(*table, groups.get()).value();
     EmbeddingNumbers now = table->all_numbers();
     EXPECT_EQ(now.groups, 2u);
     EXPECT_EQ(now.grouped_rows, 5u);
@@ -275,16 +382,16 @@ TEST(EmbeddingGroups, AreCountedAndGiveTheirMemoryBack) {
     EXPECT_EQ(now.rows_gathered, 4u);
     EXPECT_EQ(now.sums_gathered, 2u);
     EXPECT_EQ(now.rows_saved, 3u);
-    EXPECT_EQ(table->group(groups.get()), first + 1) << "another grouping, of the same rows";
+    EXPECT_EQ(group_rows(*table, groups.get()), first + 1) << "another grouping, of the same rows";
     EXPECT_EQ(page_count(), 4u);
-    EXPECT_EQ(table->group({}), 0u);
+    EXPECT_EQ(group_rows(*table, {}), 0u);
     EXPECT_EQ(page_count(), 1u);
     EXPECT_EQ(table->all_numbers().group_bytes, 0u);
-    EXPECT_EQ(table->group(groups.get()), first + 2);
+    EXPECT_EQ(group_rows(*table, groups.get()), first + 2);
     ASSERT_TRUE(table->append(row_of(*table, 1))) << "rows behind have no group";
     EXPECT_EQ(audit(*table), std::vector<std::string>{});
     ASSERT_TRUE(store.catalog.drop("t"));
-    EXPECT_EQ(table->group(groups.get()).error().code, Code::not_found);
+    EXPECT_EQ(group_rows(*table, groups.get()).error().error.code, Code::not_found);
   }
   store.pool.trim();
   EXPECT_EQ(store.region.taken_bytes(), before);
@@ -299,23 +406,26 @@ TEST(EmbeddingGroups, OfAnotherTableHaveOtherNumbers) {
   for (int i = 0; i < 3; ++i) {
     const auto table = store.create({64});
     for (int row = 0; row < 4; ++row) ASSERT_TRUE(table->append(row_of(*table, 1)));
-    numbers.insert(table->group(groups.get()).value());
+    numbers.insert(group_rows(*table, groups.get()).value());
     ASSERT_TRUE(store.catalog.drop("t"));
   }
   EXPECT_EQ(numbers.size(), 3u);
 }
 
+// Known sizes are refused before the first page is taken.
 TEST(EmbeddingGroups, WithoutMemoryStayAsTheyWere) {
   EmbeddingStore store(std::uint64_t{12} << 20);
   const auto table = store.create({64});
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(table->append(row_of(*table, static_cast<float>(i))));
   OwnGroups groups;
   groups.add({1, 2});
-  const std::uint32_t grouping = table->group(groups.get()).value();
+  const std::uint32_t grouping = group_rows(*table, groups.get()).value();
   const std::uint64_t pages = store.pool.stats(memory::relation_class_of(kPageBytes)).in_use;
   // The new ones are made before the old ones go: there is no room for both.
-  EXPECT_EQ(table->group(groups.get()).error().code, Code::out_of_memory);
+  EXPECT_EQ(group_rows(*table, groups.get()).error().error.code, Code::out_of_memory);
   EXPECT_EQ(store.pool.stats(memory::relation_class_of(kPageBytes)).in_use, pages);
+  Grouping other(*table, groups.get());
+  while (other.step()) EXPECT_EQ(table->all_numbers().group_bytes, pages * kPageBytes - kPageBytes);
   EXPECT_EQ(table->memo()->number(), grouping);
   EXPECT_EQ(audit(*table), std::vector<std::string>{});
 }
@@ -325,7 +435,7 @@ TEST(EmbeddingGroups, SumWhatIsNoNumber) {
   NumberedRows of(8);
   OwnGroups groups;
   groups.add({1, 2, 3});
-  ASSERT_TRUE(of.table->group(groups.get()));
+  ASSERT_TRUE(group_rows(*of.table, groups.get()));
   constexpr float kInfinite = std::numeric_limits<float>::infinity();
   ASSERT_TRUE(of.table->replace(2, row_of(*of.table, kInfinite)));
   EXPECT_EQ(of.sum({1, 2}), kInfinite);

@@ -46,4 +46,11 @@ std::string describe(const WrongId& wrong) {
          " is not below the table's " + std::to_string(wrong.rows) + " rows";
 }
 
+TableError error_of(const WrongId& wrong) {
+  const Error error = wrong.grouping
+                          ? Error{Code::outdated, 0, static_cast<std::uint32_t>(wrong.rows)}
+                          : Error{Code::invalid_argument, 0, wrong.id};
+  return {error, describe(wrong)};
+}
+
 }  // namespace espalier::embedding

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "espalier/embedding_types.hpp"
+#include "espalier/table_error.hpp"
 
 namespace espalier::embedding {
 
@@ -34,6 +35,9 @@ struct WrongId {
 };
 /// "id 12 at place 3 is not below the table's 10 rows".
 [[nodiscard]] std::string describe(const WrongId& wrong);
+/// The same as an error: invalid_argument (detail: the id), or outdated (detail: the grouping that
+/// the table has, or 0).
+[[nodiscard]] TableError error_of(const WrongId& wrong);
 
 /// Floats that a bag comes to.
 [[nodiscard]] constexpr std::uint32_t result_width(Reduction reduction, std::uint32_t dimension) {

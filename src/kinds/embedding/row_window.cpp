@@ -34,6 +34,7 @@ std::uint32_t RowWindow::end_of_bag(std::size_t bag) const {
 
 std::expected<void, WrongId> RowWindow::fill() {
   if (head_ >= tail_ - head_) compact();
+  asked_bytes_ = 0;
   return planned_ == nullptr ? fill_plain() : fill_planned();
 }
 
@@ -56,6 +57,12 @@ void RowWindow::resolve(const PageList& list, std::uint32_t row, std::uint32_t a
 }
 
 // Lines of the first rows are asked for here, those of later ones while the first are folded.
+void RowWindow::ask_for(const std::byte* row, std::uint32_t row_bytes, std::uint32_t at) {
+  if (at - head_ >= kStepRows + kAheadRows || asked_bytes_ >= kAskedBytesMax) return;
+  prefetch_later(row, row_bytes);
+  asked_bytes_ += row_bytes;
+}
+
 std::expected<void, WrongId> RowWindow::fill_plain() {
   if (head_ != 0) compact();
   const PageList list = table_.page_list();
@@ -70,7 +77,7 @@ std::expected<void, WrongId> RowWindow::fill_plain() {
       return std::unexpected(WrongId{id, at, table_rows_});
     }
     resolve(list, id, tail_);
-    if (first_ == 0) prefetch_later(rows_[tail_], row_bytes);
+    if (first_ == 0) ask_for(rows_[tail_], row_bytes, tail_);
   }
   return {};
 }
@@ -79,12 +86,12 @@ void RowWindow::resolve_planned(const PageList& list, const PlannedRow& row, std
   planned_->of[at] = row;
   if (row.mask == 0) {
     resolve(list, row.row, at);
-    return prefetch_later(rows_[at], table_.row_bytes());
+    return ask_for(rows_[at], table_.row_bytes(), at);
   }
   const Memo::Sum sum = memo_->sum_of(memo_->numbering().group(row.row), row.mask);
   rows_[at] = sum.at;
   pages_[at] = sum.page | kSumPage;
-  prefetch_later(sum.at, memo_->sum_bytes());
+  ask_for(sum.at, memo_->sum_bytes(), at);
 }
 
 std::expected<void, WrongId> RowWindow::fill_planned() {
@@ -118,6 +125,7 @@ void RowWindow::pass(std::uint32_t rows, std::size_t next_bag) {
 void RowWindow::put_back(std::span<const std::uint64_t> sequences) {
   if (planned_ == nullptr) return;
   compact();
+  asked_bytes_ = 0;
   Planned& plan = *planned_;
   const PageList list = table_.page_list();
   for (auto i = static_cast<std::uint32_t>(sequences.size()); i-- > 0;) {

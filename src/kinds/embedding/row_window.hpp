@@ -31,6 +31,9 @@ class RowWindow {
   static constexpr std::uint32_t kAheadRows = 64;
   /// Bags that a step ends at most.
   static constexpr std::uint32_t kStepBags = 256;
+  /// Of rows that fill() asks for, so that a turn of a node is short whatever it is asked: 2 MiB of
+  /// rows in one turn would also be gone from the cache before they are read.
+  static constexpr std::uint32_t kAskedBytesMax = 128 << 10;
   /// The number of a page of sums has this bit.
   static constexpr std::uint32_t kSumPage = std::uint32_t{1} << 31;
   static constexpr std::uint32_t kNotPlanned = ~std::uint32_t{0};
@@ -80,6 +83,7 @@ class RowWindow {
     std::uint32_t id = 0;                   // the first id that is not planned
   };
 
+  void ask_for(const std::byte* row, std::uint32_t row_bytes, std::uint32_t at);
   std::expected<void, WrongId> fill_plain();
   std::expected<void, WrongId> fill_planned();
   void compact();
@@ -96,6 +100,7 @@ class RowWindow {
   std::uint32_t head_ = 0;
   std::uint32_t tail_ = 0;
   std::uint32_t first_ = 0;
+  std::uint32_t asked_bytes_ = 0;  // since fill() or put_back() began
   std::size_t bag_ = 0;
   std::array<const std::byte*, kStepRows + kAheadRows> plain_rows_;
   std::array<std::uint32_t, kStepRows + kAheadRows> plain_pages_;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <utility>
 
 #include "channel/public_call.hpp"
@@ -39,6 +40,15 @@ TableResult<void> EmbeddingTable::reduce_into(std::span<float> results, Reductio
                                               const EmbeddingBags& bags,
                                               std::span<const float> vector) const {
   return call(*impl_, [&] { return impl_->reduce({reduction, bags, vector}, results); });
+}
+
+TableResult<std::vector<float>> EmbeddingTable::reduce_tables(Reduction reduction,
+                                                              std::span<const TableBags> tables) {
+  if (tables.empty()) return std::vector<float>();
+  const auto is_copy = [](const TableBags& of) { return of.table.impl_->is_copy(); };
+  if (std::ranges::any_of(tables, is_copy)) return std::unexpected(Error{Code::forked, 0, 0});
+  return call(*tables.front().table.impl_,
+              [&] { return client::EmbeddingTableImpl::reduce_tables(reduction, tables); });
 }
 
 TableResult<std::uint32_t> EmbeddingTable::group(const RowGroups& groups) {

@@ -8,7 +8,9 @@
 #include "base/assert.hpp"
 #include "channel/reached.hpp"
 #include "kinds/embedding/audit.hpp"
+#include "kinds/embedding/client/ask_node.hpp"
 #include "kinds/embedding/execute.hpp"
+#include "kinds/embedding/grouping.hpp"
 #include "kinds/embedding/reducer.hpp"
 #include "kinds/embedding/row_codec.hpp"
 
@@ -28,11 +30,6 @@ std::unexpected<TableError> refused(Code code, std::uint32_t detail, std::string
   return std::unexpected(TableError(Error{code, 0, detail}, std::move(words)));
 }
 
-template <class T>
-std::string_view bytes_of_words(std::span<const T> words) {
-  return {reinterpret_cast<const char*>(words.data()), words.size_bytes()};
-}
-
 /// Makes a handle of an object that was reached.
 struct MakeEmbeddingHandle {
   const std::shared_ptr<channel::Channel>& by;
@@ -48,33 +45,6 @@ template <class Request>
 Result<std::shared_ptr<EmbeddingTableImpl>> reach_embedding(
     const std::shared_ptr<channel::Channel>& channel, const Request& request) {
   return channel::reach<embedding::EmbeddingTable>(channel, request, MakeEmbeddingHandle{channel});
-}
-
-/// What a node answered, of which a reply was read.
-template <class Reply>
-struct NodeReply {
-  channel::Answer answer;
-
-  /// Points into the answer, as it lies now.
-  [[nodiscard]] Reply get() const {
-    return *wire::read_reply<Reply>(answer.reply.header, answer.reply.payload);
-  }
-};
-
-/// Asks a node for something, and keeps the words of a refusal.
-template <class Request>
-TableResult<NodeReply<typename Request::Reply>> ask_node(channel::Channel& channel,
-                                                         const EmbeddingTableImpl::Object& object,
-                                                         const Request& request) {
-  using Reply = typename Request::Reply;
-  if (channel.is_copy()) return std::unexpected(TableError(Error{Code::forked, 0, 0}));
-  const wire::RequestMessage<Request> message(request);
-  auto answer = channel.ask(message.get(), object.node());
-  if (!answer) return std::unexpected(answer.error());
-  if (!wire::read_reply<Reply>(answer->reply.header, answer->reply.payload)) {
-    return std::unexpected(TableError(Error{Code::corrupt, 0, 0}));
-  }
-  return NodeReply<Reply>{std::move(*answer)};
 }
 
 /// Asks for something, and keeps the words of a refusal.
@@ -153,7 +123,7 @@ TableResult<void> EmbeddingTableImpl::reduce(const ReductionWork& work, std::spa
   if (table.dropped()) return std::unexpected(TableError(Error{Code::not_found, 0, table.id()}));
   const auto reduced = embedding::reduce(table, work, results);
   if (reduced) return {};
-  return refused(Code::invalid_argument, reduced.error().id, embedding::describe(reduced.error()));
+  return std::unexpected(embedding::error_of(reduced.error()));
 }
 
 TableResult<void> EmbeddingTableImpl::reduce_at_node(const ReductionWork& work,
@@ -218,11 +188,7 @@ TableResult<void> EmbeddingTableImpl::ask_for_bags(const ReductionWork& work, st
 
 TableResult<std::uint32_t> EmbeddingTableImpl::group(const RowGroups& groups) {
   if (embedding::EmbeddingTable* const table = object_.own()) {
-    const auto begun = embedding_calls::begin_grouping(*table, groups);
-    if (!begun) return std::unexpected(begun.error());
-    while (table->compute_groups(begun->grouping)) {
-    }
-    return begun->grouping;
+    return embedding::group_rows(*table, groups);
   }
   if (groups.rows.size() * 4 + groups.sizes.size() > kBagBytesMax) {
     return refused(Code::invalid_argument, 0, "more groups than a request has room for");
@@ -246,7 +212,7 @@ TableResult<std::uint32_t> EmbeddingTableImpl::renumber(std::span<std::uint32_t>
     const auto numbered = renumber_some(ids.first(some));
     if (!numbered) return numbered;
     if (grouping && *grouping != *numbered) {
-      return refused(Code::contended, 0, "the table was given other groups meanwhile");
+      return refused(Code::outdated, *numbered, "the table was given other groups meanwhile");
     }
     grouping = *numbered;
     ids = ids.subspan(some);
@@ -271,9 +237,20 @@ Result<EmbeddingStats> EmbeddingTableImpl::stats() {
   const auto reply = object_.ask(embedding_calls::Info{object_.number()});
   if (!reply) return std::unexpected(reply.error());
   const embedding::EmbeddingNumbers& now = reply->numbers;
-  return EmbeddingStats{now.rows,          now.pages,         now.memory_bytes,  now.reductions,
-                        now.rows_gathered, now.rows_replaced, now.rereads,       now.groups,
-                        now.grouped_rows,  now.group_bytes,   now.sums_gathered, now.rows_saved};
+  return EmbeddingStats{now.rows,
+                        now.pages,
+                        now.memory_bytes,
+                        now.reductions,
+                        now.rows_gathered,
+                        now.rows_replaced,
+                        now.rereads,
+                        now.groups,
+                        now.grouped_rows,
+                        now.group_bytes,
+                        now.sums_gathered,
+                        now.rows_saved,
+                        now.grouping_groups,
+                        now.grouping_computed};
 }
 
 Result<std::vector<std::string>> EmbeddingTableImpl::audit() {

@@ -24,6 +24,16 @@ struct ReductionWork;
 
 namespace espalier::client {
 
+class EmbeddingTableImpl;
+
+/// What is asked of one table of several.
+struct TablePart {
+  EmbeddingTableImpl* table;
+  const EmbeddingBags* bags;
+  std::span<const float> vector;
+  std::span<float> results;
+};
+
 /// One embedding table. Errors as in EmbeddingTable.
 class EmbeddingTableImpl final : public Interface {
  public:
@@ -34,12 +44,16 @@ class EmbeddingTableImpl final : public Interface {
   static EmbeddingTable handle(std::shared_ptr<EmbeddingTableImpl> impl) {
     return EmbeddingTable(std::move(impl));
   }
+  static EmbeddingTableImpl& of(const EmbeddingTable& handle) { return *handle.impl_; }
 
   [[nodiscard]] const std::string& name() const { return object_.name(); }
 
   TableResult<std::uint64_t> append(std::span<const float> rows);
   TableResult<void> replace(std::uint64_t row, std::span<const float> values);
   TableResult<void> reduce(const embedding::ReductionWork& work, std::span<float> results);
+  /// Of several, which may lie in several places.
+  static TableResult<std::vector<float>> reduce_tables(Reduction reduction,
+                                                       std::span<const TableBags> tables);
   TableResult<std::uint32_t> group(const RowGroups& groups);
   TableResult<std::uint32_t> renumber(std::span<std::uint32_t> ids);
   /// Floats that this comes to.
@@ -51,6 +65,7 @@ class EmbeddingTableImpl final : public Interface {
   const std::uint32_t row_bytes;
 
  private:
+  friend class TablesAsked;
   TableResult<std::string> stored(std::span<const float> values) const;
   TableResult<void> reduce_at_node(const embedding::ReductionWork& work, std::span<float> results);
   TableResult<std::uint32_t> renumber_some(std::span<std::uint32_t> ids);

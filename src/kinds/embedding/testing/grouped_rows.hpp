@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kinds/embedding/gather_kits.hpp"
+#include "kinds/embedding/grouping.hpp"
 #include "kinds/embedding/testing/embedding_store.hpp"
 #include "kinds/embedding/testing/whole_rows.hpp"
 
@@ -116,6 +117,11 @@ inline bool agree_within_error(EmbeddingType type, std::uint32_t dimension,
   return true;
 }
 
+/// Pieces of a grouping up to where groups of it are computed, and more are to be.
+inline void go_to_sums(Grouping& grouping, const EmbeddingTable& table) {
+  while (table.all_numbers().grouping_computed == 0) ASSERT_TRUE(grouping.step().value_or(false));
+}
+
 /// A table of 64 columns, of which each has the row's number, so that sums are exact.
 struct NumberedRows {
   explicit NumberedRows(std::uint32_t rows) : table(store.create({64})) {
@@ -142,7 +148,7 @@ inline bool sums_are_of_their_rows() {
   groups.add({10, 20, 30});
   groups.add({11, 21, 31});
   groups.add({4, 5, 6, 7, 8, 9, 12, 13});
-  EXPECT_TRUE(of.table->group(groups.get()));
+  EXPECT_TRUE(group_rows(*of.table, groups.get()));
   bool good = of.sum({0, 0, 1}) == 1 && of.sum({3, 3, 2, 2}) == 10;
   std::size_t at = 0;
   for (const std::uint8_t size : groups.sizes) {
@@ -164,10 +170,26 @@ inline bool sums_follow_replacements() {
   NumberedRows of(10);
   OwnGroups groups;
   groups.add({1, 2, 3});
-  EXPECT_TRUE(of.table->group(groups.get()));
+  EXPECT_TRUE(group_rows(*of.table, groups.get()));
   bool good = of.sum({1, 2, 3}) == 6;
   EXPECT_TRUE(of.table->replace(2, row_of(*of.table, 100)));
   good &= of.sum({1, 2, 3}) == 104 && of.sum({2, 3}) == 103 && of.sum({1, 3}) == 4;
+  // Rows of groups that are being made, too: of those that are computed, and of those that are not.
+  OwnGroups many;
+  for (std::uint32_t row = 0; row < 3000; row += 2) many.add({row + 10, row + 11});
+  for (std::uint32_t row = 10; row < 3010; ++row) {
+    EXPECT_TRUE(of.table->append(row_of(*of.table, 1)));
+  }
+  Grouping grouping(*of.table, many.get());
+  go_to_sums(grouping, *of.table);
+  EXPECT_LT(of.table->all_numbers().grouping_computed, 1500u);
+  for (const std::uint32_t row : {10u, 3008u}) {
+    EXPECT_TRUE(of.table->replace(row, row_of(*of.table, 7)));
+  }
+  good &= of.sum({1, 2, 3}) == 104 && of.sum({10, 11}) == 8;
+  while (grouping.step().value()) {
+  }
+  good &= of.sum({10, 11}) == 8 && of.sum({3008, 3009}) == 8 && of.sum({1, 2, 3}) == 104;
   return good && audit(*of.table).empty();
 }
 
@@ -176,7 +198,7 @@ inline bool sum_replaced_midway_is_whole() {
   NumberedRows of(4);
   OwnGroups groups;
   groups.add({0, 1});
-  EXPECT_TRUE(of.table->group(groups.get()));
+  EXPECT_TRUE(group_rows(*of.table, groups.get()));
   ReplacedMidway::table = of.table.get();
   ReplacedMidway::row = row_of(*of.table, 5);
   GatherKit kit = scalar_gather();

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Of the C API: embedding tables.
+#include <memory>
+#include <new>
+#include <string>
+
+#include "capi/c_handles.hpp"
+
+namespace c = espalier::client::c;
+using espalier::EmbeddingTable;
+using espalier::EmbeddingType;
+using espalier::Reduction;
+using espalier::Result;
+using espalier::TableResult;
+
+namespace {
+
+// Room for the handle is taken first: a table that was made is not left without one.
+template <class Reach>
+Result<void> hand_out_embedding(espalier_embedding** handle, const Reach& reach) {
+  std::unique_ptr<void, c::FreeRoom> room(::operator new(sizeof(espalier_embedding)));
+  const Result<EmbeddingTable> found = reach();
+  if (!found) return std::unexpected(found.error());
+  *handle = new (room.release()) espalier_embedding{*found};
+  return {};
+}
+
+/// As c::run(), of work whose errors come with words.
+template <class Work>
+espalier_code run_in_words(const char* call, std::initializer_list<c::Check> checks,
+                           const Work& work) {
+  std::string words;
+  const espalier_code code = c::run(call, checks, [&]() -> Result<void> {
+    const auto result = work();
+    if (result) return {};
+    words = result.error().words.empty() ? "" : espalier::message(result.error());
+    return std::unexpected(result.error().error);
+  });
+  if (!words.empty()) c::explain(call, words.c_str());
+  return code;
+}
+
+template <class T>
+c::Check good_run(const T* data, std::size_t count, const char* argument) {
+  return {argument, data != nullptr || count == 0 ? nullptr : "is null, but has a count"};
+}
+
+c::Check good_kind(std::uint32_t number, const char* argument) {
+  return {argument, number <= 255 ? nullptr : "is none"};
+}
+
+espalier_bags bags_of(const espalier_bags* given) { return c::taken(given, ESPALIER_BAGS_INIT); }
+
+/// What is wrong with members of bags. Requires: their size is possible.
+c::Check good_members(const espalier_bags* given) {
+  if (given == nullptr) return {};
+  const espalier_bags bags = bags_of(given);
+  for (const c::Check& check : {good_run(bags.ids, bags.id_count, "bags->ids"),
+                                good_run(bags.offsets, bags.bag_count, "bags->offsets"),
+                                good_run(bags.weights, bags.weight_count, "bags->weights"),
+                                good_run(bags.vector, bags.vector_count, "bags->vector")}) {
+    if (check.complaint != nullptr) return check;
+  }
+  return {};
+}
+
+}  // namespace
+
+espalier_code espalier_embedding_create(espalier_store* store, espalier_bytes name,
+                                        uint32_t dimension, uint32_t type,
+                                        espalier_embedding** table) {
+  return c::run(__func__,
+                {c::given(store, "store"), c::good(name, "name"), good_kind(type, "type"),
+                 c::given(table, "table")},
+                [&] {
+                  return hand_out_embedding(table, [&] {
+                    return store->store.create_embedding_table(
+                        c::view(name),
+                        {.dimension = dimension, .type = static_cast<EmbeddingType>(type)});
+                  });
+                });
+}
+
+espalier_code espalier_embedding_open(espalier_store* store, espalier_bytes name,
+                                      espalier_embedding** table) {
+  return c::run(__func__,
+                {c::given(store, "store"), c::good(name, "name"), c::given(table, "table")}, [&] {
+                  return hand_out_embedding(
+                      table, [&] { return store->store.open_embedding_table(c::view(name)); });
+                });
+}
+
+void espalier_embedding_close(espalier_embedding* table) { delete table; }
+
+espalier_code espalier_embedding_drop(espalier_store* store, espalier_bytes name) {
+  return c::run(__func__, {c::given(store, "store"), c::good(name, "name")},
+                [&] { return store->store.drop_embedding_table(c::view(name)); });
+}
+
+uint32_t espalier_embedding_dimension(const espalier_embedding* table) {
+  return table == nullptr ? 0 : table->table.options().dimension;
+}
+
+espalier_code espalier_embedding_append(espalier_embedding* table, const float* values,
+                                        size_t count, uint64_t* first) {
+  return run_in_words(__func__, {c::given(table, "table"), good_run(values, count, "values")}, [&] {
+    const auto appended = table->table.append({values, count});
+    if (appended && first != nullptr) *first = *appended;
+    return appended;
+  });
+}
+
+espalier_code espalier_embedding_replace(espalier_embedding* table, uint64_t row,
+                                         const float* values, size_t count) {
+  return run_in_words(__func__, {c::given(table, "table"), good_run(values, count, "values")},
+                      [&] { return table->table.replace(row, {values, count}); });
+}
+
+espalier_code espalier_embedding_reduce(const espalier_embedding* table, uint32_t reduction,
+                                        const espalier_bags* bags, float* results, size_t count) {
+  const c::Check size = c::sized(bags, sizeof *bags, "bags");
+  return run_in_words(
+      __func__,
+      {c::given(table, "table"), good_kind(reduction, "reduction"), c::given(bags, "bags"), size,
+       size.complaint == nullptr ? good_members(bags) : size, good_run(results, count, "results")},
+      [&]() -> TableResult<void> {
+        const espalier_bags asked = bags_of(bags);
+        const auto kind = static_cast<Reduction>(reduction);
+        const std::size_t width =
+            kind == Reduction::inner_product ? 1 : table->table.options().dimension;
+        if (count != asked.bag_count * width) {
+          return std::unexpected(espalier::TableError(
+              espalier::Error{espalier::Code::invalid_argument, 0, 0},
+              "the bags come to " + std::to_string(asked.bag_count * width) + " floats"));
+        }
+        return table->table.reduce_into({results, count}, kind,
+                                        {{asked.ids, asked.id_count},
+                                         {asked.offsets, asked.bag_count},
+                                         {asked.weights, asked.weight_count},
+                                         asked.grouping},
+                                        {asked.vector, asked.vector_count});
+      });
+}

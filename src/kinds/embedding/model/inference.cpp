@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/embedding/model/inference.hpp"
+
+#include <string>
+#include <utility>
+
+#include "kinds/embedding/model/model_calls.hpp"
+
+namespace espalier::embedding {
+namespace {
+
+std::unexpected<TableError> wrong(std::string words) {
+  return std::unexpected(TableError(Error{Code::invalid_argument, 0, 0}, std::move(words)));
+}
+
+}  // namespace
+
+TableResult<void> Inference::read(const InferShape& shape, std::string_view bytes) {
+  auto queries = shape.text != 0 ? parse_queries(model_->shape(), bytes)
+                                 : read_queries(model_->shape(), shape.queries, bytes);
+  if (!queries) return wrong(std::move(queries.error()));
+  queries_ = std::move(*queries);
+  return {};
+}
+
+TableResult<void> Inference::open(const catalog::Catalog& catalog) {
+  if (model_->dropped()) return std::unexpected(Error{Code::not_found, 0, model_->id()});
+  const ModelPlan& plan = model_->plan();
+  pooled_.resize(std::size_t{queries_.queries} * plan.tables.size() * plan.dimension);
+  ranks_.resize(std::size_t{queries_.queries} * plan.outputs());
+  const std::size_t of_table = std::size_t{queries_.queries} * plan.dimension;
+  for (std::size_t t = 0; t < plan.tables.size(); ++t) {
+    auto table = catalog.open<EmbeddingTable>(plan.tables[t]);
+    if (!table) {
+      return std::unexpected(
+          TableError(table.error(), "the model's embedding table " + plan.tables[t]));
+    }
+    if ((*table)->options().dimension != plan.dimension) {
+      return wrong("embedding table " + plan.tables[t] + " has rows of " +
+                   std::to_string((*table)->options().dimension) + " values, and the model takes " +
+                   std::to_string(plan.dimension));
+    }
+    const ModelQueries::Bags& bags = queries_.tables[t];
+    works_.push_back({table->get(),
+                      {plan.reduction, {bags.ids, bags.offsets}, {}},
+                      std::span(pooled_).subspan(t * of_table, of_table)});
+    tables_.push_back(*std::move(table));
+  }
+  if (auto fault = fault_of_tables(works_)) return wrong(*std::move(fault));
+  reducer_.emplace(works_);
+  return reducer_->begin();
+}
+
+TableResult<bool> Inference::step() {
+  auto more = reducer_->step();
+  if (!more || !*more) {
+    reducer_.reset();
+    works_.clear();
+    tables_.clear();
+  }
+  return more;
+}
+
+DenseItem Inference::item() {
+  return {queries_.queries, queries_.dense.data(), pooled_.data(), ranks_.data()};
+}
+
+TableResult<std::vector<float>> infer(std::shared_ptr<const RankingObject> model,
+                                      const catalog::Catalog& catalog, const InferShape& shape,
+                                      std::string_view bytes) {
+  Inference of(std::move(model));
+  if (const auto done = of.read(shape, bytes); !done) return std::unexpected(done.error());
+  if (const auto done = of.open(catalog); !done) return std::unexpected(done.error());
+  for (;;) {
+    const auto more = of.step();
+    if (!more) return std::unexpected(more.error());
+    if (!*more) break;
+  }
+  const DenseItem item = of.item();
+  Networks networks(of.model()->weights(), of.model()->shape().tables, {&item, 1});
+  while (networks.step()) {
+  }
+  of.model()->count(item.queries, 1);
+  return of.ranks();
+}
+
+}  // namespace espalier::embedding
+
+namespace espalier::model_calls {
+
+Result<std::shared_ptr<embedding::RankingObject>> obtain(catalog::Catalog& catalog,
+                                                         const Open& asked) {
+  return catalog.open<embedding::RankingObject>(asked.name);
+}
+
+}  // namespace espalier::model_calls

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// One request to a model: its queries, and what they come to. Queries are read or parsed, rows are
+// reduced in steps, and then the networks run, of several requests together if they came together.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "catalog/catalog.hpp"
+#include "espalier/table_error.hpp"
+#include "kinds/embedding/embedding_table.hpp"
+#include "kinds/embedding/model/model_queries.hpp"
+#include "kinds/embedding/model/networks.hpp"
+#include "kinds/embedding/model/ranking.hpp"
+#include "kinds/embedding/tables_reducer.hpp"
+
+namespace espalier::embedding {
+
+class Inference {
+ public:
+  explicit Inference(std::shared_ptr<const RankingObject> model) : model_(std::move(model)) {}
+  Inference(const Inference&) = delete;
+  Inference& operator=(const Inference&) = delete;
+
+  /// Takes queries as they come. Errors: invalid_argument, in words.
+  TableResult<void> read(const InferShape& shape, std::string_view bytes);
+  /// Finds the tables, and asks for the first rows. Errors: not_found (the model was dropped, or a
+  /// table is not there, which the words name), invalid_argument (in words: a table of another
+  /// dimension; bags that cannot be; an id that is no row's). Requires: read() went well.
+  TableResult<void> open(const catalog::Catalog& catalog);
+  /// Folds some rows; returns whether there are others. Errors: as of open().
+  TableResult<bool> step();
+  /// For the networks. Requires: step() said that there are no others.
+  [[nodiscard]] DenseItem item();
+
+  [[nodiscard]] const std::shared_ptr<const RankingObject>& model() const { return model_; }
+  [[nodiscard]] std::uint32_t queries() const { return queries_.queries; }
+  /// There once the networks ran.
+  [[nodiscard]] const std::vector<float>& ranks() const { return ranks_; }
+
+ private:
+  const std::shared_ptr<const RankingObject> model_;
+  ModelQueries queries_;
+  std::vector<std::shared_ptr<EmbeddingTable>> tables_;
+  std::vector<TableWork> works_;
+  std::vector<float> pooled_;
+  std::vector<float> ranks_;
+  std::optional<TablesReducer> reducer_;
+};
+
+/// All of it on this thread; returns the ranks. Errors: as above.
+TableResult<std::vector<float>> infer(std::shared_ptr<const RankingObject> model,
+                                      const catalog::Catalog& catalog, const InferShape& shape,
+                                      std::string_view bytes);
+
+}  // namespace espalier::embedding

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The weights of a model, in pages of the store's pool, as the kernel that is to read them wants
+// them: layers in slabs of whole panels, each of which lies in one page.
+//
+// Thread: any, once they are made.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "espalier/error.hpp"
+#include "kinds/embedding/model/dense.hpp"
+#include "kinds/embedding/model/model_format.hpp"
+#include "memory/buffer_pool.hpp"
+
+namespace espalier::embedding {
+
+class ModelWeights {
+ public:
+  /// Outputs of a layer that lie together.
+  struct Slab {
+    const float* weights;
+    std::uint32_t first;
+    std::uint32_t outputs;
+  };
+  struct Layer {
+    LayerShape shape;
+    bool rectify;
+    std::vector<Slab> slabs;
+    std::vector<float> biases;  // whole panels
+  };
+
+  /// Cost: the floats are copied. Errors: out_of_memory. Requires: the file is one that has this
+  /// plan; pool and kit outlive it.
+  static Result<std::unique_ptr<ModelWeights>> create(memory::BufferPool& pool, std::uint32_t model,
+                                                      const ModelPlan& plan, std::string_view file,
+                                                      const DenseKit& kit);
+  /// Gives its pages back.
+  ~ModelWeights();
+  ModelWeights(const ModelWeights&) = delete;
+  ModelWeights& operator=(const ModelWeights&) = delete;
+
+  [[nodiscard]] std::span<const Layer> bottom() const { return bottom_; }
+  [[nodiscard]] std::span<const Layer> top() const { return top_; }
+  [[nodiscard]] const DenseKit& kit() const { return kit_; }
+  [[nodiscard]] std::uint64_t memory_bytes() const;
+
+  /// Puts out one layer of some rows, which have room for whole panels.
+  void run_layer(const Layer& layer, const float* inputs, std::size_t input_stride, float* outputs,
+                 std::uint32_t rows) const;
+
+ private:
+  ModelWeights(memory::BufferPool& pool, std::uint32_t model, const DenseKit& kit)
+      : pool_(pool), model_(model), kit_(kit) {}
+  Result<std::byte*> room(std::size_t bytes);
+  Result<Layer> load(const LayerShape& shape, bool rectify, const char*& floats);
+  void store(const LayerShape& shape, Slab slab, const char* floats, float* to) const;
+
+  memory::BufferPool& pool_;
+  const std::uint32_t model_;
+  const DenseKit& kit_;
+  std::vector<Layer> bottom_;
+  std::vector<Layer> top_;
+  std::vector<std::uint64_t> pages_;
+  std::size_t used_ = 0;  // of the last page
+};
+
+}  // namespace espalier::embedding

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/embedding/model/networks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "base/assert.hpp"
+
+namespace espalier::embedding {
+namespace {
+
+// Eight sums of every eighth product each, so that the compiler may take them together. The
+// dimension is a multiple of 8.
+float product_of(const float* a, const float* b, std::uint32_t dimension) {
+  std::array<float, 8> sums{};
+  for (std::uint32_t i = 0; i < dimension; i += 8) {
+    for (std::uint32_t j = 0; j < 8; ++j) sums[j] += a[i + j] * b[i + j];
+  }
+  float sum = 0;
+  for (const float part : sums) sum += part;
+  return sum;
+}
+
+}  // namespace
+
+Networks::Networks(const ModelWeights& weights, std::uint32_t tables,
+                   std::span<const DenseItem> items)
+    : weights_(weights), tables_(tables), items_(items) {}
+
+void Networks::take_some() {
+  some_.clear();
+  while (item_ < items_.size() && some_.size() < kStepQueries) {
+    if (number_ == items_[item_].queries) {
+      ++item_;
+      number_ = 0;
+      continue;
+    }
+    some_.push_back({&items_[item_], number_++});
+  }
+}
+
+bool Networks::step() {
+  take_some();
+  if (some_.empty()) return false;
+  stride_ = weights_.bottom().front().shape.inputs;
+  now_.resize(some_.size() * stride_);
+  for (std::size_t q = 0; q < some_.size(); ++q) {
+    std::copy_n(some_[q].item->dense + some_[q].number * stride_, stride_,
+                now_.begin() + static_cast<std::ptrdiff_t>(q * stride_));
+  }
+  run(weights_.bottom());
+  add_products();
+  run(weights_.top());
+  put_out();
+  return true;
+}
+
+void Networks::run(std::span<const ModelWeights::Layer> layers) {
+  for (const ModelWeights::Layer& layer : layers) {
+    const std::size_t stride = whole_panels(layer.shape.outputs);
+    next_.resize(some_.size() * stride);
+    weights_.run_layer(layer, now_.data(), stride_, next_.data(),
+                       static_cast<std::uint32_t>(some_.size()));
+    now_.swap(next_);
+    stride_ = stride;
+  }
+}
+
+// What the bottom network put out, and behind it the product of each two vectors.
+void Networks::add_products() {
+  const std::uint32_t dimension = weights_.bottom().back().shape.outputs;
+  const std::size_t stride = weights_.top().front().shape.inputs;
+  ESPALIER_ASSERT(stride == dimension + interaction_pairs(tables_));
+  next_.resize(some_.size() * stride);
+  std::array<const float*, kModelTablesMax + 1> vectors;
+  for (std::size_t q = 0; q < some_.size(); ++q) {
+    const DenseItem& item = *some_[q].item;
+    vectors[0] = now_.data() + q * stride_;
+    for (std::uint32_t t = 0; t < tables_; ++t) {
+      vectors[t + 1] = item.pooled + (std::size_t{t} * item.queries + some_[q].number) * dimension;
+    }
+    float* to = std::copy_n(vectors[0], dimension, next_.data() + q * stride);
+    for (std::uint32_t i = 1; i <= tables_; ++i) {
+      for (std::uint32_t j = 0; j < i; ++j) *to++ = product_of(vectors[i], vectors[j], dimension);
+    }
+  }
+  now_.swap(next_);
+  stride_ = stride;
+}
+
+void Networks::put_out() {
+  const std::uint32_t outputs = weights_.top().back().shape.outputs;
+  for (std::size_t q = 0; q < some_.size(); ++q) {
+    float* const to = some_[q].item->ranks + std::size_t{some_[q].number} * outputs;
+    for (std::uint32_t o = 0; o < outputs; ++o) {
+      to[o] = 1 / (1 + std::exp(-now_[q * stride_ + o]));
+    }
+  }
+}
+
+}  // namespace espalier::embedding

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/embedding/offload/dense_batches.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace espalier::offload {
+
+void DenseBatch::add(std::shared_ptr<embedding::Inference> inference) {
+  items_.push_back(inference->item());
+  queries_ += inference->queries();
+  inferences_.push_back(std::move(inference));
+}
+
+void DenseBatch::leave() {
+  if (state() == State::running) state_.store(State::left, std::memory_order_release);
+}
+
+// One that was left goes on where it was: its networks know which queries are ranked.
+bool DenseBatch::step() {
+  if (networks_ == nullptr) {
+    networks_ =
+        std::make_unique<embedding::Networks>(model_->weights(), model_->shape().tables, items_);
+  }
+  if (networks_->step()) return true;
+  model_->count(queries_, 1);
+  state_.store(State::ranked, std::memory_order_release);
+  return false;
+}
+
+std::shared_ptr<DenseBatch> DenseBatches::join(
+    const std::shared_ptr<embedding::Inference>& inference, std::uint64_t now_ns) {
+  const auto found = std::ranges::find(gathering_, inference->model(), &DenseBatch::model);
+  std::shared_ptr<DenseBatch> batch;
+  if (found != gathering_.end()) {
+    batch = *found;
+  } else {
+    batch = std::make_shared<DenseBatch>(inference->model(), now_ns + DenseBatch::kWaitNs);
+    gathering_.push_back(batch);
+  }
+  batch->add(inference);
+  return batch;
+}
+
+void DenseBatches::close(const std::shared_ptr<DenseBatch>& batch) {
+  std::erase(gathering_, batch);
+  batch->run();
+}
+
+}  // namespace espalier::offload

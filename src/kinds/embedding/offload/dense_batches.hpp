@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests to models whose rows were reduced, until as many have come that their networks run
+// together: 64 queries, or those that came in 100 us.
+//
+//           join              64 queries, or due          a helper is done
+//   (rows) -----> gathering ---------------------> running ----------------> ranked
+//                                                     | the request that runs it ends before
+//                                                     +-----------------------> left: another runs it
+//
+// What a batch reads and writes is its own, so requests may end while it runs.
+//
+// Thread: that of a scheduler; the helper that runs a batch looks at its items alone, which do not
+// change any more.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/node_parts.hpp"
+#include "kinds/embedding/model/inference.hpp"
+
+namespace espalier::offload {
+
+class DenseBatch {
+ public:
+  static constexpr std::uint32_t kQueries = 64;
+  static constexpr std::uint64_t kWaitNs = 100'000;
+
+  enum class State : std::uint8_t { gathering, running, left, ranked };
+
+  DenseBatch(std::shared_ptr<const embedding::RankingObject> model, std::uint64_t due_ns)
+      : model_(std::move(model)), due_ns_(due_ns) {}
+
+  [[nodiscard]] State state() const { return state_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint64_t due_ns() const { return due_ns_; }
+  [[nodiscard]] const std::shared_ptr<const embedding::RankingObject>& model() const {
+    return model_;
+  }
+  [[nodiscard]] bool is_full() const { return queries_ >= kQueries; }
+  [[nodiscard]] bool is_ready(std::uint64_t now_ns) const { return is_full() || now_ns >= due_ns_; }
+
+  void add(std::shared_ptr<embedding::Inference> inference);
+  void run() { state_.store(State::running, std::memory_order_relaxed); }
+  /// Who was to run it ends before it is ranked.
+  void leave();
+  /// On a helper: ranks some queries; returns whether there are others. Requires: it is running.
+  bool step();
+
+ private:
+  const std::shared_ptr<const embedding::RankingObject> model_;
+  const std::uint64_t due_ns_;
+  std::vector<std::shared_ptr<embedding::Inference>> inferences_;
+  std::vector<embedding::DenseItem> items_;
+  std::uint64_t queries_ = 0;
+  std::unique_ptr<embedding::Networks> networks_;
+  std::atomic<State> state_{State::gathering};
+};
+
+/// Those of a scheduler that are gathering, one of each model at most.
+class DenseBatches final : public SchedulerPart {
+ public:
+  /// The batch that this request goes with.
+  std::shared_ptr<DenseBatch> join(const std::shared_ptr<embedding::Inference>& inference,
+                                   std::uint64_t now_ns);
+  /// Has it run, by whoever asks: nobody joins it any more.
+  void close(const std::shared_ptr<DenseBatch>& batch);
+
+ private:
+  std::vector<std::shared_ptr<DenseBatch>> gathering_;
+};
+
+}  // namespace espalier::offload

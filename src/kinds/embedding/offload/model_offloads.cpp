@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Offloads on ranking models. Text is parsed by a helper, as the paper's accelerator hands it to a
+// core of the CPU [RAMBDA §IV-C]; rows are reduced in steps, between which others go on; networks
+// run on a helper, for all requests of a batch together (dense_batches.hpp).
+#include "kinds/embedding/offload/model_offloads.hpp"
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "catalog/catalog.hpp"
+#include "catalog/redo_effect.hpp"
+#include "catalog/redo_record.hpp"
+#include "engine/object_call.hpp"
+#include "engine/principal.hpp"
+#include "engine/redo_target.hpp"
+#include "engine/typed_call.hpp"
+#include "kinds/embedding/model/model_calls.hpp"
+#include "kinds/embedding/offload/dense_batches.hpp"
+#include "store/store_core.hpp"
+
+namespace espalier::offload {
+namespace {
+
+using embedding::Inference;
+using embedding::RankingObject;
+
+/// Of words that are read in a turn.
+constexpr std::size_t kReadBytesMax = 64 << 10;
+/// How long who waits for another's helper looks away.
+constexpr std::uint64_t kLookNs = 20'000;
+
+Next fail_as(Call& call, const TableError& error) { return call.fail(error.error, error.words); }
+
+// --- making --------------------------------------------------------------------------------------
+
+/// What a helper made of a model that is to be.
+struct ModelCreateState {
+  std::optional<TableResult<model_calls::Opened>> done;
+};
+
+/// Whoever may read the model reads these tables by it: so its maker must be one who may.
+bool may_name_tables(Call& call, std::string_view file) {
+  const std::string_view prefix = call.principal().prefix;
+  const auto plan = embedding::read_model_plan(file);
+  if (prefix.empty() || !plan) return true;
+  for (const std::string& table : plan->tables) {
+    if (!table.starts_with(prefix)) return false;
+  }
+  return true;
+}
+
+Next create_model(Call& call, const model_calls::Create& asked) {
+  ModelCreateState& state = call.state<ModelCreateState>();
+  if (state.done) return answer_or_fail(call, *state.done);
+  if (!may_name_tables(call, asked.file)) return call.fail({Code::not_permitted, 0, 0});
+  return call.helper([&state, &catalog = call.catalog(), asked] {
+    const auto made =
+        embedding::create_ranking_model(catalog, catalog.store()->pool, asked.name, asked.file);
+    if (made) {
+      state.done.emplace(model_calls::Opened::of(**made));
+    } else {
+      state.done.emplace(std::unexpected(made.error()));
+    }
+  });
+}
+
+// --- ranking -------------------------------------------------------------------------------------
+
+/// A request under way.
+struct InferRun {
+  enum class Stage : std::uint8_t { parsing, reducing, waiting };
+
+  ~InferRun() {
+    if (runs && batch != nullptr) batch->leave();
+  }
+
+  std::shared_ptr<Inference> inference;
+  Stage stage = Stage::parsing;
+  TableResult<void> parsed{};
+  std::shared_ptr<DenseBatch> batch;
+  bool runs = false;  // it is this request whose helper ranks the batch
+};
+
+struct InferState {
+  std::unique_ptr<InferRun> run;
+};
+
+Next answer_ranks(Call& call, const InferRun& run) {
+  const auto& ranks = run.inference->ranks();
+  const std::string_view bytes(reinterpret_cast<const char*>(ranks.data()),
+                               ranks.size() * sizeof(float));
+  if (!call.response_fits(bytes.size())) return call.writable();
+  return answer(call, model_calls::Inferred{bytes});
+}
+
+Next run_batch(Call& call, InferRun& run) {
+  call.scheduler_part<DenseBatches>().close(run.batch);
+  run.runs = true;
+  return call.helper_steps([batch = run.batch](StepContext& context) {
+    while (batch->step()) {
+      if (context.should_return()) return JobStep::again;
+    }
+    return JobStep::done;
+  });
+}
+
+Next wait_for_batch(Call& call, InferRun& run) {
+  const std::uint64_t now = base::monotonic_ns();
+  switch (run.batch->state()) {
+    case DenseBatch::State::ranked: return answer_ranks(call, run);
+    case DenseBatch::State::left: return run_batch(call, run);
+    case DenseBatch::State::running: return call.at(now + kLookNs);
+    case DenseBatch::State::gathering: break;
+  }
+  return run.batch->is_ready(now) ? run_batch(call, run) : call.at(run.batch->due_ns());
+}
+
+Next reduce_rows(Call& call, InferRun& run) {
+  const auto more = run.inference->step();
+  if (!more) return fail_as(call, more.error());
+  if (*more) return call.again();
+  run.batch = call.scheduler_part<DenseBatches>().join(run.inference, base::monotonic_ns());
+  run.stage = InferRun::Stage::waiting;
+  return wait_for_batch(call, run);
+}
+
+Next open_tables(Call& call, InferRun& run) {
+  if (!run.parsed) return fail_as(call, run.parsed.error());
+  const std::uint64_t bytes = std::uint64_t{run.inference->queries()} *
+                              run.inference->model()->shape().outputs * sizeof(float);
+  if (bytes > model_calls::Inferred::kRanksBytesMax) {
+    return call.fail({Code::invalid_argument, 0, 0},
+                     "fewer queries: an answer has at most 256 KiB");
+  }
+  if (const auto opened = run.inference->open(call.catalog()); !opened) {
+    return fail_as(call, opened.error());
+  }
+  run.stage = InferRun::Stage::reducing;
+  return call.again();
+}
+
+Next begin_inference(Call& call, const model_calls::Infer& asked) {
+  auto model = call.catalog().find<RankingObject>(call.map_number());
+  if (model == nullptr) return call.fail({Code::not_found, 0, call.map_number()});
+  InferState& state = call.new_state<InferState>();
+  state.run = std::make_unique<InferRun>();
+  InferRun& run = *state.run;
+  run.inference = std::make_shared<Inference>(std::move(model));
+  if (asked.shape.text != 0 || asked.queries.size() > kReadBytesMax) {
+    return call.helper(
+        [&run, asked] { run.parsed = run.inference->read(asked.shape, asked.queries); });
+  }
+  run.parsed = run.inference->read(asked.shape, asked.queries);
+  return open_tables(call, run);
+}
+
+Next infer_ranks(Call& call, const model_calls::Infer& asked) {
+  if (!call.has_state<InferState>()) return begin_inference(call, asked);
+  InferRun& run = *call.state<InferState>().run;
+  switch (run.stage) {
+    case InferRun::Stage::parsing: return open_tables(call, run);
+    case InferRun::Stage::reducing: return reduce_rows(call, run);
+    case InferRun::Stage::waiting: break;
+  }
+  return wait_for_batch(call, run);
+}
+
+const Offload kModelOffloads[] = {
+    serve<model_calls::Create, create_model>(),
+    serve_opening<model_calls::Open>(),
+    serve<model_calls::Infer, infer_ranks>(),
+};
+
+// Models make no records, and are refused where there is a log (ranking.hpp).
+Result<void> restore_a_model(RedoTarget&, const catalog::CreatedObject&) {
+  return catalog::corrupt(catalog::RedoFault::form);
+}
+
+Result<void> apply_to_a_model(RedoTarget&, const catalog::RedoHead&, std::string_view) {
+  return catalog::corrupt(catalog::RedoFault::type);
+}
+
+Result<void> describe_no_model(std::string_view, const TakeEffect&) {
+  return catalog::corrupt(catalog::RedoFault::type);
+}
+
+}  // namespace
+
+const KindRedo kModelRedo{restore_a_model, apply_to_a_model, describe_no_model};
+
+std::span<const Offload> model_offloads() { return kModelOffloads; }
+
+}  // namespace espalier::offload

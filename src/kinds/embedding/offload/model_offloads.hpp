@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls of ranking models.
+#pragma once
+
+#include <span>
+
+#include "engine/registry.hpp"
+
+namespace espalier::offload {
+
+std::span<const Offload> model_offloads();
+
+extern const KindRedo kModelRedo;
+
+}  // namespace espalier::offload

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// espalier embedding model, infer: ranking models of a node, made of files, and queries of them.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "espalier/ranking_model.hpp"
+#include "tools/commands.hpp"
+#include "tools/data_place.hpp"
+#include "tools/embedding_place.hpp"
+#include "tools/json_record.hpp"
+#include "tools/numbers.hpp"
+#include "tools/table_place.hpp"
+
+namespace espalier::tools {
+namespace {
+
+struct RankingOptions {
+  std::optional<std::string> at;
+  std::string name;
+  std::string file = std::string(kStandardInput);
+  bool replaces = false;
+  bool json = false;
+};
+
+/// Lines of a request: as many queries as it takes.
+constexpr std::size_t kLinesMax = 256;
+constexpr std::size_t kLinesBytesMax = std::size_t{512} << 10;
+/// Of a file, and of the queries that wait for their line's end: what a message has room for.
+constexpr std::size_t kFileBytesMax = std::size_t{30} << 20;
+
+/// Reads more of a source behind what there is; false: that was the end.
+Outcome<bool> read_more(base::ByteSource& source, const std::string& path, std::string& text) {
+  char some[1 << 16];
+  const auto bytes = source.read(some);
+  if (!bytes) return failed(fmt::format("cannot read {}: {}", path, reason(bytes.error())));
+  if (text.size() + *bytes > kFileBytesMax) return failed(path + ": more than 30 MiB at a time");
+  text.append(some, *bytes);
+  return *bytes != 0;
+}
+
+/// Opens a file; null: standard input.
+Outcome<std::unique_ptr<base::ByteSource>> open_file(Environment& environment,
+                                                     const std::string& path) {
+  if (path == kStandardInput) return nullptr;
+  auto file = environment.files.open(path);
+  if (!file) return failed(fmt::format("cannot read {}: {}", path, reason(file.error())));
+  return std::move(*file);
+}
+
+std::unexpected<Failure> fail_on_model(const EmbeddingPlace& place, const std::string& what,
+                                       const std::string& name, const Error& error) {
+  if (error.code == Code::not_found) {
+    return failed(fmt::format("the node at {} has no {}", place.address, model_quoted(name)),
+                  "espalier list shows what it has; espalier embedding model makes one.");
+  }
+  if (error.code == Code::wrong_kind) return other_kind(place.address, name, error);
+  return call_failed(fmt::format("{} {}", what, model_quoted(name)), error);
+}
+
+Outcome<int> make_model(Environment& environment, const RankingOptions& options,
+                        EmbeddingPlace& place) {
+  auto opened = open_file(environment, options.file);
+  if (!opened) return std::unexpected(opened.error());
+  std::string bytes;
+  for (bool more = true; more;) {
+    const auto read = read_more(*opened ? **opened : environment.input, options.file, bytes);
+    if (!read) return std::unexpected(read.error());
+    more = *read;
+  }
+  if (options.replaces) {
+    const auto dropped = place.store.drop_ranking_model(options.name);
+    if (!dropped && dropped.error().code != Code::not_found) {
+      return fail_on_model(place, "drop", options.name, dropped.error());
+    }
+  }
+  const auto made = place.store.create_ranking_model(options.name, bytes);
+  if (!made) return refused(fmt::format("make {}", model_quoted(options.name)), made.error());
+  const RankingShape& shape = made->shape();
+  if (options.json) {
+    nlohmann::ordered_json object;
+    set_bytes(object, "model", options.name);
+    object["dense"] = shape.dense;
+    object["tables"] = shape.tables;
+    object["dimension"] = shape.dimension;
+    object["outputs"] = shape.outputs;
+    environment.out << object.dump() << '\n';
+    return kOk;
+  }
+  environment.out << fmt::format(
+      "made {}: {} dense features, {} embedding tables of {} values, {} outputs\n",
+      model_quoted(options.name), shape.dense, shape.tables, shape.dimension, shape.outputs);
+  return kOk;
+}
+
+/// Up to kLinesMax whole lines in front of a text.
+std::string_view some_lines(std::string_view text, bool is_all) {
+  std::size_t end = 0;
+  for (std::size_t lines = 0; lines < kLinesMax && end < kLinesBytesMax; ++lines) {
+    const std::size_t next = text.find('\n', end);
+    if (next == std::string_view::npos) return is_all ? text : text.substr(0, end);
+    end = next + 1;
+  }
+  return text.substr(0, end);
+}
+
+Outcome<void> rank_lines(Environment& environment, const RankingOptions& options,
+                         const RankingModel& model, std::string_view lines, std::uint64_t before) {
+  const auto ranks = model.infer_text(lines);
+  if (!ranks) {
+    return refused(fmt::format("rank queries behind {} lines by {}", format_count(before),
+                               model_quoted(options.name)),
+                   ranks.error());
+  }
+  const std::size_t outputs = model.shape().outputs;
+  for (std::size_t at = 0; at + outputs <= ranks->size(); at += outputs) {
+    const std::span<const float> of_query(ranks->data() + at, outputs);
+    if (options.json) {
+      environment.out << nlohmann::json(of_query).dump() << '\n';
+    } else {
+      environment.out << fmt::format("{}\n", fmt::join(of_query, " "));
+    }
+  }
+  return {};
+}
+
+Outcome<int> rank_queries(Environment& environment, const RankingOptions& options,
+                          EmbeddingPlace& place) {
+  const auto model = place.store.open_ranking_model(options.name);
+  if (!model) return fail_on_model(place, "open", options.name, model.error());
+  auto opened = open_file(environment, options.file);
+  if (!opened) return std::unexpected(opened.error());
+  base::ByteSource& source = *opened ? **opened : environment.input;
+  std::string text;
+  std::uint64_t lines = 0;
+  for (bool more = true; more;) {
+    const auto read = read_more(source, options.file, text);
+    if (!read) return std::unexpected(read.error());
+    more = *read;
+    std::string_view left = text;
+    for (;;) {
+      const std::string_view some = some_lines(left, !more);
+      const auto count = static_cast<std::uint64_t>(std::ranges::count(some, '\n'));
+      // More lines may be on their way: a request has as many as there are.
+      if (some.empty() || (more && count < kLinesMax && some.size() < kLinesBytesMax)) break;
+      const auto ranked = rank_lines(environment, options, *model, some, lines);
+      if (!ranked) return std::unexpected(ranked.error());
+      lines += count;
+      left.remove_prefix(some.size());
+    }
+    text.erase(0, text.size() - left.size());
+  }
+  return kOk;
+}
+
+using RankingWork = Outcome<int> (*)(Environment&, const RankingOptions&, EmbeddingPlace&);
+
+CLI::App& add_ranking(CLI::App& parent, const std::shared_ptr<RankingOptions>& options,
+                      Environment& environment, Action& chosen, const char* name,
+                      const char* description, RankingWork work) {
+  CLI::App& command = *parent.add_subcommand(name, description);
+  command.add_option("NAME", options->name, "Name of the model")->required();
+  add_json_option(command, options->json);
+  add_address_option(command, options->at);
+  command.callback([options, &environment, &chosen, work] {
+    chosen = reporting(environment, [options, &environment, work]() -> Outcome<int> {
+      auto place = open_embeddings(environment, options->at);
+      if (!place) return std::unexpected(place.error());
+      return work(environment, *options, *place);
+    });
+  });
+  return command;
+}
+
+}  // namespace
+
+void add_embedding_models(CLI::App& parent, Environment& environment, Action& chosen) {
+  const auto options = std::make_shared<RankingOptions>();
+  CLI::App& making = add_ranking(parent, options, environment, chosen, "model",
+                                 "Make a ranking model of a file", make_model);
+  making.add_option("FILE", options->file, "File of a model; - reads standard input")->required();
+  making.add_flag("--replace", options->replaces, "In place of the model that has the name");
+  CLI::App& ranking = add_ranking(parent, options, environment, chosen, "infer",
+                                  "Rank queries by a model, and print their ranks", rank_queries);
+  ranking.add_option("QUERIES", options->file,
+                     "File of queries, one a line: dense features, and of each table ids, "
+                     "separated by bars (standard input)");
+}
+
+}  // namespace espalier::tools

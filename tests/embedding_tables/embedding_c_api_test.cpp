@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Embedding tables by the C API, on a store in this process and on a node.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/support/c_api_fixture.hpp"
+
+namespace espalier::test {
+namespace {
+
+class EmbeddingCApi : public CApi {};
+INSTANTIATE_TEST_SUITE_P(At, EmbeddingCApi, ::testing::Values("embedded", "unix"), way_name);
+
+TEST_P(EmbeddingCApi, ReducesRows) {
+  espalier_embedding* table = nullptr;
+  espalier_embedding* other = nullptr;
+  good(espalier_embedding_create(store_, b("items"), 8, ESPALIER_FP16, &table));
+  bad(espalier_embedding_create(store_, b("items"), 8, ESPALIER_FP16, &other),
+      ESPALIER_ALREADY_EXISTS, "embedding");
+  bad(espalier_embedding_create(store_, b("more"), 12, ESPALIER_FP32, &other),
+      ESPALIER_INVALID_ARGUMENT, "allows");
+  bad(espalier_embedding_create(store_, b("more"), 8, 256 + ESPALIER_FP32, &other),
+      ESPALIER_INVALID_ARGUMENT, "type is none");
+  good(espalier_embedding_open(store_, b("items"), &other));
+  EXPECT_EQ(espalier_embedding_dimension(other), 8u);
+  EXPECT_EQ(espalier_embedding_dimension(nullptr), 0u);
+  std::vector<float> rows(24, 1);
+  std::uint64_t first = 9;
+  good(espalier_embedding_append(table, rows.data(), rows.size(), &first));
+  EXPECT_EQ(first, 0u);
+  good(espalier_embedding_append(table, rows.data(), 8, nullptr));
+  bad(espalier_embedding_append(table, rows.data(), 7, &first), ESPALIER_INVALID_ARGUMENT,
+      "rows have 8 values each");
+  rows.assign(8, 4);
+  good(espalier_embedding_replace(other, 3, rows.data(), 8));
+  bad(espalier_embedding_replace(other, 4, rows.data(), 8), ESPALIER_INVALID_ARGUMENT,
+      "row 4 is not below the table's rows");
+
+  const std::uint32_t ids[] = {0, 3, 2};
+  const std::uint32_t offsets[] = {0, 2, 3};
+  espalier_bags bags = ESPALIER_BAGS_INIT;
+  bags.ids = ids;
+  bags.id_count = 3;
+  bags.offsets = offsets;
+  bags.bag_count = 3;
+  std::vector<float> results(24);
+  good(espalier_embedding_reduce(table, ESPALIER_SUM, &bags, results.data(), 24));
+  std::vector<float> wanted(8, 5);
+  wanted.resize(16, 1);
+  wanted.resize(24, 0);
+  EXPECT_EQ(results, wanted);
+  const float weights[] = {1, 0.5, -1};
+  bags.weights = weights;
+  bags.weight_count = 3;
+  const std::vector<float> vector(8, 2);
+  bags.vector = vector.data();
+  bags.vector_count = 8;
+  good(espalier_embedding_reduce(table, ESPALIER_INNER_PRODUCT, &bags, results.data(), 3));
+  EXPECT_EQ(std::vector<float>(results.begin(), results.begin() + 3),
+            (std::vector<float>{48, -16, 0}));
+  bad(espalier_embedding_reduce(table, ESPALIER_INNER_PRODUCT, &bags, results.data(), 4),
+      ESPALIER_INVALID_ARGUMENT, "the bags come to 3 floats");
+  bad(espalier_embedding_reduce(table, ESPALIER_MAX, &bags, results.data(), 24),
+      ESPALIER_INVALID_ARGUMENT, "take weights");
+  bags = ESPALIER_BAGS_INIT;
+  bags.offsets = offsets;
+  bags.bag_count = 1;
+  bags.ids = ids;
+  bags.id_count = 3;
+  bags.grouping = 7;
+  bad(espalier_embedding_reduce(table, ESPALIER_SUM, &bags, results.data(), 8), ESPALIER_OUTDATED,
+      "the table has none");
+  EXPECT_EQ(espalier_error_detail(), 0u);
+  good(espalier_embedding_drop(store_, b("items")));
+  bags.grouping = 0;
+  bad(espalier_embedding_reduce(other, ESPALIER_SUM, &bags, results.data(), 8), ESPALIER_NOT_FOUND,
+      "nothing of this name");
+  espalier_embedding_close(table);
+  espalier_embedding_close(other);
+  espalier_embedding_close(nullptr);
+}
+
+TEST_P(EmbeddingCApi, RefusesWhatIsMissing) {
+  espalier_embedding* table = nullptr;
+  const float values[8] = {};
+  float results[8];
+  null(espalier_embedding_create(nullptr, b("t"), 8, ESPALIER_FP32, &table), "store");
+  lies(espalier_embedding_create(store_, kLie, 8, ESPALIER_FP32, &table), "name");
+  null(espalier_embedding_create(store_, b("t"), 8, ESPALIER_FP32, nullptr), "table");
+  null(espalier_embedding_open(nullptr, b("t"), &table), "store");
+  lies(espalier_embedding_open(store_, kLie, &table), "name");
+  null(espalier_embedding_open(store_, b("t"), nullptr), "table");
+  bad(espalier_embedding_open(store_, b("t"), &table), ESPALIER_NOT_FOUND, "name");
+  null(espalier_embedding_drop(nullptr, b("t")), "store");
+  lies(espalier_embedding_drop(store_, kLie), "name");
+  good(espalier_embedding_create(store_, b("t"), 8, ESPALIER_FP32, &table));
+  null(espalier_embedding_append(nullptr, values, 8, nullptr), "table");
+  bad(espalier_embedding_append(table, nullptr, 8, nullptr), ESPALIER_INVALID_ARGUMENT,
+      "values is null, but has a count");
+  null(espalier_embedding_replace(nullptr, 0, values, 8), "table");
+  bad(espalier_embedding_replace(table, 0, nullptr, 8), ESPALIER_INVALID_ARGUMENT,
+      "values is null, but has a count");
+  espalier_bags bags = ESPALIER_BAGS_INIT;
+  null(espalier_embedding_reduce(nullptr, ESPALIER_SUM, &bags, results, 8), "table");
+  null(espalier_embedding_reduce(table, ESPALIER_SUM, nullptr, results, 8), "bags");
+  bad(espalier_embedding_reduce(table, ESPALIER_SUM, &bags, nullptr, 8), ESPALIER_INVALID_ARGUMENT,
+      "results is null, but has a count");
+  bad(espalier_embedding_reduce(table, 256 + ESPALIER_SUM, &bags, results, 0),
+      ESPALIER_INVALID_ARGUMENT, "reduction is none");
+  bags.id_count = 1;
+  bad(espalier_embedding_reduce(table, ESPALIER_SUM, &bags, results, 0), ESPALIER_INVALID_ARGUMENT,
+      "bags->ids is null, but has a count");
+  bags = ESPALIER_BAGS_INIT;
+  bags.struct_bytes = 1;
+  EXPECT_EQ(espalier_embedding_reduce(table, ESPALIER_SUM, &bags, results, 0),
+            ESPALIER_INVALID_ARGUMENT);
+  bags = ESPALIER_BAGS_INIT;
+  good(espalier_embedding_reduce(table, ESPALIER_SUM, &bags, results, 0));
+  espalier_embedding_close(table);
+}
+
+}  // namespace
+}  // namespace espalier::test
