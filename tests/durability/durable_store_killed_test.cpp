@@ -19,6 +19,7 @@
 #include "base/random.hpp"
 #include "base/temporary_folder.hpp"
 #include "espalier/espalier.hpp"
+#include "espalier/hash_map.hpp"
 #include "node_api/durable_store.hpp"
 #include "tests/support/child.hpp"
 
@@ -68,8 +69,10 @@ struct Program {
         {.memory_bytes_max = kKilledBytes, .huge_pages = false}, kKilledSegment);
     if (!store) throw std::runtime_error(store.error().words);
     const auto opened_or = [](auto opened, const auto& make) {
-      if (!opened) opened = make();
-      return std::move(opened).value();
+      if (opened) return *std::move(opened);
+      auto made = make();
+      if (!made) throw std::runtime_error("an object cannot be made");
+      return *std::move(made);
     };
     Map map = opened_or(store->open_map("m"), [&] { return store->create_map("m"); });
     HashMap hash =

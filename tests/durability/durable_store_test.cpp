@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "base/temporary_folder.hpp"
+#include "espalier/embedding_table.hpp"
 #include "espalier/espalier.hpp"
+#include "espalier/hash_map.hpp"
 
 namespace espalier::test {
 namespace {
