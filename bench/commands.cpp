@@ -11,7 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/command_options.hpp"
 #include "bench/figure_points.hpp"
+#include "bench/log_commands.hpp"
 #include "bench/run_device.hpp"
 #include "bench/run_fabric.hpp"
 #include "bench/run_hash.hpp"
@@ -38,9 +40,6 @@
 namespace espalier::bench {
 namespace {
 
-using cmdline::add_number;
-using cmdline::add_numbers;
-
 constexpr std::string_view kFooter =
     "Exit codes: 0 done; 1 answers differ, or a benchmark cannot run; 2 the command line is "
     "wrong.\n"
@@ -66,51 +65,6 @@ std::optional<bool> parse_switch(std::string_view text) {
   return std::nullopt;
 }
 
-CLI::ValidationError not_one_of(const std::string& flag, const std::string& text,
-                                const std::string& names) {
-  return CLI::ValidationError(flag, fmt::format("'{}' is not one of: {}", text, names));
-}
-
-// An option whose value is one of some names. `to` may be an optional.
-template <class To, class Parse>
-CLI::Option* add_choice(CLI::App& command, const std::string& flag, To& to, Parse parse,
-                        const std::string& help) {
-  return command.add_option_function<std::string>(
-      flag,
-      [flag, &to, parse, help](const std::string& text) {
-        const auto value = parse(text);
-        if (!value) throw not_one_of(flag, text, help);
-        to = *value;
-      },
-      help);
-}
-
-// The same for a list with commas; `to` is a vector.
-template <class To, class Parse>
-CLI::Option* add_choices(CLI::App& command, const std::string& flag, std::vector<To>& to,
-                         Parse parse, const std::string& help) {
-  return command
-      .add_option_function<std::vector<std::string>>(
-          flag,
-          [flag, &to, parse, help](const std::vector<std::string>& texts) {
-            to.clear();
-            for (const std::string& text : texts) {
-              const auto value = parse(text);
-              if (!value) throw not_one_of(flag, text, help);
-              to.push_back(*value);
-            }
-          },
-          help)
-      ->delimiter(',')
-      ->allow_extra_args(false);
-}
-
-// A list with commas; without the flag `to` stays as it is.
-template <class To>
-void add_list(CLI::App& command, const char* flag, std::vector<To>& to, const std::string& help) {
-  command.add_option(flag, to, help)->delimiter(',')->allow_extra_args(false);
-}
-
 // Of those that take a node's address. All connections of the process look there; a path is no
 // secret.
 void add_secret_file(CLI::App& command) {
@@ -119,22 +73,6 @@ void add_secret_file(CLI::App& command) {
       [](const std::string& path) { setenv("ESPALIER_SECRET_FILE", path.c_str(), 1); },
       "file with the name and secret by which to come to that node, if it is one of a network "
       "(default: ESPALIER_SECRET_FILE)");
-}
-
-// What all of them share.
-template <class Options>
-void add_output_options(CLI::App& command, Options& options) {
-  add_number(command, "--probe-rounds", options.probe_rounds,
-             "of the ping-pong between cores before and after; 0: none");
-  command.add_flag("--json", options.json, "JSON lines instead of a table");
-}
-
-// What benchmarks of points share (bench/point_run.hpp).
-template <class Options>
-void add_point_options(CLI::App& command, Options& options) {
-  add_number(command, "--seed", options.seed, "same seed, same work");
-  add_number(command, "--repeat,--repeats", options.repeats, "rounds; medians are printed last");
-  add_output_options(command, options);
 }
 
 // What ycsb, tree and latency share.
@@ -181,24 +119,6 @@ void add_common_options(CLI::App& command, YcsbOptions& options) {
                    "the run's own Redis listens at a TCP port of the loopback interface, not at a "
                    "UNIX socket");
   add_output_options(command, options);
-}
-
-cmdline::Messages messages(const Output& output) {
-  return {"espalier-bench", output.err, output.colour};
-}
-
-// Puts the run of `options` into `chosen` when the command is met.
-template <class Options, class Run>
-void choose(CLI::App& command, const std::shared_ptr<Options>& options, const Output& output,
-            cmdline::Action& chosen, Run run) {
-  command.callback([options, output, &chosen, run] {
-    chosen = [options, output, run] {
-      if (const auto problem = problem_of(*options)) {
-        return cmdline::print_failure(messages(output), {cmdline::kUsage, *problem, ""});
-      }
-      return run(*options, output);
-    };
-  });
 }
 
 void add_ycsb(CLI::App& app, const Output& output, cmdline::Action& chosen) {
@@ -581,6 +501,7 @@ void add_bench_commands(CLI::App& app, const Output& output, cmdline::Action& ch
   add_inference(app, output, chosen);
   add_fabric(app, output, chosen);
   add_hash(app, output, chosen);
+  add_log_commands(app, output, chosen);
 }
 
 int run(std::span<const std::string> arguments, const Output& output) {

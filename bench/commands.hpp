@@ -15,7 +15,7 @@ class App;
 namespace espalier::bench {
 
 /// Adds `ycsb | tree | memory | in-network | switch | place | one-sided | device | rings | rpc |
-/// latency | sequencer | inference | fabric` to `app`.
+/// latency | sequencer | inference | fabric | log | recovery` to `app`.
 /// Parsing runs nothing: a benchmark that was asked for is put into `chosen`, and returns the exit
 /// code: 0, 1 (answers differ), 2 (wrong options). It throws std::exception when it cannot run.
 /// What `output` names must live as long as `chosen`.

@@ -49,6 +49,7 @@ class NodeTarget : public Target {
   static std::unique_ptr<node::Node> start_node(const TargetOptions& options) {
     node::Config config = own_node_config(options.node_cores);
     config.node.one_sided = options.one_sided;
+    config.data.dir = options.data_dir;
     prepare(config, options.transport);
     return start_own_node(config);
   }

@@ -146,6 +146,7 @@ TargetOptions target_options_of(TargetKind kind, const YcsbOptions& options,
   result.log_bytes = options.log_bytes;
   result.subscribers = options.subscribers;
   result.node_cores = options.node_cores;
+  result.data_dir = options.data_dir;
   result.node_address = options.node_address;
   result.transport = options.transport_of(kind);
   result.cache_bytes = options.cache_bytes;

@@ -298,7 +298,8 @@ function(espalier_spanning_tests)
   set(durability_planted ${durability})
   list(FILTER durability EXCLUDE REGEX "_planted_test\\.cpp$")
   espalier_test_program(durability_test SOURCES ${durability}
-                        LIBRARIES espalier_offload_testing espalier_log_testing)
+                        LIBRARIES espalier_offload_testing espalier_log_testing
+                                  espalier_test_support espalier_node_api)
   if(ESPALIER_BUILD_PLANTED)
     list(FILTER durability_planted INCLUDE REGEX "(_planted_test|/store_world)\\.cpp$")
     espalier_test_program(durability_planted_test SOURCES ${durability_planted}

@@ -11,6 +11,8 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 
@@ -73,6 +75,15 @@ class DurableMark {
     });
   }
 
+  /// Waits until released() is so much, or it never rises again, or for so long. Returns whether it
+  /// is. Requires: the caller holds nothing that those who raise it, or readers, wait for.
+  bool await(std::uint64_t sequence, std::chrono::nanoseconds at_most) {
+    if (released() >= sequence) return true;
+    std::unique_lock lock(await_mutex_);
+    risen_.wait_for(lock, at_most, [&] { return released() >= sequence || failed(); });
+    return released() >= sequence;
+  }
+
   /// All up to here is durable. Requires: not below the mark; one thread at a time.
   void rise(std::uint64_t durable) noexcept {
     durable_.store(durable);
@@ -85,16 +96,30 @@ class DurableMark {
       });
     }
     released_.store(durable);
+    wake_awaiting();
   }
   /// It never rises again.
-  void fail() noexcept { failed_.store(true); }
+  void fail() noexcept {
+    failed_.store(true);
+    wake_awaiting();
+  }
 
  private:
+  // One that has looked at the words with the lock held sleeps by now.
+  void wake_awaiting() noexcept {
+    {
+      const std::lock_guard lock(await_mutex_);
+    }
+    risen_.notify_all();
+  }
+
   std::atomic<std::uint64_t> durable_;
   std::atomic<std::uint64_t> released_;
   std::atomic<bool> failed_ = false;
   std::mutex mutex_;  // guards the list
   Chain<Waiter, &Waiter::next_> waiters_;
+  std::mutex await_mutex_;
+  std::condition_variable risen_;
 };
 
 }  // namespace espalier::base

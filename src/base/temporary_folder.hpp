@@ -16,10 +16,12 @@ class TemporaryFolder {
  public:
   /// Makes a folder that only this user can read, below $TMPDIR or /tmp.
   /// Errors: throws std::runtime_error.
-  TemporaryFolder() {
+  TemporaryFolder() : TemporaryFolder(std::filesystem::temp_directory_path()) {}
+  /// The same below another folder.
+  explicit TemporaryFolder(const std::filesystem::path& below) {
     // mkdtemp() puts other letters for the last six, such that the name is new.
     const std::string name = "espalier-" + std::string(6, 'X');
-    std::string pattern = (std::filesystem::temp_directory_path() / name).string();
+    std::string pattern = (below / name).string();
     if (::mkdtemp(pattern.data()) == nullptr) {
       throw std::runtime_error("cannot make a temporary folder " + pattern);
     }

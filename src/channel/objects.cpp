@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "catalog/await_records.hpp"
 #include "catalog/calls.hpp"
 #include "catalog/samples.hpp"
 #include "wire/items.hpp"
@@ -32,11 +33,14 @@ std::optional<ListedObject> object_of(const ListedItem& item) {
                       std::string(item.value.substr(sizeof entry))};
 }
 
-std::vector<ListedObject> list_own(const catalog::Catalog& own, ObjectKind kind) {
+Result<std::vector<ListedObject>> list_own(const catalog::Catalog& own, ObjectKind kind) {
   std::vector<ListedObject> objects;
   for (const catalog::EntryPointer& entry : own.list(kind)) {
     objects.push_back({entry->kind, entry->id, entry->name, entry->object->numbers(),
                        entry->object->description()});
+  }
+  if (auto durable = catalog::await_objects(own); !durable) {
+    return std::unexpected(durable.error());
   }
   return objects;
 }
@@ -75,7 +79,11 @@ Result<wire::SampledObjects> samples(Channel& channel, const wire::SamplesWanted
                                      std::string_view name) {
   if (channel.is_copy()) return fail(Code::forked);
   if (const catalog::Catalog* const own = channel.own_objects()) {
-    return catalog::samples_of(*own, catalog::choice_of(wanted, name));
+    auto sampled = catalog::samples_of(*own, catalog::choice_of(wanted, name));
+    if (auto durable = catalog::await_objects(*own); !durable) {
+      return std::unexpected(durable.error());
+    }
+    return sampled;
   }
   const wire::RequestMessage<object_calls::Samples> message({name, wanted});
   const auto answer = channel.ask(message.get());
@@ -93,6 +101,7 @@ Result<void> drop(Channel& channel, std::string_view name, ObjectKind kind) {
   if (catalog::Catalog* const own = channel.own_objects()) {
     ESPALIER_ASSERT(kind != ObjectKind::map && kind != ObjectKind::any);
     const auto dropped = own->drop(name, kind);
+    if (auto durable = catalog::await_objects(*own); !durable) return durable;
     if (!dropped) return std::unexpected(dropped.error());
     return {};
   }

@@ -22,8 +22,11 @@
 #include <utility>
 
 #include "base/fork_mark.hpp"
+#include "base/until_fork.hpp"
+#include "catalog/await_records.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/object.hpp"
+#include "catalog/redo_sink.hpp"
 #include "channel/channel.hpp"
 #include "channel/objects.hpp"
 #include "channel/reached_object.hpp"
@@ -41,6 +44,18 @@ template <class T>
   return *std::move(result);
 }
 
+/// What a call on an object of this process has changed, or has seen when it refused, is durable
+/// before it is told. Errors: as catalog::await_record().
+template <class Reply>
+Result<void> await_answer(catalog::RedoSink* sink, const Result<Reply>& reply) {
+  // So refused is what has done nothing, and tells nothing.
+  const bool is_nothing =
+      !reply && (reply.error().code == Code::busy || reply.error().code == Code::system ||
+                 reply.error().code == Code::unsupported);
+  if (sink == nullptr || is_nothing) return {};
+  return catalog::await_record(sink, sink->handed_over());
+}
+
 template <class T>
 template <class Request>
 Result<typename Request::Reply> Reached<T>::ask(const Request& request) const {
@@ -51,22 +66,46 @@ Result<typename Request::Reply> Reached<T>::ask(const Request& request) const {
   if (const auto fault = wire::fault_of(request)) {
     return fail(Code::invalid_argument, fault->detail);
   }
-  return without_words(execute(*at.own, request));
+  auto reply = without_words(execute(*at.own, request));
+  if constexpr (Request::kCall.changes && !catalog::AnswersReleased<T>) {
+    if (auto durable = await_answer(at.own->redo(), reply); !durable) {
+      return std::unexpected(durable.error());
+    }
+  }
+  return reply;
+}
+
+/// An object that is used in this process. One whose effects are recorded keeps its whole store,
+/// and so what takes its records, as long as it is there itself.
+template <class T>
+std::shared_ptr<T> with_store(std::shared_ptr<T> object, const std::shared_ptr<Channel>& channel) {
+  if (object->redo() == nullptr) return object;
+  struct Kept {
+    std::shared_ptr<Channel> channel;  // goes last
+    std::shared_ptr<T> object;
+  };
+  const auto kept = base::make_shared_until_fork<Kept>(channel, std::move(object));
+  return {kept, kept->object.get()};
 }
 
 /// The same of this process.
 template <class T, class Request, class MakeHandle, class Handle>
-Result<Handle> reach_own(catalog::Catalog& own, const Request& request,
+Result<Handle> reach_own(const std::shared_ptr<Channel>& channel, const Request& request,
                          const MakeHandle& make_handle) {
+  catalog::Catalog& own = *channel->own_objects();
   if (const auto fault = wire::fault_of(request)) {
     return fail(Code::invalid_argument, fault->detail);
   }
   std::string name(request.name);
   auto object = obtain(own, request);
+  if (auto durable = await_answer(own.redo(), object); !durable) {
+    return std::unexpected(durable.error());
+  }
   if (!object) return std::unexpected(object.error());
   const std::shared_ptr<T> made = *object;
   try {
-    return make_handle(Reached<T>(std::move(name), *std::move(object)), Request::Reply::of(*made));
+    return make_handle(Reached<T>(std::move(name), with_store(*std::move(object), channel)),
+                       Request::Reply::of(*made));
   } catch (...) {  // no memory for a handle: then there is no object either
     const catalog::EntryPointer named =
         Request::kCall.changes ? own.find_any(request.name) : nullptr;
@@ -86,8 +125,8 @@ auto reach(const std::shared_ptr<Channel>& channel, const Request& request,
   using Opened = typename Request::Reply;
   using Handle = decltype(make_handle(std::declval<Reached<T>>(), std::declval<const Opened&>()));
   if (channel->is_copy()) return Result<Handle>(fail(Code::forked));
-  if (catalog::Catalog* const own = channel->own_objects()) {
-    return reach_own<T, Request, MakeHandle, Handle>(*own, request, make_handle);
+  if (channel->own_objects() != nullptr) {
+    return reach_own<T, Request, MakeHandle, Handle>(channel, request, make_handle);
   }
   Result<Handle> handle = fail(Code::corrupt);
   const auto take = [&](Answer&& answer) {

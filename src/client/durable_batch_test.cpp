@@ -7,10 +7,15 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
+#include "base/clock.hpp"
 #include "catalog/testing/recording_sink.hpp"
+#include "espalier/espalier.hpp"
+#include "espalier/hash_map.hpp"
 
 namespace espalier::client {
 namespace {
@@ -51,6 +56,130 @@ TEST(EmbeddedMap, ABatchIsToldOnceItIsDurableOrNeverWillBe) {
     EXPECT_EQ(lost.error(), catalog::kRecordLost);
     core->catalog.record_to(nullptr);
   }
+}
+
+/// A store whose records are durable by hand; in the last of its calls the log fails.
+class LostRecords : public testing::Test {
+ protected:
+  LostRecords() {
+    auto region = memory::Region::reserve({.bytes_max = kLostStoreBytes, .huge_pages = false});
+    core_ = std::make_shared<tree::StoreCore>(std::move(*region), 32);
+    store_.emplace(StoreImpl::handle(std::make_unique<EmbeddedStore>(core_, nullptr)));
+  }
+  ~LostRecords() override { core_->catalog.record_to(nullptr); }
+  /// From now on there are records, all of which are durable by the next call.
+  void record() { core_->catalog.record_to(&sink_); }
+  /// Calls, makes the records durable that it hands over, and returns what it answers.
+  template <class Work>
+  auto durable(const Work& work) {
+    auto answer = begun(work);
+    sink_.make_durable();
+    return answer.get();
+  }
+  /// The same, but they never will be.
+  template <class Work>
+  auto lost(const Work& work) {
+    auto answer = begun(work);
+    sink_.fail_all();
+    return answer.get();
+  }
+
+  static constexpr std::uint64_t kLostStoreBytes = std::uint64_t{64} << 20;
+  catalog::RecordingSink sink_{catalog::RecordingSink::Durable::by_hand};
+  std::shared_ptr<tree::StoreCore> core_;
+  std::optional<Store> store_;
+
+ private:
+  /// Waits until it has handed a record over, or is over.
+  template <class Work>
+  auto begun(const Work& work) {
+    const std::size_t before = sink_.count();
+    auto answer = std::async(std::launch::async, work);
+    while (sink_.count() == before &&
+           answer.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+      std::this_thread::yield();
+    }
+    return answer;
+  }
+};
+
+TEST_F(LostRecords, OfPutsAreTold) {
+  Map map = *store_->create_map("m");
+  record();
+  EXPECT_TRUE(durable([&] { return map.put("key", "value"); }));
+  EXPECT_EQ(lost([&] { return map.put("key", "other"); }).error(), catalog::kRecordLost);
+  EXPECT_EQ((*map.get("key"))->value, "value");
+}
+
+TEST_F(LostRecords, OfHashMapsAreTold) {
+  HashMap map = *store_->create_hash_map("h");
+  record();
+  EXPECT_TRUE(durable([&] { return map.put("key", "value"); }));
+  EXPECT_EQ(lost([&] { return map.put("key", "other"); }).error(), catalog::kRecordLost);
+  EXPECT_EQ((*map.get("key"))->value, "value");
+}
+
+TEST_F(LostRecords, OfNumbersAreTold) {
+  Sequencer numbers = *store_->create_sequencer("n");
+  record();
+  EXPECT_TRUE(durable([&] { return numbers.take(1); }));
+  EXPECT_EQ(lost([&] { return numbers.take(1); }).error(), catalog::kRecordLost);
+}
+
+TEST_F(LostRecords, OfCountersAreTold) {
+  record();
+  EXPECT_EQ(durable([&] { return store_->sequence("c", 5); }), 0u);
+  EXPECT_EQ(lost([&] { return store_->sequence("c", 5); }).error(), catalog::kRecordLost);
+}
+
+TEST_F(LostRecords, OfRowsAreTold) {
+  Table table = *store_->create_table("t", *Schema::parse("a i64 not null"));
+  record();
+  const auto append = [&] {
+    RowWriter rows = table.writer();
+    EXPECT_TRUE(rows.add(std::int64_t{1}));
+    return rows.commit();
+  };
+  EXPECT_TRUE(durable(append));
+  EXPECT_EQ(lost(append).error().error, catalog::kRecordLost);
+  EXPECT_EQ(*table.rows(), 1u);
+}
+
+TEST_F(LostRecords, OfMapsThatAreMadeAndDroppedAreTold) {
+  record();
+  EXPECT_TRUE(durable([&] { return store_->create_map("m"); }));
+  EXPECT_TRUE(durable([&] { return store_->drop_map("m"); }));
+  EXPECT_EQ(lost([&] { return store_->create_map("n"); }).error(), catalog::kRecordLost);
+  // It is there, and may be gone after a crash.
+  EXPECT_EQ(store_->open_map("n").error(), catalog::kRecordLost);
+  EXPECT_EQ(store_->map_names().error(), catalog::kRecordLost);
+  EXPECT_EQ(store_->open_map("m").error(), catalog::kRecordLost) << "nor is that it was dropped";
+}
+
+TEST_F(LostRecords, OfOtherObjectsAreTold) {
+  record();
+  EXPECT_TRUE(durable([&] { return store_->create_sequencer("n"); }));
+  EXPECT_TRUE(durable([&] { return store_->create_hash_map("h"); }));
+  EXPECT_TRUE(durable([&] { return store_->drop_hash_map("h"); }));
+  EXPECT_EQ(lost([&] { return store_->create_sequencer("o"); }).error(), catalog::kRecordLost);
+  EXPECT_EQ(store_->open_sequencer("o").error(), catalog::kRecordLost);
+}
+
+// A thread that waits for the disk keeps no memory back.
+TEST_F(LostRecords, WhoWaitsExposesNoEpoch) {
+  Map map = *store_->create_map("m");
+  record();
+  bool was_idle = false;
+  auto written = std::async(std::launch::async, [&] { return map.put("key", "value"); });
+  while (sink_.count() == 0) std::this_thread::yield();
+  const std::uint64_t deadline_ns = base::monotonic_ns() + 60'000'000'000;
+  while (!was_idle && base::monotonic_ns() < deadline_ns) {
+    was_idle = core_->epochs.exposed().empty();
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(was_idle);
+  sink_.make_durable();
+  EXPECT_TRUE(written.get());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "base/assert.hpp"
 #include "base/machine_memory.hpp"
 #include "base/until_fork.hpp"
+#include "catalog/await_records.hpp"
 #include "channel/embedded/embedded_channel.hpp"
 #include "kinds/map/client/embedded_map.hpp"
 #include "kinds/table/client/embedded_tables.hpp"
@@ -17,12 +18,18 @@ namespace espalier::client {
 namespace {
 
 // The epoch table lies in the region's first extent.
-constexpr std::uint32_t kParticipantsMax = 16384;
+constexpr std::uint32_t kParticipantsMax = EmbeddedStore::kParticipantsMax;
 static_assert(base::EpochTable::bytes(kParticipantsMax) <= memory::kExtentBytes);
 
 }  // namespace
 
 Result<std::unique_ptr<StoreImpl>> EmbeddedStore::open(const StoreOptions& options) {
+  auto region = reserve(options);
+  if (!region) return std::unexpected(region.error());
+  return std::make_unique<EmbeddedStore>(std::move(*region), options);
+}
+
+Result<memory::Region> EmbeddedStore::reserve(const StoreOptions& options) {
   if (options.participants_max == 0 || options.participants_max > kParticipantsMax) {
     return fail(Code::invalid_argument, options.participants_max);
   }
@@ -30,9 +37,7 @@ Result<std::unique_ptr<StoreImpl>> EmbeddedStore::open(const StoreOptions& optio
   region_options.bytes_max =
       options.memory_bytes_max != 0 ? options.memory_bytes_max : base::default_store_bytes();
   region_options.huge_pages = options.huge_pages;
-  auto region = memory::Region::reserve(region_options);
-  if (!region) return std::unexpected(region.error());
-  return std::make_unique<EmbeddedStore>(std::move(*region), options);
+  return memory::Region::reserve(region_options);
 }
 
 EmbeddedStore::EmbeddedStore(memory::Region region, const StoreOptions& options)
@@ -44,12 +49,12 @@ EmbeddedStore::EmbeddedStore(memory::Region region, const StoreOptions& options)
       sessions_(base::make_shared_until_fork<CallContextPool>(core_)) {}
 
 EmbeddedStore::EmbeddedStore(std::shared_ptr<tree::StoreCore> core,
-                             std::shared_ptr<table::RegexCompiler> regexes)
+                             std::shared_ptr<table::RegexCompiler> regexes, Dropped dropped)
     : shared_(std::move(core)),
       core_(*shared_),
       channel_(base::make_shared_until_fork<EmbeddedChannel>(shared_)),
       regexes_(std::move(regexes)),
-      keeps_dropped_(true),
+      keeps_dropped_(dropped == Dropped::kept),
       sessions_(base::make_shared_until_fork<CallContextPool>(core_)) {}
 
 EmbeddedStore::~EmbeddedStore() {
@@ -73,7 +78,24 @@ EmbeddedStore::MapsById::node_type EmbeddedStore::handle_room() {
   return made.extract(made.begin());
 }
 
+// What is told of maps is durable; no lock is held while the disk flushes.
+template <class Told>
+Result<Told> EmbeddedStore::durable(Result<Told> told) const {
+  if (const auto done = catalog::await_objects(core_.catalog); !done) {
+    return std::unexpected(done.error());
+  }
+  return told;
+}
+
 Result<MapImpl*> EmbeddedStore::create_map(std::string_view name, const MapOptions& options) {
+  return durable(make_map(name, options));
+}
+
+Result<MapImpl*> EmbeddedStore::open_map(std::string_view name) { return durable(find_map(name)); }
+
+Result<void> EmbeddedStore::drop_map(std::string_view name) { return durable(take_map_away(name)); }
+
+Result<MapImpl*> EmbeddedStore::make_map(std::string_view name, const MapOptions& options) {
   const std::lock_guard lock(mutex_);
   MapsById::node_type room = handle_room();
   auto core = tree::create_map(core_, name, options);
@@ -83,14 +105,14 @@ Result<MapImpl*> EmbeddedStore::create_map(std::string_view name, const MapOptio
   return maps_.insert(std::move(room)).position->second.get();
 }
 
-Result<MapImpl*> EmbeddedStore::open_map(std::string_view name) {
+Result<MapImpl*> EmbeddedStore::find_map(std::string_view name) {
   const std::lock_guard lock(mutex_);
   auto core = core_.catalog.open<tree::MapCore>(name);
   if (!core) return std::unexpected(core.error());
   return behind_handles(std::move(*core));
 }
 
-Result<void> EmbeddedStore::drop_map(std::string_view name) {
+Result<void> EmbeddedStore::take_map_away(std::string_view name) {
   std::unique_ptr<EmbeddedMap> map;  // goes after the lock, and with it the memory
   const std::lock_guard lock(mutex_);
   const auto core = core_.catalog.drop<tree::MapCore>(name);

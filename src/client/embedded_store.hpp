@@ -23,13 +23,22 @@ namespace espalier::client {
 
 class EmbeddedStore final : public StoreImpl {
  public:
+  static constexpr std::uint32_t kParticipantsMax = 16384;
+  /// What becomes of a map that is dropped while its handles may be in use.
+  enum class Dropped : std::uint8_t {
+    freed,  ///< whoever drops it says that nobody uses it: Store::drop_map
+    kept,   ///< others drop it, too: see keeps_dropped()
+  };
+
   /// Errors: as Store::open.
   static Result<std::unique_ptr<StoreImpl>> open(const StoreOptions& options);
   EmbeddedStore(memory::Region region, const StoreOptions& options);
-  /// One more way to the objects of a store that serves others too. It keeps its maps for handles
-  /// that may be in use, whoever drops them: see keeps_dropped().
+  /// A way to the objects of a store that others have, too: those whom it serves, or what keeps it
+  /// in a folder.
   EmbeddedStore(std::shared_ptr<tree::StoreCore> core,
-                std::shared_ptr<table::RegexCompiler> regexes);
+                std::shared_ptr<table::RegexCompiler> regexes, Dropped dropped = Dropped::kept);
+  /// Memory for a store with these options. Errors: as Store::open.
+  static Result<memory::Region> reserve(const StoreOptions& options);
   ~EmbeddedStore() override;
 
   Result<MapImpl*> create_map(std::string_view name, const MapOptions& options) override;
@@ -54,6 +63,11 @@ class EmbeddedStore final : public StoreImpl {
  private:
   using MapsById = std::unordered_map<std::uint32_t, std::unique_ptr<EmbeddedMap>>;
   [[nodiscard]] MapsById::node_type handle_room();
+  Result<MapImpl*> make_map(std::string_view name, const MapOptions& options);
+  Result<MapImpl*> find_map(std::string_view name);
+  Result<void> take_map_away(std::string_view name);
+  template <class Told>
+  [[nodiscard]] Result<Told> durable(Result<Told> told) const;
   [[nodiscard]] MapImpl* behind_handles(std::shared_ptr<tree::MapCore> core);
 
   const std::shared_ptr<tree::StoreCore> shared_;  // with all tables that somebody holds

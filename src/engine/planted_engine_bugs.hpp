@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Switches that break one rule of what sessions are given, of what steps post to peers, or of the
-// places of what comes from these, at a time (base/planted.hpp).
+// places of what comes from these, or of copies of objects and of recovery, at a time
+// (base/planted.hpp).
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,9 @@ enum class Bug : std::uint8_t {
   // Of copies of objects (object_copy.hpp).
   copy_waits_for_nothing,       // of records before it that are not visible yet
   copy_of_dropped_object_open,  // it does not say that what it has by half was dropped
+
+  // Of records that several threads apply (parallel_redo.hpp).
+  redo_barrier_passed,  // what makes and drops objects waits for no other record
 };
 
 using base::planted;

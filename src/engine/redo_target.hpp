@@ -2,9 +2,11 @@
 // A node's store on its way out of a log: what records are applied to, by the functions that each
 // kind has for its own (KindRedo, docs/design/durability.md).
 //
-// Thread: one; nobody else uses the store meanwhile.
+// Thread: one at a time; of the store nobody uses an object that it applies records to meanwhile,
+// and nobody any while objects are made and dropped (parallel_redo.hpp).
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -23,8 +25,10 @@ class RedoPart {
 
 class RedoTarget {
  public:
-  /// `own`: kinds beside those of the registry. Both outlive it.
-  RedoTarget(Services& services, std::span<const Kind> own) : services_(services), own_(own) {}
+  /// `own`: kinds beside those of the registry. Both outlive it. `index`: which of the threads that
+  /// apply records of one store it belongs to.
+  RedoTarget(Services& services, std::span<const Kind> own, std::uint32_t index = 0)
+      : services_(services), own_(own), index_(index) {}
 
   /// Applies a record of the store, whatever it is of. Errors: corrupt (detail: a
   /// catalog::RedoFault), unsupported (of a kind that is not there), out_of_memory, and others of
@@ -32,6 +36,7 @@ class RedoTarget {
   Result<void> apply(std::string_view record);
 
   [[nodiscard]] Services& services() { return services_; }
+  [[nodiscard]] std::uint32_t index() const { return index_; }
   /// That of a kind; made when first asked for.
   template <class P, class... Arguments>
   [[nodiscard]] P& part(Arguments&&... arguments) {
@@ -45,6 +50,7 @@ class RedoTarget {
  private:
   Services& services_;
   const std::span<const Kind> own_;
+  const std::uint32_t index_;
   base::TypedSlots<RedoPart> parts_;
 };
 

@@ -106,6 +106,10 @@ LogResult<std::unique_ptr<Log>> Log::begin(LogFolder& folder, const LogOptions& 
   }
   auto recovered = recover_all(folder, options.recovery, apply);
   if (!recovered) return std::unexpected(recovered.error());
+  const auto applied = options.applied ? options.applied() : Result<void>();
+  if (!applied) {
+    return log_fail(applied.error(), LogFault::refused, ".", 0, recovered->next_sequence);
+  }
   if (auto removed = remove_unused(folder, *recovered); !removed) {
     return std::unexpected(removed.error());
   }

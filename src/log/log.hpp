@@ -4,6 +4,7 @@
 // Thread: one opens and closes it; its writer any.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "log/flusher.hpp"
@@ -18,6 +19,9 @@ struct LogOptions {
   RecoveryTerms recovery;
   WriterOptions writer;
   bool threads = true;  // else whoever has it flushes
+  /// Is called when all records were applied, before anything in the folder changes; its error is
+  /// that of a record (LogFault::refused). None: `apply` has said so of each.
+  std::function<Result<void>()> applied{};
 };
 
 /// Calls `apply` for each record of the newest checkpoint in a folder, and then of its log from the

@@ -2,6 +2,8 @@
 // Versions that wait for their records.
 #include "memory/version_clock.hpp"
 
+#include <chrono>
+
 #include "base/durable_mark.hpp"
 
 namespace espalier::memory {
@@ -51,6 +53,17 @@ bool VersionClock::record_is_durable(std::uint64_t version) const noexcept {
 }
 
 bool VersionClock::records_failed() const noexcept { return records_->mark().failed(); }
+
+std::uint64_t VersionClock::records_released() const noexcept {
+  return records_->mark().released();
+}
+
+// Not longer, for a version may be released by another writer that is done, without a flush.
+void VersionClock::await_records(std::uint64_t seen) {
+  constexpr std::chrono::microseconds kPause{100};
+  if (records_->mark().failed()) return std::this_thread::yield();
+  static_cast<void>(records_->mark().await(seen + 1, kPause));
+}
 
 // By loads that are sequentially consistent, as DurableMark wants: of this thread and a writer that
 // moves on, or marks a later version as done, one sees the other.

@@ -85,6 +85,18 @@ class VersionClock {
     return released();
   }
 
+  /// For one that waits for a release: what it knows of the disk before it looks, so that pause()
+  /// comes back at once where that has changed since. Cost: a load or two.
+  [[nodiscard]] std::uint64_t seen_durable() const noexcept {
+    return records_ != nullptr ? records_released() : 0;
+  }
+  /// Gives way to those who release: other threads, or the disk, until it has flushed, a tenth of a
+  /// millisecond at most. Requires: the caller holds nothing.
+  void pause(std::uint64_t seen) {
+    if (records_ == nullptr) return std::this_thread::yield();
+    await_records(seen);
+  }
+
   /// Whether a version may be taken: not too many wait for their release. Where those are in vain,
   /// it may: there is no room for records, so few come.
   [[nodiscard]] bool may_take() { return has_room(kWindow / 2); }
@@ -165,6 +177,8 @@ class VersionClock {
   void ask_for_rise() noexcept;
   [[nodiscard]] bool record_is_durable(std::uint64_t version) const noexcept;
   [[nodiscard]] bool records_failed() const noexcept;
+  [[nodiscard]] std::uint64_t records_released() const noexcept;
+  void await_records(std::uint64_t seen);
   bool release_durable() noexcept;
 
   // Whether releases are to wait.

@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+#include <vector>
 
 #include "base/random.hpp"
 #include "memory/testing/version_clock_checks.hpp"
@@ -102,6 +106,31 @@ TEST(VersionClock, WithoutRecordsNothingWaits) {
     gone.clock.done(gone.clock.take(), 8);
   }
   mark.rise(8);
+}
+
+// Each by a thread that sleeps until the disk has flushed, or will not any more.
+TEST(VersionClockConcurrency, WhoWaitsForAReleaseIsWokenByAFlushAndByAFailure) {
+  constexpr std::uint64_t kVersions = 200;
+  base::DurableMark mark(0);
+  ClockUnderTest under;
+  under.clock.wait_for_records(&mark);
+  for (std::uint64_t version = 1; version <= kVersions; ++version) {
+    under.clock.done(under.clock.take(), version);
+    std::thread flusher([&] { mark.rise(version); });
+    for (;;) {
+      const std::uint64_t seen = under.clock.seen_durable();
+      if (under.clock.released_now() == version) break;
+      under.clock.pause(seen);
+    }
+    flusher.join();
+  }
+  std::thread failing([&] { mark.fail(); });
+  constexpr std::chrono::seconds kFarAway{60};
+  EXPECT_FALSE(mark.await(kVersions + 1, kFarAway));
+  EXPECT_TRUE(mark.failed()) << "it came back for nothing else";
+  EXPECT_TRUE(mark.await(kVersions, kFarAway));
+  failing.join();
+  EXPECT_FALSE(mark.await(kVersions + 1, kFarAway)) << "and at once";
 }
 
 TEST(VersionClockConcurrency, ReleasedVersionsAreDurable) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "base/clock.hpp"
 
@@ -110,6 +111,17 @@ void CheckpointThread::fail(const log::LogError& error) {
     terms_.failed(log::message(error));
   } catch (const std::bad_alloc&) {  // it is counted
   }
+}
+
+CheckpointThread::Terms checkpoint_terms(DataFolder& folder, offload::Services& services,
+                                         std::span<const offload::Kind> own_kinds,
+                                         const Config::Data& settings, std::uint64_t segment_bytes,
+                                         std::function<void(const std::string&)> failed) {
+  return {.of = folder.checkpoint_terms(services, own_kinds),
+          .log_bytes = std::min(settings.checkpoint_log_bytes, settings.log_bytes_max / 2),
+          .there_bytes = folder.recovered().segments.size() * segment_bytes,
+          .again_bytes = segment_bytes,
+          .failed = std::move(failed)};
 }
 
 }  // namespace espalier::node

@@ -13,11 +13,14 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "engine/checkpoint_run.hpp"
+#include "node/config.hpp"
+#include "node/data_folder.hpp"
 
 namespace espalier::node {
 
@@ -80,5 +83,12 @@ class CheckpointThread {
   std::atomic<bool> requested_ = false;  // set with mutex_
   std::thread thread_;
 };
+
+/// Of a store and its folder, as its settings say. `segment_bytes`: of the folder's log. All of them
+/// outlive the thread.
+[[nodiscard]] CheckpointThread::Terms checkpoint_terms(
+    DataFolder& folder, offload::Services& services, std::span<const offload::Kind> own_kinds,
+    const Config::Data& settings, std::uint64_t segment_bytes,
+    std::function<void(const std::string&)> failed);
 
 }  // namespace espalier::node

@@ -15,8 +15,11 @@
 #include "base/durable_mark.hpp"
 #include "base/system_error.hpp"
 #include "catalog/catalog.hpp"
+#include "engine/parallel_redo.hpp"
 #include "engine/redo_target.hpp"
 #include "engine/services.hpp"
+#include "log/checkpoint_format.hpp"
+#include "log/format.hpp"
 #include "log/store_file.hpp"
 #include "node/data_check.hpp"
 #include "node/data_reader.hpp"
@@ -54,6 +57,9 @@ void report_failure(log::LogWriter& writer, std::function<void(const std::string
       });
 }
 
+/// How many records until someone is told how far it has come.
+constexpr std::uint64_t kTellEvery = 4096;
+
 /// What a log cannot be opened for, with what more there is to say of it.
 std::string words_for(const log::LogError& error, const Error& of_record) {
   std::string words = log::message(error);
@@ -90,10 +96,7 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
     return cannot_use(
         path, fmt::format("objects of the kind '{}' make no records, or have no copy", kind->name));
   }
-  for (const std::string& each : {path, path + "/log"}) {
-    if (const auto made = make_folder(each); !made) return cannot_use(path, message(made.error()));
-  }
-  if (const auto synced = folder_.sync(); !synced) return cannot_use(path, message(synced.error()));
+  if (auto made = make_folders(); !made) return cannot_use(path, made.error());
   auto lock = folder_.lock();
   if (!lock) {
     return cannot_use(
@@ -102,25 +105,11 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
   lock_ = std::move(*lock);
   const auto store = log::open_store_file(folder_, std::max<std::uint64_t>(1, services.draw()));
   if (!store) return cannot_use(path, log::message(store.error()));
-
   store_ = *store;
-  log::LogOptions options;
-  options.recovery.node = *store;
-  options.recovery.accept_loss_from = terms.data.accept_loss_from;
-  options.writer.segment_bytes = terms.segment_bytes;
-  options.writer.segments_max = terms.data.log_bytes_max / terms.segment_bytes;
   const std::uint64_t began_ns = base::monotonic_ns();
-  offload::RedoTarget target(services, terms.own_kinds);
-  Error wrong{};
-  const auto apply = [&](std::uint64_t, std::span<const std::byte> record) -> Result<void> {
-    ++applied_;
-    auto applied = target.apply({reinterpret_cast<const char*>(record.data()), record.size()});
-    if (!applied) wrong = applied.error();
-    return applied;
-  };
-  auto opened = log::Log::open(log_folder_, options, apply);
-  if (!opened) return cannot_use(path, words_for(opened.error(), wrong));
-  log_ = std::move(*opened);
+  if (auto recovered = recover(terms, services); !recovered) {
+    return cannot_use(path, recovered.error());
+  }
   const auto& accepts_from = terms.data.accept_loss_from;
   if (accepts_from && !(recovered().cut && recovered().cut->accepted)) {
     return cannot_use(path, no_loss_from(*accepts_from));
@@ -129,6 +118,80 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
   applied_ns_ = base::monotonic_ns() - began_ns;
   services.catalog().record_to(&log_->writer());
   return {};
+}
+
+std::expected<void, std::string> DataFolder::make_folders() {
+  for (const std::string& each : {path_, path_ + "/log"}) {
+    if (const auto made = make_folder(each); !made) return std::unexpected(message(made.error()));
+  }
+  if (const auto synced = folder_.sync(); !synced) return std::unexpected(message(synced.error()));
+  return {};
+}
+
+std::expected<void, std::string> DataFolder::recover(const Terms& terms,
+                                                     offload::Services& services) {
+  log::LogOptions options;
+  options.recovery.node = store_;
+  options.recovery.accept_loss_from = terms.data.accept_loss_from;
+  options.writer.segment_bytes = terms.segment_bytes;
+  options.writer.segments_max = terms.data.log_bytes_max / terms.segment_bytes;
+  const std::uint32_t threads =
+      terms.threads != 0 ? terms.threads : offload::ParallelRedo::usual_threads();
+  const auto started = offload::ParallelRedo::start({services, terms.own_kinds, threads});
+  if (!started) return std::unexpected(message(started.error()));
+  offload::ParallelRedo& redo = **started;
+  if (terms.recovering) applied_.bytes_max = file_bytes();
+  const auto apply = [&](std::uint64_t, std::span<const std::byte> record) {
+    ++applied_.records;
+    applied_.bytes += record.size();
+    if (applied_.records % kTellEvery == 0 && terms.recovering) terms.recovering(applied_);
+    return redo.apply(record);
+  };
+  options.applied = [&] { return redo.finish(); };
+  auto opened = log::Log::open(log_folder_, options, apply);
+  if (opened) {
+    log_ = std::move(*opened);
+    return {};
+  }
+  if (!redo.refused()) return std::unexpected(words_for(opened.error(), {}));
+  // Threads find out behind the reader, so where it was then says nothing.
+  const auto error = place_of(redo.refused()->index, options.recovery, opened.error());
+  return std::unexpected(words_for(error, redo.refused()->error));
+}
+
+/// Of a record that was refused, counted from 0: reads all up to it once more.
+log::LogError DataFolder::place_of(std::uint64_t record, const log::RecoveryTerms& terms,
+                                   const log::LogError& error) {
+  std::uint64_t next = 0;
+  const auto find = [&](std::uint64_t, std::span<const std::byte>) -> Result<void> {
+    if (next++ != record) return {};
+    return std::unexpected(error.error);
+  };
+  const auto read =
+      log::catch_no_memory(terms.from, [&] { return log::recover_all(log_folder_, terms, find); });
+  return read ? error : read.error();
+}
+
+/// Of what recovery reads, as far as that can be told beforehand.
+std::uint64_t DataFolder::file_bytes() {
+  const auto names = log_folder_.names();
+  if (!names) return 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t checkpoint_bytes = 0;
+  std::uint64_t newest = 0;
+  for (const std::string& name : *names) {
+    const auto checkpoint = log::number_in(name, log::kCheckpointBegin, log::kWhole);
+    if (!checkpoint && !log::segment_of(name, log::kInUse)) continue;
+    const auto file = log_folder_.open(name);
+    const auto size = file ? (*file)->size() : Result<std::uint64_t>(0);
+    if (!size) continue;
+    if (!checkpoint) bytes += *size;
+    if (checkpoint && *checkpoint >= newest) {
+      newest = *checkpoint;
+      checkpoint_bytes = *size;
+    }
+  }
+  return bytes + checkpoint_bytes;
 }
 
 DataFolder::~DataFolder() = default;

@@ -28,6 +28,13 @@ struct Services;
 
 namespace espalier::node {
 
+/// How far the start of a store has come.
+struct RecoveryProgress {
+  std::uint64_t records = 0;
+  std::uint64_t bytes = 0;      ///< of them
+  std::uint64_t bytes_max = 0;  ///< of the files that are read: a little more than that
+};
+
 class DataFolder {
  public:
   struct Terms {
@@ -36,10 +43,15 @@ class DataFolder {
     std::uint64_t segment_bytes = log::WriterOptions{}.segment_bytes;
     /// Is told, once and by any thread, why nothing is acknowledged any more.
     std::function<void(const std::string&)> failed{};
+    /// Is told now and then, by the opening thread. None: no one is.
+    std::function<void(const RecoveryProgress&)> recovering{};
+    /// That apply records, ParallelRedo::kThreadsMax at most; 0: as many as there are cores for.
+    std::uint32_t threads = 0;
   };
   /// Applies what the folder has to an empty store, and begins to take its records: from then on
   /// what is done to the store is durable. Errors: words for people, of the folder, of the log, of
-  /// a record that cannot be applied, of a kind that makes no records.
+  /// a record that cannot be applied, of a kind that makes no records. Cost: reads all of it, and
+  /// what its writes did, by some threads.
   static std::expected<std::unique_ptr<DataFolder>, std::string> open(const Terms& terms,
                                                                       offload::Services& services);
   DataFolder(const DataFolder&) = delete;
@@ -51,7 +63,8 @@ class DataFolder {
   [[nodiscard]] const log::LogWriter& writer() const { return log_->writer(); }
   /// What was found, for a line to people.
   [[nodiscard]] const log::Recovered& recovered() const { return log_->recovered(); }
-  [[nodiscard]] std::uint64_t applied_records() const { return applied_; }
+  [[nodiscard]] std::uint64_t applied_records() const { return applied_.records; }
+  [[nodiscard]] std::uint64_t applied_bytes() const { return applied_.bytes; }
   [[nodiscard]] std::uint64_t applied_ns() const { return applied_ns_; }
   /// What a checkpoint is made of, and where; it outlives that. Requires: as open().
   [[nodiscard]] offload::CheckpointRun::Terms checkpoint_terms(
@@ -60,15 +73,23 @@ class DataFolder {
   }
 
  private:
-  explicit DataFolder(const std::string& path) : folder_(path), log_folder_(path + "/log") {}
+  explicit DataFolder(const std::string& path)
+      : path_(path), folder_(path), log_folder_(path + "/log") {}
   std::expected<void, std::string> begin(const Terms& terms, offload::Services& services);
+  std::expected<void, std::string> make_folders();
+  /// Opens the log, and applies what is there.
+  std::expected<void, std::string> recover(const Terms& terms, offload::Services& services);
+  [[nodiscard]] log::LogError place_of(std::uint64_t record, const log::RecoveryTerms& terms,
+                                       const log::LogError& error);
+  [[nodiscard]] std::uint64_t file_bytes();
 
+  const std::string path_;
   log::PosixFolder folder_;
   log::PosixFolder log_folder_;
   std::unique_ptr<log::FolderLock> lock_;
   std::unique_ptr<log::Log> log_;
   std::uint64_t store_ = 0;  // its number
-  std::uint64_t applied_ = 0;
+  RecoveryProgress applied_;
   std::uint64_t applied_ns_ = 0;
 };
 

@@ -149,6 +149,24 @@ void of_log(Samples& samples, const NodeNumbers& numbers) {
   if (numbers.log.is_there != 0) samples.add(numbers.log.*Member);
 }
 
+template <auto Member>
+void of_data(Samples& samples, const NodeNumbers& numbers) {
+  if (numbers.log.is_there != 0) samples.add(numbers.data.*Member);
+}
+
+// Where none was finished yet there is nothing to tell of the last one.
+template <auto Member>
+void of_checkpoint(Samples& samples, const NodeNumbers& numbers) {
+  if (numbers.data.checkpoints != 0) samples.add(numbers.data.*Member);
+}
+
+template <auto Member>
+void data_seconds(Samples& samples, const NodeNumbers& numbers) {
+  if (numbers.data.*Member != 0) {
+    samples.add(static_cast<double>(numbers.data.*Member) / kNsPerSecond);
+  }
+}
+
 void log_failed(Samples& samples, const NodeNumbers& numbers) {
   if (numbers.log.is_there == 0) return;
   samples.add(numbers.log.failed, {{"reason", shown_name(numbers.log_failure)}});
@@ -396,6 +414,24 @@ constexpr Metric kMetrics[] = {
     {"espalier_log_failed", "gauge", "reason",
      "1: the log has failed, and nothing is acknowledged any more; reason says what the disk did.",
      log_failed},
+    {"espalier_checkpoints_total", "counter", "", "Checkpoints of its data that were finished.",
+     of_data<&wire::DataTotals::checkpoints>},
+    {"espalier_checkpoints_failed_total", "counter", "",
+     "Checkpoints that were not finished; the log keeps what it has.",
+     of_data<&wire::DataTotals::checkpoints_failed>},
+    {"espalier_checkpoint_last_records", "gauge", "", "Records of the last one that was finished.",
+     of_checkpoint<&wire::DataTotals::checkpoint_records>},
+    {"espalier_checkpoint_last_bytes", "gauge", "", "Its bytes.",
+     of_checkpoint<&wire::DataTotals::checkpoint_bytes>},
+    {"espalier_checkpoint_last_seconds", "gauge", "", "How long it took.",
+     data_seconds<&wire::DataTotals::checkpoint_ns>},
+    {"espalier_recovered_records", "gauge", "",
+     "Records that the start of the node has read and applied.",
+     of_data<&wire::DataTotals::recovered_records>},
+    {"espalier_recovered_bytes", "gauge", "", "Their bytes.",
+     of_data<&wire::DataTotals::recovered_bytes>},
+    {"espalier_recovery_seconds", "gauge", "", "How long that took.",
+     data_seconds<&wire::DataTotals::recovered_ns>},
 
     {"espalier_epoch_current", "gauge", "",
      "The epoch, which moves on each time that memory is collected.", of_node<&NodeNumbers::epoch>},

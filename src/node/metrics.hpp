@@ -116,6 +116,7 @@ struct NodeNumbers {
   std::uint64_t dropped_bytes = 0;
   std::vector<memory::Holder> holders;  ///< of most bytes first
   DeviceNumbers device{};
+  wire::DataTotals data{};
   wire::LogTotals log{};    ///< its `failure_bytes` are those of what follows
   std::string log_failure;  ///< why nothing more is acknowledged; empty: there is no such reason
   std::vector<PeerNumbers> peers;  ///< for the node's page alone, as what follows

@@ -132,10 +132,23 @@ TEST(Metrics, TellOfTheLogWhereThereIsOne) {
   EXPECT_EQ(read.at("espalier_log_bytes").at(), 83);
   EXPECT_EQ(read.at("espalier_log_limit_bytes").at(), 84);
   EXPECT_EQ(read.at("espalier_log_failed").at({{"reason", "log: file x, offset 4096"}}), 1);
+  EXPECT_EQ(read.at("espalier_checkpoints_total").at(), 91);
+  EXPECT_EQ(read.at("espalier_checkpoints_failed_total").at(), 92);
+  EXPECT_EQ(read.at("espalier_checkpoint_last_records").at(), 93);
+  EXPECT_EQ(read.at("espalier_checkpoint_last_bytes").at(), 94);
+  EXPECT_EQ(read.at("espalier_checkpoint_last_seconds").at(), 9.5);
+  EXPECT_EQ(read.at("espalier_recovered_records").at(), 96);
+  EXPECT_EQ(read.at("espalier_recovered_bytes").at(), 97);
+  EXPECT_EQ(read.at("espalier_recovery_seconds").at(), 9.8);
+  numbers.data = {};
+  read = MetricsReader::read(metrics_text(numbers));
+  EXPECT_EQ(read.at("espalier_checkpoints_total").at(), 0);
+  EXPECT_TRUE(read.at("espalier_checkpoint_last_bytes").samples.empty());
   numbers.log = {};
   read = MetricsReader::read(metrics_text(numbers));
   EXPECT_TRUE(read.at("espalier_log_bytes").samples.empty());
   EXPECT_TRUE(read.at("espalier_log_failed").samples.empty());
+  EXPECT_TRUE(read.at("espalier_checkpoints_total").samples.empty());
 }
 
 TEST(Metrics, DurationsAreAHistogramInSeconds) {

@@ -85,9 +85,13 @@ Result<void> Node::open_data() {
     }
   }
   if (mistake.empty()) {
-    auto opened = DataFolder::open(
-        {config_.data, options_.own_kinds, options_.segment_bytes, options_.data_failed},
-        *services_);
+    auto opened = DataFolder::open({.data = config_.data,
+                                    .own_kinds = options_.own_kinds,
+                                    .segment_bytes = options_.segment_bytes,
+                                    .failed = options_.data_failed,
+                                    .recovering = options_.recovering,
+                                    .threads = options_.recovery_threads},
+                                   *services_);
     if (opened) {
       data_ = std::move(*opened);
       return {};
@@ -110,15 +114,10 @@ Result<void> Node::make_maps() {
 
 Result<void> Node::start_checkpoints() {
   if (!data_) return {};
-  const Config::Data& data = config_.data;
-  const std::size_t segments = data_->recovered().segments.size();
   try {
-    checkpoints_ = std::make_unique<CheckpointThread>(CheckpointThread::Terms{
-        .of = data_->checkpoint_terms(*services_, options_.own_kinds),
-        .log_bytes = std::min(data.checkpoint_log_bytes, data.log_bytes_max / 2),
-        .there_bytes = segments * options_.segment_bytes,
-        .again_bytes = options_.segment_bytes,
-        .failed = options_.checkpoint_failed});
+    checkpoints_ = std::make_unique<CheckpointThread>(
+        checkpoint_terms(*data_, *services_, options_.own_kinds, config_.data,
+                         options_.segment_bytes, options_.checkpoint_failed));
   } catch (const std::system_error& error) {
     return fail(Code::system, static_cast<std::uint32_t>(error.code().value()));
   }

@@ -51,6 +51,10 @@ struct NodeOptions {
   std::function<void(const std::string&)> data_failed{};
   /// Is told, by a thread of its own, why a checkpoint of its data was not finished.
   std::function<void(const std::string&)> checkpoint_failed{};
+  /// Is told now and then, while it starts, how much of its data it has read and applied.
+  std::function<void(const RecoveryProgress&)> recovering{};
+  /// That apply what is read, in benchmarks and tests; 0: as many as there are cores for.
+  std::uint32_t recovery_threads = 0;
   /// Of the log of its data folder, in tests: how long a segment is.
   std::uint64_t segment_bytes = log::WriterOptions{}.segment_bytes;
   /// Of the cores of its workers, in benchmarks.

@@ -247,6 +247,16 @@ void add_log(NodeNumbers& numbers, const Node& node) {
                  .bytes_max = node.config().data.log_bytes_max,
                  .failed = numbers.log_failure.empty() ? 0U : 1U,
                  .failure_bytes = numbers.log_failure.size()};
+  numbers.data.recovered_records = node.data()->applied_records();
+  numbers.data.recovered_bytes = node.data()->applied_bytes();
+  numbers.data.recovered_ns = node.data()->applied_ns();
+  if (node.checkpoints() == nullptr) return;
+  const CheckpointCounts& counts = node.checkpoints()->counts();
+  numbers.data.checkpoints = counts.finished;
+  numbers.data.checkpoints_failed = counts.failed;
+  numbers.data.checkpoint_records = counts.last_records;
+  numbers.data.checkpoint_bytes = counts.last_bytes;
+  numbers.data.checkpoint_ns = counts.last_ns;
 }
 
 wire::IndexReadTotals totals_of(const offload::IndexReadCounts& counts) {

@@ -60,6 +60,7 @@ Header header_of(const NodeNumbers& numbers) {
   header.principal_totals = numbers.principal_totals;
   header.device = numbers.device;
   header.log = numbers.log;
+  header.data = numbers.data;
   header.log.failure_bytes = numbers.log_failure.size();
   header.version_bytes = static_cast<std::uint32_t>(numbers.version.size());
   header.offloads = static_cast<std::uint32_t>(
@@ -87,6 +88,7 @@ NodeNumbers from_header(const Header& header) {
   numbers.principal_totals = header.principal_totals;
   numbers.device = header.device;
   numbers.log = header.log;
+  numbers.data = header.data;
   return numbers;
 }
 

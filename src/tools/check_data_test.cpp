@@ -265,6 +265,7 @@ TEST_F(CheckData, ANodeShowsHowFarItsLogIs) {
   ASSERT_NO_FATAL_FAILURE(fill());
   ASSERT_EQ(run({"stats"}), kOk) << tool.err();
   EXPECT_THAT(tool.out(), HasSubstr("\nlog         "));
+  EXPECT_THAT(tool.out(), HasSubstr("\ncheckpoints 0 finished, 0 failed\n"));
   EXPECT_THAT(tool.out(), Not(HasSubstr("log failed")));
   ASSERT_EQ(run({"stats", "--json"}), kOk);
   const std::string out = tool.out();
@@ -273,6 +274,8 @@ TEST_F(CheckData, ANodeShowsHowFarItsLogIs) {
   EXPECT_GT(json["log"]["durable_sequence"], 10);
   EXPECT_EQ(json["log"]["bytes"].get<std::uint64_t>() % kSegmentBytes, 0u);
   EXPECT_EQ(json["log"]["failed"], false);
+  EXPECT_EQ(json["log"]["checkpoints"], 0);
+  EXPECT_GE(json["log"]["recovered_records"], 0);
 }
 
 TEST_F(CheckData, ARecordThatIsNoneIsNamed) {

@@ -169,6 +169,15 @@ inline void set_stats(nlohmann::ordered_json& object, const wire::SequencerFacts
   object["limit_bytes"] = numbers.log.bytes_max;
   object["failed"] = numbers.log.failed != 0;
   if (numbers.log.failed != 0) set_bytes(object, "failure", numbers.log_failure);
+  object["recovered_records"] = numbers.data.recovered_records;
+  object["recovery_ns"] = numbers.data.recovered_ns;
+  object["checkpoints"] = numbers.data.checkpoints;
+  object["checkpoints_failed"] = numbers.data.checkpoints_failed;
+  if (numbers.data.checkpoints != 0) {
+    object["checkpoint_records"] = numbers.data.checkpoint_records;
+    object["checkpoint_bytes"] = numbers.data.checkpoint_bytes;
+    object["checkpoint_ns"] = numbers.data.checkpoint_ns;
+  }
   return object;
 }
 

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -29,6 +30,7 @@
 #include "tools/hourly.hpp"
 #include "tools/notify.hpp"
 #include "tools/numbers.hpp"
+#include "tools/progress.hpp"
 #include "tools/stop_signals.hpp"
 
 namespace espalier::tools {
@@ -123,8 +125,13 @@ void audit_signal(spdlog::logger& log, std::string_view act, const std::string& 
 
 /// What the data folder had.
 void log_data(spdlog::logger& log, const node::Config& config, const node::DataFolder& data) {
-  log.info("data folder '{}': {} records in {:.1f} s", config.data.dir, data.applied_records(),
-           static_cast<double>(data.applied_ns()) / 1e9);
+  const double seconds = static_cast<double>(data.applied_ns()) / 1e9;
+  const auto per_s = [&](std::uint64_t count) {
+    return static_cast<std::uint64_t>(static_cast<double>(count) / std::max(seconds, 1e-9));
+  };
+  log.info("data folder '{}': {} records in {:.1f} s, {}/s, {}/s", config.data.dir,
+           data.applied_records(), seconds, format_count(per_s(data.applied_records())),
+           format_bytes(per_s(data.applied_bytes())));
   for (const log::LogError& damaged : data.recovered().damaged_checkpoints) {
     log.warn("a checkpoint is left out: {}", log::message(damaged));
   }
@@ -260,6 +267,32 @@ void reload(spdlog::logger& log, node::Node& node, const LoadAgain& load_again,
   log.set_level(level);
 }
 
+/// How far a start has come that has much to read: a line that is written over on a terminal,
+/// elsewhere one of the log every ten seconds.
+class RecoveryLine {
+ public:
+  RecoveryLine(Environment& environment, spdlog::logger& log)
+      : environment_(environment), log_(log), next_ns_(environment.now_ns() + kEveryNs) {}
+
+  void tell(const node::RecoveryProgress& now) {
+    if (!line_) line_.emplace(environment_, "reading data", now.bytes_max);
+    line_->update_piece(now.bytes, now.records);
+    const std::uint64_t now_ns = environment_.now_ns();
+    if (environment_.err_is_terminal || now_ns < next_ns_) return;
+    next_ns_ = now_ns + kEveryNs;
+    log_.info("reading data: {} records, {} of about {}", now.records, format_bytes(now.bytes),
+              format_bytes(now.bytes_max));
+  }
+
+ private:
+  static constexpr std::uint64_t kEveryNs = 10'000'000'000;
+
+  Environment& environment_;
+  spdlog::logger& log_;
+  std::uint64_t next_ns_;
+  std::optional<Progress> line_;
+};
+
 /// What runs in this process: a node, or a device, whose engine may be just about to begin anew.
 class Served {
  public:
@@ -270,7 +303,8 @@ class Served {
     std::string peer;
     std::string data;
   };
-  Result<void> start(const node::Config& config, Failures& failures, spdlog::logger& log) {
+  Result<void> start(const node::Config& config, Failures& failures, spdlog::logger& log,
+                     Environment& environment) {
     node::NodeOptions options;
     options.failed_address = &failures.address;
     options.secret_mistakes = &failures.secrets;
@@ -284,6 +318,8 @@ class Served {
     };
     options.audit = [&log](const offload::AuditRecord& record) { audit(log, record); };
     if (config.node.place == node::Place::host) {
+      RecoveryLine recovery(environment, log);
+      options.recovering = [&recovery](const node::RecoveryProgress& now) { recovery.tell(now); };
       auto node = node::Node::start(config, options);
       if (!node) return std::unexpected(node.error());
       node_ = std::move(*node);
@@ -444,7 +480,7 @@ Outcome<int> run_node(Environment& environment, const node::Loaded& loaded,
   Served::Failures failures;
   spdlog::logger log = open_log(environment, loaded.config.log.level);
   Served served;
-  const auto started = served.start(loaded.config, failures, log);
+  const auto started = served.start(loaded.config, failures, log, environment);
   if (!started && !failures.address.empty()) {
     return std::unexpected(cannot_listen(failures.address, started.error()));
   }

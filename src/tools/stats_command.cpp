@@ -204,6 +204,14 @@ void print_log(std::ostream& out, const node::NodeNumbers& numbers) {
   out << fmt::format("log         {} records, {} of them on the disk; {} of {}\n",
                      format_count(log.handed_over), format_count(log.durable),
                      format_bytes(log.bytes), format_bytes(log.bytes_max));
+  const wire::DataTotals& data = numbers.data;
+  std::string last;
+  if (data.checkpoints != 0) {
+    last = fmt::format("; the last one {} records, {}", format_count(data.checkpoint_records),
+                       format_bytes(data.checkpoint_bytes));
+  }
+  out << fmt::format("checkpoints {} finished, {} failed{}\n", format_count(data.checkpoints),
+                     format_count(data.checkpoints_failed), last);
   if (log.failed == 0) return;
   out << fmt::format("log failed  nothing is acknowledged any more: {}\n",
                      encode(numbers.log_failure, Encoding::escaped));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers of a node as they travel: the answer to `node_stats`.
 //
-//   0                   776
+//   0                   840
 //   +-------------------+---------+----------------+---------------+-----------+-------------+-----
 //   | NodeNumbersHeader | version | OffloadNumbers | WorkerNumbers | MapEntry, | TableEntry, | ...
 //   |                   | (text)  |                |               | its name  | its name    |
@@ -161,6 +161,19 @@ struct LogTotals {
 };
 static_assert(sizeof(LogTotals) == 56 && std::has_unique_object_representations_v<LogTotals>);
 
+/// What is in a data folder beside the log, and what its start took; all zeros: there is none.
+struct DataTotals {
+  std::uint64_t checkpoints;         // that were finished since the node started
+  std::uint64_t checkpoints_failed;  // that were not
+  std::uint64_t checkpoint_records;  // of the last one that was finished
+  std::uint64_t checkpoint_bytes;
+  std::uint64_t checkpoint_ns;
+  std::uint64_t recovered_records;  // that the start has applied
+  std::uint64_t recovered_bytes;
+  std::uint64_t recovered_ns;
+};
+static_assert(sizeof(DataTotals) == 64 && std::has_unique_object_representations_v<DataTotals>);
+
 /// Counters begin at 0 when the node starts.
 struct NodeNumbersHeader {
   std::uint64_t started_us;  // when the process started, microseconds since 1970
@@ -203,8 +216,10 @@ struct NodeNumbersHeader {
   PrincipalTotals principal_totals;
   DeviceTotals device;
   LogTotals log;
+  DataTotals data;
 };
-static_assert(sizeof(NodeNumbersHeader) == 776 && offsetof(NodeNumbersHeader, log) == 720);
+static_assert(sizeof(NodeNumbersHeader) == 840 && offsetof(NodeNumbersHeader, log) == 720);
+static_assert(offsetof(NodeNumbersHeader, data) == 776);
 static_assert(offsetof(NodeNumbersHeader, snapshots) == 416);
 static_assert(offsetof(NodeNumbersHeader, connections) == 464);
 static_assert(offsetof(NodeNumbersHeader, connects) == 544);

@@ -72,6 +72,12 @@ TEST(Readme, TheOffloadOfTheDocumentsIsTheOneThatIsTested) {
             std::string::npos);
 }
 
+TEST(Readme, TheProgramOfDurableStoresIsTheOneThatIsBuilt) {
+  const auto programs = blocks(read(kRoot / "docs/durability.md"), "cpp");
+  ASSERT_EQ(programs.size(), 1u);
+  EXPECT_EQ(programs.front(), read(kRoot / "example/durable_store.cpp"));
+}
+
 TEST(Readme, TheProgramOfTablesIsTheOneThatIsBuilt) {
   const auto programs = blocks(read(kRoot / "docs/tables.md"), "cpp");
   ASSERT_FALSE(programs.empty());  // the others are parts of one

@@ -3,6 +3,8 @@
 // dropped at random, under names that come again, and the records make the same store.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -16,6 +18,7 @@
 #include "base/random.hpp"
 #include "catalog/redo_record.hpp"
 #include "catalog/testing/recording_sink.hpp"
+#include "engine/parallel_redo.hpp"
 #include "engine/redo_target.hpp"
 #include "engine/services.hpp"
 #include "engine/store_copy.hpp"
@@ -232,6 +235,81 @@ TEST_F(Redo, RecordsMakeTheSameStore) {
   for (const catalog::EntryPointer& entry : other.core.catalog.list(ObjectKind::embedding)) {
     EXPECT_EQ(embedding::audit(*other.find<embedding::EmbeddingTable>(entry->id)),
               std::vector<std::string>{});
+  }
+}
+
+class ParallelRedoConcurrency : public Redo {
+ protected:
+  /// Pieces of some records each, so that threads take turns.
+  static offload::ParallelRedo::Terms terms_for(WholeStore& store, std::uint32_t threads) {
+    return {.services = store.services, .own = {}, .threads = threads, .piece_bytes = 300};
+  }
+  static Result<void> apply(offload::ParallelRedo& redo, std::string_view record) {
+    return redo.apply(std::as_bytes(std::span(record)));
+  }
+};
+
+TEST_F(ParallelRedoConcurrency, ThreadsMakeTheSameStore) {
+  base::Random begin(seed_);
+  for (const std::uint32_t threads : {1U, 2U, 5U}) {
+    SCOPED_TRACE(threads);
+    WholeStore other;
+    // Twice all of them, and once from one on that was applied before.
+    for (const std::size_t from : {std::size_t{0}, std::size_t{0}, begin.below(records_.size())}) {
+      auto redo = offload::ParallelRedo::start(terms_for(other, threads));
+      ASSERT_TRUE(redo);
+      for (std::size_t i = from; i < records_.size(); ++i) {
+        ASSERT_TRUE(apply(**redo, records_[i])) << "record " << i;
+      }
+      ASSERT_TRUE((*redo)->finish());
+      EXPECT_FALSE((*redo)->refused());
+      redo->reset();
+      EXPECT_EQ(contents(other), wanted_);
+    }
+    EXPECT_EQ(tree::audit_store(other.core), std::vector<std::string>{});
+  }
+}
+
+// Whatever other threads were doing meanwhile.
+TEST_F(ParallelRedoConcurrency, TheFirstRecordThatIsRefusedIsNamed) {
+  base::Random random(seed_);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::string> wrong(records_.begin(), records_.end());
+    std::size_t first = wrong.size();
+    for (int i = 0; i < 3; ++i) {
+      const std::size_t at = random.below(wrong.size());
+      wrong[at][offsetof(catalog::RedoHead, type)] = static_cast<char>(255);
+      first = std::min(first, at);
+    }
+    WholeStore other;
+    const auto redo = offload::ParallelRedo::start(terms_for(other, 3));
+    ASSERT_TRUE(redo);
+    Result<void> applied;
+    for (std::size_t i = 0; i < wrong.size() && applied; ++i) applied = apply(**redo, wrong[i]);
+    if (applied) applied = (*redo)->finish();
+    ASSERT_FALSE(applied);
+    EXPECT_EQ(applied.error().code, Code::corrupt);
+    ASSERT_TRUE((*redo)->refused());
+    // What is said of an object that was dropped is left out, whatever it is.
+    std::size_t refused = 0;
+    WholeStore alone;
+    while (refused < wrong.size() && alone.apply(wrong[refused])) ++refused;
+    EXPECT_EQ((*redo)->refused()->index, refused);
+    EXPECT_GE(refused, first);
+    EXPECT_EQ(apply(**redo, wrong[0]).error(), applied.error()) << "it is over";
+    EXPECT_EQ((*redo)->finish().error(), applied.error());
+  }
+}
+
+// As when a start is given up: threads end, whatever is queued.
+TEST_F(ParallelRedoConcurrency, EndsWithRecordsThatAreNotApplied) {
+  for (int round = 0; round < 20; ++round) {
+    WholeStore other;
+    const auto redo = offload::ParallelRedo::start(terms_for(other, 4));
+    ASSERT_TRUE(redo);
+    for (std::size_t i = 0; i < records_.size() / 20 * static_cast<std::size_t>(round); ++i) {
+      ASSERT_TRUE(apply(**redo, records_[i]));
+    }
   }
 }
 

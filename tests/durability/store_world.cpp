@@ -29,11 +29,25 @@ StoreLife::~StoreLife() {
   numbers_.reset();
 }
 
+// Every other life by two threads; what is there and what is refused is the same.
+log::LogResult<std::unique_ptr<log::Log>> StoreLife::open_log() {
+  log::LogOptions options = log::small_options();
+  if (++world_.recoveries % 2 == 0) {
+    return log::Log::open(
+        world_.disk, options, [this](std::uint64_t, std::span<const std::byte> record) {
+          return target_.apply({reinterpret_cast<const char*>(record.data()), record.size()});
+        });
+  }
+  const auto redo = offload::ParallelRedo::start(
+      {.services = services_, .own = {}, .threads = 2, .piece_bytes = 256});
+  options.applied = [&] { return (*redo)->finish(); };
+  return log::Log::open(
+      world_.disk, options,
+      [&](std::uint64_t, std::span<const std::byte> record) { return (*redo)->apply(record); });
+}
+
 bool StoreLife::recover() {
-  auto opened = log::Log::open(
-      world_.disk, log::small_options(), [this](std::uint64_t, std::span<const std::byte> record) {
-        return target_.apply({reinterpret_cast<const char*>(record.data()), record.size()});
-      });
+  auto opened = open_log();
   if (!opened) {
     EXPECT_TRUE(world_.disk.crashed()) << log::message(opened.error());
     return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store over a log over a disk that crashes, in one thread, from a seed: what was acknowledged,
+// A store over a log over a disk that crashes, in one thread but for recovery, from a seed: what was acknowledged,
 // and what a reader has seen, is there after each crash, and nothing that was never written. Its
 // checkpoints are made a step at a time, between its writes.
 //
@@ -17,6 +17,7 @@
 
 #include "base/random.hpp"
 #include "engine/checkpoint_run.hpp"
+#include "engine/parallel_redo.hpp"
 #include "engine/redo_target.hpp"
 #include "engine/services.hpp"
 #include "kinds/hash/hash_threads.hpp"
@@ -46,6 +47,7 @@ struct StoreWorld {
   std::set<std::string> filled;  // such hash maps, by their ids, whose items are acknowledged
   std::map<std::string, NumberTruth> other_rows;  // of such tables, by their ids
   std::uint64_t highest_version = 0;              // of the map, that was released
+  std::uint64_t recoveries = 0;
   bool makes_checkpoints = true;
   bool appends = true;  // rows to a table
   // What seldom happens:
@@ -90,6 +92,7 @@ class StoreLife final : private Handler {
     std::uint64_t id = 0;  // 0: dropped
   };
 
+  log::LogResult<std::unique_ptr<log::Log>> open_log();
   void open_objects();
   void step();
   std::string random_value();

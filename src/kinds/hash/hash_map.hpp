@@ -67,6 +67,7 @@ class HashMap final : public HashView,
                       public store::StoredObject {
  public:
   static constexpr ObjectKind kKind = ObjectKind::hash;
+  static constexpr bool kAnswersReleased = true;  // catalog/await_records.hpp
 
   /// Errors: invalid_argument (partitions), out_of_memory, system (there is no seed to be drawn).
   static Result<std::unique_ptr<HashMap>> create(HashStore& store, std::uint32_t id,

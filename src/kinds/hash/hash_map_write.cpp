@@ -30,12 +30,13 @@ std::uint64_t pair_bytes(std::string_view key, std::string_view value) {
 }  // namespace
 
 bool HashMap::wait_for(std::uint64_t version) {
-  while (!released(version)) {
+  for (;;) {
+    const std::uint64_t seen = clock_.seen_durable();
+    if (released(version)) return true;
     if (clock_.failed()) return released(version);
     reached(Moment::release_awaited);
-    std::this_thread::yield();
+    clock_.pause(seen);
   }
-  return true;
 }
 
 Result<HashWritten> HashMap::write(HashThread& thread, WriteOp op, std::string_view key,

@@ -52,6 +52,7 @@ class RegionObject final : public catalog::Object,
                            public std::enable_shared_from_this<RegionObject> {
  public:
   static constexpr ObjectKind kKind = ObjectKind::region;
+  static constexpr bool kAnswersReleased = true;  // writes make no records
   /// Of a process: each takes a descriptor, and each key of it another.
   static constexpr std::uint32_t kMost = 512;
 

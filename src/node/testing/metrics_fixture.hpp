@@ -23,6 +23,7 @@ inline void add_log(NodeNumbers& numbers) {
                  .bytes_max = 84,
                  .failed = 1,
                  .failure_bytes = numbers.log_failure.size()};
+  numbers.data = {91, 92, 93, 94, 9'500'000'000, 96, 97, 9'800'000'000};
 }
 
 inline void add_peer(NodeNumbers& numbers) {

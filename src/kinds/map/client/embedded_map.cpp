@@ -5,7 +5,6 @@
 
 #include <cstring>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "base/exposed_epoch.hpp"
@@ -45,11 +44,12 @@ Result<std::uint64_t> run_count(Runner& runner, std::string_view low, std::strin
 
 /// Returns false if the version will never be released, for its record cannot be durable.
 bool await_release(memory::VersionClock& clock, std::uint64_t version) {
-  while (clock.released_now() < version) {
+  for (;;) {
+    const std::uint64_t seen = clock.seen_durable();
+    if (clock.released_now() >= version) return true;
     if (clock.failed()) return clock.released_now() >= version;
-    std::this_thread::yield();
+    clock.pause(seen);
   }
-  return true;
 }
 
 }  // namespace

@@ -79,6 +79,7 @@ class HostExecutor {
   };
 
   bool turn();
+  void await_release(std::uint64_t seen);
   [[nodiscard]] std::uint64_t completed() const { return completed_ + lanes_.completed(); }
   [[nodiscard]] bool answers_by_head(const Cursor& cursor, const std::byte* node,
                                      const NodeHead& head, wire::Ref ref) const {

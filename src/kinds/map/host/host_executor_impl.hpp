@@ -50,13 +50,24 @@ inline bool HostExecutor<A>::turn() {
   return moved;
 }
 
+// For other threads to release their versions, or the disk. Where all that is left waits for that,
+// nothing is held: a disk may stall for long.
+template <Access A>
+void HostExecutor<A>::await_release(std::uint64_t seen) {
+  const bool all_wait = !waiting_.empty() && waiting_.size() == pending();
+  if (!all_wait || !guard_.nothing_in_flight()) return std::this_thread::yield();
+  guard_.idle();
+  map_.clock.pause(seen);
+}
+
 template <Access A>
 std::size_t HostExecutor<A>::poll() {
   const std::uint64_t before = completed();
   while (completed() == before && pending() != 0) {
+    const std::uint64_t seen = map_.clock.seen_durable();
     if (turn()) continue;
     if (waiting_.empty()) break;  // all wait for bytes that somebody else must bring
-    std::this_thread::yield();    // for another thread to release its version
+    await_release(seen);
   }
   if (pending() == 0) guard_.idle();
   return pending();
@@ -72,7 +83,8 @@ std::size_t HostExecutor<A>::advance() {
 template <Access A>
 void HostExecutor<A>::drain() {
   while (pending() != 0) {
-    if (!turn()) std::this_thread::yield();
+    const std::uint64_t seen = map_.clock.seen_durable();
+    if (!turn()) await_release(seen);
   }
   guard_.idle();
 }

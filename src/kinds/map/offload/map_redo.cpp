@@ -20,7 +20,8 @@ namespace espalier::offload {
 namespace {
 
 struct MapRedoPart final : RedoPart {
-  MapRedoPart(tree::StoreCore& store, base::EpochSlot slot) : context(store, std::move(slot), 0) {}
+  MapRedoPart(tree::StoreCore& store, base::EpochSlot slot, std::uint32_t index)
+      : context(store, std::move(slot), index) {}
   tree::ThreadContext context;
 };
 
@@ -36,7 +37,7 @@ Result<void> apply_to_a_map(RedoTarget& target, const catalog::RedoHead& head,
   if (part == nullptr) {
     auto slot = store.epochs.join();
     if (!slot) return std::unexpected(slot.error());
-    part = &target.part<MapRedoPart>(store, std::move(*slot));
+    part = &target.part<MapRedoPart>(store, std::move(*slot), target.index());
   }
   return catalog::apply_to<tree::MapCore>(store.catalog, head.object, [&](tree::MapCore& map) {
     return tree::apply_redo(part->context, map, record);

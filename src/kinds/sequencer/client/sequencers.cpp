@@ -2,6 +2,7 @@
 #include "kinds/sequencer/client/sequencers.hpp"
 
 #include "base/until_fork.hpp"
+#include "catalog/await_records.hpp"
 #include "channel/objects.hpp"
 #include "channel/reached.hpp"
 #include "channel/rings/remote_sessions.hpp"
@@ -101,7 +102,13 @@ Result<std::uint64_t> count(channel::Channel& channel, std::string_view name,
                             std::uint32_t numbers) {
   if (channel.is_copy()) return fail(Code::forked);
   if (store::StoreParts* const parts = channel.own_parts()) {
-    return parts->of<sequencer::Counters>().take(name, numbers, channel.own_objects()->redo());
+    const catalog::Catalog& own = *channel.own_objects();
+    const auto first = parts->of<sequencer::Counters>().take(name, numbers, own.redo());
+    if (!first) return first;
+    if (auto durable = catalog::await_records(own); !durable) {
+      return std::unexpected(durable.error());
+    }
+    return first;
   }
   const auto counted = channel::ask(channel, sequencer_calls::Count{name, numbers});
   if (!counted) return std::unexpected(counted.error());

@@ -11,6 +11,7 @@
 #include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "base/until_fork.hpp"
+#include "catalog/await_records.hpp"
 #include "channel/draw_seed.hpp"
 #include "kinds/table/client/sealed_rows.hpp"
 #include "kinds/table/loaded_pipeline.hpp"
@@ -172,7 +173,11 @@ class EmbeddedTable final : public TableImpl {
   }
   TableResult<std::uint64_t> append(std::span<const std::byte> rows) override {
     const auto appended = table_->append(rows);
-    if (appended) return *appended;
+    if (appended) {
+      const auto durable = catalog::await_records(core_->catalog);
+      if (!durable) return refuse_table(durable.error());
+      return *appended;
+    }
     return refuse_table(appended.error().error, describe(appended.error(), schema()));
   }
   TableResult<std::uint64_t> append_encrypted(std::span<std::byte> rows,
@@ -295,6 +300,9 @@ TableResult<std::shared_ptr<TableImpl>> EmbeddedTables::create(std::string_view 
   if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
   auto made =
       table::create_table(core_->catalog, core_->pool, name, schema, {.encrypted = encrypted});
+  if (const auto durable = catalog::await_objects(core_->catalog); !durable) {
+    return refuse_table(durable.error());
+  }
   if (!made) return refuse_table(made.error());
   return base::make_shared_until_fork<EmbeddedTable>(core_, regexes_, *std::move(made));
 }
@@ -302,6 +310,9 @@ TableResult<std::shared_ptr<TableImpl>> EmbeddedTables::create(std::string_view 
 TableResult<std::shared_ptr<TableImpl>> EmbeddedTables::open(std::string_view name) {
   if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
   auto opened = core_->catalog.open<table::Table>(name);
+  if (const auto durable = catalog::await_objects(core_->catalog); !durable) {
+    return refuse_table(durable.error());
+  }
   if (!opened) return refuse_table(opened.error());
   return base::make_shared_until_fork<EmbeddedTable>(core_, regexes_, *std::move(opened));
 }

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/commit_points.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/clock.hpp"
+#include "base/temporary_folder.hpp"
+#include "bench/request_list.hpp"
+#include "bench/together.hpp"
+#include "log/log.hpp"
+#include "log/posix_folder.hpp"
+#include "log/unit_buffer.hpp"
+
+namespace espalier::bench {
+namespace {
+
+constexpr std::uint64_t kBenchStore = 1;
+/// Of the file whose flushes are measured, which is written round and round.
+constexpr std::uint64_t kFlushedBytes = std::uint64_t{64} << 20;
+
+[[noreturn]] void throw_log(const log::LogError& error) {
+  throw std::runtime_error(log::message(error));
+}
+
+/// One thread that appends, and waits for the oldest of its records once so many are on their way.
+class Writer {
+ public:
+  Writer(log::LogWriter& log, std::uint32_t record_bytes, std::uint32_t in_flight)
+      : log_(log), record_bytes_(record_bytes), in_flight_(in_flight) {}
+
+  void run(std::uint64_t first, std::uint64_t count) {
+    for (std::uint64_t number = first; number < first + count; ++number) {
+      if (waiting_.size() == in_flight_) take_oldest();
+      append(number);
+    }
+    while (!waiting_.empty()) take_oldest();
+  }
+  base::Histogram latencies;
+
+ private:
+  struct Waiting {
+    std::uint64_t sequence;
+    std::uint64_t begun_ns;
+  };
+
+  void append(std::uint64_t number) {
+    const std::uint64_t begun_ns = base::monotonic_ns();
+    auto room = log_.reserve(record_bytes_);
+    while (!room) {
+      if (room.error().code != Code::busy) {
+        throw std::runtime_error("the log takes no record: " + message(room.error()));
+      }
+      waiting_.empty() ? std::this_thread::yield() : take_oldest();
+      room = log_.reserve(record_bytes_);
+    }
+    std::memset(room->data(), 0, room->size());
+    const std::uint64_t mark = record_mark(number);
+    std::memcpy(room->data(), &mark, sizeof mark);
+    waiting_.push_back({log_.append(*room), begun_ns});
+  }
+  void take_oldest() {
+    const Waiting oldest = waiting_.front();
+    waiting_.pop_front();
+    if (const auto done = log_.acknowledgements().wait(oldest.sequence); !done) {
+      throw_log(done.error());
+    }
+    latencies.record(base::monotonic_ns() - oldest.begun_ns);
+  }
+
+  log::LogWriter& log_;
+  const std::uint32_t record_bytes_;
+  const std::uint32_t in_flight_;
+  std::deque<Waiting> waiting_;
+};
+
+log::LogOptions bench_log() {
+  log::LogOptions options;
+  options.recovery.node = kBenchStore;
+  return options;
+}
+
+/// Adds up what was acknowledged, as a start reads it.
+std::uint64_t sum_of_log(log::PosixFolder& folder) {
+  std::uint64_t sum = 0;
+  log::RecoveryTerms terms;
+  terms.node = kBenchStore;
+  const auto read = log::recover_all(
+      folder, terms, [&](std::uint64_t, std::span<const std::byte> record) -> Result<void> {
+        std::uint64_t mark = 0;
+        std::memcpy(&mark, record.data(), sizeof mark);
+        sum += mark;
+        return {};
+      });
+  if (!read) throw_log(read.error());
+  return sum;
+}
+
+}  // namespace
+
+std::uint64_t record_mark(std::uint64_t number) { return number * 0x9e3779b97f4a7c15 + 1; }
+
+std::uint64_t first_record(const CommitSetting& setting, std::uint32_t writer) {
+  std::uint64_t first = 0;
+  for (std::uint32_t i = 0; i < writer; ++i) first += share_of(setting.ops, setting.writers, i);
+  return first;
+}
+
+PointSample measure_log_commits(const CommitSetting& setting) {
+  const base::TemporaryFolder place(setting.dir);
+  log::PosixFolder folder(place.string());
+  PointSample sample;
+  double written_bytes = 0;
+  {
+    auto opened =
+        log::Log::open(folder, bench_log(), [](std::uint64_t, auto) { return Result<void>(); });
+    if (!opened) throw_log(opened.error());
+    log::LogWriter& log = (*opened)->writer();
+    std::vector<std::unique_ptr<Writer>> writers;
+    for (std::uint32_t i = 0; i < setting.writers; ++i) {
+      writers.push_back(std::make_unique<Writer>(log, setting.record_bytes, setting.in_flight));
+    }
+    const double seconds = run_together(
+        setting.writers, [](std::uint32_t) {},
+        [&](std::uint32_t i) {
+          writers[i]->run(first_record(setting, i), share_of(setting.ops, setting.writers, i));
+        });
+    sample.took(setting.ops, seconds);
+    for (const auto& writer : writers) sample.latencies.merge(writer->latencies);
+    written_bytes = static_cast<double>(log.written_bytes());
+    if (const auto closed = (*opened)->close(); !closed) throw_log(closed.error());
+  }
+  sample.ns_per_op *= setting.writers;
+  sample.numbers.emplace_back("written_bytes_per_op",
+                              written_bytes / static_cast<double>(setting.ops));
+  sample.checksum = sum_of_log(folder);
+  return sample;
+}
+
+PointSample measure_disk_flushes(const CommitSetting& setting) {
+  const base::TemporaryFolder place(setting.dir);
+  log::PosixFolder folder(place.string());
+  const auto file = folder.create("flushed");
+  if (!file) throw std::runtime_error("cannot make a file: " + message(file.error()));
+  if (const auto filled = (*file)->fill(kFlushedBytes); !filled) {
+    throw std::runtime_error("cannot fill a file: " + message(filled.error()));
+  }
+  const std::size_t bytes =
+      base::round_up(std::size_t{setting.record_bytes}, std::size_t{log::kUnitBytes});
+  log::UnitBuffer buffer;
+  buffer.reserve(bytes);
+  std::memset(buffer.bytes().data(), 1, bytes);
+  PointSample sample;
+  const base::Stopwatch watch;
+  std::uint64_t offset = 0;
+  for (std::uint64_t i = 0; i < setting.ops; ++i) {
+    const base::Stopwatch one;
+    const auto written = (*file)->write(offset, buffer.bytes().first(bytes));
+    if (!written || *written != bytes) throw std::runtime_error("the disk takes no write");
+    sample.latencies.record(one.elapsed_ns());
+    offset += bytes;
+    if (offset + bytes > kFlushedBytes) offset = 0;
+  }
+  sample.took(setting.ops, static_cast<double>(watch.elapsed_ns()) / 1e9);
+  sample.numbers.emplace_back("written_bytes_per_op", static_cast<double>(bytes));
+  sample.checksum = setting.ops;
+  return sample;
+}
+
+}  // namespace espalier::bench

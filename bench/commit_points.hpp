@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records that are written until the disk has them: one measurement of `espalier-bench log`.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "bench/point_run.hpp"
+
+namespace espalier::bench {
+
+struct CommitSetting {
+  std::filesystem::path dir;  ///< below which a folder is made
+  std::uint32_t record_bytes = 100;
+  std::uint32_t writers = 1;
+  std::uint32_t in_flight = 1;  ///< of each writer
+  std::uint64_t ops = 0;        ///< of all writers
+};
+
+/// Of all, latencies count from when a record is handed over until it is acknowledged. The checksum
+/// is of what is read of the disk again. Errors: throw std::runtime_error.
+
+/// By our log and its flusher.
+[[nodiscard]] PointSample measure_log_commits(const CommitSetting& setting);
+/// By RocksDB: one put at a time in each writer, with WriteOptions::sync and recycled files.
+[[nodiscard]] PointSample measure_rocksdb_commits(const CommitSetting& setting);
+/// By writes of as many whole units, each with its flush, to a file that was written before.
+[[nodiscard]] PointSample measure_disk_flushes(const CommitSetting& setting);
+
+/// What record `number` adds to the checksum, and has as its first bytes.
+[[nodiscard]] std::uint64_t record_mark(std::uint64_t number);
+/// The number of a writer's first record.
+[[nodiscard]] std::uint64_t first_record(const CommitSetting& setting, std::uint32_t writer);
+
+}  // namespace espalier::bench

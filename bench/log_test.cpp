@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "bench/run_log.hpp"
+#include "bench/run_recovery.hpp"
+#include "bench/testing/json_number.hpp"
+#include "bench/testing/point_lines.hpp"
+
+namespace espalier::bench {
+namespace {
+
+LogBenchOptions tiny_log() {
+  LogBenchOptions options;
+  options.repeats = 1;
+  options.ops = 256;
+  options.keys = 500;
+  options.record_bytes = {100};
+  options.writers = {1, 3};
+  options.in_flight = {1, 8};
+  options.probe_rounds = 0;
+  options.json = true;
+  return options;
+}
+
+PointLines log_lines(const LogBenchOptions& options) {
+  return slots_of("log", [&](const Output& output) { return run_log(options, output); });
+}
+
+TEST(RunLogConcurrency, EveryRecordIsReadAgain) {
+  LogBenchOptions options = tiny_log();
+  options.experiments = {"commit"};
+  const PointLines lines = log_lines(options);
+  EXPECT_EQ(lines.exit_code, 0);
+  EXPECT_EQ(lines.runs_with("target", "log").size(), 4u);
+  EXPECT_EQ(lines.runs_with("target", "rocksdb").size(), 2u);
+  EXPECT_EQ(lines.runs_with("target", "disk").size(), 1u);
+  EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+  for (const Json& line : lines.runs) {
+    EXPECT_EQ(line.at("ops"), 256);
+    EXPECT_GT(number(line, "ns_p50"), 0);
+    EXPECT_LE(line.at("ns_p50"), line.at("ns_p999"));
+  }
+  for (const Json& line : lines.runs_with("target", "log")) {
+    EXPECT_GT(number(line, "written_bytes_per_op"), 100);
+  }
+}
+
+TEST(RunLogConcurrency, NodesWithADataFolderHaveTheSamePairs) {
+  LogBenchOptions options = tiny_log();
+  options.experiments = {"pairs"};
+  const PointLines lines = log_lines(options);
+  EXPECT_EQ(lines.exit_code, 0);
+  ASSERT_EQ(lines.runs.size(), 4u);
+  EXPECT_EQ(lines.runs_with("durability", "sync").size(), 2u);
+  EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+}
+
+TEST(RunLog, WrongOptionsAreRefused) {
+  const auto refused = [](auto change) {
+    LogBenchOptions options = tiny_log();
+    change(options);
+    return problem_of(options).has_value();
+  };
+  EXPECT_FALSE(problem_of(tiny_log()));
+  EXPECT_TRUE(refused([](auto& options) { options.experiments = {"nothing"}; }));
+  EXPECT_TRUE(refused([](auto& options) { options.targets.clear(); }));
+  EXPECT_TRUE(refused([](auto& options) { options.record_bytes = {7}; }));
+  EXPECT_TRUE(refused([](auto& options) { options.writers = {0}; }));
+  EXPECT_TRUE(refused([](auto& options) { options.in_flight = {}; }));
+  EXPECT_TRUE(refused([](auto& options) { options.ops = 1; }));
+  EXPECT_TRUE(refused([](auto& options) { options.keys = 0; }));
+  EXPECT_TRUE(refused([](auto& options) { options.pairs_in_flight = 0; }));
+  EXPECT_TRUE(refused([](auto& options) { options.repeats = 0; }));
+}
+
+TEST(RunRecoveryConcurrency, EveryStartHasAllPairs) {
+  RecoveryBenchOptions options;
+  options.repeats = 1;
+  options.keys = {600};
+  options.maps = {1, 2};
+  options.threads = {1, 2};
+  options.probe_rounds = 0;
+  options.json = true;
+  const PointLines lines =
+      slots_of("recovery", [&](const Output& output) { return run_recovery(options, output); });
+  EXPECT_EQ(lines.exit_code, 0);
+  ASSERT_EQ(lines.runs.size(), 8u);
+  EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+  for (const Json& line : lines.runs) {
+    EXPECT_EQ(line.at("ops"), 600);
+    EXPECT_GT(number(line, "bytes_per_s"), 0);
+    EXPECT_GT(number(line, "disk_bytes_per_s"), 0);
+  }
+}
+
+TEST(RunRecovery, WrongOptionsAreRefused) {
+  RecoveryBenchOptions options;
+  EXPECT_FALSE(problem_of(options));
+  options.threads = {17};
+  EXPECT_TRUE(problem_of(options));
+  options = {};
+  options.maps = {0};
+  EXPECT_TRUE(problem_of(options));
+  options = {};
+  options.keys = {};
+  EXPECT_TRUE(problem_of(options));
+  options = {};
+  options.from = {};
+  EXPECT_TRUE(problem_of(options));
+}
+
+}  // namespace
+}  // namespace espalier::bench

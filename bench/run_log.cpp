@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/run_log.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include "base/temporary_folder.hpp"
+#include "bench/commit_points.hpp"
+#include "bench/runner.hpp"
+
+namespace espalier::bench {
+namespace {
+
+constexpr std::array<std::string_view, 2> kLogExperiments{"commit", "pairs"};
+/// Of all records of a measurement: of longer ones there are fewer.
+constexpr std::uint64_t kCommittedBytesMax = std::uint64_t{512} << 20;
+
+std::filesystem::path folder_of(const LogBenchOptions& options) {
+  return options.dir.empty() ? std::filesystem::temp_directory_path()
+                             : std::filesystem::path(options.dir);
+}
+
+PointSample measure_commits(LogTarget target, const CommitSetting& setting) {
+  switch (target) {
+    case LogTarget::log: return measure_log_commits(setting);
+    case LogTarget::rocksdb: return measure_rocksdb_commits(setting);
+    case LogTarget::disk: return measure_disk_flushes(setting);
+  }
+  return {};
+}
+
+/// RocksDB has one put of a thread at a time, and the disk is written by one thread.
+bool has_point(LogTarget target, const CommitSetting& setting) {
+  if (target == LogTarget::rocksdb) return setting.in_flight == 1;
+  return target == LogTarget::log || (setting.in_flight == 1 && setting.writers == 1);
+}
+
+MeasuredPoint commit_point(LogTarget target, const CommitSetting& setting) {
+  MeasuredPoint point;
+  point.target = name(target);
+  point.workload = "commit";
+  point.parameters["record_bytes"] = setting.record_bytes;
+  point.parameters["writers"] = setting.writers;
+  point.parameters["in_flight"] = setting.in_flight;
+  point.threads = setting.writers + (target == LogTarget::log ? 1 : 0);
+  point.answers = target == LogTarget::disk ? fmt::format("{} flushes", setting.ops)
+                                            : fmt::format("{} records", setting.ops);
+  point.measure = [target, setting] { return measure_commits(target, setting); };
+  return point;
+}
+
+std::vector<MeasuredPoint> commit_points(const LogBenchOptions& options) {
+  std::vector<MeasuredPoint> points;
+  for (const std::uint32_t record_bytes : options.record_bytes) {
+    for (const std::uint32_t writers : options.writers) {
+      for (const std::uint32_t in_flight : options.in_flight) {
+        const std::uint64_t ops =
+            std::clamp<std::uint64_t>(kCommittedBytesMax / record_bytes, writers, options.ops);
+        const CommitSetting setting{folder_of(options), record_bytes, writers, in_flight, ops};
+        for (const LogTarget target : options.targets) {
+          if (has_point(target, setting)) points.push_back(commit_point(target, setting));
+        }
+      }
+    }
+  }
+  return points;
+}
+
+PointSample measure_pairs(const LogBenchOptions& options, Workload workload, bool durable) {
+  const base::TemporaryFolder place(folder_of(options));
+  YcsbOptions run;
+  run.targets = {TargetKind::node};
+  run.transport = NodeTransport::shm;
+  run.workload = workload;
+  run.keys = options.keys;
+  run.value_bytes = options.value_bytes;
+  run.in_flight = options.pairs_in_flight;
+  run.seed = options.seed;
+  run.probe_rounds = 0;
+  if (workload == Workload::a) run.ops = options.keys;
+  if (durable) run.data_dir = (place / "data").string();
+  std::ostringstream nowhere;
+  Progress silent(Output{nowhere, nowhere});
+  Runner runner(run, make_keys(run), silent);
+  const RunResult result = runner.run(TargetKind::node, 0);
+  PointSample sample;
+  sample.took(result.ops, result.seconds);
+  sample.latencies = result.latencies;
+  sample.numbers.emplace_back("bytes_per_item", result.bytes_per_item);
+  sample.checksum = result.contents.hash;
+  return sample;
+}
+
+std::vector<MeasuredPoint> pairs_points(const LogBenchOptions& options) {
+  std::vector<MeasuredPoint> points;
+  for (const Workload workload : {Workload::load, Workload::a}) {
+    for (const bool durable : {false, true}) {
+      MeasuredPoint point;
+      point.target = "node";
+      point.workload = name(workload);
+      point.parameters["durability"] = durable ? "sync" : "none";
+      point.parameters["keys"] = options.keys;
+      point.parameters["value_bytes"] = options.value_bytes;
+      point.parameters["in_flight"] = options.pairs_in_flight;
+      point.threads = durable ? 3 : 2;
+      point.answers = point.workload;
+      point.measure = [&options, workload, durable] {
+        return measure_pairs(options, workload, durable);
+      };
+      points.push_back(std::move(point));
+    }
+  }
+  return points;
+}
+
+}  // namespace
+
+std::string_view name(LogTarget target) {
+  switch (target) {
+    case LogTarget::log: return "log";
+    case LogTarget::rocksdb: return "rocksdb";
+    case LogTarget::disk: return "disk";
+  }
+  return "?";
+}
+
+std::optional<LogTarget> parse_log_target(std::string_view text) {
+  for (const LogTarget target : {LogTarget::log, LogTarget::rocksdb, LogTarget::disk}) {
+    if (text == name(target)) return target;
+  }
+  return std::nullopt;
+}
+
+std::string log_experiment_names() { return fmt::format("{}", fmt::join(kLogExperiments, ", ")); }
+
+std::optional<std::string> problem_of(const LogBenchOptions& options) {
+  const auto outside = [](const std::vector<std::uint32_t>& values, std::uint32_t least,
+                          std::uint32_t most) {
+    return values.empty() || std::ranges::any_of(values, [=](std::uint32_t value) {
+             return value < least || value > most;
+           });
+  };
+  if (auto problem = problem_of_experiments(options.experiments, kLogExperiments)) return problem;
+  if (options.targets.empty()) return "--target: log, rocksdb, disk";
+  if (outside(options.record_bytes, 8, 1U << 20)) return "--record-bytes must be 8 to 1048576";
+  if (outside(options.writers, 1, 256)) return "--writers must be 1 to 256";
+  if (outside(options.in_flight, 1, 4096)) return "--in-flight must be 1 to 4096";
+  if (options.ops < 256 || options.ops > 1'000'000'000) return "--ops must be 256 to 1000000000";
+  if (options.keys < 4 || options.keys > 1'000'000'000) return "--keys must be 4 to 1000000000";
+  if (options.value_bytes > (1U << 20)) return "--value-bytes must be 0 to 1048576";
+  if (options.pairs_in_flight < 1 || options.pairs_in_flight > 256) {
+    return "--pairs-in-flight must be 1 to 256";
+  }
+  if (options.repeats < 1 || options.repeats > 1000) return "--repeat must be 1 to 1000";
+  return std::nullopt;
+}
+
+int run_log(const LogBenchOptions& options, const Output& output) {
+  if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
+  PointRun run("log", options, output);
+  if (is_chosen(options.experiments, "commit")) run.run("commit", commit_points(options));
+  if (is_chosen(options.experiments, "pairs")) run.run("pairs", pairs_points(options));
+  return run.finish();
+}
+
+}  // namespace espalier::bench

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// `espalier-bench log`: records until they are on the disk, and requests of a node that wait for
+// that.
+//
+//   commit   records of several sizes, writers and numbers in flight: by our log, by RocksDB's
+//            (sync, with recycled files), and the disk's own flush of as many bytes
+//   pairs    loading a node's map, and YCSB-A, with a data folder (sync) and without (none)
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/output.hpp"
+#include "bench/point_run.hpp"
+
+namespace espalier::bench {
+
+enum class LogTarget : std::uint8_t { log, rocksdb, disk };
+
+[[nodiscard]] std::string_view name(LogTarget target);
+[[nodiscard]] std::optional<LogTarget> parse_log_target(std::string_view text);
+
+struct LogBenchOptions : PointOptions {
+  std::vector<std::string> experiments;  ///< none: all
+  std::vector<LogTarget> targets{LogTarget::log, LogTarget::rocksdb, LogTarget::disk};
+  std::string dir;  ///< empty: that for temporary files
+  std::vector<std::uint32_t> record_bytes{100, 4096, 65536};
+  std::vector<std::uint32_t> writers{1, 2, 16};
+  std::vector<std::uint32_t> in_flight{1, 8, 256};
+  std::uint64_t ops = 20'000;
+  std::uint64_t keys = 1'000'000;
+  std::uint32_t value_bytes = 100;
+  std::uint32_t pairs_in_flight = 256;
+};
+
+[[nodiscard]] std::string log_experiment_names();
+
+/// What is wrong with the options, in one sentence; nothing if all is well.
+std::optional<std::string> problem_of(const LogBenchOptions& options);
+
+/// Returns what main should: 1 if a record or a pair is missing that was acknowledged.
+/// Errors: throws std::runtime_error or std::bad_alloc.
+int run_log(const LogBenchOptions& options, const Output& output);
+
+}  // namespace espalier::bench

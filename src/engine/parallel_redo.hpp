@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Applies the records of a store by several threads: those of one object in their order by one of
+// them, those that make and drop objects while all others stand still (docs/design/durability.md).
+//
+//   apply() --+-- queue of thread 0 --> its RedoTarget     object % threads says which
+//             +-- queue of thread 1 --> its RedoTarget
+//             '-- created, dropped: once all queues are empty, by the caller itself
+//
+// Records are copied into pieces, which go to a thread when they are full: so a thread is woken
+// once for some hundred records, and what waits has a bound.
+//
+// Thread: one makes it, calls it and destroys it; nobody else uses the store meanwhile.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/redo_target.hpp"
+#include "engine/registry.hpp"
+#include "engine/services.hpp"
+#include "espalier/error.hpp"
+
+namespace espalier::offload {
+
+class ParallelRedo {
+ public:
+  static constexpr std::uint32_t kThreadsMax = 16;
+  /// As many as there are cores for, for those who have no wish.
+  [[nodiscard]] static std::uint32_t usual_threads();
+
+  struct Terms {
+    Services& services;
+    std::span<const Kind> own;  ///< kinds beside those of the registry; they outlive it
+    std::uint32_t threads = 1;  ///< that apply, 1 to kThreadsMax; the caller's reads meanwhile
+    std::size_t piece_bytes = std::size_t{64} << 10;
+  };
+  /// Which record was refused, counted from 0 in the order of apply().
+  struct Refused {
+    std::uint64_t index = 0;
+    Error error;
+  };
+
+  /// Errors: system (no thread is to be had); std::bad_alloc.
+  static Result<std::unique_ptr<ParallelRedo>> start(const Terms& terms);
+  ParallelRedo(const ParallelRedo&) = delete;
+  ParallelRedo& operator=(const ParallelRedo&) = delete;
+  /// Ends the threads; what was not applied is left out.
+  ~ParallelRedo();
+
+  /// Takes the next record, and copies it. Waits where its thread is behind.
+  /// Errors: that of the first record that was refused, this one or one before (refused() says
+  /// which), as of RedoTarget::apply(); from then on always the same.
+  Result<void> apply(std::span<const std::byte> record);
+  /// Waits until all are applied. Errors: likewise.
+  Result<void> finish();
+  /// Nothing: none that is known.
+  [[nodiscard]] const std::optional<Refused>& refused() const { return refused_; }
+
+ private:
+  class Queue;
+
+  explicit ParallelRedo(const Terms& terms);
+  Result<void> apply_alone(std::span<const std::byte> record);
+  Result<void> add(std::uint32_t object, std::span<const std::byte> record);
+  Result<void> refuse(const Refused& refused);
+
+  RedoTarget alone_;
+  std::vector<std::unique_ptr<Queue>> queues_;
+  std::atomic<bool> failed_ = false;  // one of the queues has
+  std::optional<Refused> refused_;
+  std::uint64_t next_ = 0;  // the index of the next record
+};
+
+}  // namespace espalier::offload

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store of this process in a folder (espalier/durable_store.hpp): what it had is there when it is
+// opened again, what it refuses it refuses in words, and its handles keep the folder open.
+#include "node_api/durable_store.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/temporary_folder.hpp"
+#include "espalier/embedding_table.hpp"
+#include "espalier/espalier.hpp"
+#include "espalier/hash_map.hpp"
+
+namespace espalier::test {
+namespace {
+
+constexpr std::uint64_t kStoreBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kSegmentBytes = std::uint64_t{1} << 20;
+
+class DurableStore : public testing::Test {
+ protected:
+  DurableStore() {
+    data_.dir = (folder_ / "data").string();
+    options_.memory_bytes_max = kStoreBytes;
+    options_.huge_pages = false;
+  }
+  [[nodiscard]] Store open() const {
+    auto store = node_api::open_durable_store(data_, options_, kSegmentBytes);
+    EXPECT_TRUE(store) << store.error().words;
+    return std::move(*store);
+  }
+  /// What it is refused with.
+  [[nodiscard]] TableError refusal() const {
+    const auto store = node_api::open_durable_store(data_, options_, kSegmentBytes);
+    EXPECT_FALSE(store);
+    return store ? TableError() : store.error();
+  }
+
+  base::TemporaryFolder folder_;
+  DataOptions data_;
+  StoreOptions options_;
+};
+
+TEST_F(DurableStore, HasWhatItHadWhenItIsOpenedAgain) {
+  {
+    Store store = open();
+    Map map = *store.create_map("map", {.node_bytes = 1024});
+    ASSERT_TRUE(map.put("key", "value"));
+    ASSERT_TRUE(map.put("long", std::string(100'000, 'x')));
+    ASSERT_TRUE(map.put("gone", "value"));
+    ASSERT_TRUE(map.erase("gone"));
+    ASSERT_TRUE(map.write(WriteBatch().put("a", "1").put("b", "2")));
+    EXPECT_EQ(*map.add("sum", 5), 5u);
+    ASSERT_TRUE(store.create_map("dropped"));
+    ASSERT_TRUE(store.drop_map("dropped"));
+    HashMap hash = *store.create_hash_map("hash");
+    ASSERT_TRUE(hash.put("key", "hashed"));
+    Sequencer numbers = *store.create_sequencer("numbers", 100);
+    EXPECT_EQ(numbers.take(7)->first, 100u);
+    EXPECT_EQ(store.sequence("counter", 5), 0u);
+    Table table = *store.create_table("rows", *Schema::parse("a i64 not null"));
+    RowWriter writer = table.writer();
+    ASSERT_TRUE(writer.add(std::int64_t{41}));
+    EXPECT_EQ(writer.commit(), 0u);
+  }
+  for (std::uint64_t again = 0; again < 2; ++again) {
+    std::uint64_t told = 0;
+    data_.recovering = [&](const DataProgress& now) { told = now.records; };
+    data_.recovery_threads = static_cast<std::uint32_t>(1 + again);
+    Store store = open();
+    EXPECT_EQ(told, 0u) << "it is short";
+    EXPECT_EQ(store.map_names(), (std::vector<std::string>{"map"}));
+    Map map = *store.open_map("map");
+    EXPECT_EQ((*map.get("key"))->value, "value");
+    EXPECT_EQ((*map.get("long"))->value, std::string(100'000, 'x'));
+    EXPECT_FALSE(*map.get("gone"));
+    EXPECT_EQ((*map.get("a"))->value + (*map.get("b"))->value, "12");
+    EXPECT_EQ(*map.add("sum", 1), 6u + again);
+    EXPECT_EQ((*store.open_hash_map("hash")->get("key"))->value, "hashed");
+    EXPECT_EQ(store.open_sequencer("numbers")->take(1)->first, 107u + again);
+    EXPECT_EQ(store.sequence("counter", 1), 5u + again);
+    EXPECT_EQ(store.open_table("rows")->rows(), 1u);
+  }
+}
+
+TEST_F(DurableStore, RefusesWhatCannotBeDurable) {
+  Store store = open();
+  EXPECT_EQ(store.create_map("m", {.versions = false}).error().code, Code::unsupported);
+  EXPECT_EQ(store.create_hash_map("h", {.versions = false}).error().code, Code::unsupported);
+  EXPECT_EQ(store.create_embedding_table("e", {.dimension = 8}).error().code, Code::unsupported);
+  const auto table = store.create_table("t", *Schema::parse("a i64 not null"), {.encrypted = true});
+  EXPECT_EQ(table.error().error.code, Code::unsupported);
+  EXPECT_EQ(store.map_names(), std::vector<std::string>());
+}
+
+TEST_F(DurableStore, RefusesAFolderInWords) {
+  {
+    const Store store = open();
+    const TableError taken = refusal();
+    EXPECT_EQ(taken.error.code, Code::corrupt);
+    EXPECT_NE(taken.words.find("another process uses it"), std::string::npos) << taken.words;
+  }
+  data_.accept_loss_from = 1;
+  EXPECT_NE(refusal().words.find("no loss to accept"), std::string::npos);
+  data_.accept_loss_from.reset();
+  data_.log_bytes_max = 1;
+  EXPECT_EQ(refusal().error.code, Code::invalid_argument);
+  data_ = {};
+  EXPECT_EQ(refusal().words, "a durable store needs a folder: DataOptions::dir");
+  data_.dir = (folder_ / "missing" / "data").string();
+  EXPECT_EQ(refusal().error.code, Code::corrupt);
+  data_.dir = (folder_ / "data").string();
+  options_.participants_max = 0;
+  EXPECT_EQ(refusal().error.code, Code::invalid_argument);
+}
+
+// Their objects hand records to the log of the folder.
+TEST_F(DurableStore, ItsHandlesKeepTheFolderOpen) {
+  std::optional<Store> store = open();
+  std::optional<Sequencer> numbers = *store->create_sequencer("numbers");
+  std::optional<HashMap> hash = *store->create_hash_map("hash");
+  std::optional<Table> table = *store->create_table("rows", *Schema::parse("a i64 not null"));
+  store.reset();
+  EXPECT_EQ(numbers->take(3)->first, 0u);
+  ASSERT_TRUE(hash->put("key", "value"));
+  EXPECT_NE(refusal().words.find("another process uses it"), std::string::npos);
+  hash.reset();
+  table.reset();
+  EXPECT_EQ(numbers->take(3)->first, 3u);
+  numbers.reset();
+  const Store again = open();
+  EXPECT_EQ(again.open_sequencer("numbers")->take(1)->first, 6u);
+  EXPECT_EQ((*again.open_hash_map("hash")->get("key"))->value, "value");
+}
+
+class DurableStoreConcurrency : public DurableStore {};
+
+TEST_F(DurableStoreConcurrency, ThreadsThatWriteAtATimeLoseNothing) {
+  constexpr int kThreads = 4;
+  constexpr int kWrites = 30;
+  {
+    Store store = open();
+    Map map = *store.create_map("map");
+    HashMap hash = *store.create_hash_map("hash");
+    Sequencer numbers = *store.create_sequencer("numbers");
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < kWrites; ++i) {
+          const std::string key = std::to_string(t) + "/" + std::to_string(i);
+          EXPECT_TRUE(map.put(key, key));
+          EXPECT_TRUE(map.add("sum", 1));
+          EXPECT_TRUE(hash.put(key, key));
+          EXPECT_TRUE(numbers.take(1));
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  Store store = open();
+  const Map map = *store.open_map("map");
+  const HashMap hash = *store.open_hash_map("hash");
+  EXPECT_EQ(*map.count("", ""), kThreads * kWrites + 1u);
+  EXPECT_EQ(*store.open_map("map")->add("sum", 0), std::uint64_t{kThreads * kWrites});
+  for (int t = 0; t < kThreads; ++t) {
+    for (int i = 0; i < kWrites; ++i) {
+      const std::string key = std::to_string(t) + "/" + std::to_string(i);
+      EXPECT_EQ((*hash.get(key))->value, key);
+    }
+  }
+  EXPECT_EQ(store.open_sequencer("numbers")->take(1)->first, std::uint64_t{kThreads * kWrites});
+}
+
+}  // namespace
+}  // namespace espalier::test
