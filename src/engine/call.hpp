@@ -13,6 +13,7 @@
 //   helper       until another thread has done some work
 //   at           until a time
 //   after_release  until versions may have been released
+//   with_room    until there may be room for its record; then it begins anew
 //
 // Thread: that of the scheduler; for the time of one step.
 #pragma once
@@ -185,6 +186,12 @@ class Call {
   /// Until versions may have been released: where records are to be durable, until more are; else
   /// until the next turn. It keeps no place of the scheduler meanwhile.
   Next after_release();
+  /// Whether a write that found no room for its record may wait for some (with_room). Else it is
+  /// refused as its sink says: the log has failed.
+  [[nodiscard]] bool may_wait_for_room();
+  /// Begins anew, without what is kept for the request, when there may be room for its record.
+  /// Requires: may_wait_for_room(); nothing was done.
+  Next with_room();
 
  private:
   [[nodiscard]] HandlerState::Spares& spares();

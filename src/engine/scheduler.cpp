@@ -564,10 +564,4 @@ Next Call::at(std::uint64_t monotonic_ns) {
   return {};
 }
 
-Next Call::after_release() {
-  if (!scheduler_.releases_by_records()) return again();
-  scheduler_.wait_for_release(request_);
-  return {};
-}
-
 }  // namespace espalier::offload

@@ -160,6 +160,9 @@ class Scheduler final {
   /// Whether versions are released when records are durable: then what waits for a release goes on
   /// when the executor is asked (Executor::go_on_released), else in each turn.
   [[nodiscard]] bool releases_by_records() const;
+  /// A write that found no room for its record may wait for that, and does (Call::with_room).
+  [[nodiscard]] bool may_wait_for_room() const;
+  void begin_again_with_room(Request& request);
   /// Something waits for a release from now on. To be said before it is looked at for the last time.
   void expect_release();
   /// Its posts to peers are under way, or have ended; of clients' requests alone. They count on

@@ -27,6 +27,7 @@ namespace {
 
 constexpr std::size_t kTogether = 64;  // answers that a connection is given at its turn
 constexpr std::uint64_t kReleaseSoonNs = 1'000'000;  // what waits for no disk is looked at so soon
+constexpr std::uint64_t kRoomSoonNs = 1'000'000;     // and what wants room when nothing is written
 
 // Of an object that a client names or has opened, its own records: those of others may be lost, and
 // it is there all the same. It may have been dropped since.
@@ -103,6 +104,10 @@ Scheduler::AnswerWaits Scheduler::waits_of(const Request& request,
 void Scheduler::keep_answer(Request& request, const AnswerWaits& waits,
                             const wire::ResponseHeader& header,
                             std::initializer_list<std::string_view> payload) {
+  if (request.connection->closing) {  // it is done, though nobody is told
+    if (request.offload->right == Right::admin) audit_act(request, header, payload);
+    return release(request);
+  }
   if (waits.sequence <= services_.catalog().redo()->mark().released()) {
     undurable_->look_again = true;
   }
@@ -135,7 +140,7 @@ bool Scheduler::keep_without_request(Request& request, const AnswerWaits& waits,
     std::memcpy(answer.payload.data() + answer.payload_bytes, piece.data(), piece.size());
     answer.payload_bytes += static_cast<std::uint8_t>(piece.size());
   }
-  if (request.offload->right == Right::admin || connection.closing) return false;
+  if (request.offload->right == Right::admin) return false;
   if (connection.waiting == nullptr) {
     connection.waiting.reset(new (std::nothrow) WaitingAnswers(connection.share));
     if (connection.waiting == nullptr) return false;
@@ -171,9 +176,25 @@ void Scheduler::expect_release() {
 }
 
 void Scheduler::wait_for_release(Request& request) {
+  if (request.connection->closing) return release(request);
   set_aside(request, Counted::by_connection);
   undurable_->for_release.push_back(&request);
   expect_release();
+}
+
+bool Scheduler::may_wait_for_room() const {
+  catalog::RedoSink* const sink = services_.catalog().redo();
+  return sink != nullptr && sink->mark().is_of_records() && !sink->mark().failed();
+}
+
+// What is written to the disk makes room. Where nothing is, for the log is at its bound, somebody
+// must make it shorter.
+void Scheduler::begin_again_with_room(Request& request) {
+  request.state.clear(spare_states_);
+  if (request.connection->closing || will_rise(*services_.catalog().redo())) {
+    return wait_for_release(request);
+  }
+  wait_until(request, base::monotonic_ns() + kRoomSoonNs);
 }
 
 bool Scheduler::something_waits() const {
@@ -352,5 +373,18 @@ std::string Scheduler::why_not_durable() const noexcept {
 // --- what offloads call --------------------------------------------------------------------------
 
 bool Call::is_durable() { return tree::must_be_durable(catalog()); }
+
+Next Call::after_release() {
+  if (!scheduler_.releases_by_records()) return again();
+  scheduler_.wait_for_release(request_);
+  return {};
+}
+
+bool Call::may_wait_for_room() { return scheduler_.may_wait_for_room(); }
+
+Next Call::with_room() {
+  scheduler_.begin_again_with_room(request_);
+  return {};
+}
 
 }  // namespace espalier::offload

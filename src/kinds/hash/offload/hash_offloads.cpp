@@ -240,6 +240,8 @@ Next try_again(Call& call, HashWriteState<Request>& state) {
 template <class Reply>
 std::optional<Next> answer_written(Call& call, const hash::Unreleased<Reply>& begun) {
   HashMap& map = *hash_of(call);
+  const bool no_room = !begun.answer && begun.answer.error().code == Code::busy;
+  if (no_room && hash_calls::is_recorded(map) && call.may_wait_for_room()) return call.with_room();
   if (!hash_calls::released(map, begun.version)) {
     if (!hash_calls::is_recorded(map)) return std::nullopt;
     call.wait_for(begun.version);

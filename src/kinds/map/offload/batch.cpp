@@ -170,6 +170,8 @@ Next write_batch(Call& call, const map_calls::BatchToWrite& asked) {
     return call.at(base::monotonic_ns() + kAgainNs);
   }
   const Result<tree::BatchApplied>& done = *state.done;
+  const bool no_room = !done && done.error().code == Code::busy;
+  if (no_room && host_map_of(call).recorded && call.may_wait_for_room()) return call.with_room();
   if (!done) return call.fail(done.error());
   // The answer waits for the release of the version under which all was written.
   if (!host_map_of(call).recorded && !std::exchange(state.released, true)) {

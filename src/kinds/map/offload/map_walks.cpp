@@ -42,6 +42,11 @@ bool is_writing(const espalier::Request& walk) {
   return walk.op >= Op::put && walk.op <= Op::erase;
 }
 
+// A walk is refused as busy for nothing else.
+bool found_no_room(const Completion& completion) {
+  return !completion.ok && completion.error.code == Code::busy;
+}
+
 // So many of a map's writes wait for their records to be durable that this must, too.
 bool must_wait(const ServedMap& map, const espalier::Request& walk) {
   return map.recorded && is_writing(walk) && !map.may_write();
@@ -208,6 +213,8 @@ void MapWalks::done(const Completion& completion) {
     give_lane_back(request, completion.items);
   ServedMap& map = static_cast<ServedMap&>(*request.works_on);
   const bool may_wait = map.recorded && is_writing(walk_of(request));
+  if (may_wait && found_no_room(completion) && scheduler_.may_wait_for_room()) [[unlikely]]
+    return scheduler_.begin_again_with_room(request);
   in_walk_ = true;
   scheduler_.go_on_with(request, &completion, may_wait ? map.take_unreleased() : 0);
   in_walk_ = false;
@@ -246,12 +253,14 @@ bool MapWalks::by_records() const { return scheduler_.releases_by_records(); }
 
 // Neither keeps a place of the scheduler, for a disk may take seconds.
 void MapWalks::keep_back(Request& request, const WalkTerms& terms) {
+  if (request.connection->closing) return scheduler_.release(request);
   scheduler_.set_aside(request, Counted::by_connection);
   kept_back_.push_back({&request, terms});
   if (by_records()) scheduler_.expect_release();
 }
 
 void MapWalks::wait_for_release(Request& request, std::uint64_t version) {
+  if (request.connection->closing) return scheduler_.release(request);
   scheduler_.set_aside(request, Counted::by_connection);
   releases_.push_back({&request, version});
   if (by_records()) scheduler_.expect_release();
