@@ -199,8 +199,8 @@ void Scheduler::begin_again_with_room(Request& request) {
 
 bool Scheduler::something_waits() const {
   return waiting_answers_ != 0 || answered_ != 0 || !undurable_->for_release.empty() ||
-         std::ranges::any_of(
-             executors_, [](const OfKind& each) { return each.executor->waits_for_release(); });
+         std::ranges::any_of(executors_,
+                             [](const OfKind& each) { return each.executor->waits_for_release(); });
 }
 
 // Says that it sleeps, before it looks for the last time: of this and the thread that raises the
@@ -309,9 +309,8 @@ bool Scheduler::answer_requests() {
   bool moved = false;
   for (std::size_t i = 0; i < kept.size();) {
     const AnswerWaits& waits = kept[i].waits;
-    const Standing standing =
-        standing_of(waits.sequence, waits.version, kept[i].request->works_on,
-                    undurable_->looked_at, undurable_->knew_failure);
+    const Standing standing = standing_of(waits.sequence, waits.version, kept[i].request->works_on,
+                                          undurable_->looked_at, undurable_->knew_failure);
     if (standing == Standing::waits) {
       if (waits.sequence <= undurable_->looked_at) undurable_->look_again = true;
       ++i;

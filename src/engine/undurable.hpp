@@ -62,7 +62,7 @@ struct Scheduler::Undurable final : base::DurableMark::Sleeper {
   std::vector<Request*> going_on;     // of them, in this turn
   std::uint64_t looked_at = 0;        // up to where all was durable
   bool knew_failure = false;
-  bool look_again = false;           // in the next turn, whatever the mark says
+  bool look_again = false;            // in the next turn, whatever the mark says
   base::DurableMark* mark = nullptr;  // that wakes it; null: it never slept
 };
 

@@ -222,6 +222,45 @@ TEST_F(WaitingWrites, OfOthersKeepNoAnswerBackThatTellsOfNothing) {
   EXPECT_TRUE(is_silent(other_)) << "that the name is taken may be lost";
 }
 
+// Where the log has no room for records, writes wait, and nobody else notices.
+TEST_F(WaitingWrites, ThatFindNoRoomForTheirRecordsWaitForSome) {
+  const std::uint32_t map = node_.map();
+  const std::uint32_t hash = make_hash("h");
+  post(client_, OffloadId::put, map, "first", "value");
+  const std::size_t before = sink_.count();
+  sink_.refuse(true);
+  const std::uint64_t amount = 5;
+  const wire::BatchEntry entry{0, 1, 1, static_cast<std::uint8_t>(wire::BatchKind::put), 0};
+  const std::string batch = std::string(base::bytes_of(entry)) + "bv";
+  for (int round = 0; round < 2; ++round) {
+    post(client_, OffloadId::put, map, "long", std::string(300 << 10, 'l'));
+    post(client_, OffloadId::put, map, "key", "value");
+    post(client_, OffloadId::add, map, "sum", base::bytes_of(amount));
+    post(client_, OffloadId::write_batch, map, {}, batch, 1);
+    post(client_, OffloadId::hash_put, hash, "key", "value");
+    post(client_, OffloadId::hash_add, hash, "sum", base::bytes_of(amount));
+    if (round == 0) sink_.make_durable();  // from now on nothing is on its way to the disk
+    node_.turns(50);
+  }
+  EXPECT_EQ(sink_.count(), before);
+  EXPECT_EQ(node_.scheduler().places_taken(0), 0u);
+  EXPECT_EQ(tags(client_).size(), 1u) << "the one that had room";
+  EXPECT_EQ(call(other_, OffloadId::get, map, "key").header.flags & wire::kFound, 0);
+
+  SchedulerClient& goes = node_.connect(kManyRequests, 3);
+  post(goes, OffloadId::put, map, "goes", "value");
+  node_.disconnect(goes);
+  EXPECT_TRUE(node_.run_until([&] { return goes.ended; })) << "it waits for no room";
+
+  sink_.refuse(false);
+  const std::vector<Response> all = answers(client_, 12);
+  ASSERT_EQ(all.size(), 12u);
+  for (const Response& each : all) EXPECT_EQ(each.code(), Code::invalid);
+  EXPECT_EQ(sink_.count(), before + 12);
+  const Response sum = call(other_, OffloadId::get, map, "sum");
+  EXPECT_EQ(sum.payload, base::bytes_of(2 * amount));
+}
+
 // Releases are held for a moment, though all is durable: nobody tells of their end.
 TEST_F(WaitingWrites, ThatNoDiskKeepsBackAreLookedAtSoon) {
   const std::uint32_t map = node_.map();
@@ -274,8 +313,8 @@ class Sleeper {
   bool sleep(std::uint64_t limit_ns) {
     std::unique_lock lock(mutex_);
     const bool short_sleep = limit_ns < 1'000'000'000;
-    const auto limit = short_sleep ? std::chrono::nanoseconds(limit_ns)
-                                   : std::chrono::nanoseconds(kLongest);
+    const auto limit =
+        short_sleep ? std::chrono::nanoseconds(limit_ns) : std::chrono::nanoseconds(kLongest);
     const bool woken = changed_.wait_for(lock, limit, [this] { return awake_; });
     awake_ = false;
     return woken || short_sleep;
