@@ -119,7 +119,7 @@ TEST_F(WaitingWrites, WithConditionsOrLongValuesHoldNoLane) {
   EXPECT_EQ(node_.wait(other_).code(), Code::condition_failed);
 }
 
-// Each reads what the one before it wrote, and that is released with its record.
+// Each adds to what is newest, and its answer waits.
 TEST_F(WaitingWrites, ThatAddToOneKeyAllCount) {
   const std::uint32_t map = node_.map();
   const std::uint32_t hash = make_hash("h");
@@ -130,8 +130,9 @@ TEST_F(WaitingWrites, ThatAddToOneKeyAllCount) {
     send(other_, OffloadId::hash_add, hash, "sum", base::bytes_of(amount));
   }
   EXPECT_TRUE(falls_asleep(client_));
-  EXPECT_EQ(node_.scheduler().places_taken(0), 0u);
-  EXPECT_EQ(waiting(other_), kAdds) << "a hash map adds to what is newest";
+  EXPECT_EQ(node_.scheduler().in_flight(), 0u);
+  EXPECT_EQ(waiting(client_), kAdds);
+  EXPECT_EQ(waiting(other_), kAdds);
   const std::vector<Response> all = answers(client_, kAdds);
   ASSERT_EQ(all.size(), kAdds);
   std::uint64_t sum = 0;

@@ -148,7 +148,8 @@ Next compare_and_set(Call& call, const map_calls::CompareAndSet& asked) {
   return begin_walk(call, nullptr, {kind, asked.comparison.version, asked.expected});
 }
 
-// --- add: a get, and a put on the condition that nothing came between ----------------------------
+// --- add: a get, and a put on the condition that nothing came between. If something did, that is
+// added to, released or not: the sum has a later version, and waits for its release alone ----------
 
 struct AddState {
   bool writing = false;   // the walk in hand is the put
@@ -188,7 +189,11 @@ Next add(Call& call, const map_calls::Add& asked) {
   if (done == nullptr) return begin_add(call);
   AddState& state = call.state<AddState>();
   if (!state.writing) return put_sum(call, *done, asked.amount);
-  if (!done->ok && done->error.code == Code::condition_failed) return read_again(call);
+  if (!done->ok && done->error.code == Code::condition_failed) {
+    Completion newest = *done;
+    newest.ok = true;
+    return put_sum(call, newest, asked.amount);
+  }
   if (!done->ok) return call.fail(done->error);
   return answer(call, map_calls::Summed{done->found, true, done->version, state.sum});
 }
