@@ -7,6 +7,9 @@
 // and then looks at the objects in the list. All of that is sequentially consistent, so one of both
 // sees the other.
 //
+// A thread that sleeps until the mark has risen says so before it looks at the mark for the last
+// time (wake_when_risen). It is woken once objects have released what is durable.
+//
 // Thread: any.
 #pragma once
 
@@ -43,6 +46,25 @@ class DurableMark {
 
     std::atomic<bool> listed_ = false;
     Waiter* next_ = nullptr;
+  };
+
+  /// A thread that sleeps until the mark has risen.
+  class Sleeper {
+   public:
+    Sleeper(const Sleeper&) = delete;
+    Sleeper& operator=(const Sleeper&) = delete;
+
+   protected:
+    Sleeper() = default;
+    virtual ~Sleeper() = default;  // it is in no list any more: leave()
+
+   private:
+    friend class DurableMark;
+    /// Wakes it. Is called with a lock held: it must not wait, and call nothing of the mark.
+    virtual void wake() noexcept = 0;
+
+    std::atomic<bool> listed_ = false;
+    Sleeper* next_ = nullptr;
   };
 
   explicit DurableMark(std::uint64_t durable = 0) : durable_(durable), released_(durable) {}
@@ -83,6 +105,22 @@ class DurableMark {
     risen_.wait_for(lock, at_most, [&] { return released() >= sequence || failed(); });
     return released() >= sequence;
   }
+  /// Has `sleeper` woken once, when released() has risen or nothing will be durable any more. What
+  /// has risen before it does not notice: it looks at the mark afterwards. Cost: a lock, or one load
+  /// where it is in the list already.
+  void wake_when_risen(Sleeper& sleeper) noexcept {
+    if (sleeper.listed_.load()) return;
+    const std::lock_guard lock(sleepers_mutex_);
+    if (!sleeper.listed_.exchange(true)) sleepers_.push(&sleeper);
+  }
+  /// It is woken no more. Requires: it does not ask for that again. Cost: the list.
+  void leave(Sleeper& sleeper) noexcept {
+    const std::lock_guard lock(sleepers_mutex_);
+    sleeper.listed_.store(false);
+    sleepers_.sort_out([&](Sleeper* each) {
+      if (each != &sleeper) sleepers_.push(each);
+    });
+  }
 
   /// All up to here is durable. Requires: not below the mark; one thread at a time.
   void rise(std::uint64_t durable) noexcept {
@@ -97,11 +135,13 @@ class DurableMark {
     }
     released_.store(durable);
     wake_awaiting();
+    wake_all();
   }
   /// It never rises again.
   void fail() noexcept {
     failed_.store(true);
     wake_awaiting();
+    wake_all();
   }
 
  private:
@@ -112,6 +152,13 @@ class DurableMark {
     }
     risen_.notify_all();
   }
+  void wake_all() noexcept {
+    const std::lock_guard lock(sleepers_mutex_);
+    sleepers_.sort_out([](Sleeper* each) {
+      each->listed_.store(false);
+      each->wake();
+    });
+  }
 
   std::atomic<std::uint64_t> durable_;
   std::atomic<std::uint64_t> released_;
@@ -120,6 +167,8 @@ class DurableMark {
   Chain<Waiter, &Waiter::next_> waiters_;
   std::mutex await_mutex_;
   std::condition_variable risen_;
+  std::mutex sleepers_mutex_;  // guards the list of these
+  Chain<Sleeper, &Sleeper::next_> sleepers_;
 };
 
 }  // namespace espalier::base

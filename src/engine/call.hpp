@@ -12,6 +12,8 @@
 //   writable     until the client has taken what is deferred for it
 //   helper       until another thread has done some work
 //   at           until a time
+//   after_release  until versions may have been released
+//   with_room    until there may be room for its record; then it begins anew
 //
 // Thread: that of the scheduler; for the time of one step.
 #pragma once
@@ -50,8 +52,12 @@ class [[nodiscard]] Next {
 
 class Call {
  public:
-  Call(Scheduler& scheduler, Request& request, const void* from_executor = nullptr)
-      : scheduler_(scheduler), request_(request), from_executor_(from_executor) {}
+  Call(Scheduler& scheduler, Request& request, const void* from_executor = nullptr,
+       std::uint64_t waits_for = 0)
+      : scheduler_(scheduler),
+        request_(request),
+        from_executor_(from_executor),
+        waits_for_(waits_for) {}
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
@@ -131,6 +137,11 @@ class Call {
   /// (of maps, ended_walk()); it is there until the step returns. Null: this step was not called by
   /// it.
   [[nodiscard]] const void* from_executor() const { return from_executor_; }
+  /// Of what the request works on: the version that must be released before its answer may be given,
+  /// where that is recorded; 0: none. An answer, or an error that tells what was found, waits for
+  /// that when the request is gone.
+  [[nodiscard]] std::uint64_t waits_for() const { return waits_for_; }
+  void wait_for(std::uint64_t version) { waits_for_ = version; }
   /// Ends what another request of the same client and response ring does, if it can be ended.
   void cancel(std::uint32_t tag);
 
@@ -172,6 +183,15 @@ class Call {
   Next helper_steps_when_possible(std::function<JobStep(StepContext&)> work);
   /// Until base::monotonic_ns() is at least this.
   Next at(std::uint64_t monotonic_ns);
+  /// Until versions may have been released: where records are to be durable, until more are; else
+  /// until the next turn. It keeps no place of the scheduler meanwhile.
+  Next after_release();
+  /// Whether a write that found no room for its record may wait for some (with_room). Else it is
+  /// refused as its sink says: the log has failed.
+  [[nodiscard]] bool may_wait_for_room();
+  /// Begins anew, without what is kept for the request, when there may be room for its record.
+  /// Requires: may_wait_for_room(); nothing was done.
+  Next with_room();
 
  private:
   [[nodiscard]] HandlerState::Spares& spares();
@@ -181,6 +201,7 @@ class Call {
   Scheduler& scheduler_;
   Request& request_;
   const void* from_executor_;
+  std::uint64_t waits_for_;
 };
 
 }  // namespace espalier::offload

@@ -5,6 +5,7 @@
 
 #include "engine/audit_log.hpp"
 #include "engine/endpoint_side.hpp"
+#include "engine/waiting_answers.hpp"
 #include "rings/ring_link.hpp"
 
 namespace espalier::offload {

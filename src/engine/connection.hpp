@@ -32,6 +32,7 @@ namespace espalier::offload {
 
 struct AuditRecord;
 struct LinkSide;
+class WaitingAnswers;
 
 class Connection {
  public:
@@ -83,6 +84,9 @@ class Connection {
   std::array<std::uint32_t, wire::kHopsMax + 1> counted{};  // that wait for nothing of the above
   std::array<StalledRequests, wire::kHopsMax + 1> without_place;  // not begun yet
   std::uint32_t without_place_count = 0;                          // all of these
+  /// Its answers that wait until what they tell is durable; null: none has had to.
+  std::unique_ptr<WaitingAnswers> waiting;
+  Connection* next_waiting = nullptr;  // that has some
   /// The node's side of what carries its rings; null: its client shares the memory, or is gone.
   std::unique_ptr<LinkSide> side;
   SessionParts parts;

@@ -20,10 +20,13 @@ class Scheduler;
 struct Request;
 struct Services;
 
-/// What requests in flight work on: it stays as long as any does.
+/// What requests in flight work on: it stays as long as any does, and as long as answers wait that
+/// tell of it.
 struct WorkedOn {
   virtual ~WorkedOn() = default;
-  std::uint32_t users = 0;  ///< requests in flight that name it
+  /// Whether an answer that waits for this version of it may be given.
+  [[nodiscard]] virtual bool is_released(std::uint64_t /*version*/) const { return true; }
+  std::uint32_t users = 0;  ///< requests in flight that name it, and answers that wait
 };
 
 /// What a request's executor keeps in the request itself: of a type of its own, which the engine
@@ -66,6 +69,11 @@ class Executor {
   [[nodiscard]] virtual std::uint64_t sleep_limit_ns() const {
     return std::numeric_limits<std::uint64_t>::max();
   }
+  /// Whether something waits here that goes on once a version is released.
+  [[nodiscard]] virtual bool waits_for_release() const { return false; }
+  /// Versions may have been released, for more is durable. Is asked where a log has the records;
+  /// else a turn looks. Returns whether anything went on.
+  virtual bool go_on_released() { return false; }
   /// Now and then, between turns.
   virtual void maintain() {}
   /// There will be so many places for requests: room for all of them, so that none fails later.

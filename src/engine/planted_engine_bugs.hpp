@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Switches that break one rule of what sessions are given, of what steps post to peers, or of the
-// places of what comes from these, or of copies of objects and of recovery, at a time
+// Switches that break one rule of what sessions are given, of what steps post to peers, of the places
+// of what comes from these, of copies of objects, of recovery, or of answers that wait, at a time
 // (base/planted.hpp).
 #pragma once
 
@@ -23,6 +23,11 @@ enum class Bug : std::uint8_t {
   hops_wait_for_clients,  // they are not taken while clients have all their places
   hops_share_places,      // of one hop and of two they have the same places
   hop_place_kept,         // a place is not given back when its request has ended
+
+  // Of answers that wait for records (scheduler_durable.cpp).
+  answer_before_release,       // they are given when they come
+  waiting_answers_last_first,  // the newest of a connection is given first
+  sleeps_without_listening,    // a worker sleeps, and is not woken when more is durable
 
   // Of copies of objects (object_copy.hpp).
   copy_waits_for_nothing,       // of records before it that are not visible yet

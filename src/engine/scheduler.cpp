@@ -15,6 +15,8 @@
 #include "engine/connection.hpp"
 #include "engine/planted_engine_bugs.hpp"
 #include "engine/services.hpp"
+#include "engine/undurable.hpp"
+#include "engine/waiting_answers.hpp"
 #include "wire/refusal.hpp"
 
 namespace espalier::offload {
@@ -69,7 +71,8 @@ Scheduler::Scheduler(Services& services, ClientTable& clients, const SchedulerOp
       clients_(clients),
       options_(options),
       offloads_(services.offloads),
-      executors_(make_executors(*this, services, options)) {
+      executors_(make_executors(*this, services, options)),
+      undurable_(std::make_unique<Undurable>(*this)) {
   for (std::uint32_t i = 0; i < kInFlight; ++i) add_place();
   std::ranges::reverse(free_);
 }
@@ -91,7 +94,8 @@ bool Scheduler::turn() {
   for (const OfKind& each : executors_) moved = each.executor->turn() || moved;
   moved = go_on() || moved;
   moved = go_on_in_places() || moved;
-  if (!undurable_.empty()) moved = answer_durable() || moved;
+  if (services_.catalog().redo() != nullptr && something_waits()) [[unlikely]]
+    moved = look_at_durable() || moved;
   if (clients_.waits_for_clients()) {
     moved = clients_.flush_backlogs([this](Connection& connection, std::uint32_t ring) {
       return go_on_stalled(connection, ring);
@@ -115,19 +119,21 @@ bool Scheduler::turn() {
 bool Scheduler::has_news() {
   clients_.listen(turns_);
   publish_in_flight();  // for whoever sleeps next may sleep for long
-  return has_resumed_.load(std::memory_order_acquire) || !undurable_.empty() ||
+  return has_resumed_.load(std::memory_order_acquire) ||
+         (something_waits() && !may_sleep_until_durable()) ||
          std::ranges::any_of(executors_,
                              [](const OfKind& each) { return each.executor->has_news(); }) ||
          std::ranges::any_of(clients_.watched(), [this](const Connection* connection) {
            if (connection->broken || !connection->requests.ready()) return false;
            const std::uint8_t hops = next_hops(*connection);
-           return hops != 0 ? has_room_for_hops(*connection, hops) : !is_kept_back(*connection);
+           return hops != 0 ? has_room_for_hops(*connection, hops)
+                            : room_for_clients(*connection, share_of_each()) != 0;
          });
 }
 
 void Scheduler::publish_in_flight() {
-  counts_.in_flight.store(static_cast<std::uint32_t>(places_.size() - free_.size()),
-                          std::memory_order_relaxed);
+  const auto in_flight = static_cast<std::uint32_t>(places_.size() - free_.size());
+  counts_.in_flight.store(in_flight + waiting_answers_, std::memory_order_relaxed);
 }
 
 void Scheduler::remove(Connection& connection) {
@@ -148,8 +154,7 @@ bool Scheduler::take_requests() {
   const std::span<Connection* const> watched = clients_.watched();
   const std::size_t rings = watched.size();
   if (rings == 0 || !taking_) return false;
-  const auto share =
-      static_cast<std::uint32_t>(std::max<std::size_t>(kInFlight / rings, std::size_t{kBurst} / 2));
+  const std::uint32_t share = share_of_each();
   bool took = false;
   if (first_ >= rings) first_ = 0;
   std::size_t turn = 0;
@@ -159,7 +164,7 @@ bool Scheduler::take_requests() {
     std::size_t at = first_ + turn;
     if (at >= rings) at -= rings;
     Connection& connection = *watched[at];
-    if (take_from(connection, std::min(share, options_.in_flight_max))) {
+    if (take_from(connection, share)) {
       connection.quiet_turns = 0;
       took = true;
     } else {
@@ -169,6 +174,13 @@ bool Scheduler::take_requests() {
   first_ += turn;  // the one that was not reached is first the next time
   if (first_ >= rings) first_ -= rings;
   return took;
+}
+
+// Requests that one connection may have in flight. Requires: some are watched.
+std::uint32_t Scheduler::share_of_each() const {
+  const std::size_t share = kInFlight / clients_.watched().size();
+  return std::min(static_cast<std::uint32_t>(std::max(share, std::size_t{kBurst} / 2)),
+                  options_.in_flight_max);
 }
 
 bool Scheduler::take_from(Connection& connection, std::uint32_t share) {
@@ -227,7 +239,10 @@ std::uint8_t Scheduler::next_hops(const Connection& connection) {
 }
 
 bool Scheduler::has_room_for_hops(const Connection& connection, std::uint8_t hops) {
-  return connection.taken[std::min(hops, wire::kHopsMax)] < wire::kHopRequestsMax;
+  const std::uint8_t known = std::min(hops, wire::kHopsMax);
+  const WaitingAnswers* const waiting = connection.waiting.get();
+  const std::uint32_t answered = waiting != nullptr ? waiting->of_hops(known) : 0;
+  return connection.taken[known] + answered < wire::kHopRequestsMax;
 }
 
 // So many more requests of clients may come of its ring now.
@@ -235,7 +250,13 @@ std::uint32_t Scheduler::room_for_clients(const Connection& connection, std::uin
   const std::uint32_t in_flight = busy();
   const std::uint32_t own = connection.counted[0];
   if (in_flight >= kInFlight || own >= share || is_kept_back(connection)) return 0;
-  return std::min(share - own, kInFlight - in_flight);
+  const std::uint32_t room = std::min(share - own, kInFlight - in_flight);
+  if (connection.waiting == nullptr) [[likely]]
+    return room;
+  // Each of those in flight may have an answer that waits.
+  const std::uint32_t has = connection.waiting->of_hops(0) + own;
+  const std::uint32_t most = services_.waiting_answers_max.load(std::memory_order_relaxed);
+  return std::min(room, most - std::min(most, has));
 }
 
 // A no-op waits for nobody: it asks whether the node is there.
@@ -274,7 +295,8 @@ void Scheduler::add_place() {
   const auto make_room = [places](auto&... lists) {
     (base::reserve_more(lists, places - lists.size()), ...);
   };
-  make_room(places_, free_, again_, going_on_, times_, undurable_);
+  make_room(places_, free_, again_, going_on_, times_);
+  undurable_->make_room(places);
   for (const OfKind& each : executors_) each.executor->make_room(places);
   {
     const std::lock_guard lock(mutex_);
@@ -299,11 +321,12 @@ void Scheduler::begin(Request& request) {
   if (good) step(request);
 }
 
-void Scheduler::go_on_with(Request& request, const void* from_executor) noexcept {
+void Scheduler::go_on_with(Request& request, const void* from_executor,
+                           std::uint64_t waits_for) noexcept {
   if (request.no_memory) [[unlikely]]
     return answer_no_memory(request);
   guarded(request, [&] {
-    Call call(*this, request, from_executor);
+    Call call(*this, request, from_executor, waits_for);
     static_cast<void>(request.offload->step(call));
   });
 }
@@ -370,10 +393,10 @@ void Scheduler::end_timing(Request& request) {
 // --- answers -------------------------------------------------------------------------------------
 
 void Scheduler::answer(Request& request, const wire::ResponseHeader& header,
-                       std::initializer_list<std::string_view> payload) {
+                       std::initializer_list<std::string_view> payload, std::uint64_t waits_for) {
   if (services_.catalog().redo() != nullptr) [[unlikely]] {
-    const std::uint64_t sequence = record_before_answer(request, header);
-    if (sequence != 0) return keep_answer(request, sequence, header, payload);
+    const AnswerWaits waits = waits_of(request, header, waits_for);
+    if (waits.any()) return keep_answer(request, waits, header, payload);
   }
   answer_now(request, header, payload);
 }
@@ -397,7 +420,8 @@ void Scheduler::answer_now(Request& request, const wire::ResponseHeader& header,
   release(request);
 }
 
-void Scheduler::fail(Request& request, Error error, std::string_view words) {
+void Scheduler::fail(Request& request, Error error, std::string_view words,
+                     std::uint64_t waits_for) {
   base::count_own(counts_.refused);
   std::string why;
   if (error == catalog::kRecordLost && words.empty()) [[unlikely]]
@@ -405,7 +429,7 @@ void Scheduler::fail(Request& request, Error error, std::string_view words) {
   wire::ResponseHeader header{};
   header.code = static_cast<std::uint16_t>(error.code);
   const auto detail = wire::detail_bytes(error);
-  answer(request, header, {{detail.data(), detail.size()}, words});
+  answer(request, header, {{detail.data(), detail.size()}, words}, waits_for);
 }
 
 bool Scheduler::response_fits(Request& request, std::uint64_t bytes) {
@@ -464,7 +488,7 @@ void Call::cancel(std::uint32_t tag) { scheduler_.cancel(request_, tag); }
 
 Next Call::answer(const wire::ResponseHeader& header,
                   std::initializer_list<std::string_view> payload) {
-  scheduler_.answer(request_, header, payload);
+  scheduler_.answer(request_, header, payload, waits_for_);
   return {};
 }
 
@@ -478,7 +502,7 @@ Next Call::answer(const wire::ResponseHeader& header, std::vector<std::byte> mes
 }
 
 Next Call::fail(Error error, std::string_view words) {
-  scheduler_.fail(request_, error, words);
+  scheduler_.fail(request_, error, words, waits_for_);
   return {};
 }
 

@@ -26,9 +26,10 @@
 // scheduler's own lists have room for every request before it is taken. Where even an answer cannot
 // be deferred, its client's connection ends, and no other.
 //
-// An answer that tells what a crash can still lose waits aside until that is durable, where records
-// of effects go to a log (docs/design/durability.md); of kinds whose versions are released once
-// they are durable there is nothing to wait for here.
+// An answer that tells what a crash can still lose waits until that is durable, where records of
+// effects go to a log (docs/design/durability.md): in a queue of its connection, when its request is
+// gone. What is durable is looked at when that has risen, and a scheduler that has nothing else to
+// do sleeps until then.
 //
 // What never happens
 // - Nothing here waits. What must wait (another writer's version, a full response ring, another
@@ -65,6 +66,7 @@
 namespace espalier::offload {
 
 class ClientTable;
+struct WaitingAnswer;
 
 struct SchedulerOptions {
   std::uint32_t in_flight_max = 256;  ///< of one connection
@@ -116,7 +118,13 @@ class Scheduler final {
   /// Ends a connection: it is destroyed when nothing of it is in flight.
   void remove(Connection& connection);
   /// Whether nothing is in flight and nothing waits.
-  [[nodiscard]] bool idle() const { return free_.size() == places_.size(); }
+  [[nodiscard]] bool idle() const {
+    return free_.size() == places_.size() && waiting_answers_ == 0;
+  }
+  /// Answers that wait for their records, whose requests are gone.
+  [[nodiscard]] std::uint32_t waiting_answers() const { return waiting_answers_; }
+  /// Requests that something of is kept for. For audits.
+  [[nodiscard]] std::size_t in_flight() const { return places_.size() - free_.size(); }
   /// Requests with so many hops behind them that have a place now. For audits: 0 when it is idle.
   [[nodiscard]] std::uint32_t places_taken(std::uint8_t hops) const { return busy_[hops]; }
   [[nodiscard]] ClientTable& clients() { return clients_; }
@@ -130,8 +138,9 @@ class Scheduler final {
   /// The request of this number.
   [[nodiscard]] Request& place(std::uint64_t index) { return *places_[index]; }
   /// Calls its step. `from_executor`: what the executor has for it (Call::from_executor); null: it
-  /// waited for something else.
-  void go_on_with(Request& request, const void* from_executor = nullptr) noexcept;
+  /// waited for something else. `waits_for`: as Call::waits_for().
+  void go_on_with(Request& request, const void* from_executor = nullptr,
+                  std::uint64_t waits_for = 0) noexcept;
   /// Does what is to be done for a request, and answers it with out_of_memory if that throws
   /// std::bad_alloc.
   template <class Work>
@@ -142,19 +151,20 @@ class Scheduler final {
       answer_no_memory(request);
     }
   }
-  void fail(Request& request, Error error, std::string_view words = {});
+  void fail(Request& request, Error error, std::string_view words = {},
+            std::uint64_t waits_for = 0);
   /// It waits for its turn in an executor, or for a peer: until take_back() it does not count among
   /// those in flight.
   void set_aside(Request& request, Counted how);
   void take_back(Request& request);
-  /// So many requests, by hops.
-  using CountByHops = std::array<std::uint32_t, wire::kHopsMax + 1>;
-  /// Writes of an executor's that are done and wait for their release, in place of so many before.
-  void count_unreleased(const CountByHops& before, const CountByHops& now) {
-    for (std::size_t hops = 0; hops < now.size(); ++hops) {
-      unreleased_[hops] += now[hops] - before[hops];
-    }
-  }
+  /// Whether versions are released when records are durable: then what waits for a release goes on
+  /// when the executor is asked (Executor::go_on_released), else in each turn.
+  [[nodiscard]] bool releases_by_records() const;
+  /// A write that found no room for its record may wait for that, and does (Call::with_room).
+  [[nodiscard]] bool may_wait_for_room() const;
+  void begin_again_with_room(Request& request);
+  /// Something waits for a release from now on. To be said before it is looked at for the last time.
+  void expect_release();
   /// Its posts to peers are under way, or have ended; of clients' requests alone. They count on
   /// this account, which stays until then.
   void begin_peer_wait(Request& request, PrincipalAccount& account);
@@ -170,6 +180,7 @@ class Scheduler final {
   bool take_from(Connection& connection, std::uint32_t share);
   [[nodiscard]] std::uint32_t room_for_clients(const Connection& connection,
                                                std::uint32_t share) const;
+  [[nodiscard]] std::uint32_t share_of_each() const;
   [[nodiscard]] static bool has_room_for_hops(const Connection& connection, std::uint8_t hops);
   /// Whether all that its client asks for waits in the ring until some of what it has waits less.
   [[nodiscard]] bool is_kept_back(const Connection& connection) const;
@@ -180,12 +191,10 @@ class Scheduler final {
   /// A place for one more; null: there is no memory for it now.
   [[nodiscard]] Request* free_place() noexcept;
   void add_place();
-  /// Clients' requests in flight that are not stalled, do not wait for a time, a lane, a record, or
+  /// Clients' requests in flight that are not stalled, do not wait for a time, a lane, a release, or
   /// a peer, and are not with helpers.
   [[nodiscard]] std::uint32_t busy() const { return busy(0); }
-  [[nodiscard]] std::uint32_t busy(std::uint8_t hops) const {
-    return busy_[hops] - std::min(busy_[hops], unreleased_[hops]);
-  }
+  [[nodiscard]] std::uint32_t busy(std::uint8_t hops) const { return busy_[hops]; }
   void count_in(Request& request);
   void count_out(Request& request);
   void begin(Request& request);
@@ -204,18 +213,33 @@ class Scheduler final {
   [[nodiscard]] ClientId helper_client_of(const Request& request);
   void resume(Request& request);
   void answer(Request& request, const wire::ResponseHeader& header,
-              std::initializer_list<std::string_view> payload);
+              std::initializer_list<std::string_view> payload, std::uint64_t waits_for = 0);
   void answer_now(Request& request, const wire::ResponseHeader& header,
                   std::initializer_list<std::string_view> payload);
 
   // scheduler_durable.cpp
   [[nodiscard]] std::uint64_t record_before_answer(const Request& request,
                                                    const wire::ResponseHeader& header) const;
-  void keep_answer(Request& request, std::uint64_t sequence, const wire::ResponseHeader& header,
+  struct AnswerWaits;
+  [[nodiscard]] AnswerWaits waits_of(const Request& request, const wire::ResponseHeader& header,
+                                     std::uint64_t version) const;
+  void keep_answer(Request& request, const AnswerWaits& waits, const wire::ResponseHeader& header,
                    std::initializer_list<std::string_view> payload);
+  [[nodiscard]] bool keep_without_request(Request& request, const AnswerWaits& waits,
+                                          const wire::ResponseHeader& header,
+                                          std::initializer_list<std::string_view> payload);
+  void wait_for_release(Request& request);
+  [[nodiscard]] bool something_waits() const;
+  [[nodiscard]] bool may_sleep_until_durable();
+  [[nodiscard]] std::uint64_t release_limit_ns() const;
+  bool look_at_durable();
   bool answer_durable();
+  void answer_of(Connection& connection);
+  void give(Connection& connection, const WaitingAnswer& answer, bool lost);
+  void end_waiting(Connection& connection);
+  bool answer_requests();
   [[nodiscard]] bool is_answered(const Request& request) const;
-  void drop_undurable(const Connection& connection);
+  void drop_undurable(Connection& connection);
   [[nodiscard]] std::string why_not_durable() const noexcept;
   void cancel(const Request& asks, std::uint32_t tag);
   [[nodiscard]] bool check_access(Request& request);
@@ -236,7 +260,7 @@ class Scheduler final {
   [[nodiscard]] bool may_go_on(Connection& connection, const Request& request) const;
   [[nodiscard]] bool may_stall(const Connection& connection) const;
   [[nodiscard]] std::size_t aside() const {
-    return stalled_ + times_.size() + undurable_.size() + peer_waits_;
+    return stalled_ + times_.size() + answered_ + peer_waits_;
   }
   void drop_waiting(Connection& connection);
   /// Takes a request that has not begun out of where it waits. False: it waits nowhere.
@@ -259,13 +283,7 @@ class Scheduler final {
     Request* request;
     std::uint64_t ns;
   };
-  /// An answer that is given once the record of this sequence is durable.
-  struct WaitsForRecord {
-    Request* request;
-    std::uint64_t sequence;
-    wire::ResponseHeader header;
-    std::string payload;
-  };
+  struct Undurable;  // what waits until more is durable
 
   Services& services_;
   ClientTable& clients_;
@@ -279,19 +297,20 @@ class Scheduler final {
   std::vector<Request*> again_;
   std::vector<Request*> going_on_;  // of them, in this turn
   std::vector<WaitsForTime> times_;
-  std::vector<WaitsForRecord> undurable_;
+  const std::unique_ptr<Undurable> undurable_;
+  std::uint32_t waiting_answers_ = 0;  // whose requests are gone
+  std::uint32_t answered_ = 0;         // requests that keep their answers
   HandlerState::Spares spare_states_;
   bool taking_ = true;
   bool took_ = false;  // requests, in the last turn
   std::uint32_t turns_ = 0;
   std::uint32_t until_timed_ = 1;  // requests
   std::uint32_t timed_ = 0;
-  CountByHops busy_{};
+  std::array<std::uint32_t, wire::kHopsMax + 1> busy_{};
   std::uint32_t without_place_ = 0;  // requests that have not begun
   std::uint32_t handed_over_ = 0;
   std::uint32_t stalled_ = 0;     // of all clients
   std::uint32_t peer_waits_ = 0;  // clients' requests
-  CountByHops unreleased_{};      // writes that are done, of all executors
 
   std::mutex mutex_;  // guards resumed_
   std::vector<Request*> resumed_;

@@ -1,27 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler's answers that wait until what they tell is durable. A request that waits so counts
-// as one that waits for a time: for nothing among those in flight, and among its client's own up to
-// a bound.
+// The scheduler's answers that wait until what they tell is durable. A short one waits in a queue of
+// its connection, and its request is gone; a long one is kept by its request, which counts as one
+// that waits for a time: for nothing among those in flight, and among its client's own up to a
+// bound.
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <utility>
 
 #include "base/assert.hpp"
-#include "base/durable_mark.hpp"
+#include "base/clock.hpp"
+#include "base/own_counter.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/redo_sink.hpp"
 #include "engine/client_table.hpp"
-#include "engine/connection.hpp"
+#include "engine/planted_engine_bugs.hpp"
 #include "engine/scheduler.hpp"
 #include "engine/services.hpp"
+#include "engine/undurable.hpp"
+#include "engine/waiting_answers.hpp"
 #include "store/durable_store.hpp"
+#include "wire/refusal.hpp"
 
 namespace espalier::offload {
 namespace {
 
-// Of an object that a client has opened, its own records: those of others may be lost, and it is
-// there all the same. It may have been dropped since.
-std::uint64_t record_of_opened(const catalog::Catalog& catalog, std::uint64_t id) {
+constexpr std::size_t kTogether = 64;  // answers that a connection is given at its turn
+constexpr std::uint64_t kReleaseSoonNs = 1'000'000;  // what waits for no disk is looked at so soon
+constexpr std::uint64_t kRoomSoonNs = 1'000'000;     // and what wants room when nothing is written
+
+// Of an object that a client names or has opened, its own records: those of others may be lost, and
+// it is there all the same. It may have been dropped since.
+std::uint64_t record_of_object(const catalog::Catalog& catalog, std::uint64_t id) {
   const catalog::EntryPointer entry = catalog.find_any(static_cast<std::uint32_t>(id));
   return entry != nullptr ? std::max(entry->created, entry->object->told_in()) : catalog.recorded();
 }
@@ -32,11 +42,27 @@ bool promises_nothing(Code code) {
          code == Code::unsupported;
 }
 
+// Whether a record is on its way to the disk: then the mark will rise.
+bool will_rise(catalog::RedoSink& sink) {
+  return !sink.mark().failed() && sink.handed_over() > sink.mark().released();
+}
+
+enum class Standing : std::uint8_t { waits, ready, lost };
+
+// `failed` was read before `durable`.
+Standing standing_of(std::uint64_t sequence, std::uint64_t version, const WorkedOn* of,
+                     std::uint64_t durable, bool failed) {
+  const bool told = version == 0 ? sequence <= durable : of->is_released(version);
+  if (told) return Standing::ready;
+  return failed ? Standing::lost : Standing::waits;
+}
+
 }  // namespace
 
 // The newest record of what an answer may tell of; 0: it may be given at once. What a call has
 // changed is in a record that is there by now; which objects there are, and are not, in that of the
-// last one that was made or dropped.
+// last one that was made or dropped. What a request was refused for that is wrong in itself, or
+// does not fit its object, tells of that object alone.
 std::uint64_t Scheduler::record_before_answer(const Request& request,
                                               const wire::ResponseHeader& header) const {
   const catalog::Catalog& catalog = services_.catalog();
@@ -46,26 +72,53 @@ std::uint64_t Scheduler::record_before_answer(const Request& request,
   const auto code = static_cast<Code>(header.code);
   if (promises_nothing(code)) return 0;
   std::uint64_t sequence = 0;
-  if (offload.opens && code == Code::invalid) {
-    sequence = record_of_opened(catalog, header.version);
+  if (code == Code::invalid_argument) {
+    const bool by_id = offload.object == wire::Names::by_id || offload.limits.map;
+    if (by_id) sequence = record_of_object(catalog, request.header.map);
+  } else if (offload.opens && code == Code::invalid) {
+    sequence = record_of_object(catalog, header.version);
   } else if (offload.opens || offload.tells_of_objects || offload.object == wire::Names::by_name ||
              code == Code::not_found || code == Code::dropped) {
     sequence = catalog.recorded();
   }
-  if (offload.changes && !offload.waits_for_release) {
+  if (offload.changes && !offload.waits_for_release && code != Code::invalid_argument) {
     sequence = std::max(sequence, sink->handed_over());
   }
   return sequence > sink->mark().released() ? sequence : 0;
 }
 
-void Scheduler::keep_answer(Request& request, std::uint64_t sequence,
+// `version`: of what the request works on; it may be released by now. All that it tells of was
+// handed over.
+Scheduler::AnswerWaits Scheduler::waits_of(const Request& request,
+                                           const wire::ResponseHeader& header,
+                                           std::uint64_t version) const {
+  if (planted(Bug::answer_before_release)) return {};
+  AnswerWaits waits{record_before_answer(request, header), 0};
+  const bool tells = version != 0 && !promises_nothing(static_cast<Code>(header.code));
+  if (!tells || request.works_on->is_released(version)) return waits;
+  waits.version = version;
+  waits.sequence = std::max(waits.sequence, services_.catalog().redo()->handed_over());
+  return waits;
+}
+
+void Scheduler::keep_answer(Request& request, const AnswerWaits& waits,
                             const wire::ResponseHeader& header,
                             std::initializer_list<std::string_view> payload) {
+  if (request.connection->closing) {  // it is done, though nobody is told
+    if (request.offload->right == Right::admin) audit_act(request, header, payload);
+    return release(request);
+  }
+  if (waits.sequence <= services_.catalog().redo()->mark().released()) {
+    undurable_->look_again = true;
+  }
+  if (keep_without_request(request, waits, header, payload)) return;
   try {
     std::string bytes;
     for (const std::string_view piece : payload) bytes += piece;
-    ESPALIER_ASSERT(undurable_.size() < undurable_.capacity());
-    undurable_.push_back({&request, sequence, header, std::move(bytes)});
+    std::vector<Undurable::Kept>& kept = undurable_->kept;
+    ESPALIER_ASSERT(kept.size() < kept.capacity());
+    kept.push_back({&request, waits, header, std::move(bytes)});
+    ++answered_;
     ++request.connection->timed_count;
     set_aside(request, Counted::by_none);
   } catch (const std::bad_alloc&) {
@@ -76,47 +129,235 @@ void Scheduler::keep_answer(Request& request, std::uint64_t sequence,
   }
 }
 
+// What administrators do is told to those who audit when it is answered, by the request.
+bool Scheduler::keep_without_request(Request& request, const AnswerWaits& waits,
+                                     const wire::ResponseHeader& header,
+                                     std::initializer_list<std::string_view> payload) {
+  Connection& connection = *request.connection;
+  WaitingAnswer answer;
+  for (const std::string_view piece : payload) {
+    if (piece.size() > WaitingAnswer::kPayloadMax - answer.payload_bytes) return false;
+    std::memcpy(answer.payload.data() + answer.payload_bytes, piece.data(), piece.size());
+    answer.payload_bytes += static_cast<std::uint8_t>(piece.size());
+  }
+  if (request.offload->right == Right::admin) return false;
+  if (connection.waiting == nullptr) {
+    connection.waiting.reset(new (std::nothrow) WaitingAnswers(connection.share));
+    if (connection.waiting == nullptr) return false;
+  }
+  WaitingAnswers& waiting = *connection.waiting;
+  const std::uint32_t most = services_.waiting_answers_max.load(std::memory_order_relaxed);
+  if (request.hops() == 0 && waiting.of_hops(0) >= most) return false;
+  if (!waiting.make_room()) return false;
+  answer.header = header;
+  answer.header.tag = request.header.tag;
+  answer.sequence = waits.sequence;
+  answer.version = waits.version;
+  if (waits.version != 0) answer.of = request.works_on;
+  if (answer.of != nullptr) ++answer.of->users;
+  if (request.timed) answer.timed_since_ns = request.timed_since_ns;
+  answer.ring = static_cast<std::uint8_t>(request.ring());
+  answer.hops = request.hops();
+  answer.offload = request.header.offload;
+  if (waiting.empty()) undurable_->connections.push(&connection);
+  waiting.push(answer);
+  ++waiting_answers_;
+  ++connection.in_flight;
+  release(request);
+  return true;
+}
+
+// --- until more is durable -----------------------------------------------------------------------
+
+bool Scheduler::releases_by_records() const { return tree::must_be_durable(services_.catalog()); }
+
+void Scheduler::expect_release() {
+  if (!will_rise(*services_.catalog().redo())) undurable_->look_again = true;
+}
+
+void Scheduler::wait_for_release(Request& request) {
+  if (request.connection->closing) return release(request);
+  set_aside(request, Counted::by_connection);
+  undurable_->for_release.push_back(&request);
+  expect_release();
+}
+
+bool Scheduler::may_wait_for_room() const {
+  catalog::RedoSink* const sink = services_.catalog().redo();
+  return sink != nullptr && sink->mark().is_of_records() && !sink->mark().failed();
+}
+
+// What is written to the disk makes room. Where nothing is, for the log is at its bound, somebody
+// must make it shorter.
+void Scheduler::begin_again_with_room(Request& request) {
+  request.state.clear(spare_states_);
+  if (request.connection->closing || will_rise(*services_.catalog().redo())) {
+    return wait_for_release(request);
+  }
+  wait_until(request, base::monotonic_ns() + kRoomSoonNs);
+}
+
+bool Scheduler::something_waits() const {
+  return waiting_answers_ != 0 || answered_ != 0 || !undurable_->for_release.empty() ||
+         std::ranges::any_of(executors_,
+                             [](const OfKind& each) { return each.executor->waits_for_release(); });
+}
+
+// Says that it sleeps, before it looks for the last time: of this and the thread that raises the
+// mark one sees the other.
+bool Scheduler::may_sleep_until_durable() {
+  catalog::RedoSink* const sink = services_.catalog().redo();
+  if (sink == nullptr || !sink->mark().is_of_records()) return false;
+  if (!planted(Bug::sleeps_without_listening)) {
+    undurable_->mark = &sink->mark();
+    undurable_->mark->wake_when_risen(*undurable_);
+  }
+  const bool knows = undurable_->looked_at == sink->mark().released() &&
+                     undurable_->knew_failure == sink->mark().failed();
+  return knows && (undurable_->look_again || will_rise(*sink));
+}
+
+std::uint64_t Scheduler::release_limit_ns() const {
+  const bool soon = undurable_->look_again && something_waits();
+  return soon ? kReleaseSoonNs : std::numeric_limits<std::uint64_t>::max();
+}
+
+bool Scheduler::look_at_durable() {
+  catalog::RedoSink* const sink = services_.catalog().redo();
+  if (sink == nullptr) return false;
+  const bool failed = sink->mark().failed();  // before the mark is looked at
+  const std::uint64_t durable = sink->mark().released();
+  Undurable& all = *undurable_;
+  const bool has_risen =
+      std::exchange(all.looked_at, durable) != durable || failed != all.knew_failure;
+  all.knew_failure = failed;
+  if (!std::exchange(all.look_again, false) && !has_risen) return false;
+  bool moved = answer_durable();
+  if (!all.for_release.empty()) {
+    moved = true;
+    all.going_on.swap(all.for_release);  // what is to wait again waits for the next time
+    for (Request* const request : all.going_on) {
+      take_back(*request);
+      step(*request);
+    }
+    all.going_on.clear();
+  }
+  for (const OfKind& each : executors_) moved = each.executor->go_on_released() || moved;
+  if (something_waits() && !will_rise(*sink)) all.look_again = true;
+  return moved;
+}
+
 bool Scheduler::answer_durable() {
-  const base::DurableMark& mark = services_.catalog().redo()->mark();
-  const bool failed = mark.failed();  // before the mark is looked at
-  const std::uint64_t durable = mark.released();
+  if (waiting_answers_ + answered_ == 0) return false;
+  const std::uint32_t before = waiting_answers_;
+  undurable_->connections.sort_out([this](Connection* connection) {
+    answer_of(*connection);
+    if (!connection->waiting->empty()) undurable_->connections.push(connection);
+  });
+  const bool moved = answered_ != 0 && answer_requests();
+  return moved || waiting_answers_ != before;
+}
+
+// One that waits keeps those behind it: what they tell was handed over later.
+void Scheduler::answer_of(Connection& connection) {
+  WaitingAnswers& waiting = *connection.waiting;
+  for (std::size_t given = 0; !waiting.empty(); ++given) {
+    const WaitingAnswer& next = waiting.front();
+    const Standing standing = standing_of(next.sequence, next.version, next.of,
+                                          undurable_->looked_at, undurable_->knew_failure);
+    const bool soon = standing == Standing::waits && next.sequence <= undurable_->looked_at;
+    if (soon || given == kTogether) undurable_->look_again = true;
+    if (standing == Standing::waits || given == kTogether) return;
+    try {
+      give(connection, next, standing == Standing::lost);
+    } catch (const std::bad_alloc&) {  // it waits in vain
+      clients_.break_off(connection);
+    }
+    end_waiting(connection);
+  }
+}
+
+// Where nothing can be deferred for its client any more, that is ended.
+void Scheduler::give(Connection& connection, const WaitingAnswer& answer, bool lost) {
+  if (answer.timed_since_ns != 0) {
+    counts_.durations[SchedulerCounts::place_of(answer.offload)].record(base::monotonic_ns() -
+                                                                        answer.timed_since_ns);
+  }
+  const auto send = [&](const wire::ResponseHeader& header,
+                        std::initializer_list<std::string_view> payload) {
+    clients_.send(connection, answer.ring, wire::ResponseKind::answer, answer.header.tag, header,
+                  payload);
+  };
+  if (!lost) return send(answer.header, {answer.text()});
+  base::count_own(counts_.refused);
+  wire::ResponseHeader header{};
+  header.code = static_cast<std::uint16_t>(catalog::kRecordLost.code);
+  const auto detail = wire::detail_bytes(catalog::kRecordLost);
+  send(header, {{detail.data(), detail.size()}, why_not_durable()});
+}
+
+void Scheduler::end_waiting(Connection& connection) {
+  WorkedOn* const of = connection.waiting->front().of;
+  if (of != nullptr) --of->users;
+  connection.waiting->pop();
+  --waiting_answers_;
+  clients_.count_out(connection);
+}
+
+bool Scheduler::answer_requests() {
+  std::vector<Undurable::Kept>& kept = undurable_->kept;
   bool moved = false;
-  for (std::size_t i = 0; i < undurable_.size();) {
-    if (undurable_[i].sequence > durable && !failed) {
+  for (std::size_t i = 0; i < kept.size();) {
+    const AnswerWaits& waits = kept[i].waits;
+    const Standing standing = standing_of(waits.sequence, waits.version, kept[i].request->works_on,
+                                          undurable_->looked_at, undurable_->knew_failure);
+    if (standing == Standing::waits) {
+      if (waits.sequence <= undurable_->looked_at) undurable_->look_again = true;
       ++i;
       continue;
     }
-    const WaitsForRecord waiting = std::move(undurable_[i]);
-    if (i + 1 != undurable_.size()) undurable_[i] = std::move(undurable_.back());
-    undurable_.pop_back();
-    Request& request = *waiting.request;
+    const Undurable::Kept answer = std::move(kept[i]);
+    if (i + 1 != kept.size()) kept[i] = std::move(kept.back());
+    kept.pop_back();
+    --answered_;
+    Request& request = *answer.request;
     --request.connection->timed_count;
     take_back(request);
     moved = true;
     guarded(request, [&] {
-      if (waiting.sequence > durable) return fail(request, catalog::kRecordLost);
-      answer_now(request, waiting.header, {waiting.payload});
+      if (standing == Standing::lost) return fail(request, catalog::kRecordLost);
+      answer_now(request, answer.header, {answer.payload});
     });
   }
   return moved;
 }
 
-void Scheduler::drop_undurable(const Connection& connection) {
-  std::erase_if(undurable_, [&](const WaitsForRecord& waiting) {
-    if (waiting.request->connection != &connection) return false;
-    Request& request = *waiting.request;
-    --request.connection->timed_count;
+void Scheduler::drop_undurable(Connection& connection) {
+  std::erase_if(undurable_->kept, [&](const Undurable::Kept& answer) {
+    if (answer.request->connection != &connection) return false;
+    Request& request = *answer.request;
+    --answered_;
+    --connection.timed_count;
     // It is done, though nobody is told.
-    if (request.offload->right == Right::admin) {
-      audit_act(request, waiting.header, {waiting.payload});
-    }
+    if (request.offload->right == Right::admin) audit_act(request, answer.header, {answer.payload});
     release(request);
     return true;
   });
+  std::erase_if(undurable_->for_release, [&](Request* request) {
+    if (request->connection != &connection) return false;
+    release(*request);
+    return true;
+  });
+  if (connection.waiting == nullptr || connection.waiting->empty()) return;
+  undurable_->connections.sort_out([&](Connection* each) {
+    if (each != &connection) undurable_->connections.push(each);
+  });
+  while (!connection.waiting->empty()) end_waiting(connection);
 }
 
 bool Scheduler::is_answered(const Request& request) const {
-  return std::ranges::find(undurable_, &request, &WaitsForRecord::request) != undurable_.end();
+  return std::ranges::find(undurable_->kept, &request, &Undurable::Kept::request) !=
+         undurable_->kept.end();
 }
 
 std::string Scheduler::why_not_durable() const noexcept {
@@ -131,5 +372,18 @@ std::string Scheduler::why_not_durable() const noexcept {
 // --- what offloads call --------------------------------------------------------------------------
 
 bool Call::is_durable() { return tree::must_be_durable(catalog()); }
+
+Next Call::after_release() {
+  if (!scheduler_.releases_by_records()) return again();
+  scheduler_.wait_for_release(request_);
+  return {};
+}
+
+bool Call::may_wait_for_room() { return scheduler_.may_wait_for_room(); }
+
+Next Call::with_room() {
+  scheduler_.begin_again_with_room(request_);
+  return {};
+}
 
 }  // namespace espalier::offload

@@ -63,6 +63,7 @@ std::uint64_t Scheduler::sleep_limit_ns() const {
   for (const OfKind& each : executors_) {
     limit_ns = std::min(limit_ns, each.executor->sleep_limit_ns());
   }
+  limit_ns = std::min(limit_ns, release_limit_ns());
   if (times_.empty()) return limit_ns;
   const std::uint64_t soonest = std::ranges::min_element(times_, {}, &WaitsForTime::ns)->ns;
   const std::uint64_t now = base::monotonic_ns();

@@ -93,6 +93,9 @@ struct Services {
   /// Whether this is a device: the objects of its requests are its host's, whose names and rights
   /// only the host knows.
   const bool at_device;
+  /// Answers of one connection that may wait, when their requests are gone, until what they tell is
+  /// durable: while there are so many, nothing more is taken from its ring.
+  std::atomic<std::uint32_t> waiting_answers_max{1024};
   NumbersSource numbers;
   /// A query or a read whose client takes nothing for so long ends.
   std::atomic<std::uint64_t> reader_timeout_ns{ReaderWait::kTimeoutNs};

@@ -18,6 +18,9 @@ namespace espalier::node {
 /// Where walks of the maps that it serves run: beside their memory, or at a device before it.
 enum class Place : std::uint8_t { host, device };
 
+/// What a node does when its log cannot make anything durable any more.
+enum class OnLogError : std::uint8_t { serve, exit };
+
 enum class LogLevel : std::uint8_t { trace, debug, info, warn, error };
 
 /// A map that the node makes when it starts.
@@ -87,6 +90,8 @@ struct Config {
     /// No setting, but of one start alone: damage from this sequence on is accepted.
     std::optional<std::uint64_t> accept_loss_from{};
     std::uint64_t checkpoint_log_bytes = std::uint64_t{1} << 30;
+    std::uint32_t waiting_max = 1024;  ///< answers of one connection that wait for the disk
+    OnLogError on_log_error = OnLogError::serve;
     friend bool operator==(const Data&, const Data&) = default;
   };
   struct Metrics {

@@ -70,6 +70,8 @@ resume_seconds = 60                   # default
 dir = ""                              # default
 log_bytes_max = "16GiB"               # default
 checkpoint_log_bytes = "1GiB"         # default
+waiting_max = 1024                    # default
+on_log_error = "serve"                # default
 
 [metrics]
 port = 9100                           # file /etc/espalier/espalier.toml:2

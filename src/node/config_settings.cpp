@@ -157,11 +157,19 @@ constexpr std::array kSettings{
         "memory alone."),
     row<Config, &Config::data, &Data::log_bytes_max>(
         "data.log_bytes_max", {Kind::bytes, 256 * kMiB, 1024 * kGiB}, "16GiB",
-        "How long the log in that folder may grow; then writes are refused as busy."),
+        "How long the log in that folder may grow; then writes wait until a checkpoint has made it "
+        "shorter."),
     row<Config, &Config::data, &Data::checkpoint_log_bytes>(
         "data.checkpoint_log_bytes", {Kind::bytes, 64 * kMiB, 1024 * kGiB}, "1GiB",
         "A checkpoint is begun after so many bytes of that log, or at half its bound if that is "
         "less."),
+    row<Config, &Config::data, &Data::waiting_max>(
+        "data.waiting_max", {Kind::count, 1, 65'536}, "1024",
+        "Answers of one connection that may wait for the disk; then nothing more is taken from it "
+        "until some are given."),
+    row<Config, &Config::data, &Data::on_log_error>(
+        "data.on_log_error", {Kind::on_log_error}, "serve",
+        "What a node does whose log can be written no more: serve reads, or exit."),
     row<Config, &Config::metrics, &Config::Metrics::port>(
         "metrics.port", {Kind::count, 0, 65'535}, "0",
         "TCP port of the loopback interface that serves metrics; 0 serves none.", kLive),

@@ -18,16 +18,17 @@ namespace espalier::node {
 using Value = std::variant<std::string, std::uint64_t, bool>;
 
 enum class Kind : std::uint8_t {
-  path,    ///< text of min to max bytes: UTF-8 without control characters
-  name,    ///< min to max letters, digits, '_', '-' and '.'
-  count,   ///< a whole number
-  toggle,  ///< true or false
-  bytes,   ///< a size with a unit
-  memory,  ///< a size, or a percentage of the machine's memory; at most all of it
-  level,   ///< a LogLevel
-  mode,    ///< permissions of a file, as octal text
-  fabric,  ///< addresses of the fabric with spaces between, or none
-  place,   ///< a Place
+  path,          ///< text of min to max bytes: UTF-8 without control characters
+  name,          ///< min to max letters, digits, '_', '-' and '.'
+  count,         ///< a whole number
+  toggle,        ///< true or false
+  bytes,         ///< a size with a unit
+  memory,        ///< a size, or a percentage of the machine's memory; at most all of it
+  level,         ///< a LogLevel
+  mode,          ///< permissions of a file, as octal text
+  fabric,        ///< addresses of the fabric with spaces between, or none
+  place,         ///< a Place
+  on_log_error,  ///< an OnLogError
 };
 
 enum class Shape : std::uint8_t { any, power_of_two, multiple_of_64 };

@@ -94,6 +94,7 @@ Result<void> Node::open_data() {
                                    *services_);
     if (opened) {
       data_ = std::move(*opened);
+      services_->waiting_answers_max = config_.data.waiting_max;
       return {};
     }
     mistake = std::move(opened.error());

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <memory>
@@ -302,6 +303,9 @@ class Served {
     std::vector<std::string> secrets;
     std::string peer;
     std::string data;
+    /// Later: why nothing is acknowledged any more, where the node is to end then.
+    std::string log;
+    std::atomic<bool> stopping = false;  ///< it ends anyway
   };
   Result<void> start(const node::Config& config, Failures& failures, spdlog::logger& log,
                      Environment& environment) {
@@ -310,8 +314,13 @@ class Served {
     options.secret_mistakes = &failures.secrets;
     options.peer_mistake = &failures.peer;
     options.data_mistake = &failures.data;
-    options.data_failed = [&log](const std::string& why) {
-      log.error("nothing is acknowledged any more, and what is there is still read: {}", why);
+    const bool exits = config.data.on_log_error == node::OnLogError::exit;
+    options.data_failed = [&log, &failures, exits](const std::string& why) {
+      log.error("nothing is acknowledged any more, and {}: {}",
+                exits ? "the node ends" : "what is there is still read", why);
+      if (!exits) return;
+      failures.log = why;
+      if (!failures.stopping) StopSignals::stop_this_process();
     };
     options.checkpoint_failed = [&log](const std::string& why) {
       log.warn("a checkpoint was not finished, and the log keeps what it has: {}", why);
@@ -507,8 +516,14 @@ Outcome<int> run_node(Environment& environment, const node::Loaded& loaded,
       [](const node::Node* node) { return node != nullptr ? node->connections() : 0; });
   log.info("{}: stopping; {} client{} told", signal, clients, clients == 1 ? " is" : "s are");
   notify_starter(environment, log, "STOPPING=1");
+  failures.stopping = true;
   served.stop();
   log.info("stopped");
+  if (!failures.log.empty()) {
+    return failed(fmt::format("the log failed: {}", failures.log),
+                  "What was acknowledged is in the data folder. Start the node again once the disk "
+                  "is well.");
+  }
   return kOk;
 }
 

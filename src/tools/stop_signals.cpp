@@ -2,6 +2,7 @@
 #include "tools/stop_signals.hpp"
 
 #include <time.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -50,6 +51,8 @@ StopSignals::~StopSignals() {
   }
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
+
+void StopSignals::stop_this_process() noexcept { ::kill(::getpid(), SIGTERM); }
 
 std::string StopSignals::wait(std::optional<std::uint64_t> at_most_ns) {
   siginfo_t info{};

@@ -27,6 +27,8 @@ class StopSignals final : public StopRequest {
   /// SIGHUP is returned too where it is waited for, and changes nothing, nor does there the end of
   /// the time: wait again.
   [[nodiscard]] std::string wait(std::optional<std::uint64_t> at_most_ns = {}) override;
+  /// Has wait() return, as a SIGTERM to this process would. Thread: any, while one of these lives.
+  static void stop_this_process() noexcept;
   /// Who sent the one that came last: "process 12 of user 0".
   [[nodiscard]] const std::string& sender() const { return sender_; }
 

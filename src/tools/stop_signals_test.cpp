@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <thread>
+
 namespace espalier::tools {
 namespace {
 
@@ -26,6 +28,12 @@ TEST(StopSignals, AHangupIsToldAndDoesNotEndTheWaiting) {
   ASSERT_EQ(::pthread_kill(::pthread_self(), SIGTERM), 0);
   EXPECT_EQ(signals.wait(), "SIGTERM");
   ASSERT_EQ(::pthread_kill(::pthread_self(), SIGHUP), 0);  // too late: it must not end the process
+}
+
+TEST(StopSignals, AThreadOfTheProcessMayAskForIt) {
+  StopSignals signals;
+  std::thread(&StopSignals::stop_this_process).join();
+  EXPECT_EQ(signals.wait(), "SIGTERM");
 }
 
 TEST(StopSignals, AreNotWaitedForLongerThanOneWants) {

@@ -8,56 +8,25 @@
 #include <vector>
 
 #include "base/bytes.hpp"
-#include "catalog/testing/recording_sink.hpp"
-#include "engine/tests/testing/scheduler_fixture.hpp"
 #include "kinds/embedding/embedding_table.hpp"
 #include "kinds/hash/format.hpp"
 #include "kinds/hash/hash_map.hpp"
 #include "kinds/map/format/node.hpp"
 #include "kinds/map/write/map_core.hpp"
 #include "kinds/map/write/map_object.hpp"
+#include "tests/durability/durable_scheduler.hpp"
 
 namespace espalier::offload {
 namespace {
 
 using wire::OffloadId;
 
-class DurableAnswers : public testing::Test {
+class DurableAnswers : public testing::Test, public DurableScheduler {
  protected:
-  static constexpr wire::ConnectionLayout kManyRequests{1024, 1024, 1};
-
-  DurableAnswers() { node_.catalog().record_to(&sink_); }
-  ~DurableAnswers() override {
-    sink_.fail_all();  // so that all in flight ends
-    static_cast<void>(node_.run_until_idle());
-    node_.catalog().record_to(nullptr);
-  }
-
-  void post(SchedulerClient& client, OffloadId offload, std::uint32_t object, std::string_view key,
-            std::string_view payload = {}, std::uint32_t argument = 0, unsigned hops = 0) {
-    wire::RequestHeader header = request_of(offload, object, ++tag_);
-    header.argument = argument;
-    header.ring = static_cast<std::uint8_t>(hops << wire::kHopShift);
-    client->post(message_of(header, key, payload));
-    client->ring();
-    node_.turns(6);
-  }
-  Response call(SchedulerClient& client, OffloadId offload, std::uint32_t object,
-                std::string_view key, std::string_view payload = {}) {
-    return node_.call(client, request_of(offload, object, ++tag_), key, payload);
-  }
   /// So many writes of others are done, and wait for the newest record, that no more may begin.
   void fill(memory::VersionClock& clock) const {
     while (clock.may_take()) clock.done(clock.take(), sink_.count());
   }
-  /// Whether nothing has come.
-  static bool is_silent(SchedulerClient& client) { return !client->receive(0).has_value(); }
-
-  catalog::RecordingSink sink_{catalog::RecordingSink::Durable::by_hand};
-  SchedulerFixture node_;
-  SchedulerClient& client_ = node_.connect(kManyRequests);
-  SchedulerClient& other_ = node_.connect(kManyRequests, 2);
-  std::uint32_t tag_ = 0;
 };
 
 TEST_F(DurableAnswers, AWriteIsSeenAndAnsweredOnceItIsDurable) {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "engine/typed_call.hpp"
-#include "kinds/hash/calls.hpp"
+#include "kinds/hash/execute.hpp"
 
 namespace espalier::base {
 class EpochPin;
@@ -27,6 +27,10 @@ extern const ExecutorKind kHashQueue;
 /// What requests on a hash map work on.
 struct ServedHash final : WorkedOn {
   explicit ServedHash(std::shared_ptr<hash::HashMap> of) : map(std::move(of)) {}
+
+  [[nodiscard]] bool is_released(std::uint64_t version) const override {
+    return hash_calls::released(*map, version);
+  }
 
   std::shared_ptr<hash::HashMap> map;  // it may be dropped
 };

@@ -117,10 +117,7 @@ Next hash_walk(Call& call, const hash_calls::Walk& asked) {
 
 // --- writing -------------------------------------------------------------------------------------
 
-// So long a write rests whose record, or that of so many before it, is not durable yet.
-constexpr std::uint64_t kReleaseAgainNs = 20'000;
-
-/// A write that is not over in its first step: that waits for its release or for memory, or has
+/// A write that is not over in its first step: that waits for others' release or for memory, or has
 /// long values.
 template <class Request>
 struct HashWriteState {
@@ -239,12 +236,25 @@ Next try_again(Call& call, HashWriteState<Request>& state) {
   });
 }
 
+// Of a write that is decided: where it is recorded, its answer waits for its release alone.
+template <class Reply>
+std::optional<Next> answer_written(Call& call, const hash::Unreleased<Reply>& begun) {
+  HashMap& map = *hash_of(call);
+  const bool no_room = !begun.answer && begun.answer.error().code == Code::busy;
+  if (no_room && hash_calls::is_recorded(map) && call.may_wait_for_room()) return call.with_room();
+  if (!hash_calls::released(map, begun.version)) {
+    if (!hash_calls::is_recorded(map)) return std::nullopt;
+    call.wait_for(begun.version);
+  }
+  return answer_or_fail(call, begun.answer);
+}
+
 template <class Request>
 Next go_on_writing(Call& call, HashWriteState<Request>& state, const Request& asked) {
   if (state.makes_room) return try_again(call, state);
   if (!state.begun) {
     if (hash_calls::is_recorded(*hash_of(call)) && !hash_calls::may_begin(*hash_of(call))) {
-      return call.at(base::monotonic_ns() + kReleaseAgainNs);
+      return call.after_release();
     }
     if (auto next = begin_prepared(call, state, asked)) return *next;
   }
@@ -252,11 +262,8 @@ Next go_on_writing(Call& call, HashWriteState<Request>& state, const Request& as
     if (state.starved.since_ns == 0) state.starved.since_ns = base::monotonic_ns();
     if (hash_calls::may_try_again(*hash_of(call), state.starved)) return try_again(call, state);
   }
-  if (hash_calls::released(*hash_of(call), state.begun->version))
-    return answer_or_fail(call, state.begun->answer);
-  if (hash_calls::is_lost(*hash_of(call))) return call.fail(catalog::kRecordLost);
-  // It keeps no place while it waits for a disk.
-  return call.is_durable() ? call.at(base::monotonic_ns() + kReleaseAgainNs) : call.again();
+  if (const auto answered = answer_written(call, *state.begun)) return *answered;
+  return call.again();
 }
 
 template <class Request>
@@ -268,11 +275,11 @@ Next write_hash(Call& call, const Request& asked) {
   if (turn == nullptr && !is_long) return await_write(call);
   HashMap& map = *hash_of(call);
   std::optional<hash::Unreleased<typename Request::Reply>> begun;
-  // Where it may have to wait long, what that takes is there before anything is done.
-  if (!is_long && !hash_calls::is_recorded(map)) [[likely]] {
+  if (!is_long && (!hash_calls::is_recorded(map) || hash_calls::may_begin(map))) [[likely]] {
     begun.emplace(hash_calls::begin(map, asked, {.hash = &turn->hash}));
-    if (!found_no_memory(*begun) && hash_calls::released(map, begun->version)) [[likely]]
-      return answer_or_fail(call, begun->answer);
+    if (!found_no_memory(*begun)) [[likely]] {
+      if (const auto answered = answer_written(call, *begun)) return *answered;
+    }
   }
   State* state = nullptr;
   try {

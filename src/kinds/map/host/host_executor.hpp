@@ -60,13 +60,9 @@ class HostExecutor {
   /// Runs until nothing is left.
   void drain();
   [[nodiscard]] std::size_t pending() const { return queued_ + lanes_.pending(); }
-  /// Of them, writes that are done and wait for their release, but for those in lanes.
-  [[nodiscard]] std::size_t unreleased() const { return waiting_.size(); }
-  /// Calls `each` with the tag of each of those.
-  template <class Each>
-  void for_unreleased(const Each& each) const {
-    for (const WaitingAnswer& waiting : waiting_) each(waiting.answer.tag);
-  }
+  /// As HostPlaceBase says.
+  void answer_before_release() { place_.answer_before_release(); }
+  [[nodiscard]] std::uint64_t take_unreleased() { return place_.take_unreleased(); }
   /// The leaf whose answer the handler is being given; 0: none, or one that is not known here.
   [[nodiscard]] wire::Lid answering() const { return answering_; }
 

@@ -18,6 +18,7 @@ void report(const WriteOutcome& outcome, Completion& answer) {
   answer.found = outcome.existed;
   answer.applied = outcome.applied;
   answer.version = outcome.version;
+  answer.value = outcome.newest;
   if (outcome.status == WriteStatus::done) [[likely]]
     return;
   if (outcome.status == WriteStatus::out_of_memory) answer.error.code = Code::out_of_memory;

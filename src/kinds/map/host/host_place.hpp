@@ -2,6 +2,9 @@
 // The place beside the memory: its walks read in place under an epoch, and may write.
 #pragma once
 
+#include <cstdint>
+#include <utility>
+
 #include "catalog/redo_sink.hpp"
 #include "kinds/map/host/epoch_guard.hpp"
 #include "kinds/map/host/host_access.hpp"
@@ -16,7 +19,8 @@ namespace espalier::tree {
 /// The version that must be released before a write may be answered (rules 6 and 7).
 [[nodiscard]] std::uint64_t waits_for(const WriteOutcome& outcome);
 
-/// What a write's answer says.
+/// What a write's answer says. Where its condition has failed: version and value of the key's newest
+/// item, which may not be released yet, so that a write that goes by it can be tried at once.
 void report(const WriteOutcome& outcome, Completion& answer);
 
 /// One thread's place beside one map.
@@ -46,10 +50,19 @@ class HostPlaceBase {
   /// Frees what can be freed. False: not yet, for walks of this worker hold an epoch, or it was
   /// tried a moment ago.
   bool make_room(Lane& lane);
+  /// From now on answers do not wait for versions here: whoever is given one keeps it until that of
+  /// take_unreleased() is released.
+  void answer_before_release() { before_release_ = true; }
+  /// Of a write whose answer is being given: the version that it waits for; 0: none. Once.
+  [[nodiscard]] std::uint64_t take_unreleased() { return std::exchange(unreleased_, 0); }
   /// Whether an answer that waits for this version may be given. Where it will never be released,
   /// for its record cannot be durable, the answer becomes that error.
-  [[nodiscard]] bool may_answer(std::uint64_t version, Completion& answer) const {
+  [[nodiscard]] bool may_answer(std::uint64_t version, Completion& answer) {
     if (map_.clock.released_now() >= version) return true;
+    if (before_release_) {
+      unreleased_ = version;
+      return true;
+    }
     if (!map_.clock.failed()) return false;
     answer.error = catalog::kRecordLost;
     return true;
@@ -65,6 +78,8 @@ class HostPlaceBase {
   ThreadContext& context_;
   MapCore& map_;
   EpochGuard guard_;
+  bool before_release_ = false;
+  std::uint64_t unreleased_ = 0;
 };
 
 /// A: how bytes in this process's memory are asked for.

@@ -56,8 +56,7 @@ struct Entries {
 // scheduler's thread, on which everybody waits for it.
 constexpr std::uint32_t kEntriesHere = 64;
 constexpr std::size_t kBytesHere = std::size_t{64} << 10;
-constexpr std::uint64_t kAgainNs = 1'000'000;   // between two tries without memory
-constexpr std::uint64_t kLookAgainNs = 20'000;  // between two looks at what is released
+constexpr std::uint64_t kAgainNs = 1'000'000;  // between two tries without memory
 
 /// What the batch did, once it was tried, and before that what helpers have copied of it.
 struct BatchState {
@@ -153,7 +152,7 @@ Next write_batch(Call& call, const map_calls::BatchToWrite& asked) {
     }
     HostMap& map = host_map_of(call);
     // As a walk that writes: so many others wait for their records to be durable.
-    if (map.recorded && !map.may_write()) return call.at(base::monotonic_ns() + kLookAgainNs);
+    if (map.recorded && !map.may_write()) return call.after_release();
     if (asked.count > kEntriesHere || asked.entries.size() > kBytesHere) {
       return call.helper_steps_when_possible(
           [&state, &core = *map.core, asked, shard = call.shard()](StepContext& step) {
@@ -171,9 +170,14 @@ Next write_batch(Call& call, const map_calls::BatchToWrite& asked) {
     return call.at(base::monotonic_ns() + kAgainNs);
   }
   const Result<tree::BatchApplied>& done = *state.done;
+  const bool no_room = !done && done.error().code == Code::busy;
+  if (no_room && host_map_of(call).recorded && call.may_wait_for_room()) return call.with_room();
   if (!done) return call.fail(done.error());
   // The answer waits for the release of the version under which all was written.
-  if (!std::exchange(state.released, true)) return wait_for_release(call, done->wait_for);
+  if (!host_map_of(call).recorded && !std::exchange(state.released, true)) {
+    return wait_for_release(call, done->wait_for);
+  }
+  call.wait_for(done->wait_for);
   return answer_batch(call, *done);
 }
 

@@ -35,6 +35,7 @@ HostMap::HostMap(std::shared_ptr<tree::MapCore> core_in, base::EpochSlot walks_s
       walks_, *core, kLanes, [this](std::uint32_t, base::ReadyQueue& queue) {
         return tree::HostAccess(core->base, queue, true, &interleave_warm_);
       });
+  if (recorded) executor_->answer_before_release();
 }
 
 HostMap::~HostMap() = default;
@@ -63,11 +64,7 @@ bool HostMap::failed() const { return core->clock.failed(); }
 
 bool HostMap::may_write() const { return core->clock.may_take(); }
 
-std::size_t HostMap::unreleased() const { return executor_->unreleased(); }
-
-void HostMap::for_unreleased(const std::function<void(std::uint64_t)>& each) const {
-  executor_->for_unreleased(each);
-}
+std::uint64_t HostMap::take_unreleased() { return executor_->take_unreleased(); }
 
 // The map may have grown since it was last walked.
 void HostMap::begin_walks() {

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,8 +41,7 @@ class HostMap final : public ServedMap {
   [[nodiscard]] std::uint64_t released() const override;
   [[nodiscard]] bool failed() const override;
   [[nodiscard]] bool may_write() const override;
-  [[nodiscard]] std::size_t unreleased() const override;
-  void for_unreleased(const std::function<void(std::uint64_t)>& each) const override;
+  [[nodiscard]] std::uint64_t take_unreleased() override;
   /// Cost: within the completion of the key's walk, a lock and a look-up; else a descent besides.
   void count_answer(std::string_view key, std::uint64_t now_ns) override;
   [[nodiscard]] std::shared_ptr<void> keep() const override { return core; }

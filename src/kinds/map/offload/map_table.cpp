@@ -61,16 +61,6 @@ bool MapTable::step() {
   return true;
 }
 
-std::size_t MapTable::unreleased() const {
-  std::size_t sum = 0;
-  for (const ServedMap* map : walking_) sum += map->unreleased();
-  return sum;
-}
-
-void MapTable::for_unreleased(const std::function<void(std::uint64_t)>& each) const {
-  for (const ServedMap* map : walking_) map->for_unreleased(each);
-}
-
 // Frees on another thread, for that takes time by the size of the map.
 void MapTable::let_go_of_dropped() {
   std::erase_if(maps_, [this](auto& entry) {

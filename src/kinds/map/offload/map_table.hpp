@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -39,11 +38,6 @@ class MapTable {
   }
   /// One turn of all walks. Returns whether there were any.
   bool step();
-  /// Writes that wait for nothing but the release of their versions. Cost: a look at each map that
-  /// has walks in flight.
-  [[nodiscard]] std::size_t unreleased() const;
-  /// Calls `each` with the tag of each of them. Cost: besides, a call of each.
-  void for_unreleased(const std::function<void(std::uint64_t)>& each) const;
   /// Lets go of what is dropped and not used. Cost: a look at each map.
   void let_go_of_dropped();
 

@@ -42,6 +42,11 @@ bool is_writing(const espalier::Request& walk) {
   return walk.op >= Op::put && walk.op <= Op::erase;
 }
 
+// A walk is refused as busy for nothing else.
+bool found_no_room(const Completion& completion) {
+  return !completion.ok && completion.error.code == Code::busy;
+}
+
 // So many of a map's writes wait for their records to be durable that this must, too.
 bool must_wait(const ServedMap& map, const espalier::Request& walk) {
   return map.recorded && is_writing(walk) && !map.may_write();
@@ -113,12 +118,10 @@ bool MapWalks::admit(Request& request) {
 bool MapWalks::turn() {
   bool moved = maps_.step();
   if (!deferred_.empty()) moved = go_on_deferred() || moved;
-  if (!kept_back_.empty()) [[unlikely]]
-    moved = go_on_kept_back() || moved;
   if (lanes_.waiting() != 0) [[unlikely]]
     moved = go_on_in_lanes() || moved;
-  if (!releases_.empty()) moved = go_on_released() || moved;
-  if (moved || unreleased_ != 0 || !releases_.empty() || !kept_back_.empty()) count_unreleased();
+  if (waits_for_release() && !by_records()) [[unlikely]]
+    moved = go_on_released() || moved;
   return moved;
 }
 
@@ -130,22 +133,14 @@ void MapWalks::make_room(std::size_t places) {
   long_walks_.resize(places);
 }
 
-// Requests whose write is done and waits for its release, as it does for some time where records
-// are to be durable, or may not begin before: what others ask is taken meanwhile.
-void MapWalks::count_unreleased() {
-  const std::size_t waiting = releases_.size() + kept_back_.size() + maps_.unreleased();
-  if (waiting == 0 && unreleased_ == 0) [[likely]]
-    return;
-  Scheduler::CountByHops by_hops{};
-  maps_.for_unreleased([&](std::uint64_t tag) { ++by_hops[scheduler_.place(tag).hops()]; });
-  for (const WaitsForRelease& each : releases_) ++by_hops[each.request->hops()];
-  for (const Deferred& each : kept_back_) ++by_hops[each.request->hops()];
-  scheduler_.count_unreleased(unreleased_by_hops_, by_hops);
-  unreleased_by_hops_ = by_hops;
-  unreleased_ = waiting;
-}
-
 void MapWalks::drop(const Connection& connection) {
+  const auto is_of_it = [&](const auto& each) {
+    if (each.request->connection != &connection) return false;
+    scheduler_.release(*each.request);
+    return true;
+  };
+  std::erase_if(kept_back_, is_of_it);
+  std::erase_if(releases_, is_of_it);
   if (lanes_.waiting() == 0) return;
   lanes_.drop(connection, [this](const LaneQueue::Walk& walk) {
     long_walks_[walk.request->index] = {};
@@ -169,8 +164,7 @@ void MapWalks::walk(Request& request, const WalkTerms& terms) {
     return;
   }
   if (must_wait(static_cast<ServedMap&>(*request.works_on), walk_of(request))) [[unlikely]] {
-    kept_back_.push_back({&request, terms});
-    return;
+    return keep_back(request, terms);
   }
   if (!is_long(walk_of(request))) [[likely]]
     return begin_walk(request, terms);
@@ -217,8 +211,12 @@ void MapWalks::done(const Completion& completion) {
   Request& request = scheduler_.place(completion.tag);
   if (is_long(walk_of(request))) [[unlikely]]
     give_lane_back(request, completion.items);
+  ServedMap& map = static_cast<ServedMap&>(*request.works_on);
+  const bool may_wait = map.recorded && is_writing(walk_of(request));
+  if (may_wait && found_no_room(completion) && scheduler_.may_wait_for_room()) [[unlikely]]
+    return scheduler_.begin_again_with_room(request);
   in_walk_ = true;
-  scheduler_.go_on_with(request, &completion);
+  scheduler_.go_on_with(request, &completion, may_wait ? map.take_unreleased() : 0);
   in_walk_ = false;
 }
 
@@ -251,26 +249,38 @@ bool MapWalks::go_on_deferred() {
   return true;
 }
 
-// Writes that came when too many waited for their release.
+bool MapWalks::by_records() const { return scheduler_.releases_by_records(); }
+
+// Neither keeps a place of the scheduler, for a disk may take seconds.
+void MapWalks::keep_back(Request& request, const WalkTerms& terms) {
+  if (request.connection->closing) return scheduler_.release(request);
+  scheduler_.set_aside(request, Counted::by_connection);
+  kept_back_.push_back({&request, terms});
+  if (by_records()) scheduler_.expect_release();
+}
+
+void MapWalks::wait_for_release(Request& request, std::uint64_t version) {
+  if (request.connection->closing) return scheduler_.release(request);
+  scheduler_.set_aside(request, Counted::by_connection);
+  releases_.push_back({&request, version});
+  if (by_records()) scheduler_.expect_release();
+}
+
+// Writes that came when too many waited for their release, in the order in which they came.
 bool MapWalks::go_on_kept_back() {
+  going_deferred_.swap(kept_back_);
   bool moved = false;
-  for (std::size_t i = 0; i < kept_back_.size();) {
-    const Deferred each = kept_back_[i];
-    const bool closing = each.request->connection->closing;
-    const auto& map = static_cast<const ServedMap&>(*each.request->works_on);
-    if (!closing && must_wait(map, walk_of(*each.request))) {
-      ++i;
+  for (const Deferred& each : going_deferred_) {
+    Request& request = *each.request;
+    if (must_wait(static_cast<const ServedMap&>(*request.works_on), walk_of(request))) {
+      kept_back_.push_back(each);
       continue;
     }
-    kept_back_[i] = kept_back_.back();
-    kept_back_.pop_back();
     moved = true;
-    if (closing) {
-      scheduler_.release(*each.request);
-    } else {
-      scheduler_.guarded(*each.request, [&] { walk(*each.request, each.terms); });
-    }
+    scheduler_.take_back(request);
+    scheduler_.guarded(request, [&] { walk(request, each.terms); });
   }
+  going_deferred_.clear();
   return moved;
 }
 
@@ -286,7 +296,7 @@ bool MapWalks::go_on_in_lanes() {
 }
 
 bool MapWalks::go_on_released() {
-  bool moved = false;
+  bool moved = !kept_back_.empty() && go_on_kept_back();
   for (std::size_t i = 0; i < releases_.size();) {
     const WaitsForRelease waiting = releases_[i];
     const auto& map = static_cast<const ServedMap&>(*waiting.request->works_on);
@@ -297,6 +307,7 @@ bool MapWalks::go_on_released() {
     }
     releases_[i] = releases_.back();
     releases_.pop_back();
+    scheduler_.take_back(*waiting.request);
     if (released) {
       scheduler_.go_on_with(*waiting.request);
     } else {

@@ -9,7 +9,6 @@
 // Thread: that of the scheduler.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,7 +22,6 @@
 #include "kinds/map/offload/lane_queue.hpp"
 #include "kinds/map/offload/map_table.hpp"
 #include "kinds/map/offload/served_map.hpp"
-#include "wire/message.hpp"
 
 namespace espalier::memory {
 struct HeldVersion;
@@ -49,7 +47,12 @@ class MapWalks final : public Executor, private Handler {
 
   bool admit(Request& request) override;
   bool turn() override;
-  [[nodiscard]] bool has_news() const override { return !releases_.empty() || !kept_back_.empty(); }
+  /// Where a log makes records durable, it is asked when more is (go_on_released).
+  [[nodiscard]] bool has_news() const override { return waits_for_release() && !by_records(); }
+  [[nodiscard]] bool waits_for_release() const override {
+    return !releases_.empty() || !kept_back_.empty();
+  }
+  bool go_on_released() override;
   void maintain() override { maps_.let_go_of_dropped(); }
   void make_room(std::size_t places) override;
   void drop(const Connection& connection) override;
@@ -63,9 +66,7 @@ class MapWalks final : public Executor, private Handler {
   void walk(Request& request, const WalkTerms& terms);
   /// The same of a walk of the newest state with nothing that goes with it.
   void walk(Request& request);
-  void wait_for_release(Request& request, std::uint64_t version) {
-    releases_.push_back({&request, version});
-  }
+  void wait_for_release(Request& request, std::uint64_t version);
   [[nodiscard]] std::vector<std::byte> items_memory();
   void keep_memory(std::vector<std::byte> items);
 
@@ -76,11 +77,11 @@ class MapWalks final : public Executor, private Handler {
   void begin_walk(Request& request, const WalkTerms& terms);
   void begin_long_walk(Request& request, const memory::HeldVersion* held);
   void give_lane_back(const Request& request, std::uint64_t items);
+  [[nodiscard]] bool by_records() const;
+  void keep_back(Request& request, const WalkTerms& terms);
   bool go_on_deferred();
   bool go_on_kept_back();
   bool go_on_in_lanes();
-  bool go_on_released();
-  void count_unreleased();
 
   /// A walk that a step began inside another walk's epoch, where none may begin.
   struct Deferred {
@@ -102,8 +103,6 @@ class MapWalks final : public Executor, private Handler {
   Scheduler& scheduler_;
   MapTable maps_;
   LaneQueue lanes_;
-  std::size_t unreleased_ = 0;  // as the scheduler knows it
-  std::array<std::uint32_t, wire::kHopsMax + 1> unreleased_by_hops_{};
   std::vector<Deferred> deferred_;
   std::vector<Deferred> going_deferred_;  // of them, in this turn
   std::vector<Deferred> kept_back_;       // writes that may not begin yet

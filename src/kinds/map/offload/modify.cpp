@@ -57,6 +57,12 @@ bool stages(const map_calls::CompareAndSet& asked) {
   return asked.value.size() > kLongValueBytes && asked.value.size() <= wire::kValueBytesMax;
 }
 
+// Another write came between. Where it is not released yet, a get would find the same as before.
+Next read_again(Call& call) {
+  const std::uint64_t version = call.waits_for();
+  return version != 0 ? wait_for_release(call, version) : call.again();
+}
+
 JobStep compare_pieces(StepContext& context, LongComparison& state) {
   while (!state.is_compared()) {
     const std::string_view piece = state.expected.substr(state.equal, kCopiedBytes);
@@ -131,7 +137,7 @@ Next compared(Call& call, const Completion& done) {
   if (!other_came || state->expected.empty()) return answer_walk(call, done);
   const int round = state->round + 1;
   call.new_state<LongComparison>().round = round;  // what was compared is no more
-  return call.again();
+  return read_again(call);
 }
 
 Next compare_and_set(Call& call, const map_calls::CompareAndSet& asked) {
@@ -142,7 +148,8 @@ Next compare_and_set(Call& call, const map_calls::CompareAndSet& asked) {
   return begin_walk(call, nullptr, {kind, asked.comparison.version, asked.expected});
 }
 
-// --- add: a get, and a put on the condition that nothing came between ----------------------------
+// --- add: a get, and a put on the condition that nothing came between. If something did, that is
+// added to, released or not: the sum has a later version, and waits for its release alone ----------
 
 struct AddState {
   bool writing = false;   // the walk in hand is the put
@@ -182,8 +189,11 @@ Next add(Call& call, const map_calls::Add& asked) {
   if (done == nullptr) return begin_add(call);
   AddState& state = call.state<AddState>();
   if (!state.writing) return put_sum(call, *done, asked.amount);
-  // Another write came between.
-  if (!done->ok && done->error.code == Code::condition_failed) return begin_add(call);
+  if (!done->ok && done->error.code == Code::condition_failed) {
+    Completion newest = *done;
+    newest.ok = true;
+    return put_sum(call, newest, asked.amount);
+  }
   if (!done->ok) return call.fail(done->error);
   return answer(call, map_calls::Summed{done->found, true, done->version, state.sum});
 }

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,15 +58,17 @@ class ServedMap : public WorkedOn {
   [[nodiscard]] virtual bool dropped() const = 0;
   /// The newest version that readers see.
   [[nodiscard]] virtual std::uint64_t released() const = 0;
+  [[nodiscard]] bool is_released(std::uint64_t version) const final {
+    return released() >= version;
+  }
   /// Whether later ones will never be released.
   [[nodiscard]] virtual bool failed() const { return false; }
   /// Whether a write may be begun: not too many wait for their release. Is asked where they are
   /// recorded, for then that takes long.
   [[nodiscard]] virtual bool may_write() const { return true; }
-  /// Writes that wait for nothing but the release of their versions, or some of them.
-  [[nodiscard]] virtual std::size_t unreleased() const { return 0; }
-  /// Calls `each` with the tag of each of them.
-  virtual void for_unreleased(const std::function<void(std::uint64_t)>& /*each*/) const {}
+  /// Where it is recorded, answers of writes are given before they may be told. Of the one that is
+  /// being given: the version that it waits for; 0: none. Once.
+  [[nodiscard]] virtual std::uint64_t take_unreleased() { return 0; }
   /// An answer was given from the leaf of this key, and so were many that this is not told of.
   virtual void count_answer(std::string_view /*key*/, std::uint64_t /*now_ns*/) {}
   /// What frees the map when it is the last to hold it, which takes time by the map's size.

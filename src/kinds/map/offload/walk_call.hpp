@@ -93,7 +93,8 @@ Next begin_walk(Call& call);
 Next begin_walk(Call& call, const memory::HeldVersion* held, const Condition& condition = {});
 /// Of a write whose value is there already; it stays until the walk has ended.
 Next begin_walk(Call& call, memory::StagedBytes& staged, const Condition& condition = {});
-/// How a step ends that goes on when its map has released a version.
+/// How a step ends that goes on when its map has released a version; it keeps no place of its
+/// scheduler until then.
 Next wait_for_release(Call& call, std::uint64_t version);
 /// Memory for the items of a scan, empty: what an earlier scan left, if there is any.
 [[nodiscard]] std::vector<std::byte> items_memory(Call& call);

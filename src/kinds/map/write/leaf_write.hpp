@@ -43,8 +43,10 @@ struct WriteOutcome {
   bool applied = false;
   bool existed = false;
   Code refusal = Code::invalid;  // if refused: what the map's sink says
-  std::uint64_t version = 0;     // under which it was written
+  std::uint64_t version = 0;     // under which it was written; if condition_failed: of the newest
+                                 // item, released or not
   std::uint64_t wait_for = 0;    // the answer may be given when this version is released (rule 6)
+  std::string_view newest{};     // if condition_failed: that item's value, within the epoch
 };
 
 /// The newest state of a key in a locked leaf.
