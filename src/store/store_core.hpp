@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "base/epoch.hpp"
 #include "base/epoch_pins.hpp"
@@ -16,6 +17,7 @@
 #include "memory/buffer_pool.hpp"
 #include "memory/reclaimer.hpp"
 #include "memory/region.hpp"
+#include "memory/shared_clock.hpp"
 #include "store/dropped_objects.hpp"
 #include "store/store_parts.hpp"
 #include "store/stored_object.hpp"
@@ -52,6 +54,12 @@ struct StoreCore {
   /// StorePart::give_back. Requires: no lock is held but the catalogue's or a map's structure lock.
   bool free_some(memory::BufferCache& cache, bool insists);
 
+  /// From now on objects with versions that are made share one clock, so that one transaction may
+  /// write several of them. Errors: std::bad_alloc. Requires: there are none, and nobody reads the
+  /// region from elsewhere.
+  void share_clock() { clock = std::make_unique<memory::SharedClock>(); }
+
+  std::unique_ptr<memory::SharedClock> clock;  // null: each object has its own
   memory::Region region;
   memory::BufferPool pool;
   base::EpochTable epochs;

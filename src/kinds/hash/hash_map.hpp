@@ -233,6 +233,7 @@ class HashMap final : public HashView,
   static constexpr std::size_t kSpareLinks = 16;
 
   HashMap(HashStore& store, std::uint32_t id, std::string name, const HashOptions& options);
+  [[nodiscard]] bool shares_clock() const { return &clock_ != &own_clock_; }
   void begin_freeing();
   [[nodiscard]] std::uint64_t free_step();
   [[nodiscard]] std::uint64_t long_bytes() const {
@@ -271,7 +272,8 @@ class HashMap final : public HashView,
   HashStore& store_;
   const std::string name_;
   const HashOptions options_;
-  memory::VersionClock clock_;
+  memory::VersionClock own_clock_;
+  memory::VersionClock& clock_;  // that, or its store's
   RecordStore records_;
   Retirement retirement_;
   HashServices services_;
