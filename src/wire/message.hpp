@@ -104,8 +104,9 @@ enum class OffloadId : std::uint8_t {
   one_sided_hash = 86,        // map: the hash map's id; answers fields of wire/one_sided.hpp
   embedding_group = 87,       // payload: GroupsShape, ids, sizes
   embedding_renumber = 88,    // payload: ids
+  transact = 91,              // argument: how many objects; payload: their names, StepHead, ...
 };
-inline constexpr std::uint32_t kOffloadIds = 89;
+inline constexpr std::uint32_t kOffloadIds = 92;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;

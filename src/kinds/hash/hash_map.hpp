@@ -25,6 +25,7 @@
 
 #include "catalog/catalog.hpp"
 #include "catalog/redo_sink.hpp"
+#include "catalog/transaction_part.hpp"
 #include "espalier/condition.hpp"
 #include "espalier/error.hpp"
 #include "kinds/hash/hash_store.hpp"
@@ -175,6 +176,11 @@ class HashMap final : public HashView,
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] catalog::ObjectNumbers numbers() const override;
   void add_samples(catalog::SampleList& to) const override;
+  [[nodiscard]] memory::VersionClock* transaction_clock() override {
+    return versions ? &clock_ : nullptr;
+  }
+  [[nodiscard]] Result<std::unique_ptr<catalog::TransactionPart>> transaction_part(
+      std::span<const catalog::TransactionStep> steps) override;
   void release_id(std::uint32_t id) noexcept override { retirement_.release(id); }
   void buffer_freed(memory::SizeClass, memory::BufferCache&) noexcept override {}
 
@@ -268,6 +274,7 @@ class HashMap final : public HashView,
                                    std::uint64_t& version, bool held) const;
 
   friend class HashReader;
+  friend class HashTransactionPart;
 
   HashStore& store_;
   const std::string name_;

@@ -69,17 +69,12 @@ std::optional<SlotPlace> SegmentBytes::find(const KeyHash& hash, std::string_vie
   }
 }
 
-std::optional<SlotPlace> SegmentBytes::find_link(const KeyHash& hash, std::uint64_t version) const {
-  SlotPlace places[kChainMax * kSlotsPerBucket];
-  const std::uint32_t count = gather(hash.bin(), places);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    Slot slot = places[i].load();
-    if (slot.tag() != hash.tag()) continue;
-    for (; slot.is_link(); slot = RecordView(image_, slot).older()) {
-      if (RecordView(image_, slot).version() == version) return places[i];
-    }
+bool SegmentBytes::has_link(Slot slot, const KeyHash& hash, std::uint64_t version) const {
+  if (slot.tag() != hash.tag()) return false;
+  for (; slot.is_link(); slot = RecordView(image_, slot).older()) {
+    if (RecordView(image_, slot).version() == version) return true;
   }
-  return std::nullopt;
+  return false;
 }
 
 Segment::End Segment::end_of(std::uint32_t bin) const {

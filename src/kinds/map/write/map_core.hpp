@@ -130,6 +130,11 @@ class MapCore final : public MapView,
       refill_spares(cache);
     }
   }
+  [[nodiscard]] memory::VersionClock* transaction_clock() override {
+    return options.versions ? &clock : nullptr;
+  }
+  [[nodiscard]] Result<std::unique_ptr<catalog::TransactionPart>> transaction_part(
+      std::span<const catalog::TransactionStep> steps) override;
   void release_id(std::uint32_t lid) noexcept override { table.release(lid); }
 
   /// wire::MapShape.
