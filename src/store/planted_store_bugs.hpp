@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 #include "base/planted.hpp"
 
@@ -24,10 +26,13 @@ enum class Moment : std::uint8_t {
 };
 
 #if defined(ESPALIER_PLANTED_BUGS)
-/// What a test does at a moment. Set while nobody else uses a store.
-inline void (*at_moment)(Moment) = nullptr;
+/// What a test wants to happen when this thread reaches a moment. Not called within itself.
+inline thread_local std::function<void(Moment)> on_moment;
 inline void reached(Moment moment) {
-  if (at_moment != nullptr) at_moment(moment);
+  if (!on_moment) return;
+  const auto act = std::exchange(on_moment, nullptr);
+  act(moment);
+  on_moment = act;
 }
 #else
 constexpr void reached(Moment) {}
