@@ -5,8 +5,8 @@
 
 namespace espalier::catalog {
 
-Result<std::unique_ptr<TransactionPart>> Object::transaction_part(
-    std::span<const TransactionStep>) {
+Result<std::unique_ptr<TransactionPart>> Object::transaction_part(std::span<const TransactionStep>,
+                                                                  TransactionPlaces&) {
   return fail(Code::unsupported);
 }
 

@@ -25,6 +25,7 @@ namespace espalier::catalog {
 class RedoSink;
 class SampleList;
 class TransactionPart;
+class TransactionPlaces;
 struct TransactionStep;
 
 /// Numbers that every kind has, each right but not all of one instant.
@@ -63,7 +64,7 @@ class Object {
   /// the object does. Errors: key_too_long, value_too_long, wrong_shard, out_of_memory,
   /// too_many_participants; unsupported; std::bad_alloc.
   [[nodiscard]] virtual Result<std::unique_ptr<TransactionPart>> transaction_part(
-      std::span<const TransactionStep> steps);
+      std::span<const TransactionStep> steps, TransactionPlaces& places);
 
   /// Where records of its effects go (catalog/redo_sink.hpp); null: it makes none. Cost: one load.
   [[nodiscard]] RedoSink* redo() const { return redo_; }

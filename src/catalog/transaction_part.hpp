@@ -27,6 +27,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/typed_slots.hpp"
 #include "espalier/condition.hpp"
 #include "espalier/error.hpp"
 
@@ -55,6 +56,18 @@ struct StepFound {
   std::uint64_t version = 0;
   std::string value;
 };
+
+/// What the parts of one kind keep together for one transaction: a thread's place in the store.
+class TransactionPlace {
+ public:
+  TransactionPlace() = default;
+  virtual ~TransactionPlace() = default;
+  TransactionPlace(const TransactionPlace&) = delete;
+  TransactionPlace& operator=(const TransactionPlace&) = delete;
+};
+
+/// Those of a transaction, which outlive its parts.
+class TransactionPlaces : public base::TypedSlots<TransactionPlace> {};
 
 class TransactionPart {
  public:

@@ -60,7 +60,7 @@ class Attempt {
  private:
   Result<void> begin() {
     for (const ObjectSteps& object : objects_) {
-      auto part = object.object->transaction_part(object.steps);
+      auto part = object.object->transaction_part(object.steps, places_);
       if (!part) return std::unexpected(part.error());
       writes_ = writes_ || std::ranges::any_of(object.steps, [](const auto& step) {
                   return step.kind == StepKind::put || step.kind == StepKind::erase;
@@ -200,6 +200,7 @@ class Attempt {
 
   memory::VersionClock& clock_;
   const std::span<ObjectSteps> objects_;
+  catalog::TransactionPlaces places_;
   std::vector<Part> parts_;
   catalog::RedoRoom room_;
   bool writes_ = false;

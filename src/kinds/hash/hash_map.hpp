@@ -180,7 +180,7 @@ class HashMap final : public HashView,
     return versions ? &clock_ : nullptr;
   }
   [[nodiscard]] Result<std::unique_ptr<catalog::TransactionPart>> transaction_part(
-      std::span<const catalog::TransactionStep> steps) override;
+      std::span<const catalog::TransactionStep> steps, catalog::TransactionPlaces& places) override;
   void release_id(std::uint32_t id) noexcept override { retirement_.release(id); }
   void buffer_freed(memory::SizeClass, memory::BufferCache&) noexcept override {}
 

@@ -36,21 +36,25 @@ bool lies_apart(const WriteIntent& intent) {
 }  // namespace
 
 Result<std::unique_ptr<catalog::TransactionPart>> HashMap::transaction_part(
-    std::span<const TransactionStep> steps) {
-  auto part = HashTransactionPart::begin(*this, steps);
+    std::span<const TransactionStep> steps, catalog::TransactionPlaces& places) {
+  auto part = HashTransactionPart::begin(*this, steps, places);
   if (!part) return std::unexpected(part.error());
   return std::unique_ptr<catalog::TransactionPart>(std::move(*part));
 }
 
 Result<std::unique_ptr<HashTransactionPart>> HashTransactionPart::begin(
-    HashMap& map, std::span<const TransactionStep> steps) {
+    HashMap& map, std::span<const TransactionStep> steps, catalog::TransactionPlaces& places) {
   for (const TransactionStep& step : steps) {
     if (step.key.empty() || step.key.size() > kKeyBytesMax) return fail(Code::key_too_long);
     if (step.value.size() > kValueBytesMax) return fail(Code::value_too_long);
   }
-  auto lease = HashThreadLease::take(map.store().threads);
-  if (!lease) return std::unexpected(lease.error());
-  std::unique_ptr<HashTransactionPart> part(new HashTransactionPart(map, steps, *std::move(lease)));
+  auto* place = places.find<HashTransactionPlace>();
+  if (place == nullptr) {
+    auto lease = HashThreadLease::take(map.store().threads);
+    if (!lease) return std::unexpected(lease.error());
+    place = &places.make<HashTransactionPlace>(*std::move(lease));
+  }
+  std::unique_ptr<HashTransactionPart> part(new HashTransactionPart(map, steps, *place->lease));
   part->gather();
   return part;
 }
@@ -134,7 +138,7 @@ Result<void> HashTransactionPart::stage_pairs() {
   for (PreparedWrite& write : writes_) {
     WriteIntent& intent = write.intent;
     if (!lies_apart(intent) || intent.help.staged != nullptr) continue;
-    auto pair = map_.stage(*lease_, intent.hash, intent.key, intent.value);
+    auto pair = map_.stage(thread_, intent.hash, intent.key, intent.value);
     if (!pair) return std::unexpected(pair.error());
     pair->copy(intent.value.size());
     intent.help.staged = &staged_.emplace_back(*std::move(pair));
@@ -149,7 +153,7 @@ Result<void> HashTransactionPart::fetch() {
   for (Share& share : shares_) {
     if (share.count == 0) continue;
     if (!looked_) {
-      const PartitionGuard guard(share.partition->lock, (*lease_).holder());
+      const PartitionGuard guard(share.partition->lock, thread_.holder());
       share.lack = share.partition->lack_of(writes_of(share));
     }
     if (share.lack.refused) return fail(Code::exhausted);
@@ -157,7 +161,7 @@ Result<void> HashTransactionPart::fetch() {
     if (auto fetched = fetch_records(share); !fetched) return fetched;
     if (!share.lack.growth.any()) continue;
     WriteIntent& intent = writes_[share.first + share.lack.write].intent;
-    auto grown = map_.provide(*lease_, *share.partition, share.lack.growth, intent);
+    auto grown = map_.provide(thread_, *share.partition, share.lack.growth, intent);
     if (!grown) return grown;
     share.lack = {};
   }
@@ -176,7 +180,7 @@ Result<void> HashTransactionPart::fetch_records(Share& share) {
     while (got < lacking && cls == kLinkClass && erases && map_.take_spare_link(offsets[got]))
       ++got;
     if (got != 0) {
-      const PartitionGuard guard(share.partition->lock, (*lease_).holder());
+      const PartitionGuard guard(share.partition->lock, thread_.holder());
       if (!share.partition->stock_records(cls, std::span(offsets).first(got))) {
         return fail(Code::out_of_memory);
       }
@@ -189,7 +193,7 @@ Result<void> HashTransactionPart::fetch_records(Share& share) {
 
 Result<void> HashTransactionPart::lock() {
   for (Share& share : shares_) {
-    share.partition->lock.lock_among_others((*lease_).holder());
+    share.partition->lock.lock_among_others(thread_.holder());
     share.locked = true;
   }
   return {};
@@ -252,13 +256,12 @@ void HashTransactionPart::finish(std::uint64_t version) noexcept {
 }
 
 void HashTransactionPart::unlock() noexcept {
-  HashThread& thread = *lease_;
   for (Share& share : shares_) {
     if (!share.locked) continue;
     if (share.prepared && !published_) share.partition->withdraw(writes_of(share));
     share.prepared = false;
     share.unlinked = share.partition->take_retired();
-    share.partition->lock.unlock(thread.holder(), false);
+    share.partition->lock.unlock(thread_.holder(), false);
     share.locked = false;
   }
   forget_pairs();
@@ -277,14 +280,14 @@ void HashTransactionPart::forget_pairs() noexcept {
 
 void HashTransactionPart::hand_over() noexcept {
   for (Share& share : shares_) {
-    hand_over_retired(map_.services_, std::exchange(share.unlinked, {}), *(*lease_).elements);
+    hand_over_retired(map_.services_, std::exchange(share.unlinked, {}), *thread_.elements);
   }
 }
 
 void HashTransactionPart::tidy() noexcept {
   hand_over();
   memory::Reclaimer& reclaimer = map_.store().reclaimer;
-  if (reclaimer.due()) reclaimer.collect(*(*lease_).cache);
+  if (reclaimer.due()) reclaimer.collect(*thread_.cache);
 }
 
 }  // namespace espalier::hash

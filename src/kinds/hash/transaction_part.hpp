@@ -22,6 +22,12 @@
 
 namespace espalier::hash {
 
+/// A thread's place in the store, which all hash maps of a transaction share.
+struct HashTransactionPlace final : catalog::TransactionPlace {
+  explicit HashTransactionPlace(HashThreadLease taken) : lease(std::move(taken)) {}
+  const HashThreadLease lease;
+};
+
 class HashTransactionPart final : public catalog::TransactionPart {
  public:
   /// Behind the parts of ordered maps, whose threads block in locks.
@@ -29,7 +35,8 @@ class HashTransactionPart final : public catalog::TransactionPart {
 
   /// Errors: key_too_long, value_too_long, too_many_participants; std::bad_alloc.
   static Result<std::unique_ptr<HashTransactionPart>> begin(
-      HashMap& map, std::span<const catalog::TransactionStep> steps);
+      HashMap& map, std::span<const catalog::TransactionStep> steps,
+      catalog::TransactionPlaces& places);
   ~HashTransactionPart() override;
 
   [[nodiscard]] std::uint32_t rank() const override { return kRank; }
@@ -62,8 +69,8 @@ class HashTransactionPart final : public catalog::TransactionPart {
   };
 
   HashTransactionPart(HashMap& map, std::span<const catalog::TransactionStep> steps,
-                      HashThreadLease lease)
-      : map_(map), steps_(steps), lease_(std::move(lease)) {}
+                      HashThread& thread)
+      : map_(map), steps_(steps), thread_(thread) {}
   void gather();
   void add_writes();
   [[nodiscard]] std::span<PreparedWrite> writes_of(const Share& share) {
@@ -77,7 +84,7 @@ class HashTransactionPart final : public catalog::TransactionPart {
 
   HashMap& map_;
   const std::span<const catalog::TransactionStep> steps_;
-  const HashThreadLease lease_;
+  HashThread& thread_;
   std::vector<KeyHash> hashes_;        // of the steps' keys
   std::vector<PreparedWrite> writes_;  // by partition; of each key the last
   std::vector<Share> shares_;          // of all steps' partitions, ascending

@@ -134,7 +134,7 @@ class MapCore final : public MapView,
     return options.versions ? &clock : nullptr;
   }
   [[nodiscard]] Result<std::unique_ptr<catalog::TransactionPart>> transaction_part(
-      std::span<const catalog::TransactionStep> steps) override;
+      std::span<const catalog::TransactionStep> steps, catalog::TransactionPlaces& places) override;
   void release_id(std::uint32_t lid) noexcept override { table.release(lid); }
 
   /// wire::MapShape.

@@ -17,23 +17,23 @@ using catalog::TransactionStep;
 }  // namespace
 
 Result<std::unique_ptr<catalog::TransactionPart>> MapCore::transaction_part(
-    std::span<const TransactionStep> steps) {
-  auto part = MapTransactionPart::begin(*this, steps);
+    std::span<const TransactionStep> steps, catalog::TransactionPlaces& places) {
+  auto part = MapTransactionPart::begin(*this, steps, places);
   if (!part) return std::unexpected(part.error());
   return std::unique_ptr<catalog::TransactionPart>(std::move(*part));
 }
 
 Result<std::unique_ptr<MapTransactionPart>> MapTransactionPart::begin(
-    MapCore& map, std::span<const TransactionStep> steps) {
+    MapCore& map, std::span<const TransactionStep> steps, catalog::TransactionPlaces& places) {
   if (map.shard != nullptr) {
     const auto has = [own = map.shard->bounds(map.shard->own)](const TransactionStep& step) {
       return own.has(step.key);
     };
     if (!std::ranges::all_of(steps, has)) return fail(Code::wrong_shard, map.shard->own);
   }
-  auto thread = TransactionThread::take(map.store);
+  auto thread = TransactionThread::of(places, map.store);
   if (!thread) return std::unexpected(thread.error());
-  std::unique_ptr<MapTransactionPart> part(new MapTransactionPart(map, steps, *std::move(thread)));
+  std::unique_ptr<MapTransactionPart> part(new MapTransactionPart(map, steps, **thread));
   if (auto gathered = part->gather(); !gathered) return std::unexpected(gathered.error());
   return part;
 }
@@ -75,8 +75,8 @@ void MapTransactionPart::stamp_record(std::span<std::byte> records,
 Result<void> MapTransactionPart::fetch() { return {}; }
 
 Result<void> MapTransactionPart::enter() {
-  writer_.emplace(*thread_, map_, prepared_.writes(), locked_);
-  (*thread_).slot.enter();
+  writer_.emplace(thread_.context(), map_, prepared_.writes(), locked_);
+  thread_.enter();
   return writer_->enter();
 }
 
@@ -129,18 +129,18 @@ void MapTransactionPart::finish(std::uint64_t version) noexcept {
 void MapTransactionPart::unlock() noexcept {
   if (!writer_) return;
   writer_.reset();
-  (*thread_).slot.exit();
+  thread_.exit();
 }
 
 // Each time, so that what was merged away can be freed meanwhile.
 void MapTransactionPart::tidy() noexcept {
-  ThreadContext& context = *thread_;
+  ThreadContext& context = thread_.context();
   for (const SearchKey* key : thin_) {
     bool merged = true;
     while (merged) {
-      context.slot.enter();
+      thread_.enter();
       merged = merge_thin_leaf(context, map_, *key);
-      context.slot.exit();
+      thread_.exit();
     }
   }
   if (map_.store.reclaimer.due()) map_.store.reclaimer.collect(context.cache);

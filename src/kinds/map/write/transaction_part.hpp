@@ -22,7 +22,8 @@ class MapTransactionPart final : public catalog::TransactionPart {
  public:
   /// Errors: those of begin of a batch; wrong_shard, too_many_participants; std::bad_alloc.
   static Result<std::unique_ptr<MapTransactionPart>> begin(
-      MapCore& map, std::span<const catalog::TransactionStep> steps);
+      MapCore& map, std::span<const catalog::TransactionStep> steps,
+      catalog::TransactionPlaces& places);
   ~MapTransactionPart() override { unlock(); }
 
   [[nodiscard]] std::uint32_t rank() const override { return 0; }
@@ -44,15 +45,15 @@ class MapTransactionPart final : public catalog::TransactionPart {
 
  private:
   MapTransactionPart(MapCore& map, std::span<const catalog::TransactionStep> steps,
-                     TransactionThread thread)
-      : map_(map), steps_(steps), thread_(std::move(thread)), prepared_(*thread_, map) {}
+                     TransactionThread& thread)
+      : map_(map), steps_(steps), thread_(thread), prepared_(thread.context(), map) {}
   Result<void> gather();
   [[nodiscard]] NewestState newest(std::size_t step) const;
   [[nodiscard]] std::string_view value_of(const NewestState& state) const;
 
   MapCore& map_;
   const std::span<const catalog::TransactionStep> steps_;
-  const TransactionThread thread_;
+  TransactionThread& thread_;
   PreparedBatch prepared_;
   std::vector<SearchKey> keys_;         // of the steps
   std::vector<KeyCondition> locked_;    // of keys that are read: what locks their leaves

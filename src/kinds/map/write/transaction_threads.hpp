@@ -5,11 +5,13 @@
 // Thread: any.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
+#include "catalog/transaction_part.hpp"
 #include "espalier/error.hpp"
 #include "store/store_core.hpp"
 #include "store/store_parts.hpp"
@@ -50,28 +52,34 @@ class TransactionThreads final : public store::StorePart {
   std::uint32_t made_ = 0;
 };
 
-/// One of them, given back when it goes.
-class TransactionThread {
+/// One of them, which all ordered maps of a transaction share; given back when it goes.
+class TransactionThread final : public catalog::TransactionPlace {
  public:
-  static Result<TransactionThread> take(StoreCore& store) {
+  /// That of a transaction. Errors: as TransactionThreads::take().
+  static Result<TransactionThread*> of(catalog::TransactionPlaces& places, StoreCore& store) {
+    if (auto* const known = places.find<TransactionThread>()) return known;
     auto& threads = store.parts.of<TransactionThreads>(store);
     auto context = threads.take();
     if (!context) return std::unexpected(context.error());
-    return TransactionThread(threads, std::move(*context));
+    return &places.make<TransactionThread>(threads, std::move(*context));
   }
-  TransactionThread(TransactionThread&&) noexcept = default;
-  TransactionThread& operator=(TransactionThread&&) = delete;
-  ~TransactionThread() {
-    if (context_) threads_->give(std::move(context_));
+  TransactionThread(TransactionThreads& threads, std::unique_ptr<ThreadContext> context)
+      : threads_(threads), context_(std::move(context)) {}
+  ~TransactionThread() override { threads_.give(std::move(context_)); }
+
+  [[nodiscard]] ThreadContext& context() const { return *context_; }
+  /// Exposes its epoch, until as many have said that they no longer want it.
+  void enter() noexcept {
+    if (entered_++ == 0) context_->slot.enter();
   }
-  [[nodiscard]] ThreadContext& operator*() const { return *context_; }
+  void exit() noexcept {
+    if (--entered_ == 0) context_->slot.exit();
+  }
 
  private:
-  TransactionThread(TransactionThreads& threads, std::unique_ptr<ThreadContext> context)
-      : threads_(&threads), context_(std::move(context)) {}
-
-  TransactionThreads* threads_;
+  TransactionThreads& threads_;
   std::unique_ptr<ThreadContext> context_;
+  std::uint32_t entered_ = 0;
 };
 
 }  // namespace espalier::tree
