@@ -114,28 +114,28 @@ Result<Transacted> transact_here(catalog::Catalog& catalog, const object_calls::
   if (!done) return std::unexpected(done.error());
   if (!store::wait_for_release(clock, done->wait_for)) return std::unexpected(catalog::kRecordLost);
   if (done->failed_step) return fail(Code::condition_failed, *done->failed_step);
-  Transacted told{done->version, {}};
+  Transacted result{done->version, {}};
   for (catalog::StepFound& one : done->found) {
-    told.found.push_back(one.found ? std::optional(Found{std::move(one.value), one.version})
-                                   : std::nullopt);
+    result.found.push_back(one.found ? std::optional(Found{std::move(one.value), one.version})
+                                     : std::nullopt);
   }
-  return told;
+  return result;
 }
 
 Result<Transacted> read_answer(const channel::Reply& reply, std::size_t gets) {
   const auto answer = wire::read_reply<object_calls::TransactReply>(reply.header, reply.payload);
   if (!answer) return fail(Code::corrupt);
-  Transacted told{answer->version, {}};
+  Transacted result{answer->version, {}};
   wire::PayloadReader reader(answer->found);
   for (std::size_t i = 0; i < gets; ++i) {
     const auto head = reader.take<object_calls::FoundHead>();
     const std::string_view value = reader.text(head.value_bytes);
     if (!reader.good() || head.found > 1) return fail(Code::corrupt);
-    told.found.push_back(head.found == 1 ? std::optional(Found{std::string(value), head.version})
-                                         : std::nullopt);
+    result.found.push_back(head.found == 1 ? std::optional(Found{std::string(value), head.version})
+                                           : std::nullopt);
   }
   if (!reader.complete()) return fail(Code::corrupt);
-  return told;
+  return result;
 }
 
 Result<Transacted> transact_by(channel::Channel& channel, const Transaction& transaction) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The offload of transactions (store/transaction.hpp). A short one is carried out by the scheduler's
-// thread in one piece; a long one, and one that has found no memory, by a helper.
+// The offload of transactions (store/transaction.hpp). A short one is carried out by the thread of
+// the scheduler in one piece; a long one, and one that has found no memory, by a helper.
 #include <optional>
 #include <string>
 #include <utility>

@@ -17,10 +17,13 @@
 #include "memory/buffer_pool.hpp"
 #include "memory/reclaimer.hpp"
 #include "memory/region.hpp"
-#include "memory/shared_clock.hpp"
 #include "store/dropped_objects.hpp"
 #include "store/store_parts.hpp"
 #include "store/stored_object.hpp"
+
+namespace espalier::memory {
+class SharedClock;
+}
 
 namespace espalier::tree {
 
@@ -28,6 +31,7 @@ namespace espalier::tree {
 struct StoreCore {
   /// The epoch table goes into the region's first extent.
   StoreCore(memory::Region region_in, std::uint32_t participants_max);
+  ~StoreCore();
   StoreCore(const StoreCore&) = delete;
   StoreCore& operator=(const StoreCore&) = delete;
 
@@ -57,7 +61,7 @@ struct StoreCore {
   /// From now on objects with versions that are made share one clock, so that one transaction may
   /// write several of them. Errors: std::bad_alloc. Requires: there are none, and nobody reads the
   /// region from elsewhere.
-  void share_clock() { clock = std::make_unique<memory::SharedClock>(); }
+  void share_clock();
 
   std::unique_ptr<memory::SharedClock> clock;  // null: each object has its own
   memory::Region region;

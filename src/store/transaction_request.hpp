@@ -26,7 +26,8 @@ struct TransactionRefusal {
   std::string words{};
 };
 
-/// What a request names; it points into the request. `prefix`: of the names that its client may use.
+/// What a request names; it points into the request. `prefix`: of the names that its client may
+/// use.
 /// Errors: invalid_argument (no such request; more than 64 keys, 256 steps or 1 MiB; an object that
 /// is named twice), not_permitted (another prefix), not_found (detail: which of the names),
 /// unsupported (detail: likewise; it cannot take part, or has another clock).

@@ -13,6 +13,7 @@
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "catalog/samples.hpp"
+#include "memory/shared_clock.hpp"
 #include "store/durable_store.hpp"
 #include "store/store_core.hpp"
 

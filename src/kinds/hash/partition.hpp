@@ -97,8 +97,8 @@ struct PreparedWrite {
   bool has_slot = false;
   bool existed = false;
   bool applies = false;  // a put, or an erase of what is there
-  Slot
-      placed{};  // of a key that had no slot: its record, without a version yet, which is in one now
+  /// Of a key that had no slot: its record, without a version yet, which is in one now.
+  Slot placed{};
   bool pair_gone = false;  // withdraw() has retired the long pair with the record
 };
 
@@ -274,7 +274,7 @@ class Partition {
   /// Where the key's slot is; its bin has been moved, if it was to be.
   [[nodiscard]] std::optional<SlotPlace> place_of(const KeyHash& hash,
                                                   std::string_view key) noexcept;
-  void place_record(PreparedWrite& write, TransactionLack& lack) noexcept;
+  void place_record(PreparedWrite& write, TransactionLack& lacks) noexcept;
 
   // partition_links.cpp
   void take_out_or_keep(const KeyHash& hash, const SlotPlace& place,

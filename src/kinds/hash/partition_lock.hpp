@@ -78,8 +78,8 @@ class PartitionLock {
     lock_slowly(self);
     return false;
   }
-  /// For a thread that is in others too, which is busy with none of them as an owner: it takes turns,
-  /// and does not become its owner. To be given back by unlock(self, false).
+  /// For a thread that is in others too, which is busy with none of them as an owner: it takes
+  /// turns, and does not become its owner. To be given back by unlock(self, false).
   void lock_among_others(LockHolder& self) {
     lock_slowly(self);
     turns_ = 0;

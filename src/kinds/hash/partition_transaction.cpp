@@ -30,7 +30,7 @@ NewestState Partition::newest(const KeyHash& hash, std::string_view key) noexcep
 }
 
 TransactionLack Partition::lack_of(std::span<PreparedWrite> writes) noexcept {
-  TransactionLack lack;
+  TransactionLack lacks;
   std::array<std::uint32_t, kRecordClasses> needed{};
   for (PreparedWrite& write : writes) {
     const auto place = place_of(write.intent.hash, write.intent.key);
@@ -43,41 +43,41 @@ TransactionLack Partition::lack_of(std::span<PreparedWrite> writes) noexcept {
   }
   for (RecordClass cls = 0; cls < kRecordClasses; ++cls) {
     const auto stock = static_cast<std::uint32_t>(records_[cls].size());
-    if (stock < needed[cls]) lack.records[cls] = needed[cls] - stock;
+    if (stock < needed[cls]) lacks.records[cls] = needed[cls] - stock;
   }
   // Links are known by version and hash, and of one transaction they have one version.
   for (std::size_t i = 0; i < writes.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
-      if (writes[i].intent.hash.bits() == writes[j].intent.hash.bits()) lack.refused = true;
+      if (writes[i].intent.hash.bits() == writes[j].intent.hash.bits()) lacks.refused = true;
     }
   }
-  return lack;
+  return lacks;
 }
 
 TransactionLack Partition::prepare(std::span<PreparedWrite> writes) noexcept {
   ESPALIER_ASSERT(writes.size() <= RetiredBatch::kSlots);
   take_out_ready();
   move_bins(kBinsPerWrite);
-  TransactionLack lack = lack_of(writes);
-  if (lack.any()) return lack;
+  TransactionLack lacks = lack_of(writes);
+  if (lacks.any()) return lacks;
   // A batch that is begun and one that is empty have room for all that withdraw() retires.
-  lack.no_memory = !stock_retirement(writes.size());
-  if (lack.no_memory) return lack;
+  lacks.no_memory = !stock_retirement(writes.size());
+  if (lacks.no_memory) return lacks;
   for (PreparedWrite& write : writes) {
     if (!write.applies || write.has_slot) continue;
-    place_record(write, lack);
-    if (!lack.any()) continue;
-    lack.write = static_cast<std::size_t>(&write - writes.data());
+    place_record(write, lacks);
+    if (!lacks.any()) continue;
+    lacks.write = static_cast<std::size_t>(&write - writes.data());
     withdraw(writes);
-    return lack;
+    return lacks;
   }
-  return lack;
+  return lacks;
 }
 
-void Partition::place_record(PreparedWrite& write, TransactionLack& lack) noexcept {
-  const Room room = make_room(write.intent, lack.growth);
-  lack.refused = room == Room::refused;
-  lack.no_memory = room == Room::no_memory;
+void Partition::place_record(PreparedWrite& write, TransactionLack& lacks) noexcept {
+  const Room room = make_room(write.intent, lacks.growth);
+  lacks.refused = room == Room::refused;
+  lacks.no_memory = room == Room::no_memory;
   if (room != Room::there) return;
   const KeyHash& hash = write.intent.hash;
   if (bytes_of(hash).header(hash.bin()).pending()) move_own_bin(hash);

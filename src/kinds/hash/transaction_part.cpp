@@ -154,16 +154,16 @@ Result<void> HashTransactionPart::fetch() {
     if (share.count == 0) continue;
     if (!looked_) {
       const PartitionGuard guard(share.partition->lock, thread_.holder());
-      share.lack = share.partition->lack_of(writes_of(share));
+      share.lacks = share.partition->lack_of(writes_of(share));
     }
-    if (share.lack.refused) return fail(Code::exhausted);
-    if (share.lack.no_memory) return fail(Code::out_of_memory);
+    if (share.lacks.refused) return fail(Code::exhausted);
+    if (share.lacks.no_memory) return fail(Code::out_of_memory);
     if (auto fetched = fetch_records(share); !fetched) return fetched;
-    if (!share.lack.growth.any()) continue;
-    WriteIntent& intent = writes_[share.first + share.lack.write].intent;
-    auto grown = map_.provide(thread_, *share.partition, share.lack.growth, intent);
+    if (!share.lacks.growth.any()) continue;
+    WriteIntent& intent = writes_[share.first + share.lacks.write].intent;
+    auto grown = map_.provide(thread_, *share.partition, share.lacks.growth, intent);
     if (!grown) return grown;
-    share.lack = {};
+    share.lacks = {};
   }
   looked_ = true;
   return {};
@@ -171,7 +171,7 @@ Result<void> HashTransactionPart::fetch() {
 
 Result<void> HashTransactionPart::fetch_records(Share& share) {
   for (RecordClass cls = 0; cls < kRecordClasses; ++cls) {
-    std::uint32_t& lacking = share.lack.records[cls];
+    std::uint32_t& lacking = share.lacks.records[cls];
     if (lacking == 0) continue;
     if (cls == kLinkClass) map_.reserve_for_erases();
     std::vector<std::uint64_t> offsets(lacking);
@@ -235,8 +235,8 @@ void HashTransactionPart::read(std::size_t step, catalog::StepFound& to) {
 Result<bool> HashTransactionPart::prepare() {
   for (Share& share : shares_) {
     if (share.count == 0) continue;
-    share.lack = share.partition->prepare(writes_of(share));
-    if (share.lack.any()) return false;
+    share.lacks = share.partition->prepare(writes_of(share));
+    if (share.lacks.any()) return false;
     share.prepared = true;
   }
   return true;

@@ -64,7 +64,7 @@ class HashTransactionPart final : public catalog::TransactionPart {
     std::size_t count = 0;
     bool locked = false;
     bool prepared = false;
-    TransactionLack lack{};          // of the last round
+    TransactionLack lacks{};          // of the last round
     memory::RetiredList unlinked{};  // to be handed over once no lock is held
   };
 

@@ -14,6 +14,7 @@
 #include "kinds/map/format/shard.hpp"
 #include "kinds/map/node/leaf_builder.hpp"
 #include "memory/buffer_cache.hpp"
+#include "memory/shared_clock.hpp"
 #include "store/store_core.hpp"
 #include "wire/one_sided.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread's hold on a store for one transaction: engines expose epochs of their own meanwhile, so a
-// transaction takes no part in theirs. Those that are given back serve the next ones.
+// A thread's hold on a store for one transaction: engines expose epochs of their own meanwhile, so
+// a transaction takes no part in theirs. Those that are given back serve the next ones.
 //
 // Thread: any.
 #pragma once
