@@ -11,5 +11,6 @@
 #include "espalier/table.hpp"          // IWYU pragma: export
 #include "espalier/table_error.hpp"    // IWYU pragma: export
 #include "espalier/table_key.hpp"      // IWYU pragma: export
+#include "espalier/transaction.hpp"    // IWYU pragma: export
 #include "espalier/types.hpp"          // IWYU pragma: export
 #include "espalier/value.hpp"          // IWYU pragma: export

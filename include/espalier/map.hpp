@@ -43,6 +43,7 @@ class Region;
 class Schema;
 class Sequencer;
 class Table;
+class Transaction;
 struct EmbeddingOptions;
 struct HashMapDescription;
 struct HashMapOptions;
@@ -53,6 +54,7 @@ struct RegionDescription;
 struct SequencerDescription;
 struct TableDescription;
 struct TableOptions;
+struct Transacted;
 
 namespace client {
 class StoreImpl;
@@ -445,6 +447,20 @@ class Store {
   Result<void> drop_region(std::string_view name);
   /// By name; on a node those that this client may see. Cost: by their number.
   [[nodiscard]] Result<std::vector<RegionDescription>> regions() const;
+
+  /// Reads, conditions and writes of several ordered maps and hash maps at one moment, all of them
+  /// or none; returns what it has read. Strictly serialisable, for plain reads and writes beside it
+  /// too: who has seen one of its writes sees all. Include transaction.hpp. Cost: of each key what
+  /// its write costs, and the structure locks of its ordered maps; on a node one round trip.
+  /// Errors: condition_failed (detail: which step, counted from 0 in the order in which they were
+  /// added, of several that fail the first; nothing was written), not_found (detail: which of the
+  /// maps, counted likewise), unsupported (detail: likewise, of one that keeps no versions, is no
+  /// map, or has another clock than the first: StoreOptions::shared_clock), invalid_argument (no
+  /// step; more than 64 keys, 256 steps or 1 MiB), key_too_long, value_too_long (of all values that
+  /// it reads, too: 1 MiB), exhausted (keys of a hash map that were made for it), out_of_memory,
+  /// too_many_participants, wrong_shard; of a node not_permitted, connection_lost (it may or may
+  /// not be done).
+  Result<Transacted> transact(const Transaction& transaction);
 
   /// Asks for a call that a program has defined for its node, or for this store, which concerns no
   /// object; returns its reply. Include offload.hpp. Cost: on a node one round trip.

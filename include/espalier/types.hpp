@@ -99,6 +99,10 @@ struct StoreOptions {
   /// so is one at a path that only root, this user and the node's can change; any other is refused,
   /// not_permitted (detail 7). None: as ESPALIER_NODE_USER says, a name or number
   std::optional<std::uint32_t> node_user{};
+  /// open: whether ordered maps and hash maps that keep versions share one clock: then one
+  /// transaction may write several of them (Store::transact). Their versions are numbers of one
+  /// sequence, which all their writers take from. A node has node.shared_clock
+  bool shared_clock = false;
   /// open: what Expr::matches takes, regular_expressions() of espalier/regex.hpp. None: queries
   /// with it are refused, unsupported; nodes have their own
   std::shared_ptr<table::RegexCompiler> regexes{};

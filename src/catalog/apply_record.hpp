@@ -7,6 +7,7 @@
 
 #include "catalog/catalog.hpp"
 #include "catalog/object_redo.hpp"
+#include "catalog/transaction_record.hpp"
 
 namespace espalier::catalog {
 
@@ -27,6 +28,13 @@ Result<void> apply_record(Catalog& catalog, std::string_view record, Restore&& r
   if (head->type == static_cast<std::uint8_t>(RedoType::dropped)) {
     const auto dropped = read_dropped(record);
     return dropped ? done(catalog.drop_again(*dropped)) : done(dropped);
+  }
+  if (head->type == static_cast<std::uint8_t>(RedoType::transaction)) {
+    if (head->object != 0) return corrupt(RedoFault::object);
+    return for_each_record(record, [&](std::string_view own) -> Result<void> {
+      const auto own_head = read_redo_head(own);
+      return own_head ? done(apply(*own_head, own)) : done(own_head);
+    });
   }
   return apply(*head, record);
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "catalog/transaction_calls.hpp"
 #include "espalier/kind.hpp"
 #include "wire/call_codec.hpp"
 #include "wire/object.hpp"
@@ -115,6 +116,6 @@ struct Samples {
   }
 };
 
-using All = wire::CallList<Drop, List, Samples>;
+using All = wire::CallList<Drop, List, Samples, Transact>;
 
 }  // namespace espalier::object_calls

@@ -8,15 +8,25 @@
 
 #include <concepts>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "espalier/error.hpp"
 #include "espalier/kind.hpp"
+
+namespace espalier::memory {
+class VersionClock;
+}
 
 namespace espalier::catalog {
 
 class RedoSink;
 class SampleList;
+class TransactionPart;
+class TransactionPlaces;
+struct TransactionStep;
 
 /// Numbers that every kind has, each right but not all of one instant.
 struct ObjectNumbers {
@@ -46,6 +56,15 @@ class Object {
   /// A reader from elsewhere says which parts it has read lately, in the bytes of this kind. They
   /// come from outside, and are a hint: what is none of them is left out. Thread: any.
   virtual void count_reads(std::string_view) const {}
+
+  /// The clock by which transactions may write it; null: none may, for its kind takes no part, or
+  /// it keeps no versions.
+  [[nodiscard]] virtual memory::VersionClock* transaction_clock() { return nullptr; }
+  /// Its part of a transaction, of these steps (catalog/transaction_part.hpp), which outlive it, as
+  /// the object does. Errors: key_too_long, value_too_long, wrong_shard, out_of_memory,
+  /// too_many_participants; unsupported; std::bad_alloc.
+  [[nodiscard]] virtual Result<std::unique_ptr<TransactionPart>> transaction_part(
+      std::span<const TransactionStep> steps, TransactionPlaces& places);
 
   /// Where records of its effects go (catalog/redo_sink.hpp); null: it makes none. Cost: one load.
   [[nodiscard]] RedoSink* redo() const { return redo_; }

@@ -43,6 +43,7 @@ enum class RedoType : std::uint8_t {
   invalid = 0,
   created = 1,
   dropped = 2,
+  transaction = 3,  // records of several objects: catalog/transaction_record.hpp
 };
 inline constexpr std::uint8_t kOwnRedoTypes = 16;
 

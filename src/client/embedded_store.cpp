@@ -46,7 +46,9 @@ EmbeddedStore::EmbeddedStore(memory::Region region, const StoreOptions& options)
       core_(*shared_),
       channel_(base::make_shared_until_fork<EmbeddedChannel>(shared_)),
       regexes_(options.regexes),
-      sessions_(base::make_shared_until_fork<CallContextPool>(core_)) {}
+      sessions_(base::make_shared_until_fork<CallContextPool>(core_)) {
+  if (options.shared_clock) core_.share_clock();
+}
 
 EmbeddedStore::EmbeddedStore(std::shared_ptr<tree::StoreCore> core,
                              std::shared_ptr<table::RegexCompiler> regexes, Dropped dropped)

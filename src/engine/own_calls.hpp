@@ -10,6 +10,7 @@ namespace espalier::offload {
 
 std::span<const Offload> session_offloads();
 std::span<const Offload> object_offloads();
+std::span<const Offload> transaction_offloads();
 std::span<const Offload> node_offloads();
 
 }  // namespace espalier::offload

@@ -54,6 +54,12 @@ Result<void> describe_record(std::string_view record, std::span<const Kind> own,
     take({"drop", std::nullopt, {}});
     return {};
   }
+  if (head->type == static_cast<std::uint8_t>(catalog::RedoType::transaction)) {
+    take({"transact", std::nullopt, {}});
+    return catalog::for_each_record(record, [&](std::string_view one) {
+      return describe_record(one, own, take);  // of a kind's own type: it goes no deeper
+    });
+  }
   const KindRedo* const redo = redo_of(static_cast<ObjectKind>(head->kind), own);
   if (redo == nullptr || redo->describe == nullptr) return fail(Code::unsupported, head->kind);
   return redo->describe(record, take);

@@ -23,7 +23,7 @@ void make_part(TypedSlots<NodePart>& parts) {
 
 std::span<const Kind> all_kinds() {
   static const std::span<const Offload> session[] = {session_offloads(), object_offloads(),
-                                                     node_offloads()};
+                                                     transaction_offloads(), node_offloads()};
   static const std::span<const Offload> map[] = {
       point_offloads(), range_offloads(), modify_offloads(),   batch_offloads(),
       map_offloads(),   shard_offloads(), one_sided_offloads()};

@@ -57,6 +57,7 @@ class Loader {
     choose_maps();
     choose_peers();
     if (loaded_.config.node.place == Place::device) check_device();
+    check_clock();
     if (!problems_.empty()) return std::unexpected(std::move(problems_));
     return std::move(loaded_);
   }
@@ -362,6 +363,20 @@ class Loader {
     if (loaded_.config.maps.size() > kMapsMax) {
       complain(loaded_.map_origins.front().front(),
                fmt::format("there are more than {} maps", kMapsMax), "make fewer at the start");
+    }
+  }
+
+  /// Readers elsewhere look for a map's read version in its own header.
+  void check_clock() {
+    const Config::Node& node = loaded_.config.node;
+    if (!node.shared_clock) return;
+    const std::string& where = loaded_.origins[*index_of("node.shared_clock")];
+    if (node.one_sided) {
+      complain(where, "maps that share a clock cannot be read one-sided",
+               "leave out node.one_sided, or node.shared_clock");
+    }
+    if (node.place == Place::device) {
+      complain(where, "a device has no maps", "give node.shared_clock to the host");
     }
   }
 

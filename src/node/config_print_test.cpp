@@ -43,6 +43,7 @@ cache = "64MiB"                       # default
 balance = 0                           # default
 fabric = ""                           # default
 one_sided = false                     # default
+shared_clock = false                  # default
 cores = 4                             # flag --node-cores
 helpers = 0                           # default
 pin = false                           # default

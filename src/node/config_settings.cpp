@@ -94,6 +94,10 @@ constexpr std::array kSettings{
         "Whether clients that come by shm: or roce: may "
         "read the memory of maps themselves; who may "
         "read one map may then read all."),
+    row<Config, &Config::node, &NodeSettings::shared_clock>(
+        "node.shared_clock", kToggle, "false",
+        "Whether ordered maps and hash maps that keep versions share one clock, so that a "
+        "transaction may name several of them; not together with node.one_sided."),
     row<Config, &Config::node, &NodeSettings::cores>("node.cores", {Kind::count, 1, 64}, "1",
                                                      "Worker threads."),
     row<Config, &Config::node, &NodeSettings::helpers>(

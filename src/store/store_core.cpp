@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "memory/buffer_cache.hpp"
+#include "memory/shared_clock.hpp"
 #include "store/thread_context.hpp"
 
 namespace espalier::tree {
@@ -22,6 +23,10 @@ StoreCore::StoreCore(memory::Region region_in, std::uint32_t participants_max)
     return free_some(cache, insists);
   });
 }
+
+StoreCore::~StoreCore() = default;
+
+void StoreCore::share_clock() { clock = std::make_unique<memory::SharedClock>(); }
 
 bool StoreCore::free_some(memory::BufferCache& cache, bool insists) {
   bool freed = reclaimer.collect(cache);

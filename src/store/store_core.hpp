@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "base/epoch.hpp"
 #include "base/epoch_pins.hpp"
@@ -20,12 +21,17 @@
 #include "store/store_parts.hpp"
 #include "store/stored_object.hpp"
 
+namespace espalier::memory {
+class SharedClock;
+}
+
 namespace espalier::tree {
 
 /// What the objects of one store share.
 struct StoreCore {
   /// The epoch table goes into the region's first extent.
   StoreCore(memory::Region region_in, std::uint32_t participants_max);
+  ~StoreCore();
   StoreCore(const StoreCore&) = delete;
   StoreCore& operator=(const StoreCore&) = delete;
 
@@ -52,6 +58,12 @@ struct StoreCore {
   /// StorePart::give_back. Requires: no lock is held but the catalogue's or a map's structure lock.
   bool free_some(memory::BufferCache& cache, bool insists);
 
+  /// From now on objects with versions that are made share one clock, so that one transaction may
+  /// write several of them. Errors: std::bad_alloc. Requires: there are none, and nobody reads the
+  /// region from elsewhere.
+  void share_clock();
+
+  std::unique_ptr<memory::SharedClock> clock;  // null: each object has its own
   memory::Region region;
   memory::BufferPool pool;
   base::EpochTable epochs;

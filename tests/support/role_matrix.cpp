@@ -190,6 +190,8 @@ std::vector<Row> other_rows() {
       {OffloadId::object_list, read, Names::nothing, done},
       {OffloadId::object_samples, read, Names::nothing, done, On::nothing, "", samples_wanted()},
       {OffloadId::object_drop, admin, Names::by_name, done, On::nothing, "made_shard"},
+      {OffloadId::transact, write, Names::nothing, other, On::nothing, "", std::string(26, '\0'),
+       1},
       {OffloadId::node_stats, read, Names::all, done},
       {OffloadId::sequence, write, Names::by_name, done, On::nothing, "counter", "", 1},
       {OffloadId::sequencer_create, admin, Names::by_name, done, On::nothing, "made_s", number(5)},

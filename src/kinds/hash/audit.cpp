@@ -220,8 +220,8 @@ void Auditor::audit_slot(Slot slot, const Segment& segment, std::uint32_t bin,
       break;
     }
     ++result_.links;
-    check(map_.retirement().has_entry(view.version()), "a link has no entry, its version is",
-          view.version());
+    check(map_.retirement().has_entry(hash.bits(), view.version()),
+          "a link has no entry, its version is", view.version());
     count_record(at, true);
     check(!view.newer().empty() || !view.older().empty(), "a link leads nowhere in bin", bin);
     if (!view.newer().empty()) {

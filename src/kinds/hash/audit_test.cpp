@@ -94,7 +94,7 @@ TEST_F(HashAuditTest, SeesLinksWithoutAnEntry) {
   const HashWritten written = f_.put("k", "new");
   EXPECT_EQ(f_.faults(), "");
   Retirement& retirement = const_cast<Retirement&>(f_.map->retirement());
-  retirement.drop_entry(written.version);
+  retirement.drop_entry(f_.map->hash("k").bits(), written.version);
   EXPECT_EQ(audit(*f_.map).wrong.size(), 2u);  // the link, and the number of entries
   ASSERT_TRUE(retirement.reuse_entry(
       {f_.map->hash("k").bits(), written.version, sizeof(VersionLink) + 32, 0}));

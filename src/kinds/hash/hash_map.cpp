@@ -13,7 +13,9 @@
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "catalog/samples.hpp"
+#include "memory/shared_clock.hpp"
 #include "store/durable_store.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::hash {
 namespace {
@@ -44,6 +46,7 @@ HashMap::HashMap(HashStore& store, std::uint32_t id, std::string name, const Has
     : store_(store),
       name_(std::move(name)),
       options_(options),
+      clock_(store.core.clock && options.versions ? store.core.clock->clock() : own_clock_),
       records_(store.pool, id),
       retirement_(store.pool, records_, options.partitions),
       services_{store.pool,  store.reclaimer, *this, clock_,          records_,
@@ -113,9 +116,9 @@ Result<void> HashMap::make_header(const HashSeed& drawn) {
   }
   base::store_shared<std::uint64_t>(head + offsetof(HashHeader, superseded), wire::kLive,
                                     std::memory_order_release);
-  clock_.attach({.read = head + offsetof(HashHeader, read_version),
-                 .write = head + offsetof(HashHeader, write_version)},
-                versions);
+  own_clock_.attach({.read = head + offsetof(HashHeader, read_version),
+                     .write = head + offsetof(HashHeader, write_version)},
+                    versions);
   return {};
 }
 
@@ -181,7 +184,7 @@ bool HashMap::free_some(std::uint32_t steps) {
 }
 
 HashMap::~HashMap() {
-  clock_.wait_for_records(nullptr);  // while the header has its words
+  own_clock_.wait_for_records(nullptr);  // while the header has its words
   while (!free_some(std::numeric_limits<std::uint32_t>::max())) {
   }
   partitions_.clear();
@@ -279,7 +282,12 @@ void HashMap::drop(HashSnapshot snapshot) noexcept {
 }
 
 void HashMap::record_to(catalog::RedoSink* sink) {
-  clock_.wait_for_records(sink != nullptr ? &sink->mark() : nullptr);
+  base::DurableMark* const mark = sink != nullptr ? &sink->mark() : nullptr;
+  if (shares_clock()) {
+    store_.core.clock->wait_for_records(mark);
+  } else {
+    clock_.wait_for_records(mark);
+  }
   Object::record_to(sink);
 }
 

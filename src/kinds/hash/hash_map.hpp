@@ -25,6 +25,7 @@
 
 #include "catalog/catalog.hpp"
 #include "catalog/redo_sink.hpp"
+#include "catalog/transaction_part.hpp"
 #include "espalier/condition.hpp"
 #include "espalier/error.hpp"
 #include "kinds/hash/hash_store.hpp"
@@ -176,6 +177,11 @@ class HashMap final : public HashView,
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] catalog::ObjectNumbers numbers() const override;
   void add_samples(catalog::SampleList& to) const override;
+  [[nodiscard]] memory::VersionClock* transaction_clock() override {
+    return versions ? &clock_ : nullptr;
+  }
+  [[nodiscard]] Result<std::unique_ptr<catalog::TransactionPart>> transaction_part(
+      std::span<const catalog::TransactionStep> steps, catalog::TransactionPlaces& places) override;
   void release_id(std::uint32_t id) noexcept override { retirement_.release(id); }
   void buffer_freed(memory::SizeClass, memory::BufferCache&) noexcept override {}
 
@@ -234,6 +240,7 @@ class HashMap final : public HashView,
   static constexpr std::size_t kSpareLinks = 16;
 
   HashMap(HashStore& store, std::uint32_t id, std::string name, const HashOptions& options);
+  [[nodiscard]] bool shares_clock() const { return &clock_ != &own_clock_; }
   void begin_freeing();
   [[nodiscard]] std::uint64_t free_step();
   [[nodiscard]] std::uint64_t long_bytes() const {
@@ -268,11 +275,13 @@ class HashMap final : public HashView,
                                    std::uint64_t& version, bool held) const;
 
   friend class HashReader;
+  friend class HashTransactionPart;
 
   HashStore& store_;
   const std::string name_;
   const HashOptions options_;
-  memory::VersionClock clock_;
+  memory::VersionClock own_clock_;
+  memory::VersionClock& clock_;  // that, or its store's
   RecordStore records_;
   Retirement retirement_;
   HashServices services_;

@@ -354,7 +354,11 @@ HashMap::Seen HashMap::read_newest(HashThread& thread, const KeyHash& hashed,
     looked = look_up(*this, hashed, key, kAnyVersion, true);
   }
   std::uint64_t version = kAnyVersion;
-  if (looked.look == Look::changed) looked = look_locked(thread, hashed, key, version, true);
+  const bool unwritten =
+      looked.look == Look::found && RecordView(image, looked.record).version() == kUnwritten;
+  // A transaction that holds the lock has put it there.
+  if (looked.look == Look::changed || unwritten)
+    looked = look_locked(thread, hashed, key, version, true);
   if (looked.look == Look::found) {
     const RecordView record(image, looked.record);
     const auto generation =

@@ -64,6 +64,9 @@ struct WriteIntent {
   }
 };
 
+/// Of the record that it takes.
+[[nodiscard]] RecordClass class_of(const WriteIntent& intent);
+
 struct WriteOutcome {
   bool condition_failed = false;
   bool refused = false;    // the key's chain is as long as it may be; nothing was changed
@@ -85,6 +88,33 @@ struct Shortage {
 
   [[nodiscard]] bool any() const {
     return cls != kRecordClasses || links || retirement || segment || directory;
+  }
+};
+
+/// A write of a transaction, from Partition::prepare() to finish().
+struct PreparedWrite {
+  WriteIntent intent;
+  bool has_slot = false;
+  bool existed = false;
+  bool applies = false;  // a put, or an erase of what is there
+  /// Of a key that had no slot: its record, without a version yet, which is in one now.
+  Slot placed{};
+  bool pair_gone = false;  // withdraw() has retired the long pair with the record
+};
+
+/// What the writes of a transaction lack.
+struct TransactionLack {
+  std::array<std::uint32_t, kRecordClasses> records{};  // so many more of each class
+  Shortage growth;  // of the write below: a segment, a directory
+  std::size_t write = 0;
+  bool refused = false;    // a key's chain is as long as it may be, or two hashes are the same
+  bool no_memory = false;  // of the process
+
+  [[nodiscard]] bool any() const {
+    for (const std::uint32_t lacking : records) {
+      if (lacking != 0) return true;
+    }
+    return growth.any() || refused || no_memory;
   }
 };
 
@@ -138,6 +168,22 @@ class Partition {
   /// Does a write, or says what it lacks.
   [[nodiscard]] Shortage write(const WriteIntent& intent, WriteOutcome& outcome) noexcept;
 
+  // --- of a transaction: partition_transaction.cpp. Its writes are of different keys, 64 at most,
+  // and the lock is held from lack_of() or prepare() to what ends it.
+
+  /// What is short for these writes, of what is seen at once; nothing is changed.
+  [[nodiscard]] TransactionLack lack_of(std::span<PreparedWrite> writes) noexcept;
+  /// From now on none of the writes can fail. Or says what they lack, and has changed nothing.
+  [[nodiscard]] TransactionLack prepare(std::span<PreparedWrite> writes) noexcept;
+  /// Takes back what prepare() did.
+  void withdraw(std::span<PreparedWrite> writes) noexcept;
+  /// Publishes them under one version, which is not done yet.
+  void publish(std::span<PreparedWrite> writes, std::uint64_t version) noexcept;
+  /// Takes out what was replaced, or keeps it for readers. Requires: the version is done.
+  void finish(std::span<PreparedWrite> writes, std::uint64_t version) noexcept;
+  /// A key's newest state, released or not.
+  [[nodiscard]] NewestState newest(const KeyHash& hash, std::string_view key) noexcept;
+
   // What a write lacked. Each takes what it is given, or gives it back.
   /// False: the process has no memory, and there is none of the class.
   [[nodiscard]] bool stock_records(RecordClass cls,
@@ -145,7 +191,7 @@ class Partition {
   void stock_segment(std::uint64_t offset) noexcept;
   void stock_directory(std::uint32_t depth, std::uint64_t offset) noexcept;
   /// False: the process has no memory.
-  [[nodiscard]] bool stock_retirement() noexcept;
+  [[nodiscard]] bool stock_retirement(std::size_t writes = 1) noexcept;
   /// Gives back what is in stock, and unlinks what is ready to be.
   void flush() noexcept;
   /// What was unlinked since, for hand_over_retired() once the lock is left: the reclaimer's own
@@ -224,6 +270,12 @@ class Partition {
   void set_version(Slot slot, std::uint64_t version) noexcept;
   [[nodiscard]] std::uint64_t pop(RecordClass cls) noexcept;
 
+  // partition_transaction.cpp
+  /// Where the key's slot is; its bin has been moved, if it was to be.
+  [[nodiscard]] std::optional<SlotPlace> place_of(const KeyHash& hash,
+                                                  std::string_view key) noexcept;
+  void place_record(PreparedWrite& write, TransactionLack& lacks) noexcept;
+
   // partition_links.cpp
   void take_out_or_keep(const KeyHash& hash, const SlotPlace& place,
                         std::uint64_t version) noexcept;
@@ -260,6 +312,7 @@ class Partition {
   RetiredBatch* batch_ = nullptr;
   RetiredBatch* next_batch_ = nullptr;
   std::uint32_t kept_id_ = 0;
+  std::vector<std::uint32_t> more_kept_ids_;  // for the further links of a transaction
   // Statistics.
   std::atomic<std::uint64_t> items_{0};
   std::atomic<std::uint64_t> segment_count_{0};

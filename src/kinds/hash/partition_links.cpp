@@ -84,7 +84,7 @@ bool Partition::take_out(const KeyHash& hash, const SlotPlace& place, const Slot
     // The link takes the place of the one below, with its entry: it keeps what that one kept.
     const RecordView state(services_.image, below);
     const Slot record = state.newer();
-    services_.retirement.move_entry(state.version(), version);
+    services_.retirement.move_entry(hash.bits(), state.version(), version);
     if (version == fresh) fresh = 0;
     older_of(services_.image, slot, place.bin).store(state.older());
     retire(below);
@@ -97,7 +97,7 @@ bool Partition::take_out(const KeyHash& hash, const SlotPlace& place, const Slot
   } else {
     chosen.store(link.newer());
   }
-  if (version != fresh) services_.retirement.drop_entry(version);
+  if (version != fresh) services_.retirement.drop_entry(hash.bits(), version);
   retire(slot);
   if (!below.empty()) retire(below);
   return gone;
@@ -105,7 +105,8 @@ bool Partition::take_out(const KeyHash& hash, const SlotPlace& place, const Slot
 
 // A link counts with the newest record of the state below, which is there for its sake.
 void Partition::keep(const KeyHash& hash, Slot link, std::uint64_t version) noexcept {
-  if (services_.retirement.has_entry(version)) return;  // of the link whose place it took
+  if (services_.retirement.has_entry(hash.bits(), version))
+    return;  // of the link whose place it took
   std::uint64_t bytes = sizeof(VersionLink);
   const Slot below = RecordView(services_.image, link).older();
   const Slot record = below.empty() ? below : newest_state(services_.image, below).record;
@@ -116,6 +117,9 @@ void Partition::keep(const KeyHash& hash, Slot link, std::uint64_t version) noex
   const memory::Retired retired{0, version, 0, kept_id_, bytes};
   leave(retired);
   kept_id_ = 0;
+  if (more_kept_ids_.empty()) return;
+  kept_id_ = more_kept_ids_.back();
+  more_kept_ids_.pop_back();
 }
 
 void Partition::take_out_ready() noexcept {
@@ -126,7 +130,10 @@ void Partition::take_out_ready() noexcept {
     const KeyHash hash(ready->entry.hash, services_.view.partition_bits);
     const SegmentBytes segment = bytes_of(hash);
     if (segment.header(hash.bin()).pending()) move_own_bin(hash);
-    const auto place = segment.find_link(hash, ready->entry.version);
+    // Keys that one transaction wrote have links of one version.
+    const auto place = segment.find_link(hash, ready->entry.version, [&](Slot slot) {
+      return hash_of(any_record(services_.image, slot)).bits() == hash.bits();
+    });
     ESPALIER_ASSERT(place);
     if (!prune(hash, *place, 0)) return;
     // An entry that was another link's may come too early. It waits again, as this one's.

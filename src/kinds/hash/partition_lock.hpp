@@ -9,7 +9,8 @@
 // former owner hides no later one.
 //
 // Invariant: at most one thread is between lock() and unlock().
-// Thread: any. Not recursive, and no thread is in two of them at a time. No thread may block in it.
+// Thread: any. Not recursive. A thread that is in several of them at a time takes them in an order
+// that is the same for all threads, by lock_among_others(). No thread may block in it.
 #pragma once
 
 #include <atomic>
@@ -76,6 +77,13 @@ class PartitionLock {
     }
     lock_slowly(self);
     return false;
+  }
+  /// For a thread that is in others too, which is busy with none of them as an owner: it takes
+  /// turns, and does not become its owner. To be given back by unlock(self, false).
+  void lock_among_others(LockHolder& self) {
+    lock_slowly(self);
+    turns_ = 0;
+    last_ = nullptr;
   }
   void unlock(LockHolder& self, bool as_owner) {
     if (as_owner) [[likely]] {

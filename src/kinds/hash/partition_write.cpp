@@ -19,13 +19,13 @@ bool takes_effect(WriteOp op, bool existed) {
   return op == WriteOp::put || (op == WriteOp::insert ? !existed : existed);
 }
 
+}  // namespace
+
 RecordClass class_of(const WriteIntent& intent) {
   return intent.pair
              ? kLinkClass
              : record_class_of(sizeof(RecordHeader) + intent.key.size() + intent.value.size());
 }
-
-}  // namespace
 
 Shortage Partition::write(const WriteIntent& intent, WriteOutcome& outcome) noexcept {
   Shortage shortage;
@@ -227,8 +227,14 @@ bool Partition::stock_records(RecordClass cls, std::span<const std::uint64_t> of
   return !stock.empty();
 }
 
-bool Partition::stock_retirement() noexcept {
-  if (!retired_.reserve(kElements)) return false;
+bool Partition::stock_retirement(std::size_t writes) noexcept {
+  if (!retired_.reserve(kElements + 2 * (writes - 1))) return false;
+  if (!base::try_reserve(more_kept_ids_, writes - 1)) return false;
+  while (more_kept_ids_.size() < writes - 1) {
+    const std::uint32_t id = services_.retirement.take_kept();
+    if (id == 0) return false;
+    more_kept_ids_.push_back(id);
+  }
   if (batch_ == nullptr) batch_ = services_.retirement.take_batch();
   if (next_batch_ == nullptr) next_batch_ = services_.retirement.take_batch();
   if (kept_id_ == 0) kept_id_ = services_.retirement.take_kept();

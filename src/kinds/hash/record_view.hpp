@@ -22,6 +22,10 @@
 
 namespace espalier::hash {
 
+/// The version of a record that a transaction has put in place and not written yet: above all that
+/// readers have. Only who asks for the newest state meets it, and then waits for the lock.
+inline constexpr std::uint64_t kUnwritten = wire::kNoNode;
+
 /// A record's key and value: where they lie.
 struct Pair {
   std::string_view key;

@@ -64,12 +64,13 @@ bool Retirement::add_entry() noexcept {
   return true;
 }
 
-std::uint32_t Retirement::find(std::uint64_t version) const {
+std::uint32_t Retirement::find(std::uint64_t hash, std::uint64_t version) const {
   if (by_version_.empty()) return 0;
+  const auto is_it = [&](const LinkEntry& link) {
+    return link.version == version && link.hash == hash;
+  };
   std::uint32_t number = by_version_[version & (by_version_.size() - 1)];
-  while (number != 0 && entries_[number - 1].link.version != version) {
-    number = entries_[number - 1].same;
-  }
+  while (number != 0 && !is_it(entries_[number - 1].link)) number = entries_[number - 1].same;
   return number;
 }
 
@@ -142,19 +143,19 @@ bool Retirement::reuse_entry(const LinkEntry& link) noexcept {
   return true;
 }
 
-void Retirement::move_entry(std::uint64_t from, std::uint64_t to) noexcept {
-  drop_entry(to);
+void Retirement::move_entry(std::uint64_t hash, std::uint64_t from, std::uint64_t to) noexcept {
+  drop_entry(hash, to);
   const std::lock_guard lock(mutex_);
-  const std::uint32_t number = find(from);
+  const std::uint32_t number = find(hash, from);
   ESPALIER_ASSERT(number != 0);
   forget(number);
   entry(number).link.version = to;
   index(number);
 }
 
-void Retirement::drop_entry(std::uint64_t version) noexcept {
+void Retirement::drop_entry(std::uint64_t hash, std::uint64_t version) noexcept {
   const std::lock_guard lock(mutex_);
-  const std::uint32_t number = find(version);
+  const std::uint32_t number = find(hash, version);
   if (number == 0) return;
   forget(number);
   if (entry(number).state == Entry::State::kept) return set_spare(number);
@@ -162,9 +163,9 @@ void Retirement::drop_entry(std::uint64_t version) noexcept {
   set_free(number);
 }
 
-bool Retirement::has_entry(std::uint64_t version) const noexcept {
+bool Retirement::has_entry(std::uint64_t hash, std::uint64_t version) const noexcept {
   const std::lock_guard lock(mutex_);
-  return find(version) != 0;
+  return find(hash, version) != 0;
 }
 
 Retirement::EntryNumbers Retirement::entries() const {

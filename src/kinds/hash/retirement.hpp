@@ -42,7 +42,7 @@ struct RetiredBatch {
 /// A version link that stays for a while.
 struct LinkEntry {
   std::uint64_t hash = 0;
-  std::uint64_t version = 0;  // no two links of a map have one
+  std::uint64_t version = 0;  // no two links of a map have one and the hash: Partition::prepare()
   std::uint64_t bytes = 0;    // that it keeps, itself included
   std::uint32_t partition = 0;
 };
@@ -65,10 +65,10 @@ class Retirement {
   [[nodiscard]] bool reuse_entry(const LinkEntry& entry) noexcept;
   /// A link has taken the place of the one of `from`, and has its entry from now on; its own, if
   /// it had one, is spare.
-  void move_entry(std::uint64_t from, std::uint64_t to) noexcept;
+  void move_entry(std::uint64_t hash, std::uint64_t from, std::uint64_t to) noexcept;
   /// A link is gone: its entry is spare, or free if it was ready.
-  void drop_entry(std::uint64_t version) noexcept;
-  [[nodiscard]] bool has_entry(std::uint64_t version) const noexcept;
+  void drop_entry(std::uint64_t hash, std::uint64_t version) noexcept;
+  [[nodiscard]] bool has_entry(std::uint64_t hash, std::uint64_t version) const noexcept;
   /// Entries of links, and those that are spare. For audits and tests. Cost: all of them.
   struct EntryNumbers {
     std::uint64_t of_links = 0;
@@ -137,7 +137,7 @@ class Retirement {
   [[nodiscard]] std::uint32_t& bucket_of(std::uint64_t version) {
     return by_version_[version & (by_version_.size() - 1)];
   }
-  [[nodiscard]] std::uint32_t find(std::uint64_t version) const;
+  [[nodiscard]] std::uint32_t find(std::uint64_t hash, std::uint64_t version) const;
   void index(std::uint32_t number);
   void forget(std::uint32_t number);
   void push(std::uint32_t& first, std::uint32_t number);

@@ -13,7 +13,7 @@ std::byte* slot_at(std::byte* bucket, std::uint32_t index) {
   return bucket + offsetof(Bucket, slots) + index * sizeof(Slot);
 }
 
-Slot load_slot(const std::byte* at) { return Slot{base::load_shared<std::uint64_t>(at)}; }
+Slot read_slot(const std::byte* at) { return Slot{base::load_shared<std::uint64_t>(at)}; }
 
 void store_slot(std::byte* at, Slot slot) {
   base::store_shared<std::uint64_t>(at, slot.bits, std::memory_order_release);
@@ -29,7 +29,7 @@ void store_header(std::byte* bucket, BucketWord word) {
 
 }  // namespace
 
-Slot SlotPlace::load() const { return load_slot(at); }
+Slot SlotPlace::load() const { return read_slot(at); }
 void SlotPlace::store(Slot slot) const { store_slot(at, slot); }
 
 Segment::Segment(std::byte* image, std::uint64_t offset, std::uint32_t map_id,
@@ -60,37 +60,32 @@ std::optional<SlotPlace> SegmentBytes::find(const KeyHash& hash, std::string_vie
   for (std::byte* bucket = line(bin);;) {
     for (std::uint32_t found = matching_slots(bucket, hash.tag()); found != 0; found &= found - 1) {
       std::byte* const at = slot_at(bucket, first_match(found));
-      const RecordView record(image_, any_record(image_, load_slot(at)));
+      const RecordView record(image_, any_record(image_, read_slot(at)));
       if (same_key(record.pair().key, key)) return SlotPlace{at, bin};
     }
-    const Slot last = load_slot(slot_at(bucket, kSlotsPerBucket - 1));
+    const Slot last = read_slot(slot_at(bucket, kSlotsPerBucket - 1));
     if (!last.is_overflow()) return std::nullopt;
     bucket = line(last.line());
   }
 }
 
-std::optional<SlotPlace> SegmentBytes::find_link(const KeyHash& hash, std::uint64_t version) const {
-  SlotPlace places[kChainMax * kSlotsPerBucket];
-  const std::uint32_t count = gather(hash.bin(), places);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    Slot slot = places[i].load();
-    if (slot.tag() != hash.tag()) continue;
-    for (; slot.is_link(); slot = RecordView(image_, slot).older()) {
-      if (RecordView(image_, slot).version() == version) return places[i];
-    }
+bool SegmentBytes::has_link(Slot slot, const KeyHash& hash, std::uint64_t version) const {
+  if (slot.tag() != hash.tag()) return false;
+  for (; slot.is_link(); slot = RecordView(image_, slot).older()) {
+    if (RecordView(image_, slot).version() == version) return true;
   }
-  return std::nullopt;
+  return false;
 }
 
 Segment::End Segment::end_of(std::uint32_t bin) const {
   End end{nullptr, line(bin), 0, 1};
   for (;; ++end.buckets) {
-    const Slot last = load_slot(slot_at(end.last, kSlotsPerBucket - 1));
+    const Slot last = read_slot(slot_at(end.last, kSlotsPerBucket - 1));
     if (!last.is_overflow()) break;
     end.before = end.last;
     end.last = line(last.line());
   }
-  while (end.filled < kSlotsPerBucket && !load_slot(slot_at(end.last, end.filled)).empty()) {
+  while (end.filled < kSlotsPerBucket && !read_slot(slot_at(end.last, end.filled)).empty()) {
     ++end.filled;
   }
   return end;
@@ -115,7 +110,7 @@ SlotPlace Segment::insert(std::uint32_t bin, Slot slot) {
   store_header(bucket, BucketWord::of(generation_, 0, false, bin));
   // A reader sees the last slot, or the link and behind it that slot.
   std::byte* const last = slot_at(end.last, kSlotsPerBucket - 1);
-  store_slot(slot_at(bucket, 0), load_slot(last));
+  store_slot(slot_at(bucket, 0), read_slot(last));
   store_slot(slot_at(bucket, 1), slot);
   store_slot(last, Slot::overflow_at(number));
   return {slot_at(bucket, 1), bin};
@@ -128,7 +123,7 @@ void Segment::remove(const SlotPlace& place) {
   std::byte* const last = slot_at(end.last, end.filled - 1);
   if (last != place.at) {
     // A walk may come upon the slot at both places, whatever the header says before and afterwards.
-    place.store(load_slot(last));
+    place.store(read_slot(last));
     reached(Moment::slot_doubled);
     count_change(place.bin);
     reached(Moment::slot_doubled);
@@ -147,7 +142,7 @@ std::uint32_t SegmentBytes::gather(std::uint32_t bin, SlotPlace* places) const {
   for (std::byte* bucket = line(bin);;) {
     Slot slot;
     for (std::uint32_t i = 0; i < kSlotsPerBucket; ++i) {
-      slot = load_slot(slot_at(bucket, i));
+      slot = read_slot(slot_at(bucket, i));
       if (slot.empty() || slot.is_overflow()) break;
       places[count++] = {slot_at(bucket, i), bin};
     }

@@ -52,11 +52,25 @@ class SegmentBytes {
 
   /// The key's slot.
   [[nodiscard]] std::optional<SlotPlace> find(const KeyHash& hash, std::string_view key) const;
-  /// The slot whose chain of links has one of this version, among those of the hash's tag.
-  [[nodiscard]] std::optional<SlotPlace> find_link(const KeyHash& hash,
-                                                   std::uint64_t version) const;
+  /// The slot whose chain of links has one of this version, among those of the hash's tag for which
+  /// `is_its_key(slot)` says so.
+  template <class IsItsKey>
+  [[nodiscard]] std::optional<SlotPlace> find_link(const KeyHash& hash, std::uint64_t version,
+                                                   const IsItsKey& is_its_key) const {
+    SlotPlace places[kChainMax * kSlotsPerBucket];
+    const std::uint32_t count = gather(hash.bin(), places);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (has_link(places[i].load(), hash, version) && is_its_key(places[i].load())) {
+        return places[i];
+      }
+    }
+    return std::nullopt;
+  }
   /// All slots of a bin. Returns how many. Requires: room for kChainMax * kSlotsPerBucket.
   std::uint32_t gather(std::uint32_t bin, SlotPlace* places) const;
+
+ private:
+  [[nodiscard]] bool has_link(Slot slot, const KeyHash& hash, std::uint64_t version) const;
 
  protected:
   std::byte* image_;

@@ -14,6 +14,7 @@
 #include "kinds/map/format/shard.hpp"
 #include "kinds/map/node/leaf_builder.hpp"
 #include "memory/buffer_cache.hpp"
+#include "memory/shared_clock.hpp"
 #include "store/store_core.hpp"
 #include "wire/one_sided.hpp"
 
@@ -30,7 +31,8 @@ MapCore::MapCore(StoreCore& store_in, std::uint32_t id_in, std::string name_in,
       base(store_in.region.at(0)),
       name(std::move(name_in)),
       options(options_in),
-      node_class(memory::node_class_of(options_in.node_bytes)) {
+      node_class(memory::node_class_of(options_in.node_bytes)),
+      clock(store_in.clock && options_in.versions ? store_in.clock->clock() : own_clock_) {
   memory = base;
   region_bytes = store.region.bytes();
   id = id_in;
@@ -98,9 +100,9 @@ Result<void> MapCore::make_root() {
   header_generation =
       base::load_shared<std::uint32_t>(header + offsetof(wire::MapHeader, generation));
   directory_offset = table.directory_offset();
-  clock.attach({.read = header + offsetof(wire::MapHeader, read_version),
-                .write = header + offsetof(wire::MapHeader, write_version)},
-               options.versions);
+  own_clock_.attach({.read = header + offsetof(wire::MapHeader, read_version),
+                     .write = header + offsetof(wire::MapHeader, write_version)},
+                    options.versions);
   return put_spares_by();
 }
 
@@ -176,12 +178,17 @@ void MapCore::refill_spares(memory::BufferCache& cache) {
 }
 
 void MapCore::record_to(catalog::RedoSink* sink) {
-  clock.wait_for_records(sink != nullptr ? &sink->mark() : nullptr);
+  base::DurableMark* const mark = sink != nullptr ? &sink->mark() : nullptr;
+  if (shares_clock()) {
+    store.clock->wait_for_records(mark);
+  } else {
+    clock.wait_for_records(mark);
+  }
   Object::record_to(sink);
 }
 
 MapCore::~MapCore() {
-  clock.wait_for_records(nullptr);  // while the header has its words
+  own_clock_.wait_for_records(nullptr);  // while the header has its words
   if (header_offset == 0) {
     store.reclaimer.forget(*this);
     return;

@@ -87,7 +87,7 @@ class MapCore final : public MapView,
   const std::uint32_t node_class;
 
   PageTable table;
-  memory::VersionClock clock;
+  memory::VersionClock& clock;  // its own, or that of its store
   /// Set once, when the map loses its name: who still holds it should answer that there is no such
   /// map. Its structure stays whole, so that a request under way need not look.
   std::atomic<bool> dropped{false};
@@ -130,6 +130,11 @@ class MapCore final : public MapView,
       refill_spares(cache);
     }
   }
+  [[nodiscard]] memory::VersionClock* transaction_clock() override {
+    return options.versions ? &clock : nullptr;
+  }
+  [[nodiscard]] Result<std::unique_ptr<catalog::TransactionPart>> transaction_part(
+      std::span<const catalog::TransactionStep> steps, catalog::TransactionPlaces& places) override;
   void release_id(std::uint32_t lid) noexcept override { table.release(lid); }
 
   /// wire::MapShape.
@@ -175,9 +180,11 @@ class MapCore final : public MapView,
     std::array<Level, kLevelsMax> way{};  // from the root
     std::uint64_t bytes = 0;              // given back
   };
+  [[nodiscard]] bool shares_clock() const { return &clock != &own_clock_; }
   void begin_freeing();
   void free_node(const Freeing::Level& level);
   Freeing freeing_;
+  memory::VersionClock own_clock_;
 };
 
 }  // namespace espalier::tree

@@ -8,7 +8,9 @@
 #include "base/assert.hpp"
 #include "base/try_reserve.hpp"
 #include "kinds/map/node/planted_tree_bugs.hpp"
+#include "kinds/map/write/batch_writer.hpp"
 #include "kinds/map/write/change.hpp"
+#include "kinds/map/write/structure_parts.hpp"
 #include "kinds/map/write/write_redo.hpp"
 #include "store/store_core.hpp"
 
@@ -20,18 +22,6 @@ namespace {
 constexpr std::uint64_t kGivePercent = 95;
 // A merged leaf should have room for some more items, or it would be split again at once.
 constexpr std::uint64_t kMergePercent = 80;
-
-// Locks the leaf that a LID names now. Requires: the structure lock.
-std::byte* lock_current(MapCore& map, wire::Lid lid) {
-  for (;;) {
-    std::byte* leaf = map.at(map.table.get(lid).offset());
-    lock_leaf(leaf);
-    const NodeView node(leaf, map.geometry);
-    ESPALIER_ASSERT(node.map_id() == map.id && node.lid() == lid && node.leaf());
-    if (node.superseded() == wire::kLive) return leaf;
-    unlock(leaf);  // its log was merged meanwhile
-  }
-}
 
 // Ends a change of one leaf and its neighbours: readers of the version that it returns see it.
 // Requires: the structure lock, which is given back.
@@ -49,8 +39,6 @@ std::uint64_t publish(MapCore& map, Change& change, WriteRedo& redo,
   change.retire(version);
   return version;
 }
-
-std::uint32_t height(const MapCore& map) { return map.node(map.root).level() + 1; }
 
 // A leaf that cannot take a write as it is, its records with the write, and what to do about it.
 // Unlocks the leaves, unless they were replaced.
@@ -199,14 +187,6 @@ void rearrange(Change& change, const Path& path, const Rearrangement& plan) {
   change.splice(std::move(splices));
 }
 
-// `lids`: of the new nodes, how many may not take the place of old ones.
-Result<void> reserve(Change& change, ThreadContext& context, MapCore& map, std::uint32_t nodes,
-                     std::uint32_t lids, bool erase) {
-  if (change.reserve(nodes, lids, false)) return {};
-  map.store.reclaimer.collect(context.cache);
-  return change.reserve(nodes, lids, erase);
-}
-
 // Throws std::bad_alloc with nothing changed and nothing locked, as all that prepares changes.
 WriteOutcome restructure_and_write(ThreadContext& context, MapCore& map,
                                    const WriteIntent& intent) {
@@ -220,8 +200,8 @@ WriteOutcome restructure_and_write(ThreadContext& context, MapCore& map,
   map.clock.admit();
   std::unique_lock structure(map.structure);
   Change change(context, map);
-  const std::uint32_t nodes = 8 + 3 * height(map);
-  if (!reserve(change, context, map, nodes, nodes, intent.op == Op::erase)) {
+  const std::uint32_t nodes = 8 + 3 * tree_height(map);
+  if (!reserve_change(change, context, map, nodes, nodes, intent.op == Op::erase)) {
     outcome.status = WriteStatus::out_of_memory;
     return outcome;
   }
@@ -272,278 +252,6 @@ WriteOutcome write_with_restructure(ThreadContext& context, MapCore& map,
   }
 }
 
-namespace {
-
-// The writes of a batch that fall into one leaf.
-struct LeafShare {
-  std::byte* leaf = nullptr;
-  Path path;
-  std::size_t first = 0;  // of the batch's writes
-  std::size_t count = 0;
-  std::uint32_t bytes = 0;  // of log, or of sorted block: an upper bound for both
-  bool fits_log = false;
-};
-
-// A batch on its way through the tree. Holds the structure lock and its leaves' locks, and lets go
-// of them whatever happens.
-class BatchWriter {
- public:
-  BatchWriter(ThreadContext& context, MapCore& map, std::span<const WriteIntent> writes,
-              std::span<const KeyCondition> conditions)
-      : context_(context),
-        map_(map),
-        writes_(writes),
-        conditions_(conditions),
-        change_(context, map),
-        erases_(std::all_of(writes.begin(), writes.end(),
-                            [](const WriteIntent& one) { return one.op == Op::erase; })) {}
-  ~BatchWriter() { unlock_all(); }
-  BatchWriter(const BatchWriter&) = delete;
-  BatchWriter& operator=(const BatchWriter&) = delete;
-
-  BatchOutcome run() {
-    BatchOutcome outcome;
-    auto redo = WriteRedo::of_writes(map_, writes_);
-    if (!redo) {
-      outcome.status = WriteStatus::refused;
-      outcome.refusal = redo.error().code;
-      return outcome;
-    }
-    redo_ = std::move(*redo);
-    map_.clock.admit();
-    structure_ = std::unique_lock(map_.structure);
-    find_shares();
-    const std::uint32_t nodes = nodes_needed();
-    if (!reserve(change_, context_, map_, nodes, erases_ ? 0 : nodes, erases_)) {
-      change_.give_back();
-      outcome.status = WriteStatus::out_of_memory;
-      return outcome;
-    }
-    if (planted(Bug::conditions_before_lock) && !check(outcome)) return outcome;
-    reached(Moment::before_lock);
-    lock_all();
-    for (const std::byte* leaf : locked_) {
-      outcome.wait_for = std::max(outcome.wait_for, newest_version({leaf, map_.geometry}));
-    }
-    if (!planted(Bug::conditions_before_lock) && !check(outcome)) return outcome;
-    prepare();
-    publish(outcome);
-    return outcome;
-  }
-
- private:
-  void find_shares() {
-    for (std::size_t i = 0; i < writes_.size(); ++i) {
-      const std::uint32_t bytes = log_bytes(writes_[i]);
-      if (!shares_.empty() &&
-          NodeView(shares_.back().leaf, map_.geometry).covers(*writes_[i].key)) {
-        ++shares_.back().count;
-        shares_.back().bytes += bytes;
-        continue;
-      }
-      LeafShare share;
-      share.leaf = find_leaf(map_, *writes_[i].key, share.path);
-      share.first = i;
-      share.count = 1;
-      share.bytes = bytes;
-      shares_.push_back(std::move(share));
-    }
-  }
-
-  // Of erases alone each leaf is rebuilt as one, if at all: what a leaf's sorted block and log hold
-  // fits a sorted block, where an item takes less than in a log.
-  [[nodiscard]] std::uint32_t nodes_needed() const {
-    if (erases_) return static_cast<std::uint32_t>(shares_.size());
-    std::uint64_t leaves = 0;
-    for (const LeafShare& share : shares_) {
-      leaves += 3 + share.bytes / (map_.geometry.node_bytes / 4);
-    }
-    return static_cast<std::uint32_t>(2 * leaves + 4 * (height(map_) + 2));
-  }
-
-  // In ascending order; whoever locks several leaves holds the structure lock.
-  void lock_all() {
-    locked_.reserve(shares_.size() + conditions_.size());
-    for (LeafShare& share : shares_) {
-      share.leaf = lock_current(map_, NodeView(share.leaf, map_.geometry).lid());
-      locked_.push_back(share.leaf);
-    }
-    Path path;
-    for (const KeyCondition& condition : conditions_) {
-      std::byte* leaf = find_leaf(map_, *condition.key, path);
-      if (std::find(locked_.begin(), locked_.end(), leaf) != locked_.end()) continue;
-      locked_.push_back(lock_current(map_, NodeView(leaf, map_.geometry).lid()));
-    }
-  }
-
-  void unlock_all() noexcept {
-    for (std::byte* leaf : locked_) unlock(leaf);
-    locked_.clear();
-  }
-
-  bool check(BatchOutcome& outcome) const {
-    Path path;
-    for (std::size_t i = 0; i < conditions_.size(); ++i) {
-      const KeyCondition& one = conditions_[i];
-      const NodeView leaf(find_leaf(map_, *one.key, path), map_.geometry);
-      if (holds(map_, newest_state(map_, leaf, *one.key), one.condition)) continue;
-      outcome.status = WriteStatus::condition_failed;
-      outcome.failed_condition = static_cast<std::uint32_t>(i);
-      return false;
-    }
-    return true;
-  }
-
-  // All that may fail. The logs are not touched: what lies there unpublished must be blank.
-  void prepare() {
-    entries_.reserve(writes_.size());
-    appended_.reserve(shares_.size());
-    rebuilt_.reserve(shares_.size());
-    thin_.reserve(shares_.size());
-    look();
-    std::vector<Splice> splices;
-    for (LeafShare& share : shares_) {
-      share.fits_log = log_has_room({share.leaf, map_.geometry},
-                                    static_cast<std::uint32_t>(share.count), share.bytes);
-      if (!share.fits_log) rebuild(share, splices);
-    }
-    change_.splice(std::move(splices));
-    change_.prepare_commit(static_cast<std::size_t>(std::ranges::count_if(
-        replaced_, [](const NewestState& state) { return state.existed && state.out_of_line; })));
-  }
-
-  // At what each write replaces.
-  void look() {
-    replaced_.reserve(writes_.size());
-    for (const LeafShare& share : shares_) {
-      for (const WriteIntent& intent : writes_.subspan(share.first, share.count)) {
-        const NewestState state = newest_state(map_, {share.leaf, map_.geometry}, *intent.key);
-        existed_ = existed_ || state.existed;
-        if (state.existed != (intent.op != Op::erase)) items_ += state.existed ? -1 : 1;
-        replaced_.push_back(state);
-      }
-    }
-  }
-
-  void append(const LeafShare& share) noexcept {
-    std::byte* const leaf = share.leaf;
-    const NodeView node(leaf, map_.geometry);
-    const wire::LockWord lock = node.lock_word();
-    Appended appended{leaf, lock.entries(), lock.units()};
-    bool erased = false;
-    for (std::size_t i = share.first; i < share.first + share.count; ++i) {
-      const WriteIntent& intent = writes_[i];
-      const NewestState& state = replaced_[i];
-      if (intent.op == Op::erase && !state.existed) continue;
-      erased = erased || intent.op == Op::erase;
-      entries_.push_back(
-          append_entry(leaf, map_.geometry, intent, state, appended.entries, appended.units));
-      ++appended.entries;
-      appended.units += log_bytes(intent) / wire::kLogUnitBytes;
-    }
-    appended_.push_back(appended);
-    // As empties_leaf() has it: for no further write may come.
-    if (erased && node.lid() != map_.root && node.items() <= appended.entries) {
-      thin_.push_back(writes_[share.first].key);
-    }
-  }
-
-  void rebuild(const LeafShare& share, std::vector<Splice>& splices) {
-    const NodeView node(share.leaf, map_.geometry);
-    std::vector<Record> records;
-    gather_newest(node, records);
-    const auto writes = writes_.subspan(share.first, share.count);
-    for (const WriteIntent& intent : writes) apply_to_records(records, intent);
-    const std::uint64_t bytes = placed_bytes(records, map_.geometry);
-    const std::string_view low = node.low_fence();
-    const std::string_view high = node.high_fence();
-    const std::uint64_t limit =
-        erases_ ? leaf_room(map_.geometry, low, high) : merge_limit(map_.geometry, low, high);
-    std::vector<std::size_t> cuts{0};
-    if (bytes > limit) {
-      ESPALIER_ASSERT(!erases_);
-      cuts = cut_to_fit(records, map_.geometry, bytes * 10 / (limit * 7) + 1, low, high);
-    }
-    if (bytes < merge_threshold(map_.geometry) && node.lid() != map_.root) {
-      thin_.push_back(writes.front().key);
-    }
-    rebuilt_.push_back(share.leaf);
-    std::vector<Child> children = change_.replace_leaves({&share.leaf, 1}, records, cuts);
-    if (children.empty()) return;
-    const std::uint32_t first = share.path.empty() ? 0 : share.path.back().index;
-    splices.push_back({share.path, first, 1, std::move(children)});
-  }
-
-  void publish(BatchOutcome& outcome) noexcept {
-    for (const LeafShare& share : shares_) {
-      if (share.fits_log) append(share);
-    }
-    change_.give_back();
-    publish_entries(outcome);
-  }
-
-  void publish_entries(BatchOutcome& outcome) noexcept {
-    const std::uint64_t version = map_.clock.take();
-    redo_.hand_over(version, RedoMoment::locked);
-    if (planted(Bug::batch_in_two_versions) && entries_.size() > 1) {
-      publish_entry(entries_.front(), version);
-      entries_.erase(entries_.begin());
-      map_.clock.done(version, redo_.sequence());
-      reached(Moment::half_published);
-      return publish_entries(outcome);
-    }
-    for (std::byte* entry : entries_) {
-      publish_entry(entry, version);
-      reached(Moment::half_published);
-    }
-    change_.commit(version);  // unlocks the leaves that it replaced
-    for (const Appended& one : appended_) unlock(one.leaf, one.entries, one.units);
-    for (std::byte* leaf : locked_) {
-      const bool written = std::find(rebuilt_.begin(), rebuilt_.end(), leaf) != rebuilt_.end() ||
-                           std::any_of(appended_.begin(), appended_.end(),
-                                       [&](const Appended& one) { return one.leaf == leaf; });
-      if (!written) unlock(leaf);
-    }
-    locked_.clear();
-    redo_.hand_over(version, RedoMoment::unlocked);
-    map_.clock.done(version, redo_.sequence());
-    redo_.hand_over(version, RedoMoment::released);
-    change_.retire(version);
-    for (const NewestState& state : replaced_) retire_value(context_, map_, state, version);
-    map_.items.add(context_.index, items_);
-    outcome.status = WriteStatus::done;
-    outcome.version = outcome.wait_for = version;
-    outcome.existed = existed_;
-    outcome.thin = std::move(thin_);
-  }
-
-  struct Appended {
-    std::byte* leaf;
-    std::uint32_t entries;
-    std::uint32_t units;
-  };
-
-  ThreadContext& context_;
-  MapCore& map_;
-  std::span<const WriteIntent> writes_;
-  std::span<const KeyCondition> conditions_;
-  WriteRedo redo_;
-  std::unique_lock<std::mutex> structure_;  // goes last
-  Change change_;
-  const bool erases_;  // and nothing else: works in a full store
-  std::vector<LeafShare> shares_;
-  std::vector<std::byte*> locked_;
-  std::vector<std::byte*> rebuilt_;
-  std::vector<Appended> appended_;
-  std::vector<std::byte*> entries_;  // written, not published
-  std::vector<NewestState> replaced_;
-  std::vector<const SearchKey*> thin_;
-  std::int64_t items_ = 0;
-  bool existed_ = false;
-};
-
-}  // namespace
-
 BatchOutcome write_batch(ThreadContext& context, MapCore& map, std::span<const WriteIntent> writes,
                          std::span<const KeyCondition> conditions) noexcept {
   try {
@@ -563,9 +271,9 @@ bool merge_leaf(ThreadContext& context, MapCore& map, const SearchKey& key) {
   map.clock.admit();
   std::unique_lock structure(map.structure);
   Change change(context, map);
-  const std::uint32_t nodes = 8 + 3 * height(map);
+  const std::uint32_t nodes = 8 + 3 * tree_height(map);
   // Not of what is put by for erases: this can wait.
-  if (!reserve(change, context, map, nodes, nodes, false)) return false;
+  if (!reserve_change(change, context, map, nodes, nodes, false)) return false;
   Path path;
   Rearrangement plan;
   std::byte* leaf = lock_current(map, NodeView(find_leaf(map, key, path), map.geometry).lid());

@@ -18,22 +18,31 @@ std::string_view value_of(const MapCore& map, const WriteIntent& intent) {
 
 }  // namespace
 
-Result<WriteRedo> WriteRedo::of_writes(const MapCore& map,
-                                       std::span<const WriteIntent> writes) noexcept {
-  if (map.redo() == nullptr) return WriteRedo();
+std::size_t WriteRedo::bytes_of(const MapCore& map, std::span<const WriteIntent> writes) noexcept {
   std::size_t bytes = sizeof(WrittenRecord);
   for (const WriteIntent& intent : writes) {
     bytes += sizeof(WriteFields) + intent.key->bytes() + value_of(map, intent).size();
   }
-  auto room = catalog::RedoRoom::reserve(map.redo(), bytes);
-  if (!room) return std::unexpected(room.error());
-  catalog::RedoWriter writer(room->bytes());
-  writer.part(written_record(RedoType::written, map.id, bytes, writes.size()));
+  return bytes;
+}
+
+void WriteRedo::write(const MapCore& map, std::span<const WriteIntent> writes,
+                      std::span<std::byte> to) noexcept {
+  catalog::RedoWriter writer(to);
+  writer.part(written_record(RedoType::written, map.id, to.size(), writes.size()));
   for (const WriteIntent& intent : writes) {
     const WriteOp op = intent.op == Op::erase ? WriteOp::erase : WriteOp::put;
     write_fields(writer, op, intent.key->view(), value_of(map, intent));
   }
   ESPALIER_ASSERT(writer.full());
+}
+
+Result<WriteRedo> WriteRedo::of_writes(const MapCore& map,
+                                       std::span<const WriteIntent> writes) noexcept {
+  if (map.redo() == nullptr) return WriteRedo();
+  auto room = catalog::RedoRoom::reserve(map.redo(), bytes_of(map, writes));
+  if (!room) return std::unexpected(room.error());
+  write(map, writes, room->bytes());
   return WriteRedo(std::move(*room));
 }
 

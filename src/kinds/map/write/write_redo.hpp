@@ -43,6 +43,12 @@ class WriteRedo {
   /// are read, so they are not published yet. Errors: those of the map's sink.
   [[nodiscard]] static Result<WriteRedo> of_writes(const MapCore& map,
                                                    std::span<const WriteIntent> writes) noexcept;
+  /// Bytes of the record of these writes.
+  [[nodiscard]] static std::size_t bytes_of(const MapCore& map,
+                                            std::span<const WriteIntent> writes) noexcept;
+  /// Writes it, but for the version, into so many. Values as above.
+  static void write(const MapCore& map, std::span<const WriteIntent> writes,
+                    std::span<std::byte> to) noexcept;
   /// Of a change of structure that writes nothing. Errors: likewise.
   [[nodiscard]] static Result<WriteRedo> of_structure(const MapCore& map) noexcept;
 

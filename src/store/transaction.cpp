@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/transaction.hpp"
+
+#include <algorithm>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/clock.hpp"
+#include "catalog/redo_sink.hpp"
+#include "catalog/transaction_record.hpp"
+#include "memory/version_clock.hpp"
+#include "store/planted_store_bugs.hpp"
+#include "store/starved_write.hpp"
+#include "store/store_core.hpp"
+
+namespace espalier::store {
+namespace {
+
+using catalog::StepKind;
+using catalog::TransactionPart;
+
+// Rounds in which others took what a partition had in stock; each fetches more.
+constexpr int kRoundsMax = 1000;
+
+/// One attempt: with the memory that there is.
+class Attempt {
+ public:
+  Attempt(memory::VersionClock& clock, std::span<ObjectSteps> objects)
+      : clock_(clock), objects_(objects) {}
+  ~Attempt() { unlock_all(); }
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+
+  Result<Transacted> run() {
+    if (auto begun = begin(); !begun) return std::unexpected(begun.error());
+    if (auto recorded = reserve_record(); !recorded) return std::unexpected(recorded.error());
+    clock_.admit();
+    for (int round = 0; round < kRoundsMax; ++round) {
+      if (planted(Bug::checked_unlocked) && !check_unlocked()) return failed_;
+      if (auto locked = lock_all(); !locked) return std::unexpected(locked.error());
+      if (!planted(Bug::checked_unlocked) && !check()) return failed_;
+      if (auto found = read_all(); !found) return std::unexpected(found.error());
+      if (!writes_) {
+        done_.wait_for = clock_.taken();
+        return std::move(done_);
+      }
+      const auto prepared = prepare_all();
+      if (!prepared) return std::unexpected(prepared.error());
+      if (*prepared) {
+        commit();
+        return std::move(done_);
+      }
+      unlock_all();
+    }
+    return fail(Code::busy);
+  }
+
+ private:
+  Result<void> begin() {
+    for (const ObjectSteps& object : objects_) {
+      auto part = object.object->transaction_part(object.steps, places_);
+      if (!part) return std::unexpected(part.error());
+      writes_ = writes_ || std::ranges::any_of(object.steps, [](const auto& step) {
+                  return step.kind == StepKind::put || step.kind == StepKind::erase;
+                });
+      parts_.push_back({std::move(*part), &object});
+    }
+    const auto place = [](const Part& part) {
+      return std::pair(part.part->rank(), part.object->id);
+    };
+    std::ranges::sort(parts_, {}, place);
+    return {};
+  }
+
+  // Before any lock: what is written is known by now, but for the version.
+  Result<void> reserve_record() {
+    if (!writes_) return {};
+    std::size_t bytes = 0;
+    for (const Part& part : parts_) bytes += part.part->record_bytes();
+    auto room = catalog::reserve_transaction(parts_.front().object->object->redo(), bytes);
+    if (!room) return std::unexpected(room.error());
+    room_ = *std::move(room);
+    if (!room_) return {};
+    std::span<std::byte> to = catalog::records_in(room_.bytes());
+    for (const Part& part : parts_) {
+      const std::size_t own = part.part->record_bytes();
+      part.part->write_record(to.first(own));
+      to = to.subspan(own);
+    }
+    return {};
+  }
+
+  Result<void> lock_all() {
+    for (const auto step :
+         {&TransactionPart::fetch, &TransactionPart::enter, &TransactionPart::lock}) {
+      for (const Part& part : parts_) {
+        if (auto done = (*part.part.*step)(); !done) return done;
+      }
+    }
+    return {};
+  }
+
+  void unlock_all() noexcept {
+    for (const Part& part : parts_) part.part->unlock();
+  }
+
+  bool check() {
+    for (const Part& part : parts_) {
+      for (std::size_t i = 0; i < part.object->steps.size(); ++i) {
+        const std::uint32_t number = part.object->numbers[i];
+        const bool later = failed_.failed_step && *failed_.failed_step < number;
+        if (part.object->steps[i].kind != StepKind::check || later) continue;
+        if (!part.part->holds(i)) failed_.failed_step = number;
+      }
+    }
+    failed_.wait_for = clock_.taken();
+    return !failed_.failed_step;
+  }
+
+  // As a fault alone.
+  bool check_unlocked() {
+    if (!lock_all()) return true;
+    const bool good = check();
+    unlock_all();
+    reached(Moment::checked);
+    return good;
+  }
+
+  Result<void> read_all() {
+    std::vector<std::pair<std::uint32_t, catalog::StepFound>> found;
+    std::size_t bytes = 0;
+    for (const Part& part : parts_) {
+      for (std::size_t i = 0; i < part.object->steps.size(); ++i) {
+        if (part.object->steps[i].kind != StepKind::get) continue;
+        bytes += part.part->found_bytes(i);
+        if (bytes > kTransactionBytesMax) return fail(Code::value_too_long, kTransactionBytesMax);
+        found.emplace_back(part.object->numbers[i], catalog::StepFound());
+        part.part->read(i, found.back().second);
+      }
+    }
+    std::ranges::sort(found, {}, [](const auto& one) { return one.first; });
+    done_.found.clear();
+    for (auto& one : found) done_.found.push_back(std::move(one.second));
+    return {};
+  }
+
+  Result<bool> prepare_all() {
+    for (const Part& part : parts_) {
+      auto prepared = part.part->prepare();
+      if (!prepared || !*prepared) return prepared;
+    }
+    return true;
+  }
+
+  // From here on nothing fails or waits.
+  void commit() noexcept {
+    for (const Part& part : parts_) part.part->fill();
+    const std::uint64_t version = clock_.take();
+    stamp(version);
+    const std::uint64_t sequence = room_.hand_over();
+    if (planted(Bug::one_object_first)) return commit_apart(version, sequence);
+    for (const Part& part : parts_) part.part->publish(version);
+    clock_.done(version, sequence);
+    finish(version);
+  }
+
+  void stamp(std::uint64_t version) noexcept {
+    if (!room_) return;
+    std::span<std::byte> records = catalog::records_in(room_.bytes());
+    for (const Part& part : parts_) {
+      const std::size_t own = part.part->record_bytes();
+      part.part->stamp_record(records.first(own), version);
+      records = records.subspan(own);
+    }
+  }
+
+  void finish(std::uint64_t version) noexcept {
+    for (const Part& part : parts_) part.part->finish(version);
+    for (const Part& part : parts_) part.part->tidy();
+    done_.version = done_.wait_for = version;
+  }
+
+  // As a fault alone.
+  void commit_apart(std::uint64_t version, std::uint64_t sequence) noexcept {
+    for (const Part& part : parts_) {
+      if (&part != &parts_.front()) version = clock_.take();
+      part.part->publish(version);
+      clock_.done(version, sequence);
+      reached(Moment::half_published);
+    }
+    finish(version);
+  }
+
+  struct Part {
+    std::unique_ptr<TransactionPart> part;
+    const ObjectSteps* object;
+  };
+
+  memory::VersionClock& clock_;
+  const std::span<ObjectSteps> objects_;
+  catalog::TransactionPlaces places_;
+  std::vector<Part> parts_;
+  catalog::RedoRoom room_;
+  bool writes_ = false;
+  Transacted done_;
+  Transacted failed_;
+};
+
+Result<Transacted> attempt(memory::VersionClock& clock, std::span<ObjectSteps> objects) noexcept {
+  try {
+    return Attempt(clock, objects).run();
+  } catch (const std::bad_alloc&) {
+    return fail(Code::out_of_memory);
+  }
+}
+
+}  // namespace
+
+Result<memory::VersionClock*> clock_of(std::span<const ObjectSteps> objects) {
+  memory::VersionClock* shared = nullptr;
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    memory::VersionClock* const own = objects[i].object->transaction_clock();
+    if (own == nullptr || (shared != nullptr && own != shared)) {
+      return fail(Code::unsupported, static_cast<std::uint32_t>(i));
+    }
+    shared = own;
+  }
+  return shared;
+}
+
+Result<Transacted> transact(tree::StoreCore& store, std::span<ObjectSteps> objects,
+                            bool waits) noexcept {
+  const auto clock = clock_of(objects);
+  if (!clock) return std::unexpected(clock.error());
+  if (*clock == nullptr) return fail(Code::invalid_argument);
+  auto done = attempt(**clock, objects);
+  tree::StarvedWrite starved{false, 0, base::monotonic_ns(), false};
+  while (waits && !done && done.error().code == Code::out_of_memory) {
+    if (!tree::may_try_again(store, starved)) break;
+    ++starved.attempts;
+    if (starved.attempts > tree::kAttemptsAtOnce) {
+      const std::uint64_t until_ns = base::monotonic_ns() + tree::kStarvedPaceNs;
+      while (base::monotonic_ns() < until_ns) std::this_thread::yield();
+    }
+    tree::make_room(store, starved);
+    done = attempt(**clock, objects);
+  }
+  return done;
+}
+
+bool wait_for_release(memory::VersionClock& clock, std::uint64_t version) {
+  while (clock.released_now() < version) {
+    if (clock.failed()) return clock.released_now() >= version;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+}  // namespace espalier::store

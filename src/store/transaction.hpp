@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transactions: reads, conditions and writes of several objects of a store at one moment, all of
+// them or none (docs/design/transactions.md).
+//
+//   lock all keys, in one order for all | look at conditions, read | one version | publish | done
+//
+// Its objects share a clock, so one version is released for all of them at once: a plain reader who
+// sees one of its writes sees all. From the first lock to the version it waits for no reader, no
+// disk and no memory; who wants a key of it meanwhile, a plain write too, waits for that lock.
+//
+// Thread: any. It exposes epochs of its own, so an engine may run it while its walks expose theirs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "catalog/object.hpp"
+#include "catalog/transaction_part.hpp"
+#include "espalier/error.hpp"
+
+namespace espalier::tree {
+struct StoreCore;
+}
+
+namespace espalier::store {
+
+/// Keys that a transaction may name.
+inline constexpr std::size_t kTransactionKeysMax = 64;
+/// Steps that it may have: of each key a read, a condition and a write, and some to spare.
+inline constexpr std::size_t kTransactionStepsMax = 4 * kTransactionKeysMax;
+/// Bytes of keys and values that it may name, and of values that it may read.
+inline constexpr std::size_t kTransactionBytesMax = std::size_t{1} << 20;
+
+/// An object and its steps, and which of the transaction's steps each of them is.
+struct ObjectSteps {
+  std::shared_ptr<catalog::Object> object;
+  std::uint32_t id = 0;
+  std::vector<catalog::TransactionStep> steps{};
+  std::vector<std::uint32_t> numbers{};
+};
+
+/// What a transaction has come to, to be told once `wait_for` is released (rule 6).
+struct Transacted {
+  std::uint64_t version = 0;  // of its writes; 0: it has none, or a condition failed
+  std::uint64_t wait_for = 0;
+  /// The step whose condition failed, of several the first; then nothing was read or written.
+  std::optional<std::uint32_t> failed_step{};
+  std::vector<catalog::StepFound> found{};  // of its gets, in the order of steps
+};
+
+/// The clock of all these objects. Errors: unsupported (detail: the number, among the objects, of
+/// one that is of another clock or of none).
+[[nodiscard]] Result<memory::VersionClock*> clock_of(std::span<const ObjectSteps> objects);
+
+/// Runs one. It finds memory in a full store as other writes do (store/starved_write.hpp), if it
+/// `waits`; else it is refused at once.
+/// Cost: of each key what its write costs; the structure locks of ordered maps.
+/// Errors: clock_of()'s, key_too_long, value_too_long (of what it reads, too), wrong_shard,
+/// exhausted (see HashMap), out_of_memory, too_many_participants, those of the sink. None of them
+/// has changed anything.
+/// Requires: the limits above; the objects are of this store. Objects are in no order, each once.
+Result<Transacted> transact(tree::StoreCore& store, std::span<ObjectSteps> objects,
+                            bool waits = true) noexcept;
+
+/// Waits until what was done may be told. False: it never may.
+[[nodiscard]] bool wait_for_release(memory::VersionClock& clock, std::uint64_t version);
+
+}  // namespace espalier::store
