@@ -101,9 +101,20 @@ LogResult<void> LogWriter::write_some(QueuedRecord*& record) {
   auto written = write_blocks(builder_.finish());
   if (!written && !planted(Bug::acknowledged_after_failure)) return written;
   written_ = last;
+  if (keeper_ != nullptr) let_go(record, end);
   acknowledgements_.reach(last);
-  while (record != end) room_.release(std::exchange(record, record->next));
+  if (keeper_ == nullptr) let_go(record, end);
+  record = end;
   return {};
+}
+
+/// Records that were written, up to this one.
+void LogWriter::let_go(QueuedRecord* record, const QueuedRecord* end) {
+  while (record != end) {
+    QueuedRecord* const written = std::exchange(record, record->next);
+    keeper_ != nullptr ? keeper_->keep(*written) : room_.release(written);
+  }
+  if (keeper_ != nullptr) keeper_->kept();
 }
 
 LogResult<void> LogWriter::write_blocks(std::span<const std::byte> blocks) {
