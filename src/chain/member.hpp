@@ -124,12 +124,12 @@ class Member {
   std::uint64_t told_ = 0;               // the previous one, of acknowledged_
   bool telling_ = false;                 // it has not answered yet
   // Of the way to the next member:
-  bool knows_next_ = false;        // up to where it holds records
-  std::uint64_t send_next_ = 0;    // the sequence
-  std::uint32_t on_way_ = 0;       // appends without an answer
-  std::uint64_t send_at_ns_ = 0;   // after a pause, for it took nothing
-  bool is_ahead_ = false;          // the next member holds what this one does not
-  std::uint64_t base_ = 0;         // of a head: what it held when it became the head
+  bool knows_next_ = false;       // up to where it holds records
+  std::uint64_t send_next_ = 0;   // the sequence
+  std::uint32_t on_way_ = 0;      // appends without an answer
+  std::uint64_t send_at_ns_ = 0;  // after a pause, for it took nothing
+  bool is_ahead_ = false;         // the next member holds what this one does not
+  std::uint64_t base_ = 0;        // of a head: what it held when it became the head
   std::uint64_t fence_until_ns_ = 0;
   std::uint64_t ticked_ns_;
   bool proposed_ = false;

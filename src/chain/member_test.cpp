@@ -23,8 +23,7 @@ View view_of(std::uint64_t epoch, const std::vector<std::uint32_t>& numbers) {
 /// The beat of another member, or its answer.
 Message beat_of(std::uint32_t from, std::uint32_t to, std::uint64_t epoch, MessageKind kind,
                 std::uint64_t number) {
-  return {
-      .kind = kind, .from = from, .to = to, .chain = 5, .epoch = epoch, .number = number};
+  return {.kind = kind, .from = from, .to = to, .chain = 5, .epoch = epoch, .number = number};
 }
 
 void hear_answer(Member& member, Message answer, std::uint64_t now_ns) {
@@ -134,8 +133,7 @@ TEST(ChainMember, ANewHeadWaitsForTheFenceAndForTheTail) {
   next.persisted(2);
   // The head's last beat that was answered.
   std::uint64_t now_ns = 2 * kSecondNs;
-  EXPECT_TRUE(
-      next.receive(beat_of(1, 2, 1, MessageKind::beat, now_ns), true, now_ns).answer);
+  EXPECT_TRUE(next.receive(beat_of(1, 2, 1, MessageKind::beat, now_ns), true, now_ns).answer);
   next.adopt(view_of(2, {2, 3}), now_ns + 1000);
   EXPECT_EQ(next.waits_for(now_ns + 1000), "the head before may still serve");
   // It is not answered any more so that it counts.

@@ -11,9 +11,9 @@ namespace espalier::chain {
 
 enum class MessageKind : std::uint32_t {
   invalid = 0,
-  beat = 1,           ///< is the other one there, and in this epoch?
+  beat = 1,  ///< is the other one there, and in this epoch?
   beat_answer = 2,
-  append = 3,         ///< records, from a member to the next one
+  append = 3,  ///< records, from a member to the next one
   append_answer = 4,
 };
 

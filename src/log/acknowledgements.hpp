@@ -59,8 +59,8 @@ class Acknowledgements {
   std::condition_variable changed_;
   base::DurableMark mark_;
   std::optional<LogError> error_;
-  std::uint64_t reached_;                                 // on this disk
-  std::uint64_t replicated_ = base::DurableMark::kAll;    // elsewhere
+  std::uint64_t reached_;                               // on this disk
+  std::uint64_t replicated_ = base::DurableMark::kAll;  // elsewhere
   std::multimap<std::uint64_t, Callback> waiting_;
   bool calling_ = false;  // a thread does that, and goes on until nothing is left
 };

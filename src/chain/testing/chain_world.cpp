@@ -30,8 +30,8 @@ struct Machine {
   std::unique_ptr<Member> member;  // null: it is down
   std::uint64_t life = 0;          // events of an earlier one do nothing
   Ids log;
-  std::size_t durable = 0;      // of the log
-  std::size_t base = 0;         // seen from the beginning by whoever reads here as the head
+  std::size_t durable = 0;  // of the log
+  std::size_t base = 0;     // seen from the beginning by whoever reads here as the head
   bool was_head = false;
   std::uint64_t paused_until = 0;
   struct Unanswered {
@@ -87,9 +87,7 @@ class World {
     });
   }
   [[nodiscard]] bool heals() const { return now_ >= terms_.fences * kFenceNs; }
-  [[nodiscard]] bool chance(double probability) {
-    return !heals() && random_.chance(probability);
-  }
+  [[nodiscard]] bool chance(double probability) { return !heals() && random_.chance(probability); }
   void wrong(std::string what) {
     if (result_.wrong.empty()) result_.wrong = std::move(what);
   }
@@ -101,8 +99,8 @@ class World {
     machine.log.resize(machine.durable);
     machine.was_head = false;
     machine.unanswered.clear();
-    machine.member = std::make_unique<Member>(
-        Member::Start{kChain, machine.number, machine.log.size(), now_});
+    machine.member =
+        std::make_unique<Member>(Member::Start{kChain, machine.number, machine.log.size(), now_});
   }
   /// Of what was not flushed some may be on the disk all the same.
   void crash(Machine& machine) {
@@ -182,14 +180,13 @@ class World {
     const std::uint64_t request = ++requests_;
     open_.insert(request);
     Machine& to = machines_[message.to - 1];
-    deliver(message, [this, &to, message, records, request] {
-      arrive(to, message, records, request);
-    });
-    at(random_.between(kFenceNs / 2, 4 * kFenceNs), [this, &from, message, request,
-                                                      life = from.life] {
-      if (open_.erase(request) == 0 || from.life != life) return;
-      on(from, 0, [this, &from, message] { from.member->lost(message, now_); });
-    });
+    deliver(message,
+            [this, &to, message, records, request] { arrive(to, message, records, request); });
+    at(random_.between(kFenceNs / 2, 4 * kFenceNs),
+       [this, &from, message, request, life = from.life] {
+         if (open_.erase(request) == 0 || from.life != life) return;
+         on(from, 0, [this, &from, message] { from.member->lost(message, now_); });
+       });
   }
   /// Whoever is down, or comes again, gets nothing of what was sent to an earlier life.
   void deliver(const Message& message, const std::function<void()>& what) {
@@ -201,8 +198,7 @@ class World {
     if (chance(terms_.late)) return random_.below(3 * kFenceNs);
     return random_.below(kFenceNs / 50);
   }
-  void arrive(Machine& machine, const Message& message, const Ids& records,
-              std::uint64_t request) {
+  void arrive(Machine& machine, const Message& message, const Ids& records, std::uint64_t request) {
     const auto received = machine.member->receive(message, !chance(0.05), now_);
     if (received.take_first != 0) {
       const std::size_t from = received.take_first - message.first;
@@ -227,9 +223,8 @@ class World {
     return random_.below(chance(0.1) ? 2 * kFenceNs : kFenceNs / 20);
   }
   void read_view(Machine& machine) {
-    at(membership_delay(), [this, &machine, life = machine.life] {
-      tell(machine, life, view_, false);
-    });
+    at(membership_delay(),
+       [this, &machine, life = machine.life] { tell(machine, life, view_, false); });
   }
   void propose(Machine& machine, const View& proposal) {
     at(membership_delay(), [this, &machine, life = machine.life, proposal] {
