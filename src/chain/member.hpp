@@ -75,8 +75,10 @@ class Member {
   // --- what is so --------------------------------------------------------------------------------
 
   [[nodiscard]] const View& view() const { return view_; }
+  [[nodiscard]] std::uint32_t self() const { return self_; }
   [[nodiscard]] std::uint64_t epoch() const { return view_.epoch; }
   [[nodiscard]] bool is_head() const { return place_ == 0 && !is_out(); }
+  [[nodiscard]] bool is_tail() const { return next_ == 0 && !is_out(); }
   /// It was in no view that it knows, or is left out: what it holds may be cut.
   [[nodiscard]] bool is_out() const { return !place_.has_value(); }
   [[nodiscard]] std::uint64_t held() const { return held_; }

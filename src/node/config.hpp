@@ -89,6 +89,12 @@ struct Config {
     std::uint64_t checkpoint_log_bytes = std::uint64_t{1} << 30;
     friend bool operator==(const Data&, const Data&) = default;
   };
+  /// No setting: which member of a chain it is (docs/chains.md), and where that is kept.
+  struct Chain {
+    std::string name;     ///< empty: it is in no chain
+    std::string members;  ///< the path of a file
+    friend bool operator==(const Chain&, const Chain&) = default;
+  };
   struct Metrics {
     std::uint16_t port = 0;  ///< 0: off
     friend bool operator==(const Metrics&, const Metrics&) = default;
@@ -102,6 +108,7 @@ struct Config {
   Memory memory;
   Clients clients;
   Data data;
+  Chain chain;
   Metrics metrics;
   Log log;
   std::vector<MapConfig> maps = {MapConfig{}};  ///< of a host at least one; no name twice

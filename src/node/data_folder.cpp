@@ -112,8 +112,12 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
   const std::uint64_t began_ns = base::monotonic_ns();
   offload::RedoTarget target(services, terms.own_kinds);
   Error wrong{};
-  const auto apply = [&](std::uint64_t, std::span<const std::byte> record) -> Result<void> {
+  const auto apply = [&](std::uint64_t sequence,
+                         std::span<const std::byte> record) -> Result<void> {
     ++applied_;
+    if (terms.show) {
+      if (auto shown = terms.show(sequence, record); !shown) return shown;
+    }
     auto applied = target.apply({reinterpret_cast<const char*>(record.data()), record.size()});
     if (!applied) wrong = applied.error();
     return applied;
@@ -127,8 +131,12 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
   }
   if (terms.failed) report_failure(log_->writer(), terms.failed);
   applied_ns_ = base::monotonic_ns() - began_ns;
-  services.catalog().record_to(&log_->writer());
+  if (!terms.show) record(services);
   return {};
+}
+
+void DataFolder::record(offload::Services& services) {
+  services.catalog().record_to(&log_->writer());
 }
 
 DataFolder::~DataFolder() = default;
