@@ -36,11 +36,15 @@ TEST(ChainView, EachCutOfItsTextAndEachOtherByteIsReadOrRefused) {
   const std::string text = print(small_view());
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto cut = parse_view(text.substr(0, i));
-    if (cut) EXPECT_EQ(mistake_in(*cut), std::nullopt);
+    if (cut) {
+      EXPECT_EQ(mistake_in(*cut), std::nullopt);
+    }
     std::string other = text;
     other[i] = static_cast<char>(other[i] ^ 0x40);
     const auto changed = parse_view(other);
-    if (changed) EXPECT_EQ(mistake_in(*changed), std::nullopt);
+    if (changed) {
+      EXPECT_EQ(mistake_in(*changed), std::nullopt);
+    }
   }
 }
 

@@ -34,6 +34,7 @@ struct Machine {
   std::size_t base = 0;     // seen from the beginning by whoever reads here as the head
   bool was_head = false;
   std::uint64_t paused_until = 0;
+  std::uint64_t full_until = 0;  // it has no room for records
   struct Unanswered {
     std::uint64_t sequence;
     std::uint64_t id;
@@ -116,6 +117,7 @@ class World {
   void trouble(Machine& machine) {
     if (chance(terms_.crash)) return crash(machine);
     if (chance(terms_.pause)) machine.paused_until = now_ + random_.below(3 * kFenceNs);
+    if (chance(terms_.full)) machine.full_until = now_ + random_.below(4 * kFenceNs);
     if (chance(terms_.cut)) {
       const auto from = machine.number;
       const auto to = static_cast<std::uint32_t>(1 + random_.below(terms_.members));
@@ -199,7 +201,8 @@ class World {
     return random_.below(kFenceNs / 50);
   }
   void arrive(Machine& machine, const Message& message, const Ids& records, std::uint64_t request) {
-    const auto received = machine.member->receive(message, !chance(0.05), now_);
+    const auto received =
+        machine.member->receive(message, heals() || now_ >= machine.full_until, now_);
     if (received.take_first != 0) {
       const std::size_t from = received.take_first - message.first;
       machine.log.insert(machine.log.end(), records.begin() + static_cast<std::ptrdiff_t>(from),

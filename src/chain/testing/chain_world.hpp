@@ -23,6 +23,7 @@ struct WorldTerms {
   double crash = 0.004;       ///< of a member, each sixteenth of T
   double pause = 0.004;
   double cut = 0.004;
+  double full = 0.01;
   double lose = 0.02;  ///< of each message
   double late = 0.02;  ///< by up to 3 T
 };
