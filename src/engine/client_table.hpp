@@ -26,6 +26,7 @@
 
 #include "engine/connection.hpp"
 #include "engine/services.hpp"
+#include "engine/serving_gate.hpp"
 #include "rings/doorbells.hpp"
 
 namespace espalier::offload {
@@ -54,7 +55,10 @@ class ClientTable {
 
   /// `doorbells` and `services` outlive it.
   ClientTable(Services& services, rings::Doorbells& doorbells, const ClientTableOptions& options)
-      : services_(services), doorbells_(doorbells), options_(options) {}
+      : services_(services),
+        gate_(services.parts.find<ServingGate>()),
+        doorbells_(doorbells),
+        options_(options) {}
   ClientTable(const ClientTable&) = delete;
   ClientTable& operator=(const ClientTable&) = delete;
 
@@ -78,6 +82,8 @@ class ClientTable {
   void end_closed();
   /// It broke the protocol: nothing more is taken from it, and its owner is told.
   void break_off(Connection& connection);
+  /// What the node's answers are held to; null: nothing.
+  [[nodiscard]] const ServingGate* gate() const { return gate_; }
   /// Called with each connection that broke the protocol, once; its owner is to remove it.
   std::function<void(Connection&)> on_broken;
   /// Called with each connection that has ended, before it is destroyed.
@@ -135,11 +141,13 @@ class ClientTable {
   bool flush(Connection& connection, std::uint32_t ring);
   [[nodiscard]] bool has_backlog(const Connection& connection) const;
   void touch(rings::ResponseRing& ring);
+  [[nodiscard]] bool is_withheld(Connection& connection, wire::ResponseKind kind);
   void end(Connection& connection);
   void end_the_stuck();
   [[nodiscard]] bool is_stuck(Connection& connection) const;
 
   Services& services_;
+  const ServingGate* const gate_;  // null: the node is in no chain
   rings::Doorbells& doorbells_;
   ClientTableOptions options_;
   std::vector<std::unique_ptr<Connection>> connections_;

@@ -351,6 +351,11 @@ bool Scheduler::check(Request& request) {
   const bool may = request.connection->access.may_at_once(request.offload->right);
   if ((!may || request.on_behalf()) && !check_access(request)) [[unlikely]]
     return false;
+  const ServingGate* const gate = clients_.gate();
+  if (gate != nullptr && gate->refused[request.header.offload]) [[unlikely]] {
+    fail(request, {Code::unsupported, 0, request.header.offload}, gate->why_refused);
+    return false;
+  }
   const Limits& limits = request.offload->limits;
   const unsigned known = wire::kRingBits | wire::kHopBits | wire::kOnBehalf |
                          (limits.at_snapshot ? wire::kAtSnapshot : 0u);

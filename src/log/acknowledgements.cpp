@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log/acknowledgements.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace espalier::log {
@@ -28,10 +29,36 @@ LogResult<void> Acknowledgements::wait(std::uint64_t sequence) {
 void Acknowledgements::reach(std::uint64_t sequence) {
   {
     const std::scoped_lock lock(mutex_);
-    if (error_ || sequence <= durable()) return;
+    reached_ = std::max(reached_, sequence);
   }
-  mark_.rise(sequence);
+  rise();
+}
+
+void Acknowledgements::await_replicas() {
+  const std::scoped_lock lock(mutex_);
+  replicated_ = durable();
+}
+
+void Acknowledgements::replicate(std::uint64_t sequence) {
   {
+    const std::scoped_lock lock(mutex_);
+    if (sequence <= replicated_) return;
+    replicated_ = sequence;
+  }
+  rise();
+}
+
+// One thread at a time, so that the mark never falls back.
+void Acknowledgements::rise() {
+  {
+    const std::scoped_lock rising(rising_);
+    std::uint64_t sequence = 0;
+    {
+      const std::scoped_lock lock(mutex_);
+      sequence = std::min(reached_, replicated_);
+      if (error_ || sequence <= durable()) return;
+    }
+    mark_.rise(sequence);
     const std::scoped_lock lock(mutex_);
     changed_.notify_all();
   }

@@ -2,6 +2,9 @@
 // Who waits until a record is durable, and what they hear: in the order of sequences, and one at a
 // time. After an error nothing more is acknowledged.
 //
+// In a chain of nodes a record is durable once it is on this disk and on those of the members behind
+// (docs/design/chains.md).
+//
 // Thread: any.
 #pragma once
 
@@ -22,7 +25,7 @@ class Acknowledgements {
   /// Called with null once the record is durable, else with the error for which it will not be.
   using Callback = std::function<void(const LogError* error)>;
 
-  explicit Acknowledgements(std::uint64_t durable) : mark_(durable) {}
+  explicit Acknowledgements(std::uint64_t durable) : mark_(durable), reached_(durable) {}
 
   /// Up to which sequence all is durable, for objects that release what is; they do so before
   /// anybody is acknowledged.
@@ -38,18 +41,26 @@ class Acknowledgements {
   /// Waits for that. Errors: the log's.
   LogResult<void> wait(std::uint64_t sequence);
 
-  /// All up to here are durable. Does nothing after fail(). Thread: one at a time.
+  /// All up to here are on this disk. Does nothing after fail().
   void reach(std::uint64_t sequence);
+  /// Nothing more counts as durable but what is told by replicate(). Requires: before others write.
+  void await_replicas();
+  /// All up to here are where else they must be.
+  void replicate(std::uint64_t sequence);
   /// Nothing more will be.
   void fail(LogError error);
 
  private:
   void call_back();
+  void rise();
 
+  std::mutex rising_;  // held by who raises the mark; before mutex_
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   base::DurableMark mark_;
   std::optional<LogError> error_;
+  std::uint64_t reached_;                               // on this disk
+  std::uint64_t replicated_ = base::DurableMark::kAll;  // elsewhere
   std::multimap<std::uint64_t, Callback> waiting_;
   bool calling_ = false;  // a thread does that, and goes on until nothing is left
 };

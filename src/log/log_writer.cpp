@@ -87,7 +87,8 @@ LogResult<void> LogWriter::flush() {
 /// Writes as many as one write takes, of the records from this one on, and acknowledges them.
 LogResult<void> LogWriter::write_some(QueuedRecord*& record) {
   const std::uint64_t left = records_end(current_.header.segment_bytes) - offset_;
-  builder_.begin(current_.header, offset_, record->sequence, durable());
+  // Of this disk: what a chain's other members have is no matter of damage to it.
+  builder_.begin(current_.header, offset_, record->sequence, written_);
   QueuedRecord* end = record;
   while (end != nullptr) {
     const std::size_t bytes = builder_.bytes_with(end->bytes);
@@ -101,9 +102,20 @@ LogResult<void> LogWriter::write_some(QueuedRecord*& record) {
   auto written = write_blocks(builder_.finish());
   if (!written && !planted(Bug::acknowledged_after_failure)) return written;
   written_ = last;
+  if (keeper_ != nullptr) let_go(record, end);
   acknowledgements_.reach(last);
-  while (record != end) room_.release(std::exchange(record, record->next));
+  if (keeper_ == nullptr) let_go(record, end);
+  record = end;
   return {};
+}
+
+/// Records that were written, up to this one.
+void LogWriter::let_go(QueuedRecord* record, const QueuedRecord* end) {
+  while (record != end) {
+    QueuedRecord* const written = std::exchange(record, record->next);
+    keeper_ != nullptr ? keeper_->keep(*written) : room_.release(written);
+  }
+  if (keeper_ != nullptr) keeper_->kept();
 }
 
 LogResult<void> LogWriter::write_blocks(std::span<const std::byte> blocks) {
@@ -143,7 +155,7 @@ LogResult<void> LogWriter::prepare_spare() {
 LogResult<void> LogWriter::close() {
   if (auto flushed = flush(); !flushed) return flushed;
   return catch_no_memory(written_ + 1, [this] {
-    builder_.begin(current_.header, offset_, written_ + 1, durable());
+    builder_.begin(current_.header, offset_, written_ + 1, written_);
     builder_.add_mark();
     return write_blocks(builder_.finish());
   });

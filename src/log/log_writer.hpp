@@ -34,6 +34,20 @@ struct WriterOptions {
   std::size_t segments_max = 64;
 };
 
+/// Takes records that are on the disk, in their order, and keeps them, so that other nodes can have
+/// them too.
+class RecordKeeper {
+ public:
+  /// It is the keeper's until that releases it in the writer's room. Must not wait. Thread: that
+  /// which flushes.
+  virtual void keep(QueuedRecord& record) noexcept = 0;
+  /// Has been given all of a write, before they are acknowledged.
+  virtual void kept() noexcept = 0;
+
+ protected:
+  ~RecordKeeper() = default;
+};
+
 class LogWriter final : public catalog::RedoSink {
  public:
   /// Begins a new segment behind what recovery has found. Errors: system.
@@ -68,6 +82,10 @@ class LogWriter final : public catalog::RedoSink {
   /// Removes segments that have no records from here on. Errors: system, no_memory.
   LogResult<void> remove_below(std::uint64_t sequence);
 
+  /// Has records kept from now on. The keeper outlives the writer. Requires: nothing was appended
+  /// yet.
+  void have_kept_by(RecordKeeper& keeper) { keeper_ = &keeper; }
+
   [[nodiscard]] Acknowledgements& acknowledgements() { return acknowledgements_; }
   [[nodiscard]] std::uint64_t durable() const { return acknowledgements_.durable(); }
   [[nodiscard]] RecordRoom& room() { return room_; }
@@ -90,9 +108,11 @@ class LogWriter final : public catalog::RedoSink {
   LogResult<void> change_segment(bool after_loss = false);
   LogResult<void> write_some(QueuedRecord*& record);
   LogResult<void> write_blocks(std::span<const std::byte> blocks);
+  void let_go(QueuedRecord* record, const QueuedRecord* end);
   void keep_bound();
 
   const WriterOptions options_;
+  RecordKeeper* keeper_ = nullptr;
   RecordRoom room_;
   RecordQueue queue_;
   Acknowledgements acknowledgements_;

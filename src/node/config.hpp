@@ -95,6 +95,12 @@ struct Config {
     OnLogError on_log_error = OnLogError::serve;
     friend bool operator==(const Data&, const Data&) = default;
   };
+  /// No setting: which member of a chain it is (docs/chains.md), and where that is kept.
+  struct Chain {
+    std::string name;     ///< empty: it is in no chain
+    std::string members;  ///< the path of a file
+    friend bool operator==(const Chain&, const Chain&) = default;
+  };
   struct Metrics {
     std::uint16_t port = 0;  ///< 0: off
     friend bool operator==(const Metrics&, const Metrics&) = default;
@@ -108,6 +114,7 @@ struct Config {
   Memory memory;
   Clients clients;
   Data data;
+  Chain chain;
   Metrics metrics;
   Log log;
   std::vector<MapConfig> maps = {MapConfig{}};  ///< of a host at least one; no name twice

@@ -116,7 +116,7 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
   }
   if (terms.failed) report_failure(log_->writer(), terms.failed);
   applied_ns_ = base::monotonic_ns() - began_ns;
-  services.catalog().record_to(&log_->writer());
+  if (!terms.show) record(services);
   return {};
 }
 
@@ -141,7 +141,11 @@ std::expected<void, std::string> DataFolder::recover(const Terms& terms,
   if (!started) return std::unexpected(message(started.error()));
   offload::ParallelRedo& redo = **started;
   if (terms.recovering) applied_.bytes_max = file_bytes();
-  const auto apply = [&](std::uint64_t, std::span<const std::byte> record) {
+  const auto apply = [&](std::uint64_t sequence,
+                         std::span<const std::byte> record) -> Result<void> {
+    if (terms.show) {
+      if (auto shown = terms.show(sequence, record); !shown) return shown;
+    }
     ++applied_.records;
     applied_.bytes += record.size();
     if (applied_.records % kTellEvery == 0 && terms.recovering) terms.recovering(applied_);
@@ -192,6 +196,10 @@ std::uint64_t DataFolder::file_bytes() {
     }
   }
   return bytes + checkpoint_bytes;
+}
+
+void DataFolder::record(offload::Services& services) {
+  services.catalog().record_to(&log_->writer());
 }
 
 DataFolder::~DataFolder() = default;

@@ -41,6 +41,9 @@ class DataFolder {
     const Config::Data& data;
     std::span<const offload::Kind> own_kinds;
     std::uint64_t segment_bytes = log::WriterOptions{}.segment_bytes;
+    /// Of a member of a chain: is shown each record of the log, before it is applied; and what is
+    /// done to the store is recorded only once record() is called.
+    log::ApplyRecord show{};
     /// Is told, once and by any thread, why nothing is acknowledged any more.
     std::function<void(const std::string&)> failed{};
     /// Is told now and then, by the opening thread. None: no one is.
@@ -49,7 +52,7 @@ class DataFolder {
     std::uint32_t threads = 0;
   };
   /// Applies what the folder has to an empty store, and begins to take its records: from then on
-  /// what is done to the store is durable. Errors: words for people, of the folder, of the log, of
+  /// what is done to the store is durable (but for Terms::show). Errors: words for people, of the folder, of the log, of
   /// a record that cannot be applied, of a kind that makes no records. Cost: reads all of it, and
   /// what its writes did, by some threads.
   static std::expected<std::unique_ptr<DataFolder>, std::string> open(const Terms& terms,
@@ -58,6 +61,9 @@ class DataFolder {
   DataFolder& operator=(const DataFolder&) = delete;
   /// Makes durable what was done. Requires: the store and its objects are gone.
   ~DataFolder();
+
+  /// Begins to take the records of a store, if open() has not. Requires: nobody uses it meanwhile.
+  void record(offload::Services& services);
 
   [[nodiscard]] log::LogWriter& writer() { return log_->writer(); }
   [[nodiscard]] const log::LogWriter& writer() const { return log_->writer(); }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/node.hpp"
 
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
 #include <system_error>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "base/barrier.hpp"
@@ -13,9 +16,11 @@
 #include "base/machine_memory.hpp"
 #include "base/system_error.hpp"
 #include "kinds/map/write/map_object.hpp"
+#include "node/chain_node.hpp"
 #include "node/config_change.hpp"
 #include "node/config_value.hpp"
 #include "node/metrics.hpp"
+#include "node/node_page.hpp"
 #include "node/node_peers.hpp"
 #include "node/numbers_format.hpp"
 
@@ -28,13 +33,16 @@ Result<std::unique_ptr<Node>> Node::start(const Config& config, const NodeOption
   }
   base::raise_descriptor_limit();  // every client needs one
   std::unique_ptr<Node> node(new Node(config, options));
-  for (const auto step : {&Node::open_store, &Node::open_data, &Node::make_maps,
-                          &Node::start_checkpoints, &Node::open_page, &Node::open_secrets,
-                          &Node::open_peers, &Node::open_workers, &Node::open_metrics}) {
+  for (const auto step :
+       {&Node::open_store, &Node::open_data, &Node::open_secrets, &Node::follow_chain,
+        &Node::make_maps, &Node::start_checkpoints, &Node::open_page, &Node::open_peers,
+        &Node::open_workers, &Node::open_metrics}) {
     if (const auto done = ((*node).*step)(); !done) return std::unexpected(done.error());
   }
   return node;
 }
+
+Node::Node(const Config& config, const NodeOptions& options) : config_(config), options_(options) {}
 
 // A worker has two epoch slots for each map that it serves.
 Result<void> Node::open_store() {
@@ -85,23 +93,57 @@ Result<void> Node::open_data() {
                 "a crash can lose";
     }
   }
-  if (mistake.empty()) {
-    auto opened = DataFolder::open({.data = config_.data,
-                                    .own_kinds = options_.own_kinds,
-                                    .segment_bytes = options_.segment_bytes,
-                                    .failed = options_.data_failed,
-                                    .recovering = options_.recovering,
-                                    .threads = options_.recovery_threads},
-                                   *services_);
-    if (opened) {
-      data_ = std::move(*opened);
-      services_->waiting_answers_max = config_.data.waiting_max;
+  if (!mistake.empty()) return refuse_data(std::move(mistake));
+  DataFolder::Terms terms{.data = config_.data,
+                          .own_kinds = options_.own_kinds,
+                          .segment_bytes = options_.segment_bytes,
+                          .failed = options_.data_failed,
+                          .recovering = options_.recovering,
+                          .threads = options_.recovery_threads};
+  if (!config_.chain.name.empty()) {
+    terms.show = [this](std::uint64_t sequence, std::span<const std::byte> record) -> Result<void> {
+      chain_records_.add_recovered(sequence, record);
       return {};
-    }
-    mistake = std::move(opened.error());
+    };
   }
+  auto opened = DataFolder::open(terms, *services_);
+  if (!opened) return refuse_data(std::move(opened.error()));
+  data_ = std::move(*opened);
+  services_->waiting_answers_max = config_.data.waiting_max;
+  return {};
+}
+
+Result<void> Node::refuse_data(std::string mistake) {
   if (options_.data_mistake != nullptr) *options_.data_mistake = std::move(mistake);
   return fail(Code::corrupt);
+}
+
+// What comes from the member before is applied meanwhile; what clients do is recorded from then on.
+Result<void> Node::follow_chain() {
+  if (config_.chain.name.empty()) return {};
+  if (!data_)
+    return refuse_data("a member of a chain keeps its records in a data folder: --data DIR");
+  if (config_.node.one_sided) {
+    return refuse_data(
+        "the memory of a member of a chain cannot be read by clients themselves yet: "
+        "start it without node.one_sided");
+  }
+  auto started = ChainNode::start({.config = config_,
+                                   .services = *services_,
+                                   .own_kinds = options_.own_kinds,
+                                   .writer = data_->writer(),
+                                   .buffer = chain_records_,
+                                   .secrets = secrets_.get(),
+                                   .recovered = data_->recovered().next_sequence - 1,
+                                   .ended = options_.chain_ended});
+  if (!started) return refuse_data(std::move(started.error()));
+  chain_ = std::move(*started);
+  if (auto why_not = chain_->await_head(options_.stopped)) {
+    if (why_not->empty()) return fail(Code::busy);
+    return refuse_data(std::move(*why_not));
+  }
+  data_->record(*services_);
+  return {};
 }
 
 // Those that are there already, out of the data folder, stay as they are.
@@ -127,23 +169,13 @@ Result<void> Node::start_checkpoints() {
 }
 
 Result<void> Node::open_page() {
-  auto page = memory::SharedMemory::create("espalier-node", sizeof(wire::NodePage));
+  auto page = make_node_page(services_->asymmetric);
   if (!page) return std::unexpected(page.error());
   page_ = std::move(*page);
-  wire::NodePage contents{};
-  contents.magic = wire::kNodePageMagic;
-  contents.format = wire::kConnectionFormat;
-  contents.flags = services_->asymmetric ? wire::kNodeAsymmetric : 0;
-  if (::getrandom(&contents.node_id, sizeof contents.node_id, 0) != sizeof contents.node_id) {
-    return base::refused_by_system();
-  }
-  base::store_plain(page_.at(0), contents);
   return {};
 }
 
-std::uint64_t Node::node_id() const {
-  return base::load_plain<std::uint64_t>(page_.at(offsetof(wire::NodePage, node_id)));
-}
+std::uint64_t Node::node_id() const { return node_id_of(page_); }
 
 Result<void> Node::open_secrets() {
   if (config_.clients.secrets.empty()) return {};
@@ -278,6 +310,7 @@ Node::~Node() {
   listener_.reset();
   checkpoints_.reset();
   workers_.clear();
+  chain_.reset();
   audit_.reset();
   services_.reset();
 }

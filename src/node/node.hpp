@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "chain/record_buffer.hpp"
 #include "engine/secrets.hpp"
 #include "engine/services.hpp"
 #include "memory/shared_memory.hpp"
@@ -26,6 +27,8 @@
 #include "store/store_core.hpp"
 
 namespace espalier::node {
+
+class ChainNode;
 
 /// What no configuration says.
 struct NodeOptions {
@@ -55,6 +58,11 @@ struct NodeOptions {
   std::function<void(const RecoveryProgress&)> recovering{};
   /// That apply what is read, in benchmarks and tests; 0: as many as there are cores for.
   std::uint32_t recovery_threads = 0;
+  /// Of a member of a chain: asked again and again, by the thread that starts it, while it waits
+  /// until it is the head; true: it is not to start.
+  std::function<bool()> stopped{};
+  /// Of such a one: is told, by any thread, why it does not take part any more.
+  std::function<void(const std::string&)> chain_ended{};
   /// Of the log of its data folder, in tests: how long a segment is.
   std::uint64_t segment_bytes = log::WriterOptions{}.segment_bytes;
   /// Of the cores of its workers, in benchmarks.
@@ -76,7 +84,8 @@ class Node {
   /// at which this user may not listen; also with NodeOptions::secret_mistakes), system (detail:
   /// errno), not_permitted (with failed_address: of a network, while nobody need prove anything).
   /// And those of NodeOptions::make_parts, and with NodeOptions::peer_mistake of
-  /// KnownSecret::read_file. With NodeOptions::data_mistake corrupt.
+  /// KnownSecret::read_file. With NodeOptions::data_mistake corrupt. A member of a chain waits here
+  /// until it is the head; busy: NodeOptions::stopped.
   static Result<std::unique_ptr<Node>> start(const Config& config, const NodeOptions& options = {});
   /// Stops: clients are told, and what is in flight is finished.
   ~Node();
@@ -122,13 +131,17 @@ class Node {
   [[nodiscard]] offload::Services& services() const { return *services_; }
   /// Where what is acknowledged is kept; null: in memory alone.
   [[nodiscard]] const DataFolder* data() const { return data_.get(); }
+  /// Its place in a chain; null: it is in none.
+  [[nodiscard]] ChainNode* chain() const { return chain_.get(); }
   /// What makes checkpoints of that; null: as above.
   [[nodiscard]] CheckpointThread* checkpoints() const { return checkpoints_.get(); }
 
  private:
-  Node(const Config& config, const NodeOptions& options) : config_(config), options_(options) {}
+  Node(const Config& config, const NodeOptions& options);
   Result<void> open_store();
   Result<void> open_data();
+  Result<void> follow_chain();
+  Result<void> refuse_data(std::string mistake);
   Result<void> make_maps();
   Result<void> start_checkpoints();
   Result<void> open_page();
@@ -142,10 +155,12 @@ class Node {
 
   Config config_;
   NodeOptions options_;
-  std::unique_ptr<DataFolder> data_;  // outlives the objects whose records it takes
+  chain::RecordBuffer chain_records_;  // outlives the log that it keeps records of
+  std::unique_ptr<DataFolder> data_;   // outlives the objects whose records it takes
   std::unique_ptr<tree::StoreCore> store_;
   std::unique_ptr<offload::Secrets> secrets_;  // null: nobody proves who he is
   std::unique_ptr<offload::Services> services_;
+  std::unique_ptr<ChainNode> chain_;    // null: it is in no chain
   std::unique_ptr<AuditThread> audit_;  // null: nobody wants records
   std::unique_ptr<CheckpointThread> checkpoints_;
   memory::SharedMemory page_;

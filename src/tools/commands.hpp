@@ -37,6 +37,7 @@ void add_switch_command(CLI::App& app, Environment& environment, Action& chosen)
 void add_table_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_seq_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_region_command(CLI::App& app, Environment& environment, Action& chosen);
+void add_chain_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_embedding_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_txn_command(CLI::App& app, Environment& environment, Action& chosen);
 void add_log_command(CLI::App& app, Environment& environment, Action& chosen);

@@ -2,6 +2,7 @@
 #include "tools/node_process.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
 #include <unistd.h>
@@ -306,9 +307,10 @@ class Served {
     /// Later: why nothing is acknowledged any more, where the node is to end then.
     std::string log;
     std::atomic<bool> stopping = false;  ///< it ends anyway
+    std::string signal;                  ///< that came while it waited for its turn
   };
-  Result<void> start(const node::Config& config, Failures& failures, spdlog::logger& log,
-                     Environment& environment) {
+  Result<void> start(const node::Config& config, Failures& failures, StopSignals& signals,
+                     spdlog::logger& log, Environment& environment) {
     node::NodeOptions options;
     options.failed_address = &failures.address;
     options.secret_mistakes = &failures.secrets;
@@ -324,6 +326,17 @@ class Served {
     };
     options.checkpoint_failed = [&log](const std::string& why) {
       log.warn("a checkpoint was not finished, and the log keeps what it has: {}", why);
+    };
+    options.stopped = [&] {
+      const std::string signal = signals.wait(0);
+      if (signal.empty() || signal == "SIGHUP") return false;
+      failures.signal = signal;
+      return true;
+    };
+    options.chain_ended = [this, &log](const std::string& why) {
+      log.error("this member of the chain takes no part any more: {}", why);
+      left_chain_.store(true);
+      StopSignals::stop_this_process();
     };
     options.audit = [&log](const offload::AuditRecord& record) { audit(log, record); };
     if (config.node.place == node::Place::host) {
@@ -350,6 +363,8 @@ class Served {
   auto with_node(const Use& use) {
     return device_ ? device_->with_node(use) : use(node_.get());
   }
+  /// Whether it ends because its chain goes on without it.
+  [[nodiscard]] bool left_chain() const { return left_chain_.load(); }
   void stop() {
     node_.reset();
     device_.reset();
@@ -358,6 +373,7 @@ class Served {
  private:
   std::unique_ptr<node::Node> node_;
   std::unique_ptr<device::Device> device_;
+  std::atomic<bool> left_chain_{false};
 };
 
 /// Waits for the signal that stops the node, and serves those that do not; each hour it warns of
@@ -489,7 +505,17 @@ Outcome<int> run_node(Environment& environment, const node::Loaded& loaded,
   Served::Failures failures;
   spdlog::logger log = open_log(environment, loaded.config.log.level);
   Served served;
-  const auto started = served.start(loaded.config, failures, log, environment);
+  const node::Config::Chain& chain = loaded.config.chain;
+  if (!chain.name.empty()) {
+    log.info("member '{}' of the chain at {}: clients are served once it is the head", chain.name,
+             chain.members);
+    notify_starter(environment, log, "READY=1");
+  }
+  const auto started = served.start(loaded.config, failures, signals, log, environment);
+  if (!started && !failures.signal.empty()) {
+    log.info("{}: stopped", failures.signal);
+    return kOk;
+  }
   if (!started && !failures.address.empty()) {
     return std::unexpected(cannot_listen(failures.address, started.error()));
   }
@@ -523,6 +549,9 @@ Outcome<int> run_node(Environment& environment, const node::Loaded& loaded,
     return failed(fmt::format("the log failed: {}", failures.log),
                   "What was acknowledged is in the data folder. Start the node again once the disk "
                   "is well.");
+  }
+  if (served.left_chain()) {
+    return failed("the chain goes on without this member", "espalier chain status shows it.");
   }
   return kOk;
 }

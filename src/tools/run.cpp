@@ -41,7 +41,8 @@ void add_commands(CLI::App& app, Environment& environment, Action& chosen) {
         add_list_command,  add_map_command,       add_shard_command,  add_table_command,
         add_seq_command,   add_embedding_command, add_secret_command, add_stats_command,
         add_top_command,   add_ping_command,      add_fabric_command, add_switch_command,
-        add_bench_command, add_region_command,    add_log_command,    add_txn_command}) {
+        add_bench_command, add_region_command,    add_log_command,    add_txn_command,
+        add_chain_command}) {
     add(app, environment, chosen);
   }
   add_identity_options(app, environment.secret_file, environment.node_user);

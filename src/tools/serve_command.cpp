@@ -19,6 +19,8 @@ namespace {
 struct ServeOptions {
   std::vector<node::FlagValue> flags;
   std::optional<std::uint64_t> accept_loss_from;
+  std::string chain;
+  std::string chain_members;
   bool check = false;
   bool print = false;
 };
@@ -130,6 +132,14 @@ void add_config_options(CLI::App& command, const std::shared_ptr<ServeOptions>& 
       [options](std::uint64_t sequence) { options->accept_loss_from = sequence; },
       "Lose what a damaged data folder has from this sequence on, for good, and start; refused "
       "where nothing is damaged");
+  CLI::Option* const chain =
+      command
+          .add_option("--chain", options->chain,
+                      "Be the member of this name of a chain of nodes (espalier chain create)")
+          ->type_name("NAME");
+  command.add_option("--chain-members", options->chain_members, "File in which the chain is kept")
+      ->type_name("FILE")
+      ->needs(chain);
 }
 
 Outcome<int> serve_node(Environment& environment, const ServeOptions& options) {
@@ -161,6 +171,17 @@ Outcome<int> serve_node(Environment& environment, const ServeOptions& options) {
                      "Name it: --data DIR.");
     }
     loaded->config.data.accept_loss_from = options.accept_loss_from;
+  }
+  if (!options.chain.empty()) {
+    if (options.chain_members.empty()) {
+      return misused("--chain says which member of a chain it is, and not where that is kept",
+                     "Name the file: --chain-members FILE.");
+    }
+    if (loaded->config.data.dir.empty()) {
+      return misused("a member of a chain keeps its records in a data folder, and none is given",
+                     "Name it: --data DIR.");
+    }
+    loaded->config.chain = {options.chain, options.chain_members};
   }
   return environment.serve(environment, *loaded, load);
 }

@@ -7,13 +7,21 @@
 // Behind a fabric's address `?rings=send` has requests and answers travel as messages, which needs
 // no memory of either side to be written by the other; else they are written where they belong.
 //
+//     chain://ADDRESS,ADDRESS,...     the nodes of a chain, each by one of the above without a comma,
+//                                     of which the head answers (docs/chains.md)
+//
 // Thread: any; no state.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "channel/rings/known_secret.hpp"
 #include "channel/rings/node_connection.hpp"
@@ -29,7 +37,14 @@ struct OverFabric {
   fabric::FabricAddress address;
   wire::LinkWay way = wire::LinkWay::write;
 };
-using NodeAddress = std::variant<UnixPath, OverFabric>;
+using OneAddress = std::variant<UnixPath, OverFabric>;
+/// Those of a chain. Only the head lets clients in.
+struct ChainAddress {
+  std::vector<OneAddress> nodes;
+  /// With which the next search for the head begins; of all copies.
+  std::shared_ptr<std::atomic<std::size_t>> next = std::make_shared<std::atomic<std::size_t>>(0);
+};
+using NodeAddress = std::variant<UnixPath, OverFabric, ChainAddress>;
 
 /// Errors: invalid_argument (detail: a fabric::AddressFault, or 0 for what is no address at all).
 Result<NodeAddress> parse_node_address(std::string_view text);
@@ -61,7 +76,10 @@ struct ConnectOptions {
   /// base/trusted_server.hpp; nothing: as node_user_of_process() says.
   std::optional<std::uint32_t> node_user{};
 };
-/// Errors: as RingConnection::open, or FabricConnection::open, and those of of_process().
+/// Of a chain, looks for the head for ten seconds at most, beginning behind the node that was the
+/// last to be one: whoever comes again has lost that.
+/// Errors: as RingConnection::open, or FabricConnection::open, and those of of_process(); of a
+/// chain those of the last node that was asked.
 Result<std::shared_ptr<NodeConnection>> connect_to(const NodeAddress& address,
                                                    const ConnectOptions& options = {});
 

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "chain/member.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "chain/planted_chain_bugs.hpp"
+
+namespace espalier::chain {
+namespace {
+
+constexpr std::uint32_t kOnWayMax = 8;  // appends without an answer
+
+}  // namespace
+
+Member::Member(const Start& start)
+    : chain_(start.chain),
+      self_(start.self),
+      held_(start.held),
+      persisted_(start.held),
+      ticked_ns_(start.now_ns) {
+  ESPALIER_ASSERT(start.chain != 0 && start.self != 0);
+}
+
+Member::Peer* Member::find(std::uint32_t number) {
+  const auto found = std::ranges::find(peers_, number, &Peer::number);
+  return found != peers_.end() ? &*found : nullptr;
+}
+
+/// Whether it is of the epoch that this member is in.
+bool Member::counts(const Message& message) const {
+  if (planted(Bug::old_epoch_accepted)) return message.epoch <= view_.epoch;
+  return message.epoch == view_.epoch && !is_out();
+}
+
+Message Member::message_to(std::uint32_t to, MessageKind kind) const {
+  return {.kind = kind,
+          .from = self_,
+          .to = to,
+          .chain = chain_,
+          .epoch = view_.epoch,
+          .last = held_,
+          .acknowledged = acknowledged_};
+}
+
+// --- views ---------------------------------------------------------------------------------------
+
+// Of what is under way to the next member nothing is known any more: it says itself where it
+// stands, in the new epoch.
+void Member::adopt(const View& view, std::uint64_t now_ns) {
+  if (view.chain != chain_ || view.epoch <= view_.epoch) return;
+  const bool first = view_.epoch == 0;
+  const bool was_head = is_head();
+  view_ = view;
+  place_ = view_.place_of(self_);
+  previous_ = next_ = 0;
+  knows_next_ = proposed_ = telling_ = false;
+  on_way_ = 0;
+  told_ = 0;
+  if (!place_) return;
+  if (*place_ != 0) previous_ = view_.members[*place_ - 1].number;
+  if (*place_ + 1 < view_.members.size()) next_ = view_.members[*place_ + 1].number;
+  for (const MemberEntry& entry : view_.members) {
+    if (entry.number == self_) continue;
+    Peer* peer = find(entry.number);
+    if (peer == nullptr) {
+      peer = &peers_.emplace_back();
+      peer->number = entry.number;
+      peer->answered_ns = now_ns;
+    }
+    peer->heard_ns = now_ns;
+    peer->lease_ns = 0;
+    peer->beat_ns = now_ns;
+  }
+  if (is_head() && !was_head) become_head(first, now_ns);
+  update_acknowledged();
+}
+
+// Whoever was the head before serves for less than T after this member last answered it. One that
+// was just started may have answered until a moment ago; in the first epoch there was no other.
+void Member::become_head(bool first, std::uint64_t now_ns) {
+  base_ = held_;
+  fence_until_ns_ = first && view_.epoch > 1 ? now_ns + fence_ns() : 0;
+  for (const Peer& peer : peers_) {
+    if (view_.find(peer.number) != nullptr) continue;
+    fence_until_ns_ = std::max(fence_until_ns_, peer.answered_ns + fence_ns());
+  }
+}
+
+void Member::tick(std::uint64_t now_ns) {
+  if (now_ns - ticked_ns_ > fence_ns() / 4) {
+    for (Peer& peer : peers_) peer.heard_ns = peer.answered_ns = now_ns;
+  }
+  ticked_ns_ = now_ns;
+}
+
+std::optional<View> Member::proposal(std::uint64_t now_ns) {
+  if (is_out() || proposed_ || is_ahead_) return std::nullopt;
+  std::vector<std::uint32_t> silent;
+  for (const Peer& peer : peers_) {
+    const std::uint64_t last = std::max(peer.heard_ns, peer.answered_ns);
+    const bool is_member = view_.find(peer.number) != nullptr;
+    if (is_member && now_ns >= last + fence_ns()) silent.push_back(peer.number);
+  }
+  if (silent.empty()) return std::nullopt;
+  proposed_ = true;
+  return view_.without(silent);
+}
+
+// --- messages ------------------------------------------------------------------------------------
+
+Member::Received Member::receive(const Message& message, bool has_room, std::uint64_t now_ns) {
+  Received received;
+  Peer* const peer = find(message.from);
+  if (message.chain != chain_ || message.to != self_ || peer == nullptr) return received;
+  if (message.epoch > view_.epoch) wants_view_ = true;
+  const bool it_counts = counts(message);
+  if (it_counts) peer->heard_ns = now_ns;
+  switch (message.kind) {
+    case MessageKind::invalid: return received;
+    case MessageKind::beat:
+      if (it_counts) {
+        peer->answered_ns = now_ns;
+        note_acknowledged(message);
+      }
+      received.answer = message_to(message.from, MessageKind::beat_answer);
+      break;
+    case MessageKind::append:
+      if (it_counts) take(message, has_room, received);
+      received.answer = message_to(message.from, MessageKind::append_answer);
+      break;
+    case MessageKind::beat_answer:
+    case MessageKind::append_answer: note_answer(message, *peer, now_ns); return received;
+  }
+  received.answer->number = message.number;
+  if (planted(Bug::old_epoch_accepted) && it_counts) received.answer->epoch = message.epoch;
+  return received;
+}
+
+/// Takes records of the member before that go on where this one's end.
+void Member::take(const Message& message, bool has_room, Received& received) {
+  const bool is_previous = message.from == previous_ || planted(Bug::old_epoch_accepted);
+  const bool goes_on = message.first <= held_ + 1 || planted(Bug::gap_accepted);
+  if (!is_previous || !goes_on || !has_room || message.last <= held_) return;
+  received.take_first = std::max(message.first, held_ + 1);
+  received.take_last = message.last;
+  held_ = message.last;
+}
+
+void Member::note_answer(const Message& message, Peer& peer, std::uint64_t now_ns) {
+  const bool is_append = message.kind == MessageKind::append_answer;
+  if (is_append && message.from == next_ && on_way_ != 0) --on_way_;
+  if (!is_append && message.from == previous_) telling_ = false;
+  if (!counts(message)) return;
+  if (!is_append) peer.lease_ns = std::max(peer.lease_ns, std::min(message.number, now_ns));
+  if (message.from != next_) return;
+  note_acknowledged(message);
+  if (message.last > held_) is_ahead_ = true;
+  if (!is_append && !knows_next_) {
+    knows_next_ = true;
+    send_next_ = message.last + 1;
+    send_at_ns_ = now_ns;
+  } else if (is_append && message.last < message.number) {
+    send_next_ = std::min(send_next_, message.last + 1);
+    send_at_ns_ = now_ns + fence_ns() / 32;  // it has no room, or one before was lost
+  }
+}
+
+void Member::note_acknowledged(const Message& message) {
+  if (message.from != next_) return;
+  next_acknowledged_ = std::max(next_acknowledged_, message.acknowledged);
+  update_acknowledged();
+}
+
+// What was acknowledged stays so in each later view, for its members are some of this one's.
+void Member::update_acknowledged() {
+  if (is_out()) return;
+  const std::uint64_t of_next = next_ == 0 ? persisted_ : next_acknowledged_;
+  acknowledged_ = std::max(acknowledged_, std::min(persisted_, of_next));
+}
+
+// The next beat brings what was to be told, and says where the next member stands.
+void Member::lost(const Message& message, std::uint64_t now_ns) {
+  if (message.to == previous_ && message.kind == MessageKind::beat) telling_ = false;
+  if (message.to != next_ || message.kind != MessageKind::append) return;
+  if (on_way_ != 0) --on_way_;
+  knows_next_ = false;
+  send_at_ns_ = now_ns;
+}
+
+void Member::persisted(std::uint64_t sequence) {
+  persisted_ = std::max(persisted_, sequence);
+  held_ = std::max(held_, persisted_);
+  update_acknowledged();
+}
+
+// --- what it wants -------------------------------------------------------------------------------
+
+// An acknowledgement goes at once, one at a time; the others go with the next one.
+void Member::add_beats(std::uint64_t now_ns, std::vector<Message>& due) {
+  if (is_out()) return;
+  for (const MemberEntry& entry : view_.members) {
+    Peer* const peer = find(entry.number);
+    if (peer == nullptr) continue;  // itself
+    const bool tells = peer->number == previous_ && acknowledged_ > told_ && !telling_;
+    if (now_ns < peer->beat_ns && !tells) continue;
+    if (now_ns >= peer->beat_ns) peer->beat_ns = now_ns + fence_ns() / 8;
+    if (peer->number == previous_) {
+      told_ = acknowledged_;
+      telling_ = true;
+    }
+    due.push_back(message_to(peer->number, MessageKind::beat));
+    due.back().number = now_ns;
+  }
+}
+
+std::optional<Message> Member::append_due(std::uint64_t now_ns) const {
+  if (is_out() || next_ == 0 || !knows_next_ || is_ahead_) return std::nullopt;
+  if (send_next_ > persisted_ || on_way_ == kOnWayMax || now_ns < send_at_ns_) return std::nullopt;
+  Message message = message_to(next_, MessageKind::append);
+  message.first = send_next_;
+  message.last = message.number = persisted_;
+  return message;
+}
+
+void Member::appended(const Message& message) {
+  ESPALIER_ASSERT(message.first == send_next_ && message.last >= message.first);
+  ESPALIER_ASSERT(message.number == message.last && message.last <= persisted_);
+  send_next_ = message.last + 1;
+  ++on_way_;
+}
+
+// --- what is so ----------------------------------------------------------------------------------
+
+std::uint64_t Member::releasable() const {
+  return planted(Bug::acknowledged_early) ? persisted_ : acknowledged_;
+}
+
+/// Until when no other can be the head, for all members have answered it; 0: some have not.
+std::uint64_t Member::lease_end_ns(std::uint64_t now_ns) const {
+  std::uint64_t begin_ns = now_ns;
+  for (const Peer& peer : peers_) {
+    if (view_.find(peer.number) != nullptr) begin_ns = std::min(begin_ns, peer.lease_ns);
+  }
+  if (planted(Bug::lease_ignored)) begin_ns = now_ns;
+  return begin_ns == 0 ? 0 : begin_ns + fence_ns() / 2;
+}
+
+std::uint64_t Member::serves_until_ns(std::uint64_t now_ns) const {
+  return waits_for(now_ns).empty() ? lease_end_ns(now_ns) : 0;
+}
+
+std::string_view Member::waits_for(std::uint64_t now_ns) const {
+  if (view_.epoch == 0) return "it does not know its chain yet";
+  if (is_out()) return "it is not in the chain any more";
+  if (!is_head()) return "it is not the head of its chain";
+  if (is_ahead_) return "the next member has records that it has not";
+  if (now_ns < fence_until_ns_ && !planted(Bug::fence_ignored)) {
+    return "the head before may still serve";
+  }
+  if (acknowledged_ < base_ && !planted(Bug::head_reads_early)) {
+    return "the tail has not acknowledged all that it holds";
+  }
+  if (lease_end_ns(now_ns) <= now_ns) return "not all members answer";
+  return {};
+}
+
+}  // namespace espalier::chain

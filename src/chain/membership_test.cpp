@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of a view, and a chain that is kept in a file.
+#include "chain/membership.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "base/temporary_folder.hpp"
+#include "chain/file_membership.hpp"
+
+namespace espalier::chain {
+namespace {
+
+View small_view(std::uint64_t epoch = 1) {
+  return {.chain = 12,
+          .epoch = epoch,
+          .fence_ms = 400,
+          .members = {{1, "a", "shm:/tmp/a"}, {2, "b", "roce://10.0.0.1:4791/b"}}};
+}
+
+TEST(ChainView, ItsTextIsReadAsItWasWritten) {
+  const std::string text = print(small_view());
+  EXPECT_EQ(text,
+            "espalier-chain 1\nchain 12\nepoch 1\nfence_ms 400\n"
+            "member 1 a shm:/tmp/a\nmember 2 b roce://10.0.0.1:4791/b\n");
+  const auto read = parse_view(text);
+  ASSERT_TRUE(read) << read.error();
+  EXPECT_EQ(*read, small_view());
+}
+
+TEST(ChainView, EachCutOfItsTextAndEachOtherByteIsReadOrRefused) {
+  const std::string text = print(small_view());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto cut = parse_view(text.substr(0, i));
+    if (cut) {
+      EXPECT_EQ(mistake_in(*cut), std::nullopt);
+    }
+    std::string other = text;
+    other[i] = static_cast<char>(other[i] ^ 0x40);
+    const auto changed = parse_view(other);
+    if (changed) {
+      EXPECT_EQ(mistake_in(*changed), std::nullopt);
+    }
+  }
+}
+
+TEST(ChainView, WhatIsWrongIsSaid) {
+  const std::string begin = "espalier-chain 1\nchain 12\nepoch 1\nfence_ms 400\n";
+  const auto mistake = [](const std::string& text) {
+    const auto read = parse_view(text);
+    return read ? std::string() : read.error();
+  };
+  EXPECT_EQ(mistake(""), "it names no chain");
+  EXPECT_EQ(mistake("espalier-chain 2\n"), "line 1 is none of a chain");
+  EXPECT_EQ(mistake(begin), "it has no member");
+  EXPECT_EQ(mistake(begin + "member x\n"), "line 5 is none of a chain");
+  EXPECT_EQ(mistake(begin + "member 0 a b\n"), "a member's number is from 1 on");
+  EXPECT_EQ(mistake(begin + "member 1 a\n"), "the address of member 'a' is none");
+  EXPECT_EQ(mistake(begin + "member 1 a x\nmember 1 b x\n"), "member 'b' is in it twice");
+  EXPECT_EQ(mistake("espalier-chain 1\nchain 12\nepoch 1\nfence_ms 4\n"),
+            "fence_ms is from 100 to 60000");
+}
+
+TEST(ChainView, TheNextOneIsWithoutSome) {
+  const View next = small_view(4).without({1});
+  EXPECT_EQ(next.epoch, 5u);
+  ASSERT_EQ(next.members.size(), 1u);
+  EXPECT_EQ(next.members[0].name, "b");
+}
+
+TEST(FileMembership, AViewGoesOnFromTheOneBefore) {
+  const base::TemporaryFolder folder;
+  FileMembership membership((folder / "chain").string());
+  EXPECT_EQ(membership.read().value(), std::nullopt);
+  EXPECT_EQ(membership.replace(small_view(2)), false);  // there is none yet
+  EXPECT_EQ(membership.replace(small_view(1)), true);
+  EXPECT_EQ(membership.replace(small_view(1)), false);
+  EXPECT_EQ(membership.replace(small_view(3)), false);
+  EXPECT_EQ(membership.replace(small_view(2)), true);
+  View other = small_view(3);
+  other.chain = 13;
+  EXPECT_EQ(membership.replace(other), false);
+  EXPECT_EQ(membership.read().value(), small_view(2));
+}
+
+TEST(FileMembership, AFileThatIsNoChainIsRefused) {
+  const base::TemporaryFolder folder;
+  const std::string path = (folder / "chain").string();
+  std::ofstream(path) << "nothing\n";
+  FileMembership membership(path);
+  ASSERT_FALSE(membership.read());
+  EXPECT_EQ(membership.read().error(), "'" + path + "' has no chain: line 1 is none of a chain");
+  EXPECT_FALSE(membership.replace(small_view(1)));
+}
+
+TEST(FileMembershipConcurrency, OfThoseWhoProposeOneWins) {
+  const base::TemporaryFolder folder;
+  const std::string path = (folder / "chain").string();
+  ASSERT_EQ(FileMembership(path).replace(small_view(1)), true);
+  constexpr std::uint64_t kEpochs = 20;
+  std::vector<std::atomic<int>> won(kEpochs + 1);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      FileMembership membership(path);
+      for (std::uint64_t epoch = 2; epoch <= kEpochs; ++epoch) {
+        const auto taken = membership.replace(small_view(epoch));
+        if (taken && *taken) ++won[epoch];
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(FileMembership(path).read().value()->epoch, kEpochs);
+  for (std::uint64_t epoch = 2; epoch <= kEpochs; ++epoch) EXPECT_EQ(won[epoch], 1);
+}
+
+TEST(OpenMembership, TakesPathsAlone) {
+  EXPECT_TRUE(open_membership("/tmp/chain"));
+  EXPECT_FALSE(open_membership(""));
+  EXPECT_FALSE(open_membership("etcd://127.0.0.1:2379/chain"));
+}
+
+}  // namespace
+}  // namespace espalier::chain

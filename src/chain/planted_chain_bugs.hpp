@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Switches that break one rule of chains at a time (base/planted.hpp).
+#pragma once
+
+#include <cstdint>
+
+#include "base/planted.hpp"
+
+namespace espalier::chain {
+
+enum class Bug : std::uint8_t {
+  none,
+  acknowledged_early,  // by the head's disk, before the tail has it
+  old_epoch_accepted,  // by a member that has sealed it
+  head_reads_early,    // a new head serves before the tail has acknowledged all that it holds
+  fence_ignored,       // a new head serves while the one before may still serve
+  lease_ignored,       // a head serves however long no member has answered it
+  gap_accepted,        // a record is taken though one before it has not come
+};
+
+using base::planted;
+
+}  // namespace espalier::chain

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/chain_node.hpp"
+
+#include <fmt/format.h>
+
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "catalog/catalog.hpp"
+#include "chain/file_text.hpp"
+#include "engine/services.hpp"
+#include "log/log_error.hpp"
+
+namespace espalier::node {
+namespace {
+
+constexpr std::size_t kInboxBytesMax = std::size_t{8} << 20;
+constexpr std::size_t kAppendBytes = std::size_t{256} << 10;
+constexpr std::size_t kAppendsATurn = 2;
+constexpr std::size_t kAppliedATurn = 64;
+constexpr std::size_t kChainFileBytesMax = 256;
+constexpr std::chrono::microseconds kPollPause{50};  // while an answer is awaited
+
+bool may_be_in_a_chain(ObjectKind kind) {
+  return kind == ObjectKind::map || kind == ObjectKind::hash;
+}
+
+/// What has no place in a chain: that no record tells of it to the others, or not all that it is.
+std::optional<std::string> refused_object(const catalog::Catalog& catalog) {
+  const catalog::Inventory inventory = catalog.inventory();
+  for (const catalog::EntryPointer& entry : inventory.entries) {
+    if (may_be_in_a_chain(entry->kind)) continue;
+    return fmt::format("a chain takes ordered maps and hash maps alone, and '{}' is a {}",
+                       entry->name, name(entry->kind));
+  }
+  return std::nullopt;
+}
+
+void refuse_others(offload::ServingGate& gate, std::span<const offload::Kind> own) {
+  gate.why_refused = "a node of a chain takes ordered maps and hash maps alone";
+  for (const auto kinds : {offload::all_kinds(), own}) {
+    for (const offload::Kind& kind : kinds) {
+      const bool is_session = kind.objects == ObjectKind::any && kinds.data() != own.data();
+      if (is_session || may_be_in_a_chain(kind.objects)) continue;
+      for (const auto group : kind.calls) {
+        for (const offload::Offload& call : group) {
+          if (call.changes) gate.refused[static_cast<std::uint8_t>(call.id)] = true;
+        }
+      }
+    }
+  }
+}
+
+/// A data folder is of one chain and one member of it, from its first record on; or of the head of
+/// a new chain, which may have been a node of its own before.
+std::expected<void, std::string> claim_folder(const std::string& dir, const chain::View& view,
+                                              std::uint32_t self, std::uint64_t held) {
+  const std::string path = dir + "/chain";
+  const std::string line = fmt::format("chain {} member {}\n", view.chain, self);
+  const auto found = chain::read_text(path, kChainFileBytesMax);
+  if (!found) return std::unexpected(found.error());
+  if (*found) {
+    if (**found == line) return {};
+    return std::unexpected(
+        fmt::format("the data folder '{}' is that of another chain or member", dir));
+  }
+  const bool is_first = view.epoch == 1 && view.members.front().number == self;
+  if (held != 0 && !is_first) {
+    return std::unexpected(
+        fmt::format("the data folder '{}' has records, and is of no member of this chain: a member "
+                    "behind the head begins with an empty one",
+                    dir));
+  }
+  return chain::replace_text(path, line);
+}
+
+}  // namespace
+
+// --- its beginning and its end -------------------------------------------------------------------
+
+std::expected<std::unique_ptr<ChainNode>, std::string> ChainNode::start(const Terms& terms) {
+  const Config::Chain& asked = terms.config.chain;
+  auto membership = chain::open_membership(asked.members);
+  if (!membership) return std::unexpected(membership.error());
+  const auto view = (*membership)->read();
+  if (!view) return std::unexpected(view.error());
+  if (!*view) {
+    return std::unexpected(
+        fmt::format("there is no chain at '{}': espalier chain create makes one", asked.members));
+  }
+  const chain::MemberEntry* const self = (*view)->find(std::string_view(asked.name));
+  if (self == nullptr) {
+    return std::unexpected(fmt::format(
+        "the chain at '{}' has no member '{}' (any more): what it lacks of the chain's records, or "
+        "has besides, nobody knows",
+        asked.members, asked.name));
+  }
+  if (auto mistake = refused_object(terms.services.catalog())) {
+    return std::unexpected(std::move(*mistake));
+  }
+  if (auto claimed = claim_folder(terms.config.data.dir, **view, self->number, terms.recovered);
+      !claimed) {
+    return std::unexpected(claimed.error());
+  }
+  try {
+    std::unique_ptr<ChainNode> node(
+        new ChainNode(terms, std::move(*membership), **view, self->number));
+    if (auto begun = node->begin(**view); !begun) return std::unexpected(begun.error());
+    return node;
+  } catch (const std::system_error&) {
+    return std::unexpected("the system has no thread for the chain");
+  }
+}
+
+ChainNode::ChainNode(const Terms& terms, std::unique_ptr<chain::Membership> membership,
+                     const chain::View& view, std::uint32_t self)
+    : terms_(terms),
+      name_(terms.config.chain.name),
+      membership_(std::move(membership)),
+      gate_(terms.services.parts.make<offload::ServingGate>()),
+      target_(std::make_unique<offload::RedoTarget>(terms.services, terms.own_kinds)),
+      links_(std::make_unique<ChainLinks>([this] { event_.signal(); }, terms.services.budget)),
+      member_(
+          {.chain = view.chain, .self = self, .held = terms.recovered, .now_ns = base::boot_ns()}),
+      since_ns_(base::boot_ns()) {
+  refuse_others(gate_, terms.own_kinds);
+}
+
+std::expected<void, std::string> ChainNode::begin(const chain::View& view) {
+  if (!event_.open()) return std::unexpected("the system has no descriptor for the chain");
+  terms_.writer.acknowledgements().await_replicas();
+  terms_.buffer.open(terms_.writer, terms_.recovered, [this] { event_.signal(); });
+  const chain::MemberEntry& self = *view.find(std::string_view(name_));
+  auto door = ChainDoor::open(terms_.config, self.address, terms_.secrets, *this);
+  if (!door) {
+    return std::unexpected(
+        fmt::format("cannot listen for the chain at {}: {}", self.address, message(door.error())));
+  }
+  door_ = std::move(*door);
+  {
+    const std::lock_guard lock(mutex_);
+    member_.adopt(view, base::boot_ns());
+  }
+  thread_ = std::thread([this] { run(); });
+  membership_thread_ = std::thread([this] { keep_membership(); });
+  return {};
+}
+
+// Nothing is heard any more, then nothing is said, then the log keeps nothing for others.
+ChainNode::~ChainNode() {
+  door_.reset();
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    membership_wake_.notify_all();
+  }
+  event_.signal();
+  if (thread_.joinable()) thread_.join();
+  if (membership_thread_.joinable()) membership_thread_.join();
+  gate_.until_ns.store(0, std::memory_order_release);
+  links_.reset();
+  terms_.buffer.close();
+}
+
+std::optional<std::string> ChainNode::await_head(const std::function<bool()>& stopped) {
+  std::unique_lock lock(mutex_);
+  while (!is_head_) {
+    if (!why_ended_.empty()) return why_ended_;
+    changed_.wait_for(lock, std::chrono::milliseconds(20));
+    lock.unlock();
+    const bool stops = stopped && stopped();
+    lock.lock();
+    if (stops) return "";
+  }
+  return std::nullopt;
+}
+
+void ChainNode::end(const std::string& why) {
+  gate_.until_ns.store(0, std::memory_order_release);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!why_ended_.empty()) return;
+    why_ended_ = why;
+    since_ns_ = base::boot_ns();
+    changed_.notify_all();
+  }
+  if (terms_.ended) terms_.ended(why);
+}
+
+// --- what others say -----------------------------------------------------------------------------
+
+Result<chain::Message> ChainNode::hear(const chain::Message& message, std::string_view records) {
+  const bool is_append = message.kind == chain::MessageKind::append;
+  const bool is_beat = message.kind == chain::MessageKind::beat;
+  const std::uint64_t count = is_append ? message.last - message.first + 1 : 0;
+  const bool good = is_append ? message.first != 0 && message.last >= message.first : is_beat;
+  const auto unpacked = chain::unpack_records(records, count);
+  if (!good || !unpacked || message.reserved != 0) return fail(Code::invalid_argument);
+  std::deque<Waiting> taken;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    taken.push_back({message.first + i, std::string((*unpacked)[i])});
+  }
+  const std::lock_guard lock(mutex_);
+  if (!why_ended_.empty() || stopping_ || lacks_memory_) return fail(Code::connection_lost);
+  const bool has_room = inbox_bytes_ < kInboxBytesMax;
+  const auto received = member_.receive(message, has_room, base::boot_ns());
+  if (received.take_first != 0 && !take_in(received.take_first, taken)) {
+    return fail(Code::out_of_memory);
+  }
+  event_.signal();
+  if (!received.answer) return fail(Code::not_found);
+  return *received.answer;
+}
+
+/// Requires: the lock. Where there is no memory for what the member has taken, it cannot go on.
+bool ChainNode::take_in(std::uint64_t first, std::deque<Waiting>& records) {
+  try {
+    for (Waiting& each : records) {
+      if (each.sequence < first) continue;
+      const std::size_t bytes = each.record.size();
+      inbox_.push_back(std::move(each));
+      inbox_bytes_ += bytes;
+    }
+    return true;
+  } catch (const std::bad_alloc&) {
+    lacks_memory_ = true;
+    return false;
+  }
+}
+
+std::string ChainNode::status() {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t now_ns = base::boot_ns();
+  const bool serves = is_head_ && member_.serves_until_ns(now_ns) > now_ns;
+  std::string_view waits_for = member_.waits_for(now_ns);
+  if (is_behind_) waits_for = "the next member lacks records that this one does not keep any more";
+  if (!why_ended_.empty()) waits_for = why_ended_;
+  std::string_view role = member_.is_tail() ? "tail" : "middle";
+  if (member_.is_head()) role = "head";
+  if (member_.is_out()) role = "none";
+  return fmt::format(
+      "role {}\nstate {}\nsince_ms {}\nepoch {}\nheld {}\nacknowledged {}\nwaits_for {}\n"
+      "membership {}\n",
+      role, serves ? "serves" : "waits", (now_ns - since_ns_) / 1'000'000, member_.epoch(),
+      member_.held(), member_.acknowledged(), serves ? "" : waits_for,
+      no_membership_.empty() ? "read" : no_membership_);
+}
+
+// --- its thread ----------------------------------------------------------------------------------
+
+void ChainNode::run() {
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return;
+    }
+    bool moved = false;
+    try {
+      moved = turn();
+    } catch (const std::bad_alloc&) {  // the next turn, then
+    }
+    wait(moved);
+  }
+}
+
+bool ChainNode::turn() {
+  if (const auto failed = terms_.writer.acknowledgements().error()) {
+    end("its log takes nothing any more: " + log::message(*failed));
+  }
+  bool moved = apply_some();
+  std::vector<Outgoing> due;
+  std::uint64_t releasable = 0;
+  std::uint64_t acknowledged = 0;
+  bool is_out = false;
+  bool lacks_memory = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (member_.epoch() != met_epoch_) {
+      links_->meet(member_.view(), member_.self());
+      met_epoch_ = member_.epoch();
+    }
+    decide(base::boot_ns(), due);
+    releasable = member_.releasable();
+    acknowledged = member_.acknowledged();
+    is_out = member_.is_out();
+    lacks_memory = lacks_memory_;
+  }
+  if (lacks_memory) end("it had no memory for records of the chain");
+  if (is_out) end("it was left out of the chain");
+  terms_.writer.acknowledgements().replicate(releasable);
+  terms_.buffer.release_to(acknowledged);
+  send(due);
+  ended_.clear();
+  moved = links_->turn(ended_) || moved;
+  {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t now_ns = base::boot_ns();
+    for (const ChainLinks::Ended& each : ended_) {
+      if (each.answer) {
+        static_cast<void>(member_.receive(*each.answer, true, now_ns));
+      } else {
+        member_.lost(each.sent, now_ns);
+      }
+    }
+  }
+  become_head_if_due();
+  return moved || !due.empty() || !ended_.empty();
+}
+
+/// Requires: the lock. What has ended says and takes nothing.
+void ChainNode::decide(std::uint64_t now_ns, std::vector<Outgoing>& due) {
+  member_.tick(now_ns);
+  member_.persisted(terms_.buffer.written());
+  if (!why_ended_.empty()) return;
+  std::vector<chain::Message> beats;
+  member_.add_beats(now_ns, beats);
+  for (const chain::Message& beat : beats) due.push_back({beat, {}});
+  add_appends(now_ns, due);
+  if (member_.take_wants_view()) wants_view_ = true;
+  if (auto proposal = member_.proposal(now_ns)) proposal_ = std::move(proposal);
+  if (wants_view_ || proposal_) membership_wake_.notify_all();
+}
+
+void ChainNode::add_appends(std::uint64_t now_ns, std::vector<Outgoing>& due) {
+  for (std::size_t i = 0; i < kAppendsATurn; ++i) {
+    auto append = member_.append_due(now_ns);
+    if (!append) return;
+    std::string records;
+    const std::uint64_t last =
+        terms_.buffer.pack(append->first, append->last, kAppendBytes, records);
+    is_behind_ = last < append->first;
+    if (is_behind_) return;
+    append->last = append->number = last;
+    due.push_back({*append, std::move(records)});
+    member_.appended(*append);
+  }
+}
+
+void ChainNode::send(const std::vector<Outgoing>& due) {
+  for (const Outgoing& each : due) {
+    bool left = false;
+    try {
+      left = links_->say(each.message, each.records);
+    } catch (const std::bad_alloc&) {
+    }
+    if (left) continue;
+    const std::lock_guard lock(mutex_);
+    member_.lost(each.message, base::boot_ns());
+  }
+}
+
+bool ChainNode::apply_some() {
+  bool moved = false;
+  for (std::size_t i = 0; i < kAppliedATurn; ++i) {
+    const Waiting* next = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      if (inbox_.empty() || !why_ended_.empty()) return moved;
+      next = &inbox_.front();  // stays where it is, for others only add behind it
+    }
+    const auto applied = apply(*next);
+    if (!applied) {
+      end(applied.error());
+      return true;
+    }
+    if (!*applied) return moved;
+    const std::lock_guard lock(mutex_);
+    inbox_bytes_ -= inbox_.front().record.size();
+    inbox_.pop_front();
+    moved = true;
+  }
+  return moved;
+}
+
+/// Applies a record and appends it to the log. Returns whether there was room for it. Errors: a
+/// sentence; the member cannot go on.
+std::expected<bool, std::string> ChainNode::apply(const Waiting& next) {
+  auto room = catalog::RedoRoom::reserve(&terms_.writer, next.record.size());
+  if (!room && room.error().code == Code::busy) return false;
+  if (!room) {
+    return std::unexpected(fmt::format("there is no room for record {} in its log: {}",
+                                       next.sequence, message(room.error())));
+  }
+  std::memcpy(room->bytes().data(), next.record.data(), next.record.size());
+  const auto bytes = room->bytes();
+  const auto applied = target_->apply({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!applied) {
+    return std::unexpected(
+        fmt::format("record {} cannot be applied: {}", next.sequence, message(applied.error())));
+  }
+  const std::uint64_t sequence = room->hand_over();
+  if (sequence == next.sequence) return true;
+  return std::unexpected(
+      fmt::format("record {} came where {} was expected", next.sequence, sequence));
+}
+
+void ChainNode::become_head_if_due() {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t now_ns = base::boot_ns();
+  const std::uint64_t until_ns = why_ended_.empty() ? member_.serves_until_ns(now_ns) : 0;
+  gate_.until_ns.store(until_ns, std::memory_order_release);
+  if (until_ns <= now_ns || is_head_) return;
+  target_.reset();
+  is_head_ = true;
+  since_ns_ = now_ns;
+  changed_.notify_all();
+}
+
+void ChainNode::wait(bool moved) {
+  if (moved) return;
+  if (links_->waits()) return std::this_thread::sleep_for(kPollPause);
+  std::uint64_t most_ms = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    most_ms = member_.view().fence_ms / 16;
+  }
+  most_ms = std::min(most_ms, links_->sleep_limit_ns() / 1'000'000);
+  pollfd waits{.fd = event_.number(), .events = POLLIN, .revents = 0};
+  if (::poll(&waits, 1, static_cast<int>(most_ms)) > 0) event_.clear();
+}
+
+// --- the membership's thread ---------------------------------------------------------------------
+
+void ChainNode::keep_membership() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    const auto pause =
+        std::chrono::milliseconds(std::max<std::uint64_t>(1, member_.view().fence_ms / 4));
+    membership_wake_.wait_for(lock, pause,
+                              [this] { return stopping_ || wants_view_ || proposal_; });
+    if (stopping_) return;
+    const auto proposal = std::exchange(proposal_, std::nullopt);
+    wants_view_ = false;
+    lock.unlock();
+    std::string wrong;
+    if (proposal) {
+      if (const auto taken = membership_->replace(*proposal); !taken) wrong = taken.error();
+    }
+    const auto view = membership_->read();
+    if (!view) wrong = view.error();
+    lock.lock();
+    no_membership_ = std::move(wrong);
+    if (proposal) member_.proposal_failed();
+    if (view && *view) member_.adopt(**view, base::boot_ns());
+    event_.signal();
+  }
+}
+
+}  // namespace espalier::node

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// espalier chain create, status, remove: chains of nodes (docs/chains.md).
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "chain/membership.hpp"
+#include "channel/rings/fabric_connection.hpp"
+#include "channel/rings/remote_pipeline.hpp"
+#include "fabric/address.hpp"
+#include "node/chain_calls.hpp"
+#include "tools/commands.hpp"
+
+namespace espalier::tools {
+namespace {
+
+struct ChainOptions {
+  std::string place;
+  std::vector<std::string> members;
+  std::string name;
+  std::uint64_t fence_ms = 1000;
+};
+
+constexpr std::uint64_t kStatusTimeoutNs = 2'000'000'000;
+
+Outcome<std::unique_ptr<chain::Membership>> open_place(const std::string& place) {
+  auto membership = chain::open_membership(place);
+  if (!membership) return failed(membership.error(), "");
+  return std::move(*membership);
+}
+
+Outcome<chain::View> read_chain(chain::Membership& membership, const std::string& place) {
+  auto view = membership.read();
+  if (!view) return failed(view.error(), "");
+  if (!*view) {
+    return failed(fmt::format("there is no chain at '{}'", place),
+                  "espalier chain create makes one.");
+  }
+  return std::move(**view);
+}
+
+Outcome<chain::View> view_of_options(const ChainOptions& options) {
+  chain::View view;
+  if (::getrandom(&view.chain, sizeof view.chain, 0) != sizeof view.chain) {
+    return failed("the system gives no random number", "");
+  }
+  view.chain |= 1;  // 0 would be none
+  view.epoch = 1;
+  view.fence_ms = options.fence_ms;
+  for (const std::string& member : options.members) {
+    const std::size_t at = member.find('=');
+    if (at == std::string::npos) {
+      return misused(fmt::format("'{}' is no member: a name and an address are wanted", member),
+                     "Give NAME=ADDRESS, as a=shm:/tmp/a.");
+    }
+    const auto number = static_cast<std::uint32_t>(view.members.size() + 1);
+    view.members.push_back({number, member.substr(0, at), member.substr(at + 1)});
+    const auto address = fabric::parse(view.members.back().address);
+    if (!address) {
+      const auto fault = static_cast<fabric::AddressFault>(address.error().detail);
+      return misused(fmt::format("'{}' has no address of the fabric", member),
+                     std::string(fabric::explain(fault)));
+    }
+  }
+  if (const auto mistake = chain::mistake_in(view)) {
+    return misused(fmt::format("that is no chain: {}", *mistake), "");
+  }
+  return view;
+}
+
+Outcome<int> create_chain(Environment& environment, const ChainOptions& options) {
+  const auto view = view_of_options(options);
+  if (!view) return std::unexpected(view.error());
+  const auto membership = open_place(options.place);
+  if (!membership) return std::unexpected(membership.error());
+  const auto made = (*membership)->replace(*view);
+  if (!made) return failed(made.error(), "");
+  if (!*made) {
+    return failed(fmt::format("there is a chain at '{}' already", options.place),
+                  "espalier chain status shows it.");
+  }
+  environment.out << fmt::format("made a chain of {} at {}\n", view->members.size(), options.place);
+  return kOk;
+}
+
+/// What a member says of itself, in lines; or why it says nothing.
+std::string ask_status(const chain::MemberEntry& member) {
+  const auto address = fabric::parse(member.address);
+  if (!address) return "its address is none\n";
+  client::FabricConnectionOptions options;
+  options.response_rings = 1;
+  options.timeout_ns = kStatusTimeoutNs;
+  auto secret = client::KnownSecret::or_of_process(nullptr);
+  if (!secret) return "the secret of this process cannot be read\n";
+  options.secret = std::move(*secret);
+  const auto connection = client::FabricConnection::open(*address, options);
+  if (!connection) return fmt::format("state unreachable\nwhy {}\n", reason(connection.error()));
+  const auto rings = client::ThreadRings::open(*connection);
+  if (!rings) return fmt::format("state unreachable\nwhy {}\n", reason(rings.error()));
+  client::RemoteRequests requests(**rings, 1);
+  const auto reply = requests.ask({.offload = chain_calls::kStatus});
+  if (!reply) return fmt::format("state unreachable\nwhy {}\n", reason(reply.error().error));
+  return std::string(reply->payload.begin(), reply->payload.end());
+}
+
+Outcome<int> show_chain(Environment& environment, const ChainOptions& options) {
+  const auto membership = open_place(options.place);
+  if (!membership) return std::unexpected(membership.error());
+  const auto view = read_chain(**membership, options.place);
+  if (!view) return std::unexpected(view.error());
+  environment.out << fmt::format("epoch {}, members leave after {} ms of silence\n", view->epoch,
+                                 view->fence_ms);
+  for (const chain::MemberEntry& member : view->members) {
+    environment.out << fmt::format("{} at {}\n", member.name, member.address);
+    std::string_view lines;
+    const std::string text = ask_status(member);
+    for (lines = text; !lines.empty();) {
+      const std::size_t end = std::min(lines.find('\n'), lines.size());
+      environment.out << "  " << lines.substr(0, end) << '\n';
+      lines.remove_prefix(std::min(end + 1, lines.size()));
+    }
+  }
+  return kOk;
+}
+
+Outcome<int> remove_member(Environment& environment, const ChainOptions& options) {
+  const auto membership = open_place(options.place);
+  if (!membership) return std::unexpected(membership.error());
+  const auto view = read_chain(**membership, options.place);
+  if (!view) return std::unexpected(view.error());
+  const chain::MemberEntry* const member = view->find(std::string_view(options.name));
+  if (member == nullptr) {
+    return failed(fmt::format("the chain has no member '{}'", options.name),
+                  "espalier chain status shows them.");
+  }
+  if (view->members.size() == 1) {
+    return failed(fmt::format("'{}' is the last member of the chain", options.name), "");
+  }
+  const auto taken = (*membership)->replace(view->without({member->number}));
+  if (!taken) return failed(taken.error(), "");
+  if (!*taken) return failed("the chain has changed meanwhile", "Try it again.");
+  environment.out << fmt::format("removed {}\n", options.name);
+  return kOk;
+}
+
+using ChainWork = Outcome<int> (*)(Environment&, const ChainOptions&);
+
+CLI::App& add_chain_work(CLI::App& chain, std::string name, std::string what, ChainWork work,
+                         const std::shared_ptr<ChainOptions>& options, Environment& environment,
+                         Action& chosen) {
+  CLI::App& command = *chain.add_subcommand(std::move(name), std::move(what));
+  command.add_option("--members", options->place, "File in which the chain is kept")
+      ->type_name("FILE")
+      ->required();
+  command.callback([options, work, &environment, &chosen] {
+    chosen = reporting(environment,
+                       [options, work, &environment] { return work(environment, *options); });
+  });
+  return command;
+}
+
+}  // namespace
+
+void add_chain_command(CLI::App& app, Environment& environment, Action& chosen) {
+  const auto options = std::make_shared<ChainOptions>();
+  CLI::App& chain = *app.add_subcommand("chain", "Make and show chains of nodes");
+  chain.require_subcommand(1);
+  CLI::App& create = add_chain_work(chain, "create", "Make a chain of nodes, the head first",
+                                    create_chain, options, environment, chosen);
+  create.add_option("member", options->members, "Name of a member, and where it is reached")
+      ->type_name("NAME=ADDRESS")
+      ->required();
+  create
+      .add_option("--fence-ms", options->fence_ms,
+                  "A member that is silent for so many milliseconds is left out")
+      ->capture_default_str();
+  add_chain_work(chain, "status", "Show the members of a chain, and what they wait for", show_chain,
+                 options, environment, chosen);
+  CLI::App& remove = add_chain_work(chain, "remove", "Leave a member out of a chain", remove_member,
+                                    options, environment, chosen);
+  remove.add_option("name", options->name, "The member")->type_name("NAME")->required();
+}
+
+}  // namespace espalier::tools

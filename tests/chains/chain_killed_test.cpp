@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two nodes in a chain, each a process: one is killed or stopped, and the client, which has both
+// addresses, goes on. Nothing that was acknowledged is lost, and a head that was stopped tells
+// nothing old when it goes on.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/temporary_folder.hpp"
+#include "chain/membership.hpp"
+#include "espalier/espalier.hpp"
+#include "espalier/hash_map.hpp"
+#include "log/posix_folder.hpp"
+#include "log/recovery.hpp"
+#include "log/store_file.hpp"
+#include "node/node.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/node_config.hpp"
+
+namespace espalier::test {
+namespace {
+
+constexpr std::uint64_t kSoonNs = 60'000'000'000;  // only a machine that hangs takes so long
+
+/// Becomes a member, and says so when it serves, or why it does not; lives until it is killed.
+int be_member(Line& line, const node::Config& config) {
+  std::string mistake;
+  node::NodeOptions options;
+  options.data_mistake = &mistake;
+  options.segment_bytes = std::uint64_t{1} << 20;
+  options.chain_ended = [&line](const std::string& why) { line.send("ended: " + why); };
+  auto node = node::Node::start(config, options);
+  line.send(node ? "serves" : "cannot start: " + mistake);
+  std::string order;
+  while (line.receive(order)) {
+  }
+  return 0;
+}
+
+/// Does something again until it succeeds, as a client whose node may go does.
+template <class Work>
+auto until_done(const Work& work) -> decltype(work()) {
+  for (const base::Stopwatch watch;;) {
+    auto done = work();
+    if (done || watch.elapsed_ns() > kSoonNs) return done;
+    const Code code = done.error().code;
+    if (code != Code::connection_lost && code != Code::system) return done;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+class ChainOfTwoConcurrency : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    chain::View view{.chain = 9, .epoch = 1, .fence_ms = 1000, .members = {}};
+    for (const char* const name : {"a", "b"}) {
+      const auto number = static_cast<std::uint32_t>(view.members.size() + 1);
+      view.members.push_back({number, name, "shm:" + (folder_ / name).string()});
+    }
+    ASSERT_EQ(membership()->replace(view), true);
+    for (const char* const name : {"a", "b"}) begin(name);
+  }
+  [[nodiscard]] std::unique_ptr<chain::Membership> membership() const {
+    return std::move(*chain::open_membership((folder_ / "chain").string()));
+  }
+  [[nodiscard]] std::string socket_of(const std::string& name) const {
+    return (folder_ / (name + ".socket")).string();
+  }
+  [[nodiscard]] std::string data_of(const std::string& name) const {
+    return (folder_ / (name + ".data")).string();
+  }
+  void begin(const std::string& name) {
+    node::Config config = node_config(folder_);
+    config.node.socket = socket_of(name);
+    config.data.dir = data_of(name);
+    config.chain = {name, (folder_ / "chain").string()};
+    members_.emplace_back([config](Line& line) { return be_member(line, config); });
+  }
+  [[nodiscard]] Result<Store> connect_to_chain() const {
+    const std::string address = "chain://unix:" + socket_of("a") + ",unix:" + socket_of("b");
+    return until_done([&] { return Store::connect(address); });
+  }
+  /// What a member that was killed has in its log.
+  [[nodiscard]] std::vector<std::string> records_of(const std::string& name) const {
+    std::vector<std::string> records;
+    log::PosixFolder folder(data_of(name));
+    const auto store = log::find_store_file(folder);
+    if (!store || !*store) return records;
+    log::PosixFolder log_folder(data_of(name) + "/log");
+    log::RecoveryTerms terms;
+    terms.node = **store;
+    const auto read = log::recover(
+        log_folder, terms, [&](std::uint64_t, std::span<const std::byte> record) -> Result<void> {
+          records.emplace_back(reinterpret_cast<const char*>(record.data()), record.size());
+          return {};
+        });
+    EXPECT_TRUE(read) << (read ? "" : log::message(read.error()));
+    return records;
+  }
+  void kill_all() {
+    for (Child& member : members_) {
+      member.kill();
+      member.wait();
+    }
+  }
+
+  base::TemporaryFolder folder_;
+  std::vector<Child> members_;  // forked while this process has one thread
+};
+
+TEST_F(ChainOfTwoConcurrency, AClientGoesOnWhenTheHeadIsKilled) {
+  auto store = connect_to_chain();
+  ASSERT_TRUE(store) << message(store.error());
+  auto map = until_done([&] { return store->open_map("default"); });
+  ASSERT_TRUE(map) << message(map.error());
+  constexpr int kPuts = 400;
+  for (int i = 0; i < kPuts; ++i) {
+    if (i == kPuts / 2) {
+      members_[0].kill();
+      members_[0].wait();
+    }
+    const auto done = until_done(
+        [&] { return map->put("key" + std::to_string(i), "value" + std::to_string(i)); });
+    ASSERT_TRUE(done) << i << ": " << message(done.error());
+  }
+  for (int i = 0; i < kPuts; ++i) {
+    const auto found = until_done([&] { return map->get("key" + std::to_string(i)); });
+    ASSERT_TRUE(found) << i << ": " << message(found.error());
+    ASSERT_TRUE(*found) << i;
+    EXPECT_EQ((*found)->value, "value" + std::to_string(i));
+  }
+  const auto view = membership()->read();
+  ASSERT_TRUE(view && *view);
+  EXPECT_EQ((*view)->epoch, 2u);
+  ASSERT_EQ((*view)->members.size(), 1u);
+  EXPECT_EQ((*view)->members[0].name, "b");
+  std::string said;
+  ASSERT_TRUE(members_[1].line().receive(said));
+  EXPECT_EQ(said, "serves");
+}
+
+TEST_F(ChainOfTwoConcurrency, TheTailHasWhatTheHeadAcknowledged) {
+  auto store = connect_to_chain();
+  ASSERT_TRUE(store) << message(store.error());
+  auto map = until_done([&] { return store->open_map("default"); });
+  ASSERT_TRUE(map) << message(map.error());
+  auto hash = until_done([&] { return store->create_hash_map("hash"); });
+  ASSERT_TRUE(hash) << message(hash.error());
+  constexpr std::size_t kPuts = 100;
+  const std::string long_value(300'000, 'v');  // in a message of its own
+  for (std::size_t i = 0; i < kPuts; ++i) {
+    const std::string key = "key" + std::to_string(i);
+    ASSERT_TRUE(until_done([&] { return map->put(key, i % 10 == 0 ? long_value : key); }));
+    ASSERT_TRUE(until_done([&] { return hash->put(key, key); }));
+  }
+  kill_all();
+  const std::vector<std::string> head = records_of("a");
+  const std::vector<std::string> tail = records_of("b");
+  EXPECT_GE(tail.size(), 2 * kPuts);
+  ASSERT_LE(tail.size(), head.size());
+  EXPECT_TRUE(std::equal(tail.begin(), tail.end(), head.begin()));
+}
+
+TEST_F(ChainOfTwoConcurrency, AHeadGoesOnAloneWhenTheTailIsKilled) {
+  auto store = connect_to_chain();
+  ASSERT_TRUE(store) << message(store.error());
+  auto map = until_done([&] { return store->open_map("default"); });
+  ASSERT_TRUE(map) << message(map.error());
+  ASSERT_TRUE(until_done([&] { return map->put("key", "before"); }));
+  members_[1].kill();
+  members_[1].wait();
+  const auto done = until_done([&] { return map->put("key", "behind"); });
+  ASSERT_TRUE(done) << message(done.error());
+  const auto view = membership()->read();
+  ASSERT_TRUE(view && *view);
+  ASSERT_EQ((*view)->members.size(), 1u);
+  EXPECT_EQ((*view)->members[0].name, "a");
+}
+
+TEST_F(ChainOfTwoConcurrency, AHeadThatWasStoppedTellsNothingOld) {
+  auto old = until_done([&] { return Store::connect("unix:" + socket_of("a")); });
+  ASSERT_TRUE(old) << message(old.error());
+  auto old_map = until_done([&] { return old->open_map("default"); });
+  ASSERT_TRUE(old_map) << message(old_map.error());
+  ASSERT_TRUE(until_done([&] { return old_map->put("key", "old"); }));
+  ::kill(members_[0].process(), SIGSTOP);
+  auto store = until_done([&] { return Store::connect("unix:" + socket_of("b")); });
+  ASSERT_TRUE(store) << message(store.error());
+  auto map = until_done([&] { return store->open_map("default"); });
+  ASSERT_TRUE(map) << message(map.error());
+  const auto kept = map->get("key");
+  ASSERT_TRUE(kept && *kept);
+  EXPECT_EQ((*kept)->value, "old");
+  ASSERT_TRUE(until_done([&] { return map->put("key", "new"); }));
+  ::kill(members_[0].process(), SIGCONT);
+  for (int i = 0; i < 100; ++i) {
+    const auto found = old_map->get("key");
+    if (found) FAIL() << "it still answers: " << (*found ? (*found)->value : "nothing");
+  }
+  std::string said;
+  ASSERT_TRUE(members_[0].line().receive(said));
+  EXPECT_EQ(said, "serves");
+  ASSERT_TRUE(members_[0].line().receive(said));
+  EXPECT_EQ(said, "ended: it was left out of the chain");
+}
+
+TEST_F(ChainOfTwoConcurrency, OtherKindsAreRefused) {
+  auto store = connect_to_chain();
+  ASSERT_TRUE(store) << message(store.error());
+  const auto made = until_done([&] { return store->create_sequencer("numbers"); });
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, Code::unsupported);
+}
+
+TEST_F(ChainOfTwoConcurrency, AMemberThatWasLeftOutDoesNotStartAgain) {
+  auto store = connect_to_chain();
+  ASSERT_TRUE(store) << message(store.error());
+  auto map = until_done([&] { return store->open_map("default"); });
+  ASSERT_TRUE(map) << message(map.error());
+  members_[0].kill();
+  members_[0].wait();
+  ASSERT_TRUE(until_done([&] { return map->put("key", "value"); }));
+  std::string mistake;
+  node::NodeOptions options;
+  options.data_mistake = &mistake;
+  node::Config config = node_config(folder_);
+  config.node.socket = socket_of("a");
+  config.data.dir = data_of("a");
+  config.chain = {"a", (folder_ / "chain").string()};
+  EXPECT_FALSE(node::Node::start(config, options));
+  EXPECT_NE(mistake.find("has no member 'a' (any more)"), std::string::npos) << mistake;
+}
+
+}  // namespace
+}  // namespace espalier::test
