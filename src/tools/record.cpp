@@ -22,9 +22,9 @@ std::size_t count_unquoted(std::string_view line, char wanted) {
 
 /// Whether every line of the sample holds the same number of `wanted`, at least one.
 bool splits_evenly(std::string_view sample, char wanted, bool whole_file) {
-  constexpr std::size_t kLinesMax = 32;
+  constexpr std::size_t kSampleLines = 32;
   std::size_t expected = 0;
-  for (std::size_t lines = 0; !sample.empty() && lines < kLinesMax;) {
+  for (std::size_t lines = 0; !sample.empty() && lines < kSampleLines;) {
     const std::size_t newline = sample.find('\n');
     // The last line of a sample may be cut off anywhere, unless the file ends there.
     if (newline == std::string_view::npos && !whole_file && lines > 0) break;

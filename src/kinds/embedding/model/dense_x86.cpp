@@ -76,7 +76,8 @@ ESPALIER_DENSE_AVX512 void block_avx512(const DenseWork& work, std::uint32_t row
     float* const to = work.outputs + (row + r) * work.output_stride + output;
     for (std::uint32_t p = 0; p < kPanels; ++p) {
       _mm512_storeu_ps(to + p * kPanelOutputs,
-                       work.rectify ? _mm512_max_ps(zero, sums[r][p]) : sums[r][p]);
+                       // By a mask: of the plain form g++ 12 says that it reads what is not set.
+                       work.rectify ? _mm512_maskz_max_ps(0xFFFF, zero, sums[r][p]) : sums[r][p]);
     }
   }
 }
