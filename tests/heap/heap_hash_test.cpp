@@ -36,7 +36,9 @@ struct Key {
 
 constexpr std::string_view kValue = "a value of some more bytes than one has at hand";
 
-constexpr std::uint64_t kKeys = 3000;
+constexpr std::uint64_t kKeys = 1300;  // a segment splits at 1150
+/// Where all fails for good, so many more writes are refused as the first was; then it is told.
+constexpr int kRefusalsMost = 60;
 
 /// Which keys have a value, without the heap.
 using There = std::array<bool, kKeys>;
@@ -44,9 +46,11 @@ using There = std::array<bool, kKeys>;
 /// Puts new keys with a heap that fails; whether it has.
 bool put_all(HashFixture& f, std::int64_t n, Failure failure, There& there) {
   test::FailingHeap heap(n, failure);
-  for (std::uint64_t i = 0; i < kKeys; ++i) {
+  int refusals = 0;
+  for (std::uint64_t i = 0; i < kKeys && refusals != kRefusalsMost; ++i) {
     const auto put = f.map->put(f.thread, Key(i).view(), kValue);
     there[i] = put.has_value();
+    refusals += put ? 0 : 1;
     if (!put && put.error().code != Code::out_of_memory) std::abort();
   }
   heap.stop();
@@ -56,10 +60,12 @@ bool put_all(HashFixture& f, std::int64_t n, Failure failure, There& there) {
 /// Replaces every other key and erases the rest, with a heap that fails; whether it has.
 bool change_all(HashFixture& f, std::int64_t n, Failure failure, There& there) {
   test::FailingHeap heap(n, failure);
-  for (std::uint64_t i = 0; i < kKeys; ++i) {
+  int refusals = 0;
+  for (std::uint64_t i = 0; i < kKeys && refusals != kRefusalsMost; ++i) {
     const auto changed = i % 2 == 0 ? f.map->put(f.thread, Key(i).view(), kValue)
                                     : f.map->erase(f.thread, Key(i).view());
     if (i % 2 != 0 && changed) there[i] = false;
+    refusals += changed ? 0 : 1;
     if (!changed && changed.error().code != Code::out_of_memory) std::abort();
   }
   heap.stop();
@@ -78,7 +84,7 @@ TEST(HeapHash, NewKeysWithoutAHeapAreThereOrNot) {
   for (const Failure failure : {Failure::once, Failure::for_good}) {
     std::uint64_t failures = 0;
     bool failed = true;
-    for (std::int64_t n = 0; failed; n += n < 40 ? 1 : 7) {
+    for (std::int64_t n = 0; failed; ++n) {
       HashFixture f({.partitions = 1}, std::uint64_t{64} << 20);
       There there{};
       failed = put_all(f, n, failure, there);
@@ -97,7 +103,7 @@ TEST(HeapHash, ChangesWithoutAHeapHappenOrNot) {
     for (const Failure failure : {Failure::once, Failure::for_good}) {
       std::uint64_t failures = 0;
       bool failed = true;
-      for (std::int64_t n = 0; failed; n += n < 20 ? 1 : 29) {
+      for (std::int64_t n = 0; failed; n += n < 20 ? 1 : 5) {
         HashFixture f({.partitions = 1}, std::uint64_t{64} << 20);
         There there{};
         for (std::uint64_t i = 0; i < kKeys; ++i) f.put(Key(i).view(), kValue);

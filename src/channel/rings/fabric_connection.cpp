@@ -288,16 +288,19 @@ void FabricConnection::ring(std::uint64_t /*tail*/) {
     const std::uint64_t rested_ns = options_.now_ns() - std::exchange(idle_since_ns_, 0);
     in_a_row_ = rested_ns < kInARowNs;
   }
-  try {
+  or_lose([this] {
     link_->mirror();
     endpoint_->flush();
-  } catch (const std::bad_alloc&) {  // nobody knows what has left
-    lose();
-  }
+  });
 }
 
 void FabricConnection::make_progress() {
   const std::lock_guard lock(mutex_);
+  or_lose([this] { work(); });
+}
+
+template <class Work>
+void FabricConnection::or_lose(const Work& work) {
   try {
     work();
   } catch (const std::bad_alloc&) {
@@ -310,7 +313,7 @@ void FabricConnection::make_progress() {
 void FabricConnection::enter_idle() {
   const std::lock_guard lock(mutex_);
   idle_since_ns_ = options_.now_ns();
-  if (!options_.has_keepalive || !in_a_row_) endpoint_->flush();
+  if (!options_.has_keepalive || !in_a_row_) or_lose([this] { endpoint_->flush(); });
 }
 
 // Threads that wait in here make the progress themselves.
@@ -450,10 +453,12 @@ void FabricConnection::drop_pair() {
 void FabricConnection::fall_asleep(std::uint32_t /*ring*/, const rings::SlotReader& responses,
                                    std::uint64_t longest_ns) {
   const std::lock_guard lock(mutex_);
-  work();
-  if (lost() || responses.ready() || completions_.waiting() != 0) return;
-  endpoint_->wait(state_ == State::up ? longest_ns : std::min(longest_ns, kConnectionNapNs));
-  work();
+  or_lose([&] {
+    work();
+    if (lost() || responses.ready() || completions_.waiting() != 0) return;
+    endpoint_->wait(state_ == State::up ? longest_ns : std::min(longest_ns, kConnectionNapNs));
+    work();
+  });
 }
 
 bool FabricConnection::ask_lost() {
@@ -466,7 +471,7 @@ bool FabricConnection::ask_lost_idle() {
   const std::lock_guard lock(mutex_);
   const std::uint64_t now = options_.now_ns();
   if (now - std::exchange(asked_idle_ns_, now) < kIdleNs) return lost();
-  work();
+  or_lose([this] { work(); });
   if (!lost() && state_ != State::up) lose();
   return lost();
 }

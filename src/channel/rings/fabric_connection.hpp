@@ -111,6 +111,10 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
   Result<std::vector<std::byte>> signed_hello(const wire::LinkHello& hello);
   Result<void> take_welcome();
   void work();
+  /// Where the heap has nothing for it, nobody knows what was said and heard: the connection is
+  /// lost.
+  template <class Work>
+  void or_lose(const Work& work);
   std::size_t mirror_and_take();
   void take(const fabric::Completion& completion);
   void ask_in_silence();

@@ -168,7 +168,12 @@ void OneSidedHashes::forget(RemoteRequests& requests, std::uint32_t map) {
 }
 
 void OneSidedHashes::wait() {
-  if (link_) link_->endpoint().wait(kHashesNapNs);
+  if (!port_) return;
+  try {
+    link_->endpoint().wait(kHashesNapNs);
+  } catch (const std::bad_alloc&) {
+    port_->fail();
+  }
 }
 
 void OneSidedHashes::close() {
