@@ -168,11 +168,11 @@ bool is_resident(std::byte* at, std::uint64_t bytes) {
 
 // The thread that brings them is waited for; without it, or without huge pages, none is brought.
 TEST(Region, ALargeOneHasExtentsReady) {
-  constexpr std::uint64_t kLarge = 64 * kMiB / kExtentBytes;
-  constexpr std::uint64_t kSpares = 4;
-  Region region = reserve(kLarge + kSpares + 3, true);
+  constexpr std::uint64_t kGrown = 64 * kMiB / kExtentBytes;
+  constexpr std::uint64_t kReadyExtents = 4;
+  Region region = reserve(kGrown + kReadyExtents + 3, true);
   std::uint64_t last = 0;
-  for (std::uint64_t i = 1; i < kLarge; ++i) {
+  for (std::uint64_t i = 1; i < kGrown; ++i) {
     const auto offset = region.take(1);
     ASSERT_TRUE(offset);
     last = *offset;
@@ -182,7 +182,7 @@ TEST(Region, ALargeOneHasExtentsReady) {
   ASSERT_TRUE(region.take(1));
   region.wait_until_idle();
   const std::uint64_t taken = region.taken_bytes();
-  for (std::uint64_t i = 0; i < kSpares; ++i) {
+  for (std::uint64_t i = 0; i < kReadyExtents; ++i) {
     const auto offset = region.take(1);
     ASSERT_TRUE(offset);
     if (region.page_kind() == PageKind::transparent) {
@@ -191,7 +191,7 @@ TEST(Region, ALargeOneHasExtentsReady) {
     EXPECT_TRUE(all_zero(region.at(*offset), kExtentBytes));
     std::memset(region.at(*offset), 1, kExtentBytes);
   }
-  EXPECT_EQ(region.taken_bytes(), taken + kSpares * kExtentBytes);
+  EXPECT_EQ(region.taken_bytes(), taken + kReadyExtents * kExtentBytes);
   // What is ready counts for nothing, and takes no more than there is.
   ASSERT_TRUE(region.take(1));
   ASSERT_TRUE(region.take(1));
