@@ -5,8 +5,8 @@
 //           join              64 queries, or due          a helper is done
 //   (rows) -----> gathering ---------------------> running ----------------> ranked
 //                                                     |
-//                                                     +--> left: the request whose helper it was has
-//                                                          ended; another one's goes on
+//                                                     +--> left: the request whose helper it was
+//                                                          has ended; another one goes on
 //
 // What a batch reads and writes is its own, so requests may end while it runs.
 //
