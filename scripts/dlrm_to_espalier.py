@@ -5,16 +5,17 @@
     dlrm_to_espalier.py STATE.npz MODEL [--tables NAME,NAME,...] [--rows FOLDER] [--mean]
     dlrm_to_espalier.py STATE.pt MODEL ...        takes PyTorch
 
-STATE has arrays of float32 (numpy.savez of a state dict; of .npz nothing but Python is needed), by
-the names that DLRM gives them:
+STATE has arrays of float32 (numpy.savez of a state dict; of .npz nothing but Python is needed),
+by the names that DLRM gives them:
 
-    bot_l.0.weight bot_l.0.bias bot_l.2.weight ...    layers of the bottom network, [outputs][inputs]
-    emb_l.0.weight emb_l.1.weight ...                 embedding tables, [rows][dimension]
-    top_l.0.weight top_l.0.bias ...                   layers of the top network
+    bot_l.0.weight bot_l.0.bias bot_l.2.weight ...  layers of the bottom network,
+                                                    [outputs][inputs]
+    emb_l.0.weight emb_l.1.weight ...               embedding tables, [rows][dimension]
+    top_l.0.weight top_l.0.bias ...                 layers of the top network
 
 MODEL is what `espalier embedding model NAME MODEL` takes (docs/formats/model.md). The model reads
-embedding tables by the names of --tables, emb_0, emb_1 and so on if none are given; with --rows each
-is written as FOLDER/NAME.npy, which `espalier embedding load NAME FOLDER/NAME.npy` takes.
+embedding tables by the names of --tables, emb_0, emb_1 and so on if none are given; with --rows
+each is written as FOLDER/NAME.npy, which `espalier embedding load NAME FOLDER/NAME.npy` takes.
 """
 
 import argparse

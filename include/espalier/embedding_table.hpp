@@ -105,8 +105,8 @@ class EmbeddingTable {
   /// has them of each.
   /// Cost: as reduce(), but on a node one round trip for as many tables as an answer of 256 KiB and
   /// a request of 1 MiB have room for.
-  /// Errors: as reduce(); words begin with the name of the table that they are about. A client whose
-  /// role is for other names has not_permitted.
+  /// Errors: as reduce(); words begin with the name of the table that they are about. A client
+  /// whose role is for other names has not_permitted.
   [[nodiscard]] static TableResult<std::vector<float>> reduce_tables(
       Reduction reduction, std::span<const TableBags> tables);
 

@@ -368,7 +368,8 @@ typedef struct espalier_embedding espalier_embedding;
 #define ESPALIER_MIN 4
 #define ESPALIER_INNER_PRODUCT 5
 
-/// Bags of rows: bag b is of the ids from offsets[b] on, up to those of the next bag, or to the end.
+/// Bags of rows: bag b is of the ids from offsets[b] on, up to those of the next bag, or to the
+/// end.
 typedef struct espalier_bags {
   uint32_t struct_bytes;
   uint32_t grouping;  ///< 0, or the grouping by which ids are renumbered
@@ -396,8 +397,8 @@ void espalier_embedding_close(espalier_embedding* table);
 espalier_code espalier_embedding_drop(espalier_store* store, espalier_bytes name);
 /// Values of a row; 0 of null.
 uint32_t espalier_embedding_dimension(const espalier_embedding* table);
-/// Appends rows, one behind the other, all or none, up to 1 MiB as they are stored. `first` gets the
-/// number of the first, and may be null.
+/// Appends rows, one behind the other, all or none, up to 1 MiB as they are stored. `first` gets
+/// the number of the first, and may be null.
 espalier_code espalier_embedding_append(espalier_embedding* table, const float* values,
                                         size_t count, uint64_t* first);
 /// Replaces one row.

@@ -418,8 +418,8 @@ class Store {
   /// goes back when the last call that uses it has ended. Errors: not_found, wrong_kind.
   Result<void> drop_embedding_table(std::string_view name);
 
-  /// Makes a ranking model of the bytes of a file (docs/formats/model.md), up to 30 MiB. Its name is
-  /// no other object's. Include ranking_model.hpp.
+  /// Makes a ranking model of the bytes of a file (docs/formats/model.md), up to 30 MiB. Its name
+  /// is no other object's. Include ranking_model.hpp.
   /// Cost: its weights, in pages of 2 MiB. Errors: already_exists (detail: the ObjectKind of what
   /// has the name), invalid_argument (the name, or in words what is wrong with the file),
   /// unsupported (a store with a log), out_of_memory; not_permitted, too, where a role for some

@@ -2,7 +2,7 @@
 // Ranking models: the networks of a recommendation model, run beside the embedding tables that they
 // read, as DLRM has them.
 //
-//   auto model = store.create_ranking_model("ads", file);   // bytes of a file, docs/formats/model.md
+//   auto model = store.create_ranking_model("ads", file);   // bytes: docs/formats/model.md
 //   auto ranks = model->infer_text("0.5 -1 3 | 17 99 | 4\n");   // a query a line
 //
 // A query has dense features, which are numbers, and ids of rows of each of the model's embedding
@@ -12,8 +12,8 @@
 // (n + 1) / 2^23 of the sum of the magnitudes of its products.
 //
 // A model finds its tables by name with each request, among the objects of its store: a table that
-// is dropped and made anew is used as it is then. Who may read a model need not be permitted to read
-// its tables.
+// is dropped and made anew is used as it is then. Who may read a model need not be permitted to
+// read its tables.
 //
 // Errors of all calls: forked, not_found (the model was dropped), on a node connection_lost and
 // not_permitted.
@@ -62,7 +62,8 @@ class RankingModel {
   /// Ranks queries, up to 1024 at a time in 1 MiB, of which rows come to 16 MiB at most; returns
   /// shape().outputs floats of each, one query behind the other.
   /// Cost: the lines of each row, and two operations for each weight and query; on a node one round
-  /// trip, in which queries wait for others up to 100 us, so that the networks run for many at once.
+  /// trip, in which queries wait for others up to 100 us, so that the networks run for many at
+  /// once.
   /// Errors: invalid_argument, in words (an id that is no row's; bags or features that cannot be; a
   /// table whose rows have another dimension; too many queries), not_found (or an embedding table
   /// of the model is not there, which the words name), out_of_memory.

@@ -31,24 +31,25 @@ struct RankingOptions {
 };
 
 /// Lines of a request: as many queries as it takes.
-constexpr std::size_t kLinesMax = 256;
-constexpr std::size_t kLinesBytesMax = std::size_t{512} << 10;
+constexpr std::size_t kQueryLinesMax = 256;
+constexpr std::size_t kQueryLinesBytesMax = std::size_t{512} << 10;
 /// Of a file, and of the queries that wait for their line's end: what a message has room for.
-constexpr std::size_t kFileBytesMax = std::size_t{30} << 20;
+constexpr std::size_t kModelFileBytesMax = std::size_t{30} << 20;
 
 /// Reads more of a source behind what there is; false: that was the end.
-Outcome<bool> read_more(base::ByteSource& source, const std::string& path, std::string& text) {
+Outcome<bool> read_some_text(base::ByteSource& source, const std::string& path, std::string& text) {
   char some[1 << 16];
   const auto bytes = source.read(some);
   if (!bytes) return failed(fmt::format("cannot read {}: {}", path, reason(bytes.error())));
-  if (text.size() + *bytes > kFileBytesMax) return failed(path + ": more than 30 MiB at a time");
+  if (text.size() + *bytes > kModelFileBytesMax)
+    return failed(path + ": more than 30 MiB at a time");
   text.append(some, *bytes);
   return *bytes != 0;
 }
 
 /// Opens a file; null: standard input.
-Outcome<std::unique_ptr<base::ByteSource>> open_file(Environment& environment,
-                                                     const std::string& path) {
+Outcome<std::unique_ptr<base::ByteSource>> open_named(Environment& environment,
+                                                      const std::string& path) {
   if (path == kStandardInput) return nullptr;
   auto file = environment.files.open(path);
   if (!file) return failed(fmt::format("cannot read {}: {}", path, reason(file.error())));
@@ -67,11 +68,11 @@ std::unexpected<Failure> fail_on_model(const EmbeddingPlace& place, const std::s
 
 Outcome<int> make_model(Environment& environment, const RankingOptions& options,
                         EmbeddingPlace& place) {
-  auto opened = open_file(environment, options.file);
+  auto opened = open_named(environment, options.file);
   if (!opened) return std::unexpected(opened.error());
   std::string bytes;
   for (bool more = true; more;) {
-    const auto read = read_more(*opened ? **opened : environment.input, options.file, bytes);
+    const auto read = read_some_text(*opened ? **opened : environment.input, options.file, bytes);
     if (!read) return std::unexpected(read.error());
     more = *read;
   }
@@ -100,10 +101,10 @@ Outcome<int> make_model(Environment& environment, const RankingOptions& options,
   return kOk;
 }
 
-/// Up to kLinesMax whole lines in front of a text.
+/// Up to kQueryLinesMax whole lines in front of a text.
 std::string_view some_lines(std::string_view text, bool is_all) {
   std::size_t end = 0;
-  for (std::size_t lines = 0; lines < kLinesMax && end < kLinesBytesMax; ++lines) {
+  for (std::size_t lines = 0; lines < kQueryLinesMax && end < kQueryLinesBytesMax; ++lines) {
     const std::size_t next = text.find('\n', end);
     if (next == std::string_view::npos) return is_all ? text : text.substr(0, end);
     end = next + 1;
@@ -135,13 +136,13 @@ Outcome<int> rank_queries(Environment& environment, const RankingOptions& option
                           EmbeddingPlace& place) {
   const auto model = place.store.open_ranking_model(options.name);
   if (!model) return fail_on_model(place, "open", options.name, model.error());
-  auto opened = open_file(environment, options.file);
+  auto opened = open_named(environment, options.file);
   if (!opened) return std::unexpected(opened.error());
   base::ByteSource& source = *opened ? **opened : environment.input;
   std::string text;
   std::uint64_t lines = 0;
   for (bool more = true; more;) {
-    const auto read = read_more(source, options.file, text);
+    const auto read = read_some_text(source, options.file, text);
     if (!read) return std::unexpected(read.error());
     more = *read;
     std::string_view left = text;
@@ -149,7 +150,8 @@ Outcome<int> rank_queries(Environment& environment, const RankingOptions& option
       const std::string_view some = some_lines(left, !more);
       const auto count = static_cast<std::uint64_t>(std::ranges::count(some, '\n'));
       // More lines may be on their way: a request has as many as there are.
-      if (some.empty() || (more && count < kLinesMax && some.size() < kLinesBytesMax)) break;
+      if (some.empty() || (more && count < kQueryLinesMax && some.size() < kQueryLinesBytesMax))
+        break;
       const auto ranked = rank_lines(environment, options, *model, some, lines);
       if (!ranked) return std::unexpected(ranked.error());
       lines += count;

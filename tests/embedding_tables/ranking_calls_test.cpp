@@ -23,7 +23,7 @@
 namespace espalier::test {
 namespace {
 
-constexpr std::uint32_t kRows = 50;
+constexpr std::uint32_t kRankingRows = 50;
 
 /// "embedded", or as NodeFixture reaches a node. Two tables of whole numbers, and a model.
 class RankingsOverEachWay : public NodeFixture, public ::testing::WithParamInterface<const char*> {
@@ -43,7 +43,7 @@ class RankingsOverEachWay : public NodeFixture, public ::testing::WithParamInter
     for (const std::string& name : parts_.tables) {
       auto table = store_->create_embedding_table(name, {.dimension = parts_.dimension});
       ASSERT_TRUE(table) << message(table.error());
-      std::vector<float> rows(std::size_t{kRows} * parts_.dimension);
+      std::vector<float> rows(std::size_t{kRankingRows} * parts_.dimension);
       for (float& value : rows) value = static_cast<float>(random_.below(9)) / 8 - 0.5F;
       ASSERT_TRUE(table->append(rows));
       rows_.push_back(std::move(rows));
@@ -80,7 +80,7 @@ class RankingsOverEachWay : public NodeFixture, public ::testing::WithParamInter
         made.offsets[t].push_back(static_cast<std::uint32_t>(made.ids[t].size()));
         auto& sums = pooled.emplace_back(parts_.dimension);
         for (std::uint64_t i = random.below(4); i != 0; --i) {
-          const auto id = static_cast<std::uint32_t>(random.below(kRows));
+          const auto id = static_cast<std::uint32_t>(random.below(kRankingRows));
           made.ids[t].push_back(id);
           made.text += " " + std::to_string(id);
           for (std::uint32_t c = 0; c < parts_.dimension; ++c) {
@@ -147,7 +147,7 @@ TEST_P(RankingsOverEachWay, SayWhatIsWrong) {
             "the model has 2 tables");
   EXPECT_EQ(words(model_->infer({std::span(queries.dense).first(5), bags})),
             "of each table there is a bag for each query");
-  const std::uint32_t wrong[] = {0, kRows};
+  const std::uint32_t wrong[] = {0, kRankingRows};
   const std::uint32_t offsets[] = {0, 1};
   bags[1] = {wrong, offsets};
   EXPECT_EQ(words(model_->infer({queries.dense, bags})),

@@ -35,8 +35,8 @@ class RoleFixture : public NodeFixture {
   /// The node itself, by its own user.
   [[nodiscard]] Store admin() const { return *Store::connect("unix:" + socket()); }
 
-  /// A map "m", a sequencer "s", a hash map "h", a region "r", an embedding table "e", a model "g" and a table
-  /// "t", with this in front.
+  /// A map "m", a sequencer "s", a hash map "h", a region "r", an embedding table "e", a model "g"
+  /// and a table "t", with this in front.
   void make(const std::string& prefix);
   /// What is to be there when a client begins, of what those before it made or dropped.
   void restore(const std::string& prefix);

@@ -159,8 +159,8 @@ static_assert(offsetof(ReduceShape, bags) == 8 && offsetof(ReduceShape, ids) == 
 static_assert(offsetof(ReduceShape, weights) == 16 && offsetof(ReduceShape, grouping) == 20);
 static_assert(std::has_unique_object_representations_v<ReduceShape>);
 
-/// What is asked of several tables, in front of a TableShape for each; then, of one table behind the
-/// other, its vector, offsets, ids and weights, 4 bytes each.
+/// What is asked of several tables, in front of a TableShape for each; then, of one table behind
+/// the other, its vector, offsets, ids and weights, 4 bytes each.
 struct TablesShape {
   std::uint8_t reduction;  // Reduction
   std::uint8_t reserved[3];

@@ -31,7 +31,8 @@ class Grouping {
  public:
   /// Without groups the table is to have none.
   Grouping(EmbeddingTable& table, const RowGroups& groups);
-  /// One that is not over is undone. Cost: a moment's lock; memory goes back as EmbeddingTable says.
+  /// One that is not over is undone. Cost: a moment's lock; memory goes back as EmbeddingTable
+  /// says.
   ~Grouping();
   Grouping(const Grouping&) = delete;
   Grouping& operator=(const Grouping&) = delete;

@@ -176,8 +176,8 @@ struct WholeGroups {
 };
 
 /// Rows that sums stand for in the reduction of these bags, which is checked.
-std::uint64_t saved_rows(const EmbeddingTable& table, std::span<const std::byte> rows,
-                         const OwnWork& work) {
+std::uint64_t rows_saved_by(const EmbeddingTable& table, std::span<const std::byte> rows,
+                            const OwnWork& work) {
   std::vector<float> results(work.offsets.size() * table.options().dimension);
   const EmbeddingNumbers before = table.all_numbers();
   EXPECT_TRUE(reduce(table, work.get(), results));
@@ -210,7 +210,7 @@ TEST(EmbeddingGroups, ComeInPiecesAndAllAtOnce) {
       EXPECT_GE(now.group_bytes, bytes);
       computed = now.grouping_computed;
       bytes = now.group_bytes;
-      if (pieces % 50 == 0) EXPECT_EQ(saved_rows(*table, rows, of.work), 0u);
+      if (pieces % 50 == 0) EXPECT_EQ(rows_saved_by(*table, rows, of.work), 0u);
     }
     EXPECT_GT(pieces, 100) << "between which replacements go on";
     EXPECT_GT(computed, 400u);
@@ -218,7 +218,7 @@ TEST(EmbeddingGroups, ComeInPiecesAndAllAtOnce) {
     EXPECT_EQ(table->all_numbers().groups, 500u);
     EXPECT_EQ(table->all_numbers().group_bytes, bytes);
     EXPECT_EQ(table->memo()->number(), grouping.number());
-    EXPECT_EQ(saved_rows(*table, rows, of.work), 4000u / 8 * 7);
+    EXPECT_EQ(rows_saved_by(*table, rows, of.work), 4000u / 8 * 7);
     EXPECT_EQ(audit(*table), std::vector<std::string>{});
     // Who has the old sums still reads rows.
     std::vector<float> results(of.work.offsets.size() * 64);
@@ -230,7 +230,7 @@ TEST(EmbeddingGroups, ComeInPiecesAndAllAtOnce) {
     EXPECT_TRUE(agree_within_error(type, 64, rows, of.work, results));
     EXPECT_EQ(reducer.counts().rows, 4000u);
     EXPECT_EQ(reducer.counts().rereads, 0u) << "nobody waits";
-    EXPECT_EQ(saved_rows(*table, rows, of.work), 0u);
+    EXPECT_EQ(rows_saved_by(*table, rows, of.work), 0u);
     ASSERT_TRUE(store.catalog.drop("t"));
   }
 }

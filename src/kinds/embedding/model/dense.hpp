@@ -4,8 +4,8 @@
 //
 // The plain kernels take weights in panels of 16 outputs: of each input the weights of the 16, one
 // input behind the other, the last panel filled up with zeros. A sum of n products is within
-// (n + 1) / 2^23 of the sum of their magnitudes, whatever the kernel. OpenBLAS is taken where it can
-// be loaded, on one thread, and has weights of one output behind the other.
+// (n + 1) / 2^23 of the sum of their magnitudes, whatever the kernel. OpenBLAS is taken where it
+// can be loaded, on one thread, and has weights of one output behind the other.
 //
 // Thread: any.
 #pragma once

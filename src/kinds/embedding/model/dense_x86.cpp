@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of layers for AVX2 and AVX-512: some rows and some panels of outputs at a time, whose sums
-// stay in registers while all inputs go by.
+// Kernels of layers for AVX2 and AVX-512: some rows and some panels of outputs at a time, whose
+// sums stay in registers while all inputs go by.
 #include "kinds/embedding/model/dense.hpp"
 
 #if defined(__x86_64__)

@@ -9,7 +9,7 @@
 namespace espalier::embedding {
 namespace {
 
-std::unexpected<TableError> wrong(std::string words) {
+std::unexpected<TableError> wrong_request(std::string words) {
   return std::unexpected(TableError(Error{Code::invalid_argument, 0, 0}, std::move(words)));
 }
 
@@ -18,7 +18,7 @@ std::unexpected<TableError> wrong(std::string words) {
 TableResult<void> Inference::read(const InferShape& shape, std::string_view bytes) {
   auto queries = shape.text != 0 ? parse_queries(model_->shape(), bytes)
                                  : read_queries(model_->shape(), shape.queries, bytes);
-  if (!queries) return wrong(std::move(queries.error()));
+  if (!queries) return wrong_request(std::move(queries.error()));
   queries_ = std::move(*queries);
   return {};
 }
@@ -36,9 +36,9 @@ TableResult<void> Inference::open(const catalog::Catalog& catalog) {
           TableError(table.error(), "the model's embedding table " + plan.tables[t]));
     }
     if ((*table)->options().dimension != plan.dimension) {
-      return wrong("embedding table " + plan.tables[t] + " has rows of " +
-                   std::to_string((*table)->options().dimension) + " values, and the model takes " +
-                   std::to_string(plan.dimension));
+      return wrong_request("embedding table " + plan.tables[t] + " has rows of " +
+                           std::to_string((*table)->options().dimension) +
+                           " values, and the model takes " + std::to_string(plan.dimension));
     }
     const ModelQueries::Bags& bags = queries_.tables[t];
     works_.push_back({table->get(),
@@ -46,7 +46,7 @@ TableResult<void> Inference::open(const catalog::Catalog& catalog) {
                       std::span(pooled_).subspan(t * of_table, of_table)});
     tables_.push_back(*std::move(table));
   }
-  if (auto fault = fault_of_tables(works_)) return wrong(*std::move(fault));
+  if (auto fault = fault_of_tables(works_)) return wrong_request(*std::move(fault));
   reducer_.emplace(works_);
   return reducer_->begin();
 }

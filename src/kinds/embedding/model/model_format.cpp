@@ -67,7 +67,7 @@ bool take_layers(FileParts& parts, std::uint32_t count, std::uint32_t inputs,
   return true;
 }
 
-std::size_t floats_of(const std::vector<LayerShape>& layers) {
+std::size_t layer_floats(const std::vector<LayerShape>& layers) {
   std::size_t floats = 0;
   for (const LayerShape& layer : layers) {
     floats += (std::size_t{layer.inputs} + 1) * layer.outputs;
@@ -105,7 +105,8 @@ std::expected<ModelPlan, std::string> read_model_plan(std::string_view file) {
     }
   }
   plan.floats_at = (parts.at() + 7) / 8 * 8;
-  const std::size_t bytes = plan.floats_at + 4 * (floats_of(plan.bottom) + floats_of(plan.top));
+  const std::size_t bytes =
+      plan.floats_at + 4 * (layer_floats(plan.bottom) + layer_floats(plan.top));
   if (file.size() != bytes) {
     return no_model("the file has " + std::to_string(file.size()) + " bytes, and its layers take " +
                     std::to_string(bytes));

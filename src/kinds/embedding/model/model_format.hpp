@@ -3,8 +3,8 @@
 //
 //   header 64 | widths of layers, 4 each | names: length 4, bytes | zeros to 8 | floats
 //
-// Floats are, of each layer in the order of the widths, its weights (of one output behind the other,
-// as PyTorch's Linear has them) and then its biases.
+// Floats are, of each layer in the order of the widths, its weights (of one output behind the
+// other, as PyTorch's Linear has them) and then its biases.
 //
 // Thread: plain values.
 #pragma once

@@ -8,28 +8,28 @@
 namespace espalier::embedding {
 namespace {
 
-std::string_view next_part(std::string_view& text, char separator) {
+std::string_view query_part(std::string_view& text, char separator) {
   const std::size_t end = text.find(separator);
   const std::string_view part = text.substr(0, end);
   text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   return part;
 }
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+bool is_between(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 /// Numbers separated by blanks; returns the first word that is none, empty: all are.
 template <class T>
-std::string_view take_numbers(std::string_view text, std::vector<T>& into) {
+std::string_view read_query_numbers(std::string_view text, std::vector<T>& into) {
   const char* at = text.data();
   const char* const end = at + text.size();
   for (;;) {
-    while (at != end && is_blank(*at)) ++at;
+    while (at != end && is_between(*at)) ++at;
     if (at == end) return {};
     T value{};
     const auto [behind, error] = std::from_chars(at, end, value);
-    if (error != std::errc() || (behind != end && !is_blank(*behind))) {
+    if (error != std::errc() || (behind != end && !is_between(*behind))) {
       const char* word_end = at;
-      while (word_end != end && !is_blank(*word_end)) ++word_end;
+      while (word_end != end && !is_between(*word_end)) ++word_end;
       return {at, static_cast<std::size_t>(word_end - at)};
     }
     into.push_back(value);
@@ -48,7 +48,7 @@ std::string add_query(const ModelShape& shape, std::string_view text, ModelQueri
     return "'" + std::string(word.substr(0, 40)) + "' is no number that stands here";
   };
   bool more = text.find('|') != std::string_view::npos;
-  if (const auto word = take_numbers(next_part(text, '|'), queries.dense); !word.empty()) {
+  if (const auto word = read_query_numbers(query_part(text, '|'), queries.dense); !word.empty()) {
     return no_number(word);
   }
   if (queries.dense.size() - before != shape.dense) {
@@ -63,7 +63,7 @@ std::string add_query(const ModelShape& shape, std::string_view text, ModelQueri
     more = text.find('|') != std::string_view::npos;
     ModelQueries::Bags& bags = queries.tables[t];
     bags.offsets.push_back(static_cast<std::uint32_t>(bags.ids.size()));
-    if (const auto word = take_numbers(next_part(text, '|'), bags.ids); !word.empty()) {
+    if (const auto word = read_query_numbers(query_part(text, '|'), bags.ids); !word.empty()) {
       return no_number(word);
     }
   }
@@ -79,7 +79,7 @@ std::expected<ModelQueries, std::string> parse_queries(const ModelShape& shape,
   ModelQueries queries;
   queries.tables.resize(shape.tables);
   for (std::size_t line = 1; !text.empty(); ++line) {
-    const std::string_view query = next_part(text, '\n');
+    const std::string_view query = query_part(text, '\n');
     if (query.empty() || query.front() == '#' || query == "\r") continue;
     if (auto fault = add_query(shape, query, queries); !fault.empty()) {
       return std::unexpected(fault_in_line(line, std::move(fault)));

@@ -22,7 +22,9 @@ std::vector<const DenseKit*> dense_kits_here() {
   return kits;
 }
 
-float small(base::Random& random) { return static_cast<float>(random.below(2001)) / 1000 - 1; }
+float small_number(base::Random& random) {
+  return static_cast<float>(random.below(2001)) / 1000 - 1;
+}
 
 // Of any shape, with and without rests of panels and rows.
 TEST(Dense, KernelsAgreeWithDoublesWithinTheStatedError) {
@@ -43,7 +45,7 @@ TEST(Dense, KernelsAgreeWithDoublesWithinTheStatedError) {
         const ModelWeights::Layer& layer = (*weights)->bottom().front();
         for (const std::uint32_t rows : {1u, 3u, 8u, 13u}) {
           std::vector<float> in(std::size_t{rows} * inputs);
-          for (float& value : in) value = small(random);
+          for (float& value : in) value = small_number(random);
           std::vector<float> out(std::size_t{rows} * whole_panels(outputs));
           (*weights)->run_layer(layer, in.data(), inputs, out.data(), rows);
           for (std::uint32_t r = 0; r < rows; ++r) {
@@ -72,7 +74,7 @@ TEST(Dense, LayersOfSeveralPagesAreWhole) {
   parts.draw(random);
   const std::string file = parts.file();
   std::vector<float> in(2000);
-  for (float& value : in) value = small(random);
+  for (float& value : in) value = small_number(random);
   for (const DenseKit* const kit : dense_kits_here()) {
     const auto weights =
         ModelWeights::create(store.pool, 1, *read_model_plan(file), file, *kit).value();
@@ -153,7 +155,8 @@ struct RankingWorld {
     ModelQueries queries;
     queries.queries = count;
     queries.tables.resize(tables.size());
-    for (std::uint32_t i = 0; i < count * parts.dense; ++i) queries.dense.push_back(small(random));
+    for (std::uint32_t i = 0; i < count * parts.dense; ++i)
+      queries.dense.push_back(small_number(random));
     for (ModelQueries::Bags& bags : queries.tables) {
       for (std::uint32_t q = 0; q < count; ++q) {
         bags.offsets.push_back(static_cast<std::uint32_t>(bags.ids.size()));
@@ -178,7 +181,7 @@ struct RankingWorld {
   std::shared_ptr<RankingObject> model;
 };
 
-void expect_near(const std::vector<float>& found, const std::vector<Bounded>& wanted) {
+void expect_ranks(const std::vector<float>& found, const std::vector<Bounded>& wanted) {
   ASSERT_EQ(found.size(), wanted.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
     ASSERT_NEAR(found[i], wanted[i].value, wanted[i].error) << i;
@@ -201,7 +204,7 @@ TEST(Ranking, AgreesWithDoublesWithinTheStatedError) {
         const auto found = world.infer_words(queries);
         ASSERT_TRUE(found) << found.error().words;
         const auto wanted = world.wanted(queries);
-        expect_near(*found, wanted);
+        expect_ranks(*found, wanted);
         if (count < 100) continue;
         double least = 1, most = 0;
         for (const Bounded& rank : wanted) {
@@ -226,7 +229,7 @@ TEST(Ranking, TextIsTheSameQueries) {
   const auto found = infer(world.model, world.store.catalog, {0, 1}, text);
   ASSERT_TRUE(found) << found.error().words;
   EXPECT_EQ(*found, world.infer_words(queries).value());
-  expect_near(*found, world.wanted(queries));
+  expect_ranks(*found, world.wanted(queries));
 }
 
 TEST(Ranking, SaysWhatIsWrongWithQueries) {

@@ -4,8 +4,9 @@
 //
 //           join              64 queries, or due          a helper is done
 //   (rows) -----> gathering ---------------------> running ----------------> ranked
-//                                                     | the request that runs it ends before
-//                                                     +-----------------------> left: another runs it
+//                                                     |
+//                                                     +--> left: the request whose helper it was
+//                                                          has ended; another one goes on
 //
 // What a batch reads and writes is its own, so requests may end while it runs.
 //

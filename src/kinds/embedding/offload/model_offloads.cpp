@@ -30,7 +30,7 @@ using embedding::RankingObject;
 /// Of words that are read in a turn.
 constexpr std::size_t kReadBytesMax = 64 << 10;
 /// How long who waits for another's helper looks away.
-constexpr std::uint64_t kLookNs = 20'000;
+constexpr std::uint64_t kLookAgainNs = 20'000;
 
 Next fail_as(Call& call, const TableError& error) { return call.fail(error.error, error.words); }
 
@@ -112,7 +112,7 @@ Next wait_for_batch(Call& call, InferRun& run) {
   switch (run.batch->state()) {
     case DenseBatch::State::ranked: return answer_ranks(call, run);
     case DenseBatch::State::left: return run_batch(call, run);
-    case DenseBatch::State::running: return call.at(now + kLookNs);
+    case DenseBatch::State::running: return call.at(now + kLookAgainNs);
     case DenseBatch::State::gathering: break;
   }
   return run.batch->is_ready(now) ? run_batch(call, run) : call.at(run.batch->due_ns());
@@ -127,7 +127,7 @@ Next reduce_rows(Call& call, InferRun& run) {
   return wait_for_batch(call, run);
 }
 
-Next open_tables(Call& call, InferRun& run) {
+Next open_inference(Call& call, InferRun& run) {
   if (!run.parsed) return fail_as(call, run.parsed.error());
   const std::uint64_t bytes = std::uint64_t{run.inference->queries()} *
                               run.inference->model()->shape().outputs * sizeof(float);
@@ -154,14 +154,14 @@ Next begin_inference(Call& call, const model_calls::Infer& asked) {
         [&run, asked] { run.parsed = run.inference->read(asked.shape, asked.queries); });
   }
   run.parsed = run.inference->read(asked.shape, asked.queries);
-  return open_tables(call, run);
+  return open_inference(call, run);
 }
 
 Next infer_ranks(Call& call, const model_calls::Infer& asked) {
   if (!call.has_state<InferState>()) return begin_inference(call, asked);
   InferRun& run = *call.state<InferState>().run;
   switch (run.stage) {
-    case InferRun::Stage::parsing: return open_tables(call, run);
+    case InferRun::Stage::parsing: return open_inference(call, run);
     case InferRun::Stage::reducing: return reduce_rows(call, run);
     case InferRun::Stage::waiting: break;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: files of ranking models of random weights, queries, and the model written down plainly,
-// in double precision, with a bound on how far single precision may be from it.
+// For tests: files of ranking models of random weights, queries, and the model written down
+// plainly, in double precision, with a bound on how far single precision may be from it.
 #pragma once
 
 #include <cmath>

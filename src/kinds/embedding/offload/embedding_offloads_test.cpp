@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Offloads on embedding tables and models whose clients go in the middle: groupings are undone, and
+// the networks of a batch run for those that are left.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <latch>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "engine/tests/testing/scheduler_fixture.hpp"
+#include "kinds/embedding/audit.hpp"
+#include "kinds/embedding/grouping.hpp"
+#include "kinds/embedding/model/inference.hpp"
+#include "kinds/embedding/testing/ranking_files.hpp"
+#include "memory/size_class.hpp"
+
+namespace espalier::offload {
+namespace {
+
+using embedding::EmbeddingTable;
+using wire::OffloadId;
+
+class EmbeddingOffloads : public testing::Test {
+ protected:
+  std::shared_ptr<EmbeddingTable> table_of(const std::string& name, std::uint32_t dimension,
+                                           std::uint32_t rows) {
+    const auto table =
+        embedding::create_embedding_table(node_.catalog(), node_.store().pool, name,
+                                          embedding::shape_of({.dimension = dimension}))
+            .value();
+    std::vector<float> values(std::size_t{rows} * dimension);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<float>(i / dimension % 16) / 16;
+    }
+    EXPECT_TRUE(table->append(std::as_bytes(std::span(values))));
+    return table;
+  }
+  [[nodiscard]] std::uint64_t pages() {
+    return node_.store().pool.stats(memory::relation_class_of(embedding::kPageBytes)).in_use;
+  }
+
+  SchedulerFixture node_;
+};
+
+// The helper is kept at the first sums until its client has gone.
+TEST_F(EmbeddingOffloads, AGroupingWhoseClientGoesIsUndone) {
+  const auto table = table_of("t", 64, 4000);
+  const std::uint8_t two[] = {2};
+  const std::uint32_t pair[] = {5, 6};
+  const std::uint32_t before = embedding::group_rows(*table, {two, pair}).value();
+  const std::uint64_t pages_before = pages();
+  const std::vector<std::uint8_t> sizes(500, 8);
+  std::vector<std::uint32_t> rows(4000);
+  std::iota(rows.begin(), rows.end(), 0u);
+  const std::string payload = std::string(base::bytes_of(embedding::GroupsShape{500, 4000})) +
+                              std::string(reinterpret_cast<const char*>(rows.data()), 16'000) +
+                              std::string(sizes.begin(), sizes.end());
+  SchedulerClient& client = node_.connect(kLongRequests);
+  {
+    const auto held = table->hold_replacements();
+    client->post(message_of(request_of(OffloadId::embedding_group, table->id(), 1), "", payload));
+    client->ring();
+    ASSERT_TRUE(node_.run_until([&] { return table->all_numbers().grouping_groups == 500; }));
+    EXPECT_EQ(table->all_numbers().groups, 1u);
+    node_.disconnect(client);
+  }
+  ASSERT_TRUE(node_.run_until([&] { return client.ended; }));
+  ASSERT_TRUE(node_.run_until([&] { return pages() == pages_before; }));
+  EXPECT_EQ(table->all_numbers().grouping_groups, 0u);
+  EXPECT_EQ(table->memo()->number(), before);
+  EXPECT_EQ(embedding::audit(*table), std::vector<std::string>{});
+  // Another may begin.
+  SchedulerClient& next = node_.connect(kLongRequests);
+  const Response done =
+      node_.call(next, request_of(OffloadId::embedding_group, table->id(), 2), "", payload);
+  EXPECT_EQ(done.code(), Code::invalid);
+  EXPECT_EQ(table->memo()->number(), done.header.version);
+  EXPECT_EQ(table->all_numbers().groups, 500u);
+}
+
+/// The one helper does nothing until it is released.
+class LatchedHelper {
+ public:
+  explicit LatchedHelper(HelperPool& helpers) {
+    helpers.run([released = released_] { released->wait(); });
+  }
+  ~LatchedHelper() { release(); }
+  LatchedHelper(const LatchedHelper&) = delete;
+  LatchedHelper& operator=(const LatchedHelper&) = delete;
+  void release() {
+    if (!std::exchange(done_, true)) released_->count_down();
+  }
+
+ private:
+  const std::shared_ptr<std::latch> released_ = std::make_shared<std::latch>(1);
+  bool done_ = false;
+};
+
+class RankingOffloads : public EmbeddingOffloads {
+ protected:
+  RankingOffloads() {
+    base::Random random(7);
+    parts_.draw(random);
+    for (const std::string& name : parts_.tables) tables_.push_back(table_of(name, 8, 50));
+    model_ =
+        embedding::create_ranking_model(node_.catalog(), node_.store().pool, "model", parts_.file())
+            .value();
+  }
+  /// The payload of a request of some queries, each another one.
+  [[nodiscard]] std::string queries(std::uint32_t count, std::uint32_t first) const {
+    std::string text(base::bytes_of(embedding::InferShape{0, 1}));
+    for (std::uint32_t i = first; i < first + count; ++i) {
+      text += std::to_string(i % 7) + " 1 0.5 2 " + std::to_string(i % 3) + " | " +
+              std::to_string(i % 50) + " 3 | " + std::to_string(i * 7 % 50) + "\n";
+    }
+    return text;
+  }
+  void expect_ranks_of(const Response& response, const std::string& payload) {
+    ASSERT_EQ(response.code(), Code::invalid) << response.payload;
+    const auto wanted =
+        embedding::infer(model_, node_.catalog(), {0, 1},
+                         std::string_view(payload).substr(sizeof(embedding::InferShape)))
+            .value();
+    std::vector<float> found(response.payload.size() / sizeof(float));
+    std::memcpy(found.data(), response.payload.data(), found.size() * sizeof(float));
+    ASSERT_EQ(found.size(), wanted.size());
+    for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], wanted[i], 1e-5) << i;
+  }
+  void post(SchedulerClient& client, const std::string& payload) {
+    client->post(message_of(request_of(OffloadId::model_infer, model_->id(), 1), "", payload));
+    client->ring();
+  }
+
+  embedding::RankingParts parts_;
+  std::vector<std::shared_ptr<EmbeddingTable>> tables_;
+  std::shared_ptr<embedding::RankingObject> model_;
+};
+
+// Each has its own ranks, whoever's helper ranks them: full batches, and those that are due.
+TEST_F(RankingOffloads, RequestsOfABatchHaveTheirOwnRanks) {
+  std::vector<SchedulerClient*> clients;
+  for (int i = 0; i < 5; ++i) clients.push_back(&node_.connect(kLongRequests));
+  for (const std::uint32_t count : {1u, 13u, 64u, 100u}) {
+    std::vector<std::string> payloads;
+    for (std::uint32_t i = 0; i < clients.size(); ++i) {
+      payloads.push_back(queries(count, i * 31));
+      post(*clients[i], payloads.back());
+    }
+    for (std::size_t i = 0; i < clients.size(); ++i) {
+      expect_ranks_of(node_.wait(*clients[i]), payloads[i]);
+    }
+  }
+}
+
+// Whichever of them it is whose helper was to rank the batch.
+TEST_F(RankingOffloads, ABatchWhoseRunnerGoesIsRankedForTheOthers) {
+  for (int gone = 0; gone < 3; ++gone) {
+    std::vector<SchedulerClient*> clients;
+    std::vector<std::string> payloads;
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      clients.push_back(&node_.connect(kLongRequests));
+      payloads.push_back(queries(30, i * 31));
+    }
+    // Text is parsed by the helper before it is held.
+    for (std::uint32_t i = 0; i < 3; ++i) post(*clients[i], payloads[i]);
+    node_.turns(20);
+    LatchedHelper held(node_.services().helpers);
+    node_.turns(200);
+    node_.disconnect(*clients[static_cast<std::size_t>(gone)]);
+    node_.turns(200);
+    held.release();
+    for (int i = 0; i < 3; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      if (i != gone) expect_ranks_of(node_.wait(*clients[at]), payloads[at]);
+    }
+    ASSERT_TRUE(node_.run_until([&] { return clients[static_cast<std::size_t>(gone)]->ended; }));
+    for (int i = 0; i < 3; ++i) {
+      if (i != gone) node_.disconnect(*clients[static_cast<std::size_t>(i)]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace espalier::offload
