@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "catalog/calls.hpp"
 #include "kinds/embedding/embedding_table.hpp"
 #include "kinds/hash/format.hpp"
 #include "kinds/hash/hash_map.hpp"
@@ -40,6 +41,30 @@ TEST_F(DurableAnswers, AWriteIsSeenAndAnsweredOnceItIsDurable) {
   sink_.make_durable();
   EXPECT_EQ(node_.wait(client_).code(), Code::invalid);
   EXPECT_NE(call(other_, OffloadId::get, map, "key").header.flags & wire::kFound, 0);
+}
+
+// A condition that fails because of what is not durable yet waits with it.
+TEST_F(DurableAnswers, ATransactionIsSeenAndAnsweredOnceItIsDurable) {
+  const auto request = [](const object_calls::StepHead& head, std::string_view rest) {
+    std::string bytes(base::bytes_of(std::uint16_t{1}));
+    bytes += "m";
+    bytes += base::bytes_of(head);
+    return bytes.append(rest);
+  };
+  const std::string put = request({0, 5, 3, 0, 3, 0, {}}, "keyvalue");
+  const std::string absent = request({0, 0, 3, 0, 2, 1, {}}, "key");
+  post(client_, OffloadId::transact, 0, {}, put, 1);
+  ASSERT_EQ(sink_.count(), 1u);
+  post(other_, OffloadId::transact, 0, {}, absent, 1);
+  node_.turns(20);
+  EXPECT_TRUE(is_silent(client_));
+  EXPECT_TRUE(is_silent(other_));
+  sink_.make_durable();
+  const Response done = node_.wait(client_);
+  EXPECT_EQ(done.code(), Code::invalid);
+  EXPECT_EQ(done.header.version, node_.core().clock.released());
+  EXPECT_EQ(node_.wait(other_).code(), Code::condition_failed);
+  EXPECT_NE(call(other_, OffloadId::get, node_.map(), "key").header.flags & wire::kFound, 0);
 }
 
 // As many as a scheduler has places, and some more: nobody else notices.
