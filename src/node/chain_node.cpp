@@ -211,7 +211,7 @@ Result<chain::Message> ChainNode::hear(const chain::Message& message, std::strin
   if (!why_ended_.empty() || stopping_ || lacks_memory_) return fail(Code::connection_lost);
   const bool has_room = inbox_bytes_ < kInboxBytesMax;
   const auto received = member_.receive(message, has_room, base::boot_ns());
-  if (received.take_first != 0 && !take_in(received.take_first, taken)) {
+  if (received.take_first != 0 && !enqueue(received.take_first, taken)) {
     return fail(Code::out_of_memory);
   }
   event_.signal();
@@ -220,7 +220,7 @@ Result<chain::Message> ChainNode::hear(const chain::Message& message, std::strin
 }
 
 /// Requires: the lock. Where there is no memory for what the member has taken, it cannot go on.
-bool ChainNode::take_in(std::uint64_t first, std::deque<Waiting>& records) {
+bool ChainNode::enqueue(std::uint64_t first, std::deque<Waiting>& records) {
   try {
     for (Waiting& each : records) {
       if (each.sequence < first) continue;

@@ -79,7 +79,7 @@ class ChainNode final : private ChainListener {
             const chain::View& view, std::uint32_t self);
   std::expected<void, std::string> begin(const chain::View& view);
 
-  [[nodiscard]] bool take_in(std::uint64_t first, std::deque<Waiting>& records);
+  [[nodiscard]] bool enqueue(std::uint64_t first, std::deque<Waiting>& records);
   Result<chain::Message> hear(const chain::Message& message, std::string_view records) override;
   void run();
   bool turn();

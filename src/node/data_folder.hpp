@@ -41,8 +41,8 @@ class DataFolder {
     std::function<void(const std::string&)> failed{};
   };
   /// Applies what the folder has to an empty store, and begins to take its records: from then on
-  /// what is done to the store is durable (but for Terms::show). Errors: words for people, of the folder, of the log, of
-  /// a record that cannot be applied, of a kind that makes no records.
+  /// what is done to the store is durable (but for Terms::show). Errors: words for people, of the
+  /// folder, of the log, of a record that cannot be applied, of a kind that makes no records.
   static std::expected<std::unique_ptr<DataFolder>, std::string> open(const Terms& terms,
                                                                       offload::Services& services);
   DataFolder(const DataFolder&) = delete;

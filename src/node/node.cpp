@@ -42,8 +42,7 @@ Result<std::unique_ptr<Node>> Node::start(const Config& config, const NodeOption
   return node;
 }
 
-Node::Node(const Config& config, const NodeOptions& options)
-    : config_(config), options_(options) {}
+Node::Node(const Config& config, const NodeOptions& options) : config_(config), options_(options) {}
 
 // A worker has two epoch slots for each map that it serves.
 Result<void> Node::open_store() {
