@@ -286,7 +286,9 @@ bool ChainNode::turn() {
       links_->meet(member_.view(), member_.self());
       met_epoch_ = member_.epoch();
     }
-    decide(base::boot_ns(), due);
+    const std::uint64_t now_ns = base::boot_ns();
+    decide(now_ns, due);
+    set_gate(now_ns);  // before the mark lets answers go
     releasable = member_.releasable();
     acknowledged = member_.acknowledged();
     is_out = member_.is_out();
@@ -309,8 +311,8 @@ bool ChainNode::turn() {
         member_.lost(each.sent, now_ns);
       }
     }
+    set_gate(now_ns);
   }
-  become_head_if_due();
   return moved || !due.empty() || !ended_.empty();
 }
 
@@ -401,9 +403,8 @@ std::expected<bool, std::string> ChainNode::apply(const Waiting& next) {
       fmt::format("record {} came where {} was expected", next.sequence, sequence));
 }
 
-void ChainNode::become_head_if_due() {
-  const std::lock_guard lock(mutex_);
-  const std::uint64_t now_ns = base::boot_ns();
+/// Requires: the lock.
+void ChainNode::set_gate(std::uint64_t now_ns) {
   const std::uint64_t until_ns = why_ended_.empty() ? member_.serves_until_ns(now_ns) : 0;
   gate_.until_ns.store(until_ns, std::memory_order_release);
   if (until_ns <= now_ns || is_head_) return;

@@ -88,7 +88,7 @@ class ChainNode final : private ChainListener {
   void send(const std::vector<Outgoing>& due);
   bool apply_some();
   [[nodiscard]] std::expected<bool, std::string> apply(const Waiting& next);
-  void become_head_if_due();
+  void set_gate(std::uint64_t now_ns);
   void end(const std::string& why);
   void wait(bool moved);
   void keep_membership();
