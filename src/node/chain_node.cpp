@@ -275,7 +275,6 @@ bool ChainNode::turn() {
     end("its log takes nothing any more: " + log::message(*failed));
   }
   bool moved = apply_some();
-  std::vector<Outgoing> due;
   std::uint64_t releasable = 0;
   std::uint64_t acknowledged = 0;
   bool is_out = false;
@@ -287,7 +286,7 @@ bool ChainNode::turn() {
       met_epoch_ = member_.epoch();
     }
     const std::uint64_t now_ns = base::boot_ns();
-    decide(now_ns, due);
+    decide(now_ns);
     set_gate(now_ns);  // before the mark lets answers go
     releasable = member_.releasable();
     acknowledged = member_.acknowledged();
@@ -298,7 +297,7 @@ bool ChainNode::turn() {
   if (is_out) end("it was left out of the chain");
   terms_.writer.acknowledgements().replicate(releasable);
   terms_.buffer.release_to(acknowledged);
-  send(due);
+  moved = send() || moved;
   ended_.clear();
   moved = links_->turn(ended_) || moved;
   {
@@ -313,24 +312,24 @@ bool ChainNode::turn() {
     }
     set_gate(now_ns);
   }
-  return moved || !due.empty() || !ended_.empty();
+  return moved || !ended_.empty();
 }
 
 /// Requires: the lock. What has ended says and takes nothing.
-void ChainNode::decide(std::uint64_t now_ns, std::vector<Outgoing>& due) {
+void ChainNode::decide(std::uint64_t now_ns) {
   member_.tick(now_ns);
   member_.persisted(terms_.buffer.written());
   if (!why_ended_.empty()) return;
   std::vector<chain::Message> beats;
   member_.add_beats(now_ns, beats);
-  for (const chain::Message& beat : beats) due.push_back({beat, {}});
-  add_appends(now_ns, due);
+  for (const chain::Message& beat : beats) due_.push_back({beat, {}});
+  add_appends(now_ns);
   if (member_.take_wants_view()) wants_view_ = true;
   if (auto proposal = member_.proposal(now_ns)) proposal_ = std::move(proposal);
   if (wants_view_ || proposal_) membership_wake_.notify_all();
 }
 
-void ChainNode::add_appends(std::uint64_t now_ns, std::vector<Outgoing>& due) {
+void ChainNode::add_appends(std::uint64_t now_ns) {
   for (std::size_t i = 0; i < kAppendsATurn; ++i) {
     auto append = member_.append_due(now_ns);
     if (!append) return;
@@ -340,13 +339,14 @@ void ChainNode::add_appends(std::uint64_t now_ns, std::vector<Outgoing>& due) {
     is_behind_ = last < append->first;
     if (is_behind_) return;
     append->last = append->number = last;
-    due.push_back({*append, std::move(records)});
+    due_.push_back({*append, std::move(records)});
     member_.appended(*append);
   }
 }
 
-void ChainNode::send(const std::vector<Outgoing>& due) {
-  for (const Outgoing& each : due) {
+/// Returns whether there was anything.
+bool ChainNode::send() {
+  for (const Outgoing& each : due_) {
     bool left = false;
     try {
       left = links_->say(each.message, each.records);
@@ -356,6 +356,9 @@ void ChainNode::send(const std::vector<Outgoing>& due) {
     const std::lock_guard lock(mutex_);
     member_.lost(each.message, base::boot_ns());
   }
+  const bool had_some = !due_.empty();
+  due_.clear();
+  return had_some;
 }
 
 bool ChainNode::apply_some() {
