@@ -10,14 +10,14 @@ set -euo pipefail
 packages=(
   g++ cmake ninja-build ccache pkg-config
   libcli11-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libtomlplusplus-dev libcpp-httplib-dev
-  libpg-query-dev libre2-dev libhyperscan-dev libssl-dev
+  libpg-query-dev libre2-dev libhyperscan-dev libssl-dev libcurl4-openssl-dev
   libfabric-dev libxdp-dev libbpf-dev
   libabsl-dev libboost1.81-dev librocksdb-dev liblmdb-dev libhiredis-dev redis-server memcached
   wamerican-insane
 )
 if [[ "${1:-}" == --tests ]]; then
   packages+=(libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev
-    clang-19 libclang-rt-19-dev lld-19 openssl tshark python3-scapy iproute2 dpdk-dev)
+    clang-19 libclang-rt-19-dev lld-19 openssl tshark python3-scapy iproute2 dpdk-dev etcd-server)
 fi
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

@@ -50,12 +50,4 @@ std::expected<bool, std::string> FileMembership::replace(const View& next) {
   return true;
 }
 
-std::expected<std::unique_ptr<Membership>, std::string> open_membership(const std::string& place) {
-  if (place.empty()) return std::unexpected("a chain is kept in a file: give its path");
-  if (place.find("://") != std::string::npos) {
-    return std::unexpected("'" + place + "' is no path of a file, and chains are kept in files");
-  }
-  return std::make_unique<FileMembership>(place);
-}
-
 }  // namespace espalier::chain

@@ -55,9 +55,9 @@ void Member::adopt(const View& view, std::uint64_t now_ns) {
   view_ = view;
   place_ = view_.place_of(self_);
   previous_ = next_ = 0;
-  knows_next_ = proposed_ = telling_ = false;
+  knows_next_ = proposed_ = reporting_ = false;
   on_way_ = 0;
-  told_ = 0;
+  reported_ = 0;
   if (!place_) return;
   if (*place_ != 0) previous_ = view_.members[*place_ - 1].number;
   if (*place_ + 1 < view_.members.size()) next_ = view_.members[*place_ + 1].number;
@@ -151,7 +151,7 @@ void Member::take(const Message& message, bool has_room, Received& received) {
 void Member::note_answer(const Message& message, Peer& peer, std::uint64_t now_ns) {
   const bool is_append = message.kind == MessageKind::append_answer;
   if (is_append && message.from == next_ && on_way_ != 0) --on_way_;
-  if (!is_append && message.from == previous_) telling_ = false;
+  if (!is_append && message.from == previous_) reporting_ = false;
   if (!counts(message)) return;
   if (!is_append) peer.lease_ns = std::max(peer.lease_ns, std::min(message.number, now_ns));
   if (message.from != next_) return;
@@ -182,7 +182,7 @@ void Member::update_acknowledged() {
 
 // The next beat brings what was to be told, and says where the next member stands.
 void Member::lost(const Message& message, std::uint64_t now_ns) {
-  if (message.to == previous_ && message.kind == MessageKind::beat) telling_ = false;
+  if (message.to == previous_ && message.kind == MessageKind::beat) reporting_ = false;
   if (message.to != next_ || message.kind != MessageKind::append) return;
   if (on_way_ != 0) --on_way_;
   knows_next_ = false;
@@ -203,12 +203,12 @@ void Member::add_beats(std::uint64_t now_ns, std::vector<Message>& due) {
   for (const MemberEntry& entry : view_.members) {
     Peer* const peer = find(entry.number);
     if (peer == nullptr) continue;  // itself
-    const bool tells = peer->number == previous_ && acknowledged_ > told_ && !telling_;
+    const bool tells = peer->number == previous_ && acknowledged_ > reported_ && !reporting_;
     if (now_ns < peer->beat_ns && !tells) continue;
     if (now_ns >= peer->beat_ns) peer->beat_ns = now_ns + fence_ns() / 8;
     if (peer->number == previous_) {
-      told_ = acknowledged_;
-      telling_ = true;
+      reported_ = acknowledged_;
+      reporting_ = true;
     }
     due.push_back(message_to(peer->number, MessageKind::beat));
     due.back().number = now_ns;

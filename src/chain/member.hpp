@@ -123,8 +123,8 @@ class Member {
   std::uint64_t persisted_;
   std::uint64_t acknowledged_ = 0;
   std::uint64_t next_acknowledged_ = 0;  // by the next member
-  std::uint64_t told_ = 0;               // the previous one, of acknowledged_
-  bool telling_ = false;                 // it has not answered yet
+  std::uint64_t reported_ = 0;           // the previous one, of acknowledged_
+  bool reporting_ = false;               // it has not answered yet
   // Of the way to the next member:
   bool knows_next_ = false;       // up to where it holds records
   std::uint64_t send_next_ = 0;   // the sequence

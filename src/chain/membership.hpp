@@ -32,7 +32,8 @@ class Membership {
   Membership() = default;
 };
 
-/// The membership at a place: the path of a file. Errors: a sentence for people.
+/// The membership at a place: the path of a file, or etcd://HOST:PORT,HOST:PORT/KEY. Nothing is
+/// asked yet. Errors: a sentence for people.
 [[nodiscard]] std::expected<std::unique_ptr<Membership>, std::string> open_membership(
     const std::string& place);
 

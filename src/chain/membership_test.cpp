@@ -118,10 +118,16 @@ TEST(FileMembershipConcurrency, OfThoseWhoProposeOneWins) {
   for (std::uint64_t epoch = 2; epoch <= kEpochs; ++epoch) EXPECT_EQ(won[epoch], 1);
 }
 
-TEST(OpenMembership, TakesPathsAlone) {
+TEST(OpenMembership, TakesPathsAndPlacesInEtcd) {
   EXPECT_TRUE(open_membership("/tmp/chain"));
-  EXPECT_FALSE(open_membership(""));
-  EXPECT_FALSE(open_membership("etcd://127.0.0.1:2379/chain"));
+  EXPECT_TRUE(open_membership("etcd://127.0.0.1:2379/chain"));
+  EXPECT_TRUE(open_membership("etcd://one:2379,[::1]:2379/espalier/kv"));
+  for (const char* const wrong :
+       {"", "http://127.0.0.1:2379/chain", "etcd://127.0.0.1:2379", "etcd://127.0.0.1:2379/",
+        "etcd:///chain", "etcd://one:port/chain", "etcd://one/chain", "etcd://a@b:1/chain",
+        "etcd://one:1/a b", "etcd://one:1,,two:1/chain"}) {
+    EXPECT_FALSE(open_membership(wrong)) << wrong;
+  }
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ class RecordBuffer final : public log::RecordKeeper {
     std::uint64_t sequence;
     std::string bytes;
   };
-  using Kept = base::Chain<log::QueuedRecord, &log::QueuedRecord::next>;
+  using KeptRecords = base::Chain<log::QueuedRecord, &log::QueuedRecord::next>;
   [[nodiscard]] std::uint64_t first_locked() const;
 
   mutable std::mutex mutex_;  // guards all below
@@ -71,7 +71,7 @@ class RecordBuffer final : public log::RecordKeeper {
   std::uint64_t written_ = 0;
   std::deque<Recovered> recovered_;
   std::size_t recovered_bytes_ = 0;
-  Kept kept_;  // behind those
+  KeptRecords kept_;  // behind those
   // Of them, with which the next pack() most likely begins; null: it looks for it.
   mutable log::QueuedRecord* next_ = nullptr;
 };

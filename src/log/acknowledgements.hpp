@@ -2,8 +2,8 @@
 // Who waits until a record is durable, and what they hear: in the order of sequences, and one at a
 // time. After an error nothing more is acknowledged.
 //
-// In a chain of nodes a record is durable once it is on this disk and on those of the members behind
-// (docs/design/chains.md).
+// In a chain of nodes a record is durable once it is on this disk and on those of the members
+// behind (docs/design/chains.md).
 //
 // Thread: any.
 #pragma once

@@ -102,9 +102,9 @@ LogResult<void> LogWriter::write_some(QueuedRecord*& record) {
   auto written = write_blocks(builder_.finish());
   if (!written && !planted(Bug::acknowledged_after_failure)) return written;
   written_ = last;
-  if (keeper_ != nullptr) let_go(record, end);
+  if (kept_by_ != nullptr) let_go(record, end);
   acknowledgements_.reach(last);
-  if (keeper_ == nullptr) let_go(record, end);
+  if (kept_by_ == nullptr) let_go(record, end);
   record = end;
   return {};
 }
@@ -113,9 +113,9 @@ LogResult<void> LogWriter::write_some(QueuedRecord*& record) {
 void LogWriter::let_go(QueuedRecord* record, const QueuedRecord* end) {
   while (record != end) {
     QueuedRecord* const written = std::exchange(record, record->next);
-    keeper_ != nullptr ? keeper_->keep(*written) : room_.release(written);
+    kept_by_ != nullptr ? kept_by_->keep(*written) : room_.release(written);
   }
-  if (keeper_ != nullptr) keeper_->kept();
+  if (kept_by_ != nullptr) kept_by_->kept();
 }
 
 LogResult<void> LogWriter::write_blocks(std::span<const std::byte> blocks) {

@@ -84,7 +84,7 @@ class LogWriter final : public catalog::RedoSink {
 
   /// Has records kept from now on. The keeper outlives the writer. Requires: nothing was appended
   /// yet.
-  void have_kept_by(RecordKeeper& keeper) { keeper_ = &keeper; }
+  void have_kept_by(RecordKeeper& by) { kept_by_ = &by; }
 
   [[nodiscard]] Acknowledgements& acknowledgements() { return acknowledgements_; }
   [[nodiscard]] std::uint64_t durable() const { return acknowledgements_.durable(); }
@@ -112,7 +112,7 @@ class LogWriter final : public catalog::RedoSink {
   void keep_bound();
 
   const WriterOptions options_;
-  RecordKeeper* keeper_ = nullptr;
+  RecordKeeper* kept_by_ = nullptr;
   RecordRoom room_;
   RecordQueue queue_;
   Acknowledgements acknowledgements_;

@@ -211,7 +211,7 @@ Result<chain::Message> ChainNode::hear(const chain::Message& message, std::strin
   if (!why_ended_.empty() || stopping_ || lacks_memory_) return fail(Code::connection_lost);
   const bool has_room = inbox_bytes_ < kInboxBytesMax;
   const auto received = member_.receive(message, has_room, base::boot_ns());
-  if (received.take_first != 0 && !take_in(received.take_first, taken)) {
+  if (received.take_first != 0 && !enqueue(received.take_first, taken)) {
     return fail(Code::out_of_memory);
   }
   event_.signal();
@@ -220,7 +220,7 @@ Result<chain::Message> ChainNode::hear(const chain::Message& message, std::strin
 }
 
 /// Requires: the lock. Where there is no memory for what the member has taken, it cannot go on.
-bool ChainNode::take_in(std::uint64_t first, std::deque<Waiting>& records) {
+bool ChainNode::enqueue(std::uint64_t first, std::deque<Waiting>& records) {
   try {
     for (Waiting& each : records) {
       if (each.sequence < first) continue;
@@ -275,7 +275,6 @@ bool ChainNode::turn() {
     end("its log takes nothing any more: " + log::message(*failed));
   }
   bool moved = apply_some();
-  std::vector<Outgoing> due;
   std::uint64_t releasable = 0;
   std::uint64_t acknowledged = 0;
   bool is_out = false;
@@ -286,7 +285,9 @@ bool ChainNode::turn() {
       links_->meet(member_.view(), member_.self());
       met_epoch_ = member_.epoch();
     }
-    decide(base::boot_ns(), due);
+    const std::uint64_t now_ns = base::boot_ns();
+    decide(now_ns);
+    set_gate(now_ns);  // before the mark lets answers go
     releasable = member_.releasable();
     acknowledged = member_.acknowledged();
     is_out = member_.is_out();
@@ -296,7 +297,7 @@ bool ChainNode::turn() {
   if (is_out) end("it was left out of the chain");
   terms_.writer.acknowledgements().replicate(releasable);
   terms_.buffer.release_to(acknowledged);
-  send(due);
+  moved = send() || moved;
   ended_.clear();
   moved = links_->turn(ended_) || moved;
   {
@@ -309,26 +310,26 @@ bool ChainNode::turn() {
         member_.lost(each.sent, now_ns);
       }
     }
+    set_gate(now_ns);
   }
-  become_head_if_due();
-  return moved || !due.empty() || !ended_.empty();
+  return moved || !ended_.empty();
 }
 
 /// Requires: the lock. What has ended says and takes nothing.
-void ChainNode::decide(std::uint64_t now_ns, std::vector<Outgoing>& due) {
+void ChainNode::decide(std::uint64_t now_ns) {
   member_.tick(now_ns);
   member_.persisted(terms_.buffer.written());
   if (!why_ended_.empty()) return;
   std::vector<chain::Message> beats;
   member_.add_beats(now_ns, beats);
-  for (const chain::Message& beat : beats) due.push_back({beat, {}});
-  add_appends(now_ns, due);
+  for (const chain::Message& beat : beats) due_.push_back({beat, {}});
+  add_appends(now_ns);
   if (member_.take_wants_view()) wants_view_ = true;
   if (auto proposal = member_.proposal(now_ns)) proposal_ = std::move(proposal);
   if (wants_view_ || proposal_) membership_wake_.notify_all();
 }
 
-void ChainNode::add_appends(std::uint64_t now_ns, std::vector<Outgoing>& due) {
+void ChainNode::add_appends(std::uint64_t now_ns) {
   for (std::size_t i = 0; i < kAppendsATurn; ++i) {
     auto append = member_.append_due(now_ns);
     if (!append) return;
@@ -338,13 +339,14 @@ void ChainNode::add_appends(std::uint64_t now_ns, std::vector<Outgoing>& due) {
     is_behind_ = last < append->first;
     if (is_behind_) return;
     append->last = append->number = last;
-    due.push_back({*append, std::move(records)});
+    due_.push_back({*append, std::move(records)});
     member_.appended(*append);
   }
 }
 
-void ChainNode::send(const std::vector<Outgoing>& due) {
-  for (const Outgoing& each : due) {
+/// Returns whether there was anything.
+bool ChainNode::send() {
+  for (const Outgoing& each : due_) {
     bool left = false;
     try {
       left = links_->say(each.message, each.records);
@@ -354,6 +356,9 @@ void ChainNode::send(const std::vector<Outgoing>& due) {
     const std::lock_guard lock(mutex_);
     member_.lost(each.message, base::boot_ns());
   }
+  const bool had_some = !due_.empty();
+  due_.clear();
+  return had_some;
 }
 
 bool ChainNode::apply_some() {
@@ -401,9 +406,8 @@ std::expected<bool, std::string> ChainNode::apply(const Waiting& next) {
       fmt::format("record {} came where {} was expected", next.sequence, sequence));
 }
 
-void ChainNode::become_head_if_due() {
-  const std::lock_guard lock(mutex_);
-  const std::uint64_t now_ns = base::boot_ns();
+/// Requires: the lock.
+void ChainNode::set_gate(std::uint64_t now_ns) {
   const std::uint64_t until_ns = why_ended_.empty() ? member_.serves_until_ns(now_ns) : 0;
   gate_.until_ns.store(until_ns, std::memory_order_release);
   if (until_ns <= now_ns || is_head_) return;

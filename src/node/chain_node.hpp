@@ -79,16 +79,16 @@ class ChainNode final : private ChainListener {
             const chain::View& view, std::uint32_t self);
   std::expected<void, std::string> begin(const chain::View& view);
 
-  [[nodiscard]] bool take_in(std::uint64_t first, std::deque<Waiting>& records);
+  [[nodiscard]] bool enqueue(std::uint64_t first, std::deque<Waiting>& records);
   Result<chain::Message> hear(const chain::Message& message, std::string_view records) override;
   void run();
   bool turn();
-  void decide(std::uint64_t now_ns, std::vector<Outgoing>& due);
-  void add_appends(std::uint64_t now_ns, std::vector<Outgoing>& due);
-  void send(const std::vector<Outgoing>& due);
+  void decide(std::uint64_t now_ns);
+  void add_appends(std::uint64_t now_ns);
+  bool send();
   bool apply_some();
   [[nodiscard]] std::expected<bool, std::string> apply(const Waiting& next);
-  void become_head_if_due();
+  void set_gate(std::uint64_t now_ns);
   void end(const std::string& why);
   void wait(bool moved);
   void keep_membership();
@@ -100,6 +100,7 @@ class ChainNode final : private ChainListener {
   EventFd event_;                                // its thread is to look
   std::unique_ptr<offload::RedoTarget> target_;  // null: it is the head; its thread's
   std::unique_ptr<ChainLinks> links_;            // its thread's
+  std::vector<Outgoing> due_;                    // likewise; what no turn has sent yet
   std::vector<ChainLinks::Ended> ended_;         // likewise
   std::uint64_t met_epoch_ = 0;                  // likewise: of which it has links
 

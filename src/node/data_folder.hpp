@@ -52,9 +52,9 @@ class DataFolder {
     std::uint32_t threads = 0;
   };
   /// Applies what the folder has to an empty store, and begins to take its records: from then on
-  /// what is done to the store is durable (but for Terms::show). Errors: words for people, of the folder, of the log, of
-  /// a record that cannot be applied, of a kind that makes no records. Cost: reads all of it, and
-  /// what its writes did, by some threads.
+  /// what is done to the store is durable (but for Terms::show). Errors: words for people, of the
+  /// folder, of the log, of a record that cannot be applied, of a kind that makes no
+  /// records. Cost: reads all of it, and what its writes did, by some threads.
   static std::expected<std::unique_ptr<DataFolder>, std::string> open(const Terms& terms,
                                                                       offload::Services& services);
   DataFolder(const DataFolder&) = delete;

@@ -156,8 +156,10 @@ CLI::App& add_chain_work(CLI::App& chain, std::string name, std::string what, Ch
                          const std::shared_ptr<ChainOptions>& options, Environment& environment,
                          Action& chosen) {
   CLI::App& command = *chain.add_subcommand(std::move(name), std::move(what));
-  command.add_option("--members", options->place, "File in which the chain is kept")
-      ->type_name("FILE")
+  command
+      .add_option("--members", options->place,
+                  "Where the chain is kept: a file, or etcd://HOST:PORT,.../KEY")
+      ->type_name("PLACE")
       ->required();
   command.callback([options, work, &environment, &chosen] {
     chosen = reporting(environment,

@@ -137,8 +137,10 @@ void add_config_options(CLI::App& command, const std::shared_ptr<ServeOptions>& 
           .add_option("--chain", options->chain,
                       "Be the member of this name of a chain of nodes (espalier chain create)")
           ->type_name("NAME");
-  command.add_option("--chain-members", options->chain_members, "File in which the chain is kept")
-      ->type_name("FILE")
+  command
+      .add_option("--chain-members", options->chain_members,
+                  "Where the chain is kept: a file, or etcd://HOST:PORT,.../KEY")
+      ->type_name("PLACE")
       ->needs(chain);
 }
 
@@ -175,7 +177,7 @@ Outcome<int> serve_node(Environment& environment, const ServeOptions& options) {
   if (!options.chain.empty()) {
     if (options.chain_members.empty()) {
       return misused("--chain says which member of a chain it is, and not where that is kept",
-                     "Name the file: --chain-members FILE.");
+                     "Name the place: --chain-members PLACE.");
     }
     if (loaded->config.data.dir.empty()) {
       return misused("a member of a chain keeps its records in a data folder, and none is given",

@@ -227,15 +227,15 @@ class World {
   }
   void read_view(Machine& machine) {
     at(membership_delay(),
-       [this, &machine, life = machine.life] { tell(machine, life, view_, false); });
+       [this, &machine, life = machine.life] { show_view(machine, life, view_, false); });
   }
   void propose(Machine& machine, const View& proposal) {
     at(membership_delay(), [this, &machine, life = machine.life, proposal] {
       if (proposal.epoch == view_.epoch + 1) view_ = proposal;
-      tell(machine, life, view_, true);
+      show_view(machine, life, view_, true);
     });
   }
-  void tell(Machine& machine, std::uint64_t life, const View& view, bool was_proposal) {
+  void show_view(Machine& machine, std::uint64_t life, const View& view, bool was_proposal) {
     at(membership_delay(), [this, &machine, life, view, was_proposal] {
       if (machine.life != life) return;
       on(machine, 0, [this, &machine, view, was_proposal] {

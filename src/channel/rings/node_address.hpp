@@ -7,8 +7,8 @@
 // Behind a fabric's address `?rings=send` has requests and answers travel as messages, which needs
 // no memory of either side to be written by the other; else they are written where they belong.
 //
-//     chain://ADDRESS,ADDRESS,...     the nodes of a chain, each by one of the above without a comma,
-//                                     of which the head answers (docs/chains.md)
+//     chain://ADDRESS,ADDRESS,...     the nodes of a chain, each by one of the above without a
+//                                     comma, of which the head answers (docs/chains.md)
 //
 // Thread: any; no state.
 #pragma once
