@@ -10,7 +10,7 @@
 #include "engine/scheduler.hpp"
 #include "engine/services.hpp"
 #include "kinds/hash/hash_map.hpp"
-#include "kinds/hash/hash_thread_lease.hpp"
+#include "kinds/hash/hash_threads.hpp"  // what its lease leads to, in line
 #include "store/store_core.hpp"
 
 namespace espalier::offload {
