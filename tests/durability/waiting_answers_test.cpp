@@ -302,7 +302,7 @@ TEST(WaitingWritesWithoutMemory, AreKeptByTheirRequests) {
 }
 
 /// A worker that sleeps as a node's does, but for longer than anything may take.
-class Sleeper {
+class SleepingWorker {
  public:
   static constexpr std::chrono::seconds kLongest{20};
 
@@ -328,12 +328,12 @@ class Sleeper {
   bool awake_ = false;
 };
 
-// The mark rises at any moment: before a worker looks, while it falls asleep, when it sleeps. If one
-// rise were missed it would sleep until its time is over.
+// The mark rises at any moment: before a worker looks, while it falls asleep, when it sleeps. If
+// one rise were missed it would sleep until its time is over.
 TEST(WaitingWritesConcurrency, NoRiseOfTheMarkIsMissed) {
   constexpr std::uint32_t kWrites = 3'000;
   DurableScheduler scene;
-  Sleeper sleeper;
+  SleepingWorker sleeper;
   scene.node_.scheduler().wake = [&sleeper] { sleeper.wake(); };
   std::atomic<bool> over = false;
   base::Random random{base::seed_from_environment(41)};
