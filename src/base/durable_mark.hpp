@@ -106,8 +106,8 @@ class DurableMark {
     return released() >= sequence;
   }
   /// Has `sleeper` woken once, when released() has risen or nothing will be durable any more. What
-  /// has risen before it does not notice: it looks at the mark afterwards. Cost: a lock, or one load
-  /// where it is in the list already.
+  /// has risen before it does not notice: it looks at the mark afterwards. Cost: a lock, or one
+  /// load where it is in the list already.
   void wake_when_risen(Sleeper& sleeper) noexcept {
     if (sleeper.listed_.load()) return;
     const std::lock_guard lock(sleepers_mutex_);

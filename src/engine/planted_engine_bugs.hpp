@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Switches that break one rule of what sessions are given, of what steps post to peers, of the places
-// of what comes from these, of copies of objects, of recovery, or of answers that wait, at a time
-// (base/planted.hpp).
+// Switches that break one rule at a time (base/planted.hpp): of what sessions are given, of what
+// steps post to peers, of the places of what comes from these, of copies of objects, of recovery,
+// of answers that wait.
 #pragma once
 
 #include <cstdint>

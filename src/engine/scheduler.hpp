@@ -27,9 +27,9 @@
 // be deferred, its client's connection ends, and no other.
 //
 // An answer that tells what a crash can still lose waits until that is durable, where records of
-// effects go to a log (docs/design/durability.md): in a queue of its connection, when its request is
-// gone. What is durable is looked at when that has risen, and a scheduler that has nothing else to
-// do sleeps until then.
+// effects go to a log (docs/design/durability.md): in a queue of its connection, when its request
+// is gone. What is durable is looked at when that has risen, and a scheduler that has nothing else
+// to do sleeps until then.
 //
 // What never happens
 // - Nothing here waits. What must wait (another writer's version, a full response ring, another
@@ -163,7 +163,8 @@ class Scheduler final {
   /// A write that found no room for its record may wait for that, and does (Call::with_room).
   [[nodiscard]] bool may_wait_for_room() const;
   void begin_again_with_room(Request& request);
-  /// Something waits for a release from now on. To be said before it is looked at for the last time.
+  /// Something waits for a release from now on. To be called before it is looked at for the last
+  /// time.
   void expect_release();
   /// Its posts to peers are under way, or have ended; of clients' requests alone. They count on
   /// this account, which stays until then.
@@ -191,8 +192,8 @@ class Scheduler final {
   /// A place for one more; null: there is no memory for it now.
   [[nodiscard]] Request* free_place() noexcept;
   void add_place();
-  /// Clients' requests in flight that are not stalled, do not wait for a time, a lane, a release, or
-  /// a peer, and are not with helpers.
+  /// Clients' requests in flight that are not stalled, do not wait for a time, a lane, a release,
+  /// or a peer, and are not with helpers.
   [[nodiscard]] std::uint32_t busy() const { return busy(0); }
   [[nodiscard]] std::uint32_t busy(std::uint8_t hops) const { return busy_[hops]; }
   void count_in(Request& request);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler's answers that wait until what they tell is durable. A short one waits in a queue of
-// its connection, and its request is gone; a long one is kept by its request, which counts as one
-// that waits for a time: for nothing among those in flight, and among its client's own up to a
+// The scheduler's answers that wait until what they tell is durable. A short one waits in a queue
+// of its connection, and its request is gone; a long one is kept by its request, which counts as
+// one that waits for a time: for nothing among those in flight, and among its client's own up to a
 // bound.
 #include <algorithm>
 #include <cstring>
@@ -25,7 +25,7 @@
 namespace espalier::offload {
 namespace {
 
-constexpr std::size_t kTogether = 64;  // answers that a connection is given at its turn
+constexpr std::size_t kAnswersTogether = 64;  // answers that a connection is given at its turn
 constexpr std::uint64_t kReleaseSoonNs = 1'000'000;  // what waits for no disk is looked at so soon
 constexpr std::uint64_t kRoomSoonNs = 1'000'000;     // and what wants room when nothing is written
 
@@ -47,14 +47,14 @@ bool will_rise(catalog::RedoSink& sink) {
   return !sink.mark().failed() && sink.handed_over() > sink.mark().released();
 }
 
-enum class Standing : std::uint8_t { waits, ready, lost };
+enum class Readiness : std::uint8_t { waits, ready, lost };
 
 // `failed` was read before `durable`.
-Standing standing_of(std::uint64_t sequence, std::uint64_t version, const WorkedOn* of,
-                     std::uint64_t durable, bool failed) {
-  const bool told = version == 0 ? sequence <= durable : of->is_released(version);
-  if (told) return Standing::ready;
-  return failed ? Standing::lost : Standing::waits;
+Readiness readiness_of(std::uint64_t sequence, std::uint64_t version, const WorkedOn* of,
+                       std::uint64_t durable, bool failed) {
+  const bool ready = version == 0 ? sequence <= durable : of->is_released(version);
+  if (ready) return Readiness::ready;
+  return failed ? Readiness::lost : Readiness::waits;
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ void Scheduler::keep_answer(Request& request, const AnswerWaits& waits,
   try {
     std::string bytes;
     for (const std::string_view piece : payload) bytes += piece;
-    std::vector<Undurable::Kept>& kept = undurable_->kept;
+    std::vector<Undurable::OfRequest>& kept = undurable_->kept;
     ESPALIER_ASSERT(kept.size() < kept.capacity());
     kept.push_back({&request, waits, header, std::move(bytes)});
     ++answered_;
@@ -263,13 +263,13 @@ void Scheduler::answer_of(Connection& connection) {
   WaitingAnswers& waiting = *connection.waiting;
   for (std::size_t given = 0; !waiting.empty(); ++given) {
     const WaitingAnswer& next = waiting.front();
-    const Standing standing = standing_of(next.sequence, next.version, next.of,
-                                          undurable_->looked_at, undurable_->knew_failure);
-    const bool soon = standing == Standing::waits && next.sequence <= undurable_->looked_at;
-    if (soon || given == kTogether) undurable_->look_again = true;
-    if (standing == Standing::waits || given == kTogether) return;
+    const Readiness readiness = readiness_of(next.sequence, next.version, next.of,
+                                             undurable_->looked_at, undurable_->knew_failure);
+    const bool soon = readiness == Readiness::waits && next.sequence <= undurable_->looked_at;
+    if (soon || given == kAnswersTogether) undurable_->look_again = true;
+    if (readiness == Readiness::waits || given == kAnswersTogether) return;
     try {
-      give(connection, next, standing == Standing::lost);
+      give(connection, next, readiness == Readiness::lost);
     } catch (const std::bad_alloc&) {  // it waits in vain
       clients_.break_off(connection);
     }
@@ -305,18 +305,19 @@ void Scheduler::end_waiting(Connection& connection) {
 }
 
 bool Scheduler::answer_requests() {
-  std::vector<Undurable::Kept>& kept = undurable_->kept;
+  std::vector<Undurable::OfRequest>& kept = undurable_->kept;
   bool moved = false;
   for (std::size_t i = 0; i < kept.size();) {
     const AnswerWaits& waits = kept[i].waits;
-    const Standing standing = standing_of(waits.sequence, waits.version, kept[i].request->works_on,
-                                          undurable_->looked_at, undurable_->knew_failure);
-    if (standing == Standing::waits) {
+    const Readiness readiness =
+        readiness_of(waits.sequence, waits.version, kept[i].request->works_on,
+                     undurable_->looked_at, undurable_->knew_failure);
+    if (readiness == Readiness::waits) {
       if (waits.sequence <= undurable_->looked_at) undurable_->look_again = true;
       ++i;
       continue;
     }
-    const Undurable::Kept answer = std::move(kept[i]);
+    const Undurable::OfRequest answer = std::move(kept[i]);
     if (i + 1 != kept.size()) kept[i] = std::move(kept.back());
     kept.pop_back();
     --answered_;
@@ -325,7 +326,7 @@ bool Scheduler::answer_requests() {
     take_back(request);
     moved = true;
     guarded(request, [&] {
-      if (standing == Standing::lost) return fail(request, catalog::kRecordLost);
+      if (readiness == Readiness::lost) return fail(request, catalog::kRecordLost);
       answer_now(request, answer.header, {answer.payload});
     });
   }
@@ -333,7 +334,7 @@ bool Scheduler::answer_requests() {
 }
 
 void Scheduler::drop_undurable(Connection& connection) {
-  std::erase_if(undurable_->kept, [&](const Undurable::Kept& answer) {
+  std::erase_if(undurable_->kept, [&](const Undurable::OfRequest& answer) {
     if (answer.request->connection != &connection) return false;
     Request& request = *answer.request;
     --answered_;
@@ -356,7 +357,7 @@ void Scheduler::drop_undurable(Connection& connection) {
 }
 
 bool Scheduler::is_answered(const Request& request) const {
-  return std::ranges::find(undurable_->kept, &request, &Undurable::Kept::request) !=
+  return std::ranges::find(undurable_->kept, &request, &Undurable::OfRequest::request) !=
          undurable_->kept.end();
 }
 

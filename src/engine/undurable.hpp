@@ -2,8 +2,8 @@
 // What of a scheduler waits until more is durable, and how it is woken then. Part of Scheduler,
 // which alone includes it (scheduler_durable.cpp).
 //
-// Nothing is looked at again before the mark has risen: while a disk stalls, a turn costs two loads.
-// The exceptions are short, and then `look_again` is set: a version whose records are durable, and
+// Nothing is looked at again before the mark has risen: while a disk stalls, a turn costs two
+// loads. The exceptions are short, and then `look_again` is set: a version whose records are durable, and
 // which is not released, for a writer of an older one has not said yet that it is done, or releases
 // are held for a moment; what began to wait when no record was on its way to the disk.
 //
@@ -34,7 +34,7 @@ struct Scheduler::AnswerWaits {
 
 struct Scheduler::Undurable final : base::DurableMark::Sleeper {
   /// An answer that its request keeps: it is long, or there is no memory for the queue.
-  struct Kept {
+  struct OfRequest {
     Request* request;
     AnswerWaits waits;
     wire::ResponseHeader header;
@@ -57,7 +57,7 @@ struct Scheduler::Undurable final : base::DurableMark::Sleeper {
 
   Scheduler& scheduler;
   base::Chain<Connection, &Connection::next_waiting> connections;  // that have answers waiting
-  std::vector<Kept> kept;
+  std::vector<OfRequest> kept;
   std::vector<Request*> for_release;  // they go on when more is released
   std::vector<Request*> going_on;     // of them, in this turn
   std::uint64_t looked_at = 0;        // up to where all was durable

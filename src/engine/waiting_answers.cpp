@@ -11,7 +11,7 @@
 namespace espalier::offload {
 namespace {
 
-constexpr std::size_t kFirst = 16;  // answers that a queue has room for when it is first used
+constexpr std::size_t kCapacityFirst = 16;  // answers that a queue has room for when it is first used
 
 }  // namespace
 
@@ -23,7 +23,7 @@ WaitingAnswers::~WaitingAnswers() {
 bool WaitingAnswers::make_room() noexcept {
   if (count_ < capacity_) [[likely]]
     return true;
-  const std::size_t wanted = std::max(kFirst, 2 * capacity_);
+  const std::size_t wanted = std::max(kCapacityFirst, 2 * capacity_);
   if (!share_.allows((wanted - capacity_) * sizeof(WaitingAnswer))) return false;
   std::unique_ptr<WaitingAnswer[]> more(new (std::nothrow) WaitingAnswer[wanted]);
   if (more == nullptr) return false;

@@ -193,9 +193,8 @@ TEST_F(WaitingWrites, WhereTheLogFailsAllAreTold) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     EXPECT_EQ(all[i].header.tag, i + 1);
     EXPECT_EQ(all[i].code(), i < 7 ? Code::invalid : Code::system);
-    if (i >= 7) {
-      EXPECT_NE(all[i].payload.find("a test has it fail"), std::string::npos);
-    }
+    const bool says_why = all[i].payload.find("a test has it fail") != std::string::npos;
+    EXPECT_EQ(says_why, i >= 7);
   }
   EXPECT_EQ(node_.scheduler().waiting_answers(), 0u);
 }
@@ -303,7 +302,7 @@ TEST(WaitingWritesWithoutMemory, AreKeptByTheirRequests) {
 }
 
 /// A worker that sleeps as a node's does, but for longer than anything may take.
-class Sleeper {
+class SleepingWorker {
  public:
   static constexpr std::chrono::seconds kLongest{20};
 
@@ -329,12 +328,12 @@ class Sleeper {
   bool awake_ = false;
 };
 
-// The mark rises at any moment: before a worker looks, while it falls asleep, when it sleeps. If one
-// rise were missed it would sleep until its time is over.
+// The mark rises at any moment: before a worker looks, while it falls asleep, when it sleeps. If
+// one rise were missed it would sleep until its time is over.
 TEST(WaitingWritesConcurrency, NoRiseOfTheMarkIsMissed) {
   constexpr std::uint32_t kWrites = 3'000;
   DurableScheduler scene;
-  Sleeper sleeper;
+  SleepingWorker sleeper;
   scene.node_.scheduler().wake = [&sleeper] { sleeper.wake(); };
   std::atomic<bool> over = false;
   base::Random random{base::seed_from_environment(41)};

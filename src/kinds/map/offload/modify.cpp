@@ -149,7 +149,7 @@ Next compare_and_set(Call& call, const map_calls::CompareAndSet& asked) {
 }
 
 // --- add: a get, and a put on the condition that nothing came between. If something did, that is
-// added to, released or not: the sum has a later version, and waits for its release alone ----------
+// added to, released or not: the sum has a later version, and waits for its release alone
 
 struct AddState {
   bool writing = false;   // the walk in hand is the put

@@ -310,7 +310,7 @@ void release(Redo& redo, ThreadContext& context, MapCore& map, const WriteIntent
 }
 
 // Bytes of an item stay where they are until its leaf, or its value, is reclaimed.
-void tell_newest(const MapCore& map, const NewestState& state, WriteOutcome& outcome) {
+void report_newest(const MapCore& map, const NewestState& state, WriteOutcome& outcome) {
   if (!state.existed) return;
   outcome.version = state.version;
   outcome.newest = state.out_of_line ? stored_value(map, state.value) : state.value;
@@ -358,7 +358,7 @@ WriteOutcome write_with(Redo& redo, ThreadContext& context, MapCore& map, std::b
   }
   if (!outcome.applied) {
     outcome.wait_for = newest_version(node);
-    if (outcome.status == WriteStatus::condition_failed) tell_newest(map, state, outcome);
+    if (outcome.status == WriteStatus::condition_failed) report_newest(map, state, outcome);
     leave();
     return outcome;
   }
