@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <array>
-#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <thread>
@@ -81,7 +80,7 @@ void make_checkpoint(node::Node& node) {
     if (node.checkpoints()->counts().failed != 0 || base::monotonic_ns() > deadline_ns) {
       throw std::runtime_error("the checkpoint was not finished");
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::yield();
   }
 }
 

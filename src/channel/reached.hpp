@@ -80,11 +80,11 @@ Result<typename Request::Reply> Reached<T>::ask(const Request& request) const {
 template <class T>
 std::shared_ptr<T> with_store(std::shared_ptr<T> object, const std::shared_ptr<Channel>& channel) {
   if (object->redo() == nullptr) return object;
-  struct Kept {
+  struct WithStore {
     std::shared_ptr<Channel> channel;  // goes last
     std::shared_ptr<T> object;
   };
-  const auto kept = base::make_shared_until_fork<Kept>(channel, std::move(object));
+  const auto kept = base::make_shared_until_fork<WithStore>(channel, std::move(object));
   return {kept, kept->object.get()};
 }
 

@@ -14,8 +14,9 @@
 
 #include "base/clock.hpp"
 #include "catalog/testing/recording_sink.hpp"
-#include "espalier/espalier.hpp"
 #include "espalier/hash_map.hpp"
+#include "espalier/sequencer.hpp"
+#include "espalier/table.hpp"
 
 namespace espalier::client {
 namespace {

@@ -81,12 +81,12 @@ EmbeddedStore::MapsById::node_type EmbeddedStore::handle_room() {
 }
 
 // What is told of maps is durable; no lock is held while the disk flushes.
-template <class Told>
-Result<Told> EmbeddedStore::durable(Result<Told> told) const {
+template <class Answer>
+Result<Answer> EmbeddedStore::durable(Result<Answer> answer) const {
   if (const auto done = catalog::await_objects(core_.catalog); !done) {
     return std::unexpected(done.error());
   }
-  return told;
+  return answer;
 }
 
 Result<MapImpl*> EmbeddedStore::create_map(std::string_view name, const MapOptions& options) {

@@ -66,8 +66,8 @@ class EmbeddedStore final : public StoreImpl {
   Result<MapImpl*> make_map(std::string_view name, const MapOptions& options);
   Result<MapImpl*> find_map(std::string_view name);
   Result<void> take_map_away(std::string_view name);
-  template <class Told>
-  [[nodiscard]] Result<Told> durable(Result<Told> told) const;
+  template <class Answer>
+  [[nodiscard]] Result<Answer> durable(Result<Answer> answer) const;
   [[nodiscard]] MapImpl* behind_handles(std::shared_ptr<tree::MapCore> core);
 
   const std::shared_ptr<tree::StoreCore> shared_;  // with all tables that somebody holds

@@ -84,8 +84,8 @@ class CheckpointThread {
   std::thread thread_;
 };
 
-/// Of a store and its folder, as its settings say. `segment_bytes`: of the folder's log. All of them
-/// outlive the thread.
+/// Of a store and its folder, as its settings say. `segment_bytes`: of the folder's log. All of
+/// them outlive the thread.
 [[nodiscard]] CheckpointThread::Terms checkpoint_terms(
     DataFolder& folder, offload::Services& services, std::span<const offload::Kind> own_kinds,
     const Config::Data& settings, std::uint64_t segment_bytes,

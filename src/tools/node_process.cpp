@@ -276,7 +276,7 @@ class RecoveryLine {
   RecoveryLine(Environment& environment, spdlog::logger& log)
       : environment_(environment), log_(log), next_ns_(environment.now_ns() + kEveryNs) {}
 
-  void tell(const node::RecoveryProgress& now) {
+  void report(const node::RecoveryProgress& now) {
     if (!line_) line_.emplace(environment_, "reading data", now.bytes_max);
     line_->update_piece(now.bytes, now.records);
     const std::uint64_t now_ns = environment_.now_ns();
@@ -341,7 +341,7 @@ class Served {
     options.audit = [&log](const offload::AuditRecord& record) { audit(log, record); };
     if (config.node.place == node::Place::host) {
       RecoveryLine recovery(environment, log);
-      options.recovering = [&recovery](const node::RecoveryProgress& now) { recovery.tell(now); };
+      options.recovering = [&recovery](const node::RecoveryProgress& now) { recovery.report(now); };
       auto node = node::Node::start(config, options);
       if (!node) return std::unexpected(node.error());
       node_ = std::move(*node);

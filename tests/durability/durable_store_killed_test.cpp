@@ -35,12 +35,12 @@ constexpr int kRounds = 8;
 
 /// What the program tells, each a name and a number that never falls: "had" at its start, "done"
 /// for what was acknowledged and for what was read.
-class Teller {
+class Reporter {
  public:
-  explicit Teller(Line& line) : line_(line) {}
+  explicit Reporter(Line& line) : line_(line) {}
 
   /// Returns false once nobody listens.
-  bool tell(const std::string& what, const std::string& name, std::uint64_t number) {
+  bool report(const std::string& what, const std::string& name, std::uint64_t number) {
     const std::scoped_lock lock(mutex_);
     return line_.send(what + " " + name + " " + std::to_string(number));
   }
@@ -90,17 +90,17 @@ struct Program {
 /// Adds to what is there until it is killed.
 int write_until_killed(Line& line, const std::string& dir) {
   Program program = Program::open(dir);
-  Teller teller(line);
+  Reporter reporter(line);
   const std::uint64_t had_map = number_in(*program.map.get(kMapKey));
   const std::uint64_t had_batch = number_in(*program.map.get(kBatchKey));
   const std::uint64_t had_hash = number_in(*program.hash.get(kHashKey));
   if (number_in(*program.map.get(kBatchKey + "2")) != had_batch) return 1;
-  teller.tell("had", kMapKey, had_map);
-  teller.tell("had", kBatchKey, had_batch);
-  teller.tell("had", kHashKey, had_hash);
-  teller.tell("had", "rows", *program.table.rows());
-  teller.tell("had", "numbers", program.numbers.take(1)->first);
-  teller.tell("had", "counter", *program.store.sequence("c", 1));
+  reporter.report("had", kMapKey, had_map);
+  reporter.report("had", kBatchKey, had_batch);
+  reporter.report("had", kHashKey, had_hash);
+  reporter.report("had", "rows", *program.table.rows());
+  reporter.report("had", "numbers", program.numbers.take(1)->first);
+  reporter.report("had", "counter", *program.store.sequence("c", 1));
   const auto forever = [&](auto work) {
     return std::thread([work]() mutable {
       while (work()) {
@@ -110,36 +110,36 @@ int write_until_killed(Line& line, const std::string& dir) {
   std::vector<std::thread> threads;
   threads.push_back(forever([&, next = had_map]() mutable {
     const bool written = program.map.put(kMapKey, std::to_string(++next)).has_value();
-    return written && teller.tell("done", kMapKey, next);
+    return written && reporter.report("done", kMapKey, next);
   }));
   threads.push_back(forever([&, next = had_batch]() mutable {
     const std::string value = std::to_string(++next);
     const auto written =
         program.map.write(WriteBatch().put(kBatchKey, value).put(kBatchKey + "2", value));
-    return written && teller.tell("done", kBatchKey, next);
+    return written && reporter.report("done", kBatchKey, next);
   }));
   threads.push_back(forever([&, next = had_hash]() mutable {
     const bool written = program.hash.put(kHashKey, std::to_string(++next)).has_value();
-    return written && teller.tell("done", kHashKey, next);
+    return written && reporter.report("done", kHashKey, next);
   }));
   threads.push_back(forever([&]() {
     RowWriter writer = program.table.writer();
     if (!writer.add(std::int64_t{1})) return false;
     const auto first = writer.commit();
-    return first && teller.tell("done", "rows", *first + 1);
+    return first && reporter.report("done", "rows", *first + 1);
   }));
   threads.push_back(forever([&]() {
     const auto taken = program.numbers.take(2);
-    if (!taken || !teller.tell("done", "numbers", taken->first + 2)) return false;
+    if (!taken || !reporter.report("done", "numbers", taken->first + 2)) return false;
     const auto counted = program.store.sequence("c", 2);
-    return counted && teller.tell("done", "counter", *counted + 2);
+    return counted && reporter.report("done", "counter", *counted + 2);
   }));
   // What it reads of the others is as good as acknowledged.
   threads.push_back(forever([&]() {
-    return teller.tell("done", kMapKey, number_in(*program.map.get(kMapKey))) &&
-           teller.tell("done", kBatchKey, number_in(*program.map.get(kBatchKey))) &&
-           teller.tell("done", kHashKey, number_in(*program.hash.get(kHashKey))) &&
-           teller.tell("done", "rows", *program.table.rows());
+    return reporter.report("done", kMapKey, number_in(*program.map.get(kMapKey))) &&
+           reporter.report("done", kBatchKey, number_in(*program.map.get(kBatchKey))) &&
+           reporter.report("done", kHashKey, number_in(*program.hash.get(kHashKey))) &&
+           reporter.report("done", "rows", *program.table.rows());
   }));
   for (std::thread& thread : threads) thread.join();
   return 0;

@@ -70,11 +70,11 @@ TEST_F(DurableStore, HasWhatItHadWhenItIsOpenedAgain) {
     EXPECT_EQ(writer.commit(), 0u);
   }
   for (std::uint64_t again = 0; again < 2; ++again) {
-    std::uint64_t told = 0;
-    data_.recovering = [&](const DataProgress& now) { told = now.records; };
+    std::uint64_t heard = 0;
+    data_.recovering = [&](const DataProgress& now) { heard = now.records; };
     data_.recovery_threads = static_cast<std::uint32_t>(1 + again);
     Store store = open();
-    EXPECT_EQ(told, 0u) << "it is short";
+    EXPECT_EQ(heard, 0u) << "it is short";
     EXPECT_EQ(store.map_names(), (std::vector<std::string>{"map"}));
     Map map = *store.open_map("map");
     EXPECT_EQ((*map.get("key"))->value, "value");
@@ -109,15 +109,29 @@ TEST_F(DurableStore, RefusesAFolderInWords) {
   data_.accept_loss_from = 1;
   EXPECT_NE(refusal().words.find("no loss to accept"), std::string::npos);
   data_.accept_loss_from.reset();
-  data_.log_bytes_max = 1;
-  EXPECT_EQ(refusal().error.code, Code::invalid_argument);
-  data_ = {};
-  EXPECT_EQ(refusal().words, "a durable store needs a folder: DataOptions::dir");
-  data_.dir = (folder_ / "missing" / "data").string();
-  EXPECT_EQ(refusal().error.code, Code::corrupt);
-  data_.dir = (folder_ / "data").string();
   options_.participants_max = 0;
   EXPECT_EQ(refusal().error.code, Code::invalid_argument);
+  options_.participants_max = 16;
+  data_.dir = (folder_ / "missing" / "data").string();
+  EXPECT_EQ(refusal().error.code, Code::corrupt);
+}
+
+TEST_F(DurableStore, RefusesBoundsThatCannotBe) {
+  const auto words = [&] {
+    const auto store = open_durable_store(data_, options_);
+    EXPECT_FALSE(store);
+    return store ? "" : store.error().words;
+  };
+  data_.log_bytes_max = 1;
+  EXPECT_EQ(words(), "DataOptions::log_bytes_max must be 256 MiB to 1 TiB");
+  data_.log_bytes_max = DataOptions().log_bytes_max;
+  data_.checkpoint_log_bytes = 1;
+  EXPECT_EQ(words(), "DataOptions::checkpoint_log_bytes must be 64 MiB to 1 TiB");
+  data_.checkpoint_log_bytes = DataOptions().checkpoint_log_bytes;
+  data_.recovery_threads = 17;
+  EXPECT_EQ(words(), "DataOptions::recovery_threads must be 16 at most");
+  data_.dir.clear();
+  EXPECT_EQ(words(), "a durable store needs a folder: DataOptions::dir");
 }
 
 // Their objects hand records to the log of the folder.

@@ -273,7 +273,7 @@ TEST_F(ParallelRedoConcurrency, ThreadsMakeTheSameStore) {
 // Whatever other threads were doing meanwhile.
 TEST_F(ParallelRedoConcurrency, TheFirstRecordThatIsRefusedIsNamed) {
   base::Random random(seed_);
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < 8; ++round) {
     std::vector<std::string> wrong(records_.begin(), records_.end());
     std::size_t first = wrong.size();
     for (int i = 0; i < 3; ++i) {
@@ -303,11 +303,11 @@ TEST_F(ParallelRedoConcurrency, TheFirstRecordThatIsRefusedIsNamed) {
 
 // As when a start is given up: threads end, whatever is queued.
 TEST_F(ParallelRedoConcurrency, EndsWithRecordsThatAreNotApplied) {
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < 8; ++round) {
     WholeStore other;
     const auto redo = offload::ParallelRedo::start(terms_for(other, 4));
     ASSERT_TRUE(redo);
-    for (std::size_t i = 0; i < records_.size() / 20 * static_cast<std::size_t>(round); ++i) {
+    for (std::size_t i = 0; i < records_.size() / 8 * static_cast<std::size_t>(round); ++i) {
       ASSERT_TRUE(apply(**redo, records_[i]));
     }
   }

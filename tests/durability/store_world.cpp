@@ -29,10 +29,10 @@ StoreLife::~StoreLife() {
   numbers_.reset();
 }
 
-// Every other life by two threads; what is there and what is refused is the same.
+// Every fourth life by two threads; what is there and what is refused is the same.
 log::LogResult<std::unique_ptr<log::Log>> StoreLife::open_log() {
   log::LogOptions options = log::small_options();
-  if (++world_.recoveries % 2 == 0) {
+  if (++world_.recoveries % 4 != 1) {
     return log::Log::open(
         world_.disk, options, [this](std::uint64_t, std::span<const std::byte> record) {
           return target_.apply({reinterpret_cast<const char*>(record.data()), record.size()});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store over a log over a disk that crashes, in one thread but for recovery, from a seed: what was acknowledged,
-// and what a reader has seen, is there after each crash, and nothing that was never written. Its
-// checkpoints are made a step at a time, between its writes.
+// A store over a log over a disk that crashes, in one thread but for recovery, from a seed: what
+// was acknowledged, and what a reader has seen, is there after each crash, and nothing that was
+// never written. Its checkpoints are made a step at a time, between its writes.
 //
 // Thread: one.
 #pragma once
