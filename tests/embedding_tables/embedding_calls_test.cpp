@@ -256,7 +256,7 @@ TEST_P(EmbeddingsOverEachWay, ReduceBagsOfSeveralTables) {
       ASSERT_TRUE(tables.back().append(rows_of(static_cast<float>(random.below(9)), dimension)));
     }
     // One has so many bags that they go in requests of their own, and one has none.
-    const std::uint32_t bags = t == 3 ? 4000 : t == 5 ? 0 : 20;
+    const std::uint32_t bags = t == 3 ? 9000 : t == 5 ? 0 : 20;
     for (std::uint32_t bag = 0; bag < bags; ++bag) {
       offsets[t].push_back(static_cast<std::uint32_t>(ids[t].size()));
       for (std::uint64_t i = random.below(80); i != 0; --i) {

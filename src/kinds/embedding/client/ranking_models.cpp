@@ -6,11 +6,12 @@
 
 #include "base/until_fork.hpp"
 #include "channel/objects.hpp"
-#include "channel/public_call.hpp"
 #include "channel/reached.hpp"
 #include "kinds/embedding/client/ask_node.hpp"
 #include "kinds/embedding/model/inference.hpp"
 #include "kinds/embedding/model/model_calls.hpp"
+#include "kinds/embedding/model/model_queries.hpp"
+#include "kinds/embedding/model/ranking.hpp"
 #include "store/store_core.hpp"
 
 namespace espalier::client {
@@ -118,21 +119,3 @@ Result<std::shared_ptr<RankingModelImpl>> open_ranking_model(
 }
 
 }  // namespace espalier::client
-
-namespace espalier {
-
-using client::call;
-
-const std::string& RankingModel::name() const { return impl_->name(); }
-
-const RankingShape& RankingModel::shape() const { return impl_->shape; }
-
-TableResult<std::vector<float>> RankingModel::infer(const RankingQueries& queries) const {
-  return call(*impl_, [&] { return impl_->infer(queries); });
-}
-
-TableResult<std::vector<float>> RankingModel::infer_text(std::string_view queries) const {
-  return call(*impl_, [&] { return impl_->infer_text(queries); });
-}
-
-}  // namespace espalier

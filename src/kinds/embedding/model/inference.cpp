@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/embedding/model/inference.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "catalog/catalog.hpp"
+#include "kinds/embedding/embedding_table.hpp"
 #include "kinds/embedding/model/model_calls.hpp"
+#include "kinds/embedding/model/model_queries.hpp"
+#include "kinds/embedding/model/networks.hpp"
+#include "kinds/embedding/model/ranking.hpp"
+#include "kinds/embedding/tables_reducer.hpp"
 
 namespace espalier::embedding {
 namespace {
@@ -15,20 +22,36 @@ std::unexpected<TableError> wrong_request(std::string words) {
 
 }  // namespace
 
+/// Queries, and the reductions of their rows.
+struct Inference::Work {
+  ModelQueries queries;
+  std::vector<std::shared_ptr<EmbeddingTable>> tables;
+  std::vector<TableWork> works;
+  std::vector<float> pooled;
+  std::optional<TablesReducer> reducer;
+};
+
+Inference::Inference(std::shared_ptr<const RankingObject> model)
+    : model_(std::move(model)), work_(std::make_unique<Work>()) {}
+
+Inference::~Inference() = default;
+
+std::uint32_t Inference::queries() const { return work_->queries.queries; }
+
 TableResult<void> Inference::read(const InferShape& shape, std::string_view bytes) {
   auto queries = shape.text != 0 ? parse_queries(model_->shape(), bytes)
                                  : read_queries(model_->shape(), shape.queries, bytes);
   if (!queries) return wrong_request(std::move(queries.error()));
-  queries_ = std::move(*queries);
+  work_->queries = std::move(*queries);
   return {};
 }
 
 TableResult<void> Inference::open(const catalog::Catalog& catalog) {
   if (model_->dropped()) return std::unexpected(Error{Code::not_found, 0, model_->id()});
   const ModelPlan& plan = model_->plan();
-  pooled_.resize(std::size_t{queries_.queries} * plan.tables.size() * plan.dimension);
-  ranks_.resize(std::size_t{queries_.queries} * plan.outputs());
-  const std::size_t of_table = std::size_t{queries_.queries} * plan.dimension;
+  work_->pooled.resize(std::size_t{work_->queries.queries} * plan.tables.size() * plan.dimension);
+  ranks_.resize(std::size_t{work_->queries.queries} * plan.outputs());
+  const std::size_t of_table = std::size_t{work_->queries.queries} * plan.dimension;
   for (std::size_t t = 0; t < plan.tables.size(); ++t) {
     auto table = catalog.open<EmbeddingTable>(plan.tables[t]);
     if (!table) {
@@ -40,29 +63,29 @@ TableResult<void> Inference::open(const catalog::Catalog& catalog) {
                            std::to_string((*table)->options().dimension) +
                            " values, and the model takes " + std::to_string(plan.dimension));
     }
-    const ModelQueries::Bags& bags = queries_.tables[t];
-    works_.push_back({table->get(),
-                      {plan.reduction, {bags.ids, bags.offsets}, {}},
-                      std::span(pooled_).subspan(t * of_table, of_table)});
-    tables_.push_back(*std::move(table));
+    const ModelQueries::Bags& bags = work_->queries.tables[t];
+    work_->works.push_back({table->get(),
+                            {plan.reduction, {bags.ids, bags.offsets}, {}},
+                            std::span(work_->pooled).subspan(t * of_table, of_table)});
+    work_->tables.push_back(*std::move(table));
   }
-  if (auto fault = fault_of_tables(works_)) return wrong_request(*std::move(fault));
-  reducer_.emplace(works_);
-  return reducer_->begin();
+  if (auto fault = fault_of_tables(work_->works)) return wrong_request(*std::move(fault));
+  work_->reducer.emplace(work_->works);
+  return work_->reducer->begin();
 }
 
 TableResult<bool> Inference::step() {
-  auto more = reducer_->step();
+  auto more = work_->reducer->step();
   if (!more || !*more) {
-    reducer_.reset();
-    works_.clear();
-    tables_.clear();
+    work_->reducer.reset();
+    work_->works.clear();
+    work_->tables.clear();
   }
   return more;
 }
 
 DenseItem Inference::item() {
-  return {queries_.queries, queries_.dense.data(), pooled_.data(), ranks_.data()};
+  return {work_->queries.queries, work_->queries.dense.data(), work_->pooled.data(), ranks_.data()};
 }
 
 TableResult<std::vector<float>> infer(std::shared_ptr<const RankingObject> model,

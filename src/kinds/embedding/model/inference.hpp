@@ -7,23 +7,25 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <vector>
 
-#include "catalog/catalog.hpp"
 #include "espalier/table_error.hpp"
-#include "kinds/embedding/embedding_table.hpp"
-#include "kinds/embedding/model/model_queries.hpp"
-#include "kinds/embedding/model/networks.hpp"
-#include "kinds/embedding/model/ranking.hpp"
-#include "kinds/embedding/tables_reducer.hpp"
+#include "kinds/embedding/model/model_format.hpp"
+
+namespace espalier::catalog {
+class Catalog;
+}
 
 namespace espalier::embedding {
 
+class RankingObject;
+struct DenseItem;
+
 class Inference {
  public:
-  explicit Inference(std::shared_ptr<const RankingObject> model) : model_(std::move(model)) {}
+  explicit Inference(std::shared_ptr<const RankingObject> model);
+  ~Inference();
   Inference(const Inference&) = delete;
   Inference& operator=(const Inference&) = delete;
 
@@ -39,18 +41,16 @@ class Inference {
   [[nodiscard]] DenseItem item();
 
   [[nodiscard]] const std::shared_ptr<const RankingObject>& model() const { return model_; }
-  [[nodiscard]] std::uint32_t queries() const { return queries_.queries; }
+  [[nodiscard]] std::uint32_t queries() const;
   /// There once the networks ran.
   [[nodiscard]] const std::vector<float>& ranks() const { return ranks_; }
 
  private:
+  struct Work;
+
   const std::shared_ptr<const RankingObject> model_;
-  ModelQueries queries_;
-  std::vector<std::shared_ptr<EmbeddingTable>> tables_;
-  std::vector<TableWork> works_;
-  std::vector<float> pooled_;
+  const std::unique_ptr<Work> work_;
   std::vector<float> ranks_;
-  std::optional<TablesReducer> reducer_;
 };
 
 /// All of it on this thread; returns the ranks. Errors: as above.

@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "kinds/embedding/model/inference.hpp"
+#include "kinds/embedding/model/model_queries.hpp"
+#include "kinds/embedding/model/networks.hpp"
+#include "kinds/embedding/model/ranking.hpp"
 #include "kinds/embedding/testing/embedding_store.hpp"
 #include "kinds/embedding/testing/ranking_files.hpp"
 

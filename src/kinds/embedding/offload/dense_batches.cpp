@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "kinds/embedding/model/inference.hpp"
+#include "kinds/embedding/model/ranking.hpp"
+
 namespace espalier::offload {
 
 void DenseBatch::add(std::shared_ptr<embedding::Inference> inference) {

@@ -17,10 +17,16 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine/node_parts.hpp"
-#include "kinds/embedding/model/inference.hpp"
+#include "kinds/embedding/model/networks.hpp"
+
+namespace espalier::embedding {
+class Inference;
+class RankingObject;
+}  // namespace espalier::embedding
 
 namespace espalier::offload {
 
@@ -33,6 +39,8 @@ class DenseBatch {
 
   DenseBatch(std::shared_ptr<const embedding::RankingObject> model, std::uint64_t due_ns)
       : model_(std::move(model)), due_ns_(due_ns) {}
+  DenseBatch(const DenseBatch&) = delete;
+  DenseBatch& operator=(const DenseBatch&) = delete;
 
   [[nodiscard]] State state() const { return state_.load(std::memory_order_acquire); }
   [[nodiscard]] std::uint64_t due_ns() const { return due_ns_; }

@@ -16,6 +16,7 @@
 #include "kinds/embedding/audit.hpp"
 #include "kinds/embedding/grouping.hpp"
 #include "kinds/embedding/model/inference.hpp"
+#include "kinds/embedding/model/ranking.hpp"
 #include "kinds/embedding/testing/ranking_files.hpp"
 #include "memory/size_class.hpp"
 

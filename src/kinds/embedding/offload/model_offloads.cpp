@@ -17,7 +17,9 @@
 #include "engine/principal.hpp"
 #include "engine/redo_target.hpp"
 #include "engine/typed_call.hpp"
+#include "kinds/embedding/model/inference.hpp"
 #include "kinds/embedding/model/model_calls.hpp"
+#include "kinds/embedding/model/ranking.hpp"
 #include "kinds/embedding/offload/dense_batches.hpp"
 #include "store/store_core.hpp"
 
