@@ -136,6 +136,16 @@ Result<place::LeafCounts> IndexLink::read_counts() {
   return counts;
 }
 
+void IndexLink::await(const place::LaneReads& lane) {
+  std::uint32_t quiet = 0;
+  while (lane.waiting) {
+    if (port_->poll()) quiet = 0;
+    const auto kept = keep();
+    if (!kept || link_->pair().state() == fabric::QueuePair::State::error) port_->fail();
+    if (++quiet > kSpins) link_->endpoint().wait(kIndexNapNs);
+  }
+}
+
 Result<void> IndexLink::read(std::span<const Want> wanted) {
   base::ReadyQueue ready(1);
   place::LaneReads lane;
@@ -147,13 +157,12 @@ Result<void> IndexLink::read(std::span<const Want> wanted) {
   if (lane.failed) return fail(Code::connection_lost);
   if (lane.wanted.empty()) return {};
   port_->send(lane);
-  if (meanwhile_) meanwhile_();
-  std::uint32_t quiet = 0;
-  while (lane.waiting) {
-    if (port_->poll()) quiet = 0;
-    const auto kept = keep();
-    if (!kept || link_->pair().state() == fabric::QueuePair::State::error) port_->fail();
-    if (++quiet > kSpins) link_->endpoint().wait(kIndexNapNs);
+  try {
+    if (meanwhile_) meanwhile_();
+    await(lane);
+  } catch (...) {
+    port_->fail();  // the lane goes, and where its READs go
+    throw;
   }
   return lane.failed ? fail(Code::connection_lost) : Result<void>();
 }

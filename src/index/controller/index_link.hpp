@@ -66,6 +66,7 @@ class IndexLink final : public place::RegionSource {
   IndexLink(std::shared_ptr<NodeConnection> connection, std::unique_ptr<ThreadRings> rings,
             std::unique_ptr<SideLink> link);
   Result<void> open_map(std::string_view name);
+  void await(const place::LaneReads& lane);
 
   const std::shared_ptr<NodeConnection> connection_;
   const std::unique_ptr<ThreadRings> rings_;

@@ -62,9 +62,15 @@ void TableReader::poll() {
   }
 }
 
+// What is thrown here ends the pair first: its READs go where the caller has them.
 Result<void> TableReader::await(LaneReads& lane) {
-  for (poll(); lane.waiting; poll()) {
-    if (!wait_()) port_.fail();
+  try {
+    for (poll(); lane.waiting; poll()) {
+      if (!wait_()) port_.fail();
+    }
+  } catch (...) {
+    port_.fail();
+    throw;
   }
   if (lane.failed) return fail(Code::connection_lost);
   return {};
