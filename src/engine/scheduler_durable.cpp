@@ -108,9 +108,8 @@ void Scheduler::keep_answer(Request& request, const AnswerWaits& waits,
     if (request.offload->right == Right::admin) audit_act(request, header, payload);
     return release(request);
   }
-  if (waits.sequence <= services_.catalog().redo()->mark().released()) {
-    undurable_->look_again = true;
-  }
+  const base::DurableMark& mark = services_.catalog().redo()->mark();
+  if (waits.sequence <= mark.released() || mark.failed()) undurable_->look_again = true;
   if (keep_without_request(request, waits, header, payload)) return;
   try {
     std::string bytes;
