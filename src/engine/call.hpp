@@ -138,8 +138,8 @@ class Call {
   /// it.
   [[nodiscard]] const void* from_executor() const { return from_executor_; }
   /// Of what the request works on: the version that must be released before its answer may be
-  /// given, where that is recorded; 0: none. An answer, or an error that tells what was found, waits for
-  /// that when the request is gone.
+  /// given, where that is recorded; 0: none. An answer, or an error that tells what was found,
+  /// waits for that when the request is gone.
   [[nodiscard]] std::uint64_t waits_for() const { return waits_for_; }
   void wait_for(std::uint64_t version) { waits_for_ = version; }
   /// Ends what another request of the same client and response ring does, if it can be ended.

@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::size_t kAnswersTogether = 64;  // answers that a connection is given at its turn
 constexpr std::uint64_t kReleaseSoonNs = 1'000'000;  // what waits for no disk is looked at so soon
-constexpr std::uint64_t kRoomSoonNs = 1'000'000;     // and what wants room when nothing is written
+constexpr std::uint64_t kRoomSoonNs = 5'000'000;     // and what wants room when nothing is written
 
 // Of an object that a client names or has opened, its own records: those of others may be lost, and
 // it is there all the same. It may have been dropped since.
@@ -108,9 +108,8 @@ void Scheduler::keep_answer(Request& request, const AnswerWaits& waits,
     if (request.offload->right == Right::admin) audit_act(request, header, payload);
     return release(request);
   }
-  if (waits.sequence <= services_.catalog().redo()->mark().released()) {
-    undurable_->look_again = true;
-  }
+  const base::DurableMark& mark = services_.catalog().redo()->mark();
+  if (waits.sequence <= mark.released() || mark.failed()) undurable_->look_again = true;
   if (keep_without_request(request, waits, header, payload)) return;
   try {
     std::string bytes;

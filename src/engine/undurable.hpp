@@ -3,9 +3,10 @@
 // which alone includes it (scheduler_durable.cpp).
 //
 // Nothing is looked at again before the mark has risen: while a disk stalls, a turn costs two
-// loads. The exceptions are short, and then `look_again` is set: a version whose records are durable, and
-// which is not released, for a writer of an older one has not said yet that it is done, or releases
-// are held for a moment; what began to wait when no record was on its way to the disk.
+// loads. The exceptions are short, and then `look_again` is set: a version whose records are
+// durable, and which is not released, for a writer of an older one has not said yet that it is
+// done, or releases are held for a moment; what began to wait when no record was on its way to the
+// disk.
 //
 // Thread: that of the scheduler; wake() any.
 #pragma once

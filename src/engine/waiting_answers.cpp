@@ -11,7 +11,8 @@
 namespace espalier::offload {
 namespace {
 
-constexpr std::size_t kCapacityFirst = 16;  // answers that a queue has room for when it is first used
+// Answers that a queue has room for when it is first used.
+constexpr std::size_t kCapacityFirst = 16;
 
 }  // namespace
 

@@ -274,12 +274,15 @@ void reload(spdlog::logger& log, node::Node& node, const LoadAgain& load_again,
 class RecoveryLine {
  public:
   RecoveryLine(Environment& environment, spdlog::logger& log)
-      : environment_(environment), log_(log), next_ns_(environment.now_ns() + kEveryNs) {}
+      : environment_(environment), log_(log) {}
 
   void report(const node::RecoveryProgress& now) {
-    if (!line_) line_.emplace(environment_, "reading data", now.bytes_max);
-    line_->update_piece(now.bytes, now.records);
     const std::uint64_t now_ns = environment_.now_ns();
+    if (!line_) {
+      line_.emplace(environment_, "reading data", now.bytes_max);
+      next_ns_ = now_ns + kEveryNs;
+    }
+    line_->update_piece(now.bytes, now.records);
     if (environment_.err_is_terminal || now_ns < next_ns_) return;
     next_ns_ = now_ns + kEveryNs;
     log_.info("reading data: {} records, {} of about {}", now.records, format_bytes(now.bytes),
@@ -291,8 +294,8 @@ class RecoveryLine {
 
   Environment& environment_;
   spdlog::logger& log_;
-  std::uint64_t next_ns_;
-  std::optional<Progress> line_;
+  std::optional<Progress> line_;  // once there is something to read
+  std::uint64_t next_ns_ = 0;
 };
 
 /// What runs in this process: a node, or a device, whose engine may be just about to begin anew.

@@ -82,6 +82,7 @@ TEST_F(WaitingWrites, OfOneClientHoldNoRequestUpToItsBound) {
   expect_in_order(all, 1);
   EXPECT_EQ(node_.scheduler().waiting_answers(), 0u);
   EXPECT_LE(client_.connection->share.used(), WaitingAnswers::kKept * sizeof(WaitingAnswer));
+  EXPECT_EQ(tags(other_).size(), 1u);
   EXPECT_NE(call(other_, OffloadId::get, map, "0").header.flags & wire::kFound, 0);
 }
 
@@ -312,14 +313,14 @@ class SleepingWorker {
     changed_.notify_all();
   }
   /// False: nobody woke it.
-  bool sleep(std::uint64_t limit_ns) {
+  bool is_woken(std::uint64_t limit_ns) {
     std::unique_lock lock(mutex_);
-    const bool short_sleep = limit_ns < 1'000'000'000;
+    const bool short_time = limit_ns < 1'000'000'000;
     const auto limit =
-        short_sleep ? std::chrono::nanoseconds(limit_ns) : std::chrono::nanoseconds(kLongest);
+        short_time ? std::chrono::nanoseconds(limit_ns) : std::chrono::nanoseconds(kLongest);
     const bool woken = changed_.wait_for(lock, limit, [this] { return awake_; });
     awake_ = false;
-    return woken || short_sleep;
+    return woken || short_time;
   }
 
  private:
@@ -355,7 +356,7 @@ TEST(WaitingWritesConcurrency, NoRiseOfTheMarkIsMissed) {
     }
     while (answered < sent && !slept_through) {
       if (!scene.node_.turn() && !scene.node_.scheduler().has_news()) {
-        slept_through = !sleeper.sleep(scene.node_.scheduler().sleep_limit_ns());
+        slept_through = !sleeper.is_woken(scene.node_.scheduler().sleep_limit_ns());
       }
       answered += static_cast<std::uint32_t>(scene.tags(scene.client_).size());
     }

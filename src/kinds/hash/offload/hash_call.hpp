@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "engine/typed_call.hpp"
-#include "kinds/hash/execute.hpp"
+#include "kinds/hash/calls.hpp"
 
 namespace espalier::base {
 class EpochPin;
@@ -28,9 +28,7 @@ extern const ExecutorKind kHashQueue;
 struct ServedHash final : WorkedOn {
   explicit ServedHash(std::shared_ptr<hash::HashMap> of) : map(std::move(of)) {}
 
-  [[nodiscard]] bool is_released(std::uint64_t version) const override {
-    return hash_calls::released(*map, version);
-  }
+  [[nodiscard]] bool is_released(std::uint64_t version) const override;
 
   std::shared_ptr<hash::HashMap> map;  // it may be dropped
 };

@@ -45,6 +45,8 @@ base::EpochPin pin_found(const hash::HashMap& map, const HashTurn& turn) {
   return map.store().core.epoch_pins.pin(turn.thread->slot.exposed());
 }
 
+bool ServedHash::is_released(std::uint64_t version) const { return map->released(version); }
+
 // --- maps ----------------------------------------------------------------------------------------
 
 bool HashQueue::admit(Request& request) {

@@ -20,7 +20,8 @@ namespace espalier::tree {
 [[nodiscard]] std::uint64_t waits_for(const WriteOutcome& outcome);
 
 /// What a write's answer says. Where its condition has failed: version and value of the key's
-/// newest item, which may not be released yet, so that a write that goes by it can be tried at once.
+/// newest item, which may not be released yet, so that a write that goes by it can be tried again
+/// without a wait.
 void report(const WriteOutcome& outcome, Completion& answer);
 
 /// One thread's place beside one map.
