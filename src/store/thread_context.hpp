@@ -2,6 +2,7 @@
 // One thread's hold on a store, and what it does where a write finds no memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/epoch.hpp"
@@ -19,8 +20,9 @@ struct ThreadContext {
   StoreCore& store;
   base::EpochSlot slot;
   memory::BufferCache cache;
-  memory::RetiredStock retired;  // for what its writes unlink
-  std::uint32_t index;           // picks the shard of counters
+  memory::RetiredStock retired;   // for what its writes unlink
+  std::uint32_t index;            // picks the shard of counters
+  std::size_t retired_taken = 0;  // of the stock, by changes under way (of a transaction several)
 };
 
 /// For a write that finds no memory: frees what waits and can be freed, has the oldest snapshots

@@ -38,6 +38,7 @@ std::byte* find_leaf(const MapCore& map, const SearchKey& key, Path& path) {
 }
 
 Change::~Change() {
+  context_->retired_taken -= retired_taken_;
   if (!committed_) {
     for (std::size_t i = links_.size(); i-- > 0;) {
       set_link(links_[i].at, links_[i].field, links_[i].before);
@@ -390,7 +391,11 @@ wire::Ref Change::successor_of(const DeadNode& dead) const {
 
 void Change::prepare_commit(std::size_t values) {
   retired_.reserve(dead_.size());
-  if (!context_->retired.reserve(dead_.size() + values)) throw std::bad_alloc();
+  const std::size_t wanted = dead_.size() + values;
+  if (!context_->retired.reserve(context_->retired_taken + wanted)) throw std::bad_alloc();
+  ESPALIER_ASSERT(retired_taken_ == 0);
+  retired_taken_ = wanted;
+  context_->retired_taken += wanted;
 }
 
 void Change::commit(std::uint64_t version) noexcept {

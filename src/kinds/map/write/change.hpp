@@ -126,6 +126,7 @@ class Change {
   std::vector<DeadNode> dead_;
   std::vector<Link> links_;
   std::vector<memory::Retired> retired_;  // room for it
+  std::size_t retired_taken_ = 0;         // of the context's stock
   bool committed_ = false;
 };
 
