@@ -120,7 +120,7 @@ TEST_F(ChainOfTwoConcurrency, AClientGoesOnWhenTheHeadIsKilled) {
   ASSERT_TRUE(store) << message(store.error());
   auto map = until_done([&] { return store->open_map("default"); });
   ASSERT_TRUE(map) << message(map.error());
-  constexpr int kPuts = 400;
+  constexpr int kPuts = 200;
   for (int i = 0; i < kPuts; ++i) {
     if (i == kPuts / 2) {
       members_[0].kill();
@@ -153,7 +153,7 @@ TEST_F(ChainOfTwoConcurrency, TheTailHasWhatTheHeadAcknowledged) {
   ASSERT_TRUE(map) << message(map.error());
   auto hash = until_done([&] { return store->create_hash_map("hash"); });
   ASSERT_TRUE(hash) << message(hash.error());
-  constexpr std::size_t kPuts = 100;
+  constexpr std::size_t kPuts = 60;
   const std::string long_value(300'000, 'v');  // in a message of its own
   for (std::size_t i = 0; i < kPuts; ++i) {
     const std::string key = "key" + std::to_string(i);
