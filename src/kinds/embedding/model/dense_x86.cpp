@@ -49,6 +49,9 @@ __attribute__((target("avx2,fma"))) void layer_avx2(const DenseWork& work) {
   }
 }
 
+// g++ 12 warns of the form of max without a mask.
+constexpr __mmask16 kAllLanes = 0xFFFF;
+
 template <std::uint32_t kRows, std::uint32_t kPanels>
 ESPALIER_DENSE_AVX512 void block_avx512(const DenseWork& work, std::uint32_t row,
                                         std::uint32_t output) {
@@ -75,9 +78,9 @@ ESPALIER_DENSE_AVX512 void block_avx512(const DenseWork& work, std::uint32_t row
   for (std::uint32_t r = 0; r < kRows; ++r) {
     float* const to = work.outputs + (row + r) * work.output_stride + output;
     for (std::uint32_t p = 0; p < kPanels; ++p) {
-      _mm512_storeu_ps(to + p * kPanelOutputs,
-                       // By a mask: of the plain form g++ 12 says that it reads what is not set.
-                       work.rectify ? _mm512_maskz_max_ps(0xFFFF, zero, sums[r][p]) : sums[r][p]);
+      _mm512_storeu_ps(
+          to + p * kPanelOutputs,
+          work.rectify ? _mm512_maskz_max_ps(kAllLanes, zero, sums[r][p]) : sums[r][p]);
     }
   }
 }
