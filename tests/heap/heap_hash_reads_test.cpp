@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A heap that has nothing at every single allocation of a thread that reads hash maps of a node by
-// READs: each get is told once, with what is there or why not, and what could not go on is begun
+// READs: each get completes once, with what is there or why not, and what could not go on is begun
 // anew. A pair without memory to post ends, and all that waits for it.
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ constexpr std::int64_t kReadAllocationsMax = 3'000;
 
 // --- a port --------------------------------------------------------------------------------------
 
-/// A lane with a READ of some words, and how often it was told.
+/// A lane with a READ of some words, and how often it went on.
 struct ReadLane {
   ReadLane() {
     reads.ready = &ready;
@@ -53,17 +53,17 @@ struct ReadLane {
       port.want(reads, offset + 8 * i, reinterpret_cast<std::byte*>(&words[i]), 8);
     }
   }
-  [[nodiscard]] int times_told() {
-    int told = 0;
-    for (; !ready.empty(); ++told) static_cast<void>(ready.pop());
-    return told;
+  [[nodiscard]] int times_resumed() {
+    int times = 0;
+    for (; !ready.empty(); ++times) static_cast<void>(ready.pop());
+    return times;
   }
   base::ReadyQueue ready{4};
   place::LaneReads reads;
   std::array<std::uint64_t, 4> words{};
 };
 
-TEST(HeapReadPort, APairWithoutMemoryToPostEndsAndItsLanesAreTold) {
+TEST(HeapReadPort, APairWithoutMemoryToPostEndsAndItsLanesGoOn) {
   for (const ReadFailure failure : {ReadFailure::once, ReadFailure::for_good}) {
     std::int64_t n = 0;
     for (bool failed = true; failed && n < kReadAllocationsMax; ++n) {
@@ -90,7 +90,7 @@ TEST(HeapReadPort, APairWithoutMemoryToPostEndsAndItsLanesAreTold) {
       ends.world.run_for(1'000'000);  // nothing comes later
       for (std::size_t i = 0; i < lanes.size(); ++i) {
         EXPECT_FALSE(lanes[i].reads.waiting);
-        EXPECT_EQ(lanes[i].times_told(), 1);
+        EXPECT_EQ(lanes[i].times_resumed(), 1);
         EXPECT_EQ(lanes[i].reads.failed, failed);
         EXPECT_EQ(lanes[i].words[1], failed ? 0 : 101 + 4 * i);
       }
@@ -109,10 +109,10 @@ std::string value_of_get(std::uint64_t i) {
   return std::string(i % 6 == 0 ? 3'000 + i : i, static_cast<char>('a' + i));
 }
 
-/// Looks at what it is told without the heap.
+/// Looks at completions without the heap.
 struct CountedGets final : Handler {
   void done(const Completion& completion) override {
-    ++told[completion.tag];
+    ++completed[completion.tag];
     const Code code = completion.ok ? Code::invalid : completion.error.code;
     if (completion.ok) {
       if (!completion.found || completion.value != values[completion.tag]) std::abort();
@@ -123,7 +123,7 @@ struct CountedGets final : Handler {
   }
   explicit CountedGets(const std::vector<std::string>& all) : values(all) {}
   const std::vector<std::string>& values;
-  std::array<int, kGets> told{};
+  std::array<int, kGets> completed{};
   std::uint64_t right = 0;
 };
 
@@ -133,6 +133,9 @@ class HeapHashReads : public ::testing::TestWithParam<const char*> {
     config_ = node_config(folder_);
     config_.node.one_sided = true;
     config_.node.leases = kLeasesThatLast;
+    // Sessions whose clients have lost them stay for a while.
+    config_.clients.ring_bytes_max = std::uint64_t{4} << 30;
+    config_.clients.resume_seconds = 1;
     config_.node.fabric = std::string(GetParam()) == "shm" ? "shm:" + (folder_ / "fabric").string()
                                                            : "roce://127.0.0.1:0/1";
     auto node = node::Node::start(config_);
@@ -166,7 +169,7 @@ class HeapHashReads : public ::testing::TestWithParam<const char*> {
   std::vector<Request> requests_;
 };
 
-TEST_P(HeapHashReads, EachGetOfAPipelineIsToldOnce) {
+TEST_P(HeapHashReads, EachGetOfAPipelineCompletesOnce) {
   for (const bool opened : {false, true}) {
     for (const ReadFailure failure : {ReadFailure::once, ReadFailure::for_good}) {
       std::int64_t n = 0;
@@ -184,7 +187,7 @@ TEST_P(HeapHashReads, EachGetOfAPipelineIsToldOnce) {
           heap.stop();
           failed = heap.failed();
         }
-        EXPECT_EQ(std::ranges::count(counted.told, 1), static_cast<std::ptrdiff_t>(kGets));
+        EXPECT_EQ(std::ranges::count(counted.completed, 1), static_cast<std::ptrdiff_t>(kGets));
         if (!failed) {
           EXPECT_EQ(counted.right, kGets);
         }
@@ -244,7 +247,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, HeapHashReads, ::testing::Values("shm", "roce"),
 
 // --- a device ------------------------------------------------------------------------------------
 
-/// Asks a node on threads that have memory, and tells its answers when it is told to.
+/// Asks a node on threads that have memory, and gives its answers when it is asked to.
 class NodeAsker final : public device::HostAsker {
  public:
   explicit NodeAsker(client::RemoteRequests& requests) : requests_(requests) {}
