@@ -277,14 +277,19 @@ class Partition {
   void place_record(PreparedWrite& write, TransactionLack& lacks) noexcept;
 
   // partition_links.cpp
+  enum class Pruned : std::uint8_t {
+    slot_stays,
+    gone,     // with its slot; another slot of the bin may be in its place
+    no_room,  // for all that is to be unlinked
+  };
   void take_out_or_keep(const KeyHash& hash, const SlotPlace& place,
                         std::uint64_t version) noexcept;
   [[nodiscard]] bool is_holding() const;
   [[nodiscard]] bool is_obsolete(const SlotPlace& at, std::uint64_t released) const;
   /// Takes out what no reader can ask for of the chain of links in a slot. `fresh`: the version of
-  /// a link that has no entry yet. False: there was no room for all that it unlinks.
-  [[nodiscard]] bool prune(const KeyHash& hash, const SlotPlace& place,
-                           std::uint64_t fresh) noexcept;
+  /// a link that has no entry yet.
+  [[nodiscard]] Pruned prune(const KeyHash& hash, const SlotPlace& place,
+                             std::uint64_t fresh) noexcept;
   /// Takes out the state below one link. Returns whether the slot is gone.
   [[nodiscard]] bool take_out(const KeyHash& hash, const SlotPlace& place, const SlotPlace& chosen,
                               std::uint64_t& fresh) noexcept;

@@ -28,7 +28,8 @@ SlotPlace older_of(std::byte* image, Slot link, std::uint32_t bin) {
 void Partition::take_out_or_keep(const KeyHash& hash, const SlotPlace& place,
                                  std::uint64_t version) noexcept {
   // Where there is no room for what goes, it goes with a later write of the key.
-  if (!is_holding()) static_cast<void>(prune(hash, place, version));
+  // Where the slot is gone, another key's is in its place, which may have a link of this version.
+  if (!is_holding() && prune(hash, place, version) == Pruned::gone) return;
   const Slot slot = place.load();
   if (slot.is_link() && RecordView(services_.image, slot).version() == version) {
     keep(hash, slot, version);
@@ -58,7 +59,8 @@ bool Partition::is_obsolete(const SlotPlace& at, std::uint64_t released) const {
   return !absent || !link.newer().empty();
 }
 
-bool Partition::prune(const KeyHash& hash, const SlotPlace& place, std::uint64_t fresh) noexcept {
+Partition::Pruned Partition::prune(const KeyHash& hash, const SlotPlace& place,
+                                   std::uint64_t fresh) noexcept {
   const std::uint64_t released = services_.clock.released();
   for (;;) {
     std::optional<SlotPlace> lowest;
@@ -67,9 +69,9 @@ bool Partition::prune(const KeyHash& hash, const SlotPlace& place, std::uint64_t
       if (is_obsolete(at, released)) lowest = at;
       at = older_of(services_.image, slot, place.bin);
     }
-    if (!lowest) return true;
-    if (batch_room() < 2) return false;
-    if (take_out(hash, place, *lowest, fresh)) return true;
+    if (!lowest) return Pruned::slot_stays;
+    if (batch_room() < 2) return Pruned::no_room;
+    if (take_out(hash, place, *lowest, fresh)) return Pruned::gone;
   }
 }
 
@@ -135,7 +137,7 @@ void Partition::take_out_ready() noexcept {
       return hash_of(any_record(services_.image, slot)).bits() == hash.bits();
     });
     ESPALIER_ASSERT(place);
-    if (!prune(hash, *place, 0)) return;
+    if (prune(hash, *place, 0) == Pruned::no_room) return;
     // An entry that was another link's may come too early. It waits again, as this one's.
     if (!services_.retirement.keep_again(ready->id, ready->entry.version)) continue;
     const memory::Retired retired{0, ready->entry.version, 0, ready->id, ready->entry.bytes};
