@@ -90,6 +90,7 @@ void Region::Extents::give(std::uint64_t offset, std::uint64_t bytes) {
     range_.clear(offset, bytes);
   }
   uncharge(bytes);
+  wake_if_wanted();
 }
 
 bool Region::Extents::charge_elsewhere(std::uint64_t bytes) {
@@ -102,6 +103,7 @@ void Region::Extents::uncharge_elsewhere(std::uint64_t bytes) {
   const std::uint64_t before = elsewhere_.fetch_sub(bytes, std::memory_order_relaxed);
   ESPALIER_ASSERT(before >= bytes);
   uncharge(bytes);
+  wake_if_wanted();
 }
 
 // Holes that were read have become pages of zeros. Where nothing is taken, they go.
@@ -182,13 +184,14 @@ void Region::Extents::mark(std::uint64_t offset, std::uint64_t bytes, bool taken
     ESPALIER_ASSERT(is_taken(i) != taken);
     taken_slabs_[i / 64] ^= std::uint64_t{1} << (i % 64);
   }
+  if (wants_spare()) wake_.notify_one();
 }
 
 // --- the thread --------------------------------------------------------------------------------
 
 // The program's signals are for its own threads.
 void Region::Extents::start_when_large() noexcept {
-  if (taken() < kReadyFromBytes || shared() || spares_wanted() == 0) return;
+  if (shared() || spares_wanted() == 0) return;
   const std::lock_guard lock(mutex_);
   if (maintenance_.joinable() || start_refused_) return;
   sigset_t all;
@@ -217,12 +220,19 @@ void Region::Extents::collapse_later(std::uint64_t offset, std::uint64_t bytes) 
 
 std::size_t Region::Extents::spares_wanted() const {
   if (pages_ == PageKind::collapsed) return 1;
-  return !shared() && pages_ == PageKind::transparent ? kSparesMost : 0;
+  if (shared() || pages_ != PageKind::transparent) return 0;
+  return std::min<std::uint64_t>(taken() / kBytesPerSpare, kSparesMost);
 }
 
 bool Region::Extents::wants_spare() const {
   return spare_count_ < spares_wanted() && !spare_refused_ &&
          taken() + (spare_count_ + 1) * kExtentBytes <= limit_;
+}
+
+// Where the limit has room again. Under the lock, or the thread might look before and sleep after.
+void Region::Extents::wake_if_wanted() {
+  const std::lock_guard lock(mutex_);
+  if (wants_spare()) wake_.notify_one();
 }
 
 void Region::Extents::make_spare(std::unique_lock<std::mutex>& lock) {

@@ -2,8 +2,8 @@
 // Which memory of a region is taken, and how it is brought: the inside of Region.
 //
 // A thread keeps writers from waiting for huge pages. It has extents that nothing ever had ready:
-// of a shared region one, touched and then collapsed; of a private one in transparent huge pages a
-// few, once that has grown to kReadyFromBytes, for a first touch there clears 2 MiB at once. Of
+// of a shared region one, touched and then collapsed; of a private one in transparent huge pages one
+// for each 16 MiB that it has, and four at most, for a first touch there clears 2 MiB at once. Of
 // shared regions it collapses others too, after they were taken, and punches the file when readers
 // have filled its holes.
 //
@@ -72,13 +72,15 @@ class Region::Extents {
   /// How many spare extents there are to be.
   [[nodiscard]] std::size_t spares_wanted() const;
   [[nodiscard]] bool wants_spare() const;
+  void wake_if_wanted();
   void make_spare(std::unique_lock<std::mutex>& lock);
   /// Starts the thread of a private region that has grown. Without one, who touches an extent first
   /// clears it.
   void start_when_large() noexcept;
 
-  /// As large a private region has a thread, and so many spare extents.
-  static constexpr std::uint64_t kReadyFromBytes = std::uint64_t{64} << 20;
+  /// For as much memory a private region has one spare extent, up to so many; a smaller one has no
+  /// thread.
+  static constexpr std::uint64_t kBytesPerSpare = std::uint64_t{16} << 20;
   static constexpr std::size_t kSparesMost = 4;
 
   AddressRange range_;

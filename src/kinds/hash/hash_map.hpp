@@ -112,11 +112,9 @@ class HashMap final : public HashView,
   /// records are; the map, and what is copied, outlive it.
   Result<memory::StagedBytes> stage(HashThread& thread, std::string_view key,
                                     std::string_view value);
-  /// A write that does not wait: its answer may be given when `wait_for` is released. Of the errors
-  /// condition_failed stands in the outcome. Requires: no condition on a value.
+  /// A write that does not wait: its answer may be given when `wait_for` is released.
   Result<WriteOutcome> begin_write(HashThread& thread, WriteOp op, std::string_view key,
-                                   std::string_view value, const KeyHash& hashed,
-                                   const Condition& condition = {});
+                                   std::string_view value, const KeyHash& hashed);
   /// Writes `desired` (none: erases) if the value is `expected` (none: if there is none).
   /// Errors: besides, condition_failed.
   Result<HashWritten> compare_and_set(HashThread& thread, std::string_view key,

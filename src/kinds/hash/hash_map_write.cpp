@@ -63,14 +63,12 @@ Unreleased<HashWritten> HashMap::begin(HashThread& thread, WriteOp op, std::stri
 }
 
 Result<WriteOutcome> HashMap::begin_write(HashThread& thread, WriteOp op, std::string_view key,
-                                          std::string_view value, const KeyHash& hashed,
-                                          const Condition& condition) {
+                                          std::string_view value, const KeyHash& hashed) {
   WriteIntent intent;
   intent.op = op;
   intent.hash = hashed;
   intent.key = key;
   intent.value = value;
-  intent.condition = condition;
   return carry_out(thread, intent);
 }
 

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/prefetch.hpp"
 #include "base/try_reserve.hpp"
 #include "catalog/redo_sink.hpp"
 #include "espalier/types.hpp"
@@ -100,8 +101,8 @@ class HashPipeline {
     Handler* handler;
   };
 
-  /// Pushes some of them, and carries out those that so many have come behind. Stage by stage: each
-  /// loop is short, and its loads wait for one another in no iteration. Returns those that are left.
+  /// Pushes some of them, and carries out those that so many have come behind. Stage by stage: in
+  /// each loop no request waits for another. Returns those that are left.
   template <class Done>
   std::span<const Request> push_some(std::span<const Request> requests, Handler* handler,
                                      const Done& done) {
@@ -109,6 +110,7 @@ class HashPipeline {
     for (const Request& request : requests.first(some)) {
       queue_.push(map_, request.key, {&request, handler});
     }
+    ask_for_next(requests.subspan(some));
     do {
       bool writes = false;
       {
@@ -119,6 +121,14 @@ class HashPipeline {
       finish(writes, done);
     } while (is_full());
     return requests.subspan(some);
+  }
+  /// Requests that come after these, and their keys: a key may lie anywhere.
+  static void ask_for_next(std::span<const Request> requests) {
+    const std::size_t next = std::min(requests.size(), kTogether);
+    for (const Request& request : requests.first(next)) {
+      base::prefetch_line(request.key.data());
+      base::prefetch_line(&request + kTogether);
+    }
   }
   [[nodiscard]] bool is_full() const { return queue_.size() > queue_.distances().bin; }
   /// Carries out the one whose turn is next, if that is a get; else it is finish()'s.

@@ -2,9 +2,9 @@
 // All items of a hash map, bin by bin, while others write.
 //
 // Each key has a place in one order that growth does not change: its partition, its bin's number,
-// its hash (KeyHash::order), and among keys of one hash the key. So a walk can stop behind any item and go on later
-// from its key alone, whoever split what meanwhile, and an item that is there all the time comes
-// exactly once. Items that come or go meanwhile may come, and none comes twice.
+// its hash (KeyHash::order), and among keys of one hash the key. So a walk can stop behind any item
+// and go on later from its key alone, whoever split what meanwhile, and an item that is there all
+// the time comes exactly once. Items that come or go meanwhile may come, and none comes twice.
 //
 //   partition 0: bin 0 of each segment in the order of the directory, then bin 1 of each, ... 207
 //   partition 1: ...

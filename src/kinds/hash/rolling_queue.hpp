@@ -126,39 +126,43 @@ class RollingQueue {
     look_for<kToL2>(bins, records);
     for (; near_ < near; ++near_) bring_near(at(near_));
   }
+  // First where all of them are, then they are asked for. A request for a line retires once its
+  // page is known, which takes long where no TLB has it: as many wait for that at a time as the
+  // processor has instructions in flight, so few should lie between them.
   template <int kHint>
   void look_for(std::int64_t bins, std::int64_t records) {
-    for (; with_bin_ < bins; ++with_bin_) want_bin<kHint>(at(with_bin_));
-    for (; with_record_ < records; ++with_record_) want_record<kHint>(at(with_record_));
+    const std::int64_t first_bin = with_bin_;
+    for (; with_bin_ < bins; ++with_bin_) find_bin(at(with_bin_));
+    for (std::int64_t i = first_bin; i < bins; ++i) __builtin_prefetch(at(i).hint.bin, 0, kHint);
+    const std::int64_t first_record = with_record_;
+    for (; with_record_ < records; ++with_record_) find_record(at(with_record_));
+    for (std::int64_t i = first_record; i < records; ++i) {
+      const std::byte* const wanted = wanted_of(at(i));
+      __builtin_prefetch(wanted, 0, kHint);
+      __builtin_prefetch(wanted + kLineBytes, 0, kHint);
+    }
   }
 
-  template <int kHint>
-  static void want_bin(Place& place) {
+  static void find_bin(Place& place) {
     const HashMap& map = *place.map;
     const KeyHash hash = place.hash();
     const PlaceWord directory = map.directory(hash.partition());
     if (directory.none()) return;
     place.hint.segment = map.segment(directory, hash.prefix(directory.depth()));
     place.hint.bin = map.bucket(place.hint.segment, hash.bin());
-    __builtin_prefetch(place.hint.bin, 0, kHint);
   }
-  template <int kHint>
-  static void want_record(Place& place) {
+  // Of a bin that goes on elsewhere, of a full map one key in ten is there.
+  static void find_record(Place& place) {
     KeyHint& hint = place.hint;
-    if (hint.bin == nullptr) return;
-    if (!find_in(hint.bin, place)) [[unlikely]]
-      return want_next_bucket(place);
-    const std::byte* const record = place.map->image + hint.slot.offset();
-    __builtin_prefetch(record, 0, kHint);
-    __builtin_prefetch(record + kLineBytes, 0, kHint);
-  }
-  // Of a bin that goes on elsewhere: of a full map one key in ten is there.
-  static void want_next_bucket(Place& place) {
-    KeyHint& hint = place.hint;
+    if (hint.bin == nullptr || find_in(hint.bin, place)) return;
     const Slot last = load_slot(hint.bin + kLastSlot);
-    if (!last.is_overflow()) return;
-    hint.slot_at = place.map->bucket(hint.segment, last.line());
-    __builtin_prefetch(hint.slot_at, 0, 2);
+    if (last.is_overflow()) hint.slot_at = place.map->bucket(hint.segment, last.line());
+  }
+  /// A record, or where there is none yet the bucket in which the bin goes on. Where there is
+  /// neither, what is asked for does no harm.
+  [[nodiscard]] static const std::byte* wanted_of(const Place& place) {
+    const KeyHint& hint = place.hint;
+    return hint.slot.empty() ? hint.slot_at : place.map->image + hint.slot.offset();
   }
   [[nodiscard]] static bool find_in(const std::byte* bucket, Place& place) {
     const std::uint32_t found = matching_slots(bucket, place.hash().tag());

@@ -87,13 +87,14 @@ class OwnHashPipeline final : public PipelineImpl {
   // Some at a time: what is done for each call of this is done once for all of them.
   void push_next() {
     Batch& batch = batches_.front();
-    const auto some = batch.requests.first(std::min(batch.requests.size(), queue_.kTogether));
+    const std::span<const Request> all = batch.requests;
+    const std::size_t some = std::min(all.size(), queue_.kTogether);
     Handler* const handler = batch.handler;
-    batch.requests = batch.requests.subspan(some.size());
+    batch.requests = all.subspan(some);
     if (batch.requests.empty()) batches_.pop_front();
-    waiting_ -= some.size();
-    const auto left = queue_.push(some, handler, Complete{*this});
-    ESPALIER_ASSERT(left.empty());
+    waiting_ -= some;
+    const auto left = queue_.push(all, handler, Complete{*this});
+    ESPALIER_ASSERT(left.size() == all.size() - some);
   }
 
   const std::shared_ptr<channel::Channel> channel_;  // keeps the store
