@@ -236,14 +236,15 @@ Next try_again(Call& call, HashWriteState<Request>& state) {
   });
 }
 
-// Of a write that is decided: where it is recorded, its answer waits for its release alone.
+// Of a write that is decided: where records are to be durable, its answer waits for its release
+// alone.
 template <class Reply>
 std::optional<Next> answer_written(Call& call, const hash::Unreleased<Reply>& begun) {
   HashMap& map = *hash_of(call);
   const bool no_room = !begun.answer && begun.answer.error().code == Code::busy;
   if (no_room && hash_calls::is_recorded(map) && call.may_wait_for_room()) return call.with_room();
   if (!hash_calls::released(map, begun.version)) {
-    if (!hash_calls::is_recorded(map)) return std::nullopt;
+    if (!hash_calls::is_recorded(map) || !call.is_durable()) return std::nullopt;
     call.wait_for(begun.version);
   }
   return answer_or_fail(call, begun.answer);
@@ -263,6 +264,7 @@ Next go_on_writing(Call& call, HashWriteState<Request>& state, const Request& as
     if (hash_calls::may_try_again(*hash_of(call), state.starved)) return try_again(call, state);
   }
   if (const auto answered = answer_written(call, *state.begun)) return *answered;
+  if (hash_calls::is_lost(*hash_of(call))) return call.fail(catalog::kRecordLost);
   return call.again();
 }
 

@@ -174,7 +174,7 @@ Next write_batch(Call& call, const map_calls::BatchToWrite& asked) {
   if (no_room && host_map_of(call).recorded && call.may_wait_for_room()) return call.with_room();
   if (!done) return call.fail(done.error());
   // The answer waits for the release of the version under which all was written.
-  if (!host_map_of(call).recorded && !std::exchange(state.released, true)) {
+  if (call.catalog().redo() == nullptr && !std::exchange(state.released, true)) {
     return wait_for_release(call, done->wait_for);
   }
   call.wait_for(done->wait_for);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/epoch_pins.hpp"
+#include "catalog/catalog.hpp"
 #include "kinds/map/host/host_executor.hpp"
 #include "kinds/map/offload/host_snapshot.hpp"
 #include "kinds/map/walk/next_step.hpp"
@@ -35,7 +36,8 @@ HostMap::HostMap(std::shared_ptr<tree::MapCore> core_in, base::EpochSlot walks_s
       walks_, *core, kLanes, [this](std::uint32_t, base::ReadyQueue& queue) {
         return tree::HostAccess(core->base, queue, true, &interleave_warm_);
       });
-  if (recorded) executor_->answer_before_release();
+  // Their scheduler keeps answers where the store's records are to be durable.
+  if (recorded && core->store.catalog.redo() != nullptr) executor_->answer_before_release();
 }
 
 HostMap::~HostMap() = default;
