@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a thread of this process waits until what it tells is durable: what a node's scheduler does
-// with answers (docs/design/durability.md), for callers that have no scheduler.
+// with answers (docs/design/durability.md), for callers that have no scheduler. Kinds whose calls
+// answer what is released already say so by kAnswersReleased (channel/reached.hpp).
 //
 // Thread: any, which holds nothing meanwhile: no lock, no epoch, no room in the sink.
 #pragma once
 
 #include <chrono>
-#include <concepts>
 #include <cstdint>
 
 #include "base/durable_mark.hpp"
@@ -39,12 +39,5 @@ namespace espalier::catalog {
 [[nodiscard]] inline Result<void> await_objects(const Catalog& catalog) {
   return await_record(catalog.redo(), catalog.recorded());
 }
-
-/// A kind of objects whose calls answer what is released already, or make no records, so nothing is
-/// to be waited for behind them.
-template <class T>
-concept AnswersReleased = requires {
-  { T::kAnswersReleased } -> std::convertible_to<bool>;
-} && T::kAnswersReleased;
 
 }  // namespace espalier::catalog

@@ -8,6 +8,7 @@
 #include "base/assert.hpp"
 #include "catalog/await_records.hpp"
 #include "catalog/calls.hpp"
+#include "catalog/redo_sink.hpp"
 #include "catalog/samples.hpp"
 #include "wire/items.hpp"
 #include "wire/object.hpp"
@@ -53,6 +54,14 @@ std::expected<void, Refusal> make_object(Channel& channel, const wire::CallMessa
   const object_calls::Drop dropping = object_calls::drop(name, kind);
   const wire::RequestMessage<object_calls::Drop> undo(dropping);
   return channel.make(request, undo.get(), take);
+}
+
+Result<void> await_answer(catalog::RedoSink* sink, const Error* refusal) {
+  const bool is_nothing =
+      refusal != nullptr && (refusal->code == Code::busy || refusal->code == Code::system ||
+                             refusal->code == Code::unsupported);
+  if (sink == nullptr || is_nothing) return {};
+  return catalog::await_record(sink, sink->handed_over());
 }
 
 Result<std::vector<ListedObject>> list(Channel& channel, ObjectKind kind) {

@@ -50,6 +50,12 @@ std::expected<void, Refusal> make_object(Channel& channel, const wire::CallMessa
                                          std::string_view name, ObjectKind kind,
                                          const TakeAnswer& take);
 
+/// Waits until what a call on objects of this process has changed, or has seen when it was refused,
+/// is durable in `sink`; null: there is none. `refusal`: null, it was carried out; one that says
+/// that nothing was done or looked at waits for nothing. Cost: as catalog::await_record(). Errors:
+/// likewise.
+Result<void> await_answer(catalog::RedoSink* sink, const Error* refusal);
+
 /// What is under a name of a store.
 struct ListedObject {
   ObjectKind kind = ObjectKind::any;

@@ -14,6 +14,7 @@
 // Thread: any.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,11 +23,8 @@
 #include <utility>
 
 #include "base/fork_mark.hpp"
-#include "base/until_fork.hpp"
-#include "catalog/await_records.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/object.hpp"
-#include "catalog/redo_sink.hpp"
 #include "channel/channel.hpp"
 #include "channel/objects.hpp"
 #include "channel/reached_object.hpp"
@@ -44,16 +42,17 @@ template <class T>
   return *std::move(result);
 }
 
-/// What a call on an object of this process has changed, or has seen when it refused, is durable
-/// before it is told. Errors: as catalog::await_record().
-template <class Reply>
-Result<void> await_answer(catalog::RedoSink* sink, const Result<Reply>& reply) {
-  // So refused is what has done nothing, and tells nothing.
-  const bool is_nothing =
-      !reply && (reply.error().code == Code::busy || reply.error().code == Code::system ||
-                 reply.error().code == Code::unsupported);
-  if (sink == nullptr || is_nothing) return {};
-  return catalog::await_record(sink, sink->handed_over());
+/// A kind of objects whose calls answer what is released already, or make no records: nothing is to
+/// be waited for behind them.
+template <class T>
+concept AnswersReleased = requires {
+  { T::kAnswersReleased } -> std::convertible_to<bool>;
+} && T::kAnswersReleased;
+
+/// As await_answer() of objects.hpp.
+template <class R>
+Result<void> await_answer_of(catalog::RedoSink* sink, const Result<R>& reply) {
+  return await_answer(sink, reply ? nullptr : &reply.error());
 }
 
 template <class T>
@@ -67,8 +66,8 @@ Result<typename Request::Reply> Reached<T>::ask(const Request& request) const {
     return fail(Code::invalid_argument, fault->detail);
   }
   auto reply = without_words(execute(*at.own, request));
-  if constexpr (Request::kCall.changes && !catalog::AnswersReleased<T>) {
-    if (auto durable = await_answer(at.own->redo(), reply); !durable) {
+  if constexpr (Request::kCall.changes && !AnswersReleased<T>) {
+    if (auto durable = await_answer_of(at.own->redo(), reply); !durable) {
       return std::unexpected(durable.error());
     }
   }
@@ -98,7 +97,7 @@ Result<Handle> reach_own(const std::shared_ptr<Channel>& channel, const Request&
   }
   std::string name(request.name);
   auto object = obtain(own, request);
-  if (auto durable = await_answer(own.redo(), object); !durable) {
+  if (auto durable = await_answer_of(own.redo(), object); !durable) {
     return std::unexpected(durable.error());
   }
   if (!object) return std::unexpected(object.error());
