@@ -55,6 +55,10 @@ class WaitingWrites : public testing::Test, public DurableScheduler {
   }
 };
 
+TEST(WaitingWritesInOrder, AreAnsweredWhenTheyAreReleased) {
+  EXPECT_EQ(what_is_wrong_with_waiting(), "");
+}
+
 TEST_F(WaitingWrites, OfOneClientHoldNoRequestUpToItsBound) {
   const std::uint32_t map = node_.map();
   constexpr std::uint32_t kWrites = 1200;
