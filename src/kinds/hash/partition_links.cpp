@@ -29,10 +29,10 @@ void Partition::take_out_or_keep(const KeyHash& hash, const SlotPlace& place,
                                  std::uint64_t version) noexcept {
   // Where there is no room for what goes, it goes with a later write of the key.
   if (!is_holding()) static_cast<void>(prune(hash, place, version));
+  // Where the key is gone another's slot has come, which may have the transaction's version too.
   const Slot slot = place.load();
-  if (slot.is_link() && RecordView(services_.image, slot).version() == version) {
-    keep(hash, slot, version);
-  }
+  const bool is_left = slot.is_link() && RecordView(services_.image, slot).version() == version;
+  if (is_left && hash_of(slot).bits() == hash.bits()) keep(hash, slot, version);
 }
 
 bool Partition::is_holding() const {
