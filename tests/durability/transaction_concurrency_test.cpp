@@ -129,7 +129,7 @@ TEST(TransactionsConcurrency, PlainReadersSeeAllOfATransactionOrNothing) {
   const std::uint64_t seed = seed_from_environment(422);
   SCOPED_TRACE(seed_text(seed));
   TransactionStore f;
-  constexpr std::uint64_t kNumbers = scaled(20'000);
+  constexpr std::uint64_t kNumbers = scaled(5000);
   std::atomic<bool> wrong{false};
   std::vector<std::thread> readers;
   std::atomic<bool> writing{true};
