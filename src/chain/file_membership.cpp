@@ -2,11 +2,10 @@
 #include "chain/file_membership.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 
 #include <cerrno>
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -37,7 +36,7 @@ std::expected<bool, std::string> FileMembership::replace(const View& next) {
     if (watch.elapsed_ns() > kLockNs) {
       return std::unexpected("another process holds the lock '" + lock_path + "'");
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ::poll(nullptr, 0, 1);
   }
   const auto found = read_view(path_);
   if (!found) return std::unexpected(found.error());

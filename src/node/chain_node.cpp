@@ -26,7 +26,7 @@ constexpr std::size_t kAppendBytes = std::size_t{256} << 10;
 constexpr std::size_t kAppendsATurn = 2;
 constexpr std::size_t kAppliedATurn = 64;
 constexpr std::size_t kChainFileBytesMax = 256;
-constexpr std::chrono::microseconds kPollPause{50};  // while an answer is awaited
+constexpr std::uint64_t kPollPauseNs = 50'000;  // while an answer is awaited
 
 bool may_be_in_a_chain(ObjectKind kind) {
   return kind == ObjectKind::map || kind == ObjectKind::hash;
@@ -417,17 +417,19 @@ void ChainNode::set_gate(std::uint64_t now_ns) {
   changed_.notify_all();
 }
 
+// Nobody wakes it for an answer that another member writes into its memory.
 void ChainNode::wait(bool moved) {
   if (moved) return;
-  if (links_->waits()) return std::this_thread::sleep_for(kPollPause);
-  std::uint64_t most_ms = 0;
+  std::uint64_t most_ns = 0;
   {
     const std::lock_guard lock(mutex_);
-    most_ms = member_.view().fence_ms / 16;
+    most_ns = member_.view().fence_ms * 1'000'000 / 16;
   }
-  most_ms = std::min(most_ms, links_->sleep_limit_ns() / 1'000'000);
+  most_ns = std::min(most_ns, links_->waits() ? kPollPauseNs : links_->sleep_limit_ns());
+  const timespec most{.tv_sec = static_cast<time_t>(most_ns / 1'000'000'000),
+                      .tv_nsec = static_cast<long>(most_ns % 1'000'000'000)};
   pollfd waits{.fd = event_.number(), .events = POLLIN, .revents = 0};
-  if (::poll(&waits, 1, static_cast<int>(most_ms)) > 0) event_.clear();
+  if (::ppoll(&waits, 1, &most, nullptr) > 0) event_.clear();
 }
 
 // --- the membership's thread ---------------------------------------------------------------------

@@ -30,7 +30,7 @@ struct ChainOptions {
 
 constexpr std::uint64_t kStatusTimeoutNs = 2'000'000'000;
 
-Outcome<std::unique_ptr<chain::Membership>> open_place(const std::string& place) {
+Outcome<std::unique_ptr<chain::Membership>> open_chain_place(const std::string& place) {
   auto membership = chain::open_membership(place);
   if (!membership) return failed(membership.error(), "");
   return std::move(*membership);
@@ -78,7 +78,7 @@ Outcome<chain::View> view_of_options(const ChainOptions& options) {
 Outcome<int> create_chain(Environment& environment, const ChainOptions& options) {
   const auto view = view_of_options(options);
   if (!view) return std::unexpected(view.error());
-  const auto membership = open_place(options.place);
+  const auto membership = open_chain_place(options.place);
   if (!membership) return std::unexpected(membership.error());
   const auto made = (*membership)->replace(*view);
   if (!made) return failed(made.error(), "");
@@ -111,7 +111,7 @@ std::string ask_status(const chain::MemberEntry& member) {
 }
 
 Outcome<int> show_chain(Environment& environment, const ChainOptions& options) {
-  const auto membership = open_place(options.place);
+  const auto membership = open_chain_place(options.place);
   if (!membership) return std::unexpected(membership.error());
   const auto view = read_chain(**membership, options.place);
   if (!view) return std::unexpected(view.error());
@@ -131,7 +131,7 @@ Outcome<int> show_chain(Environment& environment, const ChainOptions& options) {
 }
 
 Outcome<int> remove_member(Environment& environment, const ChainOptions& options) {
-  const auto membership = open_place(options.place);
+  const auto membership = open_chain_place(options.place);
   if (!membership) return std::unexpected(membership.error());
   const auto view = read_chain(**membership, options.place);
   if (!view) return std::unexpected(view.error());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "channel/rings/node_address.hpp"
 
+#include <poll.h>
+
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
-#include <thread>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -21,7 +21,7 @@ constexpr std::string_view kChain = "chain://";
 constexpr std::size_t kChainNodesMax = 8;
 constexpr std::uint64_t kHeadTimeoutNs = 10'000'000'000;  // until a chain has a head
 constexpr std::uint64_t kNodeTimeoutNs = 1'000'000'000;   // of one node of it
-constexpr std::chrono::milliseconds kHeadPause{10};
+constexpr int kHeadPauseMs = 10;
 
 Result<OneAddress> parse_one_address(std::string_view text) {
   if (text.starts_with(kUnix)) {
@@ -84,7 +84,7 @@ Result<std::shared_ptr<NodeConnection>> connect_to_head(
     const bool is_final = connected || connected.error().code == Code::not_permitted ||
                           watch.elapsed_ns() > kHeadTimeoutNs;
     if (is_final) return connected;
-    if (place + 1 == chain.nodes.size()) std::this_thread::sleep_for(kHeadPause);
+    if (place + 1 == chain.nodes.size()) ::poll(nullptr, 0, kHeadPauseMs);
   }
 }
 
