@@ -157,7 +157,7 @@ class HeapHashReads : public ::testing::TestWithParam<const char*> {
     }
   }
   /// The first allocations one by one, then some of the others: they are a handshake's.
-  [[nodiscard]] static std::int64_t after(std::int64_t n) { return n + (n < 40 ? 1 : 7); }
+  [[nodiscard]] static std::int64_t after(std::int64_t n) { return n + (n < 24 ? 1 : 11); }
 
   const base::TemporaryFolder folder_;
   node::Config config_;
@@ -344,7 +344,7 @@ class HeapHashDevice : public HeapHashReads {
 TEST_P(HeapHashDevice, EachGetIsAnsweredOrLeftToTheHost) {
   for (const ReadFailure failure : {ReadFailure::once, ReadFailure::for_good}) {
     std::int64_t n = 0;
-    for (bool failed = true; failed && n < kReadAllocationsMax; n += n < 40 ? 1 : 5) {
+    for (bool failed = true; failed && n < kReadAllocationsMax; n += n < 30 ? 1 : 9) {
       SCOPED_TRACE("allocation " + std::to_string(n));
       auto link = connection_->open_beside(wire::LinkWay::reads);
       ASSERT_TRUE(link) << message(link.error());
