@@ -2,8 +2,8 @@
 // Which memory of a region is taken, and how it is brought: the inside of Region.
 //
 // A thread keeps writers from waiting for huge pages. It has extents that nothing ever had ready:
-// of a shared region one, touched and then collapsed; of a private one in transparent huge pages one
-// for each 16 MiB that it has, and four at most, for a first touch there clears 2 MiB at once. Of
+// of a shared region one, touched and then collapsed; of a private one in transparent huge pages
+// one for each 16 MiB that it has, and four at most, for a first touch there clears 2 MiB. Of
 // shared regions it collapses others too, after they were taken, and punches the file when readers
 // have filled its holes.
 //
