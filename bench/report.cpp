@@ -18,7 +18,7 @@ Json optional_number(const std::optional<double>& value) {
   return value ? Json(std::round(*value * 10) / 10) : Json(nullptr);
 }
 
-std::string_view name(KeySource source) {
+std::string_view key_source_name(KeySource source) {
   switch (source) {
     case KeySource::random: return "random";
     case KeySource::words: return "words";
@@ -43,7 +43,7 @@ void add_parameters(Json& line, const RunResult& result, const YcsbOptions& opti
   line["target"] = name(result.target);
   line["workload"] = name(options.workload);
   line["distribution"] = name(plan.distribution);
-  line["key_set"] = name(options.key_source);
+  line["key_set"] = key_source_name(options.key_source);
   line["keys"] = keys.size();
   line["key_bytes"] = keys.fixed_bytes();
   line["value_bytes"] = options.value_bytes;
