@@ -2,26 +2,73 @@
 // The worlds notice a chain that breaks a rule.
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "chain/member.hpp"
 #include "chain/planted_chain_bugs.hpp"
 #include "chain/testing/chain_world.hpp"
 
 namespace espalier::chain {
 namespace {
 
-/// What is wrong in the first of these worlds in which something is.
-std::string first_wrong_world(std::uint64_t seeds, const WorldTerms& terms) {
+/// What is wrong in the first of these worlds in which something is, of two and three members.
+std::string first_wrong_world(std::uint64_t seeds, WorldTerms terms) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    terms.members = 2 + seed % 2;
     const WorldResult result = run_world(seed, terms);
     if (!result.wrong.empty()) return result.wrong;
   }
   return {};
 }
 
-void expect_bug_noticed(Bug bug, const WorldTerms& terms = {.fences = 30, .full = 0}) {
+constexpr WorldTerms kPlantedTerms{.fences = 30, .full = 0};
+
+void expect_bug_noticed(Bug bug) {
   const base::Planted planted(bug);
-  const std::string wrong = first_wrong_world(4000, terms);
+  const std::string wrong = first_wrong_world(4000, kPlantedTerms);
   EXPECT_NE(wrong, "");
   ::testing::Test::RecordProperty("wrong", wrong);
+}
+
+View planted_view(std::uint64_t epoch, const std::vector<std::uint32_t>& numbers) {
+  View view{.chain = 5, .epoch = epoch, .fence_ms = 1000, .members = {}};
+  for (const std::uint32_t number : numbers) {
+    view.members.push_back({number, "m" + std::to_string(number), "shm:/m"});
+  }
+  return view;
+}
+
+/// Of three members the head dies before its record is at the tail, then the next one. Returns
+/// whether the one that is left shows less than that one has shown.
+bool shows_less_after_two_failures() {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  Member next({.chain = 5, .self = 2, .held = 0, .now_ns = kSecond});
+  Member last({.chain = 5, .self = 3, .held = 0, .now_ns = kSecond});
+  for (Member* const member : {&next, &last}) member->adopt(planted_view(1, {1, 2, 3}), kSecond);
+  const Message append{.kind = MessageKind::append,
+                       .from = 1,
+                       .to = 2,
+                       .chain = 5,
+                       .epoch = 1,
+                       .number = 1,
+                       .first = 1,
+                       .last = 1};
+  EXPECT_EQ(next.receive(append, true, kSecond).take_last, 1U);
+  next.persisted(1);
+  std::uint64_t now_ns = 10 * kSecond;
+  for (Member* const member : {&next, &last}) member->adopt(planted_view(2, {2, 3}), now_ns);
+  std::vector<Message> beats;
+  next.add_beats(now_ns, beats);
+  EXPECT_EQ(beats.size(), 1U);
+  const auto heard = last.receive(beats.front(), true, now_ns);
+  EXPECT_TRUE(heard.answer);
+  static_cast<void>(next.receive(*heard.answer, true, now_ns));
+  const std::uint64_t shown = next.serves_until_ns(now_ns) > now_ns ? next.held() : 0;
+  now_ns += 10 * kSecond;
+  last.adopt(planted_view(3, {3}), now_ns);
+  EXPECT_GT(last.serves_until_ns(now_ns), now_ns);
+  return last.held() < shown;
 }
 
 TEST(ChainPlanted, AcknowledgingBeforeTheTailHasItIsNoticed) {
@@ -30,14 +77,15 @@ TEST(ChainPlanted, AcknowledgingBeforeTheTailHasItIsNoticed) {
 
 TEST(ChainPlanted, AcceptingAnOldEpochIsNoticed) { expect_bug_noticed(Bug::old_epoch_accepted); }
 
-// The next head holds what the tail has no room for, and dies before that has it.
+// Two failures within the moment that an append takes are too seldom in those worlds.
 TEST(ChainPlanted, AHeadThatReadsBeforeTheTailAcknowledgedIsNoticed) {
-  expect_bug_noticed(Bug::head_reads_early, {.fences = 30, .crash = 0.01, .full = 0.03});
+  EXPECT_FALSE(shows_less_after_two_failures());
+  const base::Planted planted(Bug::head_reads_early);
+  EXPECT_TRUE(shows_less_after_two_failures());
 }
 
-// A proposal is late: the one that it leaves out was answered again meanwhile.
 TEST(ChainPlanted, AHeadThatDoesNotWaitForTheOneBeforeIsNoticed) {
-  expect_bug_noticed(Bug::fence_ignored, {.fences = 30, .crash = 0, .cut = 0.01, .full = 0});
+  expect_bug_noticed(Bug::fence_ignored);
 }
 
 TEST(ChainPlanted, AHeadThatServesWithoutAnswersIsNoticed) {
@@ -47,11 +95,8 @@ TEST(ChainPlanted, AHeadThatServesWithoutAnswersIsNoticed) {
 TEST(ChainPlanted, TakingARecordBehindAGapIsNoticed) { expect_bug_noticed(Bug::gap_accepted); }
 
 TEST(ChainPlanted, WithoutABugNothingIsWrong) {
-  for (const WorldTerms& terms :
-       {WorldTerms{.fences = 30, .full = 0}, WorldTerms{.fences = 30, .crash = 0.01, .full = 0.03},
-        WorldTerms{.fences = 30, .crash = 0, .cut = 0.01, .full = 0}}) {
-    EXPECT_EQ(first_wrong_world(300, terms), "");
-  }
+  EXPECT_EQ(first_wrong_world(400, kPlantedTerms), "");
+  EXPECT_EQ(first_wrong_world(400, {.fences = 30, .crash = 0.01, .full = 0.03}), "");
 }
 
 }  // namespace
