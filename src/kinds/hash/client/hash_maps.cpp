@@ -13,6 +13,7 @@
 #include "kinds/hash/client/one_sided_hashes.hpp"
 #include "kinds/hash/execute.hpp"
 #include "kinds/hash/hash_map.hpp"
+#include "kinds/hash/hash_threads.hpp"  // what a lease leads to, in line
 #include "wire/message.hpp"
 
 namespace espalier::client {
