@@ -312,7 +312,9 @@ class Store {
   static Result<Store> open(const StoreOptions& options, const Offloads& offloads);
   /// Opens the store at an address: "embedded" is one of its own, as open() makes it; "unix:PATH"
   /// is that of the node which listens there on this machine; "roce://HOST[:PORT]/SERVICE",
-  /// "shm:PATH" and "ofi://PROVIDER/HOST[:PORT]" are those of a node by way of a fabric. The maps
+  /// "shm:PATH" and "ofi://PROVIDER/HOST[:PORT]" are those of a node by way of a fabric;
+  /// "chain://ADDRESS,ADDRESS" that of the node among these which is the head of their chain, which
+  /// is looked for again when its connection is lost, for ten seconds (docs/chains.md). The maps
   /// are then the node's, and everything else is the same, but for what can only be done beside the
   /// memory: trim() does nothing, and memory_bytes() and audit() say that they cannot.
   ///
