@@ -48,8 +48,8 @@ Outcome<bool> read_some_text(base::ByteSource& source, const std::string& path, 
 }
 
 /// Opens a file; null: standard input.
-Outcome<std::unique_ptr<base::ByteSource>> open_named(Environment& environment,
-                                                      const std::string& path) {
+Outcome<std::unique_ptr<base::ByteSource>> open_query_file(Environment& environment,
+                                                           const std::string& path) {
   if (path == kStandardInput) return nullptr;
   auto file = environment.files.open(path);
   if (!file) return failed(fmt::format("cannot read {}: {}", path, reason(file.error())));
@@ -68,7 +68,7 @@ std::unexpected<Failure> fail_on_model(const EmbeddingPlace& place, const std::s
 
 Outcome<int> make_model(Environment& environment, const RankingOptions& options,
                         EmbeddingPlace& place) {
-  auto opened = open_named(environment, options.file);
+  auto opened = open_query_file(environment, options.file);
   if (!opened) return std::unexpected(opened.error());
   std::string bytes;
   for (bool more = true; more;) {
@@ -136,7 +136,7 @@ Outcome<int> rank_queries(Environment& environment, const RankingOptions& option
                           EmbeddingPlace& place) {
   const auto model = place.store.open_ranking_model(options.name);
   if (!model) return fail_on_model(place, "open", options.name, model.error());
-  auto opened = open_named(environment, options.file);
+  auto opened = open_query_file(environment, options.file);
   if (!opened) return std::unexpected(opened.error());
   base::ByteSource& source = *opened ? **opened : environment.input;
   std::string text;

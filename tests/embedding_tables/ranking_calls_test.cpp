@@ -179,7 +179,8 @@ TEST_P(RankingsOfANode, RequestsOfManyClientsRunTogether) {
   for (int i = 0; i < kClients; ++i) {
     clients.emplace_back([&, i] {
       base::Random random(seed + static_cast<std::uint64_t>(i));
-      const RankingModel model = *connect().open_ranking_model("model");
+      const Store store = connect();
+      const RankingModel model = *store.open_ranking_model("model");
       for (int k = 0; k < kRequests; ++k) {
         const Queries queries =
             queries_of(static_cast<std::uint32_t>(1 + random.below(20)), random);

@@ -2,15 +2,15 @@
 #include "kinds/embedding/memo_planner.hpp"
 
 #include <bit>
-#include <random>
 
 #include "base/assert.hpp"
+#include "channel/draw_seed.hpp"
 #include "kinds/embedding/planted_embedding_bugs.hpp"
 
 namespace espalier::embedding {
 
 std::uint32_t planner_multiplier() {
-  static const std::uint32_t drawn = std::random_device{}() | 1;
+  static const std::uint32_t drawn = static_cast<std::uint32_t>(client::draw_seed()) | 1;
   return drawn;
 }
 

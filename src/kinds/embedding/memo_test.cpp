@@ -210,7 +210,9 @@ TEST(EmbeddingGroups, ComeInPiecesAndAllAtOnce) {
       EXPECT_GE(now.group_bytes, bytes);
       computed = now.grouping_computed;
       bytes = now.group_bytes;
-      if (pieces % 50 == 0) EXPECT_EQ(rows_saved_by(*table, rows, of.work), 0u);
+      if (pieces % 50 == 0) {
+        EXPECT_EQ(rows_saved_by(*table, rows, of.work), 0u);
+      }
     }
     EXPECT_GT(pieces, 100) << "between which replacements go on";
     EXPECT_GT(computed, 400u);
@@ -254,7 +256,9 @@ TEST(EmbeddingGroups, ThatAreLeftAreUndone) {
     for (int i = 0; i < left && more; ++i) more = grouping.step().value();
     if (!more) break;
     Grouping other(*table, first.get());
-    if (left != 0) EXPECT_EQ(other.step().error().error.code, Code::busy);
+    if (left != 0) {
+      EXPECT_EQ(other.step().error().error.code, Code::busy);
+    }
     ASSERT_TRUE(table->replace(9, row_of(*table, 2)));
   }
   EXPECT_GT(left, 6);
@@ -291,7 +295,9 @@ TEST(MemoPlanner, IdsCannotBeChosenToMeet) {
   for (int i = 0; i < 1024; ++i) some.insert(some.end(), row.begin(), row.end());
   OwnGroups groups;
   for (std::uint32_t i = 0; i < 2 * kGroups; ++i) {
-    if (i % 1024 == 0) ASSERT_TRUE(table->append(some));
+    if (i % 1024 == 0) {
+      ASSERT_TRUE(table->append(some));
+    }
     if (i % 2 == 0) groups.add({i, i + 1});
   }
   ASSERT_TRUE(group_rows(*table, groups.get()));
