@@ -42,6 +42,7 @@ struct HashWorldOptions {
   std::uint64_t release_held_ns = 40'000;  // at most
   bool drops = false;                      // the map, at some moment
   std::uint64_t frees = 1;  // of a hundred acts of the host, those that free what can be freed
+  bool one_bin = false;     // that all keys have
 };
 
 /// How often the rare was reached.
@@ -74,6 +75,7 @@ class HashWorld final : private Handler {
                                          fabric::RemoteRights::read, 0);
     region_ = *std::move(region);
     connected_ = host_->listen("host").has_value() && connect(world_, here_, there_, "host");
+    if (options.one_bin) crafted_ = keys_of_one_bin(*f_.map, options.keys + kAbsent, 3);
     for (std::uint32_t i = 0; i < options.first_keys; ++i) write(i);
     if (connected_) open();
   }
@@ -115,19 +117,16 @@ class HashWorld final : private Handler {
     count(counts);
     return wrong_;
   }
-  /// One get, alone. `meanwhile` happens when it has waited for READs so often. Requires:
-  /// connected().
+  /// One get, alone. `meanwhile` happens when its first READs are done. Requires: connected().
   std::optional<std::string> get(const std::string& key,
-                                 const std::function<void()>& meanwhile = {},
-                                 std::uint64_t waits = 1) {
+                                 const std::function<void()>& meanwhile = {}) {
     One one;
     Request request;
     request.op = Op::get;
     request.key = key;
     gets_->submit({&request, 1}, one);
     if (meanwhile) {
-      const std::uint64_t until = gets_->traffic().round_trips + waits;
-      while (gets_->poll() != 0 && gets_->traffic().round_trips < until) world_.run_for(100'000);
+      gets_->poll();
       world_.run_for(100'000);
       meanwhile();
     }
@@ -140,6 +139,7 @@ class HashWorld final : private Handler {
 
  private:
   static constexpr std::uint64_t kTurnsMax = 2'000'000;
+  static constexpr std::uint32_t kAbsent = 20;  // keys that are asked for, and were never there
 
   struct One final : Handler {
     void done(const Completion& completion) override {
@@ -198,10 +198,13 @@ class HashWorld final : private Handler {
 
   // --- what is asked -----------------------------------------------------------------------------
 
+  [[nodiscard]] std::string name_of(std::uint32_t number) const {
+    return options_.one_bin ? crafted_[number] : key_of(number);
+  }
   void begin(std::uint32_t number) {
     asked_.push_back(std::make_unique<Asked>());
     Asked& asked = *asked_.back();
-    asked.key = key_of(static_cast<std::uint32_t>(random_.below(known_ + 20)));
+    asked.key = name_of(static_cast<std::uint32_t>(random_.below(known_ + kAbsent)));
     asked.moment = moment_;
     asked.dropped = dropped_;
     asked.request.op = Op::get;
@@ -277,13 +280,13 @@ class HashWorld final : private Handler {
   void write(std::uint32_t number) {
     known_ = std::max(known_, number + 1);
     const std::string value = value_for(number);
-    const std::string key = key_of(number);
+    const std::string key = name_of(number);
     if (snapshot_) ++links_;
     const auto begun = f_.map->begin(f_.thread, hash::WriteOp::put, key, value);
     if (begun.answer) note_state(key, value);
   }
   void erase(std::uint32_t number) {
-    const std::string key = key_of(number);
+    const std::string key = name_of(number);
     const auto begun = f_.map->begin(f_.thread, hash::WriteOp::erase, key, {});
     if (begun.answer && begun.answer->applied) note_state(key, std::nullopt);
   }
@@ -350,6 +353,7 @@ class HashWorld final : private Handler {
   base::LeaseId lease_ = 0;
   bool connected_ = false;
 
+  std::vector<std::string> crafted_;
   std::vector<std::unique_ptr<Asked>> asked_;
   std::uint64_t moment_ = 0;
   std::unordered_map<std::string, std::vector<State>> states_;
@@ -416,37 +420,6 @@ inline std::string wrong_where_a_chain_grows() {
   for (int i = 7; i > 5; --i) erase(other[i]);
   const auto found = world.get(own[12], [&] { put(own[13]); });  // X -> B -> A
   return found == "here" ? "" : "a key that was there throughout did not come";
-}
-
-/// Has the last slot of a chain move to its front, whose key is erased, when a get of the last key
-/// has waited for READs so often: of an erase that was released before the get began, and is taken
-/// out now. Returns what is wrong.
-inline std::string wrong_where_a_slot_moves(std::uint64_t waits) {
-  HashWorldOptions options;
-  options.writes = false;
-  options.first_keys = 0;
-  HashWorld world(1, {}, options);
-  if (!world.connected()) return "no pair";
-  hash::HashFixture& host = world.host();
-  const std::vector<std::string> keys = keys_of_other_tags(*host.map, 8, 3);
-  for (const std::string& key : keys) host.put(key, "here");
-  const auto held = host.map->hold(host.thread);
-  if (!held || !host.map->erase(host.thread, keys[0])) return "nothing is erased";
-  const auto take_out = [&] {
-    host.map->drop(*held);
-    host.map->give_back(host.thread);
-  };
-  const auto found = world.get(keys[7], take_out, waits);
-  return found == "here" ? "" : "a key that was there throughout did not come";
-}
-
-/// The same at each of its waits.
-inline std::string wrong_where_a_slot_moves() {
-  for (std::uint64_t waits = 1; waits <= 12; ++waits) {
-    const std::string wrong = wrong_where_a_slot_moves(waits);
-    if (!wrong.empty()) return wrong;
-  }
-  return "";
 }
 
 /// Has a reader lose its lease, and be granted another, while READs of a get are under way. Returns
