@@ -42,7 +42,6 @@ struct HashWorldOptions {
   std::uint64_t release_held_ns = 40'000;  // at most
   bool drops = false;                      // the map, at some moment
   std::uint64_t frees = 1;  // of a hundred acts of the host, those that free what can be freed
-  bool one_bin = false;     // that all keys have
 };
 
 /// How often the rare was reached.
@@ -75,7 +74,6 @@ class HashWorld final : private Handler {
                                          fabric::RemoteRights::read, 0);
     region_ = *std::move(region);
     connected_ = host_->listen("host").has_value() && connect(world_, here_, there_, "host");
-    if (options.one_bin) crafted_ = keys_of_one_bin(*f_.map, options.keys + kAbsent, 3);
     for (std::uint32_t i = 0; i < options.first_keys; ++i) write(i);
     if (connected_) open();
   }
@@ -139,7 +137,6 @@ class HashWorld final : private Handler {
 
  private:
   static constexpr std::uint64_t kTurnsMax = 2'000'000;
-  static constexpr std::uint32_t kAbsent = 20;  // keys that are asked for, and were never there
 
   struct One final : Handler {
     void done(const Completion& completion) override {
@@ -198,13 +195,10 @@ class HashWorld final : private Handler {
 
   // --- what is asked -----------------------------------------------------------------------------
 
-  [[nodiscard]] std::string name_of(std::uint32_t number) const {
-    return options_.one_bin ? crafted_[number] : key_of(number);
-  }
   void begin(std::uint32_t number) {
     asked_.push_back(std::make_unique<Asked>());
     Asked& asked = *asked_.back();
-    asked.key = name_of(static_cast<std::uint32_t>(random_.below(known_ + kAbsent)));
+    asked.key = key_of(static_cast<std::uint32_t>(random_.below(known_ + 20)));
     asked.moment = moment_;
     asked.dropped = dropped_;
     asked.request.op = Op::get;
@@ -280,13 +274,13 @@ class HashWorld final : private Handler {
   void write(std::uint32_t number) {
     known_ = std::max(known_, number + 1);
     const std::string value = value_for(number);
-    const std::string key = name_of(number);
+    const std::string key = key_of(number);
     if (snapshot_) ++links_;
     const auto begun = f_.map->begin(f_.thread, hash::WriteOp::put, key, value);
     if (begun.answer) note_state(key, value);
   }
   void erase(std::uint32_t number) {
-    const std::string key = name_of(number);
+    const std::string key = key_of(number);
     const auto begun = f_.map->begin(f_.thread, hash::WriteOp::erase, key, {});
     if (begun.answer && begun.answer->applied) note_state(key, std::nullopt);
   }
@@ -353,7 +347,6 @@ class HashWorld final : private Handler {
   base::LeaseId lease_ = 0;
   bool connected_ = false;
 
-  std::vector<std::string> crafted_;
   std::vector<std::unique_ptr<Asked>> asked_;
   std::uint64_t moment_ = 0;
   std::unordered_map<std::string, std::vector<State>> states_;
