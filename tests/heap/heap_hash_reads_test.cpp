@@ -242,7 +242,7 @@ TEST_P(HeapHashReads, AGetIsRightOrHasNoMemory) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, HeapHashReads, ::testing::Values("shm", "roce"),
+INSTANTIATE_TEST_SUITE_P(Ways, HeapHashReads, ::testing::Values("shm"),
                          [](const auto& each) { return std::string(each.param); });
 
 // --- a device ------------------------------------------------------------------------------------

@@ -81,10 +81,6 @@ TEST(HashGets, WhatIsNotThereIsNotFound) {
 
 TEST(HashGets, AKeyThatMovesBehindItsChainIsFound) { EXPECT_EQ(wrong_where_a_chain_grows(), ""); }
 
-TEST(HashGets, AKeyThatMovesToTheFrontOfItsChainIsFound) {
-  EXPECT_EQ(wrong_where_a_slot_moves(), "");
-}
-
 TEST(HashGets, PairsOfAllLengths) {
   for (const bool in_order : {true, false}) {
     HashWorldOptions options;

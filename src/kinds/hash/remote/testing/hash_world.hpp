@@ -115,19 +115,16 @@ class HashWorld final : private Handler {
     count(counts);
     return wrong_;
   }
-  /// One get, alone. `meanwhile` happens when it has waited for READs so often. Requires:
-  /// connected().
+  /// One get, alone. `meanwhile` happens when its first READs are done. Requires: connected().
   std::optional<std::string> get(const std::string& key,
-                                 const std::function<void()>& meanwhile = {},
-                                 std::uint64_t waits = 1) {
+                                 const std::function<void()>& meanwhile = {}) {
     One one;
     Request request;
     request.op = Op::get;
     request.key = key;
     gets_->submit({&request, 1}, one);
     if (meanwhile) {
-      const std::uint64_t until = gets_->traffic().round_trips + waits;
-      while (gets_->poll() != 0 && gets_->traffic().round_trips < until) world_.run_for(100'000);
+      gets_->poll();
       world_.run_for(100'000);
       meanwhile();
     }
@@ -416,37 +413,6 @@ inline std::string wrong_where_a_chain_grows() {
   for (int i = 7; i > 5; --i) erase(other[i]);
   const auto found = world.get(own[12], [&] { put(own[13]); });  // X -> B -> A
   return found == "here" ? "" : "a key that was there throughout did not come";
-}
-
-/// Has the last slot of a chain move to its front, whose key is erased, when a get of the last key
-/// has waited for READs so often: of an erase that was released before the get began, and is taken
-/// out now. Returns what is wrong.
-inline std::string wrong_where_a_slot_moves(std::uint64_t waits) {
-  HashWorldOptions options;
-  options.writes = false;
-  options.first_keys = 0;
-  HashWorld world(1, {}, options);
-  if (!world.connected()) return "no pair";
-  hash::HashFixture& host = world.host();
-  const std::vector<std::string> keys = keys_of_other_tags(*host.map, 8, 3);
-  for (const std::string& key : keys) host.put(key, "here");
-  const auto held = host.map->hold(host.thread);
-  if (!held || !host.map->erase(host.thread, keys[0])) return "nothing is erased";
-  const auto take_out = [&] {
-    host.map->drop(*held);
-    host.map->give_back(host.thread);
-  };
-  const auto found = world.get(keys[7], take_out, waits);
-  return found == "here" ? "" : "a key that was there throughout did not come";
-}
-
-/// The same at each of its waits.
-inline std::string wrong_where_a_slot_moves() {
-  for (std::uint64_t waits = 1; waits <= 12; ++waits) {
-    const std::string wrong = wrong_where_a_slot_moves(waits);
-    if (!wrong.empty()) return wrong;
-  }
-  return "";
 }
 
 /// Has a reader lose its lease, and be granted another, while READs of a get are under way. Returns
