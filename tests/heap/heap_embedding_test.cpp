@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "kinds/embedding/grouping.hpp"
 #include "kinds/embedding/testing/embedding_store.hpp"
 #include "tests/heap/failing_heap.hpp"
 
@@ -69,7 +70,7 @@ TEST(HeapEmbedding, GroupsWithoutAHeapAreThereOrNotAndNoPageIsLost) {
       test::FailingHeap heap(n, failure);
       bool done = false;
       try {
-        done = table->group({sizes, grouped}).has_value();
+        done = group_rows(*table, {sizes, grouped}).has_value();
       } catch (const std::bad_alloc&) {
         done = false;
       }
@@ -82,7 +83,7 @@ TEST(HeapEmbedding, GroupsWithoutAHeapAreThereOrNotAndNoPageIsLost) {
       EXPECT_TRUE(failed);
       store.pool.trim();
       EXPECT_EQ(store.region.taken_bytes(), before);
-      EXPECT_TRUE(table->group({sizes, grouped}));
+      EXPECT_TRUE(group_rows(*table, {sizes, grouped}));
     }
     EXPECT_GT(failures, 0u);
   }
