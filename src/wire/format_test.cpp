@@ -191,13 +191,15 @@ TEST(RingFormat, NumbersOfANode) {
   header.sequencers = 11;
   header.access.denied = 12;
   header.log.bytes_max = 13;
+  header.data.checkpoints = 14;
   EXPECT_EQ(bytes_of(header).substr(296),
             std::string(8, '\0') +
                 "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0"s +
                 "\x0a\0\0\0\0\0\0\0"s + "\x0b\0\0\0\0\0\0\0"s + "\x0c\0\0\0\0\0\0\0"s +
                 std::string(360, '\0') + std::string(offsetof(LogTotals, bytes_max), '\0') +
                 "\x0d\0\0\0\0\0\0\0"s +
-                std::string(sizeof(LogTotals) - offsetof(LogTotals, bytes_max) - 8, '\0'));
+                std::string(sizeof(LogTotals) - offsetof(LogTotals, bytes_max) - 8, '\0') +
+                "\x0e\0\0\0\0\0\0\0"s + std::string(56, '\0'));
   SequencerEntry sequencer{};
   sequencer.facts.first = 1;
   sequencer.facts.epoch = 2;

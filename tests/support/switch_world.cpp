@@ -58,6 +58,8 @@ SwitchWorld::SwitchWorld(std::uint64_t seed, const MapOptions& options, std::uin
 }
 
 SwitchWorld::~SwitchWorld() {
+  // What pairs send when they are closed may come when that is gone which it refers to.
+  on_packet = nullptr;
   if (reader) {
     reader->fail();
     reader->poll();

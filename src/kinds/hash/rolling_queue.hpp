@@ -137,9 +137,10 @@ class RollingQueue {
     const std::int64_t first_record = with_record_;
     for (; with_record_ < records; ++with_record_) find_record(at(with_record_));
     for (std::int64_t i = first_record; i < records; ++i) {
-      const std::byte* const wanted = wanted_of(at(i));
-      __builtin_prefetch(wanted, 0, kHint);
-      __builtin_prefetch(wanted + kLineBytes, 0, kHint);
+      // As a number: where nothing is wanted it is null, and asking for that does no harm.
+      const auto wanted = reinterpret_cast<std::uintptr_t>(wanted_of(at(i)));
+      __builtin_prefetch(reinterpret_cast<const void*>(wanted), 0, kHint);
+      __builtin_prefetch(reinterpret_cast<const void*>(wanted + kLineBytes), 0, kHint);
     }
   }
 
