@@ -6,6 +6,8 @@
 //             +-- queue of thread 1 --> its RedoTarget
 //             '-- created, dropped: once all queues are empty, by the caller itself
 //
+// Where objects share a clock, one thread applies them all: each record moves that clock on.
+//
 // Records are copied into pieces, which go to a thread when they are full: so a thread is woken
 // once for some hundred records, and what waits has a bound.
 //
