@@ -117,6 +117,21 @@ TEST_F(TransactionOffload, ALongOneIsDoneByAHelper) {
                               found(done.header.version, std::string(3000, 'v')));
 }
 
+// Its request is short.
+TEST_F(TransactionOffload, OneThatReadsMuchIsDoneByAHelper) {
+  const std::string value(40'000, 'v');
+  const auto steps = [&] { return node_.services().helpers.numbers().steps; };
+  const Response first = transact(Asked({"own/a"}).put(0, "k", value));
+  const Response second = transact(Asked({"own/h"}).put(0, "k", value));
+  ASSERT_EQ(first.code(), Code::invalid);
+  ASSERT_EQ(second.code(), Code::invalid);
+  EXPECT_EQ(steps(), 0u);
+  const Response read = transact(Asked({"own/a", "own/h"}).get(0, "k").get(1, "k").put(1, "l", ""));
+  EXPECT_EQ(read.code(), Code::invalid);
+  EXPECT_EQ(read.payload, found(first.header.version, value) + found(second.header.version, value));
+  EXPECT_EQ(steps(), 1u);
+}
+
 TEST_F(TransactionOffload, RefusesInWordsAndTouchesNothing) {
   const Response failed =
       transact(Asked({"own/a", "own/h"}).put(0, "k", "1").only_if_absent(1, "k"));
