@@ -98,10 +98,10 @@ class Attempt {
     if (error.code != Code::exhausted && error.code != Code::value_too_long) {
       return std::unexpected(error);
     }
-    Transacted told;
-    told.refused = error;
-    told.wait_for = clock_.taken();
-    return told;
+    Transacted answer;
+    answer.refused = error;
+    answer.wait_for = clock_.taken();
+    return answer;
   }
 
   Result<void> begin() {
