@@ -283,6 +283,7 @@ TEST_F(ParallelRedoConcurrency, ThreadsMakeTheSameStoreOfOneClock) {
   WholeStore other(true);
   auto redo = offload::ParallelRedo::start(terms_for(other, 5));
   ASSERT_TRUE(redo);
+  EXPECT_EQ((*redo)->threads(), 1u);
   for (const std::string_view record : sink.records()) ASSERT_TRUE(apply(**redo, record));
   ASSERT_TRUE((*redo)->finish());
   redo->reset();
