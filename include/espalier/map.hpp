@@ -460,8 +460,9 @@ class Store {
   /// map, or has another clock than the first: StoreOptions::shared_clock), invalid_argument (no
   /// step; more than 64 keys, 256 steps or 1 MiB), key_too_long, value_too_long (of all values that
   /// it reads, too: 1 MiB), exhausted (keys of a hash map that were made for it), out_of_memory,
-  /// too_many_participants, wrong_shard; of a node not_permitted, connection_lost (it may or may
-  /// not be done).
+  /// too_many_participants, wrong_shard, busy; system (it may or may not be done: detail 5, the log
+  /// has failed; 12, there is no memory for what a node has answered); of a node not_permitted,
+  /// connection_lost (it may or may not be done).
   Result<Transacted> transact(const Transaction& transaction);
 
   /// Asks for a call that a program has defined for its node, or for this store, which concerns no

@@ -6,7 +6,9 @@
 //   fetch     memory that an earlier round lacked; no lock is held     may fail
 //   enter     locks in which threads block, and memory                 may fail
 //   lock      the keys of all its steps                                may fail
+//   is_dropped                         nothing is written then
 //   holds, read                                                        its newest state
+//   look      at what prepare needs; or: another round, from fetch on
 //   prepare   all else that may fail; or: another round, from fetch on
 //   fill      writes what nobody sees yet
 //   publish   under a version that all parts share
@@ -90,11 +92,16 @@ class TransactionPart {
   virtual Result<void> fetch() = 0;
   virtual Result<void> enter() = 0;
   virtual Result<void> lock() = 0;
+  /// Whether its object has lost its name.
+  [[nodiscard]] virtual bool is_dropped() const = 0;
   /// Whether the condition of one of its steps, by its number among them, holds.
   [[nodiscard]] virtual bool holds(std::size_t step) = 0;
   /// Bytes of the value that a get finds.
   [[nodiscard]] virtual std::size_t found_bytes(std::size_t step) = 0;
   virtual void read(std::size_t step, StepFound& to) = 0;
+  /// Whether it has what prepare() needs, as far as that is known before; nothing is changed.
+  /// False: another round fetches all of it.
+  virtual bool look() noexcept { return true; }
   /// False: another round.
   virtual Result<bool> prepare() = 0;
   virtual void fill() noexcept = 0;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transactions over the maps of a store.
 #include <algorithm>
+#include <cerrno>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "base/bytes.hpp"
@@ -106,21 +108,28 @@ Result<std::string> request_bytes(const Transaction& transaction) {
   return bytes;
 }
 
-Result<Transacted> transact_here(catalog::Catalog& catalog, const object_calls::Transact& asked) {
+Result<Transacted> transact_here(catalog::Catalog& catalog, const object_calls::Transact& asked,
+                                 std::size_t gets) {
   auto objects = store::read_transaction(catalog, asked);
   if (!objects) return std::unexpected(objects.error().error);
   memory::VersionClock& clock = **store::clock_of(*objects);
+  Transacted result;
+  result.found.reserve(gets);  // once it is done, nothing may fail
   auto done = store::transact(*catalog.store(), *objects);
   if (!done) return std::unexpected(done.error());
   if (!store::wait_for_release(clock, done->wait_for)) return std::unexpected(catalog::kRecordLost);
+  if (done->refused) return std::unexpected(*done->refused);
   if (done->failed_step) return fail(Code::condition_failed, *done->failed_step);
-  Transacted result{done->version, {}};
+  result.version = done->version;
   for (catalog::StepFound& one : done->found) {
     result.found.push_back(one.found ? std::optional(Found{std::move(one.value), one.version})
                                      : std::nullopt);
   }
   return result;
 }
+
+// It was done, and nobody may say that it was not: there is no memory for what it has found.
+constexpr Error kAnswerLost{Code::system, 0, ENOMEM};
 
 Result<Transacted> read_answer(const channel::Reply& reply, std::size_t gets) {
   const auto answer = wire::read_reply<object_calls::TransactReply>(reply.header, reply.payload);
@@ -142,15 +151,20 @@ Result<Transacted> transact_by(channel::Channel& channel, const Transaction& tra
   const auto bytes = request_bytes(transaction);
   if (!bytes) return std::unexpected(bytes.error());
   const object_calls::Transact asked{static_cast<std::uint32_t>(transaction.maps().size()), *bytes};
-  if (catalog::Catalog* const own = channel.own_objects()) return transact_here(*own, asked);
-  const wire::RequestMessage<object_calls::Transact> message(asked);
-  const auto answer = channel.ask(message.get());
-  if (!answer) return std::unexpected(answer.error().error);
   const auto is_get = [](const Transaction::Step& step) {
     return step.kind == Transaction::StepKind::get;
   };
-  const auto gets = std::ranges::count_if(transaction.steps(), is_get);
-  return read_answer(answer->reply, static_cast<std::size_t>(gets));
+  const auto gets = static_cast<std::size_t>(std::ranges::count_if(transaction.steps(), is_get));
+  if (catalog::Catalog* const own = channel.own_objects()) return transact_here(*own, asked, gets);
+  const wire::RequestMessage<object_calls::Transact> message(asked);
+  const auto answer = channel.ask(message.get());
+  if (!answer) return std::unexpected(answer.error().error);
+  try {
+    return read_answer(answer->reply, gets);
+  } catch (const std::bad_alloc&) {
+    if (answer->reply.header.version == 0) throw;  // it has written nothing
+    return std::unexpected(kAnswerLost);
+  }
 }
 
 }  // namespace

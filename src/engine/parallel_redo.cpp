@@ -16,6 +16,8 @@
 #include "base/cpu.hpp"
 #include "catalog/redo_record.hpp"
 #include "engine/planted_engine_bugs.hpp"
+#include "memory/shared_clock.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -148,8 +150,10 @@ ParallelRedo::~ParallelRedo() = default;
 Result<std::unique_ptr<ParallelRedo>> ParallelRedo::start(const Terms& terms) {
   ESPALIER_ASSERT(terms.threads >= 1 && terms.threads <= kThreadsMax);
   std::unique_ptr<ParallelRedo> redo(new ParallelRedo(terms));
+  // A clock that objects share goes on by the records of all of them, and one thread moves it.
+  const std::uint32_t threads = terms.services.store.clock != nullptr ? 1 : terms.threads;
   try {
-    for (std::uint32_t i = 0; i < terms.threads; ++i) {
+    for (std::uint32_t i = 0; i < threads; ++i) {
       redo->queues_.push_back(std::make_unique<Queue>(terms, i, redo->failed_));
     }
   } catch (const std::system_error& error) {

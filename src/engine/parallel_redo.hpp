@@ -6,6 +6,8 @@
 //             +-- queue of thread 1 --> its RedoTarget
 //             '-- created, dropped: once all queues are empty, by the caller itself
 //
+// Where objects share a clock, one thread applies them all: each record moves that clock on.
+//
 // Records are copied into pieces, which go to a thread when they are full: so a thread is woken
 // once for some hundred records, and what waits has a bound.
 //
@@ -45,6 +47,7 @@ class ParallelRedo {
     Error error;
   };
 
+  /// Where objects share a clock, it starts one thread whatever the terms say.
   /// Errors: system (no thread is to be had); std::bad_alloc.
   static Result<std::unique_ptr<ParallelRedo>> start(const Terms& terms);
   ParallelRedo(const ParallelRedo&) = delete;
@@ -58,6 +61,8 @@ class ParallelRedo {
   Result<void> apply(std::span<const std::byte> record);
   /// Waits until all are applied. Errors: likewise.
   Result<void> finish();
+  /// That apply records, each those of its objects.
+  [[nodiscard]] std::size_t threads() const { return queues_.size(); }
   /// Nothing: none that is known.
   [[nodiscard]] const std::optional<Refused>& refused() const { return refused_; }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The offload of transactions (store/transaction.hpp). A short one is carried out by the thread of
-// the scheduler in one piece; a long one, and one that has found no memory, by a helper.
+// the scheduler in one piece; a long one, and one that has found no memory, by a helper. Where the
+// log is full it begins anew when there may be room.
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,46 +22,49 @@
 namespace espalier::offload {
 namespace {
 
-// What is read and written in one piece by the thread on which all wait.
-constexpr std::size_t kTransactionBytesHere = std::size_t{64} << 10;
-constexpr std::uint64_t kReleaseLookNs = 20'000;    // between two looks at what is released
-constexpr std::uint64_t kMemoryLookNs = 1'000'000;  // between two attempts without memory
-
 struct TransactState {
   std::vector<store::ObjectSteps> objects;  // empty: it was not read yet
   memory::VersionClock* clock = nullptr;
   std::optional<Result<store::Transacted>> done;
-  std::uint64_t starving_since_ns = 0;  // when it first found no memory
-  std::string found;
+  std::string found;           // made before anything is written
+  tree::StarvedWrite starved;  // `since_ns` 0: it has found memory so far
+  bool is_long = false;        // not for the scheduler's thread
 };
-
-// As other writes it waits a while for memory that others hold.
-bool tries_again(Call& call, TransactState& state) {
-  if (*state.done || state.done->error().code != Code::out_of_memory) return false;
-  const std::uint64_t now = base::monotonic_ns();
-  const bool first = state.starving_since_ns == 0;
-  if (first) state.starving_since_ns = now;
-  return first || (call.services().store.others_hold_memory() &&
-                   now - state.starving_since_ns < tree::kLeasedTimeoutNs);
-}
 
 Next run_on_helper(Call& call, TransactState& state) {
   tree::StoreCore& store = call.services().store;
   return call.helper_steps_when_possible([&state, &store](StepContext&) {
-    if (state.starving_since_ns != 0) tree::make_room(store, {false, 1, 0, false});
-    state.done = store::transact(store, state.objects, false);
+    if (state.starved.since_ns != 0) tree::make_room(store, state.starved);
+    state.done = store::transact(store, state.objects, {.waits = false, .answer = &state.found});
     return JobStep::done;
   });
 }
 
+// As other writes it waits a while for memory that others hold, and then on a helper, which makes
+// room before. Nothing: it has found some, or is refused.
+std::optional<Next> try_again(Call& call, TransactState& state) {
+  if (*state.done || state.done->error().code != Code::out_of_memory) return std::nullopt;
+  tree::StarvedWrite& starved = state.starved;
+  if (starved.since_ns == 0) {
+    starved.since_ns = base::monotonic_ns();
+    starved.erases = store::only_erases(state.objects);
+  }
+  if (!tree::may_try_again(call.services().store, starved)) return std::nullopt;
+  ++starved.attempts;
+  state.done.reset();
+  if (starved.attempts <= tree::kAttemptsAtOnce) return run_on_helper(call, state);
+  return call.at(base::monotonic_ns() + tree::kStarvedPaceNs);
+}
+
+// Nothing here may fail for memory: it is done.
 Next answer_transaction(Call& call, TransactState& state) {
   const store::Transacted& done = **state.done;
   if (state.clock->released_now() < done.wait_for) {
-    if (!state.clock->failed()) return call.at(base::monotonic_ns() + kReleaseLookNs);
+    if (!state.clock->failed()) return call.after_release();
     if (state.clock->released_now() < done.wait_for) return call.fail(catalog::kRecordLost);
   }
+  if (done.refused) return call.fail(*done.refused);
   if (done.failed_step) return call.fail({Code::condition_failed, 0, *done.failed_step});
-  if (state.found.empty()) state.found = store::found_bytes(done);
   if (!call.response_fits(state.found.size())) return call.writable();
   return answer(call, object_calls::TransactReply{done.version, state.found});
 }
@@ -75,18 +79,21 @@ Next transact(Call& call, const object_calls::Transact& asked) {
   }
   if (!state.done) {
     // So many others wait for their records to be durable.
-    if (!state.clock->may_take()) return call.at(base::monotonic_ns() + kReleaseLookNs);
-    if (asked.bytes.size() > kTransactionBytesHere) return run_on_helper(call, state);
-    state.done = store::transact(call.services().store, state.objects, false);
+    if (!state.clock->may_take()) return call.after_release();
+    if (state.is_long || state.starved.since_ns != 0) return run_on_helper(call, state);
+    state.done = store::transact(call.services().store, state.objects,
+                                 {.waits = false, .briefly = true, .answer = &state.found});
+    state.is_long = *state.done && (*state.done)->too_long;
+    if (state.is_long) {
+      state.done.reset();
+      return run_on_helper(call, state);
+    }
   }
-  if (tries_again(call, state)) {
-    const bool soon = base::monotonic_ns() - state.starving_since_ns < kMemoryLookNs;
-    state.done.reset();
-    if (soon) return run_on_helper(call, state);
-    return call.at(base::monotonic_ns() + kMemoryLookNs);
-  }
-  if (!*state.done) return call.fail(state.done->error());
-  return answer_transaction(call, state);
+  if (const auto next = try_again(call, state)) return *next;
+  if (*state.done) return answer_transaction(call, state);
+  const Error error = state.done->error();
+  if (error.code == Code::busy && call.may_wait_for_room()) return call.with_room();
+  return call.fail(error);
 }
 
 const Offload kTransactionOffloads[] = {

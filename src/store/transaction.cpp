@@ -14,6 +14,7 @@
 #include "store/planted_store_bugs.hpp"
 #include "store/starved_write.hpp"
 #include "store/store_core.hpp"
+#include "store/transaction_request.hpp"
 
 namespace espalier::store {
 namespace {
@@ -24,11 +25,34 @@ using catalog::TransactionPart;
 // Rounds in which others took what a partition had in stock; each fetches more.
 constexpr int kRoundsMax = 1000;
 
+// What is done in one piece by a thread on which others wait.
+constexpr int kRoundsBriefly = 8;
+constexpr std::size_t kBytesBriefly = std::size_t{64} << 10;
+constexpr std::size_t kErasesBriefly = 16;
+
+bool is_brief(std::span<const ObjectSteps> objects) {
+  std::size_t bytes = 0;
+  std::size_t erases = 0;
+  for (const ObjectSteps& object : objects) {
+    for (const catalog::TransactionStep& step : object.steps) {
+      bytes += step.key.size() + step.value.size() + step.condition.value.size();
+      if (step.kind == StepKind::erase) ++erases;
+    }
+  }
+  return bytes <= kBytesBriefly && erases <= kErasesBriefly;
+}
+
+Transacted too_long() {
+  Transacted nothing;
+  nothing.too_long = true;
+  return nothing;
+}
+
 /// One attempt: with the memory that there is.
 class Attempt {
  public:
-  Attempt(memory::VersionClock& clock, std::span<ObjectSteps> objects)
-      : clock_(clock), objects_(objects) {}
+  Attempt(memory::VersionClock& clock, std::span<ObjectSteps> objects, const TransactTerms& terms)
+      : clock_(clock), objects_(objects), terms_(terms) {}
   ~Attempt() { unlock_all(); }
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
@@ -37,27 +61,49 @@ class Attempt {
     if (auto begun = begin(); !begun) return std::unexpected(begun.error());
     if (auto recorded = reserve_record(); !recorded) return std::unexpected(recorded.error());
     clock_.admit();
-    for (int round = 0; round < kRoundsMax; ++round) {
-      if (planted(Bug::checked_unlocked) && !check_unlocked()) return failed_;
-      if (auto locked = lock_all(); !locked) return std::unexpected(locked.error());
-      if (!planted(Bug::checked_unlocked) && !check()) return failed_;
-      if (auto found = read_all(); !found) return std::unexpected(found.error());
-      if (!writes_) {
-        done_.wait_for = clock_.taken();
-        return std::move(done_);
-      }
-      const auto prepared = prepare_all();
-      if (!prepared) return std::unexpected(prepared.error());
-      if (*prepared) {
-        commit();
-        return std::move(done_);
-      }
+    const int rounds = terms_.briefly ? kRoundsBriefly : kRoundsMax;
+    for (int i = 0; i < rounds; ++i) {
+      const auto ended = round();
+      if (!ended) return refused(ended.error());
+      if (*ended) return std::move(done_);
       unlock_all();
     }
+    if (terms_.briefly) return too_long();
     return fail(Code::busy);
   }
 
  private:
+  // False: another round.
+  Result<bool> round() {
+    if (planted(Bug::checked_unlocked) && !check_unlocked()) return true;
+    if (auto locked = lock_all(); !locked) return std::unexpected(locked.error());
+    if (auto there = look_for_dropped(); !there) return std::unexpected(there.error());
+    if (!planted(Bug::checked_unlocked) && !check()) return true;
+    if (is_long_to_read()) {
+      done_ = too_long();
+      return true;
+    }
+    if (auto found = read_all(); !found) return std::unexpected(found.error());
+    if (!writes_) {
+      done_.wait_for = clock_.taken();
+      return true;
+    }
+    const auto prepared = prepare_all();
+    if (prepared && *prepared) commit();
+    return prepared;
+  }
+
+  // What tells of something that may not be released yet waits for that.
+  Result<Transacted> refused(const Error& error) {
+    if (error.code != Code::exhausted && error.code != Code::value_too_long) {
+      return std::unexpected(error);
+    }
+    Transacted answer;
+    answer.refused = error;
+    answer.wait_for = clock_.taken();
+    return answer;
+  }
+
   Result<void> begin() {
     for (const ObjectSteps& object : objects_) {
       auto part = object.object->transaction_part(object.steps, places_);
@@ -106,17 +152,30 @@ class Attempt {
     for (const Part& part : parts_) part.part->unlock();
   }
 
+  // One may have been dropped while the transaction waited: no reader would find what it writes.
+  Result<void> look_for_dropped() {
+    for (const Part& part : parts_) {
+      if (!part.part->is_dropped()) continue;
+      return fail(Code::not_found, static_cast<std::uint32_t>(part.object - objects_.data()));
+    }
+    return {};
+  }
+
   bool check() {
+    std::optional<std::uint32_t> failed;
     for (const Part& part : parts_) {
       for (std::size_t i = 0; i < part.object->steps.size(); ++i) {
         const std::uint32_t number = part.object->numbers[i];
-        const bool later = failed_.failed_step && *failed_.failed_step < number;
+        const bool later = failed && *failed < number;
         if (part.object->steps[i].kind != StepKind::check || later) continue;
-        if (!part.part->holds(i)) failed_.failed_step = number;
+        if (!part.part->holds(i)) failed = number;
       }
     }
-    failed_.wait_for = clock_.taken();
-    return !failed_.failed_step;
+    if (!failed) return true;
+    done_ = {};
+    done_.failed_step = failed;
+    done_.wait_for = clock_.taken();
+    return false;
   }
 
   // As a fault alone.
@@ -126,6 +185,14 @@ class Attempt {
     unlock_all();
     reached(Moment::checked);
     return good;
+  }
+
+  [[nodiscard]] bool is_long_to_read() const {
+    std::size_t bytes = 0;
+    if (terms_.briefly) {
+      for (const Part& part : parts_) bytes += part.bytes_to_read();
+    }
+    return bytes > kBytesBriefly;
   }
 
   Result<void> read_all() {
@@ -143,10 +210,17 @@ class Attempt {
     std::ranges::sort(found, {}, [](const auto& one) { return one.first; });
     done_.found.clear();
     for (auto& one : found) done_.found.push_back(std::move(one.second));
+    if (terms_.answer == nullptr) return {};
+    *terms_.answer = found_bytes(done_);
+    done_.found.clear();
     return {};
   }
 
+  // What any of them lacks is known before one of them places anything.
   Result<bool> prepare_all() {
+    bool ready = true;
+    for (const Part& part : parts_) ready = part.part->look() && ready;
+    if (!ready) return false;
     for (const Part& part : parts_) {
       auto prepared = part.part->prepare();
       if (!prepared || !*prepared) return prepared;
@@ -196,21 +270,31 @@ class Attempt {
   struct Part {
     std::unique_ptr<TransactionPart> part;
     const ObjectSteps* object;
+
+    [[nodiscard]] std::size_t bytes_to_read() const {
+      std::size_t bytes = 0;
+      for (std::size_t i = 0; i < object->steps.size(); ++i) {
+        if (object->steps[i].kind == StepKind::get) bytes += part->found_bytes(i);
+      }
+      return bytes;
+    }
   };
 
   memory::VersionClock& clock_;
   const std::span<ObjectSteps> objects_;
+  const TransactTerms& terms_;
   catalog::TransactionPlaces places_;
   std::vector<Part> parts_;
   catalog::RedoRoom room_;
   bool writes_ = false;
   Transacted done_;
-  Transacted failed_;
 };
 
-Result<Transacted> attempt(memory::VersionClock& clock, std::span<ObjectSteps> objects) noexcept {
+Result<Transacted> attempt(memory::VersionClock& clock, std::span<ObjectSteps> objects,
+                           const TransactTerms& terms) noexcept {
   try {
-    return Attempt(clock, objects).run();
+    if (terms.briefly && !is_brief(objects)) return too_long();
+    return Attempt(clock, objects, terms).run();
   } catch (const std::bad_alloc&) {
     return fail(Code::out_of_memory);
   }
@@ -230,14 +314,22 @@ Result<memory::VersionClock*> clock_of(std::span<const ObjectSteps> objects) {
   return shared;
 }
 
+bool only_erases(std::span<const ObjectSteps> objects) {
+  const auto puts = [](const ObjectSteps& object) {
+    return std::ranges::any_of(object.steps,
+                               [](const auto& step) { return step.kind == StepKind::put; });
+  };
+  return std::ranges::none_of(objects, puts);
+}
+
 Result<Transacted> transact(tree::StoreCore& store, std::span<ObjectSteps> objects,
-                            bool waits) noexcept {
+                            const TransactTerms& terms) noexcept {
   const auto clock = clock_of(objects);
   if (!clock) return std::unexpected(clock.error());
   if (*clock == nullptr) return fail(Code::invalid_argument);
-  auto done = attempt(**clock, objects);
-  tree::StarvedWrite starved{false, 0, base::monotonic_ns(), false};
-  while (waits && !done && done.error().code == Code::out_of_memory) {
+  auto done = attempt(**clock, objects, terms);
+  tree::StarvedWrite starved{only_erases(objects), 0, base::monotonic_ns(), false};
+  while (terms.waits && !done && done.error().code == Code::out_of_memory) {
     if (!tree::may_try_again(store, starved)) break;
     ++starved.attempts;
     if (starved.attempts > tree::kAttemptsAtOnce) {
@@ -245,17 +337,18 @@ Result<Transacted> transact(tree::StoreCore& store, std::span<ObjectSteps> objec
       while (base::monotonic_ns() < until_ns) std::this_thread::yield();
     }
     tree::make_room(store, starved);
-    done = attempt(**clock, objects);
+    done = attempt(**clock, objects, terms);
   }
   return done;
 }
 
 bool wait_for_release(memory::VersionClock& clock, std::uint64_t version) {
-  while (clock.released_now() < version) {
+  for (;;) {
+    const std::uint64_t seen = clock.seen_durable();
+    if (clock.released_now() >= version) return true;
     if (clock.failed()) return clock.released_now() >= version;
-    std::this_thread::yield();
+    clock.pause(seen);
   }
-  return true;
 }
 
 }  // namespace espalier::store

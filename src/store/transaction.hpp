@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "catalog/object.hpp"
@@ -46,24 +47,45 @@ struct ObjectSteps {
 struct Transacted {
   std::uint64_t version = 0;  // of its writes; 0: it has none, or a condition failed
   std::uint64_t wait_for = 0;
+  /// It takes longer than its terms allow, and nothing was done.
+  bool too_long = false;
+  /// What it was refused for that tells of what it has found: value_too_long (of what it reads),
+  /// exhausted (see HashMap). Nothing was written.
+  std::optional<Error> refused{};
   /// The step whose condition failed, of several the first; then nothing was read or written.
   std::optional<std::uint32_t> failed_step{};
   std::vector<catalog::StepFound> found{};  // of its gets, in the order of steps
+};
+
+/// How one is run.
+struct TransactTerms {
+  /// Finds memory in a full store as other writes do (store/starved_write.hpp); else it is refused
+  /// at once.
+  bool waits = true;
+  /// Ends with Transacted::too_long where it names or reads more than 64 KiB, has more than 16
+  /// erases, which may leave leaves to merge, or has not got its memory in 8 rounds.
+  bool briefly = false;
+  /// Where the bytes of its answer go (found_bytes) instead of Transacted::found; they are made
+  /// before anything is written. Null: nowhere.
+  std::string* answer = nullptr;
 };
 
 /// The clock of all these objects. Errors: unsupported (detail: the number, among the objects, of
 /// one that is of another clock or of none).
 [[nodiscard]] Result<memory::VersionClock*> clock_of(std::span<const ObjectSteps> objects);
 
-/// Runs one. It finds memory in a full store as other writes do (store/starved_write.hpp), if it
-/// `waits`; else it is refused at once.
+/// Whether all that it writes is to be erased.
+[[nodiscard]] bool only_erases(std::span<const ObjectSteps> objects);
+
+/// Runs one. What fails after it was done fails in no way: its answer is made before.
 /// Cost: of each key what its write costs; the structure locks of ordered maps.
-/// Errors: clock_of()'s, key_too_long, value_too_long (of what it reads, too), wrong_shard,
-/// exhausted (see HashMap), out_of_memory, too_many_participants, those of the sink. None of them
-/// has changed anything.
+/// Errors: clock_of()'s, key_too_long, value_too_long, wrong_shard, not_found (an object was
+/// dropped; detail: its number among them), exhausted (see HashMap), out_of_memory,
+/// too_many_participants, busy (others took its memory time and again), those of the sink. None of
+/// them has changed anything, and none tells of what it has found: for that see Transacted.
 /// Requires: the limits above; the objects are of this store. Objects are in no order, each once.
 Result<Transacted> transact(tree::StoreCore& store, std::span<ObjectSteps> objects,
-                            bool waits = true) noexcept;
+                            const TransactTerms& terms = {}) noexcept;
 
 /// Waits until what was done may be told. False: it never may.
 [[nodiscard]] bool wait_for_release(memory::VersionClock& clock, std::uint64_t version);

@@ -35,7 +35,7 @@ struct TransactionRefusal {
     const catalog::Catalog& catalog, const object_calls::Transact& asked,
     std::string_view prefix = {});
 
-/// What was found, as it is answered. Errors: std::bad_alloc.
+/// What was found, as it is answered; TransactTerms::answer has it. Errors: std::bad_alloc.
 [[nodiscard]] std::string found_bytes(const Transacted& done);
 
 }  // namespace espalier::store

@@ -16,6 +16,7 @@
 #include "espalier/embedding_table.hpp"
 #include "espalier/espalier.hpp"
 #include "espalier/hash_map.hpp"
+#include "espalier/transaction.hpp"
 
 namespace espalier::test {
 namespace {
@@ -87,6 +88,25 @@ TEST_F(DurableStore, HasWhatItHadWhenItIsOpenedAgain) {
     EXPECT_EQ(store.sequence("counter", 1), 5u + again);
     EXPECT_EQ(store.open_table("rows")->rows(), 1u);
   }
+}
+
+TEST_F(DurableStore, HasOneClockForItsMapsWhereItIsOpenedSo) {
+  options_.shared_clock = true;
+  data_.recovery_threads = 4;
+  {
+    Store store = open();
+    ASSERT_TRUE(store.create_map("map"));
+    ASSERT_TRUE(store.create_hash_map("hash"));
+    const auto done = store.transact(Transaction().put("map", "k", "1").put("hash", "k", "2"));
+    ASSERT_TRUE(done) << message(done.error());
+  }
+  Store store = open();
+  const auto read = store.transact(
+      Transaction().get("map", "k").get("hash", "k").put("map", "k", "3").put("hash", "k", "4"));
+  ASSERT_TRUE(read) << message(read.error());
+  EXPECT_EQ(read->found[0]->value + read->found[1]->value, "12");
+  EXPECT_GT(read->version, read->found[0]->version);
+  EXPECT_GT(read->version, read->found[1]->version);
 }
 
 TEST_F(DurableStore, RefusesWhatCannotBeDurable) {

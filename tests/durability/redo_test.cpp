@@ -42,6 +42,10 @@ constexpr int kHashKeys = 20;
 
 /// A store, with workers for its maps, and counters.
 struct WholeStore {
+  explicit WholeStore(bool shared_clock = false) {
+    if (shared_clock) core.share_clock();
+  }
+
   tree::StoreCore core = tree::make_store();
   hash::HashStore& hash_maps = hash::hash_store_of(core.catalog);
   hash::HashThread hash_thread = *hash::HashThread::join(hash_maps);
@@ -268,6 +272,24 @@ TEST_F(ParallelRedoConcurrency, ThreadsMakeTheSameStore) {
     }
     EXPECT_EQ(tree::audit_store(other.core), std::vector<std::string>{});
   }
+}
+
+// Each record moves the clock that all maps have, and one thread alone may do so.
+TEST_F(ParallelRedoConcurrency, ThreadsMakeTheSameStoreOfOneClock) {
+  catalog::RecordingSink sink;
+  WholeStore shared(true);
+  RandomStore random(shared, sink, seed_);
+  for (int i = 0; i < 2000; ++i) ASSERT_NO_FATAL_FAILURE(random.step());
+  WholeStore other(true);
+  auto redo = offload::ParallelRedo::start(terms_for(other, 5));
+  ASSERT_TRUE(redo);
+  EXPECT_EQ((*redo)->threads(), 1u);
+  for (const std::string_view record : sink.records()) ASSERT_TRUE(apply(**redo, record));
+  ASSERT_TRUE((*redo)->finish());
+  redo->reset();
+  EXPECT_EQ(contents(other), contents(shared));
+  EXPECT_EQ(tree::audit_store(other.core), std::vector<std::string>{});
+  shared.core.catalog.record_to(nullptr);
 }
 
 // Whatever other threads were doing meanwhile.

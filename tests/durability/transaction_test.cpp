@@ -108,6 +108,82 @@ TEST(Transactions, WhatCannotTakePartIsRefused) {
   EXPECT_EQ(f.faults(), "");
 }
 
+// Between what names them and their locks.
+TEST(Transactions, AMapThatWasDroppedMeanwhileIsNotWritten) {
+  for (const char* const dropped : {"map_b", "hash_b"}) {
+    TransactionStore f;
+    const std::vector<NamedStep> steps{put("map_a", "k", "1"), put("hash_a", "k", "1"),
+                                       put(dropped, "k", "1")};
+    auto objects = f.objects_of(steps);
+    const std::uint64_t taken = f.clock().taken();
+    ASSERT_TRUE(f.core.catalog.drop(dropped));
+    const auto done = store::transact(f.core, objects);
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error(), (Error{Code::not_found, 0, 2}));
+    EXPECT_EQ(f.clock().taken(), taken);
+    EXPECT_EQ(f.get("map_a", "k"), std::nullopt);
+    EXPECT_EQ(f.get("hash_a", "k"), std::nullopt);
+  }
+}
+
+TEST(Transactions, ThoseThatTakeLongAreNotBegunBriefly) {
+  TransactionStore f;
+  const auto brief = [&](const std::vector<NamedStep>& steps) {
+    auto objects = f.objects_of(steps);
+    const auto done = store::transact(f.core, objects, {.briefly = true});
+    EXPECT_TRUE(done);
+    return done && !done->too_long;
+  };
+  const std::string half(std::size_t{33} << 10, 'v');
+  EXPECT_TRUE(brief({put("map_a", "long", half)}));
+  EXPECT_TRUE(brief({put("hash_a", "long", half)}));
+  const std::uint64_t taken = f.clock().taken();
+  EXPECT_FALSE(brief({put("map_a", "a", half), put("hash_a", "b", half)}));
+  EXPECT_FALSE(brief({put("map_a", "a", "1"), get("map_a", "long"), get("hash_a", "long")}));
+  std::vector<NamedStep> erases;
+  for (int i = 0; i < 17; ++i) erases.push_back(erase("map_a", std::to_string(i)));
+  EXPECT_FALSE(brief(erases));
+  EXPECT_EQ(f.clock().taken(), taken);
+  EXPECT_EQ(f.get("map_a", "a"), std::nullopt);
+  erases.pop_back();
+  EXPECT_TRUE(brief(erases));
+  EXPECT_TRUE(f.transact({put("map_a", "a", "1"), get("map_a", "long"), get("hash_a", "long")}));
+  EXPECT_EQ(f.get("map_a", "a"), "1");
+  EXPECT_EQ(f.faults(), "");
+}
+
+// Each partition lacks its first segment, and records: few rounds fetch what all of them lack.
+TEST(Transactions, WhatManyPartitionsLackIsFetchedAtATime) {
+  TransactionStore f(true, 64);
+  std::vector<NamedStep> steps;
+  for (int i = 0; i < 60; ++i) steps.push_back(put("hash_a", std::to_string(i), "1"));
+  for (int round = 0; round < 3; ++round) {
+    auto objects = f.objects_of(steps);
+    const auto done = store::transact(f.core, objects, {.briefly = true});
+    ASSERT_TRUE(done) << message(done.error());
+    EXPECT_FALSE(done->too_long) << "round " << round;
+  }
+  EXPECT_EQ(f.hash("hash_a")->numbers().entries, 60u);
+  EXPECT_EQ(f.faults(), "");
+}
+
+TEST(Transactions, TheirAnswerIsMadeBeforeTheyAreDone) {
+  catalog::RecordingSink sink;
+  TransactionStore f;
+  ASSERT_TRUE(f.transact({put("map_a", "k", "old")}));
+  f.core.catalog.record_to(&sink);
+  std::string answer;
+  std::string known;
+  sink.when_handed_over = [&](std::string_view) { known = answer; };
+  const std::vector<NamedStep> steps{get("map_a", "k"), put("map_a", "k", "1")};
+  auto objects = f.objects_of(steps);
+  const auto done = store::transact(f.core, objects, {.answer = &answer});
+  ASSERT_TRUE(done);
+  EXPECT_NE(answer.find("old"), std::string::npos);
+  EXPECT_EQ(known, answer) << "when its record was handed over";
+  f.core.catalog.record_to(nullptr);
+}
+
 // Values out of line, new keys of a small map that splits, and all of them replaced and erased.
 TEST(Transactions, ManyKeysAtATimeGrowAndShrinkTheirMaps) {
   TransactionStore f(true, 1);
@@ -334,6 +410,26 @@ TEST(Transactions, NothingIsSeenBeforeItsRecordIsDurable) {
   sink.refuse(true);
   EXPECT_EQ(f.begin({put("map_a", "k", "2"), put("hash_a", "k", "2")}).error().code, Code::busy);
   EXPECT_EQ(f.get("map_a", "k"), "1");
+  f.core.catalog.record_to(nullptr);
+}
+
+// Its size tells of a value that a crash may take back.
+TEST(Transactions, ARefusalThatTellsOfAValueWaitsForIt) {
+  catalog::RecordingSink sink(catalog::RecordingSink::Durable::by_hand);
+  TransactionStore f;
+  f.core.catalog.record_to(&sink);
+  const std::string large(std::size_t{600} << 10, 'v');
+  ASSERT_TRUE(f.begin({put("map_a", "k", large)}));
+  const auto last = f.begin({put("hash_a", "k", large)});
+  ASSERT_TRUE(last);
+  const auto refused = f.begin({get("map_a", "k"), get("hash_a", "k"), put("map_a", "l", "1")});
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->refused, (Error{Code::value_too_long, 0, 1 << 20}));
+  EXPECT_EQ(refused->version, 0u);
+  EXPECT_GE(refused->wait_for, last->version);
+  EXPECT_LT(f.clock().released(), refused->wait_for);
+  sink.make_durable();
+  EXPECT_EQ(f.get("map_a", "l"), std::nullopt);
   f.core.catalog.record_to(nullptr);
 }
 

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -17,6 +18,8 @@
 #include "base/cpu.hpp"
 #include "base/random.hpp"
 #include "catalog/catalog.hpp"
+#include "catalog/transaction_calls.hpp"
+#include "catalog/transaction_part.hpp"
 #include "kinds/hash/format.hpp"
 #include "kinds/map/format/node.hpp"
 #include "kinds/map/write/map_core.hpp"
@@ -26,6 +29,18 @@ namespace espalier::offload {
 namespace {
 
 using wire::OffloadId;
+
+/// A transaction of one put.
+std::string put_of(std::string_view object, std::string_view key, std::string_view value) {
+  std::string bytes(base::bytes_of(static_cast<std::uint16_t>(object.size())));
+  bytes += object;
+  object_calls::StepHead head{};
+  head.value_bytes = static_cast<std::uint32_t>(value.size());
+  head.key_bytes = static_cast<std::uint16_t>(key.size());
+  head.kind = static_cast<std::uint8_t>(catalog::StepKind::put);
+  bytes += base::bytes_of(head);
+  return bytes.append(key).append(value);
+}
 
 class WaitingWrites : public testing::Test, public DurableScheduler {
  protected:
@@ -246,6 +261,7 @@ TEST_F(WaitingWrites, ThatFindNoRoomForTheirRecordsWaitForSome) {
     post(client_, OffloadId::write_batch, map, {}, batch, 1);
     post(client_, OffloadId::hash_put, hash, "key", "value");
     post(client_, OffloadId::hash_add, hash, "sum", base::bytes_of(amount));
+    post(client_, OffloadId::transact, 0, {}, put_of("m", "txn", "value"), 1);
     if (round == 0) sink_.make_durable();  // from now on nothing is on its way to the disk
     node_.turns(50);
   }
@@ -260,12 +276,23 @@ TEST_F(WaitingWrites, ThatFindNoRoomForTheirRecordsWaitForSome) {
   EXPECT_TRUE(node_.run_until([&] { return goes.ended; })) << "it waits for no room";
 
   sink_.refuse(false);
-  const std::vector<Response> all = answers(client_, 12);
-  ASSERT_EQ(all.size(), 12u);
+  const std::vector<Response> all = answers(client_, 14);
+  ASSERT_EQ(all.size(), 14u);
   for (const Response& each : all) EXPECT_EQ(each.code(), Code::invalid);
-  EXPECT_EQ(sink_.count(), before + 12);
+  EXPECT_EQ(sink_.count(), before + 14);
   const Response sum = call(other_, OffloadId::get, map, "sum");
   EXPECT_EQ(sum.payload, base::bytes_of(2 * amount));
+}
+
+// Nothing polls for the disk: the worker sleeps until it is told.
+TEST_F(WaitingWrites, OfTransactionsLetTheWorkerSleep) {
+  post(client_, OffloadId::transact, 0, {}, put_of("m", "txn", "value"), 1);
+  ASSERT_EQ(sink_.count(), 1u);
+  ASSERT_TRUE(falls_asleep(client_));
+  EXPECT_EQ(node_.scheduler().sleep_limit_ns(), std::numeric_limits<std::uint64_t>::max());
+  EXPECT_TRUE(is_silent(client_));
+  sink_.make_durable();
+  EXPECT_EQ(node_.wait(client_).code(), Code::invalid);
 }
 
 // Releases are held for a moment, though all is durable: nobody tells of their end.

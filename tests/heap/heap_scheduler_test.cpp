@@ -8,10 +8,13 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "catalog/transaction_calls.hpp"
+#include "catalog/transaction_part.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
 #include "kinds/hash/hash_map.hpp"
 #include "tests/heap/failing_heap.hpp"
@@ -148,6 +151,56 @@ TEST_P(HeapScheduler, NoMemoryAtEveryAllocation) {
 
 INSTANTIATE_TEST_SUITE_P(Requests, HeapScheduler, ::testing::ValuesIn(node_requests()),
                          [](const auto& request) { return request.param.name; });
+
+/// Of the map "m": what a key has, and another key anew.
+std::string read_and_put(std::string_view read, std::string_view put) {
+  object_calls::StepHead get_head{};
+  get_head.key_bytes = static_cast<std::uint16_t>(read.size());
+  get_head.kind = static_cast<std::uint8_t>(catalog::StepKind::get);
+  object_calls::StepHead put_head = get_head;
+  put_head.key_bytes = static_cast<std::uint16_t>(put.size());
+  put_head.kind = static_cast<std::uint8_t>(catalog::StepKind::put);
+  std::string bytes(base::bytes_of(std::uint16_t{1}));
+  bytes.append("m").append(base::bytes_of(get_head)).append(read);
+  return bytes.append(base::bytes_of(put_head)).append(put);
+}
+
+// It has read a long value, for whose answer there may be no memory.
+TEST(HeapTransaction, ThatIsDoneIsNeverRefused) {
+  constexpr std::int64_t kMost = 500;
+  for (const auto failure : {FailingHeap::Failure::once, FailingHeap::Failure::for_good}) {
+    bool failed = true;
+    std::uint64_t refused = 0;
+    std::int64_t n = 0;
+    for (; failed && n < kMost; ++n) {
+      SCOPED_TRACE(n);
+      SchedulerFixture node;
+      auto& other = node.connect();
+      const std::string value(20'000, 'v');
+      ASSERT_TRUE(
+          node.call(other, request_of(OffloadId::put, node.map()), "long", value).applied());
+      auto& client = node.connect({1024, 1024, 1});
+      client->post(
+          message_of(request_of(OffloadId::transact, 0, 7, 1), {}, read_and_put("long", "done")));
+      client->ring();
+      FailingHeap heap(n, failure);
+      node.turns(200);
+      heap.stop();
+      failed = heap.failed();
+      const Response response = node.wait(client);
+      ASSERT_TRUE(response.answers()) << "no answer came";
+      const bool done = node.call(other, request_of(OffloadId::get, node.map()), "done").found();
+      EXPECT_EQ(response.code(), done ? Code::invalid : Code::out_of_memory);
+      refused += done ? 0 : 1;
+      EXPECT_EQ(node.broken(), 0);
+      EXPECT_TRUE(node.run_until_idle());
+      EXPECT_EQ(node.services().budget.used(), 0u);
+      ASSERT_FALSE(HasFailure());
+    }
+    EXPECT_GT(refused, 0u);
+    EXPECT_LT(n, kMost);
+  }
+}
 
 /// A node with a hash map, of which its scheduler looks after what was dropped all the time.
 struct HashNode {

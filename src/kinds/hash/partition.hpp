@@ -263,6 +263,8 @@ class Partition {
   [[nodiscard]] Room make_room(const WriteIntent& intent, Shortage& shortage) noexcept;
   [[nodiscard]] bool holds(const WriteIntent& intent, const NewestState& newest) const;
   void look_for_shortage(const WriteIntent& intent, bool has_slot, Shortage& shortage) const;
+  /// What its growth lacks that a new key is to come with.
+  void look_for_growth(const WriteIntent& intent, Shortage& shortage) const;
   [[nodiscard]] Slot fill_record(const WriteIntent& intent) noexcept;
   [[nodiscard]] Slot fill_link(const KeyHash& hash, Slot newer, Slot older) noexcept;
   void commit(const WriteIntent& intent, std::optional<SlotPlace> place,

@@ -39,6 +39,10 @@ TransactionLack Partition::lack_of(std::span<PreparedWrite> writes) noexcept {
     write.applies = write.intent.op == WriteOp::put || write.existed;
     if (!write.applies) continue;
     if (write.has_slot) ++needed[kLinkClass];
+    if (!write.has_slot && !lacks.growth.any()) {
+      look_for_growth(write.intent, lacks.growth);
+      lacks.write = static_cast<std::size_t>(&write - writes.data());
+    }
     if (write.intent.op == WriteOp::put) ++needed[class_of(write.intent)];
   }
   for (RecordClass cls = 0; cls < kRecordClasses; ++cls) {

@@ -95,19 +95,29 @@ void Partition::look_for_shortage(const WriteIntent& intent, bool has_slot,
       batch_ == nullptr || next_batch_ == nullptr || kept_id_ == 0 || retired_.size() < 4;
 }
 
-// For a key that has no slot. What lacks memory to grow goes on without, as long as there is room.
-Partition::Room Partition::make_room(const WriteIntent& intent, Shortage& shortage) noexcept {
+void Partition::look_for_growth(const WriteIntent& intent, Shortage& shortage) const {
   if (segments_.empty()) {
     if (spare_segment_ == 0) shortage.segment = true;
     if (spare_directory_ == 0 || spare_directory_depth_ != 0) shortage.directory = 0;
+    return;
+  }
+  const Segment& segment = segment_of(intent.hash);
+  if (!wants_split(segment) || !intent.may_grow) return;
+  lack_of_split(segment, shortage);
+  shortage.growth_can_wait = segment.has_room(intent.hash.bin(), 0);
+}
+
+// For a key that has no slot. What lacks memory to grow goes on without, as long as there is room.
+Partition::Room Partition::make_room(const WriteIntent& intent, Shortage& shortage) noexcept {
+  if (segments_.empty()) {
+    look_for_growth(intent, shortage);
     if (shortage.any()) return Room::lacking;
     if (!begin_first()) return Room::no_memory;
   }
   for (;;) {
     Segment& segment = segment_of(intent.hash);
     if (wants_split(segment) && intent.may_grow) {
-      lack_of_split(segment, shortage);
-      shortage.growth_can_wait = segment.has_room(intent.hash.bin(), 0);
+      look_for_growth(intent, shortage);
       if (shortage.any()) return Room::lacking;
       (void)begin_split(segment);  // else there may be room all the same
     }

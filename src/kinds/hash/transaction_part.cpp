@@ -17,6 +17,7 @@ using catalog::StepKind;
 using catalog::TransactionStep;
 
 constexpr std::size_t kRecordAlign = 8;
+constexpr std::uint32_t kExtraMax = 64;
 
 std::size_t padded(std::size_t bytes) { return (bytes + kRecordAlign - 1) & ~(kRecordAlign - 1); }
 
@@ -103,6 +104,8 @@ void HashTransactionPart::add_writes() {
     write.intent.value = step.value;
     writes_.push_back(write);
   }
+  only_erases_ = std::ranges::all_of(
+      writes_, [](const PreparedWrite& one) { return one.intent.op == WriteOp::erase; });
   std::ranges::sort(writes_, {},
                     [](const PreparedWrite& one) { return one.intent.hash.partition(); });
 }
@@ -150,6 +153,7 @@ Result<void> HashTransactionPart::stage_pairs() {
 Result<void> HashTransactionPart::fetch() {
   hand_over();
   if (auto staged = stage_pairs(); !staged) return staged;
+  if (looked_) extra_ = std::clamp(2 * extra_, 1u, kExtraMax);
   for (Share& share : shares_) {
     if (share.count == 0) continue;
     if (!looked_) {
@@ -174,11 +178,10 @@ Result<void> HashTransactionPart::fetch_records(Share& share) {
     std::uint32_t& lacking = share.lacks.records[cls];
     if (lacking == 0) continue;
     if (cls == kLinkClass) map_.reserve_for_erases();
-    std::vector<std::uint64_t> offsets(lacking);
+    std::vector<std::uint64_t> offsets(lacking + extra_);
     std::size_t got = map_.records_.take(cls, offsets);
-    const bool erases = writes_[share.first].intent.op == WriteOp::erase;
-    while (got < lacking && cls == kLinkClass && erases && map_.take_spare_link(offsets[got]))
-      ++got;
+    const bool may_take_spares = cls == kLinkClass && only_erases_;
+    while (got < lacking && may_take_spares && map_.take_spare_link(offsets[got])) ++got;
     if (got != 0) {
       const PartitionGuard guard(share.partition->lock, thread_.holder());
       if (!share.partition->stock_records(cls, std::span(offsets).first(got))) {
@@ -230,6 +233,18 @@ void HashTransactionPart::read(std::size_t step, catalog::StepFound& to) {
   to.value.assign(record.pair().value);
   to.version = record.version();
   to.found = true;
+}
+
+// Of all partitions, before a record is placed in one of them: what is taken back is not free again
+// at once.
+bool HashTransactionPart::look() noexcept {
+  bool lacks = false;
+  for (Share& share : shares_) {
+    if (share.count == 0) continue;
+    share.lacks = share.partition->lack_of(writes_of(share));
+    lacks = lacks || share.lacks.any();
+  }
+  return !lacks;
 }
 
 Result<bool> HashTransactionPart::prepare() {

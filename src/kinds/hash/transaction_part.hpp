@@ -3,7 +3,8 @@
 // locked in ascending order, all before any of them is changed.
 //
 // While partitions are locked no memory is fetched: where some is lacking, the round ends, and the
-// next one begins with fetching it.
+// next one begins with fetching what any of them lacks. Others may take that meanwhile, so each
+// further round fetches more beyond it.
 //
 // Thread: one.
 #pragma once
@@ -46,9 +47,11 @@ class HashTransactionPart final : public catalog::TransactionPart {
   Result<void> fetch() override;
   Result<void> enter() override { return {}; }
   Result<void> lock() override;
+  [[nodiscard]] bool is_dropped() const override { return map_.is_dropped(); }
   [[nodiscard]] bool holds(std::size_t step) override;
   [[nodiscard]] std::size_t found_bytes(std::size_t step) override;
   void read(std::size_t step, catalog::StepFound& to) override;
+  bool look() noexcept override;
   Result<bool> prepare() override;
   void fill() noexcept override {}
   void publish(std::uint64_t version) noexcept override;
@@ -64,7 +67,7 @@ class HashTransactionPart final : public catalog::TransactionPart {
     std::size_t count = 0;
     bool locked = false;
     bool prepared = false;
-    TransactionLack lacks{};          // of the last round
+    TransactionLack lacks{};         // of the last round
     memory::RetiredList unlinked{};  // to be handed over once no lock is held
   };
 
@@ -89,7 +92,9 @@ class HashTransactionPart final : public catalog::TransactionPart {
   std::vector<PreparedWrite> writes_;  // by partition; of each key the last
   std::vector<Share> shares_;          // of all steps' partitions, ascending
   std::list<memory::StagedBytes> staged_;
-  bool looked_ = false;  // what is lacking at first was looked for
+  bool only_erases_ = false;
+  bool looked_ = false;      // what is lacking at first was looked for
+  std::uint32_t extra_ = 0;  // records that are fetched beyond what is lacking
   bool published_ = false;
 };
 

@@ -33,6 +33,7 @@ class MapTransactionPart final : public catalog::TransactionPart {
   Result<void> fetch() override;
   Result<void> enter() override;
   Result<void> lock() override;
+  [[nodiscard]] bool is_dropped() const override { return map_.is_dropped(); }
   [[nodiscard]] bool holds(std::size_t step) override;
   [[nodiscard]] std::size_t found_bytes(std::size_t step) override;
   void read(std::size_t step, catalog::StepFound& to) override;
