@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kinds/embedding/model/inference.hpp"
+#include "kinds/embedding/model/model_calls.hpp"
 #include "kinds/embedding/model/model_queries.hpp"
 #include "kinds/embedding/model/networks.hpp"
 #include "kinds/embedding/model/ranking.hpp"
@@ -319,6 +320,23 @@ TEST(Ranking, FilesThatAreNoneAreRefused) {
   EXPECT_EQ(fault([](RankingParts& of) { of.top = {0}; }), "layers have 1 to 8192 outputs");
   EXPECT_EQ(fault([](RankingParts& of) { of.tables.resize(128, "t"); }),
             "the top network takes more than 8192 inputs");
+}
+
+// A node may answer anything: a client divides by these numbers, and sizes its answers by them.
+TEST(Ranking, ShapesOfNoModelAreFaults) {
+  const auto is_fault = [](ModelShape shape) {
+    return model_calls::Opened{1, shape}.fault().has_value();
+  };
+  EXPECT_FALSE(is_fault({1, 1, 1, 1}));
+  EXPECT_FALSE(is_fault({kWidthMax, kModelTablesMax, kWidthMax, kWidthMax}));
+  for (std::uint32_t ModelShape::* const number :
+       {&ModelShape::dense, &ModelShape::tables, &ModelShape::dimension, &ModelShape::outputs}) {
+    ModelShape shape{5, 2, 8, 1};
+    shape.*number = 0;
+    EXPECT_TRUE(is_fault(shape));
+    shape.*number = kWidthMax + 1;
+    EXPECT_TRUE(is_fault(shape));
+  }
 }
 
 TEST(Ranking, GivesItsMemoryBack) {

@@ -17,6 +17,7 @@
 #include "kinds/embedding/grouping.hpp"
 #include "kinds/embedding/model/inference.hpp"
 #include "kinds/embedding/model/ranking.hpp"
+#include "kinds/embedding/offload/dense_batches.hpp"
 #include "kinds/embedding/testing/ranking_files.hpp"
 #include "memory/size_class.hpp"
 
@@ -184,6 +185,33 @@ TEST_F(RankingOffloads, ABatchWhoseRunnerGoesIsRankedForTheOthers) {
       if (i != gone) node_.disconnect(*clients[static_cast<std::size_t>(i)]);
     }
   }
+}
+
+// What nobody waits for keeps neither its model, nor queries that others' batches would rank.
+TEST_F(RankingOffloads, ABatchWhoseRequestsAllWentIsForgotten) {
+  DenseBatches batches;
+  const auto joined = [&](std::uint32_t count) {
+    auto inference = std::make_shared<embedding::Inference>(model_);
+    EXPECT_TRUE(inference->read(
+        {0, 1}, std::string_view(queries(count, 0)).substr(sizeof(embedding::InferShape))));
+    EXPECT_TRUE(inference->open(node_.catalog()));
+    while (inference->step().value()) {
+    }
+    return batches.join(inference, 0);
+  };
+  auto first = joined(DenseBatch::kQueries);
+  const std::weak_ptr<DenseBatch> left = first;
+  EXPECT_EQ(joined(1), first);
+  batches.maintain(node_.services());
+  ASSERT_FALSE(left.expired()) << "a request waits for it";
+  first.reset();
+  auto second = joined(1);
+  EXPECT_TRUE(left.expired());
+  EXPECT_FALSE(second->is_full());
+  const auto holders = model_.use_count();
+  second.reset();
+  batches.maintain(node_.services());
+  EXPECT_LT(model_.use_count(), holders);
 }
 
 }  // namespace
