@@ -66,7 +66,8 @@ class RankingModel {
   /// once.
   /// Errors: invalid_argument, in words (an id that is no row's; bags or features that cannot be; a
   /// table whose rows have another dimension; too many queries), not_found (or an embedding table
-  /// of the model is not there, which the words name), out_of_memory.
+  /// of the model is not there, which the words name), out_of_memory (of a node also: requests that
+  /// a client has in flight come to more than 64 MiB of rows).
   [[nodiscard]] TableResult<std::vector<float>> infer(const RankingQueries& queries) const;
   /// The same of text, a query a line: dense features, and of each table ids, separated by spaces;
   /// features and tables are separated by bars. Errors: besides, words that name the line.

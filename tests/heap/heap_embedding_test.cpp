@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A heap that has nothing at every single allocation of an append to an embedding table, or of a
-// grouping of its rows: it is done or not, and no memory is lost.
+// grouping of its rows: it is done or not, and no memory is lost. Likewise of requests to models
+// that join a batch, and of its steps.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -11,7 +12,11 @@
 #include <vector>
 
 #include "kinds/embedding/grouping.hpp"
+#include "kinds/embedding/model/inference.hpp"
+#include "kinds/embedding/model/ranking.hpp"
+#include "kinds/embedding/offload/dense_batches.hpp"
 #include "kinds/embedding/testing/embedding_store.hpp"
+#include "kinds/embedding/testing/ranking_files.hpp"
 #include "tests/heap/failing_heap.hpp"
 
 namespace espalier::embedding {
@@ -86,6 +91,88 @@ TEST(HeapEmbedding, GroupsWithoutAHeapAreThereOrNotAndNoPageIsLost) {
       EXPECT_TRUE(group_rows(*table, {sizes, grouped}));
     }
     EXPECT_GT(failures, 0u);
+  }
+}
+
+/// A model with its tables, and requests to it whose rows are reduced.
+struct RankedStore {
+  RankedStore() {
+    base::Random random(11);
+    parts.draw(random);
+    for (const std::string& name : parts.tables) {
+      const auto table = store.create({parts.dimension}, name);
+      EXPECT_TRUE(table->append(random_rows(*table, 9, random)));
+    }
+    model = create_ranking_model(store.catalog, store.pool, "model", parts.file()).value();
+  }
+  [[nodiscard]] std::shared_ptr<Inference> reduced(std::string_view text) const {
+    auto made = std::make_shared<Inference>(model);
+    EXPECT_TRUE(made->read({0, 1}, text));
+    EXPECT_TRUE(made->open(store.catalog));
+    while (made->step().value()) {
+    }
+    return made;
+  }
+  [[nodiscard]] std::vector<float> ranks_of(std::string_view text) const {
+    return infer(model, store.catalog, {0, 1}, text).value();
+  }
+
+  EmbeddingStore store;
+  RankingParts parts;
+  std::shared_ptr<RankingObject> model;
+};
+
+/// A batch of other queries may come to other last bits.
+void expect_near(const std::vector<float>& found, const std::vector<float>& wanted) {
+  ASSERT_EQ(found.size(), wanted.size());
+  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 1e-5) << i;
+}
+
+/// Does it again, until a heap that failed lets it: whether it failed.
+bool failed_before_done(std::int64_t allocations, Failure failure, const auto& act) {
+  test::FailingHeap heap(allocations, failure);
+  try {
+    act();
+  } catch (const std::bad_alloc&) {
+    heap.stop();
+    act();
+  }
+  heap.stop();
+  return heap.failed();
+}
+
+// A request that found no heap is in no batch, and one whose steps found none is ranked whole.
+TEST(HeapEmbedding, BatchesWithoutAHeapHaveEachRequestOnce) {
+  const RankedStore world;
+  const std::string_view texts[] = {"1 2 3 4 5 | 1 | 2 3\n-1 0 1 0 1 | | 8", "0 1 0 1 0 | 4 4 |"};
+  std::string many;
+  for (int i = 0; i < 40; ++i) many += "1 0 " + std::to_string(i % 9) + " 0 1 | 2 | 3\n";
+  for (const Failure failure : {Failure::once, Failure::for_good}) {
+    std::uint64_t failures = 0;
+    bool failed = true;
+    for (std::int64_t n = 0; failed; ++n) {
+      offload::DenseBatches batches;
+      std::vector<std::shared_ptr<Inference>> requests;
+      std::shared_ptr<offload::DenseBatch> batch;
+      failed = false;
+      for (const std::string_view text : {texts[0], texts[1], std::string_view(many)}) {
+        requests.push_back(world.reduced(text));
+        failed |= failed_before_done(n, failure, [&] { batch = batches.join(requests.back(), 0); });
+        EXPECT_EQ(requests.back().use_count(), 2);
+      }
+      batches.close(batch);
+      std::uint32_t steps = 0;
+      failed |= failed_before_done(n, failure, [&] {
+        while (batch->step()) ++steps;
+      });
+      failures += failed ? 1 : 0;
+      EXPECT_EQ(batch->state(), offload::DenseBatch::State::ranked);
+      EXPECT_EQ(steps, 2u);  // of 43 queries, once each
+      for (std::size_t i = 0; i < requests.size(); ++i) {
+        expect_near(requests[i]->ranks(), world.ranks_of(i < 2 ? texts[i] : many));
+      }
+    }
+    EXPECT_GT(failures, 2u);
   }
 }
 

@@ -46,8 +46,12 @@ TableResult<std::vector<float>> RankingModelImpl::infer(const RankingQueries& qu
     }
   }
   if (count > embedding::kQueriesMax) return wrong_queries("a request has at most 1024 queries");
-  return ask({static_cast<std::uint32_t>(count), 0},
-             embedding::words_of(queries.dense, queries.tables));
+  auto ranks = ask({static_cast<std::uint32_t>(count), 0},
+                   embedding::words_of(queries.dense, queries.tables));
+  if (ranks && ranks->size() != count * shape.outputs) {
+    return std::unexpected(TableError(Error{Code::corrupt, 0, 0}));
+  }
+  return ranks;
 }
 
 TableResult<std::vector<float>> RankingModelImpl::infer_text(std::string_view queries) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/embedding/model/inference.hpp"
 
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -27,7 +29,7 @@ struct Inference::Work {
   ModelQueries queries;
   std::vector<std::shared_ptr<EmbeddingTable>> tables;
   std::vector<TableWork> works;
-  std::vector<float> pooled;
+  std::unique_ptr<float[]> pooled;  // no zeros: each reduction puts out all of its own
   std::optional<TablesReducer> reducer;
 };
 
@@ -37,6 +39,11 @@ Inference::Inference(std::shared_ptr<const RankingObject> model)
 Inference::~Inference() = default;
 
 std::uint32_t Inference::queries() const { return work_->queries.queries; }
+
+std::uint64_t Inference::pooled_bytes() const {
+  const ModelPlan& plan = model_->plan();
+  return std::uint64_t{queries()} * plan.tables.size() * plan.dimension * sizeof(float);
+}
 
 TableResult<void> Inference::read(const InferShape& shape, std::string_view bytes) {
   auto queries = shape.text != 0 ? parse_queries(model_->shape(), bytes)
@@ -49,7 +56,9 @@ TableResult<void> Inference::read(const InferShape& shape, std::string_view byte
 TableResult<void> Inference::open(const catalog::Catalog& catalog) {
   if (model_->dropped()) return std::unexpected(Error{Code::not_found, 0, model_->id()});
   const ModelPlan& plan = model_->plan();
-  work_->pooled.resize(std::size_t{work_->queries.queries} * plan.tables.size() * plan.dimension);
+  const std::size_t floats = pooled_bytes() / sizeof(float);
+  work_->pooled = std::make_unique_for_overwrite<float[]>(floats);
+  const std::span<float> pooled(work_->pooled.get(), floats);
   ranks_.resize(std::size_t{work_->queries.queries} * plan.outputs());
   const std::size_t of_table = std::size_t{work_->queries.queries} * plan.dimension;
   for (std::size_t t = 0; t < plan.tables.size(); ++t) {
@@ -66,7 +75,7 @@ TableResult<void> Inference::open(const catalog::Catalog& catalog) {
     const ModelQueries::Bags& bags = work_->queries.tables[t];
     work_->works.push_back({table->get(),
                             {plan.reduction, {bags.ids, bags.offsets}, {}},
-                            std::span(work_->pooled).subspan(t * of_table, of_table)});
+                            pooled.subspan(t * of_table, of_table)});
     work_->tables.push_back(*std::move(table));
   }
   if (auto fault = fault_of_tables(work_->works)) return wrong_request(*std::move(fault));
@@ -85,7 +94,7 @@ TableResult<bool> Inference::step() {
 }
 
 DenseItem Inference::item() {
-  return {work_->queries.queries, work_->queries.dense.data(), work_->pooled.data(), ranks_.data()};
+  return {work_->queries.queries, work_->queries.dense.data(), work_->pooled.get(), ranks_.data()};
 }
 
 TableResult<std::vector<float>> infer(std::shared_ptr<const RankingObject> model,

@@ -31,7 +31,8 @@ class Inference {
 
   /// Takes queries as they come. Errors: invalid_argument, in words.
   TableResult<void> read(const InferShape& shape, std::string_view bytes);
-  /// Finds the tables, and asks for the first rows. Errors: not_found (the model was dropped, or a
+  /// Finds the tables, and asks for the first rows. Cost: a look-up for each table, and
+  /// pooled_bytes() of memory, which is not touched yet. Errors: not_found (the model was dropped, or a
   /// table is not there, which the words name), invalid_argument (in words: a table of another
   /// dimension; bags that cannot be; an id that is no row's). Requires: read() went well.
   TableResult<void> open(const catalog::Catalog& catalog);
@@ -42,6 +43,8 @@ class Inference {
 
   [[nodiscard]] const std::shared_ptr<const RankingObject>& model() const { return model_; }
   [[nodiscard]] std::uint32_t queries() const;
+  /// Of reduced rows, which open() takes and whose last holder gives them back.
+  [[nodiscard]] std::uint64_t pooled_bytes() const;
   /// There once the networks ran.
   [[nodiscard]] const std::vector<float>& ranks() const { return ranks_; }
 

@@ -32,9 +32,14 @@ struct Opened {
   [[nodiscard]] static Opened of(const auto& model) { return {model.id(), model.shape()}; }
   [[nodiscard]] std::optional<wire::Fault> fault() const {
     using embedding::kWidthMax;
-    const bool good = shape.dense <= kWidthMax && shape.outputs <= kWidthMax &&
-                      shape.tables <= embedding::kModelTablesMax && shape.dimension <= kWidthMax;
-    return good ? std::nullopt : std::optional(wire::Fault{shape.dense, "no model is so large"});
+    const auto is_size = [](std::uint32_t number, std::uint32_t most) {
+      return number >= 1 && number <= most;
+    };
+    const bool good = is_size(shape.dense, kWidthMax) && is_size(shape.outputs, kWidthMax) &&
+                      is_size(shape.tables, embedding::kModelTablesMax) &&
+                      is_size(shape.dimension, kWidthMax);
+    return good ? std::nullopt
+                : std::optional(wire::Fault{shape.dense, "no model is of this size"});
   }
 };
 

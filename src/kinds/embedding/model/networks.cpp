@@ -23,11 +23,36 @@ float product_of(const float* a, const float* b, std::uint32_t dimension) {
   return sum;
 }
 
+// Floats of the longest row that is put in or out anywhere.
+std::size_t widest_row(const ModelWeights& weights) {
+  std::size_t widest = 0;
+  for (const auto layers : {weights.bottom(), weights.top()}) {
+    for (const ModelWeights::Layer& layer : layers) {
+      widest = std::max({widest, std::size_t{layer.shape.inputs},
+                         std::size_t{whole_panels(layer.shape.outputs)}});
+    }
+  }
+  return widest;
+}
+
+// Of a step.
+std::size_t most_queries(std::span<const DenseItem> items) {
+  std::size_t queries = 0;
+  for (const DenseItem& item : items) queries += item.queries;
+  return std::min(queries, std::size_t{Networks::kStepQueries});
+}
+
 }  // namespace
 
 Networks::Networks(const ModelWeights& weights, std::uint32_t tables,
                    std::span<const DenseItem> items)
-    : weights_(weights), tables_(tables), items_(items) {}
+    : weights_(weights),
+      tables_(tables),
+      items_(items),
+      now_(most_queries(items) * widest_row(weights)),
+      next_(now_.size()) {
+  some_.reserve(most_queries(items));
+}
 
 void Networks::take_some() {
   some_.clear();
@@ -41,11 +66,11 @@ void Networks::take_some() {
   }
 }
 
-bool Networks::step() {
+// Nothing fails once the next query has moved: a batch that is left goes on there.
+bool Networks::step() noexcept {
   take_some();
   if (some_.empty()) return false;
   stride_ = weights_.bottom().front().shape.inputs;
-  now_.resize(some_.size() * stride_);
   for (std::size_t q = 0; q < some_.size(); ++q) {
     std::copy_n(some_[q].item->dense + some_[q].number * stride_, stride_,
                 now_.begin() + static_cast<std::ptrdiff_t>(q * stride_));
@@ -60,7 +85,6 @@ bool Networks::step() {
 void Networks::run(std::span<const ModelWeights::Layer> layers) {
   for (const ModelWeights::Layer& layer : layers) {
     const std::size_t stride = whole_panels(layer.shape.outputs);
-    next_.resize(some_.size() * stride);
     weights_.run_layer(layer, now_.data(), stride_, next_.data(),
                        static_cast<std::uint32_t>(some_.size()));
     now_.swap(next_);
@@ -73,7 +97,6 @@ void Networks::add_products() {
   const std::uint32_t dimension = weights_.bottom().back().shape.outputs;
   const std::size_t stride = weights_.top().front().shape.inputs;
   ESPALIER_ASSERT(stride == dimension + interaction_pairs(tables_));
-  next_.resize(some_.size() * stride);
   std::array<const float*, kModelTablesMax + 1> vectors;
   for (std::size_t q = 0; q < some_.size(); ++q) {
     const DenseItem& item = *some_[q].item;

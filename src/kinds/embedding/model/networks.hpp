@@ -28,11 +28,13 @@ class Networks {
   /// each step.
   static constexpr std::uint32_t kStepQueries = 32;
 
+  /// Takes all memory that steps need: two rows of the widest layer for each query of a step.
+  /// Errors: std::bad_alloc.
   Networks(const ModelWeights& weights, std::uint32_t tables, std::span<const DenseItem> items);
 
   /// Ranks up to kStepQueries queries; returns whether there are others.
   /// Cost: two operations for each weight and query.
-  bool step();
+  bool step() noexcept;
 
  private:
   /// A query, where it came.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kinds/embedding/model/inference.hpp"
+#include "kinds/embedding/model/model_calls.hpp"
 #include "kinds/embedding/model/model_queries.hpp"
 #include "kinds/embedding/model/networks.hpp"
 #include "kinds/embedding/model/ranking.hpp"
@@ -113,12 +114,19 @@ struct RankingWorld {
     parts.draw(random);
     for (const std::string& name : parts.tables) {
       tables.push_back(store.create({parts.dimension}, name));
-      values.push_back(random_rows(*tables.back(), rows, random));
+      values.push_back(small_rows(rows));
       EXPECT_TRUE(tables.back()->append(values.back()));
     }
     auto made = create_ranking_model(store.catalog, store.pool, "model", parts.file());
     EXPECT_TRUE(made) << made.error().words;
     model = *made;
+  }
+  /// Of values that leave the bound on the products' errors small.
+  [[nodiscard]] std::vector<std::byte> small_rows(std::uint32_t rows) {
+    std::vector<float> numbers(std::size_t{rows} * parts.dimension);
+    for (float& number : numbers) number = small_number(random) / 4;
+    const auto bytes = std::as_bytes(std::span(numbers));
+    return {bytes.begin(), bytes.end()};
   }
   /// Ranks of these queries as they ought to be.
   [[nodiscard]] std::vector<Bounded> wanted(const ModelQueries& queries) const {
@@ -319,6 +327,23 @@ TEST(Ranking, FilesThatAreNoneAreRefused) {
   EXPECT_EQ(fault([](RankingParts& of) { of.top = {0}; }), "layers have 1 to 8192 outputs");
   EXPECT_EQ(fault([](RankingParts& of) { of.tables.resize(128, "t"); }),
             "the top network takes more than 8192 inputs");
+}
+
+// A node may answer anything: a client divides by these numbers, and sizes its answers by them.
+TEST(Ranking, ShapesOfNoModelAreFaults) {
+  const auto is_fault = [](ModelShape shape) {
+    return model_calls::Opened{1, shape}.fault().has_value();
+  };
+  EXPECT_FALSE(is_fault({1, 1, 1, 1}));
+  EXPECT_FALSE(is_fault({kWidthMax, kModelTablesMax, kWidthMax, kWidthMax}));
+  for (std::uint32_t ModelShape::* const number :
+       {&ModelShape::dense, &ModelShape::tables, &ModelShape::dimension, &ModelShape::outputs}) {
+    ModelShape shape{5, 2, 8, 1};
+    shape.*number = 0;
+    EXPECT_TRUE(is_fault(shape));
+    shape.*number = kWidthMax + 1;
+    EXPECT_TRUE(is_fault(shape));
+  }
 }
 
 TEST(Ranking, GivesItsMemoryBack) {

@@ -10,6 +10,8 @@
 namespace espalier::offload {
 
 void DenseBatch::add(std::shared_ptr<embedding::Inference> inference) {
+  if (inferences_.size() == inferences_.capacity()) inferences_.reserve(2 * inferences_.size() + 4);
+  items_.reserve(inferences_.capacity());
   items_.push_back(inference->item());
   queries_ += inference->queries();
   inferences_.push_back(std::move(inference));
@@ -33,21 +35,26 @@ bool DenseBatch::step() {
 
 std::shared_ptr<DenseBatch> DenseBatches::join(
     const std::shared_ptr<embedding::Inference>& inference, std::uint64_t now_ns) {
+  drop_abandoned();
   const auto found = std::ranges::find(gathering_, inference->model(), &DenseBatch::model);
-  std::shared_ptr<DenseBatch> batch;
   if (found != gathering_.end()) {
-    batch = *found;
-  } else {
-    batch = std::make_shared<DenseBatch>(inference->model(), now_ns + DenseBatch::kWaitNs);
-    gathering_.push_back(batch);
+    (*found)->add(inference);
+    return *found;
   }
+  const auto batch = std::make_shared<DenseBatch>(inference->model(), now_ns + DenseBatch::kWaitNs);
   batch->add(inference);
+  gathering_.push_back(batch);
   return batch;
 }
 
 void DenseBatches::close(const std::shared_ptr<DenseBatch>& batch) {
   std::erase(gathering_, batch);
   batch->run();
+}
+
+// Only this thread's requests hold one that is gathering.
+void DenseBatches::drop_abandoned() {
+  std::erase_if(gathering_, [](const auto& batch) { return batch.use_count() == 1; });
 }
 
 }  // namespace espalier::offload

@@ -50,6 +50,7 @@ class DenseBatch {
   [[nodiscard]] bool is_full() const { return queries_ >= kQueries; }
   [[nodiscard]] bool is_ready(std::uint64_t now_ns) const { return is_full() || now_ns >= due_ns_; }
 
+  /// Errors: std::bad_alloc, and the batch is as it was.
   void add(std::shared_ptr<embedding::Inference> inference);
   void run() { state_.store(State::running, std::memory_order_relaxed); }
   /// Who was to run it ends before it is ranked.
@@ -70,13 +71,18 @@ class DenseBatch {
 /// Those of a scheduler that are gathering, one of each model at most.
 class DenseBatches final : public SchedulerPart {
  public:
-  /// The batch that this request goes with.
+  /// The batch that this request goes with, which goes on for as long as a request holds it.
+  /// Errors: std::bad_alloc, and no batch has the request.
   std::shared_ptr<DenseBatch> join(const std::shared_ptr<embedding::Inference>& inference,
                                    std::uint64_t now_ns);
   /// Has it run, by whoever asks: nobody joins it any more.
   void close(const std::shared_ptr<DenseBatch>& batch);
+  /// Batches of which all requests have ended go, and no longer hold their models.
+  void maintain(Services&) override { drop_abandoned(); }
 
  private:
+  void drop_abandoned();
+
   std::vector<std::shared_ptr<DenseBatch>> gathering_;
 };
 

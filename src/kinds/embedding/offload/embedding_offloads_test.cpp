@@ -3,8 +3,10 @@
 // the networks of a batch run for those that are left.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <latch>
+#include <list>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -17,6 +19,8 @@
 #include "kinds/embedding/grouping.hpp"
 #include "kinds/embedding/model/inference.hpp"
 #include "kinds/embedding/model/ranking.hpp"
+#include "kinds/embedding/offload/dense_batches.hpp"
+#include "kinds/embedding/offload/pooled_rows.hpp"
 #include "kinds/embedding/testing/ranking_files.hpp"
 #include "memory/size_class.hpp"
 
@@ -184,6 +188,73 @@ TEST_F(RankingOffloads, ABatchWhoseRunnerGoesIsRankedForTheOthers) {
       if (i != gone) node_.disconnect(*clients[static_cast<std::size_t>(i)]);
     }
   }
+}
+
+// One that asks for more than its share is refused, another is not; what was taken comes back.
+TEST_F(RankingOffloads, MemoryOfReducedRowsIsSharedAmongClients) {
+  const auto account_of = [&](std::uint32_t user) {
+    return node_.services().principals.of(principal_of_user(user));
+  };
+  constexpr std::uint64_t kPart = PooledShare::kBytesMax / 4;
+  const PooledMemory memory;
+  {
+    std::list<PooledRows> taken;
+    for (std::uint32_t user = 10; user < 14; ++user) {
+      for (int i = 0; i < 4; ++i)
+        ASSERT_TRUE(taken.emplace_back().take(kPart, account_of(user), memory));
+      ASSERT_FALSE(PooledRows().take(1, account_of(user), memory));
+    }
+    EXPECT_FALSE(PooledRows().take(1, account_of(14), memory)) << "all of the scheduler";
+    taken.pop_front();
+    EXPECT_FALSE(PooledRows().take(kPart + 1, account_of(10), memory));
+    EXPECT_TRUE(PooledRows().take(kPart, account_of(10), memory));
+    EXPECT_TRUE(PooledRows().take(kPart, account_of(14), memory));
+  }
+  EXPECT_EQ(memory.bytes->load(), 0u);
+
+  SchedulerClient& client = node_.connect(kLongRequests, 10);
+  SchedulerClient& other = node_.connect(kLongRequests, 11);
+  std::atomic<std::uint64_t>& share = client.connection->account->parts.of<PooledShare>().bytes;
+  EXPECT_EQ(share, 0u);
+  share = PooledShare::kBytesMax;
+  const std::string payload = queries(3, 0);
+  post(client, payload);
+  const Response refused = node_.wait(client);
+  EXPECT_EQ(refused.code(), Code::out_of_memory);
+  EXPECT_EQ(share, PooledShare::kBytesMax);
+  post(other, payload);
+  expect_ranks_of(node_.wait(other), payload);
+  share = 0;
+  post(client, payload);
+  expect_ranks_of(node_.wait(client), payload);
+  EXPECT_TRUE(node_.run_until([&] { return share == 0; }));
+}
+
+// What nobody waits for keeps neither its model, nor queries that others' batches would rank.
+TEST_F(RankingOffloads, ABatchWhoseRequestsAllWentIsForgotten) {
+  DenseBatches batches;
+  const auto joined = [&](std::uint32_t count) {
+    auto inference = std::make_shared<embedding::Inference>(model_);
+    EXPECT_TRUE(inference->read(
+        {0, 1}, std::string_view(queries(count, 0)).substr(sizeof(embedding::InferShape))));
+    EXPECT_TRUE(inference->open(node_.catalog()));
+    while (inference->step().value()) {
+    }
+    return batches.join(inference, 0);
+  };
+  auto first = joined(DenseBatch::kQueries);
+  const std::weak_ptr<DenseBatch> left = first;
+  EXPECT_EQ(joined(1), first);
+  batches.maintain(node_.services());
+  ASSERT_FALSE(left.expired()) << "a request waits for it";
+  first.reset();
+  auto second = joined(1);
+  EXPECT_TRUE(left.expired());
+  EXPECT_FALSE(second->is_full());
+  const auto holders = model_.use_count();
+  second.reset();
+  batches.maintain(node_.services());
+  EXPECT_LT(model_.use_count(), holders);
 }
 
 }  // namespace

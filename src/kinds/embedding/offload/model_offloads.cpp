@@ -21,6 +21,7 @@
 #include "kinds/embedding/model/model_calls.hpp"
 #include "kinds/embedding/model/ranking.hpp"
 #include "kinds/embedding/offload/dense_batches.hpp"
+#include "kinds/embedding/offload/pooled_rows.hpp"
 #include "store/store_core.hpp"
 
 namespace espalier::offload {
@@ -71,6 +72,15 @@ Next create_model(Call& call, const model_calls::Create& asked) {
 
 // --- ranking -------------------------------------------------------------------------------------
 
+/// Of a request, and of the batch that it goes with, whichever lasts longer.
+struct CountedInference {
+  explicit CountedInference(std::shared_ptr<const RankingObject> model)
+      : inference(std::move(model)) {}
+
+  PooledRows rows;
+  Inference inference;
+};
+
 /// A request under way.
 struct InferRun {
   enum class Stage : std::uint8_t { parsing, reducing, waiting };
@@ -80,6 +90,7 @@ struct InferRun {
   }
 
   std::shared_ptr<Inference> inference;
+  PooledRows* rows = nullptr;  // goes with it
   Stage stage = Stage::parsing;
   TableResult<void> parsed{};
   std::shared_ptr<DenseBatch> batch;
@@ -137,6 +148,12 @@ Next open_inference(Call& call, InferRun& run) {
     return call.fail({Code::invalid_argument, 0, 0},
                      "fewer queries: an answer has at most 256 KiB");
   }
+  if (!run.rows->take(run.inference->pooled_bytes(), call.account(),
+                      call.scheduler_part<PooledMemory>())) {
+    return call.fail({Code::out_of_memory, 0, 0},
+                     "fewer queries at a time: their reduced rows come to more than 64 MiB of one "
+                     "client, or 256 MiB of a worker");
+  }
   if (const auto opened = run.inference->open(call.catalog()); !opened) {
     return fail_as(call, opened.error());
   }
@@ -150,7 +167,9 @@ Next begin_inference(Call& call, const model_calls::Infer& asked) {
   InferState& state = call.new_state<InferState>();
   state.run = std::make_unique<InferRun>();
   InferRun& run = *state.run;
-  run.inference = std::make_shared<Inference>(std::move(model));
+  const auto counted = std::make_shared<CountedInference>(std::move(model));
+  run.inference = {counted, &counted->inference};
+  run.rows = &counted->rows;
   if (asked.shape.text != 0 || asked.queries.size() > kReadBytesMax) {
     return call.helper(
         [&run, asked] { run.parsed = run.inference->read(asked.shape, asked.queries); });
