@@ -56,8 +56,11 @@ struct DataOptions {
   /// Is told now and then while the folder is opened, by the calling thread. None: no one is.
   std::function<void(const DataProgress&)> recovering{};
   /// Is told, once and by any thread, why the log takes nothing any more. None: no one is.
+  /// Requires: it does not let go of the last handle of the store, whose end waits for the thread
+  /// that calls it.
   std::function<void(const std::string&)> failed{};
   /// Is told, by a thread of the store's, why a checkpoint was not finished. None: no one is.
+  /// Requires: as `failed`.
   std::function<void(const std::string&)> checkpoint_failed{};
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "catalog/await_opened.hpp"
 #include "catalog/await_records.hpp"
 #include "catalog/calls.hpp"
 #include "catalog/redo_sink.hpp"
@@ -62,6 +63,10 @@ Result<void> await_answer(catalog::RedoSink* sink, const Error* refusal) {
                              refusal->code == Code::unsupported);
   if (sink == nullptr || is_nothing) return {};
   return catalog::await_record(sink, sink->handed_over());
+}
+
+Result<void> await_opened(const catalog::Catalog& own, std::uint32_t id) {
+  return catalog::await_opened(own, id);
 }
 
 Result<std::vector<ListedObject>> list(Channel& channel, ObjectKind kind) {

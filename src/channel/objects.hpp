@@ -55,6 +55,9 @@ std::expected<void, Refusal> make_object(Channel& channel, const wire::CallMessa
 /// that nothing was done or looked at waits for nothing. Cost: as catalog::await_record(). Errors:
 /// likewise.
 Result<void> await_answer(catalog::RedoSink* sink, const Error* refusal);
+/// The same of what one is told that has opened an object of this process, whose facts it has read:
+/// the records of that object alone.
+Result<void> await_opened(const catalog::Catalog& own, std::uint32_t id);
 
 /// What is under a name of a store.
 struct ListedObject {

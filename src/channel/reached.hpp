@@ -97,14 +97,19 @@ Result<Handle> reach_own(const std::shared_ptr<Channel>& channel, const Request&
   }
   std::string name(request.name);
   auto object = obtain(own, request);
-  if (auto durable = await_answer_of(own.redo(), object); !durable) {
-    return std::unexpected(durable.error());
+  if (!object) {
+    if (auto durable = await_answer_of(own.redo(), object); !durable) {
+      return std::unexpected(durable.error());
+    }
+    return std::unexpected(object.error());
   }
-  if (!object) return std::unexpected(object.error());
   const std::shared_ptr<T> made = *object;
   try {
-    return make_handle(Reached<T>(std::move(name), with_store(*std::move(object), channel)),
-                       Request::Reply::of(*made));
+    const auto reply = Request::Reply::of(*made);  // before the wait, which is for what it tells
+    auto durable = Request::kCall.changes ? await_answer_of(own.redo(), object)
+                                          : channel::await_opened(own, reply.id);
+    if (!durable) return std::unexpected(durable.error());
+    return make_handle(Reached<T>(std::move(name), with_store(*std::move(object), channel)), reply);
   } catch (...) {  // no memory for a handle: then there is no object either
     const catalog::EntryPointer named =
         Request::kCall.changes ? own.find_any(request.name) : nullptr;

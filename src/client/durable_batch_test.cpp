@@ -85,12 +85,6 @@ class LostRecords : public testing::Test {
     return answer.get();
   }
 
-  static constexpr std::uint64_t kLostStoreBytes = std::uint64_t{64} << 20;
-  catalog::RecordingSink sink_{catalog::RecordingSink::Durable::by_hand};
-  std::shared_ptr<tree::StoreCore> core_;
-  std::optional<Store> store_;
-
- private:
   /// Waits until it has handed a record over, or is over.
   template <class Work>
   auto begun(const Work& work) {
@@ -102,6 +96,11 @@ class LostRecords : public testing::Test {
     }
     return answer;
   }
+
+  static constexpr std::uint64_t kLostStoreBytes = std::uint64_t{64} << 20;
+  catalog::RecordingSink sink_{catalog::RecordingSink::Durable::by_hand};
+  std::shared_ptr<tree::StoreCore> core_;
+  std::optional<Store> store_;
 };
 
 TEST_F(LostRecords, OfPutsAreTold) {
@@ -164,6 +163,35 @@ TEST_F(LostRecords, OfOtherObjectsAreTold) {
   EXPECT_TRUE(durable([&] { return store_->drop_hash_map("h"); }));
   EXPECT_EQ(lost([&] { return store_->create_sequencer("o"); }).error(), catalog::kRecordLost);
   EXPECT_EQ(store_->open_sequencer("o").error(), catalog::kRecordLost);
+}
+
+// After the log has failed, as on a node; what was not durable is not.
+TEST_F(LostRecords, WhatIsDurableIsOpened) {
+  record();
+  ASSERT_TRUE(durable([&] { return store_->create_map("m"); }));
+  ASSERT_TRUE(durable([&] { return store_->create_hash_map("h"); }));
+  ASSERT_TRUE(durable([&] { return store_->create_sequencer("n"); }));
+  ASSERT_TRUE(durable([&] { return store_->create_sequencer("s"); }));
+  const auto make_table = [&] {
+    return store_->create_table("t", *Schema::parse("a i64 not null"));
+  };
+  ASSERT_TRUE(durable(make_table));
+  HashMap map = *store_->open_hash_map("h");
+  ASSERT_TRUE(durable([&] { return map.put("key", "value"); }));
+  Sequencer sealed = *store_->open_sequencer("s");
+  auto lost_seal = begun([&] { return sealed.seal(); });
+  EXPECT_EQ(lost([&] { return store_->create_hash_map("lost"); }).error(), catalog::kRecordLost);
+  EXPECT_EQ(lost_seal.get().error(), catalog::kRecordLost);
+  EXPECT_TRUE(store_->open_map("m"));
+  const auto hash = store_->open_hash_map("h");
+  ASSERT_TRUE(hash);
+  EXPECT_EQ((*hash->get("key"))->value, "value");
+  EXPECT_TRUE(store_->open_sequencer("n"));
+  EXPECT_TRUE(store_->open_table("t"));
+  EXPECT_EQ(store_->open_sequencer("s").error(), catalog::kRecordLost) << "it tells of its seal";
+  EXPECT_EQ(store_->open_hash_map("lost").error(), catalog::kRecordLost);
+  EXPECT_EQ(store_->open_table("none").error().error, catalog::kRecordLost);
+  EXPECT_EQ(store_->open_map("h").error(), catalog::kRecordLost) << "of another kind";
 }
 
 // A thread that waits for the disk keeps no memory back.

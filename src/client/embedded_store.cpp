@@ -9,6 +9,7 @@
 #include "base/assert.hpp"
 #include "base/machine_memory.hpp"
 #include "base/until_fork.hpp"
+#include "catalog/await_opened.hpp"
 #include "catalog/await_records.hpp"
 #include "channel/embedded/embedded_channel.hpp"
 #include "kinds/map/client/embedded_map.hpp"
@@ -93,7 +94,15 @@ Result<MapImpl*> EmbeddedStore::create_map(std::string_view name, const MapOptio
   return durable(make_map(name, options));
 }
 
-Result<MapImpl*> EmbeddedStore::open_map(std::string_view name) { return durable(find_map(name)); }
+Result<MapImpl*> EmbeddedStore::open_map(std::string_view name) {
+  std::uint32_t id = 0;
+  auto found = find_map(name, id);
+  if (!found) return durable(std::move(found));
+  if (const auto done = catalog::await_opened(core_.catalog, id); !done) {
+    return std::unexpected(done.error());
+  }
+  return found;
+}
 
 Result<void> EmbeddedStore::drop_map(std::string_view name) { return durable(take_map_away(name)); }
 
@@ -107,10 +116,12 @@ Result<MapImpl*> EmbeddedStore::make_map(std::string_view name, const MapOptions
   return maps_.insert(std::move(room)).position->second.get();
 }
 
-Result<MapImpl*> EmbeddedStore::find_map(std::string_view name) {
+// Its id is told as well, for nothing is looked at in it without the lock: it may be dropped.
+Result<MapImpl*> EmbeddedStore::find_map(std::string_view name, std::uint32_t& id) {
   const std::lock_guard lock(mutex_);
   auto core = core_.catalog.open<tree::MapCore>(name);
   if (!core) return std::unexpected(core.error());
+  id = (*core)->id;
   return behind_handles(std::move(*core));
 }
 

@@ -64,7 +64,7 @@ class EmbeddedStore final : public StoreImpl {
   using MapsById = std::unordered_map<std::uint32_t, std::unique_ptr<EmbeddedMap>>;
   [[nodiscard]] MapsById::node_type handle_room();
   Result<MapImpl*> make_map(std::string_view name, const MapOptions& options);
-  Result<MapImpl*> find_map(std::string_view name);
+  Result<MapImpl*> find_map(std::string_view name, std::uint32_t& id);
   Result<void> take_map_away(std::string_view name);
   template <class Answer>
   [[nodiscard]] Result<Answer> durable(Result<Answer> answer) const;

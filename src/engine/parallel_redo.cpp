@@ -74,6 +74,18 @@ class ParallelRedo::Queue {
     std::memcpy(piece.data() + at + sizeof entry, record.data(), record.size());
     if (piece.size() >= piece_bytes_) give();
   }
+  /// Has its thread apply a record where it lies, behind what was added; waits for that.
+  void apply_in_place(std::uint64_t index, std::span<const std::byte> record) {
+    give();
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return done_ == given_; });
+    in_place_ = InPlace{index, record};
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !in_place_; });
+  }
+  [[nodiscard]] bool is_long(std::span<const std::byte> record) const {
+    return record.size() > kLongPieces * piece_bytes_;
+  }
   /// Has its thread apply what was added.
   void give() {
     if (!std::exchange(begun_, false)) return;
@@ -89,40 +101,53 @@ class ParallelRedo::Queue {
  private:
   /// The caller fills one, the thread empties another.
   static constexpr std::size_t kPieces = 4;
+  /// What is longer than so many full pieces is not copied, so that what waits has a bound.
+  static constexpr std::size_t kLongPieces = 4;
   using Piece = std::vector<std::byte>;
+  struct InPlace {
+    std::uint64_t index;
+    std::span<const std::byte> record;
+  };
 
   void wait_for_done(std::uint64_t pieces) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return done_ >= pieces; });
   }
   void run() {
+    std::unique_lock lock(mutex_);
     while (true) {
-      {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [this] { return stopped_ || done_ != given_; });
-        if (stopped_) return;
+      changed_.wait(lock, [this] { return stopped_ || in_place_ || done_ != given_; });
+      if (stopped_) return;
+      lock.unlock();
+      // This thread alone changes done_, and the caller waits for what is in place.
+      const bool is_in_place = in_place_.has_value();
+      is_in_place ? apply(in_place_->index, in_place_->record) : empty(pieces_[done_ % kPieces]);
+      lock.lock();
+      if (is_in_place) {
+        in_place_.reset();
+      } else {
+        ++done_;
       }
-      Piece& piece = pieces_[done_ % kPieces];  // this thread alone changes done_
-      apply_all(piece);
-      piece.clear();
-      if (piece.capacity() > 4 * piece_bytes_) piece = Piece();  // a long value was in it
-      const std::scoped_lock lock(mutex_);
-      ++done_;
       changed_.notify_all();
     }
   }
-  void apply_all(const Piece& piece) {
-    for (std::size_t at = 0; at < piece.size() && !refused_;) {
+  void empty(Piece& piece) {
+    for (std::size_t at = 0; at < piece.size();) {
       PieceEntry entry{};
       std::memcpy(&entry, piece.data() + at, sizeof entry);
       at += sizeof entry;
-      const auto record = std::span(piece).subspan(at, entry.bytes);
+      apply(entry.index, std::span(piece).subspan(at, entry.bytes));
       at += base::round_up(entry.bytes, std::uint64_t{8});
-      const auto applied = target_.apply(text_of_record(record));
-      if (applied) continue;
-      refused_ = Refused{entry.index, applied.error()};
-      failed_ = true;
     }
+    piece.clear();
+    if (piece.capacity() > 4 * piece_bytes_) piece = Piece();  // a long value was in it
+  }
+  void apply(std::uint64_t index, std::span<const std::byte> record) {
+    if (refused_) return;
+    const auto applied = target_.apply(text_of_record(record));
+    if (applied) return;
+    refused_ = Refused{index, applied.error()};
+    failed_ = true;
   }
 
   RedoTarget target_;  // the thread's
@@ -130,6 +155,7 @@ class ParallelRedo::Queue {
   std::atomic<bool>& failed_;
   std::optional<Refused> refused_;     // the thread's until a piece is done
   std::array<Piece, kPieces> pieces_;  // [done_, given_) are the thread's, the others the caller's
+  std::optional<InPlace> in_place_;    // the thread's until it is gone; set when all is done
   std::mutex mutex_;
   std::condition_variable changed_;
   bool begun_ = false;       // the caller fills the piece behind those that it gave
@@ -179,8 +205,13 @@ Result<void> ParallelRedo::apply_alone(std::span<const std::byte> record) {
 }
 
 Result<void> ParallelRedo::add(std::uint32_t object, std::span<const std::byte> record) {
+  Queue& queue = *queues_[object % queues_.size()];
+  if (queue.is_long(record)) {
+    queue.apply_in_place(next_, record);
+    return {};
+  }
   try {
-    queues_[object % queues_.size()]->add(next_, record);
+    queue.add(next_, record);
     return {};
   } catch (const std::bad_alloc&) {
     static_cast<void>(finish());  // one before it may have been refused

@@ -9,7 +9,8 @@
 // Where objects share a clock, one thread applies them all: each record moves that clock on.
 //
 // Records are copied into pieces, which go to a thread when they are full: so a thread is woken
-// once for some hundred records, and what waits has a bound.
+// once for some hundred records, and what waits has a bound: a record that is longer than four full
+// pieces is not copied, but applied by its thread where it lies, while the caller waits.
 //
 // Thread: one makes it, calls it and destroys it; nobody else uses the store meanwhile.
 #pragma once
@@ -55,7 +56,8 @@ class ParallelRedo {
   /// Ends the threads; what was not applied is left out.
   ~ParallelRedo();
 
-  /// Takes the next record, and copies it. Waits where its thread is behind.
+  /// Takes the next record, and copies it, or has it applied if it is long. Waits where its thread
+  /// is behind. Memory, of all records: for each thread, some 20 times Terms::piece_bytes.
   /// Errors: that of the first record that was refused, this one or one before (refused() says
   /// which), as of RedoTarget::apply(); from then on always the same.
   Result<void> apply(std::span<const std::byte> record);

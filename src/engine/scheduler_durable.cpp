@@ -11,6 +11,7 @@
 #include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "base/own_counter.hpp"
+#include "catalog/await_opened.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/redo_sink.hpp"
 #include "engine/client_table.hpp"
@@ -28,13 +29,6 @@ namespace {
 constexpr std::size_t kAnswersTogether = 64;  // answers that a connection is given at its turn
 constexpr std::uint64_t kReleaseSoonNs = 1'000'000;  // what waits for no disk is looked at so soon
 constexpr std::uint64_t kRoomSoonNs = 5'000'000;     // and what wants room when nothing is written
-
-// Of an object that a client names or has opened, its own records: those of others may be lost, and
-// it is there all the same. It may have been dropped since.
-std::uint64_t record_of_object(const catalog::Catalog& catalog, std::uint64_t id) {
-  const catalog::EntryPointer entry = catalog.find_any(static_cast<std::uint32_t>(id));
-  return entry != nullptr ? std::max(entry->created, entry->object->told_in()) : catalog.recorded();
-}
 
 // What it tells of is not told, or only that it was refused before anything was done.
 bool promises_nothing(Code code) {
@@ -74,9 +68,11 @@ std::uint64_t Scheduler::record_before_answer(const Request& request,
   std::uint64_t sequence = 0;
   if (code == Code::invalid_argument) {
     const bool by_id = offload.object == wire::Names::by_id || offload.limits.map;
-    if (by_id) sequence = record_of_object(catalog, request.header.map);
+    const auto id = static_cast<std::uint32_t>(request.header.map);
+    if (by_id) sequence = catalog::record_of_object(catalog, id);
   } else if (offload.opens && code == Code::invalid) {
-    sequence = record_of_object(catalog, header.version);
+    const auto id = static_cast<std::uint32_t>(header.version);
+    sequence = catalog::record_of_object(catalog, id);
   } else if (offload.opens || offload.tells_of_objects || offload.object == wire::Names::by_name ||
              code == Code::not_found || code == Code::dropped) {
     sequence = catalog.recorded();

@@ -102,9 +102,8 @@ LogResult<void> LogWriter::write_some(QueuedRecord*& record) {
   auto written = write_blocks(builder_.finish());
   if (!written && !planted(Bug::acknowledged_after_failure)) return written;
   written_ = last;
-  if (kept_by_ != nullptr) let_go(record, end);
+  let_go(record, end);  // first: those who wait for room look for it once the mark has risen
   acknowledgements_.reach(last);
-  if (kept_by_ == nullptr) let_go(record, end);
   record = end;
   return {};
 }

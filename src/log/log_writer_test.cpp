@@ -83,6 +83,21 @@ TEST_F(LogWriterTest, RoomHasABound) {
   ASSERT_TRUE(writer().flush());
 }
 
+// Writers that found no room begin anew when the mark has risen, and need not wait for more.
+TEST_F(LogWriterTest, RoomIsThereOnceWhatHadItIsDurable) {
+  LogOptions options = small_options();
+  options.writer.held_bytes_max = 1000;
+  open(options);
+  append(writer(), std::string(600, 'x'));
+  ASSERT_EQ(writer().reserve(600).error().code, Code::busy);
+  Result<std::span<std::byte>> room = fail(Code::invalid);
+  writer().acknowledgements().when_durable(1,
+                                           [&](const LogError*) { room = writer().reserve(600); });
+  ASSERT_TRUE(writer().flush());
+  ASSERT_TRUE(room) << message(room.error());
+  writer().give_back(*room);
+}
+
 TEST_F(LogWriterTest, TheLogHasABound) {
   LogOptions options = small_options();
   options.writer.segments_max = 2;

@@ -15,7 +15,6 @@
 #include "base/durable_mark.hpp"
 #include "base/system_error.hpp"
 #include "catalog/catalog.hpp"
-#include "engine/parallel_redo.hpp"
 #include "engine/redo_target.hpp"
 #include "engine/services.hpp"
 #include "log/checkpoint_format.hpp"
@@ -157,19 +156,21 @@ std::expected<void, std::string> DataFolder::recover(const Terms& terms,
     log_ = std::move(*opened);
     return {};
   }
+  // Threads find out behind the reader, so where it was then says nothing. What it has met, such as
+  // damage, lies behind the records that are queued still.
+  static_cast<void>(redo.finish());
   if (!redo.refused()) return std::unexpected(words_for(opened.error(), {}));
-  // Threads find out behind the reader, so where it was then says nothing.
-  const auto error = place_of(redo.refused()->index, options.recovery, opened.error());
+  const auto error = place_of(*redo.refused(), options.recovery, opened.error());
   return std::unexpected(words_for(error, redo.refused()->error));
 }
 
-/// Of a record that was refused, counted from 0: reads all up to it once more.
-log::LogError DataFolder::place_of(std::uint64_t record, const log::RecoveryTerms& terms,
-                                   const log::LogError& error) {
+/// Of a record that was refused: reads all up to it once more.
+log::LogError DataFolder::place_of(const offload::ParallelRedo::Refused& refused,
+                                   const log::RecoveryTerms& terms, const log::LogError& error) {
   std::uint64_t next = 0;
   const auto find = [&](std::uint64_t, std::span<const std::byte>) -> Result<void> {
-    if (next++ != record) return {};
-    return std::unexpected(error.error);
+    if (next++ != refused.index) return {};
+    return std::unexpected(refused.error);
   };
   const auto read =
       log::catch_no_memory(terms.from, [&] { return log::recover_all(log_folder_, terms, find); });

@@ -17,6 +17,7 @@
 #include <string>
 
 #include "engine/checkpoint_run.hpp"
+#include "engine/parallel_redo.hpp"
 #include "engine/registry.hpp"
 #include "log/log.hpp"
 #include "log/posix_folder.hpp"
@@ -85,8 +86,8 @@ class DataFolder {
   std::expected<void, std::string> make_folders();
   /// Opens the log, and applies what is there.
   std::expected<void, std::string> recover(const Terms& terms, offload::Services& services);
-  [[nodiscard]] log::LogError place_of(std::uint64_t record, const log::RecoveryTerms& terms,
-                                       const log::LogError& error);
+  [[nodiscard]] log::LogError place_of(const offload::ParallelRedo::Refused& refused,
+                                       const log::RecoveryTerms& terms, const log::LogError& error);
   [[nodiscard]] std::uint64_t file_bytes();
 
   const std::string path_;

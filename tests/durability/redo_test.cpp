@@ -245,9 +245,12 @@ TEST_F(Redo, RecordsMakeTheSameStore) {
 class ParallelRedoConcurrency : public Redo {
  protected:
   /// Pieces of some records each, so that threads take turns.
-  static offload::ParallelRedo::Terms terms_for(WholeStore& store, std::uint32_t threads) {
-    return {.services = store.services, .own = {}, .threads = threads, .piece_bytes = 300};
+  static offload::ParallelRedo::Terms terms_for(WholeStore& store, std::uint32_t threads,
+                                                std::size_t piece_bytes = 300) {
+    return {.services = store.services, .own = {}, .threads = threads, .piece_bytes = piece_bytes};
   }
+  /// All records that are not short are applied where they lie.
+  static constexpr std::size_t kTinyPiece = 16;
   static Result<void> apply(offload::ParallelRedo& redo, std::string_view record) {
     return redo.apply(std::as_bytes(std::span(record)));
   }
@@ -255,12 +258,13 @@ class ParallelRedoConcurrency : public Redo {
 
 TEST_F(ParallelRedoConcurrency, ThreadsMakeTheSameStore) {
   base::Random begin(seed_);
-  for (const std::uint32_t threads : {1U, 2U, 5U}) {
+  for (const std::uint32_t threads : {1U, 2U, 5U, 6U}) {
     SCOPED_TRACE(threads);
     WholeStore other;
+    const std::size_t piece_bytes = threads == 2 || threads == 6 ? kTinyPiece : 300;
     // Twice all of them, and once from one on that was applied before.
     for (const std::size_t from : {std::size_t{0}, std::size_t{0}, begin.below(records_.size())}) {
-      auto redo = offload::ParallelRedo::start(terms_for(other, threads));
+      auto redo = offload::ParallelRedo::start(terms_for(other, threads, piece_bytes));
       ASSERT_TRUE(redo);
       for (std::size_t i = from; i < records_.size(); ++i) {
         ASSERT_TRUE(apply(**redo, records_[i])) << "record " << i;
@@ -304,7 +308,8 @@ TEST_F(ParallelRedoConcurrency, TheFirstRecordThatIsRefusedIsNamed) {
       first = std::min(first, at);
     }
     WholeStore other;
-    const auto redo = offload::ParallelRedo::start(terms_for(other, 3));
+    const std::size_t piece_bytes = round % 2 == 0 ? 300 : kTinyPiece;
+    const auto redo = offload::ParallelRedo::start(terms_for(other, 3, piece_bytes));
     ASSERT_TRUE(redo);
     Result<void> applied;
     for (std::size_t i = 0; i < wrong.size() && applied; ++i) applied = apply(**redo, wrong[i]);

@@ -11,6 +11,7 @@
 #include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "base/until_fork.hpp"
+#include "catalog/await_opened.hpp"
 #include "catalog/await_records.hpp"
 #include "channel/draw_seed.hpp"
 #include "kinds/table/client/sealed_rows.hpp"
@@ -310,9 +311,9 @@ TableResult<std::shared_ptr<TableImpl>> EmbeddedTables::create(std::string_view 
 TableResult<std::shared_ptr<TableImpl>> EmbeddedTables::open(std::string_view name) {
   if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
   auto opened = core_->catalog.open<table::Table>(name);
-  if (const auto durable = catalog::await_objects(core_->catalog); !durable) {
-    return refuse_table(durable.error());
-  }
+  const auto durable = opened ? catalog::await_opened(core_->catalog, (*opened)->id())
+                              : catalog::await_objects(core_->catalog);
+  if (!durable) return refuse_table(durable.error());
   if (!opened) return refuse_table(opened.error());
   return base::make_shared_until_fork<EmbeddedTable>(core_, regexes_, *std::move(opened));
 }
