@@ -58,6 +58,7 @@ void Member::adopt(const View& view, std::uint64_t now_ns) {
   knows_next_ = proposed_ = reporting_ = false;
   on_way_ = 0;
   reported_ = 0;
+  adopted_ns_ = now_ns;
   if (!place_) return;
   if (*place_ != 0) previous_ = view_.members[*place_ - 1].number;
   if (*place_ + 1 < view_.members.size()) next_ = view_.members[*place_ + 1].number;
@@ -99,9 +100,8 @@ std::optional<View> Member::proposal(std::uint64_t now_ns) {
   if (is_out() || proposed_ || is_ahead_) return std::nullopt;
   std::vector<std::uint32_t> silent;
   for (const Peer& peer : peers_) {
-    const std::uint64_t last = std::max(peer.heard_ns, peer.answered_ns);
     const bool is_member = view_.find(peer.number) != nullptr;
-    if (is_member && now_ns >= last + fence_ns()) silent.push_back(peer.number);
+    if (is_member && now_ns >= peer.heard_ns + fence_ns()) silent.push_back(peer.number);
   }
   if (silent.empty()) return std::nullopt;
   proposed_ = true;
@@ -120,10 +120,9 @@ Member::Received Member::receive(const Message& message, bool has_room, std::uin
   switch (message.kind) {
     case MessageKind::invalid: return received;
     case MessageKind::beat:
-      if (it_counts) {
-        peer->answered_ns = now_ns;
-        note_acknowledged(message);
-      }
+      // By the answer the other one may serve for a while, of whatever epoch the beat is.
+      if (it_counts || !planted(Bug::old_beat_counts)) peer->answered_ns = now_ns;
+      if (it_counts) note_acknowledged(message);
       received.answer = message_to(message.from, MessageKind::beat_answer);
       break;
     case MessageKind::append:
@@ -153,7 +152,11 @@ void Member::note_answer(const Message& message, Peer& peer, std::uint64_t now_n
   if (is_append && message.from == next_ && on_way_ != 0) --on_way_;
   if (!is_append && message.from == previous_) reporting_ = false;
   if (!counts(message)) return;
-  if (!is_append) peer.lease_ns = std::max(peer.lease_ns, std::min(message.number, now_ns));
+  // A beat of the epoch before may be answered in this one, and is no lease in it.
+  const bool is_of_epoch = message.number >= adopted_ns_ || planted(Bug::old_beat_counts);
+  if (!is_append && is_of_epoch) {
+    peer.lease_ns = std::max(peer.lease_ns, std::min(message.number, now_ns));
+  }
   if (message.from != next_) return;
   note_acknowledged(message);
   if (message.last > held_) is_ahead_ = true;

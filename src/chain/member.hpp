@@ -97,7 +97,7 @@ class Member {
   struct Peer {
     std::uint32_t number = 0;
     std::uint64_t heard_ns = 0;     ///< when it last said something in this epoch
-    std::uint64_t answered_ns = 0;  ///< when a beat of it was last answered so that it counts
+    std::uint64_t answered_ns = 0;  ///< when a beat of it was last answered, in any epoch
     std::uint64_t lease_ns = 0;     ///< when the newest beat was sent that it has answered; 0: none
     std::uint64_t beat_ns = 0;      ///< when the next one is due
   };
@@ -133,6 +133,7 @@ class Member {
   bool is_ahead_ = false;         // the next member holds what this one does not
   std::uint64_t base_ = 0;        // of a head: what it held when it became the head
   std::uint64_t fence_until_ns_ = 0;
+  std::uint64_t adopted_ns_ = 0;  // when it sealed the epoch before
   std::uint64_t ticked_ns_;
   bool proposed_ = false;
   bool wants_view_ = false;

@@ -71,6 +71,33 @@ bool shows_less_after_two_failures() {
   return last.held() < shown;
 }
 
+/// A beat of epoch 1 is answered in epoch 2, by one that then is the head without the other.
+/// Returns whether both serve.
+bool two_serve_by_an_old_beat() {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  Member head({.chain = 5, .self = 1, .held = 0, .now_ns = kSecond});
+  Member next({.chain = 5, .self = 2, .held = 0, .now_ns = kSecond});
+  for (Member* const member : {&head, &next}) member->adopt(planted_view(1, {1, 2, 3}), kSecond);
+  std::uint64_t now_ns = 2 * kSecond;
+  std::vector<Message> beats;
+  head.add_beats(now_ns, beats);
+  EXPECT_EQ(beats.size(), 2U);
+  next.adopt(planted_view(2, {1, 2}), now_ns);
+  const auto heard = next.receive(beats.front(), true, now_ns + 1);
+  EXPECT_TRUE(heard.answer);
+  head.adopt(planted_view(2, {1, 2}), now_ns + 2);
+  static_cast<void>(head.receive(*heard.answer, true, now_ns + 3));
+  now_ns += kSecond / 10;
+  next.adopt(planted_view(3, {2}), now_ns);
+  return head.serves_until_ns(now_ns) > now_ns && next.serves_until_ns(now_ns) > now_ns;
+}
+
+TEST(ChainPlanted, AnOldBeatThatLetsAHeadServeIsNoticed) {
+  EXPECT_FALSE(two_serve_by_an_old_beat());
+  const base::Planted planted(Bug::old_beat_counts);
+  EXPECT_TRUE(two_serve_by_an_old_beat());
+}
+
 TEST(ChainPlanted, AcknowledgingBeforeTheTailHasItIsNoticed) {
   expect_bug_noticed(Bug::acknowledged_early);
 }

@@ -44,10 +44,10 @@ TEST(ChainMember, AHeadAloneServesAndAcknowledgesByItsDisk) {
 TEST(ChainMember, AHeadServesForHalfOfTBehindTheBeatThatAllAnswered) {
   Member head({.chain = 5, .self = 1, .held = 0, .now_ns = kSecondNs});
   head.adopt(view_of(1, {1, 2, 3}), kSecondNs);
-  hear_answer(head, beat_of(2, 1, 1, MessageKind::beat_answer, kSecondNs), kSecondNs + 5);
+  hear_answer(head, beat_of(2, 1, 1, MessageKind::beat_answer, kSecondNs + 3), kSecondNs + 5);
   EXPECT_EQ(head.waits_for(kSecondNs + 5), "not all members answer");
-  hear_answer(head, beat_of(3, 1, 1, MessageKind::beat_answer, kSecondNs - 7), kSecondNs + 5);
-  EXPECT_EQ(head.serves_until_ns(kSecondNs + 5), kSecondNs - 7 + kSecondNs / 2);
+  hear_answer(head, beat_of(3, 1, 1, MessageKind::beat_answer, kSecondNs), kSecondNs + 5);
+  EXPECT_EQ(head.serves_until_ns(kSecondNs + 5), kSecondNs + kSecondNs / 2);
   EXPECT_EQ(head.serves_until_ns(2 * kSecondNs), 0u);
   // An answer of another epoch is none.
   hear_answer(head, beat_of(3, 1, 2, MessageKind::beat_answer, 2 * kSecondNs), 2 * kSecondNs);
@@ -147,6 +147,28 @@ TEST(ChainMember, ANewHeadWaitsForTheFenceAndForTheTail) {
   answer.last = answer.acknowledged = 2;
   hear_answer(next, answer, now_ns);
   EXPECT_EQ(next.serves_until_ns(now_ns), now_ns + kSecondNs / 2);
+}
+
+TEST(ChainMember, ABeatOfTheEpochBeforeIsNoLeaseInThisOne) {
+  Member head({.chain = 5, .self = 1, .held = 0, .now_ns = kSecondNs});
+  head.adopt(view_of(1, {1, 2, 3}), kSecondNs);
+  const std::uint64_t adopted_ns = 2 * kSecondNs;
+  head.adopt(view_of(2, {1, 2}), adopted_ns);
+  hear_answer(head, beat_of(2, 1, 2, MessageKind::beat_answer, adopted_ns - 1), adopted_ns + 1);
+  EXPECT_EQ(head.waits_for(adopted_ns + 1), "not all members answer");
+  hear_answer(head, beat_of(2, 1, 2, MessageKind::beat_answer, adopted_ns), adopted_ns + 1);
+  EXPECT_EQ(head.serves_until_ns(adopted_ns + 1), adopted_ns + kSecondNs / 2);
+}
+
+TEST(ChainMember, ANewHeadWaitsForWhoseBeatItAnsweredInWhateverEpoch) {
+  Member next({.chain = 5, .self = 2, .held = 0, .now_ns = kSecondNs});
+  next.adopt(view_of(1, {1, 2, 3}), kSecondNs);
+  const std::uint64_t now_ns = 10 * kSecondNs;
+  next.adopt(view_of(2, {1, 2}), now_ns);
+  EXPECT_TRUE(next.receive(beat_of(1, 2, 1, MessageKind::beat, now_ns), true, now_ns).answer);
+  next.adopt(view_of(3, {2}), now_ns + 1);
+  EXPECT_EQ(next.waits_for(now_ns + kSecondNs - 1), "the head before may still serve");
+  EXPECT_EQ(next.waits_for(now_ns + kSecondNs), "");
 }
 
 TEST(ChainMember, WhoIsSilentIsLeftOutAndNobodyForAPauseOfOnesOwn) {

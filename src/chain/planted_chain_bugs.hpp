@@ -15,6 +15,7 @@ enum class Bug : std::uint8_t {
   head_reads_early,    // a new head serves before the tail has acknowledged all that it holds
   fence_ignored,       // a new head serves while the one before may still serve
   lease_ignored,       // a head serves however long no member has answered it
+  old_beat_counts,     // a beat of the epoch before, answered in this one, lets a head serve
   gap_accepted,        // a record is taken though one before it has not come
 };
 
