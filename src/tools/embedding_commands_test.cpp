@@ -135,6 +135,18 @@ TEST_F(EmbeddingCommands, RankQueriesByModels) {
   EXPECT_EQ(embedding({"model", "ads", "ads.model"}), kFailed);
   ASSERT_EQ(embedding({"model", "ads", "ads.model", "--replace", "--json"}), kOk) << tool.err();
   EXPECT_EQ(nlohmann::json::parse(tool.out())["tables"], 2);
+  tool.files.contents["half.model"] = parts.file().substr(0, 1000);
+  EXPECT_EQ(embedding({"model", "ads", "half.model", "--replace"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("half.model: the file has 1000 bytes"));
+  ASSERT_EQ(embedding({"infer", "ads", "queries"}), kOk) << "it is there still: " << tool.err();
+  // Of which 256 lines would have an answer that is too long.
+  parts.top.back() = 1000;
+  parts.draw(random);
+  tool.files.contents["wide.model"] = parts.file();
+  ASSERT_EQ(embedding({"model", "wide", "wide.model"}), kOk) << tool.err();
+  tool.input = many;
+  ASSERT_EQ(embedding({"infer", "wide"}), kOk) << tool.err();
+  EXPECT_EQ(std::ranges::count(tool.out(), '\n'), 1000);
   tool.files.contents["queries"] = query + "1 2 3 4 5 | 20 | 2\n";
   EXPECT_EQ(embedding({"infer", "ads", "queries"}), kFailed);
   EXPECT_THAT(tool.err(), HasSubstr("a: id 20 at place 2 is not below the table's 20 rows"));

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "espalier/ranking_model.hpp"
+#include "kinds/embedding/model/model_calls.hpp"
+#include "kinds/embedding/model/model_format.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
 #include "tools/embedding_place.hpp"
@@ -30,7 +32,7 @@ struct RankingOptions {
   bool json = false;
 };
 
-/// Lines of a request: as many queries as it takes.
+/// Lines of a request: as many queries as it takes, of which lines are not longer than these.
 constexpr std::size_t kQueryLinesMax = 256;
 constexpr std::size_t kQueryLinesBytesMax = std::size_t{512} << 10;
 /// Of a file, and of the queries that wait for their line's end: what a message has room for.
@@ -77,6 +79,10 @@ Outcome<int> make_model(Environment& environment, const RankingOptions& options,
     more = *read;
   }
   if (options.replaces) {
+    // What a node would refuse for what it is costs nobody the model that there is.
+    if (const auto plan = embedding::read_model_plan(bytes); !plan) {
+      return failed(fmt::format("{}: {}", options.file, plan.error()));
+    }
     const auto dropped = place.store.drop_ranking_model(options.name);
     if (!dropped && dropped.error().code != Code::not_found) {
       return fail_on_model(place, "drop", options.name, dropped.error());
@@ -101,10 +107,19 @@ Outcome<int> make_model(Environment& environment, const RankingOptions& options,
   return kOk;
 }
 
-/// Up to kQueryLinesMax whole lines in front of a text.
-std::string_view some_lines(std::string_view text, bool is_all) {
+/// Lines of a request whose rows and whose answer are not too long.
+std::size_t lines_of_request(const RankingShape& shape) {
+  const std::uint64_t rows_bytes = std::uint64_t{shape.tables} * shape.dimension * sizeof(float);
+  const std::uint64_t ranks_bytes = shape.outputs * sizeof(float);
+  const std::uint64_t most = std::min(embedding::kPooledBytesMax / rows_bytes,
+                                      model_calls::Inferred::kRanksBytesMax / ranks_bytes);
+  return std::clamp<std::uint64_t>(most, 1, kQueryLinesMax);
+}
+
+/// Up to so many whole lines in front of a text.
+std::string_view some_lines(std::string_view text, std::size_t lines_max, bool is_all) {
   std::size_t end = 0;
-  for (std::size_t lines = 0; lines < kQueryLinesMax && end < kQueryLinesBytesMax; ++lines) {
+  for (std::size_t lines = 0; lines < lines_max && end < kQueryLinesBytesMax; ++lines) {
     const std::size_t next = text.find('\n', end);
     if (next == std::string_view::npos) return is_all ? text : text.substr(0, end);
     end = next + 1;
@@ -139,6 +154,7 @@ Outcome<int> rank_queries(Environment& environment, const RankingOptions& option
   auto opened = open_query_file(environment, options.file);
   if (!opened) return std::unexpected(opened.error());
   base::ByteSource& source = *opened ? **opened : environment.input;
+  const std::size_t lines_max = lines_of_request(model->shape());
   std::string text;
   std::uint64_t lines = 0;
   for (bool more = true; more;) {
@@ -147,11 +163,10 @@ Outcome<int> rank_queries(Environment& environment, const RankingOptions& option
     more = *read;
     std::string_view left = text;
     for (;;) {
-      const std::string_view some = some_lines(left, !more);
+      const std::string_view some = some_lines(left, lines_max, !more);
       const auto count = static_cast<std::uint64_t>(std::ranges::count(some, '\n'));
       // More lines may be on their way: a request has as many as there are.
-      if (some.empty() || (more && count < kQueryLinesMax && some.size() < kQueryLinesBytesMax))
-        break;
+      if (some.empty() || (more && count < lines_max && some.size() < kQueryLinesBytesMax)) break;
       const auto ranked = rank_lines(environment, options, *model, some, lines);
       if (!ranked) return std::unexpected(ranked.error());
       lines += count;

@@ -240,7 +240,7 @@ struct ReduceTables {
       if (byte != 0) return wire::Fault{byte};
     }
     if (shape.tables == 0 || shape.tables > embedding::kTablesMax) {
-      return wire::Fault{shape.tables, "a request is of 1 to 1024 tables"};
+      return wire::Fault{shape.tables, "a request is of 1 to 128 tables"};
     }
     return std::nullopt;
   }

@@ -105,6 +105,11 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
   /// grouping.hpp makes groups. Appended rows have none.
   [[nodiscard]] std::shared_ptr<const Memo> memo() const;
 
+  /// Whether a replacement may have sums to compute: of groups that there are, or are being made.
+  [[nodiscard]] bool may_have_sums() const {
+    return grouping_.load(std::memory_order_acquire) || has_groups_.load(std::memory_order_acquire);
+  }
+
   /// Rows that may be read by who holds the table.
   [[nodiscard]] std::uint64_t rows() const;
   [[nodiscard]] std::uint64_t pages() const;

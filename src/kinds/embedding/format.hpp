@@ -185,7 +185,7 @@ struct TableShape {
 static_assert(sizeof(TableShape) == 24 && offsetof(TableShape, grouping) == 20);
 static_assert(std::has_unique_object_representations_v<TableShape>);
 /// No request names more.
-inline constexpr std::uint32_t kTablesMax = 1024;
+inline constexpr std::uint32_t kTablesMax = 128;
 
 /// Groups of rows, in front of the ids of their rows, 4 bytes each, and their sizes, a byte each.
 struct GroupsShape {

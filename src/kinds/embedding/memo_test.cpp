@@ -284,6 +284,25 @@ TEST(EmbeddingGroups, ThatAreLeftAreUndone) {
   EXPECT_EQ(late.step().error().error.code, Code::not_found);
 }
 
+// A replacement may compute sums from the first piece of a grouping on.
+TEST(EmbeddingGroups, MayHaveSumsFromTheFirstPieceOn) {
+  EmbeddingStore store;
+  const auto table = store.create({128});
+  for (int i = 0; i < 16; ++i) ASSERT_TRUE(table->append(row_of(*table, 1)));
+  const WholeGroups of(16);
+  EXPECT_FALSE(table->may_have_sums());
+  {
+    Grouping left(*table, of.groups.get());
+    ASSERT_TRUE(left.step().value());
+    EXPECT_TRUE(table->may_have_sums());
+  }
+  EXPECT_FALSE(table->may_have_sums());
+  ASSERT_TRUE(group_rows(*table, of.groups.get()));
+  EXPECT_TRUE(table->may_have_sums());
+  ASSERT_TRUE(group_rows(*table, {}));
+  EXPECT_FALSE(table->may_have_sums());
+}
+
 // Ids that all meet in one place of the planner's table, if its multiplier is known.
 TEST(MemoPlanner, IdsCannotBeChosenToMeet) {
   constexpr std::uint32_t kKnown = 0x9E3779B1;

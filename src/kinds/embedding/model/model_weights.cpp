@@ -10,11 +10,10 @@
 namespace espalier::embedding {
 
 Result<std::unique_ptr<ModelWeights>> ModelWeights::create(memory::BufferPool& pool,
-                                                           std::uint32_t model,
                                                            const ModelPlan& plan,
                                                            std::string_view file,
                                                            const DenseKit& kit) {
-  std::unique_ptr<ModelWeights> made(new ModelWeights(pool, model, kit));
+  std::unique_ptr<ModelWeights> made(new ModelWeights(pool, kit));
   const char* floats = file.data() + plan.floats_at;
   const auto load_all = [&](std::span<const LayerShape> shapes, bool rectify_last,
                             std::vector<Layer>& layers) -> Result<void> {
@@ -38,6 +37,13 @@ ModelWeights::~ModelWeights() {
   for (const std::uint64_t offset : pages_) pool_.release(offset, kPageClass);
 }
 
+void ModelWeights::belong_to(std::uint32_t model) {
+  for (const std::uint64_t offset : pages_) {
+    begin_buffer(pool_.at(offset), sizeof(PageHeader), model);
+    set_live(pool_.at(offset));
+  }
+}
+
 std::uint64_t ModelWeights::memory_bytes() const { return pages_.size() * kPageBytes; }
 
 Result<std::byte*> ModelWeights::room(std::size_t bytes) {
@@ -46,8 +52,6 @@ Result<std::byte*> ModelWeights::room(std::size_t bytes) {
     const auto offset = pool_.allocate_or_reclaim(kPageClass);
     if (!offset) return std::unexpected(offset.error());
     pages_.push_back(*offset);
-    begin_buffer(pool_.at(*offset), sizeof(PageHeader), model_);
-    set_live(pool_.at(*offset));
     used_ = sizeof(PageHeader);
   }
   std::byte* const at = pool_.at(pages_.back()) + used_;

@@ -33,15 +33,19 @@ class ModelWeights {
     std::vector<float> biases;  // whole panels
   };
 
-  /// Cost: the floats are copied. Errors: out_of_memory. Requires: the file is one that has this
-  /// plan; pool and kit outlive it.
-  static Result<std::unique_ptr<ModelWeights>> create(memory::BufferPool& pool, std::uint32_t model,
+  /// Of a model that has no number yet. Cost: the floats are copied. Errors: out_of_memory.
+  /// Requires: the file is one that has this plan; pool and kit outlive it.
+  static Result<std::unique_ptr<ModelWeights>> create(memory::BufferPool& pool,
                                                       const ModelPlan& plan, std::string_view file,
                                                       const DenseKit& kit);
   /// Gives its pages back.
   ~ModelWeights();
   ModelWeights(const ModelWeights&) = delete;
   ModelWeights& operator=(const ModelWeights&) = delete;
+
+  /// Says in the pages whose they are, and makes them live. Cost: a line of each. Requires: it is
+  /// called once, before the model is found by others.
+  void belong_to(std::uint32_t model);
 
   [[nodiscard]] std::span<const Layer> bottom() const { return bottom_; }
   [[nodiscard]] std::span<const Layer> top() const { return top_; }
@@ -53,14 +57,12 @@ class ModelWeights {
                  std::uint32_t rows) const;
 
  private:
-  ModelWeights(memory::BufferPool& pool, std::uint32_t model, const DenseKit& kit)
-      : pool_(pool), model_(model), kit_(kit) {}
+  ModelWeights(memory::BufferPool& pool, const DenseKit& kit) : pool_(pool), kit_(kit) {}
   Result<std::byte*> room(std::size_t bytes);
   Result<Layer> load(const LayerShape& shape, bool rectify, const char*& floats);
   void store(const LayerShape& shape, Slab slab, const char* floats, float* to) const;
 
   memory::BufferPool& pool_;
-  const std::uint32_t model_;
   const DenseKit& kit_;
   std::vector<Layer> bottom_;
   std::vector<Layer> top_;

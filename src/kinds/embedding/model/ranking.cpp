@@ -50,11 +50,17 @@ TableResult<std::shared_ptr<RankingObject>> create_ranking_model(catalog::Catalo
   if (!plan) {
     return std::unexpected(TableError(Error{Code::invalid_argument, 0, 0}, plan.error()));
   }
+  if (const auto there = catalog.find_any(name)) {  // spares the copy; create() has the last word
+    return std::unexpected(Error{Code::already_exists, 0, static_cast<std::uint32_t>(there->kind)});
+  }
+  // Before the catalogue is locked, so that whoever looks for an object meanwhile finds it.
+  auto weights = ModelWeights::create(pool, *plan, file, dense_kit());
+  if (!weights) return std::unexpected(weights.error());
   auto made = catalog.create<RankingObject>(
       name, [&](std::uint32_t id, std::string own_name) -> Result<std::shared_ptr<RankingObject>> {
-        auto weights = ModelWeights::create(pool, id, *plan, file, dense_kit());
-        if (!weights) return std::unexpected(weights.error());
-        return std::make_shared<RankingObject>(id, std::move(own_name), *plan, std::move(*weights));
+        (*weights)->belong_to(id);
+        return std::make_shared<RankingObject>(id, std::move(own_name), *std::move(plan),
+                                               std::move(*weights));
       });
   if (!made) return std::unexpected(made.error());
   return *std::move(made);

@@ -44,7 +44,7 @@ TEST(Dense, KernelsAgreeWithDoublesWithinTheStatedError) {
         const std::string file = parts.file();
         const auto plan = read_model_plan(file);
         ASSERT_TRUE(plan) << plan.error();
-        const auto weights = ModelWeights::create(store.pool, 1, *plan, file, *kit);
+        const auto weights = ModelWeights::create(store.pool, *plan, file, *kit);
         ASSERT_TRUE(weights);
         const ModelWeights::Layer& layer = (*weights)->bottom().front();
         for (const std::uint32_t rows : {1u, 3u, 8u, 13u}) {
@@ -81,7 +81,7 @@ TEST(Dense, LayersOfSeveralPagesAreWhole) {
   for (float& value : in) value = small_number(random);
   for (const DenseKit* const kit : dense_kits_here()) {
     const auto weights =
-        ModelWeights::create(store.pool, 1, *read_model_plan(file), file, *kit).value();
+        ModelWeights::create(store.pool, *read_model_plan(file), file, *kit).value();
     ASSERT_GT(weights->bottom().front().slabs.size(), 2u);
     std::vector<float> out(whole_panels(700));
     weights->run_layer(weights->bottom().front(), in.data(), 2000, out.data(), 1);
@@ -304,7 +304,7 @@ TEST(Ranking, FilesThatAreNoneAreRefused) {
       const auto plan = read_model_plan(damaged);
       if (!plan) continue;
       EXPECT_EQ(plan->bottom.back().outputs, plan->dimension);
-      EXPECT_TRUE(ModelWeights::create(store.pool, 1, *plan, damaged, scalar_dense()));
+      EXPECT_TRUE(ModelWeights::create(store.pool, *plan, damaged, scalar_dense()));
     }
   }
   const auto fault = [&](auto change) {

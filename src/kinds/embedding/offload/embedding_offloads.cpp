@@ -81,7 +81,7 @@ struct EmbeddingReplaceState {
 /// Whether a replacement may have more sums to compute than a turn has time for.
 bool is_long_replacement(const EmbeddingTable& table) {
   constexpr std::uint32_t kFloatsMax = 64;  // 247 sums of 256 bytes: some 10 us
-  return table.options().dimension > kFloatsMax && table.memo() != nullptr;
+  return table.options().dimension > kFloatsMax && table.may_have_sums();
 }
 
 Next replace_row(Call& call, const embedding_calls::Replace& asked) {
