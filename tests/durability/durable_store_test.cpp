@@ -5,18 +5,32 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/temporary_folder.hpp"
+#include "catalog/redo_record.hpp"
 #include "espalier/embedding_table.hpp"
 #include "espalier/espalier.hpp"
 #include "espalier/hash_map.hpp"
+<<<<<<< HEAD
 #include "espalier/transaction.hpp"
+=======
+#include "log/log.hpp"
+#include "log/posix_folder.hpp"
+#include "log/store_file.hpp"
+#include "log/testing/small_log.hpp"
+>>>>>>> menddur
 
 namespace espalier::test {
 namespace {
@@ -134,6 +148,59 @@ TEST_F(DurableStore, RefusesAFolderInWords) {
   options_.participants_max = 16;
   data_.dir = (folder_ / "missing" / "data").string();
   EXPECT_EQ(refusal().error.code, Code::corrupt);
+}
+
+/// Goes on with a log: with its last record, of no type that there is, and with damage behind it,
+/// in the middle. Returns the sequence of that record.
+void spoil(const std::string& dir, std::uint64_t& refused) {
+  constexpr std::string_view kDamaged = "this is damaged below";
+  log::PosixFolder whole(dir);
+  log::PosixFolder folder(dir + "/log");
+  log::LogOptions options;
+  options.recovery.node = *log::open_store_file(whole, 1);
+  options.writer.segment_bytes = kSegmentBytes;
+  options.threads = false;
+  std::string last;
+  const auto opened = log::Log::open(
+      folder, options, [&](std::uint64_t, std::span<const std::byte> record) -> Result<void> {
+        last.assign(reinterpret_cast<const char*>(record.data()), record.size());
+        return {};
+      });
+  ASSERT_TRUE(opened) << log::message(opened.error());
+  log::LogWriter& writer = (*opened)->writer();
+  ASSERT_GT(last.size(), offsetof(catalog::RedoHead, type));
+  last[offsetof(catalog::RedoHead, type)] = static_cast<char>(255);
+  refused = log::append(writer, last);
+  ASSERT_TRUE(writer.flush());
+  for (const std::string_view text : {kDamaged, kDamaged}) {
+    log::append(writer, text);
+    ASSERT_TRUE(writer.flush());
+  }
+  ASSERT_TRUE((*opened)->close());
+  for (const auto& file : std::filesystem::directory_iterator(dir + "/log")) {
+    std::fstream bytes(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+    const std::string all((std::istreambuf_iterator<char>(bytes)), {});
+    const std::size_t at = all.find(kDamaged);
+    if (at == std::string::npos) continue;
+    bytes.clear();
+    bytes.seekp(static_cast<std::streamoff>(at));
+    bytes.put('T');
+    return;
+  }
+  ADD_FAILURE() << "no file has it";
+}
+
+// What threads have not come to when the reader meets the damage.
+TEST_F(DurableStore, NamesTheRecordThatIsRefusedBeforeDamageBehindIt) {
+  ASSERT_TRUE(open().create_hash_map("hash")->put("key", "value"));
+  std::uint64_t refused = 0;
+  ASSERT_NO_FATAL_FAILURE(spoil(data_.dir, refused));
+  for (const std::uint32_t threads : {1U, 3U}) {
+    data_.recovery_threads = threads;
+    const std::string words = refusal().words;
+    EXPECT_NE(words.find("a record cannot be applied"), std::string::npos) << words;
+    EXPECT_NE(words.find("sequence " + std::to_string(refused) + ":"), std::string::npos) << words;
+  }
 }
 
 TEST_F(DurableStore, RefusesBoundsThatCannotBe) {
