@@ -59,7 +59,8 @@ void refuse_others(offload::ServingGate& gate, std::span<const offload::Kind> ow
 }
 
 /// A data folder is of one chain and one member of it, from its first record on; or of the head of
-/// a new chain, which may have been a node of its own before.
+/// a new chain, which may have been a node of its own before. A new folder is taken in the first
+/// epoch alone: whoever is in a later one has had one from the beginning.
 std::expected<void, std::string> claim_folder(const std::string& dir, const chain::View& view,
                                               std::uint32_t self, std::uint64_t held) {
   const std::string path = dir + "/chain";
@@ -71,7 +72,13 @@ std::expected<void, std::string> claim_folder(const std::string& dir, const chai
     return std::unexpected(
         fmt::format("the data folder '{}' is that of another chain or member", dir));
   }
-  const bool is_first = view.epoch == 1 && view.members.front().number == self;
+  if (view.epoch != 1) {
+    return std::unexpected(
+        fmt::format("the data folder '{}' is of no member of this chain, which others have left "
+                    "already: whoever is in it still has a folder of it",
+                    dir));
+  }
+  const bool is_first = view.members.front().number == self;
   if (held != 0 && !is_first) {
     return std::unexpected(
         fmt::format("the data folder '{}' has records, and is of no member of this chain: a member "
@@ -215,6 +222,7 @@ Result<chain::Message> ChainNode::hear(const chain::Message& message, std::strin
     return fail(Code::out_of_memory);
   }
   event_.signal();
+  if (member_.has_lost()) return fail(Code::connection_lost);
   if (!received.answer) return fail(Code::not_found);
   return *received.answer;
 }
@@ -278,6 +286,7 @@ bool ChainNode::turn() {
   std::uint64_t releasable = 0;
   std::uint64_t acknowledged = 0;
   bool is_out = false;
+  bool has_lost = false;
   bool lacks_memory = false;
   {
     const std::lock_guard lock(mutex_);
@@ -291,8 +300,10 @@ bool ChainNode::turn() {
     releasable = member_.releasable();
     acknowledged = member_.acknowledged();
     is_out = member_.is_out();
+    has_lost = member_.has_lost();
     lacks_memory = lacks_memory_;
   }
+  if (has_lost) end("its log lacks records that the chain has acknowledged");
   if (lacks_memory) end("it had no memory for records of the chain");
   if (is_out) end("it was left out of the chain");
   terms_.writer.acknowledgements().replicate(releasable);
@@ -319,7 +330,7 @@ bool ChainNode::turn() {
 void ChainNode::decide(std::uint64_t now_ns) {
   member_.tick(now_ns);
   member_.persisted(terms_.buffer.written());
-  if (!why_ended_.empty()) return;
+  if (!why_ended_.empty() || member_.has_lost()) return;
   std::vector<chain::Message> beats;
   member_.add_beats(now_ns, beats);
   for (const chain::Message& beat : beats) due_.push_back({beat, {}});
