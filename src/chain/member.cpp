@@ -217,6 +217,15 @@ void Member::lost(const Message& message, std::uint64_t now_ns) {
   send_at_ns_ = now_ns;
 }
 
+// Answers are awaited, and with each there is room again: nothing is new of the next member. It is
+// tried again after a moment in which a processor does not spin.
+void Member::unsent(const Message& message, std::uint64_t now_ns) {
+  if (message.epoch != view_.epoch || message.to != next_) return;
+  if (on_way_ != 0) --on_way_;
+  send_next_ = std::min(send_next_, message.first);
+  send_at_ns_ = std::max(send_at_ns_, now_ns + fence_ns() / 1024);
+}
+
 void Member::persisted(std::uint64_t sequence) {
   persisted_ = std::max(persisted_, sequence);
   held_ = std::max(held_, persisted_);

@@ -55,6 +55,8 @@ class Member {
   [[nodiscard]] Received receive(const Message& message, bool has_room, std::uint64_t now_ns);
   /// One that it sent is not answered, and will not be.
   void lost(const Message& message, std::uint64_t now_ns);
+  /// Appended records did not leave, for too much is on its way: they are due again soon.
+  void unsent(const Message& message, std::uint64_t now_ns);
   /// Records up to here are on this member's disk; of the head its own.
   void persisted(std::uint64_t sequence);
   /// The membership did not take the view that it proposed.

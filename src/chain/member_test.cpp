@@ -278,6 +278,32 @@ TEST(ChainMember, WhatWasAcknowledgedIsNotSentAgainForAnOldAnswer) {
   EXPECT_EQ(head.append_due(2 * kSecondNs)->first, 7u);
 }
 
+TEST(ChainMember, WhatDidNotLeaveIsDueAgainSoon) {
+  Member head = head_of_two();
+  Message append = *head.append_due(kSecondNs);
+  append.last = append.number = 8;
+  head.appended(append);
+  Message more = *head.append_due(kSecondNs);
+  EXPECT_EQ(more.first, 9u);
+  head.appended(more);
+  head.unsent(append, kSecondNs);
+  head.unsent(more, kSecondNs);
+  EXPECT_FALSE(head.append_due(kSecondNs));
+  ASSERT_TRUE(head.append_due(kSecondNs + kSecondNs / 1000));  // and no beat was answered
+  EXPECT_EQ(head.append_due(kSecondNs + kSecondNs / 1000)->first, 7u);
+  // Nothing is on its way: all eight may be.
+  for (int i = 0; i < 3; ++i) {
+    auto due = head.append_due(kSecondNs + kSecondNs / 1000);
+    ASSERT_TRUE(due);
+    due->last = due->number = due->first;
+    head.appended(*due);
+  }
+  // One of an epoch that is over changes nothing.
+  head.adopt(view_of(2, {1, 2}), 2 * kSecondNs);
+  head.unsent(append, 2 * kSecondNs);
+  EXPECT_FALSE(head.append_due(3 * kSecondNs));
+}
+
 TEST(ChainMember, OneThatWasStartedAgainIsSentWhatItHasLost) {
   Member head = head_of_two();
   const Message append = *head.append_due(kSecondNs);

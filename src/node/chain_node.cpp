@@ -17,6 +17,7 @@
 #include "chain/file_text.hpp"
 #include "engine/services.hpp"
 #include "log/log_error.hpp"
+#include "wire/message.hpp"
 
 namespace espalier::node {
 namespace {
@@ -26,6 +27,9 @@ constexpr std::size_t kAppendBytes = std::size_t{256} << 10;
 constexpr std::size_t kAppendsATurn = 2;
 constexpr std::size_t kAppliedATurn = 64;
 constexpr std::size_t kChainFileBytesMax = 256;
+// Of a record, so that an append has it in one message, with its length and what is before that.
+constexpr std::size_t kRecordBytesMax = wire::kMessageBytesMax - wire::kRequestHeaderBytes -
+                                        sizeof(chain::Message) - sizeof(std::uint64_t);
 constexpr std::uint64_t kPollPauseNs = 50'000;  // while an answer is awaited
 
 bool may_be_in_a_chain(ObjectKind kind) {
@@ -142,6 +146,7 @@ ChainNode::ChainNode(const Terms& terms, std::unique_ptr<chain::Membership> memb
 
 std::expected<void, std::string> ChainNode::begin(const chain::View& view) {
   if (!event_.open()) return std::unexpected("the system has no descriptor for the chain");
+  terms_.writer.room().bound_records(kRecordBytesMax);
   terms_.writer.acknowledgements().await_replicas();
   terms_.buffer.open(terms_.writer, terms_.recovered, [this] { event_.signal(); });
   const chain::MemberEntry& self = *view.find(std::string_view(name_));
@@ -365,7 +370,12 @@ bool ChainNode::send() {
     }
     if (left) continue;
     const std::lock_guard lock(mutex_);
-    member_.lost(each.message, base::boot_ns());
+    const std::uint64_t now_ns = base::boot_ns();
+    if (each.message.kind == chain::MessageKind::append) {
+      member_.unsent(each.message, now_ns);
+    } else {
+      member_.lost(each.message, now_ns);
+    }
   }
   const bool had_some = !due_.empty();
   due_.clear();
@@ -467,6 +477,10 @@ void ChainNode::keep_membership() {
     if (proposal) member_.proposal_failed();
     if (view && *view) member_.adopt(**view, base::boot_ns());
     event_.signal();
+    // Whoever wants a view has one soon; a membership that fails is not asked without end.
+    const auto least =
+        std::chrono::milliseconds(std::max<std::uint64_t>(1, member_.view().fence_ms / 16));
+    membership_wake_.wait_for(lock, least, [this] { return stopping_; });
   }
 }
 
