@@ -97,15 +97,24 @@ void Member::tick(std::uint64_t now_ns) {
 }
 
 std::optional<View> Member::proposal(std::uint64_t now_ns) {
-  if (is_out() || proposed_ || is_ahead_) return std::nullopt;
+  if (is_out() || proposed_ || is_ahead_ || has_lost_) return std::nullopt;
   std::vector<std::uint32_t> silent;
   for (const Peer& peer : peers_) {
     const bool is_member = view_.find(peer.number) != nullptr;
     if (is_member && now_ns >= peer.heard_ns + fence_ns()) silent.push_back(peer.number);
   }
-  if (silent.empty()) return std::nullopt;
+  if (silent.empty() || !may_leave_out(silent.size())) return std::nullopt;
   proposed_ = true;
   return view_.without(silent);
+}
+
+// Views that follow are trusted to have all that was ever acknowledged, so none may follow the first
+// one before all its members have what its head began with.
+// The head alone has it.
+bool Member::may_leave_out(std::size_t members) const {
+  if (view_.epoch > 1 || planted(Bug::left_out_early)) return true;
+  if (!is_head()) return was_whole_;
+  return acknowledged_ >= base_ || members + 1 == view_.members.size();
 }
 
 // --- messages ------------------------------------------------------------------------------------
@@ -116,7 +125,10 @@ Member::Received Member::receive(const Message& message, bool has_room, std::uin
   if (message.chain != chain_ || message.to != self_ || peer == nullptr) return received;
   if (message.epoch > view_.epoch) wants_view_ = true;
   const bool it_counts = counts(message);
-  if (it_counts) peer->heard_ns = now_ns;
+  if (it_counts) {
+    peer->heard_ns = now_ns;
+    note_chain(message);
+  }
   switch (message.kind) {
     case MessageKind::invalid: return received;
     case MessageKind::beat:
@@ -135,6 +147,15 @@ Member::Received Member::receive(const Message& message, bool has_room, std::uin
   received.answer->number = message.number;
   if (planted(Bug::old_epoch_accepted) && it_counts) received.answer->epoch = message.epoch;
   return received;
+}
+
+// What a member before this one says is acknowledged, this one has had on its disk. The head of the
+// first epoch may have begun with records that no other had.
+void Member::note_chain(const Message& message) {
+  const auto place = view_.place_of(message.from);
+  if (place && place_ && *place < *place_ && message.acknowledged > held_) has_lost_ = true;
+  const bool of_head = place == 0 && message.kind == MessageKind::beat;
+  if (of_head && message.acknowledged >= message.first) was_whole_ = true;
 }
 
 /// Takes records of the member before that go on where this one's end.
@@ -160,12 +181,16 @@ void Member::note_answer(const Message& message, Peer& peer, std::uint64_t now_n
   if (message.from != next_) return;
   note_acknowledged(message);
   if (message.last > held_) is_ahead_ = true;
+  // What it says may be old: what it has acknowledged it has, and nobody may keep it any more.
+  const std::uint64_t lacks = std::max(message.last, next_acknowledged_) + 1;
   if (!is_append && !knows_next_) {
     knows_next_ = true;
-    send_next_ = message.last + 1;
+    send_next_ = lacks;
     send_at_ns_ = now_ns;
+  } else if (!is_append && on_way_ == 0) {
+    send_next_ = std::min(send_next_, lacks);  // it may have been started again, and lost some
   } else if (is_append && message.last < message.number) {
-    send_next_ = std::min(send_next_, message.last + 1);
+    send_next_ = std::min(send_next_, lacks);
     send_at_ns_ = now_ns + fence_ns() / 32;  // it has no room, or one before was lost
   }
 }
@@ -192,6 +217,15 @@ void Member::lost(const Message& message, std::uint64_t now_ns) {
   send_at_ns_ = now_ns;
 }
 
+// Answers are awaited, and with each there is room again: nothing is new of the next member. It is
+// tried again after a moment in which a processor does not spin.
+void Member::unsent(const Message& message, std::uint64_t now_ns) {
+  if (message.epoch != view_.epoch || message.to != next_) return;
+  if (on_way_ != 0) --on_way_;
+  send_next_ = std::min(send_next_, message.first);
+  send_at_ns_ = std::max(send_at_ns_, now_ns + fence_ns() / 1024);
+}
+
 void Member::persisted(std::uint64_t sequence) {
   persisted_ = std::max(persisted_, sequence);
   held_ = std::max(held_, persisted_);
@@ -215,6 +249,7 @@ void Member::add_beats(std::uint64_t now_ns, std::vector<Message>& due) {
     }
     due.push_back(message_to(peer->number, MessageKind::beat));
     due.back().number = now_ns;
+    if (is_head()) due.back().first = base_;
   }
 }
 
@@ -258,6 +293,7 @@ std::string_view Member::waits_for(std::uint64_t now_ns) const {
   if (view_.epoch == 0) return "it does not know its chain yet";
   if (is_out()) return "it is not in the chain any more";
   if (!is_head()) return "it is not the head of its chain";
+  if (has_lost_) return "it has lost records that the chain has acknowledged";
   if (is_ahead_) return "the next member has records that it has not";
   if (now_ns < fence_until_ns_ && !planted(Bug::fence_ignored)) {
     return "the head before may still serve";

@@ -10,6 +10,7 @@
 //   counted: to adopt an epoch is to seal those before.
 // - It serves longer than T/2 after it sent the last beat that all others answered in this epoch,
 //   and a new head before T has passed since it last answered any member that is left out now.
+// - A view follows the first one before all its members had what its head began with.
 // - A new head serves before the tail has acknowledged all that it held when it became the head.
 //
 // Thread: one at a time.
@@ -54,6 +55,8 @@ class Member {
   [[nodiscard]] Received receive(const Message& message, bool has_room, std::uint64_t now_ns);
   /// One that it sent is not answered, and will not be.
   void lost(const Message& message, std::uint64_t now_ns);
+  /// Appended records did not leave, for too much is on its way: they are due again soon.
+  void unsent(const Message& message, std::uint64_t now_ns);
   /// Records up to here are on this member's disk; of the head its own.
   void persisted(std::uint64_t sequence);
   /// The membership did not take the view that it proposed.
@@ -81,6 +84,9 @@ class Member {
   [[nodiscard]] bool is_tail() const { return next_ == 0 && !is_out(); }
   /// It was in no view that it knows, or is left out: what it holds may be cut.
   [[nodiscard]] bool is_out() const { return !place_.has_value(); }
+  /// Its log lacks records that were acknowledged, and so were in it: it is no member any more, and
+  /// is to end before it says anything.
+  [[nodiscard]] bool has_lost() const { return has_lost_; }
   [[nodiscard]] std::uint64_t held() const { return held_; }
   /// Up to here every member from this one to the tail has all on its disk.
   [[nodiscard]] std::uint64_t acknowledged() const { return acknowledged_; }
@@ -106,7 +112,9 @@ class Member {
   [[nodiscard]] Message message_to(std::uint32_t to, MessageKind kind) const;
   [[nodiscard]] std::uint64_t fence_ns() const { return view_.fence_ms * 1'000'000; }
   [[nodiscard]] std::uint64_t lease_end_ns(std::uint64_t now_ns) const;
+  [[nodiscard]] bool may_leave_out(std::size_t members) const;
   void become_head(bool first, std::uint64_t now_ns);
+  void note_chain(const Message& message);
   void note_acknowledged(const Message& message);
   void note_answer(const Message& message, Peer& peer, std::uint64_t now_ns);
   void take(const Message& message, bool has_room, Received& received);
@@ -131,6 +139,8 @@ class Member {
   std::uint32_t on_way_ = 0;      // appends without an answer
   std::uint64_t send_at_ns_ = 0;  // after a pause, for it took nothing
   bool is_ahead_ = false;         // the next member holds what this one does not
+  bool has_lost_ = false;         // what was on its disk
+  bool was_whole_ = false;        // all have had what the head of the first epoch began with
   std::uint64_t base_ = 0;        // of a head: what it held when it became the head
   std::uint64_t fence_until_ns_ = 0;
   std::uint64_t adopted_ns_ = 0;  // when it sealed the epoch before

@@ -98,6 +98,26 @@ TEST(ChainPlanted, AnOldBeatThatLetsAHeadServeIsNoticed) {
   EXPECT_TRUE(two_serve_by_an_old_beat());
 }
 
+/// The head of a new chain has records that no other has, and is silent. Returns whether the next
+/// member would go on without it.
+bool leaves_out_who_has_more() {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  Member head({.chain = 5, .self = 1, .held = 3, .now_ns = kSecond});
+  Member next({.chain = 5, .self = 2, .held = 0, .now_ns = kSecond});
+  for (Member* const member : {&head, &next}) member->adopt(planted_view(1, {1, 2}), kSecond);
+  std::vector<Message> beats;
+  head.add_beats(kSecond * 9 / 8, beats);
+  EXPECT_EQ(beats.size(), 1U);
+  EXPECT_TRUE(next.receive(beats.front(), true, kSecond * 9 / 8).answer);
+  return next.proposal(3 * kSecond).has_value();
+}
+
+TEST(ChainPlanted, LeavingOutAHeadThatHasMoreIsNoticed) {
+  EXPECT_FALSE(leaves_out_who_has_more());
+  const base::Planted planted(Bug::left_out_early);
+  EXPECT_TRUE(leaves_out_who_has_more());
+}
+
 TEST(ChainPlanted, AcknowledgingBeforeTheTailHasItIsNoticed) {
   expect_bug_noticed(Bug::acknowledged_early);
 }

@@ -174,6 +174,7 @@ TEST(ChainMember, ANewHeadWaitsForWhoseBeatItAnsweredInWhateverEpoch) {
 TEST(ChainMember, WhoIsSilentIsLeftOutAndNobodyForAPauseOfOnesOwn) {
   Member member({.chain = 5, .self = 2, .held = 0, .now_ns = kSecondNs});
   member.adopt(view_of(1, {1, 2, 3}), kSecondNs);
+  EXPECT_TRUE(member.receive(beat_of(1, 2, 1, MessageKind::beat, 1), true, kSecondNs).answer);
   std::uint64_t now_ns = kSecondNs;
   for (int i = 0; i < 15; ++i) {
     now_ns += kSecondNs / 16;
@@ -193,6 +194,133 @@ TEST(ChainMember, WhoIsSilentIsLeftOutAndNobodyForAPauseOfOnesOwn) {
   now_ns += 10 * kSecondNs;
   member.tick(now_ns);
   EXPECT_FALSE(member.proposal(now_ns));
+}
+
+TEST(ChainMember, NobodyIsLeftOutBeforeAllHaveWhatTheHeadBeganWith) {
+  Member next({.chain = 5, .self = 2, .held = 0, .now_ns = kSecondNs});
+  next.adopt(view_of(1, {1, 2, 3}), kSecondNs);
+  EXPECT_FALSE(next.proposal(3 * kSecondNs));  // it does not know what the head has
+  Message beat = beat_of(1, 2, 1, MessageKind::beat, 1);
+  beat.first = beat.last = 7;
+  EXPECT_TRUE(next.receive(beat, true, 3 * kSecondNs).answer);
+  EXPECT_FALSE(next.proposal(5 * kSecondNs));
+  next.persisted(7);
+  beat.acknowledged = 7;
+  EXPECT_TRUE(next.receive(beat, true, 5 * kSecondNs).answer);
+  EXPECT_EQ(next.proposal(5 * kSecondNs), view_of(2, {1, 2}));
+  next.proposal_failed();
+  EXPECT_EQ(next.proposal(7 * kSecondNs), view_of(2, {2}));
+
+  Member head({.chain = 5, .self = 1, .held = 7, .now_ns = kSecondNs});
+  head.adopt(view_of(1, {1, 2, 3}), kSecondNs);
+  Message answer = beat_of(2, 1, 1, MessageKind::beat_answer, kSecondNs);
+  hear_answer(head, answer, 3 * kSecondNs);
+  EXPECT_FALSE(head.proposal(3 * kSecondNs));
+  EXPECT_EQ(head.proposal(5 * kSecondNs), view_of(2, {1}));  // which has all of it
+  head.proposal_failed();
+  answer.last = answer.acknowledged = 7;
+  hear_answer(head, answer, 5 * kSecondNs);
+  EXPECT_EQ(head.proposal(5 * kSecondNs), view_of(2, {1, 2}));
+}
+
+TEST(ChainMember, OneThatHasLostWhatWasAcknowledgedEndsItself) {
+  Member tail({.chain = 5, .self = 3, .held = 4, .now_ns = kSecondNs});
+  tail.adopt(view_of(2, {1, 2, 3}), kSecondNs);
+  Message beat = beat_of(1, 3, 1, MessageKind::beat, 1);
+  beat.acknowledged = 5;
+  EXPECT_TRUE(tail.receive(beat, true, kSecondNs).answer);
+  EXPECT_FALSE(tail.has_lost());  // of another epoch
+  beat.epoch = 2;
+  beat.acknowledged = 4;
+  EXPECT_TRUE(tail.receive(beat, true, kSecondNs).answer);
+  EXPECT_FALSE(tail.has_lost());
+  beat.acknowledged = 5;
+  static_cast<void>(tail.receive(beat, true, kSecondNs));
+  EXPECT_TRUE(tail.has_lost());
+  EXPECT_FALSE(tail.proposal(9 * kSecondNs));
+  // Those behind it may have more on their disks than is acknowledged.
+  Member head({.chain = 5, .self = 1, .held = 4, .now_ns = kSecondNs});
+  head.adopt(view_of(1, {1, 3}), kSecondNs);
+  beat = beat_of(3, 1, 1, MessageKind::beat, 1);
+  beat.last = beat.acknowledged = 5;
+  EXPECT_TRUE(head.receive(beat, true, kSecondNs).answer);
+  EXPECT_FALSE(head.has_lost());
+}
+
+/// The head of two, which has nine records and knows that the tail has acknowledged six.
+Member head_of_two() {
+  Member head({.chain = 5, .self = 1, .held = 0, .now_ns = kSecondNs});
+  head.adopt(view_of(1, {1, 2}), kSecondNs);
+  head.persisted(9);
+  Message answer = beat_of(2, 1, 1, MessageKind::beat_answer, kSecondNs);
+  answer.last = answer.acknowledged = 6;
+  hear_answer(head, answer, kSecondNs);
+  return head;
+}
+
+TEST(ChainMember, WhatWasAcknowledgedIsNotSentAgainForAnOldAnswer) {
+  Member head = head_of_two();
+  const auto append = head.append_due(kSecondNs);
+  ASSERT_TRUE(append);
+  EXPECT_EQ(append->first, 7u);
+  head.appended(*append);
+  head.lost(*append, kSecondNs);
+  Message old = beat_of(2, 1, 1, MessageKind::beat_answer, kSecondNs);
+  old.last = 2;
+  hear_answer(head, old, kSecondNs);
+  ASSERT_TRUE(head.append_due(kSecondNs));
+  EXPECT_EQ(head.append_due(kSecondNs)->first, 7u);
+  head.appended(*head.append_due(kSecondNs));
+  old.kind = MessageKind::append_answer;
+  old.number = 5;
+  hear_answer(head, old, kSecondNs);
+  ASSERT_TRUE(head.append_due(2 * kSecondNs));
+  EXPECT_EQ(head.append_due(2 * kSecondNs)->first, 7u);
+}
+
+TEST(ChainMember, WhatDidNotLeaveIsDueAgainSoon) {
+  Member head = head_of_two();
+  Message append = *head.append_due(kSecondNs);
+  append.last = append.number = 8;
+  head.appended(append);
+  Message more = *head.append_due(kSecondNs);
+  EXPECT_EQ(more.first, 9u);
+  head.appended(more);
+  head.unsent(append, kSecondNs);
+  head.unsent(more, kSecondNs);
+  EXPECT_FALSE(head.append_due(kSecondNs));
+  ASSERT_TRUE(head.append_due(kSecondNs + kSecondNs / 1000));  // and no beat was answered
+  EXPECT_EQ(head.append_due(kSecondNs + kSecondNs / 1000)->first, 7u);
+  // Nothing is on its way: all eight may be.
+  for (int i = 0; i < 3; ++i) {
+    auto due = head.append_due(kSecondNs + kSecondNs / 1000);
+    ASSERT_TRUE(due);
+    due->last = due->number = due->first;
+    head.appended(*due);
+  }
+  // One of an epoch that is over changes nothing.
+  head.adopt(view_of(2, {1, 2}), 2 * kSecondNs);
+  head.unsent(append, 2 * kSecondNs);
+  EXPECT_FALSE(head.append_due(3 * kSecondNs));
+}
+
+TEST(ChainMember, OneThatWasStartedAgainIsSentWhatItHasLost) {
+  Member head = head_of_two();
+  const Message append = *head.append_due(kSecondNs);
+  head.appended(append);
+  Message answer = beat_of(2, 1, 1, MessageKind::beat_answer, kSecondNs);
+  answer.last = 7;
+  hear_answer(head, answer, kSecondNs);
+  EXPECT_FALSE(head.append_due(kSecondNs));  // they may still come
+  answer.kind = MessageKind::append_answer;
+  answer.number = answer.last = 9;  // in memory alone
+  hear_answer(head, answer, kSecondNs);
+  EXPECT_FALSE(head.append_due(kSecondNs));
+  answer = beat_of(2, 1, 1, MessageKind::beat_answer, kSecondNs);
+  answer.last = 7;
+  hear_answer(head, answer, kSecondNs);
+  ASSERT_TRUE(head.append_due(kSecondNs));
+  EXPECT_EQ(head.append_due(kSecondNs)->first, 8u);
 }
 
 TEST(ChainMember, AMemberBehindOneThatHasMoreDoesNotServe) {

@@ -16,6 +16,7 @@ enum class Bug : std::uint8_t {
   fence_ignored,       // a new head serves while the one before may still serve
   lease_ignored,       // a head serves however long no member has answered it
   old_beat_counts,     // a beat of the epoch before, answered in this one, lets a head serve
+  left_out_early,      // the head of the first epoch, before the others have what it began with
   gap_accepted,        // a record is taken though one before it has not come
 };
 

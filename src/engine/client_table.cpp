@@ -172,10 +172,10 @@ bool ClientTable::is_stuck(Connection& connection) const {
 
 // --- the way of answers --------------------------------------------------------------------------
 
-// A client that hears nothing of what it asked for learns it from its connection's end.
-bool ClientTable::is_withheld(Connection& connection, wire::ResponseKind kind) {
-  const bool may = gate_ == nullptr || kind != wire::ResponseKind::answer || gate_->is_open();
-  if (may) [[likely]]
+// A client that hears nothing of what it asked for learns it from its connection's end. A part of an
+// answer shows what was read, as the whole does.
+bool ClientTable::is_withheld(Connection& connection) {
+  if (gate_ == nullptr || gate_->is_open()) [[likely]]
     return false;
   break_off(connection);
   return true;
@@ -184,7 +184,7 @@ bool ClientTable::is_withheld(Connection& connection, wire::ResponseKind kind) {
 void ClientTable::send(Connection& connection, std::uint32_t ring, wire::ResponseKind kind,
                        std::uint32_t tag, const wire::ResponseHeader& header,
                        std::initializer_list<std::string_view> payload) {
-  if (connection.closing || is_withheld(connection, kind)) return;
+  if (connection.closing || is_withheld(connection)) return;
   rings::ResponseRing& to = connection.ring(ring);
   to.send(kind, tag, header, payload);
   touch(to);
@@ -196,7 +196,7 @@ void ClientTable::send_promised(Connection& connection, std::uint32_t ring, wire
                                 std::uint32_t tag, const wire::ResponseHeader& header,
                                 std::vector<std::byte> message) {
   rings::ResponseRing& to = connection.ring(ring);
-  if (connection.closing || is_withheld(connection, kind)) return to.take_back(message.size());
+  if (connection.closing || is_withheld(connection)) return to.take_back(message.size());
   to.send_promised(kind, tag, header, std::move(message));
   watch_backlog(connection);
 }

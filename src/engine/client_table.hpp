@@ -141,7 +141,7 @@ class ClientTable {
   bool flush(Connection& connection, std::uint32_t ring);
   [[nodiscard]] bool has_backlog(const Connection& connection) const;
   void touch(rings::ResponseRing& ring);
-  [[nodiscard]] bool is_withheld(Connection& connection, wire::ResponseKind kind);
+  [[nodiscard]] bool is_withheld(Connection& connection);
   void end(Connection& connection);
   void end_the_stuck();
   [[nodiscard]] bool is_stuck(Connection& connection) const;

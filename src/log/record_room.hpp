@@ -8,6 +8,7 @@
 // Thread: any.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -56,6 +57,11 @@ class RecordRoom {
   RecordRoom& operator=(const RecordRoom&) = delete;
   ~RecordRoom();
 
+  /// Each has no more than so many, besides. Requires: nobody else uses the room yet.
+  void bound_records(std::size_t bytes_max) {
+    record_bytes_max_ = std::min(record_bytes_max_, bytes_max);
+  }
+
   /// Room for one, aligned to 8. Errors: value_too_long, busy (others wait, or it must), those of
   /// memory that runs out, and of refuse().
   [[nodiscard]] Result<std::span<std::byte>> reserve(std::size_t bytes) noexcept;
@@ -82,7 +88,7 @@ class RecordRoom {
   void give_in_turn() noexcept;
 
   const std::size_t held_bytes_max_;
-  const std::size_t record_bytes_max_;
+  std::size_t record_bytes_max_;
   std::atomic<std::size_t> held_bytes_ = 0;
   std::atomic<Error> refused_ = Error{};
   std::atomic<bool> paused_ = false;

@@ -65,6 +65,19 @@ TEST_F(RecordRoomTest, OneThatNeedNotWaitHasItNow) {
   EXPECT_EQ(too_long.got->error().code, Code::value_too_long);
 }
 
+TEST_F(RecordRoomTest, RecordsMayBeBoundMore) {
+  room.bound_records(6000);
+  EXPECT_EQ(room.reserve(5001).error().code, Code::value_too_long);
+  room.bound_records(900);
+  EXPECT_EQ(room.reserve(901).error().code, Code::value_too_long);
+  Waiter too_long;
+  room.wait(too_long, 901);
+  EXPECT_EQ(too_long.got->error().code, Code::value_too_long);
+  const auto held = room.reserve(900);
+  ASSERT_TRUE(held);
+  room.release(QueuedRecord::of(*held));
+}
+
 TEST_F(RecordRoomTest, ThoseBehindOneThatWaitsNoLongerMoveUp) {
   const auto held = room.reserve(600);
   Waiter first;

@@ -17,6 +17,7 @@
 #include "chain/file_text.hpp"
 #include "engine/services.hpp"
 #include "log/log_error.hpp"
+#include "wire/message.hpp"
 
 namespace espalier::node {
 namespace {
@@ -26,6 +27,9 @@ constexpr std::size_t kAppendBytes = std::size_t{256} << 10;
 constexpr std::size_t kAppendsATurn = 2;
 constexpr std::size_t kAppliedATurn = 64;
 constexpr std::size_t kChainFileBytesMax = 256;
+// Of a record, so that an append has it in one message, with its length and what is before that.
+constexpr std::size_t kRecordBytesMax = wire::kMessageBytesMax - wire::kRequestHeaderBytes -
+                                        sizeof(chain::Message) - sizeof(std::uint64_t);
 constexpr std::uint64_t kPollPauseNs = 50'000;  // while an answer is awaited
 
 bool may_be_in_a_chain(ObjectKind kind) {
@@ -59,7 +63,8 @@ void refuse_others(offload::ServingGate& gate, std::span<const offload::Kind> ow
 }
 
 /// A data folder is of one chain and one member of it, from its first record on; or of the head of
-/// a new chain, which may have been a node of its own before.
+/// a new chain, which may have been a node of its own before. A new folder is taken in the first
+/// epoch alone: whoever is in a later one has had one from the beginning.
 std::expected<void, std::string> claim_folder(const std::string& dir, const chain::View& view,
                                               std::uint32_t self, std::uint64_t held) {
   const std::string path = dir + "/chain";
@@ -71,7 +76,13 @@ std::expected<void, std::string> claim_folder(const std::string& dir, const chai
     return std::unexpected(
         fmt::format("the data folder '{}' is that of another chain or member", dir));
   }
-  const bool is_first = view.epoch == 1 && view.members.front().number == self;
+  if (view.epoch != 1) {
+    return std::unexpected(
+        fmt::format("the data folder '{}' is of no member of this chain, which others have left "
+                    "already: whoever is in it still has a folder of it",
+                    dir));
+  }
+  const bool is_first = view.members.front().number == self;
   if (held != 0 && !is_first) {
     return std::unexpected(
         fmt::format("the data folder '{}' has records, and is of no member of this chain: a member "
@@ -135,6 +146,7 @@ ChainNode::ChainNode(const Terms& terms, std::unique_ptr<chain::Membership> memb
 
 std::expected<void, std::string> ChainNode::begin(const chain::View& view) {
   if (!event_.open()) return std::unexpected("the system has no descriptor for the chain");
+  terms_.writer.room().bound_records(kRecordBytesMax);
   terms_.writer.acknowledgements().await_replicas();
   terms_.buffer.open(terms_.writer, terms_.recovered, [this] { event_.signal(); });
   const chain::MemberEntry& self = *view.find(std::string_view(name_));
@@ -215,6 +227,7 @@ Result<chain::Message> ChainNode::hear(const chain::Message& message, std::strin
     return fail(Code::out_of_memory);
   }
   event_.signal();
+  if (member_.has_lost()) return fail(Code::connection_lost);
   if (!received.answer) return fail(Code::not_found);
   return *received.answer;
 }
@@ -278,6 +291,7 @@ bool ChainNode::turn() {
   std::uint64_t releasable = 0;
   std::uint64_t acknowledged = 0;
   bool is_out = false;
+  bool has_lost = false;
   bool lacks_memory = false;
   {
     const std::lock_guard lock(mutex_);
@@ -291,8 +305,10 @@ bool ChainNode::turn() {
     releasable = member_.releasable();
     acknowledged = member_.acknowledged();
     is_out = member_.is_out();
+    has_lost = member_.has_lost();
     lacks_memory = lacks_memory_;
   }
+  if (has_lost) end("its log lacks records that the chain has acknowledged");
   if (lacks_memory) end("it had no memory for records of the chain");
   if (is_out) end("it was left out of the chain");
   terms_.writer.acknowledgements().replicate(releasable);
@@ -319,7 +335,7 @@ bool ChainNode::turn() {
 void ChainNode::decide(std::uint64_t now_ns) {
   member_.tick(now_ns);
   member_.persisted(terms_.buffer.written());
-  if (!why_ended_.empty()) return;
+  if (!why_ended_.empty() || member_.has_lost()) return;
   std::vector<chain::Message> beats;
   member_.add_beats(now_ns, beats);
   for (const chain::Message& beat : beats) due_.push_back({beat, {}});
@@ -354,7 +370,12 @@ bool ChainNode::send() {
     }
     if (left) continue;
     const std::lock_guard lock(mutex_);
-    member_.lost(each.message, base::boot_ns());
+    const std::uint64_t now_ns = base::boot_ns();
+    if (each.message.kind == chain::MessageKind::append) {
+      member_.unsent(each.message, now_ns);
+    } else {
+      member_.lost(each.message, now_ns);
+    }
   }
   const bool had_some = !due_.empty();
   due_.clear();
@@ -456,6 +477,10 @@ void ChainNode::keep_membership() {
     if (proposal) member_.proposal_failed();
     if (view && *view) member_.adopt(**view, base::boot_ns());
     event_.signal();
+    // Whoever wants a view has one soon; a membership that fails is not asked without end.
+    const auto least =
+        std::chrono::milliseconds(std::max<std::uint64_t>(1, member_.view().fence_ms / 16));
+    membership_wake_.wait_for(lock, least, [this] { return stopping_; });
   }
 }
 

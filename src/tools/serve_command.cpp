@@ -183,6 +183,10 @@ Outcome<int> serve_node(Environment& environment, const ServeOptions& options) {
       return misused("a member of a chain keeps its records in a data folder, and none is given",
                      "Name it: --data DIR.");
     }
+    if (options.accept_loss_from) {
+      return misused("a member of a chain that has lost records is none any more",
+                     "Leave it out: espalier chain remove. The other members have the records.");
+    }
     loaded->config.chain = {options.chain, options.chain_members};
   }
   return environment.serve(environment, *loaded, load);

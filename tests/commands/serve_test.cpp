@@ -153,6 +153,10 @@ TEST_F(Serve, ADamagedFolderIsAcceptedWithItsLossAlone) {
   EXPECT_THAT(err, HasSubstr("--accept-loss-from 1"));
   EXPECT_NE(run("$E serve --node-socket two --memory-limit 64MiB --data data"), 0);
   EXPECT_THAT(err, HasSubstr("espalier check --data DIR"));
+  EXPECT_NE(run("$E serve --node-socket two --data data --accept-loss-from 1 --chain a "
+                "--chain-members chain"),
+            0);
+  EXPECT_THAT(err, HasSubstr("a member of a chain that has lost records is none any more"));
   words.insert(words.end(), {"--accept-loss-from", "1"});
   {
     test::NodeProgram node(folder.path(), words);

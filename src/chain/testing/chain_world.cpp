@@ -203,6 +203,7 @@ class World {
   void arrive(Machine& machine, const Message& message, const Ids& records, std::uint64_t request) {
     const auto received =
         machine.member->receive(message, heals() || now_ >= machine.full_until, now_);
+    if (machine.member->has_lost()) wrong("a member that has lost nothing thinks so");
     if (received.take_first != 0) {
       const std::size_t from = received.take_first - message.first;
       machine.log.insert(machine.log.end(), records.begin() + static_cast<std::ptrdiff_t>(from),
