@@ -23,14 +23,11 @@
 #include "espalier/embedding_table.hpp"
 #include "espalier/espalier.hpp"
 #include "espalier/hash_map.hpp"
-<<<<<<< HEAD
 #include "espalier/transaction.hpp"
-=======
 #include "log/log.hpp"
 #include "log/posix_folder.hpp"
 #include "log/store_file.hpp"
 #include "log/testing/small_log.hpp"
->>>>>>> menddur
 
 namespace espalier::test {
 namespace {
