@@ -124,7 +124,7 @@ struct RankingWorld {
   /// Of values that leave the bound on the products' errors small.
   [[nodiscard]] std::vector<std::byte> small_rows(std::uint32_t rows) {
     std::vector<float> numbers(std::size_t{rows} * parts.dimension);
-    for (float& number : numbers) number = small_number(random) / 4;
+    for (float& number : numbers) number = small_number(random) / 8;
     const auto bytes = std::as_bytes(std::span(numbers));
     return {bytes.begin(), bytes.end()};
   }
