@@ -8,9 +8,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <optional>
 #include <string>
 #include <thread>
@@ -87,6 +89,15 @@ class OwnEtcd {
   }
   [[nodiscard]] const std::string& endpoint() const { return endpoint_; }
   [[nodiscard]] pid_t process() const { return process_; }
+  /// Its sockets stay open. Returns whether it stands still by now.
+  [[nodiscard]] bool stop() const {
+    if (::kill(process_, SIGSTOP) != 0) return false;
+    siginfo_t info{};
+    while (::waitid(P_PID, static_cast<id_t>(process_), &info, WSTOPPED) != 0) {
+      if (errno != EINTR) return false;
+    }
+    return info.si_code == CLD_STOPPED;
+  }
   /// Waits until it answers.
   [[nodiscard]] bool answers() const {
     EtcdMembership membership({{endpoint_}, "nothing"});
@@ -126,7 +137,7 @@ TEST(EtcdMembership, AnEtcdThatWasStoppedIsGivenUpAndTheNextOneIsAsked) {
   EtcdMembership both({{nobody, etcd.endpoint()}, "chain"});
   EXPECT_EQ(both.replace(etcd_view(1)), true);
   EXPECT_EQ(both.read().value(), etcd_view(1));
-  ::kill(etcd.process(), SIGSTOP);  // its sockets stay open
+  ASSERT_TRUE(etcd.stop());
   const auto stopped = both.read();
   ASSERT_FALSE(stopped);
   EXPECT_NE(stopped.error().find("etcd at "), std::string::npos);

@@ -108,9 +108,8 @@ std::optional<View> Member::proposal(std::uint64_t now_ns) {
   return view_.without(silent);
 }
 
-// Views that follow are trusted to have all that was ever acknowledged, so none may follow the first
-// one before all its members have what its head began with.
-// The head alone has it.
+// Views that follow are trusted to have all that was ever acknowledged, so none follows the first
+// one before all its members have what its head began with. The head alone has it.
 bool Member::may_leave_out(std::size_t members) const {
   if (view_.epoch > 1 || planted(Bug::left_out_early)) return true;
   if (!is_head()) return was_whole_;

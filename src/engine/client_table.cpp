@@ -172,8 +172,8 @@ bool ClientTable::is_stuck(Connection& connection) const {
 
 // --- the way of answers --------------------------------------------------------------------------
 
-// A client that hears nothing of what it asked for learns it from its connection's end. A part of an
-// answer shows what was read, as the whole does.
+// A client that hears nothing of what it asked for learns it from its connection's end. A part of
+// an answer shows what was read, as the whole does.
 bool ClientTable::is_withheld(Connection& connection) {
   if (gate_ == nullptr || gate_->is_open()) [[likely]]
     return false;

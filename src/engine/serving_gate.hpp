@@ -2,9 +2,9 @@
 // Whether a node may answer: one that is a member of a chain may only while it is the head, and
 // knows that no other is (docs/design/chains.md). A node that is in no chain has no gate.
 //
-// An answer, or a part of one, is held to it when it is given: the gate was open then, so it was open whenever what
-// the answer says was read, for it never opens for the time before. What may not be answered ends
-// its connection, so that the client asks elsewhere.
+// An answer, or a part of one, is held to it when it is given: the gate was open then, so it was
+// open whenever what the answer says was read, for it never opens for the time before. What may not
+// be answered ends its connection, so that the client asks elsewhere.
 //
 // Thread: any; what is refused is set before the node serves.
 #pragma once

@@ -39,8 +39,8 @@ class ChainLinks final : private channel::PeerEnds {
   /// Has links to the members of a view, but for the one of this number, and keeps those it had.
   /// An address that is none has no link: what is said there is not answered.
   void meet(const chain::View& view, std::uint32_t self);
-  /// Says something to another member. False: it has not left, for too much waits for an answer,
-  /// or there is no such member. What has left ends once. Throws std::bad_alloc, and nothing has left.
+  /// Says something to another member. False: it has not left, for too much waits for an answer, or
+  /// there is no such member. What has left ends once. Throws std::bad_alloc, and nothing has left.
   [[nodiscard]] bool say(const chain::Message& message, std::string_view records);
   /// Has all of it leave, and adds what has ended. Returns whether anything has. Throws
   /// std::bad_alloc, and nothing has ended.

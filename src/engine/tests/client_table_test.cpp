@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "engine/serving_gate.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
 
 namespace espalier::offload {
@@ -77,6 +78,31 @@ TEST(SchedulerFairness, WhatRunsLongGivesWay) {
     while (auto response = scanner->receive()) done = done || response->answers();
   }
   EXPECT_GE(answered, 5);
+}
+
+// --- a closed gate -------------------------------------------------------------------------------
+
+TEST(SchedulerGate, NeitherAnswersNorPartsOfThemPassAClosedOne) {
+  FixtureOptions options;
+  options.make_part = [](TypedSlots<NodePart>& parts) {
+    static_cast<void>(parts.make<ServingGate>());
+  };
+  SchedulerFixture node(options);
+  auto* const gate = node.services().parts.find<ServingGate>();
+  ASSERT_NE(gate, nullptr);
+  gate->until_ns = ~std::uint64_t{0};
+  SchedulerClient& filler = node.connect();
+  fill(node, filler, 2'000, 100);
+  SchedulerClient& scanner = node.connect({64, 16384, 1});
+  SchedulerClient& reader = node.connect();
+  gate->until_ns = 0;
+  scanner->post(message_of(request_of(OffloadId::scan, node.map())));
+  reader->post(message_of(request_of(OffloadId::get, node.map()), "k100000"));
+  for (SchedulerClient* const client : {&scanner, &reader}) (*client)->ring();
+  EXPECT_TRUE(node.run_until([&] { return scanner.ended && reader.ended; }));
+  EXPECT_FALSE(scanner->receive());
+  EXPECT_FALSE(reader->receive());
+  EXPECT_EQ(node.broken(), 2);
 }
 
 // --- full rings ----------------------------------------------------------------------------------
