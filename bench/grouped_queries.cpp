@@ -55,8 +55,18 @@ const embedding::GroupLists& ReviewData::groups(double ratio) {
       .first->second;
 }
 
+namespace {
+
+embedding::GroupSizes sizes_of(const embedding::GroupLists& groups) {
+  embedding::GroupSizes sizes;
+  if (const auto fault = sizes.add(groups.sizes)) throw std::runtime_error(*fault);
+  return sizes;
+}
+
+}  // namespace
+
 MerciGrouped::MerciGrouped(const InferenceShape& shape, const embedding::GroupLists& groups)
-    : numbering_(groups.get()), numbers_(shape.rows), alone_(shape.rows) {
+    : numbering_(sizes_of(groups)), numbers_(shape.rows), alone_(shape.rows) {
   std::vector<std::uint32_t> next(RowGroups::kRowsMax + 1);
   for (std::uint32_t size = RowGroups::kRowsMin; size <= RowGroups::kRowsMax; ++size) {
     next[size] = numbering_.first_of_size(size);
