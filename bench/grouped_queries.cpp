@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <stdexcept>
 
 #include "base/random.hpp"
 #include "kinds/embedding/format.hpp"
