@@ -11,6 +11,7 @@
 #include "base/barrier.hpp"
 #include "base/bytes.hpp"
 #include "base/random.hpp"
+#include "kinds/hash/hash_pipeline.hpp"
 #include "kinds/hash/testing/hash_fixture.hpp"
 
 namespace espalier::hash {
@@ -33,6 +34,35 @@ std::uint64_t number_in(std::string_view value) {
     EXPECT_EQ(base::load_le<std::uint64_t>(value.data() + 8 * i), number);
   }
   return number;
+}
+
+// What a queue has found of a key may be gone when it looks at it.
+TEST(HashConcurrency, GetsOfAQueueMeetKeysThatAreErased) {
+  for (const bool versions : {true, false}) {
+    HashFixture f({.partitions = 1, .versions = versions});
+    const int rounds = kSlow ? 2000 : 100'000;
+    std::atomic<bool> writing{true};
+    std::thread writer([&] {
+      HashThread thread = f.another_thread();
+      for (int i = 0; i < rounds; ++i) {
+        EXPECT_TRUE(f.map->put(thread, "key", value_of(7)));
+        EXPECT_TRUE(f.map->erase(thread, "key"));
+      }
+      f.map->give_back(thread);
+      writing = false;
+    });
+    HashPipeline pipeline(*f.map, f.thread);
+    const std::vector<Request> gets(64, Request{Op::get, 0, 0, "key", {}, {}});
+    do {
+      pipeline.run(gets, [&](const Completion& done) {
+        EXPECT_TRUE(done.ok);
+        EXPECT_TRUE(!done.found || number_in(done.value) == 7u);
+      });
+    } while (writing);
+    writer.join();
+    f.map->give_back(f.thread);
+    EXPECT_EQ(f.faults(), "");
+  }
 }
 
 // Writers own keys and count them up; readers see each count rise, whatever moves meanwhile.

@@ -106,11 +106,18 @@ class HashPipeline {
   template <class Done>
   std::span<const Request> push_some(std::span<const Request> requests, Handler* handler,
                                      const Done& done) {
+    if (is_full()) [[unlikely]]
+      make_room(done);  // what `done` threw left more there
     const std::size_t some = std::min(requests.size(), kTogether);
     for (const Request& request : requests.first(some)) {
       queue_.push(map_, request.key, {&request, handler});
     }
     ask_for_next(requests.subspan(some));
+    make_room(done);
+    return requests.subspan(some);
+  }
+  template <class Done>
+  void make_room(const Done& done) {
     do {
       bool writes = false;
       {
@@ -120,7 +127,6 @@ class HashPipeline {
       }
       finish(writes, done);
     } while (is_full());
-    return requests.subspan(some);
   }
   /// Requests that come after these, and their keys: a key may lie anywhere.
   static void ask_for_next(std::span<const Request> requests) {

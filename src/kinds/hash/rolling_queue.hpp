@@ -166,11 +166,16 @@ class RollingQueue {
     return hint.slot.empty() ? hint.slot_at : place.map->image + hint.slot.offset();
   }
   [[nodiscard]] static bool find_in(const std::byte* bucket, Place& place) {
-    const std::uint32_t found = matching_slots(bucket, place.hash().tag());
+    const std::uint64_t tag = place.hash().tag();
+    const std::uint32_t found = matching_slots(bucket, tag);
     if (found == 0) return false;
-    KeyHint& hint = place.hint;
-    hint.slot_at = bucket + offsetof(Bucket, slots) + first_match(found) * sizeof(Slot);
-    hint.slot = load_slot(hint.slot_at);
+    const std::byte* const at =
+        bucket + offsetof(Bucket, slots) + first_match(found) * sizeof(Slot);
+    // A writer may have taken it out since. Where a hint has no slot, its place is a bucket's.
+    const Slot slot = load_slot(at);
+    if (slot.empty() || slot.is_overflow() || slot.tag() != tag) return false;
+    place.hint.slot_at = at;
+    place.hint.slot = slot;
     return true;
   }
   // Where there is no bin or record, what it asks for does no harm.
