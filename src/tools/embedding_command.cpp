@@ -18,6 +18,7 @@
 #include "espalier/kind.hpp"
 #include "tools/commands.hpp"
 #include "tools/embedding_place.hpp"
+#include "tools/embedding_subcommand.hpp"
 #include "tools/json_record.hpp"
 #include "tools/npy_reader.hpp"
 #include "tools/numbers.hpp"
@@ -38,8 +39,6 @@ struct EmbeddingOptionsGiven {
   std::vector<std::uint32_t> ids;
   bool json = false;
 };
-
-using EmbeddingWork = Outcome<int> (*)(Environment&, const EmbeddingOptionsGiven&, EmbeddingPlace&);
 
 const std::map<std::string, EmbeddingType> kTypeNames = {{"fp32", EmbeddingType::fp32},
                                                          {"fp16", EmbeddingType::fp16},
@@ -285,19 +284,9 @@ Outcome<int> drop_embedding(Environment& environment, const EmbeddingOptionsGive
 /// Adds a command and what all of them have.
 CLI::App& add_embedding(CLI::App& parent, const std::shared_ptr<EmbeddingOptionsGiven>& options,
                         Environment& environment, Action& chosen, const char* name,
-                        const char* description, EmbeddingWork work) {
-  CLI::App& command = *parent.add_subcommand(name, description);
-  command.add_option("NAME", options->name, "Name of the embedding table")->required();
-  add_json_option(command, options->json);
-  add_address_option(command, options->at);
-  command.callback([options, &environment, &chosen, work] {
-    chosen = reporting(environment, [options, &environment, work]() -> Outcome<int> {
-      auto place = open_embeddings(environment, options->at);
-      if (!place) return std::unexpected(place.error());
-      return work(environment, *options, *place);
-    });
-  });
-  return command;
+                        const char* description, EmbeddingWork<EmbeddingOptionsGiven> work) {
+  return add_embedding_subcommand(parent, options, environment, chosen, name,
+                                  "Name of the embedding table", description, work);
 }
 
 void add_load_options(CLI::App& loading, const std::shared_ptr<EmbeddingOptionsGiven>& options) {
@@ -337,7 +326,8 @@ void add_embedding_command(CLI::App& app, Environment& environment, Action& chos
       "  espalier embedding build items queries.txt\n"
       "  espalier embedding model ads ads.model\n"
       "  espalier embedding infer ads queries.txt\n");
-  const auto add = [&](const char* name, const char* description, EmbeddingWork work) -> CLI::App& {
+  const auto add = [&](const char* name, const char* description,
+                       EmbeddingWork<EmbeddingOptionsGiven> work) -> CLI::App& {
     return add_embedding(command, options, environment, chosen, name, description, work);
   };
   add_load_options(

@@ -17,6 +17,7 @@
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
 #include "tools/embedding_place.hpp"
+#include "tools/embedding_subcommand.hpp"
 #include "tools/json_record.hpp"
 #include "tools/numbers.hpp"
 #include "tools/table_place.hpp"
@@ -177,23 +178,11 @@ Outcome<int> rank_queries(Environment& environment, const RankingOptions& option
   return kOk;
 }
 
-using RankingWork = Outcome<int> (*)(Environment&, const RankingOptions&, EmbeddingPlace&);
-
 CLI::App& add_ranking(CLI::App& parent, const std::shared_ptr<RankingOptions>& options,
                       Environment& environment, Action& chosen, const char* name,
-                      const char* description, RankingWork work) {
-  CLI::App& command = *parent.add_subcommand(name, description);
-  command.add_option("NAME", options->name, "Name of the model")->required();
-  add_json_option(command, options->json);
-  add_address_option(command, options->at);
-  command.callback([options, &environment, &chosen, work] {
-    chosen = reporting(environment, [options, &environment, work]() -> Outcome<int> {
-      auto place = open_embeddings(environment, options->at);
-      if (!place) return std::unexpected(place.error());
-      return work(environment, *options, *place);
-    });
-  });
-  return command;
+                      const char* description, EmbeddingWork<RankingOptions> work) {
+  return add_embedding_subcommand(parent, options, environment, chosen, name, "Name of the model",
+                                  description, work);
 }
 
 }  // namespace

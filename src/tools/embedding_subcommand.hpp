@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands of embedding tables and of models have alike: a name, an address, --json, and
+// something that they do at that node.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <expected>
+#include <memory>
+#include <type_traits>
+
+#include "tools/embedding_place.hpp"
+#include "tools/environment.hpp"
+#include "tools/options.hpp"
+
+namespace espalier::tools {
+
+template <class Options>
+using EmbeddingWork = Outcome<int> (*)(Environment&, const Options&, EmbeddingPlace&);
+
+/// Adds one. `Options` has `name`, `json` and `at`; `of` says whose name NAME is.
+template <class Options>
+CLI::App& add_embedding_subcommand(CLI::App& parent, const std::shared_ptr<Options>& options,
+                                   Environment& environment, Action& chosen, const char* name,
+                                   const char* of, const char* description,
+                                   std::type_identity_t<EmbeddingWork<Options>> work) {
+  CLI::App& command = *parent.add_subcommand(name, description);
+  command.add_option("NAME", options->name, of)->required();
+  add_json_option(command, options->json);
+  add_address_option(command, options->at);
+  command.callback([options, &environment, &chosen, work] {
+    chosen = reporting(environment, [options, &environment, work]() -> Outcome<int> {
+      auto place = open_embeddings(environment, options->at);
+      if (!place) return std::unexpected(place.error());
+      return work(environment, *options, *place);
+    });
+  });
+  return command;
+}
+
+}  // namespace espalier::tools
