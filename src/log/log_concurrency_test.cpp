@@ -192,13 +192,16 @@ TEST(LogConcurrency, AnErrorReachesAllWhoWait) {
 }
 
 TEST(LogConcurrency, MemoryThatRunsOutInAThreadReachesAllWhoWait) {
+  constexpr std::size_t kRecords = 1000;
   FaultyFolder folder(1);
-  const auto log = Log::open(folder, threaded_options(), ReadRecords().apply());
+  LogOptions options = threaded_options();
+  options.writer.segments_max = kRecords;  // at its bound a log would have no room, for good
+  const auto log = Log::open(folder, options, ReadRecords().apply());
   ASSERT_TRUE(log);
   LogWriter& writer = (*log)->writer();
   folder.memory_ends_in(20);
   while (writer.acknowledgements().wait(append_patiently(writer, "text"))) {
-    if (writer.durable() > 1000) break;
+    if (writer.durable() > kRecords) break;
   }
   // It may have run out for the segment ahead alone, of which nothing follows.
   const auto error = writer.acknowledgements().error();
