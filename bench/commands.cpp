@@ -52,13 +52,6 @@ constexpr std::string_view kFooter =
 constexpr const char* kWorkloadHelp =
     "a b c d e f (YCSB), cloud, get, scan, mixed, load, load-ascending, erase";
 
-std::optional<KeySource> parse_key_source(std::string_view text) {
-  if (text == "random") return KeySource::random;
-  if (text == "words") return KeySource::words;
-  if (text == "file") return KeySource::file;
-  return std::nullopt;
-}
-
 std::optional<bool> parse_switch(std::string_view text) {
   if (text == "on") return true;
   if (text == "off") return false;
@@ -81,7 +74,7 @@ void add_common_options(CLI::App& command, YcsbOptions& options) {
       command, "--target", options.targets, parse_target,
       "embedded, node, one-sided, device, absl, rocksdb, lmdb, redis; several with commas take "
       "turns");
-  add_choice(command, "--key-set", options.key_source, parse_key_source, "random, words, file");
+  add_choice(command, "--key-set", options.key_source, parse_key_source, kKeySourceNames);
   command.add_option("--key-file", options.key_file, "file with a key on each line");
   add_number(command, "--keys", options.keys, "keys to load; from files at most so many, 0: all");
   add_number(command, "--key-bytes", options.key_bytes, "length of random keys");

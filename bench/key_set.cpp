@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/key_set.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -61,26 +64,42 @@ KeySet KeySet::from_file(const std::string& path, std::uint64_t count_max, std::
   base::Random random(seed);
   const std::uint64_t count =
       count_max == 0 ? lines.size() : std::min<std::uint64_t>(count_max, lines.size());
-  std::uint64_t total_bytes = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
-    const std::uint64_t pick = i + random.below(lines.size() - i);
-    std::swap(lines[i], lines[pick]);
-    total_bytes += lines[i].size();
+    std::swap(lines[i], lines[i + random.below(lines.size() - i)]);
   }
+  lines.resize(count);
   KeySet set;
-  set.size_ = count;
   set.seed_ = seed;
-  set.bytes_ = HugeBuffer(total_bytes);
-  set.offsets_.reserve(count + 1);
-  std::uint64_t offset = 0;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    set.offsets_.push_back(offset);
-    std::memcpy(set.bytes_.data() + offset, lines[i].data(), lines[i].size());
-    offset += lines[i].size();
-  }
-  set.offsets_.push_back(offset);
-  set.sort();
+  set.take(lines);
   return set;
+}
+
+KeySet KeySet::of_shape(std::uint64_t count, Shape shape, std::uint64_t seed) {
+  std::vector<std::string> keys(count);
+  for (std::uint64_t i = 0; i < count; ++i) shape(i, keys[i]);
+  base::Random random(seed);
+  for (std::uint64_t i = 0; i < count; ++i) std::swap(keys[i], keys[i + random.below(count - i)]);
+  KeySet set;
+  set.seed_ = seed;
+  set.shape_ = shape;
+  set.take(keys);
+  return set;
+}
+
+void KeySet::take(const std::vector<std::string>& keys) {
+  size_ = keys.size();
+  offsets_.reserve(size_ + 1);
+  std::uint64_t bytes = 0;
+  for (const std::string& key : keys) {
+    offsets_.push_back(bytes);
+    bytes += key.size();
+  }
+  offsets_.push_back(bytes);
+  bytes_ = HugeBuffer(bytes);
+  for (std::uint64_t i = 0; i < size_; ++i) {
+    std::memcpy(bytes_.data() + offsets_[i], keys[i].data(), keys[i].size());
+  }
+  sort();
 }
 
 std::string_view KeySet::key(std::uint64_t i) const {
@@ -106,6 +125,7 @@ void KeySet::fresh(std::uint64_t i, std::string& out) const {
     random_key(size_ + i, out.data());
     return;
   }
+  if (shape_ != nullptr) return shape_(size_ + i, out);
   // A word, a mark, and a number that makes it new. The loop is for files that hold such keys.
   for (std::uint64_t number = i;; number += std::uint64_t{1} << 40) {
     const std::string tail = "~" + std::to_string(number);
@@ -134,6 +154,26 @@ void KeySet::sort() {
   });
   sorted_.resize(size_);
   for (std::uint64_t i = 0; i < size_; ++i) sorted_[i] = order[i].second;
+}
+
+void integer_key(std::uint64_t number, std::string& out) {
+  out.clear();
+  fmt::format_to(std::back_inserter(out), "user{:012}", number);
+}
+
+void prefix_key(std::uint64_t number, std::string& out) {
+  out.clear();
+  fmt::format_to(std::back_inserter(out), "user:{:012}", number);
+}
+
+// Few hosts have most pages, and the number is last, as that of an article is.
+void url_key(std::uint64_t number, std::string& out) {
+  const std::uint64_t hash = base::mix64(number + 1);
+  const std::uint64_t host = (hash >> 48) * ((hash >> 32) & 0xFFFF) >> 22;  // below 1024
+  out.clear();
+  fmt::format_to(std::back_inserter(out),
+                 "https://www.site-{:04}.example.org/{:06x}/articles/{:014}", host, hash & 0xFFFFFF,
+                 number);
 }
 
 void make_value(std::uint64_t key_id, std::uint64_t round, std::uint32_t bytes, std::string& out) {

@@ -3,7 +3,8 @@
 // them.
 //
 // Random keys are made from their index by a bijection of the first 8 bytes, so that all are
-// different without a table of them. Words come from a file, shuffled, for files are sorted.
+// different without a table of them. Words come from a file, shuffled, for files are sorted. Keys of
+// a shape are made from numbers, as programs make theirs: many begin alike.
 //
 // Thread: const calls from any thread.
 #pragma once
@@ -29,6 +30,11 @@ class KeySet {
   /// too long are left out. Errors: throws std::runtime_error if the file cannot be read.
   static KeySet from_file(const std::string& path, std::uint64_t count_max, std::uint64_t seed);
 
+  /// Writes the key of a number, another one for each below 10^12.
+  using Shape = void (*)(std::uint64_t number, std::string& out);
+  /// Keys of the numbers below `count`, shuffled; fresh ones go on from there.
+  static KeySet of_shape(std::uint64_t count, Shape shape, std::uint64_t seed);
+
   [[nodiscard]] std::uint64_t size() const { return size_; }
   /// Length of every key, or 0 if lengths differ.
   [[nodiscard]] std::uint32_t fixed_bytes() const { return fixed_bytes_; }
@@ -52,16 +58,23 @@ class KeySet {
  private:
   KeySet() = default;
   void sort();
+  void take(const std::vector<std::string>& keys);
   void random_key(std::uint64_t i, char* out) const;
   [[nodiscard]] bool contains(std::string_view key) const;
 
   std::uint64_t size_ = 0;
   std::uint64_t seed_ = 0;
   std::uint32_t fixed_bytes_ = 0;
+  Shape shape_ = nullptr;               // null: none
   HugeBuffer bytes_;                    // all keys in load order, without separators
   std::vector<std::uint64_t> offsets_;  // size() + 1 of them if lengths differ
   std::vector<std::uint32_t> sorted_;
 };
+
+// Shapes: "user000000000042", "user:000000000042", and addresses of web pages of 64 bytes.
+void integer_key(std::uint64_t number, std::string& out);
+void prefix_key(std::uint64_t number, std::string& out);
+void url_key(std::uint64_t number, std::string& out);
 
 /// Fills `out` with the value that is written to key `key_id` in the `round`-th time.
 void make_value(std::uint64_t key_id, std::uint64_t round, std::uint32_t bytes, std::string& out);

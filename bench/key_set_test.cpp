@@ -86,6 +86,24 @@ TEST(KeySet, FreshKeysOfAFileAreNew) {
   }
 }
 
+TEST(KeySet, KeysOfAShapeAreDifferentAndFreshOnesNew) {
+  for (const KeySet::Shape shape : {integer_key, prefix_key, url_key}) {
+    const KeySet set = KeySet::of_shape(2000, shape, 7);
+    std::set<std::string> keys = keys_of(set);
+    EXPECT_EQ(keys.size(), 2000U);
+    std::string key;
+    for (std::uint64_t i = 0; i < 500; ++i) {
+      set.fresh(i, key);
+      EXPECT_EQ(key.size(), set.mean_key_bytes());
+      EXPECT_TRUE(keys.insert(key).second) << key;
+      set.fresh((std::uint64_t{1} << 36) + i, key);  // as another thread would
+      EXPECT_TRUE(keys.insert(key).second) << key;
+    }
+  }
+  const KeySet urls = KeySet::of_shape(10, url_key, 1);
+  EXPECT_EQ(urls.key(0).size(), 64U) << urls.key(0);
+}
+
 TEST(KeySet, ValuesTellKeysAndRoundsApart) {
   std::set<std::string> values;
   std::string value;

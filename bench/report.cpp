@@ -18,15 +18,6 @@ Json optional_number(const std::optional<double>& value) {
   return value ? Json(std::round(*value * 10) / 10) : Json(nullptr);
 }
 
-std::string_view key_source_name(KeySource source) {
-  switch (source) {
-    case KeySource::random: return "random";
-    case KeySource::words: return "words";
-    case KeySource::file: return "file";
-  }
-  return "?";
-}
-
 // How a target in another place is asked; nothing where an address that was given says it.
 std::string_view transport_of(TargetKind kind, const YcsbOptions& options) {
   if (is_ours(kind) && kind != TargetKind::embedded && options.node_address.empty()) {
@@ -43,7 +34,7 @@ void add_parameters(Json& line, const RunResult& result, const YcsbOptions& opti
   line["target"] = name(result.target);
   line["workload"] = name(options.workload);
   line["distribution"] = name(plan.distribution);
-  line["key_set"] = key_source_name(options.key_source);
+  line["key_set"] = name(options.key_source);
   line["keys"] = keys.size();
   line["key_bytes"] = keys.fixed_bytes();
   line["value_bytes"] = options.value_bytes;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string_view>
+#include <utility>
 
 #include "bench/node_size.hpp"
 #include "bench/redis_connection.hpp"
@@ -18,9 +20,25 @@ constexpr std::uint32_t kInFlightMax = 256;
 constexpr std::uint32_t kSubscribersMax = 64;
 constexpr std::uint64_t kTailOpsMax = 200'000;  // enough for a 99.9th percentile
 
+constexpr std::pair<std::string_view, KeySource> kKeySources[] = {
+    {"random", KeySource::random},     {"words", KeySource::words},   {"file", KeySource::file},
+    {"integers", KeySource::integers}, {"prefix", KeySource::prefix}, {"url", KeySource::url}};
+
+/// Null: it has none.
+KeySet::Shape shape_of(KeySource source) {
+  switch (source) {
+    case KeySource::integers: return integer_key;
+    case KeySource::prefix: return prefix_key;
+    case KeySource::url: return url_key;
+    default: return nullptr;
+  }
+}
+
 std::optional<std::string> problem_of_keys(const YcsbOptions& options) {
   const bool random = options.key_source == KeySource::random;
-  if (options.keys > kKeysMax || (random && options.keys < 4)) {
+  const bool from_file =
+      options.key_source == KeySource::words || options.key_source == KeySource::file;
+  if (options.keys > kKeysMax || (!from_file && options.keys < 4)) {
     return fmt::format("--keys must be 4 to {}", kKeysMax);
   }
   if (random && (options.key_bytes < kKeyBytesMin || options.key_bytes > kKeyBytesMax)) {
@@ -99,10 +117,27 @@ std::optional<std::string> problem_of(const YcsbOptions& options) {
   return std::nullopt;
 }
 
+std::string_view name(KeySource source) {
+  for (const auto& [called, other] : kKeySources) {
+    if (other == source) return called;
+  }
+  return "?";
+}
+
+std::optional<KeySource> parse_key_source(std::string_view text) {
+  for (const auto& [called, source] : kKeySources) {
+    if (text == called) return source;
+  }
+  return std::nullopt;
+}
+
 std::shared_ptr<const KeySet> make_keys(const YcsbOptions& options) {
   if (options.key_source == KeySource::random) {
     return std::make_shared<const KeySet>(
         KeySet::random(options.keys, options.key_bytes, options.seed));
+  }
+  if (const KeySet::Shape shape = shape_of(options.key_source)) {
+    return std::make_shared<const KeySet>(KeySet::of_shape(options.keys, shape, options.seed));
   }
   const std::string path =
       options.key_source == KeySource::words ? std::string(kWordsPath) : options.key_file;

@@ -15,7 +15,10 @@
 
 namespace espalier::bench {
 
-enum class KeySource : std::uint8_t { random, words, file };
+enum class KeySource : std::uint8_t { random, words, file, integers, prefix, url };
+inline constexpr const char* kKeySourceNames = "random, words, file, integers, prefix, url";
+[[nodiscard]] std::string_view name(KeySource source);
+[[nodiscard]] std::optional<KeySource> parse_key_source(std::string_view text);
 
 inline constexpr const char* kWordsPath = "/usr/share/dict/american-english-insane";
 

@@ -64,6 +64,31 @@ TEST(OneSidedCache, SoDoWarmGetsOfAGroup) {
   EXPECT_LE(warm_waits({.groups_gets = true, .map = {.node_bytes = 8192, .log_bytes = 512}}), 1.05);
 }
 
+/// Of warm gets, how many groups answered.
+double answered_in_groups(const CacheSetting& setting) {
+  CacheScene scene(setting);
+  scene.fill(kNumberedKeys);
+  Random random(seed_from_environment(1));
+  scene.waits_per_get(kNumberedKeys, 3 * kWarmGets, random);
+  const std::uint64_t before = scene.reader().grouped();
+  scene.waits_per_get(kNumberedKeys, kWarmGets, random);
+  return static_cast<double>(scene.reader().grouped() - before) / kWarmGets;
+}
+
+// As paths do, and addresses: whatever key prefixes tie, gets stay in their group.
+TEST(OneSidedCache, GroupsKeepGetsOfKeysThatBeginAlike) {
+  const auto path = [](std::uint64_t i) {
+    return "/srv/data/tenants/" + std::to_string(i % 7) + "/orders/" + std::to_string(i);
+  };
+  for (const std::uint32_t node_bytes : {1024U, 4096U, 8192U}) {
+    for (std::string (*const key)(std::uint64_t) : {+numbered_key, +padded_key, +path}) {
+      const CacheSetting setting{
+          .groups_gets = true, .key = key, .map = {.node_bytes = node_bytes}};
+      EXPECT_GT(answered_in_groups(setting), 0.97) << key(42) << ", " << node_bytes;
+    }
+  }
+}
+
 TEST(OneSidedCache, AWarmGetWaitsThreeTimesElsewhere) {
   EXPECT_LE(warm_waits({.in_order = false}), 3.05);
   EXPECT_LE(warm_waits({.in_order = false, .key = numbered_key}), 3.05);

@@ -257,6 +257,13 @@ TEST(OneSidedRules, EachGroupOfGetsReadsTheReadVersion) {
                   [&] { return any_seed(in_groups(remembering_calmly()), 3); });
 }
 
+TEST(OneSidedRules, FencesDecideInAGroupWhereKeyPrefixesTie) {
+  OneSidedOptions options = in_groups(remembering_calmly());
+  options.keys_begin_with = "tenant/orders/id/";
+  options.map = {.node_bytes = 512, .log_bytes = 64};
+  expect_rejected(Bug::skip_range_check, [&] { return any_seed(options, 5); });
+}
+
 TEST(OneSidedRules, AReadAfterTheLastByteConfirmsWhatAGroupHasBrought) {
   const OneSidedOptions options = in_groups(readers_without_leases());
   expect_rejected(Bug::not_confirmed, [&] { return any_seed(options, 5); });

@@ -148,6 +148,20 @@ TEST(OneSidedSim, GetsOfAGroupAnswerAsOthersDo) {
   }
 }
 
+// Fences come with leaves, and separators lead: what groups make of them is right while both change.
+TEST(OneSidedSim, GetsOfAGroupAnswerAmongKeysThatBeginAlike) {
+  OneSidedCounts counts;
+  OneSidedOptions options = remembering();
+  options.cache_bytes = 256 << 10;
+  options.groups_gets = true;
+  options.keys_begin_with = "tenant/orders/id/";
+  options.faults = fabric::sim::Faults::harsh();
+  options.faults.reads_in_order = true;
+  options.map = {.node_bytes = 512, .log_bytes = 64};  // several levels
+  run_seeds(options, 20, counts);
+  EXPECT_GT(counts.grouped_gets, counts.answers / 100);
+}
+
 // The memory of a dead process is there, and groups of gets know it for a short time only.
 TEST(OneSidedSim, GroupsOfGetsSurviveTheDeathOfANode) {
   OneSidedCounts counts;

@@ -91,7 +91,10 @@ void GetGroup::take_queued() {
   sift([&](Get& get) {
     const std::string_view key = get.request->key;
     if (key.empty() || key.size() > key_bytes_max) return false;
-    get.key.assign(key);
+    get.cursor.key.assign(key);
+    get.cursor.other_predecessor = {};
+    get.lid = 0;
+    get.ref = {};
     return true;
   });
 }
@@ -99,18 +102,29 @@ void GetGroup::take_queued() {
 // Which leaf it is, and where.
 void GetGroup::find_leaves() {
   MapCache& cache = *state_.cache;
-  sift([&](Get& get) { return cache.find_group(get.key, get.above); });
-  sift([&](Get& get) { return cache.bring_group(get.above); });
   sift([&](Get& get) {
+    return cache.find_group(get.cursor.key, get.above) || (get.above.ties && find_tied(get));
+  });
+  sift([&](Get& get) { return get.lid != 0 || cache.bring_group(get.above); });
+  sift([&](Get& get) {
+    if (get.lid != 0) return true;
     get.lid = cache.leaf_in(get.above);
-    return get.lid != 0;
+    return get.lid != 0 || (get.above.ties && find_tied(get));
   });
   sift([&](Get& get) {
-    get.ref = cache.place(get.lid);
+    if (!get.ref) get.ref = cache.place(get.lid);
     const bool known = get.ref && view_.holds_node(get.ref);
     if (known) cache.prefetch_leaf_head(get.ref);
     return known;
   });
+}
+
+// The way down by separators.
+bool GetGroup::find_tied(Get& get) {
+  const tree::CachedWay way = state_.cache->descend(get.cursor, view_.root, 1);
+  get.lid = way.lid;
+  get.ref = way.ref;
+  return way.ref && way.level == 0;
 }
 
 void GetGroup::find_heads() {
@@ -139,9 +153,13 @@ void GetGroup::want_leaves() {
 }
 
 void GetGroup::want_leaf(Get& get, const tree::NodeView& head) {
-  const tree::LeafProbe probe = tree::probe_leaf(head, get.key, view_.kit);
+  const tree::LeafProbe probe = tree::probe_leaf(head, get.cursor.key, view_.kit);
   get.lock = head.lock_word().bits;
   get.brought = tree::guessed_point_bytes(head, probe, state_.cache->knows_logs());
+  const std::uint32_t end = view_.geometry.node_bytes;
+  if (tree::needs_fences(get.cursor, tree::NodeHead::read(head.bytes()))) {
+    get.brought.fences_begin = std::min(head.fence_begin(), end);
+  }
   ReadPort& port = *state_.port;
   const auto want = [&](std::uint32_t begin, std::uint32_t end) {
     if (end > begin) port.want(reads_, get.ref.offset() + begin, get.image + begin, end - begin);
@@ -149,6 +167,7 @@ void GetGroup::want_leaf(Get& get, const tree::NodeView& head) {
   want(0, view_.geometry.sorted_begin);
   want(get.brought.begin, get.brought.end);
   want(get.brought.log_begin, get.brought.log_end);
+  want(get.brought.fences_begin, end);
   port.want(reads_, get.ref.offset(), get.proof, sizeof get.proof);
 }
 
@@ -180,15 +199,17 @@ bool GetGroup::take_version() {
 bool GetGroup::answer(Get& get) {
   const tree::NodeView leaf(get.image, view_.geometry);
   const tree::NodeHead head = tree::NodeHead::read(get.image);
-  const bool answers =
-      head.leaf() && tree::answers_by_head(view_, get.key, read_version_, get.image, head, get.ref);
-  if (!answers) {
-    const std::uint64_t word = get.key.prefix();
-    const bool outside = word < head.low_key_prefix || head.high_key_prefix < word;
-    get.misled = outside && !tree::is_another(view_, head, get.ref);
+  const tree::SearchKey& key = get.cursor.key;
+  // A leaf keeps its fences while it lives.
+  if (tree::needs_fences(get.cursor, head) && get.brought.fences_begin > leaf.fence_begin()) {
     return false;
   }
-  const tree::LeafProbe probe = tree::probe_leaf(leaf, get.key, view_.kit);
+  get.cursor.read_version = read_version_;
+  if (tree::visit(view_, get.cursor, leaf, head, get.ref).kind != tree::StepKind::leaf) {
+    get.misled = !leaf.covers(key) && !tree::is_another(view_, head, get.ref);
+    return false;
+  }
+  const tree::LeafProbe probe = tree::probe_leaf(leaf, key, view_.kit);
   if (!get.brought.have(tree::point_bytes(leaf, probe))) return false;
   const bool confirmed = is_still(get.proof, get.ref, view_.id) ||
                          tree::planted(tree::Bug::not_confirmed) ||
@@ -196,7 +217,7 @@ bool GetGroup::answer(Get& get) {
   if (!confirmed) return false;
   Completion answer;
   bool out_of_line = false;
-  answer.found = tree::find_point(get.key, leaf, probe, read_version_, answer, out_of_line);
+  answer.found = tree::find_point(key, leaf, probe, read_version_, answer, out_of_line);
   if (out_of_line) return false;
   if (head.lock.bits != get.lock) state_.cache->keep_leaf(get.ref, get.image);
   state_.samples.answered(get.lid);

@@ -7,9 +7,11 @@
 //         -> [ map header | heads, chunks, logs | headers once more ] -> answers
 //            one doorbell, whose READs keep their order
 //
-// The usual way: all of it is remembered, nothing on it ties, the leaf is where it is said to be
-// and answers by its head, for a value that it has itself. Whatever else there is goes to the
-// walker, which knows all of it, and begins anew; so a group needs no waits and no turns back.
+// The usual way: all of it is remembered, the leaf is where it is said to be and answers, for a
+// value that it has itself. Where key prefixes tie, as with keys that begin alike, separators that
+// are remembered decide on the way, one get at a time, and the leaf's fences, which then come with
+// it, decide whether it answers. Whatever else there is goes to the walker, which knows all of it,
+// and begins anew; so a group needs no waits and no turns back.
 //
 // Why its answers may be believed: the lease was believed when the group began; then the READ of
 // the header was posted, before all of the leaves; each leaf was asked fresh, by its own head, and
@@ -61,7 +63,7 @@ class GetGroup {
   struct Get {
     const Request* request = nullptr;
     Handler* handler = nullptr;
-    tree::SearchKey key;
+    tree::Cursor cursor;
     MapCache::GroupAbove above;
     wire::Lid lid = 0;
     wire::Ref ref{};
@@ -81,6 +83,7 @@ class GetGroup {
   void end();
   void take_queued();
   void find_leaves();
+  [[nodiscard]] bool find_tied(Get& get);
   void find_heads();
   void want_leaves();
   void want_leaf(Get& get, const tree::NodeView& head);

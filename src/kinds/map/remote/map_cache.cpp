@@ -143,6 +143,7 @@ tree::CachedWay MapCache::go_down(tree::Cursor& cursor, wire::Lid lid, std::uint
 
 // Levels fall from node to node, as above, and all is looked at where it is kept.
 bool MapCache::find_group(const tree::SearchKey& key, GroupAbove& above) {
+  above.ties = false;
   if (view_.geometry.groups_begin > kChunk) return false;  // a node's head is more than one chunk
   above.ref = root_ref_;
   for (std::uint32_t level = 0;;) {
@@ -150,7 +151,8 @@ bool MapCache::find_group(const tree::SearchKey& key, GroupAbove& above) {
     if (at == nullptr) return false;
     const tree::NodeHead head = tree::NodeHead::read(at);
     const bool level_is_meant = head.level() != 0 && (level == 0 || head.level() == level);
-    if (!level_is_meant || !tree::answers_by_head(view_, key, tree::kNewest, at, head, above.ref)) {
+    // Fences are not asked: the leaf's decide.
+    if (!level_is_meant || !tree::leads_by_head(view_, key, tree::kNewest, at, head, above.ref)) {
       return false;
     }
     const tree::NodeView node(at, view_.geometry);
@@ -160,10 +162,8 @@ bool MapCache::find_group(const tree::SearchKey& key, GroupAbove& above) {
     above.begin = offset % kChunk;
     above.scaled = static_cast<std::uint32_t>(choice.scaled >> 32);
     above.first = choice.first == 0;
-    if (choice.first != choice.last ||
-        offset + sizeof(wire::ChildGroup) > view_.geometry.node_bytes) {
-      return false;
-    }
+    above.ties = choice.first != choice.last;
+    if (above.ties || offset + sizeof(wire::ChildGroup) > view_.geometry.node_bytes) return false;
     level = head.level() - 1;
     if (level == 0) {
       if (above.ref == root_ref_) return true;
@@ -196,18 +196,19 @@ bool MapCache::bring_group(GroupAbove& above) const {
   return true;
 }
 
-wire::Lid MapCache::child_of(const GroupAbove& above) const {
+wire::Lid MapCache::child_of(GroupAbove& above) const {
   const tree::Rank rank = view_.kit.rank32(above.group, above.scaled);
   // Child 0 of a node begins at or below every key that it covers.
-  const bool child_0 = above.first && rank.below_or_equal == 0;
-  if (!child_0 && (rank.below == 0 || rank.below != rank.below_or_equal)) return 0;
+  const bool child_0 = above.first && rank.below == 0 && rank.below_or_equal <= 1;
+  above.ties = !child_0 && (rank.below == 0 || rank.below != rank.below_or_equal);
+  if (above.ties) return 0;
   const std::uint32_t child = child_0 ? 0 : rank.below - 1;
   const auto lid = base::load_plain<wire::Lid>(above.group + offsetof(wire::ChildGroup, children) +
                                                sizeof(wire::Lid) * child);
   return lid == view_.root ? 0 : lid;
 }
 
-wire::Lid MapCache::leaf_in(const GroupAbove& above) {
+wire::Lid MapCache::leaf_in(GroupAbove& above) {
   const wire::Lid lid = child_of(above);
   if (lid == 0) return 0;
   nodes_.prefetch_place(view_.id, lid);
