@@ -89,6 +89,26 @@ TEST(OneSidedCache, GroupsKeepGetsOfKeysThatBeginAlike) {
   }
 }
 
+TEST(OneSidedCache, GroupsBringValuesOutOfLine) {
+  CacheScene scene({.groups_gets = true});
+  std::map<std::string, std::string> values;
+  for (std::uint64_t i = 0; i < 500; ++i) {
+    const std::string key = numbered_key(i);
+    const std::size_t bytes = i % 100 == 99 ? place::GetGroup::kValueMost + 1 : 400 + 15 * i;
+    values[key] = std::string(bytes, static_cast<char>('a' + i % 26)) + key;
+    scene.put(key, values[key]);
+  }
+  const auto read_all = [&] {
+    for (const auto& [key, value] : values) EXPECT_EQ(scene.get(key), value) << key;
+  };
+  read_all();
+  const std::uint64_t before = scene.reader().grouped();
+  read_all();
+  const std::uint64_t grouped = scene.reader().grouped() - before;
+  EXPECT_GE(grouped, 480u);
+  EXPECT_LE(grouped, 495u) << "longer ones are for walks";
+}
+
 TEST(OneSidedCache, AWarmGetWaitsThreeTimesElsewhere) {
   EXPECT_LE(warm_waits({.in_order = false}), 3.05);
   EXPECT_LE(warm_waits({.in_order = false, .key = numbered_key}), 3.05);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <coroutine>
 #include <cstring>
+#include <new>
 
 #include "base/assert.hpp"
 #include "base/atomic_bytes.hpp"
@@ -19,6 +20,9 @@ namespace {
 constexpr std::size_t kBetweenImages = 11 * base::kLineBytes;
 // What was taken of a queue stands there until it is so many, or all.
 constexpr std::size_t kQueueMost = 4096;
+// Of a value: its header, and what is read beside it, for READs are of whole words.
+constexpr std::size_t kValueRoom = GetGroup::kValueMost + sizeof(wire::ValueHeader) + 16;
+static_assert(kValueRoom % 8 == 0);
 
 }  // namespace
 
@@ -67,6 +71,10 @@ void GetGroup::begin() {
   find_heads();
   if (begun_.empty()) return lease.end(tick_);
   want_leaves();
+  send();
+}
+
+void GetGroup::send() {
   reads_.walks = begun_.size();
   state_.port->send(reads_);
   state_.port->poll();
@@ -95,6 +103,7 @@ void GetGroup::take_queued() {
     get.cursor.other_predecessor = {};
     get.lid = 0;
     get.ref = {};
+    get.value = {};
     return true;
   });
 }
@@ -180,10 +189,44 @@ void GetGroup::end() {
   // One look at the clock serves all: it comes after the last READ of all of them.
   const bool held = term_ == lease.term() &&
                     (lease.believed(state_.now()) || tree::planted(tree::Bug::belief_not_checked));
-  const bool good = held && !reads_.failed && take_version();
-  sift([&](Get& get) { return good && answer(get); });
-  begun_.clear();
-  lease.end(tick_);
+  const bool good = held && !reads_.failed && (values_come_ || take_version());
+  if (values_come_) {
+    sift([&](Get& get) { return good && answer_value(get); });
+    begun_.clear();
+  } else {
+    sift([&](Get& get) { return good && answer(get); });
+    std::erase_if(begun_, [this](std::uint32_t i) { return gets_[i].value.ref == 0; });
+  }
+  values_come_ = !begun_.empty() && want_values();
+  if (!values_come_) return lease.end(tick_);
+  send();
+  end();
+}
+
+// Each where its leaf, which was confirmed, says that it is. False: there is no room for any.
+bool GetGroup::want_values() {
+  if (values_ == nullptr) {
+    values_.reset(new (std::nothrow) std::uint64_t[gets_.size() * kValueRoom / 8]);
+    if (values_ == nullptr) {
+      sift([](const Get&) { return false; });
+      return false;
+    }
+  }
+  reads_.failed = false;
+  for (const std::uint32_t i : begun_) {
+    Get& get = gets_[i];
+    const std::uint64_t offset = wire::Ref{get.value.ref}.offset();
+    const std::size_t wanted = reads_.wanted.size();
+    state_.port->want(reads_, offset, value_room(get), sizeof(wire::ValueHeader) + get.value.bytes);
+    state_.port->want(reads_, offset, get.proof, sizeof get.proof);
+    state_.port->prefetch(reads_, wanted);
+  }
+  return true;
+}
+
+std::byte* GetGroup::value_room(const Get& get) const {
+  const auto index = static_cast<std::size_t>(&get - gets_.data());
+  return reinterpret_cast<std::byte*>(values_.get() + index * kValueRoom / 8 + 1);
 }
 
 bool GetGroup::take_version() {
@@ -218,8 +261,39 @@ bool GetGroup::answer(Get& get) {
   Completion answer;
   bool out_of_line = false;
   answer.found = tree::find_point(key, leaf, probe, read_version_, answer, out_of_line);
-  if (out_of_line) return false;
   if (head.lock.bits != get.lock) state_.cache->keep_leaf(get.ref, get.image);
+  if (out_of_line) {
+    std::memcpy(&get.value, answer.value.data(), sizeof get.value);
+    get.version = answer.version;
+    return get.value.ref != 0 && get.value.bytes <= kValueMost &&
+           view_.holds(wire::Ref{get.value.ref}.offset(),
+                       sizeof(wire::ValueHeader) + get.value.bytes);
+  }
+  deliver(get, answer);
+  return true;
+}
+
+// As a walk does: its buffer is still the one that was meant, and what lies there is that value.
+bool GetGroup::answer_value(Get& get) {
+  const wire::Ref at{get.value.ref};
+  const std::byte* const value = value_room(get);
+  wire::ValueHeader header;
+  std::memcpy(&header, value, sizeof header);
+  const bool whole = header.map_id == view_.id && header.bytes == get.value.bytes &&
+                     (header.generation & wire::kGenerationMask) == at.generation();
+  if (!whole) return false;
+  if (!is_still(get.proof, at, view_.id) && !tree::planted(tree::Bug::value_not_confirmed)) {
+    return false;
+  }
+  Completion answer;
+  answer.found = true;
+  answer.version = get.version;
+  answer.value = {reinterpret_cast<const char*>(value) + sizeof header, get.value.bytes};
+  deliver(get, answer);
+  return true;
+}
+
+void GetGroup::deliver(Get& get, Completion& answer) {
   state_.samples.answered(get.lid);
   ++answered_;
   answer.tag = get.request->tag;
@@ -227,7 +301,6 @@ bool GetGroup::answer(Get& get) {
   answer.ok = true;
   answer.read_version = read_version_;
   get.handler->done(answer);
-  return true;
 }
 
 }  // namespace espalier::place

@@ -6,12 +6,14 @@
 //   queue -> keys -> leaf -> where it is -> what is remembered of its head
 //         -> [ map header | heads, chunks, logs | headers once more ] -> answers
 //            one doorbell, whose READs keep their order
+//         -> [ values out of line | their headers once more ] -> answers
+//            a second one, where there are such
 //
-// The usual way: all of it is remembered, the leaf is where it is said to be and answers, for a
-// value that it has itself. Where key prefixes tie, as with keys that begin alike, separators that
+// The usual way: all of it is remembered, the leaf is where it is said to be and answers, and its
+// value is no longer than kValueMost. Where key prefixes tie, as with keys that begin alike, separators that
 // are remembered decide on the way, one get at a time, and the leaf's fences, which then come with
 // it, decide whether it answers. Whatever else there is goes to the walker, which knows all of it,
-// and begins anew; so a group needs no waits and no turns back.
+// and begins anew; so a group needs no turns back.
 //
 // Why its answers may be believed: the lease was believed when the group began; then the READ of
 // the header was posted, before all of the leaves; each leaf was asked fresh, by its own head, and
@@ -38,6 +40,8 @@ class GetGroup {
  public:
   /// Gets of one doorbell, at most.
   static constexpr std::uint32_t kMost = 32;
+  /// Bytes of a value out of line that a group brings, at most.
+  static constexpr std::uint32_t kValueMost = 8192;
 
   /// Both outlive it. `most`: gets in flight at a time. Requires: the reader remembers nodes, and
   /// its READs keep their order.
@@ -71,6 +75,8 @@ class GetGroup {
     std::uint64_t lock = 0;           // as it was when that was kept
     bool misled = false;              // by what is remembered, to a leaf of other keys
     tree::PointBytes brought;
+    wire::ValueRef value{};     // out of line: still to come; none: it is not
+    std::uint64_t version = 0;  // of that
     std::byte* image = nullptr;
     alignas(8) std::byte proof[sizeof(wire::BufferHeader)];
   };
@@ -87,8 +93,13 @@ class GetGroup {
   void find_heads();
   void want_leaves();
   void want_leaf(Get& get, const tree::NodeView& head);
+  [[nodiscard]] bool want_values();
+  void send();
   [[nodiscard]] bool take_version();
   [[nodiscard]] bool answer(Get& get);
+  [[nodiscard]] bool answer_value(Get& get);
+  void deliver(Get& get, Completion& answer);
+  [[nodiscard]] std::byte* value_room(const Get& get) const;
   void give_up(const Get& get) {
     others_.push_back({get.request, get.handler, nullptr, {}, {}, get.misled});
   }
@@ -104,6 +115,8 @@ class GetGroup {
   std::vector<std::uint32_t> begun_;  // of gets_, those that are in the group
   std::vector<tree::WalkRequest> others_;
   std::unique_ptr<std::uint64_t[]> images_;
+  std::unique_ptr<std::uint64_t[]> values_;  // null: none was wanted yet
+  bool values_come_ = false;                 // they are what the last doorbell asked for
   alignas(8) std::byte header_[tree::kMapHeaderHead];
   std::uint64_t answered_ = 0;
   std::uint64_t read_version_ = 0;
