@@ -257,14 +257,6 @@ TEST(OneSidedRules, EachGroupOfGetsReadsTheReadVersion) {
                   [&] { return any_seed(in_groups(remembering_calmly()), 3); });
 }
 
-TEST(OneSidedRules, AValueOutOfLineIsConfirmedInAGroup) {
-  OneSidedOptions options = in_groups(readers_without_leases());
-  options.map = {.node_bytes = 8192, .log_bytes = 512};
-  options.one_in_long = 1;
-  options.long_bytes = 2600;  // all in buffers of one class
-  expect_rejected(Bug::value_not_confirmed, [&] { return any_seed(options, 20); });
-}
-
 TEST(OneSidedRules, FencesDecideInAGroupWhereKeyPrefixesTie) {
   OneSidedOptions options = in_groups(remembering_calmly());
   options.keys_begin_with = "tenant/orders/id/";

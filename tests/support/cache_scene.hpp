@@ -112,6 +112,8 @@ class CacheScene : private Handler {
     }
     return generation() != leaf.generation();
   }
+  /// Gives back what was written over.
+  void collect() { store_.reclaimer.collect(writer_->context.cache); }
   std::optional<std::string> get(const std::string& key) {
     Request request;
     request.op = Op::get;

@@ -165,9 +165,9 @@ void GetGroup::want_leaf(Get& get, const tree::NodeView& head) {
   const tree::LeafProbe probe = tree::probe_leaf(head, get.cursor.key, view_.kit);
   get.lock = head.lock_word().bits;
   get.brought = tree::guessed_point_bytes(head, probe, state_.cache->knows_logs());
-  const std::uint32_t end = view_.geometry.node_bytes;
+  const std::uint32_t node_end = view_.geometry.node_bytes;
   if (tree::needs_fences(get.cursor, tree::NodeHead::read(head.bytes()))) {
-    get.brought.fences_begin = std::min(head.fence_begin(), end);
+    get.brought.fences_begin = std::min(head.fence_begin(), node_end);
   }
   ReadPort& port = *state_.port;
   const auto want = [&](std::uint32_t begin, std::uint32_t end) {
@@ -176,7 +176,7 @@ void GetGroup::want_leaf(Get& get, const tree::NodeView& head) {
   want(0, view_.geometry.sorted_begin);
   want(get.brought.begin, get.brought.end);
   want(get.brought.log_begin, get.brought.log_end);
-  want(get.brought.fences_begin, end);
+  want(get.brought.fences_begin, node_end);
   port.want(reads_, get.ref.offset(), get.proof, sizeof get.proof);
 }
 
