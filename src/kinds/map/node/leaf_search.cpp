@@ -33,18 +33,8 @@ void resolve_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& probe) {
 
 std::uint32_t choose_among_equal(const NodeView& node, const SearchKey& key, std::uint32_t low,
                                  std::uint32_t high) {
-  // Unused heads are all ones, so a key whose head is all ones counts them too.
-  const std::uint32_t children = node.children();
-  if (high > children) high = children;
-  while (low < high) {
-    const std::uint32_t middle = (low + high) / 2;
-    if (compare_keys(node.separator(middle), key.view()) <= 0) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low == 0 ? 0 : low - 1;
+  return choose_among_equal(node.children(), key, low, high,
+                            [&](std::uint32_t child) { return node.separator(child); });
 }
 
 std::uint32_t choose_below_equal(const NodeView& node, const SearchKey& key, std::uint32_t low,

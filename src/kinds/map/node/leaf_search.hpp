@@ -274,6 +274,23 @@ template <class Kit>
 }
 
 /// Several separators share the key's head: the separators decide among children [low, high).
+/// `separator(i)`: at which child i begins.
+template <class Separator>
+[[nodiscard]] inline std::uint32_t choose_among_equal(std::uint32_t children, const SearchKey& key,
+                                                      std::uint32_t low, std::uint32_t high,
+                                                      const Separator& separator) {
+  // Unused heads are all ones, so a key whose head is all ones counts them too.
+  if (high > children) high = children;
+  while (low < high) {
+    const std::uint32_t middle = (low + high) / 2;
+    if (compare_keys(separator(middle), key.view()) <= 0) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low == 0 ? 0 : low - 1;
+}
 [[nodiscard]] std::uint32_t choose_among_equal(const NodeView& node, const SearchKey& key,
                                                std::uint32_t low, std::uint32_t high);
 
@@ -283,22 +300,30 @@ struct ChildRange {
   std::uint32_t below = 0;
   std::uint32_t at_most = 0;
 };
-/// Requires: the groups of the choice are at hand.
+/// `first_group`, `last_group`: those of the choice.
 template <class Kit>
-[[nodiscard]] inline ChildRange child_range(const NodeView& node, const GroupChoice& choice,
+[[nodiscard]] inline ChildRange child_range(const std::byte* first_group,
+                                            const std::byte* last_group, const GroupChoice& choice,
                                             const Kit& kit) {
   const auto head = static_cast<std::uint32_t>(choice.scaled >> 32);
   const std::uint32_t first = choice.first * wire::kGroupChildren;
-  const Rank rank = kit.rank32(node.bytes() + node.group_offset(choice.first), head);
+  const Rank rank = kit.rank32(first_group, head);
   // Child 0 begins at or below every key that the node covers.
   ChildRange range;
   range.below = first + rank.below + (first + rank.below == 0 ? 1 : 0);
   range.at_most = first + rank.below_or_equal;
   if (choice.last != choice.first) [[unlikely]] {
-    range.at_most = choice.last * wire::kGroupChildren +
-                    kit.rank32(node.bytes() + node.group_offset(choice.last), head).below_or_equal;
+    range.at_most =
+        choice.last * wire::kGroupChildren + kit.rank32(last_group, head).below_or_equal;
   }
   return range;
+}
+/// Requires: the groups of the choice are at hand.
+template <class Kit>
+[[nodiscard]] inline ChildRange child_range(const NodeView& node, const GroupChoice& choice,
+                                            const Kit& kit) {
+  return child_range(node.bytes() + node.group_offset(choice.first),
+                     node.bytes() + node.group_offset(choice.last), choice, kit);
 }
 
 /// Whether separators must decide which child it is.

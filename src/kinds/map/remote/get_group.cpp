@@ -101,8 +101,6 @@ void GetGroup::take_queued() {
     if (key.empty() || key.size() > key_bytes_max) return false;
     get.cursor.key.assign(key);
     get.cursor.other_predecessor = {};
-    get.lid = 0;
-    get.ref = {};
     get.value = {};
     return true;
   });
@@ -111,29 +109,18 @@ void GetGroup::take_queued() {
 // Which leaf it is, and where.
 void GetGroup::find_leaves() {
   MapCache& cache = *state_.cache;
+  sift([&](Get& get) { return cache.find_group(get.cursor.key, get.above); });
+  sift([&](Get& get) { return cache.bring_group(get.above); });
   sift([&](Get& get) {
-    return cache.find_group(get.cursor.key, get.above) || (get.above.ties && find_tied(get));
-  });
-  sift([&](Get& get) { return get.lid != 0 || cache.bring_group(get.above); });
-  sift([&](Get& get) {
-    if (get.lid != 0) return true;
-    get.lid = cache.leaf_in(get.above);
-    return get.lid != 0 || (get.above.ties && find_tied(get));
+    get.lid = cache.leaf_in(get.cursor.key, get.above);
+    return get.lid != 0;
   });
   sift([&](Get& get) {
-    if (!get.ref) get.ref = cache.place(get.lid);
+    get.ref = cache.place(get.lid);
     const bool known = get.ref && view_.holds_node(get.ref);
     if (known) cache.prefetch_leaf_head(get.ref);
     return known;
   });
-}
-
-// The way down by separators.
-bool GetGroup::find_tied(Get& get) {
-  const tree::CachedWay way = state_.cache->descend(get.cursor, view_.root, 1);
-  get.lid = way.lid;
-  get.ref = way.ref;
-  return way.ref && way.level == 0;
 }
 
 void GetGroup::find_heads() {

@@ -11,8 +11,8 @@
 //
 // The usual way: all of it is remembered, the leaf is where it is said to be and answers, and its
 // value is no longer than kValueMost. Where key prefixes tie, as with keys that begin alike, separators that
-// are remembered decide on the way, one get at a time, and the leaf's fences, which then come with
-// it, decide whether it answers. Whatever else there is goes to the walker, which knows all of it,
+// are remembered decide on the way, and the leaf's fences, which then come with it, decide whether
+// it answers. Whatever else there is goes to the walker, which knows all of it,
 // and begins anew; so a group needs no turns back.
 //
 // Why its answers may be believed: the lease was believed when the group began; then the READ of
@@ -89,7 +89,6 @@ class GetGroup {
   void end();
   void take_queued();
   void find_leaves();
-  [[nodiscard]] bool find_tied(Get& get);
   void find_heads();
   void want_leaves();
   void want_leaf(Get& get, const tree::NodeView& head);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/atomic_bytes.hpp"
@@ -81,7 +82,8 @@ bool MapCache::bring_groups(const tree::Cursor& cursor, const tree::NodeView& no
   constexpr std::uint32_t kGroup = sizeof(wire::ChildGroup);
   if (!bring(ref, node.group_offset(first), node.group_offset(last) + kGroup)) return false;
   if (from_end || !tree::ties_among_children(node, choice, view_.kit)) return true;
-  return bring(ref, node.sorted_end(), view_.geometry.node_bytes);
+  const std::uint32_t slots_begin = tree::NodeHead::read(node.bytes()).sorted_end();
+  return bring(ref, std::min(slots_begin, view_.geometry.node_bytes), view_.geometry.node_bytes);
 }
 
 // One node down. False: no further; then `way` says where the walk goes on.
@@ -143,7 +145,7 @@ tree::CachedWay MapCache::go_down(tree::Cursor& cursor, wire::Lid lid, std::uint
 
 // Levels fall from node to node, as above, and all is looked at where it is kept.
 bool MapCache::find_group(const tree::SearchKey& key, GroupAbove& above) {
-  above.ties = false;
+  above.leaf = 0;
   if (view_.geometry.groups_begin > kChunk) return false;  // a node's head is more than one chunk
   above.ref = root_ref_;
   for (std::uint32_t level = 0;;) {
@@ -155,30 +157,33 @@ bool MapCache::find_group(const tree::SearchKey& key, GroupAbove& above) {
     if (!level_is_meant || !tree::leads_by_head(view_, key, tree::kNewest, at, head, above.ref)) {
       return false;
     }
+    level = head.level() - 1;
     const tree::NodeView node(at, view_.geometry);
     const tree::GroupChoice choice = tree::choose_group(node, head, key, view_.kit);
     const std::uint32_t offset = node.group_offset(choice.first);
+    if (offset + sizeof(wire::ChildGroup) > view_.geometry.node_bytes) return false;
     above.chunk = offset / kChunk;
     above.begin = offset % kChunk;
     above.scaled = static_cast<std::uint32_t>(choice.scaled >> 32);
     above.first = choice.first == 0;
-    above.ties = choice.first != choice.last;
-    if (above.ties || offset + sizeof(wire::ChildGroup) > view_.geometry.node_bytes) return false;
-    level = head.level() - 1;
-    if (level == 0) {
-      if (above.ref == root_ref_) return true;
+    wire::Lid lid = 0;
+    if (choice.first != choice.last) {
+      lid = tied_child(key, above.ref);
+      if (level == 0) above.leaf = lid;
+    } else if (level != 0) {
+      lid = bring_group(above) ? child_in(key, above) : 0;
+    } else if (above.ref != root_ref_) {
       nodes_.prefetch_tags(above.ref, above.chunk);
       if (above.in_two_chunks()) nodes_.prefetch_tags(above.ref, above.chunk + 1);
-      return true;
     }
-    if (!bring_group(above)) return false;
-    const wire::Lid lid = child_of(above);
+    if (level == 0) return choice.first == choice.last || lid != 0;
     if (lid == 0) return false;
     above.ref = nodes_.place(view_.id, lid);
   }
 }
 
 bool MapCache::bring_group(GroupAbove& above) const {
+  if (above.leaf != 0) return true;
   const std::byte* const chunk = find(above.ref, above.chunk);
   if (chunk == nullptr) return false;
   if (above.in_two_chunks()) {
@@ -196,20 +201,111 @@ bool MapCache::bring_group(GroupAbove& above) const {
   return true;
 }
 
-wire::Lid MapCache::child_of(GroupAbove& above) const {
+wire::Lid MapCache::child_in(const tree::SearchKey& key, const GroupAbove& above) const {
   const tree::Rank rank = view_.kit.rank32(above.group, above.scaled);
   // Child 0 of a node begins at or below every key that it covers.
   const bool child_0 = above.first && rank.below == 0 && rank.below_or_equal <= 1;
-  above.ties = !child_0 && (rank.below == 0 || rank.below != rank.below_or_equal);
-  if (above.ties) return 0;
+  if (!child_0 && (rank.below == 0 || rank.below != rank.below_or_equal)) {
+    return tied_child(key, above.ref);
+  }
   const std::uint32_t child = child_0 ? 0 : rank.below - 1;
   const auto lid = base::load_plain<wire::Lid>(above.group + offsetof(wire::ChildGroup, children) +
                                                sizeof(wire::Lid) * child);
   return lid == view_.root ? 0 : lid;
 }
 
-wire::Lid MapCache::leaf_in(GroupAbove& above) {
-  const wire::Lid lid = child_of(above);
+namespace {
+
+/// Bytes of a node that is kept in pieces, which are brought together where they lie in several.
+/// Thread: one.
+template <class Find>
+class KeptBytes {
+ public:
+  explicit KeptBytes(const Find& find) : find_(find) {}
+  /// Null: some of them are not kept. Good until the next call.
+  const std::byte* at(std::uint32_t begin, std::uint32_t bytes) {
+    const std::uint32_t chunk = begin / kChunk;
+    if (chunk != chunk_ || here_ == nullptr) {
+      chunk_ = chunk;
+      here_ = find_(chunk);
+    }
+    if (here_ == nullptr) return nullptr;
+    const std::uint32_t from = begin % kChunk;
+    if (from + bytes <= kChunk) return here_ + from;
+    if (bytes > sizeof together_) return nullptr;
+    std::uint32_t done = kChunk - from;
+    std::memcpy(together_, here_ + from, done);
+    for (std::uint32_t next = chunk + 1; done < bytes; ++next) {
+      const std::byte* const kept = find_(next);
+      if (kept == nullptr) return nullptr;
+      const std::uint32_t more = std::min(bytes - done, kChunk);
+      std::memcpy(together_ + done, kept, more);
+      done += more;
+    }
+    return together_;
+  }
+
+ private:
+  const Find& find_;
+  std::uint32_t chunk_ = 0;
+  const std::byte* here_ = nullptr;
+  std::byte together_[2 * kChunk];
+};
+static_assert(wire::kKeyBytesMax <= 2 * kChunk);
+
+}  // namespace
+
+// What the host's groups do where key prefixes tie, of a node that is kept in pieces.
+wire::Lid MapCache::tied_child(const tree::SearchKey& key, wire::Ref ref) const {
+  const std::byte* const at = find(ref, 0);
+  if (at == nullptr) return 0;
+  const tree::NodeView node(at, view_.geometry);
+  const tree::NodeHead head = tree::NodeHead::read(at);
+  const tree::GroupChoice choice = tree::choose_group(node, head, key, view_.kit);
+  const auto find_piece = [this, ref](std::uint32_t chunk) { return find(ref, chunk); };
+  KeptBytes slots(find_piece);
+  KeptBytes pieces(find_piece);
+  const std::uint32_t end = view_.geometry.node_bytes;
+  bool missing = false;
+  const auto bytes_at = [&](auto& of, std::uint32_t begin, std::uint32_t bytes) {
+    const std::byte* const kept =
+        bytes <= end && begin <= end - bytes ? of.at(begin, bytes) : nullptr;
+    missing = missing || kept == nullptr;
+    return kept;
+  };
+  constexpr std::uint32_t kGroup = sizeof(wire::ChildGroup);
+  const std::byte* const first = bytes_at(slots, node.group_offset(choice.first), kGroup);
+  const std::byte* const last = bytes_at(pieces, node.group_offset(choice.last), kGroup);
+  if (missing) return 0;
+  const tree::ChildRange range = tree::child_range(first, last, choice, view_.kit);
+  const std::uint32_t slots_begin = head.sorted_end();
+  const auto separator = [&](std::uint32_t child) -> std::string_view {
+    const std::byte* const slot = bytes_at(slots, slots_begin + 2 * child, 2);
+    if (slot == nullptr) return {};
+    const std::uint32_t begin = base::load_plain<std::uint16_t>(slot);
+    const std::byte* const length = bytes_at(pieces, begin, 2);
+    if (length == nullptr) return {};
+    const std::uint32_t bytes = base::load_plain<std::uint16_t>(length);
+    const std::byte* const text = bytes_at(pieces, begin + 2, bytes);
+    if (text == nullptr) return {};
+    return {reinterpret_cast<const char*>(text), bytes};
+  };
+  const std::uint32_t child =
+      range.below == range.at_most
+          ? range.below - 1
+          : tree::choose_among_equal(node.children(), key, range.below, range.at_most, separator);
+  if (missing) return 0;
+  const auto in_group = static_cast<std::uint32_t>(
+      offsetof(wire::ChildGroup, children) + sizeof(wire::Lid) * (child % wire::kGroupChildren));
+  const std::byte* const lid = bytes_at(
+      pieces, node.group_offset(child / wire::kGroupChildren) + in_group, sizeof(wire::Lid));
+  if (lid == nullptr) return 0;
+  const auto found = base::load_plain<wire::Lid>(lid);
+  return found == view_.root ? 0 : found;
+}
+
+wire::Lid MapCache::leaf_in(const tree::SearchKey& key, const GroupAbove& above) {
+  const wire::Lid lid = above.leaf != 0 ? above.leaf : child_in(key, above);
   if (lid == 0) return 0;
   nodes_.prefetch_place(view_.id, lid);
   ++descents_;

@@ -52,24 +52,24 @@ class MapCache {
 
   /// The group of children in which a get's key is, of the node above its leaf.
   struct GroupAbove {
+    wire::Lid leaf = 0;  // is known by now; 0: it is not, and all else counts
     wire::Ref ref{};
     std::uint32_t chunk = 0;   // of that node, in which the group is,
     std::uint32_t begin = 0;   // and where
     std::uint32_t scaled = 0;  // the key, as the children's key prefixes are
     bool first = false;        // it is the node's first group
-    bool ties = false;         // separators decide, here or above: descend() looks at them
     const std::byte* group = nullptr;
     std::byte copy[sizeof(wire::ChildGroup)];  // of a group that lies in two chunks
     [[nodiscard]] bool in_two_chunks() const {
       return begin + sizeof(wire::ChildGroup) > NodeCache::kChunkBytes;
     }
   };
-  /// False: not all of the way is kept, or, as `ties` says, separators decide on it.
+  /// False: not all of the way is kept. Where key prefixes tie, separators decide on it.
   [[nodiscard]] bool find_group(const tree::SearchKey& key, GroupAbove& above);
   /// False: it is not kept. Good until something is kept.
   [[nodiscard]] bool bring_group(GroupAbove& above) const;
-  /// The leaf to which the key leads; 0: key prefixes do not tell, as `ties` says.
-  [[nodiscard]] wire::Lid leaf_in(GroupAbove& above);
+  /// The leaf to which the key leads; 0: what tells is not kept.
+  [[nodiscard]] wire::Lid leaf_in(const tree::SearchKey& key, const GroupAbove& above);
   void prefetch_leaf_head(wire::Ref ref) const { nodes_.prefetch_tags(ref, kLeafHead); }
   /// A leaf's head as it is kept; null: it is not. Good until something is kept.
   [[nodiscard]] const std::byte* kept_leaf_head(wire::Ref ref) const {
@@ -136,7 +136,8 @@ class MapCache {
                                         bool balanced);
   [[nodiscard]] std::byte* scratch() { return reinterpret_cast<std::byte*>(scratch_.get()); }
   [[nodiscard]] std::byte* root_bytes() const { return reinterpret_cast<std::byte*>(root_.get()); }
-  [[nodiscard]] wire::Lid child_of(GroupAbove& above) const;
+  [[nodiscard]] wire::Lid child_in(const tree::SearchKey& key, const GroupAbove& above) const;
+  [[nodiscard]] wire::Lid tied_child(const tree::SearchKey& key, wire::Ref ref) const;
   [[nodiscard]] std::uint32_t slots_bytes() const;
   [[nodiscard]] std::uint32_t chunk_heads_bytes() const;
 
