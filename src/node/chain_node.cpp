@@ -415,6 +415,7 @@ std::expected<bool, std::string> ChainNode::apply(const Waiting& next) {
                                        next.sequence, message(room.error())));
   }
   std::memcpy(room->bytes().data(), next.record.data(), next.record.size());
+  const std::lock_guard applying(applying_);
   const auto bytes = room->bytes();
   const auto applied = target_->apply({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   if (!applied) {

@@ -63,6 +63,9 @@ class ChainNode final : private ChainListener {
   /// Waits until it is the head and may serve; from then on nothing is applied to the store any
   /// more. Returns nothing then, or why it will not be: "" where `stopped` says so.
   [[nodiscard]] std::optional<std::string> await_head(const std::function<bool()>& stopped);
+  /// Is held while a record is applied to the store and goes to the log, so who holds it sees the
+  /// store as the records of the log have made it. Once it is the head nothing is applied.
+  [[nodiscard]] std::mutex& applying() { return applying_; }
   /// What it is, and what it waits for, in lines. Thread: any.
   [[nodiscard]] std::string status() override;
 
@@ -104,6 +107,7 @@ class ChainNode final : private ChainListener {
   std::vector<ChainLinks::Ended> ended_;         // likewise
   std::uint64_t met_epoch_ = 0;                  // likewise: of which it has links
 
+  std::mutex applying_;
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   chain::Member member_;

@@ -138,10 +138,12 @@ Result<void> Node::follow_chain() {
                                    .ended = options_.chain_ended});
   if (!started) return refuse_data(std::move(started.error()));
   chain_ = std::move(*started);
+  if (auto begun = start_checkpoints(); !begun) return begun;
   if (auto why_not = chain_->await_head(options_.stopped)) {
     if (why_not->empty()) return fail(Code::busy);
     return refuse_data(std::move(*why_not));
   }
+  checkpoints_.reset();  // nobody looks at the store while it gets a sink
   data_->record(*services_);
   return {};
 }
@@ -159,9 +161,10 @@ Result<void> Node::make_maps() {
 Result<void> Node::start_checkpoints() {
   if (!data_) return {};
   try {
-    checkpoints_ = std::make_unique<CheckpointThread>(
-        checkpoint_terms(*data_, *services_, options_.own_kinds, config_.data,
-                         options_.segment_bytes, options_.checkpoint_failed));
+    auto terms = checkpoint_terms(*data_, *services_, options_.own_kinds, config_.data,
+                                  options_.segment_bytes, options_.checkpoint_failed);
+    if (chain_) terms.of.applying = &chain_->applying();
+    checkpoints_ = std::make_unique<CheckpointThread>(std::move(terms));
   } catch (const std::system_error& error) {
     return fail(Code::system, static_cast<std::uint32_t>(error.code().value()));
   }

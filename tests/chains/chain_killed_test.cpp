@@ -7,7 +7,9 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,7 @@
 #include "chain/membership.hpp"
 #include "espalier/espalier.hpp"
 #include "espalier/hash_map.hpp"
+#include "log/format.hpp"
 #include "log/posix_folder.hpp"
 #include "log/recovery.hpp"
 #include "log/store_file.hpp"
@@ -27,13 +30,15 @@ namespace espalier::test {
 namespace {
 
 constexpr std::uint64_t kSoonNs = 60'000'000'000;  // only a machine that hangs takes so long
+constexpr std::uint64_t kSegmentBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kLogBytesMax = 24 * kSegmentBytes;
 
 /// Becomes a member, and says so when it serves, or why it does not; lives until it is killed.
 int be_member(Line& line, const node::Config& config) {
   std::string mistake;
   node::NodeOptions options;
   options.data_mistake = &mistake;
-  options.segment_bytes = std::uint64_t{1} << 20;
+  options.segment_bytes = kSegmentBytes;
   options.chain_ended = [&line](const std::string& why) { line.send("ended: " + why); };
   auto node = node::Node::start(config, options);
   line.send(node ? "serves" : "cannot start: " + mistake);
@@ -53,6 +58,15 @@ auto until_done(const Work& work) -> decltype(work()) {
     if (code != Code::connection_lost && code != Code::system) return done;
     ::poll(nullptr, 0, 2);
   }
+}
+
+/// What a key has; nothing: it is not there.
+template <class OfMap>
+Result<std::optional<std::string>> value(OfMap& map, const std::string& key) {
+  auto found = map.get(key);
+  if (!found) return std::unexpected(found.error());
+  if (!*found) return std::nullopt;
+  return std::string((*found)->value);
 }
 
 class ChainOfTwoConcurrency : public ::testing::Test {
@@ -79,6 +93,7 @@ class ChainOfTwoConcurrency : public ::testing::Test {
     node::Config config = node_config(folder_);
     config.node.socket = socket_of(name);
     config.data.dir = data_of(name);
+    config.data.log_bytes_max = kLogBytesMax;
     config.chain = {name, (folder_ / "chain").string()};
     members_.emplace_back([config](Line& line) { return be_member(line, config); });
   }
@@ -102,6 +117,14 @@ class ChainOfTwoConcurrency : public ::testing::Test {
         });
     EXPECT_TRUE(read) << (read ? "" : log::message(read.error()));
     return records;
+  }
+  /// Of the segments that a member has.
+  [[nodiscard]] std::uint64_t log_bytes_of(const std::string& name) const {
+    std::uint64_t bytes = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(data_of(name) + "/log")) {
+      if (log::segment_of(entry.path().filename().string(), log::kInUse)) bytes += kSegmentBytes;
+    }
+    return bytes;
   }
   void kill_all() {
     for (Child& member : members_) {
@@ -208,6 +231,43 @@ TEST_F(ChainOfTwoConcurrency, AHeadThatWasStoppedTellsNothingOld) {
   EXPECT_EQ(said, "serves");
   ASSERT_TRUE(members_[0].line().receive(said));
   EXPECT_EQ(said, "ended: it was left out of the chain");
+}
+
+// Without checkpoints of its own the tail's log would be at its bound, and nothing acknowledged.
+TEST_F(ChainOfTwoConcurrency, AMemberBehindTheHeadLetsGoOfItsLog) {
+  auto store = connect_to_chain();
+  ASSERT_TRUE(store) << message(store.error());
+  auto map = until_done([&] { return store->open_map("default"); });
+  ASSERT_TRUE(map) << message(map.error());
+  auto hash = until_done([&] { return store->create_hash_map("hash"); });
+  ASSERT_TRUE(hash) << message(hash.error());
+  constexpr std::size_t kKeys = 7;
+  constexpr std::size_t kPuts = 3 * kLogBytesMax / 200'000;
+  const auto value_of = [](std::size_t i) { return std::to_string(i) + std::string(200'000, 'v'); };
+  for (std::size_t i = 0; i < kPuts; ++i) {
+    const std::string key = "key" + std::to_string(i % kKeys);
+    const auto put = until_done(
+        [&] { return i % 2 == 0 ? map->put(key, value_of(i)) : hash->put(key, value_of(i)); });
+    ASSERT_TRUE(put) << i << ": " << message(put.error());
+  }
+  EXPECT_LE(log_bytes_of("b"), kLogBytesMax + 2 * kSegmentBytes);
+  // What it has by checkpoint and log, twice: in memory, and started again.
+  members_[0].kill();
+  members_[0].wait();
+  const auto expect_all = [&] {
+    for (std::size_t i = kPuts - 2 * kKeys; i < kPuts; ++i) {
+      const std::string key = "key" + std::to_string(i % kKeys);
+      const auto found =
+          until_done([&] { return i % 2 == 0 ? value(*map, key) : value(*hash, key); });
+      ASSERT_TRUE(found) << i << ": " << message(found.error());
+      EXPECT_TRUE(*found == value_of(i)) << i;
+    }
+  };
+  expect_all();
+  members_[1].kill();
+  members_[1].wait();
+  begin("b");
+  expect_all();
 }
 
 TEST_F(ChainOfTwoConcurrency, OtherKindsAreRefused) {
