@@ -146,7 +146,9 @@ constexpr WorldTerms kJoiningTerms{.fences = 40, .crash = 0.01, .full = 0, .slow
 
 void expect_joining_bug_noticed(Bug bug) {
   const base::Planted planted(bug);
-  EXPECT_NE(first_wrong_world(4000, kJoiningTerms), "");
+  const std::string wrong = first_wrong_world(4000, kJoiningTerms);
+  EXPECT_NE(wrong, "");
+  ::testing::Test::RecordProperty("wrong", wrong);
 }
 
 TEST(ChainPlanted, AMemberThatHasNotAllIsNoticed) { expect_joining_bug_noticed(Bug::joined_early); }

@@ -350,17 +350,20 @@ void expect_good_worlds(std::uint64_t count, const WorldTerms& terms) {
   std::uint64_t acknowledged = 0;
   std::uint64_t reads = 0;
   std::uint64_t epochs = 0;
+  std::uint64_t joined = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const WorldResult result = run_world(seed, terms);
     ASSERT_EQ(result.wrong, "") << "seed " << seed;
     acknowledged += result.acknowledged;
     reads += result.reads;
     epochs += result.epochs;
+    joined += result.joined;
   }
   // Of worlds in which nothing happens nothing is proven.
   EXPECT_GT(acknowledged, 100 * count);
   EXPECT_GT(reads, 50 * count);
   EXPECT_GT(epochs, count + count / 4);
+  EXPECT_GT(joined, count / 4);
 }
 
 TEST(ChainWorld, NothingIsLostOrSeenLessOfInChainsOfTwo) {

@@ -103,7 +103,7 @@ TEST_F(LogReaderTest, GoesOnWhileTheLogIsWritten) {
 
 TEST_F(LogReaderTest, WhatWasRemovedIsMissing) {
   open();
-  for (int i = 0; i < 20; ++i) add(7, 5000);
+  for (int i = 0; i < 40; ++i) add(7, 5000);
   const auto segments = log_->writer().segments().segments();
   ASSERT_GT(segments.size(), 3u);
   EXPECT_EQ(read(1, 3, 3), 3u);
