@@ -280,6 +280,7 @@ void Member::note_answer(const Message& message, Peer& peer, std::uint64_t now_n
 void Member::note_acknowledged(const Message& message) {
   if (message.from != receiver_) return;
   next_acknowledged_ = std::max(next_acknowledged_, message.acknowledged);
+  send_next_ = std::max(send_next_, next_acknowledged_ + 1);  // nobody keeps those for it
   update_acknowledged();
 }
 

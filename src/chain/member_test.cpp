@@ -289,6 +289,24 @@ TEST(ChainMember, WhatWasAcknowledgedIsNotSentAgainForAnOldAnswer) {
   EXPECT_EQ(head.append_due(2 * kSecondNs)->first, 7u);
 }
 
+// Its answer says that it took nothing, and is late: by then it has them, and nobody keeps them.
+TEST(ChainMember, WhatIsDueAgainIsNotOnceItIsAcknowledged) {
+  Member head = head_of_two();
+  const auto append = head.append_due(kSecondNs);
+  ASSERT_TRUE(append);
+  head.appended(*append);
+  Message answer = beat_of(2, 1, 1, MessageKind::append_answer, 9);
+  answer.last = 6;
+  hear_answer(head, answer, kSecondNs);
+  ASSERT_TRUE(head.append_due(2 * kSecondNs));
+  EXPECT_EQ(head.append_due(2 * kSecondNs)->first, 7u);
+  Message beat = beat_of(2, 1, 1, MessageKind::beat, 2 * kSecondNs);
+  beat.last = beat.acknowledged = 8;
+  EXPECT_TRUE(head.receive(beat, true, 2 * kSecondNs).answer);
+  ASSERT_TRUE(head.append_due(2 * kSecondNs));
+  EXPECT_EQ(head.append_due(2 * kSecondNs)->first, 9u);
+}
+
 TEST(ChainMember, WhatDidNotLeaveIsDueAgainSoon) {
   Member head = head_of_two();
   Message append = *head.append_due(kSecondNs);

@@ -152,7 +152,7 @@ class World {
     if (random_.below(4) == 0 || machine.member->take_wants_view()) read_view(machine);
     if (const auto proposal = machine.member->proposal(now_)) propose(machine, *proposal);
     if (random_.below(8) == 0) let_go(machine);
-    if (machine.member->is_behind()) return begin_anew(machine);
+    if (machine.member->is_joining() && machine.member->is_behind()) return begin_anew(machine);
     go_on(machine);
   }
   /// Of the first records of its log, as behind a checkpoint.
