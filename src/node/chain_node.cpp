@@ -252,6 +252,17 @@ Result<chain_calls::Piece> ChainNode::fetch(const chain_calls::Wanted& wanted, s
   return chain_calls::Piece{terms_.store, given_.number(), given_.bytes()};
 }
 
+ChainNumbers ChainNode::numbers() const {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t now_ns = base::boot_ns();
+  const bool serves = is_head_ && why_ended_.empty() && member_.serves_until_ns(now_ns) > now_ns;
+  return {.epoch = member_.epoch(),
+          .members = member_.view().members.size(),
+          .serves = serves ? 1U : 0U,
+          .held = member_.held(),
+          .acknowledged = member_.acknowledged()};
+}
+
 std::string ChainNode::status() {
   const std::lock_guard lock(mutex_);
   const std::uint64_t now_ns = base::boot_ns();

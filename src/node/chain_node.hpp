@@ -37,6 +37,7 @@
 #include "node/config.hpp"
 #include "node/event_fd.hpp"
 #include "node/given_checkpoint.hpp"
+#include "node/metrics.hpp"
 
 namespace espalier::node {
 
@@ -75,6 +76,8 @@ class ChainNode final : private ChainListener {
   /// Is held while a record is applied to the store and goes to the log, so who holds it sees the
   /// store as the records of the log have made it. Once it is the head nothing is applied.
   [[nodiscard]] std::mutex& applying() { return applying_; }
+  /// Thread: any.
+  [[nodiscard]] ChainNumbers numbers() const;
   /// What it is, and what it waits for, in lines. Thread: any.
   [[nodiscard]] std::string status() override;
 
