@@ -276,12 +276,17 @@ std::string ChainNode::status() {
   if (member_.is_head()) role = "head";
   if (member_.is_joining()) role = "joining";
   if (member_.is_out()) role = "none";
+  std::string behind;
+  if (joining) {
+    behind =
+        fmt::format("joining_lacks {}\n", member_.held() - std::min(member_.held(), joining->held));
+  }
   return fmt::format(
       "role {}\nstate {}\nsince_ms {}\nepoch {}\nheld {}\nacknowledged {}\nwaits_for {}\n"
-      "membership {}\n",
+      "membership {}\n{}",
       role, serves ? "serves" : "waits", (now_ns - since_ns_) / 1'000'000, member_.epoch(),
       member_.held(), member_.acknowledged(), serves ? "" : waits_for,
-      no_membership_.empty() ? "read" : no_membership_);
+      no_membership_.empty() ? "read" : no_membership_, behind);
 }
 
 // --- its thread ----------------------------------------------------------------------------------

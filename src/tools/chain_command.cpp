@@ -153,7 +153,7 @@ Outcome<int> add_member(Environment& environment, const ChainOptions& options) {
   if (!membership) return std::unexpected(membership.error());
   const auto view = read_chain(**membership, options.place);
   if (!view) return std::unexpected(view.error());
-  if (view->joining && view->joining->name != entry->name) {
+  if (view->joining) {
     return failed(fmt::format("'{}' joins the chain, and one joins at a time", view->joining->name),
                   "Wait until it has, or espalier chain remove it.");
   }
