@@ -9,7 +9,7 @@
 namespace espalier::chain {
 namespace {
 
-constexpr std::uint64_t kT = 1'000'000'000;
+constexpr std::uint64_t kJoiningT = 1'000'000'000;
 
 /// Member 1 alone, which is head and tail, and number 2, which joins.
 View joining_view(std::uint64_t epoch) {
@@ -22,15 +22,15 @@ View joining_view(std::uint64_t epoch) {
 }
 
 /// What the tail and who joins say to each other.
-struct Pair {
-  explicit Pair(std::uint64_t tail_held)
-      : tail({.chain = 5, .self = 1, .held = tail_held, .now_ns = kT}),
-        joins({.chain = 5, .self = 2, .held = 0, .now_ns = kT}) {
+struct TailAndJoining {
+  explicit TailAndJoining(std::uint64_t tail_held)
+      : tail({.chain = 5, .self = 1, .held = tail_held, .now_ns = kJoiningT}),
+        joins({.chain = 5, .self = 2, .held = 0, .now_ns = kJoiningT}) {
     tail.keeps_from(1);
   }
   /// All messages that are due, and their answers; records are on the other disk at once.
   void talk(bool persists = true) {
-    now_ns += kT / 8;
+    now_ns += kJoiningT / 8;
     tail.tick(now_ns);
     joins.tick(now_ns);
     std::vector<Message> due;
@@ -55,23 +55,24 @@ struct Pair {
     joins.adopt(view, now_ns);
   }
 
-  std::uint64_t now_ns = kT;
+  std::uint64_t now_ns = kJoiningT;
   Member tail;
   Member joins;
 };
 
 TEST(ChainJoining, IsOfferedOnceItHasAll) {
-  Pair pair(4);
-  pair.tail.adopt(View{.chain = 5, .epoch = 1, .fence_ms = 1000, .members = {{1, "a", "x"}}}, kT);
+  TailAndJoining pair(4);
+  pair.tail.adopt(View{.chain = 5, .epoch = 1, .fence_ms = 1000, .members = {{1, "a", "x"}}},
+                  kJoiningT);
   pair.adopt(joining_view(2));
   EXPECT_TRUE(pair.joins.is_joining());
   EXPECT_FALSE(pair.joins.is_out());
   EXPECT_FALSE(pair.joins.is_tail());
-  EXPECT_EQ(pair.joins.serves_until_ns(kT), 0u);
+  EXPECT_EQ(pair.joins.serves_until_ns(kJoiningT), 0u);
   // It is not waited for: neither to serve, nor to acknowledge.
-  EXPECT_EQ(pair.tail.waits_for(kT), "");
+  EXPECT_EQ(pair.tail.waits_for(kJoiningT), "");
   EXPECT_EQ(pair.tail.acknowledged(), 4u);
-  EXPECT_FALSE(pair.tail.proposal(kT));
+  EXPECT_FALSE(pair.tail.proposal(kJoiningT));
   pair.talk(false);
   pair.talk(false);
   EXPECT_EQ(pair.joins.held(), 4u);
@@ -84,7 +85,7 @@ TEST(ChainJoining, IsOfferedOnceItHasAll) {
   pair.tail.persisted(5);
   EXPECT_EQ(pair.tail.acknowledged(), 4u);
   pair.tail.proposal_failed();
-  pair.tail.tick(pair.now_ns + kT / 8);
+  pair.tail.tick(pair.now_ns + kJoiningT / 8);
   EXPECT_EQ(pair.tail.acknowledged(), 4u);
   pair.adopt(*offer);
   EXPECT_TRUE(pair.joins.is_tail());
@@ -98,28 +99,31 @@ TEST(ChainJoining, IsOfferedOnceItHasAll) {
 }
 
 TEST(ChainJoining, IsLeftOutWhereItWasOfferedAndIsSilent) {
-  Pair pair(4);
-  pair.tail.adopt(View{.chain = 5, .epoch = 1, .fence_ms = 1000, .members = {{1, "a", "x"}}}, kT);
+  TailAndJoining pair(4);
+  pair.tail.adopt(View{.chain = 5, .epoch = 1, .fence_ms = 1000, .members = {{1, "a", "x"}}},
+                  kJoiningT);
   pair.adopt(joining_view(2));
   for (int i = 0; i < 3; ++i) pair.talk();
   ASSERT_TRUE(pair.tail.proposal(pair.now_ns));
   pair.tail.proposal_failed();
   const std::uint64_t heard_ns = pair.now_ns;
-  for (int i = 1; i < 8; ++i) pair.tail.tick(heard_ns + static_cast<std::uint64_t>(i) * kT / 8);
-  pair.tail.tick(heard_ns + kT);
-  const auto next = pair.tail.proposal(heard_ns + kT);
+  for (int i = 1; i < 8; ++i)
+    pair.tail.tick(heard_ns + static_cast<std::uint64_t>(i) * kJoiningT / 8);
+  pair.tail.tick(heard_ns + kJoiningT);
+  const auto next = pair.tail.proposal(heard_ns + kJoiningT);
   ASSERT_TRUE(next);
   EXPECT_EQ(next->joining, std::nullopt);
   EXPECT_EQ(next->members, joining_view(2).members);
   pair.tail.persisted(9);
   EXPECT_EQ(pair.tail.acknowledged(), 4u);
-  pair.tail.adopt(*next, heard_ns + kT);
+  pair.tail.adopt(*next, heard_ns + kJoiningT);
   EXPECT_EQ(pair.tail.acknowledged(), 9u);
 }
 
 TEST(ChainJoining, OneThatStaysBehindHoldsNothingUp) {
-  Pair pair(4);
-  pair.tail.adopt(View{.chain = 5, .epoch = 1, .fence_ms = 1000, .members = {{1, "a", "x"}}}, kT);
+  TailAndJoining pair(4);
+  pair.tail.adopt(View{.chain = 5, .epoch = 1, .fence_ms = 1000, .members = {{1, "a", "x"}}},
+                  kJoiningT);
   pair.adopt(joining_view(2));
   pair.talk(false);
   pair.talk(false);
@@ -133,25 +137,26 @@ TEST(ChainJoining, OneThatStaysBehindHoldsNothingUp) {
 }
 
 TEST(ChainJoining, ATailThatWasStartedAgainAsksForTheNextEpoch) {
-  Member tail({.chain = 5, .self = 1, .held = 4, .now_ns = kT});
-  tail.adopt(joining_view(2), kT);
+  Member tail({.chain = 5, .self = 1, .held = 4, .now_ns = kJoiningT});
+  tail.adopt(joining_view(2), kJoiningT);
   tail.persisted(5);
   EXPECT_EQ(tail.acknowledged(), 0u);
-  EXPECT_EQ(tail.waits_for(3 * kT), "the next epoch: who joins may have joined in this one");
-  const auto next = tail.proposal(kT);
+  EXPECT_EQ(tail.waits_for(3 * kJoiningT), "the next epoch: who joins may have joined in this one");
+  const auto next = tail.proposal(kJoiningT);
   ASSERT_TRUE(next);
   EXPECT_EQ(*next, joining_view(2).again());
-  tail.adopt(*next, kT);
+  tail.adopt(*next, kJoiningT);
   EXPECT_EQ(tail.acknowledged(), 5u);
 }
 
 TEST(ChainJoining, OneThatNobodyHasRecordsForBeginsAnew) {
-  Pair pair(9);
-  pair.tail.adopt(View{.chain = 5, .epoch = 1, .fence_ms = 1000, .members = {{1, "a", "x"}}}, kT);
+  TailAndJoining pair(9);
+  pair.tail.adopt(View{.chain = 5, .epoch = 1, .fence_ms = 1000, .members = {{1, "a", "x"}}},
+                  kJoiningT);
   pair.adopt(joining_view(2));
   pair.tail.keeps_from(7);
   std::vector<Message> due;
-  pair.tail.add_beats(kT, due);
+  pair.tail.add_beats(kJoiningT, due);
   ASSERT_EQ(due.size(), 1u);
   EXPECT_EQ(due[0].first, 7u);
   EXPECT_FALSE(pair.joins.is_behind());
@@ -160,15 +165,15 @@ TEST(ChainJoining, OneThatNobodyHasRecordsForBeginsAnew) {
 }
 
 TEST(ChainJoining, OneThatHasWhatTheTailHasNotIsLeftOut) {
-  Member tail({.chain = 5, .self = 1, .held = 4, .now_ns = kT});
-  tail.adopt(View{.chain = 5, .epoch = 1, .fence_ms = 1000, .members = {{1, "a", "x"}}}, kT);
-  tail.adopt(joining_view(2), kT);
+  Member tail({.chain = 5, .self = 1, .held = 4, .now_ns = kJoiningT});
+  tail.adopt(View{.chain = 5, .epoch = 1, .fence_ms = 1000, .members = {{1, "a", "x"}}}, kJoiningT);
+  tail.adopt(joining_view(2), kJoiningT);
   Message answer{.kind = MessageKind::beat_answer, .from = 2, .to = 1, .chain = 5, .epoch = 2};
-  answer.number = kT;
+  answer.number = kJoiningT;
   answer.last = answer.acknowledged = 5;
-  EXPECT_FALSE(tail.receive(answer, true, kT).answer);
-  EXPECT_FALSE(tail.append_due(kT));
-  const auto next = tail.proposal(kT);
+  EXPECT_FALSE(tail.receive(answer, true, kJoiningT).answer);
+  EXPECT_FALSE(tail.append_due(kJoiningT));
+  const auto next = tail.proposal(kJoiningT);
   ASSERT_TRUE(next);
   EXPECT_EQ(*next, joining_view(2).without({2}));
 }

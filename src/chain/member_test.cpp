@@ -37,7 +37,7 @@ std::vector<std::uint32_t> proposed_by(Member& member, std::uint64_t now_ns) {
   return numbers;
 }
 
-using Numbers = std::vector<std::uint32_t>;
+using MemberNumbers = std::vector<std::uint32_t>;
 
 void hear_answer(Member& member, Message answer, std::uint64_t now_ns) {
   EXPECT_FALSE(member.receive(answer, true, now_ns).answer);
@@ -197,7 +197,7 @@ TEST(ChainMember, WhoIsSilentIsLeftOutAndNobodyForAPauseOfOnesOwn) {
   }
   now_ns += kSecondNs / 16;
   member.tick(now_ns);
-  EXPECT_EQ(proposed_by(member, now_ns), (Numbers{2, 3}));
+  EXPECT_EQ(proposed_by(member, now_ns), (MemberNumbers{2, 3}));
   EXPECT_FALSE(member.proposal(now_ns));  // once
   member.proposal_failed();
   EXPECT_TRUE(member.proposal(now_ns));
@@ -218,20 +218,20 @@ TEST(ChainMember, NobodyIsLeftOutBeforeAllHaveWhatTheHeadBeganWith) {
   next.persisted(7);
   beat.acknowledged = 7;
   EXPECT_TRUE(next.receive(beat, true, 5 * kSecondNs).answer);
-  EXPECT_EQ(proposed_by(next, 5 * kSecondNs), (Numbers{1, 2}));
+  EXPECT_EQ(proposed_by(next, 5 * kSecondNs), (MemberNumbers{1, 2}));
   next.proposal_failed();
-  EXPECT_EQ(proposed_by(next, 7 * kSecondNs), (Numbers{2}));
+  EXPECT_EQ(proposed_by(next, 7 * kSecondNs), (MemberNumbers{2}));
 
   Member head({.chain = 5, .self = 1, .held = 7, .now_ns = kSecondNs});
   head.adopt(view_of(1, {1, 2, 3}), kSecondNs);
   Message answer = beat_of(2, 1, 1, MessageKind::beat_answer, kSecondNs);
   hear_answer(head, answer, 3 * kSecondNs);
   EXPECT_FALSE(head.proposal(3 * kSecondNs));
-  EXPECT_EQ(proposed_by(head, 5 * kSecondNs), (Numbers{1}));  // which has all of it
+  EXPECT_EQ(proposed_by(head, 5 * kSecondNs), (MemberNumbers{1}));  // which has all of it
   head.proposal_failed();
   answer.last = answer.acknowledged = 7;
   hear_answer(head, answer, 5 * kSecondNs);
-  EXPECT_EQ(proposed_by(head, 5 * kSecondNs), (Numbers{1, 2}));
+  EXPECT_EQ(proposed_by(head, 5 * kSecondNs), (MemberNumbers{1, 2}));
 }
 
 TEST(ChainMember, OneThatHasLostWhatWasAcknowledgedEndsItself) {

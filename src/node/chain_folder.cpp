@@ -15,16 +15,16 @@ namespace {
 constexpr std::size_t kChainFileBytesMax = 256;
 constexpr std::string_view kBegins = " begins";
 
-std::string path_in(const std::string& dir) { return dir + "/chain"; }
+std::string chain_path_in(const std::string& dir) { return dir + "/chain"; }
 
-std::string line_of(const ChainFolder& folder) {
+std::string chain_line_of(const ChainFolder& folder) {
   return fmt::format("chain {} member {}{}\n", folder.chain, folder.member,
                      folder.begins ? kBegins : std::string_view());
 }
 
 /// The digits at the beginning of a text, which are cut off with what must be before them.
 template <class Number>
-std::optional<Number> take_number(std::string_view& text, std::string_view before) {
+std::optional<Number> take_digits_behind(std::string_view& text, std::string_view before) {
   if (!text.starts_with(before)) return std::nullopt;
   text.remove_prefix(before.size());
   const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
@@ -36,23 +36,23 @@ std::optional<Number> take_number(std::string_view& text, std::string_view befor
 }  // namespace
 
 std::expected<std::optional<ChainFolder>, std::string> read_chain_folder(const std::string& dir) {
-  const auto text = chain::read_text(path_in(dir), kChainFileBytesMax);
+  const auto text = chain::read_text(chain_path_in(dir), kChainFileBytesMax);
   if (!text) return std::unexpected(text.error());
   if (!*text) return std::nullopt;
   std::string_view rest(**text);
-  const auto chain = take_number<std::uint64_t>(rest, "chain ");
-  const auto member = take_number<std::uint32_t>(rest, " member ");
+  const auto chain = take_digits_behind<std::uint64_t>(rest, "chain ");
+  const auto member = take_digits_behind<std::uint32_t>(rest, " member ");
   const ChainFolder folder{chain.value_or(0), member.value_or(0), rest.starts_with(kBegins)};
-  if (!chain || !member || line_of(folder) != **text) {
+  if (!chain || !member || chain_line_of(folder) != **text) {
     return std::unexpected(
-        fmt::format("the file '{}' does not say of which chain the folder is", path_in(dir)));
+        fmt::format("the file '{}' does not say of which chain the folder is", chain_path_in(dir)));
   }
   return folder;
 }
 
 std::expected<void, std::string> write_chain_folder(const std::string& dir,
                                                     const ChainFolder& folder) {
-  return chain::replace_text(path_in(dir), line_of(folder));
+  return chain::replace_text(chain_path_in(dir), chain_line_of(folder));
 }
 
 std::expected<void, std::string> claim_chain_folder(const std::string& dir, const chain::View& view,
