@@ -162,7 +162,7 @@ TEST(ChainPlanted, ATailThatIsSureOfAnEpochThatItHasSeenBeforeIsNoticed) {
 }
 
 TEST(ChainPlanted, WithoutABugNothingIsWrong) {
-  EXPECT_EQ(first_wrong_world(400, kJoiningTerms), "");
+  EXPECT_EQ(first_wrong_world(150, kJoiningTerms), "");
   EXPECT_EQ(first_wrong_world(400, kPlantedTerms), "");
   EXPECT_EQ(first_wrong_world(400, {.fences = 30, .crash = 0.01, .full = 0.03}), "");
 }
