@@ -54,28 +54,50 @@ void Member::adopt(const View& view, std::uint64_t now_ns) {
   const bool was_head = is_head();
   view_ = view;
   place_ = view_.place_of(self_);
-  previous_ = next_ = 0;
+  joins_ = view_.joining && view_.joining->number == self_;
   knows_next_ = proposed_ = reporting_ = false;
+  is_bound_ = offered_ = is_wrong_ = false;
+  bind_again_ns_ = 0;
   on_way_ = 0;
   reported_ = 0;
   adopted_ns_ = now_ns;
+  find_neighbours(first);
+  if (is_out()) return;
+  for (const MemberEntry& entry : view_.members) add_peer(entry, true, now_ns);
+  if (view_.joining) add_peer(*view_.joining, false, now_ns);
+  if (is_head() && !was_head) become_head(first, now_ns);
+  update_acknowledged();
+}
+
+// A tail that knows no epoch before this one may have offered who joins to the membership in it, in
+// an earlier life, and acknowledges nothing before the next.
+void Member::find_neighbours(bool first) {
+  const std::uint32_t before = receiver_;
+  previous_ = next_ = receiver_ = 0;
+  unsure_ = false;
+  if (joins_) previous_ = view_.members.back().number;
   if (!place_) return;
   if (*place_ != 0) previous_ = view_.members[*place_ - 1].number;
   if (*place_ + 1 < view_.members.size()) next_ = view_.members[*place_ + 1].number;
-  for (const MemberEntry& entry : view_.members) {
-    if (entry.number == self_) continue;
-    Peer* peer = find(entry.number);
-    if (peer == nullptr) {
-      peer = &peers_.emplace_back();
-      peer->number = entry.number;
-      peer->answered_ns = now_ns;
-    }
-    peer->heard_ns = now_ns;
-    peer->lease_ns = 0;
-    peer->beat_ns = now_ns;
+  receiver_ = next_;
+  if (next_ != 0 || !view_.joining) return;
+  receiver_ = view_.joining->number;
+  if (receiver_ != before) next_acknowledged_ = 0;
+  unsure_ = first && !planted(Bug::tail_restarts_sure);
+}
+
+void Member::add_peer(const MemberEntry& entry, bool is_member, std::uint64_t now_ns) {
+  if (entry.number == self_) return;
+  Peer* peer = find(entry.number);
+  if (peer == nullptr) {
+    peer = &peers_.emplace_back();
+    peer->number = entry.number;
+    peer->answered_ns = now_ns;
   }
-  if (is_head() && !was_head) become_head(first, now_ns);
-  update_acknowledged();
+  peer->was_member = peer->was_member || is_member;
+  peer->heard_ns = now_ns;
+  peer->lease_ns = 0;
+  peer->beat_ns = now_ns;
 }
 
 // Whoever was the head before serves for less than T after this member last answered it. One that
@@ -84,7 +106,7 @@ void Member::become_head(bool first, std::uint64_t now_ns) {
   base_ = held_;
   fence_until_ns_ = first && view_.epoch > 1 ? now_ns + fence_ns() : 0;
   for (const Peer& peer : peers_) {
-    if (view_.find(peer.number) != nullptr) continue;
+    if (view_.find(peer.number) != nullptr || !peer.was_member) continue;
     fence_until_ns_ = std::max(fence_until_ns_, peer.answered_ns + fence_ns());
   }
 }
@@ -94,26 +116,79 @@ void Member::tick(std::uint64_t now_ns) {
     for (Peer& peer : peers_) peer.heard_ns = peer.answered_ns = now_ns;
   }
   ticked_ns_ = now_ns;
+  tend_joining(now_ns);
 }
 
 std::optional<View> Member::proposal(std::uint64_t now_ns) {
-  if (is_out() || proposed_ || is_ahead_ || has_lost_) return std::nullopt;
+  if (!place_ || proposed_ || is_ahead_ || has_lost_) return std::nullopt;
   std::vector<std::uint32_t> silent;
   for (const Peer& peer : peers_) {
     const bool is_member = view_.find(peer.number) != nullptr;
     if (is_member && now_ns >= peer.heard_ns + fence_ns()) silent.push_back(peer.number);
   }
-  if (silent.empty() || !may_leave_out(silent.size())) return std::nullopt;
-  proposed_ = true;
-  return view_.without(silent);
+  // Who has had all itself may go on alone.
+  const bool goes_alone = is_head() && silent.size() + 1 == view_.members.size();
+  std::optional<View> next;
+  if (!silent.empty() && (is_whole() || goes_alone || planted(Bug::left_out_early))) {
+    next = view_.without(silent);
+    next->whole = true;
+  } else {
+    next = proposal_of_joining(now_ns);
+  }
+  proposed_ = next.has_value();
+  return next;
 }
 
-// Views that follow are trusted to have all that was ever acknowledged, so none follows the first
-// one before all its members have what its head began with. The head alone has it.
-bool Member::may_leave_out(std::size_t members) const {
-  if (view_.epoch > 1 || planted(Bug::left_out_early)) return true;
-  if (!is_head()) return was_whole_;
-  return acknowledged_ >= base_ || members + 1 == view_.members.size();
+// Views that follow are trusted to have all that was ever acknowledged, so nobody leaves before all
+// members have what the head of the first epoch began with. The head alone has it.
+bool Member::is_whole() const {
+  return view_.whole || was_whole_ || (is_head() && acknowledged_ >= base_);
+}
+
+// --- who joins -----------------------------------------------------------------------------------
+
+std::optional<Member::Joining> Member::feeds() const {
+  if (!has_joining()) return std::nullopt;
+  return Joining{receiver_, next_acknowledged_};
+}
+
+// Once it was sent all that there is, what is acknowledged waits for it, and so it has all that is
+// soon; where it does not, it is let go of for a while.
+void Member::tend_joining(std::uint64_t now_ns) {
+  if (!has_joining() || offered_) return;
+  const bool was_sent_all = knows_next_ && send_next_ > persisted_;
+  if (!is_bound_ && was_sent_all && now_ns >= bind_again_ns_) {
+    is_bound_ = true;
+    bound_ns_ = now_ns;
+  } else if (is_bound_ && next_acknowledged_ < acknowledged_ &&
+             now_ns - bound_ns_ > fence_ns() / 4) {
+    is_bound_ = false;
+    bind_again_ns_ = now_ns + fence_ns();
+    update_acknowledged();
+  }
+}
+
+// Only the tail knows what who joins has, and it takes it in, or leaves it out where it might be a
+// member by now and says nothing: of both proposals the membership takes one.
+std::optional<View> Member::proposal_of_joining(std::uint64_t now_ns) {
+  if (!has_joining()) return std::nullopt;
+  if (unsure_) return view_.again();
+  const Peer* const peer = find(receiver_);
+  const bool is_silent = now_ns >= peer->heard_ns + fence_ns();
+  if (is_wrong_ || (offered_ && is_silent)) return view_.without({receiver_});
+  const bool has_all = is_bound_ && next_acknowledged_ >= acknowledged_;
+  const bool is_early = knows_next_ && planted(Bug::joined_early);
+  if (!is_whole() || is_silent || !(has_all || is_early)) return std::nullopt;
+  offered_ = true;
+  View next = view_.with_joined();
+  next.whole = true;
+  return next;
+}
+
+// One that was lost on the way may be taken later all the same.
+void Member::proposal_failed() {
+  proposed_ = false;
+  if (planted(Bug::offer_forgotten)) is_bound_ = offered_ = false;
 }
 
 // --- messages ------------------------------------------------------------------------------------
@@ -148,11 +223,15 @@ Member::Received Member::receive(const Message& message, bool has_room, std::uin
   return received;
 }
 
-// What a member before this one says is acknowledged, this one has had on its disk. The head of the
-// first epoch may have begun with records that no other had.
+// What a member before this one says is acknowledged, this one has had on its disk; but not one that
+// joins. The head of the first epoch may have begun with records that no other had.
 void Member::note_chain(const Message& message) {
+  if (joins_ && message.kind == MessageKind::beat && message.from == previous_) {
+    is_behind_ = is_behind_ || message.first > held_ + 1;
+  }
+  if (!place_) return;
   const auto place = view_.place_of(message.from);
-  if (place && place_ && *place < *place_ && message.acknowledged > held_) has_lost_ = true;
+  if (place && *place < *place_ && message.acknowledged > held_) has_lost_ = true;
   const bool of_head = place == 0 && message.kind == MessageKind::beat;
   if (of_head && message.acknowledged >= message.first) was_whole_ = true;
 }
@@ -169,17 +248,21 @@ void Member::take(const Message& message, bool has_room, Received& received) {
 
 void Member::note_answer(const Message& message, Peer& peer, std::uint64_t now_ns) {
   const bool is_append = message.kind == MessageKind::append_answer;
-  if (is_append && message.from == next_ && on_way_ != 0) --on_way_;
+  if (is_append && message.from == receiver_ && on_way_ != 0) --on_way_;
   if (!is_append && message.from == previous_) reporting_ = false;
+  // One that was in an epoch before is asked again soon, for it reads the membership now.
+  if (!is_append && message.epoch < view_.epoch) {
+    peer.beat_ns = std::min(peer.beat_ns, now_ns + fence_ns() / 32);
+  }
   if (!counts(message)) return;
   // A beat of the epoch before may be answered in this one, and is no lease in it.
   const bool is_of_epoch = message.number >= adopted_ns_ || planted(Bug::old_beat_counts);
   if (!is_append && is_of_epoch) {
     peer.lease_ns = std::max(peer.lease_ns, std::min(message.number, now_ns));
   }
-  if (message.from != next_) return;
+  if (message.from != receiver_) return;
   note_acknowledged(message);
-  if (message.last > held_) is_ahead_ = true;
+  if (message.last > held_) (has_joining() ? is_wrong_ : is_ahead_) = true;
   // What it says may be old: what it has acknowledged it has, and nobody may keep it any more.
   const std::uint64_t lacks = std::max(message.last, next_acknowledged_) + 1;
   if (!is_append && !knows_next_) {
@@ -195,22 +278,25 @@ void Member::note_answer(const Message& message, Peer& peer, std::uint64_t now_n
 }
 
 void Member::note_acknowledged(const Message& message) {
-  if (message.from != next_) return;
+  if (message.from != receiver_) return;
   next_acknowledged_ = std::max(next_acknowledged_, message.acknowledged);
+  send_next_ = std::max(send_next_, next_acknowledged_ + 1);  // nobody keeps those for it
   update_acknowledged();
 }
 
-// What was acknowledged stays so in each later view, for its members are some of this one's.
+// What was acknowledged stays so in each later view, for its members are some of this one's, and
+// who has joined has all of it.
 void Member::update_acknowledged() {
-  if (is_out()) return;
-  const std::uint64_t of_next = next_ == 0 ? persisted_ : next_acknowledged_;
+  if (is_out() || unsure_) return;
+  const bool waits = next_ != 0 || is_bound_;
+  const std::uint64_t of_next = waits ? next_acknowledged_ : persisted_;
   acknowledged_ = std::max(acknowledged_, std::min(persisted_, of_next));
 }
 
 // The next beat brings what was to be told, and says where the next member stands.
 void Member::lost(const Message& message, std::uint64_t now_ns) {
   if (message.to == previous_ && message.kind == MessageKind::beat) reporting_ = false;
-  if (message.to != next_ || message.kind != MessageKind::append) return;
+  if (message.to != receiver_ || message.kind != MessageKind::append) return;
   if (on_way_ != 0) --on_way_;
   knows_next_ = false;
   send_at_ns_ = now_ns;
@@ -219,7 +305,7 @@ void Member::lost(const Message& message, std::uint64_t now_ns) {
 // Answers are awaited, and with each there is room again: nothing is new of the next member. It is
 // tried again after a moment in which a processor does not spin.
 void Member::unsent(const Message& message, std::uint64_t now_ns) {
-  if (message.epoch != view_.epoch || message.to != next_) return;
+  if (message.epoch != view_.epoch || message.to != receiver_) return;
   if (on_way_ != 0) --on_way_;
   send_next_ = std::min(send_next_, message.first);
   send_at_ns_ = std::max(send_at_ns_, now_ns + fence_ns() / 1024);
@@ -233,29 +319,34 @@ void Member::persisted(std::uint64_t sequence) {
 
 // --- what it wants -------------------------------------------------------------------------------
 
-// An acknowledgement goes at once, one at a time; the others go with the next one.
 void Member::add_beats(std::uint64_t now_ns, std::vector<Message>& due) {
   if (is_out()) return;
-  for (const MemberEntry& entry : view_.members) {
-    Peer* const peer = find(entry.number);
-    if (peer == nullptr) continue;  // itself
-    const bool tells = peer->number == previous_ && acknowledged_ > reported_ && !reporting_;
-    if (now_ns < peer->beat_ns && !tells) continue;
-    if (now_ns >= peer->beat_ns) peer->beat_ns = now_ns + fence_ns() / 8;
-    if (peer->number == previous_) {
-      reported_ = acknowledged_;
-      reporting_ = true;
-    }
-    due.push_back(message_to(peer->number, MessageKind::beat));
-    due.back().number = now_ns;
-    if (is_head()) due.back().first = base_;
+  for (Peer& peer : peers_) {
+    const bool is_member = view_.find(peer.number) != nullptr;
+    const bool is_near = peer.number == previous_ || peer.number == receiver_;
+    if (is_near || (is_member && !joins_)) add_beat(peer, now_ns, due);
   }
 }
 
+// An acknowledgement goes at once, one at a time; the others go with the next one.
+void Member::add_beat(Peer& peer, std::uint64_t now_ns, std::vector<Message>& due) {
+  const bool tells = peer.number == previous_ && acknowledged_ > reported_ && !reporting_;
+  if (now_ns < peer.beat_ns && !tells) return;
+  if (now_ns >= peer.beat_ns) peer.beat_ns = now_ns + fence_ns() / 8;
+  if (peer.number == previous_) {
+    reported_ = acknowledged_;
+    reporting_ = true;
+  }
+  Message& beat = due.emplace_back(message_to(peer.number, MessageKind::beat));
+  beat.number = now_ns;
+  if (is_head()) beat.first = base_;
+  if (has_joining() && peer.number == receiver_) beat.first = keeps_from_;
+}
+
 std::optional<Message> Member::append_due(std::uint64_t now_ns) const {
-  if (is_out() || next_ == 0 || !knows_next_ || is_ahead_) return std::nullopt;
+  if (receiver_ == 0 || !knows_next_ || is_ahead_ || is_wrong_) return std::nullopt;
   if (send_next_ > persisted_ || on_way_ == kOnWayMax || now_ns < send_at_ns_) return std::nullopt;
-  Message message = message_to(next_, MessageKind::append);
+  Message message = message_to(receiver_, MessageKind::append);
   message.first = send_next_;
   message.last = message.number = persisted_;
   return message;
@@ -290,9 +381,11 @@ std::uint64_t Member::serves_until_ns(std::uint64_t now_ns) const {
 
 std::string_view Member::waits_for(std::uint64_t now_ns) const {
   if (view_.epoch == 0) return "it does not know its chain yet";
+  if (joins_) return "it joins the chain, and has not all records yet";
   if (is_out()) return "it is not in the chain any more";
   if (!is_head()) return "it is not the head of its chain";
   if (has_lost_) return "it has lost records that the chain has acknowledged";
+  if (unsure_) return "the next epoch: who joins may have joined in this one";
   if (is_ahead_) return "the next member has records that it has not";
   if (now_ns < fence_until_ns_ && !planted(Bug::fence_ignored)) {
     return "the head before may still serve";

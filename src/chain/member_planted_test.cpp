@@ -32,7 +32,7 @@ void expect_bug_noticed(Bug bug) {
 }
 
 View planted_view(std::uint64_t epoch, const std::vector<std::uint32_t>& numbers) {
-  View view{.chain = 5, .epoch = epoch, .fence_ms = 1000, .members = {}};
+  View view{.chain = 5, .epoch = epoch, .fence_ms = 1000, .members = {}, .whole = epoch > 1};
   for (const std::uint32_t number : numbers) {
     view.members.push_back({number, "m" + std::to_string(number), "shm:/m"});
   }
@@ -141,7 +141,28 @@ TEST(ChainPlanted, AHeadThatServesWithoutAnswersIsNoticed) {
 
 TEST(ChainPlanted, TakingARecordBehindAGapIsNoticed) { expect_bug_noticed(Bug::gap_accepted); }
 
+// The tail's proposals come late, so that it, or who joins, has often ended before.
+constexpr WorldTerms kJoiningTerms{.fences = 40, .crash = 0.01, .full = 0, .slow = 0.5};
+
+void expect_joining_bug_noticed(Bug bug) {
+  const base::Planted planted(bug);
+  const std::string wrong = first_wrong_world(4000, kJoiningTerms);
+  EXPECT_NE(wrong, "");
+  ::testing::Test::RecordProperty("wrong", wrong);
+}
+
+TEST(ChainPlanted, AMemberThatHasNotAllIsNoticed) { expect_joining_bug_noticed(Bug::joined_early); }
+
+TEST(ChainPlanted, ATailThatForgetsWhatItOfferedIsNoticed) {
+  expect_joining_bug_noticed(Bug::offer_forgotten);
+}
+
+TEST(ChainPlanted, ATailThatIsSureOfAnEpochThatItHasSeenBeforeIsNoticed) {
+  expect_joining_bug_noticed(Bug::tail_restarts_sure);
+}
+
 TEST(ChainPlanted, WithoutABugNothingIsWrong) {
+  EXPECT_EQ(first_wrong_world(150, kJoiningTerms), "");
   EXPECT_EQ(first_wrong_world(400, kPlantedTerms), "");
   EXPECT_EQ(first_wrong_world(400, {.fences = 30, .crash = 0.01, .full = 0.03}), "");
 }

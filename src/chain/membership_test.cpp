@@ -72,6 +72,42 @@ TEST(ChainView, TheNextOneIsWithoutSome) {
   EXPECT_EQ(next.members[0].name, "b");
 }
 
+TEST(ChainView, WhoComesAgainHasANewNumber) {
+  const View left = small_view(4).without({2});
+  EXPECT_EQ(left.given, 2u);
+  const View joining = left.with_joining("b", "shm:/tmp/b");
+  EXPECT_EQ(joining.epoch, 6u);
+  EXPECT_EQ(joining.joining, (MemberEntry{3, "b", "shm:/tmp/b"}));
+  EXPECT_EQ(joining.find(3u), nullptr);
+  EXPECT_EQ(mistake_in(joining), std::nullopt);
+  EXPECT_EQ(parse_view(print(joining)), joining);
+  EXPECT_EQ(joining.with_joining("b", "shm:/tmp/b").joining->number, 4u);
+  EXPECT_EQ(joining.without({3}).members, left.members);
+  EXPECT_EQ(joining.without({3}).given, 3u);
+  const View joined = joining.with_joined();
+  EXPECT_EQ(joined.joining, std::nullopt);
+  ASSERT_EQ(joined.members.size(), 2u);
+  EXPECT_EQ(joined.members[1], *joining.joining);
+  EXPECT_EQ(parse_view(print(joined)), joined);
+}
+
+TEST(ChainView, WhoJoinsIsRefusedWhereItIsAMemberOrThereIsNoRoom) {
+  View view = small_view().with_joining("a", "shm:/tmp/a");
+  EXPECT_EQ(mistake_in(view), "member 'a' is in it twice");
+  view = small_view().with_joining("c d", "shm:/tmp/c");
+  EXPECT_EQ(mistake_in(view), "a member's name is 1 to 64 letters");
+  view = small_view().with_joining("c", "shm:/tmp/c");
+  EXPECT_EQ(print(view).find("given"), std::string::npos);
+  EXPECT_FALSE(parse_view(print(view) + "joining 4 d shm:/tmp/d\n"));
+  EXPECT_FALSE(parse_view(print(view) + "given x\n"));
+  view.whole = true;
+  EXPECT_EQ(parse_view(print(view)), view);
+  for (std::uint32_t i = 10; view.members.size() < kMembersMax; ++i) {
+    view.members.push_back({i, "m" + std::to_string(i), "shm:/m"});
+  }
+  EXPECT_EQ(mistake_in(view), "it has more than 8 members");
+}
+
 TEST(FileMembership, AViewGoesOnFromTheOneBefore) {
   const base::TemporaryFolder folder;
   FileMembership membership((folder / "chain").string());

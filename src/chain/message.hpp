@@ -31,8 +31,9 @@ struct Message {
   /// Of a beat, when it was sent, by the sender's clock, in ns; of its answer, the same. Of an
   /// append its last sequence, of its answer the same.
   std::uint64_t number = 0;
-  /// Of an append: the sequence of its first record; of a head's beat: up to which record all must
-  /// have acknowledged before it serves; else 0.
+  /// Of an append: the sequence of its first record; of a beat to who joins: that of the first
+  /// record that the tail can send; of other beats of a head: up to which record all must have
+  /// acknowledged before it serves; else 0.
   std::uint64_t first = 0;
   std::uint64_t last = 0;  ///< of an append: of its last record; else the last that `from` holds
   /// Up to here all members from `from` to the tail have every record on their disks.

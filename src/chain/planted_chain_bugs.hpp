@@ -18,6 +18,9 @@ enum class Bug : std::uint8_t {
   old_beat_counts,     // a beat of the epoch before, answered in this one, lets a head serve
   left_out_early,      // the head of the first epoch, before the others have what it began with
   gap_accepted,        // a record is taken though one before it has not come
+  joined_early,        // one that joins is a member before it has all that is acknowledged
+  offer_forgotten,     // the tail goes on alone while who joins may be a member by its proposal
+  tail_restarts_sure,  // likewise, of a tail that was started again in the epoch of its proposal
 };
 
 using base::planted;

@@ -39,15 +39,40 @@ bool read_line(std::string_view line, View& view) {
   if (key == "chain") return number(view.chain);
   if (key == "epoch") return number(view.epoch);
   if (key == "fence_ms") return number(view.fence_ms);
-  if (key != "member" || view.members.size() == kMembersMax) return false;
+  if (key == "whole") return line.empty() && !std::exchange(view.whole, true);
+  if (key == "given") {
+    const auto read = base::parse_digits<std::uint32_t>(line);
+    view.given = read.value_or(0);
+    return read.has_value();
+  }
+  const bool is_joining = key == "joining" && !view.joining;
+  if (!is_joining && (key != "member" || view.members.size() == kMembersMax)) return false;
   MemberEntry entry;
   const auto read = base::parse_digits<std::uint32_t>(take_word(line));
   if (!read) return false;
   entry.number = *read;
   entry.name = take_word(line);
   entry.address = line;
-  view.members.push_back(std::move(entry));
+  if (is_joining) {
+    view.joining = std::move(entry);
+  } else {
+    view.members.push_back(std::move(entry));
+  }
   return true;
+}
+
+/// The highest number of all that are in a view.
+std::uint32_t highest_number(const View& view) {
+  std::uint32_t highest = view.joining ? view.joining->number : 0;
+  for (const MemberEntry& entry : view.members) highest = std::max(highest, entry.number);
+  return highest;
+}
+
+std::optional<std::string> mistake_in_entry(const MemberEntry& entry) {
+  if (entry.number == 0) return "a member's number is from 1 on";
+  if (!is_word(entry.name, kNameBytesMax)) return "a member's name is 1 to 64 letters";
+  if (is_word(entry.address, kAddressBytesMax)) return std::nullopt;
+  return "the address of member '" + entry.name + "' is none";
 }
 
 }  // namespace
@@ -69,12 +94,35 @@ std::optional<std::size_t> View::place_of(std::uint32_t number) const {
 }
 
 View View::without(const std::vector<std::uint32_t>& numbers) const {
+  View next = again();
+  const auto leaves = [&](const MemberEntry& entry) {
+    return std::ranges::find(numbers, entry.number) != numbers.end();
+  };
+  std::erase_if(next.members, leaves);
+  if (next.joining && leaves(*next.joining)) next.joining.reset();
+  ESPALIER_ASSERT(!next.members.empty());
+  const std::uint32_t highest = std::max(given, highest_number(*this));
+  if (highest > highest_number(next)) next.given = highest;
+  return next;
+}
+
+View View::with_joining(std::string name, std::string address) const {
+  View next = again();
+  const std::uint32_t number = std::max(given, highest_number(*this)) + 1;
+  next.joining = MemberEntry{number, std::move(name), std::move(address)};
+  return next;
+}
+
+View View::with_joined() const {
+  ESPALIER_ASSERT(joining.has_value());
+  View next = again();
+  next.members.push_back(*std::exchange(next.joining, std::nullopt));
+  return next;
+}
+
+View View::again() const {
   View next = *this;
   ++next.epoch;
-  std::erase_if(next.members, [&](const MemberEntry& entry) {
-    return std::ranges::find(numbers, entry.number) != numbers.end();
-  });
-  ESPALIER_ASSERT(!next.members.empty());
   return next;
 }
 
@@ -83,10 +131,14 @@ std::string print(const View& view) {
   text += "\nchain " + std::to_string(view.chain);
   text += "\nepoch " + std::to_string(view.epoch);
   text += "\nfence_ms " + std::to_string(view.fence_ms) + "\n";
-  for (const MemberEntry& entry : view.members) {
-    text += "member " + std::to_string(entry.number) + " " + entry.name + " " + entry.address;
-    text += "\n";
-  }
+  if (view.whole) text += "whole\n";
+  if (view.given != 0) text += "given " + std::to_string(view.given) + "\n";
+  const auto add = [&](std::string_view what, const MemberEntry& entry) {
+    text += what;
+    text += " " + std::to_string(entry.number) + " " + entry.name + " " + entry.address + "\n";
+  };
+  for (const MemberEntry& entry : view.members) add("member", entry);
+  if (view.joining) add("joining", *view.joining);
   return text;
 }
 
@@ -111,16 +163,19 @@ std::optional<std::string> mistake_in(const View& view) {
     return "fence_ms is from 100 to 60000";
   }
   if (view.members.empty()) return "it has no member";
-  if (view.members.size() > kMembersMax) return "it has more than 8 members";
+  if (view.members.size() + (view.joining ? 1 : 0) > kMembersMax) {
+    return "it has more than 8 members";
+  }
   for (const MemberEntry& entry : view.members) {
-    if (entry.number == 0) return "a member's number is from 1 on";
-    if (!is_word(entry.name, kNameBytesMax)) return "a member's name is 1 to 64 letters";
-    if (!is_word(entry.address, kAddressBytesMax)) {
-      return "the address of member '" + entry.name + "' is none";
-    }
+    if (auto mistake = mistake_in_entry(entry)) return mistake;
     const bool twice = view.find(entry.number) != &entry || view.find(entry.name) != &entry;
     if (twice) return "member '" + entry.name + "' is in it twice";
   }
+  if (!view.joining) return std::nullopt;
+  if (auto mistake = mistake_in_entry(*view.joining)) return mistake;
+  const MemberEntry& joining = *view.joining;
+  const bool is_member = view.find(joining.number) != nullptr || view.find(joining.name) != nullptr;
+  if (is_member) return "member '" + joining.name + "' is in it twice";
   return std::nullopt;
 }
 

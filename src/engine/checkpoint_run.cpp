@@ -19,7 +19,9 @@ using log::LogResult;
 
 LogResult<std::unique_ptr<CheckpointRun>> CheckpointRun::begin(const Terms& terms) {
   return log::catch_no_memory(0, [&]() -> LogResult<std::unique_ptr<CheckpointRun>> {
+    auto held = hold(terms);
     std::unique_ptr<CheckpointRun> run(new CheckpointRun(terms));
+    if (held) held.unlock();
     log::CheckpointTerms file;
     file.store = terms.store;
     file.sequence = run->sequence();
@@ -41,7 +43,9 @@ LogResult<CheckpointRun::State> CheckpointRun::step() {
 
 LogResult<CheckpointRun::State> CheckpointRun::copy_some() {
   piece_.clear();
+  auto held = hold(terms_);
   const auto step = copy_.next(piece_);
+  if (held) held.unlock();
   if (!step) return log::log_fail(step.error(), log::LogFault::copy, ".", 0, sequence());
   LogResult<void> added;
   piece_.each([&](std::span<const std::byte> record) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 
 #include "engine/store_copy.hpp"
@@ -20,7 +21,9 @@ namespace espalier::offload {
 class CheckpointRun {
  public:
   /// What it is of, all of which outlives it. Requires: `log` is the sink of the store, and lies in
-  /// the folder as of this store's number.
+  /// the folder as of this store's number. Or, of a member of a chain behind its head: `log` has
+  /// the records that are applied to the store, by whom holds `applying` while it applies one and
+  /// hands it over.
   struct Terms {
     Services& services;
     std::span<const Kind> own_kinds;
@@ -29,6 +32,7 @@ class CheckpointRun {
     log::LogWriter& log;
     std::size_t write_bytes = log::CheckpointTerms{}.write_bytes;
     std::size_t piece_bytes = CopyPiece::kUsualBytes;  // that are copied in a step
+    std::mutex* applying = nullptr;                    // held while something is copied
   };
   enum class State : std::uint8_t {
     copying,  // or reading again what was written
@@ -57,8 +61,14 @@ class CheckpointRun {
 
  private:
   explicit CheckpointRun(const Terms& terms)
-      : terms_(terms), copy_(terms.services, terms.own_kinds), piece_(terms.piece_bytes) {}
+      : terms_(terms),
+        copy_(terms.services, terms.own_kinds, terms.log.handed_over() + 1),
+        piece_(terms.piece_bytes) {}
 
+  [[nodiscard]] static std::unique_lock<std::mutex> hold(const Terms& terms) {
+    return terms.applying != nullptr ? std::unique_lock(*terms.applying)
+                                     : std::unique_lock<std::mutex>();
+  }
   log::LogResult<State> copy_some();
   log::LogResult<State> finish();
 

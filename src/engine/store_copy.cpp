@@ -18,8 +18,8 @@ void add_dropped(CopyPiece& piece, const catalog::DroppedObject& object) {
 }  // namespace
 
 // The sequence comes first: what is recorded from now on is applied behind the copy.
-StoreCopy::StoreCopy(Services& services, std::span<const Kind> own)
-    : services_(services), own_(own), sequence_(services.catalog().redo()->handed_over() + 1) {
+StoreCopy::StoreCopy(Services& services, std::span<const Kind> own, std::uint64_t sequence)
+    : services_(services), own_(own), sequence_(sequence) {
   catalog::Inventory there = services.catalog().inventory();
   given_ = there.given;
   given_said_ = given_ == 0 || (!there.entries.empty() && there.entries.back()->id == given_);

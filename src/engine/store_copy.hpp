@@ -25,7 +25,11 @@ class StoreCopy {
  public:
   /// Begins now. `own`: kinds beside those of the registry. Both outlive it. Throws std::bad_alloc.
   /// Requires: the store has a sink.
-  StoreCopy(Services& services, std::span<const Kind> own);
+  StoreCopy(Services& services, std::span<const Kind> own)
+      : StoreCopy(services, own, services.catalog().redo()->handed_over() + 1) {}
+  /// The same of a store whose effects are all of records before `sequence`: those that its sink
+  /// was handed by then, or that were applied to it.
+  StoreCopy(Services& services, std::span<const Kind> own, std::uint64_t sequence);
 
   /// Records from here on are to be applied behind the copy.
   [[nodiscard]] std::uint64_t sequence() const { return sequence_; }

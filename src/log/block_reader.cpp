@@ -47,12 +47,18 @@ std::expected<SegmentHeader, LogFault> read_segment_header(std::span<const std::
 
 std::optional<BlockHeader> read_block_header(const SegmentHeader& segment, std::uint64_t offset,
                                              std::span<const std::byte> rest) {
+  return read_block_header(segment, offset, rest, rest.size());
+}
+
+std::optional<BlockHeader> read_block_header(const SegmentHeader& segment, std::uint64_t offset,
+                                             std::span<const std::byte> bytes,
+                                             std::uint64_t rest_bytes) {
   BlockHeader header{};
-  if (rest.size() < sizeof header) return std::nullopt;
-  std::memcpy(&header, rest.data(), sizeof header);
+  if (bytes.size() < sizeof header) return std::nullopt;
+  std::memcpy(&header, bytes.data(), sizeof header);
   const bool right = header.magic == kBlockMagic && header.offset == offset &&
                      header.salt == block_salt(segment) && header.block_bytes % kUnitBytes == 0 &&
-                     header.block_bytes <= rest.size() && header.used_bytes >= sizeof header &&
+                     header.block_bytes <= rest_bytes && header.used_bytes >= sizeof header &&
                      header.used_bytes <= header.block_bytes &&
                      header.first_sequence >= segment.first_sequence &&
                      header.first_sequence < kSequenceMax && header.durable < header.first_sequence;

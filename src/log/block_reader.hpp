@@ -58,6 +58,11 @@ class Block {
 [[nodiscard]] std::optional<BlockHeader> read_block_header(const SegmentHeader& segment,
                                                            std::uint64_t offset,
                                                            std::span<const std::byte> rest);
+/// The same of bytes that are the first ones of a rest which has so many.
+[[nodiscard]] std::optional<BlockHeader> read_block_header(const SegmentHeader& segment,
+                                                           std::uint64_t offset,
+                                                           std::span<const std::byte> bytes,
+                                                           std::uint64_t rest_bytes);
 
 /// The block that lies at this offset of a segment, if one does that is right in all that can be
 /// checked. `rest` is the segment from there on.

@@ -161,7 +161,7 @@ LogResult<void> LogWriter::close() {
 }
 
 LogResult<void> LogWriter::remove_below(std::uint64_t sequence) {
-  sequence = std::min(sequence, durable() + 1);
+  sequence = std::min({sequence, durable() + 1, keep_from_.load()});
   auto removed = catch_no_memory(sequence, [&] { return segments_.remove_below(sequence); });
   keep_bound();
   return removed;

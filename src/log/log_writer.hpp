@@ -79,8 +79,12 @@ class LogWriter final : public catalog::RedoSink {
   LogResult<void> prepare_spare();
   /// Flushes, and writes down that all of it is durable. Needs no more of the disk than flush().
   LogResult<void> close();
-  /// Removes segments that have no records from here on. Errors: system, no_memory.
+  /// Removes segments that have no records from here on, nor from keep_from() on. Errors: system,
+  /// no_memory.
   LogResult<void> remove_below(std::uint64_t sequence);
+  /// Another node may want records from here on; ~0, as at first: none does. What is removed just
+  /// now may go all the same.
+  void keep_from(std::uint64_t sequence) { keep_from_ = sequence; }
 
   /// Has records kept from now on. The keeper outlives the writer. Requires: nothing was appended
   /// yet.
@@ -124,6 +128,7 @@ class LogWriter final : public catalog::RedoSink {
   std::atomic<std::uint64_t> offset_ = 0;  // where its next block goes; flush() alone changes it
   std::uint64_t written_;                  // up to this sequence; flush()'s
   std::atomic<std::uint64_t> written_bytes_ = 0;  // of all segments
+  std::atomic<std::uint64_t> keep_from_ = ~std::uint64_t{0};
   std::uint64_t spare_due_ = 0;  // no spare is tried before so many are; prepare_spare()'s
 };
 

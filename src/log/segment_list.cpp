@@ -48,6 +48,11 @@ std::size_t SegmentList::count() const {
   return segments_.size();
 }
 
+std::uint64_t SegmentList::first_sequence() const {
+  const std::scoped_lock lock(mutex_);
+  return segments_.front().first_sequence;
+}
+
 std::vector<SegmentRange> SegmentList::segments() const {
   const std::scoped_lock lock(mutex_);
   return {segments_.begin(), segments_.end()};

@@ -29,6 +29,8 @@ class SegmentList {
   [[nodiscard]] LogResult<void> remove_below(std::uint64_t sequence);
 
   [[nodiscard]] std::size_t count() const;
+  /// The first sequence of the oldest one. Requires: there is one.
+  [[nodiscard]] std::uint64_t first_sequence() const;
   [[nodiscard]] std::vector<SegmentRange> segments() const;
 
  private:

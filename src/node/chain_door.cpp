@@ -32,8 +32,19 @@ Next tell_status(Call& call, const chain_calls::Status&) {
   return answer(call, chain_calls::Told{text});
 }
 
+Next give_piece(Call& call, const chain_calls::Fetch& asked) {
+  if (!call.response_fits(sizeof(chain_calls::Piece) + chain_calls::kPieceBytes)) {
+    return call.writable();
+  }
+  std::string data;
+  const auto piece = call.services().part<ChainPart>().listener.fetch(asked.wanted, data);
+  if (!piece) return call.fail(piece.error());
+  return answer(call, chain_calls::Fetched{*piece, data});
+}
+
 const offload::Offload kChainCalls[] = {offload::serve<chain_calls::Say, hear>(),
-                                        offload::serve<chain_calls::Status, tell_status>()};
+                                        offload::serve<chain_calls::Status, tell_status>(),
+                                        offload::serve<chain_calls::Fetch, give_piece>()};
 
 /// Those, and what links ask of whomever they lead to.
 offload::OffloadTable table_of_door() {

@@ -16,6 +16,7 @@
 #include "engine/secrets.hpp"
 #include "engine/services.hpp"
 #include "memory/shared_memory.hpp"
+#include "node/chain_calls.hpp"
 #include "node/config.hpp"
 #include "node/worker.hpp"
 #include "store/store_core.hpp"
@@ -28,6 +29,11 @@ class ChainListener {
   /// Errors: those of who does not know the sender, or has ended.
   virtual Result<chain::Message> hear(const chain::Message& message, std::string_view records) = 0;
   [[nodiscard]] virtual std::string status() = 0;
+  /// A piece of its checkpoint, whose data are in `data`, by which the answer names them. Errors:
+  /// not_found (it is not the tail behind which that one joins, or has the checkpoint no more),
+  /// those of the disk.
+  virtual Result<chain_calls::Piece> fetch(const chain_calls::Wanted& wanted,
+                                           std::string& data) = 0;
 
  protected:
   ~ChainListener() = default;

@@ -22,7 +22,9 @@ ChainLinks::Link* ChainLinks::find(std::uint32_t member) {
 // A member that is silent is asked and given up within T, and tried again as often.
 void ChainLinks::meet(const chain::View& view, std::uint32_t self) {
   const std::uint64_t fence_ns = view.fence_ms * 1'000'000;
-  for (const chain::MemberEntry& entry : view.members) {
+  std::vector<chain::MemberEntry> others = view.members;
+  if (view.joining) others.push_back(*view.joining);
+  for (const chain::MemberEntry& entry : others) {
     if (entry.number == self || find(entry.number) != nullptr) continue;
     const auto address = fabric::parse(entry.address);
     if (!address) continue;

@@ -36,7 +36,8 @@ class ChainLinks final : private channel::PeerEnds {
   ChainLinks& operator=(const ChainLinks&) = delete;
   ~ChainLinks();
 
-  /// Has links to the members of a view, but for the one of this number, and keeps those it had.
+  /// Has links to the members of a view and to who joins, but for the one of this number, and keeps
+  /// those it had.
   /// An address that is none has no link: what is said there is not answered.
   void meet(const chain::View& view, std::uint32_t self);
   /// Says something to another member. False: it has not left, for too much waits for an answer, or

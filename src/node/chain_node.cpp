@@ -14,9 +14,9 @@
 
 #include "base/clock.hpp"
 #include "catalog/catalog.hpp"
-#include "chain/file_text.hpp"
 #include "engine/services.hpp"
 #include "log/log_error.hpp"
+#include "node/chain_folder.hpp"
 #include "wire/message.hpp"
 
 namespace espalier::node {
@@ -26,7 +26,6 @@ constexpr std::size_t kInboxBytesMax = std::size_t{8} << 20;
 constexpr std::size_t kAppendBytes = std::size_t{256} << 10;
 constexpr std::size_t kAppendsATurn = 2;
 constexpr std::size_t kAppliedATurn = 64;
-constexpr std::size_t kChainFileBytesMax = 256;
 // Of a record, so that an append has it in one message, with its length and what is before that.
 constexpr std::size_t kRecordBytesMax = wire::kMessageBytesMax - wire::kRequestHeaderBytes -
                                         sizeof(chain::Message) - sizeof(std::uint64_t);
@@ -47,6 +46,12 @@ std::optional<std::string> refused_object(const catalog::Catalog& catalog) {
   return std::nullopt;
 }
 
+/// The member of this name, or who joins.
+const chain::MemberEntry* find_entry(const chain::View& view, std::string_view name) {
+  if (view.joining && view.joining->name == name) return &*view.joining;
+  return view.find(name);
+}
+
 void refuse_others(offload::ServingGate& gate, std::span<const offload::Kind> own) {
   gate.why_refused = "a node of a chain takes ordered maps and hash maps alone";
   for (const auto kinds : {offload::all_kinds(), own}) {
@@ -60,36 +65,6 @@ void refuse_others(offload::ServingGate& gate, std::span<const offload::Kind> ow
       }
     }
   }
-}
-
-/// A data folder is of one chain and one member of it, from its first record on; or of the head of
-/// a new chain, which may have been a node of its own before. A new folder is taken in the first
-/// epoch alone: whoever is in a later one has had one from the beginning.
-std::expected<void, std::string> claim_folder(const std::string& dir, const chain::View& view,
-                                              std::uint32_t self, std::uint64_t held) {
-  const std::string path = dir + "/chain";
-  const std::string line = fmt::format("chain {} member {}\n", view.chain, self);
-  const auto found = chain::read_text(path, kChainFileBytesMax);
-  if (!found) return std::unexpected(found.error());
-  if (*found) {
-    if (**found == line) return {};
-    return std::unexpected(
-        fmt::format("the data folder '{}' is that of another chain or member", dir));
-  }
-  if (view.epoch != 1) {
-    return std::unexpected(
-        fmt::format("the data folder '{}' is of no member of this chain, which others have left "
-                    "already: whoever is in it still has a folder of it",
-                    dir));
-  }
-  const bool is_first = view.members.front().number == self;
-  if (held != 0 && !is_first) {
-    return std::unexpected(
-        fmt::format("the data folder '{}' has records, and is of no member of this chain: a member "
-                    "behind the head begins with an empty one",
-                    dir));
-  }
-  return chain::replace_text(path, line);
 }
 
 }  // namespace
@@ -106,17 +81,18 @@ std::expected<std::unique_ptr<ChainNode>, std::string> ChainNode::start(const Te
     return std::unexpected(
         fmt::format("there is no chain at '{}': espalier chain create makes one", asked.members));
   }
-  const chain::MemberEntry* const self = (*view)->find(std::string_view(asked.name));
+  const chain::MemberEntry* const self = find_entry(**view, asked.name);
   if (self == nullptr) {
     return std::unexpected(fmt::format(
-        "the chain at '{}' has no member '{}' (any more): what it lacks of the chain's records, or "
-        "has besides, nobody knows",
+        "the chain at '{0}' has no member '{1}' (any more): what it lacks of the chain's records, "
+        "or has besides, nobody knows; 'espalier chain add' has it join again",
         asked.members, asked.name));
   }
   if (auto mistake = refused_object(terms.services.catalog())) {
     return std::unexpected(std::move(*mistake));
   }
-  if (auto claimed = claim_folder(terms.config.data.dir, **view, self->number, terms.recovered);
+  if (auto claimed =
+          claim_chain_folder(terms.config.data.dir, **view, self->number, terms.recovered);
       !claimed) {
     return std::unexpected(claimed.error());
   }
@@ -138,6 +114,8 @@ ChainNode::ChainNode(const Terms& terms, std::unique_ptr<chain::Membership> memb
       gate_(terms.services.parts.make<offload::ServingGate>()),
       target_(std::make_unique<offload::RedoTarget>(terms.services, terms.own_kinds)),
       links_(std::make_unique<ChainLinks>([this] { event_.signal(); }, terms.services.budget)),
+      reader_(terms.log_folder, terms.store, terms.writer.segments()),
+      given_(terms.log_folder, terms.store),
       member_(
           {.chain = view.chain, .self = self, .held = terms.recovered, .now_ns = base::boot_ns()}),
       since_ns_(base::boot_ns()) {
@@ -149,7 +127,7 @@ std::expected<void, std::string> ChainNode::begin(const chain::View& view) {
   terms_.writer.room().bound_records(kRecordBytesMax);
   terms_.writer.acknowledgements().await_replicas();
   terms_.buffer.open(terms_.writer, terms_.recovered, [this] { event_.signal(); });
-  const chain::MemberEntry& self = *view.find(std::string_view(name_));
+  const chain::MemberEntry& self = *find_entry(view, name_);
   auto door = ChainDoor::open(terms_.config, self.address, terms_.secrets, *this);
   if (!door) {
     return std::unexpected(
@@ -179,6 +157,11 @@ ChainNode::~ChainNode() {
   gate_.until_ns.store(0, std::memory_order_release);
   links_.reset();
   terms_.buffer.close();
+}
+
+bool ChainNode::begins_anew() const {
+  const std::lock_guard lock(mutex_);
+  return begins_anew_;
 }
 
 std::optional<std::string> ChainNode::await_head(const std::function<bool()>& stopped) {
@@ -248,22 +231,62 @@ bool ChainNode::enqueue(std::uint64_t first, std::deque<Waiting>& records) {
   }
 }
 
+// The log behind it is kept from now on, up to a bound.
+Result<chain_calls::Piece> ChainNode::fetch(const chain_calls::Wanted& wanted, std::string& data) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto joining = member_.feeds();
+    const bool is_known = joining && joining->number == wanted.member && why_ended_.empty();
+    if (!is_known || wanted.chain != member_.view().chain) return fail(Code::not_found);
+  }
+  if (wanted.number == 0) {
+    if (const auto opened = given_.open_newest(); !opened) return std::unexpected(opened.error());
+    const std::lock_guard lock(mutex_);
+    fetches_ = static_cast<std::uint32_t>(wanted.member);
+    fetches_from_ = given_.sequence();
+  } else if (wanted.number != given_.number()) {
+    return fail(Code::not_found);
+  }
+  const auto read = given_.read(wanted.offset, chain_calls::kPieceBytes, data);
+  if (!read) return std::unexpected(read.error());
+  return chain_calls::Piece{terms_.store, given_.number(), given_.bytes()};
+}
+
+ChainNumbers ChainNode::numbers() const {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t now_ns = base::boot_ns();
+  const bool serves = is_head_ && why_ended_.empty() && member_.serves_until_ns(now_ns) > now_ns;
+  return {.epoch = member_.epoch(),
+          .members = member_.view().members.size(),
+          .serves = serves ? 1U : 0U,
+          .held = member_.held(),
+          .acknowledged = member_.acknowledged()};
+}
+
 std::string ChainNode::status() {
   const std::lock_guard lock(mutex_);
   const std::uint64_t now_ns = base::boot_ns();
   const bool serves = is_head_ && member_.serves_until_ns(now_ns) > now_ns;
   std::string_view waits_for = member_.waits_for(now_ns);
-  if (is_behind_) waits_for = "the next member lacks records that this one does not keep any more";
+  const auto joining = member_.feeds();
+  if (is_behind_ && !joining)
+    waits_for = "the next member lacks records that this one does not keep any more";
   if (!why_ended_.empty()) waits_for = why_ended_;
   std::string_view role = member_.is_tail() ? "tail" : "middle";
   if (member_.is_head()) role = "head";
+  if (member_.is_joining()) role = "joining";
   if (member_.is_out()) role = "none";
+  std::string behind;
+  if (joining) {
+    behind =
+        fmt::format("joining_lacks {}\n", member_.held() - std::min(member_.held(), joining->held));
+  }
   return fmt::format(
       "role {}\nstate {}\nsince_ms {}\nepoch {}\nheld {}\nacknowledged {}\nwaits_for {}\n"
-      "membership {}\n",
+      "membership {}\n{}",
       role, serves ? "serves" : "waits", (now_ns - since_ns_) / 1'000'000, member_.epoch(),
       member_.held(), member_.acknowledged(), serves ? "" : waits_for,
-      no_membership_.empty() ? "read" : no_membership_);
+      no_membership_.empty() ? "read" : no_membership_, behind);
 }
 
 // --- its thread ----------------------------------------------------------------------------------
@@ -290,9 +313,6 @@ bool ChainNode::turn() {
   bool moved = apply_some();
   std::uint64_t releasable = 0;
   std::uint64_t acknowledged = 0;
-  bool is_out = false;
-  bool has_lost = false;
-  bool lacks_memory = false;
   {
     const std::lock_guard lock(mutex_);
     if (member_.epoch() != met_epoch_) {
@@ -304,15 +324,11 @@ bool ChainNode::turn() {
     set_gate(now_ns);  // before the mark lets answers go
     releasable = member_.releasable();
     acknowledged = member_.acknowledged();
-    is_out = member_.is_out();
-    has_lost = member_.has_lost();
-    lacks_memory = lacks_memory_;
   }
-  if (has_lost) end("its log lacks records that the chain has acknowledged");
-  if (lacks_memory) end("it had no memory for records of the chain");
-  if (is_out) end("it was left out of the chain");
+  end_where_it_is_no_member();
   terms_.writer.acknowledgements().replicate(releasable);
   terms_.buffer.release_to(acknowledged);
+  moved = add_append_from_disk() || moved;
   moved = send() || moved;
   ended_.clear();
   moved = links_->turn(ended_) || moved;
@@ -331,10 +347,36 @@ bool ChainNode::turn() {
   return moved || !ended_.empty();
 }
 
+// What is in its folder does not count any more for one that begins anew, whoever starts it next.
+void ChainNode::end_where_it_is_no_member() {
+  bool begins_anew = false;
+  std::string_view why;
+  ChainFolder folder;
+  {
+    const std::lock_guard lock(mutex_);
+    folder = {member_.view().chain, member_.self(), true};
+    begins_anew = member_.is_behind() && member_.is_joining();
+    if (begins_anew) why = "no member has the records any more that it lacks";
+    if (member_.is_out()) why = "it was left out of the chain";
+    if (lacks_memory_) why = "it had no memory for records of the chain";
+    if (member_.has_lost()) why = "its log lacks records that the chain has acknowledged";
+    if (why.empty() || !why_ended_.empty()) return;
+  }
+  if (!begins_anew) return end(std::string(why));
+  if (const auto said = write_chain_folder(terms_.config.data.dir, folder); !said) {
+    return end(said.error());
+  }
+  const std::lock_guard lock(mutex_);
+  begins_anew_ = true;
+  why_ended_ = why;
+  changed_.notify_all();
+}
+
 /// Requires: the lock. What has ended says and takes nothing.
 void ChainNode::decide(std::uint64_t now_ns) {
-  member_.tick(now_ns);
   member_.persisted(terms_.buffer.written());
+  keep_for_joining();
+  member_.tick(now_ns);
   if (!why_ended_.empty() || member_.has_lost()) return;
   std::vector<chain::Message> beats;
   member_.add_beats(now_ns, beats);
@@ -352,12 +394,58 @@ void ChainNode::add_appends(std::uint64_t now_ns) {
     std::string records;
     const std::uint64_t last =
         terms_.buffer.pack(append->first, append->last, kAppendBytes, records);
-    is_behind_ = last < append->first;
-    if (is_behind_) return;
+    if (last < append->first) return;  // add_append_from_disk() has it
+    is_behind_ = false;
     append->last = append->number = last;
     due_.push_back({*append, std::move(records)});
     member_.appended(*append);
   }
+}
+
+/// Records that lie in no buffer any more, for one that lacks much. The disk is read without the
+/// lock, so the member is asked again whether it still wants that. Returns whether there were some.
+bool ChainNode::add_append_from_disk() {
+  std::optional<chain::Message> append;
+  {
+    const std::lock_guard lock(mutex_);
+    if (why_ended_.empty()) append = member_.append_due(base::boot_ns());
+  }
+  const std::uint64_t in_buffer = terms_.buffer.first();
+  if (!append || append->first >= in_buffer) return false;
+  std::string records;
+  const auto last =
+      reader_.read(append->first, std::min(append->last, in_buffer - 1),
+                   [&](std::uint64_t, std::span<const std::byte> record) {
+                     if (!records.empty() && records.size() + record.size() > kAppendBytes) {
+                       return false;
+                     }
+                     chain::pack_record(record, records);
+                     return true;
+                   });
+  if (!last) end("its log cannot be read: " + log::message(last.error()));
+  const std::lock_guard lock(mutex_);
+  is_behind_ = last && *last < append->first;
+  const auto due = member_.append_due(base::boot_ns());
+  if (!last || is_behind_ || !due) return false;
+  if (due->epoch != append->epoch || due->first != append->first) return false;
+  append->last = append->number = *last;
+  member_.appended(*append);
+  due_.push_back({*append, std::move(records)});
+  return true;
+}
+
+/// Requires: the lock. Keeps the segments that who joins lacks, unless the log comes near to its
+/// bound, at which nothing would be acknowledged any more.
+void ChainNode::keep_for_joining() {
+  const auto joining = member_.feeds();
+  std::uint64_t from = ~std::uint64_t{0};
+  if (joining && terms_.writer.bytes() < terms_.log_bytes_max / 4 * 3) {
+    if (joining->number == fetches_) from = fetches_from_;
+    if (joining->held != 0) from = joining->held + 1;
+  }
+  if (from == ~std::uint64_t{0}) fetches_ = 0;
+  terms_.writer.keep_from(from);
+  if (joining) member_.keeps_from(terms_.writer.segments().first_sequence());
 }
 
 /// Returns whether there was anything.
@@ -415,6 +503,7 @@ std::expected<bool, std::string> ChainNode::apply(const Waiting& next) {
                                        next.sequence, message(room.error())));
   }
   std::memcpy(room->bytes().data(), next.record.data(), next.record.size());
+  const std::lock_guard applying(applying_);
   const auto bytes = room->bytes();
   const auto applied = target_->apply({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   if (!applied) {

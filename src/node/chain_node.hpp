@@ -29,11 +29,15 @@
 #include "chain/record_buffer.hpp"
 #include "engine/redo_target.hpp"
 #include "engine/serving_gate.hpp"
+#include "log/log_file.hpp"
+#include "log/log_reader.hpp"
 #include "log/log_writer.hpp"
 #include "node/chain_door.hpp"
 #include "node/chain_links.hpp"
 #include "node/config.hpp"
 #include "node/event_fd.hpp"
+#include "node/given_checkpoint.hpp"
+#include "node/metrics.hpp"
 
 namespace espalier::node {
 
@@ -45,6 +49,9 @@ class ChainNode final : private ChainListener {
     offload::Services& services;  ///< of the store that clients see
     std::span<const offload::Kind> own_kinds;
     log::LogWriter& writer;
+    log::LogFolder& log_folder;  ///< where that writer's log lies, as that of this store
+    std::uint64_t store = 0;
+    std::uint64_t log_bytes_max = 0;
     chain::RecordBuffer& buffer;      ///< shown what recovery has read
     const offload::Secrets* secrets;  ///< null: nobody proves who he is
     std::uint64_t recovered;          ///< the last sequence of the log
@@ -60,9 +67,17 @@ class ChainNode final : private ChainListener {
   ChainNode(const ChainNode&) = delete;
   ChainNode& operator=(const ChainNode&) = delete;
 
+  /// Whether it does not take part any more because no member has the records that it lacks: when
+  /// it is started again, it begins with a newer checkpoint.
+  [[nodiscard]] bool begins_anew() const;
   /// Waits until it is the head and may serve; from then on nothing is applied to the store any
   /// more. Returns nothing then, or why it will not be: "" where `stopped` says so.
   [[nodiscard]] std::optional<std::string> await_head(const std::function<bool()>& stopped);
+  /// Is held while a record is applied to the store and goes to the log, so who holds it sees the
+  /// store as the records of the log have made it. Once it is the head nothing is applied.
+  [[nodiscard]] std::mutex& applying() { return applying_; }
+  /// Thread: any.
+  [[nodiscard]] ChainNumbers numbers() const;
   /// What it is, and what it waits for, in lines. Thread: any.
   [[nodiscard]] std::string status() override;
 
@@ -81,10 +96,14 @@ class ChainNode final : private ChainListener {
 
   [[nodiscard]] bool enqueue(std::uint64_t first, std::deque<Waiting>& records);
   Result<chain::Message> hear(const chain::Message& message, std::string_view records) override;
+  Result<chain_calls::Piece> fetch(const chain_calls::Wanted& wanted, std::string& data) override;
   void run();
   bool turn();
   void decide(std::uint64_t now_ns);
   void add_appends(std::uint64_t now_ns);
+  bool add_append_from_disk();
+  void keep_for_joining();
+  void end_where_it_is_no_member();
   bool send();
   bool apply_some();
   [[nodiscard]] std::expected<bool, std::string> apply(const Waiting& next);
@@ -103,7 +122,10 @@ class ChainNode final : private ChainListener {
   std::vector<Outgoing> due_;                    // likewise; what no turn has sent yet
   std::vector<ChainLinks::Ended> ended_;         // likewise
   std::uint64_t met_epoch_ = 0;                  // likewise: of which it has links
+  log::LogReader reader_;                        // likewise
+  GivenCheckpoint given_;                        // the door's thread's
 
+  std::mutex applying_;
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   chain::Member member_;
@@ -111,8 +133,12 @@ class ChainNode final : private ChainListener {
   std::size_t inbox_bytes_ = 0;
   bool lacks_memory_ = false;  // for what it has taken
   bool is_head_ = false;
-  bool is_behind_ = false;     // the next member wants what is in no buffer any more
-  std::string why_ended_;      // not empty: it takes no part any more
+  bool is_behind_ = false;    // the next member wants what is in no buffer any more
+  std::string why_ended_;     // not empty: it takes no part any more
+  bool begins_anew_ = false;  // likewise
+  // Who joins, and has fetched a checkpoint, and the record with which the log goes on behind it.
+  std::uint32_t fetches_ = 0;
+  std::uint64_t fetches_from_ = 0;
   std::string no_membership_;  // why that could not be read last
   std::optional<chain::View> proposal_;
   bool wants_view_ = false;

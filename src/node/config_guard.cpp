@@ -47,8 +47,8 @@ class Guard {
   void take_other(std::uint32_t code, std::size_t bytes) {
     switch (place_) {
       case TomlPlace::outside:
-        problem_ =
-            fmt::format("has {} outside of strings and comments", quoted(text_.substr(0, bytes)));
+        problem_ = fmt::format("has {} outside of strings and comments",
+                               in_short_quotes(text_.substr(0, bytes)));
         return;
       case TomlPlace::comment: out_ += '?'; break;
       case TomlPlace::basic:

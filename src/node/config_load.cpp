@@ -70,7 +70,7 @@ class Loader {
   /// A name that nobody knows. `nearest` is what it may have been meant to be.
   void complain_unknown(const std::string& where, std::string_view kind, std::string_view name,
                         const std::string& nearest) {
-    complain(where, fmt::format("there is no {} {}", kind, quoted(name)),
+    complain(where, fmt::format("there is no {} {}", kind, in_short_quotes(name)),
              nearest.empty() ? "take it away, or correct it; docs/configuration.md lists all"
                              : fmt::format("did you mean {}?", nearest));
   }
@@ -126,8 +126,10 @@ class Loader {
     if (text) {
       take_file(read_toml(*text));
     } else if (!optional || text.error().code != Code::not_found) {
-      complain(where, fmt::format("cannot read the file {}: {}", quoted(path_), why(text.error())),
-               "name a file that exists and may be read, or none");
+      complain(
+          where,
+          fmt::format("cannot read the file {}: {}", in_short_quotes(path_), why(text.error())),
+          "name a file that exists and may be read, or none");
     }
   }
 
@@ -213,7 +215,7 @@ class Loader {
   }
 
   void complain_twice(const std::string& where, const std::string& name) {
-    complain(where, fmt::format("there are two maps {}", quoted(name)),
+    complain(where, fmt::format("there are two maps {}", in_short_quotes(name)),
              "take one away, or give it another name");
   }
 
@@ -234,7 +236,7 @@ class Loader {
     const bool known = std::ranges::any_of(
         list, [&](const OriginatedPeer& peer) { return peer.config.name == name; });
     if (known) {
-      complain(where, fmt::format("there are two peers {}", quoted(name)),
+      complain(where, fmt::format("there are two peers {}", in_short_quotes(name)),
                "take one away, or give it another name");
     } else if (list.size() <= kPeersMax) {  // one more than may be is enough to be refused
       list.push_back({{name, value->address, value->secret_file}, where});
@@ -246,7 +248,7 @@ class Loader {
                       const std::string& where) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos) {
-      return complain(where, fmt::format("{} names no address", quoted(text)),
+      return complain(where, fmt::format("{} names no address", in_short_quotes(text)),
                       "give NAME=ADDRESS, and behind a space the file of the secret");
     }
     add_peer(list, text.substr(0, equals), Text{text.substr(equals + 1)}, where);

@@ -46,7 +46,7 @@ std::string printable(std::string_view text) {
   return result;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_short_quotes(std::string_view text) {
   constexpr std::size_t kShownMax = 60;
   if (text.size() <= kShownMax) return fmt::format("'{}'", printable(text));
   std::size_t end = kShownMax;

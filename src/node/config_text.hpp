@@ -24,6 +24,6 @@ struct Character {
 [[nodiscard]] std::string printable(std::string_view text);
 
 /// printable() of its beginning, between quotes.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string in_short_quotes(std::string_view text);
 
 }  // namespace espalier::node

@@ -38,8 +38,9 @@ const std::string* text_of(const Raw& raw) {
 }
 
 std::string shown(const Raw& raw) {
-  if (const auto* untyped = std::get_if<Text>(&raw)) return quoted(untyped->text);
-  if (const auto* text = std::get_if<std::string>(&raw)) return "the text " + quoted(*text);
+  if (const auto* untyped = std::get_if<Text>(&raw)) return in_short_quotes(untyped->text);
+  if (const auto* text = std::get_if<std::string>(&raw))
+    return "the text " + in_short_quotes(*text);
   if (const auto* number = std::get_if<std::int64_t>(&raw)) return std::to_string(*number);
   if (const auto* toggle = std::get_if<bool>(&raw)) return *toggle ? "true" : "false";
   return std::string(std::get<Other>(raw).what);
@@ -61,7 +62,7 @@ Parsed parse_text(const Rule& rule, const Raw& raw) {
   if (text == nullptr) return refused(rule, raw);
   if (text->size() > rule.max) {
     return std::unexpected(
-        Wrong{fmt::format("cannot be {}, which has {} bytes", quoted(*text), text->size()),
+        Wrong{fmt::format("cannot be {}, which has {} bytes", in_short_quotes(*text), text->size()),
               "give " + allowed(rule)});
   }
   const bool good = rule.kind == Kind::name ? is_name(*text) : is_plain(*text);
@@ -78,7 +79,7 @@ Parsed parse_fabric(const Rule& rule, const Raw& raw) {
     const auto address = fabric::parse(each);
     if (address) continue;
     return std::unexpected(Wrong{
-        fmt::format("cannot have {} in it", quoted(each)),
+        fmt::format("cannot have {} in it", in_short_quotes(each)),
         fmt::format("give {}; {}", allowed(rule),
                     fabric::explain(static_cast<fabric::AddressFault>(address.error().detail)))});
   }
@@ -153,7 +154,7 @@ std::optional<std::expected<std::uint64_t, Wrong>> parse_share(const Rule& rule,
   if (machine_bytes == 0) {
     return std::unexpected(
         Wrong{fmt::format("cannot be {}: it is not known how much memory this machine has",
-                          quoted(*text)),
+                          in_short_quotes(*text)),
               "give a size such as 8GiB"});
   }
   return machine_bytes / 100 * percent + machine_bytes % 100 * percent / 100;

@@ -68,6 +68,9 @@ class DataFolder {
 
   [[nodiscard]] log::LogWriter& writer() { return log_->writer(); }
   [[nodiscard]] const log::LogWriter& writer() const { return log_->writer(); }
+  [[nodiscard]] log::LogFolder& log_folder() { return log_folder_; }
+  /// The number of the store whose folder this is.
+  [[nodiscard]] std::uint64_t store() const { return store_; }
   /// What was found, for a line to people.
   [[nodiscard]] const log::Recovered& recovered() const { return log_->recovered(); }
   [[nodiscard]] std::uint64_t applied_records() const { return applied_.records; }

@@ -172,6 +172,11 @@ void log_failed(Samples& samples, const NodeNumbers& numbers) {
   samples.add(numbers.log.failed, {{"reason", shown_name(numbers.log_failure)}});
 }
 
+template <auto Member>
+void of_chain(Samples& samples, const NodeNumbers& numbers) {
+  if (numbers.chain) samples.add((*numbers.chain).*Member);
+}
+
 void helper_jobs(Samples& samples, const NodeNumbers& numbers) {
   samples.add(numbers.helpers.ready, {{"state", "ready"}});
   samples.add(numbers.helpers.running, {{"state", "running"}});
@@ -432,6 +437,18 @@ constexpr Metric kMetrics[] = {
      of_data<&wire::DataTotals::recovered_bytes>},
     {"espalier_recovery_seconds", "gauge", "", "How long that took.",
      data_seconds<&wire::DataTotals::recovered_ns>},
+
+    {"espalier_chain_epoch", "gauge", "", "Of the chain that it is a member of.",
+     of_chain<&ChainNumbers::epoch>},
+    {"espalier_chain_members", "gauge", "", "Members of that chain.",
+     of_chain<&ChainNumbers::members>},
+    {"espalier_chain_serves", "gauge", "", "1: it is the head, and may answer.",
+     of_chain<&ChainNumbers::serves>},
+    {"espalier_chain_held_sequence", "gauge", "", "The newest record that it holds.",
+     of_chain<&ChainNumbers::held>},
+    {"espalier_chain_acknowledged_sequence", "gauge", "",
+     "Up to here all members behind it have every record on their disks.",
+     of_chain<&ChainNumbers::acknowledged>},
 
     {"espalier_epoch_current", "gauge", "",
      "The epoch, which moves on each time that memory is collected.", of_node<&NodeNumbers::epoch>},

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -74,6 +75,15 @@ struct PeerNumbers {
   offload::PeerTotals totals;
 };
 
+/// Of a member of a chain, as it is now.
+struct ChainNumbers {
+  std::uint64_t epoch = 0;
+  std::uint64_t members = 0;
+  std::uint64_t serves = 0;  ///< 1: it is the head, and may answer
+  std::uint64_t held = 0;
+  std::uint64_t acknowledged = 0;
+};
+
 struct NodeNumbers {
   std::string version;
   double start_time_seconds = 0;  ///< of the process, since 1970
@@ -120,6 +130,7 @@ struct NodeNumbers {
   wire::LogTotals log{};    ///< its `failure_bytes` are those of what follows
   std::string log_failure;  ///< why nothing more is acknowledged; empty: there is no such reason
   std::vector<PeerNumbers> peers;  ///< for the node's page alone, as what follows
+  std::optional<ChainNumbers> chain{};
   /// Of objects of kinds that node_stats does not tell (wire::is_in_node_stats); who has these
   /// numbers from there asks for them by object_samples.
   wire::SampledObjects sampled;

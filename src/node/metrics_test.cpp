@@ -151,6 +151,19 @@ TEST(Metrics, TellOfTheLogWhereThereIsOne) {
   EXPECT_TRUE(read.at("espalier_checkpoints_total").samples.empty());
 }
 
+TEST(Metrics, TellOfTheChainOfAMember) {
+  NodeNumbers numbers = some_numbers();
+  EXPECT_TRUE(
+      MetricsReader::read(metrics_text(numbers)).at("espalier_chain_epoch").samples.empty());
+  numbers.chain = {.epoch = 4, .members = 3, .serves = 1, .held = 72, .acknowledged = 71};
+  const ReadMetrics read = MetricsReader::read(metrics_text(numbers));
+  EXPECT_EQ(read.at("espalier_chain_epoch").at(), 4);
+  EXPECT_EQ(read.at("espalier_chain_members").at(), 3);
+  EXPECT_EQ(read.at("espalier_chain_serves").at(), 1);
+  EXPECT_EQ(read.at("espalier_chain_held_sequence").at(), 72);
+  EXPECT_EQ(read.at("espalier_chain_acknowledged_sequence").at(), 71);
+}
+
 TEST(Metrics, DurationsAreAHistogramInSeconds) {
   const ReadMetrics read = MetricsReader::read(metrics_text(some_numbers()));
   const ReadMetric& durations = read.at("espalier_request_duration_seconds");

@@ -16,6 +16,7 @@
 #include "base/machine_memory.hpp"
 #include "base/system_error.hpp"
 #include "kinds/map/write/map_object.hpp"
+#include "node/chain_joining.hpp"
 #include "node/chain_node.hpp"
 #include "node/config_change.hpp"
 #include "node/config_value.hpp"
@@ -32,14 +33,22 @@ Result<std::unique_ptr<Node>> Node::start(const Config& config, const NodeOption
     return fail(Code::invalid_argument, config.node.cores);
   }
   base::raise_descriptor_limit();  // every client needs one
-  std::unique_ptr<Node> node(new Node(config, options));
-  for (const auto step :
-       {&Node::open_store, &Node::open_data, &Node::open_secrets, &Node::follow_chain,
-        &Node::make_maps, &Node::start_checkpoints, &Node::open_page, &Node::open_peers,
-        &Node::open_workers, &Node::open_metrics}) {
-    if (const auto done = ((*node).*step)(); !done) return std::unexpected(done.error());
+  for (;;) {
+    std::unique_ptr<Node> node(new Node(config, options));
+    const auto begun = node->begin();
+    if (begun) return node;
+    if (!node->begins_anew_) return std::unexpected(begun.error());
   }
-  return node;
+}
+
+Result<void> Node::begin() {
+  for (const auto step :
+       {&Node::open_store, &Node::join_chain, &Node::open_data, &Node::open_secrets,
+        &Node::follow_chain, &Node::make_maps, &Node::start_checkpoints, &Node::open_page,
+        &Node::open_peers, &Node::open_workers, &Node::open_metrics}) {
+    if (const auto done = (this->*step)(); !done) return done;
+  }
+  return {};
 }
 
 Node::Node(const Config& config, const NodeOptions& options) : config_(config), options_(options) {}
@@ -118,6 +127,16 @@ Result<void> Node::refuse_data(std::string mistake) {
   return fail(Code::corrupt);
 }
 
+// Before the data folder is read, for it may have nothing yet that counts.
+Result<void> Node::join_chain() {
+  const auto begun = begin_to_join({.config = config_,
+                                    .segment_bytes = options_.segment_bytes,
+                                    .stopped = options_.stopped,
+                                    .told = options_.chain_told});
+  if (!begun) return refuse_data(begun.error());
+  return *begun ? Result<void>() : fail(Code::busy);
+}
+
 // What comes from the member before is applied meanwhile; what clients do is recorded from then on.
 Result<void> Node::follow_chain() {
   if (config_.chain.name.empty()) return {};
@@ -132,16 +151,22 @@ Result<void> Node::follow_chain() {
                                    .services = *services_,
                                    .own_kinds = options_.own_kinds,
                                    .writer = data_->writer(),
+                                   .log_folder = data_->log_folder(),
+                                   .store = data_->store(),
+                                   .log_bytes_max = config_.data.log_bytes_max,
                                    .buffer = chain_records_,
                                    .secrets = secrets_.get(),
                                    .recovered = data_->recovered().next_sequence - 1,
                                    .ended = options_.chain_ended});
   if (!started) return refuse_data(std::move(started.error()));
   chain_ = std::move(*started);
+  if (auto begun = start_checkpoints(); !begun) return begun;
   if (auto why_not = chain_->await_head(options_.stopped)) {
-    if (why_not->empty()) return fail(Code::busy);
+    begins_anew_ = chain_->begins_anew();
+    if (why_not->empty() || begins_anew_) return fail(Code::busy);
     return refuse_data(std::move(*why_not));
   }
+  checkpoints_.reset();  // nobody looks at the store while it gets a sink
   data_->record(*services_);
   return {};
 }
@@ -159,9 +184,10 @@ Result<void> Node::make_maps() {
 Result<void> Node::start_checkpoints() {
   if (!data_) return {};
   try {
-    checkpoints_ = std::make_unique<CheckpointThread>(
-        checkpoint_terms(*data_, *services_, options_.own_kinds, config_.data,
-                         options_.segment_bytes, options_.checkpoint_failed));
+    auto terms = checkpoint_terms(*data_, *services_, options_.own_kinds, config_.data,
+                                  options_.segment_bytes, options_.checkpoint_failed);
+    if (chain_) terms.of.applying = &chain_->applying();
+    checkpoints_ = std::make_unique<CheckpointThread>(std::move(terms));
   } catch (const std::system_error& error) {
     return fail(Code::system, static_cast<std::uint32_t>(error.code().value()));
   }

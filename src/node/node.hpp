@@ -61,7 +61,9 @@ struct NodeOptions {
   /// Of a member of a chain: asked again and again, by the thread that starts it, while it waits
   /// until it is the head; true: it is not to start.
   std::function<bool()> stopped{};
-  /// Of such a one: is told, by any thread, why it does not take part any more.
+  /// Of such a one: is told, by the thread that starts it, what becomes of its folder.
+  std::function<void(const std::string&)> chain_told{};
+  /// Likewise: is told, by any thread, why it does not take part any more.
   std::function<void(const std::string&)> chain_ended{};
   /// Of the log of its data folder, in tests: how long a segment is.
   std::uint64_t segment_bytes = log::WriterOptions{}.segment_bytes;
@@ -138,8 +140,10 @@ class Node {
 
  private:
   Node(const Config& config, const NodeOptions& options);
+  Result<void> begin();
   Result<void> open_store();
   Result<void> open_data();
+  Result<void> join_chain();
   Result<void> follow_chain();
   Result<void> refuse_data(std::string mistake);
   Result<void> make_maps();
@@ -161,6 +165,7 @@ class Node {
   std::unique_ptr<offload::Secrets> secrets_;  // null: nobody proves who he is
   std::unique_ptr<offload::Services> services_;
   std::unique_ptr<ChainNode> chain_;    // null: it is in no chain
+  bool begins_anew_ = false;            // it joins one, and lacks what nobody has any more
   std::unique_ptr<AuditThread> audit_;  // null: nobody wants records
   std::unique_ptr<CheckpointThread> checkpoints_;
   memory::SharedMemory page_;

@@ -21,6 +21,7 @@
 #include "kinds/map/write/map_stats.hpp"
 #include "kinds/table/offload/table_services.hpp"
 #include "kinds/table/table.hpp"
+#include "node/chain_node.hpp"
 #include "node/metrics.hpp"
 #include "node/node.hpp"
 
@@ -314,6 +315,7 @@ NodeNumbers numbers_and_samples_of(const Node& node) {
       numbers.peers.push_back({peers->peers[i].name, peers->totals(i)});
     }
   }
+  if (node.chain() != nullptr) numbers.chain = node.chain()->numbers();
   numbers.sampled = catalog::samples_of(node.catalog(), {.beyond_node_stats = true});
   return numbers;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier chain create, status, remove: chains of nodes (docs/chains.md).
+// espalier chain create, add, status, remove: chains of nodes (docs/chains.md).
 #include <fmt/format.h>
 #include <sys/random.h>
 
@@ -46,6 +46,21 @@ Outcome<chain::View> read_chain(chain::Membership& membership, const std::string
   return std::move(**view);
 }
 
+/// The member that NAME=ADDRESS says, without a number.
+Outcome<chain::MemberEntry> read_member(const std::string& member) {
+  const std::size_t at = member.find('=');
+  if (at == std::string::npos) {
+    return misused(fmt::format("'{}' is no member: a name and an address are wanted", member),
+                   "Give NAME=ADDRESS, as a=shm:/tmp/a.");
+  }
+  chain::MemberEntry entry{0, member.substr(0, at), member.substr(at + 1)};
+  const auto address = fabric::parse(entry.address);
+  if (address) return entry;
+  const auto fault = static_cast<fabric::AddressFault>(address.error().detail);
+  return misused(fmt::format("'{}' has no address of the fabric", member),
+                 std::string(fabric::explain(fault)));
+}
+
 Outcome<chain::View> view_of_options(const ChainOptions& options) {
   chain::View view;
   if (::getrandom(&view.chain, sizeof view.chain, 0) != sizeof view.chain) {
@@ -55,19 +70,10 @@ Outcome<chain::View> view_of_options(const ChainOptions& options) {
   view.epoch = 1;
   view.fence_ms = options.fence_ms;
   for (const std::string& member : options.members) {
-    const std::size_t at = member.find('=');
-    if (at == std::string::npos) {
-      return misused(fmt::format("'{}' is no member: a name and an address are wanted", member),
-                     "Give NAME=ADDRESS, as a=shm:/tmp/a.");
-    }
-    const auto number = static_cast<std::uint32_t>(view.members.size() + 1);
-    view.members.push_back({number, member.substr(0, at), member.substr(at + 1)});
-    const auto address = fabric::parse(view.members.back().address);
-    if (!address) {
-      const auto fault = static_cast<fabric::AddressFault>(address.error().detail);
-      return misused(fmt::format("'{}' has no address of the fabric", member),
-                     std::string(fabric::explain(fault)));
-    }
+    auto entry = read_member(member);
+    if (!entry) return std::unexpected(entry.error());
+    entry->number = static_cast<std::uint32_t>(view.members.size() + 1);
+    view.members.push_back(std::move(*entry));
   }
   if (const auto mistake = chain::mistake_in(view)) {
     return misused(fmt::format("that is no chain: {}", *mistake), "");
@@ -110,6 +116,16 @@ std::string ask_status(const chain::MemberEntry& member) {
   return std::string(reply->payload.begin(), reply->payload.end());
 }
 
+void show_member(Environment& environment, const chain::MemberEntry& member) {
+  environment.out << fmt::format("{} at {}\n", member.name, member.address);
+  const std::string text = ask_status(member);
+  for (std::string_view lines = text; !lines.empty();) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size());
+    environment.out << "  " << lines.substr(0, end) << '\n';
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+}
+
 Outcome<int> show_chain(Environment& environment, const ChainOptions& options) {
   const auto membership = open_chain_place(options.place);
   if (!membership) return std::unexpected(membership.error());
@@ -117,16 +133,40 @@ Outcome<int> show_chain(Environment& environment, const ChainOptions& options) {
   if (!view) return std::unexpected(view.error());
   environment.out << fmt::format("epoch {}, members leave after {} ms of silence\n", view->epoch,
                                  view->fence_ms);
-  for (const chain::MemberEntry& member : view->members) {
-    environment.out << fmt::format("{} at {}\n", member.name, member.address);
-    std::string_view lines;
-    const std::string text = ask_status(member);
-    for (lines = text; !lines.empty();) {
-      const std::size_t end = std::min(lines.find('\n'), lines.size());
-      environment.out << "  " << lines.substr(0, end) << '\n';
-      lines.remove_prefix(std::min(end + 1, lines.size()));
-    }
+  for (const chain::MemberEntry& member : view->members) show_member(environment, member);
+  if (view->joining) show_member(environment, *view->joining);
+  return kOk;
+}
+
+/// Puts a view in place of the one that it is made of.
+Outcome<int> put_next(chain::Membership& membership, const chain::View& next) {
+  const auto taken = membership.replace(next);
+  if (!taken) return failed(taken.error(), "");
+  if (!*taken) return failed("the chain has changed meanwhile", "Try it again.");
+  return kOk;
+}
+
+Outcome<int> add_member(Environment& environment, const ChainOptions& options) {
+  auto entry = read_member(options.name);
+  if (!entry) return std::unexpected(entry.error());
+  const auto membership = open_chain_place(options.place);
+  if (!membership) return std::unexpected(membership.error());
+  const auto view = read_chain(**membership, options.place);
+  if (!view) return std::unexpected(view.error());
+  if (view->joining) {
+    return failed(fmt::format("'{}' joins the chain, and one joins at a time", view->joining->name),
+                  "Wait until it has, or espalier chain remove it.");
   }
+  const chain::View next = view->with_joining(std::move(entry->name), std::move(entry->address));
+  if (const auto mistake = chain::mistake_in(next)) {
+    return failed(fmt::format("that is no chain: {}", *mistake),
+                  "espalier chain status shows its members.");
+  }
+  if (auto put = put_next(**membership, next); !put) return put;
+  environment.out << fmt::format(
+      "{} joins behind {}: start it with --chain {}, and espalier chain status shows how far it "
+      "is\n",
+      next.joining->name, next.members.back().name, next.joining->name);
   return kOk;
 }
 
@@ -135,17 +175,19 @@ Outcome<int> remove_member(Environment& environment, const ChainOptions& options
   if (!membership) return std::unexpected(membership.error());
   const auto view = read_chain(**membership, options.place);
   if (!view) return std::unexpected(view.error());
-  const chain::MemberEntry* const member = view->find(std::string_view(options.name));
+  const bool joins = view->joining && view->joining->name == options.name;
+  const chain::MemberEntry* const member =
+      joins ? &*view->joining : view->find(std::string_view(options.name));
   if (member == nullptr) {
     return failed(fmt::format("the chain has no member '{}'", options.name),
                   "espalier chain status shows them.");
   }
-  if (view->members.size() == 1) {
+  if (!joins && view->members.size() == 1) {
     return failed(fmt::format("'{}' is the last member of the chain", options.name), "");
   }
-  const auto taken = (*membership)->replace(view->without({member->number}));
-  if (!taken) return failed(taken.error(), "");
-  if (!*taken) return failed("the chain has changed meanwhile", "Try it again.");
+  chain::View next = view->without({member->number});
+  next.whole = next.whole || !joins;  // whoever removes a member says that the others have all
+  if (auto put = put_next(**membership, next); !put) return put;
   environment.out << fmt::format("removed {}\n", options.name);
   return kOk;
 }
@@ -185,6 +227,11 @@ void add_chain_command(CLI::App& app, Environment& environment, Action& chosen) 
       ->capture_default_str();
   add_chain_work(chain, "status", "Show the members of a chain, and what they wait for", show_chain,
                  options, environment, chosen);
+  CLI::App& add = add_chain_work(chain, "add", "Have a node join a chain behind its tail",
+                                 add_member, options, environment, chosen);
+  add.add_option("member", options->name, "Its name, and where it is reached")
+      ->type_name("NAME=ADDRESS")
+      ->required();
   CLI::App& remove = add_chain_work(chain, "remove", "Leave a member out of a chain", remove_member,
                                     options, environment, chosen);
   remove.add_option("name", options->name, "The member")->type_name("NAME")->required();

@@ -2,117 +2,18 @@
 // Two nodes in a chain, each a process: one is killed or stopped, and the client, which has both
 // addresses, goes on. Nothing that was acknowledged is lost, and a head that was stopped tells
 // nothing old when it goes on.
-#include <gtest/gtest.h>
-#include <poll.h>
 #include <signal.h>
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "base/clock.hpp"
-#include "base/temporary_folder.hpp"
-#include "chain/membership.hpp"
-#include "espalier/espalier.hpp"
-#include "espalier/hash_map.hpp"
-#include "log/posix_folder.hpp"
-#include "log/recovery.hpp"
-#include "log/store_file.hpp"
-#include "node/node.hpp"
-#include "tests/support/child.hpp"
-#include "tests/support/node_config.hpp"
+#include "tests/chains/chain_of_two.hpp"
 
 namespace espalier::test {
 namespace {
 
-constexpr std::uint64_t kSoonNs = 60'000'000'000;  // only a machine that hangs takes so long
-
-/// Becomes a member, and says so when it serves, or why it does not; lives until it is killed.
-int be_member(Line& line, const node::Config& config) {
-  std::string mistake;
-  node::NodeOptions options;
-  options.data_mistake = &mistake;
-  options.segment_bytes = std::uint64_t{1} << 20;
-  options.chain_ended = [&line](const std::string& why) { line.send("ended: " + why); };
-  auto node = node::Node::start(config, options);
-  line.send(node ? "serves" : "cannot start: " + mistake);
-  std::string order;
-  while (line.receive(order)) {
-  }
-  return 0;
-}
-
-/// Does something again until it succeeds, as a client whose node may go does.
-template <class Work>
-auto until_done(const Work& work) -> decltype(work()) {
-  for (const base::Stopwatch watch;;) {
-    auto done = work();
-    if (done || watch.elapsed_ns() > kSoonNs) return done;
-    const Code code = done.error().code;
-    if (code != Code::connection_lost && code != Code::system) return done;
-    ::poll(nullptr, 0, 2);
-  }
-}
-
-class ChainOfTwoConcurrency : public ::testing::Test {
- protected:
-  void SetUp() override {
-    chain::View view{.chain = 9, .epoch = 1, .fence_ms = 1000, .members = {}};
-    for (const char* const name : {"a", "b"}) {
-      const auto number = static_cast<std::uint32_t>(view.members.size() + 1);
-      view.members.push_back({number, name, "shm:" + (folder_ / name).string()});
-    }
-    ASSERT_EQ(membership()->replace(view), true);
-    for (const char* const name : {"a", "b"}) begin(name);
-  }
-  [[nodiscard]] std::unique_ptr<chain::Membership> membership() const {
-    return std::move(*chain::open_membership((folder_ / "chain").string()));
-  }
-  [[nodiscard]] std::string socket_of(const std::string& name) const {
-    return (folder_ / (name + ".socket")).string();
-  }
-  [[nodiscard]] std::string data_of(const std::string& name) const {
-    return (folder_ / (name + ".data")).string();
-  }
-  void begin(const std::string& name) {
-    node::Config config = node_config(folder_);
-    config.node.socket = socket_of(name);
-    config.data.dir = data_of(name);
-    config.chain = {name, (folder_ / "chain").string()};
-    members_.emplace_back([config](Line& line) { return be_member(line, config); });
-  }
-  [[nodiscard]] Result<Store> connect_to_chain() const {
-    const std::string address = "chain://unix:" + socket_of("a") + ",unix:" + socket_of("b");
-    return until_done([&] { return Store::connect(address); });
-  }
-  /// What a member that was killed has in its log.
-  [[nodiscard]] std::vector<std::string> records_of(const std::string& name) const {
-    std::vector<std::string> records;
-    log::PosixFolder folder(data_of(name));
-    const auto store = log::find_store_file(folder);
-    if (!store || !*store) return records;
-    log::PosixFolder log_folder(data_of(name) + "/log");
-    log::RecoveryTerms terms;
-    terms.node = **store;
-    const auto read = log::recover(
-        log_folder, terms, [&](std::uint64_t, std::span<const std::byte> record) -> Result<void> {
-          records.emplace_back(reinterpret_cast<const char*>(record.data()), record.size());
-          return {};
-        });
-    EXPECT_TRUE(read) << (read ? "" : log::message(read.error()));
-    return records;
-  }
-  void kill_all() {
-    for (Child& member : members_) {
-      member.kill();
-      member.wait();
-    }
-  }
-
-  base::TemporaryFolder folder_;
-  std::vector<Child> members_;  // forked while this process has one thread
-};
+class ChainOfTwoConcurrency : public ChainOfTwo {};
 
 TEST_F(ChainOfTwoConcurrency, AClientGoesOnWhenTheHeadIsKilled) {
   auto store = connect_to_chain();
@@ -208,6 +109,43 @@ TEST_F(ChainOfTwoConcurrency, AHeadThatWasStoppedTellsNothingOld) {
   EXPECT_EQ(said, "serves");
   ASSERT_TRUE(members_[0].line().receive(said));
   EXPECT_EQ(said, "ended: it was left out of the chain");
+}
+
+// Without checkpoints of its own the tail's log would be at its bound, and nothing acknowledged.
+TEST_F(ChainOfTwoConcurrency, AMemberBehindTheHeadLetsGoOfItsLog) {
+  auto store = connect_to_chain();
+  ASSERT_TRUE(store) << message(store.error());
+  auto map = until_done([&] { return store->open_map("default"); });
+  ASSERT_TRUE(map) << message(map.error());
+  auto hash = until_done([&] { return store->create_hash_map("hash"); });
+  ASSERT_TRUE(hash) << message(hash.error());
+  constexpr std::size_t kKeys = 7;
+  constexpr std::size_t kPuts = 3 * kLogBytesMax / 200'000;
+  const auto value_of = [](std::size_t i) { return std::to_string(i) + std::string(200'000, 'v'); };
+  for (std::size_t i = 0; i < kPuts; ++i) {
+    const std::string key = "key" + std::to_string(i % kKeys);
+    const auto put = until_done(
+        [&] { return i % 2 == 0 ? map->put(key, value_of(i)) : hash->put(key, value_of(i)); });
+    ASSERT_TRUE(put) << i << ": " << message(put.error());
+  }
+  EXPECT_LE(log_bytes_of("b"), kLogBytesMax + 2 * kSegmentBytes);
+  // What it has by checkpoint and log, twice: in memory, and started again.
+  members_[0].kill();
+  members_[0].wait();
+  const auto expect_all = [&] {
+    for (std::size_t i = kPuts - 2 * kKeys; i < kPuts; ++i) {
+      const std::string key = "key" + std::to_string(i % kKeys);
+      const auto found =
+          until_done([&] { return i % 2 == 0 ? value(*map, key) : value(*hash, key); });
+      ASSERT_TRUE(found) << i << ": " << message(found.error());
+      EXPECT_TRUE(*found == value_of(i)) << i;
+    }
+  };
+  expect_all();
+  members_[1].kill();
+  members_[1].wait();
+  begin("b");
+  expect_all();
 }
 
 TEST_F(ChainOfTwoConcurrency, OtherKindsAreRefused) {

@@ -47,7 +47,7 @@ TEST_F(RunTablesSlow, ScalesThatAreNoneAreRefused) {
     EXPECT_THAT(output_, HasSubstr("is no scale from 0.0001 to 100"));
   }
   EXPECT_EQ(run("'" ESPALIER_SOURCE_DIR "/run' chairs"), 2);
-  EXPECT_THAT(output_, HasSubstr("usage: ./run [tables | switch]"));
+  EXPECT_THAT(output_, HasSubstr("usage: ./run [tables | switch | chain]"));
   EXPECT_EQ(run("build/release/bin/lineitem 0.5x"), 2);
   EXPECT_THAT(output_, HasSubstr("usage: lineitem"));
 }

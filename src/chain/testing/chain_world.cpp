@@ -33,6 +33,8 @@ struct Machine {
   std::size_t durable = 0;  // of the log
   std::size_t base = 0;     // seen from the beginning by whoever reads here as the head
   bool was_head = false;
+  std::size_t kept = 0;  // its log lacks so many of the first records, which nobody gets any more
+  bool is_anew = false;  // its folder has nothing that counts yet
   std::uint64_t paused_until = 0;
   std::uint64_t full_until = 0;  // it has no room for records
   struct Unanswered {
@@ -50,14 +52,16 @@ class World {
     view_.fence_ms = kFenceMs;
     machines_.reserve(terms.members);  // events keep references
     for (std::uint32_t i = 1; i <= terms.members; ++i) {
-      machines_.emplace_back().number = i;
-      view_.members.push_back({i, "m" + std::to_string(i), "shm:/m" + std::to_string(i)});
+      Machine& machine = machines_.emplace_back();
+      machine.number = i;
+      view_.members.push_back({i, name_of(machine), "shm:/m"});
     }
     for (Machine& machine : machines_) {
       start(machine);
       at(random_.below(kTickNs), [this, &machine] { tick(machine); });
     }
     at(kTickNs, [this] { client(); });
+    if (terms.rejoin) at(kFenceNs, [this] { add_one(); });
   }
 
   WorldResult run() {
@@ -110,9 +114,13 @@ class World {
     machine.durable += random_.below(machine.log.size() - machine.durable + 1);
     machine.member.reset();
     const std::uint64_t away = random_.below(4) == 0 ? kFenceNs / 8 : kFenceNs * 8;
-    at(random_.below(away), [this, &machine] {
-      if (!machine.member) start(machine);
+    at(random_.below(away), [this, &machine, life = machine.life] {
+      if (machine.life == life) come_again(machine);
     });
+  }
+  void come_again(Machine& machine) {
+    if (machine.is_anew) return begin_anew(machine);
+    start(machine);
   }
   void trouble(Machine& machine) {
     if (chance(terms_.crash)) return crash(machine);
@@ -120,7 +128,7 @@ class World {
     if (chance(terms_.full)) machine.full_until = now_ + random_.below(4 * kFenceNs);
     if (chance(terms_.cut)) {
       const auto from = machine.number;
-      const auto to = static_cast<std::uint32_t>(1 + random_.below(terms_.members));
+      const auto to = machines_[random_.below(terms_.members)].number;
       const bool both = random_.below(2) == 0;
       cuts_.insert({from, to});
       if (both) cuts_.insert({to, from});
@@ -135,7 +143,7 @@ class World {
     if (heals()) {
       cuts_.clear();
       machine.paused_until = std::min(machine.paused_until, now_);
-      if (!machine.member) start(machine);
+      if (!machine.member && !machine.is_anew) start(machine);
     }
     if (!machine.member || now_ < machine.paused_until) return;
     trouble(machine);
@@ -143,17 +151,80 @@ class World {
     machine.member->tick(now_);
     if (random_.below(4) == 0 || machine.member->take_wants_view()) read_view(machine);
     if (const auto proposal = machine.member->proposal(now_)) propose(machine, *proposal);
+    if (random_.below(8) == 0) let_go(machine);
+    if (machine.member->is_joining() && machine.member->is_behind()) return begin_anew(machine);
     go_on(machine);
+  }
+  /// Of the first records of its log, as behind a checkpoint.
+  void let_go(Machine& machine) {
+    const std::size_t most = std::min(machine.member->releasable(), machine.durable);
+    if (most > machine.kept) machine.kept += random_.below(most - machine.kept);
+  }
+
+  // --- who comes again ---------------------------------------------------------------------------
+
+  [[nodiscard]] Machine* machine_of(std::uint32_t number) {
+    const auto found = std::ranges::find(machines_, number, &Machine::number);
+    return found != machines_.end() ? &*found : nullptr;
+  }
+  [[nodiscard]] std::string name_of(const Machine& machine) const {
+    return "m" + std::to_string(&machine - machines_.data());
+  }
+  void add_one() {
+    at(heals() ? kFenceNs / 4 : random_.below(8 * kFenceNs), [this] { add_one(); });
+    if (view_.joining) return;
+    for (Machine& machine : machines_) {
+      if (view_.find(std::string_view(name_of(machine))) != nullptr) continue;
+      view_ = view_.with_joining(name_of(machine), "shm:/m");
+      return begin_anew(machine);
+    }
+  }
+  /// What its folder had is thrown away; it takes a new number, so that nobody takes it for what it
+  /// was, and fetches what a checkpoint of the tail has.
+  void begin_anew(Machine& machine) {
+    ++machine.life;
+    machine.member.reset();
+    machine.unanswered.clear();
+    machine.is_anew = true;
+    machine.log.clear();
+    machine.durable = machine.kept = 0;
+    machine.paused_until = 0;
+    again_later(machine, [this, &machine] {
+      if (!view_.joining || view_.joining->name != name_of(machine)) return;
+      view_ = view_.with_joining(name_of(machine), "shm:/m");
+      machine.number = view_.joining->number;
+      again_later(machine, [this, &machine] { fetch(machine); });
+    });
+  }
+  void again_later(Machine& machine, std::function<void()> what) {
+    at(membership_delay(), [&machine, life = machine.life, what = std::move(what)] {
+      if (machine.life == life) what();
+    });
+  }
+  void fetch(Machine& machine) {
+    const Machine* const from = machine_of(view_.members.back().number);
+    const bool is_joining = view_.joining && view_.joining->number == machine.number;
+    if (!is_joining || from == nullptr || !from->member) return begin_anew(machine);
+    const std::uint64_t checkpoint = random_.between(from->kept, from->durable);
+    const bool is_durable = checkpoint <= from->member->releasable();
+    if (!is_durable || !from->member->is_tail() || chance(0.1)) return begin_anew(machine);
+    machine.log.assign(from->log.begin(),
+                       from->log.begin() + static_cast<std::ptrdiff_t>(checkpoint));
+    machine.durable = machine.kept = checkpoint;
+    machine.is_anew = false;
+    start(machine);
   }
   /// Sends what is to be sent, and answers clients.
   void go_on(Machine& machine) {
     Member& member = *machine.member;
+    member.keeps_from(machine.kept + 1);
     if (member.is_head() && !std::exchange(machine.was_head, true)) {
       machine.base = machine.log.size();
     }
     std::vector<Message> due;
     member.add_beats(now_, due);
     while (auto append = member.append_due(now_)) {
+      if (append->first <= machine.kept) break;  // who joins is told, and begins anew
       append->last = append->number = random_.between(append->first, append->last);
       member.appended(*append);
       due.push_back(*append);
@@ -181,9 +252,10 @@ class World {
     }
     const std::uint64_t request = ++requests_;
     open_.insert(request);
-    Machine& to = machines_[message.to - 1];
-    deliver(message,
-            [this, &to, message, records, request] { arrive(to, message, records, request); });
+    if (Machine* const to = machine_of(message.to)) {
+      deliver(message, *to,
+              [this, to, message, records, request] { arrive(*to, message, records, request); });
+    }
     at(random_.between(kFenceNs / 2, 4 * kFenceNs),
        [this, &from, message, request, life = from.life] {
          if (open_.erase(request) == 0 || from.life != life) return;
@@ -191,10 +263,10 @@ class World {
        });
   }
   /// Whoever is down, or comes again, gets nothing of what was sent to an earlier life.
-  void deliver(const Message& message, const std::function<void()>& what) {
+  void deliver(const Message& message, Machine& to, const std::function<void()>& what) {
     if (cuts_.contains({message.from, message.to}) || chance(terms_.lose)) return;
     const std::size_t copies = chance(0.02) ? 2 : 1;
-    for (std::size_t i = 0; i < copies; ++i) on(machines_[message.to - 1], delay(), what);
+    for (std::size_t i = 0; i < copies; ++i) on(to, delay(), what);
   }
   [[nodiscard]] std::uint64_t delay() {
     if (chance(terms_.late)) return random_.below(3 * kFenceNs);
@@ -211,11 +283,12 @@ class World {
       persist(machine);
     }
     if (received.answer) {
-      Machine& asker = machines_[message.from - 1];
-      deliver(*received.answer, [this, &asker, answer = *received.answer, request] {
+      Machine* const asker = machine_of(message.from);
+      if (asker == nullptr) return;
+      deliver(*received.answer, *asker, [this, asker, answer = *received.answer, request] {
         if (open_.erase(request) == 0) return;
-        static_cast<void>(asker.member->receive(answer, true, now_));
-        go_on(asker);
+        static_cast<void>(asker->member->receive(answer, true, now_));
+        go_on(*asker);
       });
     }
     go_on(machine);
@@ -224,15 +297,21 @@ class World {
   // --- the membership ----------------------------------------------------------------------------
 
   [[nodiscard]] std::uint64_t membership_delay() {
-    return random_.below(chance(0.1) ? 2 * kFenceNs : kFenceNs / 20);
+    return random_.below(chance(terms_.slow) ? 2 * kFenceNs : kFenceNs / 20);
   }
   void read_view(Machine& machine) {
     at(membership_delay(),
        [this, &machine, life = machine.life] { show_view(machine, life, view_, false); });
   }
+  /// Who proposes may give up before it is taken.
   void propose(Machine& machine, const View& proposal) {
+    if (chance(0.2)) {
+      on(machine, random_.below(kFenceNs / 4), [&machine] { machine.member->proposal_failed(); });
+    }
     at(membership_delay(), [this, &machine, life = machine.life, proposal] {
-      if (proposal.epoch == view_.epoch + 1) view_ = proposal;
+      const bool is_taken = proposal.epoch == view_.epoch + 1;
+      if (is_taken && proposal.members.size() > view_.members.size()) ++result_.joined;
+      if (is_taken) view_ = proposal;
       show_view(machine, life, view_, true);
     });
   }
@@ -294,14 +373,17 @@ class World {
 
   /// All that is in the chain is alike, has what was seen, and serves again.
   void check_end() {
-    const Machine& head = machines_[view_.members.front().number - 1];
+    if (terms_.rejoin && view_.members.size() != machines_.size())
+      return wrong("who was left out does not come in");
+    const Machine& head = *machine_of(view_.members.front().number);
+    if (!head.member) return wrong("the head has thrown its folder away");
     if (head.member->serves_until_ns(now_) <= now_) {
       return wrong("nobody serves: " + std::string(head.member->waits_for(now_)));
     }
     see(head, head.member->releasable());
     if (head.log.size() < seen_.size()) wrong("the head lacks what was seen");
     for (const MemberEntry& entry : view_.members) {
-      const Ids& log = machines_[entry.number - 1].log;
+      const Ids& log = machine_of(entry.number)->log;
       const std::size_t same = std::min(log.size(), head.log.size());
       if (!std::equal(log.begin(), log.begin() + static_cast<std::ptrdiff_t>(same),
                       head.log.begin())) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chain of members in one thread, from a seed: their disks, the network between them, and the
 // membership, all of which are late, lose and repeat. Members crash and come again, stand still and
-// go on, and are cut off, one way too. Clients append to whoever says that it serves, and read
-// there.
+// go on, and are cut off, one way too. Who was left out is added again, begins with some of the
+// tail's records, which stand for its checkpoint, and gets the others. Clients append to whoever
+// says that it serves, and read there.
 //
 // A log of numbers is all that there is to see, so linearizability is easy to tell: what anybody
 // was shown, and what was acknowledged, is one sequence that grows, and nobody sees less of it than
@@ -26,6 +27,8 @@ struct WorldTerms {
   double full = 0.01;
   double lose = 0.02;  ///< of each message
   double late = 0.02;  ///< by up to 3 T
+  double slow = 0.1;   ///< of each answer of the membership, up to 2 T
+  bool rejoin = true;  ///< who was left out is added again, and in the end all are there
 };
 
 struct WorldResult {
@@ -34,6 +37,7 @@ struct WorldResult {
   std::uint64_t reads = 0;
   std::uint64_t epochs = 0;
   std::uint64_t crashes = 0;
+  std::uint64_t joined = 0;  ///< members that came in behind the others
 };
 
 /// Runs such a world to its end, or until something is wrong.
