@@ -102,7 +102,7 @@ class SimulatedClient {
         with.add(keys, follower.tables());
       }
     }
-    if (!random_.one_in(two_ ? 8 : ~std::uint64_t{0})) behind_.install(behind);
+    if (!two_ || !random_.one_in(8)) behind_.install(behind);
     function_.install(with);
   }
 

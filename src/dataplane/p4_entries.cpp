@@ -116,6 +116,9 @@ std::vector<Use> uses_of(const SwitchProgram& program) {
 
 std::string what_does_not_fit(const SwitchProgram& program) {
   for (const SwitchMap& map : program.maps()) {
+    if (map.part != TablesPart{} || map.tables.ways.empty() || map.tables.beyond != 0) {
+      return "a part of tables that are cut over several switches";
+    }
     if (map.tables.sets.size() > kP4Sets) {
       return "tables of " + std::to_string(map.tables.sets.size()) +
              " sets of nodes, and there are " + std::to_string(kP4Sets);
