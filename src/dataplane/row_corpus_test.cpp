@@ -11,6 +11,7 @@
 #include "dataplane/testing/frame_corpus.hpp"
 #include "dataplane/testing/row_checks.hpp"
 #include "dataplane/testing/row_corpus.hpp"
+#include "fabric/roce/frame.hpp"
 
 namespace espalier::dataplane {
 namespace {
