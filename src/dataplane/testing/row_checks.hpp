@@ -21,6 +21,10 @@ namespace espalier::dataplane {
                                              std::size_t count, std::vector<std::byte> frame,
                                              Processed* done = nullptr);
 
+/// Whether its lengths and checksums are right, be it for a switch or for the node. That UDP has
+/// none over IPv6, parse_frame() takes of RoCEv2's port alone; a shim changes nothing of that.
+[[nodiscard]] bool is_whole(const std::vector<std::byte>& frame);
+
 /// READs of random tables through two to four switches, against one switch that has all tables;
 /// some times one of those behind the first has tables of another generation. "" if each comes out
 /// as it must, to the byte.
