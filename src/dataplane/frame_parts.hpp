@@ -15,33 +15,30 @@
 
 namespace espalier::dataplane {
 
-/// A datagram of UDP that lies whole in its frame.
+/// A datagram of UDP, of which the frame has the header at least.
 struct Datagram {
   std::byte* ip = nullptr;
   std::byte* udp = nullptr;  // its header; null: the frame is none
-  std::size_t bytes = 0;     // from that header on, as IP says
+  std::size_t bytes = 0;     // from that header on, as IP says; 0: the frame has not so many
 };
 
 inline std::uint8_t load8(const std::byte* at) { return std::to_integer<std::uint8_t>(*at); }
 inline std::uint16_t load16(const std::byte* at) { return base::load_be<std::uint16_t>(at); }
 inline bool is_v6(const Datagram& datagram) { return load8(datagram.ip) >> 4 == 6; }
 
-/// Bytes of the header of IPv4; 0: it is none, or what follows is no whole datagram of UDP.
+/// Bytes of the header of IPv4; 0: it is none, or what follows is no datagram of UDP.
 inline std::size_t v4_header_bytes(std::span<const std::byte> ip) {
   constexpr std::uint16_t kFragmentBits = 0x3FFF;  // "more follow" and the place
   if (ip.size() < wire::kIpv4Bytes || load8(ip.data()) >> 4 != 4) return 0;
   const std::size_t header = std::size_t{load8(ip.data()) & 0x0Fu} * 4;
-  const std::size_t total = load16(ip.data() + 2);
-  if (header < wire::kIpv4Bytes || total < header + wire::kUdpBytes || total > ip.size()) return 0;
+  if (header < wire::kIpv4Bytes || ip.size() < header + wire::kUdpBytes) return 0;
   if ((load16(ip.data() + 6) & kFragmentBits) != 0) return 0;
   return load8(ip.data() + 9) == wire::kIpProtocolUdp ? header : 0;
 }
 
 /// The same of IPv6, without extension headers.
 inline std::size_t v6_header_bytes(std::span<const std::byte> ip) {
-  if (ip.size() < wire::kIpv6Bytes || load8(ip.data()) >> 4 != 6) return 0;
-  const std::size_t behind = load16(ip.data() + 4);
-  if (behind < wire::kUdpBytes || behind > ip.size() - wire::kIpv6Bytes) return 0;
+  if (ip.size() < wire::kIpv6Bytes + wire::kUdpBytes || load8(ip.data()) >> 4 != 6) return 0;
   return load8(ip.data() + 6) == wire::kIpProtocolUdp ? wire::kIpv6Bytes : 0;
 }
 
@@ -58,15 +55,13 @@ inline Datagram find_datagram(std::span<std::byte> frame) {
     type = load16(frame.data() + at - 2);
   }
   const auto ip = frame.subspan(at);
-  if (type == wire::kEtherTypeIpv4) {
-    const std::size_t header = v4_header_bytes(ip);
-    if (header == 0) return {};
-    return {ip.data(), ip.data() + header, load16(ip.data() + 2) - header};
-  }
-  if (type != wire::kEtherTypeIpv6) return {};
-  const std::size_t header = v6_header_bytes(ip);
+  const bool v4 = type == wire::kEtherTypeIpv4;
+  if (!v4 && type != wire::kEtherTypeIpv6) return {};
+  const std::size_t header = v4 ? v4_header_bytes(ip) : v6_header_bytes(ip);
   if (header == 0) return {};
-  return {ip.data(), ip.data() + header, load16(ip.data() + 4)};
+  const std::size_t end = v4 ? load16(ip.data() + 2) : load16(ip.data() + 4) + header;
+  const bool is_there = end >= header && end <= ip.size();
+  return {ip.data(), ip.data() + header, is_there ? end - header : 0};
 }
 
 /// Whether a datagram to this port is of so many bytes by both lengths, UDP's header with it.
