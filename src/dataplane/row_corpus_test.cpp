@@ -8,7 +8,9 @@
 #include <iterator>
 #include <map>
 
+#include "dataplane/p4_entries.hpp"
 #include "dataplane/testing/frame_corpus.hpp"
+#include "dataplane/testing/p4_text.hpp"
 #include "dataplane/testing/row_checks.hpp"
 #include "dataplane/testing/row_corpus.hpp"
 
@@ -51,6 +53,22 @@ TEST(RowCorpus, ItsFilesAreWhatIsMade) {
     }
     EXPECT_TRUE(content_of(path) == content)
         << name << " differs; ESPALIER_WRITE_FRAMES=1 has this test write what is made now";
+  }
+}
+
+TEST(RowCorpus, EntriesOfP4SayTheSame) {
+  const P4Program p4 = read_p4(content_of(ESPALIER_SOURCE_DIR "/dataplane/p4/index.p4"));
+  for (const RowCorpusFile& file : row_corpus_files()) {
+    SCOPED_TRACE(file.name);
+    const auto text = p4_entries(file.program);
+    ASSERT_TRUE(text) << text.error();
+    std::vector<P4Entry> entries;
+    ASSERT_EQ(read_entries(p4, *text, entries), "");
+    auto back = program_of(entries);
+    ASSERT_TRUE(back);
+    RowCorpusFile of_p4 = file;
+    of_p4.program = *std::move(back);
+    EXPECT_EQ(sent_on_by(of_p4), sent_on_by(file));
   }
 }
 
