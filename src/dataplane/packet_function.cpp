@@ -238,7 +238,8 @@ struct PacketFunction::Batch {
   const Map* map;
   bool carried;
   std::size_t count;
-  std::array<Datagram, IndexLookup::kTogether> of;
+  std::array<std::byte*, IndexLookup::kTogether> ip;
+  std::array<std::byte*, IndexLookup::kTogether> udp;
   std::array<std::uint64_t, IndexLookup::kTogether> numbers;
   std::array<std::uint32_t, IndexLookup::kTogether> cursors;
   std::array<std::uint8_t, IndexLookup::kTogether> hops;
@@ -251,7 +252,8 @@ struct PacketFunction::Batch {
   void add(const Sought& sought, std::uint32_t frame) {
     map = sought.map;
     carried = sought.carried;
-    of[count] = sought.of;
+    ip[count] = sought.of.ip;
+    udp[count] = sought.of.udp;
     numbers[count] = sought.number;
     cursors[count] = sought.cursor;
     hops[count] = sought.hops;
@@ -271,8 +273,9 @@ void PacketFunction::redirect_all(Batch& batch, std::span<const std::span<std::b
     batch.map->lookup.find_together(numbers, into);
   }
   for (std::size_t i = 0; i < batch.count; ++i) {
-    const Sought sought{batch.map,     batch.of[i],      batch.numbers[i],
-                        batch.carried, batch.cursors[i], batch.hops[i]};
+    const Sought sought{batch.map,        {batch.ip[i], batch.udp[i]},
+                        batch.numbers[i], batch.carried,
+                        batch.cursors[i], batch.hops[i]};
     const std::uint32_t frame = batch.frames[i];
     done[frame] = sought.go_on(frames[frame], found[i], hop);
   }
@@ -283,6 +286,7 @@ void PacketFunction::process(std::span<const std::span<std::byte>> frames,
                              std::span<Processed> done, const Hop& hop) const {
   ESPALIER_ASSERT(done.size() >= frames.size());
   Batch batch;
+  batch.map = nullptr;
   batch.count = 0;
   Sought sought;
   for (std::size_t i = 0; i < frames.size(); ++i) {
