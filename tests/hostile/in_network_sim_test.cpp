@@ -333,6 +333,7 @@ std::string run_bad_weather(std::uint64_t seed, WeatherCounts& counts,
     wrong = world.validate();
     if (world.client_pair->state() != fabric::QueuePair::State::connected) wrong = "the pair ended";
   }
+  world.through.between = nullptr;
   if (wrong.empty() && world.answers < 300) wrong = "gets were not answered";
   if (wrong.empty() && world.errors > 10) wrong = std::to_string(world.errors) + " were refused";
   counts.carried += world.through.counters().carried;
