@@ -279,11 +279,13 @@ control index_ingress(inout headers_t hdr, inout metadata_t meta,
         size = 64;
     }
 
-    // The same of a part without a fat root, where the cursor is of these tables.
+    // The same of a part without a fat root, where the cursor is of these tables, and for this
+    // switch: with as many hops left as there are parts from here on.
     action set_part(bit<16> map, bit<32> redirect_key, bit<32> nodes) {
         meta.map = map;
         meta.redirect_key = redirect_key;
         meta.generation_here = hdr.shim.generation;
+        meta.hops_behind = hdr.shim.hops - 1;
         meta.nodes = nodes;
     }
     table parts {
@@ -291,6 +293,7 @@ control index_ingress(inout headers_t hdr, inout metadata_t meta,
             hdr.reth.rkey: exact;
             hdr.shim.generation: exact;
             hdr.shim.server: exact;
+            hdr.shim.hops: exact;
         }
         actions = { set_part; NoAction; }
         default_action = NoAction();
@@ -540,10 +543,10 @@ control index_ingress(inout headers_t hdr, inout metadata_t meta,
         fold_sum();
     }
     // Where the walk goes on.
-    action write_shim(bit<8> hops) {
+    action write_shim() {
         hdr.shim.setValid();
         hdr.shim.version_kind = SHIM_VERSION_KIND;
-        hdr.shim.hops = hops;
+        hdr.shim.hops = meta.hops_behind;
         hdr.shim.server = 0;
         hdr.shim.generation = meta.generation_here;
         hdr.shim.cursor = meta.node;
@@ -678,13 +681,9 @@ control index_ingress(inout headers_t hdr, inout metadata_t meta,
         }
         // The next switch knows better, or what was found is written here.
         bit<1> redirects = meta.found;
-        if (meta.found == 1 && meta.beyond == 1 && meta.last == 0) {
-            if (hdr.shim.isValid() && hdr.shim.hops > 1) {
-                redirects = 0;
-                write_shim(hdr.shim.hops - 1);
-            } else if (!hdr.shim.isValid() && meta.hops_behind != 0) {
-                redirects = 0;
-                write_shim(meta.hops_behind);
+        if (meta.found == 1 && meta.beyond == 1 && meta.last == 0 && meta.hops_behind != 0) {
+            redirects = 0;
+            if (!hdr.shim.isValid()) {
                 lengthen_udp();
                 if (hdr.ipv4.isValid()) {
                     lengthen_ipv4(SHIM_BYTES);
@@ -692,6 +691,7 @@ control index_ingress(inout headers_t hdr, inout metadata_t meta,
                     lengthen_ipv6(SHIM_BYTES);
                 }
             }
+            write_shim();
         }
         if (hdr.shim.isValid() && (redirects == 1 || (restores == 1 && meta.found == 0))) {
             shorten_udp();

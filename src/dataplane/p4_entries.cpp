@@ -89,7 +89,7 @@ void write_map(Writer& writer, std::uint16_t number, const SwitchMap& map) {
   }
   if (map.tables.ways.empty()) {
     writer.add("parts", "set_part").match(map.keys.keyed).match(map.part.generation);
-    writer.match(0).then().give(number).give(map.keys.redirect);
+    writer.match(0).match(map.part.hops + 1u).then().give(number).give(map.keys.redirect);
     writer.give(map.tables.sets.front().size()).end();
     return;
   }

@@ -107,12 +107,14 @@ const PacketFunction::Map* PacketFunction::find_map(std::uint32_t keyed_key) con
   return nullptr;
 }
 
-// Whose cursor it is: of a map with these tables, which begin at a cursor and have that node.
+// Whose cursor it is: of a map with these tables, which begin at a cursor and have that node. Where
+// a switch before this one has let it pass, it is of that switch's part: as many hops say so.
 const PacketFunction::Map* PacketFunction::find_map_of(std::uint32_t keyed_key,
                                                        const Shim& shim) const {
   const Map* const map = find_map(keyed_key);
   if (map == nullptr || map->lookup.has_root() || shim.server != 0) return nullptr;
-  const bool same = shim.generation == map->part.generation;
+  const TablesPart& part = map->part;
+  const bool same = shim.generation == part.generation && shim.hops == part.hops + 1;
   if (!same && !planted(Bug::other_generation_believed)) return nullptr;
   return shim.cursor < map->lookup.nodes_of_first_set() ? map : nullptr;
 }
@@ -124,16 +126,14 @@ struct PacketFunction::Sought {
   std::uint64_t number = 0;
   bool carried = false;  // it came with a shim:
   std::uint32_t cursor = 0;
-  std::uint8_t hops = 0;
 
   /// What was found goes with it to the next switch; else it goes to the node by itself.
   [[nodiscard]] bool leads_on(const Found& found, const Hop& hop) const {
-    if (found.next == kNoNode || hop.last) return false;
-    return carried ? hops > 1 : map->part.hops != 0 && hop.room_bytes >= kShimBytes;
+    if (found.next == kNoNode || hop.last || map->part.hops == 0) return false;
+    return carried || hop.room_bytes >= kShimBytes;
   }
   [[nodiscard]] Shim shim_of(const Found& found) const {
-    const auto left = static_cast<std::uint8_t>(carried ? hops - 1 : map->part.hops);
-    return {map->part.generation, found.next, 0, left};
+    return {map->part.generation, found.next, 0, map->part.hops};
   }
   [[nodiscard]] Processed go_on(std::span<std::byte> frame, const Found& found,
                                 const Hop& hop) const;
@@ -191,7 +191,6 @@ Processed PacketFunction::look_at_shim(std::span<std::byte> frame, const Hop& ho
   sought.carried = true;
   sought.number = address_of(read);
   sought.cursor = shim->cursor;
-  sought.hops = shim->hops;
   return {};
 }
 
@@ -209,7 +208,6 @@ Processed PacketFunction::redirect(std::uint32_t& key, std::uint64_t& address,
   }
   const IndexLookup& lookup = sought.map->lookup;
   const Found found = shim ? lookup.find_from(shim->cursor, address) : lookup.find(address);
-  sought.hops = shim ? shim->hops : std::uint8_t{0};
   if (sought.leads_on(found, hop)) {
     shim = sought.shim_of(found);
     return {Outcome::carried, found.sets};
@@ -242,7 +240,6 @@ struct PacketFunction::Batch {
   std::array<std::byte*, IndexLookup::kTogether> udp;
   std::array<std::uint64_t, IndexLookup::kTogether> numbers;
   std::array<std::uint32_t, IndexLookup::kTogether> cursors;
-  std::array<std::uint8_t, IndexLookup::kTogether> hops;
   std::array<std::uint32_t, IndexLookup::kTogether> frames;
 
   [[nodiscard]] bool has_room_for(const Sought& sought) const {
@@ -256,7 +253,6 @@ struct PacketFunction::Batch {
     udp[count] = sought.of.udp;
     numbers[count] = sought.number;
     cursors[count] = sought.cursor;
-    hops[count] = sought.hops;
     frames[count++] = frame;
   }
 };
@@ -273,9 +269,8 @@ void PacketFunction::redirect_all(Batch& batch, std::span<const std::span<std::b
     batch.map->lookup.find_together(numbers, into);
   }
   for (std::size_t i = 0; i < batch.count; ++i) {
-    const Sought sought{batch.map,        {batch.ip[i], batch.udp[i]},
-                        batch.numbers[i], batch.carried,
-                        batch.cursors[i], batch.hops[i]};
+    const Sought sought{
+        batch.map, {batch.ip[i], batch.udp[i]}, batch.numbers[i], batch.carried, batch.cursors[i]};
     const std::uint32_t frame = batch.frames[i];
     done[frame] = sought.go_on(frames[frame], found[i], hop);
   }

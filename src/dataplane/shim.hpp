@@ -8,8 +8,8 @@
 //   +--------------+-----------+--------+------------+--------+------+----------+-----
 //
 // version 4 bits, kind 4: of a READ by key. Generation: of the tables that the cursor is of; one of
-// others is void. Cursor: a node of the first set that the next switch has for the READ's key. Port:
-// to which the datagram goes behind the last switch. Checksum: as IP has it, over the 16 bytes.
+// others is void. Cursor: a node of the first set that the next switch has for the READ's key. Hops
+// left: which switch that is, by how many have parts of these tables behind the sender. Port: to which the datagram goes behind the last switch. Checksum: as IP has it, over the 16 bytes.
 // Numbers are big-endian. docs/formats/index_shim.md.
 //
 // The checksum has the words of a shim add up to nothing as UDP counts, and kShimPort is as much
@@ -53,7 +53,7 @@ struct Shim {
   std::uint32_t generation = 0;
   std::uint32_t cursor = 0;
   std::uint16_t server = 0;  // which node of a way that has several
-  std::uint8_t hops = 0;     // switches behind this one that have tables of the generation
+  std::uint8_t hops = 0;     // switches behind the sender that have parts of these tables
   friend bool operator==(const Shim&, const Shim&) = default;
 };
 

@@ -108,8 +108,9 @@ TEST(SwitchRow, AShimThatMeansNothingIsCarriedOnAndRemovedAtLast) {
   const Three row;
   const PacketFunction empty;
   const std::function<void(Shim&)> changes[] = {
-      [](Shim& shim) { ++shim.generation; }, [](Shim& shim) { shim.server = 1; },
-      [](Shim& shim) { shim.cursor = 5000; }, [](Shim& shim) { shim.cursor = kNoNode; }};
+      [](Shim& shim) { ++shim.generation; },  [](Shim& shim) { shim.server = 1; },
+      [](Shim& shim) { shim.cursor = 5000; }, [](Shim& shim) { shim.cursor = kNoNode; },
+      [](Shim& shim) { shim.hops = 3; },      [](Shim& shim) { shim.hops = 0; }};
   for (const auto& change : changes) {
     const Bytes sent = changed(row.at(1), change);
     Bytes frame = sent;
@@ -122,6 +123,11 @@ TEST(SwitchRow, AShimThatMeansNothingIsCarriedOnAndRemovedAtLast) {
   EXPECT_EQ(outcome_of(empty, 1, 3, frame), Outcome::shim_passed);
   EXPECT_EQ(frame, row.at(1));
   EXPECT_EQ(outcome_of(empty, 2, 3, frame), Outcome::shim_removed);
+  EXPECT_EQ(frame, Three::read());
+  // What an empty switch has let pass is no cursor of the next one's.
+  frame = row.at(1);
+  EXPECT_EQ(outcome_of(empty, 1, 3, frame), Outcome::shim_passed);
+  EXPECT_EQ(outcome_of(row.parts[2], 2, 3, frame), Outcome::shim_removed);
   EXPECT_EQ(frame, Three::read());
   // A switch that has the fat root takes no cursor.
   frame = row.at(1);
@@ -158,14 +164,11 @@ TEST(SwitchRow, AReadThatCannotBeCarriedIsRedirected) {
   EXPECT_EQ(row.parts[0].process(frame, {true, false, kShimBytes - 1}).outcome,
             Outcome::redirected);
   EXPECT_EQ(address_of(frame), find(first, 1'234'567).address);
-  // A middle one that is the last, and one to which no more are said to follow.
+  // A middle one that is the last.
   const IndexTables& second = row.programs[1].maps()[0].tables;
   const std::uint64_t expected = find_from(second, 1'234'567 / 512'000, 1'234'567).address;
   frame = row.at(1);
   EXPECT_EQ(outcome_of(row.parts[1], 1, 2, frame), Outcome::redirected);
-  EXPECT_EQ(address_of(frame), expected);
-  frame = changed(row.at(1), [](Shim& shim) { shim.hops = 1; });
-  EXPECT_EQ(outcome_of(row.parts[1], 1, 3, frame), Outcome::redirected);
   EXPECT_EQ(address_of(frame), expected);
   // Nobody adds a shim behind the first switch that had tables.
   frame = Three::read();

@@ -166,7 +166,7 @@ void read_back(const P4Entry& entry, SwitchMap& map) {
     map.part = {given(3), static_cast<std::uint8_t>(given(4))};
   } else if (entry.table == "parts") {
     map.keys = {match(0), given(1)};
-    map.part.generation = match(1);
+    map.part = {match(1), static_cast<std::uint8_t>(match(3) - 1)};
   } else if (entry.table == "fat_root_ways") {
     if (tables.ways.size() <= match(1)) tables.ways.resize(match(1) + 1);
     tables.ways[match(1)] = way_of_entry(entry);

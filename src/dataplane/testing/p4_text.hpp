@@ -49,8 +49,7 @@ struct P4Entry {
 [[nodiscard]] std::string read_entries(const P4Program& program, std::string_view text,
                                        std::vector<P4Entry>& into);
 
-/// The maps that entries are of, in the order of their numbers. Of parts behind the first switch the
-/// entries do not say how many follow: the shim does. Nothing: an entry comes after the
+/// The maps that entries are of, in the order of their numbers. Nothing: an entry comes after the
 /// keys of its map, which would lead to tables that are not there whole.
 [[nodiscard]] std::optional<SwitchProgram> program_of(const std::vector<P4Entry>& entries);
 

@@ -74,15 +74,15 @@ Frame draw_corpus_read(base::Random& random, std::uint64_t number) {
   return frame;
 }
 
-// What may come with a cursor for a part whose nodes are of so many numbers each.
-Frames shim_frames(base::Random& random, std::uint64_t numbers_of_node) {
+// What may come with a cursor for a part whose nodes are of so many numbers each, with so many hops.
+Frames shim_frames(base::Random& random, std::uint64_t numbers_of_node, std::uint8_t hops) {
   Frames frames;
   for (int i = 0; i < 40; ++i) {
     const std::uint64_t number = random.below(kLeaves * kLeafNumbers);
     const Frame read = draw_corpus_read(random, number);
     ShimFields right;
     right.cursor = static_cast<std::uint32_t>(number / numbers_of_node);
-    right.hops = static_cast<std::uint8_t>(i % 4);
+    right.hops = hops;
     const auto add = [&](const ShimFields& fields) {
       frames.push_back(with_shim_by_definition(read, words_of(fields)));
     };
@@ -96,12 +96,12 @@ Frames shim_frames(base::Random& random, std::uint64_t numbers_of_node) {
       case 4: wrong.version_kind = 0x12; break;
       case 5: wrong.port = 4792; break;
       case 6: wrong.cursor = (right.cursor + 1) % 8; break;
-      default: continue;
+      default: wrong.hops = static_cast<std::uint8_t>(i / 8 == hops ? 5 : i / 8); break;
     }
     add(wrong);
   }
   // Damaged in each byte of the shim, in the packet, and cut.
-  const Frame good = with_shim_by_definition(draw_corpus_read(random, 5), words_of({}));
+  const Frame good = with_shim_by_definition(draw_corpus_read(random, 5), words_of({.hops = hops}));
   const std::size_t udp = udp_offset(good);
   for (std::size_t place = udp + 2; place < good.size(); ++place) {
     frames.push_back(good);
@@ -152,7 +152,7 @@ std::array<RowCorpusFile, 3> row_corpus_files() {
       const std::uint64_t edge = random.below(kLeaves + 1) * kLeafNumbers;
       files[at].frames.push_back(draw_corpus_read(random, edge - random.below(2)));
     }
-    const Frames more = shim_frames(random, numbers_of_node[at]);
+    const Frames more = shim_frames(random, numbers_of_node[at], at == 2 ? 1 : 2);
     files[at].frames.insert(files[at].frames.end(), more.begin(), more.end());
   }
   return files;
