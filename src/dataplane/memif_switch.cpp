@@ -123,12 +123,10 @@ void Switch::watch(int descriptor, bool edges) const {
 bool Switch::is_free(std::uint32_t number) const {
   const auto refused = refused_until_ns_.find(number);
   if (refused != refused_until_ns_.end() && refused->second > base::monotonic_ns()) return false;
-  return number < fabric::memif::kLinksMax && std::ranges::none_of(
-                                                  paths_,
-                                                  [number](const auto& path) {
-                                                    return !has_ended(path->client) &&
-                                                           path->client->number() == number;
-                                                  });
+  return number < fabric::memif::kLinksMax &&
+         std::ranges::none_of(paths_, [number](const auto& path) {
+           return !has_ended(path->client) && path->client->number() == number;
+         });
 }
 
 void Switch::accept_clients() {
@@ -230,7 +228,8 @@ std::size_t Switch::move(MemifLink& from, MemifLink& to, bool to_node) {
   arrivals_.clear();
   frames_.clear();
   from.in().take(kBurst, arrivals_, frames_);
-  if (frames_.empty()) return 0;
+  const std::size_t come = frames_.size();
+  if (come == 0) return 0;
   if (to_node) {
     done_.resize(frames_.size());
     const Hop hop{options_.first, options_.last, fabric::memif::Arrivals::kRoomBehind};
@@ -239,9 +238,9 @@ std::size_t Switch::move(MemifLink& from, MemifLink& to, bool to_node) {
     for (std::size_t i = 0; i < frames_.size(); ++i)
       frames_[i] = what_goes_on(frames_[i], done_[i]);
   }
+  std::erase_if(frames_, [](std::span<std::byte> frame) { return frame.empty(); });
   std::uint64_t gone = 0;
   for (const auto frame : frames_) {
-    if (frame.empty()) continue;
     std::byte* const at = to.out().begin(frame.size());
     if (at == nullptr) continue;
     std::memcpy(at, frame.data(), frame.size());
@@ -251,7 +250,7 @@ std::size_t Switch::move(MemifLink& from, MemifLink& to, bool to_node) {
   if (to.out().publish() && to.out().peer_sleeps()) to.wake_peer();
   base::count_own(to_node ? to_node_ : to_clients_, gone);
   base::count_own(lost_, frames_.size() - gone);
-  return frames_.size();
+  return come;
 }
 
 std::size_t Switch::poll() {
