@@ -35,6 +35,61 @@ TEST_F(InNetwork, AGetTakesOneTrip) {
   EXPECT_TRUE(did(controller) == Did::nothing || lost_);
 }
 
+// The fat root in the first of two switches, all layers of nodes in the second.
+TEST_F(InNetwork, AGetTakesOneTripThroughTwoSwitchesInARow) {
+  start();
+  fill(8'000);
+  open_switches();
+  open_reader();
+  trips_of(key_of(5));
+  IndexController controller({.node = *client::parse_node_address(config_.node.fabric),
+                              .map = "m",
+                              .controls = {control(), control_behind()},
+                              .limits = {.ranges = 4, .sets = 3},
+                              .hops = {{.sets = 0}, {.sets = 3}},
+                              .count_every_ns = 0});
+  ASSERT_EQ(did(controller), Did::installed);
+  const std::uint64_t before = behind_->redirected();
+  for (std::uint64_t i = 0; i < 8'000; i += 171) expect_trips(1, key_of(i), &controller);
+  expect_trips(1, "user9", &controller);
+  EXPECT_GE(behind_->redirected(), before + 8'000 / 171) << "the second knew the leaves";
+  // A leaf that moves changes entries of the second switch alone.
+  for (int i = 0; i < 300; ++i) put(key_of(77), "new " + std::to_string(i));
+  EXPECT_NE(did(controller), Did::nothing);
+  expect_trips(1, key_of(77), &controller);
+  // A second switch that begins anew is told its part again.
+  open_switches();
+  open_reader();
+  trips_of(key_of(5));
+  EXPECT_EQ(did(controller), Did::installed);
+  const std::uint64_t since = behind_->redirected();
+  expect_trips(1, key_of(4321), &controller);
+  EXPECT_GT(behind_->redirected(), since);
+}
+
+// A switch for which nothing is left has nothing of the map, and is not told so again and again.
+TEST_F(InNetwork, ASwitchOfARowMayHaveNothing) {
+  start();
+  fill(2'000);
+  open_switches();
+  IndexController controller({.node = *client::parse_node_address(config_.node.fabric),
+                              .map = "m",
+                              .controls = {control(), control_behind()},
+                              .limits = {.ranges = 4, .sets = 3},
+                              .hops = {{.sets = 3}, {.sets = 0}},
+                              .count_every_ns = 0});
+  ASSERT_EQ(did(controller), Did::installed);
+  lost_ = false;
+  for (int round = 0; round < 5; ++round) {
+    EXPECT_TRUE(did(controller) == Did::nothing || lost_) << round;
+  }
+  open_reader();
+  trips_of(key_of(5));
+  expect_trips(1, key_of(77), &controller);
+  EXPECT_GE(switch_->redirected(), 1u);
+  EXPECT_EQ(behind_->redirected(), 0u);
+}
+
 TEST_F(InNetwork, TablesFollowLeavesThatMove) {
   start();
   fill(5'000);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "dataplane/process_switch.hpp"
+#include "dataplane/way_tables.hpp"
 #include "fabric/sim/testing/two_ends.hpp"
 #include "index/index_follower.hpp"
 #include "kinds/map/client/embedded_map.hpp"
@@ -48,6 +49,7 @@ struct Repeating final : Gather {
 struct Reading {
   std::uint64_t cache_bytes = 0;  ///< what it remembers of nodes
   bool by_key = false;            ///< READs carry keys, through a switch
+  bool two = false;               ///< through two in a row
 };
 
 /// A client of a map that lies in this process, at the other end of a simulated fabric.
@@ -55,7 +57,8 @@ class SimulatedClient {
  public:
   SimulatedClient(std::uint64_t seed, const fabric::sim::Faults& faults, tree::MapCore& map,
                   const Reading& reading)
-      : cache_(reading.cache_bytes),
+      : two_(reading.two),
+        cache_(reading.cache_bytes),
         map_(map),
         world_(seed, faults),
         random_(seed + 1),
@@ -77,18 +80,29 @@ class SimulatedClient {
   }
   /// READs that the switch has redirected.
   [[nodiscard]] std::uint64_t redirected() const { return through_.counters().redirected; }
+  /// And those of them that the first of two carried to the second.
+  [[nodiscard]] std::uint64_t carried() const { return through_.counters().carried; }
 
   /// Fills the switch's tables, of the tree as it is, or empties them.
   void fill_tables() {
     dataplane::PacketFunction with;
+    dataplane::PacketFunction behind;
     if (!random_.one_in(4)) {
       const dataplane::MapKeys keys{keyed_.remote().key, redirect_.remote().key};
       place::IndexFollower follower(keys, "", redirect_.remote().base,
                                     {.ranges = 40, .sets = 1, .nodes_per_set = 40});
       place::LocalRegion region(store_.region.at(0));
       ASSERT_TRUE(follower.follow(map_, region));  // nobody writes
-      with.add(keys, follower.tables());
+      if (two_) {
+        const dataplane::WayBudget way{.hops = {{0, 1}, {1, 40}}};
+        const auto parts = dataplane::cut_program(keys, follower.tables(), way, ++generation_);
+        with = parts[0].function();
+        behind = parts[1].function();
+      } else {
+        with.add(keys, follower.tables());
+      }
     }
+    if (!two_ || !random_.one_in(8)) behind_.install(behind);
     function_.install(with);
   }
 
@@ -168,6 +182,7 @@ class SimulatedClient {
     other->pair.reset();
   }
 
+  const bool two_;  // switches are in a row
   place::NodeCache cache_;
   tree::MapCore& map_;
   fabric::sim::World world_;
@@ -181,7 +196,10 @@ class SimulatedClient {
   fabric::Registration keyed_;
   fabric::Registration redirect_;
   dataplane::InstalledFunction function_;
-  dataplane::ProcessSwitch through_{function_};
+  dataplane::InstalledFunction behind_;
+  dataplane::ProcessSwitch through_ =
+      two_ ? dataplane::ProcessSwitch({&function_, &behind_}) : dataplane::ProcessSwitch(function_);
+  std::uint32_t generation_ = 0;
   std::optional<tree::MapView> view_;
   std::vector<std::pair<std::unique_ptr<End>, std::unique_ptr<End>>> ends_;
   std::unique_ptr<place::OneSidedReader> reader_;
@@ -221,6 +239,7 @@ void compare(std::uint64_t seed, const fabric::sim::Faults& faults, const MapOpt
   }
   EXPECT_GT(found, 0u);
   EXPECT_EQ(client.redirected() > 0, reading.by_key);
+  EXPECT_EQ(client.carried() > 0, reading.two);
   if (faults.loss > 0) {
     EXPECT_GT(client.counts().lost, 0u);
   }
@@ -256,6 +275,16 @@ TEST(OneSidedSimConformance, AnswersAreTheSameThroughASwitch) {
     if (i == 2) faults = fabric::sim::Faults::harsh();
     faults.reads_in_order = i % 2 == 0;
     compare(first + i, faults, {.node_bytes = 1024, .log_bytes = 128}, {.by_key = true});
+  }
+}
+
+TEST(OneSidedSimConformance, AnswersAreTheSameThroughTwoSwitchesInARow) {
+  const std::uint64_t first = seed_from_environment(6);
+  fabric::sim::Faults faults;
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    if (i == 2) faults = fabric::sim::Faults::harsh();
+    faults.reads_in_order = i % 2 == 0;
+    compare(first + i, faults, {.node_bytes = 512, .log_bytes = 64}, {.by_key = true, .two = true});
   }
 }
 

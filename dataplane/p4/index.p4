@@ -7,6 +7,10 @@
 // finds the range of the number in four stages of 16 bits; each of three sets of nodes compares it
 // with 15 pivots; the address that was found last is written, with the map's redirect key, and ICRC
 // and UDP checksum are mended by their differences. All else passes untouched.
+//
+// Of switches in a row each has a part of the tables: a READ whose walk leads beyond it goes to the
+// next one with a shim before it (docs/formats/index_shim.md). Which of them is the first and which
+// the last, the entries of `ports` say.
 #include <core.p4>
 #include <v1model.p4>
 #include "index_constants.p4"
@@ -61,6 +65,17 @@ header udp_t {
     bit<16> checksum;
 }
 
+// What one switch tells the next one. Its words add up to nothing, as UDP counts.
+header shim_t {
+    bit<8> version_kind;
+    bit<8> hops;
+    bit<16> server;
+    bit<32> generation;
+    bit<32> cursor;
+    bit<16> port;
+    bit<16> checksum;
+}
+
 header bth_t {
     bit<8> opcode;
     bit<1> solicited;
@@ -96,6 +111,7 @@ struct headers_t {
     ipv4_options_t ipv4_options;
     ipv6_t ipv6;
     udp_t udp;
+    shim_t shim;
     bth_t bth;
     reth_t reth;
     icrc_t icrc;
@@ -104,6 +120,9 @@ struct headers_t {
 struct metadata_t {
     bit<16> map;
     bit<32> redirect_key;
+    bit<32> generation_here; // of the tables
+    bit<8> hops_behind; // switches that have more of them
+    bit<32> nodes;     // of the first set, where a part has no fat root
     bit<64> number;    // that the READ carries
     bit<32> result;    // the range of the fat root
     bit<32> sub_table; // of the next stage
@@ -111,12 +130,17 @@ struct metadata_t {
     bit<64> address;   // the best one so far
     bit<32> node;      // of the next set
     bit<1> has_node;
+    bit<1> beyond;     // the node is one of the next switch
+    bit<1> found;      // there is an address
     bit<15> reached;   // a bit for each pivot, the lowest for the first
     bit<4> child;
     bit<32> icrc_old;
     bit<32> icrc_new;
     bit<32> sum;
+    bit<16> udp_bytes; // as IP says
     bit<1> to_node;    // the frame is on its way to the node
+    bit<1> first;      // it comes from a host
+    bit<1> last;       // it goes to one
 }
 
 parser index_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
@@ -164,24 +188,28 @@ parser index_parser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         transition ipv4_length;
     }
     state ipv4_length {
-        transition select(hdr.ipv4.total_bytes - (bit<16>) hdr.ipv4.ihl * 4) {
-            DATAGRAM_BYTES: udp;
-            default: accept;
-        }
+        meta.udp_bytes = hdr.ipv4.total_bytes - (bit<16>) hdr.ipv4.ihl * 4;
+        transition udp;
     }
     state ipv6 {
         packet.extract(hdr.ipv6);
-        transition select(hdr.ipv6.version, hdr.ipv6.payload_bytes, hdr.ipv6.next_header) {
-            (6, DATAGRAM_BYTES, PROTOCOL_UDP): udp;
+        meta.udp_bytes = hdr.ipv6.payload_bytes;
+        transition select(hdr.ipv6.version, hdr.ipv6.next_header) {
+            (6, PROTOCOL_UDP): udp;
             default: accept;
         }
     }
     state udp {
         packet.extract(hdr.udp);
-        transition select(hdr.udp.destination_port, hdr.udp.bytes) {
-            (ROCE_PORT, DATAGRAM_BYTES): bth;
+        transition select(hdr.udp.destination_port, hdr.udp.bytes, meta.udp_bytes) {
+            (ROCE_PORT, DATAGRAM_BYTES, DATAGRAM_BYTES): bth;
+            (SHIM_PORT, CARRIED_BYTES, CARRIED_BYTES): shim;
             default: accept;
         }
+    }
+    state shim {
+        packet.extract(hdr.shim);
+        transition bth;
     }
     state bth {
         packet.extract(hdr.bth);
@@ -221,9 +249,11 @@ control index_ingress(inout headers_t hdr, inout metadata_t meta,
     }
     // A key is the node's own word: a client may offer memory by a key of the same number, and the
     // node's READs of that pass.
-    action forward(bit<9> port, bit<1> to_node) {
+    action forward(bit<9> port, bit<1> to_node, bit<1> first, bit<1> last) {
         standard.egress_spec = port;
         meta.to_node = to_node;
+        meta.first = first;
+        meta.last = last;
     }
     table ports {
         key = { standard.ingress_port: exact; }
@@ -232,9 +262,12 @@ control index_ingress(inout headers_t hdr, inout metadata_t meta,
     }
 
     // Which map a key is the keyed one of, and the range that is found where no entry is.
-    action set_map(bit<16> map, bit<32> redirect_key, bit<32> preset) {
+    action set_map(bit<16> map, bit<32> redirect_key, bit<32> preset, bit<32> generation,
+                   bit<8> hops) {
         meta.map = map;
         meta.redirect_key = redirect_key;
+        meta.generation_here = generation;
+        meta.hops_behind = hops;
         meta.result = preset;
         meta.sub_table = 0;
         meta.leads = 1;
@@ -242,6 +275,27 @@ control index_ingress(inout headers_t hdr, inout metadata_t meta,
     table maps {
         key = { hdr.reth.rkey: exact; }
         actions = { set_map; NoAction; }
+        default_action = NoAction();
+        size = 64;
+    }
+
+    // The same of a part without a fat root, where the cursor is of these tables, and for this
+    // switch: with as many hops left as there are parts from here on.
+    action set_part(bit<16> map, bit<32> redirect_key, bit<32> nodes) {
+        meta.map = map;
+        meta.redirect_key = redirect_key;
+        meta.generation_here = hdr.shim.generation;
+        meta.hops_behind = hdr.shim.hops - 1;
+        meta.nodes = nodes;
+    }
+    table parts {
+        key = {
+            hdr.reth.rkey: exact;
+            hdr.shim.generation: exact;
+            hdr.shim.server: exact;
+            hdr.shim.hops: exact;
+        }
+        actions = { set_part; NoAction; }
         default_action = NoAction();
         size = 64;
     }
@@ -292,10 +346,12 @@ control index_ingress(inout headers_t hdr, inout metadata_t meta,
         size = 2048;
     }
 
-    action set_way(bit<64> address, bit<1> has_node, bit<32> node) {
+    action set_way(bit<64> address, bit<1> has_node, bit<1> beyond, bit<32> node) {
         meta.address = address;
         meta.has_node = has_node;
+        meta.beyond = beyond;
         meta.node = node;
+        meta.found = 1;
     }
     table fat_root_ways {
         key = {
@@ -475,6 +531,53 @@ control index_ingress(inout headers_t hdr, inout metadata_t meta,
         size = 65536;
     }
 
+    action fold_sum() {
+        meta.sum = (bit<32>) meta.sum[15:0] + (bit<32>) meta.sum[31:16];
+        meta.sum = (bit<32>) meta.sum[15:0] + (bit<32>) meta.sum[31:16];
+    }
+    action sum_shim() {
+        meta.sum = (bit<32>) (hdr.shim.version_kind ++ hdr.shim.hops) + (bit<32>) hdr.shim.server
+            + (bit<32>) hdr.shim.generation[31:16] + (bit<32>) hdr.shim.generation[15:0]
+            + (bit<32>) hdr.shim.cursor[31:16] + (bit<32>) hdr.shim.cursor[15:0]
+            + (bit<32>) hdr.shim.port + (bit<32>) hdr.shim.checksum;
+        fold_sum();
+    }
+    // Where the walk goes on.
+    action write_shim() {
+        hdr.shim.setValid();
+        hdr.shim.version_kind = SHIM_VERSION_KIND;
+        hdr.shim.hops = meta.hops_behind;
+        hdr.shim.server = 0;
+        hdr.shim.generation = meta.generation_here;
+        hdr.shim.cursor = meta.node;
+        hdr.shim.port = ROCE_PORT;
+        hdr.shim.checksum = 0;
+        sum_shim();
+        hdr.shim.checksum = ~meta.sum[15:0];
+    }
+    // UDP's checksum holds with a shim and without: its length counts twice, and the ports differ by
+    // as much.
+    action lengthen_udp() {
+        hdr.udp.destination_port = SHIM_PORT;
+        hdr.udp.bytes = CARRIED_BYTES;
+    }
+    action shorten_udp() {
+        hdr.shim.setInvalid();
+        hdr.udp.destination_port = ROCE_PORT;
+        hdr.udp.bytes = DATAGRAM_BYTES;
+    }
+    // IPv4's checksum follows by the difference.
+    action lengthen_ipv4(bit<16> by) {
+        meta.sum = (bit<32>) ~hdr.ipv4.checksum + (bit<32>) ~hdr.ipv4.total_bytes;
+        hdr.ipv4.total_bytes = hdr.ipv4.total_bytes + by;
+        meta.sum = meta.sum + (bit<32>) hdr.ipv4.total_bytes;
+        fold_sum();
+        hdr.ipv4.checksum = ~meta.sum[15:0];
+    }
+    action lengthen_ipv6(bit<16> by) {
+        hdr.ipv6.payload_bytes = hdr.ipv6.payload_bytes + by;
+    }
+
     // What the ICRC becomes: CRC-32 is linear but for constants, which cancel out. The length, four
     // bytes that stay, lies between these fields and the end.
     action redirect() {
@@ -508,15 +611,37 @@ control index_ingress(inout headers_t hdr, inout metadata_t meta,
             + (bit<32>) hdr.reth.rkey[31:16] + (bit<32>) hdr.reth.rkey[15:0]
             + (bit<32>) (hdr.icrc.byte_0 ++ hdr.icrc.byte_1)
             + (bit<32>) (hdr.icrc.byte_2 ++ hdr.icrc.byte_3);
-        meta.sum = (bit<32>) meta.sum[15:0] + (bit<32>) meta.sum[31:16];
-        meta.sum = (bit<32>) meta.sum[15:0] + (bit<32>) meta.sum[31:16];
+        fold_sum();
         // 0 says that there is none.
         hdr.udp.checksum = meta.sum[15:0] == 0xFFFF ? 16w0xFFFF : ~meta.sum[15:0];
     }
 
     apply {
         ports.apply();
-        if (meta.to_node == 1 && hdr.icrc.isValid() && maps.apply().hit) {
+        bit<1> restores = 0; // the shim is taken out
+        if (meta.to_node == 1 && hdr.udp.isValid() && hdr.udp.destination_port == SHIM_PORT) {
+            bit<1> is_whole = 0;
+            if (meta.first == 0 && hdr.shim.isValid() && hdr.icrc.isValid()) {
+                sum_shim();
+                if (hdr.shim.version_kind == SHIM_VERSION_KIND && hdr.shim.port == ROCE_PORT
+                    && meta.sum == 0xFFFF) {
+                    is_whole = 1;
+                }
+            }
+            if (is_whole == 0) {
+                if (meta.first == 1 || meta.last == 1) {
+                    drop();
+                }
+            } else {
+                // What is of no tables here goes on; at last as its client sent it.
+                restores = meta.last;
+                if (parts.apply().hit && hdr.shim.cursor < meta.nodes) {
+                    meta.number = hdr.reth.address;
+                    meta.node = hdr.shim.cursor;
+                    meta.has_node = 1;
+                }
+            }
+        } else if (meta.to_node == 1 && hdr.icrc.isValid() && maps.apply().hit) {
             meta.number = hdr.reth.address;
             if (!fat_root_1.apply().hit) {
                 meta.leads = 0;
@@ -531,35 +656,58 @@ control index_ingress(inout headers_t hdr, inout metadata_t meta,
                 fat_root_4.apply();
             }
             // A range without a way: its tables are not there whole, and the READ passes.
-            if (fat_root_ways.apply().hit) {
-                if (meta.has_node == 1) {
-                    meta.has_node = 0;
-                    if (set_1_pivots.apply().hit) {
-                        set_1_child.apply();
-                        set_1_ways.apply();
-                    }
+            fat_root_ways.apply();
+        }
+        if (meta.has_node == 1) {
+            meta.has_node = 0;
+            if (set_1_pivots.apply().hit) {
+                set_1_child.apply();
+                set_1_ways.apply();
+            }
+        }
+        if (meta.has_node == 1) {
+            meta.has_node = 0;
+            if (set_2_pivots.apply().hit) {
+                set_2_child.apply();
+                set_2_ways.apply();
+            }
+        }
+        if (meta.has_node == 1) {
+            meta.has_node = 0;
+            if (set_3_pivots.apply().hit) {
+                set_3_child.apply();
+                set_3_ways.apply();
+            }
+        }
+        // The next switch knows better, or what was found is written here.
+        bit<1> redirects = meta.found;
+        if (meta.found == 1 && meta.beyond == 1 && meta.last == 0 && meta.hops_behind != 0) {
+            redirects = 0;
+            if (!hdr.shim.isValid()) {
+                lengthen_udp();
+                if (hdr.ipv4.isValid()) {
+                    lengthen_ipv4(SHIM_BYTES);
+                } else {
+                    lengthen_ipv6(SHIM_BYTES);
                 }
-                if (meta.has_node == 1) {
-                    meta.has_node = 0;
-                    if (set_2_pivots.apply().hit) {
-                        set_2_child.apply();
-                        set_2_ways.apply();
-                    }
-                }
-                if (meta.has_node == 1) {
-                    meta.has_node = 0;
-                    if (set_3_pivots.apply().hit) {
-                        set_3_child.apply();
-                        set_3_ways.apply();
-                    }
-                }
-                redirect();
-                bit<1> has_checksum = hdr.udp.checksum != 0 ? 1w1 : 1w0;
-                sum_before();
-                write();
-                if (has_checksum == 1) {
-                    sum_after();
-                }
+            }
+            write_shim();
+        }
+        if (hdr.shim.isValid() && (redirects == 1 || (restores == 1 && meta.found == 0))) {
+            shorten_udp();
+            if (hdr.ipv4.isValid()) {
+                lengthen_ipv4(-SHIM_BYTES);
+            } else {
+                lengthen_ipv6(-SHIM_BYTES);
+            }
+        }
+        if (redirects == 1) {
+            redirect();
+            bit<1> has_checksum = hdr.udp.checksum != 0 ? 1w1 : 1w0;
+            sum_before();
+            write();
+            if (has_checksum == 1) {
+                sum_after();
             }
         }
     }
@@ -583,6 +731,7 @@ control index_deparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.ipv4_options);
         packet.emit(hdr.ipv6);
         packet.emit(hdr.udp);
+        packet.emit(hdr.shim);
         packet.emit(hdr.bth);
         packet.emit(hdr.reth);
         packet.emit(hdr.icrc);

@@ -67,6 +67,21 @@ T if_holds(bool holds, T value) {
 std::vector<RangeRun> range_runs(const RangeTables& tables) { return RunWriter(tables).run(); }
 
 IndexLookup::IndexLookup(const IndexTables& tables, base::Isa isa) : find_together_(form_of(isa)) {
+  if (!tables.ways.empty()) add_root(tables);
+  for (const NodeSet& set : tables.sets) {
+    auto& into = sets_.emplace_back();
+    into.nodes.reserve(set.size());
+    for (const SetNode& node : set) {
+      Node& made = into.nodes.emplace_back();
+      made.lows[0] = 0;
+      std::ranges::copy(node.pivots, made.lows.begin() + 1);
+      made.ways = node.ways;
+      into.way_counts.push_back(node.way_count);
+    }
+  }
+}
+
+void IndexLookup::add_root(const IndexTables& tables) {
   const std::vector<RangeRun> runs = range_runs(tables.root);
   for (const RangeRun& run : runs) {
     ways_.push_back(tables.ways[run.result]);
@@ -84,17 +99,6 @@ IndexLookup::IndexLookup(const IndexTables& tables, base::Isa isa) : find_togeth
     for (std::size_t i = 0; i < level.size(); ++i) level[i] = low_of(i * every);
   }
   top_last_ = static_cast<std::uint32_t>(filled / (every / kLowsTogether) - 1);
-  for (const NodeSet& set : tables.sets) {
-    auto& into = sets_.emplace_back();
-    into.nodes.reserve(set.size());
-    for (const SetNode& node : set) {
-      Node& made = into.nodes.emplace_back();
-      made.lows[0] = 0;
-      std::ranges::copy(node.pivots, made.lows.begin() + 1);
-      made.ways = node.ways;
-      into.way_counts.push_back(node.way_count);
-    }
-  }
 }
 
 // The last run that begins at or below the key. The first one begins at 0.
@@ -117,19 +121,23 @@ const IndexLookup::Node* IndexLookup::nodes_of(std::size_t set) const {
 
 Found IndexLookup::find(std::uint64_t key) const {
   const Way& way = ways_[run_of(key)];
-  Found found{way.address, 0};
-  std::uint32_t next = way.next;
-  while (next != kNoNode) {
-    const Node& node = sets_[found.sets].nodes[next];
+  return go_down({way.address, 0, way.next}, key);
+}
+
+Found IndexLookup::find_from(std::uint32_t cursor, std::uint64_t key) const {
+  return go_down({0, 0, cursor}, key);
+}
+
+Found IndexLookup::go_down(Found found, std::uint64_t key) const {
+  while (found.next != kNoNode && found.sets < sets_.size()) {
+    const Node& node = sets_[found.sets].nodes[found.next];
     // Of 16 lows in four steps, each of which halves them.
     std::size_t at = 0;
     for (std::size_t half = kWaysMax / 2; half != 0; half /= 2) {
       const bool left = planted(Bug::separator_off_by_one) && node.lows[at + half] == key;
       at += if_holds(node.lows[at + half] <= key && !left, half);
     }
-    found.address = node.ways[at].address;
-    next = node.ways[at].next;
-    ++found.sets;
+    found = {node.ways[at].address, found.sets + 1, node.ways[at].next};
   }
   return found;
 }
@@ -149,18 +157,34 @@ struct IndexLookup::Walk {
   std::span<Found> found;
   std::array<Sought, kTogether> sought;  // those that go on
 
+  /// The nodes of a set, as far as these tables have it.
+  struct Layer {
+    Layer(const IndexLookup& in, std::size_t set)
+        : nodes(in.nodes_of(set)), is_here(set < in.sets_.size()) {}
+    const Node* nodes;
+    bool is_here;  // else ways into it lead to another switch
+  };
+
+  void begin(std::uint64_t key, std::uint32_t number, std::uint32_t cursor, const Layer& first) {
+    const Node& node = first.nodes[cursor];
+    base::prefetch_line(node.lows.data());
+    base::prefetch_line(node.lows.data() + 8);
+    sought[number] = {key, number, cursor};
+  }
   /// Takes a way; returns how many go on, of whom `on` did before. What is found is written at each
   /// step, and who goes on is counted by a sum: how deep the tables know a key would be guessed
   /// wrong. So the line of a node that is there is asked for even where nobody goes on.
   std::size_t take(std::uint64_t key, std::uint32_t number, const Way& way, std::size_t sets,
-                   const Node* nodes, std::size_t on) {
+                   const Layer& layer, std::size_t on) {
     const std::uint32_t next = way.next;
-    const bool goes_on = next != kNoNode;
-    const Node& node = nodes[if_holds(goes_on, next)];
+    const bool goes_on =
+        static_cast<bool>(static_cast<int>(next != kNoNode) & static_cast<int>(layer.is_here));
+    const Node& node = layer.nodes[if_holds(goes_on, next)];
     base::prefetch_line(node.lows.data());
     base::prefetch_line(node.lows.data() + 8);
     found[number].address = way.address;
     found[number].sets = static_cast<std::uint32_t>(sets);
+    found[number].next = next;
     sought[on] = {key, number, next};
     return on + (goes_on ? 1 : 0);
   }
@@ -178,47 +202,56 @@ struct IndexLookup::Walk {
   }
 
   template <class Form>
-  [[gnu::always_inline]] static void run(const IndexLookup& in, std::span<const std::uint64_t> keys,
+  [[gnu::always_inline]] static void run(const IndexLookup& in,
+                                         std::span<const std::uint32_t> cursors,
+                                         std::span<const std::uint64_t> keys,
                                          std::span<Found> found) {
     Walk walk;
     walk.found = found;
     std::array<const Way*, kTogether> ways;
-    for (std::size_t i = 0; i < keys.size(); ++i) ways[i] = &in.ways_[run_of<Form>(in, keys[i])];
-    const Node* nodes = in.nodes_of(0);
+    Layer layer(in, 0);
     std::size_t on = 0;
-    for (std::uint32_t i = 0; i < keys.size(); ++i) {
-      on = walk.take(keys[i], i, *ways[i], 0, nodes, on);
+    if (cursors.empty()) {
+      for (std::size_t i = 0; i < keys.size(); ++i) ways[i] = &in.ways_[run_of<Form>(in, keys[i])];
+      for (std::uint32_t i = 0; i < keys.size(); ++i) {
+        on = walk.take(keys[i], i, *ways[i], 0, layer, on);
+      }
+    } else {
+      for (std::uint32_t i = 0; i < keys.size(); ++i) walk.begin(keys[i], i, cursors[i], layer);
+      on = keys.size();
     }
     for (std::size_t set = 1; on != 0; ++set) {
       const std::size_t count = std::exchange(on, 0);
       for (std::size_t i = 0; i < count; ++i) {
         const Sought& each = walk.sought[i];
-        const Node& node = nodes[each.node];
+        const Node& node = layer.nodes[each.node];
         ways[i] = &node.ways[Form::last_reached(node.lows.data(), each.key)];
         base::prefetch_line(ways[i]);
       }
-      nodes = in.nodes_of(set);
+      layer = Layer(in, set);
       for (std::size_t i = 0; i < count; ++i) {
         const Sought each = walk.sought[i];
-        on = walk.take(each.key, each.number, *ways[i], set, nodes, on);
+        on = walk.take(each.key, each.number, *ways[i], set, layer, on);
       }
     }
   }
 
-  static void run_plain(const IndexLookup& in, std::span<const std::uint64_t> keys,
-                        std::span<Found> found) {
-    run<PlainLows>(in, keys, found);
+  static void run_plain(const IndexLookup& in, std::span<const std::uint32_t> cursors,
+                        std::span<const std::uint64_t> keys, std::span<Found> found) {
+    run<PlainLows>(in, cursors, keys, found);
   }
 #if defined(ESPALIER_HAVE_X86_LOWS)
   ESPALIER_LOWS_AVX2 static void run_avx2(const IndexLookup& in,
+                                          std::span<const std::uint32_t> cursors,
                                           std::span<const std::uint64_t> keys,
                                           std::span<Found> found) {
-    run<Avx2Lows>(in, keys, found);
+    run<Avx2Lows>(in, cursors, keys, found);
   }
   ESPALIER_LOWS_AVX512 static void run_avx512(const IndexLookup& in,
+                                              std::span<const std::uint32_t> cursors,
                                               std::span<const std::uint64_t> keys,
                                               std::span<Found> found) {
-    run<Avx512Lows>(in, keys, found);
+    run<Avx512Lows>(in, cursors, keys, found);
   }
 #endif
 };
@@ -237,7 +270,17 @@ void IndexLookup::find_together(std::span<const std::uint64_t> keys, std::span<F
     for (std::size_t i = 0; i < keys.size(); ++i) found[i] = find(keys[i]);
     return;
   }
-  find_together_(*this, keys, found);
+  find_together_(*this, {}, keys, found);
+}
+
+void IndexLookup::find_together_from(std::span<const std::uint32_t> cursors,
+                                     std::span<const std::uint64_t> keys,
+                                     std::span<Found> found) const {
+  if (planted(Bug::separator_off_by_one)) {
+    for (std::size_t i = 0; i < keys.size(); ++i) found[i] = find_from(cursors[i], keys[i]);
+    return;
+  }
+  find_together_(*this, cursors, keys, found);
 }
 
 void IndexLookup::set_address(const EntryPlace& place, std::uint64_t address) {

@@ -36,15 +36,24 @@ class IndexLookup {
   /// Requires: tables that check() accepts; a processor that has these instructions.
   explicit IndexLookup(const IndexTables& tables, base::Isa isa = base::isa());
 
-  /// Cost: about 15 ns for the fat root, and for each set some lines of cache, four of which are
-  /// waited for.
+  /// Requires: tables with a fat root. Cost: about 15 ns for the fat root, and for each set some
+  /// lines of cache, four of which are waited for.
   [[nodiscard]] Found find(std::uint64_t key) const;
+  /// The same from a node of the first set on. Requires: cursor < nodes_of_first_set().
+  [[nodiscard]] Found find_from(std::uint32_t cursor, std::uint64_t key) const;
+  [[nodiscard]] bool has_root() const { return !ways_.empty(); }
+  [[nodiscard]] std::size_t nodes_of_first_set() const {
+    return sets_.empty() ? 0 : sets_.front().nodes.size();
+  }
 
   /// Keys that are looked for together, at most.
   static constexpr std::size_t kTogether = 32;
   /// The same for some keys, step by step for all of them: none waits for what another one needs.
   /// Requires: at most kTogether, and as many `found`. Cost: a fraction of that of one by one.
   void find_together(std::span<const std::uint64_t> keys, std::span<Found> found) const;
+  /// The same, each key from its cursor on. Requires: as many of these, as find_from() wants them.
+  void find_together_from(std::span<const std::uint32_t> cursors,
+                          std::span<const std::uint64_t> keys, std::span<Found> found) const;
 
   /// As set_address() of tables (compiler.hpp). Requires: the place exists. Cost: of the fat root a
   /// look at each range, below 1 µs; else a store.
@@ -64,10 +73,13 @@ class IndexLookup {
   struct Walk;
   static const Node kNoNodes;
   [[nodiscard]] const Node* nodes_of(std::size_t set) const;
-  using FindTogether = void (*)(const IndexLookup&, std::span<const std::uint64_t>,
-                                std::span<Found>);
+  // Without cursors all keys begin at the fat root.
+  using FindTogether = void (*)(const IndexLookup&, std::span<const std::uint32_t> cursors,
+                                std::span<const std::uint64_t> keys, std::span<Found>);
   static FindTogether form_of(base::Isa isa);
   [[nodiscard]] std::size_t run_of(std::uint64_t key) const;
+  [[nodiscard]] Found go_down(Found found, std::uint64_t key) const;
+  void add_root(const IndexTables& tables);
 
   // The lowest level first, whose size is a power of two, filled up with the largest number, so
   // that a search by halves always takes as many steps. Each level above has every sixteenth, up to

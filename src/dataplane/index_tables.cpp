@@ -45,7 +45,9 @@ bool check_root(const RangeTables& root, std::size_t ranges) {
 }
 
 bool leads_within(const Way& way, const IndexTables& tables, std::size_t set) {
-  return way.next == kNoNode || (set < tables.sets.size() && way.next < tables.sets[set].size());
+  if (way.next == kNoNode) return true;
+  if (set == tables.sets.size()) return way.next < tables.beyond;
+  return way.next < tables.sets[set].size();
 }
 
 bool check_node(const SetNode& node) {
@@ -69,20 +71,32 @@ std::size_t nodes_in_sets(const IndexTables& tables) {
   return sum;
 }
 
-Found find(const IndexTables& tables, std::uint64_t key) {
-  const Way* way = &tables.ways[find_range(tables.root, key)];
-  Found found{way->address, 0};
-  while (way->next != kNoNode) {
-    const SetNode& node = tables.sets[found.sets][way->next];
-    way = &node.ways[way_of(reached_bits(node.pivots, key))];
-    found.address = way->address;
-    ++found.sets;
+namespace {
+
+Found go_down(const IndexTables& tables, Found found, std::uint64_t key) {
+  while (found.next != kNoNode && found.sets < tables.sets.size()) {
+    const SetNode& node = tables.sets[found.sets][found.next];
+    const Way& way = node.ways[way_of(reached_bits(node.pivots, key))];
+    found = {way.address, found.sets + 1, way.next};
   }
   return found;
 }
 
+}  // namespace
+
+Found find(const IndexTables& tables, std::uint64_t key) {
+  const Way& way = tables.ways[find_range(tables.root, key)];
+  return go_down(tables, {way.address, 0, way.next}, key);
+}
+
+Found find_from(const IndexTables& tables, std::uint32_t cursor, std::uint64_t key) {
+  return go_down(tables, {0, 0, cursor}, key);
+}
+
 bool check(const IndexTables& tables) {
-  if (!check_root(tables.root, tables.ways.size())) return false;
+  const bool has_root = !tables.ways.empty();
+  if (!has_root && (tables.root != RangeTables{} || tables.sets.empty())) return false;
+  if (has_root && !check_root(tables.root, tables.ways.size())) return false;
   const auto good = [&tables](std::size_t set) {
     return [&tables, set](const Way& way) { return leads_within(way, tables, set); };
   };

@@ -9,6 +9,11 @@
 // A lookup begins at the fat root and goes through one set after another. It keeps the address of
 // the last way that it took, so where tables end it has the best node that they know.
 //
+// The tables of a map may be cut over the switches of a way, layer by layer (way_tables.hpp): the
+// first one has the fat root, each has some sets in a row, and the last ways of a part lead to nodes
+// of the next part's first set, which is `beyond` its own. A part behind the first has no fat root:
+// its lookups begin at a node of its first set, the cursor.
+//
 // How a set compares (set_lookup.hpp): each pivot in two halves of 32 bits, which gives a bit each,
 // ones for all pivots up to the key and zeros behind them; these bits choose the way.
 //
@@ -51,6 +56,7 @@ struct IndexTables {
   RangeTables root;
   std::vector<Way> ways;
   std::vector<NodeSet> sets;
+  std::uint32_t beyond = 0;  // nodes of the set that follows in the next switch
   friend bool operator==(const IndexTables&, const IndexTables&) = default;
 };
 
@@ -59,16 +65,19 @@ struct IndexTables {
 
 struct Found {
   std::uint64_t address = 0;
-  std::uint32_t sets = 0;  // that took part
+  std::uint32_t sets = 0;        // that took part
+  std::uint32_t next = kNoNode;  // a node beyond these tables that knows better
   friend bool operator==(const Found&, const Found&) = default;
 };
 
-/// The address for a key. Requires: tables that check() accepts. Cost: a binary search in each
-/// stage of the fat root, 15 comparisons in each set.
+/// The address for a key. Requires: tables that check() accepts, with a fat root. Cost: a binary
+/// search in each stage of the fat root, 15 comparisons in each set.
 [[nodiscard]] Found find(const IndexTables& tables, std::uint64_t key);
+/// The same from a node of the first set on. Requires: it exists.
+[[nodiscard]] Found find_from(const IndexTables& tables, std::uint32_t cursor, std::uint64_t key);
 
 /// Whether no lookup can leave the tables: numbers of ranges, nodes and sub-tables exist, entries
-/// and pivots are in order. Cost: linear.
+/// and pivots are in order. Without a fat root they are good if they have sets. Cost: linear.
 [[nodiscard]] bool check(const IndexTables& tables);
 
 }  // namespace espalier::dataplane

@@ -34,6 +34,7 @@ constexpr std::uint64_t kDialAgainNs = 20'000'000;
 // For a number that somebody has at the node.
 constexpr std::uint64_t kRefusedForNs = 1'000'000'000;
 constexpr std::size_t kAgreeingMax = 16;  // clients, at once
+constexpr std::size_t kOutcomes = static_cast<std::size_t>(Outcome::shim_dropped) + 1;
 constexpr std::size_t kBurst = fabric::memif::Arrivals::kFramesMax;
 
 /// A client's link, and the one to the node behind it.
@@ -109,7 +110,7 @@ class Switch final : public MemifSwitch {
   std::atomic<std::uint64_t> lost_{0};
   std::atomic<std::uint64_t> links_up_{0};
   std::atomic<std::uint64_t> links_down_{0};
-  std::atomic<std::uint64_t> reads_passed_{0};
+  std::array<std::atomic<std::uint64_t>, kOutcomes> done_as_{};
   std::array<std::atomic<std::uint64_t>, SwitchCounters::kSetsMax + 1> redirected_{};
 };
 
@@ -202,16 +203,24 @@ void Switch::look_at_links() {
 
 void Switch::count_done() {
   std::array<std::uint64_t, SwitchCounters::kSetsMax + 1> redirected{};
-  std::uint64_t reads_passed = 0;
+  std::array<std::uint64_t, kOutcomes> done_as{};
   for (const Processed& done : done_) {
-    if (done.outcome == Outcome::read_passed) ++reads_passed;
+    ++done_as[static_cast<std::size_t>(done.outcome)];
     if (done.outcome != Outcome::redirected) continue;
     ++redirected[std::min<std::size_t>(done.sets, SwitchCounters::kSetsMax)];
   }
-  if (reads_passed != 0) base::count_own(reads_passed_, reads_passed);
+  for (std::size_t outcome = 0; outcome < kOutcomes; ++outcome) {
+    if (done_as[outcome] != 0) base::count_own(done_as_[outcome], done_as[outcome]);
+  }
   for (std::size_t sets = 0; sets < redirected.size(); ++sets) {
     if (redirected[sets] != 0) base::count_own(redirected_[sets], redirected[sets]);
   }
+}
+
+// Empty: nothing.
+std::span<std::byte> what_goes_on(std::span<std::byte> frame, const Processed& done) {
+  if (done.outcome == Outcome::shim_dropped) return {};
+  return {frame.data(), frame.size() + static_cast<std::size_t>(std::ptrdiff_t{done.grown})};
 }
 
 // A frame is processed in memory of our own, and only then goes where a peer can write too.
@@ -219,12 +228,17 @@ std::size_t Switch::move(MemifLink& from, MemifLink& to, bool to_node) {
   arrivals_.clear();
   frames_.clear();
   from.in().take(kBurst, arrivals_, frames_);
-  if (frames_.empty()) return 0;
+  const std::size_t come = frames_.size();
+  if (come == 0) return 0;
   if (to_node) {
     done_.resize(frames_.size());
-    function_.with([this](const PacketFunction& function) { function.process(frames_, done_); });
+    const Hop hop{options_.first, options_.last, fabric::memif::Arrivals::kRoomBehind};
+    function_.with([&](const PacketFunction& function) { function.process(frames_, done_, hop); });
     count_done();
+    for (std::size_t i = 0; i < frames_.size(); ++i)
+      frames_[i] = what_goes_on(frames_[i], done_[i]);
   }
+  std::erase_if(frames_, [](std::span<std::byte> frame) { return frame.empty(); });
   std::uint64_t gone = 0;
   for (const auto frame : frames_) {
     std::byte* const at = to.out().begin(frame.size());
@@ -236,7 +250,7 @@ std::size_t Switch::move(MemifLink& from, MemifLink& to, bool to_node) {
   if (to.out().publish() && to.out().peer_sleeps()) to.wake_peer();
   base::count_own(to_node ? to_node_ : to_clients_, gone);
   base::count_own(lost_, frames_.size() - gone);
-  return frames_.size();
+  return come;
 }
 
 std::size_t Switch::poll() {
@@ -301,7 +315,14 @@ SwitchCounters Switch::counters() const {
   counters.lost = lost_.load(std::memory_order_relaxed);
   counters.links_up = links_up_.load(std::memory_order_relaxed);
   counters.links_down = links_down_.load(std::memory_order_relaxed);
-  counters.reads_passed = reads_passed_.load(std::memory_order_relaxed);
+  const auto done_as = [this](Outcome outcome) {
+    return done_as_[static_cast<std::size_t>(outcome)].load(std::memory_order_relaxed);
+  };
+  counters.reads_passed = done_as(Outcome::read_passed);
+  counters.carried = done_as(Outcome::carried);
+  counters.shims_passed = done_as(Outcome::shim_passed);
+  counters.shims_removed = done_as(Outcome::shim_removed);
+  counters.shims_dropped = done_as(Outcome::shim_dropped);
   for (std::size_t i = 0; i < redirected_.size(); ++i) {
     counters.redirected[i] = redirected_[i].load(std::memory_order_relaxed);
   }

@@ -10,6 +10,9 @@
 // clients for a while, so that they take another. All packets of a pair take one way and keep their
 // order. Frames that find no room are lost, as in any switch.
 //
+// Several may stand in a row, each the node of the one before; then each is told where it stands, and
+// they share the tables (shim.hpp).
+//
 // Only frames towards the node are rewritten: keys are the node's, and a client may offer memory by
 // a key of the same number.
 //
@@ -35,10 +38,14 @@ struct SwitchCounters {
 
   std::uint64_t to_node = 0;  // frames that went on
   std::uint64_t to_clients = 0;
-  std::uint64_t lost = 0;          // for want of room, or of a link
-  std::uint64_t links_up = 0;      // came up, from client to node
-  std::uint64_t links_down = 0;    // ended, after they had been up
-  std::uint64_t reads_passed = 0;  // READ requests by keys that no table is for
+  std::uint64_t lost = 0;           // for want of room, or of a link
+  std::uint64_t links_up = 0;       // came up, from client to node
+  std::uint64_t links_down = 0;     // ended, after they had been up
+  std::uint64_t reads_passed = 0;   // READ requests by keys that no table is for
+  std::uint64_t carried = 0;        // READs that went to the next switch with a shim of this one
+  std::uint64_t shims_passed = 0;   // of tables that this switch does not have: they went on
+  std::uint64_t shims_removed = 0;  // the same, at the last switch: the READ went on without
+  std::uint64_t shims_dropped = 0;  // from hosts, and at the last switch those that are not whole
   std::array<std::uint64_t, kSetsMax + 1> redirected{};
 
   [[nodiscard]] std::uint64_t redirected_in_all() const {
@@ -51,6 +58,8 @@ class MemifSwitch {
   struct Options {
     std::string clients;  // the socket that it listens at
     std::string node;     // the one that it connects to
+    bool first = true;    // clients come to it, and no other switch's frames
+    bool last = true;     // the node is behind it, and no other switch
   };
 
   /// `function` outlives it. The node need not be there yet: clients come through when it is.

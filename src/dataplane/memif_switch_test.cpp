@@ -72,6 +72,32 @@ TEST(MemifSwitch, WithoutTablesTheNodeRefusesAKeyThatItDoesNotKnow) {
   EXPECT_EQ(line.read(client, block, line.key(), line.block_address(1)), Status::success);
 }
 
+TEST(MemifSwitch, TwoInARowShareTheTables) {
+  SwitchLine line(SwitchLine::Switches::two);
+  auto programs = line.programs_of_two(1);
+  line.function().install(programs[0].function());
+  line.function_behind().install(programs[1].function());
+  End& client = line.add_client(3);
+  ASSERT_TRUE(line.connect(client));
+  base::Random random(base::seed_from_environment(9));
+  Block block;
+  for (int n = 0; n < 300; ++n) {
+    const std::uint64_t number = random();
+    ASSERT_EQ(line.read(client, block, SwitchLine::kKeyedKey, number), Status::success);
+    ASSERT_TRUE(is_block(block, number / kStep)) << number;
+  }
+  EXPECT_GE(line.the_switch().counters().carried, 300u);
+  EXPECT_EQ(line.the_switch().counters().redirected_in_all(), 0u);
+  EXPECT_GE(line.the_switch_behind().counters().redirected_in_all(), 300u);
+  // Of another generation in the first: the READ comes to the node as it was sent, and this one
+  // does not know its key.
+  line.function().install(line.programs_of_two(2)[0].function());
+  EXPECT_EQ(line.read(client, block, SwitchLine::kKeyedKey, 0), Status::remote_access);
+  const SwitchCounters behind = line.the_switch_behind().counters();
+  EXPECT_GE(behind.shims_removed, 1u);
+  EXPECT_EQ(behind.shims_dropped + behind.lost, 0u);
+}
+
 TEST(MemifSwitch, TablesChangeWhileReadsAreUnderWay) {
   SwitchLine line;
   const SwitchProgram programs[] = {line.program(0), line.program(1)};

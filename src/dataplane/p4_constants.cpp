@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "dataplane/hexadecimal.hpp"
+#include "dataplane/shim.hpp"
 #include "fabric/ethernet.hpp"
 #include "fabric/roce/format.hpp"
 
@@ -27,10 +28,16 @@ std::string p4_constants() {
          constant(16, "TYPE_IPV6", hexadecimal(wire::kEtherTypeIpv6, 4)) +
          constant(8, "PROTOCOL_UDP", std::to_string(wire::kIpProtocolUdp)) +
          constant(16, "ROCE_PORT", std::to_string(wire::roce::kUdpPort)) +
+         constant(16, "SHIM_PORT", std::to_string(kShimPort)) +
+         constant(8, "SHIM_VERSION_KIND", hexadecimal(kShimVersionKind, 2)) +
+         constant(16, "SHIM_BYTES", std::to_string(kShimBytes)) +
          constant(8, "OPCODE_READ_REQUEST", hexadecimal(kRead, 2)) +
          "// A READ request from the BTH to the ICRC, and the header of UDP before it.\n" +
          constant(16, "DATAGRAM_BYTES",
-                  std::to_string(wire::kUdpBytes + wire::roce::kReadRequestBytes));
+                  std::to_string(wire::kUdpBytes + wire::roce::kReadRequestBytes)) +
+         "// The same with a shim.\n" +
+         constant(16, "CARRIED_BYTES",
+                  std::to_string(wire::kUdpBytes + kShimBytes + wire::roce::kReadRequestBytes));
 }
 
 }  // namespace espalier::dataplane

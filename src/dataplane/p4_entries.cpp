@@ -28,9 +28,11 @@ class Writer {
   /// Goes from what is matched to what the action is given.
   Writer& then() { return word("=>"); }
   Writer& give(std::uint64_t number) { return word(hexadecimal(number)); }
-  Writer& give(const Way& way) {
+  /// `beyond`: where it leads on, it leads to the next switch.
+  Writer& give(const Way& way, bool beyond) {
     const bool leads = way.next != kNoNode;
-    return give(way.address).give(leads ? 1 : 0).give(leads ? way.next : 0);
+    give(way.address).give(leads && !beyond ? 1 : 0).give(leads && beyond ? 1 : 0);
+    return give(leads ? way.next : 0);
   }
   /// Which entry counts where two match; here none do.
   Writer& priority() { return word("1"); }
@@ -60,11 +62,14 @@ void write_root(Writer& writer, std::uint16_t map, const IndexTables& tables) {
     }
   }
   for (std::size_t i = 0; i < tables.ways.size(); ++i) {
-    writer.add("fat_root_ways", "set_way").match(map).match(i).then().give(tables.ways[i]).end();
+    writer.add("fat_root_ways", "set_way").match(map).match(i).then();
+    writer.give(tables.ways[i], tables.sets.empty()).end();
   }
 }
 
-void write_set(Writer& writer, std::uint16_t map, std::size_t number, const NodeSet& set) {
+void write_set(Writer& writer, std::uint16_t map, std::size_t number, const IndexTables& tables) {
+  const NodeSet& set = tables.sets[number - 1];
+  const bool is_last = number == tables.sets.size();
   const std::string table = "set_" + std::to_string(number);
   for (std::size_t node = 0; node < set.size(); ++node) {
     writer.add(table + "_pivots", "compare").match(map).match(node).then();
@@ -72,7 +77,7 @@ void write_set(Writer& writer, std::uint16_t map, std::size_t number, const Node
     writer.end();
     for (std::size_t child = 0; child < kWaysMax; ++child) {
       writer.add(table + "_ways", "set_way").match(map).match(node).match(child).then();
-      writer.give(set[node].ways[child]).end();
+      writer.give(set[node].ways[child], is_last).end();
     }
   }
 }
@@ -80,10 +85,17 @@ void write_set(Writer& writer, std::uint16_t map, std::size_t number, const Node
 void write_map(Writer& writer, std::uint16_t number, const SwitchMap& map) {
   write_root(writer, number, map.tables);
   for (std::size_t set = 0; set < map.tables.sets.size(); ++set) {
-    write_set(writer, number, set + 1, map.tables.sets[set]);
+    write_set(writer, number, set + 1, map.tables);
+  }
+  if (map.tables.ways.empty()) {
+    writer.add("parts", "set_part").match(map.keys.keyed).match(map.part.generation);
+    writer.match(0).match(map.part.hops + 1u).then().give(number).give(map.keys.redirect);
+    writer.give(map.tables.sets.front().size()).end();
+    return;
   }
   writer.add("maps", "set_map").match(map.keys.keyed).then();
-  writer.give(number).give(map.keys.redirect).give(map.tables.root.preset).end();
+  writer.give(number).give(map.keys.redirect).give(map.tables.root.preset);
+  writer.give(map.part.generation).give(map.part.hops).end();
 }
 
 // What the tables of all maps take, and how much of it there is.
@@ -104,7 +116,7 @@ std::vector<Use> uses_of(const SwitchProgram& program) {
   }
   for (const SwitchMap& map : program.maps()) {
     uses[1].wanted += map.tables.ways.size();
-    for (std::size_t stage = 0; stage < kP4Stages; ++stage) {
+    for (std::size_t stage = 0; stage < map.tables.root.stages.size(); ++stage) {
       uses[2 + stage].wanted += map.tables.root.stages[stage].size();
     }
     for (std::size_t set = 0; set < map.tables.sets.size(); ++set) {
@@ -121,6 +133,7 @@ std::string what_does_not_fit(const SwitchProgram& program) {
              " sets of nodes, and there are " + std::to_string(kP4Sets);
     }
     const RangeTables& root = map.tables.root;
+    if (map.tables.ways.empty()) continue;  // a part without a fat root
     if (root.stages.size() != kP4Stages || root.bits_per_stage != kP4BitsPerStage) {
       return "a fat root that is not of four stages of 16 bits";
     }

@@ -19,6 +19,7 @@
 #include "dataplane/set_lookup.hpp"
 #include "dataplane/testing/p4_text.hpp"
 #include "dataplane/testing/random_tree.hpp"
+#include "dataplane/way_tables.hpp"
 #include "fabric/roce/icrc.hpp"
 
 namespace espalier::dataplane {
@@ -36,7 +37,7 @@ TEST(P4Program, ItsConstantsAreThoseOfThePacketFunction) {
 
 TEST(P4Program, ItHasTheTablesThatEntriesAreWrittenFor) {
   const P4Program program = read_p4(read_p4_file("index.p4"));
-  ASSERT_EQ(program.tables.size(), 2 + kP4Stages + 1 + 3 * kP4Sets);
+  ASSERT_EQ(program.tables.size(), 3 + kP4Stages + 1 + 3 * kP4Sets);
   const auto kinds = [&program](const std::string& table) {
     std::string text;
     for (const P4Key& key : program.tables.at(table).keys) {
@@ -45,6 +46,8 @@ TEST(P4Program, ItHasTheTablesThatEntriesAreWrittenFor) {
     return text;
   };
   EXPECT_EQ(kinds("maps"), "exact32 ");
+  EXPECT_EQ(kinds("parts"), "exact32 exact32 exact16 exact8 ");
+  EXPECT_EQ(program.tables.at("parts").size, kP4Maps);
   for (std::size_t stage = 1; stage <= kP4Stages; ++stage) {
     const std::string name = "fat_root_" + std::to_string(stage);
     EXPECT_EQ(kinds(name), "exact16 exact32 range" + std::to_string(kP4BitsPerStage) + " ");
@@ -65,7 +68,7 @@ TEST(P4Program, ItHasTheTablesThatEntriesAreWrittenFor) {
     EXPECT_EQ(program.tables.at(name + "_ways").size, kP4Nodes * kWaysMax);
   }
   EXPECT_EQ(program.actions.at("compare"), std::vector<unsigned>(kPivotsMax, 64));
-  EXPECT_EQ(program.actions.at("set_way"), (std::vector<unsigned>{64, 1, 32}));
+  EXPECT_EQ(program.actions.at("set_way"), (std::vector<unsigned>{64, 1, 1, 32}));
 }
 
 // Which child it is that so many pivots lead to, in each set's constant table.
@@ -115,6 +118,28 @@ TEST(P4Program, EntriesFitItAndComeBackRandom) {
   }
 }
 
+TEST(P4Program, EntriesOfPartsComeBackRandom) {
+  const P4Program program = read_p4(read_p4_file("index.p4"));
+  base::Random random(base::seed_from_environment(3));
+  const WayBudget way{.ranges = 5, .hops = {{1, 9}, {2, 30}, {0, 1}, {1, 40}}};
+  std::size_t parts = 0;
+  for (int round = 0; round < 20; ++round) {
+    const TreeImage tree = random_tree(random, {.levels = 6, .children_max = 6, .here = 0.1});
+    const IndexTables tables = compile(tree, *limits_of(way)).tables;
+    for (const SwitchProgram& each : cut_program({0xAB, 0xCD}, tables, way, 0x5EED)) {
+      const auto text = p4_entries(each);
+      ASSERT_TRUE(text) << text.error();
+      std::vector<P4Entry> entries;
+      ASSERT_EQ(read_entries(program, *text, entries), "");
+      const auto back = program_of(entries);
+      ASSERT_TRUE(back) << "keys before what they lead to";
+      ASSERT_EQ(*back, each);
+      parts += each.maps().size();
+    }
+  }
+  EXPECT_GT(parts, 40u);
+}
+
 TEST(P4Program, EntriesThatItDoesNotHaveAreNoticed) {
   const P4Program program = read_p4(read_p4_file("index.p4"));
   const auto fault = [&program](const std::string& line) {
@@ -122,12 +147,12 @@ TEST(P4Program, EntriesThatItDoesNotHaveAreNoticed) {
     const std::string found = read_entries(program, "table_add index_ingress." + line, entries);
     return found.substr(0, found.find(": "));
   };
-  EXPECT_EQ(fault("maps index_ingress.set_map 0x1 => 0x1 0x2 0x3"), "");
+  EXPECT_EQ(fault("maps index_ingress.set_map 0x1 => 0x1 0x2 0x3 0x4 0x5"), "");
   EXPECT_EQ(fault("map index_ingress.set_map 0x1 => 0x1 0x2 0x3"), "no table map");
   EXPECT_EQ(fault("maps index_ingress.take 0x1 => 0x1 0x2 0x3"), "no such action");
   EXPECT_EQ(fault("maps index_ingress.set_map 0x1 0x2 => 0x1 0x2 0x3"), "more matches than keys");
   EXPECT_EQ(fault("maps index_ingress.set_map 0x1 => 0x10000 0x2 0x3"), "what an action is given");
-  EXPECT_EQ(fault("maps index_ingress.set_map 0x1 => 0x1 0x2 0x3 0x4"), "words too many");
+  EXPECT_EQ(fault("maps index_ingress.set_map 0x1 => 0x1 0x2 0x3 0x4 0x5 0x6"), "words too many");
   EXPECT_EQ(fault("fat_root_1 index_ingress.take 0x1 0x0 0x5 => 0x1 0x0 0x0 1"),
             "a match of another kind");
   EXPECT_EQ(fault("fat_root_1 index_ingress.take 0x1 0x0 0x5->0x10000 => 0x1 0x0 0x0 1"),

@@ -17,74 +17,21 @@ namespace {
 using base::load_be;
 using base::planted;
 using base::store_be;
-using wire::kEthernetBytes;
-using wire::kEtherTypeIpv4;
-using wire::kEtherTypeIpv6;
-using wire::kEtherTypeServiceVlan;
-using wire::kEtherTypeVlan;
-using wire::kIpProtocolUdp;
-using wire::kIpv4Bytes;
-using wire::kIpv6Bytes;
 using wire::kUdpBytes;
 using wire::kUdpChecksumOffset;
-using wire::kVlanTagBytes;
 using wire::roce::BthBytes;
 using wire::roce::kReadRequestBytes;
 using wire::roce::RethBytes;
-
-constexpr std::size_t kTagsMax = 2;
-constexpr std::uint16_t kFragmentBits = 0x3FFF;  // "more follow" and the place
 
 // From the UDP header on.
 constexpr std::size_t kAddressOffset = kUdpBytes + sizeof(BthBytes);
 constexpr std::size_t kKeyOffset = kAddressOffset + offsetof(RethBytes, key);
 constexpr std::size_t kIcrcOffset = kUdpBytes + kReadRequestBytes - wire::roce::kIcrcBytes;
 
-std::uint8_t load8(const std::byte* at) { return std::to_integer<std::uint8_t>(*at); }
-std::uint16_t load16(const std::byte* at) { return load_be<std::uint16_t>(at); }
-
-// The bytes of the IP header, if what follows it is a UDP datagram of just a READ request; else 0.
-std::size_t v4_header_bytes(std::span<const std::byte> ip) {
-  if (ip.size() < kIpv4Bytes || load8(ip.data()) >> 4 != 4) return 0;
-  const std::size_t header = std::size_t{load8(ip.data()) & 0x0Fu} * 4;
-  if (header < kIpv4Bytes || load16(ip.data() + 2) != header + kUdpBytes + kReadRequestBytes)
-    return 0;
-  if ((load16(ip.data() + 6) & kFragmentBits) != 0 || load8(ip.data() + 9) != kIpProtocolUdp)
-    return 0;
-  return header;
-}
-
-std::size_t v6_header_bytes(std::span<const std::byte> ip) {
-  if (ip.size() < kIpv6Bytes || load8(ip.data()) >> 4 != 6) return 0;
-  if (load16(ip.data() + 4) != kUdpBytes + kReadRequestBytes) return 0;
-  return load8(ip.data() + 6) == kIpProtocolUdp ? kIpv6Bytes : 0;
-}
-
-// The UDP header of a READ request; null: the frame is none.
-std::byte* find_udp(std::span<std::byte> frame) {
-  std::size_t at = kEthernetBytes;
-  if (frame.size() < at) return nullptr;
-  std::uint16_t type = load16(frame.data() + at - 2);
-  for (std::size_t tags = 0; tags < kTagsMax; ++tags) {
-    if (type != kEtherTypeVlan && type != kEtherTypeServiceVlan) break;
-    at += kVlanTagBytes;
-    if (frame.size() < at) return nullptr;
-    type = load16(frame.data() + at - 2);
-  }
-  const auto ip = frame.subspan(at);
-  std::size_t header = 0;
-  if (type == kEtherTypeIpv4) header = v4_header_bytes(ip);
-  if (type == kEtherTypeIpv6) header = v6_header_bytes(ip);
-  if (header == 0 || ip.size() < header + kUdpBytes + kReadRequestBytes) return nullptr;
-  std::byte* const udp = ip.data() + header;
-  if (load16(udp + 2) != wire::roce::kUdpPort) return nullptr;
-  if (load16(udp + 4) != kUdpBytes + kReadRequestBytes) return nullptr;
-  const std::byte* const bth = udp + kUdpBytes;
-  constexpr auto kRead = static_cast<std::uint8_t>(wire::roce::PacketOpcode::read_request);
-  constexpr std::uint8_t kFixed =
-      wire::roce::kBthPadMask << wire::roce::kBthPadShift | wire::roce::kBthVersionMask;
-  if (load8(bth) != kRead || (load8(bth + offsetof(BthBytes, flags)) & kFixed) != 0) return nullptr;
-  return udp;
+bool is_read(const Datagram& datagram) {
+  return datagram.udp != nullptr &&
+         is_datagram(datagram, wire::roce::kUdpPort, kUdpBytes + kReadRequestBytes) &&
+         is_read_request(datagram.udp + kUdpBytes);
 }
 
 std::uint64_t address_of(const std::byte* udp) {
@@ -135,15 +82,15 @@ void write_redirected(const Redirected& read, const MapKeys& keys, std::uint32_t
 }  // namespace
 
 ReadRequestParts find_read_request(std::span<std::byte> frame) {
-  std::byte* const udp = find_udp(frame);
-  if (udp == nullptr) return {};
-  return {std::span(udp + kUdpBytes, kReadRequestBytes), udp};
+  const Datagram datagram = find_datagram(frame);
+  if (!is_read(datagram)) return {};
+  return {std::span(datagram.udp + kUdpBytes, kReadRequestBytes), datagram.udp};
 }
 
-void PacketFunction::add(const MapKeys& keys, const IndexTables& tables) {
+void PacketFunction::add(const MapKeys& keys, const IndexTables& tables, const TablesPart& part) {
   for (const Map& map : maps_) ESPALIER_ASSERT(map.keys.keyed != keys.keyed);
   maps_.push_back(
-      {keys, fabric::roce::icrc_change(0, keys.keyed ^ keys.redirect), IndexLookup(tables)});
+      {keys, part, fabric::roce::icrc_change(0, keys.keyed ^ keys.redirect), IndexLookup(tables)});
 }
 
 void PacketFunction::set_address(std::uint32_t keyed_key, const EntryPlace& place,
@@ -160,74 +107,190 @@ const PacketFunction::Map* PacketFunction::find_map(std::uint32_t keyed_key) con
   return nullptr;
 }
 
-Processed PacketFunction::redirect(std::uint32_t& key, std::uint64_t& address) const {
-  const Map* const map = find_map(key);
-  if (map == nullptr) return {Outcome::read_passed, 0};
-  const Found found = map->lookup.find(address);
-  key = map->keys.redirect;
+// Whose cursor it is: of a map with these tables, which begin at a cursor and have that node. Where
+// a switch before this one has let it pass, it is of that switch's part: as many hops say so.
+const PacketFunction::Map* PacketFunction::find_map_of(std::uint32_t keyed_key,
+                                                       const Shim& shim) const {
+  const Map* const map = find_map(keyed_key);
+  if (map == nullptr || map->lookup.has_root() || shim.server != 0) return nullptr;
+  const TablesPart& part = map->part;
+  const bool same = shim.generation == part.generation && shim.hops == part.hops + 1;
+  if (!same && !planted(Bug::other_generation_believed)) return nullptr;
+  return shim.cursor < map->lookup.nodes_of_first_set() ? map : nullptr;
+}
+
+/// A READ that tables are asked for.
+struct PacketFunction::Sought {
+  const Map* map = nullptr;  // null: none
+  Datagram of;
+  std::uint64_t number = 0;
+  bool carried = false;  // it came with a shim:
+  std::uint32_t cursor = 0;
+
+  /// What was found goes with it to the next switch; else it goes to the node by itself.
+  [[nodiscard]] bool leads_on(const Found& found, const Hop& hop) const {
+    if (found.next == kNoNode || hop.last || map->part.hops == 0) return false;
+    return carried || hop.room_bytes >= kShimBytes;
+  }
+  [[nodiscard]] Shim shim_of(const Found& found) const {
+    return {map->part.generation, found.next, 0, map->part.hops};
+  }
+  [[nodiscard]] Processed go_on(std::span<std::byte> frame, const Found& found,
+                                const Hop& hop) const;
+};
+
+Processed PacketFunction::Sought::go_on(std::span<std::byte> frame, const Found& found,
+                                        const Hop& hop) const {
+  constexpr auto kGrown = static_cast<std::int32_t>(kShimBytes);
+  if (leads_on(found, hop)) {
+    if (carried) {
+      write_shim(of.udp + kUdpBytes, shim_of(found));
+      return {Outcome::carried, found.sets};
+    }
+    add_shim(frame, of, shim_of(found));
+    return {Outcome::carried, found.sets, kGrown};
+  }
+  if (carried) {
+    if (planted(Bug::shim_not_removed)) return {Outcome::shim_passed, found.sets};
+    remove_shim(frame, of);
+  }
+  write_redirected({of.udp, number, found.address}, map->keys, map->icrc_of_keys);
+  return {Outcome::redirected, found.sets, carried ? -kGrown : 0};
+}
+
+// What becomes of a frame whose walk does not go on here; else `sought` has a map.
+Processed PacketFunction::look_at(std::span<std::byte> frame, const Hop& hop,
+                                  Sought& sought) const {
+  sought.of = find_datagram(frame);
+  sought.carried = false;
+  sought.map = nullptr;
+  if (!is_read(sought.of)) {
+    if (is_for_switch(sought.of)) return look_at_shim(frame, hop, sought);
+    return {};
+  }
+  const Map* const map = find_map(key_of(sought.of.udp));
+  if (map == nullptr || !map->lookup.has_root()) return {Outcome::read_passed, 0};
+  sought.map = map;
+  sought.number = address_of(sought.of.udp);
+  return {};
+}
+
+Processed PacketFunction::look_at_shim(std::span<std::byte> frame, const Hop& hop,
+                                       Sought& sought) const {
+  const auto shim = hop.first ? std::nullopt : find_shim(sought.of);
+  if (!shim) {
+    return {hop.first || hop.last ? Outcome::shim_dropped : Outcome::shim_passed};
+  }
+  const std::byte* const read = sought.of.udp + kShimBytes;
+  sought.map = find_map_of(key_of(read), *shim);
+  if (sought.map == nullptr) {
+    if (!hop.last || planted(Bug::shim_not_removed)) return {Outcome::shim_passed};
+    remove_shim(frame, sought.of);
+    return {Outcome::shim_removed, 0, -static_cast<std::int32_t>(kShimBytes)};
+  }
+  sought.carried = true;
+  sought.number = address_of(read);
+  sought.cursor = shim->cursor;
+  return {};
+}
+
+Processed PacketFunction::redirect(std::uint32_t& key, std::uint64_t& address,
+                                   std::optional<Shim>& shim, const Hop& hop) const {
+  Sought sought;
+  sought.carried = shim.has_value();
+  if (hop.first && shim) return {Outcome::shim_dropped};
+  sought.map = shim ? find_map_of(key, *shim) : find_map(key);
+  if (sought.map == nullptr || (!shim && !sought.map->lookup.has_root())) {
+    if (!shim) return {Outcome::read_passed};
+    if (!hop.last) return {Outcome::shim_passed};
+    shim.reset();
+    return {Outcome::shim_removed};
+  }
+  const IndexLookup& lookup = sought.map->lookup;
+  const Found found = shim ? lookup.find_from(shim->cursor, address) : lookup.find(address);
+  if (sought.leads_on(found, hop)) {
+    shim = sought.shim_of(found);
+    return {Outcome::carried, found.sets};
+  }
+  shim.reset();
+  key = sought.map->keys.redirect;
   address = found.address;
   return {Outcome::redirected, found.sets};
 }
 
-Processed PacketFunction::process(std::span<std::byte> frame) const {
-  std::byte* const udp = find_udp(frame);
-  if (udp == nullptr) return {};
-  const Map* const map = find_map(key_of(udp));
-  if (map == nullptr) return {Outcome::read_passed, 0};
-  const std::uint64_t number = address_of(udp);
-  const Found found = map->lookup.find(number);
-  write_redirected({udp, number, found.address}, map->keys, map->icrc_of_keys);
-  return {Outcome::redirected, found.sets};
+Processed PacketFunction::process(std::span<std::byte> frame, const Hop& hop) const {
+  Sought sought;
+  const Processed done = look_at(frame, hop, sought);
+  if (sought.map == nullptr) return done;
+  const IndexLookup& lookup = sought.map->lookup;
+  const Found found =
+      sought.carried ? lookup.find_from(sought.cursor, sought.number) : lookup.find(sought.number);
+  return sought.go_on(frame, found, hop);
 }
 
 // --- bursts --------------------------------------------------------------------------------------
 
-/// Requests of one map, and which frames of the burst they are. Nothing of it is set before it is
-/// used: to clear it would take as long as some frames.
+/// Requests of one map, all with shims or all without, and which frames of the burst they are.
+/// Nothing of it is set before it is used: to clear it would take as long as some frames.
 struct PacketFunction::Batch {
   const Map* map;
+  bool carried;
   std::size_t count;
+  std::array<std::byte*, IndexLookup::kTogether> ip;
   std::array<std::byte*, IndexLookup::kTogether> udp;
   std::array<std::uint64_t, IndexLookup::kTogether> numbers;
+  std::array<std::uint32_t, IndexLookup::kTogether> cursors;
   std::array<std::uint32_t, IndexLookup::kTogether> frames;
+
+  [[nodiscard]] bool has_room_for(const Sought& sought) const {
+    return count == 0 ||
+           (count != IndexLookup::kTogether && sought.map == map && sought.carried == carried);
+  }
+  void add(const Sought& sought, std::uint32_t frame) {
+    map = sought.map;
+    carried = sought.carried;
+    ip[count] = sought.of.ip;
+    udp[count] = sought.of.udp;
+    numbers[count] = sought.number;
+    cursors[count] = sought.cursor;
+    frames[count++] = frame;
+  }
 };
 
-void PacketFunction::redirect_all(Batch& batch, std::span<Processed> done) {
+void PacketFunction::redirect_all(Batch& batch, std::span<const std::span<std::byte>> frames,
+                                  std::span<Processed> done, const Hop& hop) {
   std::array<Found, IndexLookup::kTogether> found;
-  batch.map->lookup.find_together(std::span(batch.numbers).first(batch.count),
-                                  std::span(found).first(batch.count));
-  const MapKeys keys = batch.map->keys;
-  const std::uint32_t icrc_of_keys = batch.map->icrc_of_keys;
+  const auto numbers = std::span(batch.numbers).first(batch.count);
+  const auto into = std::span(found).first(batch.count);
+  if (batch.carried) {
+    const auto cursors = std::span(batch.cursors).first(batch.count);
+    batch.map->lookup.find_together_from(cursors, numbers, into);
+  } else {
+    batch.map->lookup.find_together(numbers, into);
+  }
   for (std::size_t i = 0; i < batch.count; ++i) {
-    write_redirected({batch.udp[i], batch.numbers[i], found[i].address}, keys, icrc_of_keys);
-    done[batch.frames[i]] = {Outcome::redirected, found[i].sets};
+    const Sought sought{
+        batch.map, {batch.ip[i], batch.udp[i]}, batch.numbers[i], batch.carried, batch.cursors[i]};
+    const std::uint32_t frame = batch.frames[i];
+    done[frame] = sought.go_on(frames[frame], found[i], hop);
   }
   batch.count = 0;
 }
 
 void PacketFunction::process(std::span<const std::span<std::byte>> frames,
-                             std::span<Processed> done) const {
+                             std::span<Processed> done, const Hop& hop) const {
   ESPALIER_ASSERT(done.size() >= frames.size());
   Batch batch;
   batch.map = nullptr;
   batch.count = 0;
+  Sought sought;
   for (std::size_t i = 0; i < frames.size(); ++i) {
-    std::byte* const udp = find_udp(frames[i]);
-    done[i] = {};
-    if (udp == nullptr) continue;
-    const Map* const map = find_map(key_of(udp));
-    if (map == nullptr) {
-      done[i].outcome = Outcome::read_passed;
-      continue;
-    }
-    const bool full = batch.count == IndexLookup::kTogether || map != batch.map;
-    if (full && batch.count != 0) redirect_all(batch, done);
-    batch.map = map;
-    batch.udp[batch.count] = udp;
-    batch.numbers[batch.count] = address_of(udp);
-    batch.frames[batch.count++] = static_cast<std::uint32_t>(i);
+    done[i] = look_at(frames[i], hop, sought);
+    if (sought.map == nullptr) continue;
+    if (!batch.has_room_for(sought)) redirect_all(batch, frames, done, hop);
+    batch.add(sought, static_cast<std::uint32_t>(i));
   }
-  if (batch.count != 0) redirect_all(batch, done);
+  if (batch.count != 0) redirect_all(batch, frames, done, hop);
 }
 
 }  // namespace espalier::dataplane

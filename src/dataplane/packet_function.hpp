@@ -11,15 +11,23 @@
 // The ICRC is mended by the difference (icrc.hpp), so that a frame that was damaged on its way here
 // is still refused where it arrives. Where UDP has a checksum, it is mended for both changes.
 //
+// Where switches stand in a row, each with a part of the tables, a READ whose walk leaves the part
+// of one goes to the next with a shim that says how far it has come (shim.hpp). Where the walk ends,
+// or the row does, the shim is taken out and the READ redirected. What else comes to the last switch
+// with a shim, of another generation say, is restored and passes; a shim that is not whole cannot
+// be, and is dropped there. From hosts no shim is taken.
+//
 // Thread: any while it is not changed.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "dataplane/index_lookup.hpp"
+#include "dataplane/shim.hpp"
 
 namespace espalier::dataplane {
 
@@ -30,43 +38,71 @@ struct MapKeys {
   friend bool operator==(const MapKeys&, const MapKeys&) = default;
 };
 
+/// Which part of a map's tables a switch has, where these are cut over several in a row.
+struct TablesPart {
+  std::uint32_t generation = 0;  // of the tables: cursors of others mean nothing in these
+  std::uint8_t hops = 0;         // switches behind this one that have parts of them
+  friend bool operator==(const TablesPart&, const TablesPart&) = default;
+};
+
+/// Where a switch stands, and what there is around frames that come to it.
+struct Hop {
+  bool first = true;           // they come from hosts
+  bool last = true;            // they go to a host
+  std::size_t room_bytes = 0;  // that may be written behind each
+};
+
 enum class Outcome : std::uint8_t {
   passed,       // no READ request
   read_passed,  // one by a key that no map has: a client's own, or a keyed one without tables
   redirected,
+  carried,       // goes to the next switch with a shim that this one has written
+  shim_passed,   // of other tables than these: goes on as it came
+  shim_removed,  // the same at the last switch: it is the READ that its client sent
+  shim_dropped,  // from a host, or at the last switch one that is not whole
 };
 
 struct Processed {
   Outcome outcome = Outcome::passed;
   std::uint32_t sets = 0;  // of nodes that took part
+  std::int32_t grown = 0;  // bytes by which the frame is longer now, at its end
   friend bool operator==(const Processed&, const Processed&) = default;
 };
 
 class PacketFunction {
  public:
   /// Adds a map. Requires: tables that check() accepts; a keyed key that no other map has.
-  void add(const MapKeys& keys, const IndexTables& tables);
+  void add(const MapKeys& keys, const IndexTables& tables, const TablesPart& part = {});
 
   /// Has an entry of a map name another address. Requires: the map and the place exist.
   void set_address(std::uint32_t keyed_key, const EntryPlace& place, std::uint64_t address);
 
   /// Processes a frame where it lies. Cost: about 10 ns, and a lookup where it is one.
-  Processed process(std::span<std::byte> frame) const;
+  Processed process(std::span<std::byte> frame, const Hop& hop = {}) const;
   /// The same for each of a burst, in order; what is looked up is looked up together. Requires: as
   /// many `done`. Cost: a fourth of that of one by one where all are redirected.
-  void process(std::span<const std::span<std::byte>> frames, std::span<Processed> done) const;
-  /// The same for a READ of a transport that has no packets: by this key, of this address.
-  Processed redirect(std::uint32_t& key, std::uint64_t& address) const;
+  void process(std::span<const std::span<std::byte>> frames, std::span<Processed> done,
+               const Hop& hop = {}) const;
+  /// The same for a READ of a transport that has no packets: by this key, of this address, and with
+  /// this shim, if it has one.
+  Processed redirect(std::uint32_t& key, std::uint64_t& address, std::optional<Shim>& shim,
+                     const Hop& hop = {}) const;
 
  private:
   struct Map {
     MapKeys keys;
+    TablesPart part;
     std::uint32_t icrc_of_keys;  // by what an ICRC changes when one becomes the other
     IndexLookup lookup;
   };
+  struct Sought;
   struct Batch;
   [[nodiscard]] const Map* find_map(std::uint32_t keyed_key) const;
-  static void redirect_all(Batch& batch, std::span<Processed> done);
+  [[nodiscard]] const Map* find_map_of(std::uint32_t keyed_key, const Shim& shim) const;
+  Processed look_at(std::span<std::byte> frame, const Hop& hop, Sought& sought) const;
+  Processed look_at_shim(std::span<std::byte> frame, const Hop& hop, Sought& sought) const;
+  static void redirect_all(Batch& batch, std::span<const std::span<std::byte>> frames,
+                           std::span<Processed> done, const Hop& hop);
 
   std::vector<Map> maps_;
 };

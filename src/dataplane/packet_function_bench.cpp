@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a frame costs a switch: one that passes (parsing alone), and one that is redirected by a fat
-// root alone and by a fat root and three sets of nodes, of frames one after another.
+// root alone and by a fat root and three sets of nodes, of frames one after another;
+// and what the first, a middle and the last of three switches in a row take.
 #include <benchmark/benchmark.h>
 
 #include <vector>
@@ -10,6 +11,7 @@
 #include "dataplane/packet_function.hpp"
 #include "dataplane/testing/even_tree.hpp"
 #include "dataplane/testing/read_frame.hpp"
+#include "dataplane/testing/row_checks.hpp"
 
 namespace espalier::dataplane {
 namespace {
@@ -54,6 +56,39 @@ void process(benchmark::State& state, std::uint32_t key, std::size_t sets) {
   if (redirected != (all ? state.iterations() : 0)) state.SkipWithError("outcome");
   state.SetItemsProcessed(state.iterations());
 }
+// The fat root and a set in the first, a set in each of the others.
+void process_in_row(benchmark::State& state, std::size_t at) {
+  const WayBudget way{.ranges = 600, .hops = {{1, 3600}, {1, 3600}, {1, 3600}}};
+  const IndexTables tables = compile(tree(), *limits_of(way)).tables;
+  std::vector<PacketFunction> switches;
+  for (const SwitchProgram& each : cut_program(kKeys, tables, way, 7)) {
+    switches.push_back(each.function());
+  }
+  std::vector<std::vector<std::byte>> frames;
+  for (std::vector<std::byte>& frame : make_frames(kKeys.keyed)) {
+    for (std::size_t i = 0; i < at; ++i) frame = sent_on(switches[i], i, 3, std::move(frame));
+    frames.push_back(std::move(frame));
+  }
+  const Hop hop{at == 0, at == 2, kShimBytes};
+  std::vector<std::byte> frame(frames.front().size() + kShimBytes);
+  const auto whole = std::span(frame).first(frames.front().size());
+  std::size_t next = 0;
+  benchmark::IterationCount went_on = 0;
+  for (auto _ : state) {
+    std::copy(frames[next].begin(), frames[next].end(), frame.begin());
+    const Outcome outcome = switches[at].process(whole, hop).outcome;
+    went_on += outcome == (at == 2 ? Outcome::redirected : Outcome::carried) ? 1 : 0;
+    benchmark::DoNotOptimize(frame.data());
+    benchmark::ClobberMemory();
+    next = (next + 1) % kFrames;
+  }
+  if (went_on != state.iterations()) state.SkipWithError("outcome");
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK_CAPTURE(process_in_row, first, 0);
+BENCHMARK_CAPTURE(process_in_row, middle, 1);
+BENCHMARK_CAPTURE(process_in_row, last, 2);
+
 BENCHMARK_CAPTURE(process, passes, kKeys.keyed + 9, 3);
 BENCHMARK_CAPTURE(process, fat_root, kKeys.keyed, 0);
 BENCHMARK_CAPTURE(process, fat_root_and_three_sets, kKeys.keyed, 3);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a frame at a switch: it is left as it was, or it is a READ request by the map's key
-// that now goes where the tables say, with nothing else changed but checksums.
+// that now goes where the tables say, with nothing else changed but checksums. The same at each of
+// three switches in a row, where a shim may be put before it, changed or taken out.
 #include <algorithm>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "base/testing/fuzz_input.hpp"
 #include "dataplane/compiler.hpp"
 #include "dataplane/packet_function.hpp"
+#include "dataplane/way_tables.hpp"
 
 namespace espalier::dataplane {
 namespace {
@@ -16,6 +18,11 @@ using base::want;
 
 constexpr MapKeys kKeys{0x0101'0101, 0x0202'0202};
 constexpr std::size_t kAddress = 12;  // of the RETH, in the packet
+
+const WayBudget& small_way() {
+  static const WayBudget way{.ranges = 4, .hops = {{0, 8}, {1, 8}, {1, 8}}};
+  return way;
+}
 
 IndexTables small_tables() {
   TreeImage tree;
@@ -30,7 +37,7 @@ IndexTables small_tables() {
   separators.erase(same.begin(), same.end());
   leaves.resize(separators.size() + 1);
   tree.set_root(tree.add_node(0x2000, 100, separators, leaves));
-  return compile(tree, {.ranges = 4, .sets = 2, .nodes_per_set = 8}).tables;
+  return compile(tree, *limits_of(small_way())).tables;
 }
 
 void process(std::span<const std::byte> bytes) {
@@ -62,10 +69,67 @@ void process(std::span<const std::byte> bytes) {
   want(std::ranges::equal(frame, bytes), "nothing else changed");
 }
 
+/// Without its shim, if it has one.
+std::vector<std::byte> bare(std::vector<std::byte> frame) {
+  const Datagram datagram = find_datagram(frame);
+  if (datagram.udp == nullptr || !find_shim(datagram)) return frame;
+  remove_shim(frame, datagram);
+  frame.resize(frame.size() - kShimBytes);
+  return frame;
+}
+
+void process_at(std::size_t at, std::span<const std::byte> bytes) {
+  static const auto programs =
+      cut_program(kKeys, small_tables(), small_way(), /*generation=*/0x0303'0303);
+  static const PacketFunction functions[] = {programs[0].function(), programs[1].function(),
+                                             programs[2].function()};
+  std::vector<std::byte> frame(bytes.begin(), bytes.end());
+  frame.resize(bytes.size() + kShimBytes);
+  const Hop hop{at == 0, at == 2, kShimBytes};
+  const Processed done = functions[at].process(std::span(frame).first(bytes.size()), hop);
+  frame.resize(bytes.size() + static_cast<std::size_t>(std::ptrdiff_t{done.grown}));
+  std::vector<std::byte> old(bytes.begin(), bytes.end());
+  const bool was_for_switch = is_for_switch(find_datagram(old));
+  const bool had_shim = was_for_switch && find_shim(find_datagram(old)).has_value();
+  const Datagram now = find_datagram(frame);
+  switch (done.outcome) {
+    case Outcome::passed:
+    case Outcome::read_passed:
+    case Outcome::shim_passed:
+      want(std::ranges::equal(frame, bytes), "a frame that passes untouched");
+      want(done.outcome == Outcome::shim_passed || !was_for_switch, "no frame for a switch");
+      break;
+    case Outcome::shim_dropped:
+      want(was_for_switch && (at == 0 || (at == 2 && !had_shim)), "a shim that is no good");
+      break;
+    case Outcome::shim_removed:
+      want(at == 2 && had_shim && bare(old) == frame, "the READ that its client sent");
+      break;
+    case Outcome::carried:
+      want(at != 2 && find_shim(now).has_value(), "a whole shim");
+      want(bare(old) == bare(frame), "the READ that its client sent, behind it");
+      break;
+    case Outcome::redirected: {
+      want(!is_for_switch(now), "no shim");
+      std::vector<std::byte> before = bare(old);
+      const ReadRequestParts was = find_read_request(before);
+      const ReadRequestParts is = find_read_request(frame);
+      want(!was.ib.empty() && !is.ib.empty(), "a READ request");
+      std::copy_n(was.ib.data() + kAddress, 12, is.ib.data() + kAddress);
+      std::copy_n(was.ib.data() + 28, 4, is.ib.data() + 28);
+      std::copy_n(was.udp + 6, 2, is.udp + 6);
+      want(frame == before, "nothing else changed");
+      break;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace espalier::dataplane
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  espalier::dataplane::process(std::as_bytes(std::span(data, size)));
+  const auto bytes = std::as_bytes(std::span(data, size));
+  espalier::dataplane::process(bytes);
+  for (std::size_t at = 0; at < 3; ++at) espalier::dataplane::process_at(at, bytes);
   return 0;
 }

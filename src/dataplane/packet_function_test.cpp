@@ -191,11 +191,13 @@ TEST(PacketFunction, AReadWithoutAPacketGoesTheSameWay) {
   for (const std::uint64_t number : border_keys(at.tree, random, 40)) {
     std::uint32_t key = kKeys.keyed;
     std::uint64_t address = number;
+    std::optional<Shim> none;
     const Found found = find(at.tables, number);
-    ASSERT_EQ(at.function.redirect(key, address), (Processed{Outcome::redirected, found.sets}));
+    ASSERT_EQ(at.function.redirect(key, address, none),
+              (Processed{Outcome::redirected, found.sets}));
     ASSERT_EQ(key, kKeys.redirect);
     ASSERT_EQ(address, found.address);
-    ASSERT_EQ(at.function.redirect(key, address).outcome, Outcome::read_passed);
+    ASSERT_EQ(at.function.redirect(key, address, none).outcome, Outcome::read_passed);
     ASSERT_EQ(address, found.address);
   }
 }

@@ -14,6 +14,11 @@ enum class Bug : std::uint8_t {
   icrc_not_updated,       // a redirected READ keeps the ICRC of what it was
   flip_waits_for_nobody,  // a copy of the tables is changed while frames use it
 
+  // Of switches in a row (shim.hpp).
+  other_generation_believed,  // a cursor of tables that this switch does not have is followed
+  shim_not_removed,           // it goes on to the node
+  frame_not_restored,         // the shim is taken out, and the lengths stay
+
   // Of who fills tables, and of the node that they lead to (index/index_follower.hpp,
   // kinds/map/offload/index_host.hpp, kinds/map/offload/map_reads.hpp).
   moved_leaf_kept,          // an entry goes on naming where a leaf was that has moved

@@ -8,6 +8,38 @@
 
 namespace espalier::dataplane {
 
+ProcessSwitch::ProcessSwitch(std::initializer_list<InstalledFunction*> functions) {
+  readers_.reserve(functions.size());
+  for (InstalledFunction* const function : functions) readers_.push_back(function->make_reader());
+}
+
+Hop ProcessSwitch::hop(std::size_t number) const {
+  return {number == 0, number + 1 == readers_.size(), kShimBytes};
+}
+
+// The frame goes from switch to switch.
+ProcessSwitch::Came ProcessSwitch::pass_through() {
+  Came came = between ? Came::changed : Came::as_it_was;
+  for (std::size_t i = 0; i < readers_.size(); ++i) {
+    const std::size_t bytes = frame_.size();
+    frame_.resize(bytes + kShimBytes);
+    Processed done;
+    readers_[i].with([&](const PacketFunction& function) {
+      done = function.process(std::span(frame_).first(bytes), hop(i));
+    });
+    count(done);
+    if (done.outcome == Outcome::shim_dropped) return Came::lost;
+    if (done.outcome > Outcome::read_passed) came = Came::changed;
+    frame_.resize(bytes + static_cast<std::size_t>(std::ptrdiff_t{done.grown}));
+    if (i + 1 != readers_.size() && between) between(frame_);
+    if (frame_.empty()) {
+      ++counters_.lost;
+      return Came::lost;
+    }
+  }
+  return came;
+}
+
 void ProcessSwitch::process(const fabric::roce::PortAddress& from,
                             const fabric::roce::PortAddress& to, std::span<std::byte> ib) {
   ++counters_.packets;
@@ -18,21 +50,40 @@ void ProcessSwitch::process(const fabric::roce::PortAddress& from,
   frame_.resize(before + ib.size());
   fabric::roce::write_frame_header(frame_.data(), header, ib.size());
   std::ranges::copy(ib, frame_.begin() + static_cast<std::ptrdiff_t>(before));
-  Processed done;
-  reader_.with([&](const PacketFunction& function) { done = function.process(frame_); });
-  count(done);
-  if (done.outcome != Outcome::redirected) return;
-  std::ranges::copy(std::span(frame_).subspan(before), ib.begin());
+  // What comes out must be as the port would have it from a network, headers with it.
+  const Came came = pass_through();
+  if (came == Came::as_it_was) return;
+  if (came == Came::changed && frame_.size() == before + ib.size()) {
+    const auto whole = fabric::roce::parse_frame(frame_);
+    if (whole && whole->flow == header.flow) {
+      std::ranges::copy(whole->ib, ib.begin());
+      return;
+    }
+  }
+  ib.back() ^= std::byte{1};
 }
 
 void ProcessSwitch::process(std::uint32_t& key, std::uint64_t& address) {
   ++counters_.packets;
-  reader_.with([&](const PacketFunction& function) { count(function.redirect(key, address)); });
+  std::optional<Shim> shim;
+  for (std::size_t i = 0; i < readers_.size(); ++i) {
+    readers_[i].with([&](const PacketFunction& function) {
+      count(function.redirect(key, address, shim, hop(i)));
+    });
+    if (i + 1 != readers_.size() && between_reads) between_reads(shim);
+  }
 }
 
 void ProcessSwitch::count(const Processed& done) {
-  counters_.redirected += done.outcome == Outcome::redirected ? 1 : 0;
-  counters_.reads_passed += done.outcome == Outcome::read_passed ? 1 : 0;
+  const auto add = [&](Outcome outcome, std::uint64_t& to) {
+    to += done.outcome == outcome ? 1 : 0;
+  };
+  add(Outcome::redirected, counters_.redirected);
+  add(Outcome::read_passed, counters_.reads_passed);
+  add(Outcome::carried, counters_.carried);
+  add(Outcome::shim_passed, counters_.shims_passed);
+  add(Outcome::shim_removed, counters_.shims_removed);
+  add(Outcome::shim_dropped, counters_.lost);
 }
 
 }  // namespace espalier::dataplane

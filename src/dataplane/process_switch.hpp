@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A switch inside one process: what stands between two packet ports that know no frames, such as
-// those of a PacketNetwork. It puts a frame around each packet, has the packet function process it,
-// and takes the packet out again. Where there are no packets either, as in the simulated fabric
-// (fabric/sim), it looks READs up as they are.
+// Switches inside one process, one or several in a row: what stands between two packet ports that
+// know no frames, such as those of a PacketNetwork. A frame is put around each packet, processed by
+// one switch after another, and the packet is taken out again. Where there are no packets either, as
+// in the simulated fabric (fabric/sim), READs are looked up as they are.
 //
-// Thread: one; the function is installed by any (installed_function.hpp).
+// Thread: one; functions are installed by any (installed_function.hpp).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,26 +22,41 @@ namespace espalier::dataplane {
 
 class ProcessSwitch {
  public:
-  /// `function` outlives it.
-  explicit ProcessSwitch(InstalledFunction& function) : reader_(function.make_reader()) {}
+  /// Of switches in a row, from the clients on. The functions outlive it.
+  ProcessSwitch(std::initializer_list<InstalledFunction*> functions);
+  explicit ProcessSwitch(InstalledFunction& function) : ProcessSwitch({&function}) {}
 
-  /// A packet passes, from its BTH to its ICRC. Cost: a copy of it, and the packet function's.
+  /// A packet passes, from its BTH to its ICRC. One that is lost on the way, or no packet behind it,
+  /// comes out with a wrong ICRC, so that it is dropped where it arrives. Cost: a copy of it, and
+  /// the packet functions'.
   void process(const fabric::roce::PortAddress& from, const fabric::roce::PortAddress& to,
                std::span<std::byte> ib);
-  /// A READ passes, by this key and of this address. Cost: a lookup.
+  /// A READ passes, by this key and of this address. Cost: a lookup in each.
   void process(std::uint32_t& key, std::uint64_t& address);
+
+  /// Sees frames, and shims of READs that are no packets, between one switch and the next, and may
+  /// change them; an empty frame is lost. Null: nobody looks.
+  std::function<void(std::vector<std::byte>& frame)> between;
+  std::function<void(std::optional<Shim>& shim)> between_reads;
 
   struct Counters {
     std::uint64_t packets = 0;  // or READs that were no packets
     std::uint64_t reads_passed = 0;
-    std::uint64_t redirected = 0;  // READs that met a table
+    std::uint64_t redirected = 0;     // READs that met a table
+    std::uint64_t carried = 0;        // the same, to the next switch, once for each
+    std::uint64_t shims_passed = 0;   // of other tables
+    std::uint64_t shims_removed = 0;  // the same, at the last switch
+    std::uint64_t lost = 0;           // shims that were no good, and what `between` has lost
   };
   [[nodiscard]] const Counters& counters() const { return counters_; }
 
  private:
+  [[nodiscard]] Hop hop(std::size_t number) const;
   void count(const Processed& done);
+  enum class Came : std::uint8_t { lost, as_it_was, changed };
+  Came pass_through();
 
-  InstalledFunction::Reader reader_;
+  std::vector<InstalledFunction::Reader> readers_;
   std::vector<std::byte> frame_;
   Counters counters_;
 };

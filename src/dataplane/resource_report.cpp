@@ -27,13 +27,18 @@ class Layout {
 
   std::expected<ResourceReport, std::string> run() {
     const std::size_t stages_wanted = std::max(target_.root_stages, tables_.root.stages.size() + 1);
-    if (!begin("fat root", stages_wanted)) return std::unexpected(std::move(fault_));
-    place_root();
+    if (!tables_.ways.empty()) {
+      if (!begin("fat root", stages_wanted)) return std::unexpected(std::move(fault_));
+      place_root();
+    }
     for (std::size_t set = 0; set < tables_.sets.size(); ++set) {
       const std::string name = "set " + std::to_string(set + 1);
       if (!begin(name, std::max<std::size_t>(target_.set_stages, 4))) break;
       place_set(set, name);
+      made_.sets_of_switch.resize(switch_ + 1);
+      ++made_.sets_of_switch.back();
     }
+    made_.sets_of_switch.resize(switch_ + 1);
     if (fault_.empty()) check_stages();
     if (!fault_.empty()) return std::unexpected(std::move(fault_));
     made_.switches = switch_ + 1;
@@ -85,7 +90,7 @@ class Layout {
                action_bits);
       ++stage;
     }
-    const std::size_t next = tables_.sets.empty() ? 0 : tables_.sets[0].size();
+    const std::size_t next = nodes_of(0);
     add_sram("fat root, ways", stage, tables_.ways.size(), number_bits(tables_.ways.size()),
              kAddressBits + number_bits(next));
   }
@@ -107,11 +112,15 @@ class Layout {
     add_sram(name + ", child number", 3, kWaysMax, kPivotsMax, number_bits(kWaysMax));
     std::size_t ways = 0;
     for (const SetNode& node : nodes) ways += node.way_count;
-    const std::size_t next = set + 1 < tables_.sets.size() ? tables_.sets[set + 1].size() : 0;
+    const std::size_t next = nodes_of(set + 1);
     add_sram(name + ", ways", 4 <= target_.set_stages - 1 ? 4 : 3, ways,
              node_bits + number_bits(kWaysMax), kAddressBits + number_bits(next));
   }
 
+  // Of the set behind the last one, too, which another switch has.
+  [[nodiscard]] std::size_t nodes_of(std::size_t set) const {
+    return set < tables_.sets.size() ? tables_.sets[set].size() : tables_.beyond;
+  }
   [[nodiscard]] std::size_t sram_blocks(std::size_t entries, std::size_t bits) const {
     return divide_up(bits, target_.sram_bits) * divide_up(entries, target_.sram_words);
   }
@@ -188,6 +197,14 @@ std::string to_text(const ResourceReport& report) {
                      (report.switches == 1 ? " switch" : " switches") + ", " +
                      std::to_string(report.sram_blocks) + " blocks of SRAM, " +
                      std::to_string(report.tcam_blocks) + " of TCAM\n";
+  if (report.switches > 1) {
+    text += "run by: espalier switch controller --row ";
+    for (const std::size_t sets : report.sets_of_switch) {
+      if (text.back() != ' ') text += ',';
+      text += std::to_string(sets);
+    }
+    text += '\n';
+  }
   for (const TableUse& table : report.tables) {
     text += "switch " + std::to_string(table.switch_number + 1) + " stage " +
             std::to_string(table.stage + 1) + "  " + table.name + ": " +

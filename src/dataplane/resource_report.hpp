@@ -52,7 +52,8 @@ struct TableUse {
 struct ResourceReport {
   std::string target;
   std::vector<TableUse> tables;
-  std::size_t switches = 0;  // that hold something
+  std::size_t switches = 0;                 // that hold something
+  std::vector<std::size_t> sets_of_switch;  // how many each of them has, as a row is filled
   std::size_t sram_blocks = 0;
   std::size_t tcam_blocks = 0;
 };

@@ -5,6 +5,7 @@
 
 #include "dataplane/compiler.hpp"
 #include "dataplane/testing/random_tree.hpp"
+#include "dataplane/way_tables.hpp"
 
 namespace espalier::dataplane {
 namespace {
@@ -31,6 +32,17 @@ TEST(ResourceReport, AFatRootAndASetFillASwitchOfTwelveStages) {
   const auto two = report_resources(tables, target);
   ASSERT_TRUE(two) << two.error();
   EXPECT_EQ(two->switches, 2u);
+  EXPECT_EQ(two->sets_of_switch, (std::vector<std::size_t>{1, 2}));
+  EXPECT_NE(to_text(*two).find("--row 1,2\n"), std::string::npos);
+  // The parts of a row take what the whole took.
+  const WayBudget way{.ranges = 600, .hops = {{1, 3600}, {2, 3600}}};
+  std::size_t sram = 0;
+  for (const IndexTables& part : cut_tables(tables, way)) {
+    const auto report = report_resources(part, {.switches = 1});
+    ASSERT_TRUE(report) << report.error();
+    sram += report->sram_blocks;
+  }
+  EXPECT_EQ(sram, two->sram_blocks);
   EXPECT_GT(two->sram_blocks, 0u);
   EXPECT_GE(two->tcam_blocks, 4u);
   EXPECT_NE(to_text(*two).find("switch 2 stage 7  set 3, pivot 1: "), std::string::npos)

@@ -16,12 +16,22 @@ constexpr std::string_view kProgramTitle = "espalier-switch 1";
 /// A map's part of a text: its keys, and where its tables begin.
 struct Section {
   MapKeys keys;
+  TablesPart part;
   std::size_t line = 0;   // behind that of the keys
   std::size_t begin = 0;  // of the tables
 };
 
 std::unexpected<TextFault> refuse(std::size_t line, std::string reason) {
   return std::unexpected(TextFault{line, std::move(reason)});
+}
+
+bool read_map_line(TextReader& reader, Section& section) {
+  if (!reader.number(section.keys.keyed, 16) || !reader.number(section.keys.redirect, 16)) {
+    return false;
+  }
+  if (reader.at_end()) return true;
+  return reader.number(section.part.generation, 16) && reader.number(section.part.hops) &&
+         reader.at_end();
 }
 
 bool exists(const IndexTables& tables, const EntryPlace& place) {
@@ -50,7 +60,7 @@ std::expected<SwitchProgram, TextFault> SwitchProgram::parse(std::string_view te
       fault.line += section->line;
       return std::unexpected(std::move(fault));
     }
-    if (!program.add({section->keys, *std::move(tables)})) {
+    if (!program.add({section->keys, *std::move(tables), section->part})) {
       return refuse(section->line, "a map has this key already, or there are more than 64 maps");
     }
     return {};
@@ -61,9 +71,9 @@ std::expected<SwitchProgram, TextFault> SwitchProgram::parse(std::string_view te
     if (!is_map) return refuse(reader.number(), "wanted: map KEYED REDIRECT");
     if (auto taken = take(reader.line_begin()); !taken) return std::unexpected(taken.error());
     section.emplace();
-    if (!reader.number(section->keys.keyed, 16) || !reader.number(section->keys.redirect, 16) ||
-        !reader.at_end()) {
-      return refuse(reader.number(), "wanted: map KEYED REDIRECT, two numbers of 32 bits");
+    if (!read_map_line(reader, *section)) {
+      return refuse(reader.number(),
+                    "wanted: map KEYED REDIRECT [GENERATION HOPS], numbers of 32 bits, and of 8");
     }
     section->line = reader.number();
     section->begin = reader.line_end();
@@ -79,6 +89,10 @@ std::string SwitchProgram::text() const {
     text += "map";
     put_word(text, map.keys.keyed, 16);
     put_word(text, map.keys.redirect, 16);
+    if (map.part != TablesPart{}) {
+      put_word(text, map.part.generation, 16);
+      put_word(text, map.part.hops);
+    }
     text += '\n';
     text += to_text(map.tables);
   }
@@ -99,7 +113,7 @@ void SwitchProgram::remove(std::uint32_t keyed_key) {
 
 PacketFunction SwitchProgram::function() const {
   PacketFunction function;
-  for (const SwitchMap& map : maps_) function.add(map.keys, map.tables);
+  for (const SwitchMap& map : maps_) function.add(map.keys, map.tables, map.part);
   return function;
 }
 

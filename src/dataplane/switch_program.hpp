@@ -18,6 +18,7 @@ namespace espalier::dataplane {
 struct SwitchMap {
   MapKeys keys;
   IndexTables tables;
+  TablesPart part{};  // where others have the rest
   friend bool operator==(const SwitchMap&, const SwitchMap&) = default;
 };
 

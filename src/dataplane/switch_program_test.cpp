@@ -40,9 +40,9 @@ TEST(SwitchProgram, AFaultNamesItsLine) {
   EXPECT_EQ(fault("espalier-switch 1\nmap 1 2\n" + tables), "taken");
   EXPECT_EQ(fault("espalier-switch 1\n" + tables), "2: wanted: map KEYED REDIRECT");
   EXPECT_EQ(fault("espalier-switch 1\nmap 1\n" + tables),
-            "2: wanted: map KEYED REDIRECT, two numbers of 32 bits");
+            "2: wanted: map KEYED REDIRECT [GENERATION HOPS], numbers of 32 bits, and of 8");
   EXPECT_EQ(fault("espalier-switch 1\nmap 1 123456789\n" + tables),
-            "2: wanted: map KEYED REDIRECT, two numbers of 32 bits");
+            "2: wanted: map KEYED REDIRECT [GENERATION HOPS], numbers of 32 bits, and of 8");
   EXPECT_EQ(fault("espalier-switch 1\nmap 1 2\n\n" + tables + "way x\n"),
             "7: wanted: way ADDRESS[>NODE]");
   EXPECT_EQ(fault("espalier-switch 1\nmap 1 2\n" + tables + "map 1 3\n" + tables),

@@ -25,7 +25,7 @@ class Comparison {
   }
   bool add(const IndexTables& from, const IndexTables& to) {
     if (from.root != to.root || from.ways.size() != to.ways.size() ||
-        from.sets.size() != to.sets.size()) {
+        from.sets.size() != to.sets.size() || from.beyond != to.beyond) {
       return false;
     }
     for (std::uint32_t way = 0; way < to.ways.size(); ++way) {

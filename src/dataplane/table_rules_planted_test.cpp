@@ -4,6 +4,7 @@
 
 #include "base/random.hpp"
 #include "dataplane/planted_dataplane_bugs.hpp"
+#include "dataplane/testing/row_checks.hpp"
 #include "dataplane/testing/table_checks.hpp"
 
 namespace espalier::dataplane {
@@ -28,7 +29,24 @@ TEST(TableRules, AFlipThatWaitsForNobodyIsNoticed) {
   EXPECT_EQ(changes_under_frames(kRounds), "a burst met half of a change");
 }
 
+TEST(TableRules, ACursorOfAnotherGenerationThatIsBelievedIsNoticed) {
+  const base::Planted planted(Bug::other_generation_believed);
+  EXPECT_EQ(frames_through_a_row(base::seed_from_environment(3), 60),
+            "a READ went by a cursor of another generation");
+}
+
+TEST(TableRules, AShimThatIsNotRemovedIsNoticed) {
+  const base::Planted planted(Bug::shim_not_removed);
+  EXPECT_EQ(frames_through_a_row(base::seed_from_environment(3), 60), "a shim came to the node");
+}
+
+TEST(TableRules, AFrameThatIsNotRestoredIsNoticed) {
+  const base::Planted planted(Bug::frame_not_restored);
+  EXPECT_EQ(frames_through_a_row(base::seed_from_environment(3), 60), "a READ was not restored");
+}
+
 TEST(TableRules, WithoutABugNothingIsNoticed) {
+  EXPECT_EQ(frames_through_a_row(base::seed_from_environment(3), 20), "");
   EXPECT_EQ(lookups_at_separators(base::seed_from_environment(1), 20), "");
   EXPECT_EQ(redirected_frames(base::seed_from_environment(2), 100), "");
   EXPECT_EQ(changes_under_frames(50), "");

@@ -33,7 +33,9 @@ class Parser {
     while (reader_.next_line()) {
       if (const char* const reason = take_line()) return refuse(reason);
     }
-    if (!has_root_) return std::unexpected(TextFault{0, "there is no line 'root'"});
+    if (!has_root_ && (!made_.ways.empty() || made_.sets.empty())) {
+      return std::unexpected(TextFault{0, "there is no line 'root'"});
+    }
     if (!check(made_)) {
       return std::unexpected(TextFault{
           0, "an entry leads to what does not exist, or entries or pivots are out of order"});
@@ -55,6 +57,7 @@ class Parser {
     if (kind == "way") wrong = take_way();
     if (kind == "set") wrong = take_set();
     if (kind == "node") wrong = take_node();
+    if (kind == "beyond") wrong = take_beyond();
     if (wrong == nullptr && !reader_.at_end()) return "there are words too many";
     return wrong;
   }
@@ -110,6 +113,12 @@ class Parser {
     return nullptr;
   }
 
+  const char* take_beyond() {
+    if (made_.beyond != 0) return "there are two lines 'beyond'";
+    if (!reader_.number(made_.beyond) || made_.beyond == 0) return "wanted: beyond NODES";
+    return nullptr;
+  }
+
   TextReader reader_;
   IndexTables made_;
   bool has_root_ = false;
@@ -119,11 +128,14 @@ class Parser {
 
 std::string to_text(const IndexTables& tables) {
   std::string text(kTablesTitle);
-  text += "\nroot";
-  put_word(text, tables.root.bits_per_stage);
-  put_word(text, tables.root.stages.size());
-  put_word(text, tables.root.preset);
   text += '\n';
+  if (!tables.ways.empty()) {
+    text += "root";
+    put_word(text, tables.root.bits_per_stage);
+    put_word(text, tables.root.stages.size());
+    put_word(text, tables.root.preset);
+    text += '\n';
+  }
   for (std::size_t stage = 0; stage < tables.root.stages.size(); ++stage) {
     for (const RangeEntry& entry : tables.root.stages[stage]) {
       text += "range";
@@ -151,6 +163,11 @@ std::string to_text(const IndexTables& tables) {
       }
       text += '\n';
     }
+  }
+  if (tables.beyond != 0) {
+    text += "beyond";
+    put_word(text, tables.beyond);
+    text += '\n';
   }
   return text;
 }

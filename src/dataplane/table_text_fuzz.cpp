@@ -16,7 +16,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   base::want(dataplane::check(*parsed), "tables that are good");
   for (const std::uint64_t key : {std::uint64_t{0}, std::uint64_t{size}, ~std::uint64_t{0}}) {
-    base::want(dataplane::find(*parsed, key).sets <= parsed->sets.size(), "a lookup");
+    const auto found = parsed->ways.empty() ? dataplane::Found{} : dataplane::find(*parsed, key);
+    base::want(found.sets <= parsed->sets.size(), "a lookup");
+    const bool leads_on = found.next != dataplane::kNoNode && !parsed->ways.empty();
+    base::want(!leads_on || found.next < parsed->beyond, "a node beyond");
   }
   const auto again = dataplane::parse_tables(dataplane::to_text(*parsed));
   base::want(again && *again == *parsed, "tables that come back");

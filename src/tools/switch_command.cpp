@@ -39,7 +39,13 @@ struct SwitchOptions {
   std::optional<std::string> tables;
   std::optional<std::string> at;  // of the node, for its numbers
   std::uint32_t metrics_port = 0;
+  std::string stands = "alone";  // where, in a row of switches
   bool spin = false;
+
+  [[nodiscard]] MemifSwitch::Options links() const {
+    const bool is_alone = stands == "alone";
+    return {clients, node, is_alone || stands == "first", is_alone || stands == "last"};
+  }
 };
 
 void add_counters(std::string& text, const MemifSwitch& of) {
@@ -54,6 +60,10 @@ void add_counters(std::string& text, const MemifSwitch& of) {
   add("frames_to_clients", counters.to_clients);
   add("frames_lost", counters.lost);
   add("reads_passed", counters.reads_passed);
+  add("reads_carried", counters.carried);
+  add("shims_passed", counters.shims_passed);
+  add("shims_removed", counters.shims_removed);
+  add("shims_dropped", counters.shims_dropped);
   add("redirected", counters.redirected_in_all());
   for (std::size_t sets = 0; sets < counters.redirected.size(); ++sets) {
     add(fmt::format("redirected_by_sets_{}", sets), counters.redirected[sets]);
@@ -75,7 +85,7 @@ Outcome<int> run_switch(Environment& environment, const SwitchOptions& options) 
   const auto stop = environment.notice_stop();
   if (stop == nullptr) return failed("no switch can run here, for nobody could stop it");
   InstalledFunction function;
-  const auto opened = MemifSwitch::open({options.clients, options.node}, function);
+  const auto opened = MemifSwitch::open(options.links(), function);
   if (!opened) return cannot_serve(options.clients, opened.error());
   MemifSwitch& the_switch = **opened;
   SwitchControl control(function,
@@ -193,6 +203,13 @@ void add_run(CLI::App& above, Environment& environment, Action& chosen) {
           "--tables", [options](const std::string& text) { options->tables = text; },
           "A file with what to run with at first (default: no tables)")
       ->type_name("FILE");
+  command
+      .add_option(
+          "--stands", options->stands,
+          "Where, if several switches in a row share the tables: alone, first, middle, last")
+      ->check(CLI::IsMember({"alone", "first", "middle", "last"}).description(""))
+      ->type_name("PLACE")
+      ->capture_default_str();
   cmdline::add_number(command, "--metrics-port", options->metrics_port,
                       "The port at which Prometheus reads what it counts; 0: none", {0, 65'535});
   command.add_flag("--spin", options->spin, "Never sleep: answers sooner, and takes a core");
@@ -202,8 +219,14 @@ void add_run(CLI::App& above, Environment& environment, Action& chosen) {
       "--node-fabric roce+memif:PATH, and clients use roce+memif: with the path of --clients.\n"
       "Runs until SIGTERM or SIGINT. Whoever may connect to the sockets may change the tables:\n"
       "they are this user's alone.\n"
+      "Of switches in a row each has the socket of the next one's clients as its --node, the "
+      "first\n"
+      "one is told --stands first and the last one --stands last; switch controller --row fills "
+      "them.\n"
       "Examples:\n"
-      "  espalier switch run --clients /tmp/c.sock --node /tmp/n.sock --control /tmp/s.sock\n");
+      "  espalier switch run --clients /tmp/c.sock --node /tmp/n.sock --control /tmp/s.sock\n"
+      "  espalier switch run --clients /tmp/c.sock --node /tmp/d.sock --control /tmp/s.sock "
+      "--stands first\n");
   command.callback([options, &environment, &chosen] {
     chosen = reporting(environment,
                        [options, &environment] { return run_switch(environment, *options); });

@@ -169,6 +169,18 @@ TEST_F(SwitchCommandConcurrency, WhatIsWrongIsSaid) {
                       path("s"), "--control", path("s")}),
             kUsage);
   EXPECT_THAT(tool.err(), HasSubstr("a switch is named twice"));
+  EXPECT_EQ(tool.run({"switch", "controller", "--at", "roce+memif:" + path("n"), "--control",
+                      path("s"), "--control", path("t"), "--row", "0,2,1"}),
+            kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("--row has 3 numbers, and there are 2 switches"));
+  EXPECT_EQ(tool.run({"switch", "controller", "--at", "roce+memif:" + path("n"), "--control",
+                      path("s"), "--control", path("t"), "--row", "5,4"}),
+            kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("at most 8 sets together"));
+  auto elsewhere = sockets();
+  elsewhere.insert(elsewhere.begin(), {"switch", "run"});
+  elsewhere.insert(elsewhere.end(), {"--stands", "above"});
+  EXPECT_EQ(tool.run(elsewhere), kUsage);
   auto words = sockets();
   words.insert(words.end(), {"--tables", "content"});
   {

@@ -40,6 +40,7 @@ struct ControllerOptions {
   std::vector<std::string> controls;
   dataplane::TableLimits limits;
   std::vector<std::size_t> nodes;  // of each layer; the last number is for those below, too
+  std::vector<std::size_t> row;    // layers of each switch of a row; empty: each has all tables
   std::string trace;               // a file; empty: none
   std::uint32_t every_ms = 10;
   bool json = false;
@@ -153,8 +154,24 @@ Outcome<std::vector<std::string>> keys_of_trace(Environment& environment, const 
   return keys;
 }
 
+std::vector<dataplane::HopBudget> hops_of(const ControllerOptions& options) {
+  std::vector<dataplane::HopBudget> hops;
+  for (const std::size_t sets : options.row) hops.push_back({.sets = sets});
+  return hops;
+}
+
 Outcome<dataplane::TableLimits> limits_of(const ControllerOptions& options) {
   dataplane::TableLimits limits = options.limits;
+  if (!options.row.empty()) {
+    if (options.row.size() != options.controls.size()) {
+      return misused(fmt::format("--row has {} numbers, and there are {} switches",
+                                 options.row.size(), options.controls.size()),
+                     "Give one for each --control, in their order from the clients on.");
+    }
+    const auto row = dataplane::limits_of({.ranges = limits.ranges, .hops = hops_of(options)});
+    if (!row) return misused(row.error(), "Give fewer layers to --row.");
+    limits.sets = row->sets;
+  }
   if (options.nodes.size() > kSetsMax) {
     return misused(fmt::format("--nodes has {} numbers", options.nodes.size()),
                    fmt::format("Give at most {}, one for each layer.", kSetsMax));
@@ -191,6 +208,7 @@ Outcome<int> control(Environment& environment, const ControllerOptions& options)
                               .map = reports.name(),
                               .controls = options.controls,
                               .limits = *limits,
+                              .hops = hops_of(options),
                               .connecting = *connecting,
                               .trace = *std::move(trace),
                               .read_every_ns = kReadEveryNs});
@@ -238,6 +256,10 @@ void add_switch_controller(CLI::App& above, Environment& environment, Action& ch
                        "Nodes of each layer, at most; with commas, of one after another",
                        {1, kNodesMax})
       ->default_str(std::to_string(options->limits.nodes_per_set));
+  cmdline::add_numbers(command, "--row", options->row,
+                       "The switches stand in a row and share the tables: how many layers each "
+                       "has, in the order of --control, with commas; the first has the fat root",
+                       {0, kSetsMax});
   add_path(
       command, "--trace",
       "A file of keys that were read, one for each line, by which nodes are chosen, in place of "
@@ -256,7 +278,9 @@ void add_switch_controller(CLI::App& above, Environment& environment, Action& ch
       "clients look at what comes; a READ that meets no table is answered by the node.\n"
       "Examples:\n"
       "  espalier switch controller --at roce+memif:/tmp/n.sock --control /tmp/s.sock\n"
-      "  espalier switch controller --at roce+memif:/tmp/n.sock --map m --control /tmp/s.sock\n");
+      "  espalier switch controller --at roce+memif:/tmp/n.sock --map m --control /tmp/s.sock\n"
+      "  espalier switch controller --at roce+memif:/tmp/n.sock --control /tmp/s.sock "
+      "--control /tmp/t.sock --row 0,3\n");
   command.callback([options, &environment, &chosen] {
     chosen =
         reporting(environment, [options, &environment] { return control(environment, *options); });

@@ -35,6 +35,10 @@ constexpr SwitchMetric kMetrics[] = {
     {"espalier_switch_reads_passed_total", "counter", "",
      "READs by keys that no table is for: clients' own, or of maps without tables.",
      "reads_passed"},
+    {"espalier_switch_reads_carried_total", "counter", "",
+     "READs that went to the next switch of a row, to be looked up further.", "reads_carried"},
+    {"espalier_switch_shims_total", "counter", "fate",
+     "Frames of a row that the tables here say nothing of, by what became of them.", "shims_"},
 };
 
 using Numbers = std::vector<std::pair<std::string, std::uint64_t>>;

@@ -19,7 +19,8 @@ TEST(SwitchMetrics, TellWhatTheStatusTells) {
   const std::string text = switch_metrics_text(
       "maps 1\nranges 600\ngeneration 7\nlinks 2\nlinks_up 3\nframes_to_node 10\n"
       "frames_to_clients 11\nframes_lost 0\nreads_passed 4\nredirected 9\n"
-      "redirected_by_sets_0 5\nredirected_by_sets_1 4\n");
+      "redirected_by_sets_0 5\nredirected_by_sets_1 4\n"
+      "reads_carried 6\nshims_passed 1\nshims_removed 2\nshims_dropped 3\n");
   const ReadMetrics read = MetricsReader::read(text);
   EXPECT_EQ(read.size(), switch_metrics().size());
   EXPECT_EQ(read.at("espalier_switch_ranges").at({}), 600);
@@ -30,6 +31,8 @@ TEST(SwitchMetrics, TellWhatTheStatusTells) {
   EXPECT_EQ(read.at("espalier_switch_frames_total").at({{"to", "clients"}}), 11);
   EXPECT_EQ(read.at("espalier_switch_reads_redirected_total").at({{"sets", "1"}}), 4);
   EXPECT_EQ(read.at("espalier_switch_reads_passed_total").at({}), 4);
+  EXPECT_EQ(read.at("espalier_switch_reads_carried_total").at({}), 6);
+  EXPECT_EQ(read.at("espalier_switch_shims_total").at({{"fate", "removed"}}), 2);
   EXPECT_TRUE(read.at("espalier_switch_nodes").samples.empty()) << "it was not told";
 }
 

@@ -30,6 +30,7 @@ nlohmann::ordered_json in_json(const SwitchMap& map, const ResourceReport& repor
   nlohmann::ordered_json line{{"map", fmt::format("{:x}", map.keys.keyed)},
                               {"target", report.target},
                               {"switches", report.switches},
+                              {"row", report.sets_of_switch},
                               {"sram_blocks", report.sram_blocks},
                               {"tcam_blocks", report.tcam_blocks},
                               {"tables", nlohmann::ordered_json::array()}};

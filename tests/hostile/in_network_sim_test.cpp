@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A map behind a switch: a node, a client that walks the map by READs, and between them a switch
+// A map behind a switch, or two in a row: a node, a client that walks the map by READs, and between them a switch
 // whose tables a controller compiled from the map's tree. Gets through it take one trip, and their
 // answers are right whatever becomes of packets, tables and map.
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/random.hpp"
 #include "base/testing/seeds.hpp"
+#include "fabric/roce/icrc.hpp"
 #include "tests/support/switch_world.hpp"
 
 namespace espalier::test {
@@ -196,8 +198,83 @@ TEST(InNetworkSim, TablesThatChangeAreNeverAGapInAPair) {
   seeds.report("READs redirected", world.through.counters().redirected);
 }
 
+// The fat root in the first switch knows no leaves, and the second none without it.
+TEST(InNetworkSim, AGetTakesOneTripThroughTwoSwitchesInARow) {
+  SwitchWorld world(base::seed_from_environment(14), {.node_bytes = 1024, .log_bytes = 128}, 20'000,
+                    SwitchWorld::Way::network, 1000, SwitchWorld::Switches::two);
+  const dataplane::TableLimits limits{.ranges = 20, .sets = 3, .nodes_per_set = 4000};
+  world.install(limits);
+  world.use_switch(1024);
+  const auto& counters = world.through.counters();
+  for (std::uint32_t i = 0; i < 20'000; i += 997) {
+    EXPECT_EQ(world.trips_of(SwitchWorld::key(i)), 1u) << i;
+  }
+  EXPECT_EQ(counters.carried, 21u);
+  EXPECT_EQ(counters.redirected, 21u);
+  EXPECT_EQ(world.met.leaves, 21u);
+  EXPECT_EQ(world.met.resolved, 0u);
+  // Of tables of another generation in the second, and of none, the node answers by itself.
+  world.install_in(false, &world.tables);
+  EXPECT_EQ(world.trips_of(SwitchWorld::key(5)), 1u);
+  world.install_in(false, nullptr);
+  EXPECT_EQ(world.trips_of(SwitchWorld::key(5)), 1u);
+  EXPECT_EQ(counters.shims_removed, 2u);
+  EXPECT_EQ(counters.redirected, 21u);
+  EXPECT_EQ(world.met.resolved, 2u);
+  // And of an empty first one, since nobody says then where the walk goes on.
+  world.install(limits);
+  world.install_in(true, nullptr);
+  EXPECT_EQ(world.trips_of(SwitchWorld::key(5)), 1u);
+  EXPECT_EQ(counters.carried, 23u);
+  EXPECT_EQ(world.met.resolved, 3u);
+  EXPECT_EQ(world.reader->restarts(), 0u);
+}
+
+/// What happens to frames between two switches: shims that are forged, late, damaged or gone, and
+/// frames that are lost.
+class Tampering {
+ public:
+  /// `redirect`: a switch is trusted to write no other key.
+  Tampering(std::uint64_t seed, fabric::RegionKey redirect) : random_(seed), redirect_(redirect) {}
+
+  void operator()(std::vector<std::byte>& frame) {
+    const dataplane::Datagram datagram = dataplane::find_datagram(frame);
+    auto shim = dataplane::find_shim(datagram);
+    if (!shim) return;
+    seen_.push_back(frame);
+    if (seen_.size() > 50) seen_.erase(seen_.begin());
+    if (random_.chance(0.75)) return;
+    ++count;
+    std::byte* const at = datagram.udp + wire::kUdpBytes;
+    switch (random_.below(7)) {
+      case 0: frame.clear(); return;
+      case 1: frame = seen_[random_.below(seen_.size())]; return;  // a late one, or twice
+      case 2: at[random_.below(dataplane::kShimBytes)] ^= std::byte{0x10}; return;
+      case 3:  // the switch redirects by itself, to anywhere
+        dataplane::remove_shim(frame, datagram);
+        frame.resize(frame.size() - dataplane::kShimBytes);
+        fabric::roce::redirect_read(dataplane::find_read_request(frame).ib, random_(), redirect_);
+        return;
+      case 4: shim->generation = static_cast<std::uint32_t>(random_.below(20)); break;
+      case 5: shim->hops = static_cast<std::uint8_t>(random_()); break;
+      default: break;
+    }
+    shim->cursor = static_cast<std::uint32_t>(random_.below(random_.chance(0.5) ? 40 : 4000));
+    dataplane::write_shim(at, *shim);
+  }
+  std::uint64_t count = 0;
+
+ private:
+  base::Random random_;
+  const fabric::RegionKey redirect_;
+  std::vector<std::vector<std::byte>> seen_;
+};
+
 /// How often the rare was reached.
 struct WeatherCounts {
+  std::uint64_t carried = 0;
+  std::uint64_t tampered = 0;
+  std::uint64_t shims_removed = 0;
   std::uint64_t redirected = 0;
   std::uint64_t again = 0;  // READs that were executed more than once
   std::uint64_t lost = 0;   // packets, as the next ones
@@ -206,14 +283,20 @@ struct WeatherCounts {
 };
 
 // Of odd seeds a fifth of all packets is lost.
-std::string run_bad_weather(std::uint64_t seed, WeatherCounts& counts) {
+std::string run_bad_weather(std::uint64_t seed, WeatherCounts& counts,
+                            SwitchWorld::Switches switches = SwitchWorld::Switches::one) {
   constexpr std::uint32_t kKeys = 800;
   SwitchWorld world(seed, {.node_bytes = 1024, .log_bytes = 256}, kKeys, SwitchWorld::Way::network,
-                    20'000);
+                    20'000, switches);
   base::Random random(seed + 100);
-  world.install();
+  const bool two = switches == SwitchWorld::Switches::two;
+  const dataplane::TableLimits limits =
+      two ? dataplane::TableLimits{.ranges = 4} : dataplane::TableLimits{};
+  Tampering tampering(seed + 200, world.redirect.remote().key);
+  if (two) world.through.between = std::ref(tampering);
+  world.install(limits);
   world.use_switch(1024);
-  world.network.faults.loss = seed % 2 != 0 ? 0.2 : 0.05;
+  world.network.faults.loss = seed % 2 != 0 && !two ? 0.2 : 0.05;
   world.network.faults.duplicate = 0.1;
   world.network.faults.damage = 0.02;
   bool changing = false;
@@ -221,10 +304,16 @@ std::string run_bad_weather(std::uint64_t seed, WeatherCounts& counts) {
   world.on_packet = [&] {
     if (changing || !random.chance(1.0 / 6)) return;
     changing = true;
-    switch (random.below(3)) {
+    switch (random.below(two ? 5 : 3)) {
       case 0: world.clear(); break;
-      case 1: world.install(); break;
-      default: world.install(world.lying(random)); break;
+      case 1: world.install(limits); break;
+      case 2: world.install(world.lying(random)); break;
+      case 3: world.install_in(random.chance(0.5), nullptr); break;
+      default: {
+        const auto other = random.chance(0.5) ? world.tables : world.lying(random);
+        world.install_in(random.chance(0.5), &other);
+        break;
+      }
     }
     changing = false;
   };
@@ -244,8 +333,12 @@ std::string run_bad_weather(std::uint64_t seed, WeatherCounts& counts) {
     wrong = world.validate();
     if (world.client_pair->state() != fabric::QueuePair::State::connected) wrong = "the pair ended";
   }
+  world.through.between = nullptr;
   if (wrong.empty() && world.answers < 300) wrong = "gets were not answered";
   if (wrong.empty() && world.errors > 10) wrong = std::to_string(world.errors) + " were refused";
+  counts.carried += world.through.counters().carried;
+  counts.tampered += tampering.count;
+  counts.shims_removed += world.through.counters().shims_removed;
   counts.redirected += world.through.counters().redirected;
   counts.again += world.host.counters().reads_again;
   counts.lost += world.network.counters().lost;
@@ -273,6 +366,27 @@ TEST(InNetworkSim, AnswersAreRightInBadWeatherWithTablesThatChangeAndLie) {
   seeds.report("packets lost", counts.lost);
   seeds.report("packets duplicated", counts.duplicated);
   seeds.report("packets overtaken", counts.overtaken);
+}
+
+// The same through two in a row, one of which may have other tables than the other, or lie, while
+// what goes between them is forged, late, or lost.
+TEST(InNetworkSim, AnswersAreRightThroughTwoSwitchesThatDisagree) {
+  const std::uint64_t first = base::seed_from_environment(31);
+  base::Seeds seeds(6);
+  WeatherCounts counts;
+  for (std::uint64_t i = 0; i < seeds.count(); ++i) {
+    SCOPED_TRACE(first + i);
+    ASSERT_EQ(run_bad_weather(first + i, counts, SwitchWorld::Switches::two), "");
+    seeds.done();
+  }
+  EXPECT_GT(counts.carried, 100u);
+  EXPECT_GT(counts.tampered, 100u);
+  EXPECT_GT(counts.shims_removed, 10u);
+  EXPECT_GT(counts.redirected, 10u);
+  EXPECT_GT(counts.again, 0u);
+  EXPECT_GT(counts.lost, 0u);
+  seeds.report("READs carried", counts.carried);
+  seeds.report("READs tampered with", counts.tampered);
 }
 
 }  // namespace

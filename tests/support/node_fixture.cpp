@@ -114,6 +114,20 @@ void NodeFixture::open_switch() {
   switch_ = std::move(*opened);
 }
 
+void NodeFixture::open_switches() {
+  switch_.reset();
+  behind_.reset();
+  const std::string middle = (folder_ / "middle").string();
+  auto behind = dataplane::RunningSwitch::open(
+      {{middle, (folder_ / "fabric").string(), false, true}, control_behind()});
+  ASSERT_TRUE(behind) << message(behind.error());
+  behind_ = std::move(*behind);
+  auto opened = dataplane::RunningSwitch::open(
+      {{(folder_ / "clients").string(), middle, true, false}, control()});
+  ASSERT_TRUE(opened) << message(opened.error());
+  switch_ = std::move(*opened);
+}
+
 void NodeFixture::start_switch() {
   open_switch();
   client::IndexController::Options options;

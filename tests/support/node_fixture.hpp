@@ -60,7 +60,10 @@ class NodeFixture : public testing::Test {
   void start_device();
   /// Opens a switch before a node that is reached over memif, in place of the one that there is.
   void open_switch();
+  /// Two in a row, of which the one before the node has its control at another socket.
+  void open_switches();
   [[nodiscard]] std::string control() const { return (folder_ / "control").string(); }
+  [[nodiscard]] std::string control_behind() const { return (folder_ / "control_behind").string(); }
   /// Opens one, and starts its controller.
   void start_switch();
   [[nodiscard]] std::uint32_t in_flight() const;
@@ -81,6 +84,7 @@ class NodeFixture : public testing::Test {
   std::vector<node::Config> other_configs_;
   std::vector<std::unique_ptr<node::Node>> others_;   // of maps that lie on several
   std::unique_ptr<device::Device> device_;            // null: stores reach the node itself
+  std::unique_ptr<dataplane::RunningSwitch> behind_;  // null: there is none behind switch_
   std::unique_ptr<dataplane::RunningSwitch> switch_;  // null: no switch is on the way
   std::unique_ptr<client::ControllerThread> controller_;
   std::string way_ = "unix";

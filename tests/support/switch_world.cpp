@@ -24,7 +24,7 @@ PortAddress address(std::uint8_t last) {
 }  // namespace
 
 SwitchWorld::SwitchWorld(std::uint64_t seed, const MapOptions& options, std::uint32_t key_count,
-                         Way by, std::uint64_t delay_max_ns)
+                         Way by, std::uint64_t delay_max_ns, Switches how_many)
     : way(by),
       network(seed),
       exchange([this] {
@@ -40,7 +40,10 @@ SwitchWorld::SwitchWorld(std::uint64_t seed, const MapOptions& options, std::uin
       client(open_port(1), *fabric::RegionTable::create(seed + 3),
              fabric::NumberSource::of_seed(seed + 4)),
       host_done(host, 1024),
-      client_done(client, 1024) {
+      client_done(client, 1024),
+      switches(how_many),
+      through(how_many == Switches::one ? dataplane::ProcessSwitch(function)
+                                        : dataplane::ProcessSwitch({&function, &behind})) {
   network.faults.delay_max_ns = delay_max_ns;  // more than the least: READs have no order
   for (std::uint32_t i = 0; i < key_count; ++i) put(key(i), "value " + std::to_string(i));
   shared =
@@ -101,9 +104,24 @@ void SwitchWorld::install(const dataplane::TableLimits& limits) {
 
 void SwitchWorld::install(const dataplane::IndexTables& to) {
   tables = to;
+  if (switches == Switches::two) {
+    const auto programs = cut(tables);
+    function.install(programs[0].function());
+    behind.install(programs[1].function());
+    return;
+  }
   dataplane::PacketFunction with;
   with.add(keys(), tables);
   function.install(with);
+}
+
+void SwitchWorld::install_in(bool first, const dataplane::IndexTables* to) {
+  dataplane::InstalledFunction& into = first ? function : behind;
+  into.install(to == nullptr ? dataplane::PacketFunction() : cut(*to)[first ? 0 : 1].function());
+}
+
+std::vector<dataplane::SwitchProgram> SwitchWorld::cut(const dataplane::IndexTables& to) {
+  return dataplane::cut_program(keys(), to, {.hops = {{0, 1}, {to.sets.size(), 1}}}, ++generation_);
 }
 
 dataplane::IndexTables SwitchWorld::lying(base::Random& random) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A map behind a switch, in one thread: a node, a client that walks the map by READs, and between
-// them a switch inside this process, whose tables are compiled from the map's tree. The network is
+// them a switch inside this process, whose tables are compiled from the map's tree; or two in a row,
+// the fat root in the first and the sets of nodes in the second. The network is
 // one of a seed, in a time of its own, or an exchange of packets in the machine's time.
 //
 // Thread: one.
@@ -15,9 +16,11 @@
 #include <set>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/random.hpp"
 #include "dataplane/process_switch.hpp"
+#include "dataplane/way_tables.hpp"
 #include "fabric/roce/endpoint.hpp"
 #include "fabric/roce/exchange.hpp"
 #include "fabric/roce/packet_network.hpp"
@@ -33,9 +36,11 @@ class SwitchWorld {
   static constexpr const char* kPrefix = "user";  // of all keys
   static constexpr fabric::Domain kDomain = 1;    // the client's
   enum class Way : std::uint8_t { network, exchange };
+  enum class Switches : std::uint8_t { one, two };
 
   SwitchWorld(std::uint64_t seed, const MapOptions& options, std::uint32_t keys,
-              Way way = Way::network, std::uint64_t delay_max_ns = 1000);
+              Way way = Way::network, std::uint64_t delay_max_ns = 1000,
+              Switches switches = Switches::one);
   ~SwitchWorld();
   SwitchWorld(const SwitchWorld&) = delete;
   SwitchWorld& operator=(const SwitchWorld&) = delete;
@@ -48,7 +53,13 @@ class SwitchWorld {
   void install(const dataplane::TableLimits& limits = {});
   /// Tables that came from elsewhere. Requires: check() accepts them.
   void install(const dataplane::IndexTables& to);
-  void clear() { function.install({}); }
+  /// Tables of a generation of their own, in one of two switches alone: the other has what it had.
+  /// Without tables it forgets its own.
+  void install_in(bool first, const dataplane::IndexTables* to);
+  void clear() {
+    function.install({});
+    behind.install({});
+  }
   [[nodiscard]] dataplane::IndexTables lying(base::Random& random) const;
   /// Gets and scans begin with a READ of their key from now on.
   void use_switch(std::uint32_t bytes = 4096) {
@@ -95,8 +106,10 @@ class SwitchWorld {
   fabric::Registration keyed;
   fabric::Registration redirect;
   fabric::Registration own;
+  const Switches switches;
   dataplane::InstalledFunction function;
-  dataplane::ProcessSwitch through{function};
+  dataplane::InstalledFunction behind;  // of the second switch, where there are two
+  dataplane::ProcessSwitch through;
   dataplane::IndexTables tables;  // installed last, cleared or not
   std::function<void()> on_packet;
   std::unique_ptr<fabric::QueuePair> host_pair;
@@ -110,6 +123,7 @@ class SwitchWorld {
  private:
   std::unique_ptr<fabric::roce::PacketPort> open_port(std::uint8_t last);
   void connect();
+  [[nodiscard]] std::vector<dataplane::SwitchProgram> cut(const dataplane::IndexTables& to);
   void pass(const fabric::roce::PortAddress& from, const fabric::roce::PortAddress& to,
             std::span<std::byte> ib);
   void answer_lease(const place::LeaseGuard::Asked& asked);
@@ -117,6 +131,8 @@ class SwitchWorld {
     return {keyed.remote().key, redirect.remote().key};
   }
   [[nodiscard]] std::uint64_t now_ns() const;
+
+  std::uint32_t generation_ = 0;  // of tables for two switches
 };
 
 }  // namespace espalier::test

@@ -285,14 +285,13 @@ std::size_t udp_offset(std::span<const std::byte> frame) {
   return ip + ip_header_bytes(frame.subspan(ip));
 }
 
-void seal_by_definition(std::span<std::byte> frame, bool checksum) {
+void seal_headers_by_definition(std::span<std::byte> frame, bool checksum) {
   const auto ip = frame.subspan(ip_offset(frame));
   const std::size_t header = ip_header_bytes(ip);
   if (!is_v6(ip)) {
     base::store_be(ip.data() + 10, std::uint16_t{0});
     base::store_be(ip.data() + 10, internet_checksum(word_sum(ip.first(header))));
   }
-  seal_icrc(ip);
   const auto udp = ip.subspan(header);
   base::store_be(udp.data() + wire::kUdpChecksumOffset, std::uint16_t{0});
   if (!checksum) return;
@@ -300,6 +299,11 @@ void seal_by_definition(std::span<std::byte> frame, bool checksum) {
   const std::uint16_t sum =
       internet_checksum(word_sum(addresses) + wire::kIpProtocolUdp + udp.size() + word_sum(udp));
   base::store_be(udp.data() + wire::kUdpChecksumOffset, sum == 0 ? std::uint16_t{0xFFFF} : sum);
+}
+
+void seal_by_definition(std::span<std::byte> frame, bool checksum) {
+  seal_icrc(frame.subspan(ip_offset(frame)));
+  seal_headers_by_definition(frame, checksum);
 }
 
 SwitchProgram corpus_program() {

@@ -45,5 +45,7 @@ struct CorpusFile {
 /// Gives a frame of RoCEv2 its checksums: IPv4's, the ICRC, and where `checksum` says so that of
 /// UDP, else 0. Requires: IP directly before UDP, lengths that are right, and nothing behind.
 void seal_by_definition(std::span<std::byte> frame, bool checksum);
+/// The same, but for the ICRC, which stays as it is.
+void seal_headers_by_definition(std::span<std::byte> frame, bool checksum);
 
 }  // namespace espalier::dataplane

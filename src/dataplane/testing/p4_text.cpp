@@ -123,8 +123,14 @@ std::string read_entry(const P4Program& program, const std::string& line, P4Entr
 }
 
 Way way_of_entry(const P4Entry& entry) {
-  return {entry.given[0],
-          entry.given[1] != 0 ? static_cast<std::uint32_t>(entry.given[2]) : kNoNode};
+  const bool leads = entry.given[1] != 0 || entry.given[2] != 0;
+  return {entry.given[0], leads ? static_cast<std::uint32_t>(entry.given[3]) : kNoNode};
+}
+
+// Each node of the next switch's first set is led to.
+void count_beyond(const P4Entry& entry, IndexTables& tables) {
+  if (entry.given[2] == 0) return;
+  tables.beyond = std::max(tables.beyond, static_cast<std::uint32_t>(entry.given[3]) + 1);
 }
 
 SetNode& node_at(IndexTables& tables, std::string_view table, std::uint64_t node) {
@@ -157,9 +163,14 @@ void read_back(const P4Entry& entry, SwitchMap& map) {
   if (entry.table == "maps") {
     map.keys = {match(0), given(1)};
     tables.root.preset = given(2);
+    map.part = {given(3), static_cast<std::uint8_t>(given(4))};
+  } else if (entry.table == "parts") {
+    map.keys = {match(0), given(1)};
+    map.part = {match(1), static_cast<std::uint8_t>(match(3) - 1)};
   } else if (entry.table == "fat_root_ways") {
     if (tables.ways.size() <= match(1)) tables.ways.resize(match(1) + 1);
     tables.ways[match(1)] = way_of_entry(entry);
+    count_beyond(entry, tables);
   } else if (entry.table.starts_with("fat_root_")) {
     tables.root.stages.resize(kP4Stages);
     tables.root.stages[static_cast<std::size_t>(entry.table.back() - '1')].push_back(
@@ -169,6 +180,7 @@ void read_back(const P4Entry& entry, SwitchMap& map) {
     std::ranges::copy(entry.given, node_at(tables, entry.table, match(1)).pivots.begin());
   } else {
     node_at(tables, entry.table, match(1)).ways[match(2)] = way_of_entry(entry);
+    count_beyond(entry, tables);
   }
 }
 
@@ -217,14 +229,14 @@ std::optional<SwitchProgram> program_of(const std::vector<P4Entry>& entries) {
   };
   std::map<std::uint64_t, Made> made;
   for (const P4Entry& entry : entries) {
-    const bool is_keys = entry.table == "maps";
+    const bool is_keys = entry.table == "maps" || entry.table == "parts";
     Made& one = made[is_keys ? entry.given.at(0) : entry.matches.at(0)];
     if (std::exchange(one.has_keys, is_keys)) return std::nullopt;
     read_back(entry, one.map);
   }
   SwitchProgram program;
   for (auto& [number, one] : made) {
-    one.map.tables.root.stages.resize(kP4Stages);
+    if (!one.map.tables.ways.empty()) one.map.tables.root.stages.resize(kP4Stages);
     for (NodeSet& set : one.map.tables.sets) {
       for (SetNode& node : set) node.way_count = count_ways(node);
     }

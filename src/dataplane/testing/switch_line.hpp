@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests and benchmarks: a node whose memory lies in equal blocks, clients, and a switch between
-// them, over memif in one process. The node is any memory, and the tables lead a number to the
+// them, or two in a row, over memif in one process. The node is any memory, and the tables lead a number to the
 // block that it falls into.
 //
 // Thread: one, which plays all sides.
@@ -23,6 +23,7 @@
 #include "dataplane/memif_switch.hpp"
 #include "dataplane/switch_program.hpp"
 #include "dataplane/tree_image.hpp"
+#include "dataplane/way_tables.hpp"
 #include "fabric/address.hpp"
 #include "fabric/endpoint.hpp"
 
@@ -44,10 +45,18 @@ class SwitchLine {
     std::vector<std::unique_ptr<fabric::QueuePair>> pairs;
   };
 
-  SwitchLine() : memory_(kBlocks * kBlockBytes) {
+  enum class Switches : std::uint8_t { one, two };
+
+  explicit SwitchLine(Switches switches = Switches::one) : memory_(kBlocks * kBlockBytes) {
     for (std::size_t i = 0; i < memory_.size(); ++i) memory_[i] = block_byte(i / kBlockBytes);
     start_node();
-    switch_ = or_throw(MemifSwitch::open({path("clients"), path("node")}, function_));
+    const bool two = switches == Switches::two;
+    if (two) {
+      behind_ = or_throw(
+          MemifSwitch::open({path("middle"), path("node"), false, true}, function_behind_));
+    }
+    switch_ = or_throw(
+        MemifSwitch::open({path("clients"), path(two ? "middle" : "node"), true, !two}, function_));
   }
   ~SwitchLine() {
     region_ = {};
@@ -96,6 +105,7 @@ class SwitchLine {
   /// All sides do what there is to do.
   void turn() {
     switch_->poll();
+    if (behind_) behind_->poll();
     if (node_) {
       node_->endpoint->progress();
       while (const auto request = node_->endpoint->next_request()) {
@@ -130,6 +140,19 @@ class SwitchLine {
 
   /// Tables that lead each number to its block; or with `shifted`, to the block behind it.
   [[nodiscard]] SwitchProgram program(std::uint64_t shifted = 0) const {
+    SwitchProgram program;
+    if (!program.add({map_keys(), tables(kLimits, shifted), {}})) {
+      throw std::logic_error("no room in a program");
+    }
+    return program;
+  }
+  /// The same for two switches, the fat root for the first.
+  [[nodiscard]] std::vector<SwitchProgram> programs_of_two(std::uint32_t generation,
+                                                           std::uint64_t shifted = 0) const {
+    const WayBudget way{.ranges = 1, .hops = {{0, 1}, {2, 64}}};
+    return cut_program(map_keys(), tables(*limits_of(way), shifted), way, generation);
+  }
+  [[nodiscard]] IndexTables tables(const TableLimits& limits, std::uint64_t shifted) const {
     TreeImage tree;
     std::vector<NodeNumber> leaves;
     std::vector<std::uint64_t> separators;
@@ -138,18 +161,17 @@ class SwitchLine {
       leaves.push_back(tree.add_leaf(block_address(i + shifted), 1));
     }
     tree.set_root(tree.add_node(block_address(0), kBlocks, separators, leaves));
-    SwitchProgram program;
-    const bool added = program.add(
-        {{kKeyedKey, region_.remote().key}, compile(tree, {.ranges = 8, .sets = 2}).tables});
-    if (!added) throw std::logic_error("no room in a program");
-    return program;
+    return compile(tree, limits).tables;
   }
+  [[nodiscard]] MapKeys map_keys() const { return {kKeyedKey, region_.remote().key}; }
   [[nodiscard]] std::uint64_t block_address(std::uint64_t i) const {
     return region_.remote().at(i % kBlocks * kBlockBytes);
   }
   [[nodiscard]] fabric::RegionKey key() const { return region_.remote().key; }
   [[nodiscard]] InstalledFunction& function() { return function_; }
+  [[nodiscard]] InstalledFunction& function_behind() { return function_behind_; }
   [[nodiscard]] MemifSwitch& the_switch() { return *switch_; }
+  [[nodiscard]] MemifSwitch& the_switch_behind() { return *behind_; }
   [[nodiscard]] std::string path(const std::string& name) const {
     return (folder_ / name).string();
   }
@@ -163,7 +185,11 @@ class SwitchLine {
 
   base::TemporaryFolder folder_;
   std::vector<std::byte> memory_;
+  static constexpr TableLimits kLimits{.ranges = 8, .sets = 2};
+
   InstalledFunction function_;
+  InstalledFunction function_behind_;
+  std::unique_ptr<MemifSwitch> behind_;  // null: there is one switch
   std::unique_ptr<MemifSwitch> switch_;
   std::unique_ptr<End> node_;
   fabric::Registration region_;

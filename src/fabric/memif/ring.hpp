@@ -113,12 +113,15 @@ class SendingRing {
 class Arrivals {
  public:
   static constexpr std::size_t kFramesMax = 64;
+  /// That may be written behind a frame: by a switch, which has it grow.
+  static constexpr std::size_t kRoomBehind = 16;
+  static_assert(kFrameBytesMax + kRoomBehind <= kSlotBytes);
 
   Arrivals() : bytes_(kFramesMax * kSlotBytes) {}
   void clear() { used_ = 0; }
   [[nodiscard]] std::span<std::byte> take(std::size_t bytes) {
     const std::span taken(bytes_.data() + used_, bytes);
-    used_ += (bytes + 63) / 64 * 64;
+    used_ += (bytes + kRoomBehind + 63) / 64 * 64;
     return taken;
   }
 

@@ -43,24 +43,28 @@ auto IndexController::while_kept(const Work& work) {
 }
 
 IndexController::IndexController(Options options) : options_(std::move(options)) {
-  for (const std::string& control : options_.controls) switches_.emplace_back(control);
+  for (const std::string& control : options_.controls) {
+    switches_.emplace_back(control, options_.hops.empty() ? 0 : switches_.size());
+  }
 }
 
 std::expected<IndexController::Did, IndexController::Fault> IndexController::round() {
   const auto changes = read_tree();
   if (!changes) return std::unexpected(changes.error());
-  if (!*changes || !(*changes)->empty()) program_.clear();
+  if (!*changes || !(*changes)->empty()) programs_.clear();
   if (!*changes) {
     if (const auto begun = begin_generation(); !begun) {
       return std::unexpected(lose_node(begun.error()));
     }
   }
-  const std::string text = *changes ? dataplane::to_text(**changes) : std::string();
+  const std::vector<std::string> texts =
+      text_of(*changes ? std::span<const dataplane::EntryChange>(**changes)
+                       : std::span<const dataplane::EntryChange>());
   Did did = Did::nothing;
   bool changed = false;
   std::optional<Fault> fault;
   for (Switch& each : switches_) {
-    const auto done = update(each, text);
+    const auto done = update(each, texts[each.part]);
     if (done) did = std::max(did, *done);
     changed = changed || (done && *done == Did::changed);
     if (!done && !fault) fault = done.error();
@@ -131,7 +135,7 @@ Result<void> IndexController::open_link() {
   if (auto feed = link_->follow(); feed) feed_ = std::move(*feed);
   stale_ = true;
   read_ns_ = 0;
-  program_.clear();
+  programs_.clear();
   return {};
 }
 
@@ -141,7 +145,7 @@ Result<void> IndexController::begin_generation() {
   if (!std::exchange(installed_, true)) return {};
   if (const auto begun = link_->begin_generation(); !begun) return begun;
   follower_->begin_generation(link_->keys().redirect, link_->base());
-  program_.clear();
+  programs_.clear();
   before_ = true;
   before_ends_ns_ = 0;
   return {};
@@ -236,7 +240,7 @@ std::expected<IndexController::Did, IndexController::Fault> IndexController::upd
     // If it has refused, it has forgotten the map just now.
     if (changed.error().words.empty()) return std::unexpected(std::move(changed.error()));
   }
-  const std::string& text = program();
+  const std::string& text = program(to.part);
   if (const auto kept = link_->keep(); !kept) {
     return std::unexpected(Fault{Fault::Side::node, kept.error(), {}, {}});
   }
@@ -252,18 +256,37 @@ std::expected<IndexController::Did, IndexController::Fault> IndexController::upd
     }
     return std::unexpected(std::move(done.error()));
   }
+  to.has_none = text == dataplane::SwitchProgram().text();
   to.current = true;
   return Did::installed;
 }
 
-const std::string& IndexController::program() {
-  if (!program_.empty()) return program_;
-  program_ = while_kept([this] {
-    dataplane::SwitchProgram program;
-    static_cast<void>(program.add({follower_->keys(), follower_->tables()}));
-    return program.text();
+std::vector<std::string> IndexController::text_of(
+    std::span<const dataplane::EntryChange> changes) const {
+  if (options_.hops.empty()) return {dataplane::to_text(changes)};
+  std::vector<std::string> texts;
+  for (const auto& part : dataplane::cut_changes(changes, way())) {
+    texts.push_back(dataplane::to_text(part));
+  }
+  return texts;
+}
+
+// The redirect key of these tables is new, and so are their cursors.
+const std::string& IndexController::program(std::size_t part) {
+  if (!programs_.empty()) return programs_[part];
+  programs_ = while_kept([this] {
+    const dataplane::MapKeys keys = follower_->keys();
+    std::vector<dataplane::SwitchProgram> programs(1);
+    if (options_.hops.empty()) {
+      static_cast<void>(programs[0].add({keys, follower_->tables(), {}}));
+    } else {
+      programs = dataplane::cut_program(keys, follower_->tables(), way(), keys.redirect);
+    }
+    std::vector<std::string> texts;
+    for (const auto& program : programs) texts.push_back(program.text());
+    return texts;
   });
-  return program_;
+  return programs_[part];
 }
 
 // It says what it holds. If that is nothing it has forgotten the map, for it has heard nothing for
@@ -272,7 +295,7 @@ std::expected<void, IndexController::Fault> IndexController::reach(Switch& to) {
   const auto ask = [&]() -> std::expected<void, Fault> {
     const auto held = send(to, "held", {}, kShortNs);
     if (!held) return std::unexpected(held.error());
-    if (*held == "0") to.current = to.filled = false;
+    if (*held == "0" && !to.has_none) to.current = to.filled = false;
     return {};
   };
   if (to.client) {

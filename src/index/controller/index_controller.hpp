@@ -3,7 +3,8 @@
 // map's mapping feed and sends them the entries of leaves that have moved. When it begins, when it
 // is behind the feed, and when the tree has another shape, it reads the tree and compiles it. A
 // node or a switch that is gone is sought again in the next round, and then that switch gets
-// everything. Several controllers, of other maps, may fill the tables of one switch.
+// everything. Switches have the same tables each, or stand in a row and have a part each
+// (dataplane/way_tables.hpp). Several controllers, of other maps, may fill the tables of one switch.
 //
 // The key that the tables write is good while the controller's lease is. So the lease is renewed
 // while something takes long, and where it is lost the switches forget the map at once. Tables that
@@ -16,12 +17,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "dataplane/control_client.hpp"
+#include "dataplane/way_tables.hpp"
 #include "index/controller/index_link.hpp"
 #include "index/index_follower.hpp"
 
@@ -34,6 +37,9 @@ class IndexController {
     std::string map;
     std::vector<std::string> controls;  ///< the sockets of the switches
     dataplane::TableLimits limits;
+    /// Where the switches stand in a row, in their order from the clients on: the room of each. What
+    /// `limits` says must be theirs (limits_of()). Empty: each has all.
+    std::vector<dataplane::HopBudget> hops{};
     ConnectOptions connecting{};  ///< with a secret of the role admin, where the node has secrets
     /// Keys that somebody has read, as often as they are here: they count in place of what the
     /// node has counted. Empty: that.
@@ -84,16 +90,19 @@ class IndexController {
 
  private:
   struct Switch {
-    explicit Switch(std::string at) : control(std::move(at)) {}
+    Switch(std::string at, std::size_t number) : control(std::move(at)), part(number) {}
     std::string control;
+    std::size_t part;  // of the tables
     std::optional<dataplane::ControlClient> client;
-    bool current = false;  // it has what was compiled last
-    bool filled = false;   // it may have something of this controller
+    bool current = false;   // it has what was compiled last
+    bool filled = false;    // it may have something of this controller
+    bool has_none = false;  // of what it was put: its part is empty
     std::uint64_t asked_ns = 0;
     std::uint64_t rests_until_ns = 0;  // after a fault that the next round would meet again
     std::optional<Fault> fault;        // that one
   };
 
+  [[nodiscard]] dataplane::WayBudget way() const { return {options_.limits.ranges, options_.hops}; }
   std::expected<place::IndexFollower::Changes, Fault> read_tree();
   Result<place::LeafCounts> count_leaves();
   Result<void> open_link();
@@ -101,11 +110,12 @@ class IndexController {
   Result<void> end_generation_before();
   Result<void> read_feed();
   Result<void> read_shape();
+  std::vector<std::string> text_of(std::span<const dataplane::EntryChange> changes) const;
   std::expected<Did, Fault> update(Switch& to, std::string_view changes);
   std::expected<void, Fault> reach(Switch& to);
   std::expected<std::string, Fault> send(Switch& to, std::string_view word, std::string_view body,
                                          std::uint64_t longest_ns);
-  const std::string& program();
+  const std::string& program(std::size_t part);
   template <class Work>
   auto while_kept(const Work& work);
   void keep(const Switch* besides = nullptr);
@@ -123,8 +133,9 @@ class IndexController {
   bool before_ = false;     // and the key of the one before is good
   /// When that is to end, for no switch has tables that write it any more; or 0.
   std::uint64_t before_ends_ns_ = 0;
-  bool keeps_ = false;   // it is asking switches, and one of them is waited for
-  std::string program_;  // what the tables are as text; empty: not made yet
+  bool keeps_ = false;  // it is asking switches, and one of them is waited for
+  /// What each part of the tables is as text; empty: not made yet.
+  std::vector<std::string> programs_;
   std::uint64_t changes_ = 0;
   std::uint64_t counted_ns_ = 0;
 };

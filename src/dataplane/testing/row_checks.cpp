@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/testing/row_checks.hpp"
+
+#include "dataplane/testing/random_tree.hpp"
+#include "dataplane/testing/read_frame.hpp"
+#include "fabric/roce/testing/sample_packets.hpp"
+
+namespace espalier::dataplane {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+constexpr MapKeys kRowKeys{0xABCD'0011, 0xABCD'0012};
+
+/// One map's tables, as one switch has them and as a row has.
+struct Row {
+  Row(base::Random& random, const TreeImage& tree, const WayBudget& way) {
+    const IndexTables tables = compile(tree, *limits_of(way)).tables;
+    whole.add(kRowKeys, tables);
+    const auto generation = static_cast<std::uint32_t>(random());
+    for (const SwitchProgram& program : cut_program(kRowKeys, tables, way, generation)) {
+      parts.push_back(program.function());
+      has_part.push_back(!program.maps().empty());
+    }
+  }
+  PacketFunction whole;
+  std::vector<PacketFunction> parts;
+  std::vector<bool> has_part;  // else the switch has nothing, and is not meant by a cursor
+};
+
+WayBudget draw_way(base::Random& random) {
+  WayBudget way{.ranges = 2 + random.below(10), .hops = {}};
+  const std::size_t switches = 2 + random.below(3);
+  for (std::size_t i = 0; i < switches; ++i) {
+    way.hops.push_back({random.below(3), 1 + random.below(40)});
+  }
+  return way;
+}
+
+Bytes draw_read(base::Random& random, std::uint64_t number) {
+  const bool v6 = random.chance(0.5);
+  const bool tag = random.chance(0.3);
+  const fabric::roce::FrameHeader header = fabric::roce::sample::frame_header(random, v6, tag);
+  fabric::roce::Headers headers =
+      fabric::roce::sample::headers(random, fabric::roce::PacketOpcode::read_request, 0);
+  headers.reth.address = number;
+  headers.reth.key = kRowKeys.keyed;
+  Bytes frame = sealed_frame(header, headers, {}, random.chance(0.5));
+  // Ethernet fills short frames up.
+  if (random.chance(0.2)) frame.resize(frame.size() + 1 + random.below(20), std::byte{0x77});
+  return frame;
+}
+
+/// One READ, through a row of which switch number `other` has tables of another generation; none
+/// has where that is 0.
+std::string through(const Row& row, const Row& foreign, std::size_t other, const Bytes& sent) {
+  Bytes frame = sent;
+  bool believed = true;
+  for (std::size_t at = 0; at < row.parts.size(); ++at) {
+    const bool is_other = other != 0 && at == other;
+    if (is_other && row.has_part[at] && is_for_switch(find_datagram(frame))) believed = false;
+    const PacketFunction& by = is_other ? foreign.parts[at] : row.parts[at];
+    frame = sent_on(by, at, row.parts.size(), std::move(frame));
+    if (frame.empty()) return "a READ was dropped";
+    if (at + 1 == row.parts.size() || is_whole(frame)) continue;
+    return is_for_switch(find_datagram(frame)) ? "a frame between switches is wrong"
+                                               : "a READ was not restored";
+  }
+  if (is_for_switch(find_datagram(frame))) return "a shim came to the node";
+  if (find_read_request(frame).ib.empty()) return "a READ was not restored";
+  Bytes expected = sent;
+  if (believed) row.whole.process(expected);
+  if (frame == expected) return "";
+  return believed ? "a READ went elsewhere than through one switch"
+                  : "a READ went by a cursor of another generation";
+}
+
+}  // namespace
+
+bool is_whole(const Bytes& frame) {
+  const auto parsed = fabric::roce::parse_frame(frame, fabric::roce::UdpChecksum::any);
+  if (!parsed) return false;
+  return parsed->udp_checksum == 0 || fabric::roce::parse_frame(frame).has_value();
+}
+
+std::vector<std::byte> sent_on(const PacketFunction& by, std::size_t at, std::size_t count,
+                               std::vector<std::byte> frame, Processed* done) {
+  const std::size_t bytes = frame.size();
+  frame.resize(bytes + kShimBytes);
+  const Hop hop{at == 0, at + 1 == count, kShimBytes};
+  const Processed processed = by.process(std::span(frame).first(bytes), hop);
+  if (done != nullptr) *done = processed;
+  if (processed.outcome == Outcome::shim_dropped) return {};
+  frame.resize(bytes + static_cast<std::size_t>(std::ptrdiff_t{processed.grown}));
+  return frame;
+}
+
+std::string frames_through_a_row(std::uint64_t seed, int rounds) {
+  base::Random random(seed);
+  for (int round = 0; round < rounds; ++round) {
+    const WayBudget way = draw_way(random);
+    const TreeShape shape{.levels = 5, .children_max = 8, .here = 0.05};
+    const TreeImage tree = random_tree(random, shape);
+    const Row row(random, tree, way);
+    const Row foreign(random, random_tree(random, shape), way);
+    for (const std::uint64_t number : border_keys(tree, random, 30)) {
+      const std::size_t other = random.chance(0.5) ? 0 : 1 + random.below(way.hops.size() - 1);
+      const std::string wrong = through(row, foreign, other, draw_read(random, number));
+      if (!wrong.empty()) return wrong;
+    }
+  }
+  return "";
+}
+
+}  // namespace espalier::dataplane

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: switches in a row, each with its part of a map's tables, and what they must do, as a
+// function that says what was wrong, so that tests with planted bugs can want it to say something.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dataplane/packet_function.hpp"
+#include "dataplane/way_tables.hpp"
+
+namespace espalier::dataplane {
+
+/// The frame as switch number `at` of `count` sends it on; empty: it is dropped.
+[[nodiscard]] std::vector<std::byte> sent_on(const PacketFunction& by, std::size_t at,
+                                             std::size_t count, std::vector<std::byte> frame,
+                                             Processed* done = nullptr);
+
+/// Whether its lengths and checksums are right, be it for a switch or for the node. That UDP has
+/// none over IPv6, parse_frame() takes of RoCEv2's port alone; a shim changes nothing of that.
+[[nodiscard]] bool is_whole(const std::vector<std::byte>& frame);
+
+/// READs of random tables through two to four switches, against one switch that has all tables;
+/// some times one of those behind the first has tables of another generation. "" if each comes out
+/// as it must, to the byte.
+[[nodiscard]] std::string frames_through_a_row(std::uint64_t seed, int rounds);
+
+}  // namespace espalier::dataplane
