@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group commit: one thread flushes, and while it does the next group gathers; another one fills the
-// next segment ahead.
+// Group commit: each of a few threads writes what waits when it comes, and while all of them do the
+// next group gathers; another one fills the next segment ahead.
 //
 // Thread: one makes and destroys it.
 #pragma once
@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "log/log_writer.hpp"
 
@@ -20,7 +21,8 @@ using StartThread = std::function<std::thread(std::function<void()>)>;
 
 class Flusher {
  public:
-  /// Errors: system, where a thread cannot start; then the other one does not run either.
+  /// As many writes are under way as the writer takes.
+  /// Errors: system, where a thread cannot start; then the others do not run either.
   [[nodiscard]] static LogResult<std::unique_ptr<Flusher>> start(
       LogWriter& writer,
       const StartThread& start_thread = [](auto body) { return std::thread(std::move(body)); });
@@ -31,7 +33,7 @@ class Flusher {
 
  private:
   explicit Flusher(LogWriter& writer) : writer_(writer) {}
-  void flush_groups();
+  void write_groups();
   void fill_ahead();
 
   LogWriter& writer_;
@@ -40,7 +42,7 @@ class Flusher {
   bool look_ = false;  // a segment may be half full
   bool stopped_ = false;
   std::thread filling_;
-  std::thread flushing_;
+  std::vector<std::thread> writing_;
 };
 
 }  // namespace espalier::log

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -206,6 +207,33 @@ TEST(LogConcurrency, MemoryThatRunsOutInAThreadReachesAllWhoWait) {
   // It may have run out for the segment ahead alone, of which nothing follows.
   const auto error = writer.acknowledgements().error();
   EXPECT_TRUE(!error || error->fault == LogFault::no_memory);
+}
+
+// A write does not return before another one has come.
+TEST(LogConcurrency, ARecordNeedNotWaitForTheFlushBeforeIt) {
+  FaultyFolder folder(1);
+  std::atomic<int> writes = 0;
+  std::counting_semaphore<8> second(0);
+  std::atomic<bool> waited_in_vain = false;
+  {
+    std::atomic<bool> is_counted = false;
+    folder.before_write([&] {
+      if (!is_counted) return;  // headers of segments
+      const int number = ++writes;
+      if (number == 2) second.release();
+      if (number != 1) return;
+      if (!second.try_acquire_for(std::chrono::seconds(60))) waited_in_vain = true;
+    });
+    const auto log = Log::open(folder, threaded_options(), ReadRecords().apply());
+    ASSERT_TRUE(log);
+    LogWriter& writer = (*log)->writer();
+    is_counted = true;
+    append_patiently(writer, "first");
+    while (writes == 0) std::this_thread::yield();
+    EXPECT_TRUE(writer.acknowledgements().wait(append_patiently(writer, "second")));
+    is_counted = false;
+  }
+  EXPECT_FALSE(waited_in_vain);
 }
 
 TEST(LogConcurrency, WithoutASecondThreadThereIsNone) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log/record_queue.hpp"
 
+#include <utility>
+
 #include "base/assert.hpp"
 
 namespace espalier::log {
@@ -11,25 +13,30 @@ std::uint64_t RecordQueue::append(std::span<std::byte> bytes) noexcept {
   const std::scoped_lock lock(mutex_);
   const std::uint64_t sequence = next_++;
   record->sequence = sequence;
-  (first_ == nullptr ? first_ : last_->next) = record;
-  last_ = record;
-  if (waiting_) filled_.notify_one();
+  appended_.push(record);
+  if (waiting_ != 0) filled_.notify_one();
   return sequence;
 }
 
-QueuedRecord* RecordQueue::take() noexcept {
+RecordList RecordQueue::take() noexcept {
   const std::scoped_lock lock(mutex_);
-  QueuedRecord* const all = first_;
-  first_ = last_ = nullptr;
-  return all;
+  return std::exchange(appended_, RecordList());
+}
+
+void RecordQueue::put_back(RecordList& records) noexcept {
+  if (records.empty()) return;
+  const std::scoped_lock lock(mutex_);
+  records.append(appended_);
+  appended_ = std::exchange(records, RecordList());
+  if (waiting_ != 0) filled_.notify_one();
 }
 
 bool RecordQueue::wait() {
   std::unique_lock lock(mutex_);
-  waiting_ = true;
-  filled_.wait(lock, [this] { return first_ != nullptr || stopped_; });
-  waiting_ = false;
-  return first_ != nullptr;
+  ++waiting_;
+  filled_.wait(lock, [this] { return !appended_.empty() || stopped_; });
+  --waiting_;
+  return !appended_.empty();
 }
 
 void RecordQueue::stop() {

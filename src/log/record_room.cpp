@@ -72,8 +72,8 @@ void RecordRoom::release(QueuedRecord* record) noexcept {
   if (waiting_ != 0) give_in_turn();
 }
 
-void RecordRoom::release_all(QueuedRecord* record) noexcept {
-  while (record != nullptr) release(std::exchange(record, record->next));
+void RecordRoom::release_all(RecordList& records) noexcept {
+  while (!records.empty()) release(records.pop());
 }
 
 void RecordRoom::pause(bool paused) noexcept {

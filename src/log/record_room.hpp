@@ -34,6 +34,9 @@ struct QueuedRecord {
   }
 };
 
+/// Records, the oldest first.
+using RecordList = base::Chain<QueuedRecord, &QueuedRecord::next>;
+
 /// One that waits for room.
 class RoomWaiter {
  public:
@@ -71,8 +74,8 @@ class RecordRoom {
   bool cancel(RoomWaiter& waiter) noexcept;
   /// Frees room, or a record that was written.
   void release(QueuedRecord* record) noexcept;
-  /// This one and all behind it, or null.
-  void release_all(QueuedRecord* record) noexcept;
+  /// Of a list, which is empty then.
+  void release_all(RecordList& records) noexcept;
 
   /// Gives no room meanwhile.
   void pause(bool paused) noexcept;
