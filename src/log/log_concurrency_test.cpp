@@ -139,6 +139,24 @@ TEST(LogConcurrency, LongRecordsFindRoomAmongShortOnes) {
   EXPECT_TRUE((*log)->close());
 }
 
+// Requests of a node do not wait in a queue: they ask again.
+TEST(LogConcurrency, LongRecordsThatAskAgainFindRoomAmongShortOnes) {
+  FaultyFolder folder(1);
+  LogOptions options = threaded_options();
+  options.writer.held_bytes_max = 2000;
+  options.writer.segments_max = 100'000;
+  const auto log = Log::open(folder, options, ReadRecords().apply());
+  ASSERT_TRUE(log);
+  LogWriter& writer = (*log)->writer();
+  std::atomic<bool> done = false;
+  run_threads([&](int thread) {
+    while (thread != 0 && !done) append_patiently(writer, std::string(100, 'x'));
+    for (int i = 0; thread == 0 && i < 10; ++i) append_patiently(writer, std::string(5000, 'y'));
+    done = true;
+  });
+  EXPECT_TRUE((*log)->close());
+}
+
 TEST(LogConcurrency, SegmentsGoWhileOthersWrite) {
   FaultyFolder folder(1);
   LogOptions options = threaded_options();
