@@ -35,11 +35,15 @@ void add_log(CLI::App& app, const Output& output, cmdline::Action& chosen) {
               "of the log, that are under way at a time; 4 by default (commit, apart)");
   add_numbers(command, "--gap-us", options->gap_us,
               "microseconds from one record to the next; 20,50,100 by default (apart)");
-  add_number(command, "--ops", options->ops, "records of a measurement; of long ones fewer");
-  add_number(command, "--keys", options->keys, "pairs that are loaded (pairs)");
-  add_number(command, "--value-bytes", options->value_bytes, "of each value (pairs)");
+  add_number(command, "--ops", options->ops,
+             "records of a measurement, of long ones fewer; gets (beside)");
+  add_number(command, "--keys", options->keys, "pairs that are loaded (pairs, beside)");
+  add_number(command, "--value-bytes", options->value_bytes, "of each value (pairs, beside)");
   add_number(command, "--pairs-in-flight", options->pairs_in_flight,
              "requests of the client that are in flight (pairs)");
+  command.add_flag("--stop-disk", options->stop_disk,
+                   "freeze the file system that is mounted at --dir for as long as a point takes: "
+                   "nothing else may use it (beside)");
   add_point_options(command, *options);
   choose(command, options, output, chosen, run_log);
 }

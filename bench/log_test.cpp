@@ -73,6 +73,21 @@ TEST(RunLogConcurrency, NodesWithADataFolderHaveTheSamePairs) {
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
 }
 
+TEST(RunLogConcurrency, GetsBesideACheckpointAreRight) {
+  LogBenchOptions options = tiny_log();
+  options.experiments = {"beside"};
+  options.keys = 20'000;
+  const PointLines lines = log_lines(options);
+  EXPECT_EQ(lines.exit_code, 0);
+  ASSERT_EQ(lines.runs.size(), 3u);
+  EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+  for (const Json& line : lines.runs) {
+    EXPECT_GE(number(line, "ops"), 256);
+    EXPECT_GT(number(line, "ns_p99"), 0);
+  }
+  EXPECT_GT(number(lines.runs_with("beside", "puts").front(), "puts_per_get"), 0);
+}
+
 TEST(RunLog, WrongOptionsAreRefused) {
   const auto refused = [](auto change) {
     LogBenchOptions options = tiny_log();
@@ -91,6 +106,7 @@ TEST(RunLog, WrongOptionsAreRefused) {
   EXPECT_TRUE(refused([](auto& options) { options.keys = 0; }));
   EXPECT_TRUE(refused([](auto& options) { options.pairs_in_flight = 0; }));
   EXPECT_TRUE(refused([](auto& options) { options.repeats = 0; }));
+  EXPECT_TRUE(refused([](auto& options) { options.stop_disk = true; }));
 }
 
 TEST(RunRecoveryConcurrency, EveryStartHasAllPairs) {

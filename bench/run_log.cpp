@@ -6,18 +6,20 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
 
 #include "base/temporary_folder.hpp"
+#include "bench/beside_points.hpp"
 #include "bench/commit_points.hpp"
 #include "bench/runner.hpp"
 
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::string_view, 3> kLogExperiments{"commit", "apart", "pairs"};
+constexpr std::array<std::string_view, 4> kLogExperiments{"commit", "apart", "pairs", "beside"};
 /// Of all records of a measurement: of longer ones there are fewer.
 constexpr std::uint64_t kCommittedBytesMax = std::uint64_t{512} << 20;
 
@@ -147,6 +149,31 @@ std::vector<MeasuredPoint> pairs_points(const LogBenchOptions& options) {
   return points;
 }
 
+std::vector<MeasuredPoint> beside_points(const LogBenchOptions& options) {
+  const auto reads = std::make_shared<std::unique_ptr<DurableReads>>();
+  std::vector<MeasuredPoint> points;
+  for (const Beside beside : {Beside::nothing, Beside::puts, Beside::checkpoint, Beside::stopped}) {
+    if (beside == Beside::stopped && !options.stop_disk) continue;
+    MeasuredPoint point;
+    point.target = "node";
+    point.workload = "gets";
+    point.parameters["beside"] = name(beside);
+    point.parameters["keys"] = options.keys;
+    point.parameters["value_bytes"] = options.value_bytes;
+    point.threads = beside == Beside::nothing ? 2 : 3;
+    point.answers = "gets";
+    point.measure = [&options, reads, beside] {
+      if (*reads == nullptr) {
+        *reads = std::make_unique<DurableReads>(folder_of(options), options.keys,
+                                                options.value_bytes, options.seed);
+      }
+      return (*reads)->measure(beside, options.ops);
+    };
+    points.push_back(std::move(point));
+  }
+  return points;
+}
+
 }  // namespace
 
 std::string_view name(LogTarget target) {
@@ -188,6 +215,9 @@ std::optional<std::string> problem_of(const LogBenchOptions& options) {
     return "--pairs-in-flight must be 1 to 256";
   }
   if (options.repeats < 1 || options.repeats > 1000) return "--repeat must be 1 to 1000";
+  if (options.stop_disk) {
+    if (const char* const problem = problem_of_stopping(options.dir)) return problem;
+  }
   return std::nullopt;
 }
 
@@ -197,6 +227,7 @@ int run_log(const LogBenchOptions& options, const Output& output) {
   if (is_chosen(options.experiments, "commit")) run.run("commit", commit_points(options));
   if (is_chosen(options.experiments, "apart")) run.run("apart", apart_points(options));
   if (is_chosen(options.experiments, "pairs")) run.run("pairs", pairs_points(options));
+  if (is_chosen(options.experiments, "beside")) run.run("beside", beside_points(options));
   return run.finish();
 }
 

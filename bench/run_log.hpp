@@ -6,6 +6,8 @@
 //            (sync, with recycled files), and the disk's own flush of as many bytes
 //   apart    records that come one by one, a gap apart, by as many writes of our log under way
 //   pairs    loading a node's map, and YCSB-A, with a data folder (sync) and without (none)
+//   beside   gets of a node with a data folder, one at a time, beside puts, beside a checkpoint, and
+//            beside a disk that takes no write
 #pragma once
 
 #include <cstdint>
@@ -37,6 +39,7 @@ struct LogBenchOptions : PointOptions {
   std::uint64_t keys = 1'000'000;
   std::uint32_t value_bytes = 100;
   std::uint32_t pairs_in_flight = 256;
+  bool stop_disk = false;  ///< at --dir, where a file system of its own is mounted
 };
 
 [[nodiscard]] std::string log_experiment_names();
