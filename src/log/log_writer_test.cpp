@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "log/testing/small_log.hpp"
@@ -282,6 +284,28 @@ TEST_F(SeveralWritesTest, AllOfASegmentEndBeforeTheNextBegins) {
   EXPECT_EQ(writer().segments().segments(), (std::vector<SegmentRange>{{1, 1}, {2, 5}}));
   carry_out_and_end(0);
   EXPECT_EQ(writer().durable(), 5u);
+}
+
+// Who would come in vain is not woken: a group gathers beside one that is as large.
+TEST_F(SeveralWritesTest, AThreadHasEnoughWhenAsManyWaitAsTheYoungestWriteHas) {
+  open();
+  for (int i = 0; i < 2; ++i) append(writer(), "x");
+  begin(1);  // of three records
+  std::atomic<bool> woken = false;
+  std::thread waiting([&] {
+    EXPECT_TRUE(writer().queue().wait());
+    woken = true;
+    EXPECT_EQ(writer().queue().next(), 7u);
+  });
+  for (int i = 0; i < 2; ++i) append(writer(), "y");
+  EXPECT_FALSE(woken);
+  append(writer(), "y");
+  waiting.join();
+  carry_out_and_end(0);
+  ASSERT_TRUE(writer().flush());
+  append(writer(), "z");
+  EXPECT_TRUE(writer().queue().wait());  // beside none one is enough
+  ASSERT_TRUE(writer().flush());
 }
 
 TEST_F(SeveralWritesTest, AreOneAtATimeWhereTheFileTakesOne) {

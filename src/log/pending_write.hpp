@@ -54,6 +54,10 @@ class WriteOrder {
   /// Records of writes that have ended with all older ones, which were not taken before.
   [[nodiscard]] RecordList take_written();
 
+  /// How many records the youngest that is under way has; 1: there is none.
+  [[nodiscard]] std::uint64_t youngest_records() const {
+    return under_way_.empty() ? 1 : under_way_.back()->last_ - under_way_.back()->first_ + 1;
+  }
   [[nodiscard]] bool full() const { return under_way_.size() == writes_max_; }
   /// None is under way, and nothing is left to take.
   [[nodiscard]] bool empty() const { return under_way_.empty() && written_.empty(); }

@@ -28,7 +28,9 @@ class RecordQueue {
   /// The last of those that were taken, before what was appended since. Nothing of what was taken
   /// later may be kept.
   void put_back(RecordList& records) noexcept;
-  /// Waits until there is something to take, or stop() was called. Returns whether there is.
+  /// From how many records on a thread that waits has enough: at first one.
+  void set_enough(std::uint64_t records) noexcept;
+  /// Waits until there is enough to take, or stop() was called. Returns whether there is something.
   bool wait();
   void stop();
 
@@ -36,10 +38,13 @@ class RecordQueue {
   [[nodiscard]] std::uint64_t next() const;
 
  private:
+  [[nodiscard]] bool is_enough() const;
+
   RecordRoom& room_;
   mutable std::mutex mutex_;
   std::condition_variable filled_;
   RecordList appended_;
+  std::uint64_t enough_ = 1;
   std::uint64_t next_;
   unsigned waiting_ = 0;
   bool stopped_ = false;

@@ -193,7 +193,9 @@ class World {
 
   void begin_write() {
     auto write = std::make_unique<UnderWay>(log_->writer());
+    const std::uint64_t lies = folder_.lies();
     const WriteBegun begun = log_->writer().begin(write->write);
+    if (folder_.lies() != lies) lied_from_ = std::min(lied_from_, acknowledged_ + 1);
     if (begun == WriteBegun::later && under_way_.empty()) wrong("a write waits for none");
     write->marked = acknowledged_;
     if (begun == WriteBegun::begun) under_way_.push_back(std::move(write));
