@@ -23,13 +23,13 @@ namespace {
 
 constexpr std::uint32_t kPutsInFlight = 16;
 constexpr std::uint64_t kGetsTogether = 64;  // a checkpoint must last longer than so many
-constexpr std::uint64_t kNever = std::uint64_t{1} << 40;
+constexpr std::uint64_t kUnreachedBytes = std::uint64_t{1} << 40;
 constexpr int kCheckpointsMax = 1000;
 
 node::Config durable_node(const std::filesystem::path& place) {
   node::Config config = own_node_config();
   config.data.dir = (place / "data").string();
-  config.data.checkpoint_log_bytes = kNever;  // none by itself
+  config.data.checkpoint_log_bytes = kUnreachedBytes;  // none by itself
   return config;
 }
 

@@ -6,8 +6,8 @@
 //            (sync, with recycled files), and the disk's own flush of as many bytes
 //   apart    records that come one by one, a gap apart, by as many writes of our log under way
 //   pairs    loading a node's map, and YCSB-A, with a data folder (sync) and without (none)
-//   beside   gets of a node with a data folder, one at a time, beside puts, beside a checkpoint, and
-//            beside a disk that takes no write
+//   beside   gets of a node with a data folder, one at a time, beside puts, beside a checkpoint,
+//            and beside a disk that takes no write
 #pragma once
 
 #include <cstdint>

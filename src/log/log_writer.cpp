@@ -85,7 +85,7 @@ WriteBegun LogWriter::begin(PendingWrite& write) {
     records = std::exchange(write.records_, RecordList());
   }
   room_.release_all(records);
-  settle(lock);
+  acknowledge_ended(lock);
   return WriteBegun::nothing;
 }
 
@@ -146,14 +146,14 @@ void LogWriter::end(PendingWrite& write) {
   if (failed && !failed_) failed_ = write.result_.error();
   order_.end(write);
   queue_.set_enough(order_.youngest_records());
-  settle(lock);
+  acknowledge_ended(lock);
 }
 
 /// Acknowledges what has ended, or says that nothing more will be. One thread at a time, so that
 /// records go in order to those who keep them; what ends meanwhile is for it, too.
-void LogWriter::settle(std::unique_lock<std::mutex>& lock) {
-  if (settling_) return;
-  settling_ = true;
+void LogWriter::acknowledge_ended(std::unique_lock<std::mutex>& lock) {
+  if (acknowledging_) return;
+  acknowledging_ = true;
   while (!failed_) {
     RecordList records = order_.take_written();
     if (records.empty()) break;
@@ -165,7 +165,7 @@ void LogWriter::settle(std::unique_lock<std::mutex>& lock) {
     lock.lock();
   }
   if (failed_) tell_failure(lock);
-  settling_ = false;
+  acknowledging_ = false;
   ended_.notify_all();
 }
 

@@ -137,7 +137,7 @@ class LogWriter final : public catalog::RedoSink {
   LogResult<void> change_segment(bool after_loss = false);
   LogResult<WriteBegun> begin_locked(PendingWrite& write, RecordList& records);
   LogResult<void> write_blocks(std::uint64_t offset, std::span<const std::byte> blocks);
-  void settle(std::unique_lock<std::mutex>& lock);
+  void acknowledge_ended(std::unique_lock<std::mutex>& lock);
   void tell_failure(std::unique_lock<std::mutex>& lock);
   void let_go(RecordList& records);
   void keep_bound();
@@ -158,7 +158,7 @@ class LogWriter final : public catalog::RedoSink {
   OpenSegment current_;                    // another one only while no write is under way
   std::atomic<std::uint64_t> offset_ = 0;  // where its next block goes
   std::uint64_t written_;                  // up to this sequence all is
-  bool settling_ = false;                  // a thread acknowledges what has ended
+  bool acknowledging_ = false;             // a thread acknowledges what has ended
   bool failure_told_ = false;
   std::optional<LogError> failed_;
 
