@@ -11,7 +11,7 @@ namespace espalier::base {
 
 /// First in, first out, through the member `kNext` of its elements, each of which is in one chain
 /// at a time. Owns nothing.
-template <class T, T* T::* kNext>
+template <class T, T* T::*kNext>
 class Chain {
  public:
   [[nodiscard]] bool empty() const { return first_ == nullptr; }
@@ -22,12 +22,6 @@ class Chain {
     element->*kNext = nullptr;
     (first_ == nullptr ? first_ : last_->*kNext) = element;
     last_ = element;
-  }
-  /// Takes all of another one behind its own.
-  void append(Chain& other) {
-    if (other.empty()) return;
-    (first_ == nullptr ? first_ : last_->*kNext) = std::exchange(other.first_, nullptr);
-    last_ = other.last_;
   }
   /// Requires: not empty.
   T* pop() { return std::exchange(first_, first_->*kNext); }

@@ -81,8 +81,7 @@ WriteBegun LogWriter::begin(PendingWrite& write) {
       return *begun;
     }
     failed_ = begun.error();
-    write.records_.append(records);
-    records = std::exchange(write.records_, RecordList());
+    move_records(write.records_, records);
   }
   room_.release_all(records);
   acknowledge_ended(lock);

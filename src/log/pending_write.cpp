@@ -26,7 +26,7 @@ void WriteOrder::end(PendingWrite& write) {
   ESPALIER_ASSERT(at != under_way_.end());
   const bool is_oldest = at == under_way_.begin() || planted(Bug::acknowledged_out_of_order);
   RecordList& before = is_oldest ? written_ : (*std::prev(at))->records_;
-  before.append(write.records_);
+  move_records(write.records_, before);
   under_way_.erase(at);
 }
 

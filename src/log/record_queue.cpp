@@ -32,7 +32,7 @@ RecordList RecordQueue::take() noexcept {
 void RecordQueue::put_back(RecordList& records) noexcept {
   if (records.empty()) return;
   const std::scoped_lock lock(mutex_);
-  records.append(appended_);
+  move_records(appended_, records);
   appended_ = std::exchange(records, RecordList());
   if (waiting_ != 0 && is_enough()) filled_.notify_one();
 }

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <mutex>
 #include <span>
+#include <utility>
 
 #include "base/chain.hpp"
 #include "espalier/error.hpp"
@@ -40,6 +41,12 @@ struct QueuedRecord {
 
 /// Records, the oldest first.
 using RecordList = base::Chain<QueuedRecord, &QueuedRecord::next>;
+
+/// Moves all records of a list behind those of another. Cost: of each of them, some stores.
+inline void move_records(RecordList& from, RecordList& to) {
+  if (to.empty()) std::swap(from, to);
+  while (!from.empty()) to.push(from.pop());
+}
 
 /// One that waits for room.
 class RoomWaiter {
