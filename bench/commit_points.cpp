@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -14,6 +15,7 @@
 
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
+#include "base/cpu.hpp"
 #include "base/temporary_folder.hpp"
 #include "bench/request_list.hpp"
 #include "bench/together.hpp"
@@ -30,6 +32,23 @@ constexpr std::uint64_t kFlushedBytes = std::uint64_t{64} << 20;
 
 [[noreturn]] void throw_log(const log::LogError& error) {
   throw std::runtime_error(log::message(error));
+}
+
+std::unique_ptr<log::Log> open_log(log::PosixFolder& folder, const CommitSetting& setting) {
+  log::LogOptions options;
+  options.recovery.node = kBenchStore;
+  options.writer.writes_max = setting.writes;
+  auto opened = log::Log::open(folder, options, [](std::uint64_t, auto) { return Result<void>(); });
+  if (!opened) throw_log(opened.error());
+  return std::move(*opened);
+}
+
+/// A record in room that there must be.
+std::uint64_t append_record(log::LogWriter& log, std::span<std::byte> room, std::uint64_t number) {
+  std::memset(room.data(), 0, room.size());
+  const std::uint64_t mark = record_mark(number);
+  std::memcpy(room.data(), &mark, sizeof mark);
+  return log.append(room);
 }
 
 /// One thread that appends, and waits for the oldest of its records once so many are on their way.
@@ -63,10 +82,7 @@ class Writer {
       waiting_.empty() ? std::this_thread::yield() : take_oldest();
       room = log_.reserve(record_bytes_);
     }
-    std::memset(room->data(), 0, room->size());
-    const std::uint64_t mark = record_mark(number);
-    std::memcpy(room->data(), &mark, sizeof mark);
-    waiting_.push_back({log_.append(*room), begun_ns});
+    waiting_.push_back({append_record(log_, *room, number), begun_ns});
   }
   void take_oldest() {
     const Waiting oldest = waiting_.front();
@@ -82,12 +98,6 @@ class Writer {
   const std::uint32_t in_flight_;
   std::deque<Waiting> waiting_;
 };
-
-log::LogOptions bench_log() {
-  log::LogOptions options;
-  options.recovery.node = kBenchStore;
-  return options;
-}
 
 /// Adds up what was acknowledged, as a start reads it.
 std::uint64_t sum_of_log(log::PosixFolder& folder) {
@@ -121,10 +131,8 @@ PointSample measure_log_commits(const CommitSetting& setting) {
   PointSample sample;
   double written_bytes = 0;
   {
-    auto opened =
-        log::Log::open(folder, bench_log(), [](std::uint64_t, auto) { return Result<void>(); });
-    if (!opened) throw_log(opened.error());
-    log::LogWriter& log = (*opened)->writer();
+    const auto opened = open_log(folder, setting);
+    log::LogWriter& log = opened->writer();
     std::vector<std::unique_ptr<Writer>> writers;
     for (std::uint32_t i = 0; i < setting.writers; ++i) {
       writers.push_back(std::make_unique<Writer>(log, setting.record_bytes, setting.in_flight));
@@ -137,11 +145,44 @@ PointSample measure_log_commits(const CommitSetting& setting) {
     sample.took(setting.ops, seconds);
     for (const auto& writer : writers) sample.latencies.merge(writer->latencies);
     written_bytes = static_cast<double>(log.written_bytes());
-    if (const auto closed = (*opened)->close(); !closed) throw_log(closed.error());
+    if (const auto closed = opened->close(); !closed) throw_log(closed.error());
   }
   sample.ns_per_op *= setting.writers;
   sample.numbers.emplace_back("written_bytes_per_op",
                               written_bytes / static_cast<double>(setting.ops));
+  sample.checksum = sum_of_log(folder);
+  return sample;
+}
+
+PointSample measure_log_arrivals(const CommitSetting& setting) {
+  const base::TemporaryFolder place(setting.dir);
+  log::PosixFolder folder(place.string());
+  PointSample sample;
+  {
+    const auto opened = open_log(folder, setting);
+    log::LogWriter& log = opened->writer();
+    base::Histogram& latencies = sample.latencies;  // one callback at a time
+    const std::uint64_t gap_ns = std::uint64_t{setting.gap_us} * 1000;
+    const std::uint64_t begin_ns = base::monotonic_ns();
+    std::uint64_t sequence = 0;
+    for (std::uint64_t number = 0; number < setting.ops; ++number) {
+      const std::uint64_t due_ns = begin_ns + number * gap_ns;
+      while (base::monotonic_ns() < due_ns) base::spin_pause();
+      const auto room = log.reserve(setting.record_bytes);
+      if (!room) throw std::runtime_error("the log takes no record: " + message(room.error()));
+      sequence = append_record(log, *room, number);
+      log.acknowledgements().when_durable(sequence, [&, due_ns](const log::LogError* error) {
+        if (error == nullptr) latencies.record(base::monotonic_ns() - due_ns);
+      });
+    }
+    if (const auto done = log.acknowledgements().wait(sequence); !done) throw_log(done.error());
+    const std::uint64_t took_ns = base::monotonic_ns() - begin_ns;
+    const auto written_bytes = static_cast<double>(log.written_bytes());
+    if (const auto closed = opened->close(); !closed) throw_log(closed.error());
+    sample.took(setting.ops, static_cast<double>(took_ns) / 1e9);
+    sample.numbers.emplace_back("written_bytes_per_op",
+                                written_bytes / static_cast<double>(setting.ops));
+  }
   sample.checksum = sum_of_log(folder);
   return sample;
 }
@@ -159,18 +200,21 @@ PointSample measure_disk_flushes(const CommitSetting& setting) {
   log::UnitBuffer buffer;
   buffer.reserve(bytes);
   std::memset(buffer.bytes().data(), 1, bytes);
+  std::atomic<std::uint64_t> next = 0;  // its place goes round and round
+  std::vector<base::Histogram> latencies(setting.writers);
+  const auto work = [&](std::uint32_t writer) {
+    for (std::uint64_t i = share_of(setting.ops, setting.writers, writer); i > 0; --i) {
+      const base::Stopwatch one;
+      const std::uint64_t offset = next++ % (kFlushedBytes / bytes) * bytes;
+      const auto written = (*file)->write(offset, buffer.bytes().first(bytes));
+      if (!written || *written != bytes) throw std::runtime_error("the disk takes no write");
+      latencies[writer].record(one.elapsed_ns());
+    }
+  };
   PointSample sample;
-  const base::Stopwatch watch;
-  std::uint64_t offset = 0;
-  for (std::uint64_t i = 0; i < setting.ops; ++i) {
-    const base::Stopwatch one;
-    const auto written = (*file)->write(offset, buffer.bytes().first(bytes));
-    if (!written || *written != bytes) throw std::runtime_error("the disk takes no write");
-    sample.latencies.record(one.elapsed_ns());
-    offset += bytes;
-    if (offset + bytes > kFlushedBytes) offset = 0;
-  }
-  sample.took(setting.ops, static_cast<double>(watch.elapsed_ns()) / 1e9);
+  sample.took(setting.ops, run_together(setting.writers, [](std::uint32_t) {}, work));
+  sample.ns_per_op *= setting.writers;
+  for (const base::Histogram& each : latencies) sample.latencies.merge(each);
   sample.numbers.emplace_back("written_bytes_per_op", static_cast<double>(bytes));
   sample.checksum = setting.ops;
   return sample;

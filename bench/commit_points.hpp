@@ -15,6 +15,8 @@ struct CommitSetting {
   std::uint32_t writers = 1;
   std::uint32_t in_flight = 1;  ///< of each writer
   std::uint64_t ops = 0;        ///< of all writers
+  std::uint32_t writes = 4;     ///< of the log, that are under way
+  std::uint32_t gap_us = 0;     ///< between records that come apart
 };
 
 /// Of all, latencies count from when a record is handed over until it is acknowledged. The checksum
@@ -22,9 +24,13 @@ struct CommitSetting {
 
 /// By our log and its flusher.
 [[nodiscard]] PointSample measure_log_commits(const CommitSetting& setting);
+/// The same of records that are due one after the other, whether earlier ones are durable or not.
+/// Latencies count from when a record was due.
+[[nodiscard]] PointSample measure_log_arrivals(const CommitSetting& setting);
 /// By RocksDB: one put at a time in each writer, with WriteOptions::sync and recycled files.
 [[nodiscard]] PointSample measure_rocksdb_commits(const CommitSetting& setting);
-/// By writes of as many whole units, each with its flush, to a file that was written before.
+/// By writes of as many whole units, each with its flush, to a file that was written before: as
+/// many at a time as there are writers.
 [[nodiscard]] PointSample measure_disk_flushes(const CommitSetting& setting);
 
 /// What record `number` adds to the checksum, and has as its first bytes.

@@ -26,16 +26,24 @@ void add_log(CLI::App& app, const Output& output, cmdline::Action& chosen) {
               "log, rocksdb, disk; all by default (commit)");
   command.add_option("--dir", options->dir, kFolderHelp);
   add_numbers(command, "--record-bytes", options->record_bytes,
-              "sizes of records; 100,4096,65536 by default (commit)");
+              "sizes of records; 100,4096,65536 by default (commit; apart: the first)");
   add_numbers(command, "--writers", options->writers, "threads; 1,2,16 by default (commit)");
   add_numbers(command, "--in-flight", options->in_flight,
               "records of each writer that wait for the disk; 1,8,256 by default (commit, log "
               "alone)");
-  add_number(command, "--ops", options->ops, "records of a measurement; of long ones fewer");
-  add_number(command, "--keys", options->keys, "pairs that are loaded (pairs)");
-  add_number(command, "--value-bytes", options->value_bytes, "of each value (pairs)");
+  add_numbers(command, "--writes", options->writes,
+              "of the log, that are under way at a time; 4 by default (commit, apart)");
+  add_numbers(command, "--gap-us", options->gap_us,
+              "microseconds from one record to the next; 20,50,100 by default (apart)");
+  add_number(command, "--ops", options->ops,
+             "records of a measurement, of long ones fewer; gets (beside)");
+  add_number(command, "--keys", options->keys, "pairs that are loaded (pairs, beside)");
+  add_number(command, "--value-bytes", options->value_bytes, "of each value (pairs, beside)");
   add_number(command, "--pairs-in-flight", options->pairs_in_flight,
              "requests of the client that are in flight (pairs)");
+  command.add_flag("--stop-disk", options->stop_disk,
+                   "freeze the file system that is mounted at --dir for as long as a point takes: "
+                   "nothing else may use it (beside)");
   add_point_options(command, *options);
   choose(command, options, output, chosen, run_log);
 }

@@ -35,7 +35,7 @@ TEST(RunLogConcurrency, EveryRecordIsReadAgain) {
   EXPECT_EQ(lines.exit_code, 0);
   EXPECT_EQ(lines.runs_with("target", "log").size(), 4u);
   EXPECT_EQ(lines.runs_with("target", "rocksdb").size(), 2u);
-  EXPECT_EQ(lines.runs_with("target", "disk").size(), 1u);
+  EXPECT_EQ(lines.runs_with("target", "disk").size(), 2u);
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
   for (const Json& line : lines.runs) {
     EXPECT_EQ(line.at("ops"), 256);
@@ -43,6 +43,22 @@ TEST(RunLogConcurrency, EveryRecordIsReadAgain) {
     EXPECT_LE(line.at("ns_p50"), line.at("ns_p999"));
   }
   for (const Json& line : lines.runs_with("target", "log")) {
+    EXPECT_GT(number(line, "written_bytes_per_op"), 100);
+  }
+}
+
+TEST(RunLogConcurrency, RecordsThatComeApartAreReadAgain) {
+  LogBenchOptions options = tiny_log();
+  options.experiments = {"apart"};
+  options.writes = {1, 8};
+  options.gap_us = {10};
+  const PointLines lines = log_lines(options);
+  EXPECT_EQ(lines.exit_code, 0);
+  ASSERT_EQ(lines.runs.size(), 2u);
+  EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+  for (const Json& line : lines.runs) {
+    EXPECT_EQ(line.at("ops"), 256);
+    EXPECT_GT(number(line, "ns_p50"), 0);
     EXPECT_GT(number(line, "written_bytes_per_op"), 100);
   }
 }
@@ -57,6 +73,21 @@ TEST(RunLogConcurrency, NodesWithADataFolderHaveTheSamePairs) {
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
 }
 
+TEST(RunLogConcurrency, GetsBesideACheckpointAreRight) {
+  LogBenchOptions options = tiny_log();
+  options.experiments = {"beside"};
+  options.keys = 20'000;
+  const PointLines lines = log_lines(options);
+  EXPECT_EQ(lines.exit_code, 0);
+  ASSERT_EQ(lines.runs.size(), 3u);
+  EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+  for (const Json& line : lines.runs) {
+    EXPECT_GE(number(line, "ops"), 256);
+    EXPECT_GT(number(line, "ns_p99"), 0);
+  }
+  EXPECT_GT(number(lines.runs_with("beside", "puts").front(), "puts_per_get"), 0);
+}
+
 TEST(RunLog, WrongOptionsAreRefused) {
   const auto refused = [](auto change) {
     LogBenchOptions options = tiny_log();
@@ -69,10 +100,13 @@ TEST(RunLog, WrongOptionsAreRefused) {
   EXPECT_TRUE(refused([](auto& options) { options.record_bytes = {7}; }));
   EXPECT_TRUE(refused([](auto& options) { options.writers = {0}; }));
   EXPECT_TRUE(refused([](auto& options) { options.in_flight = {}; }));
+  EXPECT_TRUE(refused([](auto& options) { options.writes = {17}; }));
+  EXPECT_TRUE(refused([](auto& options) { options.gap_us = {0}; }));
   EXPECT_TRUE(refused([](auto& options) { options.ops = 1; }));
   EXPECT_TRUE(refused([](auto& options) { options.keys = 0; }));
   EXPECT_TRUE(refused([](auto& options) { options.pairs_in_flight = 0; }));
   EXPECT_TRUE(refused([](auto& options) { options.repeats = 0; }));
+  EXPECT_TRUE(refused([](auto& options) { options.stop_disk = true; }));
 }
 
 TEST(RunRecoveryConcurrency, EveryStartHasAllPairs) {

@@ -6,18 +6,20 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
 
 #include "base/temporary_folder.hpp"
+#include "bench/beside_points.hpp"
 #include "bench/commit_points.hpp"
 #include "bench/runner.hpp"
 
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::string_view, 2> kLogExperiments{"commit", "pairs"};
+constexpr std::array<std::string_view, 4> kLogExperiments{"commit", "apart", "pairs", "beside"};
 /// Of all records of a measurement: of longer ones there are fewer.
 constexpr std::uint64_t kCommittedBytesMax = std::uint64_t{512} << 20;
 
@@ -35,10 +37,9 @@ PointSample measure_commits(LogTarget target, const CommitSetting& setting) {
   return {};
 }
 
-/// RocksDB has one put of a thread at a time, and the disk is written by one thread.
-bool has_point(LogTarget target, const CommitSetting& setting) {
-  if (target == LogTarget::rocksdb) return setting.in_flight == 1;
-  return target == LogTarget::log || (setting.in_flight == 1 && setting.writers == 1);
+/// RocksDB and the disk have one put or write of a thread at a time, once.
+bool has_point(LogTarget target, const CommitSetting& setting, bool is_first) {
+  return target == LogTarget::log || (setting.in_flight == 1 && is_first);
 }
 
 MeasuredPoint commit_point(LogTarget target, const CommitSetting& setting) {
@@ -48,6 +49,7 @@ MeasuredPoint commit_point(LogTarget target, const CommitSetting& setting) {
   point.parameters["record_bytes"] = setting.record_bytes;
   point.parameters["writers"] = setting.writers;
   point.parameters["in_flight"] = setting.in_flight;
+  if (target == LogTarget::log) point.parameters["writes"] = setting.writes;
   point.threads = setting.writers + (target == LogTarget::log ? 1 : 0);
   point.answers = target == LogTarget::disk ? fmt::format("{} flushes", setting.ops)
                                             : fmt::format("{} records", setting.ops);
@@ -62,11 +64,39 @@ std::vector<MeasuredPoint> commit_points(const LogBenchOptions& options) {
       for (const std::uint32_t in_flight : options.in_flight) {
         const std::uint64_t ops =
             std::clamp<std::uint64_t>(kCommittedBytesMax / record_bytes, writers, options.ops);
-        const CommitSetting setting{folder_of(options), record_bytes, writers, in_flight, ops};
-        for (const LogTarget target : options.targets) {
-          if (has_point(target, setting)) points.push_back(commit_point(target, setting));
+        CommitSetting setting{folder_of(options), record_bytes, writers, in_flight, ops};
+        for (const std::uint32_t writes : options.writes) {
+          setting.writes = writes;
+          const bool is_first = writes == options.writes.front();
+          for (const LogTarget target : options.targets) {
+            if (has_point(target, setting, is_first)) {
+              points.push_back(commit_point(target, setting));
+            }
+          }
         }
       }
+    }
+  }
+  return points;
+}
+
+std::vector<MeasuredPoint> apart_points(const LogBenchOptions& options) {
+  std::vector<MeasuredPoint> points;
+  for (const std::uint32_t gap_us : options.gap_us) {
+    for (const std::uint32_t writes : options.writes) {
+      CommitSetting setting{folder_of(options), options.record_bytes.front(), 1, 1, options.ops};
+      setting.writes = writes;
+      setting.gap_us = gap_us;
+      MeasuredPoint point;
+      point.target = name(LogTarget::log);
+      point.workload = "apart";
+      point.parameters["record_bytes"] = setting.record_bytes;
+      point.parameters["gap_us"] = gap_us;
+      point.parameters["writes"] = writes;
+      point.threads = 2;
+      point.answers = fmt::format("{} records", setting.ops);
+      point.measure = [setting] { return measure_log_arrivals(setting); };
+      points.push_back(std::move(point));
     }
   }
   return points;
@@ -119,6 +149,31 @@ std::vector<MeasuredPoint> pairs_points(const LogBenchOptions& options) {
   return points;
 }
 
+std::vector<MeasuredPoint> beside_points(const LogBenchOptions& options) {
+  const auto reads = std::make_shared<std::unique_ptr<DurableReads>>();
+  std::vector<MeasuredPoint> points;
+  for (const Beside beside : {Beside::nothing, Beside::puts, Beside::checkpoint, Beside::stopped}) {
+    if (beside == Beside::stopped && !options.stop_disk) continue;
+    MeasuredPoint point;
+    point.target = "node";
+    point.workload = "gets";
+    point.parameters["beside"] = name(beside);
+    point.parameters["keys"] = options.keys;
+    point.parameters["value_bytes"] = options.value_bytes;
+    point.threads = beside == Beside::nothing ? 2 : 3;
+    point.answers = "gets";
+    point.measure = [&options, reads, beside] {
+      if (*reads == nullptr) {
+        *reads = std::make_unique<DurableReads>(folder_of(options), options.keys,
+                                                options.value_bytes, options.seed);
+      }
+      return (*reads)->measure(beside, options.ops);
+    };
+    points.push_back(std::move(point));
+  }
+  return points;
+}
+
 }  // namespace
 
 std::string_view name(LogTarget target) {
@@ -151,6 +206,8 @@ std::optional<std::string> problem_of(const LogBenchOptions& options) {
   if (outside(options.record_bytes, 8, 1U << 20)) return "--record-bytes must be 8 to 1048576";
   if (outside(options.writers, 1, 256)) return "--writers must be 1 to 256";
   if (outside(options.in_flight, 1, 4096)) return "--in-flight must be 1 to 4096";
+  if (outside(options.writes, 1, 16)) return "--writes must be 1 to 16";
+  if (outside(options.gap_us, 1, 100'000)) return "--gap-us must be 1 to 100000";
   if (options.ops < 256 || options.ops > 1'000'000'000) return "--ops must be 256 to 1000000000";
   if (options.keys < 4 || options.keys > 1'000'000'000) return "--keys must be 4 to 1000000000";
   if (options.value_bytes > (1U << 20)) return "--value-bytes must be 0 to 1048576";
@@ -158,6 +215,9 @@ std::optional<std::string> problem_of(const LogBenchOptions& options) {
     return "--pairs-in-flight must be 1 to 256";
   }
   if (options.repeats < 1 || options.repeats > 1000) return "--repeat must be 1 to 1000";
+  if (options.stop_disk) {
+    if (const char* const problem = problem_of_stopping(options.dir)) return problem;
+  }
   return std::nullopt;
 }
 
@@ -165,7 +225,9 @@ int run_log(const LogBenchOptions& options, const Output& output) {
   if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
   PointRun run("log", options, output);
   if (is_chosen(options.experiments, "commit")) run.run("commit", commit_points(options));
+  if (is_chosen(options.experiments, "apart")) run.run("apart", apart_points(options));
   if (is_chosen(options.experiments, "pairs")) run.run("pairs", pairs_points(options));
+  if (is_chosen(options.experiments, "beside")) run.run("beside", beside_points(options));
   return run.finish();
 }
 

@@ -4,7 +4,10 @@
 //
 //   commit   records of several sizes, writers and numbers in flight: by our log, by RocksDB's
 //            (sync, with recycled files), and the disk's own flush of as many bytes
+//   apart    records that come one by one, a gap apart, by as many writes of our log under way
 //   pairs    loading a node's map, and YCSB-A, with a data folder (sync) and without (none)
+//   beside   gets of a node with a data folder, one at a time, beside puts, beside a checkpoint,
+//            and beside a disk that takes no write
 #pragma once
 
 #include <cstdint>
@@ -30,10 +33,13 @@ struct LogBenchOptions : PointOptions {
   std::vector<std::uint32_t> record_bytes{100, 4096, 65536};
   std::vector<std::uint32_t> writers{1, 2, 16};
   std::vector<std::uint32_t> in_flight{1, 8, 256};
+  std::vector<std::uint32_t> writes{4};  ///< of the log, that are under way
+  std::vector<std::uint32_t> gap_us{20, 50, 100};
   std::uint64_t ops = 20'000;
   std::uint64_t keys = 1'000'000;
   std::uint32_t value_bytes = 100;
   std::uint32_t pairs_in_flight = 256;
+  bool stop_disk = false;  ///< at --dir, where a file system of its own is mounted
 };
 
 [[nodiscard]] std::string log_experiment_names();

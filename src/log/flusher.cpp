@@ -10,7 +10,9 @@ LogResult<std::unique_ptr<Flusher>> Flusher::start(LogWriter& writer,
   std::unique_ptr<Flusher> flusher(new Flusher(writer));
   try {
     flusher->filling_ = start_thread([&begun = *flusher] { begun.fill_ahead(); });
-    flusher->flushing_ = start_thread([&begun = *flusher] { begun.flush_groups(); });
+    for (std::size_t i = 0; i < writer.options().writes_max; ++i) {
+      flusher->writing_.push_back(start_thread([&begun = *flusher] { begun.write_groups(); }));
+    }
   } catch (const std::system_error& refused) {
     const auto number = static_cast<std::uint32_t>(refused.code().value());
     return log_fail({Code::system, 0, number}, LogFault::system, ".", 0, writer.durable() + 1);
@@ -20,7 +22,7 @@ LogResult<std::unique_ptr<Flusher>> Flusher::start(LogWriter& writer,
 
 Flusher::~Flusher() {
   writer_.queue().stop();
-  if (flushing_.joinable()) flushing_.join();
+  for (std::thread& one : writing_) one.join();
   {
     const std::scoped_lock lock(mutex_);
     stopped_ = true;
@@ -29,10 +31,17 @@ Flusher::~Flusher() {
   if (filling_.joinable()) filling_.join();
 }
 
-void Flusher::flush_groups() {
+void Flusher::write_groups() {
+  PendingWrite write = writer_.pending_write();
   while (writer_.queue().wait()) {
+    switch (writer_.begin(write)) {
+      case WriteBegun::nothing: continue;
+      case WriteBegun::later: writer_.await_ended(); continue;
+      case WriteBegun::begun: break;
+    }
     // Those who wait hear what it fails with, and again whoever closes the log.
-    static_cast<void>(writer_.flush());
+    writer_.carry_out(write);
+    writer_.end(write);
     const std::scoped_lock lock(mutex_);
     look_ = true;
     flushed_.notify_all();

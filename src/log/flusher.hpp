@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group commit: one thread flushes, and while it does the next group gathers; another one fills the
-// next segment ahead.
+// Group commit: each of a few threads writes what waits. Beside others it begins once as many
+// records wait as the youngest of their writes has: so commits that come apart are written at once,
+// and those that come together gather. Another thread fills the next segment ahead.
 //
 // Thread: one makes and destroys it.
 #pragma once
@@ -10,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "log/log_writer.hpp"
 
@@ -20,7 +22,8 @@ using StartThread = std::function<std::thread(std::function<void()>)>;
 
 class Flusher {
  public:
-  /// Errors: system, where a thread cannot start; then the other one does not run either.
+  /// As many writes are under way as the writer takes.
+  /// Errors: system, where a thread cannot start; then the others do not run either.
   [[nodiscard]] static LogResult<std::unique_ptr<Flusher>> start(
       LogWriter& writer,
       const StartThread& start_thread = [](auto body) { return std::thread(std::move(body)); });
@@ -31,7 +34,7 @@ class Flusher {
 
  private:
   explicit Flusher(LogWriter& writer) : writer_(writer) {}
-  void flush_groups();
+  void write_groups();
   void fill_ahead();
 
   LogWriter& writer_;
@@ -40,7 +43,7 @@ class Flusher {
   bool look_ = false;  // a segment may be half full
   bool stopped_ = false;
   std::thread filling_;
-  std::thread flushing_;
+  std::vector<std::thread> writing_;
 };
 
 }  // namespace espalier::log

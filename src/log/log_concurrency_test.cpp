@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -138,6 +139,24 @@ TEST(LogConcurrency, LongRecordsFindRoomAmongShortOnes) {
   EXPECT_TRUE((*log)->close());
 }
 
+// Requests of a node do not wait in a queue: they ask again.
+TEST(LogConcurrency, LongRecordsThatAskAgainFindRoomAmongShortOnes) {
+  FaultyFolder folder(1);
+  LogOptions options = threaded_options();
+  options.writer.held_bytes_max = 2000;
+  options.writer.segments_max = 100'000;
+  const auto log = Log::open(folder, options, ReadRecords().apply());
+  ASSERT_TRUE(log);
+  LogWriter& writer = (*log)->writer();
+  std::atomic<bool> done = false;
+  run_threads([&](int thread) {
+    while (thread != 0 && !done) append_patiently(writer, std::string(100, 'x'));
+    for (int i = 0; thread == 0 && i < 10; ++i) append_patiently(writer, std::string(5000, 'y'));
+    done = true;
+  });
+  EXPECT_TRUE((*log)->close());
+}
+
 TEST(LogConcurrency, SegmentsGoWhileOthersWrite) {
   FaultyFolder folder(1);
   LogOptions options = threaded_options();
@@ -206,6 +225,33 @@ TEST(LogConcurrency, MemoryThatRunsOutInAThreadReachesAllWhoWait) {
   // It may have run out for the segment ahead alone, of which nothing follows.
   const auto error = writer.acknowledgements().error();
   EXPECT_TRUE(!error || error->fault == LogFault::no_memory);
+}
+
+// A write does not return before another one has come.
+TEST(LogConcurrency, ARecordNeedNotWaitForTheFlushBeforeIt) {
+  FaultyFolder folder(1);
+  std::atomic<int> writes = 0;
+  std::counting_semaphore<8> second(0);
+  std::atomic<bool> waited_in_vain = false;
+  {
+    std::atomic<bool> is_counted = false;
+    folder.before_write([&] {
+      if (!is_counted) return;  // headers of segments
+      const int number = ++writes;
+      if (number == 2) second.release();
+      if (number != 1) return;
+      if (!second.try_acquire_for(std::chrono::seconds(60))) waited_in_vain = true;
+    });
+    const auto log = Log::open(folder, threaded_options(), ReadRecords().apply());
+    ASSERT_TRUE(log);
+    LogWriter& writer = (*log)->writer();
+    is_counted = true;
+    append_patiently(writer, "first");
+    while (writes == 0) std::this_thread::yield();
+    EXPECT_TRUE(writer.acknowledgements().wait(append_patiently(writer, "second")));
+    is_counted = false;
+  }
+  EXPECT_FALSE(waited_in_vain);
 }
 
 TEST(LogConcurrency, WithoutASecondThreadThereIsNone) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a log needs of a file system, so that tests can put one below it that crashes and lies.
 //
-// Thread: a folder any; a file one at a time, but for different files at once.
+// Thread: a folder any; a file one at a time, but for different files at once, and for writes.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +24,12 @@ class LogFile {
   virtual ~LogFile() = default;
 
   /// Writes, and returns when it is durable, how many bytes of it are: fewer are no error yet.
-  /// Requires: offset, length and address are multiples of kUnitBytes. Errors: system.
+  /// Requires: offset, length and address are multiples of kUnitBytes; no other write at the same
+  /// time, unless takes_several(). Errors: system.
   [[nodiscard]] virtual Result<std::size_t> write(std::uint64_t offset,
                                                   std::span<const std::byte> bytes) = 0;
+  /// Whether several writes may be under way, each of which hears what became of its own bytes.
+  [[nodiscard]] virtual bool takes_several() const = 0;
   /// Reads; fewer bytes than wanted are all there are. Requires: as write. Errors: system.
   [[nodiscard]] virtual Result<std::size_t> read(std::uint64_t offset,
                                                  std::span<std::byte> bytes) = 0;

@@ -100,6 +100,26 @@ TEST(LogPlanted, ASaltThatCanBeGuessedIsNoticed) {
   EXPECT_TRUE(forged_block_is_believed());
 }
 
+WorldTerms with_several_writes() {
+  WorldTerms terms;
+  terms.writes_max = 4;
+  return terms;
+}
+
+TEST(LogPlanted, AcknowledgingOutOfOrderIsNoticed) {
+  expect_noticed(Bug::acknowledged_out_of_order, with_several_writes());
+}
+
+TEST(LogPlanted, AMarkAheadOfWhatIsDurableIsNoticed) {
+  expect_noticed(Bug::mark_ahead, with_several_writes());
+}
+
+TEST(LogPlanted, AcknowledgingBehindOneOfSeveralThatHasFailedIsNoticed) {
+  WorldTerms terms = with_several_writes();
+  terms.faults.fails = 0.05;
+  expect_noticed(Bug::acknowledged_after_failure, terms);
+}
+
 TEST(LogPlanted, AcknowledgingAfterAFailureIsNoticed) {
   WorldTerms terms;
   terms.faults.fails = 0.05;

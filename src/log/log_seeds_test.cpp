@@ -24,6 +24,8 @@ constexpr std::pair<const char*, Count> kCounts[] = {
     {"crashes in recovery", &WorldResult::recovery_crashes},
     {"segments removed", &WorldResult::segments_removed},
     {"failures", &WorldResult::failures},
+    {"writes that overtook another", &WorldResult::overtaken},
+    {"crashes among several writes", &WorldResult::torn},
     {"damages", &WorldResult::damages}};
 
 /// Runs worlds, in which all of these must have happened.
@@ -90,6 +92,33 @@ TEST(LogSeeds, WhatADiskThatLiesKeepsIsInOrder) {
   WorldTerms terms;
   terms.faults = {.lies = 0.2};
   run_worlds(5001, 150, terms, {&WorldResult::damages});
+}
+
+// Several writes are under way, and the disk takes them in any order.
+
+TEST(LogSeeds, NothingIsLostWhereSeveralWritesAreUnderWay) {
+  WorldTerms terms;
+  terms.writes_max = 4;
+  run_worlds(8001, 200, terms,
+             {&WorldResult::kills, &WorldResult::power_losses, &WorldResult::cuts,
+              &WorldResult::overtaken, &WorldResult::torn, &WorldResult::segments_removed});
+}
+
+TEST(LogSeeds, NorWhereOneOfSeveralFails) {
+  WorldTerms terms;
+  terms.writes_max = 4;
+  terms.faults = {.fails = 0.05, .shortens = 0.1, .folder_fails = 0.05};
+  run_worlds(9001, 150, terms, {&WorldResult::failures, &WorldResult::overtaken});
+}
+
+TEST(LogSeeds, NorWhereOneOfSeveralLiesOrABitChanges) {
+  WorldTerms terms;
+  terms.writes_max = 4;
+  terms.flips = true;
+  run_worlds(10'001, 150, terms, {&WorldResult::damages, &WorldResult::overtaken});
+  terms.flips = false;
+  terms.faults = {.lies = 0.2};
+  run_worlds(11'001, 150, terms, {&WorldResult::damages, &WorldResult::overtaken});
 }
 
 }  // namespace

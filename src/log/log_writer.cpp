@@ -22,7 +22,8 @@ LogWriter::LogWriter(LogFolder& folder, std::uint64_t node, const WriterOptions&
       segments_(folder, recovered.segments),
       maker_(folder, node, options.segment_bytes, recovered.next_incarnation,
              recovered.next_segment),
-      builder_(options.block_bytes_max, options.flush_bytes_max),
+      flushing_(options.block_bytes_max, options.flush_bytes_max),
+      order_(options.writes_max),
       written_(recovered.next_sequence - 1) {
   ESPALIER_ASSERT(options.segment_bytes % kUnitBytes == 0);
   ESPALIER_ASSERT(options.segment_bytes >= kSegmentBytesMin);
@@ -69,71 +70,138 @@ std::string LogWriter::failure() const {
   return error ? message(*error) : std::string();
 }
 
-LogResult<void> LogWriter::flush() {
-  QueuedRecord* record = queue_.take();
-  LogResult<void> result;
-  if (const auto failed = acknowledgements_.error()) result = std::unexpected(*failed);
-  while (record != nullptr && result) {
-    result = catch_no_memory(written_ + 1, [&] { return write_some(record); });
-  }
-  if (!result) {
-    room_.refuse(result.error().error);
-    acknowledgements_.fail(result.error());
-  }
-  room_.release_all(record);
-  return result;
-}
-
-/// Writes as many as one write takes, of the records from this one on, and acknowledges them.
-LogResult<void> LogWriter::write_some(QueuedRecord*& record) {
-  const std::uint64_t left = records_end(current_.header.segment_bytes) - offset_;
-  // Of this disk: what a chain's other members have is no matter of damage to it.
-  builder_.begin(current_.header, offset_, record->sequence, written_);
-  QueuedRecord* end = record;
-  while (end != nullptr) {
-    const std::size_t bytes = builder_.bytes_with(end->bytes);
-    if (bytes > left || (bytes > options_.flush_bytes_max && !builder_.empty())) break;
-    builder_.add(end->payload());
-    end = end->next;
-  }
-  if (builder_.empty()) return change_segment();  // all before is durable
-  const std::uint64_t last = builder_.next() - 1;
-  if (planted(Bug::acknowledged_early)) acknowledgements_.reach(last);
-  auto written = write_blocks(builder_.finish());
-  if (!written && !planted(Bug::acknowledged_after_failure)) return written;
-  written_ = last;
-  let_go(record, end);  // first: those who wait for room look for it once the mark has risen
-  acknowledgements_.reach(last);
-  record = end;
-  return {};
-}
-
-/// Records that were written, up to this one.
-void LogWriter::let_go(QueuedRecord* record, const QueuedRecord* end) {
-  while (record != end) {
-    QueuedRecord* const written = std::exchange(record, record->next);
-    kept_by_ != nullptr ? kept_by_->keep(*written) : room_.release(written);
-  }
-  if (kept_by_ != nullptr) kept_by_->kept();
-}
-
-LogResult<void> LogWriter::write_blocks(std::span<const std::byte> blocks) {
-  while (!blocks.empty()) {
-    const std::uint64_t offset = offset_;
-    const auto wrote = current_.file->write(offset, blocks);
-    if (!wrote) {
-      return log_fail(wrote.error(), LogFault::system, current_.name, offset, written_ + 1);
+WriteBegun LogWriter::begin(PendingWrite& write) {
+  std::unique_lock lock(writing_);
+  RecordList records = queue_.take();
+  if (records.empty()) return WriteBegun::nothing;
+  if (!failed_) {
+    const auto begun = catch_no_memory(written_ + 1, [&] { return begin_locked(write, records); });
+    if (begun) {
+      queue_.put_back(records);
+      return *begun;
     }
+    failed_ = begun.error();
+    move_records(write.records_, records);
+  }
+  room_.release_all(records);
+  acknowledge_ended(lock);
+  return WriteBegun::nothing;
+}
+
+/// Takes as many of the records, the first ones, as one write has.
+LogResult<WriteBegun> LogWriter::begin_locked(PendingWrite& write, RecordList& records) {
+  const bool waits_for_others = !order_.empty() && !current_.file->takes_several();
+  if (order_.full() || waits_for_others) return WriteBegun::later;
+  BlockBuilder& builder = write.builder_;
+  while (true) {
+    const std::uint64_t left = records_end(current_.header.segment_bytes) - offset_;
+    const std::uint64_t first = records.front().sequence;
+    // The mark is of this disk: what a chain's other members have is no matter of damage to it.
+    builder.begin(current_.header, offset_, first, planted(Bug::mark_ahead) ? first - 1 : written_);
+    while (!records.empty()) {
+      const std::size_t bytes = builder.bytes_with(records.front().bytes);
+      if (bytes > left || (bytes > options_.flush_bytes_max && !builder.empty())) break;
+      builder.add(records.front().payload());
+      write.records_.push(records.pop());
+    }
+    if (!builder.empty()) break;
+    if (written_ + 1 != first) return WriteBegun::later;  // a segment begins behind what is durable
+    if (auto changed = change_segment(); !changed) return std::unexpected(changed.error());
+  }
+  write.first_ = write.records_.front().sequence;
+  write.last_ = write.records_.back().sequence;
+  write.blocks_ = builder.finish();
+  write.offset_ = offset_;
+  offset_ += write.blocks_.size();
+  order_.begin(write);
+  queue_.set_enough(order_.youngest_records());
+  return WriteBegun::begun;
+}
+
+void LogWriter::carry_out(PendingWrite& write) {
+  if (planted(Bug::acknowledged_early)) acknowledgements_.reach(write.last_);
+  write.result_ =
+      catch_no_memory(write.first_, [&] { return write_blocks(write.offset_, write.blocks_); });
+}
+
+LogResult<void> LogWriter::write_blocks(std::uint64_t offset, std::span<const std::byte> blocks) {
+  while (!blocks.empty()) {
+    const auto wrote = current_.file->write(offset, blocks);
+    if (!wrote) return log_fail(wrote.error(), LogFault::system, current_.name, offset, 0);
     if (*wrote == 0 || *wrote % kUnitBytes != 0) {
-      return log_fail({Code::system, 0, EIO}, LogFault::short_write, current_.name, offset,
-                      written_ + 1);
+      return log_fail({Code::system, 0, EIO}, LogFault::short_write, current_.name, offset, 0);
     }
     // What is left lies in units that nothing was written to yet.
-    offset_ = offset + *wrote;
+    offset += *wrote;
     written_bytes_ += *wrote;
     blocks = blocks.subspan(*wrote);
   }
   return {};
+}
+
+void LogWriter::end(PendingWrite& write) {
+  std::unique_lock lock(writing_);
+  const bool failed = !write.result_ && !planted(Bug::acknowledged_after_failure);
+  if (failed && !failed_) failed_ = write.result_.error();
+  order_.end(write);
+  queue_.set_enough(order_.youngest_records());
+  acknowledge_ended(lock);
+}
+
+/// Acknowledges what has ended, or says that nothing more will be. One thread at a time, so that
+/// records go in order to those who keep them; what ends meanwhile is for it, too.
+void LogWriter::acknowledge_ended(std::unique_lock<std::mutex>& lock) {
+  if (acknowledging_) return;
+  acknowledging_ = true;
+  while (!failed_) {
+    RecordList records = order_.take_written();
+    if (records.empty()) break;
+    const std::uint64_t last = records.back().sequence;
+    written_ = last;
+    lock.unlock();
+    let_go(records);  // first: those who wait for room look for it once the mark has risen
+    acknowledgements_.reach(last);
+    lock.lock();
+  }
+  if (failed_) tell_failure(lock);
+  acknowledging_ = false;
+  ended_.notify_all();
+}
+
+void LogWriter::tell_failure(std::unique_lock<std::mutex>& lock) {
+  if (!std::exchange(failure_told_, true)) {
+    failed_->sequence = written_ + 1;
+    const LogError error = *failed_;
+    lock.unlock();
+    room_.refuse(error.error);
+    acknowledgements_.fail(error);
+    lock.lock();
+  }
+  RecordList records = order_.take_written();
+  room_.release_all(records);
+}
+
+void LogWriter::await_ended() {
+  std::unique_lock lock(writing_);
+  ended_.wait(lock, [this] { return failed_ || order_.empty(); });
+}
+
+LogResult<void> LogWriter::flush() {
+  while (begin(flushing_) == WriteBegun::begun) {
+    carry_out(flushing_);
+    end(flushing_);
+  }
+  if (const auto failed = acknowledgements_.error()) return std::unexpected(*failed);
+  return {};
+}
+
+/// Records that were written.
+void LogWriter::let_go(RecordList& records) {
+  while (!records.empty()) {
+    QueuedRecord* const written = records.pop();
+    kept_by_ != nullptr ? kept_by_->keep(*written) : room_.release(written);
+  }
+  if (kept_by_ != nullptr) kept_by_->kept();
 }
 
 void LogWriter::keep_bound() {
@@ -154,9 +222,12 @@ LogResult<void> LogWriter::prepare_spare() {
 LogResult<void> LogWriter::close() {
   if (auto flushed = flush(); !flushed) return flushed;
   return catch_no_memory(written_ + 1, [this] {
-    builder_.begin(current_.header, offset_, written_ + 1, written_);
-    builder_.add_mark();
-    return write_blocks(builder_.finish());
+    BlockBuilder& builder = flushing_.builder_;
+    builder.begin(current_.header, offset_, written_ + 1, written_);
+    builder.add_mark();
+    auto marked = write_blocks(offset_, builder.finish());
+    if (!marked) marked.error().sequence = written_ + 1;
+    return marked;
   });
 }
 

@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a log that grows: room, order, and flushes that take all who wait.
 //
-// Thread: any may reserve, hand over, give back, wait and remove; flush(), prepare_spare() and
-// close() are each one thread's at a time. Who flushes when is for its owner to decide (Flusher, or
-// a test).
+// Several writes may be on their way to the disk. Each is begun under a lock, which gives it its
+// place in the segment, and ends under it; what it has is acknowledged when all that began before
+// have ended, too. After one has failed nothing is.
+//
+// Thread: any may reserve, hand over, give back, wait, remove, and carry out writes; flush(),
+// prepare_spare() and close() are each one thread's at a time, flush() and close() while no other
+// write is under way. Who writes when is for its owner to decide (Flusher, or a test).
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "catalog/redo_sink.hpp"
 #include "log/acknowledgements.hpp"
-#include "log/block_builder.hpp"
+#include "log/pending_write.hpp"
 #include "log/record_queue.hpp"
 #include "log/recovery.hpp"
 #include "log/segment_list.hpp"
@@ -32,20 +38,28 @@ struct WriterOptions {
   /// Behind so many full segments there is no more room until some are removed. Room that was given
   /// before may make some more.
   std::size_t segments_max = 64;
+  std::size_t writes_max = 4;  // that are under way, each with memory for flush_bytes_max
 };
 
 /// Takes records that are on the disk, in their order, and keeps them, so that other nodes can have
 /// them too.
 class RecordKeeper {
  public:
-  /// It is the keeper's until that releases it in the writer's room. Must not wait. Thread: that
-  /// which flushes.
+  /// It is the keeper's until that releases it in the writer's room. Must not wait. Thread: any
+  /// that writes, one at a time.
   virtual void keep(QueuedRecord& record) noexcept = 0;
-  /// Has been given all of a write, before they are acknowledged.
+  /// Has been given all of some writes, before they are acknowledged.
   virtual void kept() noexcept = 0;
 
  protected:
   ~RecordKeeper() = default;
+};
+
+/// What became of the wish to begin a write.
+enum class WriteBegun : std::uint8_t {
+  nothing,  // there is nothing to write, or the log has failed
+  begun,
+  later,  // once those that are under way have ended
 };
 
 class LogWriter final : public catalog::RedoSink {
@@ -70,6 +84,21 @@ class LogWriter final : public catalog::RedoSink {
   }
   /// Hands a record over. Returns its sequence.
   std::uint64_t append(std::span<std::byte> record) noexcept { return queue_.append(record); }
+
+  [[nodiscard]] const WriterOptions& options() const { return options_; }
+  [[nodiscard]] PendingWrite pending_write() const {
+    return PendingWrite(options_.block_bytes_max, options_.flush_bytes_max);
+  }
+  /// Takes what was appended, as much as one write has. Begins the next segment where the current
+  /// one is full. Where that fails, so does the log.
+  [[nodiscard]] WriteBegun begin(PendingWrite& write);
+  /// Writes it, and returns once the disk has it, or has failed.
+  void carry_out(PendingWrite& write);
+  /// Acknowledges it, and what has ended behind it, if all before it have ended; or has the log
+  /// fail. Requires: it was carried out.
+  void end(PendingWrite& write);
+  /// Waits until no write is under way, or the log has failed.
+  void await_ended();
 
   /// Writes all that was appended, and acknowledges it. Errors: system, short_write, no_memory;
   /// from then on always the same, and what was not acknowledged never is.
@@ -110,9 +139,11 @@ class LogWriter final : public catalog::RedoSink {
             const Recovered& recovered);
 
   LogResult<void> change_segment(bool after_loss = false);
-  LogResult<void> write_some(QueuedRecord*& record);
-  LogResult<void> write_blocks(std::span<const std::byte> blocks);
-  void let_go(QueuedRecord* record, const QueuedRecord* end);
+  LogResult<WriteBegun> begin_locked(PendingWrite& write, RecordList& records);
+  LogResult<void> write_blocks(std::uint64_t offset, std::span<const std::byte> blocks);
+  void acknowledge_ended(std::unique_lock<std::mutex>& lock);
+  void tell_failure(std::unique_lock<std::mutex>& lock);
+  void let_go(RecordList& records);
   void keep_bound();
 
   const WriterOptions options_;
@@ -123,10 +154,18 @@ class LogWriter final : public catalog::RedoSink {
   SegmentList segments_;
   std::mutex bound_;  // so that the count of segments and what follows of it belong together
   SegmentMaker maker_;
-  BlockBuilder builder_;
-  OpenSegment current_;
-  std::atomic<std::uint64_t> offset_ = 0;  // where its next block goes; flush() alone changes it
-  std::uint64_t written_;                  // up to this sequence; flush()'s
+  PendingWrite flushing_;  // flush()'s and close()'s
+
+  std::mutex writing_;             // of what follows, up to failed_
+  std::condition_variable ended_;  // a write has
+  WriteOrder order_;
+  OpenSegment current_;                    // another one only while no write is under way
+  std::atomic<std::uint64_t> offset_ = 0;  // where its next block goes
+  std::uint64_t written_;                  // up to this sequence all is
+  bool acknowledging_ = false;             // a thread acknowledges what has ended
+  bool failure_told_ = false;
+  std::optional<LogError> failed_;
+
   std::atomic<std::uint64_t> written_bytes_ = 0;  // of all segments
   std::atomic<std::uint64_t> keep_from_ = ~std::uint64_t{0};
   std::uint64_t spare_due_ = 0;  // no spare is tried before so many are; prepare_spare()'s

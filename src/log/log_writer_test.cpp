@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "log/testing/small_log.hpp"
@@ -203,6 +205,121 @@ TEST_F(LogWriterTest, ShortWritesGoOnOrAreAnError) {
     folder.set({.shortens = 0.5});
   }
   EXPECT_GT(errors, 0u);
+}
+
+// Several writes under way: a test has them end in the order it wants.
+struct SeveralWritesTest : LogWriterTest {
+  void begin(int count) {
+    for (int i = 0; i < count; ++i) {
+      append(writer(), std::string(1, static_cast<char>('a' + i)));
+      writes.push_back(std::make_unique<PendingWrite>(kUnitBytes, kUnitBytes));
+      ASSERT_EQ(writer().begin(*writes.back()), WriteBegun::begun);
+    }
+  }
+  void carry_out_and_end(std::size_t number) {
+    writer().carry_out(*writes[number]);
+    writer().end(*writes[number]);
+  }
+  std::vector<std::unique_ptr<PendingWrite>> writes;
+};
+
+TEST_F(SeveralWritesTest, AreAcknowledgedInOrder) {
+  open();
+  begin(4);
+  PendingWrite fifth(kUnitBytes, kUnitBytes);
+  EXPECT_EQ(writer().begin(fifth), WriteBegun::nothing);
+  for (const std::size_t number : {3U, 1U}) carry_out_and_end(number);
+  EXPECT_EQ(writer().durable(), 0u);
+  EXPECT_GT(writer().room().held_bytes(), 0u);
+  carry_out_and_end(0);
+  EXPECT_EQ(writer().durable(), 2u);
+  carry_out_and_end(2);
+  EXPECT_EQ(writer().durable(), 4u);
+  EXPECT_EQ(writer().room().held_bytes(), 0u);
+  open();
+  EXPECT_EQ(read.texts(), (std::vector<std::string>{"a", "b", "c", "d"}));
+}
+
+TEST_F(SeveralWritesTest, NothingIsAcknowledgedOnceOneHasFailed) {
+  open();
+  begin(3);
+  carry_out_and_end(0);
+  writer().carry_out(*writes[1]);
+  folder.set({.fails = 1});
+  carry_out_and_end(2);
+  const LogError expected{
+      {Code::system, 0, EIO}, LogFault::system, FileName(segment_name(1)), 3 * kUnitBytes, 2};
+  EXPECT_EQ(writer().acknowledgements().error(), expected);
+  writer().end(*writes[1]);  // the disk has it, and nobody hears
+  EXPECT_EQ(writer().durable(), 1u);
+  EXPECT_EQ(writer().room().held_bytes(), 0u);
+  folder.set({});
+  EXPECT_EQ(writer().flush().error(), expected);
+}
+
+TEST_F(SeveralWritesTest, AHoleAmongThemIsNoDamage) {
+  open();
+  begin(3);
+  carry_out_and_end(2);
+  carry_out_and_end(1);
+  folder.crash();
+  writer().carry_out(*writes[0]);
+  writer().end(*writes[0]);
+  log.reset();
+  folder.restart(true);
+  open();
+  EXPECT_EQ(read.texts(), std::vector<std::string>());
+  EXPECT_TRUE(log->recovered().cut);
+}
+
+TEST_F(SeveralWritesTest, AllOfASegmentEndBeforeTheNextBegins) {
+  open();
+  begin(4);
+  for (const std::size_t number : {0U, 1U, 2U}) carry_out_and_end(number);
+  writes.front() = std::make_unique<PendingWrite>(kUnitBytes, kUnitBytes);
+  append(writer(), std::string(4 * kUnitBytes, 'x'));
+  EXPECT_EQ(writer().begin(*writes.front()), WriteBegun::later);
+  carry_out_and_end(3);
+  EXPECT_EQ(writer().begin(*writes.front()), WriteBegun::begun);
+  EXPECT_EQ(writer().segments().segments(), (std::vector<SegmentRange>{{1, 1}, {2, 5}}));
+  carry_out_and_end(0);
+  EXPECT_EQ(writer().durable(), 5u);
+}
+
+// Who would come in vain is not woken: a group gathers beside one that is as large.
+TEST_F(SeveralWritesTest, AThreadHasEnoughWhenAsManyWaitAsTheYoungestWriteHas) {
+  open();
+  for (int i = 0; i < 2; ++i) append(writer(), "x");
+  begin(1);  // of three records
+  std::atomic<bool> woken = false;
+  std::thread waiting([&] {
+    EXPECT_TRUE(writer().queue().wait());
+    woken = true;
+    EXPECT_EQ(writer().queue().next(), 7u);
+  });
+  for (int i = 0; i < 2; ++i) append(writer(), "y");
+  EXPECT_FALSE(woken);
+  append(writer(), "y");
+  waiting.join();
+  carry_out_and_end(0);
+  ASSERT_TRUE(writer().flush());
+  append(writer(), "z");
+  EXPECT_TRUE(writer().queue().wait());  // beside none one is enough
+  ASSERT_TRUE(writer().flush());
+}
+
+TEST_F(SeveralWritesTest, AreOneAtATimeWhereTheFileTakesOne) {
+  folder.set({.cached = true});
+  open();
+  begin(1);
+  append(writer(), "next");
+  PendingWrite next(kUnitBytes, kUnitBytes);
+  EXPECT_EQ(writer().begin(next), WriteBegun::later);
+  carry_out_and_end(0);
+  EXPECT_EQ(writer().begin(next), WriteBegun::begun);
+  writer().carry_out(next);
+  writer().end(next);
+  EXPECT_EQ(writer().durable(), 2u);
 }
 
 TEST_F(LogWriterTest, AFullDiskStopsIt) {

@@ -22,6 +22,8 @@ enum class Bug : std::uint8_t {
   hole_cut,                    // a hole below the durable mark is taken for the torn tail
   salt_guessable,              // a client can make bytes that are a block
   acknowledged_after_failure,  // a write that has failed is taken for one that has not
+  acknowledged_out_of_order,   // a write that has ended, before one that began before it
+  mark_ahead,                  // a block's mark counts what is under way for durable
 
   // Of checkpoints.
   log_removed_early,       // segments go before the checkpoint has its name

@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log/record_queue.hpp"
 
+#include <utility>
+
 #include "base/assert.hpp"
 
 namespace espalier::log {
+
+/// Sequences of what was appended follow each other.
+bool RecordQueue::is_enough() const {
+  return !appended_.empty() &&
+         appended_.back().sequence - appended_.front().sequence + 1 >= enough_;
+}
 
 std::uint64_t RecordQueue::append(std::span<std::byte> bytes) noexcept {
   QueuedRecord* const record = QueuedRecord::of(bytes);
@@ -11,25 +19,36 @@ std::uint64_t RecordQueue::append(std::span<std::byte> bytes) noexcept {
   const std::scoped_lock lock(mutex_);
   const std::uint64_t sequence = next_++;
   record->sequence = sequence;
-  (first_ == nullptr ? first_ : last_->next) = record;
-  last_ = record;
-  if (waiting_) filled_.notify_one();
+  appended_.push(record);
+  if (waiting_ != 0 && is_enough()) filled_.notify_one();
   return sequence;
 }
 
-QueuedRecord* RecordQueue::take() noexcept {
+RecordList RecordQueue::take() noexcept {
   const std::scoped_lock lock(mutex_);
-  QueuedRecord* const all = first_;
-  first_ = last_ = nullptr;
-  return all;
+  return std::exchange(appended_, RecordList());
+}
+
+void RecordQueue::put_back(RecordList& records) noexcept {
+  if (records.empty()) return;
+  const std::scoped_lock lock(mutex_);
+  move_records(appended_, records);
+  appended_ = std::exchange(records, RecordList());
+  if (waiting_ != 0 && is_enough()) filled_.notify_one();
+}
+
+void RecordQueue::set_enough(std::uint64_t records) noexcept {
+  const std::scoped_lock lock(mutex_);
+  enough_ = records;
+  if (waiting_ != 0 && is_enough()) filled_.notify_one();
 }
 
 bool RecordQueue::wait() {
   std::unique_lock lock(mutex_);
-  waiting_ = true;
-  filled_.wait(lock, [this] { return first_ != nullptr || stopped_; });
-  waiting_ = false;
-  return first_ != nullptr;
+  ++waiting_;
+  filled_.wait(lock, [this] { return is_enough() || stopped_; });
+  --waiting_;
+  return !appended_.empty();
 }
 
 void RecordQueue::stop() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of records: appending one takes the next sequence, under the locks of its keys.
 //
-// Thread: any may append; one takes.
+// Thread: any.
 #pragma once
 
 #include <condition_variable>
@@ -19,13 +19,18 @@ class RecordQueue {
   RecordQueue(RecordRoom& room, std::uint64_t next) : room_(room), next_(next) {}
   RecordQueue(const RecordQueue&) = delete;
   RecordQueue& operator=(const RecordQueue&) = delete;
-  ~RecordQueue() { room_.release_all(take()); }
+  ~RecordQueue() { room_.release_all(appended_); }
 
   /// Takes a record in room that was reserved. Returns its sequence.
   std::uint64_t append(std::span<std::byte> record) noexcept;
-  /// All that were appended, in order, or null.
-  [[nodiscard]] QueuedRecord* take() noexcept;
-  /// Waits until there is something to take, or stop() was called. Returns whether there is.
+  /// All that were appended, in order.
+  [[nodiscard]] RecordList take() noexcept;
+  /// The last of those that were taken, before what was appended since. Nothing of what was taken
+  /// later may be kept.
+  void put_back(RecordList& records) noexcept;
+  /// From how many records on a thread that waits has enough: at first one.
+  void set_enough(std::uint64_t records) noexcept;
+  /// Waits until there is enough to take, or stop() was called. Returns whether there is something.
   bool wait();
   void stop();
 
@@ -33,13 +38,15 @@ class RecordQueue {
   [[nodiscard]] std::uint64_t next() const;
 
  private:
+  [[nodiscard]] bool is_enough() const;
+
   RecordRoom& room_;
   mutable std::mutex mutex_;
   std::condition_variable filled_;
-  QueuedRecord* first_ = nullptr;
-  QueuedRecord* last_ = nullptr;
+  RecordList appended_;
+  std::uint64_t enough_ = 1;
   std::uint64_t next_;
-  bool waiting_ = false;
+  unsigned waiting_ = 0;
   bool stopped_ = false;
 };
 

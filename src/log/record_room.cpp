@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/clock.hpp"
 
 namespace espalier::log {
 
@@ -15,10 +16,42 @@ RecordRoom::~RecordRoom() {
 
 Result<std::span<std::byte>> RecordRoom::reserve(std::size_t bytes) noexcept {
   if (waiting_ != 0 && refused_.load().code == Code::invalid) return fail(Code::busy);
-  const auto room = give(bytes);
+  const auto room = claimed_ == 0 ? give(bytes) : give_beside_claim(bytes);
+  if (!room && room.error().code == Code::busy) claim(bytes);
   // One that waits may have been refused for what this had for a moment.
   if (!room && waiting_ != 0) give_in_turn();
   return room;
+}
+
+void RecordRoom::claim(std::size_t bytes) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (paused_ || bytes <= claimed_) return;
+  if (claimed_ == 0) passed_ = 0;
+  claimed_ = bytes;
+  unclaimed_since_ns_ = 0;
+}
+
+Result<std::span<std::byte>> RecordRoom::give_beside_claim(std::size_t bytes) noexcept {
+  const std::scoped_lock lock(mutex_);
+  const bool is_shorter = bytes < claimed_;
+  const bool passes = is_shorter && passed_ + bytes <= held_bytes_max_;
+  const bool has_failed = refused_.load().code != Code::invalid;
+  if (is_shorter && !passes && !has_failed && !is_abandoned()) return fail(Code::busy);
+  const auto room = give(bytes);
+  if (room && passes) passed_ += bytes;
+  if (room && !passes) claimed_ = 0;
+  return room;
+}
+
+/// Whether there has been room for what is claimed for so long that nobody will take it.
+bool RecordRoom::is_abandoned() noexcept {
+  if (paused_ || !has_room(held_bytes_, sizeof(QueuedRecord) + claimed_)) {
+    unclaimed_since_ns_ = 0;
+    return false;
+  }
+  const std::uint64_t now_ns = base::monotonic_ns();
+  if (unclaimed_since_ns_ == 0) unclaimed_since_ns_ = now_ns;
+  return now_ns > unclaimed_since_ns_ + claim_ns_;
 }
 
 Result<std::span<std::byte>> RecordRoom::give(std::size_t bytes) noexcept {
@@ -28,8 +61,7 @@ Result<std::span<std::byte>> RecordRoom::give(std::size_t bytes) noexcept {
   const std::size_t whole = sizeof(QueuedRecord) + bytes;
   std::size_t held = held_bytes_;
   do {
-    // One that is longer than what may be held comes through alone.
-    if (held != 0 && held + whole > held_bytes_max_) return fail(Code::busy);
+    if (!has_room(held, whole)) return fail(Code::busy);
   } while (!held_bytes_.compare_exchange_weak(held, held + whole));
   void* const memory = ::operator new(whole, std::nothrow);
   if (memory == nullptr) {
@@ -72,8 +104,8 @@ void RecordRoom::release(QueuedRecord* record) noexcept {
   if (waiting_ != 0) give_in_turn();
 }
 
-void RecordRoom::release_all(QueuedRecord* record) noexcept {
-  while (record != nullptr) release(std::exchange(record, record->next));
+void RecordRoom::release_all(RecordList& records) noexcept {
+  while (!records.empty()) release(records.pop());
 }
 
 void RecordRoom::pause(bool paused) noexcept {

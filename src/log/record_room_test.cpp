@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <optional>
 
 namespace espalier::log {
@@ -53,6 +54,67 @@ TEST_F(RecordRoomTest, OneLongerThanWhatMayBeHeldComesThroughOnceNothingIs) {
   held = room.reserve(100);
   ASSERT_TRUE(*held);
   room.release(QueuedRecord::of(**held));
+}
+
+// Of those who ask again and again a long one is passed by as many bytes as may be held.
+TEST_F(RecordRoomTest, ALongOneIsPassedByABoundedNumberOfShortOnes) {
+  std::deque<std::span<std::byte>> held;
+  const auto release_oldest = [&] {
+    room.release(QueuedRecord::of(held.front()));
+    held.pop_front();
+  };
+  while (const auto given = room.reserve(100)) held.push_back(*given);
+  ASSERT_EQ(held.size(), 8u);
+  ASSERT_EQ(room.reserve(500).error().code, Code::busy);
+  std::size_t passed = 0;
+  while (true) {
+    release_oldest();
+    const auto given = room.reserve(90);
+    if (!given) break;
+    held.push_back(*given);
+    ASSERT_LT(++passed, 100u);
+    EXPECT_FALSE(room.reserve(500));
+  }
+  EXPECT_EQ(passed, 11u);
+  Result<std::span<std::byte>> longer = fail(Code::busy);
+  while (!longer && !held.empty()) {
+    EXPECT_EQ(room.reserve(90).error().code, Code::busy);
+    release_oldest();
+    longer = room.reserve(500);
+  }
+  ASSERT_TRUE(longer);
+  EXPECT_FALSE(held.empty());
+  release_oldest();
+  held.push_back(room.reserve(90).value());  // nothing is claimed any more
+  while (!held.empty()) release_oldest();
+  room.release(QueuedRecord::of(*longer));
+}
+
+TEST_F(RecordRoomTest, AClaimThatNobodyTakesEnds) {
+  RecordRoom soon(1000, 5000, 0);
+  const auto held = soon.reserve(900);
+  ASSERT_FALSE(soon.reserve(4000));
+  soon.release(QueuedRecord::of(*held));
+  for (int i = 0; i < 11; ++i) soon.release(QueuedRecord::of(soon.reserve(90).value()));
+  EXPECT_FALSE(soon.reserve(90));
+  Result<std::span<std::byte>> given = fail(Code::busy);
+  for (int i = 0; !given && i < 1'000'000; ++i) given = soon.reserve(90);  // a clock must go on
+  ASSERT_TRUE(given);
+  EXPECT_EQ(soon.reserve(4000).error().code, Code::busy);  // and claims again
+  soon.release(QueuedRecord::of(*given));
+  soon.release(QueuedRecord::of(soon.reserve(4000).value()));
+}
+
+TEST_F(RecordRoomTest, AClaimIsNoneOfAPauseOrAnError) {
+  room.pause(true);
+  EXPECT_FALSE(room.reserve(900));
+  room.pause(false);
+  for (int i = 0; i < 100; ++i) room.release(QueuedRecord::of(room.reserve(90).value()));
+  const auto held = room.reserve(900);
+  EXPECT_EQ(room.reserve(500).error().code, Code::busy);
+  room.refuse({Code::system, 0, 5});
+  EXPECT_EQ(room.reserve(10).error(), (Error{Code::system, 0, 5}));
+  room.release(QueuedRecord::of(*held));
 }
 
 TEST_F(RecordRoomTest, OneThatNeedNotWaitHasItNow) {

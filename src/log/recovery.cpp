@@ -178,7 +178,9 @@ class Recovery {
     while (expected_ < entry.limit) {
       const auto rest = segment.subspan(std::min<std::size_t>(offset, segment.size()));
       const auto block = read_block(*entry.header, offset, rest);
-      if (!block && expected_ < terms_.from) {
+      // Where the header of the next is damaged, that one may begin here, after a loss: what lies
+      // behind in this one was given up then.
+      if (!block && expected_ < terms_.from && !entry.before_damaged) {
         if (skip_damage(entry, segment, offset)) continue;
       }
       if (!block) return find_end(entry, offset, rest);

@@ -271,6 +271,26 @@ TEST_F(RecoveryTest, WhatWasGivenUpStaysSo) {
   EXPECT_EQ(log.error().sequence, 3u);
 }
 
+// Nor those behind it in the same segment, where a checkpoint has what is missing.
+TEST_F(RecoveryTest, WhatWasGivenUpInASegmentStaysSo) {
+  write(7);
+  folder.restart(true);
+  erase_unit(1, 3);
+  {
+    const auto log = open(accepting(3));
+    ASSERT_TRUE(log);
+    for (int i = 0; i < 3; ++i) append((*log)->writer(), "another");
+    ASSERT_TRUE((*log)->close());
+  }
+  folder.flip(segment_name(2), 50, 0);
+  LogOptions options = small_options();
+  options.recovery.from = 5;
+  const auto log = open(options);
+  ASSERT_FALSE(log);
+  EXPECT_EQ(log.error().sequence, 3u);
+  EXPECT_EQ(read.texts(), Texts());
+}
+
 TEST_F(RecoveryTest, ACrashWhileALossIsAcceptedLosesNoMore) {
   bool done = false;
   for (std::uint64_t operation = 1; !done; ++operation) {

@@ -27,8 +27,13 @@ class FaultyFile final : public LogFile {
 
   [[nodiscard]] Result<std::size_t> write(std::uint64_t offset,
                                           std::span<const std::byte> bytes) override {
+    if (folder_.before_write_) folder_.before_write_();
     const std::scoped_lock lock(folder_.mutex_);
     return folder_.write(*contents_, offset, bytes);
+  }
+  [[nodiscard]] bool takes_several() const override {
+    const std::scoped_lock lock(folder_.mutex_);
+    return !folder_.faults_.cached;
   }
   [[nodiscard]] Result<std::size_t> read(std::uint64_t offset,
                                          std::span<std::byte> bytes) override {
@@ -203,7 +208,7 @@ Result<std::size_t> FaultyFolder::write(Contents& file, std::uint64_t offset,
   ESPALIER_ASSERT(offset + bytes.size() <= file.seen.size());  // what is written was filled before
   const bool was_crashed = crashed_;
   if (crashes()) {
-    if (!was_crashed) write_any(file, offset, bytes, false);
+    if (!was_crashed || late_) write_any(file, offset, bytes, false);
     return refused_by_system(EIO);
   }
   if (random_.chance(faults_.fails)) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder in memory that does what disks do, from a seed: it crashes in the middle of a write, of
-// which some units have come through, in any order, and one half; fails, writes less than it
-// should, says that it has flushed and has not, is full, and changes bits. Where it has a page
-// cache, that has what a failed flush did not bring to the disk, and no later flush does.
+// A folder in memory that does what disks do, from a seed: it crashes in the middle of a write, or
+// of several, of which some units have come through, in any order, and one half; fails, writes less
+// than it should, says that it has flushed and has not, is full, and changes bits. Where it has a
+// page cache, that has what a failed flush did not bring to the disk, and no later flush does.
 //
 // What a process sees is one thing, what lasts another: a process that is killed leaves the first,
 // a loss of power the second, and of what lies between them any part.
@@ -30,7 +30,7 @@ struct DiskFaults {
   double fails = 0;         // of a write: EIO, and any part of it may have come through
   double shortens = 0;      // of a write: it ends early, perhaps within a unit
   double lies = 0;          // of a write: what it says is durable is not
-  bool cached = false;      // without O_DIRECT
+  bool cached = false;      // without O_DIRECT; then one write at a time
   double folder_fails = 0;  // of a flush of the folder: EIO
   std::uint64_t bytes_max = ~std::uint64_t{0};  // of all files; then ENOSPC
 };
@@ -48,6 +48,11 @@ class FaultyFolder final : public LogFolder {
   /// Crashes now, between two operations.
   void crash() { crashed_ = true; }
   [[nodiscard]] bool crashed() const { return crashed_; }
+  /// Whether writes from now on were under way when it crashed: any part of them may have come
+  /// through.
+  void write_late(bool late) { late_ = late; }
+  /// Is called at the beginning of each write, with no lock held. Requires: nobody writes yet.
+  void before_write(std::function<void()> call) { before_write_ = std::move(call); }
   /// In the n-th operation from now memory runs out, once: it throws.
   void memory_ends_in(std::uint64_t operations) { memory_ends_in_ = operations; }
   /// After a loss of power, or after the process alone was killed. All files must be closed.
@@ -106,6 +111,8 @@ class FaultyFolder final : public LogFolder {
   std::uint64_t crash_in_ = 0;
   std::uint64_t memory_ends_in_ = 0;
   bool crashed_ = false;
+  bool late_ = false;
+  std::function<void()> before_write_;
   bool locked_ = false;
   std::uint64_t lies_ = 0;
   std::uint64_t lost_by_lies_ = 0;

@@ -22,6 +22,14 @@ std::string text_in(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+/// A write that has begun.
+struct UnderWay {
+  explicit UnderWay(const LogWriter& writer) : write(writer.pending_write()) {}
+  PendingWrite write;
+  std::uint64_t marked = 0;  // what was acknowledged when it began
+  bool carried_out = false;
+};
+
 class World {
  public:
   World(std::uint64_t seed, const WorldTerms& terms)
@@ -84,6 +92,7 @@ class World {
     options.writer.segment_bytes = kSegmentBytes;
     options.writer.block_bytes_max = 2 * kUnitBytes;
     options.writer.flush_bytes_max = 5 * kUnitBytes;
+    options.writer.writes_max = terms_.writes_max;
     options.threads = false;
     return options;
   }
@@ -134,7 +143,7 @@ class World {
     for (std::uint64_t step = 0; step < steps && !folder_.crashed(); ++step) {
       const auto what = random_.below(20);
       if (what < 12) append();
-      if (what >= 12 && what < 17) flush();
+      if (what >= 12 && what < 17) write_some();
       if (what == 17) static_cast<void>(log_->writer().prepare_spare());
       if (what == 18) remove_some();
     }
@@ -170,19 +179,78 @@ class World {
     });
   }
 
+  /// Begins a write, has the disk take one, or hears of one: in any order.
+  void write_some() {
+    if (terms_.writes_max == 1) return flush();
+    for (auto steps = random_.below(6); steps > 0 && !folder_.crashed(); --steps) {
+      if (random_.chance(0.5) && under_way_.size() < terms_.writes_max) {
+        begin_write();
+      } else if (!under_way_.empty()) {
+        step_write(random_.below(under_way_.size()));
+      }
+    }
+  }
+
+  void begin_write() {
+    auto write = std::make_unique<UnderWay>(log_->writer());
+    const std::uint64_t lies = folder_.lies();
+    const WriteBegun begun = log_->writer().begin(write->write);
+    if (folder_.lies() != lies) lied_from_ = std::min(lied_from_, acknowledged_ + 1);
+    if (begun == WriteBegun::later && under_way_.empty()) wrong("a write waits for none");
+    write->marked = acknowledged_;
+    if (begun == WriteBegun::begun) under_way_.push_back(std::move(write));
+    note_failure();
+  }
+
+  /// One that was carried out ends, another is carried out.
+  void step_write(std::size_t number) {
+    UnderWay& one = *under_way_[number];
+    if (!std::exchange(one.carried_out, true)) {
+      const std::uint64_t lies = folder_.lies();
+      log_->writer().carry_out(one.write);
+      if (folder_.lies() != lies) lied_from_ = std::min(lied_from_, one.write.first());
+      return;
+    }
+    log_->writer().end(one.write);
+    if (number != 0) ++result_.overtaken;
+    marks_.emplace_back(one.write.last(), one.marked);
+    under_way_.erase(under_way_.begin() + static_cast<std::ptrdiff_t>(number));
+    note_marks();
+    note_failure();
+  }
+
+  void end_writes() {
+    while (!under_way_.empty()) step_write(random_.below(under_way_.size()));
+  }
+
+  /// Of writes that are acknowledged now.
+  void note_marks() {
+    std::erase_if(marks_, [this](const auto& mark) {
+      if (mark.first > acknowledged_) return false;
+      marked_ = std::max(marked_, mark.second);
+      return true;
+    });
+  }
+
   void flush() {
+    end_writes();
     const std::uint64_t before = acknowledged_;
     const std::uint64_t lies = folder_.lies();
     const auto flushed = log_->writer().flush();
     if (folder_.lies() != lies) lied_from_ = std::min(lied_from_, before + 1);
     if (acknowledged_ != before) marked_ = before;
     if (flushed && acknowledged_ != appended_.size()) wrong("a flush left somebody waiting");
-    if (flushed || failed_) return;
+    if (!flushed && !failed_) note_failure();
+  }
+
+  void note_failure() {
+    const auto error = log_->writer().acknowledgements().error();
+    if (!error || failed_) return;
     failed_ = true;
     if (folder_.crashed()) return;
     ++result_.failures;
-    if (flushed.error().file.empty() || flushed.error().sequence != acknowledged_ + 1) {
-      wrong("an error without a place: " + message(flushed.error()));
+    if (error->file.empty() || error->sequence != acknowledged_ + 1) {
+      wrong("an error without a place: " + message(*error));
     }
   }
 
@@ -201,11 +269,21 @@ class World {
       if (log_->close()) marked_ = acknowledged_;
     } else {
       folder_.crash_in(1);
+      end_late();
     }
     log_.reset();
+    marks_.clear();
     failed_ = false;
     restart();
     if (terms_.flips && random_.chance(0.5)) flip_a_bit();
+  }
+
+  /// Of what is under way in a crash any part comes through.
+  void end_late() {
+    if (under_way_.size() > 1) ++result_.torn;
+    folder_.write_late(true);
+    end_writes();
+    folder_.write_late(false);
   }
 
   void restart() {
@@ -236,6 +314,8 @@ class World {
   std::unique_ptr<Log> log_;
   std::vector<std::string> appended_;   // by sequence - 1; those that recovery cut are gone
   std::vector<std::string> recovered_;  // from checkpoint_ on
+  std::vector<std::unique_ptr<UnderWay>> under_way_;            // the oldest first
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> marks_;  // of writes up to a sequence
   std::uint64_t acknowledged_ = 0;
   std::uint64_t marked_ = 0;      // up to here, as the last write that was acknowledged says
   std::uint64_t checkpoint_ = 1;  // the first that is wanted

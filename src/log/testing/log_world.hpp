@@ -17,6 +17,7 @@ struct WorldTerms {
   bool power = true;        // losses of power beside killed processes
   bool flips = false;       // bits, between two lives
   bool alike = false;       // each record takes a block of its own, and all are of one size
+  unsigned writes_max = 1;  // that are under way, and come back in any order
   unsigned lives = 12;      // how often the log is opened
   unsigned steps_max = 60;  // in a life
 };
@@ -30,8 +31,10 @@ struct WorldResult {
   std::uint64_t cuts = 0;
   std::uint64_t recovery_crashes = 0;
   std::uint64_t segments_removed = 0;
-  std::uint64_t failures = 0;  // of a log that then acknowledged nothing more
-  std::uint64_t damages = 0;   // that were found, in worlds that have them
+  std::uint64_t failures = 0;   // of a log that then acknowledged nothing more
+  std::uint64_t overtaken = 0;  // writes that came back before one that began before
+  std::uint64_t torn = 0;       // crashes while several writes were under way
+  std::uint64_t damages = 0;    // that were found, in worlds that have them
 };
 
 /// Lives through a world of this seed, until something is wrong.
