@@ -24,15 +24,15 @@ namespace espalier::memory {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
+constexpr bool kSanitizerWatches = true;
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool kSanitized = true;
+constexpr bool kSanitizerWatches = true;
 #else
-constexpr bool kSanitized = false;
+constexpr bool kSanitizerWatches = false;
 #endif
 #else
-constexpr bool kSanitized = false;
+constexpr bool kSanitizerWatches = false;
 #endif
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
@@ -216,7 +216,7 @@ TEST(Region, ALargeOneHasExtentsReady) {
 }
 
 /// Bytes of all that was taken once, or is ready, which the system has pages for.
-std::uint64_t resident_bytes(const Region& region) {
+std::uint64_t bytes_in_memory(const Region& region) {
   constexpr std::uint64_t kSmallPage = 4096;
   std::vector<unsigned char> pages(region.end_offset() / kSmallPage);
   EXPECT_EQ(::mincore(region.base(), region.end_offset(), pages.data()), 0);
@@ -239,11 +239,11 @@ TEST(Region, SparesGoWhenItShrinks) {
   Region region = reserve(2 * kExtentsOfSpares, true);
   const auto taken = take_each(region, kExtentsOfSpares);
   if (region.page_kind() == PageKind::transparent) {
-    EXPECT_GE(resident_bytes(region), 4 * kExtentBytes);
+    EXPECT_GE(bytes_in_memory(region), 4 * kExtentBytes);
   }
   for (const std::uint64_t offset : taken) region.give(offset, kExtentBytes);
   region.wait_until_idle();
-  EXPECT_EQ(resident_bytes(region), 0u);
+  EXPECT_EQ(bytes_in_memory(region), 0u);
   // Their addresses are those that are taken next.
   const std::uint64_t end = region.end_offset();
   const std::uint64_t spares = end / kExtentBytes - 1 - taken.size();
@@ -267,7 +267,7 @@ TEST(Region, NoSpareStandsAboveTheLimit) {
   std::uint64_t elsewhere = 0;
   const auto is_within = [&] {
     region.wait_until_idle();
-    return resident_bytes(region) + elsewhere <= region.limit_bytes();
+    return bytes_in_memory(region) + elsewhere <= region.limit_bytes();
   };
   EXPECT_TRUE(is_within());
   // By slabs, a run, and what lies elsewhere, none of which spares are for: seven extents.
@@ -289,7 +289,7 @@ TEST(Region, NoSpareStandsAboveTheLimit) {
   region.wait_until_idle();
   EXPECT_TRUE(is_within());
   if (region.page_kind() == PageKind::transparent) {
-    EXPECT_EQ(resident_bytes(region), region.limit_bytes() - elsewhere);
+    EXPECT_EQ(bytes_in_memory(region), region.limit_bytes() - elsewhere);
   }
 }
 
@@ -348,7 +348,8 @@ class DataLimit {
 };
 
 TEST(Region, ARefusalThatPassesEndsNoSpares) {
-  if (kSanitized) GTEST_SKIP() << "a sanitizer that asks for memory meanwhile ends the process";
+  if (kSanitizerWatches)
+    GTEST_SKIP() << "a sanitizer that asks for memory meanwhile ends the process";
   Region region = reserve(2 * kExtentsOfSpares, true);
   take_each(region, kExtentsOfSpares);
   const std::uint64_t end = region.end_offset();

@@ -23,17 +23,17 @@ using hash::Slot;
 constexpr std::size_t kReadsOfGet = 4;
 constexpr std::uint32_t kLastSlotAt =
     offsetof(hash::Bucket, slots) + (hash::kSlotsPerBucket - 1) * sizeof(Slot);
-constexpr std::uint32_t kLines = hash::kBinsPerSegment + hash::kOverflowPerSegment;
+constexpr std::uint32_t kLinesOfSegment = hash::kBinsPerSegment + hash::kOverflowPerSegment;
 
-Slot slot_of(const std::byte* bucket, std::uint32_t at) {
+Slot slot_in_bucket(const std::byte* bucket, std::uint32_t at) {
   return Slot{base::load_plain<std::uint64_t>(bucket + at)};
 }
 
-std::uint64_t line_of(PlaceWord segment, std::uint32_t line) {
+std::uint64_t place_of_line(PlaceWord segment, std::uint32_t line) {
   return segment.offset() + (std::uint64_t{1} + line) * hash::kLineBytes;
 }
 
-bool is_of(PlaceWord segment, const std::byte* bucket) {
+bool is_of_segment(PlaceWord segment, const std::byte* bucket) {
   const auto generation = base::load_plain<BucketWord>(bucket).generation();
   return (generation & PlaceWord::kGenerationMask) == segment.generation();
 }
@@ -119,11 +119,11 @@ bool HashGetGroup::find_bin(Get& get) const {
   if (known.place.none()) return false;
   get.segment = PlaceWord{known.entries[hash.prefix(known.place.depth())]};
   get.tag = hash.tag();
-  get.bin = line_of(get.segment, hash.bin());
+  get.bin = place_of_line(get.segment, hash.bin());
   get.line = 0;
-  const std::uint64_t lines = std::uint64_t{kLines} * hash::kLineBytes;
+  const std::uint64_t lines = std::uint64_t{kLinesOfSegment} * hash::kLineBytes;
   const bool known_place =
-      !get.segment.none() && shared_.reads.target->holds(line_of(get.segment, 0), lines);
+      !get.segment.none() && shared_.reads.target->holds(place_of_line(get.segment, 0), lines);
   if (!known_place) return false;
   shared_.reads.cache->prefetch(get.bin);
   return true;
@@ -134,23 +134,23 @@ bool HashGetGroup::find_slot(Get& get) const {
   if (get.kept == nullptr) return false;
   const std::uint32_t found = hash::matching_slots(get.kept, get.tag);
   if (found != 0) return take_slot(get, get.kept, found);
-  const Slot last = slot_of(get.kept, kLastSlotAt);
-  if (!last.is_overflow() || last.line() >= kLines) return false;
+  const Slot last = slot_in_bucket(get.kept, kLastSlotAt);
+  if (!last.is_overflow() || last.line() >= kLinesOfSegment) return false;
   get.line = last.line();
-  shared_.reads.cache->prefetch(line_of(get.segment, get.line));
+  shared_.reads.cache->prefetch(place_of_line(get.segment, get.line));
   return true;
 }
 
 bool HashGetGroup::find_slot_behind(Get& get) const {
-  const std::byte* const kept = shared_.reads.cache->find(line_of(get.segment, get.line));
+  const std::byte* const kept = shared_.reads.cache->find(place_of_line(get.segment, get.line));
   const std::uint32_t found = kept == nullptr ? 0 : hash::matching_slots(kept, get.tag);
   return found != 0 && take_slot(get, kept, found);
 }
 
 bool HashGetGroup::take_slot(Get& get, const std::byte* kept, std::uint32_t found) const {
   const auto number = hash::first_match(found);
-  get.slot_at = offsetof(hash::Bucket, slots) + number * sizeof(Slot);
-  get.named = slot_of(kept, get.slot_at);
+  get.slot_at = static_cast<std::uint32_t>(offsetof(hash::Bucket, slots) + number * sizeof(Slot));
+  get.named = slot_in_bucket(kept, get.slot_at);
   return !get.named.is_link() &&
          shared_.reads.target->holds(get.named.offset(), sizeof(hash::VersionLink));
 }
@@ -176,7 +176,7 @@ void HashGetGroup::want(Get& get, Brought& brought) {
       static_cast<std::uint32_t>(std::min(most, shared_.reads.target->region_bytes - record));
   port.want(reads_, get.bin, brought.bin, sizeof brought.bin);
   if (get.line != 0) {
-    port.want(reads_, line_of(get.segment, get.line), brought.more, sizeof brought.more);
+    port.want(reads_, place_of_line(get.segment, get.line), brought.more, sizeof brought.more);
   }
   port.want(reads_, record, brought.record, get.record_bytes);
   port.want(reads_, record, brought.proof, sizeof brought.proof);
@@ -213,15 +213,15 @@ void HashGetGroup::end(std::vector<QueuedHashGet>& others) {
 
 bool HashGetGroup::look(const Get& get, const Brought& brought, Completion& answer) const {
   const std::byte* bucket = brought.bin;
-  if (!is_of(get.segment, bucket)) return false;
+  if (!is_of_segment(get.segment, bucket)) return false;
   if (hash::revisit(get.segment, bucket).look == hash::Look::changed) return false;
   if (get.line != 0) {
-    const Slot last = slot_of(bucket, kLastSlotAt);
+    const Slot last = slot_in_bucket(bucket, kLastSlotAt);
     if (!last.is_overflow() || last.line() != get.line) return false;
     bucket = brought.more;
-    if (!is_of(get.segment, bucket)) return false;
+    if (!is_of_segment(get.segment, bucket)) return false;
   }
-  const bool there = slot_of(bucket, get.slot_at) == get.named;
+  const bool there = slot_in_bucket(bucket, get.slot_at) == get.named;
   if (!there && !hash::planted(hash::Bug::hint_believed)) return false;
   const hash::RecordView record(nullptr, brought.record, get.named);
   const std::string_view key = get.of.request->key;
