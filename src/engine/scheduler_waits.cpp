@@ -163,14 +163,19 @@ void Scheduler::stall(Request& request) {
 }
 
 // Not all at once, for each may fill the ring again. Those that want memory which is not there do
-// not keep others behind them: some of it may be theirs.
+// not keep others behind them: some of it may be theirs. While one begins, the connection's list is
+// of those before it that wait still, which is where a cancel looks for the request that it names.
 bool Scheduler::go_on_stalled(Connection& connection, std::uint32_t ring) {
   StalledRequests& stalled = connection.stalled[ring];
+  StalledRequests behind = std::exchange(stalled, {});
   std::size_t gone = 0;
-  stalled.sort_out([&](Request* each) {
-    Request& request = *each;
+  while (!behind.empty()) {
+    Request& request = *behind.pop();
     const bool full = gone >= kGoOnTogether || busy() >= 2 * kInFlight;
-    if (full || !may_go_on(connection, request)) return stalled.push(each);
+    if (full || !may_go_on(connection, request)) {
+      stalled.push(&request);
+      continue;
+    }
     ++gone;
     --connection.stalled_count;
     --stalled_;
@@ -181,7 +186,7 @@ bool Scheduler::go_on_stalled(Connection& connection, std::uint32_t ring) {
     } else {
       again_.push_back(&request);
     }
-  });
+  }
   return gone != 0;
 }
 

@@ -2,6 +2,7 @@
 #include "memory/region_extents.hpp"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -22,6 +23,7 @@ Region::Extents::Extents(AddressRange range, std::uint64_t limit_bytes, PageKind
     : range_(std::move(range)),
       limit_(limit_bytes),
       pages_(pages),
+      knows_cpus_(::sched_getaffinity(0, sizeof cpus_, &cpus_) == 0),
       taken_slabs_(range_.bytes() / kSlabBytes / 64 + 1) {}
 
 Region::Extents::~Extents() {
@@ -39,7 +41,7 @@ bool Region::Extents::take_header() {
   mark(0, kExtentBytes, true);
   end_.store(kExtentBytes, std::memory_order_relaxed);
   taken_.store(kExtentBytes, std::memory_order_relaxed);
-  if (shared()) maintenance_ = std::thread([this] { maintain(); });
+  if (shared()) start();
   return true;
 }
 
@@ -96,6 +98,8 @@ void Region::Extents::give(std::uint64_t offset, std::uint64_t bytes) {
 bool Region::Extents::charge_elsewhere(std::uint64_t bytes) {
   if (!charge(bytes)) return false;
   elsewhere_.fetch_add(bytes, std::memory_order_relaxed);
+  const std::lock_guard lock(mutex_);
+  drop_spares_beyond_limit();
   return true;
 }
 
@@ -110,8 +114,7 @@ void Region::Extents::uncharge_elsewhere(std::uint64_t bytes) {
 bool Region::Extents::punch_holes() {
   const std::lock_guard lock(mutex_);
   const std::uint64_t spare = spare_count_ * kExtentBytes;
-  const std::uint64_t here = taken() - std::min(taken(), elsewhere());
-  if (range_.file_bytes().value_or(0) <= here + spare + limit_ / 8) return false;
+  if (range_.file_bytes().value_or(0) <= taken_here() + spare + limit_ / 8) return false;
   const std::uint64_t end = end_.load(std::memory_order_relaxed) / kSlabBytes;
   const auto spares = std::span(spares_).first(spare_count_);
   const auto in_use = [&](std::uint64_t slab) {
@@ -133,7 +136,8 @@ bool Region::Extents::punch_holes() {
 void Region::Extents::wait_until_idle() {
   std::unique_lock lock(mutex_);
   idle_.wait(lock, [&] {
-    return !maintenance_.joinable() || (to_collapse_.empty() && !working_ && !wants_spare());
+    const bool more = !to_collapse_.empty() || wants_spare() || has_too_many();
+    return !maintenance_.joinable() || (!working_ && !more);
   });
 }
 
@@ -147,6 +151,16 @@ bool Region::Extents::charge(std::uint64_t bytes) {
 
 bool Region::Extents::extend(std::uint64_t bytes, std::uint64_t& offset) {
   const std::lock_guard lock(mutex_);
+  return extend_locked(bytes, offset);
+}
+
+bool Region::Extents::extend_locked(std::uint64_t bytes, std::uint64_t& offset) {
+  if (bytes == kExtentBytes && bare_count_ != 0) {
+    offset = bare_[bare_count_ - 1];
+    if (!range_.open(offset, bytes)) return false;
+    --bare_count_;
+    return true;
+  }
   offset = end_.load(std::memory_order_relaxed);
   if (bytes > range_.bytes() - offset || !range_.open(offset, bytes)) return false;
   end_.store(offset + bytes, std::memory_order_relaxed);
@@ -184,16 +198,21 @@ void Region::Extents::mark(std::uint64_t offset, std::uint64_t bytes, bool taken
     ESPALIER_ASSERT(is_taken(i) != taken);
     taken_slabs_[i / 64] ^= std::uint64_t{1} << (i % 64);
   }
+  spare_refused_ = false;
+  if (taken) drop_spares_beyond_limit();
   if (wants_spare()) wake_.notify_one();
 }
 
 // --- the thread --------------------------------------------------------------------------------
 
-// The program's signals are for its own threads.
 void Region::Extents::start_when_large() noexcept {
-  if (shared() || spares_wanted() == 0) return;
+  if (shared() || spares_for(taken_here()) == 0) return;
   const std::lock_guard lock(mutex_);
-  if (maintenance_.joinable() || start_refused_) return;
+  if (!maintenance_.joinable() && !start_refused_) start();
+}
+
+// The program's signals are for its own threads.
+void Region::Extents::start() noexcept {
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
@@ -218,30 +237,39 @@ void Region::Extents::collapse_later(std::uint64_t offset, std::uint64_t bytes) 
   wake_.notify_one();
 }
 
-std::size_t Region::Extents::spares_wanted() const {
+std::size_t Region::Extents::spares_for(std::uint64_t bytes) const {
   if (pages_ == PageKind::collapsed) return 1;
   if (shared() || pages_ != PageKind::transparent) return 0;
-  return std::min<std::uint64_t>(taken() / kBytesPerSpare, kSparesMost);
+  return std::min<std::uint64_t>(bytes / kBytesPerSpare, kSparesMost);
+}
+
+std::uint64_t Region::Extents::taken_here() const {
+  return taken() - std::min(taken(), elsewhere());
 }
 
 bool Region::Extents::wants_spare() const {
-  return spare_count_ < spares_wanted() && !spare_refused_ &&
-         taken() + (spare_count_ + 1) * kExtentBytes <= limit_;
+  return spare_count_ < spares_for(taken_here()) && !spare_refused_ && fits(spare_count_ + 1);
 }
 
-// Where the limit has room again. Under the lock, or the thread might look before and sleep after.
+// Half a spare's worth of memory may come and go without a spare that does so too.
+bool Region::Extents::has_too_many() const {
+  return spare_count_ > spares_for(taken_here() + kBytesPerSpare / 2);
+}
+
+// Where the limit has room again, or there is less. Under the lock, or the thread might look before
+// and sleep after.
 void Region::Extents::wake_if_wanted() {
   const std::lock_guard lock(mutex_);
-  if (wants_spare()) wake_.notify_one();
+  spare_refused_ = false;
+  if (wants_spare() || has_too_many()) wake_.notify_one();
 }
 
 void Region::Extents::make_spare(std::unique_lock<std::mutex>& lock) {
-  const std::uint64_t offset = end_.load(std::memory_order_relaxed);
-  if (kExtentBytes > range_.bytes() - offset || !range_.open(offset, kExtentBytes)) {
+  std::uint64_t offset = 0;
+  if (!extend_locked(kExtentBytes, offset)) {
     spare_refused_ = true;
     return;
   }
-  end_.store(offset + kExtentBytes, std::memory_order_relaxed);
   lock.unlock();
   if (shared()) {
     range_.clear(offset, kExtentBytes);
@@ -251,13 +279,27 @@ void Region::Extents::make_spare(std::unique_lock<std::mutex>& lock) {
   }
   lock.lock();
   spares_[spare_count_++] = offset;
+  drop_spares_beyond_limit();
+}
+
+void Region::Extents::drop_spare() {
+  const std::uint64_t offset = spares_[--spare_count_];
+  range_.clear(offset, kExtentBytes);
+  bare_[bare_count_++] = offset;
+}
+
+void Region::Extents::drop_spares_beyond_limit() {
+  while (spare_count_ != 0 && !fits(spare_count_)) drop_spare();
 }
 
 void Region::Extents::maintain() {
   constexpr auto kBetweenLooks = std::chrono::seconds(1);
+  if (knows_cpus_) (void)::sched_setaffinity(0, sizeof cpus_, &cpus_);
   std::unique_lock lock(mutex_);
   for (;;) {
-    const auto wanted = [&] { return stopping_ || wants_spare() || !to_collapse_.empty(); };
+    const auto wanted = [&] {
+      return stopping_ || wants_spare() || has_too_many() || !to_collapse_.empty();
+    };
     bool work = true;
     if (shared()) {
       work = wake_.wait_for(lock, kBetweenLooks, wanted);
@@ -272,6 +314,8 @@ void Region::Extents::maintain() {
       lock.lock();
     } else if (wants_spare()) {
       make_spare(lock);
+    } else if (has_too_many()) {
+      drop_spare();
     } else {
       const std::uint64_t offset = to_collapse_.front();
       to_collapse_.pop_front();

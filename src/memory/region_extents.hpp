@@ -7,11 +7,19 @@
 // shared regions it collapses others too, after they were taken, and punches the file when readers
 // have filled its holes.
 //
+// A spare that is too many, because the region has shrunk or its limit is near, loses its memory
+// and leaves its addresses, which are the next that nothing ever had.
+//
 // Invariants
 // E1. taken_slabs_ says what is taken; a bit is set after the memory is brought, and cleared before
 //     it goes.
-// E2. Spare extents are below end_, not taken, and not charged.
+// E2. Spare extents, and the addresses of those that went, are below end_, not taken, and not
+//     charged.
+// E3. When a call that takes memory returns, what is taken and the spares are within the limit.
+//     One that is brought just then goes as soon as it has come, if there is no room for it.
 #pragma once
+
+#include <sched.h>
 
 #include <array>
 #include <atomic>
@@ -58,8 +66,9 @@ class Region::Extents {
  private:
   [[nodiscard]] bool charge(std::uint64_t bytes);
   void uncharge(std::uint64_t bytes) { taken_.fetch_sub(bytes, std::memory_order_relaxed); }
-  /// Addresses that nothing ever had.
+  /// Addresses that nothing ever had. False: there are no more, or the system refuses them now.
   [[nodiscard]] bool extend(std::uint64_t bytes, std::uint64_t& offset);
+  [[nodiscard]] bool extend_locked(std::uint64_t bytes, std::uint64_t& offset);
   [[nodiscard]] bool take_spare(std::uint64_t& offset);
   void bring(std::uint64_t offset, std::uint64_t bytes);
   [[nodiscard]] bool is_taken(std::uint64_t slab) const {
@@ -69,14 +78,23 @@ class Region::Extents {
   void mark(std::uint64_t offset, std::uint64_t bytes, bool taken);
   void collapse_later(std::uint64_t offset, std::uint64_t bytes);
   void maintain();
-  /// How many spare extents there are to be.
-  [[nodiscard]] std::size_t spares_wanted() const;
+  /// How many spare extents there are to be where the range has so many bytes taken.
+  [[nodiscard]] std::size_t spares_for(std::uint64_t bytes) const;
+  [[nodiscard]] std::uint64_t taken_here() const;
+  [[nodiscard]] bool fits(std::size_t spares) const {
+    return spares * kExtentBytes <= limit_ - taken();
+  }
   [[nodiscard]] bool wants_spare() const;
+  [[nodiscard]] bool has_too_many() const;
   void wake_if_wanted();
   void make_spare(std::unique_lock<std::mutex>& lock);
+  void drop_spare();
+  /// Room for what was charged: spares go until all fits.
+  void drop_spares_beyond_limit();
   /// Starts the thread of a private region that has grown. Without one, who touches an extent first
   /// clears it.
   void start_when_large() noexcept;
+  void start() noexcept;
 
   /// For as much memory a private region has one spare extent, up to so many; a smaller one has no
   /// thread.
@@ -86,6 +104,8 @@ class Region::Extents {
   AddressRange range_;
   const std::uint64_t limit_;
   const PageKind pages_;
+  cpu_set_t cpus_{};  // of who made the region, and so of the thread, whoever starts it
+  const bool knows_cpus_;
   std::atomic<std::uint64_t> taken_{0};
   std::atomic<std::uint64_t> elsewhere_{0};  // bytes of taken_ that are not of the range
   std::atomic<std::uint64_t> end_{0};
@@ -93,7 +113,9 @@ class Region::Extents {
   LazyArray<std::uint64_t> taken_slabs_;             // bits
   std::array<std::uint64_t, kSparesMost> spares_{};  // offsets
   std::size_t spare_count_ = 0;
-  bool spare_refused_ = false;  // the addresses are used up
+  std::array<std::uint64_t, kSparesMost> bare_{};  // offsets of those that went
+  std::size_t bare_count_ = 0;
+  bool spare_refused_ = false;  // until memory is taken or given the next time
   std::deque<std::uint64_t> to_collapse_;
   bool working_ = false;
   bool stopping_ = false;

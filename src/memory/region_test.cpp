@@ -2,19 +2,38 @@
 #include "memory/region.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstring>
+#include <filesystem>
 #include <limits>
+#include <set>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/cpu.hpp"
+
 namespace espalier::memory {
 namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitizerWatches = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool kSanitizerWatches = true;
+#else
+constexpr bool kSanitizerWatches = false;
+#endif
+#else
+constexpr bool kSanitizerWatches = false;
+#endif
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
@@ -194,6 +213,157 @@ TEST(Region, ALargeOneHasExtentsReady) {
   ASSERT_TRUE(region.take(1));
   EXPECT_FALSE(region.take(1));
   region.wait_until_idle();
+}
+
+/// Bytes of all that was taken once, or is ready, which the system has pages for.
+std::uint64_t bytes_in_memory(const Region& region) {
+  constexpr std::uint64_t kSmallPage = 4096;
+  std::vector<unsigned char> pages(region.end_offset() / kSmallPage);
+  EXPECT_EQ(::mincore(region.base(), region.end_offset(), pages.data()), 0);
+  const auto resident = [](unsigned char page) { return (page & 1) != 0; };
+  return static_cast<std::uint64_t>(std::ranges::count_if(pages, resident)) * kSmallPage;
+}
+
+constexpr std::uint64_t kExtentsOfSpares =
+    4 * 16 * kMiB / kExtentBytes;  // for as many as there are
+
+/// Takes one after the other, and touches nothing.
+std::vector<std::uint64_t> take_each(Region& region, std::uint64_t extents) {
+  std::vector<std::uint64_t> taken;
+  for (std::uint64_t i = 0; i < extents; ++i) taken.push_back(*region.take(1));
+  region.wait_until_idle();
+  return taken;
+}
+
+TEST(Region, SparesGoWhenItShrinks) {
+  Region region = reserve(2 * kExtentsOfSpares, true);
+  const auto taken = take_each(region, kExtentsOfSpares);
+  if (region.page_kind() == PageKind::transparent) {
+    EXPECT_GE(bytes_in_memory(region), 4 * kExtentBytes);
+  }
+  for (const std::uint64_t offset : taken) region.give(offset, kExtentBytes);
+  region.wait_until_idle();
+  EXPECT_EQ(bytes_in_memory(region), 0u);
+  // Their addresses are those that are taken next.
+  const std::uint64_t end = region.end_offset();
+  const std::uint64_t spares = end / kExtentBytes - 1 - taken.size();
+  for (std::uint64_t i = 0; i < spares; ++i) {
+    const std::uint64_t offset = *region.take(1);
+    EXPECT_LT(offset, end);
+    EXPECT_EQ(std::ranges::find(taken, offset), taken.end());
+    EXPECT_TRUE(all_zero(region.at(offset), kExtentBytes));
+    std::memset(region.at(offset), 1, kExtentBytes);
+  }
+  EXPECT_EQ(region.end_offset(), end);
+  EXPECT_EQ(*region.take(1), end);
+}
+
+TEST(Region, NoSpareStandsAboveTheLimit) {
+  Region region = reserve(kExtentsOfSpares + 8, true);
+  std::memset(region.header(), 1, kExtentBytes);
+  for (const std::uint64_t offset : take_each(region, kExtentsOfSpares)) {
+    std::memset(region.at(offset), 1, kExtentBytes);
+  }
+  std::uint64_t elsewhere = 0;
+  const auto is_within = [&] {
+    region.wait_until_idle();
+    return bytes_in_memory(region) + elsewhere <= region.limit_bytes();
+  };
+  EXPECT_TRUE(is_within());
+  // By slabs, a run, and what lies elsewhere, none of which spares are for: seven extents.
+  const std::uint64_t extent = *region.set_aside();
+  for (std::uint64_t at = 0; at < kExtentBytes; at += kSlabBytes) {
+    ASSERT_TRUE(region.retake(extent + at, kSlabBytes));
+    std::memset(region.at(extent + at), 1, kSlabBytes);
+  }
+  EXPECT_TRUE(is_within());
+  elsewhere = 3 * kExtentBytes;
+  ASSERT_TRUE(region.charge(elsewhere));
+  EXPECT_TRUE(is_within());
+  const std::uint64_t run = *region.take(3);
+  std::memset(region.at(run), 1, 3 * kExtentBytes);
+  EXPECT_EQ(region.taken_bytes(), region.limit_bytes());
+  EXPECT_TRUE(is_within());
+  // And come again when there is room.
+  region.give(run, 3 * kExtentBytes);
+  region.wait_until_idle();
+  EXPECT_TRUE(is_within());
+  if (region.page_kind() == PageKind::transparent) {
+    EXPECT_EQ(bytes_in_memory(region), region.limit_bytes() - elsewhere);
+  }
+}
+
+TEST(Region, WhatLiesElsewhereWantsNoSpares) {
+  Region region = reserve(2 * kExtentsOfSpares, true);
+  ASSERT_TRUE(region.charge(kExtentsOfSpares * kExtentBytes));
+  ASSERT_TRUE(region.take(1));
+  region.wait_until_idle();
+  EXPECT_EQ(region.end_offset(), 2 * kExtentBytes);
+  region.uncharge(kExtentsOfSpares * kExtentBytes);
+}
+
+std::set<int> threads_of_process() {
+  std::set<int> threads;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/task")) {
+    threads.insert(std::stoi(each.path().filename().string()));
+  }
+  return threads;
+}
+
+// A worker that is confined to its core must not have its thread of spares there too.
+TEST(Region, ItsThreadRunsWhereItsMakerMay) {
+  Region region = reserve(2 * kExtentsOfSpares, true);
+  cpu_set_t own;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof own, &own), 0);
+  const std::set<int> before = threads_of_process();
+  std::thread([&] {
+    ASSERT_TRUE(base::pin_this_thread(base::usable_cores().front()));
+    take_each(region, kExtentsOfSpares);
+  }).join();
+  std::size_t others = 0;
+  for (const int thread : threads_of_process()) {
+    if (before.contains(thread)) continue;
+    cpu_set_t its;
+    if (::sched_getaffinity(thread, sizeof its, &its) != 0) continue;  // it has just ended
+    ++others;
+    EXPECT_TRUE(CPU_EQUAL(&own, &its));
+  }
+  EXPECT_EQ(others, region.page_kind() == PageKind::transparent ? 1u : 0u);
+}
+
+// Of writable memory that is no file's the system gives no more than this, and has it already.
+class DataLimit {
+ public:
+  DataLimit() {
+    EXPECT_EQ(::getrlimit(RLIMIT_DATA, &before_), 0);
+    const rlimit low{4096, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_DATA, &low), 0);
+  }
+  ~DataLimit() { ::setrlimit(RLIMIT_DATA, &before_); }
+  DataLimit(const DataLimit&) = delete;
+  DataLimit& operator=(const DataLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(Region, ARefusalThatPassesEndsNoSpares) {
+  if (kSanitizerWatches)
+    GTEST_SKIP() << "a sanitizer that asks for memory meanwhile ends the process";
+  Region region = reserve(2 * kExtentsOfSpares, true);
+  take_each(region, kExtentsOfSpares);
+  const std::uint64_t end = region.end_offset();
+  {
+    const DataLimit limit;
+    const auto one = region.take(1);  // which is ready
+    region.wait_until_idle();
+    ASSERT_EQ(one.has_value(), region.page_kind() == PageKind::transparent);
+  }
+  EXPECT_EQ(region.end_offset(), end);
+  take_each(region, 1);
+  if (region.page_kind() == PageKind::transparent) {
+    EXPECT_EQ(region.end_offset(), end + 2 * kExtentBytes) << "one for each that was taken";
+  }
 }
 
 TEST(Region, MovingKeepsTheMemory) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -102,11 +103,14 @@ class HashClient {
 
 class HashMapConcurrency : public HashMapOverEachWay {
  protected:
-  History run(const HashMap& map, std::uint32_t threads, std::uint64_t calls, std::uint64_t keys,
-              std::uint64_t seed) {
+  /// By a thread for each handle.
+  static History run(const std::vector<HashMap>& maps, std::uint64_t calls, std::uint64_t keys,
+                     std::uint64_t seed) {
     std::atomic<std::uint64_t> clock{1};
     std::vector<HashClient> clients;
-    for (std::uint32_t i = 0; i < threads; ++i) clients.emplace_back(map, i, seed, keys, clock);
+    for (std::uint32_t i = 0; i < maps.size(); ++i) {
+      clients.emplace_back(maps[i], i, seed, keys, clock);
+    }
     {
       std::vector<std::jthread> working;
       for (HashClient& client : clients) {
@@ -130,7 +134,7 @@ TEST_P(HashMapConcurrency, LongHistoriesAreLinearizableInTheOrderOfVersions) {
   auto map = store_->create_hash_map("h", {.partitions = 2});
   ASSERT_TRUE(map);
   const std::uint64_t calls = steps_or(scaled(is_embedded() ? 8000 : 1500));
-  const History history = run(*map, 3, calls, 12, seed);
+  const History history = run({*map, *map, *map}, calls, 12, seed);
   EXPECT_EQ(replay_versions(history).value_or(""), "");
   EXPECT_EQ(audit("h"), std::vector<std::string>{});
 }
@@ -145,7 +149,7 @@ TEST_P(HashMapConcurrency, ShortHistoriesHaveALinearization) {
       const std::string name = "h" + std::to_string(versions) + std::to_string(round);
       auto map = store_->create_hash_map(name, {.partitions = 1, .versions = versions});
       ASSERT_TRUE(map);
-      const History history = run(*map, 3, 12, 3, seed + round);
+      const History history = run({*map, *map, *map}, 12, 3, seed + round);
       const CheckResult result = check_linearizable(history);
       ASSERT_NE(result.answer, Answer::no) << result.why;
       if (result.answer == Answer::unknown) ++unknown;
@@ -206,6 +210,52 @@ TEST_P(HashMapConcurrency, ComparedValuesAreNotOverwrittenMeanwhile) {
     EXPECT_EQ(audit(name), std::vector<std::string>{});
   }
 }
+
+/// Of a node whose clients come by rings, by READs of their own, and through a device.
+class MixedHashMapConcurrency : public HashMapConcurrency {
+ protected:
+  void SetUp() override {
+    HashMapConcurrency::SetUp();
+    const auto connected = [](const std::string& address, Access access) {
+      auto store = Store::connect(address, {.access = access});
+      EXPECT_TRUE(store) << message(store.error());
+      return std::move(*store);
+    };
+    by_rings_.emplace(connected("unix:" + socket(), Access::rpc));
+    by_reads_.emplace(connected(config_.node.fabric, Access::one_sided));
+  }
+  /// One for each place.
+  std::vector<HashMap> make(const std::string& name, std::uint32_t partitions) {
+    std::vector<HashMap> maps;
+    maps.push_back(by_rings_->create_hash_map(name, {.partitions = partitions}).value());
+    maps.push_back(by_reads_->open_hash_map(name).value());
+    maps.push_back(store_->open_hash_map(name).value());
+    return maps;
+  }
+
+  std::optional<Store> by_rings_;
+  std::optional<Store> by_reads_;
+};
+
+TEST_P(MixedHashMapConcurrency, HistoriesOfAllPlacesAreLinearizable) {
+  const std::uint64_t seed = seed_from_environment(73);
+  SCOPED_TRACE(seed_text(seed));
+  const History whole = run(make("long", 2), steps_or(scaled(1500)), 12, seed);
+  EXPECT_EQ(replay_versions(whole).value_or(""), "");
+  EXPECT_EQ(audit("long"), std::vector<std::string>{});
+  const auto rounds = steps_or(scaled(30));
+  std::uint64_t unknown = 0;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    const std::string name = "h" + std::to_string(round);
+    const CheckResult result = check_linearizable(run(make(name, 1), 12, 3, seed + round));
+    ASSERT_NE(result.answer, Answer::no) << result.why;
+    if (result.answer == Answer::unknown) ++unknown;
+    ASSERT_TRUE(by_rings_->drop_hash_map(name));
+  }
+  EXPECT_LE(unknown, rounds / 10);
+}
+
+INSTANTIATE_TEST_SUITE_P(Places, MixedHashMapConcurrency, ::testing::Values("device"), way_name);
 
 INSTANTIATE_TEST_SUITE_P(Ways, HashMapConcurrency,
                          ::testing::Values("embedded", "shm", "shm_one_sided"), way_name);

@@ -12,11 +12,13 @@ namespace espalier::device {
 namespace {
 
 constexpr std::uint32_t kNobody = ~std::uint32_t{0};  // the tag of what nobody waits for
+/// Of a cancel: this and the tag that it names.
+constexpr std::uint32_t kCancelTag = std::uint32_t{1} << 31;
 
 }  // namespace
 
 void HostRings::post(offload::Request& request, const wire::CallMessage& message) {
-  queue_.push_back({message, {}, {&request, {}, false}});
+  queue_.push_back({message, {}, {&request, {}}, kNobody});
 }
 
 void HostRings::ask(const wire::CallMessage& message, OnAnswer on_answer) {
@@ -25,7 +27,7 @@ void HostRings::ask(const wire::CallMessage& message, OnAnswer on_answer) {
   payload += message.more_payload;
   wire::CallMessage own = message;
   own.payload = own.more_payload = {};
-  queue_.push_back({own, std::move(payload), {nullptr, std::move(on_answer), false}});
+  queue_.push_back({own, std::move(payload), {nullptr, std::move(on_answer)}, kNobody});
 }
 
 void HostRings::cancel(const offload::Request& request) {
@@ -38,11 +40,11 @@ void HostRings::cancel(const offload::Request& request) {
   }
 }
 
-// It names a tag, so it goes before whatever could take that tag anew: the host begins requests in
-// the order in which they come.
+// It goes before all that waits, for it may make room where that is to go.
 void HostRings::queue_cancel(std::uint32_t tag) {
   const wire::RequestMessage<session_calls::Cancel> message({tag});
-  queue_.push_front({message.get(), {}, {}});
+  queue_.push_front({message.get(), {}, {}, kCancelTag | tag});
+  places_[tag].cancelling = true;
 }
 
 bool HostRings::turn(PostedRequests& posted, int pieces_max) {
@@ -70,15 +72,11 @@ bool HostRings::send_queued() {
 // Returns false if there is no room now.
 bool HostRings::send_first() {
   Queued& first = queue_.front();
-  const bool awaited = first.waiting.request != nullptr || first.waiting.on_answer;
+  const bool awaited = first.waiting.awaited();
   if (!first.payload.empty()) first.message.payload = first.payload;
-  const std::uint32_t tag = awaited ? take_place(first.waiting) : kNobody;
+  const std::uint32_t tag = awaited ? take_place(first.waiting) : first.tag;
   if (!rings_->begin_send(first.message, tag)) {
-    if (awaited) {
-      places_[tag] = {};
-      free_.push_back(tag);
-      --busy_;
-    }
+    if (awaited) free_place(tag);
     return false;
   }
   sending_ = !rings_->send_rest();
@@ -100,14 +98,33 @@ std::uint32_t HostRings::take_place(Waiting waiting) {
   return tag;
 }
 
+// For good where no cancel names it.
+void HostRings::free_place(std::uint32_t tag) {
+  Waiting& place = places_[tag];
+  const bool cancelling = place.cancelling;
+  place = {};
+  place.cancelling = cancelling;
+  if (!cancelling) free_.push_back(tag);
+  --busy_;
+}
+
+void HostRings::end_cancel(std::uint32_t tag) {
+  if (tag >= places_.size() || !std::exchange(places_[tag].cancelling, false)) return;
+  if (!places_[tag].awaited()) free_.push_back(tag);
+}
+
 bool HostRings::receive_one(PostedRequests& posted) {
   client::Incoming response;
   if (!rings_->receive(response)) return false;
   ++heard_;
   const std::uint32_t tag = response.header.tag;
-  if (tag >= places_.size()) return true;  // nobody waits for it, or the host is no host
+  if ((tag & kCancelTag) != 0) {
+    end_cancel(tag & ~kCancelTag);
+    return true;
+  }
+  if (tag >= places_.size()) return true;  // the host is no host
   Waiting& place = places_[tag];
-  if (place.request == nullptr && !place.on_answer) return true;
+  if (!place.awaited()) return true;
   HostAnswer answer;
   answer.header = response.header;
   answer.payload = response.payload;
@@ -121,9 +138,8 @@ bool HostRings::receive_one(PostedRequests& posted) {
     if (place.request != nullptr) posted.answered(*place.request, answer);
     return true;
   }
-  const Waiting waiting = std::exchange(place, {});
-  free_.push_back(tag);
-  --busy_;
+  const Waiting waiting = place;
+  free_place(tag);
   if (waiting.incomplete) answer = failed_with(Code::out_of_memory);
   complete(waiting, answer, posted);
   return true;

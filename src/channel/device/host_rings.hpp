@@ -5,6 +5,9 @@
 //
 //   post -> queue_ -> ring -> places_[tag] -> answers, the last one frees the place
 //
+// The place of a request that was cancelled stays taken until the host has answered the cancel too:
+// the host may look for that tag later than it begins what came behind the cancel.
+//
 // Thread: one: that of the worker.
 #pragma once
 
@@ -37,7 +40,7 @@ class HostRings final : public HostAsker {
   /// Tells everybody that the host is gone.
   void fail(PostedRequests& posted);
 
-  /// What waits for an answer.
+  /// What waits for an answer, or to be sent. Nothing waits for the answer to a cancel.
   [[nodiscard]] std::size_t pending() const { return queue_.size() + busy_; }
   [[nodiscard]] bool lost() const { return rings_->lost(); }
   /// Pieces of answers that have come, ever.
@@ -51,18 +54,23 @@ class HostRings final : public HostAsker {
     offload::Request* request = nullptr;  // null: the device itself
     OnAnswer on_answer;
     bool cancelled = false;
+    bool cancelling = false;  // and the host has not answered the cancel yet
     bool incomplete = false;  // a piece was lost, for there was no memory for it
+    [[nodiscard]] bool awaited() const { return request != nullptr || on_answer; }
   };
   struct Queued {
     wire::CallMessage message;
     std::string payload;  // of the device's own
     Waiting waiting;
+    std::uint32_t tag;  // of what nobody waits for
   };
 
   bool send_queued();
   bool send_first();
   void queue_cancel(std::uint32_t tag);
   std::uint32_t take_place(Waiting waiting);
+  void free_place(std::uint32_t tag);
+  void end_cancel(std::uint32_t tag);
   bool receive_one(PostedRequests& posted);
   void complete(const Waiting& waiting, const HostAnswer& answer, PostedRequests& posted);
 

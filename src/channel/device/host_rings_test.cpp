@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -94,6 +95,68 @@ TEST_F(HostRingsFixture, ACancelBehindAFullRingEndsNoOtherRequest) {
   }
   EXPECT_EQ(cancels, 1u);
   EXPECT_EQ(answered_.front(), &scan_);
+}
+
+// A host whose client takes nothing begins what came behind a cancel before it sees to the cancel.
+TEST_F(HostRingsFixture, ATagIsNoOthersUntilItsCancelIsAnswered) {
+  post(scan_, wire::OffloadId::scan);
+  turn();
+  rings_->cancel(scan_);
+  turn();
+  const auto requests = take_requests();
+  ASSERT_EQ(requests.size(), 2u);
+  ASSERT_TRUE(is(requests.back(), wire::OffloadId::cancel));
+  const std::uint32_t tag = requests.front().tag;
+  ASSERT_EQ(requests.back().argument, tag);
+  host_.answer(tag);
+  turn();
+  ASSERT_EQ(answered_, std::vector{&scan_});
+  EXPECT_EQ(rings_->pending(), 0u) << "the answer to a cancel is worth no waiting";
+  const auto tag_of_next = [&] {
+    post(other_, wire::OffloadId::noop);
+    turn();
+    const auto taken = take_requests();
+    EXPECT_EQ(taken.size(), 1u);
+    host_.answer(taken.front().tag);
+    turn();
+    return taken.front().tag;
+  };
+  EXPECT_NE(tag_of_next(), tag);
+  host_.answer(requests.back().tag);
+  host_.answer(requests.back().tag);  // a host that says so twice frees nothing twice
+  turn();
+  std::set<std::uint32_t> tags{tag_of_next()};
+  EXPECT_TRUE(tags.contains(tag)) << "what was freed last is taken first";
+  post(other_, wire::OffloadId::noop);
+  post(other_, wire::OffloadId::noop);
+  post(other_, wire::OffloadId::noop);
+  turn();
+  tags.clear();
+  for (const auto& header : take_requests()) tags.insert(header.tag);
+  EXPECT_EQ(tags.size(), 3u);
+}
+
+// The cancel's answer comes first where the request itself goes on for a while.
+TEST_F(HostRingsFixture, ACancelThatIsAnsweredFirstLeavesTheRequestItsTag) {
+  post(scan_, wire::OffloadId::scan);
+  turn();
+  rings_->cancel(scan_);
+  turn();
+  const auto requests = take_requests();
+  ASSERT_EQ(requests.size(), 2u);
+  host_.answer(requests.back().tag);
+  turn();
+  EXPECT_TRUE(answered_.empty());
+  EXPECT_EQ(rings_->pending(), 1u);
+  post(other_, wire::OffloadId::noop);
+  turn();
+  const auto next = take_requests();
+  ASSERT_EQ(next.size(), 1u);
+  EXPECT_NE(next.front().tag, requests.front().tag);
+  host_.answer(requests.front().tag);
+  host_.answer(next.front().tag);
+  turn();
+  EXPECT_EQ(answered_, (std::vector{&scan_, &other_}));
 }
 
 TEST_F(HostRingsFixture, ARequestCancelledWhileItWaitsIsCancelledBehindItself) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/barrier.hpp"
 #include "base/clock.hpp"
 #include "base/system_error.hpp"
 #include "fabric/shm/notice.hpp"
@@ -60,11 +61,14 @@ class ShmEndpoint final : public Endpoint {
  private:
   void set_asleep(bool asleep);
   [[nodiscard]] bool any_has_work() const;
-  [[nodiscard]] Host host() { return {regions(), reader_, service_, pairs_, server_user_}; }
+  [[nodiscard]] Host host() {
+    return {regions(), reader_, service_, pairs_, server_user_, asymmetric_};
+  }
 
+  const bool asymmetric_ = base::register_asymmetric_barriers();
   const std::optional<std::uint32_t> server_user_;
   RegionTable::Reader reader_;
-  Notice notice_;
+  Notice notice_{asymmetric_};
   Service service_;
   std::vector<Pair*> pairs_;
   std::uint32_t next_pair_ = 1;

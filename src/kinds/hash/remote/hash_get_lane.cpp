@@ -119,7 +119,7 @@ bool HashGetLane::begin_fresh() {
 
 bool HashGetLane::want_header() noexcept {
   try {
-    shared_.reads.port->want(reads_, shared_.reads.target->header_offset, header_, kHeaderBytes);
+    header_.want(*shared_.reads.port, reads_, *shared_.reads.target);
   } catch (const std::bad_alloc&) {
     return false;
   }
@@ -139,22 +139,12 @@ void HashGetLane::want_belief() noexcept {
 
 // --- what has come -------------------------------------------------------------------------------
 
-bool HashGetLane::take_header() {
-  const auto word = [this]<class T>(std::size_t at, T) {
-    return base::load_plain<T>(header_ + at);
-  };
-  read_version_ = word(offsetof(hash::HashHeader, read_version), std::uint64_t{});
-  return shared_.reads.target->same_map(
-      word(offsetof(hash::HashHeader, map_id), std::uint32_t{}),
-      word(offsetof(hash::HashHeader, generation), std::uint32_t{}),
-      word(offsetof(hash::HashHeader, superseded), std::uint64_t{}));
-}
-
 // All that has come is taken before what a handler throws goes on: it belongs to these READs.
 void HashGetLane::arrive() {
   const bool lost = reads_.failed || shared_.reads.port->failed();
   reads_.failed = false;
-  const bool dropped = std::exchange(reads_header_, false) && !lost && !take_header();
+  const bool dropped =
+      std::exchange(reads_header_, false) && !lost && !header_.is_of(*shared_.reads.target);
   std::exception_ptr thrown;
   for (Get& get : gets_) {
     if (get.state != State::begun && get.state != State::looking) continue;
@@ -171,7 +161,7 @@ void HashGetLane::arrive_one(Get& get, bool lost, bool dropped) {
   if (lost) return refuse(get, Code::connection_lost);
   if (get.state == State::begun) {
     if (dropped) return refuse(get, Code::not_found);
-    get.version = read_version_;
+    get.version = header_.read_version();
     get.state = State::looking;
     // Where READs keep no order, it begins only now.
     if (get.brought.pieces().empty()) {

@@ -26,6 +26,7 @@ namespace espalier::place {
 struct HashGetCounts {
   std::uint64_t answers = 0;
   std::uint64_t found = 0;
+  std::uint64_t grouped = 0;   // of the answers: those of groups (hash_get_group.hpp)
   std::uint64_t restarts = 0;  // attempts that began again: something had changed
   std::uint64_t changed = 0;   // of these: a bin, or what it named
   std::uint64_t too_late = 0;  // of these: what there was at the version may be gone
@@ -38,6 +39,38 @@ struct HashGetShared {
   std::function<std::uint64_t()> now_ns;
   HashGetCounts counts;
   std::size_t busy = 0;  // gets that lanes have
+};
+
+/// A get that waits for its turn.
+struct QueuedHashGet {
+  const Request* request;
+  Handler* handler;
+};
+
+/// The map's header as a READ brings it: whose it is, and its read version.
+class HashHeaderRead {
+ public:
+  /// Asks for it, for what is asked for behind it. Errors: std::bad_alloc.
+  void want(ReadPort& port, LaneReads& reads, const HashTarget& target) {
+    port.want(reads, target.header_offset, bytes_, sizeof bytes_);
+  }
+  /// Whether the map is still this one, and not dropped.
+  [[nodiscard]] bool is_of(const HashTarget& target) const {
+    return target.same_map(word(offsetof(hash::HashHeader, map_id), std::uint32_t{}),
+                           word(offsetof(hash::HashHeader, generation), std::uint32_t{}),
+                           word(offsetof(hash::HashHeader, superseded), std::uint64_t{}));
+  }
+  [[nodiscard]] std::uint64_t read_version() const {
+    return word(offsetof(hash::HashHeader, read_version), std::uint64_t{});
+  }
+
+ private:
+  template <class T>
+  [[nodiscard]] T word(std::size_t at, T) const {
+    return base::load_plain<T>(bytes_ + at);
+  }
+  alignas(
+      8) std::byte bytes_[offsetof(hash::HashHeader, read_version) + sizeof(std::uint64_t)] = {};
 };
 
 class HashGetLane {
@@ -95,7 +128,6 @@ class HashGetLane {
   void arrive_one(Get& get, bool lost, bool dropped);
   void refuse_stuck();
   bool begin_fresh();
-  [[nodiscard]] bool take_header();
   void ask_ahead(Get& get) noexcept;
   void look(Get& get);
   [[nodiscard]] Outcome look_again(Get& get);
@@ -110,9 +142,6 @@ class HashGetLane {
   /// The time, asked for once in a turn: after all that the turn has found come.
   [[nodiscard]] std::uint64_t now_ns();
 
-  static constexpr std::size_t kHeaderBytes =
-      offsetof(hash::HashHeader, read_version) + sizeof(std::uint64_t);
-
   HashGetShared& shared_;
   std::vector<Get> gets_;
   std::vector<std::uint32_t> free_;  // of them, with room for all
@@ -121,8 +150,7 @@ class HashGetLane {
   bool reads_header_ = false;  // in this round
   bool sent_ = false;
   bool wants_belief_ = false;
-  std::uint64_t read_version_ = 0;
-  alignas(8) std::byte header_[kHeaderBytes];
+  HashHeaderRead header_;
   base::ReadyQueue ready_{1};
   base::ReadyQueue believed_{1};
   LaneReads reads_;

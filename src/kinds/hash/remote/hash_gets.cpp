@@ -29,7 +29,12 @@ HashGets::HashGets(ReadPort& port, const HashTarget& target, Options options)
   shared_.lease = &lease_;
   shared_.now_ns = std::move(options.now_ns);
   if (options.together) {
-    lanes_.emplace_back(shared_, std::clamp(options.in_flight, 1u, kTogetherMost));
+    const std::uint32_t most = std::clamp(options.in_flight, 1u, kTogetherMost);
+    lanes_.emplace_back(shared_, most);
+    if (options.cache != nullptr && port.reads_in_order()) {
+      others_.reserve(HashGetGroup::kMost);
+      group_.emplace(shared_, most);
+    }
   } else {
     for (std::uint32_t i = 0; i < std::max(options.in_flight, 1u); ++i) {
       lanes_.emplace_back(shared_, 1);
@@ -41,11 +46,22 @@ void HashGets::submit(std::span<const Request> requests, Handler& handler) {
   for (const Request& request : requests) queue_.push_back({&request, &handler});
 }
 
+QueuedHashGet HashGets::next() {
+  QueuedHashGet queued{};
+  if (others_.empty()) {
+    queued = queue_.front();
+    queue_.pop_front();
+  } else {
+    queued = others_.back();
+    others_.pop_back();
+  }
+  return queued;
+}
+
 void HashGets::start() {
   for (HashGetLane& lane : lanes_) {
-    while (lane.has_room() && !queue_.empty()) {
-      const Queued queued = queue_.front();
-      queue_.pop_front();
+    while (lane.has_room() && has_next()) {
+      const QueuedHashGet queued = next();
       const Code refusal = take(lane, queued);
       if (refusal == Code::invalid) continue;
       Completion refused;
@@ -58,7 +74,7 @@ void HashGets::start() {
 }
 
 // Why it is not taken; invalid: it is.
-Code HashGets::take(HashGetLane& lane, const Queued& queued) {
+Code HashGets::take(HashGetLane& lane, const QueuedHashGet& queued) {
   const Request& request = *queued.request;
   if (request.op != Op::get) return Code::unsupported;
   if (request.key.empty() || request.key.size() > hash::kKeyBytesMax) return Code::key_too_long;
@@ -75,8 +91,9 @@ std::size_t HashGets::poll() {
   bool moved = true;
   for (int rounds = 0; moved && rounds < kRoundsOfPoll; ++rounds) {
     port.poll();
+    // What is another's waits for room in the lanes first.
+    moved = group_ && others_.empty() && group_->turn(queue_, others_);
     start();
-    moved = false;
     for (HashGetLane& lane : lanes_) moved |= lane.turn();
   }
   return pending();

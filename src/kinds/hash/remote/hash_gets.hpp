@@ -12,8 +12,11 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <span>
+#include <vector>
 
+#include "kinds/hash/remote/hash_get_group.hpp"
 #include "kinds/hash/remote/hash_get_lane.hpp"
 
 namespace espalier::place {
@@ -32,7 +35,8 @@ class HashGets {
     DirectoryBudget* directories = nullptr;
     /// A longer value is not brought: its get ends with `contended`.
     std::uint64_t value_bytes_max = hash::kValueBytesMax;
-    /// Whether a READ is done when it has been posted: then gets go together.
+    /// Whether a READ is done when it has been posted: then gets go together, and those whose bins
+    /// are remembered in groups (hash_get_group.hpp).
     bool together = false;
   };
 
@@ -56,7 +60,9 @@ class HashGets {
   /// Takes what has come, and goes on. Returns how many gets are left. Errors: what handlers throw,
   /// who are told once all the same.
   std::size_t poll();
-  [[nodiscard]] std::size_t pending() const { return queue_.size() + shared_.busy; }
+  [[nodiscard]] std::size_t pending() const {
+    return queue_.size() + others_.size() + (group_ ? group_->pending() : 0) + shared_.busy;
+  }
   [[nodiscard]] LeaseGuard& lease() { return lease_; }
   /// Ends all gets that wait: there will be no answer from the host any more.
   void fail();
@@ -65,13 +71,10 @@ class HashGets {
   [[nodiscard]] const tree::WalkTraffic& traffic() const { return shared_.reads.port->traffic(); }
 
  private:
-  struct Queued {
-    const Request* request;
-    Handler* handler;
-  };
-
   void start();
-  [[nodiscard]] static Code take(HashGetLane& lane, const Queued& queued);
+  [[nodiscard]] bool has_next() const { return !others_.empty() || (!group_ && !queue_.empty()); }
+  QueuedHashGet next();
+  [[nodiscard]] static Code take(HashGetLane& lane, const QueuedHashGet& queued);
 
   HashTarget target_;
   LeaseGuard lease_;
@@ -79,7 +82,9 @@ class HashGets {
   KnownDirectories directories_;
   HashGetShared shared_;
   std::deque<HashGetLane> lanes_;
-  std::deque<Queued> queue_;
+  std::optional<HashGetGroup> group_;
+  std::deque<QueuedHashGet> queue_;
+  std::vector<QueuedHashGet> others_;  // what a group has left to lanes
 };
 
 }  // namespace espalier::place

@@ -23,12 +23,18 @@ std::string first_wrong_get(const HashWorldOptions& options, bool in_order, std:
   return "";
 }
 
-void expect_noticed(hash::Bug bug, const HashWorldOptions& options = {}) {
-  for (const bool in_order : {true, false}) {
+/// Of gets one by one, and, where READs keep their order, of gets in groups.
+void expect_noticed(hash::Bug bug, HashWorldOptions options = {}) {
+  struct Way {
+    bool in_order;
+    bool together;
+  };
+  for (const auto [in_order, together] : {Way{true, false}, Way{false, false}, Way{true, true}}) {
+    options.together = together;
     EXPECT_EQ(first_wrong_get(options, in_order, 2), "");
     {
       const base::Planted planted(bug);
-      EXPECT_NE(first_wrong_get(options, in_order, 40), "") << in_order;
+      EXPECT_NE(first_wrong_get(options, in_order, 40), "") << in_order << together;
     }
   }
 }
@@ -69,12 +75,23 @@ TEST(HashGetsPlanted, AMissByALineThatCameBeforeTheBucketsIsNoticed) {
   expect_noticed(hash::Bug::line_before_buckets, options);
 }
 TEST(HashGetsPlanted, WhatWasReadUnderAnotherLeaseIsNoticed) {
-  EXPECT_EQ(wrong_where_a_lease_is_lost(), "");
-  {
-    const base::Planted planted(hash::Bug::other_term_believed);
-    EXPECT_EQ(wrong_where_a_lease_is_lost(),
-              "what was read under a lease that was lost is answered");
+  for (const bool together : {true, false}) {
+    EXPECT_EQ(wrong_where_a_lease_is_lost(together), "");
+    {
+      const base::Planted planted(hash::Bug::other_term_believed);
+      EXPECT_EQ(wrong_where_a_lease_is_lost(together),
+                "what was read under a lease that was lost is answered");
+    }
   }
+}
+// What is remembered names a record that may have been replaced.
+TEST(HashGetsPlanted, ARememberedSlotThatIsBelievedIsNoticed) {
+  HashWorldOptions options;
+  options.together = true;
+  options.first_keys = options.keys = 40;
+  EXPECT_EQ(first_wrong_get(options, true, 2), "");
+  const base::Planted planted(hash::Bug::hint_believed);
+  EXPECT_NE(first_wrong_get(options, true, 40), "");
 }
 
 }  // namespace

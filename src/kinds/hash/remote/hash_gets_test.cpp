@@ -59,6 +59,50 @@ TEST(HashGets, AShortPairTakesTwoWaitsAndThenOne) {
   EXPECT_EQ(waits() - before, 1u);
 }
 
+// Each in one wait, and none of them begun by a lane, but for what has changed since.
+TEST(HashGets, ThoseOfRememberedBinsGoInGroups) {
+  HashWorldOptions options;
+  options.writes = false;
+  options.together = true;
+  options.first_keys = 300;
+  options.long_pairs = false;
+  HashWorld world(1, good_weather(true), options);
+  ASSERT_TRUE(world.connected());
+  const std::vector<std::string> chain = keys_of_other_tags(*world.host().map, 9, 3);
+  for (const std::string& key : chain) world.host().put(key, "in " + key);
+  const auto grouped = [&] { return world.gets().counts().grouped; };
+  const auto waits = [&] { return world.gets().traffic().round_trips; };
+  for (const std::string& key : chain) EXPECT_EQ(world.get(key), "in " + key);
+  // Of a chain of two buckets, in any place.
+  std::uint64_t before = grouped();
+  std::uint64_t waited = waits();
+  for (const std::string& key : chain) EXPECT_EQ(world.get(key), "in " + key);
+  EXPECT_EQ(grouped() - before, chain.size());
+  EXPECT_EQ(waits() - waited, chain.size());
+  // One that was replaced, or erased, is read as all else is, and the new one is remembered.
+  world.host().put(chain[1], "another");
+  EXPECT_TRUE(world.host().map->erase(world.host().thread, chain[2]));
+  before = grouped();
+  EXPECT_EQ(world.get(chain[1]), "another");
+  EXPECT_EQ(world.get(chain[2]), std::nullopt);
+  EXPECT_EQ(grouped(), before);
+  EXPECT_EQ(world.get(chain[1]), "another");
+  EXPECT_EQ(grouped(), before + 1);
+  // What a snapshot has made two states of, and a value that is longer than the last ones were.
+  const auto held = world.host().map->hold(world.host().thread);
+  ASSERT_TRUE(held);
+  world.host().put(chain[1], "newest");
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(world.get(chain[1]), "newest");
+  world.host().map->drop(*held);
+  EXPECT_EQ(grouped(), before + 1);
+  const std::string longer(900, 'l');
+  world.host().put(chain[3], longer);
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(world.get(chain[3]) == longer);
+  before = grouped();
+  EXPECT_TRUE(world.get(chain[3]) == longer);
+  EXPECT_EQ(grouped(), before + 1);
+}
+
 TEST(HashGets, WhatIsNotThereIsNotFound) {
   for (const bool in_order : {true, false}) {
     HashWorldOptions options;
@@ -282,7 +326,7 @@ TEST(HashGets, HeadersThatAreNoneAreRefused) {
 /// A copy of a map's region, to be read while somebody changes what is there.
 class ForgedRegion {
  public:
-  ForgedRegion(std::uint64_t seed, bool in_order)
+  ForgedRegion(std::uint64_t seed, bool in_order, bool together)
       : random_(seed),
         f_({.partitions = 1, .seed = hash::HashSeed{seed, 5}}),
         world_(seed, good_weather(in_order)),
@@ -309,10 +353,11 @@ class ForgedRegion {
     std::memcpy(&own, f_.parts.region.at(header()), sizeof own);
     const auto target = HashTarget::read(own, header(), bytes_.size() * 8).value();
     port_.emplace(*here_.pair, here_.sends, region_.remote(), client_->properties());
-    gets_.emplace(
-        *port_, target,
-        HashGets::Options{
-            .in_flight = 2, .now_ns = [this] { return world_.now_ns(); }, .cache = &cache_});
+    gets_.emplace(*port_, target,
+                  HashGets::Options{.in_flight = 2,
+                                    .now_ns = [this] { return world_.now_ns(); },
+                                    .cache = &cache_,
+                                    .together = together});
   }
   [[nodiscard]] static std::string key(int number) { return "key" + std::to_string(number); }
   /// Changes some words into others that are there, or any.
@@ -372,8 +417,8 @@ TEST(HashGets, BytesThatAreNoMapLeadNowhere) {
     std::uint64_t refused = 0;
   };
   Ended ended;
-  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
-    ForgedRegion region(seed, seed % 2 == 0);
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    ForgedRegion region(seed, seed % 2 == 0, seed % 4 == 0);
     for (int i = 0; i < 300; ++i) {
       ASSERT_TRUE(region.ends(ForgedRegion::key(i * 5), ended)) << "seed " << seed;
       if (i % 3 == 0) region.forge();
@@ -396,6 +441,7 @@ TEST(HashGetsSim, AnswersAreRightInGoodWeather) {
       EXPECT_GT(counts.splits, 0u);
       EXPECT_GT(counts.links, 0u);
       EXPECT_GT(counts.late, 0u);
+      EXPECT_EQ(counts.gets.grouped != 0, in_order && together);
     }
   }
 }
