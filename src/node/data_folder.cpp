@@ -114,6 +114,9 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
     return cannot_use(path, no_loss_from(*accepts_from));
   }
   if (terms.failed) report_failure(log_->writer(), terms.failed);
+  constexpr std::uint64_t kMs = 1'000'000;
+  age_ = std::make_unique<catalog::UnflushedAge>(log_->writer(), terms.data.async_ms * kMs);
+  log_->writer().set_promise({terms.data.durability, age_.get()});
   applied_ns_ = base::monotonic_ns() - began_ns;
   if (!terms.show) record(services);
   return {};

@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 
+#include "catalog/unflushed_age.hpp"
 #include "engine/checkpoint_run.hpp"
 #include "engine/parallel_redo.hpp"
 #include "engine/registry.hpp"
@@ -95,7 +96,8 @@ class DataFolder {
   log::PosixFolder log_folder_;
   std::unique_ptr<log::FolderLock> lock_;
   std::unique_ptr<log::Log> log_;
-  std::uint64_t store_ = 0;  // its number
+  std::unique_ptr<catalog::UnflushedAge> age_;  // of what the log has not written
+  std::uint64_t store_ = 0;                     // its number
   RecoveryProgress applied_;
   std::uint64_t applied_ns_ = 0;
 };

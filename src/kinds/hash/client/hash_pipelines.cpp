@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "catalog/unflushed_age.hpp"
 #include "channel/one_sided/one_sided_pipeline_impl.hpp"
 #include "channel/rings/remote_sessions.hpp"
 #include "kinds/hash/calls.hpp"
@@ -88,6 +89,7 @@ class OwnHashPipeline final : public PipelineImpl {
   void push_next() {
     Batch& batch = batches_.front();
     const std::span<const Request> all = batch.requests;
+    catalog::wait_for_disk(*object_.own());
     const std::size_t some = std::min(all.size(), queue_.kTogether);
     Handler* const handler = batch.handler;
     batch.requests = all.subspan(some);

@@ -81,6 +81,10 @@ class EmbeddedSnapshot final : public SnapshotImpl {
   std::list<memory::HeldVersion>::iterator held_;
 };
 
+/// Where some of these write: waits while what is not durable is too old for that (catalog's
+/// unflushed_age).
+void wait_before_writes(const tree::MapCore& map, std::span<const Request> requests);
+
 class EmbeddedPipeline final : public PipelineImpl {
  public:
   /// Takes a session of its own, and gives it back.

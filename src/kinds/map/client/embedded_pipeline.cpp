@@ -25,6 +25,7 @@ void EmbeddedPipeline::look_at_size() { interleave_warm_ = core_.far_interior();
 
 void EmbeddedPipeline::submit(std::span<const Request> requests, Handler& handler) {
   look_at_size();
+  wait_before_writes(core_, requests);
   executor_->submit(requests, handler);
 }
 

@@ -13,6 +13,7 @@
 #include "base/until_fork.hpp"
 #include "catalog/await_opened.hpp"
 #include "catalog/await_records.hpp"
+#include "catalog/unflushed_age.hpp"
 #include "channel/draw_seed.hpp"
 #include "kinds/table/client/sealed_rows.hpp"
 #include "kinds/table/loaded_pipeline.hpp"
@@ -173,9 +174,11 @@ class EmbeddedTable final : public TableImpl {
     return facts_of(*table_);
   }
   TableResult<std::uint64_t> append(std::span<const std::byte> rows) override {
+    catalog::wait_for_disk(*table_);
     const auto appended = table_->append(rows);
     if (appended) {
-      const auto durable = catalog::await_records(core_->catalog);
+      const auto durable =
+          table_->is_async() ? Result<void>() : catalog::await_records(core_->catalog);
       if (!durable) return refuse_table(durable.error());
       return *appended;
     }

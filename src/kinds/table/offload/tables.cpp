@@ -57,18 +57,14 @@ Next open(Call& call, const table_calls::Open& asked) {
 
 Next append(Call& call, const table_calls::Append& asked) {
   AppendState& state = call.state<AppendState>();
-  if (!state.table) {
-    state.table = call.services().catalog().find<table::Table>(asked.table);
-    if (!state.table) return call.fail({Code::not_found, 0, asked.table});
-    const std::uint32_t row_bytes = state.table->schema().row_bytes();
-    if (asked.rows.size() % row_bytes != 0) {
-      return fail_for_part_of_a_row(call, row_bytes);
-    }
-    const auto rows = bytes_of_text(asked.rows);
-    return begin_append(call, state, asked.reservation, std::make_unique<table::SpanSource>(rows),
-                        rows.size() / row_bytes);
-  }
-  return end_append(call, state);
+  if (state.run) return end_append(call, state);
+  state.table = call.services().catalog().find<table::Table>(asked.table);
+  if (!state.table) return call.fail({Code::not_found, 0, asked.table});
+  const std::uint32_t row_bytes = state.table->schema().row_bytes();
+  if (asked.rows.size() % row_bytes != 0) return fail_for_part_of_a_row(call, row_bytes);
+  const auto rows = bytes_of_text(asked.rows);
+  return begin_append(call, state, asked.reservation, std::make_unique<table::SpanSource>(rows),
+                      rows.size() / row_bytes);
 }
 
 /// So long a reservation waits for those of others.
