@@ -17,7 +17,11 @@ Result<std::unique_ptr<TransactionPart>> Object::transaction_part(std::span<cons
   return fail(Code::unsupported);
 }
 
-void Object::record_to(RedoSink* sink) { redo_ = sink; }
+void Object::record_to(RedoSink* sink) {
+  redo_ = sink;
+  async_ = false;
+  reserved_.reset();
+}
 
 bool Object::promises_async(const RedoSink* sink) {
   return sink != nullptr && sink->promise().durability == Durability::async;
