@@ -31,11 +31,6 @@ namespace detail {
   return detail::clock_ns(CLOCK_MONOTONIC);
 }
 
-/// The same to some milliseconds: as of the last tick of the kernel. Cost: about 5 ns.
-[[nodiscard]] inline std::uint64_t coarse_ns() noexcept {
-  return detail::clock_ns(CLOCK_MONOTONIC_COARSE);
-}
-
 /// Nanoseconds since the machine was started, sleep included. The same for all processes of a
 /// machine. Cost: as monotonic_ns.
 [[nodiscard]] inline std::uint64_t boot_ns() noexcept { return detail::clock_ns(CLOCK_BOOTTIME); }

@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "base/assert.hpp"
-#include "base/clock.hpp"
+#include "base/coarse_clock.hpp"
 #include "base/durable_mark.hpp"
 #include "catalog/object.hpp"
 #include "catalog/redo_sink.hpp"
