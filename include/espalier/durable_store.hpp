@@ -19,8 +19,8 @@
 // log's error. Reads go on, and see what was durable. busy: too much waits for the disk, or the log
 // is at its bound until a checkpoint is done; the call has changed nothing, and may be repeated.
 //
-// Refused with unsupported: maps and hash maps without versions, embedding tables, and encrypted
-// tables. Regions come back with zeros.
+// Refused with unsupported: maps and hash maps without versions, and embedding tables. Regions come
+// back with zeros.
 #pragma once
 
 #include <cstdint>

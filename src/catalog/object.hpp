@@ -80,6 +80,9 @@ class Object {
   /// with versions or a count that is published). Errors: std::bad_alloc. Requires: no other thread
   /// uses the object; the catalogue does it for those in it.
   virtual void record_to(RedoSink* sink);
+  /// Records of what it has done before were lost, and that is accepted: it goes on so that nothing
+  /// comes again of which that would be unsafe. Called before anybody uses it. Errors: the sink's.
+  virtual Result<void> go_on_after_loss() { return {}; }
 
  protected:
   Object();

@@ -22,7 +22,6 @@ std::uint64_t now_of_test() noexcept { return age_now; }
 
 class UnflushedAges : public testing::Test {
  protected:
-  UnflushedAges() { age_now = 1; }
   void record() {
     const auto room = sink_.reserve(sizeof(RedoHead));
     ASSERT_TRUE(room);
@@ -31,6 +30,7 @@ class UnflushedAges : public testing::Test {
     sink_.hand_over(*room);
   }
 
+  const std::uint64_t begins_ = age_now = 1;  // before the age looks at the clock
   RecordingSink sink_{RecordingSink::Durable::by_hand};
   UnflushedAge age_{sink_, kLimit, now_of_test};
 };

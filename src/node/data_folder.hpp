@@ -85,6 +85,8 @@ class DataFolder {
       : path_(path), folder_(path), log_folder_(path + "/log") {}
   std::expected<void, std::string> begin(const Terms& terms, offload::Services& services);
   std::expected<void, std::string> make_folders();
+  /// Has objects go on safely where a loss was accepted.
+  std::expected<void, std::string> go_on_after_loss(offload::Services& services);
   /// Opens the log, and applies what is there.
   std::expected<void, std::string> recover(const Terms& terms, offload::Services& services);
   [[nodiscard]] log::LogError place_of(const offload::ParallelRedo::Refused& refused,

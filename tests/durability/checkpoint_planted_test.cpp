@@ -55,6 +55,10 @@ TEST(CheckpointPlanted, AVersionThatIsReleasedBeforeItIsReservedIsNoticed) {
   expect_noticed(tree::Bug::reservation_not_awaited, "a version would come again", true, true);
 }
 
+TEST(CheckpointPlanted, ACopyThatForgetsSlotsOfAnEncryptedTableIsNoticed) {
+  expect_noticed(offload::Bug::copy_without_slots, "told twice");
+}
+
 TEST(CheckpointPlanted, ACopyThatForgetsWhatIsReservedIsNoticed) {
   expect_noticed(offload::Bug::copy_without_reserved, "a version would come again", true, true);
 }

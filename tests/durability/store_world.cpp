@@ -30,6 +30,7 @@ StoreLife::~StoreLife() {
   filling_.reset();
   other_table_.reset();
   table_.reset();
+  sealed_.reset();
   numbers_.reset();
 }
 
@@ -86,6 +87,7 @@ void StoreLife::check() {
   EXPECT_GE(map_->clock.taken(), world_.highest_version) << "a version would come again";
   EXPECT_GE(hash_->clock().taken(), world_.highest_hash_version) << "a version would come again";
   check_other();
+  check_sealed();
   EXPECT_EQ(tree::audit_store(core_), std::vector<std::string>{});
 }
 
@@ -117,7 +119,7 @@ void StoreLife::work(int steps) {
 
 void StoreLife::step() {
   ++steps_now;
-  switch (world_.random.below(14)) {
+  switch (world_.random.below(16)) {
     case 0:
     case 1:
     case 2: return write_map();
@@ -127,6 +129,8 @@ void StoreLife::step() {
     case 6: return look();
     case 7: return make_or_drop();
     case 8: return append_other();
+    case 14: return seal();
+    case 15: return seal();
     case 9:
     case 10:
     case 11: return go_on_with_checkpoint();
@@ -144,6 +148,10 @@ void StoreLife::open_objects() {
   table_ =
       table ? *table
             : must(table::create_table(core_.catalog, core_.pool, "rows", table::append_schema()));
+  auto sealed = core_.catalog.open<table::Table>("sealed");
+  sealed_ = sealed ? *sealed
+                   : must(table::create_table(core_.catalog, core_.pool, "sealed",
+                                              table::append_schema(), {.encrypted = true}));
   auto numbers = core_.catalog.open<sequencer::Sequencer>("numbers");
   numbers_ = numbers ? *numbers : must(sequencer::create_sequencer(core_.catalog, "numbers", 0));
   executor_ = std::make_unique<tree::HostExecutor<tree::HostAccess>>(
@@ -387,6 +395,7 @@ void StoreLife::take_acknowledgements() {
     return true;
   });
   if (!world_.async) world_.rows.acknowledged = std::max(world_.rows.acknowledged, table_->rows());
+  world_.sealed_rows.acknowledged = std::max(world_.sealed_rows.acknowledged, sealed_->rows());
   if (other_table_ != nullptr && !world_.async) {
     NumberTruth& rows = world_.other_rows[std::to_string(other_table_->id())];
     rows.acknowledged = std::max(rows.acknowledged, other_table_->rows());

@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -40,9 +41,12 @@ struct StoreWorld {
   std::map<std::string, KeyTruth> map;
   std::map<std::string, KeyTruth> hash;
   NumberTruth rows;
+  NumberTruth sealed_rows;                                  // of an encrypted table
+  std::set<std::pair<std::uint64_t, std::uint64_t>> slots;  // of it, that were told: page, slot
   std::uint64_t next_number = 0;
   std::uint64_t next_count = 0;
   std::uint64_t values = 0;
+  std::uint64_t seals = 0;       // so often slots were reserved
   KeyTruth other;                // the id of the object that comes and goes; empty: none
   std::uint64_t highest_id = 0;  // that was acknowledged
   std::set<std::string> filled;  // such hash maps, by their ids, whose items are acknowledged
@@ -128,6 +132,9 @@ class StoreLife final : private Handler {
   void make_or_drop();
   bool fill(hash::HashMap& map);
   void append_other();
+  void seal();
+  void fill_slots(const table::Reservation& reservation);
+  void check_sealed();
   void check_other();
   void go_on_with_checkpoint();
   void flush();
@@ -148,6 +155,9 @@ class StoreLife final : private Handler {
   std::shared_ptr<tree::MapCore> map_;
   std::shared_ptr<hash::HashMap> hash_;
   std::shared_ptr<table::Table> table_;
+  std::shared_ptr<table::Table> sealed_;
+  std::optional<table::Reservation> reserved_;  // of that, whose slots were not told yet
+  std::uint64_t reserved_sequence_ = 0;
   std::shared_ptr<sequencer::Sequencer> numbers_;
   std::unique_ptr<tree::HostExecutor<tree::HostAccess>> executor_;
   std::unique_ptr<offload::CheckpointRun> checkpoint_;

@@ -38,10 +38,6 @@ Next create(Call& call, const table_calls::Create& asked) {
   if (state.done) return answer_opened(call, *state.done);
   auto schema = table::Schema::decode(bytes_of_text(asked.schema));
   if (!schema) return call.fail({Code::invalid_argument, 0, 0}, "these bytes are no schema");
-  if (asked.flags == wire::kCreateEncrypted && call.is_durable()) {
-    return call.fail({Code::unsupported, 0, 0},
-                     "a node with a data folder has no encrypted tables yet");
-  }
   tree::StoreCore& store = call.services().store;
   const table::TableOptions options{.encrypted = asked.flags == wire::kCreateEncrypted};
   return call.helper([&store, &state, options, name = asked.name, schema = std::move(*schema)] {
