@@ -7,8 +7,6 @@
 #include "base/assert.hpp"
 #include "base/coarse_clock.hpp"
 #include "base/durable_mark.hpp"
-#include "catalog/object.hpp"
-#include "catalog/redo_sink.hpp"
 
 namespace espalier::catalog {
 
@@ -52,11 +50,7 @@ void UnflushedAge::add_sample(std::uint64_t durable) noexcept {
   samples_[count_++] = {handed_over, looked_ns_};
 }
 
-bool must_wait_for_disk(const Object& object) noexcept {
-  return object.is_async() && object.redo()->promise().age->is_over();
-}
-
-void wait_for_disk(const Object& object) {
+void wait_until_younger(const Object& object) {
   constexpr std::chrono::milliseconds kAgain{10};
   while (must_wait_for_disk(object)) {
     base::DurableMark& mark = object.redo()->mark();

@@ -16,10 +16,10 @@
 #include <cstdint>
 #include <mutex>
 
-namespace espalier::catalog {
+#include "catalog/object.hpp"
+#include "catalog/redo_sink.hpp"
 
-class Object;
-class RedoSink;
+namespace espalier::catalog {
 
 class UnflushedAge {
  public:
@@ -60,9 +60,14 @@ class UnflushedAge {
 };
 
 /// Whether a write of this object must wait, for what is not durable is too old.
-[[nodiscard]] bool must_wait_for_disk(const Object& object) noexcept;
-/// Waits until none must. Requires: the caller holds nothing that readers, or those who raise the
-/// mark, wait for.
-void wait_for_disk(const Object& object);
+[[nodiscard]] inline bool must_wait_for_disk(const Object& object) noexcept {
+  return object.is_async() && object.redo()->promise().age->is_over();
+}
+/// Waits until none must. Cost: a load where the object is not async. Requires: the caller holds
+/// nothing that those who raise the mark wait for.
+void wait_until_younger(const Object& object);
+inline void wait_for_disk(const Object& object) {
+  if (object.is_async()) wait_until_younger(object);
+}
 
 }  // namespace espalier::catalog
