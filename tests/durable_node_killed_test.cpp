@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node with a data folder that is killed at moments that the seed chooses, and started again:
 // what was acknowledged is there, what anybody has seen is there, and of what was under way each
-// write is there or not. Where answers come early, all that holds of what was told to be durable. Clients are processes, which keep the truths.
+// write is there or not. Where answers come early, all that holds of what was told to be durable.
+// Clients are processes, which keep the truths.
 #include <gtest/gtest.h>
 
 #include <cstdint>

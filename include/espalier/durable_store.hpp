@@ -53,7 +53,7 @@ struct DataOptions {
   /// and what is lost was written within async_ms. Numbers, and that objects were made and dropped,
   /// are on the disk all the same. Of this opening alone.
   Durability durability = Durability::sync;
-  /// 20 to 600 000: of async, so old may become what is not on the disk; then calls that write wait.
+  /// 20 to 600000: of async, so old may become what is not on the disk; then calls that write wait.
   std::uint32_t async_ms = 1000;
   /// Of this opening alone: damage from this record on is passed, and all from there on is lost for
   /// good. Refused where nothing is damaged.

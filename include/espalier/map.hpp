@@ -472,8 +472,8 @@ class Store {
   /// one round trip. Errors: unsupported (the store is in
   /// memory alone; an older node); of a node connection_lost.
   [[nodiscard]] Result<DurableState> durable_state() const;
-  /// The same, once all is on the disk that was answered before. Cost: besides, up to two flushes of
-  /// the disk. Errors: besides, system (detail 5: it never will be, for the log has failed).
+  /// The same, once all is on the disk that was answered before. Cost: besides, up to two flushes
+  /// of the disk. Errors: besides, system (detail 5: it never will be, for the log has failed).
   Result<DurableState> await_durable();
 
   /// Asks for a call that a program has defined for its node, or for this store, which concerns no

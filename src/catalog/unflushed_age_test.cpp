@@ -14,8 +14,8 @@
 namespace espalier::catalog {
 namespace {
 
-constexpr std::uint64_t kLimit = 1600;
-constexpr std::uint64_t kSlack = kLimit / 16;
+constexpr std::uint64_t kAgeLimit = 1600;
+constexpr std::uint64_t kAgeSlack = kAgeLimit / 16;
 
 thread_local std::uint64_t age_now = 0;
 std::uint64_t now_of_test() noexcept { return age_now; }
@@ -32,17 +32,17 @@ class UnflushedAges : public testing::Test {
 
   const std::uint64_t begins_ = age_now = 1;  // before the age looks at the clock
   RecordingSink sink_{RecordingSink::Durable::by_hand};
-  UnflushedAge age_{sink_, kLimit, now_of_test};
+  UnflushedAge age_{sink_, kAgeLimit, now_of_test};
 };
 
 TEST_F(UnflushedAges, AreOverWhereTheDiskStandsStill) {
   EXPECT_FALSE(age_.is_over());
   record();
-  age_now += kSlack;
+  age_now += kAgeSlack;
   EXPECT_FALSE(age_.is_over());
-  age_now += kLimit - 2 * kSlack - 1;
+  age_now += kAgeLimit - 2 * kAgeSlack - 1;
   EXPECT_FALSE(age_.is_over());
-  age_now += kSlack + 2;
+  age_now += kAgeSlack + 2;
   EXPECT_TRUE(age_.is_over());
   sink_.make_durable();
   EXPECT_FALSE(age_.is_over());
@@ -51,7 +51,7 @@ TEST_F(UnflushedAges, AreOverWhereTheDiskStandsStill) {
 TEST_F(UnflushedAges, AreNotOverWhereNothingWaits) {
   record();
   sink_.make_durable();
-  age_now += 100 * kLimit;
+  age_now += 100 * kAgeLimit;
   EXPECT_FALSE(age_.is_over());
   record();  // a writer looks before it writes
   EXPECT_FALSE(age_.is_over());
@@ -59,9 +59,9 @@ TEST_F(UnflushedAges, AreNotOverWhereNothingWaits) {
 
 TEST_F(UnflushedAges, AreNotOverOnceTheLogHasFailed) {
   record();
-  age_now += kSlack;
+  age_now += kAgeSlack;
   EXPECT_FALSE(age_.is_over());
-  age_now += kLimit;
+  age_now += kAgeLimit;
   EXPECT_TRUE(age_.is_over());
   sink_.fail_all();
   EXPECT_FALSE(age_.is_over()) << "writes are refused, and wait for nothing";
@@ -75,7 +75,7 @@ TEST_F(UnflushedAges, AreNeverToldTooLow) {
   int over = 0;
   int early = 0;  // it was not, but for the slack
   for (int step = 0; step < 20'000; ++step) {
-    age_now += random.below(random.below(50) == 0 ? kLimit : kSlack);
+    age_now += random.below(random.below(50) == 0 ? kAgeLimit : kAgeSlack);
     if (random.below(4) == 0 && !since.empty()) {
       const std::uint64_t some = 1 + random.below(since.size());
       since.erase(since.begin(), since.begin() + static_cast<std::ptrdiff_t>(some));
@@ -84,10 +84,10 @@ TEST_F(UnflushedAges, AreNeverToldTooLow) {
     const std::uint64_t oldest = since.empty() ? 0 : age_now - since.front();
     if (age_.is_over()) {
       ++over;
-      early += oldest < kLimit - 2 * kSlack;
+      early += oldest < kAgeLimit - 2 * kAgeSlack;
       EXPECT_FALSE(since.empty());
     } else {
-      EXPECT_LT(oldest, kLimit) << "step " << step;
+      EXPECT_LT(oldest, kAgeLimit) << "step " << step;
       record();
       since.push_back(age_now);
     }

@@ -33,7 +33,7 @@ struct TransactState {
   bool is_long = false;        // not for the scheduler's thread
 };
 
-bool must_wait(const std::vector<store::ObjectSteps>& objects) {
+bool any_must_wait(const std::vector<store::ObjectSteps>& objects) {
   return std::ranges::any_of(objects, [](const store::ObjectSteps& each) {
     return catalog::must_wait_for_disk(*each.object);
   });
@@ -87,7 +87,7 @@ Next transact(Call& call, const object_calls::Transact& asked) {
   }
   if (!state.done) {
     // So many others wait for their records to be durable, or have waited for so long.
-    if (!state.clock->may_take() || must_wait(state.objects)) return call.after_release();
+    if (!state.clock->may_take() || any_must_wait(state.objects)) return call.after_release();
     if (state.is_long || state.starved.since_ns != 0) return run_on_helper(call, state);
     state.done = store::transact(call.services().store, state.objects,
                                  {.waits = false, .briefly = true, .answer = &state.found});

@@ -89,8 +89,11 @@ class OwnHashPipeline final : public PipelineImpl {
   void push_next() {
     Batch& batch = batches_.front();
     const std::span<const Request> all = batch.requests;
-    catalog::wait_for_disk(*object_.own());
     const std::size_t some = std::min(all.size(), queue_.kTogether);
+    const auto writes = [](const Request& each) {
+      return each.op >= Op::put && each.op <= Op::erase;
+    };
+    if (std::ranges::any_of(all.first(some), writes)) catalog::wait_for_disk(*object_.own());
     Handler* const handler = batch.handler;
     batch.requests = all.subspan(some);
     if (batch.requests.empty()) batches_.pop_front();

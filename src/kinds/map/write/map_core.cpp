@@ -181,7 +181,8 @@ void MapCore::refill_spares(memory::BufferCache& cache) {
 
 namespace {
 
-void write_reserved(std::span<std::byte> to, std::uint32_t map, std::uint64_t limit) noexcept {
+void write_reserved_versions(std::span<std::byte> to, std::uint32_t map,
+                             std::uint64_t limit) noexcept {
   WrittenRecord record = written_record(RedoType::reserved, map, to.size(), 0);
   record.version = limit;
   catalog::RedoWriter(to).part(record);
@@ -198,7 +199,8 @@ void MapCore::record_to(catalog::RedoSink* sink) {
   }
   Object::record_to(sink);
   if (!options.versions || !promises_async(sink)) return;
-  constexpr catalog::ReservedVersions::Record kRecord{sizeof(WrittenRecord), write_reserved};
+  constexpr catalog::ReservedVersions::Record kRecord{sizeof(WrittenRecord),
+                                                      write_reserved_versions};
   answer_early(std::make_unique<catalog::ReservedVersions>(*sink, id, kRecord));
 }
 
