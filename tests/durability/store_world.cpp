@@ -172,7 +172,10 @@ void StoreLife::submit(Pending& pending, Op op) {
   pending.request.key = pending.key;
   pending.request.value = pending.value;
   executor_->submit({&pending.request, 1}, *this);
-  for (std::uint64_t turns = world_.random.below(6); turns != 0; --turns) executor_->advance();
+  for (std::uint64_t turns = world_.random.below(6); turns != 0; --turns) {
+    static_cast<void>(must_wait());  // it may write what was submitted long ago
+    executor_->advance();
+  }
 }
 
 // As each writer does, who has the disk go on then.

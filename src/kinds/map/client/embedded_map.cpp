@@ -56,16 +56,13 @@ bool await_release(memory::VersionClock& clock, std::uint64_t version) {
 
 }  // namespace
 
-void wait_before_writes(const tree::MapCore& map, std::span<const Request> requests) {
-  if (!map.is_async()) return;
-  const auto writes = [](const Request& each) {
-    return each.op >= Op::put && each.op <= Op::erase;
-  };
-  if (std::ranges::any_of(requests, writes)) catalog::wait_for_disk(map);
+bool some_write(std::span<const Request> requests) {
+  return std::ranges::any_of(
+      requests, [](const Request& each) { return each.op >= Op::put && each.op <= Op::erase; });
 }
 
 Result<void> EmbeddedMap::walk(const tree::WalkRequest& request) {
-  wait_before_writes(*core_, {request.request, 1});
+  if (core_->is_async() && some_write({request.request, 1})) catalog::wait_for_disk(*core_);
   const auto session = SessionLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
   (*session)->executor(*core_).run(request);
