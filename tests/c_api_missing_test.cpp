@@ -49,6 +49,13 @@ TEST_P(CApiMissing, RefusesWhatIsMissing) {
   null(espalier_sequence(nullptr, k, 1, &number), "store");
   lies(espalier_sequence(store_, kLie, 1, &number), "name");
   null(espalier_sequence(store_, k, 1, nullptr), "first");
+  std::uint64_t durable = 0;
+  null(espalier_durable_state(nullptr, &number, &durable), "store");
+  null(espalier_durable_state(store_, nullptr, &durable), "recorded");
+  null(espalier_durable_state(store_, &number, nullptr), "durable");
+  bad(espalier_durable_state(store_, &number, &durable), ESPALIER_UNSUPPORTED, "");
+  null(espalier_await_durable(nullptr), "store");
+  bad(espalier_await_durable(store_), ESPALIER_UNSUPPORTED, "");
   null(espalier_map_create(nullptr, k, nullptr, &map), "store");
   lies(espalier_map_create(store_, kLie, nullptr, &map), "name");
   null(espalier_map_create(store_, k, nullptr, nullptr), "map");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node with a data folder that is killed at moments that the seed chooses, and started again:
 // what was acknowledged is there, what anybody has seen is there, and of what was under way each
-// write is there or not. Clients are processes, which keep the truths.
+// write is there or not. Where answers come early, all that holds of what was told to be durable.
+// Clients are processes, which keep the truths.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -27,8 +28,8 @@ const std::string kNow = "now";
 
 /// Lives until it is asked to end: for each message, an address and a number, it looks at what it
 /// knows, says so, and works until the node is gone; after so many answers it says that it is time.
-int write_and_remember(Line& line, std::uint64_t number, std::uint64_t seed) {
-  DurableClient client(number, seed);
+int write_and_remember(Line& line, std::uint64_t number, std::uint64_t seed, bool async) {
+  DurableClient client(number, seed, async);
   std::string order;
   while (line.receive(order)) {
     const std::size_t space = order.find(' ');
@@ -47,18 +48,20 @@ int write_and_remember(Line& line, std::uint64_t number, std::uint64_t seed) {
   return 0;
 }
 
-class KilledDurableNodeConcurrency : public testing::Test {
+class KilledDurableNodeConcurrency : public testing::TestWithParam<Durability> {
  protected:
   static constexpr std::uint64_t kClients = 3;
 
   KilledDurableNodeConcurrency() {
     config_ = node_config(folder_, 2);
     config_.data.dir = (folder_ / "data").string();
+    config_.data.durability = GetParam();
+    config_.data.async_ms = 20;
     options_.segment_bytes = std::uint64_t{1} << 20;
     config_.data.checkpoint_log_bytes = std::uint64_t{1} << 20;  // checkpoints all the time
     for (std::uint64_t i = 0; i < kClients; ++i) {
-      clients_.emplace_back(
-          [i, seed = random_()](Line& line) { return write_and_remember(line, i, seed); });
+      clients_.emplace_back([i, seed = random_(), async = GetParam() == Durability::async](
+                                Line& line) { return write_and_remember(line, i, seed, async); });
     }
   }
   /// Starts the node, has clients work, and kills it once one of them has had so many answers.
@@ -100,7 +103,12 @@ class KilledDurableNodeConcurrency : public testing::Test {
   std::vector<Child> clients_;  // forked while this process has one thread
 };
 
-TEST_F(KilledDurableNodeConcurrency, WhatWasAcknowledgedOrSeenIsThereAgain) {
+INSTANTIATE_TEST_SUITE_P(Promises, KilledDurableNodeConcurrency,
+                         testing::Values(Durability::sync, Durability::async), [](const auto& of) {
+                           return of.param == Durability::sync ? "sync" : "async";
+                         });
+
+TEST_P(KilledDurableNodeConcurrency, WhatWasAcknowledgedOrSeenIsThereAgain) {
   for (int round = 0; round < 8; ++round) {
     SCOPED_TRACE(round);
     ASSERT_NO_FATAL_FAILURE(run_and_kill());

@@ -15,6 +15,7 @@
 #include "base/temporary_folder.hpp"
 #include "espalier/espalier.hpp"
 #include "espalier/hash_map.hpp"
+#include "espalier/sequencer.hpp"
 #include "node/node.hpp"
 #include "tests/support/node_config.hpp"
 
@@ -186,6 +187,57 @@ TEST_F(NodeWithData, DamageIsNamed) {
   EXPECT_NE(refusal().find("another node's"), std::string::npos) << mistake_;
 }
 
+TEST_F(NodeWithData, WhatIsAnsweredEarlyIsThereOnceItIsSaidToBe) {
+  config_.data.durability = Durability::async;
+  Version version = 0;
+  {
+    ASSERT_NO_FATAL_FAILURE(start());
+    Store store = connect();
+    Map map = *store.open_map("default");
+    for (int i = 0; i < 100; ++i) version = map.put(std::to_string(i), "value")->version;
+    const auto state = store.await_durable();
+    ASSERT_TRUE(state) << message(state.error());
+    EXPECT_GE(state->durable, state->recorded);
+    EXPECT_GE(store.durable_state()->durable, state->durable);
+  }
+  ASSERT_NO_FATAL_FAILURE(start());
+  Store store = connect();
+  Map map = *store.open_map("default");
+  EXPECT_EQ((*map.get("99"))->value, "value");
+  EXPECT_GT(map.put("0", "again")->version, version);
+}
+
+// Clients add to the word themselves, and the node sees nothing of that.
+TEST_F(NodeWithData, NumbersThatClientsAddedAreNotGivenAgain) {
+  config_.node.fabric = "shm:" + (folder_ / "fabric").string();
+  config_.node.one_sided = true;
+  const auto connect_to_memory = [&] {
+    auto store = Store::connect(config_.node.fabric, {.access = Access::one_sided});
+    EXPECT_TRUE(store) << message(store.error());
+    return std::move(*store);
+  };
+  std::uint64_t end = 0;
+  {
+    ASSERT_NO_FATAL_FAILURE(start());
+    Store store = connect_to_memory();
+    Sequencer numbers = *store.create_sequencer("n", 5);
+    for (int i = 0; i < 10; ++i) {
+      const auto range = numbers.take(1u << 18);
+      ASSERT_TRUE(range) << message(range.error());
+      EXPECT_GE(range->first, end);
+      end = range->first + range->count;
+    }
+    EXPECT_EQ(numbers.describe()->node_adds, 0u);
+  }
+  ASSERT_NO_FATAL_FAILURE(start());
+  Store store = connect_to_memory();
+  Sequencer numbers = *store.open_sequencer("n");
+  EXPECT_EQ(numbers.epoch(), 2u);
+  const auto range = numbers.take(1);
+  ASSERT_TRUE(range) << message(range.error());
+  EXPECT_GE(range->first, end);
+}
+
 TEST_F(NodeWithData, WhatCannotBeDurableIsRefusedInWords) {
   config_.maps.front().options.versions = false;
   EXPECT_NE(refusal().find("must keep versions"), std::string::npos) << mistake_;
@@ -194,13 +246,6 @@ TEST_F(NodeWithData, WhatCannotBeDurableIsRefusedInWords) {
   Store store = connect();
   EXPECT_EQ(store.create_map("m", {.versions = false}).error().code, Code::unsupported);
   EXPECT_EQ(store.create_hash_map("h", {.versions = false}).error().code, Code::unsupported);
-  TableOptions encrypted{.key = *TableKey::parse("000102030405060708090a0b0c0d0e0f"),
-                         .allow_keys_in_clear = true};
-  encrypted.encrypted = true;
-  const auto table = store.create_table("t", *Schema::parse("a i64 not null"), encrypted);
-  ASSERT_FALSE(table);
-  EXPECT_EQ(table.error().error.code, Code::unsupported);
-  EXPECT_NE(table.error().words.find("encrypted"), std::string::npos) << table.error().words;
 }
 
 }  // namespace

@@ -2,8 +2,13 @@
 // The rules of sequencers: each is broken once, and the checks must notice.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 
+#include "catalog/catalog.hpp"
+#include "catalog/object_redo.hpp"
+#include "catalog/testing/recording_sink.hpp"
 #include "kinds/sequencer/planted_sequencer_bugs.hpp"
 #include "kinds/sequencer/sequencer.hpp"
 #include "tests/support/sequencer_world.hpp"
@@ -46,6 +51,31 @@ std::string page_of_an_epoch_before() {
   return "a client of epoch 1 moved the numbers of epoch 2";
 }
 
+// A client has added below the mark, and used what it got; then the node ends, and its records make
+// the sequencer again.
+std::string number_of_an_adder_given_again() {
+  catalog::RecordingSink sink;
+  catalog::Catalog before;
+  before.record_to(&sink);
+  const auto numbers = sequencer::create_sequencer(before, "n", 0).value();
+  const auto window = numbers->window();
+  const std::uint64_t end = wire::sequencer_counter(window->page->word().fetch_add(10)) + 10;
+  if (end > window->mark) return "numbers are not reserved";
+  catalog::RecordingSink records_after;
+  catalog::Catalog after;
+  for (const std::string_view record : sink.records()) {
+    if (const auto created = catalog::read_created(record)) {
+      static_cast<void>(sequencer::restore_sequencer(after, *created));
+    } else {
+      static_cast<void>(after.find<Sequencer>(numbers->id())->apply_redo(record));
+    }
+  }
+  after.record_to(&records_after);
+  const auto taken = after.find<Sequencer>(numbers->id())->take(wire::kAnyEpoch, 1);
+  if (taken && taken->first >= end) return "";
+  return "a number that a client has used was given again";
+}
+
 void expect_noticed(sequencer::Bug bug, std::string (*check)()) {
   ASSERT_EQ(check(), "") << "without a bug";
   const base::Planted planted(bug);
@@ -64,6 +94,10 @@ TEST(SequencerPlanted, AWordThatIsBelievedIsNoticed) {
 
 TEST(SequencerPlanted, APageOfAnotherEpochUsedAgainIsNoticed) {
   expect_noticed(sequencer::Bug::page_used_again, page_of_an_epoch_before);
+}
+
+TEST(SequencerPlanted, AMarkThatIsForgottenIsNoticed) {
+  expect_noticed(sequencer::Bug::mark_forgotten, number_of_an_adder_given_again);
 }
 
 }  // namespace

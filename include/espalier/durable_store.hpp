@@ -19,8 +19,8 @@
 // log's error. Reads go on, and see what was durable. busy: too much waits for the disk, or the log
 // is at its bound until a checkpoint is done; the call has changed nothing, and may be repeated.
 //
-// Refused with unsupported: maps and hash maps without versions, embedding tables, and encrypted
-// tables. Regions come back with zeros.
+// Refused with unsupported: maps and hash maps without versions, and embedding tables. Regions come
+// back with zeros.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,7 @@
 #include <optional>
 #include <string>
 
+#include "espalier/kind.hpp"
 #include "espalier/map.hpp"
 #include "espalier/table_error.hpp"
 #include "espalier/types.hpp"
@@ -48,6 +49,12 @@ struct DataOptions {
   std::uint64_t log_bytes_max = std::uint64_t{16} << 30;
   /// A checkpoint is written after so many bytes of log, 64 MiB to 1 TiB; then those can go.
   std::uint64_t checkpoint_log_bytes = std::uint64_t{1} << 30;
+  /// sync, or async: then a call that writes comes back at once, readers see what a crash may lose,
+  /// and what is lost was written within async_ms. Numbers, and that objects were made and dropped,
+  /// are on the disk all the same. Of this opening alone.
+  Durability durability = Durability::sync;
+  /// 20 to 600000: of async, so old may become what is not on the disk; then calls that write wait.
+  std::uint32_t async_ms = 1000;
   /// Of this opening alone: damage from this record on is passed, and all from there on is lost for
   /// good. Refused where nothing is damaged.
   std::optional<std::uint64_t> accept_loss_from{};

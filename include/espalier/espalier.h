@@ -194,6 +194,14 @@ espalier_code espalier_store_close(espalier_store* store);
 espalier_code espalier_sequence(espalier_store* store, espalier_bytes name, uint32_t count,
                                 uint64_t* first);
 
+/// Of a durable store, in numbers of records: what was answered before has records at or below
+/// `recorded`, and all at or below `durable` are on the disk. ESPALIER_UNSUPPORTED: it is in memory
+/// alone.
+espalier_code espalier_durable_state(const espalier_store* store, uint64_t* recorded,
+                                     uint64_t* durable);
+/// Returns once all is on the disk that was answered before. ESPALIER_SYSTEM: it never will be.
+espalier_code espalier_await_durable(espalier_store* store);
+
 // --- sequencers ----------------------------------------------------------------------------------
 
 /// A handle of one sequencer, which gives each number once, by epochs. It takes numbers of the

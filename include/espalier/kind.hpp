@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of what a store keeps under names.
+// The kinds of what a store keeps under names, and how long it is kept.
 #pragma once
 
 #include <cstdint>
@@ -25,5 +25,12 @@ inline constexpr std::uint8_t kOwnKinds = 128;
 /// "map", "table", "sequencer", "hash", "region", "embedding", "model"; empty for what this version
 /// does not know.
 std::string_view name(ObjectKind kind);
+
+/// What a crash of the process or of the machine may lose of what was written (docs/durability.md).
+enum class Durability : std::uint8_t {
+  none = 0,   ///< all: it is in memory alone
+  async = 1,  ///< the newest writes, though they were answered
+  sync = 2,   ///< nothing that was answered
+};
 
 }  // namespace espalier

@@ -465,6 +465,17 @@ class Store {
   /// connection_lost (it may or may not be done).
   Result<Transacted> transact(const Transaction& transaction);
 
+  /// How far the log of a durable store is: what was answered before this is asked has records at
+  /// or below `recorded`, and all records at or below `durable` are on the disk. So a client of a
+  /// store of Durability::async, which keeps a number of records after a write, knows later whether
+  /// that is safe. Shards of a map on other nodes have logs of their own. Cost: a lock; on a node
+  /// one round trip. Errors: unsupported (the store is in
+  /// memory alone; an older node); of a node connection_lost.
+  [[nodiscard]] Result<DurableState> durable_state() const;
+  /// The same, once all is on the disk that was answered before. Cost: besides, up to two flushes
+  /// of the disk. Errors: besides, system (detail 5: it never will be, for the log has failed).
+  Result<DurableState> await_durable();
+
   /// Asks for a call that a program has defined for its node, or for this store, which concerns no
   /// object; returns its reply. Include offload.hpp. Cost: on a node one round trip.
   /// Errors: those of the call, perhaps with its words; invalid_argument (a request of none of the

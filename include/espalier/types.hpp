@@ -47,6 +47,13 @@ struct MapOptions {
   std::uint64_t snapshot_bytes_max = std::uint64_t{256} << 20;
 };
 
+/// How far the log of a durable store is, in numbers of records, which it counts in the order in
+/// which it takes them.
+struct DurableState {
+  std::uint64_t recorded = 0;  ///< the newest record
+  std::uint64_t durable = 0;   ///< all up to this one are on the disk
+};
+
 /// Numbers about one map, taken without stopping it (each is right, but not all at one instant).
 struct MapStats {
   std::uint64_t items = 0;  ///< live items

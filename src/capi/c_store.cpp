@@ -136,6 +136,23 @@ espalier_code espalier_sequence(espalier_store* store, espalier_bytes name, uint
                 });
 }
 
+espalier_code espalier_durable_state(const espalier_store* store, uint64_t* recorded,
+                                     uint64_t* durable) {
+  return c::run(
+      __func__,
+      {c::given(store, "store"), c::given(recorded, "recorded"), c::given(durable, "durable")},
+      [&] {
+        const auto state = store->store.durable_state();
+        if (state) *recorded = state->recorded;
+        if (state) *durable = state->durable;
+        return state;
+      });
+}
+
+espalier_code espalier_await_durable(espalier_store* store) {
+  return c::run(__func__, {c::given(store, "store")}, [&] { return store->store.await_durable(); });
+}
+
 espalier_code espalier_map_create(espalier_store* store, espalier_bytes name,
                                   const espalier_map_options* options, espalier_map** map) {
   const c::Check size = c::sized(options, sizeof *options, "options");

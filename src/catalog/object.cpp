@@ -1,13 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catalog/object.hpp"
 
+#include <utility>
+
+#include "catalog/redo_sink.hpp"
+#include "catalog/reserved_versions.hpp"
 #include "catalog/transaction_part.hpp"
 
 namespace espalier::catalog {
 
+Object::Object() = default;
+Object::~Object() = default;
+
 Result<std::unique_ptr<TransactionPart>> Object::transaction_part(std::span<const TransactionStep>,
                                                                   TransactionPlaces&) {
   return fail(Code::unsupported);
+}
+
+void Object::record_to(RedoSink* sink) {
+  redo_ = sink;
+  async_ = false;
+  reserved_.reset();
+}
+
+bool Object::promises_async(const RedoSink* sink) {
+  return sink != nullptr && sink->promise().durability == Durability::async;
+}
+
+void Object::answer_early(std::unique_ptr<ReservedVersions> reserved) {
+  async_ = true;
+  reserved_ = std::move(reserved);
 }
 
 }  // namespace espalier::catalog

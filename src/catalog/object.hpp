@@ -23,6 +23,7 @@ class VersionClock;
 namespace espalier::catalog {
 
 class RedoSink;
+class ReservedVersions;
 class SampleList;
 class TransactionPart;
 class TransactionPlaces;
@@ -36,7 +37,7 @@ struct ObjectNumbers {
 
 class Object {
  public:
-  virtual ~Object() = default;
+  virtual ~Object();
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
 
@@ -68,19 +69,34 @@ class Object {
 
   /// Where records of its effects go (catalog/redo_sink.hpp); null: it makes none. Cost: one load.
   [[nodiscard]] RedoSink* redo() const { return redo_; }
+  /// Whether its writes are answered, and readers see them, before their records are durable.
+  [[nodiscard]] bool is_async() const { return async_; }
+  /// Of such an object with versions: which of them may be released so early. Null: none may.
+  [[nodiscard]] ReservedVersions* reserved() const { return reserved_.get(); }
   /// The sequence of the newest record of what who opens it is told, beyond that it is there; 0:
   /// there is none. Asked after that was read. Thread: any.
   [[nodiscard]] virtual std::uint64_t told_in() const { return 0; }
   /// The sink outlives the object, whose readers see from now on what is durable there (of kinds
   /// with versions or a count that is published). Errors: std::bad_alloc. Requires: no other thread
   /// uses the object; the catalogue does it for those in it.
-  virtual void record_to(RedoSink* sink) { redo_ = sink; }
+  virtual void record_to(RedoSink* sink);
+  /// Records of what it has done before were lost, and that is accepted: it goes on so that nothing
+  /// comes again of which that would be unsafe. Called before anybody uses it. Errors: the sink's.
+  virtual Result<void> go_on_after_loss() { return {}; }
 
  protected:
-  Object() = default;
+  Object();
+
+  /// Whether the sink promises no more of its objects than async. Of a kind whose readers may see
+  /// what a crash loses; to be told before readers can look, by answer_early().
+  [[nodiscard]] static bool promises_async(const RedoSink* sink);
+  /// From now on is_async(). `reserved`: of a kind with versions.
+  void answer_early(std::unique_ptr<ReservedVersions> reserved);
 
  private:
   RedoSink* redo_ = nullptr;
+  bool async_ = false;
+  std::unique_ptr<ReservedVersions> reserved_;
 };
 
 /// A class of objects of one kind.

@@ -25,6 +25,7 @@
 
 #include "base/assert.hpp"
 #include "espalier/error.hpp"
+#include "espalier/kind.hpp"
 
 namespace espalier::base {
 class DurableMark;
@@ -35,6 +36,15 @@ namespace espalier::catalog {
 /// What a write is answered with whose record will not be durable: it may be there after a restart,
 /// or not.
 inline constexpr Error kRecordLost{Code::system, 0, 5};  // EIO
+
+class UnflushedAge;
+
+/// What is promised of the writes of objects that say nothing of it themselves.
+struct RedoPromise {
+  Durability durability = Durability::sync;  ///< async or sync
+  /// Of async: how old what is not durable may become. Outlives the objects.
+  UnflushedAge* age = nullptr;
+};
 
 class RedoSink {
  public:
@@ -56,8 +66,15 @@ class RedoSink {
   /// Why no more are, once the mark has failed: a sentence for people. Errors: std::bad_alloc.
   [[nodiscard]] virtual std::string failure() const = 0;
 
+  [[nodiscard]] const RedoPromise& promise() const { return promise_; }
+  /// Requires: no object has it as its sink yet.
+  void set_promise(const RedoPromise& promise) { promise_ = promise; }
+
  protected:
   ~RedoSink() = default;
+
+ private:
+  RedoPromise promise_;
 };
 
 /// Room for one record in a sink, or nothing.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/durable_mark.hpp"
 #include "catalog/await_opened.hpp"
 #include "catalog/await_records.hpp"
 #include "catalog/calls.hpp"
@@ -14,6 +15,7 @@
 #include "wire/items.hpp"
 #include "wire/object.hpp"
 #include "wire/samples.hpp"
+#include "wire/session_calls.hpp"
 
 namespace espalier::channel {
 namespace {
@@ -67,6 +69,21 @@ Result<void> await_answer(catalog::RedoSink* sink, const Error* refusal) {
 
 Result<void> await_opened(const catalog::Catalog& own, std::uint32_t id) {
   return catalog::await_opened(own, id);
+}
+
+Result<session_calls::LogState> log_state(Channel& channel, bool waits) {
+  if (channel.is_copy()) return fail(Code::forked);
+  const catalog::Catalog* const own = channel.own_objects();
+  if (own == nullptr) return ask(channel, session_calls::AwaitDurable{waits ? 1u : 0u});
+  catalog::RedoSink* const sink = own->redo();
+  if (sink == nullptr || !sink->mark().is_of_records()) return fail(Code::unsupported);
+  const std::uint64_t recorded = sink->handed_over();
+  if (waits) {
+    if (auto durable = catalog::await_record(sink, recorded); !durable) {
+      return std::unexpected(durable.error());
+    }
+  }
+  return session_calls::LogState{recorded, sink->mark().released()};
 }
 
 Result<std::vector<ListedObject>> list(Channel& channel, ObjectKind kind) {

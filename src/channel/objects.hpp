@@ -22,6 +22,10 @@ struct SampledObjects;
 struct SamplesWanted;
 }  // namespace espalier::wire
 
+namespace espalier::session_calls {
+struct LogState;
+}
+
 namespace espalier::channel {
 
 /// The reply in an answer. Errors: corrupt (it is no such reply).
@@ -58,6 +62,11 @@ Result<void> await_answer(catalog::RedoSink* sink, const Error* refusal);
 /// The same of what one is told that has opened an object of this process, whose facts it has read:
 /// the records of that object alone.
 Result<void> await_opened(const catalog::Catalog& own, std::uint32_t id);
+
+/// How far the log of the store is; `waits`: once all is durable that was answered before.
+/// Cost: one round trip, or as catalog::await_record(). Errors: as Channel::ask; unsupported (it is
+/// in memory alone), kRecordLost.
+Result<session_calls::LogState> log_state(Channel& channel, bool waits);
 
 /// What is under a name of a store.
 struct ListedObject {

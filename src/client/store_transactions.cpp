@@ -10,6 +10,7 @@
 #include "catalog/calls.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/redo_sink.hpp"
+#include "catalog/unflushed_age.hpp"
 #include "channel/public_call.hpp"
 #include "client/store_impl.hpp"
 #include "espalier/transaction.hpp"
@@ -113,6 +114,7 @@ Result<Transacted> transact_here(catalog::Catalog& catalog, const object_calls::
   auto objects = store::read_transaction(catalog, asked);
   if (!objects) return std::unexpected(objects.error().error);
   memory::VersionClock& clock = **store::clock_of(*objects);
+  for (const store::ObjectSteps& each : *objects) catalog::wait_for_disk(*each.object);
   Transacted result;
   result.found.reserve(gets);  // once it is done, nothing may fail
   auto done = store::transact(*catalog.store(), *objects);

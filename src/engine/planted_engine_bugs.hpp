@@ -31,6 +31,8 @@ enum class Bug : std::uint8_t {
 
   // Of copies of objects (object_copy.hpp).
   copy_waits_for_nothing,       // of records before it that are not visible yet
+  copy_without_slots,           // of an encrypted table that were given and have no rows
+  copy_without_reserved,        // versions that its object has reserved may come again
   copy_of_dropped_object_open,  // it does not say that what it has by half was dropped
 
   // Of records that several threads apply (parallel_redo.hpp).

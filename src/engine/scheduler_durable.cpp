@@ -51,6 +51,15 @@ Readiness readiness_of(std::uint64_t sequence, std::uint64_t version, const Work
   return failed ? Readiness::lost : Readiness::waits;
 }
 
+// Whether it changes an object whose writes are answered before their records are durable.
+bool is_answered_early(const catalog::Catalog& catalog, const Request& request) {
+  const bool some_are = catalog.redo()->promise().durability == Durability::async;
+  if (!some_are || request.offload->object != wire::Names::by_id) return false;
+  const catalog::EntryPointer entry =
+      catalog.find_any(static_cast<std::uint32_t>(request.header.map));
+  return entry != nullptr && entry->object->is_async();
+}
+
 }  // namespace
 
 // The newest record of what an answer may tell of; 0: it may be given at once. What a call has
@@ -77,7 +86,9 @@ std::uint64_t Scheduler::record_before_answer(const Request& request,
              code == Code::not_found || code == Code::dropped) {
     sequence = catalog.recorded();
   }
-  if (offload.changes && !offload.waits_for_release && code != Code::invalid_argument) {
+  const bool waits = offload.changes && !offload.waits_for_release &&
+                     code != Code::invalid_argument && !is_answered_early(catalog, request);
+  if (waits) {
     sequence = std::max(sequence, sink->handed_over());
   }
   return sequence > sink->mark().released() ? sequence : 0;

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a session asks of the node whatever it keeps: the no-op, by which rings are measured, the
-// end of what it has asked for, and that it goes on reading the memory.
+// end of what it has asked for, that it goes on reading the memory, and how far its log is.
+#include <optional>
+
 #include "base/clock.hpp"
+#include "base/durable_mark.hpp"
 #include "catalog/catalog.hpp"
+#include "catalog/redo_sink.hpp"
 #include "engine/connection.hpp"
 #include "engine/one_sided_host.hpp"
 #include "engine/own_calls.hpp"
@@ -32,9 +36,28 @@ Next renew_lease(Call& call, const session_calls::RenewLease& asked) {
   return answer(call, session_calls::Renewed{*epoch});
 }
 
+/// The newest record when the call came; later ones it does not wait for.
+struct AwaitState {
+  std::optional<std::uint64_t> recorded;
+};
+
+Next await_durable(Call& call, const session_calls::AwaitDurable& asked) {
+  catalog::RedoSink* const sink = call.catalog().redo();
+  if (sink == nullptr || !call.is_durable()) return call.fail({Code::unsupported, 0, 0});
+  AwaitState& state = call.state<AwaitState>();
+  if (!state.recorded) state.recorded = sink->handed_over();
+  const bool failed = sink->mark().failed();  // before the mark is looked at
+  const std::uint64_t durable = sink->mark().released();
+  if (asked.waits != 0 && durable < *state.recorded) {
+    return failed ? call.fail(catalog::kRecordLost) : call.after_release();
+  }
+  return answer(call, session_calls::LogState{*state.recorded, durable});
+}
+
 const Offload kSessionOffloads[] = {serve<session_calls::Noop, noop>(),
                                     serve<session_calls::Cancel, cancel>(),
-                                    serve<session_calls::RenewLease, renew_lease>()};
+                                    serve<session_calls::RenewLease, renew_lease>(),
+                                    serve<session_calls::AwaitDurable, await_durable>()};
 
 }  // namespace
 

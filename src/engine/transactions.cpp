@@ -2,6 +2,7 @@
 // The offload of transactions (store/transaction.hpp). A short one is carried out by the thread of
 // the scheduler in one piece; a long one, and one that has found no memory, by a helper. Where the
 // log is full it begins anew when there may be room.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "base/clock.hpp"
 #include "catalog/calls.hpp"
 #include "catalog/redo_sink.hpp"
+#include "catalog/unflushed_age.hpp"
 #include "engine/own_calls.hpp"
 #include "engine/principal.hpp"
 #include "engine/services.hpp"
@@ -30,6 +32,12 @@ struct TransactState {
   tree::StarvedWrite starved;  // `since_ns` 0: it has found memory so far
   bool is_long = false;        // not for the scheduler's thread
 };
+
+bool any_must_wait(const std::vector<store::ObjectSteps>& objects) {
+  return std::ranges::any_of(objects, [](const store::ObjectSteps& each) {
+    return catalog::must_wait_for_disk(*each.object);
+  });
+}
 
 Next run_on_helper(Call& call, TransactState& state) {
   tree::StoreCore& store = call.services().store;
@@ -78,8 +86,8 @@ Next transact(Call& call, const object_calls::Transact& asked) {
     state.objects = *std::move(objects);
   }
   if (!state.done) {
-    // So many others wait for their records to be durable.
-    if (!state.clock->may_take()) return call.after_release();
+    // So many others wait for their records to be durable, or have waited for so long.
+    if (!state.clock->may_take() || any_must_wait(state.objects)) return call.after_release();
     if (state.is_long || state.starved.since_ns != 0) return run_on_helper(call, state);
     state.done = store::transact(call.services().store, state.objects,
                                  {.waits = false, .briefly = true, .answer = &state.found});

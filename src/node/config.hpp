@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/lease_terms.hpp"
+#include "espalier/kind.hpp"
 #include "espalier/types.hpp"
 
 namespace espalier::node {
@@ -91,7 +92,9 @@ struct Config {
     /// No setting, but of one start alone: damage from this sequence on is accepted.
     std::optional<std::uint64_t> accept_loss_from{};
     std::uint64_t checkpoint_log_bytes = std::uint64_t{1} << 30;
-    std::uint32_t waiting_max = 1024;  ///< answers of one connection that wait for the disk
+    std::uint32_t waiting_max = 1024;          ///< answers of one connection that wait for the disk
+    Durability durability = Durability::sync;  ///< async or sync
+    std::uint32_t async_ms = 1000;  ///< of async: so old may become what is not on the disk
     OnLogError on_log_error = OnLogError::serve;
     friend bool operator==(const Data&, const Data&) = default;
   };

@@ -58,6 +58,7 @@ class Loader {
     choose_peers();
     if (loaded_.config.node.place == Place::device) check_device();
     check_clock();
+    check_durability();
     if (!problems_.empty()) return std::unexpected(std::move(problems_));
     return std::move(loaded_);
   }
@@ -379,6 +380,19 @@ class Loader {
     }
     if (node.place == Place::device) {
       complain(where, "a device has no maps", "give node.shared_clock to the host");
+    }
+  }
+
+  /// What is kept in a folder is kept at once, or soon; what is kept in none is in memory alone.
+  void check_durability() {
+    const Config::Data& data = loaded_.config.data;
+    const std::string& where = loaded_.origins[*index_of("data.durability")];
+    if (data.durability == Durability::none && !data.dir.empty()) {
+      complain(where, "a node with a data folder keeps what is written",
+               "leave out data.dir, or give sync or async");
+    }
+    if (data.durability == Durability::async && data.dir.empty()) {
+      complain(where, "what is written cannot be kept without a folder", "give data.dir");
     }
   }
 

@@ -72,6 +72,8 @@ dir = ""                              # default
 log_bytes_max = "16GiB"               # default
 checkpoint_log_bytes = "1GiB"         # default
 waiting_max = 1024                    # default
+durability = "sync"                   # default
+async_ms = 1000                       # default
 on_log_error = "serve"                # default
 
 [metrics]

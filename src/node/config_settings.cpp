@@ -171,6 +171,14 @@ constexpr std::array kSettings{
         "data.waiting_max", {Kind::count, 1, 65'536}, "1024",
         "Answers of one connection that may wait for the disk; then nothing more is taken from it "
         "until some are given."),
+    row<Config, &Config::data, &Data::durability>(
+        "data.durability", {Kind::durability}, "sync",
+        "When writes are answered: sync, once they are on the disk; async, at once, so that a "
+        "crash may lose the newest."),
+    row<Config, &Config::data, &Data::async_ms>(
+        "data.async_ms", {Kind::count, 20, 600'000}, "1000",
+        "Of async, milliseconds: while something waits for the disk for longer, no write is "
+        "taken."),
     row<Config, &Config::data, &Data::on_log_error>(
         "data.on_log_error", {Kind::on_log_error}, "serve",
         "What a node does whose log can be written no more: serve reads, or exit."),

@@ -21,6 +21,7 @@ namespace {
 constexpr std::array<std::string_view, 5> kLevels{"trace", "debug", "info", "warn", "error"};
 constexpr std::array<std::string_view, 2> kPlaces{"host", "device"};
 constexpr std::array<std::string_view, 2> kOnLogError{"serve", "exit"};
+constexpr std::array<std::string_view, 3> kDurabilities{"none", "async", "sync"};
 
 using Parsed = std::expected<Value, Wrong>;
 
@@ -247,6 +248,7 @@ std::expected<Value, Wrong> parse_value(const Rule& rule, const Raw& raw,
     case Kind::level: return parse_word(rule, kLevels, raw);
     case Kind::place: return parse_word(rule, kPlaces, raw);
     case Kind::on_log_error: return parse_word(rule, kOnLogError, raw);
+    case Kind::durability: return parse_word(rule, kDurabilities, raw);
     case Kind::mode: return parse_mode(rule, raw);
     case Kind::fabric: return parse_fabric(rule, raw);
   }
@@ -280,6 +282,7 @@ std::string allowed(const Rule& rule) {
     case Kind::level: return fmt::format("one of {}", fmt::join(kLevels, ", "));
     case Kind::place: return fmt::format("one of {}", fmt::join(kPlaces, ", "));
     case Kind::on_log_error: return fmt::format("one of {}", fmt::join(kOnLogError, ", "));
+    case Kind::durability: return fmt::format("one of {}", fmt::join(kDurabilities, ", "));
     case Kind::mode:
       return fmt::format("octal permissions from {:04o} to {:04o}", rule.min, rule.max);
     case Kind::fabric: return "addresses of the fabric with spaces between, or none";
@@ -295,6 +298,7 @@ std::string to_toml(const Rule& rule, const Value& value) {
   if (rule.kind == Kind::level) return toml_string(kLevels.at(number));
   if (rule.kind == Kind::place) return toml_string(kPlaces.at(number));
   if (rule.kind == Kind::on_log_error) return toml_string(kOnLogError.at(number));
+  if (rule.kind == Kind::durability) return toml_string(kDurabilities.at(number));
   if (rule.kind == Kind::mode) return toml_string(fmt::format("{:04o}", number));
   return toml_string(base::exact_bytes(number));
 }

@@ -29,6 +29,7 @@ enum class Kind : std::uint8_t {
   fabric,        ///< addresses of the fabric with spaces between, or none
   place,         ///< a Place
   on_log_error,  ///< an OnLogError
+  durability,    ///< a Durability
 };
 
 enum class Shape : std::uint8_t { any, power_of_two, multiple_of_64 };

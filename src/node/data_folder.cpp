@@ -114,8 +114,24 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
     return cannot_use(path, no_loss_from(*accepts_from));
   }
   if (terms.failed) report_failure(log_->writer(), terms.failed);
+  constexpr std::uint64_t kMs = 1'000'000;
+  age_ = std::make_unique<catalog::UnflushedAge>(log_->writer(), terms.data.async_ms * kMs);
+  log_->writer().set_promise({terms.data.durability, age_.get()});
   applied_ns_ = base::monotonic_ns() - began_ns;
-  if (!terms.show) record(services);
+  if (terms.show) return {};
+  record(services);
+  return go_on_after_loss(services);
+}
+
+// Before anybody is served. A crash before these records are durable is met by the next start,
+// which finds no loss any more: nothing was given until then.
+std::expected<void, std::string> DataFolder::go_on_after_loss(offload::Services& services) {
+  if (!recovered().cut || !recovered().cut->accepted) return {};
+  for (const catalog::EntryPointer& entry : services.catalog().list()) {
+    if (const auto done = entry->object->go_on_after_loss(); !done) {
+      return cannot_use(path_, message(done.error()));
+    }
+  }
   return {};
 }
 

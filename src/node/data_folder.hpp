@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 
+#include "catalog/unflushed_age.hpp"
 #include "engine/checkpoint_run.hpp"
 #include "engine/parallel_redo.hpp"
 #include "engine/registry.hpp"
@@ -87,6 +88,8 @@ class DataFolder {
       : path_(path), folder_(path), log_folder_(path + "/log") {}
   std::expected<void, std::string> begin(const Terms& terms, offload::Services& services);
   std::expected<void, std::string> make_folders();
+  /// Has objects go on safely where a loss was accepted.
+  std::expected<void, std::string> go_on_after_loss(offload::Services& services);
   /// Opens the log, and applies what is there.
   std::expected<void, std::string> recover(const Terms& terms, offload::Services& services);
   [[nodiscard]] log::LogError place_of(const offload::ParallelRedo::Refused& refused,
@@ -98,7 +101,8 @@ class DataFolder {
   log::PosixFolder log_folder_;
   std::unique_ptr<log::FolderLock> lock_;
   std::unique_ptr<log::Log> log_;
-  std::uint64_t store_ = 0;  // its number
+  std::unique_ptr<catalog::UnflushedAge> age_;  // of what the log has not written
+  std::uint64_t store_ = 0;                     // its number
   RecoveryProgress applied_;
   std::uint64_t applied_ns_ = 0;
 };

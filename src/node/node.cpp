@@ -142,6 +142,11 @@ Result<void> Node::follow_chain() {
   if (config_.chain.name.empty()) return {};
   if (!data_)
     return refuse_data("a member of a chain keeps its records in a data folder: --data DIR");
+  if (config_.data.durability == Durability::async) {
+    return refuse_data(
+        "a member of a chain answers once all members have a record: start it without "
+        "data.durability async");
+  }
   if (config_.node.one_sided) {
     return refuse_data(
         "the memory of a member of a chain cannot be read by clients themselves yet: "

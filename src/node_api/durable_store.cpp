@@ -24,6 +24,8 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kLogBytesMin = 256 * kMiB;
 constexpr std::uint64_t kCheckpointBytesMin = 64 * kMiB;
 constexpr std::uint64_t kDataBytesMax = std::uint64_t{1} << 40;
+constexpr std::uint32_t kAsyncMsMin = 20;
+constexpr std::uint32_t kAsyncMsMax = 600'000;
 /// Of threads that the program does not know: those of recovery and checkpoints.
 constexpr std::uint32_t kOwnParticipants = 64;
 /// No message comes.
@@ -44,6 +46,12 @@ std::string mistake_in(const DataOptions& data) {
   }
   if (!is_in(data.checkpoint_log_bytes, kCheckpointBytesMin)) {
     return "DataOptions::checkpoint_log_bytes must be 64 MiB to 1 TiB";
+  }
+  if (data.durability != Durability::sync && data.durability != Durability::async) {
+    return "DataOptions::durability must be sync or async";
+  }
+  if (data.async_ms < kAsyncMsMin || data.async_ms > kAsyncMsMax) {
+    return "DataOptions::async_ms must be 20 to 600000";
   }
   if (data.recovery_threads > offload::ParallelRedo::kThreadsMax) {
     return "DataOptions::recovery_threads must be 16 at most";
@@ -71,6 +79,8 @@ TableResult<void> KeptStore::open(const DataOptions& options, std::uint64_t segm
   settings.log_bytes_max = options.log_bytes_max;
   settings.checkpoint_log_bytes = options.checkpoint_log_bytes;
   settings.accept_loss_from = options.accept_loss_from;
+  settings.durability = options.durability;
+  settings.async_ms = options.async_ms;
   offload::HelperOptions helpers;
   helpers.threads = 1;
   services = std::make_unique<offload::Services>(*core, kNoMessageBytes,

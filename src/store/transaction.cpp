@@ -9,6 +9,7 @@
 #include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "catalog/redo_sink.hpp"
+#include "catalog/reserved_versions.hpp"
 #include "catalog/transaction_record.hpp"
 #include "memory/version_clock.hpp"
 #include "store/planted_store_bugs.hpp"
@@ -123,6 +124,10 @@ class Attempt {
   // Before any lock: what is written is known by now, but for the version.
   Result<void> reserve_record() {
     if (!writes_) return {};
+    for (const Part& part : parts_) {
+      catalog::ReservedVersions* const reserved = part.object->object->reserved();
+      if (reserved != nullptr) reserved->keep_ahead(clock_.taken());
+    }
     std::size_t bytes = 0;
     for (const Part& part : parts_) bytes += part.part->record_bytes();
     auto room = catalog::reserve_transaction(parts_.front().object->object->redo(), bytes);
@@ -233,11 +238,20 @@ class Attempt {
     for (const Part& part : parts_) part.part->fill();
     const std::uint64_t version = clock_.take();
     stamp(version);
-    const std::uint64_t sequence = room_.hand_over();
+    std::uint64_t sequence = room_.hand_over();
+    if (is_reserved(version)) sequence = 0;
     if (planted(Bug::one_object_first)) return commit_apart(version, sequence);
     for (const Part& part : parts_) part.part->publish(version);
     clock_.done(version, sequence);
     finish(version);
+  }
+
+  // Whether readers may see it before its record is durable: the strictest of its objects decides.
+  [[nodiscard]] bool is_reserved(std::uint64_t version) const noexcept {
+    return std::ranges::all_of(parts_, [&](const Part& part) {
+      const catalog::ReservedVersions* const reserved = part.object->object->reserved();
+      return reserved != nullptr && reserved->covers(version);
+    });
   }
 
   void stamp(std::uint64_t version) noexcept {

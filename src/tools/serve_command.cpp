@@ -58,6 +58,7 @@ std::string type_of(const node::Rule& rule) {
     case node::Kind::level: return "trace|debug|info|warn|error";
     case node::Kind::place: return "host|device";
     case node::Kind::on_log_error: return "serve|exit";
+    case node::Kind::durability: return "none|async|sync";
     case node::Kind::mode: return "MODE";
   }
   std::unreachable();
@@ -78,6 +79,7 @@ void add_setting(CLI::App& command, const node::Setting& setting,
   std::string short_name = named_twice ? "," + node::flag_name(setting.key.substr(5)) : "";
   if (setting.key == "data.dir") short_name = ",--data";
   if (setting.key == "data.on_log_error") short_name = ",--on-log-error";
+  if (setting.key == "data.durability") short_name = ",--durability";
   command
       .add_option_function<std::string>(
           node::flag_name(setting.key) + short_name,

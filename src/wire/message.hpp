@@ -104,6 +104,7 @@ enum class OffloadId : std::uint8_t {
   one_sided_hash = 86,           // map: the hash map's id; answers fields of wire/one_sided.hpp
   embedding_group = 87,          // payload: GroupsShape, ids, sizes
   embedding_renumber = 88,       // payload: ids
+  await_durable = 89,            // argument: 1 to wait
   transact = 91,                 // argument: how many objects; payload: their names, StepHead, ...
   embedding_reduce_tables = 98,  // map: the first one; payload: TablesShape, TableShapes, the rest
   model_create = 99,             // key: name; payload: a file of a model

@@ -71,8 +71,10 @@ struct SequencerGrant {
   std::uint64_t word;  // its address
   std::uint32_t key;
   std::uint32_t epoch;
+  std::uint64_t mark;  // numbers of this epoch at or above are not used before asking again
 };
-static_assert(sizeof(SequencerGrant) == 16 && offsetof(SequencerGrant, key) == 8);
+static_assert(sizeof(SequencerGrant) == 24 && offsetof(SequencerGrant, key) == 8);
+static_assert(offsetof(SequencerGrant, mark) == 16);
 static_assert(std::has_unique_object_representations_v<SequencerGrant>);
 
 }  // namespace espalier::wire

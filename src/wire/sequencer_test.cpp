@@ -30,8 +30,9 @@ TEST(SequencerFormat, FieldsLieWhereTheDocumentDrawsThem) {
                                                40));
   const SequencerAdvance advance{7, 0, 9};
   EXPECT_EQ(base::bytes_of(advance), std::string("\7\0\0\0\0\0\0\0\x09\0\0\0\0\0\0\0", 16));
-  const SequencerGrant grant{0x0102, 3, 4};
-  EXPECT_EQ(base::bytes_of(grant), std::string("\2\1\0\0\0\0\0\0\3\0\0\0\4\0\0\0", 16));
+  const SequencerGrant grant{0x0102, 3, 4, 0x0506};
+  EXPECT_EQ(base::bytes_of(grant),
+            std::string("\2\1\0\0\0\0\0\0\3\0\0\0\4\0\0\0\6\5\0\0\0\0\0\0", 24));
 }
 
 TEST(SequencerFormat, NumbersOfCalls) {

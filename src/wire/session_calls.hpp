@@ -96,6 +96,36 @@ struct RenewLease {
   }
 };
 
-using All = wire::CallList<Noop, Cancel, NodeStats, RenewLease>;
+/// How far the log of a durable node is. What was answered before it was asked has records at or
+/// below `recorded`; those at or below `durable` are on the disk.
+struct LogState {
+  std::uint64_t recorded = 0;
+  std::uint64_t durable = 0;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.version(self.recorded);
+    message.read_version(self.durable);
+  }
+};
+
+struct AwaitDurable {
+  static constexpr wire::CallRow kCall{
+      .id = wire::OffloadId::await_durable,
+      .name = "await_durable",
+      .summary =
+          "answers the newest record of the node's log as version, and as read version up to "
+          "which one all are on the disk; where it waits, once the newest is",
+      .right = wire::Right::none,
+      .at_device = wire::AtDevice::relayed};
+  using Reply = LogState;
+
+  std::uint32_t waits = 0;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.argument(self.waits, "1: it waits, 0: it does not");
+  }
+};
+
+using All = wire::CallList<Noop, Cancel, NodeStats, RenewLease, AwaitDurable>;
 
 }  // namespace espalier::session_calls

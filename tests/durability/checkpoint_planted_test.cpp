@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/planted_engine_bugs.hpp"
+#include "kinds/map/node/planted_tree_bugs.hpp"
 #include "log/planted_log_bugs.hpp"
 #include "tests/durability/store_world.hpp"
 
@@ -17,7 +18,7 @@ constexpr std::uint64_t kWorlds = 100;
 
 /// What is wrong in the first of the worlds in which something is, and has this in its words;
 /// empty: nothing.
-std::string first_wrong(const std::string& like = {}, bool appends = true) {
+std::string first_wrong(const std::string& like = {}, bool appends = true, bool async = false) {
   for (std::uint64_t seed = 1; seed <= kWorlds; ++seed) {
     testing::TestPartResultArray wrong;
     {
@@ -25,6 +26,7 @@ std::string first_wrong(const std::string& like = {}, bool appends = true) {
           testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &wrong);
       StoreWorld world(seed);
       world.appends = appends;
+      world.async = async;
       for (int life = 0; life < 12 && wrong.size() == 0; ++life) live_some_lives(world, 1);
     }
     for (int i = 0; i < wrong.size(); ++i) {
@@ -36,14 +38,30 @@ std::string first_wrong(const std::string& like = {}, bool appends = true) {
 }
 
 template <class Bug>
-void expect_noticed(Bug bug, const std::string& like = {}, bool appends = true) {
+void expect_noticed(Bug bug, const std::string& like = {}, bool appends = true,
+                    bool async = false) {
   const base::Planted planted(bug);
-  const std::string wrong = first_wrong(like, appends);
+  const std::string wrong = first_wrong(like, appends, async);
   EXPECT_NE(wrong, "");
   ::testing::Test::RecordProperty("wrong", wrong);
 }
 
-TEST(CheckpointPlanted, NothingIsWrongWithoutABug) { EXPECT_EQ(first_wrong(), ""); }
+TEST(CheckpointPlanted, NothingIsWrongWithoutABug) {
+  EXPECT_EQ(first_wrong(), "");
+  EXPECT_EQ(first_wrong({}, true, true), "");
+}
+
+TEST(CheckpointPlanted, AVersionThatIsReleasedBeforeItIsReservedIsNoticed) {
+  expect_noticed(tree::Bug::reservation_not_awaited, "a version would come again", true, true);
+}
+
+TEST(CheckpointPlanted, ACopyThatForgetsSlotsOfAnEncryptedTableIsNoticed) {
+  expect_noticed(offload::Bug::copy_without_slots, "told twice");
+}
+
+TEST(CheckpointPlanted, ACopyThatForgetsWhatIsReservedIsNoticed) {
+  expect_noticed(offload::Bug::copy_without_reserved, "a version would come again", true, true);
+}
 
 TEST(CheckpointPlanted, RemovingSegmentsBeforeTheCheckpointIsThereIsNoticed) {
   expect_noticed(log::Bug::log_removed_early);

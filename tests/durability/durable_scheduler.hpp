@@ -5,6 +5,7 @@
 // Thread: one at a time.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "catalog/testing/recording_sink.hpp"
+#include "catalog/unflushed_age.hpp"
 #include "engine/connection.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
 #include "engine/waiting_answers.hpp"
@@ -22,8 +24,13 @@ class DurableScheduler {
  public:
   static constexpr wire::ConnectionLayout kManyRequests{1024, 2048, 1};
 
-  explicit DurableScheduler(std::uint64_t message_bytes_max = std::uint64_t{64} << 20)
+  /// Of async: so old may become what is not durable, by now_ns.
+  static constexpr std::uint64_t kAsyncNs = 1600;
+
+  explicit DurableScheduler(std::uint64_t message_bytes_max = std::uint64_t{64} << 20,
+                            Durability durability = Durability::sync)
       : node_({}, message_bytes_max) {
+    sink_.set_promise({durability, &age_});
     node_.catalog().record_to(&sink_);
   }
   ~DurableScheduler() {
@@ -77,7 +84,11 @@ class DurableScheduler {
     return waiting != nullptr ? waiting->size() : 0;
   }
 
+  static inline std::atomic<std::uint64_t> now_ns = 1;  // the clock by which records become old
+  static std::uint64_t read_now() noexcept { return now_ns; }
+
   catalog::RecordingSink sink_{catalog::RecordingSink::Durable::by_hand};
+  catalog::UnflushedAge age_{sink_, kAsyncNs, read_now};
   SchedulerFixture node_;
   SchedulerClient& client_ = node_.connect(kManyRequests);
   SchedulerClient& other_ = node_.connect(kManyRequests, 2);

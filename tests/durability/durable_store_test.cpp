@@ -125,9 +125,70 @@ TEST_F(DurableStore, RefusesWhatCannotBeDurable) {
   EXPECT_EQ(store.create_map("m", {.versions = false}).error().code, Code::unsupported);
   EXPECT_EQ(store.create_hash_map("h", {.versions = false}).error().code, Code::unsupported);
   EXPECT_EQ(store.create_embedding_table("e", {.dimension = 8}).error().code, Code::unsupported);
-  const auto table = store.create_table("t", *Schema::parse("a i64 not null"), {.encrypted = true});
-  EXPECT_EQ(table.error().error.code, Code::unsupported);
   EXPECT_EQ(store.map_names(), std::vector<std::string>());
+}
+
+TEST_F(DurableStore, EncryptedRowsAreThereAgain) {
+  TableOptions encrypted{.key = *TableKey::parse("000102030405060708090a0b0c0d0e0f")};
+  encrypted.encrypted = true;
+  const auto append = [](Table& table, std::int64_t from) {
+    RowWriter writer = table.writer();
+    for (std::int64_t i = from; i < from + 10; ++i) EXPECT_TRUE(writer.add(i));
+    const auto first = writer.commit();
+    EXPECT_TRUE(first) << first.error().words;
+  };
+  {
+    Store store = open();
+    Table table = *store.create_table("t", *Schema::parse("a i64 not null"), encrypted);
+    append(table, 0);
+  }
+  Store store = open();
+  Table table = *store.open_table("t", encrypted);
+  append(table, 10);
+  auto rows = table.read_rows();
+  ASSERT_TRUE(rows) << rows.error().words;
+  std::int64_t next = 0;
+  for (auto some = rows->next(); some && *some; some = rows->next()) {
+    for (std::size_t i = 0; i < (*some)->size(); ++i) {
+      EXPECT_EQ((**some)[i].get<std::int64_t>(0), next++);
+    }
+  }
+  EXPECT_EQ(next, 20);
+}
+
+// In a folder that lasts, writes that come back early are there once it is said that they are.
+TEST_F(DurableStore, WhatIsAnsweredEarlyIsThereOnceItIsDurable) {
+  data_.durability = Durability::async;
+  Version version = 0;
+  {
+    Store store = open();
+    Map map = *store.create_map("map");
+    HashMap hash = *store.create_hash_map("hash");
+    for (int i = 0; i < 200; ++i) {
+      version = map.put(std::to_string(i), "1")->version;
+      ASSERT_TRUE(hash.put(std::to_string(i), "2"));
+    }
+    const auto state = store.await_durable();
+    ASSERT_TRUE(state) << message(state.error());
+    EXPECT_EQ(state->durable, state->recorded);
+    EXPECT_GE(state->recorded, 402u);
+    EXPECT_EQ(store.durable_state()->durable, state->durable);
+  }
+  data_.durability = Durability::sync;  // another start, another promise
+  Store store = open();
+  Map map = *store.open_map("map");
+  EXPECT_EQ((*map.get("199"))->value, "1");
+  EXPECT_GT(map.put("0", "again")->version, version);
+  EXPECT_EQ((*store.open_hash_map("hash")->get("199"))->value, "2");
+}
+
+TEST_F(DurableStore, RefusesOptionsThatCannotBe) {
+  data_.durability = Durability::none;
+  const auto refused = [&] { return open_durable_store(data_, options_).error().error.code; };
+  EXPECT_EQ(refused(), Code::invalid_argument);
+  data_.durability = Durability::async;
+  data_.async_ms = 19;
+  EXPECT_EQ(refused(), Code::invalid_argument);
 }
 
 TEST_F(DurableStore, RefusesAFolderInWords) {

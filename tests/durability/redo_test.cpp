@@ -519,8 +519,7 @@ TEST(RedoOfCopies, ObjectsThatCannotBeCopiedAreNamed) {
   catalog::RecordingSink sink;
   WholeStore store;
   store.core.catalog.record_to(&sink);
-  ASSERT_TRUE(table::create_table(store.core.catalog, store.core.pool, "t", table::append_schema(),
-                                  {.encrypted = true}));
+  ASSERT_TRUE(tree::create_map(store.core, "m", {.versions = false}));
   offload::StoreCopy copy(store.services, {});
   offload::CopyPiece piece;
   const auto step = copy.next(piece);

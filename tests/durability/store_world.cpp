@@ -15,6 +15,10 @@ constexpr std::uint64_t kWorldKeys = 30;
 constexpr const char* kOther = "other";
 constexpr const char* kCounter = "counter";
 constexpr int kOtherItems = 8;
+constexpr std::uint64_t kStepsAsync = 32;  // so old may be what is not durable
+
+thread_local std::uint64_t steps_now = 0;  // the worlds' time
+std::uint64_t now_in_steps() noexcept { return steps_now; }
 
 }  // namespace
 
@@ -26,6 +30,7 @@ StoreLife::~StoreLife() {
   filling_.reset();
   other_table_.reset();
   table_.reset();
+  sealed_.reset();
   numbers_.reset();
 }
 
@@ -55,6 +60,10 @@ bool StoreLife::recover() {
   log_ = std::move(*opened);
   EXPECT_TRUE(log_->recovered().damaged_checkpoints.empty()) << "no bit was changed";
   if (log_->recovered().checkpoint) ++world_.begun_with_one;
+  if (world_.async) {
+    age_ = std::make_unique<catalog::UnflushedAge>(log_->writer(), kStepsAsync, now_in_steps);
+    log_->writer().set_promise({Durability::async, age_.get()});
+  }
   core_.catalog.record_to(&log_->writer());
   open_objects();
   return true;
@@ -76,7 +85,9 @@ void StoreLife::check() {
   EXPECT_GE(numbers_->facts().next, world_.next_number);
   EXPECT_GE(*core_.parts.of<sequencer::Counters>().take(kCounter, 0), world_.next_count);
   EXPECT_GE(map_->clock.taken(), world_.highest_version) << "a version would come again";
+  EXPECT_GE(hash_->clock().taken(), world_.highest_hash_version) << "a version would come again";
   check_other();
+  check_sealed();
   EXPECT_EQ(tree::audit_store(core_), std::vector<std::string>{});
 }
 
@@ -107,7 +118,8 @@ void StoreLife::work(int steps) {
 }
 
 void StoreLife::step() {
-  switch (world_.random.below(14)) {
+  ++steps_now;
+  switch (world_.random.below(16)) {
     case 0:
     case 1:
     case 2: return write_map();
@@ -117,6 +129,8 @@ void StoreLife::step() {
     case 6: return look();
     case 7: return make_or_drop();
     case 8: return append_other();
+    case 14: return seal();
+    case 15: return seal();
     case 9:
     case 10:
     case 11: return go_on_with_checkpoint();
@@ -134,6 +148,10 @@ void StoreLife::open_objects() {
   table_ =
       table ? *table
             : must(table::create_table(core_.catalog, core_.pool, "rows", table::append_schema()));
+  auto sealed = core_.catalog.open<table::Table>("sealed");
+  sealed_ = sealed ? *sealed
+                   : must(table::create_table(core_.catalog, core_.pool, "sealed",
+                                              table::append_schema(), {.encrypted = true}));
   auto numbers = core_.catalog.open<sequencer::Sequencer>("numbers");
   numbers_ = numbers ? *numbers : must(sequencer::create_sequencer(core_.catalog, "numbers", 0));
   executor_ = std::make_unique<tree::HostExecutor<tree::HostAccess>>(
@@ -154,11 +172,43 @@ void StoreLife::submit(Pending& pending, Op op) {
   pending.request.key = pending.key;
   pending.request.value = pending.value;
   executor_->submit({&pending.request, 1}, *this);
-  for (std::uint64_t turns = world_.random.below(6); turns != 0; --turns) executor_->advance();
+  for (std::uint64_t turns = world_.random.below(6); turns != 0; --turns) {
+    static_cast<void>(must_wait());  // it may write what was submitted long ago
+    executor_->advance();
+  }
+}
+
+// As each writer does, who has the disk go on then.
+bool StoreLife::must_wait() {
+  if (!catalog::must_wait_for_disk(*map_)) return false;
+  ++world_.waited;
+  flush();
+  return true;
+}
+
+void StoreLife::answered_early(Answered answer) {
+  answer.sequence = log_->writer().handed_over();
+  answer.at_step = last_answer_step_ = steps_now;
+  early_.push_back(answer);
+}
+
+void StoreLife::take_early_answers(std::uint64_t durable) {
+  std::erase_if(early_, [&](const Answered& each) {
+    if (each.sequence > durable) return false;
+    if (each.key != nullptr) each.key->acknowledged(each.number);
+    if (each.rows != nullptr)
+      each.rows->acknowledged = std::max(each.rows->acknowledged, each.number);
+    return true;
+  });
+}
+
+bool StoreLife::saw(KeyTruth& truth, const std::string& value) const {
+  return world_.async ? truth.may_be(value) : truth.seen(value);
 }
 
 // No key twice: which of two comes first, only the map knows.
 void StoreLife::write_map() {
+  if (must_wait()) return;
   const std::string key = std::to_string(world_.random.below(kWorldKeys));
   if (!busy_.insert(key).second) return;
   const bool erases = world_.random.below(4) == 0;
@@ -182,11 +232,14 @@ void StoreLife::done(const Completion& completion) {
   if (pending.read) {
     EXPECT_TRUE(completion.ok);
     const std::string value(completion.found ? completion.value : "");
-    EXPECT_TRUE(truth.seen(value)) << pending.key;
+    EXPECT_TRUE(saw(truth, value)) << pending.key;
     found_ = value;
     return;
   }
   busy_.erase(pending.key);
+  if (completion.ok && world_.async) {
+    return answered_early({.key = &truth, .number = pending.number});
+  }
   if (completion.ok) return truth.acknowledged(pending.number);
   EXPECT_TRUE(log_->writer().acknowledgements().error()) << message(completion.error);
   // Of what was refused with the log's own error nothing was done; but who asks is not told.
@@ -202,15 +255,21 @@ std::string StoreLife::get(const std::string& key) {
 }
 
 void StoreLife::write_hash() {
+  if (must_wait()) return;
   const std::string key = std::to_string(world_.random.below(kWorldKeys));
   const bool erases = world_.random.below(4) == 0;
   const std::string value = random_value();
   const std::uint64_t number = world_.hash[key].begin(erases ? "" : value);
   const auto begun =
       hash_->begin(hash_thread_, erases ? hash::WriteOp::erase : hash::WriteOp::put, key, value);
-  if (begun.answer) hashes_.push_back({key, number, begun.version});
+  if (begun.answer && world_.async && hash_->released(begun.version)) {
+    answered_early({.key = &world_.hash[key], .number = number});
+  } else if (begun.answer) {
+    hashes_.push_back(
+        {key, number, begun.version, world_.async ? log_->writer().handed_over() : 0});
+  }
   const std::string seen = hash_->get(hash_thread_, key)->value_or("");
-  EXPECT_TRUE(world_.hash[key].seen(seen)) << key;
+  EXPECT_TRUE(saw(world_.hash[key], seen)) << key;
 }
 
 void StoreLife::append_to(table::Table& table, NumberTruth& truth) {
@@ -219,15 +278,20 @@ void StoreLife::append_to(table::Table& table, NumberTruth& truth) {
   const std::uint64_t visible = table.rows();
   const auto first = table.append(table::rows_of_append(table.schema(), 1, count));
   if (!first) truth.asked -= static_cast<std::uint64_t>(count);
-  EXPECT_EQ(table.rows(), visible) << "no record can be durable yet";
+  if (!world_.async) {
+    EXPECT_EQ(table.rows(), visible) << "no record can be durable yet";
+  } else if (first) {
+    EXPECT_EQ(table.rows(), visible + static_cast<std::uint64_t>(count));
+    answered_early({.number = table.rows(), .rows = &truth});
+  }
 }
 
 void StoreLife::append() {
-  if (world_.appends) append_to(*table_, world_.rows);
+  if (world_.appends && !must_wait()) append_to(*table_, world_.rows);
 }
 
 void StoreLife::append_other() {
-  if (other_table_ == nullptr) return;
+  if (other_table_ == nullptr || must_wait()) return;
   append_to(*other_table_, world_.other_rows[std::to_string(other_table_->id())]);
 }
 
@@ -284,6 +348,7 @@ bool StoreLife::fill(hash::HashMap& map) {
     if (!begun.answer) return false;
     filling_version_ = begun.version;
   }
+  filling_sequence_ = world_.async ? log_->writer().handed_over() : 0;
   return true;
 }
 
@@ -325,18 +390,21 @@ void StoreLife::flush() {
 
 // As a node gives them: once versions and rows are released, and records durable.
 void StoreLife::take_acknowledgements() {
+  const std::uint64_t durable = log_->writer().mark().released();
+  take_early_answers(durable);
   std::erase_if(hashes_, [&](const PendingHash& each) {
-    if (hash_->clock().released() < each.version) return false;
+    if (hash_->clock().released() < each.version || each.sequence > durable) return false;
     world_.hash[each.key].acknowledged(each.number);
     return true;
   });
-  world_.rows.acknowledged = std::max(world_.rows.acknowledged, table_->rows());
-  if (other_table_ != nullptr) {
+  if (!world_.async) world_.rows.acknowledged = std::max(world_.rows.acknowledged, table_->rows());
+  world_.sealed_rows.acknowledged = std::max(world_.sealed_rows.acknowledged, sealed_->rows());
+  if (other_table_ != nullptr && !world_.async) {
     NumberTruth& rows = world_.other_rows[std::to_string(other_table_->id())];
     rows.acknowledged = std::max(rows.acknowledged, other_table_->rows());
   }
   world_.highest_version = std::max(world_.highest_version, map_->clock.released());
-  const std::uint64_t durable = log_->writer().mark().released();
+  world_.highest_hash_version = std::max(world_.highest_hash_version, hash_->clock().released());
   for (const auto& [next, sequence] : taken_) {
     if (sequence <= durable) world_.next_number = std::max(world_.next_number, next);
   }
@@ -349,7 +417,8 @@ void StoreLife::take_acknowledgements() {
     world_.highest_id = std::max(world_.highest_id, each.id);
     return true;
   });
-  if (filling_ != nullptr && filling_->clock().released() >= filling_version_) {
+  const bool filled = filling_ != nullptr && filling_->clock().released() >= filling_version_;
+  if (filled && filling_sequence_ <= durable) {
     world_.filled.insert(std::to_string(filling_->id()));
     filling_.reset();
   }
@@ -358,6 +427,10 @@ void StoreLife::take_acknowledgements() {
 // What waits hears of it, and nothing more is acknowledged.
 void StoreLife::crash() {
   take_acknowledgements();
+  for (const Answered& each : early_) {  // this is lost
+    EXPECT_LT(last_answer_step_ - each.at_step, kStepsAsync) << "older than it may be";
+    ++world_.lost;
+  }
   if (checkpoint_) ++world_.crashed_in_one;
   world_.disk.crash();
   if (executor_->pending() != 0) {

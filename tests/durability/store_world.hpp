@@ -10,12 +10,14 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/random.hpp"
+#include "catalog/unflushed_age.hpp"
 #include "engine/checkpoint_run.hpp"
 #include "engine/parallel_redo.hpp"
 #include "engine/redo_target.hpp"
@@ -39,22 +41,31 @@ struct StoreWorld {
   std::map<std::string, KeyTruth> map;
   std::map<std::string, KeyTruth> hash;
   NumberTruth rows;
+  NumberTruth sealed_rows;                                  // of an encrypted table
+  std::set<std::pair<std::uint64_t, std::uint64_t>> slots;  // of it, that were told: page, slot
   std::uint64_t next_number = 0;
   std::uint64_t next_count = 0;
   std::uint64_t values = 0;
+  std::uint64_t seals = 0;       // so often slots were reserved
   KeyTruth other;                // the id of the object that comes and goes; empty: none
   std::uint64_t highest_id = 0;  // that was acknowledged
   std::set<std::string> filled;  // such hash maps, by their ids, whose items are acknowledged
   std::map<std::string, NumberTruth> other_rows;  // of such tables, by their ids
   std::uint64_t highest_version = 0;              // of the map, that was released
+  std::uint64_t highest_hash_version = 0;
   std::uint64_t recoveries = 0;
   bool makes_checkpoints = true;
   bool appends = true;  // rows to a table
+  /// Writes are answered before they are durable: what was durable is there, and of what was
+  /// answered nothing is lost that is so many steps older than the last answer.
+  bool async = false;
   // What seldom happens:
   std::uint64_t checkpoints = 0;     // that were finished
   std::uint64_t begun_with_one = 0;  // lives
   std::uint64_t crashed_in_one = 0;
   std::uint64_t segments_removed = 0;
+  std::uint64_t lost = 0;    // answers of which a crash has left nothing
+  std::uint64_t waited = 0;  // writes, for what was not durable was too old
 };
 
 /// One run of the process, from recovery to a crash.
@@ -84,6 +95,15 @@ class StoreLife final : private Handler {
     std::string key;
     std::uint64_t number = 0;
     std::uint64_t version = 0;
+    std::uint64_t sequence = 0;  // at least
+  };
+  /// A write that was answered before it was durable.
+  struct Answered {
+    std::uint64_t sequence = 0;  // at least
+    std::uint64_t at_step = 0;
+    KeyTruth* key = nullptr;   // null: of rows
+    std::uint64_t number = 0;  // of the write; or so many rows there are
+    NumberTruth* rows = nullptr;
   };
   /// That the object that comes and goes was made, or dropped.
   struct PendingOther {
@@ -105,9 +125,16 @@ class StoreLife final : private Handler {
   void append();
   void append_to(table::Table& table, NumberTruth& truth);
   void take();
+  [[nodiscard]] bool must_wait();
+  void answered_early(Answered answer);
+  void take_early_answers(std::uint64_t durable);
+  [[nodiscard]] bool saw(KeyTruth& truth, const std::string& value) const;
   void make_or_drop();
   bool fill(hash::HashMap& map);
   void append_other();
+  void seal();
+  void fill_slots(const table::Reservation& reservation);
+  void check_sealed();
   void check_other();
   void go_on_with_checkpoint();
   void flush();
@@ -118,6 +145,7 @@ class StoreLife final : private Handler {
 
   StoreWorld& world_;
   std::unique_ptr<log::Log> log_;  // outlives the objects whose records it takes
+  std::unique_ptr<catalog::UnflushedAge> age_;
   tree::StoreCore core_ = tree::make_store();
   offload::Services services_{core_, std::uint64_t{64} << 20};
   offload::RedoTarget target_{services_, {}};
@@ -127,17 +155,23 @@ class StoreLife final : private Handler {
   std::shared_ptr<tree::MapCore> map_;
   std::shared_ptr<hash::HashMap> hash_;
   std::shared_ptr<table::Table> table_;
+  std::shared_ptr<table::Table> sealed_;
+  std::optional<table::Reservation> reserved_;  // of that, whose slots were not told yet
+  std::uint64_t reserved_sequence_ = 0;
   std::shared_ptr<sequencer::Sequencer> numbers_;
   std::unique_ptr<tree::HostExecutor<tree::HostAccess>> executor_;
   std::unique_ptr<offload::CheckpointRun> checkpoint_;
   std::deque<Pending> pending_;  // where they are until the end
   std::set<std::string> busy_;
   std::vector<PendingHash> hashes_;
+  std::vector<Answered> early_;
+  std::uint64_t last_answer_step_ = 0;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> taken_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> counted_;
   std::vector<PendingOther> others_;
   std::shared_ptr<hash::HashMap> filling_;  // whose items are not acknowledged yet
   std::uint64_t filling_version_ = 0;
+  std::uint64_t filling_sequence_ = 0;
   std::shared_ptr<table::Table> other_table_;  // the object that comes and goes, if it is one
   std::string found_;
 };

@@ -49,5 +49,28 @@ TEST(StoreWorld, ItIsThereOutOfCheckpointsAndTheLogBehindThem) {
   EXPECT_GT(segments_removed, 20u);
 }
 
+TEST(StoreWorld, OfAnswersThatCameEarlyACrashLosesOnlyTheNewest) {
+  base::Random seeds(base::seed_from_environment(29));
+  std::uint64_t lost = 0;
+  std::uint64_t waited = 0;
+  std::uint64_t begun_with_one = 0;
+  for (int i = 0; i < 40 && !HasFailure(); ++i) {
+    const std::uint64_t seed = seeds();
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    StoreWorld world(seed);
+    world.async = true;
+    world.makes_checkpoints = i % 4 != 0;
+    live_some_lives(world, kLives);
+    lost += world.lost;
+    waited += world.waited;
+    begun_with_one += world.begun_with_one;
+  }
+  RecordProperty("lost", std::to_string(lost));
+  RecordProperty("waited", std::to_string(waited));
+  EXPECT_GT(lost, 50u);
+  EXPECT_GT(waited, 5u);
+  EXPECT_GT(begun_with_one, 20u);
+}
+
 }  // namespace
 }  // namespace espalier::test

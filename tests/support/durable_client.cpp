@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,7 @@ Result<DurableClient::Handles> DurableClient::open(const std::string& address) {
 }
 
 std::string DurableClient::check(const std::string& address) {
+  to_believe_.clear();
   auto opened = open(address);
   if (!opened) return "cannot come to the node: " + message(opened.error());
   store_.emplace(std::move(*opened));
@@ -117,6 +119,7 @@ bool DurableClient::is_gone(const Error& error) {
 
 Result<void> DurableClient::step() {
   const std::string key = own_key(random_.below(kKeys));
+  if (async_ && random_.below(12) == 0) return await_durable();
   switch (random_.below(10)) {
     case 0: return write_batch();
     case 1: return write_burst();
@@ -130,19 +133,37 @@ Result<void> DurableClient::step() {
   }
 }
 
-namespace {
+void DurableClient::believe(std::function<void()> what) {
+  if (!async_) return what();
+  to_believe_.push_back(std::move(what));
+}
 
-// A put or an erase of a key, whose truth hears of it before and after.
-Result<void> write_one(auto& object, KeyTruth& truth, const std::string& key,
-                       const std::string& value) {
-  const std::uint64_t number = truth.begin(value);
-  const auto written = value.empty() ? object.erase(key) : object.put(key, value);
-  if (!written) return std::unexpected(written.error());
-  truth.acknowledged(number);
+Result<void> DurableClient::await_durable() {
+  const auto state = store_->store.await_durable();
+  if (!state) return std::unexpected(state.error());
+  if (state->durable < state->recorded) return fail(Code::corrupt, 3);
+  for (const auto& what : std::exchange(to_believe_, {})) what();
   return {};
 }
 
-}  // namespace
+Result<void> DurableClient::take_version(Version version) {
+  if (version == 0) return {};  // nothing was written
+  if (version <= highest_version_) return fail(Code::corrupt, 4);
+  highest_version_ = version;
+  return {};
+}
+
+// A put or an erase of a key, whose truth hears of it before and after.
+template <class Object>
+Result<void> DurableClient::write_one(Object& object, KeyTruth& truth, const std::string& key,
+                                      const std::string& value) {
+  const std::uint64_t number = truth.begin(value);
+  const auto written = value.empty() ? object.erase(key) : object.put(key, value);
+  if (!written) return std::unexpected(written.error());
+  believe([&truth, number] { truth.acknowledged(number); });
+  if constexpr (std::is_same_v<Object, Map>) return take_version(written->version);
+  return {};
+}
 
 Result<void> DurableClient::write_map(const std::string& key) {
   std::string value;
@@ -171,8 +192,10 @@ Result<void> DurableClient::write_batch() {
   }
   const auto written = store_->map.write(batch);
   if (!written) return std::unexpected(written.error());
-  for (std::size_t i = 0; i < numbers.size(); ++i) map_[keys[i]].acknowledged(numbers[i]);
-  return {};
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    believe([&truth = map_[keys[i]], number = numbers[i]] { truth.acknowledged(number); });
+  }
+  return take_version(written->version);
 }
 
 // Many at a time, so that a group of records is under way. The last is one that others look at.
@@ -183,7 +206,8 @@ Result<void> DurableClient::write_burst() {
         failed = completion.error;
         return;
       }
-      owner->map_[keys[completion.tag]].acknowledged(numbers[completion.tag]);
+      owner->believe([&truth = owner->map_[keys[completion.tag]],
+                      number = numbers[completion.tag]] { truth.acknowledged(number); });
     }
     DurableClient* owner = nullptr;
     std::vector<std::string> keys;
@@ -219,7 +243,8 @@ Result<void> DurableClient::add() {
   ++sum_.asked;
   const auto sum = store_->map.add(sum_key(), 1);
   if (!sum) return std::unexpected(sum.error());
-  sum_.acknowledged = sum_.asked = *sum;
+  sum_.asked = *sum;
+  believe([this, sum = *sum] { sum_.acknowledged = sum; });
   return {};
 }
 
@@ -236,7 +261,7 @@ Result<void> DurableClient::append() {
   rows_.asked += count;
   const auto first = writer.commit();
   if (!first) return std::unexpected(first.error().error);
-  rows_.acknowledged += count;
+  believe([this, count] { rows_.acknowledged += count; });
   return {};
 }
 
@@ -259,7 +284,10 @@ Result<void> DurableClient::look_at_others() {
     const std::string key = "c" + std::to_string(other) + "/1000";
     const auto got = store_->map.get(key);
     if (!got) return std::unexpected(got.error());
-    if (*got) seen_[key] = std::max(seen_[key], value_number((*got)->value));
+    if (!*got) continue;
+    believe([this, key, number = value_number((*got)->value)] {
+      seen_[key] = std::max(seen_[key], number);
+    });
   }
   return {};
 }

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // A client of a durable node that is killed again and again: it writes keys of its own, knows what
-// was acknowledged and what was under way, and looks each time whether that is there. It outlives
-// the node, in a process of its own.
+// was acknowledged and what was under way, and looks each time whether that is there. Of a node
+// that answers before it is durable it counts on that alone of which it was told that it is. It
+// outlives the node, in a process of its own.
 //
 // Thread: one.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/random.hpp"
 #include "espalier/espalier.hpp"
@@ -21,7 +24,8 @@ namespace espalier::test {
 
 class DurableClient {
  public:
-  DurableClient(std::uint64_t number, std::uint64_t seed) : number_(number), random_(seed) {}
+  DurableClient(std::uint64_t number, std::uint64_t seed, bool async = false)
+      : number_(number), async_(async), random_(seed) {}
 
   /// Comes to the node, and looks at all it knows of. Returns what is wrong; empty: nothing.
   std::string check(const std::string& address);
@@ -67,6 +71,14 @@ class DurableClient {
   Result<void> append();
   Result<void> take();
   Result<void> look_at_others();
+  Result<void> await_durable();
+  /// Has this believed once it is durable what was answered by now.
+  void believe(std::function<void()> what);
+  /// Of a write of the map: no version comes again. Errors: corrupt.
+  Result<void> take_version(Version version);
+  template <class Object>
+  Result<void> write_one(Object& object, KeyTruth& truth, const std::string& key,
+                         const std::string& value);
   [[nodiscard]] std::string own_key(std::uint64_t i) const {
     return "c" + std::to_string(number_) + "/" + std::to_string(i);
   }
@@ -76,7 +88,10 @@ class DurableClient {
   [[nodiscard]] std::string sum_key() const { return "sum" + std::to_string(number_); }
 
   const std::uint64_t number_;
+  const bool async_;
   base::Random random_;
+  std::vector<std::function<void()>> to_believe_;  // of an async node
+  Version highest_version_ = 0;                    // of the map
   std::optional<Handles> store_;
   std::uint64_t written_ = 0;  // values ascend
   std::map<std::string, KeyTruth> map_;

@@ -29,6 +29,10 @@ class KeyTruth {
   void refused(std::uint64_t number) {
     std::erase_if(may_be_, [&](const Write& each) { return each.number == number; });
   }
+  /// Whether a reader may see this, who does not know what a crash leaves of it.
+  [[nodiscard]] bool may_be(const Value& value) const {
+    return std::ranges::find(may_be_, value, &Write::value) != may_be_.end();
+  }
   /// A reader has seen this. Returns whether it may be.
   [[nodiscard]] bool seen(const Value& value) {
     const auto at = std::ranges::find(may_be_, value, &Write::value);

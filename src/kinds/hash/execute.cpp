@@ -6,6 +6,7 @@
 
 #include "base/atomic_bytes.hpp"
 #include "catalog/catalog.hpp"
+#include "catalog/unflushed_age.hpp"
 #include "kinds/hash/hash_map.hpp"
 #include "kinds/hash/hash_threads.hpp"
 #include "memory/staged_bytes.hpp"
@@ -82,6 +83,7 @@ Begun<typename Request::Reply> begin_here(HashMap& of, const Request& asked,
 
 template <class Request>
 Result<typename Request::Reply> execute_write(HashMap& of, const Request& asked) {
+  catalog::wait_for_disk(of);
   return of.await(begin_here(of, asked, {}));
 }
 
@@ -169,7 +171,7 @@ void make_room(HashMap& of, const tree::StarvedWrite& starved) noexcept {
 }
 
 bool is_recorded(const HashMap& of) { return of.redo() != nullptr; }
-bool may_begin(HashMap& of) { return of.clock().may_take(); }
+bool may_begin(HashMap& of) { return of.clock().may_take() && !catalog::must_wait_for_disk(of); }
 bool released(HashMap& of, std::uint64_t version) { return of.released(version); }
 bool is_lost(const HashMap& of) { return of.clock().failed(); }
 bool wait_for(HashMap& of, std::uint64_t version) { return of.wait_for(version); }

@@ -12,6 +12,8 @@
 
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
+#include "base/durable_mark.hpp"
+#include "catalog/reserved_versions.hpp"
 #include "catalog/samples.hpp"
 #include "memory/shared_clock.hpp"
 #include "store/durable_store.hpp"
@@ -289,6 +291,9 @@ void HashMap::record_to(catalog::RedoSink* sink) {
     clock_.wait_for_records(mark);
   }
   Object::record_to(sink);
+  if (!versions || !promises_async(sink)) return;
+  constexpr catalog::ReservedVersions::Record kRecord{sizeof(HashCountedRecord), write_counted};
+  answer_early(std::make_unique<catalog::ReservedVersions>(*sink, id(), kRecord));
 }
 
 void HashMap::set_dropped() {

@@ -11,6 +11,7 @@
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
+#include "catalog/reserved_versions.hpp"
 #include "kinds/hash/hash_map.hpp"
 #include "kinds/hash/redo_record.hpp"
 #include "store/starved_write.hpp"
@@ -135,6 +136,8 @@ Result<WriteOutcome> HashMap::attempt(HashThread& thread, WriteIntent& intent,
     if (!room) return std::unexpected(room.error());
     record = *std::move(room);
     intent.record = &record;
+    intent.reserved = reserved();
+    if (reserved() != nullptr) reserved()->keep_ahead(clock_.taken());
   }
   memory::StagedBytes*& staged = intent.help.staged;
   if (stores && staged == nullptr && is_long(intent.key, intent.value)) {

@@ -39,6 +39,10 @@
 #include "memory/retired_list.hpp"
 #include "memory/version_clock.hpp"
 
+namespace espalier::catalog {
+class ReservedVersions;
+}
+
 namespace espalier::hash {
 
 /// One write of one key, with everything that may take time already done.
@@ -52,16 +56,12 @@ struct WriteIntent {
   WriteHelp help{};
   /// Where not null: room with the record of it, whose version is set when it is taken.
   catalog::RedoRoom* record = nullptr;
-  bool may_grow = true;  // false: there was no memory to grow with
-  bool starved = false;  // what it lacked it has not found
+  const catalog::ReservedVersions* reserved = nullptr;  // of the map, if it has some
+  bool may_grow = true;                                 // false: there was no memory to grow with
+  bool starved = false;                                 // what it lacked it has not found
 
-  /// Returns its sequence; 0: there is none.
-  std::uint64_t hand_over_record(std::uint64_t version) const {
-    if (record == nullptr) return 0;
-    std::memcpy(record->bytes().data() + offsetof(HashWrittenRecord, version), &version,
-                sizeof version);
-    return record->hand_over();
-  }
+  /// Returns its sequence, if the version is to be released only when it is durable, or 0.
+  std::uint64_t hand_over_record(std::uint64_t version) const;
 };
 
 /// Of the record that it takes.

@@ -7,8 +7,8 @@
 //   +------+---------+-------------+-----------+----+----------+-----+-------
 //
 //   0      16        24
-//   +------+---------+   of the versions that were taken by then: in a copy of the map
-//   | head | version |
+//   +------+---------+   of versions that were taken by then, in a copy of the map; or that readers
+//   | head | version |   may see before the records of their writes are durable
 //   +------+---------+
 //
 // What stands in it is what happened: an insert, an update, a sum is a put, and a condition that
@@ -31,7 +31,7 @@ namespace espalier::hash {
 enum class RedoType : std::uint8_t {
   invalid = 0,
   written = catalog::kOwnRedoTypes,
-  counted = 17,  // versions up to this one were taken: of copies alone (offload/hash_copy.cpp)
+  counted = 17,  // versions up to this one were taken, or may have been seen
 };
 
 enum class RedoOp : std::uint8_t { invalid = 0, put = 1, erase = 2 };
@@ -74,6 +74,16 @@ inline void write_written(std::span<std::byte> to, std::uint32_t map, std::uint6
   writer.part(record);
   writer.text(key);
   writer.text(value);
+}
+
+/// Writes the record of versions up to this one. Requires: so many bytes.
+inline void write_counted(std::span<std::byte> to, std::uint32_t map,
+                          std::uint64_t version) noexcept {
+  HashCountedRecord record{};
+  record.head = catalog::redo_head(ObjectKind::hash, map,
+                                   static_cast<std::uint8_t>(RedoType::counted), to.size());
+  record.version = version;
+  catalog::RedoWriter(to).part(record);
 }
 
 /// A write as its record says. Points into it. Without an op: of a record of a version alone.

@@ -8,7 +8,8 @@
 //
 // What stands in it is what happened: an insert or an update is a put, a condition that held is
 // gone. All writes of a record have its version. A change of structure that writes nothing takes a
-// version too, which readers see; its record has that alone.
+// version too, which readers see; its record has that alone. So has one that reserves versions,
+// which readers may see before the records of their writes are durable.
 //
 // Thread: plain values.
 #pragma once
@@ -27,6 +28,7 @@ enum class RedoType : std::uint8_t {
   invalid = 0,
   written = catalog::kOwnRedoTypes,  // a put or an erase, or a batch
   restructured = 17,                 // a version was taken, and nothing written
+  reserved = 18,                     // versions up to this one may have been seen
 };
 
 struct WrittenRecord {
@@ -94,7 +96,7 @@ struct MapRedo {
   const auto head = catalog::read_redo_head(record, ObjectKind::map);
   if (!head) return std::unexpected(head.error());
   const auto type = static_cast<RedoType>(head->type);
-  if (type != RedoType::written && type != RedoType::restructured) {
+  if (type < RedoType::written || type > RedoType::reserved) {
     return catalog::corrupt(RedoFault::type);
   }
   if (head->object == 0) return catalog::corrupt(RedoFault::object);

@@ -26,11 +26,18 @@ Result<void> Sequencer::apply_redo(std::string_view bytes) {
     epoch_ = redo->epoch;
     first_ = redo->first;
     next_ = redo->next;
+    mark_ = 0;
     sealed_ = overwritten_ = false;
     page_.reset();
   }
-  next_ = std::max(next_, redo->next);
+  const bool reserves = redo->head.type == static_cast<std::uint8_t>(RedoType::reserved);
+  if (reserves) {
+    mark_ = std::max(mark_, redo->next);
+  } else {
+    next_ = std::max(next_, redo->next);
+  }
   sealed_ = sealed_ || (redo->flags & wire::kSequencerIsSealed) != 0;
+  if (sealed_) mark_ = 0;  // who sealed it knew all that was taken
   overwritten_ = overwritten_ || (redo->flags & wire::kSequencerOverwritten) != 0;
   word().store(sealed_ ? wire::sequencer_word(epoch_, 0) | wire::kSequencerSeal
                        : wire::sequencer_word(epoch_, next_),

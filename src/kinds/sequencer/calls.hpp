@@ -198,7 +198,8 @@ struct OpenWord {
           "lets this session add to the word of the present epoch by FETCH_ADD; answers a "
           "SequencerGrant",
       .right = wire::Right::write,
-      .object = wire::Names::by_id};
+      .object = wire::Names::by_id,
+      .changes = true};
   using Reply = Granted;
 
   std::uint32_t sequencer = 0;

@@ -2,8 +2,8 @@
 // Records of numbers that were taken from sequencers and counters, and of their epochs
 // (docs/formats/records.md).
 //
-//   taken, sealed, advanced   0      16      24     32      36      40
-//                             +------+-------+------+-------+-------+
+//   taken, sealed, advanced,  0      16      24     32      36      40
+//   reserved                  +------+-------+------+-------+-------+
 //                             | head | first | next | epoch | flags |
 //                             +------+-------+------+-------+-------+
 //   counted                   0      16     24           28         32
@@ -12,7 +12,8 @@
 //                             +------+------+------------+----------+------
 //
 // A record tells what is true from then on, and not what was asked: all numbers below `next` are
-// given. So it does not matter how often it is applied, or after which others of the same epoch.
+// given. So it does not matter how often it is applied, or after which others of the same epoch. Of
+// reserved numbers some may be: what goes on by its record begins a new epoch above them.
 //
 // Thread: plain values.
 #pragma once
@@ -34,6 +35,7 @@ enum class RedoType : std::uint8_t {
   sealed = 17,
   advanced = 18,
   counted = 19,
+  reserved = 20,  // clients that add to the word themselves may use the numbers below `next`
 };
 
 /// What wire::SequencerFacts say that must survive.
@@ -99,9 +101,8 @@ struct Counted {
   const auto head = catalog::read_redo_head(record, ObjectKind::sequencer);
   if (!head) return std::unexpected(head.error());
   const auto type = static_cast<RedoType>(head->type);
-  if (type < RedoType::taken || type > RedoType::advanced) {
-    return catalog::corrupt(RedoFault::type);
-  }
+  const bool known_type = type >= RedoType::taken && type <= RedoType::reserved;
+  if (!known_type || type == RedoType::counted) return catalog::corrupt(RedoFault::type);
   if (head->object == 0) return catalog::corrupt(RedoFault::object);
   wire::PayloadReader reader(record);
   const auto fields = reader.take<SequencerRecord>();

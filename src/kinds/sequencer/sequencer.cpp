@@ -50,6 +50,7 @@ void Sequencer::end_epoch() const {
   const bool ours = wire::sequencer_epoch(seen) == epoch_;
   if (ours) next_ = std::max(next_, wire::sequencer_counter(seen));
   sealed_ = true;
+  mark_ = 0;  // all that was taken is below the next number, whatever was reserved
 }
 
 // Looks whether clients did more to the word than add.
@@ -139,20 +140,55 @@ Result<wire::SequencerFacts> Sequencer::advance(std::uint32_t epoch, std::uint64
     record(*room, RedoType::sealed);
     return unknown ? fail(Code::invalid_argument, 1) : fail(Code::exhausted);
   }
+  begin_epoch(next);
+  record(*room, RedoType::advanced);
+  return facts_now();
+}
+
+void Sequencer::begin_epoch(std::uint64_t first) {
   ++epoch_;
-  first_ = next_ = next;
+  first_ = next_ = first;
+  mark_ = 0;
   sealed_ = overwritten_ = false;
-  own_word_ = wire::sequencer_word(epoch_, next);
+  own_word_ = wire::sequencer_word(epoch_, first);
   if (page_ != nullptr && planted(Bug::page_used_again)) {
     page_->word().store(own_word_, std::memory_order_release);
   } else {
     page_.reset();  // it stays, sealed, with those who may add to it
   }
-  record(*room, RedoType::advanced);
-  return facts_now();
+}
+
+// Nothing is recorded: until something of this epoch is, nobody has a number of it, and the records
+// that there are lead to it again.
+void Sequencer::begin_above_mark() {
+  if (mark_ == 0) return;
+  next_ = std::max(next_, mark_);
+  if (epoch_ == wire::kSequencerEpochMax || next_ == kSequencerEnd) return end_epoch();
+  begin_epoch(next_);
+}
+
+void Sequencer::record_to(catalog::RedoSink* sink) {
+  if (sink != nullptr && !planted(Bug::mark_forgotten)) {
+    const std::lock_guard lock(mutex_);
+    begin_above_mark();
+  }
+  Object::record_to(sink);
+}
+
+// Ahead of what was taken when it is asked for, so that who has taken numbers above the mark and
+// asks again may use them.
+void Sequencer::reserve(catalog::RedoRoom& room) {
+  if (mark_ >= std::min(next_ + kReservedAhead / 2, kSequencerEnd)) return;
+  mark_ = std::min(next_ + kReservedAhead, kSequencerEnd);
+  wire::SequencerFacts facts = facts_now();
+  facts.next = mark_;
+  write_facts(room.bytes(), id_, RedoType::reserved, facts);
+  told_in_ = room.hand_over();
 }
 
 Result<Sequencer::Window> Sequencer::window() {
+  auto room = record_room();
+  if (!room) return std::unexpected(room.error());
   const std::lock_guard lock(mutex_);
   if (const auto good = check_epoch(wire::kAnyEpoch); !good) return std::unexpected(good.error());
   examine();
@@ -162,7 +198,9 @@ Result<Sequencer::Window> Sequencer::window() {
     if (!page) return std::unexpected(page.error());
     page_ = std::move(*page);
   }
-  return Window{page_, epoch_};
+  if (!*room) return Window{page_, epoch_, kSequencerEnd};  // nothing is kept, so none come again
+  reserve(*room);
+  return Window{page_, epoch_, mark_};
 }
 
 wire::SequencerFacts Sequencer::facts_now() const {
@@ -183,10 +221,11 @@ wire::SequencerFacts Sequencer::facts() const {
   return facts_now();
 }
 
-Result<wire::SequencerFacts> Sequencer::known_facts() const {
+Result<wire::SequencerFacts> Sequencer::known_facts(std::uint64_t* mark) const {
   const std::lock_guard lock(mutex_);
   if (const auto good = check_epoch(wire::kAnyEpoch); !good) return std::unexpected(good.error());
   examine();
+  if (mark != nullptr) *mark = mark_;
   return facts_now();
 }
 

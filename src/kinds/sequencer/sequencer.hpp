@@ -26,8 +26,9 @@
 //
 // What takes numbers, seals and begins epochs by asking this object is recorded
 // (kinds/sequencer/redo_record.hpp). An add from elsewhere is not, for no processor of the node
-// sees it: records alone do not say what was taken so, and what goes on by them has to begin an
-// epoch above a number that is known to be free.
+// sees it. So numbers are reserved for those who add, by a record that is durable before they are
+// told the mark below which these are; a number at or above it nobody uses before asking again. Who
+// goes on by records begins an epoch above the mark, and an add of before counts for nothing there.
 //
 // Thread: any. The lock is held for a few atomic steps, and for a page that is made.
 #pragma once
@@ -84,7 +85,12 @@ class Sequencer final : public catalog::Object {
   struct Window {
     std::shared_ptr<WordPage> page;
     std::uint32_t epoch = 0;
+    /// Numbers of the epoch at or above it may not be used. To be told once all records that were
+    /// handed over are durable.
+    std::uint64_t mark = 0;
   };
+  /// Numbers that are reserved ahead of those that were taken.
+  static constexpr std::uint64_t kReservedAhead = std::uint64_t{1} << 20;
   /// Cost: the first time in an epoch, that of a page. Errors: besides, those of WordPage::create.
   Result<Window> window();
 
@@ -95,8 +101,11 @@ class Sequencer final : public catalog::Object {
   Result<void> apply_redo(std::string_view record);
 
   [[nodiscard]] wire::SequencerFacts facts() const;
-  /// The same for who holds one that may have been dropped. Errors: not_found.
-  [[nodiscard]] Result<wire::SequencerFacts> known_facts() const;
+  /// The same for who holds one that may have been dropped. `mark`: is told below which number some
+  /// are reserved for those who add, 0: none are. Errors: not_found.
+  [[nodiscard]] Result<wire::SequencerFacts> known_facts(std::uint64_t* mark = nullptr) const;
+  /// Begins an epoch above what was reserved, if records are applied no more.
+  void record_to(catalog::RedoSink* sink) override;
   void set_dropped() override;
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] catalog::ObjectNumbers numbers() const override;
@@ -111,6 +120,9 @@ class Sequencer final : public catalog::Object {
   void end_epoch() const;
   [[nodiscard]] wire::SequencerFacts facts_now() const;
   void record(catalog::RedoRoom& room, RedoType type);
+  void reserve(catalog::RedoRoom& room);
+  void begin_epoch(std::uint64_t first);
+  void begin_above_mark();
 
   /// Before the lock.
   [[nodiscard]] Result<catalog::RedoRoom> record_room() const;
@@ -127,6 +139,7 @@ class Sequencer final : public catalog::Object {
   mutable std::uint64_t next_;  // all that were given are below it, as far as it is known
   mutable bool sealed_ = false;
   mutable bool overwritten_ = false;
+  mutable std::uint64_t mark_ = 0;  // below it numbers are reserved for those who add; 0: none are
   bool dropped_ = false;
   std::uint64_t requests_ = 0;
   std::uint64_t adds_ = 0;

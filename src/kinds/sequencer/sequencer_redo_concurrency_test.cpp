@@ -61,7 +61,8 @@ TEST(SequencerRedoConcurrency, RecordsComeInTheOrderOfNumbers) {
     ASSERT_TRUE(redo);
     const std::pair now{redo->epoch, redo->next};
     ASSERT_LE(before, now);
-    before = now;
+    const bool reserves = redo->head.type == static_cast<std::uint8_t>(RedoType::reserved);
+    if (!reserves) before = now;  // who takes numbers later may take what is reserved
     ASSERT_TRUE(other.apply_redo(record));
   }
   EXPECT_EQ(sink.rooms(), 0u);

@@ -105,6 +105,55 @@ TEST_F(SequencerRedo, AWordThatWasOverwrittenStaysSealed) {
   EXPECT_TRUE(other->advance(1, 10));
 }
 
+TEST_F(SequencerRedo, NumbersAreReservedForThoseWhoAddAndNotGivenAgain) {
+  const auto numbers = create(7);
+  ASSERT_TRUE(numbers->take(1, 3));
+  const std::size_t before = sink_.count();
+  const auto window = numbers->window();
+  ASSERT_EQ(sink_.count(), before + 1);
+  EXPECT_EQ(window->mark, 10 + Sequencer::kReservedAhead);
+  EXPECT_EQ(numbers->window()->mark, window->mark);
+  EXPECT_EQ(sink_.count(), before + 1) << "there are enough";
+  window->page->word().fetch_add(Sequencer::kReservedAhead / 2 + 1);  // nobody else sees it
+  const auto more = numbers->window();
+  EXPECT_EQ(sink_.count(), before + 2);
+  EXPECT_EQ(more->mark, window->mark + Sequencer::kReservedAhead / 2 + 1);
+  window->page->word().fetch_add(100);
+  const auto other = applied();
+  EXPECT_EQ(other->facts().epoch, 1u);
+  EXPECT_EQ(other->facts().next, 10u);
+  catalog::RecordingSink sink;
+  others_.record_to(&sink);
+  EXPECT_EQ(other->facts().epoch, 2u) << "who has added in the first one finds it ended";
+  EXPECT_EQ(other->facts().first, more->mark);
+  EXPECT_EQ(other->take(wire::kAnyEpoch, 1)->first, more->mark);
+  others_.record_to(nullptr);
+}
+
+TEST_F(SequencerRedo, NoMoreNumbersAreReservedThanThereAre) {
+  const auto numbers = create(wire::kSequencerEnd - 5);
+  EXPECT_EQ(numbers->window()->mark, wire::kSequencerEnd);
+  const auto other = applied();
+  catalog::RecordingSink sink;
+  others_.record_to(&sink);
+  EXPECT_EQ(other->take(wire::kAnyEpoch, 1).error().code, Code::sealed);
+  others_.record_to(nullptr);
+}
+
+// Who seals looks at the word: what was reserved and not taken is free.
+TEST_F(SequencerRedo, ASealMakesReservationsVoid) {
+  const auto numbers = create(0);
+  numbers->window()->page->word().fetch_add(10);
+  ASSERT_TRUE(numbers->seal(1));
+  const auto other = applied();
+  expect_same(*numbers, *other);
+  catalog::RecordingSink sink;
+  others_.record_to(&sink);
+  EXPECT_EQ(other->facts().epoch, 1u);
+  EXPECT_EQ(other->advance(1, 0)->first, 10u);
+  others_.record_to(nullptr);
+}
+
 TEST_F(SequencerRedo, RandomCallsMakeTheSameSequencer) {
   base::Random random(base::seed_from_environment(51));
   for (int round = 0; round < 50; ++round) {

@@ -18,7 +18,9 @@
 // Thread: plain values.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "catalog/redo_record.hpp"
@@ -62,6 +64,18 @@ static_assert(std::has_unique_object_representations_v<ReservedRecord>);
 
 /// No table gives so many numbers of pages, and behind it there are still as many.
 inline constexpr std::uint64_t kCipherPageMax = ~std::uint64_t{0} >> 1;
+
+/// Writes a record of reserved slots. Requires: as many bytes as ReservedRecord has.
+inline void write_reserved(std::span<std::byte> to, std::uint32_t table, std::uint64_t rows_before,
+                           std::uint64_t next_cipher_page, bool tail_used) {
+  ReservedRecord record{};
+  record.head = catalog::redo_head(ObjectKind::table, table,
+                                   static_cast<std::uint8_t>(RedoType::reserved), sizeof record);
+  record.rows_before = rows_before;
+  record.next_cipher_page = next_cipher_page;
+  record.tail_used = tail_used ? 1 : 0;
+  catalog::RedoWriter(to).part(record);
+}
 
 /// An append that was read. Its rows lie in the record.
 struct AppendedRows {

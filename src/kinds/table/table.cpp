@@ -12,6 +12,7 @@
 #include "base/durable_mark.hpp"
 #include "base/try_reserve.hpp"
 #include "catalog/redo_sink.hpp"
+#include "catalog/reserved_versions.hpp"
 #include "kinds/table/append_run.hpp"
 #include "kinds/table/planted_table_bugs.hpp"
 #include "kinds/table/table_growth.hpp"
@@ -110,8 +111,11 @@ Result<void> Table::open() {
 
 void Table::record_to(catalog::RedoSink* sink) {
   if (mark_ != nullptr) mark_->leave(*this);
-  mark_ = sink != nullptr && sink->mark().is_of_records() ? &sink->mark() : nullptr;
+  const bool early = !encrypted_ && promises_async(sink);
+  const bool waits = sink != nullptr && sink->mark().is_of_records() && !early;
+  mark_ = waits ? &sink->mark() : nullptr;
   Object::record_to(sink);
+  if (early) answer_early(nullptr);
 }
 
 Table::~Table() {

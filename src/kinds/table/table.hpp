@@ -42,6 +42,10 @@
 #include "kinds/table/schema.hpp"
 #include "memory/buffer_pool.hpp"
 
+namespace espalier::catalog {
+class RedoRoom;
+}
+
 namespace espalier::table {
 
 /// Numbers of one table, each right but not all at one instant.
@@ -135,6 +139,15 @@ class Table final : public catalog::Object, private base::DurableMark::Waiter {
   /// find a dead header.
   void set_dropped() override;
   void record_to(catalog::RedoSink* sink) override;
+  /// Slots may have been given that no record tells of: goes on far above them.
+  Result<void> go_on_after_loss() override;
+  /// Of an encrypted table: which slots were given by now, for a copy of it.
+  struct GivenSlots {
+    std::uint64_t next_cipher_page = 0;  ///< all below it
+    bool tail_used = false;              ///< all of the last page that has rows
+  };
+  /// Nothing: an append has its turn.
+  [[nodiscard]] std::optional<GivenSlots> given_slots();
   [[nodiscard]] bool dropped() const { return dropped_.load(std::memory_order_acquire); }
 
   /// Visible rows. What lies below may be read by whoever holds the table.
@@ -180,6 +193,7 @@ class Table final : public catalog::Object, private base::DurableMark::Waiter {
   [[nodiscard]] bool reserve_waiting() noexcept;
   void give_back(const Growth& growth);
   void end_reservation();
+  void record_slots(catalog::RedoRoom& room, std::uint64_t rows_before, bool tail_used);
   [[nodiscard]] std::byte* list_part(std::uint64_t part) const;
 
   memory::BufferPool& pool_;

@@ -53,7 +53,6 @@ Result<std::pair<Schema, TableOptions>> read_form(std::string_view form) {
 Result<std::shared_ptr<Table>> create_table(catalog::Catalog& catalog, memory::BufferPool& pool,
                                             std::string_view name, Schema schema,
                                             TableOptions options) {
-  if (options.encrypted && tree::must_be_durable(catalog)) return fail(Code::unsupported);
   if (options.encrypted && !options.salt) {
     if (auto drawn = crypto::draw_bytes(options.salt.emplace()); !drawn) {
       return std::unexpected(drawn.error());

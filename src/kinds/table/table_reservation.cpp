@@ -57,21 +57,38 @@ Result<Reservation> Table::reserve_slots(std::uint64_t rows, std::uint64_t now_n
     give(growth->cipher_page + i, 0, schema_.rows_per_page());
   }
   ESPALIER_ASSERT(left == 0);
-  if (*room) {
-    ReservedRecord record{};
-    record.head = catalog::redo_head(ObjectKind::table, id_,
-                                     static_cast<std::uint8_t>(RedoType::reserved), sizeof record);
-    record.rows_before = growth->rows_before;
-    record.next_cipher_page = next_cipher_page_;
-    record.tail_used = growth->tail_rooms != 0 ? 1 : 0;
-    catalog::RedoWriter(room->bytes()).part(record);
-    room->hand_over();
-  }
+  if (*room) record_slots(*room, growth->rows_before, growth->tail_rooms != 0);
   reserved_ = std::move(growth);
   reserver_ = reserver;
   reserved_rows_ = rows;
   reserved_until_ns_ = now_ns + kReservationNs;
   return made;
+}
+
+void Table::record_slots(catalog::RedoRoom& room, std::uint64_t rows_before, bool tail_used) {
+  write_reserved(room.bytes(), id_, rows_before, next_cipher_page_, tail_used);
+  room.hand_over();
+}
+
+std::optional<Table::GivenSlots> Table::given_slots() {
+  const AppendTurn::Held turn = append_turn_.try_take();
+  if (!turn) return std::nullopt;
+  const bool reserves_tail = reserved_ && reserved_->tail_rooms != 0;
+  return GivenSlots{next_cipher_page_, tail_closed_ || reserves_tail};
+}
+
+// So far that no life whose records are lost can have come there; and there are as many as that
+// eight million times.
+Result<void> Table::go_on_after_loss() {
+  constexpr std::uint64_t kPagesLeftOut = std::uint64_t{1} << 40;
+  if (!encrypted_) return {};
+  auto room = catalog::RedoRoom::reserve(redo(), sizeof(ReservedRecord));
+  if (!room) return std::unexpected(room.error());
+  const AppendTurn::Held turn = append_turn_.take();
+  next_cipher_page_ += kPagesLeftOut;
+  tail_closed_ = true;
+  if (*room) record_slots(*room, all_rows_, true);
+  return {};
 }
 
 Result<std::uint64_t> Table::append_reserved(std::uint64_t reservation,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "catalog/unflushed_age.hpp"
 #include "channel/one_sided/one_sided_pipeline_impl.hpp"
 #include "channel/rings/remote_sessions.hpp"
 #include "kinds/hash/calls.hpp"
@@ -38,6 +39,7 @@ class OwnHashPipeline final : public PipelineImpl {
 
   void submit(std::span<const Request> requests, Handler& handler) override {
     if (requests.empty()) return;
+    writes_ = writes_ || (object_.own()->is_async() && std::ranges::any_of(requests, is_write));
     batches_.push_back({requests, &handler});
     waiting_ += requests.size();
   }
@@ -46,6 +48,7 @@ class OwnHashPipeline final : public PipelineImpl {
     while (pending() != 0) poll();
   }
   std::size_t poll() override {
+    wait_before_writes();
     const std::uint64_t before = completed_;
     while (pending() != 0 && completed_ == before) {
       const bool only_wait = waiting_ == 0 && queue_.pending() == queue_.unreleased();
@@ -61,6 +64,7 @@ class OwnHashPipeline final : public PipelineImpl {
   // Nothing in the queue waits for anything but its turn. What came since the last call moves it
   // on, so that what is in flight stays so; where nothing came, all have their turns.
   std::size_t advance() override {
+    wait_before_writes();
     const bool came = waiting_ != 0;
     while (waiting_ != 0) push_next();
     if (!came) {
@@ -83,6 +87,15 @@ class OwnHashPipeline final : public PipelineImpl {
     }
   };
 
+  static bool is_write(const Request& request) {
+    return request.op >= Op::put && request.op <= Op::erase;
+  }
+  // What was submitted is written when it has its turn, which may be long after that.
+  void wait_before_writes() {
+    if (!writes_) return;
+    writes_ = pending() != 0;
+    if (writes_) catalog::wait_for_disk(*object_.own());
+  }
   [[nodiscard]] std::size_t pending() const { return waiting_ + queue_.pending(); }
   // Some at a time: what is done for each call of this is done once for all of them.
   void push_next() {
@@ -104,6 +117,7 @@ class OwnHashPipeline final : public PipelineImpl {
   hash::HashPipeline queue_;
   std::deque<Batch> batches_;  // that are not in the queue yet
   std::size_t waiting_ = 0;    // requests of them
+  bool writes_ = false;        // some that are in flight may write, where that may have to wait
   std::uint64_t completed_ = 0;
 };
 

@@ -3,10 +3,12 @@
 // clock goes on above.
 #include "kinds/hash/offload/hash_copy.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
 #include "catalog/catalog.hpp"
+#include "catalog/reserved_versions.hpp"
 #include "engine/planted_engine_bugs.hpp"
 #include "kinds/hash/hash_thread_lease.hpp"
 #include "kinds/hash/hash_threads.hpp"
@@ -45,14 +47,12 @@ class HashCopy final : public ObjectCopy {
 
  private:
   void add_version(CopyPiece& piece) {
-    hash::HashCountedRecord record{};
-    record.head =
-        catalog::redo_head(ObjectKind::hash, map_->id(),
-                           static_cast<std::uint8_t>(hash::RedoType::counted), sizeof record);
-    record.version = map_->clock().taken();
-    if (record.version == 0) return;
-    const auto room = piece.add(sizeof record);
-    if (!room.empty()) catalog::RedoWriter(room).part(record);
+    std::uint64_t version = map_->clock().taken();
+    // Records below the copy's begin go, those that reserve versions too.
+    if (map_->reserved() != nullptr) version = std::max(version, map_->reserved()->limit());
+    if (version == 0) return;
+    const auto room = piece.add(sizeof(hash::HashCountedRecord));
+    if (!room.empty()) hash::write_counted(room, map_->id(), version);
   }
 
   const std::shared_ptr<hash::HashMap> map_;

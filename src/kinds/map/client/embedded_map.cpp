@@ -3,12 +3,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
 
 #include "base/exposed_epoch.hpp"
 #include "catalog/redo_sink.hpp"
+#include "catalog/unflushed_age.hpp"
 #include "kinds/map/client/answer.hpp"
 #include "kinds/map/node/planted_tree_bugs.hpp"
 #include "kinds/map/write/audit.hpp"
@@ -54,7 +56,13 @@ bool await_release(memory::VersionClock& clock, std::uint64_t version) {
 
 }  // namespace
 
+bool some_write(std::span<const Request> requests) {
+  return std::ranges::any_of(
+      requests, [](const Request& each) { return each.op >= Op::put && each.op <= Op::erase; });
+}
+
 Result<void> EmbeddedMap::walk(const tree::WalkRequest& request) {
+  if (core_->is_async() && some_write({request.request, 1})) catalog::wait_for_disk(*core_);
   const auto session = SessionLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
   (*session)->executor(*core_).run(request);
@@ -118,6 +126,7 @@ Result<std::uint64_t> EmbeddedMap::add(std::string_view key, std::uint64_t amoun
 }
 
 Result<Written> EmbeddedMap::write(const WriteBatch& batch) {
+  catalog::wait_for_disk(*core_);
   const auto session = SessionLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
   tree::ThreadContext& thread = (*session)->thread;

@@ -81,6 +81,9 @@ class EmbeddedSnapshot final : public SnapshotImpl {
   std::list<memory::HeldVersion>::iterator held_;
 };
 
+/// Whether some of these write.
+[[nodiscard]] bool some_write(std::span<const Request> requests);
+
 class EmbeddedPipeline final : public PipelineImpl {
  public:
   /// Takes a session of its own, and gives it back.
@@ -89,17 +92,19 @@ class EmbeddedPipeline final : public PipelineImpl {
   ~EmbeddedPipeline() override;
 
   void submit(std::span<const Request> requests, Handler& handler) override;
-  std::size_t poll() override { return executor_->poll(); }
-  std::size_t advance() override { return executor_->advance(); }
+  std::size_t poll() override;
+  std::size_t advance() override;
   void run(std::span<const Request> requests, Handler& handler) override;
 
  private:
   void look_at_size();
+  void wait_before_writes();
 
   tree::MapCore& core_;
   const std::shared_ptr<CallContextPool> sessions_;
   CallContext* const session_;
   bool interleave_warm_ = false;
+  bool writes_ = false;  // some that are in flight may
   std::unique_ptr<tree::MapExecutor> executor_;
 };
 

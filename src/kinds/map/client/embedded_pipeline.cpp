@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "catalog/unflushed_age.hpp"
 #include "kinds/map/client/embedded_map.hpp"
 
 namespace espalier::client {
@@ -25,11 +26,30 @@ void EmbeddedPipeline::look_at_size() { interleave_warm_ = core_.far_interior();
 
 void EmbeddedPipeline::submit(std::span<const Request> requests, Handler& handler) {
   look_at_size();
+  writes_ = writes_ || (core_.is_async() && some_write(requests));
   executor_->submit(requests, handler);
+}
+
+// What was submitted is written when it has its turn, which may be long after that.
+void EmbeddedPipeline::wait_before_writes() {
+  if (!writes_) return;
+  writes_ = executor_->pending() != 0;
+  if (writes_) catalog::wait_for_disk(core_);
+}
+
+std::size_t EmbeddedPipeline::poll() {
+  wait_before_writes();
+  return executor_->poll();
+}
+
+std::size_t EmbeddedPipeline::advance() {
+  wait_before_writes();
+  return executor_->advance();
 }
 
 void EmbeddedPipeline::run(std::span<const Request> requests, Handler& handler) {
   submit(requests, handler);
+  wait_before_writes();
   executor_->drain();
 }
 

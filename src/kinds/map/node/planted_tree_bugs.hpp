@@ -57,6 +57,7 @@ enum class Bug : std::uint8_t {
   feed_check_ignored,          // halves of two entries of the feed are taken for one
   record_outside_lock,         // a record is handed over when its leaves are unlocked
   record_after_release,        // a record is handed over when its version is released
+  reservation_not_awaited,     // versions are released before they are reserved durably
 };
 
 /// Steps between which another thread may do anything. A test that wants it done there, and not

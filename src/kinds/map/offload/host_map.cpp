@@ -6,6 +6,7 @@
 
 #include "base/epoch_pins.hpp"
 #include "catalog/catalog.hpp"
+#include "catalog/unflushed_age.hpp"
 #include "kinds/map/host/host_executor.hpp"
 #include "kinds/map/offload/host_snapshot.hpp"
 #include "kinds/map/walk/next_step.hpp"
@@ -64,7 +65,9 @@ std::uint64_t HostMap::released() const { return core->clock.released_now(); }
 
 bool HostMap::failed() const { return core->clock.failed(); }
 
-bool HostMap::may_write() const { return core->clock.may_take(); }
+bool HostMap::may_write() const {
+  return core->clock.may_take() && !catalog::must_wait_for_disk(*core);
+}
 
 std::uint64_t HostMap::take_unreleased() { return executor_->take_unreleased(); }
 

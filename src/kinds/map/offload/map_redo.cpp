@@ -47,9 +47,10 @@ Result<void> apply_to_a_map(RedoTarget& target, const catalog::RedoHead& head,
 Result<void> describe_map_writes(std::string_view record, const TakeEffect& take) {
   const auto redo = tree::read_map_redo(record);
   if (!redo) return std::unexpected(redo.error());
-  if (redo->type == tree::RedoType::restructured) {
+  if (redo->type != tree::RedoType::written) {
     const catalog::RedoNumber numbers[] = {{"version", redo->version}};
-    take({"restructure", std::nullopt, numbers});
+    const bool reserves = redo->type == tree::RedoType::reserved;
+    take({reserves ? "reserve" : "restructure", std::nullopt, numbers});
   }
   wire::PayloadReader reader(redo->rest);
   for (std::uint32_t i = 0; i < redo->writes; ++i) {  // it ends where the record does

@@ -93,7 +93,7 @@ Result<void> read_and_apply(ThreadContext& context, MapCore& map, std::string_vi
   const auto writes = read_writes(*redo, map.geometry.key_bytes_max);
   if (!writes) return std::unexpected(writes.error());
   if (map.dropped.load(std::memory_order_acquire)) return {};
-  if (redo->type == RedoType::restructured) {
+  if (redo->type != RedoType::written) {
     map.clock.go_on_above(redo->version);
     return {};
   }

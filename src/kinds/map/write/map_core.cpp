@@ -11,8 +11,10 @@
 #include "base/clock.hpp"
 #include "base/durable_mark.hpp"
 #include "catalog/redo_sink.hpp"
+#include "catalog/reserved_versions.hpp"
 #include "kinds/map/format/shard.hpp"
 #include "kinds/map/node/leaf_builder.hpp"
+#include "kinds/map/redo_record.hpp"
 #include "memory/buffer_cache.hpp"
 #include "memory/shared_clock.hpp"
 #include "store/store_core.hpp"
@@ -177,6 +179,17 @@ void MapCore::refill_spares(memory::BufferCache& cache) {
   spares_taken.store(false, std::memory_order_relaxed);
 }
 
+namespace {
+
+void write_reserved_versions(std::span<std::byte> to, std::uint32_t map,
+                             std::uint64_t limit) noexcept {
+  WrittenRecord record = written_record(RedoType::reserved, map, to.size(), 0);
+  record.version = limit;
+  catalog::RedoWriter(to).part(record);
+}
+
+}  // namespace
+
 void MapCore::record_to(catalog::RedoSink* sink) {
   base::DurableMark* const mark = sink != nullptr ? &sink->mark() : nullptr;
   if (shares_clock()) {
@@ -185,6 +198,10 @@ void MapCore::record_to(catalog::RedoSink* sink) {
     clock.wait_for_records(mark);
   }
   Object::record_to(sink);
+  if (!options.versions || !promises_async(sink)) return;
+  constexpr catalog::ReservedVersions::Record kRecord{sizeof(WrittenRecord),
+                                                      write_reserved_versions};
+  answer_early(std::make_unique<catalog::ReservedVersions>(*sink, id, kRecord));
 }
 
 MapCore::~MapCore() {

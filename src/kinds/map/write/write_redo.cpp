@@ -2,8 +2,10 @@
 #include "kinds/map/write/write_redo.hpp"
 
 #include <cstring>
+#include <utility>
 
 #include "base/assert.hpp"
+#include "catalog/reserved_versions.hpp"
 #include "kinds/map/redo_record.hpp"
 #include "kinds/map/write/leaf_write.hpp"
 
@@ -37,13 +39,18 @@ void WriteRedo::write(const MapCore& map, std::span<const WriteIntent> writes,
   ESPALIER_ASSERT(writer.full());
 }
 
+WriteRedo::WriteRedo(const MapCore& map, catalog::RedoRoom room)
+    : room_(std::move(room)), reserved_(map.reserved()) {
+  if (map.reserved() != nullptr) map.reserved()->keep_ahead(map.clock.taken());
+}
+
 Result<WriteRedo> WriteRedo::of_writes(const MapCore& map,
                                        std::span<const WriteIntent> writes) noexcept {
   if (map.redo() == nullptr) return WriteRedo();
   auto room = catalog::RedoRoom::reserve(map.redo(), bytes_of(map, writes));
   if (!room) return std::unexpected(room.error());
   write(map, writes, room->bytes());
-  return WriteRedo(std::move(*room));
+  return WriteRedo(map, std::move(*room));
 }
 
 Result<WriteRedo> WriteRedo::of_structure(const MapCore& map) noexcept {
@@ -52,12 +59,16 @@ Result<WriteRedo> WriteRedo::of_structure(const MapCore& map) noexcept {
   if (!room) return std::unexpected(room.error());
   catalog::RedoWriter(room->bytes())
       .part(written_record(RedoType::restructured, map.id, sizeof(WrittenRecord), 0));
-  return WriteRedo(std::move(*room));
+  return WriteRedo(map, std::move(*room));
 }
 
 void WriteRedo::hand_over_now(std::uint64_t version) noexcept {
   std::memcpy(room_.bytes().data() + offsetof(WrittenRecord, version), &version, sizeof version);
   sequence_ = room_.hand_over();
+  if (reserved_ == nullptr) return;
+  const bool covered = planted(Bug::reservation_not_awaited) ? version <= reserved_->limit()
+                                                             : reserved_->covers(version);
+  if (covered) sequence_ = 0;
 }
 
 }  // namespace espalier::tree

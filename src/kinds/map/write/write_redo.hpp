@@ -16,6 +16,10 @@
 #include "catalog/redo_sink.hpp"
 #include "kinds/map/node/planted_tree_bugs.hpp"
 
+namespace espalier::catalog {
+class ReservedVersions;
+}
+
 namespace espalier::tree {
 
 class MapCore;
@@ -59,14 +63,16 @@ class WriteRedo {
   void hand_over(std::uint64_t version, RedoMoment moment = RedoMoment::locked) noexcept {
     if (room_ && is_handed_over_at(moment)) hand_over_now(version);
   }
-  /// Its place in the sink's order; 0: it has none yet. For VersionClock::done().
+  /// Of the record that must be durable before the version is released: its place in the sink's
+  /// order; 0: none has to be, or it has none yet. For VersionClock::done().
   [[nodiscard]] std::uint64_t sequence() const { return sequence_; }
 
  private:
-  explicit WriteRedo(catalog::RedoRoom room) : room_(std::move(room)) {}
+  WriteRedo(const MapCore& map, catalog::RedoRoom room);
   void hand_over_now(std::uint64_t version) noexcept;
 
   catalog::RedoRoom room_;
+  const catalog::ReservedVersions* reserved_ = nullptr;
   std::uint64_t sequence_ = 0;
 };
 

@@ -70,14 +70,16 @@ Result<sequencer::Range> SequencerAdder::take(RemoteRequests& requests, NodeConn
       continue;
     }
     const auto range = sequencer::check_answer(*before, epoch, count);
-    if (range) return *range;
-    // The node tells what became of it: and looks at the word itself, before it says so.
+    if (range && range->end() <= known->second.mark) return *range;
+    // The node tells what became of it: and looks at the word itself, before it says so. Numbers
+    // above the mark may be used where it tells a later one of the same epoch.
     words_.erase(known);
     const auto word = ask_word(requests, number);
-    if (range.error() == sequencer::NoAnswer::exhausted) return fail(Code::exhausted);
+    if (!range && range.error() == sequencer::NoAnswer::exhausted) return fail(Code::exhausted);
     if (!word) return std::unexpected(word.error());
     words_.insert_or_assign(number, *word);
     if (word->epoch != epoch) return fail(Code::sealed, word->epoch);
+    if (range && range->end() <= word->mark) return *range;
   }
   return fail(Code::connection_lost);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/sequencer/offload/sequencer_copy.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
@@ -20,18 +22,24 @@ class SequencerCopy final : public ObjectCopy {
       : numbers_(std::move(numbers)) {}
 
   Result<CopyStep> next(CopyPiece& piece) override {
-    const auto facts = numbers_->known_facts();
+    std::uint64_t mark = 0;
+    auto facts = numbers_->known_facts(&mark);
     if (!facts) return CopyStep::done;  // it was dropped
-    const auto room = piece.add(sizeof(sequencer::SequencerRecord));
-    if (room.empty()) return CopyStep::more;
     const bool is_sealed = (facts->flags & wire::kSequencerIsSealed) != 0;
-    sequencer::write_facts(room, numbers_->id(),
-                           is_sealed ? sequencer::RedoType::sealed : sequencer::RedoType::taken,
-                           *facts);
-    return CopyStep::done;
+    const auto type = is_sealed ? sequencer::RedoType::sealed : sequencer::RedoType::taken;
+    if (!add(piece, type, *facts)) return CopyStep::more;
+    facts->next = std::max(facts->next, mark);
+    const bool whole = mark == 0 || add(piece, sequencer::RedoType::reserved, *facts);
+    return whole ? CopyStep::done : CopyStep::more;
   }
 
  private:
+  bool add(CopyPiece& piece, sequencer::RedoType type, const wire::SequencerFacts& facts) {
+    const auto room = piece.add(sizeof(sequencer::SequencerRecord));
+    if (!room.empty()) sequencer::write_facts(room, numbers_->id(), type, facts);
+    return !room.empty();
+  }
+
   const std::shared_ptr<sequencer::Sequencer> numbers_;
 };
 

@@ -10,8 +10,9 @@
 namespace espalier::offload {
 namespace {
 
-wire::SequencerGrant grant_of(const fabric::Registration& key, std::uint32_t epoch) {
-  return {key.remote().base, key.remote().key, epoch};
+wire::SequencerGrant grant_of(const fabric::Registration& key,
+                              const sequencer::Sequencer::Window& window) {
+  return {key.remote().base, key.remote().key, window.epoch, window.mark};
 }
 
 }  // namespace
@@ -34,7 +35,7 @@ Result<wire::SequencerGrant> SequencerHost::open(sequencer::Sequencer& of) {
   if (!window) return std::unexpected(window.error());
   const auto known = words_.find(of.id());
   if (known != words_.end() && known->second.page == window->page) {
-    return grant_of(known->second.key, known->second.epoch);
+    return grant_of(known->second.key, *window);
   }
   if (known != words_.end()) words_.erase(known);
   if (words_.size() >= kWordsMax) forget_sealed();
@@ -43,8 +44,8 @@ Result<wire::SequencerGrant> SequencerHost::open(sequencer::Sequencer& of) {
   auto key = regions_.offer({memory.at(0), memory.bytes(), memory.descriptor(), 0},
                             fabric::RemoteRights::atomic, domain_);
   if (!key) return std::unexpected(key.error());
-  const auto grant = grant_of(*key, window->epoch);
-  words_.emplace(of.id(), Word{std::move(window->page), std::move(*key), window->epoch});
+  const auto grant = grant_of(*key, *window);
+  words_.emplace(of.id(), Word{std::move(window->page), std::move(*key)});
   return grant;
 }
 

@@ -43,7 +43,6 @@ class SequencerHost final : public SessionPart {
   struct Word {
     std::shared_ptr<sequencer::WordPage> page;
     fabric::Registration key;  // revoked before the page goes
-    std::uint32_t epoch = 0;
   };
   void forget_sealed();
 

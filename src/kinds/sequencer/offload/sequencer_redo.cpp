@@ -39,6 +39,7 @@ std::string_view verb_of(sequencer::RedoType type) {
     case sequencer::RedoType::sealed: return "seal";
     case sequencer::RedoType::advanced: return "advance";
     case sequencer::RedoType::counted: return "count";
+    case sequencer::RedoType::reserved: return "reserve";
     case sequencer::RedoType::invalid: break;
   }
   return "none";

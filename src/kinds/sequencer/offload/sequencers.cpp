@@ -60,11 +60,6 @@ Next open_word(Call& call, const sequencer_calls::OpenWord&) {
                      "this connection's transport has no atomics that the node's processor keeps "
                      "to, or the node offers no memory: ask for numbers by rpc");
   }
-  // Of what a client adds by itself there is no record.
-  if (call.is_durable()) {
-    return call.fail({Code::unsupported, 0, 0},
-                     "numbers of a node with a data folder are asked for by rpc");
-  }
   const auto of = find(call);
   if (of == nullptr) return fail_unknown(call);
   const auto grant = host->open(*of);

@@ -13,6 +13,7 @@
 #include "base/until_fork.hpp"
 #include "catalog/await_opened.hpp"
 #include "catalog/await_records.hpp"
+#include "catalog/unflushed_age.hpp"
 #include "channel/draw_seed.hpp"
 #include "kinds/table/client/sealed_rows.hpp"
 #include "kinds/table/loaded_pipeline.hpp"
@@ -173,9 +174,11 @@ class EmbeddedTable final : public TableImpl {
     return facts_of(*table_);
   }
   TableResult<std::uint64_t> append(std::span<const std::byte> rows) override {
+    catalog::wait_for_disk(*table_);
     const auto appended = table_->append(rows);
     if (appended) {
-      const auto durable = catalog::await_records(core_->catalog);
+      const auto durable =
+          table_->is_async() ? Result<void>() : catalog::await_records(core_->catalog);
       if (!durable) return refuse_table(durable.error());
       return *appended;
     }
@@ -226,12 +229,19 @@ TableResult<std::uint64_t> EmbeddedTable::append_encrypted(std::span<std::byte> 
   const std::size_t row_bytes = schema().row_bytes();
   const auto reserved = reserve(rows.size() / row_bytes);
   if (!reserved) return refuse_table(reserved.error());
+  // First: what is encrypted for slots that a crash gives again would give both texts away.
+  if (const auto durable = catalog::await_records(core_->catalog); !durable) {
+    return refuse_table(durable.error());
+  }
   const std::string_view slots(reinterpret_cast<const char*>(reserved->slots.data()),
                                reserved->slots.size() * sizeof(wire::ReservedSlots));
   const bool sealed = seal_rows(rows, row_bytes, slots, cipher);
   ESPALIER_ASSERT(sealed);
   const auto appended = table_->append_reserved(reserved->number, rows);
   if (!appended) return refuse_table(appended.error());
+  if (const auto durable = catalog::await_records(core_->catalog); !durable) {
+    return refuse_table(durable.error());
+  }
   return *appended;
 }
 

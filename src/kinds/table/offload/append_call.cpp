@@ -8,6 +8,7 @@
 
 #include "base/assert.hpp"
 #include "base/clock.hpp"
+#include "catalog/unflushed_age.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/table/append_run.hpp"
 #include "kinds/table/calls.hpp"
@@ -42,6 +43,7 @@ Next fail_for_part_of_a_row(Call& call, std::uint32_t row_bytes) {
 
 Next begin_append(Call& call, AppendState& state, std::string_view reservation,
                   std::unique_ptr<const table::AppendSource> source, std::uint64_t rows) {
+  if (catalog::must_wait_for_disk(*state.table)) return call.after_release();
   std::optional<table::ReservationClaim> claim;
   if (!reservation.empty()) {
     ESPALIER_ASSERT(reservation.size() == sizeof claim->number);

@@ -31,8 +31,9 @@ struct AppendState {
 
 Next fail_for_part_of_a_row(Call& call, std::uint32_t row_bytes);
 
-/// Appends rows of a source, which the state keeps from now on. `reservation`: the number of one of
-/// its session that they fill, where the table is encrypted; else empty.
+/// Appends rows of a source, which the state keeps from now on; or, where the state has no run
+/// afterwards, it is to be called again, for too much waits for the disk. `reservation`: the number
+/// of one of its session that they fill, where the table is encrypted; else empty.
 Next begin_append(Call& call, AppendState& state, std::string_view reservation,
                   std::unique_ptr<const table::AppendSource> source, std::uint64_t rows);
 

@@ -38,10 +38,6 @@ Next create(Call& call, const table_calls::Create& asked) {
   if (state.done) return answer_opened(call, *state.done);
   auto schema = table::Schema::decode(bytes_of_text(asked.schema));
   if (!schema) return call.fail({Code::invalid_argument, 0, 0}, "these bytes are no schema");
-  if (asked.flags == wire::kCreateEncrypted && call.is_durable()) {
-    return call.fail({Code::unsupported, 0, 0},
-                     "a node with a data folder has no encrypted tables yet");
-  }
   tree::StoreCore& store = call.services().store;
   const table::TableOptions options{.encrypted = asked.flags == wire::kCreateEncrypted};
   return call.helper([&store, &state, options, name = asked.name, schema = std::move(*schema)] {
@@ -57,18 +53,14 @@ Next open(Call& call, const table_calls::Open& asked) {
 
 Next append(Call& call, const table_calls::Append& asked) {
   AppendState& state = call.state<AppendState>();
-  if (!state.table) {
-    state.table = call.services().catalog().find<table::Table>(asked.table);
-    if (!state.table) return call.fail({Code::not_found, 0, asked.table});
-    const std::uint32_t row_bytes = state.table->schema().row_bytes();
-    if (asked.rows.size() % row_bytes != 0) {
-      return fail_for_part_of_a_row(call, row_bytes);
-    }
-    const auto rows = bytes_of_text(asked.rows);
-    return begin_append(call, state, asked.reservation, std::make_unique<table::SpanSource>(rows),
-                        rows.size() / row_bytes);
-  }
-  return end_append(call, state);
+  if (state.run) return end_append(call, state);
+  state.table = call.services().catalog().find<table::Table>(asked.table);
+  if (!state.table) return call.fail({Code::not_found, 0, asked.table});
+  const std::uint32_t row_bytes = state.table->schema().row_bytes();
+  if (asked.rows.size() % row_bytes != 0) return fail_for_part_of_a_row(call, row_bytes);
+  const auto rows = bytes_of_text(asked.rows);
+  return begin_append(call, state, asked.reservation, std::make_unique<table::SpanSource>(rows),
+                      rows.size() / row_bytes);
 }
 
 /// So long a reservation waits for those of others.
