@@ -48,10 +48,12 @@ class MessageReader {
 
   /// Takes the next message into `into`. Cost: a slot, and one cold slot for every 60 bytes more.
   [[nodiscard]] Taken take(MessageBuffer& into) {
-    if (!slots_.ready()) return Taken::nothing;
+    return slots_.ready() ? take_ready(into) : Taken::nothing;
+  }
+  /// The same. Requires: ready().
+  [[nodiscard]] Taken take_ready(MessageBuffer& into) {
     if (left_ == 0) [[likely]] {
-      into.clear();
-      slots_.take(into.data());
+      slots_.take(into.clear_in_place());
       const std::uint32_t bytes = length(into);
       if (bytes - header_bytes_ <= wire::kRingSlotBytes - header_bytes_) [[likely]] {
         return Taken::message;

@@ -60,9 +60,11 @@ class SlotReader {
 
   /// Whether the next slot has come.
   [[nodiscard]] bool ready() const {
+    const std::uint64_t head = head_;  // which the load below would have read again
+    const std::atomic<std::uint64_t>* const delivered = delivered_;
     return base::load_shared<std::uint32_t>(next(), std::memory_order_acquire) ==
-               wire::sequence_of(head_) &&
-           (delivered_ == nullptr || head_ < delivered_->load(std::memory_order_acquire));
+               wire::sequence_of(head) &&
+           (delivered == nullptr || head < delivered->load(std::memory_order_acquire));
   }
   /// Where the next slot lies, to ask for it ahead of time.
   [[nodiscard]] const std::byte* next() const {
