@@ -26,32 +26,6 @@ constexpr std::uint32_t kBurst = 16;  // requests that a ring gives at its turn
 constexpr std::uint32_t kTurnsToMaintain = 256;
 constexpr std::size_t kLooksWhenFull = 16;  // at rings, for requests of other nodes
 
-/// What a request has helpers do; then the request goes on, or where there was no memory for that,
-/// is answered so.
-class RequestJob final : public HelperJob {
- public:
-  RequestJob(std::function<JobStep(StepContext&)> work, std::function<void()> resume,
-             Request& request)
-      : work_(std::move(work)), resume_(std::move(resume)), request_(request) {}
-  JobStep step(StepContext& context) override {
-    try {
-      return work_(context);
-    } catch (const std::bad_alloc&) {
-      request_.no_memory = true;  // nobody else looks at it before it is resumed
-      return JobStep::done;
-    }
-  }
-  void ended(JobEnd) override {
-    work_ = nullptr;  // what it holds goes before the request does
-    resume_();
-  }
-
- private:
-  std::function<JobStep(StepContext&)> work_;
-  std::function<void()> resume_;
-  Request& request_;
-};
-
 // Whether a call may have what stands beside the number of its response ring.
 bool knows_flags(std::uint8_t ring, const Limits& limits) {
   const unsigned known = wire::kRingBits | wire::kHopBits | wire::kOnBehalf |
@@ -347,9 +321,11 @@ void Scheduler::begin(Request& request) {
     request.header.key_bytes = 0;
     return fail(request, {Code::invalid_argument, 0, 0});
   }
-  bool good = false;
-  guarded(request, [&] { good = check(request); });
-  if (good) step(request);
+  guarded(request, [&] {
+    if (!check(request)) return;
+    Call call(*this, request);
+    static_cast<void>(request.offload->step(call));
+  });
 }
 
 void Scheduler::go_on_with(Request& request, const void* from_executor,
@@ -426,17 +402,26 @@ void Scheduler::end_timing(Request& request) {
 
 // --- answers -------------------------------------------------------------------------------------
 
-void Scheduler::answer(Request& request, const wire::ResponseHeader& header,
-                       std::initializer_list<std::string_view> payload, std::uint64_t waits_for) {
-  if (catalog_.redo() != nullptr) [[unlikely]] {
-    const AnswerWaits waits = waits_of(request, header, waits_for);
-    if (waits.any()) return keep_answer(request, waits, header, payload);
-  }
-  answer_now(request, header, payload);
+// In line where answers end: nearly each request ends there.
+[[gnu::always_inline]] inline void Scheduler::release_now(Request& request) {
+  Connection& connection = *request.connection;
+  const Offload* const offload = request.offload;
+  if (offload == nullptr || offload->secret_key) [[unlikely]]
+    wipe_secret(request);
+  count_out(request);
+  if (request.works_on != nullptr) --std::exchange(request.works_on, nullptr)->users;
+  request.connection = nullptr;
+  request.message.clear();
+  request.state.clear(spare_states_);
+  free_.push_back(&request);
+  clients_.count_out(connection);
 }
 
-void Scheduler::answer_now(Request& request, const wire::ResponseHeader& header,
-                           std::initializer_list<std::string_view> payload) {
+void Scheduler::release(Request& request) { release_now(request); }
+
+[[gnu::always_inline]] inline void Scheduler::send_answer(
+    Request& request, const wire::ResponseHeader& header,
+    std::initializer_list<std::string_view> payload) {
   ESPALIER_ASSERT(request.connection != nullptr);  // taken, and not answered yet
   try {
     clients_.send(*request.connection, request.ring(), wire::ResponseKind::answer,
@@ -451,7 +436,21 @@ void Scheduler::answer_now(Request& request, const wire::ResponseHeader& header,
     end_timing(request);
   if (request.offload != nullptr && request.offload->right == Right::admin) [[unlikely]]
     audit_act(request, header, payload);
-  release(request);
+  release_now(request);
+}
+
+void Scheduler::answer(Request& request, const wire::ResponseHeader& header,
+                       std::initializer_list<std::string_view> payload, std::uint64_t waits_for) {
+  if (catalog_.redo() != nullptr) [[unlikely]] {
+    const AnswerWaits waits = waits_of(request, header, waits_for);
+    if (waits.any()) return keep_answer(request, waits, header, payload);
+  }
+  send_answer(request, header, payload);
+}
+
+void Scheduler::answer_now(Request& request, const wire::ResponseHeader& header,
+                           std::initializer_list<std::string_view> payload) {
+  send_answer(request, header, payload);
 }
 
 void Scheduler::fail(Request& request, Error error, std::string_view words,
@@ -471,20 +470,6 @@ bool Scheduler::response_fits(Request& request, std::uint64_t bytes) {
   const auto fit = clients_.fits(*request.connection, request.ring(), whole);
   if (fit == ClientTable::Fit::memory_is_short) request.wanted_bytes = whole;
   return fit == ClientTable::Fit::yes;
-}
-
-void Scheduler::release(Request& request) {
-  Connection& connection = *request.connection;
-  const Offload* const offload = request.offload;
-  if (offload == nullptr || offload->secret_key) [[unlikely]]
-    wipe_secret(request);
-  count_out(request);
-  if (request.works_on != nullptr) --std::exchange(request.works_on, nullptr)->users;
-  request.connection = nullptr;
-  request.message.clear();
-  request.state.clear(spare_states_);
-  free_.push_back(&request);
-  clients_.count_out(connection);
 }
 
 // Also of what was refused, or ended, before its offload has read it.
@@ -565,46 +550,6 @@ void Call::send_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
                                     wire::ResponseKind::chunk, request_.header.tag, header,
                                     std::move(message));
   request_.streamed = true;
-}
-
-Next Call::again() {
-  scheduler_.again_.push_back(&request_);
-  return {};
-}
-
-Next Call::writable() {
-  scheduler_.wait_until_writable(request_);
-  return {};
-}
-
-Next Call::helper(std::function<void()> work) {
-  return helper_steps([work = std::move(work)](StepContext&) {
-    work();
-    return JobStep::done;
-  });
-}
-
-std::unique_ptr<HelperJob> Call::job_of(std::function<JobStep(StepContext&)> work) {
-  return std::make_unique<RequestJob>(
-      std::move(work),
-      [&scheduler = scheduler_, &request = request_] { scheduler.resume(request); }, request_);
-}
-
-Next Call::helper_steps(std::function<JobStep(StepContext&)> work, std::uint64_t deadline_ns) {
-  const auto begun = scheduler_.hand_over(request_, job_of(std::move(work)), deadline_ns);
-  return begun ? Next() : fail(begun.error());
-}
-
-Next Call::helper_steps_when_possible(std::function<JobStep(StepContext&)> work) {
-  constexpr std::uint64_t kMomentNs = 1'000'000;
-  const auto begun =
-      scheduler_.hand_over(request_, job_of(std::move(work)), JobOptions::kNoDeadline);
-  return begun ? Next() : at(base::monotonic_ns() + kMomentNs);
-}
-
-Next Call::at(std::uint64_t monotonic_ns) {
-  scheduler_.wait_until(request_, monotonic_ns);
-  return {};
 }
 
 }  // namespace espalier::offload

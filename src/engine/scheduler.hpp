@@ -220,6 +220,9 @@ class Scheduler final {
               std::initializer_list<std::string_view> payload, std::uint64_t waits_for = 0);
   void answer_now(Request& request, const wire::ResponseHeader& header,
                   std::initializer_list<std::string_view> payload);
+  void send_answer(Request& request, const wire::ResponseHeader& header,
+                   std::initializer_list<std::string_view> payload);
+  void release_now(Request& request);
 
   // scheduler_durable.cpp
   [[nodiscard]] std::uint64_t record_before_answer(const Request& request,
