@@ -172,26 +172,6 @@ bool ClientTable::is_stuck(Connection& connection) const {
 
 // --- the way of answers --------------------------------------------------------------------------
 
-// A client that hears nothing of what it asked for learns it from its connection's end. A part of
-// an answer shows what was read, as the whole does.
-bool ClientTable::is_withheld(Connection& connection) {
-  if (gate_ == nullptr || gate_->is_open()) [[likely]]
-    return false;
-  break_off(connection);
-  return true;
-}
-
-void ClientTable::send(Connection& connection, std::uint32_t ring, wire::ResponseKind kind,
-                       std::uint32_t tag, const wire::ResponseHeader& header,
-                       std::initializer_list<std::string_view> payload) {
-  if (connection.closing || is_withheld(connection)) return;
-  rings::ResponseRing& to = connection.ring(ring);
-  to.send(kind, tag, header, payload);
-  touch(to);
-  if (to.backlog_bytes() != 0) [[unlikely]]
-    watch_backlog(connection);
-}
-
 void ClientTable::send_promised(Connection& connection, std::uint32_t ring, wire::ResponseKind kind,
                                 std::uint32_t tag, const wire::ResponseHeader& header,
                                 std::vector<std::byte> message) {
@@ -230,10 +210,6 @@ bool ClientTable::flush(Connection& connection, std::uint32_t ring) {
   connection.moved_ns = base::monotonic_ns();
   touch(to);
   return true;
-}
-
-void ClientTable::touch(rings::ResponseRing& ring) {
-  if (!ring.touch()) touched_.push_back(&ring);
 }
 
 // The other half stands in the client: it says that it sleeps, and then looks once more.

@@ -113,9 +113,19 @@ class ClientTable {
   // --- the way of answers ------------------------------------------------------------------------
 
   /// Sends one message, or defers it where the ring has no room. Dropped if the client is closing.
-  /// Errors: std::bad_alloc, and nothing was sent.
-  void send(Connection& connection, std::uint32_t ring, wire::ResponseKind kind, std::uint32_t tag,
-            const wire::ResponseHeader& header, std::initializer_list<std::string_view> payload);
+  /// Errors: std::bad_alloc, and nothing was sent. In line where it is called, for each request is
+  /// answered by it.
+  [[gnu::always_inline]] void send(Connection& connection, std::uint32_t ring,
+                                   wire::ResponseKind kind, std::uint32_t tag,
+                                   const wire::ResponseHeader& header,
+                                   std::initializer_list<std::string_view> payload) {
+    if (connection.closing || is_withheld(connection)) return;
+    rings::ResponseRing& to = connection.ring(ring);
+    to.send(kind, tag, header, payload);
+    touch(to);
+    if (to.backlog_bytes() != 0) [[unlikely]]
+      watch_backlog(connection);
+  }
   /// Sends what was promised to the ring.
   void send_promised(Connection& connection, std::uint32_t ring, wire::ResponseKind kind,
                      std::uint32_t tag, const wire::ResponseHeader& header,
@@ -140,8 +150,17 @@ class ClientTable {
   void unwatch_quiet();
   bool flush(Connection& connection, std::uint32_t ring);
   [[nodiscard]] bool has_backlog(const Connection& connection) const;
-  void touch(rings::ResponseRing& ring);
-  [[nodiscard]] bool is_withheld(Connection& connection);
+  void touch(rings::ResponseRing& ring) {
+    if (!ring.touch()) touched_.push_back(&ring);
+  }
+  // A client that hears nothing of what it asked for learns it from its connection's end. A part of
+  // an answer shows what was read, as the whole does.
+  [[nodiscard]] bool is_withheld(Connection& connection) {
+    if (gate_ == nullptr || gate_->is_open()) [[likely]]
+      return false;
+    break_off(connection);
+    return true;
+  }
   void end(Connection& connection);
   void end_the_stuck();
   [[nodiscard]] bool is_stuck(Connection& connection) const;

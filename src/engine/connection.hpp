@@ -80,7 +80,8 @@ class Connection {
   std::uint32_t timed_count = 0;  // requests that wait for a time
   std::uint32_t peer_waits = 0;   // requests that came over no other node, and wait for peers
   // By the number of nodes over which they came.
-  std::array<std::uint32_t, wire::kHopsMax + 1> taken{};    // requests in flight, or not begun yet
+  std::array<std::uint32_t, wire::kHopsMax + 1> taken{};    // in flight, or not begun yet; over
+                                                            // none it is not counted
   std::array<std::uint32_t, wire::kHopsMax + 1> counted{};  // that wait for nothing of the above
   std::array<StalledRequests, wire::kHopsMax + 1> without_place;  // not begun yet
   std::uint32_t without_place_count = 0;                          // all of these

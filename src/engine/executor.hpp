@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What carries out a kind's requests by turns, for one scheduler: a batch of them together, in
-// whatever way the kind has. The scheduler asks it for one turn in each of its own, and it calls
-// the scheduler back (Scheduler::go_on_with) for each request that can go on.
+// whatever way the kind has. It asks for a turn when it is given something, and has that in the
+// scheduler's next one; there it calls the scheduler back (Scheduler::go_on_with) for each request
+// that can go on. One that has nothing to do is not called.
 //
 // Thread: that of the scheduler.
 #pragma once
@@ -61,7 +62,8 @@ class Executor {
   /// Finds what a request names, and sets its `works_on`; or answers the request, and returns
   /// false. Errors: std::bad_alloc.
   [[nodiscard]] virtual bool admit(Request& request) = 0;
-  /// Goes on with what is in flight, for a bounded time. Returns whether there was anything.
+  /// Goes on with what is in flight, for a bounded time, and asks for another turn if something is
+  /// left. Returns whether there was anything.
   virtual bool turn() = 0;
   /// Whether a turn may find something of which nobody tells.
   [[nodiscard]] virtual bool has_news() const { return false; }
@@ -81,8 +83,22 @@ class Executor {
   /// What waits here of a connection that has ended, and is in no other hands, is to be released.
   virtual void drop(const Connection& connection) = 0;
 
+  /// Where it asks for its turns: a bit of a word that lives as long as it.
+  void asks_by(std::uint32_t& word, std::uint32_t bit) {
+    asking_ = &word;
+    asks_ = bit;
+    *asking_ |= asks_;  // it may have something from its beginning
+  }
+
  protected:
   Executor() = default;
+  /// It has something to do in the scheduler's next turn, or in this one, if its own is still to
+  /// come.
+  void ask_for_turn() { *asking_ |= asks_; }
+
+ private:
+  std::uint32_t* asking_ = nullptr;
+  std::uint32_t asks_ = 0;
 };
 
 /// What an executor is made for.

@@ -140,8 +140,10 @@ void PeerPosts::feed(channel::PeerLink& link, Queue& queue, std::uint8_t hops) {
 }
 
 // What goes on may post again, and so what this turn has for a peer leaves together.
+// Links are looked at in each turn; of a node without peers it has one turn, and no more.
 bool PeerPosts::turn() {
   bool moved = false;
+  if (!links_.empty()) ask_for_turn();
   for (Link& each : links_) moved = each.link->poll(*this) || moved;
   going_on_.swap(done_);
   for (Request* const request : going_on_) {

@@ -44,12 +44,11 @@ struct alignas(64) Request {
   std::uint32_t index = 0;
   bool no_memory = false;  // the heap had none for what it is after: that is to be its answer
   Counted counted = Counted::by_both;
-  bool streamed = false;     // a part of its answer was sent
-  bool refused : 1 = false;  // there was no memory for its message
-  bool timed : 1 = false;    // since `timed_since_ns`
+  bool streamed = false;  // a part of its answer was sent
+  bool refused = false;   // there was no memory for its message
   Request* next_stalled = nullptr;
-  std::uint64_t wanted_bytes = 0;  // of its answer, for which there was no memory; 0: there was
-  std::uint64_t timed_since_ns = 0;
+  std::uint64_t wanted_bytes = 0;    // of its answer, for which there was no memory; 0: there was
+  std::uint64_t timed_since_ns = 0;  // 0: it is not timed
   HandlerState state;
   rings::MessageBuffer message;
 

@@ -26,31 +26,13 @@ constexpr std::uint32_t kBurst = 16;  // requests that a ring gives at its turn
 constexpr std::uint32_t kTurnsToMaintain = 256;
 constexpr std::size_t kLooksWhenFull = 16;  // at rings, for requests of other nodes
 
-/// What a request has helpers do; then the request goes on, or where there was no memory for that,
-/// is answered so.
-class RequestJob final : public HelperJob {
- public:
-  RequestJob(std::function<JobStep(StepContext&)> work, std::function<void()> resume,
-             Request& request)
-      : work_(std::move(work)), resume_(std::move(resume)), request_(request) {}
-  JobStep step(StepContext& context) override {
-    try {
-      return work_(context);
-    } catch (const std::bad_alloc&) {
-      request_.no_memory = true;  // nobody else looks at it before it is resumed
-      return JobStep::done;
-    }
-  }
-  void ended(JobEnd) override {
-    work_ = nullptr;  // what it holds goes before the request does
-    resume_();
-  }
-
- private:
-  std::function<JobStep(StepContext&)> work_;
-  std::function<void()> resume_;
-  Request& request_;
-};
+// Whether a call may have what stands beside the number of its response ring.
+bool knows_flags(std::uint8_t ring, const Limits& limits) {
+  const unsigned known = wire::kRingBits | wire::kHopBits | wire::kOnBehalf |
+                         (limits.at_snapshot ? wire::kAtSnapshot : 0u);
+  const bool too_far = (ring & wire::kHopBits) > wire::kHopsMax << wire::kHopShift;
+  return (ring & ~known) == 0 && !too_far;
+}
 
 }  // namespace
 
@@ -71,8 +53,13 @@ Scheduler::Scheduler(Services& services, ClientTable& clients, const SchedulerOp
       clients_(clients),
       options_(options),
       offloads_(services.offloads),
+      catalog_(services.catalog()),
       executors_(make_executors(*this, services, options)),
       undurable_(std::make_unique<Undurable>(*this)) {
+  ESPALIER_ASSERT(executors_.size() <= 32);  // a bit each
+  std::uint32_t bit = 1;
+  for (const OfKind& each : executors_)
+    each.executor->asks_by(asking_, std::exchange(bit, bit << 1));
   for (std::uint32_t i = 0; i < kInFlight; ++i) add_place();
   std::ranges::reverse(free_);
 }
@@ -91,10 +78,10 @@ bool Scheduler::turn() {
   if (!took_ || turns_ % ClientTable::kTurnsToListen == 0) clients_.listen(turns_);
   took_ = take_requests();
   moved = took_ || moved;
-  for (const OfKind& each : executors_) moved = each.executor->turn() || moved;
-  moved = go_on() || moved;
+  if (asking_ != 0) moved = take_executor_turns() || moved;
+  if (!again_.empty() || !times_.empty()) moved = go_on() || moved;
   moved = go_on_in_places() || moved;
-  if (services_.catalog().redo() != nullptr && something_waits()) [[unlikely]]
+  if (catalog_.redo() != nullptr && something_waits()) [[unlikely]]
     moved = look_at_durable() || moved;
   if (clients_.waits_for_clients()) {
     moved = clients_.flush_backlogs([this](Connection& connection, std::uint32_t ring) {
@@ -112,6 +99,20 @@ bool Scheduler::turn() {
       } catch (const std::bad_alloc&) {  // the next time, then
       }
     }
+  }
+  return moved;
+}
+
+// Each that asks has one. It may ask for its next meanwhile.
+bool Scheduler::take_executor_turns() {
+  bool moved = false;
+  std::uint32_t bit = 1;
+  for (const OfKind& each : executors_) {
+    if ((asking_ & bit) != 0) {
+      asking_ &= ~bit;
+      moved = each.executor->turn() || moved;
+    }
+    bit <<= 1;
   }
   return moved;
 }
@@ -178,17 +179,17 @@ bool Scheduler::take_requests() {
 
 // Requests that one connection may have in flight. Requires: some are watched.
 std::uint32_t Scheduler::share_of_each() const {
-  const std::size_t share = kInFlight / clients_.watched().size();
-  return std::min(static_cast<std::uint32_t>(std::max(share, std::size_t{kBurst} / 2)),
-                  options_.in_flight_max);
+  const std::uint32_t share = kInFlight / static_cast<std::uint32_t>(clients_.watched().size());
+  return std::min(std::max(share, kBurst / 2), options_.in_flight_max);
 }
 
 bool Scheduler::take_from(Connection& connection, std::uint32_t share) {
-  if (connection.broken || !connection.requests.ready()) return false;
+  rings::MessageReader& ring = connection.requests;
+  if (connection.broken || !ring.ready()) return false;
   bool took = false;
   std::uint32_t clients_more = room_for_clients(connection, share);
-  for (std::uint32_t burst = kBurst; burst != 0; --burst) {
-    if (connection.broken || !connection.requests.ready()) break;
+  std::uint32_t burst = kBurst;
+  do {
     const std::uint8_t hops = next_hops(connection);
     if (hops == 0 || planted(Bug::hops_wait_for_clients)) [[likely]] {
       if (clients_more-- == 0) break;
@@ -197,8 +198,7 @@ bool Scheduler::take_from(Connection& connection, std::uint32_t share) {
     }
     Request* const place = free_place();
     if (place == nullptr) break;
-    Request& request = *place;
-    const rings::Taken taken = connection.requests.take(request.message);
+    const rings::Taken taken = ring.take_ready(place->message);
     if (taken == rings::Taken::nothing) break;
     if (taken == rings::Taken::broken) {
       clients_.break_off(connection);
@@ -206,31 +206,36 @@ bool Scheduler::take_from(Connection& connection, std::uint32_t share) {
     }
     took = true;
     free_.pop_back();
-    request.header = base::load_plain<wire::RequestHeader>(request.message.data());
-    request.connection = &connection;
-    request.works_on = nullptr;
-    request.offload = nullptr;
-    request.refused = taken == rings::Taken::refused;
-    request.no_memory = false;
-    request.timed = false;
-    request.wanted_bytes = 0;
-    request.streamed = false;
-    ++connection.in_flight;
-    count_in(request);
-    // Without this nobody could tell where the answer goes; and what room was there for it must be.
-    if (request.ring() >= connection.layout().response_rings ||
-        (request.header.ring & wire::kHopBits) >> wire::kHopShift != hops) {
-      clients_.break_off(connection);
-      release(request);
-    } else if (connection.ring(request.ring()).backlog_bytes() != 0) {
-      stall(request);
-    } else if (hops == 0) [[likely]] {
-      begin(request);
-    } else {
-      begin_in_place(request);
-    }
-  }
+    place->refused = taken == rings::Taken::refused;
+    take(*place, connection, hops);
+  } while (--burst != 0 && !connection.broken && ring.ready());
   return took;
+}
+
+// Begins with a request whose message has come, as one with so many hops.
+inline void Scheduler::take(Request& request, Connection& connection, std::uint8_t hops) {
+  request.header = base::load_plain<wire::RequestHeader>(request.message.data());
+  request.connection = &connection;
+  request.offload = nullptr;
+  request.no_memory = false;
+  request.counted = Counted::by_both;
+  request.streamed = false;
+  request.wanted_bytes = 0;
+  request.timed_since_ns = 0;
+  ++connection.in_flight;
+  count_in(request);
+  // Without this nobody could tell where the answer goes; and what room was there for it must be.
+  if (request.ring() >= connection.layout().response_rings ||
+      (request.header.ring & wire::kHopBits) >> wire::kHopShift != hops) {
+    clients_.break_off(connection);
+    release(request);
+  } else if (connection.ring(request.ring()).backlog_bytes() != 0) {
+    stall(request);
+  } else if (hops == 0) [[likely]] {
+    begin(request);
+  } else {
+    begin_in_place(request);
+  }
 }
 
 std::uint8_t Scheduler::next_hops(const Connection& connection) {
@@ -316,9 +321,11 @@ void Scheduler::begin(Request& request) {
     request.header.key_bytes = 0;
     return fail(request, {Code::invalid_argument, 0, 0});
   }
-  bool good = false;
-  guarded(request, [&] { good = check(request); });
-  if (good) step(request);
+  guarded(request, [&] {
+    if (!check(request)) return;
+    Call call(*this, request);
+    static_cast<void>(request.offload->step(call));
+  });
 }
 
 void Scheduler::go_on_with(Request& request, const void* from_executor,
@@ -339,16 +346,17 @@ void Scheduler::answer_no_memory(Request& request) noexcept {
 }
 
 // Answers a request that its offload cannot take.
-bool Scheduler::check(Request& request) {
-  request.offload = offloads_[request.header.offload];
-  if (request.offload == nullptr) {
+inline bool Scheduler::check(Request& request) {
+  const Offload* const offload = offloads_[request.header.offload];
+  request.offload = offload;
+  if (offload == nullptr) {
     fail(request, {Code::unsupported, 0, request.header.offload});
     return false;
   }
   base::count_own(counts_.requests[SchedulerCounts::place_of(request.header.offload)]);
   if (--until_timed_ == 0) [[unlikely]]
     begin_timing(request);
-  const bool may = request.connection->access.may_at_once(request.offload->right);
+  const bool may = request.connection->access.may_at_once(offload->right);
   if ((!may || request.on_behalf()) && !check_access(request)) [[unlikely]]
     return false;
   const ServingGate* const gate = clients_.gate();
@@ -356,11 +364,9 @@ bool Scheduler::check(Request& request) {
     fail(request, {Code::unsupported, 0, request.header.offload}, gate->why_refused);
     return false;
   }
-  const Limits& limits = request.offload->limits;
-  const unsigned known = wire::kRingBits | wire::kHopBits | wire::kOnBehalf |
-                         (limits.at_snapshot ? wire::kAtSnapshot : 0u);
-  const bool too_far = (request.header.ring & wire::kHopBits) > wire::kHopsMax << wire::kHopShift;
-  if ((request.header.ring & ~known) != 0 || too_far) {
+  const Limits& limits = offload->limits;
+  if ((request.header.ring & ~wire::kRingBits) != 0 && !knows_flags(request.header.ring, limits))
+      [[unlikely]] {
     fail(request, {Code::invalid_argument, 0, request.header.ring});
     return false;
   }
@@ -375,7 +381,7 @@ bool Scheduler::check(Request& request) {
     fail(request, {Code::invalid_argument, 0, payload});
     return false;
   }
-  const ExecutorKind* const kind = request.offload->executor;
+  const ExecutorKind* const kind = offload->executor;
   return kind == nullptr || executor(*kind).admit(request);
 }
 
@@ -383,7 +389,6 @@ bool Scheduler::check(Request& request) {
 // distances always the same of them might be timed.
 void Scheduler::begin_timing(Request& request) {
   until_timed_ = 1 + (++timed_ * 2'654'435'769u >> 16) % 127;
-  request.timed = true;
   request.timed_since_ns = base::monotonic_ns();
 }
 
@@ -397,17 +402,26 @@ void Scheduler::end_timing(Request& request) {
 
 // --- answers -------------------------------------------------------------------------------------
 
-void Scheduler::answer(Request& request, const wire::ResponseHeader& header,
-                       std::initializer_list<std::string_view> payload, std::uint64_t waits_for) {
-  if (services_.catalog().redo() != nullptr) [[unlikely]] {
-    const AnswerWaits waits = waits_of(request, header, waits_for);
-    if (waits.any()) return keep_answer(request, waits, header, payload);
-  }
-  answer_now(request, header, payload);
+// In line where answers end: nearly each request ends there.
+[[gnu::always_inline]] inline void Scheduler::release_now(Request& request) {
+  Connection& connection = *request.connection;
+  const Offload* const offload = request.offload;
+  if (offload == nullptr || offload->secret_key) [[unlikely]]
+    wipe_secret(request);
+  count_out(request);
+  if (request.works_on != nullptr) --std::exchange(request.works_on, nullptr)->users;
+  request.connection = nullptr;
+  request.message.clear();
+  request.state.clear(spare_states_);
+  free_.push_back(&request);
+  clients_.count_out(connection);
 }
 
-void Scheduler::answer_now(Request& request, const wire::ResponseHeader& header,
-                           std::initializer_list<std::string_view> payload) {
+void Scheduler::release(Request& request) { release_now(request); }
+
+[[gnu::always_inline]] inline void Scheduler::send_answer(
+    Request& request, const wire::ResponseHeader& header,
+    std::initializer_list<std::string_view> payload) {
   ESPALIER_ASSERT(request.connection != nullptr);  // taken, and not answered yet
   try {
     clients_.send(*request.connection, request.ring(), wire::ResponseKind::answer,
@@ -418,11 +432,25 @@ void Scheduler::answer_now(Request& request, const wire::ResponseHeader& header,
     if (header.code == 0 && request.offload->right == Right::read) throw;
     clients_.break_off(*request.connection);
   }
-  if (request.timed) [[unlikely]]
+  if (request.timed_since_ns != 0) [[unlikely]]
     end_timing(request);
   if (request.offload != nullptr && request.offload->right == Right::admin) [[unlikely]]
     audit_act(request, header, payload);
-  release(request);
+  release_now(request);
+}
+
+void Scheduler::answer(Request& request, const wire::ResponseHeader& header,
+                       std::initializer_list<std::string_view> payload, std::uint64_t waits_for) {
+  if (catalog_.redo() != nullptr) [[unlikely]] {
+    const AnswerWaits waits = waits_of(request, header, waits_for);
+    if (waits.any()) return keep_answer(request, waits, header, payload);
+  }
+  send_answer(request, header, payload);
+}
+
+void Scheduler::answer_now(Request& request, const wire::ResponseHeader& header,
+                           std::initializer_list<std::string_view> payload) {
+  send_answer(request, header, payload);
 }
 
 void Scheduler::fail(Request& request, Error error, std::string_view words,
@@ -444,22 +472,12 @@ bool Scheduler::response_fits(Request& request, std::uint64_t bytes) {
   return fit == ClientTable::Fit::yes;
 }
 
-void Scheduler::release(Request& request) {
-  Connection& connection = *request.connection;
-  // Also of what was refused, or ended, before its offload has read it.
+// Also of what was refused, or ended, before its offload has read it.
+void Scheduler::wipe_secret(Request& request) {
   const Offload* const offload = offloads_[request.header.offload];
   const bool whole = !request.refused &&
                      request.header.key_bytes <= request.header.bytes - wire::kRequestHeaderBytes;
-  if (offload != nullptr && offload->secret_key && whole) [[unlikely]]
-    request.wipe_key();
-  count_out(request);
-  if (request.works_on != nullptr) --request.works_on->users;
-  request.works_on = nullptr;
-  request.connection = nullptr;
-  request.message.clear();
-  request.state.clear(spare_states_);
-  free_.push_back(&request);
-  clients_.count_out(connection);
+  if (offload != nullptr && offload->secret_key && whole) request.wipe_key();
 }
 
 // What was asked for may have been answered by now; then there is nothing to cancel. What waits for
@@ -484,7 +502,7 @@ void Scheduler::cancel(const Request& asks, std::uint32_t tag) {
 // --- what offloads call --------------------------------------------------------------------------
 
 Services& Call::services() { return scheduler_.services_; }
-catalog::Catalog& Call::catalog() { return scheduler_.services_.catalog(); }
+catalog::Catalog& Call::catalog() { return scheduler_.catalog_; }
 TypedSlots<SchedulerPart>& Call::scheduler_parts() { return scheduler_.parts_; }
 std::uint32_t Call::shard() const { return scheduler_.options_.shard; }
 HandlerState::Spares& Call::spares() { return scheduler_.spare_states_; }
@@ -501,7 +519,7 @@ Next Call::answer(const wire::ResponseHeader& header, std::vector<std::byte> mes
   scheduler_.clients_.send_promised(*request_.connection, request_.ring(),
                                     wire::ResponseKind::answer, request_.header.tag, header,
                                     std::move(message));
-  if (request_.timed) scheduler_.end_timing(request_);
+  if (request_.timed_since_ns != 0) scheduler_.end_timing(request_);
   scheduler_.release(request_);
   return {};
 }
@@ -532,46 +550,6 @@ void Call::send_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
                                     wire::ResponseKind::chunk, request_.header.tag, header,
                                     std::move(message));
   request_.streamed = true;
-}
-
-Next Call::again() {
-  scheduler_.again_.push_back(&request_);
-  return {};
-}
-
-Next Call::writable() {
-  scheduler_.wait_until_writable(request_);
-  return {};
-}
-
-Next Call::helper(std::function<void()> work) {
-  return helper_steps([work = std::move(work)](StepContext&) {
-    work();
-    return JobStep::done;
-  });
-}
-
-std::unique_ptr<HelperJob> Call::job_of(std::function<JobStep(StepContext&)> work) {
-  return std::make_unique<RequestJob>(
-      std::move(work),
-      [&scheduler = scheduler_, &request = request_] { scheduler.resume(request); }, request_);
-}
-
-Next Call::helper_steps(std::function<JobStep(StepContext&)> work, std::uint64_t deadline_ns) {
-  const auto begun = scheduler_.hand_over(request_, job_of(std::move(work)), deadline_ns);
-  return begun ? Next() : fail(begun.error());
-}
-
-Next Call::helper_steps_when_possible(std::function<JobStep(StepContext&)> work) {
-  constexpr std::uint64_t kMomentNs = 1'000'000;
-  const auto begun =
-      scheduler_.hand_over(request_, job_of(std::move(work)), JobOptions::kNoDeadline);
-  return begun ? Next() : at(base::monotonic_ns() + kMomentNs);
-}
-
-Next Call::at(std::uint64_t monotonic_ns) {
-  scheduler_.wait_until(request_, monotonic_ns);
-  return {};
 }
 
 }  // namespace espalier::offload

@@ -178,7 +178,9 @@ class Scheduler final {
   friend class Call;  // through which offloads reach what follows
 
   bool take_requests();
+  bool take_executor_turns();
   bool take_from(Connection& connection, std::uint32_t share);
+  void take(Request& request, Connection& connection, std::uint8_t hops);
   [[nodiscard]] std::uint32_t room_for_clients(const Connection& connection,
                                                std::uint32_t share) const;
   [[nodiscard]] std::uint32_t share_of_each() const;
@@ -202,6 +204,7 @@ class Scheduler final {
   [[nodiscard]] bool check(Request& request);
   void step(Request& request) noexcept { go_on_with(request); }
   void answer_no_memory(Request& request) noexcept;
+  void wipe_secret(Request& request);
   void begin_timing(Request& request);
   void end_timing(Request& request);
   void publish_in_flight();
@@ -217,6 +220,9 @@ class Scheduler final {
               std::initializer_list<std::string_view> payload, std::uint64_t waits_for = 0);
   void answer_now(Request& request, const wire::ResponseHeader& header,
                   std::initializer_list<std::string_view> payload);
+  void send_answer(Request& request, const wire::ResponseHeader& header,
+                   std::initializer_list<std::string_view> payload);
+  void release_now(Request& request);
 
   // scheduler_durable.cpp
   [[nodiscard]] std::uint64_t record_before_answer(const Request& request,
@@ -290,7 +296,9 @@ class Scheduler final {
   ClientTable& clients_;
   const SchedulerOptions options_;
   const OffloadTable& offloads_;
+  catalog::Catalog& catalog_;
   const std::vector<OfKind> executors_;
+  std::uint32_t asking_ = 0;  // executors that have something to do: a bit each, in their order
   TypedSlots<SchedulerPart> parts_;
   std::size_t first_ = 0;  // of the watched clients, whose turn is next
   std::vector<std::unique_ptr<Request>> places_;

@@ -68,8 +68,7 @@ bool is_answered_early(const catalog::Catalog& catalog, const Request& request) 
 // does not fit its object, tells of that object alone.
 std::uint64_t Scheduler::record_before_answer(const Request& request,
                                               const wire::ResponseHeader& header) const {
-  const catalog::Catalog& catalog = services_.catalog();
-  catalog::RedoSink* const sink = catalog.redo();
+  catalog::RedoSink* const sink = catalog_.redo();
   if (request.offload == nullptr) return 0;
   const Offload& offload = *request.offload;
   const auto code = static_cast<Code>(header.code);
@@ -78,13 +77,13 @@ std::uint64_t Scheduler::record_before_answer(const Request& request,
   if (code == Code::invalid_argument) {
     const bool by_id = offload.object == wire::Names::by_id || offload.limits.map;
     const auto id = static_cast<std::uint32_t>(request.header.map);
-    if (by_id) sequence = catalog::record_of_object(catalog, id);
+    if (by_id) sequence = catalog::record_of_object(catalog_, id);
   } else if (offload.opens && code == Code::invalid) {
     const auto id = static_cast<std::uint32_t>(header.version);
-    sequence = catalog::record_of_object(catalog, id);
+    sequence = catalog::record_of_object(catalog_, id);
   } else if (offload.opens || offload.tells_of_objects || offload.object == wire::Names::by_name ||
              code == Code::not_found || code == Code::dropped) {
-    sequence = catalog.recorded();
+    sequence = catalog_.recorded();
   }
   const bool waits = offload.changes && !offload.waits_for_release &&
                      code != Code::invalid_argument && !is_answered_early(catalog, request);
@@ -104,7 +103,7 @@ Scheduler::AnswerWaits Scheduler::waits_of(const Request& request,
   const bool tells = version != 0 && !promises_nothing(static_cast<Code>(header.code));
   if (!tells || request.works_on->is_released(version)) return waits;
   waits.version = version;
-  waits.sequence = std::max(waits.sequence, services_.catalog().redo()->handed_over());
+  waits.sequence = std::max(waits.sequence, catalog_.redo()->handed_over());
   return waits;
 }
 
@@ -115,7 +114,7 @@ void Scheduler::keep_answer(Request& request, const AnswerWaits& waits,
     if (request.offload->right == Right::admin) audit_act(request, header, payload);
     return release(request);
   }
-  const base::DurableMark& mark = services_.catalog().redo()->mark();
+  const base::DurableMark& mark = catalog_.redo()->mark();
   if (waits.sequence <= mark.released() || mark.failed()) undurable_->look_again = true;
   if (keep_without_request(request, waits, header, payload)) return;
   try {
@@ -161,7 +160,7 @@ bool Scheduler::keep_without_request(Request& request, const AnswerWaits& waits,
   answer.version = waits.version;
   if (waits.version != 0) answer.of = request.works_on;
   if (answer.of != nullptr) ++answer.of->users;
-  if (request.timed) answer.timed_since_ns = request.timed_since_ns;
+  answer.timed_since_ns = request.timed_since_ns;
   answer.ring = static_cast<std::uint8_t>(request.ring());
   answer.hops = request.hops();
   answer.offload = request.header.offload;
@@ -175,10 +174,10 @@ bool Scheduler::keep_without_request(Request& request, const AnswerWaits& waits,
 
 // --- until more is durable -----------------------------------------------------------------------
 
-bool Scheduler::releases_by_records() const { return tree::must_be_durable(services_.catalog()); }
+bool Scheduler::releases_by_records() const { return tree::must_be_durable(catalog_); }
 
 void Scheduler::expect_release() {
-  if (!will_rise(*services_.catalog().redo())) undurable_->look_again = true;
+  if (!will_rise(*catalog_.redo())) undurable_->look_again = true;
 }
 
 void Scheduler::wait_for_release(Request& request) {
@@ -189,7 +188,7 @@ void Scheduler::wait_for_release(Request& request) {
 }
 
 bool Scheduler::may_wait_for_room() const {
-  catalog::RedoSink* const sink = services_.catalog().redo();
+  catalog::RedoSink* const sink = catalog_.redo();
   return sink != nullptr && sink->mark().is_of_records() && !sink->mark().failed();
 }
 
@@ -197,7 +196,7 @@ bool Scheduler::may_wait_for_room() const {
 // must make it shorter.
 void Scheduler::begin_again_with_room(Request& request) {
   request.state.clear(spare_states_);
-  if (request.connection->closing || will_rise(*services_.catalog().redo())) {
+  if (request.connection->closing || will_rise(*catalog_.redo())) {
     return wait_for_release(request);
   }
   wait_until(request, base::monotonic_ns() + kRoomSoonNs);
@@ -212,7 +211,7 @@ bool Scheduler::something_waits() const {
 // Says that it sleeps, before it looks for the last time: of this and the thread that raises the
 // mark one sees the other.
 bool Scheduler::may_sleep_until_durable() {
-  catalog::RedoSink* const sink = services_.catalog().redo();
+  catalog::RedoSink* const sink = catalog_.redo();
   if (sink == nullptr || !sink->mark().is_of_records()) return false;
   if (!planted(Bug::sleeps_without_listening)) {
     undurable_->mark = &sink->mark();
@@ -229,7 +228,7 @@ std::uint64_t Scheduler::release_limit_ns() const {
 }
 
 bool Scheduler::look_at_durable() {
-  catalog::RedoSink* const sink = services_.catalog().redo();
+  catalog::RedoSink* const sink = catalog_.redo();
   if (sink == nullptr) return false;
   const bool failed = sink->mark().failed();  // before the mark is looked at
   const std::uint64_t durable = sink->mark().released();
@@ -369,7 +368,7 @@ bool Scheduler::is_answered(const Request& request) const {
 
 std::string Scheduler::why_not_durable() const noexcept {
   try {
-    const catalog::RedoSink* const sink = services_.catalog().redo();
+    const catalog::RedoSink* const sink = catalog_.redo();
     return sink != nullptr ? sink->failure() : std::string();
   } catch (const std::bad_alloc&) {  // then without words
     return {};

@@ -19,6 +19,32 @@ namespace {
 
 constexpr std::size_t kGoOnTogether = 16;  // requests of one ring, when it has room again
 
+/// What a request has helpers do; then the request goes on, or where there was no memory for that,
+/// is answered so.
+class RequestJob final : public HelperJob {
+ public:
+  RequestJob(std::function<JobStep(StepContext&)> work, std::function<void()> resume,
+             Request& request)
+      : work_(std::move(work)), resume_(std::move(resume)), request_(request) {}
+  JobStep step(StepContext& context) override {
+    try {
+      return work_(context);
+    } catch (const std::bad_alloc&) {
+      request_.no_memory = true;  // nobody else looks at it before it is resumed
+      return JobStep::done;
+    }
+  }
+  void ended(JobEnd) override {
+    work_ = nullptr;  // what it holds goes before the request does
+    resume_();
+  }
+
+ private:
+  std::function<JobStep(StepContext&)> work_;
+  std::function<void()> resume_;
+  Request& request_;
+};
+
 }  // namespace
 
 bool Scheduler::go_on() {
@@ -222,20 +248,33 @@ bool Scheduler::may_stall(const Connection& connection) const {
 
 // --- who counts ----------------------------------------------------------------------------------
 
+// Those of clients themselves take the short way.
 void Scheduler::count_in(Request& request) {
+  Connection& connection = *request.connection;
   const std::uint8_t hops = request.hops();
   request.counted = Counted::by_both;
+  if (hops == 0) [[likely]] {
+    ++busy_[0];
+    ++connection.counted[0];
+    return;
+  }
   ++busy_[hops];
-  ++request.connection->counted[hops];
-  ++request.connection->taken[hops];
+  ++connection.counted[hops];
+  ++connection.taken[hops];
 }
 
 void Scheduler::count_out(Request& request) {
+  Connection& connection = *request.connection;
   const std::uint8_t hops = request.hops();
-  const bool kept = hops != 0 && planted(Bug::hop_place_kept);
+  if (hops == 0) [[likely]] {
+    if (request.counted == Counted::by_both) --busy_[0];
+    if (request.counted != Counted::by_none) --connection.counted[0];
+    return;
+  }
+  const bool kept = planted(Bug::hop_place_kept);
   if (request.counted == Counted::by_both && !kept) --busy_[hops];
-  if (request.counted != Counted::by_none) --request.connection->counted[hops];
-  --request.connection->taken[hops];
+  if (request.counted != Counted::by_none) --connection.counted[hops];
+  --connection.taken[hops];
 }
 
 void Scheduler::set_aside(Request& request, Counted how) {
@@ -340,6 +379,48 @@ void Scheduler::drop_waiting(Connection& connection) {
   }
   drop_undurable(connection);
   for (const OfKind& each : executors_) each.executor->drop(connection);
+}
+
+// --- what offloads call --------------------------------------------------------------------------
+
+Next Call::again() {
+  scheduler_.again_.push_back(&request_);
+  return {};
+}
+
+Next Call::writable() {
+  scheduler_.wait_until_writable(request_);
+  return {};
+}
+
+Next Call::helper(std::function<void()> work) {
+  return helper_steps([work = std::move(work)](StepContext&) {
+    work();
+    return JobStep::done;
+  });
+}
+
+std::unique_ptr<HelperJob> Call::job_of(std::function<JobStep(StepContext&)> work) {
+  return std::make_unique<RequestJob>(
+      std::move(work),
+      [&scheduler = scheduler_, &request = request_] { scheduler.resume(request); }, request_);
+}
+
+Next Call::helper_steps(std::function<JobStep(StepContext&)> work, std::uint64_t deadline_ns) {
+  const auto begun = scheduler_.hand_over(request_, job_of(std::move(work)), deadline_ns);
+  return begun ? Next() : fail(begun.error());
+}
+
+Next Call::helper_steps_when_possible(std::function<JobStep(StepContext&)> work) {
+  constexpr std::uint64_t kMomentNs = 1'000'000;
+  const auto begun =
+      scheduler_.hand_over(request_, job_of(std::move(work)), JobOptions::kNoDeadline);
+  return begun ? Next() : at(base::monotonic_ns() + kMomentNs);
+}
+
+Next Call::at(std::uint64_t monotonic_ns) {
+  scheduler_.wait_until(request_, monotonic_ns);
+  return {};
 }
 
 }  // namespace espalier::offload

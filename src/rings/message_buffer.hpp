@@ -41,6 +41,11 @@ class MessageBuffer {
   void clear() {
     if (heap_) clear_heap();
   }
+  /// The same. Returns the memory in place.
+  [[nodiscard]] std::byte* clear_in_place() {
+    clear();
+    return bytes_;
+  }
 
  private:
   bool reserve(std::uint32_t bytes, std::uint32_t kept, std::uint32_t whole);

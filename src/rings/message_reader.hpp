@@ -48,11 +48,14 @@ class MessageReader {
 
   /// Takes the next message into `into`. Cost: a slot, and one cold slot for every 60 bytes more.
   [[nodiscard]] Taken take(MessageBuffer& into) {
-    if (!slots_.ready()) return Taken::nothing;
+    return slots_.ready() ? take_ready(into) : Taken::nothing;
+  }
+  /// The same. Requires: ready().
+  [[nodiscard]] Taken take_ready(MessageBuffer& into) {
     if (left_ == 0) [[likely]] {
-      into.clear();
-      slots_.take(into.data());
-      const std::uint32_t bytes = length(into);
+      std::byte* const slot = into.clear_in_place();
+      slots_.take(slot);
+      const std::uint32_t bytes = length(slot);
       if (bytes - header_bytes_ <= wire::kRingSlotBytes - header_bytes_) [[likely]] {
         return Taken::message;
       }
@@ -67,8 +70,8 @@ class MessageReader {
   [[nodiscard]] const SlotReader& slots() const { return slots_; }
 
  private:
-  static std::uint32_t length(const MessageBuffer& message) {
-    return base::load_plain<std::uint32_t>(message.data() + offsetof(wire::RequestHeader, bytes));
+  static std::uint32_t length(const std::byte* slot) {
+    return base::load_plain<std::uint32_t>(slot + offsetof(wire::RequestHeader, bytes));
   }
   bool begin_long(const MessageBuffer& first, std::uint32_t bytes);
   void keep(const std::byte* bytes, std::uint32_t count);

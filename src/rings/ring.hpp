@@ -56,23 +56,25 @@ class SlotReader {
         delivered_(delivered),
         publish_every_(count / 4),
         head_(head),
-        published_head_(head) {}
+        published_head_(head),
+        next_(slots + (head & mask_) * wire::kRingSlotBytes) {}
 
   /// Whether the next slot has come.
   [[nodiscard]] bool ready() const {
+    const std::uint64_t head = head_;  // which the load below would have read again
+    const std::atomic<std::uint64_t>* const delivered = delivered_;
     return base::load_shared<std::uint32_t>(next(), std::memory_order_acquire) ==
-               wire::sequence_of(head_) &&
-           (delivered_ == nullptr || head_ < delivered_->load(std::memory_order_acquire));
+               wire::sequence_of(head) &&
+           (delivered == nullptr || head < delivered->load(std::memory_order_acquire));
   }
   /// Where the next slot lies, to ask for it ahead of time.
-  [[nodiscard]] const std::byte* next() const {
-    return slots_ + (head_ & mask_) * wire::kRingSlotBytes;
-  }
+  [[nodiscard]] const std::byte* next() const { return next_; }
   /// Copies the next slot, and goes on to the one behind it. Requires: ready().
   void take(std::byte* to) {
-    copy_slot(to, next());
-    ++head_;
-    if (head_ - published_head_ >= publish_every_) publish_head();
+    copy_slot(to, next_);
+    const std::uint64_t head = ++head_;
+    next_ = slots_ + (head & mask_) * wire::kRingSlotBytes;
+    if (head - published_head_ >= publish_every_) publish_head();
   }
   /// Publishes the credit now: what has been read.
   void publish_head() {
@@ -90,6 +92,7 @@ class SlotReader {
   std::uint64_t publish_every_ = 0;
   std::uint64_t head_ = 0;
   std::uint64_t published_head_ = 0;
+  const std::byte* next_ = nullptr;
 };
 
 /// Where a writer's slots lie, and which may be written.

@@ -235,8 +235,8 @@ class ReplyMessage {
   [[nodiscard]] std::string_view more_payload() const { return rest_; }
 
   // Of fields.
-  void version(std::uint64_t value) { header_.version = value; }
-  void read_version(std::uint64_t value) { header_.read_version = value; }
+  void version(std::uint64_t value) { header_.version = in_register(value); }
+  void read_version(std::uint64_t value) { header_.read_version = in_register(value); }
   void flag(bool set, std::uint8_t bit) {
     if (set) header_.flags |= bit;
   }
@@ -247,7 +247,7 @@ class ReplyMessage {
   }
   void rest(std::string_view bytes, std::string_view = {}, std::uint32_t = kNoLimit,
             std::uint32_t = 0) {
-    rest_ = bytes;
+    rest_ = in_register(bytes);
   }
 
  private:

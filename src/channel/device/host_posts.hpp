@@ -50,7 +50,10 @@ class HostPosts final : public offload::Executor, private PostedRequests {
   [[nodiscard]] HostLink& link() { return link_; }
 
   [[nodiscard]] bool admit(offload::Request&) override { return true; }
-  bool turn() override { return link_.turn(*this); }
+  bool turn() override {
+    ask_for_turn();  // the link is looked at in each turn
+    return link_.turn(*this);
+  }
   [[nodiscard]] bool has_news() const override { return link_.waits(); }
   [[nodiscard]] std::uint64_t sleep_limit_ns() const override { return link_.sleep_limit_ns(); }
   void make_room(std::size_t) override {}

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
@@ -84,6 +86,66 @@ TEST(SchedulerWaits, AClientThatEndsLeavesNoWalkBehindThatWasToBeginInAnother) {
   EXPECT_EQ(CountedState::living, 0);
   node.turn();
   EXPECT_TRUE(client.ended);
+}
+
+/// Carries out one request in each of its turns.
+class OneATurn final : public Executor {
+ public:
+  explicit OneATurn(Scheduler& scheduler) : scheduler_(scheduler) { turns = 0; }
+  bool admit(Request&) override { return true; }
+  bool turn() override {
+    ++turns;
+    if (waiting_.empty()) return false;
+    Request& request = *waiting_.back();
+    waiting_.pop_back();
+    if (!waiting_.empty()) ask_for_turn();
+    scheduler_.go_on_with(request, this);
+    return true;
+  }
+  void make_room(std::size_t places) override { waiting_.reserve(places); }
+  void drop(const Connection&) override {}
+  void take(Request& request) {
+    waiting_.push_back(&request);
+    ask_for_turn();
+  }
+
+  static inline int turns = 0;
+
+ private:
+  Scheduler& scheduler_;
+  std::vector<Request*> waiting_;
+};
+
+const ExecutorKind kOneATurn{[](const ExecutorContext& context) -> std::unique_ptr<Executor> {
+  return std::make_unique<OneATurn>(context.scheduler);
+}};
+
+Next in_its_turn(Call& call) {
+  if (call.from_executor() != nullptr) return call.answer({});
+  static_cast<OneATurn&>(call.executor(kOneATurn)).take(call.request());
+  return call.handed_over();
+}
+
+TEST(SchedulerExecutors, OneHasATurnWhenItAsksAndNoOther) {
+  Offload own = own_offload(in_its_turn);
+  own.executor = &kOneATurn;
+  SchedulerFixture node({}, std::uint64_t{1} << 20, {&own, 1});
+  auto& client = node.connect();
+  node.turns(10);
+  EXPECT_EQ(OneATurn::turns, 1) << "at its beginning it may have something";
+  for (int i = 0; i < 3; ++i) client->post(message_of(request_of(kOwn)));
+  client->ring();
+  for (int i = 1; i <= 3; ++i) {
+    node.turn();
+    EXPECT_EQ(OneATurn::turns, 1 + i) << "what came, or was left, has the next turn";
+    EXPECT_EQ(node.scheduler().in_flight(), 3u - static_cast<unsigned>(i));
+  }
+  node.turns(10);
+  EXPECT_EQ(OneATurn::turns, 4) << "nothing was left";
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(node.wait(client).answers());
+  // Other executors' requests are none of its business.
+  ASSERT_TRUE(node.call(client, request_of(wire::OffloadId::put, node.map()), "k", "v").applied());
+  EXPECT_EQ(OneATurn::turns, 4);
 }
 
 // Answers at the time that its context says.

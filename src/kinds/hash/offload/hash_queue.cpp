@@ -92,6 +92,7 @@ void HashQueue::push(Request& request, bool reads) {
   hash::HashMap& map = *static_cast<ServedHash&>(*request.works_on).map;
   queue_.push(map, request.key(), {&request, reads});
   ++came_;
+  ask_for_turn();
 }
 
 bool HashQueue::turn() {
@@ -112,6 +113,7 @@ bool HashQueue::turn() {
     const HashTurn turn{hash};
     scheduler_.go_on_with(*place.what.request, &turn);
   }
+  if (!queue_.empty()) ask_for_turn();
   return true;
 }
 

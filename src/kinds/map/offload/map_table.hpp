@@ -30,12 +30,15 @@ class MapTable {
       return last_;
     return look_up(number);
   }
-  /// Has the map's walks stepped until none is in flight.
-  void begin_walks(ServedMap& map) {
-    if (map.walking) return;
+  /// Has the map's walks stepped until none is in flight. Returns whether none was before.
+  bool begin_walks(ServedMap& map) {
+    if (map.walking) return false;
     map.walking = true;
     walking_.push_back(&map);
+    return true;
   }
+  /// Whether walks of any map are in flight.
+  [[nodiscard]] bool walking() const { return !walking_.empty(); }
   /// One turn of all walks. Returns whether there were any.
   bool step();
   /// Lets go of what is dropped and not used. Cost: a look at each map.

@@ -122,6 +122,8 @@ bool MapWalks::turn() {
     moved = go_on_in_lanes() || moved;
   if (waits_for_release() && !by_records()) [[unlikely]]
     moved = go_on_released() || moved;
+  const bool polls = waits_for_release() && !by_records();
+  if (maps_.walking() || !deferred_.empty() || lanes_.waiting() != 0 || polls) ask_for_turn();
   return moved;
 }
 
@@ -155,13 +157,14 @@ void MapWalks::walk(Request& request) {
   espalier::Request& asked = walk_of(request);
   asked.tag = request.index;
   map.submit(asked, *this);
-  maps_.begin_walks(map);
+  if (maps_.begin_walks(map)) ask_for_turn();
 }
 
+// What waits asks for a turn, too.
 void MapWalks::walk(Request& request, const WalkTerms& terms) {
   if (in_walk_) {
     deferred_.push_back({&request, terms});
-    return;
+    return ask_for_turn();
   }
   if (must_wait(static_cast<ServedMap&>(*request.works_on), walk_of(request))) [[unlikely]] {
     return keep_back(request, terms);
@@ -176,6 +179,7 @@ void MapWalks::walk(Request& request, const WalkTerms& terms) {
     begin_long_walk(request, held);
   } else {
     scheduler_.set_aside(request, Counted::by_connection);
+    ask_for_turn();
   }
 }
 
@@ -199,7 +203,7 @@ void MapWalks::begin_walk(Request& request, const WalkTerms& terms) {
   } else {
     map.submit({&asked, this, terms.held, {}, terms.condition, false, terms.staged});
   }
-  maps_.begin_walks(map);
+  if (maps_.begin_walks(map)) ask_for_turn();
 }
 
 void MapWalks::give_lane_back(const Request& request, std::uint64_t items) {
@@ -256,14 +260,22 @@ void MapWalks::keep_back(Request& request, const WalkTerms& terms) {
   if (request.connection->closing) return scheduler_.release(request);
   scheduler_.set_aside(request, Counted::by_connection);
   kept_back_.push_back({&request, terms});
-  if (by_records()) scheduler_.expect_release();
+  await_release();
 }
 
 void MapWalks::wait_for_release(Request& request, std::uint64_t version) {
   if (request.connection->closing) return scheduler_.release(request);
   scheduler_.set_aside(request, Counted::by_connection);
   releases_.push_back({&request, version});
-  if (by_records()) scheduler_.expect_release();
+  await_release();
+}
+
+void MapWalks::await_release() {
+  if (by_records()) {
+    scheduler_.expect_release();
+  } else {
+    ask_for_turn();
+  }
 }
 
 // Writes that came when too many waited for their release, in the order in which they came.

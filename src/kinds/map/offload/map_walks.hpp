@@ -79,6 +79,7 @@ class MapWalks final : public Executor, private Handler {
   void give_lane_back(const Request& request, std::uint64_t items);
   [[nodiscard]] bool by_records() const;
   void keep_back(Request& request, const WalkTerms& terms);
+  void await_release();
   bool go_on_deferred();
   bool go_on_kept_back();
   bool go_on_in_lanes();

@@ -23,7 +23,7 @@ Next got(Call& call, const Completion& found) {
   if (found.value.size() > kLongValueBytes) [[unlikely]] {
     if (const auto begun = begin_long(call, header_of(found), {}, found.value)) return *begun;
   }
-  return call.answer(header_of(found), {found.value});
+  return call.answer(header_of(found), {wire::in_register(found.value)});
 }
 
 Next get(Call& call, const map_calls::Get& asked) {

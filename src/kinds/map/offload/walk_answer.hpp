@@ -10,8 +10,8 @@ namespace espalier::offload {
 
 [[nodiscard]] inline wire::ResponseHeader header_of(const Completion& done) {
   wire::ResponseHeader header{};
-  header.version = done.version;
-  header.read_version = done.read_version;
+  header.version = wire::in_register(done.version);
+  header.read_version = wire::in_register(done.read_version);
   if (done.found) header.flags |= wire::kFound;
   if (done.applied) header.flags |= wire::kApplied;
   return header;
