@@ -86,7 +86,7 @@ std::uint64_t Scheduler::record_before_answer(const Request& request,
     sequence = catalog_.recorded();
   }
   const bool waits = offload.changes && !offload.waits_for_release &&
-                     code != Code::invalid_argument && !is_answered_early(catalog, request);
+                     code != Code::invalid_argument && !is_answered_early(catalog_, request);
   if (waits) {
     sequence = std::max(sequence, sink->handed_over());
   }
