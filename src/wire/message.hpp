@@ -105,6 +105,8 @@ enum class OffloadId : std::uint8_t {
   embedding_group = 87,          // payload: GroupsShape, ids, sizes
   embedding_renumber = 88,       // payload: ids
   transact = 91,                 // argument: how many objects; payload: their names, StepHead, ...
+  transaction_client = 96,       // argument: what is wanted; payload: 8 bytes, a client
+  transact_once = 97,            // as transact; payload: RequestNumbers before
   embedding_reduce_tables = 98,  // map: the first one; payload: TablesShape, TableShapes, the rest
   model_create = 99,             // key: name; payload: a file of a model
   model_open = 100,              // key: name
