@@ -7,6 +7,7 @@
 #include "catalog/apply_record.hpp"
 #include "catalog/client_record.hpp"
 #include "catalog/redo_effect.hpp"
+#include "engine/transaction_redo.hpp"
 #include "store/numbered_clients.hpp"
 #include "store/store_core.hpp"
 
@@ -64,6 +65,11 @@ Result<void> RedoTarget::apply(std::string_view record) {
     return redo->apply(*this, head, own);
   };
   try {
+    const auto head = catalog::read_redo_head(record);
+    if (head && head->type == static_cast<std::uint8_t>(catalog::RedoType::transaction)) {
+      if (head->object != 0) return catalog::corrupt(catalog::RedoFault::object);
+      return apply_transaction(*this, own_, record);
+    }
     return catalog::apply_record(services_.catalog(), record, restore, apply_own);
   } catch (const std::bad_alloc&) {
     return fail(Code::out_of_memory);
