@@ -43,8 +43,9 @@ bool may_be_repeated(Code code) {
          code == Code::too_many_participants;
 }
 
-Asked ask_until_answered(channel::Channel& channel, const object_calls::TransactOnce& asked) {
-  const wire::RequestMessage<object_calls::TransactOnce> message(asked);
+template <class Request>
+Asked ask_until_answered(channel::Channel& channel, const Request& asked) {
+  const wire::RequestMessage<Request> message(asked);
   Asked last{channel.ask(message.get()), false};
   for (const base::Stopwatch watch; !last.answer; last.answer = channel.ask(message.get())) {
     last.lost = last.lost || last.error().code == Code::connection_lost;
@@ -146,6 +147,21 @@ Result<Transacted> run_here(catalog::Catalog& catalog, store::ClientTurn& turn,
   return result_of(catalog::ClientFact::done, done->version, bytes, asked.gets);
 }
 
+// One that writes nothing needs no number: whoever asks again reads what is there then.
+Result<Transacted> transact_without_number(channel::Channel& channel,
+                                           const TransactionBytes& asked) {
+  const Asked done =
+      ask_until_answered(channel, object_calls::Transact{asked.objects, asked.bytes});
+  if (!done.answer) return std::unexpected(done.error());
+  const channel::Reply& answered = done.answer->reply;
+  const auto reply =
+      wire::read_reply<object_calls::TransactReply>(answered.header, answered.payload);
+  if (!reply) return fail(Code::corrupt);
+  auto found = read_found(reply->found, asked.gets);
+  if (!found) return std::unexpected(found.error());
+  return Transacted{reply->version, *std::move(found)};
+}
+
 }  // namespace
 
 Result<Transacted> transact_numbered_here(channel::Channel& channel, const TransactionBytes& asked,
@@ -177,6 +193,7 @@ Result<Transacted> transact_numbered(channel::Channel& channel, const Transactio
 
 Result<Transacted> transact_with_own_number(channel::Channel& channel, OwnNumbers& numbers,
                                             const TransactionBytes& asked) {
+  if (!asked.writes) return transact_without_number(channel, asked);
   for (int clients = 0;; ++clients) {
     const auto number = numbers.begin(channel);
     if (!number) return std::unexpected(number.error());
@@ -200,16 +217,14 @@ Result<Transacted> transact_with_own_number(channel::Channel& channel, OwnNumber
 Result<std::uint64_t> OwnNumbers::known_client(channel::Channel& channel) {
   if (unsupported_) return fail(Code::unsupported);
   if (client_ != 0) return client_;
-  const wire::RequestMessage<object_calls::TransactionClient> message({});
-  auto made = channel.ask(message.get());
-  // The connection may have been lost while nobody used it: this one is asked for anew.
-  if (!made && made.error().error.code == Code::connection_lost) made = channel.ask(message.get());
-  if (!made) {
-    unsupported_ = made.error().error.code == Code::unsupported;
-    return std::unexpected(made.error().error);
+  // One whose answer is lost is made in vain, and forgotten one day.
+  const Asked made = ask_until_answered(channel, object_calls::TransactionClient{});
+  if (!made.answer) {
+    unsupported_ = made.error().code == Code::unsupported;
+    return std::unexpected(made.error());
   }
-  const auto reply =
-      wire::read_reply<object_calls::ClientReply>(made->reply.header, made->reply.payload);
+  const channel::Reply& answered = made.answer->reply;
+  const auto reply = wire::read_reply<object_calls::ClientReply>(answered.header, answered.payload);
   if (!reply || reply->client == 0) return fail(Code::corrupt);
   client_ = reply->client;
   next_ = 1;

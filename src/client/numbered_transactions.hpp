@@ -17,7 +17,8 @@ Result<Transacted> transact_numbered_here(channel::Channel& channel, const Trans
 /// On a node; a request whose connection is lost is repeated for a time. Errors: likewise.
 Result<Transacted> transact_numbered(channel::Channel& channel, const TransactionBytes& asked,
                                      const NumberedClient& client);
-/// The same with a number of the store's own; of a node that knows none without.
+/// The same with a number of the store's own, or without one where it writes nothing.
+/// Errors: besides, unsupported (an older node: OwnNumbers::are_known()).
 Result<Transacted> transact_with_own_number(channel::Channel& channel, OwnNumbers& numbers,
                                             const TransactionBytes& asked);
 

@@ -26,6 +26,8 @@ Result<TransactionBytes> bytes_of(const Transaction& transaction) {
   }
   for (const Transaction::Step& step : transaction.steps()) {
     if (step.kind == Transaction::StepKind::get) ++asked.gets;
+    asked.writes = asked.writes || step.kind == Transaction::StepKind::put ||
+                   step.kind == Transaction::StepKind::erase;
     if (step.key.empty() || step.key.size() > std::numeric_limits<std::uint16_t>::max()) {
       return fail(Code::key_too_long);
     }

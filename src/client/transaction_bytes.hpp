@@ -18,6 +18,7 @@ namespace espalier::client {
 struct TransactionBytes {
   std::uint32_t objects = 0;
   std::size_t gets = 0;
+  bool writes = false;
   std::string bytes{};
 };
 
