@@ -87,7 +87,7 @@ struct ClientRedo {
 
 /// Reads one from any bytes. Errors: corrupt (detail: a RedoFault).
 [[nodiscard]] inline Result<ClientRedo> read_client_record(std::string_view record) {
-  const auto head = read_redo_head(record);
+  const auto head = read_redo_head(record, ObjectKind::map);
   if (!head) return std::unexpected(head.error());
   if (head->type != static_cast<std::uint8_t>(RedoType::client)) return corrupt(RedoFault::type);
   if (head->object != 0) return corrupt(RedoFault::object);

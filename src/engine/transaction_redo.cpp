@@ -47,7 +47,7 @@ Result<void> add_part(RecordedTransaction& recorded, RedoTarget& target, const K
   }
   recorded.version = *version;
   recorded.steps += steps.size();
-  if (recorded.steps > store::kTransactionStepsMax) return catalog::corrupt(RedoFault::count);
+  if (recorded.steps > store::kTransactionKeysMax) return catalog::corrupt(RedoFault::count);
   recorded.parts.push_back(part);
   const catalog::EntryPointer entry = target.services().catalog().find_any(head.object);
   if (entry == nullptr) return {};
