@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transactions that are asked for again, for their connection was lost or their node was killed: the
-// money of all accounts is constant, and each client knows what it has done.
+// Transactions that are asked for again, for their connection was lost or their node was killed:
+// the money of all accounts is constant, and each client knows what it has done.
 //
 // A transfer has conditions, so one that is done twice fails the second time. Its client is told so
 // of one that was done, and its own account of what it did is wrong then.
@@ -31,9 +31,9 @@ namespace {
 
 constexpr std::uint64_t kAccounts = 6;
 constexpr std::uint64_t kMoneyEach = 100;
-constexpr std::uint64_t kLongNs = 60'000'000'000;  // only a machine that hangs takes so long
+constexpr std::uint64_t kHangsNs = 60'000'000'000;  // only a machine that hangs takes so long
 
-std::string account(std::uint64_t number) { return "account" + std::to_string(number); }
+std::string name_of_account(std::uint64_t number) { return "account" + std::to_string(number); }
 
 /// One whose transfers are between accounts of all; it keeps account of its own ones beside them.
 class MoneyClient {
@@ -45,8 +45,8 @@ class MoneyClient {
   /// returns an answer, and is asked again until it has one. Returns what is wrong.
   template <class Transact>
   std::string move(const Transact& transact) {
-    const std::string from = account(random_.below(kAccounts));
-    const std::string to = account(random_.below(kAccounts));
+    const std::string from = name_of_account(random_.below(kAccounts));
+    const std::string to = name_of_account(random_.below(kAccounts));
     if (from == to) return {};
     Transaction reads;
     reads.get("default", from).get("default", to);
@@ -92,7 +92,7 @@ Result<void> open_accounts(Store& store) {
   if (const auto made = store.create_hash_map("hash"); !made) return fail(made.error().code);
   Transaction all;
   for (std::uint64_t i = 0; i < kAccounts; ++i) {
-    all.put("default", account(i), std::to_string(kMoneyEach));
+    all.put("default", name_of_account(i), std::to_string(kMoneyEach));
   }
   const auto done = store.transact(all);
   return done ? Result<void>() : std::unexpected(done.error());
@@ -100,7 +100,7 @@ Result<void> open_accounts(Store& store) {
 
 std::uint64_t money_of(Store& store) {
   Transaction all;
-  for (std::uint64_t i = 0; i < kAccounts; ++i) all.get("default", account(i));
+  for (std::uint64_t i = 0; i < kAccounts; ++i) all.get("default", name_of_account(i));
   const auto read = store.transact(all);
   std::uint64_t money = 0;
   if (!read) return money;
@@ -256,7 +256,7 @@ TEST(NumberedEmbedded, AStoreOfThisProcessHasNumbersToo) {
 
 // --- nodes that are killed -----------------------------------------------------------------------
 
-const std::string kNow = "now";
+const std::string kHalfway = "halfway";
 
 /// Asks until the node answers: it may be down for a time.
 class PatientStore {
@@ -267,7 +267,7 @@ class PatientStore {
     for (const base::Stopwatch watch;;) {
       Result<Transacted> done = fail(Code::connection_lost);
       if (connect()) done = store_->transact(transaction, client);
-      if (done || watch.elapsed_ns() > kLongNs) return done;
+      if (done || watch.elapsed_ns() > kHangsNs) return done;
       const Code code = done.error().code;
       if (code != Code::connection_lost && code != Code::system && code != Code::busy) return done;
       if (code != Code::busy) store_.reset();
@@ -277,7 +277,7 @@ class PatientStore {
     for (const base::Stopwatch watch;;) {
       Result<NumberedClient> made = fail(Code::connection_lost);
       if (connect()) made = store_->make_numbered_client();
-      if (made || watch.elapsed_ns() > kLongNs) return made;
+      if (made || watch.elapsed_ns() > kHangsNs) return made;
       store_.reset();
     }
   }
@@ -313,7 +313,7 @@ int move_money(Line& line, const std::string& address, std::uint64_t number, std
     const std::uint64_t moves = std::stoull(order);
     std::string wrong;
     for (std::uint64_t i = 0; i < moves && wrong.empty(); ++i) {
-      if (i == moves / 2) line.send(kNow);
+      if (i == moves / 2) line.send(kHalfway);
       wrong = money.move(transact);
     }
     if (wrong.empty()) wrong = money.check(transact);
@@ -362,13 +362,13 @@ TEST_F(NumberedKilledNodeConcurrency, MoneyIsConstantAndNothingIsDoneTwice) {
     const std::uint64_t moves = 10 + random_.below(60);
     for (Child& client : clients_) ASSERT_TRUE(client.line().send(std::to_string(moves)));
     ASSERT_TRUE(clients_[random_.below(kClients)].line().receive(said));
-    ASSERT_EQ(said, kNow);
+    ASSERT_EQ(said, kHalfway);
     node.reset();  // kills it
     node = std::make_unique<ForkedNode>(config_, options_);
     for (Child& client : clients_) {
       do {
         ASSERT_TRUE(client.line().receive(said));
-      } while (said == kNow);
+      } while (said == kHalfway);
       ASSERT_EQ(said.substr(0, 4), "good") << "round " << round << ": " << said;
     }
   }

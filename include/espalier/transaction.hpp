@@ -10,8 +10,8 @@
 // key reads and conditions come before writes, in whatever order they were added; the last of
 // several writes of a key counts. Ranges cannot be read.
 //
-// On a node a transaction is done once, whatever becomes of the connection: a store numbers its own,
-// and asks for one again by its number where it got no answer. A program that is to know after its
+// On a node a transaction is done once, whatever becomes of the connection: a store numbers those
+// that write, and asks for one again by its number where it got no answer. A program that is to know after its
 // own restart whether a transaction was done numbers them itself:
 //
 //   NumberedClient client = *store.make_numbered_client();  // once; keeps client.id
@@ -85,8 +85,8 @@ struct Transacted {
 
 /// A client whose transactions have numbers, each of which is done once. A program may keep both
 /// over its restart. A node keeps the answers of 256 numbers until they are acknowledged, also over
-/// its own restart and in a chain: here that is done by the next number. Of those who ask a node for
-/// clients under one name it knows 128, of which it forgets the one that was heard of least lately.
+/// its own restart and in a chain: here that is done by the next number. It knows 128 clients of
+/// those who ask under one name, and forgets the one that was heard of least lately for a new one.
 struct NumberedClient {
   /// As the store gave it. Who knows it can ask for its answers.
   std::uint64_t id = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as records of objects that were made or dropped, and of clients: what is read lies
-// within them, and written again it is the same bytes.
+// Arbitrary bytes as records of objects that were made or dropped, and of clients: what is read
+// lies within them, and written again it is the same bytes.
 #include <cstdint>
 #include <cstring>
 #include <memory>

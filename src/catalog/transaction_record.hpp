@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The record of a transaction: those of its objects' writes, one behind the other, in one record of
-// the log, so that after a crash all of them are there or none (docs/formats/records.md). Behind them
-// stands what its client's number has come to (catalog/client_record.hpp), if it has one.
+// the log, so that after a crash all of them are there or none (docs/formats/records.md). Behind
+// them stands what its client's number has come to (catalog/client_record.hpp), if it has one.
 //
 //   0      16
 //   +------+--------+-----+--------+-----+--

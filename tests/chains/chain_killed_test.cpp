@@ -148,8 +148,8 @@ TEST_F(ChainOfTwoConcurrency, AClientGoesOnWhenTheHeadIsKilled) {
   EXPECT_EQ(said, "serves");
 }
 
-// Each is on the condition that the one before was done once. The head is killed while one is on its
-// way, and the next head answers what the first has done.
+// Each is on the condition that the one before was done once. The head is killed while one is on
+// its way, and the next head answers what the first has done.
 TEST_F(ChainOfTwoConcurrency, TransactionsAreDoneOnceWhenTheHeadIsKilled) {
   auto store = connect_to_chain();
   ASSERT_TRUE(store) << message(store.error());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transactions with numbers (docs/design/transactions.md): one that is asked for again is done once
-// and gets its first answer, also by the store that is made of the records, or of a copy of it. What
-// is known has bounds; what is not known is not run.
+// and gets its first answer, also by the store that is made of the records, or of a copy of it.
+// What is known has bounds; what is not known is not run.
 #include <gtest/gtest.h>
 
 #include <atomic>
