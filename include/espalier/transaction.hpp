@@ -11,8 +11,8 @@
 // several writes of a key counts. Ranges cannot be read.
 //
 // On a node a transaction is done once, whatever becomes of the connection: a store numbers those
-// that write, and asks for one again by its number where it got no answer. A program that is to know after its
-// own restart whether a transaction was done numbers them itself:
+// that write, and asks for one again by its number where it got no answer. A program that is to
+// know after its own restart whether a transaction was done numbers them itself:
 //
 //   NumberedClient client = *store.make_numbered_client();  // once; keeps client.id
 //   ...                                                     // keeps client.next, and what it does
