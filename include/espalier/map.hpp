@@ -48,6 +48,7 @@ struct EmbeddingOptions;
 struct HashMapDescription;
 struct HashMapOptions;
 struct KindRow;
+struct NumberedClient;
 struct OffloadRow;
 struct Offloads;
 struct RegionDescription;
@@ -463,7 +464,25 @@ class Store {
   /// too_many_participants, wrong_shard, busy; system (it may or may not be done: detail 5, the log
   /// has failed; 12, there is no memory for what a node has answered); of a node not_permitted,
   /// connection_lost (it may or may not be done).
+  /// Whose connection is lost is asked for again by its number, for ten seconds: connection_lost
+  /// then.
   Result<Transacted> transact(const Transaction& transaction);
+  /// The same under the client's next number, of which nothing is done if it was done before: the
+  /// first answer comes again. The number is used up (client.next is one more) by an answer, and by
+  /// what refuses it for good; after connection_lost, system, busy, out_of_memory and
+  /// too_many_participants it is to be asked for again, or given to another transaction.
+  /// Thread: one at a time for each client.
+  /// Errors: besides, outdated (the store does not know the client (detail 1), or its number was
+  /// acknowledged (2): nothing was done now), already_exists (the number is that of another
+  /// transaction, which was done).
+  Result<Transacted> transact(const Transaction& transaction, NumberedClient& client);
+  /// A client of numbered transactions, which this store knows until it is forgotten.
+  /// Errors: busy, system (no number can be drawn); unsupported (an older node); of a node
+  /// not_permitted, connection_lost.
+  Result<NumberedClient> make_numbered_client();
+  /// From now on nothing is done for the client. Errors: besides, outdated (it is not known), busy
+  /// (a transaction of it runs).
+  Result<void> forget_numbered_client(const NumberedClient& client);
 
   /// How far the log of a durable store is: what was answered before this is asked has records at
   /// or below `recorded`, and all records at or below `durable` are on the disk. So a client of a

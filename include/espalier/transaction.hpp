@@ -9,6 +9,16 @@
 // Maps are named, for a transaction may go to a node that has none of this process's handles. Of a
 // key reads and conditions come before writes, in whatever order they were added; the last of
 // several writes of a key counts. Ranges cannot be read.
+//
+// On a node a transaction is done once, whatever becomes of the connection: a store numbers those
+// that write, and asks for one again by its number where it got no answer. A program that is to
+// know after its own restart whether a transaction was done numbers them itself:
+//
+//   NumberedClient client = *store.make_numbered_client();  // once; keeps client.id
+//   ...                                                     // keeps client.next, and what it does
+//   auto done = store.transact(move, client);
+//
+// After a restart it asks for the same again by the same number, and gets the first answer.
 #pragma once
 
 #include <cstdint>
@@ -68,6 +78,20 @@ struct Transacted {
   Version version = 0;  ///< of its writes, which is that of each of them; 0: it has none
   /// Of each of its gets, in the order in which they were added.
   std::vector<std::optional<Found>> found{};
+  /// False: it was done when it was asked for before, and what it had read then is not known any
+  /// more, for that had more than 4 KiB, or its clients have too much of it; `found` is of nothing.
+  bool found_is_known = true;
+};
+
+/// A client whose transactions have numbers, each of which is done once. A program may keep both
+/// over its restart. A node keeps the answers of 256 numbers until they are acknowledged, also over
+/// its own restart and in a chain: here that is done by the next number. It knows 128 clients of
+/// those who ask under one name, and forgets the one that was heard of least lately for a new one.
+struct NumberedClient {
+  /// As the store gave it. Who knows it can ask for its answers.
+  std::uint64_t id = 0;
+  /// The number of the next transaction: one more with each that was answered.
+  std::uint64_t next = 1;
 };
 
 }  // namespace espalier

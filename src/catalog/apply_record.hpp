@@ -12,7 +12,8 @@
 namespace espalier::catalog {
 
 /// Applies a record to a catalogue. `restore(created)` makes an object of its kind again,
-/// `apply(head, record)` applies a record of a kind's own type; both return a Result.
+/// `apply(head, record)` applies a record of a kind's own type, or of a client. Both return a
+/// Result.
 template <class Restore, class Apply>
 Result<void> apply_record(Catalog& catalog, std::string_view record, Restore&& restore,
                           Apply&& apply) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as records of objects that were made or dropped: what is read lies within them,
-// and written again it is the same bytes.
+// Arbitrary bytes as records of objects that were made or dropped, and of clients: what is read
+// lies within them, and written again it is the same bytes.
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "base/testing/fuzz_input.hpp"
+#include "catalog/client_record.hpp"
 #include "catalog/object_redo.hpp"
 #include "catalog/testing/recording_sink.hpp"
 
@@ -19,6 +21,12 @@ void run(const std::uint8_t* data, std::size_t size) {
   const std::unique_ptr<char[]> exact(new char[size]);  // so that a byte too far is seen
   if (size != 0) std::memcpy(exact.get(), data, size);
   const std::string_view record(exact.get(), size);
+  if (const auto client = read_client_record(record)) {
+    std::vector<std::byte> again(size);
+    write_client_record(again, client->fields, client->bytes);
+    want(std::memcmp(again.data(), record.data(), size) == 0, "written again it is another record");
+    return;
+  }
   RecordingSink sink;
   if (const auto created = read_created(record)) {
     RedoRoom room = *reserve_created(&sink, created->kind, created->name, created->form);

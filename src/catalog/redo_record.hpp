@@ -28,7 +28,7 @@ namespace espalier::catalog {
 
 struct RedoHead {
   std::uint64_t bytes;   // of the whole record
-  std::uint32_t object;  // its id; 0: a counter, which is no object
+  std::uint32_t object;  // its id; 0: of what is no object, as a counter
   std::uint8_t kind;     // ObjectKind
   std::uint8_t type;     // RedoType, or one of the kind's own
   std::uint16_t reserved;
@@ -44,6 +44,7 @@ enum class RedoType : std::uint8_t {
   created = 1,
   dropped = 2,
   transaction = 3,  // records of several objects: catalog/transaction_record.hpp
+  client = 4,       // of no object: catalog/client_record.hpp
 };
 inline constexpr std::uint8_t kOwnRedoTypes = 16;
 

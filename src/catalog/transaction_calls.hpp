@@ -4,7 +4,10 @@
 //   request   objects times: name bytes (2), name;  steps times: StepHead, key, value
 //   reply     for each get, in the order of steps: FoundHead, value
 //
-// A condition's value stands where a put's does. An object is named once.
+// A condition's value stands where a put's does. An object is named once. The same with a number is
+// done once, however often it is asked for (store/numbered_clients.hpp):
+//
+//   request   RequestNumbers;  objects and steps as above
 //
 // Thread: plain values.
 #pragma once
@@ -77,6 +80,96 @@ struct Transact {
   [[nodiscard]] std::optional<wire::Fault> fault() const {
     const bool good = objects != 0 && objects <= 64;
     return good ? std::nullopt : std::optional(wire::Fault{objects});
+  }
+};
+
+struct ClientReply {
+  std::uint64_t client = 0;
+
+  static constexpr void fields(auto& self, auto& message) { message.version(self.client); }
+};
+
+/// What is wanted of a client.
+enum class ClientWish : std::uint32_t {
+  made = 0,       ///< a new one
+  made_kept = 1,  ///< a new one whose program keeps its id
+  forgotten = 2,  ///< that it is not known any more
+};
+
+/// Gives numbers to a client's transactions, or ends that.
+struct TransactionClient {
+  static constexpr wire::CallRow kCall{
+      .id = wire::OffloadId::transaction_client,
+      .name = "transaction_client",
+      .summary = "answers the id of a new client, whose transactions have numbers; or forgets one",
+      .right = wire::Right::write,
+      .at_device = wire::AtDevice::relayed,
+      .changes = true};
+  using Reply = ClientReply;
+
+  std::uint32_t wish = 0;
+  std::uint64_t client = 0;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.argument(self.wish, "0 for a new one, 1 for one that is kept, 2 to forget one");
+    message.fixed(self.client, "the client that is to be forgotten, else 0");
+  }
+  [[nodiscard]] std::optional<wire::Fault> fault() const {
+    const bool forgets = wish == static_cast<std::uint32_t>(ClientWish::forgotten);
+    const bool good = wish <= 2 && forgets == (client != 0);
+    return good ? std::nullopt : std::optional(wire::Fault{wish});
+  }
+};
+
+struct RequestNumbers {
+  std::uint64_t client;
+  std::uint64_t number;        // above the next one, by 256 at most
+  std::uint64_t acknowledged;  // no number up to this one will be asked for again
+};
+static_assert(sizeof(RequestNumbers) == 24);
+static_assert(std::has_unique_object_representations_v<RequestNumbers>);
+static_assert(offsetof(RequestNumbers, number) == 8);
+static_assert(offsetof(RequestNumbers, acknowledged) == 16);
+
+struct OnceReply {
+  std::uint64_t version = 0;  ///< of its writes; 0: it has none
+  bool whole = false;         ///< else what it has read was too long to be kept, and is not there
+  std::string_view found;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.version(self.version);
+    message.flag(self.whole, wire::kFound);
+    message.rest(self.found, "FoundHead and value for each get", kTransactionMessageMax);
+  }
+};
+
+struct TransactOnce {
+  static constexpr wire::CallRow kCall{
+      .id = wire::OffloadId::transact_once,
+      .name = "transact_once",
+      .summary =
+          "the same, once for each number of a client: one that was done gets its first answer",
+      .right = wire::Right::write,
+      .at_device = wire::AtDevice::relayed,
+      .changes = true};
+  using Reply = OnceReply;
+
+  std::uint32_t objects = 0;
+  RequestNumbers numbers{};
+  std::string_view bytes;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.argument(self.objects, "how many objects it names");
+    message.fixed(self.numbers, "RequestNumbers");
+    message.rest(self.bytes, "as of transact", kTransactionMessageMax,
+                 sizeof(std::uint16_t) + sizeof(StepHead));
+  }
+  [[nodiscard]] Transact what() const { return {objects, bytes}; }
+  [[nodiscard]] std::optional<wire::Fault> fault() const {
+    if (numbers.client == 0 || numbers.number <= numbers.acknowledged) {
+      return wire::Fault{0, "its number is none, or was acknowledged"};
+    }
+    return what().fault();
   }
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The record of a transaction: those of its objects' writes, one behind the other, in one record of
-// the log, so that after a crash all of them are there or none (docs/formats/records.md).
+// the log, so that after a crash all of them are there or none (docs/formats/records.md). Behind
+// them stands what its client's number has come to (catalog/client_record.hpp), if it has one.
 //
 //   0      16
 //   +------+--------+-----+--------+-----+--
@@ -53,7 +54,8 @@ Result<void> for_each_record(std::string_view transaction, const Use& use) {
     std::memcpy(&head, left.data(), sizeof head);
     if (head.bytes < sizeof head || head.bytes > left.size()) return corrupt(RedoFault::bytes);
     const std::string_view record = left.substr(0, head.bytes);
-    if (head.type < kOwnRedoTypes) return corrupt(RedoFault::type);
+    const bool of_client = head.type == static_cast<std::uint8_t>(RedoType::client);
+    if (head.type < kOwnRedoTypes && !of_client) return corrupt(RedoFault::type);
     const std::size_t padded = (record.size() + kRecordAlign - 1) & ~(kRecordAlign - 1);
     if (padded > left.size()) return corrupt(RedoFault::bytes);
     const std::string_view pad = left.substr(record.size(), padded - record.size());

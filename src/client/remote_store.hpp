@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "channel/rings/remote_sessions.hpp"
+#include "client/own_numbers.hpp"
 #include "client/store_impl.hpp"
 #include "kinds/map/client/opened_map.hpp"
 #include "kinds/map/client/remote_map.hpp"
@@ -37,6 +38,7 @@ class RemoteStore final : public StoreImpl {
   Result<std::string> node_numbers() override;
   [[nodiscard]] std::unique_ptr<TablesImpl> tables() override;
   [[nodiscard]] std::shared_ptr<channel::Channel> channel() override { return sessions_; }
+  [[nodiscard]] OwnNumbers* own_numbers() override { return &numbers_; }
   [[nodiscard]] tree::WalkTraffic read_traffic() const override;
   void trim() override {}
 
@@ -50,6 +52,7 @@ class RemoteStore final : public StoreImpl {
   const std::shared_ptr<RemoteSessions> sessions_;
   const std::shared_ptr<PeerSessions> peers_;
   const std::string page_message_ = "memory of a node";
+  OwnNumbers numbers_;
   std::mutex mutex_;  // guards all below
   std::vector<std::unique_ptr<MapImpl>> maps_;
   std::map<std::string, RemoteMap*, std::less<>> by_name_;

@@ -23,6 +23,7 @@ class OwnCalls;
 
 namespace espalier::client {
 
+class OwnNumbers;
 class TablesImpl;
 
 /// A store. Costs and errors as in Store.
@@ -51,6 +52,8 @@ class StoreImpl : public Interface {
   [[nodiscard]] virtual std::unique_ptr<TablesImpl> tables() = 0;
   /// Calls of the program's own that are carried out in this process; null: there are none.
   [[nodiscard]] virtual const program::OwnCalls* own_calls() const { return nullptr; }
+  /// Numbers of its transactions, of a store on a node; null: they have none.
+  [[nodiscard]] virtual OwnNumbers* own_numbers() { return nullptr; }
   /// What one-sided reads took: those of calls that ended, and of pipelines that are gone.
   [[nodiscard]] virtual tree::WalkTraffic read_traffic() const { return {}; }
   virtual void trim() = 0;

@@ -2,20 +2,20 @@
 // Transactions over the maps of a store.
 #include <algorithm>
 #include <cerrno>
-#include <limits>
 #include <new>
 #include <utility>
 
-#include "base/bytes.hpp"
 #include "catalog/calls.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/redo_sink.hpp"
 #include "catalog/unflushed_age.hpp"
+#include "channel/objects.hpp"
 #include "channel/public_call.hpp"
+#include "client/numbered_transactions.hpp"
 #include "client/store_impl.hpp"
 #include "espalier/transaction.hpp"
+#include "store/numbered_clients.hpp"
 #include "store/transaction_request.hpp"
-#include "wire/payload_reader.hpp"
 
 namespace espalier {
 
@@ -78,37 +78,6 @@ void Transaction::clear() { *this = Transaction(); }
 
 namespace {
 
-// Errors: invalid_argument, key_too_long, value_too_long: what no message can say.
-Result<std::string> request_bytes(const Transaction& transaction) {
-  if (transaction.too_many_maps() || transaction.steps().empty()) {
-    return fail(Code::invalid_argument);
-  }
-  std::string bytes;
-  for (const std::string& name : transaction.maps()) {
-    if (!catalog::Catalog::is_name(name)) return fail(Code::invalid_argument);
-    bytes += base::bytes_of(static_cast<std::uint16_t>(name.size()));
-    bytes += name;
-  }
-  for (const Transaction::Step& step : transaction.steps()) {
-    if (step.key.empty() || step.key.size() > std::numeric_limits<std::uint16_t>::max()) {
-      return fail(Code::key_too_long);
-    }
-    if (step.value.size() > store::kTransactionBytesMax) return fail(Code::value_too_long);
-    object_calls::StepHead head{};
-    head.version = step.version;
-    head.value_bytes = static_cast<std::uint32_t>(step.value.size());
-    head.key_bytes = static_cast<std::uint16_t>(step.key.size());
-    head.object = step.map;
-    head.kind = static_cast<std::uint8_t>(step.kind);
-    head.condition = static_cast<std::uint8_t>(step.condition);
-    bytes += base::bytes_of(head);
-    bytes += step.key;
-    bytes += step.value;
-  }
-  if (bytes.size() > object_calls::kTransactionMessageMax) return fail(Code::invalid_argument);
-  return bytes;
-}
-
 Result<Transacted> transact_here(catalog::Catalog& catalog, const object_calls::Transact& asked,
                                  std::size_t gets) {
   auto objects = store::read_transaction(catalog, asked);
@@ -136,43 +105,108 @@ constexpr Error kAnswerLost{Code::system, 0, ENOMEM};
 Result<Transacted> read_answer(const channel::Reply& reply, std::size_t gets) {
   const auto answer = wire::read_reply<object_calls::TransactReply>(reply.header, reply.payload);
   if (!answer) return fail(Code::corrupt);
-  Transacted result{answer->version, {}};
-  wire::PayloadReader reader(answer->found);
-  for (std::size_t i = 0; i < gets; ++i) {
-    const auto head = reader.take<object_calls::FoundHead>();
-    const std::string_view value = reader.text(head.value_bytes);
-    if (!reader.good() || head.found > 1) return fail(Code::corrupt);
-    result.found.push_back(head.found == 1 ? std::optional(Found{std::string(value), head.version})
-                                           : std::nullopt);
-  }
-  if (!reader.complete()) return fail(Code::corrupt);
-  return result;
+  auto found = client::read_found(answer->found, gets);
+  if (!found) return std::unexpected(found.error());
+  return Transacted{answer->version, *std::move(found)};
 }
 
-Result<Transacted> transact_by(channel::Channel& channel, const Transaction& transaction) {
-  const auto bytes = request_bytes(transaction);
-  if (!bytes) return std::unexpected(bytes.error());
-  const object_calls::Transact asked{static_cast<std::uint32_t>(transaction.maps().size()), *bytes};
-  const auto is_get = [](const Transaction::Step& step) {
-    return step.kind == Transaction::StepKind::get;
-  };
-  const auto gets = static_cast<std::size_t>(std::ranges::count_if(transaction.steps(), is_get));
-  if (catalog::Catalog* const own = channel.own_objects()) return transact_here(*own, asked, gets);
-  const wire::RequestMessage<object_calls::Transact> message(asked);
+// Of a node that knows no numbers.
+Result<Transacted> transact_unnumbered(channel::Channel& channel,
+                                       const client::TransactionBytes& asked) {
+  const wire::RequestMessage<object_calls::Transact> message({asked.objects, asked.bytes});
   const auto answer = channel.ask(message.get());
   if (!answer) return std::unexpected(answer.error().error);
   try {
-    return read_answer(answer->reply, gets);
+    return read_answer(answer->reply, asked.gets);
   } catch (const std::bad_alloc&) {
     if (answer->reply.header.version == 0) throw;  // it has written nothing
     return std::unexpected(kAnswerLost);
   }
 }
 
+Result<Transacted> transact_by(client::StoreImpl& store, const Transaction& transaction) {
+  const auto asked = client::bytes_of(transaction);
+  if (!asked) return std::unexpected(asked.error());
+  channel::Channel& channel = *store.channel();
+  if (catalog::Catalog* const own = channel.own_objects()) {
+    return transact_here(*own, {asked->objects, asked->bytes}, asked->gets);
+  }
+  client::OwnNumbers* const numbers = store.own_numbers();
+  if (numbers == nullptr) return transact_unnumbered(channel, *asked);
+  auto done = client::transact_with_own_number(channel, *numbers, *asked);
+  const bool knows_none = !done && done.error().code == Code::unsupported && !numbers->are_known();
+  return knows_none ? transact_unnumbered(channel, *asked) : done;
+}
+
+// A number stays where it may be done, or may be tried again.
+bool ends_number(const Result<Transacted>& done) {
+  if (done) return true;
+  switch (done.error().code) {
+    case Code::condition_failed:
+    case Code::not_found:
+    case Code::unsupported:
+    case Code::invalid_argument:
+    case Code::key_too_long:
+    case Code::value_too_long:
+    case Code::wrong_shard:
+    case Code::exhausted: return true;
+    default: return false;
+  }
+}
+
+Result<std::uint64_t> ask_for_client(client::StoreImpl& store,
+                                     const object_calls::TransactionClient& asked) {
+  channel::Channel& channel = *store.channel();
+  catalog::Catalog* const own = channel.own_objects();
+  if (own == nullptr) {
+    const auto reply = channel::ask(channel, asked);
+    if (!reply) return std::unexpected(reply.error());
+    return reply->client;
+  }
+  auto& clients = channel.own_parts()->of<store::NumberedClients>();
+  if (asked.client == 0) return clients.make({}, true, own->redo());
+  const auto forgotten = clients.forget(asked.client, {}, own->redo());
+  if (!forgotten) return std::unexpected(forgotten.error());
+  return 0;
+}
+
 }  // namespace
 
 Result<Transacted> Store::transact(const Transaction& transaction) {
-  return client::call(*impl_, [&] { return transact_by(*impl_->channel(), transaction); });
+  return client::call(*impl_, [&] { return transact_by(*impl_, transaction); });
+}
+
+Result<Transacted> Store::transact(const Transaction& transaction, NumberedClient& client) {
+  const auto transact_once = [&]() -> Result<Transacted> {
+    const auto asked = client::bytes_of(transaction);
+    if (!asked) return std::unexpected(asked.error());
+    channel::Channel& channel = *impl_->channel();
+    if (channel.own_objects() != nullptr) {
+      return client::transact_numbered_here(channel, *asked, client);
+    }
+    return client::transact_numbered(channel, *asked, client);
+  };
+  auto done = client::call(*impl_, transact_once);
+  if (ends_number(done)) ++client.next;
+  return done;
+}
+
+Result<NumberedClient> Store::make_numbered_client() {
+  const auto made = client::call(*impl_, [&] {
+    return ask_for_client(*impl_,
+                          {static_cast<std::uint32_t>(object_calls::ClientWish::made_kept), 0});
+  });
+  if (!made) return std::unexpected(made.error());
+  return NumberedClient{*made, 1};
+}
+
+Result<void> Store::forget_numbered_client(const NumberedClient& client) {
+  if (client.id == 0) return fail(Code::invalid_argument);
+  const auto done = client::call(*impl_, [&] {
+    return ask_for_client(
+        *impl_, {static_cast<std::uint32_t>(object_calls::ClientWish::forgotten), client.id});
+  });
+  return done ? Result<void>() : std::unexpected(done.error());
 }
 
 }  // namespace espalier

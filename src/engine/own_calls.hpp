@@ -13,4 +13,7 @@ std::span<const Offload> object_offloads();
 std::span<const Offload> transaction_offloads();
 std::span<const Offload> node_offloads();
 
+/// Clients whose transactions have numbers, for checkpoints; their records are no kind's.
+extern const KindRedo kNumberedClientsRedo;
+
 }  // namespace espalier::offload

@@ -5,9 +5,40 @@
 #include <new>
 
 #include "catalog/apply_record.hpp"
+#include "catalog/client_record.hpp"
 #include "catalog/redo_effect.hpp"
+#include "engine/transaction_redo.hpp"
+#include "store/numbered_clients.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::offload {
+
+namespace {
+
+std::string_view verb_of_client(catalog::ClientFact fact) {
+  switch (fact) {
+    case catalog::ClientFact::known: return "know client";
+    case catalog::ClientFact::forgotten: return "forget client";
+    case catalog::ClientFact::done:
+    case catalog::ClientFact::done_alone: return "done for client";
+    case catalog::ClientFact::condition: return "condition failed for client";
+    case catalog::ClientFact::invalid: break;
+  }
+  return "none";
+}
+
+// A client's id is its right to ask for its answers: it is not shown.
+Result<void> describe_client(std::string_view record, const TakeEffect& take) {
+  const auto redo = catalog::read_client_record(record);
+  if (!redo) return std::unexpected(redo.error());
+  const catalog::RedoNumber numbers[] = {{"number", redo->fields.number},
+                                         {"acknowledged", redo->fields.acknowledged},
+                                         {"answer_bytes", redo->bytes.size()}};
+  take({verb_of_client(redo->fact), std::nullopt, numbers});
+  return {};
+}
+
+}  // namespace
 
 const KindRedo* redo_of(ObjectKind objects, std::span<const Kind> own) {
   for (const auto kinds : {all_kinds(), own}) {
@@ -26,11 +57,19 @@ Result<void> RedoTarget::apply(std::string_view record) {
   };
   const auto apply_own = [this](const catalog::RedoHead& head,
                                 std::string_view own) -> Result<void> {
+    if (head.type == static_cast<std::uint8_t>(catalog::RedoType::client)) {
+      return services_.store.parts.of<store::NumberedClients>().apply_redo(own);
+    }
     const KindRedo* const redo = redo_of(static_cast<ObjectKind>(head.kind), own_);
     if (redo == nullptr) return fail(Code::unsupported, head.kind);
     return redo->apply(*this, head, own);
   };
   try {
+    const auto head = catalog::read_redo_head(record);
+    if (head && head->type == static_cast<std::uint8_t>(catalog::RedoType::transaction)) {
+      if (head->object != 0) return catalog::corrupt(catalog::RedoFault::object);
+      return apply_transaction(*this, own_, record);
+    }
     return catalog::apply_record(services_.catalog(), record, restore, apply_own);
   } catch (const std::bad_alloc&) {
     return fail(Code::out_of_memory);
@@ -59,6 +98,9 @@ Result<void> describe_record(std::string_view record, std::span<const Kind> own,
     return catalog::for_each_record(record, [&](std::string_view one) {
       return describe_record(one, own, take);  // of a kind's own type: it goes no deeper
     });
+  }
+  if (head->type == static_cast<std::uint8_t>(catalog::RedoType::client)) {
+    return describe_client(record, take);
   }
   const KindRedo* const redo = redo_of(static_cast<ObjectKind>(head->kind), own);
   if (redo == nullptr || redo->describe == nullptr) return fail(Code::unsupported, head->kind);

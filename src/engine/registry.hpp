@@ -23,6 +23,7 @@ struct Entry;
 class Object;
 struct RedoEffect;
 struct RedoHead;
+struct TransactionStep;
 }  // namespace espalier::catalog
 
 namespace espalier::offload {
@@ -93,6 +94,11 @@ struct KindRedo {
       Services& services, const std::shared_ptr<const catalog::Entry>& entry) = nullptr;
   /// What the kind has records of and is no object. Throws std::bad_alloc. Null: nothing.
   std::unique_ptr<ObjectCopy> (*copy_others)(Services& services) = nullptr;
+  /// Adds what a record of one of the kind's own types, in that of a transaction, has written, as
+  /// steps that point into it; returns its version. Errors: corrupt (detail: a catalog::RedoFault);
+  /// std::bad_alloc. Null: the kind's objects take no part in transactions.
+  Result<std::uint64_t> (*steps)(std::string_view record,
+                                 std::vector<catalog::TransactionStep>& to) = nullptr;
 };
 
 /// A kind of object, as those know it who know no kind.

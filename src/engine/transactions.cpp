@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// The offload of transactions (store/transaction.hpp). A short one is carried out by the thread of
+// The offloads of transactions (store/transaction.hpp). A short one is carried out by the thread of
 // the scheduler in one piece; a long one, and one that has found no memory, by a helper. Where the
-// log is full it begins anew when there may be room.
+// log is full it begins anew when there may be room. One with a number whose number another request
+// runs looks again after a moment.
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/durable_mark.hpp"
 #include "catalog/calls.hpp"
+#include "catalog/client_record.hpp"
 #include "catalog/redo_sink.hpp"
 #include "catalog/unflushed_age.hpp"
+#include "engine/object_copy.hpp"
 #include "engine/own_calls.hpp"
 #include "engine/principal.hpp"
 #include "engine/services.hpp"
 #include "engine/typed_call.hpp"
 #include "memory/version_clock.hpp"
+#include "store/numbered_clients.hpp"
 #include "store/starved_write.hpp"
 #include "store/store_core.hpp"
 #include "store/transaction_request.hpp"
@@ -24,13 +31,17 @@
 namespace espalier::offload {
 namespace {
 
+constexpr std::uint64_t kRepeatedPaceNs = 100'000;
+
 struct TransactState {
   std::vector<store::ObjectSteps> objects;  // empty: it was not read yet
   memory::VersionClock* clock = nullptr;
   std::optional<Result<store::Transacted>> done;
-  std::string found;           // made before anything is written
-  tree::StarvedWrite starved;  // `since_ns` 0: it has found memory so far
-  bool is_long = false;        // not for the scheduler's thread
+  std::string found;                         // made before anything is written
+  store::ClientTurn turn;                    // of one that has a number
+  std::unique_ptr<store::KeptAnswer> known;  // that its number came to before
+  tree::StarvedWrite starved;                // `since_ns` 0: it has found memory so far
+  bool is_long = false;                      // not for the scheduler's thread
 };
 
 bool any_must_wait(const std::vector<store::ObjectSteps>& objects) {
@@ -43,9 +54,18 @@ Next run_on_helper(Call& call, TransactState& state) {
   tree::StoreCore& store = call.services().store;
   return call.helper_steps_when_possible([&state, &store](StepContext&) {
     if (state.starved.since_ns != 0) tree::make_room(store, state.starved);
-    state.done = store::transact(store, state.objects, {.waits = false, .answer = &state.found});
+    state.done = store::transact(
+        store, state.objects,
+        {.waits = false, .answer = &state.found, .turn = state.turn ? &state.turn : nullptr});
     return JobStep::done;
   });
+}
+
+// A number that is refused for good is never done, whatever is still on its way.
+Next refuse_number(Call& call, TransactState& state, const Error& error,
+                   std::string_view words = {}) {
+  if (store::is_refused_for_good(error)) state.turn.refuse(error);
+  return call.fail(error, words);
 }
 
 // As other writes it waits a while for memory that others hold, and then on a helper, which makes
@@ -64,24 +84,53 @@ std::optional<Next> try_again(Call& call, TransactState& state) {
   return call.at(base::monotonic_ns() + tree::kStarvedPaceNs);
 }
 
+store::NumberedClients& clients_of(Call& call) {
+  return call.services().store.parts.of<store::NumberedClients>();
+}
+
 // Nothing here may fail for memory: it is done.
-Next answer_transaction(Call& call, TransactState& state) {
+Next answer_transaction(Call& call, TransactState& state, bool is_numbered) {
   const store::Transacted& done = **state.done;
   if (state.clock->released_now() < done.wait_for) {
     if (!state.clock->failed()) return call.after_release();
     if (state.clock->released_now() < done.wait_for) return call.fail(catalog::kRecordLost);
   }
-  if (done.refused) return call.fail(*done.refused);
+  if (done.sequence != 0) {
+    base::DurableMark& mark = call.catalog().redo()->mark();
+    const bool failed = mark.failed();
+    const bool released = mark.released() >= done.sequence;
+    if (!released) return failed ? call.fail(catalog::kRecordLost) : call.after_release();
+  }
+  if (done.refused) return refuse_number(call, state, *done.refused);
   if (done.failed_step) return call.fail({Code::condition_failed, 0, *done.failed_step});
   if (!call.response_fits(state.found.size())) return call.writable();
+  if (is_numbered) return answer(call, object_calls::OnceReply{done.version, true, state.found});
   return answer(call, object_calls::TransactReply{done.version, state.found});
 }
 
-Next transact(Call& call, const object_calls::Transact& asked) {
-  TransactState& state = call.state<TransactState>();
+// What the number came to before, under the same rules.
+Next answer_known(Call& call, const store::KeptAnswer& known) {
+  using Release = store::KeptAnswer::Release;
+  const Release release = known.release(call.catalog().redo());
+  if (release == Release::waits) return call.after_release();
+  if (release == Release::lost) return call.fail(catalog::kRecordLost);
+  switch (known.fact) {
+    case catalog::ClientFact::done:
+    case catalog::ClientFact::done_alone:
+      if (!call.response_fits(known.bytes.size())) return call.writable();
+      return answer(call, object_calls::OnceReply{
+                              known.version, known.fact == catalog::ClientFact::done, known.bytes});
+    case catalog::ClientFact::condition:
+      return call.fail({Code::condition_failed, 0, static_cast<std::uint32_t>(known.version)});
+    default: return call.fail(known.error);
+  }
+}
+
+Next run_transaction(Call& call, const object_calls::Transact& asked, TransactState& state,
+                     bool is_numbered) {
   if (state.objects.empty()) {
     auto objects = store::read_transaction(call.catalog(), asked, call.principal().prefix);
-    if (!objects) return call.fail(objects.error().error, objects.error().words);
+    if (!objects) return refuse_number(call, state, objects.error().error, objects.error().words);
     state.clock = *store::clock_of(*objects);
     state.objects = *std::move(objects);
   }
@@ -90,7 +139,10 @@ Next transact(Call& call, const object_calls::Transact& asked) {
     if (!state.clock->may_take() || any_must_wait(state.objects)) return call.after_release();
     if (state.is_long || state.starved.since_ns != 0) return run_on_helper(call, state);
     state.done = store::transact(call.services().store, state.objects,
-                                 {.waits = false, .briefly = true, .answer = &state.found});
+                                 {.waits = false,
+                                  .briefly = true,
+                                  .answer = &state.found,
+                                  .turn = state.turn ? &state.turn : nullptr});
     state.is_long = *state.done && (*state.done)->too_long;
     if (state.is_long) {
       state.done.reset();
@@ -98,16 +150,91 @@ Next transact(Call& call, const object_calls::Transact& asked) {
     }
   }
   if (const auto next = try_again(call, state)) return *next;
-  if (*state.done) return answer_transaction(call, state);
+  if (*state.done) return answer_transaction(call, state, is_numbered);
   const Error error = state.done->error();
   if (error.code == Code::busy && call.may_wait_for_room()) return call.with_room();
-  return call.fail(error);
+  return refuse_number(call, state, error);
+}
+
+Next transact(Call& call, const object_calls::Transact& asked) {
+  return run_transaction(call, asked, call.state<TransactState>(), false);
+}
+
+std::string_view words_of_number(const Error& error) {
+  if (error.code == Code::outdated) {
+    return error.detail == 1 ? "the node does not know this client (any more)"
+                             : "the number was acknowledged";
+  }
+  if (error.code == Code::exhausted) return "256 numbers are not acknowledged";
+  if (error.code == Code::already_exists) return "another transaction had this number";
+  return {};
+}
+
+Next transact_once(Call& call, const object_calls::TransactOnce& asked) {
+  TransactState& state = call.state<TransactState>();
+  if (state.known != nullptr) return answer_known(call, *state.known);
+  if (!state.turn && !state.done) {
+    const store::RequestNumber number = store::number_of(asked);
+    auto begun = clients_of(call).begin(number, call.principal().name);
+    if (!begun) return call.fail(begun.error(), words_of_number(begun.error()));
+    if (begun->waits()) return call.at(base::monotonic_ns() + kRepeatedPaceNs);
+    state.known = std::move(begun->answer);
+    if (state.known != nullptr) return answer_known(call, *state.known);
+    state.turn = std::move(begun->turn);
+  }
+  return run_transaction(call, asked.what(), state, true);
+}
+
+// Whatever is recorded of the client later has this before it, so it need not be durable.
+Next serve_client(Call& call, const object_calls::TransactionClient& asked) {
+  store::NumberedClients& clients = clients_of(call);
+  catalog::RedoSink* const sink = call.catalog().redo();
+  const auto wish = static_cast<object_calls::ClientWish>(asked.wish);
+  if (wish == object_calls::ClientWish::forgotten) {
+    const auto done = clients.forget(asked.client, call.principal().name, sink);
+    if (!done) return call.fail(done.error(), words_of_number(done.error()));
+    return answer(call, object_calls::ClientReply{});
+  }
+  const bool kept = wish == object_calls::ClientWish::made_kept;
+  const auto made = clients.make(call.principal().name, kept, sink);
+  if (!made) return call.fail(made.error());
+  return answer(call, object_calls::ClientReply{*made});
+}
+
+class NumberedClientsCopy final : public ObjectCopy {
+ public:
+  explicit NumberedClientsCopy(const store::NumberedClients& clients) : clients_(clients) {}
+
+  Result<CopyStep> next(CopyPiece& piece) override {
+    const auto add = [&](const catalog::ClientRecord& record, std::string_view bytes) {
+      const auto room = piece.add(catalog::client_record_bytes(bytes.size()));
+      if (room.empty()) return;
+      std::ranges::fill(room, std::byte{0});
+      catalog::write_client_record(room, record, bytes);
+    };
+    while (!piece.full()) {
+      if (!clients_.copy_some(place_, add)) return CopyStep::done;
+    }
+    return CopyStep::more;
+  }
+
+ private:
+  const store::NumberedClients& clients_;
+  store::NumberedClients::Place place_;
+};
+
+std::unique_ptr<ObjectCopy> copy_clients(Services& services) {
+  return std::make_unique<NumberedClientsCopy>(services.store.parts.of<store::NumberedClients>());
 }
 
 const Offload kTransactionOffloads[] = {
-    serve<object_calls::Transact, transact>({.waits_for_release = true})};
+    serve<object_calls::Transact, transact>({.waits_for_release = true}),
+    serve<object_calls::TransactionClient, serve_client>({.waits_for_release = true}),
+    serve<object_calls::TransactOnce, transact_once>({.waits_for_release = true})};
 
 }  // namespace
+
+const KindRedo kNumberedClientsRedo{.copy_others = copy_clients};
 
 std::span<const Offload> transaction_offloads() { return kTransactionOffloads; }
 

@@ -36,7 +36,7 @@ std::span<const Kind> all_kinds() {
   static const std::span<const Offload> model[] = {model_offloads()};
   static const std::span<const Offload> region[] = {region_offloads()};
   static const Kind kinds[] = {
-      {"session", session, nullptr},
+      {"session", session, nullptr, nullptr, ObjectKind::any, &kNumberedClientsRedo},
       {"map", map, make_part<MapServices>, nullptr, ObjectKind::map, &kMapRedo},
       {"table", table, make_part<TableServices>, nullptr, ObjectKind::table, &kTableRedo},
       {"sequencer", sequencer, nullptr, nullptr, ObjectKind::sequencer, &kSequencerRedo},

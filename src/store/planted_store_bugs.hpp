@@ -12,9 +12,11 @@ namespace espalier::store {
 
 enum class Bug : std::uint8_t {
   none,
-  one_object_first,  // one object of two is visible before the other
-  checked_unlocked,  // conditions are looked at before the keys are locked
-  order_of_steps,    // objects are locked in the order in which the transaction names them
+  one_object_first,       // one object of two is visible before the other
+  checked_unlocked,       // conditions are looked at before the keys are locked
+  order_of_steps,         // objects are locked in the order in which the transaction names them
+  numbers_not_recovered,  // what a client's numbers have come to is gone with the process
+  unknown_client_runs,    // a request of a client that is not known is run
 };
 
 using base::planted;

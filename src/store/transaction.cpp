@@ -2,16 +2,19 @@
 #include "store/transaction.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <new>
 #include <thread>
 #include <utility>
 
 #include "base/assert.hpp"
 #include "base/clock.hpp"
+#include "base/durable_mark.hpp"
 #include "catalog/redo_sink.hpp"
 #include "catalog/reserved_versions.hpp"
 #include "catalog/transaction_record.hpp"
 #include "memory/version_clock.hpp"
+#include "store/numbered_outcome.hpp"
 #include "store/planted_store_bugs.hpp"
 #include "store/starved_write.hpp"
 #include "store/store_core.hpp"
@@ -30,6 +33,8 @@ constexpr int kRoundsMax = 1000;
 constexpr int kRoundsBriefly = 8;
 constexpr std::size_t kBytesBriefly = std::size_t{64} << 10;
 constexpr std::size_t kErasesBriefly = 16;
+
+constexpr std::chrono::milliseconds kReleasedAgain{1};
 
 bool is_brief(std::span<const ObjectSteps> objects) {
   std::size_t bytes = 0;
@@ -53,7 +58,7 @@ Transacted too_long() {
 class Attempt {
  public:
   Attempt(memory::VersionClock& clock, std::span<ObjectSteps> objects, const TransactTerms& terms)
-      : clock_(clock), objects_(objects), terms_(terms) {}
+      : clock_(clock), objects_(objects), terms_(terms), outcome_(terms.turn) {}
   ~Attempt() { unlock_all(); }
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
@@ -66,8 +71,11 @@ class Attempt {
     for (int i = 0; i < rounds; ++i) {
       const auto ended = round();
       if (!ended) return refused(ended.error());
-      if (*ended) return std::move(done_);
+      if (*ended) return keep_ended();
       unlock_all();
+      if (!has_room()) {
+        if (auto more = reserve_record(); !more) return std::unexpected(more.error());
+      }
     }
     if (terms_.briefly) return too_long();
     return fail(Code::busy);
@@ -89,9 +97,22 @@ class Attempt {
       done_.wait_for = clock_.taken();
       return true;
     }
+    if (outcome_ && !outcome_.take(*terms_.answer)) return false;
     const auto prepared = prepare_all();
     if (prepared && *prepared) commit();
     return prepared;
+  }
+
+  // Of a numbered one that has written nothing, what it came to is recorded apart.
+  Result<Transacted> keep_ended() {
+    if (!outcome_ || done_.version != 0 || done_.too_long) return std::move(done_);
+    unlock_all();
+    const auto kept = outcome_.keep_unwritten({objects_.front().object, done_.wait_for,
+                                               done_.failed_step ? &*done_.failed_step : nullptr,
+                                               *terms_.answer});
+    if (!kept) return std::unexpected(kept.error());
+    done_.sequence = *kept;
+    return std::move(done_);
   }
 
   // What tells of something that may not be released yet waits for that.
@@ -106,7 +127,10 @@ class Attempt {
   }
 
   Result<void> begin() {
+    std::size_t gets = 0;
     for (const ObjectSteps& object : objects_) {
+      gets += static_cast<std::size_t>(std::ranges::count(
+          object.steps, StepKind::get, [](const auto& step) { return step.kind; }));
       auto part = object.object->transaction_part(object.steps, places_);
       if (!part) return std::unexpected(part.error());
       writes_ = writes_ || std::ranges::any_of(object.steps, [](const auto& step) {
@@ -118,17 +142,19 @@ class Attempt {
       return std::pair(part.part->rank(), part.object->id);
     };
     std::ranges::sort(parts_, {}, place);
+    outcome_.expect(gets);
     return {};
   }
 
-  // Before any lock: what is written is known by now, but for the version.
+  // Before any lock: what is written is known by now, but for the version, and what its client is
+  // answered.
   Result<void> reserve_record() {
     if (!writes_) return {};
     for (const Part& part : parts_) {
       catalog::ReservedVersions* const reserved = part.object->object->reserved();
       if (reserved != nullptr) reserved->keep_ahead(clock_.taken());
     }
-    std::size_t bytes = 0;
+    std::size_t bytes = kept_bytes_ = outcome_.record_bytes();
     for (const Part& part : parts_) bytes += part.part->record_bytes();
     auto room = catalog::reserve_transaction(parts_.front().object->object->redo(), bytes);
     if (!room) return std::unexpected(room.error());
@@ -142,6 +168,8 @@ class Attempt {
     }
     return {};
   }
+
+  [[nodiscard]] bool has_room() const { return !writes_ || kept_bytes_ == outcome_.record_bytes(); }
 
   Result<void> lock_all() {
     for (const auto step :
@@ -238,7 +266,7 @@ class Attempt {
     for (const Part& part : parts_) part.part->fill();
     const std::uint64_t version = clock_.take();
     stamp(version);
-    std::uint64_t sequence = room_.hand_over();
+    std::uint64_t sequence = hand_over(version);
     if (is_reserved(version)) sequence = 0;
     if (planted(Bug::one_object_first)) return commit_apart(version, sequence);
     for (const Part& part : parts_) part.part->publish(version);
@@ -262,6 +290,12 @@ class Attempt {
       part.part->stamp_record(records.first(own), version);
       records = records.subspan(own);
     }
+    if (outcome_) outcome_.write(records, version);
+  }
+
+  std::uint64_t hand_over(std::uint64_t version) noexcept {
+    const auto record = [this] { return room_.hand_over(); };
+    return outcome_ ? outcome_.keep(objects_.front().object, version, record) : record();
   }
 
   void finish(std::uint64_t version) noexcept {
@@ -300,6 +334,8 @@ class Attempt {
   catalog::TransactionPlaces places_;
   std::vector<Part> parts_;
   catalog::RedoRoom room_;
+  NumberedOutcome outcome_;
+  std::size_t kept_bytes_ = 0;  // of the outcome, in the record
   bool writes_ = false;
   Transacted done_;
 };
@@ -354,6 +390,15 @@ Result<Transacted> transact(tree::StoreCore& store, std::span<ObjectSteps> objec
     done = attempt(**clock, objects, terms);
   }
   return done;
+}
+
+bool wait_for_release(const KeptAnswer& answer, catalog::RedoSink* sink) {
+  for (;;) {
+    const KeptAnswer::Release release = answer.release(sink);
+    if (release != KeptAnswer::Release::waits) return release == KeptAnswer::Release::released;
+    const bool durable = sink == nullptr || sink->mark().await(answer.sequence, kReleasedAgain);
+    if (durable) std::this_thread::yield();  // another writer is to be done
+  }
 }
 
 bool wait_for_release(memory::VersionClock& clock, std::uint64_t version) {

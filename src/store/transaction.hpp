@@ -21,6 +21,7 @@
 #include "catalog/object.hpp"
 #include "catalog/transaction_part.hpp"
 #include "espalier/error.hpp"
+#include "store/numbered_clients.hpp"
 
 namespace espalier::tree {
 struct StoreCore;
@@ -47,6 +48,8 @@ struct ObjectSteps {
 struct Transacted {
   std::uint64_t version = 0;  // of its writes; 0: it has none, or a condition failed
   std::uint64_t wait_for = 0;
+  /// Of a numbered one that has written nothing: the record of its answer, which is to be durable.
+  std::uint64_t sequence = 0;
   /// It takes longer than its terms allow, and nothing was done.
   bool too_long = false;
   /// What it was refused for that tells of what it has found: value_too_long (of what it reads),
@@ -68,6 +71,10 @@ struct TransactTerms {
   /// Where the bytes of its answer go (found_bytes) instead of Transacted::found; they are made
   /// before anything is written. Null: nowhere.
   std::string* answer = nullptr;
+  /// Its number, of a client's: what it comes to is kept, in one step with what it does. A turn is
+  /// used once it is done, or a condition has failed; with what it is refused for its caller ends
+  /// it. Null: it has none. Requires: `answer`.
+  ClientTurn* turn = nullptr;
 };
 
 /// The clock of all these objects. Errors: unsupported (detail: the number, among the objects, of
@@ -89,5 +96,7 @@ Result<Transacted> transact(tree::StoreCore& store, std::span<ObjectSteps> objec
 
 /// Waits until what was done may be told. False: it never may.
 [[nodiscard]] bool wait_for_release(memory::VersionClock& clock, std::uint64_t version);
+/// The same of what a number came to before. `sink`: of its record.
+[[nodiscard]] bool wait_for_release(const KeptAnswer& answer, catalog::RedoSink* sink);
 
 }  // namespace espalier::store

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "base/bytes.hpp"
+#include "base/crc32c.hpp"
 #include "catalog/catalog.hpp"
 #include "wire/payload_reader.hpp"
 
@@ -113,6 +115,13 @@ std::expected<std::vector<ObjectSteps>, TransactionRefusal> read_transaction(
                   "made with a shared clock do");
   }
   return objects;
+}
+
+RequestNumber number_of(const object_calls::TransactOnce& asked) {
+  const auto state = base::crc32c_extend(base::kCrc32cStart, std::as_bytes(std::span(asked.bytes)));
+  const std::uint64_t objects = asked.objects;
+  return {asked.numbers.client, asked.numbers.number, asked.numbers.acknowledged,
+          objects << 56 ^ std::uint64_t{asked.bytes.size()} << 32 ^ base::crc32c_end(state)};
 }
 
 std::string found_bytes(const Transacted& done) {

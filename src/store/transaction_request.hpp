@@ -35,6 +35,9 @@ struct TransactionRefusal {
     const catalog::Catalog& catalog, const object_calls::Transact& asked,
     std::string_view prefix = {});
 
+/// The number of a request, and what tells it from others. Cost: by its bytes.
+[[nodiscard]] RequestNumber number_of(const object_calls::TransactOnce& asked);
+
 /// What was found, as it is answered; TransactTerms::answer has it. Errors: std::bad_alloc.
 [[nodiscard]] std::string found_bytes(const Transacted& done);
 

@@ -10,11 +10,14 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <charconv>
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -33,6 +36,9 @@ constexpr std::size_t kTextBytesMax = std::size_t{8} << 20;
 struct TxnOptions {
   std::optional<std::string> at;
   std::string file{kStandardInput};
+  std::string client;        // 16 digits; empty: none
+  std::uint64_t number = 0;  // of the client's transaction
+  bool new_client = false;
   bool json = false;
 };
 
@@ -107,6 +113,40 @@ Outcome<WrittenTransaction> parse(std::string_view text) {
   return written;
 }
 
+/// The client that a person names by its id, and the number of its transaction; nothing: none is
+/// named.
+Outcome<std::optional<NumberedClient>> client_of(const TxnOptions& options) {
+  if (options.client.empty() != (options.number == 0)) {
+    return misused("--client and --number go together",
+                   "espalier txn --new-client prints the id of a client.");
+  }
+  if (options.client.empty()) return std::nullopt;
+  NumberedClient client{0, options.number};
+  const char* const end = options.client.data() + options.client.size();
+  const auto [at, wrong] = std::from_chars(options.client.data(), end, client.id, 16);
+  if (wrong != std::errc() || at != end || client.id == 0) {
+    return misused(fmt::format("'{}' is no client's id", cmdline::escaped(options.client)),
+                   "espalier txn --new-client prints one.");
+  }
+  return client;
+}
+
+Outcome<int> make_client(Environment& environment, const TxnOptions& options) {
+  auto address = required_address(environment, options.at);
+  if (!address) return std::unexpected(address.error());
+  auto store = connect(environment, *address);
+  if (!store) return std::unexpected(store.error());
+  const auto made = store->make_numbered_client();
+  if (!made) return call_failed("make a client", made.error());
+  const std::string id = fmt::format("{:016x}", made->id);
+  if (options.json) {
+    environment.out << nlohmann::ordered_json{{"client", id}}.dump() << '\n';
+  } else {
+    environment.out << id << '\n';
+  }
+  return kOk;
+}
+
 std::unexpected<Failure> fail_transaction(const WrittenTransaction& written,
                                           const std::string& address, const Error& error) {
   const auto& maps = written.transaction.maps();
@@ -119,6 +159,14 @@ std::unexpected<Failure> fail_transaction(const WrittenTransaction& written,
   if (error.code == Code::not_found) {
     return failed(fmt::format("the node at {} has no map '{}'", address, map),
                   "espalier list shows what it has.");
+  }
+  if (error.code == Code::outdated) {
+    return failed(error.detail == 1
+                      ? "the node does not know this client (any more), and did nothing"
+                      : "the client has acknowledged this number, and nothing was done now");
+  }
+  if (error.code == Code::already_exists) {
+    return failed("this number is that of another transaction of the client, which was done");
   }
   if (error.code == Code::unsupported) {
     return failed(
@@ -165,6 +213,9 @@ void print_text(std::ostream& out, const WrittenTransaction& written, const Tran
 }
 
 Outcome<int> run_txn(Environment& environment, const TxnOptions& options) {
+  if (options.new_client) return make_client(environment, options);
+  auto client = client_of(options);
+  if (!client) return std::unexpected(client.error());
   auto address = required_address(environment, options.at);
   if (!address) return std::unexpected(address.error());
   const auto text = read_text(environment, options.file);
@@ -173,8 +224,12 @@ Outcome<int> run_txn(Environment& environment, const TxnOptions& options) {
   if (!written) return std::unexpected(written.error());
   auto store = connect(environment, *address);
   if (!store) return std::unexpected(store.error());
-  const auto done = store->transact(written->transaction);
+  const auto done = *client ? store->transact(written->transaction, **client)
+                            : store->transact(written->transaction);
   if (!done) return fail_transaction(*written, *address, done.error());
+  if (!done->found_is_known) {
+    return failed("it was done before, but what it had read is not known any more");
+  }
   if (options.json) {
     print_json(environment.out, *written, *done);
   } else {
@@ -193,6 +248,16 @@ void add_txn_command(CLI::App& app, Environment& environment, Action& chosen) {
       ->option_text("ADDRESS");
   command.add_option("--file", options->file, "Where the steps are (-, standard input)")
       ->option_text("FILE");
+  command.add_option("--client", options->client, "A client's id: its transactions have numbers")
+      ->option_text("ID");
+  command
+      .add_option("--number", options->number,
+                  "Of the client's transaction: one that was done is not done again")
+      ->option_text("NUMBER")
+      ->check(CLI::PositiveNumber);
+  command.add_flag("--new-client", options->new_client, "Print the id of a new client instead")
+      ->excludes("--client")
+      ->excludes("--file");
   add_json_option(command, options->json);
   command.footer(
       "A step is a line of fields with tabs between:\n"
@@ -200,9 +265,14 @@ void add_txn_command(CLI::App& app, Environment& environment, Action& chosen) {
       "  only_if_absent MAP KEY, only_if_present MAP KEY, only_if_value MAP KEY VALUE\n"
       "What was read is printed as lines of map, key and value, without a value where there is\n"
       "none. Exits with 1 if a condition does not hold; then nothing was done.\n"
+      "With --client and --number it may be asked for again, after whatever has failed: what was\n"
+      "done under that number is not done again, and what it printed is printed again.\n"
       "Examples:\n"
       "  printf 'get\\taccounts\\tann\\n' | espalier txn --at unix:/run/espalier/espalier.sock\n"
-      "  espalier txn --at unix:/run/espalier/espalier.sock --file pay.tsv\n");
+      "  espalier txn --at unix:/run/espalier/espalier.sock --file pay.tsv\n"
+      "  id=$(espalier txn --at unix:/run/espalier/espalier.sock --new-client)\n"
+      "  espalier txn --at unix:/run/espalier/espalier.sock --client $id --number 1 --file "
+      "pay.tsv\n");
   command.callback([options, &environment, &chosen] {
     chosen =
         reporting(environment, [options, &environment] { return run_txn(environment, *options); });

@@ -42,6 +42,31 @@ TEST_F(TxnCommand, ReadsAndWritesSeveralMapsAtOnce) {
   EXPECT_EQ(tool.out(), "a\tb\n");
 }
 
+TEST_F(TxnCommand, ANumberOfAClientIsDoneOnce) {
+  ASSERT_EQ(tool.run({"txn", "--at", address, "--new-client"}), kOk) << tool.err();
+  const std::string id = tool.out().substr(0, 16);
+  ASSERT_EQ(tool.out(), id + "\n");
+  const auto numbered = [&](const std::string& number, const std::string& steps) {
+    tool.input = steps;
+    return tool.run({"txn", "--at", address, "--client", id, "--number", number});
+  };
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(numbered("1", "get\tdefault\tk\nput\tdefault\tk\t1\n"), kOk) << tool.err();
+    EXPECT_EQ(tool.out(), "default\tk\n") << "what was read the first time";
+  }
+  EXPECT_EQ(numbered("1", "put\tdefault\tk\t2\n"), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("another transaction of the client"));
+  ASSERT_EQ(numbered("2", "get\tdefault\tk\n"), kOk) << tool.err();
+  EXPECT_EQ(tool.out(), "default\tk\t1\n");
+  EXPECT_EQ(numbered("1", "get\tdefault\tk\nput\tdefault\tk\t1\n"), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("has acknowledged this number"));
+  EXPECT_EQ(tool.run({"txn", "--at", address, "--client", id}), kUsage);
+  EXPECT_EQ(tool.run({"txn", "--at", address, "--client", "x", "--number", "1"}), kUsage);
+  tool.input = "put\tdefault\tk\t2\n";
+  EXPECT_EQ(tool.run({"txn", "--at", address, "--client", "1", "--number", "1"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("does not know this client"));
+}
+
 TEST_F(TxnCommand, SaysWhatIsWrong) {
   EXPECT_EQ(txn(""), kUsage);
   EXPECT_THAT(tool.err(), HasSubstr("there are no steps"));

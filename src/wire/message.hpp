@@ -107,6 +107,8 @@ enum class OffloadId : std::uint8_t {
   embedding_renumber = 88,       // payload: ids
   await_durable = 89,            // argument: 1 to wait
   transact = 91,                 // argument: how many objects; payload: their names, StepHead, ...
+  transaction_client = 96,       // argument: what is wanted; payload: 8 bytes, a client
+  transact_once = 97,            // as transact; payload: RequestNumbers before
   embedding_reduce_tables = 98,  // map: the first one; payload: TablesShape, TableShapes, the rest
   model_create = 99,             // key: name; payload: a file of a model
   model_open = 100,              // key: name

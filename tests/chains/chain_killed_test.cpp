@@ -5,10 +5,25 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "base/clock.hpp"
+#include "base/temporary_folder.hpp"
+#include "chain/membership.hpp"
+#include "espalier/espalier.hpp"
+#include "espalier/hash_map.hpp"
+#include "espalier/transaction.hpp"
+#include "log/posix_folder.hpp"
+#include "log/recovery.hpp"
+#include "log/store_file.hpp"
+#include "node/node.hpp"
 #include "tests/chains/chain_of_two.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/node_config.hpp"
 
 namespace espalier::test {
 namespace {
@@ -44,6 +59,49 @@ TEST_F(ChainOfTwoConcurrency, AClientGoesOnWhenTheHeadIsKilled) {
   std::string said;
   ASSERT_TRUE(members_[1].line().receive(said));
   EXPECT_EQ(said, "serves");
+}
+
+// Each is on the condition that the one before was done once. The head is killed while one is on
+// its way, and the next head answers what the first has done.
+TEST_F(ChainOfTwoConcurrency, TransactionsAreDoneOnceWhenTheHeadIsKilled) {
+  auto store = connect_to_chain();
+  ASSERT_TRUE(store) << message(store.error());
+  ASSERT_TRUE(until_done([&] { return store->open_map("default"); }));
+  constexpr int kTransactions = 200;
+  auto client = until_done([&] { return store->make_numbered_client(); });
+  ASSERT_TRUE(client) << message(client.error());
+  std::atomic<int> done{0};
+  std::string wrong;
+  std::thread worker([&] {
+    for (int i = 0; i < kTransactions && wrong.empty(); ++i) {
+      Transaction next;
+      next.get("default", "count").put("default", "count", std::to_string(i + 1));
+      if (i == 0) {
+        next.only_if_absent("default", "count");
+      } else {
+        next.only_if_value("default", "count", std::to_string(i));
+      }
+      // By the store's own numbers, and by those of a program.
+      const auto transacted = i % 2 == 0
+                                  ? store->transact(next)
+                                  : until_done([&] { return store->transact(next, *client); });
+      if (!transacted) wrong = std::to_string(i) + ": " + message(transacted.error());
+      done = i + 1;
+    }
+    done = kTransactions;
+  });
+  for (const base::Stopwatch watch; done < kTransactions / 2 && watch.elapsed_ns() < kSoonNs;) {
+    ::poll(nullptr, 0, 1);
+  }
+  members_[0].kill();
+  members_[0].wait();
+  worker.join();
+  EXPECT_EQ(wrong, "");
+  auto map = until_done([&] { return store->open_map("default"); });
+  ASSERT_TRUE(map) << message(map.error());
+  const auto count = until_done([&] { return map->get("count"); });
+  ASSERT_TRUE(count && *count);
+  EXPECT_EQ((*count)->value, std::to_string(kTransactions));
 }
 
 TEST_F(ChainOfTwoConcurrency, TheTailHasWhatTheHeadAcknowledged) {

@@ -43,6 +43,31 @@ TEST_F(DurableAnswers, AWriteIsSeenAndAnsweredOnceItIsDurable) {
   EXPECT_NE(call(other_, OffloadId::get, map, "key").header.flags & wire::kFound, 0);
 }
 
+// One that was done by a connection that is gone: whoever asks for its number is told no sooner.
+TEST_F(DurableAnswers, ANumberThatIsAskedForAgainIsAnsweredOnceItIsDurable) {
+  post(client_, OffloadId::transaction_client, 0, {}, base::bytes_of(std::uint64_t{0}), 0);
+  const std::uint64_t client = node_.wait(client_).header.version;
+  ASSERT_NE(client, 0u);
+  std::string put(base::bytes_of(object_calls::RequestNumbers{client, 1, 0}));
+  put += base::bytes_of(std::uint16_t{1});
+  put += "m";
+  put += base::bytes_of(object_calls::StepHead{0, 5, 3, 0, 3, 0, {}});
+  put += "keyvalue";
+  for (SchedulerClient* const asks : {&client_, &other_, &other_}) {
+    post(*asks, OffloadId::transact_once, 0, {}, put, 1);
+  }
+  node_.turns(20);
+  EXPECT_TRUE(is_silent(client_));
+  EXPECT_TRUE(is_silent(other_));
+  EXPECT_EQ(sink_.count(), 2u);
+  sink_.make_durable();
+  const Response first = node_.wait(client_);
+  EXPECT_EQ(first.code(), Code::invalid) << first.payload;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(node_.wait(other_).header.version, first.header.version);
+  }
+}
+
 // A condition that fails because of what is not durable yet waits with it.
 TEST_F(DurableAnswers, ATransactionIsSeenAndAnsweredOnceItIsDurable) {
   const auto request = [](const object_calls::StepHead& head, std::string_view rest) {

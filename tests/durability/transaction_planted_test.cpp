@@ -2,12 +2,18 @@
 // Rules of transactions, each broken in turn: the checks notice.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "catalog/testing/recording_sink.hpp"
+#include "engine/redo_target.hpp"
+#include "engine/services.hpp"
 #include "store/planted_store_bugs.hpp"
-#include "tests/durability/transaction_store.hpp"
+#include "tests/durability/numbered_store.hpp"
 
 namespace espalier::test {
 namespace {
@@ -45,6 +51,37 @@ std::string written_between() {
   return lost ? "a write was lost that came after the condition was looked at" : "";
 }
 
+// A client's number is done, the process ends, and the client asks for it again, as one does that
+// was given no answer.
+std::string money_after_restart() {
+  catalog::RecordingSink sink;
+  NumberedStore before;
+  before.core.catalog.record_to(&sink);
+  const std::uint64_t client = before.make();
+  const std::vector<NamedStep> deposit{{"map_a", StepKind::put, "last", "deposit"},
+                                       {"hash_a", StepKind::put, "money", "10"}};
+  before.ask({client, 1, 0}, deposit);
+  before.core.catalog.record_to(nullptr);
+  NumberedStore behind;
+  offload::Services services(behind.core, std::uint64_t{64} << 20);
+  offload::RedoTarget target(services, {});
+  for (const std::string_view record : sink.records()) EXPECT_TRUE(target.apply(record));
+  const std::uint64_t taken = behind.clock().taken();
+  behind.ask({client, 1, 0}, deposit);
+  return behind.clock().taken() == taken ? "" : "a request was done twice, before and after";
+}
+
+std::string asked_by_a_forgotten_client() {
+  NumberedStore f;
+  const std::uint64_t client = f.make();
+  const std::vector<NamedStep> deposit{{"map_a", StepKind::put, "money", "10"}};
+  f.ask({client, 1, 0}, deposit);
+  EXPECT_TRUE(f.clients().forget(client, {}, nullptr));
+  const std::uint64_t taken = f.clock().taken();
+  f.ask({client, 1, 0}, deposit);
+  return f.clock().taken() == taken ? "" : "a request of a client that was forgotten was done";
+}
+
 void expect_noticed_by(store::Bug bug, const std::function<std::string()>& check) {
   ASSERT_EQ(check(), "") << "without a bug";
   const base::Planted planted(bug);
@@ -59,6 +96,14 @@ TEST(TransactionsPlanted, OneObjectOfTwoThatIsVisibleFirstIsNoticed) {
 
 TEST(TransactionsPlanted, AConditionThatIsReadBeforeTheLockIsNoticed) {
   expect_noticed_by(store::Bug::checked_unlocked, written_between);
+}
+
+TEST(TransactionsPlanted, ARequestThatIsDoneTwiceOverARestartIsNoticed) {
+  expect_noticed_by(store::Bug::numbers_not_recovered, money_after_restart);
+}
+
+TEST(TransactionsPlanted, ARequestOfAForgottenClientThatIsDoneIsNoticed) {
+  expect_noticed_by(store::Bug::unknown_client_runs, asked_by_a_forgotten_client);
 }
 
 }  // namespace

@@ -353,6 +353,51 @@ TEST(Transactions, OneRecordHasAllItsEffectsAndMakesTheSameMaps) {
   f.core.catalog.record_to(nullptr);
 }
 
+// Also where one of its objects was dropped since, and of one that is behind it.
+TEST(Transactions, WhatIsMadeOfARecordHasOneVersionWhichIsTheOneThatItHad) {
+  catalog::RecordingSink sink;
+  TransactionStore f;
+  f.core.catalog.record_to(&sink);
+  std::vector<std::uint64_t> versions;
+  for (int i = 0; i < 3; ++i) {
+    const std::string key = "k" + std::to_string(i);
+    const auto done =
+        f.transact({put("hash_b", key, "1"), put("map_a", key, "1"), put("hash_b", "l" + key, "1"),
+                    put("map_b", key, "1"), erase("hash_a", key)});
+    ASSERT_TRUE(done);
+    versions.push_back(done->version);
+  }
+  AppliedStore other;
+  ASSERT_TRUE(other.f.core.catalog.drop("map_b"));
+  for (const std::string_view record : sink.records()) ASSERT_TRUE(other.target.apply(record));
+  for (std::size_t i = 0; i < versions.size(); ++i) {
+    const std::string key = "k" + std::to_string(i);
+    const auto held =
+        other.f.transact({only_if(ConditionKind::version, "map_a", key, "", versions[i]),
+                          get("map_a", key), get("hash_b", key), get("hash_b", "l" + key)});
+    ASSERT_TRUE(held);
+    ASSERT_EQ(held->failed_step, std::nullopt) << "its version was told before the restart";
+    for (const auto& found : held->found) EXPECT_EQ(found.version, versions[i]);
+  }
+  EXPECT_EQ(other.f.clock().taken(), f.clock().taken());
+  f.core.catalog.record_to(nullptr);
+}
+
+// A store that is started without a shared clock.
+TEST(Transactions, ARecordOfSeveralMapsMakesThemWhereTheyShareNoClockAnyMore) {
+  catalog::RecordingSink sink;
+  TransactionStore f;
+  f.core.catalog.record_to(&sink);
+  ASSERT_TRUE(f.transact({put("map_a", "k", "1"), put("hash_a", "k", "2")}));
+  f.core.catalog.record_to(nullptr);
+  TransactionStore other(false);
+  offload::Services services(other.core, std::uint64_t{64} << 20);
+  offload::RedoTarget target(services, {});
+  ASSERT_TRUE(target.apply(sink.records().back()));
+  EXPECT_EQ(other.get("map_a", "k"), "1");
+  EXPECT_EQ(other.get("hash_a", "k"), "2");
+}
+
 TEST(Transactions, ARecordThatIsDamagedIsRefusedAndChangesNothing) {
   catalog::RecordingSink sink;
   TransactionStore f;

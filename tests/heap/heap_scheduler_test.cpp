@@ -202,6 +202,53 @@ TEST(HeapTransaction, ThatIsDoneIsNeverRefused) {
   }
 }
 
+// The client asks for it again, whatever it was answered.
+TEST(HeapTransaction, OneWithANumberIsDoneOnce) {
+  constexpr std::int64_t kMost = 500;
+  for (const auto failure : {FailingHeap::Failure::once, FailingHeap::Failure::for_good}) {
+    bool failed = true;
+    std::uint64_t refused = 0;
+    std::int64_t n = 0;
+    for (; failed && n < kMost; ++n) {
+      SCOPED_TRACE(n);
+      SchedulerFixture node;
+      auto& other = node.connect();
+      ASSERT_TRUE(node.call(other, request_of(OffloadId::put, node.map()), "key", "v").applied());
+      const Response made = node.call(other, request_of(OffloadId::transaction_client, 0, 5), {},
+                                      base::bytes_of(std::uint64_t{0}));
+      ASSERT_EQ(made.code(), Code::invalid);
+      std::string once(base::bytes_of(object_calls::RequestNumbers{made.header.version, 1, 0}));
+      once += read_and_put("key", "done");
+      const auto request = request_of(OffloadId::transact_once, 0, 7, 1);
+      auto& client = node.connect({1024, 1024, 1});
+      client->post(message_of(request, {}, once));
+      client->ring();
+      FailingHeap heap(n, failure);
+      node.turns(200);
+      heap.stop();
+      failed = heap.failed();
+      const Response first = node.wait(client);
+      ASSERT_TRUE(first.answers()) << "no answer came";
+      const Response again = node.call(other, request, {}, once);
+      ASSERT_EQ(again.code(), Code::invalid) << again.payload;
+      const Response done = node.call(other, request_of(OffloadId::get, node.map()), "done");
+      EXPECT_EQ(done.header.version, again.header.version);
+      if (first.code() == Code::invalid) {
+        EXPECT_EQ(again.header.version, first.header.version);
+        EXPECT_EQ(again.payload, first.payload);
+      } else {
+        EXPECT_EQ(first.code(), Code::out_of_memory);
+        ++refused;
+      }
+      EXPECT_EQ(node.broken(), 0);
+      EXPECT_TRUE(node.run_until_idle());
+      ASSERT_FALSE(HasFailure());
+    }
+    EXPECT_GT(refused, 0u);
+    EXPECT_LT(n, kMost);
+  }
+}
+
 /// A node with a hash map, of which its scheduler looks after what was dropped all the time.
 struct HashNode {
   HashNode() : node(often()) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/bytes.hpp"
+#include "catalog/transaction_calls.hpp"
 #include "channel/rings/known_secret.hpp"
 #include "channel/rings/node_address.hpp"
 #include "channel/rings/remote_pipeline.hpp"
@@ -191,6 +192,10 @@ std::vector<Row> other_rows() {
       {OffloadId::object_samples, read, Names::nothing, done, On::nothing, "", samples_wanted()},
       {OffloadId::object_drop, admin, Names::by_name, done, On::nothing, "made_shard"},
       {OffloadId::transact, write, Names::nothing, other, On::nothing, "", std::string(26, '\0'),
+       1},
+      {OffloadId::transaction_client, write, Names::nothing, done, On::nothing, "", number(0)},
+      {OffloadId::transact_once, write, Names::nothing, other, On::nothing, "",
+       std::string(base::bytes_of(object_calls::RequestNumbers{1, 1, 0})) + std::string(26, '\0'),
        1},
       {OffloadId::node_stats, read, Names::all, done},
       {OffloadId::sequence, write, Names::by_name, done, On::nothing, "counter", "", 1},

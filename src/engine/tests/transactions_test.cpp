@@ -78,6 +78,20 @@ class TransactionOffload : public testing::Test {
   Response transact(const Asked& asked) {
     return call(OffloadId::transact, {}, asked.bytes(), asked.objects());
   }
+  static std::string numbered(const object_calls::RequestNumbers& numbers, const Asked& asked) {
+    return std::string(base::bytes_of(numbers)) + asked.bytes();
+  }
+  Response once(SchedulerFixture::Client& client, const object_calls::RequestNumbers& numbers,
+                const Asked& asked) {
+    return node_.call(client, request_of(OffloadId::transact_once, 0, ++tag_, asked.objects()), {},
+                      numbered(numbers, asked));
+  }
+  std::uint64_t make_client() {
+    const Response made =
+        call(OffloadId::transaction_client, {}, base::bytes_of(std::uint64_t{0}), 1);
+    EXPECT_EQ(made.code(), Code::invalid) << made.payload;
+    return made.header.version;
+  }
   static std::string found(std::uint64_t version, std::string_view value) {
     std::string bytes(
         base::bytes_of(FoundHead{version, static_cast<std::uint32_t>(value.size()), 1}));
@@ -164,6 +178,101 @@ TEST_F(TransactionOffload, ARoleForSomeNamesReachesNoOthers) {
             Code::not_permitted);
   client_.connection->access = Access("someone", Right::read, "own/");
   EXPECT_EQ(transact(Asked({"own/a"}).put(0, "k", "1")).code(), Code::not_permitted);
+}
+
+// --- with numbers --------------------------------------------------------------------------------
+
+TEST_F(TransactionOffload, ANumberThatIsAskedForByAnotherConnectionGetsItsFirstAnswer) {
+  const std::uint64_t client = make_client();
+  const Asked asked = Asked({"own/a", "own/h"}).get(0, "k").put(0, "k", "1").put(1, "k", "1");
+  const Response first = once(client_, {client, 1, 0}, asked);
+  ASSERT_EQ(first.code(), Code::invalid) << first.payload;
+  EXPECT_NE(first.header.version, 0u);
+  EXPECT_EQ(first.payload, base::bytes_of(FoundHead{}));
+  ASSERT_EQ(transact(Asked({"own/a"}).put(0, "k", "2")).code(), Code::invalid);
+  SchedulerFixture::Client& other = node_.connect(kLongRequests, 2);
+  const Response again = once(other, {client, 1, 0}, asked);
+  ASSERT_EQ(again.code(), Code::invalid) << again.payload;
+  EXPECT_EQ(again.header.version, first.header.version);
+  EXPECT_EQ(again.payload, first.payload);
+  EXPECT_EQ(again.header.flags & wire::kFound, wire::kFound);
+  const Response now = transact(Asked({"own/a"}).get(0, "k"));
+  EXPECT_NE(now.payload.find('2'), std::string::npos) << "it was done again";
+}
+
+TEST_F(TransactionOffload, ANumberIsRefusedInWords) {
+  const std::uint64_t client = make_client();
+  const Asked put = Asked({"own/a"}).put(0, "k", "1");
+  const auto refusal = [&](const object_calls::RequestNumbers& numbers, const Asked& asked,
+                           Code code, std::string_view words) {
+    const Response refused = once(client_, numbers, asked);
+    EXPECT_EQ(refused.code(), code);
+    EXPECT_NE(refused.payload.find(words), std::string::npos) << refused.payload;
+  };
+  refusal({client + 1, 1, 0}, put, Code::outdated, "does not know this client");
+  refusal({client, 1, 1}, put, Code::invalid_argument, "its number is none");
+  refusal({0, 1, 0}, put, Code::invalid_argument, "its number is none");
+  refusal({client, 257, 0}, put, Code::exhausted, "256 numbers");
+  EXPECT_EQ(once(client_, {client, 1, 0}, put).code(), Code::invalid);
+  refusal({client, 1, 0}, Asked({"own/a"}).put(0, "k", "2"), Code::already_exists, "had this");
+  EXPECT_EQ(once(client_, {client, 3, 2}, put).code(), Code::invalid);
+  refusal({client, 2, 1}, put, Code::outdated, "was acknowledged");
+  const Asked absent = Asked({"own/a"}).put(0, "l", "1").only_if_absent(0, "k");
+  for (int i = 0; i < 2; ++i) {
+    const Response failed = once(client_, {client, 4, 2}, absent);
+    EXPECT_EQ(failed.code(), Code::condition_failed);
+    EXPECT_EQ(failed.detail(), 1u);
+  }
+  EXPECT_EQ(once(client_, {client, 5, 2}, Asked({"none"}).put(0, "k", "1")).code(),
+            Code::not_found);
+  ASSERT_EQ(call(OffloadId::transaction_client, {}, base::bytes_of(client), 2).code(),
+            Code::invalid);
+  refusal({client, 6, 2}, put, Code::outdated, "does not know this client");
+  EXPECT_EQ(call(OffloadId::transaction_client, {}, base::bytes_of(client), 2).code(),
+            Code::outdated);
+  EXPECT_EQ(call(OffloadId::transaction_client, {}, base::bytes_of(client), 0).code(),
+            Code::invalid_argument);
+  EXPECT_EQ(call(OffloadId::transaction_client, {}, base::bytes_of(std::uint64_t{0}), 3).code(),
+            Code::invalid_argument);
+}
+
+// A long one, which a helper does, and whose answer is too long to be kept.
+TEST_F(TransactionOffload, OfALongAnswerItIsKnownThatItWasGiven) {
+  const std::uint64_t client = make_client();
+  ASSERT_EQ(transact(Asked({"own/a"}).put(0, "k", std::string(70'000, 'v'))).code(), Code::invalid);
+  const Asked asked = Asked({"own/a", "own/h"}).get(0, "k").put(1, "k", "1");
+  const Response first = once(client_, {client, 1, 0}, asked);
+  ASSERT_EQ(first.code(), Code::invalid) << first.payload;
+  EXPECT_GT(first.payload.size(), 70'000u);
+  const Response again = once(client_, {client, 1, 0}, asked);
+  ASSERT_EQ(again.code(), Code::invalid) << again.payload;
+  EXPECT_EQ(again.header.version, first.header.version);
+  EXPECT_EQ(again.header.flags & wire::kFound, 0);
+  EXPECT_EQ(again.payload, "");
+}
+
+// The number of a connection that goes before it was carried out is free again.
+TEST_F(TransactionOffload, WhoeverAsksForANumberThatRunsGetsItsAnswer) {
+  const std::uint64_t client = make_client();
+  Asked asked({"own/a", "own/h"});
+  for (int i = 0; i < 60; ++i) {
+    asked.put(static_cast<std::uint8_t>(i % 2), std::to_string(i), std::string(3000, 'v'));
+  }
+  SchedulerFixture::Client& other = node_.connect(kLongRequests, 2);
+  const auto message = [&](std::uint32_t tag) {
+    return message_of(request_of(OffloadId::transact_once, 0, tag, asked.objects()), {},
+                      numbered({client, 1, 0}, asked));
+  };
+  client_->post(message(++tag_));
+  client_->ring();
+  node_.turns(1);  // a helper does it
+  other->post(message(++tag_));
+  other->ring();
+  const Response first = node_.wait(client_);
+  const Response second = node_.wait(other);
+  ASSERT_EQ(first.code(), Code::invalid) << first.payload;
+  ASSERT_EQ(second.code(), Code::invalid) << second.payload;
+  EXPECT_EQ(first.header.version, second.header.version);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "catalog/apply_record.hpp"
 #include "catalog/redo_effect.hpp"
+#include "catalog/transaction_part.hpp"
 #include "engine/redo_target.hpp"
 #include "kinds/hash/apply_redo.hpp"
 #include "kinds/hash/audit.hpp"
@@ -43,6 +44,17 @@ Result<void> describe_a_hash_write(std::string_view record, const TakeEffect& ta
   return {};
 }
 
+Result<std::uint64_t> steps_of_a_hash_write(std::string_view record,
+                                            std::vector<catalog::TransactionStep>& to) {
+  const auto redo = hash::read_hash_redo(record, hash::kValueBytesMax);
+  if (!redo) return std::unexpected(redo.error());
+  if (redo->op == hash::RedoOp::invalid) return catalog::corrupt(catalog::RedoFault::type);
+  const bool erases = redo->op == hash::RedoOp::erase;
+  to.push_back(
+      {erases ? catalog::StepKind::erase : catalog::StepKind::put, redo->key, redo->value, {}});
+  return redo->version;
+}
+
 std::vector<std::string> audit_a_hash_map(catalog::Object& object) {
   auto& map = static_cast<hash::HashMap&>(object);
   map.trim();
@@ -55,6 +67,7 @@ const KindRedo kHashRedo{.restore = restore_a_hash_map,
                          .apply = apply_to_a_hash_map,
                          .describe = describe_a_hash_write,
                          .audit = audit_a_hash_map,
-                         .copy = copy_a_hash_map};
+                         .copy = copy_a_hash_map,
+                         .steps = steps_of_a_hash_write};
 
 }  // namespace espalier::offload

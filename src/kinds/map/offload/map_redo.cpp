@@ -6,6 +6,7 @@
 
 #include "catalog/apply_record.hpp"
 #include "catalog/redo_effect.hpp"
+#include "catalog/transaction_part.hpp"
 #include "engine/redo_target.hpp"
 #include "kinds/map/offload/map_copy.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
@@ -65,6 +66,23 @@ Result<void> describe_map_writes(std::string_view record, const TakeEffect& take
   return {};
 }
 
+Result<std::uint64_t> steps_of_map_writes(std::string_view record,
+                                          std::vector<catalog::TransactionStep>& to) {
+  const auto redo = tree::read_map_redo(record);
+  if (!redo) return std::unexpected(redo.error());
+  if (redo->type != tree::RedoType::written) return catalog::corrupt(catalog::RedoFault::type);
+  wire::PayloadReader reader(redo->rest);
+  for (std::uint32_t i = 0; i < redo->writes; ++i) {  // it ends where the record does
+    const auto write = tree::read_write(reader);
+    if (!write) return std::unexpected(write.error());
+    const bool erases = write->op == tree::WriteOp::erase;
+    to.push_back(
+        {erases ? catalog::StepKind::erase : catalog::StepKind::put, write->key, write->value, {}});
+  }
+  if (!reader.complete()) return catalog::corrupt(catalog::RedoFault::count);
+  return redo->version;
+}
+
 std::vector<std::string> audit_a_map(catalog::Object& object) {
   return tree::audit(static_cast<tree::MapCore&>(object));
 }
@@ -75,6 +93,7 @@ const KindRedo kMapRedo{.restore = restore_a_map,
                         .apply = apply_to_a_map,
                         .describe = describe_map_writes,
                         .audit = audit_a_map,
-                        .copy = copy_a_map};
+                        .copy = copy_a_map,
+                        .steps = steps_of_map_writes};
 
 }  // namespace espalier::offload
