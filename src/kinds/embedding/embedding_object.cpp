@@ -2,6 +2,7 @@
 // An embedding table as an object of its store: made, made again, described, counted.
 #include <utility>
 
+#include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
 #include "catalog/object_redo.hpp"
 #include "catalog/samples.hpp"
@@ -56,6 +57,12 @@ Result<std::shared_ptr<EmbeddingTable>> restore_embedding_table(
 }
 
 EmbeddingShape EmbeddingTable::shape() const { return shape_of(options_); }
+
+EmbeddingPlace EmbeddingTable::place() const {
+  const auto generation =
+      base::load_shared<std::uint32_t>(header_ + offsetof(EmbeddingHeader, generation));
+  return {header_offset_, id_, generation, shape()};
+}
 
 std::string EmbeddingTable::description() const { return std::string(base::bytes_of(shape())); }
 

@@ -148,6 +148,8 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
 
   [[nodiscard]] memory::BufferPool& pool() const { return pool_; }
   [[nodiscard]] std::uint64_t header_offset() const { return header_offset_; }
+  /// Where readers elsewhere find it.
+  [[nodiscard]] EmbeddingPlace place() const;
 
  private:
   friend class Grouping;

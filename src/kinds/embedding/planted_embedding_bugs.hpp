@@ -19,6 +19,10 @@ enum class Bug : std::uint8_t {
   old_sums_believed,        // sums are believed whatever the sequences of their pages say
   group_border_off_by_one,  // the last sum of a group is looked for in the next one
   repeated_id_once,         // an id that a bag has twice is summed once
+  // Of readers elsewhere (remote/bag_reader.hpp):
+  table_not_confirmed,  // rows are believed whatever the header says that was read after them
+  old_list_believed,    // sequences are believed in a page list that another one has replaced
+  proof_with_rows,      // what proves rows is asked for with them, where READs keep no order
 };
 
 using base::planted;
