@@ -136,7 +136,13 @@ TableResult<void> EmbeddingTableImpl::reduce(const ReductionWork& work, std::spa
 // Renumbered ids mean rows to the node alone.
 TableResult<void> EmbeddingTableImpl::reduce_far(const ReductionWork& work,
                                                  std::span<float> results) {
-  if (alone_ == nullptr || work.bags.grouping != 0) return reduce_at_node(work, results);
+  if (alone_ == nullptr) return reduce_at_node(work, results);
+  if (work.bags.grouping != 0) {
+    tree::WalkTraffic asked;
+    asked.by_rings = 1;
+    alone_->traffic().add({}, asked);
+    return reduce_at_node(work, results);
+  }
   const auto session = RemoteLease::take_at(*alone_, object_.node());
   if (!session) return std::unexpected(TableError(session.error()));
   auto& tables = (*session)->parts.of<OneSidedEmbeddings>();
