@@ -20,6 +20,7 @@
 #include "engine/parallel_redo.hpp"
 #include "engine/redo_target.hpp"
 #include "engine/services.hpp"
+#include "kinds/embedding/embedding_table.hpp"
 #include "kinds/hash/hash_threads.hpp"
 #include "kinds/map/testing/map_objects.hpp"
 #include "kinds/sequencer/counters.hpp"
@@ -39,6 +40,8 @@ struct StoreWorld {
   std::map<std::string, KeyTruth> map;
   std::map<std::string, KeyTruth> hash;
   NumberTruth rows;
+  NumberTruth numbered_rows;                   // of an embedding table
+  std::map<std::uint64_t, KeyTruth> numbered;  // what each of these has
   std::uint64_t next_number = 0;
   std::uint64_t next_count = 0;
   std::uint64_t values = 0;
@@ -80,6 +83,11 @@ class StoreLife final : private Handler {
     std::uint64_t number = 0;  // of the write
     bool read = false;
   };
+  struct PendingRow {
+    std::uint64_t row = 0;
+    std::uint64_t number = 0;
+    std::uint64_t sequence = 0;
+  };
   struct PendingHash {
     std::string key;
     std::uint64_t number = 0;
@@ -108,6 +116,11 @@ class StoreLife final : private Handler {
   void make_or_drop();
   bool fill(hash::HashMap& map);
   void append_other();
+  void append_numbers();
+  void replace_numbers();
+  [[nodiscard]] std::vector<std::byte> random_numbers(std::string& text);
+  [[nodiscard]] std::string numbers_of(std::uint64_t row) const;
+  void check_numbers();
   void check_other();
   void go_on_with_checkpoint();
   void flush();
@@ -127,12 +140,14 @@ class StoreLife final : private Handler {
   std::shared_ptr<tree::MapCore> map_;
   std::shared_ptr<hash::HashMap> hash_;
   std::shared_ptr<table::Table> table_;
+  std::shared_ptr<embedding::EmbeddingTable> embedding_;
   std::shared_ptr<sequencer::Sequencer> numbers_;
   std::unique_ptr<tree::HostExecutor<tree::HostAccess>> executor_;
   std::unique_ptr<offload::CheckpointRun> checkpoint_;
   std::deque<Pending> pending_;  // where they are until the end
   std::set<std::string> busy_;
   std::vector<PendingHash> hashes_;
+  std::vector<PendingRow> replaced_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> taken_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> counted_;
   std::vector<PendingOther> others_;

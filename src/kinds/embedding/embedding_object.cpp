@@ -8,7 +8,6 @@
 #include "catalog/samples.hpp"
 #include "kinds/embedding/embedding_table.hpp"
 #include "kinds/embedding/memo.hpp"
-#include "store/durable_store.hpp"
 #include "store/store_core.hpp"
 #include "wire/payload_reader.hpp"
 
@@ -39,7 +38,6 @@ Result<std::shared_ptr<EmbeddingTable>> create_embedding_table(catalog::Catalog&
                                                                std::string_view name,
                                                                const EmbeddingShape& shape) {
   if (!is_shape(shape)) return fail(Code::invalid_argument);
-  if (tree::must_be_durable(catalog)) return fail(Code::unsupported);
   return catalog.create<EmbeddingTable>(
       name, base::bytes_of(shape), [&](std::uint32_t id, std::string own_name) {
         return make_embedding_table(catalog, pool, id, std::move(own_name), shape);

@@ -53,7 +53,14 @@ template <class Request>
 TableResult<typename Request::Reply> ask_in_words(channel::Channel& channel,
                                                   const EmbeddingTableImpl::Object& object,
                                                   const Request& request) {
-  if (object.own() != nullptr) return embedding_calls::execute(*object.own(), request);
+  if (embedding::EmbeddingTable* const own = object.own()) {
+    auto done = embedding_calls::execute(*own, request);
+    const Error* const refusal = done ? nullptr : &done.error().error;
+    if (auto durable = channel::await_answer(own->redo(), refusal); !durable) {
+      return std::unexpected(TableError(durable.error()));
+    }
+    return done;
+  }
   const auto answer = ask_node(channel, object, request);
   if (!answer) return std::unexpected(answer.error());
   return answer->get();

@@ -37,13 +37,8 @@ struct EmbeddingCreateState {
   std::optional<Result<embedding_calls::Create::Reply>> done;
 };
 
-// Rows have no versions: what is stored is seen. By a helper, for memory may have to be reclaimed.
+// By a helper, for memory may have to be reclaimed.
 Next create_embedding(Call& call, const embedding_calls::Create& asked) {
-  if (call.is_durable()) {
-    return call.fail({Code::unsupported, 0, 0},
-                     "a node with a data folder has no embedding tables yet: readers would see "
-                     "rows that a crash can lose");
-  }
   EmbeddingCreateState& state = call.state<EmbeddingCreateState>();
   if (state.done) return answer_or_fail(call, *state.done);
   return call.helper([&state, &catalog = call.catalog(), asked] {
