@@ -176,7 +176,9 @@ TEST_P(EmbeddingReadsConcurrency, RowsAreWholeWhileTheyAreReplaced) {
         EXPECT_TRUE(table.replace(row, std::vector<float>(64, static_cast<float>(i))));
       }
       done = i;
-      if (i % 100 == 0) EXPECT_TRUE(table.append(std::vector<float>(64, 0)));
+      if (i % 100 == 0) {
+        EXPECT_TRUE(table.append(std::vector<float>(64, 0)));
+      }
     }
     over = true;
   });

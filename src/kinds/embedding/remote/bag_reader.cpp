@@ -162,7 +162,7 @@ Result<void> BagReader::take_header(const std::byte* bytes) {
                       target_.is_list(header.list);
   if (!counts) return fail(Code::corrupt, kEmbeddingCountsFault);
   rows_ = std::max(rows_, header.rows);
-  list_ = header.list;
+  if (list_ == 0 || !planted(Bug::old_list_believed)) list_ = header.list;
   return {};
 }
 
@@ -347,7 +347,7 @@ Result<void> BagReader::take_entries(Step& step) {
 Result<void> BagReader::take_proof(Step& step) {
   const auto taken = take_header(step.header);
   if (!taken && !planted(Bug::table_not_confirmed)) return taken;
-  const bool newest = step.list == list_ || planted(Bug::old_list_believed);
+  const bool newest = step.list == list_;
   step.confirmed.assign(step.pages.size(), planted(Bug::torn_row_believed));
   for (std::size_t i = 0; i < step.pages.size(); ++i) {
     const std::uint32_t page = step.pages[i];

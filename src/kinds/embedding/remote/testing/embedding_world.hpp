@@ -28,15 +28,15 @@
 namespace espalier::place {
 
 struct EmbeddingWorldOptions {
-  std::uint32_t dimension = 1024;  // a row of many lines, and few rows a page
+  std::uint32_t dimension = 256;  // a row of many lines, and few rows a page: 2047
   EmbeddingType type = EmbeddingType::fp32;
-  std::uint32_t first_rows = 400;
-  std::uint32_t appended = 300;          // meanwhile, so that there is a page more
+  std::uint32_t first_rows = 2'030;
+  std::uint32_t appended = 60;           // meanwhile, so that there is a page more
   std::uint64_t first_list_entries = 1;  // with two pages the list moves
   std::uint32_t requests = 40;
   std::uint32_t hot_rows = 8;    // that are asked for and replaced most
   std::uint32_t step_rows = 16;  // of one doorbell
-  std::uint64_t replaced_every_ns = 2'000;
+  std::uint64_t replaced_every_ns = 20'000;
   double drops = 0;  // how likely the table goes at some moment
 };
 
@@ -67,7 +67,7 @@ class EmbeddingWorld {
                                          fabric::RemoteRights::read, 0);
     region_ = *std::move(region);
     table_ = make(kId);
-    for (std::uint32_t i = 0; i < options.first_rows; ++i) append();
+    if (options.first_rows != 0) append(options.first_rows);
     connected_ = host_->listen("host").has_value() && connect(world_, here_, there_, "host");
     if (connected_) open();
   }
@@ -89,7 +89,7 @@ class EmbeddingWorld {
     if (!connected_) return "";  // such faults: nothing was read
     work_after();
     if (random_.chance(options_.drops)) {
-      world_.after(random_.below(600'000), [this] { replace_table(); });
+      world_.after(random_.below(2'000'000), [this] { replace_table(); });
     }
     std::string wrong;
     for (std::uint32_t i = 0; i < options_.requests && wrong.empty(); ++i) wrong = ask(counts);
@@ -227,8 +227,7 @@ class EmbeddingWorld {
   }
   void act() {
     if (values_.size() < options_.first_rows + options_.appended && random_.chance(0.3)) {
-      for (int i = 0; i < 8; ++i) append();
-      return;
+      return append(8);
     }
     const bool hot = random_.chance(0.8);
     const std::uint64_t row = random_.below(hot ? options_.hot_rows : values_.size());
@@ -236,12 +235,16 @@ class EmbeddingWorld {
     EXPECT_TRUE(table_->replace(row, embedding::row_of(*table_, value)));
     values_[row].push_back(value);
   }
-  void append() {
+  void append(std::uint32_t rows) {
     const std::uint64_t pages = table_->pages();
-    const float value = ++last_value_;
-    EXPECT_TRUE(table_->append(embedding::row_of(*table_, value)));
-    values_.push_back({value});
-    moved_ |= table_->pages() != pages && table_->pages() == options_.first_list_entries + 1;
+    std::vector<std::byte> bytes;
+    for (std::uint32_t i = 0; i < rows; ++i) {
+      values_.push_back({++last_value_});
+      const auto row = embedding::row_of(*table_, last_value_);
+      bytes.insert(bytes.end(), row.begin(), row.end());
+    }
+    EXPECT_TRUE(table_->append(bytes));
+    moved_ |= pages <= options_.first_list_entries && table_->pages() > options_.first_list_entries;
   }
   void replace_table() {
     dropped_ = true;
@@ -249,9 +252,10 @@ class EmbeddingWorld {
     const std::uint64_t rows = table_->rows();
     table_.reset();
     other_ = make(kId + 1);
-    for (std::uint64_t row = 0; row < rows; ++row) {
-      EXPECT_TRUE(other_->append(embedding::row_of(*other_, kForeign)));
-    }
+    const auto row = embedding::row_of(*other_, kForeign);
+    std::vector<std::byte> bytes;
+    for (std::uint64_t i = 0; i < rows; ++i) bytes.insert(bytes.end(), row.begin(), row.end());
+    EXPECT_TRUE(other_->append(bytes));
   }
 
   static constexpr std::uint64_t kWaitsMax = 100'000;
