@@ -132,30 +132,6 @@ TEST_P(EmbeddingReads, ADroppedTableIsNotFoundAndAnotherOneIsRead) {
 INSTANTIATE_TEST_SUITE_P(Ways, EmbeddingReads, ::testing::Values("shm_one_sided", "roce_one_sided"),
                          way_name);
 
-class EmbeddingsNotOffered : public EmbeddingReads {
- protected:
-  void SetUp() override {
-    reach_by(GetParam());
-    config_.node.one_sided = false;
-    start();
-    store_.emplace(connect());
-  }
-};
-
-TEST_P(EmbeddingsNotOffered, AreReducedByTheNode) {
-  const EmbeddingTable table = make_rows("t", 10);
-  const std::uint32_t ids[] = {3, 7};
-  const std::uint32_t first[] = {0};
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(table.reduce(Reduction::max, {ids, first}).value(), std::vector<float>(64, 7));
-  }
-  EXPECT_EQ(reductions_of_node(), 3u);
-  EXPECT_EQ(traffic().by_rings, 3u);
-  EXPECT_EQ(traffic().round_trips, 0u);
-}
-
-INSTANTIATE_TEST_SUITE_P(Ways, EmbeddingsNotOffered, ::testing::Values("shm_one_sided"), way_name);
-
 class EmbeddingReadsConcurrency : public EmbeddingReads {};
 
 // Rows are whole, and of a moment between the begin and the end of a reduction, while another
