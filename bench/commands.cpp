@@ -436,8 +436,8 @@ void add_inference(CLI::App& app, const Output& output, cmdline::Action& chosen)
   const auto options = std::make_shared<InferenceOptions>();
   add_choices(
       command, "--target", options->targets, parse_inference_target,
-      "lines, merci, embedded, node, parse, merci-grouped, grouped, grouped-node; all but parse "
-      "by default");
+      "lines, merci, embedded, node, reads, parse, merci-grouped, grouped, grouped-node; all but "
+      "reads and parse by default");
   command.add_option("--category", options->category, "of reviews: sports, office, books ...")
       ->option_text("TEXT");
   add_number(command, "--scale", options->scale, "part of the category's items, up to 1");

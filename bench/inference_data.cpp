@@ -75,14 +75,18 @@ void load_rows(EmbeddingTable& table, const InferenceShape& shape) {
 }
 
 LoadedTable::LoadedTable(const InferenceShape& shape, EmbeddingType type,
-                         std::optional<NodeTransport> transport, const RowGroups& groups) {
+                         std::optional<NodeTransport> transport, const RowGroups& groups,
+                         Access access) {
   if (transport) {
     node::Config config = spinning_node_config();
     config.memory.limit = memory_for(shape, groups);
     prepare(config, *transport);
+    config.node.one_sided = access == Access::one_sided;
     node_ = start_own_node(config);
-    store_.emplace(
-        value_or_throw(Store::connect(address_of(*node_, *transport, 0)), "cannot connect"));
+    StoreOptions options;
+    options.access = access;
+    store_.emplace(value_or_throw(Store::connect(address_of(*node_, *transport, 0), options),
+                                  "cannot connect"));
   } else {
     StoreOptions options;
     options.memory_bytes_max = memory_for(shape, groups);

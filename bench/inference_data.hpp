@@ -33,11 +33,12 @@ void fill_row(const InferenceShape& shape, std::uint32_t row, std::span<float> v
 /// Appends all rows. Errors: throws std::runtime_error.
 void load_rows(EmbeddingTable& table, const InferenceShape& shape);
 
-/// A table of this process, or of a node that is started for it. Errors: as load_rows().
+/// A table of this process, or of a node that is started for it, and asked or read. Errors: as load_rows().
 class LoadedTable {
  public:
   LoadedTable(const InferenceShape& shape, EmbeddingType type,
-              std::optional<NodeTransport> transport, const RowGroups& groups = {});
+              std::optional<NodeTransport> transport, const RowGroups& groups = {},
+              Access access = Access::rpc);
 
   [[nodiscard]] const EmbeddingTable& table() const { return *table_; }
 

@@ -24,12 +24,13 @@ InferenceOptions tiny_inference() {
 TEST(RunInference, AllWaysComeToTheSameSums) {
   InferenceOptions options = tiny_inference();
   options.types = {EmbeddingType::fp32, EmbeddingType::int8};
+  options.targets.push_back(InferenceTarget::reads);
   const PointLines lines =
       slots_of("inference", [&](const Output& output) { return run_inference(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
-  // Two lengths, by four ways of fp32 and three of int8.
-  ASSERT_EQ(lines.medians.size(), 14u);
-  EXPECT_EQ(lines.runs_with("type", "int8").size(), 6u);
+  // Two lengths, by five ways of fp32 and four of int8.
+  ASSERT_EQ(lines.medians.size(), 18u);
+  EXPECT_EQ(lines.runs_with("type", "int8").size(), 8u);
   for (const Json& line : lines.runs) {
     EXPECT_EQ(line.at("ops"), 50);
     EXPECT_GT(line.at("rows_per_s").get<double>(), 0);

@@ -21,8 +21,9 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::string_view kTargets[] = {"lines", "merci",         "embedded", "node",
-                                         "parse", "merci-grouped", "grouped",  "grouped-node"};
+constexpr std::string_view kTargets[] = {"lines",         "merci",   "embedded",
+                                         "node",          "reads",   "parse",
+                                         "merci-grouped", "grouped", "grouped-node"};
 constexpr std::string_view kTypes[] = {"fp32", "fp16", "bf16", "int8"};
 
 /// What a point varies.
@@ -38,7 +39,16 @@ bool is_of_merci(InferenceTarget target) {
   return target == InferenceTarget::merci || target == InferenceTarget::merci_grouped;
 }
 bool is_at_node(InferenceTarget target) {
-  return target == InferenceTarget::node || target == InferenceTarget::grouped_node;
+  return target == InferenceTarget::node || target == InferenceTarget::reads ||
+         target == InferenceTarget::grouped_node;
+}
+
+/// By which it is reached: of reads one that carries READs.
+NodeTransport transport_of(InferenceTarget target, const InferenceOptions& options) {
+  const NodeTransport by = options.transport;
+  const bool is_roce = by == NodeTransport::roce_udp || by == NodeTransport::roce_udp6 ||
+                       by == NodeTransport::roce_memif;
+  return target == InferenceTarget::reads && !is_roce ? NodeTransport::shm : by;
 }
 
 std::uint32_t rows_of(const InferenceOptions& options) {
@@ -167,10 +177,13 @@ class InferenceWorld {
     std::unique_ptr<LoadedTable>& loaded = tables_[{setting.target, setting.type, setting.ratio}];
     if (loaded == nullptr) {
       const std::optional<NodeTransport> by =
-          is_at_node(setting.target) ? std::optional(options_.transport) : std::nullopt;
+          is_at_node(setting.target) ? std::optional(transport_of(setting.target, options_))
+                                     : std::nullopt;
+      const bool reads = setting.target == InferenceTarget::reads;
       loaded = std::make_unique<LoadedTable>(
           shape_, setting.type, by,
-          is_grouped(setting.target) ? groups_of(setting).get() : RowGroups{});
+          is_grouped(setting.target) ? groups_of(setting).get() : RowGroups{},
+          reads ? Access::one_sided : Access::rpc);
     }
     return loaded->table();
   }
@@ -235,7 +248,9 @@ MeasuredPoint point_of(const InferenceOptions& options, const InferenceSetting& 
   point.parameters["dimension"] = options.dimension;
   point.parameters["bags"] = options.bags;
   if (is_grouped(setting.target)) point.parameters["ratio"] = setting.ratio;
-  if (is_at_node(setting.target)) point.parameters["transport"] = name(options.transport);
+  if (is_at_node(setting.target)) {
+    point.parameters["transport"] = name(transport_of(setting.target, options));
+  }
   point.threads = is_at_node(setting.target) ? 2 : 1;
   point.answers = std::string(lines   ? "lines "
                               : parse ? "ids "
@@ -315,7 +330,8 @@ std::optional<EmbeddingType> parse_embedding_type(std::string_view text) {
 std::optional<std::string> problem_of(const InferenceOptions& options) {
   constexpr std::uint64_t kNumbersMax = 1'000'000'000;
   if (options.targets.empty()) {
-    return "--target: lines, merci, embedded, node, parse, merci-grouped, grouped, grouped-node";
+    return "--target: lines, merci, embedded, node, reads, parse, merci-grouped, grouped, "
+           "grouped-node";
   }
   if (options.types.empty()) return "--type: fp32, fp16, bf16, int8";
   if (!embedding::is_shape(embedding::shape_of({options.dimension, EmbeddingType::fp32}))) {

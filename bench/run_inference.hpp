@@ -6,6 +6,7 @@
 //   merci      rows in vectors of their own, sums in memory row by row, as MERCI has them
 //   embedded   a table of this process
 //   node       a table of a node, by rings
+//   reads      a table of a node, whose rows the client READs, over shm or roce
 //   parse      no sums: the queries as text of a model's, and what a helper makes of it
 //
 // With a category of reviews queries are its held-out lists, and besides:
@@ -33,6 +34,7 @@ enum class InferenceTarget : std::uint8_t {
   merci,
   embedded,
   node,
+  reads,
   parse,
   merci_grouped,
   grouped,

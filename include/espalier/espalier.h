@@ -416,6 +416,21 @@ espalier_code espalier_embedding_replace(espalier_embedding* table, uint64_t row
 /// `count`: of the floats that they come to. After an error the results are of no use.
 espalier_code espalier_embedding_reduce(const espalier_embedding* table, uint32_t reduction,
                                         const espalier_bags* bags, float* results, size_t count);
+/// The same of several tables, of each `bags` at its place: those results come first whose tables
+/// do. Of a node they are asked for together.
+espalier_code espalier_embedding_reduce_tables(const espalier_embedding* const* tables,
+                                               const espalier_bags* const* bags, size_t table_count,
+                                               uint32_t reduction, float* results, size_t count);
+/// Keeps the sums of groups of rows, of 2 to 8 each, in place of those that there are; of none if
+/// there are no sizes. `rows` has those of one group behind those of the other. `grouping` gets
+/// the number of the grouping, 0 for none, and may be null. See EmbeddingTable::group.
+espalier_code espalier_embedding_group(espalier_embedding* table, const uint8_t* sizes,
+                                       size_t size_count, const uint32_t* rows, size_t row_count,
+                                       uint32_t* grouping);
+/// Numbers ids as the table's groups do, for bags with the grouping that `grouping` gets; 0: there
+/// are no groups, and ids stay. After an error ids are of no use.
+espalier_code espalier_embedding_renumber(const espalier_embedding* table, uint32_t* ids,
+                                          size_t count, uint32_t* grouping);
 
 // --- ranges --------------------------------------------------------------------------------------
 

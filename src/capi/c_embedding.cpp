@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Of the C API: embedding tables.
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "capi/c_handles.hpp"
 
@@ -51,9 +53,11 @@ c::Check good_kind(std::uint32_t number, const char* argument) {
 
 espalier_bags bags_of(const espalier_bags* given) { return c::taken(given, ESPALIER_BAGS_INIT); }
 
-/// What is wrong with members of bags. Requires: their size is possible.
+/// What is wrong with bags and their members.
 c::Check good_members(const espalier_bags* given) {
   if (given == nullptr) return {};
+  const c::Check size = c::sized(given, sizeof *given, "bags");
+  if (size.complaint != nullptr) return size;
   const espalier_bags bags = bags_of(given);
   for (const c::Check& check : {good_run(bags.ids, bags.id_count, "bags->ids"),
                                 good_run(bags.offsets, bags.bag_count, "bags->offsets"),
@@ -62,6 +66,38 @@ c::Check good_members(const espalier_bags* given) {
     if (check.complaint != nullptr) return check;
   }
   return {};
+}
+
+/// What is wrong with any of them.
+c::Check good_tables(const espalier_embedding* const* tables, const espalier_bags* const* bags,
+                     std::size_t count) {
+  for (const c::Check& check : {good_run(tables, count, "tables"), good_run(bags, count, "bags")}) {
+    if (check.complaint != nullptr) return check;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    for (const c::Check& check :
+         {c::given(tables[i], "a table"), c::given(bags[i], "bags"), good_members(bags[i])}) {
+      if (check.complaint != nullptr) return check;
+    }
+  }
+  return {};
+}
+
+espalier::EmbeddingBags given_bags(const espalier_bags& asked) {
+  return {{asked.ids, asked.id_count},
+          {asked.offsets, asked.bag_count},
+          {asked.weights, asked.weight_count},
+          asked.grouping};
+}
+
+std::size_t floats_of(const EmbeddingTable& table, Reduction reduction, std::size_t bags) {
+  return bags * (reduction == Reduction::inner_product ? 1 : table.options().dimension);
+}
+
+std::unexpected<espalier::TableError> other_count(std::size_t floats) {
+  return std::unexpected(
+      espalier::TableError(espalier::Error{espalier::Code::invalid_argument, 0, 0},
+                           "the bags come to " + std::to_string(floats) + " floats"));
 }
 
 }  // namespace
@@ -118,26 +154,65 @@ espalier_code espalier_embedding_replace(espalier_embedding* table, uint64_t row
 
 espalier_code espalier_embedding_reduce(const espalier_embedding* table, uint32_t reduction,
                                         const espalier_bags* bags, float* results, size_t count) {
-  const c::Check size = c::sized(bags, sizeof *bags, "bags");
   return run_in_words(
       __func__,
-      {c::given(table, "table"), good_kind(reduction, "reduction"), c::given(bags, "bags"), size,
-       size.complaint == nullptr ? good_members(bags) : size, good_run(results, count, "results")},
+      {c::given(table, "table"), good_kind(reduction, "reduction"), c::given(bags, "bags"),
+       good_members(bags), good_run(results, count, "results")},
       [&]() -> TableResult<void> {
         const espalier_bags asked = bags_of(bags);
         const auto kind = static_cast<Reduction>(reduction);
-        const std::size_t width =
-            kind == Reduction::inner_product ? 1 : table->table.options().dimension;
-        if (count != asked.bag_count * width) {
-          return std::unexpected(espalier::TableError(
-              espalier::Error{espalier::Code::invalid_argument, 0, 0},
-              "the bags come to " + std::to_string(asked.bag_count * width) + " floats"));
-        }
-        return table->table.reduce_into({results, count}, kind,
-                                        {{asked.ids, asked.id_count},
-                                         {asked.offsets, asked.bag_count},
-                                         {asked.weights, asked.weight_count},
-                                         asked.grouping},
+        const std::size_t floats = floats_of(table->table, kind, asked.bag_count);
+        if (count != floats) return other_count(floats);
+        return table->table.reduce_into({results, count}, kind, given_bags(asked),
                                         {asked.vector, asked.vector_count});
+      });
+}
+
+espalier_code espalier_embedding_reduce_tables(const espalier_embedding* const* tables,
+                                               const espalier_bags* const* bags, size_t table_count,
+                                               uint32_t reduction, float* results, size_t count) {
+  return run_in_words(
+      __func__,
+      {good_kind(reduction, "reduction"), good_tables(tables, bags, table_count),
+       good_run(results, count, "results")},
+      [&]() -> TableResult<void> {
+        const auto kind = static_cast<Reduction>(reduction);
+        std::vector<espalier::TableBags> asked;
+        std::size_t floats = 0;
+        for (std::size_t i = 0; i < table_count; ++i) {
+          const espalier_bags own = bags_of(bags[i]);
+          floats += floats_of(tables[i]->table, kind, own.bag_count);
+          asked.push_back({tables[i]->table, given_bags(own), {own.vector, own.vector_count}});
+        }
+        if (count != floats) return other_count(floats);
+        const auto reduced = EmbeddingTable::reduce_tables(kind, asked);
+        if (!reduced) return std::unexpected(reduced.error());
+        std::ranges::copy(*reduced, results);
+        return {};
+      });
+}
+
+espalier_code espalier_embedding_group(espalier_embedding* table, const uint8_t* sizes,
+                                       size_t size_count, const uint32_t* rows, size_t row_count,
+                                       uint32_t* grouping) {
+  return run_in_words(__func__,
+                      {c::given(table, "table"), good_run(sizes, size_count, "sizes"),
+                       good_run(rows, row_count, "rows")},
+                      [&] {
+                        const auto made =
+                            table->table.group({{sizes, size_count}, {rows, row_count}});
+                        if (made && grouping != nullptr) *grouping = *made;
+                        return made;
+                      });
+}
+
+espalier_code espalier_embedding_renumber(const espalier_embedding* table, uint32_t* ids,
+                                          size_t count, uint32_t* grouping) {
+  return run_in_words(
+      __func__,
+      {c::given(table, "table"), good_run(ids, count, "ids"), c::given(grouping, "grouping")}, [&] {
+        const auto numbered = table->table.renumber({ids, count});
+        if (numbered) *grouping = *numbered;
+        return numbered;
       });
 }

@@ -22,6 +22,7 @@
 #include "tools/json_record.hpp"
 #include "tools/npy_reader.hpp"
 #include "tools/numbers.hpp"
+#include "tools/table_options.hpp"
 #include "tools/table_place.hpp"
 
 namespace espalier::tools {
@@ -37,6 +38,7 @@ struct EmbeddingOptionsGiven {
   bool generates = false;
   Reduction reduction = Reduction::sum;
   std::vector<std::uint32_t> ids;
+  Access access = Access::rpc;
   bool json = false;
 };
 
@@ -340,6 +342,7 @@ void add_embedding_command(CLI::App& app, Environment& environment, Action& chos
   reducing.add_option("--op", options->reduction, "How (sum)")
       ->transform(CLI::CheckedTransformer(kReductionNames).description(""))
       ->option_text("sum|mean|max|min");
+  add_one_sided_flag(reducing, options->access);
   add_embedding_models(command, environment, chosen);
   add("drop", "Remove a table, and all that is in it, or a model", drop_embedding);
 }

@@ -53,6 +53,39 @@ TEST_F(EmbeddingCommands, LoadReduceAndDrop) {
   EXPECT_THAT(tool.err(), HasSubstr("has no embedding table 'items'"));
 }
 
+/// Of a node whose memory may be read.
+class OneSidedEmbeddingCommands : public EmbeddingCommands {
+ protected:
+  OneSidedEmbeddingCommands() {
+    config.node.fabric = "shm:" + (folder / "f").string();
+    config.node.one_sided = true;
+  }
+  void SetUp() override {
+    EmbeddingCommands::SetUp();
+    address = config.node.fabric;
+  }
+};
+
+TEST_F(OneSidedEmbeddingCommands, ReduceReadsTheNodesMemory) {
+  ASSERT_EQ(embedding({"load", "items", "--generate", "1000", "--dimension", "8"}), kOk)
+      << tool.err();
+  const auto reduced = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"reduce", "items", "3", "999", "3"});
+    EXPECT_EQ(embedding(words), kOk) << tool.err();
+    return tool.out();
+  };
+  const auto gathered = [&] {
+    EXPECT_EQ(embedding({"info", "items", "--json"}), kOk);
+    return nlohmann::json::parse(tool.out())["rows_gathered"].get<int>();
+  };
+  const std::string by_node = reduced({});
+  EXPECT_EQ(gathered(), 3);
+  EXPECT_EQ(reduced({"--one-sided"}), by_node);
+  EXPECT_EQ(gathered(), 3) << "the node has read rows for it";
+  EXPECT_EQ(embedding({"reduce", "items", "1000", "--one-sided"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("id 1000 at place 0 is not below the table's 1000 rows"));
+}
+
 TEST_F(EmbeddingCommands, GenerateTheSameRowsOfASeed) {
   const auto load = [&](const std::string& name, const std::string& seed) {
     ASSERT_EQ(embedding({"load", name, "--generate", "5000", "--dimension", "64", "--seed", seed}),

@@ -18,14 +18,14 @@ std::string model_quoted(const std::string& name) {
 }
 
 Outcome<EmbeddingPlace> open_embeddings(const Environment& environment,
-                                        const std::optional<std::string>& at) {
+                                        const std::optional<std::string>& at, Access access) {
   auto address = required_address(environment, at);
   if (!address) return std::unexpected(address.error());
   if (*address == "embedded") {
     return misused(fmt::format("'{}' is no node, and embedding tables are on nodes", *address),
                    "Start one: espalier serve --node-socket PATH.");
   }
-  auto store = connect(environment, *address);
+  auto store = connect(environment, *address, access);
   if (!store) return std::unexpected(store.error());
   return EmbeddingPlace{std::move(*address), std::move(*store)};
 }

@@ -23,7 +23,8 @@ struct EmbeddingPlace {
 
 /// Connects to the node that --at or ESPALIER_AT names.
 [[nodiscard]] Outcome<EmbeddingPlace> open_embeddings(const Environment& environment,
-                                                      const std::optional<std::string>& at);
+                                                      const std::optional<std::string>& at,
+                                                      Access access = Access::rpc);
 /// "embedding table 'items'".
 [[nodiscard]] std::string embedding_quoted(const std::string& name);
 /// "model 'ads'".

@@ -17,7 +17,8 @@ namespace espalier::tools {
 template <class Options>
 using EmbeddingWork = Outcome<int> (*)(Environment&, const Options&, EmbeddingPlace&);
 
-/// Adds one. `Options` has `name`, `json` and `at`; `of` says whose name NAME is.
+/// Adds one. `Options` has `name`, `json` and `at`, and where the command may read by itself
+/// `access`; `of` says whose name NAME is.
 template <class Options>
 CLI::App& add_embedding_subcommand(CLI::App& parent, const std::shared_ptr<Options>& options,
                                    Environment& environment, Action& chosen, const char* name,
@@ -29,7 +30,9 @@ CLI::App& add_embedding_subcommand(CLI::App& parent, const std::shared_ptr<Optio
   add_address_option(command, options->at);
   command.callback([options, &environment, &chosen, work] {
     chosen = reporting(environment, [options, &environment, work]() -> Outcome<int> {
-      auto place = open_embeddings(environment, options->at);
+      Access access = Access::rpc;
+      if constexpr (requires { options->access; }) access = options->access;
+      auto place = open_embeddings(environment, options->at, access);
       if (!place) return std::unexpected(place.error());
       return work(environment, *options, *place);
     });

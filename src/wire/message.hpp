@@ -106,6 +106,7 @@ enum class OffloadId : std::uint8_t {
   embedding_group = 87,          // payload: GroupsShape, ids, sizes
   embedding_renumber = 88,       // payload: ids
   await_durable = 89,            // argument: 1 to wait
+  one_sided_embedding = 90,      // map: the embedding table's id; answers likewise
   transact = 91,                 // argument: how many objects; payload: their names, StepHead, ...
   transaction_client = 96,       // argument: what is wanted; payload: 8 bytes, a client
   transact_once = 97,            // as transact; payload: RequestNumbers before

@@ -9,7 +9,6 @@
 
 #include "base/bytes.hpp"
 #include "catalog/calls.hpp"
-#include "kinds/embedding/embedding_table.hpp"
 #include "kinds/hash/format.hpp"
 #include "kinds/hash/hash_map.hpp"
 #include "kinds/map/format/node.hpp"
@@ -277,11 +276,6 @@ TEST_F(DurableAnswers, WhatHasNoRecordsIsRefused) {
             Code::unsupported);
   hash::HashStore& hashes = hash::hash_store_of(node_.catalog());
   EXPECT_EQ(hash::create_hash_map(hashes, "h", {.versions = false}).error().code,
-            Code::unsupported);
-  EXPECT_EQ(embedding::create_embedding_table(node_.catalog(), node_.store().pool, "e",
-                                              embedding::shape_of({.dimension = 8}))
-                .error()
-                .code,
             Code::unsupported);
 }
 

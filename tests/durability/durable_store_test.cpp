@@ -120,11 +120,41 @@ TEST_F(DurableStore, HasOneClockForItsMapsWhereItIsOpenedSo) {
   EXPECT_GT(read->version, read->found[1]->version);
 }
 
+TEST_F(DurableStore, KeepsRowsOfEmbeddingTables) {
+  const std::uint32_t ids[] = {0, 1, 2};
+  const std::uint32_t each[] = {0, 1, 2};
+  const auto has = [&](const Store& store, float a, float b, float c) {
+    const auto table = store.open_embedding_table("e");
+    const auto rows = table->reduce(Reduction::sum, {ids, each});
+    ASSERT_TRUE(rows) << message(rows.error().error);
+    for (std::size_t i = 0; i < rows->size(); ++i) {
+      EXPECT_EQ((*rows)[i], i < 8 ? a : i < 16 ? b : c);
+    }
+  };
+  const auto row = [](float value) { return std::vector<float>(8, value); };
+  {
+    Store store = open();
+    auto table = store.create_embedding_table("e", {.dimension = 8});
+    ASSERT_TRUE(table && table->append(row(1)) && table->append(row(2)) && table->append(row(3)));
+    for (int i = 0; i < 100; ++i) ASSERT_TRUE(table->replace(1, row(static_cast<float>(i))));
+    has(store, 1, 99, 3);  // what was answered is seen
+  }
+  for (int again = 0; again < 2; ++again) {
+    Store store = open();
+    has(store, 1, 99, 3 + static_cast<float>(again));
+    ASSERT_TRUE(store.open_embedding_table("e")->replace(2, row(4)));
+  }
+}
+
 TEST_F(DurableStore, RefusesWhatCannotBeDurable) {
   Store store = open();
   EXPECT_EQ(store.create_map("m", {.versions = false}).error().code, Code::unsupported);
   EXPECT_EQ(store.create_hash_map("h", {.versions = false}).error().code, Code::unsupported);
-  EXPECT_EQ(store.create_embedding_table("e", {.dimension = 8}).error().code, Code::unsupported);
+  auto rows = store.create_embedding_table("e", {.dimension = 8});
+  ASSERT_TRUE(rows && rows->append(std::vector<float>(16)));
+  const std::uint8_t pair[] = {2};
+  const std::uint32_t ids[] = {0, 1};
+  EXPECT_EQ(rows->group({pair, ids}).error().error.code, Code::unsupported);
   EXPECT_EQ(store.map_names(), std::vector<std::string>());
 }
 

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
 
+#include "kinds/embedding/audit.hpp"
 #include "kinds/hash/audit.hpp"
 #include "kinds/table/testing/redo_tables.hpp"
 
@@ -19,6 +21,7 @@ constexpr std::uint64_t kStepsAsync = 32;  // so old may be what is not durable
 
 thread_local std::uint64_t steps_now = 0;  // the worlds' time
 std::uint64_t now_in_steps() noexcept { return steps_now; }
+constexpr std::uint32_t kNumbersOfARow = 8;
 
 }  // namespace
 
@@ -31,6 +34,7 @@ StoreLife::~StoreLife() {
   other_table_.reset();
   table_.reset();
   sealed_.reset();
+  embedding_.reset();
   numbers_.reset();
 }
 
@@ -86,6 +90,7 @@ void StoreLife::check() {
   EXPECT_GE(*core_.parts.of<sequencer::Counters>().take(kCounter, 0), world_.next_count);
   EXPECT_GE(map_->clock.taken(), world_.highest_version) << "a version would come again";
   EXPECT_GE(hash_->clock().taken(), world_.highest_hash_version) << "a version would come again";
+  check_numbers();
   check_other();
   check_sealed();
   EXPECT_EQ(tree::audit_store(core_), std::vector<std::string>{});
@@ -119,7 +124,7 @@ void StoreLife::work(int steps) {
 
 void StoreLife::step() {
   ++steps_now;
-  switch (world_.random.below(16)) {
+  switch (world_.random.below(18)) {
     case 0:
     case 1:
     case 2: return write_map();
@@ -131,6 +136,8 @@ void StoreLife::step() {
     case 8: return append_other();
     case 14: return seal();
     case 15: return seal();
+    case 16: return append_numbers();
+    case 17: return replace_numbers();
     case 9:
     case 10:
     case 11: return go_on_with_checkpoint();
@@ -152,6 +159,11 @@ void StoreLife::open_objects() {
   sealed_ = sealed ? *sealed
                    : must(table::create_table(core_.catalog, core_.pool, "sealed",
                                               table::append_schema(), {.encrypted = true}));
+  auto rows = core_.catalog.open<embedding::EmbeddingTable>("embedding");
+  embedding_ = rows ? *rows
+                    : must(embedding::create_embedding_table(
+                          core_.catalog, core_.pool, "embedding",
+                          embedding::shape_of({.dimension = kNumbersOfARow})));
   auto numbers = core_.catalog.open<sequencer::Sequencer>("numbers");
   numbers_ = numbers ? *numbers : must(sequencer::create_sequencer(core_.catalog, "numbers", 0));
   executor_ = std::make_unique<tree::HostExecutor<tree::HostAccess>>(
@@ -295,6 +307,60 @@ void StoreLife::append_other() {
   append_to(*other_table_, world_.other_rows[std::to_string(other_table_->id())]);
 }
 
+/// A row of one number, which no other has.
+std::vector<std::byte> StoreLife::random_numbers(std::string& text) {
+  const std::vector<float> values(kNumbersOfARow, static_cast<float>(++world_.values));
+  text = std::to_string(world_.values);
+  const auto bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
+}
+
+/// Empty where its numbers differ.
+std::string StoreLife::numbers_of(std::uint64_t row) const {
+  std::vector<float> values(kNumbersOfARow);
+  embedding_->copy_rows(row, std::as_writable_bytes(std::span(values)));
+  const bool whole = std::ranges::count(values, values.front()) == kNumbersOfARow;
+  return whole ? std::to_string(static_cast<std::uint64_t>(values.front())) : "";
+}
+
+void StoreLife::append_numbers() {
+  if (!world_.appends) return;
+  std::string text;
+  const std::uint64_t visible = embedding_->rows();
+  const auto row = embedding_->append(random_numbers(text));
+  if (!row) return;
+  EXPECT_EQ(*row, world_.numbered_rows.asked++);
+  world_.numbered[*row].begin(text);
+  EXPECT_EQ(embedding_->rows(), visible) << "no record can be durable yet";
+}
+
+void StoreLife::replace_numbers() {
+  const std::uint64_t rows = embedding_->rows();
+  if (!world_.appends || rows == 0) return;
+  const std::uint64_t row = world_.random.below(rows);
+  const std::string before = numbers_of(row);
+  EXPECT_TRUE(world_.numbered[row].seen(before)) << "row " << row << ": " << before;
+  std::string text;
+  const auto bytes = random_numbers(text);
+  const std::uint64_t number = world_.numbered[row].begin(text);
+  if (!embedding_->replace(row, bytes)) return world_.numbered[row].refused(number);
+  replaced_.push_back({row, number, log_->writer().handed_over()});
+  EXPECT_EQ(numbers_of(row), before) << "no record can be durable yet";
+}
+
+void StoreLife::check_numbers() {
+  const std::uint64_t rows = embedding_->rows();
+  EXPECT_TRUE(world_.numbered_rows.may_be(rows)) << rows << world_.numbered_rows.text();
+  world_.numbered_rows = {rows, rows};
+  world_.numbered.erase(world_.numbered.lower_bound(rows), world_.numbered.end());
+  for (auto& [row, truth] : world_.numbered) {
+    const std::string numbers = numbers_of(row);
+    const std::string may_be = truth.text();
+    EXPECT_TRUE(truth.found(numbers)) << "row " << row << ": " << numbers << " not " << may_be;
+  }
+  EXPECT_EQ(embedding::audit(*embedding_), std::vector<std::string>{});
+}
+
 void StoreLife::take() {
   log::LogWriter& writer = log_->writer();
   if (world_.random.below(2) == 0) {
@@ -403,8 +469,15 @@ void StoreLife::take_acknowledgements() {
     NumberTruth& rows = world_.other_rows[std::to_string(other_table_->id())];
     rows.acknowledged = std::max(rows.acknowledged, other_table_->rows());
   }
+  world_.numbered_rows.acknowledged =
+      std::max(world_.numbered_rows.acknowledged, embedding_->rows());
   world_.highest_version = std::max(world_.highest_version, map_->clock.released());
   world_.highest_hash_version = std::max(world_.highest_hash_version, hash_->clock().released());
+  std::erase_if(replaced_, [&](const PendingRow& each) {
+    if (each.sequence > durable) return false;
+    world_.numbered[each.row].acknowledged(each.number);
+    return true;
+  });
   for (const auto& [next, sequence] : taken_) {
     if (sequence <= durable) world_.next_number = std::max(world_.next_number, next);
   }

@@ -22,6 +22,7 @@
 #include "engine/parallel_redo.hpp"
 #include "engine/redo_target.hpp"
 #include "engine/services.hpp"
+#include "kinds/embedding/embedding_table.hpp"
 #include "kinds/hash/hash_threads.hpp"
 #include "kinds/map/testing/map_objects.hpp"
 #include "kinds/sequencer/counters.hpp"
@@ -43,6 +44,8 @@ struct StoreWorld {
   NumberTruth rows;
   NumberTruth sealed_rows;                                  // of an encrypted table
   std::set<std::pair<std::uint64_t, std::uint64_t>> slots;  // of it, that were told: page, slot
+  NumberTruth numbered_rows;                                // of an embedding table
+  std::map<std::uint64_t, KeyTruth> numbered;               // what each of these has
   std::uint64_t next_number = 0;
   std::uint64_t next_count = 0;
   std::uint64_t values = 0;
@@ -91,6 +94,11 @@ class StoreLife final : private Handler {
     std::uint64_t number = 0;  // of the write
     bool read = false;
   };
+  struct PendingRow {
+    std::uint64_t row = 0;
+    std::uint64_t number = 0;
+    std::uint64_t sequence = 0;
+  };
   struct PendingHash {
     std::string key;
     std::uint64_t number = 0;
@@ -135,6 +143,11 @@ class StoreLife final : private Handler {
   void seal();
   void fill_slots(const table::Reservation& reservation);
   void check_sealed();
+  void append_numbers();
+  void replace_numbers();
+  [[nodiscard]] std::vector<std::byte> random_numbers(std::string& text);
+  [[nodiscard]] std::string numbers_of(std::uint64_t row) const;
+  void check_numbers();
   void check_other();
   void go_on_with_checkpoint();
   void flush();
@@ -158,6 +171,7 @@ class StoreLife final : private Handler {
   std::shared_ptr<table::Table> sealed_;
   std::optional<table::Reservation> reserved_;  // of that, whose slots were not told yet
   std::uint64_t reserved_sequence_ = 0;
+  std::shared_ptr<embedding::EmbeddingTable> embedding_;
   std::shared_ptr<sequencer::Sequencer> numbers_;
   std::unique_ptr<tree::HostExecutor<tree::HostAccess>> executor_;
   std::unique_ptr<offload::CheckpointRun> checkpoint_;
@@ -166,6 +180,7 @@ class StoreLife final : private Handler {
   std::vector<PendingHash> hashes_;
   std::vector<Answered> early_;
   std::uint64_t last_answer_step_ = 0;
+  std::vector<PendingRow> replaced_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> taken_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> counted_;
   std::vector<PendingOther> others_;

@@ -81,6 +81,65 @@ TEST_P(EmbeddingCApi, ReducesRows) {
   espalier_embedding_close(nullptr);
 }
 
+TEST_P(EmbeddingCApi, GroupsRowsAndReducesSeveralTables) {
+  espalier_embedding* table = nullptr;
+  espalier_embedding* other = nullptr;
+  good(espalier_embedding_create(store_, b("a"), 8, ESPALIER_FP32, &table));
+  good(espalier_embedding_create(store_, b("b"), 16, ESPALIER_INT8, &other));
+  for (const float value : {1.0F, 2.0F, 4.0F}) {
+    const std::vector<float> row(16, value);
+    good(espalier_embedding_append(table, row.data(), 8, nullptr));
+    good(espalier_embedding_append(other, row.data(), 16, nullptr));
+  }
+  const std::uint8_t sizes[] = {2};
+  const std::uint32_t pair[] = {0, 2};
+  std::uint32_t grouping = 0;
+  good(espalier_embedding_group(table, sizes, 1, pair, 2, &grouping));
+  EXPECT_NE(grouping, 0u);
+  bad(espalier_embedding_group(table, sizes, 1, pair, 1, nullptr), ESPALIER_INVALID_ARGUMENT,
+      "groups have 2 rows together");
+  std::uint32_t ids[] = {0, 1, 2};
+  const std::uint32_t plain[] = {0, 1, 2};
+  std::uint32_t numbered = 0;
+  good(espalier_embedding_renumber(table, ids, 3, &numbered));
+  EXPECT_EQ(numbered, grouping);
+  const std::uint32_t first[] = {0};
+  espalier_bags bags = ESPALIER_BAGS_INIT;
+  bags.ids = ids;
+  bags.id_count = 3;
+  bags.offsets = first;
+  bags.bag_count = 1;
+  bags.grouping = grouping;
+  espalier_bags more = bags;
+  more.ids = plain;
+  more.grouping = 0;
+  const espalier_embedding* tables[] = {table, other};
+  const espalier_bags* asked[] = {&bags, &more};
+  std::vector<float> results(24);
+  good(espalier_embedding_reduce_tables(tables, asked, 2, ESPALIER_SUM, results.data(), 24));
+  EXPECT_EQ(results, std::vector<float>(24, 7));
+  bad(espalier_embedding_reduce_tables(tables, asked, 2, ESPALIER_SUM, results.data(), 23),
+      ESPALIER_INVALID_ARGUMENT, "the bags come to 24 floats");
+  bad(espalier_embedding_reduce_tables(tables, asked, 2, ESPALIER_INNER_PRODUCT, results.data(), 2),
+      ESPALIER_INVALID_ARGUMENT, "a: the vector");
+  good(espalier_embedding_reduce_tables(nullptr, nullptr, 0, ESPALIER_SUM, nullptr, 0));
+  asked[1] = nullptr;
+  null(espalier_embedding_reduce_tables(tables, asked, 2, ESPALIER_SUM, results.data(), 24),
+       "bags");
+  tables[0] = nullptr;
+  null(espalier_embedding_reduce_tables(tables, asked, 2, ESPALIER_SUM, results.data(), 24),
+       "a table");
+  null(espalier_embedding_group(nullptr, sizes, 1, pair, 2, nullptr), "table");
+  bad(espalier_embedding_group(table, nullptr, 1, pair, 2, nullptr), ESPALIER_INVALID_ARGUMENT,
+      "sizes is null, but has a count");
+  null(espalier_embedding_renumber(nullptr, ids, 3, &numbered), "table");
+  null(espalier_embedding_renumber(table, ids, 3, nullptr), "grouping");
+  good(espalier_embedding_group(table, nullptr, 0, nullptr, 0, &grouping));
+  EXPECT_EQ(grouping, 0u);
+  espalier_embedding_close(table);
+  espalier_embedding_close(other);
+}
+
 TEST_P(EmbeddingCApi, RefusesWhatIsMissing) {
   espalier_embedding* table = nullptr;
   const float values[8] = {};

@@ -16,6 +16,7 @@
 #include "channel/rings/remote_pipeline.hpp"
 #include "channel/rings/thread_rings.hpp"
 #include "espalier/map.hpp"
+#include "kinds/embedding/calls.hpp"
 #include "kinds/embedding/format.hpp"
 #include "kinds/embedding/model/model_format.hpp"
 #include "kinds/hash/format.hpp"
@@ -134,6 +135,7 @@ std::vector<Row> embedding_rows() {
       {OffloadId::embedding_group, admin, Names::by_id, done, On::embedding, "", number(0)},
       {OffloadId::embedding_renumber, read, Names::by_id, done, On::embedding, "",
        std::string(4, '\0')},
+      {embedding_calls::kOneSidedEmbedding, read, Names::all, by_reads, On::embedding},
   };
 }
 

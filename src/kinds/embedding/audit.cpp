@@ -50,8 +50,9 @@ class EmbeddingAudit {
     want(std::memcmp(header_ + offsetof(EmbeddingHeader, shape), &shape, sizeof shape) == 0,
          "the header has another shape");
     const std::uint64_t rows_per = table_.divider().rows();
-    want(table_.pages() == base::divide_up(table_.rows(), rows_per),
-         std::to_string(table_.pages()) + " pages for " + std::to_string(table_.rows()) + " rows");
+    const std::uint64_t rows = table_.all_rows();  // those that wait for their records, too
+    want(table_.pages() == base::divide_up(rows, rows_per) && table_.rows() <= rows,
+         std::to_string(table_.pages()) + " pages for " + std::to_string(rows) + " rows");
   }
 
   void check_list() {
@@ -77,8 +78,11 @@ class EmbeddingAudit {
       wrong_.push_back(page + " is no buffer that is in use");
       return;
     }
-    want(load_shared<std::uint64_t>(entry + offsetof(PageEntry, sequence)) % 2 == 0,
-         page + " has an odd sequence, and none of its rows is being replaced");
+    {
+      const auto stores = table_.hold_stores();
+      want(load_shared<std::uint64_t>(entry + offsetof(PageEntry, sequence)) % 2 == 0,
+           page + " has an odd sequence, and none of its rows is being replaced");
+    }
     const std::byte* const at = table_.pool().at(wire::Ref{ref}.offset());
     want(load_shared<std::uint32_t>(at) == table_.id(), page + " is of another object");
     want(load_shared<std::uint64_t>(at + offsetof(PageHeader, page)) == number,

@@ -8,8 +8,11 @@
 
 #include "kinds/embedding/format.hpp"
 #include "wire/call_codec.hpp"
+#include "wire/one_sided.hpp"
 
 namespace espalier::embedding_calls {
+
+inline constexpr wire::FieldKind kEmbeddingField{10};
 
 [[nodiscard]] inline std::optional<wire::Fault> fault_of_shape(
     const embedding::EmbeddingShape& shape) {
@@ -75,6 +78,13 @@ struct Renumbered {
     message.version(self.grouping);
     message.rest(self.ids, "renumbered ids", embedding::kRenumberBytesMax);
   }
+};
+
+/// A row of fields (wire/one_sided.hpp), one of them an EmbeddingPlace.
+struct ReadsOpened {
+  std::string_view described;
+
+  static constexpr void fields(auto& self, auto& message) { message.rest(self.described); }
 };
 
 // --- requests ------------------------------------------------------------------------------------
@@ -291,7 +301,22 @@ struct Renumber {
   }
 };
 
-using All =
-    wire::CallList<Create, Open, Info, Append, Replace, Reduce, ReduceTables, Group, Renumber>;
+struct OpenReads {
+  static constexpr wire::CallRow kCall{.id = wire::OffloadId::one_sided_embedding,
+                                       .name = "one_sided_embedding",
+                                       .summary = "as one_sided_open, of an embedding table",
+                                       .right = wire::Right::read,
+                                       .object = wire::Names::all};
+  using Reply = ReadsOpened;
+
+  std::uint32_t table = 0;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.object(self.table, "the id of the embedding table to be read");
+  }
+};
+
+using All = wire::CallList<Create, Open, Info, Append, Replace, Reduce, ReduceTables, Group,
+                           Renumber, OpenReads>;
 
 }  // namespace espalier::embedding_calls

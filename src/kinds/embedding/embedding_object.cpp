@@ -2,12 +2,12 @@
 // An embedding table as an object of its store: made, made again, described, counted.
 #include <utility>
 
+#include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
 #include "catalog/object_redo.hpp"
 #include "catalog/samples.hpp"
 #include "kinds/embedding/embedding_table.hpp"
 #include "kinds/embedding/memo.hpp"
-#include "store/durable_store.hpp"
 #include "store/store_core.hpp"
 #include "wire/payload_reader.hpp"
 
@@ -38,7 +38,6 @@ Result<std::shared_ptr<EmbeddingTable>> create_embedding_table(catalog::Catalog&
                                                                std::string_view name,
                                                                const EmbeddingShape& shape) {
   if (!is_shape(shape)) return fail(Code::invalid_argument);
-  if (tree::must_be_durable(catalog)) return fail(Code::unsupported);
   return catalog.create<EmbeddingTable>(
       name, base::bytes_of(shape), [&](std::uint32_t id, std::string own_name) {
         return make_embedding_table(catalog, pool, id, std::move(own_name), shape);
@@ -56,6 +55,12 @@ Result<std::shared_ptr<EmbeddingTable>> restore_embedding_table(
 }
 
 EmbeddingShape EmbeddingTable::shape() const { return shape_of(options_); }
+
+EmbeddingPlace EmbeddingTable::place() const {
+  const auto generation =
+      base::load_shared<std::uint32_t>(header_ + offsetof(EmbeddingHeader, generation));
+  return {header_offset_, id_, generation, shape()};
+}
 
 std::string EmbeddingTable::description() const { return std::string(base::bytes_of(shape())); }
 

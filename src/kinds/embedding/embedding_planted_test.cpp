@@ -29,6 +29,15 @@ TEST(EmbeddingPlanted, RowsThatAreCountedEarlyAreNoticed) {
   EXPECT_TRUE(records_come_before_rows());
 }
 
+TEST(EmbeddingPlanted, RowsThatAreSeenBeforeTheyAreDurableAreNoticed) {
+  ASSERT_TRUE(rows_are_seen_once_they_are_durable());
+  {
+    const base::Planted planted(Bug::rows_before_durable);
+    EXPECT_FALSE(rows_are_seen_once_they_are_durable());
+  }
+  EXPECT_TRUE(rows_are_seen_once_they_are_durable());
+}
+
 TEST(EmbeddingPlanted, ASumThatIsUsedAfterItsRowHasChangedIsNoticed) {
   ASSERT_TRUE(sums_follow_replacements());
   {

@@ -12,6 +12,7 @@
 #include "kinds/embedding/apply_redo.hpp"
 #include "kinds/embedding/redo_record.hpp"
 #include "kinds/embedding/testing/embedding_store.hpp"
+#include "kinds/embedding/testing/whole_rows.hpp"
 
 namespace espalier::embedding {
 namespace {
@@ -111,6 +112,10 @@ TEST(EmbeddingRedo, RecordsMakeTheSameTable) {
     EXPECT_TRUE(agree(all_rows(*again), all_rows(*table), false));
     EXPECT_EQ(audit(*again), std::vector<std::string>{});
   }
+}
+
+TEST(EmbeddingRedo, RowsAreSeenOnceTheyAreDurable) {
+  EXPECT_TRUE(rows_are_seen_once_they_are_durable());
 }
 
 TEST(EmbeddingRedo, WhatDoesNotGoOnIsRefused) {

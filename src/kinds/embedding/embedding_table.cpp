@@ -123,6 +123,7 @@ Result<void> EmbeddingTable::open() {
 }
 
 EmbeddingTable::~EmbeddingTable() {
+  if (mark_ != nullptr) mark_->leave(*this);
   if (header_ == nullptr) return;
   while (!free_some(std::numeric_limits<std::uint32_t>::max())) {
   }
@@ -159,21 +160,24 @@ Result<std::uint64_t> EmbeddingTable::append(std::span<const std::byte> rows) {
   std::unique_lock lock(appends_mutex_, std::defer_lock);
   const auto need = reserve_and_lock(count, growth, lock);
   if (!need) return std::unexpected(need.error());
-  const std::uint64_t first = this->rows();
+  if (!reserve_waiting_rows()) return fail(Code::out_of_memory);
+  const std::uint64_t first = all_rows();
   use(growth, *need);
   write_record(*room, *this, RedoType::appended, first, rows);
   if (planted(Bug::rows_counted_early)) store_shared(header_ + kRowsAt, first + count);
-  if (!planted(Bug::record_after_publish)) room->hand_over();
+  recorded_rows_.store(first + count);  // first: see recorded()
+  const bool late = planted(Bug::record_after_publish);
+  const std::uint64_t sequence = late ? 0 : room->hand_over();
   fill(first, rows);
-  // The one store that makes the append visible.
-  store_shared(header_ + kRowsAt, first + count, std::memory_order_release);
+  all_rows_.store(first + count);
+  show_rows(first + count, sequence);
   room->hand_over();
   return first;
 }
 
 Result<EmbeddingTable::Need> EmbeddingTable::need_of(std::uint64_t count) const {
   if (dropped()) return fail(Code::not_found, id_);
-  const std::uint64_t before = rows();
+  const std::uint64_t before = all_rows();
   if (count > kRowsMax - before) return fail(Code::out_of_memory, 0);
   const std::uint64_t there = pages();
   const std::uint64_t wanted = base::divide_up(before + count, std::uint64_t{divider_.rows()});
@@ -227,7 +231,7 @@ void EmbeddingTable::use(Growth& growth, const Need& need) {
 void EmbeddingTable::move_list(std::uint64_t offset) {
   std::byte* const buffer = pool_.at(offset);
   begin_buffer(buffer, kPageBytes, id_);  // long, so before those who replace rows must wait
-  const std::lock_guard lock(replacements_mutex_);
+  const auto kept_out = hold_replacements();
   base::copy_shared(buffer + kListOffset, list_.load(std::memory_order_relaxed),
                     pages() * sizeof(PageEntry));
   set_live(buffer);
@@ -270,24 +274,34 @@ Result<void> EmbeddingTable::replace(std::uint64_t row, std::span<const std::byt
   auto room = room_for(*this, bytes.size());
   if (!room) return std::unexpected(room.error());
   write_record(*room, *this, RedoType::replaced, row, bytes);
-  const auto lock = hold_replacements();
+  const auto lock = lock_replacements();
   if (dropped()) return fail(Code::not_found, id_);
   if (row >= rows()) return fail(Code::invalid_argument, static_cast<std::uint32_t>(row));
+  if (waits_for_records()) return replace_when_durable(*room, row, bytes);
+  recorded_replacements_.fetch_add(1);
   if (!planted(Bug::record_after_publish)) room->hand_over();
   unmemoise(static_cast<std::uint32_t>(row));
-  store_row(row, bytes);
+  {
+    const auto stored = hold_stores();
+    store_row(row, bytes);
+  }
   memoise(static_cast<std::uint32_t>(row));
   room->hand_over();
-  rows_replaced_.fetch_add(1, std::memory_order_relaxed);
+  rows_replaced_.fetch_add(1);
   return {};
 }
 
 // Those who wait are counted, for who computes the sums of groups to let them in.
-std::unique_lock<std::mutex> EmbeddingTable::hold_replacements() const {
+std::unique_lock<std::mutex> EmbeddingTable::lock_replacements() const {
   replacements_waiting_.fetch_add(1, std::memory_order_relaxed);
   std::unique_lock lock(replacements_mutex_);
   replacements_waiting_.fetch_sub(1, std::memory_order_relaxed);
   return lock;
+}
+
+EmbeddingTable::HeldRows EmbeddingTable::hold_replacements() const {
+  auto ordered = lock_replacements();
+  return {std::move(ordered), hold_stores()};
 }
 
 void EmbeddingTable::store_row(std::uint64_t row, std::span<const std::byte> bytes) {
@@ -315,6 +329,7 @@ void EmbeddingTable::set_dropped() {
   dropped_.store(true, std::memory_order_release);
   store_shared<std::uint64_t>(header_ + offsetof(wire::BufferHeader, superseded), 0,
                               std::memory_order_release);
+  forget_waiting();
 }
 
 void EmbeddingTable::count(const ReductionCounts& counts) const {

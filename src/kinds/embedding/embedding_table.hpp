@@ -20,7 +20,9 @@
 //    they were computed again may they be (memo.hpp). That holds for groups that are being made,
 //    too.
 // 7. Records are handed over under the lock that orders them: that of appends before rows are
-//    counted, that of replacements before a sequence is even again.
+//    counted, that of replacements before a sequence is even again. Where they have to be durable
+//    first, what they tell waits in their order, and is counted or stored where readers see it by
+//    who raises the mark of what is durable (embedding_waiting.cpp). Such a table has no groups.
 //
 // Thread: any. Appends wait for each other, and replacements for each other; reading waits for
 // nothing, unless replacements of the same page come too often (reducer.hpp).
@@ -30,13 +32,16 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/durable_mark.hpp"
 #include "catalog/catalog.hpp"
 #include "espalier/error.hpp"
 #include "kinds/embedding/format.hpp"
@@ -46,6 +51,9 @@
 
 namespace espalier::store {
 class DroppedObjects;
+}
+namespace espalier::catalog {
+class RedoRoom;
 }
 
 namespace espalier::embedding {
@@ -64,7 +72,9 @@ struct ReductionCounts {
   std::uint64_t rereads = 0;
 };
 
-class EmbeddingTable final : public catalog::Object, public store::StoredObject {
+class EmbeddingTable final : public catalog::Object,
+                             public store::StoredObject,
+                             private base::DurableMark::Waiter {
  public:
   static constexpr ObjectKind kKind = ObjectKind::embedding;
 
@@ -112,6 +122,8 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
 
   /// Rows that may be read by who holds the table.
   [[nodiscard]] std::uint64_t rows() const;
+  /// The same, and those whose records are not durable yet.
+  [[nodiscard]] std::uint64_t all_rows() const { return all_rows_.load(); }
   [[nodiscard]] std::uint64_t pages() const;
   /// The newest one.
   [[nodiscard]] PageList page_list() const {
@@ -121,8 +133,13 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
   [[nodiscard]] bool is_newest(const PageList& list) const {
     return list_.load(std::memory_order_relaxed) == list.entries();
   }
+  using HeldRows = std::pair<std::unique_lock<std::mutex>, std::unique_lock<std::mutex>>;
   /// Keeps replacements out. For readers that meet one again and again.
-  [[nodiscard]] std::unique_lock<std::mutex> hold_replacements() const;
+  [[nodiscard]] HeldRows hold_replacements() const;
+  /// Has no row stored meanwhile; replacements may wait for their records. Not for long.
+  [[nodiscard]] std::unique_lock<std::mutex> hold_stores() const {
+    return std::unique_lock(stores_mutex_);
+  }
   /// What is wrong with the sums of groups. Requires: replacements are kept out.
   [[nodiscard]] std::vector<std::string> faults_of_groups() const;
   /// Keeps appends out, too. For an audit.
@@ -130,6 +147,27 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
     return std::scoped_lock(appends_mutex_, replacements_mutex_);
   }
   void count(const ReductionCounts& counts) const;
+
+  // For copies (docs/design/checkpoints.md).
+  /// Of rows that were appended and replaced, those whose records were handed over, or are just
+  /// being: at least as many as those that were handed over before this is asked.
+  struct Recorded {
+    std::uint64_t rows = 0;
+    std::uint64_t replacements = 0;
+  };
+  [[nodiscard]] Recorded recorded() const {
+    return {recorded_rows_.load(), recorded_replacements_.load()};
+  }
+  /// Whether readers see what these tell of, or the table was dropped.
+  [[nodiscard]] bool shows(const Recorded& recorded) const {
+    return dropped() || (rows() >= recorded.rows && rows_replaced_.load() >= recorded.replacements);
+  }
+  /// Copies rows, from this one on, word by word; one that is being replaced may come by half.
+  /// Requires: whole rows, which are there.
+  void copy_rows(std::uint64_t first, std::span<std::byte> to) const;
+  /// Whether what it tells readers must be durable.
+  [[nodiscard]] bool waits_for_records() const { return mark_ != nullptr; }
+  void record_to(catalog::RedoSink* sink) override;
 
   [[nodiscard]] EmbeddingNumbers all_numbers() const;
   /// From now on who asks gets not_found, and readers from elsewhere find a dead header.
@@ -148,6 +186,8 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
 
   [[nodiscard]] memory::BufferPool& pool() const { return pool_; }
   [[nodiscard]] std::uint64_t header_offset() const { return header_offset_; }
+  /// Where readers elsewhere find it.
+  [[nodiscard]] EmbeddingPlace place() const;
 
  private:
   friend class Grouping;
@@ -168,6 +208,16 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
   void fill(std::uint64_t first_row, std::span<const std::byte> rows);
   [[nodiscard]] std::byte* place_of(std::uint64_t row) const;
   void store_row(std::uint64_t row, std::span<const std::byte> bytes);
+  [[nodiscard]] std::unique_lock<std::mutex> lock_replacements() const;
+
+  // What waits for its record (embedding_waiting.cpp).
+  [[nodiscard]] bool reserve_waiting_rows() noexcept;
+  void show_rows(std::uint64_t rows, std::uint64_t sequence) noexcept;
+  Result<void> replace_when_durable(catalog::RedoRoom& room, std::uint64_t row,
+                                    std::span<const std::byte> bytes);
+  void forget_waiting() noexcept;
+  void release_waiting() noexcept;
+  bool release_durable() noexcept override;
   /// Requires: replacements are kept out, or come from this thread.
   [[nodiscard]] RowsAtRest rows_at_rest() const;
 
@@ -205,6 +255,22 @@ class EmbeddingTable final : public catalog::Object, public store::StoredObject 
   mutable std::mutex appends_mutex_;       // taken before the other
   mutable std::mutex replacements_mutex_;  // guards sequences, and that the list stays
   mutable std::atomic<std::uint32_t> replacements_waiting_{0};
+  mutable std::mutex stores_mutex_;  // taken last; guards that rows are stored, and what waits
+  struct WaitingRows {
+    std::uint64_t sequence;
+    std::uint64_t rows;
+  };
+  struct WaitingReplacement {
+    std::uint64_t sequence;
+    std::uint64_t row;
+    std::vector<std::byte> bytes;
+  };
+  base::DurableMark* mark_ = nullptr;              // null: nothing waits
+  std::vector<WaitingRows> waiting_rows_;          // that are counted once a record is durable
+  std::deque<WaitingReplacement> waiting_stores_;  // likewise
+  std::atomic<std::uint64_t> all_rows_{0};         // counted or not
+  std::atomic<std::uint64_t> recorded_rows_{0};
+  std::atomic<std::uint64_t> recorded_replacements_{0};
   std::atomic<std::uint64_t> own_list_{0};  // offset of a page list of its own; 0: none
 
   // The number of the last grouping that was begun. The first is a random one, so that ids which

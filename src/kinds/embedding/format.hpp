@@ -102,6 +102,17 @@ static_assert(offsetof(EmbeddingHeader, list) == 80);
 static_assert(offsetof(EmbeddingHeader, list_buffer) == 88);
 static_assert(std::has_unique_object_representations_v<EmbeddingHeader>);
 
+/// Where a table lies, for a client that is to read it by READs alone: a field of the answer to
+/// one_sided_embedding (wire/one_sided.hpp).
+struct EmbeddingPlace {
+  std::uint64_t header_offset;  // of the table's header in the region
+  std::uint32_t table_id;
+  std::uint32_t generation;  // of that header
+  EmbeddingShape shape;
+};
+static_assert(sizeof(EmbeddingPlace) == 32 && offsetof(EmbeddingPlace, shape) == 16);
+static_assert(std::has_unique_object_representations_v<EmbeddingPlace>);
+
 /// An entry of the page list. Page p has entry p.
 struct PageEntry {
   std::uint64_t page;      // Ref

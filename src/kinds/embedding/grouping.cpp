@@ -55,6 +55,10 @@ TableResult<bool> Grouping::piece() {
 }
 
 TableResult<bool> Grouping::begin() {
+  if (table_.waits_for_records()) {
+    return std::unexpected(TableError(Error{Code::unsupported, 0, table_.id()},
+                                      "a table whose rows have to be durable has no groups yet"));
+  }
   if (!table_.begin_grouping()) {
     return std::unexpected(TableError(Error{Code::busy, 0, table_.id()},
                                       "another grouping of this table is being made"));

@@ -49,4 +49,11 @@ inline void store_words(std::byte* to, const std::byte* from, std::size_t bytes)
   }
 }
 
+/// Likewise.
+inline void load_words(std::byte* to, const std::byte* from, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes; at += 4) {
+    base::store_plain(to + at, base::load_shared<std::uint32_t>(from + at));
+  }
+}
+
 }  // namespace espalier::embedding

@@ -14,11 +14,16 @@ enum class Bug : std::uint8_t {
   sequence_not_moved,       // a replacement leaves the sequence of its page as it is
   rows_counted_early,       // an append counts its rows before they are there
   record_after_publish,     // a record is handed over when its rows are visible
+  rows_before_durable,      // readers see rows that a crash can still lose
   group_not_unmemoised,     // a replacement leaves its group's sums to be read meanwhile
   sums_not_recomputed,      // a replacement leaves the sums of its group as they were
   old_sums_believed,        // sums are believed whatever the sequences of their pages say
   group_border_off_by_one,  // the last sum of a group is looked for in the next one
   repeated_id_once,         // an id that a bag has twice is summed once
+  // Of readers elsewhere (remote/bag_reader.hpp):
+  table_not_confirmed,  // rows are believed whatever the header says that was read after them
+  old_list_believed,    // nobody looks whether another page list has replaced the first
+  proof_with_rows,      // what proves rows is asked for with them, where READs keep no order
 };
 
 using base::planted;

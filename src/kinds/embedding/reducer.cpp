@@ -7,16 +7,11 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "kinds/embedding/bag_folder.hpp"
 #include "kinds/embedding/planted_embedding_bugs.hpp"
 
 namespace espalier::embedding {
 namespace {
-
-Fold fold_of(const ReductionWork& work) {
-  if (work.reduction == Reduction::max) return Fold::max;
-  if (work.reduction == Reduction::min) return Fold::min;
-  return work.bags.weights.empty() ? Fold::add : Fold::weighted;
-}
 
 bool reads_sums(const ReductionWork& work) {
   const bool sums = work.reduction == Reduction::sum || work.reduction == Reduction::mean ||
@@ -26,18 +21,6 @@ bool reads_sums(const ReductionWork& work) {
 
 std::shared_ptr<const Memo> memo_for(const EmbeddingTable& table, const ReductionWork& work) {
   return reads_sums(work) || work.bags.grouping != 0 ? table.memo() : nullptr;
-}
-
-// Eight sums of every eighth product each, so that the compiler may take them together; in this
-// order whatever the machine.
-float product(const float* a, std::span<const float> b) {
-  std::array<float, 8> sums{};
-  for (std::size_t i = 0; i < b.size(); i += 8) {
-    for (std::size_t j = 0; j < 8; ++j) sums[j] += a[i + j] * b[i + j];
-  }
-  float sum = 0;
-  for (const float part : sums) sum += part;
-  return sum;
 }
 
 }  // namespace
@@ -197,7 +180,7 @@ void Reducer::fold_rows(std::uint32_t rows) {
       bag_next_ = bag;
       return;
     }
-    finish_bag(bag, folded);
+    finish_bag(work_, dimension_, bag, folded, results_);
     carries = false;
   }
   carries_next_ = false;
@@ -235,24 +218,6 @@ void Reducer::fold_run(Rows of, bool sums, const float* before, float* to) {
   const std::uint32_t row_bytes = sums ? window_.memo()->sum_bytes() : table_.row_bytes();
   kernel({rows + of.place, of.weights, before, to, ahead(kLaterRows), ahead(kSoonRows), of.count,
           dimension_, row_bytes});
-}
-
-/// `folded`: null where the bag is empty, which comes to zeros.
-void Reducer::finish_bag(std::size_t bag, const float* folded) {
-  const std::uint32_t width = result_width(work_.reduction, dimension_);
-  float* const result = results_.data() + bag * width;
-  if (folded == nullptr) {
-    std::fill_n(result, width, 0.0F);
-  } else if (work_.reduction == Reduction::inner_product) {
-    *result = product(folded, work_.vector);
-  } else if (work_.reduction == Reduction::mean) {
-    const std::size_t end =
-        bag + 1 < work_.bags.offsets.size() ? work_.bags.offsets[bag + 1] : work_.bags.ids.size();
-    const auto rows = static_cast<float>(end - work_.bags.offsets[bag]);
-    for (std::uint32_t c = 0; c < width; ++c) result[c] = folded[c] / rows;
-  } else {
-    std::memcpy(result, folded, width * sizeof(float));
-  }
 }
 
 std::expected<void, WrongId> reduce(const EmbeddingTable& table, const ReductionWork& work,

@@ -83,7 +83,6 @@ class Reducer {
   void fold_rows(std::uint32_t rows);
   void fold_bag(Rows of, const float* before, float* to);
   void fold_run(Rows of, bool sums, const float* before, float* to);
-  void finish_bag(std::size_t bag, const float* folded);
   void count(std::uint32_t rows);
 
   const EmbeddingTable& table_;

@@ -9,6 +9,7 @@
 #include "channel/reached.hpp"
 #include "kinds/embedding/audit.hpp"
 #include "kinds/embedding/client/ask_node.hpp"
+#include "kinds/embedding/client/one_sided_embeddings.hpp"
 #include "kinds/embedding/execute.hpp"
 #include "kinds/embedding/grouping.hpp"
 #include "kinds/embedding/reducer.hpp"
@@ -52,10 +53,22 @@ template <class Request>
 TableResult<typename Request::Reply> ask_in_words(channel::Channel& channel,
                                                   const EmbeddingTableImpl::Object& object,
                                                   const Request& request) {
-  if (object.own() != nullptr) return embedding_calls::execute(*object.own(), request);
+  if (embedding::EmbeddingTable* const own = object.own()) {
+    auto done = embedding_calls::execute(*own, request);
+    const Error* const refusal = done ? nullptr : &done.error().error;
+    if (auto durable = channel::await_answer(own->redo(), refusal); !durable) {
+      return std::unexpected(TableError(durable.error()));
+    }
+    return done;
+  }
   const auto answer = ask_node(channel, object, request);
   if (!answer) return std::unexpected(answer.error());
   return answer->get();
+}
+
+RemoteSessions* sessions_that_read(channel::Channel& channel) {
+  auto* const sessions = dynamic_cast<RemoteSessions*>(&channel);
+  return sessions != nullptr && sessions->reads_alone() ? sessions : nullptr;
 }
 
 }  // namespace
@@ -65,7 +78,8 @@ EmbeddingTableImpl::EmbeddingTableImpl(std::shared_ptr<channel::Channel> channel
     : options(options_in),
       row_bytes(embedding::row_bytes_of(options_in.type, options_in.dimension)),
       channel_(std::move(channel)),
-      object_(std::move(object)) {}
+      object_(std::move(object)),
+      alone_(sessions_that_read(*channel_)) {}
 
 // As the table has them: what a node is sent is what it stores.
 TableResult<std::string> EmbeddingTableImpl::stored(std::span<const float> values) const {
@@ -118,12 +132,32 @@ TableResult<void> EmbeddingTableImpl::reduce(const ReductionWork& work, std::spa
     return refused(Code::invalid_argument, 0, *std::move(fault));
   }
   ESPALIER_ASSERT(results.size() == floats_of(work.reduction, work.bags.offsets.size()));
-  if (object_.own() == nullptr) return reduce_at_node(work, results);
+  if (object_.own() == nullptr) return reduce_far(work, results);
   const embedding::EmbeddingTable& table = *object_.own();
   if (table.dropped()) return std::unexpected(TableError(Error{Code::not_found, 0, table.id()}));
   const auto reduced = embedding::reduce(table, work, results);
   if (reduced) return {};
   return std::unexpected(embedding::error_of(reduced.error()));
+}
+
+// Renumbered ids mean rows to the node alone.
+TableResult<void> EmbeddingTableImpl::reduce_far(const ReductionWork& work,
+                                                 std::span<float> results) {
+  if (alone_ == nullptr) return reduce_at_node(work, results);
+  if (work.bags.grouping != 0) {
+    tree::WalkTraffic asked;
+    asked.by_rings = 1;
+    alone_->traffic().add({}, asked);
+    return reduce_at_node(work, results);
+  }
+  const auto session = RemoteLease::take_at(*alone_, object_.node());
+  if (!session) return std::unexpected(TableError(session.error()));
+  auto& tables = (*session)->parts.of<OneSidedEmbeddings>();
+  const tree::WalkTraffic before = tables.traffic();
+  auto reduced = tables.reduce(*alone_, object_.node(), object_.number(), options, work, results);
+  alone_->traffic().add(before, tables.traffic());
+  if (reduced) return *std::move(reduced);
+  return reduce_at_node(work, results);
 }
 
 TableResult<void> EmbeddingTableImpl::reduce_at_node(const ReductionWork& work,

@@ -25,6 +25,7 @@ struct ReductionWork;
 namespace espalier::client {
 
 class EmbeddingTableImpl;
+class RemoteSessions;
 
 /// What is asked of one table of several.
 struct TablePart {
@@ -67,6 +68,8 @@ class EmbeddingTableImpl final : public Interface {
  private:
   friend class TablesAsked;
   TableResult<std::string> stored(std::span<const float> values) const;
+  /// Of a table elsewhere: by READs where this process reads alone, else by asking its node.
+  TableResult<void> reduce_far(const embedding::ReductionWork& work, std::span<float> results);
   TableResult<void> reduce_at_node(const embedding::ReductionWork& work, std::span<float> results);
   TableResult<std::uint32_t> renumber_some(std::span<std::uint32_t> ids);
   TableResult<void> ask_for_bags(const embedding::ReductionWork& work, std::size_t first,
@@ -74,6 +77,7 @@ class EmbeddingTableImpl final : public Interface {
 
   const std::shared_ptr<channel::Channel> channel_;  // before the object, whose memory it keeps
   const Object object_;
+  RemoteSessions* const alone_;  // of channel_, where rows are read by this process; else null
 };
 
 // The embedding tables of a store. Returned ones are never null. Errors: see Store.

@@ -47,9 +47,11 @@ class TablesAsked {
   [[nodiscard]] TableResult<void> reduce() const {
     EmbeddingTableImpl& first = *parts_.front().table;
     if (first.object_.own() != nullptr) return reduce_own();
-    if (parts_.size() > 1) return ask(first);
-    const auto done = first.reduce_at_node(work_of(parts_.front()), parts_.front().results);
-    if (!done) return std::unexpected(embedding::error_at(first.name(), done.error()));
+    if (parts_.size() > 1 && first.alone_ == nullptr) return ask(first);
+    for (const TablePart& part : parts_) {
+      const auto done = part.table->reduce_far(work_of(part), part.results);
+      if (!done) return std::unexpected(embedding::error_at(part.table->name(), done.error()));
+    }
     return {};
   }
 

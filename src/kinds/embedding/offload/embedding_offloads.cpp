@@ -11,7 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "engine/object_call.hpp"
+#include "engine/one_sided_fields.hpp"
+#include "engine/one_sided_host.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/embedding/execute.hpp"
 #include "kinds/embedding/grouping.hpp"
@@ -34,13 +37,8 @@ struct EmbeddingCreateState {
   std::optional<Result<embedding_calls::Create::Reply>> done;
 };
 
-// Rows have no versions: what is stored is seen. By a helper, for memory may have to be reclaimed.
+// By a helper, for memory may have to be reclaimed.
 Next create_embedding(Call& call, const embedding_calls::Create& asked) {
-  if (call.is_durable()) {
-    return call.fail({Code::unsupported, 0, 0},
-                     "a node with a data folder has no embedding tables yet: readers would see "
-                     "rows that a crash can lose");
-  }
   EmbeddingCreateState& state = call.state<EmbeddingCreateState>();
   if (state.done) return answer_or_fail(call, *state.done);
   return call.helper([&state, &catalog = call.catalog(), asked] {
@@ -159,6 +157,15 @@ Next renumber_ids(Call& call, const embedding_calls::Renumber& asked) {
   return answer(call, embedding_calls::Renumbered{*grouping, bytes});
 }
 
+Next open_embedding_reads(Call& call, const embedding_calls::OpenReads&) {
+  const auto table = embedding_of(call);
+  if (table == nullptr) return fail_no_embedding(call);
+  OneSidedHost* const host = OneSidedHost::of(call.connection());
+  if (host == nullptr) return call.fail({Code::unsupported, 0, 0});
+  const embedding::EmbeddingPlace place = table->place();
+  return answer_one_sided(call, *host, embedding_calls::kEmbeddingField, base::bytes_of(place));
+}
+
 const Offload kEmbeddingOffloads[] = {
     serve<embedding_calls::Create, create_embedding>(),
     serve_opening<embedding_calls::Open>(),
@@ -169,6 +176,7 @@ const Offload kEmbeddingOffloads[] = {
     serve<embedding_calls::ReduceTables, reduce_bags_of_tables>(),
     serve<embedding_calls::Group, group_rows>(),
     serve<embedding_calls::Renumber, renumber_ids>(),
+    serve<embedding_calls::OpenReads, open_embedding_reads>(),
 };
 
 }  // namespace

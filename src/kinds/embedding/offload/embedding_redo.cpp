@@ -9,6 +9,7 @@
 #include "kinds/embedding/apply_redo.hpp"
 #include "kinds/embedding/audit.hpp"
 #include "kinds/embedding/embedding_table.hpp"
+#include "kinds/embedding/offload/embedding_copy.hpp"
 #include "kinds/embedding/offload/embedding_offloads.hpp"
 #include "kinds/embedding/redo_record.hpp"
 #include "store/store_core.hpp"
@@ -45,7 +46,10 @@ std::vector<std::string> audit_an_embedding_table(catalog::Object& object) {
 
 }  // namespace
 
-const KindRedo kEmbeddingRedo{restore_an_embedding_table, apply_to_an_embedding_table,
-                              describe_embedding_rows, audit_an_embedding_table};
+const KindRedo kEmbeddingRedo{.restore = restore_an_embedding_table,
+                              .apply = apply_to_an_embedding_table,
+                              .describe = describe_embedding_rows,
+                              .audit = audit_an_embedding_table,
+                              .copy = copy_an_embedding_table};
 
 }  // namespace espalier::offload

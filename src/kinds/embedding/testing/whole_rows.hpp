@@ -86,6 +86,39 @@ inline bool gathers_see_whole_rows(EmbeddingType type, int replacements) {
   return whole && audit(*table).empty();
 }
 
+/// Whether readers see rows, and replacements of rows, once their records are durable, in the order
+/// of these, and none before; whether a copy waits for what was handed over; and whether a table
+/// that is dropped meanwhile forgets what waits.
+inline bool rows_are_seen_once_they_are_durable() {
+  catalog::RecordingSink sink(catalog::RecordingSink::Durable::by_hand);
+  EmbeddingStore store;
+  store.catalog.record_to(&sink);
+  const auto table = store.create({8});  // record 1
+  const auto value_of = [&](std::uint64_t row) {
+    std::vector<float> values(8);
+    table->copy_rows(row, std::as_writable_bytes(std::span(values)));
+    return values[7];
+  };
+  bool good = table->append(row_of(*table, 1)) == 0u;     // 2
+  good = good && table->append(row_of(*table, 2)) == 1u;  // 3
+  good = good && table->rows() == 0 && table->all_rows() == 2;
+  good = good && !table->replace(0, row_of(*table, 3));  // readers do not see it
+  sink.make_durable(2);
+  good = good && table->rows() == 1 && value_of(0) == 1;
+  good = good && table->replace(0, row_of(*table, 4)).has_value();  // 4
+  good = good && table->replace(0, row_of(*table, 5)).has_value();  // 5
+  const auto recorded = table->recorded();
+  good = good && value_of(0) == 1 && !table->shows(recorded) && audit(*table).empty();
+  sink.make_durable(4);
+  good = good && table->rows() == 2 && value_of(0) == 4 && !table->shows(recorded);
+  sink.make_durable();
+  good = good && value_of(0) == 5 && table->shows(recorded);
+  good = good && table->append(row_of(*table, 6)) == 2u && table->replace(1, row_of(*table, 7));
+  table->set_dropped();
+  sink.make_durable();
+  return good && table->rows() == 2 && value_of(1) == 2 && table->shows(table->recorded());
+}
+
 /// Whether the record of an append is handed over before a reader sees its rows.
 inline bool records_come_before_rows() {
   EmbeddingStore store;

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a node answers to one_sided_embedding, as a client reads it.
+//
+// Thread: any.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "channel/one_sided/opening_fields.hpp"
+#include "espalier/error.hpp"
+#include "kinds/embedding/remote/embedding_target.hpp"
+#include "wire/one_sided.hpp"
+
+namespace espalier::client {
+
+struct EmbeddingOpening {
+  /// Reads the fields; those of kinds that are not known are skipped. Errors: corrupt (detail 1: a
+  /// field is cut or missing).
+  static Result<EmbeddingOpening> read(std::string_view payload);
+  /// Where this table lies. Errors: corrupt (2: another table, or of another shape, or there is no
+  /// lease; 3: its header cannot lie there).
+  [[nodiscard]] Result<place::EmbeddingTarget> target_of(std::uint32_t table_id,
+                                                         const EmbeddingOptions& options) const;
+
+  wire::OfferedRegion region{};
+  embedding::EmbeddingPlace table{};
+  wire::LeaseGrant lease{};
+};
+
+}  // namespace espalier::client

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The embedding tables that one thread reads alone: a connection for its READs, which all of them
+// share, and for each table a reader, with a lease. What is asked of the node goes by a lane of its
+// own: a session has one pair for READs, so that of maps is another session's.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+
+#include "channel/rings/remote_sessions.hpp"
+#include "channel/rings/side_link.hpp"
+#include "kinds/embedding/remote/bag_reader.hpp"
+
+namespace espalier::client {
+
+class OneSidedEmbeddings final : public LanePart {
+ public:
+  OneSidedEmbeddings() = default;
+  ~OneSidedEmbeddings();
+  OneSidedEmbeddings(const OneSidedEmbeddings&) = delete;
+  OneSidedEmbeddings& operator=(const OneSidedEmbeddings&) = delete;
+
+  /// Reduces bags of a table that `node` numbered. Nothing: the rings are to do that, for nothing
+  /// can be read so, the lease was lost, the table is gone, or its rows were replaced again and
+  /// again. What could not be had is not tried again for a while.
+  /// Errors: invalid_argument (an id is no row's). Requires: as BagReader::reduce.
+  std::optional<TableResult<void>> reduce(RemoteSessions& sessions, channel::NodeNumber node,
+                                          std::uint32_t table, const EmbeddingOptions& options,
+                                          const embedding::ReductionWork& work,
+                                          std::span<float> results);
+  /// READs that were waited for, and bytes that came; and what went by the rings.
+  [[nodiscard]] tree::WalkTraffic traffic() const;
+
+ private:
+  using Readers = std::unordered_map<std::uint32_t, std::unique_ptr<place::BagReader>>;
+
+  [[nodiscard]] bool has_lane(RemoteSessions& sessions, channel::NodeNumber node);
+  place::BagReader* open(std::uint32_t table, const EmbeddingOptions& options);
+  Result<place::BagReader*> open_anew(std::uint32_t table, const EmbeddingOptions& options);
+  [[nodiscard]] bool is_paused(std::uint32_t table, std::uint64_t now_ns) const;
+  void note_failure(std::uint32_t table, Code code, std::uint64_t until_ns);
+  TableResult<void> reduce_by(place::BagReader& reader, const embedding::ReductionWork& work,
+                              std::span<float> results);
+  bool keep_waiting(place::BagReader& reader);
+  void renew(place::LeaseGuard& lease);
+  void forget(std::uint32_t table);
+  void close();
+
+  std::unique_ptr<ThreadRings> rings_;
+  std::unique_ptr<RemoteRequests> requests_;  // of these
+  // Readers end before the port that they read by, and that before the link.
+  std::unique_ptr<SideLink> link_;
+  std::optional<place::ReadPort> port_;
+  Readers readers_;
+  std::uint64_t paused_until_ns_ = 0;                          // of all that have no reader
+  std::unordered_map<std::uint32_t, std::uint64_t> failures_;  // of tables, until when
+  std::uint32_t quiet_ = 0;                                    // looks since READs were last posted
+  std::uint64_t trips_ = 0;
+  std::uint64_t by_rings_ = 0;
+  tree::WalkTraffic ended_;  // of ports that are gone
+};
+
+}  // namespace espalier::client

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an embedding table keeps from its readers until its record is durable, and shows them then:
+// rows that were appended, and a row in place of another. Rows have no versions, so what waits is
+// not in the table at all, but for rows behind those that are counted.
+//
+//   append    record, rows behind the others  -> waiting_rows_   --+ the mark has risen:
+//   replace   record                          -> waiting_stores_ --+ counted, or stored
+//
+// Each writer puts what it has done in the list, then the table in the mark's list, and then looks
+// at the mark; who raises the mark looks at what waits after that. One of both sees the other
+// (base/durable_mark.hpp). Rows are stored with no other lock than that of stores, which nobody
+// holds for long: readers for a step, an audit for a page.
+//
+// Thread: any.
+#include <algorithm>
+#include <utility>
+
+#include "base/atomic_bytes.hpp"
+#include "base/try_reserve.hpp"
+#include "catalog/redo_sink.hpp"
+#include "kinds/embedding/embedding_table.hpp"
+#include "kinds/embedding/page_buffer.hpp"
+#include "kinds/embedding/planted_embedding_bugs.hpp"
+
+namespace espalier::embedding {
+
+// Before it is found by others.
+void EmbeddingTable::record_to(catalog::RedoSink* sink) {
+  if (mark_ != nullptr) mark_->leave(*this);
+  const bool waits = sink != nullptr && sink->mark().is_of_records();
+  mark_ = waits && !planted(Bug::rows_before_durable) ? &sink->mark() : nullptr;
+  Object::record_to(sink);
+}
+
+bool EmbeddingTable::reserve_waiting_rows() noexcept {
+  const auto stores = hold_stores();
+  return mark_ == nullptr || base::try_reserve(waiting_rows_, 1);
+}
+
+void EmbeddingTable::show_rows(std::uint64_t rows, std::uint64_t sequence) noexcept {
+  if (mark_ == nullptr) {
+    // The one store that makes the append visible.
+    base::store_shared(header_ + offsetof(EmbeddingHeader, rows), rows, std::memory_order_release);
+    return;
+  }
+  {
+    const auto stores = hold_stores();
+    if (!dropped()) waiting_rows_.push_back({sequence, rows});  // there is room
+  }
+  mark_->wait_for_rise(*this);  // before the mark is looked at
+  release_waiting();
+}
+
+// Requires: the lock of replacements is held, so what this adds stays the last.
+Result<void> EmbeddingTable::replace_when_durable(catalog::RedoRoom& room, std::uint64_t row,
+                                                  std::span<const std::byte> bytes) {
+  WaitingReplacement waiting{base::DurableMark::kAll, row, {bytes.begin(), bytes.end()}};
+  {
+    const auto stores = hold_stores();
+    if (dropped()) return fail(Code::not_found, id_);
+    waiting_stores_.push_back(std::move(waiting));  // may fail, and nothing was done
+  }
+  recorded_replacements_.fetch_add(1);  // first: see recorded()
+  const std::uint64_t sequence = room.hand_over();
+  {
+    const auto stores = hold_stores();
+    if (!waiting_stores_.empty()) waiting_stores_.back().sequence = sequence;
+  }
+  mark_->wait_for_rise(*this);
+  release_waiting();
+  return {};
+}
+
+void EmbeddingTable::release_waiting() noexcept {
+  const auto stores = hold_stores();
+  const std::uint64_t durable = mark_->durable();
+  for (; !waiting_stores_.empty() && waiting_stores_.front().sequence <= durable;
+       waiting_stores_.pop_front()) {
+    store_row(waiting_stores_.front().row, waiting_stores_.front().bytes);
+    rows_replaced_.fetch_add(1);
+  }
+  const auto end = std::ranges::find_if(
+      waiting_rows_, [&](const WaitingRows& each) { return each.sequence > durable; });
+  if (end == waiting_rows_.begin()) return;
+  base::store_shared(header_ + offsetof(EmbeddingHeader, rows), std::prev(end)->rows,
+                     std::memory_order_release);
+  waiting_rows_.erase(waiting_rows_.begin(), end);
+}
+
+bool EmbeddingTable::release_durable() noexcept {
+  release_waiting();
+  const auto stores = hold_stores();
+  return !waiting_rows_.empty() || !waiting_stores_.empty();
+}
+
+// Of a table that was dropped: nobody sees it, and its pages go.
+void EmbeddingTable::forget_waiting() noexcept {
+  const auto stores = hold_stores();
+  waiting_rows_.clear();
+  waiting_stores_.clear();
+}
+
+void EmbeddingTable::copy_rows(std::uint64_t first, std::span<std::byte> to) const {
+  for (std::uint64_t row = first; !to.empty(); ++row, to = to.subspan(row_bytes_)) {
+    load_words(to.data(), place_of(row), row_bytes_);
+  }
+}
+
+}  // namespace espalier::embedding

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// An embedding table as records: that rows were appended, as many as lie in a piece.
+#pragma once
+
+#include <memory>
+
+#include "engine/object_copy.hpp"
+#include "engine/services.hpp"
+
+namespace espalier::catalog {
+struct Entry;
+}
+
+namespace espalier::offload {
+
+/// KindRedo::copy of embedding tables.
+Result<std::unique_ptr<ObjectCopy>> copy_an_embedding_table(
+    Services& services, const std::shared_ptr<const catalog::Entry>& entry);
+
+}  // namespace espalier::offload

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that a reader elsewhere knows of an embedding table before it begins: which it is, where its
+// header lies, and what its rows are like. Nothing of it changes while the table lives.
+//
+// Thread: plain values.
+#pragma once
+
+#include <cstdint>
+
+#include "espalier/error.hpp"
+#include "kinds/embedding/format.hpp"
+
+namespace espalier::place {
+
+struct EmbeddingTarget {
+  /// Of a place that a node told, in a region of so many bytes. Every field is checked; the bytes
+  /// may be anything. Errors: corrupt (detail: 1 no shape that a table has, 2 outside the region).
+  [[nodiscard]] static Result<EmbeddingTarget> read(const embedding::EmbeddingPlace& place,
+                                                    std::uint64_t region_bytes);
+
+  /// Whether a buffer of so many bytes can begin there.
+  [[nodiscard]] bool holds(std::uint64_t offset, std::uint64_t bytes) const {
+    return offset % wire::kBlockBytes == 0 && bytes <= region_bytes &&
+           offset <= region_bytes - bytes;
+  }
+  /// Whether a header is this table's, and the table was not dropped.
+  [[nodiscard]] bool is_live(const embedding::EmbeddingHeader& header) const {
+    return header.table_id == id && header.generation == generation &&
+           header.superseded == wire::kLive;
+  }
+  /// Whether a page list can begin there: in the header's buffer, or in one of its own.
+  [[nodiscard]] bool is_list(std::uint64_t list) const {
+    return list == first_list() || (list >= embedding::kListOffset &&
+                                    holds(list - embedding::kListOffset, embedding::kPageBytes));
+  }
+  [[nodiscard]] std::uint64_t first_list() const {
+    return header_offset + embedding::kFirstListOffset;
+  }
+  /// Entries that the list at this place has room for.
+  [[nodiscard]] std::uint64_t room_of(std::uint64_t list) const {
+    return list == first_list() ? embedding::kFirstListEntries : embedding::kPagesMax;
+  }
+
+  std::uint64_t region_bytes = 0;
+  std::uint64_t header_offset = 0;
+  std::uint32_t id = 0;
+  std::uint32_t generation = 0;
+  EmbeddingOptions options;
+  std::uint32_t row_bytes = 0;
+};
+
+}  // namespace espalier::place
