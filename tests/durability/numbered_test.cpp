@@ -318,7 +318,7 @@ TEST(NumberedTransactions, OfTooManyClientsTheOneThatWasHeardOfLeastLatelyIsForg
   f.core.catalog.record_to(nullptr);
 }
 
-// A checkpoint may have clients that were forgotten while it was made, and those that came for them.
+// A checkpoint may have clients that were forgotten while it was made, and those that came then.
 TEST(NumberedTransactions, ACopyMayHaveMoreClientsThanThereWereAtATime) {
   NumberedStore f;
   catalog::ClientRecord known{};
