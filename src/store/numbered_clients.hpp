@@ -182,8 +182,8 @@ class NumberedClients final : public StorePart {
   Result<Begun> begin_waiting(const RequestNumber& asked, std::string_view principal);
 
   /// Applies a record of RedoType::client, of any bytes. One of a client that is not known is left
-  /// out. Errors: corrupt (detail: a catalog::RedoFault), out_of_memory (there are more clients
-  /// than may be).
+  /// out. The bounds are those of the store whose records they are.
+  /// Errors: corrupt (detail: a catalog::RedoFault); std::bad_alloc.
   Result<void> apply_redo(std::string_view record);
 
   /// How far copy_some() has come.

@@ -4,6 +4,7 @@
 // What is known has bounds; what is not known is not run.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -315,6 +316,22 @@ TEST(NumberedTransactions, OfTooManyClientsTheOneThatWasHeardOfLeastLatelyIsForg
   EXPECT_EQ(restored.f.clients().size(), f.clients().size());
   EXPECT_EQ(restored.f.ask({clients[2], 1, 0}, put, "ann"), "outdated 1");
   f.core.catalog.record_to(nullptr);
+}
+
+// A checkpoint may have clients that were forgotten while it was made, and those that came then.
+TEST(NumberedTransactions, ACopyMayHaveMoreClientsThanThereWereAtATime) {
+  NumberedStore f;
+  catalog::ClientRecord known{};
+  known.fact = static_cast<std::uint8_t>(ClientFact::known);
+  std::vector<std::byte> room(catalog::client_record_bytes(0));
+  const std::string_view record(reinterpret_cast<const char*>(room.data()), room.size());
+  for (known.client = 1; known.client <= NumberedClients::kClientsMax + 1; ++known.client) {
+    std::ranges::fill(room, std::byte{0});
+    catalog::write_client_record(room, known, {});
+    ASSERT_TRUE(f.clients().apply_redo(record));
+  }
+  f.make();
+  EXPECT_LE(f.clients().size(), NumberedClients::kClientsMax + 1);
 }
 
 TEST(NumberedTransactions, AnswersHaveABoundForEachPrincipal) {
