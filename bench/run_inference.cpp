@@ -44,7 +44,7 @@ bool is_at_node(InferenceTarget target) {
 }
 
 /// By which it is reached: of reads one that carries READs.
-NodeTransport transport_of(InferenceTarget target, const InferenceOptions& options) {
+NodeTransport way_to_rows(InferenceTarget target, const InferenceOptions& options) {
   const NodeTransport by = options.transport;
   const bool is_roce = by == NodeTransport::roce_udp || by == NodeTransport::roce_udp6 ||
                        by == NodeTransport::roce_memif;
@@ -177,7 +177,7 @@ class InferenceWorld {
     std::unique_ptr<LoadedTable>& loaded = tables_[{setting.target, setting.type, setting.ratio}];
     if (loaded == nullptr) {
       const std::optional<NodeTransport> by =
-          is_at_node(setting.target) ? std::optional(transport_of(setting.target, options_))
+          is_at_node(setting.target) ? std::optional(way_to_rows(setting.target, options_))
                                      : std::nullopt;
       const bool reads = setting.target == InferenceTarget::reads;
       loaded = std::make_unique<LoadedTable>(
@@ -249,7 +249,7 @@ MeasuredPoint point_of(const InferenceOptions& options, const InferenceSetting& 
   point.parameters["bags"] = options.bags;
   if (is_grouped(setting.target)) point.parameters["ratio"] = setting.ratio;
   if (is_at_node(setting.target)) {
-    point.parameters["transport"] = name(transport_of(setting.target, options));
+    point.parameters["transport"] = name(way_to_rows(setting.target, options));
   }
   point.threads = is_at_node(setting.target) ? 2 : 1;
   point.answers = std::string(lines   ? "lines "

@@ -90,7 +90,7 @@ espalier::EmbeddingBags given_bags(const espalier_bags& asked) {
           asked.grouping};
 }
 
-std::size_t floats_of(const EmbeddingTable& table, Reduction reduction, std::size_t bags) {
+std::size_t floats_of_bags(const EmbeddingTable& table, Reduction reduction, std::size_t bags) {
   return bags * (reduction == Reduction::inner_product ? 1 : table.options().dimension);
 }
 
@@ -161,7 +161,7 @@ espalier_code espalier_embedding_reduce(const espalier_embedding* table, uint32_
       [&]() -> TableResult<void> {
         const espalier_bags asked = bags_of(bags);
         const auto kind = static_cast<Reduction>(reduction);
-        const std::size_t floats = floats_of(table->table, kind, asked.bag_count);
+        const std::size_t floats = floats_of_bags(table->table, kind, asked.bag_count);
         if (count != floats) return other_count(floats);
         return table->table.reduce_into({results, count}, kind, given_bags(asked),
                                         {asked.vector, asked.vector_count});
@@ -181,7 +181,7 @@ espalier_code espalier_embedding_reduce_tables(const espalier_embedding* const* 
         std::size_t floats = 0;
         for (std::size_t i = 0; i < table_count; ++i) {
           const espalier_bags own = bags_of(bags[i]);
-          floats += floats_of(tables[i]->table, kind, own.bag_count);
+          floats += floats_of_bags(tables[i]->table, kind, own.bag_count);
           asked.push_back({tables[i]->table, given_bags(own), {own.vector, own.vector_count}});
         }
         if (count != floats) return other_count(floats);

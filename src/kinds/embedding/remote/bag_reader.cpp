@@ -19,7 +19,7 @@ using embedding::EmbeddingHeader;
 using embedding::PageEntry;
 using embedding::planted;
 
-enum Fault : std::uint32_t { kEmbeddingHeaderFault = 3, kEmbeddingCountsFault = 4 };
+enum EmbeddingReadFault : std::uint32_t { kEmbeddingHeaderFault = 3, kEmbeddingCountsFault = 4 };
 
 /// Of the header, what readers look at.
 constexpr std::size_t kReadHeaderBytes = offsetof(EmbeddingHeader, count_reserved);
