@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <vector>
@@ -315,8 +317,14 @@ TEST_F(SeveralWritesTest, AreBesideEachOtherWhereRecordsComeApart) {
   }
   begin(1);
   append(writer(), "z");
-  EXPECT_TRUE(writer().queue().wait());
+  std::binary_semaphore woken(0);
+  std::thread waiting([&] {
+    EXPECT_TRUE(writer().queue().wait());
+    woken.release();
+  });
+  EXPECT_TRUE(woken.try_acquire_for(std::chrono::seconds(60)));
   carry_out_and_end(0);
+  waiting.join();
   ASSERT_TRUE(writer().flush());
 }
 
