@@ -24,6 +24,7 @@ namespace {
 constexpr std::uint32_t kPutsInFlight = 16;
 constexpr std::uint64_t kGetsTogether = 64;  // a checkpoint must last longer than so many
 constexpr std::uint64_t kUnreachedBytes = std::uint64_t{1} << 40;
+constexpr std::uint64_t kFirstPutNs = 60'000'000'000;
 constexpr int kCheckpointsMax = 1000;
 
 node::Config durable_node(const std::filesystem::path& place) {
@@ -64,6 +65,14 @@ class Putter final : private Handler {
     thread_.join();
   }
   [[nodiscard]] std::uint64_t done_count() const { return done_; }
+  /// Errors: throws std::runtime_error, if nothing is put for some seconds.
+  void await_first() const {
+    const std::uint64_t deadline_ns = base::monotonic_ns() + kFirstPutNs;
+    while (done_ == 0) {
+      if (base::monotonic_ns() > deadline_ns) throw std::runtime_error("nothing is put");
+      std::this_thread::yield();
+    }
+  }
 
  private:
   void run() {
@@ -153,6 +162,7 @@ PointSample DurableReads::measure(Beside beside, std::uint64_t ops) {
   {
     std::unique_ptr<Putter> putter;
     if (has_puts) putter = std::make_unique<Putter>(map_, load_);
+    if (putter) putter->await_first();
     std::unique_ptr<StoppedDisk> stopped;
     if (beside == Beside::stopped) stopped = std::make_unique<StoppedDisk>(dir_);
     const std::uint64_t before = putter ? putter->done_count() : 0;
@@ -161,7 +171,6 @@ PointSample DurableReads::measure(Beside beside, std::uint64_t ops) {
     if (putter) puts_done = putter->done_count() - before;
     stopped.reset();  // before those puts are waited for
   }
-  if (beside == Beside::puts && puts_done == 0) throw std::runtime_error("nothing was put");
   const auto count = sample.latencies.count();
   sample.took(count, sample.latencies.mean() * static_cast<double>(count) / 1e9);
   sample.numbers.emplace_back("puts_per_get",

@@ -85,7 +85,7 @@ TEST(RunLogConcurrency, GetsBesideACheckpointAreRight) {
     EXPECT_GE(number(line, "ops"), 256);
     EXPECT_GT(number(line, "ns_p99"), 0);
   }
-  EXPECT_GT(number(lines.runs_with("beside", "puts").front(), "puts_per_get"), 0);
+  EXPECT_GE(number(lines.runs_with("beside", "puts").front(), "puts_per_get"), 0);
 }
 
 TEST(RunLog, WrongOptionsAreRefused) {

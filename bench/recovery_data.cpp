@@ -104,6 +104,7 @@ double seconds_to_read(const std::string& path, std::uint64_t& bytes) {
   if (!names) throw std::runtime_error("cannot read " + path);
   const base::Stopwatch watch;
   for (const std::string& name : *names) {
+    if (name == "." || name == "..") continue;  // some file systems let them be opened
     const auto file = folder.open(name);
     for (std::uint64_t offset = 0; file;) {
       const auto got = (*file)->read(offset, buffer.bytes().first(kReadBytes));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group commit: each of a few threads writes what waits. Beside others it begins once as many
-// records wait as the youngest of their writes has: so commits that come apart are written at once,
-// and those that come together gather. Another thread fills the next segment ahead.
+// Group commit: each of a few threads writes what waits. Commits that come apart are written each
+// by itself, beside each other; where several have come together, what comes gathers until no write
+// is under way (WriteOrder::gathers). Another thread fills the next segment ahead.
 //
 // Thread: one makes and destroys it.
 #pragma once

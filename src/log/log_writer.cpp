@@ -114,7 +114,7 @@ LogResult<WriteBegun> LogWriter::begin_locked(PendingWrite& write, RecordList& r
   write.offset_ = offset_;
   offset_ += write.blocks_.size();
   order_.begin(write);
-  queue_.set_enough(order_.youngest_records());
+  queue_.hold(order_.gathers());
   return WriteBegun::begun;
 }
 
@@ -144,7 +144,7 @@ void LogWriter::end(PendingWrite& write) {
   const bool failed = !write.result_ && !planted(Bug::acknowledged_after_failure);
   if (failed && !failed_) failed_ = write.result_.error();
   order_.end(write);
-  queue_.set_enough(order_.youngest_records());
+  queue_.hold(order_.gathers());
   acknowledge_ended(lock);
 }
 

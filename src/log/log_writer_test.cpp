@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <vector>
@@ -286,25 +288,43 @@ TEST_F(SeveralWritesTest, AllOfASegmentEndBeforeTheNextBegins) {
   EXPECT_EQ(writer().durable(), 5u);
 }
 
-// Who would come in vain is not woken: a group gathers beside one that is as large.
-TEST_F(SeveralWritesTest, AThreadHasEnoughWhenAsManyWaitAsTheYoungestWriteHas) {
+// Commits that have come together gather until no write is under way.
+TEST_F(SeveralWritesTest, WhatComesBesideAGroupWaitsForItsEnd) {
   open();
-  for (int i = 0; i < 2; ++i) append(writer(), "x");
-  begin(1);  // of three records
+  append(writer(), "x");
+  begin(1);  // of two records
   std::atomic<bool> woken = false;
   std::thread waiting([&] {
     EXPECT_TRUE(writer().queue().wait());
     woken = true;
-    EXPECT_EQ(writer().queue().next(), 7u);
   });
-  for (int i = 0; i < 2; ++i) append(writer(), "y");
-  EXPECT_FALSE(woken);
   append(writer(), "y");
+  writer().carry_out(*writes[0]);
+  EXPECT_FALSE(woken);
+  writer().end(*writes[0]);
   waiting.join();
-  carry_out_and_end(0);
   ASSERT_TRUE(writer().flush());
+}
+
+TEST_F(SeveralWritesTest, AreBesideEachOtherWhereRecordsComeApart) {
+  open();
+  append(writer(), "x");
+  append(writer(), "x");
+  ASSERT_TRUE(writer().flush());
+  for (int i = 0; i < 4; ++i) {  // a group was among the last few until then
+    append(writer(), "y");
+    ASSERT_TRUE(writer().flush());
+  }
+  begin(1);
   append(writer(), "z");
-  EXPECT_TRUE(writer().queue().wait());  // beside none one is enough
+  std::binary_semaphore woken(0);
+  std::thread waiting([&] {
+    EXPECT_TRUE(writer().queue().wait());
+    woken.release();
+  });
+  EXPECT_TRUE(woken.try_acquire_for(std::chrono::seconds(60)));
+  carry_out_and_end(0);
+  waiting.join();
   ASSERT_TRUE(writer().flush());
 }
 

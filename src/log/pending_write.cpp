@@ -19,6 +19,11 @@ void WriteOrder::begin(PendingWrite& write) {
   ESPALIER_ASSERT(!full());
   ESPALIER_ASSERT(under_way_.empty() || under_way_.back()->last_ < write.first_);
   under_way_.push_back(&write);
+  if (write.last_ != write.first_) {
+    gathering_ = kGathering;
+  } else if (gathering_ != 0) {
+    --gathering_;
+  }
 }
 
 void WriteOrder::end(PendingWrite& write) {

@@ -54,16 +54,18 @@ class WriteOrder {
   /// Records of writes that have ended with all older ones, which were not taken before.
   [[nodiscard]] RecordList take_written();
 
-  /// How many records the youngest that is under way has; 1: there is none.
-  [[nodiscard]] std::uint64_t youngest_records() const {
-    return under_way_.empty() ? 1 : under_way_.back()->last_ - under_way_.back()->first_ + 1;
-  }
+  /// Whether the next write should wait until none is under way: one of the last few had several
+  /// records, so commits come together, and more of them wait for this one than for two.
+  [[nodiscard]] bool gathers() const { return gathering_ != 0 && !under_way_.empty(); }
   [[nodiscard]] bool full() const { return under_way_.size() == writes_max_; }
   /// None is under way, and nothing is left to take.
   [[nodiscard]] bool empty() const { return under_way_.empty() && written_.empty(); }
 
  private:
+  static constexpr unsigned kGathering = 4;
+
   const std::size_t writes_max_;
+  unsigned gathering_ = 0;                // for so many writes of one record still
   std::vector<PendingWrite*> under_way_;  // the oldest first
   RecordList written_;
 };

@@ -7,12 +7,6 @@
 
 namespace espalier::log {
 
-/// Sequences of what was appended follow each other.
-bool RecordQueue::is_enough() const {
-  return !appended_.empty() &&
-         appended_.back().sequence - appended_.front().sequence + 1 >= enough_;
-}
-
 std::uint64_t RecordQueue::append(std::span<std::byte> bytes) noexcept {
   QueuedRecord* const record = QueuedRecord::of(bytes);
   ESPALIER_ASSERT(record->bytes == bytes.size() && record->sequence == 0);
@@ -20,7 +14,7 @@ std::uint64_t RecordQueue::append(std::span<std::byte> bytes) noexcept {
   const std::uint64_t sequence = next_++;
   record->sequence = sequence;
   appended_.push(record);
-  if (waiting_ != 0 && is_enough()) filled_.notify_one();
+  if (waiting_ != 0 && !held_) filled_.notify_one();
   return sequence;
 }
 
@@ -34,19 +28,19 @@ void RecordQueue::put_back(RecordList& records) noexcept {
   const std::scoped_lock lock(mutex_);
   move_records(appended_, records);
   appended_ = std::exchange(records, RecordList());
-  if (waiting_ != 0 && is_enough()) filled_.notify_one();
+  if (waiting_ != 0 && !held_) filled_.notify_one();
 }
 
-void RecordQueue::set_enough(std::uint64_t records) noexcept {
+void RecordQueue::hold(bool held) noexcept {
   const std::scoped_lock lock(mutex_);
-  enough_ = records;
-  if (waiting_ != 0 && is_enough()) filled_.notify_one();
+  held_ = held;
+  if (waiting_ != 0 && !held_ && !appended_.empty()) filled_.notify_one();
 }
 
 bool RecordQueue::wait() {
   std::unique_lock lock(mutex_);
   ++waiting_;
-  filled_.wait(lock, [this] { return is_enough() || stopped_; });
+  filled_.wait(lock, [this] { return (!appended_.empty() && !held_) || stopped_; });
   --waiting_;
   return !appended_.empty();
 }

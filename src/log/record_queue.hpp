@@ -28,9 +28,10 @@ class RecordQueue {
   /// The last of those that were taken, before what was appended since. Nothing of what was taken
   /// later may be kept.
   void put_back(RecordList& records) noexcept;
-  /// From how many records on a thread that waits has enough: at first one.
-  void set_enough(std::uint64_t records) noexcept;
-  /// Waits until there is enough to take, or stop() was called. Returns whether there is something.
+  /// Whether those who wait() go on to wait, though there is something.
+  void hold(bool held) noexcept;
+  /// Waits until there is something to take, and it is not held, or stop() was called. Returns
+  /// whether there is something.
   bool wait();
   void stop();
 
@@ -38,15 +39,13 @@ class RecordQueue {
   [[nodiscard]] std::uint64_t next() const;
 
  private:
-  [[nodiscard]] bool is_enough() const;
-
   RecordRoom& room_;
   mutable std::mutex mutex_;
   std::condition_variable filled_;
   RecordList appended_;
-  std::uint64_t enough_ = 1;
   std::uint64_t next_;
   unsigned waiting_ = 0;
+  bool held_ = false;
   bool stopped_ = false;
 };
 
