@@ -98,6 +98,7 @@ class ChainOfTwo : public ::testing::Test {
     config.node.socket = socket_of(name);
     config.data.dir = data_of(name);
     config.data.log_bytes_max = kLogBytesMax;
+    config.data.checkpoint_log_bytes = kLogBytesMax / 4;
     config.chain = {name, (folder_ / "chain").string()};
     members_.emplace_back([config](Line& line) { return be_member(line, config); });
     waiting_.push_back(name);
