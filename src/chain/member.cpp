@@ -233,8 +233,8 @@ Member::Received Member::receive(const Message& message, bool has_room, std::uin
   return received;
 }
 
-// What a member before this one says is acknowledged, this one has had on its disk; but not one that
-// joins. The head of the first epoch may have begun with records that no other had.
+// What a member before this one says is acknowledged, this one has had on its disk; but not one
+// that joins. The head of the first epoch may have begun with records that no other had.
 void Member::note_chain(const Message& message) {
   if (joins_ && message.kind == MessageKind::beat && message.from == previous_) {
     is_behind_ = is_behind_ || message.first > held_ + 1;

@@ -39,7 +39,7 @@ inline int be_member(Line& line, const node::Config& config) {
   node::NodeOptions options;
   options.data_mistake = &mistake;
   options.segment_bytes = kSegmentBytes;
-  options.chain_told = [&line](const std::string& told) { line.send("told: " + told); };
+  options.chain_report = [&line](const std::string& text) { line.send("report: " + text); };
   options.chain_ended = [&line](const std::string& why) { line.send("ended: " + why); };
   auto node = node::Node::start(config, options);
   line.send(node ? "serves" : "cannot start: " + mistake);
