@@ -68,9 +68,7 @@ start_etcd() {
 }
 
 etcd_answers() {
-  local connection
-  exec {connection}<>"/dev/tcp/127.0.0.1/$port" && exec {connection}>&- &&
-    kill -0 "${process[etcd]}"
+  (exec 3<>"/dev/tcp/127.0.0.1/$port") && kill -0 "${process[etcd]}"
 }
 
 start_node() {
