@@ -22,7 +22,8 @@ nodes=(a b c)
 address=chain://unix:$folder/a.sock,unix:$folder/b.sock,unix:$folder/c.sock
 declare -A process=()
 
-for number in "ESPALIER_RUN_FENCE_MS=$fence_ms" "ESPALIER_RUN_PUTS=$puts" "ESPALIER_RUN_PORT=$port"; do
+for number in "ESPALIER_RUN_FENCE_MS=$fence_ms" "ESPALIER_RUN_PUTS=$puts" \
+  "ESPALIER_RUN_PORT=$port"; do
   if ! [[ "${number#*=}" =~ ^[1-9][0-9]{0,5}$ ]]; then
     echo "$number is no number from 1 to 999999" >&2
     exit 2
@@ -67,9 +68,7 @@ start_etcd() {
 }
 
 etcd_answers() {
-  local connection
-  exec {connection}<>"/dev/tcp/127.0.0.1/$port" && exec {connection}>&- &&
-    kill -0 "${process[etcd]}"
+  (exec 3<>"/dev/tcp/127.0.0.1/$port") && kill -0 "${process[etcd]}"
 }
 
 start_node() {
@@ -109,7 +108,10 @@ longest_pause_ms() {
 }
 
 has_members() {
-  [[ "$("$espalier" chain status --members "$members" | grep -cE '^  role (head|middle|tail)$')" == "$1" ]]
+  local found
+  found=$("$espalier" chain status --members "$members" |
+    grep -cE '^  role (head|middle|tail)$') || true
+  [[ "$found" == "$1" ]]
 }
 
 # Kills a node, and says how long the client waited.

@@ -62,6 +62,7 @@ void Member::adopt(const View& view, std::uint64_t now_ns) {
   reported_ = 0;
   adopted_ns_ = now_ns;
   find_neighbours(first);
+  forget_peers(now_ns);
   if (is_out()) return;
   for (const MemberEntry& entry : view_.members) add_peer(entry, true, now_ns);
   if (view_.joining) add_peer(*view_.joining, false, now_ns);
@@ -84,6 +85,15 @@ void Member::find_neighbours(bool first) {
   receiver_ = view_.joining->number;
   if (receiver_ != before) next_acknowledged_ = 0;
   unsure_ = first && !planted(Bug::tail_restarts_sure);
+}
+
+// Of who left for so long that nobody waits for what it was answered.
+void Member::forget_peers(std::uint64_t now_ns) {
+  std::erase_if(peers_, [&](const Peer& peer) {
+    const bool joins = view_.joining && view_.joining->number == peer.number;
+    const bool is_there = joins || view_.find(peer.number) != nullptr;
+    return !is_there && now_ns > peer.answered_ns + fence_ns();
+  });
 }
 
 void Member::add_peer(const MemberEntry& entry, bool is_member, std::uint64_t now_ns) {
@@ -223,8 +233,8 @@ Member::Received Member::receive(const Message& message, bool has_room, std::uin
   return received;
 }
 
-// What a member before this one says is acknowledged, this one has had on its disk; but not one that
-// joins. The head of the first epoch may have begun with records that no other had.
+// What a member before this one says is acknowledged, this one has had on its disk; but not one
+// that joins. The head of the first epoch may have begun with records that no other had.
 void Member::note_chain(const Message& message) {
   if (joins_ && message.kind == MessageKind::beat && message.from == previous_) {
     is_behind_ = is_behind_ || message.first > held_ + 1;

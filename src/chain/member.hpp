@@ -131,6 +131,7 @@ class Member {
   [[nodiscard]] bool is_whole() const;
   [[nodiscard]] bool has_joining() const { return receiver_ != next_; }
   void find_neighbours(bool first);
+  void forget_peers(std::uint64_t now_ns);
   void add_peer(const MemberEntry& entry, bool is_member, std::uint64_t now_ns);
   void become_head(bool first, std::uint64_t now_ns);
   void tend_joining(std::uint64_t now_ns);

@@ -146,8 +146,8 @@ class ChainJoiner {
 
  private:
   [[nodiscard]] bool is_stopped() const { return terms_.stopped && terms_.stopped(); }
-  void tell(const std::string& line) const {
-    if (terms_.told) terms_.told(line);
+  void report(const std::string& line) const {
+    if (terms_.report) terms_.report(line);
   }
   [[nodiscard]] bool joins_here() const { return view_.joining && view_.joining->name == name_; }
   std::expected<bool, std::string> read_view() {
@@ -202,8 +202,8 @@ class ChainJoiner {
     }
     const auto before = log_files_in(log_folder_);
     if (before && !before->empty()) {
-      tell(fmt::format("what the data folder '{}' has is thrown away: the chain went on without it",
-                       dir_));
+      report(fmt::format(
+          "what the data folder '{}' has is thrown away: the chain went on without it", dir_));
     }
     if (auto said = write_chain_folder(dir_, {view_.chain, number_, true}); !said) {
       return CannotJoin(said.error());
@@ -239,7 +239,7 @@ class ChainJoiner {
   /// A line to people, once for each reason.
   bool is_unreachable(const std::string& why) {
     if (why != unreachable_) {
-      tell(fmt::format("'{}' cannot be asked for records: {}", view_.members.back().name, why));
+      report(fmt::format("'{}' cannot be asked for records: {}", view_.members.back().name, why));
     }
     unreachable_ = why;
     return false;
@@ -254,8 +254,8 @@ class ChainJoiner {
     auto file =
         fetched_folder_.create(log::numbered_name(log::kCheckpointBegin, of.number, log::kWhole));
     if (!file) return CannotJoin(message(file.error()));
-    tell(fmt::format("checkpoint {} of '{}' is fetched, of {} bytes", of.number,
-                     view_.members.back().name, of.bytes));
+    report(fmt::format("checkpoint {} of '{}' is fetched, of {} bytes", of.number,
+                       view_.members.back().name, of.bytes));
     log::UnitBuffer gathered;
     gathered.reserve(kFetchedWriteBytes);
     std::size_t used = 0;
@@ -316,8 +316,8 @@ class ChainJoiner {
     }
     if (auto removed = remove_log_files(fetched_folder_); !removed) return removed;
     static_cast<void>(::rmdir((dir_ + "/fetched").c_str()));  // of no use, and no harm
-    tell(fmt::format("{} records of it are taken; the log goes on from sequence {}",
-                     (*writer)->records(), sequence));
+    report(fmt::format("{} records of it are taken; the log goes on from sequence {}",
+                       (*writer)->records(), sequence));
     return {};
   }
 

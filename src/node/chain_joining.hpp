@@ -29,7 +29,7 @@ struct JoiningTerms {
   /// Asked again and again; true: it is not to start. None: it waits for as long as it takes.
   std::function<bool()> stopped{};
   /// Is told what becomes of the folder, in lines for people. None: no one is.
-  std::function<void(const std::string&)> told{};
+  std::function<void(const std::string&)> report{};
 };
 
 /// Does so where the configuration names one that joins, whose folder is not begun yet; else

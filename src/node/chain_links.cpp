@@ -20,7 +20,7 @@ ChainLinks::Link* ChainLinks::find(std::uint32_t member) {
 }
 
 // A member that is silent is asked and given up within T, and tried again as often.
-void ChainLinks::meet(const chain::View& view, std::uint32_t self) {
+std::vector<ChainLinks::LinkPointer> ChainLinks::meet(const chain::View& view, std::uint32_t self) {
   const std::uint64_t fence_ns = view.fence_ms * 1'000'000;
   std::vector<chain::MemberEntry> others = view.members;
   if (view.joining) others.push_back(*view.joining);
@@ -38,6 +38,14 @@ void ChainLinks::meet(const chain::View& view, std::uint32_t self) {
     options.pause_max_ns = fence_ns / 4;
     links_.push_back({entry.number, std::make_unique<peer::SessionLink>(options, wake_)});
   }
+  std::vector<LinkPointer> gone;
+  gone.reserve(links_.size());
+  for (Link& each : links_) {
+    const auto found = std::ranges::find(others, each.member, &chain::MemberEntry::number);
+    if (found == others.end()) gone.push_back(std::move(each.link));
+  }
+  std::erase_if(links_, [](const Link& each) { return each.link == nullptr; });
+  return gone;
 }
 
 bool ChainLinks::say(const chain::Message& message, std::string_view records) {

@@ -36,10 +36,12 @@ class ChainLinks final : private channel::PeerEnds {
   ChainLinks& operator=(const ChainLinks&) = delete;
   ~ChainLinks();
 
+  using LinkPointer = std::unique_ptr<channel::PeerLink>;
   /// Has links to the members of a view and to who joins, but for the one of this number, and keeps
-  /// those it had.
-  /// An address that is none has no link: what is said there is not answered.
-  void meet(const chain::View& view, std::uint32_t self);
+  /// those it had. An address that is none has no link: what is said there is not answered. Returns
+  /// those that it has no more, whose ends take up to T; what they were to say does not end. They
+  /// go before this does.
+  [[nodiscard]] std::vector<LinkPointer> meet(const chain::View& view, std::uint32_t self);
   /// Says something to another member. False: it has not left, for too much waits for an answer, or
   /// there is no such member. What has left ends once. Throws std::bad_alloc, and nothing has left.
   [[nodiscard]] bool say(const chain::Message& message, std::string_view records);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -154,6 +155,7 @@ ChainNode::~ChainNode() {
   event_.signal();
   if (thread_.joinable()) thread_.join();
   if (membership_thread_.joinable()) membership_thread_.join();
+  if (ending_.valid()) ending_.wait();
   gate_.until_ns.store(0, std::memory_order_release);
   links_.reset();
   terms_.buffer.close();
@@ -316,8 +318,9 @@ bool ChainNode::turn() {
   {
     const std::lock_guard lock(mutex_);
     if (member_.epoch() != met_epoch_) {
-      links_->meet(member_.view(), member_.self());
+      std::ranges::move(links_->meet(member_.view(), member_.self()), std::back_inserter(gone_));
       met_epoch_ = member_.epoch();
+      membership_wake_.notify_all();
     }
     const std::uint64_t now_ns = base::boot_ns();
     decide(now_ns);
@@ -422,6 +425,7 @@ bool ChainNode::add_append_from_disk() {
                      chain::pack_record(record, records);
                      return true;
                    });
+  if (!last && last.error().fault == log::LogFault::no_memory) return false;  // later
   if (!last) end("its log cannot be read: " + log::message(last.error()));
   const std::lock_guard lock(mutex_);
   is_behind_ = last && *last < append->first;
@@ -544,17 +548,30 @@ void ChainNode::wait(bool moved) {
 
 // --- the membership's thread ---------------------------------------------------------------------
 
+// A link that is just being opened ends up to T later, in which others may be silent, too.
+void ChainNode::end_aside(std::vector<ChainLinks::LinkPointer> links) {
+  if (links.empty()) return;
+  if (ending_.valid()) ending_.wait();
+  try {
+    ending_ =
+        std::async(std::launch::async, [ended = std::move(links)]() mutable { ended.clear(); });
+  } catch (const std::system_error&) {  // without a thread they have ended here
+  }
+}
+
 void ChainNode::keep_membership() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     const auto pause =
         std::chrono::milliseconds(std::max<std::uint64_t>(1, member_.view().fence_ms / 4));
-    membership_wake_.wait_for(lock, pause,
-                              [this] { return stopping_ || wants_view_ || proposal_; });
+    membership_wake_.wait_for(
+        lock, pause, [this] { return stopping_ || wants_view_ || proposal_ || !gone_.empty(); });
     if (stopping_) return;
     const auto proposal = std::exchange(proposal_, std::nullopt);
+    auto gone = std::exchange(gone_, {});
     wants_view_ = false;
     lock.unlock();
+    end_aside(std::move(gone));
     std::string wrong;
     if (proposal) {
       if (const auto taken = membership_->replace(*proposal); !taken) wrong = taken.error();

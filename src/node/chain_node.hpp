@@ -16,6 +16,7 @@
 #include <deque>
 #include <expected>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -111,6 +112,7 @@ class ChainNode final : private ChainListener {
   void end(const std::string& why);
   void wait(bool moved);
   void keep_membership();
+  void end_aside(std::vector<ChainLinks::LinkPointer> links);
 
   const Terms terms_;
   const std::string name_;
@@ -142,13 +144,15 @@ class ChainNode final : private ChainListener {
   std::string no_membership_;  // why that could not be read last
   std::optional<chain::View> proposal_;
   bool wants_view_ = false;
-  std::uint64_t since_ns_ = 0;  // when it last began to serve, or ended
+  std::vector<ChainLinks::LinkPointer> gone_;  // that the membership's thread ends
+  std::uint64_t since_ns_ = 0;                 // when it last began to serve, or ended
   bool stopping_ = false;
 
   std::condition_variable membership_wake_;
   std::unique_ptr<ChainDoor> door_;
   std::thread thread_;
   std::thread membership_thread_;
+  std::future<void> ending_;  // the membership's thread's: links end
 };
 
 }  // namespace espalier::node

@@ -132,7 +132,7 @@ Result<void> Node::join_chain() {
   const auto begun = begin_to_join({.config = config_,
                                     .segment_bytes = options_.segment_bytes,
                                     .stopped = options_.stopped,
-                                    .told = options_.chain_told});
+                                    .report = options_.chain_report});
   if (!begun) return refuse_data(begun.error());
   return *begun ? Result<void>() : fail(Code::busy);
 }

@@ -62,7 +62,7 @@ struct NodeOptions {
   /// until it is the head; true: it is not to start.
   std::function<bool()> stopped{};
   /// Of such a one: is told, by the thread that starts it, what becomes of its folder.
-  std::function<void(const std::string&)> chain_told{};
+  std::function<void(const std::string&)> chain_report{};
   /// Likewise: is told, by any thread, why it does not take part any more.
   std::function<void(const std::string&)> chain_ended{};
   /// Of the log of its data folder, in tests: how long a segment is.

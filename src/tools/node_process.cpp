@@ -336,7 +336,7 @@ class Served {
       failures.signal = signal;
       return true;
     };
-    options.chain_told = [&log](const std::string& line) { log.warn("{}", line); };
+    options.chain_report = [&log](const std::string& line) { log.warn("{}", line); };
     options.chain_ended = [this, &log](const std::string& why) {
       log.error("this member of the chain takes no part any more: {}", why);
       left_chain_.store(true);

@@ -39,7 +39,7 @@ inline int be_member(Line& line, const node::Config& config) {
   node::NodeOptions options;
   options.data_mistake = &mistake;
   options.segment_bytes = kSegmentBytes;
-  options.chain_told = [&line](const std::string& told) { line.send("told: " + told); };
+  options.chain_report = [&line](const std::string& text) { line.send("report: " + text); };
   options.chain_ended = [&line](const std::string& why) { line.send("ended: " + why); };
   auto node = node::Node::start(config, options);
   line.send(node ? "serves" : "cannot start: " + mistake);
@@ -98,6 +98,7 @@ class ChainOfTwo : public ::testing::Test {
     config.node.socket = socket_of(name);
     config.data.dir = data_of(name);
     config.data.log_bytes_max = kLogBytesMax;
+    config.data.checkpoint_log_bytes = kLogBytesMax / 4;
     config.chain = {name, (folder_ / "chain").string()};
     members_.emplace_back([config](Line& line) { return be_member(line, config); });
     waiting_.push_back(name);
