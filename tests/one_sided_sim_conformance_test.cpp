@@ -90,7 +90,7 @@ class SimulatedClient {
     if (!random_.one_in(4)) {
       const dataplane::MapKeys keys{keyed_.remote().key, redirect_.remote().key};
       place::IndexFollower follower(keys, "", redirect_.remote().base,
-                                    {.ranges = 40, .sets = 1, .nodes_per_set = 40});
+                                    {.ranges = two_ ? 2u : 40u, .sets = 1, .nodes_per_set = 40});
       place::LocalRegion region(store_.region.at(0));
       ASSERT_TRUE(follower.follow(map_, region));  // nobody writes
       if (two_) {
