@@ -135,7 +135,7 @@ std::vector<Row> embedding_rows() {
       {OffloadId::embedding_group, admin, Names::by_id, done, On::embedding, "", number(0)},
       {OffloadId::embedding_renumber, read, Names::by_id, done, On::embedding, "",
        std::string(4, '\0')},
-      {embedding_calls::kOneSidedEmbedding, read, Names::all, by_reads, On::embedding},
+      {OffloadId::one_sided_embedding, read, Names::all, by_reads, On::embedding},
   };
 }
 
@@ -160,6 +160,7 @@ std::vector<Row> other_rows() {
   return {
       {OffloadId::noop, none, Names::nothing, done},
       {OffloadId::cancel, none, Names::nothing, done},
+      {OffloadId::await_durable, none, Names::nothing, other},
       {OffloadId::get, read, Names::by_id, done, On::map, "k"},
       {OffloadId::floor, read, Names::by_id, done, On::map, "k"},
       {OffloadId::scan, read, Names::by_id, done, On::map, "a"},
