@@ -3,8 +3,8 @@
 // them.
 //
 // Random keys are made from their index by a bijection of the first 8 bytes, so that all are
-// different without a table of them. Words come from a file, shuffled, for files are sorted. Keys of
-// a shape are made from numbers, as programs make theirs: many begin alike.
+// different without a table of them. Words come from a file, shuffled, for files are sorted. Keys
+// of a shape are made from numbers, as programs make theirs: many begin alike.
 //
 // Thread: const calls from any thread.
 #pragma once

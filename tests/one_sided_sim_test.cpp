@@ -148,7 +148,8 @@ TEST(OneSidedSim, GetsOfAGroupAnswerAsOthersDo) {
   }
 }
 
-// Fences come with leaves, and separators lead: what groups make of them is right while both change.
+// Fences come with leaves, and separators lead: what groups make of them is right while both
+// change.
 TEST(OneSidedSim, GetsOfAGroupAnswerAmongKeysThatBeginAlike) {
   OneSidedCounts counts;
   OneSidedOptions options = remembering();

@@ -16,7 +16,6 @@
 #include "channel/rings/remote_pipeline.hpp"
 #include "channel/rings/thread_rings.hpp"
 #include "espalier/map.hpp"
-#include "kinds/embedding/calls.hpp"
 #include "kinds/embedding/format.hpp"
 #include "kinds/embedding/model/model_format.hpp"
 #include "kinds/hash/format.hpp"

@@ -10,10 +10,10 @@
 //            a second one, where there are such
 //
 // The usual way: all of it is remembered, the leaf is where it is said to be and answers, and its
-// value is no longer than kValueMost. Where key prefixes tie, as with keys that begin alike, separators that
-// are remembered decide on the way, and the leaf's fences, which then come with it, decide whether
-// it answers. Whatever else there is goes to the walker, which knows all of it,
-// and begins anew; so a group needs no turns back.
+// value is no longer than kValueMost. Where key prefixes tie, as with keys that begin alike,
+// separators that are remembered decide on the way, and the leaf's fences, which then come with it,
+// decide whether it answers. Whatever else there is goes to the walker, which knows all of it, and
+// begins anew; so a group needs no turns back.
 //
 // Why its answers may be believed: the lease was believed when the group began; then the READ of
 // the header was posted, before all of the leaves; each leaf was asked fresh, by its own head, and
