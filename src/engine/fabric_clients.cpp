@@ -235,7 +235,7 @@ void FabricClients::take_message(const Completion& completion, Session& session)
     const std::uint64_t delivered = link.delivered(0).load(std::memory_order_relaxed);
     doorbells_.ring(session.connection->doorbell, static_cast<std::uint32_t>(delivered));
     session.met = true;
-    session.heard = true;
+    session.heard_ns = options_.now_ns();
     activate(session);
   } else {
     if (!link.peer_closed()) counts_.broken.fetch_add(1, std::memory_order_relaxed);
@@ -506,7 +506,6 @@ void FabricClients::maintain() {
     }
     remove_dead_writes(*session);
     if (session->pair && session->pair->peer_knows()) session->met = true;
-    if (std::exchange(session->heard, false)) session->heard_ns = now;
     const bool ended = session->pair && session->pair->state() == fabric::QueuePair::State::error;
     const std::uint64_t wait_ns =
         session->awaited ? LinkAuthenticator::kTimeoutNs : options_.resume_ns;

@@ -125,8 +125,7 @@ class FabricClients {
     HelloNumbers hellos;             // of its client's hellos, where proofs are asked
     crypto::SecretPool::Slot key;    // by which they are signed
     std::uint64_t secrets_line = 0;  // whose secret proved it (Secrets::Owner)
-    bool heard = false;              // since maintain() looked last
-    std::uint64_t heard_ns = 0;      // by then, or asked whether it is there
+    std::uint64_t heard_ns = 0;      // and asked whether it is there
     std::uint64_t lost_ns = 0;       // its pair; 0: it has one
     std::uint64_t completions_before_close =
         0;  // of a pair that ended: those before this one are its own

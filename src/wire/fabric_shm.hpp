@@ -18,11 +18,11 @@ inline constexpr std::uint32_t kFabricFormat = 1;
 /// What a packet is: its first word.
 enum class FabricPacket : std::uint32_t {
   invalid = 0,
-  hello = 1,        // the connecting side's first
-  welcome = 2,      // the answer to it
-  ask = 3,          // for the memory behind a key
-  answer = 4,       // to that
-  wake = 5,         // you said that you sleep, and there is something to do
+  hello = 1,    // the connecting side's first
+  welcome = 2,  // the answer to it
+  ask = 3,      // for the memory behind a key
+  answer = 4,   // to that
+  wake = 5,     // you said that you sleep, and there is something to do
   void_answer = 6,  // to an `ask`: the key is void, so there is no memory, only zeros to be read
 };
 
@@ -83,13 +83,10 @@ struct FabricSide {
   std::uint32_t ended;    // 1 + the Status for which it ended the connection
   std::uint64_t reserved[4];
   std::uint32_t sleeping;  // 1: wake it; who means to do that makes it 0
-  /// 1: before it sleeps it has every processor pass a barrier, where who wakes it runs, if that
-  /// process has registered for it (base/barrier.hpp): who has need not pass one each time.
-  std::uint32_t asymmetric;
-  std::uint32_t reserved_sleeping[14];
+  std::uint32_t reserved_sleeping[15];
 };
 static_assert(sizeof(FabricSide) == 128 && offsetof(FabricSide, ended) == 28);
-static_assert(offsetof(FabricSide, sleeping) == 64 && offsetof(FabricSide, asymmetric) == 68);
+static_assert(offsetof(FabricSide, sleeping) == 64);
 static_assert(std::has_unique_object_representations_v<FabricSide>);
 
 /// The first page of a connection's memory. The rings follow: from the side that connected, then

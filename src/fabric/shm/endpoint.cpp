@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/barrier.hpp"
 #include "base/clock.hpp"
 #include "base/system_error.hpp"
 #include "fabric/shm/notice.hpp"
@@ -61,14 +60,11 @@ class ShmEndpoint final : public Endpoint {
  private:
   void set_asleep(bool asleep);
   [[nodiscard]] bool any_has_work() const;
-  [[nodiscard]] Host host() {
-    return {regions(), reader_, service_, pairs_, server_user_, asymmetric_};
-  }
+  [[nodiscard]] Host host() { return {regions(), reader_, service_, pairs_, server_user_}; }
 
-  const bool asymmetric_ = base::register_asymmetric_barriers();
   const std::optional<std::uint32_t> server_user_;
   RegionTable::Reader reader_;
-  Notice notice_{asymmetric_};
+  Notice notice_;
   Service service_;
   std::vector<Pair*> pairs_;
   std::uint32_t next_pair_ = 1;

@@ -4,8 +4,7 @@
 // Invariants
 // I1. No wake-up is lost: who has something to tell writes it, passes a full barrier, and then
 //     looks whether the thread sleeps; the thread says that it sleeps, passes one, and then looks
-//     whether there is something. One of the two sees the other. Where barriers are asymmetric the
-//     thread has all others pass theirs, and peers that write to it need pass none.
+//     whether there is something. One of the two sees the other.
 //
 // Thread: as each function says.
 #pragma once
@@ -25,9 +24,6 @@ namespace espalier::fabric::shm {
 
 class Notice {
  public:
-  /// `asymmetric`: base::register_asymmetric_barriers() said so.
-  explicit Notice(bool asymmetric) : asymmetric_(asymmetric) {}
-
   /// Returns false where the system refuses: errno says why.
   [[nodiscard]] bool open() {
     wake_event_ = memory::Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -85,7 +81,7 @@ class Notice {
   template <class Look>
   bool begin(const Look& look) {
     asleep_.store(true, std::memory_order_relaxed);
-    base::rare_barrier(asymmetric_);
+    base::full_fence();
     return woken_.load(std::memory_order_relaxed) || raised_.load(std::memory_order_relaxed) ||
            look();
   }
@@ -102,7 +98,6 @@ class Notice {
     if (::ppoll(&watched, 1, &timeout, nullptr) > 0) clear();
   }
 
-  const bool asymmetric_;
   memory::Descriptor wake_event_;
   std::atomic<bool> raised_{false};
   std::atomic<bool> woken_{false};

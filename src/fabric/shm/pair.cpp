@@ -87,8 +87,6 @@ void Pair::join(PieceRings channel, memory::SharedMemory words,
   reader_ = channel_.reader();
   writer_ = channel_.writer();
   one_sided_.open(std::move(words));
-  base::store_shared(channel_.mine(offsetof(wire::FabricSide, asymmetric)),
-                     std::uint32_t{host_.asymmetric ? 1u : 0u});
   become_connected(peer_data);
 }
 

@@ -43,7 +43,6 @@ struct Host {
   Service& service;
   std::vector<Pair*>& pairs;
   std::optional<std::uint32_t> server_user;  // as dial() has it
-  bool asymmetric = false;                   // this process has registered for such barriers
 };
 
 class Pair final : public QueuePair {

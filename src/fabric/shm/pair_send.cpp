@@ -216,12 +216,8 @@ void Pair::look_for_starving() {
   if (now >= due_ns()) fail_front(Status::no_receive);
 }
 
-// A full barrier here would wait until all lines that were written have come from the peer's cache,
-// for each doorbell. Where the peer has all processors pass one before it sleeps, none is needed.
 void Pair::wake_peer() {
-  const auto has_us_pass =
-      base::load_shared<std::uint32_t>(channel_.theirs(offsetof(wire::FabricSide, asymmetric)));
-  base::frequent_barrier(host_.asymmetric && has_us_pass == 1);
+  base::full_fence();
   const auto word =
       base::shared<std::uint32_t>(channel_.theirs(offsetof(wire::FabricSide, sleeping)));
   if (word.load(std::memory_order_relaxed) == 0 || word.exchange(0) == 0) return;

@@ -4,7 +4,7 @@
 // and records, by one doorbell for the whole group.
 //
 //   queue -> keys -> bins -> what is remembered of them -> slots
-//         -> [ map header | bins, buckets behind them, records, their headers once more ] -> answers
+//         -> [ map header | bins, buckets behind them, records, their headers again ] -> answers
 //            one doorbell, whose READs keep their order
 //
 // The usual way: the directory is known, the bin is remembered, or the one bucket in which it goes
@@ -13,10 +13,11 @@
 // begins anew; so a group needs no waits and no turns back.
 //
 // Why its answers may be believed: as those of lanes (remote_view.hpp, 1 to 3 and 6), by fewer
-// looks. The lease was believed when the group began; then the READ of the header was posted, before
-// all else; each bin came after it and says itself whose it is and that it has not been moved; each
-// record came after the bin that names it, and its header once more behind its last byte, by a READ
-// that succeeds only while the key is good; and then the lease was still the same, and believed.
+// looks. The lease was believed when the group began; then the READ of the header was posted,
+// before all else; each bin came after it and says itself whose it is and that it has not been
+// moved; each record came after the bin that names it, and its header once more behind its last
+// byte, by a READ that succeeds only while the key is good; and then the lease was still the same,
+// and believed.
 //
 // Thread: one.
 #pragma once
