@@ -50,6 +50,7 @@ class AsyncAnswers : public testing::Test, public DurableScheduler {
   Response answered(OffloadId offload, std::uint32_t object, std::string_view key,
                     std::string_view payload = {}, std::uint32_t argument = 0) {
     post(client_, offload, object, key, payload, argument);
+    node_.turns(20);
     auto response = client_->receive(0);
     EXPECT_TRUE(response.has_value());
     return response ? *std::move(response) : Response{};

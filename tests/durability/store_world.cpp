@@ -198,7 +198,9 @@ bool StoreLife::must_wait() {
   return true;
 }
 
+// One whose disk has crashed answers nothing any more.
 void StoreLife::answered_early(Answered answer) {
+  if (world_.disk.crashed()) return;
   answer.sequence = log_->writer().handed_over();
   answer.at_step = last_answer_step_ = steps_now;
   early_.push_back(answer);
