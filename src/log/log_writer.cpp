@@ -144,8 +144,8 @@ void LogWriter::end(PendingWrite& write) {
   const bool failed = !write.result_ && !planted(Bug::acknowledged_after_failure);
   if (failed && !failed_) failed_ = write.result_.error();
   order_.end(write);
-  queue_.hold(order_.gathers());
   acknowledge_ended(lock);
+  queue_.hold(order_.gathers());  // last: those who were answered may be among the next group
 }
 
 /// Acknowledges what has ended, or says that nothing more will be. One thread at a time, so that
