@@ -21,13 +21,19 @@
 #include "catalog/object.hpp"
 #include "catalog/transaction_part.hpp"
 #include "espalier/error.hpp"
-#include "store/numbered_clients.hpp"
 
 namespace espalier::tree {
 struct StoreCore;
 }
 
+namespace espalier::catalog {
+class RedoSink;
+}
+
 namespace espalier::store {
+
+class ClientTurn;
+struct KeptAnswer;
 
 /// Keys that a transaction may name.
 inline constexpr std::size_t kTransactionKeysMax = 64;

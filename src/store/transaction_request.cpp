@@ -9,6 +9,7 @@
 #include "base/bytes.hpp"
 #include "base/crc32c.hpp"
 #include "catalog/catalog.hpp"
+#include "store/numbered_clients.hpp"
 #include "wire/payload_reader.hpp"
 
 namespace espalier::store {

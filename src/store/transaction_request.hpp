@@ -20,6 +20,8 @@ class Catalog;
 
 namespace espalier::store {
 
+struct RequestNumber;
+
 /// Why a transaction is not begun, with words for people.
 struct TransactionRefusal {
   Error error;

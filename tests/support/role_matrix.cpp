@@ -150,6 +150,18 @@ std::vector<Row> model_rows() {
   };
 }
 
+std::vector<Row> transaction_rows() {
+  using enum Right;
+  using enum Then;
+  const std::string asked(26, '\0');
+  const std::string numbers(base::bytes_of(object_calls::RequestNumbers{1, 1, 0}));
+  return {
+      {OffloadId::transact, write, Names::nothing, other, On::nothing, "", asked, 1},
+      {OffloadId::transaction_client, write, Names::nothing, done, On::nothing, "", number(0)},
+      {OffloadId::transact_once, write, Names::nothing, other, On::nothing, "", numbers + asked, 1},
+  };
+}
+
 std::vector<Row> other_rows() {
   using enum Right;
   using enum Then;
@@ -193,12 +205,6 @@ std::vector<Row> other_rows() {
       {OffloadId::object_list, read, Names::nothing, done},
       {OffloadId::object_samples, read, Names::nothing, done, On::nothing, "", samples_wanted()},
       {OffloadId::object_drop, admin, Names::by_name, done, On::nothing, "made_shard"},
-      {OffloadId::transact, write, Names::nothing, other, On::nothing, "", std::string(26, '\0'),
-       1},
-      {OffloadId::transaction_client, write, Names::nothing, done, On::nothing, "", number(0)},
-      {OffloadId::transact_once, write, Names::nothing, other, On::nothing, "",
-       std::string(base::bytes_of(object_calls::RequestNumbers{1, 1, 0})) + std::string(26, '\0'),
-       1},
       {OffloadId::node_stats, read, Names::all, done},
       {OffloadId::sequence, write, Names::by_name, done, On::nothing, "counter", "", 1},
       {OffloadId::sequencer_create, admin, Names::by_name, done, On::nothing, "made_s", number(5)},
@@ -235,6 +241,7 @@ const std::vector<Row>& rows() {
     std::ranges::move(region_rows(), std::back_inserter(made));
     std::ranges::move(embedding_rows(), std::back_inserter(made));
     std::ranges::move(model_rows(), std::back_inserter(made));
+    std::ranges::move(transaction_rows(), std::back_inserter(made));
     return made;
   }();
   return all;
