@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A simulated world in which bags of an embedding table are reduced by READs while its host appends
-// and replaces rows, has its page list move, and drops it and makes another one of its memory, which
-// waits for no lease: a check that tests run on good readers and on broken ones.
+// and replaces rows, has its page list move, and drops it and makes another one of its memory,
+// which waits for no lease: a check that tests run on good readers and on broken ones.
 //
 // A row has one value in all of its columns, which says when it was written, so that rows of which
 // READs brought a part before and a part after a replacement are seen.
