@@ -12,6 +12,7 @@
 
 namespace espalier::embedding_calls {
 
+// Numbers of wire::OffloadId and wire::FieldKind that have no names there yet.
 inline constexpr wire::OffloadId kOneSidedEmbedding{97};
 inline constexpr wire::FieldKind kEmbeddingField{10};
 
