@@ -33,7 +33,8 @@ void fill_row(const InferenceShape& shape, std::uint32_t row, std::span<float> v
 /// Appends all rows. Errors: throws std::runtime_error.
 void load_rows(EmbeddingTable& table, const InferenceShape& shape);
 
-/// A table of this process, or of a node that is started for it, and asked or read. Errors: as load_rows().
+/// A table of this process, or of a node that is started for it, and asked or read.
+/// Errors: as load_rows().
 class LoadedTable {
  public:
   LoadedTable(const InferenceShape& shape, EmbeddingType type,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Embedding tables of this process, of a node, of one whose rows are read, and of a node behind a
-// device, by one handle: every call with the same answers and errors; requests that are too long for one message, hostile ones,
-// and gathers beside replacements.
+// device, by one handle: every call with the same answers and errors; requests that are too long
+// for one message, hostile ones, and gathers beside replacements.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -12,6 +12,7 @@
 
 namespace espalier::embedding_calls {
 
+// Of wire::FieldKind, which has no name for it yet.
 inline constexpr wire::FieldKind kEmbeddingField{10};
 
 [[nodiscard]] inline std::optional<wire::Fault> fault_of_shape(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A simulated world in which bags of an embedding table are reduced by READs while its host appends
-// and replaces rows, has its page list move, and drops it and makes another one of its memory, which
-// waits for no lease: a check that tests run on good readers and on broken ones.
+// and replaces rows, has its page list move, and drops it and makes another one of its memory,
+// which waits for no lease: a check that tests run on good readers and on broken ones.
 //
 // A row has one value in all of its columns, which says when it was written, so that rows of which
 // READs brought a part before and a part after a replacement are seen.
@@ -67,6 +67,7 @@ class EmbeddingWorld {
                                          fabric::RemoteRights::read, 0);
     region_ = *std::move(region);
     table_ = make(kId);
+    if (options.drops != 0) other_ = make(kId + 1);  // so that only pages change their table
     if (options.first_rows != 0) append(options.first_rows);
     connected_ = host_->listen("host").has_value() && connect(world_, here_, there_, "host");
     if (connected_) open();
@@ -251,7 +252,6 @@ class EmbeddingWorld {
     table_->set_dropped();
     const std::uint64_t rows = table_->rows();
     table_.reset();
-    other_ = make(kId + 1);
     const auto row = embedding::row_of(*other_, kForeign);
     std::vector<std::byte> bytes;
     for (std::uint64_t i = 0; i < rows; ++i) bytes.insert(bytes.end(), row.begin(), row.end());
