@@ -230,8 +230,8 @@ control no_verification(inout headers_t hdr, inout metadata_t meta) {
 }
 
 // Whether a number is at least a pivot: by the higher halves, or where these are equal the lower
-// ones, and of each half by the sign of a difference of 32 bits; where the highest bits differ, that
-// of the number tells. One expression without calls or branches, as it stands in an action.
+// ones, and of each half by the sign of a difference of 32 bits; where the highest bits differ,
+// that of the number tells. One expression without calls or branches, as it stands in an action.
 bit<1> reaches(in bit<64> number, in bit<64> pivot) {
     bit<32> high = number[63:32] - pivot[63:32];
     bit<32> low = number[31:0] - pivot[31:0];
@@ -555,8 +555,8 @@ control index_ingress(inout headers_t hdr, inout metadata_t meta,
         sum_shim();
         hdr.shim.checksum = ~meta.sum[15:0];
     }
-    // UDP's checksum holds with a shim and without: its length counts twice, and the ports differ by
-    // as much.
+    // UDP's checksum holds with a shim and without: its length counts twice, and the ports differ
+    // by as much.
     action lengthen_udp() {
         hdr.udp.destination_port = SHIM_PORT;
         hdr.udp.bytes = CARRIED_BYTES;

@@ -10,9 +10,9 @@
 // the last way that it took, so where tables end it has the best node that they know.
 //
 // The tables of a map may be cut over the switches of a way, layer by layer (way_tables.hpp): the
-// first one has the fat root, each has some sets in a row, and the last ways of a part lead to nodes
-// of the next part's first set, which is `beyond` its own. A part behind the first has no fat root:
-// its lookups begin at a node of its first set, the cursor.
+// first one has the fat root, each has some sets in a row, and the last ways of a part lead to
+// nodes of the next part's first set, which is `beyond` its own. A part behind the first has no fat
+// root: its lookups begin at a node of its first set, the cursor.
 //
 // How a set compares (set_lookup.hpp): each pivot in two halves of 32 bits, which gives a bit each,
 // ones for all pivots up to the key and zeros behind them; these bits choose the way.

@@ -10,8 +10,8 @@
 // clients for a while, so that they take another. All packets of a pair take one way and keep their
 // order. Frames that find no room are lost, as in any switch.
 //
-// Several may stand in a row, each the node of the one before; then each is told where it stands, and
-// they share the tables (shim.hpp).
+// Several may stand in a row, each the node of the one before; then each is told where it stands,
+// and they share the tables (shim.hpp).
 //
 // Only frames towards the node are rewritten: keys are the node's, and a client may offer memory by
 // a key of the same number.

@@ -26,7 +26,8 @@ inline constexpr std::size_t kP4Ranges = 1024;
 inline constexpr std::size_t kP4Nodes = 4096;  // of each set
 
 /// One `table_add` for each entry of all maps, or a sentence that says what does not fit into the
-/// P4 program. Parts of tables (way_tables.hpp) are as good as whole ones. A map's keys come after all that they lead to: until then its READs pass.
+/// P4 program. Parts of tables (way_tables.hpp) are as good as whole ones. A map's keys come after
+/// all that they lead to: until then its READs pass.
 [[nodiscard]] std::expected<std::string, std::string> p4_entries(const SwitchProgram& program);
 
 }  // namespace espalier::dataplane

@@ -12,10 +12,10 @@
 // is still refused where it arrives. Where UDP has a checksum, it is mended for both changes.
 //
 // Where switches stand in a row, each with a part of the tables, a READ whose walk leaves the part
-// of one goes to the next with a shim that says how far it has come (shim.hpp). Where the walk ends,
-// or the row does, the shim is taken out and the READ redirected. What else comes to the last switch
-// with a shim, of another generation say, is restored and passes; a shim that is not whole cannot
-// be, and is dropped there. From hosts no shim is taken.
+// of one goes to the next with a shim that says how far it has come (shim.hpp). Where the walk
+// ends, or the row does, the shim is taken out and the READ redirected. What else comes to the last
+// switch with a shim, of another generation say, is restored and passes; a shim that is not whole
+// cannot be, and is dropped there. From hosts no shim is taken.
 //
 // Thread: any while it is not changed.
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Switches inside one process, one or several in a row: what stands between two packet ports that
 // know no frames, such as those of a PacketNetwork. A frame is put around each packet, processed by
-// one switch after another, and the packet is taken out again. Where there are no packets either, as
-// in the simulated fabric (fabric/sim), READs are looked up as they are.
+// one switch after another, and the packet is taken out again. Where there are no packets either,
+// as in the simulated fabric (fabric/sim), READs are looked up as they are.
 //
 // Thread: one; functions are installed by any (installed_function.hpp).
 #pragma once
@@ -26,9 +26,9 @@ class ProcessSwitch {
   ProcessSwitch(std::initializer_list<InstalledFunction*> functions);
   explicit ProcessSwitch(InstalledFunction& function) : ProcessSwitch({&function}) {}
 
-  /// A packet passes, from its BTH to its ICRC. One that is lost on the way, or no packet behind it,
-  /// comes out with a wrong ICRC, so that it is dropped where it arrives. Cost: a copy of it, and
-  /// the packet functions'.
+  /// A packet passes, from its BTH to its ICRC. One that is lost on the way, or no packet behind
+  /// it, comes out with a wrong ICRC, so that it is dropped where it arrives. Cost: a copy of it,
+  /// and the packet functions'.
   void process(const fabric::roce::PortAddress& from, const fabric::roce::PortAddress& to,
                std::span<std::byte> ib);
   /// A READ passes, by this key and of this address. Cost: a lookup in each.

@@ -9,7 +9,8 @@
 //
 // version 4 bits, kind 4: of a READ by key. Generation: of the tables that the cursor is of; one of
 // others is void. Cursor: a node of the first set that the next switch has for the READ's key. Hops
-// left: which switch that is, by how many have parts of these tables behind the sender. Port: to which the datagram goes behind the last switch. Checksum: as IP has it, over the 16 bytes.
+// left: which switch that is, by how many have parts of these tables behind the sender. Port: to
+// which the datagram goes behind the last switch. Checksum: as IP has it, over the 16 bytes.
 // Numbers are big-endian. docs/formats/index_shim.md.
 //
 // The checksum has the words of a shim add up to nothing as UDP counts, and kShimPort is as much

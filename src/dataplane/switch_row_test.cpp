@@ -18,7 +18,8 @@ using Bytes = std::vector<std::byte>;
 constexpr MapKeys kThreeKeys{0xABCD'0021, 0xABCD'0022};
 constexpr std::uint32_t kGeneration = 0x5EED'0001;
 
-/// Three switches before a tree of 4096 leaves in four levels: the fat root alone, one set, and two.
+/// Three switches before a tree of 4096 leaves in four levels: the fat root alone, one set, and
+/// two.
 struct Three {
   Three() {
     const TreeImage tree = even_tree(4, 8, 1000, std::vector<std::uint64_t>(4096, 1));

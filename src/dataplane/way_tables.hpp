@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,8 @@ struct WayBudget {
 [[nodiscard]] std::expected<TableLimits, std::string> limits_of(const WayBudget& way);
 inline constexpr std::size_t kHopsMax = 16;
 
-/// The part of each switch, of tables within limits_of(). Behind the one at which they end parts are
-/// empty: such a switch has nothing of the map. Cost: linear.
+/// The part of each switch, of tables within limits_of(). Behind the one at which they end parts
+/// are empty: such a switch has nothing of the map. Cost: linear.
 [[nodiscard]] std::vector<IndexTables> cut_tables(const IndexTables& tables, const WayBudget& way);
 
 /// What each switch is to run with for one map; `generation`: of these tables, and of no others.
@@ -44,8 +45,8 @@ inline constexpr std::size_t kHopsMax = 16;
                                                      const WayBudget& way,
                                                      std::uint32_t generation);
 
-/// The changes of each switch, whose places are those of its own part. Requires: places of the whole
-/// tables. Cost: linear.
+/// The changes of each switch, whose places are those of its own part. Requires: places of the
+/// whole tables. Cost: linear.
 [[nodiscard]] std::vector<std::vector<EntryChange>> cut_changes(
     std::span<const EntryChange> changes, const WayBudget& way);
 

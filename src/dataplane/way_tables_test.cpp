@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
+#include "dataplane/testing/even_tree.hpp"
 #include "dataplane/testing/random_tree.hpp"
 
 namespace espalier::dataplane {
@@ -61,9 +62,8 @@ TEST(WayTables, LookupsAlongAWayFindWhatOneSwitchFinds) {
 }
 
 TEST(WayTables, ProgramsOfAWayComeBackFromTheirTexts) {
-  base::Random random(base::seed_from_environment(2));
   const WayBudget way{.ranges = 3, .hops = {{0, 1}, {1, 40}, {0, 1}, {2, 40}, {1, 1}}};
-  const TreeImage tree = random_tree(random, {.levels = 5, .children_max = 4});
+  const TreeImage tree = even_tree(4, 8, 1000, std::vector<std::uint64_t>(4096, 1));
   const auto programs =
       cut_program(kWayKeys, compile(tree, *limits_of(way)).tables, way, 0xFEED'0001);
   ASSERT_EQ(programs.size(), 5u);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A map behind a switch, or two in a row: a node, a client that walks the map by READs, and between them a switch
-// whose tables a controller compiled from the map's tree. Gets through it take one trip, and their
-// answers are right whatever becomes of packets, tables and map.
+// A map behind a switch, or two in a row: a node, a client that walks the map by READs, and between
+// them a switch whose tables a controller compiled from the map's tree. Gets through it take one
+// trip, and their answers are right whatever becomes of packets, tables and map.
 #include <gtest/gtest.h>
 
 #include <cstdint>

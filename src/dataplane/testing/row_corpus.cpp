@@ -74,7 +74,8 @@ Frame draw_corpus_read(base::Random& random, std::uint64_t number) {
   return frame;
 }
 
-// What may come with a cursor for a part whose nodes are of so many numbers each, with so many hops.
+// What may come with a cursor for a part whose nodes are of so many numbers each, with so many
+// hops.
 Frames shim_frames(base::Random& random, std::uint64_t numbers_of_node, std::uint8_t hops) {
   Frames frames;
   for (int i = 0; i < 40; ++i) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: what comes to each of three switches in a row, and what each runs with. Files of it lie
-// beside those of frame_corpus.hpp; a frame that is dropped is one without bytes there. Shims and
-// checksums are worked out here from their definitions (docs/formats/index_shim.md).
+// For tests: what comes to each of three switches in a row, and what each runs with. Files of it
+// lie beside those of frame_corpus.hpp; a frame that is dropped is one without bytes there. Shims
+// and checksums are worked out here from their definitions (docs/formats/index_shim.md).
 //
 // Thread: any.
 #pragma once

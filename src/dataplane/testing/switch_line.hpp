@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests and benchmarks: a node whose memory lies in equal blocks, clients, and a switch between
-// them, or two in a row, over memif in one process. The node is any memory, and the tables lead a number to the
-// block that it falls into.
+// them, or two in a row, over memif in one process. The node is any memory, and the tables lead a
+// number to the block that it falls into.
 //
 // Thread: one, which plays all sides.
 #pragma once

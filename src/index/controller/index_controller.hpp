@@ -4,7 +4,8 @@
 // is behind the feed, and when the tree has another shape, it reads the tree and compiles it. A
 // node or a switch that is gone is sought again in the next round, and then that switch gets
 // everything. Switches have the same tables each, or stand in a row and have a part each
-// (dataplane/way_tables.hpp). Several controllers, of other maps, may fill the tables of one switch.
+// (dataplane/way_tables.hpp). Several controllers, of other maps, may fill the tables of one
+// switch.
 //
 // The key that the tables write is good while the controller's lease is. So the lease is renewed
 // while something takes long, and where it is lost the switches forget the map at once. Tables that
@@ -37,8 +38,8 @@ class IndexController {
     std::string map;
     std::vector<std::string> controls;  ///< the sockets of the switches
     dataplane::TableLimits limits;
-    /// Where the switches stand in a row, in their order from the clients on: the room of each. What
-    /// `limits` says must be theirs (limits_of()). Empty: each has all.
+    /// Where the switches stand in a row, in their order from the clients on: the room of each.
+    /// What `limits` says must be theirs (limits_of()). Empty: each has all.
     std::vector<dataplane::HopBudget> hops{};
     ConnectOptions connecting{};  ///< with a secret of the role admin, where the node has secrets
     /// Keys that somebody has read, as often as they are here: they count in place of what the
