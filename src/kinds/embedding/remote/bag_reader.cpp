@@ -345,8 +345,7 @@ Result<void> BagReader::take_entries(Step& step) {
 }
 
 Result<void> BagReader::take_proof(Step& step) {
-  const auto taken = take_header(step.header);
-  if (!taken && !planted(Bug::table_not_confirmed)) return taken;
+  if (auto taken = take_header(step.header); !taken) return taken;
   const bool newest = step.list == list_;
   step.confirmed.assign(step.pages.size(), planted(Bug::torn_row_believed));
   for (std::size_t i = 0; i < step.pages.size(); ++i) {

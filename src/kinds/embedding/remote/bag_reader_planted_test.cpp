@@ -41,13 +41,6 @@ TEST(BagReaderPlanted, ATornRowThatIsBelievedIsNoticed) {
   }
 }
 
-// Its memory is another table's at once.
-TEST(BagReaderPlanted, RowsOfATableThatIsGoneAreNoticed) {
-  for (const bool in_order : {true, false}) {
-    expect_noticed_in_bags(Bug::table_not_confirmed, {.appended = 0, .drops = 1}, in_order);
-  }
-}
-
 TEST(BagReaderPlanted, SequencesOfAListThatWasReplacedAreNoticed) {
   for (const bool in_order : {true, false}) {
     expect_noticed_in_bags(Bug::old_list_believed, {}, in_order);

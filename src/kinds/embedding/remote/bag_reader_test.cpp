@@ -115,7 +115,7 @@ TEST(BagReader, RowsAreWholeWhileTheHostReplacesThem) {
     fabric::sim::Faults faults = calm(in_order);
     faults.tear = 1;
     EmbeddingWorldCounts counts;
-    run_bag_seeds(faults, {}, 2, counts);
+    run_bag_seeds(faults, {}, 12, counts);
     if (::testing::Test::HasFatalFailure()) return;
     EXPECT_GT(counts.answers, 0u);
     EXPECT_GT(counts.rereads, 0u);
@@ -130,7 +130,7 @@ TEST(BagReader, ADroppedTableIsNotFound) {
     faults.tear = 0.3;
     faults.hold_read = 0.1;
     EmbeddingWorldCounts counts;
-    run_bag_seeds(faults, {.appended = 0, .drops = 1}, 5, counts);
+    run_bag_seeds(faults, {.appended = 0, .drops = 1}, 16, counts);
     if (::testing::Test::HasFatalFailure()) return;
     EXPECT_GT(counts.answers, 0u);
     EXPECT_GT(counts.not_found, 0u);
@@ -139,7 +139,7 @@ TEST(BagReader, ADroppedTableIsNotFound) {
 
 TEST(BagReader, InHarshWeather) {
   EmbeddingWorldCounts counts;
-  run_bag_seeds(fabric::sim::Faults::harsh(), {.drops = 0.3}, 3, counts);
+  run_bag_seeds(fabric::sim::Faults::harsh(), {.drops = 0.3}, 12, counts);
   if (::testing::Test::HasFatalFailure()) return;
   EXPECT_GT(counts.answers, 0u);
   EXPECT_GT(counts.reordered, 0u);
@@ -147,7 +147,7 @@ TEST(BagReader, InHarshWeather) {
 
 TEST(BagReader, RowsThatAreReplacedWithoutAPauseAreLeftToOthers) {
   EmbeddingWorldCounts counts;
-  run_bag_seeds(calm(false), {.hot_rows = 1, .replaced_every_ns = 100}, 1, counts);
+  run_bag_seeds(calm(false), {.hot_rows = 1, .replaced_every_ns = 100}, 2, counts);
   if (::testing::Test::HasFatalFailure()) return;
   EXPECT_GT(counts.contended, 0u);
 }

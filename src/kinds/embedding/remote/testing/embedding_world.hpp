@@ -67,7 +67,6 @@ class EmbeddingWorld {
                                          fabric::RemoteRights::read, 0);
     region_ = *std::move(region);
     table_ = make(kId);
-    if (options.drops != 0) other_ = make(kId + 1);  // so that only pages change their table
     if (options.first_rows != 0) append(options.first_rows);
     connected_ = host_->listen("host").has_value() && connect(world_, here_, there_, "host");
     if (connected_) open();
@@ -252,6 +251,7 @@ class EmbeddingWorld {
     table_->set_dropped();
     const std::uint64_t rows = table_->rows();
     table_.reset();
+    other_ = make(kId + 1);
     const auto row = embedding::row_of(*other_, kForeign);
     std::vector<std::byte> bytes;
     for (std::uint64_t i = 0; i < rows; ++i) bytes.insert(bytes.end(), row.begin(), row.end());
