@@ -79,7 +79,7 @@ TEST_P(EmbeddingReads, BagsAreReducedWithoutTheNode) {
   }
   EXPECT_EQ(traffic().by_rings, 0u);
   EXPECT_EQ(reductions_of_node(), 0u);
-  EXPECT_EQ(asked_for(embedding_calls::kOneSidedEmbedding), 1u);
+  EXPECT_EQ(asked_for(wire::OffloadId::one_sided_embedding), 1u);
   const bool in_order = std::string(GetParam()).starts_with("shm");
   EXPECT_LE(traffic().round_trips, (in_order ? 1 : 2) * kRequests + 2 + 4 * 3)
       << "the header, then entries of three pages, each perhaps for itself";
@@ -125,7 +125,7 @@ TEST_P(EmbeddingReads, ADroppedTableIsNotFoundAndAnotherOneIsRead) {
     ASSERT_TRUE(store_->drop_embedding_table("t"));
     EXPECT_EQ(table.reduce(Reduction::max, {ids, first}).error().error.code, Code::not_found);
   }
-  EXPECT_EQ(asked_for(embedding_calls::kOneSidedEmbedding), 80u);
+  EXPECT_EQ(asked_for(wire::OffloadId::one_sided_embedding), 80u);
   EXPECT_EQ(traffic().by_rings, 80u) << "each once it was dropped";
 }
 
