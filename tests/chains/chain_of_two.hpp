@@ -31,7 +31,8 @@ inline constexpr std::uint64_t kSoonNs = 60'000'000'000;  // only a machine that
 inline constexpr std::uint64_t kSegmentBytes = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t kLogBytesMax = 24 * kSegmentBytes;
 
-/// Waits until it is to begin, becomes a member, and says so when it serves, or why it does not; lives until it is killed.
+/// Waits until it is to begin, becomes a member, and says so when it serves, or why it does not.
+/// Lives until it is killed.
 inline int be_member(Line& line, const node::Config& config) {
   std::string order;
   if (!line.receive(order)) return 0;
