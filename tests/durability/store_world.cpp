@@ -237,6 +237,7 @@ void StoreLife::look() {
   Pending& pending = pending_.emplace_back();
   pending.key = std::to_string(world_.random.below(kWorldKeys));
   pending.read = true;
+  pending.since = KeyTruth::Since(world_.map[pending.key]);
   submit(pending, Op::get);
 }
 
@@ -246,7 +247,7 @@ void StoreLife::done(const Completion& completion) {
   if (pending.read) {
     EXPECT_TRUE(completion.ok);
     const std::string value(completion.found ? completion.value : "");
-    EXPECT_TRUE(saw(truth, value)) << pending.key;
+    EXPECT_TRUE(saw(truth, value) || pending.since.may_have_been(truth, value)) << pending.key;
     found_ = value;
     return;
   }
@@ -263,6 +264,7 @@ std::string StoreLife::get(const std::string& key) {
   Pending& pending = pending_.emplace_back();
   pending.key = key;
   pending.read = true;
+  pending.since = KeyTruth::Since(world_.map[pending.key]);
   submit(pending, Op::get);
   executor_->drain();
   return found_;

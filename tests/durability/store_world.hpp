@@ -93,6 +93,7 @@ class StoreLife final : private Handler {
     std::string value;
     std::uint64_t number = 0;  // of the write
     bool read = false;
+    KeyTruth::Since since;  // a read: it began
   };
   struct PendingRow {
     std::uint64_t row = 0;

@@ -16,9 +16,17 @@ class KeyTruth {
  public:
   using Value = std::string;  // empty: there is none
 
+ private:
+  struct Write {
+    std::uint64_t number = 0;
+    Value value;
+  };
+
+ public:
   /// A write begins, behind those before it. Returns its number.
   std::uint64_t begin(Value value) {
-    may_be_.push_back({++begun_, std::move(value)});
+    all_.push_back({++begun_, value});
+    may_be_.push_back({begun_, std::move(value)});
     return begun_;
   }
   /// It was acknowledged: those before it are gone for good.
@@ -40,6 +48,23 @@ class KeyTruth {
     may_be_.erase(may_be_.begin(), at);
     return true;
   }
+  /// What a reader that begins now may see, however long it takes: what the key may have now, and
+  /// what is written until it ends. Others may see newer ones meanwhile.
+  class Since {
+   public:
+    Since() = default;
+    explicit Since(const KeyTruth& truth) : may_be_(truth.may_be_), begun_(truth.begun_) {}
+    [[nodiscard]] bool may_have_been(const KeyTruth& truth, const Value& value) const {
+      const auto is = [&](const Write& each) { return each.value == value; };
+      return std::ranges::any_of(may_be_, is) ||
+             std::ranges::any_of(
+                 truth.all_, [&](const Write& each) { return each.number > begun_ && is(each); });
+    }
+
+   private:
+    std::vector<Write> may_be_;
+    std::uint64_t begun_ = 0;
+  };
   /// After a crash it has this, and nothing else any more. Returns whether it may.
   [[nodiscard]] bool found(const Value& value) {
     if (!seen(value)) return false;
@@ -53,12 +78,9 @@ class KeyTruth {
   }
 
  private:
-  struct Write {
-    std::uint64_t number = 0;
-    Value value;
-  };
   std::uint64_t begun_ = 0;
   std::vector<Write> may_be_{Write{}};  // in their order
+  std::vector<Write> all_;
 };
 
 /// What numbers came to: of adds, rows, takes.
