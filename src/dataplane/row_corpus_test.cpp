@@ -17,17 +17,17 @@
 namespace espalier::dataplane {
 namespace {
 
-using Frame = std::vector<std::byte>;
-using Frames = fabric::roce::CapturedFrames;
+using RowFrame = std::vector<std::byte>;
+using RowFrames = fabric::roce::CapturedFrames;
 
 std::size_t place_of(const RowCorpusFile& file) {
   return file.hop.first ? 0 : file.hop.last ? 2 : 1;
 }
 
-Frames sent_on_by(const RowCorpusFile& file) {
+RowFrames sent_on_by(const RowCorpusFile& file) {
   const PacketFunction function = file.program.function();
-  Frames all;
-  for (const Frame& frame : file.frames) {
+  RowFrames all;
+  for (const RowFrame& frame : file.frames) {
     all.push_back(sent_on(function, place_of(file), 3, frame));
   }
   return all;
@@ -80,15 +80,15 @@ TEST(RowCorpus, WhatGoesOnIsRightByDefinition) {
   for (const RowCorpusFile& file : row_corpus_files()) {
     SCOPED_TRACE(file.name);
     const PacketFunction function = file.program.function();
-    for (const Frame& frame : file.frames) {
+    for (const RowFrame& frame : file.frames) {
       Processed done;
-      const Frame out = sent_on(function, place_of(file), 3, frame, &done);
+      const RowFrame out = sent_on(function, place_of(file), 3, frame, &done);
       ++met[done.outcome];
       const bool same =
           done.outcome <= Outcome::read_passed || done.outcome == Outcome::shim_passed;
       EXPECT_EQ(out == frame, same);
       if (out.empty() || same) continue;
-      Frame sealed = out;
+      RowFrame sealed = out;
       const std::size_t sum = udp_offset(out) + wire::kUdpChecksumOffset;
       seal_headers_by_definition(sealed, load16(out.data() + sum) != 0);
       EXPECT_EQ(sealed == out, is_whole(frame));
@@ -101,13 +101,13 @@ TEST(RowCorpus, WhatGoesOnIsRightByDefinition) {
   }
   // The READs of the first go through all three.
   const auto files = row_corpus_files();
-  for (const Frame& frame : files[0].frames) {
-    Frame through = frame;
+  for (const RowFrame& frame : files[0].frames) {
+    RowFrame through = frame;
     if (find_read_request(through).ib.empty()) continue;
     for (const RowCorpusFile& file : files) {
       through = sent_on(file.program.function(), place_of(file), 3, std::move(through));
     }
-    Frame expected = frame;
+    RowFrame expected = frame;
     whole.process(expected);
     EXPECT_EQ(through, expected);
   }

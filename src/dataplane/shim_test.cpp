@@ -14,18 +14,18 @@
 namespace espalier::dataplane {
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using ShimmedFrame = std::vector<std::byte>;
 
 constexpr Shim kSample{0x1122'3344, 0x0000'0E0F, 0, 2};
 
-Bytes sample_read(base::Random& random, bool v6, bool checksum) {
+ShimmedFrame sample_read(base::Random& random, bool v6, bool checksum) {
   const auto header = fabric::roce::sample::frame_header(random, v6, random.chance(0.5));
   const auto headers =
       fabric::roce::sample::headers(random, fabric::roce::PacketOpcode::read_request, 0);
   return sealed_frame(header, headers, {}, checksum);
 }
 
-Bytes with_shim(Bytes frame, const Shim& shim) {
+ShimmedFrame with_shim(ShimmedFrame frame, const Shim& shim) {
   const std::size_t bytes = frame.size();
   frame.resize(bytes + kShimBytes);
   const auto whole = std::span(frame).first(bytes);
@@ -79,11 +79,11 @@ TEST(Shim, GoesInAndOutOfAFrame) {
   base::Random random(base::seed_from_environment(1));
   for (int round = 0; round < 400; ++round) {
     const bool checksum = round % 2 == 0;
-    Bytes sent = sample_read(random, round % 4 < 2, checksum);
+    ShimmedFrame sent = sample_read(random, round % 4 < 2, checksum);
     if (random.chance(0.2)) sent.resize(sent.size() + random.below(30), std::byte{0x77});
     const Shim shim{static_cast<std::uint32_t>(random()), static_cast<std::uint32_t>(random()),
                     static_cast<std::uint16_t>(random()), static_cast<std::uint8_t>(random())};
-    Bytes frame = with_shim(sent, shim);
+    ShimmedFrame frame = with_shim(sent, shim);
     ASSERT_EQ(frame.size(), sent.size() + kShimBytes);
     ASSERT_TRUE(is_whole(frame)) << "a length or a checksum is wrong";
     const auto parsed = fabric::roce::parse_frame(frame, fabric::roce::UdpChecksum::any);
@@ -103,7 +103,7 @@ TEST(Shim, GoesInAndOutOfAFrame) {
 // Options of IPv4, and a checksum of IP that was wrong before: it stays wrong.
 TEST(Shim, WhatItDoesNotKnowOfAFrameStays) {
   base::Random random(base::seed_from_environment(2));
-  Bytes sent = sealed_frame(plain_frame_header(), [] {
+  ShimmedFrame sent = sealed_frame(plain_frame_header(), [] {
     fabric::roce::Headers headers;
     headers.bth.opcode = fabric::roce::PacketOpcode::read_request;
     return headers;
@@ -112,12 +112,12 @@ TEST(Shim, WhatItDoesNotKnowOfAFrameStays) {
   sent[14] = std::byte{0x47};
   sent[17] = static_cast<std::byte>(std::to_integer<unsigned>(sent[17]) + 8);
   seal_by_definition(sent, true);
-  Bytes frame = with_shim(sent, kSample);
+  ShimmedFrame frame = with_shim(sent, kSample);
   remove_shim(frame, find_datagram(frame));
   frame.resize(sent.size());
   EXPECT_EQ(frame, sent);
   for (int round = 0; round < 100; ++round) {
-    Bytes damaged = sent;
+    ShimmedFrame damaged = sent;
     damaged[24 + random.below(2)] ^= static_cast<std::byte>(1u << random.below(8));
     frame = with_shim(damaged, kSample);
     EXPECT_FALSE(fabric::roce::parse_frame(frame));
@@ -130,12 +130,12 @@ TEST(Shim, WhatItDoesNotKnowOfAFrameStays) {
 TEST(Shim, LengthsThatDisagreeAndWhatIsNoReadAreNone) {
   base::Random random(base::seed_from_environment(3));
   for (const bool v6 : {false, true}) {
-    const Bytes good = with_shim(sample_read(random, v6, false), kSample);
+    const ShimmedFrame good = with_shim(sample_read(random, v6, false), kSample);
     const std::size_t udp = udp_offset(good);
-    Bytes whole = good;
+    ShimmedFrame whole = good;
     ASSERT_TRUE(find_shim(find_datagram(whole)));
     const auto is_none = [&](std::size_t place, unsigned flip) {
-      Bytes bad = good;
+      ShimmedFrame bad = good;
       bad[place] ^= static_cast<std::byte>(flip);
       const Datagram datagram = find_datagram(bad);
       return datagram.udp == nullptr || !find_shim(datagram);
@@ -145,7 +145,7 @@ TEST(Shim, LengthsThatDisagreeAndWhatIsNoReadAreNone) {
     EXPECT_TRUE(is_none(ip_offset(good) + (v6 ? 5 : 3), 4));  // IP's
     EXPECT_TRUE(is_none(udp + 8 + kShimBytes, 1));            // the opcode
     for (std::size_t bytes = 0; bytes < good.size(); ++bytes) {
-      Bytes cut(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(bytes));
+      ShimmedFrame cut(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(bytes));
       const Datagram datagram = find_datagram(cut);
       EXPECT_TRUE(datagram.udp == nullptr || !find_shim(datagram)) << bytes;
     }

@@ -13,7 +13,7 @@
 namespace espalier::dataplane {
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using FrameOfARow = std::vector<std::byte>;
 
 constexpr MapKeys kThreeKeys{0xABCD'0021, 0xABCD'0022};
 constexpr std::uint32_t kGeneration = 0x5EED'0001;
@@ -29,15 +29,15 @@ struct Three {
     programs = cut_program(kThreeKeys, tables, way, kGeneration);
     for (const SwitchProgram& each : programs) parts.push_back(each.function());
   }
-  static Bytes read(std::uint64_t number = 1'234'567) {
+  static FrameOfARow read(std::uint64_t number = 1'234'567) {
     return keyed_frame(number, kThreeKeys.keyed);
   }
-  [[nodiscard]] Bytes redirected(Bytes frame = read()) const {
+  [[nodiscard]] FrameOfARow redirected(FrameOfARow frame = read()) const {
     EXPECT_EQ(whole.process(frame).outcome, Outcome::redirected);
     return frame;
   }
   /// As it comes to switch number `at`.
-  [[nodiscard]] Bytes at(std::size_t at, Bytes frame = read()) const {
+  [[nodiscard]] FrameOfARow at(std::size_t at, FrameOfARow frame = read()) const {
     for (std::size_t i = 0; i < at; ++i) frame = sent_on(parts[i], i, 3, std::move(frame));
     return frame;
   }
@@ -46,7 +46,7 @@ struct Three {
   std::vector<PacketFunction> parts;
 };
 
-Bytes changed(Bytes frame, const std::function<void(Shim&)>& change) {
+FrameOfARow changed(FrameOfARow frame, const std::function<void(Shim&)>& change) {
   const Datagram datagram = find_datagram(frame);
   auto shim = find_shim(datagram);
   EXPECT_TRUE(shim);
@@ -56,7 +56,8 @@ Bytes changed(Bytes frame, const std::function<void(Shim&)>& change) {
   return frame;
 }
 
-Outcome outcome_of(const PacketFunction& by, std::size_t at, std::size_t count, Bytes& frame) {
+Outcome outcome_of(const PacketFunction& by, std::size_t at, std::size_t count,
+                   FrameOfARow& frame) {
   Processed done;
   frame = sent_on(by, at, count, std::move(frame), &done);
   return done.outcome;
@@ -68,7 +69,7 @@ TEST(SwitchRow, FramesComeOutAsOfOneSwitch) {
 
 TEST(SwitchRow, AShimSaysHowFarTheWalkHasCome) {
   const Three row;
-  Bytes frame = Three::read();
+  FrameOfARow frame = Three::read();
   EXPECT_EQ(outcome_of(row.parts[0], 0, 3, frame), Outcome::carried);
   const auto first = find_shim(find_datagram(frame));
   ASSERT_TRUE(first);
@@ -87,13 +88,13 @@ TEST(SwitchRow, AShimSaysHowFarTheWalkHasCome) {
 TEST(SwitchRow, NoShimIsTakenFromAHost) {
   const Three row;
   for (std::size_t part = 0; part < 3; ++part) {
-    Bytes frame = row.at(1);
+    FrameOfARow frame = row.at(1);
     EXPECT_EQ(outcome_of(row.parts[part], 0, 3, frame), Outcome::shim_dropped);
-    Bytes one = row.at(1);
+    FrameOfARow one = row.at(1);
     EXPECT_EQ(outcome_of(row.parts[part], 0, 1, one), Outcome::shim_dropped) << "alone";
   }
   // Nor what is none, but goes to its port.
-  Bytes other = row.at(1);
+  FrameOfARow other = row.at(1);
   other[udp_offset(other) + 8] ^= std::byte{1};
   EXPECT_EQ(outcome_of(row.parts[0], 0, 3, other), Outcome::shim_dropped);
   std::optional<Shim> shim = Shim{kGeneration, 0, 0, 2};
@@ -113,14 +114,14 @@ TEST(SwitchRow, AShimThatMeansNothingIsCarriedOnAndRemovedAtLast) {
       [](Shim& shim) { shim.cursor = 5000; }, [](Shim& shim) { shim.cursor = kNoNode; },
       [](Shim& shim) { shim.hops = 3; },      [](Shim& shim) { shim.hops = 0; }};
   for (const auto& change : changes) {
-    const Bytes sent = changed(row.at(1), change);
-    Bytes frame = sent;
+    const FrameOfARow sent = changed(row.at(1), change);
+    FrameOfARow frame = sent;
     EXPECT_EQ(outcome_of(row.parts[1], 1, 3, frame), Outcome::shim_passed);
     EXPECT_EQ(frame, sent);
     EXPECT_EQ(outcome_of(row.parts[2], 2, 3, frame), Outcome::shim_removed);
     EXPECT_EQ(frame, Three::read());
   }
-  Bytes frame = row.at(1);
+  FrameOfARow frame = row.at(1);
   EXPECT_EQ(outcome_of(empty, 1, 3, frame), Outcome::shim_passed);
   EXPECT_EQ(frame, row.at(1));
   EXPECT_EQ(outcome_of(empty, 2, 3, frame), Outcome::shim_removed);
@@ -138,12 +139,12 @@ TEST(SwitchRow, AShimThatMeansNothingIsCarriedOnAndRemovedAtLast) {
 
 TEST(SwitchRow, AShimThatIsNotWholeIsDroppedAtLast) {
   const Three row;
-  const Bytes good = row.at(2);
+  const FrameOfARow good = row.at(2);
   const std::size_t udp = udp_offset(good);
   for (const std::size_t place : {udp + 8, udp + 9, udp + 15, udp + 20, udp + 23, udp + 24}) {
-    Bytes bad = good;
+    FrameOfARow bad = good;
     bad[place] ^= std::byte{1};
-    Bytes frame = bad;
+    FrameOfARow frame = bad;
     EXPECT_EQ(outcome_of(row.parts[1], 1, 3, frame), Outcome::shim_passed);
     EXPECT_EQ(frame, bad);
     EXPECT_EQ(outcome_of(row.parts[2], 2, 3, frame), Outcome::shim_dropped);
@@ -154,11 +155,11 @@ TEST(SwitchRow, AShimThatIsNotWholeIsDroppedAtLast) {
 TEST(SwitchRow, AReadThatCannotBeCarriedIsRedirected) {
   const Three row;
   const IndexTables& first = row.programs[0].maps()[0].tables;
-  const auto address_of = [](Bytes& frame) {
+  const auto address_of = [](FrameOfARow& frame) {
     const auto parts = find_read_request(frame);
     return parts.ib.empty() ? 0 : base::load_be<std::uint64_t>(parts.ib.data() + 12);
   };
-  Bytes frame = Three::read();
+  FrameOfARow frame = Three::read();
   EXPECT_EQ(outcome_of(row.parts[0], 0, 1, frame), Outcome::redirected) << "the last one";
   EXPECT_EQ(address_of(frame), find(first, 1'234'567).address);
   frame = Three::read();
@@ -181,15 +182,15 @@ TEST(SwitchRow, BurstsAreProcessedAsEachFrameAlone) {
   base::Random random(base::seed_from_environment(5));
   for (int round = 0; round < 200; ++round) {
     const std::size_t at = random.below(3);
-    std::vector<Bytes> alone;
+    std::vector<FrameOfARow> alone;
     for (std::size_t left = 1 + random.below(80); left != 0; --left) {
-      Bytes frame = row.at(random.below(3), Three::read(random.below(4'096'000)));
+      FrameOfARow frame = row.at(random.below(3), Three::read(random.below(4'096'000)));
       if (random.chance(0.1)) frame[udp_offset(frame) + 11] ^= std::byte{1};
       alone.push_back(std::move(frame));
     }
-    std::vector<Bytes> together = alone;
+    std::vector<FrameOfARow> together = alone;
     std::vector<std::span<std::byte>> frames;
-    for (Bytes& frame : together) {
+    for (FrameOfARow& frame : together) {
       const std::size_t bytes = frame.size();
       frame.resize(bytes + kShimBytes);
       frames.push_back(std::span(frame).first(bytes));
@@ -198,7 +199,7 @@ TEST(SwitchRow, BurstsAreProcessedAsEachFrameAlone) {
     row.parts[at].process(frames, done, {at == 0, at == 2, kShimBytes});
     for (std::size_t i = 0; i < alone.size(); ++i) {
       Processed by_itself;
-      const Bytes expected = sent_on(row.parts[at], at, 3, alone[i], &by_itself);
+      const FrameOfARow expected = sent_on(row.parts[at], at, 3, alone[i], &by_itself);
       ASSERT_EQ(done[i], by_itself);
       if (by_itself.outcome == Outcome::shim_dropped) continue;
       together[i].resize(expected.size());
@@ -220,7 +221,7 @@ TEST(SwitchRow, AReadWithoutAPacketGoesTheSameWay) {
       row.parts[at].redirect(key, address, shim, {at == 0, at == 2, kShimBytes});
     }
     EXPECT_FALSE(shim);
-    Bytes frame = row.redirected(Three::read(number));
+    FrameOfARow frame = row.redirected(Three::read(number));
     const auto parts = find_read_request(frame);
     EXPECT_EQ(address, base::load_be<std::uint64_t>(parts.ib.data() + 12));
     EXPECT_EQ(key, kThreeKeys.redirect);

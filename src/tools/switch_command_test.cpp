@@ -121,7 +121,7 @@ TEST_F(SwitchCommandConcurrency, TablesAreShownAsHardwareHasThem) {
   EXPECT_THAT(tool.out(), HasSubstr("\ntable_add index_ingress.set_1_pivots index_ingress.compare "
                                     "0x0 0x0 => 0x5 0xffffffffffffffff "));
   EXPECT_THAT(tool.out(), EndsWith("table_add index_ingress.maps index_ingress.set_map 0x1 => 0x0 "
-                                   "0x2 0x0\n"));
+                                   "0x2 0x0 0x0 0x0\n"));
 
   tool.files.contents["tables"] = kTables;
   ASSERT_EQ(tool.run({"switch", "resources", "tables", "--json"}), kOk) << tool.err();

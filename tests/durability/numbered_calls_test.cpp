@@ -29,7 +29,7 @@
 namespace espalier::test {
 namespace {
 
-constexpr std::uint64_t kAccounts = 6;
+constexpr std::uint64_t kAccountCount = 6;
 constexpr std::uint64_t kMoneyEach = 100;
 constexpr std::uint64_t kHangsNs = 60'000'000'000;  // only a machine that hangs takes so long
 
@@ -45,8 +45,8 @@ class MoneyClient {
   /// returns an answer, and is asked again until it has one. Returns what is wrong.
   template <class Transact>
   std::string move(const Transact& transact) {
-    const std::string from = name_of_account(random_.below(kAccounts));
-    const std::string to = name_of_account(random_.below(kAccounts));
+    const std::string from = name_of_account(random_.below(kAccountCount));
+    const std::string to = name_of_account(random_.below(kAccountCount));
     if (from == to) return {};
     Transaction reads;
     reads.get("default", from).get("default", to);
@@ -91,7 +91,7 @@ class MoneyClient {
 Result<void> open_accounts(Store& store) {
   if (const auto made = store.create_hash_map("hash"); !made) return fail(made.error().code);
   Transaction all;
-  for (std::uint64_t i = 0; i < kAccounts; ++i) {
+  for (std::uint64_t i = 0; i < kAccountCount; ++i) {
     all.put("default", name_of_account(i), std::to_string(kMoneyEach));
   }
   const auto done = store.transact(all);
@@ -100,7 +100,7 @@ Result<void> open_accounts(Store& store) {
 
 std::uint64_t money_of(Store& store) {
   Transaction all;
-  for (std::uint64_t i = 0; i < kAccounts; ++i) all.get("default", name_of_account(i));
+  for (std::uint64_t i = 0; i < kAccountCount; ++i) all.get("default", name_of_account(i));
   const auto read = store.transact(all);
   std::uint64_t money = 0;
   if (!read) return money;
@@ -188,7 +188,7 @@ TEST_F(NumberedOverLostConnections, AStoresOwnTransactionsAreDoneOnce) {
   };
   for (int i = 0; i < 150; ++i) ASSERT_EQ(money.move(transact), "") << "seed " << seed;
   EXPECT_EQ(money.check(transact), "") << "seed " << seed;
-  EXPECT_EQ(money_of(store), kAccounts * kMoneyEach);
+  EXPECT_EQ(money_of(store), kAccountCount * kMoneyEach);
   EXPECT_GT(channel.came_late(), 0u);
   EXPECT_GT(channel.lost_ones(), 20u);
 }
@@ -299,7 +299,8 @@ class PatientStore {
 };
 
 /// Moves money until it is asked to end; says that it is time after so many moves as it is asked.
-int move_money(Line& line, const std::string& address, std::uint64_t number, std::uint64_t seed) {
+int move_some_money(Line& line, const std::string& address, std::uint64_t number,
+                    std::uint64_t seed) {
   std::string order;
   if (!line.receive(order)) return 1;
   PatientStore store(address);
@@ -335,7 +336,7 @@ class NumberedKilledNodeConcurrency : public ::testing::Test {
     const std::string address = "unix:" + config_.node.socket;
     for (std::uint64_t i = 0; i < kClients; ++i) {
       clients_.emplace_back([i, address, seed = random_()](Line& line) {
-        return move_money(line, address, i, seed);
+        return move_some_money(line, address, i, seed);
       });
     }
   }
@@ -375,7 +376,7 @@ TEST_F(NumberedKilledNodeConcurrency, MoneyIsConstantAndNothingIsDoneTwice) {
   {
     Child counter([&](Line&) {
       auto store = Store::connect("unix:" + config_.node.socket);
-      return store && money_of(*store) == kAccounts * kMoneyEach ? 0 : 1;
+      return store && money_of(*store) == kAccountCount * kMoneyEach ? 0 : 1;
     });
     EXPECT_EQ(counter.wait(), 0) << "the money is not what it was";
   }

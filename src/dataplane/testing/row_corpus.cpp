@@ -13,8 +13,8 @@
 namespace espalier::dataplane {
 namespace {
 
-using Frame = std::vector<std::byte>;
-using Frames = fabric::roce::CapturedFrames;
+using RowFrame = std::vector<std::byte>;
+using RowFrames = fabric::roce::CapturedFrames;
 using ShimWords = std::array<std::uint8_t, 16>;
 
 constexpr MapKeys kCorpusKeys{0xABCD'0031, 0xABCD'0032};
@@ -60,7 +60,7 @@ ShimWords words_of(const ShimFields& fields) {
   return shim;
 }
 
-Frame draw_corpus_read(base::Random& random, std::uint64_t number) {
+RowFrame draw_corpus_read(base::Random& random, std::uint64_t number) {
   const bool v6 = random.chance(0.5);
   const bool tag = random.chance(0.3);
   const bool checksum = random.chance(0.5);
@@ -69,18 +69,18 @@ Frame draw_corpus_read(base::Random& random, std::uint64_t number) {
   headers.bth.opcode = fabric::roce::PacketOpcode::read_request;
   headers.bth.psn = static_cast<std::uint32_t>(random.below(1 << 24));
   headers.reth = {number, kCorpusKeys.keyed, 1024};
-  Frame frame = sealed_frame(header, headers);
+  RowFrame frame = sealed_frame(header, headers);
   seal_by_definition(frame, checksum);
   return frame;
 }
 
 // What may come with a cursor for a part whose nodes are of so many numbers each, with so many
 // hops.
-Frames shim_frames(base::Random& random, std::uint64_t numbers_of_node, std::uint8_t hops) {
-  Frames frames;
+RowFrames shim_frames(base::Random& random, std::uint64_t numbers_of_node, std::uint8_t hops) {
+  RowFrames frames;
   for (int i = 0; i < 40; ++i) {
     const std::uint64_t number = random.below(kLeaves * kLeafNumbers);
-    const Frame read = draw_corpus_read(random, number);
+    const RowFrame read = draw_corpus_read(random, number);
     ShimFields right;
     right.cursor = static_cast<std::uint32_t>(number / numbers_of_node);
     right.hops = hops;
@@ -102,7 +102,8 @@ Frames shim_frames(base::Random& random, std::uint64_t numbers_of_node, std::uin
     add(wrong);
   }
   // Damaged in each byte of the shim, in the packet, and cut.
-  const Frame good = with_shim_by_definition(draw_corpus_read(random, 5), words_of({.hops = hops}));
+  const RowFrame good =
+      with_shim_by_definition(draw_corpus_read(random, 5), words_of({.hops = hops}));
   const std::size_t udp = udp_offset(good);
   for (std::size_t place = udp + 2; place < good.size(); ++place) {
     frames.push_back(good);
@@ -116,12 +117,12 @@ Frames shim_frames(base::Random& random, std::uint64_t numbers_of_node, std::uin
 
 }  // namespace
 
-Frame with_shim_by_definition(const Frame& frame, const ShimWords& shim) {
+RowFrame with_shim_by_definition(const RowFrame& frame, const ShimWords& shim) {
   const std::size_t udp = udp_offset(frame);
   const std::size_t ip = ip_offset(frame);
   const bool v6 = std::to_integer<unsigned>(frame[ip]) >> 4 == 6;
   const bool checksum = frame[udp + 6] != std::byte{0} || frame[udp + 7] != std::byte{0};
-  Frame made = frame;
+  RowFrame made = frame;
   const auto bytes = std::as_bytes(std::span(shim));
   made.insert(made.begin() + static_cast<std::ptrdiff_t>(udp + 8), bytes.begin(), bytes.end());
   base::store_be(made.data() + udp + 2, std::uint16_t{4759});
@@ -153,7 +154,7 @@ std::array<RowCorpusFile, 3> row_corpus_files() {
       const std::uint64_t edge = random.below(kLeaves + 1) * kLeafNumbers;
       files[at].frames.push_back(draw_corpus_read(random, edge - random.below(2)));
     }
-    const Frames more = shim_frames(random, numbers_of_node[at], at == 2 ? 1 : 2);
+    const RowFrames more = shim_frames(random, numbers_of_node[at], at == 2 ? 1 : 2);
     files[at].frames.insert(files[at].frames.end(), more.begin(), more.end());
   }
   return files;

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/assert.hpp"
+#include "catalog/catalog.hpp"
 #include "kinds/embedding/redo_record.hpp"
 
 namespace espalier::embedding {

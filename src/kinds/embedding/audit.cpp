@@ -6,6 +6,7 @@
 
 #include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
+#include "memory/buffer_pool.hpp"
 
 namespace espalier::embedding {
 namespace {

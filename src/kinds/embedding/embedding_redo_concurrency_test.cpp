@@ -9,6 +9,7 @@
 
 #include "base/barrier.hpp"
 #include "catalog/testing/recording_sink.hpp"
+#include "catalog/catalog.hpp"
 #include "kinds/embedding/apply_redo.hpp"
 #include "kinds/embedding/testing/embedding_store.hpp"
 

@@ -12,9 +12,11 @@
 
 #include "base/testing/fuzz_input.hpp"
 #include "catalog/object_redo.hpp"
+#include "catalog/catalog.hpp"
 #include "kinds/embedding/apply_redo.hpp"
 #include "kinds/embedding/audit.hpp"
 #include "kinds/embedding/redo_record.hpp"
+#include "memory/buffer_pool.hpp"
 #include "memory/region.hpp"
 
 namespace espalier::embedding {

@@ -12,6 +12,7 @@
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
 #include "base/random.hpp"
+#include "catalog/catalog.hpp"
 #include "catalog/redo_sink.hpp"
 #include "kinds/embedding/memo.hpp"
 #include "kinds/embedding/page_buffer.hpp"
@@ -81,6 +82,7 @@ struct EmbeddingTable::Growth {
 EmbeddingTable::EmbeddingTable(memory::BufferPool& pool, std::uint32_t id, std::string name,
                                const EmbeddingOptions& options, std::uint64_t first_list_entries)
     : pool_(pool),
+      memory_(pool.at(0)),
       id_(id),
       name_(std::move(name)),
       options_(options),

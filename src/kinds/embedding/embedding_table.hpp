@@ -42,18 +42,22 @@
 #include <vector>
 
 #include "base/durable_mark.hpp"
-#include "catalog/catalog.hpp"
+#include "catalog/object.hpp"
 #include "espalier/error.hpp"
 #include "kinds/embedding/format.hpp"
 #include "kinds/embedding/row_place.hpp"
-#include "memory/buffer_pool.hpp"
 #include "store/stored_object.hpp"
 
 namespace espalier::store {
 class DroppedObjects;
 }
 namespace espalier::catalog {
+class Catalog;
 class RedoRoom;
+struct CreatedObject;
+}  // namespace espalier::catalog
+namespace espalier::memory {
+class BufferPool;
 }
 
 namespace espalier::embedding {
@@ -127,7 +131,7 @@ class EmbeddingTable final : public catalog::Object,
   [[nodiscard]] std::uint64_t pages() const;
   /// The newest one.
   [[nodiscard]] PageList page_list() const {
-    return {list_.load(std::memory_order_acquire), pool_.at(0)};
+    return {list_.load(std::memory_order_acquire), memory_};
   }
   /// Whether a page list is the newest still.
   [[nodiscard]] bool is_newest(const PageList& list) const {
@@ -241,6 +245,7 @@ class EmbeddingTable final : public catalog::Object,
   void memoise(std::uint32_t row) const;
 
   memory::BufferPool& pool_;
+  std::byte* const memory_;  // of its region
   const std::uint32_t id_;
   const std::string name_;
   const EmbeddingOptions options_;

@@ -17,6 +17,7 @@
 
 #include "base/atomic_bytes.hpp"
 #include "base/try_reserve.hpp"
+#include "catalog/catalog.hpp"
 #include "catalog/redo_sink.hpp"
 #include "kinds/embedding/embedding_table.hpp"
 #include "kinds/embedding/page_buffer.hpp"

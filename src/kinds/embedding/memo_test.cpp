@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "catalog/catalog.hpp"
 #include "kinds/embedding/testing/grouped_rows.hpp"
 #include "memory/size_class.hpp"
 

@@ -15,10 +15,12 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "catalog/catalog.hpp"
 #include "kinds/embedding/audit.hpp"
 #include "kinds/embedding/embedding_table.hpp"
 #include "kinds/embedding/reducer.hpp"
 #include "kinds/embedding/row_codec.hpp"
+#include "memory/buffer_pool.hpp"
 #include "memory/region.hpp"
 
 namespace espalier::embedding {
