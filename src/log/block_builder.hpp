@@ -19,6 +19,8 @@ class BlockBuilder {
   /// kept for the next write.
   BlockBuilder(std::size_t block_bytes_max, std::size_t usual_bytes)
       : block_bytes_max_(block_bytes_max), usual_bytes_(usual_bytes) {}
+  /// Takes the usual memory before the first block. Throws std::bad_alloc.
+  void take_memory() { buffer_.reserve(usual_bytes_); }
 
   /// Begins a write at an offset of a segment; `next` is the sequence of the record that comes,
   /// `durable` the mark that its blocks will carry.

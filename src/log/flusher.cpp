@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log/flusher.hpp"
 
+#include <new>
 #include <system_error>
 
 namespace espalier::log {
@@ -9,10 +10,19 @@ LogResult<std::unique_ptr<Flusher>> Flusher::start(LogWriter& writer,
                                                    const StartThread& start_thread) {
   std::unique_ptr<Flusher> flusher(new Flusher(writer));
   try {
-    flusher->filling_ = start_thread([&begun = *flusher] { begun.fill_ahead(); });
-    for (std::size_t i = 0; i < writer.options().writes_max; ++i) {
-      flusher->writing_.push_back(start_thread([&begun = *flusher] { begun.write_groups(); }));
+    // Their memory now: who lacks it later has a log that has failed.
+    const WriterOptions& options = writer.options();
+    flusher->writing_.reserve(options.writes_max);
+    for (std::size_t i = 0; i < options.writes_max; ++i) {
+      flusher->writes_.emplace_back(options.block_bytes_max, options.flush_bytes_max).take_memory();
     }
+    flusher->filling_ = start_thread([&begun = *flusher] { begun.fill_ahead(); });
+    for (PendingWrite& write : flusher->writes_) {
+      flusher->writing_.push_back(
+          start_thread([&begun = *flusher, &write] { begun.write_groups(write); }));
+    }
+  } catch (const std::bad_alloc&) {
+    return log_fail({Code::out_of_memory}, LogFault::system, ".", 0, writer.durable() + 1);
   } catch (const std::system_error& refused) {
     const auto number = static_cast<std::uint32_t>(refused.code().value());
     return log_fail({Code::system, 0, number}, LogFault::system, ".", 0, writer.durable() + 1);
@@ -31,8 +41,7 @@ Flusher::~Flusher() {
   if (filling_.joinable()) filling_.join();
 }
 
-void Flusher::write_groups() {
-  PendingWrite write = writer_.pending_write();
+void Flusher::write_groups(PendingWrite& write) {
   while (writer_.queue().wait()) {
     switch (writer_.begin(write)) {
       case WriteBegun::nothing: continue;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -23,7 +24,7 @@ using StartThread = std::function<std::thread(std::function<void()>)>;
 class Flusher {
  public:
   /// As many writes are under way as the writer takes.
-  /// Errors: system, where a thread cannot start; then the others do not run either.
+  /// Errors: system, where a thread cannot start, out_of_memory; then the others do not run either.
   [[nodiscard]] static LogResult<std::unique_ptr<Flusher>> start(
       LogWriter& writer,
       const StartThread& start_thread = [](auto body) { return std::thread(std::move(body)); });
@@ -34,7 +35,7 @@ class Flusher {
 
  private:
   explicit Flusher(LogWriter& writer) : writer_(writer) {}
-  void write_groups();
+  void write_groups(PendingWrite& write);
   void fill_ahead();
 
   LogWriter& writer_;
@@ -43,6 +44,7 @@ class Flusher {
   bool look_ = false;  // a segment may be half full
   bool stopped_ = false;
   std::thread filling_;
+  std::deque<PendingWrite> writes_;  // of each thread that writes, its own
   std::vector<std::thread> writing_;
 };
 

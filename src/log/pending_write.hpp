@@ -24,6 +24,8 @@ class PendingWrite {
       : builder_(block_bytes_max, usual_bytes) {}
   PendingWrite(const PendingWrite&) = delete;
   PendingWrite& operator=(const PendingWrite&) = delete;
+  /// Takes the usual memory of its blocks before the first of them. Throws std::bad_alloc.
+  void take_memory() { builder_.take_memory(); }
 
   /// The sequences of its records. Requires: it has begun.
   [[nodiscard]] std::uint64_t first() const { return first_; }

@@ -303,8 +303,7 @@ class EmbeddingTable final : public catalog::Object,
 
 /// Makes a table with a name, in the catalogue of a store or one without. In a store its memory
 /// waits for readers elsewhere when it was dropped and its last holder has let go. Errors: those of
-/// Catalog::create; invalid_argument (no such shape), unsupported (the store must be durable: rows
-/// have no versions), out_of_memory.
+/// Catalog::create; invalid_argument (no such shape), out_of_memory.
 Result<std::shared_ptr<EmbeddingTable>> create_embedding_table(catalog::Catalog& catalog,
                                                                memory::BufferPool& pool,
                                                                std::string_view name,

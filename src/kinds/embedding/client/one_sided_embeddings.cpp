@@ -47,11 +47,11 @@ std::optional<TableResult<void>> OneSidedEmbeddings::reduce(RemoteSessions& sess
       forget(table);
       break;
     }
+    // While there is a link it is the table that has failed.
+    const bool corrupt = code == Code::corrupt;
+    if (corrupt) note_failure(table, code, base::monotonic_ns() + kBagsPauseNs);
     close();
-    if (code == Code::corrupt) {
-      note_failure(table, code, base::monotonic_ns() + kBagsPauseNs);
-      break;
-    }
+    if (corrupt) break;
   }
   ++by_rings_;
   return std::nullopt;

@@ -192,6 +192,10 @@ void GetGroup::end() {
 
 // Each where its leaf, which was confirmed, says that it is. False: there is no room for any.
 bool GetGroup::want_values() {
+  if (state_.port->failed()) {  // since the leaves have come: nothing can be wanted any more
+    sift([](const Get&) { return false; });
+    return false;
+  }
   if (values_ == nullptr) {
     values_.reset(new (std::nothrow) std::uint64_t[gets_.size() * kValueRoom / 8]);
     if (values_ == nullptr) {
