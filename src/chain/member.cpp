@@ -163,20 +163,31 @@ std::optional<Member::Joining> Member::feeds() const {
 }
 
 // Once it was sent all that there is, what is acknowledged waits for it, and so it has all that is
-// soon; where it does not, it is let go of for a while.
+// soon; where it was not offered by then, it is let go of for a while.
 void Member::tend_joining(std::uint64_t now_ns) {
   if (!has_joining() || offered_) return;
   const bool was_sent_all = knows_next_ && send_next_ > persisted_;
-  if (!is_bound_ && was_sent_all && now_ns >= bind_again_ns_) {
+  const bool may_be_offered = is_whole() && hears_joining(now_ns);
+  if (!is_bound_ && was_sent_all && may_be_offered && now_ns >= bind_again_ns_) {
     is_bound_ = true;
     bound_ns_ = now_ns;
-  } else if (is_bound_ && next_acknowledged_ < acknowledged_ &&
-             now_ns - bound_ns_ > fence_ns() / 4) {
+  } else if (is_bound_ && now_ns - bound_ns_ > fence_ns() / 4) {
     is_bound_ = false;
     bind_again_ns_ = now_ns + fence_ns();
     update_acknowledged();
   }
 }
+
+/// Whether who joins has answered a beat of this epoch that was sent in the last quarter of T, so
+/// that it is the head of no later one before three quarters of T have passed.
+bool Member::hears_joining(std::uint64_t now_ns) const {
+  if (planted(Bug::offered_not_heard)) return true;
+  const auto peer = std::ranges::find(peers_, receiver_, &Peer::number);
+  return peer != peers_.end() && peer->lease_ns != 0 && now_ns <= peer->lease_ns + fence_ns() / 4;
+}
+
+/// Whether it might be a member, by an offer of this tail.
+bool Member::may_have_joined() const { return has_joining() && (offered_ || unsure_); }
 
 // Only the tail knows what who joins has, and it takes it in, or leaves it out where it might be a
 // member by now and says nothing: of both proposals the membership takes one.
@@ -188,7 +199,7 @@ std::optional<View> Member::proposal_of_joining(std::uint64_t now_ns) {
   if (is_wrong_ || (offered_ && is_silent)) return view_.without({receiver_});
   const bool has_all = is_bound_ && next_acknowledged_ >= acknowledged_;
   const bool is_early = knows_next_ && planted(Bug::joined_early);
-  if (!is_whole() || is_silent || !(has_all || is_early)) return std::nullopt;
+  if (!is_whole() || !hears_joining(now_ns) || !(has_all || is_early)) return std::nullopt;
   offered_ = true;
   View next = view_.with_joined();
   next.whole = true;
@@ -219,6 +230,10 @@ Member::Received Member::receive(const Message& message, bool has_room, std::uin
       // By the answer the other one may serve for a while, of whatever epoch the beat is.
       if (it_counts || !planted(Bug::old_beat_counts)) peer->answered_ns = now_ns;
       if (it_counts) note_acknowledged(message);
+      // By the answer of a tail the head would serve, though who joins may be one by now.
+      if (it_counts && message.from != receiver_ && may_have_joined() && !hears_joining(now_ns)) {
+        return received;
+      }
       received.answer = message_to(message.from, MessageKind::beat_answer);
       break;
     case MessageKind::append:
@@ -375,11 +390,15 @@ std::uint64_t Member::releasable() const {
   return planted(Bug::acknowledged_early) ? persisted_ : acknowledged_;
 }
 
-/// Until when no other can be the head, for all members have answered it; 0: some have not.
+/// Until when no other can be the head, for all members have answered it, and who may be one by the
+/// offer of this tail; 0: some have not.
 std::uint64_t Member::lease_end_ns(std::uint64_t now_ns) const {
   std::uint64_t begin_ns = now_ns;
   for (const Peer& peer : peers_) {
-    if (view_.find(peer.number) != nullptr) begin_ns = std::min(begin_ns, peer.lease_ns);
+    const bool may_be_member =
+        peer.number == receiver_ && may_have_joined() && !planted(Bug::offered_not_heard);
+    const bool is_member = view_.find(peer.number) != nullptr;
+    if (is_member || may_be_member) begin_ns = std::min(begin_ns, peer.lease_ns);
   }
   if (planted(Bug::lease_ignored)) begin_ns = now_ns;
   return begin_ns == 0 ? 0 : begin_ns + fence_ns() / 2;

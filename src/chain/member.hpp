@@ -9,7 +9,9 @@
 // - A message of an epoch that this member has sealed changes anything, or is answered as if it
 //   counted: to adopt an epoch is to seal those before.
 // - It serves longer than T/2 after it sent the last beat that all others answered in this epoch,
-//   and a new head before T has passed since it last answered any member that is left out now.
+//   who may have joined by its offer among them, and a new head before T has passed since it last
+//   answered any member that is left out now.
+// - A tail answers for a head while another may be one by its offer and does not answer itself.
 // - A view follows the first one before all its members had what its head began with.
 // - A new head serves before the tail has acknowledged all that it held when it became the head.
 // - One that joins becomes a member without a record that was acknowledged. The tail offers it to
@@ -135,6 +137,8 @@ class Member {
   void add_peer(const MemberEntry& entry, bool is_member, std::uint64_t now_ns);
   void become_head(bool first, std::uint64_t now_ns);
   void tend_joining(std::uint64_t now_ns);
+  [[nodiscard]] bool hears_joining(std::uint64_t now_ns) const;
+  [[nodiscard]] bool may_have_joined() const;
   [[nodiscard]] std::optional<View> proposal_of_joining(std::uint64_t now_ns);
   void add_beat(Peer& peer, std::uint64_t now_ns, std::vector<Message>& due);
   void note_chain(const Message& message);

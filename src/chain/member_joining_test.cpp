@@ -120,6 +120,65 @@ TEST(ChainJoining, IsLeftOutWhereItWasOfferedAndIsSilent) {
   EXPECT_EQ(pair.tail.acknowledged(), 9u);
 }
 
+// It may be a member by the offer, leave the tail out, and serve.
+TEST(ChainJoining, ATailThatDoesNotHearWhomItOfferedServesNoMore) {
+  TailAndJoining pair(4);
+  pair.tail.adopt(View{.chain = 5, .epoch = 1, .fence_ms = 1000, .members = {{1, "a", "x"}}},
+                  kJoiningT);
+  pair.adopt(joining_view(2));
+  for (int i = 0; i < 3; ++i) pair.talk();
+  const auto offer = pair.tail.proposal(pair.now_ns);
+  ASSERT_TRUE(offer);
+  EXPECT_EQ(pair.tail.waits_for(pair.now_ns), "");
+  const std::uint64_t until_ns = pair.tail.serves_until_ns(pair.now_ns);
+  EXPECT_EQ(until_ns, pair.now_ns + kJoiningT / 2);
+  // It is taken, and the answer is lost. What the other one answers from then on is no lease.
+  pair.joins.adopt(*offer, pair.now_ns);
+  for (int i = 0; i < 4; ++i) pair.talk();
+  EXPECT_EQ(pair.tail.waits_for(until_ns), "not all members answer");
+  EXPECT_EQ(pair.tail.serves_until_ns(until_ns), 0u);
+  EXPECT_TRUE(pair.tail.take_wants_view());
+  const View alone = offer->without({1});
+  pair.joins.adopt(alone, pair.now_ns);
+  EXPECT_EQ(pair.joins.waits_for(pair.now_ns + kJoiningT - 1), "the head before may still serve");
+}
+
+TEST(ChainJoining, ATailThatDoesNotHearWhomItOfferedAnswersNoHead) {
+  View view = joining_view(2);
+  view.members = {{3, "c", "shm:/c"}, {1, "a", "shm:/a"}};
+  TailAndJoining pair(4);
+  View before = view;
+  before.epoch = 1;
+  before.joining.reset();
+  pair.tail.adopt(before, kJoiningT);
+  pair.adopt(view);
+  for (int i = 0; i < 3; ++i) pair.talk();
+  const Message beat{.kind = MessageKind::beat, .from = 3, .to = 1, .chain = 5, .epoch = 2};
+  const auto is_answered = [&](std::uint64_t now_ns) {
+    return pair.tail.receive(beat, true, now_ns).answer.has_value();
+  };
+  EXPECT_TRUE(is_answered(pair.now_ns + kJoiningT / 2));  // nothing was offered yet
+  ASSERT_TRUE(pair.tail.proposal(pair.now_ns));
+  EXPECT_TRUE(is_answered(pair.now_ns + kJoiningT / 4));
+  EXPECT_FALSE(is_answered(pair.now_ns + kJoiningT / 4 + 1));
+}
+
+TEST(ChainJoining, OneThatDiesBeforeItIsOfferedHoldsNothingUp) {
+  TailAndJoining pair(4);
+  pair.tail.adopt(View{.chain = 5, .epoch = 1, .fence_ms = 1000, .members = {{1, "a", "x"}}},
+                  kJoiningT);
+  pair.adopt(joining_view(2));
+  for (int i = 0; i < 3; ++i) pair.talk();  // it has all that is acknowledged, and dies
+  pair.tail.persisted(6);
+  EXPECT_EQ(pair.tail.acknowledged(), 4u);
+  pair.tail.tick(pair.now_ns + kJoiningT / 4);
+  pair.tail.tick(pair.now_ns + kJoiningT / 2);
+  EXPECT_EQ(pair.tail.acknowledged(), 6u);
+  for (std::uint64_t i = 3; i < 20; ++i) pair.tail.tick(pair.now_ns + i * kJoiningT / 4);
+  pair.tail.persisted(8);
+  EXPECT_EQ(pair.tail.acknowledged(), 8u);
+}
+
 TEST(ChainJoining, OneThatStaysBehindHoldsNothingUp) {
   TailAndJoining pair(4);
   pair.tail.adopt(View{.chain = 5, .epoch = 1, .fence_ms = 1000, .members = {{1, "a", "x"}}},

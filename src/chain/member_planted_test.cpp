@@ -161,7 +161,18 @@ TEST(ChainPlanted, ATailThatIsSureOfAnEpochThatItHasSeenBeforeIsNoticed) {
   expect_joining_bug_noticed(Bug::tail_restarts_sure);
 }
 
+// Who offered hears nothing of the membership for long after some of its offers.
+constexpr WorldTerms kDeafTerms{.fences = 40, .cut = 0.01, .full = 0, .deaf = 0.03};
+
+TEST(ChainPlanted, AHeadThatServesThoughAnotherMayHaveJoinedIsNoticed) {
+  const base::Planted planted(Bug::offered_not_heard);
+  const std::string wrong = first_wrong_world(4000, kDeafTerms);
+  EXPECT_NE(wrong, "");
+  ::testing::Test::RecordProperty("wrong", wrong);
+}
+
 TEST(ChainPlanted, WithoutABugNothingIsWrong) {
+  EXPECT_EQ(first_wrong_world(400, kDeafTerms), "");
   EXPECT_EQ(first_wrong_world(150, kJoiningTerms), "");
   EXPECT_EQ(first_wrong_world(400, kPlantedTerms), "");
   EXPECT_EQ(first_wrong_world(400, {.fences = 30, .crash = 0.01, .full = 0.03}), "");

@@ -21,6 +21,7 @@ enum class Bug : std::uint8_t {
   joined_early,        // one that joins is a member before it has all that is acknowledged
   offer_forgotten,     // the tail goes on alone while who joins may be a member by its proposal
   tail_restarts_sure,  // likewise, of a tail that was started again in the epoch of its proposal
+  offered_not_heard,  // a head serves while the tail does not hear who may have joined by its offer
 };
 
 using base::planted;

@@ -41,6 +41,7 @@ using CannotJoin = std::unexpected<std::string>;
 
 constexpr int kAgainMs = 100;
 constexpr std::size_t kFetchedWriteBytes = std::size_t{1} << 20;
+constexpr std::uint64_t kFetchedBytesMax = std::uint64_t{1} << 46;
 static_assert(kFetchedWriteBytes % chain_calls::kPieceBytes == 0);
 
 std::expected<void, std::string> make_private_folder(const std::string& path) {
@@ -168,6 +169,7 @@ class ChainJoiner {
     if (*found && (*found)->chain != view_.chain) {
       return CannotJoin(fmt::format("the data folder '{}' is that of another chain", dir_));
     }
+    if (*found && view_.find((*found)->member) != nullptr) return is_of_member(**found);
     if (*found || !fs::exists(dir_ + "/log")) return true;
     const auto files = log_files_in(log_folder_);
     if (!files) return CannotJoin(files.error());
@@ -176,6 +178,11 @@ class ChainJoiner {
         "the data folder '{}' has records that are of no member of this chain, and one that joins "
         "begins with an empty folder, or with its own of before",
         dir_));
+  }
+
+  [[nodiscard]] CannotJoin is_of_member(const ChainFolder& folder) const {
+    return CannotJoin(fmt::format("the data folder '{}' is that of '{}', a member of the chain",
+                                  dir_, view_.find(folder.member)->name));
   }
 
   /// Takes a new number, and says in the folder that it begins. Returns false: it was stopped.
@@ -190,6 +197,9 @@ class ChainJoiner {
       if (is_stopped()) return false;
       if (const auto there = read_view(); !there) return CannotJoin(there.error());
       if (!joins_here()) return CannotJoin(fmt::format("'{}' joins the chain no more", name_));
+      const auto found = read_chain_folder(dir_);  // another process had it until now, perhaps
+      if (!found) return CannotJoin(found.error());
+      if (*found && view_.find((*found)->member) != nullptr) return is_of_member(**found);
       const chain::View next = view_.with_joining(name_, view_.joining->address);
       const auto taken = membership_->replace(next);
       if (!taken) return CannotJoin(taken.error());
@@ -211,13 +221,12 @@ class ChainJoiner {
     return true;
   }
 
-  /// Returns false: the tail did not answer, or is another one by now.
+  /// Returns false: the membership or the tail did not answer, or is another one by now.
   std::expected<bool, std::string> fetch_and_begin() {
-    if (const auto there = read_view(); !there) return CannotJoin(there.error());
+    if (const auto there = read_view(); !there) return is_unreachable(there.error());
     if (!joins_here() || view_.joining->number != number_) {
       return CannotJoin(fmt::format("'{}' joins the chain no more", name_));
     }
-    if (auto removed = remove_log_files(log_folder_); !removed) return CannotJoin(removed.error());
     auto tail = TailConnection::open(view_);
     if (!tail) return is_unreachable(tail.error());
     chain_calls::Wanted wanted{.chain = view_.chain, .member = number_};
@@ -229,6 +238,8 @@ class ChainJoiner {
       const auto fetched = fetch_file(*tail, wanted, *first, data);
       if (!fetched || !*fetched) return fetched;
       if (auto taken = take_checkpoint(*first); !taken) return CannotJoin(taken.error());
+    } else if (auto removed = remove_log_files(log_folder_); !removed) {
+      return CannotJoin(removed.error());
     }
     if (auto said = write_chain_folder(dir_, {view_.chain, number_}); !said) {
       return CannotJoin(said.error());
@@ -254,14 +265,19 @@ class ChainJoiner {
     auto file =
         fetched_folder_.create(log::numbered_name(log::kCheckpointBegin, of.number, log::kWhole));
     if (!file) return CannotJoin(message(file.error()));
+    if (of.bytes > kFetchedBytesMax) return is_unreachable("it has a checkpoint of no size");
     report(fmt::format("checkpoint {} of '{}' is fetched, of {} bytes", of.number,
                        view_.members.back().name, of.bytes));
     log::UnitBuffer gathered;
     gathered.reserve(kFetchedWriteBytes);
     std::size_t used = 0;
     std::uint64_t written = 0;
-    while (!data.empty()) {
+    while (wanted.offset < of.bytes) {
       if (is_stopped()) return false;
+      if (data.size() !=
+          std::min<std::uint64_t>(chain_calls::kPieceBytes, of.bytes - wanted.offset)) {
+        return is_unreachable("its checkpoint ends early");
+      }
       std::memcpy(gathered.bytes().data() + used, data.data(), data.size());
       used += data.size();
       wanted.offset += data.size();
@@ -278,12 +294,12 @@ class ChainJoiner {
       if (!next) return is_unreachable(message(next.error()));
       if (*next != of) return is_unreachable("it has another checkpoint now");
     }
-    return is_unreachable("its checkpoint ends early");
+    return is_unreachable("its checkpoint is empty");
   }
 
-  /// Makes a checkpoint of this store of it, and a log that begins where that ends. Of the records
-  /// of the log which the tail's checkpoint has already it says nothing: those come, and before
-  /// they have this one is no member.
+  /// Makes a checkpoint of this store of it, in place of the log that was here, and a log that
+  /// begins where that ends. Of the records of the log which the tail's checkpoint has already it
+  /// says nothing: those come, and before they have this one is no member.
   std::expected<void, std::string> take_checkpoint(const chain_calls::Piece& of) {
     std::uint64_t drawn = 0;
     if (::getrandom(&drawn, sizeof drawn, 0) != sizeof drawn) {
@@ -294,6 +310,7 @@ class ChainJoiner {
     const auto found = log::find_checkpoints(fetched_folder_, of.store);
     if (!found) return CannotJoin(log::message(found.error()));
     if (!found->newest) return CannotJoin("the checkpoint that came is damaged");
+    if (auto removed = remove_log_files(log_folder_); !removed) return removed;
     const std::uint64_t sequence = found->newest->sequence;
     auto writer =
         log::CheckpointWriter::begin(log_folder_, {.store = *store, .sequence = sequence});

@@ -4,9 +4,9 @@
 //
 //   1. it takes a new number in the chain       so nobody believes what is said of an earlier one
 //   2. DIR/chain says that number, and begins   from now on nothing in the folder counts
-//   3. the log and its checkpoints are removed
-//   4. DIR/fetched: the tail's file, which is read as a whole, and becomes a checkpoint of this
-//      store's own, behind which the log begins
+//   3. DIR/fetched: the tail's file, if it has one
+//   4. the log that was there and its checkpoints are removed; what was fetched is read as a whole,
+//      and becomes a checkpoint of this store's own, behind which the log begins
 //   5. DIR/chain says the number alone
 //
 // A crash at any moment has the next start begin anew, or go on with a folder that is complete.
@@ -34,8 +34,9 @@ struct JoiningTerms {
 
 /// Does so where the configuration names one that joins, whose folder is not begun yet; else
 /// nothing. Waits until the tail answers. Returns false: it was stopped.
-/// Errors: a sentence: of the membership, of the folder, which is of another chain or of none, of
-/// the tail's checkpoint. Cost: the checkpoint travels once, is written twice and read twice.
+/// Errors: a sentence: of the membership, of the folder, which is of another chain, of none, or of
+/// a member, of the tail's checkpoint. Cost: the checkpoint travels once, is written twice and read
+/// twice.
 [[nodiscard]] std::expected<bool, std::string> begin_to_join(const JoiningTerms& terms);
 
 }  // namespace espalier::node

@@ -127,6 +127,7 @@ std::expected<void, std::string> ChainNode::begin(const chain::View& view) {
   if (!event_.open()) return std::unexpected("the system has no descriptor for the chain");
   terms_.writer.room().bound_records(kRecordBytesMax);
   terms_.writer.acknowledgements().await_replicas();
+  terms_.writer.keep_from(1);  // until it is known what the others have
   terms_.buffer.open(terms_.writer, terms_.recovered, [this] { event_.signal(); });
   const chain::MemberEntry& self = *find_entry(view, name_);
   auto door = ChainDoor::open(terms_.config, self.address, terms_.secrets, *this);
@@ -249,9 +250,10 @@ Result<chain_calls::Piece> ChainNode::fetch(const chain_calls::Wanted& wanted, s
   } else if (wanted.number != given_.number()) {
     return fail(Code::not_found);
   }
+  const chain_calls::Piece piece{terms_.store, given_.number(), given_.bytes()};
   const auto read = given_.read(wanted.offset, chain_calls::kPieceBytes, data);
   if (!read) return std::unexpected(read.error());
-  return chain_calls::Piece{terms_.store, given_.number(), given_.bytes()};
+  return piece;
 }
 
 ChainNumbers ChainNode::numbers() const {
@@ -438,8 +440,8 @@ bool ChainNode::add_append_from_disk() {
   return true;
 }
 
-/// Requires: the lock. Keeps the segments that who joins lacks, unless the log comes near to its
-/// bound, at which nothing would be acknowledged any more.
+/// Requires: the lock. Keeps the segments of what is not acknowledged, and those that who joins
+/// lacks, unless the log comes near to its bound, at which nothing would be acknowledged.
 void ChainNode::keep_for_joining() {
   const auto joining = member_.feeds();
   std::uint64_t from = ~std::uint64_t{0};
@@ -448,7 +450,8 @@ void ChainNode::keep_for_joining() {
     if (joining->held != 0) from = joining->held + 1;
   }
   if (from == ~std::uint64_t{0}) fetches_ = 0;
-  terms_.writer.keep_from(from);
+  // The log's mark counts what recovery found, and the next member may lack that.
+  terms_.writer.keep_from(std::min(from, member_.acknowledged() + 1));
   if (joining) member_.keeps_from(terms_.writer.segments().first_sequence());
 }
 

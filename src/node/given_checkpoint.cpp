@@ -44,6 +44,9 @@ Result<void> GivenCheckpoint::read(std::uint64_t offset, std::size_t most, std::
   const auto got = file_->read(offset, piece.bytes().first(wanted));
   if (!got) return std::unexpected(got.error());
   into.assign(reinterpret_cast<const char*>(piece.bytes().data()), *got);
+  if (offset + *got < bytes_) return {};
+  number_ = bytes_ = 0;
+  file_.reset();
   return {};
 }
 

@@ -29,6 +29,7 @@ class GivenCheckpoint {
   /// The record with which the log goes on behind it.
   [[nodiscard]] std::uint64_t sequence() const { return sequence_; }
   /// Bytes of the file from a multiple of log::kUnitBytes on, as many as are there, up to the most.
+  /// Behind the last of them there is none any more: the disk may have its room again.
   /// Errors: those of the disk.
   Result<void> read(std::uint64_t offset, std::size_t most, std::string& into);
 

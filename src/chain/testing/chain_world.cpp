@@ -37,6 +37,7 @@ struct Machine {
   bool is_anew = false;  // its folder has nothing that counts yet
   std::uint64_t paused_until = 0;
   std::uint64_t full_until = 0;  // it has no room for records
+  std::uint64_t deaf_until = 0;  // nothing that the membership says comes
   struct Unanswered {
     std::uint64_t sequence;
     std::uint64_t id;
@@ -126,6 +127,7 @@ class World {
     if (chance(terms_.crash)) return crash(machine);
     if (chance(terms_.pause)) machine.paused_until = now_ + random_.below(3 * kFenceNs);
     if (chance(terms_.full)) machine.full_until = now_ + random_.below(4 * kFenceNs);
+    if (chance(terms_.deaf)) machine.deaf_until = now_ + random_.below(6 * kFenceNs);
     if (chance(terms_.cut)) {
       const auto from = machine.number;
       const auto to = machines_[random_.below(terms_.members)].number;
@@ -320,7 +322,7 @@ class World {
       if (machine.life != life) return;
       on(machine, 0, [this, &machine, view, was_proposal] {
         if (was_proposal) machine.member->proposal_failed();
-        machine.member->adopt(view, now_);
+        if (heals() || now_ >= machine.deaf_until) machine.member->adopt(view, now_);
         go_on(machine);
       });
     });

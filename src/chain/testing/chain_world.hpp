@@ -25,10 +25,11 @@ struct WorldTerms {
   double pause = 0.004;
   double cut = 0.004;
   double full = 0.01;
-  double lose = 0.02;  ///< of each message
-  double late = 0.02;  ///< by up to 3 T
-  double slow = 0.1;   ///< of each answer of the membership, up to 2 T
-  bool rejoin = true;  ///< who was left out is added again, and in the end all are there
+  double lose = 0.02;   ///< of each message
+  double late = 0.02;   ///< by up to 3 T
+  double slow = 0.1;    ///< of each answer of the membership, up to 2 T
+  double deaf = 0.004;  ///< hears nothing of the membership for up to 6 T; what it offers is taken
+  bool rejoin = true;   ///< who was left out is added again, and in the end all are there
 };
 
 struct WorldResult {
