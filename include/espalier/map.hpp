@@ -462,8 +462,9 @@ class Store {
   /// step; more than 64 keys, 256 steps or 1 MiB), key_too_long, value_too_long (of all values that
   /// it reads, too: 1 MiB), exhausted (keys of a hash map that were made for it), out_of_memory,
   /// too_many_participants, wrong_shard, busy; system (it may or may not be done: detail 5, the log
-  /// has failed; 12, there is no memory for what a node has answered); of a node not_permitted,
-  /// connection_lost (it may or may not be done).
+  /// has failed; 12, there is no memory for what a node has answered, or what it had read when it
+  /// was done is not known any more); of a node not_permitted, connection_lost (it may or may not
+  /// be done).
   /// Whose connection is lost is asked for again by its number, for ten seconds: connection_lost
   /// then.
   Result<Transacted> transact(const Transaction& transaction);
@@ -474,7 +475,7 @@ class Store {
   /// Thread: one at a time for each client.
   /// Errors: besides, outdated (the store does not know the client (detail 1), or its number was
   /// acknowledged (2): nothing was done now), already_exists (the number is that of another
-  /// transaction, which was done).
+  /// transaction, which may be done).
   Result<Transacted> transact(const Transaction& transaction, NumberedClient& client);
   /// A client of numbered transactions, which this store knows until it is forgotten.
   /// Errors: busy, system (no number can be drawn); unsupported (an older node); of a node
