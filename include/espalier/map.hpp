@@ -488,9 +488,11 @@ class Store {
   /// How far the log of a durable store is: what was answered before this is asked has records at
   /// or below `recorded`, and all records at or below `durable` are on the disk. So a client of a
   /// store of Durability::async, which keeps a number of records after a write, knows later whether
-  /// that is safe. Shards of a map on other nodes have logs of their own. Cost: a lock; on a node
-  /// one round trip. Errors: unsupported (the store is in
-  /// memory alone; an older node); of a node connection_lost.
+  /// that is safe, but within one run of the node alone: after a crash the numbers of records that
+  /// were lost are those of others, and a call after a lost connection reaches that other run
+  /// without a word. So whoever may have met one reads anew what it wrote. Shards of a map on other
+  /// nodes have logs of their own. Cost: a lock; on a node one round trip. Errors: unsupported (the
+  /// store is in memory alone; an older node); of a node connection_lost.
   [[nodiscard]] Result<DurableState> durable_state() const;
   /// The same, once all is on the disk that was answered before. Cost: besides, up to two flushes
   /// of the disk. Errors: besides, system (detail 5: it never will be, for the log has failed).
