@@ -195,8 +195,9 @@ espalier_code espalier_sequence(espalier_store* store, espalier_bytes name, uint
                                 uint64_t* first);
 
 /// Of a durable store, in numbers of records: what was answered before has records at or below
-/// `recorded`, and all at or below `durable` are on the disk. ESPALIER_UNSUPPORTED: it is in memory
-/// alone.
+/// `recorded`, and all at or below `durable` are on the disk. Numbers of one run of the node alone
+/// compare: after a crash those of records that were lost are of others.
+/// ESPALIER_UNSUPPORTED: it is in memory alone.
 espalier_code espalier_durable_state(const espalier_store* store, uint64_t* recorded,
                                      uint64_t* durable);
 /// Returns once all is on the disk that was answered before. ESPALIER_SYSTEM: it never will be.

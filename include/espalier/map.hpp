@@ -462,8 +462,9 @@ class Store {
   /// step; more than 64 keys, 256 steps or 1 MiB), key_too_long, value_too_long (of all values that
   /// it reads, too: 1 MiB), exhausted (keys of a hash map that were made for it), out_of_memory,
   /// too_many_participants, wrong_shard, busy; system (it may or may not be done: detail 5, the log
-  /// has failed; 12, there is no memory for what a node has answered); of a node not_permitted,
-  /// connection_lost (it may or may not be done).
+  /// has failed; 12, there is no memory for what a node has answered, or what it had read when it
+  /// was done is not known any more); of a node not_permitted, connection_lost (it may or may not
+  /// be done).
   /// Whose connection is lost is asked for again by its number, for ten seconds: connection_lost
   /// then.
   Result<Transacted> transact(const Transaction& transaction);
@@ -474,7 +475,7 @@ class Store {
   /// Thread: one at a time for each client.
   /// Errors: besides, outdated (the store does not know the client (detail 1), or its number was
   /// acknowledged (2): nothing was done now), already_exists (the number is that of another
-  /// transaction, which was done).
+  /// transaction, which may be done).
   Result<Transacted> transact(const Transaction& transaction, NumberedClient& client);
   /// A client of numbered transactions, which this store knows until it is forgotten.
   /// Errors: busy, system (no number can be drawn); unsupported (an older node); of a node
@@ -487,9 +488,11 @@ class Store {
   /// How far the log of a durable store is: what was answered before this is asked has records at
   /// or below `recorded`, and all records at or below `durable` are on the disk. So a client of a
   /// store of Durability::async, which keeps a number of records after a write, knows later whether
-  /// that is safe. Shards of a map on other nodes have logs of their own. Cost: a lock; on a node
-  /// one round trip. Errors: unsupported (the store is in
-  /// memory alone; an older node); of a node connection_lost.
+  /// that is safe, but within one run of the node alone: after a crash the numbers of records that
+  /// were lost are those of others, and a call after a lost connection reaches that other run
+  /// without a word. So whoever may have met one reads anew what it wrote. Shards of a map on other
+  /// nodes have logs of their own. Cost: a lock; on a node one round trip. Errors: unsupported (the
+  /// store is in memory alone; an older node); of a node connection_lost.
   [[nodiscard]] Result<DurableState> durable_state() const;
   /// The same, once all is on the disk that was answered before. Cost: besides, up to two flushes
   /// of the disk. Errors: besides, system (detail 5: it never will be, for the log has failed).

@@ -48,7 +48,8 @@ struct MapOptions {
 };
 
 /// How far the log of a durable store is, in numbers of records, which it counts in the order in
-/// which it takes them.
+/// which it takes them. Those of one run of the store alone compare: after a crash numbers of
+/// records that were lost are those of others.
 struct DurableState {
   std::uint64_t recorded = 0;  ///< the newest record
   std::uint64_t durable = 0;   ///< all up to this one are on the disk

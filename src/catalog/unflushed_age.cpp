@@ -10,8 +10,10 @@
 
 namespace espalier::catalog {
 
+// An age by the coarse clock may be told a tick too low.
 UnflushedAge::UnflushedAge(RedoSink& sink, std::uint64_t limit_ns)
-    : UnflushedAge(sink, limit_ns, base::coarse_ns) {}
+    : UnflushedAge(sink, limit_ns - std::min(limit_ns / 2, base::coarse_tick_ns()),
+                   base::coarse_ns) {}
 
 UnflushedAge::UnflushedAge(RedoSink& sink, std::uint64_t limit_ns, Clock now_ns)
     : sink_(sink), limit_ns_(limit_ns), now_ns_(now_ns), looked_ns_(now_ns()) {
@@ -22,6 +24,7 @@ UnflushedAge::UnflushedAge(RedoSink& sink, std::uint64_t limit_ns, Clock now_ns)
 // taken off here.
 bool UnflushedAge::look(std::uint64_t now) noexcept {
   const std::lock_guard lock(mutex_);
+  now = std::max(now, looked_ns_);  // another may have looked meanwhile
   const std::uint64_t every = limit_ns_ / kLooks;
   const std::uint64_t durable = sink_.mark().durable();
   const auto* const end = samples_.begin() + count_;

@@ -57,6 +57,16 @@ TEST_F(UnflushedAges, AreNotOverWhereNothingWaits) {
   EXPECT_FALSE(age_.is_over());
 }
 
+TEST_F(UnflushedAges, AreNotTakenByAClockThatWasReadBeforeAnothersLook) {
+  record();
+  age_now += kAgeLimit;
+  EXPECT_TRUE(age_.is_over());
+  sink_.make_durable();
+  record();
+  age_now -= kAgeSlack / 2;
+  EXPECT_FALSE(age_.is_over());
+}
+
 TEST_F(UnflushedAges, AreNotOverOnceTheLogHasFailed) {
   record();
   age_now += kAgeSlack;

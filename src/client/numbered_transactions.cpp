@@ -14,6 +14,7 @@
 #include "catalog/await_records.hpp"
 #include "catalog/calls.hpp"
 #include "catalog/catalog.hpp"
+#include "catalog/unflushed_age.hpp"
 #include "store/numbered_clients.hpp"
 #include "store/store_parts.hpp"
 #include "store/transaction_request.hpp"
@@ -31,7 +32,7 @@ constexpr Error kNoRoomForAnswer{Code::system, 0, ENOMEM};
 /// An answer, or why there is none.
 struct Asked {
   std::expected<channel::Answer, channel::Refusal> answer;
-  bool lost = false;  // a connection was lost on which it had been asked for
+  bool lost = false;  // it had been asked for, and no answer was read: it may be done
 
   [[nodiscard]] Error error() const { return answer.error().error; }
 };
@@ -43,13 +44,23 @@ bool may_be_repeated(Code code) {
          code == Code::too_many_participants;
 }
 
+std::expected<channel::Answer, channel::Refusal> ask_once(channel::Channel& channel,
+                                                          const wire::CallMessage& request) {
+  try {
+    return channel.ask(request);
+  } catch (const std::bad_alloc&) {  // it may have been sent
+    return std::unexpected(channel::Refusal(kNoRoomForAnswer));
+  }
+}
+
 template <class Request>
 Asked ask_until_answered(channel::Channel& channel, const Request& asked) {
   const wire::RequestMessage<Request> message(asked);
-  Asked last{channel.ask(message.get()), false};
-  for (const base::Stopwatch watch; !last.answer; last.answer = channel.ask(message.get())) {
-    last.lost = last.lost || last.error().code == Code::connection_lost;
-    const bool again = last.lost && may_be_repeated(last.error().code);
+  Asked last{ask_once(channel, message.get()), false};
+  for (const base::Stopwatch watch; !last.answer; last.answer = ask_once(channel, message.get())) {
+    const Error error = last.error();
+    last.lost = last.lost || error.code == Code::connection_lost || error == kNoRoomForAnswer;
+    const bool again = last.lost && may_be_repeated(error.code);
     if (!again || watch.elapsed_ns() >= kRepeatForNs) break;
     ::poll(nullptr, 0, kRepeatPauseMs);
   }
@@ -68,6 +79,7 @@ bool is_final(const Asked& asked) {
     case Code::not_permitted:
     case Code::out_of_memory:
     case Code::busy:
+    case Code::unsupported:  // as of a node that knows no numbers, which listens there now
     case Code::too_many_participants: return !asked.lost;
     default: return true;
   }
@@ -76,7 +88,8 @@ bool is_final(const Asked& asked) {
 Result<Transacted> read_once(const Asked& asked, std::size_t gets) {
   if (!asked.answer) {
     const Error error = asked.error();
-    const bool as_it_is = is_final(asked) || !asked.lost || error.code == Code::connection_lost;
+    const bool says_so = error.code == Code::connection_lost || error == kNoRoomForAnswer;
+    const bool as_it_is = is_final(asked) || !asked.lost || says_so;
     return std::unexpected(as_it_is ? error : Error{Code::connection_lost});
   }
   const channel::Reply& answered = asked.answer->reply;
@@ -127,6 +140,16 @@ Result<Transacted> result_of(catalog::ClientFact fact, std::uint64_t version,
   return result;
 }
 
+Result<Transacted> read_result(catalog::ClientFact fact, std::uint64_t version,
+                               std::string_view bytes, std::size_t gets) {
+  try {
+    return result_of(fact, version, bytes, gets);
+  } catch (const std::bad_alloc&) {
+    if (version == 0) throw;  // it has written nothing
+    return std::unexpected(kNoRoomForAnswer);
+  }
+}
+
 Result<Transacted> run_here(catalog::Catalog& catalog, store::ClientTurn& turn,
                             const TransactionBytes& asked) {
   const auto refuse = [&](const Error& error) -> Result<Transacted> {
@@ -136,6 +159,7 @@ Result<Transacted> run_here(catalog::Catalog& catalog, store::ClientTurn& turn,
   auto objects = store::read_transaction(catalog, {asked.objects, asked.bytes});
   if (!objects) return refuse(objects.error().error);
   memory::VersionClock& clock = **store::clock_of(*objects);
+  for (const store::ObjectSteps& each : *objects) catalog::wait_for_disk(*each.object);
   std::string bytes;
   const auto done = store::transact(*catalog.store(), *objects, {.answer = &bytes, .turn = &turn});
   if (!done) return refuse(done.error());
@@ -144,7 +168,12 @@ Result<Transacted> run_here(catalog::Catalog& catalog, store::ClientTurn& turn,
   if (!durable) return std::unexpected(durable.error());
   if (done->refused) return refuse(*done->refused);
   if (done->failed_step) return fail(Code::condition_failed, *done->failed_step);
-  return result_of(catalog::ClientFact::done, done->version, bytes, asked.gets);
+  return read_result(catalog::ClientFact::done, done->version, bytes, asked.gets);
+}
+
+// What was asked for wrote nothing.
+std::unexpected<Error> refused_without_number(const Error& error) {
+  return error == kNoRoomForAnswer ? fail(Code::out_of_memory) : std::unexpected<Error>(error);
 }
 
 // One that writes nothing needs no number: whoever asks again reads what is there then.
@@ -152,7 +181,7 @@ Result<Transacted> transact_without_number(channel::Channel& channel,
                                            const TransactionBytes& asked) {
   const Asked done =
       ask_until_answered(channel, object_calls::Transact{asked.objects, asked.bytes});
-  if (!done.answer) return std::unexpected(done.error());
+  if (!done.answer) return refused_without_number(done.error());
   const channel::Reply& answered = done.answer->reply;
   const auto reply =
       wire::read_reply<object_calls::TransactReply>(answered.header, answered.payload);
@@ -178,7 +207,7 @@ Result<Transacted> transact_numbered_here(channel::Channel& channel, const Trans
     return std::unexpected(catalog::kRecordLost);
   }
   if (known.fact == catalog::ClientFact::invalid) return std::unexpected(known.error);
-  return result_of(known.fact, known.version, known.bytes, asked.gets);
+  return read_result(known.fact, known.version, known.bytes, asked.gets);
 }
 
 Result<Transacted> transact_numbered(channel::Channel& channel, const TransactionBytes& asked,
@@ -207,8 +236,14 @@ Result<Transacted> transact_with_own_number(channel::Channel& channel, OwnNumber
     const bool unknown = !done.answer && done.error().code == Code::outdated;
     if (unknown) numbers.forget(number->client);
     // It was asked for once, and refused: the next client's is the first that may be done.
-    if (unknown && !done.lost && clients < 2) continue;
-    return read_or_lost(done, asked.gets);
+    if (unknown && !done.lost) {
+      if (clients < 2) continue;
+      return fail(Code::busy);  // so many others ask that it is forgotten at once
+    }
+    auto result = read_or_lost(done, asked.gets);
+    // It was done, and what it had read is not known any more.
+    const bool is_whole = !result || result->found_is_known || asked.gets == 0;
+    return is_whole ? result : std::unexpected(kNoRoomForAnswer);
   }
 }
 
@@ -221,7 +256,7 @@ Result<std::uint64_t> OwnNumbers::known_client(channel::Channel& channel) {
   const Asked made = ask_until_answered(channel, object_calls::TransactionClient{});
   if (!made.answer) {
     unsupported_ = made.error().code == Code::unsupported;
-    return std::unexpected(made.error());
+    return refused_without_number(made.error());
   }
   const channel::Reply& answered = made.answer->reply;
   const auto reply = wire::read_reply<object_calls::ClientReply>(answered.header, answered.payload);

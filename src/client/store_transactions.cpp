@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "catalog/await_records.hpp"
 #include "catalog/calls.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/redo_sink.hpp"
@@ -114,12 +115,12 @@ Result<Transacted> read_answer(const channel::Reply& reply, std::size_t gets) {
 Result<Transacted> transact_unnumbered(channel::Channel& channel,
                                        const client::TransactionBytes& asked) {
   const wire::RequestMessage<object_calls::Transact> message({asked.objects, asked.bytes});
-  const auto answer = channel.ask(message.get());
-  if (!answer) return std::unexpected(answer.error().error);
   try {
+    const auto answer = channel.ask(message.get());
+    if (!answer) return std::unexpected(answer.error().error);
     return read_answer(answer->reply, asked.gets);
   } catch (const std::bad_alloc&) {
-    if (answer->reply.header.version == 0) throw;  // it has written nothing
+    if (!asked.writes) throw;
     return std::unexpected(kAnswerLost);
   }
 }
@@ -167,6 +168,8 @@ Result<std::uint64_t> ask_for_client(client::StoreImpl& store,
   if (asked.client == 0) return clients.make({}, true, own->redo());
   const auto forgotten = clients.forget(asked.client, {}, own->redo());
   if (!forgotten) return std::unexpected(forgotten.error());
+  const auto durable = catalog::await_record(own->redo(), *forgotten);
+  if (!durable) return std::unexpected(durable.error());
   return 0;
 }
 

@@ -37,8 +37,9 @@ struct TransactState {
   std::vector<store::ObjectSteps> objects;  // empty: it was not read yet
   memory::VersionClock* clock = nullptr;
   std::optional<Result<store::Transacted>> done;
-  std::string found;                         // made before anything is written
-  store::ClientTurn turn;                    // of one that has a number
+  std::string found;       // made before anything is written
+  store::ClientTurn turn;  // of one that has a number
+  std::optional<store::RequestNumber> number;
   std::unique_ptr<store::KeptAnswer> known;  // that its number came to before
   tree::StarvedWrite starved;                // `since_ns` 0: it has found memory so far
   bool is_long = false;                      // not for the scheduler's thread
@@ -88,6 +89,15 @@ store::NumberedClients& clients_of(Call& call) {
   return call.services().store.parts.of<store::NumberedClients>();
 }
 
+// Nothing: it is durable.
+std::optional<Next> await_record(Call& call, std::uint64_t sequence) {
+  if (sequence == 0) return std::nullopt;
+  base::DurableMark& mark = call.catalog().redo()->mark();
+  const bool failed = mark.failed();
+  if (mark.released() >= sequence) return std::nullopt;
+  return failed ? call.fail(catalog::kRecordLost) : call.after_release();
+}
+
 // Nothing here may fail for memory: it is done.
 Next answer_transaction(Call& call, TransactState& state, bool is_numbered) {
   const store::Transacted& done = **state.done;
@@ -95,12 +105,7 @@ Next answer_transaction(Call& call, TransactState& state, bool is_numbered) {
     if (!state.clock->failed()) return call.after_release();
     if (state.clock->released_now() < done.wait_for) return call.fail(catalog::kRecordLost);
   }
-  if (done.sequence != 0) {
-    base::DurableMark& mark = call.catalog().redo()->mark();
-    const bool failed = mark.failed();
-    const bool released = mark.released() >= done.sequence;
-    if (!released) return failed ? call.fail(catalog::kRecordLost) : call.after_release();
-  }
+  if (const auto next = await_record(call, done.sequence)) return *next;
   if (done.refused) return refuse_number(call, state, *done.refused);
   if (done.failed_step) return call.fail({Code::condition_failed, 0, *done.failed_step});
   if (!call.response_fits(state.found.size())) return call.writable();
@@ -174,8 +179,8 @@ Next transact_once(Call& call, const object_calls::TransactOnce& asked) {
   TransactState& state = call.state<TransactState>();
   if (state.known != nullptr) return answer_known(call, *state.known);
   if (!state.turn && !state.done) {
-    const store::RequestNumber number = store::number_of(asked);
-    auto begun = clients_of(call).begin(number, call.principal().name);
+    if (!state.number) state.number = store::number_of(asked);
+    auto begun = clients_of(call).begin(*state.number, call.principal().name);
     if (!begun) return call.fail(begun.error(), words_of_number(begun.error()));
     if (begun->waits()) return call.at(base::monotonic_ns() + kRepeatedPaceNs);
     state.known = std::move(begun->answer);
@@ -185,19 +190,37 @@ Next transact_once(Call& call, const object_calls::TransactOnce& asked) {
   return run_transaction(call, asked.what(), state, true);
 }
 
-// Whatever is recorded of the client later has this before it, so it need not be durable.
+struct ForgetState {
+  std::optional<std::uint64_t> sequence;  // it is forgotten, by this record
+};
+
+Next refuse_client(Call& call, const Error& error) {
+  const bool wants_room = error.code == Code::busy && error.detail != store::NumberedClients::kRuns;
+  if (wants_room && call.may_wait_for_room()) return call.with_room();
+  return call.fail(error, words_of_number(error));
+}
+
+Next forget_client(Call& call, const object_calls::TransactionClient& asked) {
+  ForgetState& state = call.state<ForgetState>();
+  if (!state.sequence) {
+    const auto done =
+        clients_of(call).forget(asked.client, call.principal().name, call.catalog().redo());
+    if (!done) return refuse_client(call, done.error());
+    state.sequence = *done;
+  }
+  if (const auto next = await_record(call, *state.sequence)) return *next;
+  return answer(call, object_calls::ClientReply{});
+}
+
+// Whatever is recorded of a client later has that it was made before it, so it need not be durable.
 Next serve_client(Call& call, const object_calls::TransactionClient& asked) {
   store::NumberedClients& clients = clients_of(call);
   catalog::RedoSink* const sink = call.catalog().redo();
   const auto wish = static_cast<object_calls::ClientWish>(asked.wish);
-  if (wish == object_calls::ClientWish::forgotten) {
-    const auto done = clients.forget(asked.client, call.principal().name, sink);
-    if (!done) return call.fail(done.error(), words_of_number(done.error()));
-    return answer(call, object_calls::ClientReply{});
-  }
+  if (wish == object_calls::ClientWish::forgotten) return forget_client(call, asked);
   const bool kept = wish == object_calls::ClientWish::made_kept;
   const auto made = clients.make(call.principal().name, kept, sink);
-  if (!made) return call.fail(made.error());
+  if (!made) return refuse_client(call, made.error());
   return answer(call, object_calls::ClientReply{*made});
 }
 

@@ -142,6 +142,7 @@ class Recovery {
 
   LogResult<void> keep(const Entry& entry) {
     result_.segments.push_back({entry.number, entry.header->first_sequence});
+    result_.after_loss = result_.after_loss || entry.header->after_loss != 0;
     return {};
   }
 

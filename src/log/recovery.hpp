@@ -65,6 +65,7 @@ struct Recovered {
   std::uint64_t next_segment = 1;
   std::uint64_t next_incarnation = 1;
   std::optional<LogEnd> cut;
+  bool after_loss = false;          // one of the segments was begun where a loss was accepted
   std::vector<std::string> unused;  // files that were not yet in use
   std::vector<std::string> lost;    // without a header, or behind damage: their loss was accepted
   /// Log::open's: the checkpoint that recovery began with, and newer ones that are damaged.

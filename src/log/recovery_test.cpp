@@ -324,6 +324,19 @@ TEST_F(RecoveryTest, AnEndBeforeWhatIsWantedIsDamage) {
   EXPECT_EQ((*log)->writer().durable(), 5u);
 }
 
+TEST_F(RecoveryTest, ThatALossWasAcceptedIsKnownAsLongAsTheSegmentBehindItIsThere) {
+  write(10);
+  EXPECT_FALSE((*open())->recovered().after_loss);
+  erase_unit(1, 0);
+  ASSERT_TRUE(open(accepting(1)));
+  for (int i = 0; i < 2; ++i) {
+    const auto log = open();
+    ASSERT_TRUE(log);
+    EXPECT_FALSE((*log)->recovered().cut);
+    EXPECT_TRUE((*log)->recovered().after_loss);
+  }
+}
+
 TEST_F(RecoveryTest, AnotherNodesDataIsRefused) {
   write(1);
   LogOptions options = small_options();

@@ -119,18 +119,32 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
   log_->writer().set_promise({terms.data.durability, age_.get()});
   applied_ns_ = base::monotonic_ns() - began_ns;
   if (terms.show) return {};
+  // Where this fails, the log goes before the objects.
+  struct Recording {
+    offload::Services& services;
+    bool stays = false;
+    ~Recording() {
+      if (!stays) services.catalog().record_to(nullptr);
+    }
+  };
+  Recording recording{services};
   record(services);
-  return go_on_after_loss(services);
+  if (auto done = go_on_after_loss(services); !done) return done;
+  recording.stays = true;
+  return {};
 }
 
-// Before anybody is served. A crash before these records are durable is met by the next start,
-// which finds no loss any more: nothing was given until then.
+// Before anybody is served. A start that ends before these records are durable leaves the segment
+// that it has begun, by which the next one knows that it is to do the same.
 std::expected<void, std::string> DataFolder::go_on_after_loss(offload::Services& services) {
-  if (!recovered().cut || !recovered().cut->accepted) return {};
+  const bool accepted = recovered().cut && recovered().cut->accepted;
+  if (!accepted && !recovered().after_loss) return {};
   for (const catalog::EntryPointer& entry : services.catalog().list()) {
-    if (const auto done = entry->object->go_on_after_loss(); !done) {
-      return cannot_use(path_, message(done.error()));
-    }
+    const auto done = entry->object->go_on_after_loss();
+    if (done) continue;
+    std::string words = message(done.error());
+    if (done.error().code == Code::busy) words += ": its log is full: raise data.log_bytes_max";
+    return cannot_use(path_, words);
   }
   return {};
 }

@@ -182,17 +182,18 @@ void NumberedClients::take_away(const ClientNumbers& client) noexcept {
   clients_.erase(client.id);  // last: it may be the last who holds it
 }
 
-Result<void> NumberedClients::forget_one(ClientNumbers& client, catalog::RedoSink* sink) {
+Result<std::uint64_t> NumberedClients::forget_one(ClientNumbers& client, catalog::RedoSink* sink) {
+  std::uint64_t sequence = 0;
   auto room = reserve_fact(sink, fact_of(client.id, ClientFact::forgotten), {});
   if (!room) return std::unexpected(room.error());
   {
     const std::lock_guard lock(client.mutex);
-    if (client.running != 0) return fail(Code::busy);
+    if (client.running != 0) return fail(Code::busy, kRuns);
     client.forget();
-    room->hand_over();
+    sequence = room->hand_over();
   }
   take_away(client);
-  return {};
+  return sequence;
 }
 
 // Those whose programs keep their ids last.
@@ -221,7 +222,9 @@ Result<void> NumberedClients::make_room(std::string_view principal, catalog::Red
     of = std::ranges::max_element(principals_, fewer)->first;
   }
   const auto least = least_heard(of);
-  return least != nullptr ? forget_one(*least, sink) : fail(Code::busy);
+  if (least == nullptr) return fail(Code::busy, kRuns);
+  const auto forgotten = forget_one(*least, sink);
+  return forgotten ? Result<void>() : std::unexpected(forgotten.error());
 }
 
 Result<std::uint64_t> NumberedClients::make(std::string_view principal, bool kept,
@@ -231,19 +234,19 @@ Result<std::uint64_t> NumberedClients::make(std::string_view principal, bool kep
   auto id = draw_client();
   while (id && clients_.contains(*id)) id = draw_client();
   if (!id) return id;
-  if (auto room = make_room(principal, sink); !room) return std::unexpected(room.error());
-  const std::shared_ptr<ClientNumbers> made = add(*id, principal, kept);
-  auto room = reserve_fact(sink, known_record(*made), principal);
-  if (!room) {
-    take_away(*made);
-    return std::unexpected(room.error());
-  }
+  // There is room for both records before another client is forgotten.
+  ClientRecord known = fact_of(*id, ClientFact::known);
+  known.version = kept ? 1 : 0;
+  auto room = reserve_fact(sink, known, principal);
+  if (!room) return std::unexpected(room.error());
+  if (auto place = make_room(principal, sink); !place) return std::unexpected(place.error());
+  add(*id, principal, kept);
   room->hand_over();
   return id;
 }
 
-Result<void> NumberedClients::forget(std::uint64_t client, std::string_view principal,
-                                     catalog::RedoSink* sink) {
+Result<std::uint64_t> NumberedClients::forget(std::uint64_t client, std::string_view principal,
+                                              catalog::RedoSink* sink) {
   const std::lock_guard lock(mutex_);
   const auto at = clients_.find(client);
   if (at == clients_.end() || at->second->principal != principal) {
@@ -306,6 +309,7 @@ Result<NumberedClients::Begun> NumberedClients::begin_waiting(const RequestNumbe
 void NumberedClients::apply_number(const catalog::ClientRedo& redo) {
   const std::shared_ptr<ClientNumbers> client = find(redo.fields.client);
   if (client == nullptr || planted(Bug::numbers_not_recovered)) return;
+  client->heard = ++heard_;
   const std::lock_guard lock(client->mutex);
   client->acknowledge(redo.fields.acknowledged);
   if (redo.fields.number <= client->acknowledged) return;

@@ -157,15 +157,18 @@ class NumberedClients final : public StorePart {
   static constexpr std::size_t kClientsOfPrincipalMax = 128;
   static constexpr std::size_t kBytesMax = std::size_t{64} << 20;
   static constexpr std::size_t kBytesOfPrincipalMax = std::size_t{4} << 20;
+  static constexpr std::uint32_t kRuns = 1;  ///< a detail of Code::busy: it is not for want of room
 
   /// A new client of a principal; `kept`: a program keeps its id over its restart. Nobody can guess
   /// the id. Its record is before those of its numbers, so nothing waits for that to be durable.
   /// Cost: where clients are as many as may be, a look at each.
-  /// Errors: busy (all that could be forgotten have requests that run), system (no number can be
-  /// drawn); those of the sink; std::bad_alloc.
+  /// Errors: busy (detail kRuns: all that could be forgotten have requests that run), system (no
+  /// number can be drawn); those of the sink; std::bad_alloc.
   Result<std::uint64_t> make(std::string_view principal, bool kept, catalog::RedoSink* sink);
-  /// Forgets one. Errors: outdated (it is not known), busy (a request of it runs); the sink's.
-  Result<void> forget(std::uint64_t client, std::string_view principal, catalog::RedoSink* sink);
+  /// Forgets one; returns the sequence of the record that says so, 0 where there is none.
+  /// Errors: outdated (it is not known), busy (detail kRuns: a request of it runs); the sink's.
+  Result<std::uint64_t> forget(std::uint64_t client, std::string_view principal,
+                               catalog::RedoSink* sink);
 
   /// What becomes of a request: it has the turn, or was answered before, or its number is run by
   /// another one now, and it is to ask again.
@@ -212,7 +215,7 @@ class NumberedClients final : public StorePart {
   // Of these: requires the lock.
   std::shared_ptr<ClientNumbers> add(std::uint64_t client, std::string_view principal, bool kept);
   void take_away(const ClientNumbers& client) noexcept;
-  Result<void> forget_one(ClientNumbers& client, catalog::RedoSink* sink);
+  Result<std::uint64_t> forget_one(ClientNumbers& client, catalog::RedoSink* sink);
   Result<void> make_room(std::string_view principal, catalog::RedoSink* sink);
   [[nodiscard]] std::shared_ptr<ClientNumbers> least_heard(std::string_view principal) const;
 

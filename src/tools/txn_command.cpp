@@ -166,7 +166,7 @@ std::unexpected<Failure> fail_transaction(const WrittenTransaction& written,
                       : "the client has acknowledged this number, and nothing was done now");
   }
   if (error.code == Code::already_exists) {
-    return failed("this number is that of another transaction of the client, which was done");
+    return failed("this number is that of another transaction of the client, so nothing was done");
   }
   if (error.code == Code::unsupported) {
     return failed(

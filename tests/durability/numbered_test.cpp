@@ -191,7 +191,7 @@ TEST(NumberedTransactions, RecordsHaveWhatNumbersCameTo) {
   }
   EXPECT_EQ(answers[4].substr(0, 5), "whole") << "its first answer is whole";
   answers[4] = "done_alone" + answers[4].substr(5, answers[4].find(' ', 6) - 5);
-  ASSERT_TRUE(f.clients().forget(gone, "ann", &sink));
+  EXPECT_EQ(f.clients().forget(gone, "ann", &sink).value_or(0), sink.handed_over());
   const auto check = [&](RestoredStore& other) {
     const std::uint64_t taken = other.f.clock().taken();
     for (std::uint64_t i = 0; i < asked.size(); ++i) {
@@ -315,6 +315,9 @@ TEST(NumberedTransactions, OfTooManyClientsTheOneThatWasHeardOfLeastLatelyIsForg
   RestoredStore restored(records_in(sink));
   EXPECT_EQ(restored.f.clients().size(), f.clients().size());
   EXPECT_EQ(restored.f.ask({clients[2], 1, 0}, put, "ann"), "outdated 1");
+  clients.push_back(restored.f.make("ann"));
+  EXPECT_EQ(restored.f.ask({clients[0], 3, 2}, put, "ann").substr(0, 5), "whole") << "it was heard";
+  EXPECT_EQ(restored.f.ask({clients[1], 1, 0}, put, "ann"), "outdated 1");
   f.core.catalog.record_to(nullptr);
 }
 

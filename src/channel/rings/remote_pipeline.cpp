@@ -370,10 +370,13 @@ Refusal RemoteRequests::refusal_of(const Incoming& piece) {
 std::expected<Reply, Refusal> RemoteRequests::ask(const wire::CallMessage& request,
                                                   const ChunkSink& sink) {
   if (!begin(request)) return std::unexpected(Refusal{rings_.lost_error(), {}});
-  return await(sink);
+  auto reply = await(sink);
+  if (!reply && answer_refused_) throw std::bad_alloc();
+  return reply;
 }
 
 std::expected<Reply, Refusal> RemoteRequests::await(const ChunkSink& sink) {
+  answer_refused_ = false;
   for (bool wanted = static_cast<bool>(sink);;) {
     const auto piece = take_piece();
     if (!piece) {
@@ -388,6 +391,7 @@ std::expected<Reply, Refusal> RemoteRequests::await(const ChunkSink& sink) {
       continue;
     }
     rings_.enter_idle();
+    answer_refused_ = piece->refused;
     if (piece->header.code == 0) return Reply{piece->header, std::string(piece->payload)};
     return std::unexpected(refusal_of(*piece));
   }

@@ -148,7 +148,8 @@ class RemoteRequests {
   std::uint64_t completed_ = 0;
   std::uint32_t fruitless_ = 0;  // looks in a row that found no answer
   static constexpr std::size_t kItemsTogether = 256;
-  std::vector<Item> items_;  // of the response in hand
+  std::vector<Item> items_;      // of the response in hand
+  bool answer_refused_ = false;  // there was no memory for that which await() waited for
 };
 
 }  // namespace espalier::client

@@ -62,11 +62,12 @@ class OwnHashPipeline final : public PipelineImpl {
     return pending();
   }
   // Nothing in the queue waits for anything but its turn. What came since the last call moves it
-  // on, so that what is in flight stays so; where nothing came, all have their turns.
+  // on, so that what is in flight stays so; where nothing came, all have their turns. Where writes
+  // would have to wait, none has.
   std::size_t advance() override {
-    wait_before_writes();
+    if (writes_must_wait()) return pending();
     const bool came = waiting_ != 0;
-    while (waiting_ != 0) push_next();
+    while (waiting_ != 0 && !writes_must_wait()) push_next();
     if (!came) {
       while (queue_.pending() != queue_.unreleased()) queue_.turn(Complete{*this});
       if (queue_.pending() != 0) queue_.turn(Complete{*this});
@@ -92,9 +93,12 @@ class OwnHashPipeline final : public PipelineImpl {
   }
   // What was submitted is written when it has its turn, which may be long after that.
   void wait_before_writes() {
-    if (!writes_) return;
-    writes_ = pending() != 0;
+    writes_ = writes_ && pending() != 0;
     if (writes_) catalog::wait_for_disk(*object_.own());
+  }
+  bool writes_must_wait() {
+    writes_ = writes_ && pending() != 0;
+    return writes_ && catalog::must_wait_for_disk(*object_.own());
   }
   [[nodiscard]] std::size_t pending() const { return waiting_ + queue_.pending(); }
   // Some at a time: what is done for each call of this is done once for all of them.
