@@ -98,20 +98,23 @@ TEST(ReservedVersionsConcurrency, NoneIsCoveredBeforeItsRecordIsDurable) {
   std::atomic<std::uint64_t> durable_limit = 0;  // of records that are durable, or just become so
   std::atomic<std::uint64_t> taken = 0;
   std::atomic<bool> good = true;
+  std::atomic<int> writing = 3;
   std::vector<std::thread> threads;
   constexpr std::uint64_t kTakes = 2000;
   for (int writer = 0; writer < 3; ++writer) {
     threads.emplace_back([&] {
-      for (std::uint64_t i = 0; i < kTakes; ++i) {
+      // Until a second record was wanted, too.
+      for (std::uint64_t i = 0; i < kTakes || sink.count() < 2; ++i) {
         reserved.keep_ahead(taken.load());
         const std::uint64_t version =
             taken.fetch_add(kReservedAtATime / 100) + kReservedAtATime / 100;
         if (reserved.covers(version) && durable_limit.load() < version) good = false;
       }
+      --writing;
     });
   }
   threads.emplace_back([&] {
-    while (taken.load() < 3 * kTakes * (kReservedAtATime / 100)) {
+    while (writing.load() != 0) {
       const auto records = sink.records();
       if (!records.empty()) durable_limit.store(limit_in(records.back()));
       sink.make_durable(records.size());
