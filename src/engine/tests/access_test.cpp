@@ -476,6 +476,7 @@ TEST(AccessTable, EveryOffloadThatNamesAnObjectSaysHow) {
       // What a client has got before, or nothing at all.
       constexpr OffloadId kOfItsOwn[] = {OffloadId::noop,
                                          OffloadId::cancel,
+                                         OffloadId::await_durable,
                                          OffloadId::snapshot_close,
                                          OffloadId::object_list,
                                          OffloadId::lease_renew,

@@ -174,7 +174,7 @@ TEST_F(ApplyRedo, SaysWhatIsWrongAndChangesNothing) {
   EXPECT_EQ(fault(written_ + 'x'), RedoFault::bytes);
   EXPECT_EQ(fault(with<std::uint32_t>(8, 2)), RedoFault::object);
   EXPECT_EQ(fault(with<std::uint8_t>(12, 2)), RedoFault::kind);
-  EXPECT_EQ(fault(with<std::uint8_t>(13, 18)), RedoFault::type);
+  EXPECT_EQ(fault(with<std::uint8_t>(13, 19)), RedoFault::type);
   EXPECT_EQ(fault(with<std::uint64_t>(16, 0)), RedoFault::version);
   EXPECT_EQ(fault(with<std::uint64_t>(16, ~std::uint64_t{0})), RedoFault::version);
   EXPECT_EQ(fault(with<std::uint32_t>(24, 0)), RedoFault::count);
