@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two nodes in a chain, each a process: one is killed, added again, and joins while clients write;
 // then the other one is killed, and all that was acknowledged is there.
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include "tests/chains/chain_of_two.hpp"
 
@@ -61,6 +63,8 @@ class ChainRejoinConcurrency : public ChainOfTwo {
     while (view().members.size() != members) {
       ASSERT_LT(watch.elapsed_ns(), kSoonNs) << print(view());
       put_some(5);
+      // Less than the log may grow by while a checkpoint is fetched.
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
   }
   void put_until_alone() { put_until_whole(1); }
