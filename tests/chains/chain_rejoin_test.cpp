@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two nodes in a chain, each a process: one is killed, added again, and joins while clients write;
 // then the other one is killed, and all that was acknowledged is there.
-#include <chrono>
 #include <string>
-#include <thread>
 
 #include "tests/chains/chain_of_two.hpp"
 
@@ -63,8 +61,10 @@ class ChainRejoinConcurrency : public ChainOfTwo {
     while (view().members.size() != members) {
       ASSERT_LT(watch.elapsed_ns(), kSoonNs) << print(view());
       put_some(5);
-      // Less than the log may grow by while a checkpoint is fetched.
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      // So it writes less than the log may grow by while a checkpoint is fetched.
+      const std::uint64_t looks_until_ns = watch.elapsed_ns() + 100'000'000;
+      while (view().members.size() != members && watch.elapsed_ns() < looks_until_ns) {
+      }
     }
   }
   void put_until_alone() { put_until_whole(1); }
