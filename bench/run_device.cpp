@@ -12,6 +12,7 @@
 
 #include "bench/device_workloads.hpp"
 #include "bench/map_session.hpp"
+#include "bench/named_values.hpp"
 #include "bench/node_size.hpp"
 #include "bench/own_device.hpp"
 #include "bench/own_node.hpp"
@@ -256,18 +257,10 @@ std::string device_experiment_names() {
   return fmt::to_string(fmt::join(kDeviceExperiments, ", "));
 }
 
-std::string_view place_name(TargetKind kind) {
-  for (const auto& [name, place] : kPlaces) {
-    if (place == kind) return name;
-  }
-  return "?";
-}
+std::string_view place_name(TargetKind kind) { return name_in(kPlaces, kind); }
 
 std::optional<TargetKind> parse_device_place(std::string_view text) {
-  for (const auto& [name, place] : kPlaces) {
-    if (name == text) return place;
-  }
-  return std::nullopt;
+  return value_in(kPlaces, text);
 }
 
 std::optional<std::string> problem_of(const DeviceBenchOptions& options) {

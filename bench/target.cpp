@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "bench/named_values.hpp"
+
 namespace espalier::bench {
 namespace {
 
@@ -21,18 +23,10 @@ constexpr std::array<std::pair<std::string_view, TargetKind>, 8> kTargetNames{{
 
 }  // namespace
 
-std::string_view name(TargetKind kind) {
-  for (const auto& [name, entry] : kTargetNames) {
-    if (entry == kind) return name;
-  }
-  return "?";
-}
+std::string_view name(TargetKind kind) { return name_in(kTargetNames, kind); }
 
 std::optional<TargetKind> parse_target(std::string_view text) {
-  for (const auto& [name, entry] : kTargetNames) {
-    if (name == text) return entry;
-  }
-  return std::nullopt;
+  return value_in(kTargetNames, text);
 }
 
 void TargetSession::run_paced(std::span<const Request> /*requests*/,

@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "bench/named_values.hpp"
+
 #include "bench/run_tree.hpp"
 
 namespace espalier::bench {
@@ -144,18 +146,10 @@ void add_in_flight(TreePoints& points) {
 
 }  // namespace
 
-std::string_view name(Experiment experiment) {
-  for (const auto& [name, entry] : kTreeExperimentNames) {
-    if (entry == experiment) return name;
-  }
-  return "?";
-}
+std::string_view name(Experiment experiment) { return name_in(kTreeExperimentNames, experiment); }
 
 std::optional<Experiment> parse_experiment(std::string_view text) {
-  for (const auto& [name, entry] : kTreeExperimentNames) {
-    if (name == text) return entry;
-  }
-  return std::nullopt;
+  return value_in(kTreeExperimentNames, text);
 }
 
 std::span<const Experiment> all_experiments() { return kTreeExperiments; }

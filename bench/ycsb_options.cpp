@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "bench/named_values.hpp"
 #include "bench/node_size.hpp"
 #include "bench/redis_connection.hpp"
 
@@ -117,18 +118,10 @@ std::optional<std::string> problem_of(const YcsbOptions& options) {
   return std::nullopt;
 }
 
-std::string_view name(KeySource source) {
-  for (const auto& [called, other] : kKeySources) {
-    if (other == source) return called;
-  }
-  return "?";
-}
+std::string_view name(KeySource source) { return name_in(kKeySources, source); }
 
 std::optional<KeySource> parse_key_source(std::string_view text) {
-  for (const auto& [called, source] : kKeySources) {
-    if (text == called) return source;
-  }
-  return std::nullopt;
+  return value_in(kKeySources, text);
 }
 
 std::shared_ptr<const KeySet> make_keys(const YcsbOptions& options) {
