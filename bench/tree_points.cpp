@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "bench/named_values.hpp"
-
 #include "bench/run_tree.hpp"
 
 namespace espalier::bench {
