@@ -55,8 +55,9 @@ void require_limits(const SettingOf<Owner>& setting, const Owner& owner, std::ui
     require(text->size() >= rule.min && text->size() <= rule.max);
     require(printable(*text) == *text);
   } else if (const auto* number = std::get_if<std::uint64_t>(&value)) {
-    const bool word = rule.kind == Kind::level || rule.kind == Kind::place;
-    const std::uint64_t last = rule.kind == Kind::level ? 4 : 1;
+    const bool word =
+        rule.kind == Kind::level || rule.kind == Kind::place || rule.kind == Kind::durability;
+    const std::uint64_t last = rule.kind == Kind::level ? 4 : rule.kind == Kind::place ? 1 : 2;
     require(word ? *number <= last : *number >= rule.min && *number <= rule.max);
     require(rule.kind != Kind::memory || memory == 0 || *number <= memory);
   }
