@@ -137,7 +137,8 @@ if command -v etcd >/dev/null; then
 else
   step "three nodes, whose chain a file keeps: etcd is not there (apt-get install etcd-server)"
 fi
-"$espalier" chain create --members "$members" --fence-ms "$fence_ms" \
+# An etcd that has just begun has no leader yet, and answers nothing until then.
+await "the chain is made" "$espalier" chain create --members "$members" --fence-ms "$fence_ms" \
   "a=shm:$folder/chain.a" "b=shm:$folder/chain.b" "c=shm:$folder/chain.c"
 for node in "${nodes[@]}"; do
   start_node "$node"
