@@ -116,7 +116,9 @@ TEST(LogConcurrency, CallbacksComeInOrderAndOneAtATime) {
   EXPECT_EQ(count, kThreads * kEach);
 }
 
-TEST(LogConcurrency, LongRecordsFindRoomAmongShortOnes) {
+/// Short records of all other threads keep the log full while one appends ten long ones.
+template <class AppendLong>
+void expect_long_ones_find_room(const AppendLong& append_long) {
   FaultyFolder folder(1);
   LogOptions options = threaded_options();
   options.writer.held_bytes_max = 2000;
@@ -127,34 +129,26 @@ TEST(LogConcurrency, LongRecordsFindRoomAmongShortOnes) {
   std::atomic<bool> done = false;
   run_threads([&](int thread) {
     while (thread != 0 && !done) append_patiently(writer, std::string(100, 'x'));
-    for (int i = 0; thread == 0 && i < 10; ++i) {
-      BlockingWaiter waiter;
-      writer.room().wait(waiter, 5000);
-      waiter.done.acquire();
-      if (waiter.got) writer.append(*waiter.got);
-      EXPECT_TRUE(waiter.got);
-    }
+    for (int i = 0; thread == 0 && i < 10; ++i) append_long(writer);
     done = true;
   });
   EXPECT_TRUE((*log)->close());
 }
 
+TEST(LogConcurrency, LongRecordsFindRoomAmongShortOnes) {
+  expect_long_ones_find_room([](LogWriter& writer) {
+    BlockingWaiter waiter;
+    writer.room().wait(waiter, 5000);
+    waiter.done.acquire();
+    if (waiter.got) writer.append(*waiter.got);
+    EXPECT_TRUE(waiter.got);
+  });
+}
+
 // Requests of a node do not wait in a queue: they ask again.
 TEST(LogConcurrency, LongRecordsThatAskAgainFindRoomAmongShortOnes) {
-  FaultyFolder folder(1);
-  LogOptions options = threaded_options();
-  options.writer.held_bytes_max = 2000;
-  options.writer.segments_max = 100'000;
-  const auto log = Log::open(folder, options, ReadRecords().apply());
-  ASSERT_TRUE(log);
-  LogWriter& writer = (*log)->writer();
-  std::atomic<bool> done = false;
-  run_threads([&](int thread) {
-    while (thread != 0 && !done) append_patiently(writer, std::string(100, 'x'));
-    for (int i = 0; thread == 0 && i < 10; ++i) append_patiently(writer, std::string(5000, 'y'));
-    done = true;
-  });
-  EXPECT_TRUE((*log)->close());
+  expect_long_ones_find_room(
+      [](LogWriter& writer) { append_patiently(writer, std::string(5000, 'y')); });
 }
 
 TEST(LogConcurrency, SegmentsGoWhileOthersWrite) {
