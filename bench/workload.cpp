@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "bench/named_values.hpp"
+
 namespace espalier::bench {
 namespace {
 
@@ -29,14 +31,6 @@ constexpr std::array<std::pair<std::string_view, Distribution>, 3> kDistribution
     {"zipfian", Distribution::zipfian},
     {"latest", Distribution::latest},
 }};
-
-template <class Table, class Value>
-std::string_view name_in(const Table& table, Value value) {
-  for (const auto& [name, entry] : table) {
-    if (entry == value) return name;
-  }
-  return "?";
-}
 
 }  // namespace
 
@@ -105,17 +99,11 @@ std::string_view name(Workload workload) { return name_in(kWorkloads, workload);
 std::string_view name(Distribution distribution) { return name_in(kDistributions, distribution); }
 
 std::optional<Workload> parse_workload(std::string_view text) {
-  for (const auto& [name, value] : kWorkloads) {
-    if (name == text) return value;
-  }
-  return std::nullopt;
+  return value_in(kWorkloads, text);
 }
 
 std::optional<Distribution> parse_distribution(std::string_view text) {
-  for (const auto& [name, value] : kDistributions) {
-    if (name == text) return value;
-  }
-  return std::nullopt;
+  return value_in(kDistributions, text);
 }
 
 }  // namespace espalier::bench
