@@ -98,9 +98,7 @@ std::uint64_t default_ops(Workload workload, std::uint32_t scan_items) {
 std::string_view name(Workload workload) { return name_in(kWorkloads, workload); }
 std::string_view name(Distribution distribution) { return name_in(kDistributions, distribution); }
 
-std::optional<Workload> parse_workload(std::string_view text) {
-  return value_in(kWorkloads, text);
-}
+std::optional<Workload> parse_workload(std::string_view text) { return value_in(kWorkloads, text); }
 
 std::optional<Distribution> parse_distribution(std::string_view text) {
   return value_in(kDistributions, text);
