@@ -7,8 +7,8 @@
 #   else           fast
 #
 # The target espalier_quick is what ./test builds: the programs that have a budget for the preset in
-# tests/budgets.txt, the fuzzers where they are real ones, and what tests install. All else is
-# built by all.
+# tests/budgets.txt, the fuzzers where they are real ones, and of the release build what ./run
+# builds. All else is built by all.
 if(NOT ESPALIER_BUILD_TESTS)
   return()
 endif()
