@@ -2,16 +2,14 @@
 // What a node tells those who monitor it: its numbers, and the text that Prometheus reads
 // (exposition format 0.0.4).
 //
-// All metrics stand in one table in metrics.cpp: name, type, labels, help, and where the numbers
-// come from. docs/metrics.md is held against it. The text is made of NodeNumbers alone, so that it
-// can be tested without a node.
+// All stand in one table (node_number.hpp). The text is made of NodeNumbers alone, so that it can be
+// tested without a node.
 //
 // Thread: any.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,9 +56,6 @@ struct SequencerNumbers {
   wire::SequencerFacts facts{};
 };
 
-/// What a device has read of its host and remembers of it. All zeros elsewhere.
-using DeviceNumbers = wire::DeviceTotals;
-
 /// What one principal has of what is shared.
 struct PrincipalNumbers {
   std::string name;  ///< "secret alice", "user 1000", "address 192.0.2.1"
@@ -94,46 +89,25 @@ struct NodeNumbers {
   std::vector<TableNumbers> tables;
   std::uint64_t sequencer_count = 0;         ///< those that there are
   std::vector<SequencerNumbers> sequencers;  ///< those that were asked most, of all
-  wire::QueryTotals queries{};               ///< of all tables, those that are gone too
-  std::uint64_t result_buffer_bytes = 0;     ///< of results, written into buffers of clients
-  wire::HelperTotals helpers{};
-  wire::IndexReadTotals index_reads{};  ///< of all maps
-  wire::AccessTotals access{};
-  wire::ConnectTotals connects{};    ///< of all fabrics (fabric::ConnectCounts)
-  wire::SnapshotTotals snapshots{};  ///< of all maps
-  wire::ConnectionTotals connections{};
-  wire::PrincipalTotals principal_totals{};
   /// Those that have most of what one may have, the first of them first; not in the metrics, which
   /// everybody of the machine may read.
   std::vector<PrincipalNumbers> principals;
-  std::uint64_t refused = 0;
-  std::uint64_t connections_refused = 0;
-  std::uint64_t client_wakes = 0;
-  std::uint64_t unannounced = 0;
-  std::uint64_t memory_taken_bytes = 0;
-  std::uint64_t memory_limit_bytes = 0;
-  std::uint64_t long_message_bytes = 0;
-  std::uint64_t long_message_limit_bytes = 0;
-  std::uint64_t epoch = 0;
-  std::uint64_t epoch_oldest = 0;
-  std::uint64_t epoch_participants = 0;
-  std::uint64_t epoch_participants_limit = 0;
-  std::uint64_t memory_held_bytes = 0;
-  std::uint64_t memory_free_bytes = 0;
-  std::uint64_t leases = 0;
-  std::uint64_t leased_bytes = 0;
-  std::uint64_t dropped_maps = 0;
-  std::uint64_t dropped_bytes = 0;
   std::vector<memory::Holder> holders;  ///< of most bytes first
-  DeviceNumbers device{};
-  wire::DataTotals data{};
-  wire::LogTotals log{};    ///< its `failure_bytes` are those of what follows
   std::string log_failure;  ///< why nothing more is acknowledged; empty: there is no such reason
-  std::vector<PeerNumbers> peers;  ///< for the node's page alone, as what follows
-  std::optional<ChainNumbers> chain{};
+  std::vector<wire::Sample> samples;  ///< those of the node as a whole that it tells
+  std::vector<PeerNumbers> peers;     ///< for the node's page alone, as what follows
   /// Of objects of kinds that node_stats does not tell (wire::is_in_node_stats); who has these
   /// numbers from there asks for them by object_samples.
   wire::SampledObjects sampled;
+
+  /// A number of the node as a whole, by its name in the table and, where it has a label, that
+  /// label's value. Nothing where this node does not tell it. Cost: linear in the samples.
+  [[nodiscard]] std::optional<std::uint64_t> find(std::string_view name,
+                                                  std::string_view label_value = {}) const;
+  /// The same, and 0 for one that is not told. Requires: the table has it.
+  [[nodiscard]] std::uint64_t value(std::string_view name, std::string_view label_value = {}) const;
+  /// Requires: the table has it.
+  void set(std::string_view name, std::uint64_t value, std::string_view label_value = {});
 };
 
 /// Reads them while the node works: each is right, they are not of one instant. The node must not
@@ -143,19 +117,6 @@ struct NodeNumbers {
 /// The same with the samples of other kinds, for the node's page: numbers_of() is also what
 /// node_stats answers, which has none. Cost: besides, that of catalog::samples_of().
 [[nodiscard]] NodeNumbers numbers_and_samples_of(const Node& node);
-
-class Samples;
-
-struct Metric {
-  std::string_view name;
-  std::string_view type;    ///< counter, gauge or histogram
-  std::string_view labels;  ///< with commas between; empty: none
-  std::string_view help;
-  void (*write)(Samples&, const NodeNumbers&) = nullptr;
-};
-
-/// In the order in which they are told.
-[[nodiscard]] std::span<const Metric> metrics();
 
 /// All metrics of a node, and behind them those made of samples (sample_metrics.hpp). A time is
 /// told for offloads of which one was taken.

@@ -24,6 +24,7 @@
 #include "node/chain_node.hpp"
 #include "node/metrics.hpp"
 #include "node/node.hpp"
+#include "node/reading.hpp"
 
 namespace espalier::node {
 namespace {
@@ -71,12 +72,8 @@ void add_workers(NodeNumbers& numbers, const Node& node) {
   for (const auto& worker : node.workers()) {
     const WorkerCounts& counts = worker->counts();
     const offload::SchedulerCounts& scheduler = worker->scheduler_counts();
-    const offload::ClientCounts& clients = worker->client_counts();
     numbers.workers.push_back({scheduler.in_flight.load(kRelaxed), counts.clients.load(kRelaxed),
                                counts.sleeps.load(kRelaxed), counts.wake_ups.load(kRelaxed)});
-    numbers.refused += scheduler.refused.load(kRelaxed);
-    numbers.client_wakes += clients.wakes.load(kRelaxed);
-    numbers.unannounced += clients.sweeps_found.load(kRelaxed);
   }
 }
 
@@ -107,9 +104,6 @@ void add_tables(NodeNumbers& numbers, const Node& node) {
           counts.rows_read.load(kRelaxed), counts.bytes_read.load(kRelaxed),
           counts.rows_sent.load(kRelaxed), counts.bytes_sent.load(kRelaxed)}});
   }
-  numbers.queries = totals_of(node.services().part<offload::TableServices>().query_counts);
-  numbers.result_buffer_bytes =
-      node.services().part<offload::TableServices>().result_buffer_bytes.load(kRelaxed);
 }
 
 void add_sequencers(NodeNumbers& numbers, const Node& node) {
@@ -128,145 +122,51 @@ void add_sequencers(NodeNumbers& numbers, const Node& node) {
   numbers.sequencers.resize(wire::kSequencersTold);
 }
 
-void add_device(NodeNumbers& numbers, const Node& node) {
-  constexpr auto kRelaxed = std::memory_order_relaxed;
-  const auto* const elsewhere = node.services().parts.find<offload::NodeMapsElsewhere>();
-  if (elsewhere == nullptr) return;
-  DeviceNumbers& device = numbers.device;
-  device.is_device = 1;
-  for (const offload::MapsElsewhere* const maps : elsewhere->of_scheduler) {
-    const offload::ElsewhereCounts& counts = maps->counts();
-    device.round_trips += counts.round_trips.load(kRelaxed);
-    device.bytes += counts.bytes.load(kRelaxed);
-    device.descents += counts.descents.load(kRelaxed);
-    device.hits += counts.hits.load(kRelaxed);
-    device.remembered_bytes += counts.remembered_bytes.load(kRelaxed);
-    device.balanced += counts.balanced.load(kRelaxed);
-    device.forwarded += counts.forwarded.load(kRelaxed);
-    device.feed_reads += counts.feed_reads.load(kRelaxed);
-    device.feed_changes += counts.feed_changes.load(kRelaxed);
-    device.feed_replaced += counts.feed_replaced.load(kRelaxed);
-    device.feed_behind += counts.feed_behind.load(kRelaxed);
-  }
-}
-
-void add_access(NodeNumbers& numbers, const Node& node) {
-  constexpr auto kRelaxed = std::memory_order_relaxed;
-  wire::AccessTotals& access = numbers.access;
-  access.denied = node.services().denied.load(kRelaxed);
-  access.audit_left_out = node.services().audit.left_out();
-  const auto add = [&](const offload::AuthenticationCounts& counts) {
-    access.authenticated += counts.accepted.load(kRelaxed);
-    access.wrong_proofs += counts.wrong.load(kRelaxed);
-    access.failed += counts.failed.load(kRelaxed);
-    access.timed_out += counts.timed_out.load(kRelaxed);
-    access.limited += counts.limited.load(kRelaxed);
-    access.pending += counts.pending.load(kRelaxed);
-  };
-  add(node.authentication_counts());
-  for (const auto& worker : node.workers()) {
-    for (const auto& fabric : worker->fabrics()) {
-      const offload::FabricCounts& asked = fabric->counts();
-      numbers.connects.cookies_sent += asked.cookies_sent.load(kRelaxed);
-      numbers.connects.cookies_accepted += asked.cookies_accepted.load(kRelaxed);
-      numbers.connects.cookies_refused += asked.cookies_refused.load(kRelaxed);
-      numbers.connects.messages_shed += asked.messages_shed.load(kRelaxed);
-      numbers.connects.foreign += asked.foreign.load(kRelaxed);
-      numbers.connects.out_of_window += asked.out_of_window.load(kRelaxed);
-      if (fabric->authentication_counts() != nullptr) add(*fabric->authentication_counts());
-    }
-  }
-}
-
 /// How near it is to what one principal may have, of what it is nearest to.
-double part_of(const PrincipalNumbers& of, const NodeNumbers& numbers) {
+double part_of(const PrincipalNumbers& of, const Reading& reading) {
   const auto part = [](std::uint64_t has, std::uint64_t most) {
     return static_cast<double>(has) / static_cast<double>(std::max<std::uint64_t>(most, 1));
   };
-  const wire::ConnectionTotals& limits = numbers.connections;
-  return std::max({part(of.connections, limits.principal_max),
-                   part(of.ring_bytes, limits.principal_ring_bytes_max),
-                   part(of.snapshots, numbers.snapshots.principal_max)});
+  return std::max({part(of.connections, reading.places.principal_max),
+                   part(of.ring_bytes, reading.places.principal_ring_bytes_max),
+                   part(of.snapshots, offload::HeldSnapshots::kPrincipalMost)});
 }
 
-void add_places(NodeNumbers& numbers, const Node& node) {
-  const offload::ConnectionLimits& limits = node.services().connections;
-  const memory::Reclaimer::Snapshots snapshots = node.store().reclaimer.snapshots();
-  numbers.snapshots = {snapshots.count,
-                       snapshots.bytes,
-                       snapshots.bytes_max,
-                       snapshots.expired,
-                       offload::HeldSnapshots::kPrincipalMost,
-                       offload::HeldSnapshots::kMost};
-  const offload::ConnectionLimits::Numbers places = limits.numbers();
-  numbers.connections = {.connections_max = places.connections_max,
-                         .principal_max = places.principal_max,
-                         .limited = places.refused,
-                         .pending = node.connections_pending(),
-                         .ring_bytes = places.ring_bytes,
-                         .ring_bytes_max = places.ring_bytes_max,
-                         .principal_ring_bytes_max = places.principal_ring_bytes_max,
-                         .kept = places.kept,
-                         .pending_max = Listener::kPendingMax,
-                         .user_pending_max = Listener::kUserPendingMax};
-  wire::PrincipalTotals& totals = numbers.principal_totals;
-  for (const offload::PrincipalRef& account : node.services().principals.all()) {
-    const auto taken = limits.taken_by(*account);
-    const auto* const snapshots_of = account->parts.find<offload::SnapshotShare>();
-    const std::uint64_t held =
-        snapshots_of == nullptr ? 0 : snapshots_of->held.load(std::memory_order_relaxed);
-    if (taken.count == 0 && held == 0) continue;
-    ++totals.count;
-    totals.connections_most = std::max<std::uint64_t>(totals.connections_most, taken.count);
-    totals.ring_bytes_most = std::max(totals.ring_bytes_most, taken.ring_bytes);
-    totals.snapshots_most = std::max(totals.snapshots_most, held);
-    numbers.principals.push_back({account->name, taken.count, taken.ring_bytes, held});
-  }
+void add_principals(NodeNumbers& numbers, Reading& reading) {
+  numbers.principals = std::move(reading.all_principals);
   std::ranges::sort(numbers.principals, std::ranges::greater(),
-                    [&](const PrincipalNumbers& of) { return part_of(of, numbers); });
+                    [&](const PrincipalNumbers& of) { return part_of(of, reading); });
   if (numbers.principals.size() > wire::kPrincipalsTold) {
     numbers.principals.resize(wire::kPrincipalsTold);
   }
 }
 
-void add_helpers(NodeNumbers& numbers, const Node& node) {
-  const offload::HelperNumbers now = node.services().helpers.numbers();
-  numbers.helpers = {now.threads,    now.ready,           now.running, now.waiting, now.steps,
-                     now.long_steps, now.longest_step_ns, now.busy_ns, now.refused};
-}
-
-void add_log(NodeNumbers& numbers, const Node& node) {
-  if (node.data() == nullptr) return;
-  const log::LogWriter& writer = node.data()->writer();
-  // First what is durable, which is never above the other.
-  const std::uint64_t durable = writer.durable();
-  numbers.log_failure = writer.failure();
-  numbers.log = {.is_there = 1,
-                 .durable = durable,
-                 .handed_over = writer.handed_over(),
-                 .bytes = writer.bytes(),
-                 .bytes_max = node.config().data.log_bytes_max,
-                 .failed = numbers.log_failure.empty() ? 0U : 1U,
-                 .failure_bytes = numbers.log_failure.size()};
-  numbers.data.recovered_records = node.data()->applied_records();
-  numbers.data.recovered_bytes = node.data()->applied_bytes();
-  numbers.data.recovered_ns = node.data()->applied_ns();
-  if (node.checkpoints() == nullptr) return;
-  const CheckpointCounts& counts = node.checkpoints()->counts();
-  numbers.data.checkpoints = counts.finished;
-  numbers.data.checkpoints_failed = counts.failed;
-  numbers.data.checkpoint_records = counts.last_records;
-  numbers.data.checkpoint_bytes = counts.last_bytes;
-  numbers.data.checkpoint_ns = counts.last_ns;
-}
-
-wire::IndexReadTotals totals_of(const offload::IndexReadCounts& counts) {
-  constexpr auto kRelaxed = std::memory_order_relaxed;
-  return {counts.resolved.load(kRelaxed), counts.leaves.load(kRelaxed),
-          counts.interior.load(kRelaxed), counts.nothing.load(kRelaxed)};
-}
-
 }  // namespace
+
+Reading::Reading(const Node& of)
+    : node(of),
+      store(of.store()),
+      tables(of.services().part<offload::TableServices>()),
+      index_reads(of.services().part<offload::MapServices>().index_reads),
+      epoch_oldest(store.epochs.oldest()),
+      epoch(store.epochs.current()),
+      places(of.services().connections.numbers()),
+      helpers(of.services().helpers.numbers()),
+      snapshots(store.reclaimer.snapshots()) {
+  if (of.data() != nullptr) log_failure = of.data()->writer().failure();
+  if (of.chain() != nullptr) chain = of.chain()->numbers();
+  for (const offload::PrincipalRef& account : of.services().principals.all()) {
+    const auto taken = of.services().connections.taken_by(*account);
+    const auto* const share = account->parts.find<offload::SnapshotShare>();
+    const std::uint64_t held = share == nullptr ? 0 : share->held.load(std::memory_order_relaxed);
+    if (taken.count == 0 && held == 0) continue;
+    ++principals.count;
+    principals.connections_most = std::max<std::uint64_t>(principals.connections_most, taken.count);
+    principals.ring_bytes_most = std::max(principals.ring_bytes_most, taken.ring_bytes);
+    principals.snapshots_most = std::max(principals.snapshots_most, held);
+    all_principals.push_back({account->name, taken.count, taken.ring_bytes, held});
+  }
+}
 
 NodeNumbers numbers_of(const Node& node) {
   static const double after_boot = process_start_after_boot();
@@ -276,35 +176,22 @@ NodeNumbers numbers_of(const Node& node) {
   numbers.start_time_seconds = started;
   const double uptime_ns = static_cast<double>(base::boot_ns()) - after_boot * 1e9;
   numbers.uptime_ns = static_cast<std::uint64_t>(std::max(uptime_ns, 0.0));
+  Reading reading(node);
+  for (const NodeNumber& number : node_numbers()) {
+    if (number.read == nullptr) continue;
+    if (const Told value = number.read(reading)) {
+      numbers.samples.push_back(sample_of(number, *value));
+    }
+  }
+  numbers.log_failure = reading.log_failure;
+  numbers.holders = node.store().reclaimer.holders(
+      [&](std::uint64_t epoch) { return node.store().dropped.bytes_held_since(epoch); });
   add_offloads(numbers, node);
   add_workers(numbers, node);
-  numbers.connections_refused = node.connections_refused();
-  const tree::StoreCore& store = node.store();
-  numbers.memory_taken_bytes = store.region.taken_bytes();
-  numbers.memory_limit_bytes = store.region.limit_bytes();
-  numbers.memory_held_bytes = store.region.memory_bytes();
-  numbers.memory_free_bytes = store.pool.free_bytes();
-  numbers.leases = store.leases.size();
-  numbers.leased_bytes = store.reclaimer.bytes_held_by_leases() + store.dropped.bytes();
-  numbers.dropped_maps = store.dropped.size();  // no other kind waits for leases
-  numbers.dropped_bytes = store.dropped.bytes();
-  numbers.holders = store.reclaimer.holders(
-      [&store](std::uint64_t epoch) { return store.dropped.bytes_held_since(epoch); });
-  numbers.long_message_bytes = node.services().budget.used();
-  numbers.long_message_limit_bytes = node.config().clients.message_bytes_max;
-  numbers.epoch_oldest = store.epochs.oldest();
-  numbers.epoch = store.epochs.current();  // after the oldest, which is not to be above it
-  numbers.epoch_participants = store.epochs.participants();
-  numbers.epoch_participants_limit = store.epochs.participants_max();
   add_maps(numbers, node);
   add_tables(numbers, node);
   add_sequencers(numbers, node);
-  add_device(numbers, node);
-  add_log(numbers, node);
-  add_helpers(numbers, node);
-  numbers.index_reads = totals_of(node.services().part<offload::MapServices>().index_reads);
-  add_access(numbers, node);
-  add_places(numbers, node);
+  add_principals(numbers, reading);
   return numbers;
 }
 
@@ -315,7 +202,6 @@ NodeNumbers numbers_and_samples_of(const Node& node) {
       numbers.peers.push_back({peers->peers[i].name, peers->totals(i)});
     }
   }
-  if (node.chain() != nullptr) numbers.chain = node.chain()->numbers();
   numbers.sampled = catalog::samples_of(node.catalog(), {.beyond_node_stats = true});
   return numbers;
 }

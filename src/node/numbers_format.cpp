@@ -14,54 +14,21 @@ namespace espalier::node {
 namespace {
 
 constexpr double kUsPerSecond = 1e6;
+constexpr std::string_view kNodeWord = "node";  // whose samples they are
 static_assert(wire::kDurationBuckets ==
               std::tuple_size_v<decltype(offload::DurationCounts::buckets)>);
 
 using Header = wire::NodeNumbersHeader;
-
-/// The numbers that stand in the header as they are.
-constexpr std::pair<std::uint64_t Header::*, std::uint64_t NodeNumbers::*> kSame[] = {
-    {&Header::uptime_ns, &NodeNumbers::uptime_ns},
-    {&Header::refused, &NodeNumbers::refused},
-    {&Header::connections_refused, &NodeNumbers::connections_refused},
-    {&Header::client_wakes, &NodeNumbers::client_wakes},
-    {&Header::unannounced, &NodeNumbers::unannounced},
-    {&Header::memory_taken_bytes, &NodeNumbers::memory_taken_bytes},
-    {&Header::memory_limit_bytes, &NodeNumbers::memory_limit_bytes},
-    {&Header::long_message_bytes, &NodeNumbers::long_message_bytes},
-    {&Header::long_message_limit_bytes, &NodeNumbers::long_message_limit_bytes},
-    {&Header::epoch, &NodeNumbers::epoch},
-    {&Header::epoch_oldest, &NodeNumbers::epoch_oldest},
-    {&Header::epoch_participants, &NodeNumbers::epoch_participants},
-    {&Header::epoch_participants_limit, &NodeNumbers::epoch_participants_limit},
-    {&Header::memory_held_bytes, &NodeNumbers::memory_held_bytes},
-    {&Header::memory_free_bytes, &NodeNumbers::memory_free_bytes},
-    {&Header::leases, &NodeNumbers::leases},
-    {&Header::leased_bytes, &NodeNumbers::leased_bytes},
-    {&Header::dropped_maps, &NodeNumbers::dropped_maps},
-    {&Header::dropped_bytes, &NodeNumbers::dropped_bytes},
-    {&Header::result_buffer_bytes, &NodeNumbers::result_buffer_bytes},
-    {&Header::sequencer_count, &NodeNumbers::sequencer_count},
-};
 
 Header header_of(const NodeNumbers& numbers) {
   Header header{};
   constexpr double kSecondsMax = 1e12;  // what lies beyond is no time of a process
   const double seconds = std::clamp(numbers.start_time_seconds, 0.0, kSecondsMax);
   header.started_us = static_cast<std::uint64_t>(seconds * kUsPerSecond);
-  for (const auto& [in_header, in_numbers] : kSame) header.*in_header = numbers.*in_numbers;
-  header.queries = numbers.queries;
-  header.helpers = numbers.helpers;
-  header.index_reads = numbers.index_reads;
-  header.access = numbers.access;
-  header.snapshots = numbers.snapshots;
-  header.connections = numbers.connections;
-  header.connects = numbers.connects;
-  header.principal_totals = numbers.principal_totals;
-  header.device = numbers.device;
-  header.log = numbers.log;
-  header.data = numbers.data;
-  header.log.failure_bytes = numbers.log_failure.size();
+  header.uptime_ns = numbers.uptime_ns;
+  header.sequencer_count = numbers.sequencer_count;
+  header.failure_bytes = static_cast<std::uint32_t>(numbers.log_failure.size());
+  header.samples = static_cast<std::uint32_t>(numbers.samples.size());
   header.version_bytes = static_cast<std::uint32_t>(numbers.version.size());
   header.offloads = static_cast<std::uint32_t>(
       std::ranges::count_if(numbers.offloads, [](const auto& o) { return o.requests != 0; }));
@@ -72,24 +39,6 @@ Header header_of(const NodeNumbers& numbers) {
   header.sequencers = static_cast<std::uint32_t>(numbers.sequencers.size());
   header.principals = static_cast<std::uint32_t>(numbers.principals.size());
   return header;
-}
-
-NodeNumbers from_header(const Header& header) {
-  NodeNumbers numbers;
-  numbers.start_time_seconds = static_cast<double>(header.started_us) / kUsPerSecond;
-  for (const auto& [in_header, in_numbers] : kSame) numbers.*in_numbers = header.*in_header;
-  numbers.queries = header.queries;
-  numbers.helpers = header.helpers;
-  numbers.index_reads = header.index_reads;
-  numbers.access = header.access;
-  numbers.snapshots = header.snapshots;
-  numbers.connections = header.connections;
-  numbers.connects = header.connects;
-  numbers.principal_totals = header.principal_totals;
-  numbers.device = header.device;
-  numbers.log = header.log;
-  numbers.data = header.data;
-  return numbers;
 }
 
 wire::OffloadNumbers to_wire(const OffloadNumbers& offload) {
@@ -145,6 +94,7 @@ std::string encode(const NodeNumbers& numbers) {
   bytes.append(base::bytes_of(header_of(numbers)));
   bytes += numbers.version;
   bytes += numbers.log_failure;
+  for (const wire::Sample& sample : numbers.samples) wire::append(bytes, sample);
   for (const OffloadNumbers& offload : numbers.offloads) {
     if (offload.requests != 0) bytes.append(base::bytes_of(to_wire(offload)));
   }
@@ -182,9 +132,17 @@ std::string encode(const NodeNumbers& numbers) {
 Result<NodeNumbers> decode(std::string_view bytes) {
   offload::PayloadReader reader(bytes);
   const auto header = reader.take<Header>();
-  NodeNumbers numbers = from_header(header);
+  NodeNumbers numbers;
+  numbers.start_time_seconds = static_cast<double>(header.started_us) / kUsPerSecond;
+  numbers.uptime_ns = header.uptime_ns;
+  numbers.sequencer_count = header.sequencer_count;
   numbers.version = reader.text(header.version_bytes);
-  numbers.log_failure = reader.text(header.log.failure_bytes);
+  numbers.log_failure = reader.text(header.failure_bytes);
+  for (std::uint32_t i = 0; i < header.samples && reader.good(); ++i) {
+    auto sample = wire::take_sample(reader, kNodeWord);
+    if (!sample) return fail(Code::corrupt);
+    if (wire::is_known(sample->type)) numbers.samples.push_back(*std::move(sample));
+  }
   for (std::uint32_t i = 0; i < header.offloads && reader.good(); ++i) {
     numbers.offloads.push_back(from_wire(reader.take<wire::OffloadNumbers>()));
   }

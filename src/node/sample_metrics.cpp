@@ -8,6 +8,7 @@
 
 #include "node/config_text.hpp"
 #include "node/metrics.hpp"
+#include "node/node_number.hpp"
 
 namespace espalier::node {
 namespace {
@@ -36,7 +37,8 @@ void append_label(std::string& to, std::string_view name, std::string_view value
 }
 
 bool is_of_the_table(std::string_view name) {
-  return std::ranges::find(metrics(), name, &Metric::name) != metrics().end();
+  return std::ranges::any_of(node_numbers(),
+                             [&](const NodeNumber& number) { return metric_name(number) == name; });
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 namespace espalier::node {
 
 /// Writes the lines of one metric.
-class Samples {
+class MetricLines {
  public:
   struct Label {
     std::string_view name;
@@ -24,7 +24,7 @@ class Samples {
   };
   using Labels = std::initializer_list<Label>;
 
-  Samples(std::string& out, std::string_view name) : out_(out), name_(name) {}
+  MetricLines(std::string& out, std::string_view name) : out_(out), name_(name) {}
 
   void add(std::uint64_t value, Labels labels = {}) { line("", labels, fmt::format("{}", value)); }
   void add(double value, Labels labels = {}) { line("", labels, fmt::format("{}", value)); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/metric_samples.hpp"
+#include "node/metric_lines.hpp"
 
 #include <utility>
 
@@ -13,7 +13,7 @@ constexpr double kNsOfASecond = 1e9;
 
 }  // namespace
 
-void Samples::line(std::string_view suffix, Labels labels, std::string_view value) {
+void MetricLines::line(std::string_view suffix, Labels labels, std::string_view value) {
   out_ += name_;
   out_ += suffix;
   char before = '{';
@@ -30,7 +30,7 @@ void Samples::line(std::string_view suffix, Labels labels, std::string_view valu
   out_ += '\n';
 }
 
-void Samples::add_histogram(const offload::DurationCounts& counts, Label label) {
+void MetricLines::add_histogram(const offload::DurationCounts& counts, Label label) {
   std::uint64_t sum = 0;
   for (const std::uint64_t count : counts.buckets) sum += count;
   if (sum == 0) return;
