@@ -39,11 +39,16 @@ void write_sample(MetricLines& lines, const NodeNumber& number, std::uint64_t va
 
 }  // namespace
 
-std::optional<std::uint64_t> NodeNumbers::find(std::string_view name,
-                                               std::string_view label_value) const {
+const wire::Sample* NodeNumbers::sample(std::string_view name, std::string_view label_value) const {
   const auto found = std::ranges::find_if(
       samples, [&](const wire::Sample& sample) { return is_of(sample, name, label_value); });
-  return found == samples.end() ? std::nullopt : std::optional(found->value);
+  return found == samples.end() ? nullptr : &*found;
+}
+
+std::optional<std::uint64_t> NodeNumbers::find(std::string_view name,
+                                               std::string_view label_value) const {
+  const wire::Sample* const found = sample(name, label_value);
+  return found == nullptr ? std::nullopt : std::optional(found->value);
 }
 
 std::uint64_t NodeNumbers::value(std::string_view name, std::string_view label_value) const {
@@ -52,14 +57,10 @@ std::uint64_t NodeNumbers::value(std::string_view name, std::string_view label_v
 }
 
 void NodeNumbers::set(std::string_view name, std::uint64_t value, std::string_view label_value) {
-  const NodeNumber& row = row_of(name, label_value);
-  const auto found = std::ranges::find_if(
-      samples, [&](const wire::Sample& sample) { return is_of(sample, name, label_value); });
-  if (found == samples.end()) {
-    samples.push_back(sample_of(row, value));
-  } else {
-    found->value = value;
-  }
+  wire::Sample made = sample_of(row_of(name, label_value), value);
+  std::erase_if(samples,
+                [&](const wire::Sample& other) { return is_of(other, name, label_value); });
+  samples.push_back(std::move(made));
 }
 
 std::string metric_name(const NodeNumber& number) {

@@ -101,7 +101,10 @@ struct NodeNumbers {
   wire::SampledObjects sampled;
 
   /// A number of the node as a whole, by its name in the table and, where it has a label, that
-  /// label's value. Nothing where this node does not tell it. Cost: linear in the samples.
+  /// label's value. Null where this node does not tell it. Cost: linear in the samples.
+  [[nodiscard]] const wire::Sample* sample(std::string_view name,
+                                           std::string_view label_value = {}) const;
+  /// Its value.
   [[nodiscard]] std::optional<std::uint64_t> find(std::string_view name,
                                                   std::string_view label_value = {}) const;
   /// The same, and 0 for one that is not told. Requires: the table has it.

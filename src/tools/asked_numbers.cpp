@@ -53,6 +53,10 @@ Result<wire::SampledObjects> samples(const Store& store, const wire::SamplesWant
 
 }  // namespace
 
+bool is_device(const node::NodeNumbers& numbers) {
+  return numbers.find("device_round_trips").has_value();
+}
+
 Outcome<std::optional<node::NodeNumbers>> numbers_of(const Store& store,
                                                      const std::string& address) {
   const auto reply = client::StoreImpl::of(store).node_numbers();
@@ -93,7 +97,7 @@ Outcome<wire::SampledObjects> samples_but_of_maps(const Store& store, const std:
 Outcome<std::optional<wire::SampledObjects>> samples_beside(const node::NodeNumbers& numbers,
                                                             const Store& store,
                                                             const std::string& address) {
-  if (numbers.device.is_device != 0) return std::nullopt;
+  if (is_device(numbers)) return std::nullopt;
   auto reply = samples(store, kBeyondNodeStats);
   if (!reply &&
       (reply.error().code == Code::out_of_memory || reply.error().code == Code::connection_lost)) {

@@ -14,6 +14,9 @@
 
 namespace espalier::tools {
 
+/// Whether these are of a device: it has numbers of its own, and its host's objects.
+[[nodiscard]] bool is_device(const node::NodeNumbers& numbers);
+
 /// Nothing where the node does not tell them to this client: it is older than this command, or the
 /// client may not see them.
 [[nodiscard]] Outcome<std::optional<node::NodeNumbers>> numbers_of(const Store& store,

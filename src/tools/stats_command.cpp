@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "tools/asked_numbers.hpp"
@@ -81,22 +83,6 @@ void print_stats_text(std::ostream& out, const node::SequencerNumbers& sequencer
                      format_count(facts.adds));
 }
 
-/// The memory of all objects, and who keeps some of it from being free.
-nlohmann::ordered_json memory_json(const node::NodeNumbers& numbers) {
-  nlohmann::ordered_json object;
-  object["taken_bytes"] = numbers.memory_taken_bytes;
-  object["limit_bytes"] = numbers.memory_limit_bytes;
-  object["system_bytes"] = numbers.memory_held_bytes;
-  object["free_bytes"] = numbers.memory_free_bytes;
-  object["leases"] = numbers.leases;
-  object["leased_bytes"] = numbers.leased_bytes;
-  object["dropped_maps"] = numbers.dropped_maps;
-  object["dropped_bytes"] = numbers.dropped_bytes;
-  object["holders"] = nlohmann::ordered_json::array();
-  for (const auto& holder : numbers.holders) object["holders"].push_back(holder_json(holder));
-  return object;
-}
-
 void print_stats_json(std::ostream& out, const node::TableNumbers& table) {
   nlohmann::ordered_json object;
   set_bytes(object, "table", table.name);
@@ -133,130 +119,142 @@ std::string holder_line(const memory::Holder& holder) {
                      encode(holder.owner, Encoding::escaped), format_bytes(holder.bytes));
 }
 
-void print_memory(std::ostream& out, const node::NodeNumbers& numbers) {
-  out << fmt::format("all         {} of {} taken, {} given by the system\n",
-                     format_bytes(numbers.memory_taken_bytes),
-                     format_bytes(numbers.memory_limit_bytes),
-                     format_bytes(numbers.memory_held_bytes));
-  out << fmt::format("free        {} of what is taken, for buffers of the sizes it was cut for\n",
-                     format_bytes(numbers.memory_free_bytes));
-  if (numbers.leases != 0 || numbers.dropped_maps != 0) {
-    out << fmt::format("leases      {} hold {}, with {} dropped maps of {}\n",
-                       format_count(numbers.leases), format_bytes(numbers.leased_bytes),
-                       format_count(numbers.dropped_maps), format_bytes(numbers.dropped_bytes));
+/// A line of what is told of the node as a whole. Between braces stand names of its numbers, of
+/// those with a label the label's value behind a colon.
+struct NumberLine {
+  std::string_view text;
+  bool is_news = false;  ///< it is left out where all its numbers are 0
+};
+
+constexpr NumberLine kMemoryLines[] = {
+    {"all         {memory_taken_bytes} of {memory_limit_bytes} taken, {memory_held_bytes} given by "
+     "the system"},
+    {"free        {memory_free_bytes} of what is taken, for buffers of the sizes it was cut for"},
+    {"leases      {leases} hold {memory_leased_bytes}, with {dropped_maps} dropped maps of "
+     "{memory_dropped_bytes}",
+     true},
+    {"snapshots   {snapshots} hold {snapshot_bytes} of {snapshot_limit_bytes}, "
+     "{snapshots_expired} expired; {principal_snapshots_limit} of one principal at most"},
+};
+constexpr NumberLine kWorkLines[] = {
+    {"queries     {queries_running} running, {queries_waiting} waiting, {queries_ended} ended, "
+     "{queries_failed} failed, {queries_refused} refused"},
+    {"helpers     {helper_threads} threads, worked {helper_busy_nanoseconds}, {helper_steps} "
+     "steps; jobs: {helper_jobs:ready} ready, {helper_jobs:running} running, "
+     "{helper_jobs:waiting} waiting, {helper_jobs_refused} refused"},
+    {"by key      {index_reads:no_table} READs met no table; tables sent {index_reads:leaf} to "
+     "leaves, {index_reads:interior_node} to nodes above, {index_reads:nothing} nowhere",
+     true},
+    {"device      {device_round_trips} round trips to its host, {device_read_bytes} read; cache "
+     "{device_remembered_bytes}, asked {device_descents} times, knew {device_hits}; "
+     "{device_forwarded} reads by the host"},
+    {"log         {log_handed_over_sequence} records, {log_durable_sequence} of them on the disk; "
+     "{log_bytes} of {log_limit_bytes}"},
+    {"checkpoints {checkpoints} finished, {checkpoints_failed} failed"},
+    {"            the last one {checkpoint_last_records} records, {checkpoint_last_bytes}"},
+    {"chain       epoch {chain_epoch}, {chain_members} members; records up to "
+     "{chain_held_sequence}, of which all have {chain_acknowledged_sequence}"},
+};
+constexpr NumberLine kPlaceLines[] = {
+    {"pending     {pending_connections} of {pending_connections_limit} at the socket, "
+     "{user_pending_connections_limit} of one user at most"},
+    {"rings       {ring_bytes} of {ring_limit_bytes}, {principal_ring_limit_bytes} of one "
+     "principal at most"},
+};
+constexpr NumberLine kAccessLines[] = {
+    {"roce        {connection_cookies:sent} cookies sent, {connection_cookies:accepted} accepted, "
+     "{connection_cookies:refused} refused; {connection_messages_shed} messages too many; "
+     "{packets_dropped:foreign} packets not from the peer, {packets_dropped:out_of_window} out of "
+     "the window",
+     true},
+    {"access      {authentications:accepted} peers authenticated, {authentications:wrong_proof} "
+     "wrong proofs, {authentications:failed} failed, {authentications:timed_out} timed out, "
+     "{authentications:limited} beyond the limit, {pending_peers} pending; {requests_denied} "
+     "requests denied; {audit_left_out} records not kept"},
+};
+
+/// Nothing where the node does not tell all its numbers, or they are no news.
+std::optional<std::string> filled(const NumberLine& line, const node::NodeNumbers& numbers) {
+  std::string text;
+  bool is_news = false;
+  for (std::string_view rest = line.text; !rest.empty();) {
+    const std::size_t open = rest.find('{');
+    text += rest.substr(0, open);
+    if (open == std::string_view::npos) break;
+    rest.remove_prefix(open + 1);
+    const std::size_t end = rest.find('}');
+    const std::string_view wanted = rest.substr(0, end);
+    rest.remove_prefix(end + 1);
+    const std::size_t colon = wanted.find(':');
+    const wire::Sample* const sample = numbers.sample(
+        wanted.substr(0, colon),
+        colon == std::string_view::npos ? std::string_view() : wanted.substr(colon + 1));
+    if (sample == nullptr) return std::nullopt;
+    is_news = is_news || sample->value != 0;
+    text += shown_value(*sample);
   }
-  const wire::SnapshotTotals& snapshots = numbers.snapshots;
-  out << fmt::format("snapshots   {} hold {} of {}, {} expired; {} of one principal at most\n",
-                     format_count(snapshots.count), format_bytes(snapshots.bytes),
-                     format_bytes(snapshots.bytes_max), format_count(snapshots.expired),
-                     format_count(snapshots.principal_max));
-  for (const memory::Holder& holder : numbers.holders) {
-    out << "held by     " << holder_line(holder) << '\n';
+  if (line.is_news && !is_news) return std::nullopt;
+  return text;
+}
+
+void print_lines(std::ostream& out, std::span<const NumberLine> lines,
+                 const node::NodeNumbers& numbers) {
+  for (const NumberLine& line : lines) {
+    if (const auto text = filled(line, numbers)) out << *text << '\n';
   }
-}
-
-void print_helpers(std::ostream& out, const node::NodeNumbers& numbers) {
-  const wire::HelperTotals& helpers = numbers.helpers;
-  out << fmt::format("queries     {}\n", queries_text(numbers.queries));
-  out << fmt::format(
-      "helpers     {} threads, worked {}, {} steps; jobs: {} ready, {} running, {} "
-      "waiting, {} refused\n",
-      format_count(helpers.threads), format_nanoseconds(static_cast<double>(helpers.busy_ns)),
-      format_count(helpers.steps), format_count(helpers.ready), format_count(helpers.running),
-      format_count(helpers.waiting), format_count(helpers.refused));
-}
-
-void print_index_reads(std::ostream& out, const node::NodeNumbers& numbers) {
-  const wire::IndexReadTotals& reads = numbers.index_reads;
-  if (reads.resolved + reads.leaves + reads.interior + reads.nothing == 0) return;
-  out << fmt::format(
-      "by key      {} READs met no table; tables sent {} to leaves, {} to nodes above, {} "
-      "nowhere\n",
-      format_count(reads.resolved), format_count(reads.leaves), format_count(reads.interior),
-      format_count(reads.nothing));
-}
-
-void print_access(std::ostream& out, const node::NodeNumbers& numbers) {
-  const wire::AccessTotals& access = numbers.access;
-  out << fmt::format(
-      "access      {} peers authenticated, {} wrong proofs, {} failed, {} timed out, {} beyond the "
-      "limit, {} pending; {} requests denied; {} records not kept\n",
-      format_count(access.authenticated), format_count(access.wrong_proofs),
-      format_count(access.failed), format_count(access.timed_out), format_count(access.limited),
-      format_count(access.pending), format_count(access.denied),
-      format_count(access.audit_left_out));
-}
-
-void print_device(std::ostream& out, const node::NodeNumbers& numbers) {
-  const wire::DeviceTotals& device = numbers.device;
-  if (device.is_device == 0) return;
-  out << fmt::format(
-      "device      {} round trips to its host, {} read; cache {}, asked {} times, knew {}; {} "
-      "reads by the host\n",
-      format_count(device.round_trips), format_bytes(device.bytes),
-      format_bytes(device.remembered_bytes), format_count(device.descents),
-      format_count(device.hits), format_count(device.forwarded));
-}
-
-void print_log(std::ostream& out, const node::NodeNumbers& numbers) {
-  const wire::LogTotals& log = numbers.log;
-  if (log.is_there == 0) return;
-  out << fmt::format("log         {} records, {} of them on the disk; {} of {}\n",
-                     format_count(log.handed_over), format_count(log.durable),
-                     format_bytes(log.bytes), format_bytes(log.bytes_max));
-  const wire::DataTotals& data = numbers.data;
-  std::string last;
-  if (data.checkpoints != 0) {
-    last = fmt::format("; the last one {} records, {}", format_count(data.checkpoint_records),
-                       format_bytes(data.checkpoint_bytes));
-  }
-  out << fmt::format("checkpoints {} finished, {} failed{}\n", format_count(data.checkpoints),
-                     format_count(data.checkpoints_failed), last);
-  if (log.failed == 0) return;
-  out << fmt::format("log failed  nothing is acknowledged any more: {}\n",
-                     encode(numbers.log_failure, Encoding::escaped));
 }
 
 void print_connections(std::ostream& out, const node::NodeNumbers& numbers) {
-  const wire::ConnectionTotals& of = numbers.connections;
   std::uint64_t connected = 0;
   for (const node::WorkerNumbers& worker : numbers.workers) connected += worker.connections;
-  out << fmt::format(
-      "connections {} of {}, {} of one principal at most, {} kept for who runs the node; {} beyond "
-      "a limit\n",
-      format_count(connected), format_count(of.connections_max), format_count(of.principal_max),
-      format_count(of.kept), format_count(of.limited));
-  out << fmt::format("pending     {} of {} at the socket, {} of one user at most\n",
-                     format_count(of.pending), format_count(of.pending_max),
-                     format_count(of.user_pending_max));
-  out << fmt::format("rings       {} of {}, {} of one principal at most\n",
-                     format_bytes(of.ring_bytes), format_bytes(of.ring_bytes_max),
-                     format_bytes(of.principal_ring_bytes_max));
+  const NumberLine line{
+      " of {connections_limit}, {principal_connections_limit} of one principal at most, "
+      "{connections_kept} kept for who runs the node; {connections_limited} beyond a limit"};
+  out << "connections " << format_count(connected) << filled(line, numbers).value_or("") << '\n';
+  print_lines(out, kPlaceLines, numbers);
   for (const node::PrincipalNumbers& principal : numbers.principals) {
     out << fmt::format("principal   {}: {} connections, {} of rings, {} snapshots\n",
                        encode(principal.name, Encoding::escaped),
                        format_count(principal.connections), format_bytes(principal.ring_bytes),
                        format_count(principal.snapshots));
   }
-  const std::uint64_t untold = numbers.principal_totals.count - numbers.principals.size();
-  if (!numbers.principals.empty() && numbers.principal_totals.count > numbers.principals.size()) {
-    out << fmt::format("            and {} others\n", format_count(untold));
+  const std::uint64_t all = numbers.value("principals");
+  if (!numbers.principals.empty() && all > numbers.principals.size()) {
+    out << fmt::format("            and {} others\n",
+                       format_count(all - numbers.principals.size()));
   }
 }
 
-void print_connects(std::ostream& out, const node::NodeNumbers& numbers) {
-  const wire::ConnectTotals& of = numbers.connects;
-  if (of.cookies_sent + of.cookies_accepted + of.cookies_refused + of.messages_shed + of.foreign +
-          of.out_of_window ==
-      0) {
-    return;
+void print_node(std::ostream& out, const node::NodeNumbers& numbers) {
+  print_lines(out, kMemoryLines, numbers);
+  for (const memory::Holder& holder : numbers.holders) {
+    out << "held by     " << holder_line(holder) << '\n';
   }
-  out << fmt::format(
-      "roce        {} cookies sent, {} accepted, {} refused; {} messages too many; {} packets not "
-      "from the peer, {} out of the window\n",
-      format_count(of.cookies_sent), format_count(of.cookies_accepted),
-      format_count(of.cookies_refused), format_count(of.messages_shed), format_count(of.foreign),
-      format_count(of.out_of_window));
+  print_lines(out, kWorkLines, numbers);
+  if (!numbers.log_failure.empty()) {
+    out << fmt::format("log failed  nothing is acknowledged any more: {}\n",
+                       encode(numbers.log_failure, Encoding::escaped));
+  }
+  print_connections(out, numbers);
+  print_lines(out, kAccessLines, numbers);
+}
+
+nlohmann::ordered_json node_json(const node::NodeNumbers& numbers) {
+  nlohmann::ordered_json object;
+  for (const char* const group :
+       {"memory", "queries", "helpers", "index_reads", "snapshots", "connections", "epochs", "roce",
+        "device", "log", "chain", "access"}) {
+    auto members = group_json(numbers, group);
+    if (!members.is_null()) object[group] = std::move(members);
+  }
+  object["memory"]["holders"] = nlohmann::ordered_json::array();
+  for (const auto& holder : numbers.holders) {
+    object["memory"]["holders"].push_back(holder_json(holder));
+  }
+  object["principals"] = nlohmann::ordered_json::array();
+  for (const auto& of : numbers.principals) object["principals"].push_back(principal_json(of));
+  if (!numbers.log_failure.empty()) set_bytes(object["log"], "failure", numbers.log_failure);
+  return object;
 }
 
 /// Prints one part after the other, with an empty line between them where people read.
@@ -297,31 +295,8 @@ class Parts {
   }
   void node(const node::NodeNumbers& numbers) {
     begin();
-    if (!json_) {
-      print_memory(out_, numbers);
-      print_helpers(out_, numbers);
-      print_index_reads(out_, numbers);
-      print_device(out_, numbers);
-      print_log(out_, numbers);
-      print_connections(out_, numbers);
-      print_connects(out_, numbers);
-      print_access(out_, numbers);
-      return;
-    }
-    nlohmann::ordered_json object;
-    object["memory"] = memory_json(numbers);
-    object["queries"] = queries_json(numbers.queries);
-    object["helpers"] = helpers_json(numbers.helpers);
-    object["index_reads"] = index_reads_json(numbers.index_reads);
-    object["snapshots"] = snapshots_json(numbers.snapshots);
-    object["connections"] = connections_json(numbers.connections);
-    object["principals"] = nlohmann::ordered_json::array();
-    for (const auto& of : numbers.principals) object["principals"].push_back(principal_json(of));
-    object["roce"] = connects_json(numbers.connects);
-    if (numbers.device.is_device != 0) object["device"] = device_json(numbers.device);
-    if (numbers.log.is_there != 0) object["log"] = log_json(numbers);
-    object["access"] = access_json(numbers.access);
-    out_ << object.dump() << '\n';
+    if (!json_) return print_node(out_, numbers);
+    out_ << node_json(numbers).dump() << '\n';
   }
 
  private:
@@ -338,7 +313,7 @@ Outcome<int> print_stats_of_table(Parts& parts, const std::string& name, const S
                                   const std::string& address) {
   const auto numbers = needed_numbers_of(store, address);
   if (!numbers) return std::unexpected(numbers.error());
-  if (numbers->device.is_device != 0) {
+  if (is_device(*numbers)) {
     return failed(
         fmt::format("the device at {} has numbers of its own and none of tables", address),
         "Ask its host.");

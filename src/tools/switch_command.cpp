@@ -137,11 +137,12 @@ Outcome<std::string> status_of_node(Environment& environment, const std::string&
   if (!store) return std::unexpected(store.error());
   const auto numbers = needed_numbers_of(*store, address);
   if (!numbers) return std::unexpected(numbers.error());
-  const wire::IndexReadTotals& reads = numbers->index_reads;
+  const auto met = [&](std::string_view what) { return numbers->value("index_reads", what); };
   return fmt::format(
       "node_reads_resolved {}\nnode_reads_at_leaves {}\nnode_reads_at_interior_nodes {}\n"
       "node_reads_at_nothing {}\nnode_held_bytes {}\n",
-      reads.resolved, reads.leaves, reads.interior, reads.nothing, numbers->leased_bytes);
+      met("no_table"), met("leaf"), met("interior_node"), met("nothing"),
+      numbers->value("memory_leased_bytes"));
 }
 
 struct StatusOptions {

@@ -146,29 +146,20 @@ OrderedJson worker_json(const node::WorkerNumbers& worker) {
 
 OrderedJson view_memory_json(const TopView& view) {
   OrderedJson object;
-  object["taken_bytes"] = view.numbers.memory_taken_bytes;
-  object["limit_bytes"] = view.numbers.memory_limit_bytes;
+  const node::NodeNumbers& numbers = view.numbers;
+  object["taken_bytes"] = numbers.value("memory_taken_bytes");
+  object["limit_bytes"] = numbers.value("memory_limit_bytes");
   object["node_bytes"] = view.node_bytes;
   object["value_bytes"] = view.value_bytes;
   object["table_bytes"] = view.table_bytes;
   object["retired_bytes"] = view.retired_bytes;
   object["spare_bytes"] = view.spare_bytes;
-  object["held_bytes"] = view.numbers.memory_held_bytes;
-  object["free_bytes"] = view.numbers.memory_free_bytes;
-  object["leased_bytes"] = view.numbers.leased_bytes;
-  object["dropped_bytes"] = view.numbers.dropped_bytes;
-  object["message_bytes"] = view.numbers.long_message_bytes;
-  object["message_limit_bytes"] = view.numbers.long_message_limit_bytes;
-  return object;
-}
-
-OrderedJson epochs_json(const node::NodeNumbers& numbers) {
-  OrderedJson object;
-  object["current"] = numbers.epoch;
-  object["oldest"] = numbers.epoch_oldest;
-  object["participants"] = numbers.epoch_participants;
-  object["participants_limit"] = numbers.epoch_participants_limit;
-  object["held_by"] = holders(numbers);
+  object["held_bytes"] = numbers.value("memory_held_bytes");
+  object["free_bytes"] = numbers.value("memory_free_bytes");
+  object["leased_bytes"] = numbers.value("memory_leased_bytes");
+  object["dropped_bytes"] = numbers.value("memory_dropped_bytes");
+  object["message_bytes"] = numbers.value("long_message_bytes");
+  object["message_limit_bytes"] = numbers.value("long_message_limit_bytes");
   return object;
 }
 
@@ -196,7 +187,8 @@ void print_top_json(std::ostream& out, const TopView& view, const std::string& a
   object["sleeps_per_s"] = rounded(view.sleeps_per_s);
   object["wake_ups_per_s"] = rounded(view.wake_ups_per_s);
   object["memory"] = view_memory_json(view);
-  object["epochs"] = epochs_json(view.numbers);
+  object["epochs"] = group_json(view.numbers, "epochs");
+  object["epochs"]["held_by"] = holders(view.numbers);
   object["workers"] = array_of(view.numbers.workers, worker_json);
   object["offloads"] = array_of(view.offloads, offload_json);
   object["maps"] = array_of(view.maps, map_json);
@@ -204,15 +196,15 @@ void print_top_json(std::ostream& out, const TopView& view, const std::string& a
   object["sequencers"] = array_of(view.sequencers, sequencer_json);
   object["objects"] = array_of(view.objects, rates_json);
   object["objects_left_out"] = view.numbers.sampled.left_out();
-  object["queries"] = queries_json(view.numbers.queries);
+  object["queries"] = group_json(view.numbers, "queries");
   object["queries_per_s"] = rounded(view.queries_per_s);
-  object["helpers"] = helpers_json(view.numbers.helpers);
-  object["snapshots"] = snapshots_json(view.numbers.snapshots);
-  object["connection_limits"] = connections_json(view.numbers.connections);
+  object["helpers"] = group_json(view.numbers, "helpers");
+  object["snapshots"] = group_json(view.numbers, "snapshots");
+  object["connection_limits"] = group_json(view.numbers, "connections");
   object["principals"] = array_of(view.numbers.principals, principal_json);
-  object["roce"] = connects_json(view.numbers.connects);
-  if (view.numbers.device.is_device != 0) object["device"] = device_json(view.numbers.device);
-  object["access"] = access_json(view.numbers.access);
+  object["roce"] = group_json(view.numbers, "roce");
+  if (is_device(view.numbers)) object["device"] = group_json(view.numbers, "device");
+  object["access"] = group_json(view.numbers, "access");
   object["holders"] = array_of(view.numbers.holders, holder_json);
   out << object.dump() << '\n';
 }

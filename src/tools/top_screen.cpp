@@ -11,6 +11,7 @@
 #include "base/utf8.hpp"
 #include "cmdline/short_number.hpp"
 #include "cmdline/text_codec.hpp"
+#include "tools/asked_numbers.hpp"
 #include "tools/numbers.hpp"
 #include "tools/shown_samples.hpp"
 
@@ -26,6 +27,10 @@ std::string byte_rate(double per_s) {
 /// A number for a narrow column; what is beyond belief is cut.
 std::string short_number(double value) { return cmdline::short_number(std::min(value, 999e9)); }
 std::string short_number(std::uint64_t value) { return short_number(static_cast<double>(value)); }
+
+std::string bytes_of(const node::NodeNumbers& numbers, std::string_view name) {
+  return format_bytes(numbers.value(name));
+}
 
 std::string duration(std::optional<double> ns) {
   if (!ns) return "-";
@@ -51,16 +56,18 @@ void add_client_lines(std::vector<std::string>& lines, const TopView& view) {
   lines.push_back(fmt::format("clients   {} connected, {} /s woken, {} /s turned away",
                               short_number(view.connections), short_number(view.client_wakes_per_s),
                               short_number(view.connections_refused_per_s)));
-  const wire::ConnectionTotals& places = numbers.connections;
-  lines.push_back(fmt::format("rings     {} of {}; {} /s clients beyond a limit, {} pending",
-                              format_bytes(places.ring_bytes), format_bytes(places.ring_bytes_max),
-                              short_number(view.limited_per_s), short_number(places.pending)));
-  const wire::AccessTotals& access = numbers.access;
-  if (access.authenticated + access.denied + access.pending + rejected(access) != 0) {
+  lines.push_back(fmt::format(
+      "rings     {} of {}; {} /s clients beyond a limit, {} pending",
+      bytes_of(numbers, "ring_bytes"), bytes_of(numbers, "ring_limit_bytes"),
+      short_number(view.limited_per_s), short_number(numbers.value("pending_connections"))));
+  const std::uint64_t pending = numbers.value("pending_peers");
+  if (numbers.value("authentications", "accepted") + numbers.value("requests_denied") + pending +
+          rejected(numbers) !=
+      0) {
     lines.push_back(
         fmt::format("access    {} /s authenticated, {} /s not, {} pending; {} /s requests denied",
                     short_number(view.authenticated_per_s), short_number(view.rejected_per_s),
-                    short_number(access.pending), short_number(view.denied_per_s)));
+                    short_number(pending), short_number(view.denied_per_s)));
   }
   lines.push_back(fmt::format("workers   {}, {} /s sleeps, {} /s wake-ups", numbers.workers.size(),
                               short_number(view.sleeps_per_s), short_number(view.wake_ups_per_s)));
@@ -70,19 +77,19 @@ void add_memory_lines(std::vector<std::string>& lines, const TopView& view) {
   const node::NodeNumbers& numbers = view.numbers;
   lines.push_back(fmt::format(
       "memory    {} of {} ({:.1f} %), {} of {} in arriving messages",
-      format_bytes(numbers.memory_taken_bytes), format_bytes(numbers.memory_limit_bytes),
-      percent(numbers.memory_taken_bytes, numbers.memory_limit_bytes),
-      format_bytes(numbers.long_message_bytes), format_bytes(numbers.long_message_limit_bytes)));
+      bytes_of(numbers, "memory_taken_bytes"), bytes_of(numbers, "memory_limit_bytes"),
+      percent(numbers.value("memory_taken_bytes"), numbers.value("memory_limit_bytes")),
+      bytes_of(numbers, "long_message_bytes"), bytes_of(numbers, "long_message_limit_bytes")));
   const std::string tables =
       view.tables.empty() ? "" : fmt::format(" {} tables,", format_bytes(view.table_bytes));
   lines.push_back(fmt::format("          {} nodes, {} values,{} {} retired, {} spare",
                               format_bytes(view.node_bytes), format_bytes(view.value_bytes), tables,
                               format_bytes(view.retired_bytes), format_bytes(view.spare_bytes)));
-  const wire::SnapshotTotals& snapshots = numbers.snapshots;
-  if (snapshots.count + snapshots.expired != 0) {
+  const std::uint64_t snapshots = numbers.value("snapshots");
+  if (snapshots + numbers.value("snapshots_expired") != 0) {
     lines.push_back(fmt::format("snapshots {} hold {} of {}, {} /s expired",
-                                short_number(snapshots.count), format_bytes(snapshots.bytes),
-                                format_bytes(snapshots.bytes_max),
+                                short_number(snapshots), bytes_of(numbers, "snapshot_bytes"),
+                                bytes_of(numbers, "snapshot_limit_bytes"),
                                 short_number(view.snapshots_expired_per_s)));
   }
 }
@@ -102,20 +109,20 @@ std::vector<std::string> summary_lines(const TopView& view, const TopPicture& pi
                   short_number(view.refused_per_s), short_number(view.unannounced_per_s)));
   add_client_lines(lines, view);
   if (!view.tables.empty()) {
-    const wire::QueryTotals& queries = numbers.queries;
-    lines.push_back(
-        fmt::format("queries   {} running, {} waiting; {} /s over, {} /s failed, {} /s "
-                    "refused",
-                    short_number(queries.running), short_number(queries.waiting),
-                    short_number(view.queries_per_s), short_number(view.queries_failed_per_s),
-                    short_number(view.queries_refused_per_s)));
     lines.push_back(fmt::format(
-        "helpers   {}, {:.1f} % busy; {} jobs ready, {} waiting",
-        short_number(numbers.helpers.threads), 100 * std::clamp(view.helpers_busy, 0.0, 1.0),
-        short_number(numbers.helpers.ready), short_number(numbers.helpers.waiting)));
+        "queries   {} running, {} waiting; {} /s over, {} /s failed, {} /s "
+        "refused",
+        short_number(numbers.value("queries_running")),
+        short_number(numbers.value("queries_waiting")), short_number(view.queries_per_s),
+        short_number(view.queries_failed_per_s), short_number(view.queries_refused_per_s)));
+    lines.push_back(fmt::format("helpers   {}, {:.1f} % busy; {} jobs ready, {} waiting",
+                                short_number(numbers.value("helper_threads")),
+                                100 * std::clamp(view.helpers_busy, 0.0, 1.0),
+                                short_number(numbers.value("helper_jobs", "ready")),
+                                short_number(numbers.value("helper_jobs", "waiting"))));
   }
   add_memory_lines(lines, view);
-  if (numbers.device.is_device != 0) {
+  if (is_device(numbers)) {
     lines.push_back(fmt::format(
         "device    {} /s round trips, {} /s read; knew {:.1f} %; {} /s by its host",
         short_number(view.device_round_trips_per_s), byte_rate(view.device_bytes_per_s),
@@ -126,9 +133,10 @@ std::vector<std::string> summary_lines(const TopView& view, const TopPicture& pi
                                 short_number(view.feed_followers),
                                 short_number(view.feed_moves_per_s)));
   }
-  lines.push_back(fmt::format("epochs    {}, oldest {}, held by {}; {}/{} places", numbers.epoch,
-                              numbers.epoch_oldest, holders(numbers), numbers.epoch_participants,
-                              numbers.epoch_participants_limit));
+  lines.push_back(fmt::format("epochs    {}, oldest {}, held by {}; {}/{} places",
+                              numbers.value("epoch_current"), numbers.value("epoch_oldest"),
+                              holders(numbers), numbers.value("epoch_participants"),
+                              numbers.value("epoch_participants_limit")));
   return lines;
 }
 

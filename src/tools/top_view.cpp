@@ -154,29 +154,54 @@ T like(const std::vector<T>& all, const T& one, Member member) {
   return at == all.end() ? T{} : *at;
 }
 
-void add_device(TopView& view, const wire::DeviceTotals& before, const Pace& pace) {
-  const wire::DeviceTotals& now = view.numbers.device;
-  view.device_round_trips_per_s = pace(before.round_trips, now.round_trips);
-  view.device_bytes_per_s = pace(before.bytes, now.bytes);
-  view.device_forwarded_per_s = pace(before.forwarded, now.forwarded);
-  const std::uint64_t descents = moved(before.descents, now.descents);
+/// How fast numbers of the node rise.
+class Rise {
+ public:
+  Rise(const node::NodeNumbers& before, const node::NodeNumbers& now, const Pace& pace)
+      : before_(before), now_(now), pace_(pace) {}
+  [[nodiscard]] double operator()(std::string_view name) const {
+    return pace_(before_.value(name), now_.value(name));
+  }
+  [[nodiscard]] std::uint64_t moved_by(std::string_view name) const {
+    return moved(before_.value(name), now_.value(name));
+  }
+
+ private:
+  const node::NodeNumbers& before_;
+  const node::NodeNumbers& now_;
+  const Pace& pace_;
+};
+
+void add_device(TopView& view, const Rise& rise) {
+  view.device_round_trips_per_s = rise("device_round_trips");
+  view.device_bytes_per_s = rise("device_read_bytes");
+  view.device_forwarded_per_s = rise("device_forwarded");
+  const std::uint64_t descents = rise.moved_by("device_descents");
   if (descents == 0) return;
   view.device_hits =
-      static_cast<double>(moved(before.hits, now.hits)) / static_cast<double>(descents);
+      static_cast<double>(rise.moved_by("device_hits")) / static_cast<double>(descents);
+}
+
+/// Queries that came to their end, whatever it was.
+std::uint64_t over(const node::NodeNumbers& numbers) {
+  return numbers.value("queries_ended") + numbers.value("queries_failed") +
+         numbers.value("queries_refused");
 }
 
 void add_sums(TopView& view, const node::NodeNumbers& before, const Pace& pace) {
   const node::NodeNumbers& now = view.numbers;
-  view.refused_per_s = pace(before.refused, now.refused);
-  view.unannounced_per_s = pace(before.unannounced, now.unannounced);
-  view.connections_refused_per_s = pace(before.connections_refused, now.connections_refused);
-  view.client_wakes_per_s = pace(before.client_wakes, now.client_wakes);
-  view.denied_per_s = pace(before.access.denied, now.access.denied);
-  view.authenticated_per_s = pace(before.access.authenticated, now.access.authenticated);
-  view.rejected_per_s = pace(rejected(before.access), rejected(now.access));
-  view.limited_per_s = pace(before.connections.limited, now.connections.limited);
-  view.snapshots_expired_per_s = pace(before.snapshots.expired, now.snapshots.expired);
-  add_device(view, before.device, pace);
+  const Rise rise(before, now, pace);
+  view.refused_per_s = rise("requests_refused");
+  view.unannounced_per_s = rise("unannounced_requests");
+  view.connections_refused_per_s = rise("connections_refused");
+  view.client_wakes_per_s = rise("client_wakes");
+  view.denied_per_s = rise("requests_denied");
+  view.authenticated_per_s =
+      pace(before.value("authentications", "accepted"), now.value("authentications", "accepted"));
+  view.rejected_per_s = pace(rejected(before), rejected(now));
+  view.limited_per_s = rise("connections_limited");
+  view.snapshots_expired_per_s = rise("snapshots_expired");
+  add_device(view, rise);
   for (std::size_t i = 0; i < now.workers.size(); ++i) {
     const node::WorkerNumbers& worker = now.workers[i];
     const auto earlier = i < before.workers.size() ? before.workers[i] : node::WorkerNumbers{};
@@ -191,22 +216,25 @@ void add_sums(TopView& view, const node::NodeNumbers& before, const Pace& pace) 
     view.retired_bytes += map.stats.retired_bytes;
   }
   for (const node::TableNumbers& table : now.tables) view.table_bytes += table.stats.memory_bytes;
-  view.queries_per_s = pace(over(before.queries), over(now.queries));
-  view.queries_failed_per_s = pace(before.queries.failed, now.queries.failed);
-  view.queries_refused_per_s = pace(before.queries.refused, now.queries.refused);
-  if (now.helpers.threads != 0) {
-    view.helpers_busy = pace(before.helpers.busy_ns, now.helpers.busy_ns) * 1e-9 /
-                        static_cast<double>(now.helpers.threads);
+  view.queries_per_s = pace(over(before), over(now));
+  view.queries_failed_per_s = rise("queries_failed");
+  view.queries_refused_per_s = rise("queries_refused");
+  if (const std::uint64_t threads = now.value("helper_threads"); threads != 0) {
+    view.helpers_busy = rise("helper_busy_nanoseconds") * 1e-9 / static_cast<double>(threads);
   }
   view.spare_bytes =
       moved(view.node_bytes + view.value_bytes + view.retired_bytes + view.table_bytes,
-            now.memory_taken_bytes);
+            now.value("memory_taken_bytes"));
 }
 
 }  // namespace
 
-std::uint64_t rejected(const wire::AccessTotals& access) {
-  return access.wrong_proofs + access.failed + access.timed_out + access.limited;
+std::uint64_t rejected(const node::NodeNumbers& numbers) {
+  std::uint64_t sum = 0;
+  for (const char* const result : {"wrong_proof", "failed", "timed_out", "limited"}) {
+    sum += numbers.value("authentications", result);
+  }
+  return sum;
 }
 
 TopView view_of(const node::NodeNumbers* before, node::NodeNumbers now) {
@@ -256,12 +284,12 @@ std::string holders(const node::NodeNumbers& numbers) {
   if (snapshots != 0) {
     text = fmt::format("{} snapshot{}", format_count(snapshots), snapshots == 1 ? "" : "s");
   }
-  if (numbers.leases != 0) {
-    text += fmt::format("{}{} lease{}", text.empty() ? "" : ", ", format_count(numbers.leases),
-                        numbers.leases == 1 ? "" : "s");
+  if (const std::uint64_t leases = numbers.value("leases"); leases != 0) {
+    text += fmt::format("{}{} lease{}", text.empty() ? "" : ", ", format_count(leases),
+                        leases == 1 ? "" : "s");
   }
   // Where nothing waits, nothing is held, however far readers are behind.
-  const std::uint64_t behind = moved(numbers.epoch_oldest, numbers.epoch);
+  const std::uint64_t behind = moved(numbers.value("epoch_oldest"), numbers.value("epoch_current"));
   if (behind != 0 && retired_bytes != 0) {
     text += fmt::format("{}readers {} behind", text.empty() ? "" : ", ", format_count(behind));
   }

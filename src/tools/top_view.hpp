@@ -101,7 +101,7 @@ struct TopView {
 [[nodiscard]] TopView view_of(const node::NodeNumbers* before, node::NodeNumbers now);
 
 /// Peers that were not authenticated, for whatever reason.
-[[nodiscard]] std::uint64_t rejected(const wire::AccessTotals& access);
+[[nodiscard]] std::uint64_t rejected(const node::NodeNumbers& numbers);
 
 /// What keeps memory from becoming free, in words: readers that are behind, snapshots, or nothing.
 [[nodiscard]] std::string holders(const node::NodeNumbers& numbers);
