@@ -66,15 +66,15 @@ PathTraffic traffic_of(device::Device& device, const node::Node& host, const Sto
     if (std::chrono::steady_clock::now() >= until) ++after;
     static_cast<void>(value_or_throw(at_device.open_map(map), "the device does not answer"));
   }
-  const node::DeviceNumbers read =
-      device.with_node([](const node::Node* node) { return node::numbers_of(*node).device; });
+  const node::NodeNumbers read =
+      device.with_node([](const node::Node* node) { return node::numbers_of(*node); });
   PathTraffic traffic;
-  traffic.round_trips = read.round_trips;
-  traffic.bytes = read.bytes;
-  traffic.of_device = {.own_bytes = read.remembered_bytes,
-                       .descents = read.descents,
-                       .hits = read.hits,
-                       .balanced = read.balanced,
+  traffic.round_trips = read.value("device_round_trips");
+  traffic.bytes = read.value("device_read_bytes");
+  traffic.of_device = {.own_bytes = read.value("device_remembered_bytes"),
+                       .descents = read.value("device_descents"),
+                       .hits = read.value("device_hits"),
+                       .balanced = read.value("device_balanced"),
                        .forwarded = requests_for_keys(node::numbers_of(host))};
   return traffic;
 }

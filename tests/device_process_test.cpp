@@ -47,7 +47,7 @@ class DeviceProcesses : public ::testing::Test {
   [[nodiscard]] node::NodeNumbers numbers() const { return node::numbers_of(*host_); }
   /// The host has missed the device.
   void wait_until_leases_end() const {
-    while (numbers().leases != 0) std::this_thread::yield();
+    while (numbers().value("leases") != 0) std::this_thread::yield();
   }
   [[nodiscard]] std::uint64_t snapshots() const {
     std::uint64_t sum = 0;
@@ -103,12 +103,12 @@ TEST_F(DeviceProcesses, AStoppedDeviceAnswersNothingOldWhenItGoesOn) {
   std::uint64_t number = 0;
   for (int stops = 0; stops < kStops; ++stops) {
     wait_for_answers();
-    EXPECT_NE(numbers().leases, 0u);
+    EXPECT_NE(numbers().value("leases"), 0u);
     first_.stop();
     do {
       write(host, ++number);
       acknowledged.store(number);
-    } while (numbers().leases != 0);
+    } while (numbers().value("leases") != 0);
     first_.go_on();
     write(host, ++number);
     acknowledged.store(number);
@@ -126,7 +126,7 @@ TEST_F(DeviceProcesses, AKilledDeviceLeavesNothingAtItsHost) {
     ASSERT_TRUE(snapshot) << message(snapshot.error());
     ASSERT_TRUE(map.get("key"));
     EXPECT_EQ(snapshots(), 1u);
-    EXPECT_NE(numbers().leases, 0u);
+    EXPECT_NE(numbers().value("leases"), 0u);
     EXPECT_EQ(first_.kill(), -SIGKILL);
     EXPECT_FALSE(map.get("key"));
   }

@@ -137,7 +137,7 @@ TEST_P(OneSidedNode, TheNodeTellsWhoHoldsMemory) {
     const auto snapshot = read.snapshot();
     ASSERT_TRUE(snapshot) << message(snapshot.error());
     const node::NodeNumbers numbers = node::numbers_of(*node_);
-    EXPECT_EQ(numbers.leases, 1u);
+    EXPECT_EQ(numbers.value("leases"), 1u);
     std::string lease;
     std::string held;
     for (const memory::Holder& holder : numbers.holders) {
@@ -149,7 +149,7 @@ TEST_P(OneSidedNode, TheNodeTellsWhoHoldsMemory) {
     EXPECT_TRUE(held.starts_with("m by session ")) << held;
   }
   // Its end is noticed by the worker that served it.
-  while (node::numbers_of(*node_).leases != 0) std::this_thread::yield();
+  while (node::numbers_of(*node_).value("leases") != 0) std::this_thread::yield();
 }
 
 TEST_P(OneSidedNode, ANodeThatOffersNothingSaysSo) {
@@ -262,7 +262,7 @@ TEST_P(OneSidedNode, TheCApiReadsAloneToo) {
   EXPECT_EQ(found, 1u);
   const espalier_bytes value = espalier_item_value(item);
   EXPECT_EQ(std::string(static_cast<const char*>(value.data), value.size), "value");
-  EXPECT_EQ(node::numbers_of(*node_).leases, 1u);
+  EXPECT_EQ(node::numbers_of(*node_).value("leases"), 1u);
   espalier_item_destroy(item);
   espalier_map_close(map);
   EXPECT_EQ(espalier_store_close(store), ESPALIER_OK);

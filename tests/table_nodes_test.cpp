@@ -186,10 +186,10 @@ TEST_P(TableNodes, ShareNamesListAndNumbersWithMaps) {
   EXPECT_EQ(numbers->tables[0].stats.rows, kTableRows);
   EXPECT_EQ(numbers->tables[0].stats.queries.ended, 1u);
   EXPECT_EQ(numbers->tables[0].stats.rows_sent, kTableRows);
-  EXPECT_EQ(numbers->queries.ended, 1u);
-  EXPECT_GE(numbers->helpers.threads, 1u);
-  EXPECT_GE(numbers->helpers.steps, 5u);  // four appends and a query
-  EXPECT_GT(numbers->helpers.busy_ns, 0u);
+  EXPECT_EQ(numbers->value("queries_ended"), 1u);
+  EXPECT_GE(numbers->value("helper_threads"), 1u);
+  EXPECT_GE(numbers->value("helper_steps"), 5u);  // four appends and a query
+  EXPECT_GT(numbers->value("helper_busy_nanoseconds"), 0u);
   ASSERT_TRUE(tables_->drop("t"));
   ASSERT_TRUE(store_->create_map("t"));
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/random.hpp"
+#include "node/node_number.hpp"
 #include "node/testing/metrics_fixture.hpp"
 #include "wire/node_numbers.hpp"
 
@@ -16,28 +17,11 @@ namespace {
 NodeNumbers full_numbers() {
   NodeNumbers numbers = some_numbers();
   std::uint64_t next = 100;
-  for (std::uint64_t* const member : {&numbers.uptime_ns,
-                                      &numbers.refused,
-                                      &numbers.connections_refused,
-                                      &numbers.client_wakes,
-                                      &numbers.unannounced,
-                                      &numbers.memory_taken_bytes,
-                                      &numbers.memory_limit_bytes,
-                                      &numbers.long_message_bytes,
-                                      &numbers.long_message_limit_bytes,
-                                      &numbers.epoch,
-                                      &numbers.epoch_oldest,
-                                      &numbers.epoch_participants,
-                                      &numbers.epoch_participants_limit,
-                                      &numbers.memory_held_bytes,
-                                      &numbers.memory_free_bytes,
-                                      &numbers.leases,
-                                      &numbers.leased_bytes,
-                                      &numbers.dropped_maps,
-                                      &numbers.dropped_bytes,
-                                      &numbers.sequencer_count}) {
-    *member = ++next;
+  for (const NodeNumber& number : node_numbers()) {
+    if (number.read != nullptr) numbers.set(number.name, ++next, number.label_value);
   }
+  numbers.uptime_ns = ++next;
+  numbers.sequencer_count = ++next;
   MapNumbers odd;
   odd.name = std::string("\0\x1b[2J", 5);
   odd.stats = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
@@ -55,9 +39,8 @@ TEST(NumbersFormat, CarriesAllThatTheMetricsTell) {
   EXPECT_EQ(read->uptime_ns, numbers.uptime_ns);
   ASSERT_EQ(read->offloads.size(), 1U);  // nobody asked for the other one
   EXPECT_EQ(read->offloads[0].id, wire::OffloadId::get);
-  EXPECT_EQ(read->snapshots.connection_max, 36u);
+  EXPECT_EQ(read->samples, numbers.samples);
   EXPECT_EQ(read->log_failure, numbers.log_failure);
-  EXPECT_EQ(read->log.handed_over, 82u);
   ASSERT_EQ(read->principals.size(), 1u);
   EXPECT_EQ(read->principals[0].name, "secret alice");
   EXPECT_EQ(read->principals[0].connections, 71u);
@@ -78,8 +61,12 @@ TEST(NumbersFormat, LiesAsItsPictureSays) {
   EXPECT_EQ(header.started_us, 1'700'000'000'250'000U);
   EXPECT_EQ(header.version_bytes, 5U);
   EXPECT_EQ(bytes.substr(sizeof header, 5), "1.2.3");
-  EXPECT_EQ(header.log.failure_bytes, numbers.log_failure.size());
-  EXPECT_EQ(bytes.substr(sizeof header + 5, header.log.failure_bytes), numbers.log_failure);
+  EXPECT_EQ(header.failure_bytes, numbers.log_failure.size());
+  EXPECT_EQ(bytes.substr(sizeof header + 5, header.failure_bytes), numbers.log_failure);
+  std::string samples;
+  for (const wire::Sample& sample : numbers.samples) wire::append(samples, sample);
+  EXPECT_EQ(header.samples, numbers.samples.size());
+  EXPECT_EQ(bytes.substr(sizeof header + 5 + header.failure_bytes, samples.size()), samples);
   EXPECT_EQ(header.offloads, 1U);
   EXPECT_EQ(header.workers, 2U);
   EXPECT_EQ(header.maps, 2U);
@@ -87,13 +74,14 @@ TEST(NumbersFormat, LiesAsItsPictureSays) {
   EXPECT_EQ(header.holders, 2U);
   EXPECT_EQ(header.sequencers, 1U);
   EXPECT_EQ(header.principals, 1U);
-  EXPECT_EQ(bytes.size(),
-            sizeof header + 5 + numbers.log_failure.size() + sizeof(wire::OffloadNumbers) +
-                2 * sizeof(wire::WorkerNumbers) + 2 * sizeof(wire::MapEntry) +
-                std::strlen("default") + 5 + 2 * sizeof(wire::TableEntry) + std::strlen("sales") +
-                2 + 2 * sizeof(wire::HolderEntry) + std::strlen("process 12default") +
-                std::strlen("session 3") + sizeof(wire::SequencerEntry) + std::strlen("orders") +
-                sizeof(wire::PrincipalEntry) + std::strlen("secret alice"));
+  EXPECT_EQ(bytes.size(), sizeof header + 5 + numbers.log_failure.size() + samples.size() +
+                              sizeof(wire::OffloadNumbers) + 2 * sizeof(wire::WorkerNumbers) +
+                              2 * sizeof(wire::MapEntry) + std::strlen("default") + 5 +
+                              2 * sizeof(wire::TableEntry) + std::strlen("sales") + 2 +
+                              2 * sizeof(wire::HolderEntry) + std::strlen("process 12default") +
+                              std::strlen("session 3") + sizeof(wire::SequencerEntry) +
+                              std::strlen("orders") + sizeof(wire::PrincipalEntry) +
+                              std::strlen("secret alice"));
 }
 
 TEST(NumbersFormat, AnEmptyNodeHasAHeader) {

@@ -368,11 +368,11 @@ TEST_F(NodeSamples, TopGoesWithoutThoseOfADeviceAndOfANodeThatIsGone) {
   const auto of_node = samples_beside(numbers, store, address);
   ASSERT_TRUE(of_node && *of_node);
   EXPECT_EQ((*of_node)->objects.size(), 1u);
-  numbers.device.is_device = 1;
+  numbers.set("device_round_trips", 1);
   const auto of_device = samples_beside(numbers, store, address);
   ASSERT_TRUE(of_device);
   EXPECT_FALSE(of_device->has_value()) << "its host's, and of its host's uptime";
-  numbers.device.is_device = 0;
+  numbers.samples.clear();
   node.reset();
   const auto of_none = samples_beside(numbers, store, address);
   ASSERT_TRUE(of_none) << of_none.error().what;

@@ -10,27 +10,28 @@
 #include "base/random.hpp"
 #include "base/utf8.hpp"
 #include "cmdline/text_codec.hpp"
+#include "node/testing/metrics_fixture.hpp"
 
 namespace espalier::tools {
 namespace {
 
 using ::testing::HasSubstr;
 
-node::NodeNumbers some_numbers() {
+node::NodeNumbers screen_numbers() {
   node::NodeNumbers numbers;
   numbers.version = "0.1.0";
   numbers.uptime_ns = std::uint64_t{3723} * 1'000'000'000;
-  numbers.memory_taken_bytes = std::uint64_t{1} << 30;
-  numbers.memory_limit_bytes = std::uint64_t{8} << 30;
-  numbers.long_message_limit_bytes = std::uint64_t{256} << 20;
-  numbers.epoch = 1234;
-  numbers.epoch_oldest = 1200;
-  numbers.epoch_participants = 6;
-  numbers.epoch_participants_limit = 256;
+  node::set(numbers, {{"memory_taken_bytes", std::uint64_t{1} << 30},
+                      {"memory_limit_bytes", std::uint64_t{8} << 30},
+                      {"long_message_limit_bytes", std::uint64_t{256} << 20},
+                      {"epoch_current", 1234},
+                      {"epoch_oldest", 1200},
+                      {"epoch_participants", 6},
+                      {"epoch_participants_limit", 256},
+                      {"ring_bytes", 3 << 20},
+                      {"ring_limit_bytes", std::uint64_t{2} << 30},
+                      {"pending_connections", 4}});
   numbers.workers = {{3, 2, 3723, 3723}, {0, 1, 0, 0}};
-  numbers.connections.ring_bytes = 3 << 20;
-  numbers.connections.ring_bytes_max = std::uint64_t{2} << 30;
-  numbers.connections.pending = 4;
   node::MapNumbers pairs;
   pairs.stats.retired_bytes = 1 << 20;
   pairs.stats.snapshots = 1;
@@ -41,7 +42,7 @@ node::NodeNumbers some_numbers() {
 /// A node that serves two maps.
 TopView some_view() {
   TopView view;
-  view.numbers = some_numbers();
+  view.numbers = screen_numbers();
   view.seconds = 1;
   view.requests_per_s = 1'234'567;
   view.refused_per_s = 2;
@@ -90,8 +91,8 @@ std::string drawn(const TopView& view, ScreenSize size, TopSort sort = TopSort::
 TEST(TopScreen, ShowsAccessControlWhereThereIsAny) {
   TopView view = some_view();
   EXPECT_EQ(drawn(view, {80, 24}).find("access"), std::string::npos);
-  view.numbers.access.timed_out = 7;
-  view.numbers.access.pending = 3;
+  view.numbers.set("authentications", 7, "timed_out");
+  view.numbers.set("pending_peers", 3);
   view.authenticated_per_s = 5;
   view.rejected_per_s = 1000;
   view.denied_per_s = 12;
@@ -140,9 +141,13 @@ TopView view_with_tables() {
   empty.stats.memory_bytes = 65'536;
   view.tables = {empty, sales};
   view.table_bytes = (std::uint64_t{4} << 30) + 65'536;
-  view.numbers.queries = {2, 1, 500, 3, 4};
-  view.numbers.helpers.threads = 4;
-  view.numbers.helpers.ready = 1;
+  node::set(view.numbers, {{"queries_running", 2},
+                           {"queries_waiting", 1},
+                           {"queries_ended", 500},
+                           {"queries_failed", 3},
+                           {"queries_refused", 4},
+                           {"helper_threads", 4},
+                           {"helper_jobs", 1, "ready"}});
   view.queries_per_s = 12;
   view.queries_failed_per_s = 1;
   view.helpers_busy = 0.503;
@@ -153,10 +158,13 @@ TEST(TopScreen, ShowsADeviceAndSnapshotsWhereThereAreSome) {
   TopView view = some_view();
   EXPECT_EQ(drawn(view, {80, 24}).find("snapshots "), std::string::npos);
   EXPECT_EQ(drawn(view, {80, 24}).find("device "), std::string::npos);
-  view.numbers.snapshots = {2, 1 << 20, 16 << 20, 5, 1024, 64};
+  node::set(view.numbers, {{"snapshots", 2},
+                           {"snapshot_bytes", 1 << 20},
+                           {"snapshot_limit_bytes", 16 << 20},
+                           {"snapshots_expired", 5}});
   view.snapshots_expired_per_s = 3;
   view.limited_per_s = 7;
-  view.numbers.device.is_device = 1;
+  view.numbers.set("device_round_trips", 1);
   view.device_round_trips_per_s = 12'345;
   view.device_bytes_per_s = 2 << 20;
   view.device_hits = 0.987;
@@ -375,8 +383,8 @@ TEST(TopScreen, NothingFromTheNodeSteersTheTerminal) {
     view.helpers_busy = std::numeric_limits<double>::quiet_NaN();
     view.maps[1].bytes_per_item = std::numeric_limits<double>::infinity();
     view.requests_per_s = 1e300;
-    view.numbers.memory_limit_bytes = random();
-    view.numbers.memory_taken_bytes = random();
+    view.numbers.set("memory_limit_bytes", random());
+    view.numbers.set("memory_taken_bytes", random());
     const std::string address = garbage();
     const ScreenSize size{1 + random.below(100), 1 + random.below(30)};
     for (const ScreenLine& line : draw_top(view, {address}, size)) {

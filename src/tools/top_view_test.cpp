@@ -5,6 +5,9 @@
 
 #include <limits>
 
+#include "node/node_number.hpp"
+#include "node/testing/metrics_fixture.hpp"
+
 namespace espalier::tools {
 namespace {
 
@@ -14,7 +17,7 @@ node::NodeNumbers reading(std::uint64_t uptime_ns, std::uint64_t gets, std::uint
   node::NodeNumbers numbers;
   numbers.start_time_seconds = 1e9;
   numbers.uptime_ns = uptime_ns;
-  numbers.refused = gets / 10;
+  numbers.set("requests_refused", gets / 10);
   node::OffloadNumbers get;
   get.id = wire::OffloadId::get;
   get.name = "get";
@@ -30,7 +33,7 @@ node::NodeNumbers reading(std::uint64_t uptime_ns, std::uint64_t gets, std::uint
   map.stats.read_version = version - 5;
   map.stats.write_version = version;
   numbers.maps = {map};
-  numbers.memory_taken_bytes = 1000;
+  numbers.set("memory_taken_bytes", 1000);
   return numbers;
 }
 
@@ -93,13 +96,19 @@ TEST(TopView, MapsAndOffloadsMayComeAndGo) {
 
 TEST(TopView, ADeviceHasRatesOfItsOwn) {
   auto before = reading(10 * kSecond, 1000, 50);
-  before.device = {1, 100, 1000, 10, 0, 0, 0, 0, 0, 0, 0, 0};
-  before.connections.limited = 3;
-  before.snapshots.expired = 1;
+  node::set(before, {{"device_round_trips", 100},
+                     {"device_read_bytes", 1000},
+                     {"device_descents", 10},
+                     {"connections_limited", 3},
+                     {"snapshots_expired", 1}});
   auto now = reading(12 * kSecond, 5000, 250);
-  now.device = {1, 300, 9000, 50, 30, 0, 0, 8, 0, 0, 0, 0};
-  now.connections.limited = 13;
-  now.snapshots.expired = 5;
+  node::set(now, {{"device_round_trips", 300},
+                  {"device_read_bytes", 9000},
+                  {"device_descents", 50},
+                  {"device_hits", 30},
+                  {"device_forwarded", 8},
+                  {"connections_limited", 13},
+                  {"snapshots_expired", 5}});
   const TopView view = view_of(&before, now);
   EXPECT_EQ(view.device_round_trips_per_s, 100);
   EXPECT_EQ(view.device_bytes_per_s, 4000);
@@ -119,36 +128,38 @@ node::NodeNumbers with_table(std::uint64_t uptime_ns, std::uint64_t queries) {
   table.stats.bytes_read = 1000 * queries;
   table.stats.bytes_sent = 10 * queries;
   numbers.tables = {table};
-  numbers.queries = {1, 2, queries, queries / 10, queries / 5};
-  numbers.helpers.threads = 4;
-  numbers.helpers.busy_ns = queries * 10'000'000;
+  node::set(numbers, {{"queries_running", 1},
+                      {"queries_waiting", 2},
+                      {"queries_ended", queries},
+                      {"queries_failed", queries / 10},
+                      {"queries_refused", queries / 5},
+                      {"helper_threads", 4},
+                      {"helper_busy_nanoseconds", queries * 10'000'000}});
   return numbers;
 }
 
 TEST(TopView, AccessControlHasRatesToo) {
   auto before = reading(10 * kSecond, 1000, 50);
   auto now = reading(12 * kSecond, 1000, 50);
-  before.access = {.denied = 10,
-                   .authenticated = 5,
-                   .wrong_proofs = 1,
-                   .failed = 1,
-                   .timed_out = 1,
-                   .limited = 1,
-                   .pending = 9,
-                   .audit_left_out = 0};
-  now.access = {.denied = 30,
-                .authenticated = 9,
-                .wrong_proofs = 2,
-                .failed = 3,
-                .timed_out = 4,
-                .limited = 5,
-                .pending = 2,
-                .audit_left_out = 0};
+  node::set(before, {{"requests_denied", 10},
+                     {"authentications", 5, "accepted"},
+                     {"authentications", 1, "wrong_proof"},
+                     {"authentications", 1, "failed"},
+                     {"authentications", 1, "timed_out"},
+                     {"authentications", 1, "limited"},
+                     {"pending_peers", 9}});
+  node::set(now, {{"requests_denied", 30},
+                  {"authentications", 9, "accepted"},
+                  {"authentications", 2, "wrong_proof"},
+                  {"authentications", 3, "failed"},
+                  {"authentications", 4, "timed_out"},
+                  {"authentications", 5, "limited"},
+                  {"pending_peers", 2}});
   const TopView view = view_of(&before, now);
   EXPECT_EQ(view.denied_per_s, 10);
   EXPECT_EQ(view.authenticated_per_s, 2);
   EXPECT_EQ(view.rejected_per_s, 5);
-  EXPECT_EQ(view.numbers.access.pending, 2u);
+  EXPECT_EQ(view.numbers.value("pending_peers"), 2u);
 }
 
 TEST(TopView, TablesQueriesAndHelpersHaveRatesToo) {
@@ -232,8 +243,9 @@ TEST(TopView, BearsNumbersThatCannotBe) {
                   kMost,
                   kMost,
                   kMost}}};
-  now.queries = now.tables[0].stats.queries;
-  now.helpers = {kMost, kMost, kMost, kMost, kMost, kMost, kMost, kMost, kMost};
+  for (const node::NodeNumber& number : node::node_numbers()) {
+    if (number.read != nullptr) now.set(number.name, kMost, number.label_value);
+  }
   const TopView view = view_of(nullptr, now);
   EXPECT_GT(view.requests_per_s, 0);
   EXPECT_EQ(view_of(nullptr, node::NodeNumbers{}).requests_per_s, 0);
@@ -295,16 +307,16 @@ TEST(TopView, AnObjectThatWasPerhapsLeftOutHasNoRate) {
 
 TEST(TopView, TellsWhatHoldsMemory) {
   node::NodeNumbers numbers = reading(kSecond, 1, 10);
-  numbers.epoch = 20;
-  numbers.epoch_oldest = 20;
+  numbers.set("epoch_current", 20);
+  numbers.set("epoch_oldest", 20);
   EXPECT_EQ(holders(numbers), "nothing");
-  numbers.epoch_oldest = 8;
+  numbers.set("epoch_oldest", 8);
   EXPECT_EQ(holders(numbers), "readers 12 behind");
   numbers.maps[0].stats.snapshots = 1;
   EXPECT_EQ(holders(numbers), "1 snapshot, readers 12 behind");
   numbers.maps[0].stats.retired_bytes = 0;
   EXPECT_EQ(holders(numbers), "1 snapshot");
-  numbers.leases = 2;
+  numbers.set("leases", 2);
   EXPECT_EQ(holders(numbers), "1 snapshot, 2 leases");
 }
 

@@ -171,35 +171,22 @@ TEST(RingFormat, PayloadsOfMessages) {
 TEST(RingFormat, NumbersOfANode) {
   NodeNumbersHeader header{};
   header.started_us = 1;
-  header.epoch = 2;
-  header.dropped_bytes = 4;
-  header.queries.running = 6;
-  header.helpers.threads = 7;
-  header.helpers.refused = 8;
-  header.maps = 3;
-  header.tables = 9;
-  header.holders = 5;
-  header.index_reads = {1, 2, 3, 4};
-  EXPECT_EQ(bytes_of(header).substr(0, 8), "\1\0\0\0\0\0\0\0"s);
-  EXPECT_EQ(bytes_of(header).substr(80, 8), "\2\0\0\0\0\0\0\0"s);
-  EXPECT_EQ(bytes_of(header).substr(152, 8), "\4\0\0\0\0\0\0\0"s);
-  EXPECT_EQ(bytes_of(header).substr(160, 8), "\6\0\0\0\0\0\0\0"s);
-  EXPECT_EQ(bytes_of(header).substr(200, 8), "\7\0\0\0\0\0\0\0"s);
-  EXPECT_EQ(bytes_of(header).substr(264, 8), "\x08\0\0\0\0\0\0\0"s);
-  EXPECT_EQ(bytes_of(header).substr(284, 12), "\3\0\0\0\x09\0\0\0\5\0\0\0"s);
-  header.sequencer_count = 10;
-  header.sequencers = 11;
-  header.access.denied = 12;
-  header.log.bytes_max = 13;
-  header.data.checkpoints = 14;
-  EXPECT_EQ(bytes_of(header).substr(296),
-            std::string(8, '\0') +
-                "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0"s +
-                "\x0a\0\0\0\0\0\0\0"s + "\x0b\0\0\0\0\0\0\0"s + "\x0c\0\0\0\0\0\0\0"s +
-                std::string(360, '\0') + std::string(offsetof(LogTotals, bytes_max), '\0') +
-                "\x0d\0\0\0\0\0\0\0"s +
-                std::string(sizeof(LogTotals) - offsetof(LogTotals, bytes_max) - 8, '\0') +
-                "\x0e\0\0\0\0\0\0\0"s + std::string(56, '\0'));
+  header.uptime_ns = 2;
+  header.sequencer_count = 3;
+  header.version_bytes = 4;
+  header.failure_bytes = 5;
+  header.samples = 6;
+  header.offloads = 7;
+  header.workers = 8;
+  header.maps = 9;
+  header.tables = 10;
+  header.holders = 11;
+  header.sequencers = 12;
+  header.principals = 13;
+  EXPECT_EQ(bytes_of(header),
+            "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\4\0\0\0\5\0\0\0\6\0\0\0\7\0\0\0"s +
+                "\x08\0\0\0\x09\0\0\0\x0a\0\0\0\x0b\0\0\0\x0c\0\0\0\x0d\0\0\0"s +
+                std::string(8, '\0'));
   SequencerEntry sequencer{};
   sequencer.facts.first = 1;
   sequencer.facts.epoch = 2;

@@ -288,10 +288,10 @@ TEST_P(NodeSecrets, AreInTheAuditLogWithWhatTheirClientsDo) {
   }
 
   const node::NodeNumbers numbers = node::numbers_of(*node_);
-  EXPECT_EQ(numbers.access.authenticated, 2u);
-  EXPECT_EQ(numbers.access.wrong_proofs, 1u);
-  EXPECT_EQ(numbers.access.denied, 2u);
-  EXPECT_EQ(numbers.access.audit_left_out, 0u);
+  EXPECT_EQ(numbers.value("authentications", "accepted"), 2u);
+  EXPECT_EQ(numbers.value("authentications", "wrong_proof"), 1u);
+  EXPECT_EQ(numbers.value("requests_denied"), 2u);
+  EXPECT_EQ(numbers.value("audit_left_out"), 0u);
   const std::string text = node::metrics_text(numbers);
   EXPECT_THAT(text, HasSubstr("espalier_authentications_total{result=\"accepted\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("espalier_authentications_total{result=\"wrong_proof\"} 1\n"));
@@ -399,7 +399,7 @@ TEST(NodeSecretsRelay, TellsTheNodeNothingInTheClientsName) {
   options.node_user = kStranger;
   EXPECT_EQ(error_of(Store::connect("unix:" + between, options)), secret_refusal(6));
   EXPECT_EQ(base::wait_for_child(child), no_proof);
-  EXPECT_EQ(node::numbers_of(**node).access.authenticated, 0u);
+  EXPECT_EQ(node::numbers_of(**node).value("authentications", "accepted"), 0u);
 }
 
 /// A node without secrets, asked by a client that has one: it could be any process.

@@ -31,9 +31,9 @@ IdleNumbers numbers_when_quiet(const node::Node& node) {
   while (!quiet(node)) std::this_thread::yield();
   const node::NodeNumbers now = node::numbers_of(node);
   IdleNumbers idle_numbers;
-  idle_numbers.taken_bytes = now.memory_taken_bytes;
-  idle_numbers.long_message_bytes = now.long_message_bytes;
-  idle_numbers.epoch_participants = now.epoch_participants;
+  idle_numbers.taken_bytes = now.value("memory_taken_bytes");
+  idle_numbers.long_message_bytes = now.value("long_message_bytes");
+  idle_numbers.epoch_participants = now.value("epoch_participants");
   for (const node::OffloadNumbers& offload : now.offloads)
     idle_numbers.requests += offload.requests;
   for (const node::MapNumbers& map : now.maps) {

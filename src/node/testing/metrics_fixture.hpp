@@ -2,28 +2,102 @@
 // For tests: numbers of a node that nobody runs.
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
 #include "node/metrics.hpp"
 
 namespace espalier::node {
 
+struct SetNumber {
+  std::string_view name;
+  std::uint64_t value;
+  std::string_view label_value{};
+};
+
+inline void set(NodeNumbers& numbers, std::initializer_list<SetNumber> all) {
+  for (const SetNumber& one : all) numbers.set(one.name, one.value, one.label_value);
+}
+
 inline void add_places(NodeNumbers& numbers) {
-  numbers.snapshots = {31, 32, 33, 34, 35, 36};
-  numbers.connections = {41, 42, 43, 44, 45, 46, 47, 48, 49, 50};
-  numbers.connects = {51, 52, 53, 54, 55, 56};
-  numbers.principal_totals = {61, 62, 63, 64};
+  set(numbers, {{"snapshots", 31},
+                {"snapshot_bytes", 32},
+                {"snapshot_limit_bytes", 33},
+                {"snapshots_expired", 34},
+                {"principal_snapshots_limit", 35},
+                {"connection_snapshots_limit", 36},
+                {"connections_limit", 41},
+                {"principal_connections_limit", 42},
+                {"connections_limited", 43},
+                {"pending_connections", 44},
+                {"ring_bytes", 45},
+                {"ring_limit_bytes", 46},
+                {"principal_ring_limit_bytes", 47},
+                {"connections_kept", 48},
+                {"pending_connections_limit", 49},
+                {"user_pending_connections_limit", 50},
+                {"connection_cookies", 51, "sent"},
+                {"connection_cookies", 52, "accepted"},
+                {"connection_cookies", 53, "refused"},
+                {"connection_messages_shed", 54},
+                {"packets_dropped", 55, "foreign"},
+                {"packets_dropped", 56, "out_of_window"},
+                {"principals", 61},
+                {"principal_connections_most", 62},
+                {"principal_ring_bytes_most", 63},
+                {"principal_snapshots_most", 64}});
   numbers.principals = {{"secret alice", 71, 72, 73}};
+}
+
+inline void add_access(NodeNumbers& numbers) {
+  set(numbers, {{"requests_denied", 21},
+                {"authentications", 22, "accepted"},
+                {"authentications", 23, "wrong_proof"},
+                {"authentications", 24, "failed"},
+                {"authentications", 25, "timed_out"},
+                {"authentications", 26, "limited"},
+                {"pending_peers", 27},
+                {"audit_left_out", 28}});
 }
 
 inline void add_log(NodeNumbers& numbers) {
   numbers.log_failure = "log: file x, offset 4096";
-  numbers.log = {.is_there = 1,
-                 .durable = 81,
-                 .handed_over = 82,
-                 .bytes = 83,
-                 .bytes_max = 84,
-                 .failed = 1,
-                 .failure_bytes = numbers.log_failure.size()};
-  numbers.data = {91, 92, 93, 94, 9'500'000'000, 96, 97, 9'800'000'000};
+  set(numbers, {{"log_durable_sequence", 81},
+                {"log_handed_over_sequence", 82},
+                {"log_bytes", 83},
+                {"log_limit_bytes", 84},
+                {"log_failed", 1},
+                {"checkpoints", 91},
+                {"checkpoints_failed", 92},
+                {"checkpoint_last_records", 93},
+                {"checkpoint_last_bytes", 94},
+                {"checkpoint_last_nanoseconds", 9'500'000'000},
+                {"recovered_records", 96},
+                {"recovered_bytes", 97},
+                {"recovery_nanoseconds", 9'800'000'000}});
+}
+
+inline void add_work(NodeNumbers& numbers) {
+  set(numbers, {{"queries_running", 6},
+                {"queries_waiting", 7},
+                {"queries_ended", 80},
+                {"queries_failed", 9},
+                {"queries_refused", 10},
+                {"index_reads", 11, "no_table"},
+                {"index_reads", 900, "leaf"},
+                {"index_reads", 12, "interior_node"},
+                {"index_reads", 13, "nothing"},
+                {"helper_threads", 3},
+                {"helper_jobs", 4, "ready"},
+                {"helper_jobs", 2, "running"},
+                {"helper_jobs", 1, "waiting"},
+                {"helper_steps", 500},
+                {"helper_long_steps", 5},
+                {"helper_longest_step_nanoseconds", 2'000'000},
+                {"helper_busy_nanoseconds", 1'500'000'000},
+                {"helper_jobs_refused", 12},
+                {"requests_refused", 11}});
 }
 
 inline void add_peer(NodeNumbers& numbers) {
@@ -70,27 +144,9 @@ inline NodeNumbers some_numbers() {
                       .bytes_read = 3'840'000,
                       .rows_sent = 700,
                       .bytes_sent = 5'600}}};
-  numbers.queries = {6, 7, 80, 9, 10};
-  numbers.index_reads = {.resolved = 11, .leaves = 900, .interior = 12, .nothing = 13};
-  numbers.helpers = {.threads = 3,
-                     .ready = 4,
-                     .running = 2,
-                     .waiting = 1,
-                     .steps = 500,
-                     .long_steps = 5,
-                     .longest_step_ns = 2'000'000,
-                     .busy_ns = 1'500'000'000,
-                     .refused = 12};
-  numbers.access = {.denied = 21,
-                    .authenticated = 22,
-                    .wrong_proofs = 23,
-                    .failed = 24,
-                    .timed_out = 25,
-                    .limited = 26,
-                    .pending = 27,
-                    .audit_left_out = 28};
+  add_work(numbers);
+  add_access(numbers);
   add_places(numbers);
-  numbers.refused = 11;
   numbers.holders = {{memory::Holder::Kind::snapshot, "process 12", "default", 77, 8192},
                      {memory::Holder::Kind::lease, "session 3", "", 41, 4096}};
   add_peer(numbers);
