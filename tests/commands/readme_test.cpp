@@ -91,7 +91,25 @@ std::vector<fs::path> documents() {
     const fs::path kind = entry.path().extension();
     if (kind == ".md" || kind == ".1") found.push_back(fs::relative(entry.path(), kRoot));
   }
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "src")) {
+    if (entry.path().extension() == ".md") found.push_back(fs::relative(entry.path(), kRoot));
+  }
   return found;
+}
+
+// What it is, its main parts, what it may include: on one page, of which ARCHITECTURE.md or that of
+// the kinds tells.
+TEST(Readme, EachFolderOfSourcesHasAPage) {
+  for (const fs::path& parent : {fs::path("src"), fs::path("src/kinds")}) {
+    const fs::path list = parent == "src" ? "ARCHITECTURE.md" : parent / "README.md";
+    const std::string listed = read(kRoot / list);
+    for (const auto& entry : fs::directory_iterator(kRoot / parent)) {
+      if (!entry.is_directory()) continue;
+      const std::string page = (parent / entry.path().filename() / "README.md").string();
+      EXPECT_TRUE(fs::exists(kRoot / page)) << page;
+      EXPECT_NE(listed.find(page), std::string::npos) << list << " has no link to " << page;
+    }
+  }
 }
 
 /// What is not typed here, by how it begins.
