@@ -2,8 +2,8 @@
 // What a node tells those who monitor it: its numbers, and the text that Prometheus reads
 // (exposition format 0.0.4).
 //
-// All stand in one table (node_number.hpp). The text is made of NodeNumbers alone, so that it can be
-// tested without a node.
+// All stand in one table (node_number.hpp). The text is made of NodeNumbers alone, so that it can
+// be tested without a node.
 //
 // Thread: any.
 #pragma once

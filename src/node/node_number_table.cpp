@@ -17,13 +17,13 @@ namespace {
 constexpr auto kRelaxed = std::memory_order_relaxed;
 using From = const Reading&;
 
-void add_node(NumberTable& table) {
+void rows_of_node(NumberTable& table) {
   table.list("build_info", "gauge", "version", "Always 1; the label says what runs.", build_info);
   table.list("process_start_time_seconds", "gauge", "",
              "When the process started, in seconds since 1970.", start_time);
 }
 
-void add_requests(NumberTable& table) {
+void rows_of_requests(NumberTable& table) {
   table.list("requests", "counter", "offload", "Requests taken.", requests);
   table.counter("requests_refused", "", "Requests answered with an error.",
                 [](From r) { return r.of_schedulers(&offload::SchedulerCounts::refused); });
@@ -38,7 +38,7 @@ void add_requests(NumberTable& table) {
                 [](From r) { return r.of_clients(&offload::ClientCounts::sweeps_found); });
 }
 
-void add_clients(NumberTable& table) {
+void rows_of_clients(NumberTable& table) {
   table.list("connections", "gauge", "worker", "Clients connected.",
              of_workers<&WorkerNumbers::connections>);
   table.counter("connections_refused", "", "Clients turned away as they came.",
@@ -74,7 +74,7 @@ void add_clients(NumberTable& table) {
               [](From r) { return r.places.principal_ring_bytes_max; });
 }
 
-void add_principals(NumberTable& table) {
+void rows_of_principals(NumberTable& table) {
   table.gauge("principals", "", "Principals that have connections or snapshots.",
               [](From r) { return r.principals.count; });
   table.gauge("principal_connections_most", "", "Connections of the principal that has most.",
@@ -90,7 +90,7 @@ void add_principals(NumberTable& table) {
               "The same of one connection.", [](From) { return offload::HeldSnapshots::kMost; });
 }
 
-void add_access(NumberTable& table) {
+void rows_of_access(NumberTable& table) {
   table.counter("requests_denied", "access.denied",
                 "Requests refused, for the role of their client does not allow them.",
                 [](From r) { return r.node.services().denied.load(kRelaxed); });
@@ -153,7 +153,7 @@ void add_access(NumberTable& table) {
                 [](From r) { return r.node.services().audit.left_out(); });
 }
 
-void add_workers(NumberTable& table) {
+void rows_of_workers(NumberTable& table) {
   table.list("worker_sleeps", "counter", "worker",
              "How often a worker went to sleep for want of work.",
              of_workers<&WorkerNumbers::sleeps>);
@@ -165,7 +165,7 @@ void add_workers(NumberTable& table) {
                 [](From r) { return r.of_clients(&offload::ClientCounts::wakes); });
 }
 
-void add_helpers(NumberTable& table) {
+void rows_of_helpers(NumberTable& table) {
   table.gauge("helper_threads", "helpers.threads",
               "Threads that do what would keep a worker too long.",
               [](From r) { return r.helpers.threads; });
@@ -193,7 +193,7 @@ void add_helpers(NumberTable& table) {
                 [](From r) { return r.helpers.refused; });
 }
 
-void add_queries(NumberTable& table) {
+void rows_of_queries(NumberTable& table) {
   table.gauge("queries_running", "queries.running", "Queries of tables that run.",
               [](From r) { return r.tables.query_counts.running.load(kRelaxed); });
   table.gauge("queries_waiting", "queries.waiting", "Queries that wait for a place to run.",
@@ -213,7 +213,7 @@ void add_queries(NumberTable& table) {
                 [](From r) { return r.tables.result_buffer_bytes.load(kRelaxed); });
 }
 
-void add_reads_by_key(NumberTable& table) {
+void rows_of_reads_by_key(NumberTable& table) {
   table
       .counter("index_reads", "index_reads.resolved",
                "READs by key, and what they met: no table, or by a table a leaf, a node above, or "
@@ -234,7 +234,7 @@ void add_reads_by_key(NumberTable& table) {
       .with("met", "nothing");
 }
 
-void add_objects(NumberTable& table) {
+void rows_of_objects(NumberTable& table) {
   table.list("objects", "gauge", "kind",
              "Objects that have a name; other: of all kinds of which this page has samples alone.",
              objects);
@@ -244,7 +244,7 @@ void add_objects(NumberTable& table) {
              objects_left_out);
 }
 
-void add_memory(NumberTable& table) {
+void rows_of_memory(NumberTable& table) {
   table.gauge("memory_taken_bytes", "memory.taken_bytes", "Memory that all objects take together.",
               [](From r) { return r.store.region.taken_bytes(); });
   table.gauge("memory_limit_bytes", "memory.limit_bytes",
@@ -271,7 +271,7 @@ void add_memory(NumberTable& table) {
               [](From r) { return r.store.dropped.bytes(); });
 }
 
-void add_snapshots(NumberTable& table) {
+void rows_of_snapshots(NumberTable& table) {
   table.gauge("snapshots", "snapshots.count",
               "Snapshots of all maps, and versions that long scans hold.",
               [](From r) { return r.snapshots.count; });
@@ -286,7 +286,7 @@ void add_snapshots(NumberTable& table) {
       [](From r) { return r.snapshots.expired; });
 }
 
-void add_leases(NumberTable& table) {
+void rows_of_leases(NumberTable& table) {
   table.gauge("dropped_maps", "memory.dropped_maps", "Dropped maps whose memory waits for leases.",
               [](From r) { return r.store.dropped.size(); });
   table.gauge("leases", "memory.leases", "Leases of clients that read by themselves.",
@@ -295,7 +295,7 @@ void add_leases(NumberTable& table) {
              "Memory that waits for this reader, lease or snapshot, perhaps with others.", held);
 }
 
-void add_log(NumberTable& table) {
+void rows_of_log(NumberTable& table) {
   table.gauge("log_durable_sequence", "log.durable_sequence",
               "Up to this record all that was done is on the disk.", [](From r) {
                 return r.of_log([](const log::LogWriter& log) { return log.durable(); });
@@ -323,7 +323,7 @@ void add_log(NumberTable& table) {
       .lines("reason", log_failed);
 }
 
-void add_checkpoints(NumberTable& table) {
+void rows_of_checkpoints(NumberTable& table) {
   table.counter("checkpoints", "log.checkpoints", "Checkpoints of its data that were finished.",
                 [](From r) { return r.of_checkpoints(&CheckpointCounts::finished); });
   table.counter("checkpoints_failed", "log.checkpoints_failed",
@@ -348,7 +348,7 @@ void add_checkpoints(NumberTable& table) {
   });
 }
 
-void add_chain(NumberTable& table) {
+void rows_of_chain(NumberTable& table) {
   table.gauge("chain_epoch", "chain.epoch", "Of the chain that it is a member of.",
               [](From r) { return r.of_chain(&ChainNumbers::epoch); });
   table.gauge("chain_members", "chain.members", "Members of that chain.",
@@ -364,7 +364,7 @@ void add_chain(NumberTable& table) {
               [](From r) { return r.of_chain(&ChainNumbers::acknowledged); });
 }
 
-void add_epochs(NumberTable& table) {
+void rows_of_epochs(NumberTable& table) {
   table.gauge("epoch_current", "epochs.current",
               "The epoch, which moves on each time that memory is collected.",
               [](From r) { return r.epoch; });
@@ -378,7 +378,7 @@ void add_epochs(NumberTable& table) {
               [](From r) { return r.store.epochs.participants_max(); });
 }
 
-void add_device(NumberTable& table) {
+void rows_of_device(NumberTable& table) {
   table.counter("device_round_trips", "device.round_trips",
                 "Times that walks of a device waited for READs of its host's memory.",
                 [](From r) { return r.of_device(&offload::ElsewhereCounts::round_trips); });
@@ -416,24 +416,24 @@ void add_device(NumberTable& table) {
 
 std::vector<NodeNumber> all_rows() {
   NumberTable table;
-  add_node(table);
-  add_requests(table);
-  add_clients(table);
-  add_principals(table);
-  add_access(table);
-  add_workers(table);
-  add_helpers(table);
-  add_queries(table);
-  add_reads_by_key(table);
-  add_objects(table);
-  add_memory(table);
-  add_snapshots(table);
-  add_leases(table);
-  add_log(table);
-  add_checkpoints(table);
-  add_chain(table);
-  add_epochs(table);
-  add_device(table);
+  rows_of_node(table);
+  rows_of_requests(table);
+  rows_of_clients(table);
+  rows_of_principals(table);
+  rows_of_access(table);
+  rows_of_workers(table);
+  rows_of_helpers(table);
+  rows_of_queries(table);
+  rows_of_reads_by_key(table);
+  rows_of_objects(table);
+  rows_of_memory(table);
+  rows_of_snapshots(table);
+  rows_of_leases(table);
+  rows_of_log(table);
+  rows_of_checkpoints(table);
+  rows_of_chain(table);
+  rows_of_epochs(table);
+  rows_of_device(table);
   add_object_numbers(table);
   return table.take();
 }

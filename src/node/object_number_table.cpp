@@ -7,7 +7,7 @@
 namespace espalier::node {
 namespace {
 
-void add_maps(NumberTable& table) {
+void rows_of_maps(NumberTable& table) {
   table.list("map_items", "gauge", "map", "Items.", of_maps<&MapStats::items>);
   table.list("map_leaves", "gauge", "map", "Leaf nodes.", of_maps<&MapStats::leaves>);
   table.list("map_interior_nodes", "gauge", "map", "Nodes above the leaves.",
@@ -36,7 +36,7 @@ void add_maps(NumberTable& table) {
   table.list("map_merges", "counter", "map", "Nodes merged.", of_maps<&MapStats::merges>);
 }
 
-void add_feeds(NumberTable& table) {
+void rows_of_feeds(NumberTable& table) {
   table.list("feed_followers", "gauge", "map", "Readers from elsewhere that follow its feed.",
              of_feeds<&wire::FeedNumbers::followers>);
   table.list("feed_entries", "counter", "map", "Moves of nodes that its mapping feed has told.",
@@ -47,7 +47,7 @@ void add_feeds(NumberTable& table) {
       of_feeds<&wire::FeedNumbers::gaps>);
 }
 
-void add_sequencers(NumberTable& table) {
+void rows_of_sequencers(NumberTable& table) {
   table.list("sequencer_next", "gauge", "sequencer", "All numbers that it gave are below.",
              of_sequencers<&wire::SequencerFacts::next>);
   table.list("sequencer_epoch", "gauge", "sequencer", "Its epoch.",
@@ -61,7 +61,7 @@ void add_sequencers(NumberTable& table) {
              of_sequencers<&wire::SequencerFacts::adds>);
 }
 
-void add_peers(NumberTable& table) {
+void rows_of_peers(NumberTable& table) {
   table.list("peer_links_up", "gauge", "peer", "Links of workers to a peer that are there.",
              of_peers<&offload::PeerTotals::links_up>);
   table.list("peer_links_opened", "counter", "peer", "Times that one was made.",
@@ -76,7 +76,7 @@ void add_peers(NumberTable& table) {
              of_peers<&offload::PeerTotals::failures>);
 }
 
-void add_tables(NumberTable& table) {
+void rows_of_tables(NumberTable& table) {
   table.list("table_rows", "gauge", "table", "Rows.", of_tables<&wire::TableNumbers::rows>);
   table.list("table_row_bytes", "gauge", "table", "Bytes of one row.",
              of_tables<&wire::TableNumbers::row_bytes>);
@@ -86,7 +86,7 @@ void add_tables(NumberTable& table) {
              of_tables<&wire::TableNumbers::memory_bytes>);
 }
 
-void add_queries_of_tables(NumberTable& table) {
+void rows_of_queries_of_tables(NumberTable& table) {
   table.list("table_queries_running", "gauge", "table", "Queries of it that run.",
              of_table_queries<&wire::QueryTotals::running>);
   table.list("table_queries_waiting", "gauge", "table",
@@ -115,12 +115,12 @@ void add_queries_of_tables(NumberTable& table) {
 }  // namespace
 
 void add_object_numbers(NumberTable& table) {
-  add_maps(table);
-  add_feeds(table);
-  add_sequencers(table);
-  add_peers(table);
-  add_tables(table);
-  add_queries_of_tables(table);
+  rows_of_maps(table);
+  rows_of_feeds(table);
+  rows_of_sequencers(table);
+  rows_of_peers(table);
+  rows_of_tables(table);
+  rows_of_queries_of_tables(table);
 }
 
 }  // namespace espalier::node
