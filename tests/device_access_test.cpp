@@ -191,11 +191,9 @@ TEST_F(DeviceAccess, SamplesAreTheHostsAndOfAClientsOwnObjects) {
     ASSERT_TRUE(catalog::create_some<catalog::SomeLater>(node_->catalog(), prefix + "l", living));
   }
   ASSERT_TRUE(start_device_as("device"));
-  const auto names_for = [this](const std::string& client, const std::string& name = "",
-                                std::uint8_t flags = 0) {
+  const auto names_for = [this](const std::string& client, const std::string& name = "") {
     wire::SamplesWanted wanted{};
     wanted.objects_max = 256;
-    wanted.flags = flags;
     const Store store = come_as(client);
     const auto sampled = channel::samples(*client::StoreImpl::of(store).channel(), wanted, name);
     std::vector<std::string> names;
@@ -213,12 +211,7 @@ TEST_F(DeviceAccess, SamplesAreTheHostsAndOfAClientsOwnObjects) {
                                               own + "r", own + "s", own + "t"));
   EXPECT_THAT(names_for("clerk", "m"), ElementsAre());
   EXPECT_THAT(names_for("clerk", own + "m"), ElementsAre(own + "m"));
-  EXPECT_THAT(names_for("clerk", "", wire::kSamplesBeyondNodeStats),
-              ElementsAre(own + "e", own + "g", own + "h", own + "l", own + "r"));
   EXPECT_THAT(names_for("reader", "m"), ElementsAre("m"));
-  EXPECT_THAT(
-      names_for("reader", "", wire::kSamplesBeyondNodeStats),
-      ElementsAre("e", "g", "h", "l", own + "e", own + "g", own + "h", own + "l", own + "r", "r"));
 }
 
 TEST_F(DeviceAccess, TheHostKnowsOnWhoseBehalfADeviceAsks) {

@@ -51,7 +51,10 @@ class DeviceProcesses : public ::testing::Test {
   }
   [[nodiscard]] std::uint64_t snapshots() const {
     std::uint64_t sum = 0;
-    for (const node::MapNumbers& map : numbers().maps) sum += map.stats.snapshots;
+    const auto now = node::numbers_and_samples_of(*host_);
+    for (const wire::SampledObject& map : now.sampled.objects) {
+      sum += wire::sample_value(map, "snapshots");
+    }
     return sum;
   }
 

@@ -326,10 +326,10 @@ TEST_P(OneSidedCacheNode, AClientFollowsTheFeedsOfItsMaps) {
     ASSERT_TRUE(found && *found) << i;
     ASSERT_EQ((*found)->value, model[name][key]);
   }
-  for (const node::MapNumbers& map : node::numbers_of(*node_).maps) {
+  for (const wire::SampledObject& map : node::numbers_and_samples_of(*node_).sampled.objects) {
     if (map.name != "a" && map.name != "b") continue;
-    EXPECT_EQ(map.feed.followers, 1u);
-    EXPECT_GT(map.feed.entries, 10u);
+    EXPECT_EQ(wire::sample_value(map, "feed_followers"), 1u);
+    EXPECT_GT(wire::sample_value(map, "feed_entries"), 10u);
   }
 }
 

@@ -110,7 +110,7 @@ struct Samples {
     if (wanted.objects_max == 0 || wanted.objects_max > wire::kSampledObjectsMax) {
       return wire::Fault{wanted.objects_max};
     }
-    if ((wanted.flags & ~wire::kSamplesBeyondNodeStats) != 0) return wire::Fault{wanted.flags};
+    if (wanted.reserved_byte != 0) return wire::Fault{wanted.reserved_byte};
     if (wanted.reserved != 0) return wire::Fault{wanted.reserved};
     return std::nullopt;
   }

@@ -5,14 +5,12 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "wire/node_numbers.hpp"
 
 namespace espalier::catalog {
 namespace {
 
 bool is_chosen(const Entry& entry, const SampleChoice& choice) {
   if (choice.kind != ObjectKind::any && entry.kind != choice.kind) return false;
-  if (choice.beyond_node_stats && wire::is_in_node_stats(entry.kind)) return false;
   return entry.name.starts_with(choice.prefix);
 }
 
@@ -45,7 +43,6 @@ void SampleList::add(wire::SampleType type, const Text& text, std::uint64_t valu
 SampleChoice choice_of(const wire::SamplesWanted& wanted, std::string_view name,
                        std::string_view prefix) {
   return {.kind = static_cast<ObjectKind>(wanted.kind),
-          .beyond_node_stats = (wanted.flags & wire::kSamplesBeyondNodeStats) != 0,
           .prefix = std::string(prefix),
           .name = std::string(name),
           .objects_max = wanted.objects_max};

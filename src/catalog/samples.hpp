@@ -53,9 +53,8 @@ class SampleList {
 /// Of which objects samples are wanted.
 struct SampleChoice {
   ObjectKind kind = ObjectKind::any;
-  bool beyond_node_stats = false;  ///< only kinds that node_stats does not tell
-  std::string prefix{};            ///< of their names
-  std::string name{};              ///< empty: all
+  std::string prefix{};  ///< of their names
+  std::string name{};    ///< empty: all
   std::size_t objects_max = wire::kSampledObjectsMax;
 };
 

@@ -27,7 +27,6 @@ TEST(CatalogSamples, AreThoseOfTheChosenObjectsThatTakeMostMemory) {
   EXPECT_EQ(chosen({}), (ObjectNames{"bbb", "yy", "zz", "a", "x"}));
   EXPECT_EQ(chosen({.kind = ObjectKind::map}), (ObjectNames{"bbb", "a"}));
   EXPECT_EQ(chosen({.kind = ObjectKind::table}), ObjectNames{});
-  EXPECT_EQ(chosen({.beyond_node_stats = true}), (ObjectNames{"yy", "zz", "x"}));
   EXPECT_EQ(chosen({.prefix = "z"}), ObjectNames{"zz"});
   EXPECT_EQ(chosen({.name = "x"}), ObjectNames{"x"});
   EXPECT_EQ(chosen({.prefix = "z", .name = "x"}), ObjectNames{}) << "another's";

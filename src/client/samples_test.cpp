@@ -35,7 +35,7 @@ TEST(EmbeddedSamples, TellOfItsObjects) {
   const auto one = channel::samples(*StoreImpl::of(store).channel(), wanted, "s");
   ASSERT_TRUE(one && one->objects.size() == 1);
   EXPECT_EQ(one->objects.front().kind, ObjectKind::sequencer);
-  wanted.flags = wire::kSamplesBeyondNodeStats;
+  wanted.kind = static_cast<std::uint8_t>(ObjectKind::hash);
   EXPECT_EQ(channel::samples(*StoreImpl::of(store).channel(), wanted)->count, 0u);
 }
 

@@ -216,10 +216,10 @@ TEST_F(DeviceTest, TheFeedIsCounted) {
   EXPECT_GT(numbers.value("device_round_trips"), 0u);
   EXPECT_GT(numbers.value("device_read_bytes"), numbers.value("device_round_trips"));
   EXPECT_GT(numbers.value("device_hits"), 0u);
-  for (const node::MapNumbers& map : node::numbers_of(*host_).maps) {
+  for (const wire::SampledObject& map : node::numbers_and_samples_of(*host_).sampled.objects) {
     if (map.name != "m") continue;
-    EXPECT_EQ(map.feed.followers, 1u);
-    EXPECT_GE(map.feed.entries, changes);
+    EXPECT_EQ(wire::sample_value(map, "feed_followers"), 1u);
+    EXPECT_GE(wire::sample_value(map, "feed_entries"), changes);
   }
   EXPECT_FALSE(node::numbers_of(*host_).find("device_round_trips"));
 }
@@ -247,11 +247,11 @@ TEST_F(DeviceTest, ItTellsItsOwnNumbers) {
   const node::NodeNumbers of_device = asked(device);
   EXPECT_GT(of_device.value("device_round_trips"), 0u);
   EXPECT_GE(gets(of_device), 100u);
-  EXPECT_TRUE(of_device.maps.empty());
+  EXPECT_EQ(of_device.value("objects", "map"), 0u);
   const node::NodeNumbers of_host = asked(host);
   EXPECT_FALSE(of_host.find("device_round_trips"));
   EXPECT_LT(gets(of_host), 100u);
-  EXPECT_FALSE(of_host.maps.empty());
+  EXPECT_NE(of_host.value("objects", "map"), 0u);
 }
 
 // However many the device's other clients hold: its one connection to its host holds more than a

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of metrics of what there are several of: workers, offloads, objects, peers.
+// Lines of metrics of what there are several of: workers, offloads, peers.
 //
 // Thread: any.
 #pragma once
@@ -8,7 +8,6 @@
 #include <string>
 #include <tuple>
 
-#include "espalier/kind.hpp"
 #include "node/metric_lines.hpp"
 #include "node/metrics.hpp"
 
@@ -22,51 +21,9 @@ void of_workers(MetricLines& lines, const NodeNumbers& numbers) {
 }
 
 template <auto Member>
-void of_maps(MetricLines& lines, const NodeNumbers& numbers) {
-  for (const MapNumbers& map : numbers.maps) {
-    lines.add(std::uint64_t{map.stats.*Member}, {{"map", shown_name(map.name)}});
-  }
-}
-
-template <auto Member>
-void of_feeds(MetricLines& lines, const NodeNumbers& numbers) {
-  for (const MapNumbers& map : numbers.maps) {
-    lines.add(map.feed.*Member, {{"map", shown_name(map.name)}});
-  }
-}
-
-template <auto Member>
-void of_sequencers(MetricLines& lines, const NodeNumbers& numbers) {
-  for (const SequencerNumbers& sequencer : numbers.sequencers) {
-    lines.add(std::uint64_t{sequencer.facts.*Member}, {{"sequencer", shown_name(sequencer.name)}});
-  }
-}
-
-inline void sealed(MetricLines& lines, const NodeNumbers& numbers) {
-  for (const SequencerNumbers& sequencer : numbers.sequencers) {
-    const bool is_sealed = (sequencer.facts.flags & wire::kSequencerIsSealed) != 0;
-    lines.add(std::uint64_t{is_sealed}, {{"sequencer", shown_name(sequencer.name)}});
-  }
-}
-
-template <auto Member>
 void of_peers(MetricLines& lines, const NodeNumbers& numbers) {
   for (const PeerNumbers& peer : numbers.peers) {
     lines.add(peer.totals.*Member, {{"peer", shown_name(peer.name)}});
-  }
-}
-
-template <auto Member>
-void of_tables(MetricLines& lines, const NodeNumbers& numbers) {
-  for (const TableNumbers& table : numbers.tables) {
-    lines.add(table.stats.*Member, {{"table", shown_name(table.name)}});
-  }
-}
-
-template <auto Member>
-void of_table_queries(MetricLines& lines, const NodeNumbers& numbers) {
-  for (const TableNumbers& table : numbers.tables) {
-    lines.add(table.stats.queries.*Member, {{"table", shown_name(table.name)}});
   }
 }
 
@@ -75,14 +32,7 @@ inline void log_failed(MetricLines& lines, const NodeNumbers& numbers) {
   if (failed) lines.add(*failed, {{"reason", shown_name(numbers.log_failure)}});
 }
 
-inline void objects(MetricLines& lines, const NodeNumbers& numbers) {
-  lines.add(std::uint64_t{numbers.maps.size()}, {{"kind", name(ObjectKind::map)}});
-  lines.add(std::uint64_t{numbers.tables.size()}, {{"kind", name(ObjectKind::table)}});
-  lines.add(numbers.sequencer_count, {{"kind", name(ObjectKind::sequencer)}});
-  lines.add(numbers.sampled.count, {{"kind", "other"}});
-}
-
-static_assert(wire::kSampledObjectsMax == 256, "as the page says");
+static_assert(wire::kSamplesBytesMax == std::uint32_t{1} << 20, "as the page says");
 inline void objects_left_out(MetricLines& lines, const NodeNumbers& numbers) {
   lines.add(numbers.sampled.left_out());
 }

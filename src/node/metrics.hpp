@@ -40,22 +40,6 @@ struct WorkerNumbers {
   std::uint64_t wake_ups = 0;
 };
 
-struct MapNumbers {
-  std::string name;  ///< any bytes
-  MapStats stats;
-  wire::FeedNumbers feed{};
-};
-
-struct TableNumbers {
-  std::string name;  ///< any bytes
-  wire::TableNumbers stats{};
-};
-
-struct SequencerNumbers {
-  std::string name;  ///< any bytes
-  wire::SequencerFacts facts{};
-};
-
 /// What one principal has of what is shared.
 struct PrincipalNumbers {
   std::string name;  ///< "secret alice", "user 1000", "address 192.0.2.1"
@@ -85,10 +69,6 @@ struct NodeNumbers {
   std::uint64_t uptime_ns = 0;    ///< since then, when these were read
   std::vector<OffloadNumbers> offloads;
   std::vector<WorkerNumbers> workers;
-  std::vector<MapNumbers> maps;
-  std::vector<TableNumbers> tables;
-  std::uint64_t sequencer_count = 0;         ///< those that there are
-  std::vector<SequencerNumbers> sequencers;  ///< those that were asked most, of all
   /// Those that have most of what one may have, the first of them first; not in the metrics, which
   /// everybody of the machine may read.
   std::vector<PrincipalNumbers> principals;
@@ -96,8 +76,8 @@ struct NodeNumbers {
   std::string log_failure;  ///< why nothing more is acknowledged; empty: there is no such reason
   std::vector<wire::Sample> samples;  ///< those of the node as a whole that it tells
   std::vector<PeerNumbers> peers;     ///< for the node's page alone, as what follows
-  /// Of objects of kinds that node_stats does not tell (wire::is_in_node_stats); who has these
-  /// numbers from there asks for them by object_samples.
+  /// Of objects, those that take most memory; who has the other numbers from node_stats asks for
+  /// these by object_samples.
   wire::SampledObjects sampled;
 
   /// A number of the node as a whole, by its name in the table and, where it has a label, that
@@ -114,11 +94,11 @@ struct NodeNumbers {
 };
 
 /// Reads them while the node works: each is right, they are not of one instant. The node must not
-/// stop meanwhile. Cost: some 100 us, most of it for looking at every place for epochs; a heavy
-/// barrier; and for each map the reclaimer's lock.
+/// stop meanwhile. Cost: some 100 us, most of it for looking at every place for epochs; and a
+/// heavy barrier.
 [[nodiscard]] NodeNumbers numbers_of(const Node& node);
-/// The same with the samples of other kinds, for the node's page: numbers_of() is also what
-/// node_stats answers, which has none. Cost: besides, that of catalog::samples_of().
+/// The same with the samples of objects, for the node's page: numbers_of() is also what node_stats
+/// answers, which has none. Cost: besides, that of catalog::samples_of().
 [[nodiscard]] NodeNumbers numbers_and_samples_of(const Node& node);
 
 /// All metrics of a node, and behind them those made of samples (sample_metrics.hpp). A time is

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of a node's numbers: a new one is one row.
 #include <atomic>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kinds/map/offload/held_snapshots.hpp"
@@ -8,7 +10,7 @@
 #include "node/data_folder.hpp"
 #include "node/listener.hpp"
 #include "node/metric_lists.hpp"
-#include "node/number_table.hpp"
+#include "node/node_number.hpp"
 #include "node/reading.hpp"
 
 namespace espalier::node {
@@ -16,6 +18,33 @@ namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
 using From = const Reading&;
+
+/// Where rows are added. Each is good until the next one comes.
+class NumberTable {
+ public:
+  template <class Read>
+  NodeNumber& counter(std::string_view name, std::string_view json, std::string_view help, Read) {
+    return add({.name = name, .type = "counter", .json = json, .help = help, .read = reads<Read>});
+  }
+  template <class Read>
+  NodeNumber& gauge(std::string_view name, std::string_view json, std::string_view help, Read) {
+    return add({.name = name, .type = "gauge", .json = json, .help = help, .read = reads<Read>});
+  }
+  void list(std::string_view name, std::string_view type, std::string_view labels,
+            std::string_view help, void (*write)(MetricLines&, const NodeNumbers&)) {
+    add({.name = name, .type = type, .help = help, .labels = labels, .write = write});
+  }
+  [[nodiscard]] std::vector<NodeNumber> take() { return std::move(rows_); }
+
+ private:
+  template <class Read>
+  static Told reads(const Reading& reading) {
+    return Read{}(reading);
+  }
+  NodeNumber& add(const NodeNumber& row) { return rows_.emplace_back(row); }
+
+  std::vector<NodeNumber> rows_;
+};
 
 void rows_of_node(NumberTable& table) {
   table.list("build_info", "gauge", "version", "Always 1; the label says what runs.", build_info);
@@ -235,12 +264,27 @@ void rows_of_reads_by_key(NumberTable& table) {
 }
 
 void rows_of_objects(NumberTable& table) {
-  table.list("objects", "gauge", "kind",
-             "Objects that have a name; other: of all kinds of which this page has samples alone.",
-             objects);
+  table
+      .gauge("objects", "objects.map",
+             "Objects that have a name; other: of all kinds that have come since.",
+             [](From r) { return r.count_of(ObjectKind::map); })
+      .with("kind", "map");
+  table.gauge("objects", "objects.table", "", [](From r) { return r.count_of(ObjectKind::table); })
+      .with("kind", "table");
+  table
+      .gauge("objects", "objects.sequencer", "",
+             [](From r) { return r.count_of(ObjectKind::sequencer); })
+      .with("kind", "sequencer");
+  table
+      .gauge("objects", "objects.other", "",
+             [](From r) {
+               return r.count_of(ObjectKind::any) - r.count_of(ObjectKind::map) -
+                      r.count_of(ObjectKind::table) - r.count_of(ObjectKind::sequencer);
+             })
+      .with("kind", "other");
   table.list("objects_left_out", "gauge", "",
-             "Objects of other kinds that this page leaves out: it has the 256 that take most "
-             "memory, or fewer if their samples are long.",
+             "Objects that this page leaves out: it has those that take most memory, as many as a "
+             "megabyte of samples tells of.",
              objects_left_out);
 }
 
@@ -414,6 +458,21 @@ void rows_of_device(NumberTable& table) {
       [](From r) { return r.of_device(&offload::ElsewhereCounts::feed_behind); });
 }
 
+void rows_of_peers(NumberTable& table) {
+  table.list("peer_links_up", "gauge", "peer", "Links of workers to a peer that are there.",
+             of_peers<&offload::PeerTotals::links_up>);
+  table.list("peer_links_opened", "counter", "peer", "Times that one was made.",
+             of_peers<&offload::PeerTotals::opened>);
+  table.list("peer_posts", "counter", "peer", "READs, WRITEs and atomics that left.",
+             of_peers<&offload::PeerTotals::posts>);
+  table.list("peer_doorbells", "counter", "peer", "Doorbells by which they left.",
+             of_peers<&offload::PeerTotals::doorbells>);
+  table.list("peer_completions", "counter", "peer", "Completions that told of their ends.",
+             of_peers<&offload::PeerTotals::completions>);
+  table.list("peer_failures", "counter", "peer", "Posts and calls that did not end as done.",
+             of_peers<&offload::PeerTotals::failures>);
+}
+
 std::vector<NodeNumber> all_rows() {
   NumberTable table;
   rows_of_node(table);
@@ -434,7 +493,7 @@ std::vector<NodeNumber> all_rows() {
   rows_of_chain(table);
   rows_of_epochs(table);
   rows_of_device(table);
-  add_object_numbers(table);
+  rows_of_peers(table);
   return table.take();
 }
 

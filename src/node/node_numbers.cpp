@@ -3,13 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 
-#include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "base/process_id.hpp"
 #include "catalog/samples.hpp"
@@ -17,10 +16,7 @@
 #include "kinds/map/offload/held_snapshots.hpp"
 #include "kinds/map/offload/map_services.hpp"
 #include "kinds/map/offload/maps_elsewhere.hpp"
-#include "kinds/map/write/map_core.hpp"
-#include "kinds/map/write/map_stats.hpp"
 #include "kinds/table/offload/table_services.hpp"
-#include "kinds/table/table.hpp"
 #include "node/chain_node.hpp"
 #include "node/metrics.hpp"
 #include "node/node.hpp"
@@ -77,51 +73,6 @@ void add_workers(NodeNumbers& numbers, const Node& node) {
   }
 }
 
-void add_maps(NodeNumbers& numbers, const Node& node) {
-  for (const catalog::EntryPointer& entry : node.catalog().list(ObjectKind::map)) {
-    const auto& map = static_cast<const tree::MapCore&>(*entry->object);
-    const tree::MappingFeed::Numbers feed = map.table.feed().numbers();
-    numbers.maps.push_back(
-        {entry->name, tree::stats_of(map), {feed.entries, feed.gaps, feed.followers}});
-  }
-}
-
-wire::QueryTotals totals_of(const table::QueryCounts& counts) {
-  constexpr auto kRelaxed = std::memory_order_relaxed;
-  return {counts.running.load(kRelaxed), counts.waiting.load(kRelaxed), counts.ended.load(kRelaxed),
-          counts.failed.load(kRelaxed), counts.refused.load(kRelaxed)};
-}
-
-void add_tables(NodeNumbers& numbers, const Node& node) {
-  constexpr auto kRelaxed = std::memory_order_relaxed;
-  for (const catalog::EntryPointer& entry : node.catalog().list(ObjectKind::table)) {
-    const auto& table = static_cast<const table::Table&>(*entry->object);
-    const table::TableStats stats = table.stats();
-    const table::QueryCounts& counts = table.query_counts();
-    numbers.tables.push_back(
-        {entry->name,
-         {stats.rows, stats.pages, stats.row_bytes, stats.memory_bytes, totals_of(counts),
-          counts.rows_read.load(kRelaxed), counts.bytes_read.load(kRelaxed),
-          counts.rows_sent.load(kRelaxed), counts.bytes_sent.load(kRelaxed)}});
-  }
-}
-
-void add_sequencers(NodeNumbers& numbers, const Node& node) {
-  for (const catalog::EntryPointer& entry : node.catalog().list(ObjectKind::sequencer)) {
-    SequencerNumbers sequencer{.name = entry->name};
-    const std::string facts = entry->object->description();  // its SequencerFacts
-    ESPALIER_ASSERT(facts.size() == sizeof sequencer.facts);
-    std::memcpy(&sequencer.facts, facts.data(), sizeof sequencer.facts);
-    numbers.sequencers.push_back(std::move(sequencer));
-  }
-  numbers.sequencer_count = numbers.sequencers.size();
-  if (numbers.sequencer_count <= wire::kSequencersTold) return;
-  const auto requests = [](const SequencerNumbers& of) { return of.facts.requests; };
-  std::ranges::nth_element(numbers.sequencers, numbers.sequencers.begin() + wire::kSequencersTold,
-                           std::ranges::greater(), requests);
-  numbers.sequencers.resize(wire::kSequencersTold);
-}
-
 /// How near it is to what one principal may have, of what it is nearest to.
 double part_of(const PrincipalNumbers& of, const Reading& reading) {
   const auto part = [](std::uint64_t has, std::uint64_t most) {
@@ -155,6 +106,10 @@ Reading::Reading(const Node& of)
       snapshots(store.reclaimer.snapshots()) {
   if (of.data() != nullptr) log_failure = of.data()->writer().failure();
   if (of.chain() != nullptr) chain = of.chain()->numbers();
+  for (const catalog::EntryPointer& entry : of.catalog().list()) {
+    ++objects_of_kind[static_cast<std::uint8_t>(entry->kind)];
+    ++objects_of_kind[static_cast<std::uint8_t>(ObjectKind::any)];
+  }
   for (const offload::PrincipalRef& account : of.services().principals.all()) {
     const auto taken = of.services().connections.taken_by(*account);
     const auto* const share = account->parts.find<offload::SnapshotShare>();
@@ -188,9 +143,6 @@ NodeNumbers numbers_of(const Node& node) {
       [&](std::uint64_t epoch) { return node.store().dropped.bytes_held_since(epoch); });
   add_offloads(numbers, node);
   add_workers(numbers, node);
-  add_maps(numbers, node);
-  add_tables(numbers, node);
-  add_sequencers(numbers, node);
   add_principals(numbers, reading);
   return numbers;
 }
@@ -202,7 +154,8 @@ NodeNumbers numbers_and_samples_of(const Node& node) {
       numbers.peers.push_back({peers->peers[i].name, peers->totals(i)});
     }
   }
-  numbers.sampled = catalog::samples_of(node.catalog(), {.beyond_node_stats = true});
+  numbers.sampled =
+      catalog::samples_of(node.catalog(), {.objects_max = std::numeric_limits<std::size_t>::max()});
   return numbers;
 }
 

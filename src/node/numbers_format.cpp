@@ -7,7 +7,6 @@
 #include "base/bytes.hpp"
 #include "engine/payload_reader.hpp"
 #include "engine/registry.hpp"
-#include "kinds/map/map_forms.hpp"
 #include "wire/node_numbers.hpp"
 
 namespace espalier::node {
@@ -26,17 +25,13 @@ Header header_of(const NodeNumbers& numbers) {
   const double seconds = std::clamp(numbers.start_time_seconds, 0.0, kSecondsMax);
   header.started_us = static_cast<std::uint64_t>(seconds * kUsPerSecond);
   header.uptime_ns = numbers.uptime_ns;
-  header.sequencer_count = numbers.sequencer_count;
   header.failure_bytes = static_cast<std::uint32_t>(numbers.log_failure.size());
   header.samples = static_cast<std::uint32_t>(numbers.samples.size());
   header.version_bytes = static_cast<std::uint32_t>(numbers.version.size());
   header.offloads = static_cast<std::uint32_t>(
       std::ranges::count_if(numbers.offloads, [](const auto& o) { return o.requests != 0; }));
   header.workers = static_cast<std::uint32_t>(numbers.workers.size());
-  header.maps = static_cast<std::uint32_t>(numbers.maps.size());
-  header.tables = static_cast<std::uint32_t>(numbers.tables.size());
   header.holders = static_cast<std::uint32_t>(numbers.holders.size());
-  header.sequencers = static_cast<std::uint32_t>(numbers.sequencers.size());
   header.principals = static_cast<std::uint32_t>(numbers.principals.size());
   return header;
 }
@@ -102,23 +97,7 @@ std::string encode(const NodeNumbers& numbers) {
     bytes.append(base::bytes_of(
         wire::WorkerNumbers{worker.in_flight, worker.connections, worker.sleeps, worker.wake_ups}));
   }
-  for (const MapNumbers& map : numbers.maps) {
-    const auto name_bytes = static_cast<std::uint32_t>(map.name.size());
-    bytes.append(
-        base::bytes_of(wire::MapEntry{tree::numbers_of(map.stats), name_bytes, 0, map.feed}));
-    bytes += map.name;
-  }
-  for (const TableNumbers& table : numbers.tables) {
-    const auto name_bytes = static_cast<std::uint32_t>(table.name.size());
-    bytes.append(base::bytes_of(wire::TableEntry{table.stats, name_bytes, 0}));
-    bytes += table.name;
-  }
   for (const memory::Holder& holder : numbers.holders) append(bytes, holder);
-  for (const SequencerNumbers& sequencer : numbers.sequencers) {
-    const auto name_bytes = static_cast<std::uint32_t>(sequencer.name.size());
-    bytes.append(base::bytes_of(wire::SequencerEntry{sequencer.facts, name_bytes, 0}));
-    bytes += sequencer.name;
-  }
   for (const PrincipalNumbers& principal : numbers.principals) {
     const auto name_bytes = static_cast<std::uint32_t>(principal.name.size());
     bytes.append(base::bytes_of(wire::PrincipalEntry{principal.connections, principal.ring_bytes,
@@ -135,7 +114,6 @@ Result<NodeNumbers> decode(std::string_view bytes) {
   NodeNumbers numbers;
   numbers.start_time_seconds = static_cast<double>(header.started_us) / kUsPerSecond;
   numbers.uptime_ns = header.uptime_ns;
-  numbers.sequencer_count = header.sequencer_count;
   numbers.version = reader.text(header.version_bytes);
   numbers.log_failure = reader.text(header.failure_bytes);
   for (std::uint32_t i = 0; i < header.samples && reader.good(); ++i) {
@@ -151,21 +129,8 @@ Result<NodeNumbers> decode(std::string_view bytes) {
     numbers.workers.push_back(
         {worker.in_flight, worker.connections, worker.sleeps, worker.wake_ups});
   }
-  for (std::uint32_t i = 0; i < header.maps && reader.good(); ++i) {
-    const auto entry = reader.take<wire::MapEntry>();
-    numbers.maps.push_back(
-        {std::string(reader.text(entry.name_bytes)), tree::stats_of(entry.numbers), entry.feed});
-  }
-  for (std::uint32_t i = 0; i < header.tables && reader.good(); ++i) {
-    const auto entry = reader.take<wire::TableEntry>();
-    numbers.tables.push_back({std::string(reader.text(entry.name_bytes)), entry.numbers});
-  }
   for (std::uint32_t i = 0; i < header.holders && reader.good(); ++i) {
     numbers.holders.push_back(take_holder(reader));
-  }
-  for (std::uint32_t i = 0; i < header.sequencers && reader.good(); ++i) {
-    const auto entry = reader.take<wire::SequencerEntry>();
-    numbers.sequencers.push_back({std::string(reader.text(entry.name_bytes)), entry.facts});
   }
   for (std::uint32_t i = 0; i < header.principals && reader.good(); ++i) {
     const auto entry = reader.take<wire::PrincipalEntry>();

@@ -5,6 +5,7 @@
 // Thread: any, while the node runs.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -43,10 +44,16 @@ struct Reading {
   offload::ConnectionLimits::Numbers places;
   offload::HelperNumbers helpers;
   memory::Reclaimer::Snapshots snapshots;
-  std::string log_failure;            ///< empty: it has none, or there is no log
-  std::optional<ChainNumbers> chain;  ///< none: it is in none
+  std::string log_failure;                           ///< empty: it has none, or there is no log
+  std::optional<ChainNumbers> chain;                 ///< none: it is in none
+  std::array<std::uint64_t, 256> objects_of_kind{};  ///< by its number; of `any` all
   Principals principals;
   std::vector<PrincipalNumbers> all_principals;
+
+  /// Objects of this kind.
+  [[nodiscard]] std::uint64_t count_of(ObjectKind kind) const {
+    return objects_of_kind[static_cast<std::uint8_t>(kind)];
+  }
 
   // Sums of one counter, wherever it is counted.
   template <class T>

@@ -44,7 +44,8 @@ bool is_of_the_table(std::string_view name) {
 }  // namespace
 
 std::string metric_name(const wire::Sample& sample, std::string_view kind_word) {
-  return fmt::format("espalier_{}_{}{}", kind_word, sample.name,
+  const bool is_of_feed = kind_word == name(ObjectKind::map) && sample.name.starts_with("feed_");
+  return fmt::format("espalier_{}{}{}", is_of_feed ? "" : std::string(kind_word) + '_', sample.name,
                      sample.type == wire::SampleType::counter ? "_total" : "");
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics of objects whose kind the node's table of metrics (metrics.hpp) does not know, made of
-// their labelled samples (wire/samples.hpp).
+// Metrics of objects, made of their labelled samples (wire/samples.hpp).
 //
 // A sample "lookups" of the kind "hash" is the metric `espalier_hash_lookups`, of a counter
-// `espalier_hash_lookups_total`, with the object's name under the label `hash`.
+// `espalier_hash_lookups_total`, with the object's name under the label `hash`. Only
+// those of a map's feed are `espalier_feed_`, without the kind.
 //
 // Thread: any.
 #pragma once

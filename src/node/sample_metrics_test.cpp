@@ -52,7 +52,6 @@ TEST(SampleMetrics, AreThoseOfAKindThatNobodyKnows) {
   EXPECT_EQ(read.at("espalier_kind_200_lookups_total").type, "counter");
   EXPECT_EQ(read.at("espalier_hash_lookups_total").at({{"hash", "one"}}), 6);
   EXPECT_EQ(read.at("espalier_objects_left_out").at(), 4);
-  EXPECT_EQ(read.at("espalier_objects").at({{"kind", "other"}}), 7);
 }
 
 TEST(SampleMetrics, NoBytesOfObjectsBreakThePage) {
@@ -78,14 +77,16 @@ TEST(SampleMetrics, WhatContradictsIsLeftOut) {
   const auto kind = [](std::string name, wire::Sample sample) {
     return SampledObject{kLater, std::move(name), 1, "one", {std::move(sample)}};
   };
-  const ReadMetrics read = MetricsReader::read(
-      page_of({kind("map", {"items", "", "As the table has it.", SampleType::gauge, {}, 1}),
-               kind("a", {"b_c", "", "First.", SampleType::gauge, {}, 2}),
-               kind("a_b", {"c", "", "Of the same name.", SampleType::gauge, {}, 3}),
-               kind("a", {"b_c", "", "The same series.", SampleType::gauge, {}, 4}),
-               kind("a_b", {"c", "", "A counter has another name.", SampleType::counter, {}, 5})}));
-  EXPECT_EQ(read.size(), MetricsReader::read(page_of({})).size() + 2);
-  EXPECT_EQ(read.at("espalier_map_items").sum(), 0x1p60);
+  const ReadMetrics read = MetricsReader::read(page_of(
+      {kind("leases", {"x", "", "Of a name of its own.", SampleType::gauge, {}, 1}),
+       kind("memory", {"free_bytes", "bytes", "As the table has it.", SampleType::gauge, {}, 1}),
+       kind("a", {"b_c", "", "First.", SampleType::gauge, {}, 2}),
+       kind("a_b", {"c", "", "Of the same name.", SampleType::gauge, {}, 3}),
+       kind("a", {"b_c", "", "The same series.", SampleType::gauge, {}, 4}),
+       kind("a_b", {"c", "", "A counter has another name.", SampleType::counter, {}, 5})}));
+  EXPECT_EQ(read.size(), MetricsReader::read(page_of({})).size() + 3);
+  EXPECT_TRUE(read.at("espalier_memory_free_bytes").samples.empty());
+  EXPECT_EQ(read.at("espalier_leases_x").sum(), 1);
   const ReadMetric& both = read.at("espalier_a_b_c");
   EXPECT_EQ(both.help, "First.");
   EXPECT_EQ(both.samples.size(), 2u);

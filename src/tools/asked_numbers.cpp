@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "channel/objects.hpp"
@@ -38,14 +36,9 @@ Outcome<wire::SampledObjects> understood(Result<wire::SampledObjects> reply,
   return not_understood(address);
 }
 
-constexpr wire::SamplesWanted kBeyondNodeStats = {wire::kSampledObjectsMax, 0,
-                                                  wire::kSamplesBeyondNodeStats, 0};
-wire::SamplesWanted wanted_of(ObjectKind kind) {
-  return {wire::kSampledObjectsMax, static_cast<std::uint8_t>(kind), 0, 0};
-}
-
 // None of a node that is older than this command.
-Result<wire::SampledObjects> samples(const Store& store, const wire::SamplesWanted& wanted) {
+Result<wire::SampledObjects> samples(const Store& store) {
+  constexpr wire::SamplesWanted wanted{wire::kSampledObjectsMax, 0, 0, 0};
   auto reply = channel::samples(*client::StoreImpl::of(store).channel(), wanted);
   if (!reply && reply.error().code == Code::unsupported) return wire::SampledObjects{};
   return reply;
@@ -78,27 +71,15 @@ Outcome<node::NodeNumbers> needed_numbers_of(const Store& store, const std::stri
   return decoded(reply, address);
 }
 
-Outcome<wire::SampledObjects> other_samples_of(const Store& store, const std::string& address) {
-  return understood(samples(store, kBeyondNodeStats), address);
-}
-
-Outcome<wire::SampledObjects> samples_but_of_maps(const Store& store, const std::string& address) {
-  wire::SampledObjects all;
-  for (const wire::SamplesWanted& wanted :
-       {wanted_of(ObjectKind::table), wanted_of(ObjectKind::sequencer), kBeyondNodeStats}) {
-    auto some = understood(samples(store, wanted), address);
-    if (!some) return some;
-    all.count += some->count;
-    std::ranges::move(some->objects, std::back_inserter(all.objects));
-  }
-  return all;
+Outcome<wire::SampledObjects> samples_of_all(const Store& store, const std::string& address) {
+  return understood(samples(store), address);
 }
 
 Outcome<std::optional<wire::SampledObjects>> samples_beside(const node::NodeNumbers& numbers,
                                                             const Store& store,
                                                             const std::string& address) {
   if (is_device(numbers)) return std::nullopt;
-  auto reply = samples(store, kBeyondNodeStats);
+  auto reply = samples(store);
   if (!reply &&
       (reply.error().code == Code::out_of_memory || reply.error().code == Code::connection_lost)) {
     return std::nullopt;

@@ -25,15 +25,11 @@ namespace espalier::tools {
 [[nodiscard]] Outcome<node::NodeNumbers> needed_numbers_of(const Store& store,
                                                            const std::string& address);
 
-/// The samples of objects of kinds that node_stats does not tell, that this client may read. None
-/// of a node that is older than this command.
-[[nodiscard]] Outcome<wire::SampledObjects> other_samples_of(const Store& store,
-                                                             const std::string& address);
-/// The samples of all objects but maps, for a client to which the numbers above are not told, and
-/// which asks for maps by themselves. Cost: three round trips.
-[[nodiscard]] Outcome<wire::SampledObjects> samples_but_of_maps(const Store& store,
-                                                                const std::string& address);
-/// The samples of other objects beside numbers that were told. Nothing of a device, which has
+/// The samples of objects that this client may read, those that take most memory. None of a node
+/// that is older than this command.
+[[nodiscard]] Outcome<wire::SampledObjects> samples_of_all(const Store& store,
+                                                           const std::string& address);
+/// The same beside numbers that were told. Nothing of a device, which has
 /// numbers of its own and its host's objects; nor where the node is out of memory or gone.
 [[nodiscard]] Outcome<std::optional<wire::SampledObjects>> samples_beside(
     const node::NodeNumbers& numbers, const Store& store, const std::string& address);

@@ -18,6 +18,12 @@ namespace espalier::tools {
 [[nodiscard]] nlohmann::ordered_json group_json(const node::NodeNumbers& numbers,
                                                 std::string_view group);
 
+/// Whether an object of this kind has members in JSON as those of its kind always had them; others
+/// are an array of samples (object_json).
+[[nodiscard]] bool has_members(ObjectKind kind);
+/// Its name under its kind, and a member for each number. Requires: has_members(object.kind).
+[[nodiscard]] nlohmann::ordered_json members_json(const wire::SampledObject& object);
+
 /// Sets a member of `object` for each number.
 inline void set_stats(nlohmann::ordered_json& object, const MapStats& stats) {
   object["items"] = stats.items;
@@ -50,36 +56,6 @@ inline void set_stats(nlohmann::ordered_json& object, const HashMapStats& stats)
   object["snapshots"] = stats.snapshots;
 }
 
-/// Of a map's mapping feed.
-[[nodiscard]] inline nlohmann::ordered_json feed_json(const wire::FeedNumbers& feed) {
-  nlohmann::ordered_json object;
-  object["followers"] = feed.followers;
-  object["entries"] = feed.entries;
-  object["gaps"] = feed.gaps;
-  return object;
-}
-
-/// Sets a member of `object` for each number of a sequencer.
-inline void set_stats(nlohmann::ordered_json& object, const wire::SequencerFacts& facts) {
-  object["epoch"] = facts.epoch;
-  object["first"] = facts.first;
-  object["next"] = facts.next;
-  object["sealed"] = (facts.flags & wire::kSequencerIsSealed) != 0;
-  object["overwritten"] = (facts.flags & wire::kSequencerOverwritten) != 0;
-  object["requests"] = facts.requests;
-  object["node_adds"] = facts.adds;
-}
-
-[[nodiscard]] inline nlohmann::ordered_json queries_json(const wire::QueryTotals& queries) {
-  nlohmann::ordered_json object;
-  object["running"] = queries.running;
-  object["waiting"] = queries.waiting;
-  object["ended"] = queries.ended;
-  object["failed"] = queries.failed;
-  object["refused"] = queries.refused;
-  return object;
-}
-
 /// What one has of what principals share.
 [[nodiscard]] inline nlohmann::ordered_json principal_json(const node::PrincipalNumbers& of) {
   nlohmann::ordered_json object;
@@ -88,19 +64,6 @@ inline void set_stats(nlohmann::ordered_json& object, const wire::SequencerFacts
   object["ring_bytes"] = of.ring_bytes;
   object["snapshots"] = of.snapshots;
   return object;
-}
-
-/// Sets a member of `object` for each number of a table.
-inline void set_stats(nlohmann::ordered_json& object, const wire::TableNumbers& stats) {
-  object["rows"] = stats.rows;
-  object["row_bytes"] = stats.row_bytes;
-  object["pages"] = stats.pages;
-  object["memory_bytes"] = stats.memory_bytes;
-  object["queries"] = queries_json(stats.queries);
-  object["rows_read"] = stats.rows_read;
-  object["bytes_read"] = stats.bytes_read;
-  object["rows_sent"] = stats.rows_sent;
-  object["bytes_sent"] = stats.bytes_sent;
 }
 
 /// One that keeps memory from being free.

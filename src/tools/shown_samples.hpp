@@ -6,7 +6,9 @@
 // Thread: any.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -30,7 +32,21 @@ namespace espalier::tools {
 [[nodiscard]] nlohmann::ordered_json sample_json(const wire::Sample& sample);
 [[nodiscard]] nlohmann::ordered_json object_json(const wire::SampledObject& object);
 
-/// Kind and name, and a line for each sample: name, value, help.
+/// A line of text with numbers in it. Between braces stand their names, of those with a label the
+/// label's value behind a colon.
+struct NumberLine {
+  std::string_view text;
+  bool is_news = false;  ///< it is left out where all its numbers are 0
+};
+
+/// Nothing where not all its numbers are told, or they are no news. `find`: the sample with this
+/// name and value of a label, or null.
+[[nodiscard]] std::optional<std::string> filled(
+    const NumberLine& line,
+    const std::function<const wire::Sample*(std::string_view, std::string_view)>& find);
+
+/// Kind and name, and lines as those of its kind have them; of another kind a line for each sample:
+/// name, value, help.
 void print_object(std::ostream& out, const wire::SampledObject& object);
 
 }  // namespace espalier::tools

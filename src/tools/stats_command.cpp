@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier stats: numbers about the maps, tables and sequencers of a node, and samples of objects
-// of all kinds that node_stats does not tell.
+// espalier stats: numbers about the objects of a node, and about the node.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "tools/asked_numbers.hpp"
@@ -30,85 +30,6 @@ struct StatsOptions {
   bool json = false;
 };
 
-/// What is known of a map's feed; nothing where the node does not tell.
-using Feed = std::optional<wire::FeedNumbers>;
-
-void print_stats_json(std::ostream& out, const std::string& name, const MapStats& stats,
-                      const Feed& feed) {
-  nlohmann::ordered_json object;
-  set_bytes(object, "map", name);
-  set_stats(object, stats);
-  if (feed) object["feed"] = feed_json(*feed);
-  out << object.dump() << '\n';
-}
-
-void print_stats_text(std::ostream& out, const std::string& name, const MapStats& stats,
-                      const Feed& feed) {
-  out << fmt::format("map         {}\n", encode(name, Encoding::escaped));
-  out << fmt::format("items       {}\n", format_count(stats.items));
-  out << fmt::format("height      {} ({} leaves, {} interior nodes)\n", stats.height,
-                     format_count(stats.leaves), format_count(stats.interior_nodes));
-  out << fmt::format("memory      {} in nodes, {} in values beside them, {} retired\n",
-                     format_bytes(stats.node_bytes), format_bytes(stats.value_bytes),
-                     format_bytes(stats.retired_bytes));
-  out << fmt::format("history     {} splits, {} redistributions, {} node merges, {} log merges\n",
-                     format_count(stats.splits), format_count(stats.redistributions),
-                     format_count(stats.merges), format_count(stats.log_merges));
-  out << fmt::format("versions    {} read, {} written, {} snapshots\n",
-                     format_count(stats.read_version), format_count(stats.write_version),
-                     format_count(stats.snapshots));
-  if (feed && (feed->followers != 0 || feed->entries != 0)) {
-    out << fmt::format("feed        {} followers, {} moves told, {} gaps\n",
-                       format_count(feed->followers), format_count(feed->entries),
-                       format_count(feed->gaps));
-  }
-}
-
-void print_stats_json(std::ostream& out, const node::SequencerNumbers& sequencer) {
-  nlohmann::ordered_json object;
-  set_bytes(object, "sequencer", sequencer.name);
-  set_stats(object, sequencer.facts);
-  out << object.dump() << '\n';
-}
-
-void print_stats_text(std::ostream& out, const node::SequencerNumbers& sequencer) {
-  const wire::SequencerFacts& facts = sequencer.facts;
-  const bool overwritten = (facts.flags & wire::kSequencerOverwritten) != 0;
-  const bool sealed = (facts.flags & wire::kSequencerIsSealed) != 0;
-  out << fmt::format("sequencer   {}\n", encode(sequencer.name, Encoding::escaped));
-  out << fmt::format("epoch       {}, from {}, next {}{}\n", facts.epoch, format_count(facts.first),
-                     format_count(facts.next),
-                     overwritten ? ", overwritten" : (sealed ? ", sealed" : ""));
-  out << fmt::format("asked       {} times, answered by {} adds\n", format_count(facts.requests),
-                     format_count(facts.adds));
-}
-
-void print_stats_json(std::ostream& out, const node::TableNumbers& table) {
-  nlohmann::ordered_json object;
-  set_bytes(object, "table", table.name);
-  set_stats(object, table.stats);
-  out << object.dump() << '\n';
-}
-
-std::string queries_text(const wire::QueryTotals& queries) {
-  return fmt::format("{} running, {} waiting, {} ended, {} failed, {} refused",
-                     format_count(queries.running), format_count(queries.waiting),
-                     format_count(queries.ended), format_count(queries.failed),
-                     format_count(queries.refused));
-}
-
-void print_stats_text(std::ostream& out, const node::TableNumbers& table) {
-  const wire::TableNumbers& stats = table.stats;
-  out << fmt::format("table       {}\n", encode(table.name, Encoding::escaped));
-  out << fmt::format("rows        {} of {} bytes\n", format_count(stats.rows), stats.row_bytes);
-  out << fmt::format("memory      {} in {} pages\n", format_bytes(stats.memory_bytes),
-                     format_count(stats.pages));
-  out << fmt::format("queries     {}\n", queries_text(stats.queries));
-  out << fmt::format("read        {} rows, {}; sent {} rows, {}\n", format_count(stats.rows_read),
-                     format_bytes(stats.bytes_read), format_count(stats.rows_sent),
-                     format_bytes(stats.bytes_sent));
-}
-
 std::string holder_line(const memory::Holder& holder) {
   if (holder.kind == memory::Holder::Kind::snapshot) {
     return fmt::format("snapshot of {} at version {} by {}: {}",
@@ -118,13 +39,6 @@ std::string holder_line(const memory::Holder& holder) {
   return fmt::format("{} {} of {}: {}", memory::name_of(holder.kind), holder.since,
                      encode(holder.owner, Encoding::escaped), format_bytes(holder.bytes));
 }
-
-/// A line of what is told of the node as a whole. Between braces stand names of its numbers, of
-/// those with a label the label's value behind a colon.
-struct NumberLine {
-  std::string_view text;
-  bool is_news = false;  ///< it is left out where all its numbers are 0
-};
 
 constexpr NumberLine kMemoryLines[] = {
     {"all         {memory_taken_bytes} of {memory_limit_bytes} taken, {memory_held_bytes} given by "
@@ -173,34 +87,16 @@ constexpr NumberLine kAccessLines[] = {
      "requests denied; {audit_left_out} records not kept"},
 };
 
-/// Nothing where the node does not tell all its numbers, or they are no news.
-std::optional<std::string> filled(const NumberLine& line, const node::NodeNumbers& numbers) {
-  std::string text;
-  bool is_news = false;
-  for (std::string_view rest = line.text; !rest.empty();) {
-    const std::size_t open = rest.find('{');
-    text += rest.substr(0, open);
-    if (open == std::string_view::npos) break;
-    rest.remove_prefix(open + 1);
-    const std::size_t end = rest.find('}');
-    const std::string_view wanted = rest.substr(0, end);
-    rest.remove_prefix(end + 1);
-    const std::size_t colon = wanted.find(':');
-    const wire::Sample* const sample = numbers.sample(
-        wanted.substr(0, colon),
-        colon == std::string_view::npos ? std::string_view() : wanted.substr(colon + 1));
-    if (sample == nullptr) return std::nullopt;
-    is_news = is_news || sample->value != 0;
-    text += shown_value(*sample);
-  }
-  if (line.is_news && !is_news) return std::nullopt;
-  return text;
+std::optional<std::string> filled_of(const NumberLine& line, const node::NodeNumbers& numbers) {
+  return filled(line, [&](std::string_view name, std::string_view label_value) {
+    return numbers.sample(name, label_value);
+  });
 }
 
 void print_lines(std::ostream& out, std::span<const NumberLine> lines,
                  const node::NodeNumbers& numbers) {
   for (const NumberLine& line : lines) {
-    if (const auto text = filled(line, numbers)) out << *text << '\n';
+    if (const auto text = filled_of(line, numbers)) out << *text << '\n';
   }
 }
 
@@ -210,7 +106,7 @@ void print_connections(std::ostream& out, const node::NodeNumbers& numbers) {
   const NumberLine line{
       " of {connections_limit}, {principal_connections_limit} of one principal at most, "
       "{connections_kept} kept for who runs the node; {connections_limited} beyond a limit"};
-  out << "connections " << format_count(connected) << filled(line, numbers).value_or("") << '\n';
+  out << "connections " << format_count(connected) << filled_of(line, numbers).value_or("") << '\n';
   print_lines(out, kPlaceLines, numbers);
   for (const node::PrincipalNumbers& principal : numbers.principals) {
     out << fmt::format("principal   {}: {} connections, {} of rings, {} snapshots\n",
@@ -262,23 +158,11 @@ class Parts {
  public:
   Parts(Environment& environment, bool json) : out_(environment.out), json_(json) {}
 
-  void map(const std::string& name, const MapStats& stats, const Feed& feed) {
-    begin();
-    json_ ? print_stats_json(out_, name, stats, feed) : print_stats_text(out_, name, stats, feed);
-  }
-  void sequencer(const node::SequencerNumbers& sequencer) {
-    begin();
-    json_ ? print_stats_json(out_, sequencer) : print_stats_text(out_, sequencer);
-  }
-  void table(const node::TableNumbers& table) {
-    begin();
-    json_ ? print_stats_json(out_, table) : print_stats_text(out_, table);
-  }
   /// Of whatever kind.
   void object(const wire::SampledObject& object) {
     begin();
     if (!json_) return print_object(out_, object);
-    out_ << object_json(object).dump() << '\n';
+    out_ << (has_members(object.kind) ? members_json(object) : object_json(object)).dump() << '\n';
   }
   /// Of how many there is nothing more.
   void left_out(std::uint64_t objects) {
@@ -309,35 +193,38 @@ class Parts {
   bool first_ = true;
 };
 
-Outcome<int> print_stats_of_table(Parts& parts, const std::string& name, const Store& store,
-                                  const std::string& address) {
-  const auto numbers = needed_numbers_of(store, address);
-  if (!numbers) return std::unexpected(numbers.error());
-  if (is_device(*numbers)) {
-    return failed(
-        fmt::format("the device at {} has numbers of its own and none of tables", address),
-        "Ask its host.");
+/// Of an ordered map the numbers of all its shards, of which the node has one.
+Outcome<void> add_shards(wire::SampledObject& object, const Store& store,
+                         const std::string& address) {
+  if (object.kind != ObjectKind::map) return {};
+  const auto opened = open_any_map(store, address, object.name);
+  if (!opened) return std::unexpected(opened.error());
+  const Map* const map = std::get_if<Map>(&*opened);
+  if (map == nullptr) return {};  // it was dropped, and made anew as another kind
+  const auto stats = stats_of(*map);
+  if (!stats) return std::unexpected(stats.error());
+  nlohmann::ordered_json members;
+  set_stats(members, *stats);
+  for (wire::Sample& sample : object.samples) {
+    if (members.contains(sample.name)) sample.value = members[sample.name];
   }
-  const auto found = std::ranges::find(numbers->tables, name, &node::TableNumbers::name);
-  if (found == numbers->tables.end()) {
-    return failed(
-        fmt::format("the node at {} has no table '{}'", address, encode(name, Encoding::escaped)),
-        "espalier list shows all that it has, with kinds.");
-  }
-  parts.table(*found);
-  return kOk;
+  return {};
 }
 
-Feed feed_of(const std::optional<node::NodeNumbers>& numbers, const std::string& name) {
-  if (!numbers) return std::nullopt;
-  const auto found = std::ranges::find(numbers->maps, name, &node::MapNumbers::name);
-  return found == numbers->maps.end() ? Feed() : Feed(found->feed);
-}
-
+/// One object by its name, of one of these kinds; none: of whatever kind.
 Outcome<int> print_object(Parts& parts, const std::string& name, const Store& store,
-                          const std::string& address) {
-  const auto object = samples_of(store, address, name);
+                          const std::string& address, std::string_view called = {},
+                          std::span<const ObjectKind> kinds = {}) {
+  auto object = samples_of(store, address, name);
   if (!object) return std::unexpected(object.error());
+  if (!kinds.empty() && std::ranges::find(kinds, object->kind) == kinds.end()) {
+    return failed(fmt::format("the node at {} has no {} '{}'", address, called,
+                              encode(name, Encoding::escaped)),
+                  "espalier list shows all that it has, with kinds.");
+  }
+  if (const auto added = add_shards(*object, store, address); !added) {
+    return std::unexpected(added.error());
+  }
   parts.object(*object);
   return kOk;
 }
@@ -348,37 +235,30 @@ Outcome<int> print_stats(Environment& environment, const StatsOptions& options) 
   const auto store = connect(environment, *address);
   if (!store) return std::unexpected(store.error());
   Parts parts(environment, options.json);
-  if (options.table_name) return print_stats_of_table(parts, *options.table_name, *store, *address);
+  constexpr ObjectKind kMaps[] = {ObjectKind::map, ObjectKind::hash};
+  constexpr ObjectKind kTables[] = {ObjectKind::table};
+  if (options.map_name)
+    return print_object(parts, *options.map_name, *store, *address, "map", kMaps);
+  if (options.table_name) {
+    return print_object(parts, *options.table_name, *store, *address, "table", kTables);
+  }
   if (options.object_name) return print_object(parts, *options.object_name, *store, *address);
-  const auto asked = numbers_of(*store, *address);
-  if (!asked) return std::unexpected(asked.error());
-  const std::optional<node::NodeNumbers>& numbers = *asked;
-  const auto names =
-      options.map_name ? Outcome<std::vector<std::string>>({*options.map_name}) : map_names(*store);
-  if (!names) return std::unexpected(names.error());
-  for (const std::string& name : *names) {
-    const auto opened = open_any_map(*store, *address, name);
-    if (!opened) return std::unexpected(opened.error());
-    if (std::holds_alternative<HashMap>(*opened)) {
-      return print_object(parts, name, *store, *address);
+  const auto numbers = numbers_of(*store, *address);
+  if (!numbers) return std::unexpected(numbers.error());
+  auto objects = samples_of_all(*store, *address);
+  if (objects) {
+    std::ranges::sort(objects->objects, {},
+                      [](const wire::SampledObject& of) { return std::tuple(of.kind, of.name); });
+    for (wire::SampledObject& object : objects->objects) {
+      if (const auto added = add_shards(object, *store, *address); !added) {
+        return std::unexpected(added.error());
+      }
+      parts.object(object);
     }
-    const auto stats = stats_of(std::get<Map>(*opened));
-    if (!stats) return std::unexpected(stats.error());
-    parts.map(name, *stats, feed_of(numbers, name));
+    parts.left_out(objects->left_out());
   }
-  if (options.map_name) return kOk;
-  if (numbers) {
-    for (const node::TableNumbers& table : numbers->tables) parts.table(table);
-    for (const node::SequencerNumbers& sequencer : numbers->sequencers) parts.sequencer(sequencer);
-  }
-  const auto others =
-      numbers ? other_samples_of(*store, *address) : samples_but_of_maps(*store, *address);
-  if (others) {
-    for (const wire::SampledObject& object : others->objects) parts.object(object);
-    parts.left_out(others->left_out());
-  }
-  if (numbers) parts.node(*numbers);
-  if (!others) return std::unexpected(others.error());
+  if (*numbers) parts.node(**numbers);
+  if (!objects) return std::unexpected(objects.error());
   return kOk;
 }
 

@@ -97,20 +97,15 @@ OrderedJson offload_json(const OffloadRates& offload) {
 }
 
 OrderedJson map_json(const MapRates& map) {
-  OrderedJson object;
-  set_bytes(object, "map", map.name);
-  set_stats(object, map.stats);
+  OrderedJson object = members_json(map.object);
   object["bytes_per_item"] = rounded(map.bytes_per_item);
   object["writes_per_s"] = rounded(map.writes_per_s);
-  object["feed"] = feed_json(map.feed);
   object["feed"]["moves_per_s"] = rounded(map.moves_per_s);
   return object;
 }
 
 OrderedJson sequencer_json(const SequencerRates& sequencer) {
-  OrderedJson object;
-  set_bytes(object, "sequencer", sequencer.name);
-  set_stats(object, sequencer.facts);
+  OrderedJson object = members_json(sequencer.object);
   object["numbers_per_s"] = rounded(sequencer.numbers_per_s);
   object["requests_per_s"] = rounded(sequencer.requests_per_s);
   object["node_adds_per_s"] = rounded(sequencer.adds_per_s);
@@ -118,9 +113,7 @@ OrderedJson sequencer_json(const SequencerRates& sequencer) {
 }
 
 OrderedJson table_json(const TableRates& table) {
-  OrderedJson object;
-  set_bytes(object, "table", table.name);
-  set_stats(object, table.stats);
+  OrderedJson object = members_json(table.object);
   object["queries_per_s"] = rounded(table.queries_per_s);
   object["read_bytes_per_s"] = rounded(table.read_bytes_per_s);
   object["sent_bytes_per_s"] = rounded(table.sent_bytes_per_s);

@@ -177,7 +177,7 @@ std::vector<std::string> offload_lines(const TopView& view, TopSort sort) {
 // Names stand last, for how wide their characters are only the terminal knows.
 std::vector<std::string> map_lines(const TopView& view, TopSort sort) {
   const auto rank = [sort](const MapRates& map) {
-    const auto bytes = static_cast<double>(map.stats.node_bytes + map.stats.value_bytes);
+    const auto bytes = static_cast<double>(map.value("node_bytes") + map.value("value_bytes"));
     if (sort == TopSort::name) return std::pair(0.0, 0.0);
     return sort == TopSort::size ? std::pair(bytes, 0.0) : std::pair(map.writes_per_s, bytes);
   };
@@ -186,13 +186,13 @@ std::vector<std::string> map_lines(const TopView& view, TopSort sort) {
   lines.push_back(fmt::format(kRow, "items", "height", "nodes", "B/item", "writes/s", "unreleased",
                               "retired", "snaps", "map"));
   for (const MapRates* map : sorted(view.maps, rank)) {
-    const MapStats& stats = map->stats;
+    const std::uint64_t items = map->value("items");
     lines.push_back(fmt::format(
-        kRow, short_number(stats.items), short_number(std::uint64_t{stats.height}),
-        short_number(stats.leaves + stats.interior_nodes),
-        stats.items == 0 ? "-" : fmt::format("{:.1f}", std::min(map->bytes_per_item, 99999.9)),
+        kRow, short_number(items), short_number(map->value("height")),
+        short_number(map->value("leaves") + map->value("interior_nodes")),
+        items == 0 ? "-" : fmt::format("{:.1f}", std::min(map->bytes_per_item, 99999.9)),
         short_number(map->writes_per_s), short_number(map->unreleased),
-        format_bytes(stats.retired_bytes), short_number(stats.snapshots),
+        format_bytes(map->value("retired_bytes")), short_number(map->value("snapshots")),
         cmdline::escaped(map->name)));
   }
   return lines;
@@ -200,7 +200,7 @@ std::vector<std::string> map_lines(const TopView& view, TopSort sort) {
 
 std::vector<std::string> table_lines(const TopView& view, TopSort sort) {
   const auto rank = [sort](const TableRates& table) {
-    const auto bytes = static_cast<double>(table.stats.memory_bytes);
+    const auto bytes = static_cast<double>(table.value("memory_bytes"));
     if (sort == TopSort::name) return std::pair(0.0, 0.0);
     return sort == TopSort::size ? std::pair(bytes, 0.0) : std::pair(table.read_bytes_per_s, bytes);
   };
@@ -209,24 +209,23 @@ std::vector<std::string> table_lines(const TopView& view, TopSort sort) {
   lines.push_back(fmt::format(kRow, "rows", "memory", "queries/s", "running", "waiting", "read/s",
                               "sent/s", "table"));
   for (const TableRates* table : sorted(view.tables, rank)) {
-    const wire::TableNumbers& stats = table->stats;
-    lines.push_back(
-        fmt::format(kRow, short_number(stats.rows), format_bytes(stats.memory_bytes),
-                    short_number(table->queries_per_s), short_number(stats.queries.running),
-                    short_number(stats.queries.waiting), byte_rate(table->read_bytes_per_s),
-                    byte_rate(table->sent_bytes_per_s), cmdline::escaped(table->name)));
+    lines.push_back(fmt::format(
+        kRow, short_number(table->value("rows")), format_bytes(table->value("memory_bytes")),
+        short_number(table->queries_per_s), short_number(table->value("queries_running")),
+        short_number(table->value("queries_waiting")), byte_rate(table->read_bytes_per_s),
+        byte_rate(table->sent_bytes_per_s), cmdline::escaped(table->name)));
   }
   return lines;
 }
 
-std::string_view state_of(const wire::SequencerFacts& facts) {
-  if ((facts.flags & wire::kSequencerOverwritten) != 0) return "overwritten";
-  return (facts.flags & wire::kSequencerIsSealed) != 0 ? "sealed" : "open";
+std::string_view state_of(const SequencerRates& sequencer) {
+  if (sequencer.value("overwritten") != 0) return "overwritten";
+  return sequencer.value("sealed") != 0 ? "sealed" : "open";
 }
 
 std::vector<std::string> sequencer_lines(const TopView& view, TopSort sort) {
   const auto rank = [sort](const SequencerRates& sequencer) {
-    const auto next = static_cast<double>(sequencer.facts.next);
+    const auto next = static_cast<double>(sequencer.value("next"));
     if (sort == TopSort::name) return std::pair(0.0, 0.0);
     return sort == TopSort::size ? std::pair(next, 0.0) : std::pair(sequencer.numbers_per_s, next);
   };
@@ -235,11 +234,11 @@ std::vector<std::string> sequencer_lines(const TopView& view, TopSort sort) {
   lines.push_back(fmt::format(kRow, "next", "epoch", "numbers/s", "requests/s", "adds/s", "state",
                               "sequencer"));
   for (const SequencerRates* sequencer : sorted(view.sequencers, rank)) {
-    const wire::SequencerFacts& facts = sequencer->facts;
-    lines.push_back(
-        fmt::format(kRow, facts.next, facts.epoch, short_number(sequencer->numbers_per_s),
-                    short_number(sequencer->requests_per_s), short_number(sequencer->adds_per_s),
-                    state_of(facts), cmdline::escaped(sequencer->name)));
+    lines.push_back(fmt::format(kRow, sequencer->value("next"), sequencer->value("epoch"),
+                                short_number(sequencer->numbers_per_s),
+                                short_number(sequencer->requests_per_s),
+                                short_number(sequencer->adds_per_s), state_of(*sequencer),
+                                cmdline::escaped(sequencer->name)));
   }
   return lines;
 }

@@ -39,7 +39,7 @@ void run_one(std::string_view bytes) {
   look_at(view_of(&before, *numbers), {4096, 0});
   // What it does not know is told under another number, and all else comes back.
   const auto again = node::decode(node::encode(*numbers));
-  require(again && again->maps.size() == numbers->maps.size());
+  require(again && again->samples.size() == numbers->samples.size());
 }
 
 }  // namespace

@@ -32,10 +32,9 @@ node::NodeNumbers screen_numbers() {
                       {"ring_limit_bytes", std::uint64_t{2} << 30},
                       {"pending_connections", 4}});
   numbers.workers = {{3, 2, 3723, 3723}, {0, 1, 0, 0}};
-  node::MapNumbers pairs;
-  pairs.stats.retired_bytes = 1 << 20;
-  pairs.stats.snapshots = 1;
-  numbers.maps = {pairs};
+  numbers.sampled.count = 1;
+  numbers.sampled.objects = {
+      node::object_of(ObjectKind::map, 1, "pairs", {{"retired_bytes", 1 << 20}, {"snapshots", 1}})};
   return numbers;
 }
 
@@ -59,20 +58,24 @@ TopView some_view() {
                    {"get", 1'000'000, 5'000'000, 412.0, 384, 1024},
                    {"object_list", 0, 1, {}, {}, {}},
                    {"noop", 0, 0, {}, {}, {}}};
-  MapRates words{"words", {}, 0, 44.1, 0};
-  words.stats.items = 663'473;
-  words.stats.leaves = 3'800;
-  words.stats.interior_nodes = 12;
-  words.stats.height = 3;
-  words.stats.node_bytes = 29'000'000;
-  MapRates pairs{"pairs", {}, 234'567, 44.1, 7};
-  pairs.stats.items = 10'000'000;
-  pairs.stats.leaves = 56'000;
-  pairs.stats.interior_nodes = 230;
-  pairs.stats.height = 3;
-  pairs.stats.node_bytes = 440'000'000;
-  pairs.stats.retired_bytes = 1 << 20;
-  pairs.stats.snapshots = 1;
+  const MapRates words{"words",
+                       node::object_of(ObjectKind::map, 1, "words",
+                                       {{"items", 663'473},
+                                        {"leaves", 3'800},
+                                        {"interior_nodes", 12},
+                                        {"height", 3},
+                                        {"node_bytes", 29'000'000}}),
+                       0, 44.1, 0};
+  const MapRates pairs{"pairs",
+                       node::object_of(ObjectKind::map, 2, "pairs",
+                                       {{"items", 10'000'000},
+                                        {"leaves", 56'000},
+                                        {"interior_nodes", 230},
+                                        {"height", 3},
+                                        {"node_bytes", 440'000'000},
+                                        {"retired_bytes", 1 << 20},
+                                        {"snapshots", 1}}),
+                       234'567, 44.1, 7};
   view.maps = {words, pairs};
   return view;
 }
@@ -133,12 +136,15 @@ q quits, s sorts: now by activity
 
 TopView view_with_tables() {
   TopView view = some_view();
-  TableRates sales{"sales", {}, 12, 3'221'225'472.0, 2048};
-  sales.stats.rows = 60'000'000;
-  sales.stats.memory_bytes = std::uint64_t{4} << 30;
-  sales.stats.queries = {2, 1, 500, 0, 0};
-  TableRates empty{"empty", {}, 0, 0, 0};
-  empty.stats.memory_bytes = 65'536;
+  const TableRates sales{"sales",
+                         node::object_of(ObjectKind::table, 3, "sales",
+                                         {{"rows", 60'000'000},
+                                          {"memory_bytes", std::uint64_t{4} << 30},
+                                          {"queries_running", 2},
+                                          {"queries_waiting", 1}}),
+                         12, 3'221'225'472.0, 2048};
+  const TableRates empty{
+      "empty", node::object_of(ObjectKind::table, 4, "empty", {{"memory_bytes", 65'536}}), 0, 0, 0};
   view.tables = {empty, sales};
   view.table_bytes = (std::uint64_t{4} << 30) + 65'536;
   node::set(view.numbers, {{"queries_running", 2},
@@ -205,11 +211,11 @@ TEST(TopScreen, ShowsSequencersAndFeedsWhereThereAreSome) {
   TopView view = view_with_tables();
   view.sequencers = {
       {"orders",
-       {.first = 0, .next = 123'456, .requests = 9, .adds = 8, .epoch = 1, .flags = 0},
-       10,
-       5,
-       4},
-      {"old", {.first = 0, .next = 7, .requests = 0, .adds = 0, .epoch = 3, .flags = 1}, 0, 0, 0}};
+       node::object_of(ObjectKind::sequencer, 5, "orders", {{"next", 123'456}, {"epoch", 1}}), 10,
+       5, 4},
+      {"old",
+       node::object_of(ObjectKind::sequencer, 6, "old", {{"next", 7}, {"epoch", 3}, {"sealed", 1}}),
+       0, 0, 0}};
   view.feed_followers = 3;
   view.feed_moves_per_s = 1'500;
   const std::string text = drawn(view, {80, 40});
@@ -334,7 +340,7 @@ TEST(TopScreen, TellsHowManySamplesDidNotFit) {
       left = std::stoul(shown.back().substr(4));
       shown.pop_back();
     } else {
-      EXPECT_EQ(shown.back(), "... and those of 10 other objects");
+      EXPECT_EQ(shown.back(), "... and those of 9 other objects");
     }
     EXPECT_EQ(shown.size() + left, kAll) << rows;
   }

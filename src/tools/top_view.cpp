@@ -70,65 +70,76 @@ OffloadRates rates_of(const node::OffloadNumbers& before, const node::OffloadNum
   return rates;
 }
 
-MapRates rates_of(const node::MapNumbers& before, const node::MapNumbers& now, const Pace& pace) {
-  MapRates rates;
-  rates.name = now.name;
-  rates.stats = now.stats;
-  // A map that has fewer than before is another one of the same name.
-  const bool same = before.stats.write_version <= now.stats.write_version;
-  rates.writes_per_s = pace(same ? before.stats.write_version : 0, now.stats.write_version);
+/// A number of an object now, and before; where it was another object, that one began at 0.
+class Moving {
+ public:
+  Moving(const wire::SampledObject* before, const wire::SampledObject& now)
+      : before_(before), now_(now) {}
+  [[nodiscard]] std::uint64_t before(std::string_view name) const {
+    return before_ == nullptr ? 0 : wire::sample_value(*before_, name);
+  }
+  [[nodiscard]] std::uint64_t now(std::string_view name) const {
+    return wire::sample_value(now_, name);
+  }
+
+ private:
+  const wire::SampledObject* before_;
+  const wire::SampledObject& now_;
+};
+
+/// The same object in an earlier reading: its id is one object's for ever.
+const wire::SampledObject* same_of(const wire::SampledObjects& before,
+                                   const wire::SampledObject& now) {
+  const auto same = std::ranges::find(before.objects, now.id, &wire::SampledObject::id);
+  return same == before.objects.end() ? nullptr : &*same;
+}
+
+MapRates map_rates(const wire::SampledObject* before, const wire::SampledObject& now,
+                   const Pace& pace) {
+  const Moving map(before, now);
+  MapRates rates{now.name, now};
+  rates.writes_per_s = pace(map.before("write_version"), map.now("write_version"));
   const auto bytes =
-      static_cast<double>(now.stats.node_bytes) + static_cast<double>(now.stats.value_bytes);
-  const auto items = static_cast<double>(now.stats.items);
+      static_cast<double>(map.now("node_bytes")) + static_cast<double>(map.now("value_bytes"));
+  const auto items = static_cast<double>(map.now("items"));
   rates.bytes_per_item = items > 0 ? bytes / items : 0;
-  rates.unreleased = moved(now.stats.read_version, now.stats.write_version);
-  rates.feed = now.feed;
-  rates.moves_per_s = pace(same ? before.feed.entries : 0, now.feed.entries);
+  rates.unreleased = moved(map.now("read_version"), map.now("write_version"));
+  rates.moves_per_s = pace(map.before("feed_entries"), map.now("feed_entries"));
   return rates;
 }
 
-std::uint64_t over(const wire::QueryTotals& queries) {
-  return queries.ended + queries.failed + queries.refused;
-}
-
-TableRates rates_of(const node::TableNumbers& before, const node::TableNumbers& now,
-                    const Pace& pace) {
-  TableRates rates;
-  rates.name = now.name;
-  rates.stats = now.stats;
-  // Rows never become fewer: a table that has fewer is another one of the same name.
-  const bool same =
-      before.stats.rows <= now.stats.rows && over(before.stats.queries) <= over(now.stats.queries);
-  const wire::TableNumbers earlier = same ? before.stats : wire::TableNumbers{};
-  rates.queries_per_s = pace(over(earlier.queries), over(now.stats.queries));
-  rates.read_bytes_per_s = pace(earlier.bytes_read, now.stats.bytes_read);
-  rates.sent_bytes_per_s = pace(earlier.bytes_sent, now.stats.bytes_sent);
+TableRates table_rates(const wire::SampledObject* before, const wire::SampledObject& now,
+                       const Pace& pace) {
+  const Moving table(before, now);
+  TableRates rates{now.name, now};
+  for (const char* const end : {"queries_ended", "queries_failed", "queries_refused"}) {
+    rates.queries_per_s += pace(table.before(end), table.now(end));
+  }
+  rates.read_bytes_per_s = pace(table.before("read_bytes"), table.now("read_bytes"));
+  rates.sent_bytes_per_s = pace(table.before("sent_bytes"), table.now("sent_bytes"));
   return rates;
 }
 
-SequencerRates rates_of(const node::SequencerNumbers& before, const node::SequencerNumbers& now,
-                        const Pace& pace) {
-  SequencerRates rates;
-  rates.name = now.name;
-  rates.facts = now.facts;
-  // Numbers never fall: one that has lower ones is another of the same name.
-  const bool same = before.facts.next <= now.facts.next && before.facts.epoch <= now.facts.epoch &&
-                    before.facts.epoch != 0;
+SequencerRates sequencer_rates(const wire::SampledObject* before, const wire::SampledObject& now,
+                               const Pace& pace) {
+  const Moving sequencer(before, now);
+  SequencerRates rates{now.name, now};
   // What lies between two epochs was not given.
-  const bool same_epoch = same && before.facts.epoch == now.facts.epoch;
-  rates.numbers_per_s = pace(same_epoch ? before.facts.next : now.facts.first, now.facts.next);
-  rates.requests_per_s = pace(same ? before.facts.requests : 0, now.facts.requests);
-  rates.adds_per_s = pace(same ? before.facts.adds : 0, now.facts.adds);
+  const bool same_epoch = sequencer.before("epoch") == sequencer.now("epoch");
+  rates.numbers_per_s =
+      pace(same_epoch ? sequencer.before("next") : sequencer.now("first"), sequencer.now("next"));
+  rates.requests_per_s = pace(sequencer.before("requests"), sequencer.now("requests"));
+  rates.adds_per_s = pace(sequencer.before("adds"), sequencer.now("adds"));
   return rates;
 }
 
-// An id is one object's for ever, so counters go on where it is the same; they never fall. One that
-// was not read before is new, and its counters began at 0, unless it may have been left out.
+// Counters of an object never fall. One that was not read before is new, and its counters began at
+// 0, unless it may have been left out.
 ObjectRates rates_of(const wire::SampledObjects& before, const wire::SampledObject& now,
                      const Pace& pace) {
   ObjectRates rates{now, {}};
-  const auto last = std::ranges::find(before.objects, now.id, &wire::SampledObject::id);
-  const bool is_known = last != before.objects.end();
+  const wire::SampledObject* const last = same_of(before, now);
+  const bool is_known = last != nullptr;
   const bool has_rates = is_known || before.left_out() == 0;
   for (const wire::Sample& sample : now.samples) {
     if (sample.type != wire::SampleType::counter || !has_rates) {
@@ -210,12 +221,15 @@ void add_sums(TopView& view, const node::NodeNumbers& before, const Pace& pace) 
     view.sleeps_per_s += pace(earlier.sleeps, worker.sleeps);
     view.wake_ups_per_s += pace(earlier.wake_ups, worker.wake_ups);
   }
-  for (const node::MapNumbers& map : now.maps) {
-    view.node_bytes += map.stats.node_bytes;
-    view.value_bytes += map.stats.value_bytes;
-    view.retired_bytes += map.stats.retired_bytes;
+  for (const wire::SampledObject& object : now.sampled.objects) {
+    if (object.kind == ObjectKind::map) {
+      view.node_bytes += wire::sample_value(object, "node_bytes");
+      view.value_bytes += wire::sample_value(object, "value_bytes");
+      view.retired_bytes += wire::sample_value(object, "retired_bytes");
+    } else if (object.kind == ObjectKind::table) {
+      view.table_bytes += wire::sample_value(object, "memory_bytes");
+    }
   }
-  for (const node::TableNumbers& table : now.tables) view.table_bytes += table.stats.memory_bytes;
   view.queries_per_s = pace(over(before), over(now));
   view.queries_failed_per_s = rise("queries_failed");
   view.queries_refused_per_s = rise("queries_refused");
@@ -253,22 +267,20 @@ TopView view_of(const node::NodeNumbers* before, node::NodeNumbers now) {
     view.offloads.push_back(rates_of(last, offload, pace));
     view.requests_per_s += view.offloads.back().per_s;
   }
-  for (const node::MapNumbers& map : view.numbers.maps) {
-    const auto last = like(earlier.maps, map, &node::MapNumbers::name);
-    view.maps.push_back(rates_of(last, map, pace));
-    view.feed_followers += map.feed.followers;
-    view.feed_moves_per_s += view.maps.back().moves_per_s;
-  }
-  for (const node::TableNumbers& table : view.numbers.tables) {
-    const auto last = like(earlier.tables, table, &node::TableNumbers::name);
-    view.tables.push_back(rates_of(last, table, pace));
-  }
-  for (const node::SequencerNumbers& sequencer : view.numbers.sequencers) {
-    const auto last = like(earlier.sequencers, sequencer, &node::SequencerNumbers::name);
-    view.sequencers.push_back(rates_of(last, sequencer, pace));
-  }
   for (const wire::SampledObject& object : view.numbers.sampled.objects) {
-    view.objects.push_back(rates_of(earlier.sampled, object, pace));
+    const wire::SampledObject* const last = same_of(earlier.sampled, object);
+    switch (object.kind) {
+      case ObjectKind::map:
+        view.maps.push_back(map_rates(last, object, pace));
+        view.feed_followers += wire::sample_value(object, "feed_followers");
+        view.feed_moves_per_s += view.maps.back().moves_per_s;
+        break;
+      case ObjectKind::table: view.tables.push_back(table_rates(last, object, pace)); break;
+      case ObjectKind::sequencer:
+        view.sequencers.push_back(sequencer_rates(last, object, pace));
+        break;
+      default: view.objects.push_back(rates_of(earlier.sampled, object, pace));
+    }
   }
   return view;
 }
@@ -276,9 +288,10 @@ TopView view_of(const node::NodeNumbers* before, node::NodeNumbers now) {
 std::string holders(const node::NodeNumbers& numbers) {
   std::uint64_t snapshots = 0;
   std::uint64_t retired_bytes = 0;
-  for (const node::MapNumbers& map : numbers.maps) {
-    snapshots += map.stats.snapshots;
-    retired_bytes += map.stats.retired_bytes;
+  for (const wire::SampledObject& object : numbers.sampled.objects) {
+    if (object.kind != ObjectKind::map) continue;
+    snapshots += wire::sample_value(object, "snapshots");
+    retired_bytes += wire::sample_value(object, "retired_bytes");
   }
   std::string text;
   if (snapshots != 0) {

@@ -22,31 +22,43 @@ struct OffloadRates {
   std::optional<std::uint64_t> p99_ns;
 };
 
+/// Of one ordered map.
 struct MapRates {
   std::string name;  ///< any bytes
-  MapStats stats;
+  wire::SampledObject object;
   double writes_per_s = 0;
   double bytes_per_item = 0;
   /// Versions that writes have taken and that are not yet released.
   std::uint64_t unreleased = 0;
-  wire::FeedNumbers feed{};
   double moves_per_s = 0;  ///< that its mapping feed told
+
+  [[nodiscard]] std::uint64_t value(std::string_view of) const {
+    return wire::sample_value(object, of);
+  }
 };
 
 struct TableRates {
   std::string name;  ///< any bytes
-  wire::TableNumbers stats{};
+  wire::SampledObject object;
   double queries_per_s = 0;  ///< that came to their end, whatever it was
   double read_bytes_per_s = 0;
   double sent_bytes_per_s = 0;
+
+  [[nodiscard]] std::uint64_t value(std::string_view of) const {
+    return wire::sample_value(object, of);
+  }
 };
 
 struct SequencerRates {
   std::string name;  ///< any bytes
-  wire::SequencerFacts facts{};
+  wire::SampledObject object;
   double numbers_per_s = 0;  ///< given, by asking and by adding
   double requests_per_s = 0;
   double adds_per_s = 0;  ///< that the node made for these
+
+  [[nodiscard]] std::uint64_t value(std::string_view of) const {
+    return wire::sample_value(object, of);
+  }
 };
 
 /// One object of a kind that nothing else here tells of.

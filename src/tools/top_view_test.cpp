@@ -24,15 +24,14 @@ node::NodeNumbers reading(std::uint64_t uptime_ns, std::uint64_t gets, std::uint
   get.requests = gets;
   numbers.offloads = {get};
   numbers.workers = {{1, 2, gets / 2, gets / 4}, {3, 4, gets / 2, gets / 4}};
-  node::MapNumbers map;
-  map.name = "m";
-  map.stats.items = 10;
-  map.stats.node_bytes = 300;
-  map.stats.value_bytes = 30;
-  map.stats.retired_bytes = 3;
-  map.stats.read_version = version - 5;
-  map.stats.write_version = version;
-  numbers.maps = {map};
+  numbers.sampled.count = 1;
+  numbers.sampled.objects = {node::object_of(ObjectKind::map, 1, "m",
+                                             {{"items", 10},
+                                              {"node_bytes", 300},
+                                              {"value_bytes", 30},
+                                              {"retired_bytes", 3},
+                                              {"read_version", version - 5},
+                                              {"write_version", version}})};
   numbers.set("memory_taken_bytes", 1000);
   return numbers;
 }
@@ -77,7 +76,9 @@ TEST(TopView, ANodeThatWasStartedAnewBeginsAnew) {
 
 TEST(TopView, WhatWentBackHasNotMoved) {
   const auto before = reading(10 * kSecond, 1000, 500);
-  const TopView view = view_of(&before, reading(11 * kSecond, 10, 50));
+  auto now = reading(11 * kSecond, 10, 50);
+  now.sampled.objects[0].id = 2;
+  const TopView view = view_of(&before, now);
   EXPECT_EQ(view.requests_per_s, 0);
   EXPECT_EQ(view.sleeps_per_s, 0);
   EXPECT_EQ(view.maps.at(0).writes_per_s, 50) << "another map of the same name";
@@ -85,7 +86,7 @@ TEST(TopView, WhatWentBackHasNotMoved) {
 
 TEST(TopView, MapsAndOffloadsMayComeAndGo) {
   auto before = reading(10 * kSecond, 1000, 50);
-  before.maps[0].name = "gone";
+  before.sampled.objects[0].id = 77;
   before.offloads[0].id = wire::OffloadId::put;
   before.workers.clear();
   const TopView view = view_of(&before, reading(11 * kSecond, 1000, 50));
@@ -120,14 +121,13 @@ TEST(TopView, ADeviceHasRatesOfItsOwn) {
 
 node::NodeNumbers with_table(std::uint64_t uptime_ns, std::uint64_t queries) {
   node::NodeNumbers numbers = reading(uptime_ns, 1000, 50);
-  node::TableNumbers table;
-  table.name = "t";
-  table.stats.rows = 100;
-  table.stats.memory_bytes = 400;
-  table.stats.queries = {1, 2, queries, queries / 10, 0};
-  table.stats.bytes_read = 1000 * queries;
-  table.stats.bytes_sent = 10 * queries;
-  numbers.tables = {table};
+  numbers.sampled.objects.push_back(node::object_of(ObjectKind::table, 2, "t",
+                                                    {{"rows", 100},
+                                                     {"memory_bytes", 400},
+                                                     {"queries_ended", queries},
+                                                     {"queries_failed", queries / 10},
+                                                     {"read_bytes", 1000 * queries},
+                                                     {"sent_bytes", 10 * queries}}));
   node::set(numbers, {{"queries_running", 1},
                       {"queries_waiting", 2},
                       {"queries_ended", queries},
@@ -175,20 +175,21 @@ TEST(TopView, TablesQueriesAndHelpersHaveRatesToo) {
   EXPECT_EQ(view.table_bytes, 400U);
   EXPECT_EQ(view.spare_bytes, 1000U - 333 - 400);
   // Another table of the same name begins anew.
-  EXPECT_EQ(view_of(&before, with_table(11 * kSecond, 10)).tables.at(0).queries_per_s, 11);
+  auto another = with_table(11 * kSecond, 10);
+  another.sampled.objects[1].id = 3;
+  EXPECT_EQ(view_of(&before, another).tables.at(0).queries_per_s, 11);
 }
 
 node::NodeNumbers with_sequencer(std::uint64_t uptime_ns, std::uint32_t epoch, std::uint64_t first,
                                  std::uint64_t next, std::uint64_t requests) {
   node::NodeNumbers numbers = reading(uptime_ns, 0, 50);
-  numbers.sequencers = {{"s",
-                         {.first = first,
-                          .next = next,
-                          .requests = requests,
-                          .adds = 1,
-                          .epoch = epoch,
-                          .flags = 0}}};
-  numbers.maps[0].feed = {.entries = requests, .gaps = 0, .followers = 2};
+  numbers.sampled.objects.push_back(node::object_of(
+      ObjectKind::sequencer, 2, "s",
+      {{"first", first}, {"next", next}, {"requests", requests}, {"adds", 1}, {"epoch", epoch}}));
+  for (const auto& [name, value] : {std::pair("feed_entries", requests), {"feed_followers", 2}}) {
+    numbers.sampled.objects[0].samples.push_back(
+        {name, "", "", wire::SampleType::gauge, {}, value});
+  }
   return numbers;
 }
 
@@ -204,7 +205,9 @@ TEST(TopView, SequencersAndFeedsHaveRatesToo) {
   const TopView later = view_of(&before, with_sequencer(11 * kSecond, 2, 90'000, 90'500, 300));
   EXPECT_EQ(later.sequencers.at(0).numbers_per_s, 500);
   // Another one of the same name begins anew.
-  const TopView another = view_of(&before, with_sequencer(11 * kSecond, 1, 0, 10, 5));
+  auto of_another = with_sequencer(11 * kSecond, 1, 0, 10, 5);
+  of_another.sampled.objects[1].id = 3;
+  const TopView another = view_of(&before, of_another);
   EXPECT_EQ(another.sequencers.at(0).numbers_per_s, 10);
   EXPECT_EQ(another.sequencers.at(0).requests_per_s, 5);
 }
@@ -230,19 +233,11 @@ TEST(TopView, BearsNumbersThatCannotBe) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
   node::NodeNumbers now = reading(kMost, kMost, kMost);
   now.offloads[0].durations.buckets.fill(kMost);
-  now.maps[0].stats = {kMost, kMost, kMost, 0,     kMost, kMost, kMost,
-                       kMost, kMost, kMost, kMost, 0,     kMost, kMost};
   now.workers = {{kMost, kMost, kMost, kMost}, {kMost, kMost, kMost, kMost}};
-  now.tables = {{"t",
-                 {kMost,
-                  kMost,
-                  kMost,
-                  kMost,
-                  {kMost, kMost, kMost, kMost, kMost},
-                  kMost,
-                  kMost,
-                  kMost,
-                  kMost}}};
+  now.sampled = with_table(kMost, kMost).sampled;
+  for (wire::SampledObject& object : now.sampled.objects) {
+    for (wire::Sample& sample : object.samples) sample.value = kMost;
+  }
   for (const node::NodeNumber& number : node::node_numbers()) {
     if (number.read != nullptr) now.set(number.name, kMost, number.label_value);
   }
@@ -283,7 +278,7 @@ TEST(TopView, AnObjectThatWasPerhapsLeftOutHasNoRate) {
   const auto at = [](std::uint64_t uptime_ns, std::vector<std::uint32_t> ids, std::uint64_t count,
                      std::uint64_t lookups) {
     node::NodeNumbers numbers = reading(uptime_ns, 1, 10);
-    numbers.sampled.count = count;
+    numbers.sampled = {count, {}};
     for (const std::uint32_t id : ids) {
       numbers.sampled.objects.push_back(
           {static_cast<ObjectKind>(200),
@@ -312,9 +307,11 @@ TEST(TopView, TellsWhatHoldsMemory) {
   EXPECT_EQ(holders(numbers), "nothing");
   numbers.set("epoch_oldest", 8);
   EXPECT_EQ(holders(numbers), "readers 12 behind");
-  numbers.maps[0].stats.snapshots = 1;
+  numbers.sampled.objects[0].samples.push_back(
+      {"snapshots", "", "", wire::SampleType::gauge, {}, 1});
   EXPECT_EQ(holders(numbers), "1 snapshot, readers 12 behind");
-  numbers.maps[0].stats.retired_bytes = 0;
+  std::erase_if(numbers.sampled.objects[0].samples,
+                [](const wire::Sample& sample) { return sample.name == "retired_bytes"; });
   EXPECT_EQ(holders(numbers), "1 snapshot");
   numbers.set("leases", 2);
   EXPECT_EQ(holders(numbers), "1 snapshot, 2 leases");

@@ -46,14 +46,11 @@ inline constexpr std::size_t kSampleWordBytesMax = 63;
 /// Of helps, and of labels' values.
 inline constexpr std::size_t kSampleTextBytesMax = 255;
 
-/// Of `flags`: only objects of kinds that node_stats does not tell (is_in_node_stats()).
-inline constexpr std::uint8_t kSamplesBeyondNodeStats = 1;
-
 /// Of which objects the samples are wanted.
 struct SamplesWanted {
   std::uint32_t objects_max;  // 1 to kSampledObjectsMax: those that take most memory
   std::uint8_t kind;          // ObjectKind; 0: any
-  std::uint8_t flags;         // kSamplesBeyondNodeStats
+  std::uint8_t reserved_byte;
   std::uint16_t reserved;
 };
 static_assert(sizeof(SamplesWanted) == 8 && offsetof(SamplesWanted, kind) == 4);
@@ -127,6 +124,18 @@ struct SampledObject {
   std::vector<Sample> samples;
   friend bool operator==(const SampledObject&, const SampledObject&) = default;
 };
+
+/// The first sample of this name. Null: it has none.
+[[nodiscard]] inline const Sample* find_sample(const SampledObject& object, std::string_view name) {
+  const auto found = std::ranges::find(object.samples, name, &Sample::name);
+  return found == object.samples.end() ? nullptr : &*found;
+}
+/// Its value; 0: there is none.
+[[nodiscard]] inline std::uint64_t sample_value(const SampledObject& object,
+                                                std::string_view name) {
+  const Sample* const found = find_sample(object, name);
+  return found == nullptr ? 0 : found->value;
+}
 
 struct SampledObjects {
   std::uint64_t count = 0;             ///< those that were asked for, told of or not

@@ -58,7 +58,7 @@ struct NodeStats {
   static constexpr wire::CallRow kCall{
       .id = wire::OffloadId::node_stats,
       .name = "node_stats",
-      .summary = "answers the node's numbers, those of its workers, offloads, maps and tables",
+      .summary = "answers the node's numbers, those of its workers and offloads",
       .right = wire::Right::read,
       .object = wire::Names::all,
       .at_device = wire::AtDevice::here};

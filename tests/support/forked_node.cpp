@@ -29,19 +29,20 @@ bool quiet(const node::Node& node) {
 
 IdleNumbers numbers_when_quiet(const node::Node& node) {
   while (!quiet(node)) std::this_thread::yield();
-  const node::NodeNumbers now = node::numbers_of(node);
+  const node::NodeNumbers now = node::numbers_and_samples_of(node);
   IdleNumbers idle_numbers;
   idle_numbers.taken_bytes = now.value("memory_taken_bytes");
   idle_numbers.long_message_bytes = now.value("long_message_bytes");
   idle_numbers.epoch_participants = now.value("epoch_participants");
   for (const node::OffloadNumbers& offload : now.offloads)
     idle_numbers.requests += offload.requests;
-  for (const node::MapNumbers& map : now.maps) {
-    idle_numbers.node_bytes += map.stats.node_bytes;
-    idle_numbers.value_bytes += map.stats.value_bytes;
-    idle_numbers.retired_bytes += map.stats.retired_bytes;
-    idle_numbers.snapshots += map.stats.snapshots;
-    idle_numbers.items += map.stats.items;
+  for (const wire::SampledObject& map : now.sampled.objects) {
+    if (map.kind != ObjectKind::map) continue;
+    idle_numbers.node_bytes += wire::sample_value(map, "node_bytes");
+    idle_numbers.value_bytes += wire::sample_value(map, "value_bytes");
+    idle_numbers.retired_bytes += wire::sample_value(map, "retired_bytes");
+    idle_numbers.snapshots += wire::sample_value(map, "snapshots");
+    idle_numbers.items += wire::sample_value(map, "items");
   }
   idle_numbers.resident_bytes = resident_bytes();
   idle_numbers.heap_bytes = heap_bytes();

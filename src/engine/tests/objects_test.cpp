@@ -210,8 +210,6 @@ TEST_F(SampledOffloads, TellOfThoseThatTakeMostMemory) {
   EXPECT_EQ(names("", samples_wanted(2, kLater)), (SampledNames{"ccc", "bb"}));
   EXPECT_EQ(count_, 4u) << "that there are more is told";
   EXPECT_EQ(names("", samples_wanted(256, ObjectKind::map)), SampledNames{"m"});
-  EXPECT_EQ(names("", samples_wanted(256, ObjectKind::any, wire::kSamplesBeyondNodeStats)),
-            (SampledNames{"ccc", "bb", "dd", "a"}));
   EXPECT_EQ(names("dd", samples_wanted(1)), SampledNames{"dd"});
   EXPECT_EQ(count_, 1u);
   EXPECT_EQ(names("dd", samples_wanted(1, ObjectKind::map)), SampledNames{})

@@ -252,12 +252,14 @@ std::uint64_t Sequencer::told_in() const {
   return told_in_;
 }
 
-// The names are those of the node's metrics of sequencers.
 void Sequencer::add_samples(catalog::SampleList& to) const {
   const wire::SequencerFacts now = facts();
+  to.gauge({"first", "", "The first number of its epoch."}, now.first);
   to.gauge({"next", "", "All numbers that it gave are below."}, now.next);
   to.gauge({"epoch", "", "Its epoch."}, now.epoch);
   to.gauge({"sealed", "", "1: its epoch has ended."}, (now.flags & wire::kSequencerIsSealed) != 0);
+  to.gauge({"overwritten", "", "1: somebody has written its word, and it gives no more numbers."},
+           (now.flags & wire::kSequencerOverwritten) != 0);
   to.counter({"requests", "", "Requests for its numbers that the node answered."}, now.requests);
   to.counter({"adds", "", "Adds to its word that the node made for them."}, now.adds);
 }

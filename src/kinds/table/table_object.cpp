@@ -100,7 +100,6 @@ catalog::ObjectNumbers Table::numbers() const {
   return {of.rows, of.memory_bytes};
 }
 
-// The names are those of the node's metrics of tables.
 void Table::add_samples(catalog::SampleList& to) const {
   const TableStats of = stats();
   const auto count = [](const std::atomic<std::uint64_t>& number) {

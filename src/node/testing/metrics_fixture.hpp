@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "node/metrics.hpp"
 
@@ -110,6 +112,35 @@ inline void add_peer(NodeNumbers& numbers) {
                      .failures = 1}}};
 }
 
+/// One whose samples are gauges.
+inline wire::SampledObject object_of(
+    ObjectKind kind, std::uint32_t id, std::string object_name,
+    std::initializer_list<std::pair<std::string_view, std::uint64_t>> values) {
+  wire::SampledObject object{kind, std::string(name(kind)), id, std::move(object_name), {}};
+  for (const auto& [sample, value] : values) {
+    object.samples.push_back({std::string(sample),
+                              sample.ends_with("_bytes") ? "bytes" : "",
+                              "Help.",
+                              wire::SampleType::gauge,
+                              {},
+                              value});
+  }
+  return object;
+}
+
+inline void add_objects(NodeNumbers& numbers) {
+  set(numbers, {{"objects", 1, "map"},
+                {"objects", 1, "table"},
+                {"objects", 1, "sequencer"},
+                {"objects", 0, "other"}});
+  numbers.sampled.count = 3;
+  numbers.sampled.objects = {
+      object_of(ObjectKind::map, 1, "default",
+                {{"items", std::uint64_t{1} << 60}, {"height", 3}, {"feed_followers", 23}}),
+      object_of(ObjectKind::table, 2, "sales", {{"rows", 1000}, {"memory_bytes", 4'259'840}}),
+      object_of(ObjectKind::sequencer, 3, "orders", {{"next", 1234}, {"sealed", 1}})};
+}
+
 inline NodeNumbers some_numbers() {
   NodeNumbers numbers;
   numbers.version = "1.2.3";
@@ -128,22 +159,7 @@ inline NodeNumbers some_numbers() {
   numbers.offloads = {get, noop};
   numbers.workers = {{.in_flight = 3, .connections = 2, .sleeps = 10, .wake_ups = 9},
                      {.in_flight = 0, .connections = 1, .sleeps = 5, .wake_ups = 4}};
-  MapNumbers map;
-  map.name = "default";
-  map.stats.items = std::uint64_t{1} << 60;
-  map.stats.height = 3;
-  map.feed = {.entries = 21, .gaps = 22, .followers = 23};
-  numbers.maps = {map};
-  numbers.tables = {{"sales",
-                     {.rows = 1000,
-                      .pages = 2,
-                      .row_bytes = 64,
-                      .memory_bytes = 4'259'840,
-                      .queries = {1, 2, 30, 4, 5},
-                      .rows_read = 60'000,
-                      .bytes_read = 3'840'000,
-                      .rows_sent = 700,
-                      .bytes_sent = 5'600}}};
+  add_objects(numbers);
   add_work(numbers);
   add_access(numbers);
   add_places(numbers);
@@ -151,14 +167,6 @@ inline NodeNumbers some_numbers() {
                      {memory::Holder::Kind::lease, "session 3", "", 41, 4096}};
   add_peer(numbers);
   add_log(numbers);
-  numbers.sequencer_count = 1;
-  numbers.sequencers = {{"orders",
-                         {.first = 100,
-                          .next = 1234,
-                          .requests = 50,
-                          .adds = 40,
-                          .epoch = 3,
-                          .flags = wire::kSequencerIsSealed}}};
   return numbers;
 }
 

@@ -111,8 +111,7 @@ std::string MapCore::description() const {
 
 catalog::ObjectNumbers MapCore::numbers() const { return {items.sum(), memory_bytes()}; }
 
-// The names are those of the node's metrics of maps; only that metrics of its feed are
-// espalier_feed_, and not espalier_map_feed_.
+// Metrics of its feed are espalier_feed_, and not espalier_map_feed_.
 void MapCore::add_samples(catalog::SampleList& to) const {
   const MapStats stats = stats_of(*this);
   to.gauge({"items", "", "Items."}, stats.items);
@@ -127,7 +126,9 @@ void MapCore::add_samples(catalog::SampleList& to) const {
            stats.retired_bytes);
   to.gauge({"snapshots", "", "Snapshots held; they keep old versions."}, stats.snapshots);
   to.gauge({"read_version", "", "The version at which reads begin."}, stats.read_version);
-  to.gauge({"write_version", "", "The last version that a write has taken."}, stats.write_version);
+  to.gauge({"write_version", "",
+            "The last version that a write has taken; what lies between is on its way."},
+           stats.write_version);
   to.counter({"log_merges", "", "Leaves rebuilt because their logs were full."}, stats.log_merges);
   to.counter({"splits", "", "Leaves split."}, stats.splits);
   to.counter({"redistributions", "", "Splits avoided by giving items to a neighbour."},
