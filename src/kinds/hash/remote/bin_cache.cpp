@@ -27,23 +27,20 @@ BinCache::BinCache(std::uint64_t bytes) noexcept {
   pairs_ = rounded / kPairBytes;
 }
 
-std::uint64_t BinCache::offset_at(const std::byte* line) {
-  std::uint64_t offset;
-  std::memcpy(&offset, line, sizeof offset);
-  return offset;
-}
-
-// The first of both is the one that came last; a bucket that is there is brought up to date.
+// A bucket that is there is brought up to date. Another takes the first place, from which the one
+// that was there moves to the second, unless that one was used since, and this one not.
 void BinCache::keep(std::uint64_t offset, const std::byte* line) {
   if (pairs_ == 0) return;
-  std::byte* const pair = pair_of(offset);
-  std::byte* at = pair + hash::kLineBytes;
-  if (offset_at(at) != offset) {
-    at = pair;
-    if (offset_at(at) != offset) std::memcpy(pair + hash::kLineBytes, pair, hash::kLineBytes);
+  std::byte* const first = pair_of(offset);
+  std::byte* const second = first + hash::kLineBytes;
+  std::byte* at = (word_at(second) & ~kUsed) == offset ? second : first;
+  if ((word_at(at) & ~kUsed) != offset) {
+    const bool stays = (word_at(second) & kUsed) != 0 && (word_at(first) & kUsed) == 0;
+    if (!stays) std::memcpy(second, first, hash::kLineBytes);
+    set_word(second, word_at(second) & ~kUsed);
+    set_word(first, offset);
   }
   std::memcpy(at + sizeof offset, line + sizeof offset, hash::kLineBytes - sizeof offset);
-  std::memcpy(at, &offset, sizeof offset);
 }
 
 KnownDirectories::KnownDirectories(std::uint32_t partitions, DirectoryBudget& budget)

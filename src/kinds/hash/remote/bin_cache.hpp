@@ -12,10 +12,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
+#include "base/atomic_bytes.hpp"
 #include "base/prefetch.hpp"
 #include "base/random.hpp"
 #include "kinds/hash/format.hpp"
@@ -23,19 +25,22 @@
 
 namespace espalier::place {
 
-/// Buckets of any maps of one region, by their offsets. A table of pairs of lines; of two that want
-/// one place the one that came last stays.
+/// Buckets of any maps of one region, by their offsets. A table of pairs of lines; of three that
+/// want one the one goes that was not used since another came, or the one that came first.
 class BinCache {
  public:
   /// Memory is taken as it is used. Without any, nothing is remembered.
   explicit BinCache(std::uint64_t bytes) noexcept;
 
   /// As a bucket at this offset was: its line, whose first word is no header; null: not known.
-  [[nodiscard]] const std::byte* find(std::uint64_t offset) const {
+  [[nodiscard]] const std::byte* find(std::uint64_t offset) {
     if (pairs_ == 0) return nullptr;
-    const std::byte* const pair = pair_of(offset);
-    if (offset_at(pair) == offset) return pair;
-    return offset_at(pair + hash::kLineBytes) == offset ? pair + hash::kLineBytes : nullptr;
+    std::byte* line = pair_of(offset);
+    if ((word_at(line) & ~kUsed) != offset) line += hash::kLineBytes;
+    const std::uint64_t word = word_at(line);
+    if ((word & ~kUsed) != offset) return nullptr;
+    if ((word & kUsed) == 0) set_word(line, word | kUsed);
+    return line;
   }
   void prefetch(std::uint64_t offset) const {
     if (pairs_ != 0) base::prefetch(pair_of(offset), pair_of(offset) + 2 * hash::kLineBytes);
@@ -49,7 +54,14 @@ class BinCache {
     const auto pair = static_cast<std::uint64_t>(Wide{base::mix64(offset)} * pairs_ >> 64);
     return memory_->base() + pair * 2 * hash::kLineBytes;
   }
-  [[nodiscard]] static std::uint64_t offset_at(const std::byte* line);
+  /// The first word of a line: a bucket's offset, and whether it was used since another came.
+  [[nodiscard]] static std::uint64_t word_at(const std::byte* line) {
+    return base::load_plain<std::uint64_t>(line);
+  }
+  static void set_word(std::byte* line, std::uint64_t word) {
+    std::memcpy(line, &word, sizeof word);
+  }
+  static constexpr std::uint64_t kUsed = 1;
 
   std::optional<memory::AddressRange> memory_;
   std::uint64_t pairs_ = 0;
