@@ -94,6 +94,9 @@ TEST(RecordCache, KnowsARecordByItsGeneration) {
   EXPECT_EQ(text_in_record(cache.find(hash::Slot::of(80, 5, 9))), "five");
   EXPECT_TRUE(cache.find(hash::Slot::of(80, 6, 9)).empty());
   EXPECT_TRUE(cache.find(hash::Slot::of(80, 5, 9, true)).empty()) << "a link is no record";
+  cache.keep(0, record_with(5, "nothing lies there"));
+  cache.forget(0);
+  EXPECT_TRUE(cache.find(hash::Slot::of(0, 5, 9)).empty());
   cache.keep(80, record_with(6, "and six"));
   EXPECT_TRUE(cache.find(hash::Slot::of(80, 5, 9)).empty());
   EXPECT_EQ(text_in_record(cache.find(hash::Slot::of(80, 6, 9))), "and six");

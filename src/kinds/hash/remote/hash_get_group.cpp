@@ -215,7 +215,6 @@ void HashGetGroup::end(std::vector<QueuedHashGet>& others) {
       continue;
     }
     learn(get, brought_[i]);
-    learn_record(get, brought_[i]);
     try {
       get.of.handler->done(answer);
     } catch (...) {
@@ -266,15 +265,12 @@ bool HashGetGroup::look(const Get& get, const Brought& brought, Completion& answ
   return true;
 }
 
-// Where others of the bin have changed.
+// Where others of the bin have changed; and what was not remembered yet.
 void HashGetGroup::learn(const Get& get, const Brought& brought) const {
   constexpr std::size_t kSlotsAt = offsetof(hash::Bucket, slots);
   const bool same =
       std::memcmp(get.kept + kSlotsAt, brought.bin + kSlotsAt, hash::kLineBytes - kSlotsAt) == 0;
   if (!same) shared_.reads.cache->keep(get.bin, brought.bin);
-}
-
-void HashGetGroup::learn_record(const Get& get, const Brought& brought) const {
   if (get.remembered || shared_.reads.records == nullptr) return;
   shared_.reads.records->keep(get.named.offset(), {brought.record, get.record_bytes});
 }

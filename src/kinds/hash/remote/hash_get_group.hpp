@@ -84,7 +84,6 @@ class HashGetGroup {
   void end(std::vector<QueuedHashGet>& others);
   [[nodiscard]] bool look(const Get& get, const Brought& brought, Completion& answer) const;
   void learn(const Get& get, const Brought& brought) const;
-  void learn_record(const Get& get, const Brought& brought) const;
   /// Keeps those of the group that `stays` says of; the others go another way.
   template <class Stays>
   void sift(std::vector<QueuedHashGet>& others, const Stays& stays);

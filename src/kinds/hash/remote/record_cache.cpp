@@ -51,7 +51,7 @@ void RecordCache::move_to_front(std::byte* set, std::uint64_t index, std::uint64
 }
 
 std::span<const std::byte> RecordCache::find(hash::Slot slot) {
-  if (sets_ == 0 || slot.is_link() || slot.empty()) return {};
+  if (sets_ == 0 || slot.is_link() || slot.offset() == 0) return {};
   std::byte* const set = set_of(slot.offset());
   const std::uint64_t index = index_of(set, slot.offset());
   if (index == kPlaces) return {};
@@ -63,7 +63,7 @@ std::span<const std::byte> RecordCache::find(hash::Slot slot) {
 }
 
 void RecordCache::keep(std::uint64_t offset, std::span<const std::byte> record) {
-  if (sets_ == 0 || record.size() < sizeof(hash::RecordHeader)) return;
+  if (sets_ == 0 || offset == 0 || record.size() < sizeof(hash::RecordHeader)) return;
   const std::uint64_t bytes = bytes_of_record(record.data());
   if (bytes == 0 || bytes > kRecordBytes || bytes > record.size()) return;
   std::byte* const set = set_of(offset);
@@ -78,7 +78,7 @@ void RecordCache::keep(std::uint64_t offset, std::span<const std::byte> record) 
 }
 
 void RecordCache::forget(std::uint64_t offset) {
-  if (sets_ == 0) return;
+  if (sets_ == 0 || offset == 0) return;
   std::byte* const set = set_of(offset);
   const std::uint64_t index = index_of(set, offset);
   if (index == kPlaces) return;

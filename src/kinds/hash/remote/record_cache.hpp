@@ -42,6 +42,7 @@ class RecordCache {
     if (sets_ != 0) base::prefetch(set_of(slot.offset()), set_of(slot.offset()) + kHeadBytes);
   }
   /// `record`: as it was confirmed. What is no pair, or too long, is not kept.
+  /// Nothing lies at offset 0, whatever a slot says.
   void keep(std::uint64_t offset, std::span<const std::byte> record);
   void forget(std::uint64_t offset);
 
