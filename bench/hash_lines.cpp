@@ -235,8 +235,8 @@ class LinesWorld {
     return far;
   }
 
-  /// So many requests are counted, and as many before them are not, after which what is placed comes
-  /// from what was freed.
+  /// So many requests are counted. As many before them are not: then what is placed comes from what
+  /// was freed.
   template <class Request>
   PointSample measure(std::uint64_t count, const std::string& what, const Request& request) {
     double bins = 0, read = 0, placed = 0, links = 0, besides = 0, freed = 0, far = 0;

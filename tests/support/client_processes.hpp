@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several processes that use the objects of a node at a time and write down what they asked and were
-// answered: for histories that no single process saw.
+// Several processes that use the objects of a node at a time and write down what they asked and
+// were answered: for histories that no single process saw.
 //
 // All stamp their operations with the machine's clock (Clock::Source::machine). They are forked
 // once and then do one round after another, each over a connection of its own. That all begin

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hash maps of one link's host, as a worker of a device reads them: opened at the host when a
 // get first names them, read by the queue pair that all kinds of the link share, each with a lease.
-// Buckets and records are remembered, those first that were used lately: a bin that is read now says
-// which record, and that record's header whether it is the one that is remembered.
+// Buckets and records are remembered, those first that were used lately: a bin that is read now
+// says which record, and that record's header whether it is the one that is remembered.
 //
 // What never happens
 // - Something is read on after the host has refused to renew one of the leases: the session stands

@@ -28,16 +28,15 @@ BinCache::BinCache(std::uint64_t bytes) noexcept {
 }
 
 // A bucket that is there is brought up to date. Another takes the first place, from which the one
-// that was there moves to the second, unless that one was used since, and this one not.
+// that was there moves to the second, if that one was not used later.
 void BinCache::keep(std::uint64_t offset, const std::byte* line) {
   if (pairs_ == 0) return;
   std::byte* const first = pair_of(offset);
   std::byte* const second = first + hash::kLineBytes;
-  std::byte* at = (word_at(second) & ~kUsed) == offset ? second : first;
-  if ((word_at(at) & ~kUsed) != offset) {
-    const bool stays = (word_at(second) & kUsed) != 0 && (word_at(first) & kUsed) == 0;
-    if (!stays) std::memcpy(second, first, hash::kLineBytes);
-    set_word(second, word_at(second) & ~kUsed);
+  std::byte* const at = word_at(second) == offset ? second : first;
+  const std::uint64_t word = word_at(first);
+  if (at == first && (word & ~kSecondLast) != offset) {
+    if ((word & kSecondLast) == 0) std::memcpy(second, first, hash::kLineBytes);
     set_word(first, offset);
   }
   std::memcpy(at + sizeof offset, line + sizeof offset, hash::kLineBytes - sizeof offset);

@@ -26,7 +26,7 @@
 namespace espalier::place {
 
 /// Buckets of any maps of one region, by their offsets. A table of pairs of lines; of three that
-/// want one the one goes that was not used since another came, or the one that came first.
+/// want one that goes which was not used for the longest.
 class BinCache {
  public:
   /// Memory is taken as it is used. Without any, nothing is remembered.
@@ -35,12 +35,13 @@ class BinCache {
   /// As a bucket at this offset was: its line, whose first word is no header; null: not known.
   [[nodiscard]] const std::byte* find(std::uint64_t offset) {
     if (pairs_ == 0) return nullptr;
-    std::byte* line = pair_of(offset);
-    if ((word_at(line) & ~kUsed) != offset) line += hash::kLineBytes;
-    const std::uint64_t word = word_at(line);
-    if ((word & ~kUsed) != offset) return nullptr;
-    if ((word & kUsed) == 0) set_word(line, word | kUsed);
-    return line;
+    std::byte* const first = pair_of(offset);
+    std::byte* const second = first + hash::kLineBytes;
+    const std::uint64_t word = word_at(first);
+    const bool is_second = (word & ~kSecondLast) != offset;
+    if (is_second && word_at(second) != offset) return nullptr;
+    if (is_second != ((word & kSecondLast) != 0)) set_word(first, word ^ kSecondLast);
+    return is_second ? second : first;
   }
   void prefetch(std::uint64_t offset) const {
     if (pairs_ != 0) base::prefetch(pair_of(offset), pair_of(offset) + 2 * hash::kLineBytes);
@@ -54,14 +55,15 @@ class BinCache {
     const auto pair = static_cast<std::uint64_t>(Wide{base::mix64(offset)} * pairs_ >> 64);
     return memory_->base() + pair * 2 * hash::kLineBytes;
   }
-  /// The first word of a line: a bucket's offset, and whether it was used since another came.
+  /// The first word of a line: a bucket's offset, and in the first of a pair whether the second was
+  /// used later.
   [[nodiscard]] static std::uint64_t word_at(const std::byte* line) {
     return base::load_plain<std::uint64_t>(line);
   }
   static void set_word(std::byte* line, std::uint64_t word) {
     std::memcpy(line, &word, sizeof word);
   }
-  static constexpr std::uint64_t kUsed = 1;
+  static constexpr std::uint64_t kSecondLast = 1;
 
   std::optional<memory::AddressRange> memory_;
   std::uint64_t pairs_ = 0;

@@ -7,8 +7,8 @@
 //   word  | offset of a record | place |           0: none yet; an offset of 0: forgotten
 //
 // All of it is hints. A record is written once before it is named, and its header tells its version
-// and its generation, of which one place has no two alike. So who has read its header now, and finds
-// it the same, has the whole record.
+// and its generation, of which one place has no two alike. So who has read its header now, and
+// finds it the same, has the whole record.
 //
 // Thread: one.
 #pragma once

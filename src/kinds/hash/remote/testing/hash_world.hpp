@@ -466,21 +466,21 @@ inline std::string wrong_where_a_slot_comes_back(bool in_order, bool together) {
   HashWorld world(1, faults, options);
   if (!world.connected()) return "no pair";
   hash::HashFixture& host = world.host();
-  host.put("key", "first");
+  const auto value = [](char of) { return std::string(40, of); };
+  host.put("key", value('1'));
   for (int times = 0; times < 2; ++times) {
-    if (world.get("key") != "first") return "a key that is there is not found";
+    if (world.get("key") != value('1')) return "a key that is there is not found";
   }
   if (world.gets().counts().kept != 1) return "its record was not remembered";
   const hash::Slot first = slot_of(*host.map, "key");
-  host.put("key", "other");
+  host.put("key", value('2'));
   host.map->give_back(host.thread);
-  const auto cls =
-      hash::record_class_of(sizeof(hash::RecordHeader) + std::string("keyfirst").size());
+  const auto cls = hash::record_class_of(sizeof(hash::RecordHeader) + 3 + value('1').size());
   if (!age_free_record(host.map->records(), cls, host.map->image, first)) return "it is not free";
-  host.put("key", "last.");
+  host.put("key", value('3'));
   if (slot_of(*host.map, "key") != first) return "the slot did not come back";
   const auto found = world.get("key");
-  return found == "last." ? "" : "it came as " + found.value_or("none") + ", which it is no more";
+  return found == value('3') ? "" : "it came as " + found.value_or("none");
 }
 
 /// Has a reader lose its lease, and be granted another, while READs of a get are under way. Returns
