@@ -136,18 +136,10 @@ class HashPipeline {
       base::prefetch_line(&request + kTogether);
     }
   }
-  /// Of one of the next requests, if that is to be a write.
-  void ask_for_partition() {
-    constexpr std::uint32_t kAhead = 3;
-    const Place* const later = queue_.behind_next(kAhead);
-    if (later == nullptr || later->what.request->op == Op::get) return;
-    map_.partitions()[later->hash().partition()].prefetch();
-  }
   [[nodiscard]] bool is_full() const { return queue_.size() > queue_.distances().bin; }
   /// Carries out the one whose turn is next, if that is a get; else it is finish()'s.
   template <class Done>
   [[nodiscard]] bool take_turn(const Done& done) {
-    ask_for_partition();
     if (queue_.next().what.request->op != Op::get) return false;
     get(queue_.take(), done);
     return true;

@@ -25,7 +25,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/prefetch.hpp"
 #include "catalog/redo_sink.hpp"
 #include "espalier/condition.hpp"
 #include "kinds/hash/hash_view.hpp"
@@ -164,17 +163,6 @@ class Partition {
   }
   [[nodiscard]] std::uint64_t directory_bytes() const {
     return directory_bytes_.load(std::memory_order_relaxed);
-  }
-
-  /// Has brought near what each write of it looks at: of many partitions that a thread writes in no
-  /// order, the first-level cache has not all. Thread: any.
-  void prefetch() const {
-    base::prefetch_line(&lock);
-    base::prefetch_line(&under_way_);
-    base::prefetch_line(&records_[kLinkClass]);
-    base::prefetch_line(&records_[kLinkClass + 3]);  // of pairs of 64 bytes
-    base::prefetch_line(&retired_);
-    base::prefetch_line(&kept_id_);
   }
 
   /// Does a write, or says what it lacks.

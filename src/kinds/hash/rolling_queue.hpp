@@ -94,10 +94,6 @@ class RollingQueue {
          std::min(old, from_next(distances_.near)));
   }
 
-  /// The one whose turn is so many after the next; null: there is none yet.
-  [[nodiscard]] const Place* behind_next(std::uint32_t many) {
-    return many < size() ? &at(next_ + many) : nullptr;
-  }
   /// The one whose turn is next. Requires: there is one.
   [[nodiscard]] Place& next() { return at(next_); }
   /// It is in the queue no more; its place is what it was until as many others have come as there

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kRecordCachePage = 4096;
 
-std::uint64_t word_in_set(const std::byte* set, std::uint64_t index) {
+std::uint64_t word_at(const std::byte* set, std::uint64_t index) {
   return base::load_plain<std::uint64_t>(set + index * sizeof(std::uint64_t));
 }
 
@@ -40,7 +40,7 @@ RecordCache::RecordCache(std::uint64_t bytes) noexcept {
 
 std::uint64_t RecordCache::index_of(const std::byte* set, std::uint64_t offset) {
   std::uint64_t index = 0;
-  while (index < kPlaces && (word_in_set(set, index) & ~kPlaceMask) != offset) ++index;
+  while (index < kPlaces && (word_at(set, index) & ~kPlaceMask) != offset) ++index;
   return index;
 }
 
@@ -55,7 +55,7 @@ std::span<const std::byte> RecordCache::find(hash::Slot slot) {
   std::byte* const set = set_of(slot.offset());
   const std::uint64_t index = index_of(set, slot.offset());
   if (index == kPlaces) return {};
-  const std::uint64_t word = word_in_set(set, index);
+  const std::uint64_t word = word_at(set, index);
   const std::byte* const record = set + kHeadBytes + ((word & kPlaceMask) - 1) * kRecordBytes;
   if (!hash::RecordView(nullptr, record, slot).confirmed()) return {};
   move_to_front(set, index, word);
@@ -70,8 +70,8 @@ void RecordCache::keep(std::uint64_t offset, std::span<const std::byte> record) 
   std::uint64_t index = index_of(set, offset);
   if (index == kPlaces) index = kPlaces - 1;
   // Places are given out in a row.
-  while (index != 0 && word_in_set(set, index) == 0 && word_in_set(set, index - 1) == 0) --index;
-  const std::uint64_t taken = word_in_set(set, index) & kPlaceMask;
+  while (index != 0 && word_at(set, index) == 0 && word_at(set, index - 1) == 0) --index;
+  const std::uint64_t taken = word_at(set, index) & kPlaceMask;
   const std::uint64_t place = taken == 0 ? index + 1 : taken;
   std::memcpy(set + kHeadBytes + (place - 1) * kRecordBytes, record.data(), bytes);
   move_to_front(set, index, offset | place);
@@ -82,7 +82,7 @@ void RecordCache::forget(std::uint64_t offset) {
   std::byte* const set = set_of(offset);
   const std::uint64_t index = index_of(set, offset);
   if (index == kPlaces) return;
-  const std::uint64_t word = word_in_set(set, index) & kPlaceMask;
+  const std::uint64_t word = word_at(set, index) & kPlaceMask;
   std::memcpy(set + index * sizeof word, &word, sizeof word);
 }
 
