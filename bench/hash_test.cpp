@@ -84,6 +84,32 @@ TEST(RunHash, GrowthTellsOfItsLongestPutAndOfMemoryForAPair) {
   EXPECT_GE(line.at("bytes_per_pair_worst").get<double>(), line.at("bytes_per_pair").get<double>());
 }
 
+// A get has its bin and its record, which is two lines long. A put has its bin, the record that was
+// there, of which it reads the key alone, and the one that it places; what it touches besides is
+// near, but for what it frees later.
+TEST(RunHash, LinesAreThoseThatAGetAndAPutTouch) {
+  HashBenchOptions options = tiny_hash();
+  options.experiments = {"lines"};
+  options.ops = 200;
+  for (const bool versions : {true, false}) {
+    options.versions = versions;
+    const PointLines lines = hash_lines(options);
+    EXPECT_EQ(lines.exit_code, 0);
+    ASSERT_EQ(lines.runs.size(), 2u);
+    const Json& get = lines.runs.front();
+    EXPECT_GE(get.at("bin_lines").get<double>(), 1);
+    EXPECT_GE(get.at("record_lines_read").get<double>(), 2);
+    EXPECT_LT(get.at("lines_per_get").get<double>(), 3.3);
+    EXPECT_EQ(get.at("record_lines_placed"), 0);
+    const Json& put = lines.runs.back();
+    EXPECT_EQ(put.at("record_lines_placed"), 2);
+    EXPECT_GE(put.at("record_lines_read").get<double>(), 1);
+    EXPECT_LE(put.at("record_lines_read").get<double>(), 1.5);
+    EXPECT_LT(put.at("lines_per_put").get<double>(), 4.6);
+    EXPECT_EQ(put.at("link_lines").get<double>() > 0, versions);
+  }
+}
+
 // One doorbell for 64, and a completion for each k-th.
 TEST(RunHashConcurrency, SignalsTellOfDoorbellsAndCompletionsForAnAnswer) {
   HashBenchOptions options = tiny_hash();

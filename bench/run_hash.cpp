@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "bench/hash_lines.hpp"
 #include "bench/hash_points.hpp"
 #include "bench/noop_client.hpp"
 #include "bench/probe.hpp"
@@ -19,8 +20,8 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::string_view, 5> kHashExperiments{"peak", "latency", "batches", "growth",
-                                                           "signals"};
+constexpr std::array<std::string_view, 6> kHashExperiments{"peak",   "latency", "batches",
+                                                           "growth", "lines",   "signals"};
 constexpr std::array<std::string_view, 3> kTargetExperiments{"peak", "latency", "batches"};
 constexpr std::uint64_t kLinesBytesMin = std::uint64_t{64} << 20;
 
@@ -41,6 +42,7 @@ class HashRun {
 
   int run() {
     if (is_chosen(options_.experiments, "growth")) run_.run("growth", {growth_point(options_)});
+    if (is_chosen(options_.experiments, "lines")) run_.run("lines", line_points(options_));
     if (is_chosen(options_.experiments, "signals")) run_.run("signals", signal_points(options_));
     if (asks_targets()) make_targets();
     if (is_chosen(options_.experiments, "peak")) peak();

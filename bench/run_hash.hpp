@@ -6,6 +6,7 @@
 //   latency  the same of zipfian keys in batches of 1 and 32, with a clock around each batch
 //   batches  gets of zipfian keys in batches of 1 to 64
 //   growth   puts into an empty map: the longest one, and memory for a pair meanwhile
+//   lines    lines of memory that a get and a put touch
 //   signals  completions and doorbells for an answer, by how many of them are signalled
 //
 // Peak has no-ops by the same rings besides, of which what gets reach by them is a share. Before

@@ -80,7 +80,7 @@ constexpr std::array kSettings{
         "node.cache", {Kind::bytes, 0, std::uint64_t{1} << 40}, "64MiB",
         "Of a device, how much each worker remembers of interior nodes of its host's maps, and as "
         "much "
-        "of bins of its hash maps."),
+        "of bins and records of its hash maps."),
     row<Config, &Config::node, &NodeSettings::balance>(
         "node.balance", {Kind::count, 0, 1000}, "0",
         "Of a device under load, for how many bytes that it takes of its own memory it reads one "

@@ -3,13 +3,13 @@
 // by the versions of the writes, and, of short ones, by a search that does not look at versions.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "tests/hash_maps/hash_map_client.hpp"
 #include "tests/hash_maps/hash_map_fixture.hpp"
 #include "tests/support/history.hpp"
 #include "tests/support/seed.hpp"
@@ -19,94 +19,12 @@
 namespace espalier::test {
 namespace {
 
-/// One thread's calls, and what it saw of them.
-class HashClient {
- public:
-  HashClient(HashMap map, std::uint32_t thread, std::uint64_t seed, std::uint64_t keys,
-             std::atomic<std::uint64_t>& clock)
-      : map_(std::move(map)), thread_(thread), random_(seed + thread), keys_(keys), clock_(clock) {}
-
-  void work(std::uint64_t calls) {
-    for (std::uint64_t i = 0; i < calls; ++i) step();
-  }
-
-  std::vector<Operation> seen;
-
- private:
-  void step() {
-    Operation made;
-    made.thread = thread_;
-    made.key = "key" + std::to_string(random_.below(keys_));
-    // No value is written twice, so that a search can tell them apart.
-    made.value = std::to_string(thread_) + "." + std::to_string(count_++);
-    if (random_.one_in(10)) made.value->append(2000, 'x');
-    const std::uint64_t what = random_.below(8);
-    made.invoked = clock_.fetch_add(1);
-    if (what < 3) {
-      get(made);
-    } else if (what == 7) {
-      modify(made);
-    } else {
-      write(made, what);
-    }
-    made.responded = clock_.fetch_add(1);
-    seen.push_back(std::move(made));
-  }
-  void get(Operation& made) {
-    made.kind = Kind::get;
-    made.value.reset();
-    const auto found = map_.get(made.key);
-    ASSERT_TRUE(found) << message(found.error());
-    if (*found) made.items.push_back({made.key, (*found)->value, (*found)->version});
-  }
-  void write(Operation& made, std::uint64_t what) {
-    Result<Written> written = fail(Code::unsupported);
-    if (what == 3) {
-      made.kind = Kind::insert;
-      written = map_.insert(made.key, *made.value);
-    } else if (what == 4) {
-      made.kind = Kind::update;
-      written = map_.update(made.key, *made.value);
-    } else if (what == 5) {
-      made.kind = Kind::erase;
-      made.value.reset();
-      written = map_.erase(made.key);
-    } else {
-      made.kind = Kind::put;
-      written = map_.put(made.key, *made.value);
-    }
-    take(made, written);
-  }
-  void modify(Operation& made) {
-    made.kind = Kind::modify;
-    const auto written = map_.modify(made.key, [&](std::optional<std::string_view> now) {
-      made.seen.reset();
-      if (now) made.seen.emplace(*now);
-      return made.value;
-    });
-    take(made, written);
-  }
-  void take(Operation& made, const Result<Written>& written) {
-    ASSERT_TRUE(written) << message(written.error());
-    made.applied = written->applied;
-    made.existed = written->existed;
-    made.version = written->version;
-  }
-
-  HashMap map_;
-  const std::uint32_t thread_;
-  Random random_;
-  const std::uint64_t keys_;
-  std::atomic<std::uint64_t>& clock_;
-  std::uint64_t count_ = 0;
-};
-
 class HashMapConcurrency : public HashMapOverEachWay {
  protected:
   /// By a thread for each handle.
   static History run(const std::vector<HashMap>& maps, std::uint64_t calls, std::uint64_t keys,
                      std::uint64_t seed) {
-    std::atomic<std::uint64_t> clock{1};
+    Clock clock;
     std::vector<HashClient> clients;
     for (std::uint32_t i = 0; i < maps.size(); ++i) {
       clients.emplace_back(maps[i], i, seed, keys, clock);
@@ -119,6 +37,7 @@ class HashMapConcurrency : public HashMapOverEachWay {
     }
     History history;
     for (HashClient& client : clients) {
+      EXPECT_EQ(client.unexpected, "");
       for (Operation& each : client.seen) {
         EXPECT_EQ(malformed(each).value_or(""), "");
         history.operations.push_back(std::move(each));

@@ -35,6 +35,8 @@ std::uint64_t take_number(std::string_view& bytes) {
 // What comes first in an answer.
 constexpr std::uint64_t kDone = 1;
 constexpr std::uint64_t kFailed = 2;
+/// More than ever arrive.
+constexpr std::uint64_t kNobodyWaits = std::uint64_t{1} << 62;
 
 // Replaces what an operation tells by what this process was told of that key first.
 template <class Seen>
@@ -117,6 +119,7 @@ int ClientProcesses::live(Line& line, std::uint32_t number) {
       answer = number_bytes(kDone) + number_bytes(planted) + to_bytes(log);
     } catch (const std::exception& error) {
       answer = number_bytes(kFailed) + error.what();
+      arrived_->store(kNobodyWaits);  // the others go on, and the round ends
     }
     if (!line.send(answer)) break;
   }
@@ -129,23 +132,29 @@ std::vector<Operation> ClientProcesses::do_round(std::uint32_t number, std::uint
   const ClientWay way = ways.empty() ? ClientWay{options_.address} : ways[number % ways.size()];
   auto store = Store::connect(way.address, {.access = way.access});
   if (!store) throw std::runtime_error("no node: " + message(store.error()));
-  auto map = store->open_map(options_.map);
+  const std::uint64_t all_here = (round + 1) * threads();
+  const ClientRound own{*store, number, round, seed, [this, all_here] {
+                          arrived_->fetch_add(1);
+                          while (arrived_->load() < all_here) std::this_thread::yield();
+                        }};
+  return options_.work ? options_.work(own) : use_ordered_map(own);
+}
+
+std::vector<Operation> ClientProcesses::use_ordered_map(const ClientRound& round) {
+  auto map = round.store.open_map(options_.map);
   if (!map) throw std::runtime_error("no map: " + message(map.error()));
   // The keys are the same for all; what is done with them is not.
   const auto keys = make_keys(options_.each.pattern, options_.each.keys, map->max_key_bytes(),
                               options_.each.seed);
-  Random random(seed + number);
+  Random random(round.seed + round.process);
   Clock clock(Clock::Source::machine);
   std::vector<Recorder> recorders;
   for (std::uint32_t i = 0; i < threads_of_each(); ++i) {
-    recorders.emplace_back(*map, clock, number * threads_of_each() + i);
+    recorders.emplace_back(*map, clock, round.process * threads_of_each() + i);
   }
-  const std::uint64_t all_here = (round + 1) * threads();
   run_threads(options_.each, keys, recorders, random,
-              std::to_string(round) + "p" + std::to_string(number), [this, all_here] {
-                arrived_->fetch_add(1);
-                while (arrived_->load() < all_here) std::this_thread::yield();
-              });
+              std::to_string(round.round) + "p" + std::to_string(round.process),
+              round.arrive_and_wait);
   for (const Recorder& recorder : recorders) {
     if (recorder.unexpected()) throw std::runtime_error(*recorder.unexpected());
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several processes that use one map of a node at a time and write down what they asked and were
-// answered: for histories that no single process saw.
+// Several processes that use the objects of a node at a time and write down what they asked and
+// were answered: for histories that no single process saw.
 //
 // All stamp their operations with the machine's clock (Clock::Source::machine). They are forked
 // once and then do one round after another, each over a connection of its own. That all begin
@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,16 @@ struct ClientWay {
   Access access = Access::rpc;
 };
 
+/// One process's part of a round.
+struct ClientRound {
+  Store& store;
+  std::uint32_t process = 0;
+  std::uint64_t round = 0;
+  std::uint64_t seed = 0;  ///< of the round, for all processes
+  /// For each of its threads, before its first call: all begin together.
+  std::function<void()> arrive_and_wait;
+};
+
 struct ClientProcessesOptions {
   std::string address;
   std::vector<ClientWay> ways;  ///< by turns; empty: all by `address`, asking the node
@@ -41,6 +52,9 @@ struct ClientProcessesOptions {
   std::uint32_t processes = 3;
   WorkloadOptions each;       ///< what each of them does in each round
   Fault fault = Fault::none;  ///< of the first process
+  /// What each of them does in place of the workload on an ordered map: returns what it saw, or
+  /// throws. Of `each` the numbers of threads and pipelines count then.
+  std::function<std::vector<Operation>(const ClientRound&)> work;
 };
 
 class ClientProcesses {
@@ -63,6 +77,7 @@ class ClientProcesses {
   }
   int live(Line& line, std::uint32_t number);
   std::vector<Operation> do_round(std::uint32_t number, std::uint64_t seed, std::uint64_t round);
+  std::vector<Operation> use_ordered_map(const ClientRound& round);
 
   const ClientProcessesOptions options_;
   std::atomic<std::uint64_t>* arrived_;  // in memory that all share

@@ -20,6 +20,9 @@ constexpr std::uint32_t kGetsInFlight = 64;  // of one map, fewer where they go 
 /// So long a map that the host did not offer is not asked for again.
 constexpr std::uint64_t kNotOfferedNs = 1'000'000'000;
 constexpr std::uint64_t kDirectoriesOfCache = 8;  // of what is remembered, one part
+/// Records likewise, and bins have the rest: one of these spares a wait and names four records, one
+/// of those spares a get a READ, or a wait where READs keep no order.
+constexpr std::uint64_t kRecordsOfCache = 4;
 /// Maps that a link reads, at most: each has a lease of the link's session, which has 64.
 constexpr std::size_t kMapsMax = 48;
 
@@ -136,6 +139,7 @@ void HostHashes::begin_reading(OpenedHash& map, std::uint32_t number, std::uint6
                                          .lost_after_ns = grant.lost_after_ns},
                                .now_ns = base::monotonic_ns,
                                .cache = cache_.get(),
+                               .records = records_.get(),
                                .directories = directories_.get(),
                                .value_bytes_max = offload::kLongValueBytes,
                                .together = reads_->reads_end_in_post()});
@@ -145,7 +149,9 @@ void HostHashes::begin_reading(OpenedHash& map, std::uint32_t number, std::uint6
 void HostHashes::read_by(std::shared_ptr<HostReads> reads) {
   stop_reading();
   reads_ = std::move(reads);
-  cache_ = std::make_unique<place::BinCache>(cache_bytes_);
+  const std::uint64_t of_records = cache_bytes_ / kRecordsOfCache;
+  cache_ = std::make_unique<place::BinCache>(cache_bytes_ - of_records);
+  records_ = std::make_unique<place::RecordCache>(of_records);
 }
 
 // What waits is given up, and what is under way ends with the pair.
@@ -164,6 +170,7 @@ void HostHashes::stop_reading() {
     }
   }
   cache_.reset();
+  records_.reset();
   reads_.reset();
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hash maps of one link's host, as a worker of a device reads them: opened at the host when a
 // get first names them, read by the queue pair that all kinds of the link share, each with a lease.
-// Buckets are remembered, and records read each time: a bin that is read now says which.
+// Buckets and records are remembered, those first that were used lately: a bin that is read now
+// says which record, and that record's header whether it is the one that is remembered.
 //
 // What never happens
 // - Something is read on after the host has refused to renew one of the leases: the session stands
@@ -26,6 +27,7 @@
 namespace espalier::place {
 class BinCache;
 class DirectoryBudget;
+class RecordCache;
 }  // namespace espalier::place
 
 namespace espalier::device {
@@ -101,6 +103,7 @@ class HostHashes final : public HostPart {
   HostAsker* asker_ = nullptr;                                 // null: the host is gone
   std::shared_ptr<HostReads> reads_;                           // null: nothing can be read
   std::unique_ptr<place::BinCache> cache_;                     // of what is read by these
+  std::unique_ptr<place::RecordCache> records_;                // likewise
   const std::unique_ptr<place::DirectoryBudget> directories_;  // likewise
   std::unordered_map<std::uint32_t, std::shared_ptr<OpenedHash>> maps_;
 };

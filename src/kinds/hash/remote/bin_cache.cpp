@@ -27,23 +27,19 @@ BinCache::BinCache(std::uint64_t bytes) noexcept {
   pairs_ = rounded / kPairBytes;
 }
 
-std::uint64_t BinCache::offset_at(const std::byte* line) {
-  std::uint64_t offset;
-  std::memcpy(&offset, line, sizeof offset);
-  return offset;
-}
-
-// The first of both is the one that came last; a bucket that is there is brought up to date.
+// A bucket that is there is brought up to date. Another takes the first place, from which the one
+// that was there moves to the second, if that one was not used later.
 void BinCache::keep(std::uint64_t offset, const std::byte* line) {
   if (pairs_ == 0) return;
-  std::byte* const pair = pair_of(offset);
-  std::byte* at = pair + hash::kLineBytes;
-  if (offset_at(at) != offset) {
-    at = pair;
-    if (offset_at(at) != offset) std::memcpy(pair + hash::kLineBytes, pair, hash::kLineBytes);
+  std::byte* const first = pair_of(offset);
+  std::byte* const second = first + hash::kLineBytes;
+  std::byte* const at = word_at(second) == offset ? second : first;
+  const std::uint64_t word = word_at(first);
+  if (at == first && (word & ~kSecondLast) != offset) {
+    if ((word & kSecondLast) == 0) std::memcpy(second, first, hash::kLineBytes);
+    set_word(first, offset);
   }
   std::memcpy(at + sizeof offset, line + sizeof offset, hash::kLineBytes - sizeof offset);
-  std::memcpy(at, &offset, sizeof offset);
 }
 
 KnownDirectories::KnownDirectories(std::uint32_t partitions, DirectoryBudget& budget)

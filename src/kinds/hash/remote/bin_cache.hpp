@@ -12,10 +12,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
+#include "base/atomic_bytes.hpp"
 #include "base/prefetch.hpp"
 #include "base/random.hpp"
 #include "kinds/hash/format.hpp"
@@ -23,19 +25,23 @@
 
 namespace espalier::place {
 
-/// Buckets of any maps of one region, by their offsets. A table of pairs of lines; of two that want
-/// one place the one that came last stays.
+/// Buckets of any maps of one region, by their offsets. A table of pairs of lines; of three that
+/// want one that goes which was not used for the longest.
 class BinCache {
  public:
   /// Memory is taken as it is used. Without any, nothing is remembered.
   explicit BinCache(std::uint64_t bytes) noexcept;
 
   /// As a bucket at this offset was: its line, whose first word is no header; null: not known.
-  [[nodiscard]] const std::byte* find(std::uint64_t offset) const {
+  [[nodiscard]] const std::byte* find(std::uint64_t offset) {
     if (pairs_ == 0) return nullptr;
-    const std::byte* const pair = pair_of(offset);
-    if (offset_at(pair) == offset) return pair;
-    return offset_at(pair + hash::kLineBytes) == offset ? pair + hash::kLineBytes : nullptr;
+    std::byte* const first = pair_of(offset);
+    std::byte* const second = first + hash::kLineBytes;
+    const std::uint64_t word = word_at(first);
+    const bool is_second = (word & ~kSecondLast) != offset;
+    if (is_second && word_at(second) != offset) return nullptr;
+    if (is_second != ((word & kSecondLast) != 0)) set_word(first, word ^ kSecondLast);
+    return is_second ? second : first;
   }
   void prefetch(std::uint64_t offset) const {
     if (pairs_ != 0) base::prefetch(pair_of(offset), pair_of(offset) + 2 * hash::kLineBytes);
@@ -49,7 +55,15 @@ class BinCache {
     const auto pair = static_cast<std::uint64_t>(Wide{base::mix64(offset)} * pairs_ >> 64);
     return memory_->base() + pair * 2 * hash::kLineBytes;
   }
-  [[nodiscard]] static std::uint64_t offset_at(const std::byte* line);
+  /// The first word of a line: a bucket's offset, and in the first of a pair whether the second was
+  /// used later.
+  [[nodiscard]] static std::uint64_t word_at(const std::byte* line) {
+    return base::load_plain<std::uint64_t>(line);
+  }
+  static void set_word(std::byte* line, std::uint64_t word) {
+    std::memcpy(line, &word, sizeof word);
+  }
+  static constexpr std::uint64_t kSecondLast = 1;
 
   std::optional<memory::AddressRange> memory_;
   std::uint64_t pairs_ = 0;

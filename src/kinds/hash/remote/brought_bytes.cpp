@@ -14,7 +14,7 @@ constexpr std::size_t kAlignment = 16;
 BroughtBytes::Piece& BroughtBytes::add(Part part, std::uint64_t offset, std::uint32_t bytes,
                                        std::uint32_t round) {
   const auto number = static_cast<std::uint32_t>(pieces_.size() + 1);
-  pieces_.push_back({offset, bytes, number, round, part, false, nullptr});
+  pieces_.push_back({offset, bytes, number, round, part, false, false, nullptr});
   pieces_.back().at = room(bytes);
   bytes_ += bytes;
   if (part < Part::last_word) body_ = number;

@@ -36,6 +36,7 @@ class BroughtBytes {
     std::uint32_t round = 0;   // of READs that were posted together
     Part part = Part::line;
     bool ahead = false;  // asked for before it was known whether anything names it
+    bool kept = false;   // not asked for: it is as it was when it was read once
     std::byte* at = nullptr;
   };
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <span>
 
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
@@ -151,6 +152,7 @@ bool HashGetGroup::take_slot(Get& get, const std::byte* kept, std::uint32_t foun
   const auto number = hash::first_match(found);
   get.slot_at = static_cast<std::uint32_t>(offsetof(hash::Bucket, slots) + number * sizeof(Slot));
   get.named = slot_in_bucket(kept, get.slot_at);
+  if (shared_.reads.records != nullptr) shared_.reads.records->prefetch(get.named);
   return !get.named.is_link() &&
          shared_.reads.target->holds(get.named.offset(), sizeof(hash::VersionLink));
 }
@@ -170,16 +172,28 @@ void HashGetGroup::want_all() {
 void HashGetGroup::want(Get& get, Brought& brought) {
   ReadPort& port = *shared_.reads.port;
   const std::uint64_t record = get.named.offset();
-  const std::uint64_t most =
-      std::min<std::uint64_t>(shared_.reads.record_bytes, sizeof brought.record);
-  get.record_bytes =
-      static_cast<std::uint32_t>(std::min(most, shared_.reads.target->region_bytes - record));
   port.want(reads_, get.bin, brought.bin, sizeof brought.bin);
   if (get.line != 0) {
     port.want(reads_, place_of_line(get.segment, get.line), brought.more, sizeof brought.more);
   }
-  port.want(reads_, record, brought.record, get.record_bytes);
+  get.remembered = take_kept(get, brought);
+  if (!get.remembered) {
+    const std::uint64_t most =
+        std::min<std::uint64_t>(shared_.reads.record_bytes, sizeof brought.record);
+    get.record_bytes =
+        static_cast<std::uint32_t>(std::min(most, shared_.reads.target->region_bytes - record));
+    port.want(reads_, record, brought.record, get.record_bytes);
+  }
   port.want(reads_, record, brought.proof, sizeof brought.proof);
+}
+
+bool HashGetGroup::take_kept(Get& get, Brought& brought) const {
+  if (shared_.reads.records == nullptr) return false;
+  const std::span<const std::byte> kept = shared_.reads.records->find(get.named);
+  if (kept.empty()) return false;
+  std::memcpy(brought.record, kept.data(), kept.size());
+  get.record_bytes = static_cast<std::uint32_t>(kept.size());
+  return true;
 }
 
 // --- ending --------------------------------------------------------------------------------------
@@ -196,6 +210,7 @@ void HashGetGroup::end(std::vector<QueuedHashGet>& others) {
     const Get& get = gets_[i];
     Completion answer;
     if (!good || !look(get, brought_[i], answer)) {
+      if (get.remembered) shared_.reads.records->forget(get.named.offset());
       others.push_back(get.of);
       continue;
     }
@@ -232,7 +247,8 @@ bool HashGetGroup::look(const Get& get, const Brought& brought, Completion& answ
   const std::uint64_t version = record.version();
   const bool released = version <= header_.read_version();
   if (!released && !hash::planted(hash::Bug::answer_unreleased)) return false;
-  const bool whole = std::memcmp(brought.record, brought.proof, sizeof brought.proof) == 0;
+  const bool whole = std::memcmp(brought.record, brought.proof, sizeof brought.proof) == 0 ||
+                     (get.remembered && hash::planted(hash::Bug::kept_record_believed));
   if (!whole && !hash::planted(hash::Bug::generation_not_confirmed)) return false;
   answer.tag = get.of.request->tag;
   answer.op = Op::get;
@@ -245,15 +261,18 @@ bool HashGetGroup::look(const Get& get, const Brought& brought, Completion& answ
   ++shared_.counts.answers;
   ++shared_.counts.found;
   ++shared_.counts.grouped;
+  shared_.counts.kept += get.remembered ? 1 : 0;
   return true;
 }
 
-// Where others of the bin have changed.
+// Where others of the bin have changed; and what was not remembered yet.
 void HashGetGroup::learn(const Get& get, const Brought& brought) const {
   constexpr std::size_t kSlotsAt = offsetof(hash::Bucket, slots);
   const bool same =
       std::memcmp(get.kept + kSlotsAt, brought.bin + kSlotsAt, hash::kLineBytes - kSlotsAt) == 0;
   if (!same) shared_.reads.cache->keep(get.bin, brought.bin);
+  if (get.remembered || shared_.reads.records == nullptr) return;
+  shared_.reads.records->keep(get.named.offset(), {brought.record, get.record_bytes});
 }
 
 }  // namespace espalier::place

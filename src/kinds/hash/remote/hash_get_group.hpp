@@ -69,6 +69,7 @@ class HashGetGroup {
     std::uint32_t slot_at = 0;        // in that bucket, or in the bin
     hash::Slot named{};
     std::uint32_t record_bytes = 0;
+    bool remembered = false;  // the record: its header alone is read
   };
 
   void begin(std::deque<QueuedHashGet>& queue, std::vector<QueuedHashGet>& others);
@@ -79,6 +80,7 @@ class HashGetGroup {
   [[nodiscard]] bool take_slot(Get& get, const std::byte* kept, std::uint32_t found) const;
   void want_all();
   void want(Get& get, Brought& brought);
+  [[nodiscard]] bool take_kept(Get& get, Brought& brought) const;
   void end(std::vector<QueuedHashGet>& others);
   [[nodiscard]] bool look(const Get& get, const Brought& brought, Completion& answer) const;
   void learn(const Get& get, const Brought& brought) const;

@@ -264,6 +264,9 @@ void HashGetLane::answer(Get& get) {
     completion.value = pair.value;
     const std::size_t bytes = sizeof(hash::RecordHeader) + pair.key.size() + pair.value.size();
     if (bytes <= hash::kRecordLengthMax) shared_.reads.note_record(bytes);
+    const std::uint64_t offset = get.looked.record.offset();
+    const bool kept = get.brought.find(BroughtBytes::Part::record, offset)->kept;
+    shared_.counts.kept += kept ? 1 : 0;
     ++shared_.counts.found;
   }
   ++shared_.counts.answers;

@@ -27,6 +27,7 @@ struct HashGetCounts {
   std::uint64_t answers = 0;
   std::uint64_t found = 0;
   std::uint64_t grouped = 0;   // of the answers: those of groups (hash_get_group.hpp)
+  std::uint64_t kept = 0;      // of the answers: those of records that were remembered
   std::uint64_t restarts = 0;  // attempts that began again: something had changed
   std::uint64_t changed = 0;   // of these: a bin, or what it named
   std::uint64_t too_late = 0;  // of these: what there was at the version may be gone

@@ -25,6 +25,7 @@ HashGets::HashGets(ReadPort& port, const HashTarget& target, Options options)
   shared_.reads.target = &target_;
   shared_.reads.directories = &directories_;
   shared_.reads.cache = options.cache;
+  shared_.reads.records = options.records;
   shared_.reads.value_bytes_max = options.value_bytes_max;
   shared_.lease = &lease_;
   shared_.now_ns = std::move(options.now_ns);

@@ -29,6 +29,8 @@ class HashGets {
     std::function<std::uint64_t()> now_ns;  // any clock that does not go back
     /// Buckets that it remembers, with other maps of the same region; outlives it. Null: none.
     BinCache* cache = nullptr;
+    /// Records likewise. Null: none, and each is read. Requires: `cache`, if there is one.
+    RecordCache* records = nullptr;
     /// Of directories that it remembers, at most. 0: none, and a get waits twice more.
     std::uint64_t directory_bytes = std::uint64_t{4} << 20;
     /// In place of that, what it has for them with other maps of the same region; outlives it.

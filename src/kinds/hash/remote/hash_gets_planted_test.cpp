@@ -84,6 +84,14 @@ TEST(HashGetsPlanted, WhatWasReadUnderAnotherLeaseIsNoticed) {
     }
   }
 }
+// Its slot may be that of another by now.
+TEST(HashGetsPlanted, ARememberedRecordThatIsBelievedIsNoticed) {
+  const base::Planted planted(hash::Bug::kept_record_believed);
+  const std::string wrong = "it came as " + std::string(40, '1');
+  EXPECT_EQ(wrong_where_a_slot_comes_back(true, false), wrong);
+  EXPECT_EQ(wrong_where_a_slot_comes_back(false, false), wrong);
+  EXPECT_EQ(wrong_where_a_slot_comes_back(true, true), wrong);
+}
 // What is remembered names a record that may have been replaced.
 TEST(HashGetsPlanted, ARememberedSlotThatIsBelievedIsNoticed) {
   HashWorldOptions options;

@@ -103,6 +103,52 @@ TEST(HashGets, ThoseOfRememberedBinsGoInGroups) {
   EXPECT_EQ(grouped(), before + 1);
 }
 
+// Whose header alone is read once more: in one wait, or, where READs keep no order, in one less.
+TEST(HashGets, ARecordThatIsRememberedIsNotReadAgain) {
+  struct Way {
+    bool in_order;
+    bool together;
+    std::uint64_t waits;
+  };
+  for (const auto [in_order, together, waits] :
+       {Way{true, false, 1}, Way{false, false, 2}, Way{true, true, 1}}) {
+    HashWorldOptions options;
+    options.writes = false;
+    options.together = together;
+    options.first_keys = 0;
+    options.record_cache_bytes = 64 << 10;
+    HashWorld world(1, good_weather(in_order), options);
+    ASSERT_TRUE(world.connected());
+    world.host().put("pear", "green");
+    EXPECT_EQ(world.get("pear"), "green");
+    EXPECT_EQ(world.gets().counts().kept, 0u);
+    const tree::WalkTraffic before = world.gets().traffic();
+    EXPECT_EQ(world.get("pear"), "green");
+    const tree::WalkTraffic& after = world.gets().traffic();
+    EXPECT_EQ(world.gets().counts().kept, 1u);
+    EXPECT_EQ(after.round_trips - before.round_trips, waits);
+    EXPECT_EQ(after.reads - before.reads, 3u) << "the map's header, the bin, the record's header";
+    EXPECT_LT(after.bytes - before.bytes, 2 * hash::kLineBytes + 40);
+    // Another in its place, then none, then one that is too long to be remembered.
+    world.host().put("pear", "yellow");
+    EXPECT_EQ(world.get("pear"), "yellow");
+    EXPECT_EQ(world.get("pear"), "yellow");
+    EXPECT_EQ(world.gets().counts().kept, 2u);
+    EXPECT_TRUE(world.host().map->erase(world.host().thread, "pear"));
+    EXPECT_EQ(world.get("pear"), std::nullopt);
+    const std::string longer(200, 'p');
+    world.host().put("pear", longer);
+    for (int times = 0; times < 3; ++times) EXPECT_EQ(world.get("pear"), longer);
+    EXPECT_EQ(world.gets().counts().kept, 2u);
+  }
+}
+
+TEST(HashGets, ARecordInThePlaceOfARememberedOneIsRead) {
+  EXPECT_EQ(wrong_where_a_slot_comes_back(true, false), "");
+  EXPECT_EQ(wrong_where_a_slot_comes_back(false, false), "");
+  EXPECT_EQ(wrong_where_a_slot_comes_back(true, true), "");
+}
+
 TEST(HashGets, WhatIsNotThereIsNotFound) {
   for (const bool in_order : {true, false}) {
     HashWorldOptions options;
@@ -466,6 +512,22 @@ TEST(HashGetsSim, AnswersAreRightWhereReadsKeepTheirOrder) {
     EXPECT_EQ(counts.reordered, 0u);
     EXPECT_GT(counts.torn, 0u);
     EXPECT_GT(counts.gets.too_late, 0u);
+  }
+}
+
+TEST(HashGetsSim, WithRecordsRemembered) {
+  for (const bool in_order : {true, false}) {
+    for (const bool together : {true, false}) {
+      HashWorldCounts counts;
+      HashWorldOptions options;
+      options.together = together;
+      options.record_cache_bytes = 32 << 10;
+      fabric::sim::Faults faults = fabric::sim::Faults::harsh();
+      faults.reads_in_order = in_order;
+      run_hash_seeds(faults, options, 4, counts);
+      EXPECT_GT(counts.gets.answers, counts.lost);
+      EXPECT_GT(counts.gets.kept, 0u);
+    }
   }
 }
 

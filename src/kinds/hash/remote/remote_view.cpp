@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "base/bytes.hpp"
 
@@ -54,8 +55,24 @@ RemoteView::Piece* RemoteView::want(Part part, std::uint64_t offset, std::uint64
   return &piece;
 }
 
+// Of one that is remembered the header alone is brought, to tell whether it is still that.
+bool RemoteView::take_kept(Slot slot) const {
+  if (reads_.records == nullptr) return false;
+  const std::span<const std::byte> kept = reads_.records->find(slot);
+  if (kept.empty() || brought_.pieces().size() == kPiecesMax) return false;
+  constexpr std::uint32_t kBeforeAll = 0;  // whatever is read is read behind it
+  Piece& piece = brought_.add(Part::record, slot.offset(), static_cast<std::uint32_t>(kept.size()),
+                              kBeforeAll);
+  std::memcpy(piece.at, kept.data(), kept.size());
+  piece.kept = true;
+  want(Part::record_proof, slot.offset(), sizeof(RecordHeader));
+  return true;
+}
+
 // With its header once more, where that comes behind it.
-void RemoteView::want_record(std::uint64_t offset, std::uint64_t bytes, bool ahead) const {
+void RemoteView::want_record(Slot slot, std::uint64_t bytes, bool ahead) const {
+  if (take_kept(slot)) return;
+  const std::uint64_t offset = slot.offset();
   const std::uint64_t end = reads_.target->region_bytes;
   if (offset < end) bytes = std::min(bytes, end - offset);
   if (bytes < sizeof(hash::VersionLink)) {
@@ -114,7 +131,7 @@ void RemoteView::ask_ahead() {
   }
   // A link that came before the bin that names it need not have been whole.
   const bool good = !named.empty() && (reads_in_order() || !named.is_link());
-  if (good) return want_record(named.offset(), reads_.record_bytes, true);
+  if (good) return want_record(named, reads_.record_bytes, true);
   if (whole && reads_in_order() && !hash::planted(hash::Bug::buckets_read_once)) {
     twice_ = true;
     const std::size_t buckets = brought_.pieces().size();
@@ -274,7 +291,7 @@ hash::RecordView RemoteView::record(Slot slot) const {
   const bool early = piece != nullptr && piece->ahead && !reads_in_order() &&
                      at<RecordHeader>(*piece).version > version_;
   if (piece == nullptr || early) {
-    want_record(slot.offset(), reads_.record_bytes, false);
+    want_record(slot, reads_.record_bytes, false);
     return nothing;
   }
   return {nullptr, piece->at, slot};
@@ -317,7 +334,7 @@ hash::Pair RemoteView::pair(const hash::RecordView& record) const {
     }
     if (bytes > piece->bytes) {
       reads_.note_record(bytes);
-      want_record(record.slot().offset(), bytes, false);
+      want_record(record.slot(), bytes, false);
       return {};
     }
     const auto* const key = reinterpret_cast<const char*>(piece->at) + sizeof(RecordHeader);
@@ -362,8 +379,12 @@ bool RemoteView::has_proof(const Piece& piece) const {
     return false;
   }
   if (hash::planted(hash::Bug::generation_not_confirmed)) return true;
-  if (piece.part == Part::record)
-    return std::memcmp(piece.at, proof->at, sizeof(RecordHeader)) == 0;
+  if (piece.part == Part::record) {
+    const bool same = std::memcmp(piece.at, proof->at, sizeof(RecordHeader)) == 0;
+    if (same || !piece.kept) return same;
+    reads_.records->forget(piece.offset);
+    return hash::planted(hash::Bug::kept_record_believed);
+  }
   const auto before = at<wire::BufferHeader>(piece);
   const auto now = at<wire::BufferHeader>(*proof);
   return now.map_id == reads_.target->id && now.superseded == wire::kLive &&
@@ -383,11 +404,14 @@ bool RemoteView::is_confirmed() {
 }
 
 void RemoteView::learn() const {
-  if (reads_.cache == nullptr) return;
   for (std::size_t i = 0; i < brought_.come(); ++i) {
     const Piece& piece = brought_.pieces()[i];
     const bool bucket = piece.part == Part::bucket || piece.part == Part::bucket_again;
-    if (bucket) reads_.cache->keep(piece.offset, piece.at);
+    if (bucket && reads_.cache != nullptr) reads_.cache->keep(piece.offset, piece.at);
+    const bool record = piece.part == Part::record && reads_.records != nullptr && !piece.kept;
+    if (record && brought_.find(Part::record, piece.offset)->number == piece.number) {
+      reads_.records->keep(piece.offset, {piece.at, piece.bytes});
+    }
   }
 }
 

@@ -16,6 +16,8 @@
 // 3. A bin that was read after v names a record whose version is at most v: the record was whole
 //    before v was released. Its header came once more behind its last byte, and was the same: it is
 //    the same record, and whole still. A long pair likewise, by its buffer's header.
+//    A record that is remembered is believed by its header alone: it is the same, or another one
+//    lies there by now, and then it is forgotten.
 // 4. What came ahead, where READs keep no order, may have been read before the bin: then what has
 //    a version above v, and need not have been whole, is read again.
 // 5. A miss: the bin's header came first, then all of its buckets, each after the one that links to
@@ -40,6 +42,7 @@
 #include "kinds/hash/remote/bin_cache.hpp"
 #include "kinds/hash/remote/brought_bytes.hpp"
 #include "kinds/hash/remote/hash_target.hpp"
+#include "kinds/hash/remote/record_cache.hpp"
 #include "reach/read_port.hpp"
 
 namespace espalier::place {
@@ -49,7 +52,8 @@ struct HashReads {
   ReadPort* port = nullptr;
   const HashTarget* target = nullptr;
   KnownDirectories* directories = nullptr;
-  BinCache* cache = nullptr;  // null: nothing is remembered
+  BinCache* cache = nullptr;       // null: nothing is remembered
+  RecordCache* records = nullptr;  // null: no records are
   /// Of a record that is asked for: what the longest of those had that came last.
   std::uint32_t record_bytes = 128;
   std::uint32_t longest = 0;  // of the last few
@@ -113,7 +117,7 @@ class RemoteView {
   [[nodiscard]] bool wants_too_much() const { return too_much_; }
   /// Whether a miss wants the buckets once more, from here on.
   [[nodiscard]] bool twice() const { return twice_; }
-  /// Remembers the buckets that have come.
+  /// Remembers the buckets and records that have come. Requires: is_confirmed().
   void learn() const;
 
  private:
@@ -125,7 +129,8 @@ class RemoteView {
   Piece* want(Part part, std::uint64_t offset, std::uint64_t bytes) const;
   [[nodiscard]] bool may_have_key(const hash::LongRecord& record) const;
   [[nodiscard]] bool is_own_pair(wire::Ref ref) const;
-  void want_record(std::uint64_t offset, std::uint64_t bytes, bool ahead) const;
+  void want_record(hash::Slot slot, std::uint64_t bytes, bool ahead) const;
+  [[nodiscard]] bool take_kept(hash::Slot slot) const;
   void want_last(std::uint64_t bin) const;
   void want_line() const;
   /// Whether it was asked for after what stands before it, and so read after that.

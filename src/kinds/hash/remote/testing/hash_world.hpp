@@ -31,6 +31,7 @@ struct HashWorldOptions {
   bool together = false;
   bool counts_lease = true;  // else the host reuses memory as if nobody read it
   std::uint64_t cache_bytes = 64 << 10;
+  std::uint64_t record_cache_bytes = 0;
   std::uint64_t directory_bytes = 1 << 20;
   std::uint64_t value_bytes_max = hash::kValueBytesMax;
   std::uint32_t keys = 2500;         // of which the first part is there at the begin
@@ -69,7 +70,8 @@ class HashWorld final : private Handler {
         client_(world_.add_node("client")),
         here_(*client_),
         there_(*host_),
-        cache_(options.cache_bytes) {
+        cache_(options.cache_bytes),
+        records_(options.record_cache_bytes) {
     auto region = host_->regions().offer({f_.parts.region.at(0), f_.parts.region.bytes()},
                                          fabric::RemoteRights::read, 0);
     region_ = *std::move(region);
@@ -165,13 +167,15 @@ class HashWorld final : private Handler {
     const auto target =
         HashTarget::read(header, f_.map->header_offset, f_.parts.region.bytes()).value();
     port_.emplace(*here_.pair, here_.sends, region_.remote(), client_->properties());
-    gets_.emplace(*port_, target,
-                  HashGets::Options{.in_flight = options_.in_flight,
-                                    .now_ns = [this] { return world_.now_ns(); },
-                                    .cache = options_.cache_bytes != 0 ? &cache_ : nullptr,
-                                    .directory_bytes = options_.directory_bytes,
-                                    .value_bytes_max = options_.value_bytes_max,
-                                    .together = options_.together});
+    gets_.emplace(
+        *port_, target,
+        HashGets::Options{.in_flight = options_.in_flight,
+                          .now_ns = [this] { return world_.now_ns(); },
+                          .cache = options_.cache_bytes != 0 ? &cache_ : nullptr,
+                          .records = options_.record_cache_bytes != 0 ? &records_ : nullptr,
+                          .directory_bytes = options_.directory_bytes,
+                          .value_bytes_max = options_.value_bytes_max,
+                          .together = options_.together});
     const auto granted = f_.parts.leases.grant(1, world_.now_ns());
     lease_ = granted.id;
     if (!options_.counts_lease) f_.parts.leases.end(lease_);
@@ -316,6 +320,7 @@ class HashWorld final : private Handler {
     counts.gets.answers += own.answers;
     counts.gets.found += own.found;
     counts.gets.grouped += own.grouped;
+    counts.gets.kept += own.kept;
     counts.gets.restarts += own.restarts;
     counts.gets.changed += own.changed;
     counts.gets.too_late += own.too_late;
@@ -343,6 +348,7 @@ class HashWorld final : private Handler {
   fabric::sim::End here_;
   fabric::sim::End there_;
   BinCache cache_;
+  RecordCache records_;
   std::optional<ReadPort> port_;
   std::optional<HashGets> gets_;
   base::LeaseId lease_ = 0;
@@ -414,6 +420,67 @@ inline std::string wrong_where_a_chain_grows() {
   for (int i = 7; i > 5; --i) erase(other[i]);
   const auto found = world.get(own[12], [&] { put(own[13]); });  // X -> B -> A
   return found == "here" ? "" : "a key that was there throughout did not come";
+}
+
+/// The record that a key has now.
+inline hash::Slot slot_of(const hash::HashMap& map, const std::string& key) {
+  return look_up(map, map.hash(key), key, hash::kAnyVersion, true).record;
+}
+
+/// Has a free record come back until its place's next generation is as a slot says it. Returns
+/// whether it was there to be had. Requires: no reader may come upon it.
+inline bool age_free_record(hash::RecordStore& records, hash::RecordClass cls,
+                            const std::byte* image, hash::Slot until) {
+  std::vector<std::uint64_t> taken(1024);
+  const std::uint64_t offset = until.offset();
+  for (std::uint32_t count = 0, got = 1; got == 1 && count < taken.size(); ++count) {
+    got = records.take(cls, {&taken[count], 1});
+    if (got == 0 || taken[count] != offset) continue;
+    const auto generation = [&] {
+      return base::load_plain<std::uint32_t>(image + offset +
+                                             offsetof(hash::RecordHeader, generation));
+    };
+    while ((hash::next_record_generation(generation()) & hash::Slot::kGenerationMask) !=
+           until.generation()) {
+      records.give(cls, {&offset, 1});
+      if (records.take(cls, {&taken[count], 1}) != 1 || taken[count] != offset) return false;
+    }
+    records.give(cls, {taken.data(), count});
+    records.give(cls, {&offset, 1});  // last, so that it is the next one to be taken
+    return true;
+  }
+  return false;
+}
+
+/// Has a reader remember a record; then has its key written again and again, until the very same
+/// slot names another record of it, in the place of the first. Returns what is wrong.
+inline std::string wrong_where_a_slot_comes_back(bool in_order, bool together) {
+  fabric::sim::Faults faults;
+  faults.reads_in_order = in_order;
+  HashWorldOptions options;
+  options.together = together;
+  options.counts_lease = false;  // else it would keep all of these records
+  options.writes = false;
+  options.first_keys = 0;
+  options.record_cache_bytes = 64 << 10;
+  HashWorld world(1, faults, options);
+  if (!world.connected()) return "no pair";
+  hash::HashFixture& host = world.host();
+  const auto value = [](char of) { return std::string(40, of); };
+  host.put("key", value('1'));
+  for (int times = 0; times < 2; ++times) {
+    if (world.get("key") != value('1')) return "a key that is there is not found";
+  }
+  if (world.gets().counts().kept != 1) return "its record was not remembered";
+  const hash::Slot first = slot_of(*host.map, "key");
+  host.put("key", value('2'));
+  host.map->give_back(host.thread);
+  const auto cls = hash::record_class_of(sizeof(hash::RecordHeader) + 3 + value('1').size());
+  if (!age_free_record(host.map->records(), cls, host.map->image, first)) return "it is not free";
+  host.put("key", value('3'));
+  if (slot_of(*host.map, "key") != first) return "the slot did not come back";
+  const auto found = world.get("key");
+  return found == value('3') ? "" : "it came as " + found.value_or("none");
 }
 
 /// Has a reader lose its lease, and be granted another, while READs of a get are under way. Returns
