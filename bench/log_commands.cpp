@@ -82,9 +82,9 @@ void add_transaction(CLI::App& app, const Output& output, cmdline::Action& chose
               "one-request, one-by-one; both by default (line)");
   add_choices(command, "--transport", options->transports, parse_node_transport,
               "shm, roce-memif, roce-udp; shm,roce-memif by default (line)");
-  add_numbers(command, "--nodes", options->nodes, "of the chain; 2,3 by default (line)");
+  add_numbers(command, "--nodes", options->nodes, "of the chain; 2,3 by default (line, nodes)");
   add_numbers(command, "--value-bytes", options->value_bytes,
-              "of each value; 64,1024 by default (line; ycsb: the first)");
+              "of each value; 64,1024 by default (line; ycsb, nodes: the first)");
   add_choices(command, "--shape", options->shapes, parse_shape,
               "READS+WRITES of a transaction; 0+1,4+2 by default (line)");
   add_number(command, "--hop-ns", options->hop_ns,
@@ -96,7 +96,19 @@ void add_transaction(CLI::App& app, const Output& output, cmdline::Action& chose
   add_number(command, "--keys", options->keys, "of the store (ycsb); of each map (clock)");
   add_number(command, "--length", options->length, "keys of the longest transactions (ycsb)");
   add_numbers(command, "--threads", options->threads, "1,2 by default (bank, ycsb, clock)");
-  add_number(command, "--ops", options->ops, "transactions of a measurement; requests (clock)");
+  add_number(command, "--ops", options->ops,
+             "transactions of a measurement; requests (clock), puts (nodes)");
+  command.add_option("--dir", options->dir, kFolderHelp);
+  command.add_option("--etcd", options->etcd,
+                     "endpoints that keep chains, HOST:PORT,HOST:PORT; by default files do (nodes, "
+                     "failover)");
+  add_number(command, "--in-flight", options->in_flight, "puts of the client (nodes)");
+  add_numbers(
+      command, "--fence-ms", options->fence_ms,
+      "after so long a silent member is left out; 1000,400 by default (failover; nodes: the "
+      "first)");
+  add_number(command, "--puts", options->puts,
+             "of the client that counts; the head is killed after half of them (failover)");
   add_point_options(command, *options);
   choose(command, options, output, chosen, run_transaction);
 }

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <chrono>
 #include <cstring>
+#include <future>
 #include <stdexcept>
 #include <string>
 
@@ -101,10 +103,15 @@ PolledLink::PolledLink(NodeTransport transport, const base::TemporaryFolder& fol
       fabric::open_for_listening(address, value_or_throw(fabric::RegionTable::create(), "keys")),
       "cannot listen");
   far_ = std::make_unique<Side>(std::move(listening.endpoint));
-  auto connecting =
-      value_or_throw(fabric::open_for_connecting(
-                         listening.address, value_or_throw(fabric::RegionTable::create(), "keys")),
-                     "cannot connect");
+  // Of memif the other end must answer before there is one.
+  auto opening = std::async(std::launch::async, [&listening] {
+    return fabric::open_for_connecting(listening.address,
+                                       value_or_throw(fabric::RegionTable::create(), "keys"));
+  });
+  while (opening.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    far_->endpoint->progress();
+  }
+  auto connecting = value_or_throw(opening.get(), "cannot connect");
   near_ = std::make_unique<Side>(std::move(connecting.endpoint));
   connect(connecting.target);
 }

@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
 #include "bench/bank_points.hpp"
+#include "bench/chain_processes.hpp"
 #include "bench/clock_points.hpp"
 #include "bench/line_points.hpp"
 #include "bench/polled_link.hpp"
@@ -17,7 +20,8 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::string_view, 4> kTransactionExperiments{"line", "bank", "ycsb", "clock"};
+constexpr std::array<std::string_view, 6> kTransactionExperiments{"line",  "bank",  "ycsb",
+                                                                  "clock", "nodes", "failover"};
 /// Of a transaction through a chain: its answer must fit into one message.
 constexpr std::uint32_t kLineKeysMax = 8;
 constexpr std::uint32_t kLineValueMax = 1024;
@@ -114,6 +118,60 @@ std::vector<MeasuredPoint> clock_points(const TransactionBenchOptions& options) 
   return points;
 }
 
+ChainSetting chain_of(const TransactionBenchOptions& options) {
+  ChainSetting setting;
+  setting.dir = options.dir.empty() ? std::filesystem::temp_directory_path()
+                                    : std::filesystem::path(options.dir);
+  setting.etcd = options.etcd;
+  setting.fence_ms = options.fence_ms.front();
+  return setting;
+}
+
+/// One node by itself, and chains of as many as were asked for.
+std::vector<MeasuredPoint> nodes_points(const TransactionBenchOptions& options) {
+  std::vector<std::uint32_t> counts{1};
+  std::ranges::copy_if(options.nodes, std::back_inserter(counts), [](auto n) { return n != 1; });
+  std::vector<MeasuredPoint> points;
+  for (const std::uint32_t nodes : counts) {
+    ChainWrites writes{.setting = chain_of(options),
+                       .in_flight = options.in_flight,
+                       .value_bytes = options.value_bytes.front(),
+                       .ops = options.ops,
+                       .seed = options.seed};
+    writes.setting.nodes = nodes;
+    MeasuredPoint point;
+    point.target = nodes == 1 ? "node" : "chain";
+    point.workload = "puts";
+    point.parameters["nodes"] = nodes;
+    point.parameters["value_bytes"] = writes.value_bytes;
+    point.parameters["in_flight"] = writes.in_flight;
+    point.threads = 1 + nodes;
+    point.answers = "puts";
+    point.measure = [writes] { return measure_chain_writes(writes); };
+    points.push_back(std::move(point));
+  }
+  return points;
+}
+
+std::vector<MeasuredPoint> failover_points(const TransactionBenchOptions& options) {
+  std::vector<MeasuredPoint> points;
+  for (const std::uint32_t fence_ms : options.fence_ms) {
+    ChainSetting setting = chain_of(options);
+    setting.fence_ms = fence_ms;
+    MeasuredPoint point;
+    point.target = "chain";
+    point.workload = "count";
+    point.parameters["nodes"] = setting.nodes;
+    point.parameters["fence_ms"] = fence_ms;
+    point.parameters["kept_by"] = setting.etcd.empty() ? "file" : "etcd";
+    point.threads = 1 + setting.nodes;
+    point.answers = "count";
+    point.measure = [setting, puts = options.puts] { return measure_failover(setting, puts); };
+    points.push_back(std::move(point));
+  }
+  return points;
+}
+
 template <class T>
 bool outside(const std::vector<T>& values, T least, T most) {
   return values.empty() ||
@@ -184,6 +242,9 @@ std::optional<std::string> problem_of(const TransactionBenchOptions& options) {
   if (outside(options.threads, 1U, 256U)) return "--threads must be 1 to 256";
   if (options.keys < 1000 || options.keys > 1'000'000'000)
     return "--keys must be 1000 to 1000000000";
+  if (options.in_flight < 1 || options.in_flight > 256) return "--in-flight must be 1 to 256";
+  if (outside(options.fence_ms, 100U, 60'000U)) return "--fence-ms must be 100 to 60000";
+  if (options.puts < 2 || options.puts > 1'000'000'000) return "--puts must be 2 to 1000000000";
   if (options.ops < 1 || options.ops > 1'000'000'000) return "--ops must be 1 to 1000000000";
   if (options.repeats < 1 || options.repeats > 1000) return "--repeat must be 1 to 1000";
   return std::nullopt;
@@ -196,6 +257,8 @@ int run_transaction(const TransactionBenchOptions& options, const Output& output
   if (is_chosen(options.experiments, "bank")) run.run("bank", bank_points(options));
   if (is_chosen(options.experiments, "ycsb")) run.run("ycsb", ycsb_points(options));
   if (is_chosen(options.experiments, "clock")) run.run("clock", clock_points(options));
+  if (is_chosen(options.experiments, "nodes")) run.run("nodes", nodes_points(options));
+  if (is_chosen(options.experiments, "failover")) run.run("failover", failover_points(options));
   return run.finish();
 }
 

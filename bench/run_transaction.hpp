@@ -6,6 +6,8 @@
 //   bank   SmallBank on one store in this process, beside RocksDB's pessimistic transactions
 //   ycsb   YCSB-T on the same two: transactions of several reads and writes of zipfian keys
 //   clock  YCSB-A on a map with a clock of its own, and on one that shares a store's
+//   nodes  puts on a node with a data folder, and on chains of such: what processors take for each
+//   failover  a client that counts while the head of a chain of three is killed: its longest pause
 #pragma once
 
 #include <cstdint>
@@ -45,9 +47,15 @@ struct TransactionBenchOptions : PointOptions {
                                              TransactionTargetKind::rocksdb};
   std::uint64_t accounts = 100'000;
   std::uint32_t length = 10;  ///< of the longest transactions of YCSB-T, which have 2 at least
-  // bank, ycsb, clock
+  // bank, ycsb, clock, nodes
   std::vector<std::uint32_t> threads{1, 2};
   std::uint64_t keys = 1'000'000;
+  // nodes, failover
+  std::string dir;   ///< empty: that for temporary files
+  std::string etcd;  ///< endpoints that keep the chains; empty: files do
+  std::uint32_t in_flight = 256;
+  std::vector<std::uint32_t> fence_ms{1000, 400};
+  std::uint64_t puts = 2'000;  ///< of a client that counts
   // all
   std::uint64_t ops = 100'000;
 };

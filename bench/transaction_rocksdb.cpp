@@ -28,7 +28,7 @@ bool comes_again(const rocksdb::Status& status) {
 rocksdb::Slice slice_of(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 
 /// One byte of its map, and its number.
-std::string key_of(const TransactionKey& key) {
+std::string rocksdb_key(const TransactionKey& key) {
   std::string bytes(1, static_cast<char>('a' + key.map));
   bytes += base::bytes_of(key.number);
   return bytes;
@@ -42,7 +42,7 @@ class RocksdbTransactions final : public TransactionSession {
   }
 
   void load(std::uint8_t map, std::uint64_t number, std::string_view value) override {
-    require_transaction(db_.Put(write_, key_of({map, number}), slice_of(value)));
+    require_transaction(db_.Put(write_, rocksdb_key({map, number}), slice_of(value)));
   }
 
   void modify(std::span<const TransactionKey> keys, const Change& change) override {
@@ -59,9 +59,9 @@ class RocksdbTransactions final : public TransactionSession {
       sum = 0;
       for (const TransactionKey& key : keys) {
         const rocksdb::Status status =
-            key.writes
-                ? transaction_->Put(key_of(key), slice_of(value))
-                : transaction_->GetForUpdate(rocksdb::ReadOptions(), key_of(key), &found_, false);
+            key.writes ? transaction_->Put(rocksdb_key(key), slice_of(value))
+                       : transaction_->GetForUpdate(rocksdb::ReadOptions(), rocksdb_key(key),
+                                                    &found_, false);
         if (!status.ok()) return status;
         if (!key.writes) sum += bytes_hash(found_);
       }
@@ -88,7 +88,7 @@ class RocksdbTransactions final : public TransactionSession {
     rocksdb::ReadOptions options;
     options.snapshot = snapshot.snapshot();
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      require_transaction(db_.Get(options, key_of(keys[i]), &values_[i]));
+      require_transaction(db_.Get(options, rocksdb_key(keys[i]), &values_[i]));
     }
     static_cast<void>(change(values_));
   }
@@ -96,13 +96,13 @@ class RocksdbTransactions final : public TransactionSession {
   rocksdb::Status try_to_modify(std::span<const TransactionKey> keys, const Change& change) {
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const rocksdb::Status status = transaction_->GetForUpdate(
-          rocksdb::ReadOptions(), key_of(keys[i]), &values_[i], keys[i].writes);
+          rocksdb::ReadOptions(), rocksdb_key(keys[i]), &values_[i], keys[i].writes);
       if (!status.ok()) return status;
     }
     if (!change(values_)) return transaction_->Rollback();
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (!keys[i].writes) continue;
-      const rocksdb::Status status = transaction_->Put(key_of(keys[i]), values_[i]);
+      const rocksdb::Status status = transaction_->Put(rocksdb_key(keys[i]), values_[i]);
       if (!status.ok()) return status;
     }
     return transaction_->Commit();

@@ -21,11 +21,16 @@ TransactionBenchOptions tiny_transactions(const std::string& experiment) {
   return options;
 }
 
-PointLines transaction_lines(const TransactionBenchOptions& options) {
+PointLines lines_of_run(const TransactionBenchOptions& options) {
   PointLines lines = slots_of(
       "transaction", [&](const Output& output) { return run_transaction(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+  return lines;
+}
+
+PointLines transaction_lines(const TransactionBenchOptions& options) {
+  PointLines lines = lines_of_run(options);
   for (const Json& line : lines.runs) {
     EXPECT_EQ(line.at("ops"), options.ops);
     EXPECT_GT(number(line, "ns_p99"), 0);
@@ -75,6 +80,27 @@ TEST(RunTransactionConcurrency, BothClocksAnswerTheSame) {
   EXPECT_EQ(lines.runs_with("clock", "shared").size(), 2u);
 }
 
+// They fork, which ThreadSanitizer does not follow.
+TEST(RunTransaction, ChainsHaveWhatOneNodeHas) {
+  TransactionBenchOptions options = tiny_transactions("nodes");
+  options.nodes = {2};
+  const PointLines lines = lines_of_run(options);
+  ASSERT_EQ(lines.runs.size(), 2u);
+  for (const Json& line : lines.runs) {
+    EXPECT_EQ(line.at("ops"), options.ops);
+    EXPECT_GT(number(line, "cpu_ns_per_op"), 0);
+  }
+}
+
+TEST(RunTransaction, TheCountOutlivesTheHead) {
+  TransactionBenchOptions options = tiny_transactions("failover");
+  options.fence_ms = {1000};
+  options.puts = 40;
+  const PointLines lines = lines_of_run(options);
+  ASSERT_EQ(lines.runs.size(), 1u);
+  EXPECT_GT(number(lines.runs.front(), "longest_pause_ms"), 1);
+}
+
 TEST(RunTransaction, ShapesAreReadAndWrites) {
   const auto shape = parse_shape("4+2");
   ASSERT_TRUE(shape);
@@ -105,6 +131,9 @@ TEST(RunTransaction, WrongOptionsAreRefused) {
   EXPECT_TRUE(refused([](auto& options) { options.length = 1; }));
   EXPECT_TRUE(refused([](auto& options) { options.threads = {0}; }));
   EXPECT_TRUE(refused([](auto& options) { options.keys = 1; }));
+  EXPECT_TRUE(refused([](auto& options) { options.in_flight = 0; }));
+  EXPECT_TRUE(refused([](auto& options) { options.fence_ms = {10}; }));
+  EXPECT_TRUE(refused([](auto& options) { options.puts = 1; }));
   EXPECT_TRUE(refused([](auto& options) { options.ops = 0; }));
   EXPECT_TRUE(refused([](auto& options) { options.repeats = 0; }));
 }
