@@ -150,8 +150,11 @@ auto HashMapImpl::at_node(const Act& act) -> decltype(act(std::declval<const Obj
 Result<bool> HashMapImpl::open_again(const Object& before) {
   const wire::RequestMessage<hash_calls::Open> message(hash_calls::Open{name()});
   const auto answer = channel_->ask(message.get());
-  if (!answer && answer.error().error.code == Code::not_found) return false;
-  if (!answer) return std::unexpected(answer.error().error);
+  if (!answer) {
+    const Error& error = answer.error().error;
+    if (error.code == Code::connection_lost) return std::unexpected(error);
+    return false;
+  }
   if (answer->node == before.node()) return false;
   const auto opened = channel::reply_in<hash_calls::Opened>(answer->reply);
   if (!opened) return std::unexpected(opened.error());

@@ -68,7 +68,7 @@ class HashMapImpl final : public Interface {
   [[nodiscard]] const Object& object() const { return *now_.load(std::memory_order_acquire); }
   /// Does something with the map, and again where its node does not know it and another one has a
   /// map of that name and of its options: what was refused so was not done. Errors: besides those
-  /// of what is done, as Channel::ask.
+  /// of what is done, connection_lost and corrupt.
   template <class Act>
   auto at_node(const Act& act) -> decltype(act(std::declval<const Object&>()));
   /// Opens it at a node that has come since. False: there is none, or it has no such map.
