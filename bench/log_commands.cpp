@@ -3,11 +3,14 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "bench/command_options.hpp"
 #include "bench/run_log.hpp"
 #include "bench/run_recovery.hpp"
+#include "bench/run_transaction.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -62,11 +65,60 @@ void add_recovery(CLI::App& app, const Output& output, cmdline::Action& chosen) 
   choose(command, options, output, chosen, run_recovery);
 }
 
+std::optional<LineWay> parse_line_way(std::string_view text) {
+  for (const LineWay way : {LineWay::one_request, LineWay::one_by_one}) {
+    if (text == name(way)) return way;
+  }
+  return std::nullopt;
+}
+
+void add_transaction(CLI::App& app, const Output& output, cmdline::Action& chosen) {
+  CLI::App& command = *app.add_subcommand(
+      "transaction", "transactions through chains of nodes and of one store, beside other ways");
+  const auto options = std::make_shared<TransactionBenchOptions>();
+  add_list(command, "--experiment", options->experiments,
+           transaction_experiment_names() + "; by default all");
+  add_choices(command, "--way", options->ways, parse_line_way,
+              "one-request, one-by-one; both by default (line)");
+  add_choices(command, "--transport", options->transports, parse_node_transport,
+              "shm, roce-memif, roce-udp; shm,roce-memif by default (line)");
+  add_numbers(command, "--nodes", options->nodes, "of the chain; 2,3 by default (line, nodes)");
+  add_numbers(command, "--value-bytes", options->value_bytes,
+              "of each value; 64,1024 by default (line; ycsb, nodes: the first)");
+  add_choices(command, "--shape", options->shapes, parse_shape,
+              "READS+WRITES of a transaction; 0+1,4+2 by default (line)");
+  add_number(command, "--hop-ns", options->hop_ns,
+             "modelled nanoseconds of each hop, besides what its transport takes (line)");
+  add_number(command, "--pairs", options->pairs, "that the chain has (line)");
+  add_choices(command, "--target", options->targets, parse_transaction_target,
+              "embedded, rocksdb; both by default (bank, ycsb)");
+  add_number(command, "--accounts", options->accounts, "of the bank (bank)");
+  add_number(command, "--keys", options->keys, "of the store (ycsb); of each map (clock)");
+  add_number(command, "--length", options->length, "keys of the longest transactions (ycsb)");
+  add_numbers(command, "--threads", options->threads, "1,2 by default (bank, ycsb, clock)");
+  add_number(command, "--ops", options->ops,
+             "transactions of a measurement; requests (clock), puts (nodes)");
+  command.add_option("--dir", options->dir, kFolderHelp);
+  command.add_option("--etcd", options->etcd,
+                     "endpoints that keep chains, HOST:PORT,HOST:PORT; by default files do (nodes, "
+                     "failover)");
+  add_number(command, "--in-flight", options->in_flight, "puts of the client (nodes)");
+  add_numbers(
+      command, "--fence-ms", options->fence_ms,
+      "after so long a silent member is left out; 1000,400 by default (failover; nodes: the "
+      "first)");
+  add_number(command, "--puts", options->puts,
+             "of the client that counts; the head is killed after half of them (failover)");
+  add_point_options(command, *options);
+  choose(command, options, output, chosen, run_transaction);
+}
+
 }  // namespace
 
 void add_log_commands(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   add_log(app, output, chosen);
   add_recovery(app, output, chosen);
+  add_transaction(app, output, chosen);
 }
 
 }  // namespace espalier::bench

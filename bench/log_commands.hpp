@@ -10,7 +10,7 @@ class App;
 
 namespace espalier::bench {
 
-/// Adds `log | recovery`, as add_bench_commands().
+/// Adds `log | recovery | transaction`, as add_bench_commands().
 void add_log_commands(CLI::App& app, const Output& output, cmdline::Action& chosen);
 
 }  // namespace espalier::bench

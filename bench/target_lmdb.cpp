@@ -38,18 +38,18 @@ bool writes(const Request& request) {
 }
 
 // A transaction with one cursor. Left without commit(), it is as if it had never been.
-class Transaction {
+class LmdbTransaction {
  public:
-  Transaction(MDB_env* env, MDB_dbi dbi, bool writing) : dbi_(dbi) {
+  LmdbTransaction(MDB_env* env, MDB_dbi dbi, bool writing) : dbi_(dbi) {
     require_lmdb(mdb_txn_begin(env, nullptr, writing ? 0 : MDB_RDONLY, &txn_),
                  "cannot begin an LMDB transaction");
     const int status = mdb_cursor_open(txn_, dbi_, &cursor_);
     if (status != MDB_SUCCESS) mdb_txn_abort(txn_);
     require_lmdb(status, "cannot open an LMDB cursor");
   }
-  Transaction(const Transaction&) = delete;
-  Transaction& operator=(const Transaction&) = delete;
-  ~Transaction() {
+  LmdbTransaction(const LmdbTransaction&) = delete;
+  LmdbTransaction& operator=(const LmdbTransaction&) = delete;
+  ~LmdbTransaction() {
     mdb_cursor_close(cursor_);
     if (txn_ != nullptr) mdb_txn_abort(txn_);
   }
@@ -85,13 +85,13 @@ class LmdbSession : public SerialSession<LmdbSession> {
 
   void execute(const Request& request, Answers& answers) {
     if (window_) return execute_in(*window_, request, answers);
-    Transaction own(env_, dbi_, writes(request));
+    LmdbTransaction own(env_, dbi_, writes(request));
     execute_in(own, request, answers);
     require_lmdb(own.commit(), "cannot commit to LMDB");
   }
 
  private:
-  void execute_in(Transaction& in, const Request& request, Answers& answers) {
+  void execute_in(LmdbTransaction& in, const Request& request, Answers& answers) {
     MDB_val key = bytes_of(request.key);
     MDB_val value{};
     switch (request.op) {
@@ -105,7 +105,7 @@ class LmdbSession : public SerialSession<LmdbSession> {
     }
   }
 
-  void get(Transaction& in, const Request& request, Answers& answers) {
+  void get(LmdbTransaction& in, const Request& request, Answers& answers) {
     MDB_val key = bytes_of(request.key);
     MDB_val value{};
     const int status = mdb_get(in.txn(), dbi_, &key, &value);
@@ -119,13 +119,13 @@ class LmdbSession : public SerialSession<LmdbSession> {
     if ((request.tag & kReadModifyWriteTag) != 0) put(in, request, 0, answers);
   }
 
-  void put(Transaction& in, const Request& request, unsigned flags, Answers& answers) {
+  void put(LmdbTransaction& in, const Request& request, unsigned flags, Answers& answers) {
     MDB_val key = bytes_of(request.key);
     MDB_val value = bytes_of(request.value);
     take(mdb_put(in.txn(), dbi_, &key, &value, flags), MDB_KEYEXIST, request, answers);
   }
 
-  static void scan(Transaction& in, const Request& request, Answers& answers) {
+  static void scan(LmdbTransaction& in, const Request& request, Answers& answers) {
     const bool bounded = request.op == Op::scan_floor;
     MDB_val key = bytes_of(request.key);
     MDB_val value{};
@@ -167,7 +167,7 @@ class LmdbSession : public SerialSession<LmdbSession> {
   MDB_env* env_;
   MDB_dbi dbi_;
   bool whole_windows_;
-  std::optional<Transaction> window_;
+  std::optional<LmdbTransaction> window_;
 };
 
 class LmdbTarget : public Target {
@@ -197,7 +197,7 @@ class LmdbTarget : public Target {
 
   Contents contents() override {
     Contents result;
-    const Transaction reading(env_.get(), dbi_, false);
+    const LmdbTransaction reading(env_.get(), dbi_, false);
     MDB_val key{};
     MDB_val value{};
     int status = mdb_cursor_get(reading.cursor(), &key, &value, MDB_FIRST);

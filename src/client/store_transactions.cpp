@@ -75,7 +75,12 @@ Transaction& Transaction::only_if_version(std::string_view map, std::string_view
   return *this;
 }
 
-void Transaction::clear() { *this = Transaction(); }
+// It keeps its memory for the next one.
+void Transaction::clear() {
+  maps_.clear();
+  steps_.clear();
+  too_many_maps_ = false;
+}
 
 namespace {
 

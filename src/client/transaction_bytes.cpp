@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/transaction_bytes.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -12,6 +13,20 @@
 
 namespace espalier::client {
 
+namespace {
+
+/// Of its message, where there can be one.
+std::size_t bytes_at_most(const Transaction& transaction) {
+  std::size_t bytes = 0;
+  for (const std::string& name : transaction.maps()) bytes += sizeof(std::uint16_t) + name.size();
+  for (const Transaction::Step& step : transaction.steps()) {
+    bytes += sizeof(object_calls::StepHead) + step.key.size() + step.value.size();
+  }
+  return std::min<std::size_t>(bytes, object_calls::kTransactionMessageMax);
+}
+
+}  // namespace
+
 Result<TransactionBytes> bytes_of(const Transaction& transaction) {
   if (transaction.too_many_maps() || transaction.steps().empty()) {
     return fail(Code::invalid_argument);
@@ -19,6 +34,7 @@ Result<TransactionBytes> bytes_of(const Transaction& transaction) {
   TransactionBytes asked;
   asked.objects = static_cast<std::uint32_t>(transaction.maps().size());
   std::string& bytes = asked.bytes;
+  bytes.reserve(bytes_at_most(transaction));
   for (const std::string& name : transaction.maps()) {
     if (!catalog::Catalog::is_name(name)) return fail(Code::invalid_argument);
     bytes += base::bytes_of(static_cast<std::uint16_t>(name.size()));

@@ -2,7 +2,6 @@
 #include "store/transaction_request.hpp"
 
 #include <algorithm>
-#include <set>
 #include <span>
 #include <utility>
 
@@ -68,7 +67,7 @@ TransactionStep step_of(const StepHead& head, std::string_view key, std::string_
 
 std::expected<void, TransactionRefusal> read_steps(wire::PayloadReader& reader,
                                                    std::vector<ObjectSteps>& objects) {
-  std::set<std::pair<std::uint8_t, std::string_view>> keys;
+  std::vector<std::pair<std::uint8_t, std::string_view>> keys;  // each once, in order
   std::size_t bytes = 0;
   std::uint32_t number = 0;
   for (; !reader.rest().empty(); ++number) {
@@ -79,7 +78,9 @@ std::expected<void, TransactionRefusal> read_steps(wire::PayloadReader& reader,
     const std::string_view key = reader.text(head.key_bytes);
     const std::string_view value = reader.text(head.value_bytes);
     if (!is_step(head, reader, objects.size())) return refuse(Code::invalid_argument, number);
-    keys.emplace(head.object, key);
+    const std::pair named(head.object, key);
+    const auto place = std::ranges::lower_bound(keys, named);
+    if (place == keys.end() || *place != named) keys.insert(place, named);
     bytes += key.size() + value.size();
     if (keys.size() > kTransactionKeysMax) {
       return refuse(Code::invalid_argument, number, "a transaction names at most 64 keys");

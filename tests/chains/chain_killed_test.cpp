@@ -191,9 +191,6 @@ TEST_F(ChainOfTwoConcurrency, AMemberBehindTheHeadLetsGoOfItsLog) {
   members_[0].kill();
   members_[0].wait();
   const auto expect_all = [&] {
-    // A handle of a hash map is of one run of one node.
-    hash = until_done([&] { return store->open_hash_map("hash"); });
-    ASSERT_TRUE(hash) << message(hash.error());
     for (std::size_t i = kPuts - 2 * kKeys; i < kPuts; ++i) {
       const std::string key = "key" + std::to_string(i % kKeys);
       const auto found =
@@ -207,6 +204,51 @@ TEST_F(ChainOfTwoConcurrency, AMemberBehindTheHeadLetsGoOfItsLog) {
   members_[1].wait();
   begin("b");
   expect_all();
+}
+
+// Each call of it may be the first that meets the next head.
+TEST_F(ChainOfTwoConcurrency, AHandleOfAHashMapOutlivesTheHead) {
+  auto store = connect_to_chain();
+  ASSERT_TRUE(store) << message(store.error());
+  struct Handle {
+    std::string name;
+    HashMap map;
+  };
+  std::vector<Handle> handles;
+  for (const char* const name : {"get", "put", "erase", "add", "walk", "stats", "pipeline"}) {
+    auto made = until_done([&] { return store->create_hash_map(name); });
+    ASSERT_TRUE(made) << message(made.error());
+    ASSERT_TRUE(until_done([&] { return made->put("key", "value"); }));
+    handles.push_back({name, *made});
+  }
+  auto dropped = until_done([&] { return store->create_hash_map("dropped"); });
+  ASSERT_TRUE(dropped) << message(dropped.error());
+  ASSERT_TRUE(until_done([&] { return store->drop_hash_map("dropped"); }));
+  members_[0].kill();
+  members_[0].wait();
+  for (Handle& each : handles) {
+    HashMap& map = each.map;
+    SCOPED_TRACE(each.name);
+    if (each.name == "put") EXPECT_TRUE(until_done([&] { return map.put("key", "value"); }));
+    if (each.name == "add") EXPECT_EQ(until_done([&] { return map.add("count", 3); }), 3u);
+    if (each.name == "stats") EXPECT_TRUE(until_done([&] { return map.stats(); }));
+    if (each.name == "pipeline") EXPECT_TRUE(until_done([&] { return Pipeline::open(map, 4); }));
+    if (each.name == "walk") {
+      const ItemSink all = [](std::span<const Item>) { return true; };
+      EXPECT_EQ(until_done([&] { return map.walk(all); }), 1u);
+    }
+    if (each.name == "erase") {
+      const auto erased = until_done([&] { return map.erase("key"); });
+      EXPECT_TRUE(erased && erased->applied);
+      continue;
+    }
+    const auto found = until_done([&] { return value(map, "key"); });
+    ASSERT_TRUE(found) << message(found.error());
+    EXPECT_EQ(*found, "value");
+  }
+  const auto gone = until_done([&] { return dropped->get("key"); });
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().code, Code::not_found);
 }
 
 TEST_F(ChainOfTwoConcurrency, OtherKindsAreRefused) {

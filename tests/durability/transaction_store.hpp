@@ -41,9 +41,9 @@ struct NamedStep {
 
 class TransactionStore {
  public:
-  explicit TransactionStore(bool shared = true, std::uint32_t partitions = 4)
-      : core(std::move(*memory::Region::reserve(
-                 {.bytes_max = std::uint64_t{256} << 20, .huge_pages = false})),
+  explicit TransactionStore(bool shared = true, std::uint32_t partitions = 4,
+                            std::uint64_t bytes_max = std::uint64_t{256} << 20)
+      : core(std::move(*memory::Region::reserve({.bytes_max = bytes_max, .huge_pages = false})),
              128) {
     if (shared) core.share_clock();
     for (const char* const name : kTransactedMaps) {

@@ -16,6 +16,7 @@
 #include "catalog/transaction_record.hpp"
 #include "engine/redo_target.hpp"
 #include "engine/services.hpp"
+#include "store/starved_write.hpp"
 #include "store/transaction_request.hpp"
 #include "tests/durability/transaction_store.hpp"
 
@@ -205,6 +206,54 @@ TEST(Transactions, ManyKeysAtATimeGrowAndShrinkTheirMaps) {
     }
     EXPECT_EQ(f.hash("hash_a")->numbers().entries, erases ? 0u : 640u);
   }
+}
+
+/// The same of keys of one number in an ordered map and in a hash map.
+std::vector<NamedStep> steps_of_number(StepKind kind, std::size_t number,
+                                       const std::string& value) {
+  std::vector<NamedStep> steps;
+  for (const char* const map : {"map_a", "hash_a"}) {
+    for (int i = 0; i < 4; ++i) {
+      steps.push_back({map, kind, std::to_string(number) + "/" + std::to_string(i), value});
+    }
+  }
+  return steps;
+}
+
+// Each attempt reserves room for its record once.
+TEST(Transactions, InAFullStorePutsAreRefusedWholeAndErasesFindMemory) {
+  catalog::RecordingSink sink;
+  TransactionStore store(true, 4, std::uint64_t{32} << 20);
+  store.core.catalog.record_to(&sink);
+  const std::string value(3000, 'v');
+  Result<store::Transacted> done;
+  std::size_t count = 0;
+  std::size_t rooms = 0;
+  for (;; ++count) {
+    ASSERT_LT(count, 10'000u) << "the store is never full";
+    rooms = sink.reserved();
+    done = store.transact(steps_of_number(StepKind::put, count, value));
+    if (!done) break;
+  }
+  EXPECT_EQ(done.error().code, Code::out_of_memory);
+  EXPECT_EQ(sink.reserved() - rooms, 1 + tree::kAttemptsAtOnce);
+  EXPECT_EQ(sink.rooms(), 0u);
+  EXPECT_EQ(sink.count(), count);
+  for (const NamedStep& step : steps_of_number(StepKind::get, count, {})) {
+    EXPECT_EQ(store.get(step.map, step.key), std::nullopt) << step.map << " " << step.key;
+  }
+  for (const NamedStep& step : steps_of_number(StepKind::get, count - 1, {})) {
+    EXPECT_EQ(store.get(step.map, step.key), value) << step.map << " " << step.key;
+  }
+  EXPECT_EQ(store.faults(), "");
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto erased = store.transact(steps_of_number(StepKind::erase, i, {}));
+    ASSERT_TRUE(erased) << i << ": " << message(erased.error());
+  }
+  done = store.transact(steps_of_number(StepKind::put, count, value));
+  EXPECT_TRUE(done) << message(done.error());
+  EXPECT_EQ(store.faults(), "");
+  store.core.catalog.record_to(nullptr);
 }
 
 // Keys of one transaction have links of one version, which stay as long as the snapshot.

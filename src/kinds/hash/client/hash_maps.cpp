@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/hash/client/hash_maps.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -130,27 +131,73 @@ HashMapImpl::HashMapImpl(std::shared_ptr<channel::Channel> channel, Object objec
     : options(options_in),
       channel_(std::move(channel)),
       object_(std::move(object)),
+      now_(&object_),
       alone_(reads_alone(*channel_)) {}
+
+// It comes to an end: each round is at another node than the one before.
+template <class Act>
+auto HashMapImpl::at_node(const Act& act) -> decltype(act(std::declval<const Object&>())) {
+  for (;;) {
+    const Object& at = object();
+    auto done = act(at);
+    if (done || done.error().code != Code::not_found || at.own() != nullptr) return done;
+    const auto opened = open_again(at);
+    if (!opened) return std::unexpected(opened.error());
+    if (!*opened) return done;
+  }
+}
+
+Result<bool> HashMapImpl::open_again(const Object& before) {
+  const wire::RequestMessage<hash_calls::Open> message(hash_calls::Open{name()});
+  const auto answer = channel_->ask(message.get());
+  if (!answer) {
+    const Error& error = answer.error().error;
+    if (error.code == Code::connection_lost) return std::unexpected(error);
+    return false;
+  }
+  if (answer->node == before.node()) return false;
+  const auto opened = channel::reply_in<hash_calls::Opened>(answer->reply);
+  if (!opened) return std::unexpected(opened.error());
+  if (public_options(opened->shape) != options) return false;
+  const std::lock_guard lock(mutex_);
+  const auto is_there = [&](const Object& each) {
+    return each.node() == answer->node && each.number() == opened->id;
+  };
+  const auto known = std::ranges::find_if(later_, is_there);
+  if (is_there(object_)) {
+    now_.store(&object_, std::memory_order_release);
+  } else if (known != later_.end()) {
+    now_.store(&*known, std::memory_order_release);
+  } else {
+    now_.store(&later_.emplace_back(name(), channel_, answer->node, opened->id),
+               std::memory_order_release);
+  }
+  return true;
+}
 
 Result<std::optional<Version>> HashMapImpl::get(std::string_view key, std::string& value) {
   if (const auto good = check_lengths(key); !good) return std::unexpected(good.error());
   if (object_.own() != nullptr) return get_own(*object_.own(), key, value);
   if (channel_->is_copy()) return fail(Code::forked);
-  if (alone_ != nullptr) {
-    const auto got = get_alone(*alone_, object_.node(), object_.number(), key, value);
-    if (got) return *got;
-  }
-  return get_of_node(*channel_, object_.node(), {object_.number(), key}, value);
+  return at_node([&](const Object& at) -> Result<std::optional<Version>> {
+    if (alone_ != nullptr) {
+      const auto got = get_alone(*alone_, at.node(), at.number(), key, value);
+      if (got) return *got;
+    }
+    return get_of_node(*channel_, at.node(), {at.number(), key}, value);
+  });
 }
 
 template <class Request>
 Result<Written> HashMapImpl::write(std::string_view key, std::string_view value) {
   if (const auto good = check_lengths(key, value); !good) return std::unexpected(good.error());
   Request asked;
-  asked.map = object_.number();
   asked.key = key;
   asked.value = value;
-  return written_of(object_.ask(asked));
+  return at_node([&](const Object& at) {
+    asked.map = at.number();
+    return written_of(at.ask(asked));
+  });
 }
 template Result<Written> HashMapImpl::write<hash_calls::Put>(std::string_view, std::string_view);
 template Result<Written> HashMapImpl::write<hash_calls::Insert>(std::string_view, std::string_view);
@@ -158,7 +205,8 @@ template Result<Written> HashMapImpl::write<hash_calls::Update>(std::string_view
 
 Result<Written> HashMapImpl::erase(std::string_view key) {
   if (const auto good = check_lengths(key); !good) return std::unexpected(good.error());
-  return written_of(object_.ask(hash_calls::Erase{object_.number(), key}));
+  return at_node(
+      [&](const Object& at) { return written_of(at.ask(hash_calls::Erase{at.number(), key})); });
 }
 
 Result<Written> HashMapImpl::compare_and_set(std::string_view key, const Condition& condition,
@@ -168,7 +216,6 @@ Result<Written> HashMapImpl::compare_and_set(std::string_view key, const Conditi
   // No value is as long: it would fail at the end, if the message could be sent.
   if (condition.value.size() > HashMap::kValueBytesMax) return fail(Code::condition_failed);
   hash_calls::CompareAndSet asked;
-  asked.map = object_.number();
   asked.key = key;
   asked.comparison.version = condition.version;
   asked.comparison.expected_bytes = static_cast<std::uint32_t>(condition.value.size());
@@ -181,7 +228,10 @@ Result<Written> HashMapImpl::compare_and_set(std::string_view key, const Conditi
   if (object_.own() == nullptr && bytes > wire::kMessageBytesMax) {
     return fail(Code::invalid_argument, wire::kMessageBytesMax);
   }
-  return written_of(object_.ask(asked));
+  return at_node([&](const Object& at) {
+    asked.map = at.number();
+    return written_of(at.ask(asked));
+  });
 }
 
 // Without versions the value itself says whether something came between: who puts back what was
@@ -208,7 +258,8 @@ Result<Written> HashMapImpl::modify(
 
 Result<std::uint64_t> HashMapImpl::add(std::string_view key, std::uint64_t amount) {
   if (const auto good = check_lengths(key); !good) return std::unexpected(good.error());
-  const auto summed = object_.ask(hash_calls::Add{object_.number(), key, amount});
+  const auto summed =
+      at_node([&](const Object& at) { return at.ask(hash_calls::Add{at.number(), key, amount}); });
   if (!summed) return std::unexpected(summed.error());
   return summed->sum;
 }
@@ -216,17 +267,26 @@ Result<std::uint64_t> HashMapImpl::add(std::string_view key, std::uint64_t amoun
 Result<std::uint64_t> HashMapImpl::walk(const ItemSink& sink) {
   if (object_.own() != nullptr) return walk_own(*object_.own(), sink);
   if (channel_->is_copy()) return fail(Code::forked);
-  return walk_of_node(*channel_, object_, sink);
+  bool began = false;
+  const ItemSink noticed = [&](std::span<const Item> items) {
+    began = true;
+    return sink(items);
+  };
+  return at_node([&](const Object& at) -> Result<std::uint64_t> {
+    if (began) return fail(Code::not_found, at.number());  // nothing is delivered twice
+    return walk_of_node(*channel_, at, noticed);
+  });
 }
 
 Result<std::unique_ptr<PipelineImpl>> HashMapImpl::open_pipeline(std::uint32_t in_flight) {
   if (object_.own() != nullptr) return open_own_pipeline(channel_, object_, in_flight);
   if (channel_->is_copy()) return fail(Code::forked);
-  return open_pipeline_of_node(*channel_, object_, in_flight);
+  return at_node([&](const Object& at) { return open_pipeline_of_node(*channel_, at, in_flight); });
 }
 
 Result<HashMapStats> HashMapImpl::stats() {
-  const auto reply = object_.ask(hash_calls::Stats{object_.number()});
+  const auto reply =
+      at_node([&](const Object& at) { return at.ask(hash_calls::Stats{at.number()}); });
   if (!reply) return std::unexpected(reply.error());
   const hash::HashNumbers& now = reply->numbers;
   return HashMapStats{now.items,        now.memory_bytes,  now.segments, now.record_bytes,

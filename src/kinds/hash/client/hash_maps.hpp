@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands behind HashMap: one object, reached by a channel. What a call does is the same
 // function here and at a node (kinds/hash/execute.hpp); reads copy the value once, from the map or
-// out of the message.
+// out of the message. Where another node has come, the next head of a chain or one that was started
+// again, the map is opened anew by its name; walks and pipelines end with the node that they began
+// at.
 //
 // Thread: any.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,8 +65,21 @@ class HashMapImpl final : public Interface {
   const HashMapOptions options;
 
  private:
+  [[nodiscard]] const Object& object() const { return *now_.load(std::memory_order_acquire); }
+  /// Does something with the map, and again where its node does not know it and another one has a
+  /// map of that name and of its options: what was refused so was not done. Errors: besides those
+  /// of what is done, connection_lost and corrupt.
+  template <class Act>
+  auto at_node(const Act& act) -> decltype(act(std::declval<const Object&>()));
+  /// Opens it at a node that has come since. False: there is none, or it has no such map.
+  /// Requires: it is no object of this process.
+  [[nodiscard]] Result<bool> open_again(const Object& before);
+
   const std::shared_ptr<channel::Channel> channel_;  // before the object, whose memory it keeps
-  const Object object_;
+  const Object object_;                              // as it was opened first
+  std::mutex mutex_;                                 // guards all changes of these two
+  std::deque<Object> later_;                         // as it was opened since
+  std::atomic<const Object*> now_;                   // one of them; they stay
   RemoteSessions* const alone_;  // of channel_, where gets are this process's own; else null
 };
 

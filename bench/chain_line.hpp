@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// A client and a chain of replicas that one thread polls in turn: transactions one at a time, as
+// the paper measures them [RAMBDA §VI-C, Fig. 12], by two ways that are made of the same parts.
+//
+//   one request    the whole transaction in one message; the head carries it out, and its one
+//                  record goes down the chain
+//   one by one     HyperLoop's way: a READ of the head's memory for each read, one after another,
+//                  then a trip down the chain and back for each write, whose bytes are put at an
+//                  offset by no processor: there is no index, no lock and no version
+//
+//     client --hop--> head --hop--> next --hop--> tail
+//            <--hop--      <--hop--      <--hop--         acknowledgements go the same way back
+//
+// Each replica has what it is to pass on in persistent memory (emulated) before it passes it on.
+// A hop takes what its transport takes, and a modelled delay besides, in which what no message
+// waits for is done: replicas between head and tail apply what they have passed on.
+//
+// Thread: one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/node_transport.hpp"
+
+namespace espalier::bench {
+
+enum class LineWay : std::uint8_t { one_request, one_by_one };
+
+[[nodiscard]] std::string_view name(LineWay way);
+
+struct LineSetting {
+  NodeTransport transport = NodeTransport::shm;
+  std::uint32_t nodes = 2;
+  std::uint64_t pairs = 100'000;
+  std::uint32_t value_bytes = 64;
+  std::uint64_t hop_ns = 2'500;
+};
+
+/// Keys, all of them different, are numbers below the setting's pairs.
+struct LineTransaction {
+  std::uint64_t number = 0;  ///< from 1 on; what is written follows from it
+  std::vector<std::uint64_t> reads;
+  std::vector<std::uint64_t> writes;
+};
+
+/// What hops and messages there were.
+struct LineCounts {
+  std::uint64_t hops = 0;
+  std::uint64_t bytes = 0;
+};
+
+class ChainLine {
+ public:
+  virtual ~ChainLine() = default;
+  ChainLine(const ChainLine&) = delete;
+  ChainLine& operator=(const ChainLine&) = delete;
+
+  /// Returns a sum of what it has read. Errors: throws std::runtime_error.
+  virtual std::uint64_t transact(const LineTransaction& transaction) = 0;
+  /// A sum of all pairs, which all replicas have alike. Errors: throws std::runtime_error, where
+  /// they have not.
+  [[nodiscard]] virtual std::uint64_t contents() = 0;
+  [[nodiscard]] virtual LineCounts counts() const = 0;
+
+ protected:
+  ChainLine() = default;
+};
+
+/// Has all pairs. Errors: throws std::runtime_error.
+[[nodiscard]] std::unique_ptr<ChainLine> open_chain_line(LineWay way, const LineSetting& setting);
+
+}  // namespace espalier::bench

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two ends of the fabric that one thread polls by turns: what a message costs is then all that is
+// done for it at both ends, whichever cores the machine has.
+//
+// A message is one WRITE into the other end's ring, in slots of one size, right up to the end of
+// its slot, where its length and its number come last: a WRITE is placed in order, so who sees the
+// number has the message. At most half a ring of messages may be on their way.
+//
+//   | ...           | message, from a multiple of 8 on | bytes (4) | 0 (4) | number (8) |
+//
+// Thread: one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/temporary_folder.hpp"
+#include "bench/node_transport.hpp"
+#include "fabric/endpoint.hpp"
+#include "memory/shared_memory.hpp"
+
+namespace espalier::bench {
+
+class PolledLink {
+ public:
+  /// The one that has connected, and the one that has listened.
+  enum class End : std::uint8_t { near, far };
+
+  static constexpr std::size_t kSlotBytes = 8192;
+  static constexpr std::size_t kMessageBytesMax = kSlotBytes - 16;
+
+  /// Errors: throws std::runtime_error. Requires: has_polled_link(transport).
+  PolledLink(NodeTransport transport, const base::TemporaryFolder& folder);
+  ~PolledLink();
+  PolledLink(const PolledLink&) = delete;
+  PolledLink& operator=(const PolledLink&) = delete;
+
+  /// Sends a message to the other end. Requires: at most kMessageBytesMax.
+  void send(End from, std::span<const std::byte> message);
+  /// The next message to this end, when it has come. It lies in the ring, aligned to 8, until half
+  /// a ring of others has come. Errors: throws std::runtime_error, if none comes for ten seconds.
+  [[nodiscard]] std::span<std::byte> receive(End at);
+
+  /// Lets the near end read memory of the far one.
+  [[nodiscard]] fabric::RemoteRegion offer(const memory::SharedMemory& memory);
+  /// Reads by the near end. Errors: as receive().
+  void read(const fabric::RemoteRegion& region, std::uint64_t offset, std::span<std::byte> into);
+
+  /// Bytes of messages and READs, without what transports add.
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  struct Side;
+  [[nodiscard]] Side& side(End end) { return end == End::near ? *near_ : *far_; }
+  [[nodiscard]] Side& other(End end) { return end == End::near ? *far_ : *near_; }
+  void connect(const std::string& target);
+  void turn();
+  void post(Side& from, const fabric::WorkRequest& request);
+
+  std::unique_ptr<Side> near_;
+  std::unique_ptr<Side> far_;
+  std::vector<fabric::Registration> offered_;
+  std::uint64_t reads_ended_ = 0;
+  std::uint64_t bytes_ = 0;
+};
+
+/// Whether a link can be polled on this way.
+[[nodiscard]] bool has_polled_link(NodeTransport transport);
+
+}  // namespace espalier::bench

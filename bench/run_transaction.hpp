@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// `espalier-bench transaction`: transactions over several keys, beside other ways to do them.
+//
+//   line   one at a time through a chain of replicas that one thread polls, as one request and
+//          write by write, as HyperLoop does [RAMBDA Fig. 12]
+//   bank   SmallBank on one store in this process, beside RocksDB's pessimistic transactions
+//   ycsb   YCSB-T on the same two: transactions of several reads and writes of zipfian keys
+//   clock  YCSB-A on a map with a clock of its own, and on one that shares a store's
+//   nodes  puts on a node with a data folder, and on chains of such: what processors take for each
+//   failover  a client that counts while the head of a chain of three is killed: its longest pause
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/chain_line.hpp"
+#include "bench/output.hpp"
+#include "bench/point_run.hpp"
+#include "bench/transaction_target.hpp"
+
+namespace espalier::bench {
+
+/// How many keys a transaction reads and writes.
+struct TransactionShape {
+  std::uint32_t reads = 0;
+  std::uint32_t writes = 1;
+};
+
+/// "READS+WRITES", as in 4+2.
+[[nodiscard]] std::optional<TransactionShape> parse_shape(std::string_view text);
+
+struct TransactionBenchOptions : PointOptions {
+  std::vector<std::string> experiments;  ///< none: all
+  // line
+  std::vector<LineWay> ways{LineWay::one_request, LineWay::one_by_one};
+  std::vector<NodeTransport> transports{NodeTransport::shm, NodeTransport::roce_memif};
+  std::vector<std::uint32_t> nodes{2, 3};
+  std::vector<std::uint32_t> value_bytes{64, 1024};
+  std::vector<TransactionShape> shapes{{0, 1}, {4, 2}};
+  std::uint64_t hop_ns = 2'500;
+  std::uint64_t pairs = 100'000;
+  // bank, ycsb
+  std::vector<TransactionTargetKind> targets{TransactionTargetKind::embedded,
+                                             TransactionTargetKind::rocksdb};
+  std::uint64_t accounts = 100'000;
+  std::uint32_t length = 10;  ///< of the longest transactions of YCSB-T, which have 2 at least
+  // bank, ycsb, clock, nodes
+  std::vector<std::uint32_t> threads{1, 2};
+  std::uint64_t keys = 1'000'000;
+  // nodes, failover
+  std::string dir;   ///< empty: that for temporary files
+  std::string etcd;  ///< endpoints that keep the chains; empty: files do
+  std::uint32_t in_flight = 256;
+  std::vector<std::uint32_t> fence_ms{1000, 400};
+  std::uint64_t puts = 2'000;  ///< of a client that counts
+  // all
+  std::uint64_t ops = 100'000;
+};
+
+[[nodiscard]] std::string transaction_experiment_names();
+
+/// What is wrong with the options, in one sentence; nothing if all is well.
+std::optional<std::string> problem_of(const TransactionBenchOptions& options);
+
+/// Returns what main should: 1 if two ways or targets came to different contents.
+/// Errors: throws std::runtime_error or std::bad_alloc.
+int run_transaction(const TransactionBenchOptions& options, const Output& output);
+
+}  // namespace espalier::bench

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store under transactions: our own in this process, or RocksDB with its pessimistic ones. All
+// get the same.
+//
+//   embedded  two hash maps that share a clock; what is read is a condition of what is written, and
+//             a transaction that others came before reads again
+//   rocksdb   a TransactionDB with its files in memory and without a log; what is read is locked,
+//             but for transactions that write nothing, which read a snapshot
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace espalier::bench {
+
+enum class TransactionTargetKind : std::uint8_t { embedded, rocksdb };
+
+[[nodiscard]] std::string_view name(TransactionTargetKind kind);
+[[nodiscard]] std::optional<TransactionTargetKind> parse_transaction_target(std::string_view text);
+
+/// A key of a transaction, of one of two maps.
+struct TransactionKey {
+  std::uint8_t map = 0;
+  std::uint64_t number = 0;
+  bool writes = false;  ///< else it is read alone
+};
+
+inline constexpr std::uint8_t kTransactionMaps = 2;
+
+/// One thread's way to a target. Errors, of all calls: throw std::runtime_error.
+class TransactionSession {
+ public:
+  /// Is given the values of all keys, sets those to be written, and returns whether they are.
+  using Change = std::function<bool(std::span<std::string> values)>;
+
+  virtual ~TransactionSession() = default;
+
+  virtual void load(std::uint8_t map, std::uint64_t number, std::string_view value) = 0;
+  /// Reads all keys and writes some of them at one moment. `change` may run several times; the last
+  /// run counts. Requires: keys ascend.
+  virtual void modify(std::span<const TransactionKey> keys, const Change& change) = 0;
+  /// Reads some keys and writes others at one moment, all with one value. Returns a sum of what was
+  /// read. Requires: as modify(); all keys are there.
+  virtual std::uint64_t run(std::span<const TransactionKey> keys, std::string_view value) = 0;
+  /// How often others came between, and it began again.
+  [[nodiscard]] std::uint64_t repeats() const { return repeats_; }
+
+ protected:
+  std::uint64_t repeats_ = 0;
+};
+
+class TransactionTarget {
+ public:
+  virtual ~TransactionTarget() = default;
+  [[nodiscard]] virtual std::unique_ptr<TransactionSession> open_session() = 0;
+};
+
+/// An empty one. Errors: throw std::runtime_error.
+[[nodiscard]] std::unique_ptr<TransactionTarget> make_transaction_target(
+    TransactionTargetKind kind);
+[[nodiscard]] std::unique_ptr<TransactionTarget> make_embedded_transactions();
+[[nodiscard]] std::unique_ptr<TransactionTarget> make_rocksdb_transactions();
+
+}  // namespace espalier::bench
