@@ -18,6 +18,7 @@ enum class Bug : std::uint8_t {
   group_not_unmemoised,     // a replacement leaves its group's sums to be read meanwhile
   sums_not_recomputed,      // a replacement leaves the sums of its group as they were
   old_sums_believed,        // sums are believed whatever the sequences of their pages say
+  one_store_counted,        // of several rows of a page of sums the first is the last, too
   group_border_off_by_one,  // the last sum of a group is looked for in the next one
   repeated_id_once,         // an id that a bag has twice is summed once
   // Of readers elsewhere (remote/bag_reader.hpp):

@@ -193,6 +193,44 @@ inline bool sums_follow_replacements() {
   return good && audit(*of.table).empty();
 }
 
+/// Whether sums follow rows that are stored by who raises the mark, who computes none of them:
+/// nobody reads them until they are computed, whatever else lies on their page.
+inline bool sums_follow_durable_replacements() {
+  catalog::RecordingSink sink(catalog::RecordingSink::Durable::by_hand);
+  NumberedRows of(40);
+  EmbeddingTable& table = *of.table;
+  OwnGroups groups;
+  groups.add({0, 1});
+  groups.add({2, 3, 4});
+  EXPECT_TRUE(group_rows(table, groups.get()));
+  table.record_to(&sink);
+  const auto replace = [&](std::uint64_t row, float value) {
+    EXPECT_TRUE(table.replace(row, row_of(table, value)));
+  };
+  replace(1, 100);
+  replace(3, 200);
+  replace(9, 300);  // of no group
+  bool good = of.sum({0, 1}) == 1 && of.sum({2, 3, 4}) == 9 && of.sum({9}) == 9;
+  sink.make_durable();
+  // Each of these computes sums for a moment.
+  for (int i = 0; i < 3; ++i) {
+    good = good && of.sum({2, 3, 4}) == 206 && of.sum({0, 1}) == 100 && of.sum({9}) == 300;
+  }
+  // Of groups that are made when some of the sums of others are not computed.
+  replace(1, 101);
+  replace(0, 5);
+  sink.make_durable();
+  EXPECT_TRUE(group_rows(table, groups.get()));
+  good = good && of.sum({0, 1}) == 106;
+  replace(3, 201);
+  sink.make_durable();
+  good = good && of.sum({2, 3, 4}) == 207 && of.sum({0, 1}) == 106 && audit(table).empty();
+  const EmbeddingNumbers before = table.all_numbers();
+  good = good && of.sum({0, 1}) == 106 && of.sum({2, 3, 4}) == 207;
+  table.record_to(nullptr);
+  return good && before.groups == 2;
+}
+
 /// Whether a sum is one of whole rows whose group has a row replaced in the middle of a gather.
 inline bool sum_replaced_midway_is_whole() {
   NumberedRows of(4);
