@@ -436,8 +436,8 @@ void add_inference(CLI::App& app, const Output& output, cmdline::Action& chosen)
   const auto options = std::make_shared<InferenceOptions>();
   add_choices(
       command, "--target", options->targets, parse_inference_target,
-      "lines, merci, embedded, node, reads, parse, merci-grouped, grouped, grouped-node; all but "
-      "reads and parse by default");
+      "lines, merci, embedded, node, reads, parse, model, model-node, merci-grouped, grouped, "
+      "grouped-node; all but reads, parse and models by default");
   command.add_option("--category", options->category, "of reviews: sports, office, books ...")
       ->option_text("TEXT");
   add_number(command, "--scale", options->scale, "part of the category's items, up to 1");
@@ -447,8 +447,9 @@ void add_inference(CLI::App& app, const Output& output, cmdline::Action& chosen)
   add_numbers(command, "--length", options->lengths, "rows of a bag; 50 by default");
   add_number(command, "--rows", options->rows, "of the table");
   add_number(command, "--dimension", options->dimension, "values of a row");
-  add_number(command, "--bags", options->bags, "of one request");
-  add_number(command, "--ops", options->ops, "bags of a measurement");
+  add_number(command, "--bags", options->bags, "of one request; of a model queries");
+  add_numbers(command, "--threads", options->threads, "that reduce bags; 1 by default");
+  add_number(command, "--ops", options->ops, "bags of a measurement; of a model queries");
   add_point_options(command, *options);
   choose(command, options, output, chosen, run_inference);
 }

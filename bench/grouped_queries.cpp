@@ -64,6 +64,22 @@ embedding::GroupSizes sizes_of(const embedding::GroupLists& groups) {
   return sizes;
 }
 
+void flush_rows(std::vector<float>& into, MerciGrouped::Buffer& buffer) {
+  for (std::size_t i = 0; i < buffer.rows.size(); ++i) {
+    if (i + 2 < buffer.rows.size()) __builtin_prefetch(buffer.rows[i + 2]->data());
+    const std::vector<float>& row = *buffer.rows[i];
+    for (std::size_t c = 0; c < into.size(); ++c) into[c] += row[c];
+  }
+  buffer.taken += buffer.rows.size();
+  buffer.rows.clear();
+}
+
+void take_row(const std::vector<float>& row, std::vector<float>& into,
+              MerciGrouped::Buffer& buffer) {
+  if (buffer.rows.size() == MerciGrouped::Buffer::kRows) flush_rows(into, buffer);
+  buffer.rows.push_back(&row);
+}
+
 }  // namespace
 
 MerciGrouped::MerciGrouped(const InferenceShape& shape, const embedding::GroupLists& groups)
@@ -95,7 +111,6 @@ MerciGrouped::MerciGrouped(const InferenceShape& shape, const embedding::GroupLi
     alone_[row].resize(shape.dimension);
     fill_row(shape, row, alone_[row]);
   }
-  buffer_.reserve(kBuffer);
 }
 
 std::vector<std::uint32_t> MerciGrouped::renumbered(std::span<const std::uint32_t> ids) const {
@@ -106,27 +121,13 @@ std::vector<std::uint32_t> MerciGrouped::renumbered(std::span<const std::uint32_
   return numbers;
 }
 
-void MerciGrouped::flush(std::vector<float>& into) {
-  for (std::size_t i = 0; i < buffer_.size(); ++i) {
-    if (i + 2 < buffer_.size()) __builtin_prefetch(buffer_[i + 2]->data());
-    const std::vector<float>& row = *buffer_[i];
-    for (std::size_t c = 0; c < into.size(); ++c) into[c] += row[c];
-  }
-  taken_ += buffer_.size();
-  buffer_.clear();
-}
-
-void MerciGrouped::take(const std::vector<float>& row, std::vector<float>& into) {
-  if (buffer_.size() == kBuffer) flush(into);
-  buffer_.push_back(&row);
-}
-
-std::uint64_t MerciGrouped::sum(const std::vector<std::uint32_t>& query, std::vector<float>& into) {
+std::uint64_t MerciGrouped::sum(const std::vector<std::uint32_t>& query, std::vector<float>& into,
+                                Buffer& buffer) const {
   std::ranges::fill(into, 0.0F);
-  taken_ = 0;
+  buffer.taken = 0;
   for (std::size_t i = 0; i < query.size();) {
     if ((query[i] & embedding::kPlaceBit) == 0) {
-      take(alone_[query[i++]], into);
+      take_row(alone_[query[i++]], into, buffer);
       continue;
     }
     const std::uint32_t group = embedding::group_of_place(query[i]);
@@ -134,10 +135,10 @@ std::uint64_t MerciGrouped::sum(const std::vector<std::uint32_t>& query, std::ve
     for (; i < query.size() && embedding::group_of_place(query[i]) == group; ++i) {
       mask |= embedding::bit_of_place(query[i]);
     }
-    take(sums_[begins_[group & ~(embedding::kPlaceBit >> 3)] + mask - 1], into);
+    take_row(sums_[begins_[group & ~(embedding::kPlaceBit >> 3)] + mask - 1], into, buffer);
   }
-  flush(into);
-  return taken_;
+  flush_rows(into, buffer);
+  return buffer.taken;
 }
 
 }  // namespace espalier::bench

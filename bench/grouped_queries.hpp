@@ -60,23 +60,23 @@ class MerciGrouped {
 
   /// Ids as this table numbers them, ascending: done once, before anything is measured.
   [[nodiscard]] std::vector<std::uint32_t> renumbered(std::span<const std::uint32_t> ids) const;
-  /// Returns how many rows it took.
-  std::uint64_t sum(const std::vector<std::uint32_t>& query, std::vector<float>& into);
+  /// MERCI's buffer of rows to read; one for each thread.
+  struct Buffer {
+    static constexpr std::size_t kRows = 512;
+    Buffer() { rows.reserve(kRows); }
+    std::vector<const std::vector<float>*> rows;
+    std::uint64_t taken = 0;
+  };
+  /// Returns how many rows it took. Thread: any, each with its buffer.
+  std::uint64_t sum(const std::vector<std::uint32_t>& query, std::vector<float>& into,
+                    Buffer& buffer) const;
 
  private:
-  /// MERCI's buffer of rows to read.
-  static constexpr std::size_t kBuffer = 512;
-
-  void flush(std::vector<float>& into);
-  void take(const std::vector<float>& row, std::vector<float>& into);
-
   const embedding::MemoNumbering numbering_;
   std::vector<std::uint32_t> numbers_;  // of each row
   MerciTable alone_;                    // by row
   MerciTable sums_;                     // by group and mask
   std::vector<std::uint64_t> begins_;   // of each group in sums_
-  std::vector<const std::vector<float>*> buffer_;
-  std::uint64_t taken_ = 0;
 };
 
 }  // namespace espalier::bench

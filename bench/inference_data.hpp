@@ -42,6 +42,7 @@ class LoadedTable {
               Access access = Access::rpc);
 
   [[nodiscard]] const EmbeddingTable& table() const { return *table_; }
+  [[nodiscard]] Store& store() { return *store_; }
 
  private:
   std::unique_ptr<node::Node> node_;  // outlives the store

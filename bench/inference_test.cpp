@@ -50,6 +50,38 @@ TEST(RunInference, ParsesQueries) {
   EXPECT_TRUE(problem_of(options));
 }
 
+TEST(RunInference, SeveralThreadsComeToTheSameSums) {
+  InferenceOptions options = tiny_inference();
+  options.category = "office";
+  options.scale = 0.01;
+  options.threads = {1, 3};
+  const PointLines lines =
+      slots_of("inference", [&](const Output& output) { return run_inference(options, output); });
+  EXPECT_EQ(lines.exit_code, 0);
+  // Lines have one thread, six other ways two numbers of them.
+  ASSERT_EQ(lines.medians.size(), 13u);
+  EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+  options.threads = {0};
+  EXPECT_TRUE(problem_of(options));
+}
+
+TEST(RunInference, RanksQueries) {
+  InferenceOptions options = tiny_inference();
+  options.targets = {InferenceTarget::model, InferenceTarget::model_node};
+  options.lengths = {3};
+  const PointLines lines =
+      slots_of("inference", [&](const Output& output) { return run_inference(options, output); });
+  EXPECT_EQ(lines.exit_code, 0);
+  ASSERT_EQ(lines.medians.size(), 2u);
+  for (const Json& line : lines.runs) EXPECT_EQ(line.at("ops"), 50);
+  EXPECT_EQ(lines.total.at("result_hashes_equal"), true) << "each is a number between 0 and 1";
+  options.bags = 1000;
+  EXPECT_TRUE(problem_of(options));
+  options.bags = 8;
+  options.category = "office";
+  EXPECT_TRUE(problem_of(options));
+}
+
 TEST(RunInference, GroupsComeToTheSameSumsAndReadFewerRows) {
   InferenceOptions options = tiny_inference();
   options.category = "office";

@@ -1,28 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/run_inference.hpp"
 
+#include <time.h>
+
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <thread>
 #include <tuple>
 #include <utility>
 
+#include "base/bytes.hpp"
 #include "base/clock.hpp"
 #include "bench/grouped_queries.hpp"
 #include "bench/inference_data.hpp"
+#include "bench/inference_model.hpp"
 #include "bench/map_session.hpp"
+#include "bench/together.hpp"
+#include "engine/helper_pool.hpp"
 #include "kinds/embedding/format.hpp"
 #include "kinds/embedding/model/model_queries.hpp"
 
 namespace espalier::bench {
 namespace {
 
-constexpr std::string_view kTargets[] = {"lines",         "merci",   "embedded",
-                                         "node",          "reads",   "parse",
+constexpr std::string_view kTargets[] = {"lines",         "merci",   "embedded",    "node",
+                                         "reads",         "parse",   "model",       "model-node",
                                          "merci-grouped", "grouped", "grouped-node"};
 constexpr std::string_view kTypes[] = {"fp32", "fp16", "bf16", "int8"};
 
@@ -32,7 +40,16 @@ struct InferenceSetting {
   EmbeddingType type = EmbeddingType::fp32;
   std::uint32_t length = 0;  // 0: as the lists of a category have it
   double ratio = 0;          // of groups
+  std::uint32_t threads = 1;
 };
+
+bool is_of_model(InferenceTarget target) {
+  return target == InferenceTarget::model || target == InferenceTarget::model_node;
+}
+bool has_one_thread(InferenceTarget target) {
+  return is_of_model(target) || target == InferenceTarget::lines ||
+         target == InferenceTarget::parse;
+}
 
 bool is_grouped(InferenceTarget target) { return target >= InferenceTarget::merci_grouped; }
 bool is_of_merci(InferenceTarget target) {
@@ -40,7 +57,14 @@ bool is_of_merci(InferenceTarget target) {
 }
 bool is_at_node(InferenceTarget target) {
   return target == InferenceTarget::node || target == InferenceTarget::reads ||
-         target == InferenceTarget::grouped_node;
+         target == InferenceTarget::grouped_node || target == InferenceTarget::model_node;
+}
+
+std::uint64_t processor_ns(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 /// By which it is reached: of reads one that carries READs.
@@ -66,11 +90,14 @@ class InferenceWorld {
   }
 
   PointSample measure(const InferenceSetting& setting) {
-    const QuerySet queries = reviews_ ? reviews_->queries(options_.ops)
-                                      : uniform_queries(shape_, options_.ops, setting.length);
+    const std::uint64_t bags = options_.ops * (is_of_model(setting.target) ? kModelBags : 1);
+    const QuerySet queries =
+        reviews_ ? reviews_->queries(bags) : uniform_queries(shape_, bags, setting.length);
     switch (setting.target) {
       case InferenceTarget::lines: return measure_lines(queries, setting);
       case InferenceTarget::parse: return measure_parse(queries, setting);
+      case InferenceTarget::model:
+      case InferenceTarget::model_node: return measure_model(queries, setting);
       case InferenceTarget::merci: return measure_merci(queries, setting);
       case InferenceTarget::merci_grouped: return measure_merci_grouped(queries, setting);
       default: return measure_table(queries, setting);
@@ -113,7 +140,7 @@ class InferenceWorld {
     return sample;
   }
 
-  /// As many queries at a time as a request has.
+  /// As many queries at a time as a request has, each by a helper of a node's kind, that sleeps.
   PointSample measure_parse(const QuerySet& queries, const InferenceSetting& setting) {
     std::vector<std::string> requests;
     for (std::uint64_t bag = 0; bag < queries.ends.size(); ++bag) {
@@ -124,30 +151,76 @@ class InferenceWorld {
     }
     const embedding::ModelShape shape{1, 1, options_.dimension, 1};
     PointSample sample;
-    const base::Stopwatch all;
+    offload::HelperPool helpers;
+    std::uint64_t waking_ns = 0;  // of this thread
+    const std::uint64_t others_ns = processor_ns(CLOCK_PROCESS_CPUTIME_ID);
+    const std::uint64_t own_ns = processor_ns(CLOCK_THREAD_CPUTIME_ID);
     for (const std::string& request : requests) {
       const base::Stopwatch watch;
-      const auto parsed = embedding::parse_queries(shape, request);
-      if (!parsed) throw std::runtime_error("cannot parse queries: " + parsed.error());
+      std::atomic<bool> over{false};
+      std::atomic<std::uint64_t> ids{0};
+      const std::uint64_t before_ns = processor_ns(CLOCK_THREAD_CPUTIME_ID);
+      helpers.run([&] {
+        const auto parsed = embedding::parse_queries(shape, request);
+        if (parsed) ids = parsed->tables.front().ids.size();
+        over = true;
+      });
+      waking_ns += processor_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
+      while (!over) std::this_thread::yield();
+      if (ids == 0) throw std::runtime_error("cannot parse queries");
       sample.latencies.record(watch.elapsed_ns());
-      sample.checksum += parsed->tables.front().ids.size();
+      sample.checksum += ids;
     }
-    took(sample, static_cast<double>(all.elapsed_ns()) * 1e-9, queries, setting,
+    const std::uint64_t all_ns = processor_ns(CLOCK_PROCESS_CPUTIME_ID) - others_ns;
+    const std::uint64_t here_ns = processor_ns(CLOCK_THREAD_CPUTIME_ID) - own_ns;
+    took(sample, static_cast<double>(all_ns - here_ns + waking_ns) * 1e-9, queries, setting,
          queries.ids.size());
     return sample;
   }
 
-  /// Queries by queries, each into a vector of its own; `sum` returns how many rows it read.
+  PointSample measure_model(const QuerySet& queries, const InferenceSetting& setting) {
+    std::optional<RankingModel>& model = models_[setting.target];
+    if (!model) {
+      LoadedTable& loaded = loaded_of(setting);
+      model.emplace(make_bench_model(loaded.store(), loaded.table().name(), options_.dimension));
+    }
+    PointSample sample = rank_queries(*model, queries, options_.bags);
+    sample.numbers.emplace_back("rows_per_s",
+                                static_cast<double>(queries.ids.size()) / sample.seconds);
+    return sample;
+  }
+
+  /// The bags of one of the threads, whole requests.
+  std::pair<std::uint64_t, std::uint64_t> share_of(const QuerySet& queries,
+                                                   const InferenceSetting& setting,
+                                                   std::uint32_t thread) const {
+    const std::uint64_t bags = queries.ends.size();
+    const std::uint64_t requests = base::divide_up(bags, std::uint64_t{options_.bags});
+    const auto begin = [&](std::uint64_t i) {
+      return std::min(bags, requests * i / setting.threads * options_.bags);
+    };
+    return {begin(thread), begin(thread + 1)};
+  }
+
+  /// Queries by queries, each into a vector of its own; `sum` is made for each thread, and returns
+  /// how many rows it read.
   template <class Sum>
   PointSample measure_each(const QuerySet& queries,
                            const std::vector<std::vector<std::uint32_t>>& lists,
                            const InferenceSetting& setting, const Sum& sum) {
     std::vector<std::vector<float>> sums(lists.size(), std::vector<float>(options_.dimension));
-    std::uint64_t rows_read = 0;
-    const base::Stopwatch watch;
-    for (std::size_t i = 0; i < lists.size(); ++i) rows_read += sum(lists[i], sums[i]);
+    std::atomic<std::uint64_t> rows_read = 0;
+    const double seconds = run_together(
+        setting.threads, [](std::uint32_t) {},
+        [&](std::uint32_t thread) {
+          const auto [begin, end] = share_of(queries, setting, thread);
+          Sum own = sum;
+          std::uint64_t read = 0;
+          for (std::uint64_t i = begin; i < end; ++i) read += own(lists[i], sums[i]);
+          rows_read += read;
+        });
     PointSample sample;
-    took(sample, static_cast<double>(watch.elapsed_ns()) * 1e-9, queries, setting, rows_read);
+    took(sample, seconds, queries, setting, rows_read);
     for (const std::vector<float>& of_bag : sums) add(sample.checksum, of_bag);
     return sample;
   }
@@ -169,11 +242,14 @@ class InferenceWorld {
     if (table == nullptr) table = std::make_unique<MerciGrouped>(shape_, groups_of(setting));
     std::vector<std::vector<std::uint32_t>> lists(queries.ends.size());
     for (std::size_t i = 0; i < lists.size(); ++i) lists[i] = table->renumbered(queries.bag(i));
-    return measure_each(queries, lists, setting,
-                        [&table](const auto& ids, auto& sum) { return table->sum(ids, sum); });
+    return measure_each(
+        queries, lists, setting,
+        [&table, buffer = MerciGrouped::Buffer()](const auto& ids, auto& sum) mutable {
+          return table->sum(ids, sum, buffer);
+        });
   }
 
-  const EmbeddingTable& table_of(const InferenceSetting& setting) {
+  LoadedTable& loaded_of(const InferenceSetting& setting) {
     std::unique_ptr<LoadedTable>& loaded = tables_[{setting.target, setting.type, setting.ratio}];
     if (loaded == nullptr) {
       const std::optional<NodeTransport> by =
@@ -185,19 +261,32 @@ class InferenceWorld {
           is_grouped(setting.target) ? groups_of(setting).get() : RowGroups{},
           reads ? Access::one_sided : Access::rpc);
     }
-    return loaded->table();
+    return *loaded;
   }
 
   PointSample measure_table(const QuerySet& queries, const InferenceSetting& setting) {
-    const EmbeddingTable& table = table_of(setting);
-    const std::uint64_t bags = queries.ends.size();
-    std::vector<std::uint32_t> offsets;
-    std::vector<float> sums(bags * options_.dimension);
+    const EmbeddingTable& table = loaded_of(setting).table();
+    std::vector<float> sums(queries.ends.size() * options_.dimension);
     const std::uint64_t before = rows_gathered(table);
+    std::vector<base::Histogram> latencies(setting.threads);
+    const double seconds = run_together(
+        setting.threads, [](std::uint32_t) {},
+        [&](std::uint32_t thread) {
+          reduce_bags(table, queries, share_of(queries, setting, thread), sums, latencies[thread]);
+        });
     PointSample sample;
-    const base::Stopwatch all;
-    for (std::uint64_t bag = 0; bag < bags; bag += options_.bags) {
-      const std::uint64_t count = std::min<std::uint64_t>(options_.bags, bags - bag);
+    for (const base::Histogram& each : latencies) sample.latencies.merge(each);
+    took(sample, seconds, queries, setting, rows_gathered(table) - before);
+    add(sample.checksum, sums);
+    return sample;
+  }
+
+  void reduce_bags(const EmbeddingTable& table, const QuerySet& queries,
+                   std::pair<std::uint64_t, std::uint64_t> share, std::span<float> sums,
+                   base::Histogram& latencies) const {
+    std::vector<std::uint32_t> offsets;
+    for (std::uint64_t bag = share.first; bag < share.second; bag += options_.bags) {
+      const std::uint64_t count = std::min<std::uint64_t>(options_.bags, share.second - bag);
       const std::uint64_t first = queries.begin(bag);
       const base::Stopwatch watch;
       offsets.clear();
@@ -205,16 +294,11 @@ class InferenceWorld {
         offsets.push_back(static_cast<std::uint32_t>(queries.begin(i) - first));
       }
       const auto reduced = table.reduce_into(
-          std::span(sums).subspan(bag * options_.dimension, count * options_.dimension),
-          Reduction::sum,
+          sums.subspan(bag * options_.dimension, count * options_.dimension), Reduction::sum,
           {std::span(queries.ids).subspan(first, queries.ends[bag + count - 1] - first), offsets});
       if (!reduced) throw std::runtime_error("cannot reduce: " + message(reduced.error()));
-      sample.latencies.record(watch.elapsed_ns());
+      latencies.record(watch.elapsed_ns());
     }
-    const double seconds = static_cast<double>(all.elapsed_ns()) * 1e-9;
-    took(sample, seconds, queries, setting, rows_gathered(table) - before);
-    add(sample.checksum, sums);
-    return sample;
   }
 
   static std::uint64_t rows_gathered(const EmbeddingTable& table) {
@@ -229,6 +313,7 @@ class InferenceWorld {
   std::map<double, std::unique_ptr<MerciGrouped>> merci_grouped_;
   std::map<std::tuple<InferenceTarget, EmbeddingType, double>, std::unique_ptr<LoadedTable>>
       tables_;
+  std::map<InferenceTarget, std::optional<RankingModel>> models_;
 };
 
 MeasuredPoint point_of(const InferenceOptions& options, const InferenceSetting& setting,
@@ -237,7 +322,8 @@ MeasuredPoint point_of(const InferenceOptions& options, const InferenceSetting& 
   const bool lines = setting.target == InferenceTarget::lines;
   const bool parse = setting.target == InferenceTarget::parse;
   point.target = name(setting.target);
-  point.workload = lines ? "read" : parse ? "parse" : "sum";
+  const bool model = is_of_model(setting.target);
+  point.workload = lines ? "read" : parse ? "parse" : model ? "rank" : "sum";
   point.parameters["type"] = name(setting.type);
   if (options.category.empty()) {
     point.parameters["length"] = setting.length;
@@ -251,9 +337,11 @@ MeasuredPoint point_of(const InferenceOptions& options, const InferenceSetting& 
   if (is_at_node(setting.target)) {
     point.parameters["transport"] = name(way_to_rows(setting.target, options));
   }
-  point.threads = is_at_node(setting.target) ? 2 : 1;
+  point.parameters["reducing"] = setting.threads;
+  point.threads = setting.threads + (is_at_node(setting.target) ? 1 : 0);
   point.answers = std::string(lines   ? "lines "
                               : parse ? "ids "
+                              : model ? "ranks "
                                       : "sums ") +
                   std::string(name(setting.type)) + " " + std::to_string(setting.length);
   // Values of int8 rows are no whole 256ths: their sums differ by the order.
@@ -270,19 +358,36 @@ std::vector<MeasuredPoint> inference_points(const InferenceOptions& options,
   const bool uniform = options.category.empty();
   const std::vector<std::uint32_t> by_category = {0};
   const std::vector<double> no_ratio = {0};
+  const std::vector<std::uint32_t> one_thread = {1};
   for (const EmbeddingType type : options.types) {
     for (const std::uint32_t length : uniform ? options.lengths : by_category) {
       for (const InferenceTarget target : options.targets) {
-        const bool has_types = !is_of_merci(target) && target != InferenceTarget::parse;
+        const bool has_types =
+            !is_of_merci(target) && !is_of_model(target) && target != InferenceTarget::parse;
         if (!has_types && type != EmbeddingType::fp32) continue;
         if (is_grouped(target) && uniform) continue;  // no rows are asked for together
         for (const double ratio : is_grouped(target) ? options.ratios : no_ratio) {
-          points.push_back(point_of(options, {target, type, length, ratio}, world));
+          for (const std::uint32_t threads :
+               has_one_thread(target) ? one_thread : options.threads) {
+            points.push_back(point_of(options, {target, type, length, ratio, threads}, world));
+          }
         }
       }
     }
   }
   return points;
+}
+
+/// What is wrong with what is asked of models.
+std::optional<std::string> problem_of_models(const InferenceOptions& options) {
+  if (std::ranges::none_of(options.targets, is_of_model)) return std::nullopt;
+  if (!options.category.empty()) return "models have bags of --length rows, of no category";
+  const std::uint32_t longest = options.lengths.empty() ? 1 : std::ranges::max(options.lengths);
+  if (model_query_bytes(options.bags, longest) > embedding::kQueryBytesMax ||
+      options.bags > embedding::kQueriesMax) {
+    return "--bags: requests of models come to more than 1 MiB";
+  }
+  return std::nullopt;
 }
 
 /// What is wrong with the queries.
@@ -294,7 +399,9 @@ std::optional<std::string> problem_of_queries(const InferenceOptions& options) {
   }
   if (options.rows == 0) return "--rows must be 1 or more";
   if (options.category.empty()) {
-    if (options.ops * std::ranges::max(options.lengths) <= kIdsMax) return std::nullopt;
+    const bool models = std::ranges::any_of(options.targets, is_of_model);
+    const std::uint64_t bags = options.ops * (models ? kModelBags : 1);
+    if (bags * std::ranges::max(options.lengths) <= kIdsMax) return std::nullopt;
     return "--ops times --length must be at most 1000000000";
   }
   if (!(options.scale > 0 && options.scale <= 1)) return "--scale must be above 0, up to 1";
@@ -330,8 +437,8 @@ std::optional<EmbeddingType> parse_embedding_type(std::string_view text) {
 std::optional<std::string> problem_of(const InferenceOptions& options) {
   constexpr std::uint64_t kNumbersMax = 1'000'000'000;
   if (options.targets.empty()) {
-    return "--target: lines, merci, embedded, node, reads, parse, merci-grouped, grouped, "
-           "grouped-node";
+    return "--target: lines, merci, embedded, node, reads, parse, model, model-node, "
+           "merci-grouped, grouped, grouped-node";
   }
   if (options.types.empty()) return "--type: fp32, fp16, bf16, int8";
   if (!embedding::is_shape(embedding::shape_of({options.dimension, EmbeddingType::fp32}))) {
@@ -341,6 +448,11 @@ std::optional<std::string> problem_of(const InferenceOptions& options) {
   const bool parses = std::ranges::count(options.targets, InferenceTarget::parse) != 0;
   if (parses && options.bags > embedding::kQueriesMax) {
     return "--bags must be 1 to 1024 for parse, as many as a request has";
+  }
+  if (auto problem = problem_of_models(options)) return problem;
+  const auto wrong_threads = [](std::uint32_t threads) { return threads == 0 || threads > 256; };
+  if (options.threads.empty() || std::ranges::any_of(options.threads, wrong_threads)) {
+    return "--threads must be 1 to 256";
   }
   if (options.ops == 0 || options.ops > 10'000'000) return "--ops must be 1 to 10000000";
   if (auto problem = problem_of_queries(options)) return problem;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier-bench inference`: bags of rows of an embedding table, reduced to their sums by one
-// thread [RAMBDA §VI-D].
+// `espalier-bench inference`: bags of rows of an embedding table, reduced to their sums by
+// some threads [RAMBDA §VI-D].
 //
 //   lines      no sums: random lines of as much memory, as the machine brings them at best
 //   merci      rows in vectors of their own, sums in memory row by row, as MERCI has them
 //   embedded   a table of this process
 //   node       a table of a node, by rings
 //   reads      a table of a node, whose rows the client READs, over shm or roce
-//   parse      no sums: the queries as text of a model's, and what a helper makes of it
+//   parse      no sums: the queries as text of a model's, and what a helper makes of it; in
+//              processor time, waking the helper included
+//   model      a ranking model over a table of this process, eight bags of each query
+//   model-node likewise of a node, by rings
 //
 // With a category of reviews queries are its held-out lists, and besides:
 //
@@ -36,6 +39,8 @@ enum class InferenceTarget : std::uint8_t {
   node,
   reads,
   parse,
+  model,
+  model_node,
   merci_grouped,
   grouped,
   grouped_node
@@ -58,7 +63,8 @@ struct InferenceOptions : PointOptions {
   double scale = 1;                  ///< of its items
   std::vector<double> ratios{0.25};  ///< memory of groups, in parts of the rows'
   std::uint32_t dimension = 64;
-  std::uint32_t bags = 64;  ///< of one request
+  std::uint32_t bags = 64;                   ///< of one request; of a model so many queries
+  std::vector<std::uint32_t> threads = {1};  ///< that reduce; lines, parse and models have one
   NodeTransport transport = NodeTransport::unix_socket;
   std::uint64_t ops = 20'000;  ///< bags of a measurement
 };

@@ -175,7 +175,7 @@ typedef struct espalier_store_options {
   int64_t node_user;
 } espalier_store_options;
 #define ESPALIER_STORE_OPTIONS_INIT \
-  { sizeof(espalier_store_options), 256, 0, 1, 0, 33554432, NULL, -1 }
+  {sizeof(espalier_store_options), 256, 0, 1, 0, 33554432, NULL, -1}
 
 /// Opens the store at an address: "embedded", which is new and empty, or "unix:PATH" and the
 /// addresses of fabrics ("shm:PATH", "roce://HOST[:PORT]/SERVICE"), that of the node which listens
@@ -228,8 +228,7 @@ typedef struct espalier_sequencer_state {
   uint64_t requests;     ///< for numbers, that the node answered
   uint64_t node_adds;    ///< atomic adds that it made for them
 } espalier_sequencer_state;
-#define ESPALIER_SEQUENCER_STATE_INIT \
-  { sizeof(espalier_sequencer_state), 0, 0, 0, 0, 0, 0, 0 }
+#define ESPALIER_SEQUENCER_STATE_INIT {sizeof(espalier_sequencer_state), 0, 0, 0, 0, 0, 0, 0}
 
 /// Makes a sequencer whose numbers begin at `first`; names have 1 to 255 bytes. Given back by
 /// espalier_sequencer_close, as is that of espalier_sequencer_open.
@@ -271,8 +270,7 @@ typedef struct espalier_map_options {
   uint32_t versions;            ///< 0: faster writes, scans not linearizable, no snapshots; 1: else
   uint64_t snapshot_bytes_max;  ///< old versions that snapshots may hold
 } espalier_map_options;
-#define ESPALIER_MAP_OPTIONS_INIT \
-  { sizeof(espalier_map_options), 8192, 512, 1, 268435456u }
+#define ESPALIER_MAP_OPTIONS_INIT {sizeof(espalier_map_options), 8192, 512, 1, 268435456u}
 
 /// Makes an empty map; names have 1 to 255 bytes. `options` may be null. Given back by
 /// espalier_map_close, as is that of espalier_map_open.
@@ -315,7 +313,7 @@ typedef struct espalier_map_stats {
   uint64_t snapshots;
 } espalier_map_stats;
 #define ESPALIER_MAP_STATS_INIT \
-  { sizeof(espalier_map_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  {sizeof(espalier_map_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 /// The caller sets stats->struct_bytes, as ESPALIER_MAP_STATS_INIT does. Where the numbers cannot
 /// be asked for, of one shard or of all, they stay as they are.
 espalier_code espalier_map_get_stats(const espalier_map* map, espalier_map_stats* stats);
@@ -391,8 +389,7 @@ typedef struct espalier_bags {
   const float* vector;  ///< of inner product alone: one for each column
   size_t vector_count;
 } espalier_bags;
-#define ESPALIER_BAGS_INIT \
-  { sizeof(espalier_bags), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define ESPALIER_BAGS_INIT {sizeof(espalier_bags), 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /// Makes an empty table of rows of so many values, a multiple of 8, at most 1024. Given back by
 /// espalier_embedding_close, as is that of espalier_embedding_open.
@@ -433,6 +430,62 @@ espalier_code espalier_embedding_group(espalier_embedding* table, const uint8_t*
 espalier_code espalier_embedding_renumber(const espalier_embedding* table, uint32_t* ids,
                                           size_t count, uint32_t* grouping);
 
+/// Numbers about one table. See EmbeddingStats.
+typedef struct espalier_embedding_stats {
+  uint32_t struct_bytes;
+  uint32_t reserved;  ///< 0
+  uint64_t rows;
+  uint64_t pages;  ///< of 2 MiB
+  uint64_t memory_bytes;
+  uint64_t reductions;     ///< bags that were reduced
+  uint64_t rows_gathered;  ///< rows that were read for them
+  uint64_t rows_replaced;
+  uint64_t rereads;  ///< steps that met a replacement, and were done again
+  uint64_t groups;
+  uint64_t grouped_rows;
+  uint64_t group_bytes;        ///< of the memory
+  uint64_t sums_gathered;      ///< of the rows that were gathered
+  uint64_t rows_saved;         ///< rows that were not read, for sums stood for them
+  uint64_t grouping_groups;    ///< of a grouping that is being made; 0: none is
+  uint64_t grouping_computed;  ///< of these, groups whose sums are there
+} espalier_embedding_stats;
+#define ESPALIER_EMBEDDING_STATS_INIT \
+  {sizeof(espalier_embedding_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+/// The caller sets stats->struct_bytes, as ESPALIER_EMBEDDING_STATS_INIT does. Where the numbers
+/// cannot be asked for they stay as they are.
+espalier_code espalier_embedding_get_stats(const espalier_embedding* table,
+                                           espalier_embedding_stats* stats);
+
+// --- ranking models ------------------------------------------------------------------------------
+
+/// A handle of one ranking model: the networks of a recommendation model, over embedding tables of
+/// the same store. See ranking_model.hpp.
+typedef struct espalier_model espalier_model;
+
+/// Makes a model of a file's bytes, as docs/formats/model.md has them, up to 30 MiB. Given back by
+/// espalier_model_close, as is that of espalier_model_open.
+espalier_code espalier_model_create(espalier_store* store, espalier_bytes name, espalier_bytes file,
+                                    espalier_model** model);
+espalier_code espalier_model_open(espalier_store* store, espalier_bytes name,
+                                  espalier_model** model);
+/// Gives the handle back; the model stays.
+void espalier_model_close(espalier_model* model);
+espalier_code espalier_model_drop(espalier_store* store, espalier_bytes name);
+/// Features of a query that are numbers, embedding tables, and floats for each query; 0 of null.
+uint32_t espalier_model_dense(const espalier_model* model);
+uint32_t espalier_model_tables(const espalier_model* model);
+uint32_t espalier_model_outputs(const espalier_model* model);
+/// Ranks queries: dense features of one behind the other, and of each table a bag for each query,
+/// without weights, vector and grouping. `count`: of the ranks, those of one query behind the
+/// other. After an error they are of no use.
+espalier_code espalier_model_infer(const espalier_model* model, const float* dense,
+                                   size_t dense_count, const espalier_bags* const* tables,
+                                   size_t table_count, float* ranks, size_t count);
+/// The same of text, a query a line; of other text that comes to another count of ranks nothing is
+/// told but an error.
+espalier_code espalier_model_infer_text(const espalier_model* model, espalier_bytes queries,
+                                        float* ranks, size_t count);
+
 // --- ranges --------------------------------------------------------------------------------------
 
 /// An item that a callback is shown.
@@ -454,8 +507,7 @@ typedef struct espalier_scan_options {
   uint32_t reserved;  ///< 0
   uint64_t limit;     ///< at most so many items; 0: no limit
 } espalier_scan_options;
-#define ESPALIER_SCAN_OPTIONS_INIT \
-  { sizeof(espalier_scan_options), 0, 0, 0, 0 }
+#define ESPALIER_SCAN_OPTIONS_INIT {sizeof(espalier_scan_options), 0, 0, 0, 0}
 
 /// Shows the items of [low, high) as of one version. An empty low is below all keys, an empty high
 /// above all. `options` may be null, and `count`, which gets the number of items delivered: of a
@@ -563,8 +615,7 @@ typedef struct espalier_pipeline_options {
   espalier_more_items_fn items;  ///< null: scans only count
   void* context;                 ///< handed to both
 } espalier_pipeline_options;
-#define ESPALIER_PIPELINE_OPTIONS_INIT \
-  { sizeof(espalier_pipeline_options), 32, NULL, NULL, NULL }
+#define ESPALIER_PIPELINE_OPTIONS_INIT {sizeof(espalier_pipeline_options), 32, NULL, NULL, NULL}
 
 /// Many requests in flight on one thread.
 typedef struct espalier_pipeline espalier_pipeline;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of the C API: embedding tables.
+// Of the C API: embedding tables, and ranking models over them.
 #include <algorithm>
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "capi/c_handles.hpp"
@@ -11,6 +12,7 @@
 namespace c = espalier::client::c;
 using espalier::EmbeddingTable;
 using espalier::EmbeddingType;
+using espalier::RankingModel;
 using espalier::Reduction;
 using espalier::Result;
 using espalier::TableResult;
@@ -24,6 +26,16 @@ Result<void> hand_out_embedding(espalier_embedding** handle, const Reach& reach)
   const Result<EmbeddingTable> found = reach();
   if (!found) return std::unexpected(found.error());
   *handle = new (room.release()) espalier_embedding{*found};
+  return {};
+}
+
+/// The same of a model, whose errors come with words.
+template <class Reach>
+TableResult<void> hand_out_model(espalier_model** handle, const Reach& reach) {
+  std::unique_ptr<void, c::FreeRoom> room(::operator new(sizeof(espalier_model)));
+  const auto found = reach();
+  if (!found) return std::unexpected(found.error());
+  *handle = new (room.release()) espalier_model{*found};
   return {};
 }
 
@@ -69,18 +81,27 @@ c::Check good_members(const espalier_bags* given) {
 }
 
 /// What is wrong with any of them.
-c::Check good_tables(const espalier_embedding* const* tables, const espalier_bags* const* bags,
-                     std::size_t count) {
-  for (const c::Check& check : {good_run(tables, count, "tables"), good_run(bags, count, "bags")}) {
-    if (check.complaint != nullptr) return check;
-  }
+c::Check good_bags(const espalier_bags* const* bags, std::size_t count) {
+  const c::Check run = good_run(bags, count, "bags");
+  if (run.complaint != nullptr) return run;
   for (std::size_t i = 0; i < count; ++i) {
-    for (const c::Check& check :
-         {c::given(tables[i], "a table"), c::given(bags[i], "bags"), good_members(bags[i])}) {
+    for (const c::Check& check : {c::given(bags[i], "bags"), good_members(bags[i])}) {
       if (check.complaint != nullptr) return check;
     }
   }
   return {};
+}
+
+/// The same of tables with their bags.
+c::Check good_tables(const espalier_embedding* const* tables, const espalier_bags* const* bags,
+                     std::size_t count) {
+  const c::Check run = good_run(tables, count, "tables");
+  if (run.complaint != nullptr) return run;
+  for (std::size_t i = 0; i < count; ++i) {
+    const c::Check check = c::given(tables[i], "a table");
+    if (check.complaint != nullptr) return check;
+  }
+  return good_bags(bags, count);
 }
 
 espalier::EmbeddingBags given_bags(const espalier_bags& asked) {
@@ -94,10 +115,24 @@ std::size_t floats_of_bags(const EmbeddingTable& table, Reduction reduction, std
   return bags * (reduction == Reduction::inner_product ? 1 : table.options().dimension);
 }
 
+std::unexpected<espalier::TableError> wrong_call(std::string words) {
+  return std::unexpected(espalier::TableError(
+      espalier::Error{espalier::Code::invalid_argument, 0, 0}, std::move(words)));
+}
+
 std::unexpected<espalier::TableError> other_count(std::size_t floats) {
-  return std::unexpected(
-      espalier::TableError(espalier::Error{espalier::Code::invalid_argument, 0, 0},
-                           "the bags come to " + std::to_string(floats) + " floats"));
+  return wrong_call("the bags come to " + std::to_string(floats) + " floats");
+}
+
+/// Copies ranks out, if there are so many.
+TableResult<void> take_ranks(const TableResult<std::vector<float>>& made, float* ranks,
+                             std::size_t count) {
+  if (!made) return std::unexpected(made.error());
+  if (made->size() != count) {
+    return wrong_call("the queries come to " + std::to_string(made->size()) + " floats");
+  }
+  std::ranges::copy(*made, ranks);
+  return {};
 }
 
 }  // namespace
@@ -215,4 +250,100 @@ espalier_code espalier_embedding_renumber(const espalier_embedding* table, uint3
         if (numbered) *grouping = *numbered;
         return numbered;
       });
+}
+
+espalier_code espalier_embedding_get_stats(const espalier_embedding* table,
+                                           espalier_embedding_stats* stats) {
+  return c::run(__func__,
+                {c::given(table, "table"), c::given(stats, "stats"), c::sized(stats, "stats")},
+                [&]() -> Result<void> {
+                  const auto now = table->table.stats();
+                  if (!now) return std::unexpected(now.error());
+                  c::fill(stats, {.struct_bytes = sizeof *stats,
+                                  .reserved = 0,
+                                  .rows = now->rows,
+                                  .pages = now->pages,
+                                  .memory_bytes = now->memory_bytes,
+                                  .reductions = now->reductions,
+                                  .rows_gathered = now->rows_gathered,
+                                  .rows_replaced = now->rows_replaced,
+                                  .rereads = now->rereads,
+                                  .groups = now->groups,
+                                  .grouped_rows = now->grouped_rows,
+                                  .group_bytes = now->group_bytes,
+                                  .sums_gathered = now->sums_gathered,
+                                  .rows_saved = now->rows_saved,
+                                  .grouping_groups = now->grouping_groups,
+                                  .grouping_computed = now->grouping_computed});
+                  return {};
+                });
+}
+
+espalier_code espalier_model_create(espalier_store* store, espalier_bytes name, espalier_bytes file,
+                                    espalier_model** model) {
+  return run_in_words(__func__,
+                      {c::given(store, "store"), c::good(name, "name"), c::good(file, "file"),
+                       c::given(model, "model")},
+                      [&] {
+                        return hand_out_model(model, [&] {
+                          return store->store.create_ranking_model(c::view(name), c::view(file));
+                        });
+                      });
+}
+
+espalier_code espalier_model_open(espalier_store* store, espalier_bytes name,
+                                  espalier_model** model) {
+  return run_in_words(
+      __func__, {c::given(store, "store"), c::good(name, "name"), c::given(model, "model")}, [&] {
+        return hand_out_model(model, [&]() -> TableResult<RankingModel> {
+          const auto opened = store->store.open_ranking_model(c::view(name));
+          if (!opened) return std::unexpected(opened.error());
+          return *opened;
+        });
+      });
+}
+
+void espalier_model_close(espalier_model* model) { delete model; }
+
+espalier_code espalier_model_drop(espalier_store* store, espalier_bytes name) {
+  return c::run(__func__, {c::given(store, "store"), c::good(name, "name")},
+                [&] { return store->store.drop_ranking_model(c::view(name)); });
+}
+
+uint32_t espalier_model_dense(const espalier_model* model) {
+  return model == nullptr ? 0 : model->model.shape().dense;
+}
+
+uint32_t espalier_model_tables(const espalier_model* model) {
+  return model == nullptr ? 0 : model->model.shape().tables;
+}
+
+uint32_t espalier_model_outputs(const espalier_model* model) {
+  return model == nullptr ? 0 : model->model.shape().outputs;
+}
+
+espalier_code espalier_model_infer(const espalier_model* model, const float* dense,
+                                   size_t dense_count, const espalier_bags* const* tables,
+                                   size_t table_count, float* ranks, size_t count) {
+  return run_in_words(__func__,
+                      {c::given(model, "model"), good_run(dense, dense_count, "dense"),
+                       good_bags(tables, table_count), good_run(ranks, count, "ranks")},
+                      [&]() -> TableResult<void> {
+                        std::vector<espalier::EmbeddingBags> bags;
+                        for (std::size_t i = 0; i < table_count; ++i) {
+                          const espalier_bags own = bags_of(tables[i]);
+                          if (own.vector_count != 0) return wrong_call("queries have no vector");
+                          bags.push_back(given_bags(own));
+                        }
+                        return take_ranks(model->model.infer({{dense, dense_count}, bags}), ranks,
+                                          count);
+                      });
+}
+
+espalier_code espalier_model_infer_text(const espalier_model* model, espalier_bytes queries,
+                                        float* ranks, size_t count) {
+  return run_in_words(
+      __func__,
+      {c::given(model, "model"), c::good(queries, "queries"), good_run(ranks, count, "ranks")},
+      [&] { return take_ranks(model->model.infer_text(c::view(queries)), ranks, count); });
 }

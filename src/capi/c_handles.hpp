@@ -17,6 +17,7 @@
 #include "capi/c_call.hpp"
 #include "espalier/embedding_table.hpp"
 #include "espalier/map.hpp"
+#include "espalier/ranking_model.hpp"
 #include "espalier/sequencer.hpp"
 
 namespace espalier::client::c {
@@ -112,6 +113,10 @@ struct espalier_sequencer {
 
 struct espalier_embedding {
   espalier::EmbeddingTable table;
+};
+
+struct espalier_model {
+  espalier::RankingModel model;
 };
 
 struct espalier_batch {

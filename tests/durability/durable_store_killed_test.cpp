@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <initializer_list>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -18,6 +20,7 @@
 
 #include "base/random.hpp"
 #include "base/temporary_folder.hpp"
+#include "espalier/embedding_table.hpp"
 #include "espalier/espalier.hpp"
 #include "espalier/hash_map.hpp"
 #include "node_api/durable_store.hpp"
@@ -61,6 +64,7 @@ struct Program {
   HashMap hash;
   Table table;
   Sequencer numbers;
+  EmbeddingTable embedding;  // two rows, in a group
 
   /// Opens them, or makes those that are not there. Throws std::runtime_error.
   static Program open(const std::string& dir) {
@@ -82,8 +86,39 @@ struct Program {
     });
     Sequencer numbers =
         opened_or(store->open_sequencer("n"), [&] { return store->create_sequencer("n"); });
-    return {std::move(*store), std::move(map), std::move(hash), std::move(table),
-            std::move(numbers)};
+    EmbeddingTable embedding = opened_or(store->open_embedding_table("e"), [&] {
+      return store->create_embedding_table("e", {.dimension = kColumns});
+    });
+    fill(embedding);
+    return {std::move(*store), std::move(map),     std::move(hash),
+            std::move(table),  std::move(numbers), std::move(embedding)};
+  }
+  /// What a bag of these rows comes to; each row has one number in all of its columns.
+  [[nodiscard]] std::uint64_t sum(std::initializer_list<std::uint32_t> rows) const {
+    const std::uint32_t offset = 0;
+    const auto sums = embedding.reduce(
+        Reduction::sum, {std::span(rows.begin(), rows.size()), std::span(&offset, 1)});
+    if (!sums || std::ranges::count(*sums, sums->front()) != kColumns) {
+      throw std::runtime_error("rows cannot be read, or are torn");
+    }
+    return static_cast<std::uint64_t>(sums->front());
+  }
+  [[nodiscard]] bool replace(std::uint64_t row, std::uint64_t number) {
+    return embedding.replace(row, std::vector<float>(kColumns, static_cast<float>(number)))
+        .has_value();
+  }
+
+ private:
+  static constexpr std::uint32_t kColumns = 8;
+
+  static void fill(EmbeddingTable& embedding) {
+    const std::uint8_t pair[] = {2};
+    const std::uint32_t rows[] = {0, 1};
+    const auto there = embedding.stats();
+    const bool filled = there &&
+                        (there->rows != 0 || embedding.append(std::vector<float>(2 * kColumns))) &&
+                        (there->groups != 0 || embedding.group({pair, rows}));
+    if (!filled) throw std::runtime_error("rows cannot be made");
   }
 };
 
@@ -101,6 +136,11 @@ int write_until_killed(Line& line, const std::string& dir) {
   reporter.report("had", "rows", *program.table.rows());
   reporter.report("had", "numbers", program.numbers.take(1)->first);
   reporter.report("had", "counter", *program.store.sequence("c", 1));
+  const std::uint64_t had_first = program.sum({0});
+  const std::uint64_t had_second = program.sum({1});
+  if (program.sum({0, 1}) != had_first + had_second) return 1;
+  reporter.report("had", "first", had_first);
+  reporter.report("had", "second", had_second);
   const auto forever = [&](auto work) {
     return std::thread([work]() mutable {
       while (work()) {
@@ -134,9 +174,16 @@ int write_until_killed(Line& line, const std::string& dir) {
     const auto counted = program.store.sequence("c", 2);
     return counted && reporter.report("done", "counter", *counted + 2);
   }));
+  threads.push_back(forever([&, next = std::max(had_first, had_second)]() mutable {
+    ++next;
+    return program.replace(0, next) && reporter.report("done", "first", next) &&
+           program.replace(1, next) && reporter.report("done", "second", next);
+  }));
   // What it reads of the others is as good as acknowledged.
   threads.push_back(forever([&]() {
-    return reporter.report("done", kMapKey, number_in(*program.map.get(kMapKey))) &&
+    // Sums may be of an older row and a newer one, but of each they are never below what is there.
+    return reporter.report("done", "first", program.sum({0})) &&
+           reporter.report("done", kMapKey, number_in(*program.map.get(kMapKey))) &&
            reporter.report("done", kBatchKey, number_in(*program.map.get(kBatchKey))) &&
            reporter.report("done", kHashKey, number_in(*program.hash.get(kHashKey))) &&
            reporter.report("done", "rows", *program.table.rows());
@@ -189,8 +236,8 @@ class KilledDurableStoreConcurrency : public testing::Test {
 TEST_F(KilledDurableStoreConcurrency, WhatWasAcknowledgedOrReadIsThereAgain) {
   for (int round = 0; round < kRounds; ++round) {
     SCOPED_TRACE(round);
-    ASSERT_NO_FATAL_FAILURE(run_and_kill(6 + random_.below(400)));
-    EXPECT_EQ(had_, 6 * (round + 1));
+    ASSERT_NO_FATAL_FAILURE(run_and_kill(8 + random_.below(400)));
+    EXPECT_EQ(had_, 8 * (round + 1));
   }
   for (const auto& [name, number] : done_) EXPECT_GT(number, 0u) << name;
 }

@@ -23,7 +23,9 @@
 #include "espalier/embedding_table.hpp"
 #include "espalier/espalier.hpp"
 #include "espalier/hash_map.hpp"
+#include "espalier/ranking_model.hpp"
 #include "espalier/transaction.hpp"
+#include "kinds/embedding/testing/ranking_files.hpp"
 #include "log/log.hpp"
 #include "log/posix_folder.hpp"
 #include "log/store_file.hpp"
@@ -146,15 +148,84 @@ TEST_F(DurableStore, KeepsRowsOfEmbeddingTables) {
   }
 }
 
+TEST_F(DurableStore, KeepsGroupsOfEmbeddingTables) {
+  const std::uint8_t pairs[] = {2, 3};
+  const std::uint32_t rows[] = {0, 1, 2, 3, 4};
+  const std::uint32_t bag[] = {0};
+  const auto sum = [&](const Store& store) {
+    const auto table = store.open_embedding_table("e");
+    const auto sums = table->reduce(Reduction::sum, {rows, bag});
+    EXPECT_TRUE(sums) << message(sums.error().error);
+    return sums->front();
+  };
+  {
+    Store store = open();
+    auto table = store.create_embedding_table("e", {.dimension = 8});
+    ASSERT_TRUE(table && table->append(std::vector<float>(5 * 8, 1)));
+    ASSERT_TRUE(table->group({pairs, rows}));
+    EXPECT_EQ(sum(store), 5);
+    ASSERT_TRUE(table->replace(3, std::vector<float>(8, 10)));
+    EXPECT_EQ(sum(store), 14) << "what was answered is seen";
+  }
+  for (int again = 0; again < 2; ++again) {
+    Store store = open();
+    auto table = store.open_embedding_table("e");
+    EXPECT_EQ(table->stats()->groups, 2u);
+    EXPECT_EQ(sum(store), 14);
+    EXPECT_EQ(sum(store), 14);
+    EXPECT_EQ(table->stats()->rows_gathered, 4u) << "a sum for each group";
+    ASSERT_TRUE(table->replace(0, std::vector<float>(8, 1)));
+  }
+  {
+    Store store = open();
+    ASSERT_TRUE(store.open_embedding_table("e")->group({}));
+  }
+  Store store = open();
+  EXPECT_EQ(store.open_embedding_table("e")->stats()->groups, 0u);
+  EXPECT_EQ(sum(store), 14);
+}
+
+TEST_F(DurableStore, KeepsRankingModels) {
+  embedding::RankingParts parts;
+  parts.dense = 3000;  // weights come in several records
+  parts.bottom = {30, 8};
+  base::Random random(5);
+  parts.draw(random);
+  const std::vector<float> dense(2 * parts.dense, 0.25F);
+  const std::uint32_t ids[] = {0, 1, 2};
+  const std::uint32_t offsets[] = {0, 2};
+  const EmbeddingBags bags[] = {{ids, offsets}, {ids, offsets}};
+  const auto ranks = [&](const Store& store) {
+    const auto made = store.open_ranking_model("m")->infer({dense, bags});
+    EXPECT_TRUE(made) << message(made.error().error);
+    return made.value_or(std::vector<float>());
+  };
+  std::vector<float> before;
+  {
+    Store store = open();
+    for (const std::string& name : parts.tables) {
+      auto table = store.create_embedding_table(name, {.dimension = 8});
+      ASSERT_TRUE(table && table->append(std::vector<float>(3 * 8, 0.5F)));
+    }
+    ASSERT_TRUE(store.create_ranking_model("other", parts.file()));
+    ASSERT_TRUE(store.create_ranking_model("m", parts.file()));
+    ASSERT_TRUE(store.drop_ranking_model("other"));
+    before = ranks(store);
+    EXPECT_EQ(before.size(), 2u);
+  }
+  for (int again = 0; again < 2; ++again) {
+    Store store = open();
+    EXPECT_EQ(ranks(store), before);
+    EXPECT_EQ(store.open_ranking_model("other").error().code, Code::not_found);
+    EXPECT_EQ(store.create_ranking_model("m", parts.file()).error().error.code,
+              Code::already_exists);
+  }
+}
+
 TEST_F(DurableStore, RefusesWhatCannotBeDurable) {
   Store store = open();
   EXPECT_EQ(store.create_map("m", {.versions = false}).error().code, Code::unsupported);
   EXPECT_EQ(store.create_hash_map("h", {.versions = false}).error().code, Code::unsupported);
-  auto rows = store.create_embedding_table("e", {.dimension = 8});
-  ASSERT_TRUE(rows && rows->append(std::vector<float>(16)));
-  const std::uint8_t pair[] = {2};
-  const std::uint32_t ids[] = {0, 1};
-  EXPECT_EQ(rows->group({pair, ids}).error().error.code, Code::unsupported);
   EXPECT_EQ(store.map_names(), std::vector<std::string>());
 }
 

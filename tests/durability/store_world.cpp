@@ -7,6 +7,7 @@
 #include <span>
 
 #include "kinds/embedding/audit.hpp"
+#include "kinds/embedding/memo.hpp"
 #include "kinds/hash/audit.hpp"
 #include "kinds/table/testing/redo_tables.hpp"
 
@@ -23,6 +24,12 @@ thread_local std::uint64_t steps_now = 0;  // the worlds' time
 std::uint64_t now_in_steps() noexcept { return steps_now; }
 constexpr std::uint32_t kNumbersOfARow = 8;
 
+std::string text_of_group(std::span<const std::uint32_t> rows) {
+  std::string text;
+  for (const std::uint32_t row : rows) text += std::to_string(row) + " ";
+  return text;
+}
+
 }  // namespace
 
 StoreLife::~StoreLife() {
@@ -34,6 +41,7 @@ StoreLife::~StoreLife() {
   other_table_.reset();
   table_.reset();
   sealed_.reset();
+  grouping_.reset();
   embedding_.reset();
   numbers_.reset();
 }
@@ -124,7 +132,7 @@ void StoreLife::work(int steps) {
 
 void StoreLife::step() {
   ++steps_now;
-  switch (world_.random.below(18)) {
+  switch (world_.random.below(19)) {
     case 0:
     case 1:
     case 2: return write_map();
@@ -138,6 +146,7 @@ void StoreLife::step() {
     case 15: return seal();
     case 16: return append_numbers();
     case 17: return replace_numbers();
+    case 18: return group_numbers();
     case 9:
     case 10:
     case 11: return go_on_with_checkpoint();
@@ -352,7 +361,46 @@ void StoreLife::replace_numbers() {
   EXPECT_EQ(numbers_of(row), before) << "no record can be durable yet";
 }
 
+std::string StoreLife::group_text() const {
+  const auto memo = embedding_->memo();
+  if (memo == nullptr) return "";
+  const embedding::NumberedGroup group = memo->numbering().group(0);
+  std::vector<std::uint32_t> rows;
+  for (std::uint32_t i = 0; i < group.rows; ++i) rows.push_back(memo->row_of(group, i));
+  return text_of_group(rows);
+}
+
+/// Some pieces, so that a checkpoint may begin between two records of it, and a life end.
+void StoreLife::group_numbers() {
+  if (!world_.appends) return;
+  if (!grouping_) {
+    const std::uint64_t rows = embedding_->rows();
+    group_rows_.clear();
+    group_size_.clear();
+    if (rows >= 2 && world_.random.below(4) != 0) {
+      const auto first = static_cast<std::uint32_t>(world_.random.below(rows - 1));
+      const std::uint64_t size = std::min(rows - first, 2 + world_.random.below(7));
+      for (std::uint32_t i = 0; i < size; ++i) group_rows_.push_back(first + i);
+      group_size_.push_back(static_cast<std::uint8_t>(size));
+    }
+    group_number_ = world_.grouped.begin(text_of_group(group_rows_));
+    grouping_.emplace(*embedding_, RowGroups{group_size_, group_rows_});
+  }
+  for (std::uint64_t pieces = 1 + world_.random.below(6); pieces != 0; --pieces) {
+    const auto more = grouping_->step();
+    if (more && *more) continue;
+    grouping_.reset();
+    if (!more) return world_.grouped.refused(group_number_);
+    grouped_.push_back({0, group_number_, log_->writer().handed_over()});
+    EXPECT_EQ(group_text(), text_of_group(group_rows_));
+    return;
+  }
+}
+
 void StoreLife::check_numbers() {
+  const std::string groups = group_text();
+  const std::string may_be_groups = world_.grouped.text();
+  EXPECT_TRUE(world_.grouped.found(groups)) << groups << " not " << may_be_groups;
   const std::uint64_t rows = embedding_->rows();
   EXPECT_TRUE(world_.numbered_rows.may_be(rows)) << rows << world_.numbered_rows.text();
   world_.numbered_rows = {rows, rows};
@@ -480,6 +528,11 @@ void StoreLife::take_acknowledgements() {
   std::erase_if(replaced_, [&](const PendingRow& each) {
     if (each.sequence > durable) return false;
     world_.numbered[each.row].acknowledged(each.number);
+    return true;
+  });
+  std::erase_if(grouped_, [&](const PendingRow& each) {
+    if (each.sequence > durable) return false;
+    world_.grouped.acknowledged(each.number);
     return true;
   });
   for (const auto& [next, sequence] : taken_) {

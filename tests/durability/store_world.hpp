@@ -23,6 +23,7 @@
 #include "engine/redo_target.hpp"
 #include "engine/services.hpp"
 #include "kinds/embedding/embedding_table.hpp"
+#include "kinds/embedding/grouping.hpp"
 #include "kinds/hash/hash_threads.hpp"
 #include "kinds/map/testing/map_objects.hpp"
 #include "kinds/sequencer/counters.hpp"
@@ -46,6 +47,7 @@ struct StoreWorld {
   std::set<std::pair<std::uint64_t, std::uint64_t>> slots;  // of it, that were told: page, slot
   NumberTruth numbered_rows;                                // of an embedding table
   std::map<std::uint64_t, KeyTruth> numbered;               // what each of these has
+  KeyTruth grouped;                                         // rows of its group; empty: none
   std::uint64_t next_number = 0;
   std::uint64_t next_count = 0;
   std::uint64_t values = 0;
@@ -146,6 +148,8 @@ class StoreLife final : private Handler {
   void check_sealed();
   void append_numbers();
   void replace_numbers();
+  void group_numbers();
+  [[nodiscard]] std::string group_text() const;
   [[nodiscard]] std::vector<std::byte> random_numbers(std::string& text);
   [[nodiscard]] std::string numbers_of(std::uint64_t row) const;
   void check_numbers();
@@ -182,6 +186,11 @@ class StoreLife final : private Handler {
   std::vector<Answered> early_;
   std::uint64_t last_answer_step_ = 0;
   std::vector<PendingRow> replaced_;
+  std::vector<PendingRow> grouped_;
+  std::vector<std::uint8_t> group_size_;  // of what is being grouped, some pieces a step
+  std::vector<std::uint32_t> group_rows_;
+  std::uint64_t group_number_ = 0;
+  std::optional<embedding::Grouping> grouping_;  // goes before the table
   std::vector<std::pair<std::uint64_t, std::uint64_t>> taken_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> counted_;
   std::vector<PendingOther> others_;

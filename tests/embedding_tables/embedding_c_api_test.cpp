@@ -2,8 +2,11 @@
 // Embedding tables by the C API, on a store in this process and on a node.
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
+#include "base/random.hpp"
+#include "kinds/embedding/testing/ranking_files.hpp"
 #include "tests/support/c_api_fixture.hpp"
 
 namespace espalier::test {
@@ -177,6 +180,87 @@ TEST_P(EmbeddingCApi, RefusesWhatIsMissing) {
   bags = ESPALIER_BAGS_INIT;
   good(espalier_embedding_reduce(table, ESPALIER_SUM, &bags, results, 0));
   espalier_embedding_close(table);
+}
+
+TEST_P(EmbeddingCApi, TellsNumbers) {
+  espalier_embedding* table = nullptr;
+  good(espalier_embedding_create(store_, b("items"), 8, ESPALIER_FP32, &table));
+  const std::vector<float> rows(24, 1);
+  good(espalier_embedding_append(table, rows.data(), rows.size(), nullptr));
+  const std::uint8_t pair[] = {2};
+  const std::uint32_t ids[] = {0, 1};
+  good(espalier_embedding_group(table, pair, 1, ids, 2, nullptr));
+  espalier_embedding_stats stats = ESPALIER_EMBEDDING_STATS_INIT;
+  good(espalier_embedding_get_stats(table, &stats));
+  EXPECT_EQ(stats.rows, 3u);
+  EXPECT_EQ(stats.pages, 1u);
+  EXPECT_EQ(stats.groups, 1u);
+  EXPECT_EQ(stats.grouped_rows, 2u);
+  EXPECT_EQ(stats.grouping_groups, 0u);
+  null(espalier_embedding_get_stats(nullptr, &stats), "table");
+  null(espalier_embedding_get_stats(table, nullptr), "stats");
+  stats.struct_bytes = 1;
+  EXPECT_EQ(espalier_embedding_get_stats(table, &stats), ESPALIER_INVALID_ARGUMENT);
+  espalier_embedding_close(table);
+}
+
+TEST_P(EmbeddingCApi, RanksQueries) {
+  for (const char* const name : {"a", "b"}) {
+    espalier_embedding* table = nullptr;
+    good(espalier_embedding_create(store_, b(name), 8, ESPALIER_FP32, &table));
+    const std::vector<float> rows(80, 0.5F);
+    good(espalier_embedding_append(table, rows.data(), rows.size(), nullptr));
+    espalier_embedding_close(table);
+  }
+  embedding::RankingParts parts;
+  base::Random random(3);
+  parts.draw(random);
+  const std::string file = parts.file();
+  espalier_model* model = nullptr;
+  bad(espalier_model_create(store_, b("m"), b("no file"), &model), ESPALIER_INVALID_ARGUMENT,
+      "no file of a model");
+  good(espalier_model_create(store_, b("m"), b(file), &model));
+  espalier_model_close(model);
+  good(espalier_model_open(store_, b("m"), &model));
+  EXPECT_EQ(espalier_model_dense(model), 5u);
+  EXPECT_EQ(espalier_model_tables(model), 2u);
+  EXPECT_EQ(espalier_model_outputs(model), 1u);
+  EXPECT_EQ(espalier_model_dense(nullptr), 0u);
+
+  const std::vector<float> dense = {1, 2, 3, 4, 5, 0, 0, 0, 0, 0};
+  const std::uint32_t ids[] = {1, 2, 3};
+  const std::uint32_t offsets[] = {0, 2};
+  espalier_bags bags = ESPALIER_BAGS_INIT;
+  bags.ids = ids;
+  bags.id_count = 3;
+  bags.offsets = offsets;
+  bags.bag_count = 2;
+  const espalier_bags* const tables[] = {&bags, &bags};
+  std::vector<float> ranks(2, -1);
+  good(espalier_model_infer(model, dense.data(), 10, tables, 2, ranks.data(), 2));
+  for (const float rank : ranks) EXPECT_TRUE(rank > 0 && rank < 1) << rank;
+  std::vector<float> again(2, -1);
+  good(espalier_model_infer_text(model, b("1 2 3 4 5 | 1 2 | 1 2\n0 0 0 0 0 | 3 | 3\n"),
+                                 again.data(), 2));
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_NEAR(again[i], ranks[i], 1e-6);
+  bad(espalier_model_infer_text(model, b("1 2 3 4 5 | 1 2 | 1 2\n"), again.data(), 2),
+      ESPALIER_INVALID_ARGUMENT, "the queries come to 1 floats");
+  bad(espalier_model_infer(model, dense.data(), 9, tables, 2, ranks.data(), 2),
+      ESPALIER_INVALID_ARGUMENT, "a query has 5 dense features");
+  bad(espalier_model_infer(model, dense.data(), 10, tables, 1, ranks.data(), 2),
+      ESPALIER_INVALID_ARGUMENT, "the model has 2 tables");
+  bad(espalier_model_infer(model, nullptr, 10, tables, 2, ranks.data(), 2),
+      ESPALIER_INVALID_ARGUMENT, "dense is null, but has a count");
+  const espalier_bags* const none[] = {&bags, nullptr};
+  null(espalier_model_infer(model, dense.data(), 10, none, 2, ranks.data(), 2), "bags");
+  null(espalier_model_infer(nullptr, dense.data(), 10, tables, 2, ranks.data(), 2), "model");
+  null(espalier_model_infer_text(nullptr, b(""), ranks.data(), 0), "model");
+  null(espalier_model_create(store_, b("n"), b(file), nullptr), "model");
+  null(espalier_model_open(store_, b("m"), nullptr), "model");
+  null(espalier_model_drop(nullptr, b("m")), "store");
+  espalier_model_close(model);
+  good(espalier_model_drop(store_, b("m")));
+  EXPECT_EQ(espalier_model_open(store_, b("m"), &model), ESPALIER_NOT_FOUND);
 }
 
 }  // namespace

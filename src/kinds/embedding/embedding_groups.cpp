@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "catalog/redo_sink.hpp"
 #include "kinds/embedding/embedding_table.hpp"
 #include "kinds/embedding/memo.hpp"
 #include "memory/region.hpp"
@@ -18,6 +19,8 @@ namespace {
 constexpr std::uint64_t kBytesPerTurn = 128 << 10;
 /// Replacements without a pause hold a grouping up no longer.
 constexpr int kYieldsMax = 100;
+/// Of sums that a reader computes for others: some microseconds.
+constexpr std::uint64_t kBytesPerHelp = 16 << 10;
 
 }  // namespace
 
@@ -46,6 +49,7 @@ void EmbeddingTable::end_grouping() {
   grouping_groups_.store(0, std::memory_order_relaxed);
   grouping_computed_.store(0, std::memory_order_relaxed);
   grouping_bytes_.store(0, std::memory_order_relaxed);
+  shown_groupings_.store(recorded_groupings_.load());
   grouping_.store(false, std::memory_order_release);
 }
 
@@ -78,6 +82,7 @@ Result<void> EmbeddingTable::begin_sums(std::shared_ptr<Memo> memo) {
   const auto lock = hold_replacements();
   if (dropped()) return fail(Code::not_found, id_);
   ESPALIER_ASSERT(pending_ == nullptr);
+  memo->pass_over_stores(stores_without_sums_.load());
   pending_ = std::move(memo);
   return {};
 }
@@ -92,20 +97,25 @@ void EmbeddingTable::let_replacements_go_on() const {
 
 Result<bool> EmbeddingTable::compute_sums() {
   let_replacements_go_on();
-  std::shared_ptr<Memo> before;  // goes after the lock
   const std::lock_guard lock(replacements_mutex_);
   if (dropped()) return fail(Code::not_found, id_);
   const bool more = pending_->compute_some(rows_at_rest(), kBytesPerTurn / pending_->sum_bytes());
   grouping_computed_.store(pending_->groups_computed(), std::memory_order_relaxed);
-  if (!more) before = exchange_memo(std::exchange(pending_, nullptr));
+  const auto stores = hold_stores();
+  pending_->open_pages();
   return more;
 }
 
-Result<void> EmbeddingTable::leave_groups() {
+// Before its first record, so that a copy which begins behind that finds it counted.
+void EmbeddingTable::begin_group_records() { recorded_groupings_.fetch_add(1); }
+
+Result<void> EmbeddingTable::show_groups(catalog::RedoRoom& room) {
   std::shared_ptr<Memo> before;  // goes after the lock
   const auto lock = hold_replacements();
   if (dropped()) return fail(Code::not_found, id_);
-  before = exchange_memo(nullptr);
+  room.hand_over();
+  before = exchange_memo(std::exchange(pending_, nullptr));
+  grouping_bytes_.store(0, std::memory_order_relaxed);
   return {};
 }
 
@@ -124,20 +134,77 @@ template <class Do>
 void EmbeddingTable::for_groups_of(std::uint32_t row, const Do& act) const {
   for (Memo* const memo : {memo_.get(), pending_.get()}) {
     const std::uint32_t place = memo == nullptr ? kNoPlace : memo->place_of(row);
-    if (place != kNoPlace) act(*memo, group_of_place(place));
+    if (place != kNoPlace && !memo->passes_over()) act(*memo, group_of_place(place));
   }
 }
 
-void EmbeddingTable::unmemoise(std::uint32_t row) const {
-  for_groups_of(row, [](Memo& memo, std::uint32_t group) { memo.unmemoise(group); });
+bool EmbeddingTable::has_sums(std::uint32_t row) const noexcept {
+  const auto has = [row](const Memo* memo) {
+    return memo != nullptr && memo->place_of(row) != kNoPlace;
+  };
+  return has(memo_.get()) || has(pending_.get());
+}
+
+// Of a new store: no memo passes over that.
+void EmbeddingTable::unmemoise(std::uint32_t row) const noexcept {
+  for (Memo* const memo : {memo_.get(), pending_.get()}) {
+    const std::uint32_t place = memo == nullptr ? kNoPlace : memo->place_of(row);
+    if (place != kNoPlace) memo->unmemoise(group_of_place(place));
+  }
+}
+
+bool EmbeddingTable::compute_sums_of(std::uint32_t row, std::uint64_t& sums) const {
+  const RowsAtRest rows = rows_at_rest();
+  bool all = true;
+  for_groups_of(row, [&](Memo& memo, std::uint32_t group) {
+    all = memo.compute_again(rows, group, sums) && all;
+  });
+  return all;
 }
 
 void EmbeddingTable::memoise(std::uint32_t row) const {
-  const RowsAtRest rows = rows_at_rest();
-  for_groups_of(row, [&](Memo& memo, std::uint32_t group) { memo.memoise(rows, group); });
+  for_groups_of(row, [](Memo& memo, std::uint32_t group) { memo.memoise(group); });
 }
 
+// In the order of the stores. Those who store rows may add others meanwhile, but take none away.
+void EmbeddingTable::compute_sums_of_stores(std::uint64_t sums) const {
+  while (sums != 0) {
+    std::uint32_t row = 0;
+    {
+      const auto stores = hold_stores();
+      if (stores_without_sums_.load() == 0) return;
+      row = static_cast<std::uint32_t>(waiting_stores_.front().row);
+    }
+    if (!compute_sums_of(row, sums)) return;
+    const auto stores = hold_stores();
+    if (stores_without_sums_.load() == 0) return;  // it was dropped
+    memoise(row);
+    for (Memo* const memo : {memo_.get(), pending_.get()}) {
+      if (memo != nullptr && memo->passes_over()) memo->pass_over_store();
+    }
+    waiting_stores_.pop_front();
+    stores_without_sums_.fetch_sub(1);
+  }
+}
+
+void EmbeddingTable::help_with_sums() const {
+  if (stores_without_sums_.load(std::memory_order_relaxed) == 0) return;
+  const std::unique_lock lock(replacements_mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;  // who holds it computes some, or is soon done
+  compute_sums_of_stores(kBytesPerHelp / row_bytes_of(EmbeddingType::fp32, options_.dimension));
+}
+
+// What is stored meanwhile, and has no sums yet, is no fault.
 std::vector<std::string> EmbeddingTable::faults_of_groups() const {
+  constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  for (;;) {
+    compute_sums_of_stores(kAll);
+    const auto stores = hold_stores();
+    if (stores_without_sums_.load() == 0) return faults_of_sums();
+  }
+}
+
+std::vector<std::string> EmbeddingTable::faults_of_sums() const {
   std::vector<std::string> wrong;
   for (const Memo* const memo : {memo_.get(), pending_.get()}) {
     if (memo == nullptr) continue;

@@ -76,9 +76,7 @@ EmbeddingNumbers EmbeddingTable::all_numbers() const {
   }
   all.grouping_groups = grouping_groups_.load(std::memory_order_relaxed);
   all.grouping_computed = grouping_computed_.load(std::memory_order_relaxed);
-  // Those of a grouping that has just come to its end are told once.
-  const std::uint64_t bytes = grouping_bytes_.load(std::memory_order_relaxed);
-  if (all.grouping_computed < all.grouping_groups) all.group_bytes += bytes;
+  all.group_bytes += grouping_bytes_.load(std::memory_order_relaxed);
   all.memory_bytes = kHeaderBytes + list + all.pages * kPageBytes + all.group_bytes;
   all.reductions = reductions_.load(std::memory_order_relaxed);
   all.rows_gathered = rows_gathered_.load(std::memory_order_relaxed);

@@ -53,6 +53,16 @@ TEST(EmbeddingPlanted, ASumThatIsUsedAfterItsRowHasChangedIsNoticed) {
   EXPECT_TRUE(sum_replaced_midway_is_whole());
 }
 
+TEST(EmbeddingPlanted, SumsThatDoNotFollowDurableRowsAreNoticed) {
+  ASSERT_TRUE(sums_follow_durable_replacements());
+  for (const Bug bug :
+       {Bug::group_not_unmemoised, Bug::sums_not_recomputed, Bug::one_store_counted}) {
+    const base::Planted planted(bug);
+    EXPECT_FALSE(sums_follow_durable_replacements());
+  }
+  EXPECT_TRUE(sums_follow_durable_replacements());
+}
+
 TEST(EmbeddingPlanted, WrongSumsOfGroupsAreNoticed) {
   ASSERT_TRUE(sums_are_of_their_rows());
   for (const Bug bug : {Bug::group_border_off_by_one, Bug::repeated_id_once}) {

@@ -3,15 +3,17 @@
 // what they did, so that they make the same table again.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/barrier.hpp"
-#include "catalog/testing/recording_sink.hpp"
 #include "catalog/catalog.hpp"
+#include "catalog/testing/recording_sink.hpp"
 #include "kinds/embedding/apply_redo.hpp"
 #include "kinds/embedding/testing/embedding_store.hpp"
+#include "kinds/embedding/testing/grouped_rows.hpp"
 
 namespace espalier::embedding {
 namespace {
@@ -50,6 +52,55 @@ TEST(EmbeddingRedoConcurrency, RecordsComeInTheOrderOfTheirEffects) {
   const GatherKit& kit = gather_kit(base::Isa::scalar);
   EXPECT_TRUE(agree(*reduced(*again, all, kit), *reduced(*table, all, kit), false));
   EXPECT_EQ(audit(*again), std::vector<std::string>{});
+}
+
+// Rows of groups that one thread replaces and another one stores when they are durable, beside
+// readers who compute sums for both: each sum is of rows that were there together.
+TEST(EmbeddingRedoConcurrency, SumsAreOfRowsThatWereThereTogether) {
+  catalog::RecordingSink sink(catalog::RecordingSink::Durable::by_hand);
+  NumberedRows of(8);
+  EmbeddingTable& table = *of.table;
+  for (std::uint32_t row = 0; row < 8; ++row) {
+    ASSERT_TRUE(table.replace(row, row_of(table, 0)));
+  }
+  OwnGroups groups;
+  groups.add({0, 1});
+  groups.add({2, 3, 4});
+  ASSERT_TRUE(group_rows(table, groups.get()));
+  table.record_to(&sink);
+  std::atomic<bool> over{false};
+  std::thread marks([&] {
+    while (!over) sink.make_durable();
+  });
+  std::thread writer([&] {
+    for (int i = 1; i <= kWritesOfAThread; ++i) {
+      const auto row = static_cast<std::uint64_t>(i) % 8;
+      EXPECT_TRUE(table.replace(row, row_of(table, static_cast<float>(i / 8))));
+      if (i % 512 == 0) {
+        EXPECT_TRUE(group_rows(table, groups.get()));
+      }
+    }
+    over = true;
+  });
+  // Values of a row rise, so sums do; of one row all columns are the same.
+  float last = 0;
+  bool good = true;
+  do {
+    const auto found = reduced(table, {{0, 1, 2, 3, 4}, {0}, {}, {}, Reduction::sum},
+                               gather_kit(base::Isa::scalar))
+                           .value();
+    for (const float value : found) good &= value == found.front();
+    good &= found.front() >= last;
+    last = found.front();
+  } while (!over);
+  writer.join();
+  marks.join();
+  sink.make_durable();
+  EXPECT_TRUE(good);
+  const auto value_of = [&](std::uint32_t row) { return of.sum({row}); };
+  EXPECT_EQ(of.sum({0, 1}), value_of(0) + value_of(1));
+  EXPECT_EQ(audit(table), std::vector<std::string>{});
+  table.record_to(nullptr);
 }
 
 }  // namespace

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/testing/fuzz_input.hpp"
-#include "catalog/object_redo.hpp"
 #include "catalog/catalog.hpp"
+#include "catalog/object_redo.hpp"
 #include "kinds/embedding/apply_redo.hpp"
 #include "kinds/embedding/audit.hpp"
 #include "kinds/embedding/redo_record.hpp"
@@ -63,6 +63,10 @@ void apply(EmbeddingTable& table, const std::uint8_t* data, std::size_t size) {
   if (!applied) {
     check_fault(applied.error());
     want(table.rows() == rows, "what was refused has changed something");
+    return;
+  }
+  if (is_of_groups(record)) {
+    want(read_groups_redo(record).has_value() && table.rows() == rows, "groups have no rows");
     return;
   }
   const auto redo = read_rows_redo(record);

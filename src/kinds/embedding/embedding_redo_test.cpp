@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "base/bytes.hpp"
-#include "catalog/testing/recording_sink.hpp"
 #include "catalog/catalog.hpp"
+#include "catalog/testing/recording_sink.hpp"
 #include "kinds/embedding/apply_redo.hpp"
 #include "kinds/embedding/redo_record.hpp"
 #include "kinds/embedding/testing/embedding_store.hpp"
+#include "kinds/embedding/testing/grouped_rows.hpp"
 #include "kinds/embedding/testing/whole_rows.hpp"
 
 namespace espalier::embedding {
@@ -49,7 +50,7 @@ TEST(EmbeddingRedo, EachFieldThatCannotBeIsRefused) {
   };
   EXPECT_EQ(fault(good_fields()), RedoFault::invalid);
   EXPECT_EQ(fault(good_fields(RedoType::replaced)), RedoFault::invalid);
-  EXPECT_EQ(fault(good_fields(static_cast<RedoType>(18))), RedoFault::type);
+  EXPECT_EQ(fault(good_fields(static_cast<RedoType>(19))), RedoFault::type);
   RowsRecord bad = good_fields();
   bad.head.object = 0;
   EXPECT_EQ(fault(bad), RedoFault::object);
@@ -113,6 +114,123 @@ TEST(EmbeddingRedo, RecordsMakeTheSameTable) {
     EXPECT_TRUE(agree(all_rows(*again), all_rows(*table), false));
     EXPECT_EQ(audit(*again), std::vector<std::string>{});
   }
+}
+
+std::string groups_record(const std::vector<std::uint32_t>& rows,
+                          const std::vector<std::uint8_t>& sizes, bool first, bool last,
+                          std::uint32_t table) {
+  const GroupsPart part{first, last, rows, sizes};
+  std::string record(part.bytes(), '\0');
+  part.write(std::as_writable_bytes(std::span(record)), table);
+  return record;
+}
+
+TEST(EmbeddingRedo, GroupsAreWrittenAsTheDocumentDrawsThem) {
+  EXPECT_EQ(groups_record({5, 6}, {2}, true, false, 7).substr(8),
+            std::string("\7\0\0\0\x8\x12\0\0\2\0\0\0\1\0\0\0\1\0\0\0\0\0\0\0"
+                        "\5\0\0\0\6\0\0\0\2",
+                        33)
+                .replace(4, 1, 1, static_cast<char>(ObjectKind::embedding)));
+}
+
+TEST(EmbeddingRedo, EachFieldOfGroupsThatCannotBeIsRefused) {
+  const auto fault = [](std::string record) {
+    const auto read = read_groups_redo(record);
+    return read ? RedoFault::invalid : static_cast<RedoFault>(read.error().detail);
+  };
+  const std::string good = groups_record({5, 6, 7}, {2, 1}, true, true, 7);
+  EXPECT_EQ(fault(good), RedoFault::invalid);
+  for (std::size_t bytes = 0; bytes < good.size(); ++bytes) {
+    std::string cut = good.substr(0, bytes);
+    EXPECT_NE(fault(cut), RedoFault::invalid);
+    if (bytes >= sizeof bytes) cut[0] = static_cast<char>(bytes);
+    EXPECT_NE(fault(cut), RedoFault::invalid) << bytes;
+  }
+  const auto with = [&](std::size_t at, char byte) {
+    std::string bad = good;
+    bad[at] = byte;
+    return fault(bad);
+  };
+  EXPECT_EQ(with(8, 0), RedoFault::object);
+  EXPECT_EQ(with(13, 17), RedoFault::type);
+  EXPECT_EQ(with(16, 2), RedoFault::count);
+  EXPECT_EQ(with(20, 3), RedoFault::count);
+  EXPECT_EQ(with(24, 4), RedoFault::reserved);
+  EXPECT_EQ(with(28, 1), RedoFault::reserved);
+  EXPECT_EQ(with(good.size() - 1, 2), RedoFault::count);
+}
+
+// Groups are there again, whatever comes between their parts; parts without the first are left out.
+TEST(EmbeddingRedo, GroupsAreMadeAgain) {
+  base::Random random(12);
+  EmbeddingStore store;
+  EmbeddingStore other;
+  catalog::RecordingSink sink;
+  const auto table = store.create({8});
+  const auto again = other.create({8});
+  table->record_to(&sink);
+  const auto rows = random_rows(*table, 9000, random);
+  ASSERT_TRUE(table->append(rows));
+  const OwnGroups groups = random_groups(9000, random);
+  ASSERT_TRUE(group_rows(*table, groups.get()));
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(table->replace(random.below(9000), random_rows(*table, 1, random)));
+  }
+  const auto records = sink.records();
+  ASSERT_GT(records.size(), 104u) << "groups come in parts";
+  for (const std::string_view record : records) ASSERT_TRUE(apply_redo(*again, record));
+  EXPECT_EQ(again->all_numbers().groups, table->all_numbers().groups);
+  EXPECT_TRUE(agree(all_rows(*again), all_rows(*table), false));
+  const OwnWork work = grouped_work(Reduction::sum, groups, 8, 9000, 50, random);
+  EXPECT_TRUE(agree(reduced(*again, work, scalar_gather()).value(),
+                    reduced(*table, work, scalar_gather()).value(), false));
+  EXPECT_EQ(audit(*again), std::vector<std::string>{});
+  // From any place behind the first part on they are as they were.
+  for (std::size_t i = 2; i < records.size(); ++i) ASSERT_TRUE(apply_redo(*again, records[i])) << i;
+  EXPECT_EQ(again->all_numbers().groups, table->all_numbers().groups);
+  ASSERT_TRUE(group_rows(*table, {}));
+  ASSERT_TRUE(apply_redo(*again, sink.records().back()));
+  EXPECT_EQ(again->all_numbers().groups, 0u);
+  // What cannot be is refused.
+  const auto applied = [&](const std::string& record) {
+    const auto done = apply_redo(*again, record);
+    return done ? RedoFault::invalid : static_cast<RedoFault>(done.error().detail);
+  };
+  const std::uint32_t id = again->id();
+  EXPECT_EQ(applied(groups_record({1, 9000}, {2}, true, true, id)), RedoFault::place);
+  EXPECT_EQ(applied(groups_record({1, 1}, {2}, true, true, id)), RedoFault::place);
+  EXPECT_EQ(applied(groups_record({1}, {1}, true, true, id)), RedoFault::place);
+  EXPECT_EQ(applied(groups_record({1, 2}, {2}, true, true, id + 1)), RedoFault::object);
+  EXPECT_EQ(applied(groups_record({1, 2}, {2}, true, true, id)), RedoFault::invalid);
+  EXPECT_EQ(again->all_numbers().groups, 1u);
+}
+
+// A sink that is full for a while has a grouping wait, and one that has failed ends it.
+TEST(EmbeddingRedo, GroupingsWaitForRoom) {
+  EmbeddingStore store;
+  catalog::RecordingSink sink;
+  const auto table = store.create({8});
+  ASSERT_TRUE(table->append(row_of(*table, 1)) && table->append(row_of(*table, 2)));
+  table->record_to(&sink);
+  OwnGroups groups;
+  groups.add({0, 1});
+  Grouping grouping(*table, groups.get());
+  sink.refuse(true);
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(grouping.step().value());
+  EXPECT_EQ(table->all_numbers().groups, 0u);
+  const auto before = table->recorded();
+  EXPECT_TRUE(table->shows(before));
+  sink.refuse(false);
+  ASSERT_TRUE(grouping.step().value());
+  EXPECT_FALSE(table->shows(table->recorded())) << "a copy waits for its end";
+  ASSERT_FALSE(grouping.step().value());
+  EXPECT_EQ(table->all_numbers().groups, 1u);
+  EXPECT_TRUE(table->shows(table->recorded()));
+  {
+    Grouping left(*table, groups.get());
+    while (table->shows(table->recorded())) ASSERT_TRUE(left.step().value());
+  }
+  EXPECT_TRUE(table->shows(table->recorded()));
 }
 
 TEST(EmbeddingRedo, RowsAreSeenOnceTheyAreDurable) {

@@ -17,6 +17,7 @@
 #include "kinds/embedding/memo.hpp"
 #include "kinds/embedding/page_buffer.hpp"
 #include "kinds/embedding/planted_embedding_bugs.hpp"
+#include "kinds/embedding/query_lists.hpp"
 #include "kinds/embedding/redo_record.hpp"
 #include "memory/region.hpp"
 #include "memory/size_class.hpp"
@@ -282,12 +283,18 @@ Result<void> EmbeddingTable::replace(std::uint64_t row, std::span<const std::byt
   if (waits_for_records()) return replace_when_durable(*room, row, bytes);
   recorded_replacements_.fetch_add(1);
   if (!planted(Bug::record_after_publish)) room->hand_over();
-  unmemoise(static_cast<std::uint32_t>(row));
+  const auto number = static_cast<std::uint32_t>(row);
   {
-    const auto stored = hold_stores();
+    const auto stores = hold_stores();
+    unmemoise(number);
     store_row(row, bytes);
   }
-  memoise(static_cast<std::uint32_t>(row));
+  std::uint64_t sums = ~std::uint64_t{0};
+  compute_sums_of(number, sums);
+  {
+    const auto stores = hold_stores();
+    memoise(number);
+  }
   room->hand_over();
   rows_replaced_.fetch_add(1);
   return {};

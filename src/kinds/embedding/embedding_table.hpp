@@ -22,7 +22,10 @@
 // 7. Records are handed over under the lock that orders them: that of appends before rows are
 //    counted, that of replacements before a sequence is even again. Where they have to be durable
 //    first, what they tell waits in their order, and is counted or stored where readers see it by
-//    who raises the mark of what is durable (embedding_waiting.cpp). Such a table has no groups.
+//    who raises the mark of what is durable (embedding_waiting.cpp). The sums of a row's group are
+//    not read from then on until another thread has computed them.
+// 8. Records of groups are handed over one behind the other, the last one before the groups are
+//    those of the table.
 //
 // Thread: any. Appends wait for each other, and replacements for each other; reading waits for
 // nothing, unless replacements of the same page come too often (reducer.hpp).
@@ -65,6 +68,7 @@ namespace espalier::embedding {
 class Grouping;
 class Memo;
 class MemoNumbering;
+struct GroupLists;
 struct RowsAtRest;
 
 /// What one reduction adds to the numbers of its table.
@@ -144,7 +148,11 @@ class EmbeddingTable final : public catalog::Object,
   [[nodiscard]] std::unique_lock<std::mutex> hold_stores() const {
     return std::unique_lock(stores_mutex_);
   }
-  /// What is wrong with the sums of groups. Requires: replacements are kept out.
+  /// Computes some sums of groups of which rows were stored when their records were durable, if
+  /// nobody else does. For who reads by groups. Cost: a load; then 16 KiB of sums.
+  void help_with_sums() const;
+  /// What is wrong with the sums of groups. Requires: replacements are kept out by the first of
+  /// their locks. Cost: all sums, those first that were not computed again yet.
   [[nodiscard]] std::vector<std::string> faults_of_groups() const;
   /// Keeps appends out, too. For an audit.
   [[nodiscard]] std::scoped_lock<std::mutex, std::mutex> hold_writes() const {
@@ -158,14 +166,19 @@ class EmbeddingTable final : public catalog::Object,
   struct Recorded {
     std::uint64_t rows = 0;
     std::uint64_t replacements = 0;
+    std::uint64_t groupings = 0;
   };
   [[nodiscard]] Recorded recorded() const {
-    return {recorded_rows_.load(), recorded_replacements_.load()};
+    return {recorded_rows_.load(), recorded_replacements_.load(), recorded_groupings_.load()};
   }
   /// Whether readers see what these tell of, or the table was dropped.
   [[nodiscard]] bool shows(const Recorded& recorded) const {
-    return dropped() || (rows() >= recorded.rows && rows_replaced_.load() >= recorded.replacements);
+    return dropped() ||
+           (rows() >= recorded.rows && rows_replaced_.load() >= recorded.replacements &&
+            shown_groupings_.load() >= recorded.groupings);
   }
+  /// Groups of which records have told so far, while a store is made again (apply_redo.hpp).
+  [[nodiscard]] std::unique_ptr<GroupLists>& told_groups() { return told_groups_; }
   /// Copies rows, from this one on, word by word; one that is being replaced may come by half.
   /// Requires: whole rows, which are there.
   void copy_rows(std::uint64_t first, std::span<std::byte> to) const;
@@ -232,17 +245,24 @@ class EmbeddingTable final : public catalog::Object,
   [[nodiscard]] std::uint64_t free_bytes() const;
   void count_grouping(std::uint64_t bytes);
   Result<void> begin_sums(std::shared_ptr<Memo> memo);
-  /// Replacements wait meanwhile; returns whether there are others to do, else readers have them.
+  /// Replacements wait meanwhile; returns whether there are others to do.
   Result<bool> compute_sums();
-  Result<void> leave_groups();
+  void begin_group_records();
+  /// What was made, or nothing, in place of the groups that there are; hands over its last record.
+  Result<void> show_groups(catalog::RedoRoom& room);
   [[nodiscard]] std::shared_ptr<Memo> exchange_memo(std::shared_ptr<Memo> memo);
   void let_replacements_go_on() const;
 
-  // Of a row that is replaced: before, and when it is there.
+  // Of a row that is replaced: before; when it is there; and when its sums are. The first and the
+  // last require the lock of stores, the others that of replacements.
   template <class Do>
   void for_groups_of(std::uint32_t row, const Do& act) const;
-  void unmemoise(std::uint32_t row) const;
+  [[nodiscard]] bool has_sums(std::uint32_t row) const noexcept;
+  void unmemoise(std::uint32_t row) const noexcept;
+  bool compute_sums_of(std::uint32_t row, std::uint64_t& sums) const;
   void memoise(std::uint32_t row) const;
+  void compute_sums_of_stores(std::uint64_t sums) const;
+  [[nodiscard]] std::vector<std::string> faults_of_sums() const;
 
   memory::BufferPool& pool_;
   std::byte* const memory_;  // of its region
@@ -270,26 +290,32 @@ class EmbeddingTable final : public catalog::Object,
     std::uint64_t row;
     std::vector<std::byte> bytes;
   };
-  base::DurableMark* mark_ = nullptr;              // null: nothing waits
-  std::vector<WaitingRows> waiting_rows_;          // that are counted once a record is durable
-  std::deque<WaitingReplacement> waiting_stores_;  // likewise
-  std::atomic<std::uint64_t> all_rows_{0};         // counted or not
+  base::DurableMark* mark_ = nullptr;      // null: nothing waits
+  std::vector<WaitingRows> waiting_rows_;  // that are counted once a record is durable
+  // Likewise; of the first ones the row is stored, and the sums of its groups are not.
+  mutable std::deque<WaitingReplacement> waiting_stores_;
+  mutable std::atomic<std::uint32_t> stores_without_sums_{0};  // changes under the lock of stores
+  std::atomic<std::uint64_t> all_rows_{0};                     // counted or not
   std::atomic<std::uint64_t> recorded_rows_{0};
   std::atomic<std::uint64_t> recorded_replacements_{0};
-  std::atomic<std::uint64_t> own_list_{0};  // offset of a page list of its own; 0: none
+  std::atomic<std::uint64_t> recorded_groupings_{0};
+  std::atomic<std::uint64_t> shown_groupings_{0};  // or left
+  std::atomic<std::uint64_t> own_list_{0};         // offset of a page list of its own; 0: none
 
   // The number of the last grouping that was begun. The first is a random one, so that ids which
   // were numbered for another table, or before a restart, are not taken for those of this one.
   std::atomic<std::uint32_t> groupings_;
   store::DroppedObjects* waiting_ = nullptr;
-  mutable std::mutex memo_mutex_;  // the last one; guards that memo_ changes, under the lock of
-  std::shared_ptr<Memo> memo_;     // replacements, too
+  mutable std::mutex memo_mutex_;  // the last one; guards that memo_ changes, under those of
+  std::shared_ptr<Memo> memo_;     // replacements and stores, too
   std::atomic<bool> has_groups_{false};
-  std::shared_ptr<Memo> pending_;      // whose sums are being computed; under that lock
+  std::shared_ptr<Memo> pending_;      // whose sums are being computed; under these two
   std::atomic<bool> grouping_{false};  // one is being made: so many groups, and of these so many
   std::atomic<std::uint64_t> grouping_groups_{0};  // whose sums are there
   std::atomic<std::uint64_t> grouping_computed_{0};
   std::atomic<std::uint64_t> grouping_bytes_{0};
+
+  std::unique_ptr<GroupLists> told_groups_;
 
   std::uint64_t freed_pages_ = 0;  // by who frees it
   std::uint64_t freed_bytes_ = 0;

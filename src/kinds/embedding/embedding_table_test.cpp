@@ -235,6 +235,22 @@ TEST(EmbeddingReduction, AgreesWithThePlainReference) {
   }
 }
 
+TEST(GatherDistances, GrowWithTheLatencyOfMemoryWithinBounds) {
+  GatherDistances before{};
+  for (const std::uint64_t ns : {0, 60, 100, 125, 150, 1000}) {
+    const GatherDistances distances = GatherDistances::of_latency(ns);
+    EXPECT_GE(distances.soon, 1u);
+    EXPECT_LT(distances.soon, distances.later);
+    EXPECT_LE(distances.later, GatherDistances::kLaterRowsMax);
+    if (ns != 0) {
+      EXPECT_GE(distances.later, before.later);
+    }
+    before = distances;
+  }
+  EXPECT_GT(GatherDistances::of_latency(125).later, GatherDistances::of_latency(60).later);
+  EXPECT_EQ(&GatherDistances::of_machine(), &GatherDistances::of_machine());
+}
+
 // Bags of one row, none, and more than a step has; more empty ones than a step ends.
 TEST(EmbeddingReduction, StepsEndWhereverBagsDo) {
   base::Random random(8);

@@ -6,10 +6,15 @@
 //   append    record, rows behind the others  -> waiting_rows_   --+ the mark has risen:
 //   replace   record                          -> waiting_stores_ --+ counted, or stored
 //
+//   waiting_stores_   stored, their groups' sums not computed | not durable yet
+//                     stores_without_sums_ of them            |
+//
 // Each writer puts what it has done in the list, then the table in the mark's list, and then looks
 // at the mark; who raises the mark looks at what waits after that. One of both sees the other
 // (base/durable_mark.hpp). Rows are stored with no other lock than that of stores, which nobody
-// holds for long: readers for a step, an audit for a page.
+// holds for long: readers for a step, an audit for a page. Who raises the mark has no time for the
+// sums of a row's group: it only sees to it that nobody reads them, and they are computed by who
+// replaces rows next, or reads by groups (embedding_groups.cpp).
 //
 // Thread: any.
 #include <algorithm>
@@ -61,10 +66,13 @@ Result<void> EmbeddingTable::replace_when_durable(catalog::RedoRoom& room, std::
     if (dropped()) return fail(Code::not_found, id_);
     waiting_stores_.push_back(std::move(waiting));  // may fail, and nothing was done
   }
+  // For each row that is stored the sums of one, and for those whose turn nobody else has taken.
+  compute_sums_of_stores(2 * group_sums(RowGroups::kRowsMax));
   recorded_replacements_.fetch_add(1);  // first: see recorded()
   const std::uint64_t sequence = room.hand_over();
   {
     const auto stores = hold_stores();
+    // Unless it was dropped meanwhile.
     if (!waiting_stores_.empty()) waiting_stores_.back().sequence = sequence;
   }
   mark_->wait_for_rise(*this);
@@ -75,10 +83,19 @@ Result<void> EmbeddingTable::replace_when_durable(catalog::RedoRoom& room, std::
 void EmbeddingTable::release_waiting() noexcept {
   const auto stores = hold_stores();
   const std::uint64_t durable = mark_->durable();
-  for (; !waiting_stores_.empty() && waiting_stores_.front().sequence <= durable;
-       waiting_stores_.pop_front()) {
-    store_row(waiting_stores_.front().row, waiting_stores_.front().bytes);
+  for (std::uint32_t stored = stores_without_sums_.load();
+       stored < waiting_stores_.size() && waiting_stores_[stored].sequence <= durable;) {
+    WaitingReplacement& next = waiting_stores_[stored];
+    const auto row = static_cast<std::uint32_t>(next.row);
+    unmemoise(row);
+    store_row(row, next.bytes);
     rows_replaced_.fetch_add(1);
+    if (stored == 0 && !has_sums(row)) {
+      waiting_stores_.pop_front();
+      continue;
+    }
+    next.bytes = {};
+    stores_without_sums_.store(++stored);
   }
   const auto end = std::ranges::find_if(
       waiting_rows_, [&](const WaitingRows& each) { return each.sequence > durable; });
@@ -91,7 +108,7 @@ void EmbeddingTable::release_waiting() noexcept {
 bool EmbeddingTable::release_durable() noexcept {
   release_waiting();
   const auto stores = hold_stores();
-  return !waiting_rows_.empty() || !waiting_stores_.empty();
+  return !waiting_rows_.empty() || waiting_stores_.size() > stores_without_sums_.load();
 }
 
 // Of a table that was dropped: nobody sees it, and its pages go.
@@ -99,6 +116,7 @@ void EmbeddingTable::forget_waiting() noexcept {
   const auto stores = hold_stores();
   waiting_rows_.clear();
   waiting_stores_.clear();
+  stores_without_sums_.store(0);
 }
 
 void EmbeddingTable::copy_rows(std::uint64_t first, std::span<std::byte> to) const {

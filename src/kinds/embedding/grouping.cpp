@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/clock.hpp"
+#include "catalog/redo_sink.hpp"
+#include "kinds/embedding/redo_record.hpp"
 
 namespace espalier::embedding {
 namespace {
@@ -13,6 +17,7 @@ namespace {
 constexpr std::size_t kSizesPerPiece = 64 << 10;
 constexpr std::uint32_t kPagesPerPiece = 16;
 constexpr std::size_t kIdsPerPiece = 4096;
+constexpr std::uint64_t kRoomPatienceNs = 1'000'000'000;
 
 std::unexpected<TableError> no_groups(std::string words) {
   return std::unexpected(TableError(Error{Code::invalid_argument, 0, 0}, std::move(words)));
@@ -49,16 +54,14 @@ TableResult<bool> Grouping::piece() {
       return true;
     case Stage::numbering: return number_rows();
     case Stage::summing: return compute_sums();
+    case Stage::recording: return record_some();
+    case Stage::showing: return show();
     case Stage::over: break;
   }
   return false;
 }
 
 TableResult<bool> Grouping::begin() {
-  if (table_.waits_for_records()) {
-    return std::unexpected(TableError(Error{Code::unsupported, 0, table_.id()},
-                                      "a table whose rows have to be durable has no groups yet"));
-  }
   if (!table_.begin_grouping()) {
     return std::unexpected(TableError(Error{Code::busy, 0, table_.id()},
                                       "another grouping of this table is being made"));
@@ -66,8 +69,8 @@ TableResult<bool> Grouping::begin() {
   begun_ = true;
   if (groups_.sizes.empty()) {
     if (auto fault = sizes_.fault_with(groups_.rows.size())) return no_groups(*std::move(fault));
-    if (const auto none = table_.leave_groups(); !none) return std::unexpected(none.error());
-    return false;
+    stage_ = Stage::showing;
+    return true;
   }
   if (auto fault = fault_of_counts(rows_, groups_.sizes.size())) {
     return no_groups(*std::move(fault));
@@ -127,8 +130,53 @@ TableResult<bool> Grouping::number_rows() {
 TableResult<bool> Grouping::compute_sums() {
   const auto more = table_.compute_sums();
   if (!more) return std::unexpected(more.error());
-  if (!*more) number_ = memo_->number();
-  return *more;
+  if (*more) return true;
+  number_ = memo_->number();
+  group_ = 0;
+  id_ = 0;
+  stage_ = table_.redo() == nullptr ? Stage::showing : Stage::recording;
+  return true;
+}
+
+// A sink that has no room just now has some soon: the piece comes again. Not for ever: a log that is
+// at its bound waits for a checkpoint, and that for the end of these records.
+TableResult<bool> Grouping::wait_for_room(const Error& error) {
+  const std::uint64_t now = base::monotonic_ns();
+  if (refused_since_ns_ == 0) refused_since_ns_ = now;
+  const bool waits = error.code == Code::busy && now - refused_since_ns_ < kRoomPatienceNs;
+  if (!waits) return std::unexpected(error);
+  std::this_thread::yield();
+  return true;
+}
+
+TableResult<bool> Grouping::record_some() {
+  std::size_t group = group_;
+  std::size_t id = id_;
+  while (group < groups_.sizes.size() && id - id_ < kIdsPerPiece) id += groups_.sizes[group++];
+  const GroupsPart part{.first = !recorded_,
+                        .last = false,
+                        .rows = groups_.rows.subspan(id_, id - id_),
+                        .sizes = groups_.sizes.subspan(group_, group - group_)};
+  auto room = catalog::RedoRoom::reserve(table_.redo(), part.bytes());
+  if (!room) return wait_for_room(room.error());
+  refused_since_ns_ = 0;
+  if (!std::exchange(recorded_, true)) table_.begin_group_records();
+  part.write(room->bytes(), table_.id());
+  room->hand_over();
+  group_ = group;
+  id_ = id;
+  if (group_ == groups_.sizes.size()) stage_ = Stage::showing;
+  return true;
+}
+
+TableResult<bool> Grouping::show() {
+  const GroupsPart part{.first = !recorded_, .last = true, .rows = {}, .sizes = {}};
+  auto room = catalog::RedoRoom::reserve(table_.redo(), part.bytes());
+  if (!room) return wait_for_room(room.error());
+  if (*room) part.write(room->bytes(), table_.id());
+  if (!std::exchange(recorded_, true)) table_.begin_group_records();
+  if (const auto shown = table_.show_groups(*room); !shown) return std::unexpected(shown.error());
+  return false;
 }
 
 TableResult<std::uint32_t> group_rows(EmbeddingTable& table, const RowGroups& groups) {

@@ -2,14 +2,16 @@
 // A grouping of a table's rows that is being made: in pieces of bounded work, between which others
 // go on, whoever they are that wait for the thread or for the table.
 //
-//   counting -> taking -> emptying -> numbering -> summing -> over
-//   sizes       pages     places      rows         groups
+//   counting -> taking -> emptying -> numbering -> summing -> recording -> showing -> over
+//   sizes       pages     places      rows         groups     records
 //
 // Invariants
 // 1. The table's groups stay as they were until the last piece; then the new ones stand in their
 //    place, all sums computed. A grouping that ends before, for whatever reason, leaves nothing.
 // 2. No page is taken before it is known how many there are to be, and that there may be room.
-// 3. A table has one grouping at a time that is being made.
+// 3. Its records follow each other without a pause, so that a copy of the table which begins between
+//    them waits for their end alone (offload/embedding_copy.cpp).
+// 4. A table has one grouping at a time that is being made.
 //
 // Thread: one at a time; others read and write the table. The table, and the memory of the groups,
 // outlive it.
@@ -40,13 +42,24 @@ class Grouping {
   /// Does a piece; returns whether there are others to do. After an error there are none.
   /// Cost: some 100 us: 64 Ki sizes, 16 pages, 2 MiB of places, 4 Ki ids, or 128 KiB of sums.
   /// Errors: invalid_argument (in words: they are no groups of this table), out_of_memory, busy
-  /// (another grouping of this table is being made), not_found (the table was dropped).
+  /// (another grouping of this table is being made), not_found (the table was dropped), those of
+  /// the table's sink, of which busy comes after a second.
   TableResult<bool> step();
   /// The number of the grouping; 0: it has no groups. Requires: step() said that it is over.
   [[nodiscard]] std::uint32_t number() const { return number_; }
 
  private:
-  enum class Stage : std::uint8_t { begin, counting, taking, emptying, numbering, summing, over };
+  enum class Stage : std::uint8_t {
+    begin,
+    counting,
+    taking,
+    emptying,
+    numbering,
+    summing,
+    recording,
+    showing,
+    over
+  };
 
   TableResult<bool> piece();
   void end();
@@ -55,6 +68,9 @@ class Grouping {
   TableResult<bool> take_pages();
   TableResult<bool> number_rows();
   TableResult<bool> compute_sums();
+  TableResult<bool> wait_for_room(const Error& error);
+  TableResult<bool> record_some();
+  TableResult<bool> show();
 
   EmbeddingTable& table_;
   const RowGroups groups_;
@@ -66,6 +82,8 @@ class Grouping {
   std::shared_ptr<Memo> memo_;
   std::size_t group_ = 0;  // the next one whose size is counted, or whose rows are numbered
   std::size_t id_ = 0;     // where the rows of that begin
+  bool recorded_ = false;  // some of it
+  std::uint64_t refused_since_ns_ = 0;  // the sink has no room; 0: it has
   std::array<std::uint32_t, RowGroups::kRowsMax + 1> next_of_size_{};
 };
 

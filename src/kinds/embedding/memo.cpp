@@ -59,6 +59,7 @@ Result<bool> Memo::take_pages(std::uint32_t some) {
   if (sequences_ == nullptr) {
     const std::uint64_t pages = page_sets().back().count;
     buffers_.reserve(pages_wanted());  // so that none is lost on its way into it
+    stores_to_ = std::make_unique<std::uint32_t[]>(pages);
     sequences_ = std::make_unique<std::atomic<std::uint64_t>[]>(pages);
     for (std::uint64_t page = 0; page < pages; ++page) sequences_[page] = 1;
   }
@@ -136,14 +137,15 @@ Memo::Range Memo::pages_of(const NumberedGroup& group) const {
   return {divider_.page_of(group.sums), divider_.page_of(group.sums + group_sums(group.rows) - 1)};
 }
 
-// Rows that are counted are replaced under the lock alone.
 void Memo::load_rows(const RowsAtRest& rows, const NumberedGroup& group) const {
+  row_.resize(rows.row_bytes);
   for (std::uint32_t i = 0; i < group.rows; ++i) {
     const std::uint32_t row = row_of(group, i);
     const std::uint32_t page = rows.divider.page_of(row);
     const std::byte* const at =
         rows.list.rows_of(page) + std::size_t{row - page * rows.divider.rows()} * rows.row_bytes;
-    load_row(rows.type, {at, rows.row_bytes},
+    load_words(row_.data(), at, rows.row_bytes);
+    load_row(rows.type, row_,
              std::span(base_rows_).subspan(std::size_t{i} * dimension_, dimension_));
   }
 }
@@ -166,15 +168,19 @@ void Memo::add_sum(const NumberedGroup& group, std::uint32_t mask) const {
   for (std::uint32_t c = 0; c < dimension_; ++c) sum_[c] = before[c] + row[c];
 }
 
-void Memo::compute(const RowsAtRest& rows, const NumberedGroup& group) {
+// From this sum on; returns where it has ended.
+std::uint32_t Memo::compute(const RowsAtRest& rows, const NumberedGroup& group, std::uint32_t mask,
+                            std::uint64_t& sums) {
   load_rows(rows, group);
   const std::uint32_t end = std::uint32_t{1} << group.rows;
-  for (std::uint32_t mask = 3; mask < end; ++mask) {
+  for (; mask < end && sums != 0; ++mask) {
     if (std::has_single_bit(mask)) continue;
     add_sum(group, mask);
     store_words(const_cast<std::byte*>(sum_at(group.sums + rank_of_mask(mask))),
                 reinterpret_cast<const std::byte*>(sum_.data()), sum_bytes_);
+    --sums;
   }
+  return mask;
 }
 
 bool Memo::compute_some(const RowsAtRest& rows, std::uint64_t sums) {
@@ -182,22 +188,40 @@ bool Memo::compute_some(const RowsAtRest& rows, std::uint64_t sums) {
   std::uint64_t done = 0;
   do {
     const NumberedGroup group = numbering_.group(computed_);
-    compute(rows, group);
-    done += group_sums(group.rows);
+    std::uint64_t all = group_sums(group.rows);
+    done += all;
+    compute(rows, group, kFirstMask, all);
   } while (++computed_ < numbering_.groups() && done < sums);
-  const bool more = computed_ < numbering_.groups();
-  const auto pages = more ? numbering_.group(computed_).sums / divider_.rows()
-                          : static_cast<std::uint32_t>(sums_.size());
-  for (; pages_computed_ < pages; ++pages_computed_) {
-    sequences_[pages_computed_].store(2, std::memory_order_release);
-  }
-  return more;
+  return !is_computed();
 }
 
-void Memo::unmemoise(std::uint32_t group) {
+bool Memo::compute_again(const RowsAtRest& rows, std::uint32_t group, std::uint64_t& sums) {
+  if (closed_ || group >= computed_ || planted(Bug::sums_not_recomputed)) return true;
+  const NumberedGroup numbered = numbering_.group(group);
+  const std::uint32_t end = std::uint32_t{1} << numbered.rows;
+  if (again_mask_ < end) again_mask_ = compute(rows, numbered, again_mask_, sums);
+  return again_mask_ >= end;
+}
+
+// A page may have rows that were stored since, without their sums.
+void Memo::open_pages() {
+  if (closed_) return;
+  const auto pages = is_computed() ? static_cast<std::uint32_t>(sums_.size())
+                                   : numbering_.group(computed_).sums / divider_.rows();
+  for (; pages_open_ < pages; ++pages_open_) {
+    if (stores_to_[pages_open_] == 0) {
+      sequences_[pages_open_].store(2, std::memory_order_release);
+    }
+  }
+}
+
+void Memo::unmemoise(std::uint32_t group) noexcept {
   if (closed_ || planted(Bug::group_not_unmemoised)) return;
   const Range range = pages_of(numbering_.group(group));
-  for (std::uint32_t page = range.first; page <= range.last && page < pages_computed_; ++page) {
+  for (std::uint32_t page = range.first; page <= range.last; ++page) {
+    const bool first = stores_to_[page] == 0;
+    if (first || !planted(Bug::one_store_counted)) ++stores_to_[page];
+    if (!first || page >= pages_open_) continue;
     const std::uint64_t before = sequences_[page].load(std::memory_order_relaxed);
     ESPALIER_DEBUG_ASSERT(before % 2 == 0);
     sequences_[page].store(before + 1, std::memory_order_relaxed);
@@ -205,13 +229,14 @@ void Memo::unmemoise(std::uint32_t group) {
   base::release_fence();
 }
 
-void Memo::memoise(const RowsAtRest& rows, std::uint32_t group) {
-  if (closed_) return;
-  const NumberedGroup numbered = numbering_.group(group);
-  if (group < computed_ && !planted(Bug::sums_not_recomputed)) compute(rows, numbered);
-  if (planted(Bug::group_not_unmemoised)) return;
-  const Range range = pages_of(numbered);
-  for (std::uint32_t page = range.first; page <= range.last && page < pages_computed_; ++page) {
+void Memo::memoise(std::uint32_t group) noexcept {
+  again_mask_ = kFirstMask;
+  if (closed_ || planted(Bug::group_not_unmemoised)) return;
+  const Range range = pages_of(numbering_.group(group));
+  for (std::uint32_t page = range.first; page <= range.last; ++page) {
+    if (stores_to_[page] == 0 && planted(Bug::one_store_counted)) continue;
+    ESPALIER_DEBUG_ASSERT(stores_to_[page] != 0);
+    if (--stores_to_[page] != 0 || page >= pages_open_) continue;
     const std::uint64_t before = sequences_[page].load(std::memory_order_relaxed);
     sequences_[page].store(before + 1, std::memory_order_release);
   }
@@ -219,7 +244,7 @@ void Memo::memoise(const RowsAtRest& rows, std::uint32_t group) {
 
 void Memo::close() {
   closed_ = true;
-  for (std::uint32_t page = 0; page < pages_computed_; ++page) {
+  for (std::uint32_t page = 0; page < pages_open_; ++page) {
     const std::uint64_t before = sequences_[page].load(std::memory_order_relaxed);
     sequences_[page].store(before | 1, std::memory_order_relaxed);
   }
@@ -228,7 +253,8 @@ void Memo::close() {
 
 std::vector<std::string> Memo::faults(const RowsAtRest& rows) const {
   std::vector<std::string> wrong;
-  for (std::uint32_t page = 0; page < pages_computed_; ++page) {
+  for (std::uint32_t page = 0; page < pages_open_; ++page) {
+    if (stores_to_[page] != 0) wrong.push_back("page " + std::to_string(page) + " lacks sums");
     if (sequence_of(page) % 2 != 0) {
       wrong.push_back("page " + std::to_string(page) + " of sums has an odd sequence");
     }

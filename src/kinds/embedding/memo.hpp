@@ -15,10 +15,12 @@
 //    A table has only memos whose sums are all there.
 //    It is another even number afterwards. So who finds it even before and after it has read a
 //    sum, and the same, has read the sum of rows that were in the table together.
-// 2. Sequences and sums change under the lock of replacements of the table alone.
-// 3. Groups and their numbering never change: other groups are another Memo, of another number.
+// 2. Sums change under the lock of replacements of the table alone, sequences under that of stores.
+// 3. A row may be stored by a thread that has no time for sums: the pages of its group are not read
+//    until another one has computed these, for each store.
+// 4. Groups and their numbering never change: other groups are another Memo, of another number.
 //
-// Thread: reading any; what changes something one at a time, under that lock.
+// Thread: reading any; what changes something one at a time, under one of these locks.
 #pragma once
 
 #include <array>
@@ -106,21 +108,39 @@ class Memo final : public store::StoredObject {
   }
 
   // --- under the lock of replacements -----------------------------------------------------------
+  // Rows may be stored meanwhile: of a row that changes while its sums are computed, these are
+  // computed again before anybody reads them.
 
   [[nodiscard]] std::uint32_t groups_computed() const { return computed_; }
   [[nodiscard]] bool is_computed() const { return computed_ == numbering_.groups(); }
-  /// Computes the sums of one group or some more; returns whether there are others to do. Those of
-  /// a page may be read when all of them are there. Cost: `sums` sums, or those of one group.
-  /// Requires: not is_computed().
+  /// Computes the sums of one group or some more; returns whether there are others to do.
+  /// Cost: `sums` sums, or those of one group. Requires: not is_computed().
   bool compute_some(const RowsAtRest& rows, std::uint64_t sums);
+  /// Computes sums of a group again, or goes on with that, until there are no others or `sums`,
+  /// which it counts down, are computed. Returns whether all are there, for memoise().
+  bool compute_again(const RowsAtRest& rows, std::uint32_t group, std::uint64_t& sums);
+
+  // --- under the lock of stores ------------------------------------------------------------------
+
+  /// Of the table's rows so many were stored whose sums others compute later: they are nothing to
+  /// this one. Requires: it is called before the table has it.
+  void pass_over_stores(std::uint32_t stores) { stores_before_ = stores; }
+  /// Whether the store whose sums are to be computed now is one of those.
+  [[nodiscard]] bool passes_over() const { return stores_before_ != 0; }
+  /// Sums of pages that all are computed may be read.
+  void open_pages();
   /// Nobody reads the sums of this group from now on.
-  void unmemoise(std::uint32_t group);
-  /// Computes the sums of this group again; they may be read as before unmemoise().
-  void memoise(const RowsAtRest& rows, std::uint32_t group);
-  /// Nobody reads any sum from now on.
+  void unmemoise(std::uint32_t group) noexcept;
+  /// For one unmemoise(): they may be read, when there was one for each. Requires: their sums were
+  /// computed after that.
+  void memoise(std::uint32_t group) noexcept;
+  /// The same of a store that passes_over(): one less.
+  void pass_over_store() { --stores_before_; }
+  /// Nobody reads any sum from now on. Requires: both locks.
   void close();
 
-  /// What is wrong with the numbering and the sums, in words. Cost: all sums once more.
+  /// What is wrong with the numbering and the sums, in words. Cost: all sums once more. Requires:
+  /// both locks, and no sums are to be computed again.
   [[nodiscard]] std::vector<std::string> faults(const RowsAtRest& rows) const;
 
   // --- once no thread reads it any more ----------------------------------------------------------
@@ -156,7 +176,8 @@ class Memo final : public store::StoredObject {
   [[nodiscard]] Range pages_of(const NumberedGroup& group) const;
   void load_rows(const RowsAtRest& rows, const NumberedGroup& group) const;
   void add_sum(const NumberedGroup& group, std::uint32_t mask) const;
-  void compute(const RowsAtRest& rows, const NumberedGroup& group);
+  std::uint32_t compute(const RowsAtRest& rows, const NumberedGroup& group, std::uint32_t mask,
+                        std::uint64_t& sums);
   void add_faults(const RowsAtRest& rows, std::uint32_t number,
                   std::vector<std::string>& wrong) const;
 
@@ -175,10 +196,16 @@ class Memo final : public store::StoredObject {
   std::uint64_t emptied_ = 0;  // rows of which is written down that they have no group
   std::uint64_t freed_bytes_ = 0;
   std::unique_ptr<std::atomic<std::uint64_t>[]> sequences_;
-  // Under the lock.
-  std::uint32_t computed_ = 0;        // groups whose sums are there
-  std::uint32_t pages_computed_ = 0;  // pages whose sums all are
-  bool closed_ = false;
+  // Under the lock of stores.
+  std::uint32_t pages_open_ = 0;                // pages whose sums all are there
+  std::unique_ptr<std::uint32_t[]> stores_to_;  // a page: of its groups' rows, without their sums
+  std::uint32_t stores_before_ = 0;
+  bool closed_ = false;  // under both
+  // Under that of replacements.
+  static constexpr std::uint32_t kFirstMask = 3;
+  std::uint32_t computed_ = 0;             // groups whose sums are there
+  std::uint32_t again_mask_ = kFirstMask;  // of the group that is computed again, the next sum
+  mutable std::vector<std::byte> row_;
   mutable std::vector<float> base_rows_;  // of one group
   mutable std::vector<float> sum_;
 };

@@ -82,8 +82,9 @@ class MemoNumbering {
 
   /// Requires: the group is below groups().
   [[nodiscard]] NumberedGroup group(std::uint32_t number) const {
+    // Sizes of groups come in no order that could be foreseen: counted, without a branch.
     std::uint32_t of_size = 0;
-    while (number >= first_[of_size + 1]) ++of_size;
+    for (std::size_t size = 1; size < kSizes; ++size) of_size += number >= first_[size] ? 1 : 0;
     const std::uint32_t within = number - first_[of_size];
     const std::uint32_t rows = of_size + RowGroups::kRowsMin;
     return {rows, members_[of_size] + within * rows,

@@ -14,23 +14,26 @@ std::uint32_t planner_multiplier() {
   return drawn;
 }
 
-// All of them before the first is looked at again: their lines come together.
+// Whether a row has a group cannot be foreseen, and its place may come from memory: so nothing here
+// branches by it, and all of them are on their way together.
 std::optional<std::uint32_t> MemoPlanner::find_places(std::span<const std::uint32_t> ids) {
+  if (use_.renumbered) return find_renumbered(ids);
   for (std::uint32_t i = 0; i < ids.size(); ++i) {
-    std::uint32_t row = ids[i];
-    std::uint32_t place = kNoPlace;
-    if (use_.renumbered) {
-      if ((row & kPlaceBit) != 0) {
-        place = row & ~kPlaceBit;
-        if (!memo_.numbering().is_place(place)) return i;
-        row = kNoPlace;  // it is looked up only if it is read
-      }
-    } else if (use_.sums && row < rows_) {
-      place = memo_.place_of(row);
-    }
-    if (place == kNoPlace && row >= rows_) return i;
-    places_[i] = place;
+    const std::uint32_t row = ids[i];
+    if (row >= rows_) return i;
+    places_[i] = use_.sums ? memo_.place_of(row) : kNoPlace;
     rows_of_ids_[i] = row;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint32_t> MemoPlanner::find_renumbered(std::span<const std::uint32_t> ids) {
+  for (std::uint32_t i = 0; i < ids.size(); ++i) {
+    const std::uint32_t id = ids[i];
+    const bool is_place = (id & kPlaceBit) != 0;
+    if (is_place ? !memo_.numbering().is_place(id & ~kPlaceBit) : id >= rows_) return i;
+    places_[i] = is_place ? id & ~kPlaceBit : kNoPlace;
+    rows_of_ids_[i] = is_place ? kNoPlace : id;  // it is looked up only if it is read
   }
   return std::nullopt;
 }
@@ -55,36 +58,59 @@ void MemoPlanner::add_to_group(std::uint32_t place, std::uint32_t id) {
   groups_[group_count_++] = {number, bit, id, slot};
 }
 
+// Likewise: what goes where is counted, and not branched by.
+void MemoPlanner::find_groups(std::uint32_t ids) {
+  std::uint32_t grouped = 0;
+  for (std::uint32_t i = 0; i < ids; ++i) {
+    const bool has_group = places_[i] != kNoPlace;
+    const std::uint32_t row = rows_of_ids_[i];
+    alone_[alone_count_] = row;
+    alone_count_ += has_group ? 0 : 1;
+    places_[grouped] = places_[i];  // this one or one before it
+    rows_of_ids_[grouped] = row;
+    grouped += has_group ? 1 : 0;
+  }
+  for (std::uint32_t i = 0; i < grouped; ++i) {
+    const std::uint32_t place = places_[i];
+    const std::uint32_t row = rows_of_ids_[i];
+    add_to_group(place, row == kNoPlace ? place | kPlaceBit : row);
+  }
+}
+
 std::optional<std::uint32_t> MemoPlanner::plan(std::span<const std::uint32_t> ids) {
   ESPALIER_ASSERT(ids.size() <= kPieceIds);
   if (const auto wrong = find_places(ids)) return wrong;
   group_count_ = 0;
   alone_count_ = 0;
-  count_ = 0;
-  for (std::uint32_t i = 0; i < ids.size(); ++i) {
-    const std::uint32_t place = places_[i];
-    std::uint32_t row = rows_of_ids_[i];
-    if (place == kNoPlace) {
-      alone_[alone_count_++] = row;
-    } else if (use_.sums) {
-      add_to_group(place, row == kNoPlace ? place | kPlaceBit : row);
-    } else {
-      alone_[alone_count_++] = memo_.row_of_place(place);
+  if (use_.sums) {
+    find_groups(static_cast<std::uint32_t>(ids.size()));
+  } else {  // in the order of the ids, for each may have a weight
+    for (std::uint32_t i = 0; i < ids.size(); ++i) {
+      alone_[alone_count_++] =
+          places_[i] == kNoPlace ? rows_of_ids_[i] : memo_.row_of_place(places_[i]);
     }
   }
-  for (std::uint32_t i = 0; i < group_count_; ++i) {
-    const Group& group = groups_[i];
-    if (!std::has_single_bit(group.mask)) planned_[count_++] = {group.number, group.mask};
-  }
+  emit();
+  return std::nullopt;
+}
+
+// Sums, then rows of groups of which nothing else is asked for, then the others.
+void MemoPlanner::emit() {
   const auto row_of = [this](std::uint32_t id) {
     return (id & kPlaceBit) != 0 && use_.renumbered ? memo_.row_of_place(id & ~kPlaceBit) : id;
   };
+  std::uint32_t singles = 0;
+  count_ = 0;
   for (std::uint32_t i = 0; i < group_count_; ++i) {
     const Group& group = groups_[i];
-    if (std::has_single_bit(group.mask)) planned_[count_++] = {row_of(group.id), 0};
+    const bool several = (group.mask & (group.mask - 1)) != 0;
+    planned_[count_] = {group.number, group.mask};
+    count_ += several ? 1 : 0;
+    rows_of_ids_[singles] = group.id;
+    singles += several ? 0 : 1;
   }
+  for (std::uint32_t i = 0; i < singles; ++i) planned_[count_++] = {row_of(rows_of_ids_[i]), 0};
   for (std::uint32_t i = 0; i < alone_count_; ++i) planned_[count_++] = {row_of(alone_[i]), 0};
-  return std::nullopt;
 }
 
 }  // namespace espalier::embedding

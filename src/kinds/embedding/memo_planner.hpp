@@ -66,16 +66,21 @@ class MemoPlanner {
   };
 
   [[nodiscard]] std::optional<std::uint32_t> find_places(std::span<const std::uint32_t> ids);
+  [[nodiscard]] std::optional<std::uint32_t> find_renumbered(std::span<const std::uint32_t> ids);
   void add_to_group(std::uint32_t place, std::uint32_t id);
+
+  void find_groups(std::uint32_t ids);
+  void emit();
 
   const Memo& memo_;
   const std::uint64_t rows_;
   const MemoUse use_;
   const std::uint32_t multiplier_;
-  std::array<std::uint32_t, kPieceIds> places_;
-  std::array<std::uint32_t, kPieceIds> rows_of_ids_;
-  std::array<PlannedRow, kPieceIds> planned_;
-  std::array<std::uint32_t, kPieceIds> alone_;
+  // One more than are needed, for what is written behind the last and not counted.
+  std::array<std::uint32_t, kPieceIds + 1> places_;
+  std::array<std::uint32_t, kPieceIds + 1> rows_of_ids_;
+  std::array<PlannedRow, kPieceIds + 1> planned_;
+  std::array<std::uint32_t, kPieceIds + 1> alone_;
   std::array<Group, kPieceIds> groups_;
   // Where a group stands in groups_; what is there of pieces before names another slot.
   std::array<std::uint16_t, kSlots> slots_{};

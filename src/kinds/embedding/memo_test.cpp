@@ -82,6 +82,10 @@ TEST(MemoNumbering, RefusesWhatIsNoGrouping) {
 
 TEST(EmbeddingGroups, SumsAreOfTheirRows) { EXPECT_TRUE(sums_are_of_their_rows()); }
 
+TEST(EmbeddingGroups, SumsFollowDurableReplacements) {
+  EXPECT_TRUE(sums_follow_durable_replacements());
+}
+
 TEST(EmbeddingGroups, SumsFollowReplacements) { EXPECT_TRUE(sums_follow_replacements()); }
 
 TEST(EmbeddingGroups, AgreeWithRowsAloneWithinTheStatedError) {

@@ -18,11 +18,13 @@ enum class Bug : std::uint8_t {
   group_not_unmemoised,     // a replacement leaves its group's sums to be read meanwhile
   sums_not_recomputed,      // a replacement leaves the sums of its group as they were
   old_sums_believed,        // sums are believed whatever the sequences of their pages say
+  one_store_counted,        // of several rows of a page of sums the first is the last, too
   group_border_off_by_one,  // the last sum of a group is looked for in the next one
   repeated_id_once,         // an id that a bag has twice is summed once
   // Of readers elsewhere (remote/bag_reader.hpp):
-  old_list_believed,  // nobody looks whether another page list has replaced the first
-  proof_with_rows,    // what proves rows is asked for with them, where READs keep no order
+  header_not_looked_at,  // rows are believed whatever the header behind them says
+  old_list_believed,     // nobody looks whether another page list has replaced the first
+  proof_with_rows,       // what proves rows is asked for with them, where READs keep no order
 };
 
 using base::planted;

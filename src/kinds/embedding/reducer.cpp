@@ -44,6 +44,7 @@ std::expected<void, WrongId> Reducer::begin() {
     const std::uint32_t now = window_.memo() == nullptr ? 0 : window_.memo()->number();
     if (asked != now) return std::unexpected(WrongId{asked, 0, now, true});
   }
+  if (window_.memo() != nullptr) table_.help_with_sums();
   return window_.fill();
 }
 
@@ -83,10 +84,10 @@ bool Reducer::are_as_before(const PageList& list, std::uint32_t rows,
   return differ == 0 && table_.is_newest(list);
 }
 
-// How many rows of the window this step has, and which bags.
+// How many rows of the window this run has, and which bags.
 std::uint32_t Reducer::choose_rows() {
   bags_end_ = std::min(bag_ + kStepBags, work_.bags.offsets.size());
-  std::uint32_t rows = std::min(kStepRows, window_.size());
+  std::uint32_t rows = std::min(kRunRows, window_.size());
   if (bags_end_ < work_.bags.offsets.size()) {
     rows = std::min(rows, window_.end_of_bag(bags_end_ - 1) - window_.first());
   }
@@ -94,6 +95,14 @@ std::uint32_t Reducer::choose_rows() {
 }
 
 std::expected<bool, WrongId> Reducer::step() {
+  for (std::uint32_t i = 1; i < kStepRows / kRunRows; ++i) {
+    const auto more = run();
+    if (!more || !*more) return more;
+  }
+  return run();
+}
+
+std::expected<bool, WrongId> Reducer::run() {
   const std::uint32_t rows = fold_whole();
   count(rows);
   window_.pass(rows, bag_next_);
@@ -150,7 +159,7 @@ std::uint32_t Reducer::fold_whole() {
   return rows;
 }
 
-// Of bags that end in this step the results, of the last one perhaps a part.
+// Of bags that end in this run the results, of the last one perhaps a part.
 void Reducer::fold_rows(std::uint32_t rows) {
   const std::uint32_t first = window_.first();
   const std::uint32_t end = first + rows;
@@ -216,8 +225,8 @@ void Reducer::fold_run(Rows of, bool sums, const float* before, float* to) {
   };
   const GatherKernel kernel = sums ? sum_kernel_ : kernel_;
   const std::uint32_t row_bytes = sums ? window_.memo()->sum_bytes() : table_.row_bytes();
-  kernel({rows + of.place, of.weights, before, to, ahead(kLaterRows), ahead(kSoonRows), of.count,
-          dimension_, row_bytes});
+  kernel({rows + of.place, of.weights, before, to, ahead(distances_.later), ahead(distances_.soon),
+          of.count, dimension_, row_bytes});
 }
 
 std::expected<void, WrongId> reduce(const EmbeddingTable& table, const ReductionWork& work,

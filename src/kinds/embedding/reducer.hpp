@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reduction of bags of rows, in steps, whose rows are whole whoever replaces them meanwhile.
 //
-//   rows  ... | a step's rows, 64 at most | soon: 8 ahead | later: 64 to 128 ahead |
-//               summed in registers         to L1           resolved, and asked for to L2
+//   rows  ... | a run's rows, 16 at most | soon: to L1 | later: resolved, and asked for to L2 |
+//               summed in registers          gather_distances.hpp
 //
-// Which rows bags read and where these lie a RowWindow says, far ahead of their turn. A step looks
-// at the sequence of each row's page, folds, and looks at them again; where one was odd or has
-// moved, nothing of the step counts and it is done again. What comes before a step, in a bag that
-// began earlier, is kept apart from what comes after it, so a step can be repeated as often as it
-// must. After kTriesMax attempts it keeps replacements out: readers of a page that is replaced
+// Which rows bags read and where these lie a RowWindow says, far ahead of their turn. A step is
+// some runs. A run looks at the sequence of each row's page, folds, and looks at them again; where
+// one was odd or has moved, nothing of the run counts and it is done again. What comes before a
+// run, in a bag that began earlier, is kept apart from what comes after it, so a run can be
+// repeated as often as it must. After kTriesMax attempts it keeps replacements out: readers of a page that is replaced
 // without a pause come to an end.
 //
 // Of a table with groups, unweighted sums, means and inner products read sums in place of rows
@@ -42,9 +42,9 @@ class Reducer {
  public:
   static constexpr std::uint32_t kStepRows = RowWindow::kStepRows;
   static constexpr std::size_t kStepBags = RowWindow::kStepBags;
-  /// How far ahead lines are asked for.
-  static constexpr std::uint32_t kLaterRows = RowWindow::kAheadRows;
-  static constexpr std::uint32_t kSoonRows = 8;
+  /// Of a step's rows so many are folded between two looks at sequences: while others are resolved and
+  /// looked at nothing is asked for, and with so few memory does not run dry meanwhile.
+  static constexpr std::uint32_t kRunRows = 16;
   static constexpr int kTriesMax = 8;
 
   /// Requires: no fault_of_work(); `results` has room for result_width() floats of each bag.
@@ -55,7 +55,7 @@ class Reducer {
 
   /// Resolves the first rows and asks for them. Errors: WrongId, and no results.
   std::expected<void, WrongId> begin();
-  /// Folds up to kStepRows rows of up to kStepBags bags. Returns whether there is more to do;
+  /// Folds up to kStepRows rows of some hundred bags. Returns whether there is more to do;
   /// results are there when there is not. Errors: WrongId, and no results.
   /// Requires: begin() was called, and went well.
   std::expected<bool, WrongId> step();
@@ -63,15 +63,16 @@ class Reducer {
   [[nodiscard]] const ReductionCounts& counts() const { return counts_; }
 
  private:
-  using Sequences = std::array<std::uint64_t, kStepRows>;
+  using Sequences = std::array<std::uint64_t, kRunRows>;
   enum class Look : std::uint8_t { even, replaced, sum_replaced };
-  /// Rows of one bag in this step.
+  /// Rows of one bag in this run.
   struct Rows {
     std::uint32_t place;  // in the window
     std::uint32_t count;  // not 0
     const float* weights;
   };
 
+  std::expected<bool, WrongId> run();
   [[nodiscard]] std::uint32_t choose_rows();
   [[nodiscard]] std::uint64_t sequence_of(const PageList& list, std::uint32_t page) const;
   [[nodiscard]] std::uint64_t sequence_again(const PageList& list, std::uint32_t page) const;
@@ -91,14 +92,15 @@ class Reducer {
   const std::uint32_t dimension_;
   const GatherKernel kernel_;
   const GatherKernel sum_kernel_;
+  const GatherDistances distances_ = GatherDistances::of_machine();
   RowWindow window_;
-  std::size_t bag_ = 0;       // to which the first row of this step belongs
-  std::size_t bags_end_ = 0;  // behind the last bag of this step
-  // What the bag's rows before this step came to, and what comes after it; then whole bags, and
+  std::size_t bag_ = 0;       // to which the first row of this run belongs
+  std::size_t bags_end_ = 0;  // behind the last bag of this run
+  // What the bag's rows before this run came to, and what comes after it; then whole bags, and
   // what runs of rows and sums come to in turns.
   std::vector<float> carried_;
-  bool carries_ = false;       // the bag began before this step
-  bool carries_next_ = false;  // as this step finds it, and the bag it ends in
+  bool carries_ = false;       // the bag began before this run
+  bool carries_next_ = false;  // as this run finds it, and the bag it ends in
   std::size_t bag_next_ = 0;
   std::uint32_t half_ = 0;  // which part of carried_ is that before
   ReductionCounts counts_;

@@ -58,20 +58,19 @@ void RowWindow::resolve(const PageList& list, std::uint32_t row, std::uint32_t a
 
 // Lines of the first rows are asked for here, those of later ones while the first are folded.
 void RowWindow::ask_for(const std::byte* row, std::uint32_t row_bytes, std::uint32_t at) {
-  if (at - head_ >= kStepRows + kAheadRows || asked_bytes_ >= kAskedBytesMax) return;
+  if (at - head_ >= rows_wanted_ || asked_bytes_ >= kAskedBytesMax) return;
   prefetch_later(row, row_bytes);
   asked_bytes_ += row_bytes;
 }
 
 std::expected<void, WrongId> RowWindow::fill_plain() {
-  if (head_ != 0) compact();
   const PageList list = table_.page_list();
   const auto ids = static_cast<std::uint32_t>(bags_.ids.size());
   const std::uint32_t row_bytes = table_.row_bytes();
-  const auto room = static_cast<std::uint32_t>(plain_rows_.size());
-  const std::uint32_t end = ids - first_ > room ? room : ids - first_;
-  for (; tail_ < end; ++tail_) {
-    const std::uint32_t at = first_ + tail_;
+  const std::uint32_t end = std::min(ids - first_, rows_wanted_);
+  if (head_ + end > kPlainRoom) compact();
+  for (; size() < end; ++tail_) {
+    const std::uint32_t at = first_ + size();
     const std::uint32_t id = bags_.ids[at];
     if (id >= table_rows_) [[unlikely]] {
       return std::unexpected(WrongId{id, at, table_rows_});
@@ -97,7 +96,7 @@ void RowWindow::resolve_planned(const PageList& list, const PlannedRow& row, std
 std::expected<void, WrongId> RowWindow::fill_planned() {
   const PageList list = table_.page_list();
   Planned& plan = *planned_;
-  while (size() < kStepRows + kAheadRows && plan.bag < bags_.offsets.size() &&
+  while (size() < rows_wanted_ && plan.bag < bags_.offsets.size() &&
          plan.bag - bag_ < Planned::kBags) {
     const std::uint32_t end = end_of_ids(plan.bag);
     const std::uint32_t some = std::min(end - plan.id, MemoPlanner::kPieceIds);

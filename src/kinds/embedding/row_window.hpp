@@ -19,6 +19,7 @@
 
 #include "espalier/embedding_types.hpp"
 #include "kinds/embedding/embedding_table.hpp"
+#include "kinds/embedding/gather_distances.hpp"
 #include "kinds/embedding/memo_planner.hpp"
 #include "kinds/embedding/reduction_work.hpp"
 
@@ -27,8 +28,8 @@ namespace espalier::embedding {
 class RowWindow {
  public:
   static constexpr std::uint32_t kStepRows = 64;
-  /// How far ahead of their turn rows are resolved at least.
-  static constexpr std::uint32_t kAheadRows = 64;
+  /// How far ahead of their turn rows are resolved at most.
+  static constexpr std::uint32_t kAheadRows = GatherDistances::kLaterRowsMax;
   /// Bags that a step ends at most.
   static constexpr std::uint32_t kStepBags = 256;
   /// Of rows that fill() asks for, so that a turn of a node is short whatever it is asked: 2 MiB of
@@ -83,6 +84,8 @@ class RowWindow {
     std::uint32_t id = 0;                   // the first id that is not planned
   };
 
+  static constexpr std::uint32_t kPlainRoom = 2 * (kStepRows + kAheadRows);
+
   void ask_for(const std::byte* row, std::uint32_t row_bytes, std::uint32_t at);
   std::expected<void, WrongId> fill_plain();
   std::expected<void, WrongId> fill_planned();
@@ -102,8 +105,9 @@ class RowWindow {
   std::uint32_t first_ = 0;
   std::uint32_t asked_bytes_ = 0;  // since fill() or put_back() began
   std::size_t bag_ = 0;
-  std::array<const std::byte*, kStepRows + kAheadRows> plain_rows_;
-  std::array<std::uint32_t, kStepRows + kAheadRows> plain_pages_;
+  const std::uint32_t rows_wanted_ = kStepRows + GatherDistances::of_machine().later;
+  std::array<const std::byte*, kPlainRoom> plain_rows_;
+  std::array<std::uint32_t, kPlainRoom> plain_pages_;
   std::unique_ptr<Planned> planned_;
 };
 

@@ -122,7 +122,7 @@ TEST(PipelineDistances, GrowWithTheLatencyOfMemoryWithinBounds) {
 
 // The least of five attempts: what takes the processor meanwhile does not come to all of them.
 TEST(PipelineDistances, TheMachinesAreMeasuredOnce) {
-  EXPECT_GT(line_latency_ns(), 0u);
+  EXPECT_GT(base::line_latency_ns(), 0u);
   EXPECT_EQ(&PipelineDistances::of_machine(), &PipelineDistances::of_machine());
   EXPECT_GE(PipelineDistances::of_machine().record, 12u);
 }

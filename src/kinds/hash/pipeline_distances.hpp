@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/line_latency.hpp"
+
 namespace espalier::hash {
 
 /// How many requests ahead of the one whose turn it is: near <= record <= bin.
@@ -30,17 +32,15 @@ struct PipelineDistances {
   }
   /// Those of this machine: measured when first asked for. Cost: then some 100 microseconds, and
   /// 1 MiB for that long.
-  [[nodiscard]] static const PipelineDistances& of_machine();
+  [[nodiscard]] static const PipelineDistances& of_machine() {
+    static const PipelineDistances distances = of_latency(base::line_latency_of_machine_ns());
+    return distances;
+  }
   /// The same in proportion, where fewer requests are in flight. Requires: bin is not 0.
   [[nodiscard]] PipelineDistances within(std::uint32_t in_flight) const {
     const std::uint32_t most = std::clamp(in_flight, 1u, bin + 1) - 1;
     return {most, most * record / bin, most * near / bin};
   }
 };
-
-/// How long a core waits for a line that no cache has, in ns: the least of some attempts.
-/// Cost: as of_machine(). 100 where that cannot be measured: the heap has no memory, or caches
-/// cannot be told to give a line up.
-[[nodiscard]] std::uint64_t line_latency_ns() noexcept;
 
 }  // namespace espalier::hash

@@ -55,6 +55,11 @@ TableResult<void> Inference::read(const InferShape& shape, std::string_view byte
 
 TableResult<void> Inference::open(const catalog::Catalog& catalog) {
   if (model_->dropped()) return std::unexpected(Error{Code::not_found, 0, model_->id()});
+  if (!model_->has_weights()) {
+    return std::unexpected(
+        TableError(Error{Code::not_found, 0, model_->id()},
+                   "the model was not made to its end before a restart: make it again"));
+  }
   const ModelPlan& plan = model_->plan();
   const std::size_t floats = pooled_bytes() / sizeof(float);
   work_->pooled = std::make_unique_for_overwrite<float[]>(floats);

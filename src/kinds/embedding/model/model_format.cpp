@@ -77,7 +77,7 @@ std::size_t layer_floats(const std::vector<LayerShape>& layers) {
 
 }  // namespace
 
-std::expected<ModelPlan, std::string> read_model_plan(std::string_view file) {
+std::expected<ModelPlan, std::string> read_model_head(std::string_view file) {
   FileParts parts(file);
   ModelHeader header{};
   if (!parts.take(header)) return no_model("this is no file of a model");
@@ -105,13 +105,20 @@ std::expected<ModelPlan, std::string> read_model_plan(std::string_view file) {
     }
   }
   plan.floats_at = (parts.at() + 7) / 8 * 8;
-  const std::size_t bytes =
-      plan.floats_at + 4 * (layer_floats(plan.bottom) + layer_floats(plan.top));
-  if (file.size() != bytes) {
+  return plan;
+}
+
+std::expected<ModelPlan, std::string> read_model_plan(std::string_view file) {
+  auto plan = read_model_head(file);
+  if (plan && file.size() != plan->file_bytes()) {
     return no_model("the file has " + std::to_string(file.size()) + " bytes, and its layers take " +
-                    std::to_string(bytes));
+                    std::to_string(plan->file_bytes()));
   }
   return plan;
+}
+
+std::size_t ModelPlan::file_bytes() const {
+  return floats_at + sizeof(float) * (layer_floats(bottom) + layer_floats(top));
 }
 
 }  // namespace espalier::embedding

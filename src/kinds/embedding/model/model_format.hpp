@@ -60,6 +60,8 @@ struct ModelPlan {
   std::vector<std::string> tables;  // their names
   std::size_t floats_at = 0;        // in the file
 
+  /// Of a whole file.
+  [[nodiscard]] std::size_t file_bytes() const;
   [[nodiscard]] std::uint32_t outputs() const { return top.back().outputs; }
 };
 
@@ -68,7 +70,9 @@ struct ModelPlan {
   return (tables + 1) * tables / 2;
 }
 
-/// What a model is, of a whole file; errors in words. Cost: its head.
+/// What a model is, of the head of a file; errors in words.
+[[nodiscard]] std::expected<ModelPlan, std::string> read_model_head(std::string_view file);
+/// The same of a whole file. Cost: its head.
 [[nodiscard]] std::expected<ModelPlan, std::string> read_model_plan(std::string_view file);
 
 /// What is answered about a model.

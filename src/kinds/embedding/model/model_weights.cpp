@@ -97,6 +97,28 @@ void ModelWeights::store(const LayerShape& shape, Slab slab, const char* floats,
   }
 }
 
+bool ModelWeights::add_floats(Place& place, std::vector<float>& to) const {
+  if (place.layer == bottom_.size() + top_.size()) return false;
+  const Layer& layer =
+      place.layer < bottom_.size() ? bottom_[place.layer] : top_[place.layer - bottom_.size()];
+  if (place.output == layer.shape.outputs) {
+    to.insert(to.end(), layer.biases.begin(), layer.biases.begin() + layer.shape.outputs);
+    place = {place.layer + 1, 0};
+    return true;
+  }
+  const auto slab = std::ranges::find_if(
+      layer.slabs, [&](const Slab& each) { return place.output - each.first < each.outputs; });
+  const std::uint32_t output = place.output++ - slab->first;
+  const std::size_t inputs = layer.shape.inputs;
+  const std::size_t row = output * inputs;
+  const std::size_t panel = std::size_t{output / kPanelOutputs} * kPanelOutputs * inputs;
+  for (std::size_t input = 0; input < inputs; ++input) {
+    to.push_back(slab->weights[kit_.panels ? panel + input * kPanelOutputs + output % kPanelOutputs
+                                           : row + input]);
+  }
+  return true;
+}
+
 void ModelWeights::run_layer(const Layer& layer, const float* inputs, std::size_t input_stride,
                              float* outputs, std::uint32_t rows) const {
   for (const Slab& slab : layer.slabs) {

@@ -52,6 +52,16 @@ class ModelWeights {
   [[nodiscard]] const DenseKit& kit() const { return kit_; }
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
+  /// A place among the floats as a file has them: of a layer, bottom's first, its outputs and then
+  /// its biases.
+  struct Place {
+    std::size_t layer = 0;
+    std::uint32_t output = 0;
+  };
+  /// Adds the weights of an output, or the biases of a layer, and goes on to what follows. Returns
+  /// whether there were any.
+  bool add_floats(Place& place, std::vector<float>& to) const;
+
   /// Puts out one layer of some rows, which have room for whole panels.
   void run_layer(const Layer& layer, const float* inputs, std::size_t input_stride, float* outputs,
                  std::uint32_t rows) const;

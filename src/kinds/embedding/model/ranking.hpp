@@ -20,6 +20,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "catalog/catalog.hpp"
@@ -34,6 +35,7 @@ class RankingObject final : public catalog::Object {
  public:
   static constexpr ObjectKind kKind = ObjectKind::model;
 
+  /// Without weights (null) it is one that a record tells of (ranking_redo.hpp).
   RankingObject(std::uint32_t id, std::string name, ModelPlan plan,
                 std::unique_ptr<ModelWeights> weights);
 
@@ -41,10 +43,18 @@ class RankingObject final : public catalog::Object {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] ModelShape shape() const;
   [[nodiscard]] const ModelPlan& plan() const { return plan_; }
+  /// Without them, after a restart, it was never made to its end.
+  [[nodiscard]] bool has_weights() const { return weights_ != nullptr; }
+  /// Requires: has_weights().
   [[nodiscard]] const ModelWeights& weights() const { return *weights_; }
   [[nodiscard]] bool dropped() const { return dropped_.load(std::memory_order_acquire); }
 
   void count(std::uint64_t queries, std::uint64_t batches) const;
+
+  // While a store is made again.
+  /// The file as far as records have told of it; empty: they have not.
+  [[nodiscard]] std::string& told_file() { return told_file_; }
+  void set_weights(std::unique_ptr<ModelWeights> weights) { weights_ = std::move(weights); }
 
   void set_dropped() override { dropped_.store(true, std::memory_order_release); }
   /// ModelShape.
@@ -56,15 +66,17 @@ class RankingObject final : public catalog::Object {
   const std::uint32_t id_;
   const std::string name_;
   const ModelPlan plan_;
-  const std::unique_ptr<ModelWeights> weights_;
+  std::unique_ptr<ModelWeights> weights_;
+  std::string told_file_;
   std::atomic<bool> dropped_{false};
   mutable std::atomic<std::uint64_t> queries_{0};
   mutable std::atomic<std::uint64_t> batches_{0};
 };
 
-/// Makes a model of a file's bytes. Cost: they are copied, as the machine's kernel wants them.
+/// Makes a model of a file's bytes; one of that name that lacks its weights goes first. Cost: they
+/// are copied, as the machine's kernel wants them; in a store with a log into records, too.
 /// Errors: those of Catalog::create; invalid_argument (in words: it is no file of a model),
-/// unsupported (a store with a log: no record has models), out_of_memory.
+/// out_of_memory, those of the log, of which busy comes after some seconds.
 TableResult<std::shared_ptr<RankingObject>> create_ranking_model(catalog::Catalog& catalog,
                                                                  memory::BufferPool& pool,
                                                                  std::string_view name,

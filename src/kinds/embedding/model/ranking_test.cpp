@@ -8,11 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "catalog/apply_record.hpp"
+#include "catalog/testing/recording_sink.hpp"
 #include "kinds/embedding/model/inference.hpp"
 #include "kinds/embedding/model/model_calls.hpp"
 #include "kinds/embedding/model/model_queries.hpp"
+#include "kinds/embedding/model/model_redo.hpp"
 #include "kinds/embedding/model/networks.hpp"
 #include "kinds/embedding/model/ranking.hpp"
+#include "kinds/embedding/model/ranking_redo.hpp"
 #include "kinds/embedding/testing/embedding_store.hpp"
 #include "kinds/embedding/testing/ranking_files.hpp"
 
@@ -376,6 +380,133 @@ TEST(Ranking, GivesItsMemoryBack) {
                 .error.code,
             Code::out_of_memory);
   EXPECT_EQ(pages(world.store), before);
+}
+
+/// All floats of a model, as in its file.
+std::vector<float> floats_of(const ModelWeights& weights) {
+  std::vector<float> floats;
+  ModelWeights::Place place;
+  while (weights.add_floats(place, floats)) {
+  }
+  return floats;
+}
+
+TEST(Ranking, TellsItsWeightsAsTheFileHasThem) {
+  RankingParts parts;
+  parts.dense = 3000;
+  parts.bottom = {401, 8};  // of several slabs
+  RankingWorld world(parts);
+  EXPECT_EQ(floats_of(world.model->weights()), world.parts.floats);
+}
+
+/// What a store has recorded of models, applied to another.
+struct ModelsAgain {
+  Result<void> apply(std::string_view record) {
+    return catalog::apply_record(
+        store.catalog, record,
+        [&](const catalog::CreatedObject& created) {
+          return restore_ranking_model(store.catalog, created);
+        },
+        [&](const catalog::RedoHead& head, std::string_view own) {
+          return catalog::apply_to<RankingObject>(
+              store.catalog, head.object,
+              [&](RankingObject& model) { return apply_weights(model, store.pool, own); });
+        });
+  }
+  EmbeddingStore store;
+};
+
+TEST(Ranking, IsMadeAgainOfItsRecords) {
+  catalog::RecordingSink sink;
+  EmbeddingStore store;
+  store.catalog.record_to(&sink);
+  base::Random random(7);
+  RankingParts parts;
+  parts.dense = 3000;
+  parts.bottom = {40, 8};
+  parts.draw(random);
+  const auto made = create_ranking_model(store.catalog, store.pool, "m", parts.file());
+  ASSERT_TRUE(made);
+  const auto records = sink.records();
+  ASSERT_GE(records.size(), 3u) << "weights come in parts";
+
+  ModelsAgain again;
+  for (std::size_t i = 0; i + 1 < records.size(); ++i) ASSERT_TRUE(again.apply(records[i]));
+  const auto model = again.store.catalog.open<RankingObject>("m").value();
+  EXPECT_FALSE(model->has_weights());
+  EXPECT_EQ(model->numbers().memory_bytes, 0u);
+  EXPECT_EQ(infer(model, again.store.catalog, {0, 0}, words_of({}, std::vector<EmbeddingBags>(2)))
+                .error()
+                .error.code,
+            Code::not_found);
+  ASSERT_TRUE(again.apply(records.back()));
+  ASSERT_TRUE(model->has_weights());
+  EXPECT_EQ(floats_of(model->weights()), parts.floats);
+  for (const std::string_view record : records) ASSERT_TRUE(again.apply(record)) << "twice";
+  EXPECT_EQ(model->shape().outputs, (*made)->shape().outputs);
+
+  // Without the first part the others are left out: a checkpoint has all of them.
+  ModelsAgain late;
+  ASSERT_TRUE(late.apply(records[0]));
+  for (std::size_t i = 2; i < records.size(); ++i) ASSERT_TRUE(late.apply(records[i]));
+  EXPECT_FALSE(late.store.catalog.open<RankingObject>("m").value()->has_weights());
+  // One that lacks weights gives its name to the next.
+  EXPECT_TRUE(create_ranking_model(late.store.catalog, late.store.pool, "m", parts.file()));
+  EXPECT_EQ(create_ranking_model(late.store.catalog, late.store.pool, "m", parts.file())
+                .error()
+                .error.code,
+            Code::already_exists);
+  store.catalog.record_to(nullptr);
+}
+
+TEST(Ranking, RecordsOfWeightsThatCannotBeAreRefused) {
+  using catalog::RedoFault;
+  base::Random random(8);
+  RankingParts parts;
+  parts.draw(random);
+  catalog::RecordingSink sink;
+  EmbeddingStore store;
+  store.catalog.record_to(&sink);
+  ASSERT_TRUE(create_ranking_model(store.catalog, store.pool, "m", parts.file()));
+  ModelsAgain again;
+  ASSERT_TRUE(again.apply(sink.records()[0]));
+  const std::string good(sink.records()[1]);
+  const auto fault = [&](std::size_t at, char byte) {
+    std::string bad = good;
+    bad[at] = byte;
+    const auto applied = again.apply(bad);
+    return applied ? RedoFault::invalid : static_cast<RedoFault>(applied.error().detail);
+  };
+  EXPECT_EQ(fault(13, 17), RedoFault::type);
+  EXPECT_EQ(fault(8, 0), RedoFault::invalid) << "no such model";
+  EXPECT_EQ(fault(24, 1), RedoFault::count);
+  EXPECT_EQ(fault(28, 1), RedoFault::reserved);
+  EXPECT_EQ(fault(16, 1), RedoFault::invalid) << "not the first: left out";
+  for (std::size_t bytes = 0; bytes < sizeof(WeightsRecord); ++bytes) {
+    EXPECT_FALSE(read_weights_redo(std::string_view(good).substr(0, bytes)));
+  }
+  // More than the model has, and a hole.
+  const auto part = [&](std::uint64_t first, std::size_t floats) {
+    const std::string zeros(floats * sizeof(float), '\0');
+    std::string record(weights_record_bytes(floats), '\0');
+    const std::uint32_t id = again.store.catalog.open<RankingObject>("m").value()->id();
+    write_weights(std::as_writable_bytes(std::span(record)), id, first, zeros);
+    const auto applied = again.apply(record);
+    return applied ? RedoFault::invalid : static_cast<RedoFault>(applied.error().detail);
+  };
+  EXPECT_EQ(part(0, parts.floats.size() + 1), RedoFault::count);
+  EXPECT_EQ(part(0, 3), RedoFault::invalid);
+  EXPECT_EQ(part(4, 1), RedoFault::place);
+  EXPECT_EQ(part(3, 1), RedoFault::invalid);
+  EXPECT_TRUE(again.apply(good)) << "from the beginning";
+  EXPECT_TRUE(again.store.catalog.open<RankingObject>("m").value()->has_weights());
+  catalog::CreatedObject created;
+  created.kind = ObjectKind::model;
+  created.id = 9;
+  created.name = "n";
+  created.form = "no head";
+  EXPECT_EQ(restore_ranking_model(again.store.catalog, created).error().code, Code::corrupt);
+  store.catalog.record_to(nullptr);
 }
 
 }  // namespace

@@ -4,17 +4,19 @@
 #include <algorithm>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "catalog/catalog.hpp"
 #include "engine/planted_engine_bugs.hpp"
 #include "kinds/embedding/embedding_table.hpp"
+#include "kinds/embedding/memo.hpp"
 #include "kinds/embedding/redo_record.hpp"
 
 namespace espalier::offload {
 namespace {
 
-/// Rows as they are once readers see all whose records were handed over when it began. Of one that
-/// is replaced meanwhile a part may come: the record of that is applied over it.
+/// Rows and groups as they are once readers see all whose records were handed over when it began.
+/// Of a row that is replaced meanwhile a part may come: the record of that is applied over it.
 class EmbeddingCopy final : public ObjectCopy {
  public:
   explicit EmbeddingCopy(std::shared_ptr<embedding::EmbeddingTable> table)
@@ -24,11 +26,16 @@ class EmbeddingCopy final : public ObjectCopy {
     if (!begun_) {
       if (!table_->shows(wait_for_) && !planted(Bug::copy_waits_for_nothing)) return CopyStep::wait;
       begun_ = true;
+      memo_ = table_->memo();  // first, so that the rows that it has are among those
       rows_ = table_->rows();
     }
     while (row_ < rows_ && !table_->dropped()) {
       if (piece.full()) return CopyStep::more;
       add(piece);
+    }
+    while (memo_ != nullptr && !table_->dropped()) {
+      if (piece.full()) return CopyStep::more;
+      add_groups(piece);
     }
     return CopyStep::done;
   }
@@ -52,11 +59,34 @@ class EmbeddingCopy final : public ObjectCopy {
     row_ += record.rows;
   }
 
+  void add_groups(CopyPiece& piece) {
+    const std::uint32_t groups = memo_->numbering().groups();
+    std::vector<std::uint32_t> rows;
+    std::vector<std::uint8_t> sizes;
+    std::uint32_t group = group_;
+    for (; group < groups && rows.size() < kIdsOfAPart; ++group) {
+      const embedding::NumberedGroup of = memo_->numbering().group(group);
+      sizes.push_back(static_cast<std::uint8_t>(of.rows));
+      for (std::uint32_t i = 0; i < of.rows; ++i) rows.push_back(memo_->row_of(of, i));
+    }
+    const embedding::GroupsPart part{
+        .first = group_ == 0, .last = group == groups, .rows = rows, .sizes = sizes};
+    const auto room = piece.add(part.bytes());
+    if (room.empty()) return;
+    part.write(room, table_->id());
+    group_ = group;
+    if (part.last) memo_ = nullptr;
+  }
+
+  static constexpr std::size_t kIdsOfAPart = 4096;
+
   const std::shared_ptr<embedding::EmbeddingTable> table_;
   const embedding::EmbeddingTable::Recorded wait_for_;
   bool begun_ = false;
   std::uint64_t rows_ = 0;
   std::uint64_t row_ = 0;
+  std::shared_ptr<const embedding::Memo> memo_;
+  std::uint32_t group_ = 0;
 };
 
 }  // namespace

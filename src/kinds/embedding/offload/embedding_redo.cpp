@@ -31,6 +31,16 @@ Result<void> apply_to_an_embedding_table(RedoTarget& target, const catalog::Redo
 }
 
 Result<void> describe_embedding_rows(std::string_view record, const TakeEffect& take) {
+  if (embedding::is_of_groups(record)) {
+    const auto groups = embedding::read_groups_redo(record);
+    if (!groups) return std::unexpected(groups.error());
+    const catalog::RedoNumber numbers[] = {{"groups", groups->sizes.size()},
+                                           {"rows", groups->rows},
+                                           {"first", groups->first ? 1u : 0u},
+                                           {"last", groups->last ? 1u : 0u}};
+    take({"group", std::nullopt, numbers});
+    return {};
+  }
   const auto redo = embedding::read_rows_redo(record);
   if (!redo) return std::unexpected(redo.error());
   const bool appends = redo->type == embedding::RedoType::appended;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "catalog/apply_record.hpp"
 #include "catalog/catalog.hpp"
 #include "catalog/redo_effect.hpp"
 #include "catalog/redo_record.hpp"
@@ -19,8 +20,11 @@
 #include "engine/typed_call.hpp"
 #include "kinds/embedding/model/inference.hpp"
 #include "kinds/embedding/model/model_calls.hpp"
+#include "kinds/embedding/model/model_redo.hpp"
 #include "kinds/embedding/model/ranking.hpp"
+#include "kinds/embedding/model/ranking_redo.hpp"
 #include "kinds/embedding/offload/dense_batches.hpp"
+#include "kinds/embedding/offload/model_copy.hpp"
 #include "kinds/embedding/offload/pooled_rows.hpp"
 #include "store/store_core.hpp"
 
@@ -195,22 +199,33 @@ const Offload kModelOffloads[] = {
     serve<model_calls::Infer, infer_ranks>(),
 };
 
-// Models make no records, and are refused where there is a log (ranking.hpp).
-Result<void> restore_a_model(RedoTarget&, const catalog::CreatedObject&) {
-  return catalog::corrupt(catalog::RedoFault::form);
+Result<void> restore_a_model(RedoTarget& target, const catalog::CreatedObject& created) {
+  const auto made = embedding::restore_ranking_model(target.services().catalog(), created);
+  return made ? Result<void>() : std::unexpected(made.error());
 }
 
-Result<void> apply_to_a_model(RedoTarget&, const catalog::RedoHead&, std::string_view) {
-  return catalog::corrupt(catalog::RedoFault::type);
+Result<void> apply_to_a_model(RedoTarget& target, const catalog::RedoHead& head,
+                              std::string_view record) {
+  return catalog::apply_to<RankingObject>(
+      target.services().catalog(), head.object, [&](RankingObject& model) {
+        return embedding::apply_weights(model, target.services().store.pool, record);
+      });
 }
 
-Result<void> describe_no_model(std::string_view, const TakeEffect&) {
-  return catalog::corrupt(catalog::RedoFault::type);
+Result<void> describe_weights(std::string_view record, const TakeEffect& take) {
+  const auto redo = embedding::read_weights_redo(record);
+  if (!redo) return std::unexpected(redo.error());
+  const catalog::RedoNumber numbers[] = {{"first_float", redo->first}, {"floats", redo->floats}};
+  take({"weights", std::nullopt, numbers});
+  return {};
 }
 
 }  // namespace
 
-const KindRedo kModelRedo{restore_a_model, apply_to_a_model, describe_no_model};
+const KindRedo kModelRedo{.restore = restore_a_model,
+                          .apply = apply_to_a_model,
+                          .describe = describe_weights,
+                          .copy = copy_a_model};
 
 std::span<const Offload> model_offloads() { return kModelOffloads; }
 

@@ -47,6 +47,17 @@ TEST(BagReaderPlanted, SequencesOfAListThatWasReplacedAreNoticed) {
   }
 }
 
+TEST(BagReaderPlanted, AHeaderThatIsNotLookedAtIsNoticed) {
+  EmbeddingWorldOptions options;
+  options.first_rows = 100;
+  options.appended = 0;
+  options.drops = 1;
+  options.other_there = true;
+  for (const bool in_order : {true, false}) {
+    expect_noticed_in_bags(Bug::header_not_looked_at, options, in_order);
+  }
+}
+
 TEST(BagReaderPlanted, AProofThatCameBeforeItsRowsIsNoticed) {
   expect_noticed_in_bags(Bug::proof_with_rows, {}, false);
 }

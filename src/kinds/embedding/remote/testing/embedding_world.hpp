@@ -38,6 +38,8 @@ struct EmbeddingWorldOptions {
   std::uint32_t step_rows = 16;  // of one doorbell
   std::uint64_t replaced_every_ns = 20'000;
   double drops = 0;  // how likely the table goes at some moment
+  /// The table that gets its memory then was made before: so nobody writes over its page list.
+  bool other_there = false;
 };
 
 /// How often the rare was reached.
@@ -67,6 +69,7 @@ class EmbeddingWorld {
                                          fabric::RemoteRights::read, 0);
     region_ = *std::move(region);
     table_ = make(kId);
+    if (options.other_there) other_ = make(kId + 1);
     if (options.first_rows != 0) append(options.first_rows);
     connected_ = host_->listen("host").has_value() && connect(world_, here_, there_, "host");
     if (connected_) open();
@@ -251,7 +254,7 @@ class EmbeddingWorld {
     table_->set_dropped();
     const std::uint64_t rows = table_->rows();
     table_.reset();
-    other_ = make(kId + 1);
+    if (other_ == nullptr) other_ = make(kId + 1);
     const auto row = embedding::row_of(*other_, kForeign);
     std::vector<std::byte> bytes;
     for (std::uint64_t i = 0; i < rows; ++i) bytes.insert(bytes.end(), row.begin(), row.end());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kinds/hash/pipeline_distances.hpp"
+#include "base/line_latency.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <limits>
@@ -15,7 +16,7 @@
 #include "base/clock.hpp"
 #include "base/random.hpp"
 
-namespace espalier::hash {
+namespace espalier::base {
 namespace {
 
 constexpr std::uint64_t kUsualLatencyNs = 100;
@@ -32,7 +33,7 @@ constexpr int kAttempts = 5;
 class LineChain {
  public:
   explicit LineChain(std::byte* at) : at_(at) {
-    base::Random random(kProbedLines);
+    Random random(kProbedLines);
     std::uint32_t order[kProbedLines];
     for (std::uint32_t i = 0; i < kProbedLines; ++i) order[i] = i;
     for (std::uint32_t i = kProbedLines - 1; i != 0; --i) {
@@ -47,11 +48,11 @@ class LineChain {
   [[nodiscard]] std::uint64_t walk() const {
     for (std::size_t i = 0; i < kProbedLines; ++i) _mm_clflush(at_ + i * kApart);
     _mm_mfence();
-    const std::uint64_t begun = base::monotonic_ns();
+    const std::uint64_t begun = monotonic_ns();
     std::uint64_t next = 0;
     for (std::size_t i = 0; i < kProbedLines; ++i) std::memcpy(&next, at_ + next, sizeof next);
     [[maybe_unused]] const volatile std::uint64_t came = next;  // so that all of it is walked
-    return (base::monotonic_ns() - begun) / kProbedLines;
+    return (monotonic_ns() - begun) / kProbedLines;
   }
 
  private:
@@ -75,9 +76,9 @@ std::uint64_t line_latency_ns() noexcept {
 #endif
 }
 
-const PipelineDistances& PipelineDistances::of_machine() {
-  static const PipelineDistances distances = of_latency(line_latency_ns());
-  return distances;
+std::uint64_t line_latency_of_machine_ns() noexcept {
+  static const std::uint64_t latency = line_latency_ns();
+  return latency;
 }
 
-}  // namespace espalier::hash
+}  // namespace espalier::base
