@@ -5,12 +5,14 @@
 // heads and starts (all in its first 512 bytes) and says which bytes to read next.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <optional>
 
 #include "base/prefetch.hpp"
 #include "kinds/map/node/node_head.hpp"
+#include "kinds/map/node/planted_tree_bugs.hpp"
 
 namespace espalier::tree {
 
@@ -41,6 +43,18 @@ inline void want_leaf_head(const std::byte* leaf, const Geometry& g, bool all) {
   __builtin_prefetch(leaf);
   if (all) __builtin_prefetch(leaf + base::kLineBytes);
   base::prefetch(leaf + g.slots_begin, leaf + (all ? g.sorted_begin : g.places_begin));
+}
+
+/// Asks for the fences of a leaf, which end it; `known`: its header, which tells where they begin,
+/// is at hand.
+inline void want_fences(const NodeView& leaf, bool known) {
+  const std::byte* const end = leaf.bytes() + leaf.geometry().node_bytes;
+  if (known) {
+    const std::uint32_t begin = std::min(leaf.fence_begin(), leaf.geometry().node_bytes);
+    return base::prefetch(leaf.bytes() + begin, end);
+  }
+  base::prefetch_line(leaf.bytes() + base::kLineBytes);
+  base::prefetch(end - 2 * base::kLineBytes, end);
 }
 
 /// Asks for the log of a leaf whose head is at hand.
@@ -252,8 +266,39 @@ struct AlikeItems {
   return std::nullopt;
 }
 
+/// How a key that an interior node covers compares with what all of the node's separators begin
+/// with: below 0: it is below all of them; above 0: above all; 0: it begins so, too.
+/// Requires: the node's header, and what is before its groups, are at hand.
+[[nodiscard]] inline int compare_with_prefix(const NodeView& node, const NodeHead& head,
+                                             const SearchKey& key) {
+  const std::uint32_t prefix = head.prefix_bytes();
+  const std::uint32_t shared = head.fences_share();
+  if (prefix <= shared) return 0;  // the fences have it, and the key lies between them
+  const Geometry& g = node.geometry();
+  const std::uint32_t kept = std::min(prefix - shared, g.prefix_room());
+  for (std::uint32_t at = 0; at < kept; at += 8) {
+    if (at != 0 && planted(Bug::prefix_compared_short)) break;
+    const std::uint32_t unused_bits = kept - at >= 8 ? 0 : 64 - 8 * (kept - at);
+    const std::uint64_t word = key.head_after(shared + at) >> unused_bits << unused_bits;
+    const std::uint64_t of_node =
+        __builtin_bswap64(base::load_plain<std::uint64_t>(node.bytes() + g.prefix_begin + at));
+    if (word != of_node) return word < of_node ? -1 : 1;
+  }
+  // What is missing of a shorter key compared as zeros do.
+  return key.bytes() < prefix ? -1 : 0;
+}
+
+/// The key's place in the scale of an interior node. Requires: as compare_with_prefix().
+[[nodiscard]] inline std::uint64_t scaled_among_children(const NodeView& node, const NodeHead& head,
+                                                         const SearchKey& key) {
+  const int order = compare_with_prefix(node, head, key);
+  if (order != 0) [[unlikely]]
+    return order < 0 ? 0 : KeyPrefixMap::kMost;
+  return head.scaled(key);
+}
+
 /// The groups of an interior node in which the key's child is: nearly always one.
-/// Requires: the node's header and group heads are at hand.
+/// Requires: all that is before the node's groups is at hand.
 struct GroupChoice {
   std::uint64_t scaled = 0;  // the key in the node's scale
   std::uint32_t first = 0;
@@ -263,7 +308,7 @@ template <class Kit>
 [[nodiscard]] inline GroupChoice choose_group(const NodeView& node, const NodeHead& head,
                                               const SearchKey& key, const Kit& kit) {
   GroupChoice choice;
-  choice.scaled = head.scaled(key);
+  choice.scaled = scaled_among_children(node, head, key);
   const std::uint32_t most = node.geometry().groups_max;
   const Rank rank = kit.rank16(node.bytes() + node.geometry().group_key_prefixes_begin,
                                head.chunks() < most ? head.chunks() : most,
@@ -313,8 +358,11 @@ template <class Kit>
   range.below = first + rank.below + (first + rank.below == 0 ? 1 : 0);
   range.at_most = first + rank.below_or_equal;
   if (choice.last != choice.first) [[unlikely]] {
-    range.at_most =
-        choice.last * wire::kGroupChildren + kit.rank32(last_group, head).below_or_equal;
+    // Group heads are shorter: those of children may tell still.
+    const std::uint32_t last = choice.last * wire::kGroupChildren;
+    const Rank rank_of_last = kit.rank32(last_group, head);
+    range.at_most = last + rank_of_last.below_or_equal;
+    if (rank_of_last.below != 0) range.below = last + rank_of_last.below;
   }
   return range;
 }

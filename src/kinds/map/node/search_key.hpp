@@ -161,6 +161,9 @@ class SearchKey {
 
 /// Maps 8 bytes of a key monotonically to a head that spends its bits on the node's own range.
 struct KeyPrefixMap {
+  /// Where values above the range saturate.
+  static constexpr std::uint64_t kMost = 0xFFFF'FFFE'FFFF'FFFF;
+
   std::uint64_t base = 0;
   std::uint32_t shift = 0;
 
@@ -172,7 +175,6 @@ struct KeyPrefixMap {
   /// 64 bits, of which formats keep the first 16 or 32. Values outside the range saturate, at one
   /// less than all ones in 32 bits, which therefore can mark what is unused.
   [[nodiscard]] std::uint64_t operator()(std::uint64_t word) const {
-    constexpr std::uint64_t kMost = 0xFFFF'FFFE'FFFF'FFFF;
     if (word <= base) return 0;
     const std::uint64_t distance = word - base;
     return distance >= (kMost >> shift) ? kMost : distance << shift;
