@@ -288,27 +288,34 @@ struct AlikeItems {
   return key.bytes() < prefix ? -1 : 0;
 }
 
-/// The key's place in the scale of an interior node. Requires: as compare_with_prefix().
-[[nodiscard]] inline std::uint64_t scaled_among_children(const NodeView& node, const NodeHead& head,
-                                                         const SearchKey& key) {
-  const int order = compare_with_prefix(node, head, key);
-  if (order != 0) [[unlikely]]
-    return order < 0 ? 0 : KeyPrefixMap::kMost;
-  return head.scaled(key);
-}
-
-/// The groups of an interior node in which the key's child is: nearly always one.
-/// Requires: all that is before the node's groups is at hand.
+/// Where a key is in an interior node: the groups in which its child is, nearly always one.
 struct GroupChoice {
   std::uint64_t scaled = 0;  // the key in the node's scale
+  std::uint32_t equal = 0;   // so many first bytes it shares with all separators, at least
   std::uint32_t first = 0;
   std::uint32_t last = 0;
 };
+
+/// The key's place in the scale of an interior node; no group is chosen yet.
+/// Requires: as compare_with_prefix().
+[[nodiscard]] inline GroupChoice scale_among_children(const NodeView& node, const NodeHead& head,
+                                                      const SearchKey& key) {
+  GroupChoice choice;
+  const int order = compare_with_prefix(node, head, key);
+  if (order == 0) [[likely]] {
+    choice.scaled = head.scaled(key);
+    choice.equal = head.prefix_bytes();
+  } else {
+    choice.scaled = order < 0 ? 0 : KeyPrefixMap::kMost;
+  }
+  return choice;
+}
+
+/// Requires: all that is before the node's groups is at hand.
 template <class Kit>
 [[nodiscard]] inline GroupChoice choose_group(const NodeView& node, const NodeHead& head,
                                               const SearchKey& key, const Kit& kit) {
-  GroupChoice choice;
-  choice.scaled = scaled_among_children(node, head, key);
+  GroupChoice choice = scale_among_children(node, head, key);
   const std::uint32_t most = node.geometry().groups_max;
   const Rank rank = kit.rank16(node.bytes() + node.geometry().group_key_prefixes_begin,
                                head.chunks() < most ? head.chunks() : most,
@@ -318,17 +325,25 @@ template <class Kit>
   return choice;
 }
 
-/// Several separators share the key's head: the separators decide among children [low, high).
-/// `separator(i)`: at which child i begins.
+/// The children whose separators the key's head does not tell apart, counted from 1: the key's
+/// child is in [below, at_most], and it is `below` where both are equal, as nearly always.
+struct ChildRange {
+  std::uint32_t below = 0;
+  std::uint32_t at_most = 0;
+};
+
+/// Several separators share the key's head: the separators decide among the range's children.
+/// `separator(i)`: at which child i begins; `equal`: first bytes that they and the key share.
 template <class Separator>
 [[nodiscard]] inline std::uint32_t choose_among_equal(std::uint32_t children, const SearchKey& key,
-                                                      std::uint32_t low, std::uint32_t high,
+                                                      std::uint32_t equal, const ChildRange& range,
                                                       const Separator& separator) {
   // Unused heads are all ones, so a key whose head is all ones counts them too.
-  if (high > children) high = children;
+  std::uint32_t low = range.below;
+  std::uint32_t high = std::min(range.at_most, children);
   while (low < high) {
     const std::uint32_t middle = (low + high) / 2;
-    if (compare_keys(separator(middle), key.view()) <= 0) {
+    if (compare_keys(separator(middle), key.view(), equal) <= 0) {
       low = middle + 1;
     } else {
       high = middle;
@@ -337,14 +352,8 @@ template <class Separator>
   return low == 0 ? 0 : low - 1;
 }
 [[nodiscard]] std::uint32_t choose_among_equal(const NodeView& node, const SearchKey& key,
-                                               std::uint32_t low, std::uint32_t high);
+                                               std::uint32_t equal, const ChildRange& range);
 
-/// The children whose separators the key's head does not tell apart, counted from 1: the key's
-/// child is in [below, at_most], and it is `below` where both are equal, as nearly always.
-struct ChildRange {
-  std::uint32_t below = 0;
-  std::uint32_t at_most = 0;
-};
 /// `first_group`, `last_group`: those of the choice.
 template <class Kit>
 [[nodiscard]] inline ChildRange child_range(const std::byte* first_group,
@@ -389,7 +398,7 @@ template <class Kit>
                                                 const GroupChoice& choice, const Kit& kit) {
   const ChildRange range = child_range(node, choice, kit);
   if (range.below != range.at_most) [[unlikely]]
-    return choose_among_equal(node, key, range.below, range.at_most);
+    return choose_among_equal(node, key, choice.equal, range);
   return range.below - 1;
 }
 [[nodiscard]] inline std::uint32_t choose_child(const NodeView& node, const SearchKey& key,
@@ -399,7 +408,7 @@ template <class Kit>
 
 /// The same for descending walks: the separators below the key decide.
 [[nodiscard]] std::uint32_t choose_below_equal(const NodeView& node, const SearchKey& key,
-                                               std::uint32_t low, std::uint32_t high);
+                                               std::uint32_t equal, const ChildRange& range);
 
 /// Index of the child with low < key <= high, for descending walks; an empty key is the end.
 /// Requires: the same as choose_child.
@@ -412,7 +421,7 @@ template <class Kit>
   if (key.bytes() == 0) return children == 0 ? 0 : children - 1;
   const ChildRange range = child_range(node, choice, kit);
   if (range.below != range.at_most) [[unlikely]]
-    return choose_below_equal(node, key, range.below, range.at_most);
+    return choose_below_equal(node, key, choice.equal, range);
   return range.below - 1;
 }
 [[nodiscard]] inline std::uint32_t choose_child_descending(const NodeView& node,

@@ -153,7 +153,7 @@ std::uint64_t read_leaf(const NodeView& leaf, const SearchKey& key, std::uint64_
 }
 
 std::uint64_t read_interior(const NodeView& node, const SearchKey& key, const SearchKit& kit) {
-  std::uint64_t sum = scaled_among_children(node, NodeHead::read(node.bytes()), key);
+  std::uint64_t sum = scale_among_children(node, NodeHead::read(node.bytes()), key).scaled;
   sum += node.child(choose_child(node, key, kit));
   sum += node.child(choose_child_descending(node, key, kit));
   std::vector<Child> children;

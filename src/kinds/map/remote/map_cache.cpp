@@ -293,7 +293,7 @@ wire::Lid MapCache::tied_child(const tree::SearchKey& key, wire::Ref ref) const 
   const std::uint32_t child =
       range.below == range.at_most
           ? range.below - 1
-          : tree::choose_among_equal(node.children(), key, range.below, range.at_most, separator);
+          : tree::choose_among_equal(node.children(), key, choice.equal, range, separator);
   if (missing) return 0;
   const auto in_group = static_cast<std::uint32_t>(
       offsetof(wire::ChildGroup, children) + sizeof(wire::Lid) * (child % wire::kGroupChildren));
@@ -324,7 +324,7 @@ std::optional<std::uint32_t> bound_in(const tree::NodeView& node, bool forward,
   const bool beyond =
       forward ? bound->prefix() >= head.high_key_prefix : bound->prefix() <= head.low_key_prefix;
   if (beyond) return std::nullopt;
-  return static_cast<std::uint32_t>(tree::scaled_among_children(node, head, *bound) >> 32);
+  return static_cast<std::uint32_t>(tree::scale_among_children(node, head, *bound).scaled >> 32);
 }
 
 }  // namespace
