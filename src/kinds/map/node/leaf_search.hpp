@@ -370,8 +370,9 @@ template <class Kit>
     // Group heads are shorter: those of children may tell still.
     const std::uint32_t last = choice.last * wire::kGroupChildren;
     const Rank rank_of_last = kit.rank32(last_group, head);
-    range.at_most = last + rank_of_last.below_or_equal;
     if (rank_of_last.below != 0) range.below = last + rank_of_last.below;
+    const bool in_first = rank_of_last.below_or_equal == 0 && choice.last == choice.first + 1;
+    if (!in_first) range.at_most = last + rank_of_last.below_or_equal;
   }
   return range;
 }
