@@ -72,12 +72,35 @@ class TornValue {
   bool written_ = false;
 };
 
+// What is remembered of where a leaf is leads to its neighbour, whose fences tie with the key, too.
+Wrong led_to_a_neighbour() {
+  CacheScene scene({.groups_gets = true, .key = numbered_key});
+  scene.fill(2'000);
+  constexpr std::uint64_t kNumber = 1'000;
+  const std::string key = numbered_key(kNumber);
+  const wire::Ref leaf = Scene::leaf_of(scene.map(), key);
+  std::uint64_t beside = kNumber;
+  while (Scene::leaf_of(scene.map(), numbered_key(beside)) == leaf) ++beside;
+  const std::string other = numbered_key(beside);
+  for (int i = 0; i < 3; ++i) {
+    static_cast<void>(scene.get(key));
+    static_cast<void>(scene.get(other));
+  }
+  scene.cache().keep_place(scene.map().id, scene.map().view(leaf).lid(),
+                           Scene::leaf_of(scene.map(), other));
+  return differs("by way of the neighbour", "value1000", scene.get(key).value_or("nothing"));
+}
+
 Wrong any_torn_value() {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const Wrong wrong = TornValue(seed).check();
     if (!wrong.empty()) return "seed " + std::to_string(seed) + ": " + wrong;
   }
   return {};
+}
+
+TEST(GetGroupRules, AMissOfALeafThatDoesNotCoverTheKeyIsNoAnswer) {
+  expect_rejected(tree::Bug::miss_believed, led_to_a_neighbour);
 }
 
 TEST(GetGroupRules, AReadAfterItsLastByteConfirmsAValue) {

@@ -37,6 +37,8 @@ constexpr Corpus kCorpora[] = {
     {"dense512", {.node_bytes = 512, .log_bytes = 128}, KeyPattern::dense, 600},
     {"random512", {.node_bytes = 512, .log_bytes = 64}, KeyPattern::random_bytes, 400},
     {"sameFirst8", {.node_bytes = 1024, .log_bytes = 128}, KeyPattern::same_first_8, 600},
+    {"sameFirst64", {.node_bytes = 1024, .log_bytes = 128}, KeyPattern::same_first_64, 500},
+    {"sameFirst400", {.node_bytes = 8192, .log_bytes = 128}, KeyPattern::longest, 600},
     {"sameEnds", {.node_bytes = 1024, .log_bytes = 0}, KeyPattern::same_ends, 500},
     {"nested", {.node_bytes = 2048, .log_bytes = 256}, KeyPattern::nested, 400},
     {"shortAndLong", {.node_bytes = 8192, .log_bytes = 512}, KeyPattern::short_and_long, 600},

@@ -48,6 +48,9 @@ std::string draw(KeyPattern pattern, std::uint64_t i, std::size_t bytes_max, Ran
       return cut("prefix:8" + random_string(random, random.between(0, 6)));
     case KeyPattern::same_first_16:
       return cut("prefix:16:bytes:" + random_string(random, random.between(0, 6)));
+    case KeyPattern::same_first_64:
+      return std::string(std::min<std::size_t>(64, bytes_max / 2), 's') +
+             two_valued(random, std::min<std::size_t>(16, bytes_max / 2), '\0', 'z');
     case KeyPattern::same_ends: return "samehead" + random_string(random, 3) + "sametail";
     case KeyPattern::nested: {
       // Runs of one letter: each is a prefix of all longer ones of its letter.
@@ -70,9 +73,9 @@ std::string draw(KeyPattern pattern, std::uint64_t i, std::size_t bytes_max, Ran
 
 std::string_view name(KeyPattern pattern) {
   constexpr std::string_view kPatternNames[] = {
-      "dense",          "random_bytes", "ascending", "descending", "same_first_8",
-      "same_first_16",  "same_ends",    "nested",    "shortest",   "longest",
-      "short_and_long", "binary_zeros", "all_ones",  "hot_leaf"};
+      "dense",         "random_bytes",   "ascending",    "descending", "same_first_8",
+      "same_first_16", "same_first_64",  "same_ends",    "nested",     "shortest",
+      "longest",       "short_and_long", "binary_zeros", "all_ones",   "hot_leaf"};
   static_assert(std::size(kPatternNames) == std::size(kKeyPatterns));
   return kPatternNames[static_cast<std::size_t>(pattern)];
 }

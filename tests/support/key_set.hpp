@@ -18,6 +18,7 @@ enum class KeyPattern : std::uint8_t {
   descending,      ///< visited from high to low: every insert at the left end
   same_first_8,    ///< equal in their first 8 bytes: fences must be compared beyond their heads
   same_first_16,   ///< equal in their first 16 bytes
+  same_first_64,   ///< equal in their first 64 bytes, or in half of the longest that are allowed
   same_ends,       ///< long, and equal in their first and last 8 bytes
   nested,          ///< each one a prefix of the next ones
   shortest,        ///< all keys of one byte: 256 keys
@@ -29,11 +30,11 @@ enum class KeyPattern : std::uint8_t {
 };
 
 inline constexpr KeyPattern kKeyPatterns[] = {
-    KeyPattern::dense,      KeyPattern::random_bytes,   KeyPattern::ascending,
-    KeyPattern::descending, KeyPattern::same_first_8,   KeyPattern::same_first_16,
-    KeyPattern::same_ends,  KeyPattern::nested,         KeyPattern::shortest,
-    KeyPattern::longest,    KeyPattern::short_and_long, KeyPattern::binary_zeros,
-    KeyPattern::all_ones,   KeyPattern::hot_leaf,
+    KeyPattern::dense,         KeyPattern::random_bytes, KeyPattern::ascending,
+    KeyPattern::descending,    KeyPattern::same_first_8, KeyPattern::same_first_16,
+    KeyPattern::same_first_64, KeyPattern::same_ends,    KeyPattern::nested,
+    KeyPattern::shortest,      KeyPattern::longest,      KeyPattern::short_and_long,
+    KeyPattern::binary_zeros,  KeyPattern::all_ones,     KeyPattern::hot_leaf,
 };
 
 /// The name of a pattern as it stands above.

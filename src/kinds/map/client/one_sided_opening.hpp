@@ -37,8 +37,8 @@ struct OneSidedOpening {
   /// expected the begin counts. Errors: corrupt (detail 1: a field is cut or missing; 4: borders
   /// that no shard has).
   static Result<OneSidedOpening> read(std::string_view payload);
-  /// The view of this map. Errors: corrupt (2: of another map, or there is no lease; else as
-  /// MapView::read).
+  /// The view of this map. Errors: corrupt (2: of another map, or there is no lease), and those of
+  /// MapView::read.
   [[nodiscard]] Result<tree::MapView> view_of(std::uint32_t map_id) const;
 
   wire::OfferedRegion region{};

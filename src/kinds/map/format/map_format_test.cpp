@@ -81,6 +81,14 @@ TEST(Format, LockWord) {
   EXPECT_EQ(held.next(3, 0x12).sequence(), 4u);
 }
 
+TEST(Format, FencesShare) {
+  const FencesShare share = FencesShare::of(0x0102);
+  EXPECT_EQ(bytes_of(share), "\0\0\0\0\0\0\2\1"s);
+  EXPECT_EQ(share.bytes(), 0x0102u);
+  EXPECT_FALSE(LockWord{share.bits}.locked());
+  EXPECT_EQ(LockWord{share.bits}.entries(), 0u);
+}
+
 TEST(Format, TheSequenceOfALockWrapsInItsOwnBits) {
   const LockWord last{0x0000'1203'FFFF'FFFF};
   EXPECT_EQ(last.next(4, 0x13).bits, 0x0000'1304'0000'0000u);
@@ -130,7 +138,7 @@ TEST(Format, MapHeader) {
   EXPECT_EQ(bytes.substr(0, 24),
             "\1\0\0\0\2\0\0\0\0\0\0\0\0\0\0\0\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s);
   EXPECT_EQ(bytes.substr(24, 8), "ELIR MAP");
-  EXPECT_EQ(bytes.substr(32, 16), "\1\0\0\0\0\x20\0\0\0\2\0\0\1\0\0\0"s);
+  EXPECT_EQ(bytes.substr(32, 16), "\2\0\0\0\0\x20\0\0\0\2\0\0\1\0\0\0"s);
   EXPECT_EQ(bytes.substr(48, 16), "\0\0\x20\0\0\0\0\0\3\x30\0\0\0\0\0\0"s);
   EXPECT_EQ(bytes.substr(64, 8), "\5\0\0\0\0\0\0\0"s);
   EXPECT_EQ(bytes.substr(128, 8), "\6\0\0\0\0\0\0\0"s);

@@ -11,7 +11,7 @@
 namespace espalier::wire {
 
 inline constexpr std::uint64_t kMapMagic = 0x50414D2052494C45;  // "ELIR MAP", low byte first
-inline constexpr std::uint32_t kMapFormat = 1;
+inline constexpr std::uint32_t kMapFormat = 2;
 
 /// One per map, in a buffer of its own. The released version has a cache line to itself: it is what
 /// every read begins with and every write ends with.

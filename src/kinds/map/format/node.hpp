@@ -52,7 +52,8 @@ struct NodeHeader {
   std::uint8_t
       key_prefix_shift;        // head = saturate((first 8 bytes after the prefix) - base) << shift
   std::uint8_t chunks;         // chunks in use (leaf), groups in use (interior)
-  std::uint16_t prefix_bytes;  // all keys of the node share so many first bytes
+  std::uint16_t prefix_bytes;  // so many first bytes all keys of a leaf share; of an interior node
+                               // all separators, as far as it has room for them
   std::uint16_t sorted_end;    // leaf: end of the sorted block; interior: begin of the key slots
 
   std::uint64_t old_ref;        // state before `created`; below old2_low if there are two
@@ -116,6 +117,18 @@ struct LockWord {
   [[nodiscard]] constexpr LockWord next(std::uint32_t entries, std::uint32_t units) const {
     return {((bits + 2) & 0xFFFFFFFE) | (std::uint64_t{entries} << 32) |
             (std::uint64_t{units} << 40)};
+  }
+};
+
+/// An interior node is never locked. Its lock word says in its upper 16 bits how many first bytes
+/// both fences share; those behind them, up to prefix_bytes, the node has before its groups.
+struct FencesShare {
+  std::uint64_t bits = 0;
+  [[nodiscard]] static constexpr FencesShare of(std::uint32_t bytes) {
+    return {std::uint64_t{bytes} << 48};
+  }
+  [[nodiscard]] constexpr std::uint32_t bytes() const {
+    return static_cast<std::uint32_t>(bits >> 48);
   }
 };
 

@@ -9,9 +9,14 @@
 //   look      may it answer? choose the chunk, ask for it (and for what of the log is read)
 //   answer    get, write, or take items; a scan goes on to the next leaf and arrives again
 //
+// Where a leaf's fences tie with the key, as with keys that begin alike, they are asked where the
+// answer needs them. A key that is found there is proof of itself, for a leaf has no keys outside
+// its fences; a write asks them under the lock; a scan before it takes items, for which they were
+// asked for with these. A get that finds no such key arrives again, and asks them then.
+//
 // That takes a fraction of the instructions of lanes, the more so as the stages are compiled once
 // for each instruction set with its kernels in line (DESIGN idea 2; figures: docs/benchmarks.md).
-// Whatever is unusual on the way (a node that is too new, a tie of a leaf's fences) goes through
+// Whatever is unusual on the way (a node that is too new, a leaf of other keys) goes through
 // walk_to_leaf, one request at a time. What does not go forward, waits long, or needs memory goes
 // to a lane. All forms decide by the same functions and pass the same tests.
 #pragma once
@@ -185,10 +190,10 @@ inline bool HostExecutor<A>::answer_group(std::span<GroupSlot> slots) {
       answer_point(slot);
     } else if (slot.goal == Goal::write) {
       answer_write(slot);
-    } else {
+    } else if (is_proven(slot)) {
       answer_scan(slot, begin_of(slots.subspan(&slot - slots.data() + 1)));
-      more = more || slot.arriving;
     }
+    more = more || slot.arriving;
   }
   return more;
 }
@@ -213,6 +218,7 @@ inline void HostExecutor<A>::descend(std::span<GroupSlot> slots) {
     slot.ref = root;
     slot.entry = 0;
     slot.arriving = false;
+    slot.unproven = false;
     slot.guess = {};
     slot.lid = map_.root;
   }
@@ -272,9 +278,36 @@ inline void HostExecutor<A>::descend(std::span<GroupSlot> slots) {
 // The rest of the way down, one request at a time.
 template <Access A>
 void HostExecutor<A>::go_alone(GroupSlot& slot) {
-  slot.ref = walk_to_leaf(slot, slot.ref);
+  find_anew(slot);
   slot.entry = 0;
   slot.arriving = true;
+}
+
+template <Access A>
+void HostExecutor<A>::find_anew(GroupSlot& slot) {
+  note_choice(slot, slot.ref);
+  slot.ref = walk_to_leaf(slot, slot.ref);
+}
+
+template <Access A>
+void HostExecutor<A>::note_choice(const Cursor& cursor, wire::Ref chosen) {
+  const bool wrong =
+      chosen && !NodeView(map_.at(chosen.offset()), map_.geometry).covers(cursor.key);
+  wrong_choices_ += wrong ? 1 : 0;
+}
+
+// Whether the leaf covers the scan's key, where its fences were not asked before; else the scan
+// arrives anew, at another one.
+template <Access A>
+inline bool HostExecutor<A>::is_proven(GroupSlot& slot) {
+  if (!std::exchange(slot.unproven, false)) [[likely]]
+    return true;
+  if (NodeView(map_.at(slot.ref.offset()), map_.geometry).covers(slot.key)) return true;
+  ++wrong_choices_;
+  slot.ref = {};
+  slot.entry = 0;
+  slot.arriving = true;
+  return false;
 }
 
 // Whether the slot's write will find no room in the log, as things are.
@@ -286,10 +319,13 @@ inline bool finds_log_full(const GroupSlot& slot, const NodeView& leaf, wire::Lo
 
 template <Access A>
 inline void HostExecutor<A>::arrive_at_leaf(GroupSlot& slot) {
+  reached(Moment::leaf_chosen);
   if (slot.entry != 0) slot.ref = map_.ref_at(slot.entry);
   if (!slot.ref) go_alone(slot);
   const std::byte* leaf = map_.at(slot.ref.offset());
-  if (slot.goal == Goal::forward && !slot.first_leaf) {
+  if (slot.unproven) {
+    want_fences(NodeView(leaf, map_.geometry), false);
+  } else if (slot.goal == Goal::forward && !slot.first_leaf) {
     ScanAhead::want_next_leaf(leaf, map_.geometry);
   } else {
     want_leaf_head(leaf, map_.geometry, slot.goal != Goal::point);
@@ -302,11 +338,15 @@ inline void HostExecutor<A>::look_at_leaf(GroupSlot& slot) {
   const std::byte* at = map_.at(slot.ref.offset());
   NodeHead head = NodeHead::read(at);
   if (!head.leaf() || !answers_by_head(slot, at, head, slot.ref)) [[unlikely]] {
-    go_alone(slot);
-    at = map_.at(slot.ref.offset());
-    head = NodeHead::read(at);
+    slot.unproven = !slot.unproven && head.leaf() && leads_by_head(slot, at, head, slot.ref);
+    if (!slot.unproven) {
+      go_alone(slot);
+      at = map_.at(slot.ref.offset());
+      head = NodeHead::read(at);
+    }
   }
   const NodeView leaf(at, map_.geometry);
+  if (slot.unproven && slot.goal != Goal::point) want_fences(leaf, true);
   probe_leaf(leaf, head, slot.key, Kit{}, slot.probe);
   if (slot.guess.made()) [[unlikely]] {
     guess_.learn(slot.guess, slot.ref.offset(), head.chunks(), slot.probe);
@@ -340,6 +380,11 @@ inline void HostExecutor<A>::answer_point(GroupSlot& slot) {
   Completion answer;
   bool out_of_line = false;
   answer.found = find_point(slot.key, leaf, slot.probe, slot.read_version, answer, out_of_line);
+  if (!answer.found && slot.unproven && !planted(Bug::miss_believed)) [[unlikely]] {
+    slot.entry = 0;
+    slot.arriving = true;
+    return;
+  }
   if (out_of_line) answer.value = stored_value(map_, answer.value);
   answer.read_version = slot.read_version;
   complete(slot, answer);
@@ -355,7 +400,7 @@ void HostExecutor<A>::answer_write(GroupSlot& slot) {
   // Often an earlier write of the group split this leaf. To try again here keeps the group's order,
   // by which ascending keys are recognised.
   for (int attempt = 0; attempt < 4 && outcome.status == WriteStatus::moved; ++attempt) {
-    slot.ref = walk_to_leaf(slot, slot.ref);
+    find_anew(slot);
     outcome = write_in(context_, map_, slot.ref, intent);
   }
   const bool decided = outcome.status == WriteStatus::done ||

@@ -16,6 +16,7 @@ namespace espalier::tree {
 struct alignas(64) GroupSlot : Cursor {
   bool arriving = false;   // at the leaf that it will ask
   bool first_leaf = true;  // of a scan
+  bool unproven = false;   // the leaf's fences tie with the key, and were not asked yet
   const Request* request = nullptr;
   Handler* handler = nullptr;
   std::uint64_t entry = 0;  // of the page table: where the next node is named; 0: it is `ref`

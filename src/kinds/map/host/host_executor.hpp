@@ -65,6 +65,8 @@ class HostExecutor {
   [[nodiscard]] std::uint64_t take_unreleased() { return place_.take_unreleased(); }
   /// The leaf whose answer the handler is being given; 0: none, or one that is not known here.
   [[nodiscard]] wire::Lid answering() const { return answering_; }
+  /// How often a request that goes forward was led to a node of other keys.
+  [[nodiscard]] std::uint64_t wrong_choices() const { return wrong_choices_; }
 
  private:
   /// Of a write that is not released yet.
@@ -91,7 +93,9 @@ class HostExecutor {
   }
 
   template <class Kit>
-  const std::byte* go_down(Cursor& cursor, bool log, LeafProbe& probe);
+  const std::byte* go_down(Cursor& cursor, bool log, LeafProbe& probe, bool& unproven);
+  template <class Kit>
+  const std::byte* prove(Cursor& cursor, const std::byte* leaf, LeafProbe& probe);
   bool begin_single(std::string_view key, Goal goal);
   template <class Kit>
   bool get_with_kit(std::string_view key, Completion& answer);
@@ -128,6 +132,9 @@ class HostExecutor {
   template <class Kit>
   void descend(std::span<GroupSlot> slots);
   [[gnu::noinline]] void go_alone(GroupSlot& slot);
+  void find_anew(GroupSlot& slot);
+  void note_choice(const Cursor& cursor, wire::Ref chosen);
+  [[nodiscard]] bool is_proven(GroupSlot& slot);
   void arrive_at_leaf(GroupSlot& slot);
   template <class Kit>
   void look_at_leaf(GroupSlot& slot);
@@ -170,6 +177,7 @@ class HostExecutor {
   RequestQueue batches_;
   std::size_t queued_ = 0;       // not answered, and in no lane
   std::uint64_t completed_ = 0;  // but for lanes
+  std::uint64_t wrong_choices_ = 0;
   wire::Lid answering_ = 0;
 };
 

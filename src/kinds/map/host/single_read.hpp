@@ -9,9 +9,11 @@
 namespace espalier::tree {
 
 // Down to the leaf that answers for the cursor's key; what the read will look at is on its way.
+// Where its fences tie with the key they are, too, and `unproven` says that they were not asked.
 template <Access A>
 template <class Kit>
-inline const std::byte* HostExecutor<A>::go_down(Cursor& cursor, bool log, LeafProbe& probe) {
+inline const std::byte* HostExecutor<A>::go_down(Cursor& cursor, bool log, LeafProbe& probe,
+                                                 bool& unproven) {
   const Geometry& g = map_.geometry;
   wire::Ref ref = map_.root_ref();
   const std::byte* at = map_.at(ref.offset());
@@ -19,16 +21,18 @@ inline const std::byte* HostExecutor<A>::go_down(Cursor& cursor, bool log, LeafP
   wire::Lid lid = map_.root;
   LeafGuess::Guess guess;
   for (;;) {
-    const bool leaf = head.leaf();
-    if (!(leaf ? answers_by_head(cursor, at, head, ref) : leads_by_head(cursor, at, head, ref)))
-        [[unlikely]] {
+    if (!leads_by_head(cursor, at, head, ref)) [[unlikely]] {
+      note_choice(cursor, ref);
       cursor.other_predecessor = {};
       ref = walk_to_leaf(cursor, ref);
       at = map_.at(ref.offset());
       head = NodeHead::read(at);
       break;
     }
-    if (leaf) break;
+    if (head.leaf()) {
+      unproven = needs_fences(cursor, head);
+      break;
+    }
     const NodeView node(at, g);
     const GroupChoice group = choose_group(node, head, cursor.key, Kit{});
     __builtin_prefetch(at + node.group_offset(group.first) + 64);  // its children, beside its heads
@@ -42,6 +46,7 @@ inline const std::byte* HostExecutor<A>::go_down(Cursor& cursor, bool log, LeafP
       if (guess.leaf != 0) LeafGuess::ask(map_.memory, guess, g, log);
     }
     lid = node.child(child);
+    if (above_leaf) reached(Moment::leaf_chosen);
     ref = map_.ref(lid);
     if (!ref) [[unlikely]]
       ref = map_.root_ref();
@@ -54,9 +59,23 @@ inline const std::byte* HostExecutor<A>::go_down(Cursor& cursor, bool log, LeafP
   const NodeView leaf(at, g);
   probe_leaf(leaf, head, cursor.key, Kit{}, probe);
   base::prefetch(at + probe.begin, at + probe.end);
+  if (unproven) want_fences(leaf, false);
   if (log) want_log_between(leaf, head, probe.begin, probe.end);
   if (guess.made()) guess_.learn(guess, ref.offset(), head.chunks(), probe);
   return at;
+}
+
+// The leaf, if its fences have the key; else the one that has it.
+template <Access A>
+template <class Kit>
+inline const std::byte* HostExecutor<A>::prove(Cursor& cursor, const std::byte* leaf,
+                                               LeafProbe& probe) {
+  if (NodeView(leaf, map_.geometry).covers(cursor.key)) return leaf;
+  ++wrong_choices_;
+  cursor.other_predecessor = {};
+  leaf = map_.at(walk_to_leaf(cursor, {}).offset());
+  probe_leaf(NodeView(leaf, map_.geometry), NodeHead::read(leaf), cursor.key, Kit{}, probe);
+  return leaf;
 }
 
 template <Access A>
@@ -74,10 +93,19 @@ template <class Kit>
 inline bool HostExecutor<A>::get_with_kit(std::string_view key, Completion& answer) {
   if (!begin_single(key, Goal::point)) return false;
   LeafProbe probe;
-  const NodeView leaf(go_down<Kit>(alone_, false, probe), map_.geometry);
+  bool unproven = false;
   bool out_of_line = false;
+  const std::byte* leaf = go_down<Kit>(alone_, false, probe, unproven);
+  const auto find = [&] {
+    return find_point(alone_.key, NodeView(leaf, map_.geometry), probe, alone_.read_version, answer,
+                      out_of_line);
+  };
   answer.read_version = alone_.read_version;
-  answer.found = find_point(alone_.key, leaf, probe, alone_.read_version, answer, out_of_line);
+  answer.found = find();
+  if (!answer.found && unproven && !planted(Bug::miss_believed)) [[unlikely]] {
+    const std::byte* const came_to = std::exchange(leaf, prove<Kit>(alone_, leaf, probe));
+    if (leaf != came_to) answer.found = find();
+  }
   if (out_of_line) answer.value = stored_value(map_, answer.value);
   return true;
 }
@@ -87,7 +115,10 @@ template <class Kit>
 inline const Item* HostExecutor<A>::scan_with_kit(std::string_view key, std::uint32_t few) {
   if (!begin_single(key, Goal::forward)) return nullptr;
   LeafProbe probe;
-  const NodeView leaf(go_down<Kit>(alone_, true, probe), map_.geometry);
+  bool unproven = false;
+  const std::byte* at = go_down<Kit>(alone_, true, probe, unproven);
+  if (unproven) at = prove<Kit>(alone_, at, probe);
+  const NodeView leaf(at, map_.geometry);
   Item* const items = group_items_;
   if (LeafScan::take_few(leaf, alone_.key, probe, few, items)) return items;
   // The log has some of them: merge it.

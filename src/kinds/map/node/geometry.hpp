@@ -27,9 +27,13 @@ struct Geometry {
   std::uint32_t sorted_begin = 0;
   std::uint32_t groups_max = 0;  // interior: groups of 16 children
   std::uint32_t group_key_prefixes_begin = sizeof(wire::NodeHeader);
+  std::uint32_t prefix_begin = 0;  // interior: of room, up to the groups, for a prefix
   std::uint32_t groups_begin = 0;
   std::uint32_t key_bytes_max = 0;
   std::uint32_t inline_value_bytes_max = 0;
+
+  /// Bytes of an interior node that what its separators begin with may take; a multiple of 8.
+  [[nodiscard]] constexpr std::uint32_t prefix_room() const { return groups_begin - prefix_begin; }
 
   static constexpr bool valid(const MapOptions& options) {
     return std::has_single_bit(options.node_bytes) && options.node_bytes >= wire::kNodeBytesMin &&
@@ -57,7 +61,9 @@ struct Geometry {
       if (g.sorted_begin + g.chunks_max * chunk_bytes >= g.node_bytes) break;
     }
     g.groups_max = std::min(60u, (g.node_bytes - g.group_key_prefixes_begin) / 160 + 1);
-    g.groups_begin = (g.group_key_prefixes_begin + 2 * g.groups_max + 63) & ~63u;
+    const std::uint32_t group_heads_end = g.group_key_prefixes_begin + 2 * g.groups_max;
+    g.groups_begin = (group_heads_end + 63) & ~63u;
+    g.prefix_begin = (group_heads_end + 7) & ~7u;
     const std::uint32_t sixteenth = g.node_bytes / 16;
     g.key_bytes_max = std::min(sixteenth, wire::kKeyBytesMax);
     g.inline_value_bytes_max = std::min(sixteenth, wire::kInlineValueBytesMax);
@@ -66,6 +72,8 @@ struct Geometry {
 };
 
 static_assert(Geometry::of(MapOptions{}).sorted_begin == 384);
+static_assert(Geometry::of(MapOptions{}).groups_begin == 256);
+static_assert(Geometry::of(MapOptions{}).prefix_room() == 24);
 static_assert(Geometry::of(MapOptions{}).chunk_shift == 7);
 static_assert(Geometry::of(MapOptions{}).chunks_max <= 64);
 static_assert(Geometry::of(MapOptions{.node_bytes = 4096, .log_bytes = 0}).chunks_max <= 64);

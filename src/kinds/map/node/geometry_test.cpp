@@ -35,7 +35,10 @@ TEST(Geometry, WhatSearchReadsLiesInTheNode) {
     EXPECT_LE(g.slots_begin + 128, g.node_bytes);
     EXPECT_LE(g.key_prefixes_begin + 128, g.node_bytes);
     EXPECT_LE(g.group_key_prefixes_begin + 128, g.node_bytes);
-    EXPECT_GE(g.groups_begin, g.group_key_prefixes_begin + 2 * g.groups_max);
+    EXPECT_GE(g.prefix_begin, g.group_key_prefixes_begin + 2 * g.groups_max);
+    EXPECT_EQ(g.prefix_begin % 8, 0u);
+    EXPECT_GE(g.prefix_room(), 8u);
+    EXPECT_EQ(g.prefix_room() % 8, 0u);
     EXPECT_LE(g.groups_begin + (g.groups_max - 1) * sizeof(wire::ChildGroup) + 64, g.node_bytes);
   }
 }

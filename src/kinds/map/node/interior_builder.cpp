@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/assert.hpp"
+#include "base/bytes.hpp"
 
 namespace espalier::tree {
 namespace {
@@ -13,18 +14,27 @@ std::uint32_t groups_of(std::size_t children) {
   return static_cast<std::uint32_t>((children + wire::kGroupChildren - 1) / wire::kGroupChildren);
 }
 
+// What all separators begin with, as far as there is room for what the fences do not share of it.
+std::string_view prefix_of(const Geometry& g, std::span<const Child> children,
+                           std::uint32_t fences_share) {
+  if (children.size() < 2) return {};
+  const std::string_view first = children[1].separator;
+  const std::size_t common = base::common_prefix_bytes(first, children.back().separator);
+  return first.substr(0, std::min<std::size_t>(common, fences_share + g.prefix_room()));
+}
+
 // The scale of a node reaches one child's width beyond its first and its last separator, so that
 // keys of the first and the last child have heads of their own and need no comparison.
-KeyPrefixMap key_prefix_map_for(std::span<const Child> children, std::uint32_t prefix,
+KeyPrefixMap key_prefix_map_for(std::span<const Child> children, std::string_view prefix,
                                 std::string_view low, std::string_view high) {
   if (children.size() < 2) return {0, 63};
   const auto word = [prefix](std::string_view key) {
-    return key_prefix_of(key.size() > prefix ? key.substr(prefix) : std::string_view{});
+    return key_prefix_of(key.substr(prefix.size()));
   };
   const std::uint64_t first = word(children[1].separator);
   const std::uint64_t last = word(children.back().separator);
-  std::uint64_t begin = word(low);
-  std::uint64_t end = high.empty() ? ~std::uint64_t{0} : word(high);
+  std::uint64_t begin = low.starts_with(prefix) ? word(low) : 0;
+  std::uint64_t end = high.starts_with(prefix) && !high.empty() ? word(high) : ~std::uint64_t{0};
   if (children.size() > 2) {
     const std::uint64_t width = (last - first) / (children.size() - 2);
     if (width < first - begin) begin = first - width;
@@ -62,9 +72,10 @@ void build_interior(std::byte* buffer, const Geometry& g, std::uint32_t level,
   ESPALIER_ASSERT(!children.empty() && interior_fits(g, children, frame.low, frame.high));
   wire::NodeHeader header{};
   write_fences(buffer, g, frame, header);
-  const std::uint32_t prefix = header.prefix_bytes;
+  const std::uint32_t fences_share = header.prefix_bytes;
+  const std::string_view prefix = prefix_of(g, children, fences_share);
   const auto key_prefix_word = [&](std::size_t i) {
-    return key_prefix_of(children[i].separator.substr(prefix));
+    return key_prefix_of(children[i].separator.substr(prefix.size()));
   };
   const KeyPrefixMap map = key_prefix_map_for(children, prefix, frame.low, frame.high);
   const std::uint32_t groups = groups_of(children.size());
@@ -93,6 +104,13 @@ void build_interior(std::byte* buffer, const Geometry& g, std::uint32_t level,
   }
   std::memset(buffer + g.group_key_prefixes_begin + 2 * groups, 0xFF,
               std::size_t{2} * (g.groups_max - groups));
+  std::memset(buffer + g.prefix_begin, 0, g.prefix_room());
+  if (prefix.size() > fences_share) {
+    std::memcpy(buffer + g.prefix_begin, prefix.data() + fences_share,
+                prefix.size() - fences_share);
+  }
+  header.lock = wire::FencesShare::of(fences_share).bits;
+  header.prefix_bytes = static_cast<std::uint16_t>(prefix.size());
   header.kind = wire::NodeKind::interior;
   header.level = static_cast<std::uint8_t>(level);
   header.key_prefix_base = map.base;

@@ -98,6 +98,44 @@ TEST(InteriorBuilder, HeadsOrderAsSeparatorsDo) {
   }
 }
 
+// Golden bytes: what docs/formats/node.md says of the prefix.
+TEST(InteriorBuilder, KeepsWhatItsSeparatorsBeginWith) {
+  using namespace std::string_literals;
+  const Geometry g = Geometry::of({.node_bytes = 512});
+  const std::vector<std::string> separators{"user:", "user:0012", "user:0013", "user:0019x"};
+  NodeFrame frame;
+  frame.low = "user:";
+  frame.high = "usher";
+  NodeBuffer buffer(g);
+  build_interior(buffer.data(), g, 1, children_of(separators), frame);
+  const auto bytes = [&](std::size_t at, std::size_t count) {
+    return std::string(reinterpret_cast<const char*>(buffer.data()) + at, count);
+  };
+  ASSERT_EQ(g.prefix_begin, 136u);
+  ASSERT_EQ(g.groups_begin, 192u);
+  EXPECT_EQ(bytes(48, 8), "\0\0\0\0\0\0\2\0"s);                  // both fences begin with "us"
+  EXPECT_EQ(bytes(60, 2), "\x08\0"s);                            // prefix_bytes
+  EXPECT_EQ(bytes(136, 56), "er:001"s + std::string(50, '\0'));  // all separators with "user:001"
+  EXPECT_EQ(bytes(40, 8), "\0\0\0\0\0\0\x44\x2E"s);              // key_prefix_base
+  EXPECT_EQ(NodeHead::read(buffer.data()).prefix_bytes(), 8u);
+  EXPECT_EQ(NodeHead::read(buffer.data()).fences_share(), 2u);
+}
+
+TEST(InteriorBuilder, ItsPrefixIsAsLongAsThereIsRoom) {
+  for (const MapOptions& options : all_geometries()) {
+    const Geometry g = Geometry::of(options);
+    for (const std::size_t shared : {std::size_t{1}, std::size_t{8}, std::size_t{24}}) {
+      const std::string common(shared, 'c');
+      const std::vector<std::string> separators{"", common + "a", common + "b", common + "c"};
+      NodeBuffer buffer(g);
+      build_interior(buffer.data(), g, 1, children_of(separators), {});
+      const NodeHead head = NodeHead::read(buffer.data());
+      EXPECT_EQ(head.prefix_bytes(), std::min<std::size_t>(shared, g.prefix_room()));
+      EXPECT_EQ(head.fences_share(), 0u);
+    }
+  }
+}
+
 TEST(ShortestSeparator, IsTheShortestKeyBetween) {
   base::Random random(base::seed_from_environment(54));
   for (int round = 0; round < 3000; ++round) {

@@ -31,18 +31,19 @@ void resolve_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& probe) {
   }
 }
 
-std::uint32_t choose_among_equal(const NodeView& node, const SearchKey& key, std::uint32_t low,
-                                 std::uint32_t high) {
-  return choose_among_equal(node.children(), key, low, high,
+std::uint32_t choose_among_equal(const NodeView& node, const SearchKey& key, std::uint32_t equal,
+                                 const ChildRange& range) {
+  return choose_among_equal(node.children(), key, equal, range,
                             [&](std::uint32_t child) { return node.separator(child); });
 }
 
-std::uint32_t choose_below_equal(const NodeView& node, const SearchKey& key, std::uint32_t low,
-                                 std::uint32_t high) {
-  high = std::min(high, node.children());
+std::uint32_t choose_below_equal(const NodeView& node, const SearchKey& key, std::uint32_t equal,
+                                 const ChildRange& range) {
+  std::uint32_t low = range.below;
+  std::uint32_t high = std::min(range.at_most, node.children());
   while (low < high) {
     const std::uint32_t middle = (low + high) / 2;
-    if (compare_keys(node.separator(middle), key.view()) < 0) {
+    if (compare_keys(node.separator(middle), key.view(), equal) < 0) {
       low = middle + 1;
     } else {
       high = middle;

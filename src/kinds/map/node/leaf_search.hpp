@@ -5,12 +5,14 @@
 // heads and starts (all in its first 512 bytes) and says which bytes to read next.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <optional>
 
 #include "base/prefetch.hpp"
 #include "kinds/map/node/node_head.hpp"
+#include "kinds/map/node/planted_tree_bugs.hpp"
 
 namespace espalier::tree {
 
@@ -41,6 +43,18 @@ inline void want_leaf_head(const std::byte* leaf, const Geometry& g, bool all) {
   __builtin_prefetch(leaf);
   if (all) __builtin_prefetch(leaf + base::kLineBytes);
   base::prefetch(leaf + g.slots_begin, leaf + (all ? g.sorted_begin : g.places_begin));
+}
+
+/// Asks for the fences of a leaf, which end it; `known`: its header, which tells where they begin,
+/// is at hand.
+inline void want_fences(const NodeView& leaf, bool known) {
+  const std::byte* const end = leaf.bytes() + leaf.geometry().node_bytes;
+  if (known) {
+    const std::uint32_t begin = std::min(leaf.fence_begin(), leaf.geometry().node_bytes);
+    return base::prefetch(leaf.bytes() + begin, end);
+  }
+  base::prefetch_line(leaf.bytes() + base::kLineBytes);
+  base::prefetch(end - 2 * base::kLineBytes, end);
 }
 
 /// Asks for the log of a leaf whose head is at hand.
@@ -252,18 +266,56 @@ struct AlikeItems {
   return std::nullopt;
 }
 
-/// The groups of an interior node in which the key's child is: nearly always one.
-/// Requires: the node's header and group heads are at hand.
+/// How a key that an interior node covers compares with what all of the node's separators begin
+/// with: below 0: it is below all of them; above 0: above all; 0: it begins so, too.
+/// Requires: the node's header, and what is before its groups, are at hand.
+[[nodiscard]] inline int compare_with_prefix(const NodeView& node, const NodeHead& head,
+                                             const SearchKey& key) {
+  const std::uint32_t prefix = head.prefix_bytes();
+  const std::uint32_t shared = head.fences_share();
+  if (prefix <= shared) return 0;  // the fences have it, and the key lies between them
+  const Geometry& g = node.geometry();
+  const std::uint32_t kept = std::min(prefix - shared, g.prefix_room());
+  for (std::uint32_t at = 0; at < kept; at += 8) {
+    if (at != 0 && planted(Bug::prefix_compared_short)) break;
+    const std::uint32_t unused_bits = kept - at >= 8 ? 0 : 64 - 8 * (kept - at);
+    const std::uint64_t word = key.head_after(shared + at) >> unused_bits << unused_bits;
+    const std::uint64_t of_node =
+        __builtin_bswap64(base::load_plain<std::uint64_t>(node.bytes() + g.prefix_begin + at));
+    if (word != of_node) return word < of_node ? -1 : 1;
+  }
+  // What is missing of a shorter key compared as zeros do.
+  return key.bytes() < prefix ? -1 : 0;
+}
+
+/// Where a key is in an interior node: the groups in which its child is, nearly always one.
 struct GroupChoice {
   std::uint64_t scaled = 0;  // the key in the node's scale
+  std::uint32_t equal = 0;   // so many first bytes it shares with all separators, at least
   std::uint32_t first = 0;
   std::uint32_t last = 0;
 };
+
+/// The key's place in the scale of an interior node; no group is chosen yet.
+/// Requires: as compare_with_prefix().
+[[nodiscard]] inline GroupChoice scale_among_children(const NodeView& node, const NodeHead& head,
+                                                      const SearchKey& key) {
+  GroupChoice choice;
+  const int order = compare_with_prefix(node, head, key);
+  if (order == 0) [[likely]] {
+    choice.scaled = head.scaled(key);
+    choice.equal = head.prefix_bytes();
+  } else {
+    choice.scaled = order < 0 ? 0 : KeyPrefixMap::kMost;
+  }
+  return choice;
+}
+
+/// Requires: all that is before the node's groups is at hand.
 template <class Kit>
 [[nodiscard]] inline GroupChoice choose_group(const NodeView& node, const NodeHead& head,
                                               const SearchKey& key, const Kit& kit) {
-  GroupChoice choice;
-  choice.scaled = head.scaled(key);
+  GroupChoice choice = scale_among_children(node, head, key);
   const std::uint32_t most = node.geometry().groups_max;
   const Rank rank = kit.rank16(node.bytes() + node.geometry().group_key_prefixes_begin,
                                head.chunks() < most ? head.chunks() : most,
@@ -273,17 +325,25 @@ template <class Kit>
   return choice;
 }
 
-/// Several separators share the key's head: the separators decide among children [low, high).
-/// `separator(i)`: at which child i begins.
+/// The children whose separators the key's head does not tell apart, counted from 1: the key's
+/// child is in [below, at_most], and it is `below` where both are equal, as nearly always.
+struct ChildRange {
+  std::uint32_t below = 0;
+  std::uint32_t at_most = 0;
+};
+
+/// Several separators share the key's head: the separators decide among the range's children.
+/// `separator(i)`: at which child i begins; `equal`: first bytes that they and the key share.
 template <class Separator>
 [[nodiscard]] inline std::uint32_t choose_among_equal(std::uint32_t children, const SearchKey& key,
-                                                      std::uint32_t low, std::uint32_t high,
+                                                      std::uint32_t equal, const ChildRange& range,
                                                       const Separator& separator) {
   // Unused heads are all ones, so a key whose head is all ones counts them too.
-  if (high > children) high = children;
+  std::uint32_t low = range.below;
+  std::uint32_t high = std::min(range.at_most, children);
   while (low < high) {
     const std::uint32_t middle = (low + high) / 2;
-    if (compare_keys(separator(middle), key.view()) <= 0) {
+    if (compare_keys(separator(middle), key.view(), equal) <= 0) {
       low = middle + 1;
     } else {
       high = middle;
@@ -292,14 +352,8 @@ template <class Separator>
   return low == 0 ? 0 : low - 1;
 }
 [[nodiscard]] std::uint32_t choose_among_equal(const NodeView& node, const SearchKey& key,
-                                               std::uint32_t low, std::uint32_t high);
+                                               std::uint32_t equal, const ChildRange& range);
 
-/// The children whose separators the key's head does not tell apart, counted from 1: the key's
-/// child is in [below, at_most], and it is `below` where both are equal, as nearly always.
-struct ChildRange {
-  std::uint32_t below = 0;
-  std::uint32_t at_most = 0;
-};
 /// `first_group`, `last_group`: those of the choice.
 template <class Kit>
 [[nodiscard]] inline ChildRange child_range(const std::byte* first_group,
@@ -313,8 +367,12 @@ template <class Kit>
   range.below = first + rank.below + (first + rank.below == 0 ? 1 : 0);
   range.at_most = first + rank.below_or_equal;
   if (choice.last != choice.first) [[unlikely]] {
-    range.at_most =
-        choice.last * wire::kGroupChildren + kit.rank32(last_group, head).below_or_equal;
+    // Group heads are shorter: those of children may tell still.
+    const std::uint32_t last = choice.last * wire::kGroupChildren;
+    const Rank rank_of_last = kit.rank32(last_group, head);
+    if (rank_of_last.below != 0) range.below = last + rank_of_last.below;
+    const bool in_first = rank_of_last.below_or_equal == 0 && choice.last == choice.first + 1;
+    if (!in_first) range.at_most = last + rank_of_last.below_or_equal;
   }
   return range;
 }
@@ -341,7 +399,7 @@ template <class Kit>
                                                 const GroupChoice& choice, const Kit& kit) {
   const ChildRange range = child_range(node, choice, kit);
   if (range.below != range.at_most) [[unlikely]]
-    return choose_among_equal(node, key, range.below, range.at_most);
+    return choose_among_equal(node, key, choice.equal, range);
   return range.below - 1;
 }
 [[nodiscard]] inline std::uint32_t choose_child(const NodeView& node, const SearchKey& key,
@@ -351,7 +409,7 @@ template <class Kit>
 
 /// The same for descending walks: the separators below the key decide.
 [[nodiscard]] std::uint32_t choose_below_equal(const NodeView& node, const SearchKey& key,
-                                               std::uint32_t low, std::uint32_t high);
+                                               std::uint32_t equal, const ChildRange& range);
 
 /// Index of the child with low < key <= high, for descending walks; an empty key is the end.
 /// Requires: the same as choose_child.
@@ -364,7 +422,7 @@ template <class Kit>
   if (key.bytes() == 0) return children == 0 ? 0 : children - 1;
   const ChildRange range = child_range(node, choice, kit);
   if (range.below != range.at_most) [[unlikely]]
-    return choose_below_equal(node, key, range.below, range.at_most);
+    return choose_below_equal(node, key, choice.equal, range);
   return range.below - 1;
 }
 [[nodiscard]] inline std::uint32_t choose_child_descending(const NodeView& node,

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -12,6 +14,8 @@
 
 namespace espalier::tree {
 namespace {
+
+using namespace std::string_literals;
 
 Position linear_lower_bound(const NodeView& leaf, std::string_view key) {
   std::uint32_t at = leaf.geometry().sorted_begin;
@@ -227,6 +231,102 @@ TEST(InteriorSearch, ChoosesTheChildThatCoversTheKey) {
         }
       }
     }
+  }
+}
+
+// Separators behind so many equal bytes, some of them prefixes of others with zeros behind; keys at
+// each place where that can be told from them.
+void check_shared_prefix(const MapOptions& options, const std::string& shared,
+                         const std::string& low, const std::string& high, base::Random& random) {
+  Interior interior(options, random, "", 0);
+  interior.low = low;
+  interior.high = high;
+  std::set<std::string> tails{"", std::string(1, '\0'), std::string(3, '\0'), "m"};
+  while (tails.size() < 60) tails.insert(random_key(random, 12));
+  interior.separators.clear();
+  for (const std::string& tail : tails) {
+    if (high.empty() || shared + tail < high) interior.separators.push_back(shared + tail);
+  }
+  while (!interior_fits(interior.g, interior.children(), low, high)) interior.separators.pop_back();
+  NodeFrame frame;
+  frame.low = low;
+  frame.high = high;
+  build_interior(interior.buffer.data(), interior.g, 1, interior.children(), frame);
+  const NodeView node = interior.buffer.view();
+  std::vector<std::string> keys = interior.separators;
+  for (std::size_t at = 0; at <= shared.size(); ++at) {
+    const std::string begin = shared.substr(0, at);
+    for (const std::string& end : {""s, "\0"s, std::string(9, '\0'), "\xFF"s})
+      keys.push_back(begin + end);
+    if (at == shared.size()) break;
+    for (const int step : {-1, 1}) {
+      keys.push_back(begin + static_cast<char>(shared[at] + step) + shared.substr(at + 1) + "m");
+    }
+  }
+  for (const std::string& separator : interior.separators) {
+    keys.push_back(separator + '\0');
+    keys.push_back(separator.substr(0, separator.size() - 1));
+  }
+  SearchKey search;
+  for (const std::string& key : keys) {
+    if (key.empty() || key.size() > interior.g.key_bytes_max || key < low) continue;
+    if (!high.empty() && key >= high) continue;
+    search.assign(key);
+    for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512}) {
+      if (search_kit(isa) == nullptr) continue;
+      const auto above =
+          std::upper_bound(interior.separators.begin(), interior.separators.end(), key);
+      ASSERT_EQ(choose_child(node, search, *search_kit(isa)), above - interior.separators.begin())
+          << testing::PrintToString(key);
+      const auto not_below =
+          std::lower_bound(interior.separators.begin(), interior.separators.end(), key);
+      ASSERT_EQ(choose_child_descending(node, search, *search_kit(isa)),
+                not_below - interior.separators.begin())
+          << testing::PrintToString(key);
+    }
+  }
+}
+
+TEST(InteriorSearch, ComparesWhatAllSeparatorsBeginWith) {
+  base::Random random(base::seed_from_environment(36));
+  for (const MapOptions& options : all_geometries()) {
+    const std::size_t most = Geometry::of(options).key_bytes_max - 12;
+    for (const std::size_t bytes : {1, 7, 8, 9, 17, 64, 400}) {
+      if (bytes > most) continue;
+      SCOPED_TRACE(std::to_string(options.node_bytes) + " " + std::to_string(bytes));
+      for (const char letter : {'s', '\0', '\x7F'}) {
+        std::string shared(bytes, letter);
+        check_shared_prefix(options, shared, "", "", random);
+        if (letter == '\0') continue;
+        // Fences that share some of it, and some of that is theirs alone.
+        const std::string half = shared.substr(0, bytes / 2);
+        check_shared_prefix(options, shared, half, half + "\xFE", random);
+        check_shared_prefix(options, shared, shared.substr(0, bytes - 1), shared + "\xFF\xFF",
+                            random);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+// Heads that are all equal and all different, behind a prefix that the fences do not have.
+TEST(InteriorSearch, HeadsBehindThePrefixTellSeparatorsApart) {
+  base::Random random(base::seed_from_environment(37));
+  const Geometry g = Geometry::of({});
+  NodeBuffer buffer(g);
+  std::vector<std::string> separators;
+  for (int i = 0; i < 300; ++i) separators.push_back("user:0000" + std::to_string(1000 + 3 * i));
+  std::vector<Child> children{{"", 100}};
+  for (const std::string& key : separators) children.push_back({key, 1});
+  build_interior(buffer.data(), g, 1, children, {});
+  const NodeView node = buffer.view();
+  const NodeHead head = NodeHead::read(node.bytes());
+  SearchKey search;
+  for (int i = 0; i < 900; ++i) {
+    search.assign("user:0000" + std::to_string(1000 + i));
+    const GroupChoice choice = choose_group(node, head, search, best_search_kit());
+    const bool begins_a_child = i % 3 == 0;
+    ASSERT_EQ(ties_among_children(node, choice, best_search_kit()), begins_a_child);
   }
 }
 

@@ -53,7 +53,11 @@ struct NodeHead {
   [[nodiscard]] std::uint32_t prefix_bytes() const { return (shape >> 32) & 0xFFFF; }
   [[nodiscard]] std::uint32_t sorted_end() const { return static_cast<std::uint32_t>(shape >> 48); }
 
-  /// The key's place in the node's own scale; formats keep its first 16 or 32 bits.
+  /// Of an interior node: how many first bytes its fences share.
+  [[nodiscard]] std::uint32_t fences_share() const { return wire::FencesShare{lock.bits}.bytes(); }
+
+  /// The place in the node's own scale of a key that begins with the node's prefix; formats keep
+  /// its first 16 or 32 bits.
   [[nodiscard]] std::uint64_t scaled(const SearchKey& key) const {
     return key_prefix_map()(key.head_after(prefix_bytes()));
   }

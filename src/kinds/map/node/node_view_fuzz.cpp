@@ -43,7 +43,7 @@ class Input {
 class Node {
  public:
   Node(Input& input, const Geometry& g, std::uint8_t kind)
-      : bytes_(new (std::align_val_t{64}) std::byte[g.node_bytes]{}) {
+      : bytes_(new(std::align_val_t{64}) std::byte[g.node_bytes]{}) {
     input.copy(bytes_, g.node_bytes);
     // Most random bytes are of no kind; what tells leaf from interior is not under test.
     if (kind % 4 != 3) {
@@ -153,7 +153,8 @@ std::uint64_t read_leaf(const NodeView& leaf, const SearchKey& key, std::uint64_
 }
 
 std::uint64_t read_interior(const NodeView& node, const SearchKey& key, const SearchKit& kit) {
-  std::uint64_t sum = node.child(choose_child(node, key, kit));
+  std::uint64_t sum = scale_among_children(node, NodeHead::read(node.bytes()), key).scaled;
+  sum += node.child(choose_child(node, key, kit));
   sum += node.child(choose_child_descending(node, key, kit));
   std::vector<Child> children;
   gather_children(node, children);

@@ -34,6 +34,8 @@ enum class Bug : std::uint8_t {
   floor_stays_in_leaf,         // rule 9
   version_before_lock,         // rule 11
   skip_range_check,            // idea 1: a node answers for keys that it does not cover
+  miss_believed,               // idea 1: a leaf that does not cover a key says that it is missing
+  prefix_compared_short,       // of what separators begin with only the first word is compared
   ignore_created,              // idea 1: a node answers for versions before it
   ignore_superseded,           // idea 1: a node answers for versions after it
   ignore_erase_marks,          // a marker in the log does not hide the item
@@ -64,6 +66,7 @@ enum class Bug : std::uint8_t {
 /// once in a million times, does it itself.
 enum class Moment : std::uint8_t {
   between_epoch_and_version,  // of a walk that begins
+  leaf_chosen,                // of a request whose leaf's place is still to be read
   before_lock,                // of a write that has done all it does without the lock
   before_payload,             // of a log entry whose value is still to be written
   before_version,             // of a log entry that is whole, but for its version

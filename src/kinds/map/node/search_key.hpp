@@ -101,7 +101,7 @@ class SearchKey {
       first_ = word_at(at);
       last_ = word_at(at + bytes_ - 8);
       mask_ = ~std::uint64_t{0};
-      if (bytes_ > 16) std::memcpy(data_ + 8, at + 8, bytes_ - 16);
+      if (bytes_ > 16) copy_middle(at);
       std::memcpy(data_, &first_, 8);
       std::memcpy(data_ + bytes_ - 8, &last_, 8);
     } else {
@@ -139,10 +139,24 @@ class SearchKey {
     if (bytes != bytes_ || (word_at(at) & mask_) != first_) return false;
     if (bytes_ <= 8) return true;
     if (word_at(at + bytes - 8) != last_) return false;
-    return bytes_ <= 16 || std::memcmp(at + 8, data_ + 8, bytes_ - 16) == 0;
+    if (bytes_ > kShortBytes) return std::memcmp(at + 8, data_ + 8, bytes_ - 16) == 0;
+    std::uint64_t unlike = 0;
+    for (std::uint32_t i = 8; i + 8 < bytes; i += 8) unlike |= word_at(at + i) ^ word_at(data_ + i);
+    return unlike == 0;
   }
 
  private:
+  // Of keys up to here a call would cost more than what it does.
+  static constexpr std::uint32_t kShortBytes = 72;
+
+  // What lies between the first and the last 8 bytes, which may overlap with that.
+  void copy_middle(const char* at) {
+    if (bytes_ > kShortBytes) {
+      std::memcpy(data_ + 8, at + 8, bytes_ - 16);
+      return;
+    }
+    for (std::uint32_t i = 8; i + 8 < bytes_; i += 8) std::memcpy(data_ + i, at + i, 8);
+  }
   static std::uint64_t word_at(const char* at) {
     std::uint64_t word;
     std::memcpy(&word, at, sizeof word);
@@ -161,6 +175,9 @@ class SearchKey {
 
 /// Maps 8 bytes of a key monotonically to a head that spends its bits on the node's own range.
 struct KeyPrefixMap {
+  /// Where values above the range saturate.
+  static constexpr std::uint64_t kMost = 0xFFFF'FFFE'FFFF'FFFF;
+
   std::uint64_t base = 0;
   std::uint32_t shift = 0;
 
@@ -172,7 +189,6 @@ struct KeyPrefixMap {
   /// 64 bits, of which formats keep the first 16 or 32. Values outside the range saturate, at one
   /// less than all ones in 32 bits, which therefore can mark what is unused.
   [[nodiscard]] std::uint64_t operator()(std::uint64_t word) const {
-    constexpr std::uint64_t kMost = 0xFFFF'FFFE'FFFF'FFFF;
     if (word <= base) return 0;
     const std::uint64_t distance = word - base;
     return distance >= (kMost >> shift) ? kMost : distance << shift;

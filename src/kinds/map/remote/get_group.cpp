@@ -23,6 +23,8 @@ constexpr std::size_t kQueueMost = 4096;
 // Of a value: its header, and what is read beside it, for READs are of whole words.
 constexpr std::size_t kValueRoom = GetGroup::kValueMost + sizeof(wire::ValueHeader) + 16;
 static_assert(kValueRoom % 8 == 0);
+// Gets whose fences tie and come with the leaf, after one that missed them.
+constexpr std::uint32_t kFencesAfterMiss = 256;
 
 }  // namespace
 
@@ -153,7 +155,8 @@ void GetGroup::want_leaf(Get& get, const tree::NodeView& head) {
   get.lock = head.lock_word().bits;
   get.brought = tree::guessed_point_bytes(head, probe, state_.cache->knows_logs());
   const std::uint32_t node_end = view_.geometry.node_bytes;
-  if (tree::needs_fences(get.cursor, tree::NodeHead::read(head.bytes()))) {
+  if (fences_come_ != 0 && tree::needs_fences(get.cursor, tree::NodeHead::read(head.bytes()))) {
+    --fences_come_;
     get.brought.fences_begin = std::min(head.fence_begin(), node_end);
   }
   ReadPort& port = *state_.port;
@@ -234,12 +237,15 @@ bool GetGroup::answer(Get& get) {
   const tree::NodeView leaf(get.image, view_.geometry);
   const tree::NodeHead head = tree::NodeHead::read(get.image);
   const tree::SearchKey& key = get.cursor.key;
-  // A leaf keeps its fences while it lives.
-  if (tree::needs_fences(get.cursor, head) && get.brought.fences_begin > leaf.fence_begin()) {
-    return false;
-  }
   get.cursor.read_version = read_version_;
-  if (tree::visit(view_, get.cursor, leaf, head, get.ref).kind != tree::StepKind::leaf) {
+  // A leaf keeps its fences while it lives.
+  const bool proven =
+      !tree::needs_fences(get.cursor, head) || get.brought.fences_begin <= leaf.fence_begin();
+  if (!proven) {
+    const std::uint64_t version = tree::as_of(view_, get.cursor);
+    const bool leads = tree::leads_by_head(view_, key, version, get.image, head, get.ref);
+    if (!head.leaf() || !leads) return false;
+  } else if (tree::visit(view_, get.cursor, leaf, head, get.ref).kind != tree::StepKind::leaf) {
     get.misled = !leaf.covers(key) && !tree::is_another(view_, head, get.ref);
     return false;
   }
@@ -252,6 +258,10 @@ bool GetGroup::answer(Get& get) {
   Completion answer;
   bool out_of_line = false;
   answer.found = tree::find_point(key, leaf, probe, read_version_, answer, out_of_line);
+  if (!answer.found && !proven && !tree::planted(tree::Bug::miss_believed)) {
+    fences_come_ = kFencesAfterMiss;
+    return false;
+  }
   if (head.lock.bits != get.lock) state_.cache->keep_leaf(get.ref, get.image);
   if (out_of_line) {
     std::memcpy(&get.value, answer.value.data(), sizeof get.value);

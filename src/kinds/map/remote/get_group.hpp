@@ -11,8 +11,9 @@
 //
 // The usual way: all of it is remembered, the leaf is where it is said to be and answers, and its
 // value is no longer than kValueMost. Where key prefixes tie, as with keys that begin alike,
-// separators that are remembered decide on the way, and the leaf's fences, which then come with it,
-// decide whether it answers. Whatever else there is goes to the walker, which knows all of it, and
+// separators that are remembered decide on the way. A leaf that has the key then covers it; that it
+// has not only its fences can tell, which come with the leaf while some keys are missing, and else
+// not. Whatever else there is goes to the walker, which knows all of it, and
 // begins anew; so a group needs no turns back.
 //
 // Why its answers may be believed: the lease was believed when the group began; then the READ of
@@ -116,6 +117,8 @@ class GetGroup {
   std::unique_ptr<std::uint64_t[]> images_;
   std::unique_ptr<std::uint64_t[]> values_;  // null: none was wanted yet
   bool values_come_ = false;                 // they are what the last doorbell asked for
+  // So many gets more bring fences that tie with their keys, for a key was missing not long ago.
+  std::uint32_t fences_come_ = 0;
   alignas(8) std::byte header_[tree::kMapHeaderHead];
   std::uint64_t answered_ = 0;
   std::uint64_t read_version_ = 0;

@@ -293,7 +293,7 @@ wire::Lid MapCache::tied_child(const tree::SearchKey& key, wire::Ref ref) const 
   const std::uint32_t child =
       range.below == range.at_most
           ? range.below - 1
-          : tree::choose_among_equal(node.children(), key, range.below, range.at_most, separator);
+          : tree::choose_among_equal(node.children(), key, choice.equal, range, separator);
   if (missing) return 0;
   const auto in_group = static_cast<std::uint32_t>(
       offsetof(wire::ChildGroup, children) + sizeof(wire::Lid) * (child % wire::kGroupChildren));
@@ -317,13 +317,14 @@ namespace {
 
 /// How the node above leaves has a bound, as the key prefixes of its children are: nothing, if it
 /// does not lie in that node.
-std::optional<std::uint32_t> bound_in(const tree::NodeHead& head, bool forward,
+std::optional<std::uint32_t> bound_in(const tree::NodeView& node, bool forward,
                                       const tree::SearchKey* bound) {
   if (bound == nullptr) return std::nullopt;
+  const tree::NodeHead head = tree::NodeHead::read(node.bytes());
   const bool beyond =
       forward ? bound->prefix() >= head.high_key_prefix : bound->prefix() <= head.low_key_prefix;
   if (beyond) return std::nullopt;
-  return static_cast<std::uint32_t>(head.scaled(*bound) >> 32);
+  return static_cast<std::uint32_t>(tree::scale_among_children(node, head, *bound).scaled >> 32);
 }
 
 }  // namespace
@@ -337,7 +338,7 @@ MapCache::Neighbours MapCache::neighbours(tree::Cursor& cursor, const tree::Sear
   found.above = above_;
   const tree::NodeView node(scratch(), view_.geometry);
   const bool forward = cursor.goal == tree::Goal::forward;
-  const auto until = bound_in(tree::NodeHead::read(scratch()), forward, bound);
+  const auto until = bound_in(node, forward, bound);
   const std::uint32_t children = node.children();
   std::uint32_t group = ~std::uint32_t{0};
   for (std::uint32_t child = child_; found.count < lids.size();) {

@@ -21,7 +21,7 @@ struct MapView {
   /// `region_bytes`. `memory`: the region's bytes where they are at hand, else null.
   /// Every field is checked; the bytes may come from anywhere.
   /// Errors: corrupt (detail: 1 no map header, 2 dropped or not live, 3 node geometry, 4 page table
-  /// or root outside the region).
+  /// or root outside the region); unsupported (detail: the format of the map, of another program).
   [[nodiscard]] static Result<MapView> read(const wire::MapHeader& header,
                                             std::uint64_t header_offset, std::uint64_t region_bytes,
                                             const std::byte* memory);

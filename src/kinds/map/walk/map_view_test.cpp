@@ -47,7 +47,7 @@ TEST(MapView, RefusesWhatCannotBeAMap) {
   };
   const Case cases[] = {
       {"zeros", [](wire::MapHeader& h) { h = {}; }, 1},
-      {"format", [](wire::MapHeader& h) { h.format = 77; }, 1},
+      {"another magic", [](wire::MapHeader& h) { ++h.magic; }, 1},
       {"dropped", [](wire::MapHeader& h) { h.superseded = 0; }, 2},
       {"no id", [](wire::MapHeader& h) { h.map_id = 0; }, 2},
       {"node bytes", [](wire::MapHeader& h) { h.node_bytes = 8191; }, 3},
@@ -68,6 +68,17 @@ TEST(MapView, RefusesWhatCannotBeAMap) {
     ASSERT_FALSE(view);
     EXPECT_EQ(view.error().code, Code::corrupt);
     EXPECT_EQ(view.error().detail, one.detail);
+  }
+}
+
+TEST(MapView, RefusesAnotherFormat) {
+  for (const std::uint32_t format : {0u, 1u, wire::kMapFormat + 1, 77u}) {
+    wire::MapHeader header = good_header();
+    header.format = format;
+    const auto view = MapView::read(header, 4096, kRegionBytes, nullptr);
+    ASSERT_FALSE(view);
+    EXPECT_EQ(view.error().code, Code::unsupported);
+    EXPECT_EQ(view.error().detail, format);
   }
 }
 

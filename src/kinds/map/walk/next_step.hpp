@@ -66,7 +66,8 @@ struct Step {
 }
 
 /// Whether an interior node leads on. Where a fence's key prefix ties with the key's, as with keys
-/// that begin alike, the walk goes on without asking the fence: the leaf's fences decide.
+/// that begin alike, the walk goes on without asking the fence: the leaf's fences decide. Of a leaf
+/// this says that it may answer if its fences do, or if it has the key: then it covers it.
 [[nodiscard]] inline bool leads_by_head(const MapView& map, const SearchKey& key,
                                         std::uint64_t read_version, const std::byte* node,
                                         const NodeHead& head, wire::Ref ref) {

@@ -251,9 +251,9 @@ inline void Walker<P>::want_head(A& access, const std::byte* image, Lane& lane,
       access.want(image, 0,
                   lane.level != 0 ? g.groups_begin : std::max(g.groups_begin, g.sorted_begin));
     }
-  } else if (warmth != Warmth::cold) {  // an interior node: header and group heads
+  } else if (warmth != Warmth::cold) {  // an interior node: header, group heads and prefix
     access.want(image, 0, 64);
-    access.want(image, g.group_key_prefixes_begin, 64);
+    access.want(image, g.group_key_prefixes_begin, g.groups_begin - g.group_key_prefixes_begin);
   } else if (lane.goal == Goal::point) {  // all but the header's second line
     access.want(image, 0, 64);
     access.want(image, g.slots_begin, g.places_begin - g.slots_begin);

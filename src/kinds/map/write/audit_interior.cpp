@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Interior nodes: every head, child and separator where a walker looks for it.
 #include <algorithm>
+#include <cstring>
+#include <string>
 
+#include "base/bytes.hpp"
 #include "kinds/map/write/audit_parts.hpp"
 
 namespace espalier::tree {
@@ -35,6 +38,22 @@ void audit_separators(NodeAudit& a, std::span<const std::string_view> separators
     a.report.expect(a.place.high.empty() || compare_keys(separators[i], a.place.high) < 0,
                     "separator ", i, " is not below the high fence");
   }
+}
+
+// What the separators begin with: all of it for which there is room.
+void audit_prefix(NodeAudit& a, std::span<const std::string_view> separators) {
+  const std::uint32_t shared = wire::FencesShare{a.header.lock}.bytes();
+  std::string_view prefix;
+  if (separators.size() > 1) {
+    const std::size_t common = base::common_prefix_bytes(separators[1], separators.back());
+    prefix = separators[1].substr(0, std::min<std::size_t>(common, shared + a.g.prefix_room()));
+  }
+  a.report.expect(a.header.prefix_bytes == prefix.size(),
+                  "its prefix_bytes are not what its separators share");
+  std::string kept(prefix.substr(std::min<std::size_t>(shared, prefix.size())));
+  kept.resize(a.g.prefix_room());
+  a.report.expect(std::memcmp(a.node.bytes() + a.g.prefix_begin, kept.data(), kept.size()) == 0,
+                  "what lies before its groups is not what its separators share");
 }
 
 void audit_key_prefixes(NodeAudit& a, std::span<const std::string_view> separators) {
@@ -83,6 +102,7 @@ std::vector<Child> audit_interior(NodeAudit& a) {
   const std::vector<std::string_view> separators = read_separators(a);
   if (separators.size() < a.header.items) return {};
   audit_separators(a, separators);
+  audit_prefix(a, separators);
   audit_key_prefixes(a, separators);
   std::vector<Child> children;
   for (std::uint32_t i = 0; i < a.header.items; ++i) {

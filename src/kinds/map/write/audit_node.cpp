@@ -51,8 +51,14 @@ bool audit_fences(NodeAudit& a) {
       a.header.high_key_prefix == (high.empty() ? ~std::uint64_t{0} : key_prefix_of(high)),
       "its high_key_prefix is not that of its high fence");
   const auto differ = std::mismatch(low.begin(), low.end(), high.begin(), high.end());
-  a.report.expect(a.header.prefix_bytes == differ.first - low.begin(),
-                  "its prefix_bytes are not what its fences share");
+  const auto shared = static_cast<std::uint32_t>(differ.first - low.begin());
+  if (a.header.kind == wire::NodeKind::interior) {
+    a.report.expect(a.header.lock == wire::FencesShare::of(shared).bits,
+                    "its lock word is not what its fences share");
+  } else {
+    a.report.expect(a.header.prefix_bytes == shared,
+                    "its prefix_bytes are not what its fences share");
+  }
   return true;
 }
 

@@ -56,13 +56,13 @@ class AuditTest : public ::testing::Test {
     return number;
   }
   template <class T>
-  void expect_field(std::byte* node, T wire::NodeHeader::*member, T value,
+  void expect_field(std::byte* node, T wire::NodeHeader::* member, T value,
                     const std::string& sentence) {
     auto* header = reinterpret_cast<wire::NodeHeader*>(node);
     expect_complaint(reinterpret_cast<std::byte*>(&(header->*member)), value, sentence);
   }
   template <class T>
-  static T field(const std::byte* node, T wire::NodeHeader::*member) {
+  static T field(const std::byte* node, T wire::NodeHeader::* member) {
     wire::NodeHeader header;
     std::memcpy(&header, node, sizeof header);
     return header.*member;
@@ -254,6 +254,13 @@ TEST_F(AuditTest, RefusesWrongInteriorNodes) {
   expect_complaint(node + key_at + 2, std::byte{'z'}, "does not ascend");
   expect_complaint(node + g().groups_begin + 4, std::uint32_t{0}, "the head of child 1");
   expect_complaint(node + g().group_key_prefixes_begin, std::uint16_t{5}, "the head of group 0");
+  ASSERT_GT(field(node, &H::prefix_bytes), 0u);
+  expect_field(node, &H::prefix_bytes, std::uint16_t{0},
+               "its prefix_bytes are not what its separators share");
+  expect_field(node, &H::lock, wire::FencesShare::of(1).bits,
+               "its lock word is not what its fences share");
+  expect_complaint(node + g().prefix_begin, std::byte{'!'}, "what lies before its groups is not");
+  expect_complaint(node + g().groups_begin - 1, std::byte{1}, "what lies before its groups is not");
   const std::uint32_t last = view.children() % 16;
   if (last != 0) {
     std::byte* group = node + view.group_offset(view.groups() - 1);
