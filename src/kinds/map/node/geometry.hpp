@@ -14,8 +14,9 @@ namespace espalier::tree {
 /// Offsets and limits of a map's nodes, in bytes.
 struct Geometry {
   std::uint32_t node_bytes = 0;
-  std::uint32_t log_bytes = 0;    // capacity of a leaf's log block, where the node has room
-  std::uint32_t log_slots = 0;    // entries that the log block may have
+  std::uint32_t log_bytes = 0;       // a leaf's log block has so many, where the node has room,
+  std::uint32_t log_bytes_most = 0;  // and up to so many if its items are long: leaf_log_bytes()
+  std::uint32_t log_slots = 0;       // entries that the log block may have
   std::uint32_t chunk_shift = 0;  // the sorted block is cut into chunks of 1 << chunk_shift bytes
   std::uint32_t unit_shift = 0;   // sorted items begin at multiples of 1 << unit_shift
   std::uint32_t unit_mask = 0;    // (1 << unit_shift) - 1
@@ -45,6 +46,7 @@ struct Geometry {
     Geometry g;
     g.node_bytes = options.node_bytes;
     g.log_bytes = std::min(options.log_bytes, g.node_bytes / 4);
+    g.log_bytes_most = g.log_bytes == 0 ? 0 : std::min(wire::kLogBytesMax, g.node_bytes / 4);
     g.log_slots = std::min(g.log_bytes / 32, wire::kLogSlotsMax);
     const auto node_shift = static_cast<std::uint32_t>(std::countr_zero(g.node_bytes));
     g.chunk_shift = std::max(6u, node_shift - 6);
@@ -68,6 +70,21 @@ struct Geometry {
     g.key_bytes_max = std::min(sixteenth, wire::kKeyBytesMax);
     g.inline_value_bytes_max = std::min(sixteenth, wire::kInlineValueBytesMax);
     return g;
+  }
+
+  /// Entries as long as a leaf's items that its log is made for: a log that holds three of them is
+  /// merged with each fourth write, and a merge copies the leaf.
+  static constexpr std::uint32_t kUsualEntries = 10;
+  static constexpr std::uint32_t kEntryHead = sizeof(wire::LogEntry);
+
+  /// Bytes of log of a leaf whose sorted block has so many bytes and items, where it has room.
+  [[nodiscard]] constexpr std::uint32_t leaf_log_bytes(std::uint32_t sorted_bytes,
+                                                       std::uint32_t items) const {
+    if (items == 0) return log_bytes;
+    // An item's lengths take two bytes, mostly, and are part of an entry's own 16.
+    const std::uint32_t entry = (sorted_bytes / items + kEntryHead - 2 + 7) & ~7u;
+    const std::uint32_t wanted = std::min(kUsualEntries, log_slots) * entry;
+    return std::min(std::max(log_bytes, wanted), log_bytes_most);
   }
 };
 

@@ -85,16 +85,22 @@ struct PointBytes {
   return bytes;
 }
 
-/// The same from a head that is remembered: the sorted block is what it was. The log may have
-/// become as long as a log may be; it is not asked for where no slot of it had the key's tag: few
-/// keys are there, and a walk that finds such a slot now asks once more.
+/// The same from a head that is remembered: the sorted block is what it was. The log may have grown
+/// since, so what it held then is asked for and two entries more: a walk that finds more asks once
+/// again. It is not asked for where no slot of it had the key's tag: few keys are there, and a walk
+/// that finds such a slot now asks once more. Where slots are not remembered, as much is asked for
+/// as the logs of leaves with small items hold.
 [[nodiscard]] inline PointBytes guessed_point_bytes(const NodeView& leaf, const LeafProbe& probe,
                                                     bool knows_log) {
   const Geometry& g = leaf.geometry();
   PointBytes bytes = point_bytes(leaf, probe);
   if (knows_log && probe.log_matches == 0) return bytes;
+  const wire::LockWord lock = leaf.lock_word();
+  const std::uint32_t used = lock.units() * wire::kLogUnitBytes;
+  const std::uint32_t wanted =
+      knows_log ? used + 2 * used / std::max(lock.entries(), 1u) : g.log_bytes;
   bytes.log_begin = std::min(leaf.log_begin(), g.node_bytes);
-  bytes.log_end = bytes.log_begin + std::min(g.log_bytes + 64, g.node_bytes - bytes.log_begin);
+  bytes.log_end = bytes.log_begin + std::min(wanted + 64, g.node_bytes - bytes.log_begin);
   return bytes;
 }
 
