@@ -128,6 +128,7 @@ std::vector<Use> uses_of(const SwitchProgram& program) {
 
 std::string what_does_not_fit(const SwitchProgram& program) {
   for (const SwitchMap& map : program.maps()) {
+    if (map.keys.node != 0) return "tables of several nodes, and it leads to one";
     if (map.tables.sets.size() > kP4Sets) {
       return "tables of " + std::to_string(map.tables.sets.size()) +
              " sets of nodes, and there are " + std::to_string(kP4Sets);

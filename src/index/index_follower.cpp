@@ -48,7 +48,7 @@ IndexFollower::Changes IndexFollower::changes(LeafCounts counts) {
     const std::uint64_t address = base_ + move.to;
     for (const EntryPlace& place : found.mapped()) {
       dataplane::set_address(tables_, place, address);
-      changes.push_back({keys_.keyed, place, address});
+      changes.push_back({keys_.keyed, place, address, keys_.node});
     }
     auto& there = places_[address];
     there.insert(there.end(), found.mapped().begin(), found.mapped().end());
@@ -67,7 +67,7 @@ IndexFollower::Changes IndexFollower::compile(LeafCounts counts) {
       tables = std::move(better);
     }
   }
-  auto changes = dataplane::changes_between(tables_, tables, keys_.keyed);
+  auto changes = dataplane::changes_between(tables_, tables, keys_.name());
   tables_ = std::move(tables);
   nodes_ = image.size();
   compiled_ = true;
