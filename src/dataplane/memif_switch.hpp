@@ -10,6 +10,9 @@
 // clients for a while, so that they take another. All packets of a pair take one way and keep their
 // order. Frames that find no room are lost, as in any switch.
 //
+// It may lead to several nodes, of maps that lie on several: then clients have a socket for each, and
+// what comes at one goes to its node.
+//
 // Several may stand in a row, each the node of the one before; then each is told where it stands,
 // and they share the tables (shim.hpp).
 //
@@ -26,6 +29,7 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <vector>
 
 #include "dataplane/installed_function.hpp"
 #include "espalier/error.hpp"
@@ -60,11 +64,18 @@ class MemifSwitch {
     std::string node;     // the one that it connects to
     bool first = true;    // clients come to it, and no other switch's frames
     bool last = true;     // the node is behind it, and no other switch
+    /// Ways to further nodes, whose numbers in tables are 1, 2 and so on.
+    struct Way {
+      std::string clients;
+      std::string node;
+    };
+    std::vector<Way> more{};
   };
+  static constexpr std::size_t kNodesMax = 64;
 
   /// `function` outlives it. The node need not be there yet: clients come through when it is.
-  /// Errors: invalid_argument (no path of a socket), already_exists (a process listens at
-  /// `clients`), system.
+  /// Errors: invalid_argument (no path of a socket, or more nodes than kNodesMax), already_exists
+  /// (a process listens at `clients`), system.
   static Result<std::unique_ptr<MemifSwitch>> open(const Options& options,
                                                    InstalledFunction& function);
   MemifSwitch() = default;

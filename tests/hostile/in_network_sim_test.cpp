@@ -12,7 +12,7 @@
 
 #include "base/random.hpp"
 #include "base/testing/seeds.hpp"
-#include "fabric/roce/icrc.hpp"
+#include "tests/support/shim_tampering.hpp"
 #include "tests/support/switch_world.hpp"
 
 namespace espalier::test {
@@ -230,46 +230,6 @@ TEST(InNetworkSim, AGetTakesOneTripThroughTwoSwitchesInARow) {
   EXPECT_EQ(world.reader->restarts(), 0u);
 }
 
-/// What happens to frames between two switches: shims that are forged, late, damaged or gone, and
-/// frames that are lost.
-class Tampering {
- public:
-  /// `redirect`: a switch is trusted to write no other key.
-  Tampering(std::uint64_t seed, fabric::RegionKey redirect) : random_(seed), redirect_(redirect) {}
-
-  void operator()(std::vector<std::byte>& frame) {
-    const dataplane::Datagram datagram = dataplane::find_datagram(frame);
-    auto shim = dataplane::find_shim(datagram);
-    if (!shim) return;
-    seen_.push_back(frame);
-    if (seen_.size() > 50) seen_.erase(seen_.begin());
-    if (random_.chance(0.75)) return;
-    ++count;
-    std::byte* const at = datagram.udp + wire::kUdpBytes;
-    switch (random_.below(7)) {
-      case 0: frame.clear(); return;
-      case 1: frame = seen_[random_.below(seen_.size())]; return;  // a late one, or twice
-      case 2: at[random_.below(dataplane::kShimBytes)] ^= std::byte{0x10}; return;
-      case 3:  // the switch redirects by itself, to anywhere
-        dataplane::remove_shim(frame, datagram);
-        frame.resize(frame.size() - dataplane::kShimBytes);
-        fabric::roce::redirect_read(dataplane::find_read_request(frame).ib, random_(), redirect_);
-        return;
-      case 4: shim->generation = static_cast<std::uint32_t>(random_.below(20)); break;
-      case 5: shim->hops = static_cast<std::uint8_t>(random_()); break;
-      default: break;
-    }
-    shim->cursor = static_cast<std::uint32_t>(random_.below(random_.chance(0.5) ? 40 : 4000));
-    dataplane::write_shim(at, *shim);
-  }
-  std::uint64_t count = 0;
-
- private:
-  base::Random random_;
-  const fabric::RegionKey redirect_;
-  std::vector<std::vector<std::byte>> seen_;
-};
-
 /// How often the rare was reached.
 struct WeatherCounts {
   std::uint64_t carried = 0;
@@ -292,7 +252,7 @@ std::string run_bad_weather(std::uint64_t seed, WeatherCounts& counts,
   const bool two = switches == SwitchWorld::Switches::two;
   const dataplane::TableLimits limits =
       two ? dataplane::TableLimits{.ranges = 4} : dataplane::TableLimits{};
-  Tampering tampering(seed + 200, world.redirect.remote().key);
+  ShimTampering tampering(seed + 200, {world.redirect.remote().key});
   if (two) world.through.between = std::ref(tampering);
   world.install(limits);
   world.use_switch(1024);
