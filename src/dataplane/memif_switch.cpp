@@ -123,6 +123,7 @@ class Switch final : public MemifSwitch {
   std::atomic<std::uint64_t> links_up_{0};
   std::atomic<std::uint64_t> links_down_{0};
   std::array<std::atomic<std::uint64_t>, kOutcomes> done_as_{};
+  std::atomic<std::uint64_t> unknown_key_{0};
   std::array<std::atomic<std::uint64_t>, SwitchCounters::kSetsMax + 1> redirected_{};
 };
 
@@ -227,6 +228,9 @@ void Switch::count_done() {
   std::array<std::uint64_t, kOutcomes> done_as{};
   for (const Processed& done : done_) {
     ++done_as[static_cast<std::size_t>(done.outcome)];
+    if (done.outcome == Outcome::key_unknown) {
+      unknown_key_.store(done.key, std::memory_order_relaxed);
+    }
     if (done.outcome != Outcome::redirected) continue;
     ++redirected[std::min<std::size_t>(done.sets, SwitchCounters::kSetsMax)];
   }
@@ -342,7 +346,9 @@ SwitchCounters Switch::counters() const {
   const auto done_as = [this](Outcome outcome) {
     return done_as_[static_cast<std::size_t>(outcome)].load(std::memory_order_relaxed);
   };
-  counters.reads_passed = done_as(Outcome::read_passed);
+  counters.keys_unknown = done_as(Outcome::key_unknown);
+  counters.unknown_key = unknown_key_.load(std::memory_order_relaxed);
+  counters.reads_passed = done_as(Outcome::read_passed) + counters.keys_unknown;
   counters.carried = done_as(Outcome::carried);
   counters.shims_passed = done_as(Outcome::shim_passed);
   counters.shims_removed = done_as(Outcome::shim_removed);

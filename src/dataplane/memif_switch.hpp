@@ -46,6 +46,8 @@ struct SwitchCounters {
   std::uint64_t links_up = 0;       // came up, from client to node
   std::uint64_t links_down = 0;     // ended, after they had been up
   std::uint64_t reads_passed = 0;   // READ requests by keys that no table is for
+  std::uint64_t keys_unknown = 0;   // of these, by keyed keys: their maps have no tables here
+  std::uint64_t unknown_key = 0;    // the last one of these
   std::uint64_t carried = 0;        // READs that went to the next switch with a shim of this one
   std::uint64_t shims_passed = 0;   // of tables that this switch does not have: they went on
   std::uint64_t shims_removed = 0;  // the same, at the last switch: the READ went on without

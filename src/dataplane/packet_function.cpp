@@ -8,6 +8,7 @@
 #include "base/bytes.hpp"
 #include "dataplane/planted_dataplane_bugs.hpp"
 #include "fabric/ethernet.hpp"
+#include "fabric/region_table.hpp"
 #include "fabric/roce/format.hpp"
 #include "fabric/roce/icrc.hpp"
 
@@ -160,6 +161,13 @@ Processed PacketFunction::Sought::go_on(std::span<std::byte> frame, const Found&
   return {Outcome::redirected, found.sets, carried ? -kGrown : 0};
 }
 
+// Clients' own keys are none of a switch's business; a keyed one has a controller elsewhere, or none.
+Processed PacketFunction::pass_read(const Map* map, std::uint32_t key) {
+  const bool is_unknown = map == nullptr && fabric::RegionTable::is_keyed(key);
+  if (!is_unknown) return {Outcome::read_passed, 0};
+  return {Outcome::key_unknown, 0, 0, key};
+}
+
 // What becomes of a frame whose walk does not go on here; else `sought` has a map.
 Processed PacketFunction::look_at(std::span<std::byte> frame, const Hop& hop,
                                   Sought& sought) const {
@@ -170,8 +178,9 @@ Processed PacketFunction::look_at(std::span<std::byte> frame, const Hop& hop,
     if (is_for_switch(sought.of)) return look_at_shim(frame, hop, sought);
     return {};
   }
-  const Map* const map = find_map({key_of(sought.of.udp), hop.node});
-  if (map == nullptr || !map->lookup.has_root()) return {Outcome::read_passed, 0};
+  const std::uint32_t key = key_of(sought.of.udp);
+  const Map* const map = find_map({key, hop.node});
+  if (map == nullptr || !map->lookup.has_root()) return pass_read(map, key);
   sought.map = map;
   sought.number = address_of(sought.of.udp);
   return {};
@@ -205,7 +214,7 @@ Processed PacketFunction::redirect(std::uint32_t& key, std::uint64_t& address,
   const TablesName name{key, hop.node};
   sought.map = shim ? find_map_of(name, *shim) : find_map(name);
   if (sought.map == nullptr || (!shim && !sought.map->lookup.has_root())) {
-    if (!shim) return {Outcome::read_passed};
+    if (!shim) return pass_read(sought.map, key);
     if (!hop.last) return {Outcome::shim_passed};
     shim.reset();
     return {Outcome::shim_removed};

@@ -67,6 +67,7 @@ struct Hop {
 
 enum class Outcome : std::uint8_t {
   passed,       // no READ request
+  key_unknown,  // one by a keyed key that no map here has
   read_passed,  // one by a key that no map has: a client's own, or a keyed one without tables
   redirected,
   carried,       // goes to the next switch with a shim that this one has written
@@ -79,6 +80,7 @@ struct Processed {
   Outcome outcome = Outcome::passed;
   std::uint32_t sets = 0;  // of nodes that took part
   std::int32_t grown = 0;  // bytes by which the frame is longer now, at its end
+  std::uint32_t key = 0;   // where it is unknown
   friend bool operator==(const Processed&, const Processed&) = default;
 };
 
@@ -112,6 +114,7 @@ class PacketFunction {
   struct Sought;
   struct Batch;
   [[nodiscard]] const Map* find_map(const TablesName& name) const;
+  static Processed pass_read(const Map* map, std::uint32_t key);
   [[nodiscard]] const Map* find_map_of(const TablesName& name, const Shim& shim) const;
   Processed look_at(std::span<std::byte> frame, const Hop& hop, Sought& sought) const;
   Processed look_at_shim(std::span<std::byte> frame, const Hop& hop, Sought& sought) const;

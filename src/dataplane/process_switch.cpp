@@ -104,6 +104,7 @@ void ProcessSwitch::count(const Processed& done) {
   };
   add(Outcome::redirected, counters_.redirected);
   add(Outcome::read_passed, counters_.reads_passed);
+  add(Outcome::key_unknown, counters_.keys_unknown);
   add(Outcome::carried, counters_.carried);
   add(Outcome::shim_passed, counters_.shims_passed);
   add(Outcome::shim_removed, counters_.shims_removed);

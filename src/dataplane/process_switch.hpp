@@ -54,6 +54,7 @@ class ProcessSwitch {
   struct Counters {
     std::uint64_t packets = 0;  // or READs that were no packets
     std::uint64_t reads_passed = 0;
+    std::uint64_t keys_unknown = 0;   // READs by keyed keys that no map has
     std::uint64_t redirected = 0;     // READs that met a table
     std::uint64_t carried = 0;        // the same, to the next switch, once for each
     std::uint64_t shims_passed = 0;   // of other tables

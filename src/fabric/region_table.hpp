@@ -23,9 +23,9 @@
 // refused.
 //
 // Keys of a third kind are shared by sessions, for switches that know none (shared_map.hpp). Only
-// transports that send packets know them: to find() and find_source() they are no keys. Where a map
-// lies on several nodes, these may agree on one keyed key: the last places are of such keys alone,
-// so that one is free here where it is there, as good as always.
+// transports that send packets know them: to find() and find_source() they are no keys. The last
+// places are of keyed ones alone, so that a switch knows READs by them, whatever the map; and where
+// a map lies on several nodes, a key on which these agree is free here as it is there, nearly always.
 //
 // Invariants
 // I1. After revoke() or make_void() no access begins, and those that had begun in this process are
@@ -107,8 +107,11 @@ class Registration {
 class RegionTable : public std::enable_shared_from_this<RegionTable> {
  public:
   static constexpr std::uint32_t kRegionsMax = 1u << 16;
-  /// Of these, places of keys that nodes agree on.
-  static constexpr std::uint32_t kAgreedMax = 256;
+  /// Of these, places of keyed keys.
+  static constexpr std::uint32_t kKeyedMax = 256;
+  [[nodiscard]] static constexpr bool is_keyed(RegionKey key) {
+    return (key & (kRegionsMax - 1)) >= kRegionsMax - kKeyedMax;
+  }
 
   /// `seed`: keys come from it, so that a simulation repeats; without one, from the system.
   /// Errors: system.
@@ -212,7 +215,7 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
   };
   using Dismissed = std::vector<std::unique_ptr<const SharedMap::Members>>;
   static constexpr std::uint32_t kPlacesPerChunk = 256;
-  static_assert(kAgreedMax == kPlacesPerChunk);
+  static_assert(kKeyedMax == kPlacesPerChunk);
   struct Chunk {
     Place places[kPlacesPerChunk];
   };
@@ -226,8 +229,10 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
   [[nodiscard]] Result<std::uint32_t> free_place();
   /// A place with its next key, and a number that addresses may begin at.
   [[nodiscard]] Result<Taken> take_place();
-  /// The place of an agreed key, if nobody has it.
-  [[nodiscard]] Result<Place*> take_agreed(RegionKey key);
+  /// The place of a keyed key, if nobody has it.
+  [[nodiscard]] Result<Place*> take_keyed(RegionKey key);
+  /// Any keyed key, with its place.
+  [[nodiscard]] Result<Taken> take_keyed();
   Registration share(Place& place, RegionKey key, const std::shared_ptr<SharedMap>& map,
                      SharedKind kind, const RemoteRegion& remote);
   static std::unique_ptr<const SharedMap::Members> without(SharedMap& map, RegionKey key);
@@ -239,7 +244,7 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
   std::unique_ptr<std::atomic<Chunk*>[]> chunks_;
   std::mutex mutex_;  // of all below, and of all changes
   std::vector<std::unique_ptr<Chunk>> owned_;
-  std::unique_ptr<Chunk> agreed_;  // the last one; null: no key was agreed on yet
+  std::unique_ptr<Chunk> keyed_;  // the last one; null: there was no keyed key yet
   std::vector<std::uint32_t> free_;
   std::vector<Reader*> readers_;
   std::vector<std::weak_ptr<SharedMap>> shared_maps_;

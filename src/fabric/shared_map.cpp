@@ -36,18 +36,18 @@ Result<Registration> RegionTable::offer_shared(const std::shared_ptr<SharedMap>&
     return fail(Code::invalid_argument);
   }
   const std::scoped_lock lock(mutex_);
-  const auto taken = take_place();
+  const bool of_numbers = kind == SharedKind::keyed;
+  const auto taken = of_numbers ? take_keyed() : take_place();
   if (!taken) return std::unexpected(taken.error());
-  const bool is_keyed = kind == SharedKind::keyed;
   return share(*taken->place, taken->key, map, kind,
-               is_keyed ? kAnyNumber : RemoteRegion{taken->base, bytes, 0, 0});
+               of_numbers ? kAnyNumber : RemoteRegion{taken->base, bytes, 0, 0});
 }
 
 Result<Registration> RegionTable::offer_agreed(const std::shared_ptr<SharedMap>& map,
                                                RegionKey key) {
   if (map == nullptr || map->reads_ == nullptr) return fail(Code::invalid_argument);
   const std::scoped_lock lock(mutex_);
-  const auto place = take_agreed(key);
+  const auto place = take_keyed(key);
   if (!place) return std::unexpected(place.error());
   return share(**place, key, map, SharedKind::keyed, kAnyNumber);
 }

@@ -6,6 +6,7 @@
 #include "base/assert.hpp"
 #include "dataplane/hit_share.hpp"
 #include "dataplane/planted_dataplane_bugs.hpp"
+#include "dataplane/retarget.hpp"
 #include "dataplane/table_changes.hpp"
 
 namespace espalier::place {
@@ -65,6 +66,13 @@ IndexFollower::Changes IndexFollower::compile(LeafCounts counts) {
     if (dataplane::hit_share(image, better) - dataplane::hit_share(image, tables) >= kGain) {
       counts_ = std::move(counts);
       tables = std::move(better);
+    }
+  }
+  // Tables of the shape that switches have go on as long as they are nearly as good.
+  if (!tables_.ways.empty()) {
+    auto kept = dataplane::retargeted(tables_, image);
+    if (dataplane::reads_left(image, kept) - dataplane::reads_left(image, tables) < kLoss) {
+      tables = std::move(kept);
     }
   }
   auto changes = dataplane::changes_between(tables_, tables, keys_.name());

@@ -65,6 +65,8 @@ void add_counters(std::string& text, const MemifSwitch& of) {
   add("frames_to_clients", counters.to_clients);
   add("frames_lost", counters.lost);
   add("reads_passed", counters.reads_passed);
+  add("keyed_reads_unknown", counters.keys_unknown);
+  add("unknown_key", counters.unknown_key);
   add("reads_carried", counters.carried);
   add("shims_passed", counters.shims_passed);
   add("shims_removed", counters.shims_removed);
@@ -306,7 +308,10 @@ void add_status(CLI::App& above, Environment& environment, Action& chosen) {
                       {0, 86'400});
   command.footer(
       "redirected_by_sets_N counts READs that so many layers of nodes took part in; with 0 the\n"
-      "fat root alone knew where they go. reads_passed counts READs by other keys. With --at it\n"
+      "fat root alone knew where they go. reads_passed counts READs by other keys, and\n"
+      "keyed_reads_unknown those of maps that it has no tables of, the last by unknown_key: "
+      "clients\n"
+      "of another address of the node have other keys than the controller. With --at it\n"
       "shows what READs by key met at the node: node_reads_resolved those that no table had met.\n"
       "Examples:\n"
       "  espalier switch status --control /tmp/s.sock --json\n"
