@@ -12,6 +12,9 @@
 
 #include "base/random.hpp"
 #include "base/testing/seeds.hpp"
+#include "dataplane/key_number.hpp"
+#include "index/testing/followed_index.hpp"
+#include "kinds/map/offload/map_reads.hpp"
 #include "tests/support/shim_tampering.hpp"
 #include "tests/support/switch_world.hpp"
 
@@ -228,6 +231,51 @@ TEST(InNetworkSim, AGetTakesOneTripThroughTwoSwitchesInARow) {
   EXPECT_EQ(counters.carried, 23u);
   EXPECT_EQ(world.met.resolved, 3u);
   EXPECT_EQ(world.reader->restarts(), 0u);
+}
+
+// Of so many READs of random keys, those that such tables send to where the node has the leaf, or
+// what has replaced it.
+double share_of_good(place::FollowedIndex& index, const dataplane::IndexTables& tables,
+                     base::Random& random, int reads) {
+  const auto at_node = *offload::MapReads::create(index.store, index.map, "user");
+  std::vector<std::byte> node(index.map->geometry.node_bytes);
+  int good = 0;
+  for (int i = 0; i < reads; ++i) {
+    const std::string key = place::FollowedIndex::key_of(random.below(place::FollowedIndex::kKeys));
+    const std::uint64_t to = dataplane::find(tables, dataplane::key_number("user", key)).address;
+    at_node->read_at(to - place::FollowedIndex::kBase, node);
+    const tree::NodeView view(node.data(), index.map->geometry);
+    const std::uint64_t came = place::FollowedIndex::kBase + view.self_ref().offset();
+    good += came == index.leaf_of(key) ? 1 : 0;
+  }
+  return static_cast<double>(good) / reads;
+}
+
+// A minute of 300 inserts and 300 updates a second on a million keys, on as many fewer keys. Tables
+// of a minute ago are good for as long as their key is: the node lets two generations be.
+TEST(InNetworkSim, EntriesThatFollowAWrittenMapRedirectMostReads) {
+  using place::FollowedIndex;
+  constexpr std::uint64_t kSeconds = 60;
+  constexpr std::uint64_t kWrites = 600 * FollowedIndex::kKeys * kSeconds / 1'000'000;
+  base::Random random(base::seed_from_environment(19));
+  FollowedIndex index;
+  const dataplane::IndexTables at_first = index.known;
+  double followed = 0;
+  std::uint64_t written = 0;
+  for (std::uint64_t second = 1; second <= kSeconds; ++second) {
+    for (; written < kWrites * second / kSeconds; ++written) {
+      const std::string key = FollowedIndex::key_of(random.below(FollowedIndex::kKeys));
+      index.user.put(written % 2 == 0 ? key : key + std::to_string(written), "value");
+    }
+    index.store.reclaimer.collect(index.context.cache);
+    static_cast<void>(index.take_feed());
+    ASSERT_TRUE(index.tell());
+    followed += share_of_good(index, index.known, random, 200);
+  }
+  EXPECT_EQ(written, kWrites);
+  EXPECT_LE(index.generations, 1u) << "tables of a minute ago are void";
+  EXPECT_GE(followed / kSeconds, 0.9);
+  EXPECT_GE(share_of_good(index, at_first, random, 2000), 0.5);
 }
 
 /// How often the rare was reached.
