@@ -10,8 +10,8 @@
 // clients for a while, so that they take another. All packets of a pair take one way and keep their
 // order. Frames that find no room are lost, as in any switch.
 //
-// It may lead to several nodes, of maps that lie on several: then clients have a socket for each, and
-// what comes at one goes to its node.
+// It may lead to several nodes, of maps that lie on several: then clients have a socket for each,
+// and what comes at one goes to its node.
 //
 // Several may stand in a row, each the node of the one before; then each is told where it stands,
 // and they share the tables (shim.hpp).

@@ -109,8 +109,8 @@ const PacketFunction::Map* PacketFunction::find_map(const TablesName& name) cons
 }
 
 // Whose cursor it is: of a map with these tables, which begin at a cursor and have that node. Where
-// a switch before this one has let it pass, it is of that switch's part: as many hops say so. By the
-// key of another node than it goes to a READ would be refused, and end its pair.
+// a switch before this one has let it pass, it is of that switch's part: as many hops say so. By
+// the key of another node than it goes to a READ would be refused, and end its pair.
 const PacketFunction::Map* PacketFunction::find_map_of(const TablesName& name,
                                                        const Shim& shim) const {
   const Map* const map = find_map(name);
@@ -161,7 +161,7 @@ Processed PacketFunction::Sought::go_on(std::span<std::byte> frame, const Found&
   return {Outcome::redirected, found.sets, carried ? -kGrown : 0};
 }
 
-// Clients' own keys are none of a switch's business; a keyed one has a controller elsewhere, or none.
+// Clients' own keys are none of a switch's business; a keyed one has a controller elsewhere.
 Processed PacketFunction::pass_read(const Map* map, std::uint32_t key) {
   const bool is_unknown = map == nullptr && fabric::RegionTable::is_keyed(key);
   if (!is_unknown) return {Outcome::read_passed, 0};

@@ -25,7 +25,7 @@
 // Keys of a third kind are shared by sessions, for switches that know none (shared_map.hpp). Only
 // transports that send packets know them: to find() and find_source() they are no keys. The last
 // places are of keyed ones alone, so that a switch knows READs by them, whatever the map; and where
-// a map lies on several nodes, a key on which these agree is free here as it is there, nearly always.
+// a map lies on several nodes, a key on which these agree is nearly always free here as there.
 //
 // Invariants
 // I1. After revoke() or make_void() no access begins, and those that had begun in this process are

@@ -54,8 +54,8 @@ Result<std::shared_ptr<IndexedMap>> IndexHost::offer(const std::shared_ptr<tree:
   return made;
 }
 
-// Of a map that lies on several nodes all come to one key, unless something else has its place here,
-// or the map was offered anew: then its clients are given one more.
+// Of a map that lies on several nodes all come to one key, unless something else has its place
+// here, or the map was offered anew: then its clients are given one more.
 Result<fabric::Registration> IndexHost::offer_keyed(
     const tree::MapCore& map, const std::shared_ptr<fabric::SharedMap>& shared) {
   if (map.shard != nullptr) {
