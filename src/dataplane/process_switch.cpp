@@ -87,11 +87,21 @@ void ProcessSwitch::process(const fabric::roce::PortAddress& from,
 }
 
 void ProcessSwitch::process(std::uint32_t& key, std::uint64_t& address) {
+  take_all();
+  redirect(key, address);
+}
+
+void ProcessSwitch::process(const fabric::roce::PortAddress& from,
+                            const fabric::roce::PortAddress& to, std::uint32_t& key,
+                            std::uint64_t& address) {
+  if (find_way(from, to)) redirect(key, address);
+}
+
+void ProcessSwitch::redirect(std::uint32_t& key, std::uint64_t& address) {
   ++counters_.packets;
   std::optional<Shim> shim;
-  take_all();
   for (std::size_t i = 0; i < way_.size(); ++i) {
-    readers_[i].with([&](const PacketFunction& function) {
+    readers_[way_[i].number].with([&](const PacketFunction& function) {
       count(function.redirect(key, address, shim, way_[i].hop));
     });
     if (i + 1 != way_.size() && between_reads) between_reads(shim);

@@ -35,6 +35,9 @@ class ProcessSwitch {
                std::span<std::byte> ib);
   /// A READ passes, by this key and of this address. Cost: a lookup in each. Requires: no route.
   void process(std::uint32_t& key, std::uint64_t& address);
+  /// The same by the route between these. One that is lost on the way stays as it is.
+  void process(const fabric::roce::PortAddress& from, const fabric::roce::PortAddress& to,
+               std::uint32_t& key, std::uint64_t& address);
 
   /// A switch by its number, and what is around it where a packet passes.
   struct Stop {
@@ -67,6 +70,7 @@ class ProcessSwitch {
   [[nodiscard]] bool find_way(const fabric::roce::PortAddress& from,
                               const fabric::roce::PortAddress& to);
   void take_all();
+  void redirect(std::uint32_t& key, std::uint64_t& address);
   void count(const Processed& done);
   enum class Came : std::uint8_t { lost, as_it_was, changed };
   Came pass_through();

@@ -41,7 +41,7 @@ TEST(IndexFollowing, AFewSplitsAreToldEntryByEntry) {
   for (char c = 'a'; c < 'q'; ++c) index.user.put(FollowedIndex::key_of(1500) + c, "value");
   ASSERT_FALSE(index.take_feed()) << "no node was split";
   const dataplane::IndexTables before = index.known;
-  ASSERT_TRUE(index.tell());
+  ASSERT_TRUE(index.update());
   EXPECT_EQ(index.generations, 0u);
   EXPECT_EQ(index.known, index.follower.tables());
   EXPECT_NE(index.known, before);

@@ -104,7 +104,7 @@ Outcome<std::string> generation_of(const std::string& control) {
 Outcome<int> follow_entries(Environment& environment, const EntriesOptions& options) {
   const auto stop = environment.notice_stop();
   if (stop == nullptr) return failed("nobody could stop it", "Leave out --follow.");
-  std::string told;
+  std::string printed;
   std::string generation;
   do {
     auto now = generation_of(options.from.control);
@@ -112,9 +112,9 @@ Outcome<int> follow_entries(Environment& environment, const EntriesOptions& opti
     if (*now == generation) continue;
     auto entries = entries_from(environment, options.from);
     if (!entries) return std::unexpected(entries.error());
-    environment.out << (generation.empty() ? *entries : dataplane::p4_changes(told, *entries));
+    environment.out << (generation.empty() ? *entries : dataplane::p4_changes(printed, *entries));
     environment.out.flush();
-    told = *std::move(entries);
+    printed = *std::move(entries);
     generation = *std::move(now);
   } while (stop->wait(options.every_ms * std::uint64_t{1'000'000}).empty());
   return kOk;

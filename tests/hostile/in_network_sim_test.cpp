@@ -269,7 +269,7 @@ TEST(InNetworkSim, EntriesThatFollowAWrittenMapRedirectMostReads) {
     }
     index.store.reclaimer.collect(index.context.cache);
     static_cast<void>(index.take_feed());
-    ASSERT_TRUE(index.tell());
+    ASSERT_TRUE(index.update());
     followed += share_of_good(index, index.known, random, 200);
   }
   EXPECT_EQ(written, kWrites);

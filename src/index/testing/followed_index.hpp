@@ -82,7 +82,7 @@ class FollowedIndex {
   }
   /// Has the switch told what is new, of the tree where it has another shape. False: the tree
   /// cannot be read.
-  bool tell() {
+  bool update() {
     if (reshaped_ && !follower.read(*map, region)) return false;
     reshaped_ = false;
     const auto changes = follower.changes();
