@@ -7,8 +7,11 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "dataplane/switch_program.hpp"
 #include "kinds/map/offload/map_services.hpp"
+#include "shards/sharding.hpp"
 #include "tests/support/in_network_fixture.hpp"
 #include "tests/support/seed.hpp"
 
@@ -33,6 +36,55 @@ TEST_F(InNetwork, AGetTakesOneTrip) {
   EXPECT_GE(met.resolved.load(), 1u) << "before there were tables";
   EXPECT_GE(met.leaves.load(), 8'000u / 171);
   EXPECT_TRUE(did(controller) == Did::nothing || lost_);
+}
+
+// Each node has a controller, and both go by one keyed key.
+TEST_F(InNetwork, AMapOverTwoNodesIsReadThroughOneSwitch) {
+  start();
+  start_others();
+  open_switch();
+  const std::string first = "roce+memif:" + path("clients");
+  const auto made =
+      client::create_shards("m", kOptions, {{"", first}, {key_of(3'000), first + "1"}});
+  ASSERT_TRUE(made) << message(made.error().error) << made.error().words;
+  writer_.emplace(*Store::connect(first));
+  written_.emplace(*writer_->open_map("m"));
+  for (std::uint64_t i = 0; i < 6'000; ++i) put(key_of(i), "value " + std::to_string(i));
+  open_reader();
+  trips_of(key_of(5));
+  trips_of(key_of(5'005));
+  expect_trips(1, key_of(2'999));  // nodes find leaves where no table does
+  expect_trips(1, key_of(3'000));
+  std::vector<IndexController> controllers;
+  for (const std::uint16_t number : {0, 1}) {
+    const std::string end = number == 0 ? "" : std::to_string(number);
+    controllers.emplace_back(
+        IndexController::Options{.node = *client::parse_node_address(config_.node.fabric + end),
+                                 .map = "m",
+                                 .controls = {control()},
+                                 .limits = {.ranges = 4000},
+                                 .number = number,
+                                 .count_every_ns = 0});
+    ASSERT_EQ(did(controllers.back()), Did::installed);
+  }
+  const auto program = dataplane::SwitchProgram::parse(
+      *dataplane::ControlClient::connect(control())->ask("program"));
+  ASSERT_TRUE(program);
+  ASSERT_EQ(program->maps().size(), 2u);
+  EXPECT_EQ(program->maps()[0].keys.keyed, program->maps()[1].keys.keyed);
+  EXPECT_NE(program->maps()[0].keys.redirect, program->maps()[1].keys.redirect);
+  const std::uint64_t before = switch_->redirected();
+  for (std::uint64_t i = 0; i < 6'000; i += 171) {
+    expect_trips(1, key_of(i), &controllers[i < 3'000 ? 0 : 1]);
+  }
+  EXPECT_GE(switch_->redirected(), before + 6'000 / 171);
+  for (const auto* const node : {node_.get(), others_[0].get()}) {
+    EXPECT_GE(node->services().part<offload::MapServices>().index_reads.leaves.load(), 17u);
+  }
+  // Leaves of the second node move.
+  for (int i = 0; i < 300; ++i) put(key_of(4'077), "new " + std::to_string(i));
+  EXPECT_NE(did(controllers[1]), Did::nothing);
+  expect_trips(1, key_of(4'077), &controllers[1]);
 }
 
 // The fat root in the first of two switches, all layers of nodes in the second.

@@ -16,10 +16,12 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/fat_tree.hpp"
 #include "dataplane/process_switch.hpp"
 #include "dataplane/way_tables.hpp"
 #include "fabric/sim/testing/two_ends.hpp"
 #include "index/index_follower.hpp"
+#include "index/tree_crawl.hpp"
 #include "kinds/map/client/embedded_map.hpp"
 #include "kinds/map/offload/map_reads.hpp"
 #include "kinds/map/remote/one_sided_reader.hpp"
@@ -50,6 +52,7 @@ struct Reading {
   std::uint64_t cache_bytes = 0;  ///< what it remembers of nodes
   bool by_key = false;            ///< READs carry keys, through a switch
   bool two = false;               ///< through two in a row
+  bool tree = false;              ///< or through a FatTree, as the second of two nodes
 };
 
 /// A client of a map that lies in this process, at the other end of a simulated fabric.
@@ -58,6 +61,7 @@ class SimulatedClient {
   SimulatedClient(std::uint64_t seed, const fabric::sim::Faults& faults, tree::MapCore& map,
                   const Reading& reading)
       : two_(reading.two),
+        tree_(reading.tree ? std::make_unique<dataplane::FatTree>() : nullptr),
         cache_(reading.cache_bytes),
         map_(map),
         world_(seed, faults),
@@ -79,12 +83,13 @@ class SimulatedClient {
     world_.middle = nullptr;
   }
   /// READs that the switch has redirected.
-  [[nodiscard]] std::uint64_t redirected() const { return through_.counters().redirected; }
+  [[nodiscard]] std::uint64_t redirected() const { return counters().redirected; }
   /// And those of them that the first of two carried to the second.
-  [[nodiscard]] std::uint64_t carried() const { return through_.counters().carried; }
+  [[nodiscard]] std::uint64_t carried() const { return counters().carried; }
 
   /// Fills the switch's tables, of the tree as it is, or empties them.
   void fill_tables() {
+    if (tree_) return fill_tree();
     dataplane::PacketFunction with;
     dataplane::PacketFunction behind;
     if (!random_.one_in(4)) {
@@ -124,6 +129,36 @@ class SimulatedClient {
   [[nodiscard]] const fabric::sim::Counts& counts() { return world_.counts(); }
 
  private:
+  [[nodiscard]] const dataplane::ProcessSwitch::Counters& counters() const {
+    return tree_ ? tree_->through.counters() : through_.counters();
+  }
+  // Each switch in its turn, and now and then one of them not: it has other tables then.
+  void fill_tree() {
+    const dataplane::MapKeys keys[] = {{keyed_.remote().key, 1, 0},
+                                       {keyed_.remote().key, redirect_.remote().key, 1}};
+    place::LocalRegion region(store_.region.at(0));
+    const auto crawled = place::crawl(map_, region);
+    ASSERT_TRUE(crawled);
+    const std::vector images(2, crawled->image("", redirect_.remote().base));
+    const auto topology = tree_->budget(4, {1, 40}, {1, 40});
+    std::vector<dataplane::IndexTables> tables;
+    for (auto& each : dataplane::compile(images, *dataplane::limits_of(topology))) {
+      tables.push_back(std::move(each.tables));
+    }
+    const auto programs = dataplane::cut_program(keys, tables, topology, ++generation_);
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+      if (!random_.one_in(8)) tree_->function(i).install(programs[i].function());
+    }
+  }
+  void read_by_tree() {
+    tree_->add_node({0, 0, 0});
+    tree_->add_node(kTreeNode);
+    const fabric::roce::PortAddress from{dataplane::FatTree::Host{0, 0, 1}.address(), 4791};
+    const fabric::roce::PortAddress to{kTreeNode.service(), 4791};
+    world_.middle = [this, from, to](fabric::RegionKey& key, std::uint64_t& address) {
+      tree_->through.process(from, to, key, address);
+    };
+  }
   void read_by_key() {
     auto map = store_.catalog.find<tree::MapCore>(map_.id);
     shared_ = std::make_shared<fabric::SharedMap>(*offload::MapReads::create(store_, map, ""));
@@ -131,6 +166,7 @@ class SimulatedClient {
     redirect_ = *there_->regions().offer_shared(shared_, fabric::SharedKind::redirect,
                                                 store_.region.bytes());
     ASSERT_TRUE(there_->regions().admit(*shared_, remote_.key));
+    if (tree_) return read_by_tree();
     world_.middle = [this](fabric::RegionKey& key, std::uint64_t& address) {
       through_.process(key, address);
     };
@@ -182,7 +218,9 @@ class SimulatedClient {
     other->pair.reset();
   }
 
-  const bool two_;  // switches are in a row
+  static constexpr dataplane::FatTree::Host kTreeNode{0, 1, 0};
+  const bool two_;                                  // switches are in a row
+  const std::unique_ptr<dataplane::FatTree> tree_;  // null: there is none
   place::NodeCache cache_;
   tree::MapCore& map_;
   fabric::sim::World world_;
@@ -239,7 +277,7 @@ void compare(std::uint64_t seed, const fabric::sim::Faults& faults, const MapOpt
   }
   EXPECT_GT(found, 0u);
   EXPECT_EQ(client.redirected() > 0, reading.by_key);
-  EXPECT_EQ(client.carried() > 0, reading.two);
+  EXPECT_EQ(client.carried() > 0, reading.two || reading.tree);
   if (faults.loss > 0) {
     EXPECT_GT(client.counts().lost, 0u);
   }
@@ -285,6 +323,17 @@ TEST(OneSidedSimConformance, AnswersAreTheSameThroughTwoSwitchesInARow) {
     if (i == 2) faults = fabric::sim::Faults::harsh();
     faults.reads_in_order = i % 2 == 0;
     compare(first + i, faults, {.node_bytes = 512, .log_bytes = 64}, {.by_key = true, .two = true});
+  }
+}
+
+TEST(OneSidedSimConformance, AnswersAreTheSameThroughAFatTree) {
+  const std::uint64_t first = seed_from_environment(7);
+  fabric::sim::Faults faults;
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    if (i == 2) faults = fabric::sim::Faults::harsh();
+    faults.reads_in_order = i % 2 == 0;
+    compare(first + i, faults, {.node_bytes = 512, .log_bytes = 64},
+            {.by_key = true, .tree = true});
   }
 }
 

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "base/assert.hpp"
 #include "dataplane/fat_root.hpp"
-#include "dataplane/node_sets.hpp"
 
 namespace espalier::dataplane {
 namespace {
@@ -35,14 +35,9 @@ SetNode write_node(const TreeImage& tree, NodeNumber node, const Places& places)
 
 }  // namespace
 
-Compiled compile(const TreeImage& tree, const TableLimits& limits) {
-  ESPALIER_ASSERT(limits.ways >= 2 && limits.ways <= kWaysMax && limits.ranges >= 1);
-  if (tree.widest() > limits.ways) return compile(cut_wide_nodes(tree, limits.ways), limits);
-  const FatRoot root = make_fat_root(tree, limits.ranges);
-  std::vector<std::size_t> budgets;
-  for (std::size_t set = 0; set < limits.sets; ++set) budgets.push_back(limits.nodes_in(set));
-  const auto sets = choose_node_sets(tree, root, budgets);
+namespace {
 
+Compiled write_tables(const TreeImage& tree, const FatRoot& root, const Layers& sets) {
   // A node has one parent, so it is in one set at most, and is led to from the set before.
   Places places(tree.size(), kNoNode);
   for (const auto& set : sets) {
@@ -64,6 +59,33 @@ Compiled compile(const TreeImage& tree, const TableLimits& limits) {
     for (const NodeNumber node : set) into.push_back(write_node(tree, node, places));
   }
   ESPALIER_DEBUG_ASSERT(check(made.tables));
+  return made;
+}
+
+}  // namespace
+
+Compiled compile(const TreeImage& tree, const TableLimits& limits) {
+  ForestLimits forest{.ranges = limits.ranges, .layers = {}, .ways = limits.ways};
+  for (std::size_t set = 0; set < limits.sets; ++set) {
+    forest.layers.push_back({{0}, {limits.nodes_in(set)}});
+  }
+  return std::move(compile({&tree, 1}, forest).front());
+}
+
+std::vector<Compiled> compile(std::span<const TreeImage> trees, const ForestLimits& limits) {
+  ESPALIER_ASSERT(limits.ways >= 2 && limits.ways <= kWaysMax && limits.ranges >= trees.size());
+  const auto is_wide = [&](const TreeImage& tree) { return tree.widest() > limits.ways; };
+  if (std::ranges::any_of(trees, is_wide)) {
+    std::vector<TreeImage> narrow;
+    for (const TreeImage& tree : trees) narrow.push_back(cut_wide_nodes(tree, limits.ways));
+    return compile(narrow, limits);
+  }
+  const std::vector<FatRoot> roots = make_fat_roots(trees, limits.ranges);
+  const std::vector<Layers> sets = choose_node_sets(trees, roots, limits.layers);
+  std::vector<Compiled> made;
+  for (std::size_t tree = 0; tree < trees.size(); ++tree) {
+    made.push_back(write_tables(trees[tree], roots[tree], sets[tree]));
+  }
   return made;
 }
 

@@ -6,8 +6,11 @@
 
 #include <array>
 #include <cstddef>
+#include <span>
+#include <vector>
 
 #include "dataplane/index_tables.hpp"
+#include "dataplane/node_sets.hpp"
 #include "dataplane/tree_image.hpp"
 
 namespace espalier::dataplane {
@@ -45,6 +48,17 @@ struct Compiled {
 /// of its key, or at a leaf. Requires: a tree with a root; limits.ranges >= 1, ways as stated.
 /// Cost: linear in the nodes of the tree, n log n in those that go into tables.
 [[nodiscard]] Compiled compile(const TreeImage& tree, const TableLimits& limits);
+
+/// How much the tables of several trees may hold together: a map's, which lies on several nodes.
+struct ForestLimits {
+  std::size_t ranges = 600;         // of all fat roots, which lie in one switch
+  std::vector<LayerBudget> layers;  // below them
+  std::size_t ways = kWaysMax;      // as of TableLimits
+};
+/// The tables of each tree, all of which compete for the room that they share. Requires: as
+/// compile(); a range for each tree at least, and a group in each layer.
+[[nodiscard]] std::vector<Compiled> compile(std::span<const TreeImage> trees,
+                                            const ForestLimits& limits);
 
 /// Every entry that names this address. Cost: linear in the tables.
 [[nodiscard]] std::vector<EntryPlace> places_of(const IndexTables& tables, std::uint64_t address);

@@ -7,11 +7,15 @@
 // nodes are of different widths a narrow one may be worth more than a hotter wide one; so the
 // choice is made once more by accesses for each range that a node adds, and the better one counts.
 //
+// Several trees, of the nodes that a map lies on, may share the ranges: then it is as if they hung
+// under one node above all roots, which is merged first. No number leads from one to another.
+//
 // Thread: any.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "dataplane/tree_image.hpp"
@@ -35,5 +39,8 @@ struct FatRoot {
 /// Merges nodes into at most `ranges_max` ranges. Requires: ranges_max >= 1, a tree with a root.
 /// Cost: n log n in the children of the nodes that are merged.
 [[nodiscard]] FatRoot make_fat_root(const TreeImage& tree, std::size_t ranges_max);
+/// The same of several trees together, of each its own ranges. Requires: a range for each at least.
+[[nodiscard]] std::vector<FatRoot> make_fat_roots(std::span<const TreeImage> trees,
+                                                  std::size_t ranges_max);
 
 }  // namespace espalier::dataplane

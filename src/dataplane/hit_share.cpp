@@ -1,33 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/hit_share.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace espalier::dataplane {
 
-double hit_share(const TreeImage& tree, const IndexTables& tables) {
-  double all = 0;
-  double hits = 0;
-  // Nodes that are still to be seen, with the first number that leads there.
-  std::vector<std::pair<NodeNumber, std::uint64_t>> left{{tree.root(), 0}};
+namespace {
+
+/// Calls `see` with each leaf: where the tables send its first number, and the addresses on the way
+/// to it, its own the last.
+template <class See>
+void see_leaves(const TreeImage& tree, const IndexTables& tables, const See& see) {
+  struct Left {
+    NodeNumber node;
+    std::uint64_t first;  // the first number that leads there
+    std::size_t depth;
+  };
+  std::vector<Left> left{{tree.root(), 0, 0}};
+  std::vector<std::uint64_t> way;
   while (!left.empty()) {
-    const auto [node, first] = left.back();
+    const auto [node, first, depth] = left.back();
     left.pop_back();
+    way.resize(depth);
+    way.push_back(tree.address(node));
     if (tree.is_leaf(node)) {
-      const auto accesses = static_cast<double>(tree.accesses(node));
-      all += accesses;
-      if (find(tables, first).address == tree.address(node)) hits += accesses;
+      see(static_cast<double>(tree.accesses(node)), find(tables, first).address, way);
       continue;
     }
     const auto children = tree.children(node);
     const auto separators = tree.separators(node);
     for (std::size_t i = 0; i < children.size(); ++i) {
-      if (children[i] != kHere) left.emplace_back(children[i], i == 0 ? first : separators[i - 1]);
+      if (children[i] == kHere) continue;
+      left.push_back({children[i], i == 0 ? first : separators[i - 1], depth + 1});
     }
   }
+}
+
+}  // namespace
+
+double hit_share(const TreeImage& tree, const IndexTables& tables) {
+  double all = 0;
+  double hits = 0;
+  see_leaves(tree, tables, [&](double accesses, std::uint64_t found, const auto& way) {
+    all += accesses;
+    if (found == way.back()) hits += accesses;
+  });
   return all == 0 ? 0 : hits / all;
+}
+
+double reads_left(const TreeImage& tree, const IndexTables& tables) {
+  double all = 0;
+  double reads = 0;
+  see_leaves(tree, tables, [&](double accesses, std::uint64_t found, const auto& way) {
+    all += accesses;
+    const auto at = std::find(way.rbegin(), way.rend(), found);
+    reads += accesses * static_cast<double>(at - way.rbegin() + (at == way.rend() ? 1 : 0));
+  });
+  return all == 0 ? 0 : reads / all;
 }
 
 }  // namespace espalier::dataplane

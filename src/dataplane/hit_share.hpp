@@ -12,5 +12,9 @@ namespace espalier::dataplane {
 /// The share of what passes leaves that the tables send to its leaf at once, 0 to 1.
 /// Cost: a lookup for each leaf.
 [[nodiscard]] double hit_share(const TreeImage& tree, const IndexTables& tables);
+/// How many nodes are still read, on average, behind the one that the tables send to: 0 where that
+/// is the leaf each time; where it is not on the way, the way from the root, and one more.
+/// Cost: as hit_share().
+[[nodiscard]] double reads_left(const TreeImage& tree, const IndexTables& tables);
 
 }  // namespace espalier::dataplane

@@ -25,7 +25,7 @@ void InstalledFunction::install(const PacketFunction& function) {
 void InstalledFunction::set_addresses(std::span<const EntryChange> changes) {
   change_both([changes](PacketFunction& copy) {
     for (const EntryChange& change : changes) {
-      copy.set_address(change.keyed_key, change.place, change.address);
+      copy.set_address(change.name(), change.place, change.address);
     }
   });
 }

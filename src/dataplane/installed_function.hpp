@@ -29,6 +29,8 @@ struct EntryChange {
   std::uint32_t keyed_key = 0;
   EntryPlace place;
   std::uint64_t address = 0;
+  std::uint16_t node = 0;  // where the map lies on several
+  [[nodiscard]] TablesName name() const { return {keyed_key, node}; }
   friend bool operator==(const EntryChange&, const EntryChange&) = default;
 };
 

@@ -44,6 +44,13 @@ struct Path {
   std::uint64_t give_up_ns = 0;  // unless it is up before
   std::uint64_t dial_ns = 0;     // not before
   bool up = false;
+  std::uint16_t way = 0;
+};
+
+/// Where clients of a node come to, and where the node is.
+struct NodeWay {
+  fabric::shm::ListeningSocket listening;
+  std::string node;
 };
 
 bool is_up(const std::unique_ptr<MemifLink>& link) {
@@ -56,14 +63,15 @@ bool has_ended(const std::unique_ptr<MemifLink>& link) {
 
 class Switch final : public MemifSwitch {
  public:
-  Switch(Options options, InstalledFunction& function, fabric::shm::ListeningSocket listening,
+  Switch(const Options& options, InstalledFunction& function, std::vector<NodeWay> ways,
          memory::Descriptor events, memory::Descriptor wake)
-      : options_(std::move(options)),
+      : first_(options.first),
+        last_(options.last),
         function_(function.make_reader()),
-        listening_(std::move(listening)),
+        ways_(std::move(ways)),
         events_(std::move(events)),
         wake_(std::move(wake)) {
-    watch(listening_.number(), false);
+    for (const NodeWay& way : ways_) watch(way.listening.number(), false);
     watch(wake_.number(), false);
   }
 
@@ -80,22 +88,26 @@ class Switch final : public MemifSwitch {
   void watch(int descriptor, bool edges) const;
   void look_at_links();
   void accept_clients();
+  void accept_clients(std::uint16_t way);
   void look_at(Path& path);
   void dial(Path& path);
   void end(Path& path);
-  [[nodiscard]] bool is_free(std::uint32_t number) const;
-  [[nodiscard]] std::size_t move(MemifLink& from, MemifLink& to, bool to_node);
+  [[nodiscard]] bool is_free(std::uint16_t way, std::uint32_t number) const;
+  enum class To : std::uint8_t { node, client };
+  [[nodiscard]] std::size_t move(Path& path, To to);
   void count_done();
   [[nodiscard]] bool fall_asleep();
   void take_events();
 
-  const Options options_;
+  const bool first_;
+  const bool last_;
   InstalledFunction::Reader function_;
-  fabric::shm::ListeningSocket listening_;
+  const std::vector<NodeWay> ways_;  // by the numbers of nodes
   memory::Descriptor events_;
   memory::Descriptor wake_;
   std::vector<std::unique_ptr<Path>> paths_;
-  std::map<std::uint32_t, std::uint64_t> refused_until_ns_;  // by number
+  // By way and number of the link.
+  std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint64_t> refused_until_ns_;
   std::uint32_t turns_ = 0;
   std::uint32_t turns_to_look_ = kTurnsAgreeing;
   bool all_up_ = false;  // as of the last look
@@ -111,6 +123,7 @@ class Switch final : public MemifSwitch {
   std::atomic<std::uint64_t> links_up_{0};
   std::atomic<std::uint64_t> links_down_{0};
   std::array<std::atomic<std::uint64_t>, kOutcomes> done_as_{};
+  std::atomic<std::uint64_t> unknown_key_{0};
   std::array<std::atomic<std::uint64_t>, SwitchCounters::kSetsMax + 1> redirected_{};
 };
 
@@ -120,23 +133,31 @@ void Switch::watch(int descriptor, bool edges) const {
   ::epoll_ctl(events_.number(), EPOLL_CTL_ADD, descriptor, &event);
 }
 
-bool Switch::is_free(std::uint32_t number) const {
-  const auto refused = refused_until_ns_.find(number);
+bool Switch::is_free(std::uint16_t way, std::uint32_t number) const {
+  const auto refused = refused_until_ns_.find({way, number});
   if (refused != refused_until_ns_.end() && refused->second > base::monotonic_ns()) return false;
-  return number < fabric::memif::kLinksMax &&
-         std::ranges::none_of(paths_, [number](const auto& path) {
-           return !has_ended(path->client) && path->client->number() == number;
-         });
+  return number < fabric::memif::kLinksMax && std::ranges::none_of(
+                                                  paths_,
+                                                  [way, number](const auto& path) {
+                                                    return path->way == way &&
+                                                           !has_ended(path->client) &&
+                                                           path->client->number() == number;
+                                                  });
 }
 
 void Switch::accept_clients() {
-  auto agreeing = static_cast<std::size_t>(
-      std::ranges::count_if(paths_, [](const auto& path) { return !path->up; }));
+  for (std::uint16_t way = 0; way < ways_.size(); ++way) accept_clients(way);
+}
+
+void Switch::accept_clients(std::uint16_t way) {
+  auto agreeing = static_cast<std::size_t>(std::ranges::count_if(
+      paths_, [way](const auto& path) { return path->way == way && !path->up; }));
   for (; agreeing < kAgreeingMax; ++agreeing) {
     memory::Descriptor client(
-        ::accept4(listening_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        ::accept4(ways_[way].listening.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!client) return;
     auto path = std::make_unique<Path>();
+    path->way = way;
     path->client = MemifLink::accept(std::move(client));
     path->give_up_ns = base::monotonic_ns() + fabric::memif::kAgreeLongestNs;
     watch(path->client->socket(), false);
@@ -148,19 +169,20 @@ void Switch::dial(Path& path) {
   const std::uint64_t now = base::monotonic_ns();
   if (now < path.dial_ns) return;
   path.dial_ns = now + kDialAgainNs;
-  auto link = MemifLink::dial(options_.node, *path.client->number());
+  auto link = MemifLink::dial(ways_[path.way].node, *path.client->number());
   if (!link) return;  // no node is there now, or it has others to accept
   path.node = std::move(*link);
   watch(path.node->socket(), false);
 }
 
 void Switch::look_at(Path& path) {
-  path.client->progress([this](std::uint32_t number) { return is_free(number); });
+  path.client->progress(
+      [this, way = path.way](std::uint32_t number) { return is_free(way, number); });
   if (is_up(path.client) && !path.node) dial(path);
   if (path.node) path.node->progress([](std::uint32_t) { return false; });
   if (has_ended(path.node)) {
     if (path.node->refused()) {
-      refused_until_ns_[*path.client->number()] = base::monotonic_ns() + kRefusedForNs;
+      refused_until_ns_[{path.way, *path.client->number()}] = base::monotonic_ns() + kRefusedForNs;
     }
     path.client->end();
   }
@@ -206,6 +228,9 @@ void Switch::count_done() {
   std::array<std::uint64_t, kOutcomes> done_as{};
   for (const Processed& done : done_) {
     ++done_as[static_cast<std::size_t>(done.outcome)];
+    if (done.outcome == Outcome::key_unknown) {
+      unknown_key_.store(done.key, std::memory_order_relaxed);
+    }
     if (done.outcome != Outcome::redirected) continue;
     ++redirected[std::min<std::size_t>(done.sets, SwitchCounters::kSetsMax)];
   }
@@ -224,7 +249,10 @@ std::span<std::byte> what_goes_on(std::span<std::byte> frame, const Processed& d
 }
 
 // A frame is processed in memory of our own, and only then goes where a peer can write too.
-std::size_t Switch::move(MemifLink& from, MemifLink& to, bool to_node) {
+std::size_t Switch::move(Path& path, To where) {
+  const bool to_node = where == To::node;
+  MemifLink& from = to_node ? *path.client : *path.node;
+  MemifLink& to = to_node ? *path.node : *path.client;
   arrivals_.clear();
   frames_.clear();
   from.in().take(kBurst, arrivals_, frames_);
@@ -232,7 +260,7 @@ std::size_t Switch::move(MemifLink& from, MemifLink& to, bool to_node) {
   if (come == 0) return 0;
   if (to_node) {
     done_.resize(frames_.size());
-    const Hop hop{options_.first, options_.last, fabric::memif::Arrivals::kRoomBehind};
+    const Hop hop{first_, last_, fabric::memif::Arrivals::kRoomBehind, path.way};
     function_.with([&](const PacketFunction& function) { function.process(frames_, done_, hop); });
     count_done();
     for (std::size_t i = 0; i < frames_.size(); ++i)
@@ -258,8 +286,8 @@ std::size_t Switch::poll() {
   std::size_t moved = 0;
   for (const auto& path : paths_) {
     if (!path->up) continue;
-    moved += move(*path->client, *path->node, true);
-    moved += move(*path->node, *path->client, false);
+    moved += move(*path, To::node);
+    moved += move(*path, To::client);
     const auto broken = [](MemifLink& link) { return link.in().broken() || link.out().broken(); };
     if (broken(*path->client) || broken(*path->node)) {
       path->client->end();
@@ -318,7 +346,9 @@ SwitchCounters Switch::counters() const {
   const auto done_as = [this](Outcome outcome) {
     return done_as_[static_cast<std::size_t>(outcome)].load(std::memory_order_relaxed);
   };
-  counters.reads_passed = done_as(Outcome::read_passed);
+  counters.keys_unknown = done_as(Outcome::key_unknown);
+  counters.unknown_key = unknown_key_.load(std::memory_order_relaxed);
+  counters.reads_passed = done_as(Outcome::read_passed) + counters.keys_unknown;
   counters.carried = done_as(Outcome::carried);
   counters.shims_passed = done_as(Outcome::shim_passed);
   counters.shims_removed = done_as(Outcome::shim_removed);
@@ -333,12 +363,19 @@ SwitchCounters Switch::counters() const {
 
 Result<std::unique_ptr<MemifSwitch>> MemifSwitch::open(const Options& options,
                                                        InstalledFunction& function) {
-  auto listening = fabric::shm::ListeningSocket::open(options.clients);
-  if (!listening) return std::unexpected(listening.error());
+  std::vector<Options::Way> wanted = options.more;
+  wanted.insert(wanted.begin(), {options.clients, options.node});
+  if (wanted.size() > kNodesMax) return fail(Code::invalid_argument, kNodesMax);
+  std::vector<NodeWay> ways;
+  for (const Options::Way& way : wanted) {
+    auto listening = fabric::shm::ListeningSocket::open(way.clients);
+    if (!listening) return std::unexpected(listening.error());
+    ways.push_back({std::move(*listening), way.node});
+  }
   memory::Descriptor events(::epoll_create1(EPOLL_CLOEXEC));
   memory::Descriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!events || !wake) return base::refused_by_system();
-  return std::make_unique<Switch>(options, function, std::move(*listening), std::move(events),
+  return std::make_unique<Switch>(options, function, std::move(ways), std::move(events),
                                   std::move(wake));
 }
 

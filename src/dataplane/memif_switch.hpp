@@ -10,6 +10,9 @@
 // clients for a while, so that they take another. All packets of a pair take one way and keep their
 // order. Frames that find no room are lost, as in any switch.
 //
+// It may lead to several nodes, of maps that lie on several: then clients have a socket for each,
+// and what comes at one goes to its node.
+//
 // Several may stand in a row, each the node of the one before; then each is told where it stands,
 // and they share the tables (shim.hpp).
 //
@@ -26,6 +29,7 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <vector>
 
 #include "dataplane/installed_function.hpp"
 #include "espalier/error.hpp"
@@ -42,6 +46,8 @@ struct SwitchCounters {
   std::uint64_t links_up = 0;       // came up, from client to node
   std::uint64_t links_down = 0;     // ended, after they had been up
   std::uint64_t reads_passed = 0;   // READ requests by keys that no table is for
+  std::uint64_t keys_unknown = 0;   // of these, by keyed keys: their maps have no tables here
+  std::uint64_t unknown_key = 0;    // the last one of these
   std::uint64_t carried = 0;        // READs that went to the next switch with a shim of this one
   std::uint64_t shims_passed = 0;   // of tables that this switch does not have: they went on
   std::uint64_t shims_removed = 0;  // the same, at the last switch: the READ went on without
@@ -60,11 +66,18 @@ class MemifSwitch {
     std::string node;     // the one that it connects to
     bool first = true;    // clients come to it, and no other switch's frames
     bool last = true;     // the node is behind it, and no other switch
+    /// Ways to further nodes, whose numbers in tables are 1, 2 and so on.
+    struct Way {
+      std::string clients;
+      std::string node;
+    };
+    std::vector<Way> more{};
   };
+  static constexpr std::size_t kNodesMax = 64;
 
   /// `function` outlives it. The node need not be there yet: clients come through when it is.
-  /// Errors: invalid_argument (no path of a socket), already_exists (a process listens at
-  /// `clients`), system.
+  /// Errors: invalid_argument (no path of a socket, or more nodes than kNodesMax), already_exists
+  /// (a process listens at `clients`), system.
   static Result<std::unique_ptr<MemifSwitch>> open(const Options& options,
                                                    InstalledFunction& function);
   MemifSwitch() = default;

@@ -72,6 +72,26 @@ TEST(MemifSwitch, WithoutTablesTheNodeRefusesAKeyThatItDoesNotKnow) {
   EXPECT_EQ(line.read(client, block, line.key(), line.block_address(1)), Status::success);
 }
 
+// The frame is for a port that the node has not, so it is lost there, and the READ is sent again.
+TEST(MemifSwitch, ANodeDropsAShimThatArrives) {
+  SwitchLine line(SwitchLine::Switches::two_middle);
+  End& client = line.add_client(3);
+  ASSERT_TRUE(line.connect(client));
+  line.function().install(line.programs_of_two(1)[0].function());
+  Block block{};
+  const auto read = fabric::WorkRequest::read(1, block, SwitchLine::kKeyedKey, 5 * kStep);
+  ASSERT_EQ(client.pairs.front()->post(read).taken, 1u);
+  ASSERT_TRUE(line.run_until([&] { return line.the_switch().counters().carried >= 3; }));
+  fabric::Completion completion;
+  EXPECT_EQ(client.queue.poll({&completion, 1}), 0u) << "the node has taken a shim";
+  EXPECT_EQ(block, Block{});
+  EXPECT_EQ(client.pairs.front()->state(), fabric::QueuePair::State::connected);
+  line.function().install(line.program().function());
+  ASSERT_TRUE(line.run_until([&] { return client.queue.poll({&completion, 1}) == 1; }));
+  EXPECT_EQ(completion.status, Status::success);
+  EXPECT_TRUE(is_block(block, 5));
+}
+
 TEST(MemifSwitch, TwoInARowShareTheTables) {
   SwitchLine line(SwitchLine::Switches::two);
   auto programs = line.programs_of_two(1);

@@ -15,10 +15,26 @@
 
 namespace espalier::dataplane {
 
-/// The nodes of each layer, at most as many as its budget, in the order of their keys. Leaves are
-/// in none, for what leads to them says all that a switch can know of them. A layer without nodes
-/// is left out, and those below. Cost: linear in the children of what is chosen.
-[[nodiscard]] std::vector<std::vector<NodeNumber>> choose_node_sets(
-    const TreeImage& tree, const FatRoot& root, std::span<const std::size_t> budgets);
+/// The nodes of each layer, in the order of their keys.
+using Layers = std::vector<std::vector<NodeNumber>>;
+
+/// At most as many nodes in each layer as its budget. Leaves are in none, for what leads to them
+/// says all that a switch can know of them. A layer without nodes is left out, and those below.
+/// Cost: linear in the children of what is chosen.
+[[nodiscard]] Layers choose_node_sets(const TreeImage& tree, const FatRoot& root,
+                                      std::span<const std::size_t> budgets);
+
+/// A layer of several trees: those of one group have a budget together, for their nodes lie in one
+/// switch.
+struct LayerBudget {
+  static constexpr std::size_t kNoGroup = ~std::size_t{0};
+  std::vector<std::size_t> group_of;  // of each tree; kNoGroup: it ends above
+  std::vector<std::size_t> nodes;     // of each group
+};
+
+/// The same of several trees, of each its own layers. Requires: a root and a group for each.
+[[nodiscard]] std::vector<Layers> choose_node_sets(std::span<const TreeImage> trees,
+                                                   std::span<const FatRoot> roots,
+                                                   std::span<const LayerBudget> budgets);
 
 }  // namespace espalier::dataplane

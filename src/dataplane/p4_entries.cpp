@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/p4_entries.hpp"
 
+#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -9,6 +10,9 @@
 
 namespace espalier::dataplane {
 namespace {
+
+constexpr std::string_view kPriority = " 1";
+constexpr std::string_view kRangeAction = "index_ingress.take";
 
 // Lines of one table after another.
 class Writer {
@@ -35,7 +39,10 @@ class Writer {
     return give(leads ? way.next : 0);
   }
   /// Which entry counts where two match; here none do.
-  Writer& priority() { return word("1"); }
+  Writer& priority() {
+    text_ += kPriority;
+    return *this;
+  }
   void end() { text_ += '\n'; }
 
   std::string take() { return std::move(text_); }
@@ -128,6 +135,7 @@ std::vector<Use> uses_of(const SwitchProgram& program) {
 
 std::string what_does_not_fit(const SwitchProgram& program) {
   for (const SwitchMap& map : program.maps()) {
+    if (map.keys.node != 0) return "tables of several nodes, and it leads to one";
     if (map.tables.sets.size() > kP4Sets) {
       return "tables of " + std::to_string(map.tables.sets.size()) +
              " sets of nodes, and there are " + std::to_string(kP4Sets);
@@ -146,7 +154,69 @@ std::string what_does_not_fit(const SwitchProgram& program) {
   return "";
 }
 
+/// A line of entries, taken apart.
+struct EntryLine {
+  std::string_view table;
+  std::string_view matched;  // from the table on: action and what is matched
+  std::string_view action;
+  std::string_view given;
+};
+
+// Takes the first line off.
+EntryLine take_line(std::string_view& lines) {
+  constexpr std::string_view kAdd = "table_add ";
+  constexpr std::string_view kThen = " => ";
+  const std::size_t end = lines.find('\n');
+  std::string_view line = lines.substr(kAdd.size(), end - kAdd.size());
+  lines.remove_prefix(end + 1);
+  EntryLine made;
+  const std::size_t then = line.find(kThen);
+  made.matched = line.substr(0, then);
+  made.given = line.substr(then + kThen.size());
+  made.table = line.substr(0, line.find(' '));
+  const std::string_view behind = line.substr(made.table.size() + 1);
+  made.action = behind.substr(0, behind.find(' '));
+  // The priority of a range is not given to its action.
+  if (made.action == kRangeAction) made.given.remove_suffix(kPriority.size());
+  return made;
+}
+
+// Every table that the program fills, the one first by which READs come to the others.
+std::string clear_all() {
+  std::string text;
+  const auto clear = [&text](std::string_view table) {
+    text.append("table_clear index_ingress.").append(table).append("\n");
+  };
+  clear("maps");
+  clear("parts");
+  for (std::size_t stage = 1; stage <= kP4Stages; ++stage) {
+    clear("fat_root_" + std::to_string(stage));
+  }
+  clear("fat_root_ways");
+  for (std::size_t set = 1; set <= kP4Sets; ++set) {
+    clear("set_" + std::to_string(set) + "_pivots");
+    clear("set_" + std::to_string(set) + "_ways");
+  }
+  return text;
+}
+
 }  // namespace
+
+std::string p4_changes(std::string_view from, std::string_view to) {
+  const std::string whole = clear_all().append(to);
+  std::map<std::string_view, std::size_t> handles;
+  std::string text;
+  while (!from.empty() && !to.empty()) {
+    const EntryLine before = take_line(from);
+    const EntryLine after = take_line(to);
+    if (before.matched != after.matched) return whole;
+    const std::size_t handle = handles[after.table]++;
+    if (before.given == after.given) continue;
+    text.append("table_modify ").append(after.table).append(" ").append(after.action);
+    text.append(" ").append(std::to_string(handle)).append(" ").append(after.given).append("\n");
+  }
+  return from.empty() && to.empty() ? text : whole;
+}
 
 std::expected<std::string, std::string> p4_entries(const SwitchProgram& program) {
   if (std::string fault = what_does_not_fit(program); !fault.empty()) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <expected>
 #include <string>
+#include <string_view>
 
 #include "dataplane/switch_program.hpp"
 
@@ -29,5 +30,11 @@ inline constexpr std::size_t kP4Nodes = 4096;  // of each set
 /// P4 program. Parts of tables (way_tables.hpp) are as good as whole ones. A map's keys come after
 /// all that they lead to: until then its READs pass.
 [[nodiscard]] std::expected<std::string, std::string> p4_entries(const SwitchProgram& program);
+
+/// What makes a switch that was given the entries `from`, and nothing else, one with the entries
+/// `to`: a `table_modify` for each that its action is given something else; or, where other numbers
+/// are matched than before, `table_clear` of each table and all entries anew. An entry's handle is
+/// how many were added to its table before it. Requires: both of p4_entries(). Cost: linear.
+[[nodiscard]] std::string p4_changes(std::string_view from, std::string_view to);
 
 }  // namespace espalier::dataplane

@@ -6,10 +6,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <sstream>
 
 #include "base/bytes.hpp"
 #include "base/crc32.hpp"
@@ -17,6 +20,7 @@
 #include "dataplane/index_lookup.hpp"
 #include "dataplane/p4_constants.hpp"
 #include "dataplane/set_lookup.hpp"
+#include "dataplane/testing/even_tree.hpp"
 #include "dataplane/testing/p4_text.hpp"
 #include "dataplane/testing/random_tree.hpp"
 #include "dataplane/way_tables.hpp"
@@ -209,6 +213,85 @@ TEST(P4Program, TwoChecksumsGiveTheChangeOfTheIcrc) {
     ASSERT_EQ(checksum(before, old_key) ^ checksum(after, new_key),
               fabric::roce::icrc_change(before ^ after, old_key ^ new_key));
   }
+}
+
+// A switch that does what the runtime CLI is told, as far as changes say it.
+std::string carried_out(std::string entries, const std::string& changes) {
+  std::map<std::string, std::vector<std::size_t>, std::less<>> lines_of;  // where each begins
+  std::istringstream words(changes);
+  for (std::string line; std::getline(words, line);) {
+    std::istringstream rest(line);
+    std::string verb;
+    std::string table;
+    std::string action;
+    rest >> verb >> table;
+    if (verb == "table_clear") {
+      entries.clear();
+      continue;
+    }
+    if (verb == "table_add") {
+      entries += line + "\n";
+      continue;
+    }
+    std::size_t handle = 0;
+    rest >> action >> handle;
+    std::size_t at = 0;
+    for (std::size_t seen = 0;; ++seen) {
+      at = entries.find("table_add " + table + " ", at);
+      if (seen == handle) break;
+      ++at;
+    }
+    const std::size_t given = entries.find(" => ", at) + 4;
+    const bool range = action == "index_ingress.take";
+    std::string parameters;
+    std::getline(rest >> std::ws, parameters);
+    entries.replace(given, entries.find('\n', at) - given, parameters + (range ? " 1" : ""));
+  }
+  return entries;
+}
+
+SwitchProgram program_with(const IndexTables& first, std::uint32_t redirect) {
+  SwitchProgram program;
+  EXPECT_TRUE(program.add({{1, redirect}, first}));
+  const TreeImage other = even_tree(2, 4, 1000, std::vector<std::uint64_t>(16, 1));
+  EXPECT_TRUE(program.add({{3, 4}, compile(other, {.ranges = 4, .sets = 1}).tables}));
+  return program;
+}
+
+TEST(P4Changes, EntriesThatAreGivenSomethingElseAreModifiedAlone) {
+  const TreeImage tree = even_tree(3, 8, 1000, std::vector<std::uint64_t>(512, 1));
+  const TableLimits limits{.ranges = 20, .sets = 2, .nodes_per_set = 50};
+  const IndexTables tables = compile(tree, limits).tables;
+  const std::string before = *p4_entries(program_with(tables, 2));
+  EXPECT_EQ(p4_changes(before, before), "");
+  IndexTables moved = tables;
+  set_address(moved, {EntryPlace::kRoot, 3, 0}, 0xABC0);
+  set_address(moved, {0, 2, 1}, 0xABD0);
+  set_address(moved, {0, 2, moved.sets[0][2].way_count - 1}, 0xABE0);
+  const std::string after = *p4_entries(program_with(moved, 2));
+  const std::string changes = p4_changes(before, after);
+  EXPECT_EQ(changes.find("table_clear"), std::string::npos);
+  EXPECT_NE(changes.find("table_modify index_ingress.fat_root_ways index_ingress.set_way 3 0xabc0"),
+            std::string::npos)
+      << changes;
+  const auto lines = static_cast<std::size_t>(std::ranges::count(changes, '\n'));
+  EXPECT_EQ(lines, 2 + kWaysMax - (moved.sets[0][2].way_count - 1));
+  EXPECT_EQ(carried_out(before, changes), after);
+  // Another redirect key, for a new generation of the same shape.
+  const std::string renewed = *p4_entries(program_with(tables, 9));
+  EXPECT_EQ(carried_out(before, p4_changes(before, renewed)), renewed);
+  EXPECT_EQ(std::ranges::count(p4_changes(before, renewed), '\n'), 1);
+}
+
+TEST(P4Changes, WhereOtherNumbersAreMatchedAllIsToldAnew) {
+  const TreeImage tree = even_tree(3, 8, 1000, std::vector<std::uint64_t>(512, 1));
+  const std::string before = *p4_entries(program_with(compile(tree, {.ranges = 20}).tables, 2));
+  const std::string after = *p4_entries(program_with(compile(tree, {.ranges = 30}).tables, 2));
+  const std::string changes = p4_changes(before, after);
+  EXPECT_TRUE(changes.starts_with("table_clear index_ingress.maps\n"));
+  EXPECT_EQ(carried_out(before, changes), after);
+  EXPECT_EQ(carried_out(before, p4_changes(before, "")), "");
+  EXPECT_EQ(carried_out("", p4_changes("", after)), after);
 }
 
 }  // namespace

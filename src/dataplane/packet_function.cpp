@@ -8,6 +8,7 @@
 #include "base/bytes.hpp"
 #include "dataplane/planted_dataplane_bugs.hpp"
 #include "fabric/ethernet.hpp"
+#include "fabric/region_table.hpp"
 #include "fabric/roce/format.hpp"
 #include "fabric/roce/icrc.hpp"
 
@@ -88,31 +89,33 @@ ReadRequestParts find_read_request(std::span<std::byte> frame) {
 }
 
 void PacketFunction::add(const MapKeys& keys, const IndexTables& tables, const TablesPart& part) {
-  for (const Map& map : maps_) ESPALIER_ASSERT(map.keys.keyed != keys.keyed);
+  ESPALIER_ASSERT(find_map(keys.name()) == nullptr);
   maps_.push_back(
       {keys, part, fabric::roce::icrc_change(0, keys.keyed ^ keys.redirect), IndexLookup(tables)});
 }
 
-void PacketFunction::set_address(std::uint32_t keyed_key, const EntryPlace& place,
+void PacketFunction::set_address(const TablesName& name, const EntryPlace& place,
                                  std::uint64_t address) {
-  const auto map = std::ranges::find(maps_, keyed_key, [](const Map& of) { return of.keys.keyed; });
+  const auto map = std::ranges::find(maps_, name, [](const Map& of) { return of.keys.name(); });
   ESPALIER_ASSERT(map != maps_.end());
   map->lookup.set_address(place, address);
 }
 
-const PacketFunction::Map* PacketFunction::find_map(std::uint32_t keyed_key) const {
+const PacketFunction::Map* PacketFunction::find_map(const TablesName& name) const {
   for (const Map& map : maps_) {
-    if (map.keys.keyed == keyed_key) return &map;
+    if (map.keys.keyed == name.keyed && map.keys.node == name.node) return &map;
   }
   return nullptr;
 }
 
 // Whose cursor it is: of a map with these tables, which begin at a cursor and have that node. Where
-// a switch before this one has let it pass, it is of that switch's part: as many hops say so.
-const PacketFunction::Map* PacketFunction::find_map_of(std::uint32_t keyed_key,
+// a switch before this one has let it pass, it is of that switch's part: as many hops say so. By
+// the key of another node than it goes to a READ would be refused, and end its pair.
+const PacketFunction::Map* PacketFunction::find_map_of(const TablesName& name,
                                                        const Shim& shim) const {
-  const Map* const map = find_map(keyed_key);
-  if (map == nullptr || map->lookup.has_root() || shim.server != 0) return nullptr;
+  const Map* const map = find_map(name);
+  if (map == nullptr || map->lookup.has_root()) return nullptr;
+  if (shim.server != name.node && !planted(Bug::other_server_believed)) return nullptr;
   const TablesPart& part = map->part;
   const bool same = shim.generation == part.generation && shim.hops == part.hops + 1;
   if (!same && !planted(Bug::other_generation_believed)) return nullptr;
@@ -133,7 +136,7 @@ struct PacketFunction::Sought {
     return carried || hop.room_bytes >= kShimBytes;
   }
   [[nodiscard]] Shim shim_of(const Found& found) const {
-    return {map->part.generation, found.next, 0, map->part.hops};
+    return {map->part.generation, found.next, map->keys.node, map->part.hops};
   }
   [[nodiscard]] Processed go_on(std::span<std::byte> frame, const Found& found,
                                 const Hop& hop) const;
@@ -158,6 +161,13 @@ Processed PacketFunction::Sought::go_on(std::span<std::byte> frame, const Found&
   return {Outcome::redirected, found.sets, carried ? -kGrown : 0};
 }
 
+// Clients' own keys are none of a switch's business; a keyed one has a controller elsewhere.
+Processed PacketFunction::pass_read(const Map* map, std::uint32_t key) {
+  const bool is_unknown = map == nullptr && fabric::RegionTable::is_keyed(key);
+  if (!is_unknown) return {Outcome::read_passed, 0};
+  return {Outcome::key_unknown, 0, 0, key};
+}
+
 // What becomes of a frame whose walk does not go on here; else `sought` has a map.
 Processed PacketFunction::look_at(std::span<std::byte> frame, const Hop& hop,
                                   Sought& sought) const {
@@ -168,8 +178,9 @@ Processed PacketFunction::look_at(std::span<std::byte> frame, const Hop& hop,
     if (is_for_switch(sought.of)) return look_at_shim(frame, hop, sought);
     return {};
   }
-  const Map* const map = find_map(key_of(sought.of.udp));
-  if (map == nullptr || !map->lookup.has_root()) return {Outcome::read_passed, 0};
+  const std::uint32_t key = key_of(sought.of.udp);
+  const Map* const map = find_map({key, hop.node});
+  if (map == nullptr || !map->lookup.has_root()) return pass_read(map, key);
   sought.map = map;
   sought.number = address_of(sought.of.udp);
   return {};
@@ -182,7 +193,8 @@ Processed PacketFunction::look_at_shim(std::span<std::byte> frame, const Hop& ho
     return {hop.first || hop.last ? Outcome::shim_dropped : Outcome::shim_passed};
   }
   const std::byte* const read = sought.of.udp + kShimBytes;
-  sought.map = find_map_of(key_of(read), *shim);
+  const std::uint16_t node = planted(Bug::other_server_believed) ? shim->server : hop.node;
+  sought.map = find_map_of({key_of(read), node}, *shim);
   if (sought.map == nullptr) {
     if (!hop.last || planted(Bug::shim_not_removed)) return {Outcome::shim_passed};
     remove_shim(frame, sought.of);
@@ -199,9 +211,10 @@ Processed PacketFunction::redirect(std::uint32_t& key, std::uint64_t& address,
   Sought sought;
   sought.carried = shim.has_value();
   if (hop.first && shim) return {Outcome::shim_dropped};
-  sought.map = shim ? find_map_of(key, *shim) : find_map(key);
+  const TablesName name{key, hop.node};
+  sought.map = shim ? find_map_of(name, *shim) : find_map(name);
   if (sought.map == nullptr || (!shim && !sought.map->lookup.has_root())) {
-    if (!shim) return {Outcome::read_passed};
+    if (!shim) return pass_read(sought.map, key);
     if (!hop.last) return {Outcome::shim_passed};
     shim.reset();
     return {Outcome::shim_removed};

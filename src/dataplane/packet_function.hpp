@@ -17,6 +17,9 @@
 // switch with a shim, of another generation say, is restored and passes; a shim that is not whole
 // cannot be, and is dropped there. From hosts no shim is taken.
 //
+// A map may lie on several nodes by one keyed key. A pair ends at one of them, so a READ is
+// redirected within the node that it goes to anyway, by the tables of that node alone.
+//
 // Thread: any while it is not changed.
 #pragma once
 
@@ -31,10 +34,19 @@
 
 namespace espalier::dataplane {
 
+/// Whose tables: of a map, at one of the nodes that it lies on.
+struct TablesName {
+  std::uint32_t keyed = 0;
+  std::uint16_t node = 0;
+  friend auto operator<=>(const TablesName&, const TablesName&) = default;
+};
+
 /// By which keys READs of a map go.
 struct MapKeys {
   std::uint32_t keyed = 0;     // what clients send
   std::uint32_t redirect = 0;  // what the switch puts in its place
+  std::uint16_t node = 0;      // which node that key is of, where a map lies on several
+  [[nodiscard]] TablesName name() const { return {keyed, node}; }
   friend bool operator==(const MapKeys&, const MapKeys&) = default;
 };
 
@@ -50,10 +62,12 @@ struct Hop {
   bool first = true;           // they come from hosts
   bool last = true;            // they go to a host
   std::size_t room_bytes = 0;  // that may be written behind each
+  std::uint16_t node = 0;      // which node they go to, where the switch leads to several
 };
 
 enum class Outcome : std::uint8_t {
   passed,       // no READ request
+  key_unknown,  // one by a keyed key that no map here has
   read_passed,  // one by a key that no map has: a client's own, or a keyed one without tables
   redirected,
   carried,       // goes to the next switch with a shim that this one has written
@@ -66,16 +80,18 @@ struct Processed {
   Outcome outcome = Outcome::passed;
   std::uint32_t sets = 0;  // of nodes that took part
   std::int32_t grown = 0;  // bytes by which the frame is longer now, at its end
+  std::uint32_t key = 0;   // where it is unknown
   friend bool operator==(const Processed&, const Processed&) = default;
 };
 
 class PacketFunction {
  public:
-  /// Adds a map. Requires: tables that check() accepts; a keyed key that no other map has.
+  /// Adds a map, or its part at one node. Requires: tables that check() accepts; a name that no
+  /// other has.
   void add(const MapKeys& keys, const IndexTables& tables, const TablesPart& part = {});
 
   /// Has an entry of a map name another address. Requires: the map and the place exist.
-  void set_address(std::uint32_t keyed_key, const EntryPlace& place, std::uint64_t address);
+  void set_address(const TablesName& of, const EntryPlace& place, std::uint64_t address);
 
   /// Processes a frame where it lies. Cost: about 10 ns, and a lookup where it is one.
   Processed process(std::span<std::byte> frame, const Hop& hop = {}) const;
@@ -97,8 +113,9 @@ class PacketFunction {
   };
   struct Sought;
   struct Batch;
-  [[nodiscard]] const Map* find_map(std::uint32_t keyed_key) const;
-  [[nodiscard]] const Map* find_map_of(std::uint32_t keyed_key, const Shim& shim) const;
+  [[nodiscard]] const Map* find_map(const TablesName& name) const;
+  static Processed pass_read(const Map* map, std::uint32_t key);
+  [[nodiscard]] const Map* find_map_of(const TablesName& name, const Shim& shim) const;
   Processed look_at(std::span<std::byte> frame, const Hop& hop, Sought& sought) const;
   Processed look_at_shim(std::span<std::byte> frame, const Hop& hop, Sought& sought) const;
   static void redirect_all(Batch& batch, std::span<const std::span<std::byte>> frames,

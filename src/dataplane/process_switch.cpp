@@ -13,25 +13,43 @@ ProcessSwitch::ProcessSwitch(std::initializer_list<InstalledFunction*> functions
   for (InstalledFunction* const function : functions) readers_.push_back(function->make_reader());
 }
 
-Hop ProcessSwitch::hop(std::size_t number) const {
-  return {number == 0, number + 1 == readers_.size(), kShimBytes};
+ProcessSwitch::ProcessSwitch(std::span<InstalledFunction> functions) {
+  readers_.reserve(functions.size());
+  for (InstalledFunction& function : functions) readers_.push_back(function.make_reader());
+}
+
+void ProcessSwitch::take_all() {
+  way_.clear();
+  for (std::size_t i = 0; i < readers_.size(); ++i) {
+    way_.push_back({i, {i == 0, i + 1 == readers_.size(), kShimBytes}});
+  }
+}
+
+bool ProcessSwitch::find_way(const fabric::roce::PortAddress& from,
+                             const fabric::roce::PortAddress& to) {
+  if (!route) {
+    take_all();
+    return true;
+  }
+  way_.clear();
+  return route(from, to, way_);
 }
 
 // The frame goes from switch to switch.
 ProcessSwitch::Came ProcessSwitch::pass_through() {
   Came came = between ? Came::changed : Came::as_it_was;
-  for (std::size_t i = 0; i < readers_.size(); ++i) {
+  for (std::size_t i = 0; i < way_.size(); ++i) {
     const std::size_t bytes = frame_.size();
     frame_.resize(bytes + kShimBytes);
     Processed done;
-    readers_[i].with([&](const PacketFunction& function) {
-      done = function.process(std::span(frame_).first(bytes), hop(i));
+    readers_[way_[i].number].with([&](const PacketFunction& function) {
+      done = function.process(std::span(frame_).first(bytes), way_[i].hop);
     });
     count(done);
     if (done.outcome == Outcome::shim_dropped) return Came::lost;
     if (done.outcome > Outcome::read_passed) came = Came::changed;
     frame_.resize(bytes + static_cast<std::size_t>(std::ptrdiff_t{done.grown}));
-    if (i + 1 != readers_.size() && between) between(frame_);
+    if (i + 1 != way_.size() && between) between(frame_);
     if (frame_.empty()) {
       ++counters_.lost;
       return Came::lost;
@@ -44,6 +62,11 @@ void ProcessSwitch::process(const fabric::roce::PortAddress& from,
                             const fabric::roce::PortAddress& to, std::span<std::byte> ib) {
   ++counters_.packets;
   if (ib.empty() || ib.size() > fabric::roce::kIbBytesMax) return;
+  if (!find_way(from, to)) {
+    ++counters_.lost;
+    ib.back() ^= std::byte{1};
+    return;
+  }
   fabric::roce::FrameHeader header;
   header.flow = {from.ip, to.ip, from.udp_port, to.udp_port, true};
   const std::size_t before = fabric::roce::frame_header_bytes(header);
@@ -64,13 +87,24 @@ void ProcessSwitch::process(const fabric::roce::PortAddress& from,
 }
 
 void ProcessSwitch::process(std::uint32_t& key, std::uint64_t& address) {
+  take_all();
+  redirect(key, address);
+}
+
+void ProcessSwitch::process(const fabric::roce::PortAddress& from,
+                            const fabric::roce::PortAddress& to, std::uint32_t& key,
+                            std::uint64_t& address) {
+  if (find_way(from, to)) redirect(key, address);
+}
+
+void ProcessSwitch::redirect(std::uint32_t& key, std::uint64_t& address) {
   ++counters_.packets;
   std::optional<Shim> shim;
-  for (std::size_t i = 0; i < readers_.size(); ++i) {
-    readers_[i].with([&](const PacketFunction& function) {
-      count(function.redirect(key, address, shim, hop(i)));
+  for (std::size_t i = 0; i < way_.size(); ++i) {
+    readers_[way_[i].number].with([&](const PacketFunction& function) {
+      count(function.redirect(key, address, shim, way_[i].hop));
     });
-    if (i + 1 != readers_.size() && between_reads) between_reads(shim);
+    if (i + 1 != way_.size() && between_reads) between_reads(shim);
   }
 }
 
@@ -80,6 +114,7 @@ void ProcessSwitch::count(const Processed& done) {
   };
   add(Outcome::redirected, counters_.redirected);
   add(Outcome::read_passed, counters_.reads_passed);
+  add(Outcome::key_unknown, counters_.keys_unknown);
   add(Outcome::carried, counters_.carried);
   add(Outcome::shim_passed, counters_.shims_passed);
   add(Outcome::shim_removed, counters_.shims_removed);

@@ -52,16 +52,16 @@ void SwitchControl::drop(Holder holder) {
 SwitchProgram SwitchControl::without(Holder holder) const {
   SwitchProgram rest;
   for (const SwitchMap& map : program_.maps()) {
-    const auto held = holders_.find(map.keys.keyed);
+    const auto held = holders_.find(map.keys.name());
     if (held == holders_.end() || held->second != holder) static_cast<void>(rest.add(map));
   }
   return rest;
 }
 
-std::string SwitchControl::held_by_another(std::uint32_t key, Holder holder) const {
-  const auto held = holders_.find(key);
+std::string SwitchControl::held_by_another(const TablesName& name, Holder holder) const {
+  const auto held = holders_.find(name);
   if (held == holders_.end() || held->second == holder) return "";
-  return "another controller fills the tables of the map with the key " + in_hex(key);
+  return "another controller fills the tables of the map with the key " + in_hex(name.keyed);
 }
 
 // A map that nobody holds becomes the controller's; one that another controller holds does not.
@@ -70,9 +70,9 @@ SwitchControl::Answer SwitchControl::put(std::string_view text, Holder holder) {
   if (!brought) return std::unexpected(in_words(brought.error()));
   SwitchProgram rest = without(holder);
   for (const SwitchMap& map : brought->maps()) {
-    std::string fault = held_by_another(map.keys.keyed, holder);
+    std::string fault = held_by_another(map.keys.name(), holder);
     if (!fault.empty()) return std::unexpected(std::move(fault));
-    rest.remove(map.keys.keyed);
+    rest.remove(map.keys.name());
   }
   for (const SwitchMap& map : brought->maps()) {
     if (rest.add(map)) continue;
@@ -80,7 +80,7 @@ SwitchControl::Answer SwitchControl::put(std::string_view text, Holder holder) {
                            " maps, and more do not fit");
   }
   std::erase_if(holders_, [holder](const auto& held) { return held.second == holder; });
-  for (const SwitchMap& map : brought->maps()) holders_[map.keys.keyed] = holder;
+  for (const SwitchMap& map : brought->maps()) holders_[map.keys.name()] = holder;
   take(std::move(rest));
   return std::string();
 }
@@ -103,7 +103,7 @@ SwitchControl::Answer SwitchControl::change(std::string_view text, Holder holder
   const auto changes = program_.parse_changes(text);
   if (!changes) return std::unexpected(in_words(changes.error()));
   for (const EntryChange& change : *changes) {
-    std::string fault = held_by_another(change.keyed_key, holder);
+    std::string fault = held_by_another(change.name(), holder);
     if (!fault.empty()) return std::unexpected(std::move(fault));
   }
   program_.make(*changes);

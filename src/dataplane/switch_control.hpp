@@ -22,10 +22,10 @@
 #include <cstdint>
 #include <expected>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "dataplane/installed_function.hpp"
 #include "dataplane/switch_program.hpp"
@@ -59,7 +59,7 @@ class SwitchControl {
   Answer put(std::string_view text, Holder holder);
   Answer install(std::string_view text);
   Answer change(std::string_view text, Holder holder);
-  [[nodiscard]] std::string held_by_another(std::uint32_t key, Holder holder) const;
+  [[nodiscard]] std::string held_by_another(const TablesName& name, Holder holder) const;
   void take(SwitchProgram program);
   [[nodiscard]] SwitchProgram without(Holder holder) const;
   [[nodiscard]] std::string status() const;
@@ -68,7 +68,7 @@ class SwitchControl {
   InstalledFunction& function_;
   const AddStatus add_status_;
   SwitchProgram program_;
-  std::unordered_map<std::uint32_t, Holder> holders_;  // of its maps, by keyed keys, where held
+  std::map<TablesName, Holder> holders_;  // of its maps, where held
   std::uint64_t installed_ = 0;
   std::uint64_t changed_ = 0;  // entries
 };

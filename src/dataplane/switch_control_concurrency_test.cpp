@@ -98,11 +98,15 @@ TEST_F(SwitchControlConcurrency, WhatIsWrongIsRefusedInWordsAndChangesNothing) {
     EXPECT_EQ(answer.error().code, Code::invalid_argument);
     return client.refused();
   };
-  EXPECT_EQ(refused("install", "espalier-switch 1\nmap 1\n"),
-            "line 2: wanted: map KEYED REDIRECT [GENERATION HOPS], numbers of 32 bits, and of 8");
+  EXPECT_EQ(
+      refused("install", "espalier-switch 1\nmap 1\n"),
+      "line 2: wanted: map KEYED REDIRECT [GENERATION HOPS [NODE]], numbers of 32 bits, of 8, "
+      "and of 16");
   EXPECT_EQ(refused("change", "change 1 way 1 0\n"), "line 1: there is no such entry");
-  EXPECT_EQ(refused("put", "espalier-switch 1\nmap 1\n"),
-            "line 2: wanted: map KEYED REDIRECT [GENERATION HOPS], numbers of 32 bits, and of 8");
+  EXPECT_EQ(
+      refused("put", "espalier-switch 1\nmap 1\n"),
+      "line 2: wanted: map KEYED REDIRECT [GENERATION HOPS [NODE]], numbers of 32 bits, of 8, "
+      "and of 16");
   EXPECT_EQ(refused("reboot", ""), "a request is put, install, change, held, program or status");
   EXPECT_EQ(*client.ask("program"), kProgram);
 }

@@ -30,8 +30,10 @@ bool read_map_line(TextReader& reader, Section& section) {
     return false;
   }
   if (reader.at_end()) return true;
-  return reader.number(section.part.generation, 16) && reader.number(section.part.hops) &&
-         reader.at_end();
+  if (!reader.number(section.part.generation, 16) || !reader.number(section.part.hops)) {
+    return false;
+  }
+  return reader.at_end() || (reader.number(section.keys.node) && reader.at_end());
 }
 
 bool exists(const IndexTables& tables, const EntryPlace& place) {
@@ -61,7 +63,8 @@ std::expected<SwitchProgram, TextFault> SwitchProgram::parse(std::string_view te
       return std::unexpected(std::move(fault));
     }
     if (!program.add({section->keys, *std::move(tables), section->part})) {
-      return refuse(section->line, "a map has this key already, or there are more than 64 maps");
+      return refuse(section->line,
+                    "a map has this key already at this node, or there are more than 64 maps");
     }
     return {};
   };
@@ -73,7 +76,8 @@ std::expected<SwitchProgram, TextFault> SwitchProgram::parse(std::string_view te
     section.emplace();
     if (!read_map_line(reader, *section)) {
       return refuse(reader.number(),
-                    "wanted: map KEYED REDIRECT [GENERATION HOPS], numbers of 32 bits, and of 8");
+                    "wanted: map KEYED REDIRECT [GENERATION HOPS [NODE]], numbers of 32 bits, of "
+                    "8, and of 16");
     }
     section->line = reader.number();
     section->begin = reader.line_end();
@@ -89,10 +93,11 @@ std::string SwitchProgram::text() const {
     text += "map";
     put_word(text, map.keys.keyed, 16);
     put_word(text, map.keys.redirect, 16);
-    if (map.part != TablesPart{}) {
+    if (map.part != TablesPart{} || map.keys.node != 0) {
       put_word(text, map.part.generation, 16);
       put_word(text, map.part.hops);
     }
+    if (map.keys.node != 0) put_word(text, map.keys.node);
     text += '\n';
     text += to_text(map.tables);
   }
@@ -101,14 +106,14 @@ std::string SwitchProgram::text() const {
 
 bool SwitchProgram::add(SwitchMap map) {
   const bool known = std::ranges::any_of(
-      maps_, [&](const SwitchMap& other) { return other.keys.keyed == map.keys.keyed; });
+      maps_, [&](const SwitchMap& other) { return other.keys.name() == map.keys.name(); });
   if (known || maps_.size() == kMapsMax) return false;
   maps_.push_back(std::move(map));
   return true;
 }
 
-void SwitchProgram::remove(std::uint32_t keyed_key) {
-  std::erase_if(maps_, [&](const SwitchMap& map) { return map.keys.keyed == keyed_key; });
+void SwitchProgram::remove(const TablesName& name) {
+  std::erase_if(maps_, [&](const SwitchMap& map) { return map.keys.name() == name; });
 }
 
 PacketFunction SwitchProgram::function() const {
@@ -124,7 +129,11 @@ std::expected<std::vector<EntryChange>, TextFault> SwitchProgram::parse_changes(
   while (reader.next_line()) {
     EntryChange change;
     bool good = reader.word() == "change" && reader.number(change.keyed_key, 16);
-    const std::string_view where = reader.word();
+    std::string_view where = reader.word();
+    if (where == "node") {
+      good = good && reader.number(change.node);
+      where = reader.word();
+    }
     if (where == "way") {
       good = good && reader.number(change.place.node);
     } else {
@@ -134,11 +143,11 @@ std::expected<std::vector<EntryChange>, TextFault> SwitchProgram::parse_changes(
     }
     if (!good || !reader.number(change.address, 16) || !reader.at_end()) {
       return refuse(reader.number(),
-                    "wanted: change KEYED way RANGE ADDRESS, or change KEYED set SET NODE WAY "
-                    "ADDRESS");
+                    "wanted: change KEYED [node NODE] way RANGE ADDRESS, or change KEYED "
+                    "[node NODE] set SET NODE WAY ADDRESS");
     }
     const auto map = std::ranges::find_if(
-        maps_, [&](const SwitchMap& each) { return each.keys.keyed == change.keyed_key; });
+        maps_, [&](const SwitchMap& each) { return each.keys.name() == change.name(); });
     if (map == maps_.end()) return refuse(reader.number(), "there is no map of this key");
     if (!exists(map->tables, change.place))
       return refuse(reader.number(), "there is no such entry");
@@ -150,7 +159,7 @@ std::expected<std::vector<EntryChange>, TextFault> SwitchProgram::parse_changes(
 void SwitchProgram::make(std::span<const EntryChange> changes) {
   for (const EntryChange& change : changes) {
     const auto map = std::ranges::find_if(
-        maps_, [&](const SwitchMap& each) { return each.keys.keyed == change.keyed_key; });
+        maps_, [&](const SwitchMap& each) { return each.keys.name() == change.name(); });
     set_address(map->tables, change.place, change.address);
   }
 }
@@ -160,6 +169,10 @@ std::string to_text(std::span<const EntryChange> changes) {
   for (const EntryChange& change : changes) {
     text += "change";
     put_word(text, change.keyed_key, 16);
+    if (change.node != 0) {
+      text += " node";
+      put_word(text, change.node);
+    }
     if (change.place.set == EntryPlace::kRoot) {
       text += " way";
       put_word(text, change.place.node, 10);

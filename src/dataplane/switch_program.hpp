@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a switch runs with: maps, each with its keys and its tables; as text, which is how it comes
+// What a switch runs with: maps, each with its keys and its tables, for each node that it lies on;
+// as text, which is how it comes
 // to a switch, and changes of single entries. docs/formats/index_tables.md has the grammar.
 //
 // Thread: one at a time.
@@ -30,10 +31,10 @@ class SwitchProgram {
   static std::expected<SwitchProgram, TextFault> parse(std::string_view text);
   [[nodiscard]] std::string text() const;
 
-  /// False: a map has this keyed key, or there are kMapsMax.
+  /// False: there are tables of this name, or kMapsMax of them.
   [[nodiscard]] bool add(SwitchMap map);
-  /// The map of this keyed key, if there is one.
-  void remove(std::uint32_t keyed_key);
+  /// The tables of this name, if there are some.
+  void remove(const TablesName& name);
   [[nodiscard]] const std::vector<SwitchMap>& maps() const { return maps_; }
   [[nodiscard]] PacketFunction function() const;
 

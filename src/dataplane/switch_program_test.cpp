@@ -29,6 +29,29 @@ TEST(SwitchProgram, ComesBackFromItsText) {
   EXPECT_EQ(SwitchProgram::parse("# none\nespalier-switch 1\n")->maps().size(), 0u);
 }
 
+// Of one map at two nodes both are there, and each changes by itself.
+TEST(SwitchProgram, AMapMayLieOnSeveralNodes) {
+  base::Random random(base::seed_from_environment(6));
+  SwitchProgram program;
+  for (std::uint16_t node = 0; node < 2; ++node) {
+    const auto tables = compile(random_tree(random, {}), {.ranges = 8, .sets = 1}).tables;
+    ASSERT_TRUE(program.add({{7, 100u + node, node}, tables}));
+    EXPECT_FALSE(program.add({{7, 9, node}, tables}));
+  }
+  EXPECT_EQ(*SwitchProgram::parse(program.text()), program);
+  const auto changes = program.parse_changes("change 7 way 0 abc0\nchange 7 node 1 way 0 fff40\n");
+  ASSERT_TRUE(changes) << changes.error().reason;
+  EXPECT_EQ(*program.parse_changes(to_text(*changes)), *changes);
+  program.make(*changes);
+  EXPECT_EQ(program.maps()[0].tables.ways[0].address, 0xABC0u);
+  EXPECT_EQ(program.maps()[1].tables.ways[0].address, 0xFFF40u);
+  EXPECT_FALSE(program.parse_changes("change 7 node 2 way 0 abc0\n"));
+  EXPECT_FALSE(program.parse_changes("change 7 node x way 0 abc0\n"));
+  program.remove({7, 0});
+  ASSERT_EQ(program.maps().size(), 1u);
+  EXPECT_EQ(program.maps()[0].keys.node, 1u);
+}
+
 TEST(SwitchProgram, AFaultNamesItsLine) {
   const auto fault = [](std::string_view text) {
     const auto parsed = SwitchProgram::parse(text);
@@ -40,13 +63,15 @@ TEST(SwitchProgram, AFaultNamesItsLine) {
   EXPECT_EQ(fault("espalier-switch 1\nmap 1 2\n" + tables), "taken");
   EXPECT_EQ(fault("espalier-switch 1\n" + tables), "2: wanted: map KEYED REDIRECT");
   EXPECT_EQ(fault("espalier-switch 1\nmap 1\n" + tables),
-            "2: wanted: map KEYED REDIRECT [GENERATION HOPS], numbers of 32 bits, and of 8");
+            "2: wanted: map KEYED REDIRECT [GENERATION HOPS [NODE]], numbers of 32 bits, of "
+            "8, and of 16");
   EXPECT_EQ(fault("espalier-switch 1\nmap 1 123456789\n" + tables),
-            "2: wanted: map KEYED REDIRECT [GENERATION HOPS], numbers of 32 bits, and of 8");
+            "2: wanted: map KEYED REDIRECT [GENERATION HOPS [NODE]], numbers of 32 bits, of "
+            "8, and of 16");
   EXPECT_EQ(fault("espalier-switch 1\nmap 1 2\n\n" + tables + "way x\n"),
             "7: wanted: way ADDRESS[>NODE]");
   EXPECT_EQ(fault("espalier-switch 1\nmap 1 2\n" + tables + "map 1 3\n" + tables),
-            "6: a map has this key already, or there are more than 64 maps");
+            "6: a map has this key already at this node, or there are more than 64 maps");
   EXPECT_EQ(fault("espalier-switch 1\nmap 1 2\n"),
             "2: the text does not begin with 'espalier-tables 1'");
 }

@@ -67,6 +67,10 @@ TEST(SwitchRow, FramesComeOutAsOfOneSwitch) {
   EXPECT_EQ(frames_through_a_row(base::seed_from_environment(3), 60), "");
 }
 
+TEST(SwitchRow, FramesToTwoNodesComeOutAsOfOneSwitch) {
+  EXPECT_EQ(frames_to_two_nodes(base::seed_from_environment(6), 60), "");
+}
+
 TEST(SwitchRow, AShimSaysHowFarTheWalkHasCome) {
   const Three row;
   FrameOfARow frame = Three::read();

@@ -8,12 +8,12 @@ namespace {
 
 class Comparison {
  public:
-  explicit Comparison(std::uint32_t keyed_key) : keyed_key_(keyed_key) {}
+  explicit Comparison(const TablesName& of) : of_(of) {}
 
   /// False: they differ in more than the address.
   bool add(const EntryPlace& place, const Way& from, const Way& to) {
     if (from.next != to.next) return false;
-    if (from.address != to.address) changes_.push_back({keyed_key_, place, to.address});
+    if (from.address != to.address) changes_.push_back({of_.keyed, place, to.address, of_.node});
     return true;
   }
   bool add(std::uint32_t set, std::uint32_t number, const SetNode& from, const SetNode& to) {
@@ -42,7 +42,7 @@ class Comparison {
   [[nodiscard]] std::vector<EntryChange> changes() { return std::move(changes_); }
 
  private:
-  const std::uint32_t keyed_key_;
+  const TablesName of_;
   std::vector<EntryChange> changes_;
 };
 
@@ -50,8 +50,8 @@ class Comparison {
 
 std::optional<std::vector<EntryChange>> changes_between(const IndexTables& from,
                                                         const IndexTables& to,
-                                                        std::uint32_t keyed_key) {
-  Comparison comparison(keyed_key);
+                                                        const TablesName& of) {
+  Comparison comparison(of);
   if (!comparison.add(from, to)) return std::nullopt;
   return comparison.changes();
 }

@@ -14,9 +14,9 @@
 namespace espalier::dataplane {
 
 /// The entries that name another address in `to` than in `from`; nothing: the tables differ in more
-/// than addresses. `keyed_key`: of the map. Cost: linear.
+/// than addresses. `of`: whose tables. Cost: linear.
 [[nodiscard]] std::optional<std::vector<EntryChange>> changes_between(const IndexTables& from,
                                                                       const IndexTables& to,
-                                                                      std::uint32_t keyed_key);
+                                                                      const TablesName& of);
 
 }  // namespace espalier::dataplane

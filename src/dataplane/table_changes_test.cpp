@@ -35,7 +35,7 @@ IndexTables tables_of(std::uint32_t fanout, std::uint64_t moved) {
 }
 
 TEST(TableChanges, EqualTablesHaveNone) {
-  const auto changes = changes_between(tables_of(10, 0), tables_of(10, 0), kKey);
+  const auto changes = changes_between(tables_of(10, 0), tables_of(10, 0), {kKey});
   ASSERT_TRUE(changes);
   EXPECT_TRUE(changes->empty());
 }
@@ -43,7 +43,7 @@ TEST(TableChanges, EqualTablesHaveNone) {
 TEST(TableChanges, AddressesThatMovedAreAllOfThem) {
   const IndexTables before = tables_of(10, 0);
   const IndexTables after = tables_of(10, 5);
-  const auto changes = changes_between(before, after, kKey);
+  const auto changes = changes_between(before, after, {kKey});
   ASSERT_TRUE(changes);
   ASSERT_FALSE(changes->empty());
   IndexTables made = before;
@@ -59,23 +59,23 @@ TEST(TableChanges, OneEntryIsToldAlone) {
   const IndexTables before = tables_of(10, 0);
   IndexTables after = before;
   set_address(after, {EntryPlace::kRoot, 3, 0}, 42);
-  const auto changes = changes_between(before, after, kKey);
+  const auto changes = changes_between(before, after, {kKey});
   ASSERT_TRUE(changes);
   ASSERT_EQ(changes->size(), 1u);
   EXPECT_EQ(changes->front(), (EntryChange{kKey, {EntryPlace::kRoot, 3, 0}, 42}));
 }
 
 TEST(TableChanges, AnotherShapeIsToldWhole) {
-  EXPECT_FALSE(changes_between(tables_of(10, 0), tables_of(9, 0), kKey));
-  EXPECT_FALSE(changes_between({}, tables_of(9, 0), kKey));
+  EXPECT_FALSE(changes_between(tables_of(10, 0), tables_of(9, 0), {kKey}));
+  EXPECT_FALSE(changes_between({}, tables_of(9, 0), {kKey}));
   const IndexTables before = tables_of(10, 0);
   IndexTables after = before;
   ASSERT_FALSE(after.sets.empty());
   after.sets[0][0].pivots[0] ^= 1;
-  EXPECT_FALSE(changes_between(before, after, kKey));
+  EXPECT_FALSE(changes_between(before, after, {kKey}));
   after = before;
   after.ways[1].next = kNoNode - 1;
-  EXPECT_FALSE(changes_between(before, after, kKey));
+  EXPECT_FALSE(changes_between(before, after, {kKey}));
 }
 
 }  // namespace

@@ -45,7 +45,14 @@ TEST(TableRules, AFrameThatIsNotRestoredIsNoticed) {
   EXPECT_EQ(frames_through_a_row(base::seed_from_environment(3), 60), "a READ was not restored");
 }
 
+TEST(TableRules, AShimOfAnotherNodeThatIsBelievedIsNoticed) {
+  const base::Planted planted(Bug::other_server_believed);
+  EXPECT_EQ(frames_to_two_nodes(base::seed_from_environment(6), 60),
+            "a READ went by the key of another node");
+}
+
 TEST(TableRules, WithoutABugNothingIsNoticed) {
+  EXPECT_EQ(frames_to_two_nodes(base::seed_from_environment(6), 20), "");
   EXPECT_EQ(frames_through_a_row(base::seed_from_environment(3), 20), "");
   EXPECT_EQ(lookups_at_separators(base::seed_from_environment(1), 20), "");
   EXPECT_EQ(redirected_frames(base::seed_from_environment(2), 100), "");

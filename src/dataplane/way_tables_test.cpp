@@ -77,8 +77,99 @@ TEST(WayTables, ProgramsOfAWayComeBackFromTheirTexts) {
   EXPECT_EQ(programs[0].maps()[0].part.hops, programs[1].maps()[0].part.hops + 1);
 }
 
+constexpr std::size_t kPairs = 2;  // of nodes, each behind a switch of its own
+
+/// Four nodes behind one switch with the fat roots, two for all of a pair, and one for each.
+TopologyBudget four_nodes(base::Random& random) {
+  TopologyBudget of{.ranges = 4 + random.below(40), .switches = {{0, 1}}, .ways = {}};
+  for (std::size_t pair = 0; pair < kPairs; ++pair) of.switches.push_back({1, random.below(60)});
+  for (std::size_t node = 0; node < 4; ++node) {
+    of.switches.push_back({2, random.below(40)});
+    of.ways.push_back({0, 1 + node / 2, 3 + node});
+  }
+  return of;
+}
+
+TEST(Topology, TablesOfSeveralNodesShareWhatTheirWaysHaveInCommon) {
+  base::Random random(base::seed_from_environment(7));
+  std::size_t unequal = 0;
+  for (int round = 0; round < 100; ++round) {
+    const TopologyBudget topology = four_nodes(random);
+    std::vector<TreeImage> trees;
+    std::vector<MapKeys> keys;
+    for (std::uint16_t node = 0; node < 4; ++node) {
+      const std::uint64_t most = node == 2 ? 100'000 : 1000;
+      trees.push_back(random_tree(
+          random, {.levels = 5, .children_max = 6, .here = 0.05, .accesses_max = most}));
+      keys.push_back({kWayKeys.keyed, 100u + node, node});
+    }
+    std::vector<IndexTables> tables;
+    for (Compiled& each : compile(trees, *limits_of(topology))) {
+      ASSERT_TRUE(check(each.tables));
+      tables.push_back(std::move(each.tables));
+    }
+    std::size_t ranges = 0;
+    for (const IndexTables& each : tables) ranges += each.ways.size();
+    EXPECT_LE(ranges, topology.ranges);
+    unequal += tables[2].ways.size() > tables[0].ways.size() ? 1 : 0;
+    const auto programs = cut_program(keys, tables, topology, 5);
+    for (std::size_t at = 1; at < programs.size(); ++at) {
+      std::vector<std::size_t> nodes(2, 0);
+      for (const SwitchMap& map : programs[at].maps()) {
+        for (std::size_t set = 0; set < map.tables.sets.size(); ++set) {
+          nodes[set] += map.tables.sets[set].size();
+        }
+      }
+      for (const std::size_t of_set : nodes) EXPECT_LE(of_set, topology.switches[at].nodes_per_set);
+    }
+    for (std::size_t node = 0; node < 4; ++node) {
+      const auto parts = cut_tables(tables[node], way_to(topology, node));
+      for (const std::uint64_t key : border_keys(trees[node], random, 20)) {
+        ASSERT_EQ(find_along(parts, key), find(tables[node], key));
+      }
+    }
+  }
+  EXPECT_GT(unequal, 60u) << "the node that is read most has no more ranges than others";
+}
+
+TEST(Topology, ChangesGoToTheSwitchesOfTheirNodes) {
+  base::Random random(base::seed_from_environment(8));
+  const TopologyBudget topology = four_nodes(random);
+  const std::vector<EntryChange> changes = {{7, {EntryPlace::kRoot, 0, 0}, 1, 0},
+                                            {7, {0, 1, 2}, 2, 1},
+                                            {7, {1, 1, 2}, 3, 2},
+                                            {7, {2, 1, 2}, 4, 3}};
+  const auto parts = cut_changes(changes, topology);
+  ASSERT_EQ(parts.size(), topology.switches.size());
+  EXPECT_EQ(parts[0], std::vector({changes[0]}));
+  EXPECT_EQ(parts[1], (std::vector<EntryChange>{{7, {0, 1, 2}, 2, 1}}));
+  EXPECT_EQ(parts[5], (std::vector<EntryChange>{{7, {0, 1, 2}, 3, 2}}));
+  EXPECT_EQ(parts[6], (std::vector<EntryChange>{{7, {1, 1, 2}, 4, 3}}));
+}
+
+TEST(Topology, OnesThatNoTablesCanBeCutForAreRefused) {
+  const auto refused = [](const TopologyBudget& of) {
+    const auto limits = limits_of(of);
+    return limits ? std::string() : limits.error();
+  };
+  EXPECT_EQ(refused({}), "there is no way to a node");
+  EXPECT_EQ(refused({.ranges = 1, .switches = {{}}, .ways = {{0}, {0}}}),
+            "each node takes a range of the fat root at least");
+  EXPECT_EQ(refused({.switches = {{}}, .ways = {{}}}), "a way has a switch");
+  EXPECT_EQ(refused({.switches = {{}, {}}, .ways = {{0}, {1}}}),
+            "ways begin at different switches");
+  EXPECT_EQ(refused({.switches = {{}}, .ways = {{0, 1}}}),
+            "a way leads through a switch that there is not");
+  EXPECT_EQ(refused({.switches = {{}}, .ways = {{0, 0}}}), "a way leads through a switch twice");
+  EXPECT_EQ(refused({.switches = {{}, {1, 9}, {1, 9}}, .ways = {{0, 1, 2}, {0, 2}}}),
+            "ways come to a switch at different layers");
+  EXPECT_EQ(refused({.switches = {{9, 9}}, .ways = {{0}}}),
+            "all switches of a way have at most 8 sets together");
+  EXPECT_EQ(refused({.switches = {{}, {1, 9}, {2, 9}}, .ways = {{0, 1, 2}, {0, 1}}}), "");
+}
+
 TEST(WayTables, BudgetsThatNoWayHasAreRefused) {
-  EXPECT_FALSE(limits_of({}));
+  EXPECT_FALSE(limits_of(WayBudget{}));
   EXPECT_FALSE(limits_of({.hops = std::vector<HopBudget>(kHopsMax + 1)}));
   EXPECT_FALSE(limits_of({.hops = {{5, 1}, {4, 1}}}));
   EXPECT_FALSE(limits_of({.hops = {{1, 1}, {~std::size_t{0}, 1}}}));

@@ -80,7 +80,7 @@ RegionTable::Place* RegionTable::place_of(RegionKey key) const {
 Result<std::uint32_t> RegionTable::free_place() {
   if (free_.empty()) {
     const auto first = static_cast<std::uint32_t>(owned_.size()) * kPlacesPerChunk;
-    if (first == kRegionsMax) return fail(Code::out_of_memory, kRegionsMax);
+    if (first == kRegionsMax - kKeyedMax) return fail(Code::out_of_memory, first);
     owned_.push_back(std::make_unique<Chunk>());
     chunks_[owned_.size() - 1].store(owned_.back().get(), std::memory_order_release);
     for (std::uint32_t i = kPlacesPerChunk; i != 0; --i) free_.push_back(first + i - 1);
@@ -127,6 +127,39 @@ Result<RegionTable::Taken> RegionTable::take_place() {
                base::round_down(kBaseMin + base::scale(*where, kBaseSpan - kBaseMin), kPageBytes)};
 }
 
+RegionKey RegionTable::agreed_key(std::uint64_t number) {
+  const std::uint64_t random = base::splitmix64(number);
+  const auto place = static_cast<std::uint32_t>(random % kKeyedMax);
+  return make_key(random, kRegionsMax - kKeyedMax + place, 0);
+}
+
+Result<RegionTable::Place*> RegionTable::take_keyed(RegionKey key) {
+  if (!is_keyed(key) || key >> kPlaceBits == 0) return fail(Code::invalid_argument);
+  if (keyed_ == nullptr) {
+    keyed_ = std::make_unique<Chunk>();
+    chunks_[kRegionsMax / kPlacesPerChunk - 1].store(keyed_.get(), std::memory_order_release);
+  }
+  Place& place = *place_of(key);
+  if (place.word.load(std::memory_order_relaxed) != 0 || place.key_before == key) {
+    return fail(Code::already_exists);
+  }
+  place.key_before = key;
+  return &place;
+}
+
+Result<RegionTable::Taken> RegionTable::take_keyed() {
+  const auto drawn = draw();
+  if (!drawn) return std::unexpected(drawn.error());
+  for (std::uint64_t i = 0; i < kKeyedMax; ++i) {
+    const auto number = static_cast<std::uint32_t>((*drawn + i) % kKeyedMax);
+    const RegionKey key = make_key(*drawn, kRegionsMax - kKeyedMax + number, 0);
+    const auto place = take_keyed(key);
+    if (place) return Taken{*place, key, 0};
+    if (place.error().code != Code::already_exists) return std::unexpected(place.error());
+  }
+  return fail(Code::out_of_memory, kKeyedMax);
+}
+
 // Peers that load by themselves look at the shared word after their last byte: so it says first
 // that the key is gone.
 void RegionTable::set_word(Place& place, RegionKey key, RegionKey word) {
@@ -155,7 +188,7 @@ void RegionTable::revoke(RegionKey key) {
   wait_for_readers();
   place->descriptor.close();
   place->shared.reset();
-  free_.push_back(key & kPlaceMask);
+  if (!is_keyed(key)) free_.push_back(key & kPlaceMask);
 }
 
 // Whoever has not seen that the key is gone was seen to be between enter() and leave(), and is

@@ -23,7 +23,9 @@
 // refused.
 //
 // Keys of a third kind are shared by sessions, for switches that know none (shared_map.hpp). Only
-// transports that send packets know them: to find() and find_source() they are no keys.
+// transports that send packets know them: to find() and find_source() they are no keys. The last
+// places are of keyed ones alone, so that a switch knows READs by them, whatever the map; and where
+// a map lies on several nodes, a key on which these agree is nearly always free here as there.
 //
 // Invariants
 // I1. After revoke() or make_void() no access begins, and those that had begun in this process are
@@ -105,6 +107,11 @@ class Registration {
 class RegionTable : public std::enable_shared_from_this<RegionTable> {
  public:
   static constexpr std::uint32_t kRegionsMax = 1u << 16;
+  /// Of these, places of keyed keys.
+  static constexpr std::uint32_t kKeyedMax = 256;
+  [[nodiscard]] static constexpr bool is_keyed(RegionKey key) {
+    return (key & (kRegionsMax - 1)) >= kRegionsMax - kKeyedMax;
+  }
 
   /// `seed`: keys come from it, so that a simulation repeats; without one, from the system.
   /// Errors: system.
@@ -123,6 +130,12 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
   /// bits. Errors: invalid_argument (no bytes, or nobody who answers), out_of_memory, system.
   Result<Registration> offer_shared(const std::shared_ptr<SharedMap>& map, SharedKind kind,
                                     std::uint64_t bytes = 0);
+  /// The same of a keyed key that was made elsewhere, by agreed_key(). Errors: invalid_argument (it
+  /// is none), already_exists (another one has its place, or it was the last to have it),
+  /// out_of_memory.
+  Result<Registration> offer_agreed(const std::shared_ptr<SharedMap>& map, RegionKey key);
+  /// The key that all who know the number come to.
+  [[nodiscard]] static RegionKey agreed_key(std::uint64_t number);
   /// The session that alone has this good key may read by the map's shared ones, from its domain,
   /// until revoke() or make_void() of it, or dismiss(). Of a domain one key counts: the last.
   /// Cost: a wait for accesses that go on. Requires: as revoke(). Errors: not_found.
@@ -202,6 +215,7 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
   };
   using Dismissed = std::vector<std::unique_ptr<const SharedMap::Members>>;
   static constexpr std::uint32_t kPlacesPerChunk = 256;
+  static_assert(kKeyedMax == kPlacesPerChunk);
   struct Chunk {
     Place places[kPlacesPerChunk];
   };
@@ -215,6 +229,12 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
   [[nodiscard]] Result<std::uint32_t> free_place();
   /// A place with its next key, and a number that addresses may begin at.
   [[nodiscard]] Result<Taken> take_place();
+  /// The place of a keyed key, if nobody has it.
+  [[nodiscard]] Result<Place*> take_keyed(RegionKey key);
+  /// Any keyed key, with its place.
+  [[nodiscard]] Result<Taken> take_keyed();
+  Registration share(Place& place, RegionKey key, const std::shared_ptr<SharedMap>& map,
+                     SharedKind kind, const RemoteRegion& remote);
   static std::unique_ptr<const SharedMap::Members> without(SharedMap& map, RegionKey key);
   Dismissed dismiss_everywhere(RegionKey key);
   void wait_for_readers();
@@ -224,6 +244,7 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
   std::unique_ptr<std::atomic<Chunk*>[]> chunks_;
   std::mutex mutex_;  // of all below, and of all changes
   std::vector<std::unique_ptr<Chunk>> owned_;
+  std::unique_ptr<Chunk> keyed_;  // the last one; null: there was no keyed key yet
   std::vector<std::uint32_t> free_;
   std::vector<Reader*> readers_;
   std::vector<std::weak_ptr<SharedMap>> shared_maps_;

@@ -8,6 +8,12 @@
 #include "fabric/region_table.hpp"
 
 namespace espalier::fabric {
+namespace {
+
+// What a keyed key may name.
+constexpr RemoteRegion kAnyNumber{0, ~std::uint64_t{0}, 0, 0};
+
+}  // namespace
 
 RegionKey SharedMap::member_key(Domain domain) const {
   const Members* const members = members_.load(std::memory_order_acquire);
@@ -30,21 +36,36 @@ Result<Registration> RegionTable::offer_shared(const std::shared_ptr<SharedMap>&
     return fail(Code::invalid_argument);
   }
   const std::scoped_lock lock(mutex_);
-  const auto taken = take_place();
+  const bool of_numbers = kind == SharedKind::keyed;
+  const auto taken = of_numbers ? take_keyed() : take_place();
   if (!taken) return std::unexpected(taken.error());
+  return share(*taken->place, taken->key, map, kind,
+               of_numbers ? kAnyNumber : RemoteRegion{taken->base, bytes, 0, 0});
+}
+
+Result<Registration> RegionTable::offer_agreed(const std::shared_ptr<SharedMap>& map,
+                                               RegionKey key) {
+  if (map == nullptr || map->reads_ == nullptr) return fail(Code::invalid_argument);
+  const std::scoped_lock lock(mutex_);
+  const auto place = take_keyed(key);
+  if (!place) return std::unexpected(place.error());
+  return share(**place, key, map, SharedKind::keyed, kAnyNumber);
+}
+
+Registration RegionTable::share(Place& place, RegionKey key, const std::shared_ptr<SharedMap>& map,
+                                SharedKind kind, const RemoteRegion& remote) {
   if (map->number_ == 0) {
     map->number_ = ++shared_maps_made_;
     shared_maps_.push_back(map);
   }
-  Place& place = *taken->place;
   place.rights = RemoteRights::none;
   place.domain = 0;
-  place.base = kind == SharedKind::keyed ? 0 : taken->base;
-  place.memory = {nullptr, kind == SharedKind::keyed ? ~std::uint64_t{0} : bytes, -1, 0};
+  place.base = remote.base;
+  place.memory = {nullptr, remote.bytes, -1, 0};
   place.shared = map;
   place.shared_kind = kind;
-  set_word(place, taken->key, taken->key);
-  return Registration(shared_from_this(), {place.base, place.memory.bytes, taken->key, 0});
+  set_word(place, key, key);
+  return Registration(shared_from_this(), {remote.base, remote.bytes, key, 0});
 }
 
 Result<void> RegionTable::admit(SharedMap& map, RegionKey key) {

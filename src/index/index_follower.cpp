@@ -6,6 +6,7 @@
 #include "base/assert.hpp"
 #include "dataplane/hit_share.hpp"
 #include "dataplane/planted_dataplane_bugs.hpp"
+#include "dataplane/retarget.hpp"
 #include "dataplane/table_changes.hpp"
 
 namespace espalier::place {
@@ -48,7 +49,7 @@ IndexFollower::Changes IndexFollower::changes(LeafCounts counts) {
     const std::uint64_t address = base_ + move.to;
     for (const EntryPlace& place : found.mapped()) {
       dataplane::set_address(tables_, place, address);
-      changes.push_back({keys_.keyed, place, address});
+      changes.push_back({keys_.keyed, place, address, keys_.node});
     }
     auto& there = places_[address];
     there.insert(there.end(), found.mapped().begin(), found.mapped().end());
@@ -67,7 +68,14 @@ IndexFollower::Changes IndexFollower::compile(LeafCounts counts) {
       tables = std::move(better);
     }
   }
-  auto changes = dataplane::changes_between(tables_, tables, keys_.keyed);
+  // Tables of the shape that switches have go on as long as they are nearly as good.
+  if (!tables_.ways.empty()) {
+    auto kept = dataplane::retargeted(tables_, image);
+    if (dataplane::reads_left(image, kept) - dataplane::reads_left(image, tables) < kLoss) {
+      tables = std::move(kept);
+    }
+  }
+  auto changes = dataplane::changes_between(tables_, tables, keys_.name());
   tables_ = std::move(tables);
   nodes_ = image.size();
   compiled_ = true;

@@ -55,6 +55,10 @@ class IndexFollower {
   /// Both, of the tree as it is now.
   Result<Changes> follow(const tree::MapView& map, RegionSource& source, LeafCounts counts = {});
   static constexpr double kGain = 0.02;
+  /// Where the tree has another shape, tables keep theirs as long as that costs fewer READs than so
+  /// many, on average, more than tables of this tree would: entries can be told one by one, and a
+  /// new generation makes all void that a switch has.
+  static constexpr double kLoss = 0.02;
 
   [[nodiscard]] const dataplane::MapKeys& keys() const { return keys_; }
   /// Those of the last call; empty before.

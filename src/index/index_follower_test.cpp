@@ -35,6 +35,20 @@ TEST(IndexFollowing, AnotherShapeIsToBeRead) {
   EXPECT_EQ(index.astray(), 0u);
 }
 
+// What a leaf that was split had is read from the node above it, and nothing else changes.
+TEST(IndexFollowing, AFewSplitsAreToldEntryByEntry) {
+  FollowedIndex index;
+  for (char c = 'a'; c < 'q'; ++c) index.user.put(FollowedIndex::key_of(1500) + c, "value");
+  ASSERT_FALSE(index.take_feed()) << "no node was split";
+  const dataplane::IndexTables before = index.known;
+  ASSERT_TRUE(index.update());
+  EXPECT_EQ(index.generations, 0u);
+  EXPECT_EQ(index.known, index.follower.tables());
+  EXPECT_NE(index.known, before);
+  EXPECT_GT(index.astray(), 0u);
+  EXPECT_LT(index.astray(), FollowedIndex::kKeys / 100);
+}
+
 // The feed tells of a leaf that was where another one is by now: that was before the tree was read.
 TEST(IndexFollowing, AMoveToWhereAnotherLeafIsHasTheTreeReadAnew) {
   FollowedIndex index;

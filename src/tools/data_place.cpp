@@ -172,7 +172,9 @@ Outcome<Store> connect(const Environment& environment, const std::string& addres
   }
   if (error == Error{Code::system, 0, ETIMEDOUT}) {
     return failed(fmt::format("nobody answers at {}", address),
-                  "Is the node running there, and does the network let its packets through?");
+                  "Is the node running there, and does the network let its packets through? Of a "
+                  "socket on a veth, behind a switch, it does after ethtool -K IFACE "
+                  "tx-checksumming off tx-udp-segmentation off at both ends.");
   }
   if (error.code == Code::system && error.detail == EACCES) {
     return failed(fmt::format("not allowed to connect to {}", address),

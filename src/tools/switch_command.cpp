@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "cmdline/number_option.hpp"
 #include "dataplane/memif_switch.hpp"
@@ -33,8 +35,8 @@ using dataplane::SwitchControl;
 using dataplane::SwitchCounters;
 
 struct SwitchOptions {
-  std::string clients;
-  std::string node;
+  std::vector<std::string> clients;  // for each node
+  std::vector<std::string> nodes;
   std::string control;
   std::optional<std::string> tables;
   std::optional<std::string> at;  // of the node, for its numbers
@@ -44,7 +46,10 @@ struct SwitchOptions {
 
   [[nodiscard]] MemifSwitch::Options links() const {
     const bool is_alone = stands == "alone";
-    return {clients, node, is_alone || stands == "first", is_alone || stands == "last"};
+    MemifSwitch::Options links{clients.front(), nodes.front(), is_alone || stands == "first",
+                               is_alone || stands == "last"};
+    for (std::size_t i = 1; i < nodes.size(); ++i) links.more.push_back({clients[i], nodes[i]});
+    return links;
   }
 };
 
@@ -60,6 +65,8 @@ void add_counters(std::string& text, const MemifSwitch& of) {
   add("frames_to_clients", counters.to_clients);
   add("frames_lost", counters.lost);
   add("reads_passed", counters.reads_passed);
+  add("keyed_reads_unknown", counters.keys_unknown);
+  add("unknown_key", counters.unknown_key);
   add("reads_carried", counters.carried);
   add("shims_passed", counters.shims_passed);
   add("shims_removed", counters.shims_removed);
@@ -80,13 +87,42 @@ Outcome<void> serve_metrics(node::HttpListener& metrics, std::uint32_t port) {
   return failed(fmt::format("cannot listen at port {}: {}", port, reason(started.error())));
 }
 
+// A line for each node.
+std::string ways_of(const SwitchOptions& options) {
+  if (options.nodes.size() == 1) {
+    return fmt::format("clients come to roce+memif:{}, the node is at roce+memif:{}, ",
+                       escaped(options.clients.front()), escaped(options.nodes.front()));
+  }
+  std::string text;
+  for (std::size_t i = 0; i < options.nodes.size(); ++i) {
+    text += fmt::format("clients of node {} come to roce+memif:{}, it is at roce+memif:{}, ", i,
+                        escaped(options.clients[i]), escaped(options.nodes[i]));
+  }
+  return text;
+}
+
+// Each node has clients of its own, and no two sockets are one.
+Outcome<void> check_ways(const SwitchOptions& options) {
+  if (options.clients.size() != options.nodes.size()) {
+    return misused(fmt::format("there are {} of --clients and {} of --node", options.clients.size(),
+                               options.nodes.size()),
+                   "Give both once for each node, in one order.");
+  }
+  if (options.nodes.size() > MemifSwitch::kNodesMax) {
+    return misused(fmt::format("{} nodes are too many", options.nodes.size()),
+                   fmt::format("A switch leads to {} at most.", MemifSwitch::kNodesMax));
+  }
+  return {};
+}
+
 Outcome<int> run_switch(Environment& environment, const SwitchOptions& options) {
+  if (const auto good = check_ways(options); !good) return std::unexpected(good.error());
   // Before any thread starts, which would take the signals.
   const auto stop = environment.notice_stop();
   if (stop == nullptr) return failed("no switch can run here, for nobody could stop it");
   InstalledFunction function;
   const auto opened = MemifSwitch::open(options.links(), function);
-  if (!opened) return cannot_serve(options.clients, opened.error());
+  if (!opened) return cannot_serve(options.clients.front(), opened.error());
   MemifSwitch& the_switch = **opened;
   SwitchControl control(function,
                         [&the_switch](std::string& text) { add_counters(text, the_switch); });
@@ -104,9 +140,8 @@ Outcome<int> run_switch(Environment& environment, const SwitchOptions& options) 
   if (const auto served = serve_metrics(metrics, options.metrics_port); !served) {
     return std::unexpected(served.error());
   }
-  environment.out << fmt::format(
-      "a switch: clients come to roce+memif:{}, the node is at roce+memif:{}, tables by {}\n",
-      escaped(options.clients), escaped(options.node), escaped(options.control));
+  environment.out << fmt::format("a switch: {}tables by {}\n", ways_of(options),
+                                 escaped(options.control));
   environment.out.flush();
 
   std::optional<dataplane::SwitchThreads> threads(std::in_place, the_switch, **server,
@@ -194,10 +229,12 @@ Outcome<int> show_status(Environment& environment, const StatusOptions& options)
 void add_run(CLI::App& above, Environment& environment, Action& chosen) {
   const auto options = std::make_shared<SwitchOptions>();
   CLI::App& command = *above.add_subcommand("run", "Forward frames between clients and a node");
-  add_path(command, "--clients", "The socket of memif at which clients connect", options->clients)
-      ->required();
-  add_path(command, "--node", "The socket of memif at which the node listens", options->node)
-      ->required();
+  add_paths(command, "--clients",
+            "The socket of memif at which clients connect; again for each further node",
+            options->clients);
+  add_paths(command, "--node",
+            "The socket of memif at which the node listens; again for each further node",
+            options->nodes);
   add_control(command, options->control);
   command
       .add_option_function<std::string>(
@@ -225,10 +262,15 @@ void add_run(CLI::App& above, Environment& environment, Action& chosen) {
       "one runs with --stands first and the last one with --stands last; switch controller --row "
       "fills "
       "them.\n"
+      "Where maps lie on several nodes, --clients and --node are there for each, and a "
+      "controller:\n"
+      "the first node's number is 0. Shards name the sockets of --clients as their addresses.\n"
       "Examples:\n"
       "  espalier switch run --clients /tmp/c.sock --node /tmp/n.sock --control /tmp/s.sock\n"
       "  espalier switch run --clients /tmp/c.sock --node /tmp/d.sock --control /tmp/s.sock "
-      "--stands first\n");
+      "--stands first\n"
+      "  espalier switch run --clients /tmp/c0.sock --node /tmp/n0.sock --clients /tmp/c1.sock "
+      "--node /tmp/n1.sock --control /tmp/s.sock\n");
   command.callback([options, &environment, &chosen] {
     chosen = reporting(environment,
                        [options, &environment] { return run_switch(environment, *options); });
@@ -267,7 +309,10 @@ void add_status(CLI::App& above, Environment& environment, Action& chosen) {
                       {0, 86'400});
   command.footer(
       "redirected_by_sets_N counts READs that so many layers of nodes took part in; with 0 the\n"
-      "fat root alone knew where they go. reads_passed counts READs by other keys. With --at it\n"
+      "fat root alone knew where they go. reads_passed counts READs by other keys, and\n"
+      "keyed_reads_unknown those of maps that it has no tables of, the last by unknown_key: "
+      "clients\n"
+      "of another address of the node have other keys than the controller. With --at it\n"
       "shows what READs by key met at the node: node_reads_resolved those that no table had met.\n"
       "Examples:\n"
       "  espalier switch status --control /tmp/s.sock --json\n"

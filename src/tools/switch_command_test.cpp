@@ -4,13 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/temporary_folder.hpp"
+#include "dataplane/control_client.hpp"
 #include "tools/stop_request.hpp"
 #include "tools/testing/fabric_serving_fixture.hpp"
 #include "tools/testing/tool_fixture.hpp"
@@ -145,6 +148,76 @@ TEST_F(SwitchCommandConcurrency, TablesAreShownAsHardwareHasThem) {
   EXPECT_EQ(tool.run({"switch", "entries"}), kUsage);
   EXPECT_EQ(tool.run({"switch", "resources", "--json"}), kUsage);
   EXPECT_EQ(tool.run({"switch", "entries", "tables", "--control", path("s")}), kUsage);
+}
+
+/// Does something each time that it is waited for, and asks to stop behind the last.
+class StopBehind final : public StopRequest {
+ public:
+  explicit StopBehind(std::vector<std::function<void()>> steps) : steps_(std::move(steps)) {}
+  std::string wait(std::optional<std::uint64_t>) override {
+    if (next_ == steps_.size()) return "SIGTERM";
+    steps_[next_++]();
+    return "";
+  }
+
+ private:
+  std::vector<std::function<void()>> steps_;
+  std::size_t next_ = 0;
+};
+
+// An entry that changes is modified, and where the numbers that are matched change all is told.
+TEST_F(SwitchCommandConcurrency, EntriesFollowTheTablesOfASwitch) {
+  auto words = sockets();
+  words.insert(words.end(), {"--tables", "content"});
+  Serving between(words, kTables, {"switch", "run"});
+  EXPECT_EQ(tool.run({"switch", "entries", "--control", path("s"), "--follow"}), kFailed)
+      << "there is nobody to stop it";
+  const auto ask = [this](std::string_view word, std::string_view body) {
+    auto client = dataplane::ControlClient::connect(path("s"));
+    ASSERT_TRUE(client && client->ask(word, body));
+  };
+  tool.notice_stop = [&] {
+    return std::make_unique<StopBehind>(std::vector<std::function<void()>>{
+        [&] { ask("change", "change 1 way 0 80\nchange 1 set 0 0 0 90\n"); }, [] {},
+        [&] {
+          ask("install", "espalier-switch 1\nmap 3 4\nespalier-tables 1\nroot 16 4 0\nway 50\n");
+        }});
+  };
+  ASSERT_EQ(tool.run({"switch", "entries", "--control", path("s"), "--follow"}), kOk) << tool.err();
+  EXPECT_THAT(
+      tool.out(),
+      EndsWith("table_add index_ingress.maps index_ingress.set_map 0x1 => 0x0 0x2 0x0 0x0 0x0\n"
+               "table_modify index_ingress.fat_root_ways index_ingress.set_way 0 0x80 0x1 0x0 0x0\n"
+               "table_modify index_ingress.set_1_ways index_ingress.set_way 0 0x90 0x0 0x0 0x0\n"
+               "table_clear index_ingress.maps\ntable_clear index_ingress.parts\n"
+               "table_clear index_ingress.fat_root_1\ntable_clear index_ingress.fat_root_2\n"
+               "table_clear index_ingress.fat_root_3\ntable_clear index_ingress.fat_root_4\n"
+               "table_clear index_ingress.fat_root_ways\n"
+               "table_clear index_ingress.set_1_pivots\ntable_clear index_ingress.set_1_ways\n"
+               "table_clear index_ingress.set_2_pivots\ntable_clear index_ingress.set_2_ways\n"
+               "table_clear index_ingress.set_3_pivots\ntable_clear index_ingress.set_3_ways\n"
+               "table_add index_ingress.fat_root_ways index_ingress.set_way 0x0 0x0 => 0x50 0x0 "
+               "0x0 0x0\n"
+               "table_add index_ingress.maps index_ingress.set_map 0x3 => 0x0 0x4 0x0 0x0 0x0\n"));
+  tool.files.contents["tables"] = kTables;
+  EXPECT_EQ(tool.run({"switch", "entries", "tables", "--follow"}), kUsage);
+}
+
+TEST_F(SwitchCommandConcurrency, EachNodeHasClientsOfItsOwn) {
+  auto words = sockets();
+  words.insert(words.begin(), {"switch", "run", "--node", path("m")});
+  EXPECT_EQ(tool.run(words), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("there are 1 of --clients and 2 of --node"));
+  Serving between({"--clients", path("c"), "--node", path("n"), "--clients", path("d"), "--node",
+                   path("m"), "--control", path("s")},
+                  "", {"switch", "run"});
+  EXPECT_THAT(between.said(), HasSubstr("clients of node 1 come to ")) << between.tool().err();
+  Serving second({"roce+memif:" + path("m")});
+  ASSERT_THAT(second.said(), StartsWith("listening at ")) << second.tool().err();
+  ASSERT_EQ(tool.run({"fabric", "ping", "roce+memif:" + path("d"), "--count", "20"}), kOk)
+      << tool.err();
+  EXPECT_GE(status()["frames_to_node"], 20);
+  EXPECT_EQ(between.stop(), kOk);
 }
 
 TEST_F(SwitchCommandConcurrency, WhatIsWrongIsSaid) {

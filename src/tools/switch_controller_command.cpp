@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cmdline/number_option.hpp"
+#include "dataplane/memif_switch.hpp"
 #include "index/controller/index_controller.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_place.hpp"
@@ -43,6 +44,7 @@ struct ControllerOptions {
   std::vector<std::size_t> row;    // layers of each switch of a row; empty: each has all tables
   std::string trace;               // a file; empty: none
   std::uint32_t every_ms = 10;
+  std::uint32_t number = 0;
   bool json = false;
 };
 
@@ -209,6 +211,7 @@ Outcome<int> control(Environment& environment, const ControllerOptions& options)
                               .controls = options.controls,
                               .limits = *limits,
                               .hops = hops_of(options),
+                              .number = static_cast<std::uint16_t>(options.number),
                               .connecting = *connecting,
                               .trace = *std::move(trace),
                               .read_every_ns = kReadEveryNs});
@@ -238,14 +241,8 @@ void add_switch_controller(CLI::App& above, Environment& environment, Action& ch
       *above.add_subcommand("controller", "Have the tables of a switch follow a map");
   add_address_option(command, options->at);
   add_map_name_option(command, options->map);
-  command
-      .add_option_function<std::vector<std::string>>(
-          "--control", [options](const std::vector<std::string>& all) { options->controls = all; },
-          "The socket at which a switch takes tables; again for each switch")
-      ->type_name("PATH")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->required();
+  add_paths(command, "--control",
+            "The socket at which a switch takes tables; again for each switch", options->controls);
   cmdline::add_number(command, "--every", options->every_ms,
                       "Milliseconds between two looks at what has moved", {1, kEveryMsMax});
   cmdline::add_number(command, "--ranges", options->limits.ranges,
@@ -260,6 +257,10 @@ void add_switch_controller(CLI::App& above, Environment& environment, Action& ch
                        "The switches stand in a row and share the tables: how many layers each "
                        "has, in the order of --control, with commas; the first has the fat root",
                        {0, kSetsMax});
+  cmdline::add_number(command, "--number", options->number,
+                      "Which node of a map over several it fills tables for: its place among those "
+                      "of switch run, from 0 on",
+                      {0, dataplane::MemifSwitch::kNodesMax - 1});
   add_path(
       command, "--trace",
       "A file of keys that were read, one for each line, by which nodes are chosen, in place of "
@@ -273,9 +274,9 @@ void add_switch_controller(CLI::App& above, Environment& environment, Action& ch
       "tells the switches what is new, until SIGTERM or SIGINT. A switch forgets the map when its\n"
       "controller ends, is killed, or says nothing for three seconds. Controllers of other maps "
       "may\n"
-      "fill the same switch; a map has one. Answers are right without it and whatever it does, "
-      "for\n"
-      "clients look at what comes; a READ that meets no table is answered by the node.\n"
+      "fill the same switch; a map has one, or one for each node that it lies on (--number).\n"
+      "Answers are right without it and whatever it does, for clients look at what comes; a READ\n"
+      "that meets no table is answered by the node.\n"
       "Examples:\n"
       "  espalier switch controller --at roce+memif:/tmp/n.sock --control /tmp/s.sock\n"
       "  espalier switch controller --at roce+memif:/tmp/n.sock --map m --control /tmp/s.sock\n"

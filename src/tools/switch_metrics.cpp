@@ -35,6 +35,8 @@ constexpr SwitchMetric kMetrics[] = {
     {"espalier_switch_reads_passed_total", "counter", "",
      "READs by keys that no table is for: clients' own, or of maps without tables.",
      "reads_passed"},
+    {"espalier_switch_keyed_reads_unknown_total", "counter", "",
+     "Of these, READs by keyed keys that no tables are for.", "keyed_reads_unknown"},
     {"espalier_switch_reads_carried_total", "counter", "",
      "READs that went to the next switch of a row, to be looked up further.", "reads_carried"},
     {"espalier_switch_shims_total", "counter", "fate",

@@ -105,6 +105,17 @@ CLI::Option* add_path(CLI::App& command, const std::string& name, const std::str
       ->type_name("PATH");
 }
 
+void add_paths(CLI::App& command, const std::string& name, const std::string& what,
+               std::vector<std::string>& into) {
+  command
+      .add_option_function<std::vector<std::string>>(
+          name, [&into](const std::vector<std::string>& all) { into = all; }, what)
+      ->type_name("PATH")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->required();
+}
+
 void add_control(CLI::App& command, std::string& into) {
   add_path(command, "--control", "The socket at which a switch takes tables and is asked", into)
       ->required();

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "dataplane/control_client.hpp"
 #include "dataplane/switch_program.hpp"
@@ -39,6 +40,9 @@ Outcome<dataplane::SwitchProgram> program_from(Environment& environment, const T
 
 CLI::Option* add_path(CLI::App& command, const std::string& name, const std::string& what,
                       std::string& into);
+/// The same, once or several times.
+void add_paths(CLI::App& command, const std::string& name, const std::string& what,
+               std::vector<std::string>& into);
 void add_control(CLI::App& command, std::string& into);
 
 }  // namespace espalier::tools

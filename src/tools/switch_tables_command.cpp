@@ -6,7 +6,9 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
+#include <utility>
 
 #include "cmdline/number_option.hpp"
 #include "dataplane/p4_entries.hpp"
@@ -66,14 +68,62 @@ Outcome<int> report_switch_tables(Environment& environment, const ResourcesOptio
   return kOk;
 }
 
-Outcome<int> print_entries(Environment& environment, const TablesFrom& from) {
+struct EntriesOptions {
+  TablesFrom from;
+  bool follows = false;
+  std::uint32_t every_ms = 200;
+};
+
+Outcome<std::string> entries_from(Environment& environment, const TablesFrom& from) {
   const auto program = program_from(environment, from);
   if (!program) return std::unexpected(program.error());
-  const auto entries = dataplane::p4_entries(*program);
+  auto entries = dataplane::p4_entries(*program);
   if (!entries) {
     return failed("the P4 program has no room for these tables: " + entries.error(),
                   "Compile smaller ones: espalier switch controller --ranges, --sets, --nodes.");
   }
+  return *std::move(entries);
+}
+
+/// How often the tables of a switch have changed.
+Outcome<std::string> generation_of(const std::string& control) {
+  auto client = reach_switch(control);
+  if (!client) return std::unexpected(client.error());
+  const auto status = client->ask("status");
+  if (!status) return did_not(*client, control);
+  std::istringstream lines(*status);
+  std::string name;
+  for (std::string value; lines >> name >> value;) {
+    if (name == "generation") return value;
+  }
+  return failed("the switch does not say how often its tables have changed");
+}
+
+// Whether they are others is asked before they are: what changes in between comes with the next
+// look.
+Outcome<int> follow_entries(Environment& environment, const EntriesOptions& options) {
+  const auto stop = environment.notice_stop();
+  if (stop == nullptr) return failed("nobody could stop it", "Leave out --follow.");
+  std::string printed;
+  std::string generation;
+  do {
+    auto now = generation_of(options.from.control);
+    if (!now) return std::unexpected(now.error());
+    if (*now == generation) continue;
+    auto entries = entries_from(environment, options.from);
+    if (!entries) return std::unexpected(entries.error());
+    environment.out << (generation.empty() ? *entries : dataplane::p4_changes(printed, *entries));
+    environment.out.flush();
+    printed = *std::move(entries);
+    generation = *std::move(now);
+  } while (stop->wait(options.every_ms * std::uint64_t{1'000'000}).empty());
+  return kOk;
+}
+
+Outcome<int> print_entries(Environment& environment, const EntriesOptions& options) {
+  if (options.follows) return follow_entries(environment, options);
+  const auto entries = entries_from(environment, options.from);
+  if (!entries) return std::unexpected(entries.error());
   environment.out << *entries;
   return kOk;
 }
@@ -112,19 +162,31 @@ void add_switch_resources(CLI::App& above, Environment& environment, Action& cho
 }
 
 void add_switch_entries(CLI::App& above, Environment& environment, Action& chosen) {
-  const auto from = std::make_shared<TablesFrom>();
+  const auto options = std::make_shared<EntriesOptions>();
   CLI::App& command =
       *above.add_subcommand("entries", "Print tables as entries for dataplane/p4/index.p4");
-  add_tables_from(command, *from);
+  add_tables_from(command, options->from);
+  command
+      .add_flag("--follow", options->follows,
+                "Go on, and print what changes, until SIGTERM or SIGINT")
+      ->needs("--control");
+  cmdline::add_number(command, "--every", options->every_ms,
+                      "With --follow: milliseconds between two looks", {1, 60'000});
   command.footer(
       "Lines for simple_switch_CLI, the runtime CLI of bmv2. A map's keys come last, so its READs\n"
       "pass until all that they lead to is there. docs/design/index_in_network.md says how to\n"
-      "compile and run the program.\n"
+      "compile and run the program. With --follow the switch at PATH is one of user space, which "
+      "a\n"
+      "controller fills, and the P4 switch has had no other entries before: an entry is changed "
+      "by\n"
+      "its handle, which is how many were added before it. Where other numbers are matched all\n"
+      "tables are cleared and added anew.\n"
       "Examples:\n"
-      "  espalier switch entries --control /tmp/s.sock > entries.txt\n");
-  command.callback([from, &environment, &chosen] {
-    chosen =
-        reporting(environment, [from, &environment] { return print_entries(environment, *from); });
+      "  espalier switch entries --control /tmp/s.sock > entries.txt\n"
+      "  espalier switch entries --control /tmp/s.sock --follow | simple_switch_CLI\n");
+  command.callback([options, &environment, &chosen] {
+    chosen = reporting(environment,
+                       [options, &environment] { return print_entries(environment, *options); });
   });
 }
 

@@ -12,7 +12,10 @@
 
 #include "base/random.hpp"
 #include "base/testing/seeds.hpp"
-#include "fabric/roce/icrc.hpp"
+#include "dataplane/key_number.hpp"
+#include "index/testing/followed_index.hpp"
+#include "kinds/map/offload/map_reads.hpp"
+#include "tests/support/shim_tampering.hpp"
 #include "tests/support/switch_world.hpp"
 
 namespace espalier::test {
@@ -230,45 +233,50 @@ TEST(InNetworkSim, AGetTakesOneTripThroughTwoSwitchesInARow) {
   EXPECT_EQ(world.reader->restarts(), 0u);
 }
 
-/// What happens to frames between two switches: shims that are forged, late, damaged or gone, and
-/// frames that are lost.
-class Tampering {
- public:
-  /// `redirect`: a switch is trusted to write no other key.
-  Tampering(std::uint64_t seed, fabric::RegionKey redirect) : random_(seed), redirect_(redirect) {}
-
-  void operator()(std::vector<std::byte>& frame) {
-    const dataplane::Datagram datagram = dataplane::find_datagram(frame);
-    auto shim = dataplane::find_shim(datagram);
-    if (!shim) return;
-    seen_.push_back(frame);
-    if (seen_.size() > 50) seen_.erase(seen_.begin());
-    if (random_.chance(0.75)) return;
-    ++count;
-    std::byte* const at = datagram.udp + wire::kUdpBytes;
-    switch (random_.below(7)) {
-      case 0: frame.clear(); return;
-      case 1: frame = seen_[random_.below(seen_.size())]; return;  // a late one, or twice
-      case 2: at[random_.below(dataplane::kShimBytes)] ^= std::byte{0x10}; return;
-      case 3:  // the switch redirects by itself, to anywhere
-        dataplane::remove_shim(frame, datagram);
-        frame.resize(frame.size() - dataplane::kShimBytes);
-        fabric::roce::redirect_read(dataplane::find_read_request(frame).ib, random_(), redirect_);
-        return;
-      case 4: shim->generation = static_cast<std::uint32_t>(random_.below(20)); break;
-      case 5: shim->hops = static_cast<std::uint8_t>(random_()); break;
-      default: break;
-    }
-    shim->cursor = static_cast<std::uint32_t>(random_.below(random_.chance(0.5) ? 40 : 4000));
-    dataplane::write_shim(at, *shim);
+// Of so many READs of random keys, those that such tables send to where the node has the leaf, or
+// what has replaced it.
+double share_of_good(place::FollowedIndex& index, const dataplane::IndexTables& tables,
+                     base::Random& random, int reads) {
+  const auto at_node = *offload::MapReads::create(index.store, index.map, "user");
+  std::vector<std::byte> node(index.map->geometry.node_bytes);
+  int good = 0;
+  for (int i = 0; i < reads; ++i) {
+    const std::string key = place::FollowedIndex::key_of(random.below(place::FollowedIndex::kKeys));
+    const std::uint64_t to = dataplane::find(tables, dataplane::key_number("user", key)).address;
+    at_node->read_at(to - place::FollowedIndex::kBase, node);
+    const tree::NodeView view(node.data(), index.map->geometry);
+    const std::uint64_t came = place::FollowedIndex::kBase + view.self_ref().offset();
+    good += came == index.leaf_of(key) ? 1 : 0;
   }
-  std::uint64_t count = 0;
+  return static_cast<double>(good) / reads;
+}
 
- private:
-  base::Random random_;
-  const fabric::RegionKey redirect_;
-  std::vector<std::vector<std::byte>> seen_;
-};
+// A minute of 300 inserts and 300 updates a second on a million keys, on as many fewer keys. Tables
+// of a minute ago are good for as long as their key is: the node lets two generations be.
+TEST(InNetworkSim, EntriesThatFollowAWrittenMapRedirectMostReads) {
+  using place::FollowedIndex;
+  constexpr std::uint64_t kSeconds = 60;
+  constexpr std::uint64_t kWrites = 600 * FollowedIndex::kKeys * kSeconds / 1'000'000;
+  base::Random random(base::seed_from_environment(19));
+  FollowedIndex index;
+  const dataplane::IndexTables at_first = index.known;
+  double followed = 0;
+  std::uint64_t written = 0;
+  for (std::uint64_t second = 1; second <= kSeconds; ++second) {
+    for (; written < kWrites * second / kSeconds; ++written) {
+      const std::string key = FollowedIndex::key_of(random.below(FollowedIndex::kKeys));
+      index.user.put(written % 2 == 0 ? key : key + std::to_string(written), "value");
+    }
+    index.store.reclaimer.collect(index.context.cache);
+    static_cast<void>(index.take_feed());
+    ASSERT_TRUE(index.update());
+    followed += share_of_good(index, index.known, random, 200);
+  }
+  EXPECT_EQ(written, kWrites);
+  EXPECT_LE(index.generations, 1u) << "tables of a minute ago are void";
+  EXPECT_GE(followed / kSeconds, 0.9);
+  EXPECT_GE(share_of_good(index, at_first, random, 2000), 0.5);
+}
 
 /// How often the rare was reached.
 struct WeatherCounts {
@@ -292,7 +300,7 @@ std::string run_bad_weather(std::uint64_t seed, WeatherCounts& counts,
   const bool two = switches == SwitchWorld::Switches::two;
   const dataplane::TableLimits limits =
       two ? dataplane::TableLimits{.ranges = 4} : dataplane::TableLimits{};
-  Tampering tampering(seed + 200, world.redirect.remote().key);
+  ShimTampering tampering(seed + 200, {world.redirect.remote().key});
   if (two) world.through.between = std::ref(tampering);
   world.install(limits);
   world.use_switch(1024);

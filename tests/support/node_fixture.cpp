@@ -108,8 +108,13 @@ void NodeFixture::make_sharded(const std::string& name, const MapOptions& option
 
 void NodeFixture::open_switch() {
   switch_.reset();
-  auto opened = dataplane::RunningSwitch::open(
-      {{(folder_ / "clients").string(), (folder_ / "fabric").string()}, control()});
+  dataplane::MemifSwitch::Options links{(folder_ / "clients").string(),
+                                        (folder_ / "fabric").string()};
+  for (std::size_t i = 1; i <= others_.size(); ++i) {
+    const std::string number = std::to_string(i);
+    links.more.push_back({links.clients + number, links.node + number});
+  }
+  auto opened = dataplane::RunningSwitch::open({links, control()});
   ASSERT_TRUE(opened) << message(opened.error());
   switch_ = std::move(*opened);
 }

@@ -58,7 +58,8 @@ class NodeFixture : public testing::Test {
   }
   /// Starts a device before the node, which offers its memory over shared memory.
   void start_device();
-  /// Opens a switch before a node that is reached over memif, in place of the one that there is.
+  /// Opens a switch before a node that is reached over memif, and those besides it, in place of the
+  /// one that there is.
   void open_switch();
   /// Two in a row, of which the one before the node has its control at another socket.
   void open_switches();

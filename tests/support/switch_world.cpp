@@ -86,10 +86,7 @@ std::uint64_t SwitchWorld::now_ns() const {
 
 void SwitchWorld::put(const std::string& name, const std::string& value) {
   user.put(name, value);
-  model[name] = value;
-  for (const auto& get : gets) {
-    if (get->key == name) get->may_be.insert("+" + value);
-  }
+  has(name, value);
 }
 
 void SwitchWorld::install(const dataplane::TableLimits& limits) {
@@ -150,28 +147,8 @@ void SwitchWorld::answer_lease(const place::LeaseGuard::Asked& asked) {
 }
 
 void SwitchWorld::ask(const std::string& name) {
-  auto& get = gets.emplace_back(std::make_unique<Get>());
-  get->key = name;
-  get->request.op = Op::get;
-  get->request.key = get->key;
-  const auto found = model.find(name);
-  get->may_be.insert(found == model.end() ? "-" : "+" + found->second);
-  reader->submit(tree::WalkRequest{&get->request, get.get(), nullptr, {}, {}});
-}
-
-std::string SwitchWorld::validate() {
-  std::string wrong;
-  std::erase_if(gets, [&](const auto& get) {
-    if (!get->over) return false;
-    if (get->error != Code::invalid) {
-      ++errors;
-    } else if (!get->may_be.contains(get->found ? "+" + get->value : "-")) {
-      wrong = get->key + " was answered by '" + get->value + "'";
-    }
-    ++answers;
-    return true;
-  });
-  return wrong;
+  Get& get = add(name);
+  reader->submit(tree::WalkRequest{&get.request, &get, nullptr, {}, {}});
 }
 
 std::uint64_t SwitchWorld::trips_of(const std::string& name) {

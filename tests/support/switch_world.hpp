@@ -9,11 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,10 +25,11 @@
 #include "kinds/map/offload/index_reads.hpp"
 #include "kinds/map/remote/one_sided_reader.hpp"
 #include "kinds/map/testing/map_objects.hpp"
+#include "tests/support/checked_gets.hpp"
 
 namespace espalier::test {
 
-class SwitchWorld {
+class SwitchWorld : public CheckedGets {
  public:
   static constexpr const char* kPrefix = "user";  // of all keys
   static constexpr fabric::Domain kDomain = 1;    // the client's
@@ -68,27 +66,8 @@ class SwitchWorld {
   /// Both sides do what they have to, and the network goes on.
   void turn();
   void ask(const std::string& name);
-  /// What is wrong with the answers that have come; forgets them.
-  std::string validate();
   /// Asks and waits. Returns how many trips it took.
   std::uint64_t trips_of(const std::string& name);
-
-  /// One get in flight, and every value that its key had meanwhile: "+value", or "-": none.
-  struct Get final : Handler {
-    std::string key;
-    Request request;
-    bool over = false;
-    bool found = false;
-    Code error = Code::invalid;
-    std::string value;
-    std::set<std::string> may_be;
-    void done(const Completion& completion) override {
-      over = true;
-      found = completion.found;
-      error = completion.error.code;
-      if (found) value = completion.value;
-    }
-  };
 
   const Way way;
   fabric::roce::PacketNetwork network;
@@ -114,10 +93,6 @@ class SwitchWorld {
   std::function<void()> on_packet;
   std::unique_ptr<fabric::QueuePair> host_pair;
   std::unique_ptr<fabric::QueuePair> client_pair;
-  std::map<std::string, std::string> model;
-  std::deque<std::unique_ptr<Get>> gets;
-  std::uint64_t answers = 0;
-  std::uint64_t errors = 0;
   std::unique_ptr<place::OneSidedReader> reader;
 
  private:

@@ -84,15 +84,70 @@ bool is_whole(const Bytes& frame) {
 }
 
 std::vector<std::byte> sent_on(const PacketFunction& by, std::size_t at, std::size_t count,
-                               std::vector<std::byte> frame, Processed* done) {
+                               std::vector<std::byte> frame, Processed* done, std::uint16_t node) {
   const std::size_t bytes = frame.size();
   frame.resize(bytes + kShimBytes);
-  const Hop hop{at == 0, at + 1 == count, kShimBytes};
+  const Hop hop{at == 0, at + 1 == count, kShimBytes, node};
   const Processed processed = by.process(std::span(frame).first(bytes), hop);
   if (done != nullptr) *done = processed;
   if (processed.outcome == Outcome::shim_dropped) return {};
   frame.resize(bytes + static_cast<std::size_t>(std::ptrdiff_t{processed.grown}));
   return frame;
+}
+
+namespace {
+
+// One READ to a node; `forged`: between the switches its shim is made to name the other node.
+std::string through_both(const std::vector<PacketFunction>& parts, const PacketFunction& whole,
+                         std::uint16_t node, bool forged, const Bytes& sent) {
+  Bytes frame = sent_on(parts[0], 0, 2, sent, nullptr, node);
+  if (frame.empty()) return "a READ was dropped";
+  const Datagram datagram = find_datagram(frame);
+  auto shim = find_shim(datagram);
+  if (shim && shim->server != node) return "a shim names another node";
+  if (shim && forged) {
+    shim->server = 1 - node;
+    write_shim(datagram.udp + wire::kUdpBytes, *shim);
+  }
+  forged = forged && shim;
+  frame = sent_on(parts[1], 1, 2, std::move(frame), nullptr, node);
+  if (frame.empty() || find_read_request(frame).ib.empty()) return "a READ was not restored";
+  Bytes expected = sent;
+  if (!forged) whole.process(expected, {.node = node});
+  if (frame == expected) return "";
+  return forged ? "a READ went by the key of another node"
+                : "a READ went elsewhere than through one switch";
+}
+
+}  // namespace
+
+std::string frames_to_two_nodes(std::uint64_t seed, int rounds) {
+  base::Random random(seed);
+  const MapKeys keys[] = {kRowKeys, {kRowKeys.keyed, 0xABCD'0013, 1}};
+  for (int round = 0; round < rounds; ++round) {
+    const TopologyBudget topology{.ranges = 2 + random.below(10),
+                                  .switches = {{0, 1}, {2, 1 + random.below(60)}},
+                                  .ways = {{0, 1}, {0, 1}}};
+    const TreeShape shape{.levels = 5, .children_max = 8, .here = 0.05};
+    const TreeImage trees[] = {random_tree(random, shape), random_tree(random, shape)};
+    std::vector<IndexTables> tables;
+    PacketFunction whole;
+    for (Compiled& each : compile(trees, *limits_of(topology))) {
+      whole.add(keys[tables.size()], each.tables);
+      tables.push_back(std::move(each.tables));
+    }
+    std::vector<PacketFunction> parts;
+    for (const SwitchProgram& each : cut_program(keys, tables, topology, 5)) {
+      parts.push_back(each.function());
+    }
+    for (const std::uint64_t number : border_keys(trees[0], random, 30)) {
+      const auto node = static_cast<std::uint16_t>(random.below(2));
+      const std::string wrong =
+          through_both(parts, whole, node, random.chance(0.3), draw_read(random, number));
+      if (!wrong.empty()) return wrong;
+    }
+  }
+  return "";
 }
 
 std::string frames_through_a_row(std::uint64_t seed, int rounds) {

@@ -16,10 +16,11 @@
 
 namespace espalier::dataplane {
 
-/// The frame as switch number `at` of `count` sends it on; empty: it is dropped.
+/// The frame, on its way to a node, as switch number `at` of `count` sends it on; empty: it is
+/// dropped.
 [[nodiscard]] std::vector<std::byte> sent_on(const PacketFunction& by, std::size_t at,
                                              std::size_t count, std::vector<std::byte> frame,
-                                             Processed* done = nullptr);
+                                             Processed* done = nullptr, std::uint16_t node = 0);
 
 /// Whether its lengths and checksums are right, be it for a switch or for the node. That UDP has
 /// none over IPv6, parse_frame() takes of RoCEv2's port alone; a shim changes nothing of that.
@@ -29,5 +30,8 @@ namespace espalier::dataplane {
 /// some times one of those behind the first has tables of another generation. "" if each comes out
 /// as it must, to the byte.
 [[nodiscard]] std::string frames_through_a_row(std::uint64_t seed, int rounds);
+/// The same of a map that lies on two nodes by one keyed key, through two switches that lead to
+/// both; some shims name the other node.
+[[nodiscard]] std::string frames_to_two_nodes(std::uint64_t seed, int rounds);
 
 }  // namespace espalier::dataplane

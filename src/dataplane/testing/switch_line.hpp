@@ -45,15 +45,17 @@ class SwitchLine {
     std::vector<std::unique_ptr<fabric::QueuePair>> pairs;
   };
 
-  enum class Switches : std::uint8_t { one, two };
+  /// two_middle: the second believes that another one is behind it, and lets shims pass.
+  enum class Switches : std::uint8_t { one, two, two_middle };
 
   explicit SwitchLine(Switches switches = Switches::one) : memory_(kBlocks * kBlockBytes) {
     for (std::size_t i = 0; i < memory_.size(); ++i) memory_[i] = block_byte(i / kBlockBytes);
     start_node();
-    const bool two = switches == Switches::two;
+    const bool two = switches != Switches::one;
+    const bool last = switches == Switches::two;
     if (two) {
       behind_ = or_throw(
-          MemifSwitch::open({path("middle"), path("node"), false, true}, function_behind_));
+          MemifSwitch::open({path("middle"), path("node"), false, last}, function_behind_));
     }
     switch_ = or_throw(
         MemifSwitch::open({path("clients"), path(two ? "middle" : "node"), true, !two}, function_));

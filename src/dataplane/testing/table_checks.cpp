@@ -86,8 +86,8 @@ std::string changes_under_frames(std::uint64_t rounds) {
   for (std::uint64_t round = 1; round <= rounds && !mixed; ++round) {
     const std::uint64_t address = 64 + 64 * round;
     if (round % 16 == 0) {
-      function.set_address(kKeys.keyed, left, address);
-      function.set_address(kKeys.keyed, right, address);
+      function.set_address(kKeys.name(), left, address);
+      function.set_address(kKeys.name(), right, address);
       installed.install(function);
     } else {
       installed.set_addresses(std::array{EntryChange{kKeys.keyed, left, address},

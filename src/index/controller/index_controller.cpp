@@ -129,7 +129,9 @@ Result<void> IndexController::open_link() {
   if (!opened) return std::unexpected(opened.error());
   link_ = std::move(*opened);
   link_->call_while_reading([this] { keep(); });
-  follower_.emplace(link_->keys(), link_->prefix(), link_->base(), options_.limits);
+  dataplane::MapKeys keys = link_->keys();
+  keys.node = options_.number;
+  follower_.emplace(keys, link_->prefix(), link_->base(), options_.limits);
   installed_ = before_ = false;
   feed_.reset();
   if (auto feed = link_->follow(); feed) feed_ = std::move(*feed);
@@ -316,8 +318,7 @@ std::expected<std::string, IndexController::Fault> IndexController::send(Switch&
                                                                          std::string_view body,
                                                                          std::uint64_t longest_ns) {
   const std::uint64_t begun_ns = base::monotonic_ns();
-  auto answer = to.client->ask(
-      word, body, [this, &to] { keep(&to); }, longest_ns);
+  auto answer = to.client->ask(word, body, [this, &to] { keep(&to); }, longest_ns);
   to.asked_ns = base::monotonic_ns();
   if (answer) return *std::move(answer);
   Fault fault{Fault::Side::control, answer.error(), to.client->refused(), to.control};

@@ -41,6 +41,8 @@ class IndexController {
     /// Where the switches stand in a row, in their order from the clients on: the room of each.
     /// What `limits` says must be theirs (limits_of()). Empty: each has all.
     std::vector<dataplane::HopBudget> hops{};
+    /// Which node it is to the switches, where a map lies on several: each has a controller.
+    std::uint16_t number = 0;
     ConnectOptions connecting{};  ///< with a secret of the role admin, where the node has secrets
     /// Keys that somebody has read, as often as they are here: they count in place of what the
     /// node has counted. Empty: that.

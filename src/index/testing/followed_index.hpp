@@ -52,6 +52,7 @@ class FollowedIndex {
         same_shape = follower.moved(change) && same_shape;
       }
     } while (cursor_->waiting() != 0);
+    reshaped_ = reshaped_ || !same_shape;
     return same_shape;
   }
   /// The leaf of a key, as the host finds it.
@@ -76,10 +77,21 @@ class FollowedIndex {
     if (!take_feed()) return false;
     const auto changes = follower.changes();
     if (!changes) return false;
-    for (const dataplane::EntryChange& change : *changes) {
-      dataplane::set_address(known, change.place, change.address);
+    take(*changes);
+    return true;
+  }
+  /// Has the switch told what is new, of the tree where it has another shape. False: the tree
+  /// cannot be read.
+  bool update() {
+    if (reshaped_ && !follower.read(*map, region)) return false;
+    reshaped_ = false;
+    const auto changes = follower.changes();
+    if (changes) {
+      take(*changes);
+    } else {
+      ++generations;
+      known = follower.tables();
     }
-    changed += changes->size();
     return true;
   }
 
@@ -91,10 +103,19 @@ class FollowedIndex {
   LocalRegion region{store.region.at(0)};
   IndexFollower follower{{1, 2}, "user", kBase, {.ranges = 200, .sets = 4, .nodes_per_set = 5000}};
   dataplane::IndexTables known;
-  std::uint64_t behind = 0;   // how often the feed was lost
-  std::uint64_t changed = 0;  // entries
+  std::uint64_t behind = 0;       // how often the feed was lost
+  std::uint64_t changed = 0;      // entries
+  std::uint64_t generations = 0;  // how often all tables were told
 
  private:
+  void take(const std::vector<dataplane::EntryChange>& changes) {
+    for (const dataplane::EntryChange& change : changes) {
+      dataplane::set_address(known, change.place, change.address);
+    }
+    changed += changes.size();
+  }
+
+  bool reshaped_ = false;  // the tree is to be read
   FeedCursor::Landing landing_;
   std::optional<FeedCursor> cursor_;
 };

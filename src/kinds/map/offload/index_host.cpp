@@ -7,6 +7,7 @@
 #include "base/places.hpp"
 #include "dataplane/planted_dataplane_bugs.hpp"
 #include "engine/services.hpp"
+#include "kinds/map/format/shard.hpp"
 #include "kinds/map/offload/map_reads.hpp"
 #include "kinds/map/offload/map_services.hpp"
 #include "kinds/map/offload/prefix_of_most.hpp"
@@ -46,11 +47,22 @@ Result<std::shared_ptr<IndexedMap>> IndexHost::offer(const std::shared_ptr<tree:
   auto reads = MapReads::create(store_, map, made->prefix_, counts_);
   if (!reads) return std::unexpected(reads.error());
   made->shared_ = std::make_shared<fabric::SharedMap>(std::move(*reads));
-  auto keyed = regions_.offer_shared(made->shared_, fabric::SharedKind::keyed);
+  auto keyed = offer_keyed(*map, made->shared_);
   if (!keyed) return std::unexpected(keyed.error());
   made->keyed_ = std::move(*keyed);
   maps_[map->id] = made;
   return made;
+}
+
+// Of a map that lies on several nodes all come to one key, unless something else has its place
+// here, or the map was offered anew: then its clients are given one more.
+Result<fabric::Registration> IndexHost::offer_keyed(
+    const tree::MapCore& map, const std::shared_ptr<fabric::SharedMap>& shared) {
+  if (map.shard != nullptr) {
+    auto agreed = regions_.offer_agreed(shared, fabric::RegionTable::agreed_key(map.shard->uid));
+    if (agreed || agreed.error().code != Code::already_exists) return agreed;
+  }
+  return regions_.offer_shared(shared, fabric::SharedKind::keyed);
 }
 
 // Where no slot is to be had, all keys begin with it.

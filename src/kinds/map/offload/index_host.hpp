@@ -3,7 +3,8 @@
 // without: what most keys of such a map begin with, and the keys of regions that go with it
 // (fabric/shared_map.hpp).
 //
-//   keyed key      one for all sessions, which are admitted to it one by one
+//   keyed key      one for all sessions, which are admitted to it one by one; of a map that lies on
+//                  several nodes one for all of these, made of the number of its shard map
 //   redirect key   one for each generation of the tables that a session fills; when no switch has
 //                  these any more, or the session has lost its lease or ends, the key is void:
 //                  READs that old tables send there bring zeros, and whoever asked walks by himself
@@ -82,6 +83,8 @@ class IndexHost final : public EndpointPart {
   /// many more generations have ended their READs are refused.
   static constexpr std::size_t kVoidKeysMax = 8192;
 
+  Result<fabric::Registration> offer_keyed(const tree::MapCore& map,
+                                           const std::shared_ptr<fabric::SharedMap>& shared);
   [[nodiscard]] std::string prefix_of(const tree::MapCore& map, std::string_view low,
                                       std::string_view high);
 
