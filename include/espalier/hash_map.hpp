@@ -52,6 +52,8 @@ struct HashMapOptions {
   bool versions = true;
   /// old versions that snapshots may hold
   std::uint64_t snapshot_bytes_max = std::uint64_t{256} << 20;
+  /// as MapOptions::durability; of one that was listed what holds for it
+  std::optional<Durability> durability{};
 
   friend bool operator==(const HashMapOptions&, const HashMapOptions&) = default;
 };

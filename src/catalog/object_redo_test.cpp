@@ -14,7 +14,7 @@ namespace {
 
 std::string created_record() {
   RecordingSink sink;
-  RedoRoom room = *reserve_created(&sink, ObjectKind::table, "name", "form!");
+  RedoRoom room = *reserve_created(&sink, {ObjectKind::table, 0, "name", "form!"});
   finish_created(room, 0x0102);
   return std::string(sink.records().front());
 }

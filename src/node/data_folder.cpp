@@ -116,7 +116,8 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
   if (terms.failed) report_failure(log_->writer(), terms.failed);
   constexpr std::uint64_t kMs = 1'000'000;
   age_ = std::make_unique<catalog::UnflushedAge>(log_->writer(), terms.data.async_ms * kMs);
-  log_->writer().set_promise({terms.data.durability, age_.get()});
+  const std::uint64_t run = std::max<std::uint64_t>(1, services.draw());
+  log_->writer().set_promise({terms.data.durability, age_.get(), run});
   applied_ns_ = base::monotonic_ns() - began_ns;
   if (terms.show) return {};
   // Where this fails, the log goes before the objects.
@@ -139,12 +140,17 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
 std::expected<void, std::string> DataFolder::go_on_after_loss(offload::Services& services) {
   const bool accepted = recovered().cut && recovered().cut->accepted;
   if (!accepted && !recovered().after_loss) return {};
-  for (const catalog::EntryPointer& entry : services.catalog().list()) {
-    const auto done = entry->object->go_on_after_loss();
-    if (done) continue;
-    std::string words = message(done.error());
-    if (done.error().code == Code::busy) words += ": its log is full: raise data.log_bytes_max";
+  const auto wrong = [&](const Error& error) {
+    std::string words = message(error);
+    if (error.code == Code::busy) words += ": its log is full: raise data.log_bytes_max";
     return cannot_use(path_, words);
+  };
+  for (const catalog::EntryPointer& entry : services.catalog().list()) {
+    if (const auto done = entry->object->go_on_after_loss(); !done) return wrong(done.error());
+  }
+  for (const offload::Kind& kind : offload::all_kinds()) {
+    if (kind.redo == nullptr || kind.redo->others_after_loss == nullptr) continue;
+    if (const auto done = kind.redo->others_after_loss(services); !done) return wrong(done.error());
   }
   return {};
 }

@@ -145,8 +145,8 @@ Result<wire::SequencerFacts> Sequencer::advance(std::uint32_t epoch, std::uint64
   return facts_now();
 }
 
-void Sequencer::begin_epoch(std::uint64_t first) {
-  ++epoch_;
+void Sequencer::begin_epoch(std::uint64_t first, std::uint32_t epochs) {
+  epoch_ += epochs;
   first_ = next_ = first;
   mark_ = 0;
   sealed_ = overwritten_ = false;
@@ -173,6 +173,22 @@ void Sequencer::record_to(catalog::RedoSink* sink) {
     begin_above_mark();
   }
   Object::record_to(sink);
+}
+
+// So far that no life whose records are lost can have come there; it may be done 128 times.
+Result<void> Sequencer::go_on_after_loss() {
+  constexpr std::uint64_t kNumbersLeftOut = std::uint64_t{1} << 40;
+  constexpr std::uint32_t kEpochsLeftOut = std::uint32_t{1} << 8;
+  auto room = record_room();
+  if (!room) return std::unexpected(room.error());
+  const std::lock_guard lock(mutex_);
+  examine();
+  if (!sealed_) end_epoch();
+  const bool there_are_more = next_ < kSequencerEnd - kNumbersLeftOut &&
+                              epoch_ <= wire::kSequencerEpochMax - kEpochsLeftOut;
+  if (there_are_more) begin_epoch(next_ + kNumbersLeftOut, kEpochsLeftOut);
+  record(*room, there_are_more ? RedoType::advanced : RedoType::sealed);
+  return {};
 }
 
 // Ahead of what was taken when it is asked for, so that who has taken numbers above the mark and

@@ -19,8 +19,8 @@
 namespace espalier::client {
 namespace {
 
-HashMapOptions public_options(const hash::HashShape& shape) {
-  return {shape.partitions, shape.versions != 0, shape.snapshot_bytes_max};
+HashMapOptions public_options(const hash::HashShape& shape, std::optional<Durability> durability) {
+  return {shape.partitions, shape.versions != 0, shape.snapshot_bytes_max, durability};
 }
 
 Result<Written> written_of(const Result<hash_calls::ItemWritten>& reply) {
@@ -41,8 +41,9 @@ struct MakeHashHandle {
 
   std::shared_ptr<HashMapImpl> operator()(HashMapImpl::Object&& object,
                                           const hash_calls::Opened& opened) const {
-    return base::make_shared_until_fork<HashMapImpl>(by, std::move(object),
-                                                     public_options(opened.shape));
+    return base::make_shared_until_fork<HashMapImpl>(
+        by, std::move(object),
+        public_options(opened.shape, wire::durability_of(opened.durability)));
   }
 };
 
@@ -247,7 +248,8 @@ Result<std::shared_ptr<HashMapImpl>> create_hash_map(
     const HashMapOptions& options) {
   return reach_hash(channel, hash_calls::Create{name,
                                                 {options.partitions, options.versions ? 1u : 0u,
-                                                 options.snapshot_bytes_max}});
+                                                 options.snapshot_bytes_max},
+                                                wire::number_of(options.durability)});
 }
 
 Result<std::shared_ptr<HashMapImpl>> open_hash_map(const std::shared_ptr<channel::Channel>& channel,
@@ -264,8 +266,8 @@ Result<std::vector<HashMapDescription>> list_hash_maps(channel::Channel& channel
     if (object.description.size() != sizeof shape) return fail(Code::corrupt);
     std::memcpy(&shape, object.description.data(), sizeof shape);
     if (hash_calls::fault_of_shape(shape)) return fail(Code::corrupt);
-    all.push_back({std::move(object.name), public_options(shape), object.numbers.entries,
-                   object.numbers.memory_bytes});
+    all.push_back({std::move(object.name), public_options(shape, object.durability),
+                   object.numbers.entries, object.numbers.memory_bytes});
   }
   return all;
 }
