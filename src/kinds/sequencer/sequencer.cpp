@@ -175,19 +175,24 @@ void Sequencer::record_to(catalog::RedoSink* sink) {
   Object::record_to(sink);
 }
 
-// So far that no life whose records are lost can have come there; it may be done 128 times.
+// So far that no life whose records are lost can have come there; it may be done 2000 times. A seal
+// that is known stays.
 Result<void> Sequencer::go_on_after_loss() {
-  constexpr std::uint64_t kNumbersLeftOut = std::uint64_t{1} << 40;
-  constexpr std::uint32_t kEpochsLeftOut = std::uint32_t{1} << 8;
+  constexpr std::uint64_t kNumbersLeftOut = std::uint64_t{1} << 37;
+  constexpr std::uint32_t kEpochsLeftOut = 16;
   auto room = record_room();
   if (!room) return std::unexpected(room.error());
   const std::lock_guard lock(mutex_);
   examine();
-  if (!sealed_) end_epoch();
+  const bool was_sealed = sealed_;
+  const bool was_overwritten = overwritten_;
+  if (!was_sealed) end_epoch();
   const bool there_are_more = next_ < kSequencerEnd - kNumbersLeftOut &&
                               epoch_ <= wire::kSequencerEpochMax - kEpochsLeftOut;
   if (there_are_more) begin_epoch(next_ + kNumbersLeftOut, kEpochsLeftOut);
-  record(*room, there_are_more ? RedoType::advanced : RedoType::sealed);
+  if (there_are_more && was_sealed) end_epoch();
+  overwritten_ = was_overwritten;
+  record(*room, sealed_ ? RedoType::sealed : RedoType::advanced);
   return {};
 }
 
