@@ -36,11 +36,11 @@ void add_log(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   add_numbers(command, "--gap-us", options->gap_us,
               "microseconds from one record to the next; 20,50,100 by default (apart)");
   add_number(command, "--ops", options->ops,
-             "records of a measurement, of long ones fewer; gets (beside)");
+             "records of a measurement, of long ones fewer; adds; gets (beside)");
   add_number(command, "--keys", options->keys, "pairs that are loaded (pairs, beside)");
   add_number(command, "--value-bytes", options->value_bytes, "of each value (pairs, beside)");
   add_number(command, "--pairs-in-flight", options->pairs_in_flight,
-             "requests of the client that are in flight (pairs)");
+             "requests of the client that are in flight (pairs, adds)");
   command.add_flag("--stop-disk", options->stop_disk,
                    "freeze the file system that is mounted at --dir for as long as a point takes: "
                    "nothing else may use it (beside)");

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/temporary_folder.hpp"
+#include "bench/add_points.hpp"
 #include "bench/beside_points.hpp"
 #include "bench/commit_points.hpp"
 #include "bench/runner.hpp"
@@ -19,7 +20,9 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::string_view, 4> kLogExperiments{"commit", "apart", "pairs", "beside"};
+constexpr std::array<std::string_view, 5> kLogExperiments{"commit", "apart", "pairs", "adds",
+                                                          "beside"};
+constexpr std::array kDurabilitiesMeasured{Durability::none, Durability::async, Durability::sync};
 /// Of all records of a measurement: of longer ones there are fewer.
 constexpr std::uint64_t kCommittedBytesMax = std::uint64_t{512} << 20;
 
@@ -102,7 +105,8 @@ std::vector<MeasuredPoint> apart_points(const LogBenchOptions& options) {
   return points;
 }
 
-PointSample measure_pairs(const LogBenchOptions& options, Workload workload, bool durable) {
+PointSample measure_pairs(const LogBenchOptions& options, Workload workload,
+                          Durability durability) {
   const base::TemporaryFolder place(folder_of(options));
   YcsbOptions run;
   run.targets = {TargetKind::node};
@@ -114,7 +118,8 @@ PointSample measure_pairs(const LogBenchOptions& options, Workload workload, boo
   run.seed = options.seed;
   run.probe_rounds = 0;
   if (workload == Workload::a) run.ops = options.keys;
-  if (durable) run.data_dir = (place / "data").string();
+  run.durability = durability;
+  if (durability != Durability::none) run.data_dir = (place / "data").string();
   std::ostringstream nowhere;
   Progress silent(Output{nowhere, nowhere});
   Runner runner(run, make_keys(run), silent);
@@ -130,19 +135,39 @@ PointSample measure_pairs(const LogBenchOptions& options, Workload workload, boo
 std::vector<MeasuredPoint> pairs_points(const LogBenchOptions& options) {
   std::vector<MeasuredPoint> points;
   for (const Workload workload : {Workload::load, Workload::a}) {
-    for (const bool durable : {false, true}) {
+    for (const Durability durability : kDurabilitiesMeasured) {
       MeasuredPoint point;
       point.target = "node";
       point.workload = name(workload);
-      point.parameters["durability"] = durable ? "sync" : "none";
+      point.parameters["durability"] = name(durability);
       point.parameters["keys"] = options.keys;
       point.parameters["value_bytes"] = options.value_bytes;
       point.parameters["in_flight"] = options.pairs_in_flight;
-      point.threads = durable ? 3 : 2;
+      point.threads = durability != Durability::none ? 3 : 2;
       point.answers = point.workload;
-      point.measure = [&options, workload, durable] {
-        return measure_pairs(options, workload, durable);
+      point.measure = [&options, workload, durability] {
+        return measure_pairs(options, workload, durability);
       };
+      points.push_back(std::move(point));
+    }
+  }
+  return points;
+}
+
+std::vector<MeasuredPoint> add_points(const LogBenchOptions& options) {
+  std::vector<MeasuredPoint> points;
+  for (const ObjectKind kind : {ObjectKind::map, ObjectKind::hash}) {
+    for (const Durability durability : kDurabilitiesMeasured) {
+      const AddSetting setting{folder_of(options), kind, durability, options.pairs_in_flight,
+                               options.ops};
+      MeasuredPoint point;
+      point.target = name(kind);
+      point.workload = "adds";
+      point.parameters["durability"] = name(durability);
+      point.parameters["in_flight"] = setting.in_flight;
+      point.threads = durability != Durability::none ? 3 : 2;
+      point.answers = fmt::format("{} adds", setting.ops);
+      point.measure = [setting] { return measure_adds(setting); };
       points.push_back(std::move(point));
     }
   }
@@ -227,6 +252,7 @@ int run_log(const LogBenchOptions& options, const Output& output) {
   if (is_chosen(options.experiments, "commit")) run.run("commit", commit_points(options));
   if (is_chosen(options.experiments, "apart")) run.run("apart", apart_points(options));
   if (is_chosen(options.experiments, "pairs")) run.run("pairs", pairs_points(options));
+  if (is_chosen(options.experiments, "adds")) run.run("adds", add_points(options));
   if (is_chosen(options.experiments, "beside")) run.run("beside", beside_points(options));
   return run.finish();
 }

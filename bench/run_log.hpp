@@ -5,7 +5,8 @@
 //   commit   records of several sizes, writers and numbers in flight: by our log, by RocksDB's
 //            (sync, with recycled files), and the disk's own flush of as many bytes
 //   apart    records that come one by one, a gap apart, by as many writes of our log under way
-//   pairs    loading a node's map, and YCSB-A, with a data folder (sync) and without (none)
+//   pairs    loading a node's map, and YCSB-A, with a data folder (sync, async) and without (none)
+//   adds     on one key of a map and of a hash map, many in flight, likewise
 //   beside   gets of a node with a data folder, one at a time, beside puts, beside a checkpoint,
 //            and beside a disk that takes no write
 #pragma once
