@@ -279,7 +279,7 @@ TEST_F(NodeWithData, ObjectsKeepWhatTheyPromisedThemselves) {
     EXPECT_EQ(store.open_map("cache")->options().durability, Durability::none);
     EXPECT_EQ(store.open_table("rows")->rows(), 0u);
     EXPECT_EQ((*store.open_hash_map("early")->get("k"))->value, "v");
-    EXPECT_EQ((*store.hash_maps()).front().options.durability, Durability::async);
+    EXPECT_EQ((*store.hash_maps()).front().durability, Durability::async);
     EXPECT_EQ((*store.tables()).front().durability, Durability::none);
     ASSERT_TRUE(store.open_map("cache")->put("k", "v"));
   }

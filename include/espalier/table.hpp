@@ -177,8 +177,8 @@ class RowWriter {
   /// Errors: invalid_argument, with the row's number here, the column and the value in words; the
   /// row is not added then, and commit() fails too, so a caller may look at that alone.
   template <class... T>
-    requires(sizeof...(T) != 0 && (std::constructible_from<Value, const T&> && ...))
-  TableResult<void> add(const T&... values) {
+  requires(sizeof...(T) != 0 && (std::constructible_from<Value, const T&> &&
+                                 ...)) TableResult<void> add(const T&... values) {
     const Value row[] = {Value(values)...};
     return add_row(row);
   }

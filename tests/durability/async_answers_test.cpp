@@ -116,6 +116,9 @@ TEST_F(AsyncAnswers, OfAnObjectComeAsItWasMade) {
   EXPECT_TRUE(is_silent(client_));
   sink_.make_durable();
   EXPECT_EQ(node_.wait(client_).code(), Code::invalid);
+  sink_.fail_all();  // which concerns nothing that is kept nowhere
+  EXPECT_EQ(answered(OffloadId::hash_put, lost, "k", "3").code(), Code::invalid);
+  EXPECT_NE(answered(OffloadId::hash_put, kept, "k", "3").code(), Code::invalid);
 }
 
 // Numbers that were told are never told again, and what is there is there.

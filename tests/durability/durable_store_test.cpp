@@ -162,7 +162,7 @@ TEST_F(DurableStore, RefusesWhatCannotBeDurable) {
 template <class T>
 std::optional<Durability> listed(const Result<std::vector<T>>& all, std::string_view name) {
   for (const T& one : *all) {
-    if (one.name == name) return one.options.durability;
+    if (one.name == name) return one.durability;
   }
   return std::nullopt;
 }

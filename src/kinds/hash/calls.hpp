@@ -33,7 +33,7 @@ inline constexpr std::uint32_t kKeyBytesMax = 65535;
 struct Opened {
   std::uint32_t id = 0;
   hash::HashShape shape{};
-  std::uint64_t durability = 0;  ///< what holds for it, as a number; 0: an older node
+  std::uint64_t durability = 0;  ///< that it was made with (wire/object.hpp)
 
   static constexpr void fields(auto& self, auto& message) {
     message.version(self.id);

@@ -96,7 +96,7 @@ Begun<typename Request::Reply> begin_at_once(HashMap& of, const Request& asked, 
 }  // namespace
 
 Opened Opened::of(const HashMap& map) {
-  return {map.id(), map.shape(), wire::number_of(map.durability())};
+  return {map.id(), map.shape(), wire::number_of(map.options().durability)};
 }
 
 Result<std::shared_ptr<HashMap>> obtain(catalog::Catalog& catalog, const Create& asked) {

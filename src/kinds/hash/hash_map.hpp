@@ -187,6 +187,8 @@ class HashMap final : public HashView,
   [[nodiscard]] HashShape shape() const {
     return {options_.partitions, versions ? 1u : 0u, options_.snapshot_bytes_max};
   }
+  /// What it was made with.
+  [[nodiscard]] const HashOptions& options() const { return options_; }
   /// Cost: counters of each partition, and two locks.
   [[nodiscard]] HashNumbers all_numbers() const;
   [[nodiscard]] const std::string& name() const { return name_; }

@@ -28,7 +28,7 @@ struct Opened {
   std::uint32_t id = 0;
   wire::MapShape shape{};
   std::string_view shard_map;    ///< of a shard; else empty
-  std::uint64_t durability = 0;  ///< what holds for it (wire/object.hpp); 0: an older node
+  std::uint64_t durability = 0;  ///< that it was made with (wire/object.hpp)
 
   static constexpr void fields(auto& self, auto& message) {
     message.version(self.id);

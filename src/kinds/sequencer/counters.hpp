@@ -24,7 +24,8 @@ class Counters final : public store::StorePart {
   static constexpr std::size_t kMost = 65536;
   static constexpr std::size_t kBucketsAtOnce = 256;
 
-  /// Takes `count` numbers in a row; returns the first. A counter begins at 0, or at the floor. `sink`: where the
+  /// Takes `count` numbers in a row; returns the first. A counter begins at 0, or at the floor.
+  /// `sink`: where the
   /// record of it goes, which has the number that comes next; null: nowhere.
   /// Errors: out_of_memory (there are too many counters); exhausted (there are not so many numbers
   /// left); those of the sink.

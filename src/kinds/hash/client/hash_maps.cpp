@@ -19,8 +19,9 @@
 namespace espalier::client {
 namespace {
 
-HashMapOptions public_options(const hash::HashShape& shape, std::optional<Durability> durability) {
-  return {shape.partitions, shape.versions != 0, shape.snapshot_bytes_max, durability};
+HashMapOptions public_options(const hash::HashShape& shape, std::uint64_t durability = 0) {
+  return {shape.partitions, shape.versions != 0, shape.snapshot_bytes_max,
+          wire::durability_of(durability)};
 }
 
 Result<Written> written_of(const Result<hash_calls::ItemWritten>& reply) {
@@ -42,8 +43,7 @@ struct MakeHashHandle {
   std::shared_ptr<HashMapImpl> operator()(HashMapImpl::Object&& object,
                                           const hash_calls::Opened& opened) const {
     return base::make_shared_until_fork<HashMapImpl>(
-        by, std::move(object),
-        public_options(opened.shape, wire::durability_of(opened.durability)));
+        by, std::move(object), public_options(opened.shape, opened.durability));
   }
 };
 
@@ -266,8 +266,8 @@ Result<std::vector<HashMapDescription>> list_hash_maps(channel::Channel& channel
     if (object.description.size() != sizeof shape) return fail(Code::corrupt);
     std::memcpy(&shape, object.description.data(), sizeof shape);
     if (hash_calls::fault_of_shape(shape)) return fail(Code::corrupt);
-    all.push_back({std::move(object.name), public_options(shape, object.durability),
-                   object.numbers.entries, object.numbers.memory_bytes});
+    all.push_back({std::move(object.name), public_options(shape), object.numbers.entries,
+                   object.numbers.memory_bytes, object.durability});
   }
   return all;
 }
