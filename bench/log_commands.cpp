@@ -23,7 +23,8 @@ void add_log(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   add_list(command, "--experiment", options->experiments,
            log_experiment_names() + "; by default all");
   add_choices(command, "--target", options->targets, parse_log_target,
-              "log, rocksdb, disk; all by default (commit)");
+              "log, rocksdb, disk, and model_pmem, a log in mapped files at /dev/shm; the first "
+              "three by default (commit)");
   command.add_option("--dir", options->dir, kFolderHelp);
   add_numbers(command, "--record-bytes", options->record_bytes,
               "sizes of records; 100,4096,65536 by default (commit; apart: the first)");

@@ -31,18 +31,23 @@ std::filesystem::path folder_of(const LogBenchOptions& options) {
                              : std::filesystem::path(options.dir);
 }
 
+bool is_log(LogTarget target) {
+  return target == LogTarget::log || target == LogTarget::model_pmem;
+}
+
 PointSample measure_commits(LogTarget target, const CommitSetting& setting) {
   switch (target) {
     case LogTarget::log: return measure_log_commits(setting);
     case LogTarget::rocksdb: return measure_rocksdb_commits(setting);
     case LogTarget::disk: return measure_disk_flushes(setting);
+    case LogTarget::model_pmem: return measure_mapped_commits(setting);
   }
   return {};
 }
 
 /// RocksDB and the disk have one put or write of a thread at a time, once.
 bool has_point(LogTarget target, const CommitSetting& setting, bool is_first) {
-  return target == LogTarget::log || (setting.in_flight == 1 && is_first);
+  return is_log(target) || (setting.in_flight == 1 && is_first);
 }
 
 MeasuredPoint commit_point(LogTarget target, const CommitSetting& setting) {
@@ -52,8 +57,8 @@ MeasuredPoint commit_point(LogTarget target, const CommitSetting& setting) {
   point.parameters["record_bytes"] = setting.record_bytes;
   point.parameters["writers"] = setting.writers;
   point.parameters["in_flight"] = setting.in_flight;
-  if (target == LogTarget::log) point.parameters["writes"] = setting.writes;
-  point.threads = setting.writers + (target == LogTarget::log ? 1 : 0);
+  if (is_log(target)) point.parameters["writes"] = setting.writes;
+  point.threads = setting.writers + (is_log(target) ? 1 : 0);
   point.answers = target == LogTarget::disk ? fmt::format("{} flushes", setting.ops)
                                             : fmt::format("{} records", setting.ops);
   point.measure = [target, setting] { return measure_commits(target, setting); };
@@ -206,12 +211,14 @@ std::string_view name(LogTarget target) {
     case LogTarget::log: return "log";
     case LogTarget::rocksdb: return "rocksdb";
     case LogTarget::disk: return "disk";
+    case LogTarget::model_pmem: return "model_pmem";
   }
   return "?";
 }
 
 std::optional<LogTarget> parse_log_target(std::string_view text) {
-  for (const LogTarget target : {LogTarget::log, LogTarget::rocksdb, LogTarget::disk}) {
+  for (const LogTarget target :
+       {LogTarget::log, LogTarget::rocksdb, LogTarget::disk, LogTarget::model_pmem}) {
     if (text == name(target)) return target;
   }
   return std::nullopt;
@@ -227,7 +234,7 @@ std::optional<std::string> problem_of(const LogBenchOptions& options) {
            });
   };
   if (auto problem = problem_of_experiments(options.experiments, kLogExperiments)) return problem;
-  if (options.targets.empty()) return "--target: log, rocksdb, disk";
+  if (options.targets.empty()) return "--target: log, rocksdb, disk, model_pmem";
   if (outside(options.record_bytes, 8, 1U << 20)) return "--record-bytes must be 8 to 1048576";
   if (outside(options.writers, 1, 256)) return "--writers must be 1 to 256";
   if (outside(options.in_flight, 1, 4096)) return "--in-flight must be 1 to 4096";

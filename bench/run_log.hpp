@@ -22,7 +22,8 @@
 
 namespace espalier::bench {
 
-enum class LogTarget : std::uint8_t { log, rocksdb, disk };
+/// model_pmem: our log on persistent memory, for which tmpfs at /dev/shm stands.
+enum class LogTarget : std::uint8_t { log, rocksdb, disk, model_pmem };
 
 [[nodiscard]] std::string_view name(LogTarget target);
 [[nodiscard]] std::optional<LogTarget> parse_log_target(std::string_view text);
