@@ -16,6 +16,7 @@
 #include "espalier/espalier.hpp"
 #include "espalier/hash_map.hpp"
 #include "espalier/sequencer.hpp"
+#include "log/mapped_folder.hpp"
 #include "node/node.hpp"
 #include "tests/support/node_config.hpp"
 
@@ -160,6 +161,31 @@ TEST_F(NodeWithData, IsStoppedWhileACheckpointIsMade) {
       ASSERT_TRUE(store.open_sequencer("numbers" + std::to_string(i))) << i;
     }
   }
+}
+
+// A tmpfs stands for it; elsewhere stores alone would not be durable.
+TEST_F(NodeWithData, ALogOnPersistentMemoryIsThereAgain) {
+  config_.data.persistent_memory = true;
+  if (log::MappedFolder::at(folder_.string())) {
+    ASSERT_NO_FATAL_FAILURE(start());
+  } else {
+    EXPECT_NE(refusal().find("start it without data.persistent_memory"), std::string::npos)
+        << mistake_;
+  }
+  node_.reset();
+  const base::TemporaryFolder memory("/dev/shm");
+  if (!log::MappedFolder::at(memory.string())) GTEST_SKIP() << "there is no tmpfs at /dev/shm";
+  config_.data.dir = (memory / "data").string();
+  for (int life = 0; life < 3; ++life) {
+    ASSERT_NO_FATAL_FAILURE(start());
+    Store store = connect();
+    Map map = *store.open_map("default");
+    EXPECT_EQ(*map.add("lives", 1), life + 1u);
+    ASSERT_TRUE(map.put("long", std::string(100'000, static_cast<char>('a' + life))));
+  }
+  config_.data.persistent_memory = false;  // the files are the same
+  ASSERT_NO_FATAL_FAILURE(start());
+  EXPECT_EQ(*connect().open_map("default")->add("lives", 0), 3u);
 }
 
 TEST_F(NodeWithData, AFolderIsOneNodes) {
