@@ -17,9 +17,11 @@
 #include "base/clock.hpp"
 #include "base/cpu.hpp"
 #include "base/temporary_folder.hpp"
+#include "bench/map_session.hpp"
 #include "bench/request_list.hpp"
 #include "bench/together.hpp"
 #include "log/log.hpp"
+#include "log/mapped_folder.hpp"
 #include "log/posix_folder.hpp"
 #include "log/unit_buffer.hpp"
 
@@ -27,6 +29,7 @@ namespace espalier::bench {
 namespace {
 
 constexpr std::uint64_t kBenchStore = 1;
+constexpr const char* kMemoryFolder = "/dev/shm";
 /// Of the file whose flushes are measured, which is written round and round.
 constexpr std::uint64_t kFlushedBytes = std::uint64_t{64} << 20;
 
@@ -34,7 +37,7 @@ constexpr std::uint64_t kFlushedBytes = std::uint64_t{64} << 20;
   throw std::runtime_error(log::message(error));
 }
 
-std::unique_ptr<log::Log> open_log(log::PosixFolder& folder, const CommitSetting& setting) {
+std::unique_ptr<log::Log> open_log(log::LogFolder& folder, const CommitSetting& setting) {
   log::LogOptions options;
   options.recovery.node = kBenchStore;
   options.writer.writes_max = setting.writes;
@@ -100,7 +103,7 @@ class Writer {
 };
 
 /// Adds up what was acknowledged, as a start reads it.
-std::uint64_t sum_of_log(log::PosixFolder& folder) {
+std::uint64_t sum_of_log(log::LogFolder& folder) {
   std::uint64_t sum = 0;
   log::RecoveryTerms terms;
   terms.node = kBenchStore;
@@ -125,9 +128,9 @@ std::uint64_t first_record(const CommitSetting& setting, std::uint32_t writer) {
   return first;
 }
 
-PointSample measure_log_commits(const CommitSetting& setting) {
-  const base::TemporaryFolder place(setting.dir);
-  log::PosixFolder folder(place.string());
+namespace {
+
+PointSample measure_commits_in(log::LogFolder& folder, const CommitSetting& setting) {
   PointSample sample;
   double written_bytes = 0;
   {
@@ -151,6 +154,23 @@ PointSample measure_log_commits(const CommitSetting& setting) {
   sample.numbers.emplace_back("written_bytes_per_op",
                               written_bytes / static_cast<double>(setting.ops));
   sample.checksum = sum_of_log(folder);
+  return sample;
+}
+
+}  // namespace
+
+PointSample measure_log_commits(const CommitSetting& setting) {
+  const base::TemporaryFolder place(setting.dir);
+  log::PosixFolder folder(place.string());
+  return measure_commits_in(folder, setting);
+}
+
+PointSample measure_mapped_commits(const CommitSetting& setting) {
+  const base::TemporaryFolder place(kMemoryFolder);
+  const auto folder =
+      value_or_throw(log::MappedFolder::at(place.string()), "there is no tmpfs at /dev/shm");
+  PointSample sample = measure_commits_in(*folder, setting);
+  sample.numbers.emplace_back("write_amplification", folder->written().amplification());
   return sample;
 }
 

@@ -26,7 +26,8 @@ void add_log(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   add_list(command, "--experiment", options->experiments,
            log_experiment_names() + "; by default all");
   add_choices(command, "--target", options->targets, parse_log_target,
-              "log, rocksdb, disk; all by default (commit)");
+              "log, rocksdb, disk, and model_pmem, a log in mapped files at /dev/shm; the first "
+              "three by default (commit)");
   command.add_option("--dir", options->dir, kFolderHelp);
   add_numbers(command, "--record-bytes", options->record_bytes,
               "sizes of records; 100,4096,65536 by default (commit; apart: the first)");
@@ -39,11 +40,11 @@ void add_log(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   add_numbers(command, "--gap-us", options->gap_us,
               "microseconds from one record to the next; 20,50,100 by default (apart)");
   add_number(command, "--ops", options->ops,
-             "records of a measurement, of long ones fewer; gets (beside)");
+             "records of a measurement, of long ones fewer; adds; gets (beside)");
   add_number(command, "--keys", options->keys, "pairs that are loaded (pairs, beside)");
   add_number(command, "--value-bytes", options->value_bytes, "of each value (pairs, beside)");
   add_number(command, "--pairs-in-flight", options->pairs_in_flight,
-             "requests of the client that are in flight (pairs)");
+             "requests of the client that are in flight (pairs, adds)");
   command.add_flag("--stop-disk", options->stop_disk,
                    "freeze the file system that is mounted at --dir for as long as a point takes: "
                    "nothing else may use it (beside)");

@@ -68,9 +68,23 @@ TEST(RunLogConcurrency, NodesWithADataFolderHaveTheSamePairs) {
   options.experiments = {"pairs"};
   const PointLines lines = log_lines(options);
   EXPECT_EQ(lines.exit_code, 0);
-  ASSERT_EQ(lines.runs.size(), 4u);
+  ASSERT_EQ(lines.runs.size(), 6u);
   EXPECT_EQ(lines.runs_with("durability", "sync").size(), 2u);
+  EXPECT_EQ(lines.runs_with("durability", "async").size(), 2u);
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+}
+
+TEST(RunLogConcurrency, NoAddIsMissing) {
+  LogBenchOptions options = tiny_log();
+  options.experiments = {"adds"};
+  const PointLines lines = log_lines(options);
+  EXPECT_EQ(lines.exit_code, 0);
+  ASSERT_EQ(lines.runs.size(), 6u);
+  EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+  for (const Json& line : lines.runs) {
+    EXPECT_EQ(line.at("ops"), 256);
+    EXPECT_GT(number(line, "ops_per_s"), 0);
+  }
 }
 
 TEST(RunLogConcurrency, GetsBesideACheckpointAreRight) {

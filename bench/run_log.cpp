@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/temporary_folder.hpp"
+#include "bench/add_points.hpp"
 #include "bench/beside_points.hpp"
 #include "bench/commit_points.hpp"
 #include "bench/runner.hpp"
@@ -19,7 +20,9 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::string_view, 4> kLogExperiments{"commit", "apart", "pairs", "beside"};
+constexpr std::array<std::string_view, 5> kLogExperiments{"commit", "apart", "pairs", "adds",
+                                                          "beside"};
+constexpr std::array kDurabilitiesMeasured{Durability::none, Durability::async, Durability::sync};
 /// Of all records of a measurement: of longer ones there are fewer.
 constexpr std::uint64_t kCommittedBytesMax = std::uint64_t{512} << 20;
 
@@ -28,18 +31,23 @@ std::filesystem::path folder_of(const LogBenchOptions& options) {
                              : std::filesystem::path(options.dir);
 }
 
+bool is_log(LogTarget target) {
+  return target == LogTarget::log || target == LogTarget::model_pmem;
+}
+
 PointSample measure_commits(LogTarget target, const CommitSetting& setting) {
   switch (target) {
     case LogTarget::log: return measure_log_commits(setting);
     case LogTarget::rocksdb: return measure_rocksdb_commits(setting);
     case LogTarget::disk: return measure_disk_flushes(setting);
+    case LogTarget::model_pmem: return measure_mapped_commits(setting);
   }
   return {};
 }
 
 /// RocksDB and the disk have one put or write of a thread at a time, once.
 bool has_point(LogTarget target, const CommitSetting& setting, bool is_first) {
-  return target == LogTarget::log || (setting.in_flight == 1 && is_first);
+  return is_log(target) || (setting.in_flight == 1 && is_first);
 }
 
 MeasuredPoint commit_point(LogTarget target, const CommitSetting& setting) {
@@ -49,8 +57,8 @@ MeasuredPoint commit_point(LogTarget target, const CommitSetting& setting) {
   point.parameters["record_bytes"] = setting.record_bytes;
   point.parameters["writers"] = setting.writers;
   point.parameters["in_flight"] = setting.in_flight;
-  if (target == LogTarget::log) point.parameters["writes"] = setting.writes;
-  point.threads = setting.writers + (target == LogTarget::log ? 1 : 0);
+  if (is_log(target)) point.parameters["writes"] = setting.writes;
+  point.threads = setting.writers + (is_log(target) ? 1 : 0);
   point.answers = target == LogTarget::disk ? fmt::format("{} flushes", setting.ops)
                                             : fmt::format("{} records", setting.ops);
   point.measure = [target, setting] { return measure_commits(target, setting); };
@@ -102,7 +110,8 @@ std::vector<MeasuredPoint> apart_points(const LogBenchOptions& options) {
   return points;
 }
 
-PointSample measure_pairs(const LogBenchOptions& options, Workload workload, bool durable) {
+PointSample measure_pairs(const LogBenchOptions& options, Workload workload,
+                          Durability durability) {
   const base::TemporaryFolder place(folder_of(options));
   YcsbOptions run;
   run.targets = {TargetKind::node};
@@ -114,7 +123,8 @@ PointSample measure_pairs(const LogBenchOptions& options, Workload workload, boo
   run.seed = options.seed;
   run.probe_rounds = 0;
   if (workload == Workload::a) run.ops = options.keys;
-  if (durable) run.data_dir = (place / "data").string();
+  run.durability = durability;
+  if (durability != Durability::none) run.data_dir = (place / "data").string();
   std::ostringstream nowhere;
   Progress silent(Output{nowhere, nowhere});
   Runner runner(run, make_keys(run), silent);
@@ -130,19 +140,39 @@ PointSample measure_pairs(const LogBenchOptions& options, Workload workload, boo
 std::vector<MeasuredPoint> pairs_points(const LogBenchOptions& options) {
   std::vector<MeasuredPoint> points;
   for (const Workload workload : {Workload::load, Workload::a}) {
-    for (const bool durable : {false, true}) {
+    for (const Durability durability : kDurabilitiesMeasured) {
       MeasuredPoint point;
       point.target = "node";
       point.workload = name(workload);
-      point.parameters["durability"] = durable ? "sync" : "none";
+      point.parameters["durability"] = name(durability);
       point.parameters["keys"] = options.keys;
       point.parameters["value_bytes"] = options.value_bytes;
       point.parameters["in_flight"] = options.pairs_in_flight;
-      point.threads = durable ? 3 : 2;
+      point.threads = durability != Durability::none ? 3 : 2;
       point.answers = point.workload;
-      point.measure = [&options, workload, durable] {
-        return measure_pairs(options, workload, durable);
+      point.measure = [&options, workload, durability] {
+        return measure_pairs(options, workload, durability);
       };
+      points.push_back(std::move(point));
+    }
+  }
+  return points;
+}
+
+std::vector<MeasuredPoint> add_points(const LogBenchOptions& options) {
+  std::vector<MeasuredPoint> points;
+  for (const ObjectKind kind : {ObjectKind::map, ObjectKind::hash}) {
+    for (const Durability durability : kDurabilitiesMeasured) {
+      const AddSetting setting{folder_of(options), kind, durability, options.pairs_in_flight,
+                               options.ops};
+      MeasuredPoint point;
+      point.target = name(kind);
+      point.workload = "adds";
+      point.parameters["durability"] = name(durability);
+      point.parameters["in_flight"] = setting.in_flight;
+      point.threads = durability != Durability::none ? 3 : 2;
+      point.answers = fmt::format("{} adds", setting.ops);
+      point.measure = [setting] { return measure_adds(setting); };
       points.push_back(std::move(point));
     }
   }
@@ -181,12 +211,14 @@ std::string_view name(LogTarget target) {
     case LogTarget::log: return "log";
     case LogTarget::rocksdb: return "rocksdb";
     case LogTarget::disk: return "disk";
+    case LogTarget::model_pmem: return "model_pmem";
   }
   return "?";
 }
 
 std::optional<LogTarget> parse_log_target(std::string_view text) {
-  for (const LogTarget target : {LogTarget::log, LogTarget::rocksdb, LogTarget::disk}) {
+  for (const LogTarget target :
+       {LogTarget::log, LogTarget::rocksdb, LogTarget::disk, LogTarget::model_pmem}) {
     if (text == name(target)) return target;
   }
   return std::nullopt;
@@ -202,7 +234,7 @@ std::optional<std::string> problem_of(const LogBenchOptions& options) {
            });
   };
   if (auto problem = problem_of_experiments(options.experiments, kLogExperiments)) return problem;
-  if (options.targets.empty()) return "--target: log, rocksdb, disk";
+  if (options.targets.empty()) return "--target: log, rocksdb, disk, model_pmem";
   if (outside(options.record_bytes, 8, 1U << 20)) return "--record-bytes must be 8 to 1048576";
   if (outside(options.writers, 1, 256)) return "--writers must be 1 to 256";
   if (outside(options.in_flight, 1, 4096)) return "--in-flight must be 1 to 4096";
@@ -227,6 +259,7 @@ int run_log(const LogBenchOptions& options, const Output& output) {
   if (is_chosen(options.experiments, "commit")) run.run("commit", commit_points(options));
   if (is_chosen(options.experiments, "apart")) run.run("apart", apart_points(options));
   if (is_chosen(options.experiments, "pairs")) run.run("pairs", pairs_points(options));
+  if (is_chosen(options.experiments, "adds")) run.run("adds", add_points(options));
   if (is_chosen(options.experiments, "beside")) run.run("beside", beside_points(options));
   return run.finish();
 }

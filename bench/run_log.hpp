@@ -5,7 +5,8 @@
 //   commit   records of several sizes, writers and numbers in flight: by our log, by RocksDB's
 //            (sync, with recycled files), and the disk's own flush of as many bytes
 //   apart    records that come one by one, a gap apart, by as many writes of our log under way
-//   pairs    loading a node's map, and YCSB-A, with a data folder (sync) and without (none)
+//   pairs    loading a node's map, and YCSB-A, with a data folder (sync, async) and without (none)
+//   adds     on one key of a map and of a hash map, many in flight, likewise
 //   beside   gets of a node with a data folder, one at a time, beside puts, beside a checkpoint,
 //            and beside a disk that takes no write
 #pragma once
@@ -21,7 +22,8 @@
 
 namespace espalier::bench {
 
-enum class LogTarget : std::uint8_t { log, rocksdb, disk };
+/// model_pmem: our log on persistent memory, for which tmpfs at /dev/shm stands.
+enum class LogTarget : std::uint8_t { log, rocksdb, disk, model_pmem };
 
 [[nodiscard]] std::string_view name(LogTarget target);
 [[nodiscard]] std::optional<LogTarget> parse_log_target(std::string_view text);

@@ -56,6 +56,7 @@ struct TargetOptions {
   std::uint32_t subscribers = 0;  ///< embedded only: threads that follow its mapping feed
   std::uint32_t node_cores = 1;   ///< node, one_sided and device's host: its workers
   std::string data_dir{};         ///< node only: of our own's data; empty: it is in memory alone
+  Durability durability = Durability::sync;  ///< node only: where it has data
   std::string node_address{};  ///< node and one_sided only: one that runs already; empty: our own
   NodeTransport transport = NodeTransport::unix_socket;  ///< how our own is asked
   bool one_sided = false;         ///< node only: clients read its memory by themselves

@@ -50,6 +50,7 @@ class NodeTarget : public Target {
     node::Config config = own_node_config(options.node_cores);
     config.node.one_sided = options.one_sided;
     config.data.dir = options.data_dir;
+    config.data.durability = options.durability;
     prepare(config, options.transport);
     return start_own_node(config);
   }

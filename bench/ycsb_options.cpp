@@ -175,6 +175,7 @@ TargetOptions target_options_of(TargetKind kind, const YcsbOptions& options,
   result.subscribers = options.subscribers;
   result.node_cores = options.node_cores;
   result.data_dir = options.data_dir;
+  result.durability = options.durability;
   result.node_address = options.node_address;
   result.transport = options.transport_of(kind);
   result.cache_bytes = options.cache_bytes;

@@ -46,7 +46,8 @@ struct YcsbOptions {
   std::uint32_t subscribers = 0;  ///< embedded only: threads that follow the map's mapping feed
   std::uint32_t node_cores = 1;   ///< targets node, one_sided, and device's host: its workers
   std::string data_dir;           ///< target node: of our own's data; empty: it is in memory alone
-  std::string node_address;       ///< target node: one that runs already; empty: our own
+  Durability durability = Durability::sync;  ///< of a node with data
+  std::string node_address;                  ///< target node: one that runs already; empty: our own
   /// How a node of the run's own is asked; none: see transport_of().
   std::optional<NodeTransport> transport;
   std::uint64_t cache_bytes = std::uint64_t{64} << 20;  ///< target device, and the next two

@@ -153,6 +153,12 @@ TEST_P(CApi, MakesOpensListsAndDropsMaps) {
   std::uint32_t bytes = 0;
   good(espalier_map_key_bytes_max(small, &bytes));
   EXPECT_EQ(bytes, 64u);
+  options.durability = 4;
+  espalier_map* wrong = nullptr;
+  EXPECT_EQ(espalier_map_create(store_, b("wrong"), &options, &wrong), ESPALIER_INVALID_ARGUMENT);
+  EXPECT_THAT(espalier_error_message(), HasSubstr("options.durability"));
+  options.durability = ESPALIER_DURABILITY_SYNC;  // of a store that keeps nothing
+  EXPECT_EQ(espalier_map_create(store_, b("wrong"), &options, &wrong), ESPALIER_UNSUPPORTED);
   espalier_map* again = nullptr;
   good(espalier_map_open(store_, b("small"), &again));
   good(espalier_map_put(again, b("k"), b("v"), nullptr));

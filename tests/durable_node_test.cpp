@@ -16,6 +16,7 @@
 #include "espalier/espalier.hpp"
 #include "espalier/hash_map.hpp"
 #include "espalier/sequencer.hpp"
+#include "log/mapped_folder.hpp"
 #include "node/node.hpp"
 #include "tests/support/node_config.hpp"
 
@@ -162,6 +163,31 @@ TEST_F(NodeWithData, IsStoppedWhileACheckpointIsMade) {
   }
 }
 
+// A tmpfs stands for it; elsewhere stores alone would not be durable.
+TEST_F(NodeWithData, ALogOnPersistentMemoryIsThereAgain) {
+  config_.data.persistent_memory = true;
+  if (log::MappedFolder::at(folder_.string())) {
+    ASSERT_NO_FATAL_FAILURE(start());
+  } else {
+    EXPECT_NE(refusal().find("start it without data.persistent_memory"), std::string::npos)
+        << mistake_;
+  }
+  node_.reset();
+  const base::TemporaryFolder memory("/dev/shm");
+  if (!log::MappedFolder::at(memory.string())) GTEST_SKIP() << "there is no tmpfs at /dev/shm";
+  config_.data.dir = (memory / "data").string();
+  for (int life = 0; life < 3; ++life) {
+    ASSERT_NO_FATAL_FAILURE(start());
+    Store store = connect();
+    Map map = *store.open_map("default");
+    EXPECT_EQ(*map.add("lives", 1), life + 1u);
+    ASSERT_TRUE(map.put("long", std::string(100'000, static_cast<char>('a' + life))));
+  }
+  config_.data.persistent_memory = false;  // the files are the same
+  ASSERT_NO_FATAL_FAILURE(start());
+  EXPECT_EQ(*connect().open_map("default")->add("lives", 0), 3u);
+}
+
 TEST_F(NodeWithData, AFolderIsOneNodes) {
   ASSERT_NO_FATAL_FAILURE(start());
   config_.node.socket = (folder_ / "other").string();
@@ -238,6 +264,53 @@ TEST_F(NodeWithData, NumbersThatClientsAddedAreNotGivenAgain) {
   EXPECT_GE(range->first, end);
 }
 
+// What is kept nowhere is in no record and in no checkpoint, and is there again, empty.
+TEST_F(NodeWithData, ObjectsKeepWhatTheyPromisedThemselves) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  {
+    Store store = connect();
+    MapOptions none{.versions = false};
+    none.durability = Durability::none;
+    Map cache = *store.create_map("cache", none);
+    EXPECT_EQ(cache.options().durability, Durability::none);
+    const std::uint64_t recorded = store.durable_state()->recorded;
+    for (int i = 0; i < 100; ++i) ASSERT_TRUE(cache.put(std::to_string(i), "v"));
+    HashMapOptions early;
+    early.durability = Durability::async;
+    HashMap hash = *store.create_hash_map("early", early);
+    TableOptions lost;
+    lost.durability = Durability::none;
+    Table rows = *store.create_table("rows", *Schema::parse("a i64 not null"), lost);
+    RowWriter writer = rows.writer();
+    ASSERT_TRUE(writer.add(std::int64_t{41}));
+    EXPECT_EQ(writer.commit(), 0u);
+    EXPECT_EQ(store.durable_state()->recorded, recorded + 2) << "that two were made";
+    ASSERT_TRUE(hash.put("k", "v"));
+    const auto state = store.await_durable();
+    ASSERT_TRUE(state);
+    EXPECT_NE(state->run, 0u);
+    EXPECT_EQ(state->run, store.durable_state()->run);
+  }
+  node_->checkpoints()->request();
+  const std::uint64_t deadline_ns = base::monotonic_ns() + 60'000'000'000;
+  while (node_->checkpoints()->counts().finished == 0) {
+    ASSERT_EQ(node_->checkpoints()->counts().failed, 0u);
+    ASSERT_LT(base::monotonic_ns(), deadline_ns);
+    std::this_thread::yield();
+  }
+  for (int again = 0; again < 2; ++again) {
+    ASSERT_NO_FATAL_FAILURE(start());
+    Store store = connect();
+    EXPECT_EQ(store.open_map("cache")->count("", ""), 0u);
+    EXPECT_EQ(store.open_map("cache")->options().durability, Durability::none);
+    EXPECT_EQ(store.open_table("rows")->rows(), 0u);
+    EXPECT_EQ((*store.open_hash_map("early")->get("k"))->value, "v");
+    EXPECT_EQ((*store.hash_maps()).front().durability, Durability::async);
+    EXPECT_EQ((*store.tables()).front().durability, Durability::none);
+    ASSERT_TRUE(store.open_map("cache")->put("k", "v"));
+  }
+}
+
 TEST_F(NodeWithData, WhatCannotBeDurableIsRefusedInWords) {
   config_.maps.front().options.versions = false;
   EXPECT_NE(refusal().find("must keep versions"), std::string::npos) << mistake_;
@@ -246,6 +319,12 @@ TEST_F(NodeWithData, WhatCannotBeDurableIsRefusedInWords) {
   Store store = connect();
   EXPECT_EQ(store.create_map("m", {.versions = false}).error().code, Code::unsupported);
   EXPECT_EQ(store.create_hash_map("h", {.versions = false}).error().code, Code::unsupported);
+  TableOptions sealed{.key = *TableKey::parse("000102030405060708090a0b0c0d0e0f")};
+  sealed.encrypted = true;
+  sealed.durability = Durability::none;
+  const auto table = store.create_table("t", *Schema::parse("a i64 not null"), sealed);
+  ASSERT_FALSE(table);
+  EXPECT_NE(table.error().words.find("given twice"), std::string::npos) << table.error().words;
 }
 
 }  // namespace

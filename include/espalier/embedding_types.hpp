@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+
+#include "espalier/kind.hpp"
 
 namespace espalier {
 
@@ -20,6 +23,8 @@ struct EmbeddingOptions {
   /// Values of a row: a multiple of 8, at most 1024.
   std::uint32_t dimension = 64;
   EmbeddingType type = EmbeddingType::fp32;
+  /// As MapOptions::durability, but that `async` is as sync.
+  std::optional<Durability> durability{};
 
   friend bool operator==(const EmbeddingOptions&, const EmbeddingOptions&) = default;
 };

@@ -263,14 +263,24 @@ espalier_code espalier_sequencer_describe(const espalier_sequencer* sequencer,
 /// A handle of one map. It may be closed while others use the map.
 typedef struct espalier_map espalier_map;
 
+/// What a crash may lose of a map. With `none` it is empty after each start.
+typedef enum espalier_durability {
+  ESPALIER_DURABILITY_OF_STORE = 0,  ///< what its store promises of all
+  ESPALIER_DURABILITY_NONE = 1,
+  ESPALIER_DURABILITY_ASYNC = 2,
+  ESPALIER_DURABILITY_SYNC = 3
+} espalier_durability;
+
 typedef struct espalier_map_options {
   uint32_t struct_bytes;
   uint32_t node_bytes;          ///< power of two, 512 to 65536
   uint32_t log_bytes;           ///< log block of a leaf, 0 (none) to 2048; multiple of 64
   uint32_t versions;            ///< 0: faster writes, scans not linearizable, no snapshots; 1: else
   uint64_t snapshot_bytes_max;  ///< old versions that snapshots may hold
+  uint32_t durability;          ///< an espalier_durability
+  uint32_t reserved;            ///< 0
 } espalier_map_options;
-#define ESPALIER_MAP_OPTIONS_INIT {sizeof(espalier_map_options), 8192, 512, 1, 268435456u}
+#define ESPALIER_MAP_OPTIONS_INIT {sizeof(espalier_map_options), 8192, 512, 1, 268435456u, 0, 0}
 
 /// Makes an empty map; names have 1 to 255 bytes. `options` may be null. Given back by
 /// espalier_map_close, as is that of espalier_map_open.

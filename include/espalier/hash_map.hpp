@@ -53,6 +53,8 @@ struct HashMapOptions {
   bool versions = true;
   /// old versions that snapshots may hold
   std::uint64_t snapshot_bytes_max = std::uint64_t{256} << 20;
+  /// as MapOptions::durability
+  std::optional<Durability> durability{};
 
   friend bool operator==(const HashMapOptions&, const HashMapOptions&) = default;
 };
@@ -71,12 +73,13 @@ struct HashMapStats {
   Version write_version = 0;
 };
 
-/// A hash map as it was listed.
+/// A hash map as it was listed; its options do not tell what durability it was made with.
 struct HashMapDescription {
   std::string name;
   HashMapOptions options;
   std::uint64_t items = 0;
   std::uint64_t memory_bytes = 0;
+  std::optional<Durability> durability{};  ///< that holds for it; nothing: an older node
 };
 
 /// A handle; copies name the same hash map, which stays as long as they even if its Store is gone.

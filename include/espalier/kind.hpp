@@ -33,4 +33,7 @@ enum class Durability : std::uint8_t {
   sync = 2,   ///< nothing that was answered
 };
 
+/// "none", "async", "sync".
+std::string_view name(Durability durability);
+
 }  // namespace espalier

@@ -141,6 +141,9 @@ struct TableOptions {
   /// Queries of a node may send keys also where others on the way could read them: by any address
   /// but unix: and shm:. Appends and read_rows() send none.
   bool allow_keys_in_clear = false;
+  /// Of create_table(): as MapOptions::durability. An encrypted one is sync in a store with a data
+  /// folder, and refused with `none`, for no slot may ever be given twice.
+  std::optional<Durability> durability{};
 };
 
 /// A table as it was at one moment.
@@ -151,6 +154,8 @@ struct TableDescription {
   std::uint64_t pages = 0;         ///< of 2 MiB
   std::uint64_t memory_bytes = 0;  ///< pages, and what leads to them
   bool encrypted = false;          ///< its rows are
+  /// What a crash may lose of it, as Store::tables() tells; nothing: it is not told.
+  std::optional<Durability> durability{};
 };
 
 /// Rows on their way into a table: added one by one, checked as they are added, and appended

@@ -11,6 +11,7 @@
 
 #include "espalier/client_secret.hpp"
 #include "espalier/error.hpp"
+#include "espalier/kind.hpp"
 
 namespace espalier {
 
@@ -45,6 +46,9 @@ struct MapOptions {
   bool versions = true;
   /// old versions that snapshots may hold
   std::uint64_t snapshot_bytes_max = std::uint64_t{256} << 20;
+  /// what a crash may lose of it; nothing: what its store promises. With `none` it is empty after
+  /// each start, and may do without versions; in a store without a data folder all are so
+  std::optional<Durability> durability{};
 };
 
 /// How far the log of a durable store is, in numbers of records, which it counts in the order in
@@ -53,6 +57,9 @@ struct MapOptions {
 struct DurableState {
   std::uint64_t recorded = 0;  ///< the newest record
   std::uint64_t durable = 0;   ///< all up to this one are on the disk
+  /// Of which run of the store these are, another number after each start; 0: an older node, which
+  /// does not say.
+  std::uint64_t run = 0;
 };
 
 /// Numbers about one map, taken without stopping it (each is right, but not all at one instant).

@@ -41,6 +41,15 @@ std::string_view name(Code code) {
   return "unknown";  // a number from elsewhere, made by a later version perhaps
 }
 
+std::string_view name(Durability durability) {
+  switch (durability) {
+    case Durability::none: return "none";
+    case Durability::async: return "async";
+    case Durability::sync: return "sync";
+  }
+  return "";
+}
+
 std::string_view name(ObjectKind kind) {
   switch (kind) {
     case ObjectKind::any: break;

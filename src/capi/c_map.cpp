@@ -6,6 +6,7 @@
 #include "capi/c_handles.hpp"
 #include "channel/public_call.hpp"
 #include "kinds/map/client/map_impl.hpp"
+#include "wire/object.hpp"
 
 namespace c = espalier::client::c;
 using espalier::Result;
@@ -43,7 +44,8 @@ espalier_code espalier_map_get_options(const espalier_map* map, espalier_map_opt
                 [&]() -> Result<void> {
                   const espalier::MapOptions& made_of = map->map.options();
                   c::fill(options, {sizeof *options, made_of.node_bytes, made_of.log_bytes,
-                                    made_of.versions ? 1u : 0u, made_of.snapshot_bytes_max});
+                                    made_of.versions ? 1u : 0u, made_of.snapshot_bytes_max,
+                                    espalier::wire::number_of(made_of.durability), 0});
                   return {};
                 });
 }

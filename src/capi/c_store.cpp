@@ -10,6 +10,7 @@
 
 #include "capi/c_handles.hpp"
 #include "channel/public_call.hpp"
+#include "wire/object.hpp"
 
 namespace c = espalier::client::c;
 using espalier::ClientSecret;
@@ -158,14 +159,19 @@ espalier_code espalier_map_create(espalier_store* store, espalier_bytes name,
   const c::Check size = c::sized(options, sizeof *options, "options");
   const auto known = size.complaint == nullptr ? c::taken(options, ESPALIER_MAP_OPTIONS_INIT)
                                                : espalier_map_options ESPALIER_MAP_OPTIONS_INIT;
+  const bool is_durability = known.durability <= ESPALIER_DURABILITY_SYNC;
   return c::run(__func__,
                 {c::given(store, "store"), c::good(name, "name"), c::given(map, "map"), size,
-                 c::either(known.versions, "options.versions")},
+                 c::either(known.versions, "options.versions"),
+                 c::Check{"options.durability", is_durability ? nullptr : "is none of its kinds"},
+                 c::unused(known.reserved, "options.reserved")},
                 [&] {
-                  const MapOptions made_of{.node_bytes = known.node_bytes,
-                                           .log_bytes = known.log_bytes,
-                                           .versions = known.versions != 0,
-                                           .snapshot_bytes_max = known.snapshot_bytes_max};
+                  const MapOptions made_of{
+                      .node_bytes = known.node_bytes,
+                      .log_bytes = known.log_bytes,
+                      .versions = known.versions != 0,
+                      .snapshot_bytes_max = known.snapshot_bytes_max,
+                      .durability = espalier::wire::durability_of(known.durability)};
                   return hand_out_map(
                       *store, map, [&] { return store->store.create_map(c::view(name), made_of); });
                 });

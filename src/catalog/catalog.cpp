@@ -22,7 +22,7 @@ std::unexpected<Error> fail_for(Code code, const Entry& entry) {
 void Catalog::record_to(RedoSink* sink) {
   const std::lock_guard lock(mutex_);
   redo_ = sink;
-  for (const auto& [id, entry] : by_id_) entry->object->record_to(sink);
+  for (const auto& [id, entry] : by_id_) entry->object->promise(entry->durability, sink);
 }
 
 // All that may fail comes before it can be found.
@@ -30,10 +30,10 @@ Result<std::shared_ptr<Entry>> Catalog::make_entry(const CreatedObject& created,
   auto made = make(created.id, std::string(created.name));
   if (!made) return std::unexpected(made.error());
   ESPALIER_ASSERT(*made != nullptr);
-  (*made)->record_to(redo_);
-  const auto entry =
-      std::make_shared<Entry>(Entry{created.kind, created.id, std::string(created.name),
-                                    std::move(*made), 0, std::string(created.form)});
+  (*made)->promise(created.durability, redo_);
+  const auto entry = std::make_shared<Entry>(Entry{created.kind, created.id,
+                                                   std::string(created.name), std::move(*made), 0,
+                                                   std::string(created.form), created.durability});
   const auto by_name = by_name_.emplace(entry->name, entry).first;
   try {
     by_id_.emplace(entry->id, entry);
@@ -44,18 +44,19 @@ Result<std::shared_ptr<Entry>> Catalog::make_entry(const CreatedObject& created,
   return entry;
 }
 
-Result<EntryPointer> Catalog::add(std::string_view name, ObjectKind kind, std::string_view form,
-                                  const Make& make) {
-  ESPALIER_ASSERT(kind != ObjectKind::any);
-  if (!is_name(name)) return fail(Code::invalid_argument);
-  auto room = reserve_created(redo_, kind, name, form);
+Result<EntryPointer> Catalog::add(const NewObject& object, const Make& make) {
+  ESPALIER_ASSERT(object.kind != ObjectKind::any);
+  if (!is_name(object.name)) return fail(Code::invalid_argument);
+  CreatedObject created{object.kind, 0, object.name, object.form, object.durability};
+  auto room = reserve_created(redo_, created);
   if (!room) return std::unexpected(room.error());
   const std::lock_guard lock(mutex_);
-  if (const auto found = by_name_.find(name); found != by_name_.end()) {
+  if (const auto found = by_name_.find(object.name); found != by_name_.end()) {
     return fail_for(Code::already_exists, *found->second);
   }
   if (next_id_ == 0) return fail(Code::unsupported);
-  const auto entry = make_entry({kind, next_id_, name, form}, make);
+  created.id = next_id_;
+  const auto entry = make_entry(created, make);
   if (!entry) return std::unexpected(entry.error());
   // Within the lock, so that ids ascend in the sink's order, and before anybody finds it.
   (*entry)->created = finish_created(*room, next_id_++);

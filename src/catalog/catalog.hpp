@@ -24,6 +24,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -53,6 +54,8 @@ struct Entry {
   std::uint64_t created = 0;
   /// What its record says that it was made of, in bytes of its kind.
   std::string form{};
+  /// What it was made to promise; nothing: what its store promises.
+  std::optional<Durability> durability{};
 };
 using EntryPointer = std::shared_ptr<const Entry>;
 
@@ -94,10 +97,12 @@ class Catalog {
   /// Errors: those of `make`; already_exists (detail: the ObjectKind of what has the name),
   /// invalid_argument (a name of none or too many bytes), unsupported (all ids are used up); those
   /// of the sink.
-  /// `form`: what its record says that it is made of, in bytes of its kind.
+  /// `form`: what its record says that it is made of, in bytes of its kind. `durability`: as
+  /// agreed_durability() of store/durable_store.hpp has it.
   template <ObjectOfKind T, class Make>
-  Result<std::shared_ptr<T>> create(std::string_view name, std::string_view form, Make&& make) {
-    return typed<T>(add(name, T::kKind, form, untyped(make)));
+  Result<std::shared_ptr<T>> create(std::string_view name, std::string_view form, Make&& make,
+                                    std::optional<Durability> durability = {}) {
+    return typed<T>(add({T::kKind, name, form, durability}, untyped(make)));
   }
   template <ObjectOfKind T, class Make>
   Result<std::shared_ptr<T>> create(std::string_view name, Make&& make) {
@@ -138,7 +143,7 @@ class Catalog {
   /// As create() above, of a kind that is known when it runs. Requires: its own number, not `any`.
   Result<EntryPointer> create_any(ObjectKind kind, std::string_view name, std::string_view form,
                                   const Make& make) {
-    return add(name, kind, form, make);
+    return add({kind, name, form, {}}, make);
   }
 
   /// Takes an object away from all who look for it, and marks it as dropped for those who have it.
@@ -173,8 +178,13 @@ class Catalog {
       return Result<std::shared_ptr<Object>>(make(id, std::move(own_name)));
     };
   }
-  Result<EntryPointer> add(std::string_view name, ObjectKind kind, std::string_view form,
-                           const Make& make);
+  struct NewObject {
+    ObjectKind kind;
+    std::string_view name;
+    std::string_view form;
+    std::optional<Durability> durability;
+  };
+  Result<EntryPointer> add(const NewObject& object, const Make& make);
   Result<EntryPointer> put_back(const CreatedObject& created, ObjectKind kind, const Make& make);
   // Of these: requires the lock.
   Result<std::shared_ptr<Entry>> make_entry(const CreatedObject& created, const Make& make);

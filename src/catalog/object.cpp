@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/durable_mark.hpp"
 #include "catalog/redo_sink.hpp"
 #include "catalog/reserved_versions.hpp"
 #include "catalog/transaction_part.hpp"
@@ -23,8 +24,13 @@ void Object::record_to(RedoSink* sink) {
   reserved_.reset();
 }
 
-bool Object::promises_async(const RedoSink* sink) {
-  return sink != nullptr && sink->promise().durability == Durability::async;
+bool Object::promises_async(const RedoSink* sink) const {
+  return sink != nullptr && own_.value_or(sink->promise().durability) == Durability::async;
+}
+
+Durability Object::durability() const {
+  if (redo_ == nullptr || !redo_->mark().is_of_records()) return Durability::none;
+  return async_ ? Durability::async : Durability::sync;
 }
 
 void Object::answer_early(std::unique_ptr<ReservedVersions> reserved) {

@@ -9,6 +9,7 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -71,6 +72,11 @@ class Object {
   [[nodiscard]] RedoSink* redo() const { return redo_; }
   /// Whether its writes are answered, and readers see them, before their records are durable.
   [[nodiscard]] bool is_async() const { return async_; }
+  /// Whether what is said of its writes need not wait for the log: they are async, or make no
+  /// records.
+  [[nodiscard]] bool answers_early() const { return async_ || redo_ == nullptr; }
+  /// What a crash may lose of it.
+  [[nodiscard]] virtual Durability durability() const;
   /// Of such an object with versions: which of them may be released so early. Null: none may.
   [[nodiscard]] ReservedVersions* reserved() const { return reserved_.get(); }
   /// The sequence of the newest record of what who opens it is told, beyond that it is there; 0:
@@ -80,6 +86,12 @@ class Object {
   /// with versions or a count that is published). Errors: std::bad_alloc. Requires: no other thread
   /// uses the object; the catalogue does it for those in it.
   virtual void record_to(RedoSink* sink);
+  /// The same of an object that was made to promise something itself; nothing: what the sink
+  /// promises. One of `none` makes no records.
+  void promise(std::optional<Durability> own, RedoSink* sink) {
+    own_ = own;
+    record_to(own == Durability::none ? nullptr : sink);
+  }
   /// Records of what it has done before were lost, and that is accepted: it goes on so that nothing
   /// comes again of which that would be unsafe. Called before anybody uses it. Errors: the sink's.
   virtual Result<void> go_on_after_loss() { return {}; }
@@ -87,14 +99,15 @@ class Object {
  protected:
   Object();
 
-  /// Whether the sink promises no more of its objects than async. Of a kind whose readers may see
+  /// Whether no more is promised of it in this sink than async. Of a kind whose readers may see
   /// what a crash loses; to be told before readers can look, by answer_early().
-  [[nodiscard]] static bool promises_async(const RedoSink* sink);
+  [[nodiscard]] bool promises_async(const RedoSink* sink) const;
   /// From now on is_async(). `reserved`: of a kind with versions.
   void answer_early(std::unique_ptr<ReservedVersions> reserved);
 
  private:
   RedoSink* redo_ = nullptr;
+  std::optional<Durability> own_;
   bool async_ = false;
   std::unique_ptr<ReservedVersions> reserved_;
 };

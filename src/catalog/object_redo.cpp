@@ -41,6 +41,7 @@ void write_created(std::span<std::byte> to, const CreatedObject& object) noexcep
   record.head = redo_head(object.kind, object.id, kCreated, created_bytes(object));
   record.form_bytes = static_cast<std::uint32_t>(object.form.size());
   record.name_bytes = static_cast<std::uint16_t>(object.name.size());
+  record.durability = static_cast<std::uint8_t>(wire::number_of(object.durability));
   RedoWriter writer(to);
   writer.part(record);
   writer.text(object.name);
@@ -52,10 +53,9 @@ void write_dropped(std::span<std::byte> to, const DroppedObject& object) noexcep
   RedoWriter(to).part(redo_head(object.kind, object.id, kDropped, sizeof(RedoHead)));
 }
 
-Result<RedoRoom> reserve_created(RedoSink* sink, ObjectKind kind, std::string_view name,
-                                 std::string_view form) noexcept {
-  ESPALIER_ASSERT(form.size() <= kFormBytesMax && name.size() <= wire::kObjectNameBytesMax);
-  const CreatedObject object{kind, 0, name, form};  // its id is not known yet
+Result<RedoRoom> reserve_created(RedoSink* sink, const CreatedObject& object) noexcept {
+  ESPALIER_ASSERT(object.form.size() <= kFormBytesMax);
+  ESPALIER_ASSERT(object.name.size() <= wire::kObjectNameBytesMax);
   auto room = RedoRoom::reserve(sink, created_bytes(object));
   if (room && *room) write_created(room->bytes(), object);
   return room;
@@ -85,12 +85,15 @@ Result<CreatedObject> read_created(std::string_view record) {
   wire::PayloadReader reader(record);
   const auto fields = reader.take<CreatedRecord>();
   if (!reader.good()) return corrupt(RedoFault::too_short);
-  if (fields.reserved != 0) return corrupt(RedoFault::reserved);
+  if (fields.reserved != 0 || fields.durability > wire::kDurabilityMax) {
+    return corrupt(RedoFault::reserved);
+  }
   if (fields.name_bytes == 0 || fields.name_bytes > wire::kObjectNameBytesMax) {
     return corrupt(RedoFault::name);
   }
   if (fields.form_bytes > kFormBytesMax) return corrupt(RedoFault::form);
-  CreatedObject created{static_cast<ObjectKind>(head->kind), head->object, {}, {}};
+  CreatedObject created{static_cast<ObjectKind>(head->kind), head->object};
+  created.durability = wire::durability_of(fields.durability);
   created.name = reader.text(fields.name_bytes);
   created.form = reader.text(fields.form_bytes);
   if (!reader.complete()) return corrupt(RedoFault::bytes);

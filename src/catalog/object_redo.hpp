@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of objects that are made and dropped (docs/formats/records.md).
 //
-//   created   0      16           20           22         24
-//             +------+------------+------------+----------+------+------
-//             | head | form bytes | name bytes | reserved | name | form
-//             +------+------------+------------+----------+------+------
+//   created   0      16           20           22           23         24
+//             +------+------------+------------+------------+----------+------+------
+//             | head | form bytes | name bytes | durability | reserved | name | form
+//             +------+------------+------------+------------+----------+------+------
 //   dropped   the head alone
 //
 // The form is what the object's kind makes it of, in bytes of that kind. A name is given again, an
@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "catalog/redo_record.hpp"
@@ -27,10 +28,12 @@ struct CreatedRecord {
   RedoHead head;
   std::uint32_t form_bytes;
   std::uint16_t name_bytes;  // 1 to 255
-  std::uint16_t reserved;
+  std::uint8_t durability;   // wire/object.hpp; 0: what the store promises of all
+  std::uint8_t reserved;
 };
 static_assert(sizeof(CreatedRecord) == 24 && offsetof(CreatedRecord, form_bytes) == 16);
-static_assert(offsetof(CreatedRecord, name_bytes) == 20 && offsetof(CreatedRecord, reserved) == 22);
+static_assert(offsetof(CreatedRecord, name_bytes) == 20 &&
+              offsetof(CreatedRecord, durability) == 22);
 static_assert(std::has_unique_object_representations_v<CreatedRecord>);
 
 /// A form is no longer than this: the longest schema of a table fits, and the longest shard map.
@@ -40,8 +43,9 @@ inline constexpr std::uint32_t kFormBytesMax = std::uint32_t{1} << 20;
 struct CreatedObject {
   ObjectKind kind = ObjectKind::any;
   std::uint32_t id = 0;
-  std::string_view name;
-  std::string_view form;
+  std::string_view name{};
+  std::string_view form{};
+  std::optional<Durability> durability{};  ///< that it was made with; nothing: that of its store
 };
 
 /// An object that was dropped, as its record says.
@@ -52,11 +56,10 @@ struct DroppedObject {
   friend bool operator==(const DroppedObject&, const DroppedObject&) = default;
 };
 
-/// Room with the record of an object whose id is not known yet; of no sink nothing.
+/// Room with the record of an object; of no sink nothing. Its id need not be known yet.
 /// Errors: those of the sink. Requires: a name; a form of kFormBytesMax at most.
-[[nodiscard]] Result<RedoRoom> reserve_created(RedoSink* sink, ObjectKind kind,
-                                               std::string_view name,
-                                               std::string_view form) noexcept;
+[[nodiscard]] Result<RedoRoom> reserve_created(RedoSink* sink,
+                                               const CreatedObject& object) noexcept;
 /// Returns its sequence; does nothing where there is no room, and returns 0, as finish_dropped().
 std::uint64_t finish_created(RedoRoom& room, std::uint32_t id) noexcept;
 

@@ -29,7 +29,7 @@ void run(const std::uint8_t* data, std::size_t size) {
   }
   RecordingSink sink;
   if (const auto created = read_created(record)) {
-    RedoRoom room = *reserve_created(&sink, created->kind, created->name, created->form);
+    RedoRoom room = *reserve_created(&sink, *created);
     finish_created(room, created->id);
   } else if (const auto dropped = read_dropped(record)) {
     RedoRoom room = *reserve_dropped(&sink);

@@ -14,7 +14,7 @@ namespace {
 
 std::string created_record() {
   RecordingSink sink;
-  RedoRoom room = *reserve_created(&sink, ObjectKind::table, "name", "form!");
+  RedoRoom room = *reserve_created(&sink, {ObjectKind::table, 0, "name", "form!"});
   finish_created(room, 0x0102);
   return std::string(sink.records().front());
 }
@@ -34,6 +34,11 @@ std::string with(std::string record, std::size_t at, T value) {
 TEST(ObjectRedo, GoldenBytes) {
   EXPECT_EQ(hex_of(created_record()),
             "2100000000000000 0201000002010000 0500000004000000 6e616d65666f726d 21");
+  RecordingSink own;
+  RedoRoom created = *reserve_created(&own, {ObjectKind::table, 0, "n", {}, Durability::none});
+  finish_created(created, 3);
+  EXPECT_EQ(hex_of(own.records().front()), "1900000000000000 0300000002010000 0000000001000100 6e");
+  EXPECT_EQ(read_created(own.records().front())->durability, Durability::none);
   RecordingSink sink;
   RedoRoom room = *reserve_dropped(&sink);
   finish_dropped(room, {ObjectKind::sequencer, 7});
@@ -63,7 +68,8 @@ TEST(ObjectRedo, SaysWhatIsWrong) {
   EXPECT_EQ(fault_of(read_created(with<std::uint8_t>(record, 13, 0))), RedoFault::type);
   EXPECT_EQ(fault_of(read_created(with<std::uint8_t>(record, 13, 2))), RedoFault::type);
   EXPECT_EQ(fault_of(read_created(with<std::uint8_t>(record, 14, 1))), RedoFault::reserved);
-  EXPECT_EQ(fault_of(read_created(with<std::uint16_t>(record, 22, 1))), RedoFault::reserved);
+  EXPECT_EQ(fault_of(read_created(with<std::uint8_t>(record, 22, 4))), RedoFault::reserved);
+  EXPECT_EQ(fault_of(read_created(with<std::uint8_t>(record, 23, 1))), RedoFault::reserved);
   EXPECT_EQ(fault_of(read_created(with<std::uint16_t>(record, 20, 0))), RedoFault::name);
   EXPECT_EQ(fault_of(read_created(with<std::uint16_t>(record, 20, 256))), RedoFault::name);
   EXPECT_EQ(fault_of(read_created(with<std::uint32_t>(record, 16, kFormBytesMax + 1))),

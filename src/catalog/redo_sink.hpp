@@ -42,8 +42,11 @@ class UnflushedAge;
 /// What is promised of the writes of objects that say nothing of it themselves.
 struct RedoPromise {
   Durability durability = Durability::sync;  ///< async or sync
-  /// Of async: how old what is not durable may become. Outlives the objects.
+  /// Of async: how old what is not durable may become. Outlives the objects. Null: no object may be
+  /// async, nor none (a chain's, which answers once all members have a record).
   UnflushedAge* age = nullptr;
+  /// Of which run of the sink its sequences are: a number that is drawn at each start.
+  std::uint64_t run = 0;
 };
 
 class RedoSink {

@@ -34,14 +34,15 @@ std::optional<ListedObject> object_of(const ListedItem& item) {
                       static_cast<std::uint32_t>(item.version),
                       std::string(item.key),
                       {entry.entries, entry.memory_bytes},
-                      std::string(item.value.substr(sizeof entry))};
+                      std::string(item.value.substr(sizeof entry)),
+                      wire::durability_of(entry.durability)};
 }
 
 Result<std::vector<ListedObject>> list_own(const catalog::Catalog& own, ObjectKind kind) {
   std::vector<ListedObject> objects;
   for (const catalog::EntryPointer& entry : own.list(kind)) {
     objects.push_back({entry->kind, entry->id, entry->name, entry->object->numbers(),
-                       entry->object->description()});
+                       entry->object->description(), entry->object->durability()});
   }
   if (auto durable = catalog::await_objects(own); !durable) {
     return std::unexpected(durable.error());
@@ -74,7 +75,10 @@ Result<void> await_opened(const catalog::Catalog& own, std::uint32_t id) {
 Result<session_calls::LogState> log_state(Channel& channel, bool waits) {
   if (channel.is_copy()) return fail(Code::forked);
   const catalog::Catalog* const own = channel.own_objects();
-  if (own == nullptr) return ask(channel, session_calls::AwaitDurable{waits ? 1u : 0u});
+  if (own == nullptr) {
+    const std::uint32_t wants = waits ? session_calls::kAwaitDurable : 0;
+    return ask(channel, session_calls::AwaitDurable{wants | session_calls::kTellRun});
+  }
   catalog::RedoSink* const sink = own->redo();
   if (sink == nullptr || !sink->mark().is_of_records()) return fail(Code::unsupported);
   const std::uint64_t recorded = sink->handed_over();
@@ -83,7 +87,7 @@ Result<session_calls::LogState> log_state(Channel& channel, bool waits) {
       return std::unexpected(durable.error());
     }
   }
-  return session_calls::LogState{recorded, sink->mark().released()};
+  return session_calls::LogState::of(recorded, sink->mark().released(), sink->promise().run);
 }
 
 Result<std::vector<ListedObject>> list(Channel& channel, ObjectKind kind) {

@@ -74,7 +74,8 @@ struct ListedObject {
   std::uint32_t id = 0;
   std::string name;
   catalog::ObjectNumbers numbers{};
-  std::string description;  ///< in the bytes of its kind
+  std::string description;                 ///< in the bytes of its kind
+  std::optional<Durability> durability{};  ///< nothing: an older node does not say
 };
 
 /// Those of a kind, by ascending names. Cost: one round trip.

@@ -14,7 +14,7 @@ Result<DurableState> durable_state_of(client::StoreImpl& store, bool waits) {
   return client::call(store, [&]() -> Result<DurableState> {
     const auto state = channel::log_state(*store.channel(), waits);
     if (!state) return std::unexpected(state.error());
-    return DurableState{state->recorded, state->durable};
+    return DurableState{state->recorded, state->durable, state->run()};
   });
 }
 

@@ -15,7 +15,8 @@ namespace {
 TableDescription table_description(client::TableInfo info) {
   return {std::move(info.name),    client::SchemaImpl::handle(std::move(info.schema)),
           info.facts.rows,         info.facts.pages,
-          info.facts.memory_bytes, info.salt.has_value()};
+          info.facts.memory_bytes, info.salt.has_value(),
+          info.durability};
 }
 
 TableResult<Table> handle_of(TableResult<std::shared_ptr<client::TableImpl>> made,
@@ -42,7 +43,7 @@ TableResult<Table> Store::create_table(std::string_view name, const Schema& sche
                                 [&] {
                                   return impl_->tables()->create(
                                       name, client::SchemaImpl::of(schema).schema,
-                                      options.encrypted);
+                                      {options.encrypted, options.durability});
                                 }),
                    options);
 }

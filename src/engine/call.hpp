@@ -104,6 +104,10 @@ class Call {
   /// Whether what is changed there goes to a log, and is answered once it is durable. What has no
   /// records is refused then.
   [[nodiscard]] bool is_durable();
+  /// The same of an object that is made with this.
+  [[nodiscard]] bool is_durable(std::optional<Durability> own);
+  /// Why no object can be made with this; nothing: one can (store/durable_store.hpp).
+  [[nodiscard]] std::optional<std::string_view> why_not(std::optional<Durability> own);
   /// Of counters: this scheduler's own.
   [[nodiscard]] std::uint32_t shard() const;
   /// What this scheduler keeps for an offload; made when first asked for.

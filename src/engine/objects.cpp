@@ -55,6 +55,7 @@ void add_item(ListState& list, const catalog::Entry& entry) {
   head.entries = numbers.entries;
   head.memory_bytes = numbers.memory_bytes;
   head.kind = static_cast<std::uint8_t>(entry.kind);
+  head.durability = static_cast<std::uint8_t>(wire::number_of(entry.object->durability()));
   std::string value(base::bytes_of(head));
   value += entry.object->description();
   list.items += base::bytes_of(wire::item_header(entry.id, entry.name.size(), value.size()));

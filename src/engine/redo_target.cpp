@@ -83,8 +83,9 @@ Result<void> describe_record(std::string_view record, std::span<const Kind> own,
   if (head->type == static_cast<std::uint8_t>(catalog::RedoType::created)) {
     const auto created = catalog::read_created(record);
     if (!created) return std::unexpected(created.error());
-    const catalog::RedoNumber numbers[] = {{"form_bytes", created->form.size()}};
-    take({"create", std::nullopt, numbers});
+    const catalog::RedoNumber numbers[] = {{"form_bytes", created->form.size()},
+                                           {"durability", wire::number_of(created->durability)}};
+    take({"create", std::nullopt, std::span(numbers).first(created->durability ? 2 : 1)});
     return {};
   }
   if (head->type == static_cast<std::uint8_t>(catalog::RedoType::dropped)) {

@@ -94,6 +94,8 @@ struct KindRedo {
       Services& services, const std::shared_ptr<const catalog::Entry>& entry) = nullptr;
   /// What the kind has records of and is no object. Throws std::bad_alloc. Null: nothing.
   std::unique_ptr<ObjectCopy> (*copy_others)(Services& services) = nullptr;
+  /// As catalog::Object::go_on_after_loss(), of those.
+  Result<void> (*others_after_loss)(Services& services) = nullptr;
   /// Adds what a record of one of the kind's own types, in that of a transaction, has written, as
   /// steps that point into it; returns its version. Errors: corrupt (detail: a catalog::RedoFault);
   /// std::bad_alloc. Null: the kind's objects take no part in transactions.

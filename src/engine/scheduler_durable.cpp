@@ -51,13 +51,13 @@ Readiness readiness_of(std::uint64_t sequence, std::uint64_t version, const Work
   return failed ? Readiness::lost : Readiness::waits;
 }
 
-// Whether it changes an object whose writes are answered before their records are durable.
+// Whether it changes an object whose writes are answered before their records are durable, or have
+// none.
 bool is_answered_early(const catalog::Catalog& catalog, const Request& request) {
-  const bool some_are = catalog.redo()->promise().durability == Durability::async;
-  if (!some_are || request.offload->object != wire::Names::by_id) return false;
+  if (request.offload->object != wire::Names::by_id) return false;
   const catalog::EntryPointer entry =
       catalog.find_any(static_cast<std::uint32_t>(request.header.map));
-  return entry != nullptr && entry->object->is_async();
+  return entry != nullptr && entry->object->answers_early();
 }
 
 }  // namespace
@@ -85,10 +85,10 @@ std::uint64_t Scheduler::record_before_answer(const Request& request,
              code == Code::not_found || code == Code::dropped) {
     sequence = catalog_.recorded();
   }
-  const bool waits = offload.changes && !offload.waits_for_release &&
-                     code != Code::invalid_argument && !is_answered_early(catalog_, request);
-  if (waits) {
-    sequence = std::max(sequence, sink->handed_over());
+  if (offload.changes && !offload.waits_for_release && code != Code::invalid_argument) {
+    const std::uint64_t newest = sink->handed_over();
+    const bool waits = newest > sink->mark().released() && !is_answered_early(catalog_, request);
+    if (waits) sequence = std::max(sequence, newest);
   }
   return sequence > sink->mark().released() ? sequence : 0;
 }
@@ -378,6 +378,16 @@ std::string Scheduler::why_not_durable() const noexcept {
 // --- what offloads call --------------------------------------------------------------------------
 
 bool Call::is_durable() { return tree::must_be_durable(catalog()); }
+
+bool Call::is_durable(std::optional<Durability> own) {
+  return tree::must_be_durable(catalog(), own);
+}
+
+std::optional<std::string_view> Call::why_not(std::optional<Durability> own) {
+  if (tree::agreed_durability(catalog(), own)) return std::nullopt;
+  if (!is_durable()) return "this node keeps nothing: it was started without a data folder";
+  return "a member of a chain answers once all members have a record: its objects are sync";
+}
 
 Next Call::after_release() {
   if (!scheduler_.releases_by_records()) return again();

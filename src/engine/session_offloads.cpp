@@ -48,10 +48,13 @@ Next await_durable(Call& call, const session_calls::AwaitDurable& asked) {
   if (!state.recorded) state.recorded = sink->handed_over();
   const bool failed = sink->mark().failed();  // before the mark is looked at
   const std::uint64_t durable = sink->mark().released();
-  if (asked.waits != 0 && durable < *state.recorded) {
+  if ((asked.wants & session_calls::kAwaitDurable) != 0 && durable < *state.recorded) {
     return failed ? call.fail(catalog::kRecordLost) : call.after_release();
   }
-  return answer(call, session_calls::LogState{*state.recorded, durable});
+  if ((asked.wants & session_calls::kTellRun) == 0) {
+    return answer(call, session_calls::LogState{*state.recorded, durable, {}});
+  }
+  return answer(call, session_calls::LogState::of(*state.recorded, durable, sink->promise().run));
 }
 
 const Offload kSessionOffloads[] = {serve<session_calls::Noop, noop>(),

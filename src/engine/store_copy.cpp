@@ -60,7 +60,8 @@ Result<CopyStep> StoreCopy::go_on(CopyPiece& piece) {
 void StoreCopy::add_made(CopyPiece& piece) {
   for (; next_made_ < made_.size() && !piece.full(); ++next_made_) {
     const catalog::EntryPointer entry = std::move(made_[next_made_]);
-    const catalog::CreatedObject object{entry->kind, entry->id, entry->name, entry->form};
+    const catalog::CreatedObject object{entry->kind, entry->id, entry->name, entry->form,
+                                        entry->durability};
     const auto room = piece.add(catalog::created_bytes(object));
     if (!room.empty()) catalog::write_created(room, object);
   }
@@ -88,6 +89,10 @@ Result<bool> StoreCopy::begin_next(CopyPiece& piece) {
     const catalog::EntryPointer entry = services_.catalog().find_any(objects_[next_object_++].id);
     copies_object_ = true;
     if (entry == nullptr) {
+      end_copy(piece);
+      return true;
+    }
+    if (entry->durability == Durability::none) {  // that it is there is all that is kept
       end_copy(piece);
       return true;
     }

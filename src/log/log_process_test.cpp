@@ -9,6 +9,7 @@
 
 #include "base/random.hpp"
 #include "base/temporary_folder.hpp"
+#include "log/mapped_folder.hpp"
 #include "log/posix_folder.hpp"
 #include "log/testing/small_log.hpp"
 
@@ -53,8 +54,7 @@ std::string text_of(std::uint64_t sequence) {
 }
 
 /// Appends until it is killed, and says each time up to which record all is durable.
-int write_for_ever(const std::string& path, int said) {
-  PosixFolder folder(path);
+int write_for_ever(LogFolder& folder, int said) {
   LogOptions options = small_options();
   options.writer.flush_bytes_max = 4 * kUnitBytes;
   options.writer.segments_max = 1000;
@@ -70,14 +70,14 @@ int write_for_ever(const std::string& path, int said) {
   }
 }
 
-TEST(LogProcess, WhatAKilledOneHasSaidIsThere) {
+/// Kills some, and reads what they have left.
+void kill_some(LogFolder& folder) {
   base::Random random(base::seed_from_environment(7));
-  const base::TemporaryFolder temporary;
   std::uint64_t acknowledged = 0;
   for (int life = 0; life < 5; ++life) {
     int ends[2];
     ASSERT_EQ(::pipe(ends), 0);
-    const pid_t child = in_child([&] { return write_for_ever(temporary.string(), ends[1]); });
+    const pid_t child = in_child([&] { return write_for_ever(folder, ends[1]); });
     ::close(ends[1]);
     const std::uint64_t enough = acknowledged + 1 + random.below(150);
     std::uint64_t said = 0;
@@ -88,7 +88,6 @@ TEST(LogProcess, WhatAKilledOneHasSaidIsThere) {
     ::close(ends[0]);
     const int status = status_of(child);
     ASSERT_TRUE(WIFSIGNALED(status)) << status;
-    PosixFolder folder(temporary.string());
     ReadRecords read;
     const auto log = Log::open(folder, small_options(), read.apply());
     ASSERT_TRUE(log) << message(log.error());
@@ -98,6 +97,19 @@ TEST(LogProcess, WhatAKilledOneHasSaidIsThere) {
     }
     acknowledged = read.texts().size();
   }
+}
+
+TEST(LogProcess, WhatAKilledOneHasSaidIsThere) {
+  const base::TemporaryFolder temporary;
+  PosixFolder folder(temporary.string());
+  kill_some(folder);
+}
+
+TEST(LogProcess, WhatAKilledOneHasStoredInMappedFilesIsThere) {
+  const base::TemporaryFolder temporary("/dev/shm");
+  const auto folder = MappedFolder::at(temporary.string());
+  if (!folder) GTEST_SKIP() << "there is no tmpfs at /dev/shm";
+  kill_some(**folder);
 }
 
 }  // namespace

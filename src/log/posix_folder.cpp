@@ -17,6 +17,7 @@
 #include "base/assert.hpp"
 #include "base/system_error.hpp"
 #include "base/uninherited.hpp"
+#include "log/descriptor.hpp"
 #include "log/unit_buffer.hpp"
 
 namespace espalier::log {
@@ -26,20 +27,6 @@ using base::refused_by_system;
 
 constexpr std::size_t kFillBytes = 1 << 20;
 constexpr std::string_view kLockName = "lock";
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  [[nodiscard]] int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 template <class Call>
 auto again_if_interrupted(Call call) {

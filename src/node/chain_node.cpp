@@ -40,6 +40,10 @@ bool may_be_in_a_chain(ObjectKind kind) {
 std::optional<std::string> refused_object(const catalog::Catalog& catalog) {
   const catalog::Inventory inventory = catalog.inventory();
   for (const catalog::EntryPointer& entry : inventory.entries) {
+    if (entry->durability.value_or(Durability::sync) != Durability::sync) {
+      return fmt::format("a chain keeps all that was answered, and '{}' was made to be {}",
+                         entry->name, name(*entry->durability));
+    }
     if (may_be_in_a_chain(entry->kind)) continue;
     return fmt::format("a chain takes ordered maps and hash maps alone, and '{}' is a {}",
                        entry->name, name(entry->kind));

@@ -182,6 +182,10 @@ constexpr std::array kSettings{
     row<Config, &Config::data, &Data::on_log_error>(
         "data.on_log_error", {Kind::on_log_error}, "serve",
         "What a node does whose log can be written no more: serve reads, or exit."),
+    row<Config, &Config::data, &Data::persistent_memory>(
+        "data.persistent_memory", kToggle, "false",
+        "The folder lies on persistent memory (DAX), or, as a model of it, on a tmpfs: the log is "
+        "written there by stores past the cache."),
     row<Config, &Config::metrics, &Config::Metrics::port>(
         "metrics.port", {Kind::count, 0, 65'535}, "0",
         "TCP port of the loopback interface that serves metrics; 0 serves none.", kLive),

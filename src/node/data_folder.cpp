@@ -19,6 +19,7 @@
 #include "engine/services.hpp"
 #include "log/checkpoint_format.hpp"
 #include "log/format.hpp"
+#include "log/mapped_folder.hpp"
 #include "log/store_file.hpp"
 #include "node/data_check.hpp"
 #include "node/data_reader.hpp"
@@ -102,6 +103,9 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
         path, lock.error().code == Code::busy ? "another process uses it" : message(lock.error()));
   }
   lock_ = std::move(*lock);
+  if (auto opened = open_log_folder(terms.data.persistent_memory); !opened) {
+    return cannot_use(path, opened.error());
+  }
   const auto store = log::open_store_file(folder_, std::max<std::uint64_t>(1, services.draw()));
   if (!store) return cannot_use(path, log::message(store.error()));
   store_ = *store;
@@ -116,7 +120,8 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
   if (terms.failed) report_failure(log_->writer(), terms.failed);
   constexpr std::uint64_t kMs = 1'000'000;
   age_ = std::make_unique<catalog::UnflushedAge>(log_->writer(), terms.data.async_ms * kMs);
-  log_->writer().set_promise({terms.data.durability, age_.get()});
+  const std::uint64_t run = std::max<std::uint64_t>(1, services.draw());
+  log_->writer().set_promise({terms.data.durability, age_.get(), run});
   applied_ns_ = base::monotonic_ns() - began_ns;
   if (terms.show) return {};
   // Where this fails, the log goes before the objects.
@@ -139,12 +144,17 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
 std::expected<void, std::string> DataFolder::go_on_after_loss(offload::Services& services) {
   const bool accepted = recovered().cut && recovered().cut->accepted;
   if (!accepted && !recovered().after_loss) return {};
-  for (const catalog::EntryPointer& entry : services.catalog().list()) {
-    const auto done = entry->object->go_on_after_loss();
-    if (done) continue;
-    std::string words = message(done.error());
-    if (done.error().code == Code::busy) words += ": its log is full: raise data.log_bytes_max";
+  const auto wrong = [&](const Error& error) {
+    std::string words = message(error);
+    if (error.code == Code::busy) words += ": its log is full: raise data.log_bytes_max";
     return cannot_use(path_, words);
+  };
+  for (const catalog::EntryPointer& entry : services.catalog().list()) {
+    if (const auto done = entry->object->go_on_after_loss(); !done) return wrong(done.error());
+  }
+  for (const offload::Kind& kind : offload::all_kinds()) {
+    if (kind.redo == nullptr || kind.redo->others_after_loss == nullptr) continue;
+    if (const auto done = kind.redo->others_after_loss(services); !done) return wrong(done.error());
   }
   return {};
 }
@@ -155,6 +165,23 @@ std::expected<void, std::string> DataFolder::make_folders() {
   }
   if (const auto synced = folder_.sync(); !synced) return std::unexpected(message(synced.error()));
   return {};
+}
+
+std::expected<void, std::string> DataFolder::open_log_folder(bool persistent_memory) {
+  const std::string path = path_ + "/log";
+  if (!persistent_memory) {
+    log_folder_ = std::make_unique<log::PosixFolder>(path);
+    return {};
+  }
+  auto mapped = log::MappedFolder::at(path);
+  if (mapped) {
+    log_folder_ = std::move(*mapped);
+    return {};
+  }
+  if (mapped.error().code != Code::unsupported) return std::unexpected(message(mapped.error()));
+  return std::unexpected(
+      "it lies neither on persistent memory (a file system with DAX) nor on a tmpfs: start it "
+      "without data.persistent_memory");
 }
 
 std::expected<void, std::string> DataFolder::recover(const Terms& terms,
@@ -181,7 +208,7 @@ std::expected<void, std::string> DataFolder::recover(const Terms& terms,
     return redo.apply(record);
   };
   options.applied = [&] { return redo.finish(); };
-  auto opened = log::Log::open(log_folder_, options, apply);
+  auto opened = log::Log::open(*log_folder_, options, apply);
   if (opened) {
     log_ = std::move(*opened);
     return {};
@@ -203,13 +230,13 @@ log::LogError DataFolder::place_of(const offload::ParallelRedo::Refused& refused
     return std::unexpected(refused.error);
   };
   const auto read =
-      log::catch_no_memory(terms.from, [&] { return log::recover_all(log_folder_, terms, find); });
+      log::catch_no_memory(terms.from, [&] { return log::recover_all(*log_folder_, terms, find); });
   return read ? error : read.error();
 }
 
 /// Of what recovery reads, as far as that can be told beforehand.
 std::uint64_t DataFolder::file_bytes() {
-  const auto names = log_folder_.names();
+  const auto names = log_folder_->names();
   if (!names) return 0;
   std::uint64_t bytes = 0;
   std::uint64_t checkpoint_bytes = 0;
@@ -217,7 +244,7 @@ std::uint64_t DataFolder::file_bytes() {
   for (const std::string& name : *names) {
     const auto checkpoint = log::number_in(name, log::kCheckpointBegin, log::kWhole);
     if (!checkpoint && !log::segment_of(name, log::kInUse)) continue;
-    const auto file = log_folder_.open(name);
+    const auto file = log_folder_->open(name);
     const auto size = file ? (*file)->size() : Result<std::uint64_t>(0);
     if (!size) continue;
     if (!checkpoint) bytes += *size;

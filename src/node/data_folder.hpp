@@ -69,7 +69,7 @@ class DataFolder {
 
   [[nodiscard]] log::LogWriter& writer() { return log_->writer(); }
   [[nodiscard]] const log::LogWriter& writer() const { return log_->writer(); }
-  [[nodiscard]] log::LogFolder& log_folder() { return log_folder_; }
+  [[nodiscard]] log::LogFolder& log_folder() { return *log_folder_; }
   /// The number of the store whose folder this is.
   [[nodiscard]] std::uint64_t store() const { return store_; }
   /// What was found, for a line to people.
@@ -80,14 +80,14 @@ class DataFolder {
   /// What a checkpoint is made of, and where; it outlives that. Requires: as open().
   [[nodiscard]] offload::CheckpointRun::Terms checkpoint_terms(
       offload::Services& services, std::span<const offload::Kind> own_kinds) {
-    return {services, own_kinds, log_folder_, store_, log_->writer()};
+    return {services, own_kinds, *log_folder_, store_, log_->writer()};
   }
 
  private:
-  explicit DataFolder(const std::string& path)
-      : path_(path), folder_(path), log_folder_(path + "/log") {}
+  explicit DataFolder(const std::string& path) : path_(path), folder_(path) {}
   std::expected<void, std::string> begin(const Terms& terms, offload::Services& services);
   std::expected<void, std::string> make_folders();
+  std::expected<void, std::string> open_log_folder(bool persistent_memory);
   /// Has objects go on safely where a loss was accepted.
   std::expected<void, std::string> go_on_after_loss(offload::Services& services);
   /// Opens the log, and applies what is there.
@@ -98,7 +98,7 @@ class DataFolder {
 
   const std::string path_;
   log::PosixFolder folder_;
-  log::PosixFolder log_folder_;
+  std::unique_ptr<log::LogFolder> log_folder_;
   std::unique_ptr<log::FolderLock> lock_;
   std::unique_ptr<log::Log> log_;
   std::unique_ptr<catalog::UnflushedAge> age_;  // of what the log has not written

@@ -172,6 +172,8 @@ Result<void> Node::follow_chain() {
     return refuse_data(std::move(*why_not));
   }
   checkpoints_.reset();  // nobody looks at the store while it gets a sink
+  data_->writer().set_promise(
+      {Durability::sync, nullptr, std::max<std::uint64_t>(1, services_->draw())});
   data_->record(*services_);
   return {};
 }

@@ -77,7 +77,7 @@ void add_part(MapStats& sum, const MapStats& part) {
 ShardedMap::ShardedMap(std::string name, const OpenedMap& opened, std::uint64_t node_id,
                        std::shared_ptr<RemoteSessions> home, std::shared_ptr<PeerSessions> peers)
     : name_(std::move(name)),
-      options_(tree::options_of(opened.shape)),
+      options_(tree::options_of(opened.shape, opened.durability)),
       max_key_bytes_(opened.shape.key_bytes_max),
       home_(std::move(home)),
       peers_(std::move(peers)),

@@ -50,7 +50,9 @@ std::expected<void, Refusal> create(Asked& node, std::string_view name, const Ma
   const std::string bytes = wire::bytes_of(map);
   Reply answer;
   auto made = ask_in_words(node.requests(),
-                           map_calls::CreateShard{name, tree::shape_of(options), bytes}, answer);
+                           map_calls::CreateShard{name, tree::shape_of(options), bytes,
+                                                  wire::number_of(options.durability)},
+                           answer);
   if (!made) return std::unexpected(std::move(made.error()));
   return {};
 }
@@ -130,7 +132,7 @@ Result<ShardingReport> report_shards(const std::string& address, std::string_vie
     if (!opened) return std::unexpected(opened.error());
     if (!opened->shard) return fail(Code::wrong_kind);
     report.map = std::move(*opened->shard);
-    report.options = tree::options_of(opened->shape);
+    report.options = tree::options_of(opened->shape, opened->durability);
   }
   for (std::size_t i = 0; i < report.map.size(); ++i) {
     ShardReport& shard = report.shards.emplace_back();

@@ -26,7 +26,10 @@ StoreCore::StoreCore(memory::Region region_in, std::uint32_t participants_max)
 
 StoreCore::~StoreCore() = default;
 
-void StoreCore::share_clock() { clock = std::make_unique<memory::SharedClock>(); }
+void StoreCore::share_clock() {
+  clock = std::make_unique<memory::SharedClock>();
+  volatile_clock = std::make_unique<memory::SharedClock>();
+}
 
 bool StoreCore::free_some(memory::BufferCache& cache, bool insists) {
   bool freed = reclaimer.collect(cache);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "base/epoch.hpp"
 #include "base/epoch_pins.hpp"
@@ -59,11 +60,18 @@ struct StoreCore {
   bool free_some(memory::BufferCache& cache, bool insists);
 
   /// From now on objects with versions that are made share one clock, so that one transaction may
-  /// write several of them. Errors: std::bad_alloc. Requires: there are none, and nobody reads the
+  /// write several of them; and those that are kept nowhere another one. Errors: std::bad_alloc. Requires: there are none, and nobody reads the
   /// region from elsewhere.
   void share_clock();
+  /// The shared clock of an object with versions that is made with this; null: it has its own.
+  [[nodiscard]] memory::SharedClock* clock_for(std::optional<Durability> own) const {
+    return own == Durability::none ? volatile_clock.get() : clock.get();
+  }
 
   std::unique_ptr<memory::SharedClock> clock;  // null: each object has its own
+  /// That of objects which a crash may lose while others are kept: their versions come again, so
+  /// they are none of the others'.
+  std::unique_ptr<memory::SharedClock> volatile_clock;
   memory::Region region;
   memory::BufferPool pool;
   base::EpochTable epochs;

@@ -361,6 +361,12 @@ Result<memory::VersionClock*> clock_of(std::span<const ObjectSteps> objects) {
     }
     shared = own;
   }
+  // A crash would lose half of it.
+  const auto is_kept = [](const ObjectSteps& of) { return of.object->redo() != nullptr; };
+  for (std::size_t i = 1; i < objects.size(); ++i) {
+    if (is_kept(objects[i]) == is_kept(objects[0])) continue;
+    return fail(Code::unsupported, static_cast<std::uint32_t>(i));
+  }
   return shared;
 }
 

@@ -220,7 +220,17 @@ TEST_F(CheckData, ABitIsDamageWhereItsRecordsWereDurable) {
 }
 
 TEST_F(CheckData, ALossIsAcceptedOnceAndOnlyWhereThereIsOne) {
-  ASSERT_NO_FATAL_FAILURE(put_in_blocks(6));
+  std::uint64_t given = 0;
+  std::uint64_t counted = 0;
+  {
+    Store store = connect();
+    Sequencer numbers = *store.create_sequencer("given");
+    ASSERT_TRUE(store.open_map("default")->put("key", "value"));
+    ASSERT_TRUE(store.open_map("default")->put("key", "value"));
+    given = numbers.take(100)->first + 100;  // these are lost
+    counted = *store.sequence("counted", 100) + 100;
+  }
+  ASSERT_NO_FATAL_FAILURE(put_in_blocks(3));
   config.data.accept_loss_from = 1;
   EXPECT_THAT(refusal(), HasSubstr("there is no damage at sequence 1 or later"));
   const std::string segment = segments()[0];
@@ -237,6 +247,11 @@ TEST_F(CheckData, ALossIsAcceptedOnceAndOnlyWhereThereIsOne) {
   ASSERT_TRUE(node->data()->recovered().cut);
   EXPECT_TRUE(node->data()->recovered().cut->accepted);
   EXPECT_EQ(node->data()->recovered().cut->sequence, block.first);
+  {
+    Store store = connect();
+    EXPECT_GT(store.open_sequencer("given")->take(1)->first, given);
+    EXPECT_GT(*store.sequence("counted", 1), counted);
+  }
   stop();
   EXPECT_THAT(refusal(), HasSubstr("start it without --accept-loss-from"));
   config.data.accept_loss_from.reset();

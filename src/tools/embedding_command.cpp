@@ -294,6 +294,7 @@ CLI::App& add_embedding(CLI::App& parent, const std::shared_ptr<EmbeddingOptions
 void add_load_options(CLI::App& loading, const std::shared_ptr<EmbeddingOptionsGiven>& options) {
   loading.add_option("FILE", options->file,
                      "NumPy file (.npy) of float32, a row of it a row; - reads standard input");
+  add_durability_option(loading, options->table.durability);
   loading.add_option("--type", options->table.type, "Of a new table: how values are stored (fp32)")
       ->transform(CLI::CheckedTransformer(kTypeNames).description(""))
       ->option_text("fp32|fp16|bf16|int8");

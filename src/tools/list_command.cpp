@@ -35,6 +35,7 @@ void print_listed(Environment& environment, const ListOptions& options,
     json["id"] = object.id;
     json["entries"] = object.numbers.entries;
     json["memory_bytes"] = object.numbers.memory_bytes;
+    if (object.durability) json["durability"] = name(*object.durability);
     environment.out << json.dump() << '\n';
     return;
   }

@@ -32,6 +32,7 @@ void set_options(nlohmann::ordered_json& object, const MapOptions& options) {
   object["log_bytes"] = options.log_bytes;
   object["versions"] = options.versions;
   object["snapshot_bytes_max"] = options.snapshot_bytes_max;
+  if (options.durability) object["durability"] = name(*options.durability);
 }
 
 void set_options(nlohmann::ordered_json& object, const HashMapOptions& options) {
@@ -39,6 +40,7 @@ void set_options(nlohmann::ordered_json& object, const HashMapOptions& options) 
   object["partitions"] = options.partitions;
   object["versions"] = options.versions;
   object["snapshot_bytes_max"] = options.snapshot_bytes_max;
+  if (options.durability) object["durability"] = name(*options.durability);
 }
 
 template <class Options>
@@ -119,6 +121,7 @@ Outcome<int> create_map(Environment& environment, const MapWorkOptions& options,
     MapWorkOptions hashed = options;
     hashed.hash.versions = options.map.versions;
     hashed.hash.snapshot_bytes_max = options.map.snapshot_bytes_max;
+    hashed.hash.durability = options.map.durability;
     return create_hash_map(environment, hashed, store, address);
   }
   const auto made = store.create_map(name, options.map);
@@ -193,6 +196,7 @@ void add_map_command(CLI::App& app, Environment& environment, Action& chosen) {
       "  espalier map list --at unix:/run/espalier/espalier.sock\n"
       "  espalier map create --at unix:/run/espalier/espalier.sock words --node-bytes 4096\n"
       "  espalier map create --at unix:/run/espalier/espalier.sock --kind hash sessions\n"
+      "  espalier map create --at unix:/run/espalier/espalier.sock --durability none cache\n"
       "  espalier map drop --at unix:/run/espalier/espalier.sock words\n");
   CLI::App& listing = add_map_work(command, "list", "Print the names of all maps of a kind",
                                    options, environment, chosen, list_maps);
@@ -206,6 +210,7 @@ void add_map_command(CLI::App& app, Environment& environment, Action& chosen) {
                   "Old versions that snapshots may hold (default: 256M)",
                   options->map.snapshot_bytes_max)
       ->group("Map");
+  add_durability_option(creation, options->map.durability);
   add_map_work(command, "drop", "Remove a map and all that is in it", options, environment, chosen,
                drop_map);
 }

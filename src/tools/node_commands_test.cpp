@@ -140,6 +140,11 @@ TEST_F(NodeCommands, MapsAreMadeListedAndDropped) {
   EXPECT_EQ(run_map({"create", "small"}), kFailed);
   EXPECT_THAT(tool.err(), HasSubstr("has a map 'small' already"));
   EXPECT_EQ(run_map({"create", "odd", "--node-bytes", "1000"}), kUsage);
+  EXPECT_EQ(run_map({"create", "odd", "--durability", "maybe"}), kUsage);
+  EXPECT_EQ(run_map({"create", "odd", "--durability", "sync"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("not supported"));
+  EXPECT_EQ(tool.run({"list", "--at", address, "--json"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr(R"("durability":"none")"));
   EXPECT_EQ(run_map({"drop", "small"}), kOk);
   EXPECT_EQ(run_map({"drop", "small"}), kFailed);
   EXPECT_EQ(run({"get", "--map", "small", "a"}), kFailed);

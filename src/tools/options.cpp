@@ -216,6 +216,20 @@ const CLI::Option* add_kind_option(CLI::App& command, bool& hashed) {
       ->check(CLI::IsMember({"map", "hash"}).description(""));
 }
 
+void add_durability_option(CLI::App& command, std::optional<Durability>& durability) {
+  command
+      .add_option_function<std::string>(
+          "--durability",
+          [&durability](const std::string& word) {
+            for (const Durability each : {Durability::none, Durability::async, Durability::sync}) {
+              if (name(each) == word) durability = each;
+            }
+          },
+          "What a crash may lose of it: none, async or sync (as the node says)")
+      ->type_name("DURABILITY")
+      ->check(CLI::IsMember({"none", "async", "sync"}).description(""));
+}
+
 const CLI::Option* add_partitions_option(CLI::App& command, HashMapOptions& options) {
   return cmdline::add_number(command, "--partitions", options.partitions,
                              "Of a hash map: parts of the keys that a lock each guards")

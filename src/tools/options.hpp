@@ -33,6 +33,8 @@ void add_access_options(CLI::App& command, Access& access);
 std::vector<const CLI::Option*> add_map_options(CLI::App& command, MapOptions& options);
 /// Adds --kind, map or hash. Returns it.
 const CLI::Option* add_kind_option(CLI::App& command, bool& hashed);
+/// Adds --durability, of an object that is made.
+void add_durability_option(CLI::App& command, std::optional<Durability>& durability);
 /// Adds --partitions of a hash map. Returns it.
 const CLI::Option* add_partitions_option(CLI::App& command, HashMapOptions& options);
 /// Adds those that say what a new map of this process is like, of either kind.

@@ -25,6 +25,7 @@ struct TableCommandOptions {
   std::string name;
   std::string schema;
   bool encrypted = false;
+  std::optional<Durability> durability;
   bool json = false;
 };
 
@@ -38,6 +39,7 @@ void print_table_json(std::ostream& out, const TableDescription& table) {
   object["pages"] = table.pages;
   object["memory_bytes"] = table.memory_bytes;
   object["encrypted"] = table.encrypted;
+  if (table.durability) object["durability"] = name(*table.durability);
   object["schema"] = table.schema.to_text();
   out << object.dump() << '\n';
 }
@@ -52,7 +54,8 @@ Outcome<int> create_table(Environment& environment, const TableCommandOptions& o
   const std::string& name = options.name;
   const auto made = client::StoreImpl::of(place.store)
                         .tables()
-                        ->create(name, client::SchemaImpl::of(*schema).schema, options.encrypted);
+                        ->create(name, client::SchemaImpl::of(*schema).schema,
+                                 {options.encrypted, options.durability});
   if (!made && made.error().error.code == Code::already_exists) {
     return name_taken(place.address, name, made.error().error);
   }
@@ -169,6 +172,7 @@ void add_table_command(CLI::App& app, Environment& environment, Action& chosen) 
                                     chosen, create_table);
   making.add_option("SCHEMA", options->schema, "Its columns: 'name type [not null], ...'")
       ->required();
+  add_durability_option(making, options->durability);
   making.add_flag("--encrypted", options->encrypted,
                   "Its rows are encrypted before they are sent; load and query take a key");
   add_table_load(command, environment, chosen);

@@ -52,6 +52,13 @@ struct Fault {
   std::string_view words{};  ///< for people
 };
 
+/// What people call the argument of calls that make objects.
+inline constexpr std::string_view kDurabilityWords = "0, or of its own: 1 none, 2 async, 3 sync";
+[[nodiscard]] constexpr std::optional<Fault> fault_of_durability(std::uint32_t number) {
+  if (number <= kDurabilityMax) return std::nullopt;
+  return Fault{number, "no such durability"};
+}
+
 /// What is wrong with a comparison whose new value has so many bytes: a kind that there is not, or
 /// a value where it erases.
 [[nodiscard]] constexpr std::optional<Fault> fault_of(const Comparison& comparison,

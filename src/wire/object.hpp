@@ -5,9 +5,24 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
+#include "espalier/kind.hpp"
+
 namespace espalier::wire {
+
+/// What is promised of one object, as a number: in requests that make one, in records, in lists.
+/// 0: nothing, so what its store promises of all; 1 none; 2 async; 3 sync.
+[[nodiscard]] constexpr std::uint32_t number_of(std::optional<Durability> durability) {
+  return durability ? static_cast<std::uint32_t>(*durability) + 1 : 0;
+}
+inline constexpr std::uint32_t kDurabilityMax = 3;
+/// Of a number that is none of these: nothing, too. What comes from elsewhere is looked at before.
+[[nodiscard]] constexpr std::optional<Durability> durability_of(std::uint64_t number) {
+  if (number == 0 || number > kDurabilityMax) return std::nullopt;
+  return static_cast<Durability>(number - 1);
+}
 
 /// Of an object's name, which has one byte at least.
 inline constexpr std::uint32_t kObjectNameBytesMax = 255;
@@ -17,10 +32,12 @@ inline constexpr std::uint32_t kObjectNameBytesMax = 255;
 struct ObjectEntry {
   std::uint64_t entries;  // items of a map, rows of a table, numbers of an epoch
   std::uint64_t memory_bytes;
-  std::uint8_t kind;  // ObjectKind
-  std::uint8_t reserved[7];
+  std::uint8_t kind;        // ObjectKind
+  std::uint8_t durability;  // what holds for it, as a number; 0: an older node
+  std::uint8_t reserved[6];
 };
 static_assert(sizeof(ObjectEntry) == 24 && offsetof(ObjectEntry, kind) == 16);
+static_assert(offsetof(ObjectEntry, durability) == 17);
 static_assert(std::has_unique_object_representations_v<ObjectEntry>);
 
 }  // namespace espalier::wire

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 #include "wire/call_codec.hpp"
@@ -101,12 +102,30 @@ struct RenewLease {
 struct LogState {
   std::uint64_t recorded = 0;
   std::uint64_t durable = 0;
+  wire::OwnBytes run_bytes;  ///< 8, of which run of the log these are; none: that is not told
 
   static constexpr void fields(auto& self, auto& message) {
     message.version(self.recorded);
     message.read_version(self.durable);
+    message.rest(self.run_bytes, "the run of the log", sizeof(std::uint64_t));
+  }
+  [[nodiscard]] static LogState of(std::uint64_t recorded, std::uint64_t durable,
+                                   std::uint64_t run) {
+    return {recorded, durable, wire::OwnBytes({reinterpret_cast<const char*>(&run), sizeof run})};
+  }
+  /// 0: it is not told.
+  [[nodiscard]] std::uint64_t run() const {
+    std::uint64_t number = 0;
+    if (run_bytes.size() == sizeof number) {
+      std::memcpy(&number, std::string_view(run_bytes).data(), sizeof number);
+    }
+    return number;
   }
 };
+
+/// Of call await_durable, its argument. Older nodes wait for either.
+inline constexpr std::uint32_t kAwaitDurable = 1;
+inline constexpr std::uint32_t kTellRun = 2;
 
 struct AwaitDurable {
   static constexpr wire::CallRow kCall{
@@ -114,15 +133,16 @@ struct AwaitDurable {
       .name = "await_durable",
       .summary =
           "answers the newest record of the node's log as version, and as read version up to "
-          "which one all are on the disk; where it waits, once the newest is",
+          "which one all are on the disk; where it waits, once the newest is; and the number "
+          "of the log's run, 8 bytes, where that is asked for",
       .right = wire::Right::none,
       .at_device = wire::AtDevice::relayed};
   using Reply = LogState;
 
-  std::uint32_t waits = 0;
+  std::uint32_t wants = 0;
 
   static constexpr void fields(auto& self, auto& message) {
-    message.argument(self.waits, "1: it waits, 0: it does not");
+    message.argument(self.wants, "1: it waits; 2: of which run the numbers are, too");
   }
 };
 

@@ -257,6 +257,11 @@ TEST_F(ChainOfTwoConcurrency, OtherKindsAreRefused) {
   const auto made = until_done([&] { return store->create_sequencer("numbers"); });
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, Code::unsupported);
+  MapOptions less;
+  less.durability = Durability::none;
+  const auto none = until_done([&] { return store->create_map("cache", less); });
+  ASSERT_FALSE(none) << "a chain would have it at its head alone";
+  EXPECT_EQ(none.error().code, Code::unsupported);
 }
 
 TEST_F(ChainOfTwoConcurrency, AMemberThatWasLeftOutDoesNotStartAgain) {

@@ -87,6 +87,40 @@ TEST_F(AsyncAnswers, OfHashMapsAndTablesComeAtOnce) {
   EXPECT_LT(sink_.mark().durable(), sink_.count());
 }
 
+// By what was said of each object, whatever its node promises.
+TEST_F(AsyncAnswers, OfAnObjectComeAsItWasMade) {
+  hash::HashStore& store = hash::hash_store_of(node_.catalog());
+  const std::uint32_t kept =
+      (*hash::create_hash_map(store, "kept", {.partitions = 2, .durability = Durability::sync}))
+          ->id();
+  const std::uint32_t lost =
+      (*hash::create_hash_map(store, "lost", {.partitions = 2, .durability = Durability::none}))
+          ->id();
+  const std::uint32_t rows_lost =
+      (*table::create_table(node_.catalog(), node_.services().store.pool, "rows",
+                            table::append_schema(), {.durability = Durability::none}))
+          ->id();
+  write_first(OffloadId::hash_put, kept);
+  EXPECT_EQ(answered(OffloadId::hash_put, lost, "k", "2").code(), Code::invalid);
+  EXPECT_TRUE(is_found(OffloadId::hash_get, lost, "k"));
+  post(client_, OffloadId::hash_put, kept, "k", "2");
+  node_.turns(20);
+  EXPECT_TRUE(is_silent(client_)) << "it is to be on the disk first";
+  EXPECT_FALSE(is_found(OffloadId::hash_get, kept, "k"));
+  now_ns += 2 * kAsyncNs;  // what is kept nowhere waits for no disk, however long that stalls
+  const auto rows = table::rows_of_append(table::append_schema(), 1, 3);
+  const std::string_view bytes(reinterpret_cast<const char*>(rows.data()), rows.size());
+  post(other_, OffloadId::table_append, rows_lost, {}, bytes);
+  EXPECT_EQ(node_.wait(other_).code(), Code::invalid);
+  EXPECT_EQ(node_.catalog().find<table::Table>(rows_lost)->rows(), 3u);
+  EXPECT_TRUE(is_silent(client_));
+  sink_.make_durable();
+  EXPECT_EQ(node_.wait(client_).code(), Code::invalid);
+  sink_.fail_all();  // which concerns nothing that is kept nowhere
+  EXPECT_EQ(answered(OffloadId::hash_put, lost, "k", "3").code(), Code::invalid);
+  EXPECT_NE(answered(OffloadId::hash_put, kept, "k", "3").code(), Code::invalid);
+}
+
 // Numbers that were told are never told again, and what is there is there.
 TEST_F(AsyncAnswers, OfNumbersAndOfTheCatalogueWaitForTheDisk) {
   const auto numbers = *sequencer::create_sequencer(node_.catalog(), "n", 0);

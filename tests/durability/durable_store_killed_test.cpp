@@ -65,6 +65,7 @@ struct Program {
   Table table;
   Sequencer numbers;
   EmbeddingTable embedding;  // two rows, in a group
+  Map lost;  // kept nowhere
 
   /// Opens them, or makes those that are not there. Throws std::runtime_error.
   static Program open(const std::string& dir) {
@@ -90,8 +91,13 @@ struct Program {
       return store->create_embedding_table("e", {.dimension = kColumns});
     });
     fill(embedding);
-    return {std::move(*store), std::move(map),     std::move(hash),
-            std::move(table),  std::move(numbers), std::move(embedding)};
+    Map lost = opened_or(store->open_map("l"), [&] {
+      MapOptions none;
+      none.durability = Durability::none;
+      return store->create_map("l", none);
+    });
+    return {std::move(*store),  std::move(map),       std::move(hash), std::move(table),
+            std::move(numbers), std::move(embedding), std::move(lost)};
   }
   /// What a bag of these rows comes to; each row has one number in all of its columns.
   [[nodiscard]] std::uint64_t sum(std::initializer_list<std::uint32_t> rows) const {
@@ -125,6 +131,7 @@ struct Program {
 /// Adds to what is there until it is killed.
 int write_until_killed(Line& line, const std::string& dir) {
   Program program = Program::open(dir);
+  if (*program.lost.count("", "") != 0) return 1;
   Reporter reporter(line);
   const std::uint64_t had_map = number_in(*program.map.get(kMapKey));
   const std::uint64_t had_batch = number_in(*program.map.get(kBatchKey));
@@ -149,7 +156,8 @@ int write_until_killed(Line& line, const std::string& dir) {
   };
   std::vector<std::thread> threads;
   threads.push_back(forever([&, next = had_map]() mutable {
-    const bool written = program.map.put(kMapKey, std::to_string(++next)).has_value();
+    const bool written = program.map.put(kMapKey, std::to_string(++next)).has_value() &&
+                         program.lost.put(kMapKey, std::to_string(next)).has_value();
     return written && reporter.report("done", kMapKey, next);
   }));
   threads.push_back(forever([&, next = had_batch]() mutable {

@@ -229,6 +229,114 @@ TEST_F(DurableStore, RefusesWhatCannotBeDurable) {
   EXPECT_EQ(store.map_names(), std::vector<std::string>());
 }
 
+/// How an object was listed.
+template <class T>
+std::optional<Durability> listed(const Result<std::vector<T>>& all, std::string_view name) {
+  for (const T& one : *all) {
+    if (one.name == name) return one.durability;
+  }
+  return std::nullopt;
+}
+
+TEST_F(DurableStore, AnObjectMayPromiseLessOrMoreThanItsStore) {
+  for (const Durability of_store : {Durability::sync, Durability::async}) {
+    SCOPED_TRACE(name(of_store));
+    data_.dir = (folder_ / std::string(name(of_store))).string();
+    data_.durability = of_store;
+    {
+      Store store = open();
+      MapOptions options;
+      options.durability = Durability::none;
+      options.versions = false;
+      Map cache = *store.create_map("cache", options);
+      const std::uint64_t recorded = store.durable_state()->recorded;
+      for (int i = 0; i < 200; ++i) ASSERT_TRUE(cache.put(std::to_string(i), "v"));
+      EXPECT_EQ(store.durable_state()->recorded, recorded) << "it makes no records";
+      EXPECT_EQ(cache.options().durability, Durability::none);
+      HashMapOptions hashed;
+      hashed.durability = Durability::none;
+      HashMap lost = *store.create_hash_map("lost", hashed);
+      ASSERT_TRUE(lost.put("k", "v"));
+      TableOptions of_rows;
+      of_rows.durability = Durability::none;
+      Table rows = *store.create_table("rows", *Schema::parse("a i64 not null"), of_rows);
+      RowWriter writer = rows.writer();
+      ASSERT_TRUE(writer.add(std::int64_t{41}));
+      EXPECT_EQ(writer.commit(), 0u);
+      EXPECT_EQ(rows.rows(), 1u);
+      auto numbers =
+          store.create_embedding_table("e", {.dimension = 8, .durability = {Durability::none}});
+      ASSERT_TRUE(numbers && numbers->append(std::vector<float>(8)));
+      options = {};
+      options.durability = Durability::sync;
+      Map kept = *store.create_map("kept", options);
+      ASSERT_TRUE(kept.put("k", "v"));
+      EXPECT_EQ(store.durable_state()->durable, store.durable_state()->recorded);
+      hashed.durability = Durability::async;
+      HashMap early = *store.create_hash_map("early", hashed);
+      ASSERT_TRUE(early.put("k", "v"));
+      ASSERT_TRUE(store.await_durable());
+      EXPECT_EQ(listed(store.hash_maps(), "lost"), Durability::none);
+      EXPECT_EQ(listed(store.hash_maps(), "early"), Durability::async);
+      EXPECT_EQ((*store.tables()).front().durability, Durability::none);
+    }
+    Store store = open();
+    EXPECT_EQ(store.map_names(), (std::vector<std::string>{"cache", "kept"}));
+    EXPECT_EQ(store.open_map("cache")->count("", ""), 0u);
+    EXPECT_EQ(store.open_map("cache")->options().durability, Durability::none);
+    EXPECT_FALSE(*store.open_hash_map("lost")->get("k"));
+    EXPECT_EQ(store.open_table("rows")->rows(), 0u);
+    EXPECT_EQ((*store.open_map("kept")->get("k"))->value, "v");
+    EXPECT_EQ((*store.open_hash_map("early")->get("k"))->value, "v");
+    EXPECT_EQ(listed(store.hash_maps(), "early"), Durability::async);
+    EXPECT_EQ(store.open_hash_map("early")->options().durability, Durability::async);
+  }
+}
+
+// A crash would lose one half of it.
+TEST_F(DurableStore, ATransactionIsAllKeptOrAllLost) {
+  options_.shared_clock = true;
+  Store store = open();
+  MapOptions none;
+  none.durability = Durability::none;
+  ASSERT_TRUE(store.create_map("a", none) && store.create_map("b", none));
+  ASSERT_TRUE(store.create_map("kept"));
+  EXPECT_TRUE(store.transact(Transaction().put("a", "k", "1").put("b", "k", "2")));
+  const auto mixed = store.transact(Transaction().put("kept", "k", "1").put("a", "k", "3"));
+  ASSERT_FALSE(mixed);
+  EXPECT_EQ(mixed.error().code, Code::unsupported);
+  EXPECT_EQ(mixed.error().detail, 1u);
+  EXPECT_EQ((*store.open_map("a")->get("k"))->value, "1");
+}
+
+TEST_F(DurableStore, SaysWhatItCannotPromise) {
+  TableOptions encrypted{.key = *TableKey::parse("000102030405060708090a0b0c0d0e0f")};
+  encrypted.encrypted = true;
+  encrypted.durability = Durability::none;
+  Store store = open();
+  const auto sealed = store.create_table("t", *Schema::parse("a i64 not null"), encrypted);
+  ASSERT_FALSE(sealed);
+  EXPECT_EQ(sealed.error().error.code, Code::unsupported);
+  auto in_memory = Store::open(options_);
+  ASSERT_TRUE(in_memory);
+  MapOptions options;
+  options.durability = Durability::sync;
+  EXPECT_EQ(in_memory->create_map("m", options).error().code, Code::unsupported);
+  options.durability = Durability::none;
+  EXPECT_TRUE(in_memory->create_map("m", options));
+}
+
+TEST_F(DurableStore, EachRunHasItsOwnNumbers) {
+  std::uint64_t first = 0;
+  {
+    Store store = open();
+    first = store.durable_state()->run;
+    EXPECT_NE(first, 0u);
+    EXPECT_EQ(store.await_durable()->run, first);
+  }
+  EXPECT_NE(open().durable_state()->run, first);
+}
+
 TEST_F(DurableStore, EncryptedRowsAreThereAgain) {
   TableOptions encrypted{.key = *TableKey::parse("000102030405060708090a0b0c0d0e0f")};
   encrypted.encrypted = true;

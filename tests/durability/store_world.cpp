@@ -38,6 +38,8 @@ StoreLife::~StoreLife() {
   map_.reset();
   hash_.reset();
   filling_.reset();
+  lost_.reset();
+  lost_rows_.reset();
   other_table_.reset();
   table_.reset();
   sealed_.reset();
@@ -72,10 +74,9 @@ bool StoreLife::recover() {
   log_ = std::move(*opened);
   EXPECT_TRUE(log_->recovered().damaged_checkpoints.empty()) << "no bit was changed";
   if (log_->recovered().checkpoint) ++world_.begun_with_one;
-  if (world_.async) {
-    age_ = std::make_unique<catalog::UnflushedAge>(log_->writer(), kStepsAsync, now_in_steps);
-    log_->writer().set_promise({Durability::async, age_.get()});
-  }
+  age_ = std::make_unique<catalog::UnflushedAge>(log_->writer(), kStepsAsync, now_in_steps);
+  const bool promises_async = world_.async != world_.by_object;
+  log_->writer().set_promise({promises_async ? Durability::async : Durability::sync, age_.get()});
   core_.catalog.record_to(&log_->writer());
   open_objects();
   return true;
@@ -132,7 +133,7 @@ void StoreLife::work(int steps) {
 
 void StoreLife::step() {
   ++steps_now;
-  switch (world_.random.below(19)) {
+  switch (world_.random.below(20)) {
     case 0:
     case 1:
     case 2: return write_map();
@@ -147,6 +148,7 @@ void StoreLife::step() {
     case 16: return append_numbers();
     case 17: return replace_numbers();
     case 18: return group_numbers();
+    case 19: return write_lost();
     case 9:
     case 10:
     case 11: return go_on_with_checkpoint();
@@ -157,13 +159,18 @@ void StoreLife::step() {
 void StoreLife::open_objects() {
   const auto must = [](auto result) { return std::move(*result); };
   auto map = core_.catalog.open<tree::MapCore>("map");
-  map_ = map ? *map : must(tree::create_map(core_, "map", {.node_bytes = 512}));
+  MapOptions of_map{.node_bytes = 512};
+  of_map.durability = own_durability();
+  map_ = map ? *map : must(tree::create_map(core_, "map", of_map));
   auto hash = core_.catalog.open<hash::HashMap>("hash");
-  hash_ = hash ? *hash : must(hash::create_hash_map(hash_maps_, "hash", {.partitions = 2}));
+  hash_ = hash ? *hash
+               : must(hash::create_hash_map(hash_maps_, "hash",
+                                            {.partitions = 2, .durability = own_durability()}));
   auto table = core_.catalog.open<table::Table>("rows");
-  table_ =
-      table ? *table
-            : must(table::create_table(core_.catalog, core_.pool, "rows", table::append_schema()));
+  table_ = table
+               ? *table
+               : must(table::create_table(core_.catalog, core_.pool, "rows", table::append_schema(),
+                                          {.durability = own_durability()}));
   auto sealed = core_.catalog.open<table::Table>("sealed");
   sealed_ = sealed ? *sealed
                    : must(table::create_table(core_.catalog, core_.pool, "sealed",
@@ -175,10 +182,46 @@ void StoreLife::open_objects() {
                           embedding::shape_of({.dimension = kNumbersOfARow})));
   auto numbers = core_.catalog.open<sequencer::Sequencer>("numbers");
   numbers_ = numbers ? *numbers : must(sequencer::create_sequencer(core_.catalog, "numbers", 0));
+  open_lost();
   executor_ = std::make_unique<tree::HostExecutor<tree::HostAccess>>(
       context_, *map_, 8, [this](std::uint32_t, base::ReadyQueue& queue) {
         return tree::HostAccess(map_->base, queue, true, &kNever);
       });
+}
+
+std::optional<Durability> StoreLife::own_durability() const {
+  if (!world_.by_object) return std::nullopt;
+  return world_.async ? Durability::async : Durability::sync;
+}
+
+// That they are there is kept, and nothing that is in them.
+void StoreLife::open_lost() {
+  const auto hash = core_.catalog.open<hash::HashMap>("lost");
+  const auto rows = core_.catalog.open<table::Table>("lost rows");
+  EXPECT_TRUE(!hash || (*hash)->numbers().entries == 0) << "what is kept nowhere was kept";
+  EXPECT_TRUE(!rows || (*rows)->rows() == 0) << "what is kept nowhere was kept";
+  EXPECT_TRUE(!hash || (*hash)->durability() == Durability::none);
+  constexpr Durability kNone = Durability::none;
+  lost_ = hash ? *hash
+               : *hash::create_hash_map(hash_maps_, "lost",
+                                        {.partitions = 1, .versions = false, .durability = kNone});
+  lost_rows_ = rows ? *rows
+                    : *table::create_table(core_.catalog, core_.pool, "lost rows",
+                                           table::append_schema(), {.durability = kNone});
+}
+
+// It waits for no disk, and makes no record.
+void StoreLife::write_lost() {
+  const std::uint64_t records = log_->writer().handed_over();
+  const std::string key = std::to_string(world_.random.below(kWorldKeys));
+  const std::string value = random_value();
+  const auto begun = lost_->begin(hash_thread_, hash::WriteOp::put, key, value);
+  EXPECT_TRUE(begun.answer);
+  EXPECT_EQ(lost_->get(hash_thread_, key)->value_or(""), value);
+  const std::uint64_t rows = lost_rows_->rows();
+  EXPECT_TRUE(lost_rows_->append(table::rows_of_append(lost_rows_->schema(), 1, 1)));
+  EXPECT_EQ(lost_rows_->rows(), rows + 1);
+  EXPECT_EQ(log_->writer().handed_over(), records);
 }
 
 std::string StoreLife::random_value() {
@@ -441,9 +484,12 @@ void StoreLife::make_or_drop() {
   }
   const bool is_table = world_.appends && world_.random.below(2) == 0;
   const bool is_made =
-      is_table ? table::create_table(core_.catalog, core_.pool, kOther, table::append_schema())
+      is_table ? table::create_table(core_.catalog, core_.pool, kOther, table::append_schema(),
+                                     {.durability = own_durability()})
                      .has_value()
-               : hash::create_hash_map(hash_maps_, kOther, {.partitions = 1}).has_value();
+               : hash::create_hash_map(hash_maps_, kOther,
+                                       {.partitions = 1, .durability = own_durability()})
+                     .has_value();
   if (!is_made) return;
   const std::uint32_t id = core_.catalog.find_any(kOther)->id;
   EXPECT_GT(id, world_.highest_id) << "the id of another object";

@@ -64,6 +64,8 @@ struct StoreWorld {
   /// Writes are answered before they are durable: what was durable is there, and of what was
   /// answered nothing is lost that is so many steps older than the last answer.
   bool async = false;
+  /// That is said of each object, and the sink promises the other.
+  bool by_object = false;
   // What seldom happens:
   std::uint64_t checkpoints = 0;     // that were finished
   std::uint64_t begun_with_one = 0;  // lives
@@ -143,6 +145,9 @@ class StoreLife final : private Handler {
   void make_or_drop();
   bool fill(hash::HashMap& map);
   void append_other();
+  [[nodiscard]] std::optional<Durability> own_durability() const;
+  void open_lost();
+  void write_lost();
   void seal();
   void fill_slots(const table::Reservation& reservation);
   void check_sealed();
@@ -197,6 +202,8 @@ class StoreLife final : private Handler {
   std::shared_ptr<hash::HashMap> filling_;  // whose items are not acknowledged yet
   std::uint64_t filling_version_ = 0;
   std::uint64_t filling_sequence_ = 0;
+  std::shared_ptr<hash::HashMap> lost_;  // that a crash loses, and nothing else of it
+  std::shared_ptr<table::Table> lost_rows_;
   std::shared_ptr<table::Table> other_table_;  // the object that comes and goes, if it is one
   std::string found_;
 };

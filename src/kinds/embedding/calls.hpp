@@ -104,12 +104,17 @@ struct Create {
 
   std::string_view name;
   embedding::EmbeddingShape shape{};
+  std::uint32_t durability = 0;
 
   static constexpr void fields(auto& self, auto& message) {
     message.name(self.name, "the embedding table's name");
+    message.argument(self.durability, wire::kDurabilityWords);
     message.fixed(self.shape, "EmbeddingShape");
   }
-  [[nodiscard]] std::optional<wire::Fault> fault() const { return fault_of_shape(shape); }
+  [[nodiscard]] std::optional<wire::Fault> fault() const {
+    const auto wrong = wire::fault_of_durability(durability);
+    return wrong ? wrong : fault_of_shape(shape);
+  }
 };
 
 struct Open {

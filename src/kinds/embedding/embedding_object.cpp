@@ -8,6 +8,7 @@
 #include "catalog/samples.hpp"
 #include "kinds/embedding/embedding_table.hpp"
 #include "kinds/embedding/memo.hpp"
+#include "store/durable_store.hpp"
 #include "store/store_core.hpp"
 #include "wire/payload_reader.hpp"
 
@@ -36,12 +37,17 @@ Result<std::shared_ptr<EmbeddingTable>> make_embedding_table(const catalog::Cata
 Result<std::shared_ptr<EmbeddingTable>> create_embedding_table(catalog::Catalog& catalog,
                                                                memory::BufferPool& pool,
                                                                std::string_view name,
-                                                               const EmbeddingShape& shape) {
+                                                               const EmbeddingShape& shape,
+                                                               std::optional<Durability> asked) {
   if (!is_shape(shape)) return fail(Code::invalid_argument);
+  const auto durability = tree::agreed_durability(catalog, asked);
+  if (!durability) return std::unexpected(durability.error());
   return catalog.create<EmbeddingTable>(
-      name, base::bytes_of(shape), [&](std::uint32_t id, std::string own_name) {
+      name, base::bytes_of(shape),
+      [&](std::uint32_t id, std::string own_name) {
         return make_embedding_table(catalog, pool, id, std::move(own_name), shape);
-      });
+      },
+      *durability);
 }
 
 Result<std::shared_ptr<EmbeddingTable>> restore_embedding_table(

@@ -329,11 +329,11 @@ class EmbeddingTable final : public catalog::Object,
 
 /// Makes a table with a name, in the catalogue of a store or one without. In a store its memory
 /// waits for readers elsewhere when it was dropped and its last holder has let go. Errors: those of
-/// Catalog::create; invalid_argument (no such shape), out_of_memory.
-Result<std::shared_ptr<EmbeddingTable>> create_embedding_table(catalog::Catalog& catalog,
-                                                               memory::BufferPool& pool,
-                                                               std::string_view name,
-                                                               const EmbeddingShape& shape);
+/// Catalog::create; invalid_argument (no such shape), out_of_memory; those of
+/// tree::agreed_durability().
+Result<std::shared_ptr<EmbeddingTable>> create_embedding_table(
+    catalog::Catalog& catalog, memory::BufferPool& pool, std::string_view name,
+    const EmbeddingShape& shape, std::optional<Durability> asked = {});
 /// Makes one again that a record tells of; null: there is nothing to make (Catalog::restore).
 /// Errors: corrupt (detail: a catalog::RedoFault), out_of_memory.
 Result<std::shared_ptr<EmbeddingTable>> restore_embedding_table(

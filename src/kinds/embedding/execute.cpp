@@ -25,7 +25,8 @@ std::span<const std::byte> bytes_in(std::string_view text) {
 Result<std::shared_ptr<EmbeddingTable>> obtain(catalog::Catalog& catalog, const Create& asked) {
   tree::StoreCore* const core = catalog.store();
   ESPALIER_ASSERT(core != nullptr);
-  return embedding::create_embedding_table(catalog, core->pool, asked.name, asked.shape);
+  return embedding::create_embedding_table(catalog, core->pool, asked.name, asked.shape,
+                                           wire::durability_of(asked.durability));
 }
 
 Result<std::shared_ptr<EmbeddingTable>> obtain(catalog::Catalog& catalog, const Open& asked) {

@@ -47,7 +47,9 @@ Result<std::shared_ptr<HashMap>> restore_hash_map(HashStore& store,
                     shape.partitions <= kPartitionsMax && shape.versions <= 1;
   if (!good) return catalog::corrupt(RedoFault::form);
   return store.catalog.restore<HashMap>(created, [&](std::uint32_t id, std::string own_name) {
-    return make_hash_map(store, id, std::move(own_name), options_of(shape));
+    HashOptions options = options_of(shape);
+    options.durability = created.durability;
+    return make_hash_map(store, id, std::move(own_name), options);
   });
 }
 

@@ -33,9 +33,11 @@ inline constexpr std::uint32_t kKeyBytesMax = 65535;
 struct Opened {
   std::uint32_t id = 0;
   hash::HashShape shape{};
+  std::uint64_t durability = 0;  ///< that it was made with (wire/object.hpp)
 
   static constexpr void fields(auto& self, auto& message) {
     message.version(self.id);
+    message.read_version(self.durability);
     message.fixed(self.shape);
   }
   [[nodiscard]] static Opened of(const hash::HashMap& map);
@@ -114,12 +116,17 @@ struct Create {
 
   std::string_view name;
   hash::HashShape shape{};
+  std::uint32_t durability = 0;
 
   static constexpr void fields(auto& self, auto& message) {
     message.name(self.name, "the hash map's name");
+    message.argument(self.durability, wire::kDurabilityWords);
     message.fixed(self.shape, "HashShape");
   }
-  [[nodiscard]] std::optional<wire::Fault> fault() const { return fault_of_shape(shape); }
+  [[nodiscard]] std::optional<wire::Fault> fault() const {
+    const auto wrong = wire::fault_of_durability(durability);
+    return wrong ? wrong : fault_of_shape(shape);
+  }
 };
 
 struct Open {

@@ -95,11 +95,14 @@ Begun<typename Request::Reply> begin_at_once(HashMap& of, const Request& asked, 
 
 }  // namespace
 
-Opened Opened::of(const HashMap& map) { return {map.id(), map.shape()}; }
+Opened Opened::of(const HashMap& map) {
+  return {map.id(), map.shape(), wire::number_of(map.options().durability)};
+}
 
 Result<std::shared_ptr<HashMap>> obtain(catalog::Catalog& catalog, const Create& asked) {
-  return hash::create_hash_map(hash::hash_store_of(catalog), asked.name,
-                               hash::options_of(asked.shape));
+  hash::HashOptions options = hash::options_of(asked.shape);
+  options.durability = wire::durability_of(asked.durability);
+  return hash::create_hash_map(hash::hash_store_of(catalog), asked.name, options);
 }
 
 Result<std::shared_ptr<HashMap>> obtain(catalog::Catalog& catalog, const Open& asked) {

@@ -48,7 +48,9 @@ HashMap::HashMap(HashStore& store, std::uint32_t id, std::string name, const Has
     : store_(store),
       name_(std::move(name)),
       options_(options),
-      clock_(store.core.clock && options.versions ? store.core.clock->clock() : own_clock_),
+      clock_(store.core.clock && options.versions
+                 ? store.core.clock_for(options.durability)->clock()
+                 : own_clock_),
       records_(store.pool, id),
       retirement_(store.pool, records_, options.partitions),
       services_{store.pool,  store.reclaimer, *this, clock_,          records_,
@@ -286,7 +288,7 @@ void HashMap::drop(HashSnapshot snapshot) noexcept {
 void HashMap::record_to(catalog::RedoSink* sink) {
   base::DurableMark* const mark = sink != nullptr ? &sink->mark() : nullptr;
   if (shares_clock()) {
-    store_.core.clock->wait_for_records(mark);
+    store_.core.clock_for(options_.durability)->wait_for_records(mark);
   } else {
     clock_.wait_for_records(mark);
   }
@@ -372,13 +374,20 @@ Result<std::shared_ptr<HashMap>> make_hash_map(HashStore& store, std::uint32_t i
 }
 
 Result<std::shared_ptr<HashMap>> create_hash_map(HashStore& store, std::string_view name,
-                                                 const HashOptions& options) {
-  if (!options.versions && tree::must_be_durable(store.catalog)) return fail(Code::unsupported);
+                                                 HashOptions options) {
+  const auto durability = tree::agreed_durability(store.catalog, options.durability);
+  if (!durability) return std::unexpected(durability.error());
+  options.durability = *durability;
+  if (!options.versions && tree::must_be_durable(store.catalog, *durability)) {
+    return fail(Code::unsupported);
+  }
   const HashShape form{options.partitions, options.versions ? 1u : 0u, options.snapshot_bytes_max};
-  return store.catalog.create<HashMap>(name, base::bytes_of(form),
-                                       [&](std::uint32_t id, std::string own) {
-                                         return make_hash_map(store, id, std::move(own), options);
-                                       });
+  return store.catalog.create<HashMap>(
+      name, base::bytes_of(form),
+      [&](std::uint32_t id, std::string own) {
+        return make_hash_map(store, id, std::move(own), options);
+      },
+      *durability);
 }
 
 }  // namespace espalier::hash

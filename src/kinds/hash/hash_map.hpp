@@ -49,6 +49,7 @@ struct HashOptions {
   std::uint64_t snapshot_bytes_max = std::uint64_t{256} << 20;
   /// none: drawn
   std::optional<HashSeed> seed{};
+  std::optional<Durability> durability{};  ///< nothing: what its store promises
 };
 
 /// What a key is at a version. The value is good as long as its reader is.
@@ -186,6 +187,8 @@ class HashMap final : public HashView,
   [[nodiscard]] HashShape shape() const {
     return {options_.partitions, versions ? 1u : 0u, options_.snapshot_bytes_max};
   }
+  /// What it was made with.
+  [[nodiscard]] const HashOptions& options() const { return options_; }
   /// Cost: counters of each partition, and two locks.
   [[nodiscard]] HashNumbers all_numbers() const;
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -380,9 +383,9 @@ class HashReader {
 Result<std::shared_ptr<HashMap>> make_hash_map(HashStore& store, std::uint32_t id, std::string name,
                                                const HashOptions& options);
 /// Makes an empty map with a name in its store, which must outlive it.
-/// Errors: those of Catalog::create and HashMap::create, unsupported (without versions, in a store
-/// that must be durable).
+/// Errors: those of Catalog::create and HashMap::create, unsupported (without versions, where it
+/// must be durable; those of tree::agreed_durability()).
 Result<std::shared_ptr<HashMap>> create_hash_map(HashStore& store, std::string_view name,
-                                                 const HashOptions& options = {});
+                                                 HashOptions options = {});
 
 }  // namespace espalier::hash

@@ -27,10 +27,12 @@ inline constexpr wire::Limits kOfAMap{.map = true};
 struct Opened {
   std::uint32_t id = 0;
   wire::MapShape shape{};
-  std::string_view shard_map;  ///< of a shard; else empty
+  std::string_view shard_map;    ///< of a shard; else empty
+  std::uint64_t durability = 0;  ///< that it was made with (wire/object.hpp)
 
   static constexpr void fields(auto& self, auto& message) {
     message.version(self.id);
+    message.read_version(self.durability);
     message.fixed(self.shape);
     message.rest(self.shard_map);
   }
@@ -89,12 +91,17 @@ struct Create {
 
   std::string_view name;
   wire::MapShape shape{};
+  std::uint32_t durability = 0;
 
   static constexpr void fields(auto& self, auto& message) {
     message.name(self.name, "the map's name");
+    message.argument(self.durability, wire::kDurabilityWords);
     message.fixed(self.shape, "MapShape");
   }
-  [[nodiscard]] std::optional<wire::Fault> fault() const { return fault_of_shape(shape); }
+  [[nodiscard]] std::optional<wire::Fault> fault() const {
+    const auto wrong = wire::fault_of_durability(durability);
+    return wrong ? wrong : fault_of_shape(shape);
+  }
 };
 
 struct CreateShard {
@@ -113,14 +120,19 @@ struct CreateShard {
   std::string_view name;
   wire::MapShape shape{};
   std::string_view shard_map;
+  std::uint32_t durability = 0;
 
   static constexpr void fields(auto& self, auto& message) {
     message.name(self.name, "the map's name");
+    message.argument(self.durability, wire::kDurabilityWords);
     message.fixed(self.shape, "MapShape");
     message.rest(self.shard_map, "the shard map", wire::kShardMapBytesMax,
                  sizeof(wire::ShardMapHeader));
   }
-  [[nodiscard]] std::optional<wire::Fault> fault() const { return fault_of_shape(shape); }
+  [[nodiscard]] std::optional<wire::Fault> fault() const {
+    const auto wrong = wire::fault_of_durability(durability);
+    return wrong ? wrong : fault_of_shape(shape);
+  }
 };
 
 struct Open {

@@ -7,6 +7,7 @@
 
 #include "espalier/types.hpp"
 #include "wire/message.hpp"
+#include "wire/object.hpp"
 
 namespace espalier::tree {
 
@@ -22,8 +23,11 @@ namespace espalier::tree {
   return shape;
 }
 
-[[nodiscard]] inline MapOptions options_of(const wire::MapShape& shape) {
+/// `durability`: as a number of wire/object.hpp.
+[[nodiscard]] inline MapOptions options_of(const wire::MapShape& shape,
+                                           std::uint64_t durability = 0) {
   MapOptions options;
+  options.durability = wire::durability_of(durability);
   options.snapshot_bytes_max = shape.snapshot_bytes_max;
   options.node_bytes = shape.node_bytes;
   options.log_bytes = shape.log_bytes;

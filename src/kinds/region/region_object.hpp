@@ -91,6 +91,8 @@ class RegionObject final : public catalog::Object,
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] catalog::ObjectNumbers numbers() const override;
   void add_samples(catalog::SampleList& to) const override;
+  /// Its bytes are in memory alone, whatever its store promises of others.
+  [[nodiscard]] Durability durability() const override { return Durability::none; }
 
  private:
   friend class RegionKey;

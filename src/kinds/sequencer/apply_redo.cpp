@@ -66,6 +66,10 @@ Result<void> Counters::apply_redo(std::string_view record) {
   const auto counted = read_counted(record);
   if (!counted) return std::unexpected(counted.error());
   const std::lock_guard lock(mutex_);
+  if (counted->name.empty()) {
+    raise_floor(counted->next);
+    return {};
+  }
   std::uint64_t* const next = next_of(counted->name);
   if (next == nullptr) return fail(Code::out_of_memory, kMost);
   *next = std::max(*next, counted->next);

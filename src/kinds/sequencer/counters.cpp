@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/sequencer/counters.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "kinds/sequencer/redo_record.hpp"
@@ -10,7 +11,7 @@ std::uint64_t* Counters::next_of(std::string_view name) {
   auto at = next_.find(name);
   if (at == next_.end()) {
     if (next_.size() >= kMost) return nullptr;
-    at = next_.emplace(name, 0).first;
+    at = next_.emplace(name, floor_).first;
   }
   return &at->second;
 }
@@ -30,6 +31,28 @@ Result<std::uint64_t> Counters::take(std::string_view name, std::uint32_t count,
   }
   *next += count;
   return first;
+}
+
+// One record for all of them: who applies it has each counter that is below go on there. Of so many
+// numbers no life whose records are lost can have given all.
+Result<void> Counters::go_on_after_loss(catalog::RedoSink* sink) {
+  constexpr std::uint64_t kLeftOut = std::uint64_t{1} << 40;
+  auto room = catalog::RedoRoom::reserve(sink, sizeof(CounterRecord));
+  if (!room) return std::unexpected(room.error());
+  const std::lock_guard lock(mutex_);
+  std::uint64_t highest = floor_;
+  for (const auto& [name, next] : next_) highest = std::max(highest, next);
+  raise_floor(highest < kCounterEnd - kLeftOut ? highest + kLeftOut : kCounterEnd);
+  if (*room) {
+    write_counted(room->bytes(), {}, floor_);
+    room->hand_over();
+  }
+  return {};
+}
+
+void Counters::raise_floor(std::uint64_t floor) {
+  floor_ = std::max(floor_, floor);
+  for (auto& [name, next] : next_) next = std::max(next, floor_);
 }
 
 }  // namespace espalier::sequencer

@@ -24,7 +24,8 @@ class Counters final : public store::StorePart {
   static constexpr std::size_t kMost = 65536;
   static constexpr std::size_t kBucketsAtOnce = 256;
 
-  /// Takes `count` numbers in a row; returns the first. A counter begins at 0. `sink`: where the
+  /// Takes `count` numbers in a row; returns the first. A counter begins at 0, or at the floor.
+  /// `sink`: where the
   /// record of it goes, which has the number that comes next; null: nowhere.
   /// Errors: out_of_memory (there are too many counters); exhausted (there are not so many numbers
   /// left); those of the sink.
@@ -33,6 +34,15 @@ class Counters final : public store::StorePart {
   /// Applies a record, of any bytes: from then on numbers are above those that it tells of.
   /// Errors: corrupt (detail: a catalog::RedoFault), out_of_memory (as above).
   Result<void> apply_redo(std::string_view record);
+  /// Records of numbers that were taken are lost, and that is accepted: each counter goes on far
+  /// above what it has, and one that is not known, for all its records may be lost, begins there.
+  /// Called before anybody takes some. Errors: those of the sink.
+  Result<void> go_on_after_loss(catalog::RedoSink* sink);
+  /// Where a counter begins that is new.
+  [[nodiscard]] std::uint64_t floor() const {
+    const std::lock_guard lock(mutex_);
+    return floor_;
+  }
   /// How far each_some() has come.
   struct Place {
     std::size_t bucket = 0;
@@ -61,11 +71,14 @@ class Counters final : public store::StorePart {
       return std::hash<std::string_view>{}(text);
     }
   };
-  // The number that comes next; null: there are too many. Requires: the lock.
+  // Of these: requires the lock.
+  void raise_floor(std::uint64_t floor);
+  // The number that comes next; null: there are too many.
   std::uint64_t* next_of(std::string_view name);
 
   mutable std::mutex mutex_;
   std::unordered_map<std::string, std::uint64_t, Hash, std::equal_to<>> next_;
+  std::uint64_t floor_ = 0;  // no counter goes on below it
 };
 
 }  // namespace espalier::sequencer

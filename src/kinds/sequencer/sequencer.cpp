@@ -145,8 +145,8 @@ Result<wire::SequencerFacts> Sequencer::advance(std::uint32_t epoch, std::uint64
   return facts_now();
 }
 
-void Sequencer::begin_epoch(std::uint64_t first) {
-  ++epoch_;
+void Sequencer::begin_epoch(std::uint64_t first, std::uint32_t epochs) {
+  epoch_ += epochs;
   first_ = next_ = first;
   mark_ = 0;
   sealed_ = overwritten_ = false;
@@ -173,6 +173,27 @@ void Sequencer::record_to(catalog::RedoSink* sink) {
     begin_above_mark();
   }
   Object::record_to(sink);
+}
+
+// So far that no life whose records are lost can have come there; it may be done 2000 times. A seal
+// that is known stays.
+Result<void> Sequencer::go_on_after_loss() {
+  constexpr std::uint64_t kNumbersLeftOut = std::uint64_t{1} << 37;
+  constexpr std::uint32_t kEpochsLeftOut = 16;
+  auto room = record_room();
+  if (!room) return std::unexpected(room.error());
+  const std::lock_guard lock(mutex_);
+  examine();
+  const bool was_sealed = sealed_;
+  const bool was_overwritten = overwritten_;
+  if (!was_sealed) end_epoch();
+  const bool there_are_more = next_ < kSequencerEnd - kNumbersLeftOut &&
+                              epoch_ <= wire::kSequencerEpochMax - kEpochsLeftOut;
+  if (there_are_more) begin_epoch(next_ + kNumbersLeftOut, kEpochsLeftOut);
+  if (there_are_more && was_sealed) end_epoch();
+  overwritten_ = was_overwritten;
+  record(*room, sealed_ ? RedoType::sealed : RedoType::advanced);
+  return {};
 }
 
 // Ahead of what was taken when it is asked for, so that who has taken numbers above the mark and

@@ -106,6 +106,9 @@ class Sequencer final : public catalog::Object {
   [[nodiscard]] Result<wire::SequencerFacts> known_facts(std::uint64_t* mark = nullptr) const;
   /// Begins an epoch above what was reserved, if records are applied no more.
   void record_to(catalog::RedoSink* sink) override;
+  /// Begins an epoch far above those, and above the numbers, that lost records may have told of.
+  /// Where there are no more epochs or numbers it is sealed.
+  Result<void> go_on_after_loss() override;
   void set_dropped() override;
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] catalog::ObjectNumbers numbers() const override;
@@ -121,7 +124,7 @@ class Sequencer final : public catalog::Object {
   [[nodiscard]] wire::SequencerFacts facts_now() const;
   void record(catalog::RedoRoom& room, RedoType type);
   void reserve(catalog::RedoRoom& room);
-  void begin_epoch(std::uint64_t first);
+  void begin_epoch(std::uint64_t first, std::uint32_t epochs = 1);
   void begin_above_mark();
 
   /// Before the lock.

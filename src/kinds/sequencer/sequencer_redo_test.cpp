@@ -6,6 +6,7 @@
 
 #include "base/random.hpp"
 #include "catalog/testing/recording_sink.hpp"
+#include "kinds/sequencer/counters.hpp"
 #include "kinds/sequencer/redo_record.hpp"
 #include "kinds/sequencer/sequencer.hpp"
 
@@ -22,9 +23,10 @@ class SequencerRedo : public ::testing::Test {
     return create_sequencer(catalog_, "n", first).value();
   }
   /// Applies all records to what the first of them makes.
-  std::shared_ptr<Sequencer> applied() {
+  std::shared_ptr<Sequencer> applied() { return applied_in(others_); }
+  std::shared_ptr<Sequencer> applied_in(catalog::Catalog& catalog) {
     const auto records = sink_.records();
-    auto other = restore_sequencer(others_, *catalog::read_created(records[0])).value();
+    auto other = restore_sequencer(catalog, *catalog::read_created(records[0])).value();
     for (std::size_t i = 1; i < records.size(); ++i) {
       EXPECT_TRUE(other->apply_redo(records[i])) << "record " << i;
     }
@@ -103,6 +105,79 @@ TEST_F(SequencerRedo, AWordThatWasOverwrittenStaysSealed) {
   expect_same(*numbers, *other);
   EXPECT_EQ(other->advance(1, 9).error(), (Error{Code::invalid_argument, 0, 1}));
   EXPECT_TRUE(other->advance(1, 10));
+}
+
+// What a client was given by a life whose records are lost nobody else is given.
+TEST_F(SequencerRedo, AfterALossNoNumberAndNoEpochComesAgain) {
+  const auto numbers = create(7);
+  ASSERT_TRUE(numbers->take(1, 3));
+  const auto other = applied();  // what follows is lost
+  ASSERT_TRUE(numbers->take(1, 1'000'000));
+  const wire::SequencerFacts lost = *numbers->advance(1, 0);
+  catalog::RecordingSink sink;
+  other->record_to(&sink);
+  ASSERT_TRUE(other->go_on_after_loss());
+  EXPECT_GT(other->facts().epoch, lost.epoch);
+  EXPECT_EQ(other->take(lost.epoch, 1).error().code, Code::sealed);
+  catalog::Catalog thirds;
+  const auto third = applied_in(thirds);
+  ASSERT_TRUE(third->apply_redo(sink.records().front()));
+  expect_same(*other, *third);
+  EXPECT_GE(third->take(wire::kAnyEpoch, 1)->first, lost.next + 1000);
+}
+
+TEST_F(SequencerRedo, ALossBreaksNoSeal) {
+  const auto numbers = create(7);
+  ASSERT_TRUE(numbers->seal(1));
+  const auto other = applied();
+  catalog::RecordingSink sink;
+  other->record_to(&sink);
+  ASSERT_TRUE(other->go_on_after_loss());
+  EXPECT_EQ(other->take(wire::kAnyEpoch, 1).error().code, Code::sealed);
+  catalog::Catalog thirds;
+  const auto third = applied_in(thirds);
+  ASSERT_TRUE(third->apply_redo(sink.records().front()));
+  expect_same(*other, *third);
+  EXPECT_GT(third->advance(wire::kAnyEpoch, 0)->first, 1'000'000u);
+}
+
+// So often that there are no more: then it gives none, rather than one again.
+TEST_F(SequencerRedo, ManyLossesEndIt) {
+  const auto numbers = create(0);
+  std::uint64_t last = 0;
+  int losses = 0;
+  for (; losses < 5000; ++losses) {
+    ASSERT_TRUE(numbers->go_on_after_loss());
+    const auto taken = numbers->take(wire::kAnyEpoch, 1);
+    if (!taken) break;
+    ASSERT_GT(taken->first, last);
+    last = taken->first;
+  }
+  EXPECT_GE(losses, 2000);
+  EXPECT_LT(losses, 5000);
+  expect_same(*numbers, *applied());
+}
+
+TEST(CountersRedo, AfterALossNoNumberComesAgain) {
+  catalog::RecordingSink sink;
+  Counters counters;
+  ASSERT_TRUE(counters.take("a", 10, &sink));
+  Counters after;
+  ASSERT_TRUE(after.apply_redo(sink.records().front()));
+  const std::uint64_t a = *counters.take("a", 1'000'000, &sink);  // these two are lost
+  const std::uint64_t b = *counters.take("b", 1'000'000, &sink);
+  catalog::RecordingSink next;
+  ASSERT_TRUE(after.go_on_after_loss(&next));
+  Counters third;  // as a later start makes them again, of a copy or of the log
+  ASSERT_TRUE(third.apply_redo(next.records().front()));
+  ASSERT_TRUE(third.apply_redo(sink.records().front()));
+  for (Counters* const each : {&after, &third}) {
+    EXPECT_GE(*each->take("a", 1), a + 1'000'000);
+    EXPECT_GE(*each->take("b", 1), b + 1'000'000);
+    EXPECT_EQ(each->floor(), after.floor());
+  }
+  next.refuse(true);
+  EXPECT_EQ(after.go_on_after_loss(&next).error().code, Code::busy);
 }
 
 TEST_F(SequencerRedo, NumbersAreReservedForThoseWhoAddAndNotGivenAgain) {

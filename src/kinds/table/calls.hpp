@@ -120,11 +120,11 @@ struct Create {
 
   static constexpr void fields(auto& self, auto& message) {
     message.name(self.name, "the table's name");
-    message.argument(self.flags, "1 encrypted");
+    message.argument(self.flags, "1 encrypted; 2 none, 4 async, 6 sync of its own");
     message.rest(self.schema, "its schema", wire::kSchemaBytesMax);
   }
   [[nodiscard]] std::optional<wire::Fault> fault() const {
-    if ((flags & ~wire::kCreateEncrypted) == 0) return std::nullopt;
+    if (flags >> wire::kCreateDurabilityShift <= wire::kDurabilityMax) return std::nullopt;
     return wire::Fault{flags, "an unknown flag"};
   }
 };

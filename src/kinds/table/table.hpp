@@ -75,6 +75,7 @@ struct TableOptions {
   bool encrypted = false;
   /// Of an encrypted table alone. create_table() draws it where there is none.
   std::optional<SaltBytes> salt{};
+  std::optional<Durability> durability{};  ///< nothing: what its store promises
 };
 
 /// Slots for rows to come, in order; each is reserved once for ever.

@@ -53,6 +53,12 @@ Result<std::pair<Schema, TableOptions>> read_form(std::string_view form) {
 Result<std::shared_ptr<Table>> create_table(catalog::Catalog& catalog, memory::BufferPool& pool,
                                             std::string_view name, Schema schema,
                                             TableOptions options) {
+  const auto durability = tree::agreed_durability(catalog, options.durability);
+  if (!durability) return std::unexpected(durability.error());
+  // No slot may ever be given twice, so what was given is to be known after a crash.
+  if (options.encrypted && durability->value_or(Durability::sync) == Durability::none) {
+    return fail(Code::unsupported);
+  }
   if (options.encrypted && !options.salt) {
     if (auto drawn = crypto::draw_bytes(options.salt.emplace()); !drawn) {
       return std::unexpected(drawn.error());
@@ -62,13 +68,17 @@ Result<std::shared_ptr<Table>> create_table(catalog::Catalog& catalog, memory::B
       name, form_of(schema, options),
       [&](std::uint32_t id, std::string own_name) -> Result<std::shared_ptr<Table>> {
         return Table::create(pool, id, std::move(own_name), std::move(schema), options);
-      });
+      },
+      *durability);
 }
 
 Result<std::shared_ptr<Table>> restore_table(catalog::Catalog& catalog, memory::BufferPool& pool,
                                              const catalog::CreatedObject& created) {
   auto form = read_form(created.form);
   if (!form) return std::unexpected(form.error());
+  if (form->second.encrypted && created.durability == Durability::none) {
+    return catalog::corrupt(catalog::RedoFault::form);
+  }
   return catalog.restore<Table>(
       created, [&](std::uint32_t id, std::string own_name) -> Result<std::shared_ptr<Table>> {
         return Table::create(pool, id, std::move(own_name), std::move(form->first), form->second);

@@ -13,8 +13,8 @@
 namespace espalier::table {
 
 /// Makes an empty table with a name. The pool must outlive it.
-/// Errors: those of Catalog::create, unsupported (an encrypted one, in a store that must be
-/// durable), out_of_memory, system (there is no salt to be had).
+/// Errors: those of Catalog::create, unsupported (an encrypted one of `none`, where the store
+/// is durable; those of agreed_durability()), out_of_memory, system (there is no salt to be had).
 Result<std::shared_ptr<Table>> create_table(catalog::Catalog& catalog, memory::BufferPool& pool,
                                             std::string_view name, Schema schema,
                                             TableOptions options = {});

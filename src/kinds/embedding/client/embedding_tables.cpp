@@ -296,7 +296,8 @@ Result<std::vector<std::string>> EmbeddingTableImpl::audit() {
 Result<std::shared_ptr<EmbeddingTableImpl>> create_embedding_table(
     const std::shared_ptr<channel::Channel>& channel, std::string_view name,
     const EmbeddingOptions& options) {
-  return reach_embedding(channel, embedding_calls::Create{name, embedding::shape_of(options)});
+  return reach_embedding(channel, embedding_calls::Create{name, embedding::shape_of(options),
+                                                          wire::number_of(options.durability)});
 }
 
 Result<std::shared_ptr<EmbeddingTableImpl>> open_embedding_table(

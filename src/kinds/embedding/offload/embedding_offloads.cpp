@@ -41,6 +41,9 @@ struct EmbeddingCreateState {
 Next create_embedding(Call& call, const embedding_calls::Create& asked) {
   EmbeddingCreateState& state = call.state<EmbeddingCreateState>();
   if (state.done) return answer_or_fail(call, *state.done);
+  if (const auto words = call.why_not(wire::durability_of(asked.durability))) {
+    return call.fail({Code::unsupported, 0, 0}, *words);
+  }
   return call.helper([&state, &catalog = call.catalog(), asked] {
     const auto made = obtain(catalog, asked);
     if (made) {

@@ -20,8 +20,9 @@
 namespace espalier::client {
 namespace {
 
-HashMapOptions public_options(const hash::HashShape& shape) {
-  return {shape.partitions, shape.versions != 0, shape.snapshot_bytes_max};
+HashMapOptions public_options(const hash::HashShape& shape, std::uint64_t durability = 0) {
+  return {shape.partitions, shape.versions != 0, shape.snapshot_bytes_max,
+          wire::durability_of(durability)};
 }
 
 Result<Written> written_of(const Result<hash_calls::ItemWritten>& reply) {
@@ -42,8 +43,8 @@ struct MakeHashHandle {
 
   std::shared_ptr<HashMapImpl> operator()(HashMapImpl::Object&& object,
                                           const hash_calls::Opened& opened) const {
-    return base::make_shared_until_fork<HashMapImpl>(by, std::move(object),
-                                                     public_options(opened.shape));
+    return base::make_shared_until_fork<HashMapImpl>(
+        by, std::move(object), public_options(opened.shape, opened.durability));
   }
 };
 
@@ -307,7 +308,8 @@ Result<std::shared_ptr<HashMapImpl>> create_hash_map(
     const HashMapOptions& options) {
   return reach_hash(channel, hash_calls::Create{name,
                                                 {options.partitions, options.versions ? 1u : 0u,
-                                                 options.snapshot_bytes_max}});
+                                                 options.snapshot_bytes_max},
+                                                wire::number_of(options.durability)});
 }
 
 Result<std::shared_ptr<HashMapImpl>> open_hash_map(const std::shared_ptr<channel::Channel>& channel,
@@ -325,7 +327,7 @@ Result<std::vector<HashMapDescription>> list_hash_maps(channel::Channel& channel
     std::memcpy(&shape, object.description.data(), sizeof shape);
     if (hash_calls::fault_of_shape(shape)) return fail(Code::corrupt);
     all.push_back({std::move(object.name), public_options(shape), object.numbers.entries,
-                   object.numbers.memory_bytes});
+                   object.numbers.memory_bytes, object.durability});
   }
   return all;
 }

@@ -30,10 +30,14 @@ namespace {
 using hash::HashMap;
 
 Next create_hash(Call& call, const hash_calls::Create& asked) {
-  if (asked.shape.versions == 0 && call.is_durable()) {
+  const auto durability = wire::durability_of(asked.durability);
+  if (const auto words = call.why_not(durability)) {
+    return call.fail({Code::unsupported, 0, 0}, *words);
+  }
+  if (asked.shape.versions == 0 && call.is_durable(durability)) {
     return call.fail({Code::unsupported, 0, 0},
-                     "hash maps of a node with a data folder keep versions: without them readers "
-                     "see what a crash can lose");
+                     "hash maps of a node with a data folder keep versions, but those of "
+                     "durability none: without them readers see what a crash can lose");
   }
   return obtain_object(call, asked);
 }

@@ -20,6 +20,7 @@ struct OpenedMap {
   std::uint32_t id = 0;
   wire::MapShape shape{};
   std::optional<wire::ShardMap> shard;  // nothing: the whole map lies there
+  std::uint64_t durability = 0;         // as map_calls::Opened has it
 
   /// Errors: corrupt (detail, of a shard map that is none: 100 + its wire::ShardFault).
   static Result<OpenedMap> read(const Reply& answer);

@@ -34,10 +34,10 @@ Written written_of(const map_calls::ItemWritten& reply) {
 
 RemoteMap::RemoteMap(std::shared_ptr<RemoteSessions> sessions, std::string name,
                      std::uint64_t node_id, std::uint32_t id, const wire::MapShape& shape,
-                     std::optional<ShardIdentity> shard)
+                     std::optional<ShardIdentity> shard, std::uint64_t durability)
     : sessions_(std::move(sessions)),
       name_(std::move(name)),
-      options_(tree::options_of(shape)),
+      options_(tree::options_of(shape, durability)),
       max_key_bytes_(shape.key_bytes_max),
       shard_(shard),
       node_id_(node_id),

@@ -30,10 +30,11 @@ struct ShardIdentity {
 
 class RemoteMap final : public MapImpl {
  public:
-  /// `shard`: it is a part; on a node that has started anew it is this part or none.
+  /// `shard`: it is a part; on a node that has started anew it is this part or none. `durability`:
+  /// as OpenedMap has it.
   RemoteMap(std::shared_ptr<RemoteSessions> sessions, std::string name, std::uint64_t node_id,
             std::uint32_t id, const wire::MapShape& shape,
-            std::optional<ShardIdentity> shard = std::nullopt);
+            std::optional<ShardIdentity> shard = std::nullopt, std::uint64_t durability = 0);
 
   Result<void> run(const Request& request, Handler& handler) override;
   Result<bool> get(std::string_view key, std::string& value, Version& version) override;

@@ -47,17 +47,20 @@ struct CreateState {
 
 Next create_map(Call& call, const map_calls::Create& asked) {
   CreateState& state = call.state<CreateState>();
-  if (!state.done && asked.shape.versions == 0 && call.is_durable()) {
-    return call.fail({Code::unsupported, 0, 0},
-                     "maps of a node with a data folder keep versions: without them readers see "
-                     "what a crash can lose");
-  }
   if (!state.done) {
+    const MapOptions options = tree::options_of(asked.shape, asked.durability);
     tree::StoreCore& store = call.services().store;
-    return call.helper(
-        [&store, &state, name = asked.name, options = tree::options_of(asked.shape)] {
-          state.done = tree::create_map(store, name, options);
-        });
+    if (const auto words = call.why_not(options.durability)) {
+      return call.fail({Code::unsupported, 0, 0}, *words);
+    }
+    if (!options.versions && call.is_durable(options.durability)) {
+      return call.fail({Code::unsupported, 0, 0},
+                       "maps of a node with a data folder keep versions, but those of durability "
+                       "none: without them readers see what a crash can lose");
+    }
+    return call.helper([&store, &state, name = asked.name, options] {
+      state.done = tree::create_map(store, name, options);
+    });
   }
   if (!*state.done) return call.fail(state.done->error());
   return answer(call, tree::opened_of(***state.done));

@@ -38,8 +38,11 @@ Next create_shard(Call& call, const map_calls::CreateShard& asked) {
     auto shard = wire::read_shard_map(asked.shard_map, kAnyKey);
     if (!shard) return refuse(call, shard.error());
     tree::StoreCore& store = call.services().store;
-    return call.helper([&store, &state, name = asked.name, options = tree::options_of(asked.shape),
-                        shard = std::move(*shard)] {
+    const MapOptions options = tree::options_of(asked.shape, asked.durability);
+    if (const auto words = call.why_not(options.durability)) {
+      return call.fail({Code::unsupported, 0, 0}, *words);
+    }
+    return call.helper([&store, &state, name = asked.name, options, shard = std::move(*shard)] {
       state.done = tree::create_shard(store, name, options, shard);
     });
   }

@@ -34,7 +34,9 @@ MapCore::MapCore(StoreCore& store_in, std::uint32_t id_in, std::string name_in,
       name(std::move(name_in)),
       options(options_in),
       node_class(memory::node_class_of(options_in.node_bytes)),
-      clock(store_in.clock && options_in.versions ? store_in.clock->clock() : own_clock_) {
+      clock(store_in.clock && options_in.versions
+                ? store_in.clock_for(options_in.durability)->clock()
+                : own_clock_) {
   memory = base;
   region_bytes = store.region.bytes();
   id = id_in;
@@ -193,7 +195,7 @@ void write_reserved_versions(std::span<std::byte> to, std::uint32_t map,
 void MapCore::record_to(catalog::RedoSink* sink) {
   base::DurableMark* const mark = sink != nullptr ? &sink->mark() : nullptr;
   if (shares_clock()) {
-    store.clock->wait_for_records(mark);
+    store.clock_for(options.durability)->wait_for_records(mark);
   } else {
     clock.wait_for_records(mark);
   }

@@ -66,43 +66,63 @@ Result<MapForm> read_form(std::string_view form) {
   return read;
 }
 
+Result<MapOptions> agreed_options(const StoreCore& store, MapOptions options) {
+  const auto durability = agreed_durability(store.catalog, options.durability);
+  if (!durability) return std::unexpected(durability.error());
+  options.durability = *durability;
+  if (!options.versions && must_be_durable(store.catalog, *durability)) {
+    return fail(Code::unsupported);
+  }
+  return options;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<MapCore>> create_map(StoreCore& store, std::string_view name,
-                                            const MapOptions& options) {
-  if (!options.versions && must_be_durable(store.catalog)) return fail(Code::unsupported);
+                                            const MapOptions& asked) {
+  const auto options = agreed_options(store, asked);
+  if (!options) return std::unexpected(options.error());
   return store.catalog.create<MapCore>(
-      name, form_of(options, nullptr), [&](std::uint32_t id, std::string own_name) {
-        return make(store, id, std::move(own_name), options, nullptr);
-      });
+      name, form_of(*options, nullptr),
+      [&](std::uint32_t id, std::string own_name) {
+        return make(store, id, std::move(own_name), *options, nullptr);
+      },
+      options->durability);
 }
 
 Result<std::shared_ptr<MapCore>> create_shard(StoreCore& store, std::string_view name,
-                                              const MapOptions& options, wire::ShardMap shard) {
-  if (!Geometry::valid(options)) return fail(Code::invalid_argument);
-  const wire::ShardFault fault = wire::fault_of(shard, Geometry::of(options).key_bytes_max);
+                                              const MapOptions& asked, wire::ShardMap shard) {
+  if (!Geometry::valid(asked)) return fail(Code::invalid_argument);
+  const wire::ShardFault fault = wire::fault_of(shard, Geometry::of(asked).key_bytes_max);
   if (fault != wire::ShardFault::invalid) {
     return fail(Code::invalid_argument, static_cast<std::uint32_t>(fault));
   }
-  if (!options.versions && must_be_durable(store.catalog)) return fail(Code::unsupported);
-  const std::string form = form_of(options, &shard);
-  return store.catalog.create<MapCore>(name, form, [&](std::uint32_t id, std::string own_name) {
-    return make(store, id, std::move(own_name), options,
-                std::make_unique<const wire::ShardMap>(std::move(shard)));
-  });
+  const auto options = agreed_options(store, asked);
+  if (!options) return std::unexpected(options.error());
+  return store.catalog.create<MapCore>(
+      name, form_of(*options, &shard),
+      [&](std::uint32_t id, std::string own_name) {
+        return make(store, id, std::move(own_name), *options,
+                    std::make_unique<const wire::ShardMap>(std::move(shard)));
+      },
+      options->durability);
 }
 
 Result<std::shared_ptr<MapCore>> restore_map(StoreCore& store,
                                              const catalog::CreatedObject& created) {
   auto form = read_form(created.form);
   if (!form) return std::unexpected(form.error());
+  form->options.durability = created.durability;
   return store.catalog.restore<MapCore>(created, [&](std::uint32_t id, std::string own_name) {
     return make(store, id, std::move(own_name), form->options, std::move(form->shard));
   });
 }
 
 map_calls::Opened opened_of(const MapCore& map) {
-  return {map.id, shape_of(map.options, map.geometry.key_bytes_max), {}};
+  return {map.id,
+          shape_of(map.options, map.geometry.key_bytes_max),
+          {},
+          wire::number_of(map.options.durability)};
 }
 
 std::string MapCore::description() const {

@@ -52,6 +52,9 @@ class CountersCopy final : public ObjectCopy {
       const auto room = piece.add(sizeof(sequencer::CounterRecord) + name.size());
       if (!room.empty()) sequencer::write_counted(room, name, next);
     };
+    if (!std::exchange(floor_told_, true)) {
+      if (const std::uint64_t floor = counters_.floor(); floor != 0) take({}, floor);
+    }
     while (!piece.full()) {
       if (!counters_.each_some(place_, take)) return CopyStep::done;
     }
@@ -61,6 +64,7 @@ class CountersCopy final : public ObjectCopy {
  private:
   const sequencer::Counters& counters_;
   sequencer::Counters::Place place_;
+  bool floor_told_ = false;
 };
 
 }  // namespace
@@ -73,6 +77,11 @@ Result<std::unique_ptr<ObjectCopy>> copy_a_sequencer(
 
 std::unique_ptr<ObjectCopy> copy_counters(Services& services) {
   return std::make_unique<CountersCopy>(services.store.parts.of<sequencer::Counters>());
+}
+
+Result<void> counters_after_loss(Services& services) {
+  auto& counters = services.store.parts.of<sequencer::Counters>();
+  return counters.go_on_after_loss(services.catalog().redo());
 }
 
 }  // namespace espalier::offload

@@ -18,5 +18,7 @@ Result<std::unique_ptr<ObjectCopy>> copy_a_sequencer(
     Services& services, const std::shared_ptr<const catalog::Entry>& entry);
 /// KindRedo::copy_others: counters, some at a time, for each that is taken waits meanwhile.
 std::unique_ptr<ObjectCopy> copy_counters(Services& services);
+/// KindRedo::others_after_loss: counters go on above what lost records may have had them give.
+Result<void> counters_after_loss(Services& services);
 
 }  // namespace espalier::offload

@@ -84,6 +84,7 @@ const KindRedo kSequencerRedo{.restore = restore_a_sequencer,
                               .describe = describe_numbers,
                               .audit = audit_a_sequencer,
                               .copy = copy_a_sequencer,
-                              .copy_others = copy_counters};
+                              .copy_others = copy_counters,
+                              .others_after_loss = counters_after_loss};
 
 }  // namespace espalier::offload

@@ -178,7 +178,7 @@ class EmbeddedTable final : public TableImpl {
     const auto appended = table_->append(rows);
     if (appended) {
       const auto durable =
-          table_->is_async() ? Result<void>() : catalog::await_records(core_->catalog);
+          table_->answers_early() ? Result<void>() : catalog::await_records(core_->catalog);
       if (!durable) return refuse_table(durable.error());
       return *appended;
     }
@@ -307,10 +307,10 @@ TableResult<std::unique_ptr<TableRun>> EmbeddedTable::begin(std::span<const std:
 
 TableResult<std::shared_ptr<TableImpl>> EmbeddedTables::create(std::string_view name,
                                                                const table::Schema& schema,
-                                                               bool encrypted) {
+                                                               const MadeWith& with) {
   if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
-  auto made =
-      table::create_table(core_->catalog, core_->pool, name, schema, {.encrypted = encrypted});
+  auto made = table::create_table(core_->catalog, core_->pool, name, schema,
+                                  {.encrypted = with.encrypted, .durability = with.durability});
   if (const auto durable = catalog::await_objects(core_->catalog); !durable) {
     return refuse_table(durable.error());
   }

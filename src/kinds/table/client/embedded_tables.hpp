@@ -26,7 +26,7 @@ class EmbeddedTables final : public TablesImpl {
       : TablesImpl(std::move(channel)), core_(std::move(core)), regexes_(std::move(regexes)) {}
 
   TableResult<std::shared_ptr<TableImpl>> create(std::string_view name, const table::Schema& schema,
-                                                 bool encrypted) override;
+                                                 const MadeWith& with) override;
   TableResult<std::shared_ptr<TableImpl>> open(std::string_view name) override;
 
  private:

@@ -221,15 +221,15 @@ TableResult<std::unique_ptr<TableRun>> RemoteTable::begin_read(
 
 TableResult<std::shared_ptr<TableImpl>> RemoteTables::create(std::string_view name,
                                                              const table::Schema& schema,
-                                                             bool encrypted) {
+                                                             const MadeWith& with) {
   if (auto wrong = wrong_with_name(name)) return std::unexpected(*std::move(wrong));
   const auto session = RemoteLease::take(sessions_);
   if (!session) return refuse_table(session.error());
   std::vector<std::byte> bytes(schema.encoded_bytes());
   schema.encode(bytes);
-  auto info = ask_for_table(
-      **session,
-      table_calls::Create{name, encrypted ? wire::kCreateEncrypted : 0U, text_of(bytes)});
+  const std::uint32_t flags = (with.encrypted ? wire::kCreateEncrypted : 0U) |
+                              wire::number_of(with.durability) << wire::kCreateDurabilityShift;
+  auto info = ask_for_table(**session, table_calls::Create{name, flags, text_of(bytes)});
   if (!info) return std::unexpected(std::move(info.error()));
   // What is written and read later relies on it.
   if (info->schema != schema) return refuse_nonsense("the node made a table of other columns");

@@ -26,7 +26,7 @@ class RemoteTables final : public TablesImpl {
       : TablesImpl(sessions), sessions_(std::move(sessions)) {}
 
   TableResult<std::shared_ptr<TableImpl>> create(std::string_view name, const table::Schema& schema,
-                                                 bool encrypted) override;
+                                                 const MadeWith& with) override;
   TableResult<std::shared_ptr<TableImpl>> open(std::string_view name) override;
 
  private:

@@ -146,6 +146,7 @@ TableResult<std::vector<TableInfo>> TablesImpl::list() {
   for (const channel::ListedObject& object : *listed) {
     auto info = read_info(object.name, object.id, object.description);
     if (!info) return refuse_table({Code::corrupt, 0, 0}, "the node's list has what is no table");
+    info->durability = object.durability;
     tables.push_back(*std::move(info));
   }
   return tables;

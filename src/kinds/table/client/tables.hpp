@@ -54,7 +54,8 @@ struct TableInfo {
   std::uint32_t number = 0;  ///< of this table alone, for as long as its store is there
   table::Schema schema;
   wire::TableFacts facts{};
-  std::optional<table::SaltBytes> salt;  ///< of its key, where its rows are encrypted
+  std::optional<table::SaltBytes> salt;    ///< of its key, where its rows are encrypted
+  std::optional<Durability> durability{};  ///< of one that was listed, by a node that says so
 };
 
 /// Reads the description of a table, facts and a schema, from any bytes. None: it is no such.
@@ -206,9 +207,13 @@ class TableImpl : public Interface {
 /// The tables of a store. Returned tables are never null. Errors: see Store.
 class TablesImpl : public Interface {
  public:
+  struct MadeWith {
+    bool encrypted = false;
+    std::optional<Durability> durability{};
+  };
   virtual TableResult<std::shared_ptr<TableImpl>> create(std::string_view name,
                                                          const table::Schema& schema,
-                                                         bool encrypted) = 0;
+                                                         const MadeWith& with) = 0;
   virtual TableResult<std::shared_ptr<TableImpl>> open(std::string_view name) = 0;
   TableResult<void> drop(std::string_view name);
   TableResult<std::vector<TableInfo>> list();

@@ -29,6 +29,8 @@ static_assert(sizeof(CipherFacts) == 40 && std::has_unique_object_representation
 
 /// Flags of table_create, its argument.
 inline constexpr std::uint32_t kCreateEncrypted = 1;
+/// Above it stands its durability (wire/object.hpp).
+inline constexpr std::uint32_t kCreateDurabilityShift = 1;
 
 /// Slots that table_reserve reserved: some of these, in the order of the rows.
 struct ReservedSlots {

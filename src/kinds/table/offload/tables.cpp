@@ -39,7 +39,16 @@ Next create(Call& call, const table_calls::Create& asked) {
   auto schema = table::Schema::decode(bytes_of_text(asked.schema));
   if (!schema) return call.fail({Code::invalid_argument, 0, 0}, "these bytes are no schema");
   tree::StoreCore& store = call.services().store;
-  const table::TableOptions options{.encrypted = asked.flags == wire::kCreateEncrypted};
+  const bool encrypted = (asked.flags & wire::kCreateEncrypted) != 0;
+  const auto durability = wire::durability_of(asked.flags >> wire::kCreateDurabilityShift);
+  if (const auto words = call.why_not(durability)) {
+    return call.fail({Code::unsupported, 0, 0}, *words);
+  }
+  if (encrypted && durability == Durability::none && call.is_durable()) {
+    return call.fail({Code::unsupported, 0, 0},
+                     "no slot of an encrypted table may be given twice: it is not made with none");
+  }
+  const table::TableOptions options{.encrypted = encrypted, .durability = durability};
   return call.helper([&store, &state, options, name = asked.name, schema = std::move(*schema)] {
     state.done = table::create_table(store.catalog, store.pool, name, schema, options);
   });

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adds on one key, many in flight: each reads what the one before has written, and only its answer
+// waits for the disk. A part of `espalier-bench log`.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "bench/point_run.hpp"
+#include "espalier/kind.hpp"
+
+namespace espalier::bench {
+
+struct AddSetting {
+  std::filesystem::path dir;          ///< below which a folder is made
+  ObjectKind kind = ObjectKind::map;  ///< or hash
+  Durability durability = Durability::sync;
+  std::uint32_t in_flight = 256;
+  std::uint64_t ops = 0;
+};
+
+/// One thread asks a node of its own. The checksum is the sum that the key has in the end.
+/// Errors: throws std::runtime_error.
+[[nodiscard]] PointSample measure_adds(const AddSetting& setting);
+
+}  // namespace espalier::bench

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stores that go past the processor's caches, to memory that keeps its bytes without power: what
+// was stored there is durable once the fence behind it is over, with no line left to be written
+// back later, in whatever order [RAMBDA §III-D].
+//
+// Thread: any, but for the same bytes.
+#pragma once
+
+#include <emmintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/assert.hpp"
+
+namespace espalier::base {
+
+/// Of a processor's cache, and what such a store should fill whole.
+inline constexpr std::size_t kStoredLineBytes = 64;
+
+/// Copies. Requires: all three are multiples of kStoredLineBytes.
+inline void copy_past_cache(std::byte* to, const std::byte* from, std::size_t bytes) {
+  ESPALIER_ASSERT(reinterpret_cast<std::uintptr_t>(to) % kStoredLineBytes == 0);
+  ESPALIER_ASSERT(reinterpret_cast<std::uintptr_t>(from) % kStoredLineBytes == 0);
+  ESPALIER_ASSERT(bytes % kStoredLineBytes == 0);
+  for (std::size_t at = 0; at < bytes; at += sizeof(__m128i)) {
+    const __m128i word = _mm_load_si128(reinterpret_cast<const __m128i*>(from + at));
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to + at), word);
+  }
+}
+
+/// Returns when what this thread has copied so has left the processor.
+inline void fence_past_cache() { _mm_sfence(); }
+
+}  // namespace espalier::base

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder on persistent memory: its files are mapped, and written by stores past the cache and a
+// fence, so a commit asks the kernel for nothing [RAMBDA §III-D, §IV-B]. On a file system with DAX
+// what is stored so is on the medium (MAP_SYNC). On tmpfs it is in memory alone: that is for tests
+// and models, and survives the end of a process, however it comes. Elsewhere stores reach a medium
+// only when the kernel is asked, and such a folder is refused.
+//
+// All else, names, sizes, zeros and reading, is that of a PosixFolder over the same files.
+//
+// Thread: as LogFolder.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "log/posix_folder.hpp"
+
+namespace espalier::log {
+
+/// What was written to a medium that writes so many bytes at a time, whatever fewer are stored.
+struct WrittenGranules {
+  static constexpr std::uint64_t kBytes = 256;
+  std::atomic<std::uint64_t> bytes = 0;     // that were to be written
+  std::atomic<std::uint64_t> granules = 0;  // that this has touched
+
+  /// How many bytes are written for each; 0: none are.
+  [[nodiscard]] double amplification() const {
+    const auto asked = static_cast<double>(bytes.load(std::memory_order_relaxed));
+    const auto written = static_cast<double>(granules.load(std::memory_order_relaxed) * kBytes);
+    return asked == 0 ? 0 : written / asked;
+  }
+};
+
+class MappedFolder final : public LogFolder {
+ public:
+  /// Requires: the folder is there. Errors: unsupported (its file system is none of those), system.
+  [[nodiscard]] static Result<std::unique_ptr<MappedFolder>> at(const std::string& path);
+
+  /// Whether it is memory that a loss of power empties.
+  [[nodiscard]] bool is_model() const { return is_model_; }
+  /// Of all its files. Thread: any.
+  [[nodiscard]] const WrittenGranules& written() const { return written_; }
+
+  [[nodiscard]] Result<std::unique_ptr<FolderLock>> lock() override { return files_.lock(); }
+  [[nodiscard]] Result<std::vector<std::string>> names() override { return files_.names(); }
+  [[nodiscard]] Result<std::unique_ptr<LogFile>> create(std::string_view name) override;
+  [[nodiscard]] Result<std::unique_ptr<LogFile>> open(std::string_view name) override;
+  [[nodiscard]] Result<void> rename(std::string_view from, std::string_view to) override {
+    return files_.rename(from, to);
+  }
+  [[nodiscard]] Result<void> remove(std::string_view name) override { return files_.remove(name); }
+  [[nodiscard]] Result<void> sync() override { return files_.sync(); }
+
+ private:
+  MappedFolder(const std::string& path, bool is_model)
+      : path_(path), files_(path), is_model_(is_model) {}
+  [[nodiscard]] Result<std::unique_ptr<LogFile>> map(Result<std::unique_ptr<LogFile>> file,
+                                                     std::string_view name);
+
+  const std::string path_;
+  PosixFolder files_;
+  const bool is_model_;
+  WrittenGranules written_;
+};
+
+}  // namespace espalier::log
