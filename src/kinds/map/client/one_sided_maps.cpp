@@ -210,6 +210,12 @@ void OneSidedMaps::wait() {
   if (link_) link_->endpoint().wait(kMapsNapNs);
 }
 
+void OneSidedMaps::widen(std::uint32_t lanes) {
+  if (lanes <= lanes_) return;
+  lanes_ = lanes;
+  if (link_) close();
+}
+
 void OneSidedMaps::close() {
   ESPALIER_ASSERT(kept_.empty());
   ended_ = traffic();

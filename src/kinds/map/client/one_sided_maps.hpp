@@ -53,6 +53,8 @@ class OneSidedMaps {
   void await_kept(RemoteRequests& requests);
   /// Lets a thread sleep until something may have come, for a millisecond at most.
   void wait();
+  /// From here on at least so many walks are in flight on each map. Requires: no reader has walks.
+  void widen(std::uint32_t lanes);
   /// Ends the connection and all readers; open() makes others. Requires: no reader has walks.
   void close();
   /// READs that were waited for, and bytes that came, of all readers, those that are gone too.
@@ -69,7 +71,7 @@ class OneSidedMaps {
                                            std::uint32_t map);
   static void follow(RemoteRequests& requests, std::uint32_t map, place::OneSidedReader& reader);
 
-  const std::uint32_t lanes_;
+  std::uint32_t lanes_;
   const WalkOptions options_;
   // The last failure to open a map, and until when it is not tried again.
   Error failure_{};

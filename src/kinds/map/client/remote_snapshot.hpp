@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -45,6 +46,11 @@ class RemoteSnapshot final : public SnapshotImpl, public CutPart {
 
   [[nodiscard]] Version version() const override { return version_; }
   Result<void> run(const Request& request, Handler& handler) override;
+  Result<void> run_parts(const Request& scan, std::uint32_t parts, Handler& handler) override;
+  /// Where the scan's range may be cut. Errors: those of the call.
+  Result<std::vector<std::string>> borders_of(const Request& scan, std::uint32_t parts);
+  /// So many reads in flight as of this snapshot, which it does not outlive.
+  Result<std::unique_ptr<PipelineImpl>> open_pipeline(std::uint32_t in_flight);
   Result<std::uint64_t> count(std::string_view low, std::string_view high) override;
 
  private:

@@ -32,6 +32,7 @@ enum class Bug : std::uint8_t {
   one_predecessor_of_two,      // rule 8
   descending_like_ascending,   // rule 9
   floor_stays_in_leaf,         // rule 9
+  parts_of_many_versions,      // rule 10
   version_before_lock,         // rule 11
   skip_range_check,            // idea 1: a node answers for keys that it does not cover
   ignore_created,              // idea 1: a node answers for versions before it
