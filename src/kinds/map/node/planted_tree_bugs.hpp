@@ -18,6 +18,7 @@ enum class Bug : std::uint8_t {
   none,
   skip_generation_check,       // rule 1: a hint's generation is not looked at
   hint_not_checked,            // rule 1: the host enters at whatever a hint from outside names
+  hint_believed,               // idea 1: the leaf that a hint names is not asked if it may answer
   skip_map_check,              // rule 1: nodes of other maps answer
   read_version_before_epoch,   // rule 2
   stale_read_version,          // rule 2: kept from an earlier request
