@@ -13,6 +13,7 @@
 #include "bench/map_session.hpp"
 #include "engine/services.hpp"
 #include "kinds/map/offload/map_services.hpp"
+#include "kinds/map/write/map_core.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -47,15 +48,23 @@ void fill(const Map& map, const SwitchRunOptions& options) {
 
 }  // namespace
 
+OwnNodeMap::OwnNodeMap(const SwitchRunOptions& options, const std::string& fabric) {
+  node::Config config = own_node_config();
+  config.node.one_sided = true;
+  config.node.fabric = fabric;
+  node_ = start_own_node(config);
+  Store store = value_or_throw(Store::connect(local_address(*node_)), "cannot connect to the node");
+  fill(value_or_throw(store.create_map(options.map, {.node_bytes = options.node_bytes}),
+                      "cannot create a map"),
+       options);
+  core_ = value_or_throw(node_->catalog().open<tree::MapCore>(options.map), "no map");
+}
+
 OwnLine::OwnLine(const SwitchRunOptions& options)
-    : node_(start()),
+    : map_(options, "roce+memif:" + path("node")),
       switch_(value_or_throw(
           dataplane::RunningSwitch::open({{path("clients"), path("node")}, path("control")}),
-          "no switch")),
-      store_(value_or_throw(Store::connect(local_address(*node_)), "cannot connect to the node")) {
-  Map map = value_or_throw(store_.create_map(options.map, {.node_bytes = options.node_bytes}),
-                           "cannot create a map");
-  fill(map, options);
+          "no switch")) {
   const dataplane::TableLimits limits{
       .ranges = options.ranges, .sets = options.sets, .nodes_per_set = options.nodes_per_set};
   client::IndexController::Options controlling;
@@ -69,14 +78,7 @@ OwnLine::OwnLine(const SwitchRunOptions& options)
 }
 
 const offload::IndexReadCounts& OwnLine::met() const {
-  return node_->services().part<offload::MapServices>().index_reads;
-}
-
-std::unique_ptr<node::Node> OwnLine::start() {
-  node::Config config = own_node_config();
-  config.node.one_sided = true;
-  config.node.fabric = "roce+memif:" + path("node");
-  return start_own_node(config);
+  return map_.node().services().part<offload::MapServices>().index_reads;
 }
 
 }  // namespace espalier::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node with a map, a switch before it, and its controller, all in this process.
+// A node with a map, and a switch before it with its controller, all in this process.
 #pragma once
 
 #include <memory>
@@ -13,11 +13,29 @@
 #include "index/controller/controller_thread.hpp"
 #include "kinds/map/offload/index_reads.hpp"
 
+namespace espalier::tree {
+class MapCore;
+}
+
 namespace espalier::bench {
 
+/// A node with a map that has the keys `user000000000000` and so on.
+class OwnNodeMap {
+ public:
+  /// `fabric`: besides its socket; empty: none. Errors: throws std::runtime_error.
+  explicit OwnNodeMap(const SwitchRunOptions& options, const std::string& fabric = {});
+
+  [[nodiscard]] node::Node& node() const { return *node_; }
+  [[nodiscard]] tree::MapCore& core() const { return *core_; }
+
+ private:
+  std::unique_ptr<node::Node> node_;
+  std::shared_ptr<tree::MapCore> core_;
+};
+
+/// The same with a switch and its controller; the tables are in the switch when it is made.
 class OwnLine {
  public:
-  /// The map has keys `user000000000000` and so on; the tables are in the switch when it is made.
   /// Errors: throws std::runtime_error.
   explicit OwnLine(const SwitchRunOptions& options);
   [[nodiscard]] const offload::IndexReadCounts& met() const;
@@ -27,12 +45,10 @@ class OwnLine {
   [[nodiscard]] std::string path(const std::string& name) const {
     return (folder_ / name).string();
   }
-  std::unique_ptr<node::Node> start();
 
   base::TemporaryFolder folder_;
-  std::unique_ptr<node::Node> node_;
+  OwnNodeMap map_;
   std::unique_ptr<dataplane::RunningSwitch> switch_;
-  Store store_;
   std::unique_ptr<client::ControllerThread> controller_;
 };
 

@@ -19,8 +19,9 @@ struct SwitchExperiment {
   const char* name;
   SwitchOutcome (*run)(const SwitchRunOptions& options, const Output& output);
 };
-constexpr std::array<SwitchExperiment, 6> kSwitchExperiments{{{"gets", run_switch_gets},
+constexpr std::array<SwitchExperiment, 7> kSwitchExperiments{{{"gets", run_switch_gets},
                                                               {"parts", run_switch_parts},
+                                                              {"hints", run_switch_hints},
                                                               {"hops", run_switch_hops},
                                                               {"function", run_switch_function},
                                                               {"forward", run_switch_forward},

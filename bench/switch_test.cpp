@@ -62,7 +62,8 @@ TEST(RunSwitch, APartOfAScanAddsFewerReadsThroughTheSwitch) {
       EXPECT_EQ(line.at("target"), way == 0 ? "one-sided" : "in-network");
       EXPECT_EQ(number(line, "parts"), (std::array{1, 2, 5, 10})[i]);
       EXPECT_GT(number(line, "p50_ns"), 0);
-      if (i != 0) EXPECT_GT(number(line, "reads_per_op"), number(read[way * 4], "reads_per_op"));
+      if (i == 0) continue;
+      EXPECT_GT(number(line, "reads_per_op"), number(read[way * 4], "reads_per_op"));
     }
   }
   EXPECT_EQ(read[8].at("target"), "in-network/one-sided");
