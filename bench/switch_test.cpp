@@ -71,6 +71,27 @@ TEST(RunSwitch, APartOfAScanAddsFewerReadsThroughTheSwitch) {
   EXPECT_LT(number(read[8], "added_reads_ratio"), 0.7);
 }
 
+TEST(RunSwitch, HintsAreAdmittedWhereNothingIsWritten) {
+  SwitchRunOptions options = tiny_switch("hints");
+  options.write_percent = 30;
+  options.ops = 2'000;
+  const std::vector<Json> read = switch_lines(options);
+  ASSERT_EQ(read.size(), 7u);
+  EXPECT_EQ(read[0].at("target"), "no-hint");
+  EXPECT_EQ(number(read[0], "node_cpu_ratio"), 1);
+  for (const std::size_t line : {1, 2}) {
+    EXPECT_EQ(number(read[line], "write_percent"), 0);
+    EXPECT_EQ(number(read[line], "admitted_share"), 1);
+  }
+  const Json& leaf = read[5];
+  EXPECT_EQ(leaf.at("target"), "leaf");
+  EXPECT_EQ(number(leaf, "write_percent"), 30);
+  EXPECT_LT(number(leaf, "admitted_share"), 1) << "leaves move at each merge of their logs";
+  EXPECT_NEAR(number(leaf, "admitted_share") + number(leaf, "moved_share") +
+                  number(leaf, "refused_share"),
+              1, 1e-9);
+}
+
 TEST(RunSwitch, AGetThroughTheSwitchTakesFewerReads) {
   const std::vector<Json> read = switch_lines(tiny_switch("gets"));
   ASSERT_EQ(read.size(), 6u);
