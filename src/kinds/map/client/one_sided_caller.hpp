@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "channel/rings/keepalive_thread.hpp"
@@ -43,6 +44,11 @@ class OneSidedCaller final : public LanePart, public KeepaliveTarget {
                          const Request& scan, const std::vector<std::string>& borders,
                          Handler& handler);
 
+  /// Where a read of a map may begin that the node is asked for: what its own reads have left
+  /// behind.
+  [[nodiscard]] wire::Ref remembered(std::uint32_t map, std::string_view key) {
+    return maps_.remembered(map, key);
+  }
   /// What all its reads took.
   [[nodiscard]] tree::WalkTraffic traffic() const {
     tree::WalkTraffic traffic = maps_.traffic();

@@ -120,6 +120,11 @@ Result<place::OneSidedReader*> OneSidedMaps::open_anew(RemoteRequests& requests,
   return &maps_.emplace(map, std::move(opened)).first->second->reader;
 }
 
+wire::Ref OneSidedMaps::remembered(std::uint32_t map, std::string_view key) {
+  const auto known = maps_.find(map);
+  return known == maps_.end() ? wire::Ref{} : known->second->reader.remembered(key);
+}
+
 // Where it is refused, entries of the cache are found out by leaves alone.
 void OneSidedMaps::follow(RemoteRequests& requests, std::uint32_t map,
                           place::OneSidedReader& reader) {

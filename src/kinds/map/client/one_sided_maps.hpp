@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -42,6 +43,8 @@ class OneSidedMaps {
   /// not_found, connection_lost, corrupt, system.
   Result<place::OneSidedReader*> open(RemoteRequests& requests, NodeConnection& connection,
                                       std::uint32_t map);
+  /// The lowest node on the way to a key that is remembered of a map; none: it was not read.
+  [[nodiscard]] wire::Ref remembered(std::uint32_t map, std::string_view key);
   /// Asks the node for what the lease needs now, if anything, and tells it which leaves were read.
   /// Requires: as open(); it is the lease of one of the readers.
   void renew(RemoteRequests& requests, place::LeaseGuard& lease);

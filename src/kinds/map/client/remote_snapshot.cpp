@@ -8,6 +8,7 @@
 #include "kinds/map/calls.hpp"
 #include "kinds/map/client/answer.hpp"
 #include "kinds/map/client/asked_borders.hpp"
+#include "kinds/map/client/one_sided_caller.hpp"
 #include "kinds/map/client/parts_of_scan.hpp"
 #include "kinds/map/item_calls.hpp"
 
@@ -102,6 +103,13 @@ Result<void> RemoteSnapshot::run(const Request& request, Handler& handler) {
     requests.drain();
     return {};
   });
+}
+
+std::uint64_t RemoteSnapshot::hint_of(const Request& read) {
+  const auto session = RemoteLease::take(sessions_);
+  if (!session) return 0;
+  auto* const alone = (*session)->parts.find<OneSidedCaller>();
+  return alone == nullptr ? 0 : alone->remembered(scope_.map, read.key).bits;
 }
 
 Result<std::vector<std::string>> RemoteSnapshot::borders_of(const Request& scan,

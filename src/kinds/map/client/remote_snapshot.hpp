@@ -19,7 +19,7 @@
 
 namespace espalier::client {
 
-class RemoteSnapshot final : public SnapshotImpl, public CutPart {
+class RemoteSnapshot final : public SnapshotImpl, public CutPart, private HintSource {
  public:
   /// Takes over a lane of its own: the snapshot belongs to that lane's connection. It holds nothing
   /// before open().
@@ -29,7 +29,10 @@ class RemoteSnapshot final : public SnapshotImpl, public CutPart {
   [[nodiscard]] RemoteRequests& requests() { return askers_.front()->requests; }
   [[nodiscard]] NodeConnection& connection() { return askers_.front()->rings->connection(); }
   /// Which map it is to be of.
-  void bind(const Scope& scope) { scope_ = scope; }
+  void bind(const Scope& scope) {
+    scope_ = scope;
+    if (sessions_->reads_alone()) scope_.hints = this;
+  }
   /// Has the node hold the newest version of the map.
   Result<void> open();
   // Of a cut; open() does the first pair at once.
@@ -61,6 +64,8 @@ class RemoteSnapshot final : public SnapshotImpl, public CutPart {
     RemoteRequests requests;
   };
 
+  /// What this thread's own reads of the map have left behind, where it reads it by itself.
+  [[nodiscard]] std::uint64_t hint_of(const Request& read) override;
   template <class Ask>
   std::invoke_result_t<Ask, RemoteRequests&> ask(Ask ask);
 
