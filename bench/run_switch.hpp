@@ -3,8 +3,8 @@
 // [Fat-B+Tree §V-B].
 //
 //   gets      of a map, through one switch over memif, in one way after another (below)
-//   parts     of scans of --range-keys keys in 1, 2, 5 and 10 parts [Fat-B+Tree §IV-C], one-sided and
-//             in-network, and nothing is remembered
+//   parts     of scans of --range-keys keys in 1, 2, 5 and 10 parts [Fat-B+Tree §IV-C], one-sided
+//             and in-network, and nothing is remembered
 //   hints     of gets that ask the node, and bring a hint of the leaf or of the node above it: what
 //             they cost the node beside gets without one; with --writes what becomes of hints that
 //             are up to 10 000 requests old

@@ -38,7 +38,7 @@ struct HintedWay {
 constexpr std::array<HintedWay, 3> kHintedWays{
     {{"no-hint", 0, false}, {"node-above", 1, true}, {"leaf", 0, true}}};
 /// So many requests go between two looks at where nodes are.
-constexpr std::size_t kWindow = 10'000;
+constexpr std::size_t kHintAge = 10'000;
 
 struct HintedSample {
   double cpu_ns = 0;  // of the node's worker, for a request
@@ -140,7 +140,7 @@ class HintsRun {
     const Counts before = counts();
     std::uint64_t done = 0;
     while (done < options_.ops) {
-      std::vector<std::string> keys(std::min<std::uint64_t>(kWindow, options_.ops - done));
+      std::vector<std::string> keys(std::min<std::uint64_t>(kHintAge, options_.ops - done));
       std::vector<Request> requests(keys.size());
       for (std::size_t i = 0; i < keys.size(); ++i) {
         // Hot keys are scattered over the map.

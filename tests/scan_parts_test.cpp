@@ -35,7 +35,8 @@ PartsSeen scan_parts(const Map& map, int low, int high, ScanOptions options) {
           const int number = options.reverse ? high - 1 - seen.items : low + seen.items;
           if (item.key != part_key(number)) seen.wrong = "out of order: " + std::string(item.key);
           if (seen.items++ == 0) seen.value = item.value;
-          if (item.value != seen.value) seen.wrong = std::string(item.key) + " is of another moment";
+          if (item.value == seen.value) continue;
+          seen.wrong = std::string(item.key) + " is of another moment";
         }
         return seen.wrong.empty();
       },

@@ -73,8 +73,8 @@ class WalkQueue {
 /// What the requests point to must live until their completion.
 class RequestQueue {
  public:
-  /// `hint`: where they may enter, which may come from anywhere. Errors: std::bad_alloc, and nothing
-  /// was added.
+  /// `hint`: where they may enter, which may come from anywhere. Errors: std::bad_alloc, and
+  /// nothing was added.
   void add(std::span<const Request> requests, Handler& handler, wire::Ref hint = {}) {
     if (!requests.empty()) batches_.push_back({requests, &handler, hint});
   }
