@@ -87,9 +87,9 @@ TEST(RunSwitch, HintsAreAdmittedWhereNothingIsWritten) {
   EXPECT_EQ(leaf.at("target"), "leaf");
   EXPECT_EQ(number(leaf, "write_percent"), 30);
   EXPECT_LT(number(leaf, "admitted_share"), 1) << "leaves move at each merge of their logs";
-  EXPECT_NEAR(number(leaf, "admitted_share") + number(leaf, "moved_share") +
-                  number(leaf, "refused_share"),
-              1, 1e-9);
+  EXPECT_NEAR(
+      number(leaf, "admitted_share") + number(leaf, "moved_share") + number(leaf, "refused_share"),
+      1, 1e-9);
 }
 
 TEST(RunSwitch, AGetThroughTheSwitchTakesFewerReads) {

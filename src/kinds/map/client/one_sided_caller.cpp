@@ -88,7 +88,6 @@ class OneSidedCaller::Held final : public Handler {
   Held& operator=(const Held&) = delete;
 
   void done(const Completion& completion) override {
-    answer_ = completion;
     if (!completion.ok) return;
     version_.version = completion.read_version;
     tick_ = reader_.hold_completing();
@@ -98,7 +97,6 @@ class OneSidedCaller::Held final : public Handler {
 
  private:
   place::OneSidedReader& reader_;
-  Completion answer_;
   memory::HeldVersion version_;
   std::optional<std::uint32_t> tick_;
 };
