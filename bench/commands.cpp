@@ -186,7 +186,9 @@ void add_switch(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   add_number(command, "--value-bytes", options->value_bytes,
              "of the run's own map; hops: of its leaves, 4000 at most");
   add_number(command, "--node-bytes", options->node_bytes, "of the run's own map");
-  add_number(command, "--ops", options->ops, "gets and hops: gets of each way in each round");
+  add_number(command, "--ops", options->ops,
+             "gets and hops: gets of each way in each round; parts: scans");
+  add_number(command, "--range-keys", options->range_keys, "parts: keys of each scan");
   add_number(command, "--in-flight", options->in_flight, "gets in flight, for the rate");
   add_number(command, "--frames", options->frames,
              "function and forward: frames of each kind in each round");

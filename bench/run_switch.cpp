@@ -19,7 +19,9 @@ struct SwitchExperiment {
   const char* name;
   SwitchOutcome (*run)(const SwitchRunOptions& options, const Output& output);
 };
-constexpr std::array<SwitchExperiment, 5> kSwitchExperiments{{{"gets", run_switch_gets},
+constexpr std::array<SwitchExperiment, 7> kSwitchExperiments{{{"gets", run_switch_gets},
+                                                              {"parts", run_switch_parts},
+                                                              {"hints", run_switch_hints},
                                                               {"hops", run_switch_hops},
                                                               {"function", run_switch_function},
                                                               {"forward", run_switch_forward},
@@ -73,6 +75,9 @@ std::string switch_experiment_names() {
 std::optional<std::string> problem_of(const SwitchRunOptions& options) {
   if (auto problem = problem_of_experiments(options)) return problem;
   if (options.keys < 2 || options.keys > 100'000'000) return "--keys must be 2 to 100000000";
+  if (options.range_keys < 1 || options.range_keys > options.keys) {
+    return "--range-keys must be 1 to --keys";
+  }
   if (options.value_bytes > 65536) return "--value-bytes must be 0 to 65536";
   if (options.node_bytes < 512 || options.node_bytes > 65536 ||
       (options.node_bytes & (options.node_bytes - 1)) != 0) {

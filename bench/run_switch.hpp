@@ -3,6 +3,11 @@
 // [Fat-B+Tree §V-B].
 //
 //   gets      of a map, through one switch over memif, in one way after another (below)
+//   parts     of scans of --range-keys keys in 1, 2, 5 and 10 parts [Fat-B+Tree §IV-C], one-sided
+//             and in-network, and nothing is remembered
+//   hints     of gets that ask the node, and bring a hint of the leaf or of the node above it: what
+//             they cost the node beside gets without one; with --writes what becomes of hints that
+//             are up to 10 000 requests old
 //   hops      READs through the paper's tree, from the root and from where the tables lead; client,
 //             switch and node take turns on one core, so that each hop costs both ways the same; at
 //             one point, or at those of the paper's figures (figure_points.hpp)
@@ -39,6 +44,7 @@ struct SwitchRunOptions {
   std::uint64_t value_bytes = 100;
   std::uint32_t node_bytes = 4096;
   std::uint64_t ops = 5'000;         ///< of each way in each round
+  std::uint64_t range_keys = 100;    ///< of each scan of `parts`
   std::uint64_t frames = 1'000'000;  ///< of each kind in each round, of `function` and `forward`
   std::uint64_t updates = 2'000;     ///< of `install`: of one node's entries
   std::uint64_t installs = 20;       ///< of `install`: compilations, and of whole tables

@@ -19,6 +19,8 @@ struct SwitchOutcome {
 
 // Requires: options that problem_of() accepts. Errors: throw std::runtime_error or std::bad_alloc.
 SwitchOutcome run_switch_gets(const SwitchRunOptions& options, const Output& output);
+SwitchOutcome run_switch_parts(const SwitchRunOptions& options, const Output& output);
+SwitchOutcome run_switch_hints(const SwitchRunOptions& options, const Output& output);
 SwitchOutcome run_switch_hops(const SwitchRunOptions& options, const Output& output);
 SwitchOutcome run_switch_function(const SwitchRunOptions& options, const Output& output);
 SwitchOutcome run_switch_forward(const SwitchRunOptions& options, const Output& output);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -13,20 +12,15 @@
 #include "base/clock.hpp"
 #include "base/histogram.hpp"
 #include "base/random.hpp"
-#include "base/temporary_folder.hpp"
 #include "base/zipf.hpp"
 #include "bench/map_session.hpp"
 #include "bench/median.hpp"
 #include "bench/met_at_node.hpp"
-#include "bench/own_node.hpp"
+#include "bench/own_line.hpp"
 #include "bench/progress.hpp"
 #include "bench/report.hpp"
 #include "bench/switch_experiments.hpp"
 #include "client/store_impl.hpp"
-#include "dataplane/running_switch.hpp"
-#include "engine/services.hpp"
-#include "index/controller/controller_thread.hpp"
-#include "kinds/map/offload/map_services.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -67,56 +61,6 @@ class Finds final : public Handler {
 
  private:
   std::uint64_t missed_ = 0;
-};
-
-// A node with a map, a switch before it, and its controller, all in this process.
-class OwnLine {
- public:
-  explicit OwnLine(const SwitchRunOptions& options)
-      : node_(start()),
-        switch_(value_or_throw(
-            dataplane::RunningSwitch::open({{path("clients"), path("node")}, path("control")}),
-            "no switch")),
-        store_(
-            value_or_throw(Store::connect(local_address(*node_)), "cannot connect to the node")) {
-    Map map = value_or_throw(store_.create_map(options.map, {.node_bytes = options.node_bytes}),
-                             "cannot create a map");
-    const std::string value(options.value_bytes, 'v');
-    for (std::uint64_t i = 0; i < options.keys; ++i) {
-      value_or_throw(map.put(fmt::format("user{:012}", i), value), "cannot fill the map");
-    }
-    const dataplane::TableLimits limits{
-        .ranges = options.ranges, .sets = options.sets, .nodes_per_set = options.nodes_per_set};
-    client::IndexController::Options controlling;
-    controlling.node = *client::parse_node_address("roce+memif:" + path("node"));
-    controlling.map = options.map;
-    controlling.controls = {path("control")};
-    controlling.limits = limits;
-    controller_ = std::make_unique<client::ControllerThread>(
-        std::move(controlling), std::chrono::milliseconds(options.delay_ms));
-    while (controller_->rounds() == 0) std::this_thread::yield();
-  }
-  [[nodiscard]] const offload::IndexReadCounts& met() const {
-    return node_->services().part<offload::MapServices>().index_reads;
-  }
-  [[nodiscard]] std::string address() const { return "roce+memif:" + path("clients"); }
-
- private:
-  [[nodiscard]] std::string path(const std::string& name) const {
-    return (folder_ / name).string();
-  }
-  std::unique_ptr<node::Node> start() {
-    node::Config config = own_node_config();
-    config.node.one_sided = true;
-    config.node.fabric = "roce+memif:" + path("node");
-    return start_own_node(config);
-  }
-
-  base::TemporaryFolder folder_;
-  std::unique_ptr<node::Node> node_;
-  std::unique_ptr<dataplane::RunningSwitch> switch_;
-  Store store_;
-  std::unique_ptr<client::ControllerThread> controller_;
 };
 
 class GetsRun {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <array>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -46,6 +47,49 @@ std::vector<Json> switch_lines(const SwitchRunOptions& options) {
   std::vector<Json> read;
   for (std::string line; std::getline(lines, line);) read.push_back(Json::parse(line));
   return read;
+}
+
+TEST(RunSwitch, APartOfAScanAddsFewerReadsThroughTheSwitch) {
+  SwitchRunOptions options = tiny_switch("parts");
+  options.ops = 20;
+  options.ranges = 600;
+  options.nodes_per_set = 3600;
+  const std::vector<Json> read = switch_lines(options);
+  ASSERT_EQ(read.size(), 10u);
+  for (std::size_t way = 0; way < 2; ++way) {
+    for (std::size_t i = 0; i < 4; ++i) {
+      const Json& line = read[way * 4 + i];
+      EXPECT_EQ(line.at("target"), way == 0 ? "one-sided" : "in-network");
+      EXPECT_EQ(number(line, "parts"), (std::array{1, 2, 5, 10})[i]);
+      EXPECT_GT(number(line, "p50_ns"), 0);
+      if (i == 0) continue;
+      EXPECT_GT(number(line, "reads_per_op"), number(read[way * 4], "reads_per_op"));
+    }
+  }
+  EXPECT_EQ(read[8].at("target"), "in-network/one-sided");
+  EXPECT_GT(number(read[8], "added_reads_ratio"), 0);
+  EXPECT_LT(number(read[8], "added_reads_ratio"), 0.7);
+}
+
+TEST(RunSwitch, HintsAreAdmittedWhereNothingIsWritten) {
+  SwitchRunOptions options = tiny_switch("hints");
+  options.write_percent = 30;
+  options.ops = 2'000;
+  const std::vector<Json> read = switch_lines(options);
+  ASSERT_EQ(read.size(), 7u);
+  EXPECT_EQ(read[0].at("target"), "no-hint");
+  EXPECT_EQ(number(read[0], "node_cpu_ratio"), 1);
+  for (const std::size_t line : {1, 2}) {
+    EXPECT_EQ(number(read[line], "write_percent"), 0);
+    EXPECT_EQ(number(read[line], "admitted_share"), 1);
+  }
+  const Json& leaf = read[5];
+  EXPECT_EQ(leaf.at("target"), "leaf");
+  EXPECT_EQ(number(leaf, "write_percent"), 30);
+  EXPECT_LT(number(leaf, "admitted_share"), 1) << "leaves move at each merge of their logs";
+  EXPECT_NEAR(
+      number(leaf, "admitted_share") + number(leaf, "moved_share") + number(leaf, "refused_share"),
+      1, 1e-9);
 }
 
 TEST(RunSwitch, AGetThroughTheSwitchTakesFewerReads) {

@@ -404,6 +404,12 @@ TEST_P(CApi, ScansBothWaysWithinBounds) {
   good(espalier_map_scan(map_, b("k1500"), b("k152"), &options, collect, &items, nullptr));
   EXPECT_EQ(items, Items(all.begin() + 50, all.begin() + 53));
 
+  options = ESPALIER_SCAN_OPTIONS_INIT;
+  options.parts = 3;
+  items.clear();
+  good(espalier_map_scan(map_, b(""), b(""), &options, collect, &items, nullptr));
+  EXPECT_EQ(items, all);
+
   int runs = 0;
   good(espalier_map_scan(map_, b(""), b(""), nullptr, stop_at_once, &runs, nullptr));
   EXPECT_EQ(runs, 1);
@@ -424,9 +430,9 @@ TEST_P(CApi, ScansBothWaysWithinBounds) {
   bad(espalier_map_scan(map_, b(""), b(""), &options, collect, &items, nullptr),
       ESPALIER_INVALID_ARGUMENT, "options.from_floor is neither");
   options = ESPALIER_SCAN_OPTIONS_INIT;
-  options.reserved = 1;
+  options.parts = 65;
   bad(espalier_map_scan(map_, b(""), b(""), &options, collect, &items, nullptr),
-      ESPALIER_UNSUPPORTED, "options.reserved is not 0");
+      ESPALIER_INVALID_ARGUMENT, "allows");
   options.struct_bytes = 1;
   bad(espalier_map_scan(map_, b(""), b(""), &options, collect, &items, nullptr),
       ESPALIER_INVALID_ARGUMENT, "struct_bytes");

@@ -226,6 +226,7 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
     options.reverse = random.one_in(3);
     options.from_floor = random.one_in(3);
     if (random.one_in(2)) options.limit = random.below(100);
+    if (random.one_in(3)) options.parts = static_cast<std::uint32_t>(random.below(12));
     const std::string low = random.one_in(4) ? std::string() : key(random);
     const std::string high = random.one_in(4) ? std::string() : key(random);
     const std::size_t stop_after = random.one_in(4) ? random.between(1, 50) : ~std::size_t{0};

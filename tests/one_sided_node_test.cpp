@@ -16,6 +16,7 @@
 
 #include "base/clock.hpp"
 #include "espalier/espalier.h"
+#include "kinds/map/write/map_core.hpp"
 #include "node/metrics.hpp"
 #include "tests/support/node_fixture.hpp"
 #include "tests/support/recorder.hpp"
@@ -59,6 +60,32 @@ Items scan(const Map& map, std::string_view low, std::string_view high, ScanOpti
       options);
   EXPECT_TRUE(scanned) << message(scanned.error());
   return items;
+}
+
+// The node is asked for snapshots: what the client remembers of its own reads tells it where.
+TEST_P(OneSidedNode, ReadsOfSnapshotsBringHints) {
+  start();
+  Store store = connect_one_sided();
+  Map map = *store.create_map("m", {.node_bytes = 512, .log_bytes = 128});
+  const auto key_of = [](int i) { return "key" + std::to_string(1'000 + i); };
+  for (int i = 0; i < 1'000; ++i) ASSERT_TRUE(map.put(key_of(i), "before"));
+  for (int i = 0; i < 1'000; i += 3) ASSERT_TRUE(map.get(key_of(i)));
+  auto snapshot = *map.snapshot();
+  for (int i = 0; i < 1'000; i += 7) ASSERT_TRUE(map.put(key_of(i), "after"));
+  const auto core = *node_->catalog().open<tree::MapCore>("m");
+  const std::uint64_t refused = core->hints.refused.sum();
+  for (int i = 0; i < 1'000; i += 5) {
+    const auto found = snapshot.get(key_of(i));
+    ASSERT_TRUE(found && *found);
+    EXPECT_EQ((*found)->value, "before");
+    const auto floor = snapshot.floor(key_of(i) + "+");
+    ASSERT_TRUE(floor && *floor);
+    EXPECT_EQ((*floor)->key, key_of(i));
+  }
+  const std::uint64_t hints =
+      core->hints.admitted.sum() + core->hints.moved.sum() + core->hints.refused.sum();
+  EXPECT_GE(hints, 300u);
+  EXPECT_LT(core->hints.refused.sum() - refused, hints / 2);
 }
 
 TEST_P(OneSidedNode, AnswersAsWhoAsks) {

@@ -110,12 +110,14 @@ TEST_P(ShardedConcurrency, AWriterThatGoesFromNodeToNodeIsNeverSeenOnTheLaterOne
       return true;
     };
     const bool reverse = random.one_in(2);
+    const ScanOptions options{.reverse = reverse,
+                              .parts = static_cast<std::uint32_t>(random.below(6))};
     Result<std::uint64_t> scanned = fail(Code::invalid);
     if (random.one_in(2)) {
-      scanned = map.scan({}, {}, sink, {.reverse = reverse});
+      scanned = map.scan({}, {}, sink, options);
     } else {
       const auto snapshot = map.snapshot();
-      if (snapshot) scanned = snapshot->scan({}, {}, sink, {.reverse = reverse});
+      if (snapshot) scanned = snapshot->scan({}, {}, sink, options);
       if (!snapshot) scanned = std::unexpected(snapshot.error());
     }
     // A machine that is busy may keep no hold for long enough.

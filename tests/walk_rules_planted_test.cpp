@@ -12,12 +12,20 @@
 #include "tests/support/forged_leaf.hpp"
 #include "tests/support/planting.hpp"
 #include "tests/support/scene.hpp"
+#include "tests/support/walk_recorder.hpp"
 
 namespace espalier::test {
 namespace {
 
 using tree::Bug;
 using tree::Moment;
+
+/// Keeps what a get has found.
+class FoundValue final : public Handler {
+ public:
+  void done(const Completion& completion) override { value = completion.value; }
+  std::string value;
+};
 
 constexpr int kItems = 60;  // a dozen leaves or more
 
@@ -84,6 +92,24 @@ TEST(WalkRules, ANodeOfAnotherMapDoesNotAnswer) {
     scene.a.put("k", "ours");
     return differs("by way of another map's leaf", "ours",
                    get_from(scene, "k", Scene::leaf_of(other, "k")));
+  });
+}
+
+// A hint of another leaf, which a client may have kept or made up.
+TEST(WalkRules, ALeafThatAHintNamesIsAskedWhetherItMayAnswer) {
+  expect_rejected(Bug::hint_believed, [] {
+    Scene scene(kNoLog);
+    scene.fill(kItems);
+    Clock clock;
+    HostWalker walker(scene.store, *scene.map, 3, clock);
+    const std::string last = Scene::key(kItems - 1);
+    Request get;
+    get.op = Op::get;
+    get.key = last;
+    FoundValue found;
+    walker.executor.submit(get, found, scene.leaf_of(Scene::key(0)));
+    walker.executor.drain();
+    return differs("by a hint of another leaf", Scene::value(kItems - 1), found.value);
   });
 }
 

@@ -514,8 +514,8 @@ typedef struct espalier_scan_options {
   uint32_t reverse;  ///< 1: descending
   /// 1: begins at the floor of low, high included; not together with reverse
   uint32_t from_floor;
-  uint32_t reserved;  ///< 0
-  uint64_t limit;     ///< at most so many items; 0: no limit
+  uint32_t parts;  ///< walks it in at most so many parts at a time, up to 64; 0: as one
+  uint64_t limit;  ///< at most so many items; 0: no limit
 } espalier_scan_options;
 #define ESPALIER_SCAN_OPTIONS_INIT {sizeof(espalier_scan_options), 0, 0, 0, 0}
 

@@ -62,7 +62,8 @@ inline ScanOptions scan_options(const espalier_scan_options* given) {
   const espalier_scan_options options = taken(given, ESPALIER_SCAN_OPTIONS_INIT);
   return {.limit = options.limit,
           .reverse = options.reverse != 0,
-          .from_floor = options.from_floor != 0};
+          .from_floor = options.from_floor != 0,
+          .parts = options.parts};
 }
 Check good_scan(const espalier_scan_options* options);
 

@@ -9,8 +9,7 @@ Check good_scan(const espalier_scan_options* options) {
   if (size.complaint != nullptr) return size;
   const espalier_scan_options known = taken(options, ESPALIER_SCAN_OPTIONS_INIT);
   for (const Check& check :
-       {either(known.reverse, "options.reverse"), either(known.from_floor, "options.from_floor"),
-        unused(known.reserved, "options.reserved")}) {
+       {either(known.reverse, "options.reverse"), either(known.from_floor, "options.from_floor")}) {
     if (check.complaint != nullptr) return check;
   }
   return {};

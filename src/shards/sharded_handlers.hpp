@@ -15,6 +15,25 @@
 
 namespace espalier::client {
 
+/// Says of a lost connection whose it was.
+class Naming final : public Handler {
+ public:
+  Naming(Handler& to, std::size_t shard) : to_(to), shard_(shard) {}
+  void done(const Completion& completion) override {
+    if (completion.ok) return to_.done(completion);
+    Completion said = completion;
+    said.error = error_of_shard(said.error, shard_);
+    to_.done(said);
+  }
+  bool items(std::uint64_t tag, std::span<const Item> items) override {
+    return to_.items(tag, items);
+  }
+
+ private:
+  Handler& to_;
+  const std::size_t shard_;
+};
+
 /// Keeps back an answer that says that the shard map is out of date, as long as nothing came before
 /// it.
 class OutdatedCatch final : public Handler {

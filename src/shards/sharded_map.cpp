@@ -25,32 +25,14 @@ void refuse_request(const Request& request, Handler& handler, const Error& error
   handler.done(refused);
 }
 
-/// Says of a lost connection whose it was.
-class Naming final : public Handler {
- public:
-  Naming(Handler& to, std::size_t shard) : to_(to), shard_(shard) {}
-  void done(const Completion& completion) override {
-    if (completion.ok) return to_.done(completion);
-    Completion said = completion;
-    said.error = error_of_shard(said.error, shard_);
-    to_.done(said);
-  }
-  bool items(std::uint64_t tag, std::span<const Item> items) override {
-    return to_.items(tag, items);
-  }
-
- private:
-  Handler& to_;
-  const std::size_t shard_;
-};
-
-// Runs a request on one shard, and says whose error it was.
-Result<void> run_on(ShardNodes& nodes, std::size_t shard, const Request& request,
-                    Handler& handler) {
+// Runs a request on one shard, a scan in so many parts, and says whose error it was.
+Result<void> run_on(ShardNodes& nodes, std::size_t shard, const Request& request, Handler& handler,
+                    std::uint32_t parts = 1) {
   const auto map = nodes.shard(shard);
   if (!map) return std::unexpected(map.error());
   Naming naming(handler, shard);
-  const auto ran = (*map)->run(request, naming);
+  const auto ran =
+      parts > 1 ? (*map)->run_parts(request, parts, naming) : (*map)->run(request, naming);
   if (!ran) return std::unexpected(error_of_shard(ran.error(), shard));
   return {};
 }
@@ -175,6 +157,19 @@ Result<Written> ShardedMap::write(const WriteBatch& batch) {
 // --- ranges --------------------------------------------------------------------------------------
 
 Result<void> ShardedMap::run(const Request& request, Handler& handler) {
+  return run_by(request, handler, [&](const Nodes& nodes, Handler& caught) {
+    return try_run(nodes, request, caught);
+  });
+}
+
+Result<void> ShardedMap::run_parts(const Request& scan, std::uint32_t parts, Handler& handler) {
+  return run_by(scan, handler, [&](const Nodes& nodes, Handler& caught) {
+    return try_parts(nodes, scan, parts, caught);
+  });
+}
+
+template <class Try>
+Result<void> ShardedMap::run_by(const Request& request, Handler& handler, const Try& try_by) {
   if (request.key.size() > max_key_bytes_ ||
       (is_scan(request.op) && request.high.size() > max_key_bytes_)) {
     refuse_request(request, handler, {Code::key_too_long, 0, max_key_bytes_});
@@ -183,7 +178,7 @@ Result<void> ShardedMap::run(const Request& request, Handler& handler) {
   OutdatedCatch caught(handler);
   Nodes by = nodes();
   for (int tries = 1;; ++tries) {
-    const auto ran = try_run(by, request, caught);
+    const Result<void> ran = try_by(by, caught);
     const bool outdated =
         ran ? caught.kept().has_value() : is_outdated(ran.error()) && !caught.delivered();
     if (!outdated) return ran;
@@ -233,6 +228,19 @@ Result<void> ShardedMap::try_scan(const Nodes& nodes, const Request& request, Ha
                 handler);
 }
 
+Result<void> ShardedMap::try_parts(const Nodes& nodes, const Request& scan, std::uint32_t parts,
+                                   Handler& handler) {
+  const ShardSpan span = span_of(nodes->map(), scan);
+  const bool from_floor = scan.op == Op::scan_floor;
+  if (span.first == span.last && !(from_floor && span.first != 0)) {
+    return run_on(*nodes, span.first, scan, handler, parts);
+  }
+  if (!options_.versions) return try_scan(nodes, scan, handler);
+  auto cut = take_cut(nodes, from_floor ? 0 : span.first, std::max(span.first, span.last));
+  if (!cut) return std::unexpected(cut.error());
+  return ShardedSnapshot(std::move(*cut)).run_parts(scan, parts, handler);
+}
+
 Result<void> ShardedMap::across(const Nodes& nodes, std::size_t first, std::size_t last,
                                 const Request& request, Handler& handler) {
   if (!options_.versions) {
@@ -249,7 +257,7 @@ Result<std::uint64_t> ShardedMap::scan(std::string_view low, std::string_view hi
                                        const ItemSink& sink, ScanOptions options) {
   const auto request = scan_request(low, high, options);
   if (!request) return std::unexpected(request.error());
-  return run_scan(*this, *request, sink);
+  return run_scan(*this, *request, sink, options.parts);
 }
 
 Result<std::uint64_t> ShardedMap::count(std::string_view low, std::string_view high) {

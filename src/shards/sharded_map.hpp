@@ -37,6 +37,7 @@ class ShardedMap final : public MapImpl {
              std::shared_ptr<RemoteSessions> home, std::shared_ptr<PeerSessions> peers);
 
   Result<void> run(const Request& request, Handler& handler) override;
+  Result<void> run_parts(const Request& scan, std::uint32_t parts, Handler& handler) override;
   Result<bool> get(std::string_view key, std::string& value, Version& version) override;
   Result<Written> write_if(Op op, std::string_view key, std::string_view value,
                            const Condition& condition) override;
@@ -65,6 +66,11 @@ class ShardedMap final : public MapImpl {
   template <class Call>
   std::invoke_result_t<const Call&, RemoteMap&> on_shard_of(std::string_view key, const Call& call);
   Result<void> try_run(const Nodes& nodes, const Request& request, Handler& handler);
+  /// Has `try_by(nodes, handler)` run it, and again where the shard map is out of date.
+  template <class Try>
+  Result<void> run_by(const Request& request, Handler& handler, const Try& try_by);
+  Result<void> try_parts(const Nodes& nodes, const Request& scan, std::uint32_t parts,
+                         Handler& handler);
   Result<void> try_scan(const Nodes& nodes, const Request& request, Handler& handler);
   Result<void> across(const Nodes& nodes, std::size_t first, std::size_t last,
                       const Request& request, Handler& handler);

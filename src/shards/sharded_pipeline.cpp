@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shards/sharded_pipeline.hpp"
 
-#include <thread>
 #include <utility>
 
 #include "shards/pause.hpp"
@@ -10,9 +9,6 @@
 namespace espalier::client {
 namespace {
 
-// Looks in vain after which it pauses a little: no wait can be for several nodes at a time.
-constexpr std::uint32_t kLooksAwake = 2'000;
-constexpr std::uint64_t kPauseNs = 50'000;
 constexpr std::size_t kNoShard = ~std::size_t{0};
 
 }  // namespace
@@ -177,13 +173,7 @@ std::size_t ShardedPipeline::advance() {
 
 std::size_t ShardedPipeline::poll() {
   std::uint32_t in_vain = 0;
-  while (!look() && pending() != 0) {
-    if (++in_vain < kLooksAwake) {
-      std::this_thread::yield();
-    } else {
-      pause_for(kPauseNs);
-    }
-  }
+  while (!look() && pending() != 0) pause_after(++in_vain);
   return pending();
 }
 

@@ -108,19 +108,26 @@ ShardPart part_of(const wire::ShardMap& map, ShardSpan span, std::size_t shard,
           shard == span.last ? high : map.high(shard)};
 }
 
+// From its floor on, wherever that is, it needs no other floor: that of a border is at most the
+// item at the border.
+Result<Request> with_floor_found(const wire::ShardMap& map, const ShardRunner& runner_of,
+                                 const Request& scan, std::string& floor) {
+  Request begun = scan;
+  if (scan.op != Op::scan_floor || scan.key.empty()) return begun;
+  auto found = floor_over(map, runner_of, scan.key);
+  if (!found) return std::unexpected(found.error());
+  if (*found) floor = std::move((*found)->key);
+  if (!floor.empty()) begun.key = floor;
+  return begun;
+}
+
 Result<void> run_over_shards(const wire::ShardMap& map, const ShardRunner& runner_of,
                              const Request& request, Handler& handler, Version read_version) {
   if (request.op == Op::floor) return run_floor(map, runner_of, request, handler, read_version);
-  // From its floor on, wherever that is, it needs no other floor: that of a border is at most the
-  // item at the border.
-  Request scan = request;
-  std::string from;
-  if (request.op == Op::scan_floor && !request.key.empty()) {
-    auto found = floor_over(map, runner_of, request.key);
-    if (!found) return std::unexpected(found.error());
-    if (*found) from = std::move((*found)->key);
-    if (!from.empty()) scan.key = from;
-  }
+  std::string floor;
+  const auto begun = with_floor_found(map, runner_of, request, floor);
+  if (!begun) return std::unexpected(begun.error());
+  const Request& scan = *begun;
   const ShardSpan span = span_of(map, scan);
   Chained chained(handler, request);
   Completion answer = answer_to(request, read_version);

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "kinds/map/client/map_impl.hpp"
@@ -35,6 +36,11 @@ struct ShardPart {
                                 std::string_view low, std::string_view high);
 
 using ShardRunner = std::function<Result<Runner*>(std::size_t shard)>;
+
+/// A scan as it is where it begins with its floor: from that on, wherever it lies. `floor` has the
+/// key. Errors: those of the runners.
+Result<Request> with_floor_found(const wire::ShardMap& map, const ShardRunner& runner_of,
+                                 const Request& scan, std::string& floor);
 
 /// Runs a scan or floor to its completion. `read_version`: what its answer says.
 /// Errors: those of the runners, where nothing was delivered.

@@ -23,6 +23,7 @@ struct ScanCommandOptions {
   std::optional<std::string> prefix;
   std::optional<Encoding> encoding;
   std::uint64_t limit = 0;  // 0: none
+  std::uint32_t parts = 0;
   bool has_low = false;
   bool reverse = false;
   bool floor = false;
@@ -90,7 +91,7 @@ Outcome<int> run_scan(Environment& environment, const ScanCommandOptions& option
     }
     return true;
   };
-  const ScanOptions scan_options{options.limit, options.reverse, options.floor};
+  const ScanOptions scan_options{options.limit, options.reverse, options.floor, options.parts};
   const auto scanned = data->map.scan(range->low, range->high, deliver, scan_options);
   if (!scanned && scanned.error().code == Code::key_too_long) {
     return misused(fmt::format("a border of the range is longer than a key can be ({} bytes)",
@@ -120,6 +121,10 @@ void add_scan_command(CLI::App& app, Environment& environment, Action& chosen) {
   cmdline::add_number_function<std::uint64_t>(
       command, "-l,--limit", [options](std::uint64_t limit) { options->limit = limit; },
       "Print at most N items (default: all)", {.min = 1});
+  cmdline::add_number_function<std::uint32_t>(
+      command, "--parts", [options](std::uint32_t parts) { options->parts = parts; },
+      "Walk the range in at most N parts at a time (default: 1)",
+      {.min = 1, .max = ScanOptions::kPartsMax});
   command.add_flag("-r,--reverse", options->reverse, "Print the range from its end to its begin");
   command.add_flag("--floor", options->floor,
                    "Begin at the largest key that is not above LOW, and include HIGH");

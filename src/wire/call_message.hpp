@@ -18,6 +18,7 @@ struct CallMessage {
   std::uint8_t hops = 0;     ///< over how many nodes it has come: kHopsMax at most
   std::uint32_t map = 0;
   std::uint32_t argument = 0;
+  std::uint64_t hint = 0;  ///< wire::Ref of a node at which a read may enter; 0: none
   std::string_view key{};
   std::string_view payload{};       ///< and
   std::string_view more_payload{};  ///< behind it

@@ -114,8 +114,9 @@ enum class OffloadId : std::uint8_t {
   model_create = 99,             // key: name; payload: a file of a model
   model_open = 100,              // key: name
   model_infer = 101,             // map: the model's id; payload: InferShape, queries
+  range_borders = 102,           // argument: how many parts; payload: high
 };
-inline constexpr std::uint32_t kOffloadIds = 102;
+inline constexpr std::uint32_t kOffloadIds = 103;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;

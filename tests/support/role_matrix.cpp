@@ -179,6 +179,7 @@ std::vector<Row> other_rows() {
       {OffloadId::scan_floor, read, Names::by_id, done, On::map, "a"},
       {OffloadId::count, read, Names::by_id, done, On::map, "a"},
       {OffloadId::count_estimate, read, Names::by_id, done, On::map, "a"},
+      {OffloadId::range_borders, read, Names::by_id, done, On::map, "a", "", 2},
       {OffloadId::put, write, Names::by_id, done, On::map, "k", "v"},
       {OffloadId::insert, write, Names::by_id, done, On::map, "i", "v"},
       {OffloadId::update, write, Names::by_id, done, On::map, "k", "w"},

@@ -72,15 +72,23 @@ class HostWalker {
   HostWalker(tree::StoreCore& store, tree::MapCore& map, std::uint32_t index, Clock& clock,
              std::uint32_t lanes = 1);
 
-  /// Asks and waits for the answer.
+  /// Asks and waits for the answer. Reads of the newest state go in groups and in lanes by turns.
   void ask(Question question, const memory::HeldVersion* held = nullptr, wire::Ref hint = {}) {
-    executor.submit(recorder.ask(std::move(question), held, hint));
+    const tree::WalkRequest walk = recorder.ask(std::move(question), held, hint);
+    const Op op = walk.request->op;
+    const bool writes = op >= Op::put && op <= Op::erase;
+    if (held == nullptr && !writes && (++asked % 2) == 0) {
+      executor.submit(*walk.request, *walk.handler, hint);
+    } else {
+      executor.submit(walk);
+    }
     executor.drain();
   }
 
   tree::ThreadContext context;
   WalkRecorder recorder;
   tree::HostExecutor<tree::HostAccess> executor;
+  std::uint64_t asked = 0;
 };
 
 }  // namespace espalier::test

@@ -71,6 +71,7 @@ void WorkloadThread::scan(bool held) {
   options.reverse = kind == 1;
   options.from_floor = kind == 2;
   if (!random_.one_in(3)) options.limit = random_.between(1, 8);
+  options.parts = static_cast<std::uint32_t>(options.limit % 4);
   std::string low = random_.one_in(4) && !options.from_floor ? "" : key();
   std::string high = random_.one_in(4) ? "" : key();
   if (!high.empty() && high < low) std::swap(low, high);

@@ -23,6 +23,17 @@ class PipelineImpl : public Interface {
   virtual void run(std::span<const Request> requests, Handler& handler) = 0;
 };
 
+/// Who knows where reads may enter a map. Thread: that of the requests.
+class HintSource {
+ public:
+  /// A node (wire::Ref) at which this read may begin; 0: none is known. It may be any: what comes
+  /// of a wrong one is the same, later.
+  [[nodiscard]] virtual std::uint64_t hint_of(const Request& read) = 0;
+
+ protected:
+  ~HintSource() = default;
+};
+
 /// What a walk of requests is told besides them: which map, and what to read it as of.
 struct Scope {
   std::uint32_t map = 0;
@@ -31,6 +42,7 @@ struct Scope {
   /// Which call of the map's kind an operation is; `invalid`: it has none, and such requests are
   /// `unsupported`. Null: those of ordered maps.
   wire::OffloadId (*call_of)(Op) = nullptr;
+  HintSource* hints = nullptr;  // null: none has any
 };
 
 }  // namespace espalier::client

@@ -183,6 +183,7 @@ wire::CallMessage RemoteRequests::outgoing(const Request& request, const Scope& 
   } else if (has_value(request.op)) {
     outgoing.more_payload = request.value;
   }
+  if (scope.hints != nullptr) outgoing.hint = scope.hints->hint_of(request);
   if (scope.snapshot != 0) {
     outgoing.at_snapshot = true;
     outgoing.payload = {reinterpret_cast<const char*>(&scope.snapshot), sizeof scope.snapshot};

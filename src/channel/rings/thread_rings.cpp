@@ -57,6 +57,7 @@ wire::RequestHeader ThreadRings::header_of(const wire::CallMessage& request,
                                           (request.at_snapshot ? wire::kAtSnapshot : 0) |
                                           (request.principal.empty() ? 0 : wire::kOnBehalf));
   header.key_bytes = static_cast<std::uint16_t>(request.key.size());
+  header.hint = request.hint;
   header.map = request.map;
   header.argument = request.argument;
   return header;

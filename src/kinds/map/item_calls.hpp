@@ -94,6 +94,13 @@ struct Counted {
   }
 };
 
+/// Keys that cut a range: 2 bytes of length before each.
+struct BordersFound {
+  std::string_view keys;
+
+  static constexpr void fields(auto& self, auto& message) { message.rest(self.keys); }
+};
+
 struct Estimated {
   std::uint64_t count = 0;
 
@@ -359,6 +366,34 @@ struct CountEstimate {
   }
 };
 
+struct RangeBorders {
+  static constexpr wire::CallRow kCall{
+      .id = wire::OffloadId::range_borders,
+      .name = "range_borders",
+      .summary = "answers where [low, high) may be cut into parts of about as many nodes",
+      .right = wire::Right::read,
+      .limits = kOnARange,
+      .at_device = wire::AtDevice::relayed};
+  using Reply = BordersFound;
+
+  std::uint32_t map = 0;
+  std::string_view low;
+  std::uint32_t parts = 0;
+  std::string_view high;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.object(self.map, "the map's id");
+    message.item_key(self.low, "low");
+    message.argument(self.parts, "how many parts at most, 1 to 64");
+    message.rest(self.high, "high", kBoundBytesMax);
+  }
+  [[nodiscard]] std::optional<wire::Fault> fault() const {
+    constexpr std::uint32_t kPartsMax = 64;
+    if (parts >= 1 && parts <= kPartsMax) return std::nullopt;
+    return wire::Fault{parts};
+  }
+};
+
 // --- several items -------------------------------------------------------------------------------
 
 struct BatchToWrite {
@@ -385,7 +420,8 @@ struct BatchToWrite {
   }
 };
 
-using AllOnItems = wire::CallList<Get, Put, Insert, Update, Erase, CompareAndSet, Add, Floor, Scan,
-                                  ScanReverse, ScanFloor, Count, CountEstimate, BatchToWrite>;
+using AllOnItems =
+    wire::CallList<Get, Put, Insert, Update, Erase, CompareAndSet, Add, Floor, Scan, ScanReverse,
+                   ScanFloor, Count, CountEstimate, RangeBorders, BatchToWrite>;
 
 }  // namespace espalier::map_calls

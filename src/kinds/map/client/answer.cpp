@@ -9,8 +9,11 @@ namespace espalier::client {
 namespace {
 
 // Runs a request and returns its answer.
-Result<Completion> run(Runner& runner, const Request& request, Answer& answer) {
-  if (const auto ran = runner.run(request, answer); !ran) return std::unexpected(ran.error());
+Result<Completion> run(Runner& runner, const Request& request, Answer& answer,
+                       std::uint32_t parts = 1) {
+  const auto ran =
+      parts > 1 ? runner.run_parts(request, parts, answer) : runner.run(request, answer);
+  if (!ran) return std::unexpected(ran.error());
   if (!answer.completion.ok) return std::unexpected(answer.completion.error);
   return answer.completion;
 }
@@ -71,6 +74,9 @@ Condition unchanged(const std::optional<Found>& found, bool versions) {
 
 Result<Request> scan_request(std::string_view low, std::string_view high, ScanOptions options) {
   if (options.from_floor && options.reverse) return fail(Code::invalid_argument);
+  if (options.parts > ScanOptions::kPartsMax) {
+    return fail(Code::invalid_argument, ScanOptions::kPartsMax);
+  }
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
   Request request;
   request.op = options.reverse ? Op::scan_reverse : Op::scan;
@@ -81,10 +87,11 @@ Result<Request> scan_request(std::string_view low, std::string_view high, ScanOp
   return request;
 }
 
-Result<std::uint64_t> run_scan(Runner& runner, const Request& request, const ItemSink& sink) {
+Result<std::uint64_t> run_scan(Runner& runner, const Request& request, const ItemSink& sink,
+                               std::uint32_t parts) {
   Answer answer;
   answer.sink = &sink;
-  const auto done = run(runner, request, answer);
+  const auto done = run(runner, request, answer, parts);
   if (!done) return std::unexpected(done.error());
   return done->items;
 }

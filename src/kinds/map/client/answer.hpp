@@ -41,7 +41,9 @@ Result<std::optional<FoundItem>> find_item(Runner& runner, Op op, std::string_vi
 /// What a scan asks for; a limit that is out of reach is none. Errors: invalid_argument (see
 /// ScanOptions).
 Result<Request> scan_request(std::string_view low, std::string_view high, ScanOptions options);
-/// Runs what scan_request made and returns the number of items. Errors: as find.
-Result<std::uint64_t> run_scan(Runner& runner, const Request& request, const ItemSink& sink);
+/// Runs what scan_request made and returns the number of items; where more than one part is wanted,
+/// in parts. Errors: as find.
+Result<std::uint64_t> run_scan(Runner& runner, const Request& request, const ItemSink& sink,
+                               std::uint32_t parts = 1);
 
 }  // namespace espalier::client

@@ -12,11 +12,13 @@
 #include "catalog/redo_sink.hpp"
 #include "catalog/unflushed_age.hpp"
 #include "kinds/map/client/answer.hpp"
+#include "kinds/map/client/parts_of_scan.hpp"
 #include "kinds/map/node/planted_tree_bugs.hpp"
 #include "kinds/map/write/audit.hpp"
 #include "kinds/map/write/batch.hpp"
 #include "kinds/map/write/estimate.hpp"
 #include "kinds/map/write/map_stats.hpp"
+#include "kinds/map/write/range_borders.hpp"
 
 namespace espalier::client {
 namespace {
@@ -168,13 +170,39 @@ Result<std::uint64_t> EmbeddedMap::scan(std::string_view low, std::string_view h
                                         const ItemSink& sink, ScanOptions options) {
   const auto request = scan_request(low, high, options);
   if (!request) return std::unexpected(request.error());
-  const bool plain = request->op == Op::scan && high.empty();
+  const bool plain = request->op == Op::scan && high.empty() && options.parts < 2;
   if (plain && request->limit != 0 && request->limit <= tree::LeafScan::kFew) {
     const auto done = scan_few(*request, sink);
     if (!done) return std::unexpected(done.error());
     if (*done) return request->limit;
   }
-  return run_scan(*this, *request, sink);
+  return run_scan(*this, *request, sink, options.parts);
+}
+
+Result<void> EmbeddedMap::run_parts(const Request& scan, std::uint32_t parts, Handler& handler) {
+  if (!core_->options.versions) return walk_parts(scan, parts, handler, nullptr);
+  const auto held = snapshot();
+  if (!held) return std::unexpected(held.error());
+  return (*held)->run_parts(scan, parts, handler);
+}
+
+Result<void> EmbeddedMap::walk_parts(const Request& scan, std::uint32_t parts, Handler& handler,
+                                     const memory::HeldVersion* held) {
+  const auto session = SessionLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  tree::ThreadContext& thread = (*session)->thread;
+  PartsOfScan cut(scan, tree::range_borders(thread, *core_, scan.key, scan.high, parts), handler);
+  const bool interleave_warm = core_->far_interior();
+  tree::MapExecutor executor(
+      thread, *core_, cut.size(), [&](std::uint32_t, base::ReadyQueue& queue) {
+        return tree::HostAccess(core_->base, queue, cut.size() > 1, &interleave_warm);
+      });
+  client::walk_parts(
+      cut,
+      [&](const Request& part) { executor.submit({&part, &cut, version_of(part, held), {}, {}}); },
+      [&] { executor.poll(); });
+  cut.finish();
+  return {};
 }
 
 Result<std::uint64_t> EmbeddedMap::count(std::string_view low, std::string_view high) {

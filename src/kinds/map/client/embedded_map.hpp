@@ -34,6 +34,7 @@ class EmbeddedMap final : public MapImpl {
   static EmbeddedMap& of(const Map& map) { return static_cast<EmbeddedMap&>(MapImpl::of(map)); }
 
   Result<void> run(const Request& request, Handler& handler) override;
+  Result<void> run_parts(const Request& scan, std::uint32_t parts, Handler& handler) override;
   Result<bool> get(std::string_view key, std::string& value, Version& version) override;
   Result<Written> write_if(Op op, std::string_view key, std::string_view value,
                            const Condition& condition) override;
@@ -55,6 +56,9 @@ class EmbeddedMap final : public MapImpl {
 
   /// Runs a request with all that the tree may be told about it. Errors: too_many_participants.
   Result<void> walk(const tree::WalkRequest& request);
+  /// Runs a scan in parts as of a version; null: each as of the newest. Errors: the same.
+  Result<void> walk_parts(const Request& scan, std::uint32_t parts, Handler& handler,
+                          const memory::HeldVersion* held);
   [[nodiscard]] tree::MapCore& core() const { return *core_; }
 
  private:
@@ -73,6 +77,9 @@ class EmbeddedSnapshot final : public SnapshotImpl {
   [[nodiscard]] Version version() const override { return held_->version; }
   Result<void> run(const Request& request, Handler& handler) override {
     return map_.walk({&request, &handler, &*held_, {}, {}});
+  }
+  Result<void> run_parts(const Request& scan, std::uint32_t parts, Handler& handler) override {
+    return map_.walk_parts(scan, parts, handler, &*held_);
   }
   Result<std::uint64_t> count(std::string_view low, std::string_view high) override;
 

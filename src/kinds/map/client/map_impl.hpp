@@ -33,6 +33,9 @@ class Runner : public Interface {
   /// Errors: too_many_participants, and whatever else kept the request from being run at all: then
   /// the handler was not told of a completion. What the request itself met is in its completion.
   virtual Result<void> run(const Request& request, Handler& handler) = 0;
+  /// The same of a scan in at most so many parts, which are walked at the same time
+  /// (parts_of_scan.hpp).
+  virtual Result<void> run_parts(const Request& scan, std::uint32_t parts, Handler& handler) = 0;
 };
 
 /// Runs reads as of its version; requests of writes are programmers' mistakes.

@@ -2,13 +2,18 @@
 #include "kinds/map/client/one_sided_caller.hpp"
 
 #include <new>
+#include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
+
+#include "kinds/map/client/parts_of_scan.hpp"
 
 namespace espalier::client {
 namespace {
 
 constexpr int kTries = 2;  // the second with a new session's key and lease
+constexpr std::string_view kAnyKey = "k";
 
 bool scans(Op op) { return op == Op::scan || op == Op::scan_reverse || op == Op::scan_floor; }
 
@@ -72,14 +77,91 @@ Result<bool> OneSidedCaller::run(RemoteRequests& requests, NodeConnection& conne
   return false;
 }
 
+/// The newest version of a map, which stays readable under the reader's lease while this lives.
+class OneSidedCaller::Held final : public Handler {
+ public:
+  explicit Held(place::OneSidedReader& reader) : reader_(reader) {}
+  ~Held() {
+    if (tick_) reader_.lease().end(*tick_);
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+  void done(const Completion& completion) override {
+    if (!completion.ok) return;
+    version_.version = completion.read_version;
+    tick_ = reader_.hold_completing();
+  }
+  [[nodiscard]] bool is_held() const { return tick_.has_value(); }
+  [[nodiscard]] const memory::HeldVersion& version() const { return version_; }
+
+ private:
+  place::OneSidedReader& reader_;
+  memory::HeldVersion version_;
+  std::optional<std::uint32_t> tick_;
+};
+
+Result<bool> OneSidedCaller::run_parts(RemoteRequests& requests, NodeConnection& connection,
+                                       std::uint32_t map, const Request& scan,
+                                       const std::vector<std::string>& borders, Handler& handler) {
+  if (borders.empty()) return run(requests, connection, map, scan, handler);
+  have_keepalive();
+  const std::lock_guard lock(mutex_);
+  maps_.widen(static_cast<std::uint32_t>(borders.size()) + 1);
+  Forward forward(*this, requests, handler, true);
+  for (int i = 0; i < kTries; ++i) {
+    const auto opened = maps_.open(requests, connection, map);
+    if (!opened && opened.error().code == Code::connection_lost) return false;
+    if (!opened) return std::unexpected(opened.error());
+    if (take_parts(requests, **opened, scan, borders, forward)) return true;
+    maps_.close();
+  }
+  ++by_rings_;
+  return false;
+}
+
+// Returns false if it is to be tried anew: then the handler was told nothing.
+bool OneSidedCaller::take_parts(RemoteRequests& requests, place::OneSidedReader& reader,
+                                const Request& scan, const std::vector<std::string>& borders,
+                                Forward& forward) {
+  // A range without keys has no more than a version to be read.
+  Request nothing;
+  nothing.op = Op::scan;
+  nothing.key = nothing.high = kAnyKey;
+  Held held(reader);
+  const bool versions = reader.view().versions;
+  if (versions) {
+    reader.submit({&nothing, 1}, held);
+    walk(requests, reader);
+    if (!held.is_held()) return false;
+  }
+  PartsOfScan parts(scan, borders, forward);
+  Looks looks;
+  client::walk_parts(
+      parts,
+      [&](const Request& part) {
+        const auto* const as_of = version_of(part, versions ? &held.version() : nullptr);
+        reader.submit({&part, &parts, as_of, {}, {}});
+      },
+      [&] { look(requests, reader, looks); });
+  parts.finish();
+  return !forward.failed;
+}
+
+// Returns whether walks are left.
+bool OneSidedCaller::look(RemoteRequests& requests, place::OneSidedReader& reader, Looks& looks) {
+  if (reader.poll() == 0) return false;
+  const std::uint64_t trips = reader.traffic().round_trips;
+  looks.in_vain = std::exchange(looks.trips, trips) == trips ? looks.in_vain + 1 : 0;
+  maps_.renew(requests, reader.lease());
+  if (reader.lease().ended()) reader.fail();
+  if (looks.in_vain > kReadSpins) maps_.wait();
+  return true;
+}
+
 void OneSidedCaller::walk(RemoteRequests& requests, place::OneSidedReader& reader) {
-  std::uint32_t quiet = 0;  // looks since the walk last asked for something
-  for (std::uint64_t trips = 0; reader.poll() != 0; ++quiet) {
-    if (std::exchange(trips, reader.traffic().round_trips) != reader.traffic().round_trips)
-      quiet = 0;
-    maps_.renew(requests, reader.lease());
-    if (reader.lease().ended()) reader.fail();
-    if (quiet > kReadSpins) maps_.wait();
+  Looks looks;
+  while (look(requests, reader, looks)) {
   }
 }
 

@@ -16,6 +16,9 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "channel/rings/keepalive_thread.hpp"
 #include "channel/rings/remote_pipeline.hpp"
@@ -35,7 +38,17 @@ class OneSidedCaller final : public LanePart, public KeepaliveTarget {
   /// Errors: unsupported (the node or the map offers no one-sided access), system.
   Result<bool> run(RemoteRequests& requests, NodeConnection& connection, std::uint32_t map,
                    const Request& request, Handler& handler);
+  /// The same of a scan that is cut at these keys, as of one version. Cost: besides, one round trip
+  /// for the version. Errors: the same.
+  Result<bool> run_parts(RemoteRequests& requests, NodeConnection& connection, std::uint32_t map,
+                         const Request& scan, const std::vector<std::string>& borders,
+                         Handler& handler);
 
+  /// Where a read of a map may begin that the node is asked for: what its own reads have left
+  /// behind.
+  [[nodiscard]] wire::Ref remembered(std::uint32_t map, std::string_view key) {
+    return maps_.remembered(map, key);
+  }
   /// What all its reads took.
   [[nodiscard]] tree::WalkTraffic traffic() const {
     tree::WalkTraffic traffic = maps_.traffic();
@@ -46,9 +59,17 @@ class OneSidedCaller final : public LanePart, public KeepaliveTarget {
 
  private:
   class Forward;
+  class Held;
+  struct Looks {
+    std::uint32_t in_vain = 0;  // since the walks last asked for something
+    std::uint64_t trips = 0;    // as of the last one
+  };
 
   void have_keepalive();
+  bool look(RemoteRequests& requests, place::OneSidedReader& reader, Looks& looks);
   void walk(RemoteRequests& requests, place::OneSidedReader& reader);
+  bool take_parts(RemoteRequests& requests, place::OneSidedReader& reader, const Request& scan,
+                  const std::vector<std::string>& borders, Forward& forward);
 
   OneSidedMaps maps_;
   std::uint64_t by_rings_ = 0;                  // reads that went by the rings after all

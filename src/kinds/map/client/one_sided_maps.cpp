@@ -120,6 +120,11 @@ Result<place::OneSidedReader*> OneSidedMaps::open_anew(RemoteRequests& requests,
   return &maps_.emplace(map, std::move(opened)).first->second->reader;
 }
 
+wire::Ref OneSidedMaps::remembered(std::uint32_t map, std::string_view key) {
+  const auto known = maps_.find(map);
+  return known == maps_.end() ? wire::Ref{} : known->second->reader.remembered(key);
+}
+
 // Where it is refused, entries of the cache are found out by leaves alone.
 void OneSidedMaps::follow(RemoteRequests& requests, std::uint32_t map,
                           place::OneSidedReader& reader) {
@@ -208,6 +213,12 @@ void OneSidedMaps::take_kept(RemoteRequests& requests) {
 
 void OneSidedMaps::wait() {
   if (link_) link_->endpoint().wait(kMapsNapNs);
+}
+
+void OneSidedMaps::widen(std::uint32_t lanes) {
+  if (lanes <= lanes_) return;
+  lanes_ = lanes;
+  if (link_) close();
 }
 
 void OneSidedMaps::close() {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -42,6 +43,8 @@ class OneSidedMaps {
   /// not_found, connection_lost, corrupt, system.
   Result<place::OneSidedReader*> open(RemoteRequests& requests, NodeConnection& connection,
                                       std::uint32_t map);
+  /// The lowest node on the way to a key that is remembered of a map; none: it was not read.
+  [[nodiscard]] wire::Ref remembered(std::uint32_t map, std::string_view key);
   /// Asks the node for what the lease needs now, if anything, and tells it which leaves were read.
   /// Requires: as open(); it is the lease of one of the readers.
   void renew(RemoteRequests& requests, place::LeaseGuard& lease);
@@ -53,6 +56,8 @@ class OneSidedMaps {
   void await_kept(RemoteRequests& requests);
   /// Lets a thread sleep until something may have come, for a millisecond at most.
   void wait();
+  /// From here on at least so many walks are in flight on each map. Requires: no reader has walks.
+  void widen(std::uint32_t lanes);
   /// Ends the connection and all readers; open() makes others. Requires: no reader has walks.
   void close();
   /// READs that were waited for, and bytes that came, of all readers, those that are gone too.
@@ -69,7 +74,7 @@ class OneSidedMaps {
                                            std::uint32_t map);
   static void follow(RemoteRequests& requests, std::uint32_t map, place::OneSidedReader& reader);
 
-  const std::uint32_t lanes_;
+  std::uint32_t lanes_;
   const WalkOptions options_;
   // The last failure to open a map, and until when it is not tried again.
   Error failure_{};

@@ -16,6 +16,7 @@
 #include "kinds/map/batch_entries.hpp"
 #include "kinds/map/calls.hpp"
 #include "kinds/map/client/answer.hpp"
+#include "kinds/map/client/asked_borders.hpp"
 #include "kinds/map/client/one_sided_caller.hpp"
 #include "kinds/map/client/opened_map.hpp"
 #include "kinds/map/client/remote_snapshot.hpp"
@@ -198,7 +199,37 @@ Result<std::uint64_t> RemoteMap::scan(std::string_view low, std::string_view hig
                                       const ItemSink& sink, ScanOptions options) {
   const auto request = scan_request(low, high, options);
   if (!request) return std::unexpected(request.error());
-  return run_scan(*this, *request, sink);
+  return run_scan(*this, *request, sink, options.parts);
+}
+
+// By READs of our own. Returns false if it goes by the rings instead: then the handler was told
+// nothing.
+Result<bool> RemoteMap::walk_parts(const Request& scan, std::uint32_t parts, Handler& handler) {
+  const auto session = RemoteLease::take(sessions_);
+  if (!session) return std::unexpected(session.error());
+  const auto place = scope(**session);
+  if (!place) return std::unexpected(place.error());
+  RemoteSession& by = **session;
+  auto borders = ask_borders(by.requests, *place, scan, parts);
+  if (!borders) return std::unexpected(borders.error());
+  auto& alone = by.parts.of<OneSidedCaller>(sessions_->walks());
+  const tree::WalkTraffic before = alone.traffic();
+  const auto done =
+      alone.run_parts(by.requests, by.rings->connection(), place->map, scan, *borders, handler);
+  sessions_->traffic().add(before, alone.traffic());
+  return done;
+}
+
+Result<void> RemoteMap::run_parts(const Request& scan, std::uint32_t parts, Handler& handler) {
+  if (sessions_->reads_alone()) {
+    const auto walked = walk_parts(scan, parts, handler);
+    if (!walked) return std::unexpected(walked.error());
+    if (*walked) return {};
+  }
+  if (!options_.versions) return run(scan, handler);
+  const auto held = snapshot();
+  if (!held) return std::unexpected(held.error());
+  return (*held)->run_parts(scan, parts, handler);
 }
 
 Result<std::uint64_t> RemoteMap::count(std::string_view low, std::string_view high) {

@@ -37,6 +37,7 @@ class RemoteMap final : public MapImpl {
             std::optional<ShardIdentity> shard = std::nullopt, std::uint64_t durability = 0);
 
   Result<void> run(const Request& request, Handler& handler) override;
+  Result<void> run_parts(const Request& scan, std::uint32_t parts, Handler& handler) override;
   Result<bool> get(std::string_view key, std::string& value, Version& version) override;
   Result<Written> write_if(Op op, std::string_view key, std::string_view value,
                            const Condition& condition) override;
@@ -66,6 +67,7 @@ class RemoteMap final : public MapImpl {
   Result<Scope> scope(RemoteRequests& requests, const NodeConnection& connection);
 
  private:
+  Result<bool> walk_parts(const Request& scan, std::uint32_t parts, Handler& handler);
   template <class Request>
   Result<typename Request::Reply> ask_here(Request request);
 

@@ -3,9 +3,13 @@
 
 #include <utility>
 
+#include "channel/rings/ring_pipeline.hpp"
 #include "channel/rings/typed_call.hpp"
 #include "kinds/map/calls.hpp"
 #include "kinds/map/client/answer.hpp"
+#include "kinds/map/client/asked_borders.hpp"
+#include "kinds/map/client/one_sided_caller.hpp"
+#include "kinds/map/client/parts_of_scan.hpp"
 #include "kinds/map/item_calls.hpp"
 
 namespace espalier::client {
@@ -99,6 +103,38 @@ Result<void> RemoteSnapshot::run(const Request& request, Handler& handler) {
     requests.drain();
     return {};
   });
+}
+
+std::uint64_t RemoteSnapshot::hint_of(const Request& read) {
+  const auto session = RemoteLease::take(sessions_);
+  if (!session) return 0;
+  auto* const alone = (*session)->parts.find<OneSidedCaller>();
+  return alone == nullptr ? 0 : alone->remembered(scope_.map, read.key).bits;
+}
+
+Result<std::vector<std::string>> RemoteSnapshot::borders_of(const Request& scan,
+                                                            std::uint32_t parts) {
+  return ask([&](RemoteRequests& requests) { return ask_borders(requests, scope_, scan, parts); });
+}
+
+Result<std::unique_ptr<PipelineImpl>> RemoteSnapshot::open_pipeline(std::uint32_t in_flight) {
+  auto rings = ThreadRings::open(askers_.front()->rings->shared_connection());
+  if (!rings) return std::unexpected(rings.error());
+  return std::make_unique<RingPipeline>(sessions_, std::move(*rings), scope_, in_flight);
+}
+
+Result<void> RemoteSnapshot::run_parts(const Request& scan, std::uint32_t parts, Handler& handler) {
+  auto borders = borders_of(scan, parts);
+  if (!borders) return std::unexpected(borders.error());
+  if (borders->empty()) return run(scan, handler);
+  PartsOfScan cut(scan, std::move(*borders), handler);
+  const auto pipeline = open_pipeline(cut.size());
+  if (!pipeline) return std::unexpected(pipeline.error());
+  client::walk_parts(
+      cut, [&](const Request& part) { (*pipeline)->submit({&part, 1}, cut); },
+      [&] { (*pipeline)->poll(); });
+  cut.finish();
+  return {};
 }
 
 Result<std::uint64_t> RemoteSnapshot::count(std::string_view low, std::string_view high) {

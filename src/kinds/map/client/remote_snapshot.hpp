@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -18,7 +19,7 @@
 
 namespace espalier::client {
 
-class RemoteSnapshot final : public SnapshotImpl, public CutPart {
+class RemoteSnapshot final : public SnapshotImpl, public CutPart, private HintSource {
  public:
   /// Takes over a lane of its own: the snapshot belongs to that lane's connection. It holds nothing
   /// before open().
@@ -28,7 +29,10 @@ class RemoteSnapshot final : public SnapshotImpl, public CutPart {
   [[nodiscard]] RemoteRequests& requests() { return askers_.front()->requests; }
   [[nodiscard]] NodeConnection& connection() { return askers_.front()->rings->connection(); }
   /// Which map it is to be of.
-  void bind(const Scope& scope) { scope_ = scope; }
+  void bind(const Scope& scope) {
+    scope_ = scope;
+    if (sessions_->reads_alone()) scope_.hints = this;
+  }
   /// Has the node hold the newest version of the map.
   Result<void> open();
   // Of a cut; open() does the first pair at once.
@@ -45,6 +49,11 @@ class RemoteSnapshot final : public SnapshotImpl, public CutPart {
 
   [[nodiscard]] Version version() const override { return version_; }
   Result<void> run(const Request& request, Handler& handler) override;
+  Result<void> run_parts(const Request& scan, std::uint32_t parts, Handler& handler) override;
+  /// Where the scan's range may be cut. Errors: those of the call.
+  Result<std::vector<std::string>> borders_of(const Request& scan, std::uint32_t parts);
+  /// So many reads in flight as of this snapshot, which it does not outlive.
+  Result<std::unique_ptr<PipelineImpl>> open_pipeline(std::uint32_t in_flight);
   Result<std::uint64_t> count(std::string_view low, std::string_view high) override;
 
  private:
@@ -55,6 +64,8 @@ class RemoteSnapshot final : public SnapshotImpl, public CutPart {
     RemoteRequests requests;
   };
 
+  /// What this thread's own reads of the map have left behind, where it reads it by itself.
+  [[nodiscard]] std::uint64_t hint_of(const Request& read) override;
   template <class Ask>
   std::invoke_result_t<Ask, RemoteRequests&> ask(Ask ask);
 

@@ -33,7 +33,7 @@ Result<std::uint64_t> Snapshot::scan(std::string_view low, std::string_view high
                                      const ItemSink& sink, ScanOptions options) const {
   const auto request = client::scan_request(low, high, options);
   if (!request) return std::unexpected(request.error());
-  return call(*impl_, [&] { return client::run_scan(*impl_, *request, sink); });
+  return call(*impl_, [&] { return client::run_scan(*impl_, *request, sink, options.parts); });
 }
 
 Result<std::uint64_t> Snapshot::count(std::string_view low, std::string_view high) const {

@@ -26,8 +26,8 @@ bool DeviceMap::saturated() const {
   return reader_ && reader_->reader.pending() >= MapReader::kLanes;
 }
 
-void DeviceMap::submit(const espalier::Request& walk, Handler& handler) {
-  submit(tree::WalkRequest{&walk, &handler, nullptr, {}, {}});
+void DeviceMap::submit(const espalier::Request& walk, Handler& handler, wire::Ref hint) {
+  submit(tree::WalkRequest{&walk, &handler, nullptr, hint, {}});
 }
 
 // A version that a lease holds is read under that lease or not at all.

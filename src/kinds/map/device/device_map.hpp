@@ -48,7 +48,7 @@ class DeviceMap final : public offload::ServedMap {
   /// `host` outlives it.
   DeviceMap(MapHost& host, std::uint32_t number) : host_(host), number_(number) {}
 
-  void submit(const espalier::Request& walk, Handler& handler) override;
+  void submit(const espalier::Request& walk, Handler& handler, wire::Ref hint) override;
   void submit(const tree::WalkRequest& walk) override;
   std::size_t advance() override;
   [[nodiscard]] bool keeps_versions() const override { return true; }

@@ -41,12 +41,19 @@ void HostExecutor<A>::fill(Group& group) {
   while (group.count < group.slots.size() && group_is_next()) {
     const Request& request = batches_.front();
     Handler& handler = batches_.handler();
+    const wire::Ref hint = batches_.hint();
     batches_.pop();
-    if (join(group.slots[group.count], request, handler)) {
+    GroupSlot& slot = group.slots[group.count];
+    if (join(slot, request, handler)) {
       ++group.count;
+      if (hint && slot.goal != Goal::write && map_.holds_node(hint)) [[unlikely]] {
+        slot.hint = hint;
+        group.hinted = true;
+        __builtin_prefetch(map_.at(hint.offset()));
+      }
     } else {
       --queued_;
-      lanes_.take_over({&request, &handler, nullptr, {}, {}});
+      lanes_.take_over({&request, &handler, nullptr, hint, {}});
     }
   }
   if (group.count != 0) begin(group);
@@ -83,6 +90,7 @@ inline bool HostExecutor<A>::join(GroupSlot& slot, const Request& request, Handl
   }
   slot.key.assign(request.key);
   slot.other_predecessor = {};
+  slot.hint = {};
   slot.request = &request;
   slot.handler = &handler;
   return true;
@@ -161,7 +169,7 @@ inline void HostExecutor<A>::step() {
   turn_ = 1 - turn_;
   Group& behind = groups_[turn_];
   if (ahead.count == 0 && (behind.count == 0 || lanes_.lanes() > 1)) fill(ahead);
-  descend<Kit>(ahead.in_use());
+  descend<Kit>(ahead.in_use(), ahead.hinted);
   for (GroupSlot& slot : behind.in_use()) look_at_leaf<Kit>(slot);
   for (GroupSlot& slot : ahead.in_use()) arrive_at_leaf(slot);
   if (behind.count == 0) return;
@@ -201,6 +209,7 @@ inline bool HostExecutor<A>::answer_group(std::span<GroupSlot> slots) {
 template <Access A>
 void HostExecutor<A>::end(Group& group) {
   group.count = 0;
+  group.hinted = false;
   guard_.end(group.tick);
   if (!waiting_.empty()) answer_released_writes();
   if (wrote_) place_.ended_write();
@@ -211,9 +220,11 @@ void HostExecutor<A>::end(Group& group) {
 // child's name is on its way, and the child's head.
 template <Access A>
 template <class Kit>
-inline void HostExecutor<A>::descend(std::span<GroupSlot> slots) {
+inline void HostExecutor<A>::descend(std::span<GroupSlot> slots, bool hinted) {
   if (slots.empty()) return;
   const wire::Ref root = map_.root_ref();
+  const Geometry& g = map_.geometry;
+  std::uint32_t level = NodeView(map_.at(root.offset()), g).level();
   for (GroupSlot& slot : slots) {
     slot.ref = root;
     slot.entry = 0;
@@ -221,12 +232,14 @@ inline void HostExecutor<A>::descend(std::span<GroupSlot> slots) {
     slot.unproven = false;
     slot.guess = {};
     slot.lid = map_.root;
+    slot.level = level;
   }
-  const Geometry& g = map_.geometry;
+  if (hinted) [[unlikely]]
+    level = enter_by_hints(slots, level);
   const bool alone = lanes_.lanes() == 1;  // nothing else to do while bytes are on their way
-  for (std::uint32_t level = NodeView(map_.at(root.offset()), g).level(); level != 0; --level) {
+  for (; level != 0; --level) {
     for (GroupSlot& slot : slots) {
-      if (slot.arriving) continue;
+      if (slot.arriving || slot.level < level) continue;
       const std::byte* at = map_.at(slot.ref.offset());
       const NodeHead head = NodeHead::read(at);
       if (head.leaf() || !leads_by_head(slot, at, head, slot.ref)) {
@@ -244,7 +257,7 @@ inline void HostExecutor<A>::descend(std::span<GroupSlot> slots) {
       }
     }
     for (GroupSlot& slot : slots) {
-      if (slot.arriving) continue;
+      if (slot.arriving || slot.level < level) continue;
       const NodeView node(map_.at(slot.ref.offset()), g);
       const std::uint32_t child = choose_child(node, slot.key, slot.choice, Kit{});
       const wire::Lid lid = node.child(child);
@@ -260,19 +273,59 @@ inline void HostExecutor<A>::descend(std::span<GroupSlot> slots) {
     }
     if (level == 1) break;
     for (GroupSlot& slot : slots) {
-      if (slot.arriving) continue;
+      if (slot.arriving || slot.level < level) continue;
       slot.ref = slot.entry != 0 ? map_.ref_at(slot.entry) : wire::Ref{};
       if (!slot.ref) {
         go_alone(slot);
         continue;
       }
-      const std::byte* at = map_.at(slot.ref.offset());
-      __builtin_prefetch(at);
-      __builtin_prefetch(at + g.group_key_prefixes_begin);
-      __builtin_prefetch(at + g.group_key_prefixes_begin + 64);
+      __builtin_prefetch(map_.at(slot.ref.offset()));
+      want_group_heads(slot.ref);
     }
   }
   for (GroupSlot& slot : slots) slot.arriving = true;
+}
+
+// Requests with hints begin at the nodes that these lead to, the others at the root. Each is a step
+// of its own: the node's header, the word of the page table. What a hint leads to is asked like any
+// node whether it may answer. Returns the highest level at which one begins; 0: all are at leaves.
+template <Access A>
+std::uint32_t HostExecutor<A>::enter_by_hints(std::span<GroupSlot> slots, std::uint32_t top) {
+  for (GroupSlot& slot : slots) {
+    if (!slot.hint) continue;
+    slot.entry = place_.entry_of(slot.hint);
+    __builtin_prefetch(map_.at(slot.entry));
+  }
+  std::uint32_t highest = 0;
+  for (GroupSlot& slot : slots) {
+    if (slot.hint) {
+      const wire::Ref ref = place_.node_of(slot.hint, std::exchange(slot.entry, 0));
+      if (ref) enter(slot, ref, top);
+      if (!slot.arriving) want_group_heads(slot.ref);
+    }
+    if (!slot.arriving) highest = std::max(highest, slot.level);
+  }
+  place_.publish_hints();
+  return highest;
+}
+
+// Where the node is as high as the root, that is as good.
+template <Access A>
+inline void HostExecutor<A>::enter(GroupSlot& slot, wire::Ref ref, std::uint32_t top) {
+  const NodeView node(map_.at(ref.offset()), map_.geometry);
+  const std::uint32_t level = node.level();
+  if (level >= top) return;
+  slot.ref = ref;
+  slot.lid = node.lid();
+  slot.level = level;
+  slot.arriving = level == 0;
+}
+
+template <Access A>
+inline void HostExecutor<A>::want_group_heads(wire::Ref node) const {
+  const std::byte* at = map_.at(node.offset());
+  __builtin_prefetch(at + map_.geometry.group_key_prefixes_begin);
+  __builtin_prefetch(at + map_.geometry.group_key_prefixes_begin + 64);
 }
 
 // The rest of the way down, one request at a time.
@@ -337,7 +390,8 @@ template <class Kit>
 inline void HostExecutor<A>::look_at_leaf(GroupSlot& slot) {
   const std::byte* at = map_.at(slot.ref.offset());
   NodeHead head = NodeHead::read(at);
-  if (!head.leaf() || !answers_by_head(slot, at, head, slot.ref)) [[unlikely]] {
+  const bool believed = planted(Bug::hint_believed) && slot.hint && head.leaf();
+  if (!believed && (!head.leaf() || !answers_by_head(slot, at, head, slot.ref))) [[unlikely]] {
     slot.unproven = !slot.unproven && head.leaf() && leads_by_head(slot, at, head, slot.ref);
     if (!slot.unproven) {
       go_alone(slot);

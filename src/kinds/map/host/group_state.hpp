@@ -21,6 +21,8 @@ struct alignas(64) GroupSlot : Cursor {
   Handler* handler = nullptr;
   std::uint64_t entry = 0;  // of the page table: where the next node is named; 0: it is `ref`
   wire::Ref ref{};
+  wire::Ref hint{};         // where to enter; none: at the root
+  std::uint32_t level = 0;  // of the node at which it enters
   GroupChoice choice;
   LeafProbe probe;
   std::uint32_t asked = 0;    // of a scan's leaf: up to here it was asked for
@@ -35,6 +37,7 @@ struct alignas(64) GroupSlot : Cursor {
 struct Group {
   std::vector<GroupSlot> slots;
   std::size_t count = 0;  // in use
+  bool hinted = false;    // one of these has a hint
   std::uint32_t tick = 0;
   [[nodiscard]] std::span<GroupSlot> in_use() { return {slots.data(), count}; }
 };

@@ -41,6 +41,9 @@ class HostExecutor {
   /// Queues requests; what they point to must live until their completion.
   void submit(std::span<const Request> requests, Handler& handler);
   void submit(const WalkRequest& request);
+  /// The same of one request that may enter at a hint, which may come from anywhere: of a read, for
+  /// a write does not.
+  void submit(const Request& request, Handler& handler, wire::Ref hint);
   /// Runs one request to its end. Requires: nothing is pending.
   void run(const WalkRequest& request);
   /// Reads one key: fills in `found`, `value`, `version` and `read_version`. What the answer points
@@ -119,6 +122,9 @@ class HostExecutor {
   [[gnu::noinline]] void fill(Group& group);
   [[nodiscard]] bool join(GroupSlot& slot, const Request& request, Handler& handler);
   [[nodiscard]] bool join_scan(GroupSlot& slot, const Request& request);
+  [[gnu::noinline]] std::uint32_t enter_by_hints(std::span<GroupSlot> slots, std::uint32_t top);
+  void enter(GroupSlot& slot, wire::Ref ref, std::uint32_t top);
+  void want_group_heads(wire::Ref node) const;
   void begin(Group& group);
   [[gnu::noinline]] void end(Group& group);
   /// A handler that throws ends the process here, as in a lane.
@@ -130,7 +136,7 @@ class HostExecutor {
   template <class Kit>
   void step();
   template <class Kit>
-  void descend(std::span<GroupSlot> slots);
+  void descend(std::span<GroupSlot> slots, bool hinted);
   [[gnu::noinline]] void go_alone(GroupSlot& slot);
   void find_anew(GroupSlot& slot);
   void note_choice(const Cursor& cursor, wire::Ref chosen);

@@ -39,6 +39,13 @@ void HostExecutor<A>::submit(const WalkRequest& request) {
   lanes_.submit(request);
 }
 
+template <Access A>
+void HostExecutor<A>::submit(const Request& request, Handler& handler, wire::Ref hint) {
+  batches_.add({&request, 1}, handler, hint);
+  ++queued_;
+  guard_.stale();
+}
+
 // One step of the groups, and one of each busy lane: neither keeps the other waiting. False if
 // nothing could be done.
 template <Access A>

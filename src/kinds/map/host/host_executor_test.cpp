@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/exposed_epoch.hpp"
 #include "kinds/map/testing/tree_fixture.hpp"
 
 namespace espalier::tree {
@@ -149,6 +151,139 @@ TEST(HostExecutor, HardlyEverChoosesAWrongLeaf) {
     EXPECT_LT(wrong_inserts, kKeys / 100);
     EXPECT_EQ(audit(tree.map()), std::vector<std::string>{});
   }
+}
+
+/// Gets, floors and scans of many keys together, each with a hint.
+class HintedReads : public ::testing::Test {
+ protected:
+  static constexpr int kKeys = 4'000;
+  static constexpr bool kNeverWarm = false;
+
+  HintedReads() {
+    for (int i = 0; i < kKeys; ++i) tree_.put(TreeFixture::numbered(i), value_of(i));
+  }
+  static std::string value_of(int i) { return "v" + std::to_string(i); }
+  MapCore& map() { return tree_.map(); }
+  /// The nodes on the way to a key: the root first, the leaf last.
+  std::vector<wire::Ref> way_to(std::string_view key) {
+    Cursor cursor;
+    cursor.read_version = kNewest;
+    cursor.key.assign(key);
+    std::vector<wire::Ref> way{map().root_ref()};
+    for (;;) {
+      const NodeView node = map().view(way.back());
+      const Step step = next_step(map(), cursor, node, NodeHead::read(node.bytes()), way.back());
+      if (step.kind != StepKind::child) return way;
+      way.push_back(map().ref(step.lid));
+    }
+  }
+  wire::Ref leaf_of(int i) { return way_to(TreeFixture::numbered(i)).back(); }
+
+  /// Reads every tenth key, in groups, with the hint that is chosen for it, and expects what is
+  /// there.
+  template <class HintFor>
+  void read_all(const HintFor& hint_for) {
+    std::vector<std::string> keys;
+    std::vector<Request> requests;
+    for (int i = 0; i < kKeys; i += 10) keys.push_back(TreeFixture::numbered(i));
+    constexpr Op kOps[] = {Op::get, Op::floor, Op::scan, Op::scan_floor};
+    std::vector<OneAnswer> answers(keys.size());
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      requests.push_back(TreeFixture::request(kOps[i % 4], keys[i]));
+      if (i % 4 > 1) requests.back().limit = 3;
+    }
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      executor_.submit(requests[i], answers[i], hint_for(static_cast<int>(i) * 10));
+    }
+    executor_.drain();
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const int number = static_cast<int>(i) * 10;
+      ASSERT_TRUE(answers[i].completion.ok);
+      if (i % 4 < 2) {
+        ASSERT_TRUE(answers[i].completion.found) << number;
+        EXPECT_EQ(answers[i].value, value_of(number));
+        continue;
+      }
+      ASSERT_EQ(answers[i].items_.size(), 3u) << number;
+      EXPECT_EQ(answers[i].items_.front().first, keys[i]);
+      EXPECT_EQ(answers[i].items_.back().second, value_of(number + 2));
+    }
+  }
+  /// Hints that were admitted, that had moved, and that were refused, since this was asked last.
+  std::array<std::uint64_t, 3> counted() {
+    const std::array<std::uint64_t, 3> now{map().hints.admitted.sum(), map().hints.moved.sum(),
+                                           map().hints.refused.sum()};
+    const auto before = std::exchange(counted_, now);
+    return {now[0] - before[0], now[1] - before[1], now[2] - before[2]};
+  }
+
+  TreeFixture tree_{{.node_bytes = 512}};
+  ThreadContext context_{tree_.store(), std::move(*tree_.store().epochs.join()), 1};
+  HostExecutor<HostAccess> executor_{context_, map(), 32,
+                                     [this](std::uint32_t, base::ReadyQueue& queue) {
+                                       return HostAccess(map().base, queue, true, &kNeverWarm);
+                                     }};
+  std::array<std::uint64_t, 3> counted_{};
+};
+using HintsCounted = std::array<std::uint64_t, 3>;
+
+TEST_F(HintedReads, EnterAtNodesOfEachLevel) {
+  const std::size_t levels = way_to(TreeFixture::numbered(0)).size();
+  ASSERT_GE(levels, 3u);
+  for (std::size_t level = 0; level < levels; ++level) {
+    read_all([&](int i) { return way_to(TreeFixture::numbered(i))[level]; });
+    EXPECT_EQ(counted(), (HintsCounted{400, 0, 0}));
+  }
+  // Levels side by side in one group, and requests without a hint among them.
+  read_all([&](int i) {
+    const std::size_t level = static_cast<std::size_t>(i) / 10 % (levels + 1);
+    return level == levels ? wire::Ref{} : way_to(TreeFixture::numbered(i))[level];
+  });
+  EXPECT_EQ(counted()[1] + counted()[2], 0u);
+}
+
+TEST_F(HintedReads, HintsOfOtherNodesCostTimeAlone) {
+  const wire::Ref first = leaf_of(0);
+  read_all([&](int) { return first; });
+  EXPECT_EQ(counted(), (HintsCounted{400, 0, 0}));
+  base::Random random(base::seed_from_environment(7));
+  read_all([&](int) { return leaf_of(static_cast<int>(random.below(kKeys))); });
+  // Those that name no node: of another generation, beside a node's begin, outside, anything.
+  read_all([&](int i) {
+    const wire::Ref leaf = leaf_of(i);
+    return wire::Ref::make(leaf.offset(), leaf.generation() + 1);
+  });
+  EXPECT_EQ(counted(), (HintsCounted{400, 0, 400}));
+  for (int round = 0; round < 20; ++round) {
+    read_all([&](int) { return wire::Ref{random()}; });
+    read_all([&](int) { return wire::Ref::make(random.below(std::uint64_t{64} << 20), 1); });
+  }
+  EXPECT_EQ(counted()[0], 0u);
+}
+
+// Leaves move at each merge of their logs: their old references lead to where they are now, as long
+// as a reader keeps the old ones from being used for something else.
+TEST_F(HintedReads, WhatHasMovedIsEnteredWhereItIs) {
+  std::vector<wire::Ref> leaves(kKeys);
+  for (int i = 0; i < kKeys; ++i) leaves[static_cast<std::size_t>(i)] = leaf_of(i);
+  {
+    const base::ExposedEpoch exposed(context_.slot);
+    for (int round = 0; round < 12; ++round) {
+      for (int i = 0; i < kKeys; ++i) tree_.put(TreeFixture::numbered(i), value_of(i));
+    }
+  }
+  counted();
+  read_all([&](int i) { return leaves[static_cast<std::size_t>(i)]; });
+  const HintsCounted now = counted();
+  EXPECT_GE(now[1], 300u) << "hardly any had moved";
+  EXPECT_EQ(now[0] + now[1] + now[2], 400u);
+  // When they are free, and used anew, they lead nowhere.
+  for (int i = 0; i < 20; ++i) tree_.store().reclaimer.collect(tree_.context().cache);
+  for (int i = 0; i < kKeys; ++i) tree_.put(TreeFixture::numbered(i), value_of(i));
+  for (int i = 0; i < 20; ++i) tree_.store().reclaimer.collect(tree_.context().cache);
+  counted();
+  read_all([&](int i) { return leaves[static_cast<std::size_t>(i)]; });
+  EXPECT_GE(counted()[2], 200u);
 }
 
 }  // namespace

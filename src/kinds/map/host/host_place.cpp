@@ -26,14 +26,28 @@ void report(const WriteOutcome& outcome, Completion& answer) {
   if (outcome.status == WriteStatus::refused) answer.error.code = outcome.refusal;
 }
 
-bool HostPlaceBase::admits(wire::Ref hint) const {
-  if (planted(Bug::hint_not_checked)) return true;
+std::uint64_t HostPlaceBase::entry_of(wire::Ref hint) const {
   if (!map_.store.pool.is_buffer_begin(hint.offset(), memory::BufferKind::node,
                                        hint.generation())) {
-    return false;
+    return 0;
   }
+  // Of a node that is released at this moment its LID may be another's, whose node is no worse.
   const NodeView node = map_.view(hint);
-  return node.map_id() == map_.id && map_.table.get(node.lid()) == hint;
+  return node.map_id() == map_.id ? map_.entry_offset(node.lid()) : 0;
+}
+
+wire::Ref HostPlaceBase::node_of(wire::Ref hint, std::uint64_t entry) {
+  if (planted(Bug::hint_not_checked)) return hint;
+  const wire::Ref now = entry != 0 ? map_.ref_at(entry) : wire::Ref{};
+  ++(!now ? hints_.refused : now == hint ? hints_.admitted : hints_.moved);
+  return now;
+}
+
+void HostPlaceBase::publish_hints() {
+  const HintCounts counts = std::exchange(hints_, {});
+  if (counts.admitted != 0) map_.hints.admitted.add(context_.index, counts.admitted);
+  if (counts.moved != 0) map_.hints.moved.add(context_.index, counts.moved);
+  if (counts.refused != 0) map_.hints.refused.add(context_.index, counts.refused);
 }
 
 Result<void> HostPlaceBase::begin_write(Lane& lane) {

@@ -38,10 +38,23 @@ class HostPlaceBase {
   [[nodiscard]] ThreadContext& context() { return context_; }
   [[nodiscard]] MapCore& map() { return map_; }
 
-  /// Whether the pool's own table says that a node's buffer in use under this generation begins
-  /// there, and the page table names it. What the bytes there say is not believed before: they may
-  /// lie in a client's value.
-  [[nodiscard]] bool admits(wire::Ref hint) const;
+  // Where a hint, which may come from anywhere, leads: to the node that the page table has now for
+  // the node that it names. In two halves, between which others may have their turn; both under the
+  // guard.
+  /// Where the page table names it; 0: it names none of this map, or none any more. The pool's own
+  /// table says whether a node's buffer in use under this generation begins there: what the bytes
+  /// say is not believed before, for they may lie in a client's value.
+  [[nodiscard]] std::uint64_t entry_of(wire::Ref hint) const;
+  /// The node that is there now. Counts what became of the hint, which publish_hints() tells.
+  /// Requires: what entry_of() returned for it.
+  [[nodiscard]] wire::Ref node_of(wire::Ref hint, std::uint64_t entry);
+  void publish_hints();
+  /// Both at once.
+  [[nodiscard]] wire::Ref enter_at(wire::Ref hint) {
+    const wire::Ref node = node_of(hint, entry_of(hint));
+    publish_hints();
+    return node;
+  }
 
   /// Errors: value_too_long, out_of_memory.
   Result<void> begin_write(Lane& lane);
@@ -79,6 +92,13 @@ class HostPlaceBase {
   ThreadContext& context_;
   MapCore& map_;
   EpochGuard guard_;
+  /// Since it was published.
+  struct HintCounts {
+    std::int64_t admitted = 0;
+    std::int64_t moved = 0;
+    std::int64_t refused = 0;
+  };
+  HintCounts hints_;
   bool before_release_ = false;
   std::uint64_t unreleased_ = 0;
 };

@@ -18,6 +18,7 @@ enum class Bug : std::uint8_t {
   none,
   skip_generation_check,       // rule 1: a hint's generation is not looked at
   hint_not_checked,            // rule 1: the host enters at whatever a hint from outside names
+  hint_believed,               // idea 1: the leaf that a hint names is not asked if it may answer
   skip_map_check,              // rule 1: nodes of other maps answer
   read_version_before_epoch,   // rule 2
   stale_read_version,          // rule 2: kept from an earlier request
@@ -32,6 +33,7 @@ enum class Bug : std::uint8_t {
   one_predecessor_of_two,      // rule 8
   descending_like_ascending,   // rule 9
   floor_stays_in_leaf,         // rule 9
+  parts_of_many_versions,      // rule 10
   version_before_lock,         // rule 11
   skip_range_check,            // idea 1: a node answers for keys that it does not cover
   miss_believed,               // idea 1: a leaf that does not cover a key says that it is missing

@@ -43,9 +43,9 @@ HostMap::HostMap(std::shared_ptr<tree::MapCore> core_in, base::EpochSlot walks_s
 
 HostMap::~HostMap() = default;
 
-void HostMap::submit(const espalier::Request& walk, Handler& handler) {
+void HostMap::submit(const espalier::Request& walk, Handler& handler, wire::Ref hint) {
   begin_walks();
-  executor_->submit({&walk, 1}, handler);
+  executor_->submit(walk, handler, hint);
 }
 
 void HostMap::submit(const tree::WalkRequest& walk) {

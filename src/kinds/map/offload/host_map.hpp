@@ -29,7 +29,7 @@ class HostMap final : public ServedMap {
           base::EpochSlot calls_slot, std::uint32_t counters);
   ~HostMap() override;
 
-  void submit(const espalier::Request& walk, Handler& handler) override;
+  void submit(const espalier::Request& walk, Handler& handler, wire::Ref hint) override;
   void submit(const tree::WalkRequest& walk) override;
   std::size_t advance() override;
   [[nodiscard]] bool keeps_versions() const override;

@@ -47,6 +47,14 @@ bool found_no_room(const Completion& completion) {
   return !completion.ok && completion.error.code == Code::busy;
 }
 
+// Where a read's walk may enter, if it begins at the key that was asked for: that of a scan which
+// goes on begins elsewhere, and one that descends at the range's other end.
+wire::Ref hint_of(const Request& request, const espalier::Request& walk) {
+  const bool reads = !is_writing(walk) && walk.op != Op::scan_reverse;
+  return reads && walk.key.data() == request.key().data() ? wire::Ref{request.header.hint}
+                                                          : wire::Ref{};
+}
+
 // So many of a map's writes wait for their records to be durable that this must, too.
 bool must_wait(const ServedMap& map, const espalier::Request& walk) {
   return map.recorded && is_writing(walk) && !map.may_write();
@@ -156,7 +164,7 @@ void MapWalks::walk(Request& request) {
     return walk(request, WalkTerms{});
   espalier::Request& asked = walk_of(request);
   asked.tag = request.index;
-  map.submit(asked, *this);
+  map.submit(asked, *this, hint_of(request, asked));
   if (maps_.begin_walks(map)) ask_for_turn();
 }
 
@@ -197,11 +205,12 @@ void MapWalks::begin_walk(Request& request, const WalkTerms& terms) {
   ServedMap& map = static_cast<ServedMap&>(*request.works_on);
   espalier::Request& asked = walk_of(request);
   asked.tag = request.index;
+  const wire::Ref hint = hint_of(request, asked);
   if (terms.held == nullptr && terms.condition.kind == ConditionKind::none &&
       terms.staged == nullptr) {
-    map.submit(asked, *this);
+    map.submit(asked, *this, hint);
   } else {
-    map.submit({&asked, this, terms.held, {}, terms.condition, false, terms.staged});
+    map.submit({&asked, this, terms.held, hint, terms.condition, false, terms.staged});
   }
   if (maps_.begin_walks(map)) ask_for_turn();
 }

@@ -28,6 +28,7 @@
 #include "kinds/map/offload/walk_call.hpp"
 #include "kinds/map/write/estimate.hpp"
 #include "kinds/map/write/map_core.hpp"
+#include "kinds/map/write/range_borders.hpp"
 #include "rings/ring.hpp"
 
 namespace espalier::offload {
@@ -267,6 +268,18 @@ Next count_estimate(Call& call, const map_calls::CountEstimate& asked) {
   return answer(call, map_calls::Estimated{*estimate});
 }
 
+Next range_borders(Call& call, const map_calls::RangeBorders& asked) {
+  HostMap& map = host_map_of(call);
+  std::string keys;
+  for (const std::string& key :
+       tree::range_borders(map.calls, *map.core, asked.low, asked.high, asked.parts)) {
+    const auto bytes = static_cast<std::uint16_t>(key.size());
+    keys.append(base::bytes_of(bytes)).append(key);
+  }
+  if (!call.response_fits(keys.size())) return call.writable();
+  return answer(call, map_calls::BordersFound{keys});
+}
+
 constexpr CallHandler kScans{
     .for_executor = &kTakesItems<take_items>, .cancel = cancel_range, .sampled = count_leaf};
 constexpr CallHandler kCounts{.for_executor = &kTakesItems<count_items>, .cancel = cancel_range};
@@ -278,6 +291,7 @@ const Offload kRangeOffloads[] = {
     serve_map<map_calls::Floor, floor>({.sampled = count_leaf}),
     serve_map<map_calls::Count, count>(kCounts),
     serve_map<map_calls::CountEstimate, count_estimate>(),
+    serve_map<map_calls::RangeBorders, range_borders>(),
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "engine/executor.hpp"
 #include "espalier/types.hpp"
+#include "wire/ref.hpp"
 
 namespace espalier::base {
 class EpochPin;
@@ -37,8 +38,9 @@ class ServedMap : public WorkedOn {
   ServedMap(const ServedMap&) = delete;
   ServedMap& operator=(const ServedMap&) = delete;
 
-  /// Queues a walk of the newest state; what it points to must live until its completion.
-  virtual void submit(const espalier::Request& walk, Handler& handler) = 0;
+  /// Queues a walk of the newest state; what it points to must live until its completion. `hint`:
+  /// where a read may enter, which comes from a client; none: at the root.
+  virtual void submit(const espalier::Request& walk, Handler& handler, wire::Ref hint) = 0;
   /// Queues a walk with what goes with it: a version to read, or a condition of a write.
   virtual void submit(const tree::WalkRequest& walk) = 0;
   /// One turn of what is in flight: never waits. Returns how many walks are left.

@@ -125,6 +125,14 @@ tree::CachedWay MapCache::descend(tree::Cursor& cursor, wire::Lid lid, std::uint
   return way;
 }
 
+wire::Ref MapCache::lowest_known(const tree::SearchKey& key) {
+  tree::Cursor cursor;
+  cursor.key = key;
+  const tree::CachedWay way = go_down(cursor, view_.root, 1, false);
+  if (way.misled) return {};
+  return way.ref ? way.ref : above_;
+}
+
 tree::CachedWay MapCache::go_down(tree::Cursor& cursor, wire::Lid lid, std::uint32_t level,
                                   bool balanced) {
   above_ = {};

@@ -41,6 +41,9 @@ class MapCache {
 
   /// Leads down from node `lid`, of this level as far as is known, for the cursor's key.
   [[nodiscard]] tree::CachedWay descend(tree::Cursor& cursor, wire::Lid lid, std::uint32_t level);
+  /// The lowest node on the way to this key of which it is kept where it is; none: not even the
+  /// root's place is.
+  [[nodiscard]] wire::Ref lowest_known(const tree::SearchKey& key);
   /// What is kept of a leaf's head, as an image of the node; null: nothing. Good until the next
   /// call.
   [[nodiscard]] const std::byte* leaf_head(wire::Ref ref);

@@ -136,6 +136,13 @@ void OneSidedReader::follow(const FeedCursor& feed) {
   if (cache_) feed_.emplace(port_, *cache_, feed);
 }
 
+wire::Ref OneSidedReader::remembered(std::string_view key) {
+  if (!cache_ || key.empty() || key.size() > view().geometry.key_bytes_max) return {};
+  tree::SearchKey search;
+  search.assign(key);
+  return cache_->lowest_known(search);
+}
+
 void OneSidedReader::fail() {
   port_.fail();
   place_.guard().end_all();

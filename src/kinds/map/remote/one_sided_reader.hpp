@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "fabric/endpoint.hpp"
 #include "kinds/map/remote/feed_follower.hpp"
@@ -114,6 +115,9 @@ class OneSidedReader {
   [[nodiscard]] std::uint64_t met_changes() const { return walker_.met_changes(); }
   /// Gets that were answered in groups.
   [[nodiscard]] std::uint64_t grouped() const { return gets_ ? gets_->answered() : 0; }
+  /// The lowest node on the way to a key that it remembers, as a hint for others; none: none, or
+  /// there can be no such key.
+  [[nodiscard]] wire::Ref remembered(std::string_view key);
   /// Null: it remembers nothing.
   [[nodiscard]] const MapCache* cache() const { return cache_ ? &*cache_ : nullptr; }
   [[nodiscard]] MapCache* cache() { return cache_ ? &*cache_ : nullptr; }

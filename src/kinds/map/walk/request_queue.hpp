@@ -73,9 +73,10 @@ class WalkQueue {
 /// What the requests point to must live until their completion.
 class RequestQueue {
  public:
-  /// Errors: std::bad_alloc, and nothing was added.
-  void add(std::span<const Request> requests, Handler& handler) {
-    if (!requests.empty()) batches_.push_back({requests, &handler});
+  /// `hint`: where they may enter, which may come from anywhere. Errors: std::bad_alloc, and
+  /// nothing was added.
+  void add(std::span<const Request> requests, Handler& handler, wire::Ref hint = {}) {
+    if (!requests.empty()) batches_.push_back({requests, &handler, hint});
   }
   /// Whether there is a request; it is front() then, for handler().
   [[nodiscard]] bool next() {
@@ -88,12 +89,14 @@ class RequestQueue {
   }
   [[nodiscard]] const Request& front() const { return current_.requests.front(); }
   [[nodiscard]] Handler& handler() const { return *current_.handler; }
+  [[nodiscard]] wire::Ref hint() const { return current_.hint; }
   void pop() { current_.requests = current_.requests.subspan(1); }
 
  private:
   struct Batch {
     std::span<const Request> requests;
     Handler* handler = nullptr;
+    wire::Ref hint{};
   };
   Batch current_{};
   std::deque<Batch> batches_;

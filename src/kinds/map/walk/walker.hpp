@@ -31,8 +31,9 @@ enum class WriteStep : std::uint8_t { decided, try_again, walk_again, out_of_mem
 
 /// Where walks run. `Access` and `Guard` are types of it; `view()` and `guard()` give what all
 /// walks share. One in whose memory walks read in place has also:
-///   bool admits(hint)                     whether a hint, which may come from anywhere, names a
-///                                         node of the map as it is now; asked under the guard
+///   Ref enter_at(hint)                    the node of the map to enter at, as it is now, for a
+///                                         hint, which may come from anywhere; none: the root.
+///                                         Asked under the guard
 /// One that writes has also:
 ///   Result<void> begin_write(lane)        what a write needs before it walks: memory for its value
 ///   WriteStep write(lane, leaf, wait_for) tries the write at the leaf

@@ -140,7 +140,7 @@ bool Walker<P>::prepare(Lane& lane) {
   }
   lane.tick = place_.guard().begin();
   if constexpr (kInPlace) {  // under the guard, so that what is admitted stays
-    if (lane.hint && !place_.admits(lane.hint)) lane.hint = {};
+    if (lane.hint) lane.hint = place_.enter_at(lane.hint);
   }
   if constexpr (LocalReadGuard<typename P::GuardType>) {
     lane.read_version = place_.guard().version();

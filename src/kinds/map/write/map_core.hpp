@@ -162,6 +162,13 @@ class MapCore final : public MapView,
   std::atomic<std::uint64_t> redistributions{0};
   std::atomic<std::uint64_t> merges{0};
   mutable LeafHeat heat;
+  /// Hints that came with requests (host_place.hpp).
+  struct Hints {
+    ShardedCounter admitted;  // they named a node as it was
+    ShardedCounter moved;     // or one that had moved, and was entered where it was by then
+    ShardedCounter refused;   // or none: the walk began at the root
+  };
+  Hints hints;
 
  private:
   MapCore(StoreCore& store_in, std::uint32_t id_in, std::string name_in,

@@ -154,6 +154,12 @@ void MapCore::add_samples(catalog::SampleList& to) const {
   to.counter({"redistributions", "", "Splits avoided by giving items to a neighbour."},
              stats.redistributions);
   to.counter({"merges", "", "Nodes merged."}, stats.merges);
+  to.counter({"hints_admitted", "", "Requests' hints that named a node as it was."},
+             hints.admitted.sum());
+  to.counter({"hints_moved", "", "Hints of nodes that had moved, entered where they were by then."},
+             hints.moved.sum());
+  to.counter({"hints_refused", "", "Hints that named no node: the walk began at the root."},
+             hints.refused.sum());
   const MappingFeed::Numbers feed = table.feed().numbers();
   to.gauge({"feed_followers", "", "Readers from elsewhere that follow its mapping feed."},
            feed.followers);

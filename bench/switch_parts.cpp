@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scans in parts [Fat-B+Tree §IV-C]: what each part adds, where the client walks from the root and
+// where its READs carry the key at which the part begins.
+#include <fmt/ostream.h>
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/histogram.hpp"
+#include "base/random.hpp"
+#include "base/zipf.hpp"
+#include "bench/map_session.hpp"
+#include "bench/median.hpp"
+#include "bench/own_line.hpp"
+#include "bench/progress.hpp"
+#include "bench/report.hpp"
+#include "bench/switch_experiments.hpp"
+#include "client/store_impl.hpp"
+
+namespace espalier::bench {
+namespace {
+
+struct PartsWay {
+  const char* name;
+  Access access;
+};
+constexpr std::array<PartsWay, 2> kPartsWays{
+    {{"one-sided", Access::one_sided}, {"in-network", Access::in_network}}};
+constexpr std::array<std::uint32_t, 4> kParts{1, 2, 5, 10};
+
+/// What scans of one way in so many parts took in one round.
+struct PartsSample {
+  double reads = 0;  // of memory, for one scan
+  double trips = 0;  // that a walk waited for; those of parts go on side by side
+  double median_ns = 0;
+  double p99_ns = 0;
+};
+using PartsSamples = std::array<std::vector<PartsSample>, kParts.size()>;
+
+class PartsRun {
+ public:
+  PartsRun(const SwitchRunOptions& options, const Output& output, const OwnLine& line)
+      : options_(options),
+        out_(output.out),
+        progress_(output),
+        line_(line),
+        zipf_(options.keys - options.range_keys + 1) {}
+
+  void run() {
+    std::array<PartsSamples, kPartsWays.size()> samples;
+    for (std::uint32_t round = 0; round < options_.rounds; ++round) {
+      for (std::size_t way = 0; way < kPartsWays.size(); ++way) {
+        progress_.show(fmt::format("parts: round {} of {}: {}", round + 1, options_.rounds,
+                                   kPartsWays[way].name));
+        measure(kPartsWays[way], options_.seed + round, samples[way]);
+      }
+    }
+    progress_.clear();
+    for (std::size_t way = 0; way < kPartsWays.size(); ++way) {
+      for (std::size_t i = 0; i < kParts.size(); ++i) print(way, kParts[i], samples[way][i]);
+    }
+    print_ratio(samples);
+  }
+  [[nodiscard]] std::uint64_t measurements() const { return measurements_; }
+
+ private:
+  // Hot ranges are scattered over the map.
+  std::uint64_t draw(base::Random& random) const {
+    return base::mix64(zipf_(random) + 1) % (options_.keys - options_.range_keys + 1);
+  }
+
+  void scan(const Map& map, std::uint64_t first, std::uint32_t parts) const {
+    const std::string low = fmt::format("user{:012}", first);
+    const std::string high = fmt::format("user{:012}", first + options_.range_keys);
+    const auto items = value_or_throw(
+        map.scan(low, high, [](std::span<const Item>) { return true; }, {.parts = parts}),
+        "cannot scan");
+    if (items != options_.range_keys) throw std::runtime_error("a scan lacks keys");
+  }
+
+  void measure(const PartsWay& way, std::uint64_t seed, PartsSamples& samples) {
+    const Store store =
+        value_or_throw(Store::connect(line_.address(), {.access = way.access, .cache_bytes = 0}),
+                       "cannot connect");
+    const Map map = value_or_throw(store.open_map(options_.map), "cannot open the map");
+    const auto traffic = [&] { return client::StoreImpl::of(store).read_traffic(); };
+    scan(map, 0, kParts.back());  // as many walks as there will be
+    for (std::size_t i = 0; i < kParts.size(); ++i) {
+      base::Random random(seed);
+      for (std::uint64_t n = 0; n < options_.ops / 4; ++n) scan(map, draw(random), kParts[i]);
+      base::Histogram latencies;
+      const tree::WalkTraffic before = traffic();
+      for (std::uint64_t n = 0; n < options_.ops; ++n) {
+        const std::uint64_t first = draw(random);
+        const base::Stopwatch watch;
+        scan(map, first, kParts[i]);
+        latencies.record(watch.elapsed_ns());
+      }
+      const tree::WalkTraffic after = traffic();
+      const auto per_scan = [&](std::uint64_t sum) {
+        return static_cast<double>(sum) / static_cast<double>(options_.ops);
+      };
+      samples[i].push_back({.reads = per_scan(after.reads - before.reads),
+                            .trips = per_scan(after.round_trips - before.round_trips),
+                            .median_ns = static_cast<double>(latencies.percentile(0.5)),
+                            .p99_ns = static_cast<double>(latencies.percentile(0.99))});
+    }
+  }
+
+  static double median(const std::vector<PartsSample>& samples, double PartsSample::* field) {
+    std::vector<double> values;
+    for (const PartsSample& sample : samples) values.push_back(sample.*field);
+    return median_of(std::move(values));
+  }
+
+  void print(std::size_t way, std::uint32_t parts, const std::vector<PartsSample>& samples) {
+    ++measurements_;
+    const char* const name = kPartsWays[way].name;
+    if (options_.json) {
+      Json line;
+      line["bench"] = "switch";
+      line["target"] = name;
+      line["workload"] = "parts";
+      line["keys"] = options_.keys;
+      line["node_bytes"] = options_.node_bytes;
+      line["value_bytes"] = options_.value_bytes;
+      line["range_keys"] = options_.range_keys;
+      line["parts"] = parts;
+      line["threads"] = 1;
+      line["seed"] = options_.seed;
+      line["ops"] = options_.ops;
+      line["rounds"] = samples.size();
+      line["reads_per_op"] = median(samples, &PartsSample::reads);
+      line["round_trips_per_op"] = median(samples, &PartsSample::trips);
+      line["p50_ns"] = median(samples, &PartsSample::median_ns);
+      line["p99_ns"] = median(samples, &PartsSample::p99_ns);
+      return print_line(out_, line);
+    }
+    table_.row({name, std::to_string(parts),
+                fmt::format("{:.1f}", median(samples, &PartsSample::reads)),
+                fmt::format("{:.1f}", median(samples, &PartsSample::trips)),
+                fmt::format("{:.1f}", median(samples, &PartsSample::median_ns) * 1e-3),
+                fmt::format("{:.1f}", median(samples, &PartsSample::p99_ns) * 1e-3)});
+  }
+
+  // What the most parts add to one, with tables to without.
+  void print_ratio(const std::array<PartsSamples, kPartsWays.size()>& samples) {
+    const auto added = [&](std::size_t way, double PartsSample::* field) {
+      return median(samples[way].back(), field) - median(samples[way].front(), field);
+    };
+    const double reads = added(1, &PartsSample::reads) / added(0, &PartsSample::reads);
+    const double trips = added(1, &PartsSample::trips) / added(0, &PartsSample::trips);
+    if (options_.json) {
+      Json line;
+      line["bench"] = "switch";
+      line["target"] = "in-network/one-sided";
+      line["workload"] = "parts";
+      line["parts"] = kParts.back();
+      line["added_reads_ratio"] = reads;
+      line["added_round_trips_ratio"] = trips;
+      return print_line(out_, line);
+    }
+    fmt::print(out_, "{} parts add, in-network / one-sided: READs {:.3f}, waits {:.3f}\n",
+               kParts.back(), reads, trips);
+  }
+
+  const SwitchRunOptions& options_;
+  std::ostream& out_;
+  Progress progress_;
+  const OwnLine& line_;
+  const base::Zipf zipf_;
+  std::uint64_t measurements_ = 0;
+  Table table_{
+      out_, {{"way", -12}, {"parts", 5}, {"READs", 8}, {"waits", 8}, {"p50 us", 8}, {"p99 us", 8}}};
+};
+
+}  // namespace
+
+SwitchOutcome run_switch_parts(const SwitchRunOptions& options, const Output& output) {
+  const OwnLine line(options);
+  PartsRun run(options, output, line);
+  run.run();
+  return {run.measurements(), true};
+}
+
+}  // namespace espalier::bench
