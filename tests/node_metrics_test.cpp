@@ -256,7 +256,7 @@ TEST_F(ObjectMetrics, StandInTheDocument) {
       labels += (labels.empty() ? "" : ",") + label;
     }
     shown.insert("| `" + name + "` | " + metric.type + " | `" + labels + "` | " + metric.help +
-                " |");
+                 " |");
   }
   std::ifstream in(std::string(ESPALIER_SOURCE_DIR) + "/docs/metrics.md");
   std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -267,7 +267,12 @@ TEST_F(ObjectMetrics, StandInTheDocument) {
        at = text.find("\n| `", at + 1)) {
     written.insert(text.substr(at + 1, text.find('\n', at + 1) - at - 1));
   }
-  EXPECT_EQ(written, shown);
+  const auto joined = [](const std::set<std::string>& rows) {
+    std::string lines;
+    for (const std::string& row : rows) lines += row + '\n';
+    return lines;
+  };
+  EXPECT_EQ(joined(written), joined(shown));
 }
 
 }  // namespace

@@ -122,7 +122,8 @@ void Table::add_samples(catalog::SampleList& to) const {
   to.gauge({"queries_running", "", "Queries of it that run."}, count(query_counts_.running));
   to.gauge({"queries_waiting", "", "Queries of it that wait for a place to run."},
            count(query_counts_.waiting));
-  to.counter({"queries_ended", "", "Queries of it that ended as the client wanted."},
+  to.counter({"queries_ended", "",
+              "Queries of it that ended with all rows, or early, as the client wanted."},
              count(query_counts_.ended));
   to.counter({"queries_failed", "", "Queries of it that ended with an error."},
              count(query_counts_.failed));

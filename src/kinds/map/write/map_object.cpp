@@ -164,7 +164,10 @@ void MapCore::add_samples(catalog::SampleList& to) const {
   to.gauge({"feed_followers", "", "Readers from elsewhere that follow its mapping feed."},
            feed.followers);
   to.counter({"feed_entries", "", "Moves of nodes that its mapping feed has told."}, feed.entries);
-  to.counter({"feed_gaps", "", "Times that entries of its feed may be missing."}, feed.gaps);
+  to.counter(
+      {"feed_gaps", "",
+       "Times that entries of its feed may be missing: one was left out, or the feed was off."},
+      feed.gaps);
 }
 
 }  // namespace espalier::tree
