@@ -113,9 +113,18 @@ class HashMap final : public HashView,
   /// records are; the map, and what is copied, outlive it.
   Result<memory::StagedBytes> stage(HashThread& thread, std::string_view key,
                                     std::string_view value);
-  /// A write that does not wait: its answer may be given when `wait_for` is released.
-  Result<WriteOutcome> begin_write(HashThread& thread, WriteOp op, std::string_view key,
-                                   std::string_view value, const KeyHash& hashed);
+  /// A write that does not wait: its answer may be given when `outcome.wait_for` is released.
+  /// `outcome`: there if nothing is wrong; what is returned by value costs copies that wait for the
+  /// stores before them.
+  Result<void> begin_write(HashThread& thread, WriteOp op, std::string_view key,
+                           std::string_view value, const KeyHash& hashed, WriteOutcome& outcome) {
+    WriteIntent intent;
+    intent.op = op;
+    intent.hash = hashed;
+    intent.key = key;
+    intent.value = value;
+    return carry_out(thread, intent, outcome);
+  }
   /// Writes `desired` (none: erases) if the value is `expected` (none: if there is none).
   /// Errors: besides, condition_failed.
   Result<HashWritten> compare_and_set(HashThread& thread, std::string_view key,
@@ -252,12 +261,14 @@ class HashMap final : public HashView,
 
   // hash_map_write.cpp
   Result<catalog::RedoRoom> record_room(const WriteIntent& intent) const;
-  Result<WriteOutcome> apply(HashThread& thread, WriteIntent& intent);
-  Result<WriteOutcome> carry_out(HashThread& thread, WriteIntent& intent);
-  Result<WriteOutcome> attempt(HashThread& thread, WriteIntent& intent,
+  Result<WriteOutcome> outcome_of(HashThread& thread, WriteIntent& intent);
+  // The outcome is there if nothing is wrong.
+  Result<void> apply(HashThread& thread, WriteIntent& intent, WriteOutcome& outcome);
+  Result<void> carry_out(HashThread& thread, WriteIntent& intent, WriteOutcome& outcome);
+  Result<void> attempt(HashThread& thread, WriteIntent& intent, WriteOutcome& outcome,
+                       std::optional<memory::StagedBytes>& own);
+  Result<void> attempt_starved(HashThread& thread, WriteIntent& intent, WriteOutcome& outcome,
                                std::optional<memory::StagedBytes>& own);
-  Result<WriteOutcome> attempt_starved(HashThread& thread, WriteIntent& intent,
-                                       std::optional<memory::StagedBytes>& own);
   [[nodiscard]] wire::Ref make_live(const memory::StagedBytes& pair);
   Unreleased<HashWritten> answer_of(const Result<WriteOutcome>& outcome) const;
   Unreleased<HashWritten> write_if_equal(HashThread& thread, WriteIntent& intent);

@@ -442,9 +442,10 @@ TEST(HashMap, SnapshotsCountAHotKeyOnceWhereReleasesAreLate) {
     ASSERT_NE(hold, 0u);
     for (int i = 0; i < 10; ++i) {
       const std::string key = i % 2 == 0 ? "hot" : "other";
-      const auto written =
-          f.map->begin_write(f.thread, WriteOp::put, key, std::to_string(i), f.map->hash(key));
-      ASSERT_TRUE(written && written->applied);
+      WriteOutcome outcome;
+      const auto begun = f.map->begin_write(f.thread, WriteOp::put, key, std::to_string(i),
+                                            f.map->hash(key), outcome);
+      ASSERT_TRUE(begun && outcome.applied);
     }
     (void)f.map->clock().end_hold(hold);
     f.put("hot", "again");

@@ -60,17 +60,7 @@ Unreleased<HashWritten> HashMap::begin(HashThread& thread, WriteOp op, std::stri
   intent.help = help;
   const bool compares = condition.kind == ConditionKind::value && help.expected == nullptr;
   if (compares) return write_if_equal(thread, intent);
-  return answer_of(carry_out(thread, intent));
-}
-
-Result<WriteOutcome> HashMap::begin_write(HashThread& thread, WriteOp op, std::string_view key,
-                                          std::string_view value, const KeyHash& hashed) {
-  WriteIntent intent;
-  intent.op = op;
-  intent.hash = hashed;
-  intent.key = key;
-  intent.value = value;
-  return carry_out(thread, intent);
+  return answer_of(outcome_of(thread, intent));
 }
 
 Unreleased<HashWritten> HashMap::answer_of(const Result<WriteOutcome>& outcome) const {
@@ -97,7 +87,7 @@ Unreleased<HashWritten> HashMap::write_if_equal(HashThread& thread, WriteIntent&
     }
     if (!equal) return Unreleased<HashWritten>(fail(Code::condition_failed), seen.version);
     intent.help.expected = &seen.stamp;
-    const auto outcome = carry_out(thread, intent);
+    const auto outcome = outcome_of(thread, intent);
     if (!outcome || !outcome->condition_failed) return answer_of(outcome);
   }
 }
@@ -112,20 +102,27 @@ Result<catalog::RedoRoom> HashMap::record_room(const WriteIntent& intent) const 
   return room;
 }
 
-Result<WriteOutcome> HashMap::carry_out(HashThread& thread, WriteIntent& intent) {
-  std::optional<memory::StagedBytes> own;
-  auto outcome = attempt(thread, intent, own);
-  if (intent.help.waits && intent.starved) [[unlikely]]
-    outcome = attempt_starved(thread, intent, own);
-  if (own) [[unlikely]]
-    intent.help.staged = nullptr;
-  if (outcome && store_.reclaimer.due()) store_.reclaimer.collect(*thread.cache);
+Result<WriteOutcome> HashMap::outcome_of(HashThread& thread, WriteIntent& intent) {
+  WriteOutcome outcome;
+  const auto carried = carry_out(thread, intent, outcome);
+  if (!carried) return std::unexpected(carried.error());
   return outcome;
 }
 
+Result<void> HashMap::carry_out(HashThread& thread, WriteIntent& intent, WriteOutcome& outcome) {
+  std::optional<memory::StagedBytes> own;
+  auto carried = attempt(thread, intent, outcome, own);
+  if (intent.help.waits && intent.starved) [[unlikely]]
+    carried = attempt_starved(thread, intent, outcome, own);
+  if (own) [[unlikely]]
+    intent.help.staged = nullptr;
+  if (carried && store_.reclaimer.due()) store_.reclaimer.collect(*thread.cache);
+  return carried;
+}
+
 // `own`: a long pair that nobody else has staged; it stays from one attempt to the next.
-Result<WriteOutcome> HashMap::attempt(HashThread& thread, WriteIntent& intent,
-                                      std::optional<memory::StagedBytes>& own) {
+Result<void> HashMap::attempt(HashThread& thread, WriteIntent& intent, WriteOutcome& outcome,
+                              std::optional<memory::StagedBytes>& own) {
   const bool stores = intent.op != WriteOp::erase;
   if (stores && intent.value.size() > kValueBytesMax) return fail(Code::value_too_long);
   intent.may_grow = true;
@@ -151,16 +148,16 @@ Result<WriteOutcome> HashMap::attempt(HashThread& thread, WriteIntent& intent,
   const bool pairs = stores && staged != nullptr;
   if (pairs) intent.pair = make_live(*staged);
   clock_.admit();
-  auto outcome = apply(thread, intent);
+  auto applied = apply(thread, intent, outcome);
   if (!pairs) [[likely]]
-    return outcome;
-  if (outcome && outcome->applied) {
+    return applied;
+  if (applied && outcome.applied) {
     staged->take();
   } else {
     retirement_.long_bytes.fetch_sub(memory::BufferPool::class_bytes(staged->size_class()),
                                      std::memory_order_relaxed);
   }
-  return outcome;
+  return applied;
 }
 
 // Of what the heap has failed others give nothing back.
@@ -180,8 +177,9 @@ void HashMap::make_room(HashThread& thread, const tree::StarvedWrite& starved) n
 }
 
 // As ordered maps do (store/starved_write.hpp).
-Result<WriteOutcome> HashMap::attempt_starved(HashThread& thread, WriteIntent& intent,
-                                              std::optional<memory::StagedBytes>& own) {
+Result<void> HashMap::attempt_starved(HashThread& thread, WriteIntent& intent,
+                                      WriteOutcome& outcome,
+                                      std::optional<memory::StagedBytes>& own) {
   tree::StarvedWrite starved{intent.op == WriteOp::erase, 0, base::monotonic_ns(), false};
   while (may_try_again(starved)) {
     ++starved.attempts;
@@ -190,16 +188,15 @@ Result<WriteOutcome> HashMap::attempt_starved(HashThread& thread, WriteIntent& i
       while (base::monotonic_ns() < until_ns) std::this_thread::yield();
     }
     make_room(thread, starved);
-    auto outcome = attempt(thread, intent, own);
-    if (!intent.starved) return outcome;
+    auto attempted = attempt(thread, intent, outcome, own);
+    if (!intent.starved) return attempted;
   }
   return store_.pool.region().out_of_memory();
 }
 
-Result<WriteOutcome> HashMap::apply(HashThread& thread, WriteIntent& intent) {
+Result<void> HashMap::apply(HashThread& thread, WriteIntent& intent, WriteOutcome& outcome) {
   Partition& partition = partitions_[intent.hash.partition()];
   for (;;) {
-    WriteOutcome outcome;
     Shortage shortage;
     memory::RetiredList unlinked;
     {
@@ -214,7 +211,7 @@ Result<WriteOutcome> HashMap::apply(HashThread& thread, WriteIntent& intent) {
     }
     if (outcome.refused) return fail(Code::exhausted);
     if (outcome.no_memory) return store_.pool.region().out_of_memory();
-    if (!shortage.any()) return outcome;
+    if (!shortage.any()) return {};
     const auto provided = provide(thread, partition, shortage, intent);
     if (!provided) return std::unexpected(provided.error());
   }
@@ -383,7 +380,7 @@ Result<WriteOutcome> HashMap::write_if_seen(HashThread& thread, const KeyHash& h
   if (desired) intent.value = *desired;
   intent.help.expected = &seen;
   intent.help.waits = waits;
-  return carry_out(thread, intent);
+  return outcome_of(thread, intent);
 }
 
 Result<HashWritten> HashMap::modify(

@@ -192,10 +192,11 @@ class HashPipeline {
     done(completion, handler);
   }
 
-  [[nodiscard]] Result<WriteOutcome> begin_write(const Place& at) {
+  [[nodiscard]] Result<void> begin_write(const Place& at, WriteOutcome& outcome) {
     try {
       const Request& asked = *at.what.request;
-      return map_.begin_write(thread_, *write_op(asked.op), asked.key, asked.value, at.hash());
+      return map_.begin_write(thread_, *write_op(asked.op), asked.key, asked.value, at.hash(),
+                              outcome);
     } catch (const std::bad_alloc&) {
       return fail(Code::out_of_memory);
     }
@@ -207,18 +208,19 @@ class HashPipeline {
     if (!completion.ok) return done(completion, handler);
     // Before the write: what was written must be answered. Without room it waits for its release.
     const bool room = base::try_reserve(unreleased_, 1);
-    const auto outcome = begin_write(at);
-    completion.ok = outcome.has_value();
-    if (!outcome) {
-      completion.error = outcome.error();
+    WriteOutcome outcome;
+    const auto begun = begin_write(at, outcome);
+    completion.ok = begun.has_value();
+    if (!begun) {
+      completion.error = begun.error();
       return done(completion, handler);
     }
-    completion.found = outcome->existed;
-    completion.applied = outcome->applied;
-    completion.version = outcome->version;
-    while (!room && !may_answer(outcome->wait_for, completion)) std::this_thread::yield();
-    if (may_answer(outcome->wait_for, completion)) return done(completion, handler);
-    unreleased_.push_back({outcome->wait_for, completion, handler});
+    completion.found = outcome.existed;
+    completion.applied = outcome.applied;
+    completion.version = outcome.version;
+    while (!room && !may_answer(outcome.wait_for, completion)) std::this_thread::yield();
+    if (may_answer(outcome.wait_for, completion)) return done(completion, handler);
+    unreleased_.push_back({outcome.wait_for, completion, handler});
   }
 
   /// Whether an answer that waits for this version may be given. Where it will never be released,

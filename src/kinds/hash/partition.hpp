@@ -47,6 +47,10 @@ namespace espalier::hash {
 
 /// One write of one key, with everything that may take time already done.
 struct WriteIntent {
+  // Not defaulted, so that it is made member by member: else compilers clear it as a whole first,
+  // by a string instruction, which takes longer.
+  WriteIntent() {}
+
   WriteOp op = WriteOp::put;
   KeyHash hash{0, 0};
   std::string_view key;

@@ -3,8 +3,6 @@
 
 #include "base/assert.hpp"
 #include "base/atomic_bytes.hpp"
-#include "kinds/hash/record_view.hpp"
-#include "kinds/hash/slot_search.hpp"
 
 namespace espalier::hash {
 namespace {
@@ -19,18 +17,11 @@ void store_slot(std::byte* at, Slot slot) {
   base::store_shared<std::uint64_t>(at, slot.bits, std::memory_order_release);
 }
 
-BucketWord load_header(const std::byte* bucket) {
-  return BucketWord{base::load_shared<std::uint64_t>(bucket)};
-}
-
 void store_header(std::byte* bucket, BucketWord word) {
   base::store_shared<std::uint64_t>(bucket, word.bits, std::memory_order_release);
 }
 
 }  // namespace
-
-Slot SlotPlace::load() const { return read_slot(at); }
-void SlotPlace::store(Slot slot) const { store_slot(at, slot); }
 
 Segment::Segment(std::byte* image, std::uint64_t offset, std::uint32_t map_id,
                  std::uint32_t partition, std::uint32_t prefix, std::uint32_t depth, bool pending)
@@ -51,22 +42,6 @@ Segment::Segment(std::byte* image, std::uint64_t offset, std::uint32_t map_id,
   }
   base::store_shared<std::uint64_t>(head + offsetof(SegmentHeader, superseded), wire::kLive,
                                     std::memory_order_release);
-}
-
-BucketWord SegmentBytes::header(std::uint32_t bin) const { return load_header(line(bin)); }
-
-std::optional<SlotPlace> SegmentBytes::find(const KeyHash& hash, std::string_view key) const {
-  const std::uint32_t bin = hash.bin();
-  for (std::byte* bucket = line(bin);;) {
-    for (std::uint32_t found = matching_slots(bucket, hash.tag()); found != 0; found &= found - 1) {
-      std::byte* const at = slot_at(bucket, first_match(found));
-      const RecordView record(image_, any_record(image_, read_slot(at)));
-      if (same_key(record.pair().key, key)) return SlotPlace{at, bin};
-    }
-    const Slot last = read_slot(slot_at(bucket, kSlotsPerBucket - 1));
-    if (!last.is_overflow()) return std::nullopt;
-    bucket = line(last.line());
-  }
 }
 
 bool SegmentBytes::has_link(Slot slot, const KeyHash& hash, std::uint64_t version) const {

@@ -21,8 +21,11 @@
 #include <optional>
 #include <string_view>
 
+#include "base/atomic_bytes.hpp"
 #include "kinds/hash/format.hpp"
 #include "kinds/hash/key_hash.hpp"
+#include "kinds/hash/record_view.hpp"
+#include "kinds/hash/slot_search.hpp"
 
 namespace espalier::hash {
 
@@ -34,8 +37,10 @@ struct SlotPlace {
   std::byte* at = nullptr;
   std::uint32_t bin = 0;
 
-  [[nodiscard]] Slot load() const;
-  void store(Slot slot) const;
+  [[nodiscard]] Slot load() const { return Slot{base::load_shared<std::uint64_t>(at)}; }
+  void store(Slot slot) const {
+    base::store_shared<std::uint64_t>(at, slot.bits, std::memory_order_release);
+  }
 };
 
 /// A segment's lines, for who looks at them: known by where they lie, so that a write of a key that
@@ -48,10 +53,29 @@ class SegmentBytes {
   [[nodiscard]] std::byte* line(std::uint32_t number) const {
     return image_ + offset_ + (std::uint64_t{1} + number) * kLineBytes;
   }
-  [[nodiscard]] BucketWord header(std::uint32_t bin) const;
+  [[nodiscard]] BucketWord header(std::uint32_t bin) const {
+    return BucketWord{base::load_shared<std::uint64_t>(line(bin))};
+  }
 
   /// The key's slot.
-  [[nodiscard]] std::optional<SlotPlace> find(const KeyHash& hash, std::string_view key) const;
+  [[nodiscard]] std::optional<SlotPlace> find(const KeyHash& hash, std::string_view key) const {
+    constexpr std::size_t kLastSlot = kSlotsPerBucket - 1;
+    const auto slot_at = [](std::byte* bucket, std::size_t index) {
+      return bucket + offsetof(Bucket, slots) + index * sizeof(Slot);
+    };
+    const std::uint32_t bin = hash.bin();
+    for (std::byte* bucket = line(bin);;) {
+      for (std::uint32_t found = matching_slots(bucket, hash.tag()); found != 0;
+           found &= found - 1) {
+        const SlotPlace place{slot_at(bucket, first_match(found)), bin};
+        const RecordView record(image_, any_record(image_, place.load()));
+        if (same_key(record.pair().key, key)) return place;
+      }
+      const Slot last = SlotPlace{slot_at(bucket, kLastSlot), bin}.load();
+      if (!last.is_overflow()) return std::nullopt;
+      bucket = line(last.line());
+    }
+  }
   /// The slot whose chain of links has one of this version, among those of the hash's tag for which
   /// `is_its_key(slot)` says so.
   template <class IsItsKey>
