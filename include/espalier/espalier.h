@@ -263,12 +263,10 @@ espalier_code espalier_sequencer_describe(const espalier_sequencer* sequencer,
 /// A handle of one map. It may be closed while others use the map.
 typedef struct espalier_map espalier_map;
 
-/// What a crash may lose of a map. With `none` it is empty after each start.
+/// What a crash may lose of a map: what its store says, all, the newest writes, nothing answered.
 typedef enum espalier_durability {
-  ESPALIER_DURABILITY_OF_STORE = 0,  ///< what its store promises of all
-  ESPALIER_DURABILITY_NONE = 1,
-  ESPALIER_DURABILITY_ASYNC = 2,
-  ESPALIER_DURABILITY_SYNC = 3
+  ESPALIER_DURABILITY_OF_STORE = 0, ESPALIER_DURABILITY_NONE = 1,
+  ESPALIER_DURABILITY_ASYNC = 2, ESPALIER_DURABILITY_SYNC = 3
 } espalier_durability;
 
 typedef struct espalier_map_options {

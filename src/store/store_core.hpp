@@ -60,8 +60,8 @@ struct StoreCore {
   bool free_some(memory::BufferCache& cache, bool insists);
 
   /// From now on objects with versions that are made share one clock, so that one transaction may
-  /// write several of them; and those that are kept nowhere another one. Errors: std::bad_alloc. Requires: there are none, and nobody reads the
-  /// region from elsewhere.
+  /// write several of them; and those that are kept nowhere another one. Errors: std::bad_alloc.
+  /// Requires: there are none, and nobody reads the region from elsewhere.
   void share_clock();
   /// The shared clock of an object with versions that is made with this; null: it has its own.
   [[nodiscard]] memory::SharedClock* clock_for(std::optional<Durability> own) const {
