@@ -18,10 +18,9 @@
 // asked for.
 //
 // Errors of all calls: too_many_participants; out_of_memory (the store's or this process's: the
-// call has changed nothing); forked (docs/fork.md); not_found (it was dropped, or another node has
-// come, by a failover or restart, without one of its name and options; else the handle is of that
-// one). On a node: connection_lost (a write without an answer may or may not be done),
-// not_permitted.
+// call has changed nothing); forked (docs/fork.md); not_found (dropped, or another node came,
+// by failover or restart, without one of its name and options; else the handle is of that one). On
+// a node: connection_lost (a write without an answer may or may not be done), not_permitted.
 //
 // Cost is given in cold cache lines for pairs of 64 bytes; on a node all calls but modify() are one
 // round trip besides.
