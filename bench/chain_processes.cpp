@@ -23,6 +23,7 @@
 #include "bench/node_process.hpp"
 #include "bench/own_node.hpp"
 #include "chain/membership.hpp"
+#include "espalier/hash_map.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -194,7 +195,7 @@ PointSample measure_chain_writes(const ChainWrites& writes) {
 PointSample measure_failover(const ChainSetting& setting, std::uint64_t puts) {
   ChainProcesses nodes(setting);
   Store store = nodes.connect();
-  Map map = until_served([&] { return store.create_map("counts"); });
+  HashMap map = until_served([&] { return store.create_hash_map("counts"); });
   PointSample sample;
   const base::Stopwatch watch;
   for (std::uint64_t count = 1; count <= puts; ++count) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes with data folders, each in a process of its own: one by itself, or a chain (docs/chains.md),
-// under a client.
+// Nodes with data folders, each in a process of its own: one by itself, or a chain
+// (docs/chains.md), under a client.
 //
 // Thread: one. Nothing else of this process may hold a lock that a node needs, as it forks.
 #pragma once
@@ -65,8 +65,8 @@ struct ChainWrites {
 /// acknowledged. The checksum is of what is there in the end. Errors: throws std::runtime_error.
 [[nodiscard]] PointSample measure_chain_writes(const ChainWrites& writes);
 
-/// A client counts, one put after the other; the head is killed meanwhile. Latencies are those of
-/// puts with all that was repeated of them, and `longest_pause_ms` the longest.
+/// A client counts in a hash map, one put after the other; the head is killed meanwhile. Latencies
+/// are those of puts with all that was repeated of them, and `longest_pause_ms` the longest.
 /// Errors: throws std::runtime_error, also where the count is lost.
 [[nodiscard]] PointSample measure_failover(const ChainSetting& setting, std::uint64_t puts);
 

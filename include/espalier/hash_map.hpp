@@ -18,10 +18,9 @@
 // asked for.
 //
 // Errors of all calls: too_many_participants; out_of_memory (the store's or this process's: the
-// call has changed nothing); forked (another process made the handle, docs/fork.md); not_found (it
-// was dropped, or another node has come, as after a failover of a chain or a restart, that has no
-// hash map of its name and options; where it has one, the handle is of that from then on). On a
-// node: connection_lost (a write without an answer may or may not be done), not_permitted.
+// call has changed nothing); forked (docs/fork.md); not_found (dropped, or another node came,
+// by failover or restart, without one of its name and options; else the handle is of that one). On
+// a node: connection_lost (a write without an answer may or may not be done), not_permitted.
 //
 // Cost is given in cold cache lines for pairs of 64 bytes; on a node all calls but modify() are one
 // round trip besides.
