@@ -183,10 +183,11 @@ TEST(RegionTable, OffersAsManyAsThereArePlaces) {
   std::vector<std::byte> bytes(8);
   std::vector<Registration> regions;
   std::set<RegionKey> keys;
-  for (std::uint32_t i = 0; i < RegionTable::kRegionsMax; ++i) {
+  for (std::uint32_t i = 0; i < RegionTable::kRegionsMax - RegionTable::kKeyedMax; ++i) {
     auto region = table->offer({bytes.data(), bytes.size()}, kAll);
     ASSERT_TRUE(region) << i;
     keys.insert(region->remote().key);
+    ASSERT_FALSE(RegionTable::is_keyed(region->remote().key));
     regions.push_back(std::move(*region));
   }
   EXPECT_EQ(keys.size(), regions.size());

@@ -37,7 +37,9 @@ Result<Registration> RegionTable::offer_shared(const std::shared_ptr<SharedMap>&
   }
   const std::scoped_lock lock(mutex_);
   const bool of_numbers = kind == SharedKind::keyed;
-  const auto taken = of_numbers ? take_keyed() : take_place();
+  auto taken = of_numbers ? take_keyed() : take_place();
+  // Where all their places are taken a keyed key is as good in any other: switches count less.
+  if (!taken && of_numbers && taken.error().code == Code::out_of_memory) taken = take_place();
   if (!taken) return std::unexpected(taken.error());
   return share(*taken->place, taken->key, map, kind,
                of_numbers ? kAnyNumber : RemoteRegion{taken->base, bytes, 0, 0});

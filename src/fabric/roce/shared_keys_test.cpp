@@ -78,6 +78,52 @@ TEST(SharedKeys, AreNoKeysOfRegions) {
   EXPECT_FALSE(s.regions().offer_shared(s.map, SharedKind::redirect, 0));
 }
 
+// As many as have places of their own are told from all others by their number, and more are not.
+TEST(SharedKeys, KeyedOnesHavePlacesOfTheirOwn) {
+  SharedKeyScene s(shared_seed());
+  std::vector<Registration> keyed;
+  for (std::uint32_t i = 0; i + 1 < RegionTable::kKeyedMax; ++i) {
+    keyed.push_back(*s.regions().offer_shared(s.map, SharedKind::keyed));
+    ASSERT_TRUE(RegionTable::is_keyed(keyed.back().remote().key));
+  }
+  EXPECT_TRUE(RegionTable::is_keyed(s.keyed.remote().key));
+  EXPECT_FALSE(RegionTable::is_keyed(s.redirect.remote().key));
+  const auto more = s.regions().offer_shared(s.map, SharedKind::keyed);
+  ASSERT_TRUE(more);
+  EXPECT_FALSE(RegionTable::is_keyed(more->remote().key));
+}
+
+// Two tables come to one key by one number, and only one map has it.
+TEST(SharedKeys, NodesAgreeOnAKeyByANumber) {
+  SharedKeyScene s(shared_seed());
+  SharedKeyScene other(shared_seed() + 1);
+  const auto is_taken = [&](RegionKey wanted) {
+    const auto has_place = [&](const SharedKeyScene& of) {
+      return ((of.keyed.remote().key ^ wanted) & 0xFFFF) == 0;
+    };
+    return has_place(s) || has_place(other);
+  };
+  std::uint64_t number = 5;
+  while (is_taken(RegionTable::agreed_key(number))) ++number;
+  const RegionKey key = RegionTable::agreed_key(number);
+  EXPECT_TRUE(RegionTable::is_keyed(key));
+  EXPECT_NE(key, RegionTable::agreed_key(number + 1));
+  auto here = s.regions().offer_agreed(s.map, key);
+  ASSERT_TRUE(here);
+  EXPECT_EQ(here->remote().key, key);
+  EXPECT_EQ(other.regions().offer_agreed(other.map, key)->remote().key, key);
+  ASSERT_TRUE(s.admit(0));
+  EXPECT_EQ(s.next(0, key, 3), SharedKeyScene::as_text(TellingReads::keyed(3)));
+  EXPECT_EQ(s.regions().offer_agreed(s.map, key).error().code, Code::already_exists);
+  here->revoke();
+  EXPECT_EQ(s.regions().offer_agreed(s.map, key).error().code, Code::already_exists)
+      << "it was the last one of its place";
+  EXPECT_TRUE(s.regions().offer_agreed(s.map, key ^ 0x10000));
+  EXPECT_EQ(s.regions().offer_agreed(s.map, s.own[0].remote().key).error().code,
+            Code::invalid_argument);
+  EXPECT_EQ(s.regions().offer_agreed(nullptr, key).error().code, Code::invalid_argument);
+}
+
 // A place that had a shared key serves a region next, and the other way round.
 TEST(SharedKeys, PlacesChangeTheirKind) {
   SharedKeyScene s(shared_seed());
