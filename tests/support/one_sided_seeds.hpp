@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "base/testing/seeds.hpp"
@@ -19,22 +20,23 @@ struct SeedReport {
   std::uint64_t OneSidedCounts::* count;
 };
 
-/// Nothing is wrong in any of so many seeds, or of as many as the environment says.
-inline void run_one_sided_seeds(const OneSidedOptions& options, std::uint64_t usually,
-                                OneSidedCounts& counts, std::span<const SeedReport> reports) {
+/// Whether what seldom happens has happened.
+using SeldomHappened = std::function<bool(const OneSidedCounts&)>;
+
+/// Nothing is wrong in any of so many seeds, or of as many as the environment says; of few, until
+/// what seldom happens has happened.
+inline void run_one_sided_seeds(
+    const OneSidedOptions& options, std::uint64_t usually, OneSidedCounts& counts,
+    std::span<const SeedReport> reports,
+    const SeldomHappened& all_happened = [](const OneSidedCounts&) { return true; }) {
   const std::uint64_t first = seed_from_environment(1);
-  base::Seeds seeds(scaled(usually));
-  for (std::uint64_t i = 0; i < seeds.count(); ++i) {
-    SCOPED_TRACE(seed_text(first + i));
-    ASSERT_EQ(run_one_sided(first + i, options, counts), "");
-    seeds.done();
+  base::Seeds seeds(usually, kSanitized ? 10 : 1);
+  for (; seeds.more(all_happened(counts)); seeds.done()) {
+    const std::uint64_t seed = first + seeds.ended();
+    SCOPED_TRACE(seed_text(seed));
+    ASSERT_EQ(run_one_sided(seed, options, counts), "");
   }
   for (const SeedReport& report : reports) seeds.report(report.what, counts.*report.count);
-}
-
-/// Whether so many are run that what happens seldom must have happened.
-inline bool are_enough(std::uint64_t usually) {
-  return base::Seeds(scaled(usually)).count() >= usually;
 }
 
 }  // namespace espalier::test

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many seeds the tests of simulated networks and disks take: each its own number, or
 // ESPALIER_SEEDS; then they also say how far they are, and how often they have seen what seldom
-// happens. With ESPALIER_FEW_SEEDS=N it is one Nth of a test's own number, and what seldom happens
-// need not have happened.
+// happens. With ESPALIER_FEW_SEEDS=N it is one Nth of a test's own number, and as many more, up to
+// that number, as it takes until what seldom happens has happened.
 //
 // Thread: one.
 #pragma once
@@ -16,19 +16,22 @@ namespace espalier::base {
 
 class Seeds {
  public:
-  explicit Seeds(std::uint64_t usually) {
+  /// `share`: of its own number it takes one in so many in any case, as under a sanitizer.
+  explicit Seeds(std::uint64_t usually, std::uint64_t share = 1) {
     const char* const text = std::getenv("ESPALIER_SEEDS");
     given_ = text != nullptr;
-    count_ = given_ ? std::strtoull(text, nullptr, 0) : usually;
+    most_ = given_ ? std::strtoull(text, nullptr, 0) : usually;
     const char* const few = std::getenv("ESPALIER_FEW_SEEDS");
-    if (given_ || few == nullptr) return;
-    const std::uint64_t share = std::max<std::uint64_t>(std::strtoull(few, nullptr, 0), 1);
-    count_ = std::max<std::uint64_t>(usually / share, 1);
-    enough_ = share == 1;
+    if (few != nullptr) share *= std::max<std::uint64_t>(std::strtoull(few, nullptr, 0), 1);
+    count_ = given_ ? most_ : std::max<std::uint64_t>(usually / share, 1);
   }
   [[nodiscard]] std::uint64_t count() const { return count_; }
-  /// Whether there are so many that what seldom happens must have happened.
-  [[nodiscard]] bool enough() const { return enough_; }
+  /// Whether there is to be another one, where what seldom happens has happened, or has not.
+  [[nodiscard]] bool more(bool has_happened) const {
+    return done_ < count_ || (done_ < most_ && !has_happened);
+  }
+  /// How many are done.
+  [[nodiscard]] std::uint64_t ended() const { return done_; }
   /// One more is done.
   void done() {
     ++done_;
@@ -42,10 +45,10 @@ class Seeds {
   }
 
  private:
-  std::uint64_t count_;
+  std::uint64_t count_ = 0;
   std::uint64_t done_ = 0;
+  std::uint64_t most_ = 0;
   bool given_ = false;
-  bool enough_ = true;
 };
 
 }  // namespace espalier::base

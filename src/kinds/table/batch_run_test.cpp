@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 #include <vector>
 
 #include "base/cpu.hpp"
 #include "base/random.hpp"
+#include "base/testing/seeds.hpp"
 #include "kinds/table/pipeline_builder.hpp"
 #include "kinds/table/testing/memory_rows.hpp"
 #include "kinds/table/testing/run_checks.hpp"
@@ -20,50 +20,83 @@
 namespace espalier::table {
 namespace {
 
-/// Fewer where ESPALIER_FEW_SEEDS says so; then what seldom happens need not have happened.
-bool takes_few() { return std::getenv("ESPALIER_FEW_SEEDS") != nullptr; }
-int rounds(int usually) { return takes_few() ? usually / 10 : usually; }
+/// Rounds by tenths of their usual number: of few seeds (base/testing/seeds.hpp) until what seldom
+/// happens has happened.
+class Rounds {
+ public:
+  explicit Rounds(int usually) : tenth_(usually / 10), tenths_(10) {}
+  template <class Run, class Happened>
+  void run(const Run& run, const Happened& all_happened) {
+    for (; tenths_.more(all_happened(*this)); tenths_.done()) {
+      ASSERT_EQ(run(tenth_), "");
+    }
+  }
+  /// How often it must have happened, where all rounds have it so often.
+  [[nodiscard]] int share(int usually) const {
+    return usually * static_cast<int>(tenths_.ended()) / 10;
+  }
+
+ private:
+  int tenth_;
+  base::Seeds tenths_;
+};
 
 TEST(BatchRun, AgreesWithTheReference) {
   base::Random random(base::seed_from_environment(1));
   SeenInRuns seen;
-  ASSERT_EQ(difference_in_rounds(random, rounds(300), seen), "");
-  if (takes_few()) return;
-  EXPECT_GT(seen.errors, 20);
-  EXPECT_GT(seen.stalls, 1000);
-  EXPECT_GT(seen.groups, 100);
-  EXPECT_GT(seen.rows, 500);
-  EXPECT_GT(seen.smart, 100);
+  Rounds rounds(300);
+  const auto all_happened = [&](const Rounds& of) {
+    return seen.errors > of.share(20) && seen.stalls > of.share(1000) &&
+           seen.groups > of.share(100) && seen.rows > of.share(500) && seen.smart > of.share(100);
+  };
+  rounds.run([&](int count) { return difference_in_rounds(random, count, seen); }, all_happened);
+  EXPECT_GT(seen.errors, rounds.share(20));
+  EXPECT_GT(seen.stalls, rounds.share(1000));
+  EXPECT_GT(seen.groups, rounds.share(100));
+  EXPECT_GT(seen.rows, rounds.share(500));
+  EXPECT_GT(seen.smart, rounds.share(100));
 }
 
 TEST(BatchRun, AgreesInBoundedMemory) {
   base::Random random(base::seed_from_environment(2));
   SeenInRuns seen;
-  ASSERT_EQ(difference_in_little_memory(random, rounds(60), seen), "");
-  if (takes_few()) return;
-  EXPECT_GT(seen.flushes, 10);
-  EXPECT_GT(seen.unsure, 2);
+  Rounds rounds(60);
+  const auto all_happened = [&](const Rounds& of) {
+    return seen.flushes > of.share(10) && seen.unsure > of.share(2);
+  };
+  rounds.run([&](int count) { return difference_in_little_memory(random, count, seen); },
+             all_happened);
+  EXPECT_GT(seen.flushes, rounds.share(10));
+  EXPECT_GT(seen.unsure, rounds.share(2));
 }
 
 TEST(BatchRun, AgreesOnWholeRowsInEveryForm) {
   base::Random random(base::seed_from_environment(3));
   SeenInRuns seen;
-  ASSERT_EQ(difference_in_whole_rows(random, rounds(60), seen), "");
-  if (takes_few()) return;
-  EXPECT_GT(seen.rows, 100);
-  EXPECT_GT(seen.scalar, 100);
+  Rounds rounds(60);
+  const auto all_happened = [&](const Rounds& of) {
+    return seen.rows > of.share(100) && seen.scalar > of.share(100);
+  };
+  rounds.run([&](int count) { return difference_in_whole_rows(random, count, seen); },
+             all_happened);
+  EXPECT_GT(seen.rows, rounds.share(100));
+  EXPECT_GT(seen.scalar, rounds.share(100));
   const bool has_vectors = base::isa() == base::Isa::avx512;
-  EXPECT_GT(seen.avx512, has_vectors ? 100 : -1);
+  EXPECT_GT(seen.avx512, has_vectors ? rounds.share(100) : -1);
 }
 
 TEST(BatchRun, AgreesOnKeysThatLieNearEachOther) {
   base::Random random(base::seed_from_environment(4));
   SeenInRuns seen;
-  ASSERT_EQ(difference_in_near_keys(random, rounds(150), seen), "");
-  if (takes_few()) return;
-  EXPECT_GT(seen.direct, 200);
-  EXPECT_GT(seen.flushes, 10);
-  EXPECT_GT(seen.stalls, 100);
+  Rounds rounds(150);
+  const auto all_happened = [&](const Rounds& of) {
+    return seen.direct > of.share(200) && seen.flushes > of.share(10) &&
+           seen.stalls > of.share(100);
+  };
+  rounds.run([&](int count) { return difference_in_near_keys(random, count, seen); }, all_happened);
+  EXPECT_GT(seen.direct, rounds.share(200));
+  EXPECT_GT(seen.flushes, rounds.share(10));
+  EXPECT_GT(seen.stalls, rounds.share(100));
 }
 
 /// Runs a query of rows whose keys all differ, and returns the most that its table of groups grew

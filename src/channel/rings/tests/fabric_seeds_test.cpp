@@ -25,13 +25,17 @@ TEST_P(LinkSeeds, EverythingIsDoneOnceWhateverBecomesOfThePairs) {
   LinkReached reached;
   LinkWorldOptions options;
   options.way = GetParam();
-  const base::Seeds seeds(100);
-  for (std::uint64_t i = 0; i < seeds.count(); ++i) {
-    LinkWorld world(first + i, options);
-    ASSERT_EQ(world.run(reached), "") << "seed " << first + i;
-    ASSERT_EQ(world.node().audit(), std::vector<std::string>{}) << "seed " << first + i;
+  const auto all_happened = [&] {
+    return reached.cuts != 0 && reached.pauses != 0 && reached.resumed != 0 &&
+           reached.node_resumed != 0 && reached.lost_pairs != 0 && reached.ring_full != 0 &&
+           reached.long_messages != 0;
+  };
+  for (base::Seeds seeds(100); seeds.more(all_happened()); seeds.done()) {
+    const std::uint64_t seed = first + seeds.ended();
+    LinkWorld world(seed, options);
+    ASSERT_EQ(world.run(reached), "") << "seed " << seed;
+    ASSERT_EQ(world.node().audit(), std::vector<std::string>{}) << "seed " << seed;
   }
-  if (!seeds.enough()) return;
   EXPECT_GT(reached.cuts, 0u);
   EXPECT_GT(reached.pauses, 0u);
   EXPECT_GT(reached.resumed, 0u);

@@ -32,13 +32,15 @@ TEST_P(HostileNodeSeeds, EveryRequestEndsOnceAndTheEndIsFound) {
   const auto [way, has_secret] = GetParam();
   const auto secret = LinkWorld::secret();
   NodeReached reached;
-  const base::Seeds seeds(1000);
-  for (std::uint64_t i = 0; i < seeds.count(); ++i) {
-    Choices choices(first + i);
+  const auto all_happened = [&] {
+    return reached.opened != 0 && reached.refused != 0 && reached.answered != 0 &&
+           reached.lost != 0 && reached.resumed != 0;
+  };
+  for (base::Seeds seeds(1000); seeds.more(all_happened()); seeds.done()) {
+    Choices choices(first + seeds.ended());
     HostileNodeWorld world(choices, way, has_secret ? secret : nullptr);
-    ASSERT_EQ(world.run(reached), "") << "seed " << first + i;
+    ASSERT_EQ(world.run(reached), "") << "seed " << first + seeds.ended();
   }
-  if (!seeds.enough()) return;
   EXPECT_GT(reached.opened, 0u);
   EXPECT_GT(reached.refused, 0u);
   EXPECT_GT(reached.answered, 0u);

@@ -175,11 +175,15 @@ INSTANTIATE_TEST_SUITE_P(Ways, HostileSeeds,
 TEST_P(HostileSeeds, AClientIsServedAndNothingOfThemIsLeft) {
   const std::uint64_t first = base::seed_from_environment(5000);
   Reached reached;
-  const base::Seeds seeds(10);
-  for (std::uint64_t i = 0; i < seeds.count(); ++i) {
-    ASSERT_EQ(run(first + i, GetParam(), reached, nullptr), "") << "seed " << first + i;
+  const auto all_happened = [&] {
+    const auto& lore = reached.lore;
+    return lore.accepted != 0 && lore.rejected != 0 && lore.took_over != 0 && lore.ended != 0 &&
+           lore.vanished != 0 && lore.answered != 0 && reached.broken != 0 && reached.expired != 0;
+  };
+  for (base::Seeds seeds(10); seeds.more(all_happened()); seeds.done()) {
+    const std::uint64_t seed = first + seeds.ended();
+    ASSERT_EQ(run(seed, GetParam(), reached, nullptr), "") << "seed " << seed;
   }
-  if (!seeds.enough()) return;
   EXPECT_GT(reached.lore.accepted, 0u);
   EXPECT_GT(reached.lore.rejected, 0u);
   EXPECT_GT(reached.lore.took_over, 0u);
@@ -195,15 +199,14 @@ TEST_P(HostileSeeds, AClientIsServedAndNothingOfThemIsLeft) {
 TEST_P(HostileSeeds, WhereSecretsAreAskedTheyGetNothing) {
   const std::uint64_t first = base::seed_from_environment(6000);
   Reached reached;
-  const base::Seeds seeds(10);
-  for (std::uint64_t i = 0; i < seeds.count(); ++i) {
-    ASSERT_EQ(run(first + i, GetParam(), reached, nullptr, true), "") << "seed " << first + i;
+  for (base::Seeds seeds(10); seeds.more(reached.lore.rejected != 0); seeds.done()) {
+    const std::uint64_t seed = first + seeds.ended();
+    ASSERT_EQ(run(seed, GetParam(), reached, nullptr, true), "") << "seed " << seed;
   }
   EXPECT_EQ(reached.lore.accepted, 0u);
   EXPECT_EQ(reached.lore.took_over, 0u);
   EXPECT_EQ(reached.lore.answered, 0u);
   EXPECT_EQ(reached.broken, 0u);
-  if (!seeds.enough()) return;
   EXPECT_GT(reached.lore.rejected, 0u);
 }
 

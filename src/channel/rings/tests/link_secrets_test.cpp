@@ -399,13 +399,13 @@ TEST(LinkSecretSeeds, EverythingIsDoneOnceWhateverBecomesOfThePairs) {
   LinkReached reached;
   LinkWorldOptions options;
   options.secrets = true;
-  const base::Seeds seeds(40);
-  for (std::uint64_t i = 0; i < seeds.count(); ++i) {
-    LinkWorld world(first + i, options);
-    ASSERT_EQ(world.run(reached), "") << "seed " << first + i;
-    ASSERT_EQ(world.node().audit(), std::vector<std::string>{}) << "seed " << first + i;
+  const auto all_happened = [&] { return reached.resumed != 0 && reached.node_resumed != 0; };
+  for (base::Seeds seeds(40); seeds.more(all_happened()); seeds.done()) {
+    const std::uint64_t seed = first + seeds.ended();
+    LinkWorld world(seed, options);
+    ASSERT_EQ(world.run(reached), "") << "seed " << seed;
+    ASSERT_EQ(world.node().audit(), std::vector<std::string>{}) << "seed " << seed;
   }
-  if (!seeds.enough()) return;
   EXPECT_GT(reached.resumed, 0u);
   EXPECT_GT(reached.node_resumed, 0u);
 }
