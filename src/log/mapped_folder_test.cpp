@@ -95,14 +95,18 @@ TEST_F(MappedFolderTest, WhatIsExtendedCanBeWritten) {
 
 TEST_F(MappedFolderTest, ALogThereIsReadAgain) {
   std::size_t records = 0;
+  LogOptions options = small_options();
+  options.writer.segments_max = 1000;
   for (int life = 0; life < 3; ++life) {
     ReadRecords read;
-    const auto log = Log::open(*folder_, small_options(), read.apply());
+    const auto log = Log::open(*folder_, options, read.apply());
     ASSERT_TRUE(log) << message(log.error());
     ASSERT_EQ(read.texts().size(), records);
     for (int i = 0; i < 40; ++i) {  // some segments
       append((*log)->writer(), std::string(1000, static_cast<char>('a' + i % 20)));
-      if (i % 3 == 0) ASSERT_TRUE((*log)->writer().flush());
+      if (i % 3 == 0) {
+        ASSERT_TRUE((*log)->writer().flush());
+      }
       ++records;
     }
     ASSERT_TRUE((*log)->close());
@@ -110,7 +114,7 @@ TEST_F(MappedFolderTest, ALogThereIsReadAgain) {
   EXPECT_GT(folder_->written().granules, records * 1000 / WrittenGranules::kBytes);
   PosixFolder plainly(place_->string());
   ReadRecords read;
-  ASSERT_TRUE(Log::open(plainly, small_options(), read.apply()));
+  ASSERT_TRUE(Log::open(plainly, options, read.apply()));
   EXPECT_EQ(read.texts().size(), records);
 }
 
