@@ -251,8 +251,10 @@ TEST_P(StepCorpus, AllFormsDecideAlikeOnCorruptNodes) {
     std::memcpy(before.data(), node, node_bytes);
     std::string changed;
     for (std::uint64_t changes = random_.between(1, 4); changes != 0; --changes) {
-      // Headers decide most.
-      const std::uint64_t at = random_.below(random_.one_in(2) ? 64 : node_bytes);
+      // Headers decide most, and what interior nodes keep of a prefix.
+      const tree::Geometry& g = scene_.map->geometry;
+      std::uint64_t at = random_.below(random_.one_in(2) ? 64 : node_bytes);
+      if (random_.one_in(4)) at = g.prefix_begin + random_.below(g.prefix_room());
       node[at] = static_cast<std::byte>(random_.below(256));
       changed += fmt::format(" {}", at);
     }
