@@ -203,7 +203,9 @@ void FatTreeWorld::connect(std::size_t number, std::uint16_t node_number) {
   link.own = *regions.offer({node.store.region.at(0), node.store.region.bytes()},
                             fabric::RemoteRights::read, domain);
   ASSERT_TRUE(regions.admit(*node.shared, link.own.remote().key));
-  if (number == 0) ASSERT_TRUE(node.endpoint.listen("7"));
+  if (number == 0) {
+    ASSERT_TRUE(node.endpoint.listen("7"));
+  }
   fabric::QueuePairOptions options;
   link.done = std::make_unique<fabric::CompletionQueue>(client.endpoint, 1024);
   options.sends = link.done.get();
