@@ -90,7 +90,7 @@ void FatTreeWorld::put(const std::string& name, const std::string& value) {
 }
 
 void FatTreeWorld::compile(const Room& room) {
-  const auto topology = tree.budget(room.ranges, {2, room.nodes}, {1, room.nodes});
+  const auto topology = tree.budget(room.ranges, {1, room.nodes}, {2, room.nodes});
   std::vector<dataplane::TreeImage> images;
   for (const auto& node : nodes) {
     place::LocalRegion region(node->store.region.at(0));
