@@ -56,7 +56,7 @@ TEST_F(InNetwork, AMapOverTwoNodesIsReadThroughOneSwitch) {
   expect_trips(1, key_of(2'999));  // nodes find leaves where no table does
   expect_trips(1, key_of(3'000));
   std::vector<IndexController> controllers;
-  for (const std::uint16_t number : {0, 1}) {
+  for (std::uint16_t number = 0; number < 2; ++number) {
     const std::string end = number == 0 ? "" : std::to_string(number);
     controllers.emplace_back(
         IndexController::Options{.node = *client::parse_node_address(config_.node.fabric + end),

@@ -46,7 +46,7 @@ TEST(IndexFollowing, AFewSplitsAreToldEntryByEntry) {
   EXPECT_EQ(index.known, index.follower.tables());
   EXPECT_NE(index.known, before);
   EXPECT_GT(index.astray(), 0u);
-  EXPECT_LT(index.astray(), FollowedIndex::kKeys / 100);
+  EXPECT_LT(index.astray(), FollowedIndex::kKeys / 50);
 }
 
 // The feed tells of a leaf that was where another one is by now: that was before the tree was read.

@@ -87,7 +87,7 @@ Outcome<void> serve_metrics(node::HttpListener& metrics, std::uint32_t port) {
   return failed(fmt::format("cannot listen at port {}: {}", port, reason(started.error())));
 }
 
-// A line for each node.
+// What is joined to what, for the line that it begins with.
 std::string ways_of(const SwitchOptions& options) {
   if (options.nodes.size() == 1) {
     return fmt::format("clients come to roce+memif:{}, the node is at roce+memif:{}, ",

@@ -300,7 +300,8 @@ std::string run_bad_weather(std::uint64_t seed, WeatherCounts& counts,
   const bool two = switches == SwitchWorld::Switches::two;
   const dataplane::TableLimits limits =
       two ? dataplane::TableLimits{.ranges = 4} : dataplane::TableLimits{};
-  ShimTampering tampering(seed + 200, {world.redirect.remote().key});
+  constexpr std::uint32_t kNode = 0x0A00'0002;  // where it is, as an address
+  ShimTampering tampering(seed + 200, {{kNode, world.redirect.remote().key}});
   if (two) world.through.between = std::ref(tampering);
   world.install(limits);
   world.use_switch(1024);

@@ -90,7 +90,7 @@ void FatTreeWorld::put(const std::string& name, const std::string& value) {
 }
 
 void FatTreeWorld::compile(const Room& room) {
-  const auto topology = tree.budget(room.ranges, {2, room.nodes}, {1, room.nodes});
+  const auto topology = tree.budget(room.ranges, {1, room.nodes}, {2, room.nodes});
   std::vector<dataplane::TreeImage> images;
   for (const auto& node : nodes) {
     place::LocalRegion region(node->store.region.at(0));
@@ -203,7 +203,9 @@ void FatTreeWorld::connect(std::size_t number, std::uint16_t node_number) {
   link.own = *regions.offer({node.store.region.at(0), node.store.region.bytes()},
                             fabric::RemoteRights::read, domain);
   ASSERT_TRUE(regions.admit(*node.shared, link.own.remote().key));
-  if (number == 0) ASSERT_TRUE(node.endpoint.listen("7"));
+  if (number == 0) {
+    ASSERT_TRUE(node.endpoint.listen("7"));
+  }
   fabric::QueuePairOptions options;
   link.done = std::make_unique<fabric::CompletionQueue>(client.endpoint, 1024);
   options.sends = link.done.get();

@@ -35,8 +35,8 @@ class FatTreeWorld : public CheckedGets {
   static constexpr std::array<dataplane::FatTree::Host, kClients> kClientHosts{
       {{0, 1, 1}, {2, 0, 0}}};
 
-  /// How much the switches hold: ranges in the core, two layers in each aggregation switch and one
-  /// in each edge switch.
+  /// How much the switches hold: ranges in the core, a layer in each aggregation switch and two in
+  /// each edge switch.
   struct Room {
     std::size_t ranges = 40;
     std::size_t nodes = 400;  // of each layer

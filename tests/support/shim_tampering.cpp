@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/shim_tampering.hpp"
 
+#include "base/bytes.hpp"
 #include "dataplane/packet_function.hpp"
 #include "fabric/roce/icrc.hpp"
 
@@ -12,9 +13,11 @@ void ShimTampering::operator()(std::vector<std::byte>& frame) {
   if (!shim) return;
   seen_.push_back(frame);
   if (seen_.size() > 50) seen_.erase(seen_.begin());
-  if (random_.chance(0.75)) return;
+  if (!random_.chance(share_)) return;
   ++count;
+  constexpr std::size_t kDestination = 16;  // its place in the header of IPv4
   std::byte* const at = datagram.udp + wire::kUdpBytes;
+  const auto redirect = redirects_.at(base::load_be<std::uint32_t>(datagram.ip + kDestination));
   switch (random_.below(8)) {
     case 0: frame.clear(); return;
     case 1: frame = seen_[random_.below(seen_.size())]; return;  // a late one, or twice
@@ -22,8 +25,7 @@ void ShimTampering::operator()(std::vector<std::byte>& frame) {
     case 3:
       dataplane::remove_shim(frame, datagram);
       frame.resize(frame.size() - dataplane::kShimBytes);
-      fabric::roce::redirect_read(dataplane::find_read_request(frame).ib, random_(),
-                                  redirects_[shim->server]);
+      fabric::roce::redirect_read(dataplane::find_read_request(frame).ib, random_(), redirect);
       return;
     case 4: shim->generation = static_cast<std::uint32_t>(random_.below(20)); break;
     case 5: shim->hops = static_cast<std::uint8_t>(random_()); break;

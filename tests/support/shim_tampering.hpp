@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "base/random.hpp"
@@ -16,9 +18,11 @@ namespace espalier::test {
 
 class ShimTampering {
  public:
-  /// `redirects`: the redirect key of each node, for a switch is trusted to write no other.
-  ShimTampering(std::uint64_t seed, std::vector<fabric::RegionKey> redirects)
-      : random_(seed), redirects_(std::move(redirects)) {}
+  /// The redirect key of each node, by its IPv4 address: a switch is trusted to write no other.
+  using Redirects = std::map<std::uint32_t, fabric::RegionKey>;
+  /// `share`: of the shims that it sees, those that something happens to.
+  ShimTampering(std::uint64_t seed, Redirects redirects, double share = 0.25)
+      : random_(seed), redirects_(std::move(redirects)), share_(share) {}
 
   /// An empty frame is lost.
   void operator()(std::vector<std::byte>& frame);
@@ -28,7 +32,8 @@ class ShimTampering {
 
  private:
   base::Random random_;
-  const std::vector<fabric::RegionKey> redirects_;
+  const Redirects redirects_;
+  const double share_;
   std::vector<std::vector<std::byte>> seen_;
 };
 

@@ -52,7 +52,7 @@ IndexLink::IndexLink(std::shared_ptr<NodeConnection> connection, std::unique_ptr
       link_(std::move(link)) {}
 
 Result<void> IndexLink::open_map(std::string_view name) {
-  const auto opened = open_map_by(requests_, name, false);
+  const auto opened = open_map_by(requests_, name, true);
   if (!opened) return std::unexpected(opened.error());
   const std::uint32_t number = opened->id;
   renewed_ns_ = base::monotonic_ns();
