@@ -20,7 +20,7 @@ namespace {
 
 // Sums are computed when the last part is there, of rows as they are then; later records of rows
 // keep them right.
-Result<void> apply_groups(EmbeddingTable& table, std::string_view record) {
+Result<void> apply_groups_part(EmbeddingTable& table, std::string_view record) {
   const auto redo = read_groups_redo(record);
   if (!redo) return std::unexpected(redo.error());
   if (redo->table != table.id()) return catalog::corrupt(RedoFault::object);
@@ -49,7 +49,7 @@ Result<void> apply_groups(EmbeddingTable& table, std::string_view record) {
 
 Result<void> apply_redo(EmbeddingTable& table, std::string_view record) {
   ESPALIER_ASSERT(table.redo() == nullptr);  // the records of what is applied are there
-  if (is_of_groups(record)) return apply_groups(table, record);
+  if (is_of_groups(record)) return apply_groups_part(table, record);
   const auto redo = read_rows_redo(record);
   if (!redo) return std::unexpected(redo.error());
   if (redo->table != table.id()) return catalog::corrupt(RedoFault::object);

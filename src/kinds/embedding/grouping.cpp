@@ -138,8 +138,8 @@ TableResult<bool> Grouping::compute_sums() {
   return true;
 }
 
-// A sink that has no room just now has some soon: the piece comes again. Not for ever: a log that is
-// at its bound waits for a checkpoint, and that for the end of these records.
+// A sink that has no room just now has some soon: the piece comes again. Not for ever: a log that
+// is at its bound waits for a checkpoint, and that for the end of these records.
 TableResult<bool> Grouping::wait_for_room(const Error& error) {
   const std::uint64_t now = base::monotonic_ns();
   if (refused_since_ns_ == 0) refused_since_ns_ = now;
