@@ -75,7 +75,7 @@ void flush_rows(std::vector<float>& into, MerciGrouped::Buffer& buffer) {
 }
 
 void take_merci_row(const std::vector<float>& row, std::vector<float>& into,
-              MerciGrouped::Buffer& buffer) {
+                    MerciGrouped::Buffer& buffer) {
   if (buffer.rows.size() == MerciGrouped::Buffer::kRows) flush_rows(into, buffer);
   buffer.rows.push_back(&row);
 }
