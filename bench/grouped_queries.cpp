@@ -74,8 +74,8 @@ void flush_rows(std::vector<float>& into, MerciGrouped::Buffer& buffer) {
   buffer.rows.clear();
 }
 
-void take_row(const std::vector<float>& row, std::vector<float>& into,
-              MerciGrouped::Buffer& buffer) {
+void take_merci_row(const std::vector<float>& row, std::vector<float>& into,
+                    MerciGrouped::Buffer& buffer) {
   if (buffer.rows.size() == MerciGrouped::Buffer::kRows) flush_rows(into, buffer);
   buffer.rows.push_back(&row);
 }
@@ -127,7 +127,7 @@ std::uint64_t MerciGrouped::sum(const std::vector<std::uint32_t>& query, std::ve
   buffer.taken = 0;
   for (std::size_t i = 0; i < query.size();) {
     if ((query[i] & embedding::kPlaceBit) == 0) {
-      take_row(alone_[query[i++]], into, buffer);
+      take_merci_row(alone_[query[i++]], into, buffer);
       continue;
     }
     const std::uint32_t group = embedding::group_of_place(query[i]);
@@ -135,7 +135,7 @@ std::uint64_t MerciGrouped::sum(const std::vector<std::uint32_t>& query, std::ve
     for (; i < query.size() && embedding::group_of_place(query[i]) == group; ++i) {
       mask |= embedding::bit_of_place(query[i]);
     }
-    take_row(sums_[begins_[group & ~(embedding::kPlaceBit >> 3)] + mask - 1], into, buffer);
+    take_merci_row(sums_[begins_[group & ~(embedding::kPlaceBit >> 3)] + mask - 1], into, buffer);
   }
   flush_rows(into, buffer);
   return buffer.taken;

@@ -152,29 +152,28 @@ class InferenceWorld {
     const embedding::ModelShape shape{1, 1, options_.dimension, 1};
     PointSample sample;
     offload::HelperPool helpers;
-    std::uint64_t waking_ns = 0;  // of this thread
-    const std::uint64_t others_ns = processor_ns(CLOCK_PROCESS_CPUTIME_ID);
-    const std::uint64_t own_ns = processor_ns(CLOCK_THREAD_CPUTIME_ID);
+    std::uint64_t took_ns = 0;    // of this thread to wake the helper, and of that
+    std::uint64_t before_ns = 0;  // of the helper, when it had made the last ones
     for (const std::string& request : requests) {
       const base::Stopwatch watch;
       std::atomic<bool> over{false};
-      std::atomic<std::uint64_t> ids{0};
-      const std::uint64_t before_ns = processor_ns(CLOCK_THREAD_CPUTIME_ID);
+      std::uint64_t ids = 0;
+      std::uint64_t helper_ns = 0;
+      const std::uint64_t waking_ns = processor_ns(CLOCK_THREAD_CPUTIME_ID);
       helpers.run([&] {
         const auto parsed = embedding::parse_queries(shape, request);
         if (parsed) ids = parsed->tables.front().ids.size();
+        helper_ns = processor_ns(CLOCK_THREAD_CPUTIME_ID);
         over = true;
       });
-      waking_ns += processor_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
+      took_ns += processor_ns(CLOCK_THREAD_CPUTIME_ID) - waking_ns;
       while (!over) std::this_thread::yield();
       if (ids == 0) throw std::runtime_error("cannot parse queries");
+      took_ns += helper_ns - std::exchange(before_ns, helper_ns);
       sample.latencies.record(watch.elapsed_ns());
       sample.checksum += ids;
     }
-    const std::uint64_t all_ns = processor_ns(CLOCK_PROCESS_CPUTIME_ID) - others_ns;
-    const std::uint64_t here_ns = processor_ns(CLOCK_THREAD_CPUTIME_ID) - own_ns;
-    took(sample, static_cast<double>(all_ns - here_ns + waking_ns) * 1e-9, queries, setting,
-         queries.ids.size());
+    took(sample, static_cast<double>(took_ns) * 1e-9, queries, setting, queries.ids.size());
     return sample;
   }
 

@@ -20,24 +20,24 @@ namespace {
 
 // Sums are computed when the last part is there, of rows as they are then; later records of rows
 // keep them right.
-Result<void> apply_groups(EmbeddingTable& table, std::string_view record) {
+Result<void> apply_groups_part(EmbeddingTable& table, std::string_view record) {
   const auto redo = read_groups_redo(record);
   if (!redo) return std::unexpected(redo.error());
   if (redo->table != table.id()) return catalog::corrupt(RedoFault::object);
   if (table.dropped()) return {};
-  std::unique_ptr<GroupLists>& told = table.told_groups();
-  if (redo->first) told = std::make_unique<GroupLists>();
+  std::unique_ptr<GroupLists>& gathered = table.told_groups();
+  if (redo->first) gathered = std::make_unique<GroupLists>();
   // The first part is behind what a checkpoint has: then that has these groups, too.
-  if (told == nullptr) return {};
-  if (redo->rows > table.rows() - told->rows.size()) return catalog::corrupt(RedoFault::count);
-  const std::size_t before = told->rows.size();
-  told->rows.resize(before + redo->rows);
+  if (gathered == nullptr) return {};
+  if (redo->rows > table.rows() - gathered->rows.size()) return catalog::corrupt(RedoFault::count);
+  const std::size_t before = gathered->rows.size();
+  gathered->rows.resize(before + redo->rows);
   if (redo->rows != 0) {
-    std::memcpy(told->rows.data() + before, redo->ids.data(), redo->ids.size());
+    std::memcpy(gathered->rows.data() + before, redo->ids.data(), redo->ids.size());
   }
-  told->sizes.insert(told->sizes.end(), redo->sizes.begin(), redo->sizes.end());
+  gathered->sizes.insert(gathered->sizes.end(), redo->sizes.begin(), redo->sizes.end());
   if (!redo->last) return {};
-  const std::unique_ptr<GroupLists> groups = std::move(told);
+  const std::unique_ptr<GroupLists> groups = std::move(gathered);
   const auto made = group_rows(table, groups->get());
   if (made) return {};
   const Error& error = made.error().error;
@@ -49,7 +49,7 @@ Result<void> apply_groups(EmbeddingTable& table, std::string_view record) {
 
 Result<void> apply_redo(EmbeddingTable& table, std::string_view record) {
   ESPALIER_ASSERT(table.redo() == nullptr);  // the records of what is applied are there
-  if (is_of_groups(record)) return apply_groups(table, record);
+  if (is_of_groups(record)) return apply_groups_part(table, record);
   const auto redo = read_rows_redo(record);
   if (!redo) return std::unexpected(redo.error());
   if (redo->table != table.id()) return catalog::corrupt(RedoFault::object);

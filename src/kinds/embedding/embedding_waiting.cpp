@@ -19,6 +19,7 @@
 // Thread: any.
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/atomic_bytes.hpp"
 #include "base/try_reserve.hpp"
@@ -94,7 +95,7 @@ void EmbeddingTable::release_waiting() noexcept {
       waiting_stores_.pop_front();
       continue;
     }
-    next.bytes = {};
+    std::vector<std::byte>().swap(next.bytes);
     stores_without_sums_.store(++stored);
   }
   const auto end = std::ranges::find_if(

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kSizesPerPiece = 64 << 10;
 constexpr std::uint32_t kPagesPerPiece = 16;
 constexpr std::size_t kIdsPerPiece = 4096;
-constexpr std::uint64_t kRoomPatienceNs = 1'000'000'000;
+constexpr std::uint64_t kRoomTimeoutNs = 1'000'000'000;
 
 std::unexpected<TableError> no_groups(std::string words) {
   return std::unexpected(TableError(Error{Code::invalid_argument, 0, 0}, std::move(words)));
@@ -138,12 +138,12 @@ TableResult<bool> Grouping::compute_sums() {
   return true;
 }
 
-// A sink that has no room just now has some soon: the piece comes again. Not for ever: a log that is
-// at its bound waits for a checkpoint, and that for the end of these records.
+// A sink that has no room just now has some soon: the piece comes again. Not for ever: a log that
+// is at its bound waits for a checkpoint, and that for the end of these records.
 TableResult<bool> Grouping::wait_for_room(const Error& error) {
   const std::uint64_t now = base::monotonic_ns();
   if (refused_since_ns_ == 0) refused_since_ns_ = now;
-  const bool waits = error.code == Code::busy && now - refused_since_ns_ < kRoomPatienceNs;
+  const bool waits = error.code == Code::busy && now - refused_since_ns_ < kRoomTimeoutNs;
   if (!waits) return std::unexpected(error);
   std::this_thread::yield();
   return true;

@@ -9,8 +9,8 @@
 // 1. The table's groups stay as they were until the last piece; then the new ones stand in their
 //    place, all sums computed. A grouping that ends before, for whatever reason, leaves nothing.
 // 2. No page is taken before it is known how many there are to be, and that there may be room.
-// 3. Its records follow each other without a pause, so that a copy of the table which begins between
-//    them waits for their end alone (offload/embedding_copy.cpp).
+// 3. Its records follow each other without a pause, so that a copy of the table which begins
+//    between them waits for their end alone (offload/embedding_copy.cpp).
 // 4. A table has one grouping at a time that is being made.
 //
 // Thread: one at a time; others read and write the table. The table, and the memory of the groups,

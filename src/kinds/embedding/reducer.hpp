@@ -8,8 +8,8 @@
 // some runs. A run looks at the sequence of each row's page, folds, and looks at them again; where
 // one was odd or has moved, nothing of the run counts and it is done again. What comes before a
 // run, in a bag that began earlier, is kept apart from what comes after it, so a run can be
-// repeated as often as it must. After kTriesMax attempts it keeps replacements out: readers of a page that is replaced
-// without a pause come to an end.
+// repeated as often as it must. After kTriesMax attempts it keeps replacements out: readers of a
+// page that is replaced without a pause come to an end.
 //
 // Of a table with groups, unweighted sums, means and inner products read sums in place of rows
 // (memo.hpp). A sum whose page has an odd sequence is put back into its rows, at once: readers do
@@ -42,8 +42,8 @@ class Reducer {
  public:
   static constexpr std::uint32_t kStepRows = RowWindow::kStepRows;
   static constexpr std::size_t kStepBags = RowWindow::kStepBags;
-  /// Of a step's rows so many are folded between two looks at sequences: while others are resolved and
-  /// looked at nothing is asked for, and with so few memory does not run dry meanwhile.
+  /// Of a step's rows so many are folded between two looks at sequences: while others are resolved
+  /// and looked at nothing is asked for, and with so few memory does not run dry meanwhile.
   static constexpr std::uint32_t kRunRows = 16;
   static constexpr int kTriesMax = 8;
 

@@ -9,17 +9,11 @@
 #include "channel/rings/walk_options.hpp"
 #include "kinds/embedding/calls.hpp"
 #include "kinds/embedding/client/embedding_opening.hpp"
-#include "wire/session_calls.hpp"
 
 namespace espalier::client {
 namespace {
 
 constexpr std::uint64_t kBagsNapNs = 1'000'000;
-// After a failure, so that little of a thread's time goes into trying again.
-constexpr std::uint64_t kBagsPauseNs = 100'000'000;
-constexpr std::uint64_t kBagsPauseFactor = 4;
-// Tables of which failures are remembered.
-constexpr std::size_t kFailedTablesMax = 1024;
 constexpr int kReduceTries = 2;  // the second with a new session's key and lease
 // Rows of one doorbell: where READs end when they are posted as many as the first-level cache has
 // room for, elsewhere enough to hide the way.
@@ -36,7 +30,7 @@ std::optional<TableResult<void>> OneSidedEmbeddings::reduce(RemoteSessions& sess
                                                             const EmbeddingOptions& options,
                                                             const embedding::ReductionWork& work,
                                                             std::span<float> results) {
-  for (int i = 0; i < kReduceTries && has_lane(sessions, node); ++i) {
+  for (int i = 0; i < kReduceTries && lane_.is_to(sessions, node, [this] { close(); }); ++i) {
     place::BagReader* const reader = open(table, options);
     if (reader == nullptr) break;
     auto reduced = reduce_by(*reader, work, results);
@@ -44,12 +38,12 @@ std::optional<TableResult<void>> OneSidedEmbeddings::reduce(RemoteSessions& sess
     const Code code = reduced.error().error.code;
     if (code == Code::contended) break;
     if (code == Code::not_found) {
-      forget(table);
+      if (!forget_reader(lane_.requests(), readers_, table)) close();
       break;
     }
     // While there is a link it is the table that has failed.
     const bool corrupt = code == Code::corrupt;
-    if (corrupt) note_failure(table, code, base::monotonic_ns() + kBagsPauseNs);
+    if (corrupt) failures_.note(table, true, reduced.error().error, base::monotonic_ns());
     close();
     if (corrupt) break;
   }
@@ -70,7 +64,7 @@ TableResult<void> OneSidedEmbeddings::reduce_by(place::BagReader& reader,
 }
 
 bool OneSidedEmbeddings::keep_waiting(place::BagReader& reader) {
-  renew(reader.lease());
+  renew_leases(lane_.requests(), readers_, reader.lease());
   if (reader.lease().ended() || link_->pair().state() == fabric::QueuePair::State::error) {
     return false;
   }
@@ -80,47 +74,13 @@ bool OneSidedEmbeddings::keep_waiting(place::BagReader& reader) {
   return true;
 }
 
-// A session stands and falls with all its leases, those of tables that are not read now too.
-void OneSidedEmbeddings::renew(place::LeaseGuard& lease) {
-  const std::uint64_t now = base::monotonic_ns();
-  const auto asked = lease.due(now);
-  if (!asked) return;
-  for (const auto& [table, reader] : readers_) {
-    place::LeaseGuard& each = reader->lease();
-    const auto due = &each == &lease ? asked : each.idle_due(now);
-    if (!due) continue;
-    const session_calls::RenewLease renewal{0, {due->id, due->oldest}, {}};
-    const auto renewed = due->id == 0 ? fail(Code::not_found) : ask(*requests_, renewal);
-    if (renewed) {
-      each.renewed(renewed->epoch, base::monotonic_ns());
-    } else {
-      each.end_all();
-    }
-  }
-}
-
 // --- opening -------------------------------------------------------------------------------------
-
-bool OneSidedEmbeddings::has_lane(RemoteSessions& sessions, channel::NodeNumber node) {
-  if (rings_ && rings_->ask_lost_idle()) {
-    close();
-    requests_.reset();
-    rings_.reset();
-  }
-  if (!rings_) {
-    auto rings = sessions.open_lane();
-    if (!rings) return false;
-    requests_ = std::make_unique<RemoteRequests>(**rings, 1);
-    rings_ = std::move(*rings);
-  }
-  return rings_->connection().node_id() == node;
-}
 
 place::BagReader* OneSidedEmbeddings::open(std::uint32_t table, const EmbeddingOptions& options) {
   if (link_ && link_->pair().state() == fabric::QueuePair::State::error) close();
   if (const auto known = readers_.find(table); known != readers_.end()) return known->second.get();
   const std::uint64_t began = base::monotonic_ns();
-  if (is_paused(table, began)) return nullptr;
+  if (failures_.find(table, link_ != nullptr, began) != nullptr) return nullptr;
   const auto opened = [&] {
     try {
       return open_anew(table, options);
@@ -130,38 +90,20 @@ place::BagReader* OneSidedEmbeddings::open(std::uint32_t table, const EmbeddingO
     }
   }();
   if (opened) return *opened;
-  const std::uint64_t now = base::monotonic_ns();
-  const std::uint64_t pause = std::max(kBagsPauseNs, kBagsPauseFactor * (now - began));
-  note_failure(table, opened.error().code, now + pause);
+  failures_.note(table, link_ != nullptr, opened.error(), began);
   return nullptr;
-}
-
-bool OneSidedEmbeddings::is_paused(std::uint32_t table, std::uint64_t now_ns) const {
-  if (now_ns < paused_until_ns_) return true;
-  const auto failed = failures_.find(table);
-  return failed != failures_.end() && now_ns < failed->second;
-}
-
-// A handshake with a node that does not answer may take seconds, and a session has so many leases.
-void OneSidedEmbeddings::note_failure(std::uint32_t table, Code code, std::uint64_t until_ns) {
-  if (!link_ || code == Code::out_of_memory) {
-    paused_until_ns_ = until_ns;
-    return;
-  }
-  if (failures_.size() == kFailedTablesMax) failures_.clear();
-  failures_[table] = until_ns;
 }
 
 Result<place::BagReader*> OneSidedEmbeddings::open_anew(std::uint32_t table,
                                                         const EmbeddingOptions& options) {
   if (!link_) {
-    auto link = rings_->connection().open_beside(wire::LinkWay::reads);
+    auto link = lane_.connection().open_beside(wire::LinkWay::reads);
     if (!link) return std::unexpected(link.error());
     link_ = std::move(*link);
   }
   const std::uint64_t asked_ns = base::monotonic_ns();
   Reply answer;
-  const auto opened = ask(*requests_, embedding_calls::OpenReads{table}, answer);
+  const auto opened = ask(lane_.requests(), embedding_calls::OpenReads{table}, answer);
   if (!opened) return std::unexpected(opened.error());
   const auto opening = EmbeddingOpening::read(opened->described);
   if (!opening) return std::unexpected(opening.error());
@@ -190,21 +132,11 @@ Result<place::BagReader*> OneSidedEmbeddings::open_anew(std::uint32_t table,
   return readers_.emplace(table, std::move(reader)).first->second.get();
 }
 
-// What the node does not take back it ends with the session.
-void OneSidedEmbeddings::forget(std::uint32_t table) {
-  const auto known = readers_.find(table);
-  if (known == readers_.end()) return;
-  const auto lease = known->second->lease().give_back();
-  readers_.erase(known);
-  if (!lease) return;
-  const session_calls::RenewLease renewal{0, {lease->id, lease->oldest}, {}};
-  if (!ask(*requests_, renewal)) close();
-}
-
 void OneSidedEmbeddings::close() {
   if (port_) ended_ += port_->traffic();
   if (link_) link_->pair().close();  // nothing that is in flight arrives after that
   readers_.clear();
+  failures_.forget_leases();
   port_.reset();
   link_.reset();
 }

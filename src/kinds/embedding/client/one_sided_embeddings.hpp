@@ -12,6 +12,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "channel/one_sided/leased_readers.hpp"
 #include "channel/rings/remote_sessions.hpp"
 #include "channel/rings/side_link.hpp"
 #include "kinds/embedding/remote/bag_reader.hpp"
@@ -39,27 +40,20 @@ class OneSidedEmbeddings final : public LanePart {
  private:
   using Readers = std::unordered_map<std::uint32_t, std::unique_ptr<place::BagReader>>;
 
-  [[nodiscard]] bool has_lane(RemoteSessions& sessions, channel::NodeNumber node);
   place::BagReader* open(std::uint32_t table, const EmbeddingOptions& options);
   Result<place::BagReader*> open_anew(std::uint32_t table, const EmbeddingOptions& options);
-  [[nodiscard]] bool is_paused(std::uint32_t table, std::uint64_t now_ns) const;
-  void note_failure(std::uint32_t table, Code code, std::uint64_t until_ns);
   TableResult<void> reduce_by(place::BagReader& reader, const embedding::ReductionWork& work,
                               std::span<float> results);
   bool keep_waiting(place::BagReader& reader);
-  void renew(place::LeaseGuard& lease);
-  void forget(std::uint32_t table);
   void close();
 
-  std::unique_ptr<ThreadRings> rings_;
-  std::unique_ptr<RemoteRequests> requests_;  // of these
+  LeaseLane lane_;
   // Readers end before the port that they read by, and that before the link.
   std::unique_ptr<SideLink> link_;
   std::optional<place::ReadPort> port_;
   Readers readers_;
-  std::uint64_t paused_until_ns_ = 0;                          // of all that have no reader
-  std::unordered_map<std::uint32_t, std::uint64_t> failures_;  // of tables, until when
-  std::uint32_t quiet_ = 0;                                    // looks since READs were last posted
+  OpenFailures failures_;
+  std::uint32_t quiet_ = 0;  // looks since READs were last posted
   std::uint64_t trips_ = 0;
   std::uint64_t by_rings_ = 0;
   tree::WalkTraffic ended_;  // of ports that are gone

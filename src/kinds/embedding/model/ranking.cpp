@@ -45,7 +45,7 @@ void RankingObject::add_samples(catalog::SampleList& to) const {
 
 namespace {
 
-constexpr std::uint64_t kWeightsPatienceNs = 5'000'000'000;
+constexpr std::uint64_t kWeightsTimeoutNs = 5'000'000'000;
 constexpr auto kWeightsNap = std::chrono::microseconds(200);
 
 /// A model without weights is one that its maker does not know of.
@@ -63,7 +63,7 @@ Result<catalog::RedoRoom> room_for_weights(catalog::RedoSink* sink, std::size_t 
   for (const std::uint64_t began = base::monotonic_ns();;) {
     auto room = catalog::RedoRoom::reserve(sink, weights_record_bytes(floats));
     const bool waits = !room && room.error().code == Code::busy &&
-                       base::monotonic_ns() - began < kWeightsPatienceNs;
+                       base::monotonic_ns() - began < kWeightsTimeoutNs;
     if (!waits) return room;
     std::this_thread::sleep_for(kWeightsNap);
   }

@@ -46,7 +46,7 @@ Result<void> apply_weights(RankingObject& model, memory::BufferPool& pool,
   if (!weights) return std::unexpected(weights.error());
   (*weights)->belong_to(model.id());
   model.set_weights(std::move(*weights));
-  file = {};
+  std::string().swap(file);  // tens of MiB
   return {};
 }
 

@@ -383,7 +383,7 @@ TEST(Ranking, GivesItsMemoryBack) {
 }
 
 /// All floats of a model, as in its file.
-std::vector<float> floats_of(const ModelWeights& weights) {
+std::vector<float> file_floats_of(const ModelWeights& weights) {
   std::vector<float> floats;
   ModelWeights::Place place;
   while (weights.add_floats(place, floats)) {
@@ -396,7 +396,7 @@ TEST(Ranking, TellsItsWeightsAsTheFileHasThem) {
   parts.dense = 3000;
   parts.bottom = {401, 8};  // of several slabs
   RankingWorld world(parts);
-  EXPECT_EQ(floats_of(world.model->weights()), world.parts.floats);
+  EXPECT_EQ(file_floats_of(world.model->weights()), world.parts.floats);
 }
 
 /// What a store has recorded of models, applied to another.
@@ -441,7 +441,7 @@ TEST(Ranking, IsMadeAgainOfItsRecords) {
             Code::not_found);
   ASSERT_TRUE(again.apply(records.back()));
   ASSERT_TRUE(model->has_weights());
-  EXPECT_EQ(floats_of(model->weights()), parts.floats);
+  EXPECT_EQ(file_floats_of(model->weights()), parts.floats);
   for (const std::string_view record : records) ASSERT_TRUE(again.apply(record)) << "twice";
   EXPECT_EQ(model->shape().outputs, (*made)->shape().outputs);
 

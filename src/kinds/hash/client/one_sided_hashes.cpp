@@ -6,30 +6,17 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "channel/no_memory.hpp"
 #include "channel/rings/typed_call.hpp"
 #include "kinds/hash/calls.hpp"
 #include "kinds/hash/client/hash_opening.hpp"
-#include "wire/session_calls.hpp"
 
 namespace espalier::client {
 namespace {
 
 constexpr std::uint64_t kHashesNapNs = 1'000'000;
-// After a failure, so that little of a thread's time goes into trying again.
-constexpr std::uint64_t kFailurePauseNs = 100'000'000;
-constexpr std::uint64_t kFailurePauseFactor = 4;
 // Of what is remembered, so large a part at most is for directories.
 constexpr std::uint64_t kDirectoriesShare = 8;
-// Maps of which failures are remembered.
-constexpr std::size_t kFailuresMost = 1024;
 constexpr int kHashTries = 2;  // the second with a new session's key and lease
-
-Result<session_calls::Renewed> ask_of_lease(RemoteRequests& requests,
-                                            const place::LeaseGuard::Asked& asked) {
-  const session_calls::RenewLease renewal{0, {asked.id, asked.oldest}, {}};
-  return or_out_of_memory([&] { return ask(requests, renewal); });
-}
 
 }  // namespace
 
@@ -46,35 +33,11 @@ Result<place::HashGets*> OneSidedHashes::open(RemoteRequests& requests, NodeConn
   if (const auto known = maps_.find(map); known != maps_.end()) return known->second.get();
   if (connection.lost()) return std::unexpected(connection.lost_error());
   const std::uint64_t began = base::monotonic_ns();
-  if (const Failure* const before = failure_of(map, began)) return std::unexpected(before->error);
+  const Error* const before = failures_.find(map, link_ != nullptr, began);
+  if (before != nullptr) return std::unexpected(*before);
   const auto opened = open_or_close(requests, connection, map);
-  if (opened) return opened;
-  const std::uint64_t now = base::monotonic_ns();
-  const std::uint64_t pause = std::max(kFailurePauseNs, kFailurePauseFactor * (now - began));
-  note_failure(map, {now + pause, opened.error()});
+  if (!opened) failures_.note(map, link_ != nullptr, opened.error(), began);
   return opened;
-}
-
-const OneSidedHashes::Failure* OneSidedHashes::failure_of(std::uint32_t map,
-                                                          std::uint64_t now_ns) const {
-  const Failure& of_all = link_ ? no_lease_ : no_link_;
-  if (now_ns < of_all.until_ns) return &of_all;
-  const auto found = failures_.find(map);
-  return found != failures_.end() && now_ns < found->second.until_ns ? &found->second : nullptr;
-}
-
-void OneSidedHashes::note_failure(std::uint32_t map, const Failure& failure) {
-  if (!link_) {
-    no_link_ = failure;
-  } else if (failure.error.code == Code::out_of_memory) {
-    no_lease_ = failure;
-  } else {
-    if (failures_.size() == kFailuresMost) failures_.clear();
-    try {
-      failures_[map] = failure;
-    } catch (const std::bad_alloc&) {  // then it is tried again
-    }
-  }
 }
 
 // Where there is no memory the node may have granted a lease that nobody keeps, with which the
@@ -135,36 +98,11 @@ Result<place::HashGets*> OneSidedHashes::open_anew(RemoteRequests& requests,
 }
 
 void OneSidedHashes::renew(RemoteRequests& requests, place::LeaseGuard& lease) {
-  const std::uint64_t now = base::monotonic_ns();
-  const auto asked = lease.due(now);
-  if (!asked) return;
-  // A session stands and falls with all its leases, those of maps that are not read now too.
-  for (const auto& [map, gets] : maps_) {
-    place::LeaseGuard& each = gets->lease();
-    if (const auto due = &each == &lease ? asked : each.idle_due(now)) {
-      renew_one(requests, each, *due);
-    }
-  }
+  renew_leases(requests, maps_, lease);
 }
 
-void OneSidedHashes::renew_one(RemoteRequests& requests, place::LeaseGuard& lease,
-                               const place::LeaseGuard::Asked& due) {
-  if (due.id == 0) return lease.end_all();  // another comes with another opening
-  const auto renewed = ask_of_lease(requests, due);
-  if (renewed) {
-    lease.renewed(renewed->epoch, base::monotonic_ns());
-  } else {
-    lease.end_all();
-  }
-}
-
-// What the node does not take back it ends with the session.
 void OneSidedHashes::forget(RemoteRequests& requests, std::uint32_t map) {
-  const auto known = maps_.find(map);
-  if (known == maps_.end()) return;
-  const auto lease = known->second->lease().give_back();
-  maps_.erase(known);
-  if (lease && !ask_of_lease(requests, *lease)) close();
+  if (!forget_reader(requests, maps_, map)) close();
 }
 
 void OneSidedHashes::wait() {
@@ -180,7 +118,7 @@ void OneSidedHashes::close() {
   ended_ = traffic();
   if (link_) link_->pair().close();  // nothing that is in flight arrives after that
   maps_.clear();
-  no_lease_ = {};
+  failures_.forget_leases();
   link_.reset();
   port_.reset();
 }
@@ -213,26 +151,11 @@ class OneSidedHashCaller::Forward final : public Handler {
   Handler& to_;
 };
 
-bool OneSidedHashCaller::has_lane(RemoteSessions& sessions, channel::NodeNumber node) {
-  if (rings_ && rings_->ask_lost_idle()) {
-    hashes_.close();
-    requests_.reset();
-    rings_.reset();
-  }
-  if (!rings_) {
-    auto rings = sessions.open_lane();
-    if (!rings) return false;
-    requests_ = std::make_unique<RemoteRequests>(**rings, 1);
-    rings_ = std::move(*rings);
-  }
-  return rings_->connection().node_id() == node;
-}
-
 bool OneSidedHashCaller::run(RemoteSessions& sessions, channel::NodeNumber node, std::uint32_t map,
                              const Request& request, Handler& handler) {
   Forward forward(handler);
-  for (int i = 0; i < kHashTries && has_lane(sessions, node); ++i) {
-    const auto opened = hashes_.open(*requests_, rings_->connection(), map);
+  for (int i = 0; i < kHashTries && lane_.is_to(sessions, node, [this] { hashes_.close(); }); ++i) {
+    const auto opened = hashes_.open(lane_.requests(), lane_.connection(), map);
     if (!opened) break;
     try {
       (*opened)->submit({&request, 1}, forward);
@@ -244,7 +167,7 @@ bool OneSidedHashCaller::run(RemoteSessions& sessions, channel::NodeNumber node,
     if (!forward.failed) return true;
     if (forward.contended) break;
     if (forward.dropped) {
-      hashes_.forget(*requests_, map);
+      hashes_.forget(lane_.requests(), map);
       break;
     }
     hashes_.close();
@@ -258,7 +181,7 @@ void OneSidedHashCaller::go_on(place::HashGets& gets) {
   for (std::uint64_t trips = 0; gets.poll() != 0; ++quiet) {
     const std::uint64_t now = gets.traffic().round_trips;
     if (std::exchange(trips, now) != now) quiet = 0;
-    hashes_.renew(*requests_, gets.lease());
+    hashes_.renew(lane_.requests(), gets.lease());
     if (gets.lease().ended()) gets.fail();
     if (quiet > kReadSpins) hashes_.wait();
   }

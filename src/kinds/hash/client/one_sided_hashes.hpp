@@ -12,6 +12,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "channel/one_sided/leased_readers.hpp"
 #include "channel/rings/remote_sessions.hpp"
 #include "channel/rings/side_link.hpp"
 #include "channel/rings/walk_options.hpp"
@@ -58,26 +59,14 @@ class OneSidedHashes {
   [[nodiscard]] tree::WalkTraffic traffic() const;
 
  private:
-  /// What could not be had, and until when it is not tried again.
-  struct Failure {
-    std::uint64_t until_ns = 0;
-    Error error{};
-  };
-
-  [[nodiscard]] const Failure* failure_of(std::uint32_t map, std::uint64_t now_ns) const;
-  void note_failure(std::uint32_t map, const Failure& failure);
   Result<place::HashGets*> open_or_close(RemoteRequests& requests, NodeConnection& connection,
                                          std::uint32_t map);
-  static void renew_one(RemoteRequests& requests, place::LeaseGuard& lease,
-                        const place::LeaseGuard::Asked& due);
   Result<place::HashGets*> open_anew(RemoteRequests& requests, NodeConnection& connection,
                                      std::uint32_t map);
 
   const std::uint32_t in_flight_;
   const WalkOptions options_;
-  Failure no_link_;
-  Failure no_lease_;                                     // by this link
-  std::unordered_map<std::uint32_t, Failure> failures_;  // of maps
+  OpenFailures failures_;
   // Gets end before the link that they read by, and that before the port.
   std::optional<place::ReadPort> port_;
   std::unique_ptr<SideLink> link_;
@@ -109,11 +98,9 @@ class OneSidedHashCaller final : public LanePart {
  private:
   class Forward;
 
-  [[nodiscard]] bool has_lane(RemoteSessions& sessions, channel::NodeNumber node);
   void go_on(place::HashGets& gets);
 
-  std::unique_ptr<ThreadRings> rings_;
-  std::unique_ptr<RemoteRequests> requests_;  // of these
+  LeaseLane lane_;
   OneSidedHashes hashes_;
   std::uint64_t by_rings_ = 0;
 };
