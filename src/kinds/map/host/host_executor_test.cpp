@@ -159,8 +159,11 @@ class HintedReads : public ::testing::Test {
   static constexpr int kKeys = 4'000;
   static constexpr bool kNeverWarm = false;
 
-  HintedReads() {
-    for (int i = 0; i < kKeys; ++i) tree_.put(TreeFixture::numbered(i), value_of(i));
+  HintedReads() { write_all(1); }
+  void write_all(int rounds) {
+    for (int i = 0; i < rounds * kKeys; ++i) {
+      tree_.put(TreeFixture::numbered(i % kKeys), value_of(i % kKeys));
+    }
   }
   static std::string value_of(int i) { return "v" + std::to_string(i); }
   MapCore& map() { return tree_.map(); }
@@ -258,19 +261,18 @@ TEST_F(HintedReads, HintsOfOtherNodesCostTimeAlone) {
     read_all([&](int) { return wire::Ref{random()}; });
     read_all([&](int) { return wire::Ref::make(random.below(std::uint64_t{64} << 20), 1); });
   }
-  EXPECT_EQ(counted()[0], 0u);
+  EXPECT_LT(counted()[0], 100u) << "few of so many name a node by chance";
 }
 
 // Leaves move at each merge of their logs: their old references lead to where they are now, as long
 // as a reader keeps the old ones from being used for something else.
 TEST_F(HintedReads, WhatHasMovedIsEnteredWhereItIs) {
+  write_all(3);  // those that were full are split
   std::vector<wire::Ref> leaves(kKeys);
   for (int i = 0; i < kKeys; ++i) leaves[static_cast<std::size_t>(i)] = leaf_of(i);
   {
     const base::ExposedEpoch exposed(context_.slot);
-    for (int round = 0; round < 12; ++round) {
-      for (int i = 0; i < kKeys; ++i) tree_.put(TreeFixture::numbered(i), value_of(i));
-    }
+    write_all(5);
   }
   counted();
   read_all([&](int i) { return leaves[static_cast<std::size_t>(i)]; });
@@ -279,7 +281,7 @@ TEST_F(HintedReads, WhatHasMovedIsEnteredWhereItIs) {
   EXPECT_EQ(now[0] + now[1] + now[2], 400u);
   // When they are free, and used anew, they lead nowhere.
   for (int i = 0; i < 20; ++i) tree_.store().reclaimer.collect(tree_.context().cache);
-  for (int i = 0; i < kKeys; ++i) tree_.put(TreeFixture::numbered(i), value_of(i));
+  write_all(1);
   for (int i = 0; i < 20; ++i) tree_.store().reclaimer.collect(tree_.context().cache);
   counted();
   read_all([&](int i) { return leaves[static_cast<std::size_t>(i)]; });

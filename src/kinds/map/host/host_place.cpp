@@ -39,7 +39,9 @@ std::uint64_t HostPlaceBase::entry_of(wire::Ref hint) const {
 wire::Ref HostPlaceBase::node_of(wire::Ref hint, std::uint64_t entry) {
   if (planted(Bug::hint_not_checked)) return hint;
   const wire::Ref now = entry != 0 ? map_.ref_at(entry) : wire::Ref{};
-  ++(!now ? hints_.refused : now == hint ? hints_.admitted : hints_.moved);
+  // A node that was split keeps its place in the table until it is free, and names its successor.
+  const bool as_it_was = now == hint && map_.view(now).superseded() == wire::kLive;
+  ++(!now ? hints_.refused : as_it_was ? hints_.admitted : hints_.moved);
   return now;
 }
 
