@@ -18,6 +18,7 @@
 
 #include "base/prefetch.hpp"
 #include "kinds/map/host/group_scan.hpp"
+#include "kinds/map/host/group_writes.hpp"
 
 namespace espalier::tree {
 
@@ -66,8 +67,9 @@ inline bool HostExecutor<A>::join(GroupSlot& slot, const Request& request, Handl
     case Op::insert:
     case Op::update:
     case Op::erase:
-      if (request.value.size() > map_.geometry.inline_value_bytes_max) return false;
+      if (request.op != Op::erase && request.value.size() > kGroupValueBytes) return false;
       slot.goal = Goal::write;
+      slot.value = {};
       break;
     case Op::floor:
     case Op::scan:
@@ -163,6 +165,7 @@ inline void HostExecutor<A>::step() {
   for (GroupSlot& slot : behind.in_use()) {
     if (slot.goal == Goal::forward && slot.entry != 0) want_neighbour(slot);
   }
+  write_some(behind.in_use());
   while (answer_group(behind.in_use())) {  // scans that go on to the next leaf
     for (GroupSlot& slot : behind.in_use()) {
       if (slot.arriving) arrive_at_leaf(slot);
@@ -171,6 +174,7 @@ inline void HostExecutor<A>::step() {
       if (slot.arriving) look_at_leaf<Kit>(slot);
     }
   }
+  if (values_wanted_) answer_values(behind.in_use());
   end(behind);
 }
 
@@ -277,13 +281,6 @@ void HostExecutor<A>::go_alone(GroupSlot& slot) {
   slot.arriving = true;
 }
 
-// Whether the slot's write will find no room in the log, as things are.
-inline bool finds_log_full(const GroupSlot& slot, const NodeView& leaf, wire::LockWord lock) {
-  const Request& request = *slot.request;
-  return !log_has_room(leaf, lock, 1,
-                       log_bytes(request.op, request.key.size(), request.value.size()));
-}
-
 template <Access A>
 inline void HostExecutor<A>::arrive_at_leaf(GroupSlot& slot) {
   if (slot.entry != 0) slot.ref = map_.ref_at(slot.entry);
@@ -308,6 +305,7 @@ inline void HostExecutor<A>::look_at_leaf(GroupSlot& slot) {
   }
   const NodeView leaf(at, map_.geometry);
   probe_leaf(leaf, head, slot.key, Kit{}, slot.probe);
+  slot.probed = true;
   if (slot.guess.made()) [[unlikely]] {
     guess_.learn(slot.guess, slot.ref.offset(), head.chunks(), slot.probe);
     slot.guess = {};
@@ -340,38 +338,37 @@ inline void HostExecutor<A>::answer_point(GroupSlot& slot) {
   Completion answer;
   bool out_of_line = false;
   answer.found = find_point(slot.key, leaf, slot.probe, slot.read_version, answer, out_of_line);
-  if (out_of_line) answer.value = stored_value(map_, answer.value);
+  if (out_of_line) [[unlikely]] {
+    slot.stored = stored_value(map_, answer.value);
+    slot.version = answer.version;
+    values_wanted_ = true;
+    return want_value(slot.stored);
+  }
   answer.read_version = slot.read_version;
   complete(slot, answer);
 }
 
+// Asks for a value out of line: its first lines, for a processor brings what follows by itself.
 template <Access A>
-void HostExecutor<A>::answer_write(GroupSlot& slot) {
-  WriteIntent intent;
-  intent.op = slot.request->op;
-  intent.key = &slot.key;
-  intent.value = slot.request->value;
-  WriteOutcome outcome = write_in(context_, map_, slot.ref, intent, &slot.probe);
-  // Often an earlier write of the group split this leaf. To try again here keeps the group's order,
-  // by which ascending keys are recognised.
-  for (int attempt = 0; attempt < 4 && outcome.status == WriteStatus::moved; ++attempt) {
-    slot.ref = walk_to_leaf(slot, slot.ref);
-    outcome = write_in(context_, map_, slot.ref, intent);
+inline void HostExecutor<A>::want_value(std::string_view value) const {
+  constexpr std::size_t kAhead = 512;
+  const auto* const begin = reinterpret_cast<const std::byte*>(value.data());
+  base::prefetch(begin, begin + std::min(value.size(), kAhead));
+}
+
+// Gives the answers of gets whose values have been asked for.
+template <Access A>
+void HostExecutor<A>::answer_values(std::span<GroupSlot> slots) {
+  values_wanted_ = false;
+  for (GroupSlot& slot : slots) {
+    if (slot.stored.data() == nullptr) continue;
+    Completion answer;
+    answer.found = true;
+    answer.value = std::exchange(slot.stored, {});
+    answer.version = slot.version;
+    answer.read_version = slot.read_version;
+    complete(slot, answer);
   }
-  const bool decided = outcome.status == WriteStatus::done ||
-                       outcome.status == WriteStatus::condition_failed ||
-                       outcome.status == WriteStatus::refused;
-  if (!decided) return hand_to_lane(slot);
-  wrote_ = true;
-  Completion answer;
-  report(outcome, answer);
-  answer.read_version = guard_.version();
-  const std::uint64_t wait_for = waits_for(outcome);
-  if (wait_for <= map_.clock.released() || place_.may_answer(wait_for, answer)) {
-    return complete(slot, answer);
-  }
-  sign(answer, *slot.request);
-  waiting_.push_back({answer, slot.handler, wait_for});
 }
 
 // --- compiled for each instruction set -----------------------------------------------------------
