@@ -93,8 +93,10 @@ void HostExecutor<A>::run(const WalkRequest& request) {
     ++queued_;
     group.count = 1;
     begin(group);
-    step_group();
-    step_group();
+    if (!write_at_finger(group)) {
+      step_group();
+      step_group();
+    }
   } else {
     lanes_.submit(request);
   }
@@ -219,6 +221,7 @@ inline void HostExecutor<A>::descend(std::span<GroupSlot> slots) {
     slot.arriving = false;
     slot.guess = {};
     slot.lid = map_.root;
+    if (finger_.writes >= Finger::kWritesMin) slot.arriving = is_at_finger(slot);
   }
   const Geometry& g = map_.geometry;
   const bool alone = lanes_.lanes() == 1;  // nothing else to do while bytes are on their way

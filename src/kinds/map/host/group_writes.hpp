@@ -141,6 +141,7 @@ void HostExecutor<A>::answer_write(GroupSlot& slot) {
 template <Access A>
 inline void HostExecutor<A>::end_write(GroupSlot& slot, const WriteOutcome& outcome) {
   if (slot.value.ref != 0 && !outcome.applied) discard_value(context_, map_, slot.value);
+  if (outcome.applied) note_leaf(slot);
   wrote_ = true;
   Completion answer;
   report(outcome, answer);
@@ -151,6 +152,42 @@ inline void HostExecutor<A>::end_write(GroupSlot& slot, const WriteOutcome& outc
   }
   sign(answer, *slot.request);
   waiting_.push_back({answer, slot.handler, wait_for});
+}
+
+// --- one after the other -------------------------------------------------------------------------
+
+template <Access A>
+inline void HostExecutor<A>::note_leaf(const GroupSlot& slot) {
+  const wire::Lid leaf = map_.view(slot.ref).lid();
+  finger_.writes = leaf == finger_.leaf ? finger_.writes + 1 : 0;
+  finger_.leaf = leaf;
+}
+
+// Whether the slot's write belongs to the finger's leaf; it has arrived there then.
+template <Access A>
+inline bool HostExecutor<A>::is_at_finger(GroupSlot& slot) const {
+  if (slot.goal != Goal::write || finger_.writes < Finger::kWritesMin) return false;
+  const wire::Ref ref = map_.ref(finger_.leaf);
+  if (!ref) return false;
+  const std::byte* const at = map_.at(ref.offset());
+  const NodeHead head = NodeHead::read(at);
+  if (!head.leaf() || !is_meant(map_, kNewest, at, head, ref)) return false;
+  if (!NodeView(at, map_.geometry).covers(slot.key)) return false;
+  slot.ref = ref;
+  slot.entry = 0;
+  slot.lid = finger_.leaf;
+  slot.probed = false;
+  return true;
+}
+
+// A write for which its caller waits, without a way down. False: it has to go the whole way.
+template <Access A>
+bool HostExecutor<A>::write_at_finger(Group& group) noexcept {
+  GroupSlot& slot = group.slots.front();
+  if (!is_at_finger(slot)) return false;
+  answer_write(slot);
+  end(group);
+  return true;
 }
 
 }  // namespace espalier::tree

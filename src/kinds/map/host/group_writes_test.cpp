@@ -148,5 +148,46 @@ TEST(GroupWrites, DoWhatOneWriterDoes) {
   }
 }
 
+// Keys that ascend, alone and in groups, behind the same first bytes; and then ones before them, in
+// the leaf that is asked first, which is split, merged away and given back meanwhile.
+TEST(GroupWrites, AscendingKeysFindTheirLeaf) {
+  for (const std::string prefix : {"", "tenants/0001/orders/"}) {
+    TreeFixture tree({.node_bytes = 1024});
+    GroupUser user(tree.store(), tree.map(), 1);
+    Model model;
+    for (std::uint64_t round = 0; round < 30; ++round) {
+      std::vector<std::string> keys;
+      for (std::uint64_t i = 0; i < 100; ++i) {
+        keys.push_back(TreeFixture::numbered(100 * round + i, prefix));
+      }
+      std::vector<Request> puts;
+      for (const std::string& key : keys) {
+        puts.push_back(TreeFixture::request(Op::insert, key, key));
+        model[key] = key;
+      }
+      if (round % 3 == 0) {
+        for (const Request& put : puts) ASSERT_TRUE(user.run_alone(put).completion.applied);
+      } else {
+        for (const auto& answer : user.run(puts)) ASSERT_TRUE(answer.completion.applied);
+      }
+      if (round % 4 != 3) continue;
+      // The newest leaves go, the one that was written last among them, and some keys come again.
+      for (const std::string& key : keys) {
+        ASSERT_TRUE(user.run_alone(TreeFixture::request(Op::erase, key)).completion.applied);
+        model.erase(key);
+      }
+      for (std::size_t i = keys.size(); i-- > 90;) {
+        ASSERT_FALSE(user.run_alone(TreeFixture::request(Op::put, keys[i], "v")).completion.found);
+        model[keys[i]] = "v";
+      }
+    }
+    OneAnswer all;
+    tree.run(TreeFixture::request(Op::scan, ""), all);
+    const std::vector<std::pair<std::string, std::string>> expected(model.begin(), model.end());
+    EXPECT_EQ(all.items_, expected);
+    EXPECT_EQ(audit(tree.map()), std::vector<std::string>{});
+  }
+}
+
 }  // namespace
 }  // namespace espalier::tree

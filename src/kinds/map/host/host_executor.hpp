@@ -108,6 +108,14 @@ class HostExecutor {
                                                               std::uint32_t few);
 #endif
 
+  /// The leaf that the last writes went to, one after the other, as those of ascending keys do: the
+  /// next one need not look for it.
+  struct Finger {
+    static constexpr std::uint32_t kWritesMin = 4;  // before it is asked
+    wire::Lid leaf = 0;
+    std::uint32_t writes = 0;
+  };
+
   /// Room for answers of writes that may all have to wait for a release; else nothing begins.
   [[nodiscard]] bool may_wait() noexcept {
     return base::try_reserve(waiting_, 2 * groups_[0].slots.size());
@@ -149,6 +157,9 @@ class HostExecutor {
   [[nodiscard]] WriteIntent intent_of(const GroupSlot& slot) const;
   [[gnu::noinline]] void answer_write(GroupSlot& slot);
   void end_write(GroupSlot& slot, const WriteOutcome& outcome);
+  void note_leaf(const GroupSlot& slot);
+  [[nodiscard]] bool is_at_finger(GroupSlot& slot) const;
+  [[nodiscard]] bool write_at_finger(Group& group) noexcept;
   [[nodiscard]] ScanAhead::Part begin_of(std::span<const GroupSlot> slots) const;
   [[gnu::noinline]] void answer_scan(GroupSlot& slot, const ScanAhead::Part& after);
   [[nodiscard]] bool begin_scan(GroupSlot& slot, const NodeView& leaf, bool bounded);
@@ -174,6 +185,7 @@ class HostExecutor {
   SearchKey group_high_;
   Item group_items_[ScanAhead::kStepItems];
   ScanAhead ahead_;  // of the scan in hand
+  Finger finger_;
   bool wrote_ = false;          // the group in hand wrote something
   bool values_wanted_ = false;  // gets of the group in hand wait for values out of line
   std::vector<WaitingAnswer> waiting_;

@@ -40,6 +40,12 @@ class GroupUser final : private Handler {
     executor_.drain();
     return answers_;
   }
+  /// Runs one of them alone, as a caller does who waits for it.
+  const Answer& run_alone(const Request& request) {
+    answers_.assign(1, {});
+    executor_.run({&request, this, nullptr, {}, {}});
+    return answers_.front();
+  }
 
  private:
   void done(const Completion& done) override {
