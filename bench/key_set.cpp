@@ -44,7 +44,7 @@ std::vector<std::string> read_lines(const std::string& path) {
   return lines;
 }
 
-std::vector<std::string> keys_of(std::uint64_t count, KeySet::Shape shape) {
+std::vector<std::string> keys_of_shape(std::uint64_t count, KeySet::Shape shape) {
   std::vector<std::string> keys(count);
   for (std::uint64_t i = 0; i < count; ++i) shape(i, keys[i]);
   return keys;
@@ -81,7 +81,7 @@ KeySet KeySet::from_file(const std::string& path, std::uint64_t count_max, std::
 }
 
 KeySet KeySet::of_shape(std::uint64_t count, Shape shape, std::uint64_t seed) {
-  std::vector<std::string> keys = keys_of(count, shape);
+  std::vector<std::string> keys = keys_of_shape(count, shape);
   base::Random random(seed);
   for (std::uint64_t i = 0; i < count; ++i) std::swap(keys[i], keys[i + random.below(count - i)]);
   KeySet set;
@@ -94,7 +94,7 @@ KeySet KeySet::of_shape(std::uint64_t count, Shape shape, std::uint64_t seed) {
 KeySet KeySet::in_order(std::uint64_t count, Shape shape) {
   KeySet set;
   set.shape_ = shape;
-  set.take(keys_of(count, shape));
+  set.take(keys_of_shape(count, shape));
   return set;
 }
 

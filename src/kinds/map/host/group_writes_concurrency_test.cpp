@@ -14,9 +14,11 @@
 namespace espalier::tree {
 namespace {
 
-using Written = std::map<std::string, std::map<std::uint64_t, std::string>>;  // by key and version
+using VersionsByKey =
+    std::map<std::string, std::map<std::uint64_t, std::string>>;  // by key and version
 
-void write_groups(GroupUser& user, std::uint32_t thread, std::uint64_t seed, Written& written) {
+void write_in_groups(GroupUser& user, std::uint32_t thread, std::uint64_t seed,
+                     VersionsByKey& written) {
   base::Random random(seed + thread);
   for (int round = 0; round < 300; ++round) {
     std::vector<std::string> keys;
@@ -48,14 +50,14 @@ TEST(GroupWritesConcurrency, EachVersionOfAKeyIsThatOfOneWrite) {
   for (std::uint32_t i = 0; i < kThreads; ++i) {
     users.push_back(std::make_unique<GroupUser>(tree.store(), tree.map(), i + 1));
   }
-  std::vector<Written> written(kThreads);
+  std::vector<VersionsByKey> written(kThreads);
   std::vector<std::thread> threads;
   for (std::uint32_t i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] { write_groups(*users[i], i, seed, written[i]); });
+    threads.emplace_back([&, i] { write_in_groups(*users[i], i, seed, written[i]); });
   }
   for (std::thread& thread : threads) thread.join();
-  Written all;
-  for (const Written& one : written) {
+  VersionsByKey all;
+  for (const VersionsByKey& one : written) {
     for (const auto& [key, versions] : one) {
       for (const auto& [version, value] : versions) {
         ASSERT_TRUE(all[key].emplace(version, value).second) << key << " at " << version;

@@ -14,7 +14,7 @@
 namespace espalier::tree {
 namespace {
 
-using Model = std::map<std::string, std::string>;
+using GroupItems = std::map<std::string, std::string>;
 
 // A key of each leaf that has room in its log for an entry more, its sorted items aside.
 std::vector<std::string> keys_with_room(const TreeFixture& tree, const MapCore& map) {
@@ -130,7 +130,7 @@ class GroupModel {
 
   TreeFixture tree_;
   GroupUser user_{tree_.store(), tree_.map(), 1};
-  Model model_;
+  GroupItems model_;
   std::map<std::string, std::uint64_t> versions_;
 };
 
@@ -154,7 +154,7 @@ TEST(GroupWrites, AscendingKeysFindTheirLeaf) {
   for (const std::string prefix : {"", "tenants/0001/orders/"}) {
     TreeFixture tree({.node_bytes = 1024});
     GroupUser user(tree.store(), tree.map(), 1);
-    Model model;
+    GroupItems model;
     for (std::uint64_t round = 0; round < 30; ++round) {
       std::vector<std::string> keys;
       for (std::uint64_t i = 0; i < 100; ++i) {
