@@ -79,6 +79,8 @@ void add_common_options(CLI::App& command, YcsbOptions& options) {
   add_number(command, "--keys", options.keys, "keys to load; from files at most so many, 0: all");
   add_number(command, "--key-bytes", options.key_bytes, "length of random keys");
   add_number(command, "--value-bytes", options.value_bytes, "length of values");
+  command.add_flag("--draw-values", options.draw_values,
+                   "values are of 0 to --value-bytes, each drawn by itself");
   add_number(command, "--threads", options.threads, "thread t runs on the t-th core");
   command.add_flag("--peers-on-one-thread", options.peers_on_one_thread,
                    "peers run all threads' requests on one thread, without a lock");

@@ -44,6 +44,12 @@ std::vector<std::string> read_lines(const std::string& path) {
   return lines;
 }
 
+std::vector<std::string> keys_of_shape(std::uint64_t count, KeySet::Shape shape) {
+  std::vector<std::string> keys(count);
+  for (std::uint64_t i = 0; i < count; ++i) shape(i, keys[i]);
+  return keys;
+}
+
 }  // namespace
 
 KeySet KeySet::random(std::uint64_t count, std::uint32_t key_bytes, std::uint64_t seed) {
@@ -75,14 +81,20 @@ KeySet KeySet::from_file(const std::string& path, std::uint64_t count_max, std::
 }
 
 KeySet KeySet::of_shape(std::uint64_t count, Shape shape, std::uint64_t seed) {
-  std::vector<std::string> keys(count);
-  for (std::uint64_t i = 0; i < count; ++i) shape(i, keys[i]);
+  std::vector<std::string> keys = keys_of_shape(count, shape);
   base::Random random(seed);
   for (std::uint64_t i = 0; i < count; ++i) std::swap(keys[i], keys[i + random.below(count - i)]);
   KeySet set;
   set.seed_ = seed;
   set.shape_ = shape;
   set.take(keys);
+  return set;
+}
+
+KeySet KeySet::in_order(std::uint64_t count, Shape shape) {
+  KeySet set;
+  set.shape_ = shape;
+  set.take(keys_of_shape(count, shape));
   return set;
 }
 
@@ -176,9 +188,12 @@ void url_key(std::uint64_t number, std::string& out) {
                  number);
 }
 
-void make_value(std::uint64_t key_id, std::uint64_t round, std::uint32_t bytes, std::string& out) {
-  out.resize(bytes);
+void make_value(std::uint64_t key_id, std::uint64_t round, ValueLength length, std::string& out) {
   const std::uint64_t first = base::mix64(base::mix64(key_id + 1) + round);
+  const auto bytes = length.drawn ? static_cast<std::uint32_t>(base::scale(
+                                        base::mix64(first), std::uint64_t{length.bytes} + 1))
+                                  : length.bytes;
+  out.resize(bytes);
   fill_words(first, first, bytes, out.data());
 }
 

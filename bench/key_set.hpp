@@ -4,7 +4,7 @@
 //
 // Random keys are made from their index by a bijection of the first 8 bytes, so that all are
 // different without a table of them. Words come from a file, shuffled, for files are sorted. Keys
-// of a shape are made from numbers, as programs make theirs: many begin alike.
+// of a shape are made from numbers, as programs make theirs: many begin alike, and some ascend.
 //
 // Thread: const calls from any thread.
 #pragma once
@@ -34,6 +34,8 @@ class KeySet {
   using Shape = void (*)(std::uint64_t number, std::string& out);
   /// Keys of the numbers below `count`, shuffled; fresh ones go on from there.
   static KeySet of_shape(std::uint64_t count, Shape shape, std::uint64_t seed);
+  /// The same in their order.
+  static KeySet in_order(std::uint64_t count, Shape shape);
 
   [[nodiscard]] std::uint64_t size() const { return size_; }
   /// Length of every key, or 0 if lengths differ.
@@ -76,7 +78,13 @@ void integer_key(std::uint64_t number, std::string& out);
 void prefix_key(std::uint64_t number, std::string& out);
 void url_key(std::uint64_t number, std::string& out);
 
+/// How long values are.
+struct ValueLength {
+  std::uint32_t bytes = 16;
+  bool drawn = false;  ///< each by itself, evenly from 0 to `bytes`
+};
+
 /// Fills `out` with the value that is written to key `key_id` in the `round`-th time.
-void make_value(std::uint64_t key_id, std::uint64_t round, std::uint32_t bytes, std::string& out);
+void make_value(std::uint64_t key_id, std::uint64_t round, ValueLength length, std::string& out);
 
 }  // namespace espalier::bench

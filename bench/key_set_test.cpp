@@ -109,13 +109,32 @@ TEST(KeySet, ValuesTellKeysAndRoundsApart) {
   std::string value;
   for (std::uint64_t key = 0; key < 50; ++key) {
     for (std::uint64_t round = 0; round < 50; ++round) {
-      make_value(key, round, 16, value);
+      make_value(key, round, {16}, value);
       EXPECT_EQ(value.size(), 16U);
       EXPECT_TRUE(values.insert(value).second);
     }
   }
-  make_value(1, 1, 0, value);
+  make_value(1, 1, {0}, value);
   EXPECT_EQ(value, "");
+}
+
+TEST(KeySet, DrawnLengthsOfValuesReachFromNothingToAll) {
+  std::set<std::size_t> lengths;
+  std::string value;
+  for (std::uint64_t key = 0; key < 1000; ++key) {
+    make_value(key, 1, {9, true}, value);
+    lengths.insert(value.size());
+  }
+  EXPECT_EQ(lengths.size(), 10U);
+  EXPECT_EQ(*lengths.rbegin(), 9U);
+}
+
+TEST(KeySet, KeysInOrderAscendAndGoOn) {
+  const KeySet keys = KeySet::in_order(100, integer_key);
+  for (std::uint64_t i = 1; i < keys.size(); ++i) EXPECT_LT(keys.key(i - 1), keys.key(i));
+  std::string fresh;
+  keys.fresh(0, fresh);
+  EXPECT_LT(keys.key(99), fresh);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ void require_no_errors(TargetKind kind, const Answers& answers) {
                                        answers.errors(), answers.first_error()));
 }
 
-double load_keys(Target& target, TargetKind kind, const KeySet& keys, std::uint32_t value_bytes,
+double load_keys(Target& target, TargetKind kind, const KeySet& keys, ValueLength values,
                  const std::function<void(std::uint64_t percent)>& say) {
   std::uint64_t spent_ns = 0;
   run_pinned([&] {
@@ -34,7 +34,7 @@ double load_keys(Target& target, TargetKind kind, const KeySet& keys, std::uint3
     RequestList window(kWindow);
     for (std::uint64_t first = 0; first < keys.size(); first += kWindow) {
       const std::uint64_t count = std::min(kWindow, keys.size() - first);
-      fill_load_window(keys, first, count, value_bytes, window);
+      fill_load_window(keys, first, count, values, window);
       const base::Stopwatch watch;
       session->run(window.requests(), answers);
       spent_ns += watch.elapsed_ns();

@@ -14,7 +14,7 @@ namespace espalier::bench {
 /// Inserts all keys, in load order, on a pinned thread of its own. `say` is told now and then how
 /// many percent are done. Returns inserts per second: the clock runs in the windows only, for the
 /// requests are made between them. Errors: throws std::runtime_error if an insert failed.
-double load_keys(Target& target, TargetKind kind, const KeySet& keys, std::uint32_t value_bytes,
+double load_keys(Target& target, TargetKind kind, const KeySet& keys, ValueLength values,
                  const std::function<void(std::uint64_t percent)>& say);
 
 /// Errors: throws std::runtime_error, with the words of the first, if operations failed.

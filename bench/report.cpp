@@ -38,6 +38,7 @@ void add_parameters(Json& line, const RunResult& result, const YcsbOptions& opti
   line["keys"] = keys.size();
   line["key_bytes"] = keys.fixed_bytes();
   line["value_bytes"] = options.value_bytes;
+  if (options.draw_values) line["values_drawn"] = true;
   if (options.workload == Workload::scan) line["scan_items"] = options.scan_items;
   if (options.workload == Workload::cloud) line["scan_share"] = options.shares.scans;
   if (options.workload == Workload::mixed) line["write_share"] = options.shares.writes;

@@ -64,12 +64,12 @@ class RequestMaker {
   void add_fresh_insert() {
     const std::uint64_t id = fresh_base_ + inserted_++;
     keys_.fresh(id, key_);
-    make_value(keys_.size() + id, 0, plan_.value_bytes, value_);
+    make_value(keys_.size() + id, 0, plan_.values, value_);
     add(request_of(Op::insert, key_, value_));
   }
 
   void add_insert(std::uint64_t index) {
-    make_value(index, 0, plan_.value_bytes, value_);
+    make_value(index, 0, plan_.values, value_);
     add(request_of(Op::insert, keys_.key(index), value_));
   }
 
@@ -113,7 +113,7 @@ class RequestMaker {
     const std::uint64_t index = loaded_index();
     // One value per key and window; with several threads, whose windows overlap, one per key.
     const std::uint64_t round = plan_.threads == 1 ? 1 + window_ : 1;
-    make_value(index, round, plan_.value_bytes, value_);
+    make_value(index, round, plan_.values, value_);
     Request request = request_of(op, keys_.key(index), value_);
     request.tag = flag;
     add(request);
@@ -204,9 +204,7 @@ RequestList make_requests(const KeySet& keys, const RequestPlan& plan, std::uint
     const bool tail = i >= own_ops;
     if (i == own_ops) maker.begin_window();
     switch (plan.workload) {
-      case Workload::load:
-        tail ? maker.add_fresh_insert() : maker.add_insert(nth(i));
-        break;
+      case Workload::load: tail ? maker.add_fresh_insert() : maker.add_insert(nth(i)); break;
       case Workload::load_ascending:
         tail ? maker.add_fresh_insert() : maker.add_insert(keys.sorted()[nth(i)]);
         break;
@@ -215,19 +213,18 @@ RequestList make_requests(const KeySet& keys, const RequestPlan& plan, std::uint
         maker.add_erase(permuted(at, keys.size()));
         break;
       }
-      default:
-        maker.add_mixed();
+      default: maker.add_mixed();
     }
   }
   return list;
 }
 
 void fill_load_window(const KeySet& keys, std::uint64_t first, std::uint64_t count,
-                      std::uint32_t value_bytes, RequestList& list) {
+                      ValueLength values, RequestList& list) {
   list.clear();
   std::string value;
   for (std::uint64_t i = first; i < first + count; ++i) {
-    make_value(i, 0, value_bytes, value);
+    make_value(i, 0, values, value);
     Request request = request_of(Op::insert, keys.key(i), value);
     request.tag = i;
     list.add(request);

@@ -52,7 +52,7 @@ struct RequestPlan {
   Distribution distribution = Distribution::zipfian;
   Shares shares;
   std::uint32_t scan_items = 3;
-  std::uint32_t value_bytes = 16;
+  ValueLength values;
   std::uint32_t threads = 1;
   /// Of all threads together; the number of keys if the workload covers them.
   std::uint64_t ops = 0;
@@ -68,6 +68,6 @@ std::uint64_t share_of(std::uint64_t ops, std::uint32_t threads, std::uint32_t t
 
 /// Makes `list` the inserts of keys [first, first + count) in load order, with nothing else in it.
 void fill_load_window(const KeySet& keys, std::uint64_t first, std::uint64_t count,
-                      std::uint32_t value_bytes, RequestList& list);
+                      ValueLength values, RequestList& list);
 
 }  // namespace espalier::bench

@@ -69,7 +69,7 @@ class Gets {
     ycsb_.transport = setting.transport;
     const TargetKind node = TargetKind::node;
     const auto target = make_target(node, target_options_of(node, ycsb_, plan_, *keys_));
-    load_keys(*target, node, *keys_, kValueBytes, [](std::uint64_t) {});
+    load_keys(*target, node, *keys_, {kValueBytes}, [](std::uint64_t) {});
     const std::span<const Request> all = requests_->requests();
     PointSample sample;
     Answers cold;

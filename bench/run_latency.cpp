@@ -54,7 +54,7 @@ class Scene {
         base_(base),
         questions_(questions),
         target_(make_target(kind, target_options_of(kind, base, plan_of(base, keys), keys))) {
-    load_keys(*target_, kind, keys, base_.value_bytes, [&](std::uint64_t percent) {
+    load_keys(*target_, kind, keys, base_.values(), [&](std::uint64_t percent) {
       progress.show(fmt::format("{}: loading, {} %", name(kind), percent));
     });
     progress.clear();

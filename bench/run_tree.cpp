@@ -94,7 +94,7 @@ class TreeRun {
   }
 
   static double bytes_per_s(const Runner& runner, const RunResult& result) {
-    return result.items_per_s() * (runner.keys().mean_key_bytes() + runner.plan().value_bytes);
+    return result.items_per_s() * (runner.keys().mean_key_bytes() + runner.plan().values.bytes);
   }
 
   // Measured again for each point: the machine may have changed meanwhile.

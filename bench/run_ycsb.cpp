@@ -84,10 +84,11 @@ class Total {
 
 void print_heading(std::ostream& out, const YcsbOptions& options, const Runner& runner) {
   const RequestPlan& plan = runner.plan();
-  fmt::print(out, "workload {}, {}, {} keys of {} B, values of {} B, {} ops, {} thread{}\n",
+  fmt::print(out, "workload {}, {}, {} keys of {} B, values of {}{} B, {} ops, {} thread{}\n",
              name(plan.workload), name(plan.distribution), runner.keys().size(),
              runner.keys().fixed_bytes() == 0 ? "various" : std::to_string(options.key_bytes),
-             plan.value_bytes, plan.ops, plan.threads, plan.threads == 1 ? "" : "s");
+             plan.values.drawn ? "0 to " : "", plan.values.bytes, plan.ops, plan.threads,
+             plan.threads == 1 ? "" : "s");
 }
 
 }  // namespace

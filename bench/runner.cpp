@@ -86,7 +86,7 @@ std::unique_ptr<Runner::Loaded> Runner::load(TargetKind kind) {
 
 void Runner::load_keys(TargetKind kind, Loaded& loaded) {
   loaded.load_ops_per_s = bench::load_keys(
-      *loaded.target, kind, *keys_, options_.value_bytes,
+      *loaded.target, kind, *keys_, options_.values(),
       [&](std::uint64_t percent) { say(kind, fmt::format("loading, {} %", percent)); });
   loaded.after = resident_of(*loaded.target);
 }

@@ -45,7 +45,8 @@ std::optional<TargetKind> parse_target(std::string_view text);
 struct TargetOptions {
   std::uint64_t items_max = 0;        ///< how many items it will hold at most
   std::uint32_t fixed_key_bytes = 0;  ///< length of every key; 0: lengths differ
-  std::uint32_t value_bytes = 16;
+  std::uint32_t value_bytes = 16;     ///< of the longest
+  bool fixed_values = true;           ///< all are so long
   std::uint32_t threads = 1;
   std::uint32_t in_flight = 1;  ///< 1: one call at a time
   bool writes = false;          ///< the workload writes (matters with several threads)

@@ -126,10 +126,8 @@ class AbslSession : public SerialSession<AbslSession<Key, Value, kLocked>> {
         if (!is_new) Value::assign(at->second, request.value);
         return answers.written(request.tag, true);
       }
-      case Op::insert:
-        return answers.written(request.tag, emplace(request).second);
-      default:
-        return answers.written(request.tag, tree_.erase(Key::wanted(request.key)) != 0);
+      case Op::insert: return answers.written(request.tag, emplace(request).second);
+      default: return answers.written(request.tag, tree_.erase(Key::wanted(request.key)) != 0);
     }
   }
 
@@ -218,7 +216,8 @@ constexpr std::array kForms{
 
 std::unique_ptr<Target> make_absl_target(const TargetOptions& options) {
   for (const Form& form : kForms) {
-    if (form.key_bytes == options.fixed_key_bytes && form.value_bytes == options.value_bytes) {
+    if (options.fixed_values && form.key_bytes == options.fixed_key_bytes &&
+        form.value_bytes == options.value_bytes) {
       return form.make(options);
     }
   }

@@ -22,8 +22,9 @@ constexpr std::uint32_t kSubscribersMax = 64;
 constexpr std::uint64_t kTailOpsMax = 200'000;  // enough for a 99.9th percentile
 
 constexpr std::pair<std::string_view, KeySource> kKeySources[] = {
-    {"random", KeySource::random},     {"words", KeySource::words},   {"file", KeySource::file},
-    {"integers", KeySource::integers}, {"prefix", KeySource::prefix}, {"url", KeySource::url}};
+    {"random", KeySource::random},      {"words", KeySource::words},   {"file", KeySource::file},
+    {"integers", KeySource::integers},  {"prefix", KeySource::prefix}, {"url", KeySource::url},
+    {"ascending", KeySource::ascending}};
 
 /// Null: it has none.
 KeySet::Shape shape_of(KeySource source) {
@@ -129,6 +130,9 @@ std::shared_ptr<const KeySet> make_keys(const YcsbOptions& options) {
     return std::make_shared<const KeySet>(
         KeySet::random(options.keys, options.key_bytes, options.seed));
   }
+  if (options.key_source == KeySource::ascending) {
+    return std::make_shared<const KeySet>(KeySet::in_order(options.keys, integer_key));
+  }
   if (const KeySet::Shape shape = shape_of(options.key_source)) {
     return std::make_shared<const KeySet>(KeySet::of_shape(options.keys, shape, options.seed));
   }
@@ -149,7 +153,7 @@ RequestPlan plan_of(const YcsbOptions& options, const KeySet& keys) {
   plan.distribution = options.distribution.value_or(default_distribution(options.workload));
   plan.shares = options.shares;
   plan.scan_items = options.scan_items;
-  plan.value_bytes = options.value_bytes;
+  plan.values = options.values();
   plan.threads = options.threads;
   plan.seed = options.seed;
   plan.ops = options.ops != 0 ? options.ops : default_ops(options.workload, options.scan_items);
@@ -165,6 +169,7 @@ TargetOptions target_options_of(TargetKind kind, const YcsbOptions& options,
   result.items_max = keys.size() + plan.ops + plan.tail_ops;
   result.fixed_key_bytes = keys.fixed_bytes();
   result.value_bytes = options.value_bytes;
+  result.fixed_values = !options.draw_values;
   result.threads = options.threads_of(kind);
   result.in_flight = options.in_flight_of(kind);
   result.writes = mutates(options.workload, options.shares);

@@ -15,8 +15,9 @@
 
 namespace espalier::bench {
 
-enum class KeySource : std::uint8_t { random, words, file, integers, prefix, url };
-inline constexpr const char* kKeySourceNames = "random, words, file, integers, prefix, url";
+enum class KeySource : std::uint8_t { random, words, file, integers, prefix, url, ascending };
+inline constexpr const char* kKeySourceNames =
+    "random, words, file, integers, prefix, url, ascending";
 [[nodiscard]] std::string_view name(KeySource source);
 [[nodiscard]] std::optional<KeySource> parse_key_source(std::string_view text);
 
@@ -31,6 +32,7 @@ struct YcsbOptions {
   std::uint64_t keys = 10'000'000;  ///< from files at most so many; 0: all of the file
   std::uint32_t key_bytes = 16;     ///< of random keys
   std::uint32_t value_bytes = 16;
+  bool draw_values = false;  ///< of 0 to value_bytes
   std::uint32_t threads = 1;
   bool peers_on_one_thread = false;  ///< peers take all threads' requests on one
   std::uint32_t in_flight = 32;      ///< on each thread; 1: synchronous calls
@@ -63,6 +65,7 @@ struct YcsbOptions {
     const bool alone = kind == TargetKind::one_sided;
     return transport.value_or(alone ? NodeTransport::shm : NodeTransport::unix_socket);
   }
+  [[nodiscard]] ValueLength values() const { return {value_bytes, draw_values}; }
   /// How many threads a target runs on.
   [[nodiscard]] std::uint32_t threads_of(TargetKind kind) const {
     return peers_on_one_thread && !is_ours(kind) ? 1 : threads;

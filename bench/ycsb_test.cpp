@@ -249,6 +249,19 @@ TEST(Ycsb, KeysAndValuesOfManyLengths) {
   }
 }
 
+TEST(Ycsb, ValuesOfDrawnLengthsAndAscendingKeys) {
+  for (const Workload workload : {Workload::a, Workload::e, Workload::load}) {
+    YcsbOptions options = tiny_ycsb(workload);
+    options.targets = {TargetKind::embedded, TargetKind::absl};
+    options.key_source = KeySource::ascending;
+    options.value_bytes = 16384;
+    options.draw_values = true;
+    options.keys = 300;
+    options.ops = 300;
+    expect_same_answers(options);
+  }
+}
+
 TEST(Ycsb, EveryDistribution) {
   for (const Distribution distribution :
        {Distribution::uniform, Distribution::zipfian, Distribution::latest}) {

@@ -23,6 +23,7 @@
 
 #include "base/prefetch.hpp"
 #include "kinds/map/host/group_scan.hpp"
+#include "kinds/map/host/group_writes.hpp"
 
 namespace espalier::tree {
 
@@ -78,8 +79,9 @@ inline bool HostExecutor<A>::join(GroupSlot& slot, const Request& request, Handl
     case Op::insert:
     case Op::update:
     case Op::erase:
-      if (request.value.size() > map_.geometry.inline_value_bytes_max) return false;
+      if (request.op != Op::erase && request.value.size() > kGroupValueBytes) return false;
       slot.goal = Goal::write;
+      slot.value = {};
       break;
     case Op::floor:
     case Op::scan:
@@ -104,8 +106,10 @@ void HostExecutor<A>::run(const WalkRequest& request) {
     ++queued_;
     group.count = 1;
     begin(group);
-    step_group();
-    step_group();
+    if (!write_at_finger(group)) {
+      step_group();
+      step_group();
+    }
   } else {
     lanes_.submit(request);
   }
@@ -176,6 +180,7 @@ inline void HostExecutor<A>::step() {
   for (GroupSlot& slot : behind.in_use()) {
     if (slot.goal == Goal::forward && slot.entry != 0) want_neighbour(slot);
   }
+  write_some(behind.in_use());
   while (answer_group(behind.in_use())) {  // scans that go on to the next leaf
     for (GroupSlot& slot : behind.in_use()) {
       if (slot.arriving) arrive_at_leaf(slot);
@@ -184,6 +189,7 @@ inline void HostExecutor<A>::step() {
       if (slot.arriving) look_at_leaf<Kit>(slot);
     }
   }
+  if (values_wanted_) answer_values(behind.in_use());
   end(behind);
 }
 
@@ -233,6 +239,7 @@ inline void HostExecutor<A>::descend(std::span<GroupSlot> slots, bool hinted) {
     slot.guess = {};
     slot.lid = map_.root;
     slot.level = level;
+    if (finger_.writes >= Finger::kWritesMin) slot.arriving = is_at_finger(slot);
   }
   if (hinted) [[unlikely]]
     level = enter_by_hints(slots, level);
@@ -363,13 +370,6 @@ inline bool HostExecutor<A>::is_proven(GroupSlot& slot) {
   return false;
 }
 
-// Whether the slot's write will find no room in the log, as things are.
-inline bool finds_log_full(const GroupSlot& slot, const NodeView& leaf, wire::LockWord lock) {
-  const Request& request = *slot.request;
-  return !log_has_room(leaf, lock, 1,
-                       log_bytes(request.op, request.key.size(), request.value.size()));
-}
-
 template <Access A>
 inline void HostExecutor<A>::arrive_at_leaf(GroupSlot& slot) {
   reached(Moment::leaf_chosen);
@@ -402,6 +402,7 @@ inline void HostExecutor<A>::look_at_leaf(GroupSlot& slot) {
   const NodeView leaf(at, map_.geometry);
   if (slot.unproven && slot.goal != Goal::point) want_fences(leaf, true);
   probe_leaf(leaf, head, slot.key, Kit{}, slot.probe);
+  slot.probed = true;
   if (slot.guess.made()) [[unlikely]] {
     guess_.learn(slot.guess, slot.ref.offset(), head.chunks(), slot.probe);
     slot.guess = {};
@@ -439,38 +440,37 @@ inline void HostExecutor<A>::answer_point(GroupSlot& slot) {
     slot.arriving = true;
     return;
   }
-  if (out_of_line) answer.value = stored_value(map_, answer.value);
+  if (out_of_line) [[unlikely]] {
+    slot.stored = stored_value(map_, answer.value);
+    slot.version = answer.version;
+    values_wanted_ = true;
+    return want_value(slot.stored);
+  }
   answer.read_version = slot.read_version;
   complete(slot, answer);
 }
 
+// Asks for a value out of line: its first lines, for a processor brings what follows by itself.
 template <Access A>
-void HostExecutor<A>::answer_write(GroupSlot& slot) {
-  WriteIntent intent;
-  intent.op = slot.request->op;
-  intent.key = &slot.key;
-  intent.value = slot.request->value;
-  WriteOutcome outcome = write_in(context_, map_, slot.ref, intent, &slot.probe);
-  // Often an earlier write of the group split this leaf. To try again here keeps the group's order,
-  // by which ascending keys are recognised.
-  for (int attempt = 0; attempt < 4 && outcome.status == WriteStatus::moved; ++attempt) {
-    find_anew(slot);
-    outcome = write_in(context_, map_, slot.ref, intent);
+inline void HostExecutor<A>::want_value(std::string_view value) const {
+  constexpr std::size_t kAhead = 512;
+  const auto* const begin = reinterpret_cast<const std::byte*>(value.data());
+  base::prefetch(begin, begin + std::min(value.size(), kAhead));
+}
+
+// Gives the answers of gets whose values have been asked for.
+template <Access A>
+void HostExecutor<A>::answer_values(std::span<GroupSlot> slots) {
+  values_wanted_ = false;
+  for (GroupSlot& slot : slots) {
+    if (slot.stored.data() == nullptr) continue;
+    Completion answer;
+    answer.found = true;
+    answer.value = std::exchange(slot.stored, {});
+    answer.version = slot.version;
+    answer.read_version = slot.read_version;
+    complete(slot, answer);
   }
-  const bool decided = outcome.status == WriteStatus::done ||
-                       outcome.status == WriteStatus::condition_failed ||
-                       outcome.status == WriteStatus::refused;
-  if (!decided) return hand_to_lane(slot);
-  wrote_ = true;
-  Completion answer;
-  report(outcome, answer);
-  answer.read_version = guard_.version();
-  const std::uint64_t wait_for = waits_for(outcome);
-  if (wait_for <= map_.clock.released() || place_.may_answer(wait_for, answer)) {
-    return complete(slot, answer);
-  }
-  sign(answer, *slot.request);
-  waiting_.push_back({answer, slot.handler, wait_for});
 }
 
 // --- compiled for each instruction set -----------------------------------------------------------

@@ -143,6 +143,7 @@ inline void HostExecutor<A>::values_at_hand(Item* items, std::uint64_t out_of_li
   for (; out_of_line != 0; out_of_line &= out_of_line - 1) {
     Item& item = items[std::countr_zero(out_of_line)];
     item.value = stored_value(map_, item.value);
+    want_value(item.value);
   }
 }
 

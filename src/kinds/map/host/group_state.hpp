@@ -17,6 +17,7 @@ struct alignas(64) GroupSlot : Cursor {
   bool arriving = false;   // at the leaf that it will ask
   bool first_leaf = true;  // of a scan
   bool unproven = false;   // the leaf's fences tie with the key, and were not asked yet
+  bool probed = false;     // `probe` is of the leaf that `ref` names
   const Request* request = nullptr;
   Handler* handler = nullptr;
   std::uint64_t entry = 0;  // of the page table: where the next node is named; 0: it is `ref`
@@ -31,6 +32,9 @@ struct alignas(64) GroupSlot : Cursor {
   LeafGuess::Guess guess;
   std::uint64_t remaining = 0;  // items that a scan may still deliver
   std::uint64_t items = 0;      // that it has delivered
+  wire::ValueRef value{};       // of a write: what was stored out of line for it; 0: nothing
+  std::string_view stored{};    // of a get whose value is out of line: where it lies
+  std::uint64_t version = 0;    // and the item's version
 };
 
 /// Requests that take the stages together.

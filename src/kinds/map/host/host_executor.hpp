@@ -33,6 +33,8 @@ class HostExecutor {
   static constexpr std::uint32_t kHandedOver = 256;
   /// Scans of more items take a lane: their bytes stream in by themselves.
   static constexpr std::uint32_t kGroupScanItems = 4096;
+  /// Writes of longer values take a lane.
+  static constexpr std::size_t kGroupValueBytes = std::size_t{16} << 10;
 
   /// Errors: std::bad_alloc. Later only submit and run throw it, with nothing queued.
   HostExecutor(ThreadContext& context, MapCore& map, std::uint32_t lanes,
@@ -113,6 +115,14 @@ class HostExecutor {
                                                               std::uint32_t few);
 #endif
 
+  /// The leaf that the last writes went to, one after the other, as those of ascending keys do: the
+  /// next one need not look for it.
+  struct Finger {
+    static constexpr std::uint32_t kWritesMin = 4;  // before it is asked
+    wire::Lid leaf = 0;
+    std::uint32_t writes = 0;
+  };
+
   /// Room for answers of writes that may all have to wait for a release; else nothing begins.
   [[nodiscard]] bool may_wait() noexcept {
     return base::try_reserve(waiting_, 2 * groups_[0].slots.size());
@@ -150,7 +160,19 @@ class HostExecutor {
   bool bound_scan(const Request& request, const NodeView& leaf);
   bool answer_group(std::span<GroupSlot> slots);
   void answer_point(GroupSlot& slot);
+  [[gnu::noinline]] void answer_values(std::span<GroupSlot> slots);
+  void want_value(std::string_view value) const;
+  void write_some(std::span<GroupSlot> slots);
+  [[gnu::noinline]] bool write_together(std::span<GroupSlot> slots);
+  bool write_left(std::span<GroupSlot> slots);
+  [[nodiscard]] bool goes_out_of_line(const Request& request) const;
+  [[nodiscard]] bool store_long_value(GroupSlot& slot);
+  [[nodiscard]] WriteIntent intent_of(const GroupSlot& slot) const;
   [[gnu::noinline]] void answer_write(GroupSlot& slot);
+  void end_write(GroupSlot& slot, const WriteOutcome& outcome);
+  void note_leaf(const GroupSlot& slot);
+  [[nodiscard]] bool is_at_finger(GroupSlot& slot) const;
+  [[nodiscard]] bool write_at_finger(Group& group) noexcept;
   [[nodiscard]] ScanAhead::Part begin_of(std::span<const GroupSlot> slots) const;
   [[gnu::noinline]] void answer_scan(GroupSlot& slot, const ScanAhead::Part& after);
   [[nodiscard]] bool begin_scan(GroupSlot& slot, const NodeView& leaf, bool bounded);
@@ -175,8 +197,10 @@ class HostExecutor {
   LeafScan group_scan_;
   SearchKey group_high_;
   Item group_items_[ScanAhead::kStepItems];
-  ScanAhead ahead_;     // of the scan in hand
-  bool wrote_ = false;  // the group in hand wrote something
+  ScanAhead ahead_;  // of the scan in hand
+  Finger finger_;
+  bool wrote_ = false;          // the group in hand wrote something
+  bool values_wanted_ = false;  // gets of the group in hand wait for values out of line
   std::vector<WaitingAnswer> waiting_;
   Cursor alone_;     // of single reads
   LeafGuess guess_;  // used with one request in flight

@@ -77,13 +77,15 @@ struct Geometry {
   static constexpr std::uint32_t kUsualEntries = 10;
   static constexpr std::uint32_t kEntryHead = sizeof(wire::LogEntry);
 
-  /// Bytes of log of a leaf whose sorted block has so many bytes and items, where it has room.
+  /// Bytes of log of a leaf whose sorted block has so many bytes and items, where it has room. The
+  /// last leaf has room for all entries that it may have: ascending keys go there, one by one, and
+  /// hardly a scan begins there.
   [[nodiscard]] constexpr std::uint32_t leaf_log_bytes(std::uint32_t sorted_bytes,
-                                                       std::uint32_t items) const {
+                                                       std::uint32_t items, bool last) const {
     if (items == 0) return log_bytes;
     // An item's lengths take two bytes, mostly, and are part of an entry's own 16.
     const std::uint32_t entry = (sorted_bytes / items + kEntryHead - 2 + 7) & ~7u;
-    const std::uint32_t wanted = std::min(kUsualEntries, log_slots) * entry;
+    const std::uint32_t wanted = (last ? log_slots : std::min(kUsualEntries, log_slots)) * entry;
     return std::min(std::max(log_bytes, wanted), log_bytes_most);
   }
 };

@@ -71,14 +71,15 @@ TEST(Geometry, LimitsShrinkWithTheNode) {
 
 TEST(Geometry, ALogIsMadeForTenItemsOfItsLeaf) {
   const Geometry g = Geometry::of({});
-  EXPECT_EQ(g.leaf_log_bytes(0, 0), 512u);
-  EXPECT_EQ(g.leaf_log_bytes(100 * 34, 100), 512u);  // ten entries of 48 bytes are 480
-  EXPECT_EQ(g.leaf_log_bytes(50 * 118, 50), 1360u);  // values of 100 bytes
-  EXPECT_EQ(g.leaf_log_bytes(12 * 600, 12), 2048u);  // no more than 2048,
-  EXPECT_EQ(Geometry::of({.node_bytes = 4096}).leaf_log_bytes(12 * 300, 12), 1024u);  // a quarter,
-  EXPECT_EQ(Geometry::of({.log_bytes = 64}).leaf_log_bytes(12 * 300, 12), 640u);      // 2 slots
-  EXPECT_EQ(Geometry::of({.log_bytes = 0}).leaf_log_bytes(12 * 300, 12), 0u);
-  EXPECT_EQ(Geometry::of({.log_bytes = 2048}).leaf_log_bytes(100 * 34, 100), 2048u);
+  EXPECT_EQ(g.leaf_log_bytes(0, 0, false), 512u);
+  EXPECT_EQ(g.leaf_log_bytes(100 * 34, 100, false), 512u);  // ten entries of 48 bytes are 480
+  EXPECT_EQ(g.leaf_log_bytes(50 * 118, 50, false), 1360u);  // values of 100 bytes
+  EXPECT_EQ(g.leaf_log_bytes(12 * 600, 12, false), 2048u);  // no more than 2048,
+  EXPECT_EQ(Geometry::of({.node_bytes = 4096}).leaf_log_bytes(12 * 300, 12, false), 1024u);
+  EXPECT_EQ(Geometry::of({.log_bytes = 64}).leaf_log_bytes(12 * 300, 12, false), 640u);  // 2 slots
+  EXPECT_EQ(Geometry::of({.log_bytes = 0}).leaf_log_bytes(12 * 300, 12, false), 0u);
+  EXPECT_EQ(g.leaf_log_bytes(100 * 34, 100, true), 768u);  // the last leaf has 16 entries
+  EXPECT_EQ(Geometry::of({.log_bytes = 2048}).leaf_log_bytes(100 * 34, 100, false), 2048u);
 }
 
 TEST(Geometry, RefusesOptionsOutsideTheFormat) {

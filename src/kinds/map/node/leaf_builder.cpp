@@ -250,7 +250,8 @@ void finish_leaf(std::byte* buffer, const Geometry& g, const NodeFrame& frame,
   ESPALIER_ASSERT(sorted.end <= fence_begin);
   // A full leaf has no log: it may even end before it begins.
   const std::uint32_t log_begin = (sorted.end + 7) & ~7u;
-  const std::uint32_t log_bytes = g.leaf_log_bytes(sorted.end - g.sorted_begin, sorted.items);
+  const std::uint32_t log_bytes =
+      g.leaf_log_bytes(sorted.end - g.sorted_begin, sorted.items, frame.high.empty());
   const std::uint32_t log_end =
       std::max(log_begin, std::min(log_begin + log_bytes, fence_begin & ~7u));
   header.kind = wire::NodeKind::leaf;

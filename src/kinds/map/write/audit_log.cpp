@@ -22,8 +22,8 @@ bool audit_room(NodeAudit& a, wire::LockWord lock) {
   a.report.expect(begin == ((a.header.sorted_end + 7u) & ~7u),
                   "its log does not begin behind its sorted block");
   const std::uint32_t room_end = std::min<std::uint32_t>(a.header.fence_begin, a.g.node_bytes - 8);
-  const std::uint32_t log_bytes =
-      a.g.leaf_log_bytes(a.node.sorted_end() - a.g.sorted_begin, a.header.items);
+  const std::uint32_t log_bytes = a.g.leaf_log_bytes(a.node.sorted_end() - a.g.sorted_begin,
+                                                     a.header.items, !a.node.has_high_fence());
   a.report.expect(end == std::max(begin, std::min(begin + log_bytes, room_end & ~7u)),
                   "its log does not end where its room ends");
   a.report.expect(lock.bits >> 48 == 0, "the unused bits of its lock word are not 0");

@@ -40,6 +40,13 @@ LogOrder order_of(const NodeView& leaf, const SearchKey& key, std::uint32_t entr
     below = static_cast<std::uint16_t>(below + (other < place ? 1 : 0));
     tied = static_cast<std::uint16_t>(tied + (other == place ? 1 : 0));
   }
+  // Keys that ascend: the newest entry is the last one in order, and this one belongs behind it.
+  if (tied > 1 && places[entries - 1] == place) {
+    const LogItem last = leaf.log_item(entries - 1, wire::kLive);
+    if (last.order_hint == entries - 1 && compare_keys(last.key, key.view()) < 0) {
+      return {entries, false};
+    }
+  }
   LogOrder order{below, false};
   for (std::uint32_t i = 0; tied != 0; ++i) {
     if (places[i] != place) continue;
@@ -80,7 +87,9 @@ bool merge_log(ThreadContext& context, MapCore& map, std::byte* leaf, const Writ
   const std::string_view high = old.high_fence();
   const bool alone = old.lid() == map.root;
   if (bytes > rebuild_limit(map.geometry, low, high, intent)) return false;
-  if (!alone && bytes < merge_threshold(map.geometry)) return false;
+  // One that grows will not stay so empty: the leaf that ascending keys fill begins with one item.
+  const bool grows = bytes > old.sorted_end() - map.geometry.sorted_begin;
+  if (!alone && !grows && bytes < merge_threshold(map.geometry)) return false;
 
   const auto offset = context.cache.allocate(map.node_class);
   ESPALIER_ASSERT(offset.has_value());  // reserved before the lock was taken

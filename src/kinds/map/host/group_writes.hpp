@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes in groups: what the stages of group.hpp do for them.
+//
+// Those of one group are done together, under one version (write/group_write.hpp). Some cannot be:
+// of what is left one goes by itself, with a version of its own and with a merge or a change of
+// structure if it must, and the others try again, for it may have made room for them. Where each
+// write has a record, all go by themselves.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "kinds/map/host/host_executor_impl.hpp"
+#include "kinds/map/write/group_write.hpp"
+
+namespace espalier::tree {
+
+/// Bytes of log that this write will take.
+inline std::uint32_t log_bytes(const Request& request, const Geometry& g) {
+  const bool out_of_line = request.value.size() > g.inline_value_bytes_max;
+  return log_bytes(request.op, request.key.size(),
+                   out_of_line ? sizeof(wire::ValueRef) : request.value.size());
+}
+
+/// Whether the slot's write will find no room in the log, as things are.
+inline bool finds_log_full(const GroupSlot& slot, const NodeView& leaf, wire::LockWord lock) {
+  return !log_has_room(leaf, lock, 1, log_bytes(*slot.request, leaf.geometry()));
+}
+
+template <Access A>
+inline bool HostExecutor<A>::goes_out_of_line(const Request& request) const {
+  return request.op != Op::erase && request.value.size() > map_.geometry.inline_value_bytes_max;
+}
+
+// Stores a long value, once. False: there is no memory for it. Requires: no lock is held.
+template <Access A>
+inline bool HostExecutor<A>::store_long_value(GroupSlot& slot) {
+  if (slot.value.ref != 0 || !goes_out_of_line(*slot.request)) [[likely]]
+    return true;
+  const auto value = store_value(context_, map_, slot.request->value);
+  if (value) slot.value = *value;
+  return value.has_value();
+}
+
+// What is to be written. Requires: a long value is stored.
+template <Access A>
+inline WriteIntent HostExecutor<A>::intent_of(const GroupSlot& slot) const {
+  WriteIntent intent;
+  intent.op = slot.request->op;
+  intent.key = &slot.key;
+  intent.value = slot.request->value;
+  if (slot.value.ref != 0) [[unlikely]] {
+    intent.out_of_line = true;
+    intent.value = {reinterpret_cast<const char*>(&slot.value), sizeof slot.value};
+  }
+  return intent;
+}
+
+// The writes of a group, if there are several.
+template <Access A>
+inline void HostExecutor<A>::write_some(std::span<GroupSlot> slots) {
+  const auto writes = std::ranges::count(slots, Goal::write, &GroupSlot::goal);
+  if (writes < 2 || map_.redo() != nullptr) return;
+  // What other threads let have no end of it goes by itself at last.
+  for (std::uint32_t round = 0; round < kGroup && write_together(slots); ++round) {
+  }
+}
+
+// Does what can be done together, and then what is left, each by itself. True: of these some stay
+// to try again, for their leaf was replaced meanwhile: by the merge of the log that had no room for
+// them, or by a split.
+template <Access A>
+bool HostExecutor<A>::write_together(std::span<GroupSlot> slots) {
+  static_assert(kGroup <= GroupWriter::kWritesMax);
+  struct Joined {
+    GroupSlot* slot;
+    WriteOutcome outcome;
+  };
+  Joined joined[kGroup];
+  std::size_t count = 0;
+  bool stored[kGroup];  // before a leaf is locked
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    stored[i] = slots[i].goal == Goal::write && slots[i].arriving && store_long_value(slots[i]);
+  }
+  GroupWriter group(context_, map_);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (!stored[i]) continue;
+    GroupSlot& slot = slots[i];
+    const LeafProbe* const known = slot.probed ? &slot.probe : nullptr;
+    joined[count].slot = &slot;
+    joined[count].outcome = group.add(intent_of(slot), map_.at(slot.ref.offset()), known);
+    if (joined[count].outcome.status == WriteStatus::done) ++count;
+  }
+  const std::uint64_t version = group.publish();
+  for (Joined& one : std::span(joined).first(count)) {
+    if (one.outcome.applied) one.outcome.version = one.outcome.wait_for = version;
+    one.slot->arriving = false;
+    end_write(*one.slot, one.outcome);
+  }
+  return write_left(slots);
+}
+
+template <Access A>
+bool HostExecutor<A>::write_left(std::span<GroupSlot> slots) {
+  bool again = false;
+  for (GroupSlot& slot : slots) {
+    if (slot.goal != Goal::write || !slot.arriving) continue;
+    if (map_.view(slot.ref).superseded() == wire::kLive) {
+      slot.arriving = false;
+      answer_write(slot);
+      continue;
+    }
+    find_anew(slot);
+    slot.unproven = false;
+    slot.probed = false;
+    again = true;
+  }
+  return again;
+}
+
+template <Access A>
+void HostExecutor<A>::answer_write(GroupSlot& slot) {
+  WriteOutcome outcome;
+  if (store_long_value(slot)) {
+    const WriteIntent intent = intent_of(slot);
+    outcome = write_in(context_, map_, slot.ref, intent, slot.probed ? &slot.probe : nullptr);
+    // Often an earlier write of the group split this leaf. To try again here keeps the group's
+    // order, by which ascending keys are recognised.
+    for (int attempt = 0; attempt < 4 && outcome.status == WriteStatus::moved; ++attempt) {
+      find_anew(slot);
+      outcome = write_in(context_, map_, slot.ref, intent);
+    }
+  }
+  const bool decided = outcome.status == WriteStatus::done ||
+                       outcome.status == WriteStatus::condition_failed ||
+                       outcome.status == WriteStatus::refused;
+  if (decided) return end_write(slot, outcome);
+  if (slot.value.ref != 0) discard_value(context_, map_, slot.value);
+  hand_to_lane(slot);
+}
+
+template <Access A>
+inline void HostExecutor<A>::end_write(GroupSlot& slot, const WriteOutcome& outcome) {
+  if (slot.value.ref != 0 && !outcome.applied) discard_value(context_, map_, slot.value);
+  if (outcome.applied) note_leaf(slot);
+  wrote_ = true;
+  Completion answer;
+  report(outcome, answer);
+  answer.read_version = guard_.version();
+  const std::uint64_t wait_for = waits_for(outcome);
+  if (wait_for <= map_.clock.released() || place_.may_answer(wait_for, answer)) {
+    return complete(slot, answer);
+  }
+  sign(answer, *slot.request);
+  waiting_.push_back({answer, slot.handler, wait_for});
+}
+
+// --- one after the other -------------------------------------------------------------------------
+
+template <Access A>
+inline void HostExecutor<A>::note_leaf(const GroupSlot& slot) {
+  const wire::Lid leaf = map_.view(slot.ref).lid();
+  finger_.writes = leaf == finger_.leaf ? finger_.writes + 1 : 0;
+  finger_.leaf = leaf;
+}
+
+// Whether the slot's write belongs to the finger's leaf; it has arrived there then.
+template <Access A>
+inline bool HostExecutor<A>::is_at_finger(GroupSlot& slot) const {
+  if (slot.goal != Goal::write || finger_.writes < Finger::kWritesMin) return false;
+  const wire::Ref ref = map_.ref(finger_.leaf);
+  if (!ref) return false;
+  const std::byte* const at = map_.at(ref.offset());
+  const NodeHead head = NodeHead::read(at);
+  if (!head.leaf() || !is_meant(map_, kNewest, at, head, ref)) return false;
+  if (!NodeView(at, map_.geometry).covers(slot.key)) return false;
+  slot.ref = ref;
+  slot.entry = 0;
+  slot.lid = finger_.leaf;
+  slot.probed = false;
+  return true;
+}
+
+// A write for which its caller waits, without a way down. False: it has to go the whole way.
+template <Access A>
+bool HostExecutor<A>::write_at_finger(Group& group) noexcept {
+  GroupSlot& slot = group.slots.front();
+  if (!is_at_finger(slot)) return false;
+  answer_write(slot);
+  end(group);
+  return true;
+}
+
+}  // namespace espalier::tree
