@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "dataplane/switch_program.hpp"
 #include "kinds/map/offload/map_services.hpp"
@@ -55,7 +55,7 @@ TEST_F(InNetwork, AMapOverTwoNodesIsReadThroughOneSwitch) {
   trips_of(key_of(5'005));
   expect_trips(1, key_of(2'999));  // nodes find leaves where no table does
   expect_trips(1, key_of(3'000));
-  std::vector<IndexController> controllers;
+  std::deque<IndexController> controllers;  // which stay where they are
   for (std::uint16_t number = 0; number < 2; ++number) {
     const std::string end = number == 0 ? "" : std::to_string(number);
     controllers.emplace_back(
