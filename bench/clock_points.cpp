@@ -57,8 +57,8 @@ PointSample measure_clock(const ClockSetting& setting) {
   std::vector<RequestList> lists;
   std::vector<std::uint64_t> measured;
   for (std::uint32_t i = 0; i < setting.threads; ++i) {
-    static_cast<void>(
-        load_keys(target, TargetKind::embedded, *keys, run.value_bytes, [](std::uint64_t) {}));
+    static_cast<void>(load_keys(target, TargetKind::embedded, *keys, {.bytes = run.value_bytes},
+                                [](std::uint64_t) {}));
     lists.push_back(make_requests(*keys, plan, i));
     measured.push_back(share_of(plan.ops, plan.threads, i));
   }

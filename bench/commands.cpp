@@ -156,10 +156,8 @@ void add_in_network(CLI::App& app, const Output& output, cmdline::Action& chosen
   CLI::App& command =
       *app.add_subcommand("in-network", "READs that are left when switches know the tree's top");
   const auto options = std::make_shared<InNetworkOptions>();
-  add_list(command, "--experiment", options->experiments,
-           in_network_experiment_names() + "; by default all");
-  add_number(command, "--keys", options->keys,
-             "of the tree; scale: half to five times as many; fat-tree: over four nodes");
+  add_list(command, "--experiment", options->experiments, figure_names() + "; by default all");
+  add_number(command, "--keys", options->keys, "of the tree; scale: half to five times as many");
   add_number(command, "--fanout", options->fanout, "children of a node");
   add_number(command, "--ranges", options->ranges, "of the fat root");
   add_number(command, "--sets", options->sets, "layers of nodes below it");

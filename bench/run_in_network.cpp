@@ -9,7 +9,6 @@
 #include <stdexcept>
 
 #include "base/clock.hpp"
-#include "bench/fat_tree_figure.hpp"
 #include "bench/figure_points.hpp"
 #include "bench/progress.hpp"
 #include "bench/rank_tree.hpp"
@@ -120,14 +119,10 @@ class InNetworkRun {
 
 }  // namespace
 
-std::string in_network_experiment_names() { return figure_names() + ", " + kFatTreeExperiment; }
-
 std::optional<std::string> problem_of(const InNetworkOptions& options) {
   for (const std::string& experiment : options.experiments) {
-    if (std::ranges::find(kFigures, experiment) == kFigures.end() &&
-        experiment != kFatTreeExperiment) {
-      return fmt::format("--experiment: '{}' is not one of: {}", experiment,
-                         in_network_experiment_names());
+    if (std::ranges::find(kFigures, experiment) == kFigures.end()) {
+      return fmt::format("--experiment: '{}' is not one of: {}", experiment, figure_names());
     }
   }
   if (options.keys < 2 || options.keys > 100'000'000) return "--keys must be 2 to 100000000";
@@ -145,20 +140,13 @@ std::optional<std::string> problem_of(const InNetworkOptions& options) {
 
 int run_in_network(const InNetworkOptions& options, const Output& output) {
   if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
-  const auto is_wanted = [&](const char* name) {
-    return options.experiments.empty() ||
-           std::ranges::find(options.experiments, name) != options.experiments.end();
-  };
-  std::uint64_t measurements = 0;
-  if (std::ranges::any_of(kFigures, is_wanted)) {
-    InNetworkRun run(options, output);
-    for (const char* const name : kFigures) {
-      if (is_wanted(name)) run.run(name);
-    }
-    measurements += run.measurements();
+  InNetworkRun run(options, output);
+  for (const char* const name : kFigures) {
+    const bool wanted = options.experiments.empty() ||
+                        std::ranges::find(options.experiments, name) != options.experiments.end();
+    if (wanted) run.run(name);
   }
-  if (is_wanted(kFatTreeExperiment)) measurements += run_fat_tree(options, output);
-  print_measurements(output.out, "in-network", measurements, options.json);
+  print_measurements(output.out, "in-network", run.measurements(), options.json);
   return 0;
 }
 

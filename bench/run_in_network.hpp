@@ -26,9 +26,6 @@ struct InNetworkOptions {
   bool json = false;
 };
 
-/// Those of all figures, and fat-tree (fat_tree_figure.hpp), with commas.
-[[nodiscard]] std::string in_network_experiment_names();
-
 /// What is wrong with the options, in one sentence; nothing if all is well.
 std::optional<std::string> problem_of(const InNetworkOptions& options);
 
