@@ -71,9 +71,9 @@ class PartsOnShards {
     pipelines_[at]->submit({&part, 1}, namings_[at]);
   }
   void poll() {
-    const std::uint64_t before = parts_.told();
+    const std::uint64_t before = parts_.progress();
     for (const auto& pipeline : pipelines_) pipeline->advance();
-    in_vain_ = parts_.told() == before ? in_vain_ + 1 : 0;
+    in_vain_ = parts_.progress() == before ? in_vain_ + 1 : 0;
     if (in_vain_ != 0) pause_after(in_vain_);
   }
 

@@ -86,7 +86,7 @@ void PartsOfScan::finish(std::optional<Version> read_version) {
 
 // Where one part fails, the scan has.
 void PartsOfScan::done(const Completion& completion) {
-  ++told_;
+  ++progress_;
   Part& part = parts_[completion.tag];
   part.walking = false;
   --walking_;
@@ -100,7 +100,7 @@ void PartsOfScan::done(const Completion& completion) {
 }
 
 bool PartsOfScan::items(std::uint64_t tag, std::span<const Item> items) {
-  ++told_;
+  ++progress_;
   Part& part = parts_[tag];
   if (ended_ || part.stopped) return false;
   return tag == first_ ? hand_on(part, items) : keep(part, items);
@@ -120,8 +120,8 @@ bool PartsOfScan::keep(Part& part, std::span<const Item> items) {
   for (const Item& item : items) {
     if (!is_wanted(part, item.key)) continue;
     const std::size_t bytes = item.key.size() + item.value.size();
-    const std::size_t kept = part.bytes.size() + part.kept.size() * sizeof(Kept);
-    part.stopped = kept + bytes + sizeof(Kept) > part_bytes_;
+    const std::size_t kept = part.bytes.size() + part.kept.size() * sizeof(BufferedItem);
+    part.stopped = kept + bytes + sizeof(BufferedItem) > part_bytes_;
     if (part.stopped) return false;
     try {
       part.bytes.reserve(part.bytes.size() + bytes);
@@ -155,18 +155,18 @@ bool PartsOfScan::deliver(std::span<const Item> items) {
 
 void PartsOfScan::hand_on_kept(Part& part) {
   const char* at = part.bytes.data();
-  for (std::span<const Kept> left(part.kept); !left.empty() && !ended_;) {
+  for (std::span<const BufferedItem> left(part.kept); !left.empty() && !ended_;) {
     std::array<Item, kItemsTogether> items;
     const std::size_t count = std::min(left.size(), items.size());
     for (std::size_t i = 0; i < count; ++i) {
-      const Kept& kept = left[i];
+      const BufferedItem& kept = left[i];
       items[i] = {{at, kept.key_bytes}, {at + kept.key_bytes, kept.value_bytes}, kept.version};
       at += kept.key_bytes + kept.value_bytes;
     }
     static_cast<void>(deliver({items.data(), count}));
     left = left.subspan(count);
   }
-  std::vector<Kept>().swap(part.kept);
+  std::vector<BufferedItem>().swap(part.kept);
   std::string().swap(part.bytes);
 }
 

@@ -51,8 +51,8 @@ class PartsOfScan final : public Handler {
   void refuse(const Request& part, const Error& error);
   /// Nothing is due or walked any more.
   [[nodiscard]] bool is_over() const { return walking_ == 0 && (ended_ || due_.empty()); }
-  /// How often it was told something: of items, or of an end.
-  [[nodiscard]] std::uint64_t told() const { return told_; }
+  /// Rises with all that comes: items, and ends of walks.
+  [[nodiscard]] std::uint64_t progress() const { return progress_; }
   /// Tells `to` that the scan is over. `read_version`: none is that of the first part.
   /// Requires: is_over().
   void finish(std::optional<Version> read_version = std::nullopt);
@@ -61,7 +61,7 @@ class PartsOfScan final : public Handler {
   bool items(std::uint64_t tag, std::span<const Item> items) override;
 
  private:
-  struct Kept {
+  struct BufferedItem {
     std::uint32_t key_bytes;
     std::uint32_t value_bytes;
     Version version;
@@ -75,7 +75,7 @@ class PartsOfScan final : public Handler {
     bool walking = false;
     bool stopped = false;  // there was no more room
     bool ended = false;
-    std::vector<Kept> kept;
+    std::vector<BufferedItem> kept;
     std::string bytes;  // of these, one after the other
   };
 
@@ -95,7 +95,7 @@ class PartsOfScan final : public Handler {
   std::vector<std::uint32_t> due_;
   std::size_t walking_ = 0;
   std::uint64_t delivered_ = 0;
-  std::uint64_t told_ = 0;
+  std::uint64_t progress_ = 0;
   bool ended_ = false;  // nothing more is handed on
   Error error_{};
   Version read_version_ = 0;
@@ -107,11 +107,11 @@ class PartsOfScan final : public Handler {
   return tree::planted(tree::Bug::parts_of_many_versions) && part.tag != 0 ? nullptr : held;
 }
 
-/// Walks all parts; the scan is to be finished then. `submit(part)` begins to walk one; `poll()`
+/// Walks all parts; the scan is to be finished then. `submit(part)` begins to walk one; `advance()`
 /// lets those that are walked go on, and waits a little where none can.
 /// `submit` may throw std::bad_alloc where it takes nothing; nothing else throws.
-template <class Submit, class Poll>
-void walk_parts(PartsOfScan& scan, const Submit& submit, const Poll& poll) {
+template <class Submit, class Advance>
+void walk_parts(PartsOfScan& scan, const Submit& submit, const Advance& advance) {
   for (;;) {
     while (const Request* const part = scan.next_due()) {
       try {
@@ -121,7 +121,7 @@ void walk_parts(PartsOfScan& scan, const Submit& submit, const Poll& poll) {
       }
     }
     if (scan.is_over()) break;
-    poll();
+    advance();
   }
 }
 
