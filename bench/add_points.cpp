@@ -52,7 +52,7 @@ std::uint32_t make_summed(node::Node& node, Store& store, ObjectKind kind) {
   return node.catalog().find_any(kSummed)->id;
 }
 
-std::uint64_t sum_of(Store& store, ObjectKind kind) {
+std::uint64_t sum_of_adds(Store& store, ObjectKind kind) {
   return kind == ObjectKind::map
              ? value_or_throw(store.open_map(kSummed)->add("key", 0), "cannot add")
              : value_or_throw(store.open_hash_map(kSummed)->add("key", 0), "cannot add");
@@ -80,7 +80,7 @@ PointSample measure_adds(const AddSetting& setting) {
   keep_adding(*lane, is_map ? to_map.get() : to_hash.get(), setting.in_flight, setting.ops);
   PointSample sample;
   sample.took(setting.ops, static_cast<double>(watch.elapsed_ns()) / 1e9);
-  sample.checksum = sum_of(store, setting.kind);
+  sample.checksum = sum_of_adds(store, setting.kind);
   if (sample.checksum != setting.ops) throw std::runtime_error("an add is missing");
   return sample;
 }

@@ -279,7 +279,7 @@ class LinesWorld {
   std::uint64_t touches_ = 0;
 };
 
-MeasuredPoint line_point(const HashBenchOptions& options, bool puts) {
+MeasuredPoint lines_of_one(const HashBenchOptions& options, bool puts) {
   MeasuredPoint point;
   point.target = "embedded";
   point.workload = puts ? "lines-of-puts" : "lines-of-gets";
@@ -304,8 +304,8 @@ MeasuredPoint line_point(const HashBenchOptions& options, bool puts) {
 
 std::vector<MeasuredPoint> line_points(const HashBenchOptions& options) {
   std::vector<MeasuredPoint> points;
-  points.push_back(line_point(options, false));
-  points.push_back(line_point(options, true));
+  points.push_back(lines_of_one(options, false));
+  points.push_back(lines_of_one(options, true));
   return points;
 }
 

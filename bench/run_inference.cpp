@@ -62,7 +62,7 @@ bool is_at_node(InferenceTarget target) {
 
 std::uint64_t processor_ns(clockid_t clock) {
   timespec now{};
-  clock_gettime(clock, &now);
+  ::clock_gettime(clock, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
          static_cast<std::uint64_t>(now.tv_nsec);
 }

@@ -78,6 +78,9 @@ struct StoreWorld {
 /// One run of the process, from recovery to a crash.
 class StoreLife final : private Handler {
  public:
+  /// Of its embedding table.
+  static constexpr std::uint32_t kNumbersOfARow = 8;
+
   explicit StoreLife(StoreWorld& world) : world_(world) {}
   ~StoreLife() override;
   StoreLife(const StoreLife&) = delete;

@@ -11,8 +11,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/line_latency.hpp"
-
 namespace espalier::embedding {
 
 struct GatherDistances {
@@ -30,10 +28,7 @@ struct GatherDistances {
     return {later, later / 8};
   }
   /// Those of this machine. Cost: that of base::line_latency_of_machine_ns(), once.
-  [[nodiscard]] static const GatherDistances& of_machine() {
-    static const GatherDistances distances = of_latency(base::line_latency_of_machine_ns());
-    return distances;
-  }
+  [[nodiscard]] static const GatherDistances& of_machine();
 };
 
 }  // namespace espalier::embedding

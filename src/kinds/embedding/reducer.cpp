@@ -8,6 +8,7 @@
 
 #include "base/assert.hpp"
 #include "kinds/embedding/bag_folder.hpp"
+#include "kinds/embedding/memo_planner.hpp"
 #include "kinds/embedding/planted_embedding_bugs.hpp"
 
 namespace espalier::embedding {

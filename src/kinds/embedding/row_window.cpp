@@ -8,8 +8,28 @@
 
 #include "base/assert.hpp"
 #include "kinds/embedding/gather.hpp"
+#include "kinds/embedding/memo_planner.hpp"
 
 namespace espalier::embedding {
+
+struct RowWindow::Planned {
+  static constexpr std::uint32_t kRoom =
+      kStepRows + kAheadRows + MemoPlanner::kPieceIds + kStepRows * RowGroups::kRowsMax;
+  static constexpr std::uint32_t kBags = 2 * kStepBags;
+
+  Planned(const Memo& memo, std::uint64_t table_rows, MemoUse use)
+      : planner(memo, table_rows, use) {}
+
+  MemoPlanner planner;
+  std::array<const std::byte*, kRoom> rows;
+  std::array<std::uint32_t, kRoom> pages;
+  std::array<PlannedRow, kRoom> of;
+  std::array<std::uint32_t, kBags> ends;  // of bags from the current one on, by number mod kBags
+  std::size_t bag = 0;                    // the first that is not planned to its end
+  std::uint32_t id = 0;                   // the first id that is not planned
+};
+
+RowWindow::~RowWindow() = default;
 
 RowWindow::RowWindow(const EmbeddingTable& table, const EmbeddingBags& bags,
                      std::shared_ptr<const Memo> memo, MemoUse use)

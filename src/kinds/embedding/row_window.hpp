@@ -20,10 +20,13 @@
 #include "espalier/embedding_types.hpp"
 #include "kinds/embedding/embedding_table.hpp"
 #include "kinds/embedding/gather_distances.hpp"
-#include "kinds/embedding/memo_planner.hpp"
 #include "kinds/embedding/reduction_work.hpp"
 
 namespace espalier::embedding {
+
+class Memo;
+struct MemoUse;
+struct PlannedRow;
 
 class RowWindow {
  public:
@@ -42,6 +45,7 @@ class RowWindow {
   /// The table and the bags outlive it.
   RowWindow(const EmbeddingTable& table, const EmbeddingBags& bags,
             std::shared_ptr<const Memo> memo, MemoUse use);
+  ~RowWindow();
   RowWindow(const RowWindow&) = delete;
   RowWindow& operator=(const RowWindow&) = delete;
 
@@ -66,23 +70,7 @@ class RowWindow {
   void put_back(std::span<const std::uint64_t> sequences);
 
  private:
-  /// With groups: what lies in the window is planned in pieces, and may grow.
-  struct Planned {
-    static constexpr std::uint32_t kRoom =
-        kStepRows + kAheadRows + MemoPlanner::kPieceIds + kStepRows * RowGroups::kRowsMax;
-    static constexpr std::uint32_t kBags = 2 * kStepBags;
-
-    Planned(const Memo& memo, std::uint64_t table_rows, MemoUse use)
-        : planner(memo, table_rows, use) {}
-
-    MemoPlanner planner;
-    std::array<const std::byte*, kRoom> rows;
-    std::array<std::uint32_t, kRoom> pages;
-    std::array<PlannedRow, kRoom> of;
-    std::array<std::uint32_t, kBags> ends;  // of bags from the current one on, by number mod kBags
-    std::size_t bag = 0;                    // the first that is not planned to its end
-    std::uint32_t id = 0;                   // the first id that is not planned
-  };
+  struct Planned;  // with groups: what lies in the window is planned in pieces, and may grow
 
   static constexpr std::uint32_t kPlainRoom = 2 * (kStepRows + kAheadRows);
 

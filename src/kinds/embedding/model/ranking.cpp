@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 #include <utility>
 
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
+#include "base/durable_mark.hpp"
 #include "catalog/redo_sink.hpp"
 #include "catalog/samples.hpp"
 #include "kinds/embedding/model/model_redo.hpp"
@@ -46,7 +46,7 @@ void RankingObject::add_samples(catalog::SampleList& to) const {
 namespace {
 
 constexpr std::uint64_t kWeightsTimeoutNs = 5'000'000'000;
-constexpr auto kWeightsNap = std::chrono::microseconds(200);
+constexpr auto kWeightsAgain = std::chrono::milliseconds(1);
 
 /// A model without weights is one that its maker does not know of.
 Result<void> drop_unmade(catalog::Catalog& catalog, std::string_view name) {
@@ -58,14 +58,16 @@ Result<void> drop_unmade(catalog::Catalog& catalog, std::string_view name) {
   return std::unexpected(dropped.error());
 }
 
-/// Room for a part; where there is none just now it waits. Errors: those of the sink.
+/// Room for a part; where there is none just now it waits until more is durable. Errors: those of
+/// the sink.
 Result<catalog::RedoRoom> room_for_weights(catalog::RedoSink* sink, std::size_t floats) {
   for (const std::uint64_t began = base::monotonic_ns();;) {
     auto room = catalog::RedoRoom::reserve(sink, weights_record_bytes(floats));
     const bool waits = !room && room.error().code == Code::busy &&
                        base::monotonic_ns() - began < kWeightsTimeoutNs;
     if (!waits) return room;
-    std::this_thread::sleep_for(kWeightsNap);
+    base::DurableMark& mark = sink->mark();
+    static_cast<void>(mark.await(mark.released() + 1, kWeightsAgain));
   }
 }
 
