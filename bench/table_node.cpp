@@ -110,10 +110,10 @@ TableNode::TableNode(const TableData& data, NodeTransport transport) {
   address_ = config.node.fabric.empty() ? "unix:" + config.node.socket : config.node.fabric;
   process_ = std::make_unique<NodeProcess>(config);
   const Store store = value_or_throw(Store::connect(address_), "cannot connect to the node");
-  const auto table =
-      table_value_or_throw(client::StoreImpl::of(store).tables()->create(
-                               kTableName, data.table()->schema(), data.table()->encrypted()),
-                           "cannot make a table");
+  const auto table = table_value_or_throw(
+      client::StoreImpl::of(store).tables()->create(kTableName, data.table()->schema(),
+                                                    {.encrypted = data.table()->encrypted()}),
+      "cannot make a table");
   // An encrypted table is encrypted anew, for each has a key of its own.
   auto from = data.new_cipher();
   auto to =
