@@ -42,10 +42,10 @@ PointLines transaction_lines(const TransactionBenchOptions& options) {
 TEST(RunTransactionConcurrency, BothWaysThroughChainsComeToTheSame) {
   TransactionBenchOptions options = tiny_transactions("line");
   options.transports = {NodeTransport::shm, NodeTransport::roce_memif, NodeTransport::roce_udp};
-  options.nodes = {1, 2, 3};
+  options.nodes = {1, 3};
   options.hop_ns = 100;
   const PointLines lines = transaction_lines(options);
-  ASSERT_EQ(lines.runs.size(), 3u * 3 * 2 * 2 * 2);
+  ASSERT_EQ(lines.runs.size(), 3u * 2 * 2 * 2 * 2);
   for (const Json& line : lines.runs) {
     const double nodes = number(line, "nodes");
     const bool both = line.at("workload") == "4+2";
@@ -84,6 +84,7 @@ TEST(RunTransactionConcurrency, BothClocksAnswerTheSame) {
 TEST(RunTransaction, ChainsHaveWhatOneNodeHas) {
   TransactionBenchOptions options = tiny_transactions("nodes");
   options.nodes = {2};
+  options.fence_ms = {20'000};  // a busy machine leaves nobody out
   const PointLines lines = lines_of_run(options);
   ASSERT_EQ(lines.runs.size(), 2u);
   for (const Json& line : lines.runs) {
@@ -94,7 +95,7 @@ TEST(RunTransaction, ChainsHaveWhatOneNodeHas) {
 
 TEST(RunTransaction, TheCountOutlivesTheHead) {
   TransactionBenchOptions options = tiny_transactions("failover");
-  options.fence_ms = {1000};
+  options.fence_ms = {2000};
   options.puts = 40;
   const PointLines lines = lines_of_run(options);
   ASSERT_EQ(lines.runs.size(), 1u);
