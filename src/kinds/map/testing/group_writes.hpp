@@ -87,7 +87,9 @@ inline bool groups_take_versions_under_locks() {
   std::uint64_t theirs = 0;
   on_moment = [&](Moment moment) {
     if (moment == Moment::before_lock && theirs == 0) {
-      theirs = tree.put("key00050", "theirs").version;
+      // Without a wait for its release, which an older version may hold back.
+      tree.write_all({{"key00050", "theirs"}});
+      theirs = tree.map().clock.taken();
     }
   };
   const auto answers = user.run({TreeFixture::request(Op::put, "key00050", "mine"),
