@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shards/sharded_snapshot.hpp"
 
-#include <algorithm>
 #include <deque>
-#include <iterator>
 
 #include "kinds/map/client/answer.hpp"
 #include "kinds/map/client/parts_of_scan.hpp"
@@ -43,7 +41,11 @@ Result<std::vector<std::string>> ShardedSnapshot::borders_of(const Request& scan
     if (parts < 2 * shards) continue;
     auto inside = cut_.part(i).borders_of(own, parts / shards);
     if (!inside) return std::unexpected(error_of_shard(inside.error(), i));
-    std::ranges::move(*inside, std::back_inserter(borders));
+    // A node has a say in its own part alone: else others' keys would be asked of it.
+    for (std::string& key : *inside) {
+      const bool is_own = key > own.key && (own.high.empty() || key < own.high);
+      if (is_own) borders.push_back(std::move(key));
+    }
   }
   return borders;
 }
