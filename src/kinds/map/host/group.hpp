@@ -411,7 +411,7 @@ inline void HostExecutor<A>::look_at_leaf(GroupSlot& slot) {
   if (slot.goal == Goal::forward) {
     end = slot.asked = scan_end(slot, leaf, Kit{});
   }
-  base::prefetch(at + tied_begin(map_.geometry, slot.probe), at + end);
+  base::prefetch(at + slot.probe.begin, at + end);
   // The answer names its request, and who asked may keep what he needs then close behind it.
   base::prefetch_line(slot.request);
   base::prefetch_line(reinterpret_cast<const std::byte*>(slot.request) + base::kLineBytes);

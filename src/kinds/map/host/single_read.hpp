@@ -58,7 +58,7 @@ inline const std::byte* HostExecutor<A>::go_down(Cursor& cursor, bool log, LeafP
   }
   const NodeView leaf(at, g);
   probe_leaf(leaf, head, cursor.key, Kit{}, probe);
-  base::prefetch(at + tied_begin(g, probe), at + probe.end);
+  base::prefetch(at + probe.begin, at + probe.end);
   if (unproven) want_fences(leaf, false);
   if (log) want_log_between(leaf, head, probe.begin, probe.end);
   if (guess.made()) guess_.learn(guess, ref.offset(), head.chunks(), probe);

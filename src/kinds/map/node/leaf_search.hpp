@@ -117,17 +117,6 @@ inline void probe_leaf(const NodeView& leaf, const NodeHead& head, const SearchK
   return probe;
 }
 
-/// Where the chunks begin that a key may be in, as far as they are to be asked for: where more
-/// than one ties with it, it is as likely in another as in the last; of many only the nearest are.
-[[nodiscard]] inline std::uint32_t tied_begin(const Geometry& g, const LeafProbe& probe) {
-  constexpr std::uint32_t kMost = 3;  // before the last
-  if (probe.rank.below_or_equal - probe.rank.below < 2) [[likely]]
-    return probe.begin;
-  const std::uint32_t first = probe.rank.below - (probe.rank.below != 0 ? 1 : 0);
-  const std::uint32_t nearest = probe.chunk - std::min(probe.chunk, kMost);
-  return g.sorted_begin + (std::max(first, nearest) << g.chunk_shift);
-}
-
 /// Decides between chunks that begin with the key's head, by comparing first keys.
 void resolve_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& probe);
 
