@@ -40,6 +40,10 @@ class GroupUser final : private Handler {
     executor_.drain();
     return answers_;
   }
+  /// Writes one key again and again, so that what follows goes together.
+  void stay_at(const std::string& key) {
+    for (int i = 0; i < 8; ++i) run_alone(TreeFixture::request(Op::put, key, "v"));
+  }
   /// Runs one of them alone, as a caller does who waits for it.
   const Answer& run_alone(const Request& request) {
     answers_.assign(1, {});
@@ -69,6 +73,7 @@ inline bool each_put_has_its_version() {
   const std::vector<Request> puts{TreeFixture::request(Op::put, "key00050", "first"),
                                   TreeFixture::request(Op::put, "key00150", "other"),
                                   TreeFixture::request(Op::put, "key00050", "second")};
+  user.stay_at("key00050");
   const auto answers = user.run(puts);
   const std::uint64_t first = answers[0].completion.version;
   const std::uint64_t second = answers[2].completion.version;
@@ -84,6 +89,7 @@ inline bool groups_take_versions_under_locks() {
   TreeFixture tree({.node_bytes = 1024});
   tree.fill(200);
   GroupUser user(tree.store(), tree.map(), 1);
+  user.stay_at("key00050");
   std::uint64_t theirs = 0;
   on_moment = [&](Moment moment) {
     if (moment == Moment::before_lock && theirs == 0) {
