@@ -52,7 +52,7 @@ class ResultRooms : public test::NodeOverEachWay {
     start();
     store_.emplace(connect());
     tables_ = client::StoreImpl::of(*store_).tables();
-    table_ = *tables_->create("t", schema_, false);
+    table_ = *tables_->create("t", schema_, {});
     ASSERT_TRUE(table_->append(rows_));
     number_ = tables_->list()->at(0).number;
   }

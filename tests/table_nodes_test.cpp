@@ -53,7 +53,7 @@ class TableNodes : public test::NodeOverEachWay {
     return bytes;
   }
   std::shared_ptr<TableImpl> filled() {
-    auto made = tables_->create("t", schema_, false);
+    auto made = tables_->create("t", schema_, {});
     EXPECT_TRUE(made) << message(made.error());
     for (std::uint64_t i = 0; i < kTableRows; i += 15'000) {
       const auto appended = (*made)->append(rows(i, 15'000));
@@ -148,7 +148,7 @@ TEST_P(TableNodes, ShareNamesListAndNumbersWithMaps) {
   EXPECT_EQ(store_->create_map("t").error(), (Error{Code::already_exists, 0, kTable}));
   EXPECT_EQ(store_->open_map("t").error(), (Error{Code::wrong_kind, 0, kTable}));
   EXPECT_EQ(store_->drop_map("t").error(), (Error{Code::wrong_kind, 0, kTable}));
-  EXPECT_EQ(tables_->create("default", schema_, false).error().error,
+  EXPECT_EQ(tables_->create("default", schema_, {}).error().error,
             (Error{Code::already_exists, 0, kMap}));
   EXPECT_EQ(tables_->open("default").error().error, (Error{Code::wrong_kind, 0, kMap}));
   EXPECT_EQ(tables_->drop("default").error().error, (Error{Code::wrong_kind, 0, kMap}));

@@ -229,10 +229,18 @@ TEST_F(ChainOfTwoConcurrency, AHandleOfAHashMapOutlivesTheHead) {
   for (Handle& each : handles) {
     HashMap& map = each.map;
     SCOPED_TRACE(each.name);
-    if (each.name == "put") EXPECT_TRUE(until_done([&] { return map.put("key", "value"); }));
-    if (each.name == "add") EXPECT_EQ(until_done([&] { return map.add("count", 3); }), 3u);
-    if (each.name == "stats") EXPECT_TRUE(until_done([&] { return map.stats(); }));
-    if (each.name == "pipeline") EXPECT_TRUE(until_done([&] { return Pipeline::open(map, 4); }));
+    if (each.name == "put") {
+      EXPECT_TRUE(until_done([&] { return map.put("key", "value"); }));
+    }
+    if (each.name == "add") {
+      EXPECT_EQ(until_done([&] { return map.add("count", 3); }), 3u);
+    }
+    if (each.name == "stats") {
+      EXPECT_TRUE(until_done([&] { return map.stats(); }));
+    }
+    if (each.name == "pipeline") {
+      EXPECT_TRUE(until_done([&] { return Pipeline::open(map, 4); }));
+    }
     if (each.name == "walk") {
       const ItemSink all = [](std::span<const Item>) { return true; };
       EXPECT_EQ(until_done([&] { return map.walk(all); }), 1u);

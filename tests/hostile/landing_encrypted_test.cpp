@@ -37,7 +37,7 @@ class EncryptedLandings : public test::NodeOverEachWay {
     start();
     store_.emplace(connect());
     tables_ = client::StoreImpl::of(*store_).tables();
-    table_ = *tables_->create("t", schema_, true);
+    table_ = *tables_->create("t", schema_, {.encrypted = true});
     ASSERT_TRUE(table_->use({.key = TableKey::parse("000102030405060708090a0b0c0d0e0f").value()}));
     number_ = tables_->list()->at(0).number;
   }

@@ -35,7 +35,7 @@ class LandingNodes : public test::NodeOverEachWay {
     start();
     store_.emplace(connect());
     tables_ = client::StoreImpl::of(*store_).tables();
-    table_ = *tables_->create("t", schema_, false);
+    table_ = *tables_->create("t", schema_, {});
     info_.emplace(tables_->list()->at(0));
   }
   [[nodiscard]] std::uint64_t asked_for(OffloadId id) const {

@@ -63,7 +63,7 @@ class ResultNodes : public test::NodeOverEachWay {
     tables_ = client::StoreImpl::of(*store_).tables();
   }
   void fill() {
-    table_ = *tables_->create("t", schema_, false);
+    table_ = *tables_->create("t", schema_, {});
     ASSERT_TRUE(table_->append(rows_of(schema_, kResultRows)));
     number_ = tables_->list()->at(0).number;
   }
@@ -132,7 +132,7 @@ TEST_P(ResultNodes, EveryPipelineHasTheSameAnswer) {
     const table::Schema schema = table::random_small_schema(random);
     const auto rows = table::random_small_rows(random, schema, 20'000, round % 2 == 0 ? 0 : 1);
     const std::string name = "t" + std::to_string(round);
-    const auto table = *tables_->create(name, schema, false);
+    const auto table = *tables_->create(name, schema, {});
     ASSERT_TRUE(table->append({rows.row(0), rows.size() * schema.row_bytes()}));
     for (int query = 0; query < 6; ++query) {
       const auto pipeline = table::random_builder(random, schema).finish();
