@@ -159,6 +159,7 @@ TEST_P(CApi, MakesOpensListsAndDropsMaps) {
   EXPECT_THAT(espalier_error_message(), HasSubstr("options.durability"));
   options.durability = ESPALIER_DURABILITY_SYNC;  // of a store that keeps nothing
   EXPECT_EQ(espalier_map_create(store_, b("wrong"), &options, &wrong), ESPALIER_UNSUPPORTED);
+  options.durability = ESPALIER_DURABILITY_OF_STORE;
   espalier_map* again = nullptr;
   good(espalier_map_open(store_, b("small"), &again));
   good(espalier_map_put(again, b("k"), b("v"), nullptr));

@@ -134,6 +134,12 @@ Outcome<int> create_map(Environment& environment, const MapWorkOptions& options,
         "A name has 1 to 255 bytes; --node-bytes is a power of two from 512 to 65536, "
         "--log-bytes a multiple of 64 up to 2048.");
   }
+  if (!made && made.error().code == Code::unsupported && options.map.durability) {
+    return failed(fmt::format("the node at {} makes no map '{}' of this durability", address,
+                              cmdline::escaped(name)),
+                  "Durability async and sync are of a node with --data; without versions a map is "
+                  "of durability none there. In a chain all maps are sync.");
+  }
   if (!made) return call_failed(fmt::format("make map '{}'", cmdline::escaped(name)), made.error());
   print_made(environment, options, "map", made->options());
   return kOk;

@@ -142,7 +142,7 @@ TEST_F(NodeCommands, MapsAreMadeListedAndDropped) {
   EXPECT_EQ(run_map({"create", "odd", "--node-bytes", "1000"}), kUsage);
   EXPECT_EQ(run_map({"create", "odd", "--durability", "maybe"}), kUsage);
   EXPECT_EQ(run_map({"create", "odd", "--durability", "sync"}), kFailed);
-  EXPECT_THAT(tool.err(), HasSubstr("not supported"));
+  EXPECT_THAT(tool.err(), HasSubstr("makes no map 'odd' of this durability"));
   EXPECT_EQ(tool.run({"list", "--at", address, "--json"}), kOk);
   EXPECT_THAT(tool.out(), HasSubstr(R"("durability":"none")"));
   EXPECT_EQ(run_map({"drop", "small"}), kOk);

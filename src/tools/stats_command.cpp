@@ -246,19 +246,17 @@ Outcome<int> print_stats(Environment& environment, const StatsOptions& options) 
   const auto numbers = numbers_of(*store, *address);
   if (!numbers) return std::unexpected(numbers.error());
   auto objects = samples_of_all(*store, *address);
-  if (objects) {
-    std::ranges::sort(objects->objects, {},
-                      [](const wire::SampledObject& of) { return std::tuple(of.kind, of.name); });
-    for (wire::SampledObject& object : objects->objects) {
-      if (const auto added = add_shards(object, *store, *address); !added) {
-        return std::unexpected(added.error());
-      }
-      parts.object(object);
-    }
-    parts.left_out(objects->left_out());
-  }
-  if (*numbers) parts.node(**numbers);
   if (!objects) return std::unexpected(objects.error());
+  std::ranges::sort(objects->objects, {},
+                    [](const wire::SampledObject& of) { return std::tuple(of.kind, of.name); });
+  for (wire::SampledObject& object : objects->objects) {
+    if (const auto added = add_shards(object, *store, *address); !added) {
+      return std::unexpected(added.error());
+    }
+    parts.object(object);
+  }
+  parts.left_out(objects->left_out());
+  if (*numbers) parts.node(**numbers);
   return kOk;
 }
 

@@ -180,7 +180,6 @@ inline void HostExecutor<A>::step() {
   for (GroupSlot& slot : behind.in_use()) {
     if (slot.goal == Goal::forward && slot.entry != 0) want_neighbour(slot);
   }
-  write_some(behind.in_use());
   while (answer_group(behind.in_use())) {  // scans that go on to the next leaf
     for (GroupSlot& slot : behind.in_use()) {
       if (slot.arriving) arrive_at_leaf(slot);

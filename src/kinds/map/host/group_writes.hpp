@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes in groups: what the stages of group.hpp do for them.
-//
-// Those of one group are done together, under one version (write/group_write.hpp). Some cannot be:
-// of what is left one goes by itself, with a version of its own and with a merge or a change of
-// structure if it must, and the others try again, for it may have made room for them. Where each
-// write has a record, all go by themselves.
+// Writes in groups: what the stages of group.hpp do for them. Each is done by itself, with a version
+// of its own, when all that it looks at has been asked for.
 #pragma once
 
-#include <algorithm>
-#include <array>
-
 #include "kinds/map/host/host_executor_impl.hpp"
-#include "kinds/map/write/group_write.hpp"
 
 namespace espalier::tree {
 
@@ -54,70 +46,6 @@ inline WriteIntent HostExecutor<A>::intent_of(const GroupSlot& slot) const {
     intent.value = {reinterpret_cast<const char*>(&slot.value), sizeof slot.value};
   }
   return intent;
-}
-
-// The writes of a group, if there are several, where the last ones all went to one leaf. Elsewhere
-// one by one is faster as yet (docs/design/tree.md).
-template <Access A>
-inline void HostExecutor<A>::write_some(std::span<GroupSlot> slots) {
-  const auto writes = std::ranges::count(slots, Goal::write, &GroupSlot::goal);
-  const bool together = finger_.writes >= Finger::kWritesMin && map_.redo() == nullptr;
-  if (writes < 2 || !together) return;
-  // What other threads let have no end of it goes by itself at last.
-  for (std::uint32_t round = 0; round < kGroup && write_together(slots); ++round) {
-  }
-}
-
-// Does what can be done together, and then what is left, each by itself. True: of these some stay
-// to try again, for their leaf was replaced meanwhile: by the merge of the log that had no room for
-// them, or by a split.
-template <Access A>
-bool HostExecutor<A>::write_together(std::span<GroupSlot> slots) {
-  static_assert(kGroup <= GroupWriter::kWritesMax);
-  struct Joined {
-    GroupSlot* slot;
-    WriteOutcome outcome;
-  };
-  Joined joined[kGroup];
-  std::size_t count = 0;
-  bool stored[kGroup];  // before a leaf is locked
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    stored[i] = slots[i].goal == Goal::write && slots[i].arriving && store_long_value(slots[i]);
-  }
-  GroupWriter group(context_, map_);
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (!stored[i]) continue;
-    GroupSlot& slot = slots[i];
-    const LeafProbe* const known = slot.probed ? &slot.probe : nullptr;
-    joined[count].slot = &slot;
-    joined[count].outcome = group.add(intent_of(slot), map_.at(slot.ref.offset()), known);
-    if (joined[count].outcome.status == WriteStatus::done) ++count;
-  }
-  const std::uint64_t version = group.publish();
-  for (Joined& one : std::span(joined).first(count)) {
-    if (one.outcome.applied) one.outcome.version = one.outcome.wait_for = version;
-    one.slot->arriving = false;
-    end_write(*one.slot, one.outcome);
-  }
-  return write_left(slots);
-}
-
-template <Access A>
-bool HostExecutor<A>::write_left(std::span<GroupSlot> slots) {
-  bool again = false;
-  for (GroupSlot& slot : slots) {
-    if (slot.goal != Goal::write || !slot.arriving) continue;
-    if (map_.view(slot.ref).superseded() == wire::kLive) {
-      slot.arriving = false;
-      answer_write(slot);
-      continue;
-    }
-    find_anew(slot);
-    slot.unproven = false;
-    slot.probed = false;
-    again = true;
-  }
-  return again;
 }
 
 template <Access A>

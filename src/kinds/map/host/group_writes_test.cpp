@@ -16,44 +16,6 @@ namespace {
 
 using GroupItems = std::map<std::string, std::string>;
 
-// A key of each leaf that has room in its log for an entry more, its sorted items aside.
-std::vector<std::string> keys_with_room(const TreeFixture& tree, const MapCore& map) {
-  std::vector<std::string> keys;
-  for (wire::Lid lid = tree.first_leaf(); lid != 0; lid = map.node(lid).right()) {
-    const NodeView leaf = map.node(lid);
-    if (leaf.items() == 0 || !log_has_room(leaf, 1, 64)) continue;
-    keys.emplace_back(leaf.sorted_item(leaf.geometry().sorted_begin).key);
-  }
-  return keys;
-}
-
-// What every writer writes whatever its key are the newest version that was taken and the newest
-// that is released, once for each version, each in a line of its own. So these are counted.
-TEST(GroupWrites, SixteenPutsShareAVersion) {
-  TreeFixture tree({.node_bytes = 1024});
-  tree.fill(2000);
-  MapCore& map = tree.map();
-  GroupUser user(tree.store(), map, 1);
-  user.stay_at("key00050");
-  std::vector<std::string> keys = keys_with_room(tree, map);
-  ASSERT_GE(keys.size(), GroupWriter::kWritesMax);
-  keys.resize(GroupWriter::kWritesMax);
-  std::vector<Request> puts;
-  for (const std::string& key : keys) puts.push_back(TreeFixture::request(Op::put, key, "v"));
-  const std::uint64_t before = map.clock.taken();
-  const auto answers = user.run(puts);
-  EXPECT_EQ(map.clock.taken() - before, 1u);
-  EXPECT_EQ(map.clock.released(), map.clock.taken());
-  for (const auto& answer : answers) {
-    EXPECT_TRUE(answer.completion.ok && answer.completion.applied && answer.completion.found);
-    EXPECT_GT(answer.completion.version, before);
-    EXPECT_LE(answer.completion.version, map.clock.taken());
-  }
-  EXPECT_EQ(audit(map), std::vector<std::string>{});
-}
-
-TEST(GroupWrites, EachPutOfAKeyHasItsVersion) { EXPECT_TRUE(each_put_has_its_version()); }
-
 TEST(GroupWrites, AWriteThatChangesNothingTakesNoVersion) {
   TreeFixture tree({.node_bytes = 1024});
   tree.fill(200);

@@ -162,9 +162,6 @@ class HostExecutor {
   void answer_point(GroupSlot& slot);
   [[gnu::noinline]] void answer_values(std::span<GroupSlot> slots);
   void want_value(std::string_view value) const;
-  void write_some(std::span<GroupSlot> slots);
-  [[gnu::noinline]] bool write_together(std::span<GroupSlot> slots);
-  bool write_left(std::span<GroupSlot> slots);
   [[nodiscard]] bool goes_out_of_line(const Request& request) const;
   [[nodiscard]] bool store_long_value(GroupSlot& slot);
   [[nodiscard]] WriteIntent intent_of(const GroupSlot& slot) const;

@@ -42,7 +42,6 @@ enum class Bug : std::uint8_t {
   ignore_superseded,           // idea 1: a node answers for versions after it
   ignore_erase_marks,          // a marker in the log does not hide the item
   wrong_order_hint,            // the log is not in key order
-  one_version_for_two_puts,    // two writes of one key, of a group, share their version
   batch_in_two_versions,       // half of a batch becomes visible first
   conditions_before_lock,      // conditions are checked before the leaves are locked
   version_with_nodes,          // rule 2: READs that may pass each other are taken for ordered
