@@ -106,7 +106,11 @@ Result<void> ShardedSnapshot::run_parts(const Request& request, std::uint32_t pa
   if (borders->empty()) return run(request, handler);
   PartsOfScan cut(*scan, std::move(*borders), handler);
   PartsOnShards walks(cut_, cut);
-  if (const auto opened = walks.open(span); !opened) return opened;
+  if (const auto opened = walks.open(span); !opened) {
+    // Without lanes of its own it is one walk, which needs none.
+    if (opened.error().code == Code::too_many_participants) return run(request, handler);
+    return opened;
+  }
   walk_parts(cut, [&](const Request& part) { walks.submit(part); }, [&] { walks.poll(); });
   cut.finish(version_);
   return {};

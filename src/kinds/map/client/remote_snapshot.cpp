@@ -129,7 +129,11 @@ Result<void> RemoteSnapshot::run_parts(const Request& scan, std::uint32_t parts,
   if (borders->empty()) return run(scan, handler);
   PartsOfScan cut(scan, std::move(*borders), handler);
   const auto pipeline = open_pipeline(cut.size());
-  if (!pipeline) return std::unexpected(pipeline.error());
+  if (!pipeline) {
+    // Without a lane of its own it is one walk, which needs none.
+    if (pipeline.error().code == Code::too_many_participants) return run(scan, handler);
+    return std::unexpected(pipeline.error());
+  }
   client::walk_parts(
       cut, [&](const Request& part) { (*pipeline)->submit({&part, 1}, cut); },
       [&] { (*pipeline)->poll(); });
