@@ -135,13 +135,13 @@ struct ScanOptions {
   /// honeycomb's SCAN(Kl, Ku): begins at the floor of low, high included. Ascending only: together
   /// with `reverse` it is refused with invalid_argument, and nothing is delivered.
   bool from_floor = false;
-  /// The range is cut into at most so many parts, by the nodes of the tree above its leaves, and
-  /// these are walked at the same time, as of one version, and delivered in order: worthwhile where
-  /// a walk waits for what is far, and the range ends somewhere. Up to 256 KiB of each part are
-  /// kept until those before it have been delivered. 0 and 1: it is one; at most kPartsMax. Cost:
-  /// of each part a descent; before them one round trip where the map lies elsewhere, and that of a
-  /// snapshot (Map::snapshot), but of a client that walks by itself one READ. Errors: besides,
-  /// snapshot_expired, unsupported (an older node), invalid_argument (more than kPartsMax).
+  /// The range is cut into at most so many parts (and at the borders of shards), by the nodes of
+  /// the tree above its leaves, and these are walked at the same time, as of one version, and
+  /// delivered in order: worthwhile where a walk waits for what is far, and the range ends
+  /// somewhere. Up to 256 KiB of each part are kept until its turn comes. 0 and 1: one; at most
+  /// kPartsMax. Cost: of each part a descent; before them one round trip where the map lies
+  /// elsewhere, and that of Map::snapshot, but of a client that walks by itself one READ. Errors:
+  /// besides, snapshot_expired, unsupported (an older node), invalid_argument (too many).
   std::uint32_t parts = 0;
   static constexpr std::uint32_t kPartsMax = 64;
 };

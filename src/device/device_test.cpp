@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <map>
 #include <string>
 #include <utility>
@@ -12,11 +13,14 @@
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
+#include "channel/rings/node_address.hpp"
+#include "channel/rings/remote_pipeline.hpp"
 #include "client/store_impl.hpp"
 #include "device/testing/device_fixture.hpp"
 #include "engine/connection.hpp"
 #include "kinds/map/offload/held_snapshots.hpp"
 #include "kinds/map/walk/next_step.hpp"
+#include "kinds/map/write/leaf_write.hpp"
 #include "kinds/map/write/map_core.hpp"
 #include "node/numbers_format.hpp"
 
@@ -178,6 +182,79 @@ TEST_F(DeviceTest, SnapshotsAreTheHosts) {
     EXPECT_EQ(*snapshot->count("", ""), 500u);
     EXPECT_EQ((*map.get("key7"))->value, "new");
   }
+}
+
+/// Says that each read may begin at one place.
+struct OneHint final : client::HintSource {
+  std::uint64_t hint_of(const Request&) noexcept override { return bits; }
+  std::uint64_t bits = 0;
+};
+
+/// What gets have found.
+struct Values final : Handler {
+  void done(const Completion& completion) override {
+    seen.push_back(completion.found ? std::string(completion.value) : "(nothing)");
+  }
+  std::vector<std::string> seen;
+};
+
+// What READs bring is not told from a node: a client may have bytes of a leaf lie in a value.
+TEST_F(DeviceTest, NoHintOfAClientIsFollowed) {
+  constexpr std::uint64_t kBlock = wire::kBlockBytes;
+  constexpr std::uint32_t kGeneration = 7;
+  start();
+  Store store = connect_to_device();
+  Map map = *store.create_map("m", {.node_bytes = 1024});
+  for (int i = 0; i < 500; ++i) ASSERT_TRUE(map.put("key" + std::to_string(i), "honest"));
+  const auto core = host_->catalog().open<tree::MapCore>("m");
+  ASSERT_TRUE(core);
+  auto slot = *host_->store().epochs.join();
+  const auto leaf_of = [&](std::string_view key) {
+    tree::Cursor cursor;
+    cursor.key.assign(key);
+    cursor.read_version = (*core)->clock.released();
+    return (*core)->view(tree::find_leaf(**core, cursor, {}));
+  };
+  slot.enter();
+  std::string image(reinterpret_cast<const char*>(leaf_of("key77").bytes()), 1024);
+  slot.exit();
+  for (std::size_t at = 0; (at = image.find("honest")) != std::string::npos;) {
+    image.replace(at, 6, "forged");
+  }
+  std::memcpy(image.data() + offsetof(wire::NodeHeader, generation), &kGeneration,
+              sizeof kGeneration);
+  std::string value(kBlock - sizeof(wire::ValueHeader), '.');
+  while (value.size() < 65'536) value += image;
+  ASSERT_TRUE(map.put("large", value));
+  slot.enter();
+  tree::SearchKey large;
+  large.assign("large");
+  const tree::NewestState state = tree::newest_state(**core, leaf_of("large"), large);
+  ASSERT_TRUE(state.out_of_line);
+  wire::ValueRef reference{};
+  std::memcpy(&reference, state.value.data(), sizeof reference);
+  slot.exit();
+
+  const auto rings = *client::ThreadRings::open(
+      *client::connect_to(*client::parse_node_address("unix:" + device_config_.node.socket)));
+  client::RemoteRequests requests(*rings, 1);
+  OneHint hint;
+  client::Scope scope;
+  scope.map = (*core)->id;
+  scope.max_key_bytes = (*core)->geometry.key_bytes_max;
+  scope.hints = &hint;
+  Request get;
+  get.op = Op::get;
+  get.key = "key77";
+  for (std::uint64_t at = 0; at < 65'536; at += kBlock) {
+    hint.bits = wire::Ref::make(wire::Ref{reference.ref}.offset() + at, kGeneration).bits;
+    Values values;
+    requests.submit({&get, 1}, values, scope);
+    requests.drain();
+    ASSERT_EQ(values.seen, std::vector<std::string>{"honest"}) << "at byte " << at;
+  }
+  EXPECT_EQ((*map.get("key77"))->value, "honest");
+  EXPECT_EQ(host_was_asked(wire::OffloadId::get), 0u);
 }
 
 TEST_F(DeviceTest, AMapWithoutVersionsIsReadByTheHost) {

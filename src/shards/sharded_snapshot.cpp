@@ -60,6 +60,7 @@ class PartsOnShards {
   /// Errors: those of opening a lane to a node, which the shard's is.
   Result<void> open(ShardSpan span) {
     first_ = span.first;
+    pipeline_of_.assign(parts_.size(), kNone);
     for (std::size_t i = span.first; i <= span.last; ++i) {
       auto opened = cut_.part(i).open_pipeline(parts_.size());
       if (!opened) return std::unexpected(error_of_shard(opened.error(), i));
@@ -69,7 +70,9 @@ class PartsOnShards {
     return {};
   }
   void submit(const Request& part) {
-    const std::size_t at = cut_.nodes->map().shard_of(part.key) - first_;
+    // By where it begins at first: one that goes on does so at a key that a node has sent.
+    std::size_t& at = pipeline_of_[part.tag];
+    if (at == kNone) at = cut_.nodes->map().shard_of(part.key) - first_;
     pipelines_[at]->submit({&part, 1}, namings_[at]);
   }
   void poll() {
@@ -80,9 +83,12 @@ class PartsOnShards {
   }
 
  private:
+  static constexpr std::size_t kNone = ~std::size_t{0};
+
   const Cut& cut_;
   PartsOfScan& parts_;
   std::size_t first_ = 0;
+  std::vector<std::size_t> pipeline_of_;  // that of each part
   std::deque<Naming> namings_;
   std::vector<std::unique_ptr<PipelineImpl>> pipelines_;
   std::uint32_t in_vain_ = 0;

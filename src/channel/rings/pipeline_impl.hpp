@@ -28,7 +28,8 @@ class HintSource {
  public:
   /// A node (wire::Ref) at which this read may begin; 0: none is known. It may be any: what comes
   /// of a wrong one is the same, later.
-  [[nodiscard]] virtual std::uint64_t hint_of(const Request& read) = 0;
+  /// It must not throw, nor use the requests' lane: the read is about to be sent there.
+  [[nodiscard]] virtual std::uint64_t hint_of(const Request& read) noexcept = 0;
 
  protected:
   ~HintSource() = default;

@@ -147,6 +147,13 @@ Result<RemoteLease> RemoteLease::take_at(RemoteSessions& sessions, channel::Node
   return session;
 }
 
+std::optional<RemoteLease> RemoteLease::take_idle(RemoteSessions& sessions) noexcept {
+  ThreadLanes::Entry* const own = thread_lanes.find(&sessions);
+  if (own == nullptr || own->session->busy || own->session->spoiled) return std::nullopt;
+  own->session->busy = true;
+  return RemoteLease(own->session, nullptr);
+}
+
 Result<RemoteLease> RemoteLease::take(RemoteSessions& sessions) {
   ThreadLanes::Entry* own = thread_lanes.find(&sessions);
   if (own != nullptr && !own->session->busy) {

@@ -125,6 +125,8 @@ class RemoteLease {
   static Result<RemoteLease> take(RemoteSessions& sessions);
   /// One that leads to this node. Errors: besides, not_found (another has come).
   static Result<RemoteLease> take_at(RemoteSessions& sessions, channel::NodeNumber node);
+  /// The thread's own, where it has one that nothing uses: it opens none, and asks nobody.
+  static std::optional<RemoteLease> take_idle(RemoteSessions& sessions) noexcept;
   RemoteLease(RemoteLease&& other) noexcept = default;
   RemoteLease& operator=(RemoteLease&&) = delete;
   ~RemoteLease();

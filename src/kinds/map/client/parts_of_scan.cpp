@@ -116,9 +116,23 @@ bool PartsOfScan::is_wanted(const Part& part, std::string_view key) const {
   return (first || key >= part.low) && (last || key < part.high);
 }
 
+// Whether a walk of the part may deliver this item next: it may come from a node that lies.
+bool PartsOfScan::is_in_turn(const Part& part, std::string_view key) const {
+  if (key.size() > kKeyRoom || key < part.low) return false;
+  const bool with_high = request_.op == Op::scan_floor;
+  if (!part.high.empty() && (with_high ? key > part.high : key >= part.high)) return false;
+  if (part.from.empty()) return true;
+  return request_.op == Op::scan_reverse ? key < part.from : key > part.from;
+}
+
 bool PartsOfScan::keep(Part& part, std::span<const Item> items) {
   for (const Item& item : items) {
     if (!is_wanted(part, item.key)) continue;
+    if (!is_in_turn(part, item.key)) {
+      ended_ = true;
+      error_ = {Code::corrupt, 0, 0};
+      return false;
+    }
     const std::size_t bytes = item.key.size() + item.value.size();
     const std::size_t kept = part.bytes.size() + part.kept.size() * sizeof(BufferedItem);
     part.stopped = kept + bytes + sizeof(BufferedItem) > part_bytes_;

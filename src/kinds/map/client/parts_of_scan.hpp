@@ -9,6 +9,9 @@
 // A part keeps what it has found until those before it have ended, at most `part_bytes`; then it
 // stops, and goes on from there when its turn comes.
 //
+// Where a part goes on is what a node has sent. What a walk of the part cannot deliver there ends
+// the scan with `corrupt`.
+//
 // Invariants
 // 1. Items are handed on in the order of the scan, each once.
 // 2. All parts are walked at one read version, which is whoever runs them to see to: here nothing
@@ -81,6 +84,7 @@ class PartsOfScan final : public Handler {
 
   void prepare(Part& part);
   [[nodiscard]] bool is_wanted(const Part& part, std::string_view key) const;
+  [[nodiscard]] bool is_in_turn(const Part& part, std::string_view key) const;
   [[nodiscard]] bool keep(Part& part, std::span<const Item> items);
   [[nodiscard]] bool hand_on(Part& part, std::span<const Item> items);
   [[nodiscard]] bool deliver(std::span<const Item> items);

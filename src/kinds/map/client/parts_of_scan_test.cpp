@@ -187,6 +187,61 @@ TEST(PartsOfScan, EndWithTheErrorOfAPart) {
   EXPECT_EQ(sink.completion_.items, 0u);
 }
 
+// A node may send anything: what no walk of a part can deliver is not kept, and no walk goes on
+// from there.
+TEST(PartsOfScan, EndWhereAPartBringsWhatIsNotItsOwn) {
+  struct Lie {
+    Op op;
+    std::vector<std::string> keys;  // of the second part, [b, c)
+    std::size_t taken;              // of these
+  };
+  const Lie lies[] = {{Op::scan, {"b1", "c"}, 1},
+                      {Op::scan, {"b1", "z"}, 1},
+                      {Op::scan, {"a"}, 0},
+                      {Op::scan, {"b2", "b1"}, 1},
+                      {Op::scan, {"b2", "b2"}, 1},
+                      {Op::scan_reverse, {"b2", "b3"}, 1},
+                      {Op::scan_reverse, {"c"}, 0},
+                      {Op::scan_reverse, {"b1", "a"}, 1},
+                      {Op::scan_floor, {"b1", "b0"}, 1},
+                      {Op::scan, {"b" + std::string(600, 'b')}, 0},
+                      {Op::scan, {"b", "b1", "b11"}, 3},
+                      {Op::scan_reverse, {"b1", "b"}, 2},
+                      {Op::scan_floor, {"a", "b", "b1"}, 3}};
+  for (const Lie& lie : lies) {
+    Request scan;
+    scan.op = lie.op;
+    scan.key = "a";
+    scan.high = "d";
+    PartSink sink(100);
+    PartsOfScan parts(scan, {"b", "c"}, sink);
+    ASSERT_EQ(parts.size(), 3u);
+    const Request* const first = parts.next_due();
+    const Request* const second = parts.next_due();
+    ASSERT_NE(second, nullptr);
+    std::size_t taken = 0;
+    for (const std::string& key : lie.keys) {
+      const Item item{key, "v", 7};
+      if (!parts.items(second->tag, {&item, 1})) break;
+      ++taken;
+    }
+    EXPECT_EQ(taken, lie.taken) << lie.keys.front();
+    const bool is_lie = lie.taken != lie.keys.size();
+    EXPECT_EQ(parts.next_due() == nullptr, is_lie);
+    Completion completion;
+    completion.ok = true;
+    for (std::uint64_t tag = 0; tag < (is_lie ? 2u : 3u); ++tag) {
+      completion.tag = tag;
+      parts.done(completion);
+    }
+    ASSERT_NE(first, nullptr);
+    ASSERT_TRUE(parts.is_over());
+    parts.finish();
+    EXPECT_EQ(sink.completion_.ok, !is_lie);
+    EXPECT_EQ(sink.completion_.error.code, is_lie ? Code::corrupt : Code::invalid);
+  }
+}
+
 // Of a node that lies no more is taken than there is.
 TEST(PartsOfScan, BordersAreReadAsFarAsTheyGo) {
   using namespace std::string_literals;

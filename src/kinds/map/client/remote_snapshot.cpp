@@ -16,7 +16,7 @@ namespace espalier::client {
 
 RemoteSnapshot::RemoteSnapshot(std::shared_ptr<RemoteSessions> sessions,
                                std::unique_ptr<ThreadRings> rings)
-    : sessions_(std::move(sessions)) {
+    : sessions_(std::move(sessions)), connection_(rings->shared_connection()) {
   askers_.push_back(std::make_unique<Asker>(std::move(rings)));
 }
 
@@ -87,7 +87,7 @@ template <class Ask>
 std::invoke_result_t<Ask, RemoteRequests&> RemoteSnapshot::ask(Ask ask) {
   const std::lock_guard lock(mutex_);
   if (depth_ == askers_.size()) {
-    auto rings = ThreadRings::open(askers_.front()->rings->shared_connection());
+    auto rings = ThreadRings::open(connection_);
     if (!rings) return std::unexpected(rings.error());
     askers_.push_back(std::make_unique<Asker>(std::move(*rings)));
   }
@@ -105,8 +105,8 @@ Result<void> RemoteSnapshot::run(const Request& request, Handler& handler) {
   });
 }
 
-std::uint64_t RemoteSnapshot::hint_of(const Request& read) {
-  const auto session = RemoteLease::take(sessions_);
+std::uint64_t RemoteSnapshot::hint_of(const Request& read) noexcept {
+  const auto session = RemoteLease::take_idle(*sessions_);
   if (!session) return 0;
   auto* const alone = (*session)->parts.find<OneSidedCaller>();
   return alone == nullptr ? 0 : alone->remembered(scope_.map, read.key).bits;
@@ -118,7 +118,7 @@ Result<std::vector<std::string>> RemoteSnapshot::borders_of(const Request& scan,
 }
 
 Result<std::unique_ptr<PipelineImpl>> RemoteSnapshot::open_pipeline(std::uint32_t in_flight) {
-  auto rings = ThreadRings::open(askers_.front()->rings->shared_connection());
+  auto rings = ThreadRings::open(connection_);
   if (!rings) return std::unexpected(rings.error());
   return std::make_unique<RingPipeline>(sessions_, std::move(*rings), scope_, in_flight);
 }

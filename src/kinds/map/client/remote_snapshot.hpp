@@ -27,7 +27,7 @@ class RemoteSnapshot final : public SnapshotImpl, public CutPart, private HintSo
   ~RemoteSnapshot() override;
 
   [[nodiscard]] RemoteRequests& requests() { return askers_.front()->requests; }
-  [[nodiscard]] NodeConnection& connection() { return askers_.front()->rings->connection(); }
+  [[nodiscard]] NodeConnection& connection() { return *connection_; }
   /// Which map it is to be of.
   void bind(const Scope& scope) {
     scope_ = scope;
@@ -65,11 +65,12 @@ class RemoteSnapshot final : public SnapshotImpl, public CutPart, private HintSo
   };
 
   /// What this thread's own reads of the map have left behind, where it reads it by itself.
-  [[nodiscard]] std::uint64_t hint_of(const Request& read) override;
+  [[nodiscard]] std::uint64_t hint_of(const Request& read) noexcept override;
   template <class Ask>
   std::invoke_result_t<Ask, RemoteRequests&> ask(Ask ask);
 
   const std::shared_ptr<RemoteSessions> sessions_;
+  const std::shared_ptr<NodeConnection> connection_;
   std::recursive_mutex mutex_;  // a snapshot may be read by several threads, its lanes by one
   std::vector<std::unique_ptr<Asker>> askers_;  // its own, and one for each depth of sinks
   std::size_t depth_ = 0;                       // of those that are asking

@@ -44,7 +44,9 @@ void DeviceMap::submit(const tree::WalkRequest& walk) {
 
 void DeviceMap::begin(const tree::WalkRequest& walk) {
   if (!is_answered(*reader_, *walk.request)) return refuse(walk, Code::wrong_shard);
-  reader_->reader.submit(walk);
+  tree::WalkRequest from_root = walk;
+  from_root.hint = {};
+  reader_->reader.submit(from_root);
 }
 
 void DeviceMap::refuse(const tree::WalkRequest& walk, Code code) {

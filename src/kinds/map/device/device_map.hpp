@@ -70,6 +70,8 @@ class DeviceMap final : public offload::ServedMap {
  private:
   void take_opening();
   /// Requires: there is a reader. What is outside of a shard's borders is refused with wrong_shard.
+  /// It enters at no hint: whether a node begins where a client says, only the host's own tables
+  /// know, and a READ would bring whatever lies there.
   void begin(const tree::WalkRequest& walk);
   void refuse(const tree::WalkRequest& walk, Code code);
   [[nodiscard]] std::size_t pending() const;

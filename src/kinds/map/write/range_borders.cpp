@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/map/write/range_borders.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/exposed_epoch.hpp"
@@ -26,36 +27,73 @@ struct Branch {
   wire::Lid lid = 0;
 };
 
-// The children of one node that the range touches.
-void add_children(const NodeView& node, const Branch& branch, const CutRange& range,
-                  std::vector<Branch>& to) {
-  const std::uint32_t children = node.children();
+/// The children of a node that the range touches.
+struct Touched {
+  NodeView node;
+  std::string_view begin;  // where the first one begins in the range
   std::uint32_t first = 0;
-  for (std::uint32_t i = 1; i < children; ++i) {
-    if (compare_keys(node.separator(i), range.low) > 0) break;
-    first = i;
+  std::uint32_t end = 0;
+};
+
+// The first number from `i` on of which it does not hold; of all before it does.
+template <class Holds>
+std::uint32_t first_without(std::uint32_t i, std::uint32_t end, const Holds& holds) {
+  while (i < end) {
+    const std::uint32_t middle = i + (end - i) / 2;
+    if (holds(middle)) {
+      i = middle + 1;
+    } else {
+      end = middle;
+    }
   }
-  for (std::uint32_t i = first; i < children; ++i) {
-    const std::string_view begin = node.separator(i);
-    if (i != first && !range.is_within(begin)) break;
-    to.push_back({i == first ? branch.begin : begin, node.child(i)});
+  return i;
+}
+
+Touched touched_of(const NodeView& node, const Branch& branch, const CutRange& range) {
+  const std::uint32_t children = node.children();
+  const std::uint32_t above = first_without(1, children, [&](std::uint32_t i) {
+    return compare_keys(node.separator(i), range.low) <= 0;
+  });
+  const std::uint32_t end = first_without(
+      above, children, [&](std::uint32_t i) { return range.is_within(node.separator(i)); });
+  return {node, branch.begin, above - 1, std::min(end, children)};
+}
+
+// Of all that the nodes have, each so manieth child, so that there are not many more than `most`.
+std::vector<Branch> branches_below(const std::vector<Touched>& nodes, std::size_t most) {
+  std::size_t all = 0;
+  for (const Touched& each : nodes) all += each.end - each.first;
+  const std::size_t stride = (all + most - 1) / most;
+  std::vector<Branch> below;
+  std::size_t next = 0;  // how many are passed by until the next one that is taken
+  for (const Touched& each : nodes) {
+    const std::size_t count = each.end - each.first;
+    for (; next < count; next += stride) {
+      const std::uint32_t child = each.first + static_cast<std::uint32_t>(next);
+      below.push_back(
+          {next == 0 ? each.begin : each.node.separator(child), each.node.child(child)});
+    }
+    next -= count;
   }
+  return below;
 }
 
 // The nodes of the uppermost level that has as many as are wanted, or of the lowest. What changes
 // meanwhile may leave one out, or out of order.
 std::vector<Branch> branches_of(const MapCore& map, const CutRange& range, std::uint32_t wanted) {
+  constexpr std::size_t kSamples = 16;  // of each part: enough for parts that are about as long
   std::vector<Branch> level{{range.low, map.root}};
-  std::vector<Branch> below;
+  std::vector<Touched> nodes;
   while (level.size() < wanted) {
-    below.clear();
+    nodes.clear();
     for (const Branch& branch : level) {
       const wire::Ref ref = map.ref(branch.lid);
       if (!ref) continue;
       const NodeView node = map.view(ref);
       if (node.leaf() || node.level() == 0) return level;
-      add_children(node, branch, range, below);
+      nodes.push_back(touched_of(node, branch, range));
     }
+    std::vector<Branch> below = branches_below(nodes, kSamples * wanted);
     if (below.empty()) return level;
     level.swap(below);
   }
