@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers of the whole node. They are gathered by the node itself, on the helper thread, for
-// that looks at every place for epochs and asks every map.
+// that looks at every place for epochs.
 #include <optional>
 #include <string>
 #include <utility>

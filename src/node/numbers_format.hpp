@@ -13,8 +13,8 @@
 
 namespace espalier::node {
 
-/// Cost: linear; 456 bytes for each offload of which something was asked, 120 and its name for a
-/// map.
+/// Cost: linear; 456 bytes for each offload of which something was asked, and each number as a
+/// sample (wire/samples.hpp).
 [[nodiscard]] std::string encode(const NodeNumbers& numbers);
 
 /// Reads what encode() wrote, wherever it comes from: any bytes are read safely, and take no more

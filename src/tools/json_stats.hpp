@@ -21,7 +21,9 @@ namespace espalier::tools {
 /// Whether an object of this kind has members in JSON as those of its kind always had them; others
 /// are an array of samples (object_json).
 [[nodiscard]] bool has_members(ObjectKind kind);
-/// Its name under its kind, and a member for each number. Requires: has_members(object.kind).
+/// Its name under its kind, and a member for each number; samples that have no member here, labels,
+/// or a name that stood before are in an array `samples`, as object_json has them. Any bytes are
+/// read safely. Requires: has_members(object.kind).
 [[nodiscard]] nlohmann::ordered_json members_json(const wire::SampledObject& object);
 
 /// Sets a member of `object` for each number.

@@ -6,6 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
+
+#include "tools/json_stats.hpp"
 
 namespace espalier::tools {
 namespace {
@@ -66,6 +69,57 @@ TEST(ShownSamples, JsonHasAllOfThem) {
             R"({"name":"items","type":"gauge","help":"Items.","value":18446744073709551615},)"
             R"({"name":"lost_bytes","type":"counter","unit":"bytes","help":"Lost.",)"
             R"("labels":{"a":"b","c_hex":"fe"},"value":2}]})");
+}
+
+wire::Sample gauge(std::string sample, std::uint64_t value) {
+  return {std::move(sample), "", "", SampleType::gauge, {}, value};
+}
+
+TEST(ShownSamples, KindsWithMembersHaveThemInJson) {
+  EXPECT_EQ(
+      members_json({ObjectKind::map, "map", 9, "m", {gauge("items", 3), gauge("feed_gaps", 1)}})
+          .dump(),
+      R"({"map":"m","items":3,"feed":{"gaps":1}})");
+  EXPECT_EQ(
+      members_json(
+          {ObjectKind::table, "table", 9, "t", {gauge("queries_ended", 2), gauge("sent_rows", 5)}})
+          .dump(),
+      R"({"table":"t","queries":{"ended":2},"rows_sent":5})");
+  EXPECT_EQ(
+      members_json(
+          {ObjectKind::sequencer, "sequencer", 9, "s", {gauge("adds", 4), gauge("sealed", 1)}})
+          .dump(),
+      R"({"sequencer":"s","node_adds":4,"sealed":true})");
+}
+
+// Nor are members of others taken by samples that are called like them.
+TEST(ShownSamples, MembersOfWhatANodeMadeUpAreSamples) {
+  for (const ObjectKind kind : {ObjectKind::map, ObjectKind::table, ObjectKind::sequencer}) {
+    const std::string own(name(kind));
+    wire::SampledObject object{kind, own, 9, "n", {}};
+    for (const std::string& made_up :
+         {own, own + "_hex", std::string("feed"), std::string("feed_odd"), std::string("queries"),
+          std::string("samples"), std::string("writes_per_s")}) {
+      object.samples.push_back(gauge(made_up, 1));
+    }
+    const auto json = members_json(object);
+    EXPECT_EQ(json.size(), 2U) << json;
+    EXPECT_EQ(json[own], "n");
+    ASSERT_EQ(json["samples"].size(), 7U) << json;
+    EXPECT_EQ(json["samples"][1]["name"], own + "_hex");
+  }
+}
+
+TEST(ShownSamples, NoMemberTakesThePlaceOfAnother) {
+  wire::Sample labelled = gauge("items", 1);
+  labelled.labels = {{"queue", "in"}};
+  const wire::SampledObject object{
+      ObjectKind::map, "map", 9, "m", {labelled, gauge("items", 2), gauge("items", 3), labelled}};
+  const auto json = members_json(object);
+  EXPECT_EQ(json["items"], 2);
+  ASSERT_EQ(json["samples"].size(), 3U) << json;
+  EXPECT_EQ(json["samples"][0]["labels"]["queue"], "in");
+  EXPECT_EQ(json["samples"][1]["value"], 3);
 }
 
 }  // namespace

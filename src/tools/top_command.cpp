@@ -59,7 +59,7 @@ class Readings {
     if (!sampled) return std::unexpected(sampled.error());
     const bool has_samples = sampled->has_value();
     if (has_samples) numbers->sampled = **std::move(sampled);
-    TopView view = view_of(last_ ? &*last_ : nullptr, std::move(*numbers));
+    TopView view = view_of(last_ ? &*last_ : nullptr, std::move(*numbers), has_samples);
     last_ = view.numbers;
     // All were left out: the next reading has nothing to compare its samples with.
     if (!has_samples) last_->sampled.count = 1;
@@ -140,13 +140,16 @@ OrderedJson worker_json(const node::WorkerNumbers& worker) {
 OrderedJson view_memory_json(const TopView& view) {
   OrderedJson object;
   const node::NodeNumbers& numbers = view.numbers;
+  const auto sum = [&view](std::uint64_t bytes) {
+    return view.has_samples ? OrderedJson(bytes) : OrderedJson(nullptr);
+  };
   object["taken_bytes"] = numbers.value("memory_taken_bytes");
   object["limit_bytes"] = numbers.value("memory_limit_bytes");
-  object["node_bytes"] = view.node_bytes;
-  object["value_bytes"] = view.value_bytes;
-  object["table_bytes"] = view.table_bytes;
-  object["retired_bytes"] = view.retired_bytes;
-  object["spare_bytes"] = view.spare_bytes;
+  object["node_bytes"] = sum(view.node_bytes);
+  object["value_bytes"] = sum(view.value_bytes);
+  object["table_bytes"] = sum(view.table_bytes);
+  object["retired_bytes"] = sum(view.retired_bytes);
+  object["spare_bytes"] = or_null(view.spare_bytes);
   object["held_bytes"] = numbers.value("memory_held_bytes");
   object["free_bytes"] = numbers.value("memory_free_bytes");
   object["leased_bytes"] = numbers.value("memory_leased_bytes");
@@ -181,14 +184,15 @@ void print_top_json(std::ostream& out, const TopView& view, const std::string& a
   object["wake_ups_per_s"] = rounded(view.wake_ups_per_s);
   object["memory"] = view_memory_json(view);
   object["epochs"] = group_json(view.numbers, "epochs");
-  object["epochs"]["held_by"] = holders(view.numbers);
+  object["epochs"]["held_by"] = holders(view);
   object["workers"] = array_of(view.numbers.workers, worker_json);
   object["offloads"] = array_of(view.offloads, offload_json);
   object["maps"] = array_of(view.maps, map_json);
   object["tables"] = array_of(view.tables, table_json);
   object["sequencers"] = array_of(view.sequencers, sequencer_json);
   object["objects"] = array_of(view.objects, rates_json);
-  object["objects_left_out"] = view.numbers.sampled.left_out();
+  const std::uint64_t left_out = view.numbers.sampled.left_out();
+  object["objects_left_out"] = view.has_samples ? OrderedJson(left_out) : OrderedJson(nullptr);
   object["queries"] = group_json(view.numbers, "queries");
   object["queries_per_s"] = rounded(view.queries_per_s);
   object["helpers"] = group_json(view.numbers, "helpers");

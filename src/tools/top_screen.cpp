@@ -82,9 +82,13 @@ void add_memory_lines(std::vector<std::string>& lines, const TopView& view) {
       bytes_of(numbers, "long_message_bytes"), bytes_of(numbers, "long_message_limit_bytes")));
   const std::string tables =
       view.tables.empty() ? "" : fmt::format(" {} tables,", format_bytes(view.table_bytes));
-  lines.push_back(fmt::format("          {} nodes, {} values,{} {} retired, {} spare",
-                              format_bytes(view.node_bytes), format_bytes(view.value_bytes), tables,
-                              format_bytes(view.retired_bytes), format_bytes(view.spare_bytes)));
+  const std::string spare =
+      view.spare_bytes ? fmt::format(", {} spare", format_bytes(*view.spare_bytes)) : "";
+  if (view.has_samples) {
+    lines.push_back(fmt::format("          {} nodes, {} values,{} {} retired{}",
+                                format_bytes(view.node_bytes), format_bytes(view.value_bytes),
+                                tables, format_bytes(view.retired_bytes), spare));
+  }
   const std::uint64_t snapshots = numbers.value("snapshots");
   if (snapshots + numbers.value("snapshots_expired") != 0) {
     lines.push_back(fmt::format("snapshots {} hold {} of {}, {} /s expired",
@@ -135,7 +139,7 @@ std::vector<std::string> summary_lines(const TopView& view, const TopPicture& pi
   }
   lines.push_back(fmt::format("epochs    {}, oldest {}, held by {}; {}/{} places",
                               numbers.value("epoch_current"), numbers.value("epoch_oldest"),
-                              holders(numbers), numbers.value("epoch_participants"),
+                              holders(view), numbers.value("epoch_participants"),
                               numbers.value("epoch_participants_limit")));
   return lines;
 }
@@ -264,9 +268,9 @@ std::string line_of(const SampleRow& row) {
                      shown_name(sample), shown_kind(row.rates->object));
 }
 
-/// With the heading, and a line of the objects that the node left out.
+/// With the heading, and a line of the objects that the node left out, of whatever kind.
 std::size_t sample_line_count(const TopView& view) {
-  if (view.objects.empty()) return 0;
+  if (view.objects.empty() && view.numbers.sampled.left_out() == 0) return 0;
   std::size_t count = view.numbers.sampled.left_out() == 0 ? 1 : 2;
   for (const ObjectRates& rates : view.objects) count += rates.object.samples.size();
   return count;
@@ -280,7 +284,7 @@ std::vector<std::string> sample_lines(const TopView& view, TopSort sort, std::si
     return sort == TopSort::size ? std::pair(size, 0.0) : std::pair(row.per_s().value_or(0), size);
   };
   std::vector<std::string> lines;
-  if (room == 0 || view.objects.empty()) return lines;
+  if (room == 0) return lines;
   std::vector<SampleRow> all;
   for (const ObjectRates& rates : view.objects) {
     for (std::size_t i = 0; i < rates.object.samples.size(); ++i) {

@@ -316,6 +316,25 @@ TEST(TopScreen, SamplesOfOtherKindsHaveALineEach) {
   EXPECT_THAT(drawn(view, {4096, 0}), HasSubstr("beta: lookups (hash)\n"));
 }
 
+TEST(TopScreen, TellsOfObjectsLeftOutWhereNoneOfOtherKindsIsShown) {
+  TopView view = some_view();
+  EXPECT_EQ(drawn(view, {4096, 0}).find("other objects"), std::string::npos);
+  view.numbers.sampled.count = 5;
+  view.spare_bytes.reset();
+  const std::string text = drawn(view, {4096, 0});
+  EXPECT_THAT(text, HasSubstr("\n\n       value     rise/s  object: sample (kind)\n"
+                              "... and those of 4 other objects\n"));
+  EXPECT_THAT(text, HasSubstr(" 1.0 MiB retired\n")) << "what is spare nobody knows";
+  EXPECT_THAT(drawn(view, {80, 24}), HasSubstr("\n... and those of 4 other objects\n"));
+}
+
+TEST(TopScreen, WithoutSamplesThereAreNoSumsOfThem) {
+  TopView view = some_view();
+  EXPECT_THAT(drawn(view, {80, 24}), HasSubstr(" retired, "));
+  view.has_samples = false;
+  EXPECT_EQ(drawn(view, {80, 24}).find(" retired, "), std::string::npos);
+}
+
 TEST(TopScreen, TellsHowManySamplesDidNotFit) {
   TopView view = some_view();
   for (int i = 0; i < 20; ++i) {

@@ -43,7 +43,7 @@ std::uint64_t quantile_ns(const DurationCounts& counts, double total, double sha
   return DurationCounts::bound_ns(DurationCounts::kBounds - 1);
 }
 
-/// Rates over one interval.
+/// Rates over one interval; of one without a length all are 0, as those are that nobody knows.
 class Pace {
  public:
   explicit Pace(double seconds) : seconds_(seconds) {}
@@ -236,6 +236,7 @@ void add_sums(TopView& view, const node::NodeNumbers& before, const Pace& pace) 
   if (const std::uint64_t threads = now.value("helper_threads"); threads != 0) {
     view.helpers_busy = rise("helper_busy_nanoseconds") * 1e-9 / static_cast<double>(threads);
   }
+  if (!view.has_all_objects()) return;
   view.spare_bytes =
       moved(view.node_bytes + view.value_bytes + view.retired_bytes + view.table_bytes,
             now.value("memory_taken_bytes"));
@@ -251,13 +252,14 @@ std::uint64_t rejected(const node::NodeNumbers& numbers) {
   return sum;
 }
 
-TopView view_of(const node::NodeNumbers* before, node::NodeNumbers now) {
+TopView view_of(const node::NodeNumbers* before, node::NodeNumbers now, bool has_samples) {
   const node::NodeNumbers nothing;
   const bool goes_on = before != nullptr && before->uptime_ns < now.uptime_ns &&
                        before->start_time_seconds == now.start_time_seconds;
   const node::NodeNumbers& earlier = goes_on ? *before : nothing;
   TopView view;
   view.numbers = std::move(now);
+  view.has_samples = has_samples;
   view.since_start = !goes_on;
   view.seconds = static_cast<double>(view.numbers.uptime_ns - earlier.uptime_ns) * 1e-9;
   const Pace pace(view.seconds);
@@ -269,15 +271,18 @@ TopView view_of(const node::NodeNumbers* before, node::NodeNumbers now) {
   }
   for (const wire::SampledObject& object : view.numbers.sampled.objects) {
     const wire::SampledObject* const last = same_of(earlier.sampled, object);
+    // One that was perhaps left out before may be older than the interval.
+    const bool is_known = last != nullptr || earlier.sampled.left_out() == 0;
+    const Pace pace_of_it(is_known ? view.seconds : 0);
     switch (object.kind) {
       case ObjectKind::map:
-        view.maps.push_back(map_rates(last, object, pace));
+        view.maps.push_back(map_rates(last, object, pace_of_it));
         view.feed_followers += wire::sample_value(object, "feed_followers");
         view.feed_moves_per_s += view.maps.back().moves_per_s;
         break;
-      case ObjectKind::table: view.tables.push_back(table_rates(last, object, pace)); break;
+      case ObjectKind::table: view.tables.push_back(table_rates(last, object, pace_of_it)); break;
       case ObjectKind::sequencer:
-        view.sequencers.push_back(sequencer_rates(last, object, pace));
+        view.sequencers.push_back(sequencer_rates(last, object, pace_of_it));
         break;
       default: view.objects.push_back(rates_of(earlier.sampled, object, pace));
     }
@@ -285,13 +290,20 @@ TopView view_of(const node::NodeNumbers* before, node::NodeNumbers now) {
   return view;
 }
 
-std::string holders(const node::NodeNumbers& numbers) {
+std::string holders(const TopView& view) {
+  const node::NodeNumbers& numbers = view.numbers;
   std::uint64_t snapshots = 0;
   std::uint64_t retired_bytes = 0;
   for (const wire::SampledObject& object : numbers.sampled.objects) {
     if (object.kind != ObjectKind::map) continue;
     snapshots += wire::sample_value(object, "snapshots");
     retired_bytes += wire::sample_value(object, "retired_bytes");
+  }
+  if (!view.has_all_objects()) {
+    snapshots = numbers.value("snapshots");
+    for (const memory::Holder& holder : numbers.holders) {
+      if (holder.kind == memory::Holder::Kind::epoch) retired_bytes |= holder.bytes;
+    }
   }
   std::string text;
   if (snapshots != 0) {

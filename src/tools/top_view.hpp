@@ -70,6 +70,7 @@ struct ObjectRates {
 
 struct TopView {
   node::NodeNumbers numbers;
+  bool has_samples = true;   ///< false: the node could not be asked for those of its objects
   double seconds = 0;        ///< length of the interval
   bool since_start = false;  ///< the interval is the node's whole life
   double requests_per_s = 0;
@@ -84,15 +85,16 @@ struct TopView {
   double wake_ups_per_s = 0;
   std::uint64_t in_flight = 0;
   std::uint64_t connections = 0;
-  std::uint64_t node_bytes = 0;  ///< of all maps, and the next two
+  std::uint64_t node_bytes = 0;  ///< of all maps that are here, and the next two
   std::uint64_t value_bytes = 0;
   std::uint64_t retired_bytes = 0;
-  std::uint64_t table_bytes = 0;  ///< of all tables
+  std::uint64_t table_bytes = 0;  ///< of all tables that are here
   double queries_per_s = 0;       ///< of all tables: that came to their end, whatever it was
   double queries_failed_per_s = 0;
   double queries_refused_per_s = 0;
-  double helpers_busy = 0;        ///< the part of the helpers' time in which they worked
-  std::uint64_t spare_bytes = 0;  ///< taken from the system, and in no use
+  double helpers_busy = 0;  ///< the part of the helpers' time in which they worked
+  /// Taken from the system, and in no use. Nothing: not all objects are here.
+  std::optional<std::uint64_t> spare_bytes;
   std::vector<OffloadRates> offloads;
   std::vector<MapRates> maps;
   std::vector<TableRates> tables;
@@ -106,16 +108,23 @@ struct TopView {
   double device_bytes_per_s = 0;
   double device_forwarded_per_s = 0;
   double device_hits = 0;  ///< the part of the ways down that its cache knew to the leaf
+
+  [[nodiscard]] bool has_all_objects() const {
+    return has_samples && numbers.sampled.left_out() == 0;
+  }
 };
 
 /// What moved between two readings of the same node. Without an earlier one, or if the node was
-/// started anew meanwhile, it is what moved since its start.
-[[nodiscard]] TopView view_of(const node::NodeNumbers* before, node::NodeNumbers now);
+/// started anew meanwhile, it is what moved since its start. A map, table or sequencer that the
+/// earlier one may have left out has rates of 0.
+[[nodiscard]] TopView view_of(const node::NodeNumbers* before, node::NodeNumbers now,
+                              bool has_samples = true);
 
 /// Peers that were not authenticated, for whatever reason.
 [[nodiscard]] std::uint64_t rejected(const node::NodeNumbers& numbers);
 
 /// What keeps memory from becoming free, in words: readers that are behind, snapshots, or nothing.
-[[nodiscard]] std::string holders(const node::NodeNumbers& numbers);
+/// Where not all objects are here, snapshots are those that the node itself counts.
+[[nodiscard]] std::string holders(const TopView& view);
 
 }  // namespace espalier::tools

@@ -300,21 +300,82 @@ TEST(TopView, AnObjectThatWasPerhapsLeftOutHasNoRate) {
       << "it is new";
 }
 
+// Their counters may be older than the interval.
+TEST(TopView, MapsTablesAndSequencersThatWerePerhapsLeftOutHaveNoRates) {
+  const auto at = [](std::uint64_t uptime_ns, std::uint64_t gone) {
+    node::NodeNumbers numbers = with_table(uptime_ns, 1000);
+    numbers.sampled.objects[0].samples.push_back(
+        {"feed_entries", "", "", wire::SampleType::counter, {}, 70});
+    numbers.sampled.objects.push_back(
+        node::object_of(ObjectKind::sequencer, 3, "s",
+                        {{"first", 0}, {"next", 500}, {"requests", 40}, {"adds", 30}}));
+    numbers.sampled.objects.erase(numbers.sampled.objects.begin(),
+                                  numbers.sampled.objects.begin() + static_cast<int>(gone));
+    numbers.sampled.count = 3;
+    return numbers;
+  };
+  const node::NodeNumbers now = at(2 * kSecond, 0);
+  const node::NodeNumbers some = at(kSecond, 3);
+  node::NodeNumbers none = at(kSecond, 3);  // as after a reading without samples
+  none.sampled.count = 1;
+  for (const node::NodeNumbers& before : {some, none}) {
+    const TopView view = view_of(&before, now);
+    EXPECT_EQ(view.maps.at(0).writes_per_s, 0);
+    EXPECT_EQ(view.maps.at(0).moves_per_s, 0);
+    EXPECT_EQ(view.feed_moves_per_s, 0);
+    EXPECT_EQ(view.tables.at(0).queries_per_s, 0);
+    EXPECT_EQ(view.tables.at(0).read_bytes_per_s, 0);
+    EXPECT_EQ(view.tables.at(0).sent_bytes_per_s, 0);
+    EXPECT_EQ(view.sequencers.at(0).numbers_per_s, 0);
+    EXPECT_EQ(view.sequencers.at(0).requests_per_s, 0);
+    EXPECT_EQ(view.sequencers.at(0).adds_per_s, 0);
+  }
+  node::NodeNumbers all = at(kSecond, 3);
+  all.sampled.count = 0;
+  const TopView view = view_of(&all, now);
+  EXPECT_EQ(view.maps.at(0).writes_per_s, 50) << "it is new";
+  EXPECT_EQ(view.tables.at(0).queries_per_s, 1100);
+  EXPECT_EQ(view.sequencers.at(0).numbers_per_s, 500);
+}
+
+TEST(TopView, WhatIsSpareIsKnownOnlyWhereAllObjectsAre) {
+  node::NodeNumbers numbers = reading(kSecond, 1, 10);
+  EXPECT_EQ(view_of(nullptr, numbers).spare_bytes, 1000U - 333);
+  EXPECT_EQ(view_of(nullptr, numbers, false).spare_bytes, std::nullopt);
+  numbers.sampled.count = 2;
+  const TopView view = view_of(nullptr, numbers);
+  EXPECT_EQ(view.spare_bytes, std::nullopt);
+  EXPECT_EQ(view.node_bytes, 300U);
+}
+
+TEST(TopView, TellsWhatHoldsMemoryWhereObjectsAreLeftOut) {
+  node::NodeNumbers numbers = reading(kSecond, 1, 10);
+  node::set(numbers, {{"snapshots", 3}, {"epoch_current", 20}, {"epoch_oldest", 8}});
+  numbers.sampled.objects.clear();
+  EXPECT_EQ(holders(view_of(nullptr, numbers)), "3 snapshots");
+  numbers.holders = {{memory::Holder::Kind::epoch, "process 1", "", 8, 100}};
+  EXPECT_EQ(holders(view_of(nullptr, numbers)), "3 snapshots, readers 12 behind");
+  numbers.sampled.count = 0;
+  EXPECT_EQ(holders(view_of(nullptr, numbers)), "nothing") << "of no map";
+  EXPECT_EQ(holders(view_of(nullptr, numbers, false)), "3 snapshots, readers 12 behind");
+}
+
 TEST(TopView, TellsWhatHoldsMemory) {
+  const auto holders_of = [](const node::NodeNumbers& of) { return holders(view_of(nullptr, of)); };
   node::NodeNumbers numbers = reading(kSecond, 1, 10);
   numbers.set("epoch_current", 20);
   numbers.set("epoch_oldest", 20);
-  EXPECT_EQ(holders(numbers), "nothing");
+  EXPECT_EQ(holders_of(numbers), "nothing");
   numbers.set("epoch_oldest", 8);
-  EXPECT_EQ(holders(numbers), "readers 12 behind");
+  EXPECT_EQ(holders_of(numbers), "readers 12 behind");
   numbers.sampled.objects[0].samples.push_back(
       {"snapshots", "", "", wire::SampleType::gauge, {}, 1});
-  EXPECT_EQ(holders(numbers), "1 snapshot, readers 12 behind");
+  EXPECT_EQ(holders_of(numbers), "1 snapshot, readers 12 behind");
   std::erase_if(numbers.sampled.objects[0].samples,
                 [](const wire::Sample& sample) { return sample.name == "retired_bytes"; });
-  EXPECT_EQ(holders(numbers), "1 snapshot");
+  EXPECT_EQ(holders_of(numbers), "1 snapshot");
   numbers.set("leases", 2);
-  EXPECT_EQ(holders(numbers), "1 snapshot, 2 leases");
+  EXPECT_EQ(holders_of(numbers), "1 snapshot, 2 leases");
 }
 
 }  // namespace

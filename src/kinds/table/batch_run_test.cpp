@@ -24,19 +24,22 @@ namespace {
 /// happens has happened.
 class Rounds {
  public:
-  explicit Rounds(int usually) : tenth_(usually / 10), tenths_(10) {}
+  explicit Rounds(int usually) : tenth_(usually / kTenths), tenths_(kTenths) {}
   template <class Run, class Happened>
   void run(const Run& run, const Happened& all_happened) {
-    for (; tenths_.more(all_happened(*this)); tenths_.done()) {
+    for (; static_cast<int>(tenths_.ended()) < kTenths && tenths_.more(all_happened(*this));
+         tenths_.done()) {
       ASSERT_EQ(run(tenth_), "");
     }
   }
   /// How often it must have happened, where all rounds have it so often.
   [[nodiscard]] int share(int usually) const {
-    return usually * static_cast<int>(tenths_.ended()) / 10;
+    return usually * static_cast<int>(tenths_.ended()) / kTenths;
   }
 
  private:
+  static constexpr int kTenths = 10;  // however many seeds are asked for
+
   int tenth_;
   base::Seeds tenths_;
 };
