@@ -106,9 +106,11 @@ Result<bool> is_persistent(const std::string& path) {
   const Descriptor probe(::open(path.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (probe.number() < 0) return refused_by_system();
   if (::ftruncate(probe.number(), kUnitBytes) != 0) return refused_by_system();
-  if (Mapping().begin(probe.number(), kUnitBytes, false)) return true;
-  if (errno == EOPNOTSUPP || errno == EINVAL) return false;
-  return refused_by_system();
+  const auto mapped = Mapping().begin(probe.number(), kUnitBytes, false);
+  if (mapped) return true;
+  const std::uint32_t refusal = mapped.error().detail;
+  if (refusal == EOPNOTSUPP || refusal == EINVAL) return false;  // so it does not know MAP_SYNC
+  return std::unexpected(mapped.error());
 }
 
 }  // namespace

@@ -28,8 +28,9 @@ class Counters final : public store::StorePart {
 
   /// Takes `count` numbers in a row; returns the first. A counter begins at 0, or at the floor.
   /// `sink`: where the record of it goes, which has the number that comes next; null: nowhere.
-  /// Errors: invalid_argument (detail kMostAtOnce: with a sink so many are the most), out_of_memory (there are too many counters); exhausted (there are not so many numbers
-  /// left); those of the sink.
+  /// Errors: invalid_argument (with a sink: more than kMostAtOnce, which is the detail),
+  /// out_of_memory (there are too many counters); exhausted (there are not so many numbers left);
+  /// those of the sink.
   Result<std::uint64_t> take(std::string_view name, std::uint32_t count,
                              catalog::RedoSink* sink = nullptr);
   /// Applies a record, of any bytes: from then on numbers are above those that it tells of.

@@ -108,7 +108,7 @@ TEST_F(SequencerRedo, AWordThatWasOverwrittenStaysSealed) {
 }
 
 // What a client was given by a life whose records are lost nobody else is given, however much it
-// was: that life has ended no fewer epochs than these, and nobody but its clients knows its numbers.
+// was.
 TEST_F(SequencerRedo, AfterALossNoNumberAndNoEpochComesAgain) {
   const auto numbers = create(7);
   ASSERT_TRUE(numbers->take(1, 3));

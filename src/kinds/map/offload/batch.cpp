@@ -178,7 +178,7 @@ Next write_batch(Call& call, const map_calls::BatchToWrite& asked) {
   if (map.recorded) {
     call.wait_for(done->wait_for);
   } else if (map.released() < done->wait_for) {
-    return call.again();
+    return wait_for_release(call, done->wait_for);
   }
   return answer_batch(call, *done);
 }
