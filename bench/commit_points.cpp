@@ -169,9 +169,7 @@ PointSample measure_mapped_commits(const CommitSetting& setting) {
   const base::TemporaryFolder place(kMemoryFolder);
   const auto folder =
       value_or_throw(log::MappedFolder::at(place.string()), "there is no tmpfs at /dev/shm");
-  PointSample sample = measure_commits_in(*folder, setting);
-  sample.numbers.emplace_back("write_amplification", folder->written().amplification());
-  return sample;
+  return measure_commits_in(*folder, setting);
 }
 
 PointSample measure_log_arrivals(const CommitSetting& setting) {

@@ -25,7 +25,7 @@ struct CommitSetting {
 /// By our log and its flusher.
 [[nodiscard]] PointSample measure_log_commits(const CommitSetting& setting);
 /// The same on persistent memory, for which a tmpfs at /dev/shm stands, whatever the setting's
-/// folder is: how much is written for each byte, by granules of 256 bytes, is in its numbers.
+/// folder is.
 [[nodiscard]] PointSample measure_mapped_commits(const CommitSetting& setting);
 /// The same of records that are due one after the other, whether earlier ones are durable or not.
 /// Latencies count from when a record was due.

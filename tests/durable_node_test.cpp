@@ -311,6 +311,28 @@ TEST_F(NodeWithData, ObjectsKeepWhatTheyPromisedThemselves) {
   }
 }
 
+// As one of a hash map that promises what its node does.
+TEST_F(NodeWithData, AHandleOfAHashMapThatPromisesSomethingFollowsARestart) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  Store store = connect();
+  HashMapOptions options;
+  HashMap usual = *store.create_hash_map("usual", options);
+  options.durability = Durability::sync;
+  HashMap own = *store.create_hash_map("own", options);
+  for (HashMap* const each : {&usual, &own}) ASSERT_TRUE(each->put("k", "v"));
+  ASSERT_NO_FATAL_FAILURE(start());
+  const std::uint64_t deadline_ns = base::monotonic_ns() + 60'000'000'000;
+  for (HashMap* const each : {&usual, &own}) {
+    auto got = each->get("k");
+    while (!got && got.error().code == Code::connection_lost) {
+      ASSERT_LT(base::monotonic_ns(), deadline_ns);
+      got = each->get("k");
+    }
+    ASSERT_TRUE(got) << message(got.error());
+    EXPECT_EQ((*got)->value, "v");
+  }
+}
+
 TEST_F(NodeWithData, WhatCannotBeDurableIsRefusedInWords) {
   config_.maps.front().options.versions = false;
   EXPECT_NE(refusal().find("must keep versions"), std::string::npos) << mistake_;

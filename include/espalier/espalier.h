@@ -222,7 +222,7 @@ typedef struct espalier_sequencer_state {
   uint32_t struct_bytes;
   uint32_t epoch;        ///< the first one is 1
   uint32_t sealed;       ///< 1: the epoch gives no more numbers
-  uint32_t overwritten;  ///< 1: a client did more to its word than add; so it was sealed
+  uint32_t overwritten;  ///< 1: sealed, by a client's write to it or a loss of the log
   uint64_t first;        ///< where the epoch began
   uint64_t next;         ///< all numbers that were given are below
   uint64_t requests;     ///< for numbers, that the node answered

@@ -51,7 +51,7 @@ struct SequencerDescription {
   std::string name;
   std::uint32_t epoch = 0;      ///< the first one is 1
   bool sealed = false;          ///< the epoch gives no more numbers
-  bool overwritten = false;     ///< a client did more to its word than add; so it was sealed
+  bool overwritten = false;     ///< sealed, by a client's write or a loss: see advance()
   std::uint64_t first = 0;      ///< where the epoch began
   std::uint64_t next = 0;       ///< all numbers that were given are below
   std::uint64_t requests = 0;   ///< for numbers, that the node answered
@@ -84,7 +84,7 @@ class Sequencer {
   /// Ends this handle's epoch, if it has not ended, and begins the next one, whose numbers are all
   /// above those before it, and not below `at_least`. This handle goes on there.
   /// Errors: sealed (another epoch has begun; detail: which), exhausted (there are no more numbers,
-  /// or epochs), invalid_argument (at_least is too large; detail 1: the word was overwritten, so
+  /// or epochs), invalid_argument (at_least is too large; detail 1: it is `overwritten`, so
   /// only the caller can say above which number all is free, and has to).
   Result<SequencerDescription> advance(std::uint64_t at_least = 0);
   /// Goes on in the epoch that the sequencer has now, be it sealed or not.

@@ -98,11 +98,18 @@ std::optional<Next> await_record(Call& call, std::uint64_t sequence) {
   return failed ? call.fail(catalog::kRecordLost) : call.after_release();
 }
 
+// Until versions of its clock may be released. Objects that make no records wait for other writers
+// alone, and no mark rises for them.
+Next await_clock(Call& call, const TransactState& state) {
+  const bool is_recorded = state.objects.front().object->redo() != nullptr;
+  return is_recorded ? call.after_release() : call.again();
+}
+
 // Nothing here may fail for memory: it is done.
 Next answer_transaction(Call& call, TransactState& state, bool is_numbered) {
   const store::Transacted& done = **state.done;
   if (state.clock->released_now() < done.wait_for) {
-    if (!state.clock->failed()) return call.after_release();
+    if (!state.clock->failed()) return await_clock(call, state);
     if (state.clock->released_now() < done.wait_for) return call.fail(catalog::kRecordLost);
   }
   if (const auto next = await_record(call, done.sequence)) return *next;
@@ -141,7 +148,8 @@ Next run_transaction(Call& call, const object_calls::Transact& asked, TransactSt
   }
   if (!state.done) {
     // So many others wait for their records to be durable, or have waited for so long.
-    if (!state.clock->may_take() || any_must_wait(state.objects)) return call.after_release();
+    if (!state.clock->may_take()) return await_clock(call, state);
+    if (any_must_wait(state.objects)) return call.after_release();
     if (state.is_long || state.starved.since_ns != 0) return run_on_helper(call, state);
     state.done = store::transact(call.services().store, state.objects,
                                  {.waits = false,

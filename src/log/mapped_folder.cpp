@@ -57,22 +57,16 @@ class Mapping {
   std::uint64_t bytes_ = 0;
 };
 
-// Zeros are written, so that a page that is stored to is there: on a file system that is full a
-// store to one that is not ends the process.
+// Mapped is what fill() has written zeros to, so that a page that is stored to is there: on a file
+// system that is full a store to one that is not ends the process. All else the kernel writes.
 class MappedFile final : public LogFile {
  public:
   MappedFile(std::unique_ptr<LogFile> file, Descriptor descriptor, bool is_model,
-             WrittenGranules& written)
+             std::atomic<std::uint64_t>& stored_bytes)
       : file_(std::move(file)),
         descriptor_(std::move(descriptor)),
         is_model_(is_model),
-        written_(written) {}
-
-  Result<void> map() {
-    const auto bytes = file_->size();
-    if (!bytes) return std::unexpected(bytes.error());
-    return mapping_.begin(descriptor_.number(), *bytes, is_model_);
-  }
+        stored_bytes_(stored_bytes) {}
 
   [[nodiscard]] Result<std::size_t> write(std::uint64_t offset,
                                           std::span<const std::byte> bytes) override {
@@ -80,9 +74,7 @@ class MappedFile final : public LogFile {
     if (to == nullptr) return file_->write(offset, bytes);
     base::copy_past_cache(to, bytes.data(), bytes.size());
     base::fence_past_cache();
-    static_assert(kUnitBytes % WrittenGranules::kBytes == 0);
-    written_.bytes.fetch_add(bytes.size(), std::memory_order_relaxed);
-    written_.granules.fetch_add(bytes.size() / WrittenGranules::kBytes, std::memory_order_relaxed);
+    stored_bytes_.fetch_add(bytes.size(), std::memory_order_relaxed);
     return bytes.size();
   }
   [[nodiscard]] bool takes_several() const override { return true; }
@@ -92,7 +84,7 @@ class MappedFile final : public LogFile {
   }
   [[nodiscard]] Result<void> fill(std::uint64_t bytes) override {
     if (auto filled = file_->fill(bytes); !filled) return filled;
-    return map();
+    return mapping_.begin(descriptor_.number(), bytes, is_model_);
   }
   // What is only allocated is written by the kernel: nobody waits for such a file.
   [[nodiscard]] Result<void> extend(std::uint64_t bytes, std::uint64_t leave) override {
@@ -105,7 +97,7 @@ class MappedFile final : public LogFile {
   const std::unique_ptr<LogFile> file_;
   const Descriptor descriptor_;
   const bool is_model_;
-  WrittenGranules& written_;
+  std::atomic<std::uint64_t>& stored_bytes_;
   Mapping mapping_;
 };
 
@@ -114,7 +106,11 @@ Result<bool> is_persistent(const std::string& path) {
   const Descriptor probe(::open(path.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (probe.number() < 0) return refused_by_system();
   if (::ftruncate(probe.number(), kUnitBytes) != 0) return refused_by_system();
-  return Mapping().begin(probe.number(), kUnitBytes, false).has_value();
+  const auto mapped = Mapping().begin(probe.number(), kUnitBytes, false);
+  if (mapped) return true;
+  const std::uint32_t refusal = mapped.error().detail;
+  if (refusal == EOPNOTSUPP || refusal == EINVAL) return false;  // so it does not know MAP_SYNC
+  return std::unexpected(mapped.error());
 }
 
 }  // namespace
@@ -137,10 +133,8 @@ Result<std::unique_ptr<LogFile>> MappedFolder::map(Result<std::unique_ptr<LogFil
   const std::string path = path_ + "/" + std::string(name);
   Descriptor descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (descriptor.number() < 0) return refused_by_system();
-  auto mapped =
-      std::make_unique<MappedFile>(std::move(*file), std::move(descriptor), is_model_, written_);
-  if (auto begun = mapped->map(); !begun) return std::unexpected(begun.error());
-  return mapped;
+  return std::make_unique<MappedFile>(std::move(*file), std::move(descriptor), is_model_,
+                                      stored_bytes_);
 }
 
 Result<std::unique_ptr<LogFile>> MappedFolder::create(std::string_view name) {

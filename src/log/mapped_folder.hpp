@@ -19,20 +19,6 @@
 
 namespace espalier::log {
 
-/// What was written to a medium that writes so many bytes at a time, whatever fewer are stored.
-struct WrittenGranules {
-  static constexpr std::uint64_t kBytes = 256;
-  std::atomic<std::uint64_t> bytes = 0;     // that were to be written
-  std::atomic<std::uint64_t> granules = 0;  // that this has touched
-
-  /// How many bytes are written for each; 0: none are.
-  [[nodiscard]] double amplification() const {
-    const auto asked = static_cast<double>(bytes.load(std::memory_order_relaxed));
-    const auto written = static_cast<double>(granules.load(std::memory_order_relaxed) * kBytes);
-    return asked == 0 ? 0 : written / asked;
-  }
-};
-
 class MappedFolder final : public LogFolder {
  public:
   /// Requires: the folder is there. Errors: unsupported (its file system is none of those), system.
@@ -40,8 +26,10 @@ class MappedFolder final : public LogFolder {
 
   /// Whether it is memory that a loss of power empties.
   [[nodiscard]] bool is_model() const { return is_model_; }
-  /// Of all its files. Thread: any.
-  [[nodiscard]] const WrittenGranules& written() const { return written_; }
+  /// Bytes that were stored to all its files past the cache. Thread: any.
+  [[nodiscard]] std::uint64_t stored_bytes() const {
+    return stored_bytes_.load(std::memory_order_relaxed);
+  }
 
   [[nodiscard]] Result<std::unique_ptr<FolderLock>> lock() override { return files_.lock(); }
   [[nodiscard]] Result<std::vector<std::string>> names() override { return files_.names(); }
@@ -62,7 +50,7 @@ class MappedFolder final : public LogFolder {
   const std::string path_;
   PosixFolder files_;
   const bool is_model_;
-  WrittenGranules written_;
+  std::atomic<std::uint64_t> stored_bytes_ = 0;
 };
 
 }  // namespace espalier::log

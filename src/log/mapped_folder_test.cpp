@@ -63,9 +63,7 @@ TEST_F(MappedFolderTest, WhatIsWrittenIsReadByAnyWay) {
     EXPECT_TRUE((*file)->takes_several());
     write(**file, 1, 1, std::byte{'a'});
     write(**file, 3, 1, std::byte{'b'});
-    EXPECT_EQ(folder_->written().bytes, 2 * kUnitBytes);
-    EXPECT_EQ(folder_->written().granules, 2 * kUnitBytes / WrittenGranules::kBytes);
-    EXPECT_EQ(folder_->written().amplification(), 1);
+    EXPECT_EQ(folder_->stored_bytes(), 2 * kUnitBytes);
     expect_units(**file, empty + 'a' + empty + 'b');
     ASSERT_TRUE(folder_->rename("file", "other"));
     write(**file, 2, 1, std::byte{'c'});  // it is the same file
@@ -89,7 +87,7 @@ TEST_F(MappedFolderTest, WhatIsExtendedCanBeWritten) {
   ASSERT_TRUE((*file)->extend(2 * kUnitBytes, 0));
   write(**file, 0, 1, std::byte{'a'});
   write(**file, 1, 1, std::byte{'b'});
-  EXPECT_EQ(folder_->written().bytes, 0u);
+  EXPECT_EQ(folder_->stored_bytes(), 0u);
   expect_units(**file, "ab");
 }
 
@@ -111,7 +109,7 @@ TEST_F(MappedFolderTest, ALogThereIsReadAgain) {
     }
     ASSERT_TRUE((*log)->close());
   }
-  EXPECT_GT(folder_->written().granules, records * 1000 / WrittenGranules::kBytes);
+  EXPECT_GT(folder_->stored_bytes(), records * 1000);
   PosixFolder plainly(place_->string());
   ReadRecords read;
   ASSERT_TRUE(Log::open(plainly, options, read.apply()));

@@ -99,7 +99,7 @@ void print_sequencer_json(std::ostream& out, const SequencerDescription& of) {
 void print_sequencer_text(std::ostream& out, const SequencerDescription& of) {
   out << fmt::format("sequencer  {}\n", cmdline::escaped(of.name));
   out << fmt::format("epoch      {}, from {}{}\n", of.epoch, of.first,
-                     of.overwritten ? ", sealed: a client wrote over its word"
+                     of.overwritten ? ", sealed until a number is named (advance --first)"
                      : of.sealed    ? ", sealed"
                                     : "");
   out << fmt::format("next       {}\n", of.next);

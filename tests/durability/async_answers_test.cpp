@@ -121,6 +121,39 @@ TEST_F(AsyncAnswers, OfAnObjectComeAsItWasMade) {
   EXPECT_NE(answered(OffloadId::hash_put, kept, "k", "3").code(), Code::invalid);
 }
 
+// Batches and transactions, too: they wait for other writers, here for the end of a hold, and never
+// for a disk that stalls, or that has failed.
+TEST_F(AsyncAnswers, OfSeveralWritesThatAreKeptNowhereWaitForNoDisk) {
+  tree::StoreCore& store = node_.services().store;
+  MapOptions none;
+  none.durability = Durability::none;
+  const auto map = *tree::create_map(store, "cache", none);
+  const auto lost = *hash::create_hash_map(hash::hash_store_of(node_.catalog()), "lost",
+                                           {.partitions = 2, .durability = Durability::none});
+  const wire::BatchEntry entry{0, 1, 1, static_cast<std::uint8_t>(wire::BatchKind::put), 0};
+  const std::string batch = std::string(base::bytes_of(entry)) + "bv";
+  sink_.make_durable();
+  post(client_, OffloadId::put, node_.map(), "stalls", "1");
+  const auto expect_answers_after_holds = [&] {
+    for (memory::VersionClock* const clock : {&map->clock, &lost->clock()}) {
+      clock->set_time(read_now);
+      const std::uint64_t hold = clock->hold();
+      ASSERT_NE(hold, 0u);
+      const bool is_batch = clock == &map->clock;
+      if (is_batch) post(other_, OffloadId::write_batch, map->id(), {}, batch, 1);
+      if (!is_batch) post(other_, OffloadId::transact, 0, {}, put_of("lost", "k", "v"), 1);
+      EXPECT_TRUE(is_silent(other_)) << "no reader sees it yet";
+      EXPECT_TRUE(clock->end_hold(hold));
+      EXPECT_EQ(node_.wait(other_).code(), Code::invalid);
+    }
+  };
+  expect_answers_after_holds();
+  EXPECT_TRUE(is_silent(client_)) << "it is to be on the disk first";
+  sink_.fail_all();
+  EXPECT_NE(node_.wait(client_).code(), Code::invalid);
+  expect_answers_after_holds();
+}
+
 // Numbers that were told are never told again, and what is there is there.
 TEST_F(AsyncAnswers, OfNumbersAndOfTheCatalogueWaitForTheDisk) {
   const auto numbers = *sequencer::create_sequencer(node_.catalog(), "n", 0);

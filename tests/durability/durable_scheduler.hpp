@@ -12,13 +12,28 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "catalog/testing/recording_sink.hpp"
+#include "catalog/transaction_calls.hpp"
+#include "catalog/transaction_part.hpp"
 #include "catalog/unflushed_age.hpp"
 #include "engine/connection.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
 #include "engine/waiting_answers.hpp"
 
 namespace espalier::offload {
+
+/// A transaction of one put.
+inline std::string put_of(std::string_view object, std::string_view key, std::string_view value) {
+  std::string bytes(base::bytes_of(static_cast<std::uint16_t>(object.size())));
+  bytes += object;
+  object_calls::StepHead head{};
+  head.value_bytes = static_cast<std::uint32_t>(value.size());
+  head.key_bytes = static_cast<std::uint16_t>(key.size());
+  head.kind = static_cast<std::uint8_t>(catalog::StepKind::put);
+  bytes += base::bytes_of(head);
+  return bytes.append(key).append(value);
+}
 
 class DurableScheduler {
  public:

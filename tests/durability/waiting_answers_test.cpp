@@ -18,8 +18,6 @@
 #include "base/cpu.hpp"
 #include "base/random.hpp"
 #include "catalog/catalog.hpp"
-#include "catalog/transaction_calls.hpp"
-#include "catalog/transaction_part.hpp"
 #include "kinds/hash/format.hpp"
 #include "kinds/map/format/node.hpp"
 #include "kinds/map/write/map_core.hpp"
@@ -29,18 +27,6 @@ namespace espalier::offload {
 namespace {
 
 using wire::OffloadId;
-
-/// A transaction of one put.
-std::string put_of(std::string_view object, std::string_view key, std::string_view value) {
-  std::string bytes(base::bytes_of(static_cast<std::uint16_t>(object.size())));
-  bytes += object;
-  object_calls::StepHead head{};
-  head.value_bytes = static_cast<std::uint32_t>(value.size());
-  head.key_bytes = static_cast<std::uint16_t>(key.size());
-  head.kind = static_cast<std::uint8_t>(catalog::StepKind::put);
-  bytes += base::bytes_of(head);
-  return bytes.append(key).append(value);
-}
 
 class WaitingWrites : public testing::Test, public DurableScheduler {
  protected:

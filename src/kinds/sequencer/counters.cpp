@@ -18,6 +18,7 @@ std::uint64_t* Counters::next_of(std::string_view name) {
 
 Result<std::uint64_t> Counters::take(std::string_view name, std::uint32_t count,
                                      catalog::RedoSink* sink) {
+  if (sink != nullptr && count > kMostAtOnce) return fail(Code::invalid_argument, kMostAtOnce);
   auto room = catalog::RedoRoom::reserve(sink, sizeof(CounterRecord) + name.size());
   if (!room) return std::unexpected(room.error());
   const std::lock_guard lock(mutex_);
@@ -33,10 +34,11 @@ Result<std::uint64_t> Counters::take(std::string_view name, std::uint32_t count,
   return first;
 }
 
-// One record for all of them: who applies it has each counter that is below go on there. Of so many
-// numbers no life whose records are lost can have given all.
+// One record for all of them: who applies it has each counter that is below go on there. To give so
+// many numbers takes kLeftOut / kMostAtOnce lost records, 2^32 of 32 bytes and more: logs are
+// shorter by far (data.log_bytes_max).
 Result<void> Counters::go_on_after_loss(catalog::RedoSink* sink) {
-  constexpr std::uint64_t kLeftOut = std::uint64_t{1} << 40;
+  constexpr std::uint64_t kLeftOut = std::uint64_t{1} << 56;
   auto room = catalog::RedoRoom::reserve(sink, sizeof(CounterRecord));
   if (!room) return std::unexpected(room.error());
   const std::lock_guard lock(mutex_);

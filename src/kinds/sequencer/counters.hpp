@@ -23,12 +23,14 @@ class Counters final : public store::StorePart {
  public:
   static constexpr std::size_t kMost = 65536;
   static constexpr std::size_t kBucketsAtOnce = 256;
+  /// Numbers that one call takes where there is a sink, so that what lost records gave is bounded.
+  static constexpr std::uint32_t kMostAtOnce = std::uint32_t{1} << 24;
 
   /// Takes `count` numbers in a row; returns the first. A counter begins at 0, or at the floor.
-  /// `sink`: where the
-  /// record of it goes, which has the number that comes next; null: nowhere.
-  /// Errors: out_of_memory (there are too many counters); exhausted (there are not so many numbers
-  /// left); those of the sink.
+  /// `sink`: where the record of it goes, which has the number that comes next; null: nowhere.
+  /// Errors: invalid_argument (with a sink: more than kMostAtOnce, which is the detail),
+  /// out_of_memory (there are too many counters); exhausted (there are not so many numbers left);
+  /// those of the sink.
   Result<std::uint64_t> take(std::string_view name, std::uint32_t count,
                              catalog::RedoSink* sink = nullptr);
   /// Applies a record, of any bytes: from then on numbers are above those that it tells of.

@@ -175,24 +175,18 @@ void Sequencer::record_to(catalog::RedoSink* sink) {
   Object::record_to(sink);
 }
 
-// So far that no life whose records are lost can have come there; it may be done 2000 times. A seal
-// that is known stays.
+// What lost records gave only those know who were given it, so it stays sealed until one of them
+// names a number. Their epochs are passed, too, where there were no more of them than this.
 Result<void> Sequencer::go_on_after_loss() {
-  constexpr std::uint64_t kNumbersLeftOut = std::uint64_t{1} << 37;
-  constexpr std::uint32_t kEpochsLeftOut = 16;
   auto room = record_room();
   if (!room) return std::unexpected(room.error());
   const std::lock_guard lock(mutex_);
   examine();
-  const bool was_sealed = sealed_;
-  const bool was_overwritten = overwritten_;
-  if (!was_sealed) end_epoch();
-  const bool there_are_more = next_ < kSequencerEnd - kNumbersLeftOut &&
-                              epoch_ <= wire::kSequencerEpochMax - kEpochsLeftOut;
-  if (there_are_more) begin_epoch(next_ + kNumbersLeftOut, kEpochsLeftOut);
-  if (there_are_more && was_sealed) end_epoch();
-  overwritten_ = was_overwritten;
-  record(*room, sealed_ ? RedoType::sealed : RedoType::advanced);
+  if (!sealed_) end_epoch();
+  begin_epoch(next_, std::min(kEpochsLeftOut, wire::kSequencerEpochMax - epoch_));
+  end_epoch();
+  overwritten_ = true;
+  record(*room, RedoType::sealed);
   return {};
 }
 
@@ -279,7 +273,7 @@ void Sequencer::add_samples(catalog::SampleList& to) const {
   to.gauge({"next", "", "All numbers that it gave are below."}, now.next);
   to.gauge({"epoch", "", "Its epoch."}, now.epoch);
   to.gauge({"sealed", "", "1: its epoch has ended."}, (now.flags & wire::kSequencerIsSealed) != 0);
-  to.gauge({"overwritten", "", "1: somebody has written its word, and it gives no more numbers."},
+  to.gauge({"overwritten", "", "1: sealed until a number is named (seq advance --first)."},
            (now.flags & wire::kSequencerOverwritten) != 0);
   to.counter({"requests", "", "Requests for its numbers that the node answered."}, now.requests);
   to.counter({"adds", "", "Adds to its word that the node made for them."}, now.adds);

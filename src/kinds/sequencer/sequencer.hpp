@@ -57,6 +57,8 @@ class Sequencer final : public catalog::Object {
   static constexpr ObjectKind kKind = ObjectKind::sequencer;
   /// Of a process.
   static constexpr std::uint32_t kMost = 65536;
+  /// Between what is known where a loss was accepted and what it goes on in.
+  static constexpr std::uint32_t kEpochsLeftOut = 256;
 
   /// Requires: `first` is at most wire::kSequencerEnd.
   Sequencer(std::uint32_t id, std::string name, std::uint64_t first);
@@ -77,7 +79,7 @@ class Sequencer final : public catalog::Object {
   /// Ends the epoch: no number of it is given any more. Sealing what is sealed changes nothing.
   Result<wire::SequencerFacts> seal(std::uint32_t epoch);
   /// Ends the epoch and begins the next, above all numbers that were given, and at `at_least` or
-  /// above. Errors: besides, invalid_argument (the word was overwritten, so a number must be named
+  /// above. Errors: besides, invalid_argument (it is `overwritten`, so a number must be named
   /// that is not below what was given; detail: 1); exhausted (numbers, or epochs).
   Result<wire::SequencerFacts> advance(std::uint32_t epoch, std::uint64_t at_least);
 
@@ -106,8 +108,9 @@ class Sequencer final : public catalog::Object {
   [[nodiscard]] Result<wire::SequencerFacts> known_facts(std::uint64_t* mark = nullptr) const;
   /// Begins an epoch above what was reserved, if records are applied no more.
   void record_to(catalog::RedoSink* sink) override;
-  /// Begins an epoch far above those, and above the numbers, that lost records may have told of.
-  /// Where there are no more epochs or numbers it is sealed.
+  /// Seals it, as where its word was overwritten: the next epoch begins at a number that is named,
+  /// for nobody else knows which of them the lost records gave. It is in an epoch kEpochsLeftOut
+  /// later, or in the last: no epoch of a lost record comes again where those have begun fewer.
   Result<void> go_on_after_loss() override;
   void set_dropped() override;
   [[nodiscard]] std::string description() const override;

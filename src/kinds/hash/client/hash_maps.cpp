@@ -159,7 +159,7 @@ Result<bool> HashMapImpl::open_again(const Object& before) {
   if (answer->node == before.node()) return false;
   const auto opened = channel::reply_in<hash_calls::Opened>(answer->reply);
   if (!opened) return std::unexpected(opened.error());
-  if (public_options(opened->shape) != options) return false;
+  if (public_options(opened->shape, opened->durability) != options) return false;
   const std::lock_guard lock(mutex_);
   const auto is_there = [&](const Object& each) {
     return each.node() == answer->node && each.number() == opened->id;

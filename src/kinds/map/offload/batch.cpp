@@ -61,7 +61,6 @@ constexpr std::uint64_t kAgainNs = 1'000'000;  // between two tries without memo
 /// What the batch did, once it was tried, and before that what helpers have copied of it.
 struct BatchState {
   std::optional<Result<tree::BatchApplied>> done;
-  bool released = false;                // the version under which all was written
   std::uint64_t starving_since_ns = 0;  // when it first found no memory
 
   std::optional<Entries> entries;
@@ -170,14 +169,17 @@ Next write_batch(Call& call, const map_calls::BatchToWrite& asked) {
     return call.at(base::monotonic_ns() + kAgainNs);
   }
   const Result<tree::BatchApplied>& done = *state.done;
+  const HostMap& map = host_map_of(call);
   const bool no_room = !done && done.error().code == Code::busy;
-  if (no_room && host_map_of(call).recorded && call.may_wait_for_room()) return call.with_room();
+  if (no_room && map.recorded && call.may_wait_for_room()) return call.with_room();
   if (!done) return call.fail(done.error());
-  // The answer waits for the release of the version under which all was written.
-  if (call.catalog().redo() == nullptr && !std::exchange(state.released, true)) {
+  // The answer waits for the release of the version under which all was written. Where the map
+  // makes no records, that waits for other writers alone, whatever the disk does.
+  if (map.recorded) {
+    call.wait_for(done->wait_for);
+  } else if (map.released() < done->wait_for) {
     return wait_for_release(call, done->wait_for);
   }
-  call.wait_for(done->wait_for);
   return answer_batch(call, *done);
 }
 

@@ -71,9 +71,6 @@ std::vector<std::string> audit_a_sequencer(catalog::Object& object) {
   if (facts.epoch == 0 || facts.epoch > wire::kSequencerEpochMax) {
     wrong.emplace_back("its epoch is none");
   }
-  if ((facts.flags & wire::kSequencerOverwritten) != 0) {
-    wrong.emplace_back("its word was overwritten");
-  }
   return wrong;
 }
 
