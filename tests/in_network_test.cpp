@@ -57,9 +57,9 @@ TEST_F(InNetwork, AMapOverTwoNodesIsReadThroughOneSwitch) {
   expect_trips(1, key_of(3'000));
   std::deque<IndexController> controllers;  // which stay where they are
   for (std::uint16_t number = 0; number < 2; ++number) {
-    const std::string end = number == 0 ? "" : std::to_string(number);
+    const std::string node = number == 0 ? config_.node.fabric : fabric_of_other(number);
     controllers.emplace_back(
-        IndexController::Options{.node = *client::parse_node_address(config_.node.fabric + end),
+        IndexController::Options{.node = *client::parse_node_address(node),
                                  .map = "m",
                                  .controls = {control()},
                                  .limits = {.ranges = 4000},

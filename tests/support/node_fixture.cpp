@@ -77,13 +77,20 @@ void NodeFixture::start_others() {
   for (std::size_t i = 1; i <= more; ++i) {
     node::Config config = node_config(folder_, config_.node.cores);
     config.node.socket = socket() + std::to_string(i);
-    if (!config_.node.fabric.empty()) config.node.fabric = config_.node.fabric + std::to_string(i);
+    if (!config_.node.fabric.empty()) config.node.fabric = fabric_of_other(i);
     config.node.one_sided = config_.node.one_sided;
     auto node = node::Node::start(config, options_);
     ASSERT_TRUE(node) << message(node.error());
     others_.push_back(std::move(*node));
     other_configs_.push_back(std::move(config));
   }
+}
+
+// What the first listens at has the number of its service behind it, where there is one.
+std::string NodeFixture::fabric_of_other(std::size_t number) const {
+  const std::string path = (folder_ / "fabric").string();
+  const std::string_view first = config_.node.fabric;
+  return std::string(first.substr(0, first.find(path))) + path + std::to_string(number);
 }
 
 std::vector<std::string> NodeFixture::shard_addresses() const {

@@ -71,6 +71,7 @@ class NodeFixture : public testing::Test {
   [[nodiscard]] bool is_device() const { return way_.starts_with("device"); }
   [[nodiscard]] bool is_sharded() const { return way_.starts_with("sharded"); }
   /// As clients reach the nodes, this one first.
+  [[nodiscard]] std::string fabric_of_other(std::size_t number) const;
   [[nodiscard]] std::vector<std::string> shard_addresses() const;
   /// Makes a map over all of them: node i has the keys from borders[i - 1] on.
   void make_sharded(const std::string& name, const MapOptions& options,
