@@ -108,12 +108,13 @@ EntryPointer Catalog::take_away(EntryPointer entry) {
   return entry;
 }
 
-Result<EntryPointer> Catalog::drop(std::string_view name, ObjectKind kind) {
+Result<EntryPointer> Catalog::drop(std::string_view name, ObjectKind kind, std::uint32_t id) {
   auto room = reserve_dropped(redo_);
   if (!room) return std::unexpected(room.error());
   const std::lock_guard lock(mutex_);
   const auto found = by_name_.find(name);
-  if (found == by_name_.end()) return fail(Code::not_found);
+  const bool is_there = found != by_name_.end() && (id == 0 || found->second->id == id);
+  if (!is_there) return fail(Code::not_found);
   if (!suits(*found->second, kind)) return fail_for(Code::wrong_kind, *found->second);
   recorded_.store(finish_dropped(*room, {found->second->kind, found->second->id}));
   return take_away(found->second);

@@ -148,9 +148,10 @@ class Catalog {
 
   /// Takes an object away from all who look for it, and marks it as dropped for those who have it.
   /// Returns it, so that the caller can clear what it keeps for it; its memory goes back when the
-  /// last holder lets go. Errors: not_found; wrong_kind (detail: its kind, which is not `kind`);
-  /// those of the sink.
-  Result<EntryPointer> drop(std::string_view name, ObjectKind kind = ObjectKind::any);
+  /// last holder lets go. `id`: of the one that is meant; 0: whichever has the name.
+  /// Errors: not_found; wrong_kind (detail: its kind, which is not `kind`); those of the sink.
+  Result<EntryPointer> drop(std::string_view name, ObjectKind kind = ObjectKind::any,
+                            std::uint32_t id = 0);
   /// The same of the object that a record names; null: there is none, or no longer. From now on its
   /// id is one that was given. Errors: corrupt (detail: a RedoFault: the id is that of another kind
   /// of object). Requires: nothing is recorded.

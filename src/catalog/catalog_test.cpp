@@ -56,6 +56,8 @@ TEST(Catalog, DropsTheKindThatIsNamedOnly) {
   EXPECT_EQ(some.catalog.drop("t", ObjectKind::map).error(),
             error_of(Code::wrong_kind, ObjectKind::table));
   EXPECT_EQ(some.catalog.drop("x").error(), error_of(Code::not_found));
+  const std::uint32_t id = some.catalog.find_any("t")->id;
+  EXPECT_EQ(some.catalog.drop("t", ObjectKind::any, id + 1).error(), error_of(Code::not_found));
   EXPECT_EQ(map->times_dropped, 0);
   EXPECT_EQ(some.catalog.drop<SomeMap>("m"), map);
   EXPECT_EQ(map->times_dropped, 1);

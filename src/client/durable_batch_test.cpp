@@ -13,10 +13,13 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/random.hpp"
 #include "catalog/testing/recording_sink.hpp"
 #include "espalier/hash_map.hpp"
+#include "espalier/ranking_model.hpp"
 #include "espalier/sequencer.hpp"
 #include "espalier/table.hpp"
+#include "kinds/embedding/testing/ranking_files.hpp"
 
 namespace espalier::client {
 namespace {
@@ -85,12 +88,12 @@ class LostRecords : public testing::Test {
     return answer.get();
   }
 
-  /// Waits until it has handed a record over, or is over.
+  /// Waits until it has handed so many records over, or is over.
   template <class Work>
-  auto begun(const Work& work) {
+  auto begun(const Work& work, std::size_t records = 1) {
     const std::size_t before = sink_.count();
     auto answer = std::async(std::launch::async, work);
-    while (sink_.count() == before &&
+    while (sink_.count() < before + records &&
            answer.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
       std::this_thread::yield();
     }
@@ -163,6 +166,32 @@ TEST_F(LostRecords, OfOtherObjectsAreTold) {
   EXPECT_TRUE(durable([&] { return store_->drop_hash_map("h"); }));
   EXPECT_EQ(lost([&] { return store_->create_sequencer("o"); }).error(), catalog::kRecordLost);
   EXPECT_EQ(store_->open_sequencer("o").error(), catalog::kRecordLost);
+}
+
+// The last of its records has weights.
+TEST_F(LostRecords, OfRankingModelsAreTold) {
+  embedding::RankingParts parts;
+  base::Random random(3);
+  parts.draw(random);
+  record();
+  const auto make = [&](const char* name) {
+    return begun([this, name, &parts] { return store_->create_ranking_model(name, parts.file()); },
+                 2);
+  };
+  auto kept = make("kept");
+  sink_.make_durable(sink_.count() - 1);
+  EXPECT_EQ(kept.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  auto again = begun([&] { return store_->create_ranking_model("kept", parts.file()); }, 0);
+  EXPECT_EQ(again.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout)
+      << "it tells that the other one is there";
+  sink_.make_durable();
+  EXPECT_TRUE(kept.get());
+  EXPECT_EQ(again.get().error().error.code, Code::already_exists);
+  auto gone = make("gone");
+  sink_.fail_all();
+  EXPECT_EQ(gone.get().error().error, catalog::kRecordLost);
+  EXPECT_EQ(store_->open_ranking_model("gone").error(), catalog::kRecordLost);
+  EXPECT_TRUE(store_->open_ranking_model("kept"));
 }
 
 // After the log has failed, as on a node; what was not durable is not.

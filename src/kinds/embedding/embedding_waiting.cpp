@@ -28,6 +28,7 @@
 #include "kinds/embedding/embedding_table.hpp"
 #include "kinds/embedding/page_buffer.hpp"
 #include "kinds/embedding/planted_embedding_bugs.hpp"
+#include "kinds/embedding/query_lists.hpp"
 
 namespace espalier::embedding {
 
@@ -36,6 +37,7 @@ void EmbeddingTable::record_to(catalog::RedoSink* sink) {
   if (mark_ != nullptr) mark_->leave(*this);
   const bool waits = sink != nullptr && sink->mark().is_of_records();
   mark_ = waits && !planted(Bug::rows_before_durable) ? &sink->mark() : nullptr;
+  told_groups_.reset();  // the store is made again, and their other records are lost
   Object::record_to(sink);
 }
 

@@ -90,6 +90,8 @@ TableResult<std::shared_ptr<RankingModelImpl>> create_ranking_model(
   }
   if (catalog::Catalog* const own = channel->own_objects()) {
     auto made = embedding::create_ranking_model(*own, own->store()->pool, name, file);
+    const auto durable = channel::await_answer(own->redo(), made ? nullptr : &made.error().error);
+    if (!durable) return std::unexpected(durable.error());
     if (!made) return std::unexpected(made.error());
     const RankingShape shape = public_shape((*made)->shape());
     return base::make_shared_until_fork<RankingModelImpl>(

@@ -7,7 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "base/durable_mark.hpp"
 #include "catalog/catalog.hpp"
+#include "catalog/redo_sink.hpp"
 #include "kinds/embedding/embedding_table.hpp"
 #include "kinds/embedding/model/model_calls.hpp"
 #include "kinds/embedding/model/model_queries.hpp"
@@ -20,6 +22,23 @@ namespace {
 
 std::unexpected<TableError> wrong_request(std::string words) {
   return std::unexpected(TableError(Error{Code::invalid_argument, 0, 0}, std::move(words)));
+}
+
+/// Why a model ranks nothing now; nothing: it does. Nobody knows its number before its weights are
+/// durable, but one may guess.
+std::optional<TableError> fault_of_model(const RankingObject& model,
+                                         const catalog::Catalog& catalog) {
+  if (const auto usable = model.usable(); !usable) {
+    const bool unmade = model.is_unmade() && !model.dropped();
+    return TableError(usable.error(),
+                      unmade ? "the model was not made to its end: make it again" : "");
+  }
+  catalog::RedoSink* const sink = catalog.redo();
+  if (sink == nullptr) return std::nullopt;
+  const bool failed = sink->mark().failed();
+  if (model.told_in() <= sink->mark().released()) return std::nullopt;
+  if (failed) return TableError(catalog::kRecordLost);
+  return TableError(Error{Code::busy, 0, model.id()}, "the model's weights are not durable yet");
 }
 
 }  // namespace
@@ -54,12 +73,7 @@ TableResult<void> Inference::read(const InferShape& shape, std::string_view byte
 }
 
 TableResult<void> Inference::open(const catalog::Catalog& catalog) {
-  if (model_->dropped()) return std::unexpected(Error{Code::not_found, 0, model_->id()});
-  if (!model_->has_weights()) {
-    return std::unexpected(
-        TableError(Error{Code::not_found, 0, model_->id()},
-                   "the model was not made to its end before a restart: make it again"));
-  }
+  if (const auto fault = fault_of_model(*model_, catalog)) return std::unexpected(*fault);
   const ModelPlan& plan = model_->plan();
   const std::size_t floats = pooled_bytes() / sizeof(float);
   work_->pooled = std::make_unique_for_overwrite<float[]>(floats);
@@ -127,7 +141,10 @@ namespace espalier::model_calls {
 
 Result<std::shared_ptr<embedding::RankingObject>> obtain(catalog::Catalog& catalog,
                                                          const Open& asked) {
-  return catalog.open<embedding::RankingObject>(asked.name);
+  auto opened = catalog.open<embedding::RankingObject>(asked.name);
+  if (!opened) return opened;
+  if (const auto usable = (*opened)->usable(); !usable) return std::unexpected(usable.error());
+  return opened;
 }
 
 }  // namespace espalier::model_calls

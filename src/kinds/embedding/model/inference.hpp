@@ -32,9 +32,10 @@ class Inference {
   /// Takes queries as they come. Errors: invalid_argument, in words.
   TableResult<void> read(const InferShape& shape, std::string_view bytes);
   /// Finds the tables, and asks for the first rows. Cost: a look-up for each table, and
-  /// pooled_bytes() of memory, which is not touched yet. Errors: not_found (the model was dropped,
-  /// or a table is not there, which the words name), invalid_argument (in words: a table of another
-  /// dimension; bags that cannot be; an id that is no row's). Requires: read() went well.
+  /// pooled_bytes() of memory, which is not touched yet. Errors: not_found (the model was dropped
+  /// or is unmade, or a table is not there, which the words name), busy (the model is being made),
+  /// kRecordLost (of its weights), invalid_argument (in words: a table of another dimension; bags
+  /// that cannot be; an id that is no row's). Requires: read() went well.
   TableResult<void> open(const catalog::Catalog& catalog);
   /// Folds some rows; returns whether there are others. Errors: as of open().
   TableResult<bool> step();

@@ -122,7 +122,7 @@ struct Infer {
 
 using All = wire::CallList<Create, Open, Infer>;
 
-/// Errors: those of Catalog::open.
+/// Errors: those of Catalog::open; not_found (it is unmade), busy (it is being made).
 Result<std::shared_ptr<embedding::RankingObject>> obtain(catalog::Catalog& catalog,
                                                          const Open& asked);
 

@@ -11,6 +11,12 @@
 //
 // Tables are found by name with each request, so that one may be exchanged for another.
 //
+// It is in the catalogue before its weights are recorded, and nobody uses it before they are:
+//
+//   under way --> made      its last record has a sequence, for which waits who opens it
+//       |
+//       +-------> unmade    it gives its name to the next
+//
 // Thread: any.
 #pragma once
 
@@ -35,7 +41,8 @@ class RankingObject final : public catalog::Object {
  public:
   static constexpr ObjectKind kKind = ObjectKind::model;
 
-  /// Without weights (null) it is one that a record tells of (ranking_redo.hpp).
+  /// Its making is under way; without weights (null) it is one that a record tells of
+  /// (ranking_redo.hpp), and unmade until it has them.
   RankingObject(std::uint32_t id, std::string name, ModelPlan plan,
                 std::unique_ptr<ModelWeights> weights);
 
@@ -43,18 +50,29 @@ class RankingObject final : public catalog::Object {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] ModelShape shape() const;
   [[nodiscard]] const ModelPlan& plan() const { return plan_; }
-  /// Without them, after a restart, it was never made to its end.
+  /// Without them, after a restart, its making had no end.
   [[nodiscard]] bool has_weights() const { return weights_ != nullptr; }
   /// Requires: has_weights().
   [[nodiscard]] const ModelWeights& weights() const { return *weights_; }
   [[nodiscard]] bool dropped() const { return dropped_.load(std::memory_order_acquire); }
+
+  /// Whether it may be opened and asked. Errors: not_found (it was dropped, or is unmade), busy
+  /// (its making is under way).
+  [[nodiscard]] Result<void> usable() const;
+  [[nodiscard]] bool is_unmade() const { return making_.load() == Making::unmade; }
+  /// `sequence`: of the last record of its weights; 0: there is none.
+  void set_made(std::uint64_t sequence);
+  void set_unmade() { making_.store(Making::unmade); }
+  [[nodiscard]] std::uint64_t told_in() const override { return told_in_.load(); }
 
   void count(std::uint64_t queries, std::uint64_t batches) const;
 
   // While a store is made again.
   /// The file as far as records have told of it; empty: they have not.
   [[nodiscard]] std::string& told_file() { return told_file_; }
-  void set_weights(std::unique_ptr<ModelWeights> weights) { weights_ = std::move(weights); }
+  void set_weights(std::unique_ptr<ModelWeights> weights);
+  /// The store is made again: what parts have come of it is let go.
+  void record_to(catalog::RedoSink* sink) override;
 
   void set_dropped() override { dropped_.store(true, std::memory_order_release); }
   /// ModelShape.
@@ -63,20 +81,68 @@ class RankingObject final : public catalog::Object {
   void add_samples(catalog::SampleList& to) const override;
 
  private:
+  enum class Making : std::uint8_t { under_way, made, unmade };
+
   const std::uint32_t id_;
   const std::string name_;
   const ModelPlan plan_;
   std::unique_ptr<ModelWeights> weights_;
   std::string told_file_;
+  std::atomic<Making> making_;
+  std::atomic<std::uint64_t> told_in_{0};
   std::atomic<bool> dropped_{false};
   mutable std::atomic<std::uint64_t> queries_{0};
   mutable std::atomic<std::uint64_t> batches_{0};
 };
 
-/// Makes a model of a file's bytes; one of that name that lacks its weights goes first. Cost: they
-/// are copied, as the machine's kernel wants them; in a store with a log into records, too.
+/// A model that is being made, in steps between which others go on.
+///
+/// Thread: one at a time.
+class RankingMaking {
+ public:
+  /// How long all of its records may take where there is no room.
+  static constexpr std::uint64_t kTimeoutNs = 10'000'000'000;
+
+  /// The catalogue and the pool outlive it, the name and the file its steps.
+  RankingMaking(catalog::Catalog& catalog, memory::BufferPool& pool, std::string_view name,
+                std::string_view file, std::uint64_t timeout_ns = kTimeoutNs)
+      : catalog_(catalog), pool_(pool), name_(name), file_(file), timeout_ns_(timeout_ns) {}
+  /// One that is not over is undone.
+  ~RankingMaking();
+  RankingMaking(const RankingMaking&) = delete;
+  RankingMaking& operator=(const RankingMaking&) = delete;
+
+  /// Returns whether there are other steps. After an error there are none. Cost: of the first one
+  /// a copy of all weights; then one of 256 KiB. Errors: as of create_ranking_model().
+  TableResult<bool> step();
+  /// Whether the last step found no room for a record: there may be some in a moment.
+  [[nodiscard]] bool waits() const { return waits_; }
+  /// Requires: step() said that it is over.
+  [[nodiscard]] const std::shared_ptr<RankingObject>& made() const { return made_; }
+
+ private:
+  TableResult<bool> begin();
+  TableResult<bool> record_some();
+  bool undo();
+
+  catalog::Catalog& catalog_;
+  memory::BufferPool& pool_;
+  const std::string_view name_;
+  const std::string_view file_;
+  const std::uint64_t timeout_ns_;
+  std::shared_ptr<RankingObject> made_;
+  std::string_view left_;    // floats that are not recorded yet
+  std::uint64_t first_ = 0;  // which ones they begin with
+  std::uint64_t began_ns_ = 0;
+  bool waits_ = false;
+  bool over_ = false;
+};
+
+/// Makes a model of a file's bytes; one of that name that is unmade goes first. Cost: they are
+/// copied, as the machine's kernel wants them; in a store with a log into records, too.
 /// Errors: those of Catalog::create; invalid_argument (in words: it is no file of a model),
-/// out_of_memory, those of the log, of which busy comes after some seconds.
+/// out_of_memory, not_found (another one has dropped it meanwhile), those of the log, of which busy
+/// comes after some seconds. Waits for room, and not until it is durable.
 TableResult<std::shared_ptr<RankingObject>> create_ranking_model(catalog::Catalog& catalog,
                                                                  memory::BufferPool& pool,
                                                                  std::string_view name,

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -432,6 +433,7 @@ TEST(Ranking, IsMadeAgainOfItsRecords) {
 
   ModelsAgain again;
   for (std::size_t i = 0; i + 1 < records.size(); ++i) ASSERT_TRUE(again.apply(records[i]));
+  EXPECT_EQ(model_calls::obtain(again.store.catalog, {"m"}).error().code, Code::not_found);
   const auto model = again.store.catalog.open<RankingObject>("m").value();
   EXPECT_FALSE(model->has_weights());
   EXPECT_EQ(model->numbers().memory_bytes, 0u);
@@ -450,6 +452,14 @@ TEST(Ranking, IsMadeAgainOfItsRecords) {
   ASSERT_TRUE(late.apply(records[0]));
   for (std::size_t i = 2; i < records.size(); ++i) ASSERT_TRUE(late.apply(records[i]));
   EXPECT_FALSE(late.store.catalog.open<RankingObject>("m").value()->has_weights());
+  // A store that is made again keeps no parts.
+  ModelsAgain half;
+  ASSERT_TRUE(half.apply(records[0]) && half.apply(records[1]));
+  const auto parts_of_it = half.store.catalog.open<RankingObject>("m").value();
+  EXPECT_FALSE(parts_of_it->told_file().empty());
+  half.store.catalog.record_to(&sink);
+  EXPECT_LT(parts_of_it->told_file().capacity(), 100u);
+  half.store.catalog.record_to(nullptr);
   // One that lacks weights gives its name to the next.
   EXPECT_TRUE(create_ranking_model(late.store.catalog, late.store.pool, "m", parts.file()));
   EXPECT_EQ(create_ranking_model(late.store.catalog, late.store.pool, "m", parts.file())

@@ -11,14 +11,14 @@
 namespace espalier::offload {
 namespace {
 
-/// The weights of a model, which never change, as they stand in its file. What was never made to
-/// its end has none here either.
+/// The weights of a model, which never change, as they stand in its file. What is unmade has none
+/// here; one that is being made has: of its records the first ones may be behind the copy.
 class ModelCopy final : public ObjectCopy {
  public:
   explicit ModelCopy(std::shared_ptr<embedding::RankingObject> model) : model_(std::move(model)) {}
 
   Result<CopyStep> next(CopyPiece& piece) override {
-    if (!model_->has_weights()) return CopyStep::done;
+    if (model_->is_unmade()) return CopyStep::done;
     while (!model_->dropped()) {
       if (piece.full()) return CopyStep::more;
       if (!add(piece)) return CopyStep::done;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -43,9 +44,14 @@ Next fail_as(Call& call, const TableError& error) { return call.fail(error.error
 
 // --- making --------------------------------------------------------------------------------------
 
-/// What a helper made of a model that is to be.
+/// A model that a helper makes. If its client goes, it is undone.
+struct ModelCreateRun {
+  embedding::RankingMaking making;
+  std::optional<TableResult<model_calls::Opened>> done{};
+};
+
 struct ModelCreateState {
-  std::optional<TableResult<model_calls::Opened>> done;
+  std::unique_ptr<ModelCreateRun> run;
 };
 
 /// Whoever may read the model reads these tables by it: so its maker must be one who may.
@@ -59,19 +65,34 @@ bool may_name_tables(Call& call, std::string_view file) {
   return true;
 }
 
-Next create_model(Call& call, const model_calls::Create& asked) {
-  ModelCreateState& state = call.state<ModelCreateState>();
-  if (state.done) return answer_or_fail(call, *state.done);
-  if (!may_name_tables(call, asked.file)) return call.fail({Code::not_permitted, 0, 0});
-  return call.helper([&state, &catalog = call.catalog(), asked] {
-    const auto made =
-        embedding::create_ranking_model(catalog, catalog.store()->pool, asked.name, asked.file);
-    if (made) {
-      state.done.emplace(model_calls::Opened::of(**made));
-    } else {
-      state.done.emplace(std::unexpected(made.error()));
+JobStep make_some(ModelCreateRun& run, StepContext& context) {
+  do {
+    const auto more = run.making.step();
+    if (!more) {
+      run.done.emplace(std::unexpected(more.error()));
+      return JobStep::done;
     }
-  });
+    if (!*more) {
+      run.done.emplace(model_calls::Opened::of(*run.making.made()));
+      return JobStep::done;
+    }
+  } while (!run.making.waits() && !context.should_return());
+  if (run.making.waits()) std::this_thread::yield();
+  return JobStep::again;
+}
+
+Next create_model(Call& call, const model_calls::Create& asked) {
+  if (call.has_state<ModelCreateState>()) {
+    const ModelCreateRun& run = *call.state<ModelCreateState>().run;
+    if (!run.done) return call.fail({Code::busy, 0, 0});  // the job was cancelled before it began
+    return answer_or_fail(call, *run.done);
+  }
+  if (!may_name_tables(call, asked.file)) return call.fail({Code::not_permitted, 0, 0});
+  ModelCreateState& state = call.new_state<ModelCreateState>();
+  catalog::Catalog& catalog = call.catalog();
+  state.run.reset(new ModelCreateRun{{catalog, catalog.store()->pool, asked.name, asked.file}});
+  return call.helper_steps(
+      [&run = *state.run](StepContext& context) { return make_some(run, context); });
 }
 
 // --- ranking -------------------------------------------------------------------------------------
