@@ -211,6 +211,7 @@ TEST(PartsOfScan, EndWhereAPartBringsWhatIsNotItsOwn) {
   for (const Lie& lie : lies) {
     Request scan;
     scan.op = lie.op;
+    scan.tag = 42;
     scan.key = "a";
     scan.high = "d";
     PartSink sink(100);

@@ -38,7 +38,7 @@ Code walk(DeviceMap& map) {
   get.op = Op::get;
   get.key = "key";
   Codes codes;
-  map.submit(get, codes);
+  map.submit(get, codes, {});
   while (codes.seen.empty()) map.advance();
   return codes.seen.front();
 }
