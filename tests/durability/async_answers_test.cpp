@@ -140,7 +140,7 @@ TEST_F(AsyncAnswers, OfSeveralWritesThatAreKeptNowhereWaitForNoDisk) {
       const std::uint64_t hold = clock->hold();
       ASSERT_NE(hold, 0u);
       const bool is_batch = clock == &map->clock;
-      if (is_batch) post(other_, OffloadId::write_batch, map->id(), {}, batch, 1);
+      if (is_batch) post(other_, OffloadId::write_batch, map->id, {}, batch, 1);
       if (!is_batch) post(other_, OffloadId::transact, 0, {}, put_of("lost", "k", "v"), 1);
       EXPECT_TRUE(is_silent(other_)) << "no reader sees it yet";
       EXPECT_TRUE(clock->end_hold(hold));

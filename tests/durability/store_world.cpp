@@ -211,7 +211,7 @@ void StoreLife::write_lost() {
   EXPECT_EQ(lost_->get(hash_thread_, key)->value_or(""), value);
   const std::uint64_t rows = lost_rows_->rows();
   const auto appended = lost_rows_->append(table::rows_of_append(lost_rows_->schema(), 1, 1));
-  ASSERT_TRUE(appended) << message(appended.error());
+  ASSERT_TRUE(appended) << message(appended.error().error);
   EXPECT_EQ(lost_rows_->rows(), rows + 1);
   EXPECT_EQ(log_->writer().handed_over(), records);
 }

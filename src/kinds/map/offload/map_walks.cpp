@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "base/try_reserve.hpp"
+#include "catalog/catalog.hpp"
 #include "catalog/redo_sink.hpp"
 #include "engine/connection.hpp"
 #include "engine/scheduler.hpp"
