@@ -95,7 +95,7 @@ TableResult<bool> RankingMaking::step() {
   if (!more) {
     if (!undo()) {
       more.error().words =
-          "and it can't be dropped: it ranks nothing, and goes when it is made again";
+          "nor can it be dropped: it ranks nothing, and goes when it is made again";
     }
     over_ = true;
   } else if (!*more) {
