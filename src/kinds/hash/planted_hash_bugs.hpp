@@ -37,6 +37,7 @@ enum class Bug : std::uint8_t {
   buckets_read_once,           // and a miss of buckets as they came first
   line_before_buckets,         // and one by a partition's line that came before them
   kept_record_believed,        // and a record that is remembered, whatever lies there now
+  any_record_kept,             // and remembers records that nothing has named
   other_term_believed,         // and what was read under a lease that was lost
   spare_links_not_first,       // what comes back is any write's, before erases have what they need
 };

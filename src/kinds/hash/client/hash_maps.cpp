@@ -153,8 +153,8 @@ Result<bool> HashMapImpl::open_again(const Object& before) {
   const auto answer = channel_->ask(message.get());
   if (!answer) {
     const Error& error = answer.error().error;
-    if (error.code == Code::connection_lost) return std::unexpected(error);
-    return false;
+    if (error.code == Code::not_found || error.code == Code::wrong_kind) return false;
+    return std::unexpected(error);
   }
   if (answer->node == before.node()) return false;
   const auto opened = channel::reply_in<hash_calls::Opened>(answer->reply);
@@ -177,10 +177,18 @@ Result<bool> HashMapImpl::open_again(const Object& before) {
 }
 
 Result<std::optional<Version>> HashMapImpl::get(std::string_view key, std::string& value) {
+  const Object* from = nullptr;
+  return get_from(key, value, from);
+}
+
+Result<std::optional<Version>> HashMapImpl::get_from(std::string_view key, std::string& value,
+                                                     const Object*& from) {
+  from = &object_;
   if (const auto good = check_lengths(key); !good) return std::unexpected(good.error());
   if (object_.own() != nullptr) return get_own(*object_.own(), key, value);
   if (channel_->is_copy()) return fail(Code::forked);
   return at_node([&](const Object& at) -> Result<std::optional<Version>> {
+    from = &at;
     if (alone_ != nullptr) {
       const auto got = get_alone(*alone_, at.node(), at.number(), key, value);
       if (got) return *got;
@@ -212,6 +220,13 @@ Result<Written> HashMapImpl::erase(std::string_view key) {
 
 Result<Written> HashMapImpl::compare_and_set(std::string_view key, const Condition& condition,
                                              std::optional<std::string_view> desired) {
+  const bool by_version = condition.kind == ConditionKind::version;
+  return compare_and_set_at(by_version ? &object() : nullptr, key, condition, desired);
+}
+
+Result<Written> HashMapImpl::compare_and_set_at(const Object* only, std::string_view key,
+                                                const Condition& condition,
+                                                std::optional<std::string_view> desired) {
   const auto good = check_lengths(key, desired.value_or(std::string_view()));
   if (!good) return std::unexpected(good.error());
   // No value is as long: it would fail at the end, if the message could be sent.
@@ -229,20 +244,23 @@ Result<Written> HashMapImpl::compare_and_set(std::string_view key, const Conditi
   if (object_.own() == nullptr && bytes > wire::kMessageBytesMax) {
     return fail(Code::invalid_argument, wire::kMessageBytesMax);
   }
-  return at_node([&](const Object& at) {
+  return at_node([&](const Object& at) -> Result<Written> {
+    if (only != nullptr && only != &at) return fail(Code::condition_failed);
     asked.map = at.number();
     return written_of(at.ask(asked));
   });
 }
 
 // Without versions the value itself says whether something came between: who puts back what was
-// there has changed nothing.
+// there has changed nothing. What was read at one node is not written at the next one, where the
+// same version may be that of another value.
 Result<Written> HashMapImpl::modify(
     std::string_view key,
     const std::function<std::optional<std::string>(std::optional<std::string_view>)>& change) {
   for (;;) {
     std::string value;
-    const auto found = get(key, value);
+    const Object* from = nullptr;
+    const auto found = get_from(key, value, from);
     if (!found) return std::unexpected(found.error());
     Condition condition{ConditionKind::absent, 0, {}};
     if (*found) {
@@ -251,8 +269,8 @@ Result<Written> HashMapImpl::modify(
       if (!options.versions) condition.value = value;
     }
     const auto desired = change(*found ? std::optional<std::string_view>(value) : std::nullopt);
-    const auto written = compare_and_set(
-        key, condition, desired ? std::optional<std::string_view>(*desired) : std::nullopt);
+    const auto written = compare_and_set_at(
+        from, key, condition, desired ? std::optional<std::string_view>(*desired) : std::nullopt);
     if (written || written.error().code != Code::condition_failed) return written;
   }
 }

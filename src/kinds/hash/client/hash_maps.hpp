@@ -45,11 +45,13 @@ class HashMapImpl final : public Interface {
 
   [[nodiscard]] const std::string& name() const { return object_.name(); }
 
-  /// The version of what was found, whose value is in `value`; none: it is as it was.
+  /// The version of what was found, whose value is in `value`; none: it is as it was. Versions are
+  /// of one run of one node: where another has come, a map may have begun with 1 again.
   Result<std::optional<Version>> get(std::string_view key, std::string& value);
   template <class Request>
   Result<Written> write(std::string_view key, std::string_view value);
   Result<Written> erase(std::string_view key);
+  /// A condition on a version fails where another node has come meanwhile.
   Result<Written> compare_and_set(std::string_view key, const Condition& condition,
                                   std::optional<std::string_view> desired);
   Result<Written> modify(
@@ -68,10 +70,18 @@ class HashMapImpl final : public Interface {
   [[nodiscard]] const Object& object() const { return *now_.load(std::memory_order_acquire); }
   /// Does something with the map, and again where its node does not know it and another one has a
   /// map of that name and of its options: what was refused so was not done. Errors: besides those
-  /// of what is done, connection_lost and corrupt.
+  /// of what is done, those of open_again().
   template <class Act>
   auto at_node(const Act& act) -> decltype(act(std::declval<const Object&>()));
-  /// Opens it at a node that has come since. False: there is none, or it has no such map.
+  /// `from`: where the value was read.
+  Result<std::optional<Version>> get_from(std::string_view key, std::string& value,
+                                          const Object*& from);
+  /// `only`: at another one the condition fails; null: at any.
+  Result<Written> compare_and_set_at(const Object* only, std::string_view key,
+                                     const Condition& condition,
+                                     std::optional<std::string_view> desired);
+  /// Opens it at a node that has come since. False: there is none, or it has no such map. Errors:
+  /// whatever else keeps it from being opened, as connection_lost, not_permitted, out_of_memory.
   /// Requires: it is no object of this process.
   [[nodiscard]] Result<bool> open_again(const Object& before);
 

@@ -219,7 +219,7 @@ HashGetLane::Outcome HashGetLane::look_again(Get& get) {
   const bool confirmed = view.is_confirmed();
   if (view.awaits()) return waits;
   if (!confirmed) return changed;
-  view.learn();
+  view.learn(looked);
   return {.looked = looked};
 }
 

@@ -92,6 +92,15 @@ TEST(HashGetsPlanted, ARememberedRecordThatIsBelievedIsNoticed) {
   EXPECT_EQ(wrong_where_a_slot_comes_back(false, false), wrong);
   EXPECT_EQ(wrong_where_a_slot_comes_back(true, true), wrong);
 }
+// One that only what is remembered of a bin has led to may have been read while it was written.
+TEST(HashGetsPlanted, ARecordThatNothingNamedAndIsRememberedIsNoticed) {
+  for (const bool in_order : {true, false}) {
+    EXPECT_EQ(wrong_where_a_record_is_read_ahead(in_order), "");
+    const base::Planted planted(hash::Bug::any_record_kept);
+    EXPECT_EQ(wrong_where_a_record_is_read_ahead(in_order),
+              "what was read before it was whole is answered");
+  }
+}
 // What is remembered names a record that may have been replaced.
 TEST(HashGetsPlanted, ARememberedSlotThatIsBelievedIsNoticed) {
   HashWorldOptions options;

@@ -16,8 +16,11 @@
 // 3. A bin that was read after v names a record whose version is at most v: the record was whole
 //    before v was released. Its header came once more behind its last byte, and was the same: it is
 //    the same record, and whole still. A long pair likewise, by its buffer's header.
-//    A record that is remembered is believed by its header alone: it is the same, or another one
-//    lies there by now, and then it is forgotten.
+//    A record that is remembered, as it was answered once, is believed by its header alone: it is
+//    the same, or another one lies there by now, and then it is forgotten. Where READs keep no
+//    order the header may have come before the bin. The bin names another record by the same slot
+//    only if its place was used a multiple of 1024 times between the two, and a record that was
+//    named meanwhile keeps it while the lease is held.
 // 4. What came ahead, where READs keep no order, may have been read before the bin: then what has
 //    a version above v, and need not have been whole, is read again.
 // 5. A miss: the bin's header came first, then all of its buckets, each after the one that links to
@@ -117,8 +120,9 @@ class RemoteView {
   [[nodiscard]] bool wants_too_much() const { return too_much_; }
   /// Whether a miss wants the buckets once more, from here on.
   [[nodiscard]] bool twice() const { return twice_; }
-  /// Remembers the buckets and records that have come. Requires: is_confirmed().
-  void learn() const;
+  /// Remembers the buckets that have come, and the record that is answered.
+  /// Requires: is_confirmed().
+  void learn(const hash::Looked& looked) const;
 
  private:
   using Part = BroughtBytes::Part;
@@ -132,6 +136,7 @@ class RemoteView {
   void want_record(hash::Slot slot, std::uint64_t bytes, bool ahead) const;
   [[nodiscard]] bool take_kept(hash::Slot slot) const;
   void want_last(std::uint64_t bin) const;
+  void keep_record(std::uint64_t offset) const;
   void want_line() const;
   /// Whether it was asked for after what stands before it, and so read after that.
   [[nodiscard]] bool is_behind(const Piece& piece, const Piece* before) const;

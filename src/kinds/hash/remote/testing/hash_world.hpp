@@ -483,6 +483,40 @@ inline std::string wrong_where_a_slot_comes_back(bool in_order, bool together) {
   return found == value('3') ? "" : "it came as " + found.value_or("none");
 }
 
+/// Has a reader remember that a bin names a record; then has another of the same bin take its
+/// place, and a get of the first bring that by the slot that is remembered, its last byte not
+/// written yet. Returns what is wrong.
+inline std::string wrong_where_a_record_is_read_ahead(bool in_order) {
+  fabric::sim::Faults faults;
+  faults.reads_in_order = in_order;
+  HashWorldOptions options;
+  options.counts_lease = false;  // else it would keep the first record
+  options.writes = false;
+  options.first_keys = 0;
+  options.record_cache_bytes = 64 << 10;
+  HashWorld world(1, faults, options);
+  if (!world.connected()) return "no pair";
+  hash::HashFixture& host = world.host();
+  const std::vector<std::string> keys = keys_of_other_tags(*host.map, 2, 3);
+  const auto value = [&](int key, char of) { return std::string(60 - keys[key].size(), of); };
+  const std::uint64_t bytes = sizeof(hash::RecordHeader) + 60;  // of all of them
+  host.put(keys[0], value(0, '1'));
+  const hash::Slot first = slot_of(*host.map, keys[0]);
+  if (world.get(keys[1])) return "what was never there is found";
+  host.put(keys[0], value(0, '2'));
+  host.map->give_back(host.thread);
+  const auto cls = hash::record_class_of(bytes);
+  if (!age_free_record(host.map->records(), cls, host.map->image, first)) return "it is not free";
+  host.put(keys[1], value(1, '3'));
+  if (slot_of(*host.map, keys[1]).offset() != first.offset()) return "it is in another place";
+  std::byte* const last = host.parts.region.at(first.offset() + bytes - 1);
+  const std::byte whole = std::exchange(*last, std::byte{'0'});
+  if (world.get(keys[0]) != value(0, '2')) return "a key that is there is not found";
+  *last = whole;
+  const auto found = world.get(keys[1]);
+  return found == value(1, '3') ? "" : "what was read before it was whole is answered";
+}
+
 /// Has a reader lose its lease, and be granted another, while READs of a get are under way. Returns
 /// what is wrong.
 inline std::string wrong_where_a_lease_is_lost(bool together) {
