@@ -252,7 +252,7 @@ void RemoteRequests::stop(Place& place) {
   const wire::RequestMessage<session_calls::Cancel> cancel(
       {static_cast<std::uint32_t>(&place - places_.data())});
   // Where it cannot be sent now, the scan runs to its end, and nobody hears of it.
-  if (rings_.send(cancel.get(), static_cast<std::uint32_t>(places_.size()))) rings_.ring();
+  static_cast<void>(send_aside(cancel.get()));
 }
 
 void RemoteRequests::finish(std::uint32_t number, const Incoming& response) {
@@ -334,13 +334,13 @@ bool RemoteRequests::send_whole(const wire::CallMessage& request, std::uint32_t 
 
 bool RemoteRequests::begin(const wire::CallMessage& request) {
   ESPALIER_ASSERT(pending() == 0);
-  return send_whole(request, begun_tag());
+  return send_whole(request, kBegunTag);
 }
 
 std::optional<Incoming> RemoteRequests::take_piece() {
   Incoming response;
   while (rings_.receive(response)) {
-    if (response.header.tag != begun_tag()) continue;
+    if (response.header.tag != kBegunTag) continue;
     // A piece that is missing cannot be told from one that was never sent.
     if (response.refused && !is_last(response)) rings_.lose();
     return response;
@@ -349,12 +349,12 @@ std::optional<Incoming> RemoteRequests::take_piece() {
 }
 
 bool RemoteRequests::cancel_begun() {
-  const wire::RequestMessage<session_calls::Cancel> cancel({begun_tag()});
+  const wire::RequestMessage<session_calls::Cancel> cancel({kBegunTag});
   return send_aside(cancel.get());
 }
 
 bool RemoteRequests::send_aside(const wire::CallMessage& request) {
-  if (!rings_.send(request, begun_tag() - 1)) return false;
+  if (!rings_.send(request, kAsideTag)) return false;
   rings_.ring();
   return true;
 }
@@ -398,21 +398,20 @@ std::expected<Reply, Refusal> RemoteRequests::await(const ChunkSink& sink) {
   }
 }
 
-// Tags behind those of places, of a cancel, and of call().
+// Tags behind those of places.
 bool RemoteRequests::send_alone(const wire::CallMessage& request, std::uint32_t ticket) {
   ESPALIER_ASSERT(pending() == 0);
-  const auto first = static_cast<std::uint32_t>(places_.size()) + 2;
-  if (rings_.lost() || !rings_.send(request, first + ticket)) return false;
+  if (rings_.lost() || !rings_.send(request, first_alone() + ticket)) return false;
   rings_.ring();
   return true;
 }
 
 std::optional<RemoteRequests::Answered> RemoteRequests::take_alone() {
-  const auto first = static_cast<std::uint32_t>(places_.size()) + 2;
   Incoming response;
   while (rings_.receive(response)) {
-    if (response.header.tag < first) continue;
-    const std::uint32_t ticket = response.header.tag - first;
+    const std::uint32_t tag = response.header.tag;
+    if (tag < first_alone() || tag >= kBegunTag) continue;
+    const std::uint32_t ticket = tag - first_alone();
     if (response.header.code != 0) return Answered{ticket, std::unexpected(error_of(response))};
     return Answered{ticket, Reply{response.header, std::string(response.payload)}};
   }

@@ -120,9 +120,12 @@ class RemoteRequests {
   };
 
   bool send_whole(const wire::CallMessage& request, std::uint32_t tag);
-  // Of an answer that is taken piece by piece; that of a cancel is one below.
-  [[nodiscard]] std::uint32_t begun_tag() const {
-    return static_cast<std::uint32_t>(places_.size()) + 1;
+  // A lane goes from one pipeline to the next, of another size, with answers to cancels still to
+  // come: so their tag, and that of an answer taken piece by piece, are no place's of any.
+  static constexpr std::uint32_t kAsideTag = 0xffff'ffff;
+  static constexpr std::uint32_t kBegunTag = kAsideTag - 1;
+  [[nodiscard]] std::uint32_t first_alone() const {
+    return static_cast<std::uint32_t>(places_.size());
   }
   void send_more();
   [[nodiscard]] static wire::CallMessage outgoing(const Request& request, const Scope& scope);
