@@ -531,7 +531,7 @@ TEST(HashGetsSim, WithRecordsRemembered) {
       options.first_keys = options.keys = 40;
       options.long_pairs = false;
       options.frees = 12;
-      run_hash_seeds(faults, options, 12, counts);
+      run_hash_seeds(faults, options, 4, counts);
     }
   }
 }
