@@ -423,6 +423,8 @@ TEST_F(NodeSamples, OfMoreObjectsThanFitTheLargestAreShown) {
   const auto object = nlohmann::json::parse(tool.out());
   EXPECT_EQ(object["objects"].size(), 255u) << "and a map";
   EXPECT_EQ(object["objects_left_out"], 45);
+  EXPECT_GT(object["memory"]["node_bytes"], 0);
+  EXPECT_TRUE(object["memory"]["spare_bytes"].is_null()) << object["memory"];
 }
 
 TEST_F(NodeSamples, TopTellsOfKindsThatItDoesNotKnow) {
@@ -440,6 +442,7 @@ TEST_F(NodeSamples, TopTellsOfKindsThatItDoesNotKnow) {
   EXPECT_GT(object["objects"][0]["samples"][3]["per_s"], 0);
   EXPECT_FALSE(object["objects"][0]["samples"][0].contains("per_s")) << "it rises and falls";
   EXPECT_EQ(object["objects_left_out"], 0);
+  EXPECT_TRUE(object["memory"]["spare_bytes"].is_number()) << object["memory"];
 }
 
 TEST_F(NodeCommands, PingMeasuresRoundTrips) {
