@@ -137,6 +137,7 @@ TEST_F(AsyncAnswers, OfSeveralWritesThatAreKeptNowhereWaitForNoDisk) {
   const auto expect_answers_after_holds = [&] {
     for (memory::VersionClock* const clock : {&map->clock, &lost->clock()}) {
       clock->set_time(read_now);
+      now_ns += memory::ReleaseHold::kApartNs;
       const std::uint64_t hold = clock->hold();
       ASSERT_NE(hold, 0u);
       const bool is_batch = clock == &map->clock;

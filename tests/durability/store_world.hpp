@@ -172,7 +172,8 @@ class StoreLife final : private Handler {
   StoreWorld& world_;
   std::unique_ptr<log::Log> log_;  // outlives the objects whose records it takes
   std::unique_ptr<catalog::UnflushedAge> age_;
-  tree::StoreCore core_ = tree::make_store();
+  // Nobody collects here what dropped tables and earlier groups had, of all lives.
+  tree::StoreCore core_ = tree::make_store(std::uint64_t{1} << 30);
   offload::Services services_{core_, std::uint64_t{64} << 20};
   offload::RedoTarget target_{services_, {}};
   hash::HashStore& hash_maps_ = hash::hash_store_of(core_.catalog);
