@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "catalog/catalog.hpp"
+#include "kinds/embedding/memo_planner.hpp"
 #include "kinds/embedding/testing/grouped_rows.hpp"
 #include "memory/size_class.hpp"
 
