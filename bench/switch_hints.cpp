@@ -73,7 +73,7 @@ class KnownHints final : public client::HintSource {
     }
   }
   void forget() { hints_.clear(); }
-  [[nodiscard]] std::uint64_t hint_of(const Request& read) override {
+  [[nodiscard]] std::uint64_t hint_of(const Request& read) noexcept override {
     return read.tag < hints_.size() ? hints_[read.tag] : 0;
   }
 
