@@ -530,7 +530,6 @@ TEST(HashGetsSim, WithRecordsRemembered) {
       // Of few keys most records are soon replaced, and their places taken by others.
       options.first_keys = options.keys = 40;
       options.long_pairs = false;
-      options.frees = 12;
       run_hash_seeds(faults, options, 4, counts);
     }
   }
