@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes in groups: what the stages of group.hpp do for them. Each is done by itself, with a version
-// of its own, when all that it looks at has been asked for.
+// Writes in groups: what the stages of group.hpp do for them. Each is done by itself, with a
+// version of its own, when all that it looks at has been asked for.
 #pragma once
 
 #include "kinds/map/host/host_executor_impl.hpp"
