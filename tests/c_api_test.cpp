@@ -420,6 +420,7 @@ TEST_P(CApi, ScansBothWaysWithinBounds) {
   EXPECT_LE(count, 300u);
 
   options.reverse = 1;
+  options.from_floor = 1;
   bad(espalier_map_scan(map_, b(""), b(""), &options, collect, &items, nullptr),
       ESPALIER_INVALID_ARGUMENT, "allows");
   options = ESPALIER_SCAN_OPTIONS_INIT;
