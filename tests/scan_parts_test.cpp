@@ -112,9 +112,9 @@ TEST_P(ScanPartsConcurrency, AllPartsAreOfOneMoment) {
   EXPECT_GE(beside.rounds(), 2u);
 }
 
-// A READ that a switch redirects may come to a block that was free since, and is being built anew by
-// a helper: what it brings is looked at, but the sanitizer sees a thread that reads what another one
-// writes. In the other tests with a switch both are one thread.
+// A READ that a switch redirects may come to a block that was free since, and is being built anew
+// by a helper: what it brings is looked at, but the sanitizer sees a thread that reads what another
+// one writes. In the other tests with a switch both are one thread.
 std::vector<const char*> ways_of_parts() {
   std::vector<const char*> ways{"unix", "shm_one_sided", "memif_one_sided", "device"};
   if (!base::kThreadSanitizer) ways.push_back("in_network");
