@@ -51,7 +51,10 @@ struct FromShared {
   static const std::byte* shared(std::byte*, const std::byte* from) { return from; }
   template <class T>
   static void move(std::byte* to, const std::byte* from) {
-    base::store_plain(to, base::load_shared<T>(from));
+    // The sanitizer of threads does not see the fence that callers put behind the copy.
+    constexpr auto kOrder =
+        base::kThreadSanitizer ? std::memory_order_acquire : std::memory_order_relaxed;
+    base::store_plain(to, base::load_shared<T>(from, kOrder));
   }
 #if defined(ESPALIER_SHARED_BY_VECTORS)
   static void block(std::byte* to, const std::byte* from) {

@@ -75,6 +75,7 @@ waiting_max = 1024                    # default
 durability = "sync"                   # default
 async_ms = 1000                       # default
 on_log_error = "serve"                # default
+persistent_memory = false             # default
 
 [metrics]
 port = 9100                           # file /etc/espalier/espalier.toml:2
