@@ -5,6 +5,7 @@ namespace espalier::fabric {
 
 void copy_from_shared(std::byte* to, const std::byte* from, std::size_t bytes) {
   detail::copy<detail::FromShared>(to, from, bytes);
+  detail::FromShared::end();
 }
 
 void copy_to_shared(std::byte* to, const std::byte* from, std::size_t bytes) {

@@ -10,6 +10,9 @@
 // access where there is AVX, and all make it of whole halves of 8 bytes elsewhere. Sanitizers do
 // not see into assembly, so under them, and on other processors, it is words.
 //
+// Loads behind a copy out of shared memory read later than it: a READ after another, and the look
+// at a key or a generation that says whether what was copied may be believed.
+//
 // Thread: any.
 #pragma once
 
@@ -32,15 +35,6 @@ namespace espalier::fabric {
 #define ESPALIER_SHARED_BY_VECTORS 1
 #endif
 
-/// Orders loads before it before loads and stores after it.
-inline void acquire_fence() {
-#if defined(__SANITIZE_THREAD__)
-  base::full_fence();
-#else
-  std::atomic_thread_fence(std::memory_order_acquire);
-#endif
-}
-
 namespace detail {
 
 inline constexpr std::size_t kWord = sizeof(std::uint64_t);
@@ -51,10 +45,15 @@ struct FromShared {
   static const std::byte* shared(std::byte*, const std::byte* from) { return from; }
   template <class T>
   static void move(std::byte* to, const std::byte* from) {
-    // The sanitizer of threads does not see the fence that callers put behind the copy.
+    // The sanitizer of threads sees no order in a relaxed load and the fence of end().
     constexpr auto kOrder =
         base::kThreadSanitizer ? std::memory_order_acquire : std::memory_order_relaxed;
     base::store_plain(to, base::load_shared<T>(from, kOrder));
+  }
+  static void end() {
+#if !defined(__SANITIZE_THREAD__)
+    std::atomic_thread_fence(std::memory_order_acquire);
+#endif
   }
 #if defined(ESPALIER_SHARED_BY_VECTORS)
   static void block(std::byte* to, const std::byte* from) {
@@ -142,11 +141,13 @@ void copy_to_shared(std::byte* to, const std::byte* from, std::size_t bytes);
 inline void copy_few_from_shared(std::byte* to, const std::byte* from, std::size_t bytes) {
   using detail::FromShared;
   if (bytes == detail::kWord && detail::behind(from, detail::kWord) == 0) {
-    return FromShared::move<std::uint64_t>(to, from);
+    FromShared::move<std::uint64_t>(to, from);
+    return FromShared::end();
   }
 #if defined(ESPALIER_SHARED_BY_VECTORS)
   if (bytes == detail::kBlock && detail::behind(from, detail::kVector) == 0) {
-    return FromShared::block(to, from);
+    FromShared::block(to, from);
+    return FromShared::end();
   }
 #endif
   copy_from_shared(to, from, bytes);

@@ -58,7 +58,7 @@ class IndexFollower {
   /// Where the tree has another shape, tables keep theirs as long as that costs fewer READs than so
   /// many, on average, more than tables of this tree would: entries can be told one by one, and a
   /// new generation makes all void that a switch has.
-  static constexpr double kLoss = 0.02;
+  static constexpr double kLoss = 0.05;
 
   [[nodiscard]] const dataplane::MapKeys& keys() const { return keys_; }
   /// Those of the last call; empty before.

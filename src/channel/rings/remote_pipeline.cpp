@@ -219,32 +219,28 @@ bool RemoteRequests::take_one() {
   // Not of anything in flight: an answer to a cancel, or nonsense. Nobody waits for either.
   if (number >= places_.size() || places_[number].request == nullptr) return true;
   if (response.header.kind == static_cast<std::uint8_t>(wire::ResponseKind::chunk)) {
-    if (response.refused) {
-      refuse_items(places_[number]);
-    } else {
-      take_items(places_[number], response.payload);
-    }
+    Place& place = places_[number];
+    // There was no memory for a chunk: with what is missing, the scan ends.
+    place.no_memory |= response.refused;
+    const bool more = !response.refused && take_items(place, response.payload);
+    if (!more && !place.stopped) stop(place);
   } else {
     finish(number, response);
   }
   return true;
 }
 
-void RemoteRequests::take_items(Place& place, std::string_view payload) {
+// False: the handler wants no more.
+bool RemoteRequests::take_items(Place& place, std::string_view payload) {
   while (!place.stopped) {
     items_.clear();
     Item item;
     while (items_.size() < kItemsTogether && wire::take_item(payload, item)) items_.push_back(item);
-    if (items_.empty()) return;
+    if (items_.empty()) return true;
     place.items += items_.size();
-    if (!place.handler->items(place.request->tag, items_)) stop(place);
+    if (!place.handler->items(place.request->tag, items_)) return false;
   }
-}
-
-// There was no memory for a chunk: with what is missing, the scan ends.
-void RemoteRequests::refuse_items(Place& place) {
-  place.no_memory = true;
-  if (!place.stopped) stop(place);
+  return false;
 }
 
 void RemoteRequests::stop(Place& place) {
@@ -268,7 +264,7 @@ void RemoteRequests::finish(std::uint32_t number, const Incoming& response) {
   } else if (response.header.code != 0) {
     completion.error = error_of(response);
   } else if (is_scan(request.op)) {
-    take_items(place, response.payload);
+    static_cast<void>(take_items(place, response.payload));  // a scan that has ended needs no stop
     completion.items = place.items;
   } else {
     completion.version = response.header.version;

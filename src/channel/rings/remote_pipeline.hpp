@@ -134,8 +134,7 @@ class RemoteRequests {
   [[nodiscard]] static Code refuse(const Request& request, const Scope& scope);
   bool take_one();
   void refuse_next(Batch& batch, const Error& error);
-  void take_items(Place& place, std::string_view payload);
-  void refuse_items(Place& place);
+  bool take_items(Place& place, std::string_view payload);
   void stop(Place& place);
   void finish(std::uint32_t number, const Incoming& response);
   void complete(const Request& request, Handler& handler, Completion& completion);

@@ -395,7 +395,6 @@ bool Responder::send_read_part(Answer& answer) {
     if (!room) return;
     if (from != nullptr) {
       copy_from_shared(payload, from, bytes);
-      acquire_fence();  // the next READ reads later
     } else {
       std::fill_n(payload, bytes, std::byte{0});
     }

@@ -82,7 +82,6 @@ Result<void> RegionObject::read(std::uint64_t offset, std::span<std::byte> into)
     into = into.subspan(piece);
     offset += piece;
   } while (!into.empty());
-  fabric::acquire_fence();
   return {};
 }
 

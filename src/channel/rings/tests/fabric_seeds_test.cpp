@@ -74,7 +74,7 @@ TEST_P(LinkSeeds, ANodeThatBeginsAgainDoesNothingOfWhatTheLastWasAsked) {
     ASSERT_EQ(world.work(options.requests, reached), "");
     ASSERT_EQ(world.node().audit(), std::vector<std::string>{});
   }
-  EXPECT_GE(3 * lost, seeds);
+  EXPECT_GT(lost, seeds / 2);
 }
 
 }  // namespace
