@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/run_inference.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -17,6 +15,7 @@
 
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
+#include "base/cpu_clock.hpp"
 #include "bench/grouped_queries.hpp"
 #include "bench/inference_data.hpp"
 #include "bench/inference_model.hpp"
@@ -58,13 +57,6 @@ bool is_of_merci(InferenceTarget target) {
 bool is_at_node(InferenceTarget target) {
   return target == InferenceTarget::node || target == InferenceTarget::reads ||
          target == InferenceTarget::grouped_node || target == InferenceTarget::model_node;
-}
-
-std::uint64_t processor_ns(clockid_t clock) {
-  timespec now{};
-  ::clock_gettime(clock, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 /// By which it is reached: of reads one that carries READs.
@@ -159,14 +151,14 @@ class InferenceWorld {
       std::atomic<bool> over{false};
       std::uint64_t ids = 0;
       std::uint64_t helper_ns = 0;
-      const std::uint64_t waking_ns = processor_ns(CLOCK_THREAD_CPUTIME_ID);
+      const std::uint64_t waking_ns = base::thread_cpu_ns();
       helpers.run([&] {
         const auto parsed = embedding::parse_queries(shape, request);
         if (parsed) ids = parsed->tables.front().ids.size();
-        helper_ns = processor_ns(CLOCK_THREAD_CPUTIME_ID);
+        helper_ns = base::thread_cpu_ns();
         over = true;
       });
-      took_ns += processor_ns(CLOCK_THREAD_CPUTIME_ID) - waking_ns;
+      took_ns += base::thread_cpu_ns() - waking_ns;
       while (!over) std::this_thread::yield();
       if (ids == 0) throw std::runtime_error("cannot parse queries");
       took_ns += helper_ns - std::exchange(before_ns, helper_ns);

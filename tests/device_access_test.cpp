@@ -212,6 +212,9 @@ TEST_F(DeviceAccess, SamplesAreTheHostsAndOfAClientsOwnObjects) {
   EXPECT_THAT(names_for("clerk", "m"), ElementsAre());
   EXPECT_THAT(names_for("clerk", own + "m"), ElementsAre(own + "m"));
   EXPECT_THAT(names_for("reader", "m"), ElementsAre("m"));
+  EXPECT_THAT(names_for("reader"),
+              ElementsAre("default", "e", "g", "h", "l", "m", own + "e", own + "g", own + "h",
+                          own + "l", own + "m", own + "r", own + "s", own + "t", "r", "s", "t"));
 }
 
 TEST_F(DeviceAccess, TheHostKnowsOnWhoseBehalfADeviceAsks) {

@@ -13,8 +13,10 @@
 #include <vector>
 
 #include "catalog/testing/some_objects.hpp"
+#include "channel/objects.hpp"
 #include "client/store_impl.hpp"
 #include "node/metrics.hpp"
+#include "node/node_number.hpp"
 #include "node/numbers_format.hpp"
 #include "node/sample_metrics.hpp"
 #include "node/testing/http_fixture.hpp"
@@ -154,6 +156,43 @@ TEST_F(NodeMetricsConcurrency, NumbersThroughRingsAreThoseAtThePort) {
   }
   EXPECT_EQ(read.at("espalier_requests_total").at({{"offload", "put"}}), 1000);
   EXPECT_GT(numbers->uptime_ns, 0u);
+  // And those of objects: the same names and labels, and what nobody changes between.
+  wire::SamplesWanted wanted{};
+  wanted.objects_max = 256;
+  const auto sampled = channel::samples(*client::StoreImpl::of(store).channel(), wanted);
+  ASSERT_TRUE(sampled) << message(sampled.error());
+  std::string page;
+  node::append_sample_metrics(page, *sampled);
+  const node::ReadMetrics by_rings = node::MetricsReader::read(page);
+  EXPECT_GE(by_rings.size(), 10u);
+  for (const auto& [name, metric] : by_rings) {
+    ASSERT_TRUE(scraped.contains(name)) << name;
+    EXPECT_EQ(scraped.at(name).samples.size(), metric.samples.size()) << name;
+  }
+  for (const std::string name : {"espalier_map_items", "espalier_map_leaves",
+                                 "espalier_map_read_version", "espalier_map_height"}) {
+    EXPECT_EQ(by_rings.at(name).at({{"map", "default"}}), scraped.at(name).at({{"map", "default"}}))
+        << name;
+  }
+  EXPECT_EQ(by_rings.at("espalier_map_items").at({{"map", "default"}}), 1000);
+}
+
+// Of a node without a log, which is no device.
+TEST_F(NodeMetricsConcurrency, EachNumberThatItHasIsOnThePage) {
+  start();
+  const Store store = connect();
+  const std::string page = node::body_of(node::get(port(), "/metrics"));
+  const node::ReadMetrics scraped = node::MetricsReader::read(page);
+  std::size_t left_out = 0;
+  for (const node::NodeNumber& number : node::node_numbers()) {
+    const std::string name = node::metric_name(number);
+    if (scraped.contains(name)) continue;
+    const bool may_lack = name.find("_log_") != std::string::npos ||
+                          name.find("_device_") != std::string::npos;
+    EXPECT_TRUE(may_lack) << name;
+    ++left_out;
+  }
+  EXPECT_LT(left_out, node::node_numbers().size() / 2);
 }
 
 TEST_F(NodeMetricsConcurrency, NumbersAreToldUntilTheNodeStops) {

@@ -78,13 +78,6 @@ class Chooser {
 
 }  // namespace
 
-Layers choose_node_sets(const TreeImage& tree, const FatRoot& root,
-                        std::span<const std::size_t> budgets) {
-  std::vector<LayerBudget> layers;
-  for (const std::size_t budget : budgets) layers.push_back({{0}, {budget}});
-  return std::move(choose_node_sets({&tree, 1}, {&root, 1}, layers).front());
-}
-
 std::vector<Layers> choose_node_sets(std::span<const TreeImage> trees,
                                      std::span<const FatRoot> roots,
                                      std::span<const LayerBudget> budgets) {

@@ -18,12 +18,6 @@ namespace espalier::dataplane {
 /// The nodes of each layer, in the order of their keys.
 using Layers = std::vector<std::vector<NodeNumber>>;
 
-/// At most as many nodes in each layer as its budget. Leaves are in none, for what leads to them
-/// says all that a switch can know of them. A layer without nodes is left out, and those below.
-/// Cost: linear in the children of what is chosen.
-[[nodiscard]] Layers choose_node_sets(const TreeImage& tree, const FatRoot& root,
-                                      std::span<const std::size_t> budgets);
-
 /// A layer of several trees: those of one group have a budget together, for their nodes lie in one
 /// switch.
 struct LayerBudget {
@@ -32,7 +26,10 @@ struct LayerBudget {
   std::vector<std::size_t> nodes;     // of each group
 };
 
-/// The same of several trees, of each its own layers. Requires: a root and a group for each.
+/// Of each tree its own layers, with at most as many nodes in each as its budget. Leaves are in
+/// none, for what leads to them says all that a switch can know of them. A layer without nodes is
+/// left out, and those below. Requires: a root and a group for each tree. Cost: linear in the
+/// children of what is chosen.
 [[nodiscard]] std::vector<Layers> choose_node_sets(std::span<const TreeImage> trees,
                                                    std::span<const FatRoot> roots,
                                                    std::span<const LayerBudget> budgets);

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
+#include <set>
 
 #include "node/config_text.hpp"
 #include "node/metrics.hpp"
@@ -36,9 +36,13 @@ void append_label(std::string& to, std::string_view name, std::string_view value
   to += '"';
 }
 
-bool is_of_the_table(std::string_view name) {
-  return std::ranges::any_of(node_numbers(),
-                             [&](const NodeNumber& number) { return metric_name(number) == name; });
+bool is_of_the_table(const std::string& name) {
+  static const std::set<std::string> kNames = [] {
+    std::set<std::string> names;
+    for (const NodeNumber& number : node_numbers()) names.insert(metric_name(number));
+    return names;
+  }();
+  return kNames.contains(name);
 }
 
 }  // namespace

@@ -82,6 +82,8 @@ TEST(TopView, WhatWentBackHasNotMoved) {
   EXPECT_EQ(view.requests_per_s, 0);
   EXPECT_EQ(view.sleeps_per_s, 0);
   EXPECT_EQ(view.maps.at(0).writes_per_s, 50) << "another map of the same name";
+  now.sampled.objects[0].id = before.sampled.objects[0].id;
+  EXPECT_EQ(view_of(&before, now).maps.at(0).writes_per_s, 0) << "the same map, of fewer writes";
 }
 
 TEST(TopView, MapsAndOffloadsMayComeAndGo) {

@@ -83,6 +83,29 @@ TEST(InNetworkSim, TablesThatAreLateStillTakeOneTrip) {
   EXPECT_EQ(world.reader->restarts(), 0u);
 }
 
+// A table's entry of a leaf that was split since brings its lower half, which names the upper one.
+TEST(InNetworkSim, TheUpperHalfOfALeafThatWasSplitIsNear) {
+  SwitchWorld world(base::seed_from_environment(13), kOptions, 5000);
+  world.install({.ranges = 4000});
+  world.use_switch();
+  world.trips_of(SwitchWorld::key(2'000));
+  // Of ascending keys leaves are full, so these split some.
+  for (int i = 0; i < 200; ++i) {
+    world.put(SwitchWorld::key(2'000 + i % 20), "longer values " + std::to_string(i));
+  }
+  std::uint64_t by_table = 0;
+  std::uint64_t led_on = 0;
+  for (std::uint32_t i = 1'990; i < 2'030; ++i) {
+    const std::uint64_t trips = world.trips_of(SwitchWorld::key(i));
+    // Besides, of one that remembers nothing: two words of the page table, a head, and the rest.
+    EXPECT_LE(trips, i == 1'990 ? 6u : 5u) << i;
+    by_table += trips == 1 ? 1 : 0;
+    led_on += trips > 1 ? 1 : 0;
+  }
+  EXPECT_GE(by_table, 6u);
+  EXPECT_GE(led_on, 14u);
+}
+
 // Of tables that end above the leaves the rest of the way is walked.
 TEST(InNetworkSim, SmallTablesSaveFewerTrips) {
   SwitchWorld world(base::seed_from_environment(7), kOptions, 20'000);

@@ -138,19 +138,16 @@ void EmbeddingTable::for_groups_of(std::uint32_t row, const Do& act) const {
   }
 }
 
-bool EmbeddingTable::has_sums(std::uint32_t row) const noexcept {
-  const auto has = [row](const Memo* memo) {
-    return memo != nullptr && memo->place_of(row) != kNoPlace;
-  };
-  return has(memo_.get()) || has(pending_.get());
-}
-
 // Of a new store: no memo passes over that.
-void EmbeddingTable::unmemoise(std::uint32_t row) const noexcept {
+bool EmbeddingTable::unmemoise(std::uint32_t row) const noexcept {
+  bool has_sums = false;
   for (Memo* const memo : {memo_.get(), pending_.get()}) {
     const std::uint32_t place = memo == nullptr ? kNoPlace : memo->place_of(row);
-    if (place != kNoPlace) memo->unmemoise(group_of_place(place));
+    if (place == kNoPlace) continue;
+    memo->unmemoise(group_of_place(place));
+    has_sums = true;
   }
+  return has_sums;
 }
 
 bool EmbeddingTable::compute_sums_of(std::uint32_t row, std::uint64_t& sums) const {

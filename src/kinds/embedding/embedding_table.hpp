@@ -257,8 +257,8 @@ class EmbeddingTable final : public catalog::Object,
   // last require the lock of stores, the others that of replacements.
   template <class Do>
   void for_groups_of(std::uint32_t row, const Do& act) const;
-  [[nodiscard]] bool has_sums(std::uint32_t row) const noexcept;
-  void unmemoise(std::uint32_t row) const noexcept;
+  /// Whether there are sums with this row.
+  bool unmemoise(std::uint32_t row) const noexcept;
   bool compute_sums_of(std::uint32_t row, std::uint64_t& sums) const;
   void memoise(std::uint32_t row) const;
   void compute_sums_of_stores(std::uint64_t sums) const;

@@ -90,10 +90,10 @@ void EmbeddingTable::release_waiting() noexcept {
        stored < waiting_stores_.size() && waiting_stores_[stored].sequence <= durable;) {
     WaitingReplacement& next = waiting_stores_[stored];
     const auto row = static_cast<std::uint32_t>(next.row);
-    unmemoise(row);
+    const bool has_sums = unmemoise(row);
     store_row(row, next.bytes);
     rows_replaced_.fetch_add(1);
-    if (stored == 0 && !has_sums(row)) {
+    if (stored == 0 && !has_sums) {
       waiting_stores_.pop_front();
       continue;
     }

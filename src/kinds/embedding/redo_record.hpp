@@ -143,7 +143,9 @@ struct GroupsRedo {
   using catalog::RedoFault;
   const auto head = catalog::read_redo_head(record, ObjectKind::embedding);
   if (!head) return std::unexpected(head.error());
-  if (!is_of_groups(record)) return catalog::corrupt(RedoFault::type);
+  if (head->type != static_cast<std::uint8_t>(RedoType::grouped)) {
+    return catalog::corrupt(RedoFault::type);
+  }
   if (head->object == 0) return catalog::corrupt(RedoFault::object);
   wire::PayloadReader reader(record);
   const auto fields = reader.take<GroupsRecord>();

@@ -66,6 +66,16 @@ Step visit_exactly(const MapView& map, Cursor& cursor, const NodeView& node, con
   return {head.leaf() ? StepKind::leaf : StepKind::child, ref, 0};
 }
 
+wire::Lid right_of_leaf(const MapView& map, const Cursor& cursor, const NodeView& node,
+                        const NodeHead& head, wire::Ref ref) {
+  if (!head.leaf() || !is_meant(map, as_of(map, cursor), node.bytes(), head, ref)) return 0;
+  const std::uint64_t word = cursor.key.prefix();
+  const bool ends_before = word != head.high_key_prefix
+                               ? word > head.high_key_prefix
+                               : compare_keys(cursor.key.view(), node.high_fence()) >= 0;
+  return node.has_high_fence() && ends_before ? node.right() : 0;
+}
+
 wire::Ref find_leaf(const MapView& map, Cursor& cursor, wire::Ref ref) {
   for (;;) {
     while (!ref) ref = map.root_ref();

@@ -93,6 +93,12 @@ struct Step {
   return visit_exactly(map, cursor, node, head, ref);
 }
 
+/// Where a leaf is the one that was meant and ends before the key: the one to its right, a hint,
+/// which was a part of it before it was split; else 0.
+/// Requires: as `visit`.
+[[nodiscard]] wire::Lid right_of_leaf(const MapView& map, const Cursor& cursor,
+                                      const NodeView& node, const NodeHead& head, wire::Ref ref);
+
 /// Whether a descending walk begins at the end of all keys.
 [[nodiscard]] inline bool from_the_end(const Cursor& cursor) {
   return cursor.goal == Goal::backward && cursor.key.bytes() == 0;

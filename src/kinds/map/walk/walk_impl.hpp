@@ -189,6 +189,16 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
           if (access.failed()) continue;
         }
         Step step = visit(map(), lane, node, head, ref);
+        if constexpr (KeyedAccess<A>) {
+          // Of what was split since it was put into a table, the upper half lies to the right.
+          if (by_key && step.kind == StepKind::root) {
+            lane.lid = right_of_leaf(map(), lane, node, head, ref);
+            lane.level = lane.lid != 0 ? 0 : 1;
+            ref = {};
+            warmth = Warmth::cold;
+            continue;
+          }
+        }
         if constexpr (kRemembers) {
           if (planted(Bug::cache_trusted) && guessed != 0 && head.leaf())
             step.kind = StepKind::leaf;
