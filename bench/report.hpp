@@ -19,7 +19,7 @@ namespace espalier::bench {
 
 using Json = nlohmann::ordered_json;
 
-/// One line of JSON with the keys of docs/benchmarks.md, which keep their meaning over releases.
+/// One line of JSON with the keys of docs/experiments.md, which keep their meaning over releases.
 Json to_json(std::string_view bench, const RunResult& result, const YcsbOptions& options,
              const RequestPlan& plan, const KeySet& keys);
 

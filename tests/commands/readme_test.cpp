@@ -124,6 +124,7 @@ constexpr NotTyped kNotTyped[] = {
     {"README.md", "g++ ", "an application is wanted; the test install.pkgconfig has one"},
     {"README.md", "build/release/bin/espalier-bench ", "minutes; bench_test runs each, tiny"},
     {"docs/benchmarks.md", "espalier-bench switch ", "hours; bench_test runs each, tiny"},
+    {"docs/experiments.md", "espalier-bench switch ", "hours; bench_test runs each, tiny"},
     {"docs/chains.md", "espalier chain create --members etcd://192",
      "machines of a network are wanted; tests/chains has members of one"},
     {"docs/chains.md", "ESPALIER_SECRET_FILE=/etc/espalier/members.secret ", "as chain create"},
