@@ -2,6 +2,7 @@
 // Two nodes in a chain, each a process: one is killed, added again, and joins while clients write;
 // then the other one is killed, and all that was acknowledged is there.
 #include <string>
+#include <thread>
 
 #include "tests/chains/chain_of_two.hpp"
 
@@ -64,6 +65,7 @@ class ChainRejoinConcurrency : public ChainOfTwo {
       // So it writes less than the log may grow by while a checkpoint is fetched.
       const std::uint64_t looks_until_ns = watch.elapsed_ns() + 100'000'000;
       while (view().members.size() != members && watch.elapsed_ns() < looks_until_ns) {
+        std::this_thread::yield();
       }
     }
   }
