@@ -32,6 +32,17 @@ PointLines hash_lines(const HashBenchOptions& options) {
   return slots_of("hash", [&](const Output& output) { return run_hash(options, output); });
 }
 
+TEST(RunHash, AnExperimentThatTheTargetsCannotDoFails) {
+  HashBenchOptions options = tiny_hash();
+  options.targets = {HashTargetKind::absl};
+  for (const char* const experiment : {"growth", "lines", "signals"}) {
+    options.experiments = {experiment};
+    const PointLines lines = hash_lines(options);
+    EXPECT_EQ(lines.exit_code, 1) << experiment;
+    EXPECT_TRUE(lines.runs.empty()) << experiment;
+  }
+}
+
 TEST(RunHashConcurrency, OurWaysAnswerAsAPeerDoes) {
   HashBenchOptions options = tiny_hash();
   options.targets = {HashTargetKind::embedded,    HashTargetKind::unix_rings,

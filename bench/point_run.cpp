@@ -94,6 +94,10 @@ PointRun::PointRun(std::string_view bench, PointOptions options, const Output& o
       cores_(base::usable_cores().size()) {}
 
 void PointRun::run(std::string_view experiment, const std::vector<MeasuredPoint>& points) {
+  if (points.empty() && !options_.experiments.empty()) {
+    lacks_points_ = true;
+    say_nothing_measured(output_, experiment);
+  }
   std::vector<Medians> medians(points.size());
   for (std::uint32_t repeat = 0; repeat < options_.repeats; ++repeat) {
     for (std::size_t i = 0; i < points.size(); ++i) {
@@ -105,21 +109,8 @@ void PointRun::run(std::string_view experiment, const std::vector<MeasuredPoint>
 }
 
 int PointRun::finish() {
-  if (options_.json) {
-    Json line;
-    line["bench"] = bench_;
-    line["total"] = true;
-    line["runs"] = runs_;
-    line["ops"] = ops_;
-    line["result_hashes_equal"] = equal_;
-    print_line(output_.out, line);
-  } else {
-    fmt::print(output_.out, "total: {} runs, {} operations{}\n", runs_,
-               short_number(static_cast<double>(ops_)),
-               equal_ ? "; all answers equal" : "; THE ANSWERS DIFFER");
-  }
-  if (!equal_) say_answers_differ(output_);
-  return equal_ ? 0 : 1;
+  const int finished = print_total(output_, bench_, {runs_, ops_, equal_}, options_.json);
+  return lacks_points_ ? 1 : finished;
 }
 
 void PointRun::measure(std::string_view experiment, const MeasuredPoint& point,

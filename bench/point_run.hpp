@@ -30,6 +30,7 @@ struct PointOptions {
   std::uint32_t repeats = 5;
   bool json = false;
   std::uint32_t probe_rounds = 20;  ///< of the ping-pong before and after; 0: none
+  std::vector<std::string> experiments{};  ///< empty: all that are not asked for by name alone
 };
 
 /// What one run of a point gave.
@@ -72,9 +73,11 @@ class PointRun {
   /// `bench`: its name, for JSON.
   PointRun(std::string_view bench, PointOptions options, const Output& output);
 
-  /// Measures all points of an experiment and prints what they gave. Errors: what a point throws.
+  /// Measures all points of an experiment and prints what they gave; without points it says that no
+  /// target can do it. Errors: what a point throws.
   void run(std::string_view experiment, const std::vector<MeasuredPoint>& points);
-  /// Prints the sum of it. Returns what main should: 1 if points that should agree did not.
+  /// Prints the sum of it. Returns what main should: 1 if points that should agree did not, or if
+  /// an experiment that was named, or all of them, had no points.
   [[nodiscard]] int finish();
 
  private:
@@ -101,6 +104,7 @@ class PointRun {
   std::uint64_t ops_ = 0;
   std::map<std::pair<std::string, std::string>, std::uint64_t> checksums_;
   bool equal_ = true;
+  bool lacks_points_ = false;  // of an experiment that was named
 };
 
 }  // namespace espalier::bench

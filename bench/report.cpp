@@ -143,6 +143,31 @@ void say_answers_differ(const Output& output) {
              "result_hash and end_hash of the lines\n");
 }
 
+void say_nothing_measured(const Output& output, std::string_view experiment) {
+  fmt::print(output.err,
+             "espalier-bench: experiment '{}': no target that was asked for can do it: leave "
+             "--target away, or see --help\n",
+             experiment);
+}
+
+int print_total(const Output& output, std::string_view bench, const RunTotal& total, bool json) {
+  if (json) {
+    Json line;
+    line["bench"] = bench;
+    line["total"] = true;
+    line["runs"] = total.runs;
+    line["ops"] = total.ops;
+    line["result_hashes_equal"] = total.equal;
+    print_line(output.out, line);
+  } else {
+    fmt::print(output.out, "total: {} runs, {} operations{}\n", total.runs,
+               short_number(static_cast<double>(total.ops)),
+               total.equal ? "; all answers equal" : "; THE ANSWERS DIFFER");
+  }
+  if (!total.equal) say_answers_differ(output);
+  return total.equal && total.runs != 0 ? 0 : 1;
+}
+
 void print_line(std::ostream& out, const Json& line) {
   out << line.dump() << std::endl;  // whoever follows sees each result when it is there
 }

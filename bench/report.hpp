@@ -53,6 +53,18 @@ void print_measurements(std::ostream& out, std::string_view bench, std::uint64_t
 
 /// Says on standard error why the benchmark fails although it ran to its end.
 void say_answers_differ(const Output& output);
+/// Likewise: no target that was asked for can do an experiment.
+void say_nothing_measured(const Output& output, std::string_view experiment);
+
+struct RunTotal {
+  std::uint64_t runs = 0;
+  std::uint64_t ops = 0;
+  bool equal = true;  ///< the answers of all targets
+};
+/// The last line of a benchmark that compares answers. Returns what main should: 1 if they differ,
+/// or if there was no run.
+[[nodiscard]] int print_total(const Output& output, std::string_view bench, const RunTotal& total,
+                              bool json);
 
 /// The probes before and after, for JSON and for people.
 Json probes_json(std::optional<double> before_ns, std::optional<double> after_ns);

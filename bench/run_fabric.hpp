@@ -22,7 +22,6 @@
 namespace espalier::bench {
 
 struct FabricOptions : PointOptions {
-  std::vector<std::string> experiments;  ///< none: all
   std::vector<FabricKind> transports{FabricKind::shm, FabricKind::roce_udp};
   std::vector<std::uint32_t> bytes{8, 64, 1024, 4096, 65536};
   std::vector<std::uint32_t> in_flight{1, 32};

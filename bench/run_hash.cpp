@@ -41,9 +41,10 @@ class HashRun {
         run_("hash", options, output) {}
 
   int run() {
-    if (is_chosen(options_.experiments, "growth")) run_.run("growth", {growth_point(options_)});
-    if (is_chosen(options_.experiments, "lines")) run_.run("lines", line_points(options_));
-    if (is_chosen(options_.experiments, "signals")) run_.run("signals", signal_points(options_));
+    using Kind = HashTargetKind;
+    run_of(Kind::embedded, "growth", [&] { return std::vector{growth_point(options_)}; });
+    run_of(Kind::embedded, "lines", [&] { return line_points(options_); });
+    run_of(Kind::rings_write, "signals", [&] { return signal_points(options_); });
     if (asks_targets()) make_targets();
     if (is_chosen(options_.experiments, "peak")) peak();
     if (is_chosen(options_.experiments, "latency")) latency();
@@ -57,6 +58,14 @@ class HashRun {
     HashTargetKind kind;
     std::unique_ptr<HashTarget> target;
   };
+
+  // What is measured of one target alone.
+  template <class Points>
+  void run_of(HashTargetKind kind, std::string_view experiment, const Points& points) {
+    if (!is_chosen(options_.experiments, experiment)) return;
+    const bool asked = options_.targets.empty() || std::ranges::count(options_.targets, kind) != 0;
+    run_.run(experiment, asked ? points() : std::vector<MeasuredPoint>());
+  }
 
   [[nodiscard]] bool asks_targets() const {
     return std::ranges::any_of(kTargetExperiments, [&](std::string_view name) {

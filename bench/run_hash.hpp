@@ -28,7 +28,6 @@ namespace espalier::bench {
 struct HashBenchOptions : PointOptions {
   /// Empty: all that are there.
   std::vector<HashTargetKind> targets;
-  std::vector<std::string> experiments;  ///< empty: all
   std::vector<std::uint32_t> batches{1, 2, 4, 8, 16, 32, 64};
   std::uint64_t pairs = 2'000'000;
   std::uint64_t ops = 1'000'000;    ///< of a measurement

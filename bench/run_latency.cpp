@@ -220,7 +220,7 @@ int run_latency(const LatencyOptions& options, const Output& output) {
     scenes[target] = std::make_unique<Scene>(target, options.base, *keys, questions, progress);
   }
   const PointOptions points{options.base.seed, options.base.repeats, options.base.json,
-                            options.base.probe_rounds};
+                            options.base.probe_rounds, options.experiments};
   PointRun run("latency", points, output);
   if (is_chosen(options.experiments, "closed")) run.run("closed", closed_points(scenes, options));
   if (is_chosen(options.experiments, "open")) run.run("open", open_points(scenes, options));

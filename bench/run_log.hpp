@@ -29,7 +29,6 @@ enum class LogTarget : std::uint8_t { log, rocksdb, disk, model_pmem };
 [[nodiscard]] std::optional<LogTarget> parse_log_target(std::string_view text);
 
 struct LogBenchOptions : PointOptions {
-  std::vector<std::string> experiments;  ///< none: all
   std::vector<LogTarget> targets{LogTarget::log, LogTarget::rocksdb, LogTarget::disk};
   std::string dir;  ///< empty: that for temporary files
   std::vector<std::uint32_t> record_bytes{100, 4096, 65536};

@@ -34,7 +34,6 @@
 namespace espalier::bench {
 
 struct RingsOptions : PointOptions {
-  std::vector<std::string> experiments;                               ///< none: all
   std::vector<std::uint32_t> rings{16, 1024};                         ///< doorbell, connections
   std::vector<std::uint32_t> in_flight{1, 8, 16, 32, 64, 128, 256};   ///< noop, chase
   std::vector<std::uint32_t> payload_bytes{32, 88, 256, 1024, 4096};  ///< noop, 32 in flight

@@ -34,7 +34,6 @@ inline constexpr std::uint64_t kKeysThatFit = 0;
 struct RpcOptions : PointOptions {
   RpcOptions() { repeats = 3; }  // each run of a map loads it anew
 
-  std::vector<std::string> experiments;  ///< none: all but flood and peer
   std::vector<TargetKind> targets{TargetKind::node, TargetKind::embedded};  ///< map
   std::vector<NodeTransport> transports{NodeTransport::unix_socket};        ///< to the node
   std::vector<std::uint32_t> threads{1, 2};                                 ///< that ask

@@ -39,7 +39,6 @@
 namespace espalier::bench {
 
 struct TableOptions : PointOptions {
-  std::vector<std::string> experiments;                ///< none: all
   std::vector<std::string> targets;                    ///< none: all
   std::uint64_t table_bytes = std::uint64_t{1} << 30;  ///< about
   std::vector<NodeTransport> transports{NodeTransport::unix_socket, NodeTransport::shm};

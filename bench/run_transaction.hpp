@@ -33,7 +33,6 @@ struct TransactionShape {
 [[nodiscard]] std::optional<TransactionShape> parse_shape(std::string_view text);
 
 struct TransactionBenchOptions : PointOptions {
-  std::vector<std::string> experiments;  ///< none: all
   // line
   std::vector<LineWay> ways{LineWay::one_request, LineWay::one_by_one};
   std::vector<NodeTransport> transports{NodeTransport::shm, NodeTransport::roce_memif};

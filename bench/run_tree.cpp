@@ -40,14 +40,19 @@ class TreeRun {
     columns.insert(columns.begin(), {{"workload", -14}, {"parameter", -34}});
     Table table(output_.out, columns);
     if (!options_.base.json) fmt::print(output_.out, "{}\n", name(experiment));
+    const std::uint64_t before = total_.runs;
     for (std::uint32_t repeat = 0; repeat < options_.base.repeats; ++repeat) {
       for (const Point& point : points) run(experiment, point, repeat, table);
     }
+    if (total_.runs != before || options_.experiments.empty()) return;
+    lacks_runs_ = true;
+    say_nothing_measured(output_, name(experiment));
   }
-
-  [[nodiscard]] std::uint64_t ops() const { return ops_; }
-  [[nodiscard]] std::uint64_t runs() const { return runs_; }
-  [[nodiscard]] bool equal() const { return equal_; }
+  /// Returns what main should.
+  [[nodiscard]] int finish() const {
+    const int finished = print_total(output_, "tree", total_, options_.base.json);
+    return lacks_runs_ ? 1 : finished;
+  }
 
  private:
   void run(Experiment experiment, const Point& point, std::uint32_t repeat, Table& table) {
@@ -56,12 +61,12 @@ class TreeRun {
     std::optional<RunResult> first;
     for (const TargetKind kind : point.options.targets) {
       const RunResult result = runner.run(kind, repeat);
-      ops_ += result.ops;
-      ++runs_;
+      total_.ops += result.ops;
+      ++total_.runs;
       if (!first) first = result;
       if (result.complete && first->complete && result.exact == first->exact) {
-        equal_ = equal_ && result.result_hash == first->result_hash &&
-                 result.contents == first->contents;
+        total_.equal = total_.equal && result.result_hash == first->result_hash &&
+                       result.contents == first->contents;
       }
       print(experiment, point, result, runner, table);
     }
@@ -104,9 +109,8 @@ class TreeRun {
   const Output& output_;
   Progress progress_;
   KeyCache keys_;
-  std::uint64_t ops_ = 0;
-  std::uint64_t runs_ = 0;
-  bool equal_ = true;
+  RunTotal total_;
+  bool lacks_runs_ = false;  // of an experiment that was named
 };
 
 }  // namespace
@@ -123,21 +127,7 @@ int run_tree(const TreeOptions& options, const Output& output) {
   } else {
     for (const Experiment experiment : options.experiments) run.run(experiment);
   }
-  if (options.base.json) {
-    Json line;
-    line["bench"] = "tree";
-    line["total"] = true;
-    line["runs"] = run.runs();
-    line["ops"] = run.ops();
-    line["result_hashes_equal"] = run.equal();
-    print_line(output.out, line);
-  } else {
-    fmt::print(output.out, "total: {} runs, {} operations{}\n", run.runs(),
-               short_number(static_cast<double>(run.ops())),
-               run.equal() ? "" : "; THE ANSWERS OF TARGETS DIFFER");
-  }
-  if (!run.equal()) say_answers_differ(output);
-  return run.equal() ? 0 : 1;
+  return run.finish();
 }
 
 }  // namespace espalier::bench

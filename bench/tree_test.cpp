@@ -87,5 +87,16 @@ TEST(RunTree, TablesForPeople) {
   EXPECT_NE(out.str().find("total: 1 runs"), std::string::npos);
 }
 
+TEST(RunTree, AnExperimentThatNoTargetCanDoFails) {
+  TreeOptions options = tiny_tree();
+  options.experiments = {Experiment::versions, Experiment::erase};
+  options.base.targets = {TargetKind::absl};
+  std::ostringstream out;
+  std::ostringstream err;
+  EXPECT_EQ(run_tree(options, {out, err}), 1);
+  EXPECT_NE(err.str().find("experiment 'versions': no target"), std::string::npos) << err.str();
+  EXPECT_EQ(err.str().find("'erase'"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace espalier::bench
