@@ -89,6 +89,14 @@ struct PlacedCounts {
     cached_lines += other.cached_lines;
     return *this;
   }
+  /// What was placed since `before`.
+  PlacedCounts& operator-=(const PlacedCounts& before) {
+    past_cache_bytes -= before.past_cache_bytes;
+    persistent_bytes -= before.persistent_bytes;
+    granules -= before.granules;
+    cached_lines -= before.cached_lines;
+    return *this;
+  }
   /// Bytes that the medium writes for each that was asked for; 0: none was.
   [[nodiscard]] constexpr double write_amplification() const {
     if (persistent_bytes == 0) return 0;
