@@ -11,8 +11,8 @@
 //     client --hop--> head --hop--> next --hop--> tail
 //            <--hop--      <--hop--      <--hop--         acknowledgements go the same way back
 //
-// Each replica has what it is to pass on in persistent memory (emulated) before it passes it on: the
-// ring that the one before it WRITEs into is registered as that, so a record which has come is
+// Each replica has what it is to pass on in persistent memory (emulated) before it passes it on:
+// the ring that the one before it WRITEs into is registered as that, so a record which has come is
 // durable [RAMBDA §III-D, §IV-B]. By the policy `cache` it is not, and the replica writes it back.
 // A hop takes what its transport takes, and a modelled delay besides, in which what no message
 // waits for is done: replicas between head and tail apply what they have passed on.

@@ -49,8 +49,7 @@ void add_log(CLI::App& app, const Output& output, cmdline::Action& chosen) {
               "sizes of records; 64,256,1024 by default (placement)");
   add_numbers(command, "--region-bytes", options->region_bytes,
               "of the memory that they go to; 4194304,67108864 by default (placement)");
-  add_number(command, "--cache-bytes", options->cache_bytes,
-             "of the modelled cache (placement)");
+  add_number(command, "--cache-bytes", options->cache_bytes, "of the modelled cache (placement)");
   command.add_flag("--stop-disk", options->stop_disk,
                    "freeze the file system that is mounted at --dir for as long as a point takes: "
                    "nothing else may use it (beside)");

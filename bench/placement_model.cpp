@@ -20,9 +20,8 @@ void ModelledMemory::write_line(std::uint64_t line) {
     return;
   }
   const std::uint64_t granule = line / kLinesOfGranule;
-  auto place = std::ranges::find_if(buffer_, [&](const Gathered& each) {
-    return each.written != 0 && each.granule == granule;
-  });
+  auto place = std::ranges::find_if(
+      buffer_, [&](const Gathered& each) { return each.written != 0 && each.granule == granule; });
   if (place == buffer_.end()) {
     place = std::ranges::min_element(buffer_, {}, &Gathered::written);
     if (place->written != 0) leave(*place);

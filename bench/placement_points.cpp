@@ -33,13 +33,12 @@ class WrittenMemory {
         owner_(value_or_throw(fabric::shm::open(tables_[1]), "no endpoint")),
         queue_(*peer_, 16),
         owner_queue_(*owner_, 16),
-        memory_(value_or_throw(
-            memory::SharedMemory::create("espalier-bench", setting.region_bytes), "no memory")) {
+        memory_(value_or_throw(memory::SharedMemory::create("espalier-bench", setting.region_bytes),
+                               "no memory")) {
     tables_[1]->set_placement_policy(setting.policy);
     region_ = value_or_throw(
-        tables_[1]->offer(
-            {memory_.at(0), memory_.bytes(), memory_.descriptor(), 0, setting.kind},
-            fabric::RemoteRights::write),
+        tables_[1]->offer({memory_.at(0), memory_.bytes(), memory_.descriptor(), 0, setting.kind},
+                          fabric::RemoteRights::write),
         "no region");
     connect();
   }
@@ -119,8 +118,7 @@ void store_in_model(const PlacementSetting& setting, ModelledCache& cache, std::
 }
 
 void add_numbers(const PlacementSetting& setting, const fabric::PlacedCounts& placed,
-                 const ModelledTraffic& before, const ModelledTraffic& after,
-                 PointSample& sample) {
+                 const ModelledTraffic& before, const ModelledTraffic& after, PointSample& sample) {
   const auto ops = static_cast<double>(setting.ops);
   const double bytes = ops * setting.record_bytes;
   const auto written = static_cast<double>(after.written_bytes - before.written_bytes);

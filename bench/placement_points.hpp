@@ -13,7 +13,7 @@ namespace espalier::bench {
 struct PlacementSetting {
   fabric::MemoryKind kind = fabric::MemoryKind::persistent;
   fabric::PlacementPolicy policy = fabric::PlacementPolicy::adaptive;
-  bool sequential = false;         ///< else each record goes anywhere
+  bool sequential = false;          ///< else each record goes anywhere
   std::uint32_t record_bytes = 64;  ///< a power of two
   std::uint64_t region_bytes = 0;   ///< a multiple of the record's
   std::uint64_t cache_bytes = 0;    ///< of the modelled cache

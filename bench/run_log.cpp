@@ -226,7 +226,8 @@ std::vector<MeasuredPoint> placement_points(const LogBenchOptions& options) {
             point.parameters["region_bytes"] = region_bytes;
             point.parameters["model_cache_bytes"] = options.cache_bytes;
             point.parameters["model_arrival_gb_per_s"] = kModelledArrivalGb;
-            point.answers = fmt::format("{} of {} in {}", point.workload, record_bytes, region_bytes);
+            point.answers =
+                fmt::format("{} of {} in {}", point.workload, record_bytes, region_bytes);
             point.measure = [setting] { return measure_placement(setting); };
             points.push_back(std::move(point));
           }

@@ -30,8 +30,8 @@ inline void copy_past_cache(std::byte* to, const std::byte* from, std::size_t by
   }
 }
 
-/// The same from any address to any other, where others may be looking: an aligned word of 8 bytes is
-/// seen whole. Bytes at the ends that fill no word are stored, and their lines written back.
+/// The same from any address to any other, where others may be looking: an aligned word of 8 bytes
+/// is seen whole. Bytes at the ends that fill no word are stored, and their lines written back.
 void store_past_cache(std::byte* to, const std::byte* from, std::size_t bytes);
 /// Begins to write back all lines of these bytes, which stay in the cache where the processor can
 /// (CLWB). Cost: a line each.

@@ -29,11 +29,13 @@ class StoreObserver {
 inline std::atomic<StoreObserver*> store_observer{nullptr};
 #endif
 
-/// Stores past the cache and, of persistent memory, through it; by way of the fence.
+/// store_placed() of what is not placed by ordinary stores alone. What went past the cache has left
+/// the processor when this returns.
 void store_by_kind(std::byte* to, const std::byte* from, std::size_t bytes, Placement placement);
 
 /// Copies a part of a WRITE, from any address to any other.
-inline void store_placed(std::byte* to, const std::byte* from, std::size_t bytes, Placement placement) {
+inline void store_placed(std::byte* to, const std::byte* from, std::size_t bytes,
+                         Placement placement) {
   if (placement.is_ordinary()) [[likely]] {
     return copy_to_shared(to, from, bytes);
   }

@@ -111,7 +111,8 @@ TEST_P(FabricPlacement, EveryKindByEveryPolicyHasItsBytesAndItsCounts) {
   for (const bool immediate : {false, true}) {
     for (const MemoryKind kind : {volatile_memory, persistent}) {
       for (const PlacementPolicy policy : {adaptive, cache, memory}) {
-        SCOPED_TRACE(std::string(name(policy)) + (kind == persistent ? " persistent" : " volatile") +
+        SCOPED_TRACE(std::string(name(policy)) +
+                     (kind == persistent ? " persistent" : " volatile") +
                      (immediate ? " immediate" : "") + " seed " + std::to_string(seed));
         write_all(kind, policy, immediate);
       }

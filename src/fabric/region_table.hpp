@@ -179,8 +179,8 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
     [[nodiscard]] std::byte* find(RegionKey key, std::uint64_t address, std::uint64_t bytes,
                                   RemoteRights rights, Domain domain) const;
     /// The same for a WRITE, with how its bytes are to be placed.
-    [[nodiscard]] WriteTarget find_target(RegionKey key, std::uint64_t address,
-                                          std::uint64_t bytes, Domain domain) const;
+    [[nodiscard]] WriteTarget find_target(RegionKey key, std::uint64_t address, std::uint64_t bytes,
+                                          Domain domain) const;
     /// Counts the WRITEs of those who look up.
     [[nodiscard]] PlacedCounter& placed() const { return table_.placed(); }
     /// The same as find() for a READ, to which a void key brings zeros.

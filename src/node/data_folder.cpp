@@ -38,7 +38,7 @@ Result<void> make_folder(const std::string& path) {
     const std::filesystem::path own = whole.has_filename() ? whole : whole.parent_path();
     return log::PosixFolder(own.has_parent_path() ? own.parent_path().string() : ".").sync();
   }
-  struct stat found{};
+  struct stat found {};
   if (errno != EEXIST || ::stat(path.c_str(), &found) != 0) return base::refused_by_system();
   if (!S_ISDIR(found.st_mode)) return fail(Code::system, ENOTDIR);
   return {};

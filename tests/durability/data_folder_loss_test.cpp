@@ -55,10 +55,8 @@ class ProgramStore {
     kind_.redo = &counting_redo();
     services_ = std::make_unique<offload::Services>(core_, kMessageBytes, std::span(&kind_, 1),
                                                     offload::HelperOptions{.threads = 1});
-    node::DataFolder::Terms terms{.data = data,
-                                  .own_kinds = {&kind_, 1},
-                                  .segment_bytes = kLossSegmentBytes,
-                                  .threads = 1};
+    node::DataFolder::Terms terms{
+        .data = data, .own_kinds = {&kind_, 1}, .segment_bytes = kLossSegmentBytes, .threads = 1};
     auto opened = node::DataFolder::open(terms, *services_);
     if (opened) {
       folder_ = std::move(*opened);
@@ -83,9 +81,9 @@ std::uint64_t damage(const std::string& dir) {
   options.recovery.node = *log::open_store_file(whole, 1);
   options.writer.segment_bytes = kLossSegmentBytes;
   options.threads = false;
-  const auto opened = log::Log::open(
-      folder, options,
-      [](std::uint64_t, std::span<const std::byte>) -> Result<void> { return {}; });
+  const auto opened =
+      log::Log::open(folder, options,
+                     [](std::uint64_t, std::span<const std::byte>) -> Result<void> { return {}; });
   EXPECT_TRUE(opened);
   log::LogWriter& writer = (*opened)->writer();
   const std::uint64_t first = log::append(writer, kDamagedText);

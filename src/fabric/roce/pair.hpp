@@ -36,9 +36,7 @@ class Pair final : public QueuePair {
   ~Pair() override;
 
   void close() override;
-  [[nodiscard]] bool peer_knows() const override {
-    return state() == State::connected && !held_;
-  }
+  [[nodiscard]] bool peer_knows() const override { return state() == State::connected && !held_; }
 
   // For the endpoint.
 

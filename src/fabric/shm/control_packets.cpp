@@ -204,8 +204,8 @@ Result<Mapped> read_answer(std::span<const std::byte> packet, Descriptor descrip
   constexpr std::uint64_t kEndMax = MappingCache::kBytesMax;
   constexpr std::uint32_t kFlags = wire::kFabricPersistent | wire::kFabricPastCache;
   const std::uint32_t granted = answer->rights & ~kFlags;
-  if (granted == 0 || granted > kAllRights || answer->bytes == 0 ||
-      answer->bytes > kEndMax || answer->descriptor_offset > kEndMax - answer->bytes) {
+  if (granted == 0 || granted > kAllRights || answer->bytes == 0 || answer->bytes > kEndMax ||
+      answer->descriptor_offset > kEndMax - answer->bytes) {
     return fail(Code::corrupt);
   }
   const auto rights = static_cast<RemoteRights>(granted);
@@ -219,9 +219,8 @@ Result<Mapped> read_answer(std::span<const std::byte> packet, Descriptor descrip
     return mapped;
   }
   memory->close_descriptor();
-  mapped.window = {answer->base, answer->bytes, memory->at(answer->descriptor_offset),
-                   nullptr,      asked,         rights,
-                   placement_in(answer->rights)};
+  mapped.window = {answer->base, answer->bytes, memory->at(answer->descriptor_offset), nullptr,
+                   asked,        rights,        placement_in(answer->rights)};
   mapped.memory = std::move(*memory);
   return mapped;
 }

@@ -126,8 +126,8 @@ bool Pair::place(const wire::FabricPieceHead& head) {
   std::byte between[kAtATime];
   host_.reader.enter();
   // All of the message, so that nothing is written of one that is not wholly within.
-  const WriteTarget to = host_.reader.find_target(first.key, first.remote, first.message_bytes,
-                                                  options().domain);
+  const WriteTarget to =
+      host_.reader.find_target(first.key, first.remote, first.message_bytes, options().domain);
   for (std::uint32_t i = 0; to && i < head.bytes; i += kAtATime) {
     const std::uint32_t now = std::min(head.bytes - i, kAtATime);
     reader_.copy(between, i, now);

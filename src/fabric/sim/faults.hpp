@@ -57,8 +57,8 @@ struct Faults {
   double pause_loss = 0;
   /// Each thing that a crashed node had sent, and that has not been done wholly, is left undone.
   double crash_loss = 0.5;
-  /// Each line of a persistent region that was stored through the cache, or is not fenced yet, is as
-  /// it was before, once its node has crashed.
+  /// Each line of a persistent region that was stored through the cache, or is not fenced yet, is
+  /// as it was before, once its node has crashed.
   double cache_loss = 0.5;
   /// What a call of Endpoint::progress() takes, so that a program which only polls gets on.
   std::uint64_t progress_ns = 100;

@@ -13,7 +13,7 @@
 namespace espalier::fabric::sim {
 
 struct PersistentRun {
-  std::string lost;             ///< of what was acknowledged; empty: nothing
+  std::string lost;              ///< of what was acknowledged; empty: nothing
   std::uint64_t lines_lost = 0;  ///< of all
   std::uint64_t acknowledged = 0;
   bool partly = false;  ///< some lines of a WRITE that was not acknowledged are there, some not
