@@ -11,12 +11,12 @@
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
 #include "base/cpu.hpp"
+#include "base/past_cache.hpp"
 #include "base/random.hpp"
 #include "base/temporary_folder.hpp"
 #include "bench/line_replica.hpp"
 #include "bench/map_session.hpp"
 #include "bench/mix.hpp"
-#include "bench/persist.hpp"
 #include "bench/polled_link.hpp"
 #include "client/transaction_bytes.hpp"
 #include "espalier/transaction.hpp"
@@ -43,9 +43,13 @@ void fill_line_value(std::uint64_t key, std::uint64_t number, std::string& value
 /// The links of a chain, and its hops.
 class LineHops {
  public:
-  explicit LineHops(const LineSetting& setting) : hop_ns_(setting.hop_ns) {
+  /// Replicas from `first_persistent` on have their rings in persistent memory.
+  LineHops(const LineSetting& setting, std::uint32_t first_persistent) : hop_ns_(setting.hop_ns) {
+    using enum fabric::MemoryKind;
     for (std::uint32_t i = 0; i < setting.nodes; ++i) {
-      links_.push_back(std::make_unique<PolledLink>(setting.transport, folder_));
+      const auto kind = i < first_persistent ? volatile_memory : persistent;
+      links_.push_back(std::make_unique<PolledLink>(setting.transport, folder_,
+                                                    LinkMemory{kind, setting.placement}));
     }
   }
   /// From the client or the replica before it to this one.
@@ -53,6 +57,12 @@ class LineHops {
     links_[to]->send(End::near, message);
   }
   [[nodiscard]] std::span<std::byte> receive_down(std::size_t at) { return arrive(at, End::far); }
+  /// A message that this replica has received is to be durable.
+  void persist(std::size_t at, std::span<const std::byte> message) {
+    if (links_[at]->is_durable()) return;
+    base::write_back(message);
+    base::fence_past_cache();
+  }
   /// From this replica to the one before it, or to the client.
   void send_up(std::size_t from, std::span<const std::byte> message) {
     links_[from]->send(End::far, message);
@@ -73,8 +83,11 @@ class LineHops {
   void later(std::function<void()> work) { later_.push_back(std::move(work)); }
 
   [[nodiscard]] LineCounts counts() const {
-    LineCounts counts{hops_, 0};
-    for (const auto& link : links_) counts.bytes += link->bytes();
+    LineCounts counts{hops_, 0, {}};
+    for (const auto& link : links_) {
+      counts.bytes += link->bytes();
+      counts.placed += link->placed();
+    }
     return counts;
   }
 
@@ -102,7 +115,7 @@ class LineHops {
 /// Replicas with stores. Their keys are 8 bytes.
 class OneRequestLine final : public ChainLine {
  public:
-  explicit OneRequestLine(const LineSetting& setting) : setting_(setting), hops_(setting) {
+  explicit OneRequestLine(const LineSetting& setting) : setting_(setting), hops_(setting, 1) {
     value_.resize(setting.value_bytes);
     for (std::uint32_t i = 0; i < setting.nodes; ++i) {
       replicas_.push_back(std::make_unique<LineReplica>(setting.pairs, setting.value_bytes));
@@ -179,7 +192,7 @@ class OneRequestLine final : public ChainLine {
     for (std::size_t i = 1; i <= tail; ++i) {
       hops_.send_down(i, record);
       record = hops_.receive_down(i);
-      persist(record);
+      hops_.persist(i, record);
       if (i == tail) {
         replicas_[i]->apply(record);
       } else {
@@ -203,7 +216,7 @@ class OneRequestLine final : public ChainLine {
 /// Replicas with arrays of values, which the network's end alone reads and writes.
 class OneByOneLine final : public ChainLine {
  public:
-  explicit OneByOneLine(const LineSetting& setting) : setting_(setting), hops_(setting) {
+  explicit OneByOneLine(const LineSetting& setting) : setting_(setting), hops_(setting, 0) {
     value_.resize(setting.value_bytes);
     found_.resize(setting.value_bytes);
     for (std::uint32_t i = 0; i < setting.nodes; ++i) {
@@ -260,7 +273,7 @@ class OneByOneLine final : public ChainLine {
     for (std::size_t i = 0; i <= tail; ++i) {
       hops_.send_down(i, message);
       message = hops_.receive_down(i);
-      persist(message);
+      hops_.persist(i, message);
       if (i == tail) {
         place(i, message);
       } else {

@@ -11,7 +11,9 @@
 //     client --hop--> head --hop--> next --hop--> tail
 //            <--hop--      <--hop--      <--hop--         acknowledgements go the same way back
 //
-// Each replica has what it is to pass on in persistent memory (emulated) before it passes it on.
+// Each replica has what it is to pass on in persistent memory (emulated) before it passes it on:
+// the ring that the one before it WRITEs into is registered as that, so a record which has come is
+// durable [RAMBDA §III-D, §IV-B]. By the policy `cache` it is not, and the replica writes it back.
 // A hop takes what its transport takes, and a modelled delay besides, in which what no message
 // waits for is done: replicas between head and tail apply what they have passed on.
 //
@@ -25,6 +27,7 @@
 #include <vector>
 
 #include "bench/node_transport.hpp"
+#include "fabric/placement.hpp"
 
 namespace espalier::bench {
 
@@ -38,6 +41,7 @@ struct LineSetting {
   std::uint64_t pairs = 100'000;
   std::uint32_t value_bytes = 64;
   std::uint64_t hop_ns = 2'500;
+  fabric::PlacementPolicy placement = fabric::PlacementPolicy::adaptive;
 };
 
 /// Keys, all of them different, are numbers below the setting's pairs.
@@ -51,6 +55,7 @@ struct LineTransaction {
 struct LineCounts {
   std::uint64_t hops = 0;
   std::uint64_t bytes = 0;
+  fabric::PlacedCounts placed;  ///< in replicas' persistent memory by those before them
 };
 
 class ChainLine {

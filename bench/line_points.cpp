@@ -55,6 +55,8 @@ PointSample run_line(const LinePoint& point) {
                               static_cast<double>(after.hops - before.hops) / 2 / ops);
   sample.numbers.emplace_back("bytes_per_op",
                               static_cast<double>(after.bytes - before.bytes) / ops);
+  const std::uint64_t granules = after.placed.granules - before.placed.granules;
+  sample.numbers.emplace_back("granules_per_op", static_cast<double>(granules) / ops);
   sample.checksum += line->contents();
   return sample;
 }

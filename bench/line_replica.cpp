@@ -7,9 +7,9 @@
 
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
+#include "base/past_cache.hpp"
 #include "base/prefetch.hpp"
 #include "bench/map_session.hpp"
-#include "bench/persist.hpp"
 #include "memory/region.hpp"
 #include "memory/shared_clock.hpp"
 #include "store/transaction.hpp"
@@ -44,7 +44,8 @@ Result<std::span<std::byte>> PersistentRing::reserve(std::size_t bytes) noexcept
 }
 
 std::uint64_t PersistentRing::hand_over(std::span<std::byte> record) noexcept {
-  persist(record);
+  base::write_back(record);
+  base::fence_past_cache();
   newest_ = record;
   next_ = std::min(kPersistentBytes, next_ + base::round_up(record.size(), base::kLineBytes));
   return ++count_;

@@ -40,11 +40,16 @@ void add_log(CLI::App& app, const Output& output, cmdline::Action& chosen) {
   add_numbers(command, "--gap-us", options->gap_us,
               "microseconds from one record to the next; 20,50,100 by default (apart)");
   add_number(command, "--ops", options->ops,
-             "records of a measurement, of long ones fewer; adds; gets (beside)");
+             "records of a measurement, of long ones fewer (commit); adds; gets (beside)");
   add_number(command, "--keys", options->keys, "pairs that are loaded (pairs, beside)");
   add_number(command, "--value-bytes", options->value_bytes, "of each value (pairs, beside)");
   add_number(command, "--pairs-in-flight", options->pairs_in_flight,
              "requests of the client that are in flight (pairs, adds)");
+  add_numbers(command, "--placed-bytes", options->placed_bytes,
+              "sizes of records; 64,256,1024 by default (placement)");
+  add_numbers(command, "--region-bytes", options->region_bytes,
+              "of the memory that they go to; 4194304,67108864 by default (placement)");
+  add_number(command, "--cache-bytes", options->cache_bytes, "of the modelled cache (placement)");
   command.add_flag("--stop-disk", options->stop_disk,
                    "freeze the file system that is mounted at --dir for as long as a point takes: "
                    "nothing else may use it (beside)");
@@ -88,6 +93,9 @@ void add_transaction(CLI::App& app, const Output& output, cmdline::Action& chose
               "of each value; 64,1024 by default (line; ycsb, nodes: the first)");
   add_choices(command, "--shape", options->shapes, parse_shape,
               "READS+WRITES of a transaction; 0+1,4+2 by default (line)");
+  add_choices(command, "--placement", options->placements, fabric::parse_placement_policy,
+              "of records in persistent memory of the next replica: adaptive, cache, memory; "
+              "adaptive by default (line)");
   add_number(command, "--hop-ns", options->hop_ns,
              "modelled nanoseconds of each hop, besides what its transport takes (line)");
   add_number(command, "--pairs", options->pairs, "that the chain has (line)");

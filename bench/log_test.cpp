@@ -102,6 +102,58 @@ TEST(RunLogConcurrency, GetsBesideACheckpointAreRight) {
   EXPECT_GE(number(lines.runs_with("beside", "puts").front(), "puts_per_get"), 0);
 }
 
+// What the paper's figure shows: what goes past the cache is written once in granules, in order or
+// not; what is evicted from it comes in lines, of which each may cost a granule.
+TEST(RunLog, PlacementDecidesHowMuchPersistentMemoryWrites) {
+  LogBenchOptions options = tiny_log();
+  options.experiments = {"placement"};
+  options.ops = 40'000;
+  options.placed_bytes = {64, 256};
+  options.region_bytes = {4U << 20};
+  options.cache_bytes = 64U << 10;
+  const PointLines lines = log_lines(options);
+  EXPECT_EQ(lines.exit_code, 0);
+  ASSERT_EQ(lines.runs.size(), 2u * 2 * 2 * 3);
+  EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
+  for (const Json& line : lines.runs) {
+    const bool persistent = line.at("memory") == "persistent";
+    const bool whole = line.at("record_bytes") == 256;
+    const bool sequential = line.at("workload") == "sequential";
+    const bool past_cache =
+        line.at("target") == "memory" || (line.at("target") == "adaptive" && persistent);
+    const double amplification = number(line, "model_write_amplification");
+    SCOPED_TRACE(line.dump());
+    if (!persistent) {
+      EXPECT_EQ(number(line, "write_amplification"), 0);
+      EXPECT_NEAR(amplification, 1, 0.05);  // of a cache that is much smaller: it keeps little
+    } else if (past_cache) {
+      EXPECT_NEAR(number(line, "write_amplification"), whole || sequential ? 1 : 4, 0.05);
+      EXPECT_NEAR(amplification, whole || sequential ? 1 : 4, 0.05);
+    } else {
+      EXPECT_NEAR(number(line, "write_amplification"), 4, 0.05);
+      EXPECT_GT(amplification, 2.5);
+    }
+    EXPECT_NEAR(number(line, "model_write_gb_per_s"), 3.5 * amplification, 0.03);  // both rounded
+  }
+}
+
+// The other half of the figure: memory that fits the cache is hardly written at all.
+TEST(RunLog, ACacheKeepsWhatFitsIt) {
+  LogBenchOptions options = tiny_log();
+  options.experiments = {"placement"};
+  options.ops = 2'000;
+  options.placed_bytes = {64};
+  options.region_bytes = {1U << 20};
+  options.cache_bytes = 2U << 20;
+  const PointLines lines = log_lines(options);
+  for (const Json& line : lines.runs_with("target", "cache")) {
+    EXPECT_EQ(number(line, "model_write_gb_per_s"), 0) << line.dump();
+  }
+  for (const Json& line : lines.runs_with("target", "memory")) {
+    EXPECT_GE(number(line, "model_write_gb_per_s"), 3.3) << line.dump();
+  }
+}
+
 TEST(RunLog, WrongOptionsAreRefused) {
   const auto refused = [](auto change) {
     LogBenchOptions options = tiny_log();
@@ -121,6 +173,9 @@ TEST(RunLog, WrongOptionsAreRefused) {
   EXPECT_TRUE(refused([](auto& options) { options.pairs_in_flight = 0; }));
   EXPECT_TRUE(refused([](auto& options) { options.repeats = 0; }));
   EXPECT_TRUE(refused([](auto& options) { options.stop_disk = true; }));
+  EXPECT_TRUE(refused([](auto& options) { options.placed_bytes = {96}; }));
+  EXPECT_TRUE(refused([](auto& options) { options.region_bytes = {4096}; }));
+  EXPECT_TRUE(refused([](auto& options) { options.cache_bytes = 0; }));
 }
 
 TEST(RunRecoveryConcurrency, EveryStartHasAllPairs) {

@@ -63,12 +63,13 @@ std::size_t slot_of(std::uint64_t number) { return number % kLinkSlots * PolledL
 
 /// The pair goes before the queue, and that before the endpoint.
 struct PolledLink::Side {
-  explicit Side(std::unique_ptr<fabric::Endpoint> of)
+  Side(std::unique_ptr<fabric::Endpoint> of, const LinkMemory& of_ring)
       : endpoint(std::move(of)), queue(*endpoint, 4 * kLinkSlots) {
+    endpoint->regions().set_placement_policy(of_ring.policy);
     ring = value_or_throw(memory::SharedMemory::create("espalier-bench", kLinkSlots * kSlotBytes),
                           "no memory");
     registration = value_or_throw(
-        endpoint->regions().offer({ring.at(0), ring.bytes(), ring.descriptor(), 0},
+        endpoint->regions().offer({ring.at(0), ring.bytes(), ring.descriptor(), 0, of_ring.kind},
                                   fabric::RemoteRights::read | fabric::RemoteRights::write),
         "no region");
     leaving.resize(kLinkSlots * kSlotBytes);
@@ -96,13 +97,15 @@ bool has_polled_link(NodeTransport transport) {
          transport == NodeTransport::roce_udp;
 }
 
-PolledLink::PolledLink(NodeTransport transport, const base::TemporaryFolder& folder) {
+PolledLink::PolledLink(NodeTransport transport, const base::TemporaryFolder& folder,
+                       const LinkMemory& far_ring)
+    : far_placement_(fabric::placement_of(far_ring.kind, far_ring.policy)) {
   const auto address =
       value_or_throw(fabric::parse(listening_address(transport, folder)), "no address");
   auto listening = value_or_throw(
       fabric::open_for_listening(address, value_or_throw(fabric::RegionTable::create(), "keys")),
       "cannot listen");
-  far_ = std::make_unique<Side>(std::move(listening.endpoint));
+  far_ = std::make_unique<Side>(std::move(listening.endpoint), far_ring);
   // Of memif the other end must answer before there is one.
   auto opening = std::async(std::launch::async, [&listening] {
     return fabric::open_for_connecting(listening.address,
@@ -112,7 +115,7 @@ PolledLink::PolledLink(NodeTransport transport, const base::TemporaryFolder& fol
     far_->endpoint->progress();
   }
   auto connecting = value_or_throw(opening.get(), "cannot connect");
-  near_ = std::make_unique<Side>(std::move(connecting.endpoint));
+  near_ = std::make_unique<Side>(std::move(connecting.endpoint), LinkMemory{});
   connect(connecting.target);
 }
 
@@ -174,8 +177,18 @@ void PolledLink::send(End end, std::span<const std::byte> message) {
   std::memcpy(place, message.data(), message.size());
   const MessageTail tail{static_cast<std::uint32_t>(message.size()), 0, number};
   std::memcpy(place + bytes - sizeof tail, &tail, sizeof tail);
-  const fabric::RemoteRegion& to = other(end).registration.remote();
-  post(from, fabric::WorkRequest::write(number, {place, bytes}, to.key, to.at(at)));
+  if (end == End::far || !far_placement_.past_cache || message.empty()) {
+    return write(from, place, bytes);
+  }
+  write(from, place, bytes - sizeof tail);
+  write(from, place + bytes - sizeof tail, sizeof tail);
+}
+
+void PolledLink::write(Side& from, const std::byte* place, std::size_t bytes) {
+  Side& to = &from == near_.get() ? *far_ : *near_;
+  const fabric::RemoteRegion& ring = to.registration.remote();
+  const auto at = static_cast<std::uint64_t>(place - from.leaving.data());
+  post(from, fabric::WorkRequest::write(from.sent, {place, bytes}, ring.key, ring.at(at)));
 }
 
 std::span<std::byte> PolledLink::receive(End end) {
@@ -195,6 +208,16 @@ std::span<std::byte> PolledLink::receive(End end) {
   std::memcpy(&tail, tail_at, sizeof tail);
   ESPALIER_ASSERT(tail.bytes <= kMessageBytesMax);
   return {tail_at - base::round_up(std::size_t{tail.bytes}, std::size_t{8}), tail.bytes};
+}
+
+bool PolledLink::is_durable() const {
+  return far_->endpoint->properties().write_is_durable && far_placement_.is_durable();
+}
+
+fabric::PlacedCounts PolledLink::placed() const {
+  fabric::PlacedCounts all = near_->endpoint->regions().placed().counts();
+  all += far_->endpoint->regions().placed().counts();
+  return all;
 }
 
 fabric::RemoteRegion PolledLink::offer(const memory::SharedMemory& memory) {

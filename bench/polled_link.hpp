@@ -4,7 +4,9 @@
 //
 // A message is one WRITE into the other end's ring, in slots of one size, right up to the end of
 // its slot, where its length and its number come last: a WRITE is placed in order, so who sees the
-// number has the message. At most half a ring of messages may be on their way.
+// number has the message. Of what goes past the cache only one WRITE is in order behind another, so
+// there length and number are a WRITE of their own, and who sees the number has the message on the
+// medium. At most half a ring of messages may be on their way.
 //
 //   | ...           | message, from a multiple of 8 on | bytes (4) | 0 (4) | number (8) |
 //
@@ -20,9 +22,16 @@
 #include "base/temporary_folder.hpp"
 #include "bench/node_transport.hpp"
 #include "fabric/endpoint.hpp"
+#include "fabric/placement.hpp"
 #include "memory/shared_memory.hpp"
 
 namespace espalier::bench {
+
+/// What the far end's ring is registered as, and how WRITEs into it are placed.
+struct LinkMemory {
+  fabric::MemoryKind kind = fabric::MemoryKind::volatile_memory;
+  fabric::PlacementPolicy policy = fabric::PlacementPolicy::adaptive;
+};
 
 class PolledLink {
  public:
@@ -33,7 +42,8 @@ class PolledLink {
   static constexpr std::size_t kMessageBytesMax = kSlotBytes - 16;
 
   /// Errors: throws std::runtime_error. Requires: has_polled_link(transport).
-  PolledLink(NodeTransport transport, const base::TemporaryFolder& folder);
+  PolledLink(NodeTransport transport, const base::TemporaryFolder& folder,
+             const LinkMemory& far_ring = {});
   ~PolledLink();
   PolledLink(const PolledLink&) = delete;
   PolledLink& operator=(const PolledLink&) = delete;
@@ -49,6 +59,10 @@ class PolledLink {
   /// Reads by the near end. Errors: as receive().
   void read(const fabric::RemoteRegion& region, std::uint64_t offset, std::span<std::byte> into);
 
+  /// Whether a message to the far end is durable when it has come.
+  [[nodiscard]] bool is_durable() const;
+  /// Of messages to either end that were placed past a cache or into persistent memory.
+  [[nodiscard]] fabric::PlacedCounts placed() const;
   /// Bytes of messages and READs, without what transports add.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
@@ -59,10 +73,12 @@ class PolledLink {
   void connect(const std::string& target);
   void turn();
   void post(Side& from, const fabric::WorkRequest& request);
+  void write(Side& from, const std::byte* place, std::size_t bytes);
 
   std::unique_ptr<Side> near_;
   std::unique_ptr<Side> far_;
   std::vector<fabric::Registration> offered_;
+  const fabric::Placement far_placement_;
   std::uint64_t reads_ended_ = 0;
   std::uint64_t bytes_ = 0;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <filesystem>
 #include <memory>
 #include <sstream>
@@ -15,13 +16,14 @@
 #include "bench/add_points.hpp"
 #include "bench/beside_points.hpp"
 #include "bench/commit_points.hpp"
+#include "bench/placement_points.hpp"
 #include "bench/runner.hpp"
 
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::string_view, 5> kLogExperiments{"commit", "apart", "pairs", "adds",
-                                                          "beside"};
+constexpr std::array<std::string_view, 6> kLogExperiments{"commit", "apart",  "pairs",
+                                                          "adds",   "beside", "placement"};
 constexpr std::array kDurabilitiesMeasured{Durability::none, Durability::async, Durability::sync};
 /// Of all records of a measurement: of longer ones there are fewer.
 constexpr std::uint64_t kCommittedBytesMax = std::uint64_t{512} << 20;
@@ -204,6 +206,58 @@ std::vector<MeasuredPoint> beside_points(const LogBenchOptions& options) {
   return points;
 }
 
+std::vector<MeasuredPoint> placement_points(const LogBenchOptions& options) {
+  using fabric::MemoryKind;
+  using enum fabric::PlacementPolicy;
+  std::vector<MeasuredPoint> points;
+  for (const std::uint32_t region_bytes : options.region_bytes) {
+    for (const std::uint32_t record_bytes : options.placed_bytes) {
+      for (const bool sequential : {false, true}) {
+        for (const MemoryKind kind : {MemoryKind::volatile_memory, MemoryKind::persistent}) {
+          for (const fabric::PlacementPolicy policy : {adaptive, cache, memory}) {
+            const PlacementSetting setting{kind,         policy,       sequential,
+                                           record_bytes, region_bytes, options.cache_bytes,
+                                           options.ops,  options.seed};
+            MeasuredPoint point;
+            point.target = fabric::name(policy);
+            point.workload = sequential ? "sequential" : "random";
+            point.parameters["memory"] = name(kind);
+            point.parameters["record_bytes"] = record_bytes;
+            point.parameters["region_bytes"] = region_bytes;
+            point.parameters["model_cache_bytes"] = options.cache_bytes;
+            point.parameters["model_arrival_gb_per_s"] = kModelledArrivalGb;
+            point.answers =
+                fmt::format("{} of {} in {}", point.workload, record_bytes, region_bytes);
+            point.measure = [setting] { return measure_placement(setting); };
+            points.push_back(std::move(point));
+          }
+        }
+      }
+    }
+  }
+  return points;
+}
+
+/// What is wrong with sizes that must fit into each other.
+std::optional<std::string> problem_of_placement(const LogBenchOptions& options) {
+  const auto is_size = [](std::uint64_t bytes) { return std::has_single_bit(bytes); };
+  const bool records = !options.placed_bytes.empty() &&
+                       std::ranges::all_of(options.placed_bytes, [&](std::uint32_t bytes) {
+                         return is_size(bytes) && bytes >= 64 && bytes <= (1U << 20);
+                       });
+  if (!records) return "--placed-bytes must be powers of two, 64 to 1048576";
+  constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 30;
+  const bool regions = !options.region_bytes.empty() &&
+                       std::ranges::all_of(options.region_bytes, [&](std::uint32_t bytes) {
+                         return is_size(bytes) && bytes >= (1U << 20) && bytes <= kBytesMax;
+                       });
+  if (!regions) return "--region-bytes must be powers of two, 1048576 to 1073741824";
+  if (options.cache_bytes < 4096 || options.cache_bytes > kBytesMax) {
+    return "--cache-bytes must be 4096 to 1073741824";
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string_view name(LogTarget target) {
@@ -246,6 +300,7 @@ std::optional<std::string> problem_of(const LogBenchOptions& options) {
   if (options.pairs_in_flight < 1 || options.pairs_in_flight > 256) {
     return "--pairs-in-flight must be 1 to 256";
   }
+  if (auto problem = problem_of_placement(options)) return problem;
   if (options.repeats < 1 || options.repeats > 1000) return "--repeat must be 1 to 1000";
   if (options.stop_disk) {
     if (const char* const problem = problem_of_stopping(options.dir)) return problem;
@@ -261,6 +316,9 @@ int run_log(const LogBenchOptions& options, const Output& output) {
   if (is_chosen(options.experiments, "pairs")) run.run("pairs", pairs_points(options));
   if (is_chosen(options.experiments, "adds")) run.run("adds", add_points(options));
   if (is_chosen(options.experiments, "beside")) run.run("beside", beside_points(options));
+  if (is_chosen(options.experiments, "placement")) {
+    run.run("placement", placement_points(options));
+  }
   return run.finish();
 }
 

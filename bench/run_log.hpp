@@ -9,6 +9,8 @@
 //   adds     on one key of a map and of a hash map, many in flight, likewise
 //   beside   gets of a node with a data folder, one at a time, beside puts, beside a checkpoint,
 //            and beside a disk that takes no write
+//   placement  records that a peer WRITEs into volatile and persistent memory, by policy: what is
+//            counted of granules, and what a model of cache and memory counts
 #pragma once
 
 #include <cstdint>
@@ -40,6 +42,9 @@ struct LogBenchOptions : PointOptions {
   std::uint64_t keys = 1'000'000;
   std::uint32_t value_bytes = 100;
   std::uint32_t pairs_in_flight = 256;
+  std::vector<std::uint32_t> placed_bytes{64, 256, 1024};
+  std::vector<std::uint32_t> region_bytes{4U << 20, 64U << 20};
+  std::uint64_t cache_bytes = std::uint64_t{8} << 20;  ///< of the modelled one
   bool stop_disk = false;  ///< at --dir, where a file system of its own is mounted
 };
 

@@ -36,6 +36,7 @@ MeasuredPoint line_point(const LinePoint& measured) {
   point.parameters["value_bytes"] = setting.value_bytes;
   point.parameters["pairs"] = setting.pairs;
   point.parameters["hop_ns"] = setting.hop_ns;
+  point.parameters["placement"] = fabric::name(setting.placement);
   point.answers = fmt::format("{} of {} bytes", point.workload, setting.value_bytes);
   point.measure = [measured] { return measure_line(measured); };
   return point;
@@ -48,9 +49,12 @@ std::vector<MeasuredPoint> line_points(const TransactionBenchOptions& options) {
       for (const std::uint32_t value_bytes : options.value_bytes) {
         for (const TransactionShape shape : options.shapes) {
           for (const LineWay way : options.ways) {
-            const LineSetting setting{transport, nodes, options.pairs, value_bytes, options.hop_ns};
-            points.push_back(
-                line_point({way, setting, shape.reads, shape.writes, options.ops, options.seed}));
+            for (const fabric::PlacementPolicy placement : options.placements) {
+              const LineSetting setting{transport,   nodes,          options.pairs,
+                                        value_bytes, options.hop_ns, placement};
+              points.push_back(
+                  line_point({way, setting, shape.reads, shape.writes, options.ops, options.seed}));
+            }
           }
         }
       }
@@ -192,6 +196,7 @@ bool fits(const TransactionShape& shape, std::uint32_t value_bytes) {
 
 std::optional<std::string> problem_of_line(const TransactionBenchOptions& options) {
   if (options.ways.empty()) return "--way: one-request, one-by-one";
+  if (options.placements.empty()) return "--placement: adaptive, cache, memory";
   if (options.transports.empty() || !std::ranges::all_of(options.transports, has_polled_link)) {
     return "--transport: shm, roce-memif, roce-udp";
   }

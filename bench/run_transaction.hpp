@@ -39,6 +39,7 @@ struct TransactionBenchOptions : PointOptions {
   std::vector<std::uint32_t> nodes{2, 3};
   std::vector<std::uint32_t> value_bytes{64, 1024};
   std::vector<TransactionShape> shapes{{0, 1}, {4, 2}};
+  std::vector<fabric::PlacementPolicy> placements{fabric::PlacementPolicy::adaptive};
   std::uint64_t hop_ns = 2'500;
   std::uint64_t pairs = 100'000;
   // bank, ycsb

@@ -57,6 +57,31 @@ TEST(RunTransactionConcurrency, BothWaysThroughChainsComeToTheSame) {
   }
 }
 
+// Records that have come to a replica are durable but by the policy `cache`, by which the replica
+// writes them back; replicas have the same whatever the policy is.
+TEST(RunTransactionConcurrency, RecordsAreDurableByEveryPolicy) {
+  TransactionBenchOptions options = tiny_transactions("line");
+  options.transports = {NodeTransport::shm, NodeTransport::roce_udp};
+  options.nodes = {3};
+  options.value_bytes = {64};
+  options.hop_ns = 100;
+  using enum fabric::PlacementPolicy;
+  options.placements = {adaptive, cache, memory};
+  const PointLines lines = transaction_lines(options);
+  ASSERT_EQ(lines.runs.size(), 2u * 2 * 2 * 3);
+  for (const Json& line : lines.runs) {
+    const bool one_by_one = line.at("target") == "one-by-one";
+    const double writes = line.at("workload") == "4+2" ? 2 : 1;
+    // Into two of three replicas' rings at least, and with the number in a WRITE of its own.
+    const double least = one_by_one ? 3 * writes : 2;
+    if (line.at("placement") == "cache") {
+      EXPECT_EQ(number(line, "granules_per_op"), 0) << line.dump();
+    } else {
+      EXPECT_GE(number(line, "granules_per_op"), least) << line.dump();
+    }
+  }
+}
+
 TEST(RunTransactionConcurrency, NoMoneyIsMadeOrLost) {
   const PointLines lines = transaction_lines(tiny_transactions("bank"));
   ASSERT_EQ(lines.runs.size(), 4u);

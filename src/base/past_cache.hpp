@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/assert.hpp"
 
@@ -29,7 +30,14 @@ inline void copy_past_cache(std::byte* to, const std::byte* from, std::size_t by
   }
 }
 
-/// Returns when what this thread has copied so has left the processor.
+/// The same from any address to any other, where others may be looking: an aligned word of 8 bytes
+/// is seen whole. Bytes at the ends that fill no word are stored, and their lines written back.
+void store_past_cache(std::byte* to, const std::byte* from, std::size_t bytes);
+/// Begins to write back all lines of these bytes, which stay in the cache where the processor can
+/// (CLWB). Cost: a line each.
+void write_back(std::span<const std::byte> bytes);
+
+/// Returns when what this thread has copied so, or begun to write back, has left the processor.
 inline void fence_past_cache() { _mm_sfence(); }
 
 }  // namespace espalier::base

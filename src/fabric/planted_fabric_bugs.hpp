@@ -30,6 +30,10 @@ enum class Bug : std::uint8_t {
   void_waits_for_nobody,  // make_void() returns while accesses go on
   void_seen_before_only,  // a READ over `shm` does not look again after its last byte
 
+  // Of WRITEs into persistent memory (placed_write.hpp).
+  acknowledged_before_fence,  // what was stored past the cache is not waited for
+  persistent_in_cache,        // what should go past the cache is stored through it
+
   // Of shared keys (shared_map.hpp).
   shared_keys_outlive_own,    // who has lost its own key reads by the shared ones
   changed_duplicate_dropped,  // a duplicate that carries another address is no duplicate

@@ -93,7 +93,8 @@ Result<std::uint32_t> RegionTable::free_place() {
 Result<Registration> RegionTable::offer(const OfferedMemory& memory, RemoteRights rights,
                                         Domain domain) {
   if (memory.at == nullptr || memory.bytes == 0 || memory.bytes > kBaseMin ||
-      rights == RemoteRights::none) {
+      rights == RemoteRights::none ||
+      (memory.kind == MemoryKind::persistent && includes(rights, RemoteRights::atomic))) {
     return fail(Code::invalid_argument);
   }
   memory::Descriptor descriptor;
@@ -109,6 +110,7 @@ Result<Registration> RegionTable::offer(const OfferedMemory& memory, RemoteRight
   place.domain = domain;
   place.base = taken->base + reinterpret_cast<std::uintptr_t>(memory.at) % kAtomicBytes;
   place.memory = memory;
+  place.placement = placement_of(memory.kind, policy_.load());
   place.descriptor = std::move(descriptor);
   const RemoteRegion remote{place.base, memory.bytes, taken->key, 0};
   set_word(place, taken->key, taken->key);
@@ -229,6 +231,13 @@ std::byte* RegionTable::Reader::find(RegionKey key, std::uint64_t address, std::
   return place->memory.at + (address - place->base);
 }
 
+WriteTarget RegionTable::Reader::find_target(RegionKey key, std::uint64_t address,
+                                             std::uint64_t bytes, Domain domain) const {
+  std::byte* const at = find(key, address, bytes, RemoteRights::write, domain);
+  if (at == nullptr) return {};
+  return {at, table_.place_of(key)->placement};
+}
+
 ReadSource RegionTable::Reader::find_source(RegionKey key, std::uint64_t address,
                                             std::uint64_t bytes, Domain domain) const {
   const Place* const place = table_.place_of(key);
@@ -261,14 +270,15 @@ Result<RegionTable::Mapping> RegionTable::mapping(RegionKey key, Domain domain) 
     return fail(Code::not_found);
   }
   const RemoteRegion remote{place->base, place->memory.bytes, key, 0};
-  if (is_void) return Mapping{remote, place->rights, {}, 0, true};
+  if (is_void) return Mapping{remote, place->rights, {}, 0, {}, true};
   if (!place->descriptor) return fail(Code::unsupported);
   const bool writes =
       includes(place->rights, RemoteRights::write) || includes(place->rights, RemoteRights::atomic);
   auto copy = memory::copy_descriptor(place->descriptor,
                                       writes ? memory::Rights::write : memory::Rights::read);
   if (!copy) return std::unexpected(copy.error());
-  return Mapping{remote, place->rights, std::move(*copy), place->memory.descriptor_offset, false};
+  return Mapping{remote,           place->rights, std::move(*copy), place->memory.descriptor_offset,
+                 place->placement, false};
 }
 
 }  // namespace espalier::fabric

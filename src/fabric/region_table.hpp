@@ -45,6 +45,7 @@
 
 #include "base/barrier.hpp"
 #include "espalier/error.hpp"
+#include "fabric/placement.hpp"
 #include "fabric/shared_map.hpp"
 #include "fabric/types.hpp"
 #include "memory/shared_memory.hpp"
@@ -60,6 +61,9 @@ struct OfferedMemory {
   /// is for others, lies in other memory.
   int descriptor = -1;
   std::uint64_t descriptor_offset = 0;
+  /// Whether it keeps its bytes without power. Such a region has no atomics: theirs are stores
+  /// through the cache, and nobody would write them back.
+  MemoryKind kind = MemoryKind::volatile_memory;
 };
 
 class RegionTable;
@@ -119,8 +123,15 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
   ~RegionTable();
 
   /// Offers memory to peers of a domain. It stays until the registration is revoked. Errors:
-  /// invalid_argument (no bytes, or no rights), out_of_memory (too many regions), system.
+  /// invalid_argument (no bytes, or no rights, or atomics on persistent memory), out_of_memory (too
+  /// many regions), system.
   Result<Registration> offer(const OfferedMemory& memory, RemoteRights rights, Domain domain = 0);
+  /// How WRITEs into regions that are offered from now on are placed. Thread: any.
+  void set_placement_policy(PlacementPolicy policy) { policy_ = policy; }
+  /// WRITEs that endpoints with this table have placed: into its own regions, and, where peers map
+  /// memory, into those of peers. Thread: any.
+  [[nodiscard]] PlacedCounter& placed() { return placed_; }
+
   /// Takes a region back. Waits for accesses that go on, each of which is short. A key that is not
   /// good (any more) changes nothing. Requires: this thread is not between enter() and leave().
   void revoke(RegionKey key);
@@ -167,7 +178,12 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
     /// nanoseconds.
     [[nodiscard]] std::byte* find(RegionKey key, std::uint64_t address, std::uint64_t bytes,
                                   RemoteRights rights, Domain domain) const;
-    /// The same for a READ, to which a void key brings zeros.
+    /// The same for a WRITE, with how its bytes are to be placed.
+    [[nodiscard]] WriteTarget find_target(RegionKey key, std::uint64_t address, std::uint64_t bytes,
+                                          Domain domain) const;
+    /// Counts the WRITEs of those who look up.
+    [[nodiscard]] PlacedCounter& placed() const { return table_.placed(); }
+    /// The same as find() for a READ, to which a void key brings zeros.
     [[nodiscard]] ReadSource find_source(RegionKey key, std::uint64_t address, std::uint64_t bytes,
                                          Domain domain) const;
 
@@ -188,6 +204,7 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
     RemoteRights rights = RemoteRights::none;
     memory::Descriptor descriptor;  // a copy; one that can only be read if no more is granted
     std::uint64_t descriptor_offset = 0;
+    Placement placement;
     bool is_void = false;  // then there is no descriptor, and there are only zeros to be read
   };
   /// Errors: not_found (no such key, or not of this domain), unsupported (its memory is not
@@ -204,6 +221,7 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
     Domain domain = 0;
     std::uint64_t base = 0;
     OfferedMemory memory;
+    Placement placement;
     memory::Descriptor descriptor;
     std::shared_ptr<SharedMap> shared;  // whose key it is; null: it is no shared one
     SharedKind shared_kind = SharedKind::keyed;
@@ -242,6 +260,8 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
   memory::SharedMemory words_;
   bool asymmetric_;
   std::unique_ptr<std::atomic<Chunk*>[]> chunks_;
+  std::atomic<PlacementPolicy> policy_{PlacementPolicy::adaptive};
+  PlacedCounter placed_;
   std::mutex mutex_;  // of all below, and of all changes
   std::vector<std::unique_ptr<Chunk>> owned_;
   std::unique_ptr<Chunk> keyed_;  // the last one; null: there was no keyed key yet

@@ -291,6 +291,10 @@ struct Properties {
   bool reads_end_in_post = false;
   /// A completed WRITE can be seen by the peer's processor.
   bool write_is_placed = false;
+  /// A completed WRITE is durable where its region is of persistent memory and placed past the
+  /// cache (placement.hpp). Never where a network card places bytes itself: what it acknowledges
+  /// has come to it, and may be anywhere between it and the memory.
+  bool write_is_durable = false;
   /// Atomics are atomic against the processor of the peer too, not only among themselves.
   bool atomic_with_processor = false;
   /// Somebody must call progress() at the peer, or nothing there answers.

@@ -38,7 +38,7 @@ Result<void> make_folder(const std::string& path) {
     const std::filesystem::path own = whole.has_filename() ? whole : whole.parent_path();
     return log::PosixFolder(own.has_parent_path() ? own.parent_path().string() : ".").sync();
   }
-  struct stat found{};
+  struct stat found {};
   if (errno != EEXIST || ::stat(path.c_str(), &found) != 0) return base::refused_by_system();
   if (!S_ISDIR(found.st_mode)) return fail(Code::system, ENOTDIR);
   return {};
@@ -134,14 +134,15 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
   };
   Recording recording{services};
   record(services);
-  if (auto done = go_on_after_loss(services); !done) return done;
+  if (auto done = go_on_after_loss(services, terms.own_kinds); !done) return done;
   recording.stays = true;
   return {};
 }
 
 // Before anybody is served. A start that ends before these records are durable leaves the segment
 // that it has begun, by which the next one knows that it is to do the same.
-std::expected<void, std::string> DataFolder::go_on_after_loss(offload::Services& services) {
+std::expected<void, std::string> DataFolder::go_on_after_loss(
+    offload::Services& services, std::span<const offload::Kind> own_kinds) {
   const bool accepted = recovered().cut && recovered().cut->accepted;
   if (!accepted && !recovered().after_loss) return {};
   const auto wrong = [&](const Error& error) {
@@ -152,9 +153,12 @@ std::expected<void, std::string> DataFolder::go_on_after_loss(offload::Services&
   for (const catalog::EntryPointer& entry : services.catalog().list()) {
     if (const auto done = entry->object->go_on_after_loss(); !done) return wrong(done.error());
   }
-  for (const offload::Kind& kind : offload::all_kinds()) {
-    if (kind.redo == nullptr || kind.redo->others_after_loss == nullptr) continue;
-    if (const auto done = kind.redo->others_after_loss(services); !done) return wrong(done.error());
+  for (const auto kinds : {offload::all_kinds(), own_kinds}) {
+    for (const offload::Kind& kind : kinds) {
+      if (kind.redo == nullptr || kind.redo->others_after_loss == nullptr) continue;
+      const auto done = kind.redo->others_after_loss(services);
+      if (!done) return wrong(done.error());
+    }
   }
   return {};
 }

@@ -89,7 +89,8 @@ class DataFolder {
   std::expected<void, std::string> make_folders();
   std::expected<void, std::string> open_log_folder(bool persistent_memory);
   /// Has objects go on safely where a loss was accepted.
-  std::expected<void, std::string> go_on_after_loss(offload::Services& services);
+  std::expected<void, std::string> go_on_after_loss(offload::Services& services,
+                                                    std::span<const offload::Kind> own_kinds);
   /// Opens the log, and applies what is there.
   std::expected<void, std::string> recover(const Terms& terms, offload::Services& services);
   [[nodiscard]] log::LogError place_of(const offload::ParallelRedo::Refused& refused,

@@ -66,13 +66,18 @@ struct FabricAnswer {
   std::uint32_t packet;
   std::uint32_t key;
   std::uint32_t status;  // why there is none, as the fabric's Status
-  std::uint32_t rights;  // as the fabric's RemoteRights
+  std::uint32_t rights;  // as the fabric's RemoteRights, and in an `answer` the two flags below
   std::uint64_t base;    // the address of its first byte
   std::uint64_t bytes;
   std::uint64_t descriptor_offset;  // where it begins in the memory
 };
 static_assert(sizeof(FabricAnswer) == 40 && offsetof(FabricAnswer, base) == 16);
 static_assert(std::has_unique_object_representations_v<FabricAnswer>);
+
+/// The region's memory keeps its bytes without power.
+inline constexpr std::uint32_t kFabricPersistent = 1u << 8;
+/// What is written there is to be stored past the cache, and fenced.
+inline constexpr std::uint32_t kFabricPastCache = 1u << 9;
 
 /// What one end tells the other about what it reads. It alone writes here, but for `sleeping`.
 struct FabricSide {

@@ -38,7 +38,8 @@ inline constexpr std::uint32_t kReadsInFlightMax = 1024;
 inline constexpr Properties kProperties{
     .transport = "ofi",
     .reads_in_order = true,
-    .write_is_placed = true,  // what acknowledges it has placed it
+    .write_is_placed = true,   // what acknowledges it has placed it
+    .write_is_durable = true,  // the same, for a card brings messages, and nothing else
     .atomic_with_processor = true,
     .peer_makes_progress = true,
     .inline_bytes_max = kInlineBytesMax,

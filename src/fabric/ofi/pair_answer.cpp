@@ -5,6 +5,7 @@
 
 #include "base/atomic_bytes.hpp"
 #include "fabric/ofi/pair.hpp"
+#include "fabric/placed_write.hpp"
 #include "fabric/shared_copy.hpp"
 
 namespace espalier::fabric::ofi {
@@ -37,6 +38,9 @@ class Access {
   ~Access() { reader_.leave(); }
   [[nodiscard]] std::byte* find(const RecordHead& head, RemoteRights rights, Domain domain) const {
     return reader_.find(head.key, head.remote, head.message_bytes, rights, domain);
+  }
+  [[nodiscard]] WriteTarget find_target(const RecordHead& head, Domain domain) const {
+    return reader_.find_target(head.key, head.remote, head.message_bytes, domain);
   }
   [[nodiscard]] ReadSource find_source(const RecordHead& head, Domain domain) const {
     return reader_.find_source(head.key, head.remote, head.message_bytes, domain);
@@ -227,9 +231,13 @@ bool Pair::place(const Record& record) {
   }
   const Access access(host_.reader);
   // All of the message, so that nothing is written of one that is not wholly within.
-  std::byte* const at = access.find(first, RemoteRights::write, options().domain);
-  if (at == nullptr) return false;
-  copy_to_shared(at + incoming_.got, record.payload.data(), record.payload.size());
+  const WriteTarget to = access.find_target(first, options().domain);
+  if (!to) return false;
+  const std::size_t bytes = record.payload.size();
+  store_placed(to.at + incoming_.got, record.payload.data(), bytes, to.placement);
+  if (incoming_.got + bytes == first.message_bytes) {
+    finish_write(to, first.message_bytes, host_.reader.placed());
+  }
   return true;
 }
 

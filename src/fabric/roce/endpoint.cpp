@@ -27,6 +27,7 @@ Properties properties_over(const PacketPort& port) {
   properties.reads_in_order = port.keeps_order();
   // A WRITE is acknowledged by the software that has placed it.
   properties.write_is_placed = true;
+  properties.write_is_durable = true;  // a card brings packets, this program places bytes
   properties.atomic_with_processor = true;
   properties.peer_makes_progress = true;
   properties.refuses_with_data = true;

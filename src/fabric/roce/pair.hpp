@@ -36,9 +36,7 @@ class Pair final : public QueuePair {
   ~Pair() override;
 
   void close() override;
-  [[nodiscard]] bool peer_knows() const override {
-    return state() == State::connected && !held_;
-  }
+  [[nodiscard]] bool peer_knows() const override { return state() == State::connected && !held_; }
 
   // For the endpoint.
 
@@ -103,7 +101,18 @@ class Pair final : public QueuePair {
     reader_.leave();
     return at != nullptr;
   }
-  /// The same for a READ; null instead of bytes: they are zeros, for its key is void.
+  /// The same for a WRITE, with how its bytes are to be placed.
+  template <class Use>
+  [[nodiscard]] bool access_target(RegionKey key, std::uint64_t address, std::size_t bytes,
+                                   const Use& use) {
+    reader_.enter();
+    const WriteTarget to = reader_.find_target(key, address, bytes, options().domain);
+    if (to) use(to);
+    reader_.leave();
+    return static_cast<bool>(to);
+  }
+  [[nodiscard]] PlacedCounter& placed() const { return reader_.placed(); }
+  /// The same as access() for a READ; null instead of bytes: they are zeros, for its key is void.
   template <class Use>
   [[nodiscard]] bool access_source(RegionKey key, std::uint64_t address, std::size_t bytes,
                                    const Use& use) {

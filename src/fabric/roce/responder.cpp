@@ -7,9 +7,9 @@
 #include "base/atomic_bytes.hpp"
 #include "base/bytes.hpp"
 #include "base/prefetch.hpp"
+#include "fabric/placed_write.hpp"
 #include "fabric/planted_fabric_bugs.hpp"
 #include "fabric/roce/pair.hpp"
-#include "fabric/shared_copy.hpp"
 
 namespace espalier::fabric::roce {
 namespace {
@@ -210,16 +210,20 @@ bool Responder::place_write(const Packet& packet) {
   if (write_.length == 0) return true;
   const bool all_granted = placed_ != 0 || pair_.may_access(write_.key, write_.address,
                                                             write_.length, RemoteRights::write);
+  const auto bytes = static_cast<std::uint32_t>(packet.payload.size());
+  const auto put = [&](const WriteTarget& to) {
+    store_placed(to.at, packet.payload.data(), bytes, to.placement);
+    if (placed_ + bytes == write_.length) {
+      finish_write({to.at - placed_, to.placement}, write_.length, pair_.placed());
+    }
+  };
   const bool placed =
-      all_granted &&
-      pair_.access(
-          write_.key, write_.address + placed_, packet.payload.size(), RemoteRights::write,
-          [&](std::byte* to) { copy_to_shared(to, packet.payload.data(), packet.payload.size()); });
+      all_granted && pair_.access_target(write_.key, write_.address + placed_, bytes, put);
   if (!placed) {
     refuse(NakCode::remote_access, Status::remote_access);
     return false;
   }
-  placed_ += static_cast<std::uint32_t>(packet.payload.size());
+  placed_ += bytes;
   return true;
 }
 

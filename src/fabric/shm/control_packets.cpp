@@ -37,6 +37,18 @@ Result<void> send(int socket, const T& packet, std::span<const int> descriptors 
   return memory::send_packet(socket, std::as_bytes(std::span(&packet, 1)), descriptors);
 }
 
+// How bytes are to be placed, beside the rights in an answer.
+std::uint32_t flags_of(Placement placement) {
+  return (placement.kind == MemoryKind::persistent ? wire::kFabricPersistent : 0) |
+         (placement.past_cache ? wire::kFabricPastCache : 0);
+}
+
+Placement placement_in(std::uint32_t flags) {
+  const bool persistent = (flags & wire::kFabricPersistent) != 0;
+  return {persistent ? MemoryKind::persistent : MemoryKind::volatile_memory,
+          (flags & wire::kFabricPastCache) != 0};
+}
+
 // A copy of a packet of this kind, or nothing: it is another, or of another length.
 template <class T>
 std::optional<T> read(std::span<const std::byte> packet, FabricPacket kind) {
@@ -69,7 +81,8 @@ Result<Mapped> read_void_answer(const wire::FabricAnswer& answer, const Descript
   Mapped mapped;
   mapped.is_void = true;
   mapped.window = {answer.base, answer.bytes, nullptr,
-                   nullptr,     asked,        static_cast<RemoteRights>(answer.rights)};
+                   nullptr,     asked,        static_cast<RemoteRights>(answer.rights),
+                   {}};
   return mapped;
 }
 
@@ -137,6 +150,7 @@ Result<void> send_answer(int socket, RegionKey key, Domain domain, RegionTable& 
     answer.packet = static_cast<std::uint32_t>(FabricPacket::void_answer);
     return send(socket, answer);
   }
+  answer.rights |= flags_of(mapping->placement);
   answer.descriptor_offset = mapping->descriptor_offset;
   const int descriptors[] = {mapping->descriptor.number()};
   return send(socket, answer, descriptors);
@@ -188,11 +202,13 @@ Result<Mapped> read_answer(std::span<const std::byte> packet, Descriptor descrip
   }
   // Its bounds are those of its memory: attach() refuses what is longer than that.
   constexpr std::uint64_t kEndMax = MappingCache::kBytesMax;
-  if (answer->rights == 0 || answer->rights > kAllRights || answer->bytes == 0 ||
-      answer->bytes > kEndMax || answer->descriptor_offset > kEndMax - answer->bytes) {
+  constexpr std::uint32_t kFlags = wire::kFabricPersistent | wire::kFabricPastCache;
+  const std::uint32_t granted = answer->rights & ~kFlags;
+  if (granted == 0 || granted > kAllRights || answer->bytes == 0 || answer->bytes > kEndMax ||
+      answer->descriptor_offset > kEndMax - answer->bytes) {
     return fail(Code::corrupt);
   }
-  const auto rights = static_cast<RemoteRights>(answer->rights);
+  const auto rights = static_cast<RemoteRights>(granted);
   const bool writes =
       includes(rights, RemoteRights::write) || includes(rights, RemoteRights::atomic);
   auto memory =
@@ -203,8 +219,8 @@ Result<Mapped> read_answer(std::span<const std::byte> packet, Descriptor descrip
     return mapped;
   }
   memory->close_descriptor();
-  mapped.window = {answer->base, answer->bytes, memory->at(answer->descriptor_offset),
-                   nullptr,      asked,         rights};
+  mapped.window = {answer->base, answer->bytes, memory->at(answer->descriptor_offset), nullptr,
+                   asked,        rights,        placement_in(answer->rights)};
   mapped.memory = std::move(*memory);
   return mapped;
 }

@@ -240,6 +240,8 @@ class Hostile {
     said.status = input.byte() / 0xE0;
     const std::uint8_t rights = input.byte();
     said.rights = rights % 10;
+    if ((rights & 0x20) != 0) said.rights |= wire::kFabricPersistent;
+    if ((rights & 0x40) != 0) said.rights |= wire::kFabricPastCache;
     const bool is_void = rights >= 0xC0;
     if (is_void) said.packet = static_cast<std::uint32_t>(FabricPacket::void_answer);
     said.bytes = input.odd_number<std::uint64_t>();

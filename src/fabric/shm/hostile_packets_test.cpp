@@ -280,6 +280,8 @@ TEST(ShmHostileConcurrency, AnswersThatCannotBeEndTheConnection) {
   other.key = 0x20003;
   const wire::FabricAnswer answers[] = {answer(0, 4096, 0),
                                         answer(8, 4096, 0),
+                                        answer(wire::kFabricPersistent, 4096, 0),
+                                        answer(3 | wire::kFabricPastCache << 1, 4096, 0),
                                         answer(1, 0, 0),
                                         answer(1, 4097, 0),
                                         answer(1, 4096, 1),

@@ -18,6 +18,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "fabric/placement.hpp"
 #include "fabric/types.hpp"
 #include "memory/shared_memory.hpp"
 
@@ -31,6 +32,7 @@ struct alignas(64) Window {
   const std::byte* word = nullptr;  // where the key stands while it is good
   RegionKey key = 0;
   RemoteRights rights = RemoteRights::none;
+  Placement placement{};  // of what is stored there
 };
 
 /// Where the key stands in the peer's words while it is good.

@@ -40,7 +40,7 @@ std::shared_ptr<PeerMemory> OneSided::writable(RegionKey key, std::uint64_t remo
   if (window == nullptr || !good(*window)) return nullptr;
   const std::uint64_t offset = remote - window->base;
   if (offset > window->bytes || bytes > window->bytes - offset ||
-      !includes(window->rights, RemoteRights::write)) {
+      !includes(window->rights, RemoteRights::write) || !window->placement.is_ordinary()) {
     return nullptr;
   }
   auto mapping = cache_.mapping(key);
@@ -66,7 +66,8 @@ OneSided::Outcome OneSided::run(const WorkRequest& request, std::uint64_t& old_v
   }
   if (!atomic) {
     base::release_fence();  // behind all that was written before
-    copy_to_shared(at, request.local, request.bytes);
+    store_placed(at, request.local, request.bytes, window->placement);
+    finish_write({at, window->placement}, request.bytes, *placed_);
   } else {
     // Its owner may not have told the truth about where it begins.
     if (reinterpret_cast<std::uintptr_t>(at) % kAtomicBytes != 0) return Outcome::invalid;

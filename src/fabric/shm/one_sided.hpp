@@ -23,6 +23,7 @@
 #include "base/atomic_bytes.hpp"
 #include "base/barrier.hpp"
 #include "base/prefetch.hpp"
+#include "fabric/placed_write.hpp"
 #include "fabric/planted_fabric_bugs.hpp"
 #include "fabric/queue_pair.hpp"
 #include "fabric/shared_copy.hpp"
@@ -41,8 +42,9 @@ class OneSided {
     too_late,  // an atomic was made, as its key was revoked: Status::remote_operation
   };
 
-  /// `words`: the peer's good keys.
-  void open(memory::SharedMemory words) {
+  /// `words`: the peer's good keys. `placed` counts WRITEs, and outlives this.
+  void open(memory::SharedMemory words, PlacedCounter& placed) {
+    placed_ = &placed;
     words_ = std::make_shared<const memory::SharedMemory>(std::move(words));
   }
   void close() {
@@ -79,7 +81,7 @@ class OneSided {
   void insert_void(const Window& window);
   [[nodiscard]] std::size_t mappings() const { return cache_.size(); }
   /// Memory of the peer that may be written, for as long as somebody has it; null: it is not mapped
-  /// (`asks` is then whether it may be asked for), or not granted.
+  /// (`asks` is then whether it may be asked for), not granted, or not for ordinary stores alone.
   [[nodiscard]] std::shared_ptr<PeerMemory> writable(RegionKey key, std::uint64_t remote,
                                                      std::uint64_t bytes, bool& asks);
 
@@ -96,6 +98,7 @@ class OneSided {
   static std::uint64_t change(const WorkRequest& request, std::byte* at);
 
   std::shared_ptr<const memory::SharedMemory> words_;
+  PlacedCounter* placed_ = nullptr;
   MappingCache cache_;
   std::unordered_map<RegionKey, Window> voids_;  // kMappingsMax at most
 };

@@ -173,9 +173,10 @@ TEST(ShmOneSidedConcurrency, AnAtomicThatIsRefusedHadNoEffect) {
   };
   auto words = *memory::SharedMemory::create("fabric-test", kBytes);
   auto memory = *memory::SharedMemory::create("fabric-test", kBytes);
+  PlacedCounter placed;
   OneSided one_sided;
   auto mapped = attach(memory);
-  one_sided.open(attach(words));
+  one_sided.open(attach(words), placed);
   const Window window{0, kBytes, mapped.at(0), nullptr, kKey, kAllRights};
   one_sided.insert(window, std::move(mapped));
   auto* const word = const_cast<std::byte*>(word_of(words, kKey));

@@ -86,7 +86,7 @@ void Pair::join(PieceRings channel, memory::SharedMemory words,
   channel_ = std::move(channel);
   reader_ = channel_.reader();
   writer_ = channel_.writer();
-  one_sided_.open(std::move(words));
+  one_sided_.open(std::move(words), host_.reader.placed());
   become_connected(peer_data);
 }
 

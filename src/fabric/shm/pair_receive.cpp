@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "fabric/shared_copy.hpp"
+#include "fabric/placed_write.hpp"
 #include "fabric/shm/endpoint.hpp"
 #include "fabric/shm/pair.hpp"
 
@@ -126,15 +126,18 @@ bool Pair::place(const wire::FabricPieceHead& head) {
   std::byte between[kAtATime];
   host_.reader.enter();
   // All of the message, so that nothing is written of one that is not wholly within.
-  std::byte* const at = host_.reader.find(first.key, first.remote, first.message_bytes,
-                                          RemoteRights::write, options().domain);
-  for (std::uint32_t i = 0; at != nullptr && i < head.bytes; i += kAtATime) {
+  const WriteTarget to =
+      host_.reader.find_target(first.key, first.remote, first.message_bytes, options().domain);
+  for (std::uint32_t i = 0; to && i < head.bytes; i += kAtATime) {
     const std::uint32_t now = std::min(head.bytes - i, kAtATime);
     reader_.copy(between, i, now);
-    copy_to_shared(at + incoming_.got + i, between, now);
+    store_placed(to.at + incoming_.got + i, between, now, to.placement);
+  }
+  if (to && incoming_.got + head.bytes == first.message_bytes) {
+    finish_write(to, first.message_bytes, host_.reader.placed());
   }
   host_.reader.leave();
-  return at != nullptr;
+  return static_cast<bool>(to);
 }
 
 void Pair::finish_message() {

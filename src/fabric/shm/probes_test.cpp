@@ -23,7 +23,8 @@ class ShmProbes : public ::testing::Test {
   ShmProbes() : random(base::seed_from_environment(51)), table(*RegionTable::create(random())) {
     const auto words = table->words().read_only();
     one_sided.open(*memory::SharedMemory::attach(memory::Descriptor(::dup(words->number())),
-                                                 table->words().bytes(), memory::Rights::read));
+                                                 table->words().bytes(), memory::Rights::read),
+                   table->placed());
     for (int i = 0; i < 100; ++i) {
       const std::uint64_t bytes = 4096 * random.between(1, 16);
       memories.push_back(*memory::SharedMemory::create("fabric-test", bytes));

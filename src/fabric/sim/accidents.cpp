@@ -62,7 +62,10 @@ void World::crash(std::string_view name) {
   for (Known& known : known_) {
     if (&nodes_[known.node] != &crashed || known.crashed) continue;
     known.crashed = true;
-    if (known.endpoint != nullptr) known.endpoint->crash();
+    if (known.endpoint == nullptr) continue;
+    counts_.lines_lost +=
+        known.endpoint->unflushed().crash(known.endpoint->reader(), random_, faults_.cache_loss);
+    known.endpoint->crash();
   }
   std::erase_if(addresses_, [this](const auto& entry) { return has_crashed(entry.second); });
   crashed.atomic_of.reset();

@@ -21,6 +21,7 @@ Properties properties_of(const Faults& faults) {
   properties.transport = "sim";
   properties.reads_in_order = faults.reads_in_order;
   properties.write_is_placed = true;
+  properties.write_is_durable = true;
   properties.atomic_with_processor = faults.split_atomic_ns.high == 0;
   properties.inline_bytes_max = kInlineBytesMax;
   properties.message_bytes_max = kMessageBytesMax;

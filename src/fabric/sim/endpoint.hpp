@@ -24,6 +24,7 @@
 
 #include "fabric/endpoint.hpp"
 #include "fabric/sim/message.hpp"
+#include "fabric/sim/unflushed_lines.hpp"
 #include "fabric/sim/world.hpp"
 
 namespace espalier::fabric::sim {
@@ -55,6 +56,9 @@ class NodeEndpoint final : public Endpoint {
 
   [[nodiscard]] World& world() const { return world_; }
   [[nodiscard]] RegionTable::Reader& reader() { return reader_; }
+  /// Of its regions, with all endpoints of the node that offer the same.
+  [[nodiscard]] UnflushedLines& unflushed() { return *unflushed_; }
+  void share_unflushed(const NodeEndpoint& other) { unflushed_ = other.unflushed_; }
   [[nodiscard]] Pair* find(std::uint32_t number) const;
   void add(Pair& pair, std::uint32_t number) { pairs_.emplace(number, &pair); }
   void remove(std::uint32_t number) { pairs_.erase(number); }
@@ -92,6 +96,7 @@ class NodeEndpoint final : public Endpoint {
   std::deque<PairName> requests_;
   std::map<PairName, std::uint32_t> peers_to_notify_;  // how often yet
   RegionTable::Reader reader_;
+  std::shared_ptr<UnflushedLines> unflushed_ = std::make_shared<UnflushedLines>();
 };
 
 }  // namespace espalier::fabric::sim

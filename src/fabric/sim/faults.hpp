@@ -57,6 +57,9 @@ struct Faults {
   double pause_loss = 0;
   /// Each thing that a crashed node had sent, and that has not been done wholly, is left undone.
   double crash_loss = 0.5;
+  /// Each line of a persistent region that was stored through the cache, or is not fenced yet, is
+  /// as it was before, once its node has crashed.
+  double cache_loss = 0.5;
   /// What a call of Endpoint::progress() takes, so that a program which only polls gets on.
   std::uint64_t progress_ns = 100;
 
@@ -85,6 +88,7 @@ struct Counts {
   std::uint64_t revoked = 0;  // of these, those that had begun
   std::uint64_t crashes = 0;
   std::uint64_t left_undone = 0;  // what a crashed node had sent
+  std::uint64_t lines_lost = 0;   // of persistent regions, with a node's cache
   std::uint64_t held = 0;         // events of paused nodes
 };
 

@@ -62,6 +62,7 @@ void Responder::finish_landing() {
   landing_.reset();
   const Message& request = landing.request;
   if (landing.torn) ++pair_.world().counts().torn_writes;
+  if (is_write(request.opcode)) finish_write_in_region(pair_, request);
   if (landing.receive) {
     const Receive& receive = *landing.receive;
     const bool sent = is_send(request.opcode);

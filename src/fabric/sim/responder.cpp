@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "fabric/placed_write.hpp"
+#include "fabric/planted_fabric_bugs.hpp"
 #include "fabric/sim/endpoint.hpp"
 #include "fabric/sim/pair.hpp"
 #include "fabric/sim/world.hpp"
@@ -49,6 +51,18 @@ bool with_region(Pair& pair, const Message& request, const Piece& piece, Use use
   return at != nullptr;
 }
 
+// The same for a WRITE, with how its bytes are to be placed.
+template <class Use>
+bool with_target(Pair& pair, const Message& request, const Piece& piece, Use use) {
+  RegionTable::Reader& reader = pair.endpoint().reader();
+  reader.enter();
+  const WriteTarget to = reader.find_target(request.key, request.remote + piece.offset, piece.bytes,
+                                            pair.options().domain);
+  if (to) use(to);
+  reader.leave();
+  return static_cast<bool>(to);
+}
+
 }  // namespace
 
 bool is_shared_read(Pair& pair, const Message& request) {
@@ -73,8 +87,27 @@ bool copy_from_region(Pair& pair, const Message& request, const Piece& piece, st
 }
 
 bool copy_to_region(Pair& pair, const Message& request, const Piece& piece, const std::byte* from) {
-  return with_region(pair, request, piece,
-                     [&](std::byte* at) { std::memcpy(at, from, piece.bytes); });
+  if (!is_write(request.opcode)) {
+    return with_region(pair, request, piece,
+                       [&](std::byte* at) { std::memcpy(at, from, piece.bytes); });
+  }
+  return with_target(pair, request, piece, [&](const WriteTarget& to) {
+    if (to.placement.kind == MemoryKind::persistent) {
+      pair.endpoint().unflushed().before_store({request.key, pair.options().domain},
+                                               request.remote + piece.offset, to.at, piece.bytes);
+    }
+    store_placed(to.at, from, piece.bytes, to.placement);
+  });
+}
+
+void finish_write_in_region(Pair& pair, const Message& request) {
+  if (request.bytes == 0) return;
+  with_target(pair, request, {0, request.bytes, 0}, [&](const WriteTarget& to) {
+    finish_write(to, request.bytes, pair.endpoint().reader().placed());
+    const bool in_cache = planted(Bug::persistent_in_cache);
+    if (!to.placement.past_cache || in_cache || planted(Bug::acknowledged_before_fence)) return;
+    pair.endpoint().unflushed().fenced(request.key, request.remote, request.bytes);
+  });
 }
 
 void Responder::on_request(Message request) {

@@ -67,6 +67,8 @@ inline constexpr std::uint32_t kSharedReadBytesMax = 4096;
 /// are zeros. Requires of a READ by a shared key: the piece is all of it.
 bool copy_from_region(Pair& pair, const Message& request, const Piece& piece, std::byte* to);
 bool copy_to_region(Pair& pair, const Message& request, const Piece& piece, const std::byte* from);
+/// All pieces of a WRITE were copied: what went past the cache is fenced, if its region is there.
+void finish_write_in_region(Pair& pair, const Message& request);
 
 class Responder {
  public:

@@ -35,6 +35,11 @@ std::unique_ptr<Endpoint> World::add_endpoint(std::string_view node_name,
   }
   const auto id = static_cast<std::uint32_t>(known_.size() + 1);
   auto made = std::make_unique<NodeEndpoint>(*this, id, std::move(regions));
+  for (const Known& other : known_) {
+    const bool same = other.node == number && !other.crashed && other.endpoint != nullptr &&
+                      &other.endpoint->regions() == &made->regions();
+    if (same) made->share_unflushed(*other.endpoint);
+  }
   known_.push_back({number, false, made.get()});
   return made;
 }
