@@ -13,7 +13,7 @@ Result<Digest> hmac_sha256(std::span<const std::byte> key,
                            std::initializer_list<std::span<const std::byte>> parts) {
   const auto functions = crypto_functions();
   if (!functions) return std::unexpected(functions.error());
-  std::array<std::byte, 1024> text;
+  std::array<std::byte, 2048> text;
   std::size_t bytes = 0;
   for (const std::span<const std::byte> part : parts) {
     ESPALIER_ASSERT(part.size() <= text.size() - bytes);

@@ -15,7 +15,7 @@ namespace espalier::crypto {
 
 using Digest = std::array<std::byte, 32>;
 
-/// Of the parts one after another, 1 KiB in all at most. What was worked on is overwritten.
+/// Of the parts one after another, 2 KiB in all at most. What was worked on is overwritten.
 /// Errors: unsupported (no libcrypto). Cost: about a microsecond.
 [[nodiscard]] Result<Digest> hmac_sha256(std::span<const std::byte> key,
                                          std::initializer_list<std::span<const std::byte>> parts);

@@ -24,6 +24,9 @@ enum class Bug : std::uint8_t {
   hops_share_places,      // of one hop and of two they have the same places
   hop_place_kept,         // a place is not given back when its request has ended
 
+  // Of reads by datagrams (kinds/map/offload/datagram_reads.cpp).
+  datagram_to_unproved,  // a read is answered wherever it came from
+
   // Of answers that wait for records (scheduler_durable.cpp).
   answer_before_release,       // they are given when they come
   waiting_answers_last_first,  // the newest of a connection is given first
