@@ -27,11 +27,12 @@ void keep_adding(client::ThreadRings& lane, const wire::CallMessage& add, std::u
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
   client::Incoming response;
-  while (received < ops) {
+  for (;;) {
     while (received < sent && lane.receive(response)) {
       if (response.header.code != 0) throw std::runtime_error("an add was refused");
       ++received;
     }
+    if (received == ops) return;
     if (lane.lost()) throw std::runtime_error("the node is gone");
     bool sends = false;
     for (; sent < ops && sent - received < in_flight && lane.send(add, 1); ++sent) sends = true;
