@@ -64,6 +64,7 @@ std::string_view name(Right role) {
     case Right::write: return "write";
     case Right::admin: return "admin";
     case Right::peer: return "peer";
+    case Right::replica: return "replica";
   }
   return "";
 }

@@ -78,8 +78,10 @@ bool Scheduler::check_access(Request& request) {
       return false;
     }
     request.header.bytes -= static_cast<std::uint32_t>(principal->bytes());
-    const bool beyond = principal->role == Right::peer && !own.may_at_once(Right::peer);
-    Access access(std::string(principal->name), beyond ? Right::write : principal->role,
+    // What who relays has not itself goes; who may use regions may write besides.
+    const Right less = principal->role == Right::peer ? Right::write : Right::none;
+    const bool beyond = !own.may_at_once(principal->role);
+    Access access(std::string(principal->name), beyond ? less : principal->role,
                   std::string(principal->prefix));
     error = access.denied(*request.offload, request.key(), request.header.map, services_.catalog());
   }

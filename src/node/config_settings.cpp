@@ -269,12 +269,11 @@ std::string flag_name(std::string_view key) {
 bool is_variable_of_others(std::string_view name) {
   // ESPALIER_AT and ESPALIER_NODE_USER say which node commands ask, ESPALIER_ISA caps the
   // kernels of the tree; the others are of tests and scripts, those of ./run by their beginning.
-  constexpr std::array<std::string_view, 17> kOthers{
-      "ESPALIER_AT",         "ESPALIER_ISA",          "ESPALIER_SEED",
-      "ESPALIER_STEPS",      "ESPALIER_FUZZ_RUNS",    "ESPALIER_FUZZ_SECONDS",
-      "ESPALIER_JOBS",       "ESPALIER_LOAD_SECONDS", "ESPALIER_SEEDS",
-      "ESPALIER_TEST_SET",   "ESPALIER_FEW_SEEDS",    "ESPALIER_BUDGETS",
-      "ESPALIER_NODE_USER",  "ESPALIER_SECRET_FILE",  "ESPALIER_WRITE_FRAMES",
+  constexpr std::array<std::string_view, 18> kOthers{
+      "ESPALIER_AT",         "ESPALIER_ISA",          "ESPALIER_SEED",      "ESPALIER_STEPS",
+      "ESPALIER_FUZZ_RUNS",  "ESPALIER_FUZZ_SECONDS", "ESPALIER_JOBS",      "ESPALIER_LOAD_SECONDS",
+      "ESPALIER_SEEDS",      "ESPALIER_TEST_SET",     "ESPALIER_FEW_SEEDS", "ESPALIER_BUDGETS",
+      "ESPALIER_NODE_USER",  "ESPALIER_SECRET_FILE",  "ESPALIER_ETCD_FILE", "ESPALIER_WRITE_FRAMES",
       "ESPALIER_LONG_SEEDS", "ESPALIER_KEEP_FOLDER"};
   return name.starts_with("ESPALIER_RUN_") || std::ranges::find(kOthers, name) != kOthers.end();
 }

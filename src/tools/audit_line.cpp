@@ -50,6 +50,7 @@ std::string_view reason_of(std::uint32_t detail) {
   constexpr std::string_view kReasons[] = {"other_names", "takes_read", "takes_write",
                                            "takes_admin", "no_proof",   "wrong_proof"};
   if (detail == static_cast<std::uint32_t>(offload::Right::peer)) return "takes_peer";
+  if (detail == static_cast<std::uint32_t>(offload::Right::replica)) return "takes_replica";
   return detail < std::size(kReasons) ? kReasons[detail] : "";
 }
 

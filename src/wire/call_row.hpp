@@ -20,10 +20,17 @@ enum class Right : std::uint8_t {
   /// Using regions, which other nodes write. Of a number above those that the details of
   /// not_permitted have for other things.
   peer = 8,
+  replica = 9,  ///< what members of a chain ask of each other, who have all that it has
 };
+/// Of the numbers of rights. One that is not among them is no role.
+[[nodiscard]] constexpr bool is_right(std::uint8_t number) {
+  return number <= static_cast<std::uint8_t>(Right::admin) ||
+         number == static_cast<std::uint8_t>(Right::peer) ||
+         number == static_cast<std::uint8_t>(Right::replica);
+}
 
 /// The rights that a role has which is called so, one bit for each. Who administers a node may make
-/// and drop regions, but only peers use them.
+/// and drop regions, but only peers use them; members of a chain do with it nothing else.
 [[nodiscard]] constexpr std::uint32_t rights_of(Right role) {
   const auto bit = [](Right right) { return 1u << static_cast<unsigned>(right); };
   const std::uint32_t reads = bit(Right::none) | bit(Right::read);
@@ -33,11 +40,13 @@ enum class Right : std::uint8_t {
     case Right::write: return reads | bit(Right::write);
     case Right::admin: return reads | bit(Right::write) | bit(Right::admin);
     case Right::peer: return reads | bit(Right::write) | bit(Right::peer);
+    case Right::replica: return bit(Right::none) | bit(Right::replica);
   }
   return bit(Right::none);
 }
 /// Of whoever may do all.
-inline constexpr std::uint32_t kAllRights = rights_of(Right::admin) | rights_of(Right::peer);
+inline constexpr std::uint32_t kAllRights =
+    rights_of(Right::admin) | rights_of(Right::peer) | rights_of(Right::replica);
 [[nodiscard]] constexpr bool has_right(std::uint32_t rights, Right needed) {
   return (rights >> static_cast<unsigned>(needed) & 1) != 0;
 }

@@ -55,22 +55,25 @@ const Offload kWhose{{.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
                      {.step = whose}};
 
 /// Something that administrators do all the time.
-const Offload kRoutine{{.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
-                        .name = "routine",
-                        .format = "argument: 1 to fail",
-                        .summary = "does nothing, or fails",
-                        .right = Right::admin,
-                        .limits = {},
-                        .routine = true},
-                       {.step = [](Call& call) {
-                         return call.argument() == 0 ? call.answer({})
-                                                     : call.fail({Code::not_found, 0, 0});
-                       }}};
+const Offload kRoutine{
+    {.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
+     .name = "routine",
+     .format = "argument: 1 to fail",
+     .summary = "does nothing, or fails",
+     .right = Right::admin,
+     .limits = {},
+     .routine = true},
+    {.step = [](Call& call) {
+      return call.argument() == 0 ? call.answer({}) : call.fail({Code::not_found, 0, 0});
+    }}};
 
-constexpr Right kRoles[] = {Right::none, Right::read, Right::write, Right::admin, Right::peer};
+constexpr Right kRoles[] = {Right::none,  Right::read, Right::write,
+                            Right::admin, Right::peer, Right::replica};
 
-// Administrators use no regions, and peers do nothing that concerns all clients.
+// Administrators use no regions, peers do nothing that concerns all clients, and replicas nothing
+// at all but what members of a chain ask of each other.
 bool is_for(Right needed, Right role) {
+  if (role == Right::replica) return needed == Right::none;
   if (needed == Right::peer || role == Right::peer) return needed == role || needed <= Right::write;
   return needed <= role;
 }
@@ -264,6 +267,14 @@ TEST_F(AccessTest, WhatIsRelayedIsForTheRoleOfThePrincipal) {
   SchedulerFixture::Client& all = connect(Access::everything());
   EXPECT_EQ(error_of(on_behalf(all, peer, OffloadId::region_open, 0, "r")).code, Code::not_found);
   EXPECT_EQ(error_of(on_behalf(all, shop, OffloadId::region_open, 0, "orders/r")), takes_peer);
+
+  // So is a replica's, and else it is none.
+  const PrincipalView replica{Right::replica, "replica", ""};
+  for (SchedulerFixture::Client* const relay : {&device, &all}) {
+    EXPECT_EQ(error_of(on_behalf(*relay, replica, OffloadId::get, own, "k")),
+              (Error{Code::not_permitted, 0, 1}));
+    EXPECT_EQ(error_of(on_behalf(*relay, replica, OffloadId::noop, 0)), Error{});
+  }
 
   // Only an administrator of all may speak for others.
   const PrincipalView admin{Right::admin, "admin", ""};
@@ -474,20 +485,13 @@ TEST(AccessTable, EveryOffloadThatNamesAnObjectSaysHow) {
     }
     if (offload.object == Names::nothing && !offload.limits.map) {
       // What a client has got before, or nothing at all.
-      constexpr OffloadId kOfItsOwn[] = {OffloadId::noop,
-                                         OffloadId::cancel,
-                                         OffloadId::await_durable,
-                                         OffloadId::snapshot_close,
-                                         OffloadId::object_list,
-                                         OffloadId::lease_renew,
-                                         OffloadId::landing_open,
-                                         OffloadId::landing_close,
-                                         OffloadId::pipeline_drop,
-                                         OffloadId::result_open,
-                                         OffloadId::result_return,
-                                         OffloadId::object_samples,
-                                         OffloadId::transact_once,
-                                         OffloadId::transaction_client,
+      constexpr OffloadId kOfItsOwn[] = {OffloadId::noop,          OffloadId::cancel,
+                                         OffloadId::await_durable, OffloadId::snapshot_close,
+                                         OffloadId::object_list,   OffloadId::lease_renew,
+                                         OffloadId::landing_open,  OffloadId::landing_close,
+                                         OffloadId::pipeline_drop, OffloadId::result_open,
+                                         OffloadId::result_return, OffloadId::object_samples,
+                                         OffloadId::transact_once, OffloadId::transaction_client,
                                          OffloadId::transact};  // whose handler asks of each name
       EXPECT_NE(std::ranges::find(kOfItsOwn, offload.id), std::end(kOfItsOwn));
     }
