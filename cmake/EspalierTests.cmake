@@ -474,6 +474,12 @@ function(espalier_install_test)
   if(ESPALIER_SANITIZERS)
     return()  # what is installed is never built with sanitizers
   endif()
+  # Files of Kubernetes objects against its schemas.
+  add_test(NAME kubernetes.files
+    COMMAND node ${PROJECT_SOURCE_DIR}/tests/kubernetes/check.mjs --planted
+      ${PROJECT_SOURCE_DIR}/dist/kubernetes/chain.yaml)
+  set_tests_properties(kubernetes.files PROPERTIES LABELS fast
+    TIMEOUT ${ESPALIER_TEST_TIMEOUT_SECONDS})
   # The script of the installation against what the target builds from.
   add_test(NAME install.targets
     COMMAND ${PROJECT_SOURCE_DIR}/scripts/check-install.sh ${PROJECT_BINARY_DIR})

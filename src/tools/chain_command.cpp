@@ -26,6 +26,7 @@ struct ChainOptions {
   std::vector<std::string> members;
   std::string name;
   std::uint64_t fence_ms = 1000;
+  bool serves = false;
 };
 
 constexpr std::uint64_t kStatusTimeoutNs = 2'000'000'000;
@@ -116,14 +117,18 @@ std::string ask_status(const chain::MemberEntry& member) {
   return std::string(reply->payload.begin(), reply->payload.end());
 }
 
-void show_member(Environment& environment, const chain::MemberEntry& member) {
+/// Returns whether it serves.
+bool show_member(Environment& environment, const chain::MemberEntry& member) {
+  bool serves = false;
   environment.out << fmt::format("{} at {}\n", member.name, member.address);
   const std::string text = ask_status(member);
   for (std::string_view lines = text; !lines.empty();) {
     const std::size_t end = std::min(lines.find('\n'), lines.size());
+    serves = serves || lines.substr(0, end) == "state serves";
     environment.out << "  " << lines.substr(0, end) << '\n';
     lines.remove_prefix(std::min(end + 1, lines.size()));
   }
+  return serves;
 }
 
 Outcome<int> show_chain(Environment& environment, const ChainOptions& options) {
@@ -133,8 +138,12 @@ Outcome<int> show_chain(Environment& environment, const ChainOptions& options) {
   if (!view) return std::unexpected(view.error());
   environment.out << fmt::format("epoch {}, members leave after {} ms of silence\n", view->epoch,
                                  view->fence_ms);
-  for (const chain::MemberEntry& member : view->members) show_member(environment, member);
+  bool serves = false;
+  for (const chain::MemberEntry& member : view->members) {
+    serves = show_member(environment, member) || serves;
+  }
   if (view->joining) show_member(environment, *view->joining);
+  if (options.serves && !serves) return failed("no member of the chain serves", "");
   return kOk;
 }
 
@@ -225,8 +234,10 @@ void add_chain_command(CLI::App& app, Environment& environment, Action& chosen) 
       .add_option("--fence-ms", options->fence_ms,
                   "A member that is silent for so many milliseconds is left out")
       ->capture_default_str();
-  add_chain_work(chain, "status", "Show the members of a chain, and what they wait for", show_chain,
-                 options, environment, chosen);
+  CLI::App& status =
+      add_chain_work(chain, "status", "Show the members of a chain, and what they wait for",
+                     show_chain, options, environment, chosen);
+  status.add_flag("--serves", options->serves, "Fail, with 1, unless a member serves");
   CLI::App& add = add_chain_work(chain, "add", "Have a node join a chain behind its tail",
                                  add_member, options, environment, chosen);
   add.add_option("member", options->name, "Its name, and where it is reached")
