@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 
+#include "base/bytes.hpp"
 #include "base/exposed_epoch.hpp"
 #include "catalog/redo_sink.hpp"
 #include "catalog/unflushed_age.hpp"
@@ -107,24 +107,16 @@ Result<Written> EmbeddedMap::write_if(Op op, std::string_view key, std::string_v
 }
 
 Result<std::uint64_t> EmbeddedMap::add(std::string_view key, std::uint64_t amount) {
-  for (;;) {
-    std::optional<Found> found(std::in_place);
-    const auto there = get(key, found->value, found->version);
-    if (!there) return std::unexpected(there.error());
-    if (!*there) found.reset();
-    std::uint64_t sum = 0;
-    if (found) {
-      if (found->value.size() != sizeof sum) {
-        return fail(Code::invalid_argument, static_cast<std::uint32_t>(found->value.size()));
-      }
-      std::memcpy(&sum, found->value.data(), sizeof sum);
-    }
-    sum += amount;  // wraps round, as counters do
-    const auto written = write_if(Op::put, key, {reinterpret_cast<const char*>(&sum), sizeof sum},
-                                  unchanged(found, core_->options.versions));
-    if (written) return sum;
-    if (written.error().code != Code::condition_failed) return std::unexpected(written.error());
-  }
+  tree::Addition addition{.amount = amount};
+  Request request;
+  request.op = Op::put;
+  request.key = key;
+  request.value = base::bytes_of(addition.sum);
+  Answer answer;
+  const auto ran = walk({.request = &request, .handler = &answer, .addition = &addition});
+  if (!ran) return std::unexpected(ran.error());
+  if (!answer.completion.ok) return std::unexpected(answer.completion.error);
+  return addition.sum;
 }
 
 Result<Written> EmbeddedMap::write(const WriteBatch& batch) {

@@ -18,12 +18,13 @@ void report(const WriteOutcome& outcome, Completion& answer) {
   answer.found = outcome.existed;
   answer.applied = outcome.applied;
   answer.version = outcome.version;
-  answer.value = outcome.newest;
   if (outcome.status == WriteStatus::done) [[likely]]
     return;
   if (outcome.status == WriteStatus::out_of_memory) answer.error.code = Code::out_of_memory;
   if (outcome.status == WriteStatus::condition_failed) answer.error.code = Code::condition_failed;
-  if (outcome.status == WriteStatus::refused) answer.error.code = outcome.refusal;
+  if (outcome.status == WriteStatus::refused) {
+    answer.error = {outcome.refusal, 0, outcome.refused_detail};
+  }
 }
 
 std::uint64_t HostPlaceBase::entry_of(wire::Ref hint) const {
@@ -78,6 +79,7 @@ WriteStep HostPlaceBase::write(Lane& lane, wire::Ref leaf, std::uint64_t& wait_f
   intent.op = lane.task.request->op;
   intent.key = &lane.key;
   intent.condition = lane.task.condition;
+  intent.addition = lane.task.addition;
   intent.out_of_line = lane.stored_value;
   intent.value = lane.task.request->value;
   if (lane.stored_value) {

@@ -19,9 +19,7 @@ namespace espalier::tree {
 /// The version that must be released before a write may be answered (rules 6 and 7).
 [[nodiscard]] std::uint64_t waits_for(const WriteOutcome& outcome);
 
-/// What a write's answer says. Where its condition has failed: version and value of the key's
-/// newest item, which may not be released yet, so that a write that goes by it can be tried again
-/// without a wait.
+/// What a write's answer says.
 void report(const WriteOutcome& outcome, Completion& answer);
 
 /// One thread's place beside one map.

@@ -98,6 +98,11 @@ Next begin_walk(Call& call, memory::StagedBytes& staged, const Condition& condit
   return call.handed_over();
 }
 
+Next begin_walk(Call& call, tree::Addition& addition) {
+  MapWalks::of(call).walk(call.request(), {.addition = &addition});
+  return call.handed_over();
+}
+
 // A map that makes no records waits for other writers alone, and no mark rises for it.
 Next wait_for_release(Call& call, std::uint64_t version) {
   if (!map_of(call).recorded && call.catalog().redo() != nullptr) return call.again();
@@ -210,10 +215,11 @@ void MapWalks::begin_walk(Request& request, const WalkTerms& terms) {
   asked.tag = request.index;
   const wire::Ref hint = hint_of(request, asked);
   if (terms.held == nullptr && terms.condition.kind == ConditionKind::none &&
-      terms.staged == nullptr) {
+      terms.staged == nullptr && terms.addition == nullptr) {
     map.submit(asked, *this, hint);
   } else {
-    map.submit({&asked, this, terms.held, hint, terms.condition, false, terms.staged});
+    map.submit(
+        {&asked, this, terms.held, hint, terms.condition, false, terms.staged, terms.addition});
   }
   if (maps_.begin_walks(map)) ask_for_turn();
 }

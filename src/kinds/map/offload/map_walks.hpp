@@ -62,6 +62,7 @@ class MapWalks final : public Executor, private Handler {
     const memory::HeldVersion* held = nullptr;
     Condition condition{};
     memory::StagedBytes* staged = nullptr;
+    tree::Addition* addition = nullptr;
   };
   void walk(Request& request, const WalkTerms& terms);
   /// The same of a walk of the newest state with nothing that goes with it.

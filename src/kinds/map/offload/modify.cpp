@@ -2,9 +2,7 @@
 // Offloads that change a value by what it is: compare-and-set and add.
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "base/bytes.hpp"
@@ -15,6 +13,7 @@
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/offload/walk_answer.hpp"
 #include "kinds/map/offload/walk_call.hpp"
+#include "kinds/map/walk/walk_request.hpp"
 #include "memory/staged_bytes.hpp"
 #include "wire/item_limits.hpp"
 
@@ -148,54 +147,18 @@ Next compare_and_set(Call& call, const map_calls::CompareAndSet& asked) {
   return begin_walk(call, nullptr, {kind, asked.comparison.version, asked.expected});
 }
 
-// --- add: a get, and a put on the condition that nothing came between. If something did, that is
-// added to, released or not: the sum has a later version, and waits for its release alone
-
-struct AddState {
-  bool writing = false;   // the walk in hand is the put
-  std::string expected;   // what the get found
-  std::uint64_t sum = 0;  // to be written
-};
-
-Next begin_add(Call& call) {
-  call.state<AddState>().writing = false;
-  new_walk(call, Op::get);
-  return begin_walk(call);
-}
-
-Next put_sum(Call& call, const Completion& found, std::uint64_t amount) {
-  if (!found.ok) return call.fail(found.error);
-  std::uint64_t sum = 0;
-  if (found.found && found.value.size() != sizeof sum) {
-    return call.fail({Code::invalid_argument, 0, static_cast<std::uint32_t>(found.value.size())});
-  }
-  if (found.found) std::memcpy(&sum, found.value.data(), sizeof sum);
-  sum += amount;  // wraps round, as counters do
-  AddState& state = call.state<AddState>();
-  state.expected.assign(found.value);
-  state.sum = sum;
-  state.writing = true;
-  Condition condition;
-  const bool versions = map_of(call).keeps_versions();
-  condition.kind = !found.found ? Kind::absent : versions ? Kind::version : Kind::value;
-  condition.version = found.version;
-  condition.value = state.expected;
-  new_walk(call, Op::put).value = base::bytes_of(state.sum);
-  return begin_walk(call, nullptr, condition);
-}
+// --- add: one walk, which reads and writes under the leaf's lock -------------------------------
 
 Next add(Call& call, const map_calls::Add& asked) {
   const Completion* const done = ended_walk(call);
-  if (done == nullptr) return begin_add(call);
-  AddState& state = call.state<AddState>();
-  if (!state.writing) return put_sum(call, *done, asked.amount);
-  if (!done->ok && done->error.code == Code::condition_failed) {
-    Completion newest = *done;
-    newest.ok = true;
-    return put_sum(call, newest, asked.amount);
+  tree::Addition& addition = call.state<tree::Addition>();
+  if (done == nullptr) {
+    addition.amount = asked.amount;
+    new_walk(call, Op::put).value = base::bytes_of(addition.sum);
+    return begin_walk(call, addition);
   }
   if (!done->ok) return call.fail(done->error);
-  return answer(call, map_calls::Summed{done->found, true, done->version, state.sum});
+  return answer(call, map_calls::Summed{done->found, true, done->version, addition.sum});
 }
 
 const Offload kModifyOffloads[] = {

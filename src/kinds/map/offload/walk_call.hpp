@@ -19,6 +19,9 @@ namespace espalier::memory {
 struct HeldVersion;
 class StagedBytes;
 }  // namespace espalier::memory
+namespace espalier::tree {
+struct Addition;
+}
 
 namespace espalier::offload {
 
@@ -93,6 +96,8 @@ Next begin_walk(Call& call);
 Next begin_walk(Call& call, const memory::HeldVersion* held, const Condition& condition = {});
 /// Of a write whose value is there already; it stays until the walk has ended.
 Next begin_walk(Call& call, memory::StagedBytes& staged, const Condition& condition = {});
+/// Of a put that adds; its value is the sum's bytes, and both stay until the walk has ended.
+Next begin_walk(Call& call, tree::Addition& addition);
 /// How a step ends that goes on when its map has released a version; it keeps no place of its
 /// scheduler until then.
 Next wait_for_release(Call& call, std::uint64_t version);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "kinds/map/testing/tree_fixture.hpp"
 #include "kinds/map/write/map_object.hpp"
 #include "memory/region.hpp"
@@ -37,6 +38,14 @@ class MapUser {
   }
   Completion write(Op op, std::string_view key, std::string_view value = {}) {
     return run(TreeFixture::request(op, key, value)).completion;
+  }
+  /// `addition.sum` is what is there then.
+  Completion add(std::string_view key, Addition& addition) {
+    const Request put = TreeFixture::request(Op::put, key, base::bytes_of(addition.sum));
+    OneAnswer answer;
+    executor_.submit(WalkRequest{.request = &put, .handler = &answer, .addition = &addition});
+    executor_.drain();
+    return answer.completion;
   }
   std::string get(std::string_view key) { return run(TreeFixture::request(Op::get, key)).value; }
   std::uint64_t version(std::string_view key) {

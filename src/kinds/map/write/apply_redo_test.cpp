@@ -49,6 +49,11 @@ class ApplyRedoModel : public RedoMaps, public ::testing::WithParamInterface<Sha
   void step(MapUser& user, bool shrinking) {
     const std::uint64_t what = random_.below(12);
     if (what == 0) return write_batch(user, shrinking);
+    if (what == 5) {
+      Addition addition{.amount = random_()};
+      ASSERT_TRUE(user.add("number" + std::to_string(random_.below(20)), addition).ok);
+      return;
+    }
     const Op rest = shrinking ? Op::erase : Op::put;
     const Op op = what == 1   ? Op::insert
                   : what == 2 ? Op::update

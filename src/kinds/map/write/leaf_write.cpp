@@ -220,6 +220,38 @@ bool holds(const MapCore& map, const NewestState& state, const Condition& condit
   return false;
 }
 
+namespace {
+
+// Returns false if what is there is no number.
+bool add_to(const NewestState& state, Addition& addition) {
+  std::uint64_t number = 0;
+  if (state.existed) {
+    if (state.out_of_line || state.value.size() != sizeof number) return false;
+    std::memcpy(&number, state.value.data(), sizeof number);
+  }
+  addition.sum = number + addition.amount;  // wraps round, as counters do
+  return true;
+}
+
+}  // namespace
+
+WriteOutcome decide(const MapCore& map, const NewestState& state, const WriteIntent& intent) {
+  WriteOutcome outcome;
+  outcome.existed = state.existed;
+  if (!holds(map, state, intent.condition)) {
+    outcome.status = WriteStatus::condition_failed;
+  } else if (intent.addition != nullptr && !add_to(state, *intent.addition)) {
+    const std::string_view found = state.out_of_line ? stored_value(map, state.value) : state.value;
+    outcome.status = WriteStatus::refused;
+    outcome.refusal = Code::invalid_argument;
+    outcome.refused_detail = static_cast<std::uint32_t>(found.size());
+  } else {
+    outcome.status = WriteStatus::done;
+    outcome.applied = takes_effect(intent.op, state.existed);
+  }
+  return outcome;
+}
+
 std::byte* append_entry(std::byte* leaf, const Geometry& g, const WriteIntent& intent,
                         const NewestState& state, std::uint32_t index, std::uint32_t units) {
   const NodeView node(leaf, g);
@@ -318,13 +350,6 @@ void release(Redo& redo, ThreadContext& context, MapCore& map, const WriteIntent
   }
 }
 
-// Bytes of an item stay where they are until its leaf, or its value, is reclaimed.
-void report_newest(const MapCore& map, const NewestState& state, WriteOutcome& outcome) {
-  if (!state.existed) return;
-  outcome.version = state.version;
-  outcome.newest = state.out_of_line ? stored_value(map, state.value) : state.value;
-}
-
 template <class Redo>
 WriteOutcome write_with(Redo& redo, ThreadContext& context, MapCore& map, std::byte* leaf,
                         const WriteIntent& intent, const LeafProbe* known) {
@@ -354,10 +379,7 @@ WriteOutcome write_with(Redo& redo, ThreadContext& context, MapCore& map, std::b
     return outcome;
   }
   const NewestState state = newest_state(map, node, *intent.key, known);
-  outcome.existed = state.existed;
-  outcome.applied = holds(map, state, intent.condition) && takes_effect(intent.op, state.existed);
-  outcome.status =
-      holds(map, state, intent.condition) ? WriteStatus::done : WriteStatus::condition_failed;
+  outcome = decide(map, state, intent);
   std::byte* replaced = nullptr;
   if (outcome.applied && empties_leaf(map, node, intent)) {
     leave();
@@ -367,7 +389,6 @@ WriteOutcome write_with(Redo& redo, ThreadContext& context, MapCore& map, std::b
   }
   if (!outcome.applied) {
     outcome.wait_for = newest_version(node);
-    if (outcome.status == WriteStatus::condition_failed) report_newest(map, state, outcome);
     leave();
     return outcome;
   }

@@ -26,6 +26,7 @@ struct WriteIntent {
   std::string_view value;  // inline bytes, or the bytes of a ValueRef
   bool out_of_line = false;
   Condition condition{};
+  Addition* addition = nullptr;  // of a put: makes its value, 8 bytes, when the write is decided
 };
 
 enum class WriteStatus : std::uint8_t {
@@ -35,18 +36,18 @@ enum class WriteStatus : std::uint8_t {
   restructure,       ///< the leaf must be split or merged
   condition_failed,  ///< nothing was changed
   out_of_memory,     ///< nothing was changed
-  refused,           ///< there is no room for its record: nothing was changed
+  refused,           ///< as the outcome's refusal says: nothing was changed
 };
 
 struct WriteOutcome {
   WriteStatus status = WriteStatus::busy;
   bool applied = false;
   bool existed = false;
-  Code refusal = Code::invalid;  // if refused: what the map's sink says
-  std::uint64_t version = 0;     // under which it was written; if condition_failed: of the newest
-                                 // item, released or not
-  std::uint64_t wait_for = 0;    // the answer may be given when this version is released (rule 6)
-  std::string_view newest{};     // if condition_failed: that item's value, within the epoch
+  Code refusal = Code::invalid;      // if refused: what the map's sink says for want of room for
+                                     // its record, or invalid_argument of an addition
+  std::uint32_t refused_detail = 0;  // of that
+  std::uint64_t version = 0;         // under which it was written
+  std::uint64_t wait_for = 0;        // the answer may be given when this is released (rule 6)
 };
 
 /// The newest state of a key in a locked leaf.
@@ -71,6 +72,11 @@ bool holds(const MapCore& map, const NewestState& state, const Condition& condit
 [[nodiscard]] constexpr bool takes_effect(Op op, bool existed) {
   return op == Op::put || (op == Op::insert ? !existed : existed);
 }
+
+/// Decides by the newest state of its key whether a write takes effect, and makes the value of one
+/// that adds. Nothing in the map is changed. The outcome's status: done, condition_failed, refused.
+/// Requires: the leaf is locked by the caller.
+WriteOutcome decide(const MapCore& map, const NewestState& state, const WriteIntent& intent);
 
 /// The newest version in the leaf, released or not.
 std::uint64_t newest_version(const NodeView& leaf);

@@ -212,8 +212,7 @@ WriteOutcome restructure_and_write(ThreadContext& context, MapCore& map,
   plan.olds.push_back(leaf);
   const NodeView node(leaf, map.geometry);
   const NewestState state = newest_state(map, node, *intent.key);
-  const bool condition = holds(map, state, intent.condition);
-  if (!condition || !takes_effect(intent.op, state.existed) ||
+  if (!decide(map, state, intent).applied ||
       (log_has_room(node, 1, log_bytes(intent)) && !empties_leaf(map, node, intent))) {
     return outcome;  // something changed since the caller looked: let it look again
   }
@@ -237,7 +236,11 @@ WriteOutcome restructure_and_write(ThreadContext& context, MapCore& map,
   if (state.existed != (intent.op != Op::erase)) {
     map.items.add(context.index, state.existed ? -1 : 1);
   }
-  outcome = {WriteStatus::done, true, state.existed, {}, version, version};
+  outcome = {.status = WriteStatus::done,
+             .applied = true,
+             .existed = state.existed,
+             .version = version,
+             .wait_for = version};
   return outcome;
 }
 

@@ -50,7 +50,9 @@ Result<WriteRedo> WriteRedo::of_writes(const MapCore& map,
   auto room = catalog::RedoRoom::reserve(map.redo(), bytes_of(map, writes));
   if (!room) return std::unexpected(room.error());
   write(map, writes, room->bytes());
-  return WriteRedo(map, std::move(*room));
+  WriteRedo redo(map, std::move(*room));
+  if (writes.size() == 1) redo.addition_ = writes.front().addition;
+  return redo;
 }
 
 Result<WriteRedo> WriteRedo::of_structure(const MapCore& map) noexcept {
@@ -63,7 +65,12 @@ Result<WriteRedo> WriteRedo::of_structure(const MapCore& map) noexcept {
 }
 
 void WriteRedo::hand_over_now(std::uint64_t version) noexcept {
-  std::memcpy(room_.bytes().data() + offsetof(WrittenRecord, version), &version, sizeof version);
+  const std::span<std::byte> bytes = room_.bytes();
+  std::memcpy(bytes.data() + offsetof(WrittenRecord, version), &version, sizeof version);
+  if (addition_ != nullptr) {
+    constexpr std::size_t kBytes = sizeof addition_->sum;
+    std::memcpy(bytes.last(kBytes).data(), &addition_->sum, kBytes);
+  }
   sequence_ = room_.hand_over();
   if (reserved_ == nullptr) return;
   const bool covered = planted(Bug::reservation_not_awaited) ? version <= reserved_->limit()

@@ -23,6 +23,7 @@ class ReservedVersions;
 namespace espalier::tree {
 
 class MapCore;
+struct Addition;
 struct WriteIntent;
 
 /// How far a write is, whose version was taken.
@@ -44,7 +45,8 @@ class WriteRedo {
   WriteRedo() = default;
 
   /// Of writes that will all take effect, or none. What they point to is copied; values out of line
-  /// are read, so they are not published yet. Errors: those of the map's sink.
+  /// are read, so they are not published yet. The sum of a single write that adds is copied when it
+  /// is handed over, for it is made under the lock. Errors: those of the map's sink.
   [[nodiscard]] static Result<WriteRedo> of_writes(const MapCore& map,
                                                    std::span<const WriteIntent> writes) noexcept;
   /// Bytes of the record of these writes.
@@ -73,6 +75,7 @@ class WriteRedo {
 
   catalog::RedoRoom room_;
   const catalog::ReservedVersions* reserved_ = nullptr;
+  const Addition* addition_ = nullptr;  // the record ends with its sum
   std::uint64_t sequence_ = 0;
 };
 

@@ -65,12 +65,32 @@ TEST_F(WriteRedoTest, InsertsAndUpdatesAreRecordedAsWhatTheyDid) {
   EXPECT_EQ(records.back().version, user_.version("key"));
 }
 
+// Nor is what was added: the record has the sum, which is made when there is room for it already.
+TEST_F(WriteRedoTest, AddsAreRecordedAsTheirSums) {
+  Addition addition{.amount = 3};
+  for (std::uint64_t sum = 3; sum <= 3000; sum += 3) {
+    ASSERT_TRUE(user_.add("key", addition).applied);
+    ASSERT_EQ(addition.sum, sum);
+    ASSERT_EQ(user_.get("key"), base::bytes_of(sum));
+  }
+  std::uint64_t sum = 0;
+  for (const MapRedo& record : map_records(sink_)) {
+    ASSERT_EQ(record.type, RedoType::written);
+    sum += 3;
+    ASSERT_EQ(writes_of(record).front().value, base::bytes_of(sum));
+  }
+  EXPECT_EQ(sum, 3000u);
+  EXPECT_GT(user_.map().log_merges.sum(), 0u);
+}
+
 TEST_F(WriteRedoTest, WhatDoesNothingIsNotRecorded) {
   user_.put("key", "1");
   const std::size_t before = sink_.count();
   EXPECT_FALSE(user_.write(Op::insert, "key", "2").applied);
   EXPECT_FALSE(user_.write(Op::update, "none", "2").applied);
   EXPECT_FALSE(user_.write(Op::erase, "none").applied);
+  Addition addition{.amount = 1};
+  EXPECT_EQ(user_.add("key", addition).error, (Error{Code::invalid_argument, 0, 1}));
   const auto failed = apply_batch({{"a", "1"}}, {{"key", {ConditionKind::absent, 0, {}}}});
   EXPECT_EQ(failed->failed_check, 0u);
   EXPECT_EQ(apply_batch({}).error().code, Code::invalid_argument);
