@@ -304,7 +304,7 @@ function(espalier_spanning_tests)
                                   espalier_test_support espalier_node_api)
   if(ESPALIER_BUILD_PLANTED)
     list(FILTER durability_planted INCLUDE
-         REGEX "(_planted_test|/store_world|/sealed_world|/numbers_world)\\.cpp$")
+         REGEX "(_planted_test|/store_world|/sealed_world|/numbers_world|/names_world)\\.cpp$")
     espalier_test_program(durability_planted_test SOURCES ${durability_planted}
                           LIBRARIES espalier_offload_testing_planted espalier_log_testing_planted)
   endif()

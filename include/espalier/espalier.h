@@ -409,6 +409,11 @@ espalier_code espalier_embedding_open(espalier_store* store, espalier_bytes name
 /// Gives the handle back; the table stays.
 void espalier_embedding_close(espalier_embedding* table);
 espalier_code espalier_embedding_drop(espalier_store* store, espalier_bytes name);
+/// Gives a table another name, in one step; handles follow their name. What becomes of the table
+/// that has the name: 0 nothing is done then (already_exists), 1 it gets the other's name, 2 it is
+/// dropped.
+espalier_code espalier_embedding_rename(espalier_store* store, espalier_bytes name,
+                                        espalier_bytes to, uint32_t displaced);
 /// Values of a row; 0 of null.
 uint32_t espalier_embedding_dimension(const espalier_embedding* table);
 /// Appends rows, one behind the other, all or none, up to 1 MiB as they are stored. `first` gets

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offloads on objects of all kinds: listing them, their statistics, and dropping them. What takes
-// time by their number or by the size of one runs on a helper.
+// Offloads on objects of all kinds: listing them, their statistics, dropping and renaming them.
+// What takes time by their number or by the size of one runs on a helper.
 #include <optional>
 #include <string>
 #include <utility>
@@ -36,6 +36,30 @@ Next drop(Call& call, const object_calls::Drop& asked) {
         state.done = dropped ? Result<void>() : std::unexpected(dropped.error());
       }
       // Its memory goes back here, if nothing else holds it.
+      return free_dropped(waiting, context);
+    });
+  }
+  if (!*state.done) return call.fail(state.done->error());
+  return answer(call, wire::Nothing{});
+}
+
+struct RenameState {
+  std::optional<Result<void>> done;
+};
+
+// By a helper, where what is dropped by it gives its memory back.
+Next rename(Call& call, const object_calls::Rename& asked) {
+  RenameState& state = call.state<RenameState>();
+  if (!state.done) {
+    catalog::Catalog& catalog = call.services().catalog();
+    store::DroppedObjects& waiting = call.services().store.dropped;
+    return call.helper_steps([&catalog, &waiting, &state, asked](StepContext& context) {
+      if (!state.done) {
+        const auto renamed =
+            catalog.rename(asked.name, asked.to, static_cast<ObjectKind>(asked.kind),
+                           static_cast<Displaced>(asked.how.displaced));
+        state.done = renamed ? Result<void>() : std::unexpected(renamed.error());
+      }
       return free_dropped(waiting, context);
     });
   }
@@ -115,9 +139,9 @@ Next samples(Call& call, const object_calls::Samples& asked) {
   return answer(call, object_calls::Sampled{state.count, state.items});
 }
 
-const Offload kObjectOffloads[] = {serve<object_calls::Drop, drop>(),
-                                   serve<object_calls::List, list>(),
-                                   serve<object_calls::Samples, samples>()};
+const Offload kObjectOffloads[] = {
+    serve<object_calls::Drop, drop>(), serve<object_calls::Rename, rename>(),
+    serve<object_calls::List, list>(), serve<object_calls::Samples, samples>()};
 
 }  // namespace
 

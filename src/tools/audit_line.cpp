@@ -76,6 +76,7 @@ std::string audit_line(const offload::AuditRecord& record) {
   append_field(line, "via", record.via);
   append_field(line, "from", record.address);
   append_field(line, "object", record.object);
+  append_field(line, "to", record.to);
   if (record.left_out != 0) line += fmt::format(" left_out={}", record.left_out);
   return line;
 }

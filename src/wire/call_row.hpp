@@ -106,6 +106,9 @@ struct CallRow {
   /// Of those that take an administrator: it is done again and again in the course of what another
   /// one has begun, so the audit log has only what of it fails.
   bool routine = false;
+  /// Where in its payload the name of a second object begins, which ends it, and which the client
+  /// must be permitted as well; 0: it names no second one.
+  std::uint32_t second_name = 0;
   /// Its key is a secret: the message's copy is overwritten whatever becomes of the request.
   bool secret_key = false;
   /// What its fields say of the format (wire/call_codec.hpp); null: `format` does.
@@ -115,5 +118,12 @@ struct CallRow {
     return describe != nullptr ? describe() : std::string(format);
   }
 };
+
+/// The name of the second object in the payload of a request; empty: there is none.
+[[nodiscard]] constexpr std::string_view second_name_in(const CallRow& row,
+                                                        std::string_view payload) {
+  const bool names = row.second_name != 0 && payload.size() > row.second_name;
+  return names ? payload.substr(row.second_name) : std::string_view();
+}
 
 }  // namespace espalier::wire

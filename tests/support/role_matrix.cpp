@@ -135,6 +135,8 @@ std::vector<Row> embedding_rows() {
       {OffloadId::embedding_renumber, read, Names::by_id, done, On::embedding, "",
        std::string(4, '\0')},
       {OffloadId::one_sided_embedding, read, Names::all, by_reads, On::embedding},
+      {OffloadId::object_rename, admin, Names::by_name, done, On::nothing, "made_e",
+       number(2) + "renamed_e", 0, Says::prefixed},
   };
 }
 
@@ -282,6 +284,7 @@ std::vector<Error> ask_all(const std::string& address, const ClientSecret& secre
     std::string payload = row.payload;
     if (row.says == Says::version) payload = number(before.header.version);
     if (row.says == Says::payload) payload = (before.payload + number(77)).substr(0, 8);
+    if (row.says == Says::prefixed) payload.insert(8, objects.prefix);
     wire::CallMessage ask;
     ask.offload = row.id;
     ask.map = row.on == On::nothing ? 0 : objects.numbers.at(row.on);
