@@ -311,6 +311,11 @@ Result<roce::IpAddress> parse_host(std::string_view text) {
   return parsed->ip;
 }
 
+Result<roce::PortAddress> parse_host_port(std::string_view text, std::uint16_t default_port) {
+  constexpr std::uint32_t kAllPortsEnd = 65536;
+  return parse_where(text, default_port, kAllPortsEnd);
+}
+
 Result<FabricAddress> parse(std::string_view text) {
   if (text.starts_with(kRoce)) return parse_roce(text.substr(kRoce.size()));
   if (text.starts_with(kOfi)) return parse_ofi(text.substr(kOfi.size()));

@@ -113,5 +113,7 @@ Result<Connecting> open_for_connecting(const FabricAddress& target,
 
 /// An address of IPv4 or IPv6 that one machine can have. Errors: as parse().
 Result<roce::IpAddress> parse_host(std::string_view text);
+/// HOST or HOST:PORT, the host of IPv6 in brackets where a port follows. Errors: as parse().
+Result<roce::PortAddress> parse_host_port(std::string_view text, std::uint16_t default_port);
 
 }  // namespace espalier::fabric

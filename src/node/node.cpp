@@ -15,6 +15,7 @@
 #include "base/descriptor_limit.hpp"
 #include "base/machine_memory.hpp"
 #include "base/system_error.hpp"
+#include "fabric/address.hpp"
 #include "kinds/map/write/map_object.hpp"
 #include "node/chain_joining.hpp"
 #include "node/chain_node.hpp"
@@ -237,6 +238,7 @@ Result<void> Node::open_workers() {
     workers_.back()->set_core(options_.core);
   }
   if (const auto opened = open_fabrics(); !opened) return opened;
+  if (const auto opened = open_datagrams(); !opened) return opened;
   for (const auto& worker : workers_) {
     if (const auto started = worker->start(); !started) return started;
   }
@@ -271,6 +273,23 @@ Result<void> Node::open_fabrics() {
     }
     fabric_addresses_.push_back(std::move(*address));
   }
+  return {};
+}
+
+// Behind the shards of the workers' counters, its own.
+Result<void> Node::open_datagrams() {
+  if (config_.node.datagrams.empty()) return {};
+  const auto at = fabric::parse_host_port(config_.node.datagrams, wire::kDatagramPort);
+  if (!at) return std::unexpected(at.error());
+  auto opened = DatagramPort::open({.at = *at,
+                                    .shard = config_.node.cores,
+                                    .spin_ns = WorkerTimes(config_).spin_ns},
+                                   *services_);
+  if (!opened) {
+    if (options_.failed_address != nullptr) *options_.failed_address = config_.node.datagrams;
+    return std::unexpected(opened.error());
+  }
+  datagrams_ = std::move(*opened);
   return {};
 }
 
@@ -312,6 +331,7 @@ std::vector<Node::NotChanged> Node::change(const Config& wanted) {
   config_.log.level = next.log.level;
   ESPALIER_ASSERT(config_ == next);  // the table and this function agree on what is live
   for (const auto& worker : workers_) worker->set_times(WorkerTimes(config_));
+  if (datagrams_) datagrams_->set_spin_ns(WorkerTimes(config_).spin_ns);
   return result;
 }
 
@@ -341,6 +361,7 @@ Node::~Node() {
   http_.reset();
   if (services_) services_->numbers.set(nullptr);
   listener_.reset();
+  datagrams_.reset();
   checkpoints_.reset();
   workers_.clear();
   chain_.reset();

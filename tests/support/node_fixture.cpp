@@ -152,6 +152,7 @@ void NodeFixture::start_switch() {
 
 void NodeFixture::reach_by(const std::string& way) {
   way_ = way;
+  if (way.ends_with("datagram")) config_.node.datagrams = "127.0.0.1:0";
   config_.node.one_sided = way.ends_with("_one_sided") || is_device() || way == "in_network";
   if (way.starts_with("shm") || is_device() || way == "sharded_one_sided")
     config_.node.fabric = "shm:" + (folder_ / "fabric").string();
@@ -172,7 +173,7 @@ void NodeFixture::ask_for_secrets() {
 }
 
 std::string NodeFixture::address() const {
-  if (way_ == "unix" || way_ == "sharded" || way_ == "sharded_three") return "unix:" + socket();
+  if (way_.starts_with("unix") || way_ == "datagram" || way_ == "sharded" || way_ == "sharded_three") return "unix:" + socket();
   if (is_device()) return device_address();
   if (way_ == "in_network") return "roce+memif:" + (folder_ / "clients").string();
   return config_.node.fabric + (way_.ends_with("_send") ? "?rings=send" : "");
@@ -181,6 +182,7 @@ std::string NodeFixture::address() const {
 Store NodeFixture::connect() const {
   const Access access = way_ == "in_network"           ? Access::in_network
                         : way_.ends_with("_one_sided") ? Access::one_sided
+                        : way_.ends_with("datagram")   ? Access::datagram
                                                        : Access::rpc;
   auto store = Store::connect(address(), {.access = access});
   EXPECT_TRUE(store) << message(store.error());

@@ -39,6 +39,7 @@ class NodeFixture : public testing::Test {
   /// with "_send" behind it where rings are carried as messages, and "_one_sided" where stores
   /// read by themselves; or "device", by a device before it, which reads it over "shm", and
   /// "device_balanced", where its balancer has some of what it knows read of the host all the same;
+  /// or "datagram", by its socket, with gets as datagrams of UDP, also behind a fabric and '_';
   /// or "in_network", through a switch whose tables follow the map "tested", by READs that carry
   /// keys. "_known" behind a fabric: its clients have to prove a secret, which all of this process
   /// have from ESPALIER_SECRET_FILE, as administrators. "sharded" has a node more, and

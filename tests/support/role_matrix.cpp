@@ -172,6 +172,7 @@ std::vector<Row> other_rows() {
       {OffloadId::noop, none, Names::nothing, done},
       {OffloadId::cancel, none, Names::nothing, done},
       {OffloadId::await_durable, none, Names::nothing, other},
+      {OffloadId::datagram_open, read, Names::nothing, other},
       {OffloadId::get, read, Names::by_id, done, On::map, "k"},
       {OffloadId::floor, read, Names::by_id, done, On::map, "k"},
       {OffloadId::scan, read, Names::by_id, done, On::map, "a"},

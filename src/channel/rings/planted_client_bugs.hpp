@@ -16,6 +16,8 @@ enum class Bug : std::uint8_t {
   holds_left_standing,      // holds are not ended where another node granted none
   proof_nonce_repeated,     // a client draws no numbers of its own for its proofs
   node_proof_not_checked,   // a client believes whoever says that it has proven itself
+  datagram_number_not_asked,  // an answer by a datagram is believed, whatever it answers
+  datagram_tag_not_asked,     // likewise, whoever has signed it
 };
 
 using base::planted;

@@ -477,6 +477,7 @@ TEST(AccessTable, EveryOffloadThatNamesAnObjectSaysHow) {
       constexpr OffloadId kOfItsOwn[] = {OffloadId::noop,
                                          OffloadId::cancel,
                                          OffloadId::await_durable,
+                                         OffloadId::datagram_open,  // whose gets are each looked at
                                          OffloadId::snapshot_close,
                                          OffloadId::object_list,
                                          OffloadId::lease_renew,

@@ -53,7 +53,9 @@ DatagramReads::~DatagramReads() {
   while (step()) continue;
 }
 
-void DatagramReads::take(std::span<const std::byte> datagram, const DatagramSource& from) {
+void DatagramReads::take(std::span<const std::byte> datagram, const DatagramSource& from,
+                         std::uint64_t now_ns) {
+  now_ns_ = now_ns;
   const auto request = wire::read_datagram_request(datagram);
   if (!request) return count_drop();
   const auto session = sessions_.find(request->header.session);
@@ -65,6 +67,8 @@ void DatagramReads::take(std::span<const std::byte> datagram, const DatagramSour
 
 bool DatagramReads::take_checked(const std::shared_ptr<DatagramSession>& session,
                                  const wire::TakenRequest& request, const DatagramSource& from) {
+  const bool get = request.header.kind == static_cast<std::uint8_t>(wire::DatagramKind::get);
+  if (!within_rate(get ? session->gets : session->hellos)) return false;
   switch (static_cast<wire::DatagramKind>(request.header.kind)) {
     case wire::DatagramKind::hello: return challenge(*session, request.header, from);
     case wire::DatagramKind::proof: return prove(*session, request, from);
@@ -184,6 +188,12 @@ bool DatagramReads::send(const DatagramSession& session, const DatagramSource& t
   if (!crypto::sign_reply(*session.key, std::span(reply.datagram).first(reply.bytes))) return false;
   ++ready_;
   return true;
+}
+
+bool DatagramReads::within_rate(DatagramRate& rate) {
+  if (rate.take(now_ns_)) return true;
+  sessions_.counts.limited.fetch_add(1, std::memory_order_relaxed);
+  return false;
 }
 
 void DatagramReads::count_drop() {
