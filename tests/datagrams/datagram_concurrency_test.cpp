@@ -30,6 +30,7 @@ TEST_F(DatagramConcurrency, LongHistories) {
   WorkloadOptions options;
   options.seed = seed_from_environment(4531);
   options.threads = 3;
+  options.audit = false;  // it is on the node
   options.pipelines = 1;
   options.operations = steps_or(scaled(1500));
   run({.node_bytes = 512, .log_bytes = 128}, options);
@@ -40,6 +41,7 @@ TEST_F(DatagramConcurrency, ManyShortHistories) {
   options.seed = seed_from_environment(4532);
   options.keys = 10;
   options.threads = 3;
+  options.audit = false;  // it is on the node
   options.pipelines = 1;
   options.in_flight = 4;
   options.operations = 30;

@@ -3,6 +3,7 @@
 // rings instead, and what becomes of sessions.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <string>
@@ -126,7 +127,9 @@ TEST_F(DatagramNode, WhatIsNotPermittedIsSaidByTheRings) {
   ask_for_secrets();
   const std::string lines = "client admin 0" + std::string(62, 'a') + "0\nother read 0" +
                             std::string(62, 'b') + "0 other*\n";
+  config_.clients.secrets = (folder_ / "both.secrets").string();
   std::ofstream(config_.clients.secrets) << lines;
+  ASSERT_EQ(::chmod(config_.clients.secrets.c_str(), 0600), 0);
   start();
   {
     Store admin = connect();
