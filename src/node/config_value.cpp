@@ -89,9 +89,11 @@ Parsed parse_fabric(const Rule& rule, const Raw& raw) {
 }
 
 Parsed parse_host_port(const Rule& rule, const Raw& raw) {
-  const auto text = parse_text({Kind::path, 1, rule.max}, raw);
+  const auto text = parse_text({Kind::path, 0, rule.max}, raw);
   if (!text) return refused(rule, raw);
-  if (std::get<std::string>(*text) == "none") return std::string();
+  if (std::get<std::string>(*text) == "none" || std::get<std::string>(*text).empty()) {
+    return std::string();
+  }
   const auto at = fabric::parse_host_port(std::get<std::string>(*text), wire::kDatagramPort);
   if (!at) {
     const auto fault = static_cast<fabric::AddressFault>(at.error().detail);

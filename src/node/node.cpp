@@ -54,11 +54,11 @@ Result<void> Node::begin() {
 
 Node::Node(const Config& config, const NodeOptions& options) : config_(config), options_(options) {}
 
-// A worker has two epoch slots for each map that it serves.
+// A worker, and who reads for datagrams, has two epoch slots for each map that it serves.
 Result<void> Node::open_store() {
   // Collecting looks at every slot, so there are no more than are likely to be wanted.
-  const std::uint32_t participants =
-      std::min<std::uint32_t>(16384, 256 + 128 * (config_.node.cores - 1));
+  const std::uint32_t more = config_.node.cores - 1 + (config_.node.datagrams.empty() ? 0 : 1);
+  const std::uint32_t participants = std::min<std::uint32_t>(16384, 256 + 128 * more);
   memory::RegionOptions region_options;
   region_options.bytes_max =
       config_.memory.limit != 0 ? config_.memory.limit : base::default_store_bytes();
@@ -286,7 +286,10 @@ Result<void> Node::open_datagrams() {
                                     .spin_ns = WorkerTimes(config_).spin_ns},
                                    *services_);
   if (!opened) {
-    if (options_.failed_address != nullptr) *options_.failed_address = config_.node.datagrams;
+    const bool of_port = opened.error().code != Code::unsupported;
+    if (of_port && options_.failed_address != nullptr) {
+      *options_.failed_address = config_.node.datagrams;
+    }
     return std::unexpected(opened.error());
   }
   datagrams_ = std::move(*opened);
