@@ -88,8 +88,8 @@ enum class Access : std::uint8_t {
   /// The same, by READs that carry the key: switches on the way that know the map's tree send them
   /// to the leaf (espalier switch), and where none does the node finds it.
   in_network = 2,
-  /// It asks, and each get of a map travels as one datagram of UDP with its answer in another, which
-  /// no connection orders; what is lost, or too long for that, is asked again as by rpc.
+  /// It asks, and each get of a map is one datagram of UDP, with its answer in another, which no
+  /// connection orders; what is lost, or too long for that, is asked again as by rpc.
   datagram = 3,
 };
 

@@ -40,8 +40,7 @@ Result<std::unique_ptr<StoreImpl>> RemoteStore::connect(const NodeAddress& addre
   if (!session) return std::unexpected(session.error());
   if (sessions->asks_by_datagrams()) {
     auto& datagrams = (*session)->parts.of<DatagramCaller>();
-    const auto opened =
-        datagrams.open((*session)->requests, (*session)->rings->connection());
+    const auto opened = datagrams.open((*session)->requests, (*session)->rings->connection());
     if (!opened) return std::unexpected(opened.error());
   }
   if (sessions->reads_alone()) {

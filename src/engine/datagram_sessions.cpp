@@ -54,7 +54,7 @@ bool TakenNumbers::take(std::uint64_t number) {
 }
 
 Result<wire::DatagramOffer> DatagramSessions::open(Connection& connection, std::uint32_t ring,
-                                                  const crypto::SecretBytes* proven) {
+                                                   const crypto::SecretBytes* proven) {
   OwnSessions& own = connection.parts.of<OwnSessions>(*this);
   wire::DatagramOffer offer{};
   std::ranges::copy(port_.ip.gid(), offer.address);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <new>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -137,13 +138,17 @@ bool DatagramPort::take() {
     head.msg_namelen = sizeof burst.names[i].storage;
     head.msg_flags = 0;
   }
-  const int got = ::recvmmsg(socket_.number(), burst.messages.data(),
-                             static_cast<unsigned>(places), MSG_DONTWAIT, nullptr);
+  const int got = ::recvmmsg(socket_.number(), burst.messages.data(), static_cast<unsigned>(places),
+                             MSG_DONTWAIT, nullptr);
   if (got <= 0) return false;
   const std::uint64_t now_ns = base::monotonic_ns();
   for (std::size_t i = 0; i < static_cast<std::size_t>(got); ++i) {
-    reads_.take(std::span(burst.bytes[i]).first(burst.messages[i].msg_len),
-                fabric::roce::to_port_address(burst.names[i].storage), now_ns);
+    try {
+      reads_.take(std::span(burst.bytes[i]).first(burst.messages[i].msg_len),
+                  fabric::roce::to_port_address(burst.names[i].storage), now_ns);
+    } catch (const std::bad_alloc&) {  // for a map that is read so for the first time: it is lost
+      sessions_.counts.dropped.fetch_add(1, std::memory_order_relaxed);
+    }
   }
   return true;
 }
@@ -185,7 +190,8 @@ void DatagramPort::spin_or_sleep(bool moved) {
   }
   const std::uint64_t now_ns = base::monotonic_ns();
   if (quiet_since_ns_ == 0) quiet_since_ns_ = now_ns;
-  if (now_ns - quiet_since_ns_ < spin_ns_.load(std::memory_order_relaxed)) return base::spin_pause();
+  if (now_ns - quiet_since_ns_ < spin_ns_.load(std::memory_order_relaxed))
+    return base::spin_pause();
   pollfd watched[] = {{socket_.number(), POLLIN, 0}, {wake_event_.number(), POLLIN, 0}};
   static_cast<void>(::poll(watched, std::size(watched), kSleepMs));
   quiet_since_ns_ = 0;

@@ -281,10 +281,9 @@ Result<void> Node::open_datagrams() {
   if (config_.node.datagrams.empty()) return {};
   const auto at = fabric::parse_host_port(config_.node.datagrams, wire::kDatagramPort);
   if (!at) return std::unexpected(at.error());
-  auto opened = DatagramPort::open({.at = *at,
-                                    .shard = config_.node.cores,
-                                    .spin_ns = WorkerTimes(config_).spin_ns},
-                                   *services_);
+  auto opened = DatagramPort::open(
+      {.at = *at, .shard = config_.node.cores, .spin_ns = WorkerTimes(config_).spin_ns},
+      *services_);
   if (!opened) {
     const bool of_port = opened.error().code != Code::unsupported;
     if (of_port && options_.failed_address != nullptr) {

@@ -96,10 +96,9 @@ struct Reading {
     const auto* const sessions = node.services().parts.find<offload::DatagramSessions>();
     return sessions == nullptr ? Told() : Told(sessions->size());
   }
-  [[nodiscard]] Told of_datagrams(
-      std::atomic<std::uint64_t> offload::DatagramCounts::* count) const {
+  [[nodiscard]] Told of_datagrams(std::atomic<std::uint64_t> offload::DatagramCounts::* of) const {
     const auto* const sessions = node.services().parts.find<offload::DatagramSessions>();
-    return sessions == nullptr ? Told() : Told(value(sessions->counts.*count));
+    return sessions == nullptr ? Told() : Told(value(sessions->counts.*of));
   }
   /// Nothing where it is no device.
   template <class T>

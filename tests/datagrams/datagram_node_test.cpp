@@ -191,6 +191,23 @@ TEST_F(DatagramNode, ANodeThatStartsAnewIsAskedAnew) {
   expect_datagrams(store, map, "a", "2");
 }
 
+TEST_F(DatagramNode, EachShardIsAskedSo) {
+  reach_by("sharded_datagram");
+  start();
+  make_sharded("s", {}, {"m"});
+  Store store = connect();
+  Map map = *store.open_map("s");
+  ASSERT_TRUE(map.put("a", "1"));
+  ASSERT_TRUE(map.put("z", "2"));
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ((*map.get("a"))->value, "1");
+    ASSERT_EQ((*map.get("z"))->value, "2");
+  }
+  EXPECT_GT(answered(), 50u);
+  auto& other = others_.front()->services().part<offload::DatagramSessions>();
+  EXPECT_GT(other.counts.answered, 50u);
+}
+
 TEST_F(DatagramNode, TheCApiAsksSoToo) {
   reach_by("datagram");
   start();
@@ -221,9 +238,9 @@ TEST_F(DatagramNode, WhoHasNoSessionIsNotAnswered) {
   Store store = connect();
   Map map = *store.create_map("m");
   ASSERT_TRUE(map.put("a", "1"));
-  memory::Descriptor stranger(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  memory::Descriptor peer(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const fabric::roce::SocketAddress port(node_->datagrams()->address());
-  ASSERT_EQ(::connect(stranger.number(), port.get(), port.bytes), 0);
+  ASSERT_EQ(::connect(peer.number(), port.get(), port.bytes), 0);
   base::Random random(seed_from_environment(45));
   for (int i = 0; i < 2000; ++i) {
     wire::DatagramRequest header{};
@@ -235,14 +252,14 @@ TEST_F(DatagramNode, WhoHasNoSessionIsNotAnswered) {
     header.number = random();
     std::string bytes(reinterpret_cast<const char*>(&header), sizeof header);
     bytes.resize(random.below(4) == 0 ? random.below(1600) : bytes.size() + header.key_bytes, 'x');
-    ASSERT_GE(::send(stranger.number(), bytes.data(), bytes.size(), 0), 0);
+    ASSERT_GE(::send(peer.number(), bytes.data(), bytes.size(), 0), 0);
     if (i % 100 == 0) {
       ASSERT_EQ((*map.get("a"))->value, "1");
     }
   }
   expect_datagrams(store, map, "a", "1");
   char any[64];
-  EXPECT_LT(::recv(stranger.number(), any, sizeof any, 0), 0);
+  EXPECT_LT(::recv(peer.number(), any, sizeof any, 0), 0);
   EXPECT_GT(sessions().counts.dropped, 0u);
   const node::NodeNumbers numbers = node::numbers_of(*node_);
   EXPECT_EQ(numbers.value("datagram_sessions"), 1u);

@@ -79,6 +79,7 @@ void NodeFixture::start_others() {
     config.node.socket = socket() + std::to_string(i);
     if (!config_.node.fabric.empty()) config.node.fabric = fabric_of_other(i);
     config.node.one_sided = config_.node.one_sided;
+    config.node.datagrams = config_.node.datagrams;
     auto node = node::Node::start(config, options_);
     ASSERT_TRUE(node) << message(node.error());
     others_.push_back(std::move(*node));
@@ -173,7 +174,10 @@ void NodeFixture::ask_for_secrets() {
 }
 
 std::string NodeFixture::address() const {
-  if (way_.starts_with("unix") || way_ == "datagram" || way_ == "sharded" || way_ == "sharded_three") return "unix:" + socket();
+  const bool by_fabric = way_ == "sharded_one_sided";
+  if (way_.starts_with("unix") || way_ == "datagram" || (is_sharded() && !by_fabric)) {
+    return "unix:" + socket();
+  }
   if (is_device()) return device_address();
   if (way_ == "in_network") return "roce+memif:" + (folder_ / "clients").string();
   return config_.node.fabric + (way_.ends_with("_send") ? "?rings=send" : "");

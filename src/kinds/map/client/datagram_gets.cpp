@@ -27,8 +27,8 @@ DatagramGets::DatagramGets(DatagramWire& wire, std::uint64_t session,
 
 bool DatagramGets::prove() {
   constexpr char kZeros[wire::kChallengeBytes]{};
-  const auto challenge = ask(DatagramKind::hello, {kZeros, sizeof kZeros},
-                             DatagramKind::challenge, 0, 0);
+  const auto challenge =
+      ask(DatagramKind::hello, {kZeros, sizeof kZeros}, DatagramKind::challenge, 0, 0);
   if (!challenge) return false;
   const std::string said(challenge->payload);
   return ask(DatagramKind::proof, said, DatagramKind::proved, 0, 0).has_value();

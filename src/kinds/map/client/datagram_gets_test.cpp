@@ -25,7 +25,7 @@ TEST(DatagramGetsRandom, AnswersAreRightOverAnyNetwork) {
 }
 
 /// A way on which nothing ever comes back.
-class Silence final : public DatagramWire {
+class DeadWire final : public DatagramWire {
  public:
   void send(std::span<const std::byte>) override { ++sent; }
   std::optional<std::size_t> receive(std::span<std::byte>) override { return {}; }
@@ -36,15 +36,15 @@ class Silence final : public DatagramWire {
 };
 
 TEST(DatagramGets, NobodyWhoIsSilentIsAskedForLong) {
-  Silence silence;
+  DeadWire wire;
   auto key = crypto::Secret<crypto::SecretBytes>::make();
   ASSERT_TRUE(key);
-  DatagramGets gets(silence, 1, std::move(*key));
+  DatagramGets gets(wire, 1, std::move(*key));
   EXPECT_FALSE(gets.get(1, "a"));
-  EXPECT_EQ(silence.sent, DatagramGets::kSends);
-  EXPECT_LE(silence.now, DatagramGets::kSends * DatagramGets::kTimeoutNsMax);
+  EXPECT_EQ(wire.sent, DatagramGets::kSends);
+  EXPECT_LE(wire.now, DatagramGets::kSends * DatagramGets::kTimeoutNsMax);
   EXPECT_FALSE(gets.prove());
-  EXPECT_EQ(silence.sent, 2 * DatagramGets::kSends);
+  EXPECT_EQ(wire.sent, 2 * DatagramGets::kSends);
 }
 
 }  // namespace

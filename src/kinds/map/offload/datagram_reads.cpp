@@ -82,8 +82,8 @@ bool DatagramReads::challenge(DatagramSession& session, const wire::DatagramRequ
   if (!session.taken.take_new(hello.number)) return false;
   const auto challenge = sessions_.challenge(session, from);
   if (!challenge) return false;
-  const auto header = reply_of(session, hello.number, wire::DatagramKind::challenge,
-                               wire::DatagramStatus::invalid);
+  const auto header =
+      reply_of(session, hello.number, wire::DatagramKind::challenge, wire::DatagramStatus::invalid);
   if (!send(session, from, header, *challenge)) return false;
   sessions_.counts.challenged.fetch_add(1, std::memory_order_relaxed);
   return true;
@@ -157,9 +157,8 @@ void DatagramReads::answer(const DatagramSession& session, const Get& get,
     if (!send_to_rings(session, get.asked.number, get.from)) count_drop();
     return;
   }
-  auto header =
-      reply_of(session, get.asked.number, wire::DatagramKind::answer,
-               found.found ? wire::DatagramStatus::found : wire::DatagramStatus::absent);
+  auto header = reply_of(session, get.asked.number, wire::DatagramKind::answer,
+                         found.found ? wire::DatagramStatus::found : wire::DatagramStatus::absent);
   header.item_version = found.found ? found.version : 0;
   header.read_version = found.read_version;
   const auto value = found.found ? bytes_of(found.value) : std::span<const std::byte>();

@@ -43,8 +43,7 @@ class DatagramReads final : private Handler {
   ~DatagramReads() override;
 
   /// Takes one datagram, of whatever bytes, as it came from there.
-  void take(std::span<const std::byte> datagram, const DatagramSource& from,
-            std::uint64_t now_ns);
+  void take(std::span<const std::byte> datagram, const DatagramSource& from, std::uint64_t now_ns);
   /// How many more it can take, whatever they are, with replies for all.
   [[nodiscard]] std::size_t places() const {
     return std::min(free_gets_.size(), replies_.size() - ready_);
