@@ -341,6 +341,15 @@ Result<roce::IpAddress> parse_host(std::string_view text) {
   return parsed->ip;
 }
 
+Result<roce::PortAddress> parse_host_port(std::string_view text, std::uint16_t default_port) {
+  FabricAddress address;
+  if (auto read = parse_where(text, default_port, kAllPortsEnd, address); !read) {
+    return std::unexpected(read.error());
+  }
+  if (!address.name.empty()) return fault(AddressFault::host);
+  return address.where;
+}
+
 Result<FabricAddress> parse(std::string_view text) {
   if (text.starts_with(kRoce)) return parse_roce(text.substr(kRoce.size()));
   if (text.starts_with(kOfi)) return parse_ofi(text.substr(kOfi.size()));

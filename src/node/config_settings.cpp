@@ -89,6 +89,10 @@ constexpr std::array kSettings{
         "node.fabric", {Kind::fabric, 0, 4096}, "none",
         "Where clients on other machines connect, such as roce://192.0.2.1/1; more with spaces "
         "between."),
+    row<Config, &Config::node, &NodeSettings::datagrams>(
+        "node.datagrams", {Kind::host_port, 0, 64}, "none",
+        "Where gets come as datagrams of UDP, such as 192.0.2.1:4758 or [2001:db8::1]:4758, from "
+        "clients that are connected."),
     row<Config, &Config::node, &NodeSettings::one_sided>(
         "node.one_sided", kToggle, "false",
         "Whether clients that come by shm: or roce: may "

@@ -101,6 +101,25 @@ TEST(ConfigValue, AddressesOfTheFabricAreLookedAt) {
   EXPECT_FALSE(parse_value(rule, std::int64_t{1}, kMachine).has_value());
 }
 
+TEST(ConfigValue, AHostWithAPortIsLookedAt) {
+  const Rule rule{Kind::host_port, 0, 64};
+  EXPECT_EQ(parse_value(rule, Text{"none"}, kMachine), Value(std::string()));
+  EXPECT_EQ(parse_value(rule, Text{""}, kMachine), Value(std::string()));
+  for (const char* good :
+       {"192.0.2.1:4758", "192.0.2.1", "127.0.0.1:0", "[2001:db8::1]:65535", "2001:db8::1"}) {
+    EXPECT_EQ(parse_value(rule, Text{good}, kMachine), Value(std::string(good)));
+  }
+  for (const char* wrong : {"localhost:4758", "192.0.2.1:65536", "192.0.2.1:", ":4758", "[::1",
+                            "0.0.0.0:4758", "[::]:4758", "192.0.2.1 192.0.2.2"}) {
+    EXPECT_FALSE(parse_value(rule, Text{wrong}, kMachine).has_value()) << wrong;
+  }
+  // A client is told the address, and could not ask at all of them.
+  const auto any = parse_value(rule, Text{"0.0.0.0:4758"}, kMachine);
+  EXPECT_EQ(any.error().what, "cannot be '0.0.0.0:4758'");
+  EXPECT_NE(any.error().hint.find("HOST or HOST:PORT"), std::string::npos);
+  EXPECT_FALSE(parse_value(rule, std::int64_t{4758}, kMachine).has_value());
+}
+
 TEST(ConfigValue, TextIsPlainUtf8) {
   const Rule rule{Kind::path, 1, 10};
   for (const char* good : {"/", "./a b", "/t/\"\\'#", "/k\u00e4se", "/\u20ac", "/\U0001f333"}) {

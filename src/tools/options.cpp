@@ -139,6 +139,16 @@ void add_access_options(CLI::App& command, Access& access) {
       ->excludes(one_sided);
 }
 
+void add_datagram_option(CLI::App& command, Access& access) {
+  command
+      .add_flag_callback(
+          "--datagram", [&access] { access = Access::datagram; },
+          "Ask the node by a datagram of UDP for each key (nodes with node.datagrams)")
+      ->excludes(command.get_option("--one-sided"))
+      ->excludes(command.get_option("--in-network"))
+      ->group("Data");
+}
+
 void add_address_option(CLI::App& command, std::optional<std::string>& at) {
   add_text_option(command, "--at", "ADDRESS",
                   "Address of the node, as unix:PATH (default: ESPALIER_AT)",

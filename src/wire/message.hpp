@@ -115,7 +115,8 @@ enum class OffloadId : std::uint8_t {
   model_open = 100,              // key: name
   model_infer = 101,             // map: the model's id; payload: InferShape, queries
   range_borders = 102,           // argument: how many parts; payload: high
-  object_rename = 103,           // key: name; argument: its ObjectKind; payload: Renaming, new name
+  datagram_open = 103,           // of the response ring of its answer; answers a DatagramOffer
+  object_rename = 104,           // key: name; argument: its ObjectKind; payload: Renaming, new name
 };
 inline constexpr std::uint32_t kOffloadIds = 104;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of

@@ -164,6 +164,17 @@ std::vector<Row> transaction_rows() {
   };
 }
 
+std::vector<Row> session_rows() {
+  using enum Right;
+  using enum Then;
+  return {
+      {OffloadId::noop, none, Names::nothing, done},
+      {OffloadId::cancel, none, Names::nothing, done},
+      {OffloadId::await_durable, none, Names::nothing, other},
+      {OffloadId::datagram_open, read, Names::nothing, other},
+  };
+}
+
 std::vector<Row> other_rows() {
   using enum Right;
   using enum Then;
@@ -171,9 +182,6 @@ std::vector<Row> other_rows() {
   const std::string row(schema().row_bytes(), '\0');
   const std::string no_rows(base::bytes_of(wire::RowsWanted{~std::uint64_t{0}, 1}));
   return {
-      {OffloadId::noop, none, Names::nothing, done},
-      {OffloadId::cancel, none, Names::nothing, done},
-      {OffloadId::await_durable, none, Names::nothing, other},
       {OffloadId::get, read, Names::by_id, done, On::map, "k"},
       {OffloadId::floor, read, Names::by_id, done, On::map, "k"},
       {OffloadId::scan, read, Names::by_id, done, On::map, "a"},
@@ -239,7 +247,8 @@ std::vector<Row> other_rows() {
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> all = [] {
-    std::vector<Row> made = other_rows();
+    std::vector<Row> made = session_rows();
+    std::ranges::move(other_rows(), std::back_inserter(made));
     std::ranges::move(hash_rows(), std::back_inserter(made));
     std::ranges::move(region_rows(), std::back_inserter(made));
     std::ranges::move(embedding_rows(), std::back_inserter(made));

@@ -536,13 +536,21 @@ TEST(AccessTable, EveryOffloadThatNamesAnObjectSaysHow) {
     }
     if (offload.object == Names::nothing && !offload.limits.map) {
       // What a client has got before, or nothing at all.
-      constexpr OffloadId kOfItsOwn[] = {OffloadId::noop,          OffloadId::cancel,
-                                         OffloadId::await_durable, OffloadId::snapshot_close,
-                                         OffloadId::object_list,   OffloadId::lease_renew,
-                                         OffloadId::landing_open,  OffloadId::landing_close,
-                                         OffloadId::pipeline_drop, OffloadId::result_open,
-                                         OffloadId::result_return, OffloadId::object_samples,
-                                         OffloadId::transact_once, OffloadId::transaction_client,
+      constexpr OffloadId kOfItsOwn[] = {OffloadId::noop,
+                                         OffloadId::cancel,
+                                         OffloadId::await_durable,
+                                         OffloadId::datagram_open,  // whose gets are each looked at
+                                         OffloadId::snapshot_close,
+                                         OffloadId::object_list,
+                                         OffloadId::lease_renew,
+                                         OffloadId::landing_open,
+                                         OffloadId::landing_close,
+                                         OffloadId::pipeline_drop,
+                                         OffloadId::result_open,
+                                         OffloadId::result_return,
+                                         OffloadId::object_samples,
+                                         OffloadId::transact_once,
+                                         OffloadId::transaction_client,
                                          OffloadId::transact};  // whose handler asks of each name
       EXPECT_NE(std::ranges::find(kOfItsOwn, offload.id), std::end(kOfItsOwn));
     }

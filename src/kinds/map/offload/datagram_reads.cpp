@@ -53,7 +53,9 @@ DatagramReads::~DatagramReads() {
   while (step()) continue;
 }
 
-void DatagramReads::take(std::span<const std::byte> datagram, const DatagramSource& from) {
+void DatagramReads::take(std::span<const std::byte> datagram, const DatagramSource& from,
+                         std::uint64_t now_ns) {
+  now_ns_ = now_ns;
   const auto request = wire::read_datagram_request(datagram);
   if (!request) return count_drop();
   const auto session = sessions_.find(request->header.session);
@@ -65,6 +67,8 @@ void DatagramReads::take(std::span<const std::byte> datagram, const DatagramSour
 
 bool DatagramReads::take_checked(const std::shared_ptr<DatagramSession>& session,
                                  const wire::TakenRequest& request, const DatagramSource& from) {
+  const bool get = request.header.kind == static_cast<std::uint8_t>(wire::DatagramKind::get);
+  if (!within_rate(get ? session->gets : session->hellos)) return false;
   switch (static_cast<wire::DatagramKind>(request.header.kind)) {
     case wire::DatagramKind::hello: return challenge(*session, request.header, from);
     case wire::DatagramKind::proof: return prove(*session, request, from);
@@ -78,8 +82,8 @@ bool DatagramReads::challenge(DatagramSession& session, const wire::DatagramRequ
   if (!session.taken.take_new(hello.number)) return false;
   const auto challenge = sessions_.challenge(session, from);
   if (!challenge) return false;
-  const auto header = reply_of(session, hello.number, wire::DatagramKind::challenge,
-                               wire::DatagramStatus::invalid);
+  const auto header =
+      reply_of(session, hello.number, wire::DatagramKind::challenge, wire::DatagramStatus::invalid);
   if (!send(session, from, header, *challenge)) return false;
   sessions_.counts.challenged.fetch_add(1, std::memory_order_relaxed);
   return true;
@@ -153,9 +157,8 @@ void DatagramReads::answer(const DatagramSession& session, const Get& get,
     if (!send_to_rings(session, get.asked.number, get.from)) count_drop();
     return;
   }
-  auto header =
-      reply_of(session, get.asked.number, wire::DatagramKind::answer,
-               found.found ? wire::DatagramStatus::found : wire::DatagramStatus::absent);
+  auto header = reply_of(session, get.asked.number, wire::DatagramKind::answer,
+                         found.found ? wire::DatagramStatus::found : wire::DatagramStatus::absent);
   header.item_version = found.found ? found.version : 0;
   header.read_version = found.read_version;
   const auto value = found.found ? bytes_of(found.value) : std::span<const std::byte>();
@@ -184,6 +187,12 @@ bool DatagramReads::send(const DatagramSession& session, const DatagramSource& t
   if (!crypto::sign_reply(*session.key, std::span(reply.datagram).first(reply.bytes))) return false;
   ++ready_;
   return true;
+}
+
+bool DatagramReads::within_rate(DatagramRate& rate) {
+  if (rate.take(now_ns_)) return true;
+  sessions_.counts.limited.fetch_add(1, std::memory_order_relaxed);
+  return false;
 }
 
 void DatagramReads::count_drop() {
