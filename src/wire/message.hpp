@@ -118,7 +118,7 @@ enum class OffloadId : std::uint8_t {
   datagram_open = 103,           // of the response ring of its answer; answers a DatagramOffer
   object_rename = 104,           // key: name; argument: its ObjectKind; payload: Renaming, new name
 };
-inline constexpr std::uint32_t kOffloadIds = 104;
+inline constexpr std::uint32_t kOffloadIds = 105;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;
