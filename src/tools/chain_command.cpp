@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier chain create, add, status, remove: chains of nodes (docs/chains.md).
+// espalier chain create, add, status, remove, restore: chains of nodes (docs/chains.md).
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/random.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
@@ -16,6 +18,7 @@
 #include "channel/rings/remote_pipeline.hpp"
 #include "fabric/address.hpp"
 #include "node/chain_calls.hpp"
+#include "node/chain_folder.hpp"
 #include "tools/commands.hpp"
 
 namespace espalier::tools {
@@ -27,6 +30,8 @@ struct ChainOptions {
   std::string name;
   std::uint64_t fence_ms = 1000;
   bool serves = false;
+  std::string data;
+  bool accept_loss = false;
 };
 
 constexpr std::uint64_t kStatusTimeoutNs = 2'000'000'000;
@@ -147,6 +152,12 @@ Outcome<int> show_chain(Environment& environment, const ChainOptions& options) {
   return kOk;
 }
 
+std::vector<std::string> names_of(const chain::View& view) {
+  std::vector<std::string> names;
+  for (const chain::MemberEntry& member : view.members) names.push_back(member.name);
+  return names;
+}
+
 /// Puts a view in place of the one that it is made of.
 Outcome<int> put_next(chain::Membership& membership, const chain::View& next) {
   const auto taken = membership.replace(next);
@@ -201,6 +212,65 @@ Outcome<int> remove_member(Environment& environment, const ChainOptions& options
   return kOk;
 }
 
+/// Whether somebody answers there, as a member.
+bool lives(const chain::MemberEntry& member) {
+  return !ask_status(member).starts_with("state unreachable");
+}
+
+/// The folder of a member of this chain that was left out. Errors: why it is none.
+Outcome<node::ChainFolder> left_out_folder(const ChainOptions& options, const chain::View& view) {
+  const auto found = node::read_chain_folder(options.data);
+  if (!found) return failed(found.error(), "");
+  if (!*found || (*found)->chain != view.chain) {
+    return failed(fmt::format("the data folder '{}' is of no member of this chain", options.data),
+                  "--data names the data.dir of a node that was one.");
+  }
+  const node::ChainFolder folder = **found;
+  if (folder.begins) {
+    return failed(
+        fmt::format("the data folder '{}' is of a member that had not joined yet", options.data),
+        "What is in it does not count.");
+  }
+  if (view.find(folder.member) != nullptr) {
+    return failed(fmt::format("the data folder '{}' is that of a member", options.data),
+                  "Start its node; nothing has to be restored.");
+  }
+  return folder;
+}
+
+// Where a member lives the chain has more than a folder that was left out, and goes on by itself.
+Outcome<int> restore_chain(Environment& environment, const ChainOptions& options) {
+  auto entry = read_member(options.name);
+  if (!entry) return std::unexpected(entry.error());
+  const auto membership = open_chain_place(options.place);
+  if (!membership) return std::unexpected(membership.error());
+  const auto view = read_chain(**membership, options.place);
+  if (!view) return std::unexpected(view.error());
+  const auto folder = left_out_folder(options, *view);
+  if (!folder) return std::unexpected(folder.error());
+  const auto alive = std::ranges::find_if(view->members, lives);
+  if (alive != view->members.end()) {
+    return failed(fmt::format("member '{}' lives, and has what was acknowledged", alive->name),
+                  "espalier chain add has a node join it.");
+  }
+  if (!options.accept_loss) {
+    return failed(
+        fmt::format("what the chain has acknowledged since '{}' was left out is lost with its "
+                    "members, {} by name",
+                    entry->name, fmt::join(names_of(*view), ", ")),
+        "If none of their data folders will come back, --accept-loss goes on without.");
+  }
+  entry->number = folder->member;
+  const chain::View next = view->restored(std::move(*entry));
+  if (const auto mistake = chain::mistake_in(next)) {
+    return failed(fmt::format("that is no chain: {}", *mistake), "");
+  }
+  if (auto put = put_next(**membership, next); !put) return put;
+  environment.out << fmt::format("{} is the chain: start it with --chain {}\n",
+                                 next.members[0].name, next.members[0].name);
+  return kOk;
+}
+
 using ChainWork = Outcome<int> (*)(Environment&, const ChainOptions&);
 
 CLI::App& add_chain_work(CLI::App& chain, std::string name, std::string what, ChainWork work,
@@ -246,6 +316,15 @@ void add_chain_command(CLI::App& app, Environment& environment, Action& chosen) 
   CLI::App& remove = add_chain_work(chain, "remove", "Leave a member out of a chain", remove_member,
                                     options, environment, chosen);
   remove.add_option("name", options->name, "The member")->type_name("NAME")->required();
+  CLI::App& restore = add_chain_work(
+      chain, "restore", "Go on with a node that was left out, where all members are lost",
+      restore_chain, options, environment, chosen);
+  restore.add_option("member", options->name, "Its name, and where it is reached")
+      ->type_name("NAME=ADDRESS")
+      ->required();
+  restore.add_option("--data", options->data, "The node's data.dir")->type_name("DIR")->required();
+  restore.add_flag("--accept-loss", options->accept_loss,
+                   "What was acknowledged since it was left out is lost");
 }
 
 }  // namespace espalier::tools
