@@ -164,10 +164,10 @@ TEST(EtcdAccess, ByTlsOnlyWhomTheCaHasSignedIsBelieved) {
   EtcdAccess other_ca = access;
   other_ca.ca = path("other.crt");
   EXPECT_FALSE(read_with(other_ca));  // whoever listens there may be anybody
-  EtcdAccess stranger = access;
-  stranger.certificate = path("other.crt");
-  stranger.key = path("other.key");
-  EXPECT_FALSE(read_with(stranger));
+  EtcdAccess unknown_client = access;
+  unknown_client.certificate = path("other.crt");
+  unknown_client.key = path("other.key");
+  EXPECT_FALSE(read_with(unknown_client));
   EtcdAccess bare = access;
   bare.certificate = bare.key = "";
   EXPECT_FALSE(read_with(bare));

@@ -4,8 +4,9 @@
 //     name role secret [names]
 //
 // with words apart by blanks. `name` is 1 to 32 letters, digits, '.', '-' and '_'; `role` is read,
-// write, admin, peer or replica; `secret` is 64 hexadecimal digits, which are 32 bytes that were drawn;
-// `names` is the beginning of names of objects and a star, such as orders/*, and none means all.
+// write, admin, peer or replica; `secret` is 64 hexadecimal digits, which are 32 bytes that were
+// drawn; `names` is the beginning of names of objects and a star, such as orders/*, and none means
+// all.
 //
 // Thread: any.
 #pragma once

@@ -10,10 +10,10 @@
 //     ofi://PROVIDER/HOST[:PORT]    connections of libfabric's
 //
 // HOST is an address of IPv4 or IPv6, in brackets if a PORT stands behind it, or a name, which is
-// looked up each time that an endpoint is opened (fabric/host_name.hpp). PORT is 4791, or of `ofi` 7471, unless given; to listen, 0 takes one that is free. SERVICE, 1
-// to 65535, is 1 unless given. PROVIDER is a name that libfabric knows: tcp, verbs. LINK, 0 to 255,
-// is one that is free unless given: of those who connect to a PATH, each has another one, and who
-// listens has them all.
+// looked up each time that an endpoint is opened (fabric/host_name.hpp). PORT is 4791, or of `ofi`
+// 7471, unless given; to listen, 0 takes one that is free. SERVICE, 1 to 65535, is 1 unless given.
+// PROVIDER is a name that libfabric knows: tcp, verbs. LINK, 0 to 255, is one that is free unless
+// given: of those who connect to a PATH, each has another one, and who listens has them all.
 // INTERFACE is one of the machine on which the address is used, with HOST as its own address to
 // listen; to connect, it is what leads to HOST. So, if interfaces are called alike, one text tells
 // a server where to listen, and its clients whom to ask. Which IP addresses the ends of a link

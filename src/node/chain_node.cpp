@@ -206,9 +206,8 @@ Result<chain::Message> ChainNode::hear(const chain::Message& message, std::strin
   const auto unpacked = chain::unpack_records(records, count);
   if (!good || !unpacked || message.reserved != 0) return fail(Code::invalid_argument);
   std::deque<Waiting> taken;
-  for (std::uint64_t i = 0; i < count; ++i) {
+  for (std::uint64_t i = 0; i < count; ++i)
     taken.push_back({message.first + i, std::string((*unpacked)[i])});
-  }
   const std::lock_guard lock(mutex_);
   if (!why_ended_.empty() || stopping_ || lacks_memory_) return fail(Code::connection_lost);
   const bool has_room = inbox_bytes_ < kInboxBytesMax;
