@@ -117,7 +117,8 @@ Result<Connecting> open_for_connecting(const FabricAddress& target,
 Result<roce::IpAddress> parse_host(std::string_view text);
 /// Whether it is one: it does not stand for many, nor mean nothing without an interface.
 [[nodiscard]] bool is_of_one_machine(const roce::IpAddress& ip);
-/// HOST or HOST:PORT, the host of IPv6 in brackets where a port follows; no name. Errors: as parse().
+/// HOST or HOST:PORT, the host of IPv6 in brackets where a port follows; no name. Errors: as
+/// parse().
 Result<roce::PortAddress> parse_host_port(std::string_view text, std::uint16_t default_port);
 
 }  // namespace espalier::fabric
